@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+
+# PMM_PKG(VARIABLE, MODULES, DEBIAN PACKAGES, PURPOSE, [SWITCH])
+# Need a library by pkg-config; say in one sentence what to install.
+AC_DEFUN([PMM_PKG],[
+  PKG_CHECK_MODULES([$1],[$2],[],[AC_MSG_ERROR(
+    m4_ifval([$5],
+      [[$2 is missing, needed for $4: install $3, or configure $5]],
+      [[$2 is missing, needed for $4: install $3]]))])
+])
+
+# PMM_C11: the whole tree is C11 with the system's extensions.
+AC_DEFUN([PMM_C11],[
+  AS_IF([test "$ac_cv_prog_cc_c11" = no],
+    [AC_MSG_ERROR([a C11 compiler is missing: install gcc])])
+])
+
+# PMM_WARNINGS: what the compiler accepts of our warnings, in WARN_CFLAGS.
+AC_DEFUN([PMM_WARNINGS],[
+  WARN_CFLAGS=
+  for flag in -Wall -Wextra -Wformat-security -Wmissing-prototypes \
+              -Wstrict-prototypes -Wvla; do
+    save_CFLAGS=$CFLAGS
+    CFLAGS="$CFLAGS $flag"
+    AC_MSG_CHECKING([whether $CC takes $flag])
+    AC_COMPILE_IFELSE([AC_LANG_PROGRAM([],[])],
+      [AC_MSG_RESULT([yes]); WARN_CFLAGS="$WARN_CFLAGS $flag"],
+      [AC_MSG_RESULT([no])])
+    CFLAGS=$save_CFLAGS
+  done
+  AC_SUBST([WARN_CFLAGS])
+])

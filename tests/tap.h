@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* TAP for the unit tests.
+ *
+ * ok (cond, fmt, ...)   one numbered result; returns cond
+ * diag (fmt, ...)       a comment
+ * skip (fmt, ...)       one result that passes, marked as skipped
+ * done_testing ()       prints the plan; the exit status of main ()
+ */
+#ifndef TESTS_TAP_H
+#define TESTS_TAP_H
+
+#include <stdarg.h>
+#include <stdio.h>
+
+static int tap_count;
+static int tap_failed;
+
+__attribute__ ((format (printf, 2, 3), unused)) static int
+ok (int cond, const char *fmt, ...)
+{
+    va_list ap;
+
+    printf ("%sok %d - ", cond ? "" : "not ", ++tap_count);
+    va_start (ap, fmt);
+    vprintf (fmt, ap);
+    va_end (ap);
+    printf ("\n");
+    fflush (stdout);
+    if (!cond)
+        tap_failed++;
+    return cond;
+}
+
+__attribute__ ((format (printf, 1, 2), unused)) static void
+diag (const char *fmt, ...)
+{
+    va_list ap;
+
+    printf ("# ");
+    va_start (ap, fmt);
+    vprintf (fmt, ap);
+    va_end (ap);
+    printf ("\n");
+}
+
+__attribute__ ((format (printf, 1, 2), unused)) static void
+skip (const char *fmt, ...)
+{
+    va_list ap;
+
+    printf ("ok %d # skip ", ++tap_count);
+    va_start (ap, fmt);
+    vprintf (fmt, ap);
+    va_end (ap);
+    printf ("\n");
+}
+
+__attribute__ ((unused)) static int done_testing (void)
+{
+    printf ("1..%d\n", tap_count);
+    return tap_failed != 0;
+}
+
+#endif /* TESTS_TAP_H */

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Files: opened with checks, read within bounds, written whole or not at all.
+ */
+#ifndef UTIL_FILE_H
+#define UTIL_FILE_H
+
+#include <stddef.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "util/error.h"
+
+/* Open path for reading; "-" is standard input. A directory or a device is
+ * refused. Returns NULL with err set (ERROR_WORLD where the file may not be
+ * read, ERROR_INPUT where it does not exist or is no file). Close with
+ * file_close_input, which leaves standard input open.
+ */
+FILE *file_open_input (const char *path, struct error *err);
+void file_close_input (FILE *fp);
+
+/* Open path, which steers privileged programs, for reading: a regular file
+ * that root or `owner` owns and that only its owner may write, in a directory
+ * of which the same holds (or that is sticky). No symbolic link at the end.
+ * Returns NULL with err set.
+ */
+FILE *file_open_trusted (const char *path, uid_t owner, struct error *err);
+
+/* Read fp to its end, at most max bytes; more is an error. The result ends
+ * in a NUL that *len does not count; the caller frees it. NULL with err set.
+ */
+char *file_slurp (FILE *fp, size_t max, size_t *len, struct error *err);
+
+/* An output that appears under its name whole or not at all: written beside
+ * it, renamed by file_commit. path "-" or NULL is standard output.
+ *
+ * file_commit returns 0, or -1 with err set (a full disk is noticed here) and
+ * nothing changed at path. file_abort drops the output. Both free `out`;
+ * NULL is safe for file_abort. The mode is 0666 less the umask.
+ */
+struct outfile;
+struct outfile *file_create (const char *path, struct error *err);
+FILE *file_stream (struct outfile *out);
+int file_commit (struct outfile *out, struct error *err);
+void file_abort (struct outfile *out);
+
+#endif /* UTIL_FILE_H */

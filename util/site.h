@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a site decides: pmm.conf(5), and the words behind the plugin's name in
+ * plugstack.conf, which take the same keys. Read by the plugin, by pmm-probe
+ * and by `pmm judge`; the table in site.c is the one list of keys, defaults
+ * and their meaning.
+ */
+#ifndef UTIL_SITE_H
+#define UTIL_SITE_H
+
+#include "util/conf.h"
+#include "util/error.h"
+
+struct site {
+    /* where things are */
+    char *conf;       /* only in plugstack.conf: read this pmm.conf */
+    char *snapshot;   /* the published fabric snapshot */
+    char *baseline;   /* published baseline samples; "" is none; a missing
+                         file is none as well */
+    char *srun;       /* the srun that starts the nested step */
+    char *probe;      /* the pmm-probe that it runs */
+
+    /* the check */
+    char *mode;       /* where the job does not say: off, report, require */
+    char *report_partitions;  /* comma-separated: other modes for some */
+    char *require_partitions;
+    int timeout_ms;   /* watchdog over a whole check */
+
+    /* the measurement */
+    char *transport;  /* verbs, emu */
+    char *emu_socket; /* of pmm-emu */
+    int repeats;      /* round trips of a probe from either side */
+    int extra_rounds; /* redundant rounds */
+
+    /* the judgement: core/judge.h says what they mean */
+    double warn_ns;
+    double warn_spread;
+    double fail_ns;
+    double fail_spread;
+};
+
+extern const struct conf_option site_options[];
+
+/* Fill site with the defaults, then with the file at path. The file must be
+ * trusted (file_open_trusted by root) where `trusted`; a file that does not
+ * exist is no error where path is the built-in default PMM_CONF_PATH (NULL).
+ * Return 0, or -1 with err; site_clear is due in both cases.
+ */
+int site_read (struct site *site, const char *path, int trusted,
+               struct error *err);
+void site_clear (struct site *site);
+
+#endif /* UTIL_SITE_H */

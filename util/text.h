@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Text from outside, made safe; numbers and host names, parsed and folded. */
+#ifndef UTIL_TEXT_H
+#define UTIL_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "util/error.h"
+
+/* Make s safe for a log, a reason, a terminal: every byte that is no
+ * printable ASCII becomes '?'. In place; returns s.
+ */
+char *text_clean (char *s);
+
+/* True if s is a host name as Slurm and the fabric know them: 1 to 63
+ * letters, digits, '-', '_' and '.', not starting with '-' or '.'.
+ */
+bool text_is_hostname (const char *s);
+
+/* Parse the whole of s as a number from min to max. Return 0, or -1 with
+ * errno EINVAL or ERANGE and *value untouched. text_u64 takes base 10, or
+ * base 16 where s starts with 0x.
+ */
+int text_u64 (const char *s, uint64_t min, uint64_t max, uint64_t *value);
+int text_double (const char *s, double min, double max, double *value);
+
+/* A list of host names, in the order they were given. */
+struct hostlist {
+    char **name;
+    size_t count;
+};
+
+/* Parse "node[001-016,020],login1", commas and white space between entries,
+ * nested brackets not allowed, at most `max` names. A name twice is an error.
+ * Return 0, or -1 with err set and *hl empty. hostlist_clear frees the names.
+ */
+int hostlist_parse (struct hostlist *hl, const char *s, size_t max,
+                    struct error *err);
+void hostlist_clear (struct hostlist *hl);
+
+/* Fold names into Slurm's notation, "node[001-003,007]": sorted, duplicates
+ * dropped. Returns a string that the caller frees, NULL with errno ENOMEM.
+ */
+char *hostlist_fold (const char *const *name, size_t count);
+
+#endif /* UTIL_TEXT_H */
