@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The plan: which round trips to measure, in which rounds.
+ *
+ * Made by core/basis and core/rounds (plan_make), later by core/pattern.
+ * Read by probe/ and the solver. File: JSON, kind "plan" (DESIGN: README,
+ * section "Files").
+ *
+ * No two probes of a round share a link. The first plan_basis_rounds () rounds
+ * hold a maximal independent set of the rows of all pairs: rank many. The
+ * rounds behind them are redundant.
+ */
+#ifndef CORE_PLAN_H
+#define CORE_PLAN_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "core/paths.h"
+#include "util/error.h"
+
+struct probe {
+    uint32_t a, b; /* endpoints of the pathset; a initiates first */
+};
+
+struct plan_options {
+    unsigned int extra_rounds; /* redundant rounds: 2 */
+    uint64_t seed;
+};
+
+struct plan;
+
+/* Plan the measurement of all links that the set's paths use. A set of fewer
+ * than two endpoints gives an empty plan (rank 0). NULL with err.
+ */
+struct plan *plan_make (struct pathset *ps, const struct plan_options *opts,
+                        struct error *err);
+
+/* Build one by hand: an empty plan; a probe into a round (rounds grow as
+ * needed). plan_add returns 0, or -1 with errno ENOMEM.
+ */
+struct plan *plan_create (const char *method);
+void plan_destroy (struct plan *plan);
+int plan_add (struct plan *plan, size_t round, uint32_t a, uint32_t b);
+void plan_set_rank (struct plan *plan, size_t links, size_t rank,
+                    size_t basis_rounds);
+
+const char *plan_method (const struct plan *plan);
+size_t plan_links (const struct plan *plan);  /* m: columns of the job */
+size_t plan_rank (const struct plan *plan);
+size_t plan_rounds (const struct plan *plan);
+size_t plan_basis_rounds (const struct plan *plan);
+size_t plan_probes (const struct plan *plan); /* over all rounds */
+const struct probe *plan_round (const struct plan *plan, size_t round,
+                                size_t *n);
+
+/* ceil(rank / floor(n/2)), the rounds that no plan can go below. */
+size_t plan_bound (const struct pathset *ps, size_t rank);
+
+/* Check a plan without trusting its maker: endpoints in range, no link twice
+ * in a round, the basis rounds independent, their rank that of all pairs of
+ * the set (recomputed by another elimination, over another prime). Return 0,
+ * or -1 with err.
+ */
+int plan_check (struct pathset *ps, const struct plan *plan,
+                struct error *err);
+
+/* Write; read one that was made for this fabric (hash compared, every row
+ * compared with the fabric's). The endpoints of the file are resolved by
+ * `find`: the caller's way from names to a pathset, called once with all
+ * names; the pathset is the caller's, also on failure.
+ */
+struct plan_file_extra { /* keys that only the planner knows; 0 leaves out */
+    double stderr_rms, stderr_max; /* in units of one RTT's, predicted */
+    double seconds;
+    double peak_rss_mb;
+};
+int plan_write (const struct plan *plan, struct pathset *ps,
+                const struct plan_file_extra *extra, FILE *fp,
+                struct error *err);
+
+typedef struct pathset *(*pathset_resolve_f) (const char *const *name,
+                                              size_t n, void *arg,
+                                              struct error *err);
+struct plan *plan_read (FILE *fp, const char *name, const char *fabric_hash,
+                        pathset_resolve_f resolve, void *arg,
+                        struct pathset **ps, struct error *err);
+
+#endif /* CORE_PLAN_H */

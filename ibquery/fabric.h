@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The fabric as plain arrays: nodes, ports, links, forwarding tables.
+ *
+ * Made by discover (live), snapshot (file), generate (models). Read by walk,
+ * the emulator and the reports. File: pmm-fabric(5).
+ *
+ * Everything refers to everything else by index; FABRIC_NONE is no index.
+ * After fabric_finish () nothing changes any more, and:
+ * nodes are sorted by GUID; links by id; hosts by name.
+ */
+#ifndef IBQUERY_FABRIC_H
+#define IBQUERY_FABRIC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/paths.h"
+#include "util/error.h"
+
+#define FABRIC_NONE UINT32_MAX
+
+enum {
+    FABRIC_MAX_NODES = 1 << 20,
+    FABRIC_MAX_LID = 0xbfff, /* the last unicast LID */
+    LFT_NO_ROUTE = 0xff,
+    FABRIC_NAME_MAX = 64,    /* bytes of a NodeDescription */
+};
+
+enum node_type {
+    NODE_CA = 1,
+    NODE_SWITCH = 2,
+    NODE_ROUTER = 3,
+};
+
+struct fabric_node {
+    uint64_t guid;
+    enum node_type type;
+    char *desc;          /* NodeDescription, cleaned */
+    uint8_t nports;      /* external ports 1 .. nports */
+    uint16_t lid;        /* switch: of port 0 */
+    uint32_t first_port; /* ports[first_port + n - 1] is port n */
+    uint32_t host;       /* CA: into hosts; FABRIC_NONE: no host (SHARP) */
+    uint8_t level;       /* switch: 1 at a host, else 1 + the least of its
+                            neighbours'; 0 where no host can be reached */
+    uint16_t lft_top;    /* switch: last LID of its table */
+    uint8_t *lft;        /* [lft_top + 1] port by LID, LFT_NO_ROUTE */
+};
+
+struct fabric_port {
+    uint32_t node;
+    uint8_t num;
+    uint64_t guid;       /* CA ports; a switch's are its node's */
+    uint16_t lid;        /* CA ports; 0: none yet */
+    uint8_t lmc;
+    uint32_t link;       /* FABRIC_NONE: not connected */
+};
+
+struct fabric_link {
+    uint32_t a, b;       /* ports; a is the smaller end, its id the link's */
+    char id[24];         /* "%016x/%u" */
+    enum link_kind kind;
+    uint8_t width;       /* lanes: 1, 2, 4, 8, 12; 0 unknown */
+    char speed[8];       /* SDR DDR QDR FDR10 FDR EDR HDR NDR XDR, "" unknown */
+    uint32_t class_id;
+};
+
+struct fabric_endpoint {
+    uint32_t port;
+    uint32_t host;
+    char *name;          /* "host", or "host:2" for its second rail */
+};
+
+struct fabric_host {
+    char *name;
+    uint32_t first, count; /* of its endpoints, rails in the order of their
+                              port GUIDs */
+};
+
+struct fabric {
+    struct fabric_node *node;
+    size_t nnodes;
+    struct fabric_port *port;
+    size_t nports;
+    struct fabric_link *link;
+    size_t nlinks;
+    struct fabric_endpoint *endpoint;
+    size_t nendpoints;
+    struct fabric_host *host;
+    size_t nhosts;
+    char **class_name;   /* by class_id: "host 4xHDR", "switch 1-2 4xHDR" */
+    size_t nclasses;
+    char **warning;      /* what is odd but not wrong */
+    size_t nwarnings;
+    char hash[33];       /* of topology and LFTs, hex */
+    struct link_info *link_info; /* [nlinks], what core sees of the links */
+};
+
+/* Build: nodes in any order, then cables, then fabric_finish.
+ *
+ * fabric_add_node returns the node's index (valid until fabric_finish sorts),
+ * or -1 with err: a GUID twice, no ports. fabric_add_cable joins two ports by
+ * node index and port number; -1 with err where one is taken or out of range.
+ * fabric_set_lft takes a copy.
+ */
+struct fabric *fabric_create (void);
+void fabric_destroy (struct fabric *f);
+int64_t fabric_add_node (struct fabric *f, uint64_t guid, enum node_type type,
+                         unsigned int nports, const char *desc,
+                         struct error *err);
+int fabric_set_switch_lid (struct fabric *f, uint32_t node, uint16_t lid,
+                           struct error *err);
+int fabric_set_port (struct fabric *f, uint32_t node, unsigned int port,
+                     uint64_t guid, uint16_t lid, unsigned int lmc,
+                     struct error *err);
+int fabric_add_cable (struct fabric *f, uint32_t node_a, unsigned int port_a,
+                      uint32_t node_b, unsigned int port_b,
+                      unsigned int width, const char *speed,
+                      struct error *err);
+int fabric_set_lft (struct fabric *f, uint32_t node, const uint8_t *lft,
+                    unsigned int top, struct error *err);
+
+/* Sort, check (LIDs unique, links consistent), name hosts and endpoints,
+ * find levels and classes, hash. Return 0, or -1 with err.
+ */
+int fabric_finish (struct fabric *f, struct error *err);
+
+/* Look up; FABRIC_NONE where there is none. fabric_find_link takes a link id,
+ * either end of one as "guid/port", or either end as "NAME/PORT" with a host's
+ * or switch's name.
+ */
+uint32_t fabric_find_node (const struct fabric *f, uint64_t guid);
+uint32_t fabric_find_host (const struct fabric *f, const char *name);
+uint32_t fabric_find_endpoint (const struct fabric *f, const char *name);
+uint32_t fabric_find_link (const struct fabric *f, const char *text);
+
+/* Write "h0001 mlx5_0/1" or "leaf 1/12": an end of a link, for people. */
+void fabric_port_name (const struct fabric *f, uint32_t port, char *buf,
+                       size_t size);
+
+/* The paths between named hosts: `names` are hosts (all of its endpoints) or
+ * endpoints; n == 0 means every host. NULL with err naming who is not in the
+ * fabric. pathset_resolve_f takes the fabric as `arg`: pass
+ * fabric_resolve as it is. Implemented by walk.c.
+ */
+const struct network *fabric_network (const struct fabric *f);
+struct pathset *fabric_pathset (const struct fabric *f,
+                                const char *const *name, size_t n,
+                                struct error *err);
+struct pathset *fabric_resolve (const char *const *name, size_t n, void *arg,
+                                struct error *err);
+
+#endif /* IBQUERY_FABRIC_H */

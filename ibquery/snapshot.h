@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The fabric as a text file, `pmm-fabric 1`: see pmm-fabric(5).
+ *
+ * Made by fabric_write, read by fabric_read; ends in a line with the hash, so
+ * that a file cut short or changed is refused.
+ */
+#ifndef IBQUERY_SNAPSHOT_H
+#define IBQUERY_SNAPSHOT_H
+
+#include <stdio.h>
+
+#include "ibquery/fabric.h"
+
+/* Return 0, or -1 with err. */
+int fabric_write (const struct fabric *f, FILE *fp, struct error *err);
+
+/* Read a whole file; `name` is for the error, "NAME:LINE: sentence". Returns
+ * a finished fabric, or NULL with err. Nothing in the file is trusted.
+ */
+struct fabric *fabric_read (FILE *fp, const char *name, struct error *err);
+
+/* The same from a path ("-": standard input). */
+struct fabric *fabric_load (const char *path, struct error *err);
+
+#endif /* IBQUERY_SNAPSHOT_H */
