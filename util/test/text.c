@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Text made safe, numbers parsed, host lists parsed and folded. */
+#include "config.h"
+#include "util/text.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/tap.h"
+
+static void test_clean (void)
+{
+    static const struct {
+        const char *in;
+        const char *expected;
+    } tab[] = {
+        { "", "" },
+        { "node01 mlx5_0", "node01 mlx5_0" },
+        { "a\nb\tc\x1b[31m", "a?b?c?[31m" },
+        { "\x7f\x80\xff~", "???~" },
+    };
+
+    for (size_t i = 0; i < sizeof (tab) / sizeof (tab[0]); i++) {
+        char s[64];
+
+        strcpy (s, tab[i].in);
+        ok (!strcmp (text_clean (s), tab[i].expected), "clean: %s",
+            tab[i].expected);
+    }
+}
+
+static void test_hostname (void)
+{
+    static const struct {
+        const char *in;
+        bool expected;
+    } tab[] = {
+        { "n", true },
+        { "node-01.site_a", true },
+        { "", false },
+        { "-n", false },
+        { ".n", false },
+        { "a b", false },
+        { "a/b", false },
+        { "n\xc3\xa9", false },
+        { "123456789012345678901234567890123456789012345678901234567890123",
+          true },
+        { "1234567890123456789012345678901234567890123456789012345678901234",
+          false },
+    };
+
+    for (size_t i = 0; i < sizeof (tab) / sizeof (tab[0]); i++)
+        ok (text_is_hostname (tab[i].in) == tab[i].expected,
+            "host name: row %zu", i);
+}
+
+static void test_numbers (void)
+{
+    static const struct {
+        const char *in;
+        uint64_t min;
+        uint64_t max;
+        int errnum;
+        uint64_t expected;
+    } tab[] = {
+        { "0", 0, 10, 0, 0 },
+        { "10", 0, 10, 0, 10 },
+        { "11", 0, 10, ERANGE, 0 },
+        { "1", 2, 10, ERANGE, 0 },
+        { "0x1F", 0, 100, 0, 31 },
+        { "18446744073709551615", 0, UINT64_MAX, 0, UINT64_MAX },
+        { "18446744073709551616", 0, UINT64_MAX, ERANGE, 0 },
+        { "", 0, 10, EINVAL, 0 },
+        { " 1", 0, 10, EINVAL, 0 },
+        { "1 ", 0, 10, EINVAL, 0 },
+        { "-1", 0, 10, EINVAL, 0 },
+        { "+1", 0, 10, EINVAL, 0 },
+        { "0x", 0, 10, EINVAL, 0 },
+        { "0x0x1", 0, 10, EINVAL, 0 },
+        { "0x-1", 0, 10, EINVAL, 0 },
+        { "1f", 0, 100, EINVAL, 0 },
+    };
+    static const struct {
+        const char *in;
+        int errnum;
+        double expected;
+    } dtab[] = {
+        { "1.5", 0, 1.5 },      { "-2e-1", 0, -0.2 }, { "11", ERANGE, 0 },
+        { "1e999", ERANGE, 0 }, { "", EINVAL, 0 },    { "nan", EINVAL, 0 },
+        { "inf", EINVAL, 0 },   { "0x1", EINVAL, 0 }, { "1.5.2", EINVAL, 0 },
+        { " 1", EINVAL, 0 },    { "e", EINVAL, 0 },
+    };
+
+    for (size_t i = 0; i < sizeof (tab) / sizeof (tab[0]); i++) {
+        uint64_t n = 0;
+        int rc;
+
+        errno = 0;
+        rc = text_u64 (tab[i].in, tab[i].min, tab[i].max, &n);
+        ok (rc == (tab[i].errnum ? -1 : 0) && errno == tab[i].errnum
+                && n == tab[i].expected,
+            "number '%s'", tab[i].in);
+    }
+    for (size_t i = 0; i < sizeof (dtab) / sizeof (dtab[0]); i++) {
+        double x = 0;
+        int rc = text_double (dtab[i].in, -10, 10, &x);
+
+        ok (rc == (dtab[i].errnum ? -1 : 0) && x == dtab[i].expected
+                && (rc == 0 || errno == dtab[i].errnum),
+            "real '%s'", dtab[i].in);
+    }
+}
+
+static char *join (const struct hostlist *hl)
+{
+    static char s[512];
+
+    s[0] = '\0';
+    for (size_t i = 0; i < hl->count; i++) {
+        strcat (s, i ? " " : "");
+        strcat (s, hl->name[i]);
+    }
+    return s;
+}
+
+static void test_parse (void)
+{
+    static const struct {
+        const char *in;
+        const char *expected; /* NULL: refused */
+        const char *error;
+    } tab[] = {
+        { "a", "a", NULL },
+        { " b,a\n,, c\t", "b a c", NULL },
+        { "node[001-003,020],login1", "node001 node002 node003 node020 login1",
+          NULL },
+        { "n[9-11]", "n9 n10 n11", NULL },
+        { "r[1-2]n[0,2]x", "r1n0x r1n2x r2n0x r2n2x", NULL },
+        { "n[1]", "n1", NULL },
+        { "", NULL, "empty" },
+        { " , ", NULL, "empty" },
+        { "a,b,a", NULL, "host a is listed twice" },
+        { "n[1,1]", NULL, "twice" },
+        { "n[1", NULL, "brackets" },
+        { "n1]", NULL, "brackets" },
+        { "n[[1]]", NULL, "brackets" },
+        { "n[]", NULL, "range" },
+        { "n[1-]", NULL, "range" },
+        { "n[3-1]", NULL, "range" },
+        { "n[1,]", NULL, "range" },
+        { "n[1 2]", NULL, "range" },
+        { "n[a]", NULL, "range" },
+        { "n[0-99999999999999999999]", NULL, "range" },
+        { "n[0-999999999999999999]", NULL, "more than 8 hosts" },
+        { "[0-9][0-9][0-9][0-9]", NULL, "more than 8 hosts" },
+        { "n[1-9]", NULL, "more than 8 hosts" },
+        { "a;b", NULL, "no host name" },
+        { "-a", NULL, "no host name" },
+        { "1234567890123456789012345678901234567890123456789012345678901[001]",
+          NULL, "longer" },
+        { "12345678901234567890123456789012345678901234567890123456789012345",
+          NULL, "longer" },
+    };
+
+    for (size_t i = 0; i < sizeof (tab) / sizeof (tab[0]); i++) {
+        struct hostlist hl;
+        struct error err = { 0 };
+        int rc = hostlist_parse (&hl, tab[i].in, 8, &err);
+
+        if (tab[i].expected)
+            ok (rc == 0 && !strcmp (join (&hl), tab[i].expected), "parse '%s'",
+                tab[i].expected);
+        else
+            ok (rc < 0 && strstr (err.text, tab[i].error) && hl.count == 0
+                    && err.fault == ERROR_INPUT,
+                "refuse row %zu: %s", i, err.text);
+        hostlist_clear (&hl);
+    }
+}
+
+static void test_fold (void)
+{
+    static const struct {
+        const char *in;
+        const char *expected;
+    } tab[] = {
+        { "a", "a" },
+        { "n1", "n1" },
+        { "node003 node001 node002 node007", "node[001-003,007]" },
+        { "n11 n9 n10", "n[9-11]" },
+        { "n08 n09 n10 n11", "n[08-11]" },
+        { "n1 n01 n2", "n[01,1-2]" },
+        { "a9 a10 a1x a1b5", "a[9-10],a1b5,a1x" },
+        { "b a b", "a,b" },
+        { "7 8 9", "[7-9]" },
+        { "n1 m1 n2 n", "m1,n,n[1-2]" },
+    };
+
+    for (size_t i = 0; i < sizeof (tab) / sizeof (tab[0]); i++) {
+        struct hostlist hl = { 0 };
+        char copy[256];
+        char *name[16];
+        size_t n = 0;
+        char *s;
+
+        strcpy (copy, tab[i].in);
+        for (char *t = strtok (copy, " "); t; t = strtok (NULL, " "))
+            name[n++] = t;
+        s = hostlist_fold ((const char *const *)name, n);
+        ok (s && !strcmp (s, tab[i].expected), "fold to %s", tab[i].expected);
+        ok (s && hostlist_parse (&hl, s, 100, NULL) == 0, "and back");
+        hostlist_clear (&hl);
+        free (s);
+    }
+    char *s = hostlist_fold (NULL, 0);
+
+    ok (s && !*s, "fold of nothing is empty");
+    free (s);
+}
+
+int main (void)
+{
+    test_clean ();
+    test_hostname ();
+    test_numbers ();
+    test_parse ();
+    test_fold ();
+    return done_testing ();
+}

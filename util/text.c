@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Text from outside, made safe; numbers and host names. */
+#include "config.h"
+#include "util/text.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NAME_MAX_LEN = 63, DIGITS_MAX = 18 };
+
+/* <ctype.h> depends on the locale, which is not ours inside srun. */
+static bool is_digit (char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static bool is_alnum (char c)
+{
+    return is_digit (c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+char *text_clean (char *s)
+{
+    for (char *p = s; *p; p++)
+        if (*p < 0x20 || *p > 0x7e)
+            *p = '?';
+    return s;
+}
+
+bool text_is_hostname (const char *s)
+{
+    size_t len = strlen (s);
+
+    if (len == 0 || len > NAME_MAX_LEN || *s == '-' || *s == '.')
+        return false;
+    for (; *s; s++)
+        if (!is_alnum (*s) && !strchr ("-_.", *s))
+            return false;
+    return true;
+}
+
+static int error_number (int errnum)
+{
+    errno = errnum;
+    return -1;
+}
+
+int text_u64 (const char *s, uint64_t min, uint64_t max, uint64_t *value)
+{
+    int base = 10;
+    char *end;
+    uint64_t n;
+
+    if (s[0] == '0' && s[1] == 'x') {
+        base = 16;
+        s += 2;
+    }
+    if (!is_alnum (*s))
+        return error_number (EINVAL);
+    /* strtoull would take a second 0x */
+    if (base == 16 && s[0] == '0' && (s[1] == 'x' || s[1] == 'X'))
+        return error_number (EINVAL);
+    errno = 0;
+    n = strtoull (s, &end, base);
+    if (end == s || *end)
+        return error_number (EINVAL);
+    if (errno || n < min || n > max)
+        return error_number (ERANGE);
+    *value = n;
+    return 0;
+}
+
+int text_double (const char *s, double min, double max, double *value)
+{
+    char *end;
+    double x;
+
+    if (!*s || strspn (s, "0123456789.eE+-") != strlen (s))
+        return error_number (EINVAL);
+    x = strtod (s, &end);
+    if (end == s || *end)
+        return error_number (EINVAL);
+    if (!isfinite (x) || x < min || x > max)
+        return error_number (ERANGE);
+    *value = x;
+    return 0;
+}
+
+/* Notes: a name of a list is expanded depth first. `done` is what stands
+ * before the bracket looked at, so that a few bytes of input cannot ask for
+ * more memory than `max` names.
+ */
+struct expansion {
+    struct hostlist *hl;
+    size_t max;
+    struct error *err;
+};
+
+static int add_name (struct expansion *x, const char *name)
+{
+    struct hostlist *hl = x->hl;
+
+    if (!text_is_hostname (name))
+        return error_input (x->err, "'%s' is no host name", name);
+    if (hl->count >= x->max)
+        return error_input (x->err, "more than %zu hosts", x->max);
+    if ((hl->count & (hl->count + 1)) == 0) {
+        size_t size = (hl->count + 1) * 2;
+        char **p = realloc (hl->name, size * sizeof (*p));
+
+        if (!p)
+            return error_nomem (x->err);
+        hl->name = p;
+    }
+    if (!(hl->name[hl->count] = strdup (name)))
+        return error_nomem (x->err);
+    hl->count++;
+    return 0;
+}
+
+/* Scan digits at *s into *n. Return their number, 0 where there are none or
+ * too many.
+ */
+static int scan_digits (const char **s, uint64_t *n)
+{
+    int width = 0;
+
+    *n = 0;
+    for (; is_digit (**s) && width <= DIGITS_MAX; (*s)++, width++)
+        *n = *n * 10 + (uint64_t)(**s - '0');
+    return width > DIGITS_MAX ? 0 : width;
+}
+
+static int expand (struct expansion *x, const char *done, const char *rest)
+{
+    char name[NAME_MAX_LEN + DIGITS_MAX + 3];
+    size_t plain = strcspn (rest, "[]");
+    size_t len = strlen (done) + plain;
+    const char *close;
+
+    if (len > NAME_MAX_LEN)
+        return error_input (x->err, "a host name is longer than %d bytes",
+                            NAME_MAX_LEN);
+    snprintf (name, sizeof (name), "%s%.*s", done, (int)plain, rest);
+    rest += plain;
+    if (!*rest)
+        return add_name (x, name);
+    if (*rest == ']' || !(close = strpbrk (rest + 1, "[]")) || *close != ']')
+        return error_input (x->err, "brackets do not match in a host list");
+    do {
+        uint64_t lo;
+        uint64_t hi;
+        int width;
+
+        rest++;
+        if (!(width = scan_digits (&rest, &lo)))
+            return error_input (x->err, "bad range in brackets after '%s'",
+                                name);
+        hi = lo;
+        if (*rest == '-') {
+            rest++;
+            if (!scan_digits (&rest, &hi) || hi < lo)
+                return error_input (x->err,
+                                    "bad range in brackets after '%s'", name);
+        }
+        if (rest != close && *rest != ',')
+            return error_input (x->err, "bad range in brackets after '%s'",
+                                name);
+        for (uint64_t n = lo; n <= hi; n++) {
+            snprintf (name + len, sizeof (name) - len, "%0*" PRIu64, width, n);
+            if (expand (x, name, close + 1) < 0)
+                return -1;
+            name[len] = '\0';
+        }
+    } while (rest != close);
+    return 0;
+}
+
+static int compare_strings (const void *a, const void *b)
+{
+    return strcmp (*(char *const *)a, *(char *const *)b);
+}
+
+static int check_twice (const struct hostlist *hl, struct error *err)
+{
+    const char **v;
+    int rc = 0;
+
+    if (hl->count < 2)
+        return 0;
+    if (!(v = malloc (hl->count * sizeof (*v))))
+        return error_nomem (err);
+    memcpy (v, hl->name, hl->count * sizeof (*v));
+    qsort (v, hl->count, sizeof (*v), compare_strings);
+    for (size_t i = 1; i < hl->count && rc == 0; i++)
+        if (!strcmp (v[i - 1], v[i]))
+            rc = error_input (err, "host %s is listed twice", v[i]);
+    free (v);
+    return rc;
+}
+
+int hostlist_parse (struct hostlist *hl, const char *s, size_t max,
+                    struct error *err)
+{
+    struct expansion x = { hl, max, err };
+    char *entry = NULL;
+
+    *hl = (struct hostlist){ 0 };
+    for (;;) {
+        size_t len = 0;
+        int depth = 0;
+
+        s += strspn (s, ", \t\r\n");
+        if (!*s)
+            break;
+        for (; s[len]; len++) {
+            depth += (s[len] == '[') - (s[len] == ']');
+            if (!depth && strchr (", \t\r\n", s[len]))
+                break;
+        }
+        if (!(entry = strndup (s, len))) {
+            error_nomem (err);
+            goto error;
+        }
+        if (expand (&x, "", entry) < 0)
+            goto error;
+        free (entry);
+        entry = NULL;
+        s += len;
+    }
+    if (hl->count == 0) {
+        error_input (err, "the host list is empty");
+        goto error;
+    }
+    if (check_twice (hl, err) < 0)
+        goto error;
+    return 0;
+error:
+    free (entry);
+    hostlist_clear (hl);
+    return -1;
+}
+
+void hostlist_clear (struct hostlist *hl)
+{
+    int saved_errno = errno;
+
+    for (size_t i = 0; i < hl->count; i++)
+        free (hl->name[i]);
+    free (hl->name);
+    *hl = (struct hostlist){ 0 };
+    errno = saved_errno;
+}
+
+/* A name as its prefix and the digits at its end. */
+struct part {
+    const char *name;
+    size_t prefix;
+    int width; /* of the digits; 0: none */
+    uint64_t n;
+};
+
+static struct part part_of (const char *name)
+{
+    size_t len = strlen (name);
+    struct part p = { name, len, 0, 0 };
+    const char *s;
+
+    while (p.prefix > 0 && is_digit (name[p.prefix - 1])
+           && len - p.prefix < DIGITS_MAX)
+        p.prefix--;
+    s = name + p.prefix;
+    p.width = scan_digits (&s, &p.n);
+    return p;
+}
+
+static bool same_prefix (const struct part *a, const struct part *b)
+{
+    return a->width && b->width && a->prefix == b->prefix
+           && !memcmp (a->name, b->name, a->prefix);
+}
+
+static int compare_parts (const void *va, const void *vb)
+{
+    const struct part *a = va;
+    const struct part *b = vb;
+    size_t len = a->prefix < b->prefix ? a->prefix : b->prefix;
+    int order = memcmp (a->name, b->name, len);
+
+    if (order)
+        return order;
+    if (a->prefix != b->prefix)
+        return a->prefix < b->prefix ? -1 : 1;
+    if (a->n != b->n)
+        return a->n < b->n ? -1 : 1;
+    return strcmp (a->name, b->name);
+}
+
+/* True if b follows a in a range that is written with a's width. */
+static bool follows (const struct part *a, const struct part *b)
+{
+    char digits[DIGITS_MAX + 3];
+
+    snprintf (digits, sizeof (digits), "%0*" PRIu64, a->width, a->n + 1);
+    return same_prefix (a, b) && !strcmp (digits, b->name + b->prefix);
+}
+
+char *hostlist_fold (const char *const *name, size_t count)
+{
+    struct part *v = NULL;
+    char *result = NULL;
+    size_t size = 0;
+    size_t n = 0;
+    FILE *fp = open_memstream (&result, &size);
+
+    if (!fp || !(v = calloc (count + 1, sizeof (*v))))
+        goto error;
+    for (size_t i = 0; i < count; i++)
+        v[i] = part_of (name[i]);
+    qsort (v, count, sizeof (*v), compare_parts);
+    for (size_t i = 0; i < count; i++)
+        if (n == 0 || strcmp (v[n - 1].name, v[i].name))
+            v[n++] = v[i];
+    for (size_t i = 0, end; i < n; i = end) {
+        bool many;
+
+        for (end = i + 1; end < n && same_prefix (&v[i], &v[end]);)
+            end++;
+        many = end - i > 1;
+        fprintf (fp, "%s%.*s%s", i ? "," : "", (int)v[i].prefix, v[i].name,
+                 many ? "[" : "");
+        for (size_t k = i, last; k < end; k = last + 1) {
+            for (last = k; last + 1 < end && follows (&v[last], &v[last + 1]);)
+                last++;
+            fprintf (fp, "%s%s", k > i ? "," : "", v[k].name + v[k].prefix);
+            if (last > k)
+                fprintf (fp, "-%s", v[last].name + v[last].prefix);
+        }
+        fputs (many ? "]" : "", fp);
+    }
+    if (ferror (fp))
+        goto error;
+    free (v);
+    if (fclose (fp) == 0)
+        return result;
+    fp = NULL;
+    v = NULL;
+error:
+    if (fp)
+        fclose (fp);
+    free (v);
+    free (result);
+    errno = ENOMEM;
+    return NULL;
+}
