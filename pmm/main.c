@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* pmm: one verb for each step of the pipeline. */
+#include "config.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "pmm/common.h"
+#include "pmm/verb.h"
+
+static const struct verb {
+    const char *name;
+    verb_f fn;
+    const char *help;
+} verbs[] = {
+    { "fabric", verb_fabric, "read, show or generate a fabric snapshot" },
+    { "path", verb_path, "the links between two hosts, there and back" },
+    { "plan", verb_plan, "the fewest probes that resolve a job's links" },
+    { "simulate", verb_simulate, "the round-trip times a plan would see" },
+    { "solve", verb_solve, "link latencies from round-trip times" },
+    { "judge", verb_judge, "what got slower, and who is suspect" },
+};
+
+enum { VERB_COUNT = sizeof (verbs) / sizeof (verbs[0]) };
+
+static void usage (FILE *fp)
+{
+    fprintf (fp, "Usage: pmm VERB [OPTION]...\n\n");
+    for (int i = 0; i < VERB_COUNT; i++)
+        fprintf (fp, "  %-10s %s\n", verbs[i].name, verbs[i].help);
+    fprintf (fp, "\n'pmm VERB --help' shows a verb's options; pmm(1) has the "
+                 "rest.\n");
+}
+
+int main (int argc, char **argv)
+{
+    if (argc < 2) {
+        usage (stderr);
+        return EXIT_BAD_INPUT;
+    }
+    if (!strcmp (argv[1], "--help") || !strcmp (argv[1], "-h")) {
+        usage (stdout);
+        return EXIT_OK;
+    }
+    if (!strcmp (argv[1], "--version") || !strcmp (argv[1], "-V")) {
+        printf ("%s %s\n", PACKAGE_NAME, PACKAGE_VERSION);
+        return EXIT_OK;
+    }
+    for (int i = 0; i < VERB_COUNT; i++) {
+        if (!strcmp (argv[1], verbs[i].name))
+            return verbs[i].fn (argc - 1, argv + 1);
+    }
+    fprintf (stderr, "pmm: unknown verb '%.40s'; 'pmm --help' lists them\n",
+             argv[1]);
+    return EXIT_BAD_INPUT;
+}
