@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Sparse reduced row echelon form, modulo the prime P = 2^61 - 1.
+ *
+ * Used by the planner (is this row new?) and by the solver (what do the rows
+ * determine?). Rows are added one by one and the form is kept reduced all the
+ * time: row i has the value 1 in its pivot column, which no other row holds.
+ * So a row of the form that is its pivot alone is a link whose latency is
+ * determined; one with more entries is a group.
+ *
+ * Modulo P stands for over the rationals: rows that are independent modulo P
+ * are independent. The converse fails only where P divides a minor of the
+ * matrix, which for a network means never: there are about 2^55 primes of
+ * this size and a given minor has a few dozen prime factors that large.
+ *
+ * Cost: one row costs the entries of the rows that it meets. Add short rows
+ * first: columns that are determined leave every other row, and the form then
+ * works like union-find.
+ */
+#ifndef CORE_RREF_H
+#define CORE_RREF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "util/rng.h"
+
+#define RREF_PRIME ((UINT64_C (1) << 61) - 1)
+
+enum {
+    RREF_RATIONAL_MAX = 1 << 20, /* of |p| and q, see rref_rational */
+};
+
+struct rref_entry {
+    uint32_t col;
+    uint64_t value; /* 1 .. P-1 */
+};
+
+struct rref;
+
+/* An empty form of m columns, 0 .. m-1. NULL with errno ENOMEM. */
+struct rref *rref_create (size_t m);
+void rref_destroy (struct rref *r);
+
+/* Add the row that has count[i] in column col[i], i < n, columns distinct.
+ * Return 1 where it was independent of the rows so far (rank is one more
+ * then), 0 where it was dependent, -1 with errno ENOMEM; the form is then
+ * good for rref_destroy only.
+ */
+int rref_add (struct rref *r, const uint32_t *col, const uint8_t *count,
+              size_t n);
+
+/* True if the row lies in the span of the rows added. */
+bool rref_spans (struct rref *r, const uint32_t *col, const uint8_t *count,
+                 size_t n);
+
+size_t rref_columns (const struct rref *r);
+size_t rref_rank (const struct rref *r);
+
+/* Row i < rank of the form: its n entries, the pivot (value 1) first, the
+ * others in no order, none of them in the pivot column of another row.
+ * Borrowed until the next rref_add.
+ */
+const struct rref_entry *rref_row (const struct rref *r, size_t i, size_t *n);
+
+/* The row whose pivot is col, or -1. A row (col, count) that lies in the span
+ * is the sum of count[i] times row rref_pivot (col[i]) over its pivot
+ * columns.
+ */
+int rref_pivot (const struct rref *r, uint32_t col);
+
+/* True if col alone is a row of the form: its value is determined. */
+bool rref_identified (const struct rref *r, uint32_t col);
+
+/* Draw a random vector z[m] that is orthogonal to every row added. A row
+ * outside their span has row . z == 0 by chance of 1/P only, so one z tells
+ * for any number of rows whether they add to the rank.
+ */
+void rref_null (const struct rref *r, struct rng *rng, uint64_t *z);
+
+/* row . z modulo P. */
+uint64_t rref_dot (const uint32_t *col, const uint8_t *count, size_t n,
+                   const uint64_t *z);
+
+/* Work done so far, in entries touched: a clock that does not depend on the
+ * machine.
+ */
+uint64_t rref_work (const struct rref *r);
+
+/* The rational p/q, q > 0, in lowest terms, that value stands for. Exact for
+ * every coefficient with |p| and q at most RREF_RATIONAL_MAX, since two such
+ * fractions never meet modulo P (2 * 2^40 < P). Return 0, or -1 where there
+ * is no such fraction: the coefficient lies beyond. (One that lies beyond is
+ * taken for a small one less than once in 2^20 cases.)
+ */
+int rref_rational (uint64_t value, int64_t *p, int64_t *q);
+
+#endif /* CORE_RREF_H */
