@@ -30,3 +30,13 @@ AC_DEFUN([PMM_WARNINGS],[
   done
   AC_SUBST([WARN_CFLAGS])
 ])
+# configure removes core dumps of its tests by `rm -f core`, which complains
+# loudly in a tree that has a folder of that name. Take the word out.
+m4_define([PMM_KEEP_CORE],
+  [m4_define([$1],
+    m4_bpatsubst(m4_dquote(m4_defn([$1])), [rm -f core ], [rm -f ]))])
+PMM_KEEP_CORE([_AC_INIT_PREPARE])
+PMM_KEEP_CORE([_AC_COMPILE_IFELSE])
+PMM_KEEP_CORE([_AC_LINK_IFELSE])
+PMM_KEEP_CORE([_AC_RUN_IFELSE])
+PMM_KEEP_CORE([_AM_PROG_CC_C_O])
