@@ -1,0 +1,42 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# The tree builds without a warning by gcc and clang, with each optional part
+# left out, passes its unit tests under the sanitizers, and its tarball
+# builds, passes and cleans up after itself.
+
+. "$(dirname "$0")/lib.sh"
+need autoreconf gcc clang make
+workdir
+
+# configure and make in a new directory: build NAME TARGET [CONFIGURE-ARG...]
+build ()
+{
+    local name=$1 target=$2
+    shift 2
+    mkdir "$workdir/$name" && cd "$workdir/$name" &&
+        "$srcdir/configure" -q "$@" >log 2>&1 &&
+        make -s -j"$(nproc)" "$target" >>log 2>&1
+    local rc=$?
+    [ $rc = 0 ] || tail -n 30 log | sed 's/^/# /'
+    cd "$workdir" || return 1
+    return $rc
+}
+
+san='-g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all'
+san="$san -fno-omit-frame-pointer"
+
+build gcc check-programs --enable-werror CC=gcc
+ok $? "gcc builds it without a warning"
+build clang check-programs --enable-werror CC=clang
+ok $? "clang builds it without a warning"
+build bare all --enable-werror --without-fabric --without-slurm \
+    --without-pmix --without-verbs
+ok $? "it builds without any optional part"
+build san check CFLAGS="$san"
+ok $? "the unit tests pass under ASan and UBSan"
+build dist distcheck
+ok $? "make distcheck"
+
+rm -f "$srcdir"/*.tar.xz
+done_testing
