@@ -1,0 +1,138 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# shellcheck disable=SC2015,SC2154,SC2317
+#
+# daemons.sh - start, watch and stop daemons that live in a private directory.
+#
+# Sourced by fabric and cluster, which set $prog (their name) and $dir (the
+# directory, absolute).  A daemon NAME logs to $dir/log/NAME.out and is known by
+# $dir/pid/NAME: its process id and start time, so that a recycled id is never
+# signalled.
+
+die () { printf '%s: %s\n' "$prog" "$*" >&2; exit 2; }
+
+usage ()
+{
+    printf 'usage: %s\n' "$usage" >&2
+    exit 2
+}
+
+# The start time of process $1 in clock ticks; fails if there is no such process.
+start_time ()
+{
+    local stat
+    { read -r -d '' stat <"/proc/$1/stat"; } 2>/dev/null
+    [[ $stat ]] || return 1
+    # The second field, the command in parentheses, may hold anything.
+    read -r -a stat <<<"${stat##*) }"
+    [[ ${stat[0]} != Z ]] && echo "${stat[19]}"
+}
+
+# Is daemon $1 of this directory alive?  Sets pid.
+alive ()
+{
+    local ticks
+    { read -r pid ticks <"$dir/pid/$1"; } 2>/dev/null \
+        && [[ $(start_time "$pid") == "$ticks" ]]
+}
+
+# start NAME COMMAND...: in a session of its own, so that a Ctrl-C meant for
+# the caller does not reach it, and without the caller's open files, so that
+# nobody who reads the caller's output waits for it.  Standard input is
+# $stdin; the open file $keep_fd is handed on.
+start ()
+{
+    local name=$1 fd
+    shift
+    (
+        for fd in /proc/self/fd/*; do
+            fd=${fd##*/}
+            ((fd > 2 && fd != 255 && fd != ${keep_fd:-0})) \
+                && eval "exec $fd>&-"
+        done
+        cd "$dir/log" && exec setsid "$@"
+    ) <>"${stdin:-/dev/null}" >"$dir/log/$name.out" 2>&1 &
+    echo "$! $(start_time $!)" >"$dir/pid/$name"
+    disown $!
+}
+
+# within SECONDS COMMAND...: run COMMAND until it succeeds.
+within ()
+{
+    local end=$((SECONDS + $1))
+    shift
+    until "$@" &>/dev/null; do
+        ((SECONDS < end)) || return 1
+        sleep 0.05
+    done
+}
+
+# within, given up at once when daemon $1 ends.  ready NAME SECONDS COMMAND...
+ready ()
+{
+    local name=$1 seconds=$2
+    shift 2
+    ready_or_dead () { "$@" || ! alive "$name"; }
+    within "$seconds" ready_or_dead "$@" && alive "$name"
+}
+
+# stop SECONDS NAME...: SIGTERM, and SIGKILL for those that take too long.
+stop ()
+{
+    local seconds=$1 name pid
+    shift
+    for name; do alive "$name" && kill "$pid" 2>/dev/null; done
+    none_alive ()
+    {
+        local name
+        for name; do alive "$name" && return 1; done
+        return 0
+    }
+    within "$seconds" none_alive "$@" && return
+    for name; do alive "$name" && kill -KILL "$pid" 2>/dev/null; done
+    within 5 none_alive "$@"
+}
+
+# failed SENTENCE LOG...: the sentence, and the end of the logs that are there.
+failed ()
+{
+    printf '%s: %s\n' "$prog" "$1" >&2
+    shift
+    local log
+    for log; do
+        [[ -s $log ]] || continue
+        printf '%s: the end of %s:\n' "$prog" "$log" >&2
+        tail -n 12 "$log" | sed 's/^/    /' >&2
+    done
+    exit 1
+}
+
+need ()
+{
+    local program
+    for program; do
+        type -P "$program" >/dev/null || die "$program is not installed"
+    done
+}
+
+# claim DIR: make it ours.  It may exist only if it is empty.
+claim ()
+{
+    mkdir -p "$1" 2>/dev/null && dir=$(cd "$1" && pwd -P) \
+        || die "$1: cannot be created"
+    [[ $dir =~ ^[A-Za-z0-9/._-]+$ ]] \
+        || die "$dir: only letters, digits and /._- may be in this path"
+    [[ -z $(ls -A "$dir") ]] || die "$dir: not empty"
+    echo "$prog" >"$dir/made-by"
+    mkdir "$dir"/{log,pid}
+    chmod 755 "$dir" "$dir/log"
+}
+
+# owned DIR: one that claim made.
+owned ()
+{
+    dir=$(cd "$1" 2>/dev/null && pwd -P) \
+        && [[ $(cat "$dir/made-by" 2>/dev/null) == "$prog" ]] \
+        || die "$1: not a directory made by $prog up"
+}
