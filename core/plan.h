@@ -2,8 +2,8 @@
 /* The plan: which round trips to measure, in which rounds.
  *
  * Made by core/basis and core/rounds (plan_make), later by core/pattern.
- * Read by probe/ and the solver. File: JSON, kind "plan" (DESIGN: README,
- * section "Files").
+ * Read by probe/ and the solver. File: JSON, kind "plan" (pmm(1), section
+ * FILES).
  *
  * No two probes of a round share a link. The first plan_basis_rounds () rounds
  * hold a maximal independent set of the rows of all pairs: rank many. The
