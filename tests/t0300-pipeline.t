@@ -1,0 +1,93 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# The test to read first: a fault is planted, every verb is run on the file of
+# the verb before it, and that link, and only that link, is named. Then each
+# verb gets what it must refuse: one sentence, the right exit status, no file.
+
+. "$(dirname "$0")/lib.sh"
+need pmm jq
+workdir
+cd "$workdir" || exit 1
+
+hosts='h[0003,0011,0017-0018,0040,0061,0077,0090-0092,0113,0128]'
+
+pmm fabric generate fat-tree --ports 8 --levels 3 -o fabric
+ok $? "a fabric of 128 hosts"
+pmm plan -f fabric --hosts "$hosts" -o plan
+ok $? "a plan for 12 of them"
+pmm plan -f fabric --check plan
+ok $? "the checker, which does not trust the planner, finds it sound"
+
+pmm simulate -f fabric --plan plan --latency random:100:900 --seed 1 \
+    --noise 50 --outliers 0.01:2000 -o healthy
+ok $? "what it measures on a healthy fabric"
+pmm solve -f fabric --plan plan --samples healthy --pairs -o solution
+ok $? "solved"
+is "$(jq '.pairs | length' solution)" 66 "every pair of the job has a latency"
+
+pmm simulate -f fabric --plan plan --latency random:100:900 --seed 1 \
+    --noise 50 --outliers 0.01:2000 --repeats 5 -o again
+pmm judge -f fabric --plan plan --samples again --baseline healthy -o verdict
+is $? 0 "the healthy fabric against itself: exit 0"
+is "$(jq -c '[.status, .findings]' verdict)" '["OK",[]]' "... and no finding"
+
+link=$(pmm path -f fabric h0003 h0128 --json | jq -r '.forward[2]')
+pmm simulate -f fabric --plan plan --latency random:100:900 --seed 1 \
+    --noise 50 --outliers 0.01:2000 --slow "$link=+1000" -o slow
+pmm judge -f fabric --plan plan --samples slow --baseline healthy -o verdict
+is $? 1 "a switch link 1,000 ns slower: exit 1"
+is "$(jq -c '[.findings[].level]' verdict)" '["FAIL"]' "... one finding"
+like "$(jq -r '.findings[0].suspects[]' verdict)" "$link" "... that link"
+
+link=$(pmm path -f fabric h0061 h0128 --json | jq -r '.forward[0]')
+pmm simulate -f fabric --plan plan --latency random:100:900 --seed 1 \
+    --noise 50 --outliers 0.01:2000 --slow "h0061/1=+1000" -o slow
+pmm judge -f fabric --plan plan --samples slow --baseline healthy -o verdict
+is "$(jq -c '[.findings[] | .kind, .suspects, .nodes]' verdict)" \
+    "[\"host end\",[\"$link\"],[\"h0061\"]]" "a slow host end, and whose it is"
+
+pmm judge -f fabric --plan plan --samples slow -o verdict
+is $? 0 "without a baseline it is not a FAIL"
+is "$(jq -r .status verdict | grep -c FAIL)" 0 "... but a warning at most"
+
+# refuses STATUS SENTENCE COMMAND...: one line that holds SENTENCE, no output
+refuses ()
+{
+    local status=$1 sentence=$2 rc
+    shift 2
+    rm -f out
+    "$@" -o out >stdout 2>stderr </dev/null
+    rc=$?
+    is "$rc" "$status" "$sentence: exit $status"
+    is "$(wc -l <stderr)" 1 "... one sentence"
+    like "$(cat stderr)" "$sentence" "... that says it"
+    [ ! -e out ] && [ ! -s stdout ]
+    ok $? "... nothing half-written"
+}
+
+pmm fabric generate fat-tree --ports 8 --levels 3 --routing minhop -o foreign
+head -c 20000 fabric >cut
+echo hello >text
+jq -c '.rounds[0] += [.rounds[0][0]]' plan >twice
+jq -c '.hash = 1 | .probes[0].a = "h0002"' healthy >stranger
+jq -c '.probes[0].rtt_ns.median = -1' healthy >negative
+
+refuses 2 'nowhere' pmm plan -f nowhere
+refuses 2 'cut:' pmm plan -f cut
+refuses 2 'text:1' pmm plan -f text
+refuses 2 'h0999' pmm plan -f fabric --hosts h0001,h0999
+refuses 2 'twice' pmm plan -f fabric --hosts h0001,h0001
+refuses 2 'another fabric' pmm solve -f foreign --plan plan --samples healthy
+refuses 2 'twice' pmm solve -f fabric --plan twice --samples healthy
+refuses 2 'h0002' pmm solve -f fabric --plan plan --samples stranger
+refuses 2 'negative.*median' pmm solve -f fabric --plan plan --samples negative
+refuses 2 'h0999' pmm path -f fabric h0001 h0999
+refuses 2 'ports' pmm fabric generate fat-tree --ports 7 --levels 3
+refuses 2 "'sideways'" pmm simulate -f fabric --plan plan --noise sideways
+
+pmm plan -f fabric --hosts h0001 -o one
+is "$(jq -c '[.rank, .rounds]' one)" '[0,[]]' \
+    "one host: nothing to measure, and no error"
+
+done_testing

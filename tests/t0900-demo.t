@@ -1,0 +1,38 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# The demo, with several seeds (20 in the long run), as root and as an
+# ordinary user: healthy, no finding; each planted cable in the one finding,
+# its suspects no more than the paths force. Nothing stays behind.
+
+. "$(dirname "$0")/lib.sh"
+need jq srun slurmctld slurmd slurmdbd mariadbd munged ibsim opensm
+[ "$(id -u)" = 0 ] || skip_all "not root"
+workdir
+
+seeds=2
+routings=(ftree minhop)
+if [ -n "${PMM_LONG-}" ]; then
+    seeds=4
+    routings=(ftree minhop dfsssp updn)
+fi
+
+for i in $(seq $seeds); do
+    routing=${routings[i - 1]}
+    "$srcdir/contrib/demo" --seed "$i" --repeat 5 --routing "$routing" \
+        --json "$workdir/demo.json" >"$workdir/demo.log" 2>&1
+    rc=$?
+    ok $rc "seed $i, $routing: every check was right"
+    [ $rc = 0 ] || sed 's/^/# /' "$workdir/demo.log"
+    is "$(jq '[.checks[] | select (.planted == null)] | length' \
+        "$workdir/demo.json")" 10 "... 10 of a healthy fabric"
+    is "$(jq '[.checks[] | select (.planted)] | length' \
+        "$workdir/demo.json")" 20 "... 20 with a slow cable"
+    is "$(jq '[.checks[] | select ((.planted == null) !=
+        (.findings == []))] | length' "$workdir/demo.json")" 0 \
+        "... a finding where there is a fault, and nowhere else"
+    ls -d /tmp/pmm-demo.* >/dev/null 2>&1
+    is $? 2 "... and no directory is left"
+done
+
+done_testing
