@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Networks for the tests of core: tables of paths, filled by hand or by a
+ * model. Links are called l1, l2, ...; endpoints k1, k2, ... on hosts of the
+ * same name. Nothing is checked; where memory runs out the test aborts.
+ *
+ * It does not model forwarding: a table may hold paths that no tables of
+ * switches could give.
+ */
+#ifndef CORE_TEST_TABLENET_H
+#define CORE_TEST_TABLENET_H
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/paths.h"
+#include "util/rng.h"
+
+struct tablenet {
+    struct network net; /* hand &t->net to pathset_create */
+    size_t n;           /* endpoints */
+    struct table_path {
+        uint32_t *link;
+        int n; /* -1: no path */
+    } *path;            /* [n * n] */
+    struct link_info *info;
+    char (*id)[16];
+    char (*name)[16];
+};
+
+static void *table_alloc (size_t n, size_t size)
+{
+    void *p = calloc (n + 1, size);
+
+    if (!p)
+        abort ();
+    return p;
+}
+
+static int table_walk (const void *net, uint32_t from, uint32_t to,
+                       uint32_t *link, struct error *err)
+{
+    const struct tablenet *t = net;
+    const struct table_path *p = &t->path[from * t->n + to];
+
+    if (p->n < 0)
+        return error_input (err, "dead end");
+    memcpy (link, p->link, p->n * sizeof (*link));
+    return p->n;
+}
+
+/* n endpoints, links l1 .. l<nlinks>: link 0 .. n-1 is the host link of the
+ * endpoint of that number by its kind and class, whatever the paths say; the
+ * others are switch links of class 1. All paths are dead ends.
+ */
+__attribute__ ((unused)) static struct tablenet *
+tablenet_create (size_t n, size_t nlinks)
+{
+    struct tablenet *t = table_alloc (1, sizeof (*t));
+
+    t->n = n;
+    t->path = table_alloc (n * n, sizeof (*t->path));
+    t->info = table_alloc (nlinks, sizeof (*t->info));
+    t->id = table_alloc (nlinks, sizeof (*t->id));
+    t->name = table_alloc (n, sizeof (*t->name));
+    for (size_t i = 0; i < n * n; i++)
+        t->path[i].n = -1;
+    for (size_t i = 0; i < n; i++)
+        snprintf (t->name[i], sizeof (t->name[i]), "k%zu", i + 1);
+    for (size_t i = 0; i < nlinks; i++) {
+        snprintf (t->id[i], sizeof (t->id[i]), "l%zu", i + 1);
+        t->info[i] = (struct link_info){
+            .id = t->id[i],
+            .kind = i < n ? LINK_HOST : LINK_SWITCH,
+            .class_id = i < n ? 0 : 1,
+            .class_name = i < n ? "host" : "switch",
+            .host = i < n ? t->name[i] : NULL,
+        };
+    }
+    t->net = (struct network){
+        .net = t,
+        .hash = "table",
+        .nlinks = nlinks,
+        .link = t->info,
+        .walk = table_walk,
+    };
+    return t;
+}
+
+__attribute__ ((unused)) static void tablenet_destroy (struct tablenet *t)
+{
+    for (size_t i = 0; i < t->n * t->n; i++)
+        free (t->path[i].link);
+    free (t->path);
+    free (t->info);
+    free (t->id);
+    free (t->name);
+    free (t);
+}
+
+static void table_set (struct tablenet *t, size_t a, size_t b,
+                       const uint32_t *link, int n)
+{
+    struct table_path *p = &t->path[a * t->n + b];
+
+    free (p->link);
+    p->link = table_alloc (n, sizeof (*p->link));
+    memcpy (p->link, link, n * sizeof (*link));
+    p->n = n;
+}
+
+/* The path from a to b: n links, each an int. With tablenet_both, also the
+ * way back over the same links.
+ */
+__attribute__ ((unused)) static void
+tablenet_path (struct tablenet *t, size_t a, size_t b, int n, ...)
+{
+    uint32_t link[PATH_MAX_HOPS];
+    va_list ap;
+
+    va_start (ap, n);
+    for (int i = 0; i < n; i++)
+        link[i] = va_arg (ap, int);
+    va_end (ap);
+    table_set (t, a, b, link, n);
+}
+
+__attribute__ ((unused)) static void
+tablenet_both (struct tablenet *t, size_t a, size_t b, int n, ...)
+{
+    uint32_t link[PATH_MAX_HOPS];
+    uint32_t back[PATH_MAX_HOPS];
+    va_list ap;
+
+    va_start (ap, n);
+    for (int i = 0; i < n; i++)
+        back[n - 1 - i] = link[i] = va_arg (ap, int);
+    va_end (ap);
+    table_set (t, a, b, link, n);
+    table_set (t, b, a, back, n);
+}
+
+/* The set of endpoints who[0 .. n-1], or of all where who is NULL. */
+__attribute__ ((unused)) static struct pathset *
+tablenet_pathset (const struct tablenet *t, const uint32_t *who, size_t n)
+{
+    struct endpoint *e = table_alloc (t->n + n, sizeof (*e));
+    struct pathset *ps;
+    struct error err;
+
+    if (!who)
+        n = t->n;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t id = who ? who[i] : i;
+
+        e[i] = (struct endpoint){ id, t->name[id], t->name[id] };
+    }
+    ps = pathset_create (&t->net, e, n, &err);
+    if (!ps)
+        abort ();
+    free (e);
+    return ps;
+}
+
+/* A set of n endpoints drawn at random. */
+__attribute__ ((unused)) static struct pathset *
+tablenet_random (const struct tablenet *t, size_t n, uint64_t seed)
+{
+    uint32_t *who = table_alloc (t->n, sizeof (*who));
+    struct pathset *ps;
+    struct rng rng;
+
+    rng_seed (&rng, seed);
+    for (size_t i = 0; i < t->n; i++)
+        who[i] = i;
+    rng_shuffle (&rng, who, t->n);
+    ps = tablenet_pathset (t, who, n);
+    free (who);
+    return ps;
+}
+
+/* The sample network of the paper: k1, k2, k5, k6 (l1, l2, l7, l8) on switch
+ * r1, k3, k4 (l5, l6) on r3; r1-r2 is l3, r2-r3 is l4.
+ */
+__attribute__ ((unused)) static struct tablenet *tablenet_paper (void)
+{
+    static const int host_link[6] = { 0, 1, 4, 5, 6, 7 };
+    static const int near[6] = { 1, 1, 0, 0, 1, 1 };
+    struct tablenet *t = tablenet_create (6, 8);
+
+    for (size_t i = 0; i < 8; i++) {
+        t->info[i].kind = LINK_SWITCH;
+        t->info[i].host = NULL;
+    }
+    for (size_t a = 0; a < 6; a++) {
+        struct link_info *info = &t->info[host_link[a]];
+
+        info->kind = LINK_HOST;
+        info->host = t->name[a];
+        for (size_t b = 0; b < 6; b++) {
+            if (a == b)
+                continue;
+            if (near[a] == near[b])
+                tablenet_path (t, a, b, 2, host_link[a], host_link[b]);
+            else
+                tablenet_path (t, a, b, 4, host_link[a], near[a] ? 2 : 3,
+                               near[a] ? 3 : 2, host_link[b]);
+        }
+    }
+    for (size_t i = 0; i < 8; i++) {
+        t->info[i].class_id = t->info[i].kind == LINK_HOST ? 0 : 1;
+        t->info[i].class_name = t->info[i].kind == LINK_HOST ? "host"
+                                                             : "switch";
+    }
+    return t;
+}
+
+enum table_routing {
+    TABLE_DMODK,
+    TABLE_MINHOP, /* each switch spreads its destinations over its up ports */
+};
+
+/* p-port q-tree, k = p/2: n = 2k^q hosts, m = qn links. Switch (l, x, y) of
+ * level l = 1 .. q has x < n/k^l (tops: x = 0), y < k^(l-1); its up link u
+ * leads to (l+1, x/k, u k^(l-1) + y). Link i < n is host i's; the level of a
+ * switch link is its class.
+ */
+__attribute__ ((unused)) static struct tablenet *
+tablenet_fattree (int p, int q, enum table_routing routing, uint64_t seed)
+{
+    static const char *const class_name[] = {
+        "host", "switch 1-2", "switch 2-3", "switch 3-4", "switch 4-5",
+    };
+    size_t k = p / 2;
+    size_t power[8] = { 1 };
+    size_t n;
+    struct tablenet *t;
+    struct rng rng;
+    uint32_t *dest;
+    uint8_t *up;     /* [switch][destination] */
+    uint32_t *count; /* [switch][up port] */
+
+    for (int l = 1; l <= q; l++)
+        power[l] = power[l - 1] * k;
+    n = 2 * power[q];
+    t = tablenet_create (n, q * n);
+    for (size_t i = n; i < q * n; i++) {
+        t->info[i].class_id = i / n;
+        t->info[i].class_name = class_name[i / n];
+    }
+    /* below the top, a level has n/k switches */
+    up = table_alloc (q * n / k * n, sizeof (*up));
+    count = table_alloc (q * n, sizeof (*count));
+    dest = table_alloc (n, sizeof (*dest));
+    rng_seed (&rng, seed);
+    for (size_t i = 0; i < n; i++)
+        dest[i] = i;
+    if (routing == TABLE_MINHOP)
+        rng_shuffle (&rng, dest, n);
+    for (size_t i = 0; i < n; i++)
+        for (int l = 1; l < q; l++)
+            for (size_t s = 0; s < n / k; s++) {
+                size_t sw = (l - 1) * (n / k) + s;
+                uint32_t *c = &count[sw * k];
+                size_t best = rng_below (&rng, k);
+
+                if (s / power[l - 1] == dest[i] / power[l])
+                    continue; /* down */
+                for (size_t u = 0; u < k; u++)
+                    if (c[u] < c[best])
+                        best = u;
+                if (routing == TABLE_DMODK)
+                    best = dest[i] / power[l - 1] % k;
+                c[best]++;
+                up[sw * n + dest[i]] = best;
+            }
+    for (size_t a = 0; a < n; a++)
+        for (size_t b = 0; b < n; b++) {
+            uint32_t link[PATH_MAX_HOPS] = { a };
+            size_t y = 0;
+            int nlinks = 1;
+            int l = 1;
+
+            if (a == b)
+                continue;
+            for (; a / power[l] != b / power[l] && l < q; l++) {
+                size_t s = a / power[l] * power[l - 1] + y;
+                size_t sw = (l - 1) * (n / k) + s;
+                size_t u = up[sw * n + b];
+
+                link[nlinks++] = l * n + s * k + u;
+                y += u * power[l - 1];
+            }
+            for (l--; l >= 1; l--) {
+                size_t u = y / power[l - 1];
+
+                y %= power[l - 1];
+                link[nlinks++] = l * n
+                    + (b / power[l] * power[l - 1] + y) * k + u;
+            }
+            link[nlinks++] = b;
+            table_set (t, a, b, link, nlinks);
+        }
+    free (up);
+    free (count);
+    free (dest);
+    return t;
+}
+
+#endif /* CORE_TEST_TABLENET_H */
