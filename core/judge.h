@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Judge: explain what is slower than expected by the fewest slow links.
+ *
+ * Expected is what the baseline and the links' classes let one expect of each
+ * RTT, with its variance: see judge.c. A finding has
+ *
+ *   basis baseline  where earlier samples constrain the expected RTTs of its
+ *                   paths: WARN or FAIL;
+ *   basis class     where they do not: WARN at most, since the length of a
+ *                   cable alone makes links of a class differ;
+ *   basis loss      where messages were lost on it: WARN at most.
+ *
+ * It becomes a finding only if its rows agree, both initiators saw it and the
+ * fastest repeats show it too; else the verdict is UNKNOWN, and a limit says
+ * so. Missing nodes, lost probes and incomplete samples make it UNKNOWN too.
+ */
+#ifndef CORE_JUDGE_H
+#define CORE_JUDGE_H
+
+#include "core/paths.h"
+#include "core/plan.h"
+#include "core/samples.h"
+#include "core/verdict.h"
+#include "util/error.h"
+
+/* Sigma is the standard deviation that the excess would have on a healthy
+ * fabric: of noise, here and in the baseline, and for basis class of the
+ * spread within the class (1.4826 MAD where it can be estimated, 100 ns where
+ * it cannot).
+ */
+struct judge_options {
+    double warn_ns;     /* 100: WARN where the excess is more than this */
+    double warn_spread; /* 6: and more than this many sigma */
+    double fail_ns;     /* 300: FAIL where it is more than this, */
+    double fail_spread; /* 10: and more than this many sigma, and three */
+                        /* standard errors less would still WARN */
+};
+
+/* The figures above. */
+extern const struct judge_options judge_defaults;
+
+/* Earlier samples of the same fabric, with the set that they refer to. */
+struct baseline {
+    const struct samples *samples;
+    const struct pathset *ps;
+};
+
+/* Judge the samples of a plan. NULL with err where memory is short, a path is
+ * broken or there is more than can be judged; everything that the samples
+ * lack is a limit of the verdict instead. opts NULL: judge_defaults.
+ */
+struct verdict *judge (struct pathset *ps, const struct plan *plan,
+                       const struct samples *samples,
+                       const struct baseline *baseline, size_t nbaselines,
+                       const struct judge_options *opts, struct error *err);
+
+#endif /* CORE_JUDGE_H */
