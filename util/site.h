@@ -7,6 +7,8 @@
 #ifndef UTIL_SITE_H
 #define UTIL_SITE_H
 
+#include <stddef.h>
+
 #include "util/conf.h"
 #include "util/error.h"
 
@@ -48,5 +50,11 @@ extern const struct conf_option site_options[];
 int site_read (struct site *site, const char *path, int trusted,
                struct error *err);
 void site_clear (struct site *site);
+
+/* Check what the table cannot: a known mode and transport, nothing empty
+ * that is needed. site_read does this; it is due again after conf_set. Return
+ * 0, or -1 with err naming the option.
+ */
+int site_check (const struct site *site, struct error *err);
 
 #endif /* UTIL_SITE_H */

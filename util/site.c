@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a site decides. */
+#include "config.h"
+#include "util/site.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "util/file.h"
+
+#define FIELD(name) offsetof (struct site, name)
+
+const struct conf_option site_options[] = {
+    { "Conf", CONF_PATH, FIELD (conf), "",
+      "in plugstack.conf only: the pmm.conf to read" },
+    { "Snapshot", CONF_PATH, FIELD (snapshot), "/var/lib/slurm-pmm/fabric",
+      "the published fabric snapshot" },
+    { "Baseline", CONF_PATH, FIELD (baseline),
+      "/var/lib/slurm-pmm/baseline.json",
+      "the published baseline samples, if there are any" },
+    { "Srun", CONF_PATH, FIELD (srun), "/usr/bin/srun",
+      "the srun that starts a check" },
+    { "Probe", CONF_PATH, FIELD (probe), PMM_PROBE_PATH,
+      "the pmm-probe that a check runs" },
+    { "Mode", CONF_STRING, FIELD (mode), "off",
+      "where the job does not say: off, report or require" },
+    { "ReportPartitions", CONF_STRING, FIELD (report_partitions), "",
+      "partitions whose jobs are checked, comma-separated" },
+    { "RequirePartitions", CONF_STRING, FIELD (require_partitions), "",
+      "partitions whose jobs need a check that does not fail" },
+    { "Timeout", CONF_SECONDS, FIELD (timeout_ms), "60",
+      "how long a check may take" },
+    { "Transport", CONF_STRING, FIELD (transport), "verbs",
+      "what carries the probes: verbs or emu" },
+    { "EmuSocket", CONF_PATH, FIELD (emu_socket), "",
+      "the fabric emulator's socket, for Transport=emu" },
+    { "Repeats", CONF_INT, FIELD (repeats), "5",
+      "round trips of a probe from either side" },
+    { "ExtraRounds", CONF_INT, FIELD (extra_rounds), "2",
+      "rounds made only for redundancy" },
+    { "WarnExcess", CONF_DOUBLE, FIELD (warn_ns), "100",
+      "WARN needs this excess, in ns, ..." },
+    { "WarnSpread", CONF_DOUBLE, FIELD (warn_spread), "6",
+      "... and this many spreads of the class" },
+    { "FailExcess", CONF_DOUBLE, FIELD (fail_ns), "300",
+      "FAIL needs this excess, in ns, ..." },
+    { "FailSpread", CONF_DOUBLE, FIELD (fail_spread), "10",
+      "... and this many spreads of the class" },
+    { 0 },
+};
+
+static int one_of (const char *key, const char *value, const char *const *word,
+                   struct error *err)
+{
+    for (; *word; word++)
+        if (!strcmp (value, *word))
+            return 0;
+    return error_input (err, "option %s: '%s' is not known", key, value);
+}
+
+int site_check (const struct site *site, struct error *err)
+{
+    static const char *const modes[] = { "off", "report", "require", NULL };
+    static const char *const transports[] = { "verbs", "emu", NULL };
+    const struct {
+        const char *key;
+        int set;
+    } needed[] = {
+        { "Snapshot", site->snapshot[0] != '\0' },
+        { "Srun", site->srun[0] != '\0' },
+        { "Probe", site->probe[0] != '\0' },
+        { "Timeout", site->timeout_ms > 0 },
+        { "Repeats", site->repeats > 0 },
+    };
+
+    if (one_of ("Mode", site->mode, modes, err) < 0
+        || one_of ("Transport", site->transport, transports, err) < 0)
+        return -1;
+    for (size_t i = 0; i < sizeof (needed) / sizeof (needed[0]); i++)
+        if (!needed[i].set)
+            return error_input (err, "option %s: must not be empty or 0",
+                                needed[i].key);
+    return 0;
+}
+
+static int read_file (struct site *site, const char *path, int trusted,
+                      int optional, struct error *err)
+{
+    FILE *fp = trusted ? file_open_trusted (path, 0, err)
+                       : file_open_input (path, err);
+    int rc;
+
+    if (!fp)
+        return optional && errno == ENOENT ? 0 : -1;
+    rc = conf_read (site_options, site, fp, path, err);
+    file_close_input (fp);
+    if (rc < 0)
+        return -1;
+    if (site->conf[0])
+        return error_input (err, "%s: Conf belongs in plugstack.conf only",
+                            path);
+    return 0;
+}
+
+int site_read (struct site *site, const char *path, int trusted,
+               struct error *err)
+{
+    int optional = path == NULL;
+
+    if (optional)
+        path = PMM_CONF_PATH;
+    if (conf_defaults (site_options, site) < 0)
+        return error_nomem (err);
+    if (read_file (site, path, trusted, optional, err) < 0)
+        return -1;
+    if (site_check (site, err) < 0)
+        return error_prefix (err, "%s", path);
+    return 0;
+}
+
+void site_clear (struct site *site)
+{
+    conf_clear (site_options, site);
+}
