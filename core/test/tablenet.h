@@ -25,8 +25,8 @@ struct tablenet {
         int n; /* -1: no path */
     } *path;            /* [n * n] */
     struct link_info *info;
-    char (*id)[16];
-    char (*name)[16];
+    char (*id)[24];
+    char (*name)[24];
 };
 
 static void *table_alloc (size_t n, size_t size)
