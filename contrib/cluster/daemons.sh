@@ -39,8 +39,7 @@ alive ()
 
 # start NAME COMMAND...: in a session of its own, so that a Ctrl-C meant for
 # the caller does not reach it, and without the caller's open files, so that
-# nobody who reads the caller's output waits for it.  Standard input is
-# $stdin; the open file $keep_fd is handed on.
+# nobody who reads the caller's output waits for it.  Standard input is $stdin.
 start ()
 {
     local name=$1 fd
@@ -48,8 +47,7 @@ start ()
     (
         for fd in /proc/self/fd/*; do
             fd=${fd##*/}
-            ((fd > 2 && fd != 255 && fd != ${keep_fd:-0})) \
-                && eval "exec $fd>&-"
+            ((fd > 2 && fd != 255)) && eval "exec $fd>&-"
         done
         cd "$dir/log" && exec setsid "$@"
     ) <>"${stdin:-/dev/null}" >"$dir/log/$name.out" 2>&1 &
