@@ -6,7 +6,14 @@
  *
  * Everything refers to everything else by index; FABRIC_NONE is no index.
  * After fabric_finish () nothing changes any more, and:
- * nodes are sorted by GUID; links by id; hosts by name.
+ * nodes are sorted by GUID; links by the GUID and port of their smaller end;
+ * hosts by name.
+ *
+ * A host is called by the first word of its NodeDescription ("node1 HCA-1",
+ * "node1 mlx5_0"); several adapters or ports with one name are its rails. An
+ * adapter whose description names no host is called by its GUID, with a
+ * warning; a SHARP aggregation node is no host, and its cable counts with the
+ * switches'. Every text in here is printable ASCII.
  */
 #ifndef IBQUERY_FABRIC_H
 #define IBQUERY_FABRIC_H
@@ -25,6 +32,8 @@ enum {
     FABRIC_MAX_LID = 0xbfff, /* the last unicast LID */
     LFT_NO_ROUTE = 0xff,
     FABRIC_NAME_MAX = 64,    /* bytes of a NodeDescription */
+    FABRIC_MAX_WARNINGS = 100,
+    FABRIC_MAX_LMC = 7,
 };
 
 enum node_type {
@@ -68,7 +77,8 @@ struct fabric_link {
 struct fabric_endpoint {
     uint32_t port;
     uint32_t host;
-    char *name;          /* "host", or "host:2" for its second rail */
+    char *name;          /* "host", or "host:1", "host:2" where it has
+                            several */
 };
 
 struct fabric_host {
@@ -77,7 +87,11 @@ struct fabric_host {
                               port GUIDs */
 };
 
+struct fabric_walk; /* walk.c's */
+
 struct fabric {
+    char *source;        /* where it is from: "mlx5_0/1", "generate ..." */
+    int64_t time;        /* when it was read, seconds since 1970; 0 unknown */
     struct fabric_node *node;
     size_t nnodes;
     struct fabric_port *port;
@@ -94,14 +108,18 @@ struct fabric {
     size_t nwarnings;
     char hash[33];       /* of topology and LFTs, hex */
     struct link_info *link_info; /* [nlinks], what core sees of the links */
+    struct fabric_walk *walk;
+    uint32_t *index;     /* nodes by GUID: a hash table */
+    size_t index_size;
 };
 
 /* Build: nodes in any order, then cables, then fabric_finish.
  *
  * fabric_add_node returns the node's index (valid until fabric_finish sorts),
  * or -1 with err: a GUID twice, no ports. fabric_add_cable joins two ports by
- * node index and port number; -1 with err where one is taken or out of range.
- * fabric_set_lft takes a copy.
+ * node index and port number; -1 with err where one is taken or out of range,
+ * or width or speed is none that struct fabric_link knows. fabric_set_lft takes a copy.
+ * Texts are copied, cleaned and cut.
  */
 struct fabric *fabric_create (void);
 void fabric_destroy (struct fabric *f);
@@ -119,29 +137,50 @@ int fabric_add_cable (struct fabric *f, uint32_t node_a, unsigned int port_a,
                       struct error *err);
 int fabric_set_lft (struct fabric *f, uint32_t node, const uint8_t *lft,
                     unsigned int top, struct error *err);
+int fabric_set_source (struct fabric *f, const char *source, int64_t time,
+                       struct error *err);
 
-/* Sort, check (LIDs unique, links consistent), name hosts and endpoints,
- * find levels and classes, hash. Return 0, or -1 with err.
+/* Say what is odd; the same text twice counts once, and more than
+ * FABRIC_MAX_WARNINGS are not kept.
+ */
+int fabric_warn (struct fabric *f, struct error *err, const char *fmt, ...)
+    __attribute__ ((format (printf, 3, 4)));
+
+/* Sort, check (LIDs unique and aligned), name hosts and endpoints, find levels
+ * and classes, hash. Return 0, or -1 with err; the fabric is then good for
+ * fabric_destroy alone.
+ *
+ * The hash covers nodes, cables, LIDs and, for the LIDs that exist, the
+ * forwarding tables. Names, widths and speeds are left out: a cable that
+ * trained slower is the same cable, and its baseline holds.
  */
 int fabric_finish (struct fabric *f, struct error *err);
 
-/* Look up; FABRIC_NONE where there is none. fabric_find_link takes a link id,
- * either end of one as "guid/port", or either end as "NAME/PORT" with a host's
- * or switch's name.
+/* Look up; FABRIC_NONE where there is none. fabric_find_node works while the
+ * fabric is built, too. fabric_find_endpoint takes a host's name for its first
+ * rail. fabric_find_link takes either end as "guid/port" (so a link id, too) or
+ * as "NAME/PORT" with a host's name, or a description that is unique.
  */
 uint32_t fabric_find_node (const struct fabric *f, uint64_t guid);
 uint32_t fabric_find_host (const struct fabric *f, const char *name);
 uint32_t fabric_find_endpoint (const struct fabric *f, const char *name);
 uint32_t fabric_find_link (const struct fabric *f, const char *text);
 
+/* "ca", "switch", "router". */
+const char *fabric_type_name (enum node_type type);
+
+/* Write "4xHDR", "4x?" or "": what is known of width and speed. */
+void fabric_rate_name (const struct fabric_link *l, char *buf, size_t size);
+
 /* Write "h0001 mlx5_0/1" or "leaf 1/12": an end of a link, for people. */
 void fabric_port_name (const struct fabric *f, uint32_t port, char *buf,
                        size_t size);
 
-/* The paths between named hosts: `names` are hosts (all of its endpoints) or
+/* The paths between named hosts: `names` are hosts (all of their endpoints) or
  * endpoints; n == 0 means every host. NULL with err naming who is not in the
- * fabric. pathset_resolve_f takes the fabric as `arg`: pass
- * fabric_resolve as it is. Implemented by walk.c.
+ * fabric. fabric_resolve is a pathset_resolve_f whose `arg` is the fabric.
+ * Implemented by walk.c. fabric_network is good after fabric_finish and as
+ * long as the fabric.
  */
 const struct network *fabric_network (const struct fabric *f);
 struct pathset *fabric_pathset (const struct fabric *f,

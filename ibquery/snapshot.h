@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The fabric as a text file, `pmm-fabric 1`: see pmm-fabric(5).
  *
- * Made by fabric_write, read by fabric_read; ends in a line with the hash, so
- * that a file cut short or changed is refused.
+ * Made by fabric_write, read by fabric_read; ends in a line with a checksum of
+ * the lines above it, so that a file cut short or damaged is refused.
  */
 #ifndef IBQUERY_SNAPSHOT_H
 #define IBQUERY_SNAPSHOT_H

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A fast 128-bit digest: the fabric's hash and the snapshot's checksum. It
+ * tells different things apart; it does not withstand a forger.
+ */
+#ifndef IBQUERY_DIGEST_H
+#define IBQUERY_DIGEST_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { DIGEST_HEX = 33 }; /* 32 hex digits and a NUL */
+
+struct digest {
+    uint64_t a, b, words;
+};
+
+void digest_init (struct digest *d);
+void digest_u64 (struct digest *d, uint64_t word);
+
+/* The bytes and their number: {"ab", "c"} is not {"a", "bc"}. */
+void digest_bytes (struct digest *d, const void *data, size_t len);
+
+/* The digest of all so far, in lower case. */
+void digest_hex (const struct digest *d, char hex[DIGEST_HEX]);
+
+#endif /* IBQUERY_DIGEST_H */

@@ -1,0 +1,961 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Notes
+ *
+ * fabric_finish renumbers: nodes by GUID, ports by node and number, and so
+ * links by the index of their smaller port. All arrays grow by doubling, at
+ * sizes that follow from their length.
+ */
+#include "config.h"
+#include "ibquery/fabric.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ibquery/digest.h"
+#include "ibquery/walk.h"
+#include "util/text.h"
+
+enum { MAX_PORTS = 254, GROW_MIN = 16 };
+
+static const char *const speeds[] = { "",    "SDR", "DDR", "QDR", "FDR10",
+                                      "FDR", "EDR", "HDR", "NDR", "XDR" };
+static const uint8_t widths[] = { 0, 1, 2, 4, 8, 12 };
+
+/* What links of one class share, in the order of the classes. */
+enum class_kind { CLASS_HOST, CLASS_SWITCH, CLASS_OTHER };
+#define CLASS_KEY(kind, low, high, width, speed) \
+    ((uint32_t)(kind) << 24 | (low) << 16 | (high) << 8 | (width) << 4 | \
+     (speed))
+
+static size_t room (size_t n)
+{
+    size_t size = GROW_MIN;
+
+    while (size < n)
+        size *= 2;
+    return size;
+}
+
+/* v, which holds `have` items, with room for `more`; NULL and v untouched. */
+static void *grow (void *v, size_t have, size_t more, size_t size)
+{
+    if (v && room (have) == room (have + more))
+        return v;
+    return realloc (v, room (have + more) * size);
+}
+
+static char *clean_copy (const char *s)
+{
+    char *copy = strndup (s, FABRIC_NAME_MAX);
+    size_t len;
+
+    if (!copy)
+        return NULL;
+    text_clean (copy);
+    for (len = strlen (copy); len > 0 && copy[len - 1] == ' '; len--)
+        copy[len - 1] = '\0';
+    return copy;
+}
+
+struct fabric *fabric_create (void)
+{
+    return calloc (1, sizeof (struct fabric));
+}
+
+static void free_strings (char **v, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        free (v[i]);
+    free (v);
+}
+
+void fabric_destroy (struct fabric *f)
+{
+    int saved_errno = errno;
+
+    if (!f)
+        return;
+    for (size_t i = 0; i < f->nnodes; i++) {
+        free (f->node[i].desc);
+        free (f->node[i].lft);
+    }
+    for (size_t i = 0; i < f->nendpoints; i++)
+        free (f->endpoint[i].name);
+    for (size_t i = 0; i < f->nhosts; i++)
+        free (f->host[i].name);
+    free_strings (f->class_name, f->nclasses);
+    free_strings (f->warning, f->nwarnings);
+    walk_destroy (f->walk);
+    free (f->source);
+    free (f->node);
+    free (f->port);
+    free (f->link);
+    free (f->endpoint);
+    free (f->host);
+    free (f->link_info);
+    free (f->index);
+    free (f);
+    errno = saved_errno;
+}
+
+/* The GUID's slot of the index: its node's, or a free one. */
+static uint32_t *slot (const struct fabric *f, uint64_t guid)
+{
+    size_t mask = f->index_size - 1;
+    size_t i = (guid * 0x9e3779b97f4a7c15) >> 32 & mask;
+
+    while (f->index[i] != FABRIC_NONE && f->node[f->index[i]].guid != guid)
+        i = (i + 1) & mask;
+    return &f->index[i];
+}
+
+/* An index of all nodes, at most half full. */
+static int reindex (struct fabric *f, size_t size)
+{
+    uint32_t *index = malloc (size * sizeof (*index));
+
+    if (!index)
+        return -1;
+    free (f->index);
+    f->index = index;
+    f->index_size = size;
+    memset (index, 0xff, size * sizeof (*index));
+    for (size_t i = 0; i < f->nnodes; i++)
+        *slot (f, f->node[i].guid) = i;
+    return 0;
+}
+
+uint32_t fabric_find_node (const struct fabric *f, uint64_t guid)
+{
+    return f->index ? *slot (f, guid) : FABRIC_NONE;
+}
+
+int64_t fabric_add_node (struct fabric *f, uint64_t guid, enum node_type type,
+                         unsigned int nports, const char *desc,
+                         struct error *err)
+{
+    struct fabric_node *node, *n;
+    struct fabric_port *port;
+
+    if (guid == 0 || guid == UINT64_MAX)
+        return error_input (err, "%016" PRIx64 " is no GUID", guid);
+    if (nports == 0 || nports > MAX_PORTS)
+        return error_input (err, "%s %016" PRIx64 " has %u ports",
+                            fabric_type_name (type), guid, nports);
+    if (f->nnodes == FABRIC_MAX_NODES)
+        return error_input (err, "more than %d nodes", FABRIC_MAX_NODES);
+    if (fabric_find_node (f, guid) != FABRIC_NONE)
+        return error_input (err, "GUID %016" PRIx64 " is there twice", guid);
+    node = grow (f->node, f->nnodes, 1, sizeof (*node));
+    if (!node)
+        return error_nomem (err);
+    f->node = node;
+    port = grow (f->port, f->nports, nports, sizeof (*port));
+    if (!port)
+        return error_nomem (err);
+    f->port = port;
+    if (2 * (f->nnodes + 1) > f->index_size
+        && reindex (f, 2 * room (f->nnodes + 1)) < 0)
+        return error_nomem (err);
+
+    n = &f->node[f->nnodes];
+    *n = (struct fabric_node){
+        .guid = guid,
+        .type = type,
+        .desc = clean_copy (desc),
+        .nports = nports,
+        .first_port = f->nports,
+        .host = FABRIC_NONE,
+    };
+    if (!n->desc)
+        return error_nomem (err);
+    for (unsigned int i = 0; i < nports; i++)
+        f->port[f->nports++] = (struct fabric_port){
+            .node = f->nnodes,
+            .num = i + 1,
+            .guid = type == NODE_SWITCH ? guid : 0,
+            .link = FABRIC_NONE,
+        };
+    *slot (f, guid) = f->nnodes;
+    return f->nnodes++;
+}
+
+static int check_lid (unsigned int lid, unsigned int lmc, struct error *err)
+{
+    if (lmc > FABRIC_MAX_LMC)
+        return error_input (err, "LMC %u is larger than %d", lmc,
+                            FABRIC_MAX_LMC);
+    if (lid == 0 && lmc == 0)
+        return 0;
+    if (lid == 0 || lid + (1U << lmc) - 1 > FABRIC_MAX_LID)
+        return error_input (err, "LID %u is no unicast LID", lid);
+    if (lid & ((1U << lmc) - 1))
+        return error_input (err, "LID %u does not fit its LMC %u", lid, lmc);
+    return 0;
+}
+
+int fabric_set_switch_lid (struct fabric *f, uint32_t node, uint16_t lid,
+                           struct error *err)
+{
+    if (check_lid (lid, 0, err) < 0)
+        return -1;
+    f->node[node].lid = lid;
+    return 0;
+}
+
+static struct fabric_port *find_port (struct fabric *f, uint32_t node,
+                                      unsigned int port, struct error *err)
+{
+    const struct fabric_node *n = &f->node[node];
+
+    if (port == 0 || port > n->nports) {
+        error_input (err, "%s %016" PRIx64 " has no port %u",
+                     fabric_type_name (n->type), n->guid, port);
+        return NULL;
+    }
+    return &f->port[n->first_port + port - 1];
+}
+
+int fabric_set_port (struct fabric *f, uint32_t node, unsigned int port,
+                     uint64_t guid, uint16_t lid, unsigned int lmc,
+                     struct error *err)
+{
+    struct fabric_port *p = find_port (f, node, port, err);
+
+    if (!p || check_lid (lid, lmc, err) < 0)
+        return -1;
+    p->guid = guid;
+    p->lid = lid;
+    p->lmc = lmc;
+    return 0;
+}
+
+static int speed_index (const char *speed)
+{
+    for (size_t i = 0; i < sizeof (speeds) / sizeof (speeds[0]); i++)
+        if (strcmp (speeds[i], speed) == 0)
+            return i;
+    return -1;
+}
+
+static int width_index (unsigned int width)
+{
+    for (size_t i = 0; i < sizeof (widths); i++)
+        if (widths[i] == width)
+            return i;
+    return -1;
+}
+
+static int port_taken (const struct fabric *f, const struct fabric_port *p,
+                       struct error *err)
+{
+    return error_input (err, "port %016" PRIx64 "/%u has two cables",
+                        f->node[p->node].guid, p->num);
+}
+
+int fabric_add_cable (struct fabric *f, uint32_t node_a, unsigned int port_a,
+                      uint32_t node_b, unsigned int port_b,
+                      unsigned int width, const char *speed,
+                      struct error *err)
+{
+    struct fabric_port *a = find_port (f, node_a, port_a, err);
+    struct fabric_port *b = a ? find_port (f, node_b, port_b, err) : NULL;
+    struct fabric_link *link;
+
+    if (!b)
+        return -1;
+    if (width_index (width) < 0)
+        return error_input (err, "no cable has %u lanes", width);
+    if (speed_index (speed) < 0)
+        return error_input (err, "%.16s is no speed", speed);
+    if (a == b)
+        return error_input (err, "port %016" PRIx64 "/%u leads to itself",
+                            f->node[node_a].guid, port_a);
+    if (a->link != FABRIC_NONE)
+        return port_taken (f, a, err);
+    if (b->link != FABRIC_NONE)
+        return port_taken (f, b, err);
+    link = grow (f->link, f->nlinks, 1, sizeof (*link));
+    if (!link)
+        return error_nomem (err);
+    f->link = link;
+    link = &f->link[f->nlinks];
+    *link = (struct fabric_link){
+        .a = a - f->port,
+        .b = b - f->port,
+        .width = width,
+    };
+    strcpy (link->speed, speed);
+    a->link = b->link = f->nlinks++;
+    return 0;
+}
+
+int fabric_set_lft (struct fabric *f, uint32_t node, const uint8_t *lft,
+                    unsigned int top, struct error *err)
+{
+    struct fabric_node *n = &f->node[node];
+    uint8_t *copy;
+
+    if (n->type != NODE_SWITCH)
+        return error_input (err, "%s %016" PRIx64 " has no forwarding table",
+                            fabric_type_name (n->type), n->guid);
+    if (n->lft)
+        return error_input (err,
+                            "switch %016" PRIx64 " has two forwarding tables",
+                            n->guid);
+    if (top > FABRIC_MAX_LID)
+        return error_input (err,
+                            "the forwarding table of switch %016" PRIx64
+                            " ends at LID %u",
+                            n->guid, top);
+    copy = malloc (top + 1);
+    if (!copy)
+        return error_nomem (err);
+    memcpy (copy, lft, top + 1);
+    n->lft = copy;
+    n->lft_top = top;
+    return 0;
+}
+
+int fabric_set_source (struct fabric *f, const char *source, int64_t time,
+                       struct error *err)
+{
+    char *copy = clean_copy (source);
+
+    if (!copy)
+        return error_nomem (err);
+    free (f->source);
+    f->source = copy;
+    f->time = time;
+    return 0;
+}
+
+int fabric_warn (struct fabric *f, struct error *err, const char *fmt, ...)
+{
+    char text[256], **warning, *copy;
+    va_list ap;
+
+    va_start (ap, fmt);
+    vsnprintf (text, sizeof (text), fmt, ap);
+    va_end (ap);
+    for (size_t i = 0; i < f->nwarnings; i++)
+        if (strcmp (f->warning[i], text) == 0)
+            return 0;
+    if (f->nwarnings == FABRIC_MAX_WARNINGS)
+        return 0;
+    warning = grow (f->warning, f->nwarnings, 1, sizeof (*warning));
+    if (!warning)
+        return error_nomem (err);
+    f->warning = warning;
+    copy = strdup (text);
+    if (!copy)
+        return error_nomem (err);
+    f->warning[f->nwarnings++] = text_clean (copy);
+    return 0;
+}
+
+struct by_guid {
+    uint64_t guid;
+    uint32_t node;
+};
+
+static int compare_guids (const void *a, const void *b)
+{
+    uint64_t x = ((const struct by_guid *)a)->guid;
+    uint64_t y = ((const struct by_guid *)b)->guid;
+
+    return (x > y) - (x < y);
+}
+
+static int compare_links (const void *a, const void *b)
+{
+    uint32_t x = ((const struct fabric_link *)a)->a;
+    uint32_t y = ((const struct fabric_link *)b)->a;
+
+    return (x > y) - (x < y);
+}
+
+/* Renumber nodes, ports and links. */
+static int sort (struct fabric *f, struct error *err)
+{
+    struct by_guid *order = calloc (f->nnodes + 1, sizeof (*order));
+    uint32_t *moved = calloc (f->nports + 1, sizeof (*moved));
+    struct fabric_node *node = calloc (f->nnodes + 1, sizeof (*node));
+    struct fabric_port *port = calloc (f->nports + 1, sizeof (*port));
+    size_t np = 0;
+    int rc = -1;
+
+    if (!order || !moved || !node || !port) {
+        error_nomem (err);
+        goto error;
+    }
+    for (size_t i = 0; i < f->nnodes; i++)
+        order[i] = (struct by_guid){ f->node[i].guid, i };
+    qsort (order, f->nnodes, sizeof (*order), compare_guids);
+    for (size_t i = 0; i < f->nnodes; i++) {
+        struct fabric_node *n = &node[i];
+        uint32_t first;
+
+        *n = f->node[order[i].node];
+        first = n->first_port;
+        n->first_port = np;
+        for (unsigned int k = 0; k < n->nports; k++) {
+            moved[first + k] = np;
+            port[np] = f->port[first + k];
+            port[np++].node = i;
+        }
+    }
+    free (f->node);
+    f->node = node;
+    node = NULL;
+    free (f->port);
+    f->port = port;
+    port = NULL;
+    for (size_t i = 0; i < f->nlinks; i++) {
+        struct fabric_link *l = &f->link[i];
+        uint32_t a = moved[l->a], b = moved[l->b];
+
+        l->a = a < b ? a : b;
+        l->b = a < b ? b : a;
+    }
+    if (f->nlinks > 0)
+        qsort (f->link, f->nlinks, sizeof (*f->link), compare_links);
+    for (size_t i = 0; i < f->nlinks; i++) {
+        struct fabric_link *l = &f->link[i];
+        const struct fabric_port *p = &f->port[l->a];
+
+        f->port[l->a].link = f->port[l->b].link = i;
+        snprintf (l->id, sizeof (l->id), "%016" PRIx64 "/%u",
+                  f->node[p->node].guid, p->num);
+    }
+    if (f->index && reindex (f, f->index_size) < 0) {
+        error_nomem (err);
+        goto error;
+    }
+    rc = 0;
+error:
+    free (order);
+    free (moved);
+    free (node);
+    free (port);
+    return rc;
+}
+
+static int claim_lids (const struct fabric *f, uint32_t *owner, uint32_t node,
+                       unsigned int lid, unsigned int lmc, struct error *err)
+{
+    if (lid == 0)
+        return 0;
+    for (unsigned int end = lid + (1U << lmc); lid < end; lid++) {
+        if (owner[lid] != FABRIC_NONE)
+            return error_input (err,
+                                "LID %u belongs to %016" PRIx64
+                                " and to %016" PRIx64,
+                                lid, f->node[owner[lid]].guid,
+                                f->node[node].guid);
+        owner[lid] = node;
+    }
+    return 0;
+}
+
+/* owner[LID]: the node that has it, FABRIC_NONE where none. */
+static uint32_t *find_lids (const struct fabric *f, struct error *err)
+{
+    size_t size = (FABRIC_MAX_LID + 1) * sizeof (uint32_t);
+    uint32_t *owner = malloc (size);
+
+    if (!owner) {
+        error_nomem (err);
+        return NULL;
+    }
+    memset (owner, 0xff, size);
+    for (size_t i = 0; i < f->nnodes; i++)
+        if (f->node[i].type == NODE_SWITCH
+            && claim_lids (f, owner, i, f->node[i].lid, 0, err) < 0)
+            goto error;
+    for (size_t i = 0; i < f->nports; i++) {
+        const struct fabric_port *p = &f->port[i];
+
+        if (f->node[p->node].type != NODE_SWITCH
+            && claim_lids (f, owner, p->node, p->lid, p->lmc, err) < 0)
+            goto error;
+    }
+    return owner;
+error:
+    free (owner);
+    return NULL;
+}
+
+/* What a vendor's firmware says before the host has set a description. */
+static bool is_default_desc (const char *desc)
+{
+    return strstr (desc, "Mellanox Technologies")
+           || strncmp (desc, "localhost", strlen ("localhost")) == 0;
+}
+
+static bool is_aggregation (const char *desc)
+{
+    return strstr (desc, "Aggregation Node") != NULL;
+}
+
+/* One adapter port on its way to be an endpoint. */
+struct rail {
+    char name[FABRIC_NAME_MAX + 1];
+    uint32_t port;
+    uint64_t guid;
+};
+
+static int compare_rails (const void *a, const void *b)
+{
+    const struct rail *x = a, *y = b;
+    int order = strcmp (x->name, y->name);
+
+    if (order != 0)
+        return order;
+    if (x->guid != y->guid)
+        return x->guid < y->guid ? -1 : 1;
+    return (x->port > y->port) - (x->port < y->port);
+}
+
+/* Name the host of an adapter; false where it is none. */
+static bool host_name (const struct fabric_node *n,
+                       char name[FABRIC_NAME_MAX + 1], bool *by_guid)
+{
+    *by_guid = false;
+    if (n->type != NODE_CA || is_aggregation (n->desc))
+        return false;
+    snprintf (name, FABRIC_NAME_MAX + 1, "%.*s",
+              (int)strcspn (n->desc, " "), n->desc);
+    if (!text_is_hostname (name) || is_default_desc (n->desc)) {
+        snprintf (name, FABRIC_NAME_MAX + 1, "%016" PRIx64, n->guid);
+        *by_guid = true;
+    }
+    return true;
+}
+
+/* The connected adapter ports that belong to a host and have a LID. */
+static int find_rails (struct fabric *f, struct rail *rail, size_t *nrails,
+                       struct error *err)
+{
+    for (size_t i = 0; i < f->nports; i++) {
+        const struct fabric_port *p = &f->port[i];
+        const struct fabric_node *n = &f->node[p->node];
+        struct rail *r = &rail[*nrails];
+        bool by_guid;
+
+        if (p->link == FABRIC_NONE || !host_name (n, r->name, &by_guid))
+            continue;
+        if (by_guid
+            && fabric_warn (f, err,
+                            "adapter %016" PRIx64 " (%s) does not tell its "
+                            "host's name",
+                            n->guid, n->desc) < 0)
+            return -1;
+        if (p->lid == 0) {
+            if (fabric_warn (f, err,
+                             "%s: adapter %016" PRIx64 " port %u is connected "
+                             "but has no LID",
+                             r->name, n->guid, p->num) < 0)
+                return -1;
+            continue;
+        }
+        r->port = i;
+        r->guid = p->guid;
+        (*nrails)++;
+    }
+    return 0;
+}
+
+static int name_endpoint (struct fabric_endpoint *e, const char *host,
+                          size_t rail, size_t rails)
+{
+    if (rails == 1)
+        e->name = strdup (host);
+    else if (asprintf (&e->name, "%s:%zu", host, rail) < 0)
+        e->name = NULL;
+    return e->name ? 0 : -1;
+}
+
+static int name_hosts (struct fabric *f, struct error *err)
+{
+    struct rail *rail = calloc (f->nports + 1, sizeof (*rail));
+    size_t n = 0, i, k;
+    int rc = -1;
+
+    if (!rail)
+        return error_nomem (err);
+    if (find_rails (f, rail, &n, err) < 0)
+        goto error;
+    qsort (rail, n, sizeof (*rail), compare_rails);
+    f->endpoint = calloc (n + 1, sizeof (*f->endpoint));
+    f->host = calloc (n + 1, sizeof (*f->host));
+    if (!f->endpoint || !f->host) {
+        error_nomem (err);
+        goto error;
+    }
+    for (i = 0; i < n; i = k) {
+        struct fabric_host *h = &f->host[f->nhosts];
+
+        h->name = strdup (rail[i].name);
+        if (!h->name) {
+            error_nomem (err);
+            goto error;
+        }
+        for (k = i; k < n && strcmp (rail[k].name, h->name) == 0; k++)
+            ;
+        h->first = i;
+        h->count = k - i;
+        for (size_t j = i; j < k; j++) {
+            struct fabric_endpoint *e = &f->endpoint[j];
+
+            e->port = rail[j].port;
+            e->host = f->nhosts;
+            f->node[f->port[e->port].node].host = f->nhosts;
+            if (name_endpoint (e, h->name, j - i + 1, k - i) < 0) {
+                error_nomem (err);
+                goto error;
+            }
+            f->nendpoints++;
+        }
+        f->nhosts++;
+    }
+    rc = 0;
+error:
+    free (rail);
+    return rc;
+}
+
+static uint32_t far_node (const struct fabric *f, uint32_t port)
+{
+    const struct fabric_link *l;
+
+    if (f->port[port].link == FABRIC_NONE)
+        return FABRIC_NONE;
+    l = &f->link[f->port[port].link];
+    return f->port[l->a == port ? l->b : l->a].node;
+}
+
+/* Breadth first from the hosts. */
+static int find_levels (struct fabric *f, struct error *err)
+{
+    uint32_t *queue = malloc ((f->nnodes + 1) * sizeof (*queue));
+    size_t tail = 0;
+
+    if (!queue)
+        return error_nomem (err);
+    for (size_t i = 0; i < f->nendpoints; i++) {
+        uint32_t node = far_node (f, f->endpoint[i].port);
+
+        if (f->node[node].type == NODE_SWITCH && f->node[node].level == 0) {
+            f->node[node].level = 1;
+            queue[tail++] = node;
+        }
+    }
+    for (size_t head = 0; head < tail; head++) {
+        const struct fabric_node *n = &f->node[queue[head]];
+
+        for (unsigned int k = 0; k < n->nports; k++) {
+            uint32_t node = far_node (f, n->first_port + k);
+            struct fabric_node *far;
+
+            if (node == FABRIC_NONE)
+                continue;
+            far = &f->node[node];
+            if (far->type != NODE_SWITCH || far->level != 0)
+                continue;
+            far->level = n->level < UINT8_MAX ? n->level + 1 : UINT8_MAX;
+            queue[tail++] = node;
+        }
+    }
+    free (queue);
+    return 0;
+}
+
+void fabric_rate_name (const struct fabric_link *l, char *buf, size_t size)
+{
+    char width[8] = "?";
+
+    if (l->width != 0)
+        snprintf (width, sizeof (width), "%u", l->width);
+    if (l->width == 0 && !*l->speed)
+        snprintf (buf, size, "%s", "");
+    else
+        snprintf (buf, size, "%sx%s", width, *l->speed ? l->speed : "?");
+}
+
+static uint32_t class_key (const struct fabric *f, const struct fabric_link *l)
+{
+    const struct fabric_node *a = &f->node[f->port[l->a].node];
+    const struct fabric_node *b = &f->node[f->port[l->b].node];
+    int width = width_index (l->width), speed = speed_index (l->speed);
+
+    if (l->kind == LINK_HOST)
+        return CLASS_KEY (CLASS_HOST, 0, 0, width, speed);
+    if (a->type != NODE_SWITCH || b->type != NODE_SWITCH)
+        return CLASS_KEY (CLASS_OTHER, 0, 0, width, speed);
+    if (a->level > b->level)
+        return CLASS_KEY (CLASS_SWITCH, b->level, a->level, width, speed);
+    return CLASS_KEY (CLASS_SWITCH, a->level, b->level, width, speed);
+}
+
+static char *class_text (uint32_t key, const struct fabric_link *l)
+{
+    char rate[16], levels[16] = "", *text;
+    static const char *const kind[] = { "host", "switch", "other" };
+
+    fabric_rate_name (l, rate, sizeof (rate));
+    if (key >> 24 == CLASS_SWITCH)
+        snprintf (levels, sizeof (levels), " %u-%u", key >> 16 & 0xff,
+                  key >> 8 & 0xff);
+    if (asprintf (&text, "%s%s%s%s", kind[key >> 24], levels,
+                  *rate ? " " : "", rate) < 0)
+        return NULL;
+    return text;
+}
+
+static int compare_keys (const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+static int classify (struct fabric *f, struct error *err)
+{
+    uint32_t *key = calloc (f->nlinks + 1, sizeof (*key));
+    size_t n = 0;
+    int rc = -1;
+
+    f->link_info = calloc (f->nlinks + 1, sizeof (*f->link_info));
+    if (!key || !f->link_info) {
+        error_nomem (err);
+        goto error;
+    }
+    for (size_t i = 0; i < f->nlinks; i++) {
+        struct fabric_link *l = &f->link[i];
+        uint32_t host = f->node[f->port[l->a].node].host;
+
+        if (host == FABRIC_NONE)
+            host = f->node[f->port[l->b].node].host;
+        l->kind = host == FABRIC_NONE ? LINK_SWITCH : LINK_HOST;
+        f->link_info[i].id = l->id;
+        f->link_info[i].kind = l->kind;
+        if (host != FABRIC_NONE)
+            f->link_info[i].host = f->host[host].name;
+        key[i] = class_key (f, l);
+    }
+    qsort (key, f->nlinks, sizeof (*key), compare_keys);
+    for (size_t i = 0; i < f->nlinks; i++)
+        if (i == 0 || key[i] != key[n - 1])
+            key[n++] = key[i];
+    f->class_name = calloc (n + 1, sizeof (*f->class_name));
+    if (!f->class_name) {
+        error_nomem (err);
+        goto error;
+    }
+    f->nclasses = n;
+    for (size_t i = 0; i < f->nlinks; i++) {
+        struct fabric_link *l = &f->link[i];
+        uint32_t wanted = class_key (f, l);
+        uint32_t *found = bsearch (&wanted, key, n, sizeof (*key),
+                                   compare_keys);
+
+        l->class_id = found - key;
+        if (!f->class_name[l->class_id]) {
+            f->class_name[l->class_id] = class_text (wanted, l);
+            if (!f->class_name[l->class_id]) {
+                error_nomem (err);
+                goto error;
+            }
+        }
+        f->link_info[i].class_id = l->class_id;
+        f->link_info[i].class_name = f->class_name[l->class_id];
+    }
+    rc = 0;
+error:
+    free (key);
+    return rc;
+}
+
+static int hash (struct fabric *f, const uint32_t *owner, struct error *err)
+{
+    uint8_t *entry = malloc (FABRIC_MAX_LID + 1);
+    struct digest d;
+
+    if (!entry)
+        return error_nomem (err);
+    digest_init (&d);
+    digest_u64 (&d, f->nnodes);
+    for (size_t i = 0; i < f->nnodes; i++) {
+        const struct fabric_node *n = &f->node[i];
+
+        digest_u64 (&d, n->guid);
+        digest_u64 (&d, n->type << 24 | n->nports << 16 | n->lid);
+    }
+    for (size_t i = 0; i < f->nports; i++) {
+        const struct fabric_port *p = &f->port[i];
+
+        if (f->node[p->node].type != NODE_SWITCH) {
+            digest_u64 (&d, p->guid);
+            digest_u64 (&d, (uint64_t)i << 24 | p->lmc << 16 | p->lid);
+        }
+    }
+    digest_u64 (&d, f->nlinks);
+    for (size_t i = 0; i < f->nlinks; i++)
+        digest_u64 (&d, (uint64_t)f->link[i].a << 32 | f->link[i].b);
+    for (size_t i = 0; i < f->nnodes; i++) {
+        const struct fabric_node *n = &f->node[i];
+        size_t count = 0;
+
+        if (n->type != NODE_SWITCH)
+            continue;
+        for (unsigned int lid = 1; lid <= FABRIC_MAX_LID; lid++)
+            if (owner[lid] != FABRIC_NONE)
+                entry[count++] = n->lft && lid <= n->lft_top ? n->lft[lid]
+                                                             : LFT_NO_ROUTE;
+        digest_bytes (&d, entry, count);
+    }
+    digest_hex (&d, f->hash);
+    free (entry);
+    return 0;
+}
+
+int fabric_finish (struct fabric *f, struct error *err)
+{
+    uint32_t *owner = NULL;
+    int rc = -1;
+
+    if (!f->source && fabric_set_source (f, "", 0, err) < 0)
+        return -1;
+    if (sort (f, err) < 0)
+        goto error;
+    owner = find_lids (f, err);
+    if (!owner || name_hosts (f, err) < 0 || find_levels (f, err) < 0
+        || classify (f, err) < 0 || hash (f, owner, err) < 0)
+        goto error;
+    f->walk = walk_create (f);
+    if (!f->walk) {
+        error_nomem (err);
+        goto error;
+    }
+    rc = 0;
+error:
+    free (owner);
+    return rc;
+}
+
+uint32_t fabric_find_host (const struct fabric *f, const char *name)
+{
+    size_t low = 0, high = f->nhosts;
+
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        int order = strcmp (name, f->host[mid].name);
+
+        if (order == 0)
+            return mid;
+        if (order < 0)
+            high = mid;
+        else
+            low = mid + 1;
+    }
+    return FABRIC_NONE;
+}
+
+uint32_t fabric_find_endpoint (const struct fabric *f, const char *name)
+{
+    char host[FABRIC_NAME_MAX + 1];
+    const char *colon = strchr (name, ':');
+    size_t len = colon ? (size_t)(colon - name) : strlen (name);
+    uint64_t rail = 1;
+    uint32_t h;
+
+    if (len >= sizeof (host))
+        return FABRIC_NONE;
+    memcpy (host, name, len);
+    host[len] = '\0';
+    h = fabric_find_host (f, host);
+    if (h == FABRIC_NONE)
+        return FABRIC_NONE;
+    if (colon && text_u64 (colon + 1, 1, f->host[h].count, &rail) < 0)
+        return FABRIC_NONE;
+    return f->host[h].first + rail - 1;
+}
+
+/* The link at a port called NAME/PORT; FABRIC_NONE where two might be meant. */
+static uint32_t find_by_name (const struct fabric *f, const char *name,
+                              unsigned int port)
+{
+    uint32_t host = fabric_find_host (f, name);
+    uint32_t found = FABRIC_NONE;
+
+    for (size_t i = 0; i < f->nnodes; i++) {
+        const struct fabric_node *n = &f->node[i];
+        uint32_t link;
+
+        if (port > n->nports
+            || (strcmp (n->desc, name) != 0
+                && (host == FABRIC_NONE || n->host != host)))
+            continue;
+        link = f->port[n->first_port + port - 1].link;
+        if (link == FABRIC_NONE)
+            continue;
+        if (found != FABRIC_NONE && found != link)
+            return FABRIC_NONE;
+        found = link;
+    }
+    return found;
+}
+
+uint32_t fabric_find_link (const struct fabric *f, const char *text)
+{
+    char name[FABRIC_NAME_MAX + 1], *end;
+    const char *slash = strrchr (text, '/');
+    uint64_t port, guid;
+
+    if (!slash || (size_t)(slash - text) >= sizeof (name)
+        || text_u64 (slash + 1, 1, MAX_PORTS, &port) < 0)
+        return FABRIC_NONE;
+    memcpy (name, text, slash - text);
+    name[slash - text] = '\0';
+    if (strlen (name) == 16 && strspn (name, "0123456789abcdef") == 16) {
+        uint32_t node;
+
+        guid = strtoull (name, &end, 16);
+        node = fabric_find_node (f, guid);
+        if (node != FABRIC_NONE)
+            return port <= f->node[node].nports
+                       ? f->port[f->node[node].first_port + port - 1].link
+                       : FABRIC_NONE;
+    }
+    return find_by_name (f, name, port);
+}
+
+const char *fabric_type_name (enum node_type type)
+{
+    switch (type) {
+    case NODE_CA:
+        return "ca";
+    case NODE_SWITCH:
+        return "switch";
+    case NODE_ROUTER:
+        return "router";
+    }
+    return "node";
+}
+
+void fabric_port_name (const struct fabric *f, uint32_t port, char *buf,
+                       size_t size)
+{
+    const struct fabric_port *p = &f->port[port];
+    const struct fabric_node *n = &f->node[p->node];
+
+    if (*n->desc)
+        snprintf (buf, size, "%s/%u", n->desc, p->num);
+    else
+        snprintf (buf, size, "%016" PRIx64 "/%u", n->guid, p->num);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Paths through the fabric, by its forwarding tables.
+ *
+ * fabric_network, fabric_pathset and fabric_resolve, which fabric.h declares,
+ * are what others use. Here is the table behind them, which fabric_finish
+ * makes: for each port the cable and what it leads to, so that a hop costs
+ * one entry of it and one of an LFT.
+ */
+#ifndef IBQUERY_WALK_H
+#define IBQUERY_WALK_H
+
+#include "ibquery/fabric.h"
+
+struct fabric_walk *walk_create (const struct fabric *f);
+void walk_destroy (struct fabric_walk *w);
+
+/* The path of a message from endpoint `from` to the base LID of endpoint `to`:
+ * its links in order, at most PATH_MAX_HOPS. Returns their number, or -1 with
+ * err: a loop, a dead end, another adapter; it names switch, port and LID.
+ */
+int fabric_walk (const struct fabric *f, uint32_t from, uint32_t to,
+                 uint32_t *link, struct error *err);
+
+#endif /* IBQUERY_WALK_H */
