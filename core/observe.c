@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Notes on the noise. A standard deviation of single repeats is estimated
+ * from each sample's quartiles: p75 - p25 of n normal repeats is about 1.349
+ * (1 - 1.25 / n) sigma (type 7 quantiles; within 5 % from n = 2 on). Few
+ * repeats make that a poor estimate, so it is pooled by the median over all
+ * samples, and a sample's own counts as n against four of the pooled.
+ * Where both sides measured, their difference is a second estimate, which
+ * also sees what repeats within a sample share; the greater of the two is
+ * taken. A median of n has the variance pi/2 sigma^2 / n, from n = 3 on.
+ */
+#include "config.h"
+#include "core/observe.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/stats.h"
+
+enum {
+    PRIOR_REPEATS = 4,
+    PAIRS_ENOUGH = 8, /* differences that make an estimate */
+};
+
+#define AGREE 4.0 /* standard deviations */
+
+static double spread_of (const struct sample *s)
+{
+    double n = s->sent - s->lost;
+
+    return (s->rtt_ns[RTT_P75] - s->rtt_ns[RTT_P25])
+           / (1.349 * (1 - 1.25 / n));
+}
+
+/* The variance of a median of n repeats, in units of one repeat's. */
+static double shrinkage (uint32_t n)
+{
+    return n < 3 ? 1.0 / n : M_PI_2 / n;
+}
+
+static bool usable (const struct sample *s)
+{
+    return s->lost < s->sent;
+}
+
+static uint32_t low (const struct sample *s)
+{
+    return s->a < s->b ? s->a : s->b;
+}
+
+static uint32_t high (const struct sample *s)
+{
+    return s->a < s->b ? s->b : s->a;
+}
+
+#define ORDER(x, y) if ((x) != (y)) return (x) < (y) ? -1 : 1
+
+static int compare_samples (const void *va, const void *vb)
+{
+    const struct sample *x = *(const struct sample *const *)va;
+    const struct sample *y = *(const struct sample *const *)vb;
+
+    ORDER (x->round, y->round);
+    ORDER (low (x), low (y));
+    ORDER (high (x), high (y));
+    ORDER (x->initiator, y->initiator);
+    ORDER (x, y);
+    return 0;
+}
+
+static bool same_row (const struct sample *x, const struct sample *y)
+{
+    return x->round == y->round && low (x) == low (y)
+           && high (x) == high (y);
+}
+
+/* Pooled standard deviation of one repeat; v has room for n values. */
+static double pool (const struct sample *const *s, size_t n, int quantile,
+                    double *v)
+{
+    double inside = 0;
+    double between = 0;
+    size_t k = 0;
+
+    for (size_t i = 0; i < n; i++)
+        if (usable (s[i]) && s[i]->sent - s[i]->lost > 1)
+            v[k++] = spread_of (s[i]);
+    if (k > 0)
+        inside = stats_median (v, k);
+    k = 0;
+    for (size_t i = 1; i < n; i++)
+        if (same_row (s[i - 1], s[i]) && usable (s[i - 1]) && usable (s[i])
+            && s[i - 1]->initiator != s[i]->initiator) {
+            double d = s[i]->rtt_ns[quantile] - s[i - 1]->rtt_ns[quantile];
+
+            v[k++] = fabs (d)
+                     / sqrt (shrinkage (s[i]->sent - s[i]->lost)
+                             + shrinkage (s[i - 1]->sent - s[i - 1]->lost));
+        }
+    if (k >= PAIRS_ENOUGH || (inside == 0 && k > 0))
+        between = 1.4826 * stats_median (v, k);
+    return fmax (inside, between);
+}
+
+static double variance (const struct sample *s, double sigma, double floor)
+{
+    uint32_t n = s->sent - s->lost;
+    double var = sigma * sigma;
+
+    if (n > 1) {
+        double own = spread_of (s);
+
+        var = (PRIOR_REPEATS * var + n * own * own) / (PRIOR_REPEATS + n);
+    }
+    var = fmax (var * shrinkage (n), floor * floor);
+    return var > 0 ? var : 1;
+}
+
+/* Merge the n samples of one row, of which one at least is usable. */
+static void merge (struct observation *o, const struct sample *const *s,
+                   size_t n, int quantile, double sigma, double floor)
+{
+    const struct sample *lowest = NULL;
+    double weight = 0;
+    double sum = 0;
+    bool from_a = false;
+    bool from_b = false;
+    double var0;
+
+    for (size_t i = 0; i < n; i++)
+        if (usable (s[i])
+            && (!lowest || s[i]->rtt_ns[quantile] < lowest->rtt_ns[quantile]))
+            lowest = s[i];
+    var0 = variance (lowest, sigma, floor);
+    *o = (struct observation){
+        .a = lowest->a,
+        .b = lowest->b,
+        .min_ns = lowest->rtt_ns[RTT_MIN],
+    };
+    for (size_t i = 0; i < n; i++) {
+        double var;
+        double d;
+
+        if (!usable (s[i]))
+            continue;
+        var = variance (s[i], sigma, floor);
+        d = s[i]->rtt_ns[quantile] - lowest->rtt_ns[quantile];
+        o->repeats += s[i]->sent - s[i]->lost;
+        o->min_ns = fmin (o->min_ns, s[i]->rtt_ns[RTT_MIN]);
+        if (d * d > AGREE * AGREE * (var + var0))
+            continue;
+        weight += 1 / var;
+        sum += d / var;
+        if (s[i]->initiator == o->a)
+            from_a = true;
+        else
+            from_b = true;
+    }
+    o->rtt_ns = lowest->rtt_ns[quantile] + sum / weight;
+    o->var = fmax (1 / weight, floor * floor);
+    o->both = from_a && from_b;
+}
+
+/* Find the rows' links; one block holds them all. */
+static int fill_rows (struct observations *o, const struct pathset *ps,
+                      struct error *err)
+{
+    size_t size = 0;
+    size_t used = 0;
+
+    for (size_t i = 0; i < o->n; i++) {
+        struct row row;
+
+        if (pathset_row (ps, o->v[i].a, o->v[i].b, &row, err) < 0)
+            return -1;
+        if (used + row.n > size) {
+            uint32_t *link;
+            uint8_t *count;
+
+            size = 2 * size + ROW_MAX;
+            link = realloc (o->link, size * sizeof (*link));
+            if (link)
+                o->link = link;
+            count = realloc (o->count, size);
+            if (count)
+                o->count = count;
+            if (!link || !count)
+                return error_nomem (err);
+        }
+        memcpy (o->link + used, row.link, row.n * sizeof (*row.link));
+        memcpy (o->count + used, row.count, row.n);
+        used += row.n;
+        o->v[i].n = row.n;
+    }
+    used = 0;
+    for (size_t i = 0; i < o->n; i++) {
+        o->v[i].link = o->link + used;
+        o->v[i].count = o->count + used;
+        used += o->v[i].n;
+    }
+    return 0;
+}
+
+int observe (struct observations *o, const struct pathset *ps,
+             const struct samples *samples, int quantile, double floor_ns,
+             struct error *err)
+{
+    size_t n = samples->nsamples;
+    const struct sample **s = malloc ((n + 1) * sizeof (*s));
+    double *v = malloc ((n + 1) * sizeof (*v));
+    double sigma;
+    int rc = -1;
+
+    *o = (struct observations){ 0 };
+    o->v = malloc ((n + 1) * sizeof (*o->v));
+    if (!s || !v || !o->v) {
+        error_nomem (err);
+        goto done;
+    }
+    for (size_t i = 0; i < n; i++) {
+        s[i] = &samples->sample[i];
+        o->sent += s[i]->sent;
+        o->lost += s[i]->lost;
+    }
+    qsort (s, n, sizeof (*s), compare_samples);
+    sigma = o->sigma_ns = pool (s, n, quantile, v);
+    for (size_t i = 0, end; i < n; i = end) {
+        bool some = false;
+
+        for (end = i; end < n && same_row (s[i], s[end]); end++)
+            some |= usable (s[end]);
+        if (some)
+            merge (&o->v[o->n++], s + i, end - i, quantile, sigma, floor_ns);
+        else
+            o->silent++;
+    }
+    rc = fill_rows (o, ps, err);
+done:
+    free (s);
+    free (v);
+    return rc;
+}
+
+void observations_clear (struct observations *o)
+{
+    free (o->v);
+    free (o->link);
+    free (o->count);
+    *o = (struct observations){ 0 };
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Observations: one RTT with its variance per measured row, out of the
+ * quantiles that both initiators took. What the solver and the judge read
+ * samples through.
+ */
+#ifndef CORE_OBSERVE_H
+#define CORE_OBSERVE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/paths.h"
+#include "core/samples.h"
+#include "util/error.h"
+
+/* All samples of one pair in one round, taken together: the mean of those
+ * that agree with the lowest within four standard deviations, weighted. What
+ * disturbs an RTT makes it longer, so a side that stands above the other is
+ * the side that was disturbed.
+ */
+struct observation {
+    uint32_t a, b;
+    uint32_t repeats;    /* that came back */
+    bool both;           /* both sides initiated, and agree */
+    double rtt_ns;
+    double min_ns;       /* of all repeats */
+    double var;          /* of rtt_ns, ns^2 */
+    size_t n;            /* entries of the row */
+    const uint32_t *link;
+    const uint8_t *count;
+};
+
+struct observations {
+    struct observation *v;
+    size_t n;
+    double sigma_ns;     /* of one repeat, pooled; 0: none seen */
+    uint64_t sent, lost; /* repeats, over all samples */
+    size_t silent;       /* rows of which nothing came back: not in v */
+    uint32_t *link;      /* the rows' storage */
+    uint8_t *count;
+};
+
+/* Take samples of endpoints of ps. The variance comes from the samples' own
+ * quartiles and the pooled ones; it is at least floor_ns squared, and 1
+ * everywhere where neither gives any. Return 0, or -1 with err;
+ * observations_clear is due in both cases.
+ */
+int observe (struct observations *o, const struct pathset *ps,
+             const struct samples *samples, int quantile, double floor_ns,
+             struct error *err);
+void observations_clear (struct observations *o);
+
+#endif /* CORE_OBSERVE_H */

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Robust centre, spread and quantiles; tails of the normal distribution. */
+#ifndef CORE_STATS_H
+#define CORE_STATS_H
+
+#include <stddef.h>
+
+/* Sort v[0 .. n-1], least first. */
+void stats_sort (double *v, size_t n);
+
+/* Quantile p (0 .. 1) of sorted v, n > 0, by linear interpolation between
+ * order statistics (R's type 7).
+ */
+double stats_quantile (const double *v, size_t n, double p);
+
+/* Median; 1.4826 times the median distance from `centre`, which estimates a
+ * normal distribution's standard deviation. n > 0; v is reordered, by
+ * stats_mad also changed.
+ */
+double stats_median (double *v, size_t n);
+double stats_mad (double *v, size_t n, double centre);
+
+/* The z that a standard normal variable exceeds in size (either sign) with
+ * probability p, 0 < p < 1.
+ */
+double stats_normal_two_sided (double p);
+
+#endif /* CORE_STATS_H */
