@@ -30,13 +30,15 @@ struct plan_options {
 struct plan;
 
 /* Plan the measurement of all links that the set's paths use. A set of fewer
- * than two endpoints gives an empty plan (rank 0). NULL with err.
+ * than two endpoints gives an empty plan (rank 0). The same seed gives the
+ * same plan on every machine. NULL with err.
  */
 struct plan *plan_make (struct pathset *ps, const struct plan_options *opts,
                         struct error *err);
 
-/* Build one by hand: an empty plan; a probe into a round (rounds grow as
- * needed). plan_add returns 0, or -1 with errno ENOMEM.
+/* Build one by hand: an empty plan, its method a string that outlives it; a
+ * probe into a round (rounds grow as needed). plan_create returns NULL,
+ * plan_add -1 with errno ENOMEM.
  */
 struct plan *plan_create (const char *method);
 void plan_destroy (struct plan *plan);
@@ -56,19 +58,16 @@ const struct probe *plan_round (const struct plan *plan, size_t round,
 /* ceil(rank / floor(n/2)), the rounds that no plan can go below. */
 size_t plan_bound (const struct pathset *ps, size_t rank);
 
-/* Check a plan without trusting its maker: endpoints in range, no link twice
- * in a round, the basis rounds independent, their rank that of all pairs of
- * the set (recomputed by another elimination, over another prime). Return 0,
+/* Check a plan without trusting its maker: endpoints in range, no endpoint and
+ * no link in two probes of a round, no round empty, the basis rounds
+ * independent, their rank that of all pairs of the set (recomputed by another
+ * elimination, over another prime), the links those of all pairs. Return 0,
  * or -1 with err.
  */
 int plan_check (struct pathset *ps, const struct plan *plan,
                 struct error *err);
 
-/* Write; read one that was made for this fabric (hash compared, every row
- * compared with the fabric's). The endpoints of the file are resolved by
- * `find`: the caller's way from names to a pathset, called once with all
- * names; the pathset is the caller's, also on failure.
- */
+/* Write; extra may be NULL. 0, or -1 with err. */
 struct plan_file_extra { /* keys that only the planner knows; 0 leaves out */
     double stderr_rms, stderr_max; /* in units of one RTT's, predicted */
     double seconds;
@@ -78,6 +77,15 @@ int plan_write (const struct plan *plan, struct pathset *ps,
                 const struct plan_file_extra *extra, FILE *fp,
                 struct error *err);
 
+/* Read a plan that was made for the network whose hash is fabric_hash. Its
+ * "endpoints" are resolved by the caller's way from names to a pathset, which
+ * is called once with all of them; *ps is that set, the caller's also on
+ * failure (then perhaps NULL).
+ *
+ * Nothing in the file is trusted: names, every row and every number must be
+ * what the set's paths say; err names the file and the place. Whether links
+ * are shared and what the rank is, is for plan_check to say.
+ */
 typedef struct pathset *(*pathset_resolve_f) (const char *const *name,
                                               size_t n, void *arg,
                                               struct error *err);

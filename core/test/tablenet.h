@@ -308,4 +308,68 @@ tablenet_fattree (int p, int q, enum table_routing routing, uint64_t seed)
     return t;
 }
 
+/* A random network: `hosts` spread over `switches`, which a random tree and
+ * `more` random cables join (parallel ones happen). Each switch has drawn a
+ * shortest way to each host, so that there and back often differ.
+ */
+__attribute__ ((unused)) static struct tablenet *
+tablenet_irregular (size_t switches, size_t hosts, size_t more, uint64_t seed)
+{
+    size_t cables = switches - 1 + more;
+    struct tablenet *t = tablenet_create (hosts, hosts + cables);
+    uint32_t (*end)[2] = table_alloc (cables, sizeof (*end));
+    uint32_t *leaf = table_alloc (hosts, sizeof (*leaf));
+    uint32_t *distance = table_alloc (switches, sizeof (*distance));
+    uint32_t *next = table_alloc (switches, sizeof (*next)); /* cable */
+    struct rng rng;
+
+    rng_seed (&rng, seed);
+    for (size_t c = 0; c < cables; c++) {
+        end[c][0] = c < switches - 1 ? c + 1 : rng_below (&rng, switches);
+        do
+            end[c][1] = rng_below (&rng, c < switches - 1 ? c + 1 : switches);
+        while (end[c][1] == end[c][0] && switches > 1);
+    }
+    for (size_t h = 0; h < hosts; h++)
+        leaf[h] = rng_below (&rng, switches);
+    for (size_t b = 0; b < hosts; b++) {
+        for (size_t s = 0; s < switches; s++)
+            distance[s] = s == leaf[b] ? 0 : PATH_MAX_HOPS;
+        for (size_t round = 0; round < switches; round++)
+            for (size_t c = 0; c < cables; c++)
+                for (int k = 0; k < 2; k++)
+                    if (distance[end[c][k]] > distance[end[c][!k]] + 1)
+                        distance[end[c][k]] = distance[end[c][!k]] + 1;
+        for (size_t s = 0; s < switches; s++) {
+            uint64_t ways = 0;
+
+            for (size_t c = 0; c < cables; c++)
+                for (int k = 0; k < 2; k++)
+                    if (end[c][k] == s
+                        && distance[end[c][!k]] + 1 == distance[s]
+                        && rng_below (&rng, ++ways) == 0)
+                        next[s] = c;
+        }
+        for (size_t a = 0; a < hosts; a++) {
+            uint32_t link[PATH_MAX_HOPS] = { a };
+            uint32_t s = leaf[a];
+            int n = 1;
+
+            if (a == b)
+                continue;
+            while (s != leaf[b]) {
+                link[n++] = hosts + next[s];
+                s = end[next[s]][end[next[s]][0] == s];
+            }
+            link[n++] = b;
+            table_set (t, a, b, link, n);
+        }
+    }
+    free (end);
+    free (leaf);
+    free (distance);
+    free (next);
+    return t;
+}
+
 #endif /* CORE_TEST_TABLENET_H */

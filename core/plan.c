@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The plan: its rounds, and how they are made. */
+#include "config.h"
+#include "core/plan.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "core/basis.h"
+#include "core/rounds.h"
+#include "core/rref.h"
+#include "util/rng.h"
+
+enum {
+    EXTEND_MAX = 1 << 16, /* candidates added at a time to a sample */
+};
+
+struct round {
+    struct probe *probe;
+    size_t n, size;
+};
+
+struct plan {
+    const char *method;
+    struct round *round;
+    size_t nrounds;
+    size_t links, rank, basis_rounds;
+};
+
+struct plan *plan_create (const char *method)
+{
+    struct plan *plan = calloc (1, sizeof (*plan));
+
+    if (plan)
+        plan->method = method;
+    return plan;
+}
+
+void plan_destroy (struct plan *plan)
+{
+    int saved = errno;
+
+    if (!plan)
+        return;
+    for (size_t r = 0; r < plan->nrounds; r++)
+        free (plan->round[r].probe);
+    free (plan->round);
+    free (plan);
+    errno = saved;
+}
+
+int plan_add (struct plan *plan, size_t round, uint32_t a, uint32_t b)
+{
+    struct round *r;
+
+    if (round >= plan->nrounds) {
+        r = realloc (plan->round, (round + 1) * sizeof (*r));
+        if (!r)
+            return -1;
+        plan->round = r;
+        while (plan->nrounds <= round)
+            plan->round[plan->nrounds++] = (struct round){ 0 };
+    }
+    r = &plan->round[round];
+    if (r->n == r->size) {
+        size_t size = r->size ? 2 * r->size : 8;
+        struct probe *probe = realloc (r->probe, size * sizeof (*probe));
+
+        if (!probe)
+            return -1;
+        r->probe = probe;
+        r->size = size;
+    }
+    r->probe[r->n++] = (struct probe){ a, b };
+    return 0;
+}
+
+void plan_set_rank (struct plan *plan, size_t links, size_t rank,
+                    size_t basis_rounds)
+{
+    plan->links = links;
+    plan->rank = rank;
+    plan->basis_rounds = basis_rounds;
+}
+
+const char *plan_method (const struct plan *plan)
+{
+    return plan->method;
+}
+
+size_t plan_links (const struct plan *plan)
+{
+    return plan->links;
+}
+
+size_t plan_rank (const struct plan *plan)
+{
+    return plan->rank;
+}
+
+size_t plan_rounds (const struct plan *plan)
+{
+    return plan->nrounds;
+}
+
+size_t plan_basis_rounds (const struct plan *plan)
+{
+    return plan->basis_rounds;
+}
+
+size_t plan_probes (const struct plan *plan)
+{
+    size_t n = 0;
+
+    for (size_t r = 0; r < plan->nrounds; r++)
+        n += plan->round[r].n;
+    return n;
+}
+
+const struct probe *plan_round (const struct plan *plan, size_t round,
+                                size_t *n)
+{
+    *n = plan->round[round].n;
+    return plan->round[round].probe;
+}
+
+size_t plan_bound (const struct pathset *ps, size_t rank)
+{
+    size_t half = pathset_size (ps) / 2;
+
+    return half ? (rank + half - 1) / half : 0;
+}
+
+/* Pack the candidates. Where they are a sample of the pairs, add what they
+ * lack and pack again, until no pair adds to the rank.
+ */
+static int pack (struct rounds *rounds, struct basis *basis,
+                 struct pathset *ps, struct rng *rng, size_t *rank,
+                 struct error *err)
+{
+    size_t n = pathset_size (ps);
+    int more;
+
+    do {
+        struct rref *rref = NULL;
+
+        more = 0;
+        if (rounds_pack (rounds, basis, rng, &rref) < 0)
+            return error_nomem (err);
+        *rank = rref_rank (rref);
+        if (basis->n < n * (n - 1) / 2)
+            more = basis_extend (basis, ps, rref, rng, EXTEND_MAX, err);
+        rref_destroy (rref);
+        if (more != 0)
+            rounds_clear (rounds);
+    } while (more > 0);
+    return more;
+}
+
+struct plan *plan_make (struct pathset *ps, const struct plan_options *opts,
+                        struct error *err)
+{
+    struct plan *plan = plan_create ("pmm");
+    struct basis basis = { 0 };
+    struct rounds rounds = { 0 };
+    struct rng rng;
+    size_t basis_rounds;
+    size_t rank = 0;
+
+    if (!plan)
+        goto nomem;
+    if (pathset_size (ps) < 2)
+        return plan;
+    rng_seed (&rng, opts->seed);
+    if (basis_make (&basis, ps, &rng, err) < 0
+        || pack (&rounds, &basis, ps, &rng, &rank, err) < 0)
+        goto error;
+    basis_rounds = rounds.count;
+    if (rounds_extend (&rounds, &basis, opts->extra_rounds, &rng) < 0)
+        goto nomem;
+    for (size_t i = 0; i < rounds.n; i++) {
+        const struct probe *p = &basis.pair[rounds.slot[i].pair];
+
+        if (plan_add (plan, rounds.slot[i].round, p->a, p->b) < 0)
+            goto nomem;
+    }
+    plan_set_rank (plan, basis.m, rank, basis_rounds);
+    rounds_clear (&rounds);
+    basis_clear (&basis);
+    return plan;
+nomem:
+    error_nomem (err);
+error:
+    rounds_clear (&rounds);
+    basis_clear (&basis);
+    plan_destroy (plan);
+    return NULL;
+}

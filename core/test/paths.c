@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Sets of endpoints, and the rows of their round trips. */
+#include "config.h"
+#include "core/paths.h"
+
+#include <string.h>
+
+#include "core/test/tablenet.h"
+#include "tests/tap.h"
+
+/* Four endpoints, links 0 .. 3 theirs, 4 .. 9 between switches. */
+static struct tablenet *net (void)
+{
+    struct tablenet *t = tablenet_create (4, 10);
+
+    tablenet_both (t, 0, 1, 2, 0, 1);
+    tablenet_path (t, 0, 2, 3, 0, 4, 2);    /* there by one cable, */
+    tablenet_path (t, 2, 0, 3, 2, 5, 0);    /* back by its twin */
+    tablenet_path (t, 1, 2, 4, 1, 6, 7, 2); /* other links, one shared */
+    tablenet_path (t, 2, 1, 4, 2, 6, 8, 1);
+    tablenet_path (t, 0, 3, 4, 0, 4, 4, 3); /* up and down one cable */
+    tablenet_path (t, 3, 0, 2, 3, 0);
+    tablenet_path (t, 1, 3, 4, 1, 4, 4, 3); /* the same, both ways */
+    tablenet_path (t, 3, 1, 4, 3, 4, 4, 1);
+    return t; /* between 2 and 3 there is no way */
+}
+
+static const struct {
+    size_t a, b;
+    const char *row; /* link:count, NULL: error */
+    bool symmetric;
+    const char *error;
+} rows[] = {
+    { 0, 1, "0:2 1:2", true, NULL },
+    { 1, 0, "0:2 1:2", true, NULL },
+    { 0, 2, "0:2 2:2 4:1 5:1", false, NULL },
+    { 2, 0, "0:2 2:2 4:1 5:1", false, NULL },
+    { 1, 2, "1:2 2:2 6:2 7:1 8:1", false, NULL },
+    { 0, 3, "0:2 3:2 4:2", false, NULL },
+    { 1, 3, NULL, false,
+      "k2 to k4 and back crosses link l5 more than twice" },
+    { 2, 3, NULL, false, "k3 to k4: dead end" },
+    { 3, 2, NULL, false, "k4 to k3: dead end" },
+};
+
+static void test_rows (const struct tablenet *t)
+{
+    struct pathset *ps = tablenet_pathset (t, NULL, 0);
+
+    for (size_t i = 0; i < sizeof (rows) / sizeof (rows[0]); i++) {
+        struct error err = { 0 };
+        char text[128] = "";
+        struct row row;
+
+        if (pathset_row (ps, rows[i].a, rows[i].b, &row, &err) < 0) {
+            ok (!rows[i].row && !strcmp (err.text, rows[i].error)
+                    && err.fault == ERROR_INPUT,
+                "k%zu to k%zu: %s", rows[i].a + 1, rows[i].b + 1, err.text);
+            continue;
+        }
+        for (size_t k = 0; k < row.n; k++)
+            sprintf (text + strlen (text), "%s%u:%u", k ? " " : "",
+                     row.link[k], row.count[k]);
+        ok (rows[i].row && !strcmp (text, rows[i].row)
+                && row.symmetric == rows[i].symmetric,
+            "k%zu to k%zu: %s", rows[i].a + 1, rows[i].b + 1, text);
+    }
+    pathset_destroy (ps);
+}
+
+static void test_links (const struct tablenet *t)
+{
+    const uint32_t who[] = { 2, 0, 1 };
+    const uint32_t expected[] = { 0, 1, 2, 4, 5, 6, 7, 8 };
+    struct pathset *ps = tablenet_pathset (t, who, 3);
+    struct error err = { 0 };
+    size_t m = 0;
+    const uint32_t *link = pathset_links (ps, &m, &err);
+
+    ok (link && m == 8 && !memcmp (link, expected, sizeof (expected)),
+        "the links of three endpoints");
+    ok (pathset_links (ps, &m, &err) == link, "found once");
+    ok (pathset_column (ps, 4) == 3 && pathset_column (ps, 3) == -1
+            && pathset_column (ps, 9) == -1, "columns of links");
+    ok (pathset_find (ps, "k1") == 1 && pathset_find (ps, "k3") == 0
+            && pathset_find (ps, "k4") == -1 && pathset_find (ps, "") == -1,
+        "endpoints by name");
+    ok (network_find_link (&t->net, "l10") == 9
+            && network_find_link (&t->net, "l11") == LINK_NONE,
+        "links by id");
+    pathset_destroy (ps);
+
+    ps = tablenet_pathset (t, NULL, 0);
+    ok (!pathset_links (ps, &m, &err) && strstr (err.text, "k2 to k4"),
+        "a broken path: %s", err.text);
+    ok (!pathset_links (ps, &m, &err), "is still broken when asked again");
+    pathset_destroy (ps);
+
+    for (size_t n = 0; n < 2; n++) {
+        struct endpoint one = { 2, "k3", "k3" };
+
+        m = 99;
+        ps = pathset_create (&t->net, &one, n, &err);
+        ok (ps && pathset_links (ps, &m, &err) && m == 0
+                && pathset_size (ps) == n, "%zu endpoints have no links", n);
+        pathset_destroy (ps);
+    }
+}
+
+static const struct {
+    struct endpoint endpoint[3];
+    const char *error;
+} sets[] = {
+    { { { 0, "a", "a" }, { 1, "b", "b" }, { 2, "a", "c" } },
+      "endpoint a is there twice" },
+    { { { 0, "a", "a" }, { 1, "b", "b" }, { 0, "c", "c" } },
+      "a and c are one endpoint" },
+};
+
+int main (void)
+{
+    struct tablenet *t = net ();
+
+    test_rows (t);
+    test_links (t);
+    for (size_t i = 0; i < sizeof (sets) / sizeof (sets[0]); i++) {
+        struct error err = { 0 };
+
+        ok (!pathset_create (&t->net, sets[i].endpoint, 3, &err)
+                && !strcmp (err.text, sets[i].error)
+                && err.fault == ERROR_INPUT, "%s", err.text);
+    }
+    pathset_destroy (NULL);
+    tablenet_destroy (t);
+    return done_testing ();
+}
