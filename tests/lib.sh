@@ -1,0 +1,190 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# lib.sh - what the system tests share.  Sourced first by tests/tNNNN-*.t.
+#
+# Results (TAP):
+#   ok STATUS NAME            passes if STATUS is 0, as in `cmd; ok $? "works"`
+#   is GOT WANTED NAME        two strings are the same
+#   like GOT REGEX NAME       an extended regular expression is found
+#   skip NAME REASON          one result that is not looked at
+#   diag TEXT                 a comment
+#   plan N                    at the start, if the count is known
+#   skip_all REASON           ends a test that cannot run here
+#   done_testing              at the end
+#
+# Surroundings, all undone at the end of the test, interrupted or not, the last
+# first:
+#   need PROGRAM...           skips the test, naming what is missing
+#   workdir                   makes $workdir, which any user can enter
+#   cleanup COMMAND...        runs COMMAND at the end
+#   with_fabric PORTS LEVELS ROUTING [NETFILE]
+#                             a fat tree under ibsim and opensm, in $fabric
+#   on_host HOST COMMAND...   with the umad devices of a host of $fabric
+#   with_cluster N|LIST [OPTION]...
+#                             a Slurm of hosts h0001 to N or LIST, with these
+#                             options of contrib/cluster/cluster; sets $nodes
+#                             and SLURM_CONF
+#   as_user COMMAND...        as an ordinary user ($PMM_TEST_USER or nobody) with
+#                             a home; what is below /root is out of its reach
+#
+# $srcdir and $builddir come from make check; by hand, the tree of this file and
+# its build/.
+
+srcdir=${srcdir:-$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)}
+builddir=${builddir:-$srcdir/build}
+PATH=$builddir/pmm:$builddir/probe:$builddir/probe/emu:$PATH:/usr/sbin:/sbin
+test_user=${PMM_TEST_USER:-nobody}
+workdir='' fabric='' nodes=''
+
+# A cluster of the caller's is not ours to use.
+unset SLURM_CONF "${!SLURM_@}" "${!PMM_CONF@}"
+
+tap_count=0
+tap_failed=0
+tap_plan=''
+cleanups=()
+
+tap_exit ()
+{
+    local status=$? i
+    # Once begun, it is not to be interrupted.
+    trap '' INT TERM HUP
+    for ((i = ${#cleanups[@]} - 1; i >= 0; i--)); do
+        eval "${cleanups[i]}"
+    done
+    exit "$status"
+}
+trap tap_exit EXIT
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+cleanup () { cleanups+=("$(printf '%q ' "$@")"); }
+
+diag () { printf '%s\n' "$*" | sed 's/^/# /'; }
+
+ok ()
+{
+    local not=''
+    (($1 == 0)) || { not='not '; ((tap_failed++)); }
+    echo "${not}ok $((++tap_count)) - $2"
+    return "$1"
+}
+
+is ()
+{
+    [[ $1 == "$2" ]]
+    ok $? "$3" || { diag "     got: $1"; diag "expected: $2"; return 1; }
+}
+
+like ()
+{
+    [[ $1 =~ $2 ]]
+    ok $? "$3" || { diag "     got: $1"; diag "not like: $2"; return 1; }
+}
+
+skip () { echo "ok $((++tap_count)) - $1 # SKIP $2"; }
+
+plan ()
+{
+    tap_plan=$1
+    echo "1..$1"
+}
+
+skip_all ()
+{
+    echo "1..0 # SKIP $*"
+    exit 0
+}
+
+done_testing ()
+{
+    [[ $tap_plan ]] || echo "1..$tap_count"
+    exit $((tap_failed > 0))
+}
+
+need ()
+{
+    local program missing=()
+    for program; do
+        type -P "$program" >/dev/null || missing+=("$program")
+    done
+    ((${#missing[@]} == 0)) || skip_all "not installed: ${missing[*]}"
+}
+
+workdir ()
+{
+    [[ $workdir ]] && return
+    # Not in TMPDIR, which may be out of the reach of other users.
+    workdir=$(mktemp -d /tmp/pmm-test.XXXXXX) || exit 1
+    cleanup rm -rf "$workdir"
+    chmod 755 "$workdir"
+}
+
+# must WHAT COMMAND...: without this the rest makes no sense.
+must ()
+{
+    local what=$1 said
+    shift
+    said=$("$@" 2>&1) && return
+    ok 1 "$what"
+    diag "$said"
+    exit 1
+}
+
+with_fabric ()
+{
+    need ibsim opensm
+    workdir
+    fabric=$workdir/fabric
+    [[ $4 ]] || "$srcdir/contrib/cluster/netfile" fat-tree --ports "$1" \
+        --levels "$2" >"$workdir/netfile" || exit 1
+    [[ ! -d $fabric ]] || "$srcdir/contrib/cluster/fabric" down "$fabric"
+    must "a fabric, routed by $3" "$srcdir/contrib/cluster/fabric" up \
+        "$fabric" "${4:-$workdir/netfile}" --routing "$3"
+    cleanup fabric_down "$fabric"
+}
+
+fabric_down ()
+{
+    [[ ! -d $1 ]] || "$srcdir/contrib/cluster/fabric" down "$1"
+}
+
+on_host ()
+{
+    local host=$1
+    shift
+    "$srcdir/contrib/cluster/fabric" run "$fabric" "$host" -- "$@"
+}
+
+with_cluster ()
+{
+    need munged mariadbd slurmdbd slurmctld slurmd srun
+    ((EUID == 0)) || skip_all "a Slurm cluster needs root"
+    workdir
+    nodes=$1
+    shift
+    [[ ! $nodes =~ ^[0-9]+$ ]] \
+        || nodes=$(seq -f 'h%04.0f' -s, "$nodes")
+    must "a cluster of $nodes" "$srcdir/contrib/cluster/cluster" up \
+        "$workdir/slurm" --nodes "$nodes" "$@"
+    cleanup cluster_down "$workdir/slurm"
+    eval "$("$srcdir/contrib/cluster/cluster" env "$workdir/slurm")"
+}
+
+cluster_down ()
+{
+    [[ ! -d $1 ]] || "$srcdir/contrib/cluster/cluster" down "$1"
+}
+
+as_user ()
+{
+    local home=$workdir/home
+    if [[ ! -d $home ]]; then
+        mkdir "$home" && chown "$test_user:" "$home" || return
+    fi
+    setpriv --reuid="$test_user" --regid="$(id -g "$test_user")" \
+        --clear-groups env HOME="$home" USER="$test_user" \
+        LOGNAME="$test_user" "$@"
+}
