@@ -353,11 +353,9 @@ static void put_node (const struct fabric *f, const struct fabric_node *n,
         far = l->a == port ? l->b : l->a;
         sim_name (f, &f->node[f->port[far].node], name);
         fabric_rate_name (l, rate, sizeof (rate));
-        fprintf (fp, "[%u]\t\"%s\"[%u]\t# %slid 0 %s\n", k + 1, name,
-                 f->port[far].num,
-                 f->node[f->port[far].node].type == NODE_CA
-                     ? "lid 0 lmc 0 " : "",
-                 rate);
+        fprintf (fp, "[%u]\t\"%s\"[%u]\t# %s\"%s\" lid 0 %s\n", k + 1, name,
+                 f->port[far].num, is_switch ? "" : "lid 0 lmc 0 ",
+                 f->node[f->port[far].node].desc, rate);
     }
 }
 
