@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* pmm path: the links between two hosts, there and back. */
+#include "config.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "ibquery/snapshot.h"
+#include "ibquery/walk.h"
+#include "pmm/common.h"
+#include "pmm/verb.h"
+#include "util/file.h"
+#include "util/json.h"
+
+struct options {
+    const char *fabric, *output;
+    bool json;
+};
+
+#define FIELD(name) offsetof (struct options, name)
+static const struct opt table[] = {
+    { "fabric", 'f', "FILE", opt_string, FIELD (fabric), "the snapshot" },
+    { "json", 0, NULL, opt_true, FIELD (json), "the links' ids as JSON" },
+    { "output", 'o', "FILE", opt_string, FIELD (output),
+      "write here, not to standard output" },
+    { 0 },
+};
+#undef FIELD
+
+struct path {
+    uint32_t from, to;
+    uint32_t link[PATH_MAX_HOPS];
+    int n;
+};
+
+static int walk (const struct fabric *f, struct path *p, uint32_t from,
+                 uint32_t to, struct error *err)
+{
+    p->from = from;
+    p->to = to;
+    p->n = fabric_walk (f, from, to, p->link, err);
+    if (p->n < 0)
+        return error_prefix (err, "%s to %s", f->endpoint[from].name,
+                             f->endpoint[to].name);
+    return 0;
+}
+
+static json_t *path_json (const struct fabric *f, const struct path *p)
+{
+    json_t *list = json_array ();
+
+    for (int i = 0; i < p->n; i++)
+        json_array_append_new (list, json_string (f->link[p->link[i]].id));
+    return list;
+}
+
+static int write_json (const struct fabric *f, const struct path *there,
+                       const struct path *back, FILE *fp, struct error *err)
+{
+    json_t *root = json_file ("path", f->hash);
+    int rc;
+
+    if (!root
+        || json_object_set_new (root, "a", json_string (
+               f->endpoint[there->from].name)) < 0
+        || json_object_set_new (root, "b", json_string (
+               f->endpoint[there->to].name)) < 0
+        || json_object_set_new (root, "forward", path_json (f, there)) < 0
+        || json_object_set_new (root, "reverse", path_json (f, back)) < 0)
+        rc = error_nomem (err);
+    else
+        rc = json_write (root, fp, err);
+    json_decref (root);
+    return rc;
+}
+
+static void print_path (const struct fabric *f, const struct path *p, FILE *fp)
+{
+    uint32_t node = f->port[f->endpoint[p->from].port].node;
+    const struct fabric_port *to = &f->port[f->endpoint[p->to].port];
+
+    fprintf (fp, "%s to %s (LID %u): %d cables\n",
+             f->endpoint[p->from].name, f->endpoint[p->to].name, to->lid,
+             p->n);
+    for (int i = 0; i < p->n; i++) {
+        const struct fabric_link *l = &f->link[p->link[i]];
+        uint32_t near = f->port[l->a].node == node ? l->a : l->b;
+        uint32_t far = near == l->a ? l->b : l->a;
+        char here[2 * FABRIC_NAME_MAX], there[2 * FABRIC_NAME_MAX];
+
+        fabric_port_name (f, near, here, sizeof (here));
+        fabric_port_name (f, far, there, sizeof (there));
+        fprintf (fp, "  %-24s  %-24s  %s\n", here, there, l->id);
+        node = f->port[far].node;
+    }
+}
+
+static int print (const struct fabric *f, const struct options *o,
+                  const struct path *there, const struct path *back,
+                  struct error *err)
+{
+    struct outfile *out = file_create (o->output, err);
+    FILE *fp;
+
+    if (!out)
+        return -1;
+    fp = file_stream (out);
+    if (o->json) {
+        if (write_json (f, there, back, fp, err) < 0) {
+            file_abort (out);
+            return -1;
+        }
+    } else {
+        print_path (f, there, fp);
+        print_path (f, back, fp);
+    }
+    return file_commit (out, err);
+}
+
+static int find_ends (const struct fabric *f, char *const name[2],
+                      uint32_t end[2], struct error *err)
+{
+    for (int i = 0; i < 2; i++) {
+        end[i] = fabric_find_endpoint (f, name[i]);
+        if (end[i] == FABRIC_NONE)
+            return error_input (err, "not in the fabric: %.80s", name[i]);
+    }
+    if (end[0] == end[1])
+        return error_input (err, "both ends are %.80s", name[0]);
+    return 0;
+}
+
+int verb_path (int argc, char **argv)
+{
+    struct options o = { 0 };
+    struct path there, back;
+    struct fabric *f = NULL;
+    struct error err;
+    uint32_t end[2];
+    int status, operand;
+
+    operand = options_parse (table, &o, argc, argv, "A B", 2, 2, &status);
+    if (operand < 0)
+        return status;
+    status = EXIT_OK;
+    if (!o.fabric) {
+        error_input (&err, "-f FABRIC is missing");
+        return fail (argv[0], &err);
+    }
+    if (!(f = fabric_load (o.fabric, &err))
+        || find_ends (f, argv + operand, end, &err) < 0
+        || walk (f, &there, end[0], end[1], &err) < 0
+        || walk (f, &back, end[1], end[0], &err) < 0
+        || print (f, &o, &there, &back, &err) < 0)
+        status = fail (argv[0], &err);
+    fabric_destroy (f);
+    return status;
+}
