@@ -63,8 +63,8 @@ for _ in $(seq 60); do
 done
 is "$seen" 5 "sacct shows the jobs"
 
-"$srcdir/contrib/cluster/cluster" status slurm >status
-is "$? $(grep -c idle status)" "0 4" "status: all daemons run, all nodes idle"
+said=$("$srcdir/contrib/cluster/cluster" status slurm)
+is "$? $(grep -c idle <<<"$said")" "0 4" "status: all daemons run, all nodes idle"
 
 srun -N2 sh -c 'setsid sleep 1000 & env -i sleep 1000' &>/dev/null &
 disown
