@@ -43,17 +43,17 @@ static int check_unique (struct pathset *ps, struct error *err)
         return error_nomem (err);
     for (size_t i = 0; i < ps->n; i++)
         v[i] = &ps->endpoint[i];
+    qsort (v, ps->n, sizeof (*v), compare_name);
+    for (size_t i = 0; i < ps->n; i++)
+        ps->by_name[i] = v[i] - ps->endpoint;
+    for (size_t i = 1; i < ps->n && rc == 0; i++)
+        if (strcmp (v[i]->name, v[i - 1]->name) == 0)
+            rc = error_input (err, "endpoint %s is there twice", v[i]->name);
     qsort (v, ps->n, sizeof (*v), compare_id);
     for (size_t i = 1; i < ps->n && rc == 0; i++)
         if (v[i]->id == v[i - 1]->id)
             rc = error_input (err, "%s and %s are one endpoint",
                               v[i - 1]->name, v[i]->name);
-    qsort (v, ps->n, sizeof (*v), compare_name);
-    for (size_t i = 1; i < ps->n && rc == 0; i++)
-        if (strcmp (v[i]->name, v[i - 1]->name) == 0)
-            rc = error_input (err, "endpoint %s is there twice", v[i]->name);
-    for (size_t i = 0; i < ps->n; i++)
-        ps->by_name[i] = v[i] - ps->endpoint;
     free (v);
     return rc;
 }
