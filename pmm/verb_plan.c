@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* pmm plan: the fewest probes that resolve a job's links; or check a plan. */
+#include "config.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include "core/plan.h"
+#include "core/solve.h"
+#include "ibquery/snapshot.h"
+#include "pmm/common.h"
+#include "pmm/verb.h"
+#include "util/file.h"
+#include "util/text.h"
+
+enum {
+    HOSTS_BYTES_MAX = 1 << 24,
+    HOSTS_MAX = 1 << 20,
+    EXTRA_ROUNDS_MAX = 1000,
+    PREDICT_RANK_MAX = 2000, /* its cost is the cube */
+};
+
+struct options {
+    const char *fabric, *hosts, *check, *output;
+    int extra_rounds;
+    uint64_t seed;
+    bool verbose;
+};
+
+#define FIELD(name) offsetof (struct options, name)
+static const struct opt table[] = {
+    { "fabric", 'f', "FILE", opt_string, FIELD (fabric), "the snapshot" },
+    { "hosts", 0, "LIST", opt_string, FIELD (hosts),
+      "the job's hosts, node[01-16], or @FILE: all" },
+    { "extra-rounds", 0, "N", opt_int, FIELD (extra_rounds),
+      "redundant rounds: 2" },
+    { "seed", 0, "N", opt_u64, FIELD (seed), "of the choices made: 1" },
+    { "check", 0, "PLAN", opt_string, FIELD (check),
+      "plan nothing, check this plan" },
+    { "output", 'o', "FILE", opt_string, FIELD (output),
+      "write here, not to standard output" },
+    { "verbose", 'v', NULL, opt_true, FIELD (verbose),
+      "say in one line what the plan is" },
+    { 0 },
+};
+#undef FIELD
+
+static int check_options (const struct options *o, struct error *err)
+{
+    if (!o->fabric)
+        return error_input (err, "-f FABRIC is missing");
+    if (o->extra_rounds > EXTRA_ROUNDS_MAX)
+        return error_input (err, "--extra-rounds: more than %d",
+                            EXTRA_ROUNDS_MAX);
+    if (o->check && (o->hosts || o->output))
+        return error_input (err, "--check goes with neither --hosts nor -o");
+    return 0;
+}
+
+/* The hosts of a list, or of the file behind an '@'. */
+static int read_hosts (struct hostlist *hl, const char *list,
+                       struct error *err)
+{
+    char *text;
+    size_t len;
+    FILE *fp;
+    int rc;
+
+    if (*list != '@')
+        return hostlist_parse (hl, list, HOSTS_MAX, err);
+    if (!(fp = file_open_input (list + 1, err)))
+        return -1;
+    text = file_slurp (fp, HOSTS_BYTES_MAX, &len, err);
+    file_close_input (fp);
+    if (!text)
+        return -1;
+    rc = hostlist_parse (hl, text, HOSTS_MAX, err);
+    free (text);
+    return rc;
+}
+
+static struct pathset *job_pathset (struct fabric *f, const char *list,
+                                    struct error *err)
+{
+    struct hostlist hl = { 0 };
+    struct pathset *ps = NULL;
+
+    if (!list)
+        return fabric_pathset (f, NULL, 0, err);
+    if (read_hosts (&hl, list, err) < 0)
+        error_prefix (err, "--hosts");
+    else
+        ps = fabric_resolve ((const char *const *)hl.name, hl.count, f, err);
+    hostlist_clear (&hl);
+    return ps;
+}
+
+static void summary (const struct plan *plan, const struct pathset *ps)
+{
+    if (pathset_size (ps) < 2) {
+        fprintf (stderr, "pmm plan: %zu endpoint%s, nothing to measure\n",
+                 pathset_size (ps), pathset_size (ps) == 1 ? "" : "s");
+        return;
+    }
+    fprintf (stderr,
+             "pmm plan: %zu endpoints, %zu links, rank %zu: %zu probes in"
+             " %zu + %zu rounds (bound %zu)\n",
+             pathset_size (ps), plan_links (plan), plan_rank (plan),
+             plan_probes (plan), plan_basis_rounds (plan),
+             plan_rounds (plan) - plan_basis_rounds (plan),
+             plan_bound (ps, plan_rank (plan)));
+}
+
+static struct plan *read_checked (const char *path, struct fabric *f,
+                                  struct pathset **ps, struct error *err)
+{
+    FILE *fp = file_open_input (path, err);
+    struct plan *plan;
+
+    if (!fp)
+        return NULL;
+    plan = plan_read (fp, path, f->hash, fabric_resolve, f, ps, err);
+    file_close_input (fp);
+    if (plan && plan_check (*ps, plan, err) < 0) {
+        error_prefix (err, "%s", path);
+        plan_destroy (plan);
+        return NULL;
+    }
+    return plan;
+}
+
+static double now (void)
+{
+    struct timespec t;
+
+    clock_gettime (CLOCK_MONOTONIC, &t);
+    return t.tv_sec + 1e-9 * t.tv_nsec;
+}
+
+static struct plan *make (const struct options *o, struct pathset *ps,
+                          struct plan_file_extra *extra, struct error *err)
+{
+    struct plan_options opts = {
+        .extra_rounds = o->extra_rounds,
+        .seed = o->seed,
+    };
+    double start = now ();
+    struct plan *plan = plan_make (ps, &opts, err);
+    struct rusage usage;
+
+    extra->seconds = now () - start;
+    if (getrusage (RUSAGE_SELF, &usage) == 0)
+        extra->peak_rss_mb = usage.ru_maxrss / 1024.0;
+    if (plan && plan_rank (plan) <= PREDICT_RANK_MAX
+        && solve_predict (ps, plan, &extra->stderr_rms, &extra->stderr_max,
+                          err) < 0) {
+        plan_destroy (plan);
+        return NULL;
+    }
+    return plan;
+}
+
+static int save (const struct plan *plan, struct pathset *ps,
+                 const struct plan_file_extra *extra, const char *path,
+                 struct error *err)
+{
+    struct outfile *out = file_create (path, err);
+
+    if (!out)
+        return -1;
+    if (plan_write (plan, ps, extra, file_stream (out), err) < 0) {
+        file_abort (out);
+        return -1;
+    }
+    return file_commit (out, err);
+}
+
+int verb_plan (int argc, char **argv)
+{
+    struct options o = { .extra_rounds = 2, .seed = 1 };
+    struct plan_file_extra extra = { 0 };
+    struct fabric *f = NULL;
+    struct pathset *ps = NULL;
+    struct plan *plan = NULL;
+    struct error err;
+    int status;
+
+    if (options_parse (table, &o, argc, argv, "", 0, 0, &status) < 0)
+        return status;
+    status = EXIT_OK;
+    if (check_options (&o, &err) < 0 || !(f = fabric_load (o.fabric, &err)))
+        goto error;
+    if (o.check) {
+        if (!(plan = read_checked (o.check, f, &ps, &err)))
+            goto error;
+    }
+    else if (!(ps = job_pathset (f, o.hosts, &err))
+             || !(plan = make (&o, ps, &extra, &err))
+             || save (plan, ps, &extra, o.output, &err) < 0)
+        goto error;
+    if (o.verbose)
+        summary (plan, ps);
+    goto done;
+error:
+    status = fail (argv[0], &err);
+done:
+    plan_destroy (plan);
+    pathset_destroy (ps);
+    fabric_destroy (f);
+    return status;
+}
