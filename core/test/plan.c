@@ -462,6 +462,8 @@ static struct pathset *resolve (const char *const *name, size_t n, void *arg,
     struct endpoint *e = calloc (n + 1, sizeof (*e));
     struct pathset *ps = NULL;
 
+    if (!e)
+        abort ();
     for (size_t i = 0; i < n; i++) {
         size_t k = 0;
 
