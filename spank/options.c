@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the user asked for and what the site says. */
+#include "config.h"
+#include "spank/options.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "util/conf.h"
+
+/* SPANK's callbacks carry no pointer of ours. */
+static struct {
+    bool asked;
+    enum check_mode mode;
+    char output[PATH_MAX];
+} user;
+
+static const char *const mode_names[] = {
+    [MODE_OFF] = "off",
+    [MODE_REPORT] = "report",
+    [MODE_REQUIRE] = "require",
+};
+
+static int find_mode (const char *name, enum check_mode *mode)
+{
+    for (size_t i = 0; i < sizeof (mode_names) / sizeof (mode_names[0]); i++)
+        if (!strcmp (name, mode_names[i])) {
+            *mode = (enum check_mode)i;
+            return 0;
+        }
+    return -1;
+}
+
+static int set_check (int val, const char *arg, int remote)
+{
+    (void)val;
+    /* an argument left out comes back as "(null)" in srun's inside a job */
+    if (!arg || !*arg || !strcmp (arg, "(null)"))
+        user.mode = MODE_REPORT;
+    else if (find_mode (arg, &user.mode) < 0) {
+        slurm_error ("pmm: --pmm-check takes report, require or off");
+        return remote ? 0 : -1;
+    }
+    user.asked = true;
+    return 0;
+}
+
+static int set_output (int val, const char *arg, int remote)
+{
+    (void)val;
+    if (!arg || !*arg || strlen (arg) >= sizeof (user.output)) {
+        slurm_error ("pmm: --pmm-output takes the name of a directory");
+        return remote ? 0 : -1;
+    }
+    strcpy (user.output, arg);
+    return 0;
+}
+
+int options_register (spank_t sp)
+{
+    static struct spank_option options[] = {
+        { "pmm-check", "[report|require|off]",
+          "measure the job's InfiniBand cables before it starts and report "
+          "the slow ones (default); require: do not start if one fails",
+          2, 0, set_check },
+        { "pmm-output", "DIR",
+          "with --pmm-check, write the plan, samples and verdict to DIR", 1,
+          0, set_output },
+    };
+    int rc = 0;
+
+    for (size_t i = 0; i < sizeof (options) / sizeof (options[0]); i++)
+        if (spank_option_register (sp, &options[i]) != ESPANK_SUCCESS)
+            rc = -1;
+    return rc;
+}
+
+int settings_read (struct settings *s, int argc, char **argv,
+                   struct error *err)
+{
+    const char *conf = NULL;
+
+    *s = (struct settings){
+        .word = (const char *const *)argv,
+        .words = argc,
+        .asked = user.asked,
+        .mode = user.mode,
+        .output = user.output[0] ? user.output : NULL,
+    };
+    for (int i = 0; i < argc; i++)
+        if (!strncasecmp (argv[i], "conf=", 5) && argv[i][5])
+            conf = argv[i] + 5;
+    if (site_read (&s->site, conf, 1, err) < 0)
+        return -1;
+    for (int i = 0; i < argc; i++)
+        if (conf_set_word (site_options, &s->site, argv[i], err) < 0)
+            return error_prefix (err, "plugstack.conf");
+    if (site_check (&s->site, err) < 0)
+        return error_prefix (err, "plugstack.conf");
+    return 0;
+}
+
+void settings_clear (struct settings *s)
+{
+    site_clear (&s->site);
+}
+
+bool settings_any (const struct settings *s)
+{
+    if (s->asked)
+        return s->mode != MODE_OFF;
+    return strcmp (s->site.mode, mode_names[MODE_OFF]) != 0
+           || s->site.report_partitions[0] || s->site.require_partitions[0];
+}
+
+/* True if name is an entry of the comma-separated list. */
+static bool listed (const char *list, const char *name)
+{
+    size_t len = strlen (name);
+
+    while (*list) {
+        size_t n;
+
+        list += strspn (list, ", ");
+        n = strcspn (list, ", ");
+        if (n == len && n > 0 && !memcmp (list, name, n))
+            return true;
+        list += n;
+    }
+    return false;
+}
+
+enum check_mode settings_mode (const struct settings *s,
+                               const char *partition)
+{
+    enum check_mode mode = MODE_OFF;
+
+    if (s->asked)
+        return s->mode;
+    if (listed (s->site.require_partitions, partition))
+        return MODE_REQUIRE;
+    if (listed (s->site.report_partitions, partition))
+        return MODE_REPORT;
+    find_mode (s->site.mode, &mode);
+    return mode;
+}

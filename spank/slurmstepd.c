@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the plugin does in slurmstepd.
+ *
+ * Notes: this is a child of slurmstepd that will become the batch script, with
+ * the user's ids and the script's standard output and error. Asking the
+ * controller is not safe here (a thread of slurmstepd may have held one of
+ * Slurm's locks at the fork); slurmctld has put what we need into the job's
+ * environment.
+ */
+#include "config.h"
+#include "spank/slurmstepd.h"
+
+#include <signal.h>
+#include <slurm/slurm.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "spank/check.h"
+#include "util/text.h"
+
+static int env_get (void *arg, const char *name, char *buf, int size)
+{
+    return spank_getenv (arg, name, buf, size) == ESPANK_SUCCESS ? 0 : -1;
+}
+
+static void env_set (void *arg, const char *name, const char *value)
+{
+    spank_setenv (arg, name, value, 1);
+}
+
+static bool is_batch_script (spank_t sp)
+{
+    uint32_t step;
+    uid_t uid;
+
+    return spank_get_item (sp, S_JOB_STEPID, &step) == ESPANK_SUCCESS
+           && step == SLURM_BATCH_SCRIPT
+           && spank_get_item (sp, S_JOB_UID, &uid) == ESPANK_SUCCESS
+           && uid == geteuid ();
+}
+
+static int load_job (spank_t sp, struct job *job, struct error *err)
+{
+    char value[32];
+    uint64_t nodes;
+
+    if (spank_get_item (sp, S_JOB_ID, &job->id) != ESPANK_SUCCESS
+        || env_get (sp, "SLURM_JOB_NUM_NODES", value, sizeof (value)) < 0
+        || text_u64 (value, 1, UINT32_MAX, &nodes) < 0)
+        return error_world (err, "Slurm does not tell the job's nodes");
+    job->nodes = (uint32_t)nodes;
+    job->first_step = true;
+    job->het = env_get (sp, "SLURM_HET_SIZE", value, sizeof (value)) == 0;
+    env_get (sp, "SLURM_JOB_PARTITION", job->partition,
+             sizeof (job->partition));
+    env_get (sp, "SLURM_CLUSTER_NAME", job->cluster, sizeof (job->cluster));
+    return 0;
+}
+
+int slurmstepd_check (spank_t sp, int argc, char **argv)
+{
+    const struct job_env env = { { env_get, sp }, env_set };
+    struct settings settings;
+    struct job job = { 0 };
+    struct error err;
+    int sig = 0;
+    int rc = CHECK_GO_ON;
+
+    if (!is_batch_script (sp))
+        return 0;
+    if (settings_read (&settings, argc, argv, &err) < 0)
+        rc = check_failed (&settings, err.text);
+    else if (settings_any (&settings)) {
+        if (load_job (sp, &job, &err) < 0)
+            rc = check_failed (&settings, err.text);
+        else
+            rc = check_job (&settings, &job, &env, &sig);
+    }
+    settings_clear (&settings);
+    if (rc == CHECK_STOPPED)
+        raise (sig); /* as it would have ended without us */
+    return rc == CHECK_VETO ? -1 : 0;
+}

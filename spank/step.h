@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The nested job step: srun runs pmm-probe on the nodes of the job, in an
+ * environment made from scratch, under a watchdog. Only a result line with
+ * this run's nonce counts; how the step ended proves nothing.
+ */
+#ifndef SPANK_STEP_H
+#define SPANK_STEP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "spank/options.h"
+#include "spank/outcome.h"
+
+/* Set in the step's environment: the plugin does nothing there. */
+#define STEP_NESTED "PMM_CHECK_NESTED"
+
+enum {
+    STEP_NONCE = 33,         /* 128 bits in hex, and the NUL */
+    STEP_OVERTIME_MS = 7000, /* to end what exceeds the site's Timeout */
+};
+
+/* Where the job's environment is read: as getenv, with a buffer to fill.
+ * Return 0, or -1 where the variable is not set or does not fit.
+ */
+struct step_env {
+    int (*get) (void *arg, const char *name, char *buf, int size);
+    void *arg;
+};
+
+struct step {
+    const struct settings *settings;
+    uint32_t jobid;
+    uint32_t nodes; /* of the job */
+};
+
+/* The step's environment and arguments, ended by NULL; the caller frees them
+ * with step_free. NULL with errno ENOMEM. `output` of the settings is made
+ * absolute.
+ */
+char **step_environment (const struct step_env *env, int timeout_ms);
+char **step_arguments (const struct step *step, const char *nonce);
+void step_free (char **v);
+
+/* A line of the step's standard error for the user's, cleaned in place: what
+ * to put before it ("pmm: ", or "" where it says itself who speaks).
+ */
+const char *step_clean_line (char *line);
+
+/* From step_catch to step_release, SIGHUP, SIGINT, SIGQUIT and SIGTERM stop
+ * what step_run and step_pause do; the others of Slurm's threads do not see
+ * them. Not to be nested.
+ */
+void step_catch (void);
+int step_release (void); /* returns the signal that came, or 0 */
+
+/* Wait. Return -1 at once when a signal stops us, else 0. */
+int step_pause (int ms);
+
+/* Run the step and set o: OUTCOME_NONE and the reason where there was no
+ * valid result. Lines of pmm-probe for people go to standard error. Takes at
+ * most the site's Timeout and STEP_OVERTIME_MS.
+ */
+void step_run (const struct step *step, const struct step_env *env,
+               struct outcome *o);
+
+#endif /* SPANK_STEP_H */
