@@ -917,7 +917,7 @@ uint32_t fabric_find_link (const struct fabric *f, const char *text)
     const char *slash = strrchr (text, '/');
     uint64_t port, guid;
 
-    if (!slash || (size_t)(slash - text) >= sizeof (name)
+    if (!slash || slash == text || (size_t)(slash - text) >= sizeof (name)
         || text_u64 (slash + 1, 1, MAX_PORTS, &port) < 0)
         return FABRIC_NONE;
     memcpy (name, text, slash - text);
