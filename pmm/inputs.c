@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The files that the later verbs start from. */
+#include "config.h"
+#include "pmm/inputs.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "ibquery/snapshot.h"
+#include "util/file.h"
+
+struct samples *inputs_samples (const struct fabric *fabric, const char *path,
+                                struct pathset **ps, struct error *err)
+{
+    FILE *fp = file_open_input (path, err);
+    struct samples *s;
+
+    if (!fp)
+        return NULL;
+    s = samples_read (fp, path, fabric->hash, fabric_resolve, (void *)fabric,
+                      ps, err);
+    file_close_input (fp);
+    return s;
+}
+
+static int load_plan (struct inputs *in, const char *path, struct error *err)
+{
+    FILE *fp = file_open_input (path, err);
+
+    if (!fp)
+        return -1;
+    in->plan = plan_read (fp, path, in->fabric->hash, fabric_resolve,
+                          in->fabric, &in->ps, err);
+    file_close_input (fp);
+    return in->plan ? 0 : -1;
+}
+
+int inputs_load (struct inputs *in, const char *fabric, const char *plan,
+                 const char *samples, struct error *err)
+{
+    *in = (struct inputs){ 0 };
+    if (!fabric)
+        return error_input (err, "-f FABRIC is missing");
+    if (!plan)
+        return error_input (err, "--plan PLAN is missing");
+    if (!(in->fabric = fabric_load (fabric, err))
+        || load_plan (in, plan, err) < 0)
+        return -1;
+    if (samples
+        && !(in->samples = inputs_samples (in->fabric, samples, &in->ps,
+                                           err)))
+        return -1;
+    return 0;
+}
+
+void inputs_clear (struct inputs *in)
+{
+    samples_destroy (in->samples);
+    plan_destroy (in->plan);
+    pathset_destroy (in->ps);
+    fabric_destroy (in->fabric);
+    *in = (struct inputs){ 0 };
+}

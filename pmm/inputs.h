@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The files that the later verbs start from: a fabric, a plan made for it,
+ * samples of the plan.
+ */
+#ifndef PMM_INPUTS_H
+#define PMM_INPUTS_H
+
+#include "core/plan.h"
+#include "core/samples.h"
+#include "ibquery/fabric.h"
+#include "util/error.h"
+
+struct inputs {
+    struct fabric *fabric;
+    struct pathset *ps;
+    struct plan *plan;
+    struct samples *samples;
+};
+
+/* Load them; samples is NULL where the verb takes none. Return 0, or -1 with
+ * err; inputs_clear is due in both cases.
+ */
+int inputs_load (struct inputs *in, const char *fabric, const char *plan,
+                 const char *samples, struct error *err);
+void inputs_clear (struct inputs *in);
+
+/* Samples on their own set of the same fabric: a baseline. NULL with err;
+ * where *ps is not NULL, it is the caller's in any case.
+ */
+struct samples *inputs_samples (const struct fabric *fabric, const char *path,
+                                struct pathset **ps, struct error *err);
+
+#endif /* PMM_INPUTS_H */

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* pmm solve: link latencies from round-trip times. */
+#include "config.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "core/solve.h"
+#include "pmm/common.h"
+#include "pmm/inputs.h"
+#include "pmm/verb.h"
+#include "util/file.h"
+
+struct options {
+    const char *fabric, *plan, *samples, *output;
+    int quantile;
+    bool pairs;
+};
+
+static int set_quantile (void *field, const char *value, struct error *err)
+{
+    static const struct {
+        const char *name;
+        int quantile;
+    } tab[] = {
+        { "min", RTT_MIN },
+        { "p25", RTT_P25 },
+        { "median", RTT_MEDIAN },
+    };
+
+    for (size_t i = 0; i < sizeof (tab) / sizeof (tab[0]); i++)
+        if (!strcmp (value, tab[i].name)) {
+            *(int *)field = tab[i].quantile;
+            return 0;
+        }
+    return error_input (err, "'%.40s' is none of min, p25, median", value);
+}
+
+#define FIELD(name) offsetof (struct options, name)
+static const struct opt table[] = {
+    { "fabric", 'f', "FILE", opt_string, FIELD (fabric), "the snapshot" },
+    { "plan", 0, "FILE", opt_string, FIELD (plan), "what was measured" },
+    { "samples", 0, "FILE", opt_string, FIELD (samples),
+      "the round-trip times" },
+    { "quantile", 0, "NAME", set_quantile, FIELD (quantile),
+      "of the repeats: min, p25 or median, the default" },
+    { "pairs", 0, NULL, opt_true, FIELD (pairs),
+      "the RTT of every pair as well" },
+    { "output", 'o', "FILE", opt_string, FIELD (output),
+      "write here, not to standard output" },
+    { 0 },
+};
+#undef FIELD
+
+static int save (const struct solution *sol, const struct pathset *ps,
+                 const char *path, struct error *err)
+{
+    struct outfile *out = file_create (path, err);
+
+    if (!out)
+        return -1;
+    if (solution_write (sol, ps, file_stream (out), err) < 0) {
+        file_abort (out);
+        return -1;
+    }
+    return file_commit (out, err);
+}
+
+int verb_solve (int argc, char **argv)
+{
+    struct options o = { .quantile = RTT_MEDIAN };
+    struct solve_options opts;
+    struct solution *sol = NULL;
+    struct inputs in = { 0 };
+    struct error err;
+    int status;
+
+    if (options_parse (table, &o, argc, argv, "", 0, 0, &status) < 0)
+        return status;
+    status = EXIT_OK;
+    opts = (struct solve_options){ o.quantile, o.pairs };
+    if (!o.samples) {
+        error_input (&err, "--samples SAMPLES is missing");
+        return fail (argv[0], &err);
+    }
+    if (inputs_load (&in, o.fabric, o.plan, o.samples, &err) < 0
+        || !(sol = solve (in.ps, in.samples, &opts, &err))
+        || save (sol, in.ps, o.output, &err) < 0)
+        status = fail (argv[0], &err);
+    solution_destroy (sol);
+    inputs_clear (&in);
+    return status;
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The report for people. */
+#include "config.h"
+#include "report/report.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "util/text.h"
+
+enum { SUSPECTS_SHOWN = 8 };
+
+static const char *const against[] = {
+    [BASIS_BASELINE] = "slower than in the baseline",
+    [BASIS_CLASS] = "slower than its class; that may be its length",
+    [BASIS_LOSS] = "loses messages",
+};
+
+static void print_suspects (const struct finding *f, const struct fabric *fab,
+                            FILE *fp)
+{
+    for (size_t i = 0; i < f->nsuspects; i++) {
+        const struct fabric_link *link = &fab->link[f->suspect[i]];
+        char a[2 * FABRIC_NAME_MAX];
+        char b[2 * FABRIC_NAME_MAX];
+
+        if (i == SUSPECTS_SHOWN) {
+            fprintf (fp, "pmm:   or %zu more, listed in the JSON report\n",
+                     f->nsuspects - i);
+            return;
+        }
+        fabric_port_name (fab, link->a, a, sizeof (a));
+        fabric_port_name (fab, link->b, b, sizeof (b));
+        fprintf (fp, "pmm:   %s%s -- %s  (%s)\n", i ? "or " : "", text_clean (a),
+                 text_clean (b), link->id);
+    }
+}
+
+static void print_owner (const struct finding *f, FILE *fp)
+{
+    char *nodes = NULL;
+
+    if (f->nnodes > 0)
+        nodes = hostlist_fold ((const char *const *)f->node, f->nnodes);
+    if (f->kind == FINDING_HOST_END)
+        fprintf (fp,
+                 "pmm:   look at node %s: adapter, port, cable, software\n",
+                 nodes ? nodes : "?");
+    else if (nodes)
+        fprintf (fp,
+                 "pmm:   for the fabric team, or at the end of node %s\n",
+                 nodes);
+    else
+        fprintf (fp, "pmm:   for the fabric team; no node is to blame\n");
+    free (nodes);
+}
+
+static void print_finding (const struct finding *f, const struct fabric *fab,
+                           FILE *fp)
+{
+    fprintf (fp, "pmm: %s: %s", verdict_status_name (f->level),
+             finding_kind_name (f->kind));
+    if (f->nsuspects > 1)
+        fprintf (fp, ", one of %zu", f->nsuspects);
+    if (!isnan (f->excess_ns)) {
+        fprintf (fp, ", %+.0f ns (+-%.0f)", f->excess_ns, f->stderr_ns);
+        if (!isnan (f->expected_ns))
+            fprintf (fp, " over its %.0f ns", f->expected_ns);
+    }
+    fprintf (fp, ", %s\n", against[f->basis]);
+    print_suspects (f, fab, fp);
+    fprintf (fp, "pmm:   %s\n", f->why);
+    print_owner (f, fp);
+}
+
+void report_text (const struct verdict *v, const struct fabric *f, FILE *fp)
+{
+    fprintf (fp, "pmm: %s: ", verdict_status_name (v->status));
+    if (v->probes > 0)
+        fprintf (fp, "%zu links by %zu probes in %zu rounds, %zu node%s",
+                 v->links, v->probes, v->rounds, v->nodes,
+                 v->nodes == 1 ? "" : "s");
+    else
+        fprintf (fp, "%zu node%s, nothing measured", v->nodes,
+                 v->nodes == 1 ? "" : "s");
+    if (v->links > 0)
+        fprintf (fp, "; %.0f %% of the links told apart",
+                 floor (100.0 * (double)v->separable / (double)v->links));
+    fputc ('\n', fp);
+    for (size_t i = 0; i < v->nfindings; i++)
+        print_finding (&v->finding[i], f, fp);
+    for (size_t i = 0; i < v->nlimits; i++)
+        fprintf (fp, "pmm: limit: %s\n", v->limit[i]);
+}
