@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What pmm-emu emulates: how long a message takes over each link of a fabric,
+ * and the faults that were planted.
+ *
+ * Times are whole ns. A link's latency in one direction is the time over its
+ * cable plus half the crossing of the device at either end, and at a host end
+ * adapter, PCIe and software; the two directions differ by a few ns. Without
+ * a file it is drawn from the seed: a base by kind of link, and a cable whose
+ * length lies in a range by class (5 ns/m). A planted excess counts in both
+ * directions, so that the link's latency (their mean) grows by just that.
+ *
+ * A message's size does not lengthen its own way (switches cut through), but
+ * it keeps each link direction busy for bytes * 8 / bandwidth plus a fixed
+ * time per packet; a message that finds it busy waits.
+ */
+#ifndef PROBE_EMU_MODEL_H
+#define PROBE_EMU_MODEL_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "ibquery/fabric.h"
+#include "util/error.h"
+#include "util/rng.h"
+
+struct model;
+
+/* The default latencies of a finished fabric, which is borrowed. NULL with
+ * errno ENOMEM.
+ */
+struct model *model_create (const struct fabric *f, uint64_t seed);
+void model_destroy (struct model *m);
+
+const struct fabric *model_fabric (const struct model *m);
+uint64_t model_seed (const struct model *m);
+
+/* Read latencies: lines "LINK NS [NS]", from the smaller end and back (the
+ * same both ways where one is given); '#' starts a comment. Links that the
+ * file leaves out keep theirs. Return 0, or -1 with err, nothing changed.
+ */
+int model_read_latency (struct model *m, FILE *fp, const char *name,
+                        struct error *err);
+
+/* Change the model; words as on the command line and the control socket.
+ * Return 0, or -1 with err.
+ *
+ *     slow LINK +NS             plant an excess (replacing the one before)
+ *     heal LINK | heal all      take it back
+ *     noise SIGMA               half-normal, per message, in ns
+ *     outliers P:SCALE | off    with probability P, exponential, mean SCALE ns
+ *     loss P                    probability that a message is lost
+ *     packet NS                 fixed time that a packet keeps a link busy
+ *     background A,B:LOAD       a flow from host A to B that takes this share
+ *                               of every link on its way
+ *     background random:N:LOAD  N flows between random hosts
+ *     background off            no flows
+ */
+int model_command (struct model *m, int argc, char *const argv[],
+                   struct error *err);
+
+/* The state as a JSON object: what is planted, and per link the true
+ * latencies ("a_to_b_ns", "b_to_a_ns", their mean "latency_ns", excess
+ * included). Returns a string that the caller frees, NULL with errno ENOMEM.
+ */
+char *model_show (const struct model *m);
+
+/* A link in one direction: 2 * link + (0: away from its smaller end, 1: back).
+ * model_path writes those from endpoint `from` to `to`, at most
+ * PATH_MAX_HOPS, and returns their number; -1 where the LFTs lead nowhere.
+ */
+int model_path (const struct model *m, uint32_t from, uint32_t to,
+                uint32_t *arc);
+
+/* The arc that leaves an endpoint's host. */
+uint32_t model_first_arc (const struct model *m, uint32_t endpoint);
+
+/* Latency of an arc; how long a message of this size keeps it busy. */
+int64_t model_latency (const struct model *m, uint32_t arc);
+int64_t model_busy (const struct model *m, uint32_t arc, size_t bytes);
+
+/* Drawn per message: is it lost; its noise and outlier; and per arc the wait
+ * behind background traffic.
+ */
+bool model_lost (const struct model *m, struct rng *rng);
+int64_t model_noise (const struct model *m, struct rng *rng);
+int64_t model_background (const struct model *m, uint32_t arc,
+                          struct rng *rng);
+
+#endif /* PROBE_EMU_MODEL_H */

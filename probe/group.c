@@ -1,0 +1,598 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A group: members that speak over an unreliable transport.
+ *
+ * Notes: everything that must arrive is pulled, so only who needs it keeps
+ * time, and every answer may be given twice. A barrier's tokens are pushed,
+ * which is what makes it fast, and pulled where one is late.
+ *
+ * Dissemination: in step k member i tells i + 2^k that it got there, and waits
+ * for i - 2^k. That member's word stands for all it has heard from in steps
+ * 0 .. k-1; when it is dead, these are asked themselves.
+ */
+#include "config.h"
+#include "probe/group.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "probe/wire.h"
+
+enum message_type { PING = 1, PONG, TOKEN, ASK, BUSY, GET, DATA };
+
+enum {
+    HEADER = 16,
+    PING_SIZE = 64,
+    FRAGMENT = 224,
+    STEPS_MAX = 32,
+    STEPS_DONE = 255,
+    /* in gaps */
+    ASK_FIRST = 10,
+    ASK_LAST = 250,
+};
+
+struct message {
+    enum message_type type;
+    uint8_t kind; /* or step */
+    uint16_t fragment;
+    uint32_t number;
+};
+
+struct fetch {
+    enum group_kind kind;
+    uint32_t *next; /* [member]: 1 + the fragment asked for; 0: none */
+    struct group_blob *blob; /* [member] */
+    size_t left;
+};
+
+struct group {
+    const struct transport *transport;
+    void *t;
+    uint64_t key;
+    size_t n, me;
+    uint32_t *first;
+    uint32_t *member; /* [peer] */
+    size_t npeers;
+    int64_t deadline;
+    bool *dead;     /* [n] */
+    int64_t *heard; /* [n] */
+    struct group_stats stats;
+
+    /* barrier: where we are, and who must still come */
+    uint32_t barrier;
+    uint8_t step;
+    uint32_t got[STEPS_MAX]; /* latest barrier, by step */
+    uint8_t *want;           /* [n]: 1 + step; 0: nothing */
+    size_t nwant;
+
+    /* pings */
+    uint32_t number;
+    struct group_ping *ping;
+    size_t npings, pings_left;
+    uint32_t last_echo[TRANSPORT_RAILS_MAX];
+
+    struct group_blob *object[GROUP_KINDS]; /* [n + 1], the last for all */
+    bool *ready[GROUP_KINDS];               /* [n + 1] */
+    bool served[GROUP_KINDS];
+    struct fetch *fetch;
+};
+
+struct group *group_create (const struct transport *transport, void *t,
+                            uint64_t key, size_t n, size_t me,
+                            const uint32_t *first)
+{
+    struct group *g = calloc (1, sizeof (*g));
+
+    if (!g)
+        return NULL;
+    g->transport = transport;
+    g->t = t;
+    g->key = key;
+    g->n = n;
+    g->me = me;
+    g->npeers = first[n];
+    g->deadline = INT64_MAX;
+    g->step = STEPS_DONE;
+    if (!(g->first = malloc ((n + 1) * sizeof (*g->first)))
+        || !(g->member = malloc (g->npeers * sizeof (*g->member)))
+        || !(g->dead = calloc (n, sizeof (*g->dead)))
+        || !(g->heard = calloc (n, sizeof (*g->heard)))
+        || !(g->want = calloc (n, sizeof (*g->want))))
+        goto error;
+    for (int kind = 0; kind < GROUP_KINDS; kind++)
+        if (!(g->object[kind] = calloc (n + 1, sizeof (*g->object[kind])))
+            || !(g->ready[kind] = calloc (n + 1, sizeof (*g->ready[kind]))))
+            goto error;
+    memcpy (g->first, first, (n + 1) * sizeof (*first));
+    for (size_t m = 0; m < n; m++)
+        for (uint32_t p = first[m]; p < first[m + 1]; p++)
+            g->member[p] = (uint32_t)m;
+    return g;
+error:
+    group_destroy (g);
+    errno = ENOMEM;
+    return NULL;
+}
+
+void group_destroy (struct group *g)
+{
+    int saved_errno = errno;
+
+    if (!g)
+        return;
+    for (int kind = 0; kind < GROUP_KINDS; kind++) {
+        free (g->object[kind]);
+        free (g->ready[kind]);
+    }
+    free (g->first);
+    free (g->member);
+    free (g->dead);
+    free (g->heard);
+    free (g->want);
+    free (g);
+    errno = saved_errno;
+}
+
+size_t group_size (const struct group *g)
+{
+    return g->n;
+}
+
+size_t group_me (const struct group *g)
+{
+    return g->me;
+}
+
+uint32_t group_peers (const struct group *g)
+{
+    return (uint32_t)g->npeers;
+}
+
+size_t group_rails (const struct group *g)
+{
+    return g->first[g->me + 1] - g->first[g->me];
+}
+
+size_t group_find_peer (const struct group *g, uint32_t peer, uint32_t *rail)
+{
+    *rail = peer - g->first[g->member[peer]];
+    return g->member[peer];
+}
+
+int64_t group_now (const struct group *g)
+{
+    return g->transport->now_ns (g->t);
+}
+
+int64_t group_gap (const struct group *g)
+{
+    return g->transport->gap_ns;
+}
+
+const struct group_stats *group_stats (const struct group *g)
+{
+    return &g->stats;
+}
+
+void group_set_deadline (struct group *g, int64_t time_ns)
+{
+    g->deadline = time_ns;
+}
+
+static int send_from (struct group *g, uint32_t rail, uint32_t peer,
+                      struct message msg, const void *data, size_t len,
+                      struct error *err)
+{
+    uint8_t buf[TRANSPORT_DATA_MAX];
+
+    wire_put (buf, g->key, 8);
+    buf[8] = (uint8_t)msg.type;
+    buf[9] = msg.kind;
+    wire_put (buf + 10, msg.fragment, 2);
+    wire_put (buf + 12, msg.number, 4);
+    if (len > 0)
+        memcpy (buf + HEADER, data, len);
+    return g->transport->send (g->t, rail, peer, buf, HEADER + len, err);
+}
+
+static int tell (struct group *g, size_t member, struct message msg,
+                 const void *data, size_t len, struct error *err)
+{
+    return send_from (g, 0, g->first[member], msg, data, len, err);
+}
+
+/* Members count around: i - 2^k. */
+static size_t behind (const struct group *g, size_t member, unsigned int step)
+{
+    return (member + g->n - (((size_t)1 << step) % g->n)) % g->n;
+}
+
+static int on_ping (struct group *g, const struct packet *p,
+                    const struct message *msg, struct error *err)
+{
+    struct message echo = { PONG, msg->kind, msg->fragment, msg->number };
+
+    return send_from (g, p->rail, p->peer, echo, p->data + HEADER,
+                      p->len - HEADER, err);
+}
+
+static int on_pong (struct group *g, const struct packet *p,
+                    const struct message *msg, struct error *err)
+{
+    (void)err;
+    for (size_t i = 0; i < g->npings; i++) {
+        struct group_ping *ping = &g->ping[i];
+
+        if (ping->rail != p->rail || ping->peer != p->peer
+            || ping->number != msg->number || ping->rtt_ns >= 0)
+            continue;
+        ping->rtt_ns = p->time_ns - ping->sent_ns;
+        g->last_echo[p->rail] = msg->number;
+        g->pings_left--;
+        return 0;
+    }
+    if (g->last_echo[p->rail] == msg->number)
+        g->stats.duplicate++;
+    else
+        g->stats.late++;
+    return 0;
+}
+
+static int on_token (struct group *g, const struct packet *p,
+                     const struct message *msg, struct error *err)
+{
+    size_t m = g->member[p->peer];
+
+    (void)err;
+    if (msg->kind < STEPS_MAX && m == behind (g, g->me, msg->kind)
+        && msg->number > g->got[msg->kind])
+        g->got[msg->kind] = msg->number;
+    if (g->want[m] && (msg->number > g->barrier
+                       || (msg->number == g->barrier
+                           && msg->kind + 1 >= g->want[m]))) {
+        g->want[m] = 0;
+        g->nwant--;
+    }
+    return 0;
+}
+
+static int on_ask (struct group *g, const struct packet *p,
+                   const struct message *msg, struct error *err)
+{
+    bool passed = msg->number < g->barrier
+                  || (msg->number == g->barrier && msg->kind <= g->step);
+    struct message answer = { passed ? TOKEN : BUSY, msg->kind, 0,
+                              msg->number };
+
+    return tell (g, g->member[p->peer], answer, NULL, 0, err);
+}
+
+static int on_busy (struct group *g, const struct packet *p,
+                    const struct message *msg, struct error *err)
+{
+    (void)g;
+    (void)p;
+    (void)msg;
+    (void)err;
+    return 0;
+}
+
+static int on_get (struct group *g, const struct packet *p,
+                   const struct message *msg, struct error *err)
+{
+    size_t m = g->member[p->peer];
+    struct message answer = { BUSY, msg->kind, msg->fragment, 0 };
+    size_t start = (size_t)msg->fragment * FRAGMENT;
+    const struct group_blob *blob;
+    size_t len;
+
+    if (msg->kind >= GROUP_KINDS)
+        return 0;
+    if (!g->ready[msg->kind][m])
+        m = g->n;
+    if (!g->ready[msg->kind][m])
+        return tell (g, g->member[p->peer], answer, NULL, 0, err);
+    blob = &g->object[msg->kind][m];
+    if (start > blob->len)
+        return 0;
+    len = blob->len - start < FRAGMENT ? blob->len - start : FRAGMENT;
+    if (start + len == blob->len)
+        g->served[msg->kind] = true;
+    answer.type = DATA;
+    answer.number = (uint32_t)blob->len;
+    return tell (g, g->member[p->peer], answer,
+                 len > 0 ? blob->data + start : NULL, len, err);
+}
+
+static int ask_fragment (struct group *g, size_t member, struct error *err)
+{
+    struct message msg = { GET, (uint8_t)g->fetch->kind,
+                           (uint16_t)(g->fetch->next[member] - 1), 0 };
+
+    return tell (g, member, msg, NULL, 0, err);
+}
+
+static int on_data (struct group *g, const struct packet *p,
+                    const struct message *msg, struct error *err)
+{
+    struct fetch *f = g->fetch;
+    size_t m = g->member[p->peer];
+    size_t start = (size_t)msg->fragment * FRAGMENT;
+    size_t len = p->len - HEADER;
+    size_t expected;
+    struct group_blob *blob;
+
+    if (!f || msg->kind != f->kind || f->next[m] != msg->fragment + 1u
+        || msg->number > GROUP_BLOB_MAX)
+        return 0;
+    blob = &f->blob[m];
+    if (!blob->data) {
+        if (!(blob->data = malloc (msg->number + 1)))
+            return error_nomem (err);
+        blob->len = msg->number;
+    }
+    if (start > blob->len || blob->len != msg->number)
+        return 0;
+    expected = blob->len - start < FRAGMENT ? blob->len - start : FRAGMENT;
+    if (len != expected)
+        return 0;
+    memcpy (blob->data + start, p->data + HEADER, len);
+    if (start + len == blob->len) {
+        f->next[m] = 0;
+        f->left--;
+        return 0;
+    }
+    f->next[m]++;
+    return ask_fragment (g, m, err);
+}
+
+static const struct {
+    enum message_type type;
+    int (*fn) (struct group *g, const struct packet *p,
+               const struct message *msg, struct error *err);
+} handlers[] = {
+    { PING, on_ping }, { PONG, on_pong }, { TOKEN, on_token },
+    { ASK, on_ask },   { BUSY, on_busy }, { GET, on_get },
+    { DATA, on_data },
+};
+
+static int handle (struct group *g, const struct packet *p, struct error *err)
+{
+    struct message msg;
+
+    if (p->len >= HEADER && wire_get (p->data, 8) == g->key
+        && p->peer < g->npeers && p->rail < TRANSPORT_RAILS_MAX) {
+        msg.kind = p->data[9];
+        msg.fragment = (uint16_t)wire_get (p->data + 10, 2);
+        msg.number = (uint32_t)wire_get (p->data + 12, 4);
+        for (size_t i = 0; i < sizeof (handlers) / sizeof (handlers[0]); i++)
+            if (p->data[8] == handlers[i].type) {
+                g->heard[g->member[p->peer]] = p->time_ns;
+                return handlers[i].fn (g, p, &msg, err);
+            }
+    }
+    g->stats.foreign++;
+    return 0;
+}
+
+/* Handle one message, or let the time pass. Return 1, 0, or -1. */
+static int turn (struct group *g, int64_t time_ns, struct error *err)
+{
+    struct packet packet;
+    int rc;
+
+    if (group_now (g) >= g->deadline)
+        return error_world (err, "timed out");
+    if (time_ns > g->deadline)
+        time_ns = g->deadline;
+    rc = g->transport->recv (g->t, time_ns, &packet, err);
+    if (rc == 1 && handle (g, &packet, err) < 0)
+        return -1;
+    return rc;
+}
+
+int group_until (struct group *g, int64_t time_ns, struct error *err)
+{
+    while (group_now (g) < time_ns)
+        if (turn (g, time_ns, err) < 0)
+            return -1;
+    return 0;
+}
+
+/* When to ask again: at growing intervals. */
+struct asking {
+    int64_t begin, next, interval;
+};
+
+static struct asking start_asking (const struct group *g, bool at_once)
+{
+    struct asking a = { .begin = group_now (g),
+                        .interval = ASK_FIRST * group_gap (g) };
+
+    a.next = a.begin + (at_once ? 0 : a.interval);
+    return a;
+}
+
+static void ask_later (const struct group *g, struct asking *a)
+{
+    a->next = group_now (g) + a->interval;
+    if (a->interval < ASK_LAST * group_gap (g))
+        a->interval *= 2;
+}
+
+static bool is_silent (const struct group *g, const struct asking *a, size_t m)
+{
+    int64_t since = g->heard[m] > a->begin ? g->heard[m] : a->begin;
+
+    return group_now (g) - since > GROUP_DEAD * group_gap (g);
+}
+
+/* Want this member's word that it has come to a step, or that of those for
+ * whom it would have spoken.
+ */
+static void want (struct group *g, size_t m, unsigned int step)
+{
+    if (m == g->me || g->want[m] > step)
+        return;
+    if (g->dead[m]) {
+        for (unsigned int k = 0; k < step; k++)
+            want (g, behind (g, m, k), k);
+        return;
+    }
+    if (!g->want[m])
+        g->nwant++;
+    g->want[m] = (uint8_t)(step + 1);
+}
+
+static int ask_all (struct group *g, const struct asking *a,
+                    struct error *err)
+{
+    for (size_t m = 0; m < g->n && g->nwant > 0; m++) {
+        struct message msg = { ASK, (uint8_t)(g->want[m] - 1), 0,
+                               g->barrier };
+
+        if (!g->want[m])
+            continue;
+        if (is_silent (g, a, m)) {
+            unsigned int step = g->want[m] - 1u;
+
+            g->dead[m] = true;
+            g->want[m] = 0;
+            g->nwant--;
+            want (g, m, step);
+        }
+        else if (tell (g, m, msg, NULL, 0, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int barrier_step (struct group *g, unsigned int step,
+                         struct error *err)
+{
+    size_t next = (g->me + ((size_t)1 << step)) % g->n;
+    size_t last = behind (g, g->me, step);
+    struct message token = { TOKEN, (uint8_t)step, 0, g->barrier };
+    struct asking a;
+
+    g->step = (uint8_t)step;
+    if (!g->dead[next] && tell (g, next, token, NULL, 0, err) < 0)
+        return -1;
+    if (g->got[step] >= g->barrier)
+        return 0;
+    want (g, last, step);
+    a = start_asking (g, g->dead[last]);
+    while (g->nwant > 0) {
+        if (group_now (g) >= a.next) {
+            if (ask_all (g, &a, err) < 0)
+                return -1;
+            ask_later (g, &a);
+        }
+        else if (turn (g, a.next, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int group_barrier (struct group *g, struct error *err)
+{
+    g->barrier++;
+    for (unsigned int step = 0; (size_t)1 << step < g->n; step++)
+        if (barrier_step (g, step, err) < 0)
+            return -1;
+    g->step = STEPS_DONE;
+    return 0;
+}
+
+int group_pings (struct group *g, struct group_ping *v, size_t n,
+                 struct error *err)
+{
+    static const uint8_t padding[PING_SIZE - HEADER];
+    int64_t until = group_now (g) + GROUP_PING_TIMEOUT * group_gap (g);
+    int rc = 0;
+
+    g->ping = v;
+    g->npings = g->pings_left = n;
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        struct message msg = { PING, 0, 0, ++g->number };
+
+        v[i].number = msg.number;
+        v[i].rtt_ns = -1;
+        v[i].sent_ns = group_now (g);
+        rc = send_from (g, v[i].rail, v[i].peer, msg, padding,
+                        sizeof (padding), err);
+    }
+    while (rc >= 0 && g->pings_left > 0 && group_now (g) < until)
+        rc = turn (g, until, err);
+    g->npings = 0;
+    return rc < 0 ? -1 : 0;
+}
+
+void group_serve (struct group *g, enum group_kind kind, int member,
+                  const uint8_t *data, size_t len)
+{
+    size_t i = member == GROUP_ALL ? g->n : (size_t)member;
+
+    g->object[kind][i] = (struct group_blob){ (uint8_t *)data, len };
+    g->ready[kind][i] = true;
+}
+
+bool group_served (const struct group *g, enum group_kind kind)
+{
+    return g->served[kind];
+}
+
+static int run_fetch (struct group *g, struct error *err)
+{
+    struct fetch *f = g->fetch;
+    struct asking a = start_asking (g, true);
+
+    while (f->left > 0) {
+        if (group_now (g) < a.next) {
+            if (turn (g, a.next, err) < 0)
+                return -1;
+            continue;
+        }
+        for (size_t m = 0; m < g->n; m++) {
+            if (!f->next[m])
+                continue;
+            if (g->dead[m] || is_silent (g, &a, m)) {
+                g->dead[m] = true;
+                f->next[m] = 0;
+                f->left--;
+                free (f->blob[m].data);
+                f->blob[m].data = NULL;
+            }
+            else if (ask_fragment (g, m, err) < 0)
+                return -1;
+        }
+        ask_later (g, &a);
+    }
+    return 0;
+}
+
+int group_fetch (struct group *g, enum group_kind kind, const uint32_t *from,
+                 size_t n, struct group_blob *blob, struct error *err)
+{
+    struct fetch f = { .kind = kind, .left = n };
+    int rc = -1;
+
+    if (!(f.next = calloc (g->n, sizeof (*f.next)))
+        || !(f.blob = calloc (g->n, sizeof (*f.blob)))) {
+        error_nomem (err);
+        goto error;
+    }
+    for (size_t i = 0; i < n; i++)
+        f.next[from[i]] = 1;
+    g->fetch = &f;
+    rc = run_fetch (g, err);
+    g->fetch = NULL;
+    for (size_t i = 0; i < n; i++)
+        blob[i] = f.blob[from[i]];
+    for (size_t i = 0; i < n && rc < 0; i++)
+        free (blob[i].data);
+error:
+    free (f.next);
+    free (f.blob);
+    return rc;
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A group: the hosts of a check, speaking over a transport that may lose,
+ * repeat or delay messages, and whose members may die at any time.
+ *
+ * A member is one host with one or more peers (its rails); members speak to
+ * one another from first rail to first rail, and ping from any to any. Every
+ * message carries the group's key; others are dropped. While a member is in
+ * any call below it echoes pings and answers whatever it is asked, so each
+ * call makes progress for all.
+ *
+ * Time-outs are multiples of the transport's gap: a member that has not said
+ * anything for DEAD gaps while it was being asked is dead, to this member.
+ *
+ * Messages, little-endian: key 8, type 1, kind or step 1, fragment 2,
+ * number 4, then data.
+ */
+#ifndef PROBE_GROUP_H
+#define PROBE_GROUP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "probe/transport.h"
+#include "util/error.h"
+
+enum { /* in gaps */
+    GROUP_PING_TIMEOUT = 250,
+    GROUP_DEAD = 25000,
+};
+
+struct group;
+
+struct group_stats {
+    uint32_t late;      /* echoes that came after their time-out */
+    uint32_t duplicate; /* echoes that came twice */
+    uint32_t foreign;   /* messages of another key, or no messages at all */
+};
+
+/* Take part with n members, of whom this is `me`; peers first[m] ..
+ * first[m + 1] - 1 are member m's rails. t is the transport's handle, open
+ * and connected, borrowed. NULL with errno ENOMEM.
+ */
+struct group *group_create (const struct transport *transport, void *t,
+                            uint64_t key, size_t n, size_t me,
+                            const uint32_t *first);
+void group_destroy (struct group *g);
+
+size_t group_size (const struct group *g);
+size_t group_me (const struct group *g);
+uint32_t group_peers (const struct group *g); /* of all members */
+size_t group_rails (const struct group *g);   /* own */
+size_t group_find_peer (const struct group *g, uint32_t peer, uint32_t *rail);
+int64_t group_now (const struct group *g);
+int64_t group_gap (const struct group *g);
+const struct group_stats *group_stats (const struct group *g);
+
+/* No call works past this time: -1 with err "timed out". */
+void group_set_deadline (struct group *g, int64_t time_ns);
+
+/* Wait for a time, and serve. Return 0, or -1 with err. */
+int group_until (struct group *g, int64_t time_ns, struct error *err);
+
+/* Wait until every living member has come to its call of this: dissemination
+ * in log2 (n) steps of one message per member. Lost messages are asked for
+ * again; in the place of a dead member those are asked that it would have
+ * waited for. Return 0, or -1 with err.
+ */
+int group_barrier (struct group *g, struct error *err);
+
+/* Ping n peers at once, each from another rail, and wait for the echoes or
+ * GROUP_PING_TIMEOUT. rtt_ns is -1 where none came. Return 0, or -1 with err.
+ */
+struct group_ping {
+    uint32_t rail, peer;
+    uint32_t number; /* set by group_pings, as is sent_ns */
+    int64_t sent_ns;
+    int64_t rtt_ns;
+};
+int group_pings (struct group *g, struct group_ping *v, size_t n,
+                 struct error *err);
+
+/* What members fetch from one another. */
+enum group_kind {
+    GROUP_PLAN,
+    GROUP_RESULT,
+    GROUP_BYE,
+    GROUP_KINDS,
+};
+enum { GROUP_BLOB_MAX = 1 << 22 };
+
+struct group_blob {
+    uint8_t *data;
+    size_t len;
+};
+
+/* Have something ready for one member, or for all (GROUP_ALL); the bytes are
+ * borrowed. Who asks before is told to wait.
+ */
+enum { GROUP_ALL = -1 };
+void group_serve (struct group *g, enum group_kind kind, int member,
+                  const uint8_t *data, size_t len);
+
+/* True once someone has fetched all of it. */
+bool group_served (const struct group *g, enum group_kind kind);
+
+/* Fetch from members: blob[i] from member from[i], data NULL where it is
+ * dead. The caller frees the data. Return 0, or -1 with err; then there are
+ * no blobs.
+ */
+int group_fetch (struct group *g, enum group_kind kind, const uint32_t *from,
+                 size_t n, struct group_blob *blob, struct error *err);
+
+#endif /* PROBE_GROUP_H */

@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the leader of a check does: plan, measure, judge. */
+#include "config.h"
+#include "probe/lead.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/judge.h"
+#include "core/plan.h"
+#include "core/samples.h"
+#include "probe/probe.h"
+#include "report/report.h"
+#include "util/file.h"
+#include "util/text.h"
+
+struct check {
+    struct group *group;
+    const struct roster *roster;
+    const struct fabric *fabric;
+    const struct lead_options *opts;
+    FILE *report;
+
+    /* who is measured */
+    bool *absent;            /* [rank] not in the fabric */
+    char why_absent[192];    /* of the first; "" for none */
+    const char **name;       /* [n] of their endpoints */
+    uint32_t *peer;          /* [n] */
+    size_t n;
+    size_t hosts;
+    bool led; /* probe_lead has sent the members home */
+
+    struct pathset *ps;
+    struct plan *plan;
+    uint32_t *peer_of; /* [endpoint of ps] */
+    struct probe_result measured;
+    struct samples *baseline;
+    struct pathset *baseline_ps;
+    struct verdict *verdict;
+};
+
+/*
+ * Ranks to endpoints of the fabric
+ */
+
+static void set_absent (struct check *ck, size_t rank, const char *why)
+{
+    const char *host = ck->roster->rank[rank].host;
+
+    ck->absent[rank] = true;
+    if (ck->why_absent[0])
+        return;
+    /* "h0001 is not in the fabric" names its host already */
+    if (*host && !strncmp (why, host, strlen (host)))
+        snprintf (ck->why_absent, sizeof (ck->why_absent), "%.150s", why);
+    else if (*host)
+        snprintf (ck->why_absent, sizeof (ck->why_absent), "%s: %.100s", host,
+                  why);
+    else
+        snprintf (ck->why_absent, sizeof (ck->why_absent), "rank %zu: %.100s",
+                  rank, why);
+}
+
+static int stale (struct error *err, const char *host)
+{
+    return error_world (err, "the fabric snapshot is stale: %s has other "
+                        "ports or LIDs now", host);
+}
+
+/* The fabric's endpoint behind a rail, by its port's GUID. */
+static const struct fabric_endpoint *
+find_rail (const struct check *ck, uint32_t host,
+           const struct transport_address *a)
+{
+    const struct fabric *f = ck->fabric;
+
+    for (uint32_t i = 0; i < f->host[host].count; i++) {
+        const struct fabric_endpoint *ep
+            = &f->endpoint[f->host[host].first + i];
+
+        if (f->port[ep->port].guid == a->guid)
+            return ep;
+    }
+    return NULL;
+}
+
+static int resolve_rank (struct check *ck, size_t rank, struct error *err)
+{
+    const struct roster *r = ck->roster;
+    const struct roster_rank *who = &r->rank[rank];
+    char why[128];
+    uint32_t host;
+
+    if (who->member == ROSTER_NONE) {
+        set_absent (ck, rank, who->why);
+        return 0;
+    }
+    host = fabric_find_host (ck->fabric, who->host);
+    if (host == FABRIC_NONE) {
+        snprintf (why, sizeof (why), "%s is not in the fabric snapshot",
+                  who->host);
+        set_absent (ck, rank, why);
+        return 0;
+    }
+    for (uint32_t p = r->first[who->member]; p < r->first[who->member + 1];
+         p++) {
+        const struct fabric_endpoint *ep = find_rail (ck, host, &r->peer[p]);
+
+        if (!ep || ck->fabric->port[ep->port].lid != r->peer[p].lid)
+            return stale (err, who->host);
+        ck->name[ck->n] = ep->name;
+        ck->peer[ck->n++] = p;
+    }
+    ck->hosts++;
+    return 0;
+}
+
+static int resolve (struct check *ck, struct error *err)
+{
+    const struct roster *r = ck->roster;
+    size_t npeers = r->first[r->nmembers];
+
+    if (!(ck->absent = calloc (r->nranks, sizeof (*ck->absent)))
+        || !(ck->name = calloc (npeers + 1, sizeof (*ck->name)))
+        || !(ck->peer = calloc (npeers + 1, sizeof (*ck->peer))))
+        return error_nomem (err);
+    for (size_t rank = 0; rank < r->nranks; rank++)
+        if (resolve_rank (ck, rank, err) < 0)
+            return -1;
+    if (ck->hosts >= 2)
+        return 0;
+    if (ck->why_absent[0])
+        return error_world (err, "%s", ck->why_absent);
+    return error_world (err, "fewer than two nodes to measure");
+}
+
+/*
+ * The plan
+ */
+
+static struct plan *load_plan (struct check *ck, struct error *err)
+{
+    const char *path = ck->opts->plan;
+    FILE *fp = file_open_input (path, err);
+    struct plan *plan;
+
+    if (!fp)
+        return NULL;
+    plan = plan_read (fp, path, ck->fabric->hash, fabric_resolve,
+                      (void *)ck->fabric, &ck->ps, err);
+    file_close_input (fp);
+    return plan;
+}
+
+static struct plan *make_plan (struct check *ck, struct error *err)
+{
+    struct plan_options opts = {
+        .extra_rounds = (unsigned int)ck->opts->site->extra_rounds,
+    };
+
+    if (!(ck->ps = fabric_pathset (ck->fabric, ck->name, ck->n, err)))
+        return NULL;
+    return plan_make (ck->ps, &opts, err);
+}
+
+/* Each endpoint of the plan to the group's peer. */
+static int map_endpoints (struct check *ck, struct error *err)
+{
+    size_t n = pathset_size (ck->ps);
+
+    if (!(ck->peer_of = calloc (n + 1, sizeof (*ck->peer_of))))
+        return error_nomem (err);
+    for (size_t i = 0; i < n; i++) {
+        const char *name = pathset_endpoint (ck->ps, i)->name;
+        size_t k = 0;
+
+        while (k < ck->n && strcmp (ck->name[k], name))
+            k++;
+        if (k == ck->n)
+            return error_input (err, "%s of the plan is not in the job", name);
+        ck->peer_of[i] = ck->peer[k];
+    }
+    return 0;
+}
+
+/*
+ * The samples
+ */
+
+static uint64_t number_of_env (const char *name)
+{
+    const char *s = getenv (name);
+    uint64_t n = 0;
+
+    if (s)
+        text_u64 (s, 0, UINT32_MAX, &n);
+    return n;
+}
+
+static int complete_samples (struct check *ck, struct error *err)
+{
+    const struct roster *r = ck->roster;
+    struct samples *s = ck->measured.samples;
+
+    s->job = number_of_env ("SLURM_JOB_ID");
+    s->step = number_of_env ("SLURM_STEP_ID");
+    snprintf (s->nonce, sizeof (s->nonce), "%s", ck->opts->nonce);
+    s->complete = true;
+    for (size_t rank = 0; rank < r->nranks; rank++) {
+        int member = r->rank[rank].member;
+        bool answered = !ck->absent[rank] && ck->measured.answered[member];
+        const char *host = r->rank[rank].host;
+        char number[32];
+
+        if (!*host) {
+            snprintf (number, sizeof (number), "rank%zu", rank);
+            host = number;
+        }
+        if (samples_add_host (s, host, answered) < 0)
+            return error_nomem (err);
+    }
+    return 0;
+}
+
+/*
+ * The verdict
+ */
+
+/* Without it there is just less to say. */
+static void load_baseline (struct check *ck)
+{
+    const char *path = ck->opts->site->baseline;
+    struct error err;
+    FILE *fp;
+
+    if (!*path)
+        return;
+    if (!(fp = file_open_input (path, &err))) {
+        if (errno != ENOENT && ck->report)
+            fprintf (ck->report, "pmm: no baseline: %s\n", err.text);
+        return;
+    }
+    ck->baseline = samples_read (fp, path, ck->fabric->hash, fabric_resolve,
+                                 (void *)ck->fabric, &ck->baseline_ps, &err);
+    if (!ck->baseline && ck->report)
+        fprintf (ck->report, "pmm: no baseline: %s\n", err.text);
+    file_close_input (fp);
+}
+
+static int reach_verdict (struct check *ck, struct error *err)
+{
+    const struct site *site = ck->opts->site;
+    struct judge_options opts = {
+        .warn_ns = site->warn_ns,
+        .warn_spread = site->warn_spread,
+        .fail_ns = site->fail_ns,
+        .fail_spread = site->fail_spread,
+    };
+    struct baseline baseline;
+
+    load_baseline (ck);
+    baseline = (struct baseline){ ck->baseline, ck->baseline_ps };
+    ck->verdict = judge (ck->ps, ck->plan, ck->measured.samples, &baseline,
+                         ck->baseline ? 1 : 0, &opts, err);
+    if (!ck->verdict)
+        return -1;
+    if (ck->why_absent[0]
+        && verdict_limit (ck->verdict, VERDICT_UNKNOWN, "%s", ck->why_absent)
+               < 0)
+        return error_nomem (err);
+    return 0;
+}
+
+static void say (const struct check *ck)
+{
+    const struct group_stats *stats = &ck->measured.stats;
+
+    if (!ck->report)
+        return;
+    report_text (ck->verdict, ck->fabric, ck->report);
+    if (stats->late || stats->duplicate || stats->foreign)
+        fprintf (ck->report, "pmm: %u late, %u repeated and %u foreign "
+                 "messages\n", stats->late, stats->duplicate, stats->foreign);
+}
+
+/*
+ * What is handed out
+ */
+
+enum output { OUTPUT_PLAN, OUTPUT_SAMPLES, OUTPUT_VERDICT, OUTPUTS };
+
+static const char *const output_name[] = { "plan", "samples", "verdict" };
+
+static int write_one (struct check *ck, enum output what, FILE *fp,
+                      struct error *err)
+{
+    static const struct plan_file_extra none;
+
+    switch (what) {
+    case OUTPUT_PLAN:
+        return plan_write (ck->plan, ck->ps, &none, fp, err);
+    case OUTPUT_SAMPLES:
+        return samples_write (ck->measured.samples, ck->ps, fp, err);
+    default:
+        return verdict_write (ck->verdict, pathset_network (ck->ps), fp, err);
+    }
+}
+
+static int write_output (struct check *ck, struct error *err)
+{
+    for (int what = 0; what < OUTPUTS && ck->opts->output; what++) {
+        char path[4096];
+        struct outfile *out;
+
+        snprintf (path, sizeof (path), "%s/%s.json", ck->opts->output,
+                  output_name[what]);
+        if (!(out = file_create (path, err)))
+            return -1;
+        if (write_one (ck, what, file_stream (out), err) < 0) {
+            file_abort (out);
+            return -1;
+        }
+        if (file_commit (out, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int fill_result (struct check *ck, struct lead_result *result,
+                        struct error *err)
+{
+    size_t size;
+    FILE *fp = open_memstream (&result->samples, &size);
+    int rc;
+
+    if (!fp)
+        return error_nomem (err);
+    rc = samples_write (ck->measured.samples, ck->ps, fp, err);
+    if (fclose (fp) != 0)
+        rc = error_nomem (err);
+    if (rc < 0)
+        return -1;
+    result->status = ck->verdict->status;
+    if (ck->verdict->nfindings == 0 && ck->why_absent[0])
+        snprintf (result->sentence, sizeof (result->sentence), "%s",
+                  ck->why_absent);
+    else
+        verdict_sentence (ck->verdict, pathset_network (ck->ps),
+                          result->sentence, sizeof (result->sentence));
+    return 0;
+}
+
+static void check_clear (struct check *ck)
+{
+    free (ck->absent);
+    free (ck->name);
+    free (ck->peer);
+    free (ck->peer_of);
+    plan_destroy (ck->plan);
+    pathset_destroy (ck->ps);
+    probe_result_clear (&ck->measured);
+    samples_destroy (ck->baseline);
+    pathset_destroy (ck->baseline_ps);
+    verdict_destroy (ck->verdict);
+}
+
+int lead (struct group *g, const struct roster *roster,
+          const struct fabric *f, const struct lead_options *opts,
+          FILE *report, struct lead_result *result, struct error *err)
+{
+    struct check ck = { .group = g, .roster = roster, .fabric = f,
+                        .opts = opts, .report = report };
+    int rc = -1;
+
+    *result = (struct lead_result){ .status = VERDICT_UNKNOWN };
+    if (resolve (&ck, err) < 0
+        || !(ck.plan = opts->plan ? load_plan (&ck, err)
+                                  : make_plan (&ck, err))
+        || map_endpoints (&ck, err) < 0)
+        goto error;
+    ck.led = true;
+    if (probe_lead (g, ck.plan, ck.peer_of, (unsigned int)opts->site->repeats,
+                    &ck.measured, err) < 0
+        || complete_samples (&ck, err) < 0 || reach_verdict (&ck, err) < 0)
+        goto error;
+    say (&ck);
+    if (write_output (&ck, err) < 0 || fill_result (&ck, result, err) < 0)
+        goto error;
+    rc = 0;
+error:
+    if (!ck.led && g)
+        probe_cancel (g, NULL);
+    check_clear (&ck);
+    return rc;
+}
+
+void lead_result_clear (struct lead_result *result)
+{
+    free (result->samples);
+    result->samples = NULL;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the leader of a check does beyond what every member does: from the
+ * published snapshot and the roster to a plan, from the samples to a verdict.
+ */
+#ifndef PROBE_LEAD_H
+#define PROBE_LEAD_H
+
+#include <stdio.h>
+
+#include "core/verdict.h"
+#include "ibquery/fabric.h"
+#include "probe/group.h"
+#include "probe/roster.h"
+#include "util/error.h"
+#include "util/site.h"
+
+struct lead_options {
+    const struct site *site;
+    const char *nonce;  /* up to 32 lower-case hex digits */
+    const char *plan;   /* file with a plan to use; NULL: make one */
+    const char *output; /* directory for plan, samples, verdict; NULL: none */
+};
+
+struct lead_result {
+    enum verdict_status status;
+    char sentence[256];
+    char *samples; /* JSON, one line; NULL where nothing was measured */
+};
+
+/* Lead the group's check (g NULL: no member has a transport). The report for
+ * people goes to `report`, which may be NULL, along with what was odd.
+ * The members are sent home in any case. Return 0, or -1 with err where there
+ * is no verdict; lead_result_clear is due in both cases.
+ */
+int lead (struct group *g, const struct roster *roster,
+          const struct fabric *f, const struct lead_options *opts,
+          FILE *report, struct lead_result *result, struct error *err);
+void lead_result_clear (struct lead_result *result);
+
+#endif /* PROBE_LEAD_H */

@@ -1,0 +1,472 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* pmm-probe: one process per node of a job; together they measure the job's
+ * links. The leader's last line on standard output is the result record, the
+ * only thing that who started the step may believe.
+ *
+ * Everyone but the leader exits 0 whatever happened, and says on standard
+ * error why: the step may run under `srun -K1`, which kills the leader when
+ * another task fails, and the leader accounts for every node.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "ibquery/snapshot.h"
+#include "probe/coord.h"
+#include "probe/group.h"
+#include "probe/lead.h"
+#include "probe/probe.h"
+#include "probe/roster.h"
+#include "probe/transport.h"
+#include "util/file.h"
+#include "util/site.h"
+#include "util/text.h"
+
+enum {
+    NONCE_MAX = 32,
+    NS_PER_MS = 1000000,
+    EXIT_FOR_FAIL = 1,
+};
+
+struct args {
+    struct site site;
+    const char *coord;
+    char nonce[NONCE_MAX + 1];
+    const char *plan, *output;
+};
+
+static const char usage[] =
+    "Usage: srun --mpi=pmix --ntasks-per-node=1 pmm-probe [OPTION]...\n"
+    "Measure the links between the nodes of a job step.\n"
+    "\n"
+    "  --conf FILE         read FILE, not " PMM_CONF_PATH "\n"
+    "  --set KEY=VALUE     set an option of pmm.conf(5) (repeatable)\n"
+    "  --nonce HEX         the run's name in the result record\n"
+    "  --output DIR        leave plan.json, samples.json, verdict.json there\n"
+    "  --plan FILE         measure this plan\n"
+    "  --repeats N         round trips of a probe from either side\n"
+    "  --timeout SECONDS   give up after this long\n"
+    "  --coord NAME        pmix, or local:RANK:SIZE:HOST:SOCKET for tests\n";
+
+enum {
+    OPT_CONF = 256,
+    OPT_SET,
+    OPT_NONCE,
+    OPT_OUTPUT,
+    OPT_PLAN,
+    OPT_REPEATS,
+    OPT_TIMEOUT,
+    OPT_COORD,
+};
+
+static const struct option options[] = {
+    { "conf", required_argument, NULL, OPT_CONF },
+    { "set", required_argument, NULL, OPT_SET },
+    { "nonce", required_argument, NULL, OPT_NONCE },
+    { "output", required_argument, NULL, OPT_OUTPUT },
+    { "plan", required_argument, NULL, OPT_PLAN },
+    { "repeats", required_argument, NULL, OPT_REPEATS },
+    { "timeout", required_argument, NULL, OPT_TIMEOUT },
+    { "coord", required_argument, NULL, OPT_COORD },
+    { "help", no_argument, NULL, 'h' },
+    { "version", no_argument, NULL, 'V' },
+    { 0 },
+};
+
+/*
+ * The result record
+ */
+
+static void print_result (const char *nonce, enum verdict_status status,
+                          const char *sentence)
+{
+    printf ("pmm-result 1 %s %s %s\n", verdict_status_name (status), nonce,
+            sentence);
+    fflush (stdout);
+}
+
+static int exit_status (enum verdict_status status)
+{
+    switch (status) {
+    case VERDICT_FAIL:
+        return EXIT_FOR_FAIL;
+    case VERDICT_UNKNOWN:
+        return ERROR_WORLD;
+    default:
+        return 0;
+    }
+}
+
+/*
+ * The watchdog: whatever hangs, here or in a library, ends in time and with a
+ * result record. The lines are made before they are needed.
+ */
+
+static char alarm_line[256];
+static volatile sig_atomic_t alarm_prints;
+
+static void on_alarm (int signum)
+{
+    ssize_t n = 0;
+
+    (void)signum;
+    if (alarm_prints)
+        n = write (STDOUT_FILENO, alarm_line, strlen (alarm_line));
+    _exit (alarm_prints && n >= 0 ? ERROR_WORLD : 0);
+}
+
+static void set_phase (const char *nonce, int timeout_ms, const char *phase)
+{
+    sigset_t mask;
+    sigset_t old;
+
+    sigemptyset (&mask);
+    sigaddset (&mask, SIGALRM);
+    sigprocmask (SIG_BLOCK, &mask, &old);
+    snprintf (alarm_line, sizeof (alarm_line),
+              "pmm-result 1 UNKNOWN %s timed out after %g s while %s\n",
+              nonce, timeout_ms / 1000.0, phase);
+    sigprocmask (SIG_SETMASK, &old, NULL);
+}
+
+static void start_watchdog (int timeout_ms)
+{
+    struct sigaction sa = { .sa_handler = on_alarm };
+    struct itimerval timer = {
+        .it_value = { timeout_ms / 1000, timeout_ms % 1000 * 1000 },
+    };
+
+    sigaction (SIGALRM, &sa, NULL);
+    setitimer (ITIMER_REAL, &timer, NULL);
+    signal (SIGPIPE, SIG_IGN);
+}
+
+/*
+ * A process's way through the check
+ */
+
+struct self {
+    const struct args *args;
+    const struct coord *coord;
+    void *c;
+    const struct transport *transport;
+    void *t;
+    unsigned int rank, size;
+    struct roster *roster;
+    struct group *group;
+    struct fabric *fabric;
+};
+
+static void phase (const struct self *self, const char *what)
+{
+    set_phase (self->args->nonce, self->args->site.timeout_ms, what);
+}
+
+static int join (struct self *self, struct error *err)
+{
+    const struct site *site = &self->args->site;
+    const char *arg;
+
+    phase (self, "the nodes of the step were starting");
+    if (!(self->coord = coord_find (self->args->coord, &arg, err))
+        || !(self->c = self->coord->open (arg, site->timeout_ms, err)))
+        return -1;
+    self->rank = self->coord->rank (self->c);
+    self->size = self->coord->size (self->c);
+    alarm_prints = self->rank == 0;
+    return 0;
+}
+
+/* Open the transport, tell the others, learn of theirs. */
+static int meet (struct self *self, struct error *err)
+{
+    const struct site *site = &self->args->site;
+    struct coord_blob *blob = NULL;
+    uint8_t buf[COORD_BLOB_MAX];
+    struct error why = { .text = "" };
+    char host[64];
+    uint64_t key;
+    size_t len;
+    int rc = -1;
+
+    snprintf (host, sizeof (host), "%s",
+              self->coord->host (self->c, self->rank));
+    if (getrandom (&key, sizeof (key), 0) != sizeof (key))
+        return error_errno (err, "getrandom");
+    self->transport = transport_find (site->transport, &why);
+    if (self->transport)
+        self->t = self->transport->open (site->emu_socket, host, &why);
+    len = roster_pack (buf, host, key, self->transport, self->t, why.text);
+    if (!(blob = calloc (self->size, sizeof (*blob)))) {
+        error_nomem (err);
+        goto error;
+    }
+    phase (self, "the nodes of the step were meeting");
+    if (self->coord->exchange (self->c, buf, len, blob, err) < 0)
+        goto error;
+    if (!(self->roster = roster_create (blob, self->size))) {
+        error_nomem (err);
+        goto error;
+    }
+    rc = 0;
+error:
+    free (blob);
+    return rc;
+}
+
+static unsigned int leader_of (const struct self *self)
+{
+    return self->roster->nmembers > 0 ? self->roster->member[0] : 0;
+}
+
+static int load_fabric (struct self *self, struct error *err)
+{
+    if (!self->fabric)
+        self->fabric = fabric_load (self->args->site.snapshot, err);
+    return self->fabric ? 0 : -1;
+}
+
+static int form_group (struct self *self, struct error *err)
+{
+    const struct roster *r = self->roster;
+    int me = r->rank[self->rank].member;
+
+    if (me == ROSTER_NONE)
+        return 0;
+    if (self->transport->connect (self->t, r->rank[r->member[0]].key, r->peer,
+                                  r->first[r->nmembers], r->nmembers, err) < 0)
+        return -1;
+    self->group = group_create (self->transport, self->t,
+                                r->rank[r->member[0]].key, r->nmembers,
+                                (size_t)me, r->first);
+    if (!self->group)
+        return error_nomem (err);
+    group_set_deadline (self->group,
+                        group_now (self->group)
+                            + (int64_t)self->args->site.timeout_ms
+                                  * NS_PER_MS);
+    return 0;
+}
+
+static int run_leader (struct self *self, struct lead_result *result,
+                       struct error *err)
+{
+    const struct args *args = self->args;
+    struct lead_options opts = {
+        .site = &args->site,
+        .nonce = args->nonce,
+        .plan = args->plan,
+        .output = args->output,
+    };
+    struct error failed = { .text = "" };
+
+    phase (self, "it measured");
+    if (load_fabric (self, &failed) < 0) {
+        if (form_group (self, err) == 0 && self->group)
+            probe_cancel (self->group, NULL);
+        *err = failed;
+        return -1;
+    }
+    if (form_group (self, err) < 0)
+        return -1;
+    return lead (self->group, self->roster, self->fabric, &opts, stderr,
+                 result, err);
+}
+
+static void self_clear (struct self *self)
+{
+    group_destroy (self->group);
+    if (self->t)
+        self->transport->close (self->t);
+    if (self->c)
+        self->coord->close (self->c);
+    roster_destroy (self->roster);
+    fabric_destroy (self->fabric);
+}
+
+static int run (const struct args *args)
+{
+    struct self self = { .args = args };
+    struct lead_result result = { .status = VERDICT_UNKNOWN };
+    struct error err = { .fault = ERROR_WORLD };
+    int rc = -1;
+
+    if (join (&self, &err) < 0)
+        goto error;
+    if (self.size == 1) {
+        strcpy (result.sentence, "one node: nothing to measure");
+        result.status = VERDICT_OK;
+        rc = 0;
+        goto error;
+    }
+    /* what rank 0 reads now costs no time: the daemons need some anyhow. It
+     * is read again, for the error, by who leads. */
+    if (self.rank == 0)
+        load_fabric (&self, NULL);
+    if (meet (&self, &err) < 0)
+        goto error;
+    alarm_prints = self.rank == leader_of (&self);
+    if (alarm_prints)
+        rc = run_leader (&self, &result, &err);
+    else {
+        rc = form_group (&self, &err);
+        if (rc == 0 && self.group)
+            rc = probe_follow (self.group, 0, &err);
+    }
+error:
+    if (rc < 0)
+        snprintf (result.sentence, sizeof (result.sentence), "%.200s",
+                  err.text);
+    if (alarm_prints) {
+        if (rc < 0)
+            fprintf (stderr, "pmm: %s\n", err.text);
+        if (result.samples)
+            fputs (result.samples, stdout);
+        print_result (args->nonce, result.status, result.sentence);
+        rc = exit_status (result.status);
+    }
+    else {
+        if (rc < 0)
+            fprintf (stderr, "pmm: rank %u: %s\n", self.rank, err.text);
+        rc = 0;
+    }
+    alarm_prints = 0; /* said; what is left may hang in a library */
+    lead_result_clear (&result);
+    self_clear (&self);
+    return rc;
+}
+
+/*
+ * Arguments
+ */
+
+static int set_nonce (struct args *a, const char *s, struct error *err)
+{
+    size_t len = strlen (s);
+
+    if (len < 1 || len > NONCE_MAX || strspn (s, "0123456789abcdef") != len)
+        return error_input (err, "--nonce: '%s' is not 1 to %d lower-case hex "
+                            "digits", s, NONCE_MAX);
+    strcpy (a->nonce, s);
+    return 0;
+}
+
+static int draw_nonce (struct args *a, struct error *err)
+{
+    uint64_t n;
+
+    if (getrandom (&n, sizeof (n), 0) != sizeof (n))
+        return error_errno (err, "getrandom");
+    snprintf (a->nonce, sizeof (a->nonce), "%016" PRIx64, n);
+    return 0;
+}
+
+/* The file first, whatever the order of the words. */
+static int read_site (struct args *a, int argc, char *argv[],
+                      struct error *err)
+{
+    const char *conf = NULL;
+    int c;
+
+    while ((c = getopt_long (argc, argv, "hV", options, NULL)) != -1) {
+        switch (c) {
+        case OPT_CONF:
+            conf = optarg;
+            break;
+        case OPT_COORD:
+            a->coord = optarg;
+            break;
+        case OPT_NONCE:
+            if (set_nonce (a, optarg, err) < 0)
+                return -1;
+            break;
+        case 'h':
+            fputs (usage, stdout);
+            exit (0);
+        case 'V':
+            puts ("pmm-probe " PACKAGE_VERSION);
+            exit (0);
+        case '?':
+            return error_input (err, "try pmm-probe --help");
+        }
+    }
+    if (optind < argc)
+        return error_input (err, "'%s' is no option", argv[optind]);
+    if (!a->nonce[0] && draw_nonce (a, err) < 0)
+        return -1;
+    return site_read (&a->site, conf, 0, err);
+}
+
+static int parse (struct args *a, int argc, char *argv[], struct error *err)
+{
+    struct site *site = &a->site;
+    int c;
+
+    if (read_site (a, argc, argv, err) < 0)
+        return -1;
+    optind = 1;
+    while ((c = getopt_long (argc, argv, "hV", options, NULL)) != -1) {
+        int rc = 0;
+
+        switch (c) {
+        case OPT_SET:
+            rc = conf_set_word (site_options, site, optarg, err);
+            break;
+        case OPT_REPEATS:
+            rc = conf_set (site_options, site, "Repeats", optarg, err);
+            break;
+        case OPT_TIMEOUT:
+            rc = conf_set (site_options, site, "Timeout", optarg, err);
+            break;
+        case OPT_OUTPUT:
+            a->output = optarg;
+            break;
+        case OPT_PLAN:
+            a->plan = optarg;
+            break;
+        }
+        if (rc < 0)
+            return -1;
+    }
+    return site_check (site, err);
+}
+
+/* Where the rank is not known yet, Slurm's word for it. */
+static bool is_first_task (void)
+{
+    const char *s = getenv ("SLURM_PROCID");
+
+    return !s || !strcmp (s, "0");
+}
+
+int main (int argc, char *argv[])
+{
+    static struct args args = { .coord = "pmix" };
+    struct error err = { .fault = ERROR_WORLD };
+    int rc;
+
+    alarm_prints = is_first_task ();
+    if (parse (&args, argc, argv, &err) < 0) {
+        fprintf (stderr, "pmm-probe: %s\n", err.text);
+        if (alarm_prints && args.nonce[0])
+            print_result (args.nonce, VERDICT_UNKNOWN, err.text);
+        rc = alarm_prints ? (int)err.fault : 0;
+    }
+    else {
+        set_phase (args.nonce, args.site.timeout_ms, "it started");
+        start_watchdog (args.site.timeout_ms);
+        rc = run (&args);
+    }
+    site_clear (&args.site);
+    return rc;
+}

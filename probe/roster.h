@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Roster: what the processes of a step tell one another through coord before
+ * they can use the transport, and the members and peers that follow from it.
+ * All processes see the same blobs, so all see the same roster.
+ *
+ * A rank without a transport says why and is no member. The first member
+ * leads: it plans, gathers and reports.
+ */
+#ifndef PROBE_ROSTER_H
+#define PROBE_ROSTER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "probe/coord.h"
+#include "probe/transport.h"
+#include "util/error.h"
+
+enum { ROSTER_NONE = -1 };
+
+struct roster_rank {
+    char host[64];  /* "" where not even that is known */
+    char why[256];  /* why it is no member; "" for a member */
+    int member;     /* ROSTER_NONE: it is none */
+    uint64_t key;   /* its draw; the leader's counts */
+};
+
+struct roster {
+    struct roster_rank *rank; /* [nranks] */
+    size_t nranks;
+    size_t nmembers;
+    unsigned int *member;     /* [nmembers] rank */
+    uint32_t *first;          /* [nmembers + 1] peer */
+    struct transport_address *peer; /* [first[nmembers]] */
+};
+
+/* Write this rank's blob: its host, a key, and the rails of t, or where t is
+ * NULL, why there are none. Returns the length.
+ */
+size_t roster_pack (uint8_t buf[COORD_BLOB_MAX], const char *host,
+                    uint64_t key, const struct transport *transport,
+                    const void *t, const char *why);
+
+/* Read everyone's. A blob that makes no sense counts as no member. NULL with
+ * errno ENOMEM.
+ */
+struct roster *roster_create (const struct coord_blob *blob, size_t nranks);
+void roster_destroy (struct roster *r);
+
+#endif /* PROBE_ROSTER_H */

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Transport over pmm-emu, the fabric emulator: see emu/proto.h. Its clock is
+ * the emulator's virtual time. Messages go out with the next recv, in one
+ * write.
+ */
+#include "config.h"
+#include "probe/transport.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "probe/emu/proto.h"
+#include "probe/wire.h"
+
+enum {
+    OUT_MAX = 16384,
+    GAP_NS = 40000,
+    NO_PEER = 0xffffffff,
+    ENDPOINTS_MAX = 1 << 20,
+};
+
+struct emu {
+    int fd;
+    size_t rails;
+    uint32_t own[EMU_RAILS_MAX]; /* endpoints */
+    struct transport_address address[EMU_RAILS_MAX];
+    uint32_t *endpoint;     /* [npeers] */
+    size_t npeers;
+    uint32_t *peer;         /* [endpoint] */
+    size_t npeer;
+    int64_t now;
+    size_t nout;
+    uint8_t out[OUT_MAX];
+    uint8_t in[EMU_FRAME_MAX]; /* an answer; never more than one */
+};
+
+static int gone (struct error *err)
+{
+    return error_world (err, "the fabric emulator is gone");
+}
+
+static int flush (struct emu *e, struct error *err)
+{
+    size_t pos = 0;
+
+    while (pos < e->nout) {
+        ssize_t n = send (e->fd, e->out + pos, e->nout - pos, MSG_NOSIGNAL);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            break;
+        pos += (size_t)n;
+    }
+    /* where the emulator refused, its sentence still waits to be read */
+    if (pos < e->nout && errno != EPIPE && errno != ECONNRESET)
+        return gone (err);
+    e->nout = 0;
+    return 0;
+}
+
+static uint8_t *add_frame (struct emu *e, enum emu_frame type, size_t len,
+                           struct error *err)
+{
+    uint8_t *p;
+
+    if (e->nout + EMU_HEADER + len > sizeof (e->out) && flush (e, err) < 0)
+        return NULL;
+    p = e->out + e->nout;
+    wire_put (p, len, 2);
+    p[2] = (uint8_t)type;
+    p[3] = 0;
+    e->nout += EMU_HEADER + len;
+    return p + EMU_HEADER;
+}
+
+static int read_exactly (struct emu *e, size_t from, size_t to,
+                         struct error *err)
+{
+    while (from < to) {
+        ssize_t n = recv (e->fd, e->in + from, to - from, 0);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return gone (err);
+        from += (size_t)n;
+    }
+    return 0;
+}
+
+/* Read one frame; an ERROR becomes err. Returns its type, or -1. */
+static int read_frame (struct emu *e, size_t *len, struct error *err)
+{
+    ssize_t n;
+
+    if (flush (e, err) < 0)
+        return -1;
+    do
+        n = recv (e->fd, e->in, sizeof (e->in), 0);
+    while (n < 0 && errno == EINTR);
+    if (n <= 0)
+        return gone (err);
+    if (n < EMU_HEADER && read_exactly (e, (size_t)n, EMU_HEADER, err) < 0)
+        return -1;
+    if (n < EMU_HEADER)
+        n = EMU_HEADER;
+    *len = wire_get (e->in, 2);
+    if (*len > EMU_PAYLOAD_MAX || e->in[3] != 0
+        || (size_t)n > EMU_HEADER + *len)
+        return error_world (err, "what answers is no fabric emulator");
+    if (read_exactly (e, (size_t)n, EMU_HEADER + *len, err) < 0)
+        return -1;
+    if (e->in[2] == EMU_ERROR)
+        return error_world (err, "%.*s", (int)*len,
+                            (const char *)e->in + EMU_HEADER);
+    return e->in[2];
+}
+
+static int bad_answer (struct error *err)
+{
+    return error_world (err, "the fabric emulator gave a bad answer");
+}
+
+static void emu_close (void *t)
+{
+    struct emu *e = t;
+    int saved_errno = errno;
+
+    if (!e)
+        return;
+    if (e->fd >= 0)
+        close (e->fd);
+    free (e->endpoint);
+    free (e->peer);
+    free (e);
+    errno = saved_errno;
+}
+
+static int read_welcome (struct emu *e, struct error *err)
+{
+    size_t len;
+    int type = read_frame (e, &len, err);
+    const uint8_t *p = e->in + EMU_HEADER;
+
+    if (type < 0)
+        return -1;
+    if (type != EMU_WELCOME || len < 4)
+        return bad_answer (err);
+    e->rails = wire_get (p, 4);
+    if (e->rails < 1 || e->rails > EMU_RAILS_MAX || len != 4 + 14 * e->rails)
+        return bad_answer (err);
+    for (size_t i = 0; i < e->rails; i++) {
+        const uint8_t *rail = p + 4 + 14 * i;
+        struct transport_address *a = &e->address[i];
+
+        e->own[i] = (uint32_t)wire_get (rail, 4);
+        a->guid = wire_get (rail + 4, 8);
+        a->lid = (uint16_t)wire_get (rail + 12, 2);
+        a->len = 4;
+        wire_put (a->data, e->own[i], 4);
+    }
+    return 0;
+}
+
+static void *emu_open (const char *where, const char *host, struct error *err)
+{
+    struct sockaddr_un sa = { .sun_family = AF_UNIX };
+    struct emu *e = calloc (1, sizeof (*e));
+    uint8_t *p;
+
+    if (!e) {
+        error_nomem (err);
+        return NULL;
+    }
+    e->fd = -1;
+    if (strlen (where) >= sizeof (sa.sun_path) || !*where) {
+        error_input (err, "EmuSocket '%s' is no name of a socket", where);
+        goto error;
+    }
+    strcpy (sa.sun_path, where);
+    e->fd = socket (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (e->fd < 0 || connect (e->fd, (struct sockaddr *)&sa, sizeof (sa)) < 0) {
+        error_errno (err, "no fabric emulator at %s", where);
+        goto error;
+    }
+    if (!(p = add_frame (e, EMU_HELLO, 4 + strlen (host), err)))
+        goto error;
+    wire_put (p, EMU_VERSION, 4);
+    memcpy (p + 4, host, strlen (host));
+    if (read_welcome (e, err) < 0)
+        goto error;
+    return e;
+error:
+    emu_close (e);
+    return NULL;
+}
+
+static size_t emu_rails (const void *t)
+{
+    return ((const struct emu *)t)->rails;
+}
+
+static const struct transport_address *emu_address (const void *t, size_t rail)
+{
+    return &((const struct emu *)t)->address[rail];
+}
+
+static int emu_connect (void *t, uint64_t key,
+                        const struct transport_address *peer, size_t n,
+                        size_t members, struct error *err)
+{
+    struct emu *e = t;
+    uint8_t *p;
+
+    if (!(e->endpoint = calloc (n, sizeof (*e->endpoint))))
+        return error_nomem (err);
+    e->npeers = n;
+    for (size_t i = 0; i < n; i++) {
+        e->endpoint[i] = (uint32_t)wire_get (peer[i].data, 4);
+        if (peer[i].len != 4 || e->endpoint[i] >= ENDPOINTS_MAX)
+            return error_world (err, "a node published a bad address");
+        if (e->endpoint[i] >= e->npeer)
+            e->npeer = e->endpoint[i] + 1;
+    }
+    if (!(e->peer = malloc (e->npeer * sizeof (*e->peer))))
+        return error_nomem (err);
+    for (size_t i = 0; i < e->npeer; i++)
+        e->peer[i] = NO_PEER;
+    for (size_t i = 0; i < n; i++)
+        e->peer[e->endpoint[i]] = (uint32_t)i;
+    if (!(p = add_frame (e, EMU_JOIN, 12, err)))
+        return -1;
+    wire_put (p, key, 8);
+    wire_put (p + 8, members, 4);
+    return flush (e, err);
+}
+
+static int emu_send (void *t, uint32_t rail, uint32_t peer,
+                     const uint8_t *data, size_t len, struct error *err)
+{
+    struct emu *e = t;
+    uint8_t *p = add_frame (e, EMU_SEND, 8 + len, err);
+
+    if (!p)
+        return -1;
+    wire_put (p, e->own[rail], 4);
+    wire_put (p + 4, e->endpoint[peer], 4);
+    memcpy (p + 8, data, len);
+    return 0;
+}
+
+static int take_packet (struct emu *e, size_t len, struct packet *packet,
+                        struct error *err)
+{
+    const uint8_t *p = e->in + EMU_HEADER;
+    uint32_t from = (uint32_t)wire_get (p + 8, 4);
+    uint32_t to = (uint32_t)wire_get (p + 12, 4);
+
+    if (from >= e->npeer || e->peer[from] == NO_PEER)
+        return bad_answer (err);
+    packet->peer = e->peer[from];
+    for (packet->rail = 0; packet->rail < e->rails; packet->rail++)
+        if (e->own[packet->rail] == to)
+            break;
+    if (packet->rail == e->rails)
+        return bad_answer (err);
+    packet->time_ns = e->now;
+    packet->len = len - 16;
+    memcpy (packet->data, p + 16, packet->len);
+    return 1;
+}
+
+static int emu_recv (void *t, int64_t deadline_ns, struct packet *packet,
+                     struct error *err)
+{
+    struct emu *e = t;
+    uint8_t *p = add_frame (e, EMU_WAIT, 8, err);
+    size_t len;
+    int type;
+
+    if (!p)
+        return -1;
+    wire_put (p, (uint64_t)deadline_ns, 8);
+    if ((type = read_frame (e, &len, err)) < 0)
+        return -1;
+    if ((type != EMU_RECV || len < 16) && (type != EMU_TIMEOUT || len != 8))
+        return bad_answer (err);
+    e->now = (int64_t)wire_get (e->in + EMU_HEADER, 8);
+    return type == EMU_RECV ? take_packet (e, len, packet, err) : 0;
+}
+
+static int64_t emu_now_ns (const void *t)
+{
+    return ((const struct emu *)t)->now;
+}
+
+const struct transport transport_emu = {
+    .name = "emu",
+    .gap_ns = GAP_NS,
+    .open = emu_open,
+    .close = emu_close,
+    .rails = emu_rails,
+    .address = emu_address,
+    .connect = emu_connect,
+    .send = emu_send,
+    .recv = emu_recv,
+    .now_ns = emu_now_ns,
+};
