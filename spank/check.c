@@ -80,39 +80,60 @@ static void wait_for_lock (const struct settings *settings, int guard)
         left -= LOCK_TICK_MS;
 }
 
+/* Why there is nothing to check, or NULL. */
+static const char *exempt (const struct job *job)
+{
+    if (job->het)
+        return "a heterogeneous job";
+    if (job->nodes < 2)
+        return "one node, nothing to measure";
+    return NULL;
+}
+
+static void check (const struct settings *settings, const struct job *job,
+                   const struct job_env *env, enum check_mode mode,
+                   struct outcome *o)
+{
+    struct step step = { settings, job->id, job->nodes };
+    const char *reason = exempt (job);
+
+    if (reason) {
+        outcome_set (o, OUTCOME_UNKNOWN, "%s", reason);
+        if (settings->asked)
+            slurm_spank_log ("pmm: not checked: %s", reason);
+        return;
+    }
+    step_run (&step, &env->step, o);
+    if (o->status == OUTCOME_NONE && mode == MODE_REPORT
+        && step_pause (0) == 0)
+        slurm_spank_log ("pmm: not checked: %s", o->text);
+}
+
 int check_job (const struct settings *settings, const struct job *job,
                const struct job_env *env, int *sig)
 {
     enum check_mode mode = settings_mode (settings, job->partition);
-    struct step step = { settings, job->id, job->nodes };
     struct outcome o;
     int guard;
 
     *sig = 0;
     if (mode == MODE_OFF)
         return CHECK_GO_ON;
-    if (job->het || job->nodes < 2) {
-        if (settings->asked)
-            slurm_spank_log ("pmm: not checked: %s",
-                             job->het ? "a heterogeneous job"
-                                      : "one node, nothing to measure");
-        return CHECK_GO_ON;
-    }
     guard = open_guard (job);
     step_catch ();
     wait_for_lock (settings, guard);
     if (!remembered (job, env, guard, &o) || !settles (&o, mode)) {
-        step_run (&step, &env->step, &o);
-        *sig = step_release ();
-        if (o.status == OUTCOME_NONE && (*sig || mode == MODE_REPORT))
-            slurm_spank_log ("pmm: not checked: %s", o.text);
-        if (!*sig || o.status != OUTCOME_NONE)
+        check (settings, job, env, mode, &o);
+        if (o.status != OUTCOME_NONE || step_pause (0) == 0)
             remember (job, env, guard, &o);
     }
-    else
-        *sig = step_release ();
+    *sig = step_release ();
     guard_close (guard);
-    return *sig ? CHECK_STOPPED : decide (&o, mode);
+    if (*sig) {
+        slurm_error ("pmm: the check was interrupted");
+        return CHECK_STOPPED;
+    }
+    return decide (&o, mode);
 }
 
 int check_failed (const struct settings *settings, const char *reason)

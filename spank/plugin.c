@@ -32,6 +32,12 @@ int slurm_spank_init (spank_t sp, int argc, char **argv)
     return 0;
 }
 
+int slurm_spank_init_post_opt (spank_t sp, int argc, char **argv)
+{
+    (void)sp;
+    return spank_context () == S_CTX_LOCAL ? srun_check_early (argc, argv) : 0;
+}
+
 int slurm_spank_local_user_init (spank_t sp, int argc, char **argv)
 {
     return spank_context () == S_CTX_LOCAL ? srun_check (sp, argc, argv) : 0;

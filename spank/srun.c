@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "spank/check.h"
+#include "util/text.h"
 
 static int env_get (void *arg, const char *name, char *buf, int size)
 {
@@ -30,57 +31,93 @@ static void env_set (void *arg, const char *name, const char *value)
 }
 
 /* Ask the controller: the environment tells of this step, and may be of
- * another job.
+ * another job. Return 0, or -1 with err. *running is false for a job that has
+ * no nodes (yet).
  */
-static int load_job (spank_t sp, struct job *job, struct error *err)
+static int load_job (uint32_t jobid, struct job *job, bool *running,
+                     struct error *err)
 {
     job_info_msg_t *msg = NULL;
     bool found = false;
 
-    if (spank_get_item (sp, S_JOB_ID, &job->id) != ESPANK_SUCCESS)
-        return error_world (err, "Slurm does not tell the job id");
-    if (slurm_load_job (&msg, job->id, 0) != SLURM_SUCCESS)
+    if (slurm_load_job (&msg, jobid, 0) != SLURM_SUCCESS)
         return error_world (err, "Slurm does not tell about job %u: %s",
-                            job->id, slurm_strerror (errno));
+                            jobid, slurm_strerror (errno));
     for (uint32_t i = 0; i < msg->record_count && !found; i++) {
         const job_info_t *info = &msg->job_array[i];
 
-        if (info->job_id != job->id)
+        if (info->job_id != jobid)
             continue;
         found = true;
+        *running = (info->job_state & JOB_STATE_BASE) == JOB_RUNNING;
+        job->id = jobid;
         job->nodes = info->num_nodes;
         job->het = info->het_job_id != 0;
         job->start = info->start_time;
         snprintf (job->partition, sizeof (job->partition), "%s",
                   info->partition ? info->partition : "");
+        snprintf (job->cluster, sizeof (job->cluster), "%s",
+                  info->cluster ? info->cluster : "");
     }
     slurm_free_job_info_msg (msg);
     if (!found)
-        return error_world (err, "Slurm does not know job %u", job->id);
-    env_get (NULL, "SLURM_CLUSTER_NAME", job->cluster, sizeof (job->cluster));
+        return error_world (err, "Slurm does not know job %u", jobid);
     return 0;
 }
 
-int srun_check (spank_t sp, int argc, char **argv)
+/* Check this job, unless srun's first look at it did. */
+static int check (uint32_t jobid, bool early, int argc, char **argv)
 {
+    static uint32_t checked;
+    static int rc;
     const struct job_env env = { { env_get, NULL }, env_set };
     struct settings settings;
     struct job job = { 0 };
     struct error err;
+    bool running = true;
     int sig;
-    int rc = CHECK_GO_ON;
 
     if (getenv (STEP_NESTED))
         return 0;
-    if (settings_read (&settings, argc, argv, &err) < 0)
+    if (checked && checked == jobid)
+        return rc;
+    rc = CHECK_GO_ON;
+    if (settings_read (&settings, argc, argv, &err) < 0) {
+        checked = jobid;
         rc = check_failed (&settings, err.text);
+    }
     else if (settings_any (&settings)) {
-        if (load_job (sp, &job, &err) < 0)
-            rc = check_failed (&settings, err.text);
-        else
-            rc = check_job (&settings, &job, &env, &sig);
+        int loaded = load_job (jobid, &job, &running, &err);
+
+        /* srun itself says what is wrong with the job of its environment */
+        if (!early || (loaded == 0 && running)) {
+            checked = jobid;
+            rc = loaded < 0 ? check_failed (&settings, err.text)
+                            : check_job (&settings, &job, &env, &sig);
+        }
     }
     settings_clear (&settings);
     /* who interrupts srun does not want the job */
-    return rc == CHECK_GO_ON ? 0 : -1;
+    return rc = rc == CHECK_GO_ON ? 0 : -1;
+}
+
+int srun_check_early (int argc, char **argv)
+{
+    const char *value = getenv ("SLURM_JOB_ID");
+    uint64_t jobid;
+
+    if (!value || text_u64 (value, 1, UINT32_MAX, &jobid) < 0)
+        return 0;
+    return check ((uint32_t)jobid, true, argc, argv);
+}
+
+int srun_check (spank_t sp, int argc, char **argv)
+{
+    uint32_t jobid;
+
+    if (spank_get_item (sp, S_JOB_ID, &jobid) != ESPANK_SUCCESS) {
+        slurm_error ("pmm: not checked: Slurm does not tell the job id");
+        return 0;
+    }
+    return check (jobid, false, argc, argv);
 }

@@ -5,8 +5,16 @@
 
 #include <slurm/spank.h>
 
-/* In slurm_spank_local_user_init, where the job is known and its tasks are
- * not started: check the job. Return 0, or -1 to veto.
+/* In slurm_spank_init_post_opt: check the job that srun is started in, if
+ * any, before srun makes its step: srun does not end the step of a job that
+ * is vetoed later, and the step would keep processors from the job's others.
+ * Return 0, or -1 to veto.
+ */
+int srun_check_early (int argc, char **argv);
+
+/* In slurm_spank_local_user_init, where the job that srun has made is known
+ * and its tasks are not started: check it, unless srun_check_early did.
+ * Return 0, or -1 to veto.
  */
 int srun_check (spank_t sp, int argc, char **argv);
 

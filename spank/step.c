@@ -259,7 +259,7 @@ struct run {
     struct line out_line;
     struct line err_line;
     int lines;           /* forwarded */
-    char complaint[160]; /* the first of Slurm itself */
+    char complaint[160]; /* the first error of Slurm itself */
 };
 
 const char *step_clean_line (char *line)
@@ -279,8 +279,8 @@ static void take_result (struct run *run, struct line *line)
         outcome_parse_result (run->o, line->text, run->nonce);
 }
 
-/* What Slurm says matters only if there will be no result; then the first of
- * it is the cause.
+/* What Slurm says matters only if there will be no result; then its first
+ * error is the cause.
  */
 static void take_message (struct run *run, struct line *line)
 {
@@ -289,7 +289,7 @@ static void take_message (struct run *run, struct line *line)
     if (!line->text[0])
         return;
     if (by_slurm (line->text)) {
-        if (!run->complaint[0])
+        if (!run->complaint[0] && strstr (line->text, "error: "))
             snprintf (run->complaint, sizeof (run->complaint), "%.*s",
                       (int)sizeof (run->complaint) - 1, line->text);
     }
@@ -527,7 +527,8 @@ static void explain (struct run *run, const struct site *site, enum end end,
         const char *part; /* of what Slurm says */
         const char *text;
     } known[] = {
-        { "--mpi=list", "this Slurm has no PMIx plugin (srun --mpi=list)" },
+        { "--mpi=list", "this Slurm has no PMIx (srun --mpi=list)" },
+        { "plugin name for mpi/", "this Slurm has no PMIx (srun --mpi=list)" },
     };
     const char *detail = run->complaint;
 
