@@ -9,9 +9,9 @@
  * classes alone would give, sum of (u_l spread_l)^2, the basis is baseline.
  *
  * Confirmation: a cause must show in most of the rows that cross it (their
- * own residuals left over are less than a third of it, or noise), from both
- * initiators in half of them at least, and in the fastest repeat of half of
- * them. What fails is UNKNOWN.
+ * own residuals left over are less than a third of it, or noise, and nothing
+ * on them got faster), from both initiators in half of them at least, and in
+ * the fastest repeat of half of them. What fails is UNKNOWN.
  */
 #include "config.h"
 #include "core/judge.h"
@@ -27,7 +27,8 @@
 #include "util/text.h"
 
 enum {
-    LOSS_ENOUGH = 3, /* messages */
+    LOSS_ENOUGH = 4, /* samples, so two probes at least */
+    DISPUTED_FEW = 2,
     REPEATS_ENOUGH = 6, /* over the rows of a FAIL */
 };
 
@@ -36,7 +37,8 @@ enum {
 #define DISAGREE_SHARE 0.3     /* of the excess */
 #define DISAGREE_SD 5.0
 #define FASTEST_SD 3.0
-#define KNOWN_SD 50.0          /* of a latency that is worth saying */
+#define KNOWN_SD 120.0         /* of a latency that is worth saying */
+#define DISPUTED_SHARE 0.05    /* of the probes */
 #define LOSS_RATE 0.05
 #define LOSS_EVIDENCE 8.0      /* natural log of odds */
 #define LOSS_MARGIN 3.0
@@ -192,6 +194,14 @@ static int limit_coverage (struct judgement *j, size_t absent)
                           plural (o->silent), o->silent == 1 ? "its" : "their")
                < 0)
         return -1;
+    if (o->disputed > DISPUTED_FEW
+        && o->disputed > DISPUTED_SHARE * (double)o->n
+        && verdict_limit (v, VERDICT_UNKNOWN,
+                          "%zu probes took longer from one side than from "
+                          "the other",
+                          o->disputed)
+               < 0)
+        return -1;
     if (o->lost > 0
         && verdict_limit (v, VERDICT_OK,
                           "%" PRIu64 " of %" PRIu64 " messages were lost",
@@ -341,6 +351,21 @@ static bool is_cause (const struct explanation *ex, size_t row,
     return false;
 }
 
+/* True if a row crosses a link that got faster: what is slow there is so only
+ * beside it, and proves nothing.
+ */
+static bool is_offset (const struct judgement *j, size_t row)
+{
+    const struct model *m = &j->model;
+
+    for (size_t p = m->row_start[row]; p < m->row_start[row + 1]; p++)
+        for (size_t i = 0; i < j->ex.n; i++)
+            if (!j->ex.cause[i].row && j->ex.cause[i].excess_ns < 0
+                && j->ex.cause[i].index == m->row_col[p])
+                return true;
+    return false;
+}
+
 static struct support support_of (const struct judgement *j,
                                   const struct cause *c)
 {
@@ -358,8 +383,9 @@ static struct support support_of (const struct judgement *j,
         if (is_cause (&j->ex, i, &left))
             sd = 0;
         s.rows++;
-        s.disagree += fabs (left) > DISAGREE_SHARE * excess
-                      && fabs (left) > DISAGREE_SD * sd;
+        s.disagree += is_offset (j, i)
+                      || (fabs (left) > DISAGREE_SHARE * excess
+                          && fabs (left) > DISAGREE_SD * sd);
         s.both += row->both;
         s.fastest += row->rtt_ns - row->min_ns
                      < excess / 2 + FASTEST_SD * m->obs->sigma_ns;
@@ -513,6 +539,7 @@ static int judge_rest (struct judgement *j)
 
 struct loss {
     uint64_t sent, lost;
+    size_t samples; /* that lost any */
 };
 
 static bool is_missing (const struct samples *s, const char *host)
@@ -555,6 +582,7 @@ static int count_loss (struct judgement *j, struct loss *link,
 
             link[col].sent += s->sent;
             link[col].lost += s->lost;
+            link[col].samples += s->lost > 0;
         }
     }
     return 0;
@@ -562,10 +590,10 @@ static int count_loss (struct judgement *j, struct loss *link,
 
 static double loss_evidence (struct loss link, struct loss all)
 {
-    struct loss rest = { all.sent - link.sent, all.lost - link.lost };
+    struct loss rest = { all.sent - link.sent, all.lost - link.lost, 0 };
     double rate = (double)link.lost / (double)link.sent;
 
-    if (link.lost < LOSS_ENOUGH || rate < LOSS_RATE
+    if (link.samples < LOSS_ENOUGH || rate < LOSS_RATE
         || rate * (double)rest.sent <= (double)rest.lost)
         return 0;
     return log_likelihood (link) + log_likelihood (rest)

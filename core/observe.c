@@ -116,8 +116,10 @@ static double variance (const struct sample *s, double sigma, double floor)
     return var > 0 ? var : 1;
 }
 
-/* Merge the n samples of one row, of which one at least is usable. */
-static void merge (struct observation *o, const struct sample *const *s,
+/* Merge the n samples of one row, of which one at least is usable. Return
+ * whether some do not agree.
+ */
+static bool merge (struct observation *o, const struct sample *const *s,
                    size_t n, int quantile, double sigma, double floor)
 {
     const struct sample *lowest = NULL;
@@ -125,6 +127,7 @@ static void merge (struct observation *o, const struct sample *const *s,
     double sum = 0;
     bool from_a = false;
     bool from_b = false;
+    bool disputed = false;
     double var0;
 
     for (size_t i = 0; i < n; i++)
@@ -147,8 +150,10 @@ static void merge (struct observation *o, const struct sample *const *s,
         d = s[i]->rtt_ns[quantile] - lowest->rtt_ns[quantile];
         o->repeats += s[i]->sent - s[i]->lost;
         o->min_ns = fmin (o->min_ns, s[i]->rtt_ns[RTT_MIN]);
-        if (d * d > AGREE * AGREE * (var + var0))
+        if (d * d > AGREE * AGREE * (var + var0)) {
+            disputed = true;
             continue;
+        }
         weight += 1 / var;
         sum += d / var;
         if (s[i]->initiator == o->a)
@@ -159,6 +164,7 @@ static void merge (struct observation *o, const struct sample *const *s,
     o->rtt_ns = lowest->rtt_ns[quantile] + sum / weight;
     o->var = fmax (1 / weight, floor * floor);
     o->both = from_a && from_b;
+    return disputed;
 }
 
 /* Find the rows' links; one block holds them all. */
@@ -230,7 +236,8 @@ int observe (struct observations *o, const struct pathset *ps,
         for (end = i; end < n && same_row (s[i], s[end]); end++)
             some |= usable (s[end]);
         if (some)
-            merge (&o->v[o->n++], s + i, end - i, quantile, sigma, floor_ns);
+            o->disputed += merge (&o->v[o->n++], s + i, end - i, quantile,
+                                  sigma, floor_ns);
         else
             o->silent++;
     }

@@ -36,6 +36,7 @@ struct observations {
     double sigma_ns;     /* of one repeat, pooled; 0: none seen */
     uint64_t sent, lost; /* repeats, over all samples */
     size_t silent;       /* rows of which nothing came back: not in v */
+    size_t disputed;     /* rows whose two sides do not agree */
     uint32_t *link;      /* the rows' storage */
     uint8_t *count;
 };

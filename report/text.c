@@ -65,7 +65,7 @@ static void print_finding (const struct finding *f, const struct fabric *fab,
     if (!isnan (f->excess_ns)) {
         fprintf (fp, ", %+.0f ns (+-%.0f)", f->excess_ns, f->stderr_ns);
         if (!isnan (f->expected_ns))
-            fprintf (fp, " over its %.0f ns", f->expected_ns);
+            fprintf (fp, " over an expected %.0f ns", f->expected_ns);
     }
     fprintf (fp, ", %s\n", against[f->basis]);
     print_suspects (f, fab, fp);

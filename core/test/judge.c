@@ -1,0 +1,593 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The judge names the slow link, and only that one.
+ *
+ * `judge.t TRIALS` runs as many trials of each row of the Monte Carlo table
+ * and prints rates; without an argument, few trials, and all must be right.
+ */
+#include "config.h"
+#include "core/judge.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "core/simulate.h"
+#include "core/test/tablenet.h"
+#include "tests/tap.h"
+
+enum { TRIALS = 12, NODES = 16 };
+
+#define NOISE_NS 50.0
+#define OUTLIER_SHARE 0.01
+#define OUTLIER_NS 2000.0
+
+/* A job on a fat tree with its latencies. */
+struct job {
+    struct tablenet *net;
+    struct pathset *ps;
+    struct plan *plan;
+    const uint32_t *link; /* used by its paths */
+    size_t m;
+    double *latency;
+    struct samples *before; /* the baseline, healthy */
+    size_t npairs;
+    uint8_t *count;         /* [nlinks][npairs] of every pair's row */
+};
+
+static void check (const void *p, const struct error *err)
+{
+    if (!p) {
+        diag ("%s", err->text);
+        abort ();
+    }
+}
+
+static struct simulate_options simulation (unsigned int repeats,
+                                           uint64_t seed)
+{
+    return (struct simulate_options){
+        .noise_ns = NOISE_NS,
+        .outlier_share = OUTLIER_SHARE,
+        .outlier_ns = OUTLIER_NS,
+        .repeats = repeats,
+        .seed = seed,
+    };
+}
+
+static void fill_counts (struct job *job)
+{
+    size_t n = pathset_size (job->ps);
+    size_t pair = 0;
+
+    job->npairs = n * (n - 1) / 2;
+    job->count = table_alloc (job->net->net.nlinks * job->npairs, 1);
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = i + 1; j < n; j++, pair++) {
+            struct error err;
+            struct row row;
+
+            if (pathset_row (job->ps, i, j, &row, &err) < 0)
+                abort ();
+            for (size_t p = 0; p < row.n; p++)
+                job->count[row.link[p] * job->npairs + pair] = row.count[p];
+        }
+}
+
+static void job_open (struct job *job, struct tablenet *net, size_t nodes,
+                      unsigned int repeats, uint64_t seed)
+{
+    struct plan_options opts = { .extra_rounds = 2, .seed = seed };
+    struct simulate_options sim = simulation (repeats, 2 * seed);
+    struct error err;
+    struct rng rng;
+
+    *job = (struct job){ .net = net };
+    job->ps = tablenet_random (net, nodes, seed);
+    fill_counts (job);
+    check (job->plan = plan_make (job->ps, &opts, &err), &err);
+    check (job->link = pathset_links (job->ps, &job->m, &err), &err);
+    job->latency = table_alloc (net->net.nlinks, sizeof (double));
+    rng_seed (&rng, seed + 1);
+    for (size_t l = 0; l < net->net.nlinks; l++)
+        job->latency[l] = (net->info[l].kind == LINK_HOST ? 420 : 130)
+                          + 150 * rng_uniform (&rng);
+    check (job->before = simulate (job->ps, job->plan, job->latency, &sim,
+                                   &err),
+           &err);
+}
+
+static void job_close (struct job *job)
+{
+    samples_destroy (job->before);
+    plan_destroy (job->plan);
+    pathset_destroy (job->ps);
+    free (job->latency);
+    free (job->count);
+}
+
+static struct samples *job_samples (const struct job *job,
+                                    unsigned int repeats, uint64_t seed)
+{
+    struct simulate_options sim = simulation (repeats, 2 * seed + 1);
+    struct error err;
+    struct samples *s = simulate (job->ps, job->plan, job->latency, &sim,
+                                  &err);
+
+    check (s, &err);
+    return s;
+}
+
+static struct verdict *job_judge (const struct job *job,
+                                  const struct samples *s, bool baseline)
+{
+    struct baseline base = { job->before, job->ps };
+    struct error err;
+    struct verdict *v = judge (job->ps, job->plan, s, &base, baseline, NULL,
+                               &err);
+
+    check (v, &err);
+    return v;
+}
+
+static bool names (const struct finding *f, uint32_t link)
+{
+    for (size_t i = 0; i < f->nsuspects; i++)
+        if (f->suspect[i] == link)
+            return true;
+    return false;
+}
+
+/* True if two links' columns over all pairs of the job are proportional. */
+static bool proportional (const struct job *job, uint32_t l, uint32_t k)
+{
+    const uint8_t *a = job->count + l * job->npairs;
+    const uint8_t *b = job->count + k * job->npairs;
+    size_t first = 0;
+
+    while (first < job->npairs && !a[first] && !b[first])
+        first++;
+    for (size_t i = first; i < job->npairs; i++)
+        if (a[i] * b[first] != b[i] * a[first])
+            return false;
+    return true;
+}
+
+/* True if the finding's suspects are those that the paths force, no more. */
+static bool forced (const struct job *job, const struct finding *f,
+                    uint32_t link)
+{
+    size_t n = 0;
+
+    for (size_t j = 0; j < job->m; j++)
+        n += proportional (job, link, job->link[j]);
+    if (n != f->nsuspects)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (!proportional (job, link, f->suspect[i]))
+            return false;
+    return true;
+}
+
+/*
+ * Monte Carlo: jobs of 16 random hosts of the 8-port 3-tree
+ */
+
+static const struct monte {
+    const char *what;
+    double excess_ns;
+    int faults;
+    unsigned int repeats; /* from each side */
+    bool baseline;
+    enum verdict_status most; /* of a finding */
+    bool strict; /* each trial must be right */
+} monte[] = {
+    { "healthy", 0, 0, 5, true, VERDICT_OK, true },
+    { "healthy, 10 repeats", 0, 0, 10, true, VERDICT_OK, true },
+    { "healthy, 2 repeats", 0, 0, 2, true, VERDICT_OK, true },
+    { "healthy, no baseline", 0, 0, 5, false, VERDICT_OK, true },
+    { "+1000 ns", 1000, 1, 5, true, VERDICT_FAIL, true },
+    { "+1000 ns, 10 repeats", 1000, 1, 10, true, VERDICT_FAIL, true },
+    { "+1000 ns, 2 repeats", 1000, 1, 2, true, VERDICT_FAIL, false },
+    { "+500 ns", 500, 1, 5, true, VERDICT_FAIL, true },
+    { "+300 ns", 300, 1, 5, true, VERDICT_FAIL, false },
+    { "+1000 ns, no baseline", 1000, 1, 5, false, VERDICT_WARN, false },
+    { "two of +1000 ns", 1000, 2, 5, true, VERDICT_FAIL, true },
+    { "three of +1000 ns", 1000, 3, 5, true, VERDICT_FAIL, false },
+};
+
+struct rates {
+    size_t right;     /* as many findings as faults, each named */
+    size_t forced;    /* and with the suspects that the paths force */
+    size_t failed;    /* findings of FAIL */
+    size_t found;     /* faults named */
+    size_t unnamed;   /* findings that name no fault */
+    size_t unknown;   /* verdicts */
+    double seconds;
+};
+
+static double now (void)
+{
+    struct timespec t;
+
+    clock_gettime (CLOCK_MONOTONIC, &t);
+    return t.tv_sec + 1e-9 * t.tv_nsec;
+}
+
+static void trial (const struct monte *mc, struct tablenet *net,
+                   uint64_t seed, struct rates *rates)
+{
+    uint32_t bad[3];
+    struct samples *s;
+    struct verdict *v;
+    struct job job;
+    struct rng rng;
+    size_t found = 0;
+    size_t exact = 0;
+    size_t unnamed = 0;
+    double t;
+
+    job_open (&job, net, NODES, mc->repeats, seed);
+    rng_seed (&rng, seed + 77);
+    for (int i = 0; i < mc->faults; i++) {
+        /* by turns a host's link and any link */
+        do
+            bad[i] = job.link[rng_below (&rng, job.m)];
+        while ((seed % 2 && net->info[bad[i]].kind == LINK_SWITCH)
+               || (i > 0 && proportional (&job, bad[i], bad[i - 1]))
+               || (i > 1 && proportional (&job, bad[i], bad[i - 2])));
+        job.latency[bad[i]] += mc->excess_ns;
+    }
+    s = job_samples (&job, mc->repeats, seed);
+    t = now ();
+    v = job_judge (&job, s, mc->baseline);
+    rates->seconds += now () - t;
+    for (size_t k = 0; k < v->nfindings; k++) {
+        const struct finding *f = &v->finding[k];
+        bool named = false;
+
+        for (int i = 0; i < mc->faults; i++)
+            if (names (f, bad[i])) {
+                named = true;
+                exact += forced (&job, f, bad[i]);
+            }
+        found += named;
+        unnamed += !named;
+        rates->failed += f->level == VERDICT_FAIL;
+        if (f->level > mc->most)
+            unnamed++;
+    }
+    rates->found += found;
+    rates->unnamed += unnamed;
+    rates->unknown += v->status == VERDICT_UNKNOWN;
+    if (found == (size_t)mc->faults && !unnamed) {
+        rates->right++;
+        rates->forced += exact == found;
+    }
+    else if (getenv ("VERBOSE")) {
+        for (int i = 0; i < mc->faults; i++)
+            diag ("seed %llu: planted %s", (unsigned long long)seed,
+                  net->info[bad[i]].id);
+        for (size_t k = 0; k < v->nfindings; k++)
+            diag ("  %s %s (of %zu) %.0f +- %.0f: %s",
+                  verdict_status_name (v->finding[k].level),
+                  net->info[v->finding[k].suspect[0]].id,
+                  v->finding[k].nsuspects, v->finding[k].excess_ns,
+                  v->finding[k].stderr_ns, v->finding[k].why);
+        for (size_t k = 0; k < v->nlimits; k++)
+            diag ("  %s", v->limit[k]);
+    }
+    verdict_destroy (v);
+    samples_destroy (s);
+    job_close (&job);
+}
+
+static void test_monte (size_t trials, bool report)
+{
+    for (size_t k = 0; k < sizeof (monte) / sizeof (monte[0]); k++)
+        for (int routing = TABLE_DMODK; routing <= TABLE_MINHOP; routing++) {
+            const struct monte *mc = &monte[k];
+            struct tablenet *net = tablenet_fattree (8, 3, routing, 1);
+            struct rates r = { 0 };
+
+            for (size_t i = 0; i < trials; i++)
+                trial (mc, net, 1000 + i, &r);
+            ok (!mc->strict || report || r.right == trials,
+                "%s, %s: %zu of %zu right, %zu with exactly the forced "
+                "suspects; findings: %zu FAIL, %zu stray; %zu UNKNOWN; "
+                "%.1f ms",
+                mc->what, routing ? "min-hop" : "d-mod-k", r.right, trials,
+                r.forced, r.failed, r.unnamed, r.unknown,
+                1e3 * r.seconds / trials);
+            tablenet_destroy (net);
+        }
+}
+
+/*
+ * Single cases
+ */
+
+static void print (const struct verdict *v)
+{
+    for (size_t i = 0; i < v->nfindings; i++)
+        diag ("%s: %s", verdict_status_name (v->finding[i].level),
+              v->finding[i].why);
+    for (size_t i = 0; i < v->nlimits; i++)
+        diag ("limit: %s", v->limit[i]);
+}
+
+/* How often the round trip of a sample crosses the link. */
+static int crosses (const struct job *job, const struct sample *s,
+                     uint32_t link)
+{
+    struct error err;
+    struct row row;
+
+    if (pathset_row (job->ps, s->a, s->b, &row, &err) < 0)
+        abort ();
+    for (size_t i = 0; i < row.n; i++)
+        if (row.link[i] == link)
+            return row.count[i];
+    return 0;
+}
+
+static void shift (struct sample *s, double ns)
+{
+    for (int q = 0; q < RTT_COUNT; q++)
+        s->rtt_ns[q] += ns;
+}
+
+/* A link that many probes cross, and that no other is proportional to. */
+static uint32_t busy_link (const struct job *job, const struct samples *s)
+{
+    uint32_t best = job->link[0];
+    size_t most = 0;
+
+    for (size_t j = 0; j < job->m; j++) {
+        size_t n = 0;
+
+        if (job->net->info[job->link[j]].kind != LINK_SWITCH)
+            continue;
+        for (size_t i = 0; i < s->nsamples; i++)
+            n += crosses (job, &s->sample[i], job->link[j]) > 0;
+        if (n > most) {
+            most = n;
+            best = job->link[j];
+        }
+    }
+    return best;
+}
+
+static void case_missing (struct job *job, struct samples *s, uint32_t link)
+{
+    (void)job;
+    (void)link;
+    samples_add_host (s, "k17", false);
+}
+
+static void case_incomplete (struct job *job, struct samples *s,
+                             uint32_t link)
+{
+    (void)job;
+    (void)link;
+    s->complete = false;
+    s->nsamples -= 2;
+}
+
+static void case_silent (struct job *job, struct samples *s, uint32_t link)
+{
+    (void)job;
+    (void)link;
+    s->sample[0].lost = s->sample[0].sent;
+    s->sample[1].lost = s->sample[1].sent;
+}
+
+static void case_one_row (struct job *job, struct samples *s, uint32_t link)
+{
+    (void)job;
+    for (size_t i = 0; i < s->nsamples; i += 2)
+        if (crosses (job, &s->sample[i], link)) {
+            shift (&s->sample[i], 2000);
+            shift (&s->sample[i + 1], 2000);
+            return;
+        }
+}
+
+static void case_one_side (struct job *job, struct samples *s, uint32_t link)
+{
+    for (size_t i = 0; i < s->nsamples; i += 2)
+        shift (&s->sample[i], 1000 * crosses (job, &s->sample[i], link));
+}
+
+static void case_comes_and_goes (struct job *job, struct samples *s,
+                                 uint32_t link)
+{
+    for (size_t i = 0; i < s->nsamples; i++)
+        for (int q = RTT_P25; q < RTT_COUNT; q++)
+            s->sample[i].rtt_ns[q]
+                += 1000 * crosses (job, &s->sample[i], link);
+}
+
+static void case_loss (struct job *job, struct samples *s, uint32_t link)
+{
+    for (size_t i = 0; i < s->nsamples; i++)
+        if (crosses (job, &s->sample[i], link))
+            s->sample[i].lost = 1 + i % 2;
+}
+
+static void case_some_loss (struct job *job, struct samples *s,
+                            uint32_t link)
+{
+    (void)job;
+    (void)link;
+    for (size_t i = 0; i < s->nsamples; i += 23)
+        s->sample[i].lost = 1;
+}
+
+static void case_faster (struct job *job, struct samples *s, uint32_t link)
+{
+    for (size_t i = 0; i < s->nsamples; i++)
+        shift (&s->sample[i], -150 * crosses (job, &s->sample[i], link));
+}
+
+/* No link's latency does this. */
+static void case_odd (struct job *job, struct samples *s, uint32_t link)
+{
+    for (size_t i = 0; i < s->nsamples; i++)
+        if (crosses (job, &s->sample[i], link))
+            shift (&s->sample[i], -600);
+}
+
+static void case_enormous (struct job *job, struct samples *s, uint32_t link)
+{
+    (void)job;
+    (void)link;
+    for (size_t i = 0; i < s->nsamples; i += 3)
+        for (int q = RTT_P75; q < RTT_COUNT; q++)
+            s->sample[i].rtt_ns[q] = 1e12;
+    shift (&s->sample[7], 9e11);
+}
+
+static const struct {
+    const char *what;
+    void (*change) (struct job *job, struct samples *s, uint32_t link);
+    enum verdict_status status;
+    size_t nfindings;
+    size_t min_limits;
+} cases[] = {
+    { "a node is missing", case_missing, VERDICT_UNKNOWN, 0, 1 },
+    { "not complete", case_incomplete, VERDICT_UNKNOWN, 0, 2 },
+    { "a probe lost all", case_silent, VERDICT_UNKNOWN, 0, 1 },
+    { "one slow row of a busy link", case_one_row, VERDICT_UNKNOWN, 0, 1 },
+    { "slow from one side only", case_one_side, VERDICT_UNKNOWN, 0, 1 },
+    { "slow now and then", case_comes_and_goes, VERDICT_UNKNOWN, 0, 1 },
+    { "a link that loses", case_loss, VERDICT_WARN, 1, 1 },
+    { "a little loss all over", case_some_loss, VERDICT_OK, 0, 1 },
+    { "a link got faster", case_faster, VERDICT_OK, 0, 1 },
+    { "rows got faster by any number", case_odd, VERDICT_UNKNOWN, 0, 1 },
+    { "numbers beyond reason", case_enormous, VERDICT_OK, 0, 0 },
+};
+
+static void test_cases (void)
+{
+    struct tablenet *net = tablenet_fattree (8, 3, TABLE_DMODK, 1);
+    struct job job;
+
+    job_open (&job, net, NODES, 5, 99);
+    for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++) {
+        struct samples *s = job_samples (&job, 5, 99);
+        uint32_t link = busy_link (&job, s);
+        struct verdict *v;
+
+        cases[i].change (&job, s, link);
+        v = job_judge (&job, s, true);
+        ok (v->status == cases[i].status && v->nlimits >= cases[i].min_limits
+                && v->nfindings == cases[i].nfindings
+                && (v->nfindings == 0 || names (v->finding, link)),
+            "%s: %s, %zu findings", cases[i].what,
+            verdict_status_name (v->status), v->nfindings);
+        print (v);
+        verdict_destroy (v);
+        samples_destroy (s);
+    }
+    job_close (&job);
+    tablenet_destroy (net);
+}
+
+/* FAIL outranks what was not determined. */
+static void test_ranks (void)
+{
+    struct tablenet *net = tablenet_fattree (8, 3, TABLE_MINHOP, 1);
+    struct samples *s;
+    struct verdict *v;
+    struct job job;
+    char text[200];
+    FILE *fp;
+    char *json;
+    size_t size;
+    struct error err;
+    uint32_t link;
+
+    job_open (&job, net, NODES, 5, 7);
+    link = job.link[3];
+    job.latency[link] += 1000;
+    s = job_samples (&job, 5, 7);
+    samples_add_host (s, "k99", false);
+    v = job_judge (&job, s, true);
+    verdict_sentence (v, &net->net, text, sizeof (text));
+    ok (v->status == VERDICT_FAIL && v->nfindings == 1
+            && v->finding->kind == FINDING_HOST_END
+            && v->finding->nnodes == 1
+            && !strcmp (v->finding->node[0], net->info[link].host),
+        "a slow host and a missing one: %s", text);
+    fp = open_memstream (&json, &size);
+    ok (verdict_write (v, &net->net, fp, &err) == 0, "written");
+    fclose (fp);
+    diag ("%s", json);
+    ok (strstr (json, "\"status\":\"FAIL\"")
+            && strstr (json, net->info[link].id)
+            && strstr (json, "\"kind\":\"host end\""),
+        "as JSON");
+    free (json);
+    verdict_destroy (v);
+    samples_destroy (s);
+    job_close (&job);
+    tablenet_destroy (net);
+}
+
+/* Two nodes: their ends cannot be told apart, nor what is between. */
+static void test_small (void)
+{
+    struct tablenet *net = tablenet_fattree (8, 3, TABLE_DMODK, 1);
+    struct samples *s;
+    struct verdict *v;
+    struct plan *other;
+    struct error err;
+    struct job job;
+
+    job_open (&job, net, 2, 5, 5);
+    s = job_samples (&job, 5, 5);
+    v = job_judge (&job, s, true);
+    ok (v->status == VERDICT_OK && v->nfindings == 0 && v->separable == 0,
+        "two healthy nodes: OK, no link alone");
+    verdict_destroy (v);
+    samples_destroy (s);
+    job.latency[job.link[0]] += 1000;
+    s = job_samples (&job, 5, 5);
+    v = job_judge (&job, s, true);
+    ok (v->status == VERDICT_FAIL && v->nfindings == 1
+            && v->finding->nsuspects == job.m,
+        "one slow: one finding, all %zu links suspect", job.m);
+    print (v);
+    verdict_destroy (v);
+
+    other = plan_create ("empty");
+    ok (!judge (job.ps, other, s, NULL, 0, NULL, &err)
+            && err.fault == ERROR_INPUT,
+        "samples of another plan: %s", err.text);
+    samples_destroy (s);
+    job_close (&job);
+
+    job.ps = tablenet_random (net, 1, 5);
+    s = samples_create ();
+    samples_add_host (s, "k1", true);
+    s->complete = true;
+    v = judge (job.ps, other, s, NULL, 0, NULL, &err);
+    ok (v && v->status == VERDICT_OK && v->nlimits == 1,
+        "one node: nothing to measure, and said so");
+    verdict_destroy (v);
+    samples_destroy (s);
+    plan_destroy (other);
+    pathset_destroy (job.ps);
+    tablenet_destroy (net);
+}
+
+int main (int argc, char **argv)
+{
+    size_t trials = argc > 1 ? strtoul (argv[1], NULL, 10) : TRIALS;
+
+    test_cases ();
+    test_ranks ();
+    test_small ();
+    test_monte (trials, argc > 1);
+    return done_testing ();
+}

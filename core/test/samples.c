@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Samples: quantiles, what is written is read again, hostile files. */
+#include "config.h"
+#include "core/samples.h"
+
+#include "core/simulate.h"
+#include "core/test/tablenet.h"
+#include "tests/tap.h"
+
+static struct pathset *resolve (const char *const *name, size_t n, void *arg,
+                                struct error *err)
+{
+    struct tablenet *net = arg;
+    struct endpoint e[8];
+
+    for (size_t i = 0; i < n; i++) {
+        size_t k = 0;
+
+        while (k < net->n && strcmp (net->name[k], name[i]))
+            k++;
+        if (k == net->n || i == 8) {
+            error_input (err, "no host %s", name[i]);
+            return NULL;
+        }
+        e[i] = (struct endpoint){ (uint32_t)k, net->name[k], net->name[k] };
+    }
+    return pathset_create (&net->net, e, n, err);
+}
+
+static struct samples *read_text (const char *text, struct tablenet *net,
+                                  struct pathset **ps, struct error *err)
+{
+    FILE *fp = fmemopen ((char *)text, strlen (text), "r");
+    struct samples *s = samples_read (fp, "file", net->net.hash, resolve, net,
+                                      ps, err);
+
+    fclose (fp);
+    return s;
+}
+
+static void test_quantiles (void)
+{
+    struct sample s = { 0 };
+    double v[5] = { 50, 10, 40, 20, 30 };
+    static const double expected[RTT_COUNT] = { 10, 12, 20, 30, 40, 48, 50 };
+    int same = 1;
+
+    sample_quantiles (&s, v, 5);
+    for (int q = 0; q < RTT_COUNT; q++)
+        same &= s.rtt_ns[q] > expected[q] - 1e-9
+                && s.rtt_ns[q] < expected[q] + 1e-9;
+    ok (same, "quantiles of five");
+}
+
+static char *written (const struct samples *s, const struct pathset *ps)
+{
+    struct error err;
+    char *text;
+    size_t size;
+    FILE *fp = open_memstream (&text, &size);
+
+    if (samples_write (s, ps, fp, &err) < 0)
+        abort ();
+    fclose (fp);
+    return text;
+}
+
+static void test_round_trip (void)
+{
+    struct tablenet *net = tablenet_paper ();
+    struct pathset *ps = tablenet_pathset (net, NULL, 0);
+    struct plan_options popts = { 2, 1 };
+    struct simulate_options sim = { 50, 0.01, 2000, 5, 1 };
+    double latency[8] = { 3.5, 4.5, 4, 4.5, 6.5, 6, 5.5, 5 };
+    struct error err;
+    struct plan *plan = plan_make (ps, &popts, &err);
+    struct samples *s = simulate (ps, plan, latency, &sim, &err);
+    struct pathset *again_ps = NULL;
+    struct samples *again;
+    char *text;
+    char *again_text;
+
+    s->job = 4711;
+    s->step = 3;
+    strcpy (s->nonce, "0123456789abcdef0123456789abcdef");
+    s->sample[1].lost = s->sample[1].sent;
+    samples_add_host (s, "gone", false);
+    text = written (s, ps);
+    ok (strchr (text, '\n') == text + strlen (text) - 1,
+        "written on one line");
+
+    again = read_text (text, net, &again_ps, &err);
+    ok (again && again->job == 4711 && again->step == 3 && again->complete
+            && again->nanswered == 6 && again->nmissing == 1
+            && again->nsamples == s->nsamples
+            && again->sample[1].lost == again->sample[1].sent,
+        "read again, with a set of its own");
+    again_text = written (again, again_ps);
+    ok (!strcmp (text, again_text), "and written again: the same");
+    free (again_text);
+    samples_destroy (again);
+    pathset_destroy (again_ps);
+
+    again_ps = ps;
+    again = read_text (text, net, &again_ps, &err);
+    ok (again && again_ps == ps
+            && !memcmp (again->sample, s->sample, sizeof (*s->sample)),
+        "read with the plan's set");
+    samples_destroy (again);
+
+    /* a set that lacks some of them */
+    again_ps = tablenet_pathset (net, (uint32_t[]){ 0, 1 }, 2);
+    again = read_text (text, net, &again_ps, &err);
+    ok (!again, "read with another set: %s", err.text);
+    pathset_destroy (again_ps);
+
+    for (size_t len = 0; len < strlen (text) - 2; len += 97) {
+        char *cut = strndup (text, len);
+
+        again_ps = ps;
+        again = len ? read_text (cut, net, &again_ps, &err) : NULL;
+        free (cut);
+        if (again)
+            break;
+    }
+    ok (!again, "cut short anywhere: refused");
+    free (text);
+    samples_destroy (s);
+    plan_destroy (plan);
+    pathset_destroy (ps);
+    tablenet_destroy (net);
+    samples_destroy (NULL);
+}
+
+#define HEAD(fabric) "{\"kind\":\"samples\",\"version\":1,\"fabric\":\"" \
+    fabric "\",\"job\":1,\"step\":0,\"nonce\":\"ab\","
+#define NODES "\"nodes\":{\"answered\":[\"k1\",\"k2\"],\"missing\":[]},"
+#define RTT(min, max) "\"rtt_ns\":{\"min\":" min ",\"p05\":2,\"p25\":2," \
+    "\"median\":2,\"p75\":2,\"p95\":2,\"max\":" max "}"
+#define PROBE(a, b, init, sent, lost, rtt) "{\"a\":" a ",\"b\":" b \
+    ",\"round\":0,\"initiator\":" init ",\"sent\":" sent ",\"lost\":" lost \
+    "," rtt "}"
+#define GOOD PROBE ("\"k1\"", "\"k2\"", "\"k1\"", "5", "0", RTT ("1", "3"))
+#define TAIL ",\"complete\":true}\n"
+
+static const struct {
+    const char *what;
+    const char *text;
+    int good;
+} hostile[] = {
+    { "a good one", HEAD ("table") NODES "\"probes\":[" GOOD "]" TAIL, 1 },
+    { "no probes", HEAD ("table") NODES "\"probes\":[]" TAIL, 1 },
+    { "with a result line behind it",
+      HEAD ("table") NODES "\"probes\":[" GOOD "]" TAIL
+      "pmm-result 1 OK ab fine\n", 1 },
+    { "empty object", "{}\n", 0 },
+    { "no JSON", "hello\n", 0 },
+    { "an array", "[1]\n", 0 },
+    { "another fabric", HEAD ("other") NODES "\"probes\":[" GOOD "]" TAIL,
+      0 },
+    { "no nodes", HEAD ("table") "\"probes\":[" GOOD "]" TAIL, 0 },
+    { "no probes key", HEAD ("table") NODES "\"x\":[]" TAIL, 0 },
+    { "a host with a bad name",
+      HEAD ("table") "\"nodes\":{\"answered\":[\"k 1;\"],\"missing\":[]},"
+      "\"probes\":[]" TAIL, 0 },
+    { "a host that is a number",
+      HEAD ("table") "\"nodes\":{\"answered\":[1],\"missing\":[]},"
+      "\"probes\":[]" TAIL, 0 },
+    { "nobody at all",
+      HEAD ("table") "\"nodes\":{\"answered\":[],\"missing\":[]},"
+      "\"probes\":[]" TAIL, 0 },
+    { "a probe that is a number",
+      HEAD ("table") NODES "\"probes\":[3]" TAIL, 0 },
+    { "a probe without a",
+      HEAD ("table") NODES "\"probes\":[{\"b\":\"k2\"}]" TAIL, 0 },
+    { "an unknown endpoint",
+      HEAD ("table") NODES "\"probes\":["
+      PROBE ("\"k1\"", "\"x9\"", "\"k1\"", "5", "0", RTT ("1", "3")) "]"
+      TAIL, 0 },
+    { "a probe of itself",
+      HEAD ("table") NODES "\"probes\":["
+      PROBE ("\"k1\"", "\"k1\"", "\"k1\"", "5", "0", RTT ("1", "3")) "]"
+      TAIL, 0 },
+    { "a third initiator",
+      HEAD ("table") NODES "\"probes\":[" GOOD ","
+      PROBE ("\"k1\"", "\"k2\"", "\"k3\"", "5", "0", RTT ("1", "3")) "]"
+      TAIL, 0 },
+    { "more lost than sent",
+      HEAD ("table") NODES "\"probes\":["
+      PROBE ("\"k1\"", "\"k2\"", "\"k1\"", "5", "6", RTT ("1", "3")) "]"
+      TAIL, 0 },
+    { "negative counts",
+      HEAD ("table") NODES "\"probes\":["
+      PROBE ("\"k1\"", "\"k2\"", "\"k1\"", "-5", "-6", RTT ("1", "3")) "]"
+      TAIL, 0 },
+    { "quantiles that fall",
+      HEAD ("table") NODES "\"probes\":["
+      PROBE ("\"k1\"", "\"k2\"", "\"k1\"", "5", "0", RTT ("4", "5")) "]"
+      TAIL, 0 },
+    { "a negative time",
+      HEAD ("table") NODES "\"probes\":["
+      PROBE ("\"k1\"", "\"k2\"", "\"k1\"", "5", "0", RTT ("-1", "3")) "]"
+      TAIL, 0 },
+    { "a time beyond all times",
+      HEAD ("table") NODES "\"probes\":["
+      PROBE ("\"k1\"", "\"k2\"", "\"k1\"", "5", "0", RTT ("1", "1e300")) "]"
+      TAIL, 0 },
+    { "a time that is text",
+      HEAD ("table") NODES "\"probes\":["
+      PROBE ("\"k1\"", "\"k2\"", "\"k1\"", "5", "0", RTT ("1", "\"3\"")) "]"
+      TAIL, 0 },
+    { "no times though some came back",
+      HEAD ("table") NODES "\"probes\":["
+      PROBE ("\"k1\"", "\"k2\"", "\"k1\"", "5", "0", "\"x\":0") "]" TAIL,
+      0 },
+    { "no times, all lost",
+      HEAD ("table") NODES "\"probes\":["
+      PROBE ("\"k1\"", "\"k2\"", "\"k1\"", "5", "5", "\"x\":0") "]" TAIL,
+      1 },
+    { "a nonce that is not hex",
+      "{\"kind\":\"samples\",\"version\":1,\"fabric\":\"table\",\"job\":1,"
+      "\"step\":0,\"nonce\":\"../x\"," NODES "\"probes\":[]" TAIL, 0 },
+};
+
+static void test_hostile (void)
+{
+    struct tablenet *net = tablenet_paper ();
+
+    for (size_t i = 0; i < sizeof (hostile) / sizeof (hostile[0]); i++) {
+        struct pathset *ps = NULL;
+        struct error err = { 0 };
+        struct samples *s = read_text (hostile[i].text, net, &ps, &err);
+
+        ok (!s == !hostile[i].good
+                && (s || (err.fault == ERROR_INPUT && *err.text)),
+            "%s: %s", hostile[i].what, s ? "read" : err.text);
+        samples_destroy (s);
+        pathset_destroy (ps);
+    }
+    tablenet_destroy (net);
+}
+
+int main (void)
+{
+    test_quantiles ();
+    test_round_trip ();
+    test_hostile ();
+    return done_testing ();
+}
