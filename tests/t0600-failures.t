@@ -1,0 +1,129 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# What can go wrong around a check, in a real Slurm: each gets one clear line,
+# and the job runs all the same. In `require` mode what could not be checked
+# does not start.
+
+. "$(dirname "$0")/lib.sh"
+need pmm pmm-probe pmm-emu srun
+workdir
+cd "$workdir" || exit 1
+
+# What jobs of ordinary users run must be within their reach.
+"$builddir/libtool" --quiet --mode=install install -m 755 \
+    "$builddir/probe/pmm-probe" "$workdir/" >/dev/null 2>&1
+"$builddir/libtool" --quiet --mode=install install -m 755 \
+    "$builddir/spank/spank_pmm.la" "$workdir/" >/dev/null 2>&1
+chmod 755 "$workdir"
+
+pmm fabric generate fat-tree --ports 8 --levels 2 -o fabric
+cat >pmm.conf <<X
+Snapshot  = $workdir/fabric
+Baseline  =
+Probe     = $workdir/pmm-probe
+Transport = emu
+EmuSocket = $workdir/emu.sock
+Timeout   = 15
+X
+echo "required $workdir/spank_pmm.so conf=$workdir/pmm.conf" >plugstack
+
+emu_up ()
+{
+    pmm-emu -f fabric --socket emu.sock --seed 1 --noise 50 >emu.log 2>&1 &
+    emu_pid=$!
+    for _ in $(seq 100); do
+        [ -S emu.sock ] && return
+        sleep 0.05
+    done
+    diag "$(cat emu.log)"
+    exit 1
+}
+
+emu_down ()
+{
+    kill "$emu_pid" 2>/dev/null && wait "$emu_pid"
+    return 0
+}
+
+emu_up
+cleanup emu_down
+with_cluster 8 --plugstack plugstack
+
+# checked NAME REGEX [OPTION...]: an ordinary user's job of four nodes; it must
+# run, and the check say what REGEX matches.
+checked ()
+{
+    local name=$1 regex=$2 out
+    shift 2
+    out=$(cd / && as_user srun -Q -N4 --ntasks-per-node=1 --pmm-check "$@" \
+        /bin/echo it runs 2>&1)
+    is "$(grep -c '^it runs$' <<<"$out")" \
+        "$([[ " $* " == *" -N1 "* ]] && echo 1 || echo 4)" "$name: the job runs"
+    like "$out" "$regex" "... and it is said"
+    [ "$(grep -c '^pmm: ' <<<"$out")" -le 3 ]
+    ok $? "... in a line or three" || diag "$out"
+}
+
+# conf KEY VALUE: change pmm.conf for what follows.
+conf () { sed -i "s|^$1 .*|$1 = $2|" pmm.conf; }
+
+# wrap COMMAND: a pmm-probe that runs COMMAND first on h0003
+wrap ()
+{
+    cat >wrapped <<X
+#!/bin/sh
+[ "\$SLURMD_NODENAME" != h0003 ] || $1
+exec $workdir/pmm-probe "\$@"
+X
+    chmod 755 wrapped
+    conf Probe "$workdir/wrapped"
+}
+
+checked "all well" "pmm: (OK|UNKNOWN|WARN)"
+checked "one node" "one node: nothing to measure|one node, nothing" -N1
+
+wrap 'kill -9 $$'
+checked "a probe that dies" "h0003"
+wrap 'sleep 100'
+checked "a probe that hangs" "h0003|no result within"
+wrap 'exit 0'
+checked "a probe that leaves" "h0003|without a result"
+conf Probe "$workdir/nothing-here"
+checked "no probe" "nothing-here|without a result"
+conf Probe "$workdir/pmm-probe"
+
+emu_down
+checked "the emulator gone" "emu.sock"
+emu_up
+
+cp fabric good
+chmod 600 fabric
+checked "a snapshot the user may not read" "fabric.*[Pp]ermission"
+chmod 644 fabric
+head -c 3000 good >fabric
+checked "a snapshot cut short" "fabric:"
+printf 'root:x:0:0\n' >fabric
+checked "a foreign file" "fabric:1"
+head -c 100000 /dev/urandom >fabric
+checked "a hostile file" "fabric"
+rm fabric
+checked "no snapshot" "fabric"
+pmm fabric generate fat-tree --ports 4 --levels 1 -o fabric
+checked "a host that is not in the fabric" "h000[5-8]" -w 'h[0004-0007]'
+pmm fabric generate fat-tree --ports 8 --levels 2 --routing minhop -o fabric
+checked "a snapshot that is not what the network is" "pmm: " || true
+mv good fabric
+
+echo "Snapshoot = /x" >>pmm.conf
+checked "a key that does not exist" "pmm.conf:[0-9]+.*Snapshoot"
+sed -i '$d' pmm.conf
+checked "all well again" "pmm: (OK|UNKNOWN|WARN)"
+
+emu_down
+out=$(cd / && as_user srun -Q -N4 --pmm-check=require /bin/echo it runs 2>&1)
+is "$?" 1 "required, and it could not run: srun fails"
+is "$(grep -c '^it runs$' <<<"$out")" 0 "... and the job does not start"
+is "$(sinfo -h -N -p main -o %T | sort -u)" idle "no node was drained by any"
+
+done_testing
