@@ -43,7 +43,7 @@ int guard_open (const char *dir, const char *cluster, uint32_t jobid,
     if (dirfd < 0)
         return -1;
     snprintf (name, sizeof (name), "%s.%" PRIu32,
-              text_is_hostname (cluster) ? cluster : "", jobid);
+              text_is_hostname (cluster) ? cluster : "", jobid % GUARD_SLOTS);
     fd = openat (dirfd, name,
                  O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
                  0600);

@@ -2,8 +2,10 @@
 /* The once-per-job guard: a small file, private to the user, that is locked
  * while a job is checked and keeps the outcome for the later steps of the
  * job. It lies in a directory of the user's own, GUARD_DIR-<uid>, under the
- * name <cluster>.<job id>; job ids start anew when a cluster is rebuilt, so a
- * record older than the job counts for nothing.
+ * name <cluster>.<job id modulo GUARD_SLOTS>, so that there are never too many
+ * of them: two jobs that share one may be checked once too often. Job ids
+ * start anew when a cluster is rebuilt, so a record older than the job counts
+ * for nothing.
  */
 #ifndef SPANK_GUARD_H
 #define SPANK_GUARD_H
@@ -16,6 +18,8 @@
 #include "util/error.h"
 
 #define GUARD_DIR "/tmp/slurm-pmm"
+
+enum { GUARD_SLOTS = 1024 };
 
 /* Open the guard of a job below the directory `dir`, which is made where it
  * is missing. It is refused unless it is the caller's alone. Return a file

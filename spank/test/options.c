@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The options: what the user may say, and who wins of user, plugstack.conf
+ * and pmm.conf. The test plays Slurm's part of the registration.
+ */
+#include "config.h"
+#include "spank/options.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/tap.h"
+
+static struct spank_option *registered[4];
+static int count;
+
+spank_err_t spank_option_register (spank_t sp, struct spank_option *opt)
+{
+    (void)sp;
+    registered[count++] = opt;
+    return ESPANK_SUCCESS;
+}
+
+void slurm_error (const char *fmt, ...)
+{
+    (void)fmt;
+}
+
+static int give (const char *name, const char *arg, int remote)
+{
+    for (int i = 0; i < count; i++)
+        if (!strcmp (registered[i]->name, name))
+            return registered[i]->cb (registered[i]->val, arg, remote);
+    return -2;
+}
+
+static void test_arguments (void)
+{
+    static const struct {
+        const char *arg;
+        int remote;
+        int rc;
+        enum check_mode mode;
+    } tab[] = {
+        { NULL, 0, 0, MODE_REPORT },      { "", 0, 0, MODE_REPORT },
+        { "(null)", 0, 0, MODE_REPORT },  { "report", 0, 0, MODE_REPORT },
+        { "require", 0, 0, MODE_REQUIRE }, { "off", 0, 0, MODE_OFF },
+        { "bogus", 0, -1, MODE_OFF },     { "bogus", 1, 0, MODE_OFF },
+        { "Require", 0, -1, MODE_OFF },
+    };
+    struct settings s;
+    char big[5000];
+
+    settings_read (&s, 0, NULL, NULL);
+    ok (!s.asked && !s.output, "nothing was asked");
+    settings_clear (&s);
+    ok (give ("pmm-check", "bogus", 1) == 0, "a bad argument on a node");
+    settings_read (&s, 0, NULL, NULL);
+    ok (!s.asked, "... asks for nothing, and fails nothing");
+    settings_clear (&s);
+    for (size_t i = 0; i < sizeof (tab) / sizeof (tab[0]); i++) {
+        int rc = give ("pmm-check", tab[i].arg, tab[i].remote);
+
+        settings_read (&s, 0, NULL, NULL);
+        ok (rc == tab[i].rc && (rc < 0 || s.mode == tab[i].mode),
+            "--pmm-check=%s", tab[i].arg ? tab[i].arg : "");
+        settings_clear (&s);
+    }
+    memset (big, 'a', sizeof (big) - 1);
+    big[sizeof (big) - 1] = '\0';
+    ok (give ("pmm-output", "", 0) < 0 && give ("pmm-output", big, 0) < 0,
+        "--pmm-output needs a name of some length");
+    ok (give ("pmm-output", "dir", 0) == 0, "--pmm-output=dir");
+    settings_read (&s, 0, NULL, NULL);
+    ok (s.output && !strcmp (s.output, "dir"), "... is kept");
+    settings_clear (&s);
+}
+
+/* Runs first: nobody has asked for anything. */
+static void test_partitions (void)
+{
+    static const struct {
+        const char *words[3];
+        const char *partition;
+        bool any;
+        enum check_mode mode;
+    } tab[] = {
+        { { NULL }, "main", false, MODE_OFF },
+        { { "Mode=report" }, "main", true, MODE_REPORT },
+        { { "mode=require" }, "", true, MODE_REQUIRE },
+        { { "ReportPartitions=a,main" }, "main", true, MODE_REPORT },
+        { { "ReportPartitions=a,main" }, "mai", true, MODE_OFF },
+        { { "ReportPartitions=a,main" }, "", true, MODE_OFF },
+        { { "RequirePartitions=b", "ReportPartitions=a,b" }, "b", true,
+          MODE_REQUIRE },
+        { { "Mode=require", "ReportPartitions=a" }, "a", true, MODE_REPORT },
+    };
+
+    for (size_t i = 0; i < sizeof (tab) / sizeof (tab[0]); i++) {
+        struct settings s;
+        struct error err = { 0 };
+        int n = 0;
+
+        while (tab[i].words[n])
+            n++;
+        ok (settings_read (&s, n, (char **)tab[i].words, &err) == 0
+                && settings_any (&s) == tab[i].any
+                && settings_mode (&s, tab[i].partition) == tab[i].mode,
+            "site mode row %zu %s", i, err.text);
+        settings_clear (&s);
+    }
+}
+
+static void test_override (void)
+{
+    char *words[] = { "Mode=require" };
+    struct settings s;
+
+    give ("pmm-check", "off", 0);
+    settings_read (&s, 1, words, NULL);
+    ok (!settings_any (&s) && settings_mode (&s, "main") == MODE_OFF,
+        "the user's word outranks the site's");
+    settings_clear (&s);
+}
+
+static void put (const char *path, const char *text, mode_t mode)
+{
+    FILE *fp = fopen (path, "w");
+
+    fputs (text, fp);
+    fclose (fp);
+    chmod (path, mode);
+}
+
+static void test_files (void)
+{
+    static const struct {
+        const char *text;
+        mode_t mode;
+        const char *word;
+        const char *error; /* NULL: good */
+    } tab[] = {
+        { "Timeout=5\n", 0644, "timeout=7", NULL },
+        { "Timeout=5\n", 0666, "timeout=7", "not trusted" },
+        { "Tmeout=5\n", 0644, "timeout=7", "unknown option 'Tmeout'" },
+        { "Timeout=5\n", 0644, "tmeout=7",
+          "plugstack.conf: unknown option 'tmeout'" },
+        { "Timeout=5\n", 0644, "timeout", "plugstack.conf: 'timeout' is not" },
+        { "Timeout=5\n", 0644, "timeout=0", "plugstack.conf: option Timeout" },
+    };
+    char dir[] = "/tmp/pmm-options.XXXXXX";
+    char path[64];
+    char word[80];
+
+    if (geteuid () != 0) {
+        skip ("needs root, who owns pmm.conf");
+        return;
+    }
+    if (!mkdtemp (dir))
+        abort ();
+    snprintf (path, sizeof (path), "%s/pmm.conf", dir);
+    snprintf (word, sizeof (word), "Conf=%s", path);
+    for (size_t i = 0; i < sizeof (tab) / sizeof (tab[0]); i++) {
+        char *words[] = { word, (char *)tab[i].word };
+        struct error err = { 0 };
+        struct settings s;
+        int rc;
+
+        put (path, tab[i].text, tab[i].mode);
+        rc = settings_read (&s, 2, words, &err);
+        if (!tab[i].error)
+            ok (rc == 0 && s.site.timeout_ms == 7000,
+                "plugstack.conf outranks pmm.conf %s", err.text);
+        else
+            ok (rc < 0 && strstr (err.text, tab[i].error), "refuse: %s",
+                err.text);
+        settings_clear (&s);
+    }
+    unlink (path);
+    rmdir (dir);
+}
+
+int main (void)
+{
+    ok (options_register (NULL) == 0 && count == 2, "two options");
+    test_partitions ();
+    test_arguments ();
+    test_override ();
+    test_files ();
+    return done_testing ();
+}

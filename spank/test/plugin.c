@@ -1,0 +1,488 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The built plugin, loaded as Slurm does, with an srun that misbehaves. */
+#include "config.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "spank/guard.h"
+#include "spank/test/spankhost.h"
+#include "tests/tap.h"
+
+static uint32_t first_job;
+static uint32_t next_job;
+
+static char top[] = "/tmp/pmm-plugin.XXXXXX";
+static char srun[64];
+static char srun_word[80];
+
+/* The fake srun records what it was given; `act` is what it then does, with
+ * the nonce in $nonce.
+ */
+static void be_srun (const char *act)
+{
+    char path[80];
+    FILE *fp;
+
+    snprintf (path, sizeof (path), "%s.new", srun);
+    fp = fopen (path, "w");
+    fprintf (fp,
+             "#!/bin/bash\n"
+             "cd %s\n"
+             "printf '%%s\\n' \"$@\" >args; env | sort >env\n"
+             "ls /proc/$$/fd >fds\n"
+             "grep -E 'SigBlk|SigIgn' /proc/$$/status >signals\n"
+             "readlink /proc/$$/fd/0 >stdin; echo $$ >pid; echo x >>runs\n"
+             "while [ $# -gt 0 ]; do [ \"$1\" = --nonce ] && nonce=$2; shift;"
+             " done\n"
+             "ok () { echo '{}'; echo \"pmm-result 1 $1 $nonce $1 it is\"; }\n"
+             "%s\n",
+             top, act);
+    fclose (fp);
+    chmod (path, 0755);
+    rename (path, srun);
+}
+
+static char *contents (const char *name)
+{
+    static char buf[8192];
+    char path[96];
+    FILE *fp;
+    size_t n = 0;
+
+    snprintf (path, sizeof (path), "%s/%s", top, name);
+    if ((fp = fopen (path, "r"))) {
+        n = fread (buf, 1, sizeof (buf) - 1, fp);
+        fclose (fp);
+    }
+    buf[n] = '\0';
+    return buf;
+}
+
+static int runs (void)
+{
+    int n = (int)strlen (contents ("runs")) / 2;
+    char path[96];
+
+    snprintf (path, sizeof (path), "%s/runs", top);
+    unlink (path);
+    return n;
+}
+
+/* A job that is not like those before. */
+static void new_job (const char *check)
+{
+    unsetenv ("PMM_CHECK");
+    spankhost = (struct spankhost){
+        .jobid = next_job++,
+        .nodes = 4,
+        .start = time (NULL) - 1,
+        .partition = "main",
+        .running = 1,
+        .check = check,
+        .words = { srun_word, "Timeout=1" },
+    };
+}
+
+static int64_t now_ms (void)
+{
+    struct timespec t;
+
+    clock_gettime (CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static void test_exports (void)
+{
+    ok (spankhost_exports ("plugin_name")
+            && spankhost_exports ("slurm_spank_init")
+            && !spankhost_exports ("conf_set")
+            && !spankhost_exports ("text_clean"),
+        "only what Slurm looks for is exported");
+}
+
+static void test_outcomes (void)
+{
+    static const struct {
+        const char *name;
+        const char *act;
+        int required;     /* what --pmm-check=require returns */
+        int max_ms;
+        const char *said; /* with report; "": nothing */
+    } tab[] = {
+        { "OK", "ok OK", 0, 900, "" },
+        { "WARN", "ok WARN", 0, 900, "" },
+        { "FAIL", "ok FAIL", -1, 900, "" },
+        { "UNKNOWN", "ok UNKNOWN", 0, 900, "" },
+        { "result, though srun failed", "ok OK; exit 1", 0, 900, "" },
+        { "exit 0 with nothing", "exit 0", -1, 900,
+          "pmm: not checked: the check ended without a result\n" },
+        { "another nonce", "nonce=00; ok OK", -1, 900,
+          "pmm: not checked: the check ended without a result\n" },
+        { "a line without an end",
+          "echo -n \"pmm-result 1 OK $nonce fine\"", -1, 900,
+          "pmm: not checked: the check ended without a result\n" },
+        { "garbage", "head -c 300000 /dev/urandom; exit 3", -1, 900,
+          "pmm: not checked: the check ended without a result\n" },
+        { "a line of 10 MB, then the result",
+          "head -c 10000000 /dev/zero; echo; ok OK", 0, 900, "" },
+        { "a flood", "yes", -1, 2500,
+          "pmm: not checked: no result within 1 s\n" },
+        { "Slurm's own complaint",
+          "echo 'srun: some info' >&2; echo 'srun: error: a node is gone' "
+          ">&2; echo 'srun: error: more' >&2; exit 1",
+          -1, 900,
+          "pmm: not checked: the check ended without a result; srun: error: a "
+          "node is gone\n" },
+        { "no PMIx",
+          "echo \"srun: error: Couldn't find the specified plugin name for "
+          "mpi/pmix looking at all files\" >&2; exit 1",
+          -1, 900,
+          "pmm: not checked: this Slurm has no PMIx (srun --mpi=list)\n" },
+        { "a hang", "sleep 60", -1, 2500,
+          "pmm: not checked: no result within 1 s\n" },
+    };
+
+    for (size_t i = 0; i < sizeof (tab) / sizeof (tab[0]); i++) {
+        int64_t t0 = now_ms ();
+        int64_t took;
+        int rc;
+
+        new_job ("report");
+        be_srun (tab[i].act);
+        rc = spankhost_srun ();
+        took = now_ms () - t0;
+        if (!ok (rc == 0 && !strcmp (spankhost.said, tab[i].said)
+                     && took < tab[i].max_ms,
+                 "report, %s: the job goes on", tab[i].name))
+            diag ("%d ms: %s", (int)took, spankhost.said);
+        new_job ("require");
+        rc = spankhost_srun ();
+        if (!ok (rc == tab[i].required
+                     && (rc == 0) == !strstr (spankhost.said, "not started"),
+                 "require, %s: %s", tab[i].name, rc ? "veto" : "goes on"))
+            diag ("%s", spankhost.said);
+    }
+}
+
+static void test_step (void)
+{
+    int fd = open ("/dev/null", O_RDONLY); /* not to be inherited */
+    sigset_t mask;
+
+    new_job (NULL);
+    spankhost.check = "(null)";
+    setenv ("SLURM_NTASKS", "99", 1);
+    setenv ("LD_LIBRARY_PATH", "/x", 1);
+    setenv ("SLURM_CONF", "/etc/some.conf", 1);
+    sigemptyset (&mask);
+    sigaddset (&mask, SIGTERM);
+    sigaddset (&mask, SIGUSR1);
+    sigprocmask (SIG_BLOCK, &mask, NULL);
+    signal (SIGUSR2, SIG_IGN);
+    be_srun ("ok OK");
+    ok (spankhost_srun () == 0 && runs () == 1, "one nested step");
+    sigprocmask (SIG_UNBLOCK, &mask, NULL);
+    signal (SIGUSR2, SIG_DFL);
+    unsetenv ("SLURM_NTASKS");
+    unsetenv ("LD_LIBRARY_PATH");
+    close (fd);
+
+    ok (strstr (contents ("args"), "--nodes=4\n--ntasks=4\n")
+            && strstr (contents ("args"), "\n--set\nTimeout=1\n"),
+        "of all the job's nodes, with plugstack.conf's words");
+    ok (!strstr (contents ("env"), "SLURM_NTASKS")
+            && !strstr (contents ("env"), "LD_LIBRARY_PATH")
+            && strstr (contents ("env"), "SLURM_CONF=/etc/some.conf\n")
+            && strstr (contents ("env"), "PMM_CHECK_NESTED=1\n"),
+        "in an environment of its own");
+    ok (!strcmp (contents ("fds"), "0\n1\n2\n255\n"),
+        "without our files (255 is bash's own)");
+    if (!ok (strstr (contents ("signals"), "SigIgn:\t0000000000000000\n")
+                 || strstr (contents ("signals"),
+                            "SigIgn:\t0000000000000004\n"),
+             "with default signals (but SIGQUIT, which bash ignores)"))
+        diag ("%s", contents ("signals"));
+    ok (strstr (contents ("signals"), "SigBlk:\t0000000000000000\n")
+            || strstr (contents ("signals"), "SigBlk:\t0000000000010000\n"),
+        "none blocked (but SIGCHLD, which bash blocks)");
+    ok (!strcmp (contents ("stdin"), "/dev/null\n"), "and no input");
+    ok (getenv ("PMM_CHECK") && strstr (getenv ("PMM_CHECK"), " OK OK it is"),
+        "the outcome is in the tasks' environment");
+
+    new_job ("report");
+    setenv ("PMM_CHECK_NESTED", "1", 1);
+    ok (spankhost_srun () == 0 && runs () == 0, "no check of a check");
+    unsetenv ("PMM_CHECK_NESTED");
+}
+
+static void test_forwarding (void)
+{
+    char file[96];
+    int saved = dup (STDERR_FILENO);
+    int fd;
+
+    snprintf (file, sizeof (file), "%s/stderr", top);
+    fd = open (file, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    dup2 (fd, STDERR_FILENO);
+    close (fd);
+    new_job ("report");
+    be_srun ("{ echo pmm: one; printf 'two\\e[1m\\n'; echo srun: three; "
+             "echo slurmstepd: four; for i in $(seq 1000); do echo $i; done; "
+             "} >&2; ok OK");
+    spankhost_srun ();
+    dup2 (saved, STDERR_FILENO);
+    close (saved);
+    ok (strstr (contents ("stderr"),
+                "pmm: one\npmm: two?[1m\npmm: 1\npmm: 2\n")
+            == contents ("stderr"),
+        "pmm-probe's lines are forwarded, cleaned; Slurm's are not");
+    ok (strstr (contents ("stderr"), "pmm: 498\npmm: (more is left out)\n")
+            && !strstr (contents ("stderr"), "pmm: 499\n"),
+        "and not without end");
+    runs ();
+}
+
+static void test_once (void)
+{
+    new_job ("report");
+    be_srun ("ok FAIL");
+    ok (spankhost_srun_inside () == 0 && runs () == 1,
+        "the first srun of a job checks it");
+    ok (spankhost_srun_inside () == 0 && runs () == 0,
+        "the second knows (environment)");
+    unsetenv ("PMM_CHECK");
+    ok (spankhost_srun_inside () == 0 && runs () == 0,
+        "the second knows (file)");
+    spankhost.check = "require";
+    ok (spankhost_srun_inside () == -1 && runs () == 0
+            && strstr (spankhost.said, "FAIL it is"),
+        "and vetoes, if asked to");
+    unsetenv ("PMM_CHECK");
+    spankhost.start = time (NULL) + 5;
+    ok (spankhost_srun_inside () == -1 && runs () == 1,
+        "another job of the same id is checked anew");
+
+    new_job ("report");
+    be_srun ("exit 1");
+    ok (spankhost_srun_inside () == 0 && runs () == 1, "a check that fails");
+    ok (spankhost_srun_inside () == 0 && runs () == 0
+            && spankhost.said[0] == '\0',
+        "is not repeated, nor spoken of");
+    spankhost.check = "require";
+    be_srun ("ok OK");
+    ok (spankhost_srun_inside () == 0 && runs () == 1,
+        "but where one is required");
+}
+
+static void test_exempt (void)
+{
+    be_srun ("ok FAIL");
+    new_job ("require");
+    spankhost.nodes = 1;
+    ok (spankhost_srun () == 0 && runs () == 0
+            && !strcmp (spankhost.said,
+                        "pmm: not checked: one node, nothing to measure\n"),
+        "one node: said, not failed");
+    ok (spankhost_srun_inside () == 0 && !spankhost.said[0], "... once");
+    new_job ("require");
+    spankhost.het_jobid = spankhost.jobid;
+    ok (spankhost_srun () == 0 && runs () == 0
+            && !strcmp (spankhost.said,
+                        "pmm: not checked: a heterogeneous job\n"),
+        "heterogeneous: said, not failed");
+    new_job (NULL);
+    spankhost.nodes = 1;
+    spankhost.words[2] = "Mode=report";
+    ok (spankhost_srun () == 0 && !spankhost.said[0],
+        "one node, and nobody asked: silence");
+
+    new_job (NULL);
+    ok (spankhost_srun () == 0 && runs () == 0 && !spankhost.said[0],
+        "not asked: not checked");
+    new_job ("off");
+    spankhost.words[2] = "Mode=require";
+    ok (spankhost_srun () == 0 && runs () == 0, "off");
+    new_job (NULL);
+    spankhost.words[2] = "RequirePartitions=main";
+    ok (spankhost_srun () == -1 && runs () == 1, "the partition's default");
+    new_job (NULL);
+    spankhost.words[2] = "RequirePartitions=other";
+    ok (spankhost_srun () == 0 && runs () == 0, "another partition's");
+}
+
+static void test_troubles (void)
+{
+    new_job ("report");
+    spankhost.load_fails = 1;
+    ok (spankhost_srun () == 0
+            && strstr (spankhost.said, "not checked: Slurm does not tell"),
+        "the controller does not answer: said");
+    spankhost.check = "require";
+    ok (spankhost_srun () == -1, "... which vetoes if required");
+    spankhost.check = "report";
+    be_srun ("ok OK");
+    ok (spankhost_srun_inside () == 0 && runs () == 0, "also inside a job");
+    new_job ("report");
+    spankhost.running = 0;
+    ok (spankhost_srun_inside () == 0 && runs () == 1,
+        "a job that has no nodes yet is checked when it has");
+    new_job ("report");
+    spankhost.words[2] = "Tmeout=1";
+    ok (spankhost_srun () == 0 && strstr (spankhost.said, "'Tmeout'"),
+        "a wrong word in plugstack.conf: said");
+    new_job ("report");
+    spankhost.words[2] = "Srun=/nonexistent/srun";
+    ok (spankhost_srun () == 0
+            && !strcmp (spankhost.said,
+                        "pmm: not checked: cannot run /nonexistent/srun\n"),
+        "no srun: said");
+}
+
+static void test_batch (void)
+{
+    new_job ("report");
+    be_srun ("ok WARN");
+    ok (spankhost_batch () == 0 && runs () == 1
+            && strstr (spankhost.env, " WARN WARN it is"),
+        "a batch script: checked, and told");
+    ok (strstr (contents ("env"), "HOME=/job/home\n") != NULL,
+        "with the job's environment, not slurmd's");
+    ok (spankhost_srun_inside () == 0 && runs () == 0, "its srun knows");
+    ok (spankhost_task () == 0 && runs () == 0, "other tasks: nothing");
+    new_job ("require");
+    be_srun ("ok FAIL");
+    ok (spankhost_batch () == -1 && runs () == 1, "veto");
+    new_job ("nonsense");
+    ok (spankhost_batch () == 0 && runs () == 0,
+        "a bad argument fails nothing on a node");
+    new_job ("report");
+    spankhost.het_jobid = 1;
+    ok (spankhost_batch () == 0 && runs () == 0, "heterogeneous");
+}
+
+static int alive (void)
+{
+    pid_t pid = (pid_t)atoi (contents ("pid"));
+
+    return pid > 0 && kill (pid, 0) == 0;
+}
+
+/* What happens to the nested step when our srun gets a signal. */
+static void test_signals (void)
+{
+    static const int sig[] = { SIGINT, SIGTERM, SIGHUP, SIGKILL };
+
+    for (size_t i = 0; i < sizeof (sig) / sizeof (sig[0]); i++) {
+        int64_t t0 = now_ms ();
+        pid_t pid;
+        int status = 0;
+        int gone;
+
+        new_job ("report");
+        spankhost.words[1] = "Timeout=30";
+        be_srun ("exec sleep 60");
+        fflush (stdout);
+        if ((pid = fork ()) == 0)
+            _exit (spankhost_srun () == -1 ? 7 : 8);
+        while (!contents ("runs")[0] && now_ms () < t0 + 5000)
+            usleep (10000);
+        runs ();
+        kill (pid, sig[i]);
+        waitpid (pid, &status, 0);
+        while (alive () && now_ms () < t0 + 5000)
+            usleep (10000);
+        gone = !alive ();
+        ok (gone && (sig[i] == SIGKILL || WEXITSTATUS (status) == 7),
+            "signal %d: the nested srun ends, in %d ms", sig[i],
+            (int)(now_ms () - t0));
+    }
+}
+
+static void test_stubborn (void)
+{
+    int64_t t0 = now_ms ();
+    int64_t took;
+
+    new_job ("report");
+    be_srun ("trap '' TERM; sleep 60 & while :; do wait; done");
+    ok (spankhost_srun () == 0, "an srun that ignores SIGTERM");
+    took = now_ms () - t0;
+    ok (!alive () && took < 9000, "is killed, after %d ms", (int)took);
+
+    t0 = now_ms ();
+    new_job ("require");
+    spankhost.words[1] = "Timeout=20";
+    be_srun ("ok OK; sleep 60");
+    ok (spankhost_srun () == 0 && now_ms () - t0 < 9000,
+        "one that does not end behind its result counts");
+    runs ();
+}
+
+static void test_retry (void)
+{
+    new_job ("require");
+    spankhost.words[1] = "Timeout=8";
+    runs ();
+    be_srun ("[ $(wc -l <runs) = 2 ] && ok OK || { sleep 2.1; exit 1; }");
+    ok (spankhost_srun () == 0 && runs () == 2,
+        "a step that failed as late as PMIx does is tried once more");
+}
+
+/* They lie where the plugin has them, under a cluster's name of their own. */
+static void remove_guards (void)
+{
+    char path[96];
+
+    for (uint32_t job = first_job; job < next_job; job++) {
+        snprintf (path, sizeof (path), "%s-%u/test.%u", GUARD_DIR,
+                  (unsigned)geteuid (), job % GUARD_SLOTS);
+        unlink (path);
+    }
+}
+
+int main (void)
+{
+    const char *builddir = getenv ("builddir");
+    char path[1024];
+    char cmd[128];
+    int rc;
+
+    snprintf (path, sizeof (path), "%s/spank/.libs/spank_pmm.so",
+              builddir ? builddir : ".");
+    if (access (path, R_OK) < 0) {
+        printf ("1..0 # SKIP no %s\n", path);
+        return 0;
+    }
+    if (!mkdtemp (top))
+        return 1;
+    /* two tests at a time do not share guards */
+    first_job = next_job = 1000000u + (uint32_t)getpid () * 100u;
+    snprintf (srun, sizeof (srun), "%s/srun", top);
+    snprintf (srun_word, sizeof (srun_word), "Srun=%s", srun);
+    if (!ok (spankhost_load (path) == 0, "the plugin loads"))
+        return done_testing ();
+    test_exports ();
+    test_outcomes ();
+    runs ();
+    test_step ();
+    test_forwarding ();
+    test_once ();
+    test_exempt ();
+    test_troubles ();
+    test_batch ();
+    test_signals ();
+    test_stubborn ();
+    test_retry ();
+    rc = done_testing ();
+    remove_guards ();
+    snprintf (cmd, sizeof (cmd), "rm -rf %s", top);
+    return system (cmd) != 0 || rc;
+}
