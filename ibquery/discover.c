@@ -31,7 +31,7 @@
 #include "util/text.h"
 
 enum {
-    MAX_PASSES = 6,
+    MAX_PASSES = 8,
     PAUSE_US = 100000,       /* before reading again what was not complete */
     STATE_ACTIVE = 4,        /* PortInfo: logical and physical state */
     STATE_LINK_UP = 5,
@@ -184,9 +184,9 @@ static int node_error (const ibnd_node_t *n, struct error *err,
     va_start (ap, fmt);
     vsnprintf (what, sizeof (what), fmt, ap);
     va_end (ap);
-    return error_world (err, "%s %.64s (%016" PRIx64 "): %s",
-                        fabric_type_name (n->type), n->nodedesc, n->guid,
-                        what);
+    return error_world (err, "%s %.64s%s(%016" PRIx64 "): %s",
+                        fabric_type_name (n->type), n->nodedesc,
+                        *n->nodedesc ? " " : "", n->guid, what);
 }
 
 /* A port whose PortInfo came and whose far end did not. */
@@ -405,28 +405,32 @@ struct fabric *discover (const struct discover_options *options,
                          struct error *err)
 {
     struct discover_options opts = *options;
-    struct fabric *f = NULL, *before = NULL;
+    struct fabric *f, *before = NULL;
     char ca[UMAD_CA_NAME_LEN];
+    bool failed = false;
 
     if (choose_port (&opts, ca, err) < 0)
         return NULL;
     for (int pass = 0; pass < MAX_PASSES; pass++) {
         f = read_once (&opts, err);
-        if (f && before && same (before, f)) {
+        if (!f) {
+            failed = true;
+            usleep (PAUSE_US);
+            continue;
+        }
+        if (before && same (before, f)) {
             fabric_destroy (before);
             return f;
         }
         fabric_destroy (before);
         before = f;
-        if (!f)
-            usleep (PAUSE_US);
     }
-    if (f) {
-        fabric_destroy (f);
+    fabric_destroy (before);
+    if (!failed)
         error_world (err, "the fabric changes while it is read: no two of %d "
                           "readings agree",
                      MAX_PASSES);
-    } else if (err)
+    else if (err)
         err->fault = ERROR_WORLD;
     return NULL;
 }

@@ -4,9 +4,9 @@
  * Needs a umad device and the right to use it, so usually root. Directed
  * routes are used throughout; nothing is changed in the fabric.
  *
- * The fabric is read until two readings in a row agree, each complete: every
- * port, every active cable's both ends, every block of every table. A fabric
- * that is partial or torn is an error, never another topology.
+ * The fabric is read until two complete readings agree, with no other between
+ * them: every port, both ends of every active cable, every block of every
+ * table. A fabric that is partial or torn is an error, never another topology.
  */
 #ifndef IBQUERY_DISCOVER_H
 #define IBQUERY_DISCOVER_H

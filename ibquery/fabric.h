@@ -118,8 +118,8 @@ struct fabric {
  * fabric_add_node returns the node's index (valid until fabric_finish sorts),
  * or -1 with err: a GUID twice, no ports. fabric_add_cable joins two ports by
  * node index and port number; -1 with err where one is taken or out of range,
- * or width or speed is none that struct fabric_link knows. fabric_set_lft takes a copy.
- * Texts are copied, cleaned and cut.
+ * or width or speed is none that struct fabric_link knows. fabric_set_lft
+ * takes a copy. Texts are copied, cleaned and cut.
  */
 struct fabric *fabric_create (void);
 void fabric_destroy (struct fabric *f);
