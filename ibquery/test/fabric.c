@@ -358,7 +358,8 @@ static void empty (void)
     struct fabric *f = fabric_create ();
     struct error err;
 
-    ok (fabric_finish (f, &err) == 0 && f->nhosts == 0 && strlen (f->hash) == 32,
+    ok (fabric_finish (f, &err) == 0 && f->nhosts == 0
+            && strlen (f->hash) == 32,
         "an empty fabric");
     ok (fabric_find_node (f, 1) == FABRIC_NONE
             && fabric_find_host (f, "a") == FABRIC_NONE
