@@ -15,13 +15,15 @@
  * mends what greed got wrong. A slow link shows in all its rows, so its gain
  * exceeds that of each row alone; a row that was disturbed on its own gains
  * more as a row. Where a link has one row only, the two are the same, and
- * the link is taken.
+ * the link is taken. A class as a whole is a candidate too: hosts that run
+ * all slower than when the baseline was taken are one cause, not many.
  *
  * Noise that the model underestimates must not look like causes: the scale is
  * taken from standardised residuals z_i / sqrt ((V^-1)_ii), each of which is
- * a row's residual against its prediction from all other rows: before, from
- * their lower third, which many slow rows cannot move; after, from their
- * median.
+ * a row's residual against its prediction from all other rows: while there
+ * may be causes left, from their lower third, which many slow rows cannot
+ * move (nor a class that is off as a whole, so it is tried without those as
+ * well); in the end from their median.
  */
 #include "config.h"
 #include "core/explain.h"
@@ -35,6 +37,7 @@
 #include "core/stats.h"
 
 enum {
+    CLASS_ENOUGH = 4,  /* links that make a class */
     SCALE_ENOUGH = 16, /* rows that say something on the scale */
     ROWS_PER_CAUSE = 2,
     TURNS_MAX = 4 * CAUSES_MAX,
@@ -42,8 +45,9 @@ enum {
 };
 
 #define FALSE_ALARMS 1e-4  /* causes in a healthy run */
+#define SETTLED 0.9          /* of the scale before */
 #define INDEPENDENT 1e-9   /* less is a copy of what was chosen */
-#define PREFER_LINK 1.0001 /* over a row of the same gain */
+#define PREFER_LINK 1.0001 /* over anything else of the same gain */
 #define SUSPECT_MARGIN 15.1 /* chi square, 1 degree, 1e-4 */
 
 struct work {
@@ -51,6 +55,7 @@ struct work {
     struct explanation *ex;
     double *zr;      /* V^-1 r, nothing explained */
     double *d;       /* scratch over the rows */
+    double *class_info; /* [nclasses] as the model's col_info; 0: too few */
     double h[CAUSES_MAX * CAUSES_MAX]; /* factor of H_SS */
     double threshold;
 };
@@ -59,12 +64,78 @@ struct work {
 static double dot (const struct model *model, const struct cause *c,
                    const double *v)
 {
-    return c->row ? v[c->index] : model_dot (model, c->index, v);
+    double sum = 0;
+
+    switch (c->kind) {
+    case CAUSE_LINK:
+        return model_dot (model, c->index, v);
+    case CAUSE_ROW:
+        return v[c->index];
+    case CAUSE_CLASS:
+        for (size_t j = 0; j < model->m; j++)
+            if (model->class_of[j] == c->index)
+                sum += model_dot (model, (uint32_t)j, v);
+    }
+    return sum;
 }
 
-static double info (const struct model *model, const struct cause *c)
+static double info (const struct work *w, const struct cause *c)
 {
-    return c->row ? model->row_info[c->index] : model->col_info[c->index];
+    switch (c->kind) {
+    case CAUSE_LINK:
+        return w->model->col_info[c->index];
+    case CAUSE_ROW:
+        return w->model->row_info[c->index];
+    case CAUSE_CLASS:
+        return w->class_info[c->index];
+    }
+    return 0;
+}
+
+/* d_c, into scratch. */
+static const double *signature (struct work *w, const struct cause *c)
+{
+    memset (w->d, 0, w->model->nrows * sizeof (*w->d));
+    switch (c->kind) {
+    case CAUSE_LINK:
+        model_add_column (w->model, c->index, w->d);
+        break;
+    case CAUSE_ROW:
+        w->d[c->index] = 1;
+        break;
+    case CAUSE_CLASS:
+        for (size_t j = 0; j < w->model->m; j++)
+            if (w->model->class_of[j] == c->index)
+                model_add_column (w->model, (uint32_t)j, w->d);
+    }
+    return w->d;
+}
+
+static int fill_class_info (struct work *w)
+{
+    const struct model *model = w->model;
+    double *p = malloc ((model->nrows + 1) * sizeof (*p));
+
+    w->class_info = calloc (model->nclasses + 1, sizeof (*w->class_info));
+    if (!p || !w->class_info)
+        goto error;
+    for (size_t k = 0; k < model->nclasses; k++) {
+        struct cause c = { .kind = CAUSE_CLASS, .index = (uint32_t)k };
+        size_t n = 0;
+
+        for (size_t j = 0; j < model->m; j++)
+            n += model->class_of[j] == k;
+        if (n < CLASS_ENOUGH)
+            continue;
+        if (model_whiten (model, signature (w, &c), p) < 0)
+            goto error;
+        w->class_info[k] = dot (model, &c, p);
+    }
+    free (p);
+    return 0;
+error:
+    free (p);
+    return -1;
 }
 
 /* Estimate all causes anew; z becomes what they leave over. */
@@ -100,7 +171,7 @@ static int refit (struct work *w)
 static double gain (const struct work *w, const struct cause *c)
 {
     const struct explanation *ex = w->ex;
-    double h = info (w->model, c);
+    double h = info (w, c);
     double left = h;
     double v[CAUSES_MAX];
     double b;
@@ -121,28 +192,28 @@ static double gain (const struct work *w, const struct cause *c)
     return b * b / left;
 }
 
+static void consider (const struct work *w, enum cause_kind kind, size_t n,
+                      struct cause *best, double *most)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct cause c = { .kind = kind, .index = (uint32_t)i };
+        double g = gain (w, &c);
+
+        if (g > (kind == CAUSE_LINK ? 1 : PREFER_LINK) * *most) {
+            *most = g;
+            *best = c;
+        }
+    }
+}
+
 static double best_cause (const struct work *w, struct cause *best)
 {
     double most = 0;
 
-    for (size_t j = 0; j < w->model->m; j++) {
-        struct cause c = { .index = (uint32_t)j };
-        double g = gain (w, &c);
-
-        if (g > most) {
-            most = g;
-            *best = c;
-        }
-    }
-    for (size_t i = 0; i < w->model->nrows; i++) {
-        struct cause c = { .row = true, .index = (uint32_t)i };
-        double g = gain (w, &c);
-
-        if (g > PREFER_LINK * most) {
-            most = g;
-            *best = c;
-        }
-    }
+    *best = (struct cause){ 0 };
+    consider (w, CAUSE_LINK, w->model->m, best, &most);
+    consider (w, CAUSE_CLASS, w->model->nclasses, best, &most);
+    consider (w, CAUSE_ROW, w->model->nrows, best, &most);
     return most;
 }
 
@@ -150,12 +221,7 @@ static int add (struct work *w, struct cause *c)
 {
     if (!(c->p = malloc ((w->model->nrows + 1) * sizeof (*c->p))))
         return -1;
-    memset (w->d, 0, w->model->nrows * sizeof (*w->d));
-    if (c->row)
-        w->d[c->index] = 1;
-    else
-        model_column (w->model, c->index, w->d);
-    if (model_whiten (w->model, w->d, c->p) < 0) {
+    if (model_whiten (w->model, signature (w, c), c->p) < 0) {
         free (c->p);
         return -1;
     }
@@ -274,11 +340,37 @@ static double noise_scale (const struct work *w, double p, double normal)
     return fmax (1, stats_quantile (v, n, p) / normal);
 }
 
+static double lower_third (const struct work *w)
+{
+    return noise_scale (w, 1 / 3., 0.4307);
+}
+
+/* The scale, before anything is explained, with whole classes or without. */
+static int first_scale (struct work *w)
+{
+    struct explanation *ex = w->ex;
+    double scale = lower_third (w);
+    int rc = 0;
+
+    for (size_t k = 0; k < w->model->nclasses && k < CAUSES_MAX; k++) {
+        struct cause c = { .kind = CAUSE_CLASS, .index = (uint32_t)k };
+
+        if (rc == 0 && gain (w, &c) > 0)
+            rc = add (w, &c);
+    }
+    ex->scale = fmin (scale, lower_third (w));
+    while (ex->n > 0)
+        free (take (w, ex->n - 1).p);
+    return rc < 0 ? -1 : refit (w);
+}
+
 int explain (const struct model *model, struct explanation *ex)
 {
     struct work *w = calloc (1, sizeof (*w));
     size_t size = (model->nrows + 1) * sizeof (double);
-    double candidates = (double)(model->m + model->nrows);
+    double candidates = (double)(model->m + model->nclasses + model->nrows);
+    double z = stats_normal_two_sided (FALSE_ALARMS / candidates);
+    double scale;
     int rc = -1;
 
     *ex = (struct explanation){ .scale = 1 };
@@ -289,19 +381,26 @@ int explain (const struct model *model, struct explanation *ex)
     w->zr = model->z;
     w->d = malloc (size);
     ex->z = malloc (size);
-    if (!w->d || !ex->z)
+    if (!w->d || !ex->z || fill_class_info (w) < 0)
         goto done;
     memcpy (ex->z, model->z, model->nrows * sizeof (*ex->z));
-    ex->scale = noise_scale (w, 1 / 3., 0.4307);
-    w->threshold = ex->scale
-                   * stats_normal_two_sided (FALSE_ALARMS / candidates);
-    if (forward (w) < 0 || exchange (w) < 0)
+    if (first_scale (w) < 0)
         goto done;
+    /* what is explained no longer passes for noise */
+    do {
+        scale = ex->scale;
+        ex->full = false;
+        w->threshold = scale * z;
+        if (forward (w) < 0 || exchange (w) < 0)
+            goto done;
+        ex->scale = lower_third (w);
+    } while (ex->scale < SETTLED * scale);
     ex->scale = noise_scale (w, 0.5, 0.6745);
     for (size_t i = 0; i < ex->n; i++)
         ex->cause[i].stderr_ns *= ex->scale;
     rc = 0;
 done:
+    free (w->class_info);
     free (w->d);
     free (w);
     return rc;
@@ -380,17 +479,17 @@ done:
 }
 
 /* A column, with its counts in lowest terms. */
-struct signature {
+struct column {
     const uint32_t *row;
     const uint8_t *count;
     size_t n;
     int unit; /* what counts are multiples of */
 };
 
-static int compare_signatures (const void *va, const void *vb)
+static int compare_columns (const void *va, const void *vb)
 {
-    const struct signature *a = va;
-    const struct signature *b = vb;
+    const struct column *a = va;
+    const struct column *b = vb;
 
     if (a->n != b->n)
         return a->n < b->n ? -1 : 1;
@@ -408,14 +507,14 @@ static int compare_signatures (const void *va, const void *vb)
 
 int explain_separable (const struct model *model, size_t *n)
 {
-    struct signature *v = malloc ((model->m + 1) * sizeof (*v));
+    struct column *v = malloc ((model->m + 1) * sizeof (*v));
     size_t k = 0;
 
     if (!v)
         return -1;
     for (size_t j = 0; j < model->m; j++) {
         size_t first = model->col_start[j];
-        struct signature s = {
+        struct column s = {
             .row = model->col_row + first,
             .count = model->col_count + first,
             .n = model->col_start[j + 1] - first,
@@ -428,10 +527,10 @@ int explain_separable (const struct model *model, size_t *n)
         if (s.n > 0)
             v[k++] = s;
     }
-    qsort (v, k, sizeof (*v), compare_signatures);
+    qsort (v, k, sizeof (*v), compare_columns);
     *n = 0;
     for (size_t i = 0, end; i < k; i = end) {
-        for (end = i + 1; end < k && compare_signatures (&v[i], &v[end]) == 0;)
+        for (end = i + 1; end < k && compare_columns (&v[i], &v[end]) == 0;)
             end++;
         *n += end == i + 1;
     }

@@ -2,9 +2,9 @@
 /* Explain: the fewest causes for what a model did not expect. The judge's
  * second half.
  *
- * A cause is a link whose latency changed, or a single row that was disturbed
- * on its own. Links that got faster are causes too, so that they are not
- * taken for something else.
+ * A cause is a link whose latency changed, a class of links that changed all
+ * together, or a single row that was disturbed on its own. What got faster is
+ * a cause too, so that it is not taken for something else.
  */
 #ifndef CORE_EXPLAIN_H
 #define CORE_EXPLAIN_H
@@ -17,10 +17,16 @@
 
 enum { CAUSES_MAX = 64 };
 
+enum cause_kind {
+    CAUSE_LINK,
+    CAUSE_CLASS,
+    CAUSE_ROW,
+};
+
 struct cause {
-    bool row;         /* a disturbed row, not a link */
-    uint32_t index;   /* column, or row, of the model */
-    double excess_ns; /* of the link's latency, or of the row's RTT */
+    enum cause_kind kind;
+    uint32_t index;   /* column, class or row of the model */
+    double excess_ns; /* of the link's or links' latency, the row's RTT */
     double stderr_ns;
     double *p;        /* V^-1 of its signature */
 };

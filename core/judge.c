@@ -37,6 +37,7 @@ enum {
 #define DISAGREE_SHARE 0.3     /* of the excess */
 #define DISAGREE_SD 5.0
 #define FASTEST_SD 3.0
+#define SCALE_MUCH 2.0         /* of the noise */
 #define KNOWN_SD 120.0         /* of a latency that is worth saying */
 #define DISPUTED_SHARE 0.05    /* of the probes */
 #define LOSS_RATE 0.05
@@ -344,7 +345,7 @@ static bool is_cause (const struct explanation *ex, size_t row,
                       double *excess_ns)
 {
     for (size_t i = 0; i < ex->n; i++)
-        if (ex->cause[i].row && ex->cause[i].index == row) {
+        if (ex->cause[i].kind == CAUSE_ROW && ex->cause[i].index == row) {
             *excess_ns = ex->cause[i].excess_ns;
             return true;
         }
@@ -360,7 +361,8 @@ static bool is_offset (const struct judgement *j, size_t row)
 
     for (size_t p = m->row_start[row]; p < m->row_start[row + 1]; p++)
         for (size_t i = 0; i < j->ex.n; i++)
-            if (!j->ex.cause[i].row && j->ex.cause[i].excess_ns < 0
+            if (j->ex.cause[i].kind == CAUSE_LINK
+                && j->ex.cause[i].excess_ns < 0
                 && j->ex.cause[i].index == m->row_col[p])
                 return true;
     return false;
@@ -481,54 +483,92 @@ static int judge_cause (struct judgement *j, size_t number)
     return explain_finding (f, &s) < 0 ? -1 : 0;
 }
 
-/* Count what is no finding but worth saying. */
-static int judge_rest (struct judgement *j)
+/* A class that is slower or faster as a whole: the runs differ, no link. */
+static int judge_class (struct judgement *j, const struct cause *c)
 {
-    const struct explanation *ex = &j->ex;
-    struct verdict *v = j->verdict;
-    size_t disturbed = 0;
-    size_t lasting = 0;
-    size_t faster = 0;
+    const char *name = "?";
 
-    for (size_t i = 0; i < ex->n; i++) {
-        const struct cause *c = &ex->cause[i];
+    if (fabs (c->excess_ns) <= warn_threshold (j->opts, c->stderr_ns))
+        return 0;
+    for (size_t k = 0; k < j->model.m; k++)
+        if (j->model.class_of[k] == c->index)
+            name = j->net->link[j->model.link[k]].class_name;
+    return verdict_limit (j->verdict,
+                          c->excess_ns > j->opts->fail_ns ? VERDICT_UNKNOWN
+                                                          : VERDICT_OK,
+                          "all links of class %s are %+.0f ns off what was "
+                          "expected, which was taken out",
+                          name, c->excess_ns);
+}
+
+struct rest {
+    size_t disturbed; /* rows */
+    size_t lasting;   /* rows, by every sign not by chance */
+    size_t faster;    /* links */
+};
+
+static int count_rest (struct judgement *j, struct rest *rest)
+{
+    for (size_t i = 0; i < j->ex.n; i++) {
+        const struct cause *c = &j->ex.cause[i];
+        const struct observation *row = &j->obs.v[c->index];
         double ns = c->excess_ns;
 
-        if (!c->row) {
-            faster += -ns > warn_threshold (j->opts, c->stderr_ns);
+        if (c->kind == CAUSE_CLASS && judge_class (j, c) < 0)
+            return -1;
+        if (c->kind == CAUSE_LINK)
+            rest->faster += -ns > warn_threshold (j->opts, c->stderr_ns);
+        /* a row's excess is that of two ways */
+        if (c->kind != CAUSE_ROW
+            || fabs (ns) / 2 <= warn_threshold (j->opts, c->stderr_ns / 2))
             continue;
-        }
-        /* two ways */
-        if (fabs (ns) / 2 <= warn_threshold (j->opts, c->stderr_ns / 2))
-            continue;
-        if (ns / 2 > j->opts->fail_ns && j->obs.v[c->index].both
-            && j->obs.v[c->index].rtt_ns - j->obs.v[c->index].min_ns < ns / 2)
-            lasting++;
+        if (ns / 2 > j->opts->fail_ns && row->both
+            && row->rtt_ns - row->min_ns < ns / 2)
+            rest->lasting++;
         else
-            disturbed++;
+            rest->disturbed++;
     }
-    if (ex->full
+    return 0;
+}
+
+/* Say what is no finding but worth saying. */
+static int judge_rest (struct judgement *j)
+{
+    struct verdict *v = j->verdict;
+    struct rest rest = { 0 };
+
+    if (count_rest (j, &rest) < 0)
+        return -1;
+    if (j->ex.full
         && verdict_limit (v, VERDICT_UNKNOWN,
                           "more is slow than can be told apart") < 0)
         return -1;
-    if (lasting > 0
+    if (rest.lasting > 0
         && verdict_limit (v, VERDICT_UNKNOWN,
-                          "%zu probe%s slow for no link's sake", lasting,
-                          lasting == 1 ? " was" : "s were")
+                          "%zu probe%s slow for no link's sake", rest.lasting,
+                          rest.lasting == 1 ? " was" : "s were")
                < 0)
         return -1;
-    if (disturbed > 0
+    if (rest.disturbed > 0
         && verdict_limit (v, VERDICT_OK,
-                          "%zu probe%s disturbed and left aside", disturbed,
-                          disturbed == 1 ? " was" : "s were")
+                          "%zu probe%s disturbed and left aside",
+                          rest.disturbed,
+                          rest.disturbed == 1 ? " was" : "s were")
                < 0)
         return -1;
-    if (faster > 0)
+    if (rest.faster > 0
+        && verdict_limit (v, VERDICT_OK,
+                          "%zu link%s faster than %s", rest.faster,
+                          rest.faster == 1 ? " is" : "s are",
+                          j->has_baseline ? "in the baseline" : "the class")
+               < 0)
+        return -1;
+    if (j->ex.scale > SCALE_MUCH)
         return verdict_limit (v, VERDICT_OK,
-                              "%zu link%s faster than %s", faster,
-                              faster == 1 ? " is" : "s are",
-                              j->has_baseline ? "in the baseline"
-                                              : "the class");
+                              "times scatter %.1f times as much as their "
+                              "repeats let expect: small excesses went "
+                              "unseen",
+                              j->ex.scale);
     return 0;
 }
 
@@ -685,14 +725,15 @@ static int judge_links (struct judgement *j, const struct observations *base,
         || explain (&j->model, &j->ex) < 0 || limit_model (j) < 0)
         return error_nomem (err);
     for (size_t i = 0; i < j->ex.n; i++)
-        if (!j->ex.cause[i].row && judge_cause (j, i) < 0)
+        if (j->ex.cause[i].kind == CAUSE_LINK && judge_cause (j, i) < 0)
             return error_nomem (err);
     if (judge_rest (j) < 0)
         return error_nomem (err);
     if (j->obs.lost > 0 && judge_loss (j, err) < 0)
         return -1;
-    qsort (j->verdict->finding, j->verdict->nfindings,
-           sizeof (*j->verdict->finding), compare_findings);
+    if (j->verdict->nfindings > 0)
+        qsort (j->verdict->finding, j->verdict->nfindings,
+               sizeof (*j->verdict->finding), compare_findings);
     return 0;
 }
 

@@ -396,6 +396,7 @@ static int factor (struct model *model, const struct unknowns *x,
     for (size_t j = 0; j < model->m; j++) {
         model->expected[j] = figure (x, model->link[j]) + mean[j];
         model->spread[j] = x->spread[x->class_of[j]];
+        model->class_of[j] = x->class_of[j];
     }
     rc = 0;
 done:
@@ -436,14 +437,16 @@ int model_make (struct model *model, struct pathset *ps,
         || make_unknowns (&x, model, base, nbase, err) < 0)
         goto done;
     model->n = x.nlinks + x.nclasses;
+    model->nclasses = x.nclasses;
     model->z = calloc (model->nrows + 1, sizeof (*model->z));
     model->row_info = calloc (model->nrows + 1, sizeof (*model->row_info));
     model->col_info = calloc (model->m + 1, sizeof (*model->col_info));
     model->spread = calloc (model->m + 1, sizeof (*model->spread));
     model->expected = calloc (model->m + 1, sizeof (*model->expected));
+    model->class_of = calloc (model->m + 1, sizeof (*model->class_of));
     seen = calloc (x.nlinks + 1, sizeof (*seen));
     if (!model->z || !model->row_info || !model->col_info || !model->spread
-        || !model->expected || !seen)
+        || !model->expected || !model->class_of || !seen)
         goto nomem;
     if (make_incidence (model, &x) < 0
         || estimate_spreads (&x, obs, base, nbase) < 0
@@ -480,6 +483,7 @@ void model_clear (struct model *model)
     free (model->col_info);
     free (model->spread);
     free (model->expected);
+    free (model->class_of);
     free (model->prior);
     free (model->inverse);
     *model = (struct model){ 0 };
@@ -518,11 +522,10 @@ done:
     return rc;
 }
 
-void model_column (const struct model *model, uint32_t col, double *d)
+void model_add_column (const struct model *model, uint32_t col, double *d)
 {
-    memset (d, 0, model->nrows * sizeof (*d));
     for (size_t e = model->col_start[col]; e < model->col_start[col + 1]; e++)
-        d[model->col_row[e]] = model->col_count[e];
+        d[model->col_row[e]] += model->col_count[e];
 }
 
 double model_dot (const struct model *model, uint32_t col, const double *v)

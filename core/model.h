@@ -29,6 +29,8 @@ struct model {
     double *z;             /* [nrows] V^-1 r */
     double *row_info;      /* [nrows] diagonal of V^-1 */
     double *col_info;      /* [m] diagonal of A' V^-1 A */
+    uint32_t *class_of;    /* [m] numbered from 0 */
+    size_t nclasses;
     double *spread;        /* [m] standard deviation within the class, ns */
     double *expected;      /* [m] latency, before the job's samples, ns */
     size_t uncovered;      /* links that no baseline row crosses */
@@ -52,8 +54,8 @@ void model_clear (struct model *model);
 /* p = V^-1 d, both over the rows. Return 0, or -1 with errno ENOMEM. */
 int model_whiten (const struct model *model, const double *d, double *p);
 
-/* d = column `col` over the rows. */
-void model_column (const struct model *model, uint32_t col, double *d);
+/* d += column `col` over the rows. */
+void model_add_column (const struct model *model, uint32_t col, double *d);
 
 /* Sum of column `col` times v, v over the rows. */
 double model_dot (const struct model *model, uint32_t col, const double *v);

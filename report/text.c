@@ -31,8 +31,8 @@ static void print_suspects (const struct finding *f, const struct fabric *fab,
         }
         fabric_port_name (fab, link->a, a, sizeof (a));
         fabric_port_name (fab, link->b, b, sizeof (b));
-        fprintf (fp, "pmm:   %s%s -- %s  (%s)\n", i ? "or " : "", text_clean (a),
-                 text_clean (b), link->id);
+        fprintf (fp, "pmm:   %s%s -- %s  (%s)\n", i ? "or " : "",
+                 text_clean (a), text_clean (b), link->id);
     }
 }
 

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The report says whose it is, and what is not known. */
+#include "config.h"
+#include "report/report.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ibquery/generate.h"
+#include "tests/tap.h"
+
+static char *report (const struct verdict *v, const struct fabric *f)
+{
+    char *text;
+    size_t size;
+    FILE *fp = open_memstream (&text, &size);
+
+    report_text (v, f, fp);
+    fclose (fp);
+    return text;
+}
+
+static size_t count_lines (const char *s)
+{
+    size_t n = 0;
+
+    for (; *s; s++)
+        n += *s == '\n';
+    return n;
+}
+
+/* A finding of the n links named, by the host names given. */
+static void add (struct verdict *v, const struct fabric *f,
+                 enum finding_kind kind, const char *const *link, size_t n,
+                 const char *node)
+{
+    struct finding *x;
+
+    v->finding = realloc (v->finding, (v->nfindings + 1) * sizeof (*x));
+    x = &v->finding[v->nfindings++];
+    *x = (struct finding){
+        .level = VERDICT_FAIL,
+        .kind = kind,
+        .basis = BASIS_BASELINE,
+        .suspect = calloc (n, sizeof (*x->suspect)),
+        .nsuspects = n,
+        .excess_ns = 1003,
+        .stderr_ns = 14,
+        .expected_ns = node ? 431 : NAN,
+        .node = calloc (1, sizeof (*x->node)),
+        .nnodes = node != NULL,
+        .why = strdup ("because"),
+    };
+    for (size_t i = 0; i < n; i++)
+        x->suspect[i] = fabric_find_link (f, link[i]);
+    if (node)
+        x->node[0] = strdup (node);
+    v->status = VERDICT_FAIL;
+}
+
+static void has (const char *text, const char *part)
+{
+    ok (strstr (text, part) != NULL, "says: %s", part);
+}
+
+int main (void)
+{
+    static const char *const host[] = { "h0003/1" };
+    struct fat_tree tree = { .ports = 8, .levels = 2 };
+    struct error err;
+    struct fabric *f = generate_fat_tree (&tree, &err);
+    struct verdict *v = verdict_create ();
+    const char *many[12];
+    size_t n = 0;
+    char *text;
+
+    if (!f || !v)
+        abort ();
+    v->nodes = 16;
+    v->links = 131;
+    v->separable = 126;
+    v->probes = 92;
+    v->rounds = 9;
+    text = report (v, f);
+    ok (!strcmp (text, "pmm: OK: 131 links by 92 probes in 9 rounds, 16 "
+                       "nodes; 96 % of the links told apart\n"),
+        "all is well: one line");
+    free (text);
+
+    add (v, f, FINDING_HOST_END, host, 1, "h0003");
+    for (size_t l = 0; l < f->nlinks && n < 12; l++)
+        if (f->link[l].kind == LINK_SWITCH)
+            many[n++] = f->link[l].id;
+    add (v, f, FINDING_SWITCH_LINK, many, n, NULL);
+    if (verdict_limit (v, VERDICT_UNKNOWN, "2 nodes did not answer: \033[1m")
+        < 0)
+        abort ();
+    text = report (v, f);
+    diag ("%zu lines", count_lines (text));
+    has (text, "pmm: FAIL: 131 links");
+    has (text, "pmm: FAIL: host end, +1003 ns (+-14) over an expected 431 ns, "
+               "slower than in the baseline");
+    has (text, "pmm:   h0003 mlx5_0/1 -- ");
+    has (text, "pmm:   because");
+    has (text, "pmm:   look at node h0003: adapter, port, cable, software");
+    has (text, "pmm: FAIL: switch link, one of 12, +1003 ns (+-14), slower");
+    has (text, "pmm:   or 4 more, listed in the JSON report\n");
+    has (text, "pmm:   for the fabric team; no node is to blame");
+    has (text, "pmm: limit: 2 nodes did not answer: ?[1m");
+    free (text);
+    verdict_destroy (v);
+    fabric_destroy (f);
+    return done_testing ();
+}
