@@ -27,8 +27,8 @@ enum {
     STEPS_MAX = 32,
     STEPS_DONE = 255,
     /* in gaps */
-    ASK_FIRST = 10,
-    ASK_LAST = 250,
+    ASK_FIRST = 100,
+    ASK_LAST = 800,
 };
 
 struct message {
@@ -63,6 +63,7 @@ struct group {
     uint8_t step;
     uint32_t got[STEPS_MAX]; /* latest barrier, by step */
     uint8_t *want;           /* [n]: 1 + step; 0: nothing */
+    int64_t *asked;          /* [n]: for that, since; -1: not yet */
     size_t nwant;
 
     /* pings */
@@ -97,7 +98,8 @@ struct group *group_create (const struct transport *transport, void *t,
         || !(g->member = malloc (g->npeers * sizeof (*g->member)))
         || !(g->dead = calloc (n, sizeof (*g->dead)))
         || !(g->heard = calloc (n, sizeof (*g->heard)))
-        || !(g->want = calloc (n, sizeof (*g->want))))
+        || !(g->want = calloc (n, sizeof (*g->want)))
+        || !(g->asked = calloc (n, sizeof (*g->asked))))
         goto error;
     for (int kind = 0; kind < GROUP_KINDS; kind++)
         if (!(g->object[kind] = calloc (n + 1, sizeof (*g->object[kind])))
@@ -129,6 +131,7 @@ void group_destroy (struct group *g)
     free (g->dead);
     free (g->heard);
     free (g->want);
+    free (g->asked);
     free (g);
     errno = saved_errno;
 }
@@ -420,9 +423,9 @@ static void ask_later (const struct group *g, struct asking *a)
         a->interval *= 2;
 }
 
-static bool is_silent (const struct group *g, const struct asking *a, size_t m)
+static bool is_silent (const struct group *g, size_t m, int64_t asked)
 {
-    int64_t since = g->heard[m] > a->begin ? g->heard[m] : a->begin;
+    int64_t since = g->heard[m] > asked ? g->heard[m] : asked;
 
     return group_now (g) - since > GROUP_DEAD * group_gap (g);
 }
@@ -439,13 +442,14 @@ static void want (struct group *g, size_t m, unsigned int step)
             want (g, behind (g, m, k), k);
         return;
     }
-    if (!g->want[m])
+    if (!g->want[m]) {
         g->nwant++;
+        g->asked[m] = -1;
+    }
     g->want[m] = (uint8_t)(step + 1);
 }
 
-static int ask_all (struct group *g, const struct asking *a,
-                    struct error *err)
+static int ask_all (struct group *g, struct error *err)
 {
     for (size_t m = 0; m < g->n && g->nwant > 0; m++) {
         struct message msg = { ASK, (uint8_t)(g->want[m] - 1), 0,
@@ -453,7 +457,9 @@ static int ask_all (struct group *g, const struct asking *a,
 
         if (!g->want[m])
             continue;
-        if (is_silent (g, a, m)) {
+        if (g->asked[m] < 0)
+            g->asked[m] = group_now (g);
+        if (is_silent (g, m, g->asked[m])) {
             unsigned int step = g->want[m] - 1u;
 
             g->dead[m] = true;
@@ -484,7 +490,7 @@ static int barrier_step (struct group *g, unsigned int step,
     a = start_asking (g, g->dead[last]);
     while (g->nwant > 0) {
         if (group_now (g) >= a.next) {
-            if (ask_all (g, &a, err) < 0)
+            if (ask_all (g, err) < 0)
                 return -1;
             ask_later (g, &a);
         }
@@ -556,7 +562,7 @@ static int run_fetch (struct group *g, struct error *err)
         for (size_t m = 0; m < g->n; m++) {
             if (!f->next[m])
                 continue;
-            if (g->dead[m] || is_silent (g, &a, m)) {
+            if (g->dead[m] || is_silent (g, m, a.begin)) {
                 g->dead[m] = true;
                 f->next[m] = 0;
                 f->left--;

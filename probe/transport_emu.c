@@ -7,6 +7,7 @@
 #include "probe/transport.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,12 +98,15 @@ static int read_exactly (struct emu *e, size_t from, size_t to,
 /* Read one frame; an ERROR becomes err. Returns its type, or -1. */
 static int read_frame (struct emu *e, size_t *len, struct error *err)
 {
+    struct pollfd pfd = { .fd = e->fd, .events = POLLIN };
     ssize_t n;
 
     if (flush (e, err) < 0)
         return -1;
+    /* a blocking recv would wake when the emulator reads, too */
     do
-        n = recv (e->fd, e->in, sizeof (e->in), 0);
+        n = poll (&pfd, 1, -1) < 0 ? -1 : recv (e->fd, e->in, sizeof (e->in),
+                                                0);
     while (n < 0 && errno == EINTR);
     if (n <= 0)
         return gone (err);

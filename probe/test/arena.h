@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* For the tests of probe/: an emulator in a process of its own, and members
+ * of a group in one each.
+ */
+#ifndef PROBE_TEST_ARENA_H
+#define PROBE_TEST_ARENA_H
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "ibquery/generate.h"
+#include "probe/emu/model.h"
+#include "probe/emu/server.h"
+#include "probe/group.h"
+#include "probe/transport.h"
+
+struct arena {
+    char dir[32];
+    char socket[64];
+    struct fabric *fabric;
+    pid_t emu;
+};
+
+enum { ARENA_STALL_MS = 300 };
+
+/* A fabric of 16 hosts, with one command for the model (or NULL). */
+__attribute__ ((unused)) static int arena_start (struct arena *a,
+                                                 const char *word,
+                                                 const char *value)
+{
+    struct fat_tree tree = { .ports = 4, .levels = 3 };
+    char *argv[] = { (char *)word, (char *)value, NULL };
+    struct error err;
+    int ready[2];
+    char c;
+
+    strcpy (a->dir, "/tmp/pmm-arena.XXXXXX");
+    if (!mkdtemp (a->dir) || pipe (ready) < 0
+        || !(a->fabric = generate_fat_tree (&tree, &err)))
+        return -1;
+    snprintf (a->socket, sizeof (a->socket), "%s/emu", a->dir);
+    fflush (stdout);
+    if ((a->emu = fork ()) == 0) {
+        struct model *m = model_create (a->fabric, 7);
+        struct server *srv;
+
+        prctl (PR_SET_PDEATHSIG, SIGTERM);
+        if (!m || (word && model_command (m, 2, argv, &err) < 0)
+            || !(srv = server_create (m, a->socket, NULL, ARENA_STALL_MS,
+                                      &err)))
+            _exit (1);
+        (void)!write (ready[1], "", 1);
+        server_run (srv, &err);
+        server_destroy (srv);
+        model_destroy (m);
+        fabric_destroy (a->fabric);
+        _exit (0);
+    }
+    close (ready[1]);
+    c = (char)read (ready[0], &c, 1);
+    close (ready[0]);
+    return c == 1 ? 0 : -1;
+}
+
+/* True if the emulator lived to its orderly end. */
+__attribute__ ((unused)) static bool arena_stop (struct arena *a)
+{
+    int status;
+
+    kill (a->emu, SIGTERM);
+    waitpid (a->emu, &status, 0);
+    fabric_destroy (a->fabric);
+    rmdir (a->dir);
+    return WIFEXITED (status) && WEXITSTATUS (status) == 0;
+}
+
+/* The test's exit as a member of a group: 0 is well. */
+typedef int (*member_f) (struct group *g, void *shared);
+
+/* Run fn as n members, on the first n hosts. Returns how many did well. */
+__attribute__ ((unused)) static size_t
+arena_run (const struct arena *a, size_t n, uint64_t key, member_f fn,
+           void *shared)
+{
+    struct transport_address peer[16];
+    uint32_t first[17];
+    struct error err;
+    size_t well = 0;
+    pid_t pid[16];
+    void *t[16];
+
+    for (size_t i = 0; i <= n; i++)
+        first[i] = (uint32_t)i;
+    for (size_t i = 0; i < n; i++) {
+        t[i] = transport_emu.open (a->socket, a->fabric->host[i].name, &err);
+        if (!t[i])
+            return 0;
+        peer[i] = *transport_emu.address (t[i], 0);
+    }
+    fflush (stdout);
+    for (size_t i = 0; i < n; i++) {
+        if ((pid[i] = fork ()) == 0) {
+            struct group *g = NULL;
+            int rc = 1;
+
+            /* the others' connections must end with them */
+            for (size_t k = 0; k < n; k++)
+                if (k != i)
+                    transport_emu.close (t[k]);
+            if (transport_emu.connect (t[i], key, peer, n, n, &err) == 0
+                && (g = group_create (&transport_emu, t[i], key, n, i,
+                                      first)))
+                rc = fn (g, shared);
+            group_destroy (g);
+            transport_emu.close (t[i]);
+            fabric_destroy (a->fabric);
+            exit (rc);
+        }
+    }
+    for (size_t i = 0; i < n; i++)
+        transport_emu.close (t[i]);
+    for (size_t i = 0; i < n; i++) {
+        int status;
+
+        waitpid (pid[i], &status, 0);
+        well += WIFEXITED (status) && WEXITSTATUS (status) == 0;
+    }
+    return well;
+}
+
+#endif /* PROBE_TEST_ARENA_H */

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Groups over the emulator: barriers, pings and fetches while messages get
+ * lost and members die.
+ */
+#include "config.h"
+#include "probe/group.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "probe/test/arena.h"
+#include "tests/tap.h"
+
+enum { BARRIERS = 40, DIES_AT = 10, DEADLINE_S = 100 };
+
+struct shared {
+    atomic_int entered[BARRIERS];
+    size_t n;
+    int nobody; /* members that die: member m with (m * 5 + 3) % n < this */
+    size_t blob_len;
+};
+
+static bool dies (const struct shared *sh, size_t m)
+{
+    return (m * 5 + 3) % sh->n < (size_t)sh->nobody;
+}
+
+static void start (struct group *g)
+{
+    group_set_deadline (g, group_now (g) + DEADLINE_S * 1000000000LL);
+}
+
+/* Nobody leaves a barrier before all that live have come. */
+static int run_barriers (struct group *g, void *data)
+{
+    struct shared *sh = data;
+    struct error err;
+
+    start (g);
+    for (int b = 0; b < BARRIERS; b++) {
+        int least = (int)sh->n - (b >= DIES_AT ? sh->nobody : 0);
+
+        if (b == DIES_AT && dies (sh, group_me (g)))
+            return 0;
+        sh->entered[b]++;
+        if (group_barrier (g, &err) < 0) {
+            diag ("member %zu, barrier %d: %s", group_me (g), b, err.text);
+            return 1;
+        }
+        if (sh->entered[b] < least)
+            return 2;
+    }
+    /* answer who missed the last token */
+    return group_until (g, group_now (g) + 3000000000LL, &err) < 0;
+}
+
+static const struct {
+    size_t n;
+    const char *loss;
+    int nobody;
+} barriers[] = {
+    { 1, "0", 0 },   { 2, "0", 0 },   { 3, "0", 0 },    { 16, "0", 0 },
+    { 2, "0.2", 0 }, { 7, "0.1", 0 }, { 16, "0.05", 0 }, { 16, "0.3", 0 },
+    { 2, "0", 1 },   { 5, "0", 2 },   { 16, "0", 1 },   { 16, "0", 7 },
+    { 16, "0.02", 3 },
+};
+
+static uint8_t blob_byte (size_t i)
+{
+    return (uint8_t)(i * 7 + i / 224);
+}
+
+static int run_fetch (struct group *g, void *data)
+{
+    struct shared *sh = data;
+    struct group_blob blob[16];
+    uint32_t from[16];
+    uint8_t *mine = malloc (sh->blob_len + 1);
+    struct error err;
+    int rc = 0;
+
+    start (g);
+    for (size_t i = 0; i < sh->blob_len; i++)
+        mine[i] = blob_byte (i);
+    if (group_me (g) > 0) {
+        /* asked before it is ready, too */
+        rc = group_until (g, group_now (g) + 1000000, &err) < 0;
+        group_serve (g, GROUP_RESULT, GROUP_ALL, mine, sh->blob_len);
+        while (rc == 0 && !group_served (g, GROUP_RESULT))
+            rc = group_until (g, group_now (g) + 1000000, &err) < 0;
+        if (rc == 0)
+            rc = group_until (g, group_now (g) + 900000000, &err) < 0;
+        free (mine);
+        return rc;
+    }
+    for (size_t i = 1; i < sh->n; i++)
+        from[i - 1] = (uint32_t)i;
+    if (group_fetch (g, GROUP_RESULT, from, sh->n - 1, blob, &err) < 0) {
+        diag ("fetch: %s", err.text);
+        free (mine);
+        return 1;
+    }
+    for (size_t i = 0; i + 1 < sh->n; i++) {
+        if (!blob[i].data || blob[i].len != sh->blob_len
+            || memcmp (blob[i].data, mine, sh->blob_len))
+            rc = 2;
+        free (blob[i].data);
+    }
+    free (mine);
+    return rc;
+}
+
+static const struct {
+    size_t n, len;
+    const char *loss;
+} fetches[] = {
+    { 2, 0, "0" },    { 2, 1, "0" },      { 16, 223, "0" },
+    { 16, 224, "0" }, { 16, 225, "0.1" }, { 2, 100000, "0" },
+    { 5, 5000, "0.2" },
+};
+
+/* Member 0 pings member 1, which has another key. */
+static int run_foreign (struct group *g, void *data)
+{
+    struct group_ping ping = { .rail = 0, .peer = 1 };
+    struct error err;
+
+    (void)data;
+    start (g);
+    if (group_me (g) == 0)
+        return group_pings (g, &ping, 1, &err) < 0 || ping.rtt_ns >= 0;
+    return 1;
+}
+
+static int run_ping (struct group *g, void *data)
+{
+    struct group_ping ping = { .rail = 0, .peer = 1 };
+    struct error err;
+    int lost = 0;
+
+    (void)data;
+    start (g);
+    if (group_me (g) == 1)
+        return group_until (g, group_now (g) + 5000000000LL, &err) < 0;
+    for (int i = 0; i < 100; i++) {
+        if (group_pings (g, &ping, 1, &err) < 0)
+            return 1;
+        lost += ping.rtt_ns < 0;
+    }
+    /* 1 - 0.8^2 of them */
+    return lost < 15 || lost > 60 || group_stats (g)->duplicate
+           || group_stats (g)->late;
+}
+
+static struct shared *new_shared (void)
+{
+    struct shared *sh = mmap (NULL, sizeof (*sh), PROT_READ | PROT_WRITE,
+                              MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    return sh == MAP_FAILED ? NULL : sh;
+}
+
+static void test_barriers (struct shared *sh)
+{
+    for (size_t i = 0; i < sizeof (barriers) / sizeof (barriers[0]); i++) {
+        struct arena a;
+        size_t n = barriers[i].n;
+
+        memset (sh, 0, sizeof (*sh));
+        sh->n = n;
+        sh->nobody = barriers[i].nobody;
+        ok (arena_start (&a, "loss", barriers[i].loss) == 0
+                && arena_run (&a, n, 1, run_barriers, sh) == n,
+            "%zu members, loss %s, %d die", n, barriers[i].loss,
+            barriers[i].nobody);
+        ok (arena_stop (&a), "... the emulator ends well");
+    }
+}
+
+static void test_fetches (struct shared *sh)
+{
+    for (size_t i = 0; i < sizeof (fetches) / sizeof (fetches[0]); i++) {
+        struct arena a;
+        size_t n = fetches[i].n;
+
+        memset (sh, 0, sizeof (*sh));
+        sh->n = n;
+        sh->blob_len = fetches[i].len;
+        ok (arena_start (&a, "loss", fetches[i].loss) == 0
+                && arena_run (&a, n, 1, run_fetch, sh) == n,
+            "%zu bytes from %zu, loss %s", fetches[i].len, n - 1,
+            fetches[i].loss);
+        arena_stop (&a);
+    }
+}
+
+static void test_pings (struct shared *sh)
+{
+    struct arena a;
+
+    ok (arena_start (&a, "loss", "0.2") == 0
+            && arena_run (&a, 2, 1, run_ping, sh) == 2,
+        "pings are lost at the rate of the loss");
+    arena_stop (&a);
+    ok (arena_start (&a, NULL, NULL) == 0
+            && arena_run (&a, 2, 1, run_foreign, sh) == 1,
+        "nobody echoes: the ping is lost, not an error");
+    arena_stop (&a);
+}
+
+int main (void)
+{
+    struct shared *sh = new_shared ();
+
+    if (!sh)
+        return 1;
+    test_barriers (sh);
+    test_fetches (sh);
+    test_pings (sh);
+    return done_testing ();
+}

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Virtual time: what arrives when. */
+#include "config.h"
+#include "probe/emu/session.h"
+
+#include <string.h>
+
+#include "ibquery/generate.h"
+#include "probe/emu/model.h"
+#include "tests/tap.h"
+
+enum { SECOND = 1000000000 };
+
+struct got {
+    int count;
+    int64_t time;
+    uint32_t from;
+    size_t len; /* 0: the deadline */
+};
+
+static void deliver (void *owner, int64_t time, uint32_t from, uint32_t to,
+                     const uint8_t *data, size_t len)
+{
+    struct got *got = owner;
+
+    (void)to;
+    got->count++;
+    got->time = time;
+    got->from = from;
+    got->len = data ? len : 0;
+}
+
+static struct fabric *fabric;
+static struct model *model;
+static struct session_stats stats;
+
+static int64_t way (uint32_t from, uint32_t to)
+{
+    uint32_t arc[PATH_MAX_HOPS];
+    int n = model_path (model, from, to, arc);
+    int64_t ns = 0;
+
+    for (int i = 0; i < n; i++)
+        ns += model_latency (model, arc[i]);
+    return ns;
+}
+
+static int command (const char *a, const char *b, const char *c)
+{
+    char *argv[] = { (char *)a, (char *)b, (char *)c, NULL };
+    struct error err = { .text = "" };
+
+    return model_command (model, c ? 3 : b ? 2 : 1, argv, &err);
+}
+
+struct table {
+    struct session *s;
+    struct client *client[4];
+    struct got got[4];
+};
+
+static void sit (struct table *t, size_t n)
+{
+    memset (t, 0, sizeof (*t));
+    t->s = session_create (model, 0, n, deliver, &stats, SECOND, 0);
+    for (uint32_t i = 0; i < n; i++)
+        t->client[i] = session_join (t->s, &t->got[i], &i, 1, 0, NULL);
+}
+
+static void say (struct table *t, size_t i, uint32_t to)
+{
+    uint8_t data[64] = { 1 };
+
+    session_send (t->client[i], (uint32_t)i, to, data, sizeof (data), NULL);
+}
+
+static void test_messages (void)
+{
+    struct table t;
+
+    sit (&t, 2);
+    say (&t, 0, 1);
+    session_wait (t.client[1], SECOND);
+    session_run (t.s, 0);
+    ok (t.got[1].count == 0, "nothing happens while someone runs");
+    session_wait (t.client[0], 2 * SECOND);
+    session_run (t.s, 0);
+    ok (t.got[1].count == 1 && t.got[1].time == way (0, 1)
+            && t.got[1].from == 0 && t.got[1].len == 64,
+        "a message takes the sum of its way's latencies");
+    say (&t, 1, 0);
+    session_wait (t.client[1], INT64_MAX);
+    session_run (t.s, 0);
+    ok (t.got[0].count == 1 && t.got[0].time == way (0, 1) + way (1, 0),
+        "... and back");
+    session_wait (t.client[0], 5000);
+    session_run (t.s, 0);
+    ok (t.got[0].count == 2 && t.got[0].time == 5000 && t.got[0].len == 0,
+        "a deadline passes when all wait");
+    say (&t, 0, 1);
+    session_wait (t.client[0], 5000);
+    session_run (t.s, 0);
+    ok (t.got[0].count == 3 && t.got[0].time == 5000,
+        "one that has passed ends the wait at once");
+    session_wait (t.client[0], INT64_MAX);
+    session_run (t.s, 0);
+    ok (t.got[1].count == 2 && t.got[1].time == 5000 + way (0, 1),
+        "what was sent before still arrives");
+    session_destroy (t.s);
+}
+
+/* 0 and 1 share a switch; both send to 3 and to each other at once. */
+static void test_queues (void)
+{
+    int64_t packet = 1000;
+    int64_t apart;
+    struct table t;
+
+    command ("packet", "1000", NULL);
+    sit (&t, 4);
+    say (&t, 0, 3);
+    say (&t, 0, 2);
+    for (size_t i = 0; i < 4; i++)
+        session_wait (t.client[i], SECOND);
+    session_run (t.s, 0);
+    session_wait (t.client[3], SECOND);
+    session_run (t.s, 0);
+    apart = t.got[2].time - way (0, 2);
+    ok (t.got[3].time == way (0, 3), "the first finds the link free");
+    ok (apart >= packet && apart < packet + 50,
+        "the second waits until the first has left the host (%d ns)",
+        (int)apart);
+    session_destroy (t.s);
+
+    sit (&t, 4);
+    say (&t, 0, 2);
+    say (&t, 1, 2);
+    say (&t, 3, 2);
+    for (size_t i = 0; i < 4; i++)
+        session_wait (t.client[i], SECOND);
+    session_run (t.s, 0);
+    for (int i = 0; i < 2; i++) {
+        session_wait (t.client[2], SECOND);
+        session_run (t.s, 0);
+    }
+    ok (t.got[2].count == 3 && t.got[2].time > way (0, 2) + 2 * packet - 600,
+        "three that meet at a host come one by one");
+    session_destroy (t.s);
+    command ("packet", "30", NULL);
+}
+
+static void test_faults (void)
+{
+    int64_t healthy = way (0, 1);
+    const char *id = fabric->link[model_first_arc (model, 0) / 2].id;
+
+    command ("slow", id, "+1000");
+    ok (way (0, 1) == healthy + 1000, "a slow link slows one way");
+    command ("slow", id, "+300");
+    ok (way (0, 1) == healthy + 300, "... planting again replaces");
+    command ("heal", id, NULL);
+    ok (way (0, 1) == healthy, "... and heals");
+}
+
+static void test_background (void)
+{
+    struct table t;
+    int slower = 0;
+
+    command ("background", "h0001,h0016:0.5", NULL);
+    for (uint64_t i = 0; i < 50; i++) {
+        memset (&t, 0, sizeof (t));
+        t.s = session_create (model, i, 2, deliver, &stats, SECOND, 0);
+        for (uint32_t k = 0; k < 2; k++)
+            t.client[k] = session_join (t.s, &t.got[k], &k, 1, 0, NULL);
+        say (&t, 0, 1);
+        session_wait (t.client[0], SECOND);
+        session_wait (t.client[1], SECOND);
+        session_run (t.s, 0);
+        slower += t.got[1].time > way (0, 1);
+        session_destroy (t.s);
+    }
+    ok (slower > 10 && slower < 40,
+        "traffic at half load delays about half (%d of 50)", slower);
+    command ("background", "off", NULL);
+}
+
+static void test_people (void)
+{
+    struct table t;
+    uint32_t zero = 0;
+    uint32_t two = 2;
+    struct error err;
+
+    sit (&t, 3);
+    session_wait (t.client[0], 7000);
+    session_wait (t.client[1], SECOND);
+    session_run (t.s, SECOND / 2);
+    ok (t.got[0].count == 0, "a client that runs is waited for");
+    session_run (t.s, SECOND + 1);
+    ok (t.got[0].count == 1 && t.got[0].time == 7000,
+        "... but not for longer than the stall limit");
+    session_wait (t.client[2], 0);
+    session_run (t.s, SECOND + 1);
+    ok (t.got[2].count == 1 && t.got[2].time >= 7000,
+        "it wakes at the session's present time");
+    session_leave (t.client[2]);
+    session_wait (t.client[0], 9000);
+    session_run (t.s, SECOND + 2);
+    ok (t.got[0].count == 2 && t.got[0].time == 9000,
+        "who has left is not waited for");
+    say (&t, 0, 2);
+    session_wait (t.client[0], 90000);
+    session_run (t.s, SECOND + 2);
+    ok (stats.lost == 1, "a message to who has left is lost");
+    ok (!session_join (t.s, NULL, &zero, 1, 0, &err), "nobody joins twice");
+    ok (session_send (t.client[0], 1, 0, NULL, 0, &err) < 0
+            && session_send (t.client[0], 0, 16, NULL, 0, &err) < 0
+            && session_send (t.client[0], 0, 0, NULL, 0, &err) < 0,
+        "endpoints are checked");
+    session_destroy (t.s);
+
+    memset (&t, 0, sizeof (t));
+    t.s = session_create (model, 0, 3, deliver, &stats, SECOND, 0);
+    t.client[0] = session_join (t.s, &t.got[0], &zero, 1, 0, NULL);
+    session_wait (t.client[0], 100);
+    session_run (t.s, SECOND);
+    ok (t.got[0].count == 0, "a session waits for all to join");
+    session_run (t.s, (int64_t)SECOND * SESSION_START_LIMITS);
+    ok (t.got[0].count == 1, "... for some time");
+    t.client[2] = session_join (t.s, &t.got[2], &two, 1, 0, NULL);
+    ok (t.client[2] != NULL, "one that comes late may still join");
+    session_destroy (t.s);
+}
+
+static const struct {
+    const char *a, *b, *c;
+    bool good;
+} commands[] = {
+    { "slow", "h0001/1", "+5", true },
+    { "slow", "h0001/1", "5", false },
+    { "slow", "h0001/1", "+-5", false },
+    { "slow", "h0001/1", "+1e99", false },
+    { "slow", "h0001/9", "+5", false },
+    { "slow", "h0001/1", NULL, false },
+    { "heal", "all", NULL, true },
+    { "heal", "nothing", NULL, false },
+    { "loss", "1.1", NULL, false },
+    { "loss", "nan", NULL, false },
+    { "noise", "-1", NULL, false },
+    { "outliers", "0.1:100", NULL, true },
+    { "outliers", "0.1", NULL, false },
+    { "outliers", ":", NULL, false },
+    { "outliers", "off", NULL, true },
+    { "background", "h0001,h0002", NULL, false },
+    { "background", "h0001,h0099:0.5", NULL, false },
+    { "background", "h0001:0.5", NULL, false },
+    { "background", "random:5:0.5", NULL, true },
+    { "background", "random:5000:0.5", NULL, false },
+    { "background", "random:x:0.5", NULL, false },
+    { "background", "random:4096:0.5", NULL, false },
+    { "background", "off", NULL, true },
+    { "packet", "x", NULL, false },
+    { "explode", NULL, NULL, false },
+    { "", NULL, NULL, false },
+};
+
+static const struct {
+    const char *text;
+    bool good;
+} latencies[] = {
+    { "h0001/1 500\nh0002/1 400 410 # end\n\n", true },
+    { "h0001/1\n", false },
+    { "h0001/1 1 2 3\n", false },
+    { "h0099/1 5\n", false },
+    { "h0001/1 -5\n", false },
+    { "h0001/1 inf\n", false },
+};
+
+static void test_words (void)
+{
+    for (size_t i = 0; i < sizeof (commands) / sizeof (commands[0]); i++)
+        ok ((command (commands[i].a, commands[i].b, commands[i].c) == 0)
+                == commands[i].good,
+            "'%s %s %s' is %s", commands[i].a,
+            commands[i].b ? commands[i].b : "",
+            commands[i].c ? commands[i].c : "",
+            commands[i].good ? "taken" : "refused");
+    for (size_t i = 0; i < sizeof (latencies) / sizeof (latencies[0]); i++) {
+        FILE *fp = fmemopen ((void *)latencies[i].text,
+                             strlen (latencies[i].text), "r");
+        struct error err;
+
+        ok ((model_read_latency (model, fp, "latency", &err) == 0)
+                == latencies[i].good,
+            "latency file %zu", i);
+        fclose (fp);
+    }
+    ok (way (0, 1) == 910 || way (0, 1) == 900, "... is used (%d)",
+        (int)way (0, 1));
+}
+
+int main (void)
+{
+    struct fat_tree tree = { .ports = 4, .levels = 3 };
+
+    fabric = generate_fat_tree (&tree, NULL);
+    model = model_create (fabric, 1);
+    test_messages ();
+    test_queues ();
+    test_faults ();
+    test_background ();
+    test_people ();
+    test_words ();
+    model_destroy (model);
+    fabric_destroy (fabric);
+    return done_testing ();
+}
