@@ -135,11 +135,11 @@ must ()
 
 with_fabric ()
 {
-    need ibsim opensm
+    need ibsim opensm pmm
     workdir
     fabric=$workdir/fabric
-    [[ $4 ]] || "$srcdir/contrib/cluster/netfile" fat-tree --ports "$1" \
-        --levels "$2" >"$workdir/netfile" || exit 1
+    [[ $4 ]] || pmm fabric generate fat-tree --ports "$1" --levels "$2" \
+        --netfile -o "$workdir/netfile" || exit 1
     [[ ! -d $fabric ]] || "$srcdir/contrib/cluster/fabric" down "$fabric"
     must "a fabric, routed by $3" "$srcdir/contrib/cluster/fabric" up \
         "$fabric" "${4:-$workdir/netfile}" --routing "$3"

@@ -7,19 +7,9 @@
 
 # shellcheck disable=SC2154,SC2086 source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
-need ibnetdiscover
+need ibnetdiscover pmm
 workdir
 cd "$workdir" || exit 1
-
-for tree in '4 2 8 16' '8 3 128 384' '6 4 162 648'; do
-    read -r ports levels hosts cables <<<"$tree"
-    "$srcdir/contrib/cluster/netfile" fat-tree --ports "$ports" \
-        --levels "$levels" >net
-    is "$(grep -c ^Ca net) $(($(grep -c '^\[' net) / 2))" "$hosts $cables" \
-        "the $ports-port $levels-tree has $hosts hosts, $cables cables"
-done
-"$srcdir/contrib/cluster/netfile" fat-tree --ports 5 --levels 2 >net 2>err
-is "$? $(wc -l <err)" "2 1" "... and there is no 5-port tree"
 
 for routing in minhop ftree; do
     with_fabric 4 2 $routing
