@@ -26,9 +26,11 @@ enum {
     FRAGMENT = 224,
     STEPS_MAX = 32,
     STEPS_DONE = 255,
+    HOPELESS = 3, /* pings without an echo */
     /* in gaps */
     ASK_FIRST = 100,
     ASK_LAST = 800,
+    HOPELESS_TIMEOUT = 25,
 };
 
 struct message {
@@ -71,6 +73,7 @@ struct group {
     struct group_ping *ping;
     size_t npings, pings_left;
     uint32_t last_echo[TRANSPORT_RAILS_MAX];
+    uint8_t *misses; /* [peer]: pings without an echo, in a row */
 
     struct group_blob *object[GROUP_KINDS]; /* [n + 1], the last for all */
     bool *ready[GROUP_KINDS];               /* [n + 1] */
@@ -96,6 +99,7 @@ struct group *group_create (const struct transport *transport, void *t,
     g->step = STEPS_DONE;
     if (!(g->first = malloc ((n + 1) * sizeof (*g->first)))
         || !(g->member = malloc (g->npeers * sizeof (*g->member)))
+        || !(g->misses = calloc (g->npeers, sizeof (*g->misses)))
         || !(g->dead = calloc (n, sizeof (*g->dead)))
         || !(g->heard = calloc (n, sizeof (*g->heard)))
         || !(g->want = calloc (n, sizeof (*g->want)))
@@ -128,6 +132,7 @@ void group_destroy (struct group *g)
     }
     free (g->first);
     free (g->member);
+    free (g->misses);
     free (g->dead);
     free (g->heard);
     free (g->want);
@@ -514,9 +519,14 @@ int group_pings (struct group *g, struct group_ping *v, size_t n,
                  struct error *err)
 {
     static const uint8_t padding[PING_SIZE - HEADER];
-    int64_t until = group_now (g) + GROUP_PING_TIMEOUT * group_gap (g);
+    int64_t timeout = HOPELESS_TIMEOUT;
+    int64_t until;
     int rc = 0;
 
+    for (size_t i = 0; i < n; i++)
+        if (g->misses[v[i].peer] < HOPELESS)
+            timeout = GROUP_PING_TIMEOUT;
+    until = group_now (g) + timeout * group_gap (g);
     g->ping = v;
     g->npings = g->pings_left = n;
     for (size_t i = 0; i < n && rc == 0; i++) {
@@ -531,6 +541,14 @@ int group_pings (struct group *g, struct group_ping *v, size_t n,
     while (rc >= 0 && g->pings_left > 0 && group_now (g) < until)
         rc = turn (g, until, err);
     g->npings = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint8_t *misses = &g->misses[v[i].peer];
+
+        if (v[i].rtt_ns >= 0)
+            *misses = 0;
+        else if (*misses < HOPELESS)
+            ++*misses;
+    }
     return rc < 0 ? -1 : 0;
 }
 

@@ -178,7 +178,8 @@ static int join (struct self *self, struct error *err)
     const char *arg;
 
     phase (self, "the nodes of the step were starting");
-    if (!(self->coord = coord_find (self->args->coord, &arg, err))
+    if (!(self->transport = transport_find (site->transport, err))
+        || !(self->coord = coord_find (self->args->coord, &arg, err))
         || !(self->c = self->coord->open (arg, site->timeout_ms, err)))
         return -1;
     self->rank = self->coord->rank (self->c);
@@ -203,9 +204,7 @@ static int meet (struct self *self, struct error *err)
               self->coord->host (self->c, self->rank));
     if (getrandom (&key, sizeof (key), 0) != sizeof (key))
         return error_errno (err, "getrandom");
-    self->transport = transport_find (site->transport, &why);
-    if (self->transport)
-        self->t = self->transport->open (site->emu_socket, host, &why);
+    self->t = self->transport->open (site->emu_socket, host, &why);
     len = roster_pack (buf, host, key, self->transport, self->t, why.text);
     if (!(blob = calloc (self->size, sizeof (*blob)))) {
         error_nomem (err);

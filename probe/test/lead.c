@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Whom the leader measures: the roster against the snapshot. */
+#include "config.h"
+#include "probe/lead.h"
+
+#include <string.h>
+
+#include "ibquery/generate.h"
+#include "tests/tap.h"
+
+static struct transport_address address;
+
+static size_t one_rail (const void *t)
+{
+    (void)t;
+    return 1;
+}
+
+static const struct transport_address *its_address (const void *t,
+                                                    size_t rail)
+{
+    (void)t;
+    (void)rail;
+    return &address;
+}
+
+static const struct transport transport = {
+    .name = "test",
+    .gap_ns = 1,
+    .rails = one_rail,
+    .address = its_address,
+};
+
+static const struct {
+    const char *host;
+    int guid, lid; /* off by */
+    const char *why; /* why it has no transport */
+} ranks[][3] = {
+    { { "h0001", 0, 0, NULL }, { "h0002", 1, 0, NULL },
+      { "h0003", 0, 0, NULL } },
+    { { "h0001", 0, 0, NULL }, { "h0002", 0, 0, NULL },
+      { "h0003", 0, 7, NULL } },
+    { { "h0001", 0, 0, NULL }, { "h0099", 0, 0, NULL },
+      { "h0003", 0, 0, "h0003 is not in the fabric" } },
+    { { "h0001", 0, 0, NULL }, { "h0003", 0, 0, "no device" },
+      { "h0004", 0, 0, "no device" } },
+    { { "h0001", 0, 0, NULL }, { "bad host", 0, 0, NULL },
+      { "h0004", 0, 0, "no device" } },
+};
+
+static const char *const sentences[] = {
+    "stale: h0002",
+    "stale: h0003",
+    "h0099 is not in the fabric snapshot",
+    "h0003: no device",
+    "rank 1: answered what makes no sense",
+};
+
+int main (void)
+{
+    struct fat_tree tree = { .ports = 4, .levels = 2 };
+    struct fabric *f = generate_fat_tree (&tree, NULL);
+    struct lead_options opts = { .nonce = "ab" };
+    static struct coord_blob blob[3];
+
+    for (size_t i = 0; i < sizeof (ranks) / sizeof (ranks[0]); i++) {
+        struct lead_result result;
+        struct error err = { .text = "" };
+        struct roster *r;
+        int rc;
+
+        for (size_t k = 0; k < 3; k++) {
+            uint32_t host = fabric_find_host (f, ranks[i][k].host);
+            const char *why = ranks[i][k].why;
+            const struct fabric_port *port
+                = &f->port[f->endpoint[host == FABRIC_NONE
+                                           ? 0
+                                           : f->host[host].first]
+                               .port];
+
+            address.guid = port->guid + (uint64_t)ranks[i][k].guid;
+            address.lid = (uint16_t)(port->lid + ranks[i][k].lid);
+            blob[k].len = roster_pack (blob[k].data, ranks[i][k].host, k,
+                                       &transport, why ? NULL : &address,
+                                       why);
+        }
+        r = roster_create (blob, 3);
+        rc = lead (NULL, r, f, &opts, NULL, &result, &err);
+        ok (rc < 0 && strstr (err.text, sentences[i])
+                && result.status == VERDICT_UNKNOWN,
+            "%s", err.text);
+        lead_result_clear (&result);
+        roster_destroy (r);
+    }
+    fabric_destroy (f);
+    return done_testing ();
+}

@@ -1,0 +1,263 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# pmm-probe over pmm-emu: 16 processes on this machine, then steps of a real
+# Slurm with PMIx. Round trips are what the emulator planted, faults are found
+# and named, and whatever dies or hangs, the check ends with a result record.
+
+. "$(dirname "$0")/lib.sh"
+need pmm pmm-probe pmm-emu jq
+workdir
+cd "$workdir" || exit 1
+
+hosts=(h0003 h0011 h0017 h0018 h0040 h0061 h0077 h0090 h0091 h0092 h0113
+    h0128 h0055 h0023 h0100 h0001)
+
+emu_up ()
+{
+    # the pipe's end closes when it is ready, or gone
+    pmm-emu -f fabric --socket "$workdir/emu" --control "$workdir/control" \
+        "$@" >emu.log 2>&1 &
+    emu=$!
+    for _ in {1..100}; do
+        grep -q 'pmm-emu:' emu.log && return
+        sleep 0.05
+    done
+}
+emu_down () { kill "$emu" 2>/dev/null; wait "$emu" 2>/dev/null; }
+emu () { pmm-emu --control "$workdir/control" "$@"; }
+cleanup emu_down
+
+# start OPTION...: a check over $hosts in the background, its pids in $pids
+start ()
+{
+    local i n=${#hosts[@]}
+    pids=()
+    rm -f rendezvous stdout stderr
+    for ((i = 0; i < n; i++)); do
+        pmm-probe --conf conf --nonce "$nonce" "$@" --coord \
+            "local:$i:$n:${hosts[i]}:$workdir/rendezvous" \
+            >>stdout 2>>stderr &
+        pids[i]=$!
+    done
+}
+# finish: its leader's exit status
+finish ()
+{
+    local status pid
+    wait "${pids[0]}"
+    status=$?
+    for pid in "${pids[@]}"; do
+        wait "$pid"
+    done
+    return "$status"
+}
+run () { start "$@"; finish; }
+result () { tail -n 1 stdout; }
+nonce=c0ffee
+
+pmm fabric generate fat-tree --ports 8 --levels 3 -o fabric
+cat >conf <<END
+Snapshot=$workdir/fabric
+Baseline=$workdir/baseline.json
+Transport=emu
+EmuSocket=$workdir/emu
+Timeout=20
+END
+emu_up
+mkdir out
+
+# Exactness: the same latency both ways, so that a row says it all
+
+emu show | jq -r '.links[] | "\(.id) \(.latency_ns | floor)"' >latency
+emu_down
+emu_up --latency latency
+run --output out
+is $? 0 "16 processes over the emulator"
+like "$(result)" "^pmm-result 1 OK $nonce " "... the result record"
+is "$(wc -l <stdout)" 2 "... the samples before it, and nothing else"
+head -n 1 stdout | cmp -s - out/samples.json
+ok $? "... the same as in the file"
+is "$(jq -c '.nodes | [(.answered | length), .missing]' out/samples.json)" \
+    '[16,[]]' "... all nodes answered"
+emu show >show
+jq -n --slurpfile show show --slurpfile plan out/plan.json \
+    --slurpfile samples out/samples.json '
+    ($show[0].links | map({key: .id, value: .latency_ns}) | from_entries)
+        as $ns
+    | [$plan[0].rounds[][] | {key: "\(.a) \(.b)", value: .row}]
+    | from_entries as $rows
+    | [$samples[0].probes[] | . as $p | $rows["\(.a) \(.b)"]
+        | [to_entries[] | .value * $ns[.key]] | add
+        | {want: ., got: [$p.rtt_ns.min, $p.rtt_ns.max]}]' >rtts
+is "$(jq '[.[] | select(.got != [.want, .want])] | length' rtts)" 0 \
+    "every round trip is the sum of its links' latencies"
+is "$(jq 'length > 100' rtts)" true "... of more than 100"
+pmm solve -f fabric --plan out/plan.json --samples out/samples.json -o solution
+is $? 0 "... and the files fit the verbs"
+
+# Faults
+
+cp out/samples.json baseline.json
+emu noise 50 && emu outliers 0.01:2000
+run
+is "$(result | cut -d' ' -f 3)" OK "noise and outliers alone: OK"
+host=${hosts[RANDOM % 16]}
+emu slow "$host/1" +1000
+run --output out
+is $? 1 "a slow host cable: exit 1"
+like "$(result)" "^pmm-result 1 FAIL $nonce .*$host" "... it is named"
+is "$(jq -c '[.findings[] | .kind, .nodes]' out/verdict.json)" \
+    "[\"host end\",[\"$host\"]]" "... and nothing else"
+emu heal all
+link=$(pmm path -f fabric "${hosts[0]}" "${hosts[11]}" --json \
+    | jq -r '.forward[2]')
+emu slow "$link" +1000
+run --output out
+is $? 1 "a slow switch cable: exit 1"
+like "$(jq -r '.findings[].suspects[]' out/verdict.json)" "$link" \
+    "... it is among the suspects"
+is "$(jq -c '[.findings[].kind]' out/verdict.json)" '["switch link"]' \
+    "... of one finding"
+emu heal all
+run
+is $? 0 "healed: exit 0"
+emu loss 0.02
+run --output out
+is "$(jq '[.probes[].lost] | add > 10' out/samples.json)" true \
+    "2 % loss: lost pings are counted"
+is "$(jq -c '[.complete, .nodes.missing]' out/samples.json)" '[true,[]]' \
+    "... all else is complete"
+emu loss 0 && emu noise 0 && emu outliers off
+said=$(emu slow h9999/1 +5 2>&1)
+is $? 2 "a fault on no link: exit 2"
+like "$said" "no link 'h9999/1'" "... and a sentence"
+
+# Interference
+
+save=("${hosts[@]}")
+hosts=(h0001 h0002 h0017 h0021) # both pairs leave the first leaf by one cable
+pmm plan -f fabric --hosts "$(IFS=,; echo "${hosts[*]}")" --extra-rounds 0 \
+    -o apart.json
+jq -c '[.rounds[][]] as $all | ["h0001h0017", "h0002h0021"] as $meet
+    | .rounds = [[$all[] | select(.a + .b | IN($meet[]))]]
+        + [$all[] | select(.a + .b | IN($meet[]) | not) | [.]]
+    | .basis_rounds = (.rounds | length)' apart.json >meet.json
+mean () { jq '[.probes[].rtt_ns.median] | add / length' out/samples.json; }
+run --plan apart.json --output out
+apart=$(mean)
+emu packet 5000
+run --plan apart.json --output out
+is "$(mean)" "$apart" "a plan whose probes share no link does not interfere"
+run --plan meet.json --output out
+is "$(jq -n "$(mean) > $apart + 100")" true \
+    "one whose probes meet does: $(mean) ns, not $apart"
+emu packet 30
+hosts=("${save[@]}")
+
+# What dies or hangs
+
+# in the midst of a long check
+start --repeats 200
+sleep 0.5
+kill -KILL "${pids[5]}"
+finish
+is $? 3 "a process that is killed: exit 3"
+like "$(result)" "^pmm-result 1 UNKNOWN $nonce .*${hosts[5]}" "... it is named"
+is "$(head -n 1 stdout | jq -c '.nodes.missing')" "[\"${hosts[5]}\"]" \
+    "... it is missing, the others answered"
+start --repeats 20
+sleep 0.4
+kill -STOP "${pids[7]}"
+wait "${pids[0]}"
+is $? 3 "a process that is stopped: exit 3"
+like "$(result)" "^pmm-result 1 UNKNOWN $nonce .*${hosts[7]}" "... it is named"
+kill -KILL "${pids[7]}"
+finish
+start --repeats 300
+sleep 1
+kill -KILL "$emu"
+finish
+is $? 3 "the emulator is killed: exit 3"
+like "$(result)" "^pmm-result 1 UNKNOWN $nonce .*emulator is gone" \
+    "... which is said"
+run
+is $? 3 "no emulator: exit 3"
+like "$(result)" "^pmm-result 1 UNKNOWN $nonce .*no fabric emulator" \
+    "... which is said"
+emu_up
+kill -STOP "$emu"
+run --timeout 2
+is $? 3 "the emulator hangs: exit 3"
+like "$(result)" "^pmm-result 1 UNKNOWN $nonce timed out after 2 s" \
+    "... in time"
+kill -CONT "$emu"
+
+# What is not as it should be
+
+save=("${hosts[@]}")
+hosts[3]=h0999
+run
+is $? 3 "a host that is not in the fabric: exit 3"
+like "$(result)" "^pmm-result 1 UNKNOWN $nonce h0999 is not in the fabric" \
+    "... it is named"
+is "$(head -n 1 stdout | jq -c '.nodes | [(.answered | length), .missing]')" \
+    '[15,["h0999"]]' "... the others are measured"
+hosts=("${save[@]}")
+hosts[0]=h0999
+run
+like "$(result)" "^pmm-result 1 UNKNOWN $nonce h0999 is not in the fabric" \
+    "... if it is the first, too"
+hosts=(h0001)
+run
+is $? 0 "one node: exit 0"
+is "$(result)" "pmm-result 1 OK $nonce one node: nothing to measure" \
+    "... and why"
+hosts=(h0001 h0002)
+run --set Transport=verbs
+like "$(result)" "UNKNOWN $nonce this pmm-probe was built without verbs" \
+    "no verbs yet: said"
+run --set "Snapshot=$workdir/nowhere"
+is $? 3 "no snapshot: exit 3"
+like "$(result)" "^pmm-result 1 UNKNOWN $nonce .*nowhere" "... it is named"
+head -c 5000 fabric >cut
+run --set "Snapshot=$workdir/cut"
+like "$(result)" "^pmm-result 1 UNKNOWN $nonce .*cut:" "a snapshot cut short"
+pmm fabric generate fat-tree --ports 4 --levels 2 -o other
+hosts=(h0001 h0011)
+run --set "Snapshot=$workdir/other"
+like "$(result)" "UNKNOWN $nonce h0011 is not in the fabric snapshot" \
+    "another fabric's snapshot"
+hosts=("${save[@]}")
+jq -c '.fabric = "00000000000000000000000000000000"' baseline.json >foreign
+run --set "Baseline=$workdir/foreign"
+is $? 0 "the baseline of another fabric: the check goes on"
+like "$(<stderr)" 'no baseline: .*another fabric' "... and says so"
+
+# In a Slurm, by PMIx
+
+with_cluster "$(IFS=,; echo "${hosts[*]}")"
+step ()
+{
+    srun --mpi=pmix -N8 -n8 --ntasks-per-node=1 -K1 pmm-probe \
+        --conf "$workdir/conf" --nonce "$nonce" 2>/dev/null | tail -n 1
+}
+install -m 755 "$(type -P pmm-probe)" "$workdir/" # where users reach
+chmod 644 conf baseline.json fabric
+PATH=$workdir:$PATH
+export -f step
+export workdir nonce SLURM_PMIX_TIMEOUT=10
+for user in root "$test_user"; do
+    good=0
+    for _ in {1..20}; do
+        if [[ $user = root ]]; then
+            said=$(timeout 60 bash -c step)
+        else
+            said=$(as_user timeout 60 bash -c step)
+        fi
+        [[ $said =~ ^pmm-result\ 1\ OK ]] && ((++good))
+    done
+    is "$good" 20 "20 steps of 8 nodes as $user: all end, all OK"
+done
+
+done_testing
