@@ -69,7 +69,8 @@ int group_barrier (struct group *g, struct error *err);
 
 /* Ping n peers at once, each from another rail, and wait for the echoes or
  * GROUP_PING_TIMEOUT (a tenth of that where the last ones were all lost, so
- * that a dead peer does not hold up the rest). rtt_ns is -1 where none came. Return 0, or -1 with err.
+ * that a dead peer does not hold up the rest). rtt_ns is -1 where none came.
+ * Return 0, or -1 with err.
  */
 struct group_ping {
     uint32_t rail, peer;
