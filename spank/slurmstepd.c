@@ -5,7 +5,8 @@
  * the user's ids and the script's standard output and error. Asking the
  * controller is not safe here (a thread of slurmstepd may have held one of
  * Slurm's locks at the fork); slurmctld has put what we need into the job's
- * environment.
+ * environment. And Slurm does not signal processes that are called
+ * slurmstepd: with that name we would outlive a scancel.
  */
 #include "config.h"
 #include "spank/slurmstepd.h"
@@ -14,6 +15,7 @@
 #include <slurm/slurm.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "spank/check.h"
@@ -64,11 +66,14 @@ int slurmstepd_check (spank_t sp, int argc, char **argv)
     struct settings settings;
     struct job job = { 0 };
     struct error err;
+    char name[16] = "";
     int sig = 0;
     int rc = CHECK_GO_ON;
 
     if (!is_batch_script (sp))
         return 0;
+    prctl (PR_GET_NAME, name);
+    prctl (PR_SET_NAME, "pmm-check");
     if (settings_read (&settings, argc, argv, &err) < 0)
         rc = check_failed (&settings, err.text);
     else if (settings_any (&settings)) {
@@ -78,6 +83,7 @@ int slurmstepd_check (spank_t sp, int argc, char **argv)
             rc = check_job (&settings, &job, &env, &sig);
     }
     settings_clear (&settings);
+    prctl (PR_SET_NAME, name);
     if (rc == CHECK_STOPPED)
         raise (sig); /* as it would have ended without us */
     return rc == CHECK_VETO ? -1 : 0;

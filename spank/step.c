@@ -45,6 +45,7 @@ enum {
     RESULT_GRACE_MS = 5000, /* for srun to end when the result is there */
     TERM_GRACE_MS = 5000, /* from SIGTERM to SIGKILL */
     KILL_GRACE_MS = 500,  /* from there to the process group */
+    CANCEL_GRACE_MS = 1000, /* from the step's cancelling to ours */
     PMIX_TIMEOUT_MS = 10000,
 };
 
@@ -206,7 +207,15 @@ static void add_output (struct strings *s, const char *dir)
         add (s, "%s/%s", cwd, dir);
 }
 
-char **step_arguments (const struct step *step, const char *nonce)
+/* What pmm-probe gets of the time left: it ends before the watchdog bites,
+ * to say what it waited for.
+ */
+static int probe_timeout_ms (int left_ms)
+{
+    return left_ms - (left_ms / 5 < 3000 ? left_ms / 5 : 3000);
+}
+
+char **step_arguments (const struct step *step, const char *nonce, int left_ms)
 {
     static const char *const fixed[] = {
         "--overlap",         "--mpi=pmix",      "--ntasks-per-node=1",
@@ -234,6 +243,8 @@ char **step_arguments (const struct step *step, const char *nonce)
             add (&s, "%s", set->word[i]);
         }
     }
+    add (&s, "--timeout");
+    add (&s, "%.1f", probe_timeout_ms (left_ms) / 1e3);
     add (&s, "--nonce");
     add (&s, "%s", nonce);
     if (set->output)
@@ -259,7 +270,8 @@ struct run {
     struct line out_line;
     struct line err_line;
     int lines;           /* forwarded */
-    char complaint[160]; /* the first error of Slurm itself */
+    char complaint[160]; /* of Slurm itself */
+    bool cancelled;      /* the step was */
 };
 
 const char *step_clean_line (char *line)
@@ -279,9 +291,31 @@ static void take_result (struct run *run, struct line *line)
         outcome_parse_result (run->o, line->text, run->nonce);
 }
 
-/* What Slurm says matters only if there will be no result; then its first
- * error is the cause.
+/* How well a line of Slurm's explains that there is no result: that others
+ * were ended, as the step was, is a consequence.
  */
+static int weight (const char *line)
+{
+    static const struct {
+        const char *part;
+        int weight;
+    } tab[] = {
+        { " DUE TO ", 3 },
+        { " CANCELLED AT ", 1 },
+        { ": Terminated", 1 },
+        { ": Killed", 1 },
+        { ": Exited with exit code ", 2 },
+    };
+
+    if (!strstr (line, "error: "))
+        return 0;
+    for (size_t i = 0; i < sizeof (tab) / sizeof (tab[0]); i++)
+        if (strstr (line, tab[i].part))
+            return tab[i].weight;
+    return 3;
+}
+
+/* What Slurm says matters only if there will be no result. */
 static void take_message (struct run *run, struct line *line)
 {
     const char *prefix = step_clean_line (line->text);
@@ -289,7 +323,8 @@ static void take_message (struct run *run, struct line *line)
     if (!line->text[0])
         return;
     if (by_slurm (line->text)) {
-        if (!run->complaint[0] && strstr (line->text, "error: "))
+        run->cancelled |= strstr (line->text, " CANCELLED AT ") != NULL;
+        if (weight (line->text) > weight (run->complaint))
             snprintf (run->complaint, sizeof (run->complaint), "%.*s",
                       (int)sizeof (run->complaint) - 1, line->text);
     }
@@ -568,14 +603,20 @@ static enum end run_once (const struct step *step, const struct step_env *env,
         return end;
     for (size_t i = 0; i < sizeof (random); i++)
         snprintf (nonce + 2 * i, 3, "%02x", random[i]);
-    argv = step_arguments (step, nonce);
+    argv = step_arguments (step, nonce, (int)(deadline - now_ms ()));
     envp = step_environment (env, site->timeout_ms);
     if (argv && envp && (pid = launch (&run, argv, envp)) > 0) {
         end = watch (&run, pid, deadline);
         while (waitpid (pid, &status, WNOHANG) < 0 && errno == EINTR)
             ;
-        if (o->status == OUTCOME_NONE)
+        if (o->status == OUTCOME_NONE) {
+            /* who cancels the job has a signal for us, too */
+            if (run.cancelled && step_pause (CANCEL_GRACE_MS) < 0)
+                end = STOPPED;
             explain (&run, site, end, status);
+        }
+        else if (o->status == OUTCOME_UNKNOWN && run.lines == 0)
+            dprintf (STDERR_FILENO, "pmm: %s\n", o->text);
     }
     close_fd (&run.out);
     close_fd (&run.err);
@@ -602,7 +643,8 @@ void step_run (const struct step *step, const struct step_env *env,
     /* PMIx sometimes loses a message of an ordinary user's first fence, and
      * gives up after its timeout. What fails sooner would fail again.
      */
-    if (o->status == OUTCOME_NONE && end == ENDED
+    if ((o->status == OUTCOME_NONE || o->status == OUTCOME_UNKNOWN)
+        && end == ENDED
         && took >= pmix_timeout_ms (timeout_ms)
         && start + 2 * took <= deadline)
         run_once (step, env, deadline, o);

@@ -136,8 +136,9 @@ static void test_outcomes (void)
         { "a flood", "yes", -1, 2500,
           "pmm: not checked: no result within 1 s\n" },
         { "Slurm's own complaint",
-          "echo 'srun: some info' >&2; echo 'srun: error: a node is gone' "
-          ">&2; echo 'srun: error: more' >&2; exit 1",
+          "echo 'srun: some info' >&2; echo 'srun: error: n1: task 0: Exited "
+          "with exit code 2' >&2; echo 'srun: error: a node is gone' >&2; "
+          "echo 'srun: error: more' >&2; exit 1",
           -1, 900,
           "pmm: not checked: the check ended without a result; srun: error: a "
           "node is gone\n" },

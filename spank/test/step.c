@@ -98,30 +98,32 @@ static void test_arguments (void)
 
     set.site.srun = "/bin/srun";
     set.site.probe = "/bin/probe";
-    v = step_arguments (&step, "abc");
+    v = step_arguments (&step, "abc", 60000);
     ok (v && !strcmp (join (v), "/bin/srun|--jobid=4294967295|--nodes=16|"
                                 "--ntasks=16|" FIXED
-                                "/bin/probe|--nonce|abc|"),
+                                "/bin/probe|--timeout|57.0|--nonce|abc|"),
         "arguments: nothing set");
     step_free (v);
 
     set.word = words;
     set.words = 3;
     set.output = "/out dir";
-    v = step_arguments (&step, "abc");
+    v = step_arguments (&step, "abc", 10000);
     ok (v && !strcmp (join (v),
                       "/bin/srun|--jobid=4294967295|--nodes=16|--ntasks=16|"
                       FIXED "/bin/probe|--conf|/etc/my.conf|--set|"
-                      "Transport=emu|--set|Baseline=a b;c|--nonce|abc|"
+                      "Transport=emu|--set|Baseline=a b;c|--timeout|8.0|"
+                      "--nonce|abc|"
                       "--output|/out dir|"),
         "arguments: words and output");
     step_free (v);
 
     set.words = 0;
     set.output = "out";
-    snprintf (wanted, sizeof (wanted), "--nonce|abc|--output|%s/out|",
+    snprintf (wanted, sizeof (wanted),
+              "--timeout|0.8|--nonce|abc|--output|%s/out|",
               getcwd (cwd, sizeof (cwd)));
-    v = step_arguments (&step, "abc");
+    v = step_arguments (&step, "abc", 1000);
     ok (v && strstr (join (v), wanted), "arguments: output gets absolute");
     step_free (v);
 }
