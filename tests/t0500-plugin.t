@@ -70,6 +70,8 @@ run ()
         out=$(cd "$home" && as_user "$@" 2>&1)
     fi
     rc=$?
+    # The job before may not be quite gone.
+    out=$(grep -vE '^srun: job [0-9]+ (queued|has been alloc)' <<<"$out")
 }
 
 # batch USER ARGUMENT...: $workdir/home/work/script as a batch job.
