@@ -6,12 +6,16 @@
  * a peer's slurmstepd still runs with the user's id, and the fence then hangs
  * until SLURM_PMIX_TIMEOUT. It has not been seen where SETTLE_MS lie between
  * PMIx_Init and the fence, nor ever as root, who does not wait.
+ *
+ * A fence that not all ranks reach fails for all, without a word about who is
+ * missing; what the others have published is then asked for rank by rank.
  */
 #include "config.h"
 #include "probe/coord.h"
 
 #include <errno.h>
 #include <pmix.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -19,16 +23,34 @@
 
 #include "util/text.h"
 
-enum { SETTLE_MS = 400 };
+enum {
+    SETTLE_MS = 400,
+    FENCE_MIN_S = 2, /* for the fence, a quarter of all the time there is */
+    FENCE_MAX_S = 10,
+    ASK_S = 1, /* for what a rank has published, after a failed fence */
+};
 
 static const char blob_key[] = "pmm.blob";
+
+struct pmix;
+
+struct ask { /* what a rank has published */
+    struct pmix *c;
+    struct coord_blob blob;
+};
 
 struct pmix {
     pmix_proc_t me;
     unsigned int size;
-    int timeout_s;
+    int fence_s;
     struct timespec start;
     char *host; /* the last one asked for */
+
+    /* of the exchange; PMIx answers in a thread of its own */
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    struct ask *ask; /* [size] */
+    unsigned int pending, got;
 };
 
 static int failed (struct error *err, const char *what, pmix_status_t rc)
@@ -44,6 +66,9 @@ static void pmix_close (void *coord)
     if (!c)
         return;
     PMIx_Finalize (NULL, 0);
+    pthread_mutex_destroy (&c->lock);
+    pthread_cond_destroy (&c->changed);
+    free (c->ask);
     free (c->host);
     free (c);
     errno = saved_errno;
@@ -78,7 +103,13 @@ static void *pmix_open (const char *arg, int timeout_ms, struct error *err)
         return NULL;
     }
     clock_gettime (CLOCK_MONOTONIC, &c->start);
-    c->timeout_s = (timeout_ms + 999) / 1000;
+    pthread_mutex_init (&c->lock, NULL);
+    pthread_cond_init (&c->changed, NULL);
+    c->fence_s = timeout_ms / 4 / 1000;
+    if (c->fence_s < FENCE_MIN_S)
+        c->fence_s = FENCE_MIN_S;
+    if (c->fence_s > FENCE_MAX_S)
+        c->fence_s = FENCE_MAX_S;
     all = proc_of (c, PMIX_RANK_WILDCARD);
     rc = PMIx_Get (&all, PMIX_JOB_SIZE, NULL, 0, &value);
     if (rc != PMIX_SUCCESS) {
@@ -142,6 +173,58 @@ static void settle (const struct pmix *c)
         ;
 }
 
+/* PMIx has an answer, or knows that there is none. */
+static void answered (pmix_status_t status, pmix_value_t *value, void *arg)
+{
+    struct ask *ask = arg;
+    struct pmix *c = ask->c;
+
+    pthread_mutex_lock (&c->lock);
+    if (status == PMIX_SUCCESS && value && value->type == PMIX_BYTE_OBJECT
+        && value->data.bo.size <= COORD_BLOB_MAX) {
+        ask->blob.len = value->data.bo.size;
+        memcpy (ask->blob.data, value->data.bo.bytes, ask->blob.len);
+        c->got++;
+    }
+    c->pending--;
+    pthread_cond_signal (&c->changed);
+    pthread_mutex_unlock (&c->lock);
+}
+
+/* Ask for what each rank has published, and wait at most timeout_s for the
+ * answers: a Get of a node that is gone may never return. Return how many
+ * there are. Late ones still find their struct ask.
+ */
+static unsigned int ask_all (struct pmix *c, int timeout_s,
+                             struct coord_blob *blob)
+{
+    struct timespec until;
+    unsigned int got;
+
+    clock_gettime (CLOCK_REALTIME, &until);
+    until.tv_sec += timeout_s;
+    pthread_mutex_lock (&c->lock);
+    c->pending = c->size;
+    pthread_mutex_unlock (&c->lock);
+    for (unsigned int i = 0; i < c->size; i++) {
+        pmix_proc_t proc = proc_of (c, i);
+
+        c->ask[i].c = c;
+        if (PMIx_Get_nb (&proc, blob_key, NULL, 0, answered, &c->ask[i])
+            != PMIX_SUCCESS)
+            answered (PMIX_ERROR, NULL, &c->ask[i]);
+    }
+    pthread_mutex_lock (&c->lock);
+    while (c->pending > 0
+           && pthread_cond_timedwait (&c->changed, &c->lock, &until) == 0)
+        ;
+    for (unsigned int i = 0; i < c->size; i++)
+        blob[i] = c->ask[i].blob;
+    got = c->got;
+    pthread_mutex_unlock (&c->lock);
+    return got;
+}
+
 static int pmix_exchange (void *coord, const uint8_t *data, size_t len,
                           struct coord_blob *blob, struct error *err)
 {
@@ -149,9 +232,12 @@ static int pmix_exchange (void *coord, const uint8_t *data, size_t len,
     pmix_value_t value;
     pmix_info_t info[2];
     bool collect = true;
+    pmix_status_t fence;
     pmix_status_t rc;
+    unsigned int got;
 
-    memset (blob, 0, c->size * sizeof (*blob));
+    if (c->ask || !(c->ask = calloc (c->size, sizeof (*c->ask))))
+        return error_nomem (err);
     value.type = PMIX_BYTE_OBJECT;
     value.data.bo.bytes = (char *)data;
     value.data.bo.size = len;
@@ -160,22 +246,11 @@ static int pmix_exchange (void *coord, const uint8_t *data, size_t len,
         return failed (err, "publishing the endpoint", rc);
     settle (c);
     PMIX_INFO_LOAD (&info[0], PMIX_COLLECT_DATA, &collect, PMIX_BOOL);
-    PMIX_INFO_LOAD (&info[1], PMIX_TIMEOUT, &c->timeout_s, PMIX_INT);
-    if ((rc = PMIx_Fence (NULL, 0, info, 2)) != PMIX_SUCCESS)
-        return failed (err, "the nodes did not all answer", rc);
-    for (unsigned int i = 0; i < c->size; i++) {
-        pmix_proc_t proc = proc_of (c, i);
-        pmix_value_t *got = NULL;
-
-        if (PMIx_Get (&proc, blob_key, &info[1], 1, &got) != PMIX_SUCCESS)
-            continue;
-        if (got->type == PMIX_BYTE_OBJECT
-            && got->data.bo.size <= COORD_BLOB_MAX) {
-            blob[i].len = got->data.bo.size;
-            memcpy (blob[i].data, got->data.bo.bytes, blob[i].len);
-        }
-        PMIX_VALUE_RELEASE (got);
-    }
+    PMIX_INFO_LOAD (&info[1], PMIX_TIMEOUT, &c->fence_s, PMIX_INT);
+    fence = PMIx_Fence (NULL, 0, info, 2);
+    got = ask_all (c, fence == PMIX_SUCCESS ? c->fence_s : ASK_S, blob);
+    if (fence != PMIX_SUCCESS && got < 2)
+        return failed (err, "no other node answered", fence);
     return 0;
 }
 

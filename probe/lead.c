@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "core/judge.h"
 #include "core/plan.h"
@@ -310,12 +311,15 @@ static int write_one (struct check *ck, enum output what, FILE *fp,
 
 static int write_output (struct check *ck, struct error *err)
 {
-    for (int what = 0; what < OUTPUTS && ck->opts->output; what++) {
+    const char *dir = ck->opts->output;
+
+    if (dir && mkdir (dir, 0777) < 0 && errno != EEXIST)
+        return error_errno (err, "cannot make %s", dir);
+    for (int what = 0; what < OUTPUTS && dir; what++) {
         char path[4096];
         struct outfile *out;
 
-        snprintf (path, sizeof (path), "%s/%s.json", ck->opts->output,
-                  output_name[what]);
+        snprintf (path, sizeof (path), "%s/%s.json", dir, output_name[what]);
         if (!(out = file_create (path, err)))
             return -1;
         if (write_one (ck, what, file_stream (out), err) < 0) {

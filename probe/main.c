@@ -3,9 +3,12 @@
  * links. The leader's last line on standard output is the result record, the
  * only thing that who started the step may believe.
  *
- * Everyone but the leader exits 0 whatever happened, and says on standard
- * error why: the step may run under `srun -K1`, which kills the leader when
- * another task fails, and the leader accounts for every node.
+ * A record without samples before it says why nothing was measured.
+ *
+ * Who has joined the step and is not the leader exits 0 whatever happens, and
+ * says on standard error why: the step may run under `srun -K1`, which kills
+ * the leader when another task fails, and the leader accounts for every node.
+ * Who cannot even join had better end the step: the others would wait.
  */
 #include "config.h"
 
@@ -213,7 +216,9 @@ static int meet (struct self *self, struct error *err)
     phase (self, "the nodes of the step were meeting");
     if (self->coord->exchange (self->c, buf, len, blob, err) < 0)
         goto error;
-    if (!(self->roster = roster_create (blob, self->size))) {
+    self->roster = roster_create (blob, self->size, self->coord->host,
+                                  self->c);
+    if (!self->roster) {
         error_nomem (err);
         goto error;
     }
@@ -242,11 +247,10 @@ static int form_group (struct self *self, struct error *err)
 
     if (me == ROSTER_NONE)
         return 0;
-    if (self->transport->connect (self->t, r->rank[r->member[0]].key, r->peer,
+    if (self->transport->connect (self->t, r->key, r->peer,
                                   r->first[r->nmembers], r->nmembers, err) < 0)
         return -1;
-    self->group = group_create (self->transport, self->t,
-                                r->rank[r->member[0]].key, r->nmembers,
+    self->group = group_create (self->transport, self->t, r->key, r->nmembers,
                                 (size_t)me, r->first);
     if (!self->group)
         return error_nomem (err);
@@ -327,8 +331,6 @@ error:
         snprintf (result.sentence, sizeof (result.sentence), "%.200s",
                   err.text);
     if (alarm_prints) {
-        if (rc < 0)
-            fprintf (stderr, "pmm: %s\n", err.text);
         if (result.samples)
             fputs (result.samples, stdout);
         print_result (args->nonce, result.status, result.sentence);
@@ -337,7 +339,7 @@ error:
     else {
         if (rc < 0)
             fprintf (stderr, "pmm: rank %u: %s\n", self.rank, err.text);
-        rc = 0;
+        rc = self.size > 0 ? 0 : ERROR_WORLD;
     }
     alarm_prints = 0; /* said; what is left may hang in a library */
     lead_result_clear (&result);
@@ -456,10 +458,8 @@ int main (int argc, char *argv[])
 
     alarm_prints = is_first_task ();
     if (parse (&args, argc, argv, &err) < 0) {
-        fprintf (stderr, "pmm-probe: %s\n", err.text);
-        if (alarm_prints && args.nonce[0])
-            print_result (args.nonce, VERDICT_UNKNOWN, err.text);
-        rc = alarm_prints ? (int)err.fault : 0;
+        fprintf (stderr, "pmm: %s\n", err.text);
+        rc = (int)err.fault;
     }
     else {
         set_phase (args.nonce, args.site.timeout_ms, "it started");

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -138,7 +139,16 @@ static size_t unpack (struct roster_rank *rank, const struct coord_blob *blob,
     return rails;
 }
 
-struct roster *roster_create (const struct coord_blob *blob, size_t nranks)
+/* A step of FNV-1a, eight bytes at a time. */
+static uint64_t mix (uint64_t key, uint64_t value)
+{
+    return (key ^ value) * UINT64_C (0x100000001b3);
+}
+
+struct roster *roster_create (const struct coord_blob *blob, size_t nranks,
+                              const char *(*host) (void *arg,
+                                                   unsigned int rank),
+                              void *arg)
 {
     struct roster *r = calloc (1, sizeof (*r));
     uint32_t npeers = 0;
@@ -159,8 +169,12 @@ struct roster *roster_create (const struct coord_blob *blob, size_t nranks)
         size_t rails = unpack (&r->rank[i], &blob[i], r->peer + npeers);
 
         r->rank[i].member = ROSTER_NONE;
+        if (!r->rank[i].host[0])
+            snprintf (r->rank[i].host, sizeof (r->rank[i].host), "%s",
+                      host (arg, (unsigned int)i));
         if (rails == 0)
             continue;
+        r->key = mix (mix (r->key, i), r->rank[i].key);
         r->rank[i].member = (int)r->nmembers;
         r->member[r->nmembers] = (unsigned int)i;
         r->first[r->nmembers++] = npeers;

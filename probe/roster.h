@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Roster: what the processes of a step tell one another through coord before
  * they can use the transport, and the members and peers that follow from it.
- * All processes see the same blobs, so all see the same roster.
+ * All processes see the same blobs, so all see the same roster. Where they do
+ * not, because a node answered only some, their rosters have other keys, and
+ * they are strangers to each other on the transport.
  *
  * A rank without a transport says why and is no member. The first member
  * leads: it plans, gathers and reports.
@@ -22,12 +24,13 @@ struct roster_rank {
     char host[64];  /* "" where not even that is known */
     char why[256];  /* why it is no member; "" for a member */
     int member;     /* ROSTER_NONE: it is none */
-    uint64_t key;   /* its draw; the leader's counts */
+    uint64_t key;   /* its draw */
 };
 
 struct roster {
     struct roster_rank *rank; /* [nranks] */
     size_t nranks;
+    uint64_t key;             /* of the session: of all members' draws */
     size_t nmembers;
     unsigned int *member;     /* [nmembers] rank */
     uint32_t *first;          /* [nmembers + 1] peer */
@@ -41,10 +44,13 @@ size_t roster_pack (uint8_t buf[COORD_BLOB_MAX], const char *host,
                     uint64_t key, const struct transport *transport,
                     const void *t, const char *why);
 
-/* Read everyone's. A blob that makes no sense counts as no member. NULL with
+/* Read everyone's; `host` names a rank that does not. A blob that makes no sense counts as no member. NULL with
  * errno ENOMEM.
  */
-struct roster *roster_create (const struct coord_blob *blob, size_t nranks);
+struct roster *roster_create (const struct coord_blob *blob, size_t nranks,
+                              const char *(*host) (void *arg,
+                                                   unsigned int rank),
+                              void *arg);
 void roster_destroy (struct roster *r);
 
 #endif /* PROBE_ROSTER_H */

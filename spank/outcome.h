@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 enum outcome_status {
-    OUTCOME_NONE, /* no valid result: text says why */
+    OUTCOME_NONE, /* nothing was measured: text says why */
     OUTCOME_OK,
     OUTCOME_WARN,
     OUTCOME_FAIL,

@@ -265,11 +265,15 @@ struct line {
 struct run {
     const char *nonce;
     struct outcome *o;
+    bool measured;       /* samples came before the result */
+    bool said;           /* a result without samples: why there are none */
     int out;             /* srun's standard output and error; -1: closed */
     int err;
     struct line out_line;
     struct line err_line;
-    int lines;           /* forwarded */
+    int lines;           /* forwarded, */
+    char last[LINE_BYTES]; /* of which this was the last: many nodes may say
+                            the same */
     char complaint[160]; /* of Slurm itself */
     bool cancelled;      /* the step was */
 };
@@ -285,10 +289,17 @@ static bool by_slurm (const char *line)
     return !strncmp (line, "srun: ", 6) || !strncmp (line, "slurm", 5);
 }
 
+/* The samples, one JSON object, or the result. */
 static void take_result (struct run *run, struct line *line)
 {
-    if (!line->cut)
-        outcome_parse_result (run->o, line->text, run->nonce);
+    if (line->text[0] == '{')
+        run->measured = true;
+    else if (!line->cut
+             && outcome_parse_result (run->o, line->text, run->nonce)
+             && !run->measured) {
+        run->o->status = OUTCOME_NONE;
+        run->said = true;
+    }
 }
 
 /* How well a line of Slurm's explains that there is no result: that others
@@ -328,7 +339,8 @@ static void take_message (struct run *run, struct line *line)
             snprintf (run->complaint, sizeof (run->complaint), "%.*s",
                       (int)sizeof (run->complaint) - 1, line->text);
     }
-    else if (run->lines < LINES_MAX) {
+    else if (strcmp (line->text, run->last) && run->lines < LINES_MAX) {
+        strcpy (run->last, line->text);
         dprintf (STDERR_FILENO, "%s%s\n", prefix, line->text);
         if (++run->lines == LINES_MAX)
             dprintf (STDERR_FILENO, "pmm: (more is left out)\n");
@@ -609,14 +621,12 @@ static enum end run_once (const struct step *step, const struct step_env *env,
         end = watch (&run, pid, deadline);
         while (waitpid (pid, &status, WNOHANG) < 0 && errno == EINTR)
             ;
-        if (o->status == OUTCOME_NONE) {
+        if (o->status == OUTCOME_NONE && !run.said) {
             /* who cancels the job has a signal for us, too */
             if (run.cancelled && step_pause (CANCEL_GRACE_MS) < 0)
                 end = STOPPED;
             explain (&run, site, end, status);
         }
-        else if (o->status == OUTCOME_UNKNOWN && run.lines == 0)
-            dprintf (STDERR_FILENO, "pmm: %s\n", o->text);
     }
     close_fd (&run.out);
     close_fd (&run.err);
@@ -643,8 +653,7 @@ void step_run (const struct step *step, const struct step_env *env,
     /* PMIx sometimes loses a message of an ordinary user's first fence, and
      * gives up after its timeout. What fails sooner would fail again.
      */
-    if ((o->status == OUTCOME_NONE || o->status == OUTCOME_UNKNOWN)
-        && end == ENDED
+    if (o->status == OUTCOME_NONE && end == ENDED
         && took >= pmix_timeout_ms (timeout_ms)
         && start + 2 * took <= deadline)
         run_once (step, env, deadline, o);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The nested job step: srun runs pmm-probe on the nodes of the job, in an
- * environment made from scratch, under a watchdog. Only a result line with
- * this run's nonce counts; how the step ended proves nothing.
+ * environment made from scratch, under a watchdog. Only a result record counts:
+ * samples, then a line with this run's nonce. That line alone says why nothing
+ * was measured; how the step ended proves nothing.
  */
 #ifndef SPANK_STEP_H
 #define SPANK_STEP_H

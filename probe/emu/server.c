@@ -122,12 +122,13 @@ static int remove_stale (const struct sockaddr_un *sa, struct error *err)
     if ((fd = socket (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) < 0)
         return error_errno (err, "socket");
     rc = connect (fd, (const struct sockaddr *)sa, sizeof (*sa));
-    close (fd);
     if (rc == 0)
-        return error_world (err, "%s: someone listens there already",
-                            sa->sun_path);
-    unlink (sa->sun_path);
-    return 0;
+        rc = error_world (err, "%s: someone listens there already",
+                          sa->sun_path);
+    else if (errno != ECONNREFUSED || (rc = unlink (sa->sun_path)) < 0)
+        error_errno (err, "%s", sa->sun_path);
+    close (fd);
+    return rc;
 }
 
 static int add_source (struct server *srv, struct source *source,
@@ -699,6 +700,10 @@ int control_command (const char *path, int argc, char *const argv[],
     }
     while ((c = getc (fp)) != EOF)
         putc (c, out);
+    if (fflush (out) == EOF || ferror (out)) {
+        error_errno (err, "cannot write the answer");
+        goto error;
+    }
     fclose (fp);
     return 0;
 error:

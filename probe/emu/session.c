@@ -15,6 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* a deadline behind it never passes, so that no clock overflows */
+#define TIME_MAX (INT64_MAX / 2)
+
 enum event_kind { EVENT_MESSAGE, EVENT_DEADLINE };
 
 struct event {
@@ -51,7 +54,6 @@ struct client {
     void *owner;
     enum client_state state;
     int64_t clock;
-    int64_t wait_until;
     int64_t since_wall; /* runs since */
     size_t index;       /* in session.client */
     size_t running;     /* in session.running, while it runs */
@@ -256,6 +258,12 @@ static void free_message (struct message *msg)
     free (msg);
 }
 
+static void orphan (struct message *msg)
+{
+    msg->from->under_way--;
+    msg->from = NULL;
+}
+
 static void drop (struct session *s, struct message *msg)
 {
     s->stats->lost++;
@@ -341,9 +349,11 @@ void session_leave (struct client *c)
 {
     struct session *s = c->session;
     struct client *last = s->client[--s->nclients];
+    bool set_horizon = c->state == CLIENT_RUNS && reach (c) <= s->horizon;
 
     stop_running (c, CLIENT_STALLED);
-    recompute_horizon (s);
+    if (set_horizon)
+        recompute_horizon (s);
     if (c->deadline.pos)
         heap_remove (s, &c->deadline);
     for (size_t i = 0; i < c->nendpoints; i++)
@@ -357,16 +367,16 @@ void session_leave (struct client *c)
         free_message (msg);
     }
     /* what it has sent still arrives */
-    for (size_t i = 1; i <= s->nheap; i++) {
+    for (size_t i = 1; i <= s->nheap && c->under_way > 0; i++) {
         struct message *msg = (struct message *)s->heap[i];
 
         if (s->heap[i]->kind == EVENT_MESSAGE && msg->from == c)
-            msg->from = NULL;
+            orphan (msg);
     }
-    for (size_t i = 0; i < s->nclients; i++)
+    for (size_t i = 0; i < s->nclients && c->under_way > 0; i++)
         for (struct message *msg = s->client[i]->inbox; msg; msg = msg->next)
             if (msg->from == c)
-                msg->from = NULL;
+                orphan (msg);
     free (c);
 }
 
@@ -488,7 +498,8 @@ void session_wait (struct client *c, int64_t deadline)
         recompute_horizon (s);
     if (deadline < c->clock)
         deadline = c->clock;
-    c->wait_until = deadline;
+    if (deadline > TIME_MAX)
+        deadline = INT64_MAX;
     if (c->inbox && c->inbox->event.time <= deadline) {
         struct message *msg = c->inbox;
 
@@ -499,10 +510,10 @@ void session_wait (struct client *c, int64_t deadline)
         return;
     }
     c->deadline.time = deadline;
-    /* without memory the deadline passes at once, which is safe */
+    /* without memory the wait ends at once, which is safe */
     if (heap_reserve (s) < 0) {
-        start_running (c, deadline);
-        s->deliver (c->owner, deadline, 0, 0, NULL, 0);
+        start_running (c, c->clock);
+        s->deliver (c->owner, c->clock, 0, 0, NULL, 0);
         return;
     }
     heap_add (s, &c->deadline);

@@ -77,7 +77,9 @@ size_t session_clients (const struct session *s);
 int session_send (struct client *c, uint32_t from, uint32_t to,
                   const uint8_t *data, size_t len, struct error *err);
 
-/* The client waits until a message or the deadline. */
+/* The client waits until a message or the deadline; one of more than some
+ * hundred years never passes.
+ */
 void session_wait (struct client *c, int64_t deadline);
 
 /* Let events happen as far as they may. Call after any of the above, and every

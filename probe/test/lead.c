@@ -8,6 +8,13 @@
 #include "ibquery/generate.h"
 #include "tests/tap.h"
 
+static const char *no_host (void *arg, unsigned int rank)
+{
+    (void)arg;
+    (void)rank;
+    return "";
+}
+
 static struct transport_address address;
 
 static size_t one_rail (const void *t)
@@ -84,7 +91,7 @@ int main (void)
                                        &transport, why ? NULL : &address,
                                        why);
         }
-        r = roster_create (blob, 3);
+        r = roster_create (blob, 3, no_host, NULL);
         rc = lead (NULL, r, f, &opts, NULL, &result, &err);
         ok (rc < 0 && strstr (err.text, sentences[i])
                 && result.status == VERDICT_UNKNOWN,

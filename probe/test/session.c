@@ -107,6 +107,11 @@ static void test_messages (void)
     ok (t.got[1].count == 2 && t.got[1].time == 5000 + way (0, 1),
         "what was sent before still arrives");
     session_destroy (t.s);
+    sit (&t, 1);
+    session_wait (t.client[0], INT64_MAX - 1);
+    session_run (t.s, 0);
+    ok (t.got[0].count == 0, "a deadline that no clock can reach");
+    session_destroy (t.s);
 }
 
 /* 0 and 1 share a switch; both send to 3 and to each other at once. */
