@@ -11,7 +11,17 @@
  * Confirmation: a cause must show in most of the rows that cross it (their
  * own residuals left over are less than a third of it, or noise, and nothing
  * on them got faster), from both initiators in half of them at least, and in
- * the fastest repeat of half of them. What fails is UNKNOWN.
+ * the fastest repeat of half of them. What fails is no finding, and UNKNOWN
+ * where it is as much as a FAIL.
+ *
+ * The fastest repeat tells a cable from traffic: a message waits behind
+ * foreign ones with a probability, for any time, so that the median of a
+ * row's repeats rises by much more than the least of them. How far apart the
+ * two are by noise alone, the lower third of the rows says, which traffic on
+ * some does not move, of the job or of the baseline: a job of few rows may have
+ * traffic on them all. They may stand further apart by a share of all that is
+ * slow on the row, since traffic on a row of several links has several causes,
+ * each of which is less than what the fastest repeat shows of them all.
  */
 #include "config.h"
 #include "core/judge.h"
@@ -24,6 +34,7 @@
 #include "core/explain.h"
 #include "core/model.h"
 #include "core/observe.h"
+#include "core/stats.h"
 #include "util/text.h"
 
 enum {
@@ -36,7 +47,7 @@ enum {
 #define BASELINE_SHARE 0.25    /* of the class's variance */
 #define DISAGREE_SHARE 0.3     /* of the excess */
 #define DISAGREE_SD 5.0
-#define FASTEST_SD 3.0
+#define FASTEST_SHARE 0.3      /* of a row's excess */
 #define SCALE_MUCH 2.0         /* of the noise */
 #define KNOWN_SD 120.0         /* of a latency that is worth saying */
 #define DISPUTED_SHARE 0.05    /* of the probes */
@@ -58,6 +69,7 @@ struct judgement {
     const struct judge_options *opts;
     bool has_baseline;
     struct observations obs;
+    double gap_ns; /* of an RTT over the fastest repeat, by noise alone */
     struct model model;
     struct explanation ex;
     struct verdict *verdict;
@@ -368,6 +380,23 @@ static bool is_offset (const struct judgement *j, size_t row)
     return false;
 }
 
+/* What slow links add to a row. */
+static double slow_links (const struct judgement *j, size_t row)
+{
+    const struct model *m = &j->model;
+    size_t first = m->row_start[row];
+    double sum = 0;
+
+    for (size_t p = first; p < m->row_start[row + 1]; p++)
+        for (size_t i = 0; i < j->ex.n; i++)
+            if (j->ex.cause[i].kind == CAUSE_LINK
+                && j->ex.cause[i].excess_ns > 0
+                && j->ex.cause[i].index == m->row_col[p])
+                sum += m->obs->v[row].count[p - first]
+                       * j->ex.cause[i].excess_ns;
+    return sum;
+}
+
 static struct support support_of (const struct judgement *j,
                                   const struct cause *c)
 {
@@ -390,10 +419,26 @@ static struct support support_of (const struct judgement *j,
                           && fabs (left) > DISAGREE_SD * sd);
         s.both += row->both;
         s.fastest += row->rtt_ns - row->min_ns
-                     < excess / 2 + FASTEST_SD * m->obs->sigma_ns;
+                     < j->gap_ns + FASTEST_SHARE * slow_links (j, i);
         s.repeats += row->repeats;
     }
     return s;
+}
+
+/* Lower j->gap_ns to that of these rows. */
+static int lower_gap (struct judgement *j, const struct observations *o)
+{
+    double *v = malloc ((o->n + 1) * sizeof (*v));
+
+    if (!v)
+        return -1;
+    for (size_t i = 0; i < o->n; i++)
+        v[i] = o->v[i].rtt_ns - o->v[i].min_ns;
+    stats_sort (v, o->n);
+    if (o->n > 0)
+        j->gap_ns = fmin (j->gap_ns, stats_quantile (v, o->n, 1 / 3.));
+    free (v);
+    return 0;
 }
 
 static double warn_threshold (const struct judge_options *opts, double se)
@@ -425,7 +470,9 @@ static int doubt (struct judgement *j, const struct cause *c,
         why = "does not show on all paths across it";
     else if (2 * s->both < s->rows)
         why = "was not seen from both ends";
-    return verdict_limit (j->verdict, VERDICT_UNKNOWN,
+    return verdict_limit (j->verdict,
+                          c->excess_ns > j->opts->fail_ns ? VERDICT_UNKNOWN
+                                                          : VERDICT_OK,
                           "an excess of %.0f ns at %s %s", c->excess_ns, id,
                           why);
 }
@@ -721,6 +768,12 @@ static int judge_links (struct judgement *j, const struct observations *base,
     if (model_make (&j->model, j->ps, &j->obs, base, nbase, err) < 0)
         return -1;
     j->verdict->links = j->model.m;
+    j->gap_ns = INFINITY;
+    if (lower_gap (j, &j->obs) < 0)
+        return error_nomem (err);
+    for (size_t i = 0; i < nbase; i++)
+        if (lower_gap (j, &base[i]) < 0)
+            return error_nomem (err);
     if (explain_separable (&j->model, &j->verdict->separable) < 0
         || explain (&j->model, &j->ex) < 0 || limit_model (j) < 0)
         return error_nomem (err);

@@ -11,8 +11,8 @@
  *   basis loss      where messages were lost on it: WARN at most.
  *
  * It becomes a finding only if its rows agree, both initiators saw it and the
- * fastest repeats show it too; else the verdict is UNKNOWN, and a limit says
- * so. Missing nodes, lost probes and incomplete samples make it UNKNOWN too.
+ * fastest repeats show it too, which traffic of others does not; else a limit
+ * says so, and more than fail_ns makes the verdict UNKNOWN. Missing nodes, lost probes and incomplete samples make it UNKNOWN too.
  */
 #ifndef CORE_JUDGE_H
 #define CORE_JUDGE_H

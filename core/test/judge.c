@@ -439,6 +439,27 @@ static void case_comes_and_goes (struct job *job, struct samples *s,
                 += 1000 * crosses (job, &s->sample[i], link);
 }
 
+/* Foreign messages in the way of all repeats, for any time. */
+static void traffic (struct job *job, struct samples *s, uint32_t link,
+                     double ns)
+{
+    for (size_t i = 0; i < s->nsamples; i++)
+        for (int q = RTT_MIN; q < RTT_COUNT; q++)
+            s->sample[i].rtt_ns[q]
+                += (q + 2) * ns * crosses (job, &s->sample[i], link);
+}
+
+static void case_traffic (struct job *job, struct samples *s, uint32_t link)
+{
+    traffic (job, s, link, 150);
+}
+
+static void case_some_traffic (struct job *job, struct samples *s,
+                               uint32_t link)
+{
+    traffic (job, s, link, 40);
+}
+
 static void case_loss (struct job *job, struct samples *s, uint32_t link)
 {
     for (size_t i = 0; i < s->nsamples; i++)
@@ -492,6 +513,8 @@ static const struct {
     { "one slow row of a busy link", case_one_row, VERDICT_UNKNOWN, 0, 1 },
     { "slow from one side only", case_one_side, VERDICT_UNKNOWN, 0, 1 },
     { "slow now and then", case_comes_and_goes, VERDICT_UNKNOWN, 0, 1 },
+    { "traffic on a link", case_traffic, VERDICT_UNKNOWN, 0, 1 },
+    { "some traffic", case_some_traffic, VERDICT_OK, 0, 1 },
     { "a link that loses", case_loss, VERDICT_WARN, 1, 1 },
     { "a little loss all over", case_some_loss, VERDICT_OK, 0, 1 },
     { "a link got faster", case_faster, VERDICT_OK, 0, 1 },
