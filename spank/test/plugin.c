@@ -176,6 +176,20 @@ static void test_outcomes (void)
     }
 }
 
+/* The signals that the fake srun ignores, as a mask; without SIGQUIT, and
+ * without 32 and 33, which are the C library's own: its posix_spawn, by which
+ * make starts us, leaves them ignored, and nobody can undo it.
+ */
+static uint64_t ignored_signals (void)
+{
+    const char *at = strstr (contents ("signals"), "SigIgn:\t");
+
+    if (!at)
+        return UINT64_MAX;
+    return strtoull (at + strlen ("SigIgn:\t"), NULL, 16)
+           & ~(UINT64_C (1) << (SIGQUIT - 1) | UINT64_C (3) << 31);
+}
+
 static void test_step (void)
 {
     int fd = open ("/dev/null", O_RDONLY); /* not to be inherited */
@@ -209,9 +223,7 @@ static void test_step (void)
         "in an environment of its own");
     ok (!strcmp (contents ("fds"), "0\n1\n2\n255\n"),
         "without our files (255 is bash's own)");
-    if (!ok (strstr (contents ("signals"), "SigIgn:\t0000000000000000\n")
-                 || strstr (contents ("signals"),
-                            "SigIgn:\t0000000000000004\n"),
+    if (!ok (ignored_signals () == 0,
              "with default signals (but SIGQUIT, which bash ignores)"))
         diag ("%s", contents ("signals"));
     ok (strstr (contents ("signals"), "SigBlk:\t0000000000000000\n")
