@@ -148,6 +148,8 @@ int64_t fabric_add_node (struct fabric *f, uint64_t guid, enum node_type type,
                             fabric_type_name (type), guid, nports);
     if (f->nnodes == FABRIC_MAX_NODES)
         return error_input (err, "more than %d nodes", FABRIC_MAX_NODES);
+    if (nports > FABRIC_MAX_PORTS - f->nports)
+        return error_input (err, "more than %d ports", FABRIC_MAX_PORTS);
     if (fabric_find_node (f, guid) != FABRIC_NONE)
         return error_input (err, "GUID %016" PRIx64 " is there twice", guid);
     node = grow (f->node, f->nnodes, 1, sizeof (*node));
@@ -784,10 +786,18 @@ error:
 static int hash (struct fabric *f, const uint32_t *owner, struct error *err)
 {
     uint8_t *entry = malloc (FABRIC_MAX_LID + 1);
+    uint16_t *used = calloc (FABRIC_MAX_LID + 1, sizeof (*used));
+    size_t nused = 0;
     struct digest d;
+    int rc = -1;
 
-    if (!entry)
-        return error_nomem (err);
+    if (!entry || !used) {
+        error_nomem (err);
+        goto error;
+    }
+    for (unsigned int lid = 1; lid <= FABRIC_MAX_LID; lid++)
+        if (owner[lid] != FABRIC_NONE)
+            used[nused++] = lid;
     digest_init (&d);
     digest_u64 (&d, f->nnodes);
     for (size_t i = 0; i < f->nnodes; i++) {
@@ -809,19 +819,20 @@ static int hash (struct fabric *f, const uint32_t *owner, struct error *err)
         digest_u64 (&d, (uint64_t)f->link[i].a << 32 | f->link[i].b);
     for (size_t i = 0; i < f->nnodes; i++) {
         const struct fabric_node *n = &f->node[i];
-        size_t count = 0;
 
         if (n->type != NODE_SWITCH)
             continue;
-        for (unsigned int lid = 1; lid <= FABRIC_MAX_LID; lid++)
-            if (owner[lid] != FABRIC_NONE)
-                entry[count++] = n->lft && lid <= n->lft_top ? n->lft[lid]
-                                                             : LFT_NO_ROUTE;
-        digest_bytes (&d, entry, count);
+        for (size_t k = 0; k < nused; k++)
+            entry[k] = n->lft && used[k] <= n->lft_top ? n->lft[used[k]]
+                                                       : LFT_NO_ROUTE;
+        digest_bytes (&d, entry, nused);
     }
     digest_hex (&d, f->hash);
+    rc = 0;
+error:
     free (entry);
-    return 0;
+    free (used);
+    return rc;
 }
 
 int fabric_finish (struct fabric *f, struct error *err)

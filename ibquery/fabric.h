@@ -29,6 +29,7 @@
 
 enum {
     FABRIC_MAX_NODES = 1 << 20,
+    FABRIC_MAX_PORTS = 1 << 22, /* of all nodes */
     FABRIC_MAX_LID = 0xbfff, /* the last unicast LID */
     LFT_NO_ROUTE = 0xff,
     FABRIC_NAME_MAX = 64,    /* bytes of a NodeDescription */

@@ -260,6 +260,14 @@ static int many_ports (struct fabric *f, struct error *err)
     return fabric_add_node (f, 0x30, NODE_CA, 255, "b", err) < 0 ? -1 : 0;
 }
 
+static int all_ports (struct fabric *f, struct error *err)
+{
+    for (uint64_t guid = 0x30; guid < FABRIC_MAX_PORTS; guid++)
+        if (fabric_add_node (f, guid, NODE_CA, 254, "b", err) < 0)
+            return -1;
+    return 0;
+}
+
 static int bad_port (struct fabric *f, struct error *err)
 {
     return fabric_add_cable (f, 0, 3, 1, 1, 4, "HDR", err);
@@ -329,6 +337,7 @@ static void refusals (void)
         { no_guid, "0000000000000000 is no GUID" },
         { no_ports, "has 0 ports" },
         { many_ports, "has 255 ports" },
+        { all_ports, "more than 4194304 ports" },
         { bad_port, "ca 0000000000000010 has no port 3" },
         { taken, "port 0000000000000020/1 has two cables" },
         { loopback, "leads to itself" },
