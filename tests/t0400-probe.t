@@ -81,6 +81,10 @@ ok $? "... the same as in the file"
 is "$(jq -c '.nodes | [(.answered | length), .missing]' out/samples.json)" \
     '[16,[]]' "... all nodes answered"
 emu show >show
+emu show 2>stderr >/dev/full
+is "$? $(cat stderr)" \
+    '3 pmm-emu: cannot write the answer: No space left on device' \
+    "an answer that cannot be written"
 jq -n --slurpfile show show --slurpfile plan out/plan.json \
     --slurpfile samples out/samples.json '
     ($show[0].links | map({key: .id, value: .latency_ns}) | from_entries)
