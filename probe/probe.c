@@ -54,14 +54,24 @@ static int part_alloc_results (struct part *part, struct error *err)
     return part->rtt && part->echoes ? 0 : error_nomem (err);
 }
 
+/* Whether a part and its results can be fetched. */
+static bool fits (const struct part *part)
+{
+    size_t result = 2 + 4 * (size_t)part->repeats; /* of one task */
+
+    return part->ntasks <= (GROUP_BLOB_MAX - PLAN_HEADER) / TASK_SIZE
+           && part->ntasks <= (GROUP_BLOB_MAX - RESULT_HEADER) / result;
+}
+
 static int pack_plan (const struct part *part, struct group_blob *blob,
                       struct error *err)
 {
     uint8_t *p;
 
     blob->len = PLAN_HEADER + part->ntasks * TASK_SIZE;
-    if (blob->len > GROUP_BLOB_MAX)
-        return error_world (err, "the plan is too large for one node");
+    if (!fits (part))
+        return error_input (err, "%zu probes, %u times each, are too many for "
+                            "one node", part->ntasks, part->repeats);
     if (!(p = blob->data = malloc (blob->len)))
         return error_nomem (err);
     p[0] = PLAN_VERSION;
@@ -96,7 +106,8 @@ static int unpack_plan (struct part *part, const struct group_blob *blob,
     part->rounds = (uint32_t)wire_get (p + 4, 4);
     part->ntasks = wire_get (p + 8, 4);
     if (part->repeats > PROBE_REPEATS_MAX || part->rounds > PROBE_ROUNDS_MAX
-        || blob->len != PLAN_HEADER + part->ntasks * TASK_SIZE)
+        || blob->len != PLAN_HEADER + part->ntasks * TASK_SIZE
+        || !fits (part))
         return bad_plan (err);
     if (!(part->task = calloc (part->ntasks + 1, sizeof (*part->task))))
         return error_nomem (err);
@@ -201,11 +212,13 @@ static int pack_result (const struct group *g, const struct part *part,
 static bool unpack_result (struct part *part, const struct group_blob *blob,
                            struct group_stats *stats)
 {
-    const uint8_t *p = blob->data + RESULT_HEADER;
-    size_t left = blob->len - RESULT_HEADER;
+    const uint8_t *p = blob->data;
+    size_t left;
 
     if (blob->len < RESULT_HEADER)
         return false;
+    p += RESULT_HEADER;
+    left = blob->len - RESULT_HEADER;
     stats->late += (uint32_t)wire_get (blob->data, 4);
     stats->duplicate += (uint32_t)wire_get (blob->data + 4, 4);
     stats->foreign += (uint32_t)wire_get (blob->data + 8, 4);
@@ -231,8 +244,7 @@ static int leave (struct group *g, struct error *err)
 {
     group_serve (g, GROUP_BYE, GROUP_ALL, NULL, 0);
     while (!group_served (g, GROUP_BYE))
-        if (group_until (g, group_now (g) + GROUP_DEAD * group_gap (g), err)
-            < 0)
+        if (group_until (g, group_now (g) + LINGER * group_gap (g), err) < 0)
             return -1;
     return group_until (g, group_now (g) + LINGER * group_gap (g), err);
 }
