@@ -30,6 +30,21 @@ AC_DEFUN([PMM_WARNINGS],[
   done
   AC_SUBST([WARN_CFLAGS])
 ])
+
+# PMM_EXPAND(VARIABLE, VALUE): a directory as the man pages name it, without
+# ${prefix} and the like in it.
+AC_DEFUN([PMM_EXPAND],[
+  pmm_prefix=$prefix pmm_exec_prefix=$exec_prefix
+  AS_IF([test "$prefix" = NONE],[prefix=$ac_default_prefix])
+  AS_IF([test "$exec_prefix" = NONE],[exec_prefix=$prefix])
+  $1="$2"
+  while case $$1 in *'${'*) ;; *) false ;; esac; do
+    eval "$1=\"$$1\""
+  done
+  prefix=$pmm_prefix exec_prefix=$pmm_exec_prefix
+  AC_SUBST([$1])
+])
+
 # configure removes core dumps of its tests by `rm -f core`, which complains
 # loudly in a tree that has a folder of that name. Take the word out.
 m4_define([PMM_KEEP_CORE],
