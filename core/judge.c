@@ -21,7 +21,9 @@
  * some does not move, of the job or of the baseline: a job of few rows may have
  * traffic on them all. They may stand further apart by a share of all that is
  * slow on the row, since traffic on a row of several links has several causes,
- * each of which is less than what the fastest repeat shows of them all.
+ * each of which is less than what the fastest repeat shows of them all. For
+ * the same reason rows that cross a doubted excess of some size support no
+ * other.
  */
 #include "config.h"
 #include "core/judge.h"
@@ -72,6 +74,7 @@ struct judgement {
     double gap_ns; /* of an RTT over the fastest repeat, by noise alone */
     struct model model;
     struct explanation ex;
+    bool doubted[CAUSES_MAX];
     struct verdict *verdict;
 };
 
@@ -350,6 +353,7 @@ struct support {
     size_t disagree; /* do not show it */
     size_t both;     /* both sides saw it */
     size_t fastest;  /* the fastest repeat shows it */
+    size_t clear;    /* and nothing that is doubted is beside it */
     size_t repeats;
 };
 
@@ -380,20 +384,27 @@ static bool is_offset (const struct judgement *j, size_t row)
     return false;
 }
 
-/* What slow links add to a row. */
-static double slow_links (const struct judgement *j, size_t row)
+/* What slow links add to a row: all of them, and those in doubt. */
+static double slow_links (const struct judgement *j, size_t row,
+                          double *doubted)
 {
     const struct model *m = &j->model;
     size_t first = m->row_start[row];
     double sum = 0;
 
+    *doubted = 0;
     for (size_t p = first; p < m->row_start[row + 1]; p++)
-        for (size_t i = 0; i < j->ex.n; i++)
-            if (j->ex.cause[i].kind == CAUSE_LINK
-                && j->ex.cause[i].excess_ns > 0
-                && j->ex.cause[i].index == m->row_col[p])
-                sum += m->obs->v[row].count[p - first]
-                       * j->ex.cause[i].excess_ns;
+        for (size_t i = 0; i < j->ex.n; i++) {
+            const struct cause *c = &j->ex.cause[i];
+            double ns = m->obs->v[row].count[p - first] * c->excess_ns;
+
+            if (c->kind != CAUSE_LINK || ns < 0
+                || c->index != m->row_col[p])
+                continue;
+            sum += ns;
+            if (j->doubted[i])
+                *doubted += ns;
+        }
     return sum;
 }
 
@@ -410,6 +421,10 @@ static struct support support_of (const struct judgement *j,
         double excess = m->col_count[e] * c->excess_ns;
         double sd = j->ex.scale / sqrt (m->row_info[i]);
         double left = j->ex.z[i] / m->row_info[i];
+        double beside;
+        double slow = slow_links (j, i, &beside);
+        bool fastest = row->rtt_ns - row->min_ns
+                       < j->gap_ns + FASTEST_SHARE * slow;
 
         if (is_cause (&j->ex, i, &left))
             sd = 0;
@@ -418,8 +433,8 @@ static struct support support_of (const struct judgement *j,
                       || (fabs (left) > DISAGREE_SHARE * excess
                           && fabs (left) > DISAGREE_SD * sd);
         s.both += row->both;
-        s.fastest += row->rtt_ns - row->min_ns
-                     < j->gap_ns + FASTEST_SHARE * slow_links (j, i);
+        s.fastest += fastest;
+        s.clear += fastest && beside < DISAGREE_SHARE * excess;
         s.repeats += row->repeats;
     }
     return s;
@@ -460,16 +475,40 @@ static enum verdict_status level_of (const struct judge_options *opts,
     return VERDICT_WARN;
 }
 
+/* Doubt causes that are not confirmed, then those that stand beside them. */
+static void find_doubted (struct judgement *j)
+{
+    bool changed = true;
+
+    while (changed) {
+        changed = false;
+        for (size_t i = 0; i < j->ex.n; i++) {
+            const struct cause *c = &j->ex.cause[i];
+            struct support s;
+
+            if (c->kind != CAUSE_LINK || j->doubted[i]
+                || c->excess_ns <= warn_threshold (j->opts, c->stderr_ns))
+                continue;
+            s = support_of (j, c);
+            if (3 * s.disagree > s.rows || 2 * s.both < s.rows
+                || 2 * s.clear < s.rows)
+                changed = j->doubted[i] = true;
+        }
+    }
+}
+
 static int doubt (struct judgement *j, const struct cause *c,
                   const struct support *s)
 {
     const char *id = j->net->link[j->model.link[c->index]].id;
-    const char *why = "comes and goes";
+    const char *why = "has others beside it that come and go";
 
     if (3 * s->disagree > s->rows)
         why = "does not show on all paths across it";
     else if (2 * s->both < s->rows)
         why = "was not seen from both ends";
+    else if (2 * s->fastest < s->rows)
+        why = "comes and goes";
     return verdict_limit (j->verdict,
                           c->excess_ns > j->opts->fail_ns ? VERDICT_UNKNOWN
                                                           : VERDICT_OK,
@@ -505,8 +544,7 @@ static int judge_cause (struct judgement *j, size_t number)
 
     if (c->excess_ns <= warn_threshold (j->opts, c->stderr_ns))
         return 0;
-    if (3 * s.disagree > s.rows || 2 * s.both < s.rows
-        || 2 * s.fastest < s.rows)
+    if (j->doubted[number])
         return doubt (j, c, &s);
     if ((baseline = has_basis (j, c)) < 0
         || !(col = explain_suspects (&j->model, &j->ex, number, &n)))
@@ -578,6 +616,31 @@ static int count_rest (struct judgement *j, struct rest *rest)
     return 0;
 }
 
+/* Links that could hide a FAIL because times scatter are not determined. */
+static int limit_scatter (struct judgement *j)
+{
+    double scale = j->ex.scale;
+    size_t hidden = 0;
+
+    for (size_t k = 0; k < j->model.m; k++) {
+        double least = j->opts->warn_spread / sqrt (j->model.col_info[k]);
+
+        hidden += least <= j->opts->fail_ns
+                  && least * scale > j->opts->fail_ns;
+    }
+    if (hidden > 0)
+        return verdict_limit (j->verdict, VERDICT_UNKNOWN,
+                              "times scatter %.1f times as much as their "
+                              "repeats let expect: more than %.0f ns would "
+                              "not show on %zu link%s",
+                              scale, j->opts->fail_ns, hidden,
+                              plural (hidden));
+    return verdict_limit (j->verdict, VERDICT_OK,
+                          "times scatter %.1f times as much as their repeats "
+                          "let expect: small excesses went unseen",
+                          scale);
+}
+
 /* Say what is no finding but worth saying. */
 static int judge_rest (struct judgement *j)
 {
@@ -611,11 +674,7 @@ static int judge_rest (struct judgement *j)
                < 0)
         return -1;
     if (j->ex.scale > SCALE_MUCH)
-        return verdict_limit (v, VERDICT_OK,
-                              "times scatter %.1f times as much as their "
-                              "repeats let expect: small excesses went "
-                              "unseen",
-                              j->ex.scale);
+        return limit_scatter (j);
     return 0;
 }
 
@@ -777,6 +836,7 @@ static int judge_links (struct judgement *j, const struct observations *base,
     if (explain_separable (&j->model, &j->verdict->separable) < 0
         || explain (&j->model, &j->ex) < 0 || limit_model (j) < 0)
         return error_nomem (err);
+    find_doubted (j);
     for (size_t i = 0; i < j->ex.n; i++)
         if (j->ex.cause[i].kind == CAUSE_LINK && judge_cause (j, i) < 0)
             return error_nomem (err);
