@@ -7,7 +7,7 @@
 # t0400's business.
 
 . "$(dirname "$0")/lib.sh"
-need srun sbatch salloc scancel squeue sinfo
+need perl srun sbatch salloc scancel squeue sinfo
 plugin=$builddir/spank/.libs/spank_pmm.so
 [[ -r $plugin ]] || skip_all "no $plugin"
 workdir
@@ -299,10 +299,7 @@ interrupted ()
     out=$(cd "$home" && as_user setsid bash -c '
         trap - INT
         sig=$1 acts=$2; shift 2
-        python3 -c "
-import os, signal, sys
-signal.signal (signal.SIGINT, signal.SIG_DFL)
-os.execvp (sys.argv[1], sys.argv[1:])" "$@" &
+        perl -e '\''$SIG{INT} = "DEFAULT"; exec @ARGV'\'' "$@" &
         for ((i = 0; i < 100; i++)); do
             [ -n "$(ls "$acts/log")" ] && break
             sleep 0.05
@@ -312,23 +309,19 @@ os.execvp (sys.argv[1], sys.argv[1:])" "$@" &
     rc=$?
     sleep 1.5
 }
-if type -P python3 >/dev/null; then
-    for sig in INT TERM KILL; do
-        interrupted $sig srun -N3 --pmm-check echo task
-        ((rc != 0)) && [[ $out != *task* && $(left) == "" ]]
-        ok $? "SIG$sig in a check ends srun and leaves nothing" \
-            || diag "$rc $out $(left)"
-        probed >/dev/null
-        run user salloc --no-shell -N3
-        job=$(squeue -h -t R -o %i)
-        interrupted $sig env "SLURM_JOB_ID=$job" srun -N3 --pmm-check echo task
-        is "$(left)" "" "... also inside an allocation"
-        probed >/dev/null
-        scancel "$job"
-    done
-else
-    skip "interrupts" "python3 is not installed"
-fi
+for sig in INT TERM KILL; do
+    interrupted $sig srun -N3 --pmm-check echo task
+    ((rc != 0)) && [[ $out != *task* && $(left) == "" ]]
+    ok $? "SIG$sig in a check ends srun and leaves nothing" \
+        || diag "$rc $out $(left)"
+    probed >/dev/null
+    run user salloc --no-shell -N3
+    job=$(squeue -h -t R -o %i)
+    interrupted $sig env "SLURM_JOB_ID=$job" srun -N3 --pmm-check echo task
+    is "$(left)" "" "... also inside an allocation"
+    probed >/dev/null
+    scancel "$job"
+done
 
 script <<<'echo script'
 out=$(cd "$home" && as_user sbatch --parsable -N3 --pmm-check \
