@@ -8,7 +8,7 @@
 #   is GOT WANTED NAME        two strings are the same
 #   like GOT REGEX NAME       an extended regular expression is found
 #   skip NAME REASON          one result that is not looked at
-#   diag TEXT                 a comment
+#   diag TEXT                 a comment, on standard error, which prove shows
 #   plan N                    at the start, if the count is known
 #   skip_all REASON           ends a test that cannot run here
 #   done_testing              at the end
@@ -62,13 +62,14 @@ trap 'exit 143' TERM
 
 cleanup () { cleanups+=("$(printf '%q ' "$@")"); }
 
-diag () { printf '%s\n' "$*" | sed 's/^/# /'; }
+diag () { printf "%s\n" "$*" | sed "s/^/# /" >&2; }
 
 ok ()
 {
     local not=''
     (($1 == 0)) || { not='not '; ((tap_failed++)); }
     echo "${not}ok $((++tap_count)) - $2"
+    [[ ! $not ]] || diag "failed: $2"
     return "$1"
 }
 

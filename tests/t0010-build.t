@@ -18,7 +18,7 @@ build ()
         "$srcdir/configure" -q "$@" >log 2>&1 &&
         make -s -j"$(nproc)" "$target" >>log 2>&1
     local rc=$?
-    [ $rc = 0 ] || tail -n 30 log | sed 's/^/# /'
+    [ $rc = 0 ] || diag "$(tail -n 30 log)"
     cd "$workdir" || return 1
     return $rc
 }

@@ -20,7 +20,7 @@ for i in $(seq $seeds); do
         --json "$workdir/demo.json" >"$workdir/demo.log" 2>&1
     rc=$?
     ok $rc "seed $i, $routing: every check was right"
-    [ $rc = 0 ] || sed 's/^/# /' "$workdir/demo.log"
+    [ $rc = 0 ] || diag "$(cat "$workdir/demo.log")"
     is "$(jq '[.checks[] | select (.planted == null)] | length' \
         "$workdir/demo.json")" 2 "... 2 of a healthy fabric"
     is "$(jq '[.checks[] | select (.planted)] | length' \

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* TAP for the unit tests.
  *
- * ok (cond, fmt, ...)   one numbered result; returns cond
+ * ok (cond, fmt, ...)   one numbered result; returns cond. A failure is said
+ *                       on standard error too, since prove shows only that
  * diag (fmt, ...)       a comment
  * skip (fmt, ...)       one result that passes, marked as skipped
  * done_testing ()       prints the plan; the exit status of main ()
@@ -26,8 +27,14 @@ ok (int cond, const char *fmt, ...)
     va_end (ap);
     printf ("\n");
     fflush (stdout);
-    if (!cond)
+    if (!cond) {
         tap_failed++;
+        fprintf (stderr, "# failed: ");
+        va_start (ap, fmt);
+        vfprintf (stderr, fmt, ap);
+        va_end (ap);
+        fprintf (stderr, "\n");
+    }
     return cond;
 }
 
