@@ -344,6 +344,18 @@ int probe_cancel (struct group *g, struct error *err)
     return rc;
 }
 
+/* Whether a task of this round has the rail already. */
+static bool is_busy (const struct part *part, const struct task *task)
+{
+    for (size_t i = part->ntasks; i-- > 0;) {
+        if (part->task[i].round != task->round)
+            break;
+        if (part->task[i].rail == task->rail)
+            return true;
+    }
+    return false;
+}
+
 static int add_task (struct part *part, const struct task *task)
 {
     if ((part->ntasks & (part->ntasks + 1)) == 0) {
@@ -382,6 +394,9 @@ static int cut_plan (struct group *g, const struct plan *plan,
                 struct task task = { (uint32_t)round, peer[!side],
                                      (uint8_t)rail, side };
 
+                if (is_busy (&part[m], &task))
+                    return error_input (err, "an endpoint has two probes in "
+                                        "round %zu of the plan", round);
                 if (add_task (&part[m], &task) < 0)
                     return error_nomem (err);
             }

@@ -80,6 +80,11 @@ head -n 1 stdout | cmp -s - out/samples.json
 ok $? "... the same as in the file"
 is "$(jq -c '.nodes | [(.answered | length), .missing]' out/samples.json)" \
     '[16,[]]' "... all nodes answered"
+jq -c '.rounds[0][1] = .rounds[0][0]' out/plan.json >twice.json
+run --plan twice.json
+is $? 3 "a plan with a probe twice in a round is refused"
+like "$(result)" "an endpoint has two probes in round 0 of the plan$" \
+    "... and says so"
 emu show >show
 emu show 2>stderr >/dev/full
 is "$? $(cat stderr)" \
