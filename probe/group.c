@@ -390,7 +390,7 @@ static int turn (struct group *g, int64_t time_ns, struct error *err)
     int rc;
 
     if (group_now (g) >= g->deadline)
-        return error_world (err, "timed out");
+        return error_world (err, "timed out before the nodes were done");
     if (time_ns > g->deadline)
         time_ns = g->deadline;
     rc = g->transport->recv (g->t, time_ns, &packet, err);

@@ -54,7 +54,7 @@ int64_t group_now (const struct group *g);
 int64_t group_gap (const struct group *g);
 const struct group_stats *group_stats (const struct group *g);
 
-/* No call works past this time: -1 with err "timed out". */
+/* No call works past this time: -1 with err "timed out ...". */
 void group_set_deadline (struct group *g, int64_t time_ns);
 
 /* Wait for a time, and serve. Return 0, or -1 with err. */
