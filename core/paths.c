@@ -147,14 +147,6 @@ int pathset_find (const struct pathset *ps, const char *name)
     return -1;
 }
 
-uint32_t network_find_link (const struct network *net, const char *id)
-{
-    for (size_t i = 0; i < net->nlinks; i++)
-        if (strcmp (net->link[i].id, id) == 0)
-            return i;
-    return LINK_NONE;
-}
-
 int pathset_walk (const struct pathset *ps, size_t a, size_t b,
                   uint32_t *link, struct error *err)
 {

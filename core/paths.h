@@ -21,7 +21,6 @@
 enum {
     PATH_MAX_HOPS = 64,          /* a longer one is a loop */
     ROW_MAX = 2 * PATH_MAX_HOPS, /* distinct links of a round trip */
-    LINK_NONE = 0x7fffffff,
 };
 
 enum link_kind {
@@ -75,9 +74,6 @@ const struct endpoint *pathset_endpoint (const struct pathset *ps, size_t i);
 
 /* Index of the endpoint called name, -1 where there is none. */
 int pathset_find (const struct pathset *ps, const char *name);
-
-/* Index of the link with this id, LINK_NONE where there is none. */
-uint32_t network_find_link (const struct network *net, const char *id);
 
 /* Path from endpoint a to endpoint b (indices of the set), as network.walk. */
 int pathset_walk (const struct pathset *ps, size_t a, size_t b,

@@ -38,11 +38,6 @@ const char *finding_kind_name (enum finding_kind kind)
     return kind_name[kind];
 }
 
-const char *finding_basis_name (enum finding_basis basis)
-{
-    return basis_name[basis];
-}
-
 struct verdict *verdict_create (void)
 {
     return calloc (1, sizeof (struct verdict));

@@ -73,7 +73,6 @@ int verdict_limit (struct verdict *v, enum verdict_status status,
 
 const char *verdict_status_name (enum verdict_status status);
 const char *finding_kind_name (enum finding_kind kind);
-const char *finding_basis_name (enum finding_basis basis);
 
 /* One sentence, printable ASCII, cut to size: for the result record, a
  * comment, a log. It does not repeat the status.

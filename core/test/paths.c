@@ -85,9 +85,6 @@ static void test_links (const struct tablenet *t)
     ok (pathset_find (ps, "k1") == 1 && pathset_find (ps, "k3") == 0
             && pathset_find (ps, "k4") == -1 && pathset_find (ps, "") == -1,
         "endpoints by name");
-    ok (network_find_link (&t->net, "l10") == 9
-            && network_find_link (&t->net, "l11") == LINK_NONE,
-        "links by id");
     pathset_destroy (ps);
 
     ps = tablenet_pathset (t, NULL, 0);
