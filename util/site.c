@@ -41,11 +41,11 @@ const struct conf_option site_options[] = {
     { "WarnExcess", CONF_DOUBLE, FIELD (warn_ns), "100",
       "WARN needs this excess, in ns, ..." },
     { "WarnSpread", CONF_DOUBLE, FIELD (warn_spread), "6",
-      "... and this many spreads of the class" },
+      "... and this many standard deviations" },
     { "FailExcess", CONF_DOUBLE, FIELD (fail_ns), "300",
       "FAIL needs this excess, in ns, ..." },
     { "FailSpread", CONF_DOUBLE, FIELD (fail_spread), "10",
-      "... and this many spreads of the class" },
+      "... and this many standard deviations" },
     { 0 },
 };
 
