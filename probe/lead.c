@@ -173,16 +173,18 @@ static int map_endpoints (struct check *ck, struct error *err)
 
     if (!(ck->peer_of = calloc (n + 1, sizeof (*ck->peer_of))))
         return error_nomem (err);
-    for (size_t i = 0; i < n; i++) {
-        const char *name = pathset_endpoint (ck->ps, i)->name;
-        size_t k = 0;
+    for (size_t i = 0; i < n; i++)
+        ck->peer_of[i] = UINT32_MAX;
+    for (size_t k = 0; k < ck->n; k++) {
+        int i = pathset_find (ck->ps, ck->name[k]);
 
-        while (k < ck->n && strcmp (ck->name[k], name))
-            k++;
-        if (k == ck->n)
-            return error_input (err, "%s of the plan is not in the job", name);
-        ck->peer_of[i] = ck->peer[k];
+        if (i >= 0)
+            ck->peer_of[i] = ck->peer[k];
     }
+    for (size_t i = 0; i < n; i++)
+        if (ck->peer_of[i] == UINT32_MAX)
+            return error_input (err, "%s of the plan is not in the job",
+                                pathset_endpoint (ck->ps, i)->name);
     return 0;
 }
 
@@ -376,6 +378,7 @@ int lead (struct group *g, const struct roster *roster,
 {
     struct check ck = { .group = g, .roster = roster, .fabric = f,
                         .opts = opts, .report = report };
+    struct error why;
     int rc = -1;
 
     *result = (struct lead_result){ .status = VERDICT_UNKNOWN };
@@ -390,8 +393,11 @@ int lead (struct group *g, const struct roster *roster,
         || complete_samples (&ck, err) < 0 || reach_verdict (&ck, err) < 0)
         goto error;
     say (&ck);
-    if (write_output (&ck, err) < 0 || fill_result (&ck, result, err) < 0)
+    if (fill_result (&ck, result, err) < 0)
         goto error;
+    /* the verdict stands, whether or not its files can be written */
+    if (write_output (&ck, &why) < 0 && report)
+        fprintf (report, "pmm: %s\n", why.text);
     rc = 0;
 error:
     if (!ck.led && g)

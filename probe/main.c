@@ -90,12 +90,18 @@ static const struct option options[] = {
  * The result record
  */
 
-static void print_result (const char *nonce, enum verdict_status status,
-                          const char *sentence)
+/* Return 0, or -1 where it cannot be written. */
+static int print_result (const char *nonce, const char *samples,
+                         enum verdict_status status, const char *sentence)
 {
+    if (samples)
+        fputs (samples, stdout);
     printf ("pmm-result 1 %s %s %s\n", verdict_status_name (status), nonce,
             sentence);
-    fflush (stdout);
+    if (fflush (stdout) == 0 && !ferror (stdout))
+        return 0;
+    fprintf (stderr, "pmm: cannot write the result: %s\n", strerror (errno));
+    return -1;
 }
 
 static int exit_status (enum verdict_status status)
@@ -112,7 +118,8 @@ static int exit_status (enum verdict_status status)
 
 /*
  * The watchdog: whatever hangs, here or in a library, ends in time and with a
- * result record. The lines are made before they are needed.
+ * result record. The line is made before it is needed, and starts with a
+ * newline: the samples may be half out.
  */
 
 static char alarm_line[256];
@@ -137,7 +144,7 @@ static void set_phase (const char *nonce, int timeout_ms, const char *phase)
     sigaddset (&mask, SIGALRM);
     sigprocmask (SIG_BLOCK, &mask, &old);
     snprintf (alarm_line, sizeof (alarm_line),
-              "pmm-result 1 UNKNOWN %s timed out after %g s while %s\n",
+              "\npmm-result 1 UNKNOWN %s timed out after %g s while %s\n",
               nonce, timeout_ms / 1000.0, phase);
     sigprocmask (SIG_SETMASK, &old, NULL);
 }
@@ -331,10 +338,9 @@ error:
         snprintf (result.sentence, sizeof (result.sentence), "%.200s",
                   err.text);
     if (alarm_prints) {
-        if (result.samples)
-            fputs (result.samples, stdout);
-        print_result (args->nonce, result.status, result.sentence);
-        rc = exit_status (result.status);
+        rc = print_result (args->nonce, result.samples, result.status,
+                           result.sentence);
+        rc = rc < 0 ? ERROR_WORLD : exit_status (result.status);
     }
     else {
         if (rc < 0)

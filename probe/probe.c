@@ -466,6 +466,7 @@ int probe_lead (struct group *g, const struct plan *plan,
     struct part *part = calloc (n, sizeof (*part));
     struct group_blob *plans = calloc (n, sizeof (*plans));
     struct group_blob *results = calloc (n, sizeof (*results));
+    bool served = false;
     int rc = -1;
 
     *result = (struct probe_result){ .samples = samples_create (),
@@ -487,6 +488,7 @@ int probe_lead (struct group *g, const struct plan *plan,
             goto error;
         group_serve (g, GROUP_PLAN, (int)m, plans[m].data, plans[m].len);
     }
+    served = true;
     if (run_part (g, &part[me], err) < 0
         || ask_others (g, GROUP_RESULT, result->answered, results, err) < 0)
         goto error;
@@ -504,6 +506,8 @@ int probe_lead (struct group *g, const struct plan *plan,
         goto error;
     rc = say_bye (g, result->answered, err);
 error:
+    if (!served)
+        probe_cancel (g, NULL);
     for (size_t m = 0; m < n; m++) {
         if (part)
             part_clear (&part[m]);
