@@ -19,11 +19,11 @@
  * row's repeats rises by much more than the least of them. How far apart the
  * two are by noise alone, the lower third of the rows says, which traffic on
  * some does not move, of the job or of the baseline: a job of few rows may have
- * traffic on them all. They may stand further apart by a share of all that is
- * slow on the row, since traffic on a row of several links has several causes,
- * each of which is less than what the fastest repeat shows of them all. For
- * the same reason rows that cross a doubted excess of some size support no
- * other.
+ * traffic on them all. What is further apart, and what the row shows less of
+ * the excess than others do, may be a share of the excess, but no more than is
+ * a FAIL itself, and a small share where few rows must do: chance lets single
+ * ones pass. Rows that cross a doubted excess of some size support no other,
+ * since traffic on several links of a path has several causes.
  */
 #include "config.h"
 #include "core/judge.h"
@@ -42,6 +42,7 @@
 enum {
     LOSS_ENOUGH = 4, /* samples, so two probes at least */
     DISPUTED_FEW = 2,
+    ROWS_FEW = 2,
     REPEATS_ENOUGH = 6, /* over the rows of a FAIL */
 };
 
@@ -49,7 +50,8 @@ enum {
 #define BASELINE_SHARE 0.25    /* of the class's variance */
 #define DISAGREE_SHARE 0.3     /* of the excess */
 #define DISAGREE_SD 5.0
-#define FASTEST_SHARE 0.3      /* of a row's excess */
+#define FASTEST_SHARE 0.3      /* of the excess */
+#define FASTEST_SHARE_FEW 0.1
 #define SCALE_MUCH 2.0         /* of the noise */
 #define KNOWN_SD 120.0         /* of a latency that is worth saying */
 #define DISPUTED_SHARE 0.05    /* of the probes */
@@ -384,27 +386,18 @@ static bool is_offset (const struct judgement *j, size_t row)
     return false;
 }
 
-/* What slow links add to a row: all of them, and those in doubt. */
-static double slow_links (const struct judgement *j, size_t row,
-                          double *doubted)
+/* What causes in doubt add to a row. */
+static double doubted_of (const struct judgement *j, size_t row)
 {
     const struct model *m = &j->model;
     size_t first = m->row_start[row];
     double sum = 0;
 
-    *doubted = 0;
     for (size_t p = first; p < m->row_start[row + 1]; p++)
-        for (size_t i = 0; i < j->ex.n; i++) {
-            const struct cause *c = &j->ex.cause[i];
-            double ns = m->obs->v[row].count[p - first] * c->excess_ns;
-
-            if (c->kind != CAUSE_LINK || ns < 0
-                || c->index != m->row_col[p])
-                continue;
-            sum += ns;
-            if (j->doubted[i])
-                *doubted += ns;
-        }
+        for (size_t i = 0; i < j->ex.n; i++)
+            if (j->doubted[i] && j->ex.cause[i].index == m->row_col[p])
+                sum += m->obs->v[row].count[p - first]
+                       * j->ex.cause[i].excess_ns;
     return sum;
 }
 
@@ -412,29 +405,32 @@ static struct support support_of (const struct judgement *j,
                                   const struct cause *c)
 {
     const struct model *m = &j->model;
+    size_t first = m->col_start[c->index];
+    size_t end = m->col_start[c->index + 1];
+    double share = end - first <= ROWS_FEW ? FASTEST_SHARE_FEW
+                                           : FASTEST_SHARE;
     struct support s = { 0 };
 
-    for (size_t e = m->col_start[c->index]; e < m->col_start[c->index + 1];
-         e++) {
+    for (size_t e = first; e < end; e++) {
         size_t i = m->col_row[e];
         const struct observation *row = &m->obs->v[i];
         double excess = m->col_count[e] * c->excess_ns;
         double sd = j->ex.scale / sqrt (m->row_info[i]);
         double left = j->ex.z[i] / m->row_info[i];
-        double beside;
-        double slow = slow_links (j, i, &beside);
-        bool fastest = row->rtt_ns - row->min_ns
-                       < j->gap_ns + FASTEST_SHARE * slow;
+        double missing = row->rtt_ns - row->min_ns - j->gap_ns;
+        bool fastest;
 
         if (is_cause (&j->ex, i, &left))
             sd = 0;
+        missing -= fmin (left, 0);
+        fastest = missing < fmin (share * excess, j->opts->fail_ns);
         s.rows++;
         s.disagree += is_offset (j, i)
                       || (fabs (left) > DISAGREE_SHARE * excess
                           && fabs (left) > DISAGREE_SD * sd);
         s.both += row->both;
         s.fastest += fastest;
-        s.clear += fastest && beside < DISAGREE_SHARE * excess;
+        s.clear += fastest && doubted_of (j, i) < DISAGREE_SHARE * excess;
         s.repeats += row->repeats;
     }
     return s;
