@@ -88,6 +88,8 @@ int options_parse (const struct opt *table, void *data, int argc, char **argv,
     struct option longs[OPTIONS_MAX + 2] = { { 0 } };
     char shorts[2 * OPTIONS_MAX + 4] = "h";
     size_t n = 0, s = 1;
+    char *verb = argv[0];
+    char name[64];
     int c, index = -1;
 
     for (; table[n].name && n < OPTIONS_MAX; n++) {
@@ -104,10 +106,16 @@ int options_parse (const struct opt *table, void *data, int argc, char **argv,
 
     *status = EXIT_BAD_INPUT;
     optind = 0;
-    while ((c = getopt_long (argc, argv, shorts, longs, &index)) != -1) {
+    snprintf (name, sizeof (name), "pmm %s", verb);
+    for (;;) {
         const struct opt *o = NULL;
         struct error err;
 
+        argv[0] = name; /* getopt's messages begin with it */
+        c = getopt_long (argc, argv, shorts, longs, &index);
+        argv[0] = verb;
+        if (c == -1)
+            break;
         if (c == 'h') {
             usage (table, argv[0], args, stdout);
             *status = EXIT_OK;
