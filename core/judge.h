@@ -10,9 +10,10 @@
  *                   cable alone makes links of a class differ;
  *   basis loss      where messages were lost on it: WARN at most.
  *
- * It becomes a finding only if its rows agree, both initiators saw it and the
- * fastest repeats show it too, which traffic of others does not; else a limit
- * says so, and more than fail_ns makes the verdict UNKNOWN. Missing nodes, lost probes and incomplete samples make it UNKNOWN too.
+ * An excess becomes a finding only if its rows agree, both initiators saw it
+ * and the fastest repeats show it too, which they do not for the traffic of
+ * others; else a limit says so, and one of more than fail_ns makes the verdict
+ * UNKNOWN. So do missing nodes, lost probes and incomplete samples.
  */
 #ifndef CORE_JUDGE_H
 #define CORE_JUDGE_H

@@ -49,7 +49,7 @@ struct fabric_node {
     char *desc;          /* NodeDescription, cleaned */
     uint8_t nports;      /* external ports 1 .. nports */
     uint16_t lid;        /* switch: of port 0 */
-    uint32_t first_port; /* ports[first_port + n - 1] is port n */
+    uint32_t first_port; /* port[first_port + n - 1] is number n */
     uint32_t host;       /* CA: into hosts; FABRIC_NONE: no host (SHARP) */
     uint8_t level;       /* switch: 1 at a host, else 1 + the least of its
                             neighbours'; 0 where no host can be reached */

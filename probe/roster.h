@@ -44,8 +44,9 @@ size_t roster_pack (uint8_t buf[COORD_BLOB_MAX], const char *host,
                     uint64_t key, const struct transport *transport,
                     const void *t, const char *why);
 
-/* Read everyone's; `host` names a rank that does not. A blob that makes no sense counts as no member. NULL with
- * errno ENOMEM.
+/* Read everyone's blobs. A blob that makes no sense makes its rank no member;
+ * where it tells no host either, host (arg, rank) does. NULL with errno
+ * ENOMEM.
  */
 struct roster *roster_create (const struct coord_blob *blob, size_t nranks,
                               const char *(*host) (void *arg,

@@ -16,8 +16,8 @@
  * longer waited for, until it waits again; it then finds itself at the
  * session's present time. One that disconnects is gone. So a node that hangs
  * or dies makes the others' deadlines pass instead of blocking them. A session
- * starts when all its clients have joined, or START_LIMITS stall limits after
- * the first.
+ * starts when all its clients have joined, or SESSION_START_LIMITS stall limits
+ * after the first.
  */
 #ifndef PROBE_EMU_SESSION_H
 #define PROBE_EMU_SESSION_H
