@@ -38,5 +38,3 @@ ok $? "the unit tests pass under ASan and UBSan"
 build dist distcheck
 ok $? "make distcheck"
 
-rm -f "$srcdir"/*.tar.xz
-done_testing
