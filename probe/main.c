@@ -399,6 +399,8 @@ static int read_site (struct args *a, int argc, char *argv[],
             break;
         case 'h':
             fputs (usage, stdout);
+            puts ("\nKeys of pmm.conf(5), with their defaults:\n");
+            conf_help (site_options, stdout);
             exit (0);
         case 'V':
             puts ("pmm-probe " PACKAGE_VERSION);

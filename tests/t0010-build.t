@@ -6,7 +6,7 @@
 # builds, passes and cleans up after itself.
 
 . "$(dirname "$0")/lib.sh"
-need autoreconf gcc clang make
+need autoreconf gcc clang make codespell
 workdir
 
 # configure and make in a new directory: build NAME TARGET [CONFIGURE-ARG...]
@@ -38,3 +38,12 @@ ok $? "the unit tests pass under ASan and UBSan"
 build dist distcheck
 ok $? "make distcheck"
 
+if git -C "$srcdir" ls-files >files 2>/dev/null; then
+    said=$(cd "$srcdir" && grep -v COPYING "$workdir/files" |
+        xargs codespell -L nin,nam,sanpshot,snapshoot)
+    is "$said" "" "no word is misspelt"
+else
+    skip "no word is misspelt" "not a git checkout"
+fi
+
+done_testing
