@@ -101,7 +101,7 @@ exact ()
     is "$(awk -f compare.awk latency fabric found 2>said)" \
         "$(jq -r '"\(.hosts * (.hosts - 1) / 2) \(.rank) 1"' plan)" \
         "$what: all pairs, as many links and groups as the rank, exact"
-    diag "$(<said)"
+    sed 's/^/# /' said
 }
 
 for shape in 4:2 8:2 12:2 16:2 4:3 8:3 12:3; do

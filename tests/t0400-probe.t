@@ -45,10 +45,11 @@ start ()
 finish ()
 {
     local status pid
-    wait "${pids[0]}"
+    # Bash tells of those that were killed.
+    wait "${pids[0]}" 2>/dev/null
     status=$?
     for pid in "${pids[@]}"; do
-        wait "$pid"
+        wait "$pid" 2>/dev/null
     done
     return "$status"
 }
@@ -186,6 +187,7 @@ finish
 start --repeats 300
 sleep 1
 kill -KILL "$emu"
+wait "$emu" 2>/dev/null
 finish
 is $? 3 "the emulator is killed: exit 3"
 like "$(result)" "^pmm-result 1 UNKNOWN $nonce .*emulator is gone" \
