@@ -300,14 +300,19 @@ interrupted ()
         trap - INT
         sig=$1 acts=$2; shift 2
         perl -e '\''$SIG{INT} = "DEFAULT"; exec @ARGV'\'' "$@" &
-        for ((i = 0; i < 100; i++)); do
-            [ -n "$(ls "$acts/log")" ] && break
+        # All three, and a moment: srun loses what comes while it launches.
+        for ((i = 0; i < 200; i++)); do
+            [ "$(ls "$acts/log" | grep -c env)" = 3 ] && break
             sleep 0.05
         done
+        sleep 0.5
         kill -s "$sig" $!
         wait $!' - "$sig" "$acts" "$@" 2>&1)
     rc=$?
-    sleep 1.5
+    for ((i = 0; i < 50; i++)); do
+        [[ $(left) ]] || break
+        sleep 0.1
+    done
 }
 for sig in INT TERM KILL; do
     interrupted $sig srun -N3 --pmm-check echo task
