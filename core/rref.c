@@ -278,11 +278,6 @@ bool rref_spans (struct rref *r, const uint32_t *col, const uint8_t *count,
     return rest == 0;
 }
 
-size_t rref_columns (const struct rref *r)
-{
-    return r->m;
-}
-
 size_t rref_rank (const struct rref *r)
 {
     return r->rank;
@@ -297,13 +292,6 @@ const struct rref_entry *rref_row (const struct rref *r, size_t i, size_t *n)
 int rref_pivot (const struct rref *r, uint32_t col)
 {
     return r->col[col].pivot;
-}
-
-bool rref_identified (const struct rref *r, uint32_t col)
-{
-    int32_t p = r->col[col].pivot;
-
-    return p >= 0 && r->line[p].n == 1;
 }
 
 void rref_null (const struct rref *r, struct rng *rng, uint64_t *z)

@@ -54,7 +54,6 @@ int rref_add (struct rref *r, const uint32_t *col, const uint8_t *count,
 bool rref_spans (struct rref *r, const uint32_t *col, const uint8_t *count,
                  size_t n);
 
-size_t rref_columns (const struct rref *r);
 size_t rref_rank (const struct rref *r);
 
 /* Row i < rank of the form: its n entries, the pivot (value 1) first, the
@@ -68,9 +67,6 @@ const struct rref_entry *rref_row (const struct rref *r, size_t i, size_t *n);
  * columns.
  */
 int rref_pivot (const struct rref *r, uint32_t col);
-
-/* True if col alone is a row of the form: its value is determined. */
-bool rref_identified (const struct rref *r, uint32_t col);
 
 /* Draw a random vector z[m] that is orthogonal to every row added. A row
  * outside their span has row . z == 0 by chance of 1/P only, so one z tells

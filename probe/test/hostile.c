@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What comes from other processes is not trusted: frames to the emulator,
- * frames from it, blobs of the roster, plans and results.
+/* What comes from other processes is not trusted: frames to the emulator and
+ * blobs of the roster.
  */
 #include "config.h"
 #include "probe/roster.h"
