@@ -21,12 +21,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "util/site.h"
 #include "util/text.h"
 
 enum {
     SETTLE_MS = 400,
-    FENCE_MIN_S = 2, /* for the fence, a quarter of all the time there is */
-    FENCE_MAX_S = 10,
     ASK_S = 1, /* for what a rank has published, after a failed fence */
 };
 
@@ -105,11 +104,7 @@ static void *pmix_open (const char *arg, int timeout_ms, struct error *err)
     clock_gettime (CLOCK_MONOTONIC, &c->start);
     pthread_mutex_init (&c->lock, NULL);
     pthread_cond_init (&c->changed, NULL);
-    c->fence_s = timeout_ms / 4 / 1000;
-    if (c->fence_s < FENCE_MIN_S)
-        c->fence_s = FENCE_MIN_S;
-    if (c->fence_s > FENCE_MAX_S)
-        c->fence_s = FENCE_MAX_S;
+    c->fence_s = site_pmix_timeout_s (timeout_ms);
     all = proc_of (c, PMIX_RANK_WILDCARD);
     rc = PMIx_Get (&all, PMIX_JOB_SIZE, NULL, 0, &value);
     if (rc != PMIX_SUCCESS) {
@@ -120,6 +115,10 @@ static void *pmix_open (const char *arg, int timeout_ms, struct error *err)
     PMIX_VALUE_RELEASE (value);
     if (c->size > COORD_RANKS_MAX || c->me.rank >= c->size) {
         error_world (err, "PMIx: rank %u of %u", c->me.rank, c->size);
+        goto error;
+    }
+    if (!(c->ask = calloc (c->size, sizeof (*c->ask)))) {
+        error_nomem (err);
         goto error;
     }
     return c;
@@ -236,8 +235,6 @@ static int pmix_exchange (void *coord, const uint8_t *data, size_t len,
     pmix_status_t rc;
     unsigned int got;
 
-    if (c->ask || !(c->ask = calloc (c->size, sizeof (*c->ask))))
-        return error_nomem (err);
     value.type = PMIX_BYTE_OBJECT;
     value.data.bo.bytes = (char *)data;
     value.data.bo.size = len;

@@ -46,7 +46,6 @@ enum {
     TERM_GRACE_MS = 5000, /* from SIGTERM to SIGKILL */
     KILL_GRACE_MS = 500,  /* from there to the process group */
     CANCEL_GRACE_MS = 1000, /* from the step's cancelling to ours */
-    PMIX_TIMEOUT_MS = 10000,
 };
 
 static int64_t now_ms (void)
@@ -168,14 +167,6 @@ void step_free (char **v)
     free (v);
 }
 
-/* How long PMIx may wait for a peer: short, so that a second try fits. */
-static int pmix_timeout_ms (int timeout_ms)
-{
-    int ms = timeout_ms / 4 / 1000 * 1000;
-
-    return ms < 2000 ? 2000 : ms > PMIX_TIMEOUT_MS ? PMIX_TIMEOUT_MS : ms;
-}
-
 char **step_environment (const struct step_env *env, int timeout_ms)
 {
     static const char *const taken[] = {
@@ -192,7 +183,7 @@ char **step_environment (const struct step_env *env, int timeout_ms)
         if (env->get (env->arg, taken[i], value, sizeof (value)) == 0)
             add (&s, "%s=%s", taken[i], value);
     add (&s, "%s=1", STEP_NESTED);
-    add (&s, "SLURM_PMIX_TIMEOUT=%d", pmix_timeout_ms (timeout_ms) / 1000);
+    add (&s, "SLURM_PMIX_TIMEOUT=%d", site_pmix_timeout_s (timeout_ms));
     return finish (&s);
 }
 
@@ -654,7 +645,7 @@ void step_run (const struct step *step, const struct step_env *env,
      * gives up after its timeout. What fails sooner would fail again.
      */
     if (o->status == OUTCOME_NONE && end == ENDED
-        && took >= pmix_timeout_ms (timeout_ms)
+        && took >= site_pmix_timeout_s (timeout_ms) * 1000
         && start + 2 * took <= deadline)
         run_once (step, env, deadline, o);
 }

@@ -8,6 +8,11 @@
 
 #include "util/file.h"
 
+enum {
+    PMIX_MIN_S = 2,
+    PMIX_MAX_S = 10,
+};
+
 #define FIELD(name) offsetof (struct site, name)
 
 const struct conf_option site_options[] = {
@@ -121,4 +126,11 @@ int site_read (struct site *site, const char *path, int trusted,
 void site_clear (struct site *site)
 {
     conf_clear (site_options, site);
+}
+
+int site_pmix_timeout_s (int timeout_ms)
+{
+    int s = timeout_ms / 4 / 1000;
+
+    return s < PMIX_MIN_S ? PMIX_MIN_S : s > PMIX_MAX_S ? PMIX_MAX_S : s;
 }

@@ -57,4 +57,9 @@ void site_clear (struct site *site);
  */
 int site_check (const struct site *site, struct error *err);
 
+/* How long PMIx may wait for a peer, in seconds, of all the time that a check
+ * may take: a quarter, so that a second try fits, but 2 to 10.
+ */
+int site_pmix_timeout_s (int timeout_ms);
+
 #endif /* UTIL_SITE_H */
