@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/tree.h"
+
 struct pathset {
     const struct network *net;
     struct endpoint *endpoint;
@@ -148,13 +150,13 @@ int pathset_find (const struct pathset *ps, const char *name)
 }
 
 int pathset_walk (const struct pathset *ps, size_t a, size_t b,
-                  uint32_t *link, struct error *err)
+                  uint32_t *arc, struct error *err)
 {
     return ps->net->walk (ps->net->net, ps->endpoint[a].id,
-                          ps->endpoint[b].id, link, err);
+                          ps->endpoint[b].id, arc, err);
 }
 
-static void sort_links (uint32_t *v, size_t n)
+static void sort_arcs (uint32_t *v, size_t n)
 {
     for (size_t i = 1; i < n; i++) {
         uint32_t x = v[i];
@@ -169,44 +171,44 @@ static void sort_links (uint32_t *v, size_t n)
 int pathset_row (const struct pathset *ps, size_t a, size_t b,
                  struct row *row, struct error *err)
 {
-    uint32_t there[PATH_MAX_HOPS];
-    uint32_t back[PATH_MAX_HOPS];
-    int nthere = pathset_walk (ps, a, b, there, err);
-    int nback = nthere < 0 ? -1 : pathset_walk (ps, b, a, back, err);
-    int i = 0;
-    int k = 0;
+    uint32_t arc[ROW_MAX];
+    int there = pathset_walk (ps, a, b, arc, err);
+    int back = there < 0 ? -1 : pathset_walk (ps, b, a, arc + there, err);
 
-    if (nthere < 0 || nback < 0)
+    if (back < 0)
         return error_prefix (err, "%s to %s", ps->endpoint[a].name,
                              ps->endpoint[b].name);
-    sort_links (there, nthere);
-    sort_links (back, nback);
-    row->symmetric = nthere == nback
-        && memcmp (there, back, nthere * sizeof (*there)) == 0;
+    sort_arcs (arc, there);
+    sort_arcs (arc + there, back);
     row->n = 0;
-    while (i < nthere || k < nback) {
-        bool forth = k == nback || (i < nthere && there[i] <= back[k]);
-        uint32_t link = forth ? there[i++] : back[k++];
+    for (int i = 0, k = there; i < there || k < there + back;) {
+        bool forth = k == there + back
+            || (i < there && arc_link (arc[i]) <= arc_link (arc[k]));
+        uint32_t next = forth ? arc[i++] : arc[k++];
+        size_t last = row->n - 1;
 
-        if (row->n == 0 || row->link[row->n - 1] != link) {
-            row->link[row->n] = link;
-            row->count[row->n++] = 1;
+        if (row->n == 0 || row->link[last] != arc_link (next)) {
+            row->link[++last] = arc_link (next);
+            row->count[last] = row->forth[last] = 0;
+            row->n++;
         }
-        else if (++row->count[row->n - 1] > 2)
+        row->forth[last] += next % 2 == 0;
+        if (++row->count[last] > 2)
             return error_input (err,
                                 "%s to %s and back crosses link %s more than"
                                 " twice", ps->endpoint[a].name,
                                 ps->endpoint[b].name,
-                                ps->net->link[link].id);
+                                ps->net->link[row->link[last]].id);
     }
+    row->symmetric = there == back && row->n == (size_t)there;
     return 0;
 }
 
 const uint32_t *pathset_links (struct pathset *ps, size_t *m,
                                struct error *err)
 {
+    struct tree *tree = NULL;
     uint8_t *used = NULL;
-    struct row row;
 
     if (ps->link) {
         *m = ps->m;
@@ -216,13 +218,14 @@ const uint32_t *pathset_links (struct pathset *ps, size_t *m,
     used = calloc (ps->net->nlinks + 1, 1);
     if (!ps->column || !used)
         goto nomem;
-    for (size_t a = 0; a < ps->n; a++)
-        for (size_t b = a + 1; b < ps->n; b++) {
-            if (pathset_row (ps, a, b, &row, err) < 0)
-                goto error;
-            for (size_t i = 0; i < row.n; i++)
-                used[row.link[i]] = 1;
-        }
+    if (!(tree = tree_create (ps, err)))
+        goto error;
+    for (size_t i = 0; i < ps->n; i++) {
+        if (tree_grow (tree, i, err) < 0)
+            goto error;
+        for (size_t k = 1; k < tree->n; k++)
+            used[arc_link (tree->arc[k])] = 1;
+    }
     ps->m = 0;
     for (size_t i = 0; i < ps->net->nlinks; i++)
         ps->column[i] = used[i] ? (int32_t)ps->m++ : -1;
@@ -232,12 +235,14 @@ const uint32_t *pathset_links (struct pathset *ps, size_t *m,
     for (size_t i = 0; i < ps->net->nlinks; i++)
         if (used[i])
             ps->link[ps->column[i]] = i;
+    tree_destroy (tree);
     free (used);
     *m = ps->m;
     return ps->link;
 nomem:
     error_nomem (err);
 error:
+    tree_destroy (tree);
     free (used);
     free (ps->column);
     ps->column = NULL;

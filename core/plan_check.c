@@ -190,7 +190,11 @@ static int both_ways (const struct check *c, uint32_t a, uint32_t b,
     int back = there < 0 ? -1
                          : pathset_walk (c->ps, b, a, link + there, err);
 
-    return back < 0 ? -1 : there + back;
+    if (back < 0)
+        return -1;
+    for (int i = 0; i < there + back; i++)
+        link[i] = arc_link (link[i]);
+    return there + back;
 }
 
 static const char *name (const struct check *c, uint32_t i)

@@ -726,6 +726,13 @@ static int compare_keys (const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+static uint32_t switch_at (const struct fabric *f, uint32_t port)
+{
+    uint32_t node = f->port[port].node;
+
+    return f->node[node].type == NODE_SWITCH ? node : NETWORK_NONE;
+}
+
 static int classify (struct fabric *f, struct error *err)
 {
     uint32_t *key = calloc (f->nlinks + 1, sizeof (*key));
@@ -746,6 +753,8 @@ static int classify (struct fabric *f, struct error *err)
         l->kind = host == FABRIC_NONE ? LINK_SWITCH : LINK_HOST;
         f->link_info[i].id = l->id;
         f->link_info[i].kind = l->kind;
+        f->link_info[i].end[0] = switch_at (f, l->a);
+        f->link_info[i].end[1] = switch_at (f, l->b);
         if (host != FABRIC_NONE)
             f->link_info[i].host = f->host[host].name;
         key[i] = class_key (f, l);

@@ -3,24 +3,99 @@
 #include "ibquery/walk.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "util/text.h"
 
+/* Places of the network: a switch is at its node's index, an adapter's port
+ * behind all nodes.
+ */
 struct hop {
-    uint32_t link; /* FABRIC_NONE: not connected */
-    uint32_t port, node; /* at the far end */
+    uint32_t arc;   /* FABRIC_NONE: not connected */
+    uint32_t port;  /* at the far end */
+    uint32_t place; /* the same as a place */
 };
 
 struct fabric_walk {
     struct network network;
+    struct switch_info *sw;
+    char (*id)[17];
     struct hop hop[];
 };
 
-static int network_walk (const void *net, uint32_t from, uint32_t to,
-                         uint32_t *link, struct error *err)
+static uint32_t place_of (const struct fabric *f, uint32_t port)
 {
-    return fabric_walk (net, from, to, link, err);
+    uint32_t node = f->port[port].node;
+
+    return f->node[node].type == NODE_SWITCH ? node
+                                             : (uint32_t)f->nnodes + port;
+}
+
+static int network_walk (const void *net, uint32_t from, uint32_t to,
+                         uint32_t *arc, struct error *err)
+{
+    return fabric_walk (net, from, to, arc, err);
+}
+
+static uint32_t network_place (const void *net, uint32_t endpoint)
+{
+    const struct fabric *f = net;
+
+    return place_of (f, f->endpoint[endpoint].port);
+}
+
+static uint32_t network_attach (const void *net, uint32_t endpoint,
+                                uint32_t *arc)
+{
+    const struct fabric *f = net;
+    const struct hop *hop = &f->walk->hop[f->endpoint[endpoint].port];
+
+    *arc = hop->arc;
+    return hop->place;
+}
+
+static uint32_t network_hop (const void *net, uint32_t place, uint32_t to,
+                             uint32_t *arc)
+{
+    const struct fabric *f = net;
+    unsigned int lid = f->port[f->endpoint[to].port].lid;
+    const struct fabric_node *n = &f->node[place];
+    const struct hop *hop;
+    unsigned int out;
+
+    if (place >= f->nnodes || lid > n->lft_top || !n->lft)
+        return NETWORK_NONE;
+    out = n->lft[lid];
+    if (out == 0 || out > n->nports)
+        return NETWORK_NONE;
+    hop = &f->walk->hop[n->first_port + out - 1];
+    *arc = hop->arc;
+    return hop->place;
+}
+
+static void add_hop (const struct fabric *f, uint32_t port, struct hop *hop)
+{
+    uint32_t link = f->port[port].link;
+    const struct fabric_link *l;
+
+    *hop = (struct hop){ FABRIC_NONE, FABRIC_NONE, NETWORK_NONE };
+    if (link == FABRIC_NONE)
+        return;
+    l = &f->link[link];
+    hop->port = l->a == port ? l->b : l->a;
+    hop->arc = 2 * link + (l->a != port);
+    hop->place = place_of (f, hop->port);
+}
+
+static void add_switch (struct fabric_walk *w, const struct fabric *f,
+                        uint32_t node)
+{
+    if (f->node[node].type != NODE_SWITCH)
+        return;
+    snprintf (w->id[node], sizeof (w->id[node]), "%016" PRIx64,
+              f->node[node].guid);
+    w->sw[node] = (struct switch_info){ w->id[node], f->node[node].desc };
 }
 
 struct fabric_walk *walk_create (const struct fabric *f)
@@ -30,28 +105,38 @@ struct fabric_walk *walk_create (const struct fabric *f)
     w = malloc (sizeof (*w) + f->nports * sizeof (w->hop[0]));
     if (!w)
         return NULL;
-    w->network.net = f;
-    w->network.hash = f->hash;
-    w->network.nlinks = f->nlinks;
-    w->network.link = f->link_info;
-    w->network.walk = network_walk;
-    for (size_t i = 0; i < f->nports; i++) {
-        struct hop *hop = &w->hop[i];
-
-        hop->link = f->port[i].link;
-        hop->port = hop->node = FABRIC_NONE;
-        if (hop->link != FABRIC_NONE) {
-            const struct fabric_link *l = &f->link[hop->link];
-
-            hop->port = l->a == i ? l->b : l->a;
-            hop->node = f->port[hop->port].node;
-        }
+    w->sw = calloc (f->nnodes + 1, sizeof (*w->sw));
+    w->id = calloc (f->nnodes + 1, sizeof (*w->id));
+    if (!w->sw || !w->id) {
+        walk_destroy (w);
+        return NULL;
     }
+    w->network = (struct network){
+        .net = f,
+        .hash = f->hash,
+        .nlinks = f->nlinks,
+        .link = f->link_info,
+        .nswitches = f->nnodes,
+        .sw = w->sw,
+        .nplaces = f->nnodes + f->nports,
+        .walk = network_walk,
+        .place = network_place,
+        .attach = network_attach,
+        .hop = network_hop,
+    };
+    for (size_t i = 0; i < f->nports; i++)
+        add_hop (f, i, &w->hop[i]);
+    for (size_t i = 0; i < f->nnodes; i++)
+        add_switch (w, f, i);
     return w;
 }
 
 void walk_destroy (struct fabric_walk *w)
 {
+    if (!w)
+        return;
+    free (w->sw);
+    free (w->id);
     free (w);
 }
 
@@ -86,7 +171,7 @@ static int dead_end (const struct fabric_node *n, unsigned int lid,
 }
 
 int fabric_walk (const struct fabric *f, uint32_t from, uint32_t to,
-                 uint32_t *link, struct error *err)
+                 uint32_t *arc, struct error *err)
 {
     const struct hop *table = f->walk->hop;
     uint32_t port = f->endpoint[to].port;
@@ -100,10 +185,10 @@ int fabric_walk (const struct fabric *f, uint32_t from, uint32_t to,
     for (;;) {
         unsigned int out;
 
-        link[hops++] = hop->link;
+        arc[hops++] = hop->arc;
         if (hop->port == port)
             return hops;
-        n = &f->node[hop->node];
+        n = &f->node[f->port[hop->port].node];
         if (n->type != NODE_SWITCH)
             return error_input (err,
                                 "%s/%u, at the end of a cable, is not where "
@@ -118,7 +203,7 @@ int fabric_walk (const struct fabric *f, uint32_t from, uint32_t to,
         if (out == 0 || out > n->nports)
             return dead_end (n, lid, out, err);
         hop = &table[n->first_port + out - 1];
-        if (hop->link == FABRIC_NONE)
+        if (hop->arc == FABRIC_NONE)
             return dead_end (n, lid, out, err);
     }
 }

@@ -15,10 +15,10 @@ struct fabric_walk *walk_create (const struct fabric *f);
 void walk_destroy (struct fabric_walk *w);
 
 /* The path of a message from endpoint `from` to the base LID of endpoint `to`:
- * its links in order, at most PATH_MAX_HOPS. Returns their number, or -1 with
+ * its arcs in order, at most PATH_MAX_HOPS. Returns their number, or -1 with
  * err: a loop, a dead end, another adapter; it names switch, port and LID.
  */
 int fabric_walk (const struct fabric *f, uint32_t from, uint32_t to,
-                 uint32_t *link, struct error *err);
+                 uint32_t *arc, struct error *err);
 
 #endif /* IBQUERY_WALK_H */

@@ -42,6 +42,8 @@ static int walk (const struct fabric *f, struct path *p, uint32_t from,
     if (p->n < 0)
         return error_prefix (err, "%s to %s", f->endpoint[from].name,
                              f->endpoint[to].name);
+    for (int i = 0; i < p->n; i++)
+        p->link[i] = arc_link (p->link[i]);
     return 0;
 }
 

@@ -4,7 +4,9 @@
  * same name. Nothing is checked; where memory runs out the test aborts.
  *
  * It does not model forwarding: a table may hold paths that no tables of
- * switches could give.
+ * switches could give. So each endpoint is a leaf of its own, and there are
+ * no switches. Links of paths that are given by hand are crossed from their
+ * first end by who has the smaller number, host links by their host.
  */
 #ifndef CORE_TEST_TABLENET_H
 #define CORE_TEST_TABLENET_H
@@ -21,7 +23,7 @@ struct tablenet {
     struct network net; /* hand &t->net to pathset_create */
     size_t n;           /* endpoints */
     struct table_path {
-        uint32_t *link;
+        uint32_t *arc;
         int n; /* -1: no path */
     } *path;            /* [n * n] */
     struct link_info *info;
@@ -39,15 +41,47 @@ static void *table_alloc (size_t n, size_t size)
 }
 
 static int table_walk (const void *net, uint32_t from, uint32_t to,
-                       uint32_t *link, struct error *err)
+                       uint32_t *arc, struct error *err)
 {
     const struct tablenet *t = net;
     const struct table_path *p = &t->path[from * t->n + to];
 
     if (p->n < 0)
         return error_input (err, "dead end");
-    memcpy (link, p->link, p->n * sizeof (*link));
+    memcpy (arc, p->arc, p->n * sizeof (*arc));
     return p->n;
+}
+
+/* Places: first the endpoints, to receive; then PATH_MAX_HOPS per endpoint,
+ * one for each hop of what it sends.
+ */
+static uint32_t table_place (const void *net, uint32_t endpoint)
+{
+    (void)net;
+    return endpoint;
+}
+
+static uint32_t table_attach (const void *net, uint32_t endpoint,
+                              uint32_t *arc)
+{
+    const struct tablenet *t = net;
+
+    *arc = NETWORK_NONE;
+    return t->n + endpoint * PATH_MAX_HOPS;
+}
+
+static uint32_t table_hop (const void *net, uint32_t place, uint32_t to,
+                           uint32_t *arc)
+{
+    const struct tablenet *t = net;
+    uint32_t from = (place - t->n) / PATH_MAX_HOPS;
+    int hop = (place - t->n) % PATH_MAX_HOPS;
+    const struct table_path *p = &t->path[from * t->n + to];
+
+    if (p->n < 0)
+        return NETWORK_NONE;
+    *arc = p->arc[hop];
+    return hop + 1 == p->n ? to : place + 1;
 }
 
 /* n endpoints, links l1 .. l<nlinks>: link 0 .. n-1 is the host link of the
@@ -76,6 +110,7 @@ tablenet_create (size_t n, size_t nlinks)
             .class_id = i < n ? 0 : 1,
             .class_name = i < n ? "host" : "switch",
             .host = i < n ? t->name[i] : NULL,
+            .end = { NETWORK_NONE, NETWORK_NONE },
         };
     }
     t->net = (struct network){
@@ -83,7 +118,11 @@ tablenet_create (size_t n, size_t nlinks)
         .hash = "table",
         .nlinks = nlinks,
         .link = t->info,
+        .nplaces = n + n * PATH_MAX_HOPS,
         .walk = table_walk,
+        .place = table_place,
+        .attach = table_attach,
+        .hop = table_hop,
     };
     return t;
 }
@@ -91,7 +130,7 @@ tablenet_create (size_t n, size_t nlinks)
 __attribute__ ((unused)) static void tablenet_destroy (struct tablenet *t)
 {
     for (size_t i = 0; i < t->n * t->n; i++)
-        free (t->path[i].link);
+        free (t->path[i].arc);
     free (t->path);
     free (t->info);
     free (t->id);
@@ -100,14 +139,19 @@ __attribute__ ((unused)) static void tablenet_destroy (struct tablenet *t)
 }
 
 static void table_set (struct tablenet *t, size_t a, size_t b,
-                       const uint32_t *link, int n)
+                       const uint32_t *arc, int n)
 {
     struct table_path *p = &t->path[a * t->n + b];
 
-    free (p->link);
-    p->link = table_alloc (n, sizeof (*p->link));
-    memcpy (p->link, link, n * sizeof (*link));
+    free (p->arc);
+    p->arc = table_alloc (n, sizeof (*p->arc));
+    memcpy (p->arc, arc, n * sizeof (*arc));
     p->n = n;
+}
+
+static uint32_t table_arc (uint32_t link, size_t a, size_t b)
+{
+    return 2 * link + (link == a ? 0 : link == b ? 1 : a > b);
 }
 
 /* The path from a to b: n links, each an int. With tablenet_both, also the
@@ -116,28 +160,30 @@ static void table_set (struct tablenet *t, size_t a, size_t b,
 __attribute__ ((unused)) static void
 tablenet_path (struct tablenet *t, size_t a, size_t b, int n, ...)
 {
-    uint32_t link[PATH_MAX_HOPS];
+    uint32_t arc[PATH_MAX_HOPS];
     va_list ap;
 
     va_start (ap, n);
     for (int i = 0; i < n; i++)
-        link[i] = va_arg (ap, int);
+        arc[i] = table_arc (va_arg (ap, int), a, b);
     va_end (ap);
-    table_set (t, a, b, link, n);
+    table_set (t, a, b, arc, n);
 }
 
 __attribute__ ((unused)) static void
 tablenet_both (struct tablenet *t, size_t a, size_t b, int n, ...)
 {
-    uint32_t link[PATH_MAX_HOPS];
+    uint32_t arc[PATH_MAX_HOPS];
     uint32_t back[PATH_MAX_HOPS];
     va_list ap;
 
     va_start (ap, n);
-    for (int i = 0; i < n; i++)
-        back[n - 1 - i] = link[i] = va_arg (ap, int);
+    for (int i = 0; i < n; i++) {
+        arc[i] = table_arc (va_arg (ap, int), a, b);
+        back[n - 1 - i] = arc[i] ^ 1;
+    }
     va_end (ap);
-    table_set (t, a, b, link, n);
+    table_set (t, a, b, arc, n);
     table_set (t, b, a, back, n);
 }
 
@@ -277,9 +323,9 @@ tablenet_fattree (int p, int q, enum table_routing routing, uint64_t seed)
             }
     for (size_t a = 0; a < n; a++)
         for (size_t b = 0; b < n; b++) {
-            uint32_t link[PATH_MAX_HOPS] = { a };
+            uint32_t arc[PATH_MAX_HOPS] = { 2 * a };
             size_t y = 0;
-            int nlinks = 1;
+            int hops = 1;
             int l = 1;
 
             if (a == b)
@@ -289,18 +335,18 @@ tablenet_fattree (int p, int q, enum table_routing routing, uint64_t seed)
                 size_t sw = (l - 1) * (n / k) + s;
                 size_t u = up[sw * n + b];
 
-                link[nlinks++] = l * n + s * k + u;
+                arc[hops++] = 2 * (l * n + s * k + u);
                 y += u * power[l - 1];
             }
             for (l--; l >= 1; l--) {
                 size_t u = y / power[l - 1];
 
                 y %= power[l - 1];
-                link[nlinks++] = l * n
-                    + (b / power[l] * power[l - 1] + y) * k + u;
+                arc[hops++] = 2 * (l * n
+                    + (b / power[l] * power[l - 1] + y) * k + u) + 1;
             }
-            link[nlinks++] = b;
-            table_set (t, a, b, link, nlinks);
+            arc[hops++] = 2 * b + 1;
+            table_set (t, a, b, arc, hops);
         }
     free (up);
     free (count);
@@ -351,18 +397,20 @@ tablenet_irregular (size_t switches, size_t hosts, size_t more, uint64_t seed)
                         next[s] = c;
         }
         for (size_t a = 0; a < hosts; a++) {
-            uint32_t link[PATH_MAX_HOPS] = { a };
+            uint32_t arc[PATH_MAX_HOPS] = { 2 * a };
             uint32_t s = leaf[a];
             int n = 1;
 
             if (a == b)
                 continue;
             while (s != leaf[b]) {
-                link[n++] = hosts + next[s];
-                s = end[next[s]][end[next[s]][0] == s];
+                bool forth = end[next[s]][0] == s;
+
+                arc[n++] = 2 * (hosts + next[s]) + !forth;
+                s = end[next[s]][forth];
             }
-            link[n++] = b;
-            table_set (t, a, b, link, n);
+            arc[n++] = 2 * b + 1;
+            table_set (t, a, b, arc, n);
         }
     }
     free (end);

@@ -27,10 +27,10 @@ static bool reach (const struct fabric *f, unsigned int h, unsigned int q)
 
     for (size_t a = 0; a < f->nendpoints; a++)
         for (size_t b = 0; b < f->nendpoints; b++) {
-            uint32_t link[PATH_MAX_HOPS];
+            uint32_t arc[PATH_MAX_HOPS];
             size_t x = a, y = b;
             unsigned int level = 0;
-            int n = fabric_walk (f, a, b, link, &err);
+            int n = fabric_walk (f, a, b, arc, &err);
 
             for (; x != y && level < q; level++, x /= h, y /= h)
                 ;
@@ -53,15 +53,18 @@ static unsigned int most_down (const struct fabric *f)
     memset (last, 0xff, f->nlinks * sizeof (*last));
     for (size_t b = 0; b < f->nendpoints; b++)
         for (size_t a = 0; a < f->nendpoints; a++) {
-            uint32_t link[PATH_MAX_HOPS];
-            int n = fabric_walk (f, a, b, link, &err);
+            uint32_t arc[PATH_MAX_HOPS];
+            int n = fabric_walk (f, a, b, arc, &err);
 
-            for (int i = n / 2; i < n; i++)
-                if (last[link[i]] != b) {
-                    last[link[i]] = b;
-                    if (++count[link[i]] > most)
-                        most = count[link[i]];
+            for (int i = n / 2; i < n; i++) {
+                uint32_t l = arc_link (arc[i]);
+
+                if (last[l] != b) {
+                    last[l] = b;
+                    if (++count[l] > most)
+                        most = count[l];
                 }
+            }
         }
     free (last);
     free (count);

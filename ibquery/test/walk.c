@@ -81,12 +81,12 @@ static void broken (void)
     for (size_t i = 0; i < sizeof (rows) / sizeof (rows[0]); i++) {
         struct fabric *f = row (rows[i].leaf, rows[i].lid, rows[i].port,
                                 rows[i].top);
-        uint32_t link[PATH_MAX_HOPS];
+        uint32_t arc[PATH_MAX_HOPS];
         struct error err = { 0 };
         int n;
 
         n = fabric_walk (f, fabric_find_endpoint (f, rows[i].from),
-                         fabric_find_endpoint (f, rows[i].to), link, &err);
+                         fabric_find_endpoint (f, rows[i].to), arc, &err);
         ok (rows[i].sentence ? n == -1 && strstr (err.text, rows[i].sentence)
                              : n == 4,
             "leaf%d LID %d -> %d: %s", rows[i].leaf + 1, rows[i].lid,

@@ -477,18 +477,7 @@ char *model_show (const struct model *m)
 int model_path (const struct model *m, uint32_t from, uint32_t to,
                 uint32_t *arc)
 {
-    const struct fabric *f = m->fabric;
-    uint32_t node = f->port[f->endpoint[from].port].node;
-    int n = m->net->walk (m->net->net, from, to, arc, NULL);
-
-    for (int i = 0; i < n; i++) {
-        const struct fabric_link *link = &f->link[arc[i]];
-        bool forward = f->port[link->a].node == node;
-
-        arc[i] = 2 * arc[i] + !forward;
-        node = f->port[forward ? link->b : link->a].node;
-    }
-    return n;
+    return m->net->walk (m->net->net, from, to, arc, NULL);
 }
 
 uint32_t model_first_arc (const struct model *m, uint32_t endpoint)
