@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/test/tablenet.h"
+#include "core/test/treenet.h"
 #include "tests/tap.h"
 
 /* Four endpoints, links 0 .. 3 theirs, 4 .. 9 between switches. */
@@ -104,6 +105,60 @@ static void test_links (const struct tablenet *t)
     }
 }
 
+/* A computed tree has the paths of a tabled one. */
+static void test_computed (size_t p, size_t q)
+{
+    struct tablenet *t = tablenet_fattree (p, q, TABLE_DMODK, 1);
+    struct treenet *c = treenet_create (p, q, TREE_DMODK, 1);
+    struct pathset *ps = tablenet_pathset (t, NULL, 0);
+    struct pathset *computed = treenet_pathset (c, NULL, 0);
+    size_t n = pathset_size (ps);
+    size_t good = 0;
+
+    for (size_t a = 0; a < n; a++)
+        for (size_t b = 0; b < n; b++) {
+            uint32_t x[PATH_MAX_HOPS], y[PATH_MAX_HOPS];
+            struct error err;
+            int hops = a == b ? 0 : pathset_walk (ps, a, b, x, &err);
+
+            good += hops == pathset_walk (computed, a, b, y, &err)
+                && !memcmp (x, y, hops * sizeof (x[0]));
+        }
+    ok (n == c->n && good == n * n, "%zu-port %zu-tree: %zu paths computed",
+        p, q, good);
+    pathset_destroy (ps);
+    pathset_destroy (computed);
+    tablenet_destroy (t);
+    treenet_destroy (c);
+}
+
+/* However it is routed, a path's links join, up to the destination. */
+static void test_joined (enum tree_routing routing)
+{
+    struct treenet *t = treenet_create (8, 3, routing, 3);
+    size_t good = 0;
+
+    for (size_t a = 0; a < t->n; a++)
+        for (size_t b = 0; b < t->n; b++) {
+            uint32_t arc[PATH_MAX_HOPS];
+            uint32_t at = NETWORK_NONE;
+            struct error err;
+            int hops = t->net.walk (t, a, b, arc, &err);
+            int i = 0;
+
+            for (; i < hops; i++) {
+                const uint32_t *end = t->info[arc_link (arc[i])].end;
+
+                if (end[arc[i] % 2] != at)
+                    break;
+                at = end[!(arc[i] % 2)];
+            }
+            good += i == hops && (a == b || arc_link (arc[i - 1]) == b);
+        }
+    ok (good == t->n * t->n, "routing %d: %zu paths arrive", routing, good);
+    treenet_destroy (t);
+}
+
 static const struct {
     struct endpoint endpoint[3];
     const char *error;
@@ -120,6 +175,12 @@ int main (void)
 
     test_rows (t);
     test_links (t);
+    test_computed (4, 2);
+    test_computed (4, 4);
+    test_computed (8, 3);
+    test_joined (TREE_DMODK);
+    test_joined (TREE_MINHOP);
+    test_joined (TREE_RANDOM);
     for (size_t i = 0; i < sizeof (sets) / sizeof (sets[0]); i++) {
         struct error err = { 0 };
 
