@@ -24,7 +24,7 @@ struct plan {
     const char *method;
     struct round *round;
     size_t nrounds;
-    size_t links, rank, basis_rounds;
+    size_t links, rank, basis_rounds, confirm_rounds;
 };
 
 struct plan *plan_create (const char *method)
@@ -83,6 +83,31 @@ void plan_set_rank (struct plan *plan, size_t links, size_t rank,
     plan->basis_rounds = basis_rounds;
 }
 
+void plan_set_confirm (struct plan *plan, size_t n)
+{
+    plan->confirm_rounds = n;
+}
+
+struct plan *plan_copy (const struct plan *plan)
+{
+    struct plan *copy = plan_create (plan->method);
+
+    for (size_t r = 0; copy && r < plan->nrounds; r++)
+        for (size_t i = 0; i < plan->round[r].n; i++) {
+            const struct probe *p = &plan->round[r].probe[i];
+
+            if (plan_add (copy, r, p->a, p->b) < 0) {
+                plan_destroy (copy);
+                return NULL;
+            }
+        }
+    if (copy) {
+        plan_set_rank (copy, plan->links, plan->rank, plan->basis_rounds);
+        plan_set_confirm (copy, plan->confirm_rounds);
+    }
+    return copy;
+}
+
 const char *plan_method (const struct plan *plan)
 {
     return plan->method;
@@ -106,6 +131,11 @@ size_t plan_rounds (const struct plan *plan)
 size_t plan_basis_rounds (const struct plan *plan)
 {
     return plan->basis_rounds;
+}
+
+size_t plan_confirm_rounds (const struct plan *plan)
+{
+    return plan->confirm_rounds;
 }
 
 size_t plan_probes (const struct plan *plan)

@@ -7,7 +7,8 @@
  *
  * No two probes of a round share a link. The first plan_basis_rounds () rounds
  * hold a maximal independent set of the rows of all pairs: rank many. The
- * rounds behind them are redundant.
+ * rounds behind them are redundant; the last of these, where there was a first
+ * stage and it left suspects, are the confirm stage (core/confirm).
  */
 #ifndef CORE_PLAN_H
 #define CORE_PLAN_H
@@ -45,12 +46,18 @@ void plan_destroy (struct plan *plan);
 int plan_add (struct plan *plan, size_t round, uint32_t a, uint32_t b);
 void plan_set_rank (struct plan *plan, size_t links, size_t rank,
                     size_t basis_rounds);
+/* The last n rounds are the confirm stage. */
+void plan_set_confirm (struct plan *plan, size_t n);
+
+/* A copy, for a plan that grows; NULL with errno ENOMEM. */
+struct plan *plan_copy (const struct plan *plan);
 
 const char *plan_method (const struct plan *plan);
 size_t plan_links (const struct plan *plan);  /* m: columns of the job */
 size_t plan_rank (const struct plan *plan);
 size_t plan_rounds (const struct plan *plan);
 size_t plan_basis_rounds (const struct plan *plan);
+size_t plan_confirm_rounds (const struct plan *plan);
 size_t plan_probes (const struct plan *plan); /* over all rounds */
 const struct probe *plan_round (const struct plan *plan, size_t round,
                                 size_t *n);

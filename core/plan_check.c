@@ -392,6 +392,13 @@ int plan_check (struct pathset *ps, const struct plan *plan,
                      plan_basis_rounds (plan), plan_rounds (plan));
         goto error;
     }
+    if (plan_confirm_rounds (plan)
+        > plan_rounds (plan) - plan_basis_rounds (plan)) {
+        error_input (err, "%zu confirm rounds, but %zu behind the basis",
+                     plan_confirm_rounds (plan),
+                     plan_rounds (plan) - plan_basis_rounds (plan));
+        goto error;
+    }
     for (size_t r = 0; r < plan_rounds (plan); r++)
         if (check_round (&c, r, err) < 0)
             goto error;

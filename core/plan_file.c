@@ -75,6 +75,12 @@ static int set_extra (json_t *json, const struct plan_file_extra *extra)
     return 0;
 }
 
+static size_t extra_rounds (const struct plan *plan)
+{
+    return plan_rounds (plan) - plan_basis_rounds (plan)
+           - plan_confirm_rounds (plan);
+}
+
 int plan_write (const struct plan *plan, struct pathset *ps,
                 const struct plan_file_extra *extra, FILE *fp,
                 struct error *err)
@@ -102,9 +108,12 @@ int plan_write (const struct plan *plan, struct pathset *ps,
         "measurements", (json_int_t)plan_probes (plan),
         "bound", (json_int_t)plan_bound (ps, plan_rank (plan)),
         "basis_rounds", (json_int_t)plan_basis_rounds (plan),
-        "extra_rounds",
-        (json_int_t)(plan_rounds (plan) - plan_basis_rounds (plan)));
+        "extra_rounds", (json_int_t)extra_rounds (plan));
     if (!json || !numbers || json_object_update (json, numbers) < 0
+        || (plan_confirm_rounds (plan) > 0
+            && json_object_set_new (
+                   json, "confirm_rounds",
+                   json_integer ((json_int_t)plan_confirm_rounds (plan))) < 0)
         || (extra && set_extra (json, extra) < 0)
         || json_object_set (json, "endpoints", endpoints) < 0
         || json_object_set (json, "rounds", rounds) < 0)
@@ -265,6 +274,7 @@ static struct plan *read_plan (const json_t *json, struct pathset *ps,
     const char *method;
     json_t *rounds;
     uint64_t rank, basis_rounds;
+    uint64_t confirm_rounds = 0;
     size_t links, i = 0;
 
     if (json_get_string (json, NULL, "method", &method, err) < 0
@@ -272,7 +282,11 @@ static struct plan *read_plan (const json_t *json, struct pathset *ps,
         || !pathset_links (ps, &links, err)
         || json_get_u64 (json, NULL, "rank", 0, links, &rank, err) < 0
         || json_get_u64 (json, NULL, "basis_rounds", 0,
-                         json_array_size (rounds), &basis_rounds, err) < 0)
+                         json_array_size (rounds), &basis_rounds, err) < 0
+        || (json_object_get (json, "confirm_rounds")
+            && json_get_u64 (json, NULL, "confirm_rounds", 0,
+                             json_array_size (rounds) - basis_rounds,
+                             &confirm_rounds, err) < 0))
         return NULL;
     while (i < sizeof (methods) / sizeof (methods[0])
            && strcmp (method, methods[i]) != 0)
@@ -288,12 +302,12 @@ static struct plan *read_plan (const json_t *json, struct pathset *ps,
     if (read_rounds (plan, rounds, ps, err) < 0)
         goto error;
     plan_set_rank (plan, links, rank, basis_rounds);
+    plan_set_confirm (plan, confirm_rounds);
     if (check_number (json, "hosts", pathset_size (ps), err) < 0
         || check_number (json, "links", links, err) < 0
         || check_number (json, "measurements", plan_probes (plan), err) < 0
         || check_number (json, "bound", plan_bound (ps, rank), err) < 0
-        || check_number (json, "extra_rounds",
-                         plan_rounds (plan) - basis_rounds, err) < 0)
+        || check_number (json, "extra_rounds", extra_rounds (plan), err) < 0)
         goto error;
     return plan;
 error:

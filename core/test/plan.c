@@ -535,6 +535,44 @@ static void test_round_trip (void)
     tablenet_destroy (t);
 }
 
+/* What is copied, and written with a confirm stage, comes back. */
+static void test_confirm (void)
+{
+    struct tablenet *t = tablenet_paper ();
+    struct pathset *ps = tablenet_pathset (t, NULL, 0);
+    struct pathset *ps2 = NULL;
+    struct plan *plan = make (ps, 1, 2);
+    struct plan *copy = plan_copy (plan);
+    struct plan *back = NULL;
+    struct error err = { 0 };
+    char *text;
+
+    /* k1 and k5 */
+    if (!copy || plan_add (copy, plan_rounds (copy), 0, 4) < 0)
+        abort ();
+    plan_set_confirm (copy, plan_rounds (copy));
+    ok (plan_check (ps, copy, &err) < 0
+            && strstr (err.text, "behind the basis"),
+        "no round of the basis is one of the confirm stage: %s", err.text);
+    plan_set_confirm (copy, 1);
+    ok (plan_check (ps, copy, &err) == 0 && plan_confirm_rounds (plan) == 0
+            && plan_rounds (copy) == plan_rounds (plan) + 1,
+        "a copy grows alone");
+    text = write_text (copy, ps, NULL);
+    back = read_text (text, t, &ps2, &err);
+    ok (back && same (copy, back) && plan_confirm_rounds (back) == 1
+            && strstr (text, "\"extra_rounds\":2"),
+        "a confirm stage comes back, apart from the extra rounds: %s",
+        err.text);
+    free (text);
+    plan_destroy (plan);
+    plan_destroy (copy);
+    plan_destroy (back);
+    pathset_destroy (ps);
+    pathset_destroy (ps2);
+    tablenet_destroy (t);
+}
+
 /* A plan of k1, k2, k3 of the paper's network, and changes of its text. */
 static const char file[]
     = "{\"kind\":\"plan\",\"version\":1,\"fabric\":\"table\","
@@ -576,6 +614,9 @@ static const struct {
       "p.json: basis_rounds: not a whole number from 0 to 3" },
     { "\"extra_rounds\":0", "\"extra_rounds\":1",
       "p.json: extra_rounds: 1, but it is 0" },
+    { "\"extra_rounds\":0", "\"extra_rounds\":0,\"confirm_rounds\":0", NULL },
+    { "\"extra_rounds\":0", "\"extra_rounds\":0,\"confirm_rounds\":1",
+      "p.json: confirm_rounds: not a whole number from 0 to 0" },
     { "[\"k1\"", "[\"k9\"", "p.json: k9 is not in the fabric" },
     { "[\"k1\"", "[\"k2\"", "p.json: endpoint k2 is there twice" },
     { "[\"k1\"", "[7", "p.json: endpoints[0]: not a name" },
@@ -643,6 +684,7 @@ int main (void)
     test_extend ();
     test_check ();
     test_round_trip ();
+    test_confirm ();
     test_files ();
     return done_testing ();
 }
