@@ -858,6 +858,29 @@ static int observe_baselines (struct observations *base,
     return 0;
 }
 
+static int observe_all (struct judgement *j, struct observations *base,
+                        const struct baseline *baseline, size_t n,
+                        struct error *err)
+{
+    if (observe (&j->obs, j->ps, j->samples, RTT_MEDIAN, NOISE_FLOOR_NS, err)
+            < 0
+        || observe_baselines (base, baseline, n, err) < 0)
+        return -1;
+    for (size_t i = 0; i < n; i++)
+        j->has_baseline |= base[i].n > 0;
+    return 0;
+}
+
+static void clear (struct judgement *j, struct observations *base, size_t n)
+{
+    explanation_clear (&j->ex);
+    model_clear (&j->model);
+    observations_clear (&j->obs);
+    for (size_t i = 0; base && i < n; i++)
+        observations_clear (&base[i]);
+    free (base);
+}
+
 struct verdict *judge (struct pathset *ps, const struct plan *plan,
                        const struct samples *samples,
                        const struct baseline *baseline, size_t nbaselines,
@@ -879,11 +902,8 @@ struct verdict *judge (struct pathset *ps, const struct plan *plan,
         goto done;
     }
     if (check_plan (plan, samples, &absent, err) < 0
-        || observe (&j.obs, ps, samples, RTT_MEDIAN, NOISE_FLOOR_NS, err) < 0
-        || observe_baselines (base, baseline, nbaselines, err) < 0)
+        || observe_all (&j, base, baseline, nbaselines, err) < 0)
         goto done;
-    for (size_t i = 0; i < nbaselines; i++)
-        j.has_baseline |= base[i].n > 0;
     j.verdict->nodes = samples->nanswered;
     j.verdict->rounds = plan_rounds (plan);
     j.verdict->probes = j.obs.n;
@@ -903,12 +923,101 @@ struct verdict *judge (struct pathset *ps, const struct plan *plan,
     j.verdict = NULL;
 done:
     verdict_destroy (j.verdict);
-    explanation_clear (&j.ex);
-    model_clear (&j.model);
-    observations_clear (&j.obs);
-    if (base)
-        for (size_t i = 0; i < nbaselines; i++)
-            observations_clear (&base[i]);
-    free (base);
+    clear (&j, base, nbaselines);
     return result;
+}
+
+/*
+ * What looks slow
+ */
+
+static int suspect_links (const struct judgement *j, size_t number,
+                          struct suspicion *s)
+{
+    uint32_t *col = explain_suspects (&j->model, &j->ex, number, &s->n);
+
+    if (!col || !(s->suspect = calloc (s->n + 1, sizeof (*s->suspect)))) {
+        free (col);
+        return -1;
+    }
+    for (size_t i = 0; i < s->n; i++)
+        s->suspect[i] = (struct suspect){ SUSPECT_LINK,
+                                          j->model.link[col[i]], 0 };
+    free (col);
+    return 0;
+}
+
+static int suspect_row (const struct judgement *j, size_t row,
+                        struct suspicion *s)
+{
+    const struct observation *o = &j->obs.v[row];
+
+    if (!(s->suspect = calloc (1, sizeof (*s->suspect))))
+        return -1;
+    s->suspect[s->n++] = (struct suspect){ SUSPECT_ROW, o->a, o->b };
+    return 0;
+}
+
+static int list_suspicions (const struct judgement *j, struct suspicions *list)
+{
+    list->v = calloc (j->ex.n + 1, sizeof (*list->v));
+    if (!list->v)
+        return -1;
+    for (size_t i = 0; i < j->ex.n; i++) {
+        const struct cause *c = &j->ex.cause[i];
+        struct suspicion *s = &list->v[list->n];
+
+        if (c->kind == CAUSE_CLASS)
+            continue;
+        s->excess_ns = c->excess_ns;
+        s->stderr_ns = c->stderr_ns;
+        list->n++;
+        if ((c->kind == CAUSE_LINK ? suspect_links (j, i, s)
+                                   : suspect_row (j, c->index, s))
+            < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int judge_first (struct suspicions *s, struct pathset *ps,
+                 const struct plan *plan, const struct samples *samples,
+                 const struct baseline *baseline, size_t nbaselines,
+                 const struct judge_options *opts, struct error *err)
+{
+    struct observations *base = calloc (nbaselines + 1, sizeof (*base));
+    struct judgement j = {
+        .ps = ps,
+        .net = pathset_network (ps),
+        .samples = samples,
+        .opts = opts ? opts : &judge_defaults,
+    };
+    size_t absent;
+    int rc = -1;
+
+    *s = (struct suspicions){ 0 };
+    if (!base) {
+        error_nomem (err);
+        goto done;
+    }
+    if (check_plan (plan, samples, &absent, err) < 0
+        || observe_all (&j, base, baseline, nbaselines, err) < 0
+        || model_make (&j.model, ps, &j.obs, base, nbaselines, err) < 0)
+        goto done;
+    if (explain (&j.model, &j.ex) < 0 || list_suspicions (&j, s) < 0) {
+        error_nomem (err);
+        goto done;
+    }
+    rc = 0;
+done:
+    clear (&j, base, nbaselines);
+    return rc;
+}
+
+void suspicions_clear (struct suspicions *s)
+{
+    for (size_t i = 0; i < s->n; i++)
+        free (s->v[i].suspect);
+    free (s->v);
+    *s = (struct suspicions){ 0 };
 }

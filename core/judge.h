@@ -55,4 +55,44 @@ struct verdict *judge (struct pathset *ps, const struct plan *plan,
                        const struct baseline *baseline, size_t nbaselines,
                        const struct judge_options *opts, struct error *err);
 
+/* What looks slow (or just not as expected) before it is confirmed: what a
+ * confirm stage is planned from.
+ */
+enum suspect_kind {
+    SUSPECT_LINK,   /* index: link of the network */
+    SUSPECT_ARC,    /* index: arc, a link in one direction only */
+    SUSPECT_SWITCH, /* index: switch, all its links alike */
+    SUSPECT_ROUTE,  /* index: switch from which messages to endpoint `to`
+                       take another way than the fabric says */
+    SUSPECT_ROW,    /* the round trip between endpoints index and `to` */
+};
+
+struct suspect {
+    enum suspect_kind kind;
+    uint32_t index;
+    uint32_t to;       /* endpoint of the set; route and row only */
+};
+
+/* A cause: those that explain an excess equally well, the likeliest first. */
+struct suspicion {
+    double excess_ns;  /* one way; a route's or row's: of the round trip */
+    double stderr_ns;
+    struct suspect *suspect;
+    size_t n;
+};
+
+struct suspicions {
+    struct suspicion *v;
+    size_t n;
+};
+
+/* Judge the samples so far of a plan that has not ended. Return 0, or -1 with
+ * err; suspicions_clear is due in both cases.
+ */
+int judge_first (struct suspicions *s, struct pathset *ps,
+                 const struct plan *plan, const struct samples *samples,
+                 const struct baseline *baseline, size_t nbaselines,
+                 const struct judge_options *opts, struct error *err);
+void suspicions_clear (struct suspicions *s);
+
 #endif /* CORE_JUDGE_H */

@@ -589,6 +589,42 @@ static void test_ranks (void)
     tablenet_destroy (net);
 }
 
+/* What looks slow, for the stage that confirms it. */
+static void test_first (void)
+{
+    struct tablenet *net = tablenet_fattree (8, 3, TABLE_MINHOP, 1);
+    struct suspicions first;
+    struct samples *s;
+    struct error err;
+    struct job job;
+    uint32_t link;
+
+    job_open (&job, net, NODES, 5, 7);
+    s = job_samples (&job, 5, 8);
+    ok (judge_first (&first, job.ps, job.plan, s,
+                     &(struct baseline){ job.before, job.ps }, 1, NULL, &err)
+                == 0
+            && first.n == 0,
+        "nothing looks slow");
+    suspicions_clear (&first);
+    samples_destroy (s);
+    link = job.link[3];
+    job.latency[link] += 1000;
+    s = job_samples (&job, 5, 7);
+    ok (judge_first (&first, job.ps, job.plan, s,
+                     &(struct baseline){ job.before, job.ps }, 1, NULL, &err)
+                == 0
+            && first.n == 1 && first.v->n >= 1
+            && first.v->suspect->kind == SUSPECT_LINK
+            && first.v->suspect->index == link
+            && fabs (first.v->excess_ns - 1000) < 100,
+        "a slow link looks slow");
+    suspicions_clear (&first);
+    samples_destroy (s);
+    job_close (&job);
+    tablenet_destroy (net);
+}
+
 /* Two nodes: their ends cannot be told apart, nor what is between. */
 static void test_small (void)
 {
@@ -642,6 +678,7 @@ int main (int argc, char **argv)
 
     test_cases ();
     test_ranks ();
+    test_first ();
     test_small ();
     test_monte (trials, argc > 1);
     return done_testing ();
