@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Each allocation of a whole job, from the plan to the verdict, fails once:
+ * that is an error in words, never a crash and never half a result.
+ *
+ * The allocator is glibc's, behind a counter. It does not fail twice in a
+ * row, nor inside libc itself where libc does not call malloc by name.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/judge.h"
+#include "core/plan.h"
+#include "core/samples.h"
+#include "core/simulate.h"
+#include "core/solve.h"
+#include "core/test/tablenet.h"
+#include "tests/tap.h"
+
+void *__libc_malloc (size_t size);
+void *__libc_calloc (size_t n, size_t size);
+void *__libc_realloc (void *p, size_t size);
+
+static size_t allocations;   /* since the count began */
+static size_t failing;       /* the one that fails; 0: none */
+
+static bool fails (void)
+{
+    return ++allocations == failing;
+}
+
+static void *none (void)
+{
+    errno = ENOMEM;
+    return NULL;
+}
+
+void *malloc (size_t size)
+{
+    return fails () ? none () : __libc_malloc (size);
+}
+
+void *calloc (size_t n, size_t size)
+{
+    return fails () ? none () : __libc_calloc (n, size);
+}
+
+void *realloc (void *p, size_t size)
+{
+    return fails () ? none () : __libc_realloc (p, size);
+}
+
+/* One step of the pipeline: 0, or -1 with err. What it leaves behind, the
+ * steps after it find in the job.
+ */
+struct job {
+    struct tablenet *net;
+    struct pathset *ps;
+    struct plan *plan;
+    struct samples *samples;
+    struct baseline before;
+    double latency[64];
+};
+
+static int step_plan (struct job *job, struct error *err)
+{
+    struct plan_options opts = { .extra_rounds = 1, .seed = 1 };
+    struct plan *plan = plan_make (job->ps, &opts, err);
+
+    plan_destroy (plan);
+    return plan ? 0 : -1;
+}
+
+static int step_check (struct job *job, struct error *err)
+{
+    return plan_check (job->ps, job->plan, err);
+}
+
+static int step_simulate (struct job *job, struct error *err)
+{
+    struct simulate_options opts = { .noise_ns = 10, .repeats = 3 };
+    struct samples *samples = simulate (job->ps, job->plan, job->latency,
+                                        &opts, err);
+
+    samples_destroy (samples);
+    return samples ? 0 : -1;
+}
+
+static int step_solve (struct job *job, struct error *err)
+{
+    struct solve_options opts = { .quantile = RTT_MEDIAN, .pairs = true };
+    struct solution *solution = solve (job->ps, job->samples, &opts, err);
+
+    solution_destroy (solution);
+    return solution ? 0 : -1;
+}
+
+static int step_predict (struct job *job, struct error *err)
+{
+    double rms, max;
+
+    return solve_predict (job->ps, job->plan, &rms, &max, err);
+}
+
+static int step_judge (struct job *job, struct error *err)
+{
+    struct verdict *verdict = judge (job->ps, job->plan, job->samples,
+                                     &job->before, 1, NULL, err);
+
+    verdict_destroy (verdict);
+    return verdict ? 0 : -1;
+}
+
+static const struct {
+    const char *name;
+    int (*run) (struct job *job, struct error *err);
+} steps[] = {
+    { "plan", step_plan },         { "check", step_check },
+    { "simulate", step_simulate }, { "solve", step_solve },
+    { "predict", step_predict },   { "judge", step_judge },
+};
+
+static bool open_job (struct job *job)
+{
+    struct plan_options opts = { .extra_rounds = 1, .seed = 1 };
+    struct simulate_options sim = { .noise_ns = 10, .repeats = 3 };
+    struct error err;
+
+    job->net = tablenet_fattree (4, 2, TABLE_MINHOP, 1);
+    job->ps = tablenet_pathset (job->net, NULL, 0);
+    for (size_t i = 0; i < 64; i++)
+        job->latency[i] = 100 + i;
+    job->plan = plan_make (job->ps, &opts, &err);
+    job->samples = job->plan ? simulate (job->ps, job->plan, job->latency,
+                                         &sim, &err)
+                             : NULL;
+    sim.seed = 1;
+    job->before.ps = job->ps;
+    job->before.samples = job->plan ? simulate (job->ps, job->plan,
+                                                job->latency, &sim, &err)
+                                    : NULL;
+    job->latency[1] += 1000; /* something to find */
+    return job->samples && job->before.samples;
+}
+
+static void close_job (struct job *job)
+{
+    samples_destroy (job->samples);
+    samples_destroy ((struct samples *)job->before.samples);
+    plan_destroy (job->plan);
+    pathset_destroy (job->ps);
+    tablenet_destroy (job->net);
+}
+
+/* Fail each allocation of the step in turn, until there are no more. */
+static void starve (const char *name, int (*run) (struct job *, struct error *),
+                    struct job *job)
+{
+    size_t failed = 0;
+    size_t passed = 0;
+    size_t total;
+
+    allocations = 0;
+    if (run (job, &(struct error){ 0 }) < 0) {
+        ok (0, "%s works where there is memory", name);
+        return;
+    }
+    total = allocations;
+    for (size_t i = 1; i <= total; i++) {
+        struct error err = { 0 };
+        int rc;
+
+        allocations = 0;
+        failing = i;
+        rc = run (job, &err);
+        failing = 0;
+        if (rc == 0)
+            passed++; /* it did without, or did not get that far */
+        else if (err.fault == ERROR_WORLD && strstr (err.text, "memory"))
+            failed++;
+        else
+            diag ("%s, allocation %zu: %s", name, i, err.text);
+    }
+    ok (total > 0 && failed > total / 2 && failed + passed == total,
+        "%s: %zu allocations failed in turn, %zu in words, %zu done without",
+        name, total, failed, passed);
+}
+
+int main (void)
+{
+    struct job job = { 0 };
+
+#ifdef __SANITIZE_ADDRESS__
+    skip ("the address sanitizer has an allocator of its own");
+    return done_testing ();
+#endif
+    if (!ok (open_job (&job), "a job to starve"))
+        return done_testing ();
+    for (size_t i = 0; i < sizeof (steps) / sizeof (steps[0]); i++)
+        starve (steps[i].name, steps[i].run, &job);
+    close_job (&job);
+    return done_testing ();
+}
