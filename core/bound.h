@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Bounds: how few rounds could do.
+ *
+ * Made from a pathset alone, never from a plan. Read by whoever makes or
+ * checks one; `pmm plan` prints it.
+ *
+ * Let S be a set of endpoints. A basis has rank many rows, at most
+ * rank (rows that avoid S) of which avoid S, so that
+ *
+ *     need = rank - rank (rows that avoid S)
+ *
+ * probes at least have an end in S, and a round holds |S| of them at most:
+ * ceil (need / |S|) rounds. For S = all, and two ends in S each, this is
+ * ceil (rank / floor (n / 2)). The same holds of a link, which one probe of
+ * a round may cross: rank - rank (rows that do not cross it).
+ *
+ * Sets looked at: each endpoint, each leaf, and pods: what remains connected
+ * when leaves count as neighbours if a path of at most d links joins them,
+ * for every d. Switch links on their own where the job is small.
+ *
+ * need is found exactly in small jobs. Else it is bounded from below: a link
+ * is *own* to S if no row that avoids S crosses it; the rank of the rows of
+ * S, all links but its own left out, is at most need.
+ */
+#ifndef CORE_BOUND_H
+#define CORE_BOUND_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/paths.h"
+#include "util/error.h"
+
+enum bound_kind {
+    BOUND_HOSTS, /* all endpoints, two to a probe */
+    BOUND_END,   /* one endpoint */
+    BOUND_LINK,  /* one switch link */
+    BOUND_LEAF,  /* the endpoints of a leaf */
+    BOUND_POD,   /* the endpoints of a pod */
+};
+
+struct bound {
+    size_t rounds;        /* no plan has fewer (basis rounds) */
+    enum bound_kind kind; /* of the set that says so */
+    size_t need, width;   /* ceil (need / width) == rounds */
+    uint32_t at;          /* an endpoint of the set; BOUND_LINK: the link */
+    size_t rank;          /* that the bound rests on; see below */
+    size_t sets, looked;  /* sets there are, and those evaluated */
+};
+
+/* The best bound for a set of endpoints that a counted effort finds: the same
+ * on every machine. rank is that of all pairs where the caller has proven it;
+ * 0: unknown, then it is found, or in large jobs what of it the effort
+ * finds, which is still a bound. A set of fewer than two endpoints has
+ * bound 0. Return 0, or -1 with err.
+ */
+int bound_find (struct pathset *ps, size_t rank, struct bound *bound,
+                struct error *err);
+
+/* "all hosts", "host end", "switch link", "leaf", "pod". */
+const char *bound_kind_name (enum bound_kind kind);
+
+#endif /* CORE_BOUND_H */
