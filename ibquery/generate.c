@@ -1,373 +1,559 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Notes
  *
- * Let h = p/2. A subtree of level l < q has h^l hosts and, at its top, h^(l-1)
- * switches; the whole has h^(q-1) at level q. So a switch is (l, pod, c): the
- * subtree, and which of its tops. Up port u of (l, pod, c) leads to
- * (l + 1, pod / h, c + u h^(l-1)); there, the subtree's place among its
- * siblings is the port. A host is a subtree of level 0.
+ * Fat tree: level l has down[l] ports downwards and up[l] upwards. A subtree
+ * of level l < q has below[l] = down[1] .. down[l] hosts and, at its top,
+ * tops[l] = up[1] .. up[l-1] switches. So a switch is (l, pod, c): the subtree,
+ * and which of its tops. Up port u of (l, pod, c) leads to
+ * (l + 1, pod / down[l+1], c + u tops[l]); there, the subtree's place among
+ * its siblings is the port. The tower of host d takes up port d / tops[l]
+ * mod up[l] at level l.
  *
- * Messages to switches (management) take shortest paths in both routings.
+ * Dragonfly: port k of the a h global ports of a group leads k + 1 groups on
+ * (modulo their number); there, a h - 1 - k leads back. A global cable costs
+ * three local ones, so that the cheapest path has as few of them as there can
+ * be: two (6) cost more than local, global, local (5).
+ *
+ * Slim fly: routers (0, x, y) and (1, m, c) over the field of q elements;
+ * (0, x, y) - (0, x, z) where y - z is in X, (1, m, c) - (1, m, d) where c - d
+ * is in X', (0, x, y) - (1, m, c) where y = m x + c. X and X' are powers of a
+ * primitive element g: for q = 4w + 1 and 4w the even ones and the odd ones;
+ * for q = 4w - 1 X has g^0, g^2 .. g^(2w-2) and g^(2w-1), g^(2w+1) .. g^(4w-3),
+ * and X' = g X. Elements are polynomials over the integers modulo the prime,
+ * written as numbers in its base; modulo one that is found by trying all:
+ * that which makes the powers of x all the q - 1 others.
  */
 #include "config.h"
 #include "ibquery/generate.h"
 
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "ibquery/wiring.h"
 #include "util/rng.h"
 
-enum { MAX_PORTS = 64, MAX_LEVELS = 6, NOWHERE = -1 };
-
-struct tree {
-    struct fabric *f;
-    unsigned int p, q, h;
-    unsigned int power[MAX_LEVELS + 1]; /* of h */
-    unsigned int hosts, switches, leaves;
-    unsigned int first[MAX_LEVELS + 2]; /* switch of a level; the end */
-    int32_t *peer;  /* [switches][p] switch behind a port, or NOWHERE */
-    uint8_t *lft;   /* [switches][lids + 1] */
-    size_t lft_size;
-    uint8_t *dist;  /* [switches] hops, of the last search */
-    uint32_t *queue;
+enum {
+    MAX_LEVELS = 6,
+    MAX_DRAGONFLY = 62,
+    MAX_Q = 41,
+    MAX_SWITCHES = 4096,
+    MAX_DEGREE = 32,
+    MAX_LOTS = 3,
+    LOCAL = 1,
+    GLOBAL = WIRING_MAX_COST,
 };
 
-static unsigned int host_lid (unsigned int host)
+static const char *const routing_names[] = {
+    [ROUTING_DMODK] = "dmodk",
+    [ROUTING_MINHOP] = "minhop",
+    [ROUTING_RANDOM] = "random",
+};
+
+enum { ROUTINGS = sizeof (routing_names) / sizeof (routing_names[0]) };
+
+const char *routing_name (enum routing routing)
 {
-    return host + 1;
+    return routing_names[routing];
 }
 
-static unsigned int switch_lid (const struct tree *t, unsigned int s)
+int routing_find (const char *name)
 {
-    return t->hosts + s + 1;
+    for (int i = 0; i < ROUTINGS; i++)
+        if (strcmp (name, routing_names[i]) == 0)
+            return i;
+    return -1;
 }
 
-static unsigned int level_of (const struct tree *t, unsigned int s)
+static struct fabric *finish (struct wiring *w, const struct choice *how,
+                              struct error *err)
 {
-    unsigned int level = 1;
+    struct fabric *f = wiring_fabric (w, how, err);
 
-    while (s >= t->first[level + 1])
-        level++;
-    return level;
+    wiring_destroy (w);
+    return f;
 }
 
-static int init (struct tree *t, const struct fat_tree *tree,
-                 struct error *err)
-{
-    uint64_t lids, hosts = 2;
+struct tree {
+    unsigned int q;
+    unsigned int down[MAX_LEVELS + 1], up[MAX_LEVELS + 1];
+    uint64_t below[MAX_LEVELS + 1], tops[MAX_LEVELS + 1];
+    uint64_t first[MAX_LEVELS + 2]; /* switch of a level; the end */
+};
 
-    if (tree->ports < 2 || tree->ports > MAX_PORTS || tree->ports % 2 != 0)
+static int shape_tree (struct tree *t, const struct fat_tree *tree,
+                       struct error *err)
+{
+    unsigned int p = tree->ports, q = tree->levels;
+    unsigned int k = tree->oversubscribe > 0 ? tree->oversubscribe : 1;
+
+    if (p < 2 || p > WIRING_MAX_PORTS || p % 2 != 0)
         return error_input (err,
                             "a fat tree's switches have 2, 4, .. or %d ports, "
                             "not %u",
-                            MAX_PORTS, tree->ports);
-    if (tree->levels < 1 || tree->levels > MAX_LEVELS)
+                            WIRING_MAX_PORTS, p);
+    if (q < 1 || q > MAX_LEVELS)
         return error_input (err, "a fat tree has 1 to %d levels, not %u",
-                            MAX_LEVELS, tree->levels);
-    t->p = tree->ports;
-    t->q = tree->levels;
-    t->h = t->p / 2;
-    for (unsigned int i = 0; i < t->q; i++)
-        hosts *= t->h;
-    lids = hosts + (hosts / t->h) * (t->q - 1) + hosts / t->h / 2;
-    if (lids > FABRIC_MAX_LID)
+                            MAX_LEVELS, q);
+    if (k >= p || (q == 1 && k > 1))
         return error_input (err,
-                            "the %u-port %u-tree has %" PRIu64 " hosts and "
-                            "needs %" PRIu64 " LIDs, but there are %d",
-                            t->p, t->q, hosts, lids, FABRIC_MAX_LID);
-    t->hosts = hosts;
-    t->switches = lids - hosts;
-    t->leaves = t->q == 1 ? 1 : hosts / t->h;
-    t->power[0] = 1;
-    for (unsigned int i = 1; i <= t->q; i++) {
-        t->power[i] = t->power[i - 1] * t->h;
-        t->first[i + 1] = t->first[i]
-                          + (i < t->q ? hosts / t->h : hosts / t->h / 2);
-    }
-    t->lft_size = lids + 1;
-    t->peer = malloc (t->switches * t->p * sizeof (*t->peer));
-    t->lft = malloc (t->switches * t->lft_size);
-    t->dist = malloc (t->switches);
-    t->queue = malloc (t->switches * sizeof (*t->queue));
-    t->f = fabric_create ();
-    if (!t->peer || !t->lft || !t->dist || !t->queue || !t->f)
-        return error_nomem (err);
-    memset (t->peer, NOWHERE, t->switches * t->p * sizeof (*t->peer));
-    memset (t->lft, LFT_NO_ROUTE, t->switches * t->lft_size);
+                            "leaves of %u ports in %u levels cannot be "
+                            "oversubscribed %u times",
+                            p, q, k);
+    t->q = q;
+    t->up[1] = p / (k + 1);
+    t->down[1] = k * t->up[1];
+    for (unsigned int l = 2; l < q; l++)
+        t->up[l] = t->down[l] = p / 2;
+    t->up[q] = 0;
+    t->down[q] = p;
+    t->below[0] = t->tops[1] = 1;
+    for (unsigned int l = 1; l <= q; l++)
+        t->below[l] = t->below[l - 1] * t->down[l];
+    for (unsigned int l = 2; l <= q; l++)
+        t->tops[l] = t->tops[l - 1] * t->up[l - 1];
+    for (unsigned int l = 1; l <= q; l++)
+        t->first[l + 1] = t->first[l]
+                          + t->below[q] / t->below[l] * t->tops[l];
     return 0;
 }
 
-static void clear (struct tree *t)
+/* Join up port u of (level, pod, c). */
+static void join_up (struct wiring *w, const struct tree *t, unsigned int l,
+                     unsigned int pod, unsigned int c, unsigned int u)
 {
-    fabric_destroy (t->f);
-    free (t->peer);
-    free (t->lft);
-    free (t->dist);
-    free (t->queue);
+    unsigned int s = t->first[l] + pod * t->tops[l] + c;
+    unsigned int above = t->first[l + 1]
+                         + pod / t->down[l + 1] * t->tops[l + 1] + c
+                         + u * t->tops[l];
+
+    wiring_cable (w, s, t->down[l] + u, above, pod % t->down[l + 1], LOCAL);
 }
 
-static int add_nodes (struct tree *t, struct error *err)
+static void wire_level (struct wiring *w, const struct tree *t,
+                        unsigned int l)
 {
-    int width = t->hosts > 9999 ? 5 : 4;
-    char desc[FABRIC_NAME_MAX];
+    for (unsigned int s = t->first[l]; s < t->first[l + 1]; s++) {
+        unsigned int i = s - t->first[l];
 
-    for (unsigned int i = 0; i < t->hosts; i++) {
-        uint64_t guid = 0x0002c90000000000 + (i + 1) * 16;
-
-        snprintf (desc, sizeof (desc), "h%0*u mlx5_0", width, i + 1);
-        if (fabric_add_node (t->f, guid, NODE_CA, 1, desc, err) < 0
-            || fabric_set_port (t->f, i, 1, guid + 1, host_lid (i), 0, err)
-                   < 0)
-            return -1;
+        wiring_switch (w, s, l, i + 1);
+        if (l < t->q)
+            wiring_up (w, s, t->down[l], t->up[l], t->tops[l]);
+        for (unsigned int u = 0; u < t->up[l]; u++)
+            join_up (w, t, l, i / t->tops[l], i % t->tops[l], u);
     }
-    for (unsigned int s = 0; s < t->switches; s++) {
-        unsigned int level = level_of (t, s), n = s - t->first[level] + 1;
-        uint64_t guid = 0x0002c90000000000 + ((uint64_t)level << 32) + n * 16;
-
-        snprintf (desc, sizeof (desc), "s%u-%04u", level, n);
-        if (fabric_add_node (t->f, guid, NODE_SWITCH, t->p, desc, err) < 0
-            || fabric_set_switch_lid (t->f, t->hosts + s, switch_lid (t, s),
-                                      err) < 0)
-            return -1;
-    }
-    return 0;
-}
-
-/* Join up port u of (level, pod, c); hosts are of level 0. */
-static int add_cable (struct tree *t, unsigned int level, unsigned int pod,
-                      unsigned int c, unsigned int u, struct error *err)
-{
-    bool top = level + 1 == t->q;
-    unsigned int up_pod = top ? 0 : pod / t->h;
-    unsigned int up_c = level == 0 ? 0 : c + u * t->power[level - 1];
-    unsigned int up = t->first[level + 1] + up_pod * t->power[level] + up_c;
-    unsigned int down_port = (top ? pod : pod % t->h) + 1;
-    unsigned int node = pod, port = 1;
-
-    if (level > 0) {
-        unsigned int s = t->first[level] + pod * t->power[level - 1] + c;
-
-        node = t->hosts + s;
-        port = t->h + u + 1;
-        t->peer[s * t->p + port - 1] = up;
-        t->peer[up * t->p + down_port - 1] = s;
-    }
-    return fabric_add_cable (t->f, node, port, t->hosts + up, down_port, 4,
-                             "HDR", err);
-}
-
-static int add_cables (struct tree *t, struct error *err)
-{
-    for (unsigned int i = 0; i < t->hosts; i++)
-        if (add_cable (t, 0, i, 0, 0, err) < 0)
-            return -1;
-    for (unsigned int level = 1; level < t->q; level++)
-        for (unsigned int pod = 0; pod < t->hosts / t->power[level]; pod++)
-            for (unsigned int c = 0; c < t->power[level - 1]; c++)
-                for (unsigned int u = 0; u < t->h; u++)
-                    if (add_cable (t, level, pod, c, u, err) < 0)
-                        return -1;
-    return 0;
-}
-
-static void route_dmodk (struct tree *t)
-{
-    for (unsigned int s = 0; s < t->switches; s++) {
-        unsigned int level = level_of (t, s);
-        unsigned int pod = (s - t->first[level]) / t->power[level - 1];
-        uint8_t *lft = t->lft + s * t->lft_size;
-
-        for (unsigned int d = 0; d < t->hosts; d++) {
-            unsigned int child = d / t->power[level - 1];
-
-            if (level == t->q)
-                lft[host_lid (d)] = child + 1;
-            else if (d / t->power[level] == pod)
-                lft[host_lid (d)] = child % t->h + 1;
-            else
-                lft[host_lid (d)] = t->h + child % t->h + 1;
-        }
-    }
-}
-
-/* Hops from every switch to one. */
-static void search (struct tree *t, unsigned int to)
-{
-    size_t tail = 0;
-
-    memset (t->dist, UINT8_MAX, t->switches);
-    t->dist[to] = 0;
-    t->queue[tail++] = to;
-    for (size_t head = 0; head < tail; head++) {
-        const int32_t *peer = t->peer + t->queue[head] * t->p;
-
-        for (unsigned int k = 0; k < t->p; k++)
-            if (peer[k] != NOWHERE && t->dist[peer[k]] == UINT8_MAX) {
-                t->dist[peer[k]] = t->dist[t->queue[head]] + 1;
-                t->queue[tail++] = peer[k];
-            }
-    }
-}
-
-/* The ports of a switch that lead closer, after search (), as a bit set. */
-static uint64_t closer (const struct tree *t, unsigned int s)
-{
-    const int32_t *peer = t->peer + s * t->p;
-    uint64_t set = 0;
-
-    for (unsigned int k = 0; k < t->p; k++)
-        if (peer[k] != NOWHERE && t->dist[peer[k]] < t->dist[s])
-            set |= (uint64_t)1 << k;
-    return set;
-}
-
-static void route_switches (struct tree *t)
-{
-    for (unsigned int to = 0; to < t->switches; to++) {
-        unsigned int lid = switch_lid (t, to);
-
-        search (t, to);
-        for (unsigned int s = 0; s < t->switches; s++) {
-            uint64_t set = closer (t, s);
-
-            if (s != to)
-                for (unsigned int k = to % __builtin_popcountll (set); k > 0;
-                     k--)
-                    set &= set - 1;
-            t->lft[s * t->lft_size + lid]
-                = s == to ? 0 : __builtin_ctzll (set) + 1;
-        }
-    }
-}
-
-static int route_minhop (struct tree *t, uint64_t seed, struct error *err)
-{
-    uint32_t *order = malloc (t->hosts * sizeof (*order));
-    uint32_t *used = calloc (t->switches * t->p, sizeof (*used));
-    uint64_t *set = malloc ((size_t)t->leaves * t->switches * sizeof (*set));
-    struct rng rng;
-    int rc = -1;
-
-    if (!order || !used || !set) {
-        error_nomem (err);
-        goto error;
-    }
-    for (unsigned int leaf = 0; leaf < t->leaves; leaf++) {
-        search (t, leaf);
-        for (unsigned int s = 0; s < t->switches; s++)
-            set[(size_t)leaf * t->switches + s] = closer (t, s);
-    }
-    for (unsigned int i = 0; i < t->hosts; i++)
-        order[i] = i;
-    rng_seed (&rng, seed);
-    rng_shuffle (&rng, order, t->hosts);
-    for (unsigned int i = 0; i < t->hosts; i++) {
-        unsigned int d = order[i], leaf = t->q == 1 ? 0 : d / t->h;
-
-        for (unsigned int s = 0; s < t->switches; s++) {
-            uint64_t left = set[(size_t)leaf * t->switches + s];
-            uint32_t *count = used + s * t->p;
-            unsigned int best = t->q == 1 ? d : d % t->h;
-
-            if (s != leaf)
-                best = __builtin_ctzll (left);
-            for (; left != 0; left &= left - 1)
-                if (count[__builtin_ctzll (left)] < count[best])
-                    best = __builtin_ctzll (left);
-            count[best]++;
-            t->lft[s * t->lft_size + host_lid (d)] = best + 1;
-        }
-    }
-    rc = 0;
-error:
-    free (order);
-    free (used);
-    free (set);
-    return rc;
 }
 
 struct fabric *generate_fat_tree (const struct fat_tree *tree,
                                   struct error *err)
 {
     struct tree t = { 0 };
-    struct fabric *f;
-    char source[FABRIC_NAME_MAX];
+    struct wiring *w;
+    char name[FABRIC_NAME_MAX], over[32] = "";
 
-    if (init (&t, tree, err) < 0 || add_nodes (&t, err) < 0
-        || add_cables (&t, err) < 0)
-        goto error;
-    if (tree->routing == ROUTING_DMODK)
-        route_dmodk (&t);
-    else if (route_minhop (&t, tree->seed, err) < 0)
-        goto error;
-    route_switches (&t);
-    for (unsigned int s = 0; s < t.switches; s++)
-        if (fabric_set_lft (t.f, t.hosts + s, t.lft + s * t.lft_size,
-                            t.lft_size - 1, err) < 0)
-            goto error;
-    snprintf (source, sizeof (source), "fat-tree %u-port %u-tree %s seed %"
-              PRIu64, t.p, t.q,
-              tree->routing == ROUTING_DMODK ? "dmodk" : "minhop",
-              tree->seed);
-    if (fabric_set_source (t.f, source, 0, err) < 0
-        || fabric_finish (t.f, err) < 0)
-        goto error;
-    f = t.f;
-    t.f = NULL;
-    clear (&t);
-    return f;
-error:
-    clear (&t);
-    return NULL;
+    if (shape_tree (&t, tree, err) < 0)
+        return NULL;
+    if (tree->oversubscribe > 1)
+        snprintf (over, sizeof (over), " oversubscribed %u",
+                  tree->oversubscribe);
+    snprintf (name, sizeof (name), "fat-tree %u-port %u-tree%s", tree->ports,
+              t.q, over);
+    w = wiring_create (name, t.below[t.q], t.first[t.q + 1], tree->ports,
+                       err);
+    if (!w)
+        return NULL;
+    for (unsigned int i = 0; i < t.below[t.q]; i++)
+        wiring_host (w, i, i / t.down[1], i % t.down[1]);
+    for (unsigned int l = 1; l <= t.q; l++)
+        wire_level (w, &t, l);
+    return finish (w, &tree->how, err);
 }
 
-/* A node as ibsim and its clients call it: a host by its own name. */
-static void sim_name (const struct fabric *f, const struct fabric_node *n,
-                      char name[FABRIC_NAME_MAX + 1])
+static int check_dragonfly (const struct dragonfly *fly, struct error *err)
 {
-    snprintf (name, FABRIC_NAME_MAX + 1, "%s",
-              n->host != FABRIC_NONE ? f->host[n->host].name : n->desc);
+    const struct {
+        const char *what;
+        unsigned int n;
+    } rows[] = {
+        { "hosts per router", fly->hosts },
+        { "routers per group", fly->routers },
+        { "global ports per router", fly->globals },
+    };
+
+    for (size_t i = 0; i < sizeof (rows) / sizeof (rows[0]); i++)
+        if (rows[i].n < 1 || rows[i].n > MAX_DRAGONFLY)
+            return error_input (err, "a dragonfly has 1 to %d %s, not %u",
+                                MAX_DRAGONFLY, rows[i].what, rows[i].n);
+    return 0;
 }
 
-static void put_node (const struct fabric *f, const struct fabric_node *n,
-                      FILE *fp)
+/* Ports of a router: hosts, the others of its group, other groups. */
+static void wire_router (struct wiring *w, const struct dragonfly *fly,
+                         unsigned int g, unsigned int r)
 {
-    bool is_switch = n->type == NODE_SWITCH;
-    char name[FABRIC_NAME_MAX + 1], rate[16];
+    unsigned int p = fly->hosts, a = fly->routers, h = fly->globals;
+    unsigned int groups = a * h + 1, s = g * a + r;
 
-    sim_name (f, n, name);
-    fprintf (fp,
-             "\nvendid=0x2c9\ndevid=0x%x\nsysimgguid=0x%016" PRIx64
-             "\n%sguid=0x%016" PRIx64 "\n%s %u \"%s\"\t# \"%s\"%s\n",
-             is_switch ? 0xcf08 : 0x101b, n->guid, is_switch ? "switch" : "ca",
-             n->guid, is_switch ? "Switch" : "Ca", n->nports, name, n->desc,
-             is_switch ? " enhanced port 0 lid 0 lmc 0" : "");
-    for (unsigned int k = 0; k < n->nports; k++) {
-        uint32_t port = n->first_port + k, far;
-        const struct fabric_link *l;
+    wiring_switch (w, s, g + 1, r + 1);
+    for (unsigned int i = 0; i < p; i++)
+        wiring_host (w, s * p + i, s, i);
+    for (unsigned int other = r + 1; other < a; other++)
+        wiring_cable (w, s, p + other - 1, g * a + other, p + r, LOCAL);
+    for (unsigned int k = r * h; k < (r + 1) * h; k++) {
+        unsigned int there = (g + k + 1) % groups, back = a * h - 1 - k;
 
-        if (f->port[port].link == FABRIC_NONE)
-            continue;
-        l = &f->link[f->port[port].link];
-        far = l->a == port ? l->b : l->a;
-        sim_name (f, &f->node[f->port[far].node], name);
-        fabric_rate_name (l, rate, sizeof (rate));
-        fprintf (fp, "[%u]\t\"%s\"[%u]\t# %s\"%s\" lid 0 %s\n", k + 1, name,
-                 f->port[far].num, is_switch ? "" : "lid 0 lmc 0 ",
-                 f->node[f->port[far].node].desc, rate);
+        if (g < there)
+            wiring_cable (w, s, p + a - 1 + k % h, there * a + back / h,
+                          p + a - 1 + back % h, GLOBAL);
     }
 }
 
-int generate_netfile (const struct fabric *f, FILE *fp, struct error *err)
+struct fabric *generate_dragonfly (const struct dragonfly *fly,
+                                   struct error *err)
 {
-    fprintf (fp, "# %s: %zu hosts, %zu cables\n", f->source, f->nhosts,
-             f->nlinks);
-    for (int switches = 0; switches < 2; switches++)
-        for (size_t i = 0; i < f->nnodes; i++)
-            if ((f->node[i].type == NODE_SWITCH) == switches)
-                put_node (f, &f->node[i], fp);
-    if (ferror (fp))
-        return error_errno (err, "cannot write the netfile");
+    unsigned int p = fly->hosts, a = fly->routers, h = fly->globals;
+    unsigned int groups = a * h + 1;
+    char name[FABRIC_NAME_MAX];
+    struct wiring *w;
+
+    if (check_dragonfly (fly, err) < 0)
+        return NULL;
+    snprintf (name, sizeof (name), "dragonfly (%u,%u,%u)", p, a, h);
+    w = wiring_create (name, (uint64_t)groups * a * p, (uint64_t)groups * a,
+                       p + a - 1 + h, err);
+    if (!w)
+        return NULL;
+    for (unsigned int g = 0; g < groups; g++)
+        for (unsigned int r = 0; r < a; r++)
+            wire_router (w, fly, g, r);
+    return finish (w, &fly->how, err);
+}
+
+/* The field of q = prime^n elements. */
+struct field {
+    unsigned int q, prime;
+    uint8_t power[MAX_Q]; /* of the primitive element, [q - 1] */
+    uint8_t log[MAX_Q];   /* of all but 0 */
+};
+
+static unsigned int field_add (const struct field *f, unsigned int a,
+                               unsigned int b)
+{
+    unsigned int sum = 0;
+
+    for (unsigned int unit = 1; unit < f->q; unit *= f->prime)
+        sum += (a / unit + b / unit) % f->prime * unit;
+    return sum;
+}
+
+static unsigned int field_mul (const struct field *f, unsigned int a,
+                               unsigned int b)
+{
+    if (a == 0 || b == 0)
+        return 0;
+    return f->power[(f->log[a] + f->log[b]) % (f->q - 1)];
+}
+
+/* a times x, where x^n = rest (n = 1: a times the number `rest`). */
+static unsigned int times_x (const struct field *f, unsigned int a,
+                             unsigned int rest)
+{
+    unsigned int top = a / (f->q / f->prime);
+    unsigned int product = a % (f->q / f->prime) * f->prime;
+
+    while (top-- > 0)
+        product = field_add (f, product, rest);
+    return product;
+}
+
+/* Are the powers of x all q - 1 elements but 0? */
+static bool primitive (struct field *f, unsigned int rest)
+{
+    unsigned int a = 1;
+
+    for (unsigned int i = 0; i < f->q - 1; i++) {
+        f->power[i] = a;
+        f->log[a] = i;
+        a = times_x (f, a, rest);
+        if (a == 0 || (a == 1 && i + 2 < f->q))
+            return false;
+    }
+    return a == 1;
+}
+
+/* False: q is no prime power. */
+static bool field_init (struct field *f, unsigned int q)
+{
+    unsigned int left = q;
+
+    f->q = q;
+    for (f->prime = 2; q % f->prime != 0; f->prime++)
+        ;
+    while (left % f->prime == 0)
+        left /= f->prime;
+    if (left != 1)
+        return false;
+    for (unsigned int rest = 1; rest < q; rest++)
+        if (primitive (f, rest))
+            return true;
+    return false;
+}
+
+/* How many elements X and X' have each. */
+static unsigned int generators (unsigned int q)
+{
+    return q / 2 + (q % 4 == 3);
+}
+
+/* The elements of X (odd 0) or X' (odd 1): bit z for z. */
+static uint64_t generator_set (const struct field *f, unsigned int odd)
+{
+    unsigned int n = generators (f->q), w = (f->q + 1) / 4;
+    uint64_t set = 0;
+
+    for (unsigned int i = 0; i < n; i++) {
+        unsigned int e = 2 * i - (f->q % 4 == 3 && i >= w) + odd;
+
+        set |= (uint64_t)1 << f->power[e % (f->q - 1)];
+    }
+    return set;
+}
+
+struct wires {
+    struct wiring *w;
+    unsigned int *used; /* [routers] ports so far */
+};
+
+static void join (struct wires *wires, unsigned int s, unsigned int t)
+{
+    wiring_cable (wires->w, s, wires->used[s]++, t, wires->used[t]++, LOCAL);
+}
+
+static void wire_slimfly (struct wires *wires, const struct field *f)
+{
+    unsigned int q = f->q;
+
+    for (unsigned int side = 0; side < 2; side++) {
+        uint64_t set = generator_set (f, side);
+
+        for (unsigned int x = 0; x < q; x++)
+            for (unsigned int y = 0; y < q; y++)
+                for (unsigned int z = 0; z < q; z++) {
+                    unsigned int other = field_add (f, y, z);
+
+                    if (set >> z & 1 && y < other)
+                        join (wires, (side * q + x) * q + y,
+                              (side * q + x) * q + other);
+                }
+    }
+    for (unsigned int x = 0; x < q; x++)
+        for (unsigned int m = 0; m < q; m++)
+            for (unsigned int c = 0; c < q; c++)
+                join (wires, x * q + field_add (f, field_mul (f, m, x), c),
+                      (q + m) * q + c);
+}
+
+struct fabric *generate_slimfly (const struct slimfly *fly,
+                                 struct error *err)
+{
+    unsigned int q = fly->q, degree = q + generators (q), hosts = fly->hosts;
+    struct field field = { 0 };
+    struct wires wires;
+    char name[FABRIC_NAME_MAX];
+
+    if (q < 3 || q > MAX_Q || q % 4 == 2 || !field_init (&field, q)) {
+        error_input (err,
+                     "a slim fly's q is a prime power from 3 to %d, not %u",
+                     MAX_Q, q);
+        return NULL;
+    }
+    if (hosts == 0)
+        hosts = (degree + 1) / 2;
+    if (hosts > WIRING_MAX_PORTS) {
+        error_input (err, "a router has at most %d ports, not %u for hosts",
+                     WIRING_MAX_PORTS, hosts);
+        return NULL;
+    }
+    snprintf (name, sizeof (name), "slimfly (%u) of %u hosts per router", q,
+              hosts);
+    wires.w = wiring_create (name, 2 * q * q * hosts, 2 * q * q,
+                             degree + hosts, err);
+    if (!wires.w)
+        return NULL;
+    wires.used = calloc (2 * q * q, sizeof (*wires.used));
+    if (!wires.used) {
+        error_nomem (err);
+        wiring_destroy (wires.w);
+        return NULL;
+    }
+    for (unsigned int s = 0; s < 2 * q * q; s++) {
+        wiring_switch (wires.w, s, s / (q * q) + 1, s % (q * q) + 1);
+        for (unsigned int i = 0; i < hosts; i++)
+            wiring_host (wires.w, s * hosts + i, s, wires.used[s]++);
+    }
+    wire_slimfly (&wires, &field);
+    free (wires.used);
+    return finish (wires.w, &fly->how, err);
+}
+
+/* An irregular network is drawn before it is wired: only then is it known how
+ * many ports its switches need.
+ */
+struct draw {
+    unsigned int switches, hosts, cables;
+    uint32_t (*end)[2]; /* [cables] */
+    uint32_t *at;       /* [hosts] */
+    uint32_t *lot;      /* [(MAX_LOTS + 1) * switches] */
+    unsigned int *used; /* [switches] ports */
+    struct rng rng;
+};
+
+static unsigned int draw_switch (struct draw *d, unsigned int n, uint32_t not)
+{
+    unsigned int s;
+
+    do
+        s = rng_below (&d->rng, n);
+    while (s == not || d->used[s] == WIRING_MAX_PORTS);
+    d->used[s]++;
+    return s;
+}
+
+/* There always is a switch left to draw: all together the cables use at most
+ * half of all ports.
+ */
+static void draw_cables (struct draw *d)
+{
+    for (unsigned int c = 0; c < d->cables; c++) {
+        bool tree = c + 1 < d->switches;
+
+        if (tree)
+            d->used[d->end[c][0] = c + 1]++;
+        else
+            d->end[c][0] = draw_switch (d, d->switches, UINT32_MAX);
+        d->end[c][1] = draw_switch (d, tree ? c + 1 : d->switches,
+                                    d->end[c][0]);
+    }
+}
+
+static size_t draw_lots (struct draw *d, unsigned int least)
+{
+    size_t lots = 0;
+
+    for (unsigned int s = 0; s < d->switches; s++)
+        for (uint64_t n = rng_below (&d->rng, MAX_LOTS + 1) + least; n > 0;
+             n--)
+            if (d->used[s] < WIRING_MAX_PORTS)
+                d->lot[lots++] = s;
+    return lots;
+}
+
+/* Lots of switches that are full are taken out when they are drawn; when none
+ * is left, all switches with free ports get new ones.
+ */
+static void draw_hosts (struct draw *d)
+{
+    size_t lots = draw_lots (d, 0);
+
+    for (unsigned int i = 0; i < d->hosts;) {
+        size_t k;
+
+        if (lots == 0)
+            lots = draw_lots (d, 1);
+        k = rng_below (&d->rng, lots);
+        if (d->used[d->lot[k]] == WIRING_MAX_PORTS) {
+            d->lot[k] = d->lot[--lots];
+            continue;
+        }
+        d->at[i] = d->lot[k];
+        d->used[d->at[i++]]++;
+    }
+}
+
+static int draw_init (struct draw *d, const struct irregular *net,
+                      struct error *err)
+{
+    unsigned int n = net->switches;
+
+    if (n < 1 || n > MAX_SWITCHES)
+        return error_input (err, "an irregular fabric has 1 to %d switches, "
+                            "not %u", MAX_SWITCHES, n);
+    if (net->hosts < 1)
+        return error_input (err, "an irregular fabric has hosts, not 0");
+    if (net->degree < 1 || net->degree > MAX_DEGREE)
+        return error_input (err,
+                            "irregular switches have 1 to %d cables on "
+                            "average, not %u",
+                            MAX_DEGREE, net->degree);
+    d->cables = n > 1 ? n * net->degree / 2 : 0;
+    if (d->cables < n - 1)
+        d->cables = n - 1;
+    if (net->hosts > n * WIRING_MAX_PORTS - 2 * d->cables)
+        return error_input (err,
+                            "%u switches of %d ports with %u cables among "
+                            "them cannot have %u hosts",
+                            n, WIRING_MAX_PORTS, d->cables, net->hosts);
+    d->switches = n;
+    d->hosts = net->hosts;
+    d->end = calloc (d->cables + 1, sizeof (*d->end));
+    d->at = calloc (d->hosts, sizeof (*d->at));
+    d->lot = calloc ((MAX_LOTS + 1) * n, sizeof (*d->lot));
+    d->used = calloc (n, sizeof (*d->used));
+    if (!d->end || !d->at || !d->lot || !d->used)
+        return error_nomem (err);
+    rng_seed (&d->rng, net->how.seed);
     return 0;
+}
+
+static void draw_clear (struct draw *d)
+{
+    free (d->end);
+    free (d->at);
+    free (d->lot);
+    free (d->used);
+}
+
+/* Ports in the order of the draw: hosts first. */
+static struct wiring *wire_draw (const struct draw *d, struct error *err)
+{
+    struct wires wires = { 0 };
+    unsigned int most = 1;
+    char name[FABRIC_NAME_MAX];
+
+    for (unsigned int s = 0; s < d->switches; s++)
+        most = d->used[s] > most ? d->used[s] : most;
+    snprintf (name, sizeof (name), "irregular fabric of %u switches",
+              d->switches);
+    wires.used = calloc (d->switches, sizeof (*wires.used));
+    if (!wires.used) {
+        error_nomem (err);
+        return NULL;
+    }
+    wires.w = wiring_create (name, d->hosts, d->switches, most, err);
+    if (wires.w) {
+        for (unsigned int s = 0; s < d->switches; s++)
+            wiring_switch (wires.w, s, 1, s + 1);
+        for (unsigned int i = 0; i < d->hosts; i++)
+            wiring_host (wires.w, i, d->at[i], wires.used[d->at[i]]++);
+        for (unsigned int c = 0; c < d->cables; c++)
+            join (&wires, d->end[c][0], d->end[c][1]);
+    }
+    free (wires.used);
+    return wires.w;
+}
+
+struct fabric *generate_irregular (const struct irregular *net,
+                                   struct error *err)
+{
+    struct draw d = { 0 };
+    struct wiring *w = NULL;
+
+    if (draw_init (&d, net, err) == 0) {
+        draw_cables (&d);
+        draw_hosts (&d);
+        w = wire_draw (&d, err);
+    }
+    draw_clear (&d);
+    return w ? finish (w, &net->how, err) : NULL;
 }
