@@ -4,10 +4,12 @@
 #include "pmm/inputs.h"
 
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "ibquery/snapshot.h"
 #include "util/file.h"
+#include "util/site.h"
 
 struct samples *inputs_samples (const struct fabric *fabric, const char *path,
                                 struct pathset **ps, struct error *err)
@@ -60,4 +62,54 @@ void inputs_clear (struct inputs *in)
     pathset_destroy (in->ps);
     fabric_destroy (in->fabric);
     *in = (struct inputs){ 0 };
+}
+
+int baselines_read (struct baselines *b, const struct fabric *fabric,
+                    const char *const *path, size_t n, struct error *err)
+{
+    *b = (struct baselines){ 0 };
+    b->samples = calloc (n + 1, sizeof (*b->samples));
+    b->ps = calloc (n + 1, sizeof (*b->ps));
+    b->v = calloc (n + 1, sizeof (*b->v));
+    if (!b->samples || !b->ps || !b->v)
+        return error_nomem (err);
+    for (; b->n < n; b->n++) {
+        size_t i = b->n;
+
+        b->samples[i] = inputs_samples (fabric, path[i], &b->ps[i], err);
+        if (!b->samples[i]) {
+            pathset_destroy (b->ps[i]);
+            return -1;
+        }
+        b->v[i] = (struct baseline){ b->samples[i], b->ps[i] };
+    }
+    return 0;
+}
+
+void baselines_clear (struct baselines *b)
+{
+    for (size_t i = 0; i < b->n; i++) {
+        samples_destroy (b->samples[i]);
+        pathset_destroy (b->ps[i]);
+    }
+    free (b->samples);
+    free (b->ps);
+    free (b->v);
+    *b = (struct baselines){ 0 };
+}
+
+int inputs_thresholds (struct judge_options *opts, const char *conf,
+                       struct error *err)
+{
+    struct site site;
+    int rc = site_read (&site, conf, 0, err);
+
+    *opts = (struct judge_options){
+        .warn_ns = site.warn_ns,
+        .warn_spread = site.warn_spread,
+        .fail_ns = site.fail_ns,
+        .fail_spread = site.fail_spread,
+    };
+    site_clear (&site);
+    return rc;
 }

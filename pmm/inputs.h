@@ -5,6 +5,7 @@
 #ifndef PMM_INPUTS_H
 #define PMM_INPUTS_H
 
+#include "core/judge.h"
 #include "core/plan.h"
 #include "core/samples.h"
 #include "ibquery/fabric.h"
@@ -29,5 +30,26 @@ void inputs_clear (struct inputs *in);
  */
 struct samples *inputs_samples (const struct fabric *fabric, const char *path,
                                 struct pathset **ps, struct error *err);
+
+/* Baselines, each with the set that it was measured on. */
+struct baselines {
+    struct samples **samples;
+    struct pathset **ps;
+    struct baseline *v; /* of these, for the judge */
+    size_t n;
+};
+
+/* Read n files. Return 0, or -1 with err; baselines_clear is due in both
+ * cases.
+ */
+int baselines_read (struct baselines *b, const struct fabric *fabric,
+                    const char *const *path, size_t n, struct error *err);
+void baselines_clear (struct baselines *b);
+
+/* The judge's thresholds, out of a pmm.conf; NULL: the site's. Return 0, or
+ * -1 with err.
+ */
+int inputs_thresholds (struct judge_options *opts, const char *conf,
+                       struct error *err);
 
 #endif /* PMM_INPUTS_H */

@@ -17,6 +17,7 @@ static const struct verb {
     { "path", verb_path, "the links between two hosts, there and back" },
     { "plan", verb_plan, "the fewest probes that resolve a job's links" },
     { "simulate", verb_simulate, "the round-trip times a plan would see" },
+    { "confirm", verb_confirm, "more rounds, for what looks slow in these" },
     { "solve", verb_solve, "link latencies from round-trip times" },
     { "judge", verb_judge, "what got slower, and who is suspect" },
 };

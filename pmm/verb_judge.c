@@ -11,7 +11,6 @@
 #include "pmm/verb.h"
 #include "report/report.h"
 #include "util/file.h"
-#include "util/site.h"
 
 struct options {
     const char *fabric, *plan, *samples, *conf, *output;
@@ -42,62 +41,6 @@ static const int status_of[] = {
     [VERDICT_UNKNOWN] = EXIT_WORLD,
     [VERDICT_FAIL] = EXIT_FAIL,
 };
-
-/* Baselines, each with the set that it was measured on. */
-struct baselines {
-    struct samples **samples;
-    struct pathset **ps;
-    struct baseline *v;
-    size_t n;
-};
-
-static int read_baselines (struct baselines *b, const struct fabric *f,
-                           const struct strings *path, struct error *err)
-{
-    b->samples = calloc (path->n + 1, sizeof (*b->samples));
-    b->ps = calloc (path->n + 1, sizeof (*b->ps));
-    b->v = calloc (path->n + 1, sizeof (*b->v));
-    if (!b->samples || !b->ps || !b->v)
-        return error_nomem (err);
-    for (; b->n < path->n; b->n++) {
-        size_t i = b->n;
-
-        b->samples[i] = inputs_samples (f, path->v[i], &b->ps[i], err);
-        if (!b->samples[i]) {
-            pathset_destroy (b->ps[i]);
-            return -1;
-        }
-        b->v[i] = (struct baseline){ b->samples[i], b->ps[i] };
-    }
-    return 0;
-}
-
-static void clear_baselines (struct baselines *b)
-{
-    for (size_t i = 0; i < b->n; i++) {
-        samples_destroy (b->samples[i]);
-        pathset_destroy (b->ps[i]);
-    }
-    free (b->samples);
-    free (b->ps);
-    free (b->v);
-}
-
-static int read_thresholds (struct judge_options *opts, const char *conf,
-                            struct error *err)
-{
-    struct site site;
-    int rc = site_read (&site, conf, 0, err);
-
-    *opts = (struct judge_options){
-        .warn_ns = site.warn_ns,
-        .warn_spread = site.warn_spread,
-        .fail_ns = site.fail_ns,
-        .fail_spread = site.fail_spread,
-    };
-    site_clear (&site);
-    return rc;
-}
 
 static int save (const struct verdict *v, const struct fabric *f,
                  const struct options *o, struct error *err)
@@ -134,9 +77,10 @@ int verb_judge (int argc, char **argv)
         error_input (&err, "--samples SAMPLES is missing");
         status = fail (argv[0], &err);
     }
-    else if (read_thresholds (&opts, o.conf, &err) < 0
+    else if (inputs_thresholds (&opts, o.conf, &err) < 0
              || inputs_load (&in, o.fabric, o.plan, o.samples, &err) < 0
-             || read_baselines (&base, in.fabric, &o.baseline, &err) < 0
+             || baselines_read (&base, in.fabric, o.baseline.v, o.baseline.n,
+                                &err) < 0
              || !(v = judge (in.ps, in.plan, in.samples, base.v, base.n,
                              &opts, &err))
              || save (v, in.fabric, &o, &err) < 0)
@@ -144,7 +88,7 @@ int verb_judge (int argc, char **argv)
     else
         status = status_of[v->status];
     verdict_destroy (v);
-    clear_baselines (&base);
+    baselines_clear (&base);
     inputs_clear (&in);
     free (o.baseline.v);
     return status;

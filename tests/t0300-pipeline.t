@@ -47,6 +47,28 @@ pmm judge -f fabric --plan plan --samples slow --baseline healthy -o verdict
 is "$(jq -c '[.findings[] | .kind, .suspects, .nodes]' verdict)" \
     "[\"host end\",[\"$link\"],[\"h0061\"]]" "a slow host end, and whose it is"
 
+# what looks slow is measured again, with other partners
+faults=(--latency random:100:900 --seed 1 --noise 50 --outliers 0.01:2000)
+pmm confirm -f fabric --plan plan --samples again --baseline healthy -o stages
+is $? 0 "on the healthy fabric there is nothing to confirm"
+is "$(jq -c '[.rounds, .confirm_rounds]' stages)" \
+    "$(jq -c '[.rounds, null]' plan)" "... and the plan stays as it was"
+pmm confirm -f fabric --plan plan --samples slow --baseline healthy -o stages
+is $? 0 "for the slow host end a confirm stage is planned"
+is "$(jq '.confirm_rounds >= 1 and .confirm_rounds <= 4' stages)" true \
+    "... of a few rounds"
+is "$(jq --argjson n "$(jq '.rounds | length' plan)" -c '.rounds[:$n]' stages)" \
+    "$(jq -c .rounds plan)" "... behind those of the first stage"
+pmm plan -f fabric --check stages
+ok $? "... sound, says the checker"
+pmm simulate -f fabric --plan stages "${faults[@]}" --slow "h0061/1=+1000" \
+    -o both
+is "$(jq --argjson n "$(jq '.probes | length' slow)" -c '.probes[:$n]' both)" \
+    "$(jq -c .probes slow)" "the first stage's samples are the same again"
+pmm judge -f fabric --plan stages --samples both --baseline healthy -o verdict
+is "$(jq -c '[.findings[] | .level, .suspects]' verdict)" \
+    "[\"FAIL\",[\"$link\"]]" "both stages together: that host end, confirmed"
+
 pmm judge -f fabric --plan plan --samples slow -o verdict
 is $? 0 "without a baseline it is not a FAIL"
 is "$(jq -r .status verdict | grep -c FAIL)" 0 "... but a warning at most"
@@ -82,6 +104,8 @@ refuses 2 'another fabric' pmm solve -f foreign --plan plan --samples healthy
 refuses 2 'twice' pmm solve -f fabric --plan twice --samples healthy
 refuses 2 'h0002' pmm solve -f fabric --plan plan --samples stranger
 refuses 2 'negative.*median' pmm solve -f fabric --plan plan --samples negative
+refuses 2 'another fabric' pmm confirm -f foreign --plan plan --samples slow
+refuses 2 'rounds' pmm confirm -f fabric --plan plan --samples slow --rounds 9
 refuses 2 'h0999' pmm path -f fabric h0001 h0999
 refuses 2 'ports' pmm fabric generate fat-tree --ports 7 --levels 3
 refuses 2 "'sideways'" pmm simulate -f fabric --plan plan --noise sideways
