@@ -9,7 +9,8 @@
 struct tree_scratch {
     uint32_t *place;  /* [nleaves] where a leaf's paths begin */
     uint32_t *step;   /* [nplaces] of a place, where stamp says so */
-    uint32_t *stamp;  /* [nplaces] destination + 1 */
+    uint32_t *stamp;  /* [nplaces] the tree it was in last */
+    uint32_t grown;   /* trees so far */
     size_t size;      /* of arc and parent */
 };
 
@@ -137,12 +138,13 @@ int tree_grow (struct tree *t, size_t to, struct error *err)
     uint32_t end = net->place (net->net, id);
     uint32_t *step = t->scratch->step;
     uint32_t *stamp = t->scratch->stamp;
+    uint32_t now = ++t->scratch->grown;
 
     t->to = to;
     t->n = 0;
     if (add_step (t, NETWORK_NONE, 0) < 0)
         return error_nomem (err);
-    stamp[end] = to + 1;
+    stamp[end] = now;
     step[end] = 0;
     for (size_t l = 0; l < t->nleaves; l++) {
         uint32_t place = t->scratch->place[l];
@@ -153,7 +155,7 @@ int tree_grow (struct tree *t, size_t to, struct error *err)
         t->leaf[l] = 0;
         if (l == t->leaf_of[to] && t->first[l + 1] - t->first[l] == 1)
             continue;
-        while (stamp[place] != to + 1) {
+        while (stamp[place] != now) {
             uint32_t next;
 
             if (hops == PATH_MAX_HOPS)
@@ -165,7 +167,7 @@ int tree_grow (struct tree *t, size_t to, struct error *err)
             place = next;
         }
         while (hops-- > 0) {
-            stamp[at[hops]] = to + 1;
+            stamp[at[hops]] = now;
             step[at[hops]] = t->n;
             if (add_step (t, arc[hops], step[place]) < 0)
                 return error_nomem (err);

@@ -7,6 +7,7 @@
 
 #include "core/test/tablenet.h"
 #include "core/test/treenet.h"
+#include "core/tree.h"
 #include "tests/tap.h"
 
 /* Four endpoints, links 0 .. 3 theirs, 4 .. 9 between switches. */
@@ -159,6 +160,32 @@ static void test_joined (enum tree_routing routing)
     treenet_destroy (t);
 }
 
+/* A tree that is grown again, and once more behind another, is the same. */
+static void test_regrown (void)
+{
+    struct treenet *net = treenet_create (8, 2, TREE_MINHOP, 1);
+    struct pathset *ps = treenet_pathset (net, NULL, 0);
+    struct error err;
+    struct tree *t = tree_create (ps, &err);
+    static const size_t to[] = { 5, 5, 6, 5 };
+    size_t steps[4] = { 0 };
+    uint64_t sum[4] = { 0 };
+
+    for (size_t i = 0; i < 4 && tree_grow (t, to[i], &err) == 0; i++) {
+        steps[i] = t->n;
+        for (size_t k = 1; k < t->n; k++)
+            sum[i] += (uint64_t)t->arc[k] * k + t->parent[k];
+        for (size_t l = 0; l < t->nleaves; l++)
+            sum[i] += (uint64_t)t->leaf[l] * l;
+    }
+    ok (steps[0] > t->nleaves && steps[1] == steps[0] && steps[3] == steps[0]
+            && sum[1] == sum[0] && sum[3] == sum[0],
+        "a tree of %zu steps is grown again", steps[0]);
+    tree_destroy (t);
+    pathset_destroy (ps);
+    treenet_destroy (net);
+}
+
 static const struct {
     struct endpoint endpoint[3];
     const char *error;
@@ -181,6 +208,7 @@ int main (void)
     test_joined (TREE_DMODK);
     test_joined (TREE_MINHOP);
     test_joined (TREE_RANDOM);
+    test_regrown ();
     for (size_t i = 0; i < sizeof (sets) / sizeof (sets[0]); i++) {
         struct error err = { 0 };
 
