@@ -906,53 +906,78 @@ uint32_t fabric_find_endpoint (const struct fabric *f, const char *name)
     return f->host[h].first + rail - 1;
 }
 
-/* The link at a port called NAME/PORT; FABRIC_NONE where two might be meant. */
+/* A connected port called NAME/PORT; FABRIC_NONE where two might be meant. */
 static uint32_t find_by_name (const struct fabric *f, const char *name,
-                              unsigned int port)
+                              unsigned int num)
 {
     uint32_t host = fabric_find_host (f, name);
     uint32_t found = FABRIC_NONE;
 
     for (size_t i = 0; i < f->nnodes; i++) {
         const struct fabric_node *n = &f->node[i];
-        uint32_t link;
+        uint32_t port;
 
-        if (port > n->nports
+        if (num > n->nports
             || (strcmp (n->desc, name) != 0
                 && (host == FABRIC_NONE || n->host != host)))
             continue;
-        link = f->port[n->first_port + port - 1].link;
-        if (link == FABRIC_NONE)
+        port = n->first_port + num - 1;
+        if (f->port[port].link == FABRIC_NONE)
             continue;
-        if (found != FABRIC_NONE && found != link)
+        if (found != FABRIC_NONE && f->port[found].link != f->port[port].link)
             return FABRIC_NONE;
-        found = link;
+        found = port;
     }
     return found;
 }
 
-uint32_t fabric_find_link (const struct fabric *f, const char *text)
+/* A node whose GUID is given in 16 digits. */
+static uint32_t find_by_guid (const struct fabric *f, const char *text)
 {
-    char name[FABRIC_NAME_MAX + 1], *end;
+    if (strlen (text) != 16 || strspn (text, "0123456789abcdef") != 16)
+        return FABRIC_NONE;
+    return fabric_find_node (f, strtoull (text, NULL, 16));
+}
+
+uint32_t fabric_find_port (const struct fabric *f, const char *text)
+{
+    char name[FABRIC_NAME_MAX + 1];
     const char *slash = strrchr (text, '/');
-    uint64_t port, guid;
+    uint32_t node;
+    uint64_t num;
 
     if (!slash || slash == text || (size_t)(slash - text) >= sizeof (name)
-        || text_u64 (slash + 1, 1, MAX_PORTS, &port) < 0)
+        || text_u64 (slash + 1, 1, MAX_PORTS, &num) < 0)
         return FABRIC_NONE;
     memcpy (name, text, slash - text);
     name[slash - text] = '\0';
-    if (strlen (name) == 16 && strspn (name, "0123456789abcdef") == 16) {
-        uint32_t node;
+    if ((node = find_by_guid (f, name)) == FABRIC_NONE)
+        return find_by_name (f, name, num);
+    return num <= f->node[node].nports ? f->node[node].first_port + num - 1
+                                       : FABRIC_NONE;
+}
 
-        guid = strtoull (name, &end, 16);
-        node = fabric_find_node (f, guid);
-        if (node != FABRIC_NONE)
-            return port <= f->node[node].nports
-                       ? f->port[f->node[node].first_port + port - 1].link
-                       : FABRIC_NONE;
+uint32_t fabric_find_link (const struct fabric *f, const char *text)
+{
+    uint32_t port = fabric_find_port (f, text);
+
+    return port == FABRIC_NONE ? FABRIC_NONE : f->port[port].link;
+}
+
+uint32_t fabric_find_switch (const struct fabric *f, const char *text)
+{
+    uint32_t found = find_by_guid (f, text);
+
+    if (found != FABRIC_NONE)
+        return f->node[found].type == NODE_SWITCH ? found : FABRIC_NONE;
+    for (size_t i = 0; i < f->nnodes; i++) {
+        if (f->node[i].type != NODE_SWITCH || strcmp (f->node[i].desc, text))
+            continue;
+        if (found != FABRIC_NONE)
+            return FABRIC_NONE;
+        found = i;
     }
-    return find_by_name (f, name, port);
+    return found;
 }
 
 const char *fabric_type_name (enum node_type type)

@@ -160,12 +160,16 @@ int fabric_finish (struct fabric *f, struct error *err);
 /* Look up; FABRIC_NONE where there is none. fabric_find_node works while the
  * fabric is built, too. fabric_find_endpoint takes a host's name for its first
  * rail. fabric_find_link takes either end as "guid/port" (so a link id, too) or
- * as "NAME/PORT" with a host's name, or a description that is unique.
+ * as "NAME/PORT" with a host's name, or a description that is unique;
+ * fabric_find_port the same, for that end's port. fabric_find_switch takes a
+ * GUID or a description that is unique, for a node.
  */
 uint32_t fabric_find_node (const struct fabric *f, uint64_t guid);
 uint32_t fabric_find_host (const struct fabric *f, const char *name);
 uint32_t fabric_find_endpoint (const struct fabric *f, const char *name);
 uint32_t fabric_find_link (const struct fabric *f, const char *text);
+uint32_t fabric_find_port (const struct fabric *f, const char *text);
+uint32_t fabric_find_switch (const struct fabric *f, const char *text);
 
 /* "ca", "switch", "router". */
 const char *fabric_type_name (enum node_type type);

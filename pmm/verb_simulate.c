@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/simulate.h"
+#include "ibquery/snapshot.h"
 #include "pmm/common.h"
 #include "pmm/inputs.h"
 #include "pmm/verb.h"
@@ -17,6 +18,8 @@
 enum {
     REPEATS_MAX = 100000,
     LATENCY_BYTES_MAX = 1 << 28,
+    SPREAD_SEED = 1,
+    BUSY_SEED = 1 << 20,
 };
 
 #define LATENCY_MAX_NS 1e9
@@ -24,9 +27,9 @@ enum {
 #define SWITCH_NS 150.0
 
 struct options {
-    const char *fabric, *plan, *latency, *outliers, *output;
-    struct strings slow;
-    double noise;
+    const char *fabric, *plan, *latency, *outliers, *busy, *output;
+    struct strings slow, oneway, slow_switch, misroute;
+    double noise, spread;
     int repeats;
     uint64_t seed;
 };
@@ -39,6 +42,16 @@ static const struct opt table[] = {
       "FILE of lines 'LINK ns', or random:MIN:MAX[:SEED]" },
     { "slow", 0, "LINK=+NS", opt_append, FIELD (slow),
       "add this much to one; may be given several times" },
+    { "slow-oneway", 0, "PORT=+NS", opt_append, FIELD (oneway),
+      "the same, of messages that leave by this port only" },
+    { "slow-switch", 0, "SWITCH=+NS", opt_append, FIELD (slow_switch),
+      "the same, of all links of a switch" },
+    { "misroute", 0, "SWITCH:HOST=PORT", opt_append, FIELD (misroute),
+      "in truth the switch sends what is for HOST by this port" },
+    { "spread", 0, "NS", opt_double, FIELD (spread),
+      "of cables' lengths: each is longer by up to this much" },
+    { "busy", 0, "SHARE:P:NS", opt_string, FIELD (busy),
+      "on this share of the links others make messages wait" },
     { "noise", 0, "NS", opt_double, FIELD (noise),
       "standard deviation of one RTT: 0" },
     { "outliers", 0, "P:NS", opt_string, FIELD (outliers),
@@ -162,52 +175,238 @@ done:
     return rc;
 }
 
-static int add_slow (const struct fabric *f, const char *word,
-                     double *latency, struct error *err)
+/* Split "WORD=+NS" into a copy of the word, which the caller frees, and the
+ * number. NULL with err.
+ */
+static char *parse_fault (const char *fault, const char *option, double *ns,
+                          struct error *err)
 {
-    const char *equals = strrchr (word, '=');
-    uint32_t link = FABRIC_NONE;
-    double ns = 0;
+    const char *equals = strrchr (fault, '=');
     char *name;
 
     if (!equals
-        || text_double (equals + 1, -LATENCY_MAX_NS, LATENCY_MAX_NS, &ns) < 0)
-        return error_input (err, "--slow %.80s: LINK=+NS is wanted", word);
-    if (!(name = strndup (word, (size_t)(equals - word))))
-        return error_nomem (err);
-    link = fabric_find_link (f, name);
-    free (name);
+        || text_double (equals + 1, -LATENCY_MAX_NS, LATENCY_MAX_NS, ns) < 0) {
+        error_input (err, "--%s %.80s: NAME=+NS is wanted", option, fault);
+        return NULL;
+    }
+    if (!(name = strndup (fault, (size_t)(equals - fault))))
+        error_nomem (err);
+    return name;
+}
+
+/* What the links are in truth. */
+struct truth {
+    double *latency; /* [nlinks] */
+    double *arc;     /* [2 * nlinks] more in one direction */
+    double *busy;    /* [nlinks] */
+};
+
+static int slow_link (const struct fabric *f, const char *name, double ns,
+                      struct truth *t)
+{
+    uint32_t link = fabric_find_link (f, name);
+
     if (link == FABRIC_NONE)
-        return error_input (err, "--slow %.80s: no such link", word);
-    latency[link] += ns;
-    if (latency[link] < 0)
-        return error_input (err, "--slow %.80s: below 0 ns", word);
+        return -1;
+    t->latency[link] += ns;
     return 0;
 }
 
-static double *make_latencies (const struct fabric *f,
-                               const struct options *o, struct error *err)
+/* An arc leads from the link's end of its number. */
+static int slow_arc (const struct fabric *f, const char *name, double ns,
+                     struct truth *t)
 {
-    double *latency = malloc ((f->nlinks + 1) * sizeof (*latency));
+    uint32_t port = fabric_find_port (f, name);
+    uint32_t link = port == FABRIC_NONE ? FABRIC_NONE : f->port[port].link;
+
+    if (link == FABRIC_NONE)
+        return -1;
+    t->arc[2 * link + (f->link[link].a != port)] += ns;
+    return 0;
+}
+
+static int slow_switch (const struct fabric *f, const char *name, double ns,
+                        struct truth *t)
+{
+    uint32_t node = fabric_find_switch (f, name);
+
+    if (node == FABRIC_NONE)
+        return -1;
+    for (uint32_t i = 0; i < f->node[node].nports; i++) {
+        uint32_t link = f->port[f->node[node].first_port + i].link;
+
+        if (link != FABRIC_NONE)
+            t->latency[link] += ns;
+    }
+    return 0;
+}
+
+typedef int (*slow_f) (const struct fabric *f, const char *name, double ns,
+                       struct truth *t);
+
+static int add_faults (const struct fabric *f, const struct strings *faults,
+                       const char *option, slow_f slow, struct truth *t,
+                       struct error *err)
+{
+    for (size_t i = 0; i < faults->n; i++) {
+        double ns = 0;
+        char *name = parse_fault (faults->v[i], option, &ns, err);
+        int rc;
+
+        if (!name)
+            return -1;
+        rc = slow (f, name, ns, t);
+        free (name);
+        if (rc < 0)
+            return error_input (err, "--%s %.80s: no such %s", option,
+                                faults->v[i],
+                                slow == slow_switch ? "switch" : "link");
+    }
+    return 0;
+}
+
+/* No link is faster than nothing. */
+static int check_truth (const struct fabric *f, const struct truth *t,
+                        struct error *err)
+{
+    for (size_t l = 0; l < f->nlinks; l++)
+        if (t->latency[l] + t->arc[2 * l] < 0
+            || t->latency[l] + t->arc[2 * l + 1] < 0)
+            return error_input (err, "--slow: link %s is below 0 ns",
+                                f->link[l].id);
+    return 0;
+}
+
+static void add_spread (const struct fabric *f, double ns,
+                        struct truth *t)
+{
+    struct rng rng;
+
+    rng_seed (&rng, SPREAD_SEED);
+    for (size_t l = 0; l < f->nlinks; l++)
+        t->latency[l] += ns * rng_uniform (&rng);
+}
+
+/* SHARE:P:NS: draw the links by the seed. */
+static int make_busy (const struct fabric *f, const struct options *o,
+                      struct simulate_options *opts, struct truth *t,
+                      struct error *err)
+{
+    char *copy = o->busy ? strdup (o->busy) : NULL;
+    double share = 0;
+    double p = 0;
+    char *part[3];
+    struct rng rng;
     int rc = 0;
 
-    if (!latency) {
+    if (!o->busy)
+        return 0;
+    if (!copy)
+        return error_nomem (err);
+    if (split (copy, part, 3) < 3 || text_double (part[0], 0, 1, &share) < 0
+        || text_double (part[1], 0, 1, &p) < 0
+        || text_double (part[2], 0, LATENCY_MAX_NS, &opts->busy_ns) < 0)
+        rc = error_input (err, "--busy %.80s: SHARE:P:NS is wanted", o->busy);
+    free (copy);
+    rng_seed (&rng, BUSY_SEED + o->seed);
+    for (size_t l = 0; l < f->nlinks; l++)
+        t->busy[l] = rng_uniform (&rng) < share ? p : 0;
+    opts->busy = t->busy;
+    return rc;
+}
+
+static int make_truth (const struct fabric *f, const struct options *o,
+                       struct simulate_options *opts, struct truth *t,
+                       struct error *err)
+{
+    int rc = 0;
+
+    t->latency = malloc ((f->nlinks + 1) * sizeof (*t->latency));
+    t->arc = calloc (2 * f->nlinks + 1, sizeof (*t->arc));
+    t->busy = calloc (f->nlinks + 1, sizeof (*t->busy));
+    if (!t->latency || !t->arc || !t->busy)
+        return error_nomem (err);
+    opts->arc_ns = t->arc;
+    for (size_t l = 0; l < f->nlinks; l++)
+        t->latency[l] = f->link[l].kind == LINK_HOST ? HOST_NS : SWITCH_NS;
+    if (o->latency && !strncmp (o->latency, "random:", strlen ("random:")))
+        rc = random_latencies (f, o->latency, t->latency, err);
+    else if (o->latency)
+        rc = read_latencies (f, o->latency, t->latency, err);
+    if (rc < 0)
+        return -1;
+    add_spread (f, o->spread, t);
+    if (add_faults (f, &o->slow, "slow", slow_link, t, err) < 0
+        || add_faults (f, &o->oneway, "slow-oneway", slow_arc, t, err) < 0
+        || add_faults (f, &o->slow_switch, "slow-switch", slow_switch, t, err)
+               < 0)
+        return -1;
+    if (check_truth (f, t, err) < 0)
+        return -1;
+    return make_busy (f, o, opts, t, err);
+}
+
+static void truth_clear (struct truth *t)
+{
+    free (t->latency);
+    free (t->arc);
+    free (t->busy);
+}
+
+/* SWITCH:HOST=PORT, into the tables of f, a copy for this alone. */
+static int misroute (struct fabric *f, const char *word, struct error *err)
+{
+    char *copy = strdup (word);
+    char *equals = copy ? strrchr (copy, '=') : NULL;
+    char *colon = copy ? strrchr (copy, ':') : NULL;
+    uint32_t sw = FABRIC_NONE;
+    uint32_t host = FABRIC_NONE;
+    uint64_t port = 0;
+    uint16_t lid;
+
+    if (equals && colon && colon < equals) {
+        *equals = *colon = '\0';
+        sw = fabric_find_switch (f, copy);
+        host = fabric_find_endpoint (f, colon + 1);
+    }
+    if (sw != FABRIC_NONE
+        && text_u64 (equals + 1, 1, f->node[sw].nports, &port) < 0)
+        sw = FABRIC_NONE;
+    free (copy);
+    if (sw == FABRIC_NONE || host == FABRIC_NONE)
+        return error_input (err, "--misroute %.80s: SWITCH:HOST=PORT is "
+                            "wanted", word);
+    lid = f->port[f->endpoint[host].port].lid;
+    if (lid > f->node[sw].lft_top)
+        return error_input (err, "--misroute %.80s: the switch has no route "
+                            "to this host", word);
+    f->node[sw].lft[lid] = (uint8_t)port;
+    return 0;
+}
+
+/* The set as it is in truth: in *f, the fabric with its wrong routes. */
+static struct pathset *actual_paths (const struct options *o,
+                                     const struct pathset *ps,
+                                     struct fabric **f, struct error *err)
+{
+    size_t n = pathset_size (ps);
+    struct endpoint *e;
+    struct pathset *actual = NULL;
+
+    if (!(*f = fabric_load (o->fabric, err)))
+        return NULL;
+    for (size_t i = 0; i < o->misroute.n; i++)
+        if (misroute (*f, o->misroute.v[i], err) < 0)
+            return NULL;
+    if (!(e = malloc ((n + 1) * sizeof (*e)))) {
         error_nomem (err);
         return NULL;
     }
-    for (size_t l = 0; l < f->nlinks; l++)
-        latency[l] = f->link[l].kind == LINK_HOST ? HOST_NS : SWITCH_NS;
-    if (o->latency && !strncmp (o->latency, "random:", strlen ("random:")))
-        rc = random_latencies (f, o->latency, latency, err);
-    else if (o->latency)
-        rc = read_latencies (f, o->latency, latency, err);
-    for (size_t i = 0; i < o->slow.n && rc == 0; i++)
-        rc = add_slow (f, o->slow.v[i], latency, err);
-    if (rc < 0) {
-        free (latency);
-        return NULL;
-    }
-    return latency;
+    for (size_t i = 0; i < n; i++)
+        e[i] = *pathset_endpoint (ps, i);
+    actual = pathset_create (fabric_network (*f), e, n, err);
+    free (e);
+    return actual;
 }
 
 static int parse_outliers (const char *word, struct simulate_options *opts,
@@ -251,17 +450,24 @@ static int run (const struct options *o, struct error *err)
         .seed = o->seed,
     };
     struct samples *samples = NULL;
-    double *latency = NULL;
+    struct fabric *twisted = NULL;
+    struct pathset *actual = NULL;
+    struct truth truth = { 0 };
     struct inputs in;
     int rc = -1;
 
     if (inputs_load (&in, o->fabric, o->plan, NULL, err) == 0
         && parse_outliers (o->outliers, &opts, err) == 0
-        && (latency = make_latencies (in.fabric, o, err))
-        && (samples = simulate (in.ps, in.plan, latency, &opts, err)))
+        && make_truth (in.fabric, o, &opts, &truth, err) == 0
+        && (o->misroute.n == 0
+            || (actual = actual_paths (o, in.ps, &twisted, err)))
+        && (samples = simulate (actual ? actual : in.ps, in.plan,
+                                truth.latency, &opts, err)))
         rc = save (samples, in.ps, o->output, err);
     samples_destroy (samples);
-    free (latency);
+    truth_clear (&truth);
+    pathset_destroy (actual);
+    fabric_destroy (twisted);
     inputs_clear (&in);
     return rc;
 }
@@ -283,5 +489,8 @@ int verb_simulate (int argc, char **argv)
         status = fail (argv[0], &err);
 done:
     free (o.slow.v);
+    free (o.oneway.v);
+    free (o.slow_switch.v);
+    free (o.misroute.v);
     return status;
 }

@@ -69,6 +69,27 @@ pmm judge -f fabric --plan stages --samples both --baseline healthy -o verdict
 is "$(jq -c '[.findings[] | .level, .suspects]' verdict)" \
     "[\"FAIL\",[\"$link\"]]" "both stages together: that host end, confirmed"
 
+# what else can be planted
+base=(pmm simulate -f fabric --plan plan --spread 150 --repeats 3)
+"${base[@]}" -o calm
+is "$("${base[@]}" --slow-oneway h0061/1=+900 | jq -c '.probes | map(.rtt_ns.min)' |
+    jq --slurpfile calm calm -c '. as $r | [$calm[0].probes | to_entries[] |
+        $r[.key] - .value.rtt_ns.min | round] | unique')" '[0,900]' \
+    "one direction of a link is 900 ns slower"
+is "$("${base[@]}" --slow-switch s1-0016=+100 | jq -c '.probes | map(.rtt_ns.min)' |
+    jq --slurpfile calm calm -c '. as $r | [$calm[0].probes | to_entries[] |
+        $r[.key] - .value.rtt_ns.min | round] | unique | [min, max]')" \
+    '[0,400]' "all links of a switch are"
+"${base[@]}" --misroute s1-0016:h0003=6 -o other
+ok $? "a switch goes another way to a host"
+is "$(jq .fabric other)" "$(jq .fabric calm)" "... that the fabric does not say"
+[ "$(jq -c .probes other)" != "$(jq -c .probes calm)" ]
+ok $? "... and the samples do"
+"${base[@]}" --busy 0.2:0.5:500 -o other
+is "$(jq -c '.probes | map(.rtt_ns.min)' other | jq --slurpfile calm calm -c '
+    . as $r | [$calm[0].probes | to_entries[] | $r[.key] - .value.rtt_ns.min] |
+    min >= 0')" true "traffic makes nothing faster"
+
 pmm judge -f fabric --plan plan --samples slow -o verdict
 is $? 0 "without a baseline it is not a FAIL"
 is "$(jq -r .status verdict | grep -c FAIL)" 0 "... but a warning at most"
@@ -108,6 +129,11 @@ refuses 2 'another fabric' pmm confirm -f foreign --plan plan --samples slow
 refuses 2 'rounds' pmm confirm -f fabric --plan plan --samples slow --rounds 9
 refuses 2 'h0999' pmm path -f fabric h0001 h0999
 refuses 2 'ports' pmm fabric generate fat-tree --ports 7 --levels 3
+refuses 2 'SWITCH:HOST=PORT' pmm simulate -f fabric --plan plan --misroute s1:2
+refuses 2 'no such switch' pmm simulate -f fabric --plan plan \
+    --slow-switch h0001=+3
+refuses 2 'SHARE:P:NS' pmm simulate -f fabric --plan plan --busy 0.2
+refuses 2 'below 0' pmm simulate -f fabric --plan plan --slow h0003/1=-900
 refuses 2 "'sideways'" pmm simulate -f fabric --plan plan --noise sideways
 
 pmm plan -f fabric --hosts h0001 -o one

@@ -125,6 +125,16 @@ static void find_links (void)
                        : l == FABRIC_NONE,
             "link \"%s\"", rows[i].text);
     }
+    ok (f->port[fabric_find_port (f, "node1/1")].node
+                != f->port[fabric_find_port (f, "leaf one/1")].node
+            && fabric_find_port (f, "leaf one/40") == FABRIC_NONE,
+        "a port is one end of a link");
+    ok (fabric_find_switch (f, "leaf one") != FABRIC_NONE
+            && fabric_find_switch (f, "leaf one")
+                   == fabric_find_switch (f, "0000000000000100")
+            && fabric_find_switch (f, "0000000000000001") == FABRIC_NONE
+            && fabric_find_switch (f, "node1 HCA-1") == FABRIC_NONE,
+        "a switch by its GUID or its description");
     fabric_destroy (f);
 }
 
