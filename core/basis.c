@@ -3,57 +3,100 @@
 #include "config.h"
 #include "core/basis.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
-/* Pairs as they are found, before they are put in order. */
+#include "core/grid.h"
+#include "core/prime.h"
+#include "core/span.h"
+
+enum {
+    COVER = 8,     /* rows of one length that a link should have */
+    CHAIN_MAX = 8, /* matches that are looked at for one endpoint */
+    CLASSES = 2 * ROW_MAX + 2,
+};
+
+/* Rows as they are found, before they are put in order. */
 struct list {
+    size_t n, size;
     struct probe *pair;
     uint16_t *class_id;
-    size_t n, size;
+    size_t nentries, entries_size;
+    uint32_t *col;
+    uint8_t *count;
 };
 
 static void list_clear (struct list *l)
 {
     free (l->pair);
     free (l->class_id);
+    free (l->col);
+    free (l->count);
 }
 
-static int list_push (struct list *l, size_t a, size_t b,
-                      const struct row *row)
+static int resize (void *v, size_t n, size_t each)
 {
-    if (l->n == l->size) {
-        size_t size = l->size ? 2 * l->size : 256;
-        struct probe *pair = realloc (l->pair, size * sizeof (*pair));
-        uint16_t *class_id;
+    void **p = v;
+    void *new = realloc (*p, n * each);
 
-        if (!pair)
-            return -1;
-        l->pair = pair;
-        class_id = realloc (l->class_id, size * sizeof (*class_id));
-        if (!class_id)
-            return -1;
-        l->class_id = class_id;
-        l->size = size;
-    }
-    l->pair[l->n] = (struct probe){ a, b };
-    l->class_id[l->n++] = 2 * row->n + !row->symmetric;
+    if (!new)
+        return -1;
+    *p = new;
     return 0;
 }
 
-enum { CLASSES = 2 * ROW_MAX + 2 };
-
-/* Fill b from the list, in class order, walking each pair once more. */
-static int sort_pairs (struct basis *b, const struct list *l,
-                       struct pathset *ps, struct error *err)
+/* Room for one more pair and `entries` of its row. */
+static int list_reserve (struct list *l, size_t entries)
 {
-    size_t start[CLASSES + 1] = { 0 };
-    size_t entries = 0;
+    if (l->n == l->size) {
+        l->size = l->size ? 2 * l->size : 256;
+        if (resize (&l->pair, l->size, sizeof (*l->pair)) < 0
+            || resize (&l->class_id, l->size, sizeof (*l->class_id)) < 0)
+            return -1;
+    }
+    if (l->nentries + entries > l->entries_size) {
+        l->entries_size = 2 * l->entries_size + ROW_MAX;
+        if (resize (&l->col, l->entries_size, sizeof (*l->col)) < 0
+            || resize (&l->count, l->entries_size, sizeof (*l->count)) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int list_push (struct list *l, const struct pathset *ps, size_t a,
+                      size_t b, const struct row *row, struct error *err)
+{
+    if (list_reserve (l, row->n) < 0)
+        return error_nomem (err);
+    l->pair[l->n] = (struct probe){ a, b };
+    l->class_id[l->n++] = 2 * row->n + !row->symmetric;
+    for (size_t k = 0; k < row->n; k++) {
+        l->col[l->nentries] = pathset_column (ps, row->link[k]);
+        l->count[l->nentries++] = row->count[k];
+    }
+    return 0;
+}
+
+static int push_pair (struct list *l, const struct pathset *ps, size_t a,
+                      size_t b, struct error *err)
+{
     struct row row;
 
-    for (size_t i = 0; i < l->n; i++) {
+    if (pathset_row (ps, a, b, &row, err) < 0)
+        return -1;
+    return list_push (l, ps, a, b, &row, err);
+}
+
+/* Put the list in class order into the basis, whose m is known. */
+static int sort_list (struct basis *b, const struct list *l,
+                      const struct pathset *ps, struct error *err)
+{
+    size_t start[CLASSES + 1] = { 0 };
+    size_t from = 0;
+
+    for (size_t i = 0; i < l->n; i++)
         start[l->class_id[i] + 1]++;
-        entries += l->class_id[i] / 2;
-    }
     for (size_t c = 0; c < CLASSES; c++)
         start[c + 1] += start[c];
     b->nendpoints = pathset_size (ps);
@@ -61,39 +104,25 @@ static int sort_pairs (struct basis *b, const struct list *l,
     b->pair = calloc (l->n + 1, sizeof (*b->pair));
     b->class_id = calloc (l->n + 1, sizeof (*b->class_id));
     b->first = calloc (l->n + 1, sizeof (*b->first));
-    b->col = calloc (entries + 1, sizeof (*b->col));
-    b->count = calloc (entries + 1, sizeof (*b->count));
+    b->col = calloc (l->nentries + 1, sizeof (*b->col));
+    b->count = calloc (l->nentries + 1, sizeof (*b->count));
     if (!b->pair || !b->class_id || !b->first || !b->col || !b->count)
         return error_nomem (err);
+    for (size_t c = 0; c < CLASSES; c++)
+        for (size_t i = start[c]; i < start[c + 1]; i++) {
+            b->class_id[i] = c;
+            b->first[i + 1] = b->first[i] + c / 2;
+        }
     for (size_t i = 0; i < l->n; i++) {
         size_t at = start[l->class_id[i]]++;
+        size_t len = l->class_id[i] / 2;
 
         b->pair[at] = l->pair[i];
-        b->class_id[at] = l->class_id[i];
+        memcpy (b->col + b->first[at], l->col + from,
+                len * sizeof (*b->col));
+        memcpy (b->count + b->first[at], l->count + from, len);
+        from += len;
     }
-    for (size_t i = 0; i < b->n; i++) {
-        size_t at = b->first[i];
-
-        if (pathset_row (ps, b->pair[i].a, b->pair[i].b, &row, err) < 0)
-            return -1;
-        for (size_t k = 0; k < row.n; k++) {
-            b->col[at + k] = pathset_column (ps, row.link[k]);
-            b->count[at + k] = row.count[k];
-        }
-        b->first[i + 1] = at + row.n;
-    }
-    return 0;
-}
-
-static int push_pair (struct list *l, struct pathset *ps, size_t a, size_t b,
-                      struct error *err)
-{
-    struct row row;
-
-    if (pathset_row (ps, a, b, &row, err) < 0)
-        return -1;
-    if (list_push (l, a, b, &row) < 0)
-        return error_nomem (err);
     return 0;
 }
 
@@ -101,34 +130,248 @@ int basis_make (struct basis *basis, struct pathset *ps, struct rng *rng,
                 struct error *err)
 {
     size_t n = pathset_size (ps);
-    size_t each = BASIS_PAIRS_MAX / (n + 1);
     struct list l = { 0 };
     int rc = -1;
 
     *basis = (struct basis){ 0 };
+    if (n > 1 && (n - 1) / 2 > BASIS_PAIRS_MAX / n)
+        return basis_symmetric (basis, ps, rng, err);
     if (!pathset_links (ps, &basis->m, err))
         return -1;
-    for (size_t a = 0; a < n; a++) {
-        if ((n - 1) / 2 <= each) {
-            for (size_t b = a + 1; b < n; b++)
-                if (push_pair (&l, ps, a, b, err) < 0)
-                    goto error;
-            continue;
-        }
-        for (size_t k = 1; k <= each; k++) {
-            size_t b = k <= each / 2 ? a + k : rng_below (rng, n);
-
-            if (b > a && b < n && push_pair (&l, ps, a, b, err) < 0)
+    for (size_t a = 0; a < n; a++)
+        for (size_t b = a + 1; b < n; b++)
+            if (push_pair (&l, ps, a, b, err) < 0)
                 goto error;
-        }
-    }
-    if (sort_pairs (basis, &l, ps, err) < 0)
+    if (sort_list (basis, &l, ps, err) < 0)
         goto error;
     rc = 0;
 error:
     if (rc < 0)
         basis_clear (basis);
     list_clear (&l);
+    return rc;
+}
+
+/*
+ * Pairs that use the same links there and back
+ */
+
+struct finder {
+    struct pathset *ps;
+    struct grid *grid;
+    struct list list;
+    uint8_t *cover[ROW_MAX + 1]; /* [row length][link]: rows so far */
+    uint64_t *weight;            /* [nlinks] */
+    uint32_t *head, *next;       /* members of a leaf by the hash of cells */
+    uint32_t mask;
+};
+
+static void finder_clear (struct finder *f)
+{
+    grid_destroy (f->grid);
+    list_clear (&f->list);
+    for (size_t i = 0; i <= ROW_MAX; i++)
+        free (f->cover[i]);
+    free (f->weight);
+    free (f->head);
+    free (f->next);
+}
+
+static int finder_init (struct finder *f, struct pathset *ps,
+                        struct rng *rng, struct error *err)
+{
+    size_t nlinks = pathset_network (ps)->nlinks;
+    size_t most = 0;
+
+    f->ps = ps;
+    if (!(f->grid = grid_create (ps, err)))
+        return -1;
+    for (size_t l = 0; l < f->grid->tree->nleaves; l++) {
+        const uint32_t *first = &f->grid->tree->first[l];
+
+        if (first[1] - first[0] > most)
+            most = first[1] - first[0];
+    }
+    for (f->mask = 1; f->mask < 2 * most; f->mask = 2 * f->mask + 1)
+        ;
+    f->weight = calloc (nlinks + 1, sizeof (*f->weight));
+    f->head = calloc ((size_t)f->mask + 1, sizeof (*f->head));
+    f->next = calloc (most + 1, sizeof (*f->next));
+    if (!f->weight || !f->head || !f->next)
+        return error_nomem (err);
+    for (size_t i = 0; i < nlinks; i++)
+        f->weight[i] = rng_below (rng, PRIME);
+    return 0;
+}
+
+/* Keep the row of a and b if it is symmetric and one of its links has few of
+ * that length. Returns its length, 0 where it is not symmetric, -1 with err.
+ */
+static int offer (struct finder *f, size_t a, size_t b, struct error *err)
+{
+    bool wanted = false;
+    struct row row;
+    uint8_t *cover;
+
+    if (pathset_row (f->ps, a, b, &row, err) < 0)
+        return -1;
+    if (!row.symmetric)
+        return 0;
+    if (!f->cover[row.n]
+        && !(f->cover[row.n] = calloc (pathset_network (f->ps)->nlinks, 1)))
+        return error_nomem (err);
+    cover = f->cover[row.n];
+    for (size_t k = 0; k < row.n; k++)
+        wanted = wanted || cover[row.link[k]] < COVER;
+    if (!wanted)
+        return row.n;
+    for (size_t k = 0; k < row.n; k++)
+        if (cover[row.link[k]] < COVER)
+            cover[row.link[k]]++;
+    return list_push (&f->list, f->ps, a, b, &row, err) < 0 ? -1 : (int)row.n;
+}
+
+/* Does an endpoint's first link have few rows of that length? */
+static bool lacks (const struct finder *f, size_t i, int length)
+{
+    uint32_t up = f->grid->tree->up[i];
+
+    return length == 0 || up == NETWORK_NONE
+        || f->cover[length][arc_link (up)] < COVER;
+}
+
+static uint32_t bucket (const struct finder *f, uint32_t cell)
+{
+    return (cell ^ cell >> 16) & f->mask;
+}
+
+/* Pairs between two leaves: members of s look up those of t, each of whom is
+ * taken once.
+ */
+static int join (struct finder *f, size_t s, size_t t, struct rng *rng,
+                 struct error *err)
+{
+    const struct tree *tree = f->grid->tree;
+    const uint32_t *x = grid_cells (f->grid, s, t);
+    const uint32_t *y = grid_cells (f->grid, t, s);
+    const uint32_t *ms = tree->member + tree->first[s];
+    const uint32_t *mt = tree->member + tree->first[t];
+    size_t ns = tree->first[s + 1] - tree->first[s];
+    size_t nt = tree->first[t + 1] - tree->first[t];
+    size_t turn = rng_below (rng, ns);
+    int length = 0;
+
+    for (size_t j = 0; j < nt; j++) {
+        uint32_t *head = &f->head[bucket (f, x[j])];
+
+        f->next[j] = *head;
+        *head = j + 1;
+    }
+    for (size_t k = 0; k < ns && length >= 0; k++) {
+        size_t i = k + turn < ns ? k + turn : k + turn - ns;
+        uint32_t *at = &f->head[bucket (f, y[i])];
+
+        for (int tries = 0; *at && tries < CHAIN_MAX; tries++) {
+            size_t j = *at - 1;
+
+            if (x[j] == y[i]
+                && (lacks (f, ms[i], length) || lacks (f, mt[j], length))) {
+                length = offer (f, ms[i], mt[j], err);
+                *at = f->next[j];
+                break;
+            }
+            at = &f->next[j];
+        }
+    }
+    for (size_t j = 0; j < nt; j++)
+        f->head[bucket (f, x[j])] = 0;
+    return length < 0 ? -1 : 0;
+}
+
+/* Pairs on one leaf: each member with some behind it, in a ring. */
+static int join_own (struct finder *f, size_t s, struct error *err)
+{
+    const struct tree *tree = f->grid->tree;
+    const uint32_t *member = tree->member + tree->first[s];
+    size_t n = tree->first[s + 1] - tree->first[s];
+
+    for (size_t d = 1; d <= n / 2 && d <= COVER; d++)
+        for (size_t i = 0; i < n; i++) {
+            size_t k = (i + d) % n;
+
+            if (2 * d == n && i >= k)
+                continue;
+            if (f->grid->own[member[i]] == f->grid->own[member[k]]
+                && offer (f, member[i], member[k], err) < 0)
+                return -1;
+        }
+    return 0;
+}
+
+/* All leaves of block p with those of block q, in an order that favours none:
+ * by their distance in numbers, drawn at random.
+ */
+static int join_blocks (struct finder *f, size_t p, size_t q,
+                        struct rng *rng, struct error *err)
+{
+    size_t first[2], end[2];
+    size_t steps, width;
+    uint32_t *step;
+    int rc = 0;
+
+    grid_block (f->grid, p, &first[0], &end[0]);
+    grid_block (f->grid, q, &first[1], &end[1]);
+    width = end[1] - first[1];
+    if (!(step = calloc (width + 1, sizeof (*step))))
+        return error_nomem (err);
+    steps = p == q ? width / 2 : width;
+    for (size_t d = 0; d < steps; d++)
+        step[d] = d + (p == q);
+    rng_shuffle (rng, step, steps);
+    for (size_t d = 0; d < steps && rc == 0; d++)
+        for (size_t i = 0; i < end[0] - first[0] && rc == 0; i++) {
+            size_t s = first[0] + i;
+            size_t t = first[1] + (i + step[d]) % width;
+
+            if (p != q || 2 * step[d] != width || s < t)
+                rc = join (f, s, t, rng, err);
+        }
+    free (step);
+    return rc;
+}
+
+int basis_symmetric (struct basis *basis, struct pathset *ps,
+                     struct rng *rng, struct error *err)
+{
+    struct finder f = { 0 };
+    int rc = -1;
+
+    *basis = (struct basis){ 0 };
+    if (!pathset_links (ps, &basis->m, err)
+        || finder_init (&f, ps, rng, err) < 0)
+        goto error;
+    for (size_t p = 0; p < f.grid->nblocks; p++)
+        for (size_t q = p; q < f.grid->nblocks; q++) {
+            size_t first, end;
+
+            if (grid_load (f.grid, GRID_LINKS, f.weight, p, q, err) < 0)
+                goto error;
+            grid_block (f.grid, p, &first, &end);
+            for (size_t s = first; p == q && s < end; s++)
+                if (join_own (&f, s, err) < 0)
+                    goto error;
+            if (join_blocks (&f, p, q, rng, err) < 0)
+                goto error;
+        }
+    grid_destroy (f.grid); /* the largest part, before more is needed */
+    f.grid = NULL;
+    if (sort_list (basis, &f.list, ps, err) < 0)
+        goto error;
+    rc = 0;
+error:
+    if (rc < 0)
+        basis_clear (basis);
+    finder_clear (&f);
     return rc;
 }
 
@@ -142,38 +385,39 @@ void basis_clear (struct basis *basis)
     *basis = (struct basis){ 0 };
 }
 
-/* Rows outside the span, up to max of them, drawn evenly from all. */
-static int missing (struct list *l, struct pathset *ps, const uint64_t *z,
-                    struct rng *rng, size_t max, struct error *err)
+/* A list takes over what a basis holds. */
+static struct list take (struct basis *b)
 {
-    uint32_t col[ROW_MAX];
-    size_t n = pathset_size (ps);
-    size_t seen = 0;
-    struct row row;
+    struct list l = {
+        .n = b->n,
+        .size = b->n,
+        .pair = b->pair,
+        .class_id = b->class_id,
+        .nentries = b->n ? b->first[b->n] : 0,
+        .entries_size = b->n ? b->first[b->n] : 0,
+        .col = b->col,
+        .count = b->count,
+    };
 
-    for (size_t a = 0; a < n; a++)
-        for (size_t b = a + 1; b < n; b++) {
-            if (pathset_row (ps, a, b, &row, err) < 0)
-                return -1;
-            for (size_t k = 0; k < row.n; k++)
-                col[k] = pathset_column (ps, row.link[k]);
-            if (rref_dot (col, row.count, row.n, z) == 0)
-                continue;
-            seen++;
-            if (l->n < max) {
-                if (list_push (l, a, b, &row) < 0)
-                    return error_nomem (err);
-            }
-            else {
-                size_t at = rng_below (rng, seen);
+    free (b->first);
+    *b = (struct basis){ .m = b->m };
+    return l;
+}
 
-                if (at < max) {
-                    l->pair[at] = (struct probe){ a, b };
-                    l->class_id[at] = 2 * row.n + !row.symmetric;
-                }
-            }
-        }
-    return 0;
+int basis_add (struct basis *basis, struct pathset *ps,
+               const struct probe *pair, size_t n, struct error *err)
+{
+    struct list l = take (basis);
+    int rc = 0;
+
+    for (size_t i = 0; i < n && rc == 0; i++)
+        rc = push_pair (&l, ps, pair[i].a, pair[i].b, err);
+    if (rc == 0)
+        rc = sort_list (basis, &l, ps, err);
+    if (rc < 0)
+        basis_clear (basis);
+    list_clear (&l);
+    return rc;
 }
 
 int basis_extend (struct basis *basis, struct pathset *ps,
@@ -181,40 +425,21 @@ int basis_extend (struct basis *basis, struct pathset *ps,
                   struct error *err)
 {
     uint64_t *z = calloc (basis->m + 1, sizeof (*z));
-    struct basis new = { .m = basis->m };
-    struct list l = { 0 };
-    int found = -1;
+    struct probe *pair = NULL;
+    size_t n = 0;
+    int rc = -1;
 
     if (!z) {
         error_nomem (err);
         goto error;
     }
     rref_null (rref, rng, z);
-    if (missing (&l, ps, z, rng, max, err) < 0)
+    if (!(pair = span_missing (ps, z, rng, max, &n, err))
+        || (n > 0 && basis_add (basis, ps, pair, n, err) < 0))
         goto error;
-    found = l.n;
-    if (found == 0)
-        goto error;
-    for (size_t i = 0; i < basis->n; i++) {
-        struct row row = {
-            .n = basis->class_id[i] / 2,
-            .symmetric = basis->class_id[i] % 2 == 0,
-        };
-
-        if (list_push (&l, basis->pair[i].a, basis->pair[i].b, &row) < 0) {
-            found = error_nomem (err);
-            goto error;
-        }
-    }
-    if (sort_pairs (&new, &l, ps, err) < 0) {
-        basis_clear (&new);
-        found = -1;
-        goto error;
-    }
-    basis_clear (basis);
-    *basis = new;
+    rc = n;
 error:
-    list_clear (&l);
+    free (pair);
     free (z);
-    return found;
+    return rc;
 }

@@ -2,8 +2,8 @@
 /* Candidates for a plan: pairs of endpoints and their rows, the rows that
  * are cheapest to measure and to eliminate first.
  *
- * Made from a pathset; read by core/rounds, which picks a basis from them
- * and packs it into rounds at the same time.
+ * Made from a pathset; read by core/rounds and core/layers, which pick a basis
+ * from them and pack it into rounds at the same time.
  */
 #ifndef CORE_BASIS_H
 #define CORE_BASIS_H
@@ -18,7 +18,7 @@
 #include "util/rng.h"
 
 enum {
-    BASIS_PAIRS_MAX = 1 << 21, /* more are not kept: 2,048 endpoints' */
+    BASIS_PAIRS_MAX = 1 << 21, /* all pairs: 2,048 endpoints' */
 };
 
 /* n pairs in class order: fewest distinct links first; of these, rows whose
@@ -37,17 +37,30 @@ struct basis {
 };
 
 /* Fill basis with the pairs of the set: all of them where they are at most
- * BASIS_PAIRS_MAX, else as many, near neighbours and random ones. Return 0,
- * or -1 with err; basis_clear is due after 0.
+ * BASIS_PAIRS_MAX, else as basis_symmetric. Return 0, or -1 with err;
+ * basis_clear is due after 0.
  */
 int basis_make (struct basis *basis, struct pathset *ps, struct rng *rng,
                 struct error *err);
+
+/* Fill basis with pairs that use the same links there and back, without a
+ * look at all pairs: for any two leaves, those whose sums of random weights
+ * over both ways agree (core/grid). Such rows are the shortest and nearly
+ * always span all others. For each link some of each length are kept, so
+ * that their number grows with the links. Cost: n times the leaves.
+ */
+int basis_symmetric (struct basis *basis, struct pathset *ps,
+                     struct rng *rng, struct error *err);
+
 void basis_clear (struct basis *basis);
 
-/* Look at all pairs of the set for rows outside the span of rref, by a random
- * null vector, and add up to `max` of them to the basis. Returns their
- * number, 0 where the rank of rref is that of all pairs (wrong once in 2^61
- * times), or -1 with err.
+/* Add the given pairs, which should not be there yet. 0, or -1 with err. */
+int basis_add (struct basis *basis, struct pathset *ps,
+               const struct probe *pair, size_t n, struct error *err);
+
+/* Add up to `max` pairs of the set whose rows lie outside the span of rref
+ * (core/span). Returns their number, 0 where the rank of rref is that of all
+ * pairs (wrong once in 2^60 times), or -1 with err.
  */
 int basis_extend (struct basis *basis, struct pathset *ps,
                   const struct rref *rref, struct rng *rng, size_t max,
