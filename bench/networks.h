@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The networks that are benchmarked: computed, never loaded. */
+#ifndef BENCH_NETWORKS_H
+#define BENCH_NETWORKS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/paths.h"
+#include "ibquery/generate.h"
+#include "util/error.h"
+
+enum family {
+    FAT_TREE,  /* ports, levels, times oversubscribed */
+    BIG_TREE,  /* ports, levels: without LIDs, which would not do */
+    DRAGONFLY, /* p, a, h */
+    SLIMFLY,   /* q, hosts per router */
+    IRREGULAR, /* switches, hosts, degree */
+    SAMPLE,    /* the paper's */
+};
+
+struct shape {
+    enum family family;
+    unsigned int size[3];
+    enum routing routing;
+    unsigned int prune;
+};
+
+struct instance {
+    size_t n; /* endpoints */
+    struct fabric *fabric;
+    struct treenet *tree;
+    struct tablenet *table;
+};
+
+/* Seeds are 1. Return 0, or -1 with err; instance_clear is due after 0. */
+int instance_make (struct instance *net, const struct shape *shape,
+                   struct error *err);
+void instance_clear (struct instance *net);
+
+/* The set of endpoints who[0 .. n-1]; NULL with err. */
+struct pathset *instance_pathset (const struct instance *net,
+                                  const uint32_t *who, size_t n,
+                                  struct error *err);
+
+enum draw {
+    WHOLE,
+    RANDOM,     /* n endpoints drawn from all */
+    CONTIGUOUS, /* n that follow each other, from a random one */
+};
+
+/* Endpoints of a job, rising, in an array that the caller frees; their number
+ * in *n, for WHOLE on return. NULL with err.
+ */
+uint32_t *instance_draw (const struct instance *net, enum draw how, size_t *n,
+                         uint64_t seed, struct error *err);
+
+/* "2 x AMD EPYC, gcc 12.2.0": for the head of results. */
+void machine_name (char *buf, size_t size);
+
+/* Seconds since a start: of the CPU, or by the wall where these are too few
+ * for that clock, which on some machines ticks 100 times a second.
+ */
+struct stopwatch {
+    double cpu, wall;
+};
+struct stopwatch stopwatch_start (void);
+double stopwatch_seconds (const struct stopwatch *start);
+
+#endif /* BENCH_NETWORKS_H */

@@ -1,0 +1,615 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* How few rounds, how fast, in how much memory? Plans for many networks and
+ * jobs, beside the bounds and the paper's method, as Markdown.
+ *
+ *     planner [--long] [--limit SECONDS] [FILTER]...
+ *
+ * Only cases whose name contains a FILTER, where there are any; the big ones
+ * and those with --long alone. Each case is a process of its own, so that its
+ * memory is known, and each step in it (planning, the bound, the check,
+ * predictions, the paper's method) may take --limit CPU seconds (20): what
+ * takes longer is a dash.
+ *
+ * Seconds are of one thread, networks not included, of the fastest of up to
+ * five runs where they are short. Memory is all the process ever had
+ * when the plan was made, the network included. Limits are those that the
+ * planner was built to; a case that is over one says so and fails nothing.
+ */
+#include "config.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "bench/networks.h"
+#include "core/bound.h"
+#include "core/plan.h"
+#include "core/solve.h"
+
+enum { RUNS = 5, SEED = 1, EXTRA_ROUNDS = 2, NAME_MAX_BYTES = 64 };
+
+enum rule { NO_RULE, AT_MOST, ABOVE_BOUND, TIMES_BOUND };
+
+struct limit {
+    enum rule rule;
+    double value;
+    double seconds; /* 0: none */
+};
+
+struct bench_case {
+    char name[NAME_MAX_BYTES];
+    struct shape shape;
+    struct limit limit;
+    bool big; /* with --long only */
+    enum draw draw;
+    size_t n; /* of a job */
+};
+
+#define D ROUTING_DMODK
+#define M ROUTING_MINHOP
+#define R ROUTING_RANDOM
+
+/* In the order of their table; trees of one kind follow each other, for the
+ * table of growth.
+ */
+static const struct bench_case whole[] = {
+    { "paper's sample", { SAMPLE, { 0 }, D, 0 }, { AT_MOST, 3, 0 }, 0, 0, 0 },
+    { "8-port 3-tree d", { FAT_TREE, { 8, 3 }, D, 0 },
+      { ABOVE_BOUND, 1, .01 }, 0, 0, 0 },
+    { "12-port 3-tree d", { FAT_TREE, { 12, 3 }, D, 0 },
+      { ABOVE_BOUND, 1, .01 }, 0, 0, 0 },
+    { "24-port 3-tree d", { FAT_TREE, { 24, 3 }, D, 0 },
+      { ABOVE_BOUND, 1, .3 }, 0, 0, 0 },
+    { "36-port 3-tree d", { FAT_TREE, { 36, 3 }, D, 0 },
+      { ABOVE_BOUND, 1, 1.5 }, 1, 0, 0 },
+    { "48-port 3-tree d", { FAT_TREE, { 48, 3 }, D, 0 },
+      { ABOVE_BOUND, 1, 15 }, 1, 0, 0 },
+    { "64-port 3-tree d", { BIG_TREE, { 64, 3 }, D, 0 },
+      { ABOVE_BOUND, 1, 15 }, 1, 0, 0 },
+    { "8-port 3-tree m", { FAT_TREE, { 8, 3 }, M, 0 }, { 0 }, 0, 0, 0 },
+    { "12-port 3-tree m", { FAT_TREE, { 12, 3 }, M, 0 },
+      { ABOVE_BOUND, 1, .05 }, 0, 0, 0 },
+    { "24-port 3-tree m", { FAT_TREE, { 24, 3 }, M, 0 },
+      { ABOVE_BOUND, 1, .7 }, 0, 0, 0 },
+    { "36-port 3-tree m", { FAT_TREE, { 36, 3 }, M, 0 },
+      { ABOVE_BOUND, 1, 3 }, 1, 0, 0 },
+    { "48-port 3-tree m", { FAT_TREE, { 48, 3 }, M, 0 },
+      { ABOVE_BOUND, 1, 0 }, 1, 0, 0 },
+    { "12-port 2-tree d", { FAT_TREE, { 12, 2 }, D, 0 }, { 0 }, 0, 0, 0 },
+    { "12-port 2-tree m", { FAT_TREE, { 12, 2 }, M, 0 }, { 0 }, 0, 0, 0 },
+    { "12-port 4-tree d", { FAT_TREE, { 12, 4 }, D, 0 },
+      { ABOVE_BOUND, 2, 5 }, 1, 0, 0 },
+    { "12-port 4-tree m", { FAT_TREE, { 12, 4 }, M, 0 },
+      { ABOVE_BOUND, 2, 5 }, 1, 0, 0 },
+    { "dragonfly (4,8,4)", { DRAGONFLY, { 4, 8, 4 }, M, 0 },
+      { ABOVE_BOUND, 0, .1 }, 0, 0, 0 },
+    { "dragonfly (6,12,6)", { DRAGONFLY, { 6, 12, 6 }, M, 0 },
+      { ABOVE_BOUND, 0, .1 }, 1, 0, 0 },
+    { "slimfly 5", { SLIMFLY, { 5 }, M, 0 }, { ABOVE_BOUND, 1, 2 }, 0, 0, 0 },
+    { "slimfly 7", { SLIMFLY, { 7 }, M, 0 }, { ABOVE_BOUND, 1, 2 }, 0, 0, 0 },
+    { "slimfly 11", { SLIMFLY, { 11 }, M, 0 }, { ABOVE_BOUND, 1, 2 }, 1, 0, 0 },
+    { "slimfly 13", { SLIMFLY, { 13 }, M, 0 }, { ABOVE_BOUND, 1, 2 }, 1, 0, 0 },
+    { "slimfly 17", { SLIMFLY, { 17 }, M, 0 }, { ABOVE_BOUND, 1, 2 }, 1, 0, 0 },
+    { "irregular 100 switches", { IRREGULAR, { 100, 832, 8 }, R, 0 },
+      { ABOVE_BOUND, 2, .5 }, 0, 0, 0 },
+    { "irregular 200 switches", { IRREGULAR, { 200, 1500, 8 }, R, 0 },
+      { ABOVE_BOUND, 2, .5 }, 1, 0, 0 },
+    { "irregular 300 switches", { IRREGULAR, { 300, 2348, 12 }, R, 0 },
+      { ABOVE_BOUND, 2, .5 }, 1, 0, 0 },
+    { "12-port 3-tree d, 5 % pruned", { FAT_TREE, { 12, 3 }, D, 5 },
+      { 0 }, 0, 0, 0 },
+    { "12-port 3-tree m, 5 % pruned", { FAT_TREE, { 12, 3 }, M, 5 },
+      { 0 }, 0, 0, 0 },
+    { "24-port 3-tree d, 5 % pruned", { FAT_TREE, { 24, 3 }, D, 5 },
+      { 0 }, 1, 0, 0 },
+    { "24-port 3-tree m, 20 % pruned", { FAT_TREE, { 24, 3 }, M, 20 },
+      { 0 }, 1, 0, 0 },
+    { "12-port 3-tree d, 2:1", { FAT_TREE, { 12, 3, 2 }, D, 0 },
+      { 0 }, 0, 0, 0 },
+    { "12-port 3-tree m, 2:1", { FAT_TREE, { 12, 3, 2 }, M, 0 },
+      { 0 }, 0, 0, 0 },
+    { "24-port 3-tree d, 3:1", { FAT_TREE, { 24, 3, 3 }, D, 0 },
+      { 0 }, 1, 0, 0 },
+    { "24-port 3-tree m, 3:1", { FAT_TREE, { 24, 3, 3 }, M, 0 },
+      { 0 }, 1, 0, 0 },
+};
+
+/* What the processes of a case tell each other. A number of seconds that is 0:
+ * that step did not finish.
+ */
+struct result {
+    size_t n, links, rank, rounds;
+    double plan_seconds, mib;
+    size_t bound;
+    char bound_kind[32];
+    int checked; /* 1 good, -1 not */
+    bool predicted;
+    double rms, max;
+    size_t paper_rounds;
+    double paper_seconds;
+    char error[512]; /* of the step that failed */
+};
+
+struct bench {
+    const struct bench_case *c;
+    struct result *r; /* shared with the processes of its steps */
+    struct instance net;
+    uint32_t *who;
+    size_t n;
+    struct pathset *ps;
+    struct plan *plan;
+};
+
+static int make_plan (struct bench *b, double *seconds, struct error *err)
+{
+    struct plan_options opts = { .extra_rounds = EXTRA_ROUNDS, .seed = SEED };
+    struct stopwatch start;
+
+    plan_destroy (b->plan);
+    pathset_destroy (b->ps);
+    b->plan = NULL;
+    b->ps = instance_pathset (&b->net, b->who, b->n, err);
+    if (!b->ps)
+        return -1;
+    start = stopwatch_start ();
+    b->plan = plan_make (b->ps, &opts, err);
+    *seconds = stopwatch_seconds (&start);
+    return b->plan ? 0 : -1;
+}
+
+static int step_plan (struct bench *b, struct error *err)
+{
+    struct rusage usage;
+    double total = 0, best = 0;
+
+    if (instance_make (&b->net, &b->c->shape, err) < 0)
+        return -1;
+    b->n = b->c->n;
+    b->who = instance_draw (&b->net, b->c->draw, &b->n, SEED, err);
+    if (!b->who)
+        return -1;
+    for (int i = 0; i < RUNS && (i == 0 || total < .3); i++) {
+        double seconds;
+
+        if (make_plan (b, &seconds, err) < 0)
+            return -1;
+        total += seconds;
+        best = i == 0 || seconds < best ? seconds : best;
+    }
+    getrusage (RUSAGE_SELF, &usage);
+    b->r->mib = usage.ru_maxrss / 1024.;
+    b->r->n = b->n;
+    b->r->links = plan_links (b->plan);
+    b->r->rank = plan_rank (b->plan);
+    b->r->rounds = plan_basis_rounds (b->plan);
+    b->r->plan_seconds = best;
+    return 0;
+}
+
+static int step_bound (struct bench *b, struct error *err)
+{
+    struct bound bound;
+
+    if (bound_find (b->ps, plan_rank (b->plan), &bound, err) < 0)
+        return -1;
+    snprintf (b->r->bound_kind, sizeof (b->r->bound_kind), "%s",
+              bound_kind_name (bound.kind));
+    b->r->bound = bound.rounds;
+    return 0;
+}
+
+static int step_check (struct bench *b, struct error *err)
+{
+    b->r->checked = plan_check (b->ps, b->plan, err) < 0 ? -1 : 1;
+    return b->r->checked < 0 ? -1 : 0;
+}
+
+static int step_predict (struct bench *b, struct error *err)
+{
+    if (solve_predict (b->ps, b->plan, &b->r->rms, &b->r->max, err) < 0)
+        return -1;
+    b->r->predicted = true;
+    return 0;
+}
+
+/* What is known of a plan once it is made, each in a process of its own. */
+static int (*const later[]) (struct bench *b, struct error *err) = {
+    step_bound,
+    step_check,
+    step_predict,
+};
+
+enum { LATER = sizeof (later) / sizeof (later[0]) };
+
+/* Do a step under a limit of CPU seconds that this process may take. */
+static int run (int (*step) (struct bench *b, struct error *err),
+                struct bench *b, unsigned int limit)
+{
+    struct rlimit cpu = { limit, limit };
+    struct error err = { 0 };
+
+    setrlimit (RLIMIT_CPU, &cpu);
+    if (step (b, &err) == 0)
+        return 0;
+    memcpy (b->r->error, err.text, sizeof (b->r->error));
+    return -1;
+}
+
+static void await (pid_t pid)
+{
+    if (pid < 0)
+        perror ("planner: fork");
+    else
+        waitpid (pid, NULL, 0);
+}
+
+static void run_case (const struct bench_case *c, struct result *r,
+                      unsigned int limit)
+{
+    struct bench b = { .c = c, .r = r };
+    pid_t pid;
+
+    fflush (stdout);
+    memset (r, 0, sizeof (*r));
+    if ((pid = fork ()) != 0) {
+        await (pid);
+        return;
+    }
+    if (run (step_plan, &b, limit) < 0)
+        _exit (1);
+    for (size_t i = 0; i < LATER; i++) {
+        if ((pid = fork ()) == 0)
+            _exit (run (later[i], &b, limit) < 0);
+        await (pid);
+    }
+    plan_destroy (b.plan);
+    pathset_destroy (b.ps);
+    free (b.who);
+    instance_clear (&b.net);
+    _exit (0);
+}
+
+/* The columns of a table: a dash for what is not known. */
+static void put_count (size_t n)
+{
+    if (n > 0)
+        printf ("%zu", n);
+    else
+        printf ("–");
+}
+
+static void put_seconds (double seconds)
+{
+    if (seconds > 0)
+        printf (seconds < .001 ? "%.5f" : seconds < .1 ? "%.4f" : "%.2f",
+                seconds);
+    else
+        printf ("–");
+}
+
+static void put_name (const struct bench_case *c, const struct result *r)
+{
+    printf ("%s%s%s", c->name, *r->error ? ": " : "", r->error);
+}
+
+static void put_hosts (const struct bench_case *c, const struct result *r)
+{
+    (void)c;
+    put_count (r->n);
+}
+
+static void put_links (const struct bench_case *c, const struct result *r)
+{
+    (void)c;
+    put_count (r->links);
+}
+
+static void put_pairs (const struct bench_case *c, const struct result *r)
+{
+    (void)c;
+    put_count (r->n * (r->n - (r->n > 0)) / 2);
+}
+
+static void put_rank (const struct bench_case *c, const struct result *r)
+{
+    (void)c;
+    put_count (r->rank);
+}
+
+static void put_paper (const struct bench_case *c, const struct result *r)
+{
+    (void)c;
+    put_count (r->paper_rounds);
+}
+
+static void put_rounds (const struct bench_case *c, const struct result *r)
+{
+    (void)c;
+    put_count (r->rounds);
+}
+
+static void put_bound (const struct bench_case *c, const struct result *r)
+{
+    (void)c;
+    put_count (r->bound);
+    if (r->bound > 0)
+        printf (" %s", r->bound_kind);
+}
+
+static void put_answer (bool good)
+{
+    printf (good ? " ok" : " **over**");
+}
+
+static void put_round_limit (const struct bench_case *c,
+                             const struct result *r)
+{
+    double most = c->limit.value;
+
+    if (c->limit.rule == NO_RULE || r->rounds == 0
+        || (c->limit.rule != AT_MOST && r->bound == 0)) {
+        printf ("–");
+        return;
+    }
+    if (c->limit.rule == ABOVE_BOUND)
+        most += r->bound;
+    else if (c->limit.rule == TIMES_BOUND)
+        most *= r->bound;
+    printf ("%.4g", most);
+    put_answer (r->rounds <= most);
+}
+
+static void put_paper_seconds (const struct bench_case *c,
+                               const struct result *r)
+{
+    (void)c;
+    put_seconds (r->paper_seconds);
+}
+
+static void put_plan_seconds (const struct bench_case *c,
+                              const struct result *r)
+{
+    (void)c;
+    put_seconds (r->plan_seconds);
+}
+
+static void put_time_limit (const struct bench_case *c,
+                            const struct result *r)
+{
+    if (c->limit.seconds == 0) {
+        printf ("–");
+        return;
+    }
+    printf ("%g", c->limit.seconds);
+    put_answer (r->plan_seconds > 0 && r->plan_seconds <= c->limit.seconds);
+}
+
+static void put_memory (const struct bench_case *c, const struct result *r)
+{
+    (void)c;
+    if (r->mib > 0)
+        printf ("%.0f", r->mib);
+    else
+        printf ("–");
+}
+
+static void put_stderr (const struct bench_case *c, const struct result *r)
+{
+    (void)c;
+    if (r->predicted)
+        printf ("%.2f / %.2f", r->rms, r->max);
+    else
+        printf ("–");
+}
+
+static void put_check (const struct bench_case *c, const struct result *r)
+{
+    (void)c;
+    printf (r->checked > 0 ? "good" : r->checked < 0 ? "**bad**" : "–");
+}
+
+static const struct {
+    const char *head;
+    void (*put) (const struct bench_case *c, const struct result *r);
+} columns[] = {
+    { "network", put_name },
+    { "hosts", put_hosts },
+    { "links", put_links },
+    { "all pairs", put_pairs },
+    { "serial: rank", put_rank },
+    { "paper", put_paper },
+    { "ours", put_rounds },
+    { "bound", put_bound },
+    { "at most", put_round_limit },
+    { "s paper", put_paper_seconds },
+    { "s ours", put_plan_seconds },
+    { "at most", put_time_limit },
+    { "MiB", put_memory },
+    { "stderr rms / max", put_stderr },
+    { "check", put_check },
+};
+
+enum { COLUMNS = sizeof (columns) / sizeof (columns[0]) };
+
+static void put_head (void)
+{
+    for (int i = 0; i < COLUMNS; i++)
+        printf ("| %s ", columns[i].head);
+    printf ("|\n");
+    for (int i = 0; i < COLUMNS; i++)
+        printf (i == 0 ? "|---" : "|--:");
+    printf ("|\n");
+}
+
+static void put_row (const struct bench_case *c, const struct result *r)
+{
+    for (int i = 0; i < COLUMNS; i++) {
+        printf ("| ");
+        columns[i].put (c, r);
+        printf (" ");
+    }
+    printf ("|\n");
+    fflush (stdout);
+}
+
+struct options {
+    bool big;
+    unsigned int limit;
+    char **filter;
+    size_t nfilters;
+};
+
+static bool wanted (const struct options *o, const struct bench_case *c)
+{
+    bool found = o->nfilters == 0;
+
+    for (size_t i = 0; i < o->nfilters && !found; i++)
+        found = strstr (c->name, o->filter[i]);
+    return found && (o->big || !c->big);
+}
+
+/* A table of the cases that are wanted; nothing where none is. */
+static void put_table (const struct options *o, const char *title,
+                       const struct bench_case *c, size_t n,
+                       struct result *shared, struct result *result)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < n; i++) {
+        if (!wanted (o, &c[i]))
+            continue;
+        if (!any) {
+            printf ("\n### %s\n\n", title);
+            put_head ();
+        }
+        any = true;
+        run_case (&c[i], shared, o->limit);
+        put_row (&c[i], shared);
+        if (result)
+            result[i] = *shared;
+    }
+}
+
+static bool is_tree (const struct shape *s)
+{
+    return (s->family == FAT_TREE || s->family == BIG_TREE) && s->size[1] == 3
+           && s->size[2] <= 1 && s->prune == 0;
+}
+
+/* How time and memory grow from a tree to the next of its kind: the exponent
+ * of n.
+ */
+static void put_growth (const struct result *r, size_t n)
+{
+    const struct result *last = NULL;
+    size_t known = 0;
+
+    for (size_t i = 0; i < n; i++)
+        known += is_tree (&whole[i].shape) && r[i].plan_seconds > 0;
+    if (known < 2)
+        return;
+    printf ("\n### Growth of 3-trees with n\n\n"
+            "| network | hosts | s | n^ | MiB | n^ |\n"
+            "|---|--:|--:|--:|--:|--:|\n");
+    for (size_t i = 0; i < n; i++) {
+        double step;
+
+        if (r[i].plan_seconds == 0 || !is_tree (&whole[i].shape))
+            continue;
+        printf ("| %s | %zu | ", whole[i].name, r[i].n);
+        put_seconds (r[i].plan_seconds);
+        if (last && last->n < r[i].n) {
+            step = log ((double)r[i].n / last->n);
+            printf (" | %.1f | %.0f | %.1f |\n",
+                    log (r[i].plan_seconds / last->plan_seconds) / step,
+                    r[i].mib, log (r[i].mib / last->mib) / step);
+        } else
+            printf (" | | %.0f | |\n", r[i].mib);
+        last = &r[i];
+    }
+}
+
+/* Jobs: all sizes and draws of some trees. */
+static void put_jobs (const struct options *o, struct result *shared)
+{
+    static const unsigned int ports[] = { 12, 24, 36 };
+    static const size_t sizes[] = { 16, 64, 200, 800 };
+    static const char *const drawn[] = { "", "random", "contiguous" };
+    struct bench_case c[48];
+    size_t n = 0;
+
+    for (int p = 0; p < 3; p++)
+        for (int routing = D; routing <= M; routing++)
+            for (int draw = RANDOM; draw <= CONTIGUOUS; draw++)
+                for (int s = 0; s < 4; s++) {
+                    size_t hosts = ports[p] * ports[p] * ports[p] / 4;
+
+                    if (sizes[s] > hosts)
+                        continue;
+                    c[n] = (struct bench_case){
+                        .shape = { FAT_TREE, { ports[p], 3 }, routing, 0 },
+                        .limit = { TIMES_BOUND, 1.3, 1 },
+                        .big = p == 2 || sizes[s] > 64,
+                        .draw = draw,
+                        .n = sizes[s],
+                    };
+                    snprintf (c[n].name, sizeof (c[n].name),
+                              "job of %zu %s of %zu %c", sizes[s],
+                              drawn[draw], hosts, "dm"[routing]);
+                    n++;
+                }
+    put_table (o, "Jobs", c, n, shared, NULL);
+}
+
+static int parse (int argc, char **argv, struct options *o)
+{
+    int i = 1;
+
+    for (; i < argc && strncmp (argv[i], "--", 2) == 0; i++) {
+        if (strcmp (argv[i], "--long") == 0)
+            o->big = true;
+        else if (strcmp (argv[i], "--limit") == 0 && i + 1 < argc)
+            o->limit = strtoul (argv[++i], NULL, 10);
+        else
+            return -1;
+    }
+    o->filter = argv + i;
+    o->nfilters = argc - i;
+    return o->limit > 0 ? 0 : -1;
+}
+
+int main (int argc, char **argv)
+{
+    enum { WHOLES = sizeof (whole) / sizeof (whole[0]) };
+    static struct result result[WHOLES];
+    struct options o = { .limit = 20 };
+    struct result *shared;
+    char machine[256];
+
+    if (parse (argc, argv, &o) < 0) {
+        fprintf (stderr, "Usage: planner [--long] [--limit SECONDS] "
+                         "[FILTER]...\n");
+        return 2;
+    }
+    shared = mmap (NULL, sizeof (*shared), PROT_READ | PROT_WRITE,
+                   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared == MAP_FAILED) {
+        perror ("planner: mmap");
+        return 3;
+    }
+    machine_name (machine, sizeof (machine));
+    printf ("`bench/planner");
+    for (int i = 1; i < argc; i++)
+        printf (strchr (argv[i], ' ') ? " '%s'" : " %s", argv[i]);
+    printf ("` on %s\n", machine);
+    put_table (&o, "Whole networks", whole, WHOLES, shared, result);
+    put_growth (result, WHOLES);
+    put_jobs (&o, shared);
+    return 0;
+}
