@@ -24,17 +24,20 @@ enum {
     LSQ_LANES = 8, /* right-hand sides that are solved for at once */
 };
 
-/* Tolerances: of the gradient, relative to that at 0. */
-#define LSQ_EXACT 1e-14 /* as near as doubles get: solutions */
-#define LSQ_FINE 1e-6   /* standard errors to six digits or so */
-#define LSQ_ROUGH 1e-2  /* a sketch: its own chance is greater */
+/* Tolerances. Of solutions and sketches: how far off any combination of the
+ * unknowns may be, in its own standard errors (about; as the weights have
+ * it). Of columns of C: relative, and a variance is off by the square.
+ */
+#define LSQ_EXACT 0.0   /* as near as doubles get; not for columns of C */
+#define LSQ_FINE 1e-3
+#define LSQ_ROUGH 1e-1  /* of a sketch: its own chance is greater */
 
 struct lsq;
 
 /* Prepare for the matrix and its weights, w == NULL: all 1. The matrix is
- * borrowed and must not grow; w is copied. Cost: the entries. NULL with errno
- * ENOMEM; EDOM where a column has no weight, or weights are not positive and
- * finite.
+ * borrowed and must not grow; w is copied. Cost: the entries times those of a
+ * row. NULL with errno ENOMEM; EDOM where a column has no weight, or weights
+ * are not positive and finite.
  */
 struct lsq *lsq_create (const struct sparse *a, const double *w);
 void lsq_destroy (struct lsq *q);

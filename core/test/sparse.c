@@ -177,14 +177,23 @@ static void test_covariance (const struct sparse *a, const double *w,
     struct lsq *q = lsq_create (a, w);
     double *b = alloc_doubles (N * COLUMNS);
     double *x = alloc_doubles (N * COLUMNS);
+    double entry = 0;
+    double variance = 0;
 
     for (size_t i = 0; i < N; i++)
         b[i * COLUMNS + 7 * i] = 1;
-    ok (lsq_covariance (q, b, N, 1e-12, x) == 0, "columns of C");
-    for (size_t i = 0; i < N; i++)
-        if (distance (x + i * COLUMNS, c + 7 * i * COLUMNS, COLUMNS) > 1e-10)
-            ok (false, "column %zu: off by %g", 7 * i,
-                distance (x + i * COLUMNS, c + 7 * i * COLUMNS, COLUMNS));
+    ok (lsq_covariance (q, b, N, 1e-6, x) == 0, "columns of C");
+    for (size_t i = 0; i < N; i++) {
+        size_t j = 7 * i;
+
+        entry = fmax (entry, distance (x + i * COLUMNS, c + j * COLUMNS,
+                                       COLUMNS));
+        variance = fmax (variance, fabs (x[i * COLUMNS + j]
+                                         - c[j * COLUMNS + j]));
+    }
+    ok (entry < 1e-7 && variance < 1e-13,
+        "entries off by %.0e, variances by its square, %.0e", entry,
+        variance);
     lsq_destroy (q);
     free (b);
     free (x);
@@ -200,8 +209,8 @@ static void test_sketch (const struct sparse *a, const double *w,
     double chi2 = 0;
     double worst = 0;
 
-    ok (lsq_sketch (q, K, 5, 1e-4, s) == 0
-            && lsq_sketch (q, K, 5, 1e-4, again) == 0
+    ok (lsq_sketch (q, K, 5, LSQ_FINE, s) == 0
+            && lsq_sketch (q, K, 5, LSQ_FINE, again) == 0
             && distance (s, again, K * COLUMNS) == 0,
         "a sketch, the same for the same seed");
     for (uint32_t i = 0; i < COLUMNS; i++) {
@@ -219,7 +228,7 @@ static void test_sketch (const struct sparse *a, const double *w,
     ok (chi2 < 1.6 && worst < 5,
         "variances scatter as stated: chi square %.2f, worst %.1f", chi2,
         worst);
-    ok (lsq_sketch (q, LSQ_LANES, 6, 1e-4, again) == 0
+    ok (lsq_sketch (q, LSQ_LANES, 6, LSQ_FINE, again) == 0
             && distance (s, again, LSQ_LANES) > 0,
         "another seed, other vectors");
     lsq_destroy (q);
