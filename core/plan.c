@@ -25,6 +25,8 @@ struct plan {
     struct round *round;
     size_t nrounds;
     size_t links, rank, basis_rounds, confirm_rounds;
+    struct plan_target *target;
+    size_t ntargets;
 };
 
 struct plan *plan_create (const char *method)
@@ -45,6 +47,9 @@ void plan_destroy (struct plan *plan)
     for (size_t r = 0; r < plan->nrounds; r++)
         free (plan->round[r].probe);
     free (plan->round);
+    for (size_t i = 0; i < plan->ntargets; i++)
+        free (plan->target[i].member);
+    free (plan->target);
     free (plan);
     errno = saved;
 }
@@ -88,6 +93,31 @@ void plan_set_confirm (struct plan *plan, size_t n)
     plan->confirm_rounds = n;
 }
 
+int plan_add_target (struct plan *plan, uint32_t link,
+                     const struct plan_member *member, size_t n)
+{
+    struct plan_target *t = realloc (plan->target, (plan->ntargets + 1)
+                                                       * sizeof (*t));
+
+    if (!t)
+        return -1;
+    plan->target = t;
+    t += plan->ntargets;
+    *t = (struct plan_target){ link, calloc (n + 1, sizeof (*member)), n };
+    if (!t->member)
+        return -1;
+    for (size_t i = 0; i < n; i++)
+        t->member[i] = member[i];
+    plan->ntargets++;
+    return 0;
+}
+
+const struct plan_target *plan_targets (const struct plan *plan, size_t *n)
+{
+    *n = plan->ntargets;
+    return plan->target;
+}
+
 struct plan *plan_copy (const struct plan *plan)
 {
     struct plan *copy = plan_create (plan->method);
@@ -101,6 +131,14 @@ struct plan *plan_copy (const struct plan *plan)
                 return NULL;
             }
         }
+    for (size_t i = 0; copy && i < plan->ntargets; i++) {
+        const struct plan_target *t = &plan->target[i];
+
+        if (plan_add_target (copy, t->link, t->member, t->n) < 0) {
+            plan_destroy (copy);
+            return NULL;
+        }
+    }
     if (copy) {
         plan_set_rank (copy, plan->links, plan->rank, plan->basis_rounds);
         plan_set_confirm (copy, plan->confirm_rounds);

@@ -49,6 +49,25 @@ void plan_set_rank (struct plan *plan, size_t links, size_t rank,
 /* The last n rounds are the confirm stage. */
 void plan_set_confirm (struct plan *plan, size_t n);
 
+/* What a plan of method "links" is for: a link, and the combination of links
+ * with it in it that the plan determines, the sum of p/q times their
+ * latencies. n == 1: the link alone; n == 0: nothing with it in it.
+ */
+struct plan_member {
+    uint32_t link;
+    int64_t p, q;
+};
+struct plan_target {
+    uint32_t link;
+    struct plan_member *member;
+    size_t n;
+};
+
+/* Add a target; members are copied. Return -1 with errno ENOMEM. */
+int plan_add_target (struct plan *plan, uint32_t link,
+                     const struct plan_member *member, size_t n);
+const struct plan_target *plan_targets (const struct plan *plan, size_t *n);
+
 /* A copy, for a plan that grows; NULL with errno ENOMEM. */
 struct plan *plan_copy (const struct plan *plan);
 

@@ -369,11 +369,55 @@ static int check_pairs (struct check *c, struct error *err)
     return 0;
 }
 
+/* The sum over a target's members of p/q times z, times all their q. */
+static uint64_t target_dot (const struct plan_target *t, const uint64_t *z)
+{
+    uint64_t sum = 0;
+
+    for (size_t k = 0; k < t->n; k++) {
+        int64_t p = t->member[k].p % (int64_t)PRIME;
+        uint64_t term = (uint64_t)(p < 0 ? p + (int64_t)PRIME : p);
+
+        for (size_t i = 0; i < t->n; i++)
+            if (i != k)
+                term = term * ((uint64_t)t->member[i].q % PRIME) % PRIME;
+        sum = (sum + term * z[t->member[k].link]) % PRIME;
+    }
+    return sum;
+}
+
+/* A plan for some links: what it says it determines of each lies in the span
+ * of the basis rounds.
+ */
+static int check_targets (struct check *c, struct error *err)
+{
+    const struct network *net = pathset_network (c->ps);
+    size_t n, links;
+    const struct plan_target *t = plan_targets (c->plan, &n);
+    struct rng rng;
+
+    if (!pathset_links (c->ps, &links, err))
+        return -1;
+    if (links != plan_links (c->plan))
+        return error_input (err, "the pairs use %zu links, the plan says %zu",
+                            links, plan_links (c->plan));
+    rng_seed (&rng, plan_rank (c->plan));
+    for (int v = 0; v < 2; v++)
+        null_vector (&c->form, &rng, c->z[v]);
+    for (size_t i = 0; i < n; i++)
+        if (target_dot (&t[i], c->z[0]) || target_dot (&t[i], c->z[1]))
+            return error_input (err, "what is to be known of %s does not"
+                                " follow from the basis rounds",
+                                net->link[t[i].link].id);
+    return 0;
+}
+
 int plan_check (struct pathset *ps, const struct plan *plan,
                 struct error *err)
 {
     struct check c = { .ps = ps, .plan = plan };
     size_t m = pathset_network (ps)->nlinks;
+    size_t ntargets;
     int rc = -1;
 
     c.uses = calloc (m + 1, sizeof (*c.uses));
@@ -402,7 +446,10 @@ int plan_check (struct pathset *ps, const struct plan *plan,
     for (size_t r = 0; r < plan_rounds (plan); r++)
         if (check_round (&c, r, err) < 0)
             goto error;
-    if (check_rank (&c, err) < 0 || check_pairs (&c, err) < 0)
+    plan_targets (plan, &ntargets);
+    if (check_rank (&c, err) < 0
+        || (ntargets > 0 ? check_targets (&c, err)
+                         : check_pairs (&c, err)) < 0)
         goto error;
     rc = 0;
 error:

@@ -12,10 +12,12 @@ enum {
     BYTES_MAX = 1 << 28,
     ENDPOINTS_MAX = 1 << 20,
     ROUNDS_MAX = 1 << 20,
+    TARGETS_MAX = 1 << 16,
+    FRACTION_MAX = 1 << 20, /* |p| and q */
 };
 
 /* What a plan may call its method. */
-static const char *const methods[] = { "pmm" };
+static const char *const methods[] = { "pmm", "links" };
 
 static json_t *row_json (const struct pathset *ps, const struct row *row)
 {
@@ -81,6 +83,61 @@ static size_t extra_rounds (const struct plan *plan)
            - plan_confirm_rounds (plan);
 }
 
+/* p/q as in core/solution. */
+static json_t *members_json (const struct plan_target *t,
+                             const struct link_info *info)
+{
+    json_t *json = json_object ();
+
+    for (size_t k = 0; k < t->n; k++) {
+        const struct plan_member *m = &t->member[k];
+        char text[48];
+
+        snprintf (text, sizeof (text), "%jd/%jd", (intmax_t)m->p,
+                  (intmax_t)m->q);
+        if (json_object_set_new (json, info[m->link].id, json_string (text))
+            < 0) {
+            json_decref (json);
+            return NULL;
+        }
+    }
+    return json;
+}
+
+/* "targets": those determined alone; "combined": those that are determined in
+ * a combination only; "undetermined". Nothing where there are no targets.
+ */
+static int set_targets (json_t *json, const struct plan *plan,
+                        const struct pathset *ps)
+{
+    const struct link_info *info = pathset_network (ps)->link;
+    json_t *alone = json_array ();
+    json_t *combined = json_object ();
+    json_t *not = json_array ();
+    size_t n;
+    const struct plan_target *t = plan_targets (plan, &n);
+    int rc = 0;
+
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        const char *id = info[t[i].link].id;
+
+        rc = t[i].n > 1
+            ? json_object_set_new (combined, id, members_json (&t[i], info))
+            : json_array_append_new (t[i].n == 1 ? alone : not,
+                                     json_string (id));
+    }
+    if (n > 0 && rc == 0)
+        rc = json_object_set (json, "targets", alone);
+    if (json_object_size (combined) > 0 && rc == 0)
+        rc = json_object_set (json, "combined", combined);
+    if (json_array_size (not) > 0 && rc == 0)
+        rc = json_object_set (json, "undetermined", not);
+    json_decref (alone);
+    json_decref (combined);
+    json_decref (not);
+    return rc;
+}
+
 int plan_write (const struct plan *plan, struct pathset *ps,
                 const struct plan_file_extra *extra, FILE *fp,
                 struct error *err)
@@ -114,6 +171,7 @@ int plan_write (const struct plan *plan, struct pathset *ps,
             && json_object_set_new (
                    json, "confirm_rounds",
                    json_integer ((json_int_t)plan_confirm_rounds (plan))) < 0)
+        || set_targets (json, plan, ps) < 0
         || (extra && set_extra (json, extra) < 0)
         || json_object_set (json, "endpoints", endpoints) < 0
         || json_object_set (json, "rounds", rounds) < 0)
@@ -253,6 +311,108 @@ static int read_rounds (struct plan *plan, const json_t *rounds,
     return 0;
 }
 
+static int find_link (const struct pathset *ps, const char *id,
+                      uint32_t *link, struct error *err)
+{
+    size_t m;
+    const uint32_t *of = pathset_links ((struct pathset *)ps, &m, err);
+
+    for (size_t i = 0; of && i < m; i++)
+        if (strcmp (pathset_network (ps)->link[of[i]].id, id) == 0) {
+            *link = of[i];
+            return 0;
+        }
+    return of ? error_input (err, "no path between the hosts crosses %.40s",
+                             id) : -1;
+}
+
+/* "p/q" in lowest terms is not asked for, q > 0 is. */
+static int read_fraction (const json_t *json, struct plan_member *m)
+{
+    const char *text = json_string_value (json);
+    char *end;
+
+    if (!text)
+        return -1;
+    m->p = strtoll (text, &end, 10);
+    if (end == text || *end != '/')
+        return -1;
+    text = end + 1;
+    m->q = strtoll (text, &end, 10);
+    return end == text || *end || m->q < 1 || m->q > FRACTION_MAX
+        || llabs (m->p) > FRACTION_MAX ? -1 : 0;
+}
+
+static int read_combination (struct plan *plan, const char *id,
+                             json_t *members, struct pathset *ps,
+                             struct error *err)
+{
+    size_t size = json_object_size (members);
+    struct plan_member *m = calloc (size + 1, sizeof (*m));
+    bool has = false;
+    const char *key;
+    json_t *value;
+    uint32_t link;
+    size_t n = 0;
+    int rc = -1;
+
+    if (!m)
+        return error_nomem (err);
+    if (find_link (ps, id, &link, err) < 0)
+        goto error;
+    json_object_foreach (members, key, value) {
+        if (find_link (ps, key, &m[n].link, err) < 0)
+            goto error;
+        if (read_fraction (value, &m[n]) < 0) {
+            error_input (err, "combined.%.40s.%.40s: no fraction", id, key);
+            goto error;
+        }
+        has = has || (m[n].link == link && m[n].p != 0);
+        n++;
+    }
+    if (n < 2 || !has) {
+        error_input (err, "combined.%.40s: not a combination with it", id);
+        goto error;
+    }
+    if ((rc = plan_add_target (plan, link, m, n)) < 0)
+        error_nomem (err);
+error:
+    free (m);
+    return rc;
+}
+
+/* As set_targets writes them. Links that are not determined may be on no path
+ * of these hosts, and nothing is promised of them: they are not read.
+ */
+static int read_targets (struct plan *plan, const json_t *json,
+                         struct pathset *ps, struct error *err)
+{
+    json_t *list, *combined = NULL;
+    const char *id;
+    json_t *value;
+    size_t i, n;
+
+    if (json_get_array (json, NULL, "targets", TARGETS_MAX, &list, err) < 0
+        || (json_object_get (json, "combined")
+            && json_get_object (json, NULL, "combined", &combined, err) < 0))
+        return -1;
+    json_array_foreach (list, i, value) {
+        struct plan_member m = { .p = 1, .q = 1 };
+
+        if (!json_is_string (value))
+            return error_input (err, "targets[%zu]: not a string", i);
+        if (find_link (ps, json_string_value (value), &m.link, err) < 0)
+            return error_prefix (err, "targets[%zu]", i);
+        if (plan_add_target (plan, m.link, &m, 1) < 0)
+            return error_nomem (err);
+    }
+    json_object_foreach (combined, id, value)
+        if (read_combination (plan, id, value, ps, err) < 0)
+            return -1;
+    plan_targets (plan, &n);
+    return n > 0 ? 0 : error_input (err, "targets: there are none");
+}
+
 /* A number that follows from the rest of the file or from the fabric. */
 static int check_number (const json_t *json, const char *key,
                          uint64_t expected, struct error *err)
@@ -299,7 +459,9 @@ static struct plan *read_plan (const json_t *json, struct pathset *ps,
         error_nomem (err);
         return NULL;
     }
-    if (read_rounds (plan, rounds, ps, err) < 0)
+    if (read_rounds (plan, rounds, ps, err) < 0
+        || (strcmp (methods[i], "links") == 0
+            && read_targets (plan, json, ps, err) < 0))
         goto error;
     plan_set_rank (plan, links, rank, basis_rounds);
     plan_set_confirm (plan, confirm_rounds);

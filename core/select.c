@@ -1,0 +1,981 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The fewest endpoints and probes that determine some links.
+ *
+ * Notes. Link by link, host links first: of ever larger pools of endpoints
+ * around the link (core/near) the first is taken whose pairs determine it.
+ * Then endpoints that were not chosen before are dropped one by one as long as
+ * it stays determined. Of an independent set of rows that determines it the
+ * combination is unique: the rows with a coefficient in it are the probes.
+ * They are found without any bookkeeping during elimination, as the entries
+ * that are not 0 in a random vector of the null space of the transposed rows,
+ * with a column for the target. At the end the same is done for all targets
+ * together.
+ *
+ * Cost: per target, a few paths of every endpoint of the set (where is it?)
+ * and the elimination of the rows of a few dozen pools, of some ten endpoints
+ * as a rule.
+ */
+#include "config.h"
+#include "core/select.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/near.h"
+#include "core/prime.h"
+#include "core/rref.h"
+#include "core/sparse.h"
+#include "util/rng.h"
+
+enum {
+    TOGETHER_MAX = 96,           /* endpoints of which all pairs are tried */
+    WORK_MAX = 60 * 1000 * 1000, /* entries touched by the last pruning */
+    PACKINGS = 32,
+    SPREADS = 16,                /* choices of probes between them */
+    LOOK_FIRST = 8,              /* rank at which to see what is determined */
+};
+
+/* What a target asks for: sum of value * latency of the links. */
+struct want {
+    uint32_t link; /* the target */
+    struct plan_member *member;
+    uint64_t *value;
+    size_t n; /* 0: given up */
+};
+
+struct select {
+    struct pathset *ps;
+    struct near *near;
+    size_t n;
+    struct rng rng;
+    struct want *want;
+    size_t nwants;
+    uint8_t *chosen;     /* [n] endpoints of the probes so far */
+    struct probe *probe; /* chosen */
+    size_t nprobes, probes_size;
+    int32_t *column;     /* [nlinks] of the systems, -1: none so far */
+    uint32_t *link;      /* [m] of a column */
+    size_t m, links_size;
+};
+
+/* Rows of some pairs, over the columns 0 .. m-1. */
+struct system {
+    struct sparse *a;
+    struct probe *pair; /* [a->nrows] */
+    size_t m, size;
+    struct rref *rref;
+    uint32_t *kept;     /* [rank] rows, independent */
+};
+
+/* A list of pairs in the order in which their rows are to be preferred. */
+struct pairs {
+    struct candidate {
+        struct probe probe;
+        uint32_t cost; /* low: preferred */
+    } *v;
+    size_t n, size;
+};
+
+static void *grown (void *v, size_t *size, size_t each)
+{
+    size_t more = *size ? 2 * *size : 64;
+    void *new = realloc (v, more * each);
+
+    if (new)
+        *size = more;
+    return new;
+}
+
+static void system_clear (struct system *y)
+{
+    sparse_destroy (y->a);
+    rref_destroy (y->rref);
+    free (y->pair);
+    free (y->kept);
+    *y = (struct system){ 0 };
+}
+
+static int column_of (struct select *s, uint32_t link)
+{
+    if (s->column[link] < 0) {
+        if (s->m == s->links_size) {
+            uint32_t *v = grown (s->link, &s->links_size, sizeof (*v));
+
+            if (!v)
+                return -1;
+            s->link = v;
+        }
+        s->link[s->m] = link;
+        s->column[link] = s->m++;
+    }
+    return s->column[link];
+}
+
+static int system_add (struct select *s, struct system *y,
+                       const struct probe *pair, struct error *err)
+{
+    struct row row;
+
+    if (pathset_row (s->ps, pair->a, pair->b, &row, err) < 0)
+        return -1;
+    if (y->a->nrows == y->size) {
+        struct probe *v = grown (y->pair, &y->size, sizeof (*v));
+
+        if (!v)
+            return error_nomem (err);
+        y->pair = v;
+    }
+    for (size_t k = 0; k < row.n; k++) {
+        int c = column_of (s, row.link[k]);
+
+        if (c < 0)
+            return error_nomem (err);
+        row.link[k] = c;
+    }
+    y->pair[y->a->nrows] = *pair;
+    if (sparse_add (y->a, row.link, (const int8_t *)row.count, row.n) < 0)
+        return error_nomem (err);
+    return 0;
+}
+
+/* Does the system determine all of these wants? 1, 0, or -1 without memory. */
+static int determined (struct select *s, const struct system *y,
+                       const struct want *want, size_t n)
+{
+    uint64_t *z = calloc (y->m + 1, sizeof (*z));
+    int yes = 1;
+
+    if (!z)
+        return -1;
+    rref_null (y->rref, &s->rng, z);
+    for (size_t i = 0; i < n && yes; i++) {
+        uint64_t sum = 0;
+
+        for (size_t k = 0; k < want[i].n && yes; k++) {
+            int32_t c = s->column[want[i].member[k].link];
+
+            yes = c >= 0 && (size_t)c < y->m;
+            if (yes)
+                sum = prime_add (sum, prime_mul (want[i].value[k], z[c]));
+        }
+        yes = yes && sum == 0;
+    }
+    free (z);
+    return yes;
+}
+
+/* Reduce the rows in their order, and keep the independent ones, until they
+ * determine the wants or there are no more. Returns as determined.
+ */
+static int system_reduce (struct select *s, struct system *y,
+                          const struct want *want, size_t nwants)
+{
+    const struct sparse *a = y->a;
+    size_t look = LOOK_FIRST;
+    int yes = 0;
+
+    y->m = s->m;
+    y->rref = rref_create (y->m);
+    y->kept = calloc (a->nrows + 1, sizeof (*y->kept));
+    if (!y->rref || !y->kept)
+        return -1;
+    for (size_t i = 0; i < a->nrows && yes == 0; i++) {
+        size_t at = a->start[i];
+        size_t rank = rref_rank (y->rref);
+        int rc = rref_add (y->rref, a->col + at,
+                           (const uint8_t *)a->value + at,
+                           a->start[i + 1] - at);
+
+        if (rc < 0)
+            return -1;
+        if (rc > 0)
+            y->kept[rank] = i;
+        if (rank == look) {
+            look += look / 4;
+            yes = determined (s, y, want, nwants);
+        }
+    }
+    return yes ? yes : determined (s, y, want, nwants);
+}
+
+static int compare_candidate (const void *a, const void *b)
+{
+    const struct candidate *x = a;
+    const struct candidate *y = b;
+
+    if (x->cost != y->cost)
+        return x->cost < y->cost ? -1 : 1;
+    if (x->probe.a != y->probe.a)
+        return x->probe.a < y->probe.a ? -1 : 1;
+    return (x->probe.b > y->probe.b) - (x->probe.b < y->probe.b);
+}
+
+/* Make and reduce the system of the pairs, which are put in order. 1 where it
+ * determines the wants, else 0; it is the caller's to clear in any case. -1
+ * with err.
+ */
+static int system_make (struct select *s, struct system *y,
+                        struct pairs *pairs, const struct want *want,
+                        size_t nwants, struct error *err)
+{
+    int rc;
+
+    *y = (struct system){ .a = sparse_create (0) };
+    if (!y->a)
+        return error_nomem (err);
+    if (pairs->n > 0)
+        qsort (pairs->v, pairs->n, sizeof (*pairs->v), compare_candidate);
+    for (size_t i = 0; i < pairs->n; i++)
+        if (system_add (s, y, &pairs->v[i].probe, err) < 0)
+            return -1;
+    if ((rc = system_reduce (s, y, want, nwants)) < 0)
+        error_nomem (err);
+    return rc;
+}
+
+static int pairs_add (struct select *s, struct pairs *p, struct probe probe,
+                      bool chosen, struct error *err)
+{
+    struct row row;
+
+    if (p->n == p->size) {
+        struct candidate *v = grown (p->v, &p->size, sizeof (*v));
+
+        if (!v)
+            return error_nomem (err);
+        p->v = v;
+    }
+    if (pathset_row (s->ps, probe.a, probe.b, &row, err) < 0)
+        return -1;
+    p->v[p->n++] = (struct candidate){
+        probe, chosen ? 0 : 2 * row.n + !row.symmetric,
+    };
+    return 0;
+}
+
+static bool member (const uint32_t *host, size_t n, uint32_t i)
+{
+    for (size_t k = 0; k < n; k++)
+        if (host[k] == i)
+            return true;
+    return false;
+}
+
+/* All pairs of some endpoints. */
+static int pairs_between (struct select *s, struct pairs *p,
+                          const uint32_t *host, size_t n, struct error *err)
+{
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = i + 1; k < n; k++) {
+            bool rising = host[i] < host[k];
+            struct probe probe = { host[rising ? i : k],
+                                   host[rising ? k : i] };
+
+            if (pairs_add (s, p, probe, false, err) < 0)
+                return -1;
+        }
+    return 0;
+}
+
+/* The same, and before them the probes chosen so far that touch these. */
+static int pairs_of (struct select *s, struct pairs *p, const uint32_t *host,
+                     size_t n, struct error *err)
+{
+    for (size_t i = 0; i < s->nprobes; i++)
+        if ((member (host, n, s->probe[i].a)
+             || member (host, n, s->probe[i].b))
+            && pairs_add (s, p, s->probe[i], true, err) < 0)
+            return -1;
+    return pairs_between (s, p, host, n, err);
+}
+
+/* Columns of the kept rows, each with a unit behind it for every member of a
+ * want that is this column. Unknown rank + j is member j of them all.
+ */
+struct columns {
+    size_t unknowns;
+    size_t *start; /* [m + 1] */
+    uint32_t *unknown;
+    uint8_t *count;
+};
+
+static void columns_clear (struct columns *c)
+{
+    free (c->start);
+    free (c->unknown);
+    free (c->count);
+}
+
+/* Count the entries of column i at start[i + 2], or put them at start[i + 1]
+ * and count that up.
+ */
+static void columns_pass (const struct select *s, const struct system *y,
+                          const struct want *want, size_t nwants,
+                          struct columns *c)
+{
+    const struct sparse *a = y->a;
+    size_t rank = rref_rank (y->rref);
+
+    for (size_t i = 0; i < rank; i++)
+        for (size_t k = a->start[y->kept[i]]; k < a->start[y->kept[i] + 1];
+             k++) {
+            size_t *at = &c->start[a->col[k] + 1 + !c->unknown];
+
+            if (c->unknown) {
+                c->unknown[*at] = i;
+                c->count[*at] = a->value[k];
+            }
+            ++*at;
+        }
+    c->unknowns = rank;
+    for (size_t i = 0; i < nwants; i++)
+        for (size_t k = 0; k < want[i].n; k++) {
+            uint32_t col = s->column[want[i].member[k].link];
+            size_t *at = &c->start[col + 1 + !c->unknown];
+
+            if (c->unknown) {
+                c->unknown[*at] = c->unknowns;
+                c->count[*at] = 1;
+            }
+            c->unknowns++;
+            ++*at;
+        }
+}
+
+static int columns_make (const struct select *s, const struct system *y,
+                         const struct want *want, size_t nwants,
+                         struct columns *c)
+{
+    *c = (struct columns){ .start = calloc (y->m + 2, sizeof (*c->start)) };
+    if (!c->start)
+        return -1;
+    columns_pass (s, y, want, nwants, c);
+    for (size_t i = 0; i < y->m; i++)
+        c->start[i + 2] += c->start[i + 1];
+    c->unknown = calloc (c->start[y->m + 1] + 1, sizeof (*c->unknown));
+    c->count = calloc (c->start[y->m + 1] + 1, 1);
+    if (!c->unknown || !c->count)
+        return -1;
+    columns_pass (s, y, want, nwants, c);
+    return 0;
+}
+
+/* used[i]: row y->kept[i] takes part in a combination that yields a want. The
+ * wants must be determined. The caller frees; NULL without memory.
+ */
+static uint8_t *support (struct select *s, const struct system *y,
+                         const struct want *want, size_t nwants)
+{
+    size_t rank = rref_rank (y->rref);
+    uint8_t *used = calloc (rank + 1, 1);
+    struct rref *rref = NULL;
+    struct columns c;
+    uint64_t *z = NULL;
+
+    if (columns_make (s, y, want, nwants, &c) < 0 || !used)
+        goto nomem;
+    rref = rref_create (c.unknowns);
+    z = calloc (c.unknowns + 1, sizeof (*z));
+    if (!rref || !z)
+        goto nomem;
+    for (size_t i = 0; i < y->m; i++)
+        if (rref_add (rref, c.unknown + c.start[i], c.count + c.start[i],
+                      c.start[i + 1] - c.start[i]) < 0)
+            goto nomem;
+    rref_null (rref, &s->rng, z);
+    for (size_t i = 0; i < rank; i++)
+        used[i] = z[i] != 0;
+    goto out;
+nomem:
+    free (used);
+    used = NULL;
+out:
+    columns_clear (&c);
+    rref_destroy (rref);
+    free (z);
+    return used;
+}
+
+/* Endpoints of the rows in the support, those chosen before left out, in the
+ * order of `host`; *n of them stay in host.
+ */
+static int keep_used (struct select *s, const struct system *y,
+                      const struct want *want, uint32_t *host, size_t *n,
+                      struct error *err)
+{
+    uint8_t *used = support (s, y, want, 1);
+    uint8_t *in = calloc (s->n + 1, 1);
+    size_t keep = 0;
+
+    if (!used || !in) {
+        free (used);
+        free (in);
+        return error_nomem (err);
+    }
+    for (size_t i = 0; i < rref_rank (y->rref); i++)
+        if (used[i])
+            in[y->pair[y->kept[i]].a] = in[y->pair[y->kept[i]].b] = 1;
+    for (size_t i = 0; i < *n; i++)
+        if (in[host[i]] || s->chosen[host[i]])
+            host[keep++] = host[i];
+    *n = keep;
+    free (used);
+    free (in);
+    return 0;
+}
+
+/* Make the probes of the support, and their endpoints, chosen. */
+static int choose (struct select *s, const struct system *y,
+                   const struct want *want, size_t nwants, struct error *err)
+{
+    uint8_t *used = support (s, y, want, nwants);
+    size_t before = s->nprobes;
+
+    if (!used)
+        return error_nomem (err);
+    for (size_t i = 0; i < rref_rank (y->rref); i++) {
+        const struct probe *p = &y->pair[y->kept[i]];
+        size_t k = 0;
+
+        while (k < before && (s->probe[k].a != p->a || s->probe[k].b != p->b))
+            k++;
+        if (!used[i] || k < before)
+            continue;
+        if (s->nprobes == s->probes_size) {
+            struct probe *v = grown (s->probe, &s->probes_size, sizeof (*v));
+
+            if (!v) {
+                free (used);
+                return error_nomem (err);
+            }
+            s->probe = v;
+        }
+        s->probe[s->nprobes++] = *p;
+        s->chosen[p->a] = s->chosen[p->b] = 1;
+    }
+    free (used);
+    return 0;
+}
+
+/* The system of the pairs of host[0 .. n-1], as system_make. */
+static int try_hosts (struct select *s, struct system *y,
+                      const struct want *want, const uint32_t *host, size_t n,
+                      struct error *err)
+{
+    struct pairs pairs = { 0 };
+    int rc = -1;
+
+    *y = (struct system){ 0 };
+    if (pairs_of (s, &pairs, host, n, err) == 0)
+        rc = system_make (s, y, &pairs, want, 1, err);
+    free (pairs.v);
+    return rc;
+}
+
+/* Drop the endpoints that are not needed, last ones first, in ever smaller
+ * lots, and choose the probes. y determines the want; it is replaced.
+ */
+static int narrow (struct select *s, struct system *y,
+                   const struct want *want, uint32_t *host, size_t n,
+                   struct error *err)
+{
+    uint32_t rest[SELECT_NEAR_MAX];
+
+    if (keep_used (s, y, want, host, &n, err) < 0)
+        return -1;
+    for (size_t lot = (n + 1) / 2; lot > 0; lot /= 2)
+        for (size_t end = n; end > 0;) {
+            size_t from = end > lot ? end - lot : 0;
+            struct system without;
+            size_t keep = 0;
+            int rc = 0;
+
+            for (size_t i = 0; i < n; i++)
+                if (i < from || i >= end || s->chosen[host[i]])
+                    rest[keep++] = host[i];
+            end = from;
+            if (keep == n)
+                continue;
+            if ((rc = try_hosts (s, &without, want, rest, keep, err)) > 0) {
+                system_clear (y);
+                *y = without;
+                memcpy (host, rest, keep * sizeof (*host));
+                n = keep;
+                rc = keep_used (s, y, want, host, &n, err);
+                end = end < n ? end : n;
+            }
+            else
+                system_clear (&without);
+            if (rc < 0)
+                return -1;
+        }
+    return choose (s, y, want, 1, err);
+}
+
+/* The want becomes the shortest row of the form that holds its link; given up
+ * where there is none.
+ */
+static int combine (struct select *s, const struct system *y,
+                    struct want *want, struct error *err)
+{
+    int32_t col = s->column[want->link];
+    const struct rref_entry *best = NULL;
+    size_t n = 0;
+
+    want->n = 0;
+    for (size_t i = 0; col >= 0 && i < rref_rank (y->rref); i++) {
+        size_t len;
+        const struct rref_entry *e = rref_row (y->rref, i, &len);
+        size_t k = 0;
+
+        while (k < len && e[k].col != (uint32_t)col)
+            k++;
+        if (k < len && (!best || len < n)) {
+            best = e;
+            n = len;
+        }
+    }
+    if (!best)
+        return 0;
+    free (want->member);
+    free (want->value);
+    want->member = calloc (n, sizeof (*want->member));
+    want->value = calloc (n, sizeof (*want->value));
+    if (!want->member || !want->value)
+        return error_nomem (err);
+    for (size_t k = 0; k < n; k++) {
+        struct plan_member *m = &want->member[k];
+
+        m->link = s->link[best[k].col];
+        want->value[k] = best[k].value;
+        if (rref_rational (best[k].value, &m->p, &m->q) < 0)
+            return 0; /* beyond fractions: given up */
+    }
+    want->n = n;
+    return 0;
+}
+
+/* Find endpoints and probes for one target. */
+static int solve_want (struct select *s, struct want *want,
+                       struct error *err)
+{
+    uint32_t host[SELECT_NEAR_MAX];
+    struct system y = { 0 };
+    size_t most = 0;
+    int rc = 0;
+
+    for (unsigned int ring = 0; ring < NEAR_RINGS && rc == 0; ring++) {
+        struct system larger;
+        size_t n;
+        const uint32_t *pool = near_link (s->near, want->link, ring,
+                                          s->chosen, SELECT_NEAR_MAX, &n);
+
+        if (!pool)
+            return error_nomem (err);
+        if (n <= most)
+            continue;
+        most = n;
+        memcpy (host, pool, n * sizeof (*host));
+        rc = try_hosts (s, &larger, want, host, n, err);
+        system_clear (&y);
+        y = larger;
+    }
+    if (rc == 0 && (rc = combine (s, &y, want, err)) == 0)
+        rc = want->n > 0;
+    if (rc > 0)
+        rc = narrow (s, &y, want, host, most, err);
+    system_clear (&y);
+    return rc;
+}
+
+/*
+ * All targets together.
+ */
+
+/* The first `max` chosen endpoints; returns how many there are. */
+static size_t chosen_hosts (const struct select *s, uint32_t *host,
+                            size_t max)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < s->n; i++)
+        if (s->chosen[i] && n++ < max)
+            host[n - 1] = i;
+    return n;
+}
+
+/* Choose again, among the rows of the system, which determines all wants. */
+static int choose_again (struct select *s, const struct system *y,
+                         struct error *err)
+{
+    s->nprobes = 0;
+    memset (s->chosen, 0, s->n);
+    return choose (s, y, s->want, s->nwants, err);
+}
+
+/* Does the system without an endpoint determine all wants? As try_hosts. */
+static int try_without (struct select *s, struct system *y,
+                        const uint32_t *host, size_t n, uint32_t out,
+                        struct error *err)
+{
+    struct pairs pairs = { 0 };
+    size_t keep = 0;
+    int rc = -1;
+
+    *y = (struct system){ 0 };
+    if (pairs_of (s, &pairs, host, n, err) < 0)
+        goto error;
+    for (size_t i = 0; i < pairs.n; i++)
+        if (pairs.v[i].probe.a != out && pairs.v[i].probe.b != out)
+            pairs.v[keep++] = pairs.v[i];
+    pairs.n = keep;
+    rc = system_make (s, y, &pairs, s->want, s->nwants, err);
+error:
+    free (pairs.v);
+    return rc;
+}
+
+/* Drop the probes, then the endpoints, that all targets together can do
+ * without.
+ */
+static int prune (struct select *s, struct error *err)
+{
+    uint32_t host[TOGETHER_MAX];
+    struct pairs pairs = { 0 };
+    struct system y = { 0 };
+    uint64_t work = 0;
+    size_t n;
+    int rc = 0;
+
+    for (size_t i = 0; i < s->nprobes && rc == 0; i++)
+        rc = pairs_add (s, &pairs, s->probe[i], false, err);
+    if (rc == 0
+        && (rc = system_make (s, &y, &pairs, s->want, s->nwants, err)) >= 0)
+        rc = choose_again (s, &y, err);
+    system_clear (&y);
+    free (pairs.v);
+    n = chosen_hosts (s, host, TOGETHER_MAX);
+    if (rc < 0 || n > TOGETHER_MAX)
+        return rc < 0 ? -1 : 0;
+    for (size_t i = n; i-- > 0 && work < WORK_MAX;) {
+        rc = !s->chosen[host[i]]
+            ? 0 : try_without (s, &y, host, n, host[i], err);
+        work += y.rref ? rref_work (y.rref) : 0;
+        if (rc > 0)
+            rc = choose_again (s, &y, err);
+        system_clear (&y);
+        if (rc < 0)
+            return -1;
+        n = chosen_hosts (s, host, TOGETHER_MAX);
+        i = i < n ? i : n;
+    }
+    return 0;
+}
+
+/* Probes of the busiest link or endpoint: no plan has fewer rounds. */
+static size_t busiest (const struct select *s, const struct system *y,
+                       const uint8_t *used, uint32_t *load)
+{
+    const struct sparse *a = y->a;
+    size_t most = 0;
+
+    memset (load, 0, (y->m + s->n) * sizeof (*load));
+    for (size_t i = 0; i < rref_rank (y->rref); i++) {
+        uint32_t row = y->kept[i];
+
+        if (!used[i])
+            continue;
+        for (size_t k = a->start[row]; k < a->start[row + 1]; k++)
+            if (++load[a->col[k]] > most)
+                most = load[a->col[k]];
+        if (++load[y->m + y->pair[row].a] > most)
+            most = load[y->m + y->pair[row].a];
+        if (++load[y->m + y->pair[row].b] > most)
+            most = load[y->m + y->pair[row].b];
+    }
+    return most;
+}
+
+/* Choose the probes again among all pairs of the endpoints, in random orders,
+ * so that no link and no endpoint is in many.
+ */
+static int spread (struct select *s, struct error *err)
+{
+    uint32_t host[TOGETHER_MAX];
+    uint32_t *load = calloc (pathset_network (s->ps)->nlinks + s->n + 1,
+                             sizeof (*load));
+    size_t least = SIZE_MAX;
+    size_t n = chosen_hosts (s, host, TOGETHER_MAX);
+    uint64_t work = 0;
+    int rc = 0;
+
+    if (!load)
+        return error_nomem (err);
+    for (int i = 0; i < SPREADS && n <= TOGETHER_MAX && work < WORK_MAX
+         && rc >= 0; i++) {
+        struct pairs pairs = { 0 };
+        struct system y = { 0 };
+        uint8_t *used = NULL;
+        size_t most;
+
+        rc = pairs_between (s, &pairs, host, n, err);
+        for (size_t k = 0; k < pairs.n; k++)
+            pairs.v[k].cost = (pairs.v[k].cost << 16)
+                              + rng_below (&s->rng, 1 << 16);
+        if (rc == 0)
+            rc = system_make (s, &y, &pairs, s->want, s->nwants, err);
+        if (rc > 0 && !(used = support (s, &y, s->want, s->nwants)))
+            rc = error_nomem (err);
+        if (rc > 0 && (most = busiest (s, &y, used, load)) < least) {
+            least = most;
+            rc = choose_again (s, &y, err);
+        }
+        work += y.rref ? rref_work (y.rref) : WORK_MAX;
+        free (used);
+        free (pairs.v);
+        system_clear (&y);
+    }
+    free (load);
+    return rc < 0 ? -1 : 0;
+}
+
+/*
+ * Rounds
+ */
+
+struct packing {
+    struct select *s;
+    struct system *y;
+    uint32_t *order; /* [nprobes] */
+    uint32_t *round; /* [nprobes] */
+    uint32_t *busy;  /* [m + n] round + 1 of the last try */
+};
+
+static bool fits (const struct packing *p, uint32_t i, uint32_t mark)
+{
+    const struct sparse *a = p->y->a;
+
+    for (size_t k = a->start[i]; k < a->start[i + 1]; k++)
+        if (p->busy[a->col[k]] == mark)
+            return false;
+    return p->busy[p->y->m + p->y->pair[i].a] != mark
+           && p->busy[p->y->m + p->y->pair[i].b] != mark;
+}
+
+/* Fill round after round in the given order; returns their number. */
+static uint32_t pack (struct packing *p)
+{
+    const struct sparse *a = p->y->a;
+    size_t left = a->nrows;
+    uint32_t rounds = 0;
+
+    memset (p->busy, 0, (p->y->m + p->s->n) * sizeof (*p->busy));
+    memset (p->round, 0xff, a->nrows * sizeof (*p->round));
+    for (; left > 0; rounds++)
+        for (size_t o = 0; o < a->nrows; o++) {
+            uint32_t i = p->order[o];
+
+            if (p->round[i] != UINT32_MAX || !fits (p, i, rounds + 1))
+                continue;
+            for (size_t k = a->start[i]; k < a->start[i + 1]; k++)
+                p->busy[a->col[k]] = rounds + 1;
+            p->busy[p->y->m + p->y->pair[i].a] = rounds + 1;
+            p->busy[p->y->m + p->y->pair[i].b] = rounds + 1;
+            p->round[i] = rounds;
+            left--;
+        }
+    return rounds;
+}
+
+/* The probes into the plan's rounds, in the numbers of the set that has the
+ * chosen endpoints alone: the best of some orders.
+ */
+static int pack_plan (struct select *s, struct system *y, struct plan *plan,
+                      uint32_t *nrounds)
+{
+    size_t n = y->a->nrows;
+    struct packing p = { s, y, NULL, NULL, NULL };
+    uint32_t *best = calloc (n + 1, sizeof (*best));
+    uint32_t *index = calloc (s->n + 1, sizeof (*index));
+    int rc = -1;
+
+    p.order = calloc (n + 1, sizeof (*p.order));
+    p.round = calloc (n + 1, sizeof (*p.round));
+    p.busy = calloc (y->m + s->n + 1, sizeof (*p.busy));
+    if (!best || !index || !p.order || !p.round || !p.busy)
+        goto error;
+    for (size_t i = 0, k = 0; i < s->n; i++)
+        if (s->chosen[i])
+            index[i] = k++;
+    for (size_t i = 0; i < n; i++)
+        p.order[i] = n - 1 - i; /* long rows first */
+    *nrounds = UINT32_MAX;
+    for (int i = 0; i < PACKINGS; i++) {
+        uint32_t rounds = pack (&p);
+
+        if (rounds < *nrounds) {
+            *nrounds = rounds;
+            memcpy (best, p.round, n * sizeof (*best));
+        }
+        rng_shuffle (&s->rng, p.order, n);
+    }
+    for (size_t i = 0; i < n; i++)
+        if (plan_add (plan, best[i], index[y->pair[i].a],
+                      index[y->pair[i].b]) < 0)
+            goto error;
+    rc = 0;
+error:
+    free (best);
+    free (index);
+    free (p.order);
+    free (p.round);
+    free (p.busy);
+    return rc;
+}
+
+static struct pathset *chosen_set (const struct select *s, struct error *err)
+{
+    struct endpoint *e = calloc (s->n + 1, sizeof (*e));
+    struct pathset *ps = NULL;
+    size_t n = 0;
+
+    if (!e) {
+        error_nomem (err);
+        return NULL;
+    }
+    for (size_t i = 0; i < s->n; i++)
+        if (s->chosen[i])
+            e[n++] = *pathset_endpoint (s->ps, i);
+    ps = pathset_create (pathset_network (s->ps), e, n, err);
+    free (e);
+    return ps;
+}
+
+static struct plan *make_plan (struct select *s, struct pathset **ps,
+                               struct error *err)
+{
+    struct plan *plan = plan_create ("links");
+    struct pairs pairs = { 0 };
+    struct system y = { 0 };
+    uint32_t rounds = 0;
+    size_t links;
+    bool good = false;
+
+    if (!plan)
+        goto nomem;
+    for (size_t i = 0; i < s->nprobes; i++)
+        if (pairs_add (s, &pairs, s->probe[i], false, err) < 0)
+            goto error;
+    if (system_make (s, &y, &pairs, s->want, s->nwants, err) < 0
+        || !(*ps = chosen_set (s, err)) || !pathset_links (*ps, &links, err))
+        goto error;
+    if (pack_plan (s, &y, plan, &rounds) < 0)
+        goto nomem;
+    plan_set_rank (plan, links, s->nprobes, rounds);
+    for (size_t i = 0; i < s->nwants; i++)
+        if (plan_add_target (plan, s->want[i].link, s->want[i].member,
+                             s->want[i].n) < 0)
+            goto nomem;
+    good = true;
+    goto error;
+nomem:
+    error_nomem (err);
+error:
+    free (pairs.v);
+    system_clear (&y);
+    if (!good) {
+        plan_destroy (plan);
+        plan = NULL;
+    }
+    return plan;
+}
+
+/*
+ * From targets to wants
+ */
+
+static void select_clear (struct select *s)
+{
+    for (size_t i = 0; i < s->nwants; i++) {
+        free (s->want[i].member);
+        free (s->want[i].value);
+    }
+    free (s->want);
+    near_destroy (s->near);
+    free (s->chosen);
+    free (s->probe);
+    free (s->column);
+    free (s->link);
+}
+
+static int want_link (struct want *w, uint32_t link)
+{
+    *w = (struct want){ .link = link, .n = 1 };
+    w->member = calloc (1, sizeof (*w->member));
+    w->value = calloc (1, sizeof (*w->value));
+    if (!w->member || !w->value)
+        return -1;
+    w->member[0] = (struct plan_member){ link, 1, 1 };
+    w->value[0] = 1;
+    return 0;
+}
+
+static int select_init (struct select *s, struct pathset *all,
+                        const uint32_t *target, size_t n, uint64_t seed,
+                        struct error *err)
+{
+    const struct network *net = pathset_network (all);
+
+    *s = (struct select){ .ps = all, .n = pathset_size (all) };
+    rng_seed (&s->rng, seed);
+    s->want = calloc (n + 1, sizeof (*s->want));
+    s->chosen = calloc (s->n + 1, 1);
+    s->column = malloc ((net->nlinks + 1) * sizeof (*s->column));
+    if (!s->want || !s->chosen || !s->column)
+        return error_nomem (err);
+    for (size_t i = 0; i < net->nlinks; i++)
+        s->column[i] = -1;
+    for (int kind = LINK_HOST; kind <= LINK_SWITCH; kind++)
+        for (size_t i = 0; i < n; i++) {
+            if ((int)net->link[target[i]].kind != kind
+                || s->column[target[i]] >= 0)
+                continue;
+            s->column[target[i]] = 0;
+            if (want_link (&s->want[s->nwants++], target[i]) < 0)
+                return error_nomem (err);
+        }
+    for (size_t i = 0; i < n; i++)
+        s->column[target[i]] = -1;
+    s->near = near_create (all, err);
+    return s->near ? 0 : -1;
+}
+
+struct plan *select_links (struct pathset *all, const uint32_t *target,
+                           size_t n, uint64_t seed, struct pathset **ps,
+                           struct error *err)
+{
+    struct plan *plan = NULL;
+    struct select s;
+
+    *ps = NULL;
+    if (select_init (&s, all, target, n, seed, err) < 0)
+        goto error;
+    for (size_t i = 0; i < s.nwants; i++)
+        if (solve_want (&s, &s.want[i], err) < 0)
+            goto error;
+    if (s.nprobes == 0) {
+        error_input (err, "no path between these hosts crosses %s%s",
+                     s.nwants > 0
+                         ? pathset_network (all)->link[s.want[0].link].id
+                         : "any link",
+                     s.nwants > 1 ? ", or another of the links" : "");
+        goto error;
+    }
+    if (prune (&s, err) == 0 && spread (&s, err) == 0)
+        plan = make_plan (&s, ps, err);
+error:
+    select_clear (&s);
+    return plan;
+}
