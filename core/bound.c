@@ -1,61 +1,79 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Bounds: how few rounds could do.
  *
- * Notes: a level divides the endpoints into groups, the sets S. One pass over
- * the trees of all endpoints tells for all levels which links are own to
- * which group: link x of the tree of i is crossed by the rows of i and every
- * endpoint above x. So x may be own to the group of i and, where those above
- * x are all of one group, to that; what it is own to is what all i leave.
+ * Notes: a level divides the endpoints into groups, each of which is a set S.
  *
- * A group with c own links gives ceil (c / |S|) at most. Groups are evaluated
- * by falling c / |S| as long as they can beat the best so far. The rows of a
- * group are walked, sorted to drop doubles, and added to an echelon form only
- * if a random null vector tells that they are new.
+ * First, own links. One pass over the trees of all endpoints tells for all
+ * levels which links are own to which group: link x of the tree of i is
+ * crossed by the rows of i with every endpoint above x, so that x can be own
+ * to the group of i and, where all above x are of one group, to that one. A
+ * group of c own links gives ceil (c / |S|) at most, and groups are evaluated
+ * by falling c / |S| as long as that beats the best so far. Cost: n trees; a
+ * job of 800 hosts takes some 50 ms.
+ *
+ * Then, where all pairs' rows can be held, need itself. A basis whose first
+ * rows are a maximal independent set of those that avoid S tells need: the
+ * number of its rows that do not. Of all other sets it tells that they need
+ * at most as many as touch them. So S is always the set of which most is
+ * hoped, and what is hoped of the others shrinks with each basis, until no
+ * set can beat the best, or the effort is spent.
  */
 #include "config.h"
 #include "core/bound.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/echelon.h"
-#include "core/plan.h"
+#include "core/rows.h"
 #include "core/tree.h"
 #include "util/rng.h"
 
 enum {
-    ANY = UINT32_MAX,        /* own to every group as yet */
-    NONE = UINT32_MAX - 1,
-    MIXED = UINT32_MAX - 2,  /* endpoints of several groups */
     LEVELS_MAX = PATH_MAX_HOPS + 2,
-    WASTE = 8,               /* dependent rows until z is drawn anew */
+    PAIRS_MAX = 1 << 19, /* rows held; 1,024 endpoints' */
+    WALK_COST = 16,      /* of a pair, in entries touched */
 };
 
-static const uint64_t effort = UINT64_C (1) << 30; /* entries touched */
+enum { /* groups that are none */
+    ANY = UINT32_MAX,       /* own to every group as yet */
+    NONE = UINT32_MAX - 1,
+    MIXED = UINT32_MAX - 2, /* endpoints of several */
+};
 
 struct level {
     enum bound_kind kind;
     size_t ngroups;
+    size_t set;           /* of group 0 */
     uint32_t *group;      /* [n] of an endpoint */
     uint32_t *first;      /* [ngroups + 1] into member: */
     uint32_t *member;     /* [n] */
     uint32_t (*owner)[2]; /* [nlinks] groups it may be own to */
-    uint32_t *own;        /* [ngroups] number of links */
     uint32_t *above;      /* of the tree at hand: [steps] group, MIXED */
+};
+
+struct set {
+    enum bound_kind kind;
+    uint32_t level, group; /* BOUND_LINK: group is the column */
+    uint32_t width;
+    uint32_t at;           /* as of struct bound */
+    uint32_t own;          /* links */
+    uint32_t most;         /* that it can need */
 };
 
 struct search {
     struct pathset *ps;
     const struct network *net;
-    size_t n;
+    size_t n, m;
     struct tree *tree;
     struct level level[LEVELS_MAX];
     size_t nlevels;
     size_t above_size;
-    int32_t *column;      /* [nlinks] of the echelon form at hand, or -1 */
+    struct set *set;
+    size_t nsets;
+    int32_t *column;       /* [nlinks] that own links have, or -1 */
     struct rng rng;
-    uint64_t work;
+    uint64_t effort;       /* left */
     struct bound *bound;
 };
 
@@ -64,7 +82,7 @@ const char *bound_kind_name (enum bound_kind kind)
     static const char *const name[] = {
         [BOUND_HOSTS] = "all hosts",
         [BOUND_END] = "host end",
-        [BOUND_LINK] = "switch link",
+        [BOUND_LINK] = "link",
         [BOUND_LEAF] = "leaf",
         [BOUND_POD] = "pod",
     };
@@ -77,18 +95,23 @@ static size_t ceil_div (size_t a, size_t b)
     return (a + b - 1) / b;
 }
 
-static void offer (struct search *s, enum bound_kind kind, size_t need,
-                   size_t width, uint32_t at)
+/* The set needs that many probes at least. */
+static void offer (struct search *s, const struct set *set, size_t need)
 {
     struct bound *b = s->bound;
 
-    if (ceil_div (need, width) <= b->rounds)
+    if (ceil_div (need, set->width) <= b->rounds)
         return;
-    b->rounds = ceil_div (need, width);
-    b->kind = kind;
-    b->need = need;
-    b->width = width;
-    b->at = at;
+    *b = (struct bound){
+        .rounds = ceil_div (need, set->width),
+        .kind = set->kind,
+        .need = need,
+        .width = set->width,
+        .at = set->at,
+        .rank = b->rank,
+        .sets = b->sets,
+        .looked = b->looked,
+    };
 }
 
 /*
@@ -105,8 +128,7 @@ static int add_level (struct search *s, enum bound_kind kind,
     l->first = calloc (ngroups + 2, sizeof (*l->first));
     l->member = calloc (s->n + 1, sizeof (*l->member));
     l->owner = calloc (s->net->nlinks + 1, sizeof (*l->owner));
-    l->own = calloc (ngroups + 1, sizeof (*l->own));
-    if (!l->group || !l->first || !l->member || !l->owner || !l->own)
+    if (!l->group || !l->first || !l->member || !l->owner)
         return -1;
     for (size_t i = 0; i < s->n; i++) {
         l->group[i] = group[i];
@@ -318,299 +340,410 @@ static int find_own (struct search *s, struct error *err)
         for (size_t x = 0; x < s->net->nlinks; x++)
             for (int k = 0; k < 2; k++)
                 if (s->level[v].owner[x][k] < MIXED)
-                    s->level[v].own[s->level[v].owner[x][k]]++;
+                    s->set[s->level[v].set + s->level[v].owner[x][k]].own++;
     return 0;
 }
 
-/*
- * Rows and their rank
- */
-
-/* Rows as lists of columns, a column as often as it counts; each once. */
-struct rows {
-    size_t n, size;
-    size_t *first;        /* [n + 1] into col: */
-    uint32_t *col;
-    size_t col_size;
-    struct probe *pair;   /* [n] one that has this row */
-    uint64_t *seen;       /* [seen_size] hash table of hashes, 0: free */
-    size_t seen_size;
-    uint64_t *mark;       /* [nlinks] random: a row's hash is their sum */
-};
-
-static void rows_clear (struct rows *r)
-{
-    free (r->first);
-    free (r->col);
-    free (r->pair);
-    free (r->seen);
-    free (r->mark);
-}
-
-static int rows_init (struct rows *r, struct search *s)
-{
-    *r = (struct rows){ .size = 1024, .col_size = 1024, .seen_size = 4096 };
-    r->first = calloc (r->size + 1, sizeof (*r->first));
-    r->col = calloc (r->col_size, sizeof (*r->col));
-    r->pair = calloc (r->size, sizeof (*r->pair));
-    r->seen = calloc (r->seen_size, sizeof (*r->seen));
-    r->mark = calloc (s->net->nlinks + 1, sizeof (*r->mark));
-    if (!r->first || !r->col || !r->pair || !r->seen || !r->mark)
-        return -1;
-    for (size_t x = 0; x < s->net->nlinks; x++)
-        r->mark[x] = rng_next (&s->rng);
-    return 0;
-}
-
-/* Put a hash into the table; false where it was there. */
-static bool insert (uint64_t *seen, size_t size, uint64_t hash)
-{
-    size_t at = hash % size;
-
-    while (seen[at] != 0 && seen[at] != hash)
-        at = (at + 1) % size;
-    if (seen[at] == hash)
-        return false;
-    seen[at] = hash;
-    return true;
-}
-
-static int grow_rows (struct rows *r)
-{
-    size_t size = 2 * r->size;
-    size_t *first = realloc (r->first, (size + 1) * sizeof (*first));
-    struct probe *pair;
-    uint64_t *seen;
-
-    if (!first)
-        return -1;
-    r->first = first;
-    if (!(pair = realloc (r->pair, size * sizeof (*pair))))
-        return -1;
-    r->pair = pair;
-    if (!(seen = calloc (4 * size, sizeof (*seen))))
-        return -1;
-    for (size_t i = 0; i < r->seen_size; i++)
-        if (r->seen[i] != 0)
-            insert (seen, 4 * size, r->seen[i]);
-    free (r->seen);
-    r->seen = seen;
-    r->seen_size = 4 * size;
-    r->size = size;
-    return 0;
-}
-
-/* The row of a pair, only the links that have a column. */
-static int rows_add (struct rows *r, struct search *s, uint32_t a, uint32_t b,
-                     struct error *err)
-{
-    uint32_t arc[ROW_MAX];
-    int there = pathset_walk (s->ps, a, b, arc, err);
-    int back = there < 0 ? -1 : pathset_walk (s->ps, b, a, arc + there, err);
-    uint64_t hash = 0;
-    size_t at = r->first[r->n];
-
-    if (back < 0)
-        return -1;
-    s->work += there + back;
-    if (at + ROW_MAX > r->col_size) {
-        size_t size = 2 * r->col_size;
-        uint32_t *col = realloc (r->col, size * sizeof (*col));
-
-        if (!col)
-            return error_nomem (err);
-        r->col = col;
-        r->col_size = size;
-    }
-    for (int k = 0; k < there + back; k++) {
-        uint32_t x = arc_link (arc[k]);
-
-        if (s->column[x] >= 0) {
-            r->col[at++] = s->column[x];
-            hash += r->mark[x];
-        }
-    }
-    if (hash == 0 || !insert (r->seen, r->seen_size, hash))
-        return 0;
-    r->pair[r->n++] = (struct probe){ a, b };
-    r->first[r->n] = at;
-    if (r->n == r->size && grow_rows (r) < 0)
-        return error_nomem (err);
-    return 0;
-}
-
-static uint64_t dot (const struct rows *r, size_t i, const uint64_t *z)
-{
-    uint64_t sum = 0;
-
-    for (size_t k = r->first[i]; k < r->first[i + 1]; k++)
-        sum += z[r->col[k]];
-    return sum % ECHELON_PRIME;
-}
-
-/* Rank of the rows of m columns, those with skip[i] left out; less than that
- * where the effort ends before. A z that meets every row tells all that were
- * new when it was drawn. Returns the rank, or -1 out of memory.
- */
-static int64_t rank_of (struct search *s, const struct rows *r, size_t m,
-                        const uint8_t *skip)
-{
-    struct echelon *e = echelon_create (m, NULL);
-    uint64_t *z = calloc (m + 1, sizeof (*z));
-    int64_t rank = -1;
-    size_t met = 0, waste = WASTE;
-
-    if (!e || !z)
-        goto out;
-    for (size_t i = 0; met < r->n && echelon_rank (e) < m; i++, met++) {
-        size_t at = r->first[i %= r->n];
-        size_t n = r->first[i + 1] - at;
-        uint64_t before = echelon_work (e);
-        int added;
-
-        if (s->work > effort)
-            break;
-        if (waste == WASTE) {
-            s->work += echelon_null (e, &s->rng, z);
-            waste = met = 0;
-        }
-        if (skip && skip[i])
-            continue;
-        s->work += n;
-        if (dot (r, i, z) == 0)
-            continue;
-        if ((added = echelon_add (e, r->col + at, n)) < 0)
-            goto out;
-        waste += !added;
-        s->work += echelon_work (e) - before;
-    }
-    rank = echelon_rank (e);
-out:
-    echelon_destroy (e);
-    free (z);
-    return rank;
-}
-
-/* The links of the network that belong to group g of a level, or all that
- * are used, become columns. Returns their number.
- */
-static size_t set_columns (struct search *s, const struct level *l, size_t g)
+/* The own links of a group become columns. Returns their number. */
+static size_t own_columns (struct search *s, const struct level *l, size_t g)
 {
     size_t m = 0;
 
     for (size_t x = 0; x < s->net->nlinks; x++) {
         const uint32_t *owner = l->owner[x];
 
-        s->column[x] = -1;
-        if (owner[0] == g || owner[1] == g)
-            s->column[x] = m++;
+        s->column[x] = owner[0] == g || owner[1] == g ? (int32_t)m++ : -1;
     }
     return m;
 }
 
-/* Bound the need of a group by the rank of its rows in its own links. */
-static int look (struct search *s, const struct level *l, size_t g,
-                 struct error *err)
+/* The row of a pair, in the columns that there are. */
+static int add_row (struct search *s, struct rows *rows, uint32_t a,
+                    uint32_t b, struct error *err)
 {
-    size_t m = set_columns (s, l, g);
-    size_t width = l->first[g + 1] - l->first[g];
-    struct rows rows;
-    int64_t need = -1;
+    uint32_t arc[ROW_MAX];
+    int there = pathset_walk (s->ps, a, b, arc, err);
+    int back = there < 0 ? -1 : pathset_walk (s->ps, b, a, arc + there, err);
+    size_t n = 0;
 
-    if (rows_init (&rows, s) < 0)
-        goto nomem;
-    for (uint32_t k = l->first[g]; k < l->first[g + 1]; k++)
-        for (uint32_t b = 0; b < s->n; b++) {
-            uint32_t a = l->member[k];
+    if (back < 0)
+        return -1;
+    for (int k = 0; k < there + back; k++) {
+        int32_t c = s->column[arc_link (arc[k])];
 
+        if (c >= 0)
+            arc[n++] = c;
+    }
+    if (rows_add (rows, (struct probe){ a, b }, arc, n) < 0)
+        return error_nomem (err);
+    return 0;
+}
+
+static int add_rows_of (struct search *s, struct rows *rows,
+                        const struct level *l, size_t g, struct error *err)
+{
+    for (uint32_t k = l->first[g]; k < l->first[g + 1]; k++) {
+        uint32_t a = l->member[k];
+
+        for (uint32_t b = 0; b < s->n; b++)
             if ((l->group[b] != g || b > a)
-                && rows_add (&rows, s, a, b, err) < 0)
-                goto error;
-        }
-    if ((need = rank_of (s, &rows, m, NULL)) < 0)
+                && add_row (s, rows, a, b, err) < 0)
+                return -1;
+    }
+    return 0;
+}
+
+/* Add rows which[0 .. n-1] to the form, as rows_span. */
+static int span (struct search *s, const struct rows *rows,
+                 struct echelon *e, const uint32_t *which, size_t n,
+                 uint8_t *taken, struct error *err)
+{
+    size_t enough = s->bound->rank > 0 && s->bound->rank < rows->m
+        ? s->bound->rank : rows->m;
+
+    if (rows_span (rows, e, which, n, enough, &s->rng, &s->effort, taken) < 0)
+        return error_nomem (err);
+    return 0;
+}
+
+/* Numbers 0 .. n-1 in random order; the caller frees. */
+static uint32_t *shuffled (struct search *s, size_t n)
+{
+    uint32_t *v = calloc (n + 1, sizeof (*v));
+
+    for (size_t i = 0; v && i < n; i++)
+        v[i] = i;
+    if (v)
+        rng_shuffle (&s->rng, v, n);
+    return v;
+}
+
+/* The rank of a group's rows in its own links: it needs no less. */
+static int try_own (struct search *s, const struct set *set,
+                    struct error *err)
+{
+    const struct level *l = &s->level[set->level];
+    size_t m = own_columns (s, l, set->group);
+    struct echelon *e = NULL;
+    uint32_t *order = NULL;
+    struct rows rows;
+    int rc = -1;
+
+    if (rows_init (&rows, m, &s->rng) < 0)
         goto nomem;
+    if (add_rows_of (s, &rows, l, set->group, err) < 0)
+        goto out;
+    if (!(e = echelon_create (m, NULL)) || !(order = shuffled (s, rows.n)))
+        goto nomem;
+    if (span (s, &rows, e, order, rows.n, NULL, err) < 0)
+        goto out;
     s->bound->looked++;
-    offer (s, l->kind, need, width, l->member[l->first[g]]);
-    goto error;
+    offer (s, set, echelon_rank (e));
+    rc = 0;
+    goto out;
 nomem:
     error_nomem (err);
-error:
+out:
     rows_clear (&rows);
-    return need < 0 ? -1 : 0;
+    echelon_destroy (e);
+    free (order);
+    return rc;
+}
+
+/* Most own links per endpoint first. */
+static int compare_own (const void *a, const void *b)
+{
+    const struct set *x = *(const struct set *const *)a;
+    const struct set *y = *(const struct set *const *)b;
+    uint64_t p = (uint64_t)x->own * y->width;
+    uint64_t q = (uint64_t)y->own * x->width;
+
+    if (p != q)
+        return p > q ? -1 : 1;
+    return (x > y) - (x < y);
+}
+
+static int try_own_links (struct search *s, struct error *err)
+{
+    const struct set **list = calloc (s->nsets + 1, sizeof (*list));
+    int rc = 0;
+
+    if (!list)
+        return error_nomem (err);
+    for (size_t i = 0; i < s->nsets; i++)
+        list[i] = &s->set[i];
+    qsort (list, s->nsets, sizeof (*list), compare_own);
+    for (size_t i = 0; i < s->nsets && rc == 0; i++) {
+        uint64_t walk = (uint64_t)list[i]->width * s->n * WALK_COST;
+
+        if (ceil_div (list[i]->own, list[i]->width) <= s->bound->rounds)
+            break;
+        if (walk > s->effort)
+            continue;
+        s->effort -= walk;
+        rc = try_own (s, list[i], err);
+    }
+    free (list);
+    return rc;
+}
+
+/*
+ * Need itself
+ */
+
+/* True if the rows of all pairs can be held. */
+static bool holds_all (const struct search *s)
+{
+    return s->n * (s->n - 1) / 2 <= PAIRS_MAX;
+}
+
+/* All pairs' rows, or near and random ones. */
+static int gather (struct search *s, struct rows *rows, struct error *err)
+{
+    bool all = holds_all (s);
+    size_t each = PAIRS_MAX / s->n;
+
+    for (size_t x = 0; x < s->net->nlinks; x++)
+        s->column[x] = pathset_column (s->ps, x);
+    for (size_t a = 0; a < s->n; a++)
+        for (size_t k = 1; all ? a + k < s->n : k <= each; k++) {
+            size_t b = all || k <= each / 2 ? (a + k) % s->n
+                                            : rng_below (&s->rng, s->n);
+
+            if (a != b && add_row (s, rows, a, b, err) < 0)
+                return -1;
+        }
+    return 0;
+}
+
+static bool touches (const struct search *s, const struct rows *rows,
+                     size_t i, const struct set *set)
+{
+    const uint32_t *group;
+
+    if (set->kind != BOUND_LINK) {
+        group = s->level[set->level].group;
+        return group[rows->pair[i].a] == set->group
+            || group[rows->pair[i].b] == set->group;
+    }
+    for (size_t k = rows->first[i]; k < rows->first[i + 1]; k++)
+        if (rows->col[k] == set->group)
+            return true;
+    return false;
+}
+
+/* True if column k of a row is there before. */
+static bool repeats (const struct rows *rows, size_t i, size_t k)
+{
+    for (size_t j = rows->first[i]; j < k; j++)
+        if (rows->col[j] == rows->col[k])
+            return true;
+    return false;
+}
+
+/* No set can need more rows than touch it in a basis. */
+static void lower_hopes (struct search *s, const struct rows *rows,
+                         const uint8_t *taken, uint32_t *count)
+{
+    size_t links = s->nsets - s->m; /* the set of column 0 */
+
+    for (size_t i = 0; i < s->nsets; i++)
+        count[i] = 0;
+    for (size_t i = 0; i < rows->n; i++) {
+        if (!taken[i])
+            continue;
+        for (size_t v = 0; v < s->nlevels; v++) {
+            const struct level *l = &s->level[v];
+            uint32_t g = l->group[rows->pair[i].a];
+            uint32_t h = l->group[rows->pair[i].b];
+
+            count[l->set + g]++;
+            count[l->set + h] += g != h;
+        }
+        for (size_t k = rows->first[i]; k < rows->first[i + 1]; k++)
+            if (!repeats (rows, i, k))
+                count[links + rows->col[k]]++;
+    }
+    for (size_t i = 0; i < s->nsets; i++)
+        if (s->set[i].most > count[i])
+            s->set[i].most = count[i];
+}
+
+/* The set of which most is hoped; NULL: no set can beat the best. */
+static struct set *most_hopeful (struct search *s)
+{
+    struct set *best = NULL;
+
+    for (size_t i = 0; i < s->nsets; i++) {
+        struct set *x = &s->set[i];
+
+        if (!best || (uint64_t)x->most * best->width
+                         > (uint64_t)best->most * x->width)
+            best = x;
+    }
+    if (best && ceil_div (best->most, best->width) <= s->bound->rounds)
+        return NULL;
+    return best;
+}
+
+/* The rows in an order for a basis: those that avoid the set first, and by
+ * their endpoints, these in random order. (Rows of one endpoint together fill
+ * in far less than rows at random.) Returns how many avoid the set, or -1 out
+ * of memory.
+ */
+static int64_t order_rows (struct search *s, const struct rows *rows,
+                           const struct set *set, uint32_t *order)
+{
+    uint32_t *place = shuffled (s, s->n);
+    uint32_t *key = calloc (rows->n + 1, sizeof (*key));
+    uint32_t *start = calloc (2 * s->n + 1, sizeof (*start));
+    int64_t avoid = -1;
+
+    if (!place || !key || !start)
+        goto out;
+    for (size_t i = 0; i < rows->n; i++) {
+        uint32_t a = place[rows->pair[i].a];
+        uint32_t b = place[rows->pair[i].b];
+
+        key[i] = a < b ? a : b;
+        if (set && touches (s, rows, i, set))
+            key[i] += s->n;
+        start[key[i] + 1]++;
+    }
+    for (size_t k = 0; k < 2 * s->n; k++)
+        start[k + 1] += start[k];
+    avoid = start[s->n];
+    for (size_t i = 0; i < rows->n; i++)
+        order[start[key[i]]++] = i;
+out:
+    free (place);
+    free (key);
+    free (start);
+    return avoid;
+}
+
+/* A basis, of rows that avoid the set as far as they go, tells what the set
+ * needs. Without a set it tells the rank. Nothing is told where the effort
+ * does not suffice.
+ */
+static int try_basis (struct search *s, const struct rows *rows,
+                      struct set *set, uint32_t *count, struct error *err)
+{
+    uint32_t *order = calloc (rows->n + 1, sizeof (*order));
+    uint8_t *taken = calloc (rows->n + 1, 1);
+    struct echelon *e = echelon_create (rows->m, NULL);
+    int64_t avoid;
+    int rc = -1;
+
+    if (!order || !taken || !e
+        || (avoid = order_rows (s, rows, set, order)) < 0) {
+        error_nomem (err);
+        goto out;
+    }
+    if (span (s, rows, e, order, avoid, taken, err) < 0)
+        goto out;
+    if (set && s->effort > 0) {
+        s->bound->looked++;
+        set->most = s->bound->rank - echelon_rank (e);
+        offer (s, set, set->most);
+    }
+    if (span (s, rows, e, order + avoid, rows->n - avoid, taken, err) < 0)
+        goto out;
+    if (s->bound->rank < echelon_rank (e))
+        s->bound->rank = echelon_rank (e);
+    if (s->effort > 0)
+        lower_hopes (s, rows, taken, count);
+    rc = 0;
+out:
+    free (order);
+    free (taken);
+    echelon_destroy (e);
+    return rc;
+}
+
+/* Find the rank where it is not known and, if all rows can be held, what
+ * sets need.
+ */
+static int try_bases (struct search *s, struct error *err)
+{
+    struct set hosts = { .kind = BOUND_HOSTS, .width = s->n / 2 };
+    uint32_t *count = calloc (s->nsets + 1, sizeof (*count));
+    uint64_t before = s->effort;
+    struct set *set = NULL;
+    struct rows rows;
+    int rc = -1;
+
+    if (rows_init (&rows, s->m, &s->rng) < 0 || !count) {
+        error_nomem (err);
+        goto out;
+    }
+    if (gather (s, &rows, err) < 0
+        || try_basis (s, &rows, NULL, count, err) < 0)
+        goto out;
+    offer (s, &hosts, s->bound->rank);
+    /* as long as another may be finished */
+    while (holds_all (s) && s->effort > before - s->effort
+           && (set = most_hopeful (s))) {
+        before = s->effort;
+        if (try_basis (s, &rows, set, count, err) < 0)
+            goto out;
+    }
+    s->bound->best = holds_all (s) && s->effort > 0 && !set;
+    rc = 0;
+out:
+    rows_clear (&rows);
+    free (count);
+    return rc;
 }
 
 /*
  * The search
  */
 
-struct candidate {
-    uint32_t level, group;
-    uint32_t own, width;
-};
-
-/* Most own links per endpoint first. */
-static int compare_candidate (const void *a, const void *b)
+static int list_sets (struct search *s, struct error *err)
 {
-    const struct candidate *x = a;
-    const struct candidate *y = b;
-    uint64_t p = (uint64_t)x->own * y->width;
-    uint64_t q = (uint64_t)y->own * x->width;
+    const uint32_t *link = pathset_links (s->ps, &s->m, err);
+    struct set *set;
 
-    if (p != q)
-        return p > q ? -1 : 1;
-    if (x->level != y->level)
-        return x->level < y->level ? -1 : 1;
-    return (x->group > y->group) - (x->group < y->group);
-}
-
-static struct candidate *list_candidates (struct search *s)
-{
-    struct candidate *list;
-    size_t n = 0;
-
-    for (size_t v = 0; v < s->nlevels; v++)
-        n += s->level[v].ngroups;
-    s->bound->sets = n + 1;
-    if (!(list = calloc (n + 1, sizeof (*list))))
-        return NULL;
-    n = 0;
-    for (size_t v = 0; v < s->nlevels; v++)
-        for (size_t g = 0; g < s->level[v].ngroups; g++)
-            list[n++] = (struct candidate){
-                v, g, s->level[v].own[g],
-                s->level[v].first[g + 1] - s->level[v].first[g]
-            };
-    qsort (list, n, sizeof (*list), compare_candidate);
-    return list;
-}
-
-static int look_at_sets (struct search *s, struct error *err)
-{
-    struct candidate *list = list_candidates (s);
-    int rc = -1;
-
-    if (!list)
-        return error_nomem (err);
-    for (size_t i = 0; i + 1 < s->bound->sets; i++) {
-        const struct candidate *c = &list[i];
-
-        if (ceil_div (c->own, c->width) <= s->bound->rounds)
-            break;
-        if (s->work + (uint64_t)c->width * s->n * 8 > effort)
-            continue;
-        if (look (s, &s->level[c->level], c->group, err) < 0)
-            goto out;
+    if (!link)
+        return -1;
+    for (size_t v = 0; v < s->nlevels; v++) {
+        s->level[v].set = s->nsets;
+        s->nsets += s->level[v].ngroups;
     }
-    rc = 0;
-out:
-    free (list);
-    return rc;
+    s->nsets += s->m;
+    if (!(set = s->set = calloc (s->nsets + 1, sizeof (*s->set))))
+        return error_nomem (err);
+    for (size_t v = 0; v < s->nlevels; v++) {
+        const struct level *l = &s->level[v];
+
+        for (size_t g = 0; g < l->ngroups; g++)
+            *set++ = (struct set){
+                .kind = l->kind,
+                .level = v,
+                .group = g,
+                .width = l->first[g + 1] - l->first[g],
+                .at = l->member[l->first[g]],
+                .most = UINT32_MAX,
+            };
+    }
+    for (size_t c = 0; c < s->m; c++)
+        *set++ = (struct set){
+            .kind = BOUND_LINK,
+            .group = c,
+            .width = 1,
+            .at = link[c],
+            .most = UINT32_MAX,
+        };
+    s->bound->sets = s->nsets + 1;
+    return 0;
 }
 
 static void search_clear (struct search *s)
 {
     tree_destroy (s->tree);
     free (s->column);
+    free (s->set);
     for (size_t v = 0; v < s->nlevels; v++) {
         struct level *l = &s->level[v];
 
@@ -618,37 +751,40 @@ static void search_clear (struct search *s)
         free (l->first);
         free (l->member);
         free (l->owner);
-        free (l->own);
         free (l->above);
     }
 }
 
-int bound_find (struct pathset *ps, size_t rank, struct bound *bound,
-                struct error *err)
+int bound_find (struct pathset *ps, size_t rank, uint64_t effort,
+                struct bound *bound, struct error *err)
 {
     struct search s = {
         .ps = ps,
         .net = pathset_network (ps),
         .n = pathset_size (ps),
+        .effort = effort,
         .bound = bound,
     };
+    struct set hosts = { .kind = BOUND_HOSTS, .width = s.n / 2 };
     int rc = -1;
 
     *bound = (struct bound){ .rank = rank };
     if (s.n < 2)
         return 0;
-    rng_seed (&s.rng, 1);
+    rng_seed (&s.rng, s.n);
+    offer (&s, &hosts, rank);
     if (!(s.column = calloc (s.net->nlinks + 1, sizeof (*s.column)))) {
         error_nomem (err);
-        goto error;
+        goto out;
     }
-    offer (&s, BOUND_HOSTS, bound->rank, s.n / 2, 0);
-    bound->looked++;
     if (!(s.tree = tree_create (ps, err)) || make_levels (&s, err) < 0
-        || find_own (&s, err) < 0 || look_at_sets (&s, err) < 0)
-        goto error;
+        || list_sets (&s, err) < 0 || find_own (&s, err) < 0
+        || try_own_links (&s, err) < 0)
+        goto out;
+    if ((rank == 0 || holds_all (&s)) && try_bases (&s, err) < 0)
+        goto out;
     rc = 0;
-error:
+out:
     search_clear (&s);
     return rc;
 }

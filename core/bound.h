@@ -14,17 +14,17 @@
  * ceil (rank / floor (n / 2)). The same holds of a link, which one probe of
  * a round may cross: rank - rank (rows that do not cross it).
  *
- * Sets looked at: each endpoint, each leaf, and pods: what remains connected
- * when leaves count as neighbours if a path of at most d links joins them,
- * for every d. Switch links on their own where the job is small.
- *
- * need is found exactly in small jobs. Else it is bounded from below: a link
- * is *own* to S if no row that avoids S crosses it; the rank of the rows of
- * S, all links but its own left out, is at most need.
+ * Sets looked at: each endpoint, each leaf, each pod - what hangs together
+ * where leaves count as neighbours if a path of at most d links joins them,
+ * for every d -, and each link. need is bounded from below first, which is
+ * cheap: a link is *own* to S if no row that avoids S crosses it, and the
+ * rank of the rows of S with all but the own links left out is at most need.
+ * Then, for sets that promise more and as far as the effort goes, need itself.
  */
 #ifndef CORE_BOUND_H
 #define CORE_BOUND_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -34,7 +34,7 @@
 enum bound_kind {
     BOUND_HOSTS, /* all endpoints, two to a probe */
     BOUND_END,   /* one endpoint */
-    BOUND_LINK,  /* one switch link */
+    BOUND_LINK,  /* one link */
     BOUND_LEAF,  /* the endpoints of a leaf */
     BOUND_POD,   /* the endpoints of a pod */
 };
@@ -44,20 +44,23 @@ struct bound {
     enum bound_kind kind; /* of the set that says so */
     size_t need, width;   /* ceil (need / width) == rounds */
     uint32_t at;          /* an endpoint of the set; BOUND_LINK: the link */
-    size_t rank;          /* that the bound rests on; see below */
+    size_t rank;          /* of all pairs, or what of it was found */
     size_t sets, looked;  /* sets there are, and those evaluated */
+    bool best;            /* no other of these sets needs more rounds */
 };
 
-/* The best bound for a set of endpoints that a counted effort finds: the same
- * on every machine. rank is that of all pairs where the caller has proven it;
- * 0: unknown, then it is found, or in large jobs what of it the effort
- * finds, which is still a bound. A set of fewer than two endpoints has
- * bound 0. Return 0, or -1 with err.
- */
-int bound_find (struct pathset *ps, size_t rank, struct bound *bound,
-                struct error *err);
+#define BOUND_EFFORT (UINT64_C (1) << 29) /* a few seconds at most */
 
-/* "all hosts", "host end", "switch link", "leaf", "pod". */
+/* The best bound for a set of endpoints that an effort, counted in entries
+ * touched, finds: the same on every machine. rank is that of all pairs where
+ * it has been proven; 0: not known. Then it is found, but in large jobs only
+ * as much of it as the effort allows, which bounds the rounds as well. A set
+ * of fewer than two endpoints has bound 0. Return 0, or -1 with err.
+ */
+int bound_find (struct pathset *ps, size_t rank, uint64_t effort,
+                struct bound *bound, struct error *err);
+
+/* "all hosts", "host end", "link", "leaf", "pod". */
 const char *bound_kind_name (enum bound_kind kind);
 
 #endif /* CORE_BOUND_H */
