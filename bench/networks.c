@@ -5,6 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -19,7 +22,7 @@
 #endif
 
 /* Less is not told apart by a clock of 100 ticks in a second. */
-#define CPU_SECONDS_MIN .5
+#define CPU_SECONDS_MIN .1
 
 static struct fabric *make_fabric (const struct shape *s, struct error *err)
 {
@@ -133,6 +136,35 @@ uint32_t *instance_draw (const struct instance *net, enum draw how, size_t *n,
         memmove (who, who + start, *n * sizeof (*who));
     }
     return who;
+}
+
+int apart (int (*fn) (void *arg), void *arg, unsigned int limit)
+{
+    struct rlimit cpu;
+    int status;
+    pid_t pid;
+
+    fflush (NULL);
+    pid = fork ();
+    if (pid == 0) {
+        getrlimit (RLIMIT_CPU, &cpu);
+        cpu.rlim_cur = limit;
+        setrlimit (RLIMIT_CPU, &cpu);
+        _exit (fn (arg) < 0);
+    }
+    if (pid < 0 || waitpid (pid, &status, 0) < 0)
+        return -1;
+    return WIFEXITED (status) && WEXITSTATUS (status) == 0 ? 0 : -1;
+}
+
+void *shared_alloc (size_t size)
+{
+    void *p = mmap (NULL, size, PROT_READ | PROT_WRITE,
+                    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    if (p == MAP_FAILED)
+        abort ();
+    return p;
 }
 
 void machine_name (char *buf, size_t size)

@@ -55,6 +55,16 @@ enum draw {
 uint32_t *instance_draw (const struct instance *net, enum draw how, size_t *n,
                          uint64_t seed, struct error *err);
 
+/* Call fn (arg) in a process of its own that may take so many CPU seconds; what
+ * it is to tell must lie in shared memory. Return 0 where fn did, else -1.
+ */
+int apart (int (*fn) (void *arg), void *arg, unsigned int limit);
+
+/* Zeroed memory that is shared with such processes; aborts where there is
+ * none.
+ */
+void *shared_alloc (size_t size);
+
 /* "2 x AMD EPYC, gcc 12.2.0": for the head of results. */
 void machine_name (char *buf, size_t size);
 

@@ -22,10 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "bench/networks.h"
 #include "core/bound.h"
@@ -139,6 +136,8 @@ struct result {
 struct bench {
     const struct bench_case *c;
     struct result *r; /* shared with the processes of its steps */
+    unsigned int limit;
+    int step;         /* of `later` */
     struct instance net;
     uint32_t *who;
     size_t n;
@@ -227,52 +226,35 @@ static int (*const later[]) (struct bench *b, struct error *err) = {
 
 enum { LATER = sizeof (later) / sizeof (later[0]) };
 
-/* Do a step under a limit of CPU seconds that this process may take. */
-static int run (int (*step) (struct bench *b, struct error *err),
-                struct bench *b, unsigned int limit)
+static int tell (struct bench *b, int rc, const struct error *err)
 {
-    struct rlimit cpu = { limit, limit };
+    if (rc < 0)
+        memcpy (b->r->error, err->text, sizeof (b->r->error));
+    return rc;
+}
+
+static int run_later (void *arg)
+{
+    struct bench *b = arg;
     struct error err = { 0 };
 
-    setrlimit (RLIMIT_CPU, &cpu);
-    if (step (b, &err) == 0)
-        return 0;
-    memcpy (b->r->error, err.text, sizeof (b->r->error));
-    return -1;
+    return tell (b, later[b->step](b, &err), &err);
 }
 
-static void await (pid_t pid)
+static int run_case (void *arg)
 {
-    if (pid < 0)
-        perror ("planner: fork");
-    else
-        waitpid (pid, NULL, 0);
-}
+    struct bench *b = arg;
+    struct error err = { 0 };
 
-static void run_case (const struct bench_case *c, struct result *r,
-                      unsigned int limit)
-{
-    struct bench b = { .c = c, .r = r };
-    pid_t pid;
-
-    fflush (stdout);
-    memset (r, 0, sizeof (*r));
-    if ((pid = fork ()) != 0) {
-        await (pid);
-        return;
-    }
-    if (run (step_plan, &b, limit) < 0)
-        _exit (1);
-    for (size_t i = 0; i < LATER; i++) {
-        if ((pid = fork ()) == 0)
-            _exit (run (later[i], &b, limit) < 0);
-        await (pid);
-    }
-    plan_destroy (b.plan);
-    pathset_destroy (b.ps);
-    free (b.who);
-    instance_clear (&b.net);
-    _exit (0);
+    if (tell (b, step_plan (b, &err), &err) < 0)
+        return -1;
+    for (b->step = 0; b->step < LATER; b->step++)
+        apart (run_later, b, b->limit);
+    plan_destroy (b->plan);
+    pathset_destroy (b->ps);
+    free (b->who);
+    instance_clear (&b->net);
+    return 0;
 }
 
 /* The columns of a table: a dash for what is not known. */
@@ -489,7 +471,10 @@ static void put_table (const struct options *o, const char *title,
             put_head ();
         }
         any = true;
-        run_case (&c[i], shared, o->limit);
+        memset (shared, 0, sizeof (*shared));
+        apart (run_case,
+               &(struct bench){ .c = &c[i], .r = shared, .limit = o->limit },
+               o->limit);
         put_row (&c[i], shared);
         if (result)
             result[i] = *shared;
@@ -589,19 +574,13 @@ int main (int argc, char **argv)
     enum { WHOLES = sizeof (whole) / sizeof (whole[0]) };
     static struct result result[WHOLES];
     struct options o = { .limit = 20 };
-    struct result *shared;
+    struct result *shared = shared_alloc (sizeof (*shared));
     char machine[256];
 
     if (parse (argc, argv, &o) < 0) {
         fprintf (stderr, "Usage: planner [--long] [--limit SECONDS] "
                          "[FILTER]...\n");
         return 2;
-    }
-    shared = mmap (NULL, sizeof (*shared), PROT_READ | PROT_WRITE,
-                   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (shared == MAP_FAILED) {
-        perror ("planner: mmap");
-        return 3;
     }
     machine_name (machine, sizeof (machine));
     printf ("`bench/planner");
