@@ -1,0 +1,650 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* localise - how well do two stages find what is slow?
+ *
+ *   localise [-n TRIALS] [-s SEED] [-w WORKERS] [-r ROUTING] [CASE|NETWORK...]
+ *
+ * Each trial draws the lengths of all cables (0 to 150 ns), the hosts of a job
+ * (HOSTS/FABRIC; a fabric's size alone: all of them) and a fault; takes a
+ * baseline and the first stage's samples, plans the confirm stage, takes
+ * samples of both and judges these. Noise of 50 ns, 1 % outliers of 2,000 ns
+ * in the mean, 5 repeats from each side. Nothing but fabric, planner,
+ * simulator and judge is at work; bench/judge-rates has probes and a wire.
+ *
+ *   found      of the faults, those among the suspects of a finding
+ *   FAIL       of these, those of a FAIL
+ *   false      findings in a trial that name no fault
+ *   (FAIL)     those of a FAIL
+ *   suspects   of a finding that names a fault, in the mean, and how many
+ *              of the rows measured could not tell from it
+ *   UNKNOWN    share of verdicts
+ *   again      trials with a confirm stage, its probes and its rounds
+ *   ms         for the confirm plan and for the verdict
+ */
+#include "config.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/confirm.h"
+#include "core/judge.h"
+#include "core/simulate.h"
+#include "core/tree.h"
+#include "ibquery/generate.h"
+#include "ibquery/walk.h"
+#include "util/rng.h"
+#include "util/text.h"
+
+#define COUNT(v) (sizeof (v) / sizeof ((v)[0]))
+
+enum { FAULTS_MAX = 2, WORKERS_MAX = 2, REPEATS = 5 };
+
+#define HOST_NS 420.0
+#define SWITCH_NS 130.0
+#define SPREAD_NS 150.0
+#define NOISE_NS 50.0
+#define BUSY_SHARE 0.2
+#define BUSY_P 0.3
+#define BUSY_NS 400.0
+
+static const struct network_case {
+    const char *name;
+    unsigned int ports; /* of a 3-tree */
+    size_t hosts;       /* 0: all */
+} networks[] = {
+    { "432", 12, 0 },      { "3456", 24, 0 },
+    { "16/128", 8, 16 },   { "64/128", 8, 64 },
+    { "16/432", 12, 16 },  { "64/432", 12, 64 },
+    { "16/3456", 24, 16 }, { "64/3456", 24, 64 },
+};
+
+enum fault { FAULT_LINK, FAULT_ARC, FAULT_SWITCH };
+
+static const struct condition {
+    const char *name;
+    int faults;
+    enum fault kind;
+    double excess_ns;
+    bool blind; /* no baseline */
+    bool busy;
+} conditions[] = {
+    { "slow", 1, FAULT_LINK, 1000, false, false },
+    { "blind", 1, FAULT_LINK, 1000, true, false },
+    { "two", 2, FAULT_LINK, 1000, false, false },
+    { "300", 1, FAULT_LINK, 300, false, false },
+    { "oneway", 1, FAULT_ARC, 2000, false, false },
+    { "switch", 1, FAULT_SWITCH, 500, false, false },
+    { "healthy", 0, FAULT_LINK, 0, false, false },
+    { "busy", 0, FAULT_LINK, 0, false, true },
+};
+
+struct sums {
+    size_t trials, faults, found, failed;
+    size_t stray, stray_failed;
+    size_t suspects, smallest; /* of those that were found */
+    size_t unknown;
+    size_t confirmed, rounds, probes;
+    double confirm_s, judge_s;
+};
+
+static double now (void)
+{
+    struct timespec t;
+
+    clock_gettime (CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void die (const struct error *err)
+{
+    fprintf (stderr, "localise: %s\n", err->text);
+    exit (1);
+}
+
+static void *need (void *p, const struct error *err)
+{
+    if (!p)
+        die (err);
+    return p;
+}
+
+static void *allocate (size_t n, size_t size)
+{
+    static const struct error nomem = { ERROR_WORLD, "out of memory" };
+
+    return need (calloc (n + 1, size), &nomem);
+}
+
+struct trial {
+    const struct condition *what;
+    const struct network *net;
+    struct pathset *ps;
+    struct plan *plan;
+    const uint32_t *link;   /* [m] of the job */
+    size_t m;
+    uint8_t *used;          /* [2 * nlinks] arcs that its paths cross */
+    struct rng rng;
+    double *latency, *busy; /* [nlinks] */
+    double *arc;            /* [2 * nlinks] */
+    uint32_t fault[FAULTS_MAX]; /* links, arcs or switches */
+};
+
+/* Whether a link is a fault or a part of it. */
+static bool is_fault (const struct trial *t, int i, uint32_t link)
+{
+    const uint32_t *end = t->net->link[link].end;
+
+    switch (t->what->kind) {
+    case FAULT_SWITCH:
+        return end[0] == t->fault[i] || end[1] == t->fault[i];
+    case FAULT_ARC:
+        return link == arc_link (t->fault[i]);
+    default:
+        return link == t->fault[i];
+    }
+}
+
+/* A link that the job uses, a direction that it uses, a switch. */
+static uint32_t draw_fault (struct trial *t)
+{
+    for (;;) {
+        uint32_t link = t->link[rng_below (&t->rng, t->m)];
+        uint32_t side = rng_below (&t->rng, 2);
+
+        switch (t->what->kind) {
+        case FAULT_LINK:
+            return link;
+        case FAULT_ARC:
+            if (t->used[2 * link + side])
+                return 2 * link + side;
+            break;
+        case FAULT_SWITCH:
+            if (t->net->link[link].end[side] != NETWORK_NONE)
+                return t->net->link[link].end[side];
+        }
+    }
+}
+
+static void plant (struct trial *t)
+{
+    size_t nlinks = t->net->nlinks;
+
+    for (size_t l = 0; l < nlinks; l++) {
+        t->latency[l] = (t->net->link[l].kind == LINK_HOST ? HOST_NS
+                                                           : SWITCH_NS)
+                        + SPREAD_NS * rng_uniform (&t->rng);
+        t->busy[l] = t->what->busy && rng_uniform (&t->rng) < BUSY_SHARE
+                         ? BUSY_P
+                         : 0;
+    }
+    for (int i = 0; i < t->what->faults; i++)
+        do
+            t->fault[i] = draw_fault (t);
+        while (i > 0 && t->fault[i] == t->fault[i - 1]);
+}
+
+static void slow_down (struct trial *t)
+{
+    double ns = t->what->excess_ns;
+
+    for (int i = 0; i < t->what->faults; i++)
+        for (uint32_t l = 0; l < t->net->nlinks; l++)
+            if (is_fault (t, i, l) && t->what->kind != FAULT_ARC)
+                t->latency[l] += ns;
+    if (t->what->kind == FAULT_ARC)
+        t->arc[t->fault[0]] = ns;
+}
+
+static struct samples *measure (const struct trial *t,
+                                const struct plan *plan, uint64_t seed)
+{
+    struct simulate_options sim = {
+        .noise_ns = NOISE_NS,
+        .outlier_share = 0.01,
+        .outlier_ns = 2000,
+        .repeats = REPEATS,
+        .seed = seed,
+        .arc_ns = t->arc,
+        .busy = t->what->busy ? t->busy : NULL,
+        .busy_ns = BUSY_NS,
+    };
+    struct error err;
+
+    return need (simulate (t->ps, plan, t->latency, &sim, &err), &err);
+}
+
+/* How many links the plan's rows do not tell from this one. */
+static size_t alike (const struct trial *t, const struct plan *plan,
+                     uint32_t link)
+{
+    struct column {
+        uint32_t rows, agree; /* rows: that cross it; agree: and the link */
+        uint8_t count, of;    /* in the first of these */
+    } *column = allocate (t->net->nlinks, sizeof (*column));
+    size_t n = 0;
+
+    for (size_t r = 0; r < plan_rounds (plan); r++) {
+        size_t nprobes;
+        const struct probe *p = plan_round (plan, r, &nprobes);
+
+        for (size_t i = 0; i < nprobes; i++) {
+            struct error err;
+            struct row row;
+            uint8_t own = 0;
+
+            if (pathset_row (t->ps, p[i].a, p[i].b, &row, &err) < 0)
+                die (&err);
+            for (size_t k = 0; k < row.n; k++)
+                if (row.link[k] == link)
+                    own = row.count[k];
+            for (size_t k = 0; k < row.n; k++) {
+                struct column *c = &column[row.link[k]];
+
+                if (c->rows++ == 0) {
+                    c->count = row.count[k];
+                    c->of = own;
+                }
+                c->agree += own && row.count[k] * c->of == own * c->count;
+            }
+        }
+    }
+    for (size_t k = 0; k < t->m; k++) {
+        const struct column *c = &column[t->link[k]];
+
+        n += c->rows == column[link].rows && c->agree == c->rows;
+    }
+    free (column);
+    return n;
+}
+
+static bool names (const struct trial *t, const struct finding *f, int fault)
+{
+    for (size_t k = 0; k < f->nsuspects; k++)
+        if (is_fault (t, fault, f->suspect[k]))
+            return true;
+    return false;
+}
+
+static void count (const struct trial *t, const struct plan *plan,
+                   const struct verdict *v, struct sums *sums)
+{
+    bool found[FAULTS_MAX] = { false };
+    bool failed[FAULTS_MAX] = { false };
+
+    for (size_t k = 0; k < v->nfindings; k++) {
+        const struct finding *f = &v->finding[k];
+        bool stray = true;
+
+        for (int i = 0; i < t->what->faults; i++) {
+            if (!names (t, f, i))
+                continue;
+            stray = false;
+            failed[i] |= f->level == VERDICT_FAIL;
+            if (found[i] || t->what->kind == FAULT_SWITCH) {
+                found[i] = true;
+                continue;
+            }
+            found[i] = true;
+            sums->suspects += f->nsuspects;
+            sums->smallest += alike (t, plan, t->what->kind == FAULT_ARC
+                                                  ? arc_link (t->fault[i])
+                                                  : t->fault[i]);
+        }
+        sums->stray += stray;
+        sums->stray_failed += stray && f->level == VERDICT_FAIL;
+    }
+    for (int i = 0; i < t->what->faults; i++) {
+        sums->faults++;
+        sums->found += found[i];
+        sums->failed += failed[i];
+    }
+    sums->unknown += v->status == VERDICT_UNKNOWN;
+    sums->trials++;
+}
+
+static void show (const struct trial *t, const struct plan *plan,
+                  const struct verdict *v)
+{
+    for (int i = 0; i < t->what->faults; i++)
+        printf ("# planted %s\n",
+                t->what->kind == FAULT_SWITCH ? t->net->sw[t->fault[i]].name
+                : t->what->kind == FAULT_ARC
+                    ? t->net->link[arc_link (t->fault[i])].id
+                    : t->net->link[t->fault[i]].id);
+    printf ("# %s, %zu + %zu rounds\n", verdict_status_name (v->status),
+            plan_rounds (plan) - plan_confirm_rounds (plan),
+            plan_confirm_rounds (plan));
+    for (size_t k = 0; k < v->nfindings; k++)
+        printf ("#   %s %s, of %zu: %.0f +- %.0f: %s\n",
+                verdict_status_name (v->finding[k].level),
+                t->net->link[v->finding[k].suspect[0]].id,
+                v->finding[k].nsuspects, v->finding[k].excess_ns,
+                v->finding[k].stderr_ns, v->finding[k].why);
+    for (size_t k = 0; k < v->nlimits; k++)
+        printf ("#   %s\n", v->limit[k]);
+}
+
+static bool verbose;
+
+static void run_trial (struct trial *t, uint64_t seed, struct sums *sums)
+{
+    struct confirm_options opts = confirm_defaults;
+    struct samples *before;
+    struct samples *s;
+    struct baseline base;
+    struct plan *plan;
+    struct verdict *v;
+    struct error err;
+    double start;
+
+    plant (t);
+    before = measure (t, t->plan, 4 * seed);
+    base = (struct baseline){ before, t->ps };
+    slow_down (t);
+    s = measure (t, t->plan, 4 * seed + 1);
+    opts.seed = seed;
+    start = now ();
+    plan = need (confirm_plan (t->ps, t->plan, s, &base, !t->what->blind,
+                               &opts, &err), &err);
+    sums->confirm_s += now () - start;
+    if (plan_confirm_rounds (plan) > 0) {
+        samples_destroy (s);
+        s = measure (t, plan, 4 * seed + 1);
+        sums->confirmed++;
+        sums->rounds += plan_confirm_rounds (plan);
+        sums->probes += plan_probes (plan) - plan_probes (t->plan);
+    }
+    start = now ();
+    v = need (judge (t->ps, plan, s, &base, !t->what->blind, NULL, &err),
+              &err);
+    sums->judge_s += now () - start;
+    count (t, plan, v, sums);
+    if (verbose)
+        show (t, plan, v);
+    verdict_destroy (v);
+    samples_destroy (s);
+    samples_destroy (before);
+    plan_destroy (plan);
+}
+
+/* The hosts of a job; all of them where hosts is 0. */
+static struct pathset *draw_job (struct fabric *f, size_t hosts,
+                                 struct rng *rng)
+{
+    uint32_t *order = allocate (f->nhosts, sizeof (*order));
+    const char **name = allocate (f->nhosts, sizeof (*name));
+    struct pathset *ps;
+    struct error err;
+
+    for (size_t i = 0; i < f->nhosts; i++)
+        order[i] = i;
+    rng_shuffle (rng, order, f->nhosts);
+    for (size_t i = 0; i < hosts; i++)
+        name[i] = f->host[order[i]].name;
+    ps = need (fabric_pathset (f, name, hosts, &err), &err);
+    free (order);
+    free (name);
+    return ps;
+}
+
+static void find_used (struct trial *t)
+{
+    struct error err;
+    struct tree *tree = need (tree_create (t->ps, &err), &err);
+
+    for (size_t i = 0; i < pathset_size (t->ps); i++) {
+        if (tree_grow (tree, i, &err) < 0)
+            die (&err);
+        for (size_t k = 1; k < tree->n; k++)
+            t->used[tree->arc[k]] = 1;
+        t->used[tree->up[i]] = 1;
+    }
+    tree_destroy (tree);
+}
+
+static void trial_open (struct trial *t, struct fabric *f, size_t hosts,
+                        uint64_t seed)
+{
+    struct plan_options opts = { .extra_rounds = 2, .seed = seed };
+    struct error err;
+
+    t->net = fabric_network (f);
+    t->ps = draw_job (f, hosts, &t->rng);
+    t->plan = need (plan_make (t->ps, &opts, &err), &err);
+    t->link = need ((void *)pathset_links (t->ps, &t->m, &err), &err);
+    t->latency = allocate (t->net->nlinks, sizeof (*t->latency));
+    t->busy = allocate (t->net->nlinks, sizeof (*t->busy));
+    t->arc = allocate (2 * t->net->nlinks, sizeof (*t->arc));
+    t->used = allocate (2 * t->net->nlinks, sizeof (*t->used));
+    find_used (t);
+}
+
+static void trial_close (struct trial *t)
+{
+    plan_destroy (t->plan);
+    pathset_destroy (t->ps);
+    free (t->latency);
+    free (t->busy);
+    free (t->arc);
+    free (t->used);
+}
+
+struct args {
+    size_t trials, workers;
+    uint64_t seed;
+    enum routing routing;
+};
+
+/* Trials first, first + step ... */
+static struct sums run_share (const struct args *args, struct fabric *f,
+                              const struct network_case *net,
+                              const struct condition *what, size_t first)
+{
+    struct sums sums = { 0 };
+    struct trial t = { .what = what };
+
+    for (size_t i = first; i < args->trials; i += args->workers) {
+        uint64_t seed = args->seed * 1000000 + i;
+
+        rng_seed (&t.rng, seed);
+        if (!t.ps || net->hosts > 0)
+            trial_open (&t, f, net->hosts, seed);
+        memset (t.arc, 0, 2 * t.net->nlinks * sizeof (*t.arc));
+        run_trial (&t, seed, &sums);
+        if (net->hosts > 0)
+            trial_close (&t);
+    }
+    if (net->hosts == 0 && t.ps)
+        trial_close (&t);
+    return sums;
+}
+
+static void add (struct sums *to, const struct sums *s)
+{
+    to->trials += s->trials;
+    to->faults += s->faults;
+    to->found += s->found;
+    to->failed += s->failed;
+    to->stray += s->stray;
+    to->stray_failed += s->stray_failed;
+    to->suspects += s->suspects;
+    to->smallest += s->smallest;
+    to->unknown += s->unknown;
+    to->confirmed += s->confirmed;
+    to->rounds += s->rounds;
+    to->probes += s->probes;
+    to->confirm_s += s->confirm_s;
+    to->judge_s += s->judge_s;
+}
+
+/* A process for each worker; their sums come back through a pipe. */
+static struct sums run_trials (const struct args *args, struct fabric *f,
+                               const struct network_case *net,
+                               const struct condition *what)
+{
+    struct sums sums = { 0 };
+    int fd[WORKERS_MAX][2];
+    pid_t pid[WORKERS_MAX];
+
+    fflush (stdout);
+    for (size_t w = 0; w < args->workers; w++) {
+        struct sums part;
+
+        if (pipe (fd[w]) < 0 || (pid[w] = fork ()) < 0) {
+            perror ("localise");
+            exit (1);
+        }
+        if (pid[w] > 0)
+            continue;
+        part = run_share (args, f, net, what, w);
+        fflush (stdout);
+        _exit (write (fd[w][1], &part, sizeof (part)) != sizeof (part));
+    }
+    for (size_t w = 0; w < args->workers; w++) {
+        struct sums part = { 0 };
+        int status;
+
+        close (fd[w][1]);
+        if (read (fd[w][0], &part, sizeof (part)) != sizeof (part)
+            || waitpid (pid[w], &status, 0) < 0 || status != 0) {
+            fprintf (stderr, "localise: a worker failed\n");
+            exit (1);
+        }
+        close (fd[w][0]);
+        add (&sums, &part);
+    }
+    return sums;
+}
+
+static void print_row (const struct network_case *net,
+                       const struct condition *what, const struct sums *s)
+{
+    double n = (double)s->trials;
+    char found[64] = "";
+    char suspects[64] = "";
+    char again[64] = "";
+
+    if (s->faults > 0)
+        snprintf (found, sizeof (found), "%zu/%zu", s->found, s->faults);
+    if (s->smallest > 0)
+        snprintf (suspects, sizeof (suspects), "%.2f (%.2f)",
+                  (double)s->suspects / (double)s->found,
+                  (double)s->smallest / (double)s->found);
+    if (s->confirmed > 0)
+        snprintf (again, sizeof (again), "%zu, %.1f in %.1f", s->confirmed,
+                  (double)s->probes / (double)s->confirmed,
+                  (double)s->rounds / (double)s->confirmed);
+    printf ("| %-7s | %-7s | %9s | %4zu | %.3f (%.3f) | %-13s | %.3f | %-17s "
+            "| %.1f + %.1f |\n",
+            what->name, net->name, found, s->failed, (double)s->stray / n,
+            (double)s->stray_failed / n, suspects, (double)s->unknown / n,
+            again, 1e3 * s->confirm_s / n, 1e3 * s->judge_s / n);
+    fflush (stdout);
+}
+
+/* Whether a word names a row of a table, or none names any. */
+static bool selected (const char *name, char *const *word, const bool *mine)
+{
+    bool any = false;
+
+    for (size_t i = 0; word[i]; i++) {
+        if (mine[i] && !strcmp (word[i], name))
+            return true;
+        any |= mine[i];
+    }
+    return !any;
+}
+
+static void run (const struct args *args, char *const *word,
+                 const bool *is_network, const bool *is_case)
+{
+    printf ("| case    | network |     found | FAIL | false (FAIL)  "
+            "| suspects      | UNKNOWN | again             | ms |\n"
+            "|---|---|---|---|---|---|---|---|---|\n");
+    for (size_t i = 0; i < COUNT (networks); i++) {
+        struct fat_tree tree = { .ports = networks[i].ports, .levels = 3,
+                                 .how = { .routing = args->routing,
+                                          .seed = args->seed } };
+        struct error err;
+        struct fabric *f;
+
+        if (!selected (networks[i].name, word, is_network))
+            continue;
+        f = need (generate_fat_tree (&tree, &err), &err);
+        for (size_t c = 0; c < COUNT (conditions); c++) {
+            struct sums sums;
+
+            if (!selected (conditions[c].name, word, is_case))
+                continue;
+            sums = run_trials (args, f, &networks[i], &conditions[c]);
+            print_row (&networks[i], &conditions[c], &sums);
+        }
+        fabric_destroy (f);
+    }
+}
+
+static size_t number (const char *text, uint64_t min, uint64_t max)
+{
+    uint64_t n;
+
+    if (text_u64 (text, min, max, &n) < 0) {
+        fprintf (stderr, "localise: '%s' is no number from %ju to %ju\n",
+                 text, (uintmax_t)min, (uintmax_t)max);
+        exit (2);
+    }
+    return n;
+}
+
+int main (int argc, char **argv)
+{
+    struct args args = { .trials = 20, .workers = 2, .seed = 1 };
+    bool *is_network = allocate (argc, sizeof (*is_network));
+    bool *is_case = allocate (argc, sizeof (*is_case));
+    int c;
+
+    while ((c = getopt (argc, argv, "n:s:w:r:v")) != -1) {
+        switch (c) {
+        case 'n': args.trials = number (optarg, 1, 1000000); break;
+        case 's': args.seed = number (optarg, 0, 1000000); break;
+        case 'w': args.workers = number (optarg, 1, WORKERS_MAX); break;
+        case 'v': verbose = true; break;
+        case 'r':
+            if (routing_find (optarg) >= 0) {
+                args.routing = routing_find (optarg);
+                break;
+            }
+            /* fall through */
+        default:
+            fprintf (stderr, "Usage: localise [-n TRIALS] [-s SEED] "
+                     "[-w WORKERS] [-r dmodk|minhop|random] [-v] "
+                     "[CASE|NETWORK]...\n");
+            return 2;
+        }
+    }
+    printf ("`bench/localise");
+    for (int i = 1; i < argc; i++)
+        printf (" %s", argv[i]);
+    printf ("`, %zu trials, %s:\n\n", args.trials,
+            routing_name (args.routing));
+    argv += optind;
+    for (size_t i = 0; argv[i]; i++) {
+        for (size_t k = 0; k < COUNT (networks); k++)
+            is_network[i] |= !strcmp (argv[i], networks[k].name);
+        for (size_t k = 0; k < COUNT (conditions); k++)
+            is_case[i] |= !strcmp (argv[i], conditions[k].name);
+        if (!is_network[i] && !is_case[i]) {
+            fprintf (stderr, "localise: no case or network '%s'\n", argv[i]);
+            return 2;
+        }
+    }
+    run (&args, argv, is_network, is_case);
+    free (is_network);
+    free (is_case);
+    return 0;
+}
