@@ -195,7 +195,7 @@ static int step_bound (struct bench *b, struct error *err)
 {
     struct bound bound;
 
-    if (bound_find (b->ps, plan_rank (b->plan), &bound, err) < 0)
+    if (bound_find (b->ps, plan_rank (b->plan), BOUND_EFFORT, &bound, err) < 0)
         return -1;
     snprintf (b->r->bound_kind, sizeof (b->r->bound_kind), "%s",
               bound_kind_name (bound.kind));
