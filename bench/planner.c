@@ -2,13 +2,13 @@
 /* How few rounds, how fast, in how much memory? Plans for many networks and
  * jobs, beside the bounds and the paper's method, as Markdown.
  *
- *     planner [--long] [--limit SECONDS] [FILTER]...
+ *     planner [--long] [--limit SECONDS] [--seed N] [FILTER]...
  *
  * Only cases whose name contains a FILTER, where there are any; the big ones
  * and those with --long alone. Each case is a process of its own, so that its
  * memory is known, and each step in it (planning, the bound, the check,
  * predictions, the paper's method) may take --limit CPU seconds (20): what
- * takes longer is a dash.
+ * takes longer is a dash. The seed (1) draws the jobs and goes to the planner.
  *
  * Seconds are of one thread, networks not included, of the fastest of up to
  * five runs where they are short. Memory is all the process ever had
@@ -29,7 +29,15 @@
 #include "core/plan.h"
 #include "core/solve.h"
 
-enum { RUNS = 5, SEED = 1, EXTRA_ROUNDS = 2, NAME_MAX_BYTES = 64 };
+enum { RUNS = 5, EXTRA_ROUNDS = 2, NAME_MAX_BYTES = 64 };
+
+struct options {
+    bool big;
+    unsigned int limit;
+    uint64_t seed;
+    char **filter;
+    size_t nfilters;
+};
 
 enum rule { NO_RULE, AT_MOST, ABOVE_BOUND, TIMES_BOUND };
 
@@ -136,7 +144,7 @@ struct result {
 struct bench {
     const struct bench_case *c;
     struct result *r; /* shared with the processes of its steps */
-    unsigned int limit;
+    const struct options *o;
     int step;         /* of `later` */
     struct instance net;
     uint32_t *who;
@@ -147,7 +155,8 @@ struct bench {
 
 static int make_plan (struct bench *b, double *seconds, struct error *err)
 {
-    struct plan_options opts = { .extra_rounds = EXTRA_ROUNDS, .seed = SEED };
+    struct plan_options opts = { .extra_rounds = EXTRA_ROUNDS,
+                                 .seed = b->o->seed };
     struct stopwatch start;
 
     plan_destroy (b->plan);
@@ -170,7 +179,7 @@ static int step_plan (struct bench *b, struct error *err)
     if (instance_make (&b->net, &b->c->shape, err) < 0)
         return -1;
     b->n = b->c->n;
-    b->who = instance_draw (&b->net, b->c->draw, &b->n, SEED, err);
+    b->who = instance_draw (&b->net, b->c->draw, &b->n, b->o->seed, err);
     if (!b->who)
         return -1;
     for (int i = 0; i < RUNS && (i == 0 || total < .3); i++) {
@@ -249,7 +258,7 @@ static int run_case (void *arg)
     if (tell (b, step_plan (b, &err), &err) < 0)
         return -1;
     for (b->step = 0; b->step < LATER; b->step++)
-        apart (run_later, b, b->limit);
+        apart (run_later, b, b->o->limit);
     plan_destroy (b->plan);
     pathset_destroy (b->ps);
     free (b->who);
@@ -440,13 +449,6 @@ static void put_row (const struct bench_case *c, const struct result *r)
     fflush (stdout);
 }
 
-struct options {
-    bool big;
-    unsigned int limit;
-    char **filter;
-    size_t nfilters;
-};
-
 static bool wanted (const struct options *o, const struct bench_case *c)
 {
     bool found = o->nfilters == 0;
@@ -473,7 +475,7 @@ static void put_table (const struct options *o, const char *title,
         any = true;
         memset (shared, 0, sizeof (*shared));
         apart (run_case,
-               &(struct bench){ .c = &c[i], .r = shared, .limit = o->limit },
+               &(struct bench){ .c = &c[i], .r = shared, .o = o },
                o->limit);
         put_row (&c[i], shared);
         if (result)
@@ -561,6 +563,8 @@ static int parse (int argc, char **argv, struct options *o)
             o->big = true;
         else if (strcmp (argv[i], "--limit") == 0 && i + 1 < argc)
             o->limit = strtoul (argv[++i], NULL, 10);
+        else if (strcmp (argv[i], "--seed") == 0 && i + 1 < argc)
+            o->seed = strtoul (argv[++i], NULL, 10);
         else
             return -1;
     }
@@ -573,12 +577,12 @@ int main (int argc, char **argv)
 {
     enum { WHOLES = sizeof (whole) / sizeof (whole[0]) };
     static struct result result[WHOLES];
-    struct options o = { .limit = 20 };
+    struct options o = { .limit = 20, .seed = 1 };
     struct result *shared = shared_alloc (sizeof (*shared));
     char machine[256];
 
     if (parse (argc, argv, &o) < 0) {
-        fprintf (stderr, "Usage: planner [--long] [--limit SECONDS] "
+        fprintf (stderr, "Usage: planner [--long] [--limit SECONDS] [--seed N] "
                          "[FILTER]...\n");
         return 2;
     }
