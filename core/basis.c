@@ -404,18 +404,41 @@ static struct list take (struct basis *b)
     return l;
 }
 
-int basis_add (struct basis *basis, struct pathset *ps,
-               const struct probe *pair, size_t n, struct error *err)
+/* And a basis what a list holds, in the order that it has. */
+static int give (struct basis *b, struct list *l, const struct pathset *ps)
+{
+    if (!(b->first = calloc (l->n + 1, sizeof (*b->first))))
+        return -1;
+    for (size_t i = 0; i < l->n; i++)
+        b->first[i + 1] = b->first[i] + l->class_id[i] / 2;
+    b->nendpoints = pathset_size (ps);
+    b->n = l->n;
+    b->pair = l->pair;
+    b->class_id = l->class_id;
+    b->col = l->col;
+    b->count = l->count;
+    *l = (struct list){ 0 };
+    return 0;
+}
+
+static int push_pairs (struct list *l, const struct pathset *ps,
+                       const struct probe *pair, size_t n,
+                       struct error *err)
+{
+    for (size_t i = 0; i < n; i++)
+        if (push_pair (l, ps, pair[i].a, pair[i].b, err) < 0)
+            return -1;
+    return 0;
+}
+
+int basis_append (struct basis *basis, const struct pathset *ps,
+                  const struct probe *pair, size_t n, struct error *err)
 {
     struct list l = take (basis);
-    int rc = 0;
+    int rc = push_pairs (&l, ps, pair, n, err);
 
-    for (size_t i = 0; i < n && rc == 0; i++)
-        rc = push_pair (&l, ps, pair[i].a, pair[i].b, err);
-    if (rc == 0)
-        rc = sort_list (basis, &l, ps, err);
-    if (rc < 0)
-        basis_clear (basis);
+    if (rc == 0 && give (basis, &l, ps) < 0)
+        rc = error_nomem (err);
     list_clear (&l);
     return rc;
 }
@@ -426,6 +449,7 @@ int basis_extend (struct basis *basis, struct pathset *ps,
 {
     uint64_t *z = calloc (basis->m + 1, sizeof (*z));
     struct probe *pair = NULL;
+    struct list l = { 0 };
     size_t n = 0;
     int rc = -1;
 
@@ -433,12 +457,27 @@ int basis_extend (struct basis *basis, struct pathset *ps,
         error_nomem (err);
         goto error;
     }
-    rref_null (rref, rng, z);
-    if (!(pair = span_missing (ps, z, rng, max, &n, err))
-        || (n > 0 && basis_add (basis, ps, pair, n, err) < 0))
+    while (n == 0) { /* once, or the search overlooks what there is */
+        int complete;
+
+        rref_null (rref, rng, z);
+        if ((complete = span_complete (ps, z, rng, err)) != 0) {
+            rc = complete < 0 ? -1 : 0;
+            goto error;
+        }
+        free (pair);
+        if (!(pair = span_missing (ps, z, rng, max, &n, err)))
+            goto error;
+    }
+    l = take (basis);
+    if (push_pairs (&l, ps, pair, n, err) < 0
+        || sort_list (basis, &l, ps, err) < 0) {
+        basis_clear (basis);
         goto error;
+    }
     rc = n;
 error:
+    list_clear (&l);
     free (pair);
     free (z);
     return rc;

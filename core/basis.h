@@ -54,11 +54,13 @@ int basis_symmetric (struct basis *basis, struct pathset *ps,
 
 void basis_clear (struct basis *basis);
 
-/* Add the given pairs, which should not be there yet. 0, or -1 with err. */
-int basis_add (struct basis *basis, struct pathset *ps,
-               const struct probe *pair, size_t n, struct error *err);
+/* Add the given pairs, which should not be there yet, behind all others; the
+ * class order ends where they begin. 0, or -1 with err (and an empty basis).
+ */
+int basis_append (struct basis *basis, const struct pathset *ps,
+                  const struct probe *pair, size_t n, struct error *err);
 
-/* Add up to `max` pairs of the set whose rows lie outside the span of rref
+/* Add, in class order, up to `max` pairs of the set whose rows lie outside the span of rref
  * (core/span). Returns their number, 0 where the rank of rref is that of all
  * pairs (wrong once in 2^60 times), or -1 with err.
  */

@@ -41,7 +41,10 @@ static int allocate (struct grid *g, struct error *err)
     g->cell[0] = malloc ((size + 1) * sizeof (*g->cell[0]));
     if (g->nblocks > 1)
         g->cell[1] = malloc ((size + 1) * sizeof (*g->cell[1]));
-    if (!g->cell[0] || (g->nblocks > 1 && !g->cell[1]))
+    for (int k = 0; k < 2; k++)
+        g->hops[k] = malloc (g->width * g->width + 1);
+    if (!g->cell[0] || (g->nblocks > 1 && !g->cell[1]) || !g->hops[0]
+        || !g->hops[1])
         return error_nomem (err);
     return 0;
 }
@@ -58,7 +61,9 @@ struct grid *grid_create (const struct pathset *ps, struct error *err)
         goto error;
     g->own = calloc (pathset_size (ps) + 1, sizeof (*g->own));
     g->sum = calloc (pathset_network (ps)->nplaces + 1, sizeof (*g->sum));
-    if (!g->own || !g->sum) {
+    g->depth = calloc (pathset_network (ps)->nplaces + 1,
+                       sizeof (*g->depth));
+    if (!g->own || !g->sum || !g->depth) {
         error_nomem (err);
         goto error;
     }
@@ -77,8 +82,11 @@ void grid_destroy (struct grid *g)
     tree_destroy (g->tree);
     free (g->cell[0]);
     free (g->cell[1]);
+    free (g->hops[0]);
+    free (g->hops[1]);
     free (g->own);
     free (g->sum);
+    free (g->depth);
     free (g);
     errno = saved;
 }
@@ -101,9 +109,11 @@ static int sum_tree (struct grid *g, const uint64_t *weight, uint32_t to,
     if (tree_grow (g->tree, to, err) < 0)
         return -1;
     g->sum[0] = start;
-    for (size_t k = 1; k < t->n; k++)
+    for (size_t k = 1; k < t->n; k++) {
         g->sum[k] = prime_add (g->sum[t->parent[k]],
                                weight[arc_link (t->arc[k])]);
+        g->depth[k] = g->depth[t->parent[k]] + 1;
+    }
     return 0;
 }
 
@@ -125,6 +135,21 @@ static void fill (struct grid *g, enum grid_kind kind, uint32_t *cell,
     }
 }
 
+/* The hops from the leaves of one block to the destination's. */
+static void fill_hops (struct grid *g, int from)
+{
+    const struct tree *t = g->tree;
+    size_t own = t->leaf_of[t->to];
+    size_t first, end;
+
+    if (t->member[t->first[own]] != t->to)
+        return;
+    grid_block (g, g->block[from], &first, &end);
+    for (size_t s = first; s < end; s++)
+        g->hops[from][(s - first) * g->width + own % g->width]
+            = g->depth[t->leaf[s]];
+}
+
 static int load (struct grid *g, enum grid_kind kind, const uint64_t *weight,
                  int from, struct error *err)
 {
@@ -143,6 +168,7 @@ static int load (struct grid *g, enum grid_kind kind, const uint64_t *weight,
             return -1;
         g->own[to] = g->sum[t->leaf[t->leaf_of[to]]];
         fill (g, kind, g->cell[from], g->block[from], at, width);
+        fill_hops (g, from);
     }
     return 0;
 }
@@ -167,4 +193,15 @@ const uint32_t *grid_cells (const struct grid *g, size_t s, size_t t)
     return g->cell[from]
         + s % g->width * (first[end] - first[begin])
         + first[t] - first[begin];
+}
+
+size_t grid_hops (const struct grid *g, size_t s, size_t t)
+{
+    int from = s / g->width != g->block[0];
+    int back = t / g->width != g->block[0];
+
+    if (s == t)
+        return 0;
+    return g->hops[from][s % g->width * g->width + t % g->width]
+        + g->hops[back][t % g->width * g->width + s % g->width];
 }

@@ -36,9 +36,12 @@ struct grid {
     /* of the blocks loaded last: */
     size_t block[2];
     uint32_t *cell[2]; /* [leaves of one][destinations of the other] */
+    uint8_t *hops[2];  /* [leaves of one][leaves of the other] to its first
+                          member */
     uint64_t *own;     /* [n] what the cells of an endpoint's own leaf are of,
                           not negated; by endpoint */
     uint64_t *sum;     /* [nplaces + 1] scratch */
+    uint8_t *depth;    /* [nplaces + 1] scratch */
 };
 
 /* NULL with err. Where all cells would take too much memory, there are
@@ -61,5 +64,10 @@ int grid_load (struct grid *g, enum grid_kind kind, const uint64_t *weight,
  * leaves in block p, the other in block q.
  */
 const uint32_t *grid_cells (const struct grid *g, size_t s, size_t t);
+
+/* Links on the way from s to an endpoint on t, and back: its first links not
+ * counted. For leaves as above; 0 where s == t.
+ */
+size_t grid_hops (const struct grid *g, size_t s, size_t t);
 
 #endif /* CORE_GRID_H */

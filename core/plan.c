@@ -6,15 +6,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "core/basis.h"
-#include "core/rounds.h"
-#include "core/rref.h"
-#include "util/rng.h"
-
-enum {
-    EXTEND_MAX = 1 << 16, /* candidates added at a time to a sample */
-};
-
 struct round {
     struct probe *probe;
     size_t n, size;
@@ -24,7 +15,7 @@ struct plan {
     const char *method;
     struct round *round;
     size_t nrounds;
-    size_t links, rank, basis_rounds, confirm_rounds, bound;
+    size_t links, rank, basis_rounds, confirm_rounds;
     struct plan_target *target;
     size_t ntargets;
 };
@@ -88,11 +79,6 @@ void plan_set_rank (struct plan *plan, size_t links, size_t rank,
     plan->basis_rounds = basis_rounds;
 }
 
-void plan_set_bound (struct plan *plan, size_t rounds)
-{
-    plan->bound = rounds;
-}
-
 void plan_set_confirm (struct plan *plan, size_t n)
 {
     plan->confirm_rounds = n;
@@ -147,7 +133,6 @@ struct plan *plan_copy (const struct plan *plan)
     if (copy) {
         plan_set_rank (copy, plan->links, plan->rank, plan->basis_rounds);
         plan_set_confirm (copy, plan->confirm_rounds);
-        plan_set_bound (copy, plan->bound);
     }
     return copy;
 }
@@ -198,73 +183,9 @@ const struct probe *plan_round (const struct plan *plan, size_t round,
     return plan->round[round].probe;
 }
 
-size_t plan_bound (const struct plan *plan)
+size_t plan_bound (const struct pathset *ps, size_t rank)
 {
-    return plan->bound;
-}
+    size_t half = pathset_size (ps) / 2;
 
-/* Pack the candidates. Where they are a sample of the pairs, add what they
- * lack and pack again, until no pair adds to the rank.
- */
-static int pack (struct rounds *rounds, struct basis *basis,
-                 struct pathset *ps, struct rng *rng, size_t *rank,
-                 struct error *err)
-{
-    size_t n = pathset_size (ps);
-    int more;
-
-    do {
-        struct rref *rref = NULL;
-
-        more = 0;
-        if (rounds_pack (rounds, basis, rng, &rref) < 0)
-            return error_nomem (err);
-        *rank = rref_rank (rref);
-        if (basis->n < n * (n - 1) / 2)
-            more = basis_extend (basis, ps, rref, rng, EXTEND_MAX, err);
-        rref_destroy (rref);
-        if (more != 0)
-            rounds_clear (rounds);
-    } while (more > 0);
-    return more;
-}
-
-struct plan *plan_make (struct pathset *ps, const struct plan_options *opts,
-                        struct error *err)
-{
-    struct plan *plan = plan_create ("pmm");
-    struct basis basis = { 0 };
-    struct rounds rounds = { 0 };
-    struct rng rng;
-    size_t basis_rounds;
-    size_t rank = 0;
-
-    if (!plan)
-        goto nomem;
-    if (pathset_size (ps) < 2)
-        return plan;
-    rng_seed (&rng, opts->seed);
-    if (basis_make (&basis, ps, &rng, err) < 0
-        || pack (&rounds, &basis, ps, &rng, &rank, err) < 0)
-        goto error;
-    basis_rounds = rounds.count;
-    if (rounds_extend (&rounds, &basis, opts->extra_rounds, &rng) < 0)
-        goto nomem;
-    for (size_t i = 0; i < rounds.n; i++) {
-        const struct probe *p = &basis.pair[rounds.slot[i].pair];
-
-        if (plan_add (plan, rounds.slot[i].round, p->a, p->b) < 0)
-            goto nomem;
-    }
-    plan_set_rank (plan, basis.m, rank, basis_rounds);
-    rounds_clear (&rounds);
-    basis_clear (&basis);
-    return plan;
-nomem:
-    error_nomem (err);
-error:
-    rounds_clear (&rounds);
-    basis_clear (&basis);
-    plan_destroy (plan);
-    return NULL;
+    return half ? (rank + half - 1) / half : 0;
 }

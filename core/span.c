@@ -136,18 +136,46 @@ error:
     return rc;
 }
 
+/* Pairs found whose paths are of one length: a sample of them. */
+struct bin {
+    struct probe *pair;
+    size_t n, size;
+    uint64_t seen;
+};
+
+enum { BINS = 2 * PATH_MAX_HOPS + 3 };
+
 struct search {
     struct grid *grid;
     struct rng *rng;
-    struct probe *pair;
-    size_t n, max;
+    struct bin bin[BINS];
+    size_t max;
 };
 
-static void found (struct search *s, size_t a, size_t b)
+static int found (struct search *s, size_t hops, size_t a, size_t b)
 {
-    if (s->n < s->max)
-        s->pair[s->n++] = a < b ? (struct probe){ a, b }
-                                : (struct probe){ b, a };
+    struct bin *bin = &s->bin[hops];
+    struct probe pair = { a < b ? a : b, a < b ? b : a };
+
+    if (bin->n == s->max) {
+        uint64_t at = rng_below (s->rng, ++bin->seen);
+
+        if (at < bin->n)
+            bin->pair[at] = pair;
+        return 0;
+    }
+    if (bin->n == bin->size) {
+        size_t size = bin->size ? 2 * bin->size : 64;
+        struct probe *new = realloc (bin->pair, size * sizeof (*new));
+
+        if (!new)
+            return -1;
+        bin->pair = new;
+        bin->size = size;
+    }
+    bin->pair[bin->n++] = pair;
+    bin->seen++;
+    return 0;
 }
 
 static bool uniform (const uint32_t *cell, size_t n, uint32_t value)
@@ -161,7 +189,7 @@ static bool uniform (const uint32_t *cell, size_t n, uint32_t value)
 /* Pairs between two leaves: in step, from a random start, and with other
  * shifts as long as none is found.
  */
-static void search_pair (struct search *f, size_t s, size_t t)
+static int search_pair (struct search *f, size_t s, size_t t)
 {
     const struct tree *tree = f->grid->tree;
     const uint32_t *x = grid_cells (f->grid, s, t);
@@ -171,59 +199,69 @@ static void search_pair (struct search *f, size_t s, size_t t)
     size_t ns = tree->first[s + 1] - tree->first[s];
     size_t nt = tree->first[t + 1] - tree->first[t];
     size_t most = ns > nt ? ns : nt;
-    size_t before = f->n;
+    size_t hops = grid_hops (f->grid, s, t);
     size_t turn;
+    bool any = false;
 
     if (uniform (x, nt, x[0]) && uniform (y, ns, x[0]))
-        return;
+        return 0;
     turn = rng_below (f->rng, nt);
-    for (size_t d = 0; d < nt && f->n == before; d++)
+    for (size_t d = 0; d < nt && !any; d++)
         for (size_t k = 0; k < most; k++) {
             size_t i = k % ns;
             size_t j = (k + d + turn) % nt;
 
-            if (x[j] != y[i])
-                found (f, ms[i], mt[j]);
+            if (x[j] == y[i])
+                continue;
+            any = true;
+            if (found (f, hops, ms[i], mt[j]) < 0)
+                return -1;
         }
+    return 0;
 }
 
 /* Pairs on one leaf: with the member before, or the one before that. */
-static void search_own (struct search *f, size_t s)
+static int search_own (struct search *f, size_t s)
 {
     const struct tree *tree = f->grid->tree;
     const uint32_t *member = tree->member + tree->first[s];
+    const uint64_t *own = f->grid->own;
     size_t n = tree->first[s + 1] - tree->first[s];
 
     for (size_t d = 1; d <= 2; d++)
         for (size_t i = d; i < n; i++)
-            if (prime_add (f->grid->own[member[i]],
-                           f->grid->own[member[i - d]]) != 0)
-                found (f, member[i], member[i - d]);
+            if (prime_add (own[member[i]], own[member[i - d]]) != 0
+                && found (f, 0, member[i], member[i - d]) < 0)
+                return -1;
+    return 0;
 }
 
-static int search_blocks (struct search *f, size_t p, size_t q,
-                          struct error *err)
+static int search_blocks (struct search *f, size_t p, size_t q)
 {
     size_t first[2], end[2];
-    uint32_t *order;
 
     grid_block (f->grid, p, &first[0], &end[0]);
     grid_block (f->grid, q, &first[1], &end[1]);
-    if (!(order = calloc (end[0] - first[0] + 1, sizeof (*order))))
-        return error_nomem (err);
-    for (size_t s = first[0]; s < end[0]; s++)
-        order[s - first[0]] = s;
-    rng_shuffle (f->rng, order, end[0] - first[0]);
-    for (size_t k = 0; k < end[0] - first[0]; k++) {
-        size_t s = order[k];
-
-        if (p == q)
-            search_own (f, s);
+    for (size_t s = first[0]; s < end[0]; s++) {
+        if (p == q && search_own (f, s) < 0)
+            return -1;
         for (size_t t = p == q ? s + 1 : first[1]; t < end[1]; t++)
-            search_pair (f, s, t);
+            if (search_pair (f, s, t) < 0)
+                return -1;
     }
-    free (order);
     return 0;
+}
+
+/* The bins in one, the shortest first. */
+static struct probe *gather (const struct search *f, size_t *n)
+{
+    struct probe *pair = calloc (f->max + 1, sizeof (*pair));
+
+    *n = 0;
+    for (size_t i = 0; i < BINS && pair; i++)
+        for (size_t k = 0; k < f->bin[i].n && *n < f->max; k++)
+            pair[(*n)++] = f->bin[i].pair[k];
+    return pair;
 }
 
 struct probe *span_missing (struct pathset *ps, const uint64_t *z,
@@ -232,24 +270,25 @@ struct probe *span_missing (struct pathset *ps, const uint64_t *z,
 {
     uint64_t *weight = by_link (ps, z, err);
     struct search f = { .rng = rng, .max = max };
+    struct probe *pair = NULL;
 
     if (!weight || !(f.grid = grid_create (ps, err)))
         goto error;
-    if (!(f.pair = calloc (max + 1, sizeof (*f.pair)))) {
-        error_nomem (err);
-        goto error;
-    }
     for (size_t p = 0; p < f.grid->nblocks; p++)
-        for (size_t q = p; q < f.grid->nblocks && f.n < max; q++)
-            if (grid_load (f.grid, GRID_ROWS, weight, p, q, err) < 0
-                || search_blocks (&f, p, q, err) < 0) {
-                free (f.pair);
-                f.pair = NULL;
+        for (size_t q = p; q < f.grid->nblocks; q++) {
+            if (grid_load (f.grid, GRID_ROWS, weight, p, q, err) < 0)
                 goto error;
-            }
-    *n = f.n;
+            if (search_blocks (&f, p, q) < 0)
+                goto nomem;
+        }
+    if ((pair = gather (&f, n)))
+        goto error;
+nomem:
+    error_nomem (err);
 error:
     grid_destroy (f.grid);
     free (weight);
-    return f.pair;
+    for (size_t i = 0; i < BINS; i++)
+        free (f.bin[i].pair);
+    return pair;
 }

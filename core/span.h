@@ -27,9 +27,10 @@
 int span_complete (struct pathset *ps, const uint64_t *z, struct rng *rng,
                    struct error *err);
 
-/* Up to `max` pairs, *n of them, whose rows are not, from all over the set:
- * of any two leaves no more than there are members. The caller frees them.
- * None where there are none: then span_complete holds. NULL with err.
+/* Up to `max` pairs, *n of them, whose rows are not: those with the shortest
+ * paths first, drawn from all over the set, of any two leaves no more than
+ * they have members. The caller frees them. None where there are none: then
+ * span_complete holds. NULL with err.
  */
 struct probe *span_missing (struct pathset *ps, const uint64_t *z,
                             struct rng *rng, size_t max, size_t *n,

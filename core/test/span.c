@@ -84,7 +84,7 @@ static void check (struct pathset *ps, const char *what)
         for (size_t i = 0; i < n; i++) {
             struct basis one = { .m = b.m };
 
-            if (basis_add (&one, ps, &pair[i], 1, &err) < 0)
+            if (basis_append (&one, ps, &pair[i], 1, &err) < 0)
                 abort ();
             bad += rref_dot (one.col, one.count, one.first[1], z) == 0;
             add (rref, &one, 0);

@@ -1,0 +1,643 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Rounds for a whole fabric.
+ *
+ * Notes: what a pair of a round keeps busy are its links and its endpoints,
+ * here both "resources": columns first, then endpoints. `holder` says which
+ * slot has one in a round, so that chains (Kempe's, of graph colouring) are
+ * followed in the time that they take.
+ */
+#include "config.h"
+#include "core/layers.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/span.h"
+
+enum {
+    LAYERS_MAX = 8,      /* further classes share the last one */
+    BLOCKERS_MAX = 4,    /* slots in a candidate's way */
+    CHAIN_MAX = 200,     /* slots of a chain */
+    RESOURCES_MAX = ROW_MAX + 2,
+    MISSING_EACH = 32,   /* pairs to look at for one that the rank lacks */
+    MISSING_MORE = 256,
+};
+
+struct layer {
+    uint32_t first, end; /* candidates */
+    size_t need;         /* what they add to the rank */
+    uint32_t *basis;     /* [need] candidates that do */
+    struct rref *rref;   /* span of the layers below and of what is placed */
+    uint32_t *live;      /* candidates that may add to it */
+    size_t nlive;
+    size_t placed;
+};
+
+struct packer {
+    struct basis *basis;
+    struct pathset *ps;
+    struct rng *rng;
+    struct layer layer[LAYERS_MAX];
+    size_t nlayers;
+    size_t rank;
+    size_t ncandidates;  /* of the basis, before any is appended */
+    struct rounds rounds;
+    size_t nresources;
+    uint32_t **holder;   /* [round][resource] slot + 1 */
+    size_t nholder;
+    uint32_t *mark;      /* [resource] stamp of a candidate that wants it */
+    uint32_t *seen;      /* [rank] stamp of a chain that has the slot */
+    uint32_t stamp;
+    uint64_t work;
+};
+
+/*
+ * Layers
+ */
+
+static int add_row (struct rref *rref, const struct basis *b, uint32_t i)
+{
+    size_t at = b->first[i];
+
+    return rref_add (rref, b->col + at, b->count + at, b->first[i + 1] - at);
+}
+
+static bool spans (struct rref *rref, const struct basis *b, uint32_t i)
+{
+    size_t at = b->first[i];
+
+    return rref_spans (rref, b->col + at, b->count + at,
+                       b->first[i + 1] - at);
+}
+
+static void clear_layers (struct packer *p)
+{
+    for (size_t i = 0; i < p->nlayers; i++) {
+        free (p->layer[i].basis);
+        free (p->layer[i].live);
+        rref_destroy (p->layer[i].rref);
+    }
+    memset (p->layer, 0, sizeof (p->layer));
+    p->nlayers = 0;
+}
+
+/* A layer of the candidates first .. end-1, if they add to the rank. */
+static int add_layer (struct packer *p, struct rref *rref, size_t first,
+                      size_t end)
+{
+    struct layer *l = &p->layer[p->nlayers];
+    uint32_t *picked = malloc ((end - first + 1) * sizeof (*picked));
+    size_t n = 0;
+
+    if (!picked)
+        return -1;
+    for (size_t i = first; i < end && rref_rank (rref) < p->basis->m; i++) {
+        int rc = add_row (rref, p->basis, i);
+
+        if (rc < 0) {
+            free (picked);
+            return -1;
+        }
+        if (rc > 0)
+            picked[n++] = i;
+    }
+    if (n == 0) {
+        free (picked);
+        return 0;
+    }
+    *l = (struct layer){ .first = first, .end = end, .need = n };
+    l->basis = picked;
+    p->nlayers++;
+    l->live = malloc ((end - first) * sizeof (*l->live));
+    return l->live ? 0 : -1;
+}
+
+/* Find the layers. Returns the form of a basis, NULL with errno ENOMEM. */
+static struct rref *find_layers (struct packer *p)
+{
+    const struct basis *b = p->basis;
+    struct rref *rref = rref_create (b->m);
+    size_t first = 0;
+
+    clear_layers (p);
+    if (!rref)
+        return NULL;
+    for (size_t i = 1; i <= b->n; i++) {
+        if (i < b->n && (b->class_id[i] == b->class_id[i - 1]
+                         || p->nlayers == LAYERS_MAX - 1))
+            continue;
+        if (add_layer (p, rref, first, i) < 0) {
+            rref_destroy (rref);
+            return NULL;
+        }
+        first = i;
+    }
+    p->rank = rref_rank (rref);
+    return rref;
+}
+
+/* Layers of a basis that spans all pairs, which is extended to do so. */
+static int span_all (struct packer *p, struct error *err)
+{
+    struct basis *basis = p->basis;
+    int more;
+
+    do {
+        struct rref *rref = find_layers (p);
+
+        if (!rref)
+            return error_nomem (err);
+        more = 0;
+        if (p->rank < basis->m)
+            more = basis_extend (basis, p->ps, rref, p->rng,
+                                 4 * (basis->m - p->rank) + 1000, err);
+        rref_destroy (rref);
+    } while (more > 0);
+    return more;
+}
+
+/* Nothing is placed: every layer spans those below. */
+static int reset_layers (struct packer *p)
+{
+    for (size_t i = 0; i < p->nlayers; i++) {
+        struct layer *l = &p->layer[i];
+
+        rref_destroy (l->rref);
+        if (!(l->rref = rref_create (p->basis->m)))
+            return -1;
+        for (size_t k = 0; k < i; k++)
+            for (size_t x = 0; x < p->layer[k].need; x++)
+                if (add_row (l->rref, p->basis, p->layer[k].basis[x]) < 0)
+                    return -1;
+        l->nlive = l->end - l->first;
+        for (size_t k = 0; k < l->nlive; k++)
+            l->live[k] = l->first + k;
+        rng_shuffle (p->rng, l->live, l->nlive);
+        l->placed = 0;
+    }
+    return 0;
+}
+
+/*
+ * Rounds
+ */
+
+static size_t resources (const struct packer *p, uint32_t pair,
+                         uint32_t *list)
+{
+    const struct basis *b = p->basis;
+    size_t n = 0;
+
+    list[n++] = b->m + b->pair[pair].a;
+    list[n++] = b->m + b->pair[pair].b;
+    for (size_t k = b->first[pair]; k < b->first[pair + 1]; k++)
+        list[n++] = b->col[k];
+    return n;
+}
+
+static bool fits (struct packer *p, uint32_t pair, size_t round)
+{
+    const struct basis *b = p->basis;
+    const uint32_t *holder = p->holder[round];
+
+    p->work++;
+    if (holder[b->m + b->pair[pair].a] || holder[b->m + b->pair[pair].b])
+        return false;
+    for (size_t k = b->first[pair]; k < b->first[pair + 1]; k++)
+        if (holder[b->col[k]])
+            return false;
+    return true;
+}
+
+static int open_round (struct packer *p)
+{
+    uint32_t **holder;
+
+    if (p->rounds.count == p->nholder) {
+        holder = realloc (p->holder, (p->nholder + 1) * sizeof (*holder));
+        if (!holder)
+            return -1;
+        p->holder = holder;
+        holder[p->nholder] = malloc ((p->nresources + 1) * sizeof (**holder));
+        if (!holder[p->nholder])
+            return -1;
+        p->nholder++;
+    }
+    memset (p->holder[p->rounds.count++], 0,
+            p->nresources * sizeof (**holder));
+    return 0;
+}
+
+static void hold (struct packer *p, uint32_t slot, uint32_t holder)
+{
+    const struct rounds_slot *s = &p->rounds.slot[slot];
+    uint32_t list[RESOURCES_MAX];
+    size_t n = resources (p, s->pair, list);
+
+    for (size_t k = 0; k < n; k++)
+        p->holder[s->round][list[k]] = holder;
+}
+
+static void place (struct packer *p, uint32_t pair, size_t round)
+{
+    uint32_t slot = p->rounds.n++;
+
+    p->rounds.slot[slot] = (struct rounds_slot){ pair, round };
+    hold (p, slot, slot + 1);
+}
+
+/* Put as many of a layer's candidates into a round as fit. */
+static int fill (struct packer *p, struct layer *l, size_t round)
+{
+    size_t keep = 0;
+
+    for (size_t i = 0; i < l->nlive; i++) {
+        uint32_t pair = l->live[i];
+        int rc = 1;
+
+        if (l->placed == l->need || !fits (p, pair, round)) {
+            l->live[keep++] = pair;
+            continue;
+        }
+        if ((rc = add_row (l->rref, p->basis, pair)) < 0)
+            return -1;
+        if (rc > 0) {
+            place (p, pair, round);
+            l->placed++;
+        }
+    }
+    l->nlive = keep;
+    return 0;
+}
+
+/* One more round, the long rows first. */
+static int fill_round (struct packer *p)
+{
+    size_t round = p->rounds.count;
+
+    if (open_round (p) < 0)
+        return -1;
+    for (size_t i = p->nlayers; i-- > 0;)
+        if (fill (p, &p->layer[i], round) < 0)
+            return -1;
+    return 0;
+}
+
+/*
+ * Chains
+ */
+
+/* The slots in a candidate's way in a round; their number, or more than
+ * BLOCKERS_MAX.
+ */
+static size_t blockers (struct packer *p, uint32_t pair, size_t round,
+                        uint32_t *slot)
+{
+    uint32_t list[RESOURCES_MAX];
+    size_t nlist = resources (p, pair, list);
+    size_t n = 0;
+
+    p->work += nlist;
+    for (size_t k = 0; k < nlist; k++) {
+        uint32_t s = p->holder[round][list[k]];
+        size_t i = 0;
+
+        if (!s)
+            continue;
+        while (i < n && slot[i] != s - 1)
+            i++;
+        if (i < n)
+            continue;
+        if (n == BLOCKERS_MAX)
+            return n + 1;
+        slot[n++] = s - 1;
+    }
+    return n;
+}
+
+/* Does a slot need anything that is marked with the current stamp? */
+static bool wants_marked (const struct packer *p, uint32_t slot)
+{
+    uint32_t list[RESOURCES_MAX];
+    size_t n = resources (p, p->rounds.slot[slot].pair, list);
+
+    for (size_t k = 0; k < n; k++)
+        if (p->mark[list[k]] == p->stamp)
+            return true;
+    return false;
+}
+
+/* Swap two rounds along the chains from the n slots of `chain`, which are in
+ * `round`, unless one of them brings something into the marked candidate's
+ * way. `chain` has room for CHAIN_MAX.
+ */
+static bool swap_chain (struct packer *p, uint32_t *chain, size_t n,
+                        size_t round, size_t other)
+{
+    for (size_t i = 0; i < n; i++)
+        p->seen[chain[i]] = p->stamp;
+    for (size_t i = 0; i < n; i++) {
+        const struct rounds_slot *s = &p->rounds.slot[chain[i]];
+        const uint32_t *holder
+            = p->holder[s->round == round ? other : round];
+        uint32_t list[RESOURCES_MAX];
+        size_t nlist = resources (p, s->pair, list);
+
+        p->work += nlist;
+        for (size_t k = 0; k < nlist; k++) {
+            uint32_t next = holder[list[k]];
+
+            if (!next || p->seen[--next] == p->stamp)
+                continue;
+            if (n == CHAIN_MAX
+                || (s->round == round && wants_marked (p, next)))
+                return false;
+            p->seen[next] = p->stamp;
+            chain[n++] = next;
+        }
+    }
+    for (size_t i = 0; i < n; i++)
+        hold (p, chain[i], 0);
+    for (size_t i = 0; i < n; i++) {
+        struct rounds_slot *s = &p->rounds.slot[chain[i]];
+
+        s->round = s->round == round ? other : round;
+        hold (p, chain[i], chain[i] + 1);
+    }
+    return true;
+}
+
+/* Make room for a candidate in a round. */
+static bool make_room (struct packer *p, uint32_t pair, size_t round)
+{
+    uint32_t chain[CHAIN_MAX];
+    uint32_t way[BLOCKERS_MAX];
+    uint32_t list[RESOURCES_MAX];
+    size_t n = blockers (p, pair, round, way);
+    size_t nlist = resources (p, pair, list);
+
+    if (n == 0)
+        return true;
+    if (n > BLOCKERS_MAX)
+        return false;
+    for (size_t other = 0; other < p->rounds.count; other++) {
+        if (other == round)
+            continue;
+        p->stamp++;
+        for (size_t k = 0; k < nlist; k++)
+            p->mark[list[k]] = p->stamp;
+        memcpy (chain, way, n * sizeof (*way));
+        if (swap_chain (p, chain, n, round, other))
+            return true;
+    }
+    return false;
+}
+
+/* Put a candidate into one of the rounds there are. */
+static bool put_in (struct packer *p, uint32_t pair)
+{
+    for (size_t round = 0; round < p->rounds.count; round++)
+        if (make_room (p, pair, round)) {
+            place (p, pair, round);
+            return true;
+        }
+    return false;
+}
+
+/* What a layer lacks, by way of chains. */
+static int insert (struct packer *p, struct layer *l)
+{
+    for (size_t i = 0; i < l->nlive && l->placed < l->need; i++) {
+        uint32_t pair = l->live[i];
+
+        p->work += p->basis->first[pair + 1] - p->basis->first[pair];
+        if (spans (l->rref, p->basis, pair) || !put_in (p, pair))
+            continue;
+        if (add_row (l->rref, p->basis, pair) < 0)
+            return -1;
+        l->placed++;
+    }
+    return 0;
+}
+
+/*
+ * What the layers' own candidates could not do
+ */
+
+static int compare_pair (const void *a, const void *b)
+{
+    const struct rounds_slot *x = a;
+    const struct rounds_slot *y = b;
+
+    return (x->pair > y->pair) - (x->pair < y->pair);
+}
+
+/* The form of all that is placed, added in class order. */
+static struct rref *placed_form (struct packer *p)
+{
+    struct rref *rref = rref_create (p->basis->m);
+    size_t n = p->rounds.n;
+    struct rounds_slot *slot = malloc ((n + 1) * sizeof (*slot));
+
+    if (!rref || !slot)
+        goto error;
+    memcpy (slot, p->rounds.slot, n * sizeof (*slot));
+    qsort (slot, n, sizeof (*slot), compare_pair);
+    for (size_t i = 0; i < n; i++)
+        if (add_row (rref, p->basis, slot[i].pair) < 0)
+            goto error;
+    free (slot);
+    return rref;
+error:
+    free (slot);
+    rref_destroy (rref);
+    return NULL;
+}
+
+/* Append pairs that add to the form, of which there are some. */
+static int append_missing (struct packer *p, const struct rref *rref,
+                           struct error *err)
+{
+    uint64_t *z = calloc (p->basis->m + 1, sizeof (*z));
+    size_t max = MISSING_EACH * (p->rank - p->rounds.n) + MISSING_MORE;
+    struct probe *pair = NULL;
+    size_t n;
+    int rc = -1;
+
+    if (!z) {
+        error_nomem (err);
+        goto error;
+    }
+    rref_null (rref, p->rng, z);
+    if (!(pair = span_missing (p->ps, z, p->rng, max, &n, err)))
+        goto error;
+    rc = basis_append (p->basis, p->ps, pair, n, err);
+error:
+    free (pair);
+    free (z);
+    return rc;
+}
+
+/* Offer the rounds there are any pair that adds to the rank; open another
+ * where none can be put in.
+ */
+static int complete (struct packer *p, struct error *err)
+{
+    struct rref *rref = placed_form (p);
+
+    if (!rref)
+        return error_nomem (err);
+    while (p->rounds.n < p->rank) {
+        size_t before = p->rounds.n;
+        size_t first = p->basis->n;
+
+        if (append_missing (p, rref, err) < 0)
+            goto error;
+        for (size_t i = first; i < p->basis->n && p->rounds.n < p->rank; i++)
+            if (!spans (rref, p->basis, i) && put_in (p, i)
+                && add_row (rref, p->basis, i) < 0)
+                goto nomem;
+        if (p->rounds.n == before && open_round (p) < 0)
+            goto nomem;
+    }
+    rref_destroy (rref);
+    return 0;
+nomem:
+    error_nomem (err);
+error:
+    rref_destroy (rref);
+    return -1;
+}
+
+/*
+ * Packing
+ */
+
+/* Pack for `target` rounds; what does not fit opens more. */
+static int pack (struct packer *p, size_t target, struct error *err)
+{
+    p->rounds.n = p->rounds.count = 0;
+    memset (p->seen, 0, p->rank * sizeof (*p->seen));
+    if (reset_layers (p) < 0)
+        return error_nomem (err);
+    while (p->rounds.count < target)
+        if (fill_round (p) < 0)
+            return error_nomem (err);
+    for (size_t i = p->nlayers; i-- > 0;)
+        if (insert (p, &p->layer[i]) < 0)
+            return error_nomem (err);
+    return complete (p, err);
+}
+
+/* The best rounds so far; pairs that were appended to the basis for them are
+ * numbered as if they alone were.
+ */
+struct best {
+    struct rounds rounds;
+    struct probe *more;
+    size_t nmore;
+};
+
+static void best_clear (struct best *best)
+{
+    rounds_clear (&best->rounds);
+    free (best->more);
+}
+
+static int keep (struct best *best, const struct packer *p)
+{
+    size_t n = p->rounds.n;
+    struct rounds_slot *slot = malloc ((n + 1) * sizeof (*slot));
+    struct probe *more = malloc ((n + 1) * sizeof (*more));
+    size_t nmore = 0;
+
+    if (!slot || !more) {
+        free (slot);
+        free (more);
+        return -1;
+    }
+    for (size_t i = 0; i < n; i++) {
+        slot[i] = p->rounds.slot[i];
+        if (slot[i].pair >= p->ncandidates) {
+            more[nmore] = p->basis->pair[slot[i].pair];
+            slot[i].pair = p->ncandidates + nmore++;
+        }
+    }
+    best_clear (best);
+    *best = (struct best){
+        .rounds = { slot, n, n, p->rounds.count },
+        .more = more,
+        .nmore = nmore,
+    };
+    return 0;
+}
+
+static int allocate (struct packer *p)
+{
+    p->nresources = p->basis->m + p->basis->nendpoints;
+    p->mark = calloc (p->nresources + 1, sizeof (*p->mark));
+    p->seen = calloc (p->rank + 1, sizeof (*p->seen));
+    p->rounds.size = p->rank;
+    p->rounds.slot = calloc (p->rank + 1, sizeof (*p->rounds.slot));
+    return p->mark && p->seen && p->rounds.slot ? 0 : -1;
+}
+
+static void packer_clear (struct packer *p)
+{
+    clear_layers (p);
+    for (size_t i = 0; i < p->nholder; i++)
+        free (p->holder[i]);
+    free (p->holder);
+    free (p->mark);
+    free (p->seen);
+    rounds_clear (&p->rounds);
+}
+
+static size_t lower_bound (const struct packer *p)
+{
+    size_t half = p->basis->nendpoints / 2;
+
+    return half ? (p->rank + half - 1) / half : 0;
+}
+
+int layers_pack (struct rounds *rounds, struct basis *basis,
+                 struct pathset *ps, struct rng *rng, uint64_t effort,
+                 size_t *rank, struct error *err)
+{
+    struct packer p = { .basis = basis, .ps = ps, .rng = rng };
+    struct best best = { 0 };
+    size_t bound, target;
+
+    if (span_all (&p, err) < 0)
+        goto error;
+    *rank = p.rank;
+    p.ncandidates = basis->n;
+    if (allocate (&p) < 0)
+        goto nomem;
+    bound = lower_bound (&p);
+    target = bound + 1;
+    do {
+        basis->n = p.ncandidates;
+        if (pack (&p, target, err) < 0)
+            goto error;
+        if ((!best.rounds.slot || p.rounds.count < best.rounds.count)
+            && keep (&best, &p) < 0)
+            goto nomem;
+        target = best.rounds.count - 1;
+    } while (best.rounds.count > bound && p.work < effort);
+    basis->n = p.ncandidates;
+    if (basis_append (basis, ps, best.more, best.nmore, err) < 0)
+        goto error;
+    *rounds = best.rounds;
+    free (best.more);
+    packer_clear (&p);
+    return 0;
+nomem:
+    error_nomem (err);
+error:
+    packer_clear (&p);
+    best_clear (&best);
+    return -1;
+}
