@@ -1,9 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The plan's checker. It shares nothing with the planner but the paths:
- * forward and reverse links are counted here, and elimination is another
- * one - echelon form, not reduced, over the prime 2^31 - 1. That the rank is
- * that of all pairs is shown by two random vectors orthogonal to the plan's
- * rows: no pair's row may tell them from 0 (wrong once in 2^62 times).
+/* The plan's checker. It shares nothing with the planner but paths and trees:
+ * forward and reverse links are counted here, and elimination is another one
+ * (core/echelon).
+ *
+ * Notes: let z be a random vector orthogonal to the plan's basis rows. If all
+ * pairs' rows are orthogonal to it as well, none of them adds to the rank
+ * (wrong once in 2^31 times, so there are two). The row of i and j, on leaves
+ * s and t, is psi_i(t) + psi_j(s), where psi_i(t) is the first hop of i and
+ * the links from leaf t to i in the tree of i. With z put in, all pairs are
+ * orthogonal if and only if
+ *
+ *     psi_i(t) = C(s,t) for all i on s, for every leaf t != s,
+ *     C(s,t) + C(t,s) = 0,
+ *     psi_i(s) + psi_j(s) = 0 for i != j on s.
+ *
+ * C is not kept: with a random weight for each pair {s,t}, the weighted sum of
+ * all C(s,t) is 0 if all C(s,t) + C(t,s) are, and else once in 2^31 times.
+ * Cost: n trees, and an elimination of rank rows.
  */
 #include "config.h"
 #include "core/plan.h"
@@ -11,175 +24,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/echelon.h"
+#include "core/tree.h"
 #include "util/rng.h"
 
-#define PRIME ((UINT64_C (1) << 31) - 1)
-
-struct line {
-    uint32_t pivot;
-    size_t n;
-    uint32_t *col; /* [n], the pivot not among them */
-    uint32_t *value;
-};
-
-struct echelon {
-    size_t m;
-    struct line *line;
-    size_t rank;
-    int64_t *pivot;    /* [m] line of that pivot, or -1 */
-    uint64_t *acc;     /* [m], 0 outside a reduction */
-    uint8_t *in;       /* [m] */
-    uint32_t *touched; /* [m] */
-    size_t ntouched;
-    uint64_t *todo;    /* bits: lines to subtract still */
-};
-
-static uint64_t power (uint64_t a, uint64_t e)
-{
-    uint64_t x = 1;
-
-    for (; e > 0; e >>= 1) {
-        if (e & 1)
-            x = x * a % PRIME;
-        a = a * a % PRIME;
-    }
-    return x;
-}
-
-static void echelon_clear (struct echelon *e)
-{
-    for (size_t i = 0; i < e->rank; i++) {
-        free (e->line[i].col);
-        free (e->line[i].value);
-    }
-    free (e->line);
-    free (e->pivot);
-    free (e->acc);
-    free (e->in);
-    free (e->touched);
-    free (e->todo);
-}
-
-static int echelon_init (struct echelon *e, size_t m, size_t rows)
-{
-    *e = (struct echelon){ .m = m };
-    e->line = calloc (rows + 1, sizeof (*e->line));
-    e->pivot = malloc ((m + 1) * sizeof (*e->pivot));
-    e->acc = calloc (m + 1, sizeof (*e->acc));
-    e->in = calloc (m + 1, 1);
-    e->touched = calloc (m + 1, sizeof (*e->touched));
-    e->todo = calloc (rows / 64 + 1, sizeof (*e->todo));
-    if (!e->line || !e->pivot || !e->acc || !e->in || !e->touched || !e->todo)
-        return -1;
-    for (size_t c = 0; c < m; c++)
-        e->pivot[c] = -1;
-    return 0;
-}
-
-static void add (struct echelon *e, uint32_t col, uint64_t value)
-{
-    int64_t p = e->pivot[col];
-
-    if (!e->in[col]) {
-        e->in[col] = 1;
-        e->touched[e->ntouched++] = col;
-        if (p >= 0)
-            e->todo[p / 64] |= UINT64_C (1) << (p % 64);
-    }
-    e->acc[col] = (e->acc[col] + value) % PRIME;
-}
-
-/* Subtract every line whose pivot is in acc. A line holds no pivot of an
- * earlier one, so that going upwards does it.
- */
-static void reduce (struct echelon *e)
-{
-    for (size_t w = 0; w <= e->rank / 64; w++)
-        while (e->todo[w]) {
-            size_t i = 64 * w + __builtin_ctzll (e->todo[w]);
-            const struct line *l = &e->line[i];
-            uint64_t factor = PRIME - e->acc[l->pivot];
-
-            e->todo[w] &= e->todo[w] - 1;
-            if (e->acc[l->pivot] == 0)
-                continue;
-            e->acc[l->pivot] = 0;
-            for (size_t k = 0; k < l->n; k++)
-                add (e, l->col[k], factor * l->value[k] % PRIME);
-        }
-}
-
-/* Make acc the next line, its pivot the column that is rarest in the plan.
- * Returns 1, 0 where nothing is left in acc, -1 out of memory.
- */
-static int keep (struct echelon *e, const uint32_t *uses)
-{
-    struct line *l = &e->line[e->rank];
-    size_t n = 0;
-    uint64_t scale;
-
-    for (size_t i = 0; i < e->ntouched; i++) {
-        uint32_t c = e->touched[i];
-
-        if (e->acc[c] == 0)
-            continue;
-        if (n++ == 0 || uses[c] < uses[l->pivot])
-            l->pivot = c;
-    }
-    if (n == 0)
-        return 0;
-    l->col = malloc (n * sizeof (*l->col));
-    l->value = malloc (n * sizeof (*l->value));
-    e->rank++;
-    if (!l->col || !l->value)
-        return -1;
-    scale = power (e->acc[l->pivot], PRIME - 2);
-    for (size_t i = 0; i < e->ntouched; i++) {
-        uint32_t c = e->touched[i];
-
-        if (e->acc[c] == 0 || c == l->pivot)
-            continue;
-        l->col[l->n] = c;
-        l->value[l->n++] = e->acc[c] * scale % PRIME;
-    }
-    e->pivot[l->pivot] = e->rank - 1;
-    return 1;
-}
-
-static void forget (struct echelon *e)
-{
-    for (size_t i = 0; i < e->ntouched; i++) {
-        e->acc[e->touched[i]] = 0;
-        e->in[e->touched[i]] = 0;
-    }
-    e->ntouched = 0;
-}
-
-static void null_vector (const struct echelon *e, struct rng *rng,
-                         uint64_t *z)
-{
-    for (size_t c = 0; c < e->m; c++)
-        if (e->pivot[c] < 0)
-            z[c] = rng_below (rng, PRIME);
-    for (size_t i = e->rank; i > 0; i--) {
-        const struct line *l = &e->line[i - 1];
-        uint64_t sum = 0;
-
-        for (size_t k = 0; k < l->n; k++)
-            sum = (sum + l->value[k] * z[l->col[k]]) % PRIME;
-        z[l->pivot] = sum ? PRIME - sum : 0;
-    }
-}
+enum { VECTORS = 2 };
 
 struct check {
     struct pathset *ps;
     const struct plan *plan;
-    struct echelon form;
+    struct echelon *form;
     uint32_t *uses;      /* [nlinks] basis probes that cross the link */
     size_t *link_round;  /* [nlinks] last round, from 1, that used it */
     size_t *end_round;   /* [n] the same of endpoints */
     uint8_t *used;       /* [nlinks] by any pair */
-    uint64_t *z[2];
+    uint64_t (*z)[VECTORS]; /* [nlinks] orthogonal to the basis rounds */
+    struct rng rng;
 };
 
 /* The links from a to b and from b to a; link[] holds ROW_MAX. */
@@ -283,8 +143,8 @@ static int check_rank (struct check *c, struct error *err)
         return error_input (err, "%zu probes in the basis rounds, but a rank"
                             " of %zu", n, plan_rank (c->plan));
     order = calloc (n + 1, sizeof (*order));
-    if (!order || echelon_init (&c->form, pathset_network (c->ps)->nlinks,
-                                n) < 0)
+    c->form = echelon_create (pathset_network (c->ps)->nlinks, c->uses);
+    if (!order || !c->form)
         goto nomem;
     n = 0;
     for (size_t r = 0; r < plan_basis_rounds (c->plan); r++) {
@@ -307,11 +167,7 @@ static int check_rank (struct check *c, struct error *err)
 
         if (nlinks < 0)
             goto out;
-        for (int k = 0; k < nlinks; k++)
-            add (&c->form, link[k], 1);
-        reduce (&c->form);
-        kept = keep (&c->form, c->uses);
-        forget (&c->form);
+        kept = echelon_add (c->form, link, nlinks);
         if (kept < 0)
             goto nomem;
         if (kept == 0) {
@@ -330,85 +186,280 @@ out:
     return rc;
 }
 
-/* No pair of the set adds to the rank, and the links are those of all. */
-static int check_pairs (struct check *c, struct error *err)
+/*
+ * No pair of the set adds to the rank, and the links are those of all.
+ */
+
+static int draw_null (struct check *c, struct error *err)
+{
+    size_t m = pathset_network (c->ps)->nlinks;
+    uint64_t *z = calloc (m + 1, sizeof (*z));
+
+    c->z = calloc (m + 1, sizeof (*c->z));
+    if (!z || !c->z) {
+        free (z);
+        return error_nomem (err);
+    }
+    for (int v = 0; v < VECTORS; v++) {
+        echelon_null (c->form, &c->rng, z);
+        for (size_t x = 0; x < m; x++)
+            c->z[x][v] = z[x];
+    }
+    free (z);
+    return 0;
+}
+
+/* Is the row of a and b orthogonal to z? 1, 0, or -1 with err. */
+static int orthogonal (const struct check *c, uint32_t a, uint32_t b,
+                       struct error *err)
 {
     uint32_t link[ROW_MAX];
-    size_t n = pathset_size (c->ps);
-    size_t links = 0;
-    struct rng rng;
+    int n = both_ways (c, a, b, link, err);
+    int rc = 1;
 
-    rng_seed (&rng, c->form.rank);
-    for (int v = 0; v < 2; v++)
-        null_vector (&c->form, &rng, c->z[v]);
-    for (size_t a = 0; a < n; a++)
-        for (size_t b = a + 1; b < n; b++) {
-            int nlinks = both_ways (c, a, b, link, err);
+    for (int v = 0; v < VECTORS; v++) {
+        uint64_t sum = 0;
 
-            if (nlinks < 0)
-                return -1;
-            for (int v = 0; v < 2; v++) {
-                uint64_t sum = 0;
+        for (int k = 0; k < n; k++)
+            sum += c->z[link[k]][v];
+        rc &= sum % ECHELON_PRIME == 0;
+    }
+    return n < 0 ? -1 : rc;
+}
 
-                for (int k = 0; k < nlinks; k++)
-                    sum += c->z[v][link[k]];
-                if (sum % PRIME)
-                    return error_input (err, "%s to %s does not follow from"
-                                        " the basis rounds: the rank is more"
-                                        " than %zu", name (c, a),
-                                        name (c, b), c->form.rank);
-            }
-            for (int k = 0; k < nlinks; k++) {
-                links += !c->used[link[k]];
-                c->used[link[k]] = 1;
-            }
+static int expect_orthogonal (const struct check *c, uint32_t a, uint32_t b,
+                              struct error *err)
+{
+    int rc = orthogonal (c, a, b, err);
+
+    if (rc == 0)
+        return error_input (err, "%s to %s does not follow from the basis"
+                            " rounds: the rank is more than %zu", name (c, a),
+                            name (c, b), echelon_rank (c->form));
+    return rc < 0 ? -1 : 0;
+}
+
+/* Sums of z over the trees of all endpoints, leaf by leaf. */
+struct sums {
+    struct tree *tree;
+    uint64_t (*at)[VECTORS];    /* [at_size] from a step to the tree's end */
+    size_t at_size;
+    uint64_t (*first)[VECTORS]; /* [nleaves] C(s,t) of this leaf s */
+    uint64_t key;               /* of the weights of pairs of leaves */
+    uint64_t total[VECTORS];    /* of weight times C(s,t) */
+};
+
+static int sums_init (struct check *c, struct sums *s, struct error *err)
+{
+    *s = (struct sums){ .key = rng_next (&c->rng) };
+    s->first = calloc (pathset_size (c->ps) + 1, sizeof (*s->first));
+    if (!s->first)
+        return error_nomem (err);
+    s->tree = tree_create (c->ps, err);
+    return s->tree ? 0 : -1;
+}
+
+static void sums_clear (struct sums *s)
+{
+    tree_destroy (s->tree);
+    free (s->at);
+    free (s->first);
+}
+
+/* psi of the tree's endpoint: at[leaf[t]] is psi(t). */
+static int sum_tree (struct check *c, struct sums *s, struct error *err)
+{
+    const struct tree *t = s->tree;
+    uint32_t up = t->up[t->to];
+
+    if (s->at_size < t->n) {
+        free (s->at);
+        s->at_size = 2 * t->n;
+        if (!(s->at = calloc (s->at_size, sizeof (*s->at))))
+            return error_nomem (err);
+    }
+    for (int v = 0; v < VECTORS; v++)
+        s->at[0][v] = up == NETWORK_NONE ? 0 : c->z[arc_link (up)][v];
+    if (up != NETWORK_NONE)
+        c->used[arc_link (up)] = 1;
+    for (size_t k = 1; k < t->n; k++) {
+        uint32_t link = arc_link (t->arc[k]);
+
+        c->used[link] = 1;
+        for (int v = 0; v < VECTORS; v++)
+            s->at[k][v] = s->at[t->parent[k]][v] + c->z[link][v];
+    }
+    for (size_t k = 0; k < t->n; k++)
+        for (int v = 0; v < VECTORS; v++)
+            s->at[k][v] %= ECHELON_PRIME;
+    return 0;
+}
+
+static uint64_t weight (const struct sums *s, uint64_t x, uint64_t y)
+{
+    uint64_t h = s->key + (x < y ? x << 32 | y : y << 32 | x);
+
+    h = (h ^ h >> 30) * 0xbf58476d1ce4e5b9;
+    h = (h ^ h >> 27) * 0x94d049bb133111eb;
+    return (h ^ h >> 31) % ECHELON_PRIME;
+}
+
+/* What the tree of a leaf's first endpoint says, is C of the leaf. */
+static void begin_leaf (struct sums *s, size_t leaf)
+{
+    const struct tree *t = s->tree;
+
+    for (size_t l = 0; l < t->nleaves; l++) {
+        uint64_t w = l == leaf ? 0 : weight (s, leaf, l);
+
+        for (int v = 0; v < VECTORS; v++) {
+            s->first[l][v] = s->at[t->leaf[l]][v];
+            s->total[v] = (s->total[v] + w * s->first[l][v]) % ECHELON_PRIME;
         }
+    }
+}
+
+/* That of another endpoint of the leaf must say the same. Where it does not,
+ * the row of one of them is not orthogonal.
+ */
+static int compare_leaf (const struct check *c, const struct sums *s,
+                         size_t leaf, struct error *err)
+{
+    const struct tree *t = s->tree;
+
+    for (size_t l = 0; l < t->nleaves; l++) {
+        uint32_t there = t->member[t->first[l]];
+        uint32_t other = t->member[t->first[leaf]];
+
+        if (l == leaf || memcmp (s->at[t->leaf[l]], s->first[l],
+                                 sizeof (s->first[l])) == 0)
+            continue;
+        if (expect_orthogonal (c, t->to, there, err) < 0
+            || expect_orthogonal (c, other, there, err) < 0)
+            return -1;
+        return error_world (err, "the paths to %s do not form a tree",
+                            name (c, t->to));
+    }
+    return 0;
+}
+
+/* psi of two endpoints of a leaf is opposite if each has that of its
+ * neighbour; of more than two it is 0 then if the first has that of the third.
+ */
+static int check_within (const struct check *c, const struct sums *s,
+                         size_t leaf, struct error *err)
+{
+    const struct tree *t = s->tree;
+    const uint32_t *member = t->member + t->first[leaf];
+    size_t n = t->first[leaf + 1] - t->first[leaf];
+
+    for (size_t i = 1; i < n; i++)
+        if (expect_orthogonal (c, member[i - 1], member[i], err) < 0)
+            return -1;
+    return n < 3 ? 0 : expect_orthogonal (c, member[0], member[2], err);
+}
+
+/* Some C(s,t) + C(t,s) is not 0: say which. */
+static int find_across (const struct check *c, const struct sums *s,
+                        struct error *err)
+{
+    const struct tree *t = s->tree;
+
+    for (size_t k = 0; k < t->nleaves; k++)
+        for (size_t l = 0; l < k; l++)
+            if (expect_orthogonal (c, t->member[t->first[l]],
+                                   t->member[t->first[k]], err) < 0)
+                return -1;
+    return error_world (err, "the paths do not form trees");
+}
+
+static int check_leaves (struct check *c, struct sums *s, struct error *err)
+{
+    struct tree *t = s->tree;
+
+    for (size_t l = 0; l < t->nleaves; l++) {
+        for (uint32_t k = t->first[l]; k < t->first[l + 1]; k++) {
+            if (tree_grow (t, t->member[k], err) < 0
+                || sum_tree (c, s, err) < 0)
+                return -1;
+            if (k == t->first[l])
+                begin_leaf (s, l);
+            else if (compare_leaf (c, s, l, err) < 0)
+                return -1;
+        }
+        if (check_within (c, s, l, err) < 0)
+            return -1;
+    }
+    for (int v = 0; v < VECTORS; v++)
+        if (s->total[v] != 0)
+            return find_across (c, s, err);
+    return 0;
+}
+
+static int check_links (const struct check *c, size_t links,
+                        struct error *err)
+{
     if (links != plan_links (c->plan))
         return error_input (err, "the pairs use %zu links, the plan says %zu",
                             links, plan_links (c->plan));
     return 0;
 }
 
-/* The sum over a target's members of p/q times z, times all their q. */
-static uint64_t target_dot (const struct plan_target *t, const uint64_t *z)
+static int check_pairs (struct check *c, struct error *err)
 {
+    size_t links = 0;
+    struct sums s;
+    int rc = 0;
+
+    if (pathset_size (c->ps) >= 2) {
+        rc = sums_init (c, &s, err);
+        if (rc == 0)
+            rc = check_leaves (c, &s, err);
+        sums_clear (&s);
+    }
+    for (size_t x = 0; x < pathset_network (c->ps)->nlinks; x++)
+        links += c->used[x];
+    return rc < 0 ? -1 : check_links (c, links, err);
+}
+
+/*
+ * A plan for some links: what it says it determines of each lies in the span
+ * of the basis rounds.
+ */
+
+/* The sum over a target's members of p/q times z, times all their q. */
+static uint64_t target_dot (const struct check *c, const struct plan_target *t,
+                            int v)
+{
+    int64_t prime = ECHELON_PRIME;
     uint64_t sum = 0;
 
     for (size_t k = 0; k < t->n; k++) {
-        int64_t p = t->member[k].p % (int64_t)PRIME;
-        uint64_t term = (uint64_t)(p < 0 ? p + (int64_t)PRIME : p);
+        int64_t p = t->member[k].p % prime;
+        uint64_t term = p < 0 ? p + prime : p;
 
         for (size_t i = 0; i < t->n; i++)
             if (i != k)
-                term = term * ((uint64_t)t->member[i].q % PRIME) % PRIME;
-        sum = (sum + term * z[t->member[k].link]) % PRIME;
+                term = term * (t->member[i].q % prime) % prime;
+        sum = (sum + term * c->z[t->member[k].link][v]) % prime;
     }
     return sum;
 }
 
-/* A plan for some links: what it says it determines of each lies in the span
- * of the basis rounds.
- */
 static int check_targets (struct check *c, struct error *err)
 {
     const struct network *net = pathset_network (c->ps);
     size_t n, links;
     const struct plan_target *t = plan_targets (c->plan, &n);
-    struct rng rng;
 
-    if (!pathset_links (c->ps, &links, err))
+    if (!pathset_links (c->ps, &links, err) || check_links (c, links, err) < 0)
         return -1;
-    if (links != plan_links (c->plan))
-        return error_input (err, "the pairs use %zu links, the plan says %zu",
-                            links, plan_links (c->plan));
-    rng_seed (&rng, plan_rank (c->plan));
-    for (int v = 0; v < 2; v++)
-        null_vector (&c->form, &rng, c->z[v]);
     for (size_t i = 0; i < n; i++)
-        if (target_dot (&t[i], c->z[0]) || target_dot (&t[i], c->z[1]))
-            return error_input (err, "what is to be known of %s does not"
-                                " follow from the basis rounds",
-                                net->link[t[i].link].id);
+        for (int v = 0; v < VECTORS; v++)
+            if (target_dot (c, &t[i], v) != 0)
+                return error_input (err, "what is to be known of %s does not"
+                                    " follow from the basis rounds",
+                                    net->link[t[i].link].id);
     return 0;
 }
 
@@ -420,14 +471,12 @@ int plan_check (struct pathset *ps, const struct plan *plan,
     size_t ntargets;
     int rc = -1;
 
+    rng_seed (&c.rng, plan_rank (plan));
     c.uses = calloc (m + 1, sizeof (*c.uses));
     c.link_round = calloc (m + 1, sizeof (*c.link_round));
     c.end_round = calloc (pathset_size (ps) + 1, sizeof (*c.end_round));
     c.used = calloc (m + 1, 1);
-    c.z[0] = calloc (m + 1, sizeof (*c.z[0]));
-    c.z[1] = calloc (m + 1, sizeof (*c.z[1]));
-    if (!c.uses || !c.link_round || !c.end_round || !c.used || !c.z[0]
-        || !c.z[1]) {
+    if (!c.uses || !c.link_round || !c.end_round || !c.used) {
         error_nomem (err);
         goto error;
     }
@@ -447,7 +496,7 @@ int plan_check (struct pathset *ps, const struct plan *plan,
         if (check_round (&c, r, err) < 0)
             goto error;
     plan_targets (plan, &ntargets);
-    if (check_rank (&c, err) < 0
+    if (check_rank (&c, err) < 0 || draw_null (&c, err) < 0
         || (ntargets > 0 ? check_targets (&c, err)
                          : check_pairs (&c, err)) < 0)
         goto error;
@@ -457,8 +506,7 @@ error:
     free (c.link_round);
     free (c.end_round);
     free (c.used);
-    free (c.z[0]);
-    free (c.z[1]);
-    echelon_clear (&c.form);
+    free (c.z);
+    echelon_destroy (c.form);
     return rc;
 }

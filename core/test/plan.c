@@ -9,6 +9,7 @@
 #include "core/basis.h"
 #include "core/rounds.h"
 #include "core/test/tablenet.h"
+#include "core/test/treenet.h"
 #include "tests/tap.h"
 
 #define COUNT(v) (sizeof (v) / sizeof ((v)[0]))
@@ -451,6 +452,39 @@ static void test_check (void)
     tablenet_destroy (t);
 }
 
+/* Whichever row a plan lacks, some pair tells: of one leaf, or of two. */
+static void test_lacking (enum tree_routing routing)
+{
+    struct treenet *net = treenet_create (8, 2, routing, 1);
+    struct pathset *ps = treenet_pathset (net, NULL, 0);
+    struct plan *plan = make (ps, 1, 0);
+    size_t rank = plan_rank (plan);
+    size_t told = 0;
+
+    for (size_t drop = 0; drop < rank; drop++) {
+        struct plan *less = plan_create ("pmm");
+        struct error err = { 0 };
+        size_t n, i = 0;
+
+        for (size_t r = 0; r < plan_rounds (plan); r++) {
+            const struct probe *p = plan_round (plan, r, &n);
+
+            for (size_t k = 0; k < n; k++)
+                if (i++ != drop && plan_add (less, r, p[k].a, p[k].b) < 0)
+                    abort ();
+        }
+        plan_set_rank (less, plan_links (plan), rank - 1, plan_rounds (plan));
+        told += plan_check (ps, less, &err) < 0
+            && strstr (err.text, "does not follow from the basis rounds");
+        plan_destroy (less);
+    }
+    ok (rank == 64 && told == rank, "routing %d: each of %zu rows is missed"
+        " where it lacks", routing, told);
+    plan_destroy (plan);
+    pathset_destroy (ps);
+    treenet_destroy (net);
+}
+
 /*
  * Files
  */
@@ -683,6 +717,8 @@ int main (void)
     test_odds ();
     test_extend ();
     test_check ();
+    test_lacking (TREE_DMODK);
+    test_lacking (TREE_MINHOP);
     test_round_trip ();
     test_confirm ();
     test_files ();
