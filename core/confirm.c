@@ -112,8 +112,7 @@ static void each_arc (struct hunt *h, const struct suspect *s, arc_f fn,
                 fn (h, 2 * l + 1, value);
             }
         break;
-    case SUSPECT_ROUTE:
-    case SUSPECT_ROW:
+    default:
         break;
     }
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Notes. With excess r of covariance V, signatures d_c (a column of A for a
- * link, a unit vector for a row) and z = V^-1 r, causes S have the
- * generalised least squares estimate
+/* Notes. With excess r of covariance V, signatures d_c and z = V^-1 r, causes
+ * S have the generalised least squares estimate
  *
  *     H_SS e = g,   H_cc' = d_c' V^-1 d_c',   g_c = d_c' z.
  *
@@ -10,13 +9,20 @@
  *     (d_k' z_S)^2 / (H_kk - H_kS H_SS^-1 H_Sk),   z_S = V^-1 (r - D_S e),
  *
  * so forward selection (orthogonal least squares) adds the candidate of the
- * largest gain while that is significant, drops those that a later one made
+ * best score while that is positive, drops those that a later one made
  * superfluous, and at last tries to exchange each for a better one, which
- * mends what greed got wrong. A slow link shows in all its rows, so its gain
- * exceeds that of each row alone; a row that was disturbed on its own gains
- * more as a row. Where a link has one row only, the two are the same, and
- * the link is taken. A class as a whole is a candidate too: hosts that run
- * all slower than when the baseline was taken are one cause, not many.
+ * mends what greed got wrong. A score is the gain less what the best of all
+ * healthy candidates of the kind may reach by chance: z^2, where z is
+ * exceeded with the kind's share of `alarms` over their number. So many
+ * routes do not hide a few links, and of two that explain alike the simpler
+ * is taken.
+ *
+ * All but H_kk is a sparse product for a candidate; H_kk would need a system
+ * solved for each. It is estimated for all at once from draws z* of what
+ * healthy rows look like (model_draw), since E (d_k' z*)^2 = H_kk: their mean
+ * square, averaged with what the kind's candidates have on average of d_k'
+ * N^-1 d_k, their bound. Only where the estimate lets a candidate compete it
+ * is computed.
  *
  * Noise that the model underestimates must not look like causes: the scale is
  * taken from standardised residuals z_i / sqrt ((V^-1)_ii), each of which is
@@ -24,11 +30,13 @@
  * may be causes left, from their lower third, which many slow rows cannot
  * move (nor a class that is off as a whole, so it is tried without those as
  * well); in the end from their median.
+ *
+ * Cost: a pass over all signatures per cause and candidate cause, 16 to 64
+ * draws and a system for each candidate that competes.
  */
 #include "config.h"
 #include "core/explain.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,105 +45,87 @@
 #include "core/stats.h"
 
 enum {
-    CLASS_ENOUGH = 4,  /* links that make a class */
     SCALE_ENOUGH = 16, /* rows that say something on the scale */
     ROWS_PER_CAUSE = 2,
     TURNS_MAX = 4 * CAUSES_MAX,
     SWEEPS_MAX = 3,
+    DRAWS_MIN = 16,
+    DRAWS_MAX = 64,
+    DRAWS_ROWS = 1 << 16, /* over all draws, if between these */
+    DRAWS_PRIOR = 8,   /* draws that a kind's average counts as */
+    DRAWS_SEED = 2,
+    COMPUTE_TURNS = 3, /* of LSQ_LANES candidates that compete */
+    SUSPECTS_MAX = 8 * LSQ_LANES, /* computed */
 };
 
-#define FALSE_ALARMS 1e-4  /* causes in a healthy run */
 #define SETTLED 0.9          /* of the scale before */
-#define INDEPENDENT 1e-9   /* less is a copy of what was chosen */
-#define PREFER_LINK 1.0001 /* over anything else of the same gain */
-#define SUSPECT_MARGIN 15.1 /* chi square, 1 degree, 1e-4 */
+#define INDEPENDENT 1e-9     /* less is a copy of what was chosen */
+#define COMPETES 0.6         /* of the best one's gain, by the estimate */
+#define SUSPECT_MARGIN 15.1  /* chi square, 1 degree, 1e-4 */
+#define SUSPECT_COMPETES 0.5 /* of the cause's gain, by the estimate */
+
+/* of `alarms` */
+static const double share[SUSPECT_KINDS] = {
+    [SUSPECT_LINK] = 0.5,  [SUSPECT_ARC] = 0.1,   [SUSPECT_SWITCH] = 0.1,
+    [SUSPECT_CLASS] = 0.1, [SUSPECT_ROUTE] = 0.1, [SUSPECT_ROW] = 0.1,
+};
 
 struct work {
-    const struct model *model;
     struct explanation *ex;
-    double *zr;      /* V^-1 r, nothing explained */
-    double *d;       /* scratch over the rows */
-    double *class_info; /* [nclasses] as the model's col_info; 0: too few */
+    size_t nrows;
+    double *d;                         /* scratch over the rows */
+    double *score;                     /* [causes->n] */
     double h[CAUSES_MAX * CAUSES_MAX]; /* factor of H_SS */
-    double threshold;
+    double chance[SUSPECT_KINDS];      /* z, see above */
 };
 
-/* d_c' v */
-static double dot (const struct model *model, const struct cause *c,
-                   const double *v)
+static enum suspect_kind kind_of (const struct explanation *ex, size_t k)
 {
-    double sum = 0;
-
-    switch (c->kind) {
-    case CAUSE_LINK:
-        return model_dot (model, c->index, v);
-    case CAUSE_ROW:
-        return v[c->index];
-    case CAUSE_CLASS:
-        for (size_t j = 0; j < model->m; j++)
-            if (model->class_of[j] == c->index)
-                sum += model_dot (model, (uint32_t)j, v);
-    }
-    return sum;
+    return causes_simplest (ex->causes, k)->suspect.kind;
 }
 
-static double info (const struct work *w, const struct cause *c)
+static double threshold (const struct work *w, size_t k)
 {
-    switch (c->kind) {
-    case CAUSE_LINK:
-        return w->model->col_info[c->index];
-    case CAUSE_ROW:
-        return w->model->row_info[c->index];
-    case CAUSE_CLASS:
-        return w->class_info[c->index];
-    }
-    return 0;
+    return w->ex->scale * w->chance[kind_of (w->ex, k)];
 }
 
-/* d_c, into scratch. */
-static const double *signature (struct work *w, const struct cause *c)
+/* V^-1 of a signature; NULL with errno ENOMEM. */
+static double *whiten (struct work *w, size_t k)
 {
-    memset (w->d, 0, w->model->nrows * sizeof (*w->d));
-    switch (c->kind) {
-    case CAUSE_LINK:
-        model_add_column (w->model, c->index, w->d);
-        break;
-    case CAUSE_ROW:
-        w->d[c->index] = 1;
-        break;
-    case CAUSE_CLASS:
-        for (size_t j = 0; j < w->model->m; j++)
-            if (w->model->class_of[j] == c->index)
-                model_add_column (w->model, (uint32_t)j, w->d);
+    double *p = malloc ((w->nrows + 1) * sizeof (*p));
+
+    causes_expand (w->ex->causes, k, w->d, w->nrows);
+    if (!p || model_whiten (w->ex->model, w->d, 1, p) < 0) {
+        free (p);
+        return NULL;
     }
-    return w->d;
+    return p;
 }
 
-static int fill_class_info (struct work *w)
+/* Compute the information of n signatures, at most LSQ_LANES. */
+static int compute_info (struct work *w, const size_t *k, size_t n)
 {
-    const struct model *model = w->model;
-    double *p = malloc ((model->nrows + 1) * sizeof (*p));
+    size_t size = n * w->nrows + 1;
+    double *d = calloc (size, sizeof (*d));
+    double *p = malloc (size * sizeof (*p));
+    int rc = -1;
 
-    w->class_info = calloc (model->nclasses + 1, sizeof (*w->class_info));
-    if (!p || !w->class_info)
-        goto error;
-    for (size_t k = 0; k < model->nclasses; k++) {
-        struct cause c = { .kind = CAUSE_CLASS, .index = (uint32_t)k };
-        size_t n = 0;
-
-        for (size_t j = 0; j < model->m; j++)
-            n += model->class_of[j] == k;
-        if (n < CLASS_ENOUGH)
-            continue;
-        if (model_whiten (model, signature (w, &c), p) < 0)
-            goto error;
-        w->class_info[k] = dot (model, &c, p);
+    if (!d || !p)
+        goto done;
+    for (size_t i = 0; i < n; i++)
+        causes_expand (w->ex->causes, k[i], d + i * w->nrows, w->nrows);
+    if (model_whiten (w->ex->model, d, n, p) < 0)
+        goto done;
+    for (size_t i = 0; i < n; i++) {
+        w->ex->info[k[i]] = causes_dot (w->ex->causes, k[i],
+                                        p + i * w->nrows);
+        w->ex->exact[k[i]] = true;
     }
+    rc = 0;
+done:
+    free (d);
     free (p);
-    return 0;
-error:
-    free (p);
-    return -1;
+    return rc;
 }
 
 /* Estimate all causes anew; z becomes what they leave over. */
@@ -146,32 +136,36 @@ static int refit (struct work *w)
     double e[CAUSES_MAX];
 
     for (size_t i = 0; i < n; i++) {
+        size_t k = ex->cause[i].signature;
+
         for (size_t j = 0; j <= i; j++)
-            w->h[i * n + j] = dot (w->model, &ex->cause[i], ex->cause[j].p);
-        e[i] = dot (w->model, &ex->cause[i], w->zr);
+            w->h[i * n + j] = causes_dot (ex->causes, k, ex->cause[j].p);
+        e[i] = causes_dot (ex->causes, k, ex->unexplained);
     }
     if (linalg_cholesky (w->h, n) < 0)
         return -1;
     linalg_solve (w->h, n, e);
-    memcpy (ex->z, w->zr, w->model->nrows * sizeof (*ex->z));
+    memcpy (ex->z, ex->unexplained, w->nrows * sizeof (*ex->z));
     for (size_t i = 0; i < n; i++) {
-        double unit[CAUSES_MAX] = { 0 };
+        double unit = causes_simplest (ex->causes, ex->cause[i].signature)
+                          ->unit;
+        double column[CAUSES_MAX] = { 0 };
 
-        unit[i] = 1;
-        linalg_solve (w->h, n, unit);
-        ex->cause[i].excess_ns = e[i];
-        ex->cause[i].stderr_ns = sqrt (unit[i]);
-        for (size_t r = 0; r < w->model->nrows; r++)
+        column[i] = 1;
+        linalg_solve (w->h, n, column);
+        ex->cause[i].excess_ns = e[i] / unit;
+        ex->cause[i].stderr_ns = sqrt (column[i]) / unit;
+        for (size_t r = 0; r < w->nrows; r++)
             ex->z[r] -= e[i] * ex->cause[i].p[r];
     }
     return 0;
 }
 
-/* How much chi square improves by one more cause. */
-static double gain (const struct work *w, const struct cause *c)
+/* How much chi square improves by signature k. */
+static double gain (const struct work *w, size_t k)
 {
     const struct explanation *ex = w->ex;
-    double h = info (w, c);
+    double h = ex->info[k];
     double left = h;
     double v[CAUSES_MAX];
     double b;
@@ -179,53 +173,100 @@ static double gain (const struct work *w, const struct cause *c)
     if (!(h > 0))
         return 0;
     for (size_t i = 0; i < ex->n; i++)
-        v[i] = dot (w->model, c, ex->cause[i].p);
+        v[i] = causes_dot (ex->causes, k, ex->cause[i].p);
     /* forward substitution alone: |L^-1 v|^2 = v' H^-1 v */
     for (size_t i = 0; i < ex->n; i++) {
         v[i] = (v[i] - linalg_dot (w->h + i * ex->n, v, i))
                / w->h[i * ex->n + i];
         left -= v[i] * v[i];
     }
-    if (left < INDEPENDENT * h)
-        return 0;
-    b = dot (w->model, c, ex->z);
+    if (left < INDEPENDENT * h) {
+        /* of an estimate it proves nothing but that it is too small */
+        if (ex->exact[k] || ex->n == 0)
+            return 0;
+        left = h;
+    }
+    b = causes_dot (ex->causes, k, ex->z);
     return b * b / left;
 }
 
-static void consider (const struct work *w, enum cause_kind kind, size_t n,
-                      struct cause *best, double *most)
+static double score_of (const struct work *w, size_t k, double gain)
 {
-    for (size_t i = 0; i < n; i++) {
-        struct cause c = { .kind = kind, .index = (uint32_t)i };
-        double g = gain (w, &c);
+    double t = threshold (w, k);
 
-        if (g > (kind == CAUSE_LINK ? 1 : PREFER_LINK) * *most) {
-            *most = g;
-            *best = c;
+    return gain - t * t;
+}
+
+/* The best LSQ_LANES of those above a score whose information is estimated. */
+static size_t list_rivals (const struct work *w, double above, size_t *list)
+{
+    size_t n = 0;
+
+    for (size_t k = 0; k < w->ex->causes->n; k++) {
+        size_t i = n;
+
+        if (w->ex->exact[k] || w->score[k] <= above)
+            continue;
+        while (i > 0 && w->score[list[i - 1]] < w->score[k])
+            i--;
+        if (i == LSQ_LANES)
+            continue;
+        n = n < LSQ_LANES ? n + 1 : n;
+        memmove (list + i + 1, list + i, (n - 1 - i) * sizeof (*list));
+        list[i] = k;
+    }
+    return n;
+}
+
+/* Find the signature of the best score; *best is SIZE_MAX where none is
+ * positive. Return 0, or -1 with errno ENOMEM.
+ */
+static int best_cause (struct work *w, size_t *best, double *most)
+{
+    struct explanation *ex = w->ex;
+    size_t n = ex->causes->n;
+
+    *best = SIZE_MAX;
+    *most = 0;
+    for (size_t k = 0; k < n; k++) {
+        double g = gain (w, k);
+
+        /* what may be more than estimated competes */
+        w->score[k] = score_of (w, k, ex->exact[k] ? g : g / COMPETES);
+        if (ex->exact[k] && w->score[k] > *most) {
+            *most = w->score[k];
+            *best = k;
         }
     }
-}
+    for (int turn = 0; turn < COMPUTE_TURNS; turn++) {
+        size_t next[LSQ_LANES];
+        size_t k = list_rivals (w, *most, next);
 
-static double best_cause (const struct work *w, struct cause *best)
-{
-    double most = 0;
-
-    *best = (struct cause){ 0 };
-    consider (w, CAUSE_LINK, w->model->m, best, &most);
-    consider (w, CAUSE_CLASS, w->model->nclasses, best, &most);
-    consider (w, CAUSE_ROW, w->model->nrows, best, &most);
-    return most;
-}
-
-static int add (struct work *w, struct cause *c)
-{
-    if (!(c->p = malloc ((w->model->nrows + 1) * sizeof (*c->p))))
-        return -1;
-    if (model_whiten (w->model, signature (w, c), c->p) < 0) {
-        free (c->p);
-        return -1;
+        if (k == 0)
+            break;
+        if (compute_info (w, next, k) < 0)
+            return -1;
+        for (size_t i = 0; i < k; i++) {
+            w->score[next[i]] = score_of (w, next[i], gain (w, next[i]));
+            if (w->score[next[i]] > *most) {
+                *most = w->score[next[i]];
+                *best = next[i];
+            }
+        }
     }
-    w->ex->cause[w->ex->n++] = *c;
+    return 0;
+}
+
+static int add (struct work *w, size_t k)
+{
+    struct cause *c = &w->ex->cause[w->ex->n];
+
+    *c = (struct cause){ .signature = k, .p = whiten (w, k) };
+    if (!c->p)
+        return -1;
+    w->ex->info[k] = causes_dot (w->ex->causes, k, c->p);
+    w->ex->exact[k] = true;
+    w->ex->n++;
     return refit (w);
 }
 
@@ -244,11 +285,13 @@ static struct cause take (struct work *w, size_t i)
 static int drop_one (struct work *w)
 {
     struct explanation *ex = w->ex;
-    double least = w->threshold;
+    double least = 1;
     size_t who = ex->n;
 
     for (size_t i = 0; i < ex->n; i++) {
-        double t = fabs (ex->cause[i].excess_ns) / ex->cause[i].stderr_ns;
+        const struct cause *c = &ex->cause[i];
+        double t = fabs (c->excess_ns) / c->stderr_ns
+                   / threshold (w, c->signature);
 
         if (t < least) {
             least = t;
@@ -264,21 +307,24 @@ static int drop_one (struct work *w)
 static int forward (struct work *w)
 {
     struct explanation *ex = w->ex;
-    size_t most = w->model->nrows / ROWS_PER_CAUSE;
+    size_t most = w->nrows / ROWS_PER_CAUSE;
 
     if (most < 1)
         most = 1;
     if (most > CAUSES_MAX)
         most = CAUSES_MAX;
     for (int turn = 0; turn < TURNS_MAX; turn++) {
-        struct cause c;
+        double score;
+        size_t k;
         int rc;
 
-        if (sqrt (best_cause (w, &c)) <= w->threshold)
+        if (best_cause (w, &k, &score) < 0)
+            return -1;
+        if (k == SIZE_MAX)
             return 0;
         if (ex->n == most)
             break;
-        if (add (w, &c) < 0)
+        if (add (w, k) < 0)
             return -1;
         while ((rc = drop_one (w)) > 0)
             ;
@@ -299,18 +345,17 @@ static int exchange (struct work *w)
         changed = false;
         for (size_t i = 0; i < ex->n; i++) {
             struct cause old = take (w, 0);
-            struct cause new;
-            double before;
+            double score;
+            size_t new;
 
-            if (refit (w) < 0) {
+            if (refit (w) < 0 || best_cause (w, &new, &score) < 0) {
                 free (old.p);
                 return -1;
             }
-            before = gain (w, &old);
-            if (best_cause (w, &new) > before * PREFER_LINK) {
+            if (new != SIZE_MAX && new != old.signature) {
                 free (old.p);
                 changed = true;
-                if (add (w, &new) < 0)
+                if (add (w, new) < 0)
                     return -1;
                 continue;
             }
@@ -327,13 +372,13 @@ static int exchange (struct work *w)
  */
 static double noise_scale (const struct work *w, double p, double normal)
 {
-    const struct model *model = w->model;
+    const struct explanation *ex = w->ex;
     double *v = w->d;
     size_t n = 0;
 
-    for (size_t i = 0; i < model->nrows; i++)
-        if (model->row_info[i] > 0)
-            v[n++] = fabs (w->ex->z[i]) / sqrt (model->row_info[i]);
+    for (size_t i = 0; i < w->nrows; i++)
+        if (ex->row_info[i] > 0)
+            v[n++] = fabs (ex->z[i]) / sqrt (ex->row_info[i]);
     if (n < SCALE_ENOUGH)
         return 1;
     stats_sort (v, n);
@@ -352,11 +397,13 @@ static int first_scale (struct work *w)
     double scale = lower_third (w);
     int rc = 0;
 
-    for (size_t k = 0; k < w->model->nclasses && k < CAUSES_MAX; k++) {
-        struct cause c = { .kind = CAUSE_CLASS, .index = (uint32_t)k };
-
-        if (rc == 0 && gain (w, &c) > 0)
-            rc = add (w, &c);
+    for (size_t k = 0; k < ex->causes->n && ex->n < CAUSES_MAX && rc == 0;
+         k++) {
+        if (kind_of (ex, k) != SUSPECT_CLASS)
+            continue;
+        rc = compute_info (w, &k, 1);
+        if (rc == 0 && gain (w, k) > 0)
+            rc = add (w, k);
     }
     ex->scale = fmin (scale, lower_third (w));
     while (ex->n > 0)
@@ -364,33 +411,135 @@ static int first_scale (struct work *w)
     return rc < 0 ? -1 : refit (w);
 }
 
-int explain (const struct model *model, struct explanation *ex)
+static void add_draw (struct explanation *ex, const double *z)
+{
+    for (size_t r = 0; r < ex->model->nrows; r++)
+        ex->row_info[r] += z[r] * z[r];
+    for (size_t k = 0; k < ex->causes->n; k++) {
+        double b = causes_dot (ex->causes, k, z);
+
+        ex->info[k] += b * b;
+    }
+}
+
+/* Estimate all information from draws. */
+static int sketch (struct work *w)
+{
+    struct explanation *ex = w->ex;
+    const struct causes *causes = ex->causes;
+    const struct observation *row = ex->model->obs->v;
+    double *bound = malloc ((causes->n + 1) * sizeof (*bound));
+    double *z = malloc ((LSQ_LANES * w->nrows + 1) * sizeof (*z));
+    double sum[SUSPECT_KINDS] = { 0 };
+    double sum_bound[SUSPECT_KINDS] = { 0 };
+    double rows = 0;
+    size_t draws = DRAWS_ROWS / (w->nrows + 1);
+    struct rng rng;
+    int rc = -1;
+
+    if (draws < DRAWS_MIN)
+        draws = DRAWS_MIN;
+    if (draws > DRAWS_MAX)
+        draws = DRAWS_MAX;
+    if (!bound || !z)
+        goto done;
+    rng_seed (&rng, DRAWS_SEED);
+    for (size_t i = 0; i < draws * w->nrows; i += w->nrows) {
+        if (i % (LSQ_LANES * w->nrows) == 0
+            && model_draw (ex->model, &rng, LSQ_LANES, z) < 0)
+            goto done;
+        add_draw (ex, z + i % (LSQ_LANES * w->nrows));
+    }
+    for (size_t r = 0; r < w->nrows; r++)
+        rows += ex->row_info[r] * row[r].var / (double)(w->nrows * draws);
+    for (size_t r = 0; r < w->nrows; r++)
+        ex->row_info[r] = (ex->row_info[r] + DRAWS_PRIOR * rows / row[r].var)
+                          / (double)(draws + DRAWS_PRIOR);
+    for (size_t k = 0; k < causes->n; k++) {
+        bound[k] = 0;
+        for (size_t e = causes->start[k]; e < causes->start[k + 1]; e++)
+            bound[k] += causes->value[e] * causes->value[e]
+                        / row[causes->row[e]].var;
+        sum[kind_of (ex, k)] += ex->info[k] / (double)draws;
+        sum_bound[kind_of (ex, k)] += bound[k];
+    }
+    for (size_t k = 0; k < causes->n; k++) {
+        enum suspect_kind kind = kind_of (ex, k);
+        double mean = bound[k] * sum[kind] / sum_bound[kind];
+
+        ex->info[k] = fmin (bound[k], (ex->info[k] + DRAWS_PRIOR * mean)
+                                          / (double)(draws + DRAWS_PRIOR));
+    }
+    rc = 0;
+done:
+    free (bound);
+    free (z);
+    return rc;
+}
+
+static int work_open (struct work *w, struct explanation *ex)
+{
+    w->ex = ex;
+    w->nrows = ex->model->nrows;
+    w->d = malloc ((w->nrows + 1) * sizeof (*w->d));
+    w->score = malloc ((ex->causes->n + 1) * sizeof (*w->score));
+    return w->d && w->score ? 0 : -1;
+}
+
+static void work_close (struct work *w)
+{
+    if (w) {
+        free (w->d);
+        free (w->score);
+        free (w);
+    }
+}
+
+static int explanation_open (struct explanation *ex,
+                             const struct model *model,
+                             const struct causes *causes)
+{
+    size_t n = model->nrows + 1;
+
+    *ex = (struct explanation){
+        .model = model,
+        .causes = causes,
+        .scale = 1,
+        .z = malloc (n * sizeof (double)),
+        .unexplained = malloc (n * sizeof (double)),
+        .row_info = calloc (n, sizeof (double)),
+        .info = calloc (causes->n + 1, sizeof (double)),
+        .exact = calloc (causes->n + 1, sizeof (bool)),
+    };
+    return ex->z && ex->unexplained && ex->row_info && ex->info && ex->exact
+               ? 0
+               : -1;
+}
+
+int explain (struct explanation *ex, const struct model *model,
+             const struct causes *causes, double alarms)
 {
     struct work *w = calloc (1, sizeof (*w));
-    size_t size = (model->nrows + 1) * sizeof (double);
-    double candidates = (double)(model->m + model->nclasses + model->nrows);
-    double z = stats_normal_two_sided (FALSE_ALARMS / candidates);
     double scale;
     int rc = -1;
 
-    *ex = (struct explanation){ .scale = 1 };
-    if (!w)
-        return -1;
-    w->model = model;
-    w->ex = ex;
-    w->zr = model->z;
-    w->d = malloc (size);
-    ex->z = malloc (size);
-    if (!w->d || !ex->z || fill_class_info (w) < 0)
+    if (explanation_open (ex, model, causes) < 0 || !w
+        || work_open (w, ex) < 0)
         goto done;
-    memcpy (ex->z, model->z, model->nrows * sizeof (*ex->z));
+    for (int kind = 0; kind < SUSPECT_KINDS; kind++)
+        if (causes->kind[kind] > 0)
+            w->chance[kind] = stats_normal_two_sided (
+                alarms * share[kind] / (double)causes->kind[kind]);
+    model_residual (model, w->d);
+    if (model_whiten (model, w->d, 1, ex->unexplained) < 0 || sketch (w) < 0)
+        goto done;
+    memcpy (ex->z, ex->unexplained, w->nrows * sizeof (*ex->z));
     if (first_scale (w) < 0)
         goto done;
     /* what is explained no longer passes for noise */
     do {
         scale = ex->scale;
         ex->full = false;
-        w->threshold = scale * z;
         if (forward (w) < 0 || exchange (w) < 0)
             goto done;
         ex->scale = lower_third (w);
@@ -400,9 +549,7 @@ int explain (const struct model *model, struct explanation *ex)
         ex->cause[i].stderr_ns *= ex->scale;
     rc = 0;
 done:
-    free (w->class_info);
-    free (w->d);
-    free (w);
+    work_close (w);
     return rc;
 }
 
@@ -411,12 +558,20 @@ void explanation_clear (struct explanation *ex)
     for (size_t i = 0; i < ex->n; i++)
         free (ex->cause[i].p);
     free (ex->z);
+    free (ex->unexplained);
+    free (ex->row_info);
+    free (ex->info);
+    free (ex->exact);
     *ex = (struct explanation){ 0 };
 }
 
+/*
+ * Suspects
+ */
+
 struct ranked {
     double gain;
-    uint32_t col;
+    size_t signature;
 };
 
 static int compare_ranked (const void *va, const void *vb)
@@ -426,114 +581,179 @@ static int compare_ranked (const void *va, const void *vb)
 
     if (a->gain != b->gain)
         return a->gain > b->gain ? -1 : 1;
-    return (a->col > b->col) - (a->col < b->col);
+    return (a->signature > b->signature) - (a->signature < b->signature);
 }
 
-uint32_t *explain_suspects (const struct model *model,
-                            const struct explanation *ex, size_t c, size_t *n)
+/* The same explanation without cause c; its z is the caller's. */
+static int leave_out (struct work *w, struct explanation *others, size_t c)
 {
-    struct work *w = calloc (1, sizeof (*w));
-    struct ranked *v = malloc ((model->m + 1) * sizeof (*v));
-    uint32_t *col = malloc ((model->m + 1) * sizeof (*col));
-    struct explanation others = *ex;
-    struct cause self = ex->cause[c];
-    double own;
-    size_t k = 0;
-
-    /* the same with all other causes in place */
-    others.z = malloc ((model->nrows + 1) * sizeof (*others.z));
-    if (!w || !v || !col || !others.z)
-        goto error;
-    w->model = model;
-    w->ex = &others;
-    w->zr = model->z;
+    others->z = malloc ((others->model->nrows + 1) * sizeof (*others->z));
+    if (!others->z || work_open (w, others) < 0)
+        return -1;
     take (w, c);
-    if (refit (w) < 0)
-        goto error;
-    own = gain (w, &self);
-    for (size_t j = 0; j < model->m; j++) {
-        struct cause other = { .index = (uint32_t)j };
-        double g = gain (w, &other);
-        double pull = dot (model, &other, others.z);
+    return refit (w);
+}
 
-        /* round off, so that equals stand in order */
-        if (fabs (g - own) < 1e-6 * own || j == self.index)
-            g = own;
-        if (g > 0 && (pull > 0) == (self.excess_ns > 0)
-            && own - g <= SUSPECT_MARGIN * ex->scale * ex->scale)
-            v[k++] = (struct ranked){ g, (uint32_t)j };
+/* Signatures that may explain what `self` does, the best first by what is
+ * known of them.
+ */
+static size_t rank_rivals (struct work *w, size_t self, bool positive,
+                           double own, struct ranked *v)
+{
+    size_t n = 0;
+
+    for (size_t k = 0; k < w->ex->causes->n; k++) {
+        double g = gain (w, k);
+
+        if (k != self && g > SUSPECT_COMPETES * own
+            && (causes_dot (w->ex->causes, k, w->ex->z) > 0) == positive)
+            v[n++] = (struct ranked){ g, k };
     }
-    qsort (v, k, sizeof (*v), compare_ranked);
-    for (size_t i = 0; i < k; i++)
-        col[i] = v[i].col;
+    qsort (v, n, sizeof (*v), compare_ranked);
+    return n;
+}
+
+/* Compute the gains of the first n. */
+static int compute_ranked (struct work *w, struct ranked *v, size_t n)
+{
+    for (size_t i = 0; i < n;) {
+        size_t next[LSQ_LANES];
+        size_t k = 0;
+
+        for (; i < n && k < LSQ_LANES; i++)
+            if (!w->ex->exact[v[i].signature])
+                next[k++] = v[i].signature;
+        if (k > 0 && compute_info (w, next, k) < 0)
+            return -1;
+    }
+    for (size_t i = 0; i < n; i++)
+        v[i].gain = gain (w, v[i].signature);
+    return 0;
+}
+
+size_t *explain_suspects (struct explanation *ex, size_t c, size_t *n)
+{
+    struct explanation others = *ex;
+    size_t self = ex->cause[c].signature;
+    struct work *w = calloc (1, sizeof (*w));
+    struct ranked *v = malloc ((ex->causes->n + 1) * sizeof (*v));
+    size_t *list = malloc ((ex->causes->n + 1) * sizeof (*list));
+    size_t rivals;
+    size_t k = 0;
+    double own;
+
+    others.z = NULL;
+    if (!w || !v || !list || leave_out (w, &others, c) < 0)
+        goto error;
+    own = gain (w, self);
+    rivals = rank_rivals (w, self, ex->cause[c].excess_ns > 0, own, v);
+    if (compute_ranked (w, v, rivals < SUSPECTS_MAX ? rivals : SUSPECTS_MAX)
+        < 0)
+        goto error;
+    qsort (v, rivals, sizeof (*v), compare_ranked);
+    list[k++] = self;
+    for (size_t i = 0; i < rivals; i++)
+        if (own - v[i].gain <= SUSPECT_MARGIN * ex->scale * ex->scale)
+            list[k++] = v[i].signature;
     *n = k;
     goto done;
 error:
-    free (col);
-    col = NULL;
+    free (list);
+    list = NULL;
 done:
     free (others.z);
     free (v);
-    free (w);
-    return col;
+    work_close (w);
+    return list;
 }
 
-/* A column, with its counts in lowest terms. */
-struct column {
-    const uint32_t *row;
-    const uint8_t *count;
-    size_t n;
-    int unit; /* what counts are multiples of */
-};
-
-static int compare_columns (const void *va, const void *vb)
+/* The normal equations of all causes, and last of part d of one. */
+static int parts_equations (const struct explanation *ex, const double *d,
+                            double *h, double *e)
 {
-    const struct column *a = va;
-    const struct column *b = vb;
+    const struct causes *causes = ex->causes;
+    size_t n = ex->n + 1;
+    size_t nrows = ex->model->nrows;
+    double *p = malloc ((nrows + 1) * sizeof (*p));
 
-    if (a->n != b->n)
-        return a->n < b->n ? -1 : 1;
-    for (size_t i = 0; i < a->n; i++) {
-        int ca = a->count[i] / a->unit;
-        int cb = b->count[i] / b->unit;
-
-        if (a->row[i] != b->row[i])
-            return a->row[i] < b->row[i] ? -1 : 1;
-        if (ca != cb)
-            return ca < cb ? -1 : 1;
-    }
-    return 0;
-}
-
-int explain_separable (const struct model *model, size_t *n)
-{
-    struct column *v = malloc ((model->m + 1) * sizeof (*v));
-    size_t k = 0;
-
-    if (!v)
+    if (!p || model_whiten (ex->model, d, 1, p) < 0) {
+        free (p);
         return -1;
-    for (size_t j = 0; j < model->m; j++) {
-        size_t first = model->col_start[j];
-        struct column s = {
-            .row = model->col_row + first,
-            .count = model->col_count + first,
-            .n = model->col_start[j + 1] - first,
-            .unit = 2,
-        };
+    }
+    for (size_t i = 0; i < ex->n; i++) {
+        size_t k = ex->cause[i].signature;
 
-        for (size_t i = 0; i < s.n; i++)
-            if (s.count[i] == 1)
-                s.unit = 1;
-        if (s.n > 0)
-            v[k++] = s;
+        for (size_t j = 0; j <= i; j++)
+            h[i * n + j] = causes_dot (causes, k, ex->cause[j].p);
+        h[(n - 1) * n + i] = causes_dot (causes, k, p);
+        e[i] = causes_dot (causes, k, ex->unexplained);
     }
-    qsort (v, k, sizeof (*v), compare_columns);
-    *n = 0;
-    for (size_t i = 0, end; i < k; i = end) {
-        for (end = i + 1; end < k && compare_columns (&v[i], &v[end]) == 0;)
-            end++;
-        *n += end == i + 1;
-    }
-    free (v);
+    h[n * n - 1] = linalg_dot (d, p, nrows);
+    e[n - 1] = linalg_dot (d, ex->unexplained, nrows);
+    free (p);
     return 0;
+}
+
+/* Sum of the estimates e whose numbers are 1 in u; h is the factor. */
+static struct shows parts_sum (const struct explanation *ex, const double *h,
+                               const double *e, const double *u,
+                               double unit)
+{
+    size_t n = ex->n + 1;
+    double v[CAUSES_MAX + 1];
+    double sum = linalg_dot (e, u, n);
+
+    memcpy (v, u, n * sizeof (*v));
+    linalg_solve (h, n, v);
+    return (struct shows){
+        .excess_ns = sum / unit,
+        .t = sum / (sqrt (linalg_dot (u, v, n)) * ex->scale),
+    };
+}
+
+int explain_parts (const struct explanation *ex, size_t c, const bool *some,
+                   struct shows *in, struct shows *others)
+{
+    const struct causes *causes = ex->causes;
+    size_t self = ex->cause[c].signature;
+    double unit = causes_simplest (causes, self)->unit;
+    size_t n = ex->n + 1;
+    double *d = calloc (ex->model->nrows + 1, sizeof (*d));
+    double *h = malloc (n * n * sizeof (*h));
+    double e[CAUSES_MAX + 1];
+    double u[CAUSES_MAX + 1] = { 0 };
+    size_t inside = 0;
+    int rc = -1;
+
+    *in = *others = (struct shows){ 0 };
+    if (!d || !h)
+        goto done;
+    for (size_t k = causes->start[self]; k < causes->start[self + 1]; k++)
+        if (some[causes->row[k]]) {
+            d[causes->row[k]] = causes->value[k];
+            inside++;
+        }
+    rc = 0;
+    if (inside == 0
+        || inside == causes->start[self + 1] - causes->start[self]) {
+        *(inside ? in : others) = (struct shows){
+            .excess_ns = ex->cause[c].excess_ns,
+            .t = ex->cause[c].excess_ns / ex->cause[c].stderr_ns,
+        };
+        goto done;
+    }
+    /* the part in some rows counts from what the cause is in the others; a
+     * part that another cause is a copy of shows nothing */
+    if ((rc = parts_equations (ex, d, h, e)) < 0
+        || linalg_cholesky (h, n) < 0)
+        goto done;
+    linalg_solve (h, n, e);
+    u[c] = 1;
+    *others = parts_sum (ex, h, e, u, unit);
+    u[n - 1] = 1;
+    *in = parts_sum (ex, h, e, u, unit);
+done:
+    free (d);
+    free (h);
+    return rc;
 }

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Explain: the fewest causes for what a model did not expect. The judge's
- * second half.
+/* Explain: the fewest causes (core/cause) for what a model did not expect.
+ * The judge's second half.
  *
- * A cause is a link whose latency changed, a class of links that changed all
- * together, or a single row that was disturbed on its own. What got faster is
- * a cause too, so that it is not taken for something else.
+ * What got faster is a cause too, so that it is not taken for something else.
  */
 #ifndef CORE_EXPLAIN_H
 #define CORE_EXPLAIN_H
@@ -13,53 +11,57 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/cause.h"
 #include "core/model.h"
 
 enum { CAUSES_MAX = 64 };
 
-enum cause_kind {
-    CAUSE_LINK,
-    CAUSE_CLASS,
-    CAUSE_ROW,
-};
-
 struct cause {
-    enum cause_kind kind;
-    uint32_t index;   /* column, class or row of the model */
-    double excess_ns; /* of the link's or links' latency, the row's RTT */
+    size_t signature; /* of struct causes */
+    double excess_ns; /* of its simplest member */
     double stderr_ns;
     double *p;        /* V^-1 of its signature */
 };
 
 struct explanation {
+    const struct model *model;
+    const struct causes *causes;
     struct cause cause[CAUSES_MAX];
     size_t n;
-    bool full;    /* there would have been more causes */
-    double *z;    /* V^-1 of what is left over, over the rows */
-    double scale; /* left-over noise over the model's, at least 1; standard
-                     errors have it in them */
+    bool full;        /* there would have been more causes */
+    double *z;        /* V^-1 of what is left over, over the rows */
+    double *unexplained; /* V^-1 r, nothing explained */
+    double scale;     /* left-over noise over the model's, at least 1;
+                         standard errors have it in them */
+    double *row_info; /* [rows] diagonal of V^-1, about */
+    double *info;     /* [causes->n] d' V^-1 d of signatures d: about, */
+    bool *exact;      /* or exact */
 };
 
-/* Explain. Causes are significant to one healthy run in 10,000, over all
- * candidates. Return 0, or -1 with errno ENOMEM; explanation_clear is due in
- * both cases.
+/* Explain; model and causes are borrowed. In a healthy run, `alarms` causes
+ * are found on average, over all candidates. Return 0, or -1 with errno
+ * ENOMEM; explanation_clear is due in both cases.
  */
-int explain (const struct model *model, struct explanation *ex);
+int explain (struct explanation *ex, const struct model *model,
+             const struct causes *causes, double alarms);
 void explanation_clear (struct explanation *ex);
 
-/* Columns that explain as well as cause number c, a link, does: those with
- * proportional signatures, and all others that a chi square test does not
- * tell from it. The best first; cause c's own column is among them. Return
- * their number in *n and the columns, which the caller frees; NULL with errno
- * ENOMEM.
+/* Signatures that explain as well as cause number c does, of those that a chi
+ * square test does not tell from it, the best first; its own is the first.
+ * Return their number in *n and the signatures, which the caller frees; NULL
+ * with errno ENOMEM.
  */
-uint32_t *explain_suspects (const struct model *model,
-                            const struct explanation *ex, size_t c,
-                            size_t *n);
+size_t *explain_suspects (struct explanation *ex, size_t c, size_t *n);
 
-/* How many links have a signature in the rows that no other link's is
- * proportional to. Return -1 with errno ENOMEM.
+/* Estimate cause number c apart in some rows and in the others, beside all
+ * other causes: in how many standard errors it shows in each. A part without
+ * rows: 0. Return 0, or -1 with errno ENOMEM.
  */
-int explain_separable (const struct model *model, size_t *n);
+struct shows {
+    double excess_ns;
+    double t; /* excess over its standard error */
+};
+int explain_parts (const struct explanation *ex, size_t c, const bool *some,
+                   struct shows *in, struct shows *others);
 
 #endif /* CORE_EXPLAIN_H */

@@ -33,6 +33,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/cause.h"
 #include "core/explain.h"
 #include "core/model.h"
 #include "core/observe.h"
@@ -47,6 +48,12 @@ enum {
 };
 
 #define NOISE_FLOOR_NS 5.0
+#define ALARMS 1e-4            /* causes in a healthy run that stay in doubt */
+#define ALARMS_CONFIRMED 1e-3  /* and where each is to be confirmed */
+#define ALARMS_FIRST 0.02      /* and that a confirm stage is planned for */
+#define FIRST_SD 3.0           /* in the first stage's rows alone */
+#define CONFIRM_SD 4.0         /* in the confirm stage's */
+#define CONFIRM_SHARE 0.5      /* of the first stage's excess */
 #define BASELINE_SHARE 0.25    /* of the class's variance */
 #define DISAGREE_SHARE 0.3     /* of the excess */
 #define DISAGREE_SD 5.0
@@ -75,7 +82,9 @@ struct judgement {
     struct observations obs;
     double gap_ns; /* of an RTT over the fastest repeat, by noise alone */
     struct model model;
+    struct causes causes;
     struct explanation ex;
+    bool *confirm; /* [rows] of the confirm stage */
     bool doubted[CAUSES_MAX];
     struct verdict *verdict;
 };
@@ -229,33 +238,54 @@ static int limit_coverage (struct judgement *j, size_t absent)
     return 0;
 }
 
+/* Links in a signature of the causes, and by all: links that are measured,
+ * and that no other shares its signature with.
+ */
+static size_t count_links (const struct causes *c, size_t k)
+{
+    size_t n = 0;
+
+    for (size_t i = c->first[k]; i < c->first[k + 1]; i++)
+        n += c->member[i].suspect.kind == SUSPECT_LINK;
+    return n;
+}
+
 static int limit_model (struct judgement *j)
 {
     struct verdict *v = j->verdict;
     const struct model *m = &j->model;
-    size_t unseen = 0;
-    size_t shared;
+    size_t seen = 0;
 
-    for (size_t k = 0; k < m->m; k++)
-        unseen += m->col_start[k] == m->col_start[k + 1];
-    shared = m->m - unseen - v->separable;
-    if (unseen > 0
+    for (size_t k = 0; k < j->causes.n; k++) {
+        size_t n = count_links (&j->causes, k);
+
+        seen += n;
+        v->separable += n == 1;
+    }
+    if (seen < m->m
         && verdict_limit (v, VERDICT_UNKNOWN,
-                          "%zu link%s not measured by any probe", unseen,
-                          unseen == 1 ? " was" : "s were")
+                          "%zu link%s not measured by any probe", m->m - seen,
+                          m->m - seen == 1 ? " was" : "s were")
                < 0)
         return -1;
-    if (shared > 0
+    if (v->separable < seen
         && verdict_limit (v, VERDICT_OK,
                           "%zu of the %zu links cannot be told apart from "
                           "others by this job's paths",
-                          shared, m->m)
+                          seen - v->separable, m->m)
                < 0)
         return -1;
     if (!j->has_baseline)
         return verdict_limit (v, VERDICT_OK,
                               "no baseline: links were compared with their "
                               "classes only");
+    if (m->far_rows > 0
+        && verdict_limit (v, VERDICT_OK,
+                          "%zu of the baseline's %zu rows are too far from "
+                          "the job's links to matter, and were left out",
+                          m->far_rows, m->baseline_rows)
+               < 0)
+        return -1;
     if (m->uncovered > 0)
         return verdict_limit (v, VERDICT_OK,
                               "%zu of the %zu links are not in the baseline",
@@ -280,34 +310,140 @@ static struct finding *add_finding (struct verdict *v)
     return f;
 }
 
-/* Fill in suspects (columns of the model), what they are and whose. */
-static int set_suspects (const struct judgement *j, struct finding *f,
-                         const uint32_t *col, size_t n)
+static int add_node (struct finding *f, const char *host)
 {
-    f->suspect = malloc (n * sizeof (*f->suspect));
-    f->node = calloc (n, sizeof (*f->node));
-    if (!f->suspect || !f->node)
-        return -1;
-    f->kind = FINDING_HOST_END;
-    for (size_t i = 0; i < n; i++) {
-        uint32_t link = j->model.link[col[i]];
-        const struct link_info *info = &j->net->link[link];
-        bool known = false;
+    char **node;
 
-        f->suspect[f->nsuspects++] = link;
-        if (info->kind == LINK_SWITCH)
-            f->kind = FINDING_SWITCH_LINK;
-        if (info->kind != LINK_HOST || !info->host)
-            continue;
-        for (size_t k = 0; k < f->nnodes && !known; k++)
-            known = !strcmp (f->node[k], info->host);
-        if (known)
-            continue;
-        if (!(f->node[f->nnodes] = strdup (info->host)))
+    for (size_t k = 0; k < f->nnodes; k++)
+        if (!strcmp (f->node[k], host))
+            return 0;
+    if (!(node = realloc (f->node, (f->nnodes + 1) * sizeof (*node))))
+        return -1;
+    f->node = node;
+    if (!(node[f->nnodes] = strdup (host)))
+        return -1;
+    f->nnodes++;
+    return 0;
+}
+
+static int add_number (uint32_t **list, size_t *n, uint32_t number)
+{
+    uint32_t *v;
+
+    for (size_t i = 0; i < *n; i++)
+        if ((*list)[i] == number)
+            return 0;
+    if (!(v = realloc (*list, (*n + 1) * sizeof (*v))))
+        return -1;
+    *list = v;
+    v[(*n)++] = number;
+    return 0;
+}
+
+static int add_suspect (const struct judgement *j, struct finding *f,
+                        uint32_t link)
+{
+    const struct link_info *info = &j->net->link[link];
+
+    if (info->kind == LINK_SWITCH && f->kind == FINDING_HOST_END)
+        f->kind = FINDING_SWITCH_LINK;
+    if (info->kind == LINK_HOST && info->host
+        && add_node (f, info->host) < 0)
+        return -1;
+    return add_number (&f->suspect, &f->nsuspects, link);
+}
+
+/* Links that a message from a switch should cross on its way to an endpoint,
+ * of which some row of the signature knows a path through it.
+ */
+static int add_route (const struct judgement *j, struct finding *f,
+                      size_t signature, const struct suspect *route)
+{
+    size_t row = j->causes.row[j->causes.start[signature]];
+    const struct observation *o = &j->obs.v[row];
+    uint32_t from = o->a == route->to ? o->b : o->a;
+    uint32_t arc[PATH_MAX_HOPS];
+    bool passed = false;
+    struct error err;
+    int n = pathset_walk (j->ps, from, route->to, arc, &err);
+
+    for (int k = 0; k < n; k++) {
+        uint32_t link = arc_link (arc[k]);
+
+        passed |= j->net->link[link].end[arc[k] % 2] == route->index;
+        if (passed && add_suspect (j, f, link) < 0)
             return -1;
-        f->nnodes++;
+    }
+    return add_number (&f->sw, &f->nsw, route->index);
+}
+
+static int add_all (const struct judgement *j, struct finding *f,
+                    size_t signature)
+{
+    const struct causes *c = &j->causes;
+
+    for (size_t e = c->start[signature]; e < c->start[signature + 1]; e++) {
+        const struct observation *o = &j->obs.v[c->row[e]];
+
+        for (size_t p = 0; p < o->n; p++) {
+            const struct link_info *info = &j->net->link[o->link[p]];
+            uint32_t sw = f->sw[f->nsw - 1];
+
+            if ((info->end[0] == sw || info->end[1] == sw)
+                && add_suspect (j, f, o->link[p]) < 0)
+                return -1;
+        }
     }
     return 0;
+}
+
+/* A link one way: a suspect, or what would do as well as one. */
+static int add_arc (const struct judgement *j, struct finding *f,
+                    uint32_t arc, bool suspect)
+{
+    uint32_t link = arc_link (arc);
+
+    if (suspect)
+        return add_suspect (j, f, link);
+    if (j->net->link[link].kind == LINK_SWITCH && f->kind == FINDING_HOST_END)
+        f->kind = FINDING_SWITCH_LINK;
+    return add_number (&f->oneway, &f->noneway, link);
+}
+
+/* Add what a signature's members suspect, arcs as suspects or not. */
+static int add_members (const struct judgement *j, struct finding *f,
+                        size_t signature, bool oneway)
+{
+    const struct causes *c = &j->causes;
+    int rc = 0;
+
+    for (size_t i = c->first[signature];
+         i < c->first[signature + 1] && rc == 0; i++) {
+        const struct suspect *s = &c->member[i].suspect;
+
+        switch (s->kind) {
+        case SUSPECT_LINK:
+            rc = add_suspect (j, f, s->index);
+            break;
+        case SUSPECT_ARC:
+            rc = add_arc (j, f, s->index, oneway);
+            break;
+        case SUSPECT_SWITCH:
+            rc = add_number (&f->sw, &f->nsw, s->index);
+            if (rc == 0 && f->kind == FINDING_SWITCH)
+                rc = add_all (j, f, signature);
+            break;
+        case SUSPECT_ROUTE:
+            if (f->kind == FINDING_ROUTE)
+                rc = add_route (j, f, signature, s);
+            else
+                rc = add_number (&f->sw, &f->nsw, s->index);
+            break;
+        default:
+            break;
+        }
+    }
+    return rc;
 }
 
 /* 1: the baseline constrains what cause c was expected to be, 0: it does not,
@@ -316,16 +452,15 @@ static int set_suspects (const struct judgement *j, struct finding *f,
 static int has_basis (const struct judgement *j, const struct cause *c)
 {
     const struct model *m = &j->model;
-    double *u = malloc ((m->m + 1) * sizeof (*u));
+    double *u = malloc ((m->n + m->nclasses + 1) * sizeof (*u));
     double alone = 0;
     double var;
 
     if (!u)
         return -1;
-    for (size_t k = 0; k < m->m; k++) {
-        u[k] = model_dot (m, (uint32_t)k, c->p);
-        alone += pow (u[k] * m->spread[k], 2);
-    }
+    model_transpose (m, c->p, u);
+    for (size_t k = 0; k < m->m; k++)
+        alone += pow (u[k] * m->spread[m->class_of[k]], 2);
     var = model_prior_variance (m, u);
     free (u);
     if (isnan (var))
@@ -333,10 +468,12 @@ static int has_basis (const struct judgement *j, const struct cause *c)
     return j->has_baseline && var < BASELINE_SHARE * alone;
 }
 
-/* The latency that was expected of a column, NAN where that says little. */
-static int expected_of (const struct model *m, uint32_t col, double *ns)
+/* The latency that was expected of a link, NAN where that says little. */
+static int expected_of (const struct judgement *j, uint32_t link, double *ns)
 {
-    double *u = calloc (m->m + 1, sizeof (*u));
+    const struct model *m = &j->model;
+    int col = pathset_column (j->ps, link);
+    double *u = calloc (m->n + m->nclasses + 1, sizeof (*u));
     double var;
 
     if (!u)
@@ -359,68 +496,105 @@ struct support {
     size_t repeats;
 };
 
-static bool is_cause (const struct explanation *ex, size_t row,
+static const struct member *simplest (const struct judgement *j,
+                                      const struct cause *c)
+{
+    return causes_simplest (&j->causes, c->signature);
+}
+
+static size_t rows_of (const struct judgement *j, const struct cause *c)
+{
+    return j->causes.start[c->signature + 1]
+           - j->causes.start[c->signature];
+}
+
+/* A single row that is off by itself: nothing that other rows could show. */
+static bool is_row (const struct judgement *j, const struct cause *c)
+{
+    return simplest (j, c)->suspect.kind >= SUSPECT_ROUTE
+           && rows_of (j, c) == 1;
+}
+
+/* What a cause adds to a row. */
+static double excess_of (const struct judgement *j, const struct cause *c,
+                         size_t row)
+{
+    const struct causes *s = &j->causes;
+    size_t low = s->start[c->signature];
+    size_t high = s->start[c->signature + 1];
+
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+
+        if (s->row[mid] < row)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    if (low == s->start[c->signature + 1] || s->row[low] != row)
+        return 0;
+    return s->value[low] * simplest (j, c)->unit * c->excess_ns;
+}
+
+static bool is_cause (const struct judgement *j, size_t row,
                       double *excess_ns)
 {
-    for (size_t i = 0; i < ex->n; i++)
-        if (ex->cause[i].kind == CAUSE_ROW && ex->cause[i].index == row) {
-            *excess_ns = ex->cause[i].excess_ns;
+    for (size_t i = 0; i < j->ex.n; i++) {
+        const struct cause *c = &j->ex.cause[i];
+
+        if (is_row (j, c) && excess_of (j, c, row) != 0) {
+            *excess_ns = c->excess_ns;
             return true;
         }
+    }
     return false;
 }
 
-/* True if a row crosses a link that got faster: what is slow there is so only
- * beside it, and proves nothing.
+/* True if a row crosses what got faster: what is slow there is so only beside
+ * it, and proves nothing.
  */
 static bool is_offset (const struct judgement *j, size_t row)
 {
-    const struct model *m = &j->model;
+    for (size_t i = 0; i < j->ex.n; i++) {
+        const struct cause *c = &j->ex.cause[i];
 
-    for (size_t p = m->row_start[row]; p < m->row_start[row + 1]; p++)
-        for (size_t i = 0; i < j->ex.n; i++)
-            if (j->ex.cause[i].kind == CAUSE_LINK
-                && j->ex.cause[i].excess_ns < 0
-                && j->ex.cause[i].index == m->row_col[p])
-                return true;
+        if (simplest (j, c)->suspect.kind != SUSPECT_CLASS && !is_row (j, c)
+            && excess_of (j, c, row) < 0)
+            return true;
+    }
     return false;
 }
 
 /* What causes in doubt add to a row. */
 static double doubted_of (const struct judgement *j, size_t row)
 {
-    const struct model *m = &j->model;
-    size_t first = m->row_start[row];
     double sum = 0;
 
-    for (size_t p = first; p < m->row_start[row + 1]; p++)
-        for (size_t i = 0; i < j->ex.n; i++)
-            if (j->doubted[i] && j->ex.cause[i].index == m->row_col[p])
-                sum += m->obs->v[row].count[p - first]
-                       * j->ex.cause[i].excess_ns;
+    for (size_t i = 0; i < j->ex.n; i++)
+        if (j->doubted[i])
+            sum += excess_of (j, &j->ex.cause[i], row);
     return sum;
 }
 
 static struct support support_of (const struct judgement *j,
                                   const struct cause *c)
 {
-    const struct model *m = &j->model;
-    size_t first = m->col_start[c->index];
-    size_t end = m->col_start[c->index + 1];
+    size_t first = j->causes.start[c->signature];
+    size_t end = j->causes.start[c->signature + 1];
     double share = end - first <= ROWS_FEW ? FASTEST_SHARE_FEW
                                            : FASTEST_SHARE;
     struct support s = { 0 };
 
     for (size_t e = first; e < end; e++) {
-        size_t i = m->col_row[e];
-        const struct observation *row = &m->obs->v[i];
-        double excess = m->col_count[e] * c->excess_ns;
-        double sd = j->ex.scale / sqrt (m->row_info[i]);
-        double left = j->ex.z[i] / m->row_info[i];
+        size_t i = j->causes.row[e];
+        const struct observation *row = &j->obs.v[i];
+        double excess = excess_of (j, c, i);
+        double sd = j->ex.scale / sqrt (j->ex.row_info[i]);
+        double left = j->ex.z[i] / j->ex.row_info[i];
         double missing = row->rtt_ns - row->min_ns - j->gap_ns;
         bool fastest;
 
-        if (is_cause (&j->ex, i, &left))
+        if (is_cause (j, i, &left))
             sd = 0;
         missing -= fmin (left, 0);
         fastest = missing < fmin (share * excess, j->opts->fail_ns);
@@ -471,7 +645,15 @@ static enum verdict_status level_of (const struct judge_options *opts,
     return VERDICT_WARN;
 }
 
-/* Doubt causes that are not confirmed, then those that stand beside them. */
+/* Kinds that are judged as slow: links and what is made of them. */
+static bool is_links (const struct judgement *j, const struct cause *c)
+{
+    return simplest (j, c)->suspect.kind <= SUSPECT_SWITCH;
+}
+
+/* Doubt causes that their rows do not bear out, then those that stand beside
+ * them.
+ */
 static void find_doubted (struct judgement *j)
 {
     bool changed = true;
@@ -482,7 +664,7 @@ static void find_doubted (struct judgement *j)
             const struct cause *c = &j->ex.cause[i];
             struct support s;
 
-            if (c->kind != CAUSE_LINK || j->doubted[i]
+            if (!is_links (j, c) || j->doubted[i]
                 || c->excess_ns <= warn_threshold (j->opts, c->stderr_ns))
                 continue;
             s = support_of (j, c);
@@ -493,75 +675,204 @@ static void find_doubted (struct judgement *j)
     }
 }
 
+/* What a cause is called in a sentence; the caller frees it. */
+static char *name_of (const struct judgement *j, const struct cause *c)
+{
+    const struct suspect *s = &simplest (j, c)->suspect;
+    char *text = NULL;
+    int rc = 0;
+
+    switch (s->kind) {
+    case SUSPECT_LINK:
+        rc = asprintf (&text, "%s", j->net->link[s->index].id);
+        break;
+    case SUSPECT_ARC:
+        rc = asprintf (&text, "one direction of %s",
+                       j->net->link[arc_link (s->index)].id);
+        break;
+    case SUSPECT_SWITCH:
+        rc = asprintf (&text, "switch %s (%s)", j->net->sw[s->index].name,
+                       j->net->sw[s->index].id);
+        break;
+    case SUSPECT_ROUTE:
+        rc = asprintf (&text, "the route from switch %s (%s) to %s",
+                       j->net->sw[s->index].name, j->net->sw[s->index].id,
+                       pathset_endpoint (j->ps, s->to)->name);
+        break;
+    default:
+        rc = asprintf (&text, "the path between %s and %s",
+                       pathset_endpoint (j->ps, s->index)->name,
+                       pathset_endpoint (j->ps, s->to)->name);
+    }
+    return rc < 0 ? NULL : text;
+}
+
+/* A limit on a cause that is no finding. */
+static int limit_cause (struct judgement *j, const struct cause *c,
+                        enum verdict_status status, const char *why)
+{
+    char *name = name_of (j, c);
+    int rc = -1;
+
+    if (name)
+        rc = verdict_limit (j->verdict, status, "%s %s by %+.0f ns%s", name,
+                            is_links (j, c) ? "looks slow" : "looks off",
+                            c->excess_ns, why);
+    free (name);
+    return rc;
+}
+
 static int doubt (struct judgement *j, const struct cause *c,
                   const struct support *s)
 {
-    const char *id = j->net->link[j->model.link[c->index]].id;
-    const char *why = "has others beside it that come and go";
+    const char *why = ", but has others beside it that come and go";
 
     if (3 * s->disagree > s->rows)
-        why = "does not show on all paths across it";
+        why = ", but not on all paths across it";
     else if (2 * s->both < s->rows)
-        why = "was not seen from both ends";
+        why = ", but was not seen from both ends";
     else if (2 * s->fastest < s->rows)
-        why = "comes and goes";
-    return verdict_limit (j->verdict,
-                          c->excess_ns > j->opts->fail_ns ? VERDICT_UNKNOWN
-                                                          : VERDICT_OK,
-                          "an excess of %.0f ns at %s %s", c->excess_ns, id,
-                          why);
+        why = ", but comes and goes";
+    return limit_cause (j, c,
+                        c->excess_ns > j->opts->fail_ns ? VERDICT_UNKNOWN
+                                                        : VERDICT_OK,
+                        why);
 }
 
-static int explain_finding (struct finding *f, const struct support *s)
+/* 1: both stages show the cause, each on its own; 0: they do not. -1: out of
+ * memory.
+ */
+static int is_confirmed (const struct judgement *j, size_t number)
+{
+    struct shows first;
+    struct shows then;
+
+    if (explain_parts (&j->ex, number, j->confirm, &then, &first) < 0)
+        return -1;
+    return fabs (first.t) > FIRST_SD && fabs (then.t) > CONFIRM_SD
+           && then.excess_ns / first.excess_ns > CONFIRM_SHARE;
+}
+
+static int explain_finding (const struct judgement *j, struct finding *f,
+                            const struct cause *c, const struct support *s)
 {
     const char *over = f->basis == BASIS_BASELINE
                            ? "what the baseline lets expect"
                            : "its class; no baseline tells whether that is "
                              "new";
+    const char *where = f->nsuspects == 1 ? "it" : "them";
+    const char *way = "one way";
+    char *name;
+    int rc;
 
-    return asprintf (&f->why,
-                     "%zu of %zu probe%s across %s show%s %+.0f ns (+-%.0f) "
-                     "one way over %s",
-                     s->rows - s->disagree, s->rows, plural (s->rows),
-                     f->nsuspects == 1 ? "it" : "them",
-                     s->rows - s->disagree == 1 ? "s" : "", f->excess_ns,
-                     f->stderr_ns, over);
+    if (simplest (j, c)->suspect.kind == SUSPECT_ARC)
+        way = "(in one direction, the mean of both)";
+    if (f->kind != FINDING_ROUTE)
+        return asprintf (&f->why,
+                         "%zu of %zu probe%s across %s show%s %+.0f ns "
+                         "(+-%.0f) %s over %s%s",
+                         s->rows - s->disagree, s->rows, plural (s->rows),
+                         where, s->rows - s->disagree == 1 ? "s" : "",
+                         f->excess_ns, f->stderr_ns, way, over,
+                         f->nsw > 0 && f->kind != FINDING_SWITCH
+                             ? "; a wrong route or a switch would do as well"
+                             : "");
+    if (!(name = name_of (j, c)))
+        return -1;
+    rc = asprintf (&f->why,
+                   "%zu probe%s by %s differ%s by %+.0f ns (+-%.0f) from "
+                   "what the forwarding tables let expect",
+                   s->rows, plural (s->rows), name, s->rows == 1 ? "s" : "",
+                   f->excess_ns, f->stderr_ns);
+    free (name);
+    return rc;
+}
+
+static void raise_status (struct judgement *j, enum verdict_status status)
+{
+    if (status > j->verdict->status)
+        j->verdict->status = status;
+}
+
+static enum finding_kind kind_of (const struct judgement *j,
+                                  const struct cause *c)
+{
+    switch (simplest (j, c)->suspect.kind) {
+    case SUSPECT_SWITCH:
+        return FINDING_SWITCH;
+    case SUSPECT_ROUTE:
+    case SUSPECT_ROW:
+        return FINDING_ROUTE;
+    default:
+        return FINDING_HOST_END; /* until a suspect is none */
+    }
+}
+
+/* Links of a single row that is off by itself. */
+static int add_path (const struct judgement *j, struct finding *f,
+                     const struct cause *c)
+{
+    const struct observation *o
+        = &j->obs.v[j->causes.row[j->causes.start[c->signature]]];
+
+    for (size_t p = 0; p < o->n; p++)
+        if (add_suspect (j, f, o->link[p]) < 0)
+            return -1;
+    return 0;
+}
+
+static int fill_suspects (struct judgement *j, struct finding *f,
+                          size_t number)
+{
+    const struct cause *c = &j->ex.cause[number];
+    size_t n;
+    size_t *signature = explain_suspects (&j->ex, number, &n);
+    int rc = signature ? 0 : -1;
+
+    f->kind = kind_of (j, c);
+    for (size_t i = 0; i < n && rc == 0; i++)
+        rc = add_members (j, f, signature[i],
+                          simplest (j, c)->suspect.kind == SUSPECT_ARC);
+    free (signature);
+    if (rc == 0 && f->nsuspects == 0)
+        rc = add_path (j, f, c);
+    return rc;
 }
 
 static int judge_cause (struct judgement *j, size_t number)
 {
     const struct cause *c = &j->ex.cause[number];
     struct support s = support_of (j, c);
+    double much = is_links (j, c) ? c->excess_ns : fabs (c->excess_ns) / 2;
     struct finding *f;
-    uint32_t *col;
-    size_t n;
+    int confirmed;
     int baseline;
-    int rc;
 
-    if (c->excess_ns <= warn_threshold (j->opts, c->stderr_ns))
+    if (is_links (j, c)
+        && c->excess_ns <= warn_threshold (j->opts, c->stderr_ns))
         return 0;
     if (j->doubted[number])
         return doubt (j, c, &s);
-    if ((baseline = has_basis (j, c)) < 0
-        || !(col = explain_suspects (&j->model, &j->ex, number, &n)))
+    if ((confirmed = is_confirmed (j, number)) < 0
+        || (baseline = has_basis (j, c)) < 0)
         return -1;
-    if (!(f = add_finding (j->verdict))) {
-        free (col);
-        return -1;
-    }
-    rc = set_suspects (j, f, col, n);
-    if (rc == 0)
-        rc = expected_of (&j->model, col[0], &f->expected_ns);
-    free (col);
-    if (rc < 0)
+    if (!confirmed)
+        return limit_cause (j, c,
+                            much > j->opts->fail_ns ? VERDICT_UNKNOWN
+                                                    : VERDICT_OK,
+                            ", not confirmed");
+    if (!(f = add_finding (j->verdict)) || fill_suspects (j, f, number) < 0
+        || expected_of (j, f->suspect[0], &f->expected_ns) < 0)
         return -1;
     f->level = level_of (j->opts, c, baseline, s.repeats);
+    /* never on the ground of one explanation where another does as well */
+    if (f->kind == FINDING_ROUTE
+        || (f->kind != FINDING_SWITCH && f->nsw > 0))
+        f->level = VERDICT_UNKNOWN;
     f->basis = baseline ? BASIS_BASELINE : BASIS_CLASS;
     f->excess_ns = c->excess_ns;
     f->stderr_ns = c->stderr_ns;
-    if (f->level > j->verdict->status)
-        j->verdict->status = f->level;
-    return explain_finding (f, &s) < 0 ? -1 : 0;
+    return explain_finding (j, f, c, &s) < 0 ? -1 : 0;
 }
 
 /* A class that is slower or faster as a whole: the runs differ, no link. */
@@ -571,9 +882,12 @@ static int judge_class (struct judgement *j, const struct cause *c)
 
     if (fabs (c->excess_ns) <= warn_threshold (j->opts, c->stderr_ns))
         return 0;
-    for (size_t k = 0; k < j->model.m; k++)
-        if (j->model.class_of[k] == c->index)
-            name = j->net->link[j->model.link[k]].class_name;
+    for (size_t k = 0; k < j->model.m; k++) {
+        const struct link_info *info = &j->net->link[j->model.link[k]];
+
+        if (info->class_id == simplest (j, c)->suspect.index)
+            name = info->class_name;
+    }
     return verdict_limit (j->verdict,
                           c->excess_ns > j->opts->fail_ns ? VERDICT_UNKNOWN
                                                           : VERDICT_OK,
@@ -582,33 +896,62 @@ static int judge_class (struct judgement *j, const struct cause *c)
                           name, c->excess_ns);
 }
 
+/* Links that a finding says are not crossed as they should be are UNKNOWN. */
+static void spread_doubt (struct verdict *v)
+{
+    for (size_t i = 0; i < v->nfindings; i++)
+        for (size_t k = 0; k < v->nfindings; k++) {
+            struct finding *f = &v->finding[k];
+            const struct finding *route = &v->finding[i];
+            bool common = false;
+
+            if (route->kind != FINDING_ROUTE || f->basis == BASIS_LOSS)
+                continue;
+            for (size_t a = 0; a < f->nsuspects && !common; a++)
+                for (size_t b = 0; b < route->nsuspects && !common; b++)
+                    common = f->suspect[a] == route->suspect[b];
+            if (common)
+                f->level = VERDICT_UNKNOWN;
+        }
+}
+
 struct rest {
     size_t disturbed; /* rows */
-    size_t lasting;   /* rows, by every sign not by chance */
     size_t faster;    /* links */
 };
 
-static int count_rest (struct judgement *j, struct rest *rest)
+/* True if a row that is off by itself is so by every sign not by chance. */
+static bool is_lasting (const struct judgement *j, const struct cause *c)
+{
+    const struct observation *row
+        = &j->obs.v[j->causes.row[j->causes.start[c->signature]]];
+
+    return c->excess_ns / 2 > j->opts->fail_ns && row->both
+           && row->rtt_ns - row->min_ns < c->excess_ns / 2;
+}
+
+static int judge_causes (struct judgement *j, struct rest *rest)
 {
     for (size_t i = 0; i < j->ex.n; i++) {
         const struct cause *c = &j->ex.cause[i];
-        const struct observation *row = &j->obs.v[c->index];
         double ns = c->excess_ns;
+        int rc = 0;
 
-        if (c->kind == CAUSE_CLASS && judge_class (j, c) < 0)
-            return -1;
-        if (c->kind == CAUSE_LINK)
-            rest->faster += -ns > warn_threshold (j->opts, c->stderr_ns);
-        /* a row's excess is that of two ways */
-        if (c->kind != CAUSE_ROW
-            || fabs (ns) / 2 <= warn_threshold (j->opts, c->stderr_ns / 2))
-            continue;
-        if (ns / 2 > j->opts->fail_ns && row->both
-            && row->rtt_ns - row->min_ns < ns / 2)
-            rest->lasting++;
-        else
+        if (simplest (j, c)->suspect.kind == SUSPECT_CLASS)
+            rc = judge_class (j, c);
+        else if (is_links (j, c)
+                 && -ns > warn_threshold (j->opts, c->stderr_ns))
+            rest->faster++;
+        else if (!is_row (j, c) || is_lasting (j, c))
+            rc = judge_cause (j, i);
+        else if (fabs (ns) / 2 > warn_threshold (j->opts, c->stderr_ns / 2))
             rest->disturbed++;
+        if (rc < 0)
+            return -1;
     }
+    spread_doubt (j->verdict);
+    for (size_t i = 0; i < j->verdict->nfindings; i++)
+        raise_status (j, j->verdict->finding[i].level);
     return 0;
 }
 
@@ -618,9 +961,13 @@ static int limit_scatter (struct judgement *j)
     double scale = j->ex.scale;
     size_t hidden = 0;
 
-    for (size_t k = 0; k < j->model.m; k++) {
-        double least = j->opts->warn_spread / sqrt (j->model.col_info[k]);
+    for (size_t k = 0; k < j->causes.n; k++) {
+        double least = j->opts->warn_spread
+                       / (sqrt (j->ex.info[k])
+                          * causes_simplest (&j->causes, k)->unit);
 
+        if (count_links (&j->causes, k) == 0)
+            continue;
         hidden += least <= j->opts->fail_ns
                   && least * scale > j->opts->fail_ns;
     }
@@ -643,17 +990,11 @@ static int judge_rest (struct judgement *j)
     struct verdict *v = j->verdict;
     struct rest rest = { 0 };
 
-    if (count_rest (j, &rest) < 0)
+    if (judge_causes (j, &rest) < 0)
         return -1;
     if (j->ex.full
         && verdict_limit (v, VERDICT_UNKNOWN,
                           "more is slow than can be told apart") < 0)
-        return -1;
-    if (rest.lasting > 0
-        && verdict_limit (v, VERDICT_UNKNOWN,
-                          "%zu probe%s slow for no link's sake", rest.lasting,
-                          rest.lasting == 1 ? " was" : "s were")
-               < 0)
         return -1;
     if (rest.disturbed > 0
         && verdict_limit (v, VERDICT_OK,
@@ -747,13 +1088,15 @@ static int add_loss (struct judgement *j, const struct loss *link,
 {
     struct finding *f = add_finding (j->verdict);
 
-    if (!f || set_suspects (j, f, col, n) < 0)
+    if (!f)
         return -1;
+    for (size_t i = 0; i < n; i++)
+        if (add_suspect (j, f, j->model.link[col[i]]) < 0)
+            return -1;
     f->level = VERDICT_WARN;
     f->basis = BASIS_LOSS;
     f->excess_ns = f->stderr_ns = f->expected_ns = NAN;
-    if (f->level > j->verdict->status)
-        j->verdict->status = f->level;
+    raise_status (j, f->level);
     return asprintf (&f->why,
                      "%" PRIu64 " of %" PRIu64 " messages across it were "
                      "lost, of all others %" PRIu64 " of %" PRIu64,
@@ -817,10 +1160,38 @@ static int compare_findings (const void *va, const void *vb)
     return (a->excess_ns < b->excess_ns) - (a->excess_ns > b->excess_ns);
 }
 
-static int judge_links (struct judgement *j, const struct observations *base,
-                        size_t nbase, struct error *err)
+/* Which rows are of the confirm stage. */
+static int mark_confirm (struct judgement *j, const struct plan *plan)
 {
-    if (model_make (&j->model, j->ps, &j->obs, base, nbase, err) < 0)
+    size_t first = plan_rounds (plan) - plan_confirm_rounds (plan);
+
+    if (!(j->confirm = calloc (j->obs.n + 1, sizeof (*j->confirm))))
+        return -1;
+    for (size_t i = 0; i < j->obs.n; i++)
+        j->confirm[i] = j->obs.v[i].round >= first;
+    return 0;
+}
+
+/* Find the causes. */
+static int analyse (struct judgement *j, const struct observations *base,
+                    size_t nbase, double alarms, struct error *err)
+{
+    if (model_make (&j->model, j->ps, &j->obs, base, nbase, err) < 0
+        || causes_make (&j->causes, j->ps, &j->obs, err) < 0)
+        return -1;
+    if (explain (&j->ex, &j->model, &j->causes, alarms) < 0)
+        return error_nomem (err);
+    return 0;
+}
+
+static int judge_links (struct judgement *j, const struct plan *plan,
+                        const struct observations *base, size_t nbase,
+                        struct error *err)
+{
+    double alarms = plan_confirm_rounds (plan) > 0 ? ALARMS_CONFIRMED
+                                                   : ALARMS;
+
+    if (analyse (j, base, nbase, alarms, err) < 0)
         return -1;
     j->verdict->links = j->model.m;
     j->gap_ns = INFINITY;
@@ -829,13 +1200,9 @@ static int judge_links (struct judgement *j, const struct observations *base,
     for (size_t i = 0; i < nbase; i++)
         if (lower_gap (j, &base[i]) < 0)
             return error_nomem (err);
-    if (explain_separable (&j->model, &j->verdict->separable) < 0
-        || explain (&j->model, &j->ex) < 0 || limit_model (j) < 0)
+    if (mark_confirm (j, plan) < 0 || limit_model (j) < 0)
         return error_nomem (err);
     find_doubted (j);
-    for (size_t i = 0; i < j->ex.n; i++)
-        if (j->ex.cause[i].kind == CAUSE_LINK && judge_cause (j, i) < 0)
-            return error_nomem (err);
     if (judge_rest (j) < 0)
         return error_nomem (err);
     if (j->obs.lost > 0 && judge_loss (j, err) < 0)
@@ -873,7 +1240,9 @@ static int observe_all (struct judgement *j, struct observations *base,
 
 static void clear (struct judgement *j, struct observations *base, size_t n)
 {
+    free (j->confirm);
     explanation_clear (&j->ex);
+    causes_clear (&j->causes);
     model_clear (&j->model);
     observations_clear (&j->obs);
     for (size_t i = 0; base && i < n; i++)
@@ -917,7 +1286,7 @@ struct verdict *judge (struct pathset *ps, const struct plan *plan,
             goto done;
         }
     }
-    else if (judge_links (&j, base, nbaselines, err) < 0)
+    else if (judge_links (&j, plan, base, nbaselines, err) < 0)
         goto done;
     result = j.verdict;
     j.verdict = NULL;
@@ -931,34 +1300,28 @@ done:
  * What looks slow
  */
 
-static int suspect_links (const struct judgement *j, size_t number,
+static int list_suspects (struct judgement *j, size_t number,
                           struct suspicion *s)
 {
-    uint32_t *col = explain_suspects (&j->model, &j->ex, number, &s->n);
+    const struct causes *c = &j->causes;
+    size_t n;
+    size_t *signature = explain_suspects (&j->ex, number, &n);
+    size_t members = 0;
 
-    if (!col || !(s->suspect = calloc (s->n + 1, sizeof (*s->suspect)))) {
-        free (col);
+    if (!signature)
         return -1;
-    }
-    for (size_t i = 0; i < s->n; i++)
-        s->suspect[i] = (struct suspect){ SUSPECT_LINK,
-                                          j->model.link[col[i]], 0 };
-    free (col);
-    return 0;
+    for (size_t i = 0; i < n; i++)
+        members += c->first[signature[i] + 1] - c->first[signature[i]];
+    s->suspect = malloc ((members + 1) * sizeof (*s->suspect));
+    for (size_t i = 0; i < n && s->suspect; i++)
+        for (size_t k = c->first[signature[i]];
+             k < c->first[signature[i] + 1]; k++)
+            s->suspect[s->n++] = c->member[k].suspect;
+    free (signature);
+    return s->suspect ? 0 : -1;
 }
 
-static int suspect_row (const struct judgement *j, size_t row,
-                        struct suspicion *s)
-{
-    const struct observation *o = &j->obs.v[row];
-
-    if (!(s->suspect = calloc (1, sizeof (*s->suspect))))
-        return -1;
-    s->suspect[s->n++] = (struct suspect){ SUSPECT_ROW, o->a, o->b };
-    return 0;
-}
-
-static int list_suspicions (const struct judgement *j, struct suspicions *list)
+static int list_suspicions (struct judgement *j, struct suspicions *list)
 {
     list->v = calloc (j->ex.n + 1, sizeof (*list->v));
     if (!list->v)
@@ -967,14 +1330,12 @@ static int list_suspicions (const struct judgement *j, struct suspicions *list)
         const struct cause *c = &j->ex.cause[i];
         struct suspicion *s = &list->v[list->n];
 
-        if (c->kind == CAUSE_CLASS)
+        if (simplest (j, c)->suspect.kind == SUSPECT_CLASS)
             continue;
         s->excess_ns = c->excess_ns;
         s->stderr_ns = c->stderr_ns;
         list->n++;
-        if ((c->kind == CAUSE_LINK ? suspect_links (j, i, s)
-                                   : suspect_row (j, c->index, s))
-            < 0)
+        if (list_suspects (j, i, s) < 0)
             return -1;
     }
     return 0;
@@ -1002,9 +1363,9 @@ int judge_first (struct suspicions *s, struct pathset *ps,
     }
     if (check_plan (plan, samples, &absent, err) < 0
         || observe_all (&j, base, baseline, nbaselines, err) < 0
-        || model_make (&j.model, ps, &j.obs, base, nbaselines, err) < 0)
+        || analyse (&j, base, nbaselines, ALARMS_FIRST, err) < 0)
         goto done;
-    if (explain (&j.model, &j.ex) < 0 || list_suspicions (&j, s) < 0) {
+    if (list_suspicions (&j, s) < 0) {
         error_nomem (err);
         goto done;
     }

@@ -18,6 +18,7 @@
 #ifndef CORE_JUDGE_H
 #define CORE_JUDGE_H
 
+#include "core/cause.h"
 #include "core/paths.h"
 #include "core/plan.h"
 #include "core/samples.h"
@@ -56,26 +57,12 @@ struct verdict *judge (struct pathset *ps, const struct plan *plan,
                        const struct judge_options *opts, struct error *err);
 
 /* What looks slow (or just not as expected) before it is confirmed: what a
- * confirm stage is planned from.
+ * confirm stage is planned from. A cause: those that explain an excess
+ * equally well, the likeliest first.
  */
-enum suspect_kind {
-    SUSPECT_LINK,   /* index: link of the network */
-    SUSPECT_ARC,    /* index: arc, a link in one direction only */
-    SUSPECT_SWITCH, /* index: switch, all its links alike */
-    SUSPECT_ROUTE,  /* index: switch from which messages to endpoint `to`
-                       take another way than the fabric says */
-    SUSPECT_ROW,    /* the round trip between endpoints index and `to` */
-};
-
-struct suspect {
-    enum suspect_kind kind;
-    uint32_t index;
-    uint32_t to;       /* endpoint of the set; route and row only */
-};
-
-/* A cause: those that explain an excess equally well, the likeliest first. */
 struct suspicion {
-    double excess_ns;  /* one way; a route's or row's: of the round trip */
+    double excess_ns;  /* of the likeliest: one way, the mean of a link's two
+                          directions; a route's or row's: of the round trip */
     double stderr_ns;
     struct suspect *suspect;
     size_t n;

@@ -542,6 +542,11 @@ int lsq_covariance (const struct lsq *q, const double *b, size_t n,
 
     if (!r)
         return -1;
+    if (n == 1) {
+        memcpy (r, b, m * sizeof (*r));
+        rc = iterate_one (q, 0, tolerance, r, x, found);
+        goto done;
+    }
     for (size_t first = 0; first < n; first += LSQ_LANES) {
         size_t lanes = n - first < LSQ_LANES ? n - first : LSQ_LANES;
 

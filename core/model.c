@@ -6,38 +6,53 @@
  *     x_l  ~ N (mu_class(l), spread_class(l)^2)
  *     t_i  ~ N (row_i . x, var_i)      for every row of the baselines.
  *
- * Their precision matrix L is the sum of what each line contributes; its
- * Cholesky factor gives the expected latencies. The job's rows A (over the
- * same unknowns) have then the expected RTTs A E(x) and, with their own noise
- * N, the covariance V = A L^-1 A' + N. V is never formed; with
- * K = L + A' N^-1 A, Woodbury's identity is
+ * Their precision matrix K0 is the sum of what each line contributes; K0^-1
+ * times the rows' pull gives the expected latencies. The job's rows A (over
+ * the same unknowns) have then the expected RTTs A E(x) and, with their own
+ * noise N, the covariance V = A K0^-1 A' + N. V is never formed; with
+ * K = K0 + A' N^-1 A, Woodbury's identity is
  *
- *     V^-1 = N^-1 - N^-1 A K^-1 A' N^-1
+ *     V^-1 = N^-1 - N^-1 A K^-1 A' N^-1.
  *
- * and needs, applied to a vector, one product with the covariance K^-1.
+ * Neither K nor its inverse is formed either. Every line above is a row of a
+ * sparse least squares problem (core/lsq), "x_l - mu_c is 0, give or take the
+ * spread" like the rows that were measured; equal rows are one.
+ *
+ * A draw of z: with x from N (0, K0^-1), n from N (0, N) and r = A x + n,
+ * V^-1 r = N^-1 (n - A u) where K u = A' N^-1 n - K0 x, and K0 x, of
+ * covariance K0, is a sum of one independent normal number per line above.
+ * One system per draw; u itself is a draw of what the posterior means are
+ * wrong by.
  *
  * Spreads: a first pass with a wide spread shows which links are determined
  * by job and baselines together; a class with enough of them has the spread
  * that their MAD says, another one SPREAD_DEFAULT. A slow link or two do not
  * move a MAD.
  *
- * Cost: for n unknowns about 1.2 n^3 multiplications and three n by n
- * matrices: 0.9 s and 40 MB for 1,300, 30 ms for 400.
+ * Far rows: the work is to grow with the job, not with the site. Of more than
+ * ROWS_FREE + ROWS_PER_ROW times the job's rows, those of the baselines are
+ * kept that leave the job's links least: by the number of their links
+ * that are not the job's, where they share any with it; then, with the links
+ * of the kept ones for the job's, those that share a link with these; and so
+ * on. To leave out a row makes variances larger, it biases nothing.
  */
 #include "config.h"
 #include "core/model.h"
 
 #include <errno.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/linalg.h"
 #include "core/stats.h"
 
 enum {
-    UNKNOWNS_MAX = 8192, /* 512 MB a matrix */
     CLASS_ENOUGH = 8,    /* determined links that show a class's spread */
+    DRAWS = LSQ_LANES,   /* that show which links are determined */
+    DRAWS_SEED = 1,
+    ROWS_FREE = 2048,
+    ROWS_PER_ROW = 8,
 };
 
 /* ns */
@@ -49,378 +64,485 @@ enum {
 #define SPREAD_WIDE 300.0   /* of the first pass */
 #define DETERMINED_SD 50.0
 
+/* relative errors of solutions; those of variances are their squares */
+#define EXACT 1e-5
+#define ROUGH 1e-2
+
 #define NONE UINT32_MAX
 
-/* All unknowns: links first, the job's before all others, then classes. */
-struct unknowns {
+static double figure (const struct network *net, uint32_t link)
+{
+    return net->link[link].kind == LINK_HOST ? HOST_FIGURE : SWITCH_FIGURE;
+}
+
+static size_t unknowns (const struct model *model)
+{
+    return model->n + model->nclasses;
+}
+
+static void row_add (const struct sparse *a, size_t row, double w, double *x)
+{
+    for (size_t e = a->start[row]; e < a->start[row + 1]; e++)
+        x[a->col[e]] += w * a->value[e];
+}
+
+/*
+ * Rows
+ */
+
+static uint64_t row_hash (const struct observation *row)
+{
+    uint64_t h = row->n;
+
+    for (size_t p = 0; p < row->n; p++) {
+        h = (h ^ row->link[p]) * 0x9e3779b97f4a7c15;
+        h = (h ^ row->count[p] ^ h >> 29) * 0xbf58476d1ce4e5b9;
+    }
+    return h ^ h >> 32;
+}
+
+static bool same_row (const struct observation *a,
+                      const struct observation *b)
+{
+    return a->n == b->n
+           && !memcmp (a->link, b->link, a->n * sizeof (*a->link))
+           && !memcmp (a->count, b->count, a->n);
+}
+
+/* All observations, the job's first, each different row once. */
+struct gather {
     const struct network *net;
-    uint32_t *col;     /* [nlinks] of a link, NONE */
-    uint32_t *link;    /* [nlinks_used] of a column */
-    size_t nlinks;     /* used */
-    uint32_t *class_of;/* [nlinks_used] index of the class */
-    uint32_t *class_id;/* [nclasses] */
-    size_t nclasses;
-    double *spread;    /* [nclasses] */
+    const struct observation **row; /* [n] */
+    double *weight;                 /* [n] of the baselines */
+    double *rtt_ns;                 /* [n] their weighted mean */
+    size_t n;
+    size_t njob;                    /* of the job */
+    uint32_t *slot;                 /* open hashing: row + 1 */
+    size_t mask;
+    uint32_t *col;                  /* [nlinks] of a link, NONE */
+    uint8_t *keep;                  /* [n] */
 };
 
-static void unknowns_clear (struct unknowns *x)
+static int gather_open (struct gather *g, size_t rows)
 {
-    free (x->col);
-    free (x->link);
-    free (x->class_of);
-    free (x->class_id);
-    free (x->spread);
+    size_t size = 16;
+
+    while (size < 2 * rows)
+        size *= 2;
+    g->mask = size - 1;
+    g->slot = calloc (size, sizeof (*g->slot));
+    g->row = malloc ((rows + 1) * sizeof (*g->row));
+    g->weight = calloc (rows + 1, sizeof (*g->weight));
+    g->rtt_ns = calloc (rows + 1, sizeof (*g->rtt_ns));
+    g->col = malloc ((g->net->nlinks + 1) * sizeof (*g->col));
+    g->keep = calloc (rows + 1, 1);
+    return g->slot && g->row && g->weight && g->rtt_ns && g->col && g->keep
+               ? 0
+               : -1;
 }
 
-static double figure (const struct unknowns *x, uint32_t link)
+static void gather_close (struct gather *g)
 {
-    return x->net->link[link].kind == LINK_HOST ? HOST_FIGURE : SWITCH_FIGURE;
+    free (g->slot);
+    free (g->row);
+    free (g->weight);
+    free (g->rtt_ns);
+    free (g->col);
+    free (g->keep);
 }
 
-static void add_link (struct unknowns *x, uint32_t link)
+static uint32_t gather_row (struct gather *g, const struct observation *row)
 {
-    if (x->col[link] == NONE) {
-        x->col[link] = (uint32_t)x->nlinks;
-        x->link[x->nlinks++] = link;
+    size_t at = row_hash (row) & g->mask;
+
+    while (g->slot[at] && !same_row (g->row[g->slot[at] - 1], row))
+        at = (at + 1) & g->mask;
+    if (!g->slot[at]) {
+        g->row[g->n++] = row;
+        g->slot[at] = (uint32_t)g->n;
     }
+    return g->slot[at] - 1;
+}
+
+static void gather_baseline (struct gather *g, const struct observations *o)
+{
+    for (size_t i = 0; i < o->n; i++) {
+        uint32_t k = gather_row (g, &o->v[i]);
+        double w = 1 / o->v[i].var;
+
+        g->weight[k] += w;
+        g->rtt_ns[k] += (o->v[i].rtt_ns - g->rtt_ns[k]) * w / g->weight[k];
+    }
+}
+
+static void add_link (struct model *model, struct gather *g, uint32_t link)
+{
+    if (g->col[link] == NONE) {
+        g->col[link] = (uint32_t)model->n;
+        model->link[model->n++] = link;
+    }
+}
+
+/* Links of a row that the model does not have; NONE: it has none of them. */
+static uint32_t strangers (const struct gather *g,
+                           const struct observation *row)
+{
+    uint32_t n = 0;
+
+    for (size_t p = 0; p < row->n; p++)
+        n += g->col[row->link[p]] == NONE;
+    return n == row->n ? NONE : n;
+}
+
+/* Keep at most `room` of the rows that share a link with those so far, the
+ * closest first. Return how many; their links are the model's then.
+ */
+static size_t keep_layer (struct model *model, struct gather *g, size_t room,
+                          uint32_t *far)
+{
+    size_t count[ROW_MAX + 1] = { 0 };
+    size_t kept = 0;
+
+    for (size_t i = g->njob; i < g->n; i++) {
+        far[i] = g->keep[i] ? NONE : strangers (g, g->row[i]);
+        if (far[i] != NONE)
+            count[far[i]]++;
+    }
+    for (size_t k = 0; k <= ROW_MAX; k++) {
+        if (count[k] > room - kept)
+            count[k] = room - kept;
+        kept += count[k];
+    }
+    for (size_t i = g->njob; i < g->n; i++)
+        if (far[i] != NONE && count[far[i]] > 0) {
+            count[far[i]]--;
+            g->keep[i] = 1;
+        }
+    for (size_t i = g->njob; i < g->n; i++)
+        for (size_t p = 0; g->keep[i] && p < g->row[i]->n; p++)
+            add_link (model, g, g->row[i]->link[p]);
+    return kept;
+}
+
+static int keep_near (struct model *model, struct gather *g)
+{
+    size_t room = ROWS_FREE + ROWS_PER_ROW * model->nrows;
+    uint32_t *far = malloc ((g->n + 1) * sizeof (*far));
+    size_t kept = 1;
+
+    if (!far)
+        return -1;
+    while (room > 0 && kept > 0) {
+        kept = keep_layer (model, g, room, far);
+        room -= kept;
+    }
+    for (size_t i = g->njob; i < g->n; i++)
+        model->far_rows += !g->keep[i];
+    free (far);
+    return 0;
+}
+
+static int gather_rows (struct model *model, struct pathset *ps,
+                        struct gather *g, const struct observations *base,
+                        size_t nbase)
+{
+    size_t rows = model->nrows;
+    const uint32_t *link;
+    struct error err;
+
+    for (size_t b = 0; b < nbase; b++)
+        rows += base[b].n;
+    model->row_of = malloc ((model->nrows + 1) * sizeof (*model->row_of));
+    model->link = malloc ((g->net->nlinks + 1) * sizeof (*model->link));
+    if (gather_open (g, rows) < 0 || !model->row_of || !model->link)
+        return -1;
+    for (size_t l = 0; l < g->net->nlinks; l++)
+        g->col[l] = NONE;
+    link = pathset_links (ps, &model->m, &err);
+    for (size_t j = 0; j < model->m; j++)
+        add_link (model, g, link[j]);
+    for (size_t i = 0; i < model->nrows; i++)
+        model->row_of[i] = gather_row (g, &model->obs->v[i]);
+    g->njob = g->n;
+    for (size_t b = 0; b < nbase; b++)
+        gather_baseline (g, &base[b]);
+    for (size_t i = 0; i < g->n; i++)
+        model->baseline_rows += g->weight[i] > 0;
+    return keep_near (model, g);
 }
 
 /* Number the classes in order of appearance. */
-static int number_classes (struct unknowns *x)
+static int number_classes (struct model *model, const struct network *net)
 {
-    x->class_of = malloc ((x->nlinks + 1) * sizeof (*x->class_of));
-    x->class_id = malloc ((x->nlinks + 1) * sizeof (*x->class_id));
-    if (!x->class_of || !x->class_id)
+    uint32_t *id = malloc ((model->n + 1) * sizeof (*id));
+
+    model->class_of = malloc ((model->n + 1) * sizeof (*model->class_of));
+    if (!id || !model->class_of) {
+        free (id);
         return -1;
-    for (size_t i = 0; i < x->nlinks; i++) {
-        uint32_t id = x->net->link[x->link[i]].class_id;
+    }
+    for (size_t l = 0; l < model->n; l++) {
+        uint32_t class_id = net->link[model->link[l]].class_id;
         size_t c = 0;
 
-        while (c < x->nclasses && x->class_id[c] != id)
+        while (c < model->nclasses && id[c] != class_id)
             c++;
-        if (c == x->nclasses)
-            x->class_id[x->nclasses++] = id;
-        x->class_of[i] = (uint32_t)c;
+        if (c == model->nclasses)
+            id[model->nclasses++] = class_id;
+        model->class_of[l] = (uint32_t)c;
     }
-    x->spread = malloc ((x->nclasses + 1) * sizeof (*x->spread));
-    return x->spread ? 0 : -1;
-}
-
-/* True if all links of the row are among the first m columns. */
-static bool within (const struct unknowns *x, const struct observation *row,
-                    size_t m)
-{
-    for (size_t i = 0; i < row->n; i++)
-        if (x->col[row->link[i]] >= m)
-            return false;
-    return true;
-}
-
-static int make_unknowns (struct unknowns *x, const struct model *model,
-                          const struct observations *base, size_t nbase,
-                          struct error *err)
-{
-    size_t nlinks = x->net->nlinks;
-
-    x->col = malloc ((nlinks + 1) * sizeof (*x->col));
-    x->link = malloc ((nlinks + 1) * sizeof (*x->link));
-    if (!x->col || !x->link)
-        return error_nomem (err);
-    for (size_t l = 0; l < nlinks; l++)
-        x->col[l] = NONE;
-    for (size_t j = 0; j < model->m; j++)
-        add_link (x, model->link[j]);
-    for (size_t b = 0; b < nbase; b++)
-        for (size_t i = 0; i < base[b].n; i++)
-            for (size_t k = 0; k < base[b].v[i].n; k++)
-                add_link (x, base[b].v[i].link[k]);
-    /* too much to hold: keep to rows that lie within the job */
-    while (x->nlinks > model->m && x->nlinks > UNKNOWNS_MAX / 2)
-        x->col[x->link[--x->nlinks]] = NONE;
-    if (number_classes (x) < 0)
-        return error_nomem (err);
-    if (x->nlinks + x->nclasses > UNKNOWNS_MAX)
-        return error_world (err, "%zu links are more than can be judged",
-                            x->nlinks);
+    free (id);
     return 0;
 }
 
-/* Lower triangle of the prior's precision. */
-static void add_prior (const struct unknowns *x, double *a, size_t n)
-{
-    for (size_t i = 0; i < x->nlinks; i++) {
-        size_t c = x->nlinks + x->class_of[i];
-        double w = 1 / pow (x->spread[x->class_of[i]], 2);
-
-        a[i * n + i] += w;
-        a[c * n + i] -= w;
-        a[c * n + c] += w;
-    }
-    for (size_t c = x->nlinks; c < n; c++)
-        a[c * n + c] += 1 / (MEAN_SD * MEAN_SD);
-}
-
-/* Add the precision that rows give, and to b (unless NULL) their pull away
- * from the figures.
+/*
+ * The least squares problems: measured rows (the job's first), then a row per
+ * link that ties it to its class, then one per class.
  */
-static void add_rows (const struct unknowns *x, const struct observations *o,
-                      double *a, size_t n, double *b)
+
+static int add_row (struct model_side *side, const struct gather *g,
+                    size_t row, double weight)
 {
-    for (size_t i = 0; i < o->n; i++) {
-        const struct observation *row = &o->v[i];
-        double w = 1 / row->var;
-        double t = row->rtt_ns;
+    const struct observation *o = g->row[row];
+    uint32_t col[ROW_MAX];
+    int8_t value[ROW_MAX];
 
-        if (!within (x, row, x->nlinks))
-            continue;
-        for (size_t p = 0; p < row->n; p++)
-            t -= row->count[p] * figure (x, row->link[p]);
-        for (size_t p = 0; p < row->n; p++) {
-            uint32_t cp = x->col[row->link[p]];
-
-            if (b)
-                b[cp] += w * row->count[p] * t;
-            for (size_t q = 0; q < row->n; q++) {
-                uint32_t cq = x->col[row->link[q]];
-
-                if (cq <= cp)
-                    a[cp * n + cq] += w * row->count[p] * row->count[q];
-            }
-        }
+    for (size_t p = 0; p < o->n; p++) {
+        col[p] = g->col[o->link[p]];
+        value[p] = (int8_t)o->count[p];
     }
+    side->weight[side->a->nrows] = weight;
+    return sparse_add (side->a, col, value, o->n);
 }
 
-static int estimate_spreads (struct unknowns *x,
-                             const struct observations *obs,
-                             const struct observations *base, size_t nbase)
+static int add_priors (const struct model *model, struct model_side *side)
 {
-    size_t n = x->nlinks + x->nclasses;
-    double *a = linalg_matrix (n);
-    double *mean = calloc (n + 1, sizeof (*mean));
-    double *v = malloc ((n + 1) * sizeof (*v));
-    double *u = NULL;
+    static const int8_t value[2] = { 1, -1 };
+
+    side->measured = side->a->nrows;
+    for (size_t l = 0; l < model->n; l++) {
+        uint32_t col[2] = {
+            (uint32_t)l,
+            (uint32_t)model->n + model->class_of[l],
+        };
+
+        if (sparse_add (side->a, col, value, 2) < 0)
+            return -1;
+    }
+    for (size_t c = 0; c < model->nclasses; c++) {
+        uint32_t col = (uint32_t)(model->n + c);
+
+        side->weight[side->a->nrows] = 1 / (MEAN_SD * MEAN_SD);
+        if (sparse_add (side->a, &col, value, 1) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int make_side (const struct model *model, struct model_side *side,
+                      const struct gather *g, const double *job)
+{
+    side->a = sparse_create (unknowns (model));
+    side->weight = malloc ((g->n + unknowns (model) + 1) * sizeof (double));
+    if (!side->a || !side->weight)
+        return -1;
+    for (size_t i = 0; i < g->n; i++) {
+        double weight = g->weight[i] + (job ? job[i] : 0);
+
+        if ((i < g->njob || g->keep[i]) && weight > 0
+            && add_row (side, g, i, weight) < 0)
+            return -1;
+    }
+    return add_priors (model, side);
+}
+
+/* Make the rows of both sides; their links' weights come with the spreads. */
+static int make_sides (struct model *model, const struct gather *g)
+{
+    double *job = calloc (g->n + 1, sizeof (*job));
     int rc = -1;
 
-    for (size_t c = 0; c < x->nclasses; c++)
-        x->spread[c] = SPREAD_WIDE;
-    if (!a || !mean || !v)
+    if (!job)
+        return -1;
+    for (size_t i = 0; i < model->nrows; i++)
+        job[model->row_of[i]] += 1 / model->obs->v[i].var;
+    if (make_side (model, &model->before, g, NULL) == 0
+        && make_side (model, &model->after, g, job) == 0)
+        rc = 0;
+    free (job);
+    return rc;
+}
+
+/* Take the spreads as they are. */
+static int set_spreads (const struct model *model, struct model_side *side)
+{
+    for (size_t l = 0; l < model->n; l++) {
+        double s = model->spread[model->class_of[l]];
+
+        side->weight[side->measured + l] = 1 / (s * s);
+    }
+    lsq_destroy (side->lsq);
+    side->lsq = lsq_create (side->a, side->weight);
+    return side->lsq ? 0 : -1;
+}
+
+/*
+ * Estimates
+ */
+
+/* b = A' N^-1 d - K0 x for normal d of covariance N and x of K0^-1; noise
+ * (unless NULL) is d in standard deviations.
+ */
+static void draw_pull (const struct model *model, struct rng *rng,
+                       double *noise, double *b)
+{
+    const struct model_side *before = &model->before;
+
+    memset (b, 0, unknowns (model) * sizeof (*b));
+    for (size_t i = 0; i < before->a->nrows; i++)
+        row_add (before->a, i,
+                 sqrt (before->weight[i]) * rng_normal (rng), b);
+    for (size_t i = 0; i < model->nrows; i++) {
+        double e = rng_normal (rng);
+
+        if (noise)
+            noise[i] = e;
+        row_add (model->after.a, model->row_of[i],
+                 e / sqrt (model->obs->v[i].var), b);
+    }
+}
+
+/* Draw how wrong the posterior means are, n times, into u. */
+static int draw_errors (const struct model *model, struct rng *rng, size_t n,
+                        double *noise, double *u)
+{
+    size_t size = unknowns (model);
+    double *b = malloc ((n * size + 1) * sizeof (*b));
+    int rc;
+
+    if (!b)
+        return -1;
+    for (size_t i = 0; i < n; i++)
+        draw_pull (model, rng, noise ? noise + i * model->nrows : NULL,
+                   b + i * size);
+    rc = lsq_covariance (model->after.lsq, b, n, ROUGH, u);
+    free (b);
+    return rc;
+}
+
+/* Latencies that the baselines' rows, or with `job` all, let one expect,
+ * above the figures of the links' kinds. g knows the baselines' RTTs.
+ */
+static int estimate (const struct model *model, const struct gather *g,
+                     bool job, double *x)
+{
+    const struct sparse *a = model->before.a;
+    size_t n = unknowns (model);
+    double *b = calloc (n + 1, sizeof (*b));
+    double *f = calloc (n + 1, sizeof (*f));
+    size_t row = 0;
+    int rc = -1;
+
+    if (!b || !f)
         goto done;
-    add_prior (x, a, n);
-    add_rows (x, obs, a, n, mean);
-    for (size_t b = 0; b < nbase; b++)
-        add_rows (x, &base[b], a, n, mean);
-    if (linalg_cholesky (a, n) < 0 || !(u = linalg_invert_factor (a, n)))
+    for (size_t l = 0; l < model->n; l++)
+        f[l] = figure (g->net, model->link[l]);
+    for (size_t i = 0; i < g->n; i++) {
+        if (!(i < g->njob || g->keep[i]) || !(g->weight[i] > 0))
+            continue;
+        row_add (a, row,
+                 g->weight[i] * (g->rtt_ns[i] - sparse_row_dot (a, row, f)),
+                 b);
+        row++;
+    }
+    for (size_t i = 0; i < model->nrows && job; i++) {
+        const struct observation *o = &model->obs->v[i];
+
+        row_add (model->after.a, model->row_of[i],
+                 (o->rtt_ns
+                  - sparse_row_dot (model->after.a, model->row_of[i], f))
+                     / o->var,
+                 b);
+    }
+    rc = lsq_covariance (job ? model->after.lsq : model->before.lsq, b, 1,
+                         EXACT, x);
+done:
+    free (b);
+    free (f);
+    return rc;
+}
+
+/* var[l]: of the posterior of link l, by a few draws. */
+static int rough_variances (const struct model *model, double *var)
+{
+    size_t n = unknowns (model);
+    double *u = malloc ((DRAWS * n + 1) * sizeof (*u));
+    struct rng rng;
+    int rc = -1;
+
+    rng_seed (&rng, DRAWS_SEED);
+    if (u && draw_errors (model, &rng, DRAWS, NULL, u) == 0) {
+        for (size_t l = 0; l < model->n; l++) {
+            var[l] = 0;
+            for (size_t k = 0; k < DRAWS; k++)
+                var[l] += u[k * n + l] * u[k * n + l] / DRAWS;
+        }
+        rc = 0;
+    }
+    free (u);
+    return rc;
+}
+
+static int estimate_spreads (struct model *model, const struct gather *g)
+{
+    size_t n = unknowns (model);
+    double *x = malloc ((n + 1) * sizeof (*x));
+    double *var = malloc ((n + 1) * sizeof (*var));
+    double *v = malloc ((n + 1) * sizeof (*v));
+    int rc = -1;
+
+    for (size_t c = 0; c < model->nclasses; c++)
+        model->spread[c] = SPREAD_WIDE;
+    if (!x || !var || !v || set_spreads (model, &model->before) < 0
+        || set_spreads (model, &model->after) < 0
+        || rough_variances (model, var) < 0
+        || estimate (model, g, true, x) < 0)
         goto done;
-    linalg_solve (a, n, mean);
-    for (size_t c = 0; c < x->nclasses; c++) {
+    for (size_t c = 0; c < model->nclasses; c++) {
         size_t k = 0;
 
-        for (size_t i = 0; i < x->nlinks; i++)
-            if (x->class_of[i] == c
-                && linalg_dot (u + i * n, u + i * n, n)
-                       < DETERMINED_SD * DETERMINED_SD)
-                v[k++] = mean[i];
-        x->spread[c] = SPREAD_DEFAULT;
+        for (size_t l = 0; l < model->n; l++)
+            if (model->class_of[l] == c
+                && var[l] < DETERMINED_SD * DETERMINED_SD)
+                v[k++] = x[l];
+        model->spread[c] = SPREAD_DEFAULT;
         if (k >= CLASS_ENOUGH) {
             double centre = stats_median (v, k);
 
-            x->spread[c] = fmax (SPREAD_MIN, stats_mad (v, k, centre));
+            model->spread[c] = fmax (SPREAD_MIN, stats_mad (v, k, centre));
         }
     }
     rc = 0;
 done:
-    free (a);
-    free (mean);
+    free (x);
+    free (var);
     free (v);
-    free (u);
     return rc;
 }
 
-static int make_incidence (struct model *model, const struct unknowns *x)
+static int count_uncovered (struct model *model)
 {
-    const struct observations *o = model->obs;
-    size_t entries = 0;
-    size_t k = 0;
+    const struct sparse *a = model->before.a;
+    bool *seen = calloc (unknowns (model) + 1, sizeof (*seen));
 
-    for (size_t i = 0; i < o->n; i++)
-        entries += o->v[i].n;
-    model->row_start = calloc (o->n + 1, sizeof (*model->row_start));
-    model->row_col = malloc ((entries + 1) * sizeof (*model->row_col));
-    model->col_start = calloc (model->m + 2, sizeof (*model->col_start));
-    model->col_row = malloc ((entries + 1) * sizeof (*model->col_row));
-    model->col_count = malloc (entries + 1);
-    if (!model->row_start || !model->row_col || !model->col_start
-        || !model->col_row || !model->col_count)
+    if (!seen)
         return -1;
-    for (size_t i = 0; i < o->n; i++) {
-        for (size_t p = 0; p < o->v[i].n; p++) {
-            model->row_col[k] = x->col[o->v[i].link[p]];
-            model->col_start[model->row_col[k++] + 2]++;
-        }
-        model->row_start[i + 1] = k;
-    }
-    /* col_start[j + 1] is where column j's next entry goes, in the end where
-     * column j + 1 begins */
-    for (size_t j = 2; j <= model->m; j++)
-        model->col_start[j] += model->col_start[j - 1];
-    for (size_t i = 0; i < o->n; i++)
-        for (size_t p = 0; p < o->v[i].n; p++) {
-            uint32_t col = model->row_col[model->row_start[i] + p];
-            size_t at = model->col_start[col + 1]++;
-
-            model->col_row[at] = (uint32_t)i;
-            model->col_count[at] = o->v[i].count[p];
-        }
-    return 0;
-}
-
-/* v' K^-1 v for v with nv entries at columns col. */
-static double quadratic (const struct model *model, const uint32_t *col,
-                         const double *v, size_t nv)
-{
-    double sum = 0;
-
-    for (size_t p = 0; p < nv; p++) {
-        const double *row = model->inverse + col[p] * model->n;
-        double s = 0;
-
-        for (size_t q = 0; q < nv; q++)
-            s += row[col[q]] * v[q];
-        sum += s * v[p];
-    }
-    return sum;
-}
-
-static void fill_row_info (struct model *model)
-{
-    for (size_t i = 0; i < model->nrows; i++) {
-        const struct observation *row = &model->obs->v[i];
-        double v[ROW_MAX];
-
-        for (size_t p = 0; p < row->n; p++)
-            v[p] = row->count[p] / row->var;
-        model->row_info[i] = 1 / row->var
-                             - quadratic (model, model->row_col
-                                                     + model->row_start[i],
-                                          v, row->n);
-    }
-}
-
-static int fill_col_info (struct model *model)
-{
-    double *sum = calloc (model->m + 1, sizeof (*sum));
-    double *v = malloc ((model->m + 1) * sizeof (*v));
-    uint32_t *col = malloc ((model->m + 1) * sizeof (*col));
-    int rc = -1;
-
-    if (!sum || !v || !col)
-        goto done;
-    for (size_t j = 0; j < model->m; j++) {
-        double info = 0;
-        size_t nv = 0;
-
-        for (size_t e = model->col_start[j]; e < model->col_start[j + 1];
-             e++) {
-            size_t i = model->col_row[e];
-            const struct observation *row = &model->obs->v[i];
-            double w = model->col_count[e] / row->var;
-
-            info += w * model->col_count[e];
-            for (size_t p = 0; p < row->n; p++) {
-                uint32_t c = model->row_col[model->row_start[i] + p];
-
-                if (sum[c] == 0)
-                    col[nv++] = c;
-                sum[c] += w * row->count[p];
-            }
-        }
-        for (size_t p = 0; p < nv; p++) {
-            v[p] = sum[col[p]];
-            sum[col[p]] = 0;
-        }
-        model->col_info[j] = info - quadratic (model, col, v, nv);
-    }
-    rc = 0;
-done:
-    free (sum);
-    free (v);
-    free (col);
-    return rc;
-}
-
-static int fill_residuals (struct model *model)
-{
-    double *r = malloc ((model->nrows + 1) * sizeof (*r));
-    int rc;
-
-    if (!r)
-        return -1;
-    for (size_t i = 0; i < model->nrows; i++) {
-        const struct observation *row = &model->obs->v[i];
-
-        r[i] = row->rtt_ns;
-        for (size_t p = 0; p < row->n; p++)
-            r[i] -= row->count[p]
-                    * model->expected[model->row_col[model->row_start[i]
-                                                     + p]];
-    }
-    rc = model_whiten (model, r, model->z);
-    free (r);
-    return rc;
-}
-
-static int factor (struct model *model, const struct unknowns *x,
-                   const struct observations *base, size_t nbase)
-{
-    size_t n = model->n;
-    double *k = linalg_matrix (n);
-    double *mean = calloc (n + 1, sizeof (*mean));
-    double *u = NULL;
-    int rc = -1;
-
-    if (!k || !mean || !(model->prior = linalg_matrix (n)))
-        goto done;
-    add_prior (x, model->prior, n);
-    for (size_t b = 0; b < nbase; b++)
-        add_rows (x, &base[b], model->prior, n, mean);
-    memcpy (k, model->prior, n * n * sizeof (*k));
-    add_rows (x, model->obs, k, n, NULL);
-    if (linalg_cholesky (model->prior, n) < 0 || linalg_cholesky (k, n) < 0
-        || !(u = linalg_invert_factor (k, n)))
-        goto done;
-    free (k);
-    k = NULL;
-    if (!(model->inverse = linalg_inverse (u, n)))
-        goto done;
-    linalg_solve (model->prior, n, mean);
-    for (size_t j = 0; j < model->m; j++) {
-        model->expected[j] = figure (x, model->link[j]) + mean[j];
-        model->spread[j] = x->spread[x->class_of[j]];
-        model->class_of[j] = x->class_of[j];
-    }
-    rc = 0;
-done:
-    free (k);
-    free (mean);
-    free (u);
-    return rc;
-}
-
-static void count_uncovered (struct model *model, const struct unknowns *x,
-                             const struct observations *base, size_t nbase,
-                             bool *seen)
-{
-    for (size_t b = 0; b < nbase; b++)
-        for (size_t i = 0; i < base[b].n; i++) {
-            const struct observation *row = &base[b].v[i];
-
-            if (!within (x, row, x->nlinks))
-                continue;
-            for (size_t p = 0; p < row->n; p++)
-                seen[x->col[row->link[p]]] = true;
-        }
+    for (size_t e = 0; e < a->start[model->before.measured]; e++)
+        seen[a->col[e]] = true;
     for (size_t j = 0; j < model->m; j++)
         model->uncovered += !seen[j];
+    free (seen);
+    return 0;
 }
 
 int model_make (struct model *model, struct pathset *ps,
@@ -428,125 +550,143 @@ int model_make (struct model *model, struct pathset *ps,
                 const struct observations *base, size_t nbase,
                 struct error *err)
 {
-    struct unknowns x = { .net = pathset_network (ps) };
-    bool *seen = NULL;
+    struct gather g = { .net = pathset_network (ps) };
     int rc = -1;
 
     *model = (struct model){ .obs = obs, .nrows = obs->n };
-    if (!(model->link = pathset_links (ps, &model->m, err))
-        || make_unknowns (&x, model, base, nbase, err) < 0)
-        goto done;
-    model->n = x.nlinks + x.nclasses;
-    model->nclasses = x.nclasses;
-    model->z = calloc (model->nrows + 1, sizeof (*model->z));
-    model->row_info = calloc (model->nrows + 1, sizeof (*model->row_info));
-    model->col_info = calloc (model->m + 1, sizeof (*model->col_info));
-    model->spread = calloc (model->m + 1, sizeof (*model->spread));
-    model->expected = calloc (model->m + 1, sizeof (*model->expected));
-    model->class_of = calloc (model->m + 1, sizeof (*model->class_of));
-    seen = calloc (x.nlinks + 1, sizeof (*seen));
-    if (!model->z || !model->row_info || !model->col_info || !model->spread
-        || !model->expected || !model->class_of || !seen)
+    if (!pathset_links (ps, &model->m, err))
+        return -1;
+    if (gather_rows (model, ps, &g, base, nbase) < 0
+        || number_classes (model, g.net) < 0 || make_sides (model, &g) < 0)
         goto nomem;
-    if (make_incidence (model, &x) < 0
-        || estimate_spreads (&x, obs, base, nbase) < 0
-        || factor (model, &x, base, nbase) < 0)
+    model->spread = malloc ((model->nclasses + 1) * sizeof (double));
+    model->expected = calloc (unknowns (model) + 1, sizeof (double));
+    if (!model->spread || !model->expected
+        || estimate_spreads (model, &g) < 0
+        || set_spreads (model, &model->before) < 0
+        || set_spreads (model, &model->after) < 0
+        || estimate (model, &g, false, model->expected) < 0
+        || count_uncovered (model) < 0)
         goto nomem;
-    count_uncovered (model, &x, base, nbase, seen);
-    fill_row_info (model);
-    if (fill_col_info (model) < 0 || fill_residuals (model) < 0)
-        goto nomem;
+    for (size_t l = 0; l < model->n; l++)
+        model->expected[l] += figure (g.net, model->link[l]);
+    for (size_t c = 0; c < model->nclasses; c++)
+        model->expected[model->n + c] = 0;
     rc = 0;
     goto done;
 nomem:
-    /* a prior makes every precision matrix positive definite, unless the
-     * samples hold numbers that no noise explains */
+    /* a prior makes every problem well-conditioned, unless the samples hold
+     * numbers that no noise explains */
     if (errno == EDOM)
         error_world (err, "the samples are too ill-conditioned to judge");
     else
         error_nomem (err);
 done:
-    free (seen);
-    unknowns_clear (&x);
+    gather_close (&g);
     return rc;
+}
+
+static void clear_side (struct model_side *side)
+{
+    lsq_destroy (side->lsq);
+    sparse_destroy (side->a);
+    free (side->weight);
 }
 
 void model_clear (struct model *model)
 {
-    free (model->row_start);
-    free (model->row_col);
-    free (model->col_start);
-    free (model->col_row);
-    free (model->col_count);
-    free (model->z);
-    free (model->row_info);
-    free (model->col_info);
-    free (model->spread);
+    free (model->link);
     free (model->expected);
     free (model->class_of);
-    free (model->prior);
-    free (model->inverse);
+    free (model->spread);
+    free (model->row_of);
+    clear_side (&model->before);
+    clear_side (&model->after);
     *model = (struct model){ 0 };
 }
 
-int model_whiten (const struct model *model, const double *d, double *p)
+static double row_dot (const struct model *model, size_t row, const double *x)
 {
-    double *a = calloc (model->m + 1, sizeof (*a));
-    double *b = malloc ((model->m + 1) * sizeof (*b));
+    return sparse_row_dot (model->after.a, model->row_of[row], x);
+}
+
+void model_residual (const struct model *model, double *r)
+{
+    for (size_t i = 0; i < model->nrows; i++)
+        r[i] = model->obs->v[i].rtt_ns - row_dot (model, i, model->expected);
+}
+
+void model_transpose (const struct model *model, const double *v, double *u)
+{
+    memset (u, 0, unknowns (model) * sizeof (*u));
+    for (size_t i = 0; i < model->nrows; i++)
+        if (v[i] != 0)
+            row_add (model->after.a, model->row_of[i], v[i], u);
+}
+
+int model_whiten (const struct model *model, const double *d, size_t n,
+                  double *p)
+{
+    size_t size = unknowns (model);
+    size_t nrows = model->nrows;
+    double *b = calloc (n * size + 1, sizeof (*b));
+    double *x = malloc ((n * size + 1) * sizeof (*x));
     int rc = -1;
 
-    if (!a || !b)
+    if (!b || !x)
         goto done;
-    for (size_t j = 0; j < model->m; j++)
-        for (size_t e = model->col_start[j]; e < model->col_start[j + 1];
-             e++) {
-            size_t i = model->col_row[e];
-
-            a[j] += model->col_count[e] * d[i] / model->obs->v[i].var;
-        }
-    for (size_t j = 0; j < model->m; j++)
-        b[j] = linalg_dot (model->inverse + j * model->n, a, model->m);
-    for (size_t i = 0; i < model->nrows; i++) {
-        const struct observation *row = &model->obs->v[i];
-        double s = d[i];
-
-        for (size_t q = 0; q < row->n; q++)
-            s -= row->count[q]
-                 * b[model->row_col[model->row_start[i] + q]];
-        p[i] = s / row->var;
-    }
+    for (size_t k = 0; k < n; k++)
+        for (size_t i = 0; i < nrows; i++)
+            if (d[k * nrows + i] != 0)
+                row_add (model->after.a, model->row_of[i],
+                         d[k * nrows + i] / model->obs->v[i].var,
+                         b + k * size);
+    if (lsq_covariance (model->after.lsq, b, n, EXACT, x) < 0)
+        goto done;
+    for (size_t k = 0; k < n; k++)
+        for (size_t i = 0; i < nrows; i++)
+            p[k * nrows + i] = (d[k * nrows + i]
+                                - row_dot (model, i, x + k * size))
+                               / model->obs->v[i].var;
     rc = 0;
 done:
-    free (a);
     free (b);
+    free (x);
     return rc;
 }
 
-void model_add_column (const struct model *model, uint32_t col, double *d)
+int model_draw (const struct model *model, struct rng *rng, size_t n,
+                double *z)
 {
-    for (size_t e = model->col_start[col]; e < model->col_start[col + 1]; e++)
-        d[model->col_row[e]] += model->col_count[e];
-}
+    size_t size = unknowns (model);
+    double *u = malloc ((n * size + 1) * sizeof (*u));
 
-double model_dot (const struct model *model, uint32_t col, const double *v)
-{
-    double sum = 0;
+    if (!u || draw_errors (model, rng, n, z, u) < 0) {
+        free (u);
+        return -1;
+    }
+    for (size_t k = 0; k < n; k++)
+        for (size_t i = 0; i < model->nrows; i++) {
+            double var = model->obs->v[i].var;
+            double *zi = &z[k * model->nrows + i];
 
-    for (size_t e = model->col_start[col]; e < model->col_start[col + 1]; e++)
-        sum += model->col_count[e] * v[model->col_row[e]];
-    return sum;
+            *zi = *zi / sqrt (var) - row_dot (model, i, u + k * size) / var;
+        }
+    free (u);
+    return 0;
 }
 
 double model_prior_variance (const struct model *model, const double *u)
 {
-    double *s = calloc (model->n + 1, sizeof (*s));
-    double var;
+    size_t n = unknowns (model);
+    double *x = malloc ((n + 1) * sizeof (*x));
+    double var = NAN;
 
-    if (!s)
-        return NAN;
-    memcpy (s, u, model->m * sizeof (*s));
-    linalg_solve (model->prior, model->n, s);
-    var = linalg_dot (s, u, model->m);
-    free (s);
+    if (x && lsq_covariance (model->before.lsq, u, 1, EXACT, x) == 0) {
+        var = 0;
+        for (size_t l = 0; l < n; l++)
+            var += x[l] * u[l];
+    }
+    free (x);
     return var;
 }

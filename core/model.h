@@ -1,44 +1,48 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Model: what links, their classes and earlier samples let one expect of the
- * RTTs of a job, as a linear Gaussian model. The judge's first half; the
- * mathematics is in model.c.
+ * RTTs of a job, as a linear Gaussian model of any size. The judge's first
+ * half; the mathematics is in model.c.
  *
- * Columns 0 .. m-1 are the links of the job (pathset_links, in order), rows
- * 0 .. nrows-1 its observations. r is RTT - expected RTT, V its covariance.
+ * Rows 0 .. nrows-1 are the job's observations. r is RTT - expected RTT, V
+ * its covariance. Links of the model are the columns 0 .. n-1, those of the
+ * job (pathset_links, in order) before those of the baselines.
  */
 #ifndef CORE_MODEL_H
 #define CORE_MODEL_H
 
+#include <stddef.h>
 #include <stdint.h>
 
+#include "core/lsq.h"
 #include "core/observe.h"
 #include "core/paths.h"
+#include "core/sparse.h"
 #include "util/error.h"
+#include "util/rng.h"
 
 struct model {
-    size_t m;
     size_t nrows;
-    const uint32_t *link;  /* [m] of the network */
     const struct observations *obs;
-    size_t *row_start;     /* [nrows + 1] */
-    uint32_t *row_col;     /* columns of a row; counts are obs's */
-    size_t *col_start;     /* [m + 1] */
-    uint32_t *col_row;     /* rows of a column, rising */
-    uint8_t *col_count;
 
-    double *z;             /* [nrows] V^-1 r */
-    double *row_info;      /* [nrows] diagonal of V^-1 */
-    double *col_info;      /* [m] diagonal of A' V^-1 A */
-    uint32_t *class_of;    /* [m] numbered from 0 */
+    size_t m;              /* links of the job */
+    size_t n;              /* and of what is kept of the baselines */
+    uint32_t *link;        /* [n] of the network */
+    double *expected;      /* [n] latency, before the job's samples, ns */
+    uint32_t *class_of;    /* [n] numbered from 0 */
     size_t nclasses;
-    double *spread;        /* [m] standard deviation within the class, ns */
-    double *expected;      /* [m] latency, before the job's samples, ns */
-    size_t uncovered;      /* links that no baseline row crosses */
+    double *spread;        /* [nclasses] standard deviation within, ns */
+    size_t uncovered;      /* links of the job that no baseline row crosses */
+    size_t baseline_rows;  /* different ones */
+    size_t far_rows;       /* of them left out, see model.c */
 
-    size_t n;              /* unknowns of the model */
-    double *prior;         /* Cholesky factor of their precision before the
-                              job's samples */
-    double *inverse;       /* their covariance after */
+    /* the linear model without and with the job's rows, see model.c */
+    struct model_side {
+        struct sparse *a;  /* columns: links, then the classes' means */
+        double *weight;    /* [rows of a] 1 / variance */
+        size_t measured;   /* rows of a that are of RTTs */
+        struct lsq *lsq;
+    } before, after;
+    uint32_t *row_of;      /* [nrows] the job's among those of `after` */
 };
 
 /* Make the model of a job from its observations and those of nbase baselines
@@ -51,17 +55,27 @@ int model_make (struct model *model, struct pathset *ps,
                 struct error *err);
 void model_clear (struct model *model);
 
-/* p = V^-1 d, both over the rows. Return 0, or -1 with errno ENOMEM. */
-int model_whiten (const struct model *model, const double *d, double *p);
+/* r, over the rows. */
+void model_residual (const struct model *model, double *r);
 
-/* d += column `col` over the rows. */
-void model_add_column (const struct model *model, uint32_t col, double *d);
+/* p = V^-1 d for n vectors over the rows, one behind the other. Eight at once
+ * cost little more than one. Return 0, or -1 with errno ENOMEM.
+ */
+int model_whiten (const struct model *model, const double *d, size_t n,
+                  double *p);
 
-/* Sum of column `col` times v, v over the rows. */
-double model_dot (const struct model *model, uint32_t col, const double *v);
+/* Draw n vectors z over the rows from a normal distribution of covariance
+ * V^-1: what whitened residuals look like where nothing is wrong. Return 0, or
+ * -1 with errno ENOMEM.
+ */
+int model_draw (const struct model *model, struct rng *rng, size_t n,
+                double *z);
 
-/* Variance of the combination u (over the job's columns) of latencies, before
- * the job's samples. NAN with errno ENOMEM.
+/* u [n + nclasses]: sum of weights v (over the rows) times the rows. */
+void model_transpose (const struct model *model, const double *v, double *u);
+
+/* Variance of the combination u [n + nclasses] of latencies (and, at its end,
+ * of class means), before the job's samples. NAN with errno ENOMEM.
  */
 double model_prior_variance (const struct model *model, const double *u);
 

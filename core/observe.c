@@ -138,6 +138,7 @@ static bool merge (struct observation *o, const struct sample *const *s,
     *o = (struct observation){
         .a = lowest->a,
         .b = lowest->b,
+        .round = lowest->round,
         .min_ns = lowest->rtt_ns[RTT_MIN],
     };
     for (size_t i = 0; i < n; i++) {
@@ -167,6 +168,21 @@ static bool merge (struct observation *o, const struct sample *const *s,
     return disputed;
 }
 
+static int grow (struct observations *o, size_t size)
+{
+    uint32_t *link = realloc (o->link, size * sizeof (*link));
+    uint8_t *count = realloc (o->count, size);
+    uint8_t *forth = realloc (o->forth, size);
+
+    if (link)
+        o->link = link;
+    if (count)
+        o->count = count;
+    if (forth)
+        o->forth = forth;
+    return link && count && forth ? 0 : -1;
+}
+
 /* Find the rows' links; one block holds them all. */
 static int fill_rows (struct observations *o, const struct pathset *ps,
                       struct error *err)
@@ -180,21 +196,13 @@ static int fill_rows (struct observations *o, const struct pathset *ps,
         if (pathset_row (ps, o->v[i].a, o->v[i].b, &row, err) < 0)
             return -1;
         if (used + row.n > size) {
-            uint32_t *link;
-            uint8_t *count;
-
             size = 2 * size + ROW_MAX;
-            link = realloc (o->link, size * sizeof (*link));
-            if (link)
-                o->link = link;
-            count = realloc (o->count, size);
-            if (count)
-                o->count = count;
-            if (!link || !count)
+            if (grow (o, size) < 0)
                 return error_nomem (err);
         }
         memcpy (o->link + used, row.link, row.n * sizeof (*row.link));
         memcpy (o->count + used, row.count, row.n);
+        memcpy (o->forth + used, row.forth, row.n);
         used += row.n;
         o->v[i].n = row.n;
     }
@@ -202,6 +210,7 @@ static int fill_rows (struct observations *o, const struct pathset *ps,
     for (size_t i = 0; i < o->n; i++) {
         o->v[i].link = o->link + used;
         o->v[i].count = o->count + used;
+        o->v[i].forth = o->forth + used;
         used += o->v[i].n;
     }
     return 0;
@@ -253,5 +262,6 @@ void observations_clear (struct observations *o)
     free (o->v);
     free (o->link);
     free (o->count);
+    free (o->forth);
     *o = (struct observations){ 0 };
 }

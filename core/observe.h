@@ -20,6 +20,7 @@
  */
 struct observation {
     uint32_t a, b;
+    uint32_t round;      /* of the plan */
     uint32_t repeats;    /* that came back */
     bool both;           /* both sides initiated, and agree */
     double rtt_ns;
@@ -28,6 +29,7 @@ struct observation {
     size_t n;            /* entries of the row */
     const uint32_t *link;
     const uint8_t *count;
+    const uint8_t *forth;
 };
 
 struct observations {
@@ -39,6 +41,7 @@ struct observations {
     size_t disputed;     /* rows whose two sides do not agree */
     uint32_t *link;      /* the rows' storage */
     uint8_t *count;
+    uint8_t *forth;
 };
 
 /* Take samples of endpoints of ps. The variance comes from the samples' own

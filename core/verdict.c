@@ -20,6 +20,8 @@ static const char *const status_name[] = {
 static const char *const kind_name[] = {
     [FINDING_HOST_END] = "host end",
     [FINDING_SWITCH_LINK] = "switch link",
+    [FINDING_SWITCH] = "switch",
+    [FINDING_ROUTE] = "route",
 };
 
 static const char *const basis_name[] = {
@@ -59,6 +61,8 @@ void verdict_destroy (struct verdict *v)
             struct finding *f = &v->finding[i];
 
             free (f->suspect);
+            free (f->oneway);
+            free (f->sw);
             free_strings (f->node, f->nnodes);
             free (f->why);
         }
@@ -96,17 +100,22 @@ static void finding_sentence (const struct finding *f,
                               const struct network *net, char *buf,
                               size_t size)
 {
+    const struct link_info *link = &net->link[f->suspect[0]];
+    bool by_switch = f->nsw > 0 && (f->kind == FINDING_SWITCH
+                                    || f->kind == FINDING_ROUTE);
+    const char *name = by_switch ? net->sw[f->sw[0]].name : link->host;
+    const char *id = by_switch ? net->sw[f->sw[0]].id : link->id;
+    size_t more = (by_switch ? f->nsw : f->nsuspects) - 1;
     char excess[64] = "loses messages";
     char others[64] = "";
-    const char *host = net->link[f->suspect[0]].host;
 
     if (f->basis != BASIS_LOSS)
         snprintf (excess, sizeof (excess), "%+.0f ns", f->excess_ns);
-    if (f->nsuspects > 1)
-        snprintf (others, sizeof (others), " or %zu more", f->nsuspects - 1);
+    if (more > 0)
+        snprintf (others, sizeof (others), " or %zu more", more);
     snprintf (buf, size, "%s %s%s%s%s%s %s", kind_name[f->kind],
-              host ? host : "", host ? " (" : "",
-              net->link[f->suspect[0]].id, host ? ")" : "", others, excess);
+              name ? name : "", name ? " (" : "", id, name ? ")" : "",
+              others, excess);
 }
 
 void verdict_sentence (const struct verdict *v, const struct network *net,
@@ -157,18 +166,30 @@ static json_t *finding_json (const struct finding *f,
                              const struct network *net)
 {
     json_t *suspects = json_array ();
+    json_t *oneway = json_array ();
+    json_t *switches = json_array ();
+    int rc = 0;
 
     for (size_t i = 0; i < f->nsuspects; i++)
-        if (json_array_append_new (
-                suspects, json_string (net->link[f->suspect[i]].id))
-            < 0) {
-            json_decref (suspects);
-            return NULL;
-        }
-    return json_pack ("{s:s, s:o, s:s, s:o, s:o, s:o, s:s, s:o, s:s}",
+        rc |= json_array_append_new (
+            suspects, json_string (net->link[f->suspect[i]].id));
+    for (size_t i = 0; i < f->noneway; i++)
+        rc |= json_array_append_new (
+            oneway, json_string (net->link[f->oneway[i]].id));
+    for (size_t i = 0; i < f->nsw; i++)
+        rc |= json_array_append_new (switches,
+                                     json_string (net->sw[f->sw[i]].id));
+    if (rc < 0) {
+        json_decref (suspects);
+        json_decref (oneway);
+        json_decref (switches);
+        return NULL;
+    }
+    return json_pack ("{s:s, s:o, s:o, s:o, s:s, s:o, s:o, s:o, s:s, s:o,"
+                      " s:s}",
                       "level", status_name[f->level], "suspects", suspects,
-                      "kind", kind_name[f->kind], "excess_ns",
-                      number (f->excess_ns), "stderr_ns",
+                      "oneway", oneway, "switches", switches, "kind", kind_name[f->kind],
+                      "excess_ns", number (f->excess_ns), "stderr_ns",
                       number (f->stderr_ns), "expected_ns",
                       number (f->expected_ns), "basis", basis_name[f->basis],
                       "nodes", strings_json (f->node, f->nnodes), "why",

@@ -24,6 +24,10 @@ enum verdict_status { /* the greater outranks the less */
 enum finding_kind {
     FINDING_HOST_END,    /* every suspect is a host link */
     FINDING_SWITCH_LINK, /* some suspect is a link between switches */
+    FINDING_SWITCH,      /* all links of a switch alike */
+    FINDING_ROUTE,       /* messages do not go the way that the fabric says:
+                            the suspects are the links that they should
+                            cross; UNKNOWN, never FAIL */
 };
 
 enum finding_basis {
@@ -33,12 +37,18 @@ enum finding_basis {
 };
 
 struct finding {
-    enum verdict_status level; /* WARN or FAIL */
+    enum verdict_status level; /* WARN, UNKNOWN or FAIL */
     enum finding_kind kind;
     enum finding_basis basis;
     uint32_t *suspect;  /* links of the network, the likeliest first */
     size_t nsuspects;
-    double excess_ns;   /* of a suspect's one-way latency; NAN: BASIS_LOSS */
+    uint32_t *oneway;   /* links of which one direction would explain it as
+                           well; with switch links here, it is no host end */
+    size_t noneway;
+    uint32_t *sw;       /* switches of the network that may be the cause */
+    size_t nsw;
+    double excess_ns;   /* of a suspect's one-way latency; FINDING_ROUTE: of
+                           round trips, of either sign; NAN: BASIS_LOSS */
     double stderr_ns;   /* NAN: BASIS_LOSS */
     double expected_ns; /* the likeliest one's latency; NAN: not known */
     char **node;        /* hosts of the host links among the suspects */
