@@ -90,9 +90,27 @@ const char *bound_kind_name (enum bound_kind kind)
     return name[kind];
 }
 
+const char *bound_set_name (const struct bound *bound,
+                            const struct pathset *ps)
+{
+    switch (bound->kind) {
+    case BOUND_HOSTS:
+        return "";
+    case BOUND_LINK:
+        return pathset_network (ps)->link[bound->at].id;
+    default:
+        return pathset_endpoint (ps, bound->at)->name;
+    }
+}
+
 static size_t ceil_div (size_t a, size_t b)
 {
     return (a + b - 1) / b;
+}
+
+size_t bound_hosts (size_t n, size_t rank)
+{
+    return n < 2 ? 0 : ceil_div (rank, n / 2);
 }
 
 /* The set needs that many probes at least. */
@@ -739,6 +757,12 @@ static int list_sets (struct search *s, struct error *err)
     return 0;
 }
 
+/* Of looking at all trees, in entries touched. */
+static uint64_t trees_cost (const struct search *s)
+{
+    return 4 * (uint64_t)s->n * s->tree->nleaves;
+}
+
 static void search_clear (struct search *s)
 {
     tree_destroy (s->tree);
@@ -777,7 +801,13 @@ int bound_find (struct pathset *ps, size_t rank, uint64_t effort,
         error_nomem (err);
         goto out;
     }
-    if (!(s.tree = tree_create (ps, err)) || make_levels (&s, err) < 0
+    if (!(s.tree = tree_create (ps, err)))
+        goto out;
+    if (trees_cost (&s) > effort && rank > 0) {
+        rc = 0;
+        goto out;
+    }
+    if (make_levels (&s, err) < 0
         || list_sets (&s, err) < 0 || find_own (&s, err) < 0
         || try_own_links (&s, err) < 0)
         goto out;

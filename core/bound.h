@@ -50,6 +50,7 @@ struct bound {
 };
 
 #define BOUND_EFFORT (UINT64_C (1) << 29) /* a few seconds at most */
+#define BOUND_QUICK (UINT64_C (1) << 22)  /* some milliseconds */
 
 /* The best bound for a set of endpoints that an effort, counted in entries
  * touched, finds: the same on every machine. rank is that of all pairs where
@@ -60,7 +61,14 @@ struct bound {
 int bound_find (struct pathset *ps, size_t rank, uint64_t effort,
                 struct bound *bound, struct error *err);
 
-/* "all hosts", "host end", "link", "leaf", "pod". */
+/* ceil (rank / floor (n / 2)), the bound by all hosts; 0 for n < 2. */
+size_t bound_hosts (size_t n, size_t rank);
+
+/* "all hosts", "host end", "link", "leaf", "pod"; and which: a link's id, an
+ * endpoint's name, "" where it is all of them.
+ */
 const char *bound_kind_name (enum bound_kind kind);
+const char *bound_set_name (const struct bound *bound,
+                            const struct pathset *ps);
 
 #endif /* CORE_BOUND_H */

@@ -15,7 +15,7 @@ struct plan {
     const char *method;
     struct round *round;
     size_t nrounds;
-    size_t links, rank, basis_rounds, confirm_rounds;
+    size_t links, rank, basis_rounds, confirm_rounds, bound;
     struct plan_target *target;
     size_t ntargets;
 };
@@ -79,6 +79,11 @@ void plan_set_rank (struct plan *plan, size_t links, size_t rank,
     plan->basis_rounds = basis_rounds;
 }
 
+void plan_set_bound (struct plan *plan, size_t rounds)
+{
+    plan->bound = rounds;
+}
+
 void plan_set_confirm (struct plan *plan, size_t n)
 {
     plan->confirm_rounds = n;
@@ -133,6 +138,7 @@ struct plan *plan_copy (const struct plan *plan)
     if (copy) {
         plan_set_rank (copy, plan->links, plan->rank, plan->basis_rounds);
         plan_set_confirm (copy, plan->confirm_rounds);
+        plan_set_bound (copy, plan->bound);
     }
     return copy;
 }
@@ -183,9 +189,7 @@ const struct probe *plan_round (const struct plan *plan, size_t round,
     return plan->round[round].probe;
 }
 
-size_t plan_bound (const struct pathset *ps, size_t rank)
+size_t plan_bound (const struct plan *plan)
 {
-    size_t half = pathset_size (ps) / 2;
-
-    return half ? (rank + half - 1) / half : 0;
+    return plan->bound;
 }

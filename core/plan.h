@@ -83,14 +83,17 @@ size_t plan_probes (const struct plan *plan); /* over all rounds */
 const struct probe *plan_round (const struct plan *plan, size_t round,
                                 size_t *n);
 
-/* ceil(rank / floor(n/2)), the rounds that no plan can go below. */
-size_t plan_bound (const struct pathset *ps, size_t rank);
+/* Rounds that no plan can go below as far as is known (core/bound), 0 where
+ * nothing was said; a file has ceil(rank / floor(n/2)) at least.
+ */
+size_t plan_bound (const struct plan *plan);
+void plan_set_bound (struct plan *plan, size_t rounds);
 
 /* Check a plan without trusting its maker: endpoints in range, no endpoint and
  * no link in two probes of a round, no round empty, the basis rounds
  * independent, their rank that of all pairs of the set (recomputed by another
- * elimination, over another prime), the links those of all pairs. Return 0,
- * or -1 with err.
+ * elimination, over another prime), the links those of all pairs, and not
+ * fewer rounds than its bound. Return 0, or -1 with err.
  */
 int plan_check (struct pathset *ps, const struct plan *plan,
                 struct error *err);

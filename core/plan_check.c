@@ -485,6 +485,11 @@ int plan_check (struct pathset *ps, const struct plan *plan,
                      plan_basis_rounds (plan), plan_rounds (plan));
         goto error;
     }
+    if (plan_basis_rounds (plan) < plan_bound (plan)) {
+        error_input (err, "%zu basis rounds, but a bound of %zu",
+                     plan_basis_rounds (plan), plan_bound (plan));
+        goto error;
+    }
     if (plan_confirm_rounds (plan)
         > plan_rounds (plan) - plan_basis_rounds (plan)) {
         error_input (err, "%zu confirm rounds, but %zu behind the basis",

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/bound.h"
 #include "util/json.h"
 
 enum {
@@ -138,6 +139,13 @@ static int set_targets (json_t *json, const struct plan *plan,
     return rc;
 }
 
+static size_t bound (const struct plan *plan, const struct pathset *ps)
+{
+    size_t least = bound_hosts (pathset_size (ps), plan_rank (plan));
+
+    return plan_bound (plan) > least ? plan_bound (plan) : least;
+}
+
 int plan_write (const struct plan *plan, struct pathset *ps,
                 const struct plan_file_extra *extra, FILE *fp,
                 struct error *err)
@@ -163,7 +171,7 @@ int plan_write (const struct plan *plan, struct pathset *ps,
         "links", (json_int_t)plan_links (plan),
         "rank", (json_int_t)plan_rank (plan),
         "measurements", (json_int_t)plan_probes (plan),
-        "bound", (json_int_t)plan_bound (ps, plan_rank (plan)),
+        "bound", (json_int_t)bound (plan, ps),
         "basis_rounds", (json_int_t)plan_basis_rounds (plan),
         "extra_rounds", (json_int_t)extra_rounds (plan));
     if (!json || !numbers || json_object_update (json, numbers) < 0
@@ -427,6 +435,24 @@ static int check_number (const json_t *json, const char *key,
     return 0;
 }
 
+/* A bound that was computed is good for plan_check; that of all hosts is a
+ * matter of arithmetic.
+ */
+static int read_bound (struct plan *plan, const json_t *json,
+                       const struct pathset *ps, struct error *err)
+{
+    size_t least = bound_hosts (pathset_size (ps), plan_rank (plan));
+    uint64_t value;
+
+    if (json_get_u64 (json, NULL, "bound", 0, ROUNDS_MAX, &value, err) < 0)
+        return -1;
+    if (value < least)
+        return error_input (err, "bound: %ju, but it is %zu at least",
+                            (uintmax_t)value, least);
+    plan_set_bound (plan, value);
+    return 0;
+}
+
 static struct plan *read_plan (const json_t *json, struct pathset *ps,
                                struct error *err)
 {
@@ -468,7 +494,7 @@ static struct plan *read_plan (const json_t *json, struct pathset *ps,
     if (check_number (json, "hosts", pathset_size (ps), err) < 0
         || check_number (json, "links", links, err) < 0
         || check_number (json, "measurements", plan_probes (plan), err) < 0
-        || check_number (json, "bound", plan_bound (ps, rank), err) < 0
+        || read_bound (plan, json, ps, err) < 0
         || check_number (json, "extra_rounds", extra_rounds (plan), err) < 0)
         goto error;
     return plan;

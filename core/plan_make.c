@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "core/basis.h"
+#include "core/bound.h"
 #include "core/layers.h"
 #include "core/rounds.h"
 #include "core/rref.h"
@@ -117,7 +118,7 @@ enum { METHODS = sizeof (methods) / sizeof (methods[0]) };
 static double effort_left (const struct plan_options *opts,
                            const struct attempt *best)
 {
-    size_t bound = plan_bound (best->ps, best->rank);
+    size_t bound = bound_hosts (pathset_size (best->ps), best->rank);
     double seconds = (best->rounds.count - bound) * ROUND_SECONDS;
 
     if (best->rounds.count <= bound)

@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#include "core/bound.h"
 #include "core/plan.h"
 #include "core/solve.h"
 #include "ibquery/snapshot.h"
@@ -97,7 +98,8 @@ static struct pathset *job_pathset (struct fabric *f, const char *list,
     return ps;
 }
 
-static void summary (const struct plan *plan, const struct pathset *ps)
+static void summary (const struct plan *plan, const struct pathset *ps,
+                     const struct bound *bound)
 {
     if (pathset_size (ps) < 2) {
         fprintf (stderr, "pmm plan: %zu endpoint%s, nothing to measure\n",
@@ -106,11 +108,37 @@ static void summary (const struct plan *plan, const struct pathset *ps)
     }
     fprintf (stderr,
              "pmm plan: %zu endpoints, %zu links, rank %zu: %zu probes in"
-             " %zu + %zu rounds (bound %zu)\n",
+             " %zu + %zu rounds\n",
              pathset_size (ps), plan_links (plan), plan_rank (plan),
              plan_probes (plan), plan_basis_rounds (plan),
-             plan_rounds (plan) - plan_basis_rounds (plan),
-             plan_bound (ps, plan_rank (plan)));
+             plan_rounds (plan) - plan_basis_rounds (plan));
+    if (bound->rounds > 0)
+        fprintf (stderr,
+                 "pmm plan: %.2f times the bound of %zu (%s%s%s: %zu probes,"
+                 " %zu to a round; %zu of %zu sets%s)\n",
+                 (double)plan_basis_rounds (plan) / bound->rounds,
+                 bound->rounds, bound_kind_name (bound->kind),
+                 bound->kind == BOUND_HOSTS ? "" : " ",
+                 bound_set_name (bound, ps), bound->need, bound->width,
+                 bound->looked, bound->sets,
+                 bound->best ? ", none better" : "");
+}
+
+/* Bound the rounds of the plan, with less effort where nobody will ask. */
+static int find_bound (struct plan *plan, struct pathset *ps, bool thorough,
+                       struct bound *bound, struct error *err)
+{
+    size_t ntargets;
+
+    plan_targets (plan, &ntargets);
+    if (ntargets > 0) /* it determines these, not all that can be */
+        return 0;
+    if (bound_find (ps, plan_rank (plan),
+                    thorough ? BOUND_EFFORT : BOUND_QUICK, bound, err) < 0)
+        return -1;
+    if (bound->rounds > plan_bound (plan))
+        plan_set_bound (plan, bound->rounds);
+    return 0;
 }
 
 static struct plan *read_checked (const char *path, struct fabric *f,
@@ -181,6 +209,7 @@ int verb_plan (int argc, char **argv)
 {
     struct options o = { .extra_rounds = 2, .seed = 1 };
     struct plan_file_extra extra = { 0 };
+    struct bound bound = { 0 };
     struct fabric *f = NULL;
     struct pathset *ps = NULL;
     struct plan *plan = NULL;
@@ -193,15 +222,17 @@ int verb_plan (int argc, char **argv)
     if (check_options (&o, &err) < 0 || !(f = fabric_load (o.fabric, &err)))
         goto error;
     if (o.check) {
-        if (!(plan = read_checked (o.check, f, &ps, &err)))
+        if (!(plan = read_checked (o.check, f, &ps, &err))
+            || (o.verbose && find_bound (plan, ps, true, &bound, &err) < 0))
             goto error;
     }
     else if (!(ps = job_pathset (f, o.hosts, &err))
              || !(plan = make (&o, ps, &extra, &err))
+             || find_bound (plan, ps, o.verbose, &bound, &err) < 0
              || save (plan, ps, &extra, o.output, &err) < 0)
         goto error;
     if (o.verbose)
-        summary (plan, ps);
+        summary (plan, ps, &bound);
     goto done;
 error:
     status = fail (argv[0], &err);

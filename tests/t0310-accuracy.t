@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# Without noise the verbs are exact: on trees of up to 432 hosts with latencies
-# drawn at random, the round trip of every pair of hosts and the latency of
+# Without noise the verbs are exact: on trees of up to 432 hosts, and on each
+# other family of fabrics, with latencies drawn at random, the round trip of every pair of hosts and the latency of
 # every link or group that the paths determine comes out as it went in. The
 # truth is computed here, from the latencies and the snapshot's own text.
 
@@ -104,20 +104,44 @@ exact ()
     sed 's/^/# /' said
 }
 
+latencies ()
+{
+    awk -v seed="$((++seed))" 'BEGIN { srand(seed) }
+        $1 == "cable" { printf "%s %.6f\n", $2, 100 + 800 * rand() }' \
+        fabric >latency
+}
+
+# of which jobs leave more to groups
+quarter ()
+{
+    awk -v seed="$seed" 'BEGIN { srand(seed) }
+        $1 == "ca" && rand() < 0.25 { print $4 }' fabric >job
+    exact "$1, a quarter of the hosts" --hosts @job
+}
+
 for shape in 4:2 8:2 12:2 16:2 4:3 8:3 12:3; do
     for routing in dmodk minhop; do
         pmm fabric generate fat-tree --ports "${shape%:*}" \
             --levels "${shape#*:}" --routing "$routing" --seed "$seed" \
             -o fabric
-        awk -v seed="$((++seed))" 'BEGIN { srand(seed) }
-            $1 == "cable" { printf "%s %.6f\n", $2, 100 + 800 * rand() }' \
-            fabric >latency
+        latencies
         exact "$shape, $routing"
     done
-    # of which jobs leave more to groups
-    awk -v seed="$seed" 'BEGIN { srand(seed) }
-        $1 == "ca" && rand() < 0.25 { print $4 }' fabric >job
-    exact "$shape, a quarter of the hosts" --hosts @job
+    quarter "$shape"
 done
+
+while read -r family; do
+    # shellcheck disable=SC2086
+    pmm fabric generate $family --seed "$seed" -o fabric
+    latencies
+    exact "$family"
+    quarter "$family"
+done <<'END_FAMILIES'
+dragonfly --p 2 --a 4 --h 2
+slimfly --q 5
+irregular --switches 30 --hosts 120
+fat-tree --ports 8 --levels 3 --routing minhop --prune 10
+fat-tree --ports 12 --levels 2 --routing minhop --oversubscribe 2
+END_FAMILIES
 
 done_testing
