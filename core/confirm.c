@@ -68,6 +68,7 @@ struct hunt {
     uint8_t *cause_of;     /* [nlinks] whose suspect, from 1; 0: of none */
     uint8_t *link_busy;    /* [nlinks] rounds of the stage, as bits */
     uint8_t *end_busy;     /* [n] */
+    bool *silent;          /* [n] nothing comes back from there */
 
     /* of the cause that is hunted */
     uint8_t cause;
@@ -249,7 +250,7 @@ static int draw (struct hunt *h, uint32_t a, uint32_t b, struct error *err)
     uint64_t all = 0;
     int there;
 
-    if (h->npool == POOL_MAX)
+    if (h->npool == POOL_MAX || h->silent[a] || h->silent[b])
         return 0;
     *c = (struct candidate){ .a = a, .b = b };
     if ((there = walk (h, c, err)) < 0)
@@ -550,6 +551,7 @@ static int add_controls (struct hunt *h, struct error *err)
         for (int k = 0; k < c.narcs; k++)
             clean &= !h->cause_of[arc_link (c.arc[k])];
         round = free_round (h, &c);
+        clean &= !h->silent[c.a] && !h->silent[c.b];
         if (!clean || h->first + round >= plan_rounds (h->plan))
             continue;
         if (place (h, round, &c) < 0)
@@ -559,8 +561,24 @@ static int add_controls (struct hunt *h, struct error *err)
     return 0;
 }
 
+/* Endpoints all of whose messages were lost, of those that sent any. */
+static void find_silent (struct hunt *h, const struct samples *samples)
+{
+    for (size_t i = 0; samples && i < samples->nsamples; i++) {
+        const struct sample *s = &samples->sample[i];
+
+        h->silent[s->a] = h->silent[s->b] = true;
+    }
+    for (size_t i = 0; samples && i < samples->nsamples; i++) {
+        const struct sample *s = &samples->sample[i];
+
+        if (s->lost < s->sent)
+            h->silent[s->a] = h->silent[s->b] = false;
+    }
+}
+
 static int hunt (struct hunt *h, const struct suspicions *s,
-                 struct error *err)
+                 const struct samples *samples, struct error *err)
 {
     size_t n = pathset_size (h->ps);
     size_t nlinks = pathset_network (h->ps)->nlinks;
@@ -569,11 +587,13 @@ static int hunt (struct hunt *h, const struct suspicions *s,
     h->link_busy = calloc (nlinks + 1, sizeof (*h->link_busy));
     h->end_busy = calloc (n + 1, sizeof (*h->end_busy));
     h->mask = calloc (2 * nlinks + 1, sizeof (*h->mask));
+    h->silent = calloc (n + 1, sizeof (*h->silent));
     h->order = calloc (n + 1, sizeof (*h->order));
     h->pool = calloc (POOL_MAX, sizeof (*h->pool));
     if (!h->cause_of || !h->link_busy || !h->end_busy || !h->mask
-        || !h->order || !h->pool || find_known (h) < 0)
+        || !h->silent || !h->order || !h->pool || find_known (h) < 0)
         return error_nomem (err);
+    find_silent (h, samples);
     if (!(h->tree = tree_create (h->ps, err)))
         return -1;
     for (size_t c = 0; c < s->n && c < CAUSES_HUNTED; c++)
@@ -595,6 +615,7 @@ static void hunt_clear (struct hunt *h)
     free (h->cause_of);
     free (h->link_busy);
     free (h->end_busy);
+    free (h->silent);
     free (h->mask);
     free (h->order);
     free (h->step);
@@ -604,6 +625,7 @@ static void hunt_clear (struct hunt *h)
 
 int confirm_suspects (struct plan *plan, struct pathset *ps,
                       const struct suspicions *s,
+                      const struct samples *samples,
                       const struct confirm_options *opts, struct error *err)
 {
     struct hunt h = {
@@ -618,7 +640,7 @@ int confirm_suspects (struct plan *plan, struct pathset *ps,
         return error_input (err, "more than %d confirm rounds",
                             CONFIRM_ROUNDS_MAX);
     rng_seed (&h.rng, opts->seed);
-    rc = s->n > 0 ? hunt (&h, s, err) : 0;
+    rc = s->n > 0 ? hunt (&h, s, samples, err) : 0;
     hunt_clear (&h);
     return rc;
 }
@@ -640,7 +662,7 @@ struct plan *confirm_plan (struct pathset *ps, const struct plan *plan,
     sift (&s, judge);
     if (!(longer = plan_copy (plan)))
         error_nomem (err);
-    else if (confirm_suspects (longer, ps, &s, opts, err) < 0) {
+    else if (confirm_suspects (longer, ps, &s, samples, opts, err) < 0) {
         plan_destroy (longer);
         longer = NULL;
     }

@@ -41,10 +41,12 @@ struct plan *confirm_plan (struct pathset *ps, const struct plan *plan,
                            struct error *err);
 
 /* The same of given suspects, in the order of their causes, onto the plan.
- * Return 0, or -1 with err; the plan is then of no use.
+ * Endpoints from which nothing came back in the samples (NULL: no matter) are
+ * left out. Return 0, or -1 with err; the plan is then of no use.
  */
 int confirm_suspects (struct plan *plan, struct pathset *ps,
                       const struct suspicions *s,
+                      const struct samples *samples,
                       const struct confirm_options *opts, struct error *err);
 
 #endif /* CORE_CONFIRM_H */

@@ -187,6 +187,11 @@ void group_set_deadline (struct group *g, int64_t time_ns)
     g->deadline = time_ns;
 }
 
+int64_t group_deadline (const struct group *g)
+{
+    return g->deadline;
+}
+
 static int send_from (struct group *g, uint32_t rail, uint32_t peer,
                       struct message msg, const void *data, size_t len,
                       struct error *err)

@@ -56,6 +56,7 @@ const struct group_stats *group_stats (const struct group *g);
 
 /* No call works past this time: -1 with err "timed out ...". */
 void group_set_deadline (struct group *g, int64_t time_ns);
+int64_t group_deadline (const struct group *g);
 
 /* Wait for a time, and serve. Return 0, or -1 with err. */
 int group_until (struct group *g, int64_t time_ns, struct error *err);
@@ -85,6 +86,9 @@ int group_pings (struct group *g, struct group_ping *v, size_t n,
 enum group_kind {
     GROUP_PLAN,
     GROUP_RESULT,
+    GROUP_NEXT, /* nothing in it: that there is a second stage */
+    GROUP_PLAN_2,
+    GROUP_RESULT_2,
     GROUP_BYE,
     GROUP_KINDS,
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the leader of a check does: plan, measure, judge. */
+/* What the leader of a check does: plan, measure, measure again, judge. */
 #include "config.h"
 #include "probe/lead.h"
 
@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "core/confirm.h"
 #include "core/judge.h"
 #include "core/plan.h"
 #include "core/samples.h"
@@ -31,7 +32,7 @@ struct check {
     uint32_t *peer;          /* [n] */
     size_t n;
     size_t hosts;
-    bool led; /* probe_lead has sent the members home */
+    bool led; /* the members have been told what to do */
 
     struct pathset *ps;
     struct plan *plan;
@@ -39,6 +40,8 @@ struct check {
     struct probe_result measured;
     struct samples *baseline;
     struct pathset *baseline_ps;
+    struct judge_options thresholds;
+    char unconfirmed[192]; /* why there is no second stage; "": as it should */
     struct verdict *verdict;
 };
 
@@ -189,6 +192,122 @@ static int map_endpoints (struct check *ck, struct error *err)
 }
 
 /*
+ * What is known from before
+ */
+
+/* Without it there is just less to say. */
+static void load_baseline (struct check *ck)
+{
+    const char *path = ck->opts->site->baseline;
+    struct error err;
+    FILE *fp;
+
+    if (!*path)
+        return;
+    if (!(fp = file_open_input (path, &err))) {
+        if (errno != ENOENT && ck->report)
+            fprintf (ck->report, "pmm: no baseline: %s\n", err.text);
+        return;
+    }
+    ck->baseline = samples_read (fp, path, ck->fabric->hash, fabric_resolve,
+                                 (void *)ck->fabric, &ck->baseline_ps, &err);
+    if (!ck->baseline && ck->report)
+        fprintf (ck->report, "pmm: no baseline: %s\n", err.text);
+    file_close_input (fp);
+}
+
+static struct judge_options site_thresholds (const struct site *site)
+{
+    return (struct judge_options){
+        .warn_ns = site->warn_ns,
+        .warn_spread = site->warn_spread,
+        .fail_ns = site->fail_ns,
+        .fail_spread = site->fail_spread,
+    };
+}
+
+/*
+ * The measurement
+ */
+
+/* Plan the second stage: NULL where nothing is to be confirmed, or it cannot
+ * be planned.
+ */
+static struct plan *plan_again (struct check *ck)
+{
+    struct baseline baseline = { ck->baseline, ck->baseline_ps };
+    struct confirm_options opts = {
+        .rounds = (unsigned int)ck->opts->site->confirm_rounds,
+        .judge = &ck->thresholds,
+    };
+    struct plan *longer;
+    struct error err;
+
+    if (opts.rounds == 0 || plan_confirm_rounds (ck->plan) > 0)
+        return NULL;
+    longer = confirm_plan (ck->ps, ck->plan, ck->measured.samples, &baseline,
+                           ck->baseline ? 1 : 0, &opts, &err);
+    if (!longer)
+        snprintf (ck->unconfirmed, sizeof (ck->unconfirmed), "%.150s",
+                  err.text);
+    else if (plan_confirm_rounds (longer) == 0) {
+        plan_destroy (longer);
+        longer = NULL;
+    }
+    return longer;
+}
+
+/* Leave time for what comes after, the verdict at last. */
+static void halve_time (struct group *g)
+{
+    int64_t now = group_now (g);
+
+    group_set_deadline (g, now + (group_deadline (g) - now) / 2);
+}
+
+/* The second stage, if anything looks slow. Whatever goes wrong here, there
+ * are the samples of the first.
+ */
+static void measure_again (struct check *ck)
+{
+    struct plan *longer = plan_again (ck);
+    struct error err;
+
+    if (!longer)
+        return;
+    halve_time (ck->group);
+    if (probe_again (ck->group, longer, plan_rounds (ck->plan), ck->peer_of,
+                     (unsigned int)ck->opts->site->repeats, &ck->measured,
+                     &err) < 0) {
+        snprintf (ck->unconfirmed, sizeof (ck->unconfirmed), "%.150s",
+                  err.text);
+        plan_destroy (longer);
+        return;
+    }
+    plan_destroy (ck->plan);
+    ck->plan = longer;
+}
+
+static int measure (struct check *ck, struct error *err)
+{
+    struct error why;
+    int rc;
+
+    ck->led = true;
+    rc = probe_lead (ck->group, ck->plan, ck->peer_of,
+                     (unsigned int)ck->opts->site->repeats, &ck->measured,
+                     err);
+    if (rc == 0)
+        measure_again (ck);
+    /* who is not told leaves by itself, later */
+    halve_time (ck->group);
+    if (probe_end (ck->group, &ck->measured, &why) < 0 && rc == 0
+        && ck->report)
+        fprintf (ck->report, "pmm: at the end: %s\n", why.text);
+    return rc;
+}
+
+/*
  * The samples
  */
 
@@ -231,44 +350,19 @@ static int complete_samples (struct check *ck, struct error *err)
  * The verdict
  */
 
-/* Without it there is just less to say. */
-static void load_baseline (struct check *ck)
-{
-    const char *path = ck->opts->site->baseline;
-    struct error err;
-    FILE *fp;
-
-    if (!*path)
-        return;
-    if (!(fp = file_open_input (path, &err))) {
-        if (errno != ENOENT && ck->report)
-            fprintf (ck->report, "pmm: no baseline: %s\n", err.text);
-        return;
-    }
-    ck->baseline = samples_read (fp, path, ck->fabric->hash, fabric_resolve,
-                                 (void *)ck->fabric, &ck->baseline_ps, &err);
-    if (!ck->baseline && ck->report)
-        fprintf (ck->report, "pmm: no baseline: %s\n", err.text);
-    file_close_input (fp);
-}
-
 static int reach_verdict (struct check *ck, struct error *err)
 {
-    const struct site *site = ck->opts->site;
-    struct judge_options opts = {
-        .warn_ns = site->warn_ns,
-        .warn_spread = site->warn_spread,
-        .fail_ns = site->fail_ns,
-        .fail_spread = site->fail_spread,
-    };
-    struct baseline baseline;
+    struct baseline baseline = { ck->baseline, ck->baseline_ps };
+    char why[256];
 
-    load_baseline (ck);
-    baseline = (struct baseline){ ck->baseline, ck->baseline_ps };
     ck->verdict = judge (ck->ps, ck->plan, ck->measured.samples, &baseline,
-                         ck->baseline ? 1 : 0, &opts, err);
+                         ck->baseline ? 1 : 0, &ck->thresholds, err);
     if (!ck->verdict)
         return -1;
+    snprintf (why, sizeof (why), "what looks slow was not confirmed: %s",
+              ck->unconfirmed);
+    if (ck->unconfirmed[0] && verdict_weaken (ck->verdict, why) < 0)
+        return error_nomem (err);
     if (ck->why_absent[0]
         && verdict_limit (ck->verdict, VERDICT_UNKNOWN, "%s", ck->why_absent)
                < 0)
@@ -387,10 +481,10 @@ int lead (struct group *g, const struct roster *roster,
                                   : make_plan (&ck, err))
         || map_endpoints (&ck, err) < 0)
         goto error;
-    ck.led = true;
-    if (probe_lead (g, ck.plan, ck.peer_of, (unsigned int)opts->site->repeats,
-                    &ck.measured, err) < 0
-        || complete_samples (&ck, err) < 0 || reach_verdict (&ck, err) < 0)
+    load_baseline (&ck);
+    ck.thresholds = site_thresholds (opts->site);
+    if (measure (&ck, err) < 0 || complete_samples (&ck, err) < 0
+        || reach_verdict (&ck, err) < 0)
         goto error;
     say (&ck);
     if (fill_result (&ck, result, err) < 0)

@@ -4,8 +4,13 @@
  * Notes: what the leader sends each member (GROUP_PLAN), little-endian:
  * version 1, zero 1, repeats 2, rounds 4, tasks 4; per task, in the order of
  * the rounds: round 4, peer 4, rail 1, side 1. Rounds 0 is a cancelled run.
- * What it gets back (GROUP_RESULT): late 4, duplicate 4, foreign 4; per task:
- * echoes 2, then an RTT in ns, 4 bytes, for each.
+ * What it gets back (GROUP_RESULT): late 4, duplicate 4, foreign 4, all since
+ * the beginning; per task: echoes 2, then an RTT in ns, 4 bytes, for each.
+ *
+ * Who has given its result waits until it is asked for one of two things that
+ * have nothing in them: GROUP_NEXT, then the same begins again with
+ * GROUP_PLAN_2, or GROUP_BYE. Thus it costs nothing where there is no second
+ * stage, and the leader may think in between for as long as it takes.
  */
 #include "config.h"
 #include "probe/probe.h"
@@ -22,6 +27,13 @@ enum {
     TASK_SIZE = 10,
     RESULT_HEADER = 12,
     LINGER = 500, /* gaps in which the last answer may be asked for again */
+};
+
+static const struct {
+    enum group_kind plan, result;
+} stage_kind[PROBE_STAGES] = {
+    { GROUP_PLAN, GROUP_RESULT },
+    { GROUP_PLAN_2, GROUP_RESULT_2 },
 };
 
 struct task {
@@ -237,43 +249,69 @@ static bool unpack_result (struct part *part, const struct group_blob *blob,
     return left == 0;
 }
 
-/* The last thing: be told to leave, and stay a little for who missed the
- * answer.
+/* Wait to be told what comes. Return 1 for another stage, 0 for the end, -1
+ * with err.
  */
-static int leave (struct group *g, struct error *err)
+static int wait_for_next (struct group *g, bool another, struct error *err)
 {
+    if (another)
+        group_serve (g, GROUP_NEXT, GROUP_ALL, NULL, 0);
     group_serve (g, GROUP_BYE, GROUP_ALL, NULL, 0);
-    while (!group_served (g, GROUP_BYE))
+    while (!group_served (g, GROUP_BYE)
+           && !(another && group_served (g, GROUP_NEXT)))
         if (group_until (g, group_now (g) + LINGER * group_gap (g), err) < 0)
             return -1;
-    return group_until (g, group_now (g) + LINGER * group_gap (g), err);
+    return !group_served (g, GROUP_BYE);
+}
+
+/* What a member was told and what it has to tell, in one stage. */
+struct followed {
+    struct group_blob plan;
+    struct part part;
+    struct group_blob result;
+};
+
+static int follow_stage (struct group *g, size_t leader, int stage,
+                         struct followed *f, struct error *err)
+{
+    uint32_t from = (uint32_t)leader;
+
+    if (group_fetch (g, stage_kind[stage].plan, &from, 1, &f->plan, err) < 0) {
+        f->plan.data = NULL;
+        return -1;
+    }
+    if (!f->plan.data)
+        return error_world (err, "the node that leads the check does not "
+                            "answer");
+    if (unpack_plan (&f->part, &f->plan, group_peers (g), group_rails (g),
+                     err) < 0
+        || run_part (g, &f->part, err) < 0
+        || pack_result (g, &f->part, &f->result, err) < 0)
+        return -1;
+    group_serve (g, stage_kind[stage].result, GROUP_ALL, f->result.data,
+                 f->result.len);
+    return 0;
 }
 
 int probe_follow (struct group *g, size_t leader, struct error *err)
 {
-    uint32_t from = (uint32_t)leader;
-    struct group_blob plan = { NULL, 0 };
-    struct group_blob result = { NULL, 0 };
-    struct part part = { 0 };
-    int rc = -1;
+    struct followed f[PROBE_STAGES] = { 0 };
+    int more = 1;
 
-    if (group_fetch (g, GROUP_PLAN, &from, 1, &plan, err) < 0)
-        return -1;
-    if (!plan.data) {
-        error_world (err, "the node that leads the check does not answer");
-        goto error;
+    for (int stage = 0; stage < PROBE_STAGES && more > 0; stage++)
+        more = follow_stage (g, leader, stage, &f[stage], err) < 0
+                   ? -1
+                   : wait_for_next (g, stage + 1 < PROBE_STAGES, err);
+    /* stay a little for who missed the last answer */
+    if (more >= 0
+        && group_until (g, group_now (g) + LINGER * group_gap (g), err) < 0)
+        more = -1;
+    for (int stage = 0; stage < PROBE_STAGES; stage++) {
+        part_clear (&f[stage].part);
+        free (f[stage].plan.data);
+        free (f[stage].result.data);
     }
-    if (unpack_plan (&part, &plan, group_peers (g), group_rails (g), err) < 0
-        || run_part (g, &part, err) < 0
-        || pack_result (g, &part, &result, err) < 0)
-        goto error;
-    group_serve (g, GROUP_RESULT, GROUP_ALL, result.data, result.len);
-    rc = leave (g, err);
-error:
-    part_clear (&part);
-    free (plan.data);
-    free (result.data);
-    return rc;
+    return more;
 }
 
 /* All members but this one, or those of them that `answered`. */
@@ -305,23 +343,20 @@ error:
     return rc;
 }
 
-static int say_bye (struct group *g, bool *answered, struct error *err)
+/* Ask those that answered for something with nothing in it: that is to tell
+ * them. Who does not answer that either is marked.
+ */
+static int tell_others (struct group *g, enum group_kind kind, bool *answered,
+                        struct error *err)
 {
     size_t n = group_size (g);
     struct group_blob *blob = calloc (n, sizeof (*blob));
-    bool *still = malloc (n * sizeof (*still));
-    int rc = -1;
+    int rc = blob ? ask_others (g, kind, answered, blob, err)
+                  : error_nomem (err);
 
-    if (!blob || !still)
-        error_nomem (err);
-    else {
-        memcpy (still, answered, n * sizeof (*still));
-        rc = ask_others (g, GROUP_BYE, still, blob, err);
-    }
     for (size_t m = 0; blob && m < n; m++)
         free (blob[m].data);
     free (blob);
-    free (still);
     return rc;
 }
 
@@ -337,7 +372,7 @@ int probe_cancel (struct group *g, struct error *err)
     memset (answered, 1, group_size (g) * sizeof (*answered));
     if (pack_plan (&part, &plan, err) == 0) {
         group_serve (g, GROUP_PLAN, GROUP_ALL, plan.data, plan.len);
-        rc = say_bye (g, answered, err);
+        rc = tell_others (g, GROUP_BYE, answered, err);
     }
     free (plan.data);
     free (answered);
@@ -370,18 +405,18 @@ static int add_task (struct part *part, const struct task *task)
     return 0;
 }
 
-/* Cut the plan into the members' parts. Each probe is two tasks, one for
- * either side.
+/* Cut the plan, from a round on, into the members' parts. Each probe is two
+ * tasks, one for either side.
  */
-static int cut_plan (struct group *g, const struct plan *plan,
+static int cut_plan (struct group *g, const struct plan *plan, size_t from,
                      const uint32_t *peer_of, unsigned int repeats,
                      struct part *part, struct error *err)
 {
     for (size_t m = 0; m < group_size (g); m++) {
         part[m].repeats = repeats;
-        part[m].rounds = (uint32_t)plan_rounds (plan);
+        part[m].rounds = (uint32_t)(plan_rounds (plan) - from);
     }
-    for (size_t round = 0; round < plan_rounds (plan); round++) {
+    for (size_t round = from; round < plan_rounds (plan); round++) {
         size_t n;
         const struct probe *probe = plan_round (plan, round, &n);
 
@@ -391,7 +426,7 @@ static int cut_plan (struct group *g, const struct plan *plan,
             for (uint8_t side = 0; side < 2; side++) {
                 uint32_t rail;
                 size_t m = group_find_peer (g, peer[side], &rail);
-                struct task task = { (uint32_t)round, peer[!side],
+                struct task task = { (uint32_t)(round - from), peer[!side],
                                      (uint8_t)rail, side };
 
                 if (is_busy (&part[m], &task))
@@ -412,8 +447,9 @@ static int cut_plan (struct group *g, const struct plan *plan,
  * each member's tasks are met in turn.
  */
 static int join_results (struct group *g, const struct plan *plan,
-                         const uint32_t *peer_of, const struct part *part,
-                         struct samples *samples, struct error *err)
+                         size_t from, const uint32_t *peer_of,
+                         const struct part *part, struct samples *samples,
+                         struct error *err)
 {
     size_t *next = calloc (group_size (g), sizeof (*next));
     double rtt[PROBE_REPEATS_MAX];
@@ -421,7 +457,7 @@ static int join_results (struct group *g, const struct plan *plan,
 
     if (!next)
         return error_nomem (err);
-    for (size_t round = 0; round < plan_rounds (plan); round++) {
+    for (size_t round = from; round < plan_rounds (plan); round++) {
         size_t n;
         const struct probe *probe = plan_round (plan, round, &n);
 
@@ -457,73 +493,125 @@ error:
     return rc;
 }
 
-int probe_lead (struct group *g, const struct plan *plan,
-                const uint32_t *peer_of, unsigned int repeats,
-                struct probe_result *result, struct error *err)
+/* Tell all their parts, do the own, and take what they found. */
+static int run_stage (struct group *g, int stage, const struct plan *plan,
+                      size_t from, const uint32_t *peer_of,
+                      unsigned int repeats, struct part *part,
+                      struct group_blob *got, struct probe_result *result,
+                      struct error *err)
 {
     size_t n = group_size (g);
     size_t me = group_me (g);
-    struct part *part = calloc (n, sizeof (*part));
-    struct group_blob *plans = calloc (n, sizeof (*plans));
-    struct group_blob *results = calloc (n, sizeof (*results));
-    bool served = false;
-    int rc = -1;
+    struct group_blob *told = result->told[stage];
 
-    *result = (struct probe_result){ .samples = samples_create (),
-                                     .answered = calloc (n, sizeof (bool)) };
-    if (!part || !plans || !results || !result->samples || !result->answered) {
-        error_nomem (err);
-        goto error;
-    }
     if (repeats < 1 || repeats > PROBE_REPEATS_MAX
-        || plan_rounds (plan) > PROBE_ROUNDS_MAX) {
-        error_input (err, "Repeats: not from 1 to %d", PROBE_REPEATS_MAX);
-        goto error;
-    }
-    memset (result->answered, 1, n * sizeof (bool));
-    if (cut_plan (g, plan, peer_of, repeats, part, err) < 0)
-        goto error;
-    for (size_t m = 0; m < n; m++) {
-        if (pack_plan (&part[m], &plans[m], err) < 0)
-            goto error;
-        group_serve (g, GROUP_PLAN, (int)m, plans[m].data, plans[m].len);
-    }
-    served = true;
-    if (run_part (g, &part[me], err) < 0
-        || ask_others (g, GROUP_RESULT, result->answered, results, err) < 0)
-        goto error;
+        || plan_rounds (plan) > PROBE_ROUNDS_MAX)
+        return error_input (err, "Repeats: not from 1 to %d",
+                            PROBE_REPEATS_MAX);
+    if (cut_plan (g, plan, from, peer_of, repeats, part, err) < 0)
+        return -1;
+    for (size_t m = 0; m < n; m++)
+        if (pack_plan (&part[m], &told[m], err) < 0)
+            return -1;
+    for (size_t m = 0; m < n; m++)
+        group_serve (g, stage_kind[stage].plan, (int)m, told[m].data,
+                     told[m].len);
+    if ((stage > 0 && tell_others (g, GROUP_NEXT, result->answered, err) < 0)
+        || run_part (g, &part[me], err) < 0
+        || ask_others (g, stage_kind[stage].result, result->answered, got,
+                       err) < 0)
+        return -1;
     result->stats = *group_stats (g);
     for (size_t m = 0; m < n; m++) {
-        if (m == me || !results[m].data)
+        if (m == me || !got[m].data)
             continue;
-        if (!unpack_result (&part[m], &results[m], &result->stats)) {
+        if (!unpack_result (&part[m], &got[m], &result->stats)) {
             result->answered[m] = false;
             memset (part[m].echoes, 0,
                     part[m].ntasks * sizeof (*part[m].echoes));
         }
     }
-    if (join_results (g, plan, peer_of, part, result->samples, err) < 0)
-        goto error;
-    rc = say_bye (g, result->answered, err);
-error:
-    if (!served)
-        probe_cancel (g, NULL);
+    return join_results (g, plan, from, peer_of, part, result->samples, err);
+}
+
+static int measure (struct group *g, int stage, const struct plan *plan,
+                    size_t from, const uint32_t *peer_of,
+                    unsigned int repeats, struct probe_result *result,
+                    struct error *err)
+{
+    size_t n = group_size (g);
+    size_t before = result->samples->nsamples;
+    struct part *part = calloc (n, sizeof (*part));
+    struct group_blob *got = calloc (n, sizeof (*got));
+    int rc;
+
+    result->told[stage] = calloc (n, sizeof (*result->told[stage]));
+    if (!part || !got || !result->told[stage])
+        rc = error_nomem (err);
+    else
+        rc = run_stage (g, stage, plan, from, peer_of, repeats, part, got,
+                        result, err);
+    if (rc < 0)
+        result->samples->nsamples = before;
     for (size_t m = 0; m < n; m++) {
         if (part)
             part_clear (&part[m]);
-        if (plans)
-            free (plans[m].data);
-        if (results)
-            free (results[m].data);
+        if (got)
+            free (got[m].data);
     }
     free (part);
-    free (plans);
-    free (results);
+    free (got);
+    return rc;
+}
+
+int probe_lead (struct group *g, const struct plan *plan,
+                const uint32_t *peer_of, unsigned int repeats,
+                struct probe_result *result, struct error *err)
+{
+    size_t n = group_size (g);
+
+    *result = (struct probe_result){ .samples = samples_create (),
+                                     .answered = calloc (n, sizeof (bool)),
+                                     .nmembers = n };
+    if (!result->samples || !result->answered)
+        return error_nomem (err);
+    memset (result->answered, 1, n * sizeof (bool));
+    return measure (g, 0, plan, 0, peer_of, repeats, result, err);
+}
+
+int probe_again (struct group *g, const struct plan *plan, size_t first,
+                 const uint32_t *peer_of, unsigned int repeats,
+                 struct probe_result *result, struct error *err)
+{
+    return measure (g, 1, plan, first, peer_of, repeats, result, err);
+}
+
+int probe_end (struct group *g, struct probe_result *result,
+               struct error *err)
+{
+    size_t n = group_size (g);
+    bool told = result->told[0] && result->told[0][n - 1].data;
+    bool *answered;
+    int rc;
+
+    if (!result->answered || !told)
+        return probe_cancel (g, err);
+    /* who has given its results did all that was wanted of it */
+    if (!(answered = malloc (n * sizeof (*answered))))
+        return error_nomem (err);
+    memcpy (answered, result->answered, n * sizeof (*answered));
+    rc = tell_others (g, GROUP_BYE, answered, err);
+    free (answered);
     return rc;
 }
 
 void probe_result_clear (struct probe_result *result)
 {
+    for (int stage = 0; stage < PROBE_STAGES; stage++) {
+        for (size_t m = 0; result->told[stage] && m < result->nmembers; m++)
+            free (result->told[stage][m].data);
+        free (result->told[stage]);
+    }
     samples_destroy (result->samples);
     free (result->answered);
     *result = (struct probe_result){ 0 };

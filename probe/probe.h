@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Probe: a plan in, samples out.
  *
- * Every member of the group calls one of the two at the same time: the leader
- * probe_lead, the others probe_follow. The leader tells each its part; then all
- * run `repeats` passes over the plan's rounds, so that the repeats of a probe
- * are spread over the whole run. A step, one round of one pass:
+ * Every member of the group calls at the same time: the leader probe_lead,
+ * then perhaps probe_again, and probe_end; the others probe_follow. The leader
+ * tells each its part; then all run `repeats` passes over the plan's rounds,
+ * so that the repeats of a probe are spread over the whole run. A step, one
+ * round of one pass:
  *
  *     barrier | guard | one side of each probe pings | the other side | rest
  *
  * Guard, sides and rest last one transport gap each, so that no barrier's
  * messages are under way while someone pings. Which side is first alternates.
  * A ping without an echo in time is lost.
+ *
+ * Behind that the members wait, for as long as the leader likes, and learn
+ * whether there are more rounds in a second stage or they may leave.
  */
 #ifndef PROBE_PROBE_H
 #define PROBE_PROBE_H
@@ -25,23 +29,43 @@
 
 enum { PROBE_REPEATS_MAX = 1000, PROBE_ROUNDS_MAX = 1 << 24 };
 
+enum { PROBE_STAGES = 2 };
+
 struct probe_result {
     struct samples *samples;  /* hosts, nonce, job left to the caller */
     bool *answered;           /* [member] */
     struct group_stats stats; /* of all members that answered */
+    size_t nmembers;
+    /* [member] what the members were told, in each stage: to be asked for as
+     * long as the group lives
+     */
+    struct group_blob *told[PROBE_STAGES];
 };
 
 /* Measure. peer_of[i] is the group's peer for endpoint i of the plan. All
  * probes of the plan are in the samples, from both sides; those of a member
- * that died are lost. Ends with every living member told that it may leave.
- * Return 0, or -1 with err; probe_result_clear is due in both cases.
+ * that died are lost. Return 0, or -1 with err; probe_end and
+ * probe_result_clear are due in both cases.
  */
 int probe_lead (struct group *g, const struct plan *plan,
                 const uint32_t *peer_of, unsigned int repeats,
                 struct probe_result *result, struct error *err);
+
+/* Measure the rounds of a plan from `first` on, as a second stage, and append
+ * their samples. Return 0, or -1 with err and the samples as they were.
+ */
+int probe_again (struct group *g, const struct plan *plan, size_t first,
+                 const uint32_t *peer_of, unsigned int repeats,
+                 struct probe_result *result, struct error *err);
+
+/* Tell every living member that it may leave. Return 0, or -1 with err. */
+int probe_end (struct group *g, struct probe_result *result,
+               struct error *err);
 void probe_result_clear (struct probe_result *result);
 
-/* Tell every member that nothing will be measured. */
+/* Tell every member that nothing will be measured: where probe_lead was not
+ * called.
+ */
 int probe_cancel (struct group *g, struct error *err);
 
 /* Do what the leader says. Return 0 (measured, or cancelled), or -1 with

@@ -112,6 +112,7 @@ cp out/samples.json baseline.json
 emu noise 50 && emu outliers 0.01:2000
 run
 is "$(result | cut -d' ' -f 3)" OK "noise and outliers alone: OK"
+is "$(jq .confirm_rounds out/plan.json)" null "... and nothing to confirm"
 host=${hosts[RANDOM % 16]}
 emu slow "$host/1" +1000
 run --output out
@@ -119,6 +120,20 @@ is $? 1 "a slow host cable: exit 1"
 like "$(result)" "^pmm-result 1 FAIL $nonce .*$host" "... it is named"
 is "$(jq -c '[.findings[] | .kind, .nodes]' out/verdict.json)" \
     "[\"host end\",[\"$host\"]]" "... and nothing else"
+is "$(jq '.confirm_rounds > 0' out/plan.json)" true \
+    "... after a second stage, with other partners"
+is "$(jq -c '[.probes | length, (map(.round) | max)]' out/samples.json)" \
+    "$(jq -c '[2 * .measurements, (.rounds | length) - 1]' out/plan.json)" \
+    "... whose samples are in the record"
+pmm plan -f fabric --check out/plan.json
+ok $? "... by a plan that is sound"
+pmm judge -f fabric --plan out/plan.json --samples out/samples.json \
+    --baseline baseline.json | cmp - out/verdict.json
+ok $? "... and from the files the verdict is the same"
+run --output out --set ConfirmRounds=0
+is "$(jq .confirm_rounds out/plan.json)" null "without one, if so wished"
+run --set ConfirmRounds=9
+is $? 2 "more rounds than there may be: exit 2"
 emu heal all
 link=$(pmm path -f fabric "${hosts[0]}" "${hosts[11]}" --json \
     | jq -r '.forward[2]')

@@ -43,6 +43,8 @@ const struct conf_option site_options[] = {
       "round trips of a probe from either side" },
     { "ExtraRounds", CONF_INT, FIELD (extra_rounds), "2",
       "rounds made only for redundancy" },
+    { "ConfirmRounds", CONF_INT, FIELD (confirm_rounds), "4",
+      "rounds that measure again what looks slow, at most" },
     { "WarnExcess", CONF_DOUBLE, FIELD (warn_ns), "100",
       "WARN needs this excess, in ns, ..." },
     { "WarnSpread", CONF_DOUBLE, FIELD (warn_spread), "6",
@@ -62,6 +64,8 @@ static int one_of (const char *key, const char *value, const char *const *word,
             return 0;
     return error_input (err, "option %s: '%s' is not known", key, value);
 }
+
+enum { CONFIRM_MAX = 8 }; /* core/confirm.h's, which util does not know */
 
 int site_check (const struct site *site, struct error *err)
 {
@@ -85,6 +89,9 @@ int site_check (const struct site *site, struct error *err)
         if (!needed[i].set)
             return error_input (err, "option %s: must not be empty or 0",
                                 needed[i].key);
+    if (site->confirm_rounds > CONFIRM_MAX)
+        return error_input (err, "option ConfirmRounds: at most %d",
+                            CONFIRM_MAX);
     return 0;
 }
 

@@ -172,7 +172,8 @@ static void test_kinds (void)
         bool all = true;
 
         if (!longer
-            || confirm_suspects (longer, ps, &list, &confirm_defaults, &err)
+            || confirm_suspects (longer, ps, &list, NULL, &confirm_defaults,
+                                 &err)
                    < 0)
             abort ();
         stage = look (ps, longer, s.suspect, s.n);
@@ -216,7 +217,7 @@ static void test_many (void)
         suspect[i] = (struct suspect){ SUSPECT_LINK, i, 0 };
         cause[i] = (struct suspicion){ 1000 - i, 50, &suspect[i], 1 };
     }
-    rc = confirm_suspects (plan, ps, &list, &confirm_defaults, &err);
+    rc = confirm_suspects (plan, ps, &list, NULL, &confirm_defaults, &err);
     ok (rc == 0 && plan_confirm_rounds (plan) == 4
             && plan_check (ps, plan, &err) == 0,
         "%d causes: a sound plan, %zu rounds%s", CAUSES,
@@ -238,7 +239,7 @@ static void test_pair (void)
     struct suspicions list = { &s, 1 };
     struct error err = { 0 };
 
-    ok (confirm_suspects (plan, ps, &list, &confirm_defaults, &err) == 0
+    ok (confirm_suspects (plan, ps, &list, NULL, &confirm_defaults, &err) == 0
             && plan_confirm_rounds (plan) == 4
             && plan_check (ps, plan, &err) == 0,
         "two hosts: the same again%s", err.text);
@@ -302,6 +303,22 @@ static bool same_rounds (const struct plan *x, const struct plan *y)
     return true;
 }
 
+/* Probes of the confirm stage with this endpoint. */
+static size_t asked (const struct plan *plan, uint32_t end)
+{
+    size_t sum = 0;
+
+    for (size_t r = plan_rounds (plan) - plan_confirm_rounds (plan);
+         r < plan_rounds (plan); r++) {
+        size_t n;
+        const struct probe *p = plan_round (plan, r, &n);
+
+        for (size_t i = 0; i < n; i++)
+            sum += p[i].a == end || p[i].b == end;
+    }
+    return sum;
+}
+
 static void test_stages (const struct tablenet *t, size_t hosts)
 {
     struct job job = { .ps = tablenet_random (t, hosts, hosts) };
@@ -341,6 +358,16 @@ static void test_stages (const struct tablenet *t, size_t hosts)
             && same_rounds (plan, again),
         "the same seed, the same stage");
     plan_destroy (again);
+    plan_destroy (plan);
+
+    /* who does not answer is not asked again */
+    for (size_t i = 0; i < s->nsamples; i++)
+        if (s->sample[i].a == 5 || s->sample[i].b == 5)
+            s->sample[i].lost = s->sample[i].sent;
+    plan = confirm (&job, s, 1);
+    ok (plan_confirm_rounds (plan) > 0 && asked (plan, 5) == 0
+            && asked (plan, 3) > 0,
+        "... without a host that does not answer");
     plan_destroy (plan);
     samples_destroy (s);
     samples_destroy (job.before);

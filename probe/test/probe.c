@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* One stage or two over the emulator, while messages get lost and members
+ * die between the two.
+ */
+#include "config.h"
+#include "probe/probe.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "probe/test/arena.h"
+#include "tests/tap.h"
+
+enum { MEMBERS = 6, VICTIM = 3, REPEATS = 4, DEADLINE_S = 100 };
+
+static const struct stages {
+    const char *what;
+    const char *loss;
+    bool again;   /* there is a second stage */
+    bool dies;    /* the victim, before that */
+    bool bad;     /* the second stage's plan makes no sense */
+    size_t well;  /* members that end well */
+} table[] = {
+    { "one stage", "0", false, false, false, MEMBERS },
+    { "two stages", "0", true, false, false, MEMBERS },
+    { "two stages, loss", "0.1", true, false, false, MEMBERS },
+    { "one dies between the stages", "0", true, true, false, MEMBERS - 1 },
+    { "a second stage that cannot be", "0", true, false, true, MEMBERS },
+};
+
+struct shared {
+    const struct stages *what;
+    const struct fabric *fabric;
+    atomic_int pid[MEMBERS];
+    /* what the leader found */
+    size_t first, second;         /* probes */
+    size_t samples, after;        /* behind the first stage, the second */
+    size_t late;                  /* samples of a round of the second */
+    size_t silent;                /* of these, all lost, beside the victim's */
+    size_t victims, mute;         /* of the victim's in the second; lost */
+    size_t answered;
+    int again;                    /* what probe_again returned */
+};
+
+static void look (struct shared *sh, const struct plan *plan,
+                  const struct probe_result *result)
+{
+    const struct samples *s = result->samples;
+
+    sh->after = s->nsamples;
+    for (size_t i = 0; i < s->nsamples; i++) {
+        const struct sample *x = &s->sample[i];
+        bool victims = x->a == VICTIM || x->b == VICTIM;
+        bool mute = x->lost == x->sent;
+
+        if (x->round < plan_rounds (plan))
+            continue;
+        sh->late++;
+        sh->victims += victims;
+        sh->mute += victims && mute;
+        sh->silent += !victims && mute;
+    }
+    for (size_t m = 0; m < MEMBERS; m++)
+        sh->answered += result->answered[m];
+}
+
+/* Each member with the next, in two rounds. */
+static struct plan *second_stage (const struct plan *plan, bool bad)
+{
+    struct plan *longer = plan_copy (plan);
+    size_t r = plan_rounds (plan);
+
+    for (uint32_t i = 0; longer && i < MEMBERS; i++)
+        if (plan_add (longer, r + (bad ? 0 : i % 2), i, (i + 1) % MEMBERS) < 0)
+            return NULL;
+    return longer;
+}
+
+static int run_leader (struct group *g, struct shared *sh)
+{
+    uint32_t peer_of[MEMBERS];
+    const char *name[MEMBERS];
+    struct probe_result result;
+    struct plan_options opts = { .extra_rounds = 1 };
+    struct pathset *ps;
+    struct plan *plan;
+    struct plan *longer;
+    struct error err = { .text = "" };
+    int rc;
+
+    for (uint32_t i = 0; i < MEMBERS; i++) {
+        peer_of[i] = i;
+        name[i] = sh->fabric->host[i].name;
+    }
+    ps = fabric_pathset (sh->fabric, name, MEMBERS, &err);
+    plan = ps ? plan_make (ps, &opts, &err) : NULL;
+    longer = plan ? second_stage (plan, sh->what->bad) : NULL;
+    if (!longer)
+        return 1;
+    sh->first = plan_probes (plan);
+    sh->second = plan_probes (longer) - sh->first;
+    rc = probe_lead (g, plan, peer_of, REPEATS, &result, &err);
+    sh->samples = rc == 0 ? result.samples->nsamples : 0;
+    /* the leader thinks, for longer than any time-out of the group */
+    if (rc == 0)
+        usleep (20000);
+    if (sh->what->dies)
+        kill (sh->pid[VICTIM], SIGKILL);
+    if (rc == 0 && sh->what->again)
+        sh->again = probe_again (g, longer, plan_rounds (plan), peer_of,
+                                 REPEATS, &result, &err);
+    if (rc == 0)
+        look (sh, plan, &result);
+    if (probe_end (g, &result, &err) < 0)
+        rc = -1;
+    if (rc < 0)
+        diag ("leader: %s", err.text);
+    probe_result_clear (&result);
+    plan_destroy (longer);
+    plan_destroy (plan);
+    pathset_destroy (ps);
+    return rc < 0;
+}
+
+static int run_member (struct group *g, void *data)
+{
+    struct shared *sh = data;
+    struct error err;
+
+    sh->pid[group_me (g)] = getpid ();
+    group_set_deadline (g, group_now (g) + DEADLINE_S * 1000000000LL);
+    if (group_me (g) == 0)
+        return run_leader (g, sh);
+    if (probe_follow (g, 0, &err) == 0)
+        return 0;
+    diag ("member %zu: %s", group_me (g), err.text);
+    return 1;
+}
+
+int main (void)
+{
+    struct shared *sh = mmap (NULL, sizeof (*sh), PROT_READ | PROT_WRITE,
+                              MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    if (sh == MAP_FAILED)
+        return 1;
+    for (size_t i = 0; i < sizeof (table) / sizeof (table[0]); i++) {
+        const struct stages *what = &table[i];
+        bool second = what->again && !what->bad;
+        struct arena a;
+        size_t well;
+
+        memset (sh, 0, sizeof (*sh));
+        sh->what = what;
+        if (arena_start (&a, "loss", what->loss) < 0)
+            return 1;
+        sh->fabric = a.fabric;
+        well = arena_run (&a, MEMBERS, 1, run_member, sh);
+        ok (well == what->well, "%s: %zu members do well", what->what, well);
+        ok (sh->samples == 2 * sh->first, "... %zu samples of %zu probes",
+            sh->samples, sh->first);
+        ok (sh->after == sh->samples + (second ? 2 * sh->second : 0)
+                && sh->late == sh->after - sh->samples
+                && (sh->again < 0) == what->bad,
+            "... %zu more of a second stage", sh->late);
+        ok (sh->silent == 0
+                && sh->mute == (what->dies ? sh->victims : 0)
+                && sh->answered == (size_t)MEMBERS - what->dies,
+            "... lost are those of who died, %zu", sh->mute);
+        ok (arena_stop (&a), "... the emulator ends well");
+    }
+    return done_testing ();
+}
