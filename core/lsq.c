@@ -43,7 +43,7 @@
 #include <string.h>
 
 enum {
-    PATTERN = 4, /* neighbours in a row of the preconditioner */
+    PATTERN = 3, /* neighbours in a row of the preconditioner */
     SIDE = PATTERN + 1,
     ITERATIONS_MAX = 50000,
     REFINEMENTS_MAX = 12,
@@ -199,13 +199,18 @@ static int before (const struct columns *c, uint32_t a, uint32_t b)
            || (c->diagonal[a] == c->diagonal[b] && a < b);
 }
 
+struct neighbour {
+    uint32_t col;
+    double k;        /* K (j, col) */
+    double strength;
+};
+
 /* The columns before j that are coupled to it most, the strongest first.
  * Returns their number.
  */
 static size_t strongest (struct columns *c, const struct form *k, uint32_t j,
-                         uint32_t *best)
+                         struct neighbour *best)
 {
-    double strength[SIDE] = { 0 };
     size_t ntouched = 0;
     size_t n = 0;
 
@@ -225,17 +230,14 @@ static size_t strongest (struct columns *c, const struct form *k, uint32_t j,
     }
     for (size_t t = 0; t < ntouched; t++) {
         uint32_t col = c->touched[t];
-        double s = c->sum[col] * c->sum[col] / c->diagonal[col];
-        size_t at = n < PATTERN ? n : PATTERN;
+        double v = c->sum[col];
+        double s = v * v / c->diagonal[col];
+        size_t at = n;
 
         c->sum[col] = 0; /* and nothing for a column that is here twice */
-        while (at > 0 && strength[at - 1] < s) {
-            strength[at] = strength[at - 1];
+        for (; at > 0 && best[at - 1].strength < s; at--)
             best[at] = best[at - 1];
-            at--;
-        }
-        strength[at] = s;
-        best[at] = col;
+        best[at] = (struct neighbour){ col, v, s };
         n += n < PATTERN && s > 0;
     }
     return n;
@@ -275,18 +277,21 @@ static void add_row (struct form *g, struct columns *c, const struct form *k,
 {
     uint32_t *col = g->col + g->start[j];
     float *value = g->value + g->start[j];
-    uint32_t best[SIDE];
+    struct neighbour best[SIDE];
     double x[SIDE];
     double m[SIDE][SIDE];
     size_t n = strongest (c, k, j, best);
 
     do {
-        for (size_t p = 0; p <= n; p++) {
-            col[p] = p < n ? best[p] : j;
+        for (size_t p = 0; p < n; p++) {
+            col[p] = best[p].col;
+            m[p][p] = c->diagonal[col[p]];
+            m[n][p] = best[p].k;
             for (size_t q = 0; q < p; q++)
                 m[p][q] = entry (c, k->weight, col[p], col[q]);
-            m[p][p] = c->diagonal[col[p]];
         }
+        col[n] = j;
+        m[n][n] = c->diagonal[j];
     } while (solve_last (m, n + 1, x) < 0 && n-- > 0);
     for (size_t p = 0; p <= n; p++)
         value[p] = (float)(x[p] / x[n]);
