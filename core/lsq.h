@@ -73,6 +73,14 @@ double lsq_sketch_variance (const double *sketch, size_t k,
                             const uint32_t *col, const int8_t *value,
                             size_t n);
 
+/* The share of each row's variance that is left in its residual, 1 - w a' C a,
+ * as the sketch of that seed has it: from the residuals of its draws, so that
+ * small shares are as good as great ones. a and w are the lsq's.
+ */
+void lsq_sketch_redundancy (const struct sparse *a, const double *w,
+                            const double *sketch, size_t k, uint64_t seed,
+                            double *share);
+
 /* Iterations so far (of LSQ_LANES right-hand sides, or one): a clock that
  * does not depend on the machine.
  */

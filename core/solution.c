@@ -16,7 +16,10 @@ void solution_destroy (struct solution *s)
 
         for (size_t i = 0; i < s->ngroups; i++)
             free (s->group[i].member);
+        for (size_t i = 0; i < s->nswitches; i++)
+            free (s->sw[i].link);
         free (s->group);
+        free (s->sw);
         free (s->link);
         free (s->pair);
         free (s);
@@ -116,6 +119,33 @@ static int add_all_groups (json_t *list, const struct solution *s,
     return 0;
 }
 
+static json_t *switch_json (const struct switch_excess *sw,
+                            const struct network *net)
+{
+    json_t *links = json_array ();
+
+    for (size_t i = 0; i < sw->n; i++)
+        if (json_array_append_new (links,
+                                   json_string (net->link[sw->link[i]].id))
+            < 0) {
+            json_decref (links);
+            return NULL;
+        }
+    return json_pack ("{s:s, s:s, s:o, s:o, s:o}", "id", net->sw[sw->sw].id,
+                      "name", net->sw[sw->sw].name, "excess_ns",
+                      number (sw->excess_ns), "stderr_ns",
+                      number (sw->stderr_ns), "links", links);
+}
+
+static int add_switches (json_t *list, const struct solution *s,
+                         const struct network *net)
+{
+    for (size_t i = 0; i < s->nswitches; i++)
+        if (json_array_append_new (list, switch_json (&s->sw[i], net)) < 0)
+            return -1;
+    return 0;
+}
+
 static int add_pairs (json_t *list, const struct solution *s,
                       const struct pathset *ps)
 {
@@ -140,19 +170,26 @@ int solution_write (const struct solution *s, const struct pathset *ps,
     json_t *json = json_file ("solution", net->hash);
     json_t *links = json_array ();
     json_t *groups = json_array ();
+    json_t *switches = json_array ();
     json_t *pairs = json_array ();
     int rc = -1;
 
     if (!json || add_links (links, s, net) < 0
         || add_all_groups (groups, s, net) < 0
+        || add_switches (switches, s, net) < 0
         || add_pairs (pairs, s, ps) < 0
         || json_object_set (json, "links", links) < 0
         || json_object_set (json, "groups", groups) < 0
+        || json_object_set (json, "switches", switches) < 0
+        || json_object_set_new (json, "switches_tested",
+                                json_integer (s->switches_tested)) < 0
         || json_object_set_new (json, "residual_ns", number (s->residual_ns))
                < 0
         || json_object_set_new (json, "rows", json_integer (s->rows)) < 0
         || json_object_set_new (json, "rank", json_integer (s->rank)) < 0
         || json_object_set_new (json, "dof", json_integer (s->dof)) < 0
+        || json_object_set_new (json, "outliers",
+                                json_integer (s->outliers)) < 0
         || json_object_set_new (json, "r2", number (s->r2)) < 0
         || json_object_set (json, "pairs", pairs) < 0)
         error_nomem (err);
@@ -161,6 +198,7 @@ int solution_write (const struct solution *s, const struct pathset *ps,
     json_decref (json);
     json_decref (links);
     json_decref (groups);
+    json_decref (switches);
     json_decref (pairs);
     return rc;
 }

@@ -43,6 +43,16 @@ struct pair_estimate {
     double rtt_ns, stderr_ns;
 };
 
+/* A switch whose links are slower than others of their classes, all by about
+ * the same: what each of them has in excess.
+ */
+struct switch_excess {
+    uint32_t sw;    /* of the network */
+    double excess_ns, stderr_ns;
+    uint32_t *link; /* [n] those it was seen by */
+    size_t n;
+};
+
 struct solution {
     struct link_estimate *link; /* the job's links, sorted */
     size_t nlinks;
@@ -50,10 +60,15 @@ struct solution {
     size_t ngroups;
     struct pair_estimate *pair; /* only where asked for, and determined */
     size_t npairs;
+    struct switch_excess *sw; /* significant ones, the most so first */
+    size_t nswitches;
+    size_t switches_tested;
     size_t rows;        /* measured */
     size_t rank;        /* of them */
     size_t dof;         /* rows - rank */
     double residual_ns; /* root mean square of RTT - fit */
+    size_t outliers;    /* rows of which less than half is believed: only
+                           where the solution is a robust one */
     double r2;          /* 1 - residual / total sum of squares; NAN: dof 0 */
 };
 

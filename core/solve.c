@@ -17,16 +17,18 @@
  *
  *     A_P' W A_P y = A_P' W t,     W = diag (1 / variance),
  *
- * by Cholesky and refinement with residuals of the sparse form. Any row a in
- * the span has the latency a_P . y, of variance a_P' (A_P' W A_P)^-1 a_P: the
- * RTT of every pair, where the rank is full, whether or not its links can be
- * told apart. Normal equations square the condition, which for rows of a
- * network is some hundreds (with redundant rounds a few dozen), so six digits
- * are left over even before refinement.
+ * by conjugate gradients (core/lsq), as exactly as the noise deserves, or
+ * to the last digit where there is none. Any row a in the span has the
+ * latency a_P . y, of variance a_P' C a_P with C = (A_P' W A_P)^-1: the RTT of
+ * every pair, where the rank is full, whether or not its links can be told
+ * apart. Where the rank is that of all columns, y is x and R is not needed.
  *
- * Cost: rank^3 / 3 multiplications, and as much again for the variances of
- * pairs; one dense matrix of rank^2 numbers, three with pairs. 432 hosts
- * (rank 1,296): 0.3 s, 40 MB.
+ * Cost: some dozens of times the entries of the rows, more where the plan has
+ * no redundant rounds; the standard errors some ten times that, or rank^3 / 2
+ * where they are exact (core/covariance). What can take long is R: rows that
+ * determine few links each leave groups of many links. Where it is slow to
+ * come and there are rows enough, a random z is solved for: A determines all
+ * links if and only if A z gives z back.
  *
  * Where the repeats show no spread at all (simulated without noise, or single
  * repeats), all rows weigh the same and the variance is taken from the
@@ -39,35 +41,82 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "core/linalg.h"
+#include "core/covariance.h"
+#include "core/excess.h"
+#include "core/lsq.h"
 #include "core/observe.h"
 #include "core/rref.h"
+#include "core/sparse.h"
+#include "util/rng.h"
 
-enum { REFINEMENTS = 3 };
+enum {
+    WORK_EASY = 50 * 1000 * 1000,     /* of elimination, before another way */
+    WORK_MAX = 1000 * 1000 * 1000,    /* is looked for; and at all */
+    SEED = 1,
+    PREDICT_EXACT_MAX = 300, /* unknowns */
+    PREDICT_SKETCH = 16,
+    PREDICT_WORST = 24,
+};
 
-/* Rows by pivot: entries [start[i], start[i + 1]) of row i. */
+#define NOISY_TOLERANCE 1e-2 /* standard errors */
+#define GIVEN_BACK 1e-6      /* of a random vector of the size of 1 */
+
 struct system {
-    struct rref *form;
+    size_t m;           /* links */
+    const uint32_t *link;
     size_t rank;
-    size_t nrows;
-    size_t *start;
-    uint32_t *var;
-    double *value;
-    double *weight;
-    double *l; /* factor of A_P' W A_P */
-    double *u; /* its inverse, transposed */
+    struct rref *form;  /* NULL: every link is determined */
+    struct sparse *a;   /* A_P, [rank] columns */
+    double *weight;     /* 1 / variance */
+    struct lsq *lsq;
 };
 
 static void system_clear (struct system *s)
 {
     rref_destroy (s->form);
-    free (s->start);
-    free (s->var);
-    free (s->value);
+    sparse_destroy (s->a);
     free (s->weight);
-    free (s->l);
-    free (s->u);
+    lsq_destroy (s->lsq);
+}
+
+/* The unknown of a column; -1: it is not a pivot. */
+static int unknown (const struct system *s, uint32_t col)
+{
+    return s->form ? rref_pivot (s->form, col) : (int)col;
+}
+
+/* Append a row of links to rows of columns. */
+static int add_row (struct sparse *a, const struct pathset *ps,
+                    const uint32_t *link, const uint8_t *count, size_t n)
+{
+    uint32_t col[ROW_MAX];
+    int8_t value[ROW_MAX];
+
+    for (size_t i = 0; i < n; i++) {
+        col[i] = (uint32_t)pathset_column (ps, link[i]);
+        value[i] = (int8_t)count[i];
+    }
+    return sparse_add (a, col, value, n);
+}
+
+/* Keep the pivots of a row of columns. Returns their number. */
+static size_t pivots (const struct system *s, const uint32_t *col,
+                      const int8_t *value, size_t n, uint32_t *var,
+                      int8_t *kept)
+{
+    size_t k = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        int p = unknown (s, col[i]);
+
+        if (p >= 0) {
+            var[k] = (uint32_t)p;
+            kept[k++] = value[i];
+        }
+    }
+    return k;
 }
 
 struct by_length {
@@ -85,160 +134,261 @@ static int compare_lengths (const void *va, const void *vb)
     return (a->row > b->row) - (a->row < b->row);
 }
 
-/* Columns of a row of links. */
-static void columns (const struct pathset *ps, const uint32_t *link, size_t n,
-                     uint32_t *col)
+/* True if the rows determine all columns. */
+static int determines_all (const struct sparse *a)
 {
-    for (size_t i = 0; i < n; i++)
-        col[i] = (uint32_t)pathset_column (ps, link[i]);
+    struct lsq *q = lsq_create (a, NULL);
+    double *z = calloc (2 * a->ncols + a->nrows + 1, sizeof (*z));
+    double *y = z + a->ncols;
+    double *t = y + a->ncols;
+    struct rng rng;
+    int rc = -1;
+
+    if (!q && errno == EDOM) { /* a column without entries */
+        free (z);
+        return 0;
+    }
+    if (!q || !z)
+        goto done;
+    rng_seed (&rng, SEED);
+    for (size_t j = 0; j < a->ncols; j++)
+        z[j] = rng_normal (&rng);
+    sparse_times (a, z, t);
+    if (lsq_solve (q, t, LSQ_EXACT, y) < 0) {
+        rc = errno == EDOM ? 0 : -1;
+        goto done;
+    }
+    rc = 1;
+    for (size_t j = 0; j < a->ncols; j++)
+        if (!(fabs (y[j] - z[j]) <= GIVEN_BACK))
+            rc = 0;
+done:
+    lsq_destroy (q);
+    free (z);
+    return rc;
 }
 
-static int make_form (struct system *s, const struct pathset *ps, size_t m,
-                      const struct observations *o, struct error *err)
+/* Eliminate: set the form, or leave it NULL where the rank is that of all
+ * columns. Short rows come first. Return 0; 1 with err where that is too much
+ * work; -1 with err.
+ */
+static int make_form (struct system *s, const struct sparse *rows,
+                      struct error *err)
 {
-    struct by_length *order = malloc ((o->n + 1) * sizeof (*order));
-    uint32_t col[ROW_MAX];
+    struct by_length *order = malloc ((rows->nrows + 1) * sizeof (*order));
+    bool asked = rows->nrows < rows->ncols;
+    bool all = false;
+    int rc = -1;
 
-    if (!order || !(s->form = rref_create (m)))
-        goto error;
-    for (size_t i = 0; i < o->n; i++)
-        order[i] = (struct by_length){ o->v[i].n, i };
-    qsort (order, o->n, sizeof (*order), compare_lengths);
-    for (size_t i = 0; i < o->n; i++) {
-        const struct observation *row = &o->v[order[i].row];
+    if (!order || !(s->form = rref_create (rows->ncols)))
+        goto nomem;
+    for (size_t i = 0; i < rows->nrows; i++)
+        order[i] = (struct by_length){ rows->start[i + 1] - rows->start[i],
+                                       i };
+    qsort (order, rows->nrows, sizeof (*order), compare_lengths);
+    for (size_t i = 0; i < rows->nrows && !all; i++) {
+        size_t first = rows->start[order[i].row];
 
-        columns (ps, row->link, row->n, col);
-        if (rref_add (s->form, col, row->count, row->n) < 0)
-            goto error;
+        if (rref_add (s->form, rows->col + first,
+                      (const uint8_t *)rows->value + first, order[i].n) < 0)
+            goto nomem;
+        if (rref_work (s->form) > WORK_EASY && !asked) {
+            int found = determines_all (rows);
+
+            if (found < 0)
+                goto nomem;
+            asked = true;
+            all = found;
+        }
+        if (rref_work (s->form) > WORK_MAX && !all) {
+            error_world (err, "the groups of links that these %zu rows "
+                              "determine are too large to be found",
+                         rows->nrows);
+            rc = 1;
+            goto done;
+        }
     }
-    s->rank = rref_rank (s->form);
+    s->rank = all ? rows->ncols : rref_rank (s->form);
+    if (s->rank == rows->ncols) {
+        rref_destroy (s->form);
+        s->form = NULL;
+    }
+    rc = 0;
+    goto done;
+nomem:
+    error_nomem (err);
+done:
     free (order);
+    return rc;
+}
+
+/* A_P of the rows. */
+static int reduce (struct system *s, const struct sparse *rows)
+{
+    if (!(s->a = sparse_create (s->rank)))
+        return -1;
+    for (size_t i = 0; i < rows->nrows; i++) {
+        size_t first = rows->start[i];
+        uint32_t var[ROW_MAX];
+        int8_t kept[ROW_MAX];
+        size_t n = pivots (s, rows->col + first, rows->value + first,
+                           rows->start[i + 1] - first, var, kept);
+
+        if (sparse_add (s->a, var, kept, n) < 0)
+            return -1;
+    }
     return 0;
-error:
-    free (order);
+}
+
+static int ill_conditioned (struct error *err)
+{
+    if (errno == EDOM)
+        return error_world (err, "the rows are too ill-conditioned to solve");
     return error_nomem (err);
 }
 
-static size_t pivots (const struct system *s, const struct pathset *ps,
-                      const uint32_t *link, const uint8_t *count, size_t n,
-                      uint32_t *var, double *value)
+/* Set up for rows of weights w; takes over both. Returns as make_form. */
+static int system_make (struct system *s, struct sparse *rows, double *w,
+                        bool determined, struct error *err)
 {
-    size_t k = 0;
+    int rc = -1;
 
-    for (size_t i = 0; i < n; i++) {
-        int p = rref_pivot (s->form, (uint32_t)pathset_column (ps, link[i]));
-
-        if (p >= 0) {
-            var[k] = (uint32_t)p;
-            value[k++] = count[i];
+    s->weight = w;
+    s->rank = rows->ncols;
+    if (!determined && (rc = make_form (s, rows, err)) != 0)
+        goto done;
+    rc = -1;
+    if (s->form) {
+        if (reduce (s, rows) < 0) {
+            error_nomem (err);
+            goto done;
         }
     }
-    return k;
+    else {
+        s->a = rows;
+        rows = NULL;
+    }
+    if (!(s->lsq = lsq_create (s->a, s->weight))) {
+        ill_conditioned (err);
+        goto done;
+    }
+    rc = 0;
+done:
+    sparse_destroy (rows);
+    return rc;
 }
 
-/* Set up and factor the normal equations of the observed rows. */
-static int system_make (struct system *s, struct pathset *ps,
-                        const struct observations *o, struct error *err)
+/* The observed rows, and their RTTs in t, which the caller frees. */
+static int system_observed (struct system *s, struct pathset *ps,
+                            const struct observations *o, double **t,
+                            struct error *err)
 {
-    size_t entries = 0;
-    size_t m;
+    struct sparse *rows;
+    double *w = malloc ((o->n + 1) * sizeof (*w));
 
-    if (!pathset_links (ps, &m, err) || make_form (s, ps, m, o, err) < 0)
+    *t = malloc ((o->n + 1) * sizeof (**t));
+    if (!(s->link = pathset_links (ps, &s->m, err))) {
+        free (w);
         return -1;
-    s->nrows = o->n;
-    for (size_t i = 0; i < o->n; i++)
-        entries += o->v[i].n;
-    s->start = calloc (o->n + 1, sizeof (*s->start));
-    s->var = malloc ((entries + 1) * sizeof (*s->var));
-    s->value = malloc ((entries + 1) * sizeof (*s->value));
-    s->weight = malloc ((o->n + 1) * sizeof (*s->weight));
-    s->l = linalg_matrix (s->rank);
-    if (!s->start || !s->var || !s->value || !s->weight || !s->l)
-        return error_nomem (err);
+    }
+    rows = sparse_create (s->m);
+    if (!rows || !w || !*t)
+        goto nomem;
     for (size_t i = 0; i < o->n; i++) {
         const struct observation *row = &o->v[i];
-        size_t first = s->start[i];
-        size_t k = pivots (s, ps, row->link, row->count, row->n,
-                           s->var + first, s->value + first);
 
-        s->start[i + 1] = first + k;
-        s->weight[i] = 1 / row->var;
-        for (size_t p = first; p < first + k; p++)
-            for (size_t q = first; q < first + k; q++)
-                s->l[s->var[p] * s->rank + s->var[q]]
-                    += s->weight[i] * s->value[p] * s->value[q];
+        if (add_row (rows, ps, row->link, row->count, row->n) < 0)
+            goto nomem;
+        w[i] = 1 / row->var;
+        (*t)[i] = row->rtt_ns;
     }
-    if (linalg_cholesky (s->l, s->rank) < 0)
-        return error_world (err, "the rows are too ill-conditioned to solve");
-    if (!(s->u = linalg_invert_factor (s->l, s->rank)))
-        return error_nomem (err);
-    return 0;
+    return system_make (s, rows, w, false, err);
+nomem:
+    sparse_destroy (rows);
+    free (w);
+    return error_nomem (err);
 }
 
-static double fit (const struct system *s, size_t row, const double *y)
+static struct covariance *make_covariance (const struct system *s)
 {
-    double sum = 0;
+    static const struct covariance_options opts = {
+        .exact = SOLVE_EXACT_MAX,
+        .sketch = SOLVE_SKETCH,
+        .worst = SOLVE_SKETCH,
+        .tolerance = LSQ_ROUGH,
+        .seed = SEED,
+    };
 
-    for (size_t p = s->start[row]; p < s->start[row + 1]; p++)
-        sum += s->value[p] * y[s->var[p]];
-    return sum;
+    return covariance_create (s->a, s->weight, s->lsq, &opts);
 }
 
-/* Least squares by refinement from zero: each turn solves for what the one
- * before left over.
- */
-static int least_squares (const struct system *s,
-                          const struct observations *o, double *y)
+/* Find y and its covariance, with weights as the method has them. */
+static int least_squares (struct system *s, const double *t, bool noisy,
+                          enum robust robust, double *y,
+                          struct covariance **c, size_t *outliers)
 {
-    double *d = malloc ((s->rank + 1) * sizeof (*d));
+    double tolerance = noisy ? NOISY_TOLERANCE : LSQ_EXACT;
+    double *base = NULL;
+    double *share = NULL;
+    int rc = -1;
 
-    if (!d)
+    if (lsq_solve (s->lsq, t, tolerance, y) < 0
+        || !(*c = make_covariance (s)))
         return -1;
-    for (int turn = 0; turn <= REFINEMENTS; turn++) {
-        for (size_t j = 0; j < s->rank; j++)
-            d[j] = 0;
-        for (size_t i = 0; i < s->nrows; i++) {
-            double r = s->weight[i] * (o->v[i].rtt_ns - fit (s, i, y));
-
-            for (size_t p = s->start[i]; p < s->start[i + 1]; p++)
-                d[s->var[p]] += s->value[p] * r;
-        }
-        linalg_solve (s->l, s->rank, d);
-        for (size_t j = 0; j < s->rank; j++)
-            y[j] += d[j];
-    }
-    free (d);
-    return 0;
+    if (robust == ROBUST_NONE)
+        return 0;
+    base = malloc ((s->a->nrows + 1) * sizeof (*base));
+    share = malloc ((s->a->nrows + 1) * sizeof (*share));
+    if (!base || !share)
+        goto done;
+    memcpy (base, s->weight, s->a->nrows * sizeof (*base));
+    covariance_redundancy (*c, s->a, s->weight, share);
+    if (robust_solve (s->a, t, share, robust, tolerance, s->weight, y) < 0)
+        goto done;
+    for (size_t i = 0; i < s->a->nrows; i++)
+        *outliers += s->weight[i] < base[i] / 2;
+    lsq_destroy (s->lsq);
+    covariance_destroy (*c);
+    *c = NULL;
+    if (!(s->lsq = lsq_create (s->a, s->weight))
+        || !(*c = make_covariance (s)))
+        goto done;
+    rc = 0;
+done:
+    free (base);
+    free (share);
+    return rc;
 }
 
 /* The residual and what follows from it. Returns the factor of variances. */
 static double assess (struct solution *sol, const struct system *s,
-                      const struct observations *o, const double *y)
+                      const double *t, bool noisy, const double *y)
 {
+    size_t n = s->a->nrows;
     double weight = 0;
     double mean = 0;
     double rss = 0;
     double wrss = 0;
     double wtss = 0;
 
-    for (size_t i = 0; i < s->nrows; i++) {
+    for (size_t i = 0; i < n; i++) {
         weight += s->weight[i];
-        mean += s->weight[i] * o->v[i].rtt_ns;
+        mean += s->weight[i] * t[i];
     }
     mean /= weight;
-    for (size_t i = 0; i < s->nrows; i++) {
-        double r = o->v[i].rtt_ns - fit (s, i, y);
+    for (size_t i = 0; i < n; i++) {
+        double r = t[i] - sparse_row_dot (s->a, i, y);
 
         rss += r * r;
         wrss += s->weight[i] * r * r;
-        wtss += s->weight[i] * pow (o->v[i].rtt_ns - mean, 2);
+        wtss += s->weight[i] * pow (t[i] - mean, 2);
     }
-    sol->rows = s->nrows;
+    sol->rows = n;
     sol->rank = s->rank;
-    sol->dof = s->nrows - s->rank;
-    sol->residual_ns = sqrt (rss / (double)s->nrows);
+    sol->dof = n - s->rank;
+    sol->residual_ns = sqrt (rss / (double)n);
     sol->r2 = sol->dof > 0 && wtss > 0 ? 1 - wrss / wtss : NAN;
-    if (o->sigma_ns > 0)
+    if (noisy)
         return 1;
     return sol->dof > 0 ? wrss / (double)sol->dof : NAN;
 }
@@ -266,32 +416,38 @@ static int add_group (struct solution *sol, const struct rref_entry *entry,
     return 0;
 }
 
-static double square_sum (const double *v, size_t n)
-{
-    return linalg_dot (v, v, n);
-}
-
+/* Links and groups; where[i] is the unknown that link i of the solution is,
+ * or NETWORK_NONE.
+ */
 static int fill (struct solution *sol, const struct system *s,
-                 const uint32_t *link, size_t m, const double *y,
-                 double factor)
+                 const double *y, const struct covariance *c, double factor,
+                 uint32_t *where)
 {
-    sol->link = malloc ((m + 1) * sizeof (*sol->link));
+    sol->link = malloc ((s->m + 1) * sizeof (*sol->link));
     sol->group = calloc (s->rank + 1, sizeof (*sol->group));
     if (!sol->link || !sol->group)
         return -1;
-    sol->nlinks = m;
-    for (size_t j = 0; j < m; j++)
-        sol->link[j] = (struct link_estimate){ link[j], NAN, NAN };
+    sol->nlinks = s->m;
+    for (size_t j = 0; j < s->m; j++) {
+        sol->link[j] = (struct link_estimate){ s->link[j], NAN, NAN };
+        where[j] = NETWORK_NONE;
+    }
     for (size_t i = 0; i < s->rank; i++) {
-        size_t n;
-        const struct rref_entry *entry = rref_row (s->form, i, &n);
-        double se = sqrt (factor * square_sum (s->u + i * s->rank, s->rank));
+        const struct rref_entry *entry = NULL;
+        size_t col = i;
+        size_t n = 1;
+        double se = sqrt (factor * covariance_variance (c, i));
 
-        if (n == 1) {
-            sol->link[entry->col].latency_ns = y[i];
-            sol->link[entry->col].stderr_ns = se;
+        if (s->form) {
+            entry = rref_row (s->form, i, &n);
+            col = entry->col;
         }
-        else if (add_group (sol, entry, n, link, y[i], se) < 0)
+        if (n == 1) {
+            sol->link[col].latency_ns = y[i];
+            sol->link[col].stderr_ns = se;
+            where[col] = (uint32_t)i;
+        }
+        else if (add_group (sol, entry, n, s->link, y[i], se) < 0)
             return -1;
     }
     return 0;
@@ -299,44 +455,54 @@ static int fill (struct solution *sol, const struct system *s,
 
 static int fill_pairs (struct solution *sol, const struct system *s,
                        const struct pathset *ps, const double *y,
-                       double factor, struct error *err)
+                       const struct covariance *c, double factor,
+                       struct error *err)
 {
     size_t n = pathset_size (ps);
-    double *inverse = linalg_inverse (s->u, s->rank);
 
     sol->pair = malloc ((n * (n - 1) / 2 + 1) * sizeof (*sol->pair));
-    if (!inverse || !sol->pair)
-        goto nomem;
+    if (!sol->pair)
+        return error_nomem (err);
     for (uint32_t a = 0; a < n; a++)
         for (uint32_t b = a + 1; b < n; b++) {
             struct pair_estimate pair = { a, b, 0, 0 };
             struct row row;
+            uint32_t col[ROW_MAX];
             uint32_t var[ROW_MAX];
-            double value[ROW_MAX];
+            int8_t kept[ROW_MAX];
             size_t k;
 
             if (pathset_row (ps, a, b, &row, err) < 0)
-                goto error;
-            columns (ps, row.link, row.n, var);
-            if (!rref_spans (s->form, var, row.count, row.n))
+                return -1;
+            for (size_t i = 0; i < row.n; i++)
+                col[i] = (uint32_t)pathset_column (ps, row.link[i]);
+            if (s->form && !rref_spans (s->form, col, row.count, row.n))
                 continue;
-            k = pivots (s, ps, row.link, row.count, row.n, var, value);
-            for (size_t p = 0; p < k; p++) {
-                pair.rtt_ns += value[p] * y[var[p]];
-                for (size_t q = 0; q < k; q++)
-                    pair.stderr_ns += value[p] * value[q]
-                                      * inverse[var[p] * s->rank + var[q]];
-            }
-            pair.stderr_ns = sqrt (factor * fmax (pair.stderr_ns, 0));
+            k = pivots (s, col, (const int8_t *)row.count, row.n, var, kept);
+            for (size_t i = 0; i < k; i++)
+                pair.rtt_ns += kept[i] * y[var[i]];
+            pair.stderr_ns = sqrt (factor * covariance_of (c, var, kept, k));
             sol->pair[sol->npairs++] = pair;
         }
-    free (inverse);
     return 0;
-nomem:
-    error_nomem (err);
-error:
-    free (inverse);
-    return -1;
+}
+
+/* What the solution says, once y is known. */
+static int tell (struct solution *sol, const struct system *s,
+                 const struct pathset *ps, const double *y,
+                 const struct covariance *c, double factor, bool pairs,
+                 struct error *err)
+{
+    uint32_t *where = malloc ((s->m + 1) * sizeof (*where));
+    int rc = -1;
+
+    if (!where || fill (sol, s, y, c, factor, where) < 0
+        || excess_find (sol, pathset_network (ps), where, c, factor) < 0)
+        error_nomem (err);
+    else
+        rc = pairs ? fill_pairs (sol, s, ps, y, c, factor, err) : 0;
+    free (where);
+    return rc;
 }
 
 struct solution *solve (struct pathset *ps, const struct samples *samples,
@@ -344,11 +510,12 @@ struct solution *solve (struct pathset *ps, const struct samples *samples,
 {
     struct observations o;
     struct system s = { 0 };
+    struct covariance *c = NULL;
     struct solution *sol = NULL;
     double *y = NULL;
-    const uint32_t *link;
+    double *t = NULL;
     double factor;
-    size_t m;
+    bool noisy;
 
     if (observe (&o, ps, samples, opts->quantile, 0, err) < 0)
         goto error;
@@ -356,21 +523,19 @@ struct solution *solve (struct pathset *ps, const struct samples *samples,
         error_world (err, "no probe gave a round-trip time");
         goto error;
     }
-    if (system_make (&s, ps, &o, err) < 0
-        || !(link = pathset_links (ps, &m, err)))
+    noisy = o.sigma_ns > 0;
+    if (system_observed (&s, ps, &o, &t, err) != 0)
         goto error;
     y = calloc (s.rank + 1, sizeof (*y));
     sol = calloc (1, sizeof (*sol));
-    if (!y || !sol || least_squares (&s, &o, y) < 0) {
-        error_nomem (err);
+    if (!y || !sol
+        || least_squares (&s, t, noisy, opts->robust, y, &c, &sol->outliers)
+               < 0) {
+        ill_conditioned (err);
         goto error;
     }
-    factor = assess (sol, &s, &o, y);
-    if (fill (sol, &s, link, m, y, factor) < 0) {
-        error_nomem (err);
-        goto error;
-    }
-    if (opts->pairs && fill_pairs (sol, &s, ps, y, factor, err) < 0)
+    factor = assess (sol, &s, t, noisy, y);
+    if (tell (sol, &s, ps, y, c, factor, opts->pairs, err) < 0)
         goto error;
     goto done;
 error:
@@ -378,70 +543,84 @@ error:
     sol = NULL;
 done:
     free (y);
+    free (t);
+    covariance_destroy (c);
     system_clear (&s);
     observations_clear (&o);
     return sol;
 }
 
-/* Samples of one repeat each that say nothing but which rows there are. */
-static struct samples *rows_of (const struct plan *plan)
+/* The rows of a plan. NULL with err. */
+static struct sparse *planned_rows (struct pathset *ps,
+                                    const struct plan *plan,
+                                    struct error *err)
 {
-    struct samples *samples = samples_create ();
+    struct sparse *rows;
+    size_t m;
 
-    if (!samples)
+    if (!pathset_links (ps, &m, err))
         return NULL;
+    if (!(rows = sparse_create (m)))
+        goto nomem;
     for (size_t r = 0; r < plan_rounds (plan); r++) {
         size_t n;
         const struct probe *probe = plan_round (plan, r, &n);
 
         for (size_t i = 0; i < n; i++) {
-            struct sample sample = {
-                .a = probe[i].a,
-                .b = probe[i].b,
-                .round = (uint32_t)r,
-                .initiator = probe[i].a,
-                .sent = 1,
-            };
+            struct row row;
 
-            if (samples_add (samples, &sample) < 0) {
-                samples_destroy (samples);
-                return NULL;
-            }
+            if (pathset_row (ps, probe[i].a, probe[i].b, &row, err) < 0)
+                goto error;
+            if (add_row (rows, ps, row.link, row.count, row.n) < 0)
+                goto nomem;
         }
     }
-    return samples;
+    return rows;
+nomem:
+    error_nomem (err);
+error:
+    sparse_destroy (rows);
+    return NULL;
 }
 
 int solve_predict (struct pathset *ps, const struct plan *plan, double *rms,
                    double *max, struct error *err)
 {
-    struct samples *samples = rows_of (plan);
-    struct observations o = { 0 };
+    static const struct covariance_options opts = {
+        .exact = PREDICT_EXACT_MAX,
+        .sketch = PREDICT_SKETCH,
+        .worst = PREDICT_WORST,
+        .tolerance = LSQ_ROUGH,
+        .seed = SEED,
+    };
     struct system s = { 0 };
+    struct sparse *rows;
+    struct covariance *c = NULL;
     double sum = 0;
-    int rc = -1;
+    int rc;
 
     *rms = *max = 0;
-    if (!samples)
-        return error_nomem (err);
-    if (samples->nsamples == 0) {
-        rc = 0;
+    if (plan_probes (plan) == 0)
+        return 0;
+    if (!(rows = planned_rows (ps, plan, err)))
+        return -1;
+    rc = system_make (&s, rows, NULL, plan_rank (plan) == rows->ncols, err);
+    if (rc != 0)
+        goto done;
+    rc = -1;
+    if (!(c = covariance_create (s.a, NULL, s.lsq, &opts))) {
+        ill_conditioned (err);
         goto done;
     }
-    if (observe (&o, ps, samples, RTT_MEDIAN, 0, err) < 0
-        || system_make (&s, ps, &o, err) < 0)
-        goto done;
     for (size_t i = 0; i < s.rank; i++) {
-        double var = square_sum (s.u + i * s.rank, s.rank);
-
-        sum += var;
-        *max = fmax (*max, sqrt (var));
+        sum += covariance_variance (c, i);
+        *max = fmax (*max, covariance_variance (c, i));
     }
     *rms = sqrt (sum / (double)s.rank);
+    *max = sqrt (*max);
     rc = 0;
 done:
-    samples_destroy (samples);
+    covariance_destroy (c);
     system_clear (&s);
-    observations_clear (&o);
-    return rc;
+    return rc < 0 ? -1 : 0;
 }

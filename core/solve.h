@@ -9,26 +9,37 @@
 
 #include "core/paths.h"
 #include "core/plan.h"
+#include "core/robust.h"
 #include "core/samples.h"
 #include "core/solution.h"
 #include "util/error.h"
 
 struct solve_options {
-    int quantile; /* of the repeats: RTT_MIN, RTT_P25, RTT_MEDIAN, ... */
-    bool pairs;   /* estimate the RTT of every pair as well */
+    int quantile;       /* of the repeats: RTT_MIN, RTT_P25, RTT_MEDIAN, ... */
+    bool pairs;         /* estimate the RTT of every pair as well */
+    enum robust robust; /* what rows that do not fit count for */
+};
+
+enum {
+    SOLVE_EXACT_MAX = 1500, /* unknowns up to which all variances are exact */
+    SOLVE_SKETCH = 64,      /* vectors of the sketch beyond, and unknowns with
+                               the greatest variances, which are exact */
 };
 
 /* Solve for the links of the set. Samples that were all lost are left out:
- * the rank may then be less than planned. NULL with err where nothing was
- * measured, a path is broken, or memory is short.
+ * the rank may then be less than planned. Beyond SOLVE_EXACT_MAX unknowns a
+ * standard error that is not among the greatest is good to some 9 %. NULL with
+ * err where nothing was measured, a path is broken, memory is short, or
+ * groups are of so many links that it would take minutes to find them.
  */
 struct solution *solve (struct pathset *ps, const struct samples *samples,
                         const struct solve_options *opts, struct error *err);
 
 /* Predict the standard errors that a plan gives: root mean square and
  * greatest over identified links and groups, in units of the standard error
- * of one RTT. An empty plan gives 0. Costs rank^3 / 2 multiplications: 0.3 s
- * for 432 hosts. Return 0, or -1 with err.
+ * of one RTT; both 0 for an empty plan, and where groups are too many to find.
+ * The first is good to 1 %, the second to a few. Costs some dozen times as
+ * much as a solution. Return 0, or -1 with err.
  */
 int solve_predict (struct pathset *ps, const struct plan *plan, double *rms,
                    double *max, struct error *err);

@@ -20,7 +20,6 @@ enum {
     HOSTS_BYTES_MAX = 1 << 24,
     HOSTS_MAX = 1 << 20,
     EXTRA_ROUNDS_MAX = 1000,
-    PREDICT_RANK_MAX = 2000, /* its cost is the cube */
 };
 
 struct options {
@@ -99,6 +98,7 @@ static struct pathset *job_pathset (struct fabric *f, const char *list,
 }
 
 static void summary (const struct plan *plan, const struct pathset *ps,
+                     const struct plan_file_extra *extra,
                      const struct bound *bound)
 {
     if (pathset_size (ps) < 2) {
@@ -112,6 +112,11 @@ static void summary (const struct plan *plan, const struct pathset *ps,
              pathset_size (ps), plan_links (plan), plan_rank (plan),
              plan_probes (plan), plan_basis_rounds (plan),
              plan_rounds (plan) - plan_basis_rounds (plan));
+    if (extra->stderr_rms > 0)
+        fprintf (stderr,
+                 "pmm plan: predicted standard errors of links and groups:"
+                 " rms %.2f, max %.2f of an RTT's\n",
+                 extra->stderr_rms, extra->stderr_max);
     if (bound->rounds > 0)
         fprintf (stderr,
                  "pmm plan: %.2f times the bound of %zu (%s%s%s: %zu probes,"
@@ -181,7 +186,7 @@ static struct plan *make (const struct options *o, struct pathset *ps,
     extra->seconds = now () - start;
     if (getrusage (RUSAGE_SELF, &usage) == 0)
         extra->peak_rss_mb = usage.ru_maxrss / 1024.0;
-    if (plan && plan_rank (plan) <= PREDICT_RANK_MAX
+    if (plan
         && solve_predict (ps, plan, &extra->stderr_rms, &extra->stderr_max,
                           err) < 0) {
         plan_destroy (plan);
@@ -232,7 +237,7 @@ int verb_plan (int argc, char **argv)
              || save (plan, ps, &extra, o.output, &err) < 0)
         goto error;
     if (o.verbose)
-        summary (plan, ps, &bound);
+        summary (plan, ps, &extra, &bound);
     goto done;
 error:
     status = fail (argv[0], &err);

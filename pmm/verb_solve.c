@@ -14,26 +14,49 @@
 struct options {
     const char *fabric, *plan, *samples, *output;
     int quantile;
+    int robust;
     bool pairs;
 };
 
+struct name {
+    const char *name;
+    int value;
+};
+
+/* Set *field to the value of a name; the names end with NULL. */
+static int set_name (const struct name *tab, int *field, const char *value,
+                     const char *names, struct error *err)
+{
+    for (; tab->name; tab++)
+        if (!strcmp (value, tab->name)) {
+            *field = tab->value;
+            return 0;
+        }
+    return error_input (err, "'%.40s' is none of %s", value, names);
+}
+
 static int set_quantile (void *field, const char *value, struct error *err)
 {
-    static const struct {
-        const char *name;
-        int quantile;
-    } tab[] = {
+    static const struct name tab[] = {
         { "min", RTT_MIN },
         { "p25", RTT_P25 },
         { "median", RTT_MEDIAN },
+        { 0 },
     };
 
-    for (size_t i = 0; i < sizeof (tab) / sizeof (tab[0]); i++)
-        if (!strcmp (value, tab[i].name)) {
-            *(int *)field = tab[i].quantile;
-            return 0;
-        }
-    return error_input (err, "'%.40s' is none of min, p25, median", value);
+    return set_name (tab, field, value, "min, p25, median", err);
+}
+
+static int set_robust (void *field, const char *value, struct error *err)
+{
+    static const struct name tab[] = {
+        { "none", ROBUST_NONE },
+        { "huber", ROBUST_HUBER },
+        { "tukey", ROBUST_TUKEY },
+        { 0 },
+    };
+
+    return set_name (tab, field, value, "none, huber, tukey", err);
 }
 
 #define FIELD(name) offsetof (struct options, name)
@@ -44,6 +67,8 @@ static const struct opt table[] = {
       "the round-trip times" },
     { "quantile", 0, "NAME", set_quantile, FIELD (quantile),
       "of the repeats: min, p25 or median, the default" },
+    { "robust", 0, "NAME", set_robust, FIELD (robust),
+      "let rows that do not fit count less: huber, tukey; none" },
     { "pairs", 0, NULL, opt_true, FIELD (pairs),
       "the RTT of every pair as well" },
     { "output", 'o', "FILE", opt_string, FIELD (output),
@@ -78,7 +103,11 @@ int verb_solve (int argc, char **argv)
     if (options_parse (table, &o, argc, argv, "", 0, 0, &status) < 0)
         return status;
     status = EXIT_OK;
-    opts = (struct solve_options){ o.quantile, o.pairs };
+    opts = (struct solve_options){
+        .quantile = o.quantile,
+        .pairs = o.pairs,
+        .robust = o.robust,
+    };
     if (!o.samples) {
         error_input (&err, "--samples SAMPLES is missing");
         return fail (argv[0], &err);
