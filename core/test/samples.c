@@ -69,8 +69,14 @@ static void test_round_trip (void)
 {
     struct tablenet *net = tablenet_paper ();
     struct pathset *ps = tablenet_pathset (net, NULL, 0);
-    struct plan_options popts = { 2, 1 };
-    struct simulate_options sim = { 50, 0.01, 2000, 5, 1 };
+    struct plan_options popts = { .extra_rounds = 2, .seed = 1 };
+    struct simulate_options sim = {
+        .noise_ns = 50,
+        .outlier_share = 0.01,
+        .outlier_ns = 2000,
+        .repeats = 5,
+        .seed = 1,
+    };
     double latency[8] = { 3.5, 4.5, 4, 4.5, 6.5, 6, 5.5, 5 };
     struct error err;
     struct plan *plan = plan_make (ps, &popts, &err);

@@ -84,7 +84,11 @@ static bool is_sentence (const struct error *err)
 
 static struct fabric *model (unsigned int p, unsigned int q)
 {
-    struct fat_tree tree = { p, q, ROUTING_MINHOP, 3 };
+    struct fat_tree tree = {
+        .ports = p,
+        .levels = q,
+        .how = { .routing = ROUTING_MINHOP, .seed = 3 },
+    };
     struct error err;
 
     return generate_fat_tree (&tree, &err);
