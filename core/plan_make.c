@@ -15,6 +15,7 @@
 #include "core/basis.h"
 #include "core/bound.h"
 #include "core/layers.h"
+#include "core/redundant.h"
 #include "core/rounds.h"
 #include "core/rref.h"
 #include "core/span.h"
@@ -171,9 +172,6 @@ struct plan *plan_make (struct pathset *ps, const struct plan_options *opts,
     if (search (&best, opts, err) < 0)
         goto error;
     basis_rounds = best.rounds.count;
-    if (rounds_extend (&best.rounds, &best.basis, opts->extra_rounds,
-                       &best.rng) < 0)
-        goto nomem;
     for (size_t i = 0; i < best.rounds.n; i++) {
         const struct probe *p = &best.basis.pair[best.rounds.slot[i].pair];
 
@@ -181,6 +179,9 @@ struct plan *plan_make (struct pathset *ps, const struct plan_options *opts,
             goto nomem;
     }
     plan_set_rank (plan, best.basis.m, best.rank, basis_rounds);
+    if (redundant_extend (plan, ps, &best.basis, opts->extra_rounds,
+                          opts->seed, err) < 0)
+        goto error;
     attempt_clear (&best);
     return plan;
 nomem:

@@ -36,13 +36,6 @@ struct rounds {
 int rounds_pack (struct rounds *rounds, const struct basis *basis,
                  struct rng *rng, struct rref **rref);
 
-/* Add `extra` redundant rounds: as many probes as fit, pairs that are not in
- * the plan yet before those that are, and those first whose links have the
- * fewest probes. Return 0, or -1 with errno ENOMEM.
- */
-int rounds_extend (struct rounds *rounds, const struct basis *basis,
-                   size_t extra, struct rng *rng);
-
 void rounds_clear (struct rounds *rounds);
 
 #endif /* CORE_ROUNDS_H */
