@@ -96,14 +96,6 @@ int verdict_limit (struct verdict *v, enum verdict_status status,
     return 0;
 }
 
-int verdict_weaken (struct verdict *v, const char *why)
-{
-    for (size_t i = 0; i < v->nfindings; i++)
-        v->finding[i].level = VERDICT_WARN;
-    v->status = VERDICT_UNKNOWN;
-    return verdict_limit (v, VERDICT_UNKNOWN, "%s", why);
-}
-
 static void finding_sentence (const struct finding *f,
                               const struct network *net, char *buf,
                               size_t size)

@@ -81,11 +81,6 @@ int verdict_limit (struct verdict *v, enum verdict_status status,
                    const char *fmt, ...)
     __attribute__ ((format (printf, 3, 4)));
 
-/* Nothing found is sure, for that reason (a sentence, for the limits): FAIL
- * becomes WARN, the status UNKNOWN. Return 0, or -1 with errno ENOMEM.
- */
-int verdict_weaken (struct verdict *v, const char *why);
-
 const char *verdict_status_name (enum verdict_status status);
 const char *finding_kind_name (enum finding_kind kind);
 

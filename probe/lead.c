@@ -243,7 +243,7 @@ static struct plan *plan_again (struct check *ck)
     struct plan *longer;
     struct error err;
 
-    if (opts.rounds == 0 || plan_confirm_rounds (ck->plan) > 0)
+    if (plan_confirm_rounds (ck->plan) > 0)
         return NULL;
     longer = confirm_plan (ck->ps, ck->plan, ck->measured.samples, &baseline,
                            ck->baseline ? 1 : 0, &opts, &err);
@@ -353,15 +353,14 @@ static int complete_samples (struct check *ck, struct error *err)
 static int reach_verdict (struct check *ck, struct error *err)
 {
     struct baseline baseline = { ck->baseline, ck->baseline_ps };
-    char why[256];
 
     ck->verdict = judge (ck->ps, ck->plan, ck->measured.samples, &baseline,
                          ck->baseline ? 1 : 0, &ck->thresholds, err);
     if (!ck->verdict)
         return -1;
-    snprintf (why, sizeof (why), "what looks slow was not confirmed: %s",
-              ck->unconfirmed);
-    if (ck->unconfirmed[0] && verdict_weaken (ck->verdict, why) < 0)
+    if (ck->unconfirmed[0]
+        && verdict_limit (ck->verdict, VERDICT_UNKNOWN,
+                          "the second stage failed: %s", ck->unconfirmed) < 0)
         return error_nomem (err);
     if (ck->why_absent[0]
         && verdict_limit (ck->verdict, VERDICT_UNKNOWN, "%s", ck->why_absent)

@@ -89,8 +89,8 @@ int site_check (const struct site *site, struct error *err)
         if (!needed[i].set)
             return error_input (err, "option %s: must not be empty or 0",
                                 needed[i].key);
-    if (site->confirm_rounds > CONFIRM_MAX)
-        return error_input (err, "option ConfirmRounds: at most %d",
+    if (site->confirm_rounds < 1 || site->confirm_rounds > CONFIRM_MAX)
+        return error_input (err, "option ConfirmRounds: 1 to %d is wanted",
                             CONFIRM_MAX);
     return 0;
 }

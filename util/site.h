@@ -32,7 +32,7 @@ struct site {
     char *emu_socket; /* of pmm-emu */
     int repeats;      /* round trips of a probe from either side */
     int extra_rounds; /* redundant rounds */
-    int confirm_rounds; /* of the second stage, at most; 0: there is none */
+    int confirm_rounds; /* of the second stage, at most */
 
     /* the judgement: core/judge.h says what they mean */
     double warn_ns;
