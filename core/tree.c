@@ -6,39 +6,22 @@
 #include <errno.h>
 #include <stdlib.h>
 
-struct tree_scratch {
-    uint32_t *place;  /* [nleaves] where a leaf's paths begin */
-    uint32_t *step;   /* [nplaces] of a place, where stamp says so */
-    uint32_t *stamp;  /* [nplaces] the tree it was in last */
-    uint32_t grown;   /* trees so far */
-    size_t size;      /* of arc and parent */
+struct mark {
+    uint32_t tree; /* that the place was in last */
+    uint32_t step; /* of it there */
 };
 
-static int add_step (struct tree *t, uint32_t arc, uint32_t parent)
-{
-    if (t->n == t->scratch->size) {
-        size_t size = t->scratch->size ? 2 * t->scratch->size : 256;
-        uint32_t *v = realloc (t->arc, size * sizeof (*v));
-
-        if (!v)
-            return -1;
-        t->arc = v;
-        if (!(v = realloc (t->parent, size * sizeof (*v))))
-            return -1;
-        t->parent = v;
-        t->scratch->size = size;
-    }
-    t->arc[t->n] = arc;
-    t->parent[t->n++] = parent;
-    return 0;
-}
+struct tree_scratch {
+    uint32_t *place;   /* [nleaves] where a leaf's paths begin */
+    struct mark *mark; /* [nplaces] */
+    uint32_t grown;    /* trees so far */
+};
 
 /* Number the leaves by the places that the first hops lead to. */
 static void find_leaves (struct tree *t, const struct network *net)
 {
     size_t n = pathset_size (t->ps);
-    uint32_t *leaf_at = t->scratch->step; /* as long as no tree is grown */
-    uint32_t *known = t->scratch->stamp;
+    struct mark *mark = t->scratch->mark; /* as long as no tree is grown */
 
     for (size_t i = 0; i < n; i++) {
         uint32_t id = pathset_endpoint (t->ps, i)->id;
@@ -46,21 +29,19 @@ static void find_leaves (struct tree *t, const struct network *net)
 
         if (place == NETWORK_NONE) /* no way out: tree_grow will say so */
             place = net->place (net->net, id);
-        if (!known[place]) {
-            known[place] = 1;
-            leaf_at[place] = t->nleaves;
+        if (!mark[place].tree) {
+            mark[place] = (struct mark){ 1, t->nleaves };
             t->scratch->place[t->nleaves++] = place;
         }
-        t->leaf_of[i] = leaf_at[place];
+        t->leaf_of[i] = mark[place].step;
         t->first[t->leaf_of[i] + 1]++;
     }
     for (size_t l = 0; l < t->nleaves; l++) {
-        known[t->scratch->place[l]] = 0;
-        leaf_at[t->scratch->place[l]] = t->first[l];
+        mark[t->scratch->place[l]] = (struct mark){ 0, t->first[l] };
         t->first[l + 1] += t->first[l];
     }
     for (size_t i = 0; i < n; i++)
-        t->member[leaf_at[t->scratch->place[t->leaf_of[i]]]++] = i;
+        t->member[mark[t->scratch->place[t->leaf_of[i]]].step++] = i;
 }
 
 struct tree *tree_create (const struct pathset *ps, struct error *err)
@@ -78,11 +59,11 @@ struct tree *tree_create (const struct pathset *ps, struct error *err)
     t->up = calloc (n + 1, sizeof (*t->up));
     t->leaf = calloc (n + 1, sizeof (*t->leaf));
     t->scratch->place = calloc (n + 1, sizeof (*t->scratch->place));
-    t->scratch->step = calloc (net->nplaces + 1, sizeof (*t->scratch->step));
-    t->scratch->stamp = calloc (net->nplaces + 1,
-                                sizeof (*t->scratch->stamp));
+    t->arc = calloc (net->nplaces + 1, sizeof (*t->arc));
+    t->parent = calloc (net->nplaces + 1, sizeof (*t->parent));
+    t->scratch->mark = calloc (net->nplaces + 1, sizeof (*t->scratch->mark));
     if (!t->leaf_of || !t->first || !t->member || !t->up || !t->leaf
-        || !t->scratch->place || !t->scratch->step || !t->scratch->stamp)
+        || !t->arc || !t->parent || !t->scratch->place || !t->scratch->mark)
         goto nomem;
     find_leaves (t, net);
     return t;
@@ -107,8 +88,7 @@ void tree_destroy (struct tree *t)
     free (t->leaf);
     if (t->scratch) {
         free (t->scratch->place);
-        free (t->scratch->step);
-        free (t->scratch->stamp);
+        free (t->scratch->mark);
         free (t->scratch);
     }
     free (t);
@@ -135,45 +115,39 @@ int tree_grow (struct tree *t, size_t to, struct error *err)
 {
     const struct network *net = pathset_network (t->ps);
     uint32_t id = pathset_endpoint (t->ps, to)->id;
-    uint32_t end = net->place (net->net, id);
-    uint32_t *step = t->scratch->step;
-    uint32_t *stamp = t->scratch->stamp;
+    struct mark *mark = t->scratch->mark;
     uint32_t now = ++t->scratch->grown;
 
     t->to = to;
-    t->n = 0;
-    if (add_step (t, NETWORK_NONE, 0) < 0)
-        return error_nomem (err);
-    stamp[end] = now;
-    step[end] = 0;
+    t->n = 1;
+    t->arc[0] = NETWORK_NONE;
+    t->parent[0] = 0;
+    mark[net->place (net->net, id)] = (struct mark){ now, 0 };
     for (size_t l = 0; l < t->nleaves; l++) {
         uint32_t place = t->scratch->place[l];
         uint32_t at[PATH_MAX_HOPS];
         uint32_t arc[PATH_MAX_HOPS];
+        uint32_t step;
         int hops = 0;
 
         t->leaf[l] = 0;
         if (l == t->leaf_of[to] && t->first[l + 1] - t->first[l] == 1)
             continue;
-        while (stamp[place] != now) {
-            uint32_t next;
-
+        while (mark[place].tree != now) {
             if (hops == PATH_MAX_HOPS)
                 return broken (t, l, err);
-            next = net->hop (net->net, place, id, &arc[hops]);
-            if (next == NETWORK_NONE)
+            at[hops] = place;
+            place = net->hop (net->net, place, id, &arc[hops]);
+            if (place == NETWORK_NONE)
                 return broken (t, l, err);
-            at[hops++] = place;
-            place = next;
+            hops++;
         }
-        while (hops-- > 0) {
-            stamp[at[hops]] = now;
-            step[at[hops]] = t->n;
-            if (add_step (t, arc[hops], step[place]) < 0)
-                return error_nomem (err);
-            place = at[hops];
+        for (step = mark[place].step; hops-- > 0; step = t->n++) {
+            mark[at[hops]] = (struct mark){ now, t->n };
+            t->arc[t->n] = arc[hops];
+            t->parent[t->n] = step;
         }
-        t->leaf[l] = step[place];
+        t->leaf[l] = step;
     }
     return 0;
 }

@@ -13,16 +13,34 @@
  */
 struct hop {
     uint32_t arc;   /* FABRIC_NONE: not connected */
-    uint32_t port;  /* at the far end */
-    uint32_t place; /* the same as a place */
+    uint32_t place; /* at the far end */
+};
+
+/* What a hop needs to know of a node and of an endpoint, close together: it
+ * is taken as often as there are pairs of leaves and endpoints.
+ */
+struct forward {
+    const uint8_t *lft; /* [top + 1] */
+    uint32_t first_port;
+    uint16_t top;
+    uint8_t nports;     /* 0: does not forward */
+};
+
+struct target {
+    uint32_t place, port;
+    uint16_t lid;
 };
 
 struct fabric_walk {
     struct network network;
     struct switch_info *sw;
     char (*id)[17];
-    struct hop hop[];
+    struct forward *forward; /* [nnodes] */
+    struct target *target;   /* [nendpoints] */
+    struct hop hop[];        /* [nports] */
 };
+
+static const uint8_t no_lft[1] = { LFT_NO_ROUTE };
 
 static uint32_t place_of (const struct fabric *f, uint32_t port)
 {
@@ -42,34 +60,43 @@ static uint32_t network_place (const void *net, uint32_t endpoint)
 {
     const struct fabric *f = net;
 
-    return place_of (f, f->endpoint[endpoint].port);
+    return f->walk->target[endpoint].place;
 }
 
 static uint32_t network_attach (const void *net, uint32_t endpoint,
                                 uint32_t *arc)
 {
     const struct fabric *f = net;
-    const struct hop *hop = &f->walk->hop[f->endpoint[endpoint].port];
+    const struct fabric_walk *w = f->walk;
+    const struct hop *hop = &w->hop[w->target[endpoint].port];
 
     *arc = hop->arc;
     return hop->place;
+}
+
+static inline const struct hop *next_hop (const struct fabric *f,
+                                          uint32_t place, unsigned int lid)
+{
+    const struct forward *n;
+    unsigned int out;
+
+    if (place >= f->nnodes)
+        return NULL;
+    n = &f->walk->forward[place];
+    out = lid <= n->top ? n->lft[lid] : LFT_NO_ROUTE;
+    if (out == 0 || out > n->nports)
+        return NULL;
+    return &f->walk->hop[n->first_port + out - 1];
 }
 
 static uint32_t network_hop (const void *net, uint32_t place, uint32_t to,
                              uint32_t *arc)
 {
     const struct fabric *f = net;
-    unsigned int lid = f->port[f->endpoint[to].port].lid;
-    const struct fabric_node *n = &f->node[place];
-    const struct hop *hop;
-    unsigned int out;
+    const struct hop *hop = next_hop (f, place, f->walk->target[to].lid);
 
-    if (place >= f->nnodes || lid > n->lft_top || !n->lft)
+    if (!hop)
         return NETWORK_NONE;
-    out = n->lft[lid];
-    if (out == 0 || out > n->nports)
-        return NETWORK_NONE;
-    hop = &f->walk->hop[n->first_port + out - 1];
     *arc = hop->arc;
     return hop->place;
 }
@@ -79,23 +106,42 @@ static void add_hop (const struct fabric *f, uint32_t port, struct hop *hop)
     uint32_t link = f->port[port].link;
     const struct fabric_link *l;
 
-    *hop = (struct hop){ FABRIC_NONE, FABRIC_NONE, NETWORK_NONE };
+    *hop = (struct hop){ FABRIC_NONE, NETWORK_NONE };
     if (link == FABRIC_NONE)
         return;
     l = &f->link[link];
-    hop->port = l->a == port ? l->b : l->a;
     hop->arc = 2 * link + (l->a != port);
-    hop->place = place_of (f, hop->port);
+    hop->place = place_of (f, l->a == port ? l->b : l->a);
 }
 
 static void add_switch (struct fabric_walk *w, const struct fabric *f,
                         uint32_t node)
 {
-    if (f->node[node].type != NODE_SWITCH)
+    const struct fabric_node *n = &f->node[node];
+
+    w->forward[node] = (struct forward){ no_lft, n->first_port, 0, 0 };
+    if (n->type != NODE_SWITCH)
         return;
+    if (n->lft) {
+        w->forward[node].lft = n->lft;
+        w->forward[node].top = n->lft_top;
+        w->forward[node].nports = n->nports;
+    }
     snprintf (w->id[node], sizeof (w->id[node]), "%016" PRIx64,
-              f->node[node].guid);
-    w->sw[node] = (struct switch_info){ w->id[node], f->node[node].desc };
+              n->guid);
+    w->sw[node] = (struct switch_info){ w->id[node], n->desc };
+}
+
+static void add_target (struct fabric_walk *w, const struct fabric *f,
+                        uint32_t endpoint)
+{
+    uint32_t port = f->endpoint[endpoint].port;
+
+    w->target[endpoint] = (struct target){
+        .place = place_of (f, port),
+        .port = port,
+        .lid = f->port[port].lid,
+    };
 }
 
 struct fabric_walk *walk_create (const struct fabric *f)
@@ -107,7 +153,9 @@ struct fabric_walk *walk_create (const struct fabric *f)
         return NULL;
     w->sw = calloc (f->nnodes + 1, sizeof (*w->sw));
     w->id = calloc (f->nnodes + 1, sizeof (*w->id));
-    if (!w->sw || !w->id) {
+    w->forward = calloc (f->nnodes + 1, sizeof (*w->forward));
+    w->target = calloc (f->nendpoints + 1, sizeof (*w->target));
+    if (!w->sw || !w->id || !w->forward || !w->target) {
         walk_destroy (w);
         return NULL;
     }
@@ -128,6 +176,8 @@ struct fabric_walk *walk_create (const struct fabric *f)
         add_hop (f, i, &w->hop[i]);
     for (size_t i = 0; i < f->nnodes; i++)
         add_switch (w, f, i);
+    for (size_t i = 0; i < f->nendpoints; i++)
+        add_target (w, f, i);
     return w;
 }
 
@@ -137,6 +187,8 @@ void walk_destroy (struct fabric_walk *w)
         return;
     free (w->sw);
     free (w->id);
+    free (w->forward);
+    free (w->target);
     free (w);
 }
 
@@ -170,41 +222,56 @@ static int dead_end (const struct fabric_node *n, unsigned int lid,
                         n->desc, n->guid, lid, out);
 }
 
+/* Why the path goes on from a place by no cable. */
+static int no_hop (const struct fabric *f, uint32_t place, uint32_t arc,
+                   unsigned int lid, struct error *err)
+{
+    const struct fabric_link *l = &f->link[arc_link (arc)];
+    const struct fabric_port *end = &f->port[arc % 2 ? l->a : l->b];
+
+    if (place < f->nnodes) {
+        const struct fabric_node *n = &f->node[place];
+        bool listed = n->lft && lid <= n->lft_top;
+
+        return dead_end (n, lid, listed ? n->lft[lid] : LFT_NO_ROUTE, err);
+    }
+    return error_input (err,
+                        "%s/%u, at the end of a cable, is not where LID %u is",
+                        f->node[end->node].desc, end->num, lid);
+}
+
+static int looping (const struct fabric *f, uint32_t place, unsigned int lid,
+                    struct error *err)
+{
+    const struct fabric_node *n = &f->node[place];
+
+    return error_input (err,
+                        "LID %u is sent in a loop that includes switch %s "
+                        "(%016" PRIx64 ")",
+                        lid, n->desc, n->guid);
+}
+
 int fabric_walk (const struct fabric *f, uint32_t from, uint32_t to,
                  uint32_t *arc, struct error *err)
 {
-    const struct hop *table = f->walk->hop;
-    uint32_t port = f->endpoint[to].port;
-    unsigned int lid = f->port[port].lid;
-    const struct hop *hop = &table[f->endpoint[from].port];
-    const struct fabric_node *n;
+    const struct fabric_walk *w = f->walk;
+    const struct target *end = &w->target[to];
+    const struct hop *hop = &w->hop[w->target[from].port];
+    uint32_t place = hop->place;
     int hops = 0;
 
     if (from == to)
         return 0;
     for (;;) {
-        unsigned int out;
-
         arc[hops++] = hop->arc;
-        if (hop->port == port)
+        if (place == end->place)
             return hops;
-        n = &f->node[f->port[hop->port].node];
-        if (n->type != NODE_SWITCH)
-            return error_input (err,
-                                "%s/%u, at the end of a cable, is not where "
-                                "LID %u is",
-                                n->desc, f->port[hop->port].num, lid);
-        if (hops == PATH_MAX_HOPS)
-            return error_input (err,
-                                "LID %u is sent in a loop that includes "
-                                "switch %s (%016" PRIx64 ")",
-                                lid, n->desc, n->guid);
-        out = lid <= n->lft_top && n->lft ? n->lft[lid] : LFT_NO_ROUTE;
-        if (out == 0 || out > n->nports)
-            return dead_end (n, lid, out, err);
-        hop = &table[n->first_port + out - 1];
-        if (hop->arc == FABRIC_NONE)
-            return dead_end (n, lid, out, err);
+        if (hops == PATH_MAX_HOPS && place < f->nnodes)
+            return looping (f, place, end->lid, err);
+        hop = next_hop (f, place, end->lid);
+        if (!hop || hop->arc == FABRIC_NONE)
+            return no_hop (f, place, arc[hops - 1], end->lid, err);
+        place = hop->place;
     }
 }
 
