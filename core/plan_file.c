@@ -18,7 +18,7 @@ enum {
 };
 
 /* What a plan may call its method. */
-static const char *const methods[] = { "pmm", "links" };
+static const char *const methods[] = { "pmm", "paper", "links" };
 
 static json_t *row_json (const struct pathset *ps, const struct row *row)
 {

@@ -4,10 +4,12 @@
 
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <time.h>
 
 #include "core/bound.h"
+#include "core/paper.h"
 #include "core/plan.h"
 #include "core/solve.h"
 #include "ibquery/snapshot.h"
@@ -22,8 +24,29 @@ enum {
     EXTRA_ROUNDS_MAX = 1000,
 };
 
+/* How to plan. A method that is not ours makes no redundant rounds. */
+static const struct method {
+    const char *name;
+    struct plan *(*make) (struct pathset *ps, const struct plan_options *opts,
+                          struct error *err);
+    int extra_rounds; /* by default */
+    int extra_rounds_max;
+} methods[] = {
+    { "pmm", plan_make, 2, EXTRA_ROUNDS_MAX },
+    { "paper", paper_make, 0, 0 },
+    { "paper-first", paper_make_first, 0, 0 },
+};
+
+static const struct method *find_method (const char *name)
+{
+    for (size_t i = 0; i < sizeof (methods) / sizeof (methods[0]); i++)
+        if (strcmp (name, methods[i].name) == 0)
+            return &methods[i];
+    return NULL;
+}
+
 struct options {
-    const char *fabric, *hosts, *check, *output;
+    const char *fabric, *hosts, *method, *check, *output;
     int extra_rounds;
     uint64_t seed;
     bool verbose;
@@ -34,26 +57,32 @@ static const struct opt table[] = {
     { "fabric", 'f', "FILE", opt_string, FIELD (fabric), "the snapshot" },
     { "hosts", 0, "LIST", opt_string, FIELD (hosts),
       "the job's hosts, node[01-16], or @FILE: all" },
+    { "method", 0, "M", opt_string, FIELD (method),
+      "pmm, or to compare with: paper, paper-first: pmm" },
     { "extra-rounds", 0, "N", opt_int, FIELD (extra_rounds),
-      "redundant rounds: 2" },
+      "redundant rounds: 2 with pmm, else 0" },
     { "seed", 0, "N", opt_u64, FIELD (seed), "of the choices made: 1" },
     { "check", 0, "PLAN", opt_string, FIELD (check),
       "plan nothing, check this plan" },
     { "output", 'o', "FILE", opt_string, FIELD (output),
       "write here, not to standard output" },
     { "verbose", 'v', NULL, opt_true, FIELD (verbose),
-      "say in one line what the plan is" },
+      "say in two lines what the plan is, and the bound" },
     { 0 },
 };
 #undef FIELD
 
 static int check_options (const struct options *o, struct error *err)
 {
+    const struct method *method = find_method (o->method);
+
     if (!o->fabric)
         return error_input (err, "-f FABRIC is missing");
-    if (o->extra_rounds > EXTRA_ROUNDS_MAX)
+    if (!method)
+        return error_input (err, "--method: %s is not known", o->method);
+    if (o->extra_rounds > method->extra_rounds_max)
         return error_input (err, "--extra-rounds: more than %d",
-                            EXTRA_ROUNDS_MAX);
+                            method->extra_rounds_max);
     if (o->check && (o->hosts || o->output))
         return error_input (err, "--check goes with neither --hosts nor -o");
     return 0;
@@ -175,12 +204,14 @@ static double now (void)
 static struct plan *make (const struct options *o, struct pathset *ps,
                           struct plan_file_extra *extra, struct error *err)
 {
+    const struct method *method = find_method (o->method);
     struct plan_options opts = {
-        .extra_rounds = o->extra_rounds,
+        .extra_rounds = o->extra_rounds < 0 ? method->extra_rounds
+                                            : o->extra_rounds,
         .seed = o->seed,
     };
     double start = now ();
-    struct plan *plan = plan_make (ps, &opts, err);
+    struct plan *plan = method->make (ps, &opts, err);
     struct rusage usage;
 
     extra->seconds = now () - start;
@@ -212,7 +243,7 @@ static int save (const struct plan *plan, struct pathset *ps,
 
 int verb_plan (int argc, char **argv)
 {
-    struct options o = { .extra_rounds = 2, .seed = 1 };
+    struct options o = { .method = "pmm", .extra_rounds = -1, .seed = 1 };
     struct plan_file_extra extra = { 0 };
     struct bound bound = { 0 };
     struct fabric *f = NULL;
