@@ -268,6 +268,9 @@ static bool names (const struct trial *t, const struct finding *f, int fault)
     for (size_t k = 0; k < f->nsuspects; k++)
         if (is_fault (t, fault, f->suspect[k]))
             return true;
+    for (size_t k = 0; k < f->noneway && t->what->kind == FAULT_ARC; k++)
+        if (is_fault (t, fault, f->oneway[k]))
+            return true;
     return false;
 }
 

@@ -59,7 +59,8 @@ enum {
 };
 
 #define SETTLED 0.9          /* of the scale before */
-#define INDEPENDENT 1e-9     /* less is a copy of what was chosen */
+#define KNOWABLE 1e-5        /* of d' N^-1 d; of less the model knows nothing */
+#define INDEPENDENT 1e-4     /* less is a copy of what was chosen */
 #define COMPETES 0.6         /* of the best one's gain, by the estimate */
 #define SUSPECT_MARGIN 15.1  /* chi square, 1 degree, 1e-4 */
 #define SUSPECT_COMPETES 0.5 /* of the cause's gain, by the estimate */
@@ -102,6 +103,24 @@ static double *whiten (struct work *w, size_t k)
     return p;
 }
 
+/* d' N^-1 d, which d' V^-1 d is less than. */
+static double bound_of (const struct explanation *ex, size_t k)
+{
+    const struct causes *c = ex->causes;
+    double sum = 0;
+
+    for (size_t e = c->start[k]; e < c->start[k + 1]; e++)
+        sum += c->value[e] * c->value[e] / ex->model->obs->v[c->row[e]].var;
+    return sum;
+}
+
+static void set_info (struct explanation *ex, size_t k, double info)
+{
+    double bound = bound_of (ex, k);
+
+    ex->info[k] = info < KNOWABLE * bound ? 0 : fmin (info, bound);
+}
+
 /* Compute the information of n signatures, at most LSQ_LANES. */
 static int compute_info (struct work *w, const size_t *k, size_t n)
 {
@@ -117,8 +136,8 @@ static int compute_info (struct work *w, const size_t *k, size_t n)
     if (model_whiten (w->ex->model, d, n, p) < 0)
         goto done;
     for (size_t i = 0; i < n; i++) {
-        w->ex->info[k[i]] = causes_dot (w->ex->causes, k[i],
-                                        p + i * w->nrows);
+        set_info (w->ex, k[i],
+                  causes_dot (w->ex->causes, k[i], p + i * w->nrows));
         w->ex->exact[k[i]] = true;
     }
     rc = 0;
@@ -264,7 +283,7 @@ static int add (struct work *w, size_t k)
     *c = (struct cause){ .signature = k, .p = whiten (w, k) };
     if (!c->p)
         return -1;
-    w->ex->info[k] = causes_dot (w->ex->causes, k, c->p);
+    set_info (w->ex, k, causes_dot (w->ex->causes, k, c->p));
     w->ex->exact[k] = true;
     w->ex->n++;
     return refit (w);
@@ -428,7 +447,6 @@ static int sketch (struct work *w)
     struct explanation *ex = w->ex;
     const struct causes *causes = ex->causes;
     const struct observation *row = ex->model->obs->v;
-    double *bound = malloc ((causes->n + 1) * sizeof (*bound));
     double *z = malloc ((LSQ_LANES * w->nrows + 1) * sizeof (*z));
     double sum[SUSPECT_KINDS] = { 0 };
     double sum_bound[SUSPECT_KINDS] = { 0 };
@@ -441,8 +459,8 @@ static int sketch (struct work *w)
         draws = DRAWS_MIN;
     if (draws > DRAWS_MAX)
         draws = DRAWS_MAX;
-    if (!bound || !z)
-        goto done;
+    if (!z)
+        return -1;
     rng_seed (&rng, DRAWS_SEED);
     for (size_t i = 0; i < draws * w->nrows; i += w->nrows) {
         if (i % (LSQ_LANES * w->nrows) == 0
@@ -456,23 +474,18 @@ static int sketch (struct work *w)
         ex->row_info[r] = (ex->row_info[r] + DRAWS_PRIOR * rows / row[r].var)
                           / (double)(draws + DRAWS_PRIOR);
     for (size_t k = 0; k < causes->n; k++) {
-        bound[k] = 0;
-        for (size_t e = causes->start[k]; e < causes->start[k + 1]; e++)
-            bound[k] += causes->value[e] * causes->value[e]
-                        / row[causes->row[e]].var;
         sum[kind_of (ex, k)] += ex->info[k] / (double)draws;
-        sum_bound[kind_of (ex, k)] += bound[k];
+        sum_bound[kind_of (ex, k)] += bound_of (ex, k);
     }
     for (size_t k = 0; k < causes->n; k++) {
         enum suspect_kind kind = kind_of (ex, k);
-        double mean = bound[k] * sum[kind] / sum_bound[kind];
+        double mean = bound_of (ex, k) * sum[kind] / sum_bound[kind];
 
-        ex->info[k] = fmin (bound[k], (ex->info[k] + DRAWS_PRIOR * mean)
-                                          / (double)(draws + DRAWS_PRIOR));
+        set_info (ex, k, (ex->info[k] + DRAWS_PRIOR * mean)
+                             / (double)(draws + DRAWS_PRIOR));
     }
     rc = 0;
 done:
-    free (bound);
     free (z);
     return rc;
 }

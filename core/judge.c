@@ -28,6 +28,7 @@
 #include "config.h"
 #include "core/judge.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -550,16 +551,17 @@ static bool is_cause (const struct judgement *j, size_t row,
     return false;
 }
 
-/* True if a row crosses what got faster: what is slow there is so only beside
- * it, and proves nothing.
+/* True if a row crosses something else that got faster: what is slow there is
+ * so only beside it, and proves nothing.
  */
-static bool is_offset (const struct judgement *j, size_t row)
+static bool is_offset (const struct judgement *j, const struct cause *but,
+                       size_t row)
 {
     for (size_t i = 0; i < j->ex.n; i++) {
         const struct cause *c = &j->ex.cause[i];
 
-        if (simplest (j, c)->suspect.kind != SUSPECT_CLASS && !is_row (j, c)
-            && excess_of (j, c, row) < 0)
+        if (c != but && simplest (j, c)->suspect.kind != SUSPECT_CLASS
+            && !is_row (j, c) && excess_of (j, c, row) < 0)
             return true;
     }
     return false;
@@ -588,7 +590,7 @@ static struct support support_of (const struct judgement *j,
     for (size_t e = first; e < end; e++) {
         size_t i = j->causes.row[e];
         const struct observation *row = &j->obs.v[i];
-        double excess = excess_of (j, c, i);
+        double excess = fabs (excess_of (j, c, i));
         double sd = j->ex.scale / sqrt (j->ex.row_info[i]);
         double left = j->ex.z[i] / j->ex.row_info[i];
         double missing = row->rtt_ns - row->min_ns - j->gap_ns;
@@ -599,12 +601,13 @@ static struct support support_of (const struct judgement *j,
         missing -= fmin (left, 0);
         fastest = missing < fmin (share * excess, j->opts->fail_ns);
         s.rows++;
-        s.disagree += is_offset (j, i)
+        s.disagree += is_offset (j, c, i)
                       || (fabs (left) > DISAGREE_SHARE * excess
                           && fabs (left) > DISAGREE_SD * sd);
         s.both += row->both;
         s.fastest += fastest;
-        s.clear += fastest && doubted_of (j, i) < DISAGREE_SHARE * excess;
+        s.clear += fastest
+                   && fabs (doubted_of (j, i)) < DISAGREE_SHARE * excess;
         s.repeats += row->repeats;
     }
     return s;
@@ -651,6 +654,20 @@ static bool is_links (const struct judgement *j, const struct cause *c)
     return simplest (j, c)->suspect.kind <= SUSPECT_SWITCH;
 }
 
+/* How much a cause is, by the measure of a link's one-way latency. */
+static double size_of (const struct judgement *j, const struct cause *c)
+{
+    return is_links (j, c) ? c->excess_ns : fabs (c->excess_ns) / 2;
+}
+
+/* Whether a cause's rows have to bear it out. */
+static bool is_claim (const struct judgement *j, const struct cause *c)
+{
+    if (is_links (j, c))
+        return c->excess_ns > warn_threshold (j->opts, c->stderr_ns);
+    return simplest (j, c)->suspect.kind != SUSPECT_CLASS && !is_row (j, c);
+}
+
 /* Doubt causes that their rows do not bear out, then those that stand beside
  * them.
  */
@@ -664,8 +681,7 @@ static void find_doubted (struct judgement *j)
             const struct cause *c = &j->ex.cause[i];
             struct support s;
 
-            if (!is_links (j, c) || j->doubted[i]
-                || c->excess_ns <= warn_threshold (j->opts, c->stderr_ns))
+            if (j->doubted[i] || !is_claim (j, c))
                 continue;
             s = support_of (j, c);
             if (3 * s.disagree > s.rows || 2 * s.both < s.rows
@@ -734,8 +750,8 @@ static int doubt (struct judgement *j, const struct cause *c,
     else if (2 * s->fastest < s->rows)
         why = ", but comes and goes";
     return limit_cause (j, c,
-                        c->excess_ns > j->opts->fail_ns ? VERDICT_UNKNOWN
-                                                        : VERDICT_OK,
+                        size_of (j, c) > j->opts->fail_ns ? VERDICT_UNKNOWN
+                                                          : VERDICT_OK,
                         why);
 }
 
@@ -843,7 +859,6 @@ static int judge_cause (struct judgement *j, size_t number)
 {
     const struct cause *c = &j->ex.cause[number];
     struct support s = support_of (j, c);
-    double much = is_links (j, c) ? c->excess_ns : fabs (c->excess_ns) / 2;
     struct finding *f;
     int confirmed;
     int baseline;
@@ -858,8 +873,9 @@ static int judge_cause (struct judgement *j, size_t number)
         return -1;
     if (!confirmed)
         return limit_cause (j, c,
-                            much > j->opts->fail_ns ? VERDICT_UNKNOWN
-                                                    : VERDICT_OK,
+                            size_of (j, c) > j->opts->fail_ns
+                                ? VERDICT_UNKNOWN
+                                : VERDICT_OK,
                             ", not confirmed");
     if (!(f = add_finding (j->verdict)) || fill_suspects (j, f, number) < 0
         || expected_of (j, f->suspect[0], &f->expected_ns) < 0)
@@ -1179,9 +1195,12 @@ static int analyse (struct judgement *j, const struct observations *base,
     if (model_make (&j->model, j->ps, &j->obs, base, nbase, err) < 0
         || causes_make (&j->causes, j->ps, &j->obs, err) < 0)
         return -1;
-    if (explain (&j->ex, &j->model, &j->causes, alarms) < 0)
-        return error_nomem (err);
-    return 0;
+    if (explain (&j->ex, &j->model, &j->causes, alarms) == 0)
+        return 0;
+    if (errno == EDOM)
+        return error_world (err, "the samples are too ill-conditioned to "
+                                 "judge");
+    return error_nomem (err);
 }
 
 static int judge_links (struct judgement *j, const struct plan *plan,
