@@ -26,6 +26,7 @@
 
 #include "bench/networks.h"
 #include "core/bound.h"
+#include "core/paper.h"
 #include "core/plan.h"
 #include "core/solve.h"
 
@@ -136,8 +137,10 @@ struct result {
     int checked; /* 1 good, -1 not */
     bool predicted;
     double rms, max;
-    size_t paper_rounds;
-    double paper_seconds;
+    struct {
+        size_t rounds;
+        double seconds;
+    } paper, papers; /* its first set; the best of several */
     char error[512]; /* of the step that failed */
 };
 
@@ -226,11 +229,46 @@ static int step_predict (struct bench *b, struct error *err)
     return 0;
 }
 
+typedef struct plan *(*make_f) (struct pathset *ps,
+                                const struct plan_options *opts,
+                                struct error *err);
+
+static int time_paper (struct bench *b, make_f make, size_t *rounds,
+                       double *seconds, struct error *err)
+{
+    struct plan_options opts = { .seed = b->o->seed };
+    struct stopwatch start = stopwatch_start ();
+    struct plan *plan;
+
+    if (b->n > PAPER_HOSTS_MAX)
+        return 0;
+    if (!(plan = make (b->ps, &opts, err)))
+        return -1;
+    *seconds = stopwatch_seconds (&start);
+    *rounds = plan_basis_rounds (plan);
+    plan_destroy (plan);
+    return 0;
+}
+
+static int step_paper (struct bench *b, struct error *err)
+{
+    return time_paper (b, paper_make_first, &b->r->paper.rounds,
+                       &b->r->paper.seconds, err);
+}
+
+static int step_papers (struct bench *b, struct error *err)
+{
+    return time_paper (b, paper_make, &b->r->papers.rounds,
+                       &b->r->papers.seconds, err);
+}
+
 /* What is known of a plan once it is made, each in a process of its own. */
 static int (*const later[]) (struct bench *b, struct error *err) = {
     step_bound,
     step_check,
     step_predict,
+    step_paper,
+    step_papers,
 };
 
 enum { LATER = sizeof (later) / sizeof (later[0]) };
@@ -316,7 +354,13 @@ static void put_rank (const struct bench_case *c, const struct result *r)
 static void put_paper (const struct bench_case *c, const struct result *r)
 {
     (void)c;
-    put_count (r->paper_rounds);
+    put_count (r->paper.rounds);
+}
+
+static void put_papers (const struct bench_case *c, const struct result *r)
+{
+    (void)c;
+    put_count (r->papers.rounds);
 }
 
 static void put_rounds (const struct bench_case *c, const struct result *r)
@@ -360,7 +404,7 @@ static void put_paper_seconds (const struct bench_case *c,
                                const struct result *r)
 {
     (void)c;
-    put_seconds (r->paper_seconds);
+    put_seconds (r->paper.seconds);
 }
 
 static void put_plan_seconds (const struct bench_case *c,
@@ -415,6 +459,7 @@ static const struct {
     { "all pairs", put_pairs },
     { "serial: rank", put_rank },
     { "paper", put_paper },
+    { "paper's best", put_papers },
     { "ours", put_rounds },
     { "bound", put_bound },
     { "at most", put_round_limit },
@@ -480,6 +525,34 @@ static void put_table (const struct options *o, const char *title,
         put_row (&c[i], shared);
         if (result)
             result[i] = *shared;
+    }
+}
+
+/* The paper's method in units of ours, where it finished. */
+static void put_ratios (const struct result *r, size_t n)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < n; i++) {
+        if (r[i].paper.rounds == 0 || r[i].rounds == 0)
+            continue;
+        if (!any)
+            printf ("\n### The paper's method, ours being 1\n\n"
+                    "| network | hosts | rounds | rounds of its best | "
+                    "seconds | seconds of its best |\n"
+                    "|---|--:|--:|--:|--:|--:|\n");
+        any = true;
+        printf ("| %s | %zu | %.1f | ", whole[i].name, r[i].n,
+                (double)r[i].paper.rounds / r[i].rounds);
+        if (r[i].papers.rounds > 0)
+            printf ("%.1f | ", (double)r[i].papers.rounds / r[i].rounds);
+        else
+            printf ("– | ");
+        printf ("%.3g | ", r[i].paper.seconds / r[i].plan_seconds);
+        if (r[i].papers.rounds > 0)
+            printf ("%.3g |\n", r[i].papers.seconds / r[i].plan_seconds);
+        else
+            printf ("– |\n");
     }
 }
 
@@ -592,6 +665,7 @@ int main (int argc, char **argv)
         printf (strchr (argv[i], ' ') ? " '%s'" : " %s", argv[i]);
     printf ("` on %s\n", machine);
     put_table (&o, "Whole networks", whole, WHOLES, shared, result);
+    put_ratios (result, WHOLES);
     put_growth (result, WHOLES);
     put_jobs (&o, shared);
     return 0;

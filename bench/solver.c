@@ -363,7 +363,7 @@ static void put_row (const struct solver_case *c, const struct result *r)
     else
         printf ("– | ");
     put (solved, "%.3f", r->solve_seconds);
-    printf ("\n");
+    putchar ('\n');
     fflush (stdout);
 }
 
