@@ -117,11 +117,12 @@ size_t bound_hosts (size_t n, size_t rank)
 static void offer (struct search *s, const struct set *set, size_t need)
 {
     struct bound *b = s->bound;
+    size_t rounds = ceil_div (need, set->width);
 
-    if (ceil_div (need, set->width) <= b->rounds)
+    if (rounds < b->rounds || (rounds == b->rounds && set->kind >= b->kind))
         return;
     *b = (struct bound){
-        .rounds = ceil_div (need, set->width),
+        .rounds = rounds,
         .kind = set->kind,
         .need = need,
         .width = set->width,
