@@ -422,7 +422,10 @@ static void put_time_limit (const struct bench_case *c,
         return;
     }
     printf ("%g", c->limit.seconds);
-    put_answer (r->plan_seconds > 0 && r->plan_seconds <= c->limit.seconds);
+    if (r->plan_seconds > 0)
+        put_answer (r->plan_seconds <= c->limit.seconds);
+    else
+        printf (" **not done**");
 }
 
 static void put_memory (const struct bench_case *c, const struct result *r)

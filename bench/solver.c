@@ -6,9 +6,10 @@
  *
  * Each plan with two redundant rounds is measured N (50) times with Gaussian
  * noise of one ns in every RTT, and solved: the latencies alone (fit, where all
- * links are determined), then with their errors. Observed is the standard deviation
- * of what the solutions say, over links and groups; the worst are the 1 % of
- * them with the greatest stated errors, so that chance does not choose them.
+ * links are determined), then with their errors. Observed is the standard
+ * deviation of what the solutions say, over links and groups; the worst are
+ * the 1 % of them with the greatest stated errors, so that chance does not
+ * choose them.
  */
 #include "config.h"
 
