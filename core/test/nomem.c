@@ -13,7 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/bound.h"
 #include "core/judge.h"
+#include "core/paper.h"
 #include "core/plan.h"
 #include "core/samples.h"
 #include "core/simulate.h"
@@ -75,6 +77,22 @@ static int step_plan (struct job *job, struct error *err)
     return plan ? 0 : -1;
 }
 
+static int step_paper (struct job *job, struct error *err)
+{
+    struct plan_options opts = { .seed = 1 };
+    struct plan *plan = paper_make_first (job->ps, &opts, err);
+
+    plan_destroy (plan);
+    return plan ? 0 : -1;
+}
+
+static int step_bound (struct job *job, struct error *err)
+{
+    struct bound bound;
+
+    return bound_find (job->ps, 0, BOUND_QUICK, &bound, err);
+}
+
 static int step_check (struct job *job, struct error *err)
 {
     return plan_check (job->ps, job->plan, err);
@@ -120,6 +138,7 @@ static const struct {
     int (*run) (struct job *job, struct error *err);
 } steps[] = {
     { "plan", step_plan },         { "check", step_check },
+    { "bound", step_bound },       { "paper", step_paper },
     { "simulate", step_simulate }, { "solve", step_solve },
     { "predict", step_predict },   { "judge", step_judge },
 };
