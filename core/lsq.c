@@ -43,7 +43,7 @@
 #include <string.h>
 
 enum {
-    PATTERN = 3, /* neighbours in a row of the preconditioner */
+    PATTERN = 2, /* neighbours in a row of the preconditioner */
     SIDE = PATTERN + 1,
     ITERATIONS_MAX = 50000,
     REFINEMENTS_MAX = 12,

@@ -22,7 +22,7 @@ enum { PASSES_MAX = 30 };
 
 #define HUBER 1.345
 #define TUKEY 4.685
-#define REDUNDANT 1e-3  /* share below which a residual says nothing */
+#define REDUNDANT 0.1   /* share below which a residual says too little */
 #define SETTLED 1e-2    /* greatest change of a row's factor */
 #define FACTOR_MIN 1e-4 /* keeps the rank */
 

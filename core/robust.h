@@ -23,8 +23,8 @@ enum robust {
  * least squares. A residual is taken in units of its own standard deviation,
  * for which share [nrows] is the redundancy of the rows
  * (covariance_redundancy), and of their scale, 1.4826 times the median size.
- * A row without redundancy has no residual to judge it by and keeps its
- * weight. Return 0, or -1 with errno ENOMEM or EDOM, as lsq_solve.
+ * A row of less than a tenth redundancy is not judged by its residual and
+ * keeps its weight. Return 0, or -1 with errno ENOMEM or EDOM, as lsq_solve.
  */
 int robust_solve (const struct sparse *a, const double *t,
                   const double *share, enum robust method, double tolerance,

@@ -67,7 +67,7 @@ struct solution {
     size_t rank;        /* of them */
     size_t dof;         /* rows - rank */
     double residual_ns; /* root mean square of RTT - fit */
-    size_t outliers;    /* rows of which less than half is believed: only
+    size_t outliers;    /* rows that count for less than a quarter: only
                            where the solution is a robust one */
     double r2;          /* 1 - residual / total sum of squares; NAN: dof 0 */
 };

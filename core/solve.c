@@ -60,7 +60,12 @@ enum {
     PREDICT_WORST = 24,
 };
 
-#define NOISY_TOLERANCE 1e-2 /* standard errors */
+/* Distance from the minimum that is close enough: in standard errors, of any
+ * combination of unknowns; a typical one is far nearer.
+ */
+#define CLOSE 0.03
+#define FIRST 1e-5         /* of the RTTs, where noise is not known yet */
+#define LAST 1e-11
 #define GIVEN_BACK 1e-6      /* of a random vector of the size of 1 */
 
 struct system {
@@ -119,9 +124,13 @@ static size_t pivots (const struct system *s, const uint32_t *col,
     return k;
 }
 
+/* A row, to be sorted by length and then by what it holds: which groups there
+ * are must not depend on the order in which rows were measured.
+ */
 struct by_length {
     size_t n;
-    size_t row;
+    const uint32_t *col;
+    const int8_t *value;
 };
 
 static int compare_lengths (const void *va, const void *vb)
@@ -131,7 +140,10 @@ static int compare_lengths (const void *va, const void *vb)
 
     if (a->n != b->n)
         return a->n < b->n ? -1 : 1;
-    return (a->row > b->row) - (a->row < b->row);
+    for (size_t i = 0; i < a->n; i++)
+        if (a->col[i] != b->col[i])
+            return a->col[i] < b->col[i] ? -1 : 1;
+    return memcmp (a->value, b->value, a->n);
 }
 
 /* True if the rows determine all columns. */
@@ -183,14 +195,15 @@ static int make_form (struct system *s, const struct sparse *rows,
     if (!order || !(s->form = rref_create (rows->ncols)))
         goto nomem;
     for (size_t i = 0; i < rows->nrows; i++)
-        order[i] = (struct by_length){ rows->start[i + 1] - rows->start[i],
-                                       i };
+        order[i] = (struct by_length){
+            .n = rows->start[i + 1] - rows->start[i],
+            .col = rows->col + rows->start[i],
+            .value = rows->value + rows->start[i],
+        };
     qsort (order, rows->nrows, sizeof (*order), compare_lengths);
     for (size_t i = 0; i < rows->nrows && !all; i++) {
-        size_t first = rows->start[order[i].row];
-
-        if (rref_add (s->form, rows->col + first,
-                      (const uint8_t *)rows->value + first, order[i].n) < 0)
+        if (rref_add (s->form, order[i].col, (const uint8_t *)order[i].value,
+                      order[i].n) < 0)
             goto nomem;
         if (rref_work (s->form) > WORK_EASY && !asked) {
             int found = determines_all (rows);
@@ -322,20 +335,63 @@ static struct covariance *make_covariance (const struct system *s)
     return covariance_create (s->a, s->weight, s->lsq, &opts);
 }
 
+/* Sum of w r^2 of the residuals. */
+static double misfit (const struct system *s, const double *t,
+                      const double *y)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < s->a->nrows; i++) {
+        double r = t[i] - sparse_row_dot (s->a, i, y);
+
+        sum += s->weight[i] * r * r;
+    }
+    return sum;
+}
+
+/* Find y: where there are few unknowns to the last digit; beyond, close to
+ * the minimum in units of the noise, which is 1, or where that is not known
+ * what the residual shows: without noise or redundancy that ends with all
+ * digits, too. Sets *tolerance to what was right in the end.
+ */
+static int find_minimum (const struct system *s, const double *t, bool noisy,
+                         double *y, double *tolerance)
+{
+    double dof = (double)(s->a->nrows - s->rank);
+    double least = LAST * sqrt (misfit (s, t, y));
+
+    *tolerance = noisy ? CLOSE : FIRST / LAST * least;
+    for (;;) {
+        double close;
+
+        if (*tolerance < least || dof == 0 || s->rank <= SOLVE_EXACT_MAX)
+            *tolerance = LSQ_EXACT;
+        if (lsq_solve (s->lsq, t, *tolerance, y) < 0)
+            return -1;
+        close = CLOSE * sqrt (misfit (s, t, y) / dof);
+        if (noisy || *tolerance == LSQ_EXACT || *tolerance <= close)
+            return 0;
+        *tolerance = close / 2;
+    }
+}
+
 /* Find y and its covariance, with weights as the method has them. */
 static int least_squares (struct system *s, const double *t, bool noisy,
-                          enum robust robust, double *y,
+                          const struct solve_options *opts, double *y,
                           struct covariance **c, size_t *outliers)
 {
-    double tolerance = noisy ? NOISY_TOLERANCE : LSQ_EXACT;
     double *base = NULL;
     double *share = NULL;
+    double tolerance;
     int rc = -1;
 
-    if (lsq_solve (s->lsq, t, tolerance, y) < 0
-        || !(*c = make_covariance (s)))
+    if (find_minimum (s, t, noisy, y, &tolerance) < 0)
         return -1;
-    if (robust == ROBUST_NONE)
+    if (opts->bare)
+        return 0;
+    if (!(*c = make_covariance (s)))
+        return -1;
+    if (opts->robust == ROBUST_NONE)
         return 0;
     base = malloc ((s->a->nrows + 1) * sizeof (*base));
     share = malloc ((s->a->nrows + 1) * sizeof (*share));
@@ -343,10 +399,11 @@ static int least_squares (struct system *s, const double *t, bool noisy,
         goto done;
     memcpy (base, s->weight, s->a->nrows * sizeof (*base));
     covariance_redundancy (*c, s->a, s->weight, share);
-    if (robust_solve (s->a, t, share, robust, tolerance, s->weight, y) < 0)
+    if (robust_solve (s->a, t, share, opts->robust, tolerance, s->weight, y)
+        < 0)
         goto done;
     for (size_t i = 0; i < s->a->nrows; i++)
-        *outliers += s->weight[i] < base[i] / 2;
+        *outliers += s->weight[i] < base[i] / 4;
     lsq_destroy (s->lsq);
     covariance_destroy (*c);
     *c = NULL;
@@ -436,7 +493,7 @@ static int fill (struct solution *sol, const struct system *s,
         const struct rref_entry *entry = NULL;
         size_t col = i;
         size_t n = 1;
-        double se = sqrt (factor * covariance_variance (c, i));
+        double se = c ? sqrt (factor * covariance_variance (c, i)) : NAN;
 
         if (s->form) {
             entry = rref_row (s->form, i, &n);
@@ -481,7 +538,9 @@ static int fill_pairs (struct solution *sol, const struct system *s,
             k = pivots (s, col, (const int8_t *)row.count, row.n, var, kept);
             for (size_t i = 0; i < k; i++)
                 pair.rtt_ns += kept[i] * y[var[i]];
-            pair.stderr_ns = sqrt (factor * covariance_of (c, var, kept, k));
+            pair.stderr_ns = c ? sqrt (factor
+                                       * covariance_of (c, var, kept, k))
+                               : NAN;
             sol->pair[sol->npairs++] = pair;
         }
     return 0;
@@ -497,7 +556,8 @@ static int tell (struct solution *sol, const struct system *s,
     int rc = -1;
 
     if (!where || fill (sol, s, y, c, factor, where) < 0
-        || excess_find (sol, pathset_network (ps), where, c, factor) < 0)
+        || (c && excess_find (sol, pathset_network (ps), where, c, factor)
+                       < 0))
         error_nomem (err);
     else
         rc = pairs ? fill_pairs (sol, s, ps, y, c, factor, err) : 0;
@@ -529,8 +589,7 @@ struct solution *solve (struct pathset *ps, const struct samples *samples,
     y = calloc (s.rank + 1, sizeof (*y));
     sol = calloc (1, sizeof (*sol));
     if (!y || !sol
-        || least_squares (&s, t, noisy, opts->robust, y, &c, &sol->outliers)
-               < 0) {
+        || least_squares (&s, t, noisy, opts, y, &c, &sol->outliers) < 0) {
         ill_conditioned (err);
         goto error;
     }

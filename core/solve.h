@@ -18,6 +18,8 @@ struct solve_options {
     int quantile;       /* of the repeats: RTT_MIN, RTT_P25, RTT_MEDIAN, ... */
     bool pairs;         /* estimate the RTT of every pair as well */
     enum robust robust; /* what rows that do not fit count for */
+    bool bare;          /* estimates alone: no standard errors, no switches;
+                           of no use with a robust method */
 };
 
 enum {

@@ -51,7 +51,7 @@ static struct samples *simulated (struct pathset *ps, const struct plan *plan,
 static struct solution *solved (struct pathset *ps, const struct samples *s,
                                 bool pairs)
 {
-    struct solve_options opts = { RTT_MEDIAN, pairs, ROBUST_NONE };
+    struct solve_options opts = { .pairs = pairs, .quantile = RTT_MEDIAN };
     struct error err;
     struct solution *sol = solve (ps, s, &opts, &err);
 
@@ -198,6 +198,17 @@ static void test_write (void)
  * Accuracy on fat trees
  */
 
+/* Truth of group g. */
+static double group_truth (const struct group *g, const double *latency)
+{
+    double sum = 0;
+
+    for (size_t k = 0; k < g->n; k++)
+        sum += (double)g->member[k].p / (double)g->member[k].q
+               * latency[g->member[k].link];
+    return sum;
+}
+
 /* Greatest relative errors of links, groups and pairs. */
 static double worst_error (const struct solution *sol, struct pathset *ps,
                            const double *latency)
@@ -212,12 +223,9 @@ static double worst_error (const struct solution *sol, struct pathset *ps,
     }
     for (size_t i = 0; i < sol->ngroups; i++) {
         const struct group *g = &sol->group[i];
-        double sum = 0;
 
-        for (size_t k = 0; k < g->n; k++)
-            sum += (double)g->member[k].p / (double)g->member[k].q
-                   * latency[g->member[k].link];
-        worst = fmax (worst, fabs (g->latency_ns / sum - 1));
+        worst = fmax (worst, fabs (g->latency_ns / group_truth (g, latency)
+                                   - 1));
     }
     for (size_t i = 0; i < sol->npairs; i++) {
         const struct pair_estimate *p = &sol->pair[i];
@@ -282,49 +290,360 @@ static void test_accuracy (int p, int q, enum table_routing routing,
     tablenet_destroy (net);
 }
 
-/* What is said of errors holds: estimates scatter as much as they say. */
-static void test_errors (void)
+/*
+ * What is said of errors
+ */
+
+/* Squared errors of links and groups, and what was stated of them, summed
+ * over runs.
+ */
+struct tally {
+    size_t runs;
+    size_t n;
+    double *error2;  /* [n] */
+    double *stated2; /* [n] */
+    double residual2;
+};
+
+static void tally_add (struct tally *t, const struct solution *sol,
+                       const double *latency)
+{
+    size_t k = 0;
+
+    t->n = sol->nlinks + sol->ngroups;
+    if (!t->error2) {
+        t->error2 = table_alloc (t->n, sizeof (double));
+        t->stated2 = table_alloc (t->n, sizeof (double));
+    }
+    for (size_t i = 0; i < sol->nlinks; i++, k++) {
+        const struct link_estimate *l = &sol->link[i];
+
+        if (isnan (l->latency_ns))
+            continue;
+        t->error2[k] += pow (l->latency_ns - latency[l->link], 2);
+        t->stated2[k] += pow (l->stderr_ns, 2);
+    }
+    for (size_t i = 0; i < sol->ngroups; i++, k++) {
+        const struct group *g = &sol->group[i];
+
+        t->error2[k] += pow (g->latency_ns - group_truth (g, latency), 2);
+        t->stated2[k] += pow (g->stderr_ns, 2);
+    }
+    t->residual2 += pow (sol->residual_ns, 2);
+    t->runs++;
+}
+
+static void tally_clear (struct tally *t)
+{
+    free (t->error2);
+    free (t->stated2);
+}
+
+/* rms over all, that of the worst, and the mean over all, as ratios of what
+ * was observed to what was stated.
+ */
+static void tally_ratios (const struct tally *t, double *rms, double *worst,
+                          double *mean)
+{
+    double error2 = 0;
+    double stated2 = 0;
+    size_t most = 0;
+    size_t n = 0;
+
+    *mean = 0;
+    for (size_t i = 0; i < t->n; i++) {
+        if (t->stated2[i] == 0)
+            continue;
+        error2 += t->error2[i];
+        stated2 += t->stated2[i];
+        *mean += sqrt (t->error2[i] / t->stated2[i]);
+        n++;
+        if (t->stated2[i] > t->stated2[most])
+            most = i;
+    }
+    *rms = sqrt (error2 / stated2);
+    *worst = sqrt (t->error2[most] / t->stated2[most]);
+    *mean /= (double)n;
+}
+
+static bool within (double ratio, double share)
+{
+    return fabs (ratio - 1) <= share;
+}
+
+/* Estimates scatter as much as they say, and as was predicted. */
+static void test_errors (int p, int q, enum table_routing routing,
+                         size_t nodes, unsigned int extra_rounds,
+                         enum robust robust)
 {
     enum { RUNS = 200 };
-    struct tablenet *net = tablenet_fattree (6, 2, TABLE_MINHOP, 7);
-    struct pathset *ps = tablenet_pathset (net, NULL, 0);
-    struct plan *plan = plan_of (ps);
+    static const char *const name[] = { "plain", "Huber", "Tukey" };
+    struct tablenet *net = tablenet_fattree (p, q, routing, 7);
+    struct pathset *ps = nodes ? tablenet_random (net, nodes, 3)
+                               : tablenet_pathset (net, NULL, 0);
+    struct plan_options popts = { .extra_rounds = extra_rounds, .seed = 1 };
+    struct plan *plan;
     double *latency = random_latencies (net, 11);
-    double chi2 = 0;
-    double stated = 0;
+    struct solve_options opts = { .quantile = RTT_MEDIAN, .robust = robust };
+    struct tally t = { 0 };
+    double stated2 = 0;
     double rms;
+    double worst;
+    double mean;
+    double predicted;
     double max;
-    size_t n = 0;
+    double unit = 50 * sqrt (M_PI_2 / 18); /* 9 repeats from either side */
+    double most = 0;
     struct error err;
-    int rc;
+    size_t n = 0;
 
+    plan = plan_make (ps, &popts, &err);
+    check (plan, &err);
     for (uint64_t run = 0; run < RUNS; run++) {
         struct samples *s = simulated (ps, plan, latency, 50, run);
-        struct solution *sol = solved (ps, s, false);
+        struct solution *sol = solve (ps, s, &opts, &err);
 
-        for (size_t i = 0; i < sol->nlinks; i++) {
-            const struct link_estimate *l = &sol->link[i];
-
-            chi2 += pow ((l->latency_ns - latency[l->link]) / l->stderr_ns,
-                         2);
-            stated += l->stderr_ns * l->stderr_ns;
-            n++;
-        }
+        check (sol, &err);
+        tally_add (&t, sol, latency);
         solution_destroy (sol);
         samples_destroy (s);
     }
-    ok (chi2 / n > 0.75 && chi2 / n < 1.25,
-        "estimates scatter as their errors say: chi square %.2f",
-        chi2 / n);
-    /* 9 repeats from either side */
-    rc = solve_predict (ps, plan, &rms, &max, &err);
-    ok (rc == 0
-            && fabs (sqrt (stated / n) / (50 * sqrt (M_PI_2 / 18)) / rms - 1)
-                   < 0.15
-            && max >= rms,
-        "and as was predicted: rms %.2f, max %.2f of an RTT's", rms, max);
+    tally_ratios (&t, &rms, &worst, &mean);
+    ok (within (rms, 0.1) && within (worst, 0.15) && within (mean, 0.1),
+        "%d-port %d-tree, %s, %zu hosts, %s: observed errors over stated ones:"
+        " rms %.3f, worst %.3f, mean %.3f", p, q,
+        routing ? "min-hop" : "d-mod-k", pathset_size (ps), name[robust],
+        rms, worst, mean);
+    check (solve_predict (ps, plan, &predicted, &max, &err) == 0 ? &err : NULL,
+           &err);
+    for (size_t i = 0; i < t.n; i++) {
+        stated2 += t.stated2[i] / RUNS;
+        most = fmax (most, t.stated2[i] / RUNS);
+        n += t.stated2[i] > 0;
+    }
+    ok (within (sqrt (stated2 / (double)n) / unit / predicted, 0.1)
+            && within (sqrt (most) / unit / max, 0.1),
+        "and as was predicted: rms %.2f of %.2f, max %.2f of %.2f of an RTT's",
+        sqrt (stated2 / (double)n) / unit, predicted, sqrt (most) / unit, max);
+    tally_clear (&t);
     free (latency);
     plan_destroy (plan);
+    pathset_destroy (ps);
+    tablenet_destroy (net);
+}
+
+/* A pair measured twice, with other quartiles. */
+static struct solution *measured_twice (double first, double first_spread,
+                                        double second, double second_spread)
+{
+    struct tablenet *net = tablenet_paper ();
+    struct pathset *ps = tablenet_pathset (net, NULL, 0);
+    struct samples *s = paper_samples (MEASURED);
+    struct sample again = s->sample[0];
+    struct solution *sol;
+
+    again.round = MEASURED;
+    for (int i = 0; i < 2; i++) {
+        struct sample *x = i ? &again : &s->sample[0];
+        double rtt = i ? second : first;
+        double spread = i ? second_spread : first_spread;
+
+        x->sent = spread > 0 ? 100 : 1;
+        for (int q = 0; q < RTT_COUNT; q++)
+            x->rtt_ns[q] = rtt;
+        x->rtt_ns[RTT_P25] -= spread / 2;
+        x->rtt_ns[RTT_P75] += spread / 2;
+    }
+    if (samples_add (s, &again) < 0)
+        abort ();
+    sol = solved (ps, s, true);
+    samples_destroy (s);
+    pathset_destroy (ps);
+    tablenet_destroy (net);
+    return sol;
+}
+
+static void test_weights (void)
+{
+    struct solution *sol = measured_twice (16, 0, 18, 0);
+    static const double rtt[] = { 16, 18, 37, 36, 18, 17, 20, 25 };
+    double sum = 0;
+    double sum2 = 0;
+    double tss;
+
+    for (int i = 0; i < 8; i++) {
+        sum += rtt[i];
+        sum2 += rtt[i] * rtt[i];
+    }
+    tss = sum2 - sum * sum / 8;
+    ok (near (rtt_of (sol, 0, 1), 17) && sol->rows == 8 && sol->dof == 1
+            && near (sol->residual_ns, 0.5) && near (sol->r2, 1 - 2 / tss),
+        "16 and 18 are 17: residual %.3f, r2 %.6f", sol->residual_ns,
+        sol->r2);
+    for (size_t i = 0; i < sol->npairs; i++)
+        if (sol->pair[i].a == 0 && sol->pair[i].b == 1)
+            ok (near (sol->pair[i].stderr_ns, 1),
+                "variance 2 of an RTT, by the residual, and half of that");
+    solution_destroy (sol);
+
+    sol = measured_twice (16, 0.2, 18, 2);
+    ok (rtt_of (sol, 0, 1) > 16 && rtt_of (sol, 0, 1) < 16.1,
+        "the steady one counts for more: %.3f", rtt_of (sol, 0, 1));
+    solution_destroy (sol);
+}
+
+enum { BAD = 3 };
+
+/* The first probe of each of the first rounds is bad. */
+static bool is_bad (const struct sample *s, const struct plan *plan)
+{
+    size_t n;
+    const struct probe *probe = plan_round (plan, s->round, &n);
+
+    return s->round < BAD && s->a == probe->a && s->b == probe->b;
+}
+
+/* A few rows that are far off, from whichever side they are measured. */
+static void test_robust (void)
+{
+    static const char *const name[] = { "plain", "Huber", "Tukey" };
+    struct tablenet *net = tablenet_fattree (8, 2, TABLE_DMODK, 7);
+    struct pathset *ps = tablenet_pathset (net, NULL, 0);
+    struct plan_options popts = { .extra_rounds = 12, .seed = 1 };
+    struct error err;
+    struct plan *plan = plan_make (ps, &popts, &err);
+    double *latency = random_latencies (net, 11);
+    double rms[3];
+
+    check (plan, &err);
+    for (int m = ROBUST_NONE; m <= ROBUST_TUKEY; m++) {
+        struct solve_options opts = { .quantile = RTT_MEDIAN, .robust = m };
+        struct samples *s = simulated (ps, plan, latency, 10, 5);
+        struct solution *sol;
+        double sum = 0;
+
+        for (size_t i = 0; i < s->nsamples; i++)
+            if (is_bad (&s->sample[i], plan))
+                for (int q = 0; q < RTT_COUNT; q++)
+                    s->sample[i].rtt_ns[q] += 3000;
+        sol = solve (ps, s, &opts, &err);
+        check (sol, &err);
+        for (size_t i = 0; i < sol->nlinks; i++)
+            sum += pow (sol->link[i].latency_ns - latency[sol->link[i].link],
+                        2);
+        rms[m] = sqrt (sum / (double)sol->nlinks);
+        ok (m ? sol->outliers >= BAD && sol->outliers < 2 * BAD
+              : sol->outliers == 0, "%s: %zu rows are not believed",
+            name[m], sol->outliers);
+        solution_destroy (sol);
+        samples_destroy (s);
+    }
+    ok (rms[ROBUST_NONE] > 50 && rms[ROBUST_HUBER] < 2
+            && rms[ROBUST_TUKEY] < 2,
+        "%d rows off by 3 us: errors of %.1f, Huber %.1f, Tukey %.1f ns", BAD,
+        rms[0], rms[1], rms[2]);
+    free (latency);
+    plan_destroy (plan);
+    pathset_destroy (ps);
+    tablenet_destroy (net);
+}
+
+/*
+ * Switches
+ */
+
+/* Give the links of a fat tree their ends, level after level. */
+static struct switch_info *add_switches (struct tablenet *t, int p, int q)
+{
+    size_t k = p / 2;
+    size_t level = t->n / k; /* switches of one below the top */
+    struct switch_info *sw;
+
+    t->net.nswitches = (q - 1) * level + level / 2;
+    sw = table_alloc (t->net.nswitches, sizeof (*sw));
+    for (size_t i = 0; i < t->net.nswitches; i++)
+        sw[i] = (struct switch_info){ "s", "switch" };
+    t->net.sw = sw;
+    for (size_t i = 0; i < t->n; i++)
+        t->info[i].end[1] = i / k;
+    for (size_t l = 1, below = 1; l < (size_t)q; l++, below *= k)
+        for (size_t s = 0; s < level; s++)
+            for (size_t u = 0; u < k; u++) {
+                struct link_info *info = &t->info[l * t->n + s * k + u];
+                size_t x = l + 1 < (size_t)q ? s / below / k : 0;
+
+                info->end[0] = (l - 1) * level + s;
+                info->end[1] = l * level + x * below * k + u * below
+                               + s % below;
+            }
+    return sw;
+}
+
+static void test_switch (int p, int q, enum table_routing routing,
+                         uint32_t slow, double excess)
+{
+    struct tablenet *net = tablenet_fattree (p, q, routing, 7);
+    struct switch_info *sw = add_switches (net, p, q);
+    struct pathset *ps = tablenet_pathset (net, NULL, 0);
+    struct plan *plan = plan_of (ps);
+    double *latency = table_alloc (net->net.nlinks, sizeof (*latency));
+    struct rng rng;
+    struct samples *s;
+    struct solution *sol;
+    bool right;
+
+    rng_seed (&rng, 3);
+    for (size_t l = 0; l < net->net.nlinks; l++) {
+        const uint32_t *end = net->info[l].end;
+
+        latency[l] = 300 + 150 * rng_uniform (&rng);
+        if (end[0] == slow || end[1] == slow)
+            latency[l] += excess;
+    }
+    latency[7] += 1000; /* and one link that is slow on its own */
+    s = simulated (ps, plan, latency, 50, 5);
+    sol = solved (ps, s, false);
+    right = sol->nswitches == (excess > 0);
+    for (size_t i = 0; i < sol->nswitches; i++) {
+        const struct switch_excess *x = &sol->sw[i];
+
+        diag ("switch %u: %.0f +- %.0f ns on %zu links", x->sw, x->excess_ns,
+              x->stderr_ns, x->n);
+        right &= x->sw == slow && x->n == (size_t)p
+                 && fabs (x->excess_ns - excess) < 4 * x->stderr_ns;
+    }
+    ok (right && sol->switches_tested == net->net.nswitches,
+        "%d-port %d-tree, %s, %+.0f ns at switch %u: %zu of %zu named", p, q,
+        routing ? "min-hop" : "d-mod-k", excess, slow, sol->nswitches,
+        sol->switches_tested);
+    solution_destroy (sol);
+    samples_destroy (s);
+    free (latency);
+    free (sw);
+    plan_destroy (plan);
+    pathset_destroy (ps);
+    tablenet_destroy (net);
+}
+
+static void test_bare (void)
+{
+    struct tablenet *net = tablenet_paper ();
+    struct pathset *ps = tablenet_pathset (net, NULL, 0);
+    struct samples *s = paper_samples (MEASURED);
+    struct solve_options opts = {
+        .quantile = RTT_MEDIAN,
+        .pairs = true,
+        .bare = true,
+    };
+    struct error err;
+    struct solution *sol = solve (ps, s, &opts, &err);
+
+    check (sol, &err);
+    ok (near (sol->link[0].latency_ns, 3.5) && isnan (sol->link[0].stderr_ns)
+            && near (rtt_of (sol, 1, 2), 39) && sol->nswitches == 0,
+        "estimates alone");
+    solution_destroy (sol);
+    samples_destroy (s);
     pathset_destroy (ps);
     tablenet_destroy (net);
 }
@@ -333,7 +652,7 @@ static void test_unhappy (void)
 {
     struct tablenet *net = tablenet_paper ();
     struct pathset *ps = tablenet_pathset (net, NULL, 0);
-    struct solve_options opts = { RTT_MEDIAN, true, ROBUST_NONE };
+    struct solve_options opts = { .pairs = true, .quantile = RTT_MEDIAN };
     struct samples *s = samples_create ();
     struct sample lost = { .a = 0, .b = 1, .sent = 3, .lost = 3 };
     struct plan *plan = plan_create ("none");
@@ -374,7 +693,20 @@ int main (void)
         test_accuracy (tree[i].p, tree[i].q, TABLE_DMODK, tree[i].nodes);
         test_accuracy (tree[i].p, tree[i].q, TABLE_MINHOP, tree[i].nodes);
     }
-    test_errors ();
+    test_errors (6, 2, TABLE_MINHOP, 0, 2, ROBUST_NONE);
+    test_errors (8, 3, TABLE_MINHOP, 0, 2, ROBUST_NONE);
+    test_errors (8, 3, TABLE_DMODK, 16, 2, ROBUST_NONE);
+    test_errors (8, 3, TABLE_MINHOP, 16, 2, ROBUST_NONE);
+    test_errors (6, 2, TABLE_MINHOP, 0, 2, ROBUST_HUBER);
+    test_errors (6, 2, TABLE_DMODK, 0, 6, ROBUST_TUKEY);
+    test_weights ();
+    test_robust ();
+    test_switch (8, 3, TABLE_DMODK, 0, 0);
+    test_switch (8, 3, TABLE_MINHOP, 0, 0);
+    test_switch (8, 3, TABLE_DMODK, 3, 300);
+    test_switch (8, 3, TABLE_MINHOP, 40, 300);
+    test_switch (12, 2, TABLE_DMODK, 13, 300);
+    test_bare ();
     test_unhappy ();
     return done_testing ();
 }
