@@ -4,6 +4,16 @@
  * it cannot wander off. (Holland, Welsch, "Robust regression using iteratively
  * reweighted least-squares", 1977.)
  *
+ * The residual of a row depends on what the row itself counts for: with
+ * leverage h = 1 - share and q = h / (1 - h), one that the fit leaves out
+ * has 1 + q times that of one that it takes in full, and one of factor f
+ * (1 + q) / (1 + f q) times. What is judged is the one left out, whatever f
+ * is, by its own standard deviation, sqrt (1 + q).
+ *
+ * Rows that count less leave the others less redundant than their share says,
+ * and their residuals and the scale smaller, so that more rows seem not to
+ * fit. Where the noise is known that ends at once.
+ *
  * A plan with few redundant rows leaves an outlier a small residual, and
  * gives part of it to its neighbours: rows are then told from each other
  * poorly, whatever the method. More repeats per probe help more.
@@ -43,6 +53,7 @@ struct fit {
     const double *t;
     const double *share;
     const double *base; /* weights as given */
+    double scale_min;
     double *u;          /* [nrows] sizes of residuals, standardised */
     double *factor;     /* [nrows] of the weights */
     double *room;       /* [nrows] */
@@ -55,11 +66,14 @@ static double residuals (struct fit *f, const double *y)
 
     for (size_t i = 0; i < f->a->nrows; i++) {
         double r = f->t[i] - sparse_row_dot (f->a, i, y);
+        double odds;
 
         f->u[i] = 0;
         if (f->share[i] < REDUNDANT)
             continue;
-        f->u[i] = fabs (r) * sqrt (f->base[i] / f->share[i]);
+        odds = 1 / f->share[i] - 1;
+        f->u[i] = fabs (r) * sqrt (f->base[i]) * (1 + f->factor[i] * odds)
+                  / sqrt (1 + odds);
         f->room[n++] = f->u[i];
     }
     return n > 0 ? 1.4826 * stats_median (f->room, n) : 0;
@@ -93,7 +107,7 @@ static int iterate (struct fit *f, double (*weigh) (double), double *scale,
         double change = 0;
 
         if (!fixed)
-            *scale = found;
+            *scale = fmax (found, f->scale_min);
         if (!(*scale > 0)) /* more than half of the rows fit exactly */
             return 0;
         for (size_t i = 0; i < f->a->nrows; i++) {
@@ -111,13 +125,22 @@ static int iterate (struct fit *f, double (*weigh) (double), double *scale,
 }
 
 int robust_solve (const struct sparse *a, const double *t,
-                  const double *share, enum robust method, double tolerance,
-                  double *w, double *y)
+                  const double *share, enum robust method, double scale_min,
+                  double tolerance, double *w, double *y)
 {
     size_t n = a->nrows;
     double *room = malloc ((4 * n + 1) * sizeof (*room));
     double *base = room + n;
-    struct fit f = { a, t, share, base, room + 2 * n, room + 3 * n, room };
+    struct fit f = {
+        .a = a,
+        .t = t,
+        .share = share,
+        .base = base,
+        .scale_min = scale_min,
+        .u = room + 2 * n,
+        .factor = room + 3 * n,
+        .room = room,
+    };
     double scale = 0;
     int rc = -1;
 

@@ -399,8 +399,8 @@ static int least_squares (struct system *s, const double *t, bool noisy,
         goto done;
     memcpy (base, s->weight, s->a->nrows * sizeof (*base));
     covariance_redundancy (*c, s->a, s->weight, share);
-    if (robust_solve (s->a, t, share, opts->robust, tolerance, s->weight, y)
-        < 0)
+    if (robust_solve (s->a, t, share, opts->robust, noisy ? 1 : 0, tolerance,
+                      s->weight, y) < 0)
         goto done;
     for (size_t i = 0; i < s->a->nrows; i++)
         *outliers += s->weight[i] < base[i] / 4;
