@@ -128,7 +128,7 @@ static struct rref *find_layers (struct packer *p)
         if (i < b->n && (b->class_id[i] == b->class_id[i - 1]
                          || p->nlayers == LAYERS_MAX - 1))
             continue;
-        if (add_layer (p, rref, first, i) < 0) {
+        if (add_layer (p, rref, first, i) < 0 || rref_reduce (rref) < 0) {
             rref_destroy (rref);
             return NULL;
         }
@@ -171,6 +171,8 @@ static int reset_layers (struct packer *p)
             for (size_t x = 0; x < p->layer[k].need; x++)
                 if (add_row (l->rref, p->basis, p->layer[k].basis[x]) < 0)
                     return -1;
+        if (rref_reduce (l->rref) < 0)
+            return -1;
         l->nlive = l->end - l->first;
         for (size_t k = 0; k < l->nlive; k++)
             l->live[k] = l->first + k;

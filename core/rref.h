@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Sparse reduced row echelon form, modulo the prime P = 2^61 - 1.
+/* Sparse row echelon form, modulo the prime P = 2^61 - 1.
  *
  * Used by the planner (is this row new?) and by the solver (what do the rows
- * determine?). Rows are added one by one and the form is kept reduced all the
- * time: row i has the value 1 in its pivot column, which no other row holds.
- * So a row of the form that is its pivot alone is a link whose latency is
- * determined; one with more entries is a group.
+ * determine?). Rows are added one by one. rref_reduce then brings the form
+ * into its reduced shape: row i has the value 1 in its pivot column, which no
+ * other row holds. So a row of the reduced form that is its pivot alone is a
+ * link whose latency is determined; one with more entries is a group.
  *
  * Modulo P stands for over the rationals: rows that are independent modulo P
  * are independent. The converse fails only where P divides a minor of the
  * matrix, which for a network means never: there are about 2^55 primes of
  * this size and a given minor has a few dozen prime factors that large.
  *
- * Cost: one row costs the entries of the rows that it meets. Add short rows
- * first: columns that are determined leave every other row, and the form then
- * works like union-find.
+ * Cost: a row with a column that no row had before costs its own entries;
+ * any other costs the entries of the rows that it is reduced by. Add short
+ * rows first, and rows of neighbours one after the other: columns that are
+ * determined early leave what is kept of later rows short.
  */
 #ifndef CORE_RREF_H
 #define CORE_RREF_H
@@ -25,15 +26,13 @@
 
 #include "util/rng.h"
 
-#define RREF_PRIME ((UINT64_C (1) << 61) - 1)
-
 enum {
     RREF_RATIONAL_MAX = 1 << 20, /* of |p| and q, see rref_rational */
 };
 
 struct rref_entry {
     uint32_t col;
-    uint64_t value; /* 1 .. P-1 */
+    uint64_t value; /* 1 .. P-1 (core/prime) */
 };
 
 struct rref;
@@ -56,13 +55,19 @@ bool rref_spans (struct rref *r, const uint32_t *col, const uint8_t *count,
 
 size_t rref_rank (const struct rref *r);
 
-/* Row i < rank of the form: its n entries, the pivot (value 1) first, the
- * others in no order, none of them in the pivot column of another row.
+/* Reduce the form: rref_row and rref_pivot mean something from here to the
+ * next rref_add. Cost: the entries of the reduced form, about. 0, or -1 with
+ * errno ENOMEM; the form is then good for rref_destroy only.
+ */
+int rref_reduce (struct rref *r);
+
+/* Row i < rank of the reduced form: its n entries, the pivot (value 1) first,
+ * the others in no order, none of them in the pivot column of another row.
  * Borrowed until the next rref_add.
  */
 const struct rref_entry *rref_row (const struct rref *r, size_t i, size_t *n);
 
-/* The row whose pivot is col, or -1. A row (col, count) that lies in the span
+/* The row of the reduced form whose pivot is col, or -1. A row (col, count) that lies in the span
  * is the sum of count[i] times row rref_pivot (col[i]) over its pivot
  * columns.
  */

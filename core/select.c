@@ -525,6 +525,8 @@ static int combine (struct select *s, const struct system *y,
     size_t n = 0;
 
     want->n = 0;
+    if (col >= 0 && rref_reduce (y->rref) < 0)
+        return error_nomem (err);
     for (size_t i = 0; col >= 0 && i < rref_rank (y->rref); i++) {
         size_t len;
         const struct rref_entry *e = rref_row (y->rref, i, &len);

@@ -226,6 +226,8 @@ static int make_form (struct system *s, const struct sparse *rows,
         rref_destroy (s->form);
         s->form = NULL;
     }
+    else if (rref_reduce (s->form) < 0)
+        goto nomem;
     rc = 0;
     goto done;
 nomem:
