@@ -74,10 +74,9 @@ static int run_rounds (struct attempt *a, uint64_t effort, struct error *err)
     struct rref *rref = NULL;
     int rc;
 
-    (void)effort;
     if (basis_make (&a->basis, a->ps, &a->rng, err) < 0)
         return -1;
-    if (rounds_pack (&a->rounds, &a->basis, &a->rng, &rref) < 0)
+    if (rounds_pack (&a->rounds, &a->basis, &a->rng, effort, &rref) < 0)
         return error_nomem (err);
     a->rank = rref_rank (rref);
     rc = certify (a, rref, err);

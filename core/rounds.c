@@ -1,60 +1,125 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Rounds in which no link is shared.
  *
- * First some greedy runs, each over a random order within the classes; then
- * the best of them is improved: dissolve a round, offer the gaps in the
- * others to all candidates that a random null vector tells from the span,
- * and open new rounds only for what is still missing. What has no more rounds
- * than before is kept, also where nothing is gained, so that the search moves
- * on.
+ * What each link and endpoint is busy with is kept as a bit per round, so
+ * that all rounds that have room for a row are found at once.
+ *
+ * Endpoints whose demand comes near the number of rounds are *hot*. Rows with
+ * a hot end are chosen first, while all is idle, but only such as lie outside
+ * the span of all rows without one: their number is then the least possible,
+ * and rows without a hot end are chosen later as if there were no others.
+ *
+ * A packing of what can be packed into `limit` rounds; then rounds are opened
+ * for what is still missing. Endpoints fill up evenly, since the limit to
+ * what one may be busy with rises in steps; else the last rows find one of
+ * their ends idle when the other is not. Several limits and orders are tried.
+ * The best packing is then changed a little at a time: some rounds dissolved,
+ * and the gaps offered to all candidates that a random null vector tells from
+ * the span. What has no more rounds than before is kept, also where nothing
+ * is gained, so that the search moves on.
+ *
+ * A row that is known by z to add to the rank is added without a test; a null
+ * vector is drawn again when it has been wrong too often, since it tells
+ * nothing about rows that were added after it.
  */
 #include "config.h"
 #include "core/rounds.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/demand.h"
+
 enum {
-    WORK_MAX = 30 * 1000 * 1000, /* entries and candidates looked at */
-    GREEDY_MAX = 10,             /* greedy runs */
-    IMPROVE_MAX = 200,           /* rounds dissolved */
+    STALE_MAX = 50,  /* rows that a null vector may mistake */
+    STEPS = 4,       /* in which the limit to an endpoint's probes rises */
+    IDLE_MAX = 300,  /* changes in a row that gain nothing */
 };
+
+static const double first_step = .8; /* of the limit */
+
+/* What a packing is tried with: the limit is so much above the bound, hot is
+ * who is busy that much of it.
+ */
+static const struct recipe {
+    double above, hot;
+} recipes[] = {
+    { 1.12, .6 }, { 1.08, .75 }, { 1.18, .6 }, { 1.05, .6 },
+    { 1.12, .9 }, { 1.02, .75 }, { 1.25, .75 },
+};
+
+enum { RECIPES = sizeof (recipes) / sizeof (recipes[0]) };
 
 struct packer {
     const struct basis *basis;
-    struct rref *rref;
+    struct rng *rng;
+    struct rref *rref;    /* of the rows placed */
     struct rounds rounds;
-    uint8_t **busy;   /* [rounds.count][m + nendpoints] */
-    size_t nbusy;     /* of them allocated */
+    size_t words;         /* for 64 rounds each */
+    uint64_t *idle;       /* [m + nendpoints][words] */
+    uint32_t *load;       /* [nendpoints] probes */
+    uint64_t *z;          /* [m] a null vector of rref */
+    unsigned int stale;
     uint64_t work;
 };
-
-static struct packer *packer_create (const struct basis *basis)
-{
-    struct packer *p = calloc (1, sizeof (*p));
-
-    if (!p)
-        return NULL;
-    p->basis = basis;
-    if (!(p->rref = rref_create (basis->m))) {
-        free (p);
-        return NULL;
-    }
-    return p;
-}
 
 static void packer_destroy (struct packer *p)
 {
     if (!p)
         return;
-    for (size_t i = 0; i < p->nbusy; i++)
-        free (p->busy[i]);
-    free (p->busy);
     rounds_clear (&p->rounds);
     rref_destroy (p->rref);
+    free (p->idle);
+    free (p->load);
+    free (p->z);
     free (p);
+}
+
+static struct packer *packer_create (const struct basis *b, size_t limit,
+                                     struct rng *rng)
+{
+    struct packer *p = calloc (1, sizeof (*p));
+    size_t bytes;
+
+    if (!p)
+        return NULL;
+    p->basis = b;
+    p->rng = rng;
+    p->words = limit / 64 + 1;
+    bytes = (b->m + b->nendpoints) * p->words * sizeof (*p->idle);
+    p->rref = rref_create (b->m);
+    p->idle = malloc (bytes + 1);
+    p->load = calloc (b->nendpoints + 1, sizeof (*p->load));
+    p->z = calloc (b->m + 1, sizeof (*p->z));
+    if (!p->rref || !p->idle || !p->load || !p->z) {
+        packer_destroy (p);
+        return NULL;
+    }
+    memset (p->idle, 0xff, bytes);
+    p->work = b->m;
+    return p;
+}
+
+/* Room for 64 more rounds. */
+static int widen (struct packer *p)
+{
+    size_t n = p->basis->m + p->basis->nendpoints;
+    size_t words = p->words + 1;
+    uint64_t *idle = realloc (p->idle, n * words * sizeof (*idle));
+
+    if (!idle)
+        return -1;
+    for (size_t i = n; i-- > 0;) {
+        memmove (idle + i * words, idle + i * p->words,
+                 p->words * sizeof (*idle));
+        idle[i * words + p->words] = UINT64_MAX;
+    }
+    p->idle = idle;
+    p->words = words;
+    return 0;
 }
 
 static uint64_t packer_work (const struct packer *p)
@@ -62,29 +127,24 @@ static uint64_t packer_work (const struct packer *p)
     return p->work + rref_work (p->rref);
 }
 
-static int open_round (struct packer *p)
+/* The first round that has room for a pair, at least `limit` if none below
+ * has.
+ */
+static size_t find_room (struct packer *p, uint32_t pair, size_t limit)
 {
-    size_t size = p->basis->m + p->basis->nendpoints;
-    uint8_t **busy = realloc (p->busy, (p->nbusy + 1) * sizeof (*busy));
+    const struct basis *b = p->basis;
+    const uint64_t *x = p->idle + (b->m + b->pair[pair].a) * p->words;
+    const uint64_t *y = p->idle + (b->m + b->pair[pair].b) * p->words;
 
-    if (!busy)
-        return -1;
-    p->busy = busy;
-    if (!(p->busy[p->nbusy] = calloc (size + 1, 1)))
-        return -1;
-    p->nbusy++;
-    p->rounds.count++;
-    return 0;
-}
+    for (size_t w = 0; w < p->words && 64 * w < limit; w++) {
+        uint64_t room = x[w] & y[w];
 
-static bool fits (const struct basis *b, const uint8_t *busy, uint32_t pair)
-{
-    if (busy[b->m + b->pair[pair].a] || busy[b->m + b->pair[pair].b])
-        return false;
-    for (size_t k = b->first[pair]; k < b->first[pair + 1]; k++)
-        if (busy[b->col[k]])
-            return false;
-    return true;
+        for (size_t k = b->first[pair]; room && k < b->first[pair + 1]; k++)
+            room &= p->idle[b->col[k] * p->words + w];
+        if (room)
+            return 64 * w + __builtin_ctzll (room);
+    }
+    return SIZE_MAX;
 }
 
 static int add_slot (struct rounds *r, uint32_t pair, uint32_t round)
@@ -102,113 +162,251 @@ static int add_slot (struct rounds *r, uint32_t pair, uint32_t round)
     return 0;
 }
 
-static int place (struct packer *p, uint32_t pair, uint32_t round)
+static int place (struct packer *p, uint32_t pair, size_t round)
 {
     const struct basis *b = p->basis;
-    uint8_t *busy = p->busy[round];
+    uint64_t mask = ~(UINT64_C (1) << (round % 64));
+    uint64_t *idle = p->idle + round / 64;
 
-    busy[b->m + b->pair[pair].a] = 1;
-    busy[b->m + b->pair[pair].b] = 1;
+    idle[(b->m + b->pair[pair].a) * p->words] &= mask;
+    idle[(b->m + b->pair[pair].b) * p->words] &= mask;
     for (size_t k = b->first[pair]; k < b->first[pair + 1]; k++)
-        busy[b->col[k]] = 1;
+        idle[b->col[k] * p->words] &= mask;
+    p->load[b->pair[pair].a]++;
+    p->load[b->pair[pair].b]++;
+    if (round >= p->rounds.count)
+        p->rounds.count = round + 1;
     return add_slot (&p->rounds, pair, round);
 }
 
-static int add_row (struct packer *p, uint32_t pair)
+static int add_row (const struct basis *b, struct rref *rref, uint32_t pair)
 {
-    const struct basis *b = p->basis;
     size_t at = b->first[pair];
 
-    return rref_add (p->rref, b->col + at, b->count + at,
+    return rref_add (rref, b->col + at, b->count + at,
                      b->first[pair + 1] - at);
 }
 
-/* Open round after round until the candidates live[0 .. n-1] have no more to
- * add, the rank is `target`, or there would be more than `limit` rounds. live
- * is used up.
- */
-static int greedy (struct packer *p, uint32_t *live, size_t n, size_t target,
-                   size_t limit)
+static void draw_null (struct packer *p, const struct rref *rref)
 {
-    while (n > 0 && rref_rank (p->rref) < target && p->rounds.count < limit) {
-        size_t before = p->rounds.n;
-        size_t keep = 0;
-        uint8_t *busy;
-
-        if (open_round (p) < 0)
-            return -1;
-        busy = p->busy[p->rounds.count - 1];
-        for (size_t i = 0; i < n && rref_rank (p->rref) < target; i++) {
-            int rc = 0;
-
-            if (!fits (p->basis, busy, live[i]))
-                live[keep++] = live[i];
-            else if ((rc = add_row (p, live[i])) < 0
-                     || (rc > 0
-                         && place (p, live[i], p->rounds.count - 1) < 0))
-                return -1;
-        }
-        if (p->rounds.n == before)
-            p->rounds.count--; /* no candidate had anything to add */
-        p->work += n;
-        n = keep;
-    }
-    return 0;
+    rref_null (rref, p->rng, p->z);
+    p->stale = 0;
+    p->work += p->basis->m;
 }
 
-/* Fill the gaps of the rounds there are. Leaves in live, and returns as *n,
- * the candidates that may still add something.
- */
-static int fill (struct packer *p, uint32_t *live, size_t *n, size_t target,
-                 struct rng *rng)
+static bool adds (struct packer *p, uint32_t pair)
 {
     const struct basis *b = p->basis;
-    uint64_t *z = malloc ((b->m + 1) * sizeof (*z));
+    size_t at = b->first[pair];
+    size_t n = b->first[pair + 1] - at;
+
+    p->work += n / 3;
+    return rref_dot (b->col + at, b->count + at, n, p->z) != 0;
+}
+
+/* Offer the candidates live[0 .. n-1], one after the other, the rounds below
+ * limit; *rref is the span that they have to add to. Those for which there
+ * was no room are left in live, and their number in *n.
+ */
+static int offer (struct packer *p, struct rref *rref, uint32_t *live,
+                  size_t *n, size_t limit, size_t load_max)
+{
+    const struct basis *b = p->basis;
     size_t keep = 0;
-    int rc = -1;
 
-    if (!z)
-        return -1;
-    rref_null (p->rref, rng, z);
-    for (size_t i = 0; i < *n && rref_rank (p->rref) < target; i++) {
-        size_t at = b->first[live[i]];
-        size_t len = b->first[live[i] + 1] - at;
-        size_t r = 0;
+    draw_null (p, rref);
+    for (size_t i = 0; i < *n; i++) {
+        const struct probe *probe = &b->pair[live[i]];
+        size_t round = SIZE_MAX;
+        int rc;
 
-        p->work += len;
-        if (rref_dot (b->col + at, b->count + at, len, z) == 0)
-            continue;
-        while (r < p->rounds.count && !fits (b, p->busy[r], live[i]))
-            r++;
-        p->work += r;
-        if (r == p->rounds.count) {
+        p->work += 2;
+        if (p->load[probe->a] < load_max && p->load[probe->b] < load_max)
+            round = find_room (p, live[i], limit);
+        if (round >= limit) {
             live[keep++] = live[i];
             continue;
         }
-        if ((rc = add_row (p, live[i])) < 0
-            || (rc > 0 && place (p, live[i], r) < 0)) {
-            free (z);
+        if (!adds (p, live[i]))
+            continue;
+        if ((rc = add_row (b, rref, live[i])) < 0
+            || (rc > 0 && place (p, live[i], round) < 0))
             return -1;
-        }
+        if (rc == 0 && ++p->stale == STALE_MAX)
+            draw_null (p, rref);
     }
-    free (z);
     *n = keep;
     return 0;
 }
 
-/* A random order that keeps to the classes. */
-static void shuffle_classes (const struct basis *b, uint32_t *order,
-                             struct rng *rng)
+static int offer_evenly (struct packer *p, struct rref *rref, uint32_t *live,
+                         size_t *n, size_t limit)
 {
+    for (int i = 0; i <= STEPS; i++) {
+        double part = first_step + (1 - first_step) * i / STEPS;
+
+        if (offer (p, rref, live, n, limit, (size_t)ceil (part * limit)) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Keep those of live[0 .. n-1] that the null vector tells from the span. */
+static void filter (struct packer *p, uint32_t *live, size_t *n)
+{
+    size_t keep = 0;
+
+    draw_null (p, p->rref);
+    for (size_t i = 0; i < *n; i++)
+        if (adds (p, live[i]))
+            live[keep++] = live[i];
+    *n = keep;
+}
+
+/* A random order that keeps to the classes. */
+static void shuffle_classes (struct packer *p, uint32_t *live, size_t n)
+{
+    const uint16_t *class_id = p->basis->class_id;
     size_t from = 0;
 
-    for (size_t i = 0; i < b->n; i++)
-        order[i] = i;
-    for (size_t i = 1; i <= b->n; i++)
-        if (i == b->n || b->class_id[i] != b->class_id[from]) {
-            rng_shuffle (rng, order + from, i - from);
+    for (size_t i = 1; i <= n; i++)
+        if (i == n || class_id[live[i]] != class_id[live[from]]) {
+            rng_shuffle (p->rng, live + from, i - from);
             from = i;
         }
+    p->work += n;
+}
+
+/* Place what is still missing: in gaps below limit, else in new rounds. */
+static int complete (struct packer *p, uint32_t *live, size_t n, size_t limit)
+{
+    filter (p, live, &n);
+    shuffle_classes (p, live, n);
+    if (offer (p, p->rref, live, &n, limit, SIZE_MAX) < 0)
+        return -1;
+    for (;;) {
+        if (offer (p, p->rref, live, &n, 64 * p->words, SIZE_MAX) < 0)
+            return -1;
+        filter (p, live, &n);
+        if (n == 0)
+            return 0;
+        if (widen (p) < 0)
+            return -1;
+    }
+}
+
+/* What all packings of a basis share. */
+struct job {
+    const struct basis *basis;
+    struct rng *rng;
+    double *demand;   /* [nendpoints] */
+    double bound;     /* no fewer rounds */
+    size_t rank;      /* 0: not known yet */
+    uint8_t *hot;     /* [nendpoints] */
+    uint32_t *live;   /* [n] candidates */
+    uint64_t work;
+};
+
+/* Candidates with so many hot ends, in the order of the basis, which is by
+ * class and then by neighbourhood; appended to live.
+ */
+static size_t select_ends (const struct job *job, unsigned int ends,
+                           uint32_t *live)
+{
+    const struct basis *b = job->basis;
+    size_t n = 0;
+
+    for (size_t i = 0; i < b->n; i++)
+        if (job->hot[b->pair[i].a] + job->hot[b->pair[i].b] == (int)ends)
+            live[n++] = i;
+    return n;
+}
+
+static size_t find_hot (struct job *job, double least)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < job->basis->nendpoints; i++) {
+        job->hot[i] = job->demand[i] >= least;
+        n += job->hot[i];
+    }
+    return n < job->basis->nendpoints ? n : 0;
+}
+
+/* The span of all candidates live[0 .. n-1]. */
+static struct rref *span_all (struct packer *p, const uint32_t *live,
+                              size_t n)
+{
+    struct rref *rref = rref_create (p->basis->m);
+
+    if (!rref)
+        return NULL;
+    draw_null (p, rref);
+    for (size_t i = 0; i < n; i++) {
+        int rc;
+
+        if (!adds (p, live[i]))
+            continue;
+        if ((rc = add_row (p->basis, rref, live[i])) < 0) {
+            rref_destroy (rref);
+            return NULL;
+        }
+        if (rc == 0 && ++p->stale == STALE_MAX)
+            draw_null (p, rref);
+    }
+    return rref;
+}
+
+static int place_hot (struct packer *p, struct job *job, size_t limit)
+{
+    size_t n = select_ends (job, 0, job->live);
+    struct rref *rref = span_all (p, job->live, n);
+    int rc = -1;
+
+    if (!rref)
+        return -1;
+    for (unsigned int ends = 1; ends <= 2; ends++) {
+        n = select_ends (job, ends, job->live);
+        if (offer_evenly (p, rref, job->live, &n, limit) < 0)
+            goto done;
+    }
+    rc = 0;
+done:
+    p->work += rref_work (rref);
+    rref_destroy (rref);
+    return rc;
+}
+
+/* A packing from scratch. */
+static struct packer *pack (struct job *job, const struct recipe *recipe)
+{
+    size_t limit = (size_t)ceil (job->bound * recipe->above);
+    struct packer *p = packer_create (job->basis, limit, job->rng);
+    size_t hot = find_hot (job, recipe->hot * limit);
+    size_t n;
+
+    if (!p)
+        return NULL;
+    if (hot == 0)
+        memset (job->hot, 0, job->basis->nendpoints);
+    else if (place_hot (p, job, limit) < 0)
+        goto error;
+    hot = p->rounds.n;
+    n = select_ends (job, 0, job->live);
+    if (offer_evenly (p, p->rref, job->live, &n, limit) < 0)
+        goto error;
+    for (size_t i = 0; i < hot; i++)
+        if (add_row (p->basis, p->rref, p->rounds.slot[i].pair) < 0)
+            goto error;
+    for (size_t i = 0; i < job->basis->n; i++)
+        job->live[i] = i;
+    if (complete (p, job->live, job->basis->n, limit) < 0)
+        goto error;
+    job->work += packer_work (p);
+    return p;
+error:
+    packer_destroy (p);
+    return NULL;
 }
 
 static int compare_pair (const void *a, const void *b)
@@ -219,125 +417,171 @@ static int compare_pair (const void *a, const void *b)
     return (x->pair > y->pair) - (x->pair < y->pair);
 }
 
-/* A copy of the packing without the round `victim`. */
-static struct packer *dissolve (const struct packer *old, size_t victim)
+/* A copy of a packing without the last round and `more` others. */
+static struct packer *dissolve (const struct packer *old, size_t more)
 {
-    struct packer *p = packer_create (old->basis);
     size_t last = old->rounds.count - 1;
+    struct packer *p = packer_create (old->basis, last, old->rng);
+    uint8_t *out = calloc (last + 1, 1);
 
-    if (!p)
-        return NULL;
-    while (p->rounds.count < last)
-        if (open_round (p) < 0)
-            goto error;
+    if (!p || !out)
+        goto error;
+    out[last] = 1;
+    while (more-- > 0)
+        out[rng_below (old->rng, last + 1)] = 1;
     for (size_t i = 0; i < old->rounds.n; i++) {
-        struct rounds_slot s = old->rounds.slot[i];
+        const struct rounds_slot *s = &old->rounds.slot[i];
 
-        if (s.round == victim)
-            continue;
-        if (s.round == last)
-            s.round = victim;
-        if (place (p, s.pair, s.round) < 0)
+        if (!out[s->round] && place (p, s->pair, s->round) < 0)
             goto error;
     }
+    free (out);
     qsort (p->rounds.slot, p->rounds.n, sizeof (*p->rounds.slot),
            compare_pair);
     for (size_t i = 0; i < p->rounds.n; i++)
-        if (add_row (p, p->rounds.slot[i].pair) < 0)
-            goto error;
+        if (add_row (p->basis, p->rref, p->rounds.slot[i].pair) < 0) {
+            packer_destroy (p);
+            return NULL;
+        }
     return p;
 error:
+    free (out);
     packer_destroy (p);
     return NULL;
 }
 
-static size_t lower_bound (const struct basis *b, size_t rank)
+/* Rows in the last round of a packing. */
+static size_t last_rows (const struct packer *p)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < p->rounds.n; i++)
+        n += p->rounds.slot[i].round + 1 == p->rounds.count;
+    return n;
+}
+
+static bool better (const struct packer *p, const struct packer *q)
+{
+    if (p->rounds.count != q->rounds.count)
+        return p->rounds.count < q->rounds.count;
+    return last_rows (p) <= last_rows (q);
+}
+
+/* Keep the better of two packings. */
+static void keep_better (struct packer **best, struct packer *p)
+{
+    struct packer *worse = p;
+
+    if (!*best || better (p, *best)) {
+        worse = *best;
+        *best = p;
+    }
+    packer_destroy (worse);
+}
+
+static int improve (struct job *job, struct packer **best, uint64_t effort)
+{
+    unsigned int idle = 0;
+
+    while (job->work < effort && idle++ < IDLE_MAX
+           && (*best)->rounds.count > job->bound) {
+        size_t count = (*best)->rounds.count;
+        struct packer *p = dissolve (*best, 1 + rng_below (job->rng, 2));
+
+        if (!p)
+            return -1;
+        for (size_t i = 0; i < job->basis->n; i++)
+            job->live[i] = i;
+        if (complete (p, job->live, job->basis->n, count - 1) < 0) {
+            packer_destroy (p);
+            return -1;
+        }
+        job->work += packer_work (p);
+        if (p->rounds.count < count)
+            idle = 0;
+        keep_better (best, p);
+    }
+    return 0;
+}
+
+static double hosts_bound (const struct basis *b, size_t rank)
 {
     size_t half = b->nendpoints / 2;
 
-    return half ? (rank + half - 1) / half : 0;
+    return half ? (double)((rank + half - 1) / half) : 0;
 }
 
-/* The best of some greedy runs. */
-static struct packer *start (const struct basis *basis, uint32_t *order,
-                             struct rng *rng, uint64_t *work)
+static int job_init (struct job *job, const struct basis *b, struct rng *rng)
 {
-    struct packer *best = NULL;
+    struct packer *p;
+    struct rref *rref;
 
-    for (int i = 0; i < GREEDY_MAX && *work < WORK_MAX; i++) {
-        struct packer *p = packer_create (basis);
-        size_t target = best ? rref_rank (best->rref) : SIZE_MAX;
-        size_t limit = best ? best->rounds.count - 1 : SIZE_MAX;
-
-        shuffle_classes (basis, order, rng);
-        if (!p || greedy (p, order, basis->n, target, limit) < 0) {
-            packer_destroy (p);
-            packer_destroy (best);
-            return NULL;
-        }
-        *work += packer_work (p);
-        if (best && rref_rank (p->rref) < target) {
-            packer_destroy (p);
-            continue;
-        }
-        packer_destroy (best);
-        best = p;
-        if (p->rounds.count <= lower_bound (basis, rref_rank (p->rref)))
-            break;
+    *job = (struct job){ .basis = b, .rng = rng };
+    job->demand = calloc (b->nendpoints + 1, sizeof (*job->demand));
+    job->hot = calloc (b->nendpoints + 1, 1);
+    job->live = calloc (b->n + 1, sizeof (*job->live));
+    if (!job->demand || !job->hot || !job->live
+        || demand_find (b, job->demand) < 0)
+        return -1;
+    /* the rank, and with it the bound */
+    if (!(p = packer_create (b, 0, rng)))
+        return -1;
+    for (size_t i = 0; i < b->n; i++)
+        job->live[i] = i;
+    if (!(rref = span_all (p, job->live, b->n))) {
+        packer_destroy (p);
+        return -1;
     }
-    return best;
+    job->rank = rref_rank (rref);
+    rref_destroy (rref);
+    packer_destroy (p);
+    job->bound = hosts_bound (b, job->rank);
+    for (size_t i = 0; i < b->nendpoints; i++)
+        job->bound = fmax (job->bound, ceil (job->demand[i] - 1e-9));
+    return 0;
+}
+
+static void job_clear (struct job *job)
+{
+    free (job->demand);
+    free (job->hot);
+    free (job->live);
 }
 
 int rounds_pack (struct rounds *rounds, const struct basis *basis,
-                 struct rng *rng, struct rref **rref)
+                 struct rng *rng, uint64_t effort, struct rref **rref)
 {
-    uint32_t *order = malloc ((basis->n + 1) * sizeof (*order));
     struct packer *best = NULL;
-    uint64_t work = 0;
-    size_t rank;
-    size_t bound;
+    struct job job;
+    int rc = -1;
 
     *rounds = (struct rounds){ 0 };
-    if (!order || !(best = start (basis, order, rng, &work)))
-        goto nomem;
-    rank = rref_rank (best->rref);
-    bound = lower_bound (basis, rank);
-    for (int i = 0; i < IMPROVE_MAX && work < WORK_MAX; i++) {
-        size_t count = best->rounds.count;
-        size_t n = basis->n;
-        struct packer *p;
+    if (job_init (&job, basis, rng) < 0)
+        goto done;
+    for (size_t i = 0; i < RECIPES; i++) {
+        struct packer *p = pack (&job, &recipes[i]);
 
-        if (count <= bound)
+        if (!p)
+            goto done;
+        keep_better (&best, p);
+        if (best->rounds.count <= job.bound || job.work > effort / 2)
             break;
-        p = dissolve (best, i == 0 ? count - 1 : rng_below (rng, count));
-        shuffle_classes (basis, order, rng);
-        if (!p || fill (p, order, &n, rank, rng) < 0
-            || greedy (p, order, n, rank, count) < 0) {
-            packer_destroy (p);
-            goto nomem;
-        }
-        work += packer_work (p);
-        if (rref_rank (p->rref) == rank) {
-            packer_destroy (best);
-            best = p;
-        }
-        else
-            packer_destroy (p);
     }
+    if (improve (&job, &best, effort) < 0)
+        goto done;
     *rounds = best->rounds;
     best->rounds = (struct rounds){ 0 };
     if (rref) {
         *rref = best->rref;
         best->rref = NULL;
     }
+    rc = 0;
+done:
     packer_destroy (best);
-    free (order);
-    return 0;
-nomem:
-    packer_destroy (best);
-    free (order);
-    errno = ENOMEM;
-    return -1;
+    job_clear (&job);
+    if (rc < 0)
+        errno = ENOMEM;
+    return rc;
 }
 
 void rounds_clear (struct rounds *rounds)

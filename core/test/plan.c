@@ -348,7 +348,7 @@ static void test_extend (void)
         struct rounds rounds;
         struct rref *rref;
 
-        if (rounds_pack (&rounds, &basis, &rng, &rref) < 0)
+        if (rounds_pack (&rounds, &basis, &rng, 0, &rref) < 0)
             break;
         rank = rref_rank (rref);
         more = basis_extend (&basis, ps, rref, &rng, 9, &err);
