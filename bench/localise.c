@@ -10,7 +10,11 @@
  * in the mean, 5 repeats from each side. Nothing but fabric, planner,
  * simulator and judge is at work; bench/judge-rates has probes and a wire.
  *
- *   found      of the faults, those among the suspects of a finding
+ * A route that is wrong sends what is for one host by another port of a switch,
+ * and makes an RTT of the first stage another by three standard errors.
+ *
+ *   found      of the faults, those among the suspects of a finding; a route's
+ *              switch among at most three
  *   FAIL       of these, those of a FAIL
  *   false      findings in a trial that name no fault
  *   (FAIL)     those of a FAIL
@@ -43,12 +47,14 @@
 
 #define COUNT(v) (sizeof (v) / sizeof ((v)[0]))
 
-enum { FAULTS_MAX = 2, WORKERS_MAX = 2, REPEATS = 5 };
+enum { FAULTS_MAX = 2, WORKERS_MAX = 2, REPEATS = 5, SWITCHES_FEW = 3 };
 
 #define HOST_NS 420.0
 #define SWITCH_NS 130.0
 #define SPREAD_NS 150.0
 #define NOISE_NS 50.0
+/* of one RTT by the medians of both sides, against such another */
+#define RTT_STDERR_NS (NOISE_NS * sqrt (M_PI_2 / REPEATS))
 #define BUSY_SHARE 0.2
 #define BUSY_P 0.3
 #define BUSY_NS 400.0
@@ -64,7 +70,7 @@ static const struct network_case {
     { "16/3456", 24, 16 }, { "64/3456", 24, 64 },
 };
 
-enum fault { FAULT_LINK, FAULT_ARC, FAULT_SWITCH };
+enum fault { FAULT_LINK, FAULT_ARC, FAULT_SWITCH, FAULT_ROUTE };
 
 static const struct condition {
     const char *name;
@@ -80,6 +86,7 @@ static const struct condition {
     { "300", 1, FAULT_LINK, 300, false, false },
     { "oneway", 1, FAULT_ARC, 2000, false, false },
     { "switch", 1, FAULT_SWITCH, 500, false, false },
+    { "route", 1, FAULT_ROUTE, 0, false, false },
     { "healthy", 0, FAULT_LINK, 0, false, false },
     { "busy", 0, FAULT_LINK, 0, false, true },
 };
@@ -125,6 +132,9 @@ struct trial {
     const struct condition *what;
     const struct network *net;
     struct pathset *ps;
+    struct fabric *twisted; /* the same, but for a route that is wrong */
+    struct pathset *actual; /* the job there */
+    struct tree *tree;      /* of these */
     struct plan *plan;
     const uint32_t *link;   /* [m] of the job */
     size_t m;
@@ -132,7 +142,9 @@ struct trial {
     struct rng rng;
     double *latency, *busy; /* [nlinks] */
     double *arc;            /* [2 * nlinks] */
-    uint32_t fault[FAULTS_MAX]; /* links, arcs or switches */
+    uint32_t fault[FAULTS_MAX]; /* links, arcs or switches (also of routes) */
+    bool bent;                  /* messages go the wrong way */
+    uint8_t *entry, right;      /* the wrong one of a table; what it was */
 };
 
 /* Whether a link is a fault or a part of it. */
@@ -145,8 +157,79 @@ static bool is_fault (const struct trial *t, int i, uint32_t link)
         return end[0] == t->fault[i] || end[1] == t->fault[i];
     case FAULT_ARC:
         return link == arc_link (t->fault[i]);
+    case FAULT_ROUTE:
+        return false;
     default:
         return link == t->fault[i];
+    }
+}
+
+static double rtt_ns (const struct trial *t, const struct row *row)
+{
+    double sum = 0;
+
+    for (size_t k = 0; k < row->n; k++)
+        sum += row->count[k] * t->latency[row->link[k]];
+    return sum;
+}
+
+/* Whether all paths to an endpoint lead there yet, and some RTT that the plan
+ * measures is another by more than three standard errors.
+ */
+static bool matters (const struct trial *t, uint32_t to)
+{
+    bool much = false;
+
+    if (tree_grow (t->tree, to, NULL) < 0)
+        return false;
+    for (size_t r = 0; r < plan_rounds (t->plan); r++) {
+        size_t n;
+        const struct probe *p = plan_round (t->plan, r, &n);
+
+        for (size_t i = 0; i < n; i++) {
+            struct row row;
+            struct row is;
+
+            if (p[i].a != to && p[i].b != to)
+                continue;
+            if (pathset_row (t->ps, p[i].a, p[i].b, &row, NULL) < 0
+                || pathset_row (t->actual, p[i].a, p[i].b, &is, NULL) < 0)
+                return false;
+            much |= fabs (rtt_ns (t, &is) - rtt_ns (t, &row))
+                    > 3 * RTT_STDERR_NS;
+        }
+    }
+    return much;
+}
+
+/* Bend a route: a switch on a path of the job sends what is for its end by
+ * another port. Return the switch.
+ */
+static uint32_t misroute (struct trial *t)
+{
+    for (;;) {
+        size_t n = pathset_size (t->ps);
+        uint32_t from = rng_below (&t->rng, n);
+        uint32_t to = rng_below (&t->rng, n);
+        const struct fabric_endpoint *end;
+        uint32_t arc[PATH_MAX_HOPS];
+        struct fabric_node *sw;
+        uint32_t place;
+        int hops;
+
+        if (from == to
+            || (hops = pathset_walk (t->ps, from, to, arc, NULL)) < 2)
+            continue;
+        place = arc[1 + rng_below (&t->rng, hops - 1)];
+        place = t->net->link[arc_link (place)].end[place % 2];
+        sw = &t->twisted->node[place];
+        end = &t->twisted->endpoint[pathset_endpoint (t->ps, to)->id];
+        t->entry = &sw->lft[t->twisted->port[end->port].lid];
+        t->right = *t->entry;
+        *t->entry = 1 + rng_below (&t->rng, sw->nports);
+        if (*t->entry != t->right && matters (t, to))
+            return place;
+        *t->entry = t->right;
     }
 }
 
@@ -167,6 +250,9 @@ static uint32_t draw_fault (struct trial *t)
         case FAULT_SWITCH:
             if (t->net->link[link].end[side] != NETWORK_NONE)
                 return t->net->link[link].end[side];
+            break;
+        case FAULT_ROUTE:
+            return misroute (t);
         }
     }
 }
@@ -199,6 +285,7 @@ static void slow_down (struct trial *t)
                 t->latency[l] += ns;
     if (t->what->kind == FAULT_ARC)
         t->arc[t->fault[0]] = ns;
+    t->bent = t->what->kind == FAULT_ROUTE;
 }
 
 static struct samples *measure (const struct trial *t,
@@ -216,7 +303,8 @@ static struct samples *measure (const struct trial *t,
     };
     struct error err;
 
-    return need (simulate (t->ps, plan, t->latency, &sim, &err), &err);
+    return need (simulate (t->bent ? t->actual : t->ps, plan, t->latency,
+                           &sim, &err), &err);
 }
 
 /* How many links the plan's rows do not tell from this one. */
@@ -265,6 +353,12 @@ static size_t alike (const struct trial *t, const struct plan *plan,
 
 static bool names (const struct trial *t, const struct finding *f, int fault)
 {
+    if (t->what->kind == FAULT_ROUTE) {
+        for (size_t k = 0; k < f->nsw; k++)
+            if (f->sw[k] == t->fault[fault])
+                return f->kind == FINDING_ROUTE && f->nsw <= SWITCHES_FEW;
+        return false;
+    }
     for (size_t k = 0; k < f->nsuspects; k++)
         if (is_fault (t, fault, f->suspect[k]))
             return true;
@@ -289,7 +383,7 @@ static void count (const struct trial *t, const struct plan *plan,
                 continue;
             stray = false;
             failed[i] |= f->level == VERDICT_FAIL;
-            if (found[i] || t->what->kind == FAULT_SWITCH) {
+            if (found[i] || t->what->kind >= FAULT_SWITCH) {
                 found[i] = true;
                 continue;
             }
@@ -316,7 +410,7 @@ static void show (const struct trial *t, const struct plan *plan,
 {
     for (int i = 0; i < t->what->faults; i++)
         printf ("# planted %s\n",
-                t->what->kind == FAULT_SWITCH ? t->net->sw[t->fault[i]].name
+                t->what->kind >= FAULT_SWITCH ? t->net->sw[t->fault[i]].name
                 : t->what->kind == FAULT_ARC
                     ? t->net->link[arc_link (t->fault[i])].id
                     : t->net->link[t->fault[i]].id);
@@ -346,6 +440,7 @@ static void run_trial (struct trial *t, uint64_t seed, struct sums *sums)
     struct error err;
     double start;
 
+    t->bent = false;
     plant (t);
     before = measure (t, t->plan, 4 * seed);
     base = (struct baseline){ before, t->ps };
@@ -370,10 +465,29 @@ static void run_trial (struct trial *t, uint64_t seed, struct sums *sums)
     count (t, plan, v, sums);
     if (verbose)
         show (t, plan, v);
+    if (t->entry)
+        *t->entry = t->right;
+    t->entry = NULL;
     verdict_destroy (v);
     samples_destroy (s);
     samples_destroy (before);
     plan_destroy (plan);
+}
+
+/* The same endpoints, where routes may be wrong. */
+static void twist (struct trial *t, struct fabric *twisted)
+{
+    size_t n = pathset_size (t->ps);
+    struct endpoint *e = allocate (n, sizeof (*e));
+    struct error err;
+
+    for (size_t i = 0; i < n; i++)
+        e[i] = *pathset_endpoint (t->ps, i);
+    t->twisted = twisted;
+    t->actual = need (pathset_create (fabric_network (twisted), e, n, &err),
+                      &err);
+    t->tree = need (tree_create (t->actual, &err), &err);
+    free (e);
 }
 
 /* The hosts of a job; all of them where hosts is 0. */
@@ -411,8 +525,8 @@ static void find_used (struct trial *t)
     tree_destroy (tree);
 }
 
-static void trial_open (struct trial *t, struct fabric *f, size_t hosts,
-                        uint64_t seed)
+static void trial_open (struct trial *t, struct fabric *f,
+                        struct fabric *twisted, size_t hosts, uint64_t seed)
 {
     struct plan_options opts = { .extra_rounds = 2, .seed = seed };
     struct error err;
@@ -426,12 +540,15 @@ static void trial_open (struct trial *t, struct fabric *f, size_t hosts,
     t->arc = allocate (2 * t->net->nlinks, sizeof (*t->arc));
     t->used = allocate (2 * t->net->nlinks, sizeof (*t->used));
     find_used (t);
+    twist (t, twisted);
 }
 
 static void trial_close (struct trial *t)
 {
     plan_destroy (t->plan);
     pathset_destroy (t->ps);
+    tree_destroy (t->tree);
+    pathset_destroy (t->actual);
     free (t->latency);
     free (t->busy);
     free (t->arc);
@@ -445,7 +562,7 @@ struct args {
 };
 
 /* Trials first, first + step ... */
-static struct sums run_share (const struct args *args, struct fabric *f,
+static struct sums run_share (const struct args *args, struct fabric *const *f,
                               const struct network_case *net,
                               const struct condition *what, size_t first)
 {
@@ -457,7 +574,7 @@ static struct sums run_share (const struct args *args, struct fabric *f,
 
         rng_seed (&t.rng, seed);
         if (!t.ps || net->hosts > 0)
-            trial_open (&t, f, net->hosts, seed);
+            trial_open (&t, f[0], f[1], net->hosts, seed);
         memset (t.arc, 0, 2 * t.net->nlinks * sizeof (*t.arc));
         run_trial (&t, seed, &sums);
         if (net->hosts > 0)
@@ -487,7 +604,8 @@ static void add (struct sums *to, const struct sums *s)
 }
 
 /* A process for each worker; their sums come back through a pipe. */
-static struct sums run_trials (const struct args *args, struct fabric *f,
+static struct sums run_trials (const struct args *args,
+                               struct fabric *const *f,
                                const struct network_case *net,
                                const struct condition *what)
 {
@@ -575,11 +693,12 @@ static void run (const struct args *args, char *const *word,
                                  .how = { .routing = args->routing,
                                           .seed = args->seed } };
         struct error err;
-        struct fabric *f;
+        struct fabric *f[2];
 
         if (!selected (networks[i].name, word, is_network))
             continue;
-        f = need (generate_fat_tree (&tree, &err), &err);
+        for (int k = 0; k < 2; k++)
+            f[k] = need (generate_fat_tree (&tree, &err), &err);
         for (size_t c = 0; c < COUNT (conditions); c++) {
             struct sums sums;
 
@@ -588,7 +707,8 @@ static void run (const struct args *args, char *const *word,
             sums = run_trials (args, f, &networks[i], &conditions[c]);
             print_row (&networks[i], &conditions[c], &sums);
         }
-        fabric_destroy (f);
+        fabric_destroy (f[0]);
+        fabric_destroy (f[1]);
     }
 }
 

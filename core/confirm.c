@@ -159,13 +159,10 @@ static uint64_t routes_of (const struct hunt *h, uint32_t arc, uint32_t to)
 static bool is_suspicious (const struct suspicion *s,
                            const struct judge_options *opts)
 {
-    double excess_ns = s->excess_ns;
-
-    if (s->n > 0
-        && (s->suspect->kind == SUSPECT_ROUTE
-            || s->suspect->kind == SUSPECT_ROW))
-        excess_ns = fabs (excess_ns);
-    return s->n > 0 && excess_ns > opts->warn_ns;
+    return s->n > 0
+           && (s->suspect->kind == SUSPECT_ROUTE
+               || s->suspect->kind == SUSPECT_ROW
+               || s->excess_ns > opts->warn_ns);
 }
 
 static int compare_excess (const void *va, const void *vb)
