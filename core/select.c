@@ -23,8 +23,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/basis.h"
 #include "core/near.h"
 #include "core/prime.h"
+#include "core/redundant.h"
 #include "core/rref.h"
 #include "core/sparse.h"
 #include "util/rng.h"
@@ -954,15 +956,34 @@ static int select_init (struct select *s, struct pathset *all,
     return s->near ? 0 : -1;
 }
 
+/* Redundant rounds, of all pairs of the plan's endpoints. */
+static int extend (struct plan *plan, struct pathset *ps,
+                   const struct plan_options *opts, struct error *err)
+{
+    struct basis basis;
+    struct rng rng;
+    int rc;
+
+    if (opts->extra_rounds == 0)
+        return 0;
+    rng_seed (&rng, opts->seed);
+    if (basis_make (&basis, ps, &rng, err) < 0)
+        return -1;
+    rc = redundant_extend (plan, ps, &basis, opts->extra_rounds, opts->seed,
+                           err);
+    basis_clear (&basis);
+    return rc;
+}
+
 struct plan *select_links (struct pathset *all, const uint32_t *target,
-                           size_t n, uint64_t seed, struct pathset **ps,
-                           struct error *err)
+                           size_t n, const struct plan_options *opts,
+                           struct pathset **ps, struct error *err)
 {
     struct plan *plan = NULL;
     struct select s;
 
     *ps = NULL;
-    if (select_init (&s, all, target, n, seed, err) < 0)
+    if (select_init (&s, all, target, n, opts->seed, err) < 0)
         goto error;
     for (size_t i = 0; i < s.nwants; i++)
         if (solve_want (&s, &s.want[i], err) < 0)
@@ -977,6 +998,10 @@ struct plan *select_links (struct pathset *all, const uint32_t *target,
     }
     if (prune (&s, err) == 0 && spread (&s, err) == 0)
         plan = make_plan (&s, ps, err);
+    if (plan && extend (plan, *ps, opts, err) < 0) {
+        plan_destroy (plan);
+        plan = NULL;
+    }
 error:
     select_clear (&s);
     return plan;

@@ -27,12 +27,12 @@ enum { SELECT_NEAR_MAX = 256 };
 /* Plan the measurement of the links target[0 .. n-1] (of the network; a link
  * given twice counts once) between endpoints of the set `all`. The plan's
  * method is "links", its endpoints are those of *ps, which the caller
- * destroys; plan_target says what it determines. Independent rows, no
- * redundant rounds. The same seed gives the same plan on every machine. NULL
- * with err: a path is broken, or none of the links is on a path.
+ * destroys; plan_targets says what it determines. Redundant rounds as opts has
+ * them. The same seed gives the same plan on every machine. NULL with err: a
+ * path is broken, or none of the links is on a path.
  */
 struct plan *select_links (struct pathset *all, const uint32_t *target,
-                           size_t n, uint64_t seed, struct pathset **ps,
-                           struct error *err);
+                           size_t n, const struct plan_options *opts,
+                           struct pathset **ps, struct error *err);
 
 #endif /* CORE_SELECT_H */

@@ -10,6 +10,12 @@
 #include "ibquery/snapshot.h"
 #include "util/file.h"
 #include "util/site.h"
+#include "util/text.h"
+
+enum {
+    LIST_BYTES_MAX = 1 << 24,
+    HOSTS_MAX = 1 << 20,
+};
 
 struct samples *inputs_samples (const struct fabric *fabric, const char *path,
                                 struct pathset **ps, struct error *err)
@@ -112,4 +118,42 @@ int inputs_thresholds (struct judge_options *opts, const char *conf,
     };
     site_clear (&site);
     return rc;
+}
+
+char *inputs_text (const char *list, struct error *err)
+{
+    char *text;
+    size_t len;
+    FILE *fp;
+
+    if (*list != '@') {
+        if (!(text = strdup (list)))
+            error_nomem (err);
+        return text;
+    }
+    if (!(fp = file_open_input (list + 1, err)))
+        return NULL;
+    text = file_slurp (fp, LIST_BYTES_MAX, &len, err);
+    file_close_input (fp);
+    return text;
+}
+
+struct pathset *inputs_hosts (const struct fabric *fabric, const char *option,
+                              const char *list, struct error *err)
+{
+    struct hostlist hl = { 0 };
+    struct pathset *ps = NULL;
+    char *text;
+
+    if (!list)
+        return fabric_pathset (fabric, NULL, 0, err);
+    if (!(text = inputs_text (list, err))
+        || hostlist_parse (&hl, text, HOSTS_MAX, err) < 0)
+        error_prefix (err, "--%s", option);
+    else
+        ps = fabric_resolve ((const char *const *)hl.name, hl.count,
+                             (void *)fabric, err);
+    hostlist_clear (&hl);
+    free (text);
+    return ps;
 }

@@ -52,4 +52,15 @@ void baselines_clear (struct baselines *b);
 int inputs_thresholds (struct judge_options *opts, const char *conf,
                        struct error *err);
 
+/* The text of a LIST, or of the file behind an '@'. The caller frees; NULL
+ * with err.
+ */
+char *inputs_text (const char *list, struct error *err);
+
+/* The endpoints of a LIST of hosts or @FILE, of all hosts where it is NULL.
+ * option is for the error. NULL with err.
+ */
+struct pathset *inputs_hosts (const struct fabric *fabric, const char *option,
+                              const char *list, struct error *err);
+
 #endif /* PMM_INPUTS_H */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* pmm plan: the fewest probes that resolve a job's links; or check a plan. */
+/* pmm plan: the fewest probes that resolve a job's links, or some links; who
+ * tells suspects apart; or check a plan.
+ */
 #include "config.h"
 
 #include <stddef.h>
@@ -14,13 +16,13 @@
 #include "core/solve.h"
 #include "ibquery/snapshot.h"
 #include "pmm/common.h"
+#include "pmm/inputs.h"
+#include "pmm/part.h"
 #include "pmm/verb.h"
 #include "util/file.h"
 #include "util/text.h"
 
 enum {
-    HOSTS_BYTES_MAX = 1 << 24,
-    HOSTS_MAX = 1 << 20,
     EXTRA_ROUNDS_MAX = 1000,
 };
 
@@ -46,7 +48,8 @@ static const struct method *find_method (const char *name)
 }
 
 struct options {
-    const char *fabric, *hosts, *method, *check, *output;
+    const char *fabric, *method, *check;
+    struct part part; /* also hosts and output */
     int extra_rounds;
     uint64_t seed;
     bool verbose;
@@ -55,22 +58,55 @@ struct options {
 #define FIELD(name) offsetof (struct options, name)
 static const struct opt table[] = {
     { "fabric", 'f', "FILE", opt_string, FIELD (fabric), "the snapshot" },
-    { "hosts", 0, "LIST", opt_string, FIELD (hosts),
+    { "hosts", 0, "LIST", opt_string, FIELD (part.hosts),
       "the job's hosts, node[01-16], or @FILE: all" },
+    { "links", 0, "LIST", opt_string, FIELD (part.links),
+      "determine these links only, NAME/PORT or @FILE" },
+    { "switch", 0, "S", opt_string, FIELD (part.at),
+      "determine the links of this switch, a GUID or name" },
+    { "separate", 0, "LIST", opt_string, FIELD (part.suspects),
+      "no plan: who tells these links apart, or @FILE" },
+    { "idle", 0, "LIST", opt_string, FIELD (part.idle),
+      "with --separate: hosts to choose from, or @FILE" },
+    { "json", 0, NULL, opt_true, FIELD (part.json),
+      "with --separate: the answer as JSON" },
     { "method", 0, "M", opt_string, FIELD (method),
       "pmm, or to compare with: paper, paper-first: pmm" },
     { "extra-rounds", 0, "N", opt_int, FIELD (extra_rounds),
-      "redundant rounds: 2 with pmm, else 0" },
+      "redundant rounds: 2 for all links with pmm, else 0" },
     { "seed", 0, "N", opt_u64, FIELD (seed), "of the choices made: 1" },
     { "check", 0, "PLAN", opt_string, FIELD (check),
       "plan nothing, check this plan" },
-    { "output", 'o', "FILE", opt_string, FIELD (output),
+    { "output", 'o', "FILE", opt_string, FIELD (part.output),
       "write here, not to standard output" },
     { "verbose", 'v', NULL, opt_true, FIELD (verbose),
       "say in two lines what the plan is, and the bound" },
     { 0 },
 };
 #undef FIELD
+
+static bool is_part (const struct options *o)
+{
+    return o->part.links || o->part.at;
+}
+
+/* What goes with what, of the options for parts of a fabric. */
+static int check_part (const struct options *o, struct error *err)
+{
+    const struct part *p = &o->part;
+
+    if ((p->links != NULL) + (p->at != NULL) + (p->suspects != NULL)
+        + (o->check != NULL) > 1)
+        return error_input (err, "--links, --switch, --separate and --check"
+                            " go one at a time");
+    if (p->suspects && !p->idle)
+        return error_input (err, "--separate needs --idle HOSTS");
+    if ((p->idle || p->json) && !p->suspects)
+        return error_input (err, "--idle and --json go with --separate");
+    if ((is_part (o) || p->suspects) && strcmp (o->method, "pmm") != 0)
+        return error_input (err, "--method goes with plans for all links");
+    return 0;
+}
 
 static int check_options (const struct options *o, struct error *err)
 {
@@ -83,47 +119,9 @@ static int check_options (const struct options *o, struct error *err)
     if (o->extra_rounds > method->extra_rounds_max)
         return error_input (err, "--extra-rounds: more than %d",
                             method->extra_rounds_max);
-    if (o->check && (o->hosts || o->output))
+    if (o->check && (o->part.hosts || o->part.output))
         return error_input (err, "--check goes with neither --hosts nor -o");
-    return 0;
-}
-
-/* The hosts of a list, or of the file behind an '@'. */
-static int read_hosts (struct hostlist *hl, const char *list,
-                       struct error *err)
-{
-    char *text;
-    size_t len;
-    FILE *fp;
-    int rc;
-
-    if (*list != '@')
-        return hostlist_parse (hl, list, HOSTS_MAX, err);
-    if (!(fp = file_open_input (list + 1, err)))
-        return -1;
-    text = file_slurp (fp, HOSTS_BYTES_MAX, &len, err);
-    file_close_input (fp);
-    if (!text)
-        return -1;
-    rc = hostlist_parse (hl, text, HOSTS_MAX, err);
-    free (text);
-    return rc;
-}
-
-static struct pathset *job_pathset (struct fabric *f, const char *list,
-                                    struct error *err)
-{
-    struct hostlist hl = { 0 };
-    struct pathset *ps = NULL;
-
-    if (!list)
-        return fabric_pathset (f, NULL, 0, err);
-    if (read_hosts (&hl, list, err) < 0)
-        error_prefix (err, "--hosts");
-    else
-        ps = fabric_resolve ((const char *const *)hl.name, hl.count, f, err);
-    hostlist_clear (&hl);
-    return ps;
+    return check_part (o, err);
 }
 
 static void summary (const struct plan *plan, const struct pathset *ps,
@@ -201,24 +199,35 @@ static double now (void)
     return t.tv_sec + 1e-9 * t.tv_nsec;
 }
 
-static struct plan *make (const struct options *o, struct pathset *ps,
-                          struct plan_file_extra *extra, struct error *err)
+static struct plan *make_for_all (const struct fabric *f,
+                                  const struct options *o,
+                                  const struct plan_options *opts,
+                                  struct pathset **ps, struct error *err)
+{
+    *ps = inputs_hosts (f, "hosts", o->part.hosts, err);
+    return *ps ? find_method (o->method)->make (*ps, opts, err) : NULL;
+}
+
+static struct plan *make (const struct fabric *f, const struct options *o,
+                          struct pathset **ps, struct plan_file_extra *extra,
+                          struct error *err)
 {
     const struct method *method = find_method (o->method);
+    int extra_rounds = is_part (o) ? 0 : method->extra_rounds;
     struct plan_options opts = {
-        .extra_rounds = o->extra_rounds < 0 ? method->extra_rounds
-                                            : o->extra_rounds,
+        .extra_rounds = o->extra_rounds < 0 ? extra_rounds : o->extra_rounds,
         .seed = o->seed,
     };
     double start = now ();
-    struct plan *plan = method->make (ps, &opts, err);
+    struct plan *plan = is_part (o) ? part_plan (f, &o->part, &opts, ps, err)
+                                    : make_for_all (f, o, &opts, ps, err);
     struct rusage usage;
 
     extra->seconds = now () - start;
     if (getrusage (RUSAGE_SELF, &usage) == 0)
         extra->peak_rss_mb = usage.ru_maxrss / 1024.0;
     if (plan
-        && solve_predict (ps, plan, &extra->stderr_rms, &extra->stderr_max,
+        && solve_predict (*ps, plan, &extra->stderr_rms, &extra->stderr_max,
                           err) < 0) {
         plan_destroy (plan);
         return NULL;
@@ -262,10 +271,14 @@ int verb_plan (int argc, char **argv)
             || (o.verbose && find_bound (plan, ps, true, &bound, &err) < 0))
             goto error;
     }
-    else if (!(ps = job_pathset (f, o.hosts, &err))
-             || !(plan = make (&o, ps, &extra, &err))
+    else if (o.part.suspects) {
+        if (part_separate (f, &o.part, &err) < 0)
+            goto error;
+        goto done;
+    }
+    else if (!(plan = make (f, &o, &ps, &extra, &err))
              || find_bound (plan, ps, o.verbose, &bound, &err) < 0
-             || save (plan, ps, &extra, o.output, &err) < 0)
+             || save (plan, ps, &extra, o.part.output, &err) < 0)
         goto error;
     if (o.verbose)
         summary (plan, ps, &extra, &bound);

@@ -12,6 +12,8 @@
 
 #define COUNT(v) (sizeof (v) / sizeof ((v)[0]))
 
+static const struct plan_options opts = { .seed = 1 };
+
 /* Do all pairs of some endpoints determine the link? */
 static bool spans (struct pathset *ps, uint64_t who, uint32_t link)
 {
@@ -63,7 +65,8 @@ static void test_small (void)
         for (size_t k = 0; k < m; k += 3) {
             struct error err = { 0 };
             struct pathset *ps;
-            struct plan *plan = select_links (all, &link[k], 1, i, &ps, &err);
+            struct plan *plan = select_links (all, &link[k], 1, &opts, &ps,
+                                              &err);
             size_t hosts = fewest (all, link[k]);
             const struct plan_target *target;
             size_t n;
@@ -139,7 +142,7 @@ static void test_trees (void)
             };
             size_t n = whole ? links_of (t, k * 39, link) : 1;
             struct pathset *ps;
-            struct plan *plan = select_links (all, link, n, 1, &ps, &err);
+            struct plan *plan = select_links (all, link, n, &opts, &ps, &err);
             size_t targets = 0, alone = 0;
             const struct plan_target *pt
                 = plan ? plan_targets (plan, &targets) : NULL;
@@ -177,7 +180,8 @@ static void test_odds (void)
     struct pathset *all = tablenet_pathset (t, NULL, 0);
     struct error err = { 0 };
     struct pathset *ps;
-    struct plan *plan = select_links (all, series, 3, 1, &ps, &err);
+    struct plan *plan = select_links (all, series, 3, &opts, &ps, &err);
+    const struct plan_options more = { .seed = 1, .extra_rounds = 2 };
     struct plan *again;
     size_t n = 0;
     const struct plan_target *target = plan ? plan_targets (plan, &n) : NULL;
@@ -187,20 +191,26 @@ static void test_odds (void)
             && plan_check (ps, plan, &err) == 0,
         "two links in series are determined together only: %s", err.text);
     pathset_destroy (ps);
-    again = select_links (all, series, 3, 1, &ps, &err);
+    again = select_links (all, series, 3, &opts, &ps, &err);
     ok (plan && again && plan_probes (plan) == plan_probes (again)
             && plan_rounds (plan) == plan_rounds (again),
         "the same seed, the same plan");
+    plan_destroy (again);
+    pathset_destroy (ps);
+    again = select_links (all, series, 3, &more, &ps, &err);
+    ok (plan && again && plan_rounds (again) == plan_rounds (plan) + 2
+            && plan_check (ps, again, &err) == 0,
+        "with two redundant rounds: %s", err.text);
     plan_destroy (plan);
     plan_destroy (again);
     pathset_destroy (ps);
     pathset_destroy (all);
 
     all = tablenet_pathset (t, two, 2);
-    plan = select_links (all, (uint32_t[]){ 5 }, 1, 1, &ps, &err);
+    plan = select_links (all, (uint32_t[]){ 5 }, 1, &opts, &ps, &err);
     ok (!plan && !ps && strstr (err.text, "no path between these hosts"),
         "a link out of reach: %s", err.text);
-    plan = select_links (all, (uint32_t[]){ 0, 5 }, 2, 1, &ps, &err);
+    plan = select_links (all, (uint32_t[]){ 0, 5 }, 2, &opts, &ps, &err);
     target = plan ? plan_targets (plan, &n) : NULL;
     ok (plan && n == 2 && target[0].n + target[1].n == 2,
         "beside one within reach it is undetermined");
@@ -209,7 +219,7 @@ static void test_odds (void)
     pathset_destroy (all);
 
     all = tablenet_pathset (t, two, 0);
-    plan = select_links (all, (uint32_t[]){ 0 }, 1, 1, &ps, &err);
+    plan = select_links (all, (uint32_t[]){ 0 }, 1, &opts, &ps, &err);
     ok (!plan && strstr (err.text, "no path between"), "no hosts: %s",
         err.text);
     pathset_destroy (all);
