@@ -19,14 +19,22 @@
 enum {
     LAYERS_MAX = 8,      /* further classes share the last one */
     BLOCKERS_MAX = 4,    /* slots in a candidate's way */
-    CHAIN_MAX = 200,     /* slots of a chain */
+    CHAIN_MAX = 24,     /* slots of a chain */
     RESOURCES_MAX = ROW_MAX + 2,
-    MISSING_EACH = 32,   /* pairs to look at for one that the rank lacks */
+    SCARCE = 4,          /* candidates for a row of a layer: too few */
+    ENOUGH = 6,
+    TURNS = 4,
+    MISSING_EACH = 16,   /* pairs to look at for one that the rank lacks */
     MISSING_MORE = 256,
+    PATIENCE = 2,        /* searches in vain before giving up */
+    SHAKE = 3,
+    GAIN = 16,           /* another round if fewer than 1/16 find room */
+    SLACK = 32,          /* the bound is tried if 1/32 of it is to spare */
 };
 
 struct layer {
     uint32_t first, end; /* candidates */
+    uint32_t more[2];    /* and those from more[0] to before more[1] */
     size_t need;         /* what they add to the rank */
     uint32_t *basis;     /* [need] candidates that do */
     struct rref *rref;   /* span of the layers below and of what is placed */
@@ -47,9 +55,12 @@ struct packer {
     size_t nresources;
     uint32_t **holder;   /* [round][resource] slot + 1 */
     size_t nholder;
+    size_t *size;
     uint32_t *mark;      /* [resource] stamp of a candidate that wants it */
     uint32_t *seen;      /* [rank] stamp of a chain that has the slot */
     uint32_t stamp;
+    uint16_t *degree;    /* [endpoint] slots */
+    uint16_t full;       /* degree that long rows leave alone */
     uint64_t work;
 };
 
@@ -110,8 +121,7 @@ static int add_layer (struct packer *p, struct rref *rref, size_t first,
     *l = (struct layer){ .first = first, .end = end, .need = n };
     l->basis = picked;
     p->nlayers++;
-    l->live = malloc ((end - first) * sizeof (*l->live));
-    return l->live ? 0 : -1;
+    return 0;
 }
 
 /* Find the layers. Returns the form of a basis, NULL with errno ENOMEM. */
@@ -158,6 +168,76 @@ static int span_all (struct packer *p, struct error *err)
     return more;
 }
 
+static int add_basis (struct rref *rref, const struct packer *p,
+                      const struct layer *l)
+{
+    for (size_t i = 0; i < l->need; i++)
+        if (add_row (rref, p->basis, l->basis[i]) < 0)
+            return -1;
+    return 0;
+}
+
+/* Append pairs whose rows are not orthogonal to z, which is null to the
+ * layers below, but are to `all`, which is null to this layer as well.
+ */
+static int append_layer (struct packer *p, struct layer *l, const uint64_t *z,
+                         const uint64_t *all, struct error *err)
+{
+    struct basis *b = p->basis;
+    size_t from = b->n;
+    size_t n;
+    struct probe *pair = span_missing (p->ps, z, p->rng, ENOUGH * l->need,
+                                       TURNS, &n, err);
+    int rc = -1;
+
+    if (!pair)
+        return -1;
+    if (basis_append (b, p->ps, pair, n, err) == 0) {
+        basis_select (b, from, all);
+        l->more[0] = from;
+        l->more[1] = b->n;
+        rc = 0;
+    }
+    free (pair);
+    return rc;
+}
+
+/* Where a layer has few symmetric rows, other rows of it are candidates. */
+static int enrich (struct packer *p, struct error *err)
+{
+    struct rref *rref = rref_create (p->basis->m);
+    uint64_t *z[2];
+    int rc = -1;
+
+    for (int k = 0; k < 2; k++)
+        z[k] = calloc (p->basis->m + 1, sizeof (*z[k]));
+    if (!rref || !z[0] || !z[1])
+        goto nomem;
+    for (size_t i = 0; i < p->nlayers; i++) {
+        struct layer *l = &p->layer[i];
+        bool scarce = i > 0 && l->end - l->first < SCARCE * l->need;
+
+        if (scarce)
+            rref_null (rref, p->rng, z[0]);
+        if (add_basis (rref, p, l) < 0)
+            goto nomem;
+        if (!scarce)
+            continue;
+        rref_null (rref, p->rng, z[1]);
+        if (append_layer (p, l, z[0], z[1], err) < 0)
+            goto error;
+    }
+    rc = 0;
+    goto error;
+nomem:
+    error_nomem (err);
+error:
+    rref_destroy (rref);
+    free (z[0]);
+    free (z[1]);
+    return rc;
+}
+
 /* Nothing is placed: every layer spans those below. */
 static int reset_layers (struct packer *p)
 {
@@ -168,15 +248,20 @@ static int reset_layers (struct packer *p)
         if (!(l->rref = rref_create (p->basis->m)))
             return -1;
         for (size_t k = 0; k < i; k++)
-            for (size_t x = 0; x < p->layer[k].need; x++)
-                if (add_row (l->rref, p->basis, p->layer[k].basis[x]) < 0)
-                    return -1;
+            if (add_basis (l->rref, p, &p->layer[k]) < 0)
+                return -1;
         if (rref_reduce (l->rref) < 0)
             return -1;
-        l->nlive = l->end - l->first;
-        for (size_t k = 0; k < l->nlive; k++)
-            l->live[k] = l->first + k;
+        if (!l->live
+            && !(l->live = malloc ((l->end - l->first + l->more[1]
+                                    - l->more[0] + 1) * sizeof (*l->live))))
+            return -1;
+        l->nlive = 0;
+        for (size_t k = l->first; k < l->end; k++)
+            l->live[l->nlive++] = k;
         rng_shuffle (p->rng, l->live, l->nlive);
+        for (size_t k = l->more[0]; k < l->more[1]; k++)
+            l->live[l->nlive++] = k;
         l->placed = 0;
     }
     return 0;
@@ -247,19 +332,31 @@ static void place (struct packer *p, uint32_t pair, size_t round)
     uint32_t slot = p->rounds.n++;
 
     p->rounds.slot[slot] = (struct rounds_slot){ pair, round };
+    p->degree[p->basis->pair[pair].a]++;
+    p->degree[p->basis->pair[pair].b]++;
     hold (p, slot, slot + 1);
 }
 
-/* Put as many of a layer's candidates into a round as fit. */
-static int fill (struct packer *p, struct layer *l, size_t round)
+/* Is an end of a long row in all rounds but one, which is for a short row? */
+static bool is_full (const struct packer *p, uint32_t pair)
 {
+    const struct probe *ends = &p->basis->pair[pair];
+
+    return p->degree[ends->a] >= p->full || p->degree[ends->b] >= p->full;
+}
+
+/* Put as many of a layer's candidates into a round as fit. */
+static int fill (struct packer *p, size_t i, size_t round)
+{
+    struct layer *l = &p->layer[i];
     size_t keep = 0;
 
-    for (size_t i = 0; i < l->nlive; i++) {
-        uint32_t pair = l->live[i];
+    for (size_t k = 0; k < l->nlive; k++) {
+        uint32_t pair = l->live[k];
         int rc = 1;
 
-        if (l->placed == l->need || !fits (p, pair, round)) {
+        if (l->placed == l->need || (i > 0 && is_full (p, pair))
+            || !fits (p, pair, round)) {
             l->live[keep++] = pair;
             continue;
         }
@@ -274,6 +371,17 @@ static int fill (struct packer *p, struct layer *l, size_t round)
     return 0;
 }
 
+/* All layers but the first, each round in another order. */
+static int fill_long (struct packer *p, size_t round)
+{
+    size_t n = p->nlayers - 1;
+
+    for (size_t i = 0; i < n; i++)
+        if (fill (p, n - (i + round) % n, round) < 0)
+            return -1;
+    return 0;
+}
+
 /* One more round, the long rows first. */
 static int fill_round (struct packer *p)
 {
@@ -281,10 +389,9 @@ static int fill_round (struct packer *p)
 
     if (open_round (p) < 0)
         return -1;
-    for (size_t i = p->nlayers; i-- > 0;)
-        if (fill (p, &p->layer[i], round) < 0)
-            return -1;
-    return 0;
+    if (p->nlayers > 1 && fill_long (p, round) < 0)
+        return -1;
+    return p->nlayers > 0 ? fill (p, 0, round) : 0;
 }
 
 /*
@@ -450,6 +557,8 @@ static struct rref *placed_form (struct packer *p)
     for (size_t i = 0; i < n; i++)
         if (add_row (rref, p->basis, slot[i].pair) < 0)
             goto error;
+    if (rref_reduce (rref) < 0)
+        goto error;
     free (slot);
     return rref;
 error:
@@ -473,7 +582,7 @@ static int append_missing (struct packer *p, const struct rref *rref,
         goto error;
     }
     rref_null (rref, p->rng, z);
-    if (!(pair = span_missing (p->ps, z, p->rng, max, &n, err)))
+    if (!(pair = span_missing (p->ps, z, p->rng, max, 1, &n, err)))
         goto error;
     rc = basis_append (p->basis, p->ps, pair, n, err);
 error:
@@ -483,45 +592,152 @@ error:
 }
 
 /* Offer the rounds there are any pair that adds to the rank; open another
- * where none can be put in.
+ * where few can be put in. Returns 1 where there would be more than `most`
+ * rounds, or too much work.
  */
-static int complete (struct packer *p, struct error *err)
+static int complete (struct packer *p, size_t most, uint64_t limit,
+                     struct error *err)
 {
     struct rref *rref = placed_form (p);
+    int rc = 0;
 
     if (!rref)
         return error_nomem (err);
-    while (p->rounds.n < p->rank) {
+    for (int stalled = 0; rc == 0 && p->rounds.n < p->rank;) {
         size_t before = p->rounds.n;
         size_t first = p->basis->n;
+        uint64_t work = rref_work (rref);
 
-        if (append_missing (p, rref, err) < 0)
-            goto error;
-        for (size_t i = first; i < p->basis->n && p->rounds.n < p->rank; i++)
+        rc = append_missing (p, rref, err);
+        for (size_t i = first;
+             rc == 0 && i < p->basis->n && p->rounds.n < p->rank; i++)
             if (!spans (rref, p->basis, i) && put_in (p, i)
                 && add_row (rref, p->basis, i) < 0)
-                goto nomem;
-        if (p->rounds.n == before && open_round (p) < 0)
-            goto nomem;
+                rc = error_nomem (err);
+        p->work += rref_work (rref) - work;
+        if (rc < 0 || p->rounds.n == p->rank)
+            continue;
+        if ((p->rounds.n - before) * GAIN > p->rank - before)
+            stalled = 0;
+        else if (p->rounds.count < most) {
+            if (open_round (p) < 0)
+                rc = error_nomem (err);
+        }
+        else if (++stalled == PATIENCE || p->work > limit)
+            rc = 1;
     }
     rref_destroy (rref);
+    return rc;
+}
+
+/* The round with the fewest rows. */
+static size_t smallest (struct packer *p)
+{
+    size_t least = 0;
+
+    memset (p->size, 0, p->rounds.count * sizeof (*p->size));
+    for (size_t i = 0; i < p->rounds.n; i++)
+        p->size[p->rounds.slot[i].round]++;
+    for (size_t r = 1; r < p->rounds.count; r++)
+        if (p->size[r] < p->size[least])
+            least = r;
+    return least;
+}
+
+/* Place the slots that there are anew. */
+static void hold_all (struct packer *p)
+{
+    for (size_t r = 0; r < p->rounds.count; r++)
+        memset (p->holder[r], 0, p->nresources * sizeof (*p->holder[r]));
+    for (size_t i = 0; i < p->rounds.n; i++)
+        hold (p, i, i + 1);
+}
+
+/* Dissolve a round; the last one takes its number. */
+static void dissolve (struct packer *p, size_t round)
+{
+    size_t last = --p->rounds.count;
+    size_t n = 0;
+
+    for (size_t i = 0; i < p->rounds.n; i++) {
+        struct rounds_slot s = p->rounds.slot[i];
+
+        if (s.round == round)
+            continue;
+        if (s.round == last)
+            s.round = round;
+        p->rounds.slot[n++] = s;
+    }
+    p->rounds.n = n;
+    hold_all (p);
+}
+
+/* Take out SHAKE times as many rows as are lacking. */
+static void shake (struct packer *p)
+{
+    size_t most = SHAKE * (p->rank - p->rounds.n);
+
+    for (size_t k = 0; k < most && p->rounds.n > 0; k++) {
+        size_t i = rng_below (p->rng, p->rounds.n);
+
+        p->rounds.slot[i] = p->rounds.slot[--p->rounds.n];
+    }
+    hold_all (p);
+}
+
+static int copy_rounds (struct rounds *to, const struct rounds *from)
+{
+    struct rounds_slot *slot = malloc ((from->n + 1) * sizeof (*slot));
+
+    if (!slot)
+        return -1;
+    memcpy (slot, from->slot, from->n * sizeof (*slot));
+    free (to->slot);
+    *to = (struct rounds){ slot, from->n, from->n, from->count };
     return 0;
-nomem:
-    error_nomem (err);
-error:
-    rref_destroy (rref);
-    return -1;
+}
+
+/* Try with a round fewer: complete what is left of the packing, and again
+ * after some of it was taken out, as long as the effort lasts. Returns 1 in
+ * vain.
+ */
+static int improve (struct packer *p, uint64_t limit, struct error *err)
+{
+    struct rounds before = { 0 };
+    int rc;
+
+    dissolve (p, smallest (p));
+    while ((rc = complete (p, p->rounds.count, limit, err)) == 1
+           && p->work < limit) {
+        if (p->rounds.n >= before.n && copy_rounds (&before, &p->rounds) < 0)
+            rc = error_nomem (err);
+        else if (p->rounds.n < before.n) {
+            memcpy (p->rounds.slot, before.slot,
+                    before.n * sizeof (*before.slot));
+            p->rounds.n = before.n;
+        }
+        if (rc < 0)
+            break;
+        shake (p);
+    }
+    rounds_clear (&before);
+    return rc;
 }
 
 /*
  * Packing
  */
 
-/* Pack for `target` rounds; what does not fit opens more. */
-static int pack (struct packer *p, size_t target, struct error *err)
+/* Pack for `target` rounds; what does not fit opens more, up to `most`.
+ * Returns 1 where these are too few, or after too much work.
+ */
+static int pack (struct packer *p, size_t target, size_t most,
+                 uint64_t limit, struct error *err)
 {
     p->rounds.n = p->rounds.count = 0;
     memset (p->seen, 0, p->rank * sizeof (*p->seen));
+    memset (p->degree, 0, p->basis->nendpoints * sizeof (*p->degree));
+    p->full = target - 1;
     if (reset_layers (p) < 0)
         return error_nomem (err);
     while (p->rounds.count < target)
@@ -530,7 +746,7 @@ static int pack (struct packer *p, size_t target, struct error *err)
     for (size_t i = p->nlayers; i-- > 0;)
         if (insert (p, &p->layer[i]) < 0)
             return error_nomem (err);
-    return complete (p, err);
+    return complete (p, most, limit, err);
 }
 
 /* The best rounds so far; pairs that were appended to the basis for them are
@@ -580,10 +796,12 @@ static int allocate (struct packer *p)
 {
     p->nresources = p->basis->m + p->basis->nendpoints;
     p->mark = calloc (p->nresources + 1, sizeof (*p->mark));
+    p->degree = calloc (p->basis->nendpoints + 1, sizeof (*p->degree));
     p->seen = calloc (p->rank + 1, sizeof (*p->seen));
     p->rounds.size = p->rank;
     p->rounds.slot = calloc (p->rank + 1, sizeof (*p->rounds.slot));
-    return p->mark && p->seen && p->rounds.slot ? 0 : -1;
+    p->size = calloc (p->rank + 1, sizeof (*p->size));
+    return p->mark && p->size && p->degree && p->seen && p->rounds.slot ? 0 : -1;
 }
 
 static void packer_clear (struct packer *p)
@@ -593,6 +811,8 @@ static void packer_clear (struct packer *p)
         free (p->holder[i]);
     free (p->holder);
     free (p->mark);
+    free (p->size);
+    free (p->degree);
     free (p->seen);
     rounds_clear (&p->rounds);
 }
@@ -615,20 +835,26 @@ int layers_pack (struct rounds *rounds, struct basis *basis,
     if (span_all (&p, err) < 0)
         goto error;
     *rank = p.rank;
+    if (enrich (&p, err) < 0)
+        goto error;
     p.ncandidates = basis->n;
     if (allocate (&p) < 0)
         goto nomem;
-    bound = lower_bound (&p);
-    target = bound + 1;
-    do {
-        basis->n = p.ncandidates;
-        if (pack (&p, target, err) < 0)
+    bound = target = lower_bound (&p);
+    if (bound * (basis->nendpoints / 2) - p.rank < p.rank / SLACK)
+        target++;
+    if (pack (&p, target, SIZE_MAX, UINT64_MAX, err) < 0)
+        goto error;
+    if (keep (&best, &p) < 0)
+        goto nomem;
+    while (best.rounds.count > bound && p.work < effort) {
+        int rc = improve (&p, effort, err);
+
+        if (rc < 0)
             goto error;
-        if ((!best.rounds.slot || p.rounds.count < best.rounds.count)
-            && keep (&best, &p) < 0)
+        if (rc == 0 && keep (&best, &p) < 0)
             goto nomem;
-        target = best.rounds.count - 1;
-    } while (best.rounds.count > bound && p.work < effort);
+    }
     basis->n = p.ncandidates;
     if (basis_append (basis, ps, best.more, best.nmore, err) < 0)
         goto error;

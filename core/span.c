@@ -149,7 +149,7 @@ struct search {
     struct grid *grid;
     struct rng *rng;
     struct bin bin[BINS];
-    size_t max;
+    size_t max, turns;
 };
 
 static int found (struct search *s, size_t hops, size_t a, size_t b)
@@ -187,7 +187,7 @@ static bool uniform (const uint32_t *cell, size_t n, uint32_t value)
 }
 
 /* Pairs between two leaves: in step, from a random start, and with other
- * shifts as long as none is found.
+ * shifts up to the turns, or until one is found.
  */
 static int search_pair (struct search *f, size_t s, size_t t)
 {
@@ -206,7 +206,7 @@ static int search_pair (struct search *f, size_t s, size_t t)
     if (uniform (x, nt, x[0]) && uniform (y, ns, x[0]))
         return 0;
     turn = rng_below (f->rng, nt);
-    for (size_t d = 0; d < nt && !any; d++)
+    for (size_t d = 0; d < nt && (d < f->turns || !any); d++)
         for (size_t k = 0; k < most; k++) {
             size_t i = k % ns;
             size_t j = (k + d + turn) % nt;
@@ -252,24 +252,34 @@ static int search_blocks (struct search *f, size_t p, size_t q)
     return 0;
 }
 
-/* The bins in one, the shortest first. */
+/* The bins in one, the shortest first, none with more than half of what room
+ * there is as long as others follow.
+ */
 static struct probe *gather (const struct search *f, size_t *n)
 {
     struct probe *pair = calloc (f->max + 1, sizeof (*pair));
+    size_t last = BINS - 1;
 
     *n = 0;
-    for (size_t i = 0; i < BINS && pair; i++)
-        for (size_t k = 0; k < f->bin[i].n && *n < f->max; k++)
+    while (last > 0 && f->bin[last].n == 0)
+        last--;
+    for (size_t i = 0; i <= last && pair; i++) {
+        size_t room = f->max - *n;
+
+        if (i < last)
+            room -= room / 2;
+        for (size_t k = 0; k < f->bin[i].n && k < room; k++)
             pair[(*n)++] = f->bin[i].pair[k];
+    }
     return pair;
 }
 
 struct probe *span_missing (struct pathset *ps, const uint64_t *z,
-                            struct rng *rng, size_t max, size_t *n,
-                            struct error *err)
+                            struct rng *rng, size_t max, size_t turns,
+                            size_t *n, struct error *err)
 {
     uint64_t *weight = by_link (ps, z, err);
-    struct search f = { .rng = rng, .max = max };
+    struct search f = { .rng = rng, .max = max, .turns = turns };
     struct probe *pair = NULL;
 
     if (!weight || !(f.grid = grid_create (ps, err)))
