@@ -443,26 +443,6 @@ int basis_append (struct basis *basis, const struct pathset *ps,
     return rc;
 }
 
-void basis_select (struct basis *b, size_t from, const uint64_t *z)
-{
-    size_t n = from;
-
-    for (size_t i = from; i < b->n; i++) {
-        size_t at = b->first[i];
-        size_t len = b->first[i + 1] - at;
-        size_t to = b->first[n];
-
-        if (rref_dot (b->col + at, b->count + at, len, z) != 0)
-            continue;
-        memmove (b->col + to, b->col + at, len * sizeof (*b->col));
-        memmove (b->count + to, b->count + at, len);
-        b->pair[n] = b->pair[i];
-        b->class_id[n] = b->class_id[i];
-        b->first[++n] = to + len;
-    }
-    b->n = n;
-}
-
 int basis_extend (struct basis *basis, struct pathset *ps,
                   const struct rref *rref, struct rng *rng, size_t max,
                   struct error *err)
@@ -486,7 +466,7 @@ int basis_extend (struct basis *basis, struct pathset *ps,
             goto error;
         }
         free (pair);
-        if (!(pair = span_missing (ps, z, rng, max, 1, &n, err)))
+        if (!(pair = span_missing (ps, z, rng, max, &n, err)))
             goto error;
     }
     l = take (basis);

@@ -60,11 +60,6 @@ void basis_clear (struct basis *basis);
 int basis_append (struct basis *basis, const struct pathset *ps,
                   const struct probe *pair, size_t n, struct error *err);
 
-/* Of the pairs behind the first `from`, keep those whose rows are orthogonal
- * to z.
- */
-void basis_select (struct basis *basis, size_t from, const uint64_t *z);
-
 /* Add, in class order, up to `max` pairs of the set whose rows lie outside the span of rref
  * (core/span). Returns their number, 0 where the rank of rref is that of all
  * pairs (wrong once in 2^60 times), or -1 with err.

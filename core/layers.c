@@ -21,9 +21,6 @@ enum {
     BLOCKERS_MAX = 4,    /* slots in a candidate's way */
     CHAIN_MAX = 24,     /* slots of a chain */
     RESOURCES_MAX = ROW_MAX + 2,
-    SCARCE = 4,          /* candidates for a row of a layer: too few */
-    ENOUGH = 6,
-    TURNS = 4,
     MISSING_EACH = 16,   /* pairs to look at for one that the rank lacks */
     MISSING_MORE = 256,
     PATIENCE = 2,        /* searches in vain before giving up */
@@ -34,7 +31,6 @@ enum {
 
 struct layer {
     uint32_t first, end; /* candidates */
-    uint32_t more[2];    /* and those from more[0] to before more[1] */
     size_t need;         /* what they add to the rank */
     uint32_t *basis;     /* [need] candidates that do */
     struct rref *rref;   /* span of the layers below and of what is placed */
@@ -121,7 +117,8 @@ static int add_layer (struct packer *p, struct rref *rref, size_t first,
     *l = (struct layer){ .first = first, .end = end, .need = n };
     l->basis = picked;
     p->nlayers++;
-    return 0;
+    l->live = malloc ((end - first) * sizeof (*l->live));
+    return l->live ? 0 : -1;
 }
 
 /* Find the layers. Returns the form of a basis, NULL with errno ENOMEM. */
@@ -177,67 +174,6 @@ static int add_basis (struct rref *rref, const struct packer *p,
     return 0;
 }
 
-/* Append pairs whose rows are not orthogonal to z, which is null to the
- * layers below, but are to `all`, which is null to this layer as well.
- */
-static int append_layer (struct packer *p, struct layer *l, const uint64_t *z,
-                         const uint64_t *all, struct error *err)
-{
-    struct basis *b = p->basis;
-    size_t from = b->n;
-    size_t n;
-    struct probe *pair = span_missing (p->ps, z, p->rng, ENOUGH * l->need,
-                                       TURNS, &n, err);
-    int rc = -1;
-
-    if (!pair)
-        return -1;
-    if (basis_append (b, p->ps, pair, n, err) == 0) {
-        basis_select (b, from, all);
-        l->more[0] = from;
-        l->more[1] = b->n;
-        rc = 0;
-    }
-    free (pair);
-    return rc;
-}
-
-/* Where a layer has few symmetric rows, other rows of it are candidates. */
-static int enrich (struct packer *p, struct error *err)
-{
-    struct rref *rref = rref_create (p->basis->m);
-    uint64_t *z[2];
-    int rc = -1;
-
-    for (int k = 0; k < 2; k++)
-        z[k] = calloc (p->basis->m + 1, sizeof (*z[k]));
-    if (!rref || !z[0] || !z[1])
-        goto nomem;
-    for (size_t i = 0; i < p->nlayers; i++) {
-        struct layer *l = &p->layer[i];
-        bool scarce = i > 0 && l->end - l->first < SCARCE * l->need;
-
-        if (scarce)
-            rref_null (rref, p->rng, z[0]);
-        if (add_basis (rref, p, l) < 0)
-            goto nomem;
-        if (!scarce)
-            continue;
-        rref_null (rref, p->rng, z[1]);
-        if (append_layer (p, l, z[0], z[1], err) < 0)
-            goto error;
-    }
-    rc = 0;
-    goto error;
-nomem:
-    error_nomem (err);
-error:
-    rref_destroy (rref);
-    free (z[0]);
-    free (z[1]);
-    return rc;
-}
-
 /* Nothing is placed: every layer spans those below. */
 static int reset_layers (struct packer *p)
 {
@@ -252,16 +188,10 @@ static int reset_layers (struct packer *p)
                 return -1;
         if (rref_reduce (l->rref) < 0)
             return -1;
-        if (!l->live
-            && !(l->live = malloc ((l->end - l->first + l->more[1]
-                                    - l->more[0] + 1) * sizeof (*l->live))))
-            return -1;
-        l->nlive = 0;
-        for (size_t k = l->first; k < l->end; k++)
-            l->live[l->nlive++] = k;
+        l->nlive = l->end - l->first;
+        for (size_t k = 0; k < l->nlive; k++)
+            l->live[k] = l->first + k;
         rng_shuffle (p->rng, l->live, l->nlive);
-        for (size_t k = l->more[0]; k < l->more[1]; k++)
-            l->live[l->nlive++] = k;
         l->placed = 0;
     }
     return 0;
@@ -582,7 +512,7 @@ static int append_missing (struct packer *p, const struct rref *rref,
         goto error;
     }
     rref_null (rref, p->rng, z);
-    if (!(pair = span_missing (p->ps, z, p->rng, max, 1, &n, err)))
+    if (!(pair = span_missing (p->ps, z, p->rng, max, &n, err)))
         goto error;
     rc = basis_append (p->basis, p->ps, pair, n, err);
 error:
@@ -835,8 +765,6 @@ int layers_pack (struct rounds *rounds, struct basis *basis,
     if (span_all (&p, err) < 0)
         goto error;
     *rank = p.rank;
-    if (enrich (&p, err) < 0)
-        goto error;
     p.ncandidates = basis->n;
     if (allocate (&p) < 0)
         goto nomem;

@@ -149,7 +149,7 @@ struct search {
     struct grid *grid;
     struct rng *rng;
     struct bin bin[BINS];
-    size_t max, turns;
+    size_t max;
 };
 
 static int found (struct search *s, size_t hops, size_t a, size_t b)
@@ -187,7 +187,7 @@ static bool uniform (const uint32_t *cell, size_t n, uint32_t value)
 }
 
 /* Pairs between two leaves: in step, from a random start, and with other
- * shifts up to the turns, or until one is found.
+ * shifts until one is found.
  */
 static int search_pair (struct search *f, size_t s, size_t t)
 {
@@ -206,7 +206,7 @@ static int search_pair (struct search *f, size_t s, size_t t)
     if (uniform (x, nt, x[0]) && uniform (y, ns, x[0]))
         return 0;
     turn = rng_below (f->rng, nt);
-    for (size_t d = 0; d < nt && (d < f->turns || !any); d++)
+    for (size_t d = 0; d < nt && !any; d++)
         for (size_t k = 0; k < most; k++) {
             size_t i = k % ns;
             size_t j = (k + d + turn) % nt;
@@ -275,11 +275,11 @@ static struct probe *gather (const struct search *f, size_t *n)
 }
 
 struct probe *span_missing (struct pathset *ps, const uint64_t *z,
-                            struct rng *rng, size_t max, size_t turns,
-                            size_t *n, struct error *err)
+                            struct rng *rng, size_t max, size_t *n,
+                            struct error *err)
 {
     uint64_t *weight = by_link (ps, z, err);
-    struct search f = { .rng = rng, .max = max, .turns = turns };
+    struct search f = { .rng = rng, .max = max };
     struct probe *pair = NULL;
 
     if (!weight || !(f.grid = grid_create (ps, err)))

@@ -29,12 +29,11 @@ int span_complete (struct pathset *ps, const uint64_t *z, struct rng *rng,
 
 /* Up to `max` pairs, *n of them, whose rows are not: those with the shortest
  * paths first, drawn from all over the set. Of any two leaves a sample is
- * looked at, `turns` for each member, and more only where none is found. The
- * caller frees them. None where there are none: then span_complete holds.
- * NULL with err.
+ * looked at, and more only where none is found. The caller frees them. None
+ * where there are none: then span_complete holds. NULL with err.
  */
 struct probe *span_missing (struct pathset *ps, const uint64_t *z,
-                            struct rng *rng, size_t max, size_t turns,
-                            size_t *n, struct error *err);
+                            struct rng *rng, size_t max, size_t *n,
+                            struct error *err);
 
 #endif /* CORE_SPAN_H */
