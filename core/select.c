@@ -57,27 +57,27 @@ struct select {
     uint8_t *chosen;     /* [n] endpoints of the probes so far */
     struct probe *probe; /* chosen */
     size_t nprobes, probes_size;
-    int32_t *column;     /* [nlinks] of the systems, -1: none so far */
-    uint32_t *link;      /* [m] of a column */
-    size_t m, links_size;
+    int32_t *column;     /* [nlinks] of a system while it is made, else -1 */
 };
 
-/* Rows of some pairs, over the columns 0 .. m-1. */
+/* Rows of some pairs, over the columns that they use, and what they determine
+ * of some wants.
+ */
 struct system {
     struct sparse *a;
-    struct probe *pair; /* [a->nrows] */
-    size_t m, size;
-    struct rref *rref;
-    uint32_t *kept;     /* [rank] rows, independent */
-};
-
-/* A list of pairs in the order in which their rows are to be preferred. */
-struct pairs {
     struct candidate {
         struct probe probe;
+        uint32_t row;
         uint32_t cost; /* low: preferred */
-    } *v;
-    size_t n, size;
+    } *candidate;      /* [a->nrows] */
+    size_t size;
+    uint32_t *link;    /* [a->ncols] of a column */
+    size_t links_size;
+    const struct want *want;
+    size_t nwants;
+    int32_t *member;   /* column of each member of each want, -1: none */
+    struct rref *rref;
+    struct candidate **kept; /* [rank] independent rows */
 };
 
 static void *grown (void *v, size_t *size, size_t each)
@@ -94,112 +94,93 @@ static void system_clear (struct system *y)
 {
     sparse_destroy (y->a);
     rref_destroy (y->rref);
-    free (y->pair);
+    free (y->candidate);
+    free (y->link);
+    free (y->member);
     free (y->kept);
     *y = (struct system){ 0 };
 }
 
-static int column_of (struct select *s, uint32_t link)
+static int column_of (struct select *s, struct system *y, uint32_t link)
 {
+    size_t m = y->a->ncols;
+
     if (s->column[link] < 0) {
-        if (s->m == s->links_size) {
-            uint32_t *v = grown (s->link, &s->links_size, sizeof (*v));
+        if (m == y->links_size) {
+            uint32_t *v = grown (y->link, &y->links_size, sizeof (*v));
 
             if (!v)
                 return -1;
-            s->link = v;
+            y->link = v;
         }
-        s->link[s->m] = link;
-        s->column[link] = s->m++;
+        y->link[m] = link;
+        s->column[link] = y->a->ncols++;
     }
     return s->column[link];
 }
 
-static int system_add (struct select *s, struct system *y,
-                       const struct probe *pair, struct error *err)
+static int add_pair (struct select *s, struct system *y, struct probe probe,
+                     bool chosen, struct error *err)
 {
     struct row row;
 
-    if (pathset_row (s->ps, pair->a, pair->b, &row, err) < 0)
+    if (pathset_row (s->ps, probe.a, probe.b, &row, err) < 0)
         return -1;
     if (y->a->nrows == y->size) {
-        struct probe *v = grown (y->pair, &y->size, sizeof (*v));
+        struct candidate *v = grown (y->candidate, &y->size, sizeof (*v));
 
         if (!v)
             return error_nomem (err);
-        y->pair = v;
+        y->candidate = v;
     }
     for (size_t k = 0; k < row.n; k++) {
-        int c = column_of (s, row.link[k]);
+        int c = column_of (s, y, row.link[k]);
 
         if (c < 0)
             return error_nomem (err);
         row.link[k] = c;
     }
-    y->pair[y->a->nrows] = *pair;
+    y->candidate[y->a->nrows] = (struct candidate){
+        probe, y->a->nrows, chosen ? 0 : 2 * row.n + !row.symmetric,
+    };
     if (sparse_add (y->a, row.link, (const int8_t *)row.count, row.n) < 0)
         return error_nomem (err);
     return 0;
 }
 
-/* Does the system determine all of these wants? 1, 0, or -1 without memory. */
-static int determined (struct select *s, const struct system *y,
-                       const struct want *want, size_t n)
+/* All pairs of some endpoints. */
+static int add_between (struct select *s, struct system *y,
+                        const uint32_t *host, size_t n, struct error *err)
 {
-    uint64_t *z = calloc (y->m + 1, sizeof (*z));
-    int yes = 1;
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = i + 1; k < n; k++) {
+            bool rising = host[i] < host[k];
+            struct probe probe = { host[rising ? i : k],
+                                   host[rising ? k : i] };
 
-    if (!z)
-        return -1;
-    rref_null (y->rref, &s->rng, z);
-    for (size_t i = 0; i < n && yes; i++) {
-        uint64_t sum = 0;
-
-        for (size_t k = 0; k < want[i].n && yes; k++) {
-            int32_t c = s->column[want[i].member[k].link];
-
-            yes = c >= 0 && (size_t)c < y->m;
-            if (yes)
-                sum = prime_add (sum, prime_mul (want[i].value[k], z[c]));
+            if (add_pair (s, y, probe, false, err) < 0)
+                return -1;
         }
-        yes = yes && sum == 0;
-    }
-    free (z);
-    return yes;
+    return 0;
 }
 
-/* Reduce the rows in their order, and keep the independent ones, until they
- * determine the wants or there are no more. Returns as determined.
- */
-static int system_reduce (struct select *s, struct system *y,
-                          const struct want *want, size_t nwants)
+static bool among (const uint32_t *host, size_t n, uint32_t i)
 {
-    const struct sparse *a = y->a;
-    size_t look = LOOK_FIRST;
-    int yes = 0;
+    for (size_t k = 0; k < n; k++)
+        if (host[k] == i)
+            return true;
+    return false;
+}
 
-    y->m = s->m;
-    y->rref = rref_create (y->m);
-    y->kept = calloc (a->nrows + 1, sizeof (*y->kept));
-    if (!y->rref || !y->kept)
-        return -1;
-    for (size_t i = 0; i < a->nrows && yes == 0; i++) {
-        size_t at = a->start[i];
-        size_t rank = rref_rank (y->rref);
-        int rc = rref_add (y->rref, a->col + at,
-                           (const uint8_t *)a->value + at,
-                           a->start[i + 1] - at);
-
-        if (rc < 0)
+/* The probes chosen so far: those with an end among some endpoints. */
+static int add_chosen (struct select *s, struct system *y,
+                       const uint32_t *host, size_t n, struct error *err)
+{
+    for (size_t i = 0; i < s->nprobes; i++)
+        if ((among (host, n, s->probe[i].a) || among (host, n, s->probe[i].b))
+            && add_pair (s, y, s->probe[i], true, err) < 0)
             return -1;
-        if (rc > 0)
-            y->kept[rank] = i;
-        if (rank == look) {
-            look += look / 4;
-            yes = determined (s, y, want, nwants);
-        }
-    }
-    return yes ? yes : determined (s, y, want, nwants);
+    return 0;
 }
 
 static int compare_candidate (const void *a, const void *b)
@@ -214,83 +195,104 @@ static int compare_candidate (const void *a, const void *b)
     return (x->probe.b > y->probe.b) - (x->probe.b < y->probe.b);
 }
 
-/* Make and reduce the system of the pairs, which are put in order. 1 where it
- * determines the wants, else 0; it is the caller's to clear in any case. -1
- * with err.
- */
-static int system_make (struct select *s, struct system *y,
-                        struct pairs *pairs, const struct want *want,
-                        size_t nwants, struct error *err)
+/* Does the form determine all wants? 1, 0, or -1 without memory. */
+static int determined (struct select *s, const struct system *y)
 {
-    int rc;
+    uint64_t *z = calloc (y->a->ncols + 1, sizeof (*z));
+    const int32_t *c = y->member;
+    int yes = 1;
 
-    *y = (struct system){ .a = sparse_create (0) };
-    if (!y->a)
-        return error_nomem (err);
-    if (pairs->n > 0)
-        qsort (pairs->v, pairs->n, sizeof (*pairs->v), compare_candidate);
-    for (size_t i = 0; i < pairs->n; i++)
-        if (system_add (s, y, &pairs->v[i].probe, err) < 0)
-            return -1;
-    if ((rc = system_reduce (s, y, want, nwants)) < 0)
-        error_nomem (err);
-    return rc;
-}
-
-static int pairs_add (struct select *s, struct pairs *p, struct probe probe,
-                      bool chosen, struct error *err)
-{
-    struct row row;
-
-    if (p->n == p->size) {
-        struct candidate *v = grown (p->v, &p->size, sizeof (*v));
-
-        if (!v)
-            return error_nomem (err);
-        p->v = v;
-    }
-    if (pathset_row (s->ps, probe.a, probe.b, &row, err) < 0)
+    if (!z)
         return -1;
-    p->v[p->n++] = (struct candidate){
-        probe, chosen ? 0 : 2 * row.n + !row.symmetric,
-    };
-    return 0;
-}
+    rref_null (y->rref, &s->rng, z);
+    for (size_t i = 0; i < y->nwants && yes; i++) {
+        uint64_t sum = 0;
 
-static bool member (const uint32_t *host, size_t n, uint32_t i)
-{
-    for (size_t k = 0; k < n; k++)
-        if (host[k] == i)
-            return true;
-    return false;
-}
-
-/* All pairs of some endpoints. */
-static int pairs_between (struct select *s, struct pairs *p,
-                          const uint32_t *host, size_t n, struct error *err)
-{
-    for (size_t i = 0; i < n; i++)
-        for (size_t k = i + 1; k < n; k++) {
-            bool rising = host[i] < host[k];
-            struct probe probe = { host[rising ? i : k],
-                                   host[rising ? k : i] };
-
-            if (pairs_add (s, p, probe, false, err) < 0)
-                return -1;
+        for (size_t k = 0; k < y->want[i].n && yes; k++, c++) {
+            yes = *c >= 0;
+            if (yes)
+                sum = prime_add (sum, prime_mul (y->want[i].value[k], z[*c]));
         }
-    return 0;
+        yes = yes && sum == 0;
+    }
+    free (z);
+    return yes;
 }
 
-/* The same, and before them the probes chosen so far that touch these. */
-static int pairs_of (struct select *s, struct pairs *p, const uint32_t *host,
-                     size_t n, struct error *err)
+/* All rows are there: columns get their wants, and are forgotten. */
+static int close_columns (struct select *s, struct system *y)
 {
-    for (size_t i = 0; i < s->nprobes; i++)
-        if ((member (host, n, s->probe[i].a)
-             || member (host, n, s->probe[i].b))
-            && pairs_add (s, p, s->probe[i], true, err) < 0)
+    size_t n = 0;
+
+    for (size_t i = 0; i < y->nwants; i++)
+        n += y->want[i].n;
+    y->member = calloc (n + 1, sizeof (*y->member));
+    n = 0;
+    for (size_t i = 0; i < y->nwants && y->member; i++)
+        for (size_t k = 0; k < y->want[i].n; k++)
+            y->member[n++] = s->column[y->want[i].member[k].link];
+    for (size_t c = 0; c < y->a->ncols; c++)
+        s->column[y->link[c]] = -1;
+    return y->member ? 0 : -1;
+}
+
+/* Reduce the rows by rising cost, and keep the independent ones, until they
+ * determine the wants or there are no more. Returns as determined.
+ */
+static int reduce (struct select *s, struct system *y)
+{
+    const struct sparse *a = y->a;
+    size_t look = LOOK_FIRST;
+    int yes = 0;
+
+    y->rref = rref_create (a->ncols);
+    y->kept = calloc (a->nrows + 1, sizeof (*y->kept));
+    if (close_columns (s, y) < 0 || !y->rref || !y->kept)
+        return -1;
+    if (a->nrows > 0)
+        qsort (y->candidate, a->nrows, sizeof (*y->candidate),
+               compare_candidate);
+    for (size_t i = 0; i < a->nrows && yes == 0; i++) {
+        size_t at = a->start[y->candidate[i].row];
+        size_t rank = rref_rank (y->rref);
+        int rc = rref_add (y->rref, a->col + at,
+                           (const uint8_t *)a->value + at,
+                           a->start[y->candidate[i].row + 1] - at);
+
+        if (rc < 0)
             return -1;
-    return pairs_between (s, p, host, n, err);
+        if (rc > 0)
+            y->kept[rank] = &y->candidate[i];
+        if (rank == look) {
+            look += look / 4;
+            yes = determined (s, y);
+        }
+    }
+    return yes ? yes : determined (s, y);
+}
+
+/* A system for some wants, empty; it is the caller's to clear in any case. */
+static int system_open (struct system *y, const struct want *want, size_t n,
+                        struct error *err)
+{
+    *y = (struct system){ .want = want, .nwants = n };
+    y->a = sparse_create (0);
+    return y->a ? 0 : error_nomem (err);
+}
+
+/* What became of adding rows to it; then 1 where they determine the wants,
+ * else 0, or -1 with err.
+ */
+static int system_close (struct select *s, struct system *y, int added,
+                         struct error *err)
+{
+    if (added == 0) {
+        if ((added = reduce (s, y)) < 0)
+            error_nomem (err);
+    }
+    else if (y->a)
+        close_columns (s, y);
+    return added;
 }
 
 /* Columns of the kept rows, each with a unit behind it for every member of a
@@ -313,16 +315,16 @@ static void columns_clear (struct columns *c)
 /* Count the entries of column i at start[i + 2], or put them at start[i + 1]
  * and count that up.
  */
-static void columns_pass (const struct select *s, const struct system *y,
-                          const struct want *want, size_t nwants,
-                          struct columns *c)
+static void columns_pass (const struct system *y, struct columns *c)
 {
     const struct sparse *a = y->a;
     size_t rank = rref_rank (y->rref);
+    size_t members = 0;
 
-    for (size_t i = 0; i < rank; i++)
-        for (size_t k = a->start[y->kept[i]]; k < a->start[y->kept[i] + 1];
-             k++) {
+    for (size_t i = 0; i < rank; i++) {
+        uint32_t row = y->kept[i]->row;
+
+        for (size_t k = a->start[row]; k < a->start[row + 1]; k++) {
             size_t *at = &c->start[a->col[k] + 1 + !c->unknown];
 
             if (c->unknown) {
@@ -331,44 +333,42 @@ static void columns_pass (const struct select *s, const struct system *y,
             }
             ++*at;
         }
-    c->unknowns = rank;
-    for (size_t i = 0; i < nwants; i++)
-        for (size_t k = 0; k < want[i].n; k++) {
-            uint32_t col = s->column[want[i].member[k].link];
-            size_t *at = &c->start[col + 1 + !c->unknown];
+    }
+    for (size_t i = 0; i < y->nwants; i++)
+        for (size_t k = 0; k < y->want[i].n; k++, members++) {
+            size_t *at = &c->start[y->member[members] + 1 + !c->unknown];
 
             if (c->unknown) {
-                c->unknown[*at] = c->unknowns;
+                c->unknown[*at] = rank + members;
                 c->count[*at] = 1;
             }
-            c->unknowns++;
             ++*at;
         }
+    c->unknowns = rank + members;
 }
 
-static int columns_make (const struct select *s, const struct system *y,
-                         const struct want *want, size_t nwants,
-                         struct columns *c)
+static int columns_make (const struct system *y, struct columns *c)
 {
-    *c = (struct columns){ .start = calloc (y->m + 2, sizeof (*c->start)) };
+    size_t m = y->a->ncols;
+
+    *c = (struct columns){ .start = calloc (m + 2, sizeof (*c->start)) };
     if (!c->start)
         return -1;
-    columns_pass (s, y, want, nwants, c);
-    for (size_t i = 0; i < y->m; i++)
+    columns_pass (y, c);
+    for (size_t i = 0; i < m; i++)
         c->start[i + 2] += c->start[i + 1];
-    c->unknown = calloc (c->start[y->m + 1] + 1, sizeof (*c->unknown));
-    c->count = calloc (c->start[y->m + 1] + 1, 1);
+    c->unknown = calloc (c->start[m + 1] + 1, sizeof (*c->unknown));
+    c->count = calloc (c->start[m + 1] + 1, 1);
     if (!c->unknown || !c->count)
         return -1;
-    columns_pass (s, y, want, nwants, c);
+    columns_pass (y, c);
     return 0;
 }
 
-/* used[i]: row y->kept[i] takes part in a combination that yields a want. The
- * wants must be determined. The caller frees; NULL without memory.
+/* used[i]: row y->kept[i] takes part in a combination that yields a want; all
+ * are determined. The caller frees; NULL without memory.
  */
-static uint8_t *support (struct select *s, const struct system *y,
-                         const struct want *want, size_t nwants)
+static uint8_t *support (struct select *s, const struct system *y)
 {
     size_t rank = rref_rank (y->rref);
     uint8_t *used = calloc (rank + 1, 1);
@@ -376,13 +376,13 @@ static uint8_t *support (struct select *s, const struct system *y,
     struct columns c;
     uint64_t *z = NULL;
 
-    if (columns_make (s, y, want, nwants, &c) < 0 || !used)
+    if (columns_make (y, &c) < 0 || !used)
         goto nomem;
     rref = rref_create (c.unknowns);
     z = calloc (c.unknowns + 1, sizeof (*z));
     if (!rref || !z)
         goto nomem;
-    for (size_t i = 0; i < y->m; i++)
+    for (size_t i = 0; i < y->a->ncols; i++)
         if (rref_add (rref, c.unknown + c.start[i], c.count + c.start[i],
                       c.start[i + 1] - c.start[i]) < 0)
             goto nomem;
@@ -404,10 +404,9 @@ out:
  * order of `host`; *n of them stay in host.
  */
 static int keep_used (struct select *s, const struct system *y,
-                      const struct want *want, uint32_t *host, size_t *n,
-                      struct error *err)
+                      uint32_t *host, size_t *n, struct error *err)
 {
-    uint8_t *used = support (s, y, want, 1);
+    uint8_t *used = support (s, y);
     uint8_t *in = calloc (s->n + 1, 1);
     size_t keep = 0;
 
@@ -418,7 +417,7 @@ static int keep_used (struct select *s, const struct system *y,
     }
     for (size_t i = 0; i < rref_rank (y->rref); i++)
         if (used[i])
-            in[y->pair[y->kept[i]].a] = in[y->pair[y->kept[i]].b] = 1;
+            in[y->kept[i]->probe.a] = in[y->kept[i]->probe.b] = 1;
     for (size_t i = 0; i < *n; i++)
         if (in[host[i]] || s->chosen[host[i]])
             host[keep++] = host[i];
@@ -428,52 +427,47 @@ static int keep_used (struct select *s, const struct system *y,
     return 0;
 }
 
-/* Make the probes of the support, and their endpoints, chosen. */
-static int choose (struct select *s, const struct system *y,
-                   const struct want *want, size_t nwants, struct error *err)
+static int choose_probe (struct select *s, struct probe probe)
 {
-    uint8_t *used = support (s, y, want, nwants);
-    size_t before = s->nprobes;
+    for (size_t k = 0; k < s->nprobes; k++)
+        if (s->probe[k].a == probe.a && s->probe[k].b == probe.b)
+            return 0;
+    if (s->nprobes == s->probes_size) {
+        struct probe *v = grown (s->probe, &s->probes_size, sizeof (*v));
 
-    if (!used)
-        return error_nomem (err);
-    for (size_t i = 0; i < rref_rank (y->rref); i++) {
-        const struct probe *p = &y->pair[y->kept[i]];
-        size_t k = 0;
-
-        while (k < before && (s->probe[k].a != p->a || s->probe[k].b != p->b))
-            k++;
-        if (!used[i] || k < before)
-            continue;
-        if (s->nprobes == s->probes_size) {
-            struct probe *v = grown (s->probe, &s->probes_size, sizeof (*v));
-
-            if (!v) {
-                free (used);
-                return error_nomem (err);
-            }
-            s->probe = v;
-        }
-        s->probe[s->nprobes++] = *p;
-        s->chosen[p->a] = s->chosen[p->b] = 1;
+        if (!v)
+            return -1;
+        s->probe = v;
     }
-    free (used);
+    s->probe[s->nprobes++] = probe;
+    s->chosen[probe.a] = s->chosen[probe.b] = 1;
     return 0;
 }
 
-/* The system of the pairs of host[0 .. n-1], as system_make. */
+/* Make the probes of the support, and their endpoints, chosen. */
+static int choose (struct select *s, const struct system *y,
+                   struct error *err)
+{
+    uint8_t *used = support (s, y);
+    int rc = used ? 0 : -1;
+
+    for (size_t i = 0; rc == 0 && i < rref_rank (y->rref); i++)
+        if (used[i])
+            rc = choose_probe (s, y->kept[i]->probe);
+    free (used);
+    return rc < 0 ? error_nomem (err) : 0;
+}
+
+/* The system of the pairs of host[0 .. n-1], and of what is chosen. */
 static int try_hosts (struct select *s, struct system *y,
                       const struct want *want, const uint32_t *host, size_t n,
                       struct error *err)
 {
-    struct pairs pairs = { 0 };
-    int rc = -1;
+    int rc = system_open (y, want, 1, err);
 
-    *y = (struct system){ 0 };
-    if (pairs_of (s, &pairs, host, n, err) == 0)
-        rc = system_make (s, y, &pairs, want, 1, err);
-    free (pairs.v);
-    return rc;
+    if (rc == 0 && (rc = add_chosen (s, y, host, n, err)) == 0)
+        rc = add_between (s, y, host, n, err);
+    return system_close (s, y, rc, err);
 }
 
 /* Drop the endpoints that are not needed, last ones first, in ever smaller
@@ -485,7 +479,7 @@ static int narrow (struct select *s, struct system *y,
 {
     uint32_t rest[SELECT_NEAR_MAX];
 
-    if (keep_used (s, y, want, host, &n, err) < 0)
+    if (keep_used (s, y, host, &n, err) < 0)
         return -1;
     for (size_t lot = (n + 1) / 2; lot > 0; lot /= 2)
         for (size_t end = n; end > 0;) {
@@ -505,7 +499,7 @@ static int narrow (struct select *s, struct system *y,
                 *y = without;
                 memcpy (host, rest, keep * sizeof (*host));
                 n = keep;
-                rc = keep_used (s, y, want, host, &n, err);
+                rc = keep_used (s, y, host, &n, err);
                 end = end < n ? end : n;
             }
             else
@@ -513,16 +507,16 @@ static int narrow (struct select *s, struct system *y,
             if (rc < 0)
                 return -1;
         }
-    return choose (s, y, want, 1, err);
+    return choose (s, y, err);
 }
 
 /* The want becomes the shortest row of the form that holds its link; given up
  * where there is none.
  */
-static int combine (struct select *s, const struct system *y,
-                    struct want *want, struct error *err)
+static int combine (const struct system *y, struct want *want,
+                    struct error *err)
 {
-    int32_t col = s->column[want->link];
+    int32_t col = y->member ? y->member[0] : -1; /* the link alone */
     const struct rref_entry *best = NULL;
     size_t n = 0;
 
@@ -552,7 +546,7 @@ static int combine (struct select *s, const struct system *y,
     for (size_t k = 0; k < n; k++) {
         struct plan_member *m = &want->member[k];
 
-        m->link = s->link[best[k].col];
+        m->link = y->link[best[k].col];
         want->value[k] = best[k].value;
         if (rref_rational (best[k].value, &m->p, &m->q) < 0)
             return 0; /* beyond fractions: given up */
@@ -586,8 +580,10 @@ static int solve_want (struct select *s, struct want *want,
         system_clear (&y);
         y = larger;
     }
-    if (rc == 0 && (rc = combine (s, &y, want, err)) == 0)
-        rc = want->n > 0;
+    if (rc == 0 && (rc = combine (&y, want, err)) == 0 && want->n > 0) {
+        system_clear (&y);
+        rc = try_hosts (s, &y, want, host, most, err);
+    }
     if (rc > 0)
         rc = narrow (s, &y, want, host, most, err);
     system_clear (&y);
@@ -616,29 +612,33 @@ static int choose_again (struct select *s, const struct system *y,
 {
     s->nprobes = 0;
     memset (s->chosen, 0, s->n);
-    return choose (s, y, s->want, s->nwants, err);
+    return choose (s, y, err);
 }
 
-/* Does the system without an endpoint determine all wants? As try_hosts. */
-static int try_without (struct select *s, struct system *y,
-                        const uint32_t *host, size_t n, uint32_t out,
-                        struct error *err)
+/* The system of the probes chosen, for all wants. */
+static int try_chosen (struct select *s, struct system *y, struct error *err)
 {
-    struct pairs pairs = { 0 };
-    size_t keep = 0;
-    int rc = -1;
+    int rc = system_open (y, s->want, s->nwants, err);
 
-    *y = (struct system){ 0 };
-    if (pairs_of (s, &pairs, host, n, err) < 0)
-        goto error;
-    for (size_t i = 0; i < pairs.n; i++)
-        if (pairs.v[i].probe.a != out && pairs.v[i].probe.b != out)
-            pairs.v[keep++] = pairs.v[i];
-    pairs.n = keep;
-    rc = system_make (s, y, &pairs, s->want, s->nwants, err);
-error:
-    free (pairs.v);
-    return rc;
+    for (size_t i = 0; i < s->nprobes && rc == 0; i++)
+        rc = add_pair (s, y, s->probe[i], false, err);
+    return system_close (s, y, rc, err);
+}
+
+/* The system of all pairs of some endpoints, for all wants; costs[] of the
+ * pairs, if there are any, are shuffled within their like.
+ */
+static int try_all (struct select *s, struct system *y, const uint32_t *host,
+                    size_t n, bool shuffle, struct error *err)
+{
+    int rc = system_open (y, s->want, s->nwants, err);
+
+    if (rc == 0)
+        rc = add_between (s, y, host, n, err);
+    for (size_t i = 0; rc == 0 && shuffle && i < y->a->nrows; i++)
+        y->candidate[i].cost = (y->candidate[i].cost << 16)
+                               + rng_below (&s->rng, 1 << 16);
+    return system_close (s, y, rc, err);
 }
 
 /* Drop the probes, then the endpoints, that all targets together can do
@@ -647,25 +647,22 @@ error:
 static int prune (struct select *s, struct error *err)
 {
     uint32_t host[TOGETHER_MAX];
-    struct pairs pairs = { 0 };
-    struct system y = { 0 };
+    struct system y;
     uint64_t work = 0;
     size_t n;
-    int rc = 0;
+    int rc = try_chosen (s, &y, err);
 
-    for (size_t i = 0; i < s->nprobes && rc == 0; i++)
-        rc = pairs_add (s, &pairs, s->probe[i], false, err);
-    if (rc == 0
-        && (rc = system_make (s, &y, &pairs, s->want, s->nwants, err)) >= 0)
+    if (rc > 0)
         rc = choose_again (s, &y, err);
     system_clear (&y);
-    free (pairs.v);
     n = chosen_hosts (s, host, TOGETHER_MAX);
     if (rc < 0 || n > TOGETHER_MAX)
         return rc < 0 ? -1 : 0;
     for (size_t i = n; i-- > 0 && work < WORK_MAX;) {
-        rc = !s->chosen[host[i]]
-            ? 0 : try_without (s, &y, host, n, host[i], err);
+        uint32_t out = host[i];
+
+        memmove (host + i, host + i + 1, (n - 1 - i) * sizeof (*host));
+        rc = try_all (s, &y, host, n - 1, false, err);
         work += y.rref ? rref_work (y.rref) : 0;
         if (rc > 0)
             rc = choose_again (s, &y, err);
@@ -673,7 +670,8 @@ static int prune (struct select *s, struct error *err)
         if (rc < 0)
             return -1;
         n = chosen_hosts (s, host, TOGETHER_MAX);
-        i = i < n ? i : n;
+        for (i = 0; i < n && host[i] < out;)
+            i++;
     }
     return 0;
 }
@@ -685,20 +683,20 @@ static size_t busiest (const struct select *s, const struct system *y,
     const struct sparse *a = y->a;
     size_t most = 0;
 
-    memset (load, 0, (y->m + s->n) * sizeof (*load));
+    memset (load, 0, (a->ncols + s->n) * sizeof (*load));
     for (size_t i = 0; i < rref_rank (y->rref); i++) {
-        uint32_t row = y->kept[i];
+        const struct candidate *c = y->kept[i];
 
         if (!used[i])
             continue;
-        for (size_t k = a->start[row]; k < a->start[row + 1]; k++)
-            if (++load[a->col[k]] > most)
-                most = load[a->col[k]];
-        if (++load[y->m + y->pair[row].a] > most)
-            most = load[y->m + y->pair[row].a];
-        if (++load[y->m + y->pair[row].b] > most)
-            most = load[y->m + y->pair[row].b];
+        for (size_t k = a->start[c->row]; k < a->start[c->row + 1]; k++)
+            load[a->col[k]]++;
+        load[a->ncols + c->probe.a]++;
+        load[a->ncols + c->probe.b]++;
     }
+    for (size_t i = 0; i < a->ncols + s->n; i++)
+        if (load[i] > most)
+            most = load[i];
     return most;
 }
 
@@ -719,18 +717,12 @@ static int spread (struct select *s, struct error *err)
         return error_nomem (err);
     for (int i = 0; i < SPREADS && n <= TOGETHER_MAX && work < WORK_MAX
          && rc >= 0; i++) {
-        struct pairs pairs = { 0 };
-        struct system y = { 0 };
+        struct system y;
         uint8_t *used = NULL;
         size_t most;
 
-        rc = pairs_between (s, &pairs, host, n, err);
-        for (size_t k = 0; k < pairs.n; k++)
-            pairs.v[k].cost = (pairs.v[k].cost << 16)
-                              + rng_below (&s->rng, 1 << 16);
-        if (rc == 0)
-            rc = system_make (s, &y, &pairs, s->want, s->nwants, err);
-        if (rc > 0 && !(used = support (s, &y, s->want, s->nwants)))
+        rc = try_all (s, &y, host, n, true, err);
+        if (rc > 0 && !(used = support (s, &y)))
             rc = error_nomem (err);
         if (rc > 0 && (most = busiest (s, &y, used, load)) < least) {
             least = most;
@@ -738,7 +730,6 @@ static int spread (struct select *s, struct error *err)
         }
         work += y.rref ? rref_work (y.rref) : WORK_MAX;
         free (used);
-        free (pairs.v);
         system_clear (&y);
     }
     free (load);
@@ -752,43 +743,52 @@ static int spread (struct select *s, struct error *err)
 struct packing {
     struct select *s;
     struct system *y;
-    uint32_t *order; /* [nprobes] */
+    uint32_t *order; /* [nprobes] candidates of the system */
     uint32_t *round; /* [nprobes] */
-    uint32_t *busy;  /* [m + n] round + 1 of the last try */
+    uint32_t *busy;  /* [columns + n] last round, from 1 */
 };
 
 static bool fits (const struct packing *p, uint32_t i, uint32_t mark)
 {
     const struct sparse *a = p->y->a;
+    const struct candidate *c = &p->y->candidate[i];
 
-    for (size_t k = a->start[i]; k < a->start[i + 1]; k++)
+    for (size_t k = a->start[c->row]; k < a->start[c->row + 1]; k++)
         if (p->busy[a->col[k]] == mark)
             return false;
-    return p->busy[p->y->m + p->y->pair[i].a] != mark
-           && p->busy[p->y->m + p->y->pair[i].b] != mark;
+    return p->busy[a->ncols + c->probe.a] != mark
+           && p->busy[a->ncols + c->probe.b] != mark;
+}
+
+static void put (struct packing *p, uint32_t i, uint32_t round)
+{
+    const struct sparse *a = p->y->a;
+    const struct candidate *c = &p->y->candidate[i];
+
+    for (size_t k = a->start[c->row]; k < a->start[c->row + 1]; k++)
+        p->busy[a->col[k]] = round + 1;
+    p->busy[a->ncols + c->probe.a] = round + 1;
+    p->busy[a->ncols + c->probe.b] = round + 1;
+    p->round[i] = round;
 }
 
 /* Fill round after round in the given order; returns their number. */
 static uint32_t pack (struct packing *p)
 {
-    const struct sparse *a = p->y->a;
-    size_t left = a->nrows;
+    size_t n = p->y->a->nrows;
+    size_t left = n;
     uint32_t rounds = 0;
 
-    memset (p->busy, 0, (p->y->m + p->s->n) * sizeof (*p->busy));
-    memset (p->round, 0xff, a->nrows * sizeof (*p->round));
+    memset (p->busy, 0, (p->y->a->ncols + p->s->n) * sizeof (*p->busy));
+    memset (p->round, 0xff, n * sizeof (*p->round));
     for (; left > 0; rounds++)
-        for (size_t o = 0; o < a->nrows; o++) {
+        for (size_t o = 0; o < n; o++) {
             uint32_t i = p->order[o];
 
-            if (p->round[i] != UINT32_MAX || !fits (p, i, rounds + 1))
-                continue;
-            for (size_t k = a->start[i]; k < a->start[i + 1]; k++)
-                p->busy[a->col[k]] = rounds + 1;
-            p->busy[p->y->m + p->y->pair[i].a] = rounds + 1;
-            p->busy[p->y->m + p->y->pair[i].b] = rounds + 1;
-            p->round[i] = rounds;
-            left--;
+            if (p->round[i] == UINT32_MAX && fits (p, i, rounds + 1)) {
+                put (p, i, rounds);
+                left--;
+            }
         }
     return rounds;
 }
@@ -807,7 +807,7 @@ static int pack_plan (struct select *s, struct system *y, struct plan *plan,
 
     p.order = calloc (n + 1, sizeof (*p.order));
     p.round = calloc (n + 1, sizeof (*p.round));
-    p.busy = calloc (y->m + s->n + 1, sizeof (*p.busy));
+    p.busy = calloc (y->a->ncols + s->n + 1, sizeof (*p.busy));
     if (!best || !index || !p.order || !p.round || !p.busy)
         goto error;
     for (size_t i = 0, k = 0; i < s->n; i++)
@@ -826,8 +826,8 @@ static int pack_plan (struct select *s, struct system *y, struct plan *plan,
         rng_shuffle (&s->rng, p.order, n);
     }
     for (size_t i = 0; i < n; i++)
-        if (plan_add (plan, best[i], index[y->pair[i].a],
-                      index[y->pair[i].b]) < 0)
+        if (plan_add (plan, best[i], index[y->candidate[i].probe.a],
+                      index[y->candidate[i].probe.b]) < 0)
             goto error;
     rc = 0;
 error:
@@ -861,7 +861,6 @@ static struct plan *make_plan (struct select *s, struct pathset **ps,
                                struct error *err)
 {
     struct plan *plan = plan_create ("links");
-    struct pairs pairs = { 0 };
     struct system y = { 0 };
     uint32_t rounds = 0;
     size_t links;
@@ -869,11 +868,7 @@ static struct plan *make_plan (struct select *s, struct pathset **ps,
 
     if (!plan)
         goto nomem;
-    for (size_t i = 0; i < s->nprobes; i++)
-        if (pairs_add (s, &pairs, s->probe[i], false, err) < 0)
-            goto error;
-    if (system_make (s, &y, &pairs, s->want, s->nwants, err) < 0
-        || !(*ps = chosen_set (s, err)) || !pathset_links (*ps, &links, err))
+    if (try_chosen (s, &y, err) < 0 || !(*ps = chosen_set (s, err)) || !pathset_links (*ps, &links, err))
         goto error;
     if (pack_plan (s, &y, plan, &rounds) < 0)
         goto nomem;
@@ -887,7 +882,6 @@ static struct plan *make_plan (struct select *s, struct pathset **ps,
 nomem:
     error_nomem (err);
 error:
-    free (pairs.v);
     system_clear (&y);
     if (!good) {
         plan_destroy (plan);
@@ -911,7 +905,6 @@ static void select_clear (struct select *s)
     free (s->chosen);
     free (s->probe);
     free (s->column);
-    free (s->link);
 }
 
 static int want_link (struct want *w, uint32_t link)
