@@ -452,7 +452,7 @@ static int try_own (struct search *s, const struct set *set,
         goto nomem;
     if (add_rows_of (s, &rows, l, set->group, err) < 0)
         goto out;
-    if (!(e = echelon_create (m, NULL)) || !(order = shuffled (s, rows.n)))
+    if (!(e = echelon_create (m, rows.uses)) || !(order = shuffled (s, rows.n)))
         goto nomem;
     if (span (s, &rows, e, order, rows.n, NULL, err) < 0)
         goto out;
@@ -650,7 +650,7 @@ static int try_basis (struct search *s, const struct rows *rows,
 {
     uint32_t *order = calloc (rows->n + 1, sizeof (*order));
     uint8_t *taken = calloc (rows->n + 1, 1);
-    struct echelon *e = echelon_create (rows->m, NULL);
+    struct echelon *e = echelon_create (rows->m, rows->uses);
     int64_t avoid;
     int rc = -1;
 
@@ -761,7 +761,7 @@ static int list_sets (struct search *s, struct error *err)
 /* Of looking at all trees, in entries touched. */
 static uint64_t trees_cost (const struct search *s)
 {
-    return 4 * (uint64_t)s->n * s->tree->nleaves;
+    return 8 * (uint64_t)s->n * s->tree->nleaves;
 }
 
 static void search_clear (struct search *s)

@@ -31,9 +31,11 @@ int rows_init (struct rows *r, size_t m, struct rng *rng)
     r->pair = calloc (r->size, sizeof (*r->pair));
     r->first = calloc (r->size + 1, sizeof (*r->first));
     r->col = calloc (r->col_size, sizeof (*r->col));
+    r->uses = calloc (m + 1, sizeof (*r->uses));
     r->mark = calloc (m + 1, sizeof (*r->mark));
     r->seen = calloc (r->seen_size, sizeof (*r->seen));
-    if (!r->pair || !r->first || !r->col || !r->mark || !r->seen)
+    if (!r->pair || !r->first || !r->col || !r->uses || !r->mark
+        || !r->seen)
         return -1;
     for (size_t c = 0; c < m; c++)
         r->mark[c] = rng_next (rng);
@@ -47,6 +49,7 @@ void rows_clear (struct rows *r)
     free (r->pair);
     free (r->first);
     free (r->col);
+    free (r->uses);
     free (r->mark);
     free (r->seen);
     errno = saved;
@@ -116,6 +119,8 @@ int rows_add (struct rows *r, struct probe pair, const uint32_t *col,
     if (hash == 0 || !insert (r->seen, r->seen_size, hash))
         return 0;
     memcpy (r->col + r->first[r->n], col, n * sizeof (*col));
+    for (size_t k = 0; k < n; k++)
+        r->uses[col[k]]++;
     r->pair[r->n] = pair;
     r->first[r->n + 1] = r->first[r->n] + n;
     r->n++;

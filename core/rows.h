@@ -23,6 +23,7 @@ struct rows {
     size_t *first;      /* [n + 1] into col: */
     uint32_t *col;
     size_t col_size;
+    uint32_t *uses;     /* [m] of a column: good weights of an echelon form */
     uint64_t *mark;     /* [m] random; a row's hash is their sum */
     uint64_t *seen;     /* [seen_size] hash table; 0: free */
     size_t seen_size;
