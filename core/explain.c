@@ -67,8 +67,8 @@ enum {
 
 /* of `alarms` */
 static const double share[SUSPECT_KINDS] = {
-    [SUSPECT_LINK] = 0.5,  [SUSPECT_ARC] = 0.1,   [SUSPECT_SWITCH] = 0.1,
-    [SUSPECT_CLASS] = 0.1, [SUSPECT_ROUTE] = 0.1, [SUSPECT_ROW] = 0.1,
+    [SUSPECT_LINK] = 0.3,  [SUSPECT_ARC] = 0.1,   [SUSPECT_SWITCH] = 0.1,
+    [SUSPECT_CLASS] = 0.1, [SUSPECT_ROUTE] = 0.3, [SUSPECT_ROW] = 0.1,
 };
 
 struct work {

@@ -51,7 +51,7 @@ enum {
 #define NOISE_FLOOR_NS 5.0
 #define ALARMS 1e-4            /* causes in a healthy run that stay in doubt */
 #define ALARMS_CONFIRMED 1e-3  /* and where each is to be confirmed */
-#define ALARMS_FIRST 0.02      /* and that a confirm stage is planned for */
+#define ALARMS_FIRST 0.1       /* and that a confirm stage is planned for */
 #define FIRST_SD 3.0           /* in the first stage's rows alone */
 #define CONFIRM_SD 4.0         /* in the confirm stage's */
 #define CONFIRM_SHARE 0.5      /* of the first stage's excess */
@@ -578,6 +578,12 @@ static double doubted_of (const struct judgement *j, size_t row)
     return sum;
 }
 
+/* Kinds that are judged as slow: links and what is made of them. */
+static bool is_links (const struct judgement *j, const struct cause *c)
+{
+    return simplest (j, c)->suspect.kind <= SUSPECT_SWITCH;
+}
+
 static struct support support_of (const struct judgement *j,
                                   const struct cause *c)
 {
@@ -585,6 +591,8 @@ static struct support support_of (const struct judgement *j,
     size_t end = j->causes.start[c->signature + 1];
     double share = end - first <= ROWS_FEW ? FASTEST_SHARE_FEW
                                            : FASTEST_SHARE;
+    /* a route may be off by less than repeats differ; it fails nobody */
+    double floor = is_links (j, c) ? 0 : j->gap_ns;
     struct support s = { 0 };
 
     for (size_t e = first; e < end; e++) {
@@ -599,7 +607,8 @@ static struct support support_of (const struct judgement *j,
         if (is_cause (j, i, &left))
             sd = 0;
         missing -= fmin (left, 0);
-        fastest = missing < fmin (share * excess, j->opts->fail_ns);
+        fastest = missing < fmax (fmin (share * excess, j->opts->fail_ns),
+                                  floor);
         s.rows++;
         s.disagree += is_offset (j, c, i)
                       || (fabs (left) > DISAGREE_SHARE * excess
@@ -646,12 +655,6 @@ static enum verdict_status level_of (const struct judge_options *opts,
         && c->excess_ns - 3 * c->stderr_ns > warn)
         return VERDICT_FAIL;
     return VERDICT_WARN;
-}
-
-/* Kinds that are judged as slow: links and what is made of them. */
-static bool is_links (const struct judgement *j, const struct cause *c)
-{
-    return simplest (j, c)->suspect.kind <= SUSPECT_SWITCH;
 }
 
 /* How much a cause is, by the measure of a link's one-way latency. */
