@@ -46,6 +46,7 @@ enum {
     DISPUTED_FEW = 2,
     ROWS_FEW = 2,
     REPEATS_ENOUGH = 6, /* over the rows of a FAIL */
+    SWITCHES_NAMED = 3, /* for a route, the likeliest */
 };
 
 #define NOISE_FLOOR_NS 5.0
@@ -853,6 +854,8 @@ static int fill_suspects (struct judgement *j, struct finding *f,
         rc = add_members (j, f, signature[i],
                           simplest (j, c)->suspect.kind == SUSPECT_ARC);
     free (signature);
+    if (f->kind == FINDING_ROUTE && f->nsw > SWITCHES_NAMED)
+        f->nsw = SWITCHES_NAMED;
     if (rc == 0 && f->nsuspects == 0)
         rc = add_path (j, f, c);
     return rc;

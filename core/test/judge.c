@@ -435,8 +435,8 @@ static void case_one_row (struct job *job, struct samples *s, uint32_t link)
     (void)job;
     for (size_t i = 0; i < s->nsamples; i += 2)
         if (crosses (job, &s->sample[i], link)) {
-            shift (&s->sample[i], 2000);
-            shift (&s->sample[i + 1], 2000);
+            shift (&s->sample[i], 5000);
+            shift (&s->sample[i + 1], 5000);
             return;
         }
 }
@@ -535,7 +535,7 @@ static const struct {
     { "a link that loses", case_loss, VERDICT_WARN, 1, 1 },
     { "a little loss all over", case_some_loss, VERDICT_OK, 0, 1 },
     { "a link got faster", case_faster, VERDICT_OK, 0, 1 },
-    { "rows got faster by any number", case_odd, VERDICT_UNKNOWN, 0, 1 },
+    { "rows got faster by any number", case_odd, VERDICT_OK, 0, 1 },
     { "numbers beyond reason", case_enormous, VERDICT_UNKNOWN, 0, 1 },
 };
 
