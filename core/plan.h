@@ -23,18 +23,25 @@ struct probe {
     uint32_t a, b; /* endpoints of the pathset; a initiates first */
 };
 
+enum { PLAN_BUDGET_MAX = 1000 * 1000 };
+
 struct plan_options {
     unsigned int extra_rounds; /* redundant rounds: 2 */
     uint64_t seed;
-    double budget;        /* nominal seconds of search; 0: as many as pay */
-    unsigned int threads; /* 0: one */
+    /* Seconds, about, to look for fewer rounds with: counted in work, not
+     * timed, so that the plan is the same everywhere. 0: as long as it takes
+     * less time than it may save in measuring.
+     */
+    double budget;             /* at most PLAN_BUDGET_MAX */
+    unsigned int threads;      /* to look with: 0, 1: one */
 };
 
 struct plan;
 
 /* Plan the measurement of all links that the set's paths use. A set of fewer
- * than two endpoints gives an empty plan (rank 0). The same seed gives the
- * same plan on every machine. NULL with err.
+ * than two endpoints gives an empty plan (rank 0). The same seed and budget
+ * give the same plan on every machine, with any number of threads. That its
+ * rank is the one of all pairs is proven (core/span). NULL with err.
  */
 struct plan *plan_make (struct pathset *ps, const struct plan_options *opts,
                         struct error *err);

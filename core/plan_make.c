@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The planner: several methods, of which the fewest rounds win.
  *
+ * Every plan carries the certificate of core/span: none of its methods takes
+ * a rank for that of all pairs that has not been proven to be it.
+ *
  * Notes: effort is counted (entries of rows looked at and the like), not
  * timed, WORK_SECOND of it to a nominal second, so that a plan depends on its
  * seed alone. To search longer pays as long as it takes less time than a
@@ -9,7 +12,9 @@
 #include "config.h"
 #include "core/plan.h"
 
-#include <errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "core/basis.h"
@@ -93,68 +98,161 @@ static double pairs (const struct pathset *ps)
 
 static double cost_layers (const struct pathset *ps)
 {
-    (void)ps;
-    return 0; /* it is always run */
+    return 3000. * pathset_size (ps);
 }
 
 static double cost_rounds (const struct pathset *ps)
 {
-    return pairs (ps) > BASIS_PAIRS_MAX ? 1e300 : 50 * pairs (ps);
+    return pairs (ps) > BASIS_PAIRS_MAX ? HUGE_VAL : 150 * pairs (ps);
 }
 
-/* To add a method, write these two and list it. */
+/* What may be tried to improve on a first packing by layers. To add a method,
+ * write its functions and list it.
+ */
 static const struct method {
-    const char *name;
     double (*cost) (const struct pathset *ps); /* work that it begins with */
     int (*run) (struct attempt *a, uint64_t effort, struct error *err);
+    bool asked; /* only for who has a budget */
 } methods[] = {
-    { "layers", cost_layers, run_layers },
-    { "rounds", cost_rounds, run_rounds },
+    { cost_rounds, run_rounds, false },
+    { cost_layers, run_layers, true },
+    { cost_rounds, run_rounds, true },
+    { cost_layers, run_layers, true },
 };
 
 enum { METHODS = sizeof (methods) / sizeof (methods[0]) };
 
-/* Work that may be spent beyond what was found. */
+static size_t rounds_bound (const struct attempt *a)
+{
+    return bound_hosts (pathset_size (a->ps), a->rank);
+}
+
+/* Work that may be spent to improve on a plan. */
 static double effort_left (const struct plan_options *opts,
                            const struct attempt *best)
 {
-    size_t bound = bound_hosts (pathset_size (best->ps), best->rank);
-    double seconds = (best->rounds.count - bound) * ROUND_SECONDS;
+    size_t bound = rounds_bound (best);
+    double seconds;
 
     if (best->rounds.count <= bound)
         return 0;
-    if (opts->budget > 0)
-        seconds = opts->budget;
-    else if (seconds > BUDGET_MAX)
+    seconds = (best->rounds.count - bound) * ROUND_SECONDS;
+    if (seconds > BUDGET_MAX)
         seconds = BUDGET_MAX;
-    return seconds * WORK_SECOND;
+    return (opts->budget > 0 ? opts->budget : seconds) * WORK_SECOND;
 }
 
-/* The best of the methods that are worth their while. */
+/* The attempts of a search, which threads take one by one. */
+struct search {
+    pthread_mutex_t lock;
+    size_t next, n;
+    size_t bound;    /* with so few rounds, none behind is needed */
+    uint64_t effort; /* of each */
+    struct try {
+        const struct method *method;
+        struct attempt attempt;
+        struct error err;
+        int rc;
+    } try[METHODS];
+};
+
+/* Those that the budget pays for. */
+static void list_tries (struct search *s, struct pathset *ps,
+                        const struct plan_options *opts, double effort)
+{
+    for (size_t i = 0; i < METHODS; i++) {
+        struct try *t = &s->try[s->n];
+
+        if ((methods[i].asked && opts->budget <= 0)
+            || methods[i].cost (ps) > effort)
+            continue;
+        *t = (struct try){ .method = &methods[i], .rc = 1 };
+        t->attempt.ps = ps;
+        rng_seed (&t->attempt.rng, opts->seed + 1 + i);
+        s->n++;
+    }
+    s->effort = s->n ? effort / s->n : 0;
+}
+
+/* The next try, unless one before it cannot be beaten. */
+static struct try *next_try (struct search *s)
+{
+    struct try *t = NULL;
+
+    pthread_mutex_lock (&s->lock);
+    if (s->next < s->n)
+        t = &s->try[s->next++];
+    for (const struct try *u = s->try; t && u < t; u++)
+        if (u->rc < 0 || (u->rc == 0 && u->attempt.rounds.count <= s->bound))
+            t = NULL;
+    pthread_mutex_unlock (&s->lock);
+    return t;
+}
+
+static void *work (void *arg)
+{
+    struct search *s = arg;
+    struct try *t;
+
+    while ((t = next_try (s))) {
+        int rc = t->method->run (&t->attempt, s->effort, &t->err);
+
+        pthread_mutex_lock (&s->lock);
+        t->rc = rc;
+        pthread_mutex_unlock (&s->lock);
+    }
+    return NULL;
+}
+
+/* Work them off by n threads, of which this is one; by fewer where no more
+ * can be had.
+ */
+static void run_threads (struct search *s, size_t n)
+{
+    pthread_t thread[METHODS];
+    size_t started = 0;
+
+    while (started + 1 < n && started + 1 < s->n
+           && pthread_create (&thread[started], NULL, work, s) == 0)
+        started++;
+    work (s);
+    while (started-- > 0)
+        pthread_join (thread[started], NULL);
+}
+
+/* A first packing, and the best of what may be tried beyond. Ties go to whoever
+ * is listed first, so that the number of threads does not matter.
+ */
 static int search (struct attempt *best, const struct plan_options *opts,
                    struct error *err)
 {
-    double effort = 0;
+    struct search s = { .lock = PTHREAD_MUTEX_INITIALIZER };
+    int rc = 0;
 
-    for (size_t i = 0; i < METHODS; i++) {
-        struct attempt a = { .ps = best->ps };
+    rng_seed (&best->rng, opts->seed);
+    if (run_layers (best, 0, err) < 0)
+        return -1;
+    s.bound = rounds_bound (best);
+    list_tries (&s, best->ps, opts, effort_left (opts, best));
+    run_threads (&s, opts->threads);
+    for (size_t i = 0; i < s.n; i++) {
+        struct try *t = &s.try[i];
 
-        if (methods[i].cost (a.ps) > effort)
-            continue;
-        rng_seed (&a.rng, opts->seed + i);
-        if (methods[i].run (&a, effort, err) < 0) {
-            attempt_clear (&a);
-            return -1;
+        if (t->rc < 0 && rc == 0) {
+            *err = t->err;
+            rc = -1;
         }
-        if (i == 0 || a.rounds.count < best->rounds.count) {
-            attempt_clear (best);
-            *best = a;
+        if (t->rc == 0
+            && t->attempt.rounds.count < best->rounds.count) {
+            struct attempt worse = *best;
+
+            *best = t->attempt;
+            t->attempt = worse;
         }
-        else
-            attempt_clear (&a);
-        effort = effort_left (opts, best);
+        attempt_clear (&t->attempt);
     }
-    return 0;
+    pthread_mutex_destroy (&s.lock);
+    return rc;
 }
 
 struct plan *plan_make (struct pathset *ps, const struct plan_options *opts,

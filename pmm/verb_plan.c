@@ -50,7 +50,8 @@ static const struct method *find_method (const char *name)
 struct options {
     const char *fabric, *method, *check;
     struct part part; /* also hosts and output */
-    int extra_rounds;
+    int extra_rounds, threads;
+    double budget;
     uint64_t seed;
     bool verbose;
 };
@@ -74,6 +75,10 @@ static const struct opt table[] = {
       "pmm, or to compare with: paper, paper-first: pmm" },
     { "extra-rounds", 0, "N", opt_int, FIELD (extra_rounds),
       "redundant rounds: 2 for all links with pmm, else 0" },
+    { "budget", 0, "S", opt_double, FIELD (budget),
+      "seconds, about, to look for fewer rounds: what pays" },
+    { "threads", 0, "N", opt_int, FIELD (threads),
+      "threads to look with, the plan is the same: 1" },
     { "seed", 0, "N", opt_u64, FIELD (seed), "of the choices made: 1" },
     { "check", 0, "PLAN", opt_string, FIELD (check),
       "plan nothing, check this plan" },
@@ -119,6 +124,8 @@ static int check_options (const struct options *o, struct error *err)
     if (o->extra_rounds > method->extra_rounds_max)
         return error_input (err, "--extra-rounds: more than %d",
                             method->extra_rounds_max);
+    if (o->budget > PLAN_BUDGET_MAX)
+        return error_input (err, "--budget: more than %d", PLAN_BUDGET_MAX);
     if (o->check && (o->part.hosts || o->part.output))
         return error_input (err, "--check goes with neither --hosts nor -o");
     return check_part (o, err);
@@ -217,6 +224,8 @@ static struct plan *make (const struct fabric *f, const struct options *o,
     struct plan_options opts = {
         .extra_rounds = o->extra_rounds < 0 ? extra_rounds : o->extra_rounds,
         .seed = o->seed,
+        .budget = o->budget,
+        .threads = o->threads,
     };
     double start = now ();
     struct plan *plan = is_part (o) ? part_plan (f, &o->part, &opts, ps, err)

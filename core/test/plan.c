@@ -328,6 +328,38 @@ static void test_odds (void)
     plan_destroy (NULL);
 }
 
+/* A budget never makes it worse, and threads make no difference. */
+static void test_budget (void)
+{
+    struct tablenet *t = tablenet_fattree (8, 3, TABLE_MINHOP, 1);
+
+    for (size_t hosts = 20; hosts <= 128; hosts += 36) {
+        struct pathset *ps = tablenet_random (t, hosts, hosts);
+        struct plan *first = make (ps, 4, 0);
+        struct plan *plan[3] = { NULL };
+        struct error err = { 0 };
+
+        for (unsigned int i = 0; i < COUNT (plan); i++) {
+            struct plan_options opts = {
+                .seed = 4, .budget = .05, .threads = 2 * i,
+            };
+
+            plan[i] = plan_make (ps, &opts, &err);
+        }
+        ok (plan[0] && plan_check (ps, plan[0], &err) == 0
+                && plan_rounds (plan[0]) <= plan_rounds (first),
+            "%zu hosts: %zu rounds, %zu with a budget: %s", hosts,
+            plan_rounds (first), plan_rounds (plan[0]), err.text);
+        ok (same (plan[0], plan[1]) && same (plan[0], plan[2]),
+            "one, two and four threads: one plan");
+        plan_destroy (first);
+        for (size_t i = 0; i < COUNT (plan); i++)
+            plan_destroy (plan[i]);
+        pathset_destroy (ps);
+    }
+    tablenet_destroy (t);
+}
+
 /* Candidates that are a sample only are extended until the rank is full. */
 static void test_extend (void)
 {
@@ -716,6 +748,7 @@ int main (void)
     test_trees ();
     test_irregular ();
     test_odds ();
+    test_budget ();
     test_extend ();
     test_check ();
     test_lacking (TREE_DMODK);
