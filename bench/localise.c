@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* localise - how well do two stages find what is slow?
  *
- *   localise [-n TRIALS] [-s SEED] [-w WORKERS] [-r ROUTING] [CASE|NETWORK...]
+ *   localise [-n TRIALS] [-s SEED] [-w WORKERS] [-r ROUTING] [-e SE]
+ *            [CASE|NETWORK...]
  *
  * Each trial draws the lengths of all cables (0 to 150 ns), the hosts of a job
  * (HOSTS/FABRIC; a fabric's size alone: all of them) and a fault; takes a
@@ -11,7 +12,7 @@
  * simulator and judge is at work; bench/judge-rates has probes and a wire.
  *
  * A route that is wrong sends what is for one host by another port of a switch,
- * and makes an RTT of the first stage another by three standard errors.
+ * and makes an RTT of the first stage another by SE standard errors (3).
  *
  *   found      of the faults, those among the suspects of a finding; a route's
  *              switch among at most three
@@ -173,8 +174,10 @@ static double rtt_ns (const struct trial *t, const struct row *row)
     return sum;
 }
 
+static double least_se = 3; /* that a wrong route must make of an RTT */
+
 /* Whether all paths to an endpoint lead there yet, and some RTT that the plan
- * measures is another by more than three standard errors.
+ * measures is another by so much.
  */
 static bool matters (const struct trial *t, uint32_t to)
 {
@@ -196,7 +199,7 @@ static bool matters (const struct trial *t, uint32_t to)
                 || pathset_row (t->actual, p[i].a, p[i].b, &is, NULL) < 0)
                 return false;
             much |= fabs (rtt_ns (t, &is) - rtt_ns (t, &row))
-                    > 3 * RTT_STDERR_NS;
+                    > least_se * RTT_STDERR_NS;
         }
     }
     return much;
@@ -427,7 +430,7 @@ static void show (const struct trial *t, const struct plan *plan,
         printf ("#   %s\n", v->limit[k]);
 }
 
-static bool verbose;
+static bool verbose; /* -v: say what was planted and found */
 
 static void run_trial (struct trial *t, uint64_t seed, struct sums *sums)
 {
@@ -731,11 +734,12 @@ int main (int argc, char **argv)
     bool *is_case = allocate (argc, sizeof (*is_case));
     int c;
 
-    while ((c = getopt (argc, argv, "n:s:w:r:v")) != -1) {
+    while ((c = getopt (argc, argv, "n:s:w:r:e:v")) != -1) {
         switch (c) {
         case 'n': args.trials = number (optarg, 1, 1000000); break;
         case 's': args.seed = number (optarg, 0, 1000000); break;
         case 'w': args.workers = number (optarg, 1, WORKERS_MAX); break;
+        case 'e': least_se = (double)number (optarg, 0, 1000); break;
         case 'v': verbose = true; break;
         case 'r':
             if (routing_find (optarg) >= 0) {
@@ -745,7 +749,7 @@ int main (int argc, char **argv)
             /* fall through */
         default:
             fprintf (stderr, "Usage: localise [-n TRIALS] [-s SEED] "
-                     "[-w WORKERS] [-r dmodk|minhop|random] [-v] "
+                     "[-w WORKERS] [-r dmodk|minhop|random] [-e SE] [-v] "
                      "[CASE|NETWORK]...\n");
             return 2;
         }

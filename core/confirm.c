@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Notes. A cause has suspects: links of which each would explain the excess.
- * Of the stage's rows two things are wanted: that ROWS_EACH of them cross each
- * suspect, whose partners it did not have before, and that ROWS_APART of them
- * cross one more often than the other of each two suspects, where any path
- * does. Rows are drawn into a pool, and taken greedily by how many of these
- * wants they serve, into the first round where their links are free.
+/* Notes. A cause has suspects, of which each would explain the excess. Of the
+ * stage's rows two things are wanted: that ROWS_EACH of them cross each
+ * suspect, with partners that it did not have before, and that ROWS_APART of
+ * them cross one more often than the other of each two suspects, where any
+ * path does. What is not measured again cannot be confirmed, so ROWS_NEEDED of
+ * the first and one of the second are worth more than all others. Rows are
+ * drawn into a pool, and taken greedily by what they serve of these wants,
+ * into the first round where their links are free.
  *
  * The pool comes out of the trees of some destinations: with the suspects as
  * bits on the arcs, one walk down a tree gives the suspects that the paths
@@ -32,7 +34,7 @@ enum {
     CAUSES_HUNTED = 16,
     SEVERAL = 255,     /* in place of a cause's number */
     ROWS_EACH = 4,
-    ROWS_AGAIN = 2,    /* where a single row is all there is */
+    ROWS_NEEDED = 2,   /* of these, for a cause to be confirmed */
     ROWS_APART = 2,
     POOL_MAX = 512,
     SETS_MAX = 16,     /* of suspects on the paths to one destination */
@@ -42,8 +44,9 @@ enum {
     CONTROL_TRIES = 64,
 };
 
-#define HALF 0.5 /* what a row is worth whose partners are not new, or that
-                    crosses the suspects of another cause too */
+/* what a row is worth */
+#define KNOWN 0.65 /* if the two were partners in the first stage */
+#define MIXED 0.5 /* if it crosses the suspects of another cause too */
 #define LENGTH 1e-3 /* what a link more on its path costs it */
 
 const struct confirm_options confirm_defaults = { .rounds = 4 };
@@ -270,7 +273,7 @@ static int draw (struct hunt *h, uint32_t a, uint32_t b, struct error *err)
             && pair_key (a, b)
                    == pair_key (h->suspect[i].index, h->suspect[i].to))
             all |= c->count[i] = 1;
-    c->worth = (is_known (h, a, b) ? HALF : 1) * (mixed ? HALF : 1);
+    c->worth = (is_known (h, a, b) ? KNOWN : 1) * (mixed ? MIXED : 1);
     h->npool += all != 0;
     return 0;
 }
@@ -427,26 +430,28 @@ static int fill_pool (struct hunt *h, struct error *err)
 static void want (struct hunt *h)
 {
     for (size_t i = 0; i < h->nsuspects; i++) {
-        h->each[i] = h->suspect[i].kind == SUSPECT_ROW ? ROWS_AGAIN
-                                                       : ROWS_EACH;
+        h->each[i] = ROWS_EACH;
         for (size_t k = 0; k < i; k++)
             h->apart[i][k] = ROWS_APART;
     }
 }
 
-/* How many wants a row serves; with `take` they become less. */
+/* What the wants that a row serves are worth; with `take` they become less.
+ * The first rows of each sort are worth more than all later ones together.
+ */
 static size_t serve (struct hunt *h, const struct candidate *c, bool take)
 {
+    size_t most = h->nsuspects + 1;
     size_t sum = 0;
 
     for (size_t i = 0; i < h->nsuspects; i++) {
         if (c->count[i] && h->each[i]) {
-            sum++;
+            sum += h->each[i] > ROWS_EACH - ROWS_NEEDED ? most : 1;
             h->each[i] -= take;
         }
         for (size_t k = 0; k < i; k++)
             if (c->count[i] != c->count[k] && h->apart[i][k]) {
-                sum++;
+                sum += h->apart[i][k] == ROWS_APART ? most : 1;
                 h->apart[i][k] -= take;
             }
     }
