@@ -5,7 +5,8 @@
  * times w_i, back along the row. So a row is read once per iteration, nothing
  * is kept per row, and several vectors side by side cost little more than
  * one, because what takes the time is to get at the entries of a row. Each of
- * these lanes is an iteration of its own, with its own step lengths.
+ * these lanes is an iteration of its own, with its own step lengths. Rows are
+ * sorted by length, for processors that guess where a loop ends.
  *
  * The preconditioner has the same form, G' D G: a factorised sparse
  * approximate inverse (Kolotilina, Yeremin, 1993). Row i of G holds i and its
@@ -64,10 +65,29 @@ struct form {
 struct lsq {
     const struct sparse *a;
     size_t n;         /* columns */
-    struct form k;    /* A' W A; start and col are a's */
+    struct form k;    /* A' W A */
+    uint32_t *row;    /* [nrows] of a, that a row of k is */
     struct form g;    /* about its inverse */
     uint64_t *iterations;
 };
+
+static void form_clear (struct form *f)
+{
+    free (f->start);
+    free (f->col);
+    free (f->value);
+    free (f->weight);
+}
+
+static int form_alloc (struct form *f, size_t nrows, size_t entries)
+{
+    f->nrows = nrows;
+    f->start = calloc (nrows + 1, sizeof (*f->start));
+    f->col = malloc ((entries + 1) * sizeof (*f->col));
+    f->value = malloc ((entries + 1) * sizeof (*f->value));
+    f->weight = malloc ((nrows + 1) * sizeof (*f->weight));
+    return f->start && f->col && f->value && f->weight ? 0 : -1;
+}
 
 void lsq_destroy (struct lsq *q)
 {
@@ -75,12 +95,9 @@ void lsq_destroy (struct lsq *q)
 
     if (!q)
         return;
-    free (q->k.value);
-    free (q->k.weight);
-    free (q->g.start);
-    free (q->g.col);
-    free (q->g.value);
-    free (q->g.weight);
+    form_clear (&q->k);
+    form_clear (&q->g);
+    free (q->row);
     free (q->iterations);
     free (q);
     errno = saved;
@@ -305,13 +322,7 @@ static int precondition (struct lsq *q)
     struct form *g = &q->g;
     int rc = -1;
 
-    g->nrows = q->n;
-    g->start = calloc (q->n + 1, sizeof (*g->start));
-    g->col = malloc ((q->n * SIDE + 1) * sizeof (*g->col));
-    g->value = malloc ((q->n * SIDE + 1) * sizeof (*g->value));
-    g->weight = malloc ((q->n + 1) * sizeof (*g->weight));
-    if (!g->start || !g->col || !g->value || !g->weight
-        || columns_make (&c, q) < 0)
+    if (form_alloc (g, q->n, q->n * SIDE) < 0 || columns_make (&c, q) < 0)
         goto done;
     for (uint32_t j = 0; j < q->n; j++)
         if (!(c.diagonal[j] > 0) || !isfinite (1 / c.diagonal[j])) {
@@ -326,33 +337,67 @@ done:
     return rc;
 }
 
+/* Sort rows by length: into q->row. */
+static int sort_rows (struct lsq *q)
+{
+    const size_t *start = q->a->start;
+    size_t n = q->a->nrows;
+    size_t longest = 0;
+    size_t *at;
+
+    for (size_t i = 0; i < n; i++)
+        if (longest < start[i + 1] - start[i])
+            longest = start[i + 1] - start[i];
+    if (!(at = calloc (longest + 2, sizeof (*at))))
+        return -1;
+    for (size_t i = 0; i < n; i++)
+        at[start[i + 1] - start[i] + 1]++;
+    for (size_t l = 1; l < longest + 2; l++)
+        at[l] += at[l - 1];
+    for (size_t i = 0; i < n; i++)
+        q->row[at[start[i + 1] - start[i]]++] = (uint32_t)i;
+    free (at);
+    return 0;
+}
+
+/* The product's copy of the rows. */
+static int copy_rows (struct lsq *q, const double *w)
+{
+    const struct sparse *a = q->a;
+    struct form *k = &q->k;
+
+    q->row = malloc ((a->nrows + 1) * sizeof (*q->row));
+    if (!q->row || form_alloc (k, a->nrows, a->start[a->nrows]) < 0
+        || sort_rows (q) < 0)
+        return -1;
+    for (size_t i = 0; i < k->nrows; i++) {
+        size_t from = a->start[q->row[i]];
+        size_t n = a->start[q->row[i] + 1] - from;
+
+        for (size_t e = 0; e < n; e++) {
+            k->col[k->start[i] + e] = a->col[from + e];
+            k->value[k->start[i] + e] = a->value[from + e];
+        }
+        k->start[i + 1] = k->start[i] + n;
+        k->weight[i] = w ? w[q->row[i]] : 1;
+    }
+    return check_weights (k->weight, k->nrows);
+}
+
 struct lsq *lsq_create (const struct sparse *a, const double *w)
 {
     struct lsq *q = calloc (1, sizeof (*q));
-    size_t entries = a->start[a->nrows];
 
     if (!q)
         return NULL;
     q->a = a;
     q->n = a->ncols;
-    q->k.nrows = a->nrows;
-    q->k.start = a->start;
-    q->k.col = a->col;
-    q->k.value = malloc ((entries + 1) * sizeof (*q->k.value));
-    q->k.weight = malloc ((a->nrows + 1) * sizeof (*q->k.weight));
     q->iterations = calloc (1, sizeof (*q->iterations));
-    if (!q->k.value || !q->k.weight || !q->iterations)
-        goto error;
-    for (size_t e = 0; e < entries; e++)
-        q->k.value[e] = a->value[e];
-    for (size_t i = 0; i < a->nrows; i++)
-        q->k.weight[i] = w ? w[i] : 1;
-    if (check_weights (q->k.weight, a->nrows) < 0 || precondition (q) < 0)
-        goto error;
+    if (!q->iterations || copy_rows (q, w) < 0 || precondition (q) < 0) {
+        lsq_destroy (q);
+        return NULL;
+    }
     return q;
-error:
-    lsq_destroy (q);
-    return NULL;
 }
 
 uint64_t lsq_iterations (const struct lsq *q)
@@ -488,15 +533,18 @@ static int iterate_lanes (const struct lsq *q, double absolute,
 static double gradient (const struct lsq *q, const double *t, const double *y,
                         double *g, double *z)
 {
-    const struct sparse *a = q->a;
+    const struct form *k = &q->k;
     double sum;
 
-    memset (g, 0, a->ncols * sizeof (*g));
-    for (size_t i = 0; i < a->nrows; i++) {
-        double r = q->k.weight[i] * (t[i] - sparse_row_dot (a, i, y));
+    memset (g, 0, q->n * sizeof (*g));
+    for (size_t i = 0; i < k->nrows; i++) {
+        double r = t[q->row[i]];
 
-        for (size_t k = a->start[i]; k < a->start[i + 1]; k++)
-            g[a->col[k]] += a->value[k] * r;
+        for (size_t e = k->start[i]; e < k->start[i + 1]; e++)
+            r -= k->value[e] * y[k->col[e]];
+        r *= k->weight[i];
+        for (size_t e = k->start[i]; e < k->start[i + 1]; e++)
+            g[k->col[e]] += k->value[e] * r;
     }
     product (&q->g, q->n, 1, g, z, &sum);
     return sqrt (sum);
@@ -591,7 +639,7 @@ static void draw (const struct lsq *q, uint64_t seed, size_t lane, double *b)
     memset (b, 0, LSQ_LANES * q->n * sizeof (*b));
     for (size_t i = 0; i < k->nrows; i++) {
         double root = sqrt (k->weight[i]);
-        uint64_t sign = bits (seed, i, lane);
+        uint64_t sign = bits (seed, q->row[i], lane);
         double e[LSQ_LANES];
 
         for (size_t l = 0; l < LSQ_LANES; l++)

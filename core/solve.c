@@ -329,7 +329,7 @@ static struct covariance *make_covariance (const struct system *s)
     static const struct covariance_options opts = {
         .exact = SOLVE_EXACT_MAX,
         .sketch = SOLVE_SKETCH,
-        .worst = SOLVE_SKETCH,
+        .worst = SOLVE_WORST,
         .tolerance = LSQ_ROUGH,
         .seed = SEED,
     };

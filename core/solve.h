@@ -24,8 +24,8 @@ struct solve_options {
 
 enum {
     SOLVE_EXACT_MAX = 1500, /* unknowns up to which all variances are exact */
-    SOLVE_SKETCH = 64,      /* vectors of the sketch beyond, and unknowns with
-                               the greatest variances, which are exact */
+    SOLVE_SKETCH = 64,      /* vectors of the sketch beyond, */
+    SOLVE_WORST = 24,       /* and greatest variances that are exact then */
 };
 
 /* Solve for the links of the set. Samples that were all lost are left out:

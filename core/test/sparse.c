@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "core/covariance.h"
 #include "core/linalg.h"
 #include "core/sparse.h"
 #include "tests/tap.h"
@@ -236,6 +237,60 @@ static void test_sketch (const struct sparse *a, const double *w,
     free (again);
 }
 
+/* Exact variances, and those of a sketch. */
+static void test_variances (const struct sparse *a, const double *w,
+                            const double *c)
+{
+    enum { K = 1024, WORST = 10 };
+    static const struct covariance_options exact = { .exact = COLUMNS };
+    static const struct covariance_options rough = {
+        .sketch = K,
+        .worst = WORST,
+        .tolerance = LSQ_ROUGH,
+        .seed = 3,
+    };
+    struct lsq *q = lsq_create (a, w);
+    struct covariance *e = covariance_create (a, w, q, &exact);
+    struct covariance *s = covariance_create (a, w, q, &rough);
+    double *share = alloc_doubles (2 * ROWS);
+    double dof[2] = { 0 };
+    double off = 0;
+    double ratio = 0;
+    double most[2] = { 0 };
+    double worst = 0;
+
+    if (!e || !s)
+        abort ();
+    for (size_t i = 0; i < COLUMNS; i++) {
+        off = fmax (off, fabs (covariance_variance (e, i)
+                               - c[i * COLUMNS + i]));
+        ratio += covariance_variance (s, i) / covariance_variance (e, i)
+                 / COLUMNS;
+        most[0] = fmax (most[0], covariance_variance (e, i));
+        most[1] = fmax (most[1], covariance_variance (s, i));
+    }
+    ok (off < 1e-12, "variances as of the dense inverse");
+    ok (fabs (ratio - 1) < 0.03 && fabs (most[1] / most[0] - 1) < 0.01,
+        "a sketch of %d: %.3f of them, %.4f of the greatest", K, ratio,
+        most[1] / most[0]);
+    covariance_redundancy (e, a, w, share);
+    covariance_redundancy (s, a, w, share + ROWS);
+    for (size_t i = 0; i < ROWS; i++) {
+        dof[0] += share[i];
+        dof[1] += share[ROWS + i];
+        worst = fmax (worst, fabs (share[i] - share[ROWS + i]));
+    }
+    ok (fabs (dof[0] - (ROWS - COLUMNS)) < 1e-9
+            && fabs (dof[1] / dof[0] - 1) < 0.02 && worst < 0.15,
+        "the rows' redundancies sum up to rows - rank; by the sketch %.1f",
+        dof[1]);
+    covariance_destroy (e);
+    covariance_destroy (s);
+    covariance_destroy (NULL);
+    lsq_destroy (q);
+    free (share);
+}
+
 static void test_unhappy (void)
 {
     static const uint32_t col[2] = { 0, 1 };
@@ -282,6 +337,7 @@ int main (void)
     test_solve (a, w, c);
     test_covariance (a, w, c);
     test_sketch (a, w, c);
+    test_variances (a, w, c);
     test_unhappy ();
     sparse_destroy (a);
     free (c);
