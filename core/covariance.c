@@ -16,8 +16,8 @@
 
 #include "core/linalg.h"
 
-/* Of columns of C: variances to 1 % at the worst. */
-#define COLUMN_TOLERANCE 1e-1
+/* Of columns of C: variances to 0.2 % or so. */
+#define COLUMN_TOLERANCE 3e-2
 
 struct covariance {
     size_t n;
