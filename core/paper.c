@@ -16,7 +16,6 @@
 #include "core/bound.h"
 #include "core/colour.h"
 #include "core/echelon.h"
-#include "core/rref.h"
 #include "util/rng.h"
 
 enum {
@@ -24,7 +23,7 @@ enum {
     FEW_PAIRS = 66, /* of 12 endpoints */
 };
 
-#define ORDERS_EFFORT (UINT64_C (1) << 26) /* entries touched */
+#define ORDERS_EFFORT (UINT64_C (1) << 30) /* entries touched */
 #define SETS_EFFORT (UINT64_C (1) << 22)   /* rows reduced, probes coloured */
 
 struct paper {
@@ -64,22 +63,25 @@ static int list_pairs (struct paper *p)
 /* Gaussian elimination of the pairs in their order: set[] is what it keeps. */
 static int eliminate (struct paper *p, uint64_t *work, struct error *err)
 {
-    struct rref *rref = rref_create (p->m);
+    struct echelon *form = echelon_create (p->m, NULL);
     int rc = -1;
 
-    if (!rref)
+    if (!form)
         return error_nomem (err);
     p->set_size = 0;
     for (size_t k = 0; k < p->npairs; k++) {
         const struct probe *pair = &p->pair[p->order[k]];
+        uint32_t col[2 * ROW_MAX];
         struct row row;
+        size_t n = 0;
         int added;
 
         if (pathset_row (p->ps, pair->a, pair->b, &row, err) < 0)
             goto out;
         for (size_t i = 0; i < row.n; i++)
-            row.link[i] = pathset_column (p->ps, row.link[i]);
-        added = rref_add (rref, row.link, row.count, row.n);
+            for (int c = 0; c < row.count[i]; c++)
+                col[n++] = pathset_column (p->ps, row.link[i]);
+        added = echelon_add (form, col, n);
         if (added < 0) {
             error_nomem (err);
             goto out;
@@ -90,10 +92,10 @@ static int eliminate (struct paper *p, uint64_t *work, struct error *err)
             break;
     }
     p->rank = p->set_size;
-    *work += rref_work (rref);
+    *work += echelon_work (form);
     rc = 0;
 out:
-    rref_destroy (rref);
+    echelon_destroy (form);
     return rc;
 }
 

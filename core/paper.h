@@ -11,7 +11,7 @@
  * numbered, then at random as often as a counted effort allows, and the fewest
  * rounds are kept. Where there are few pairs, all maximal independent sets,
  * or as many as the effort allows, are coloured with as few colours as there
- * can be. The elimination is that of core/rref.
+ * can be. The elimination is that of core/echelon.
  */
 #ifndef CORE_PAPER_H
 #define CORE_PAPER_H
