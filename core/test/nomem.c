@@ -18,6 +18,8 @@
 #include "core/paper.h"
 #include "core/plan.h"
 #include "core/samples.h"
+#include "core/select.h"
+#include "core/separate.h"
 #include "core/simulate.h"
 #include "core/solve.h"
 #include "core/test/tablenet.h"
@@ -93,6 +95,30 @@ static int step_bound (struct job *job, struct error *err)
     return bound_find (job->ps, 0, BOUND_QUICK, &bound, err);
 }
 
+static int step_select (struct job *job, struct error *err)
+{
+    const uint32_t target[] = { 1, 9, 14 };
+    struct plan_options opts = { .extra_rounds = 1, .seed = 1 };
+    struct pathset *ps;
+    struct plan *plan = select_links (job->ps, target, 3, &opts, &ps, err);
+
+    plan_destroy (plan);
+    pathset_destroy (ps);
+    return plan ? 0 : -1;
+}
+
+static int step_separate (struct job *job, struct error *err)
+{
+    const uint8_t idle[64] = { 0, 1, 1, 1, 1, 1, 1, 1 };
+    const uint32_t suspect[] = { 0, 8, 9 };
+    struct separation s;
+    int rc = separate (job->ps, idle, suspect, 3, &s, err);
+
+    if (rc == 0)
+        separation_clear (&s);
+    return rc;
+}
+
 static int step_check (struct job *job, struct error *err)
 {
     return plan_check (job->ps, job->plan, err);
@@ -141,6 +167,7 @@ static const struct {
     { "bound", step_bound },       { "paper", step_paper },
     { "simulate", step_simulate }, { "solve", step_solve },
     { "predict", step_predict },   { "judge", step_judge },
+    { "select", step_select },     { "separate", step_separate },
 };
 
 static bool open_job (struct job *job)
