@@ -511,25 +511,6 @@ static int choose (struct hunt *h)
     return place (h, free_round (h, best), best) < 0 ? -1 : 1;
 }
 
-/* A round trip that is off by itself is first of all measured again. */
-static int repeat_row (struct hunt *h, struct error *err)
-{
-    for (size_t i = 0; i < h->nsuspects; i++) {
-        const struct suspect *s = &h->suspect[i];
-        struct candidate c = { .a = s->index, .b = s->to };
-
-        if (s->kind != SUSPECT_ROW)
-            continue;
-        if (walk (h, &c, err) < 0)
-            return -1;
-        if (free_round (h, &c) < h->rounds
-            && place (h, free_round (h, &c), &c) < 0)
-            return error_nomem (err);
-        break;
-    }
-    return 0;
-}
-
 static int hunt_cause (struct hunt *h, const struct suspicion *s,
                        uint8_t cause, struct error *err)
 {
@@ -545,7 +526,7 @@ static int hunt_cause (struct hunt *h, const struct suspicion *s,
     }
     want (h);
     rc = fill_pool (h, err);
-    if (rc == 0 && (rc = repeat_row (h, err)) == 0) {
+    if (rc == 0) {
         while ((rc = choose (h)) > 0)
             ;
         if (rc < 0)
