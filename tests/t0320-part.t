@@ -67,6 +67,22 @@ pmm plan -f fabric --check proud 2>said
 is $? 2 "a plan that promises more does not"
 like "$(cat said)" "does not follow" "... for the right reason"
 
+# tampered SENTENCE FILTER: what becomes of that plan
+tampered ()
+{
+    jq -c --arg id "$link" "$2" plan >bad
+    pmm plan -f fabric --check bad 2>said
+    is $? 2 "$2: exit 2"
+    like "$(cat said)" "$1" "... $1"
+}
+tampered 'no fraction' '.combined[$id][$id] = "1/0"'
+tampered 'no fraction' '.combined[$id][$id] = 1'
+tampered 'does not follow' '.combined[$id][$id] = "3/1"'
+tampered 'not a combination with it' 'del (.combined[$id][$id])'
+tampered 'crosses 0/0' '.targets = ["0/0"]'
+tampered 'there are none' 'del (.combined)'
+tampered 'targets: missing' 'del (.targets)'
+
 pmm plan -f fabric --separate "$(ids h0003 h0128)" --hosts h0003,h0128 \
     --idle 'h[0004-0060]' --json -o answer
 is "$(jq -c '[.sets_before, (.sets | length), (.extra_hosts | length) < 5]' \
