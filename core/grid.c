@@ -9,7 +9,7 @@
 #include "core/prime.h"
 
 enum {
-    CELLS_MAX = 1 << 26, /* of both directions: 256 MiB */
+    CELLS_MAX = 1 << 27, /* of both directions: 512 MiB */
 };
 
 /* Members of the leaves of a block. */

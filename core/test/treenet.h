@@ -29,10 +29,11 @@ enum { TREENET_LEVELS = 6 };
 
 struct treenet {
     struct network net; /* hand &t->net to pathset_create */
-    size_t n, k, q;
-    size_t power[TREENET_LEVELS + 1]; /* of k */
-    size_t each;        /* switches of a level below the top */
-    size_t nswitches;
+    size_t n, q;
+    uint32_t k;         /* narrow, as they are quicker to divide by */
+    uint32_t power[TREENET_LEVELS + 1]; /* of k */
+    uint32_t each;      /* switches of a level below the top */
+    uint32_t nswitches;
     uint8_t *up;        /* [n][(q - 1) each] up port, NULL: d-mod-k */
     struct link_info *info;
     struct switch_info *sw;
@@ -70,9 +71,9 @@ static uint32_t treenet_hop (const void *net, uint32_t place, uint32_t to,
                              uint32_t *arc)
 {
     const struct treenet *t = net;
-    size_t l = place / t->each + 1; /* tops are fewer than a level */
-    size_t s = place % t->each;
-    size_t width, x, y;
+    uint32_t l = place / t->each + 1; /* tops are fewer than a level */
+    uint32_t s = place % t->each;
+    uint32_t width, x, y;
 
     if (place >= t->nswitches)
         return NETWORK_NONE;
@@ -80,7 +81,7 @@ static uint32_t treenet_hop (const void *net, uint32_t place, uint32_t to,
     x = l == t->q ? 0 : s / width;
     y = s - x * width;
     if (l < t->q && to / t->power[l] != x) {
-        size_t u = t->up ? t->up[to * (t->q - 1) * t->each + place]
+        uint32_t u = t->up ? t->up[(size_t)to * (t->q - 1) * t->each + place]
                          : to / width % t->k;
 
         *arc = 2 * (l * t->n + s * t->k + u);
