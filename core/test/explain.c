@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Model, causes and explanation: what is computed without any matrix of the
+ * size of the problem is what dense arithmetic says; of every kind of cause
+ * one is planted, and it alone is found.
+ */
+#include "config.h"
+#include "core/explain.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/linalg.h"
+#include "core/plan.h"
+#include "core/simulate.h"
+#include "core/test/treenet.h"
+#include "tests/tap.h"
+
+enum {
+    NODES = 24,
+    DRAWS = 512,
+    FAR_PORTS = 20, /* a fabric whose baseline is too much for a small job */
+};
+
+#define NOISE_NS 50.0
+#define FLOOR_NS 5.0
+
+static void check (bool good, const struct error *err)
+{
+    if (!good) {
+        diag ("%s", err->text);
+        abort ();
+    }
+}
+
+/* A job on a fabric and what its plan measures. */
+struct job {
+    struct treenet *net;
+    struct pathset *ps;
+    struct plan *plan;
+    double *latency;
+    struct observations before, now;
+};
+
+static void take (struct job *job, uint64_t seed, struct observations *o)
+{
+    struct simulate_options sim = {
+        .noise_ns = NOISE_NS,
+        .repeats = 5,
+        .seed = seed,
+    };
+    struct error err;
+    struct samples *s = simulate (job->ps, job->plan, job->latency, &sim,
+                                  &err);
+
+    check (s, &err);
+    check (observe (o, job->ps, s, RTT_MEDIAN, FLOOR_NS, &err) == 0, &err);
+    samples_destroy (s);
+}
+
+static void job_open (struct job *job, struct treenet *net, size_t nodes,
+                      uint64_t seed)
+{
+    struct plan_options opts = { .extra_rounds = 2, .seed = seed };
+    struct error err;
+    struct rng rng;
+
+    *job = (struct job){ .net = net };
+    job->ps = treenet_random (net, nodes, seed);
+    check ((job->plan = plan_make (job->ps, &opts, &err)) != NULL, &err);
+    job->latency = treenet_alloc (net->net.nlinks, sizeof (double));
+    rng_seed (&rng, seed);
+    for (size_t l = 0; l < net->net.nlinks; l++)
+        job->latency[l] = 150 + 150 * rng_uniform (&rng);
+    take (job, 2 * seed, &job->before);
+    take (job, 2 * seed + 1, &job->now);
+}
+
+static void job_close (struct job *job)
+{
+    observations_clear (&job->before);
+    observations_clear (&job->now);
+    plan_destroy (job->plan);
+    pathset_destroy (job->ps);
+    free (job->latency);
+}
+
+static void job_model (struct job *job, struct model *m, bool baseline)
+{
+    struct error err;
+
+    check (model_make (m, job->ps, &job->now, &job->before, baseline, &err)
+               == 0,
+           &err);
+}
+
+/*
+ * The model against dense arithmetic
+ */
+
+/* Row i of a side, as a vector over its columns. */
+static void expand (const struct sparse *a, size_t row, double *v)
+{
+    memset (v, 0, a->ncols * sizeof (*v));
+    for (size_t e = a->start[row]; e < a->start[row + 1]; e++)
+        v[a->col[e]] = a->value[e];
+}
+
+/* Factor of the precision before the job's samples. */
+static double *dense_prior (const struct model *m)
+{
+    const struct sparse *a = m->before.a;
+    double *k = linalg_matrix (a->ncols);
+    double *v = treenet_alloc (a->ncols, sizeof (*v));
+
+    for (size_t i = 0; i < a->nrows; i++) {
+        expand (a, i, v);
+        for (size_t c = 0; c < a->ncols; c++)
+            for (size_t d = 0; d <= c && v[c] != 0; d++)
+                k[c * a->ncols + d] += m->before.weight[i] * v[c] * v[d];
+    }
+    if (linalg_cholesky (k, a->ncols) < 0)
+        abort ();
+    free (v);
+    return k;
+}
+
+/* V, n by n. */
+static double *dense_covariance (const struct model *m)
+{
+    const struct sparse *a = m->after.a;
+    double *prior = dense_prior (m);
+    double *v = treenet_alloc (m->nrows * m->nrows, sizeof (*v));
+    double *x = treenet_alloc (a->ncols, sizeof (*x));
+
+    for (size_t i = 0; i < m->nrows; i++) {
+        expand (a, m->row_of[i], x);
+        linalg_solve (prior, a->ncols, x);
+        for (size_t k = 0; k < m->nrows; k++)
+            v[i * m->nrows + k] = sparse_row_dot (a, m->row_of[k], x);
+        v[i * m->nrows + i] += m->obs->v[i].var;
+    }
+    free (prior);
+    free (x);
+    return v;
+}
+
+static void test_model (struct job *job, bool baseline)
+{
+    struct model m;
+    double *v;
+    double *d;
+    double *p;
+    double *dense;
+    double worst = 0;
+    double most = 0;
+    double exact;
+    double mean = 0;
+    struct rng rng;
+
+    job_model (job, &m, baseline);
+    v = dense_covariance (&m);
+    d = treenet_alloc (m.nrows, sizeof (*d));
+    dense = treenet_alloc (m.nrows, sizeof (*dense));
+    p = treenet_alloc (DRAWS * m.nrows, sizeof (*p));
+    rng_seed (&rng, 5);
+    for (size_t i = 0; i < m.nrows; i++)
+        d[i] = dense[i] = rng_normal (&rng);
+    if (linalg_cholesky (v, m.nrows) < 0)
+        abort ();
+    linalg_solve (v, m.nrows, dense);
+    model_whiten (&m, d, 1, p);
+    for (size_t i = 0; i < m.nrows; i++) {
+        worst = fmax (worst, fabs (p[i] - dense[i]));
+        most = fmax (most, fabs (dense[i]));
+    }
+    ok (worst < 1e-4 * most, "baseline %d: V^-1 d is off by %.1g of %.1g",
+        baseline, worst, most);
+    exact = linalg_dot (d, p, m.nrows);
+    model_draw (&m, &rng, DRAWS, p);
+    for (size_t i = 0; i < DRAWS; i++)
+        mean += pow (linalg_dot (d, p + i * m.nrows, m.nrows), 2) / DRAWS;
+    ok (fabs (mean / exact - 1) < 5 * sqrt (2. / DRAWS),
+        "baseline %d: draws have the covariance V^-1 (%.3f of it)", baseline,
+        mean / exact);
+    free (v);
+    free (d);
+    free (dense);
+    free (p);
+    model_clear (&m);
+}
+
+/* What a baseline is good for. */
+static void test_baseline (struct job *job)
+{
+    double variance[2];
+
+    for (int baseline = 0; baseline < 2; baseline++) {
+        struct model m;
+        double *u;
+
+        job_model (job, &m, baseline);
+        u = treenet_alloc (m.n + m.nclasses, sizeof (*u));
+        expand (m.after.a, m.row_of[0], u);
+        variance[baseline] = model_prior_variance (&m, u);
+        ok (m.uncovered == (baseline ? 0 : m.m),
+            "baseline %d: %zu of %zu links not covered", baseline,
+            m.uncovered, m.m);
+        free (u);
+        model_clear (&m);
+    }
+    ok (sqrt (variance[1]) < NOISE_NS && sqrt (variance[0]) > NOISE_NS,
+        "an RTT is expected within %.0f ns, without a baseline %.0f ns",
+        sqrt (variance[1]), sqrt (variance[0]));
+}
+
+/* Of a fabric's baseline a job takes what it can use. */
+static void test_far (void)
+{
+    struct treenet *net = treenet_create (FAR_PORTS, 3, TREE_DMODK, 1);
+    struct job whole;
+    struct job small;
+    struct model m;
+    struct error err;
+
+    job_open (&whole, net, net->n, 1);
+    job_open (&small, net, 8, 2);
+    check (model_make (&m, small.ps, &small.now, &whole.before, 1, &err) == 0,
+           &err);
+    ok (m.far_rows > 0 && m.far_rows < m.baseline_rows
+            && m.n < net->net.nlinks,
+        "%zu of %zu baseline rows left out, %zu of %zu links looked at",
+        m.far_rows, m.baseline_rows, m.n, net->net.nlinks);
+    ok (m.uncovered == 0, "but none that crosses the job's links");
+    model_clear (&m);
+    check (model_make (&m, whole.ps, &whole.now, &whole.before, 1, &err) == 0,
+           &err);
+    ok (m.far_rows == 0, "nothing is far from a whole fabric");
+    model_clear (&m);
+    job_close (&small);
+    job_close (&whole);
+    treenet_destroy (net);
+}
+
+/*
+ * Causes
+ */
+
+static bool same (const struct causes *c, size_t k, size_t j)
+{
+    size_t n = c->start[k + 1] - c->start[k];
+
+    return n == c->start[j + 1] - c->start[j]
+           && !memcmp (c->row + c->start[k], c->row + c->start[j],
+                       n * sizeof (*c->row))
+           && !memcmp (c->value + c->start[k], c->value + c->start[j],
+                       n * sizeof (*c->value));
+}
+
+static void test_causes (struct job *job)
+{
+    const struct network *net = &job->net->net;
+    struct causes c;
+    struct error err;
+    size_t links = 0;
+    size_t m;
+    bool distinct = true;
+    bool arrives = true;
+
+    check (causes_make (&c, job->ps, &job->now, &err) == 0, &err);
+    check (pathset_links (job->ps, &m, &err) != NULL, &err);
+    for (size_t k = 0; k < c.n; k++) {
+        for (size_t j = 0; j < k && distinct; j++)
+            distinct = !same (&c, k, j);
+        for (size_t i = c.first[k]; i < c.first[k + 1]; i++) {
+            const struct suspect *s = &c.member[i].suspect;
+
+            links += s->kind == SUSPECT_LINK;
+            /* the last switch is that of the host's own link */
+            if (s->kind == SUSPECT_ROUTE)
+                arrives &= net->link[pathset_endpoint (job->ps, s->to)->id]
+                               .end[0] != s->index
+                           && net->link[pathset_endpoint (job->ps, s->to)
+                                            ->id].end[1] != s->index;
+        }
+    }
+    ok (distinct, "%zu signatures, no two alike", c.n);
+    ok (links == m, "every measured link is a cause, once");
+    ok (arrives, "no route is wrong from the last switch on");
+    causes_clear (&c);
+}
+
+static const struct {
+    const char *what;
+    enum suspect_kind kind;
+    double excess_ns;
+    size_t rows; /* at least */
+} planted[] = {
+    { "a link", SUSPECT_LINK, 300, 4 },
+    { "a link that got faster", SUSPECT_LINK, -80, 4 },
+    { "one direction", SUSPECT_ARC, 300, 4 },
+    { "a switch", SUSPECT_SWITCH, 200, 4 },
+    { "a class", SUSPECT_CLASS, 60, 4 },
+    { "a route", SUSPECT_ROUTE, 400, 3 },
+    { "a shorter route", SUSPECT_ROUTE, -400, 3 },
+    { "a round trip", SUSPECT_ROUTE, 700, 1 },
+};
+
+/* A signature of a kind and enough rows, by chance. */
+static size_t draw_cause (const struct causes *c, enum suspect_kind kind,
+                          size_t rows, uint64_t seed)
+{
+    struct rng rng;
+    size_t k;
+
+    rng_seed (&rng, seed);
+    for (int i = 0; i < 100000; i++) {
+        k = rng_below (&rng, c->n);
+        if (causes_simplest (c, k)->suspect.kind == kind
+            && c->start[k + 1] - c->start[k] >= rows)
+            return k;
+    }
+    return SIZE_MAX;
+}
+
+static void shift (struct observations *o, const struct causes *c, size_t k,
+                   double ns)
+{
+    for (size_t e = c->start[k]; e < c->start[k + 1]; e++)
+        o->v[c->row[e]].rtt_ns += c->value[e] * causes_simplest (c, k)->unit
+                                  * ns;
+}
+
+static void test_planted (struct job *job)
+{
+    struct causes c;
+    struct error err;
+
+    check (causes_make (&c, job->ps, &job->now, &err) == 0, &err);
+    for (size_t i = 0; i < sizeof (planted) / sizeof (planted[0]); i++) {
+        size_t k = draw_cause (&c, planted[i].kind, planted[i].rows, i);
+        struct explanation ex;
+        struct model m;
+
+        if (k == SIZE_MAX) {
+            ok (false, "%s: there is none", planted[i].what);
+            continue;
+        }
+        shift (&job->now, &c, k, planted[i].excess_ns);
+        job_model (job, &m, true);
+        if (explain (&ex, &m, &c, 1e-3) < 0)
+            abort ();
+        ok (ex.n == 1 && ex.cause->signature == k
+                && fabs (ex.cause->excess_ns - planted[i].excess_ns)
+                       < 5 * ex.cause->stderr_ns,
+            "%s: %zu cause%s, %+.0f +- %.0f ns of %+.0f", planted[i].what,
+            ex.n, ex.n == 1 ? "" : "s", ex.n ? ex.cause->excess_ns : 0,
+            ex.n ? ex.cause->stderr_ns : 0, planted[i].excess_ns);
+        explanation_clear (&ex);
+        model_clear (&m);
+        shift (&job->now, &c, k, -planted[i].excess_ns);
+    }
+    causes_clear (&c);
+}
+
+/* What is estimated for all is what is computed for few. */
+static void test_info (struct job *job)
+{
+    struct explanation ex;
+    struct causes c;
+    struct model m;
+    struct error err;
+    double *d;
+    double *p;
+    size_t far = 0;
+    size_t n = 0;
+
+    check (causes_make (&c, job->ps, &job->now, &err) == 0, &err);
+    job_model (job, &m, true);
+    if (explain (&ex, &m, &c, 1e-3) < 0)
+        abort ();
+    ok (ex.n == 0, "a healthy job: nothing to explain");
+    d = treenet_alloc (m.nrows, sizeof (*d));
+    p = treenet_alloc (m.nrows, sizeof (*p));
+    for (size_t k = 0; k < c.n; k += 7, n++) {
+        double info;
+
+        causes_expand (&c, k, d, m.nrows);
+        model_whiten (&m, d, 1, p);
+        info = causes_dot (&c, k, p);
+        far += ex.info[k] > 2 * info || ex.info[k] < info / 2;
+    }
+    ok (far * 100 <= n, "information of %zu of %zu signatures is more than a "
+                        "factor of 2 off", far, n);
+    free (d);
+    free (p);
+    explanation_clear (&ex);
+    causes_clear (&c);
+    model_clear (&m);
+}
+
+/* The same cause in two parts of the rows. */
+static void test_parts (struct job *job)
+{
+    struct explanation ex;
+    struct causes c;
+    struct model m;
+    struct error err;
+    struct shows in;
+    struct shows others;
+    bool *some;
+    size_t k;
+
+    check (causes_make (&c, job->ps, &job->now, &err) == 0, &err);
+    k = draw_cause (&c, SUSPECT_LINK, 6, 3);
+    shift (&job->now, &c, k, 500);
+    some = treenet_alloc (job->now.n, sizeof (*some));
+    for (size_t e = c.start[k]; e < c.start[k] + 3; e++)
+        some[c.row[e]] = true;
+    job_model (job, &m, true);
+    if (explain (&ex, &m, &c, 1e-3) < 0
+        || explain_parts (&ex, 0, some, &in, &others) < 0)
+        abort ();
+    ok (in.t > 5 && others.t > 5 && fabs (in.excess_ns - 500) < 100
+            && fabs (others.excess_ns - 500) < 100,
+        "shows in both parts: %.0f (%.0f sigma), %.0f (%.0f sigma)",
+        in.excess_ns, in.t, others.excess_ns, others.t);
+    memset (some, 0, job->now.n * sizeof (*some));
+    if (explain_parts (&ex, 0, some, &in, &others) < 0)
+        abort ();
+    ok (in.t == 0 && others.t > 10, "no rows show nothing");
+    explanation_clear (&ex);
+    model_clear (&m);
+    shift (&job->now, &c, k, -500);
+    causes_clear (&c);
+    free (some);
+}
+
+int main (void)
+{
+    struct treenet *net = treenet_create (8, 3, TREE_MINHOP, 1);
+    struct job job;
+
+    job_open (&job, net, NODES, 3);
+    test_model (&job, false);
+    test_model (&job, true);
+    test_baseline (&job);
+    test_causes (&job);
+    test_planted (&job);
+    test_info (&job);
+    test_parts (&job);
+    job_close (&job);
+    treenet_destroy (net);
+    test_far ();
+    return done_testing ();
+}
