@@ -60,9 +60,9 @@ void basis_clear (struct basis *basis);
 int basis_append (struct basis *basis, const struct pathset *ps,
                   const struct probe *pair, size_t n, struct error *err);
 
-/* Add, in class order, up to `max` pairs of the set whose rows lie outside the span of rref
- * (core/span). Returns their number, 0 where the rank of rref is that of all
- * pairs (wrong once in 2^60 times), or -1 with err.
+/* Add, in class order, up to `max` pairs of the set whose rows lie outside the
+ * span of rref (core/span). Returns their number, 0 where the rank of rref is
+ * that of all pairs (wrong once in 2^60 times), or -1 with err.
  */
 int basis_extend (struct basis *basis, struct pathset *ps,
                   const struct rref *rref, struct rng *rng, size_t max,

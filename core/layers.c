@@ -19,12 +19,12 @@
 enum {
     LAYERS_MAX = 8,      /* further classes share the last one */
     BLOCKERS_MAX = 4,    /* slots in a candidate's way */
-    CHAIN_MAX = 24,     /* slots of a chain */
+    CHAIN_MAX = 24,      /* slots of a chain */
     RESOURCES_MAX = ROW_MAX + 2,
     MISSING_EACH = 16,   /* pairs to look at for one that the rank lacks */
     MISSING_MORE = 256,
     PATIENCE = 2,        /* searches in vain before giving up */
-    SHAKE = 3,
+    SHAKE = 3,           /* rows taken out for one that is lacking */
     GAIN = 16,           /* another round if fewer than 1/16 find room */
     SLACK = 32,          /* the bound is tried if 1/32 of it is to spare */
 };
@@ -51,7 +51,7 @@ struct packer {
     size_t nresources;
     uint32_t **holder;   /* [round][resource] slot + 1 */
     size_t nholder;
-    size_t *size;
+    size_t *size;        /* [round] slots, of smallest () */
     uint32_t *mark;      /* [resource] stamp of a candidate that wants it */
     uint32_t *seen;      /* [rank] stamp of a chain that has the slot */
     uint32_t stamp;
@@ -231,8 +231,13 @@ static bool fits (struct packer *p, uint32_t pair, size_t round)
 static int open_round (struct packer *p)
 {
     uint32_t **holder;
+    size_t *size;
 
     if (p->rounds.count == p->nholder) {
+        size = realloc (p->size, (p->nholder + 1) * sizeof (*size));
+        if (!size)
+            return -1;
+        p->size = size;
         holder = realloc (p->holder, (p->nholder + 1) * sizeof (*holder));
         if (!holder)
             return -1;
@@ -615,6 +620,18 @@ static void shake (struct packer *p)
     hold_all (p);
 }
 
+/* Chains may leave nothing in a round. */
+static void drop_empty (struct packer *p)
+{
+    while (p->rounds.count > 0) {
+        size_t least = smallest (p);
+
+        if (p->size[least] > 0)
+            break;
+        dissolve (p, least);
+    }
+}
+
 static int copy_rounds (struct rounds *to, const struct rounds *from)
 {
     struct rounds_slot *slot = malloc ((from->n + 1) * sizeof (*slot));
@@ -670,7 +687,7 @@ static int pack (struct packer *p, size_t target, size_t most,
     p->full = target - 1;
     if (reset_layers (p) < 0)
         return error_nomem (err);
-    while (p->rounds.count < target)
+    while (p->rounds.count < target && p->rounds.n < p->rank)
         if (fill_round (p) < 0)
             return error_nomem (err);
     for (size_t i = p->nlayers; i-- > 0;)
@@ -730,8 +747,7 @@ static int allocate (struct packer *p)
     p->seen = calloc (p->rank + 1, sizeof (*p->seen));
     p->rounds.size = p->rank;
     p->rounds.slot = calloc (p->rank + 1, sizeof (*p->rounds.slot));
-    p->size = calloc (p->rank + 1, sizeof (*p->size));
-    return p->mark && p->size && p->degree && p->seen && p->rounds.slot ? 0 : -1;
+    return p->mark && p->degree && p->seen && p->rounds.slot ? 0 : -1;
 }
 
 static void packer_clear (struct packer *p)
@@ -773,6 +789,7 @@ int layers_pack (struct rounds *rounds, struct basis *basis,
         target++;
     if (pack (&p, target, SIZE_MAX, UINT64_MAX, err) < 0)
         goto error;
+    drop_empty (&p);
     if (keep (&best, &p) < 0)
         goto nomem;
     while (best.rounds.count > bound && p.work < effort) {
@@ -780,6 +797,7 @@ int layers_pack (struct rounds *rounds, struct basis *basis,
 
         if (rc < 0)
             goto error;
+        drop_empty (&p);
         if (rc == 0 && keep (&best, &p) < 0)
             goto nomem;
     }

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Packings of whole fabrics: disjoint, independent, of full rank, near the
+ * bound.
+ */
+#include "config.h"
+#include "core/layers.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/test/tablenet.h"
+#include "core/test/treenet.h"
+#include "tests/tap.h"
+
+/* The rank of all pairs. */
+static size_t full_rank (struct pathset *ps)
+{
+    struct basis all;
+    struct rng rng;
+    struct error err;
+    struct rref *rref;
+    size_t rank;
+
+    rng_seed (&rng, 1);
+    if (basis_make (&all, ps, &rng, &err) < 0
+        || !(rref = rref_create (all.m)))
+        abort ();
+    for (size_t i = 0; i < all.n; i++)
+        rref_add (rref, all.col + all.first[i], all.count + all.first[i],
+                  all.first[i + 1] - all.first[i]);
+    rank = rref_rank (rref);
+    rref_destroy (rref);
+    basis_clear (&all);
+    return rank;
+}
+
+/* How many slots share a link or an endpoint with another of their round, or
+ * follow from those before; and rounds that are empty.
+ */
+static size_t faults (const struct rounds *rounds, const struct basis *b)
+{
+    size_t width = b->m + b->nendpoints;
+    uint8_t *busy = table_alloc (rounds->count * width, 1);
+    struct rref *rref = rref_create (b->m);
+    uint8_t *used = table_alloc (rounds->count, 1);
+    size_t n = 0;
+
+    if (!rref)
+        abort ();
+    for (size_t i = 0; i < rounds->n; i++) {
+        const struct rounds_slot *s = &rounds->slot[i];
+        uint8_t *round = busy + s->round * width;
+        size_t at = b->first[s->pair];
+        size_t len = b->first[s->pair + 1] - at;
+
+        n += s->round >= rounds->count;
+        used[s->round] = 1;
+        n += round[b->m + b->pair[s->pair].a]++;
+        n += round[b->m + b->pair[s->pair].b]++;
+        for (size_t k = at; k < at + len; k++)
+            n += round[b->col[k]]++;
+        n += rref_add (rref, b->col + at, b->count + at, len) != 1;
+    }
+    for (size_t r = 0; r < rounds->count; r++)
+        n += !used[r];
+    free (used);
+    free (busy);
+    rref_destroy (rref);
+    return n;
+}
+
+/* Pack, with every check there is. Returns the rounds, 0 where it fails. */
+static size_t pack (struct pathset *ps, uint64_t seed, uint64_t effort,
+                    size_t *bound)
+{
+    struct basis b;
+    struct rounds rounds;
+    struct rng rng;
+    struct error err;
+    size_t rank, count;
+
+    rng_seed (&rng, seed);
+    if (basis_symmetric (&b, ps, &rng, &err) < 0
+        || layers_pack (&rounds, &b, ps, &rng, effort, &rank, &err) < 0) {
+        diag ("%s", err.text);
+        return 0;
+    }
+    *bound = (rank + b.nendpoints / 2 - 1) / (b.nendpoints / 2);
+    count = rounds.count;
+    if (rounds.n != rank || rank != full_rank (ps) || faults (&rounds, &b))
+        count = 0;
+    rounds_clear (&rounds);
+    basis_clear (&b);
+    return count;
+}
+
+static const struct {
+    size_t ports, levels;
+    enum tree_routing routing;
+    size_t above;    /* rounds above the bound, at most */
+    uint64_t effort;
+} trees[] = {
+    { 8, 2, TREE_DMODK, 1, 0 },       { 8, 2, TREE_RANDOM, 2, 0 },
+    { 8, 3, TREE_DMODK, 1, 0 },       { 8, 3, TREE_MINHOP, 2, 0 },
+    { 8, 3, TREE_RANDOM, 2, 0 },      { 12, 2, TREE_DMODK, 1, 0 },
+    { 12, 3, TREE_DMODK, 1, 0 },      { 12, 3, TREE_MINHOP, 1, 0 },
+    { 12, 3, TREE_RANDOM, 1, 0 },     { 8, 4, TREE_DMODK, 1, 0 },
+    { 8, 3, TREE_MINHOP, 2, 2000000 }, { 4, 3, TREE_DMODK, 3, 0 },
+};
+
+static void test_trees (void)
+{
+    for (size_t i = 0; i < sizeof (trees) / sizeof (trees[0]); i++) {
+        struct treenet *t = treenet_create (trees[i].ports, trees[i].levels,
+                                            trees[i].routing, i);
+        struct pathset *ps = treenet_pathset (t, NULL, 0);
+        size_t bound = 0;
+        size_t rounds = pack (ps, i, trees[i].effort, &bound);
+
+        ok (rounds >= bound && rounds > 0
+                && rounds <= bound + trees[i].above,
+            "%zu-port %zu-tree, routing %d: %zu rounds, bound %zu",
+            trees[i].ports, trees[i].levels, trees[i].routing, rounds, bound);
+        pathset_destroy (ps);
+        treenet_destroy (t);
+    }
+}
+
+/* Small networks of any shape, some without symmetric rows that span all. */
+static void test_irregular (void)
+{
+    enum { TRIALS = 200 };
+    size_t good = 0;
+
+    for (size_t i = 0; i < TRIALS; i++) {
+        struct tablenet *t = tablenet_irregular (1 + i % 7, 2 + i % 13, i % 6,
+                                                 i);
+        struct pathset *ps = tablenet_pathset (t, NULL, 0);
+        size_t bound;
+
+        good += pack (ps, i, i % 2 ? 10000 : 0, &bound) > 0;
+        pathset_destroy (ps);
+        tablenet_destroy (t);
+    }
+    ok (good == TRIALS, "%zu of %d irregular networks", good, TRIALS);
+}
+
+int main (void)
+{
+    test_trees ();
+    test_irregular ();
+    return done_testing ();
+}
