@@ -53,7 +53,7 @@
 
 enum {
     WORK_EASY = 50 * 1000 * 1000,     /* of elimination, before another way */
-    WORK_MAX = 1000 * 1000 * 1000,    /* is looked for; and at all */
+    WORK_MAX = 300 * 1000 * 1000,     /* is looked for; and at all */
     SEED = 1,
     PREDICT_EXACT_MAX = 300, /* unknowns */
     PREDICT_SKETCH = 16,
@@ -670,7 +670,7 @@ int solve_predict (struct pathset *ps, const struct plan *plan, double *rms,
         goto done;
     rc = -1;
     if (!(c = covariance_create (s.a, NULL, s.lsq, &opts))) {
-        ill_conditioned (err);
+        rc = errno == EDOM ? 1 : error_nomem (err);
         goto done;
     }
     for (size_t i = 0; i < s.rank; i++) {
