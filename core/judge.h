@@ -10,10 +10,16 @@
  *                   cable alone makes links of a class differ;
  *   basis loss      where messages were lost on it: WARN at most.
  *
- * An excess becomes a finding only if its rows agree, both initiators saw it
- * and the fastest repeats show it too, which they do not for the traffic of
- * others; else a limit says so, and one of more than fail_ns makes the verdict
- * UNKNOWN. So do missing nodes, lost probes and incomplete samples.
+ * An excess becomes a finding only if it is confirmed: the rows of the plan's
+ * confirm rounds show it, and all others, each on their own; its rows agree,
+ * both initiators saw it and the fastest repeats show it too, which they do
+ * not for the traffic of others. Else a limit says so, and one of more than
+ * fail_ns makes the verdict UNKNOWN. So do missing nodes, lost probes and
+ * incomplete samples.
+ *
+ * What one direction of a switch link explains as well is no host end. What a
+ * switch or a wrong route explains as well is UNKNOWN, and so are a wrong
+ * route, the links that should be on it and all that shares one with these.
  */
 #ifndef CORE_JUDGE_H
 #define CORE_JUDGE_H

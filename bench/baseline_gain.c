@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* baseline_gain - how much do the samples of other jobs help a new one?
+ *
+ *   baseline_gain [TRIALS [SEED]]
+ *
+ * Jobs of 16 and 64 random hosts of a 432-host 3-tree; cables of 0 to 150 ns,
+ * noise of 50 ns, 1 % outliers of 2,000 ns in the mean, 5 repeats from each
+ * side. Baselines: none, one, three and ten other such jobs, the job itself
+ * before. Prints, over some of the job's rows
+ * and links:
+ *
+ *   sd         standard deviation of a row's expected RTT, median, ns
+ *   basis      share of the links that are judged on basis baseline
+ *   smallest   excess of a link that is six standard errors, median, ns
+ */
+#include "config.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/explain.h"
+#include "core/plan.h"
+#include "core/simulate.h"
+#include "core/stats.h"
+#include "core/test/treenet.h"
+#include "util/rng.h"
+
+enum {
+    TRIALS = 4,
+    BASELINES_MAX = 10,
+    REPEATS = 5,
+    PORTS = 12,
+    LOOKED_AT = 32, /* rows and links of a job */
+};
+
+#define HOST_NS 420.0
+#define SWITCH_NS 130.0
+#define SPREAD_NS 150.0
+#define NOISE_NS 50.0
+#define FLOOR_NS 5.0
+#define BASIS_SHARE 0.25 /* as the judge has it */
+#define SIGMAS 6
+
+static const struct {
+    const char *name;
+    size_t others;
+    bool own;
+} cases[] = {
+    { "none", 0, false },
+    { "1 other job", 1, false },
+    { "3 other jobs", 3, false },
+    { "10 other jobs", 10, false },
+    { "the job itself", 0, true },
+};
+
+enum { CASES = sizeof (cases) / sizeof (cases[0]) };
+
+static void need (bool good, const struct error *err)
+{
+    if (!good) {
+        fprintf (stderr, "baseline_gain: %s\n", err->text);
+        exit (1);
+    }
+}
+
+/* The samples of a job of n hosts drawn at random, as observations. */
+static struct pathset *measure (const struct treenet *net, size_t n,
+                                const double *latency, uint64_t hosts,
+                                uint64_t noise, struct observations *o)
+{
+    struct plan_options opts = { .extra_rounds = 2, .seed = hosts };
+    struct simulate_options sim = {
+        .noise_ns = NOISE_NS,
+        .outlier_share = 0.01,
+        .outlier_ns = 2000,
+        .repeats = REPEATS,
+        .seed = noise,
+    };
+    struct pathset *ps = treenet_random (net, n, hosts);
+    struct error err;
+    struct plan *plan = plan_make (ps, &opts, &err);
+    struct samples *s;
+
+    need (plan != NULL, &err);
+    s = simulate (ps, plan, latency, &sim, &err);
+    need (s != NULL, &err);
+    need (observe (o, ps, s, RTT_MEDIAN, FLOOR_NS, &err) == 0, &err);
+    samples_destroy (s);
+    plan_destroy (plan);
+    return ps;
+}
+
+struct figures {
+    double sd, basis, smallest;
+};
+
+static double row_sd (const struct model *m, size_t row)
+{
+    double *v = treenet_alloc (m->nrows, sizeof (*v));
+    double *u = treenet_alloc (m->n + m->nclasses, sizeof (*u));
+    double var;
+
+    v[row] = 1;
+    model_transpose (m, v, u);
+    var = model_prior_variance (m, u);
+    free (v);
+    free (u);
+    return sqrt (var);
+}
+
+/* Whether the baseline constrains an excess of signature k; its error. */
+static bool has_basis (const struct model *m, const struct causes *c, size_t k,
+                       double *se)
+{
+    double *d = treenet_alloc (m->nrows, sizeof (*d));
+    double *p = treenet_alloc (m->nrows, sizeof (*p));
+    double *u = treenet_alloc (m->n + m->nclasses, sizeof (*u));
+    double alone = 0;
+    double var;
+
+    causes_expand (c, k, d, m->nrows);
+    if (model_whiten (m, d, 1, p) < 0)
+        abort ();
+    *se = 1 / (sqrt (causes_dot (c, k, p)) * causes_simplest (c, k)->unit);
+    model_transpose (m, p, u);
+    for (size_t l = 0; l < m->m; l++)
+        alone += pow (u[l] * m->spread[m->class_of[l]], 2);
+    var = model_prior_variance (m, u);
+    free (d);
+    free (p);
+    free (u);
+    return var < BASIS_SHARE * alone;
+}
+
+static struct figures look (struct pathset *ps, const struct observations *now,
+                            const struct observations *base, size_t nbase)
+{
+    struct figures f = { 0 };
+    struct causes c;
+    struct model m;
+    struct error err;
+    double *v;
+    size_t step;
+    size_t n = 0;
+
+    need (model_make (&m, ps, now, base, nbase, &err) == 0, &err);
+    need (causes_make (&c, ps, now, &err) == 0, &err);
+    v = treenet_alloc (m.nrows + c.n, sizeof (*v));
+    step = m.nrows / LOOKED_AT + 1;
+    for (size_t i = 0; i < m.nrows; i += step)
+        v[n++] = row_sd (&m, i);
+    f.sd = stats_median (v, n);
+    n = 0;
+    step = c.kind[SUSPECT_LINK] / LOOKED_AT + 1;
+    /* links are the first of the signatures */
+    for (size_t k = 0; k < c.n; k += step)
+        if (causes_simplest (&c, k)->suspect.kind == SUSPECT_LINK) {
+            double se;
+
+            f.basis += has_basis (&m, &c, k, &se);
+            v[n++] = SIGMAS * se;
+        }
+    f.basis /= (double)n;
+    f.smallest = stats_median (v, n);
+    free (v);
+    causes_clear (&c);
+    model_clear (&m);
+    return f;
+}
+
+static void trial (const struct treenet *net, size_t hosts, uint64_t seed,
+                   struct figures *sum)
+{
+    struct observations base[BASELINES_MAX + 1];
+    struct observations now;
+    double *latency = treenet_alloc (net->net.nlinks, sizeof (*latency));
+    struct pathset *ps;
+    struct rng rng;
+
+    rng_seed (&rng, seed);
+    for (size_t l = 0; l < net->net.nlinks; l++)
+        latency[l] = (net->info[l].kind == LINK_HOST ? HOST_NS : SWITCH_NS)
+                     + SPREAD_NS * rng_uniform (&rng);
+    ps = measure (net, hosts, latency, 100 * seed, 1000 * seed, &now);
+    for (size_t i = 0; i < BASELINES_MAX; i++)
+        pathset_destroy (measure (net, hosts, latency, 100 * seed + 1 + i,
+                                  1000 * seed + 1 + i, &base[i]));
+    pathset_destroy (measure (net, hosts, latency, 100 * seed,
+                              1000 * seed + 99, &base[BASELINES_MAX]));
+    for (size_t i = 0; i < CASES; i++) {
+        struct figures f = look (ps, &now,
+                                 cases[i].own ? base + BASELINES_MAX : base,
+                                 cases[i].own ? 1 : cases[i].others);
+
+        sum[i].sd += f.sd;
+        sum[i].basis += f.basis;
+        sum[i].smallest += f.smallest;
+    }
+    for (size_t i = 0; i <= BASELINES_MAX; i++)
+        observations_clear (&base[i]);
+    observations_clear (&now);
+    pathset_destroy (ps);
+    free (latency);
+}
+
+int main (int argc, char **argv)
+{
+    static const size_t hosts[] = { 16, 64 };
+    size_t trials = argc > 1 ? strtoul (argv[1], NULL, 10) : TRIALS;
+    uint64_t seed = argc > 2 ? strtoull (argv[2], NULL, 10) : 1;
+    struct treenet *net = treenet_create (PORTS, 3, TREE_DMODK, 1);
+
+    printf ("`baseline_gain %zu`, jobs of %zu hosts:\n\n"
+            "| job | baseline       | sd (ns) | basis | smallest (ns) |\n"
+            "|---|---|---|---|---|\n",
+            trials, net->n);
+    for (size_t h = 0; h < sizeof (hosts) / sizeof (hosts[0]); h++) {
+        struct figures sum[CASES] = { { 0 } };
+
+        for (size_t i = 0; i < trials; i++)
+            trial (net, hosts[h], seed + i, sum);
+        for (size_t i = 0; i < CASES; i++)
+            printf ("| %3zu | %-14s | %7.0f | %.3f | %13.0f |\n", hosts[h],
+                    cases[i].name, sum[i].sd / (double)trials,
+                    sum[i].basis / (double)trials,
+                    sum[i].smallest / (double)trials);
+    }
+    treenet_destroy (net);
+    return 0;
+}
