@@ -777,6 +777,7 @@ int layers_pack (struct rounds *rounds, struct basis *basis,
     struct packer p = { .basis = basis, .ps = ps, .rng = rng };
     struct best best = { 0 };
     size_t bound, target;
+    uint64_t again;
 
     if (span_all (&p, err) < 0)
         goto error;
@@ -792,8 +793,10 @@ int layers_pack (struct rounds *rounds, struct basis *basis,
     drop_empty (&p);
     if (keep (&best, &p) < 0)
         goto nomem;
-    while (best.rounds.count > bound && p.work < effort) {
-        int rc = improve (&p, effort, err);
+    again = 2 * p.work > effort ? 2 * p.work : effort;
+    while (best.rounds.count > bound
+           && p.work < (best.rounds.count > bound + 1 ? again : effort)) {
+        int rc = improve (&p, again, err);
 
         if (rc < 0)
             goto error;

@@ -24,8 +24,9 @@
 /* Pick a maximal independent set of the rows of all pairs in few rounds. The
  * basis, of symmetric rows as a rule, is extended by pairs that it lacks, if
  * any. `effort` bounds the work, in rows' entries looked at, beyond a first
- * packing. Stops at the bound. Return 0 and the rank, or -1 with err;
- * rounds_clear is due after 0.
+ * packing; where that is not next to the bound, as much work again is free.
+ * Stops at the bound. Return 0 and the rank, or -1 with err; rounds_clear is
+ * due after 0.
  */
 int layers_pack (struct rounds *rounds, struct basis *basis,
                  struct pathset *ps, struct rng *rng, uint64_t effort,
