@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "core/bound.h"
+#include "core/confirm.h"
 #include "core/judge.h"
 #include "core/paper.h"
 #include "core/plan.h"
@@ -159,6 +160,20 @@ static int step_judge (struct job *job, struct error *err)
     return verdict ? 0 : -1;
 }
 
+/* It has a slow link to confirm. */
+static int step_confirm (struct job *job, struct error *err)
+{
+    struct plan *plan = confirm_plan (job->ps, job->plan, job->samples,
+                                      &job->before, 1, &confirm_defaults,
+                                      err);
+    bool some = plan && plan_confirm_rounds (plan) > 0;
+
+    if (plan && !some)
+        error_input (err, "nothing to confirm");
+    plan_destroy (plan);
+    return some ? 0 : -1;
+}
+
 static const struct {
     const char *name;
     int (*run) (struct job *job, struct error *err);
@@ -168,6 +183,7 @@ static const struct {
     { "simulate", step_simulate }, { "solve", step_solve },
     { "predict", step_predict },   { "judge", step_judge },
     { "select", step_select },     { "separate", step_separate },
+    { "confirm", step_confirm },
 };
 
 static bool open_job (struct job *job)
@@ -181,15 +197,15 @@ static bool open_job (struct job *job)
     for (size_t i = 0; i < 64; i++)
         job->latency[i] = 100 + i;
     job->plan = plan_make (job->ps, &opts, &err);
-    job->samples = job->plan ? simulate (job->ps, job->plan, job->latency,
-                                         &sim, &err)
-                             : NULL;
-    sim.seed = 1;
     job->before.ps = job->ps;
     job->before.samples = job->plan ? simulate (job->ps, job->plan,
                                                 job->latency, &sim, &err)
                                     : NULL;
+    sim.seed = 1;
     job->latency[1] += 1000; /* something to find */
+    job->samples = job->plan ? simulate (job->ps, job->plan, job->latency,
+                                         &sim, &err)
+                             : NULL;
     return job->samples && job->before.samples;
 }
 
