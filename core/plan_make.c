@@ -28,6 +28,7 @@
 
 #define WORK_SECOND 1e8
 #define ROUND_SECONDS .01 /* that a round takes to measure */
+#define JOB_EFFORT 60000000 /* of a job's first packing */
 #define BUDGET_MAX 1.     /* unless more is asked for */
 
 /* What a method starts from and arrives at. */
@@ -96,6 +97,21 @@ static double pairs (const struct pathset *ps)
     return n * (n - 1) / 2;
 }
 
+/* The first packing: by layers, unless symmetric rows are fewer than links and
+ * all pairs can be looked at instead.
+ */
+static int run_first (struct attempt *a, struct error *err)
+{
+    if (basis_symmetric (&a->basis, a->ps, &a->rng, err) < 0)
+        return -1;
+    if (a->basis.n < a->basis.m && pairs (a->ps) <= BASIS_PAIRS_MAX) {
+        basis_clear (&a->basis);
+        return run_rounds (a, JOB_EFFORT, err);
+    }
+    return layers_pack (&a->rounds, &a->basis, a->ps, &a->rng, 0, &a->rank,
+                        err);
+}
+
 static double cost_layers (const struct pathset *ps)
 {
     return 3000. * pathset_size (ps);
@@ -106,7 +122,7 @@ static double cost_rounds (const struct pathset *ps)
     return pairs (ps) > BASIS_PAIRS_MAX ? HUGE_VAL : 150 * pairs (ps);
 }
 
-/* What may be tried to improve on a first packing by layers. To add a method,
+/* What may be tried to improve on a first packing. To add a method,
  * write its functions and list it.
  */
 static const struct method {
@@ -230,7 +246,7 @@ static int search (struct attempt *best, const struct plan_options *opts,
     int rc = 0;
 
     rng_seed (&best->rng, opts->seed);
-    if (run_layers (best, 0, err) < 0)
+    if (run_first (best, err) < 0)
         return -1;
     s.bound = rounds_bound (best);
     list_tries (&s, best->ps, opts, effort_left (opts, best));

@@ -9,14 +9,13 @@
  * the span of all rows without one: their number is then the least possible,
  * and rows without a hot end are chosen later as if there were no others.
  *
- * A packing of what can be packed into `limit` rounds; then rounds are opened
- * for what is still missing. Endpoints fill up evenly, since the limit to
+ * A packing takes what fits into `limit` rounds; then chains make room for
+ * what is still missing, or a round is opened. Endpoints fill up evenly, since the limit to
  * what one may be busy with rises in steps; else the last rows find one of
  * their ends idle when the other is not. Several limits and orders are tried.
- * The best packing is then changed a little at a time: some rounds dissolved,
- * and the gaps offered to all candidates that a random null vector tells from
- * the span. What has no more rounds than before is kept, also where nothing
- * is gained, so that the search moves on.
+ * From the best of them, one round after the other is dissolved: chains
+ * (core/chain) make room for what is missing then, some rows are taken out
+ * where they do not, and so on.
  *
  * A row that is known by z to add to the rank is added without a test; a null
  * vector is drawn again when it has been wrong too often, since it tells
@@ -31,12 +30,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/chain.h"
 #include "core/demand.h"
 
 enum {
     STALE_MAX = 50,  /* rows that a null vector may mistake */
     STEPS = 4,       /* in which the limit to an endpoint's probes rises */
-    IDLE_MAX = 300,  /* changes in a row that gain nothing */
+    SHAKE = 3,
+    MISSING_EACH = 4, /* candidates tried for one that the rank lacks */
+    MISSING_MORE = 100,
+    GAIN = 16,       /* another round if fewer than 1/16 find room */
 };
 
 static const double first_step = .8; /* of the limit */
@@ -48,7 +51,7 @@ static const struct recipe {
     double above, hot;
 } recipes[] = {
     { 1.12, .6 }, { 1.08, .75 }, { 1.18, .6 }, { 1.05, .6 },
-    { 1.12, .9 }, { 1.02, .75 }, { 1.25, .75 },
+    { 1.4, .6 }, { 1.12, .9 }, { 1.02, .75 }, { 1.25, .75 },
 };
 
 enum { RECIPES = sizeof (recipes) / sizeof (recipes[0]) };
@@ -101,25 +104,6 @@ static struct packer *packer_create (const struct basis *b, size_t limit,
     memset (p->idle, 0xff, bytes);
     p->work = b->m;
     return p;
-}
-
-/* Room for 64 more rounds. */
-static int widen (struct packer *p)
-{
-    size_t n = p->basis->m + p->basis->nendpoints;
-    size_t words = p->words + 1;
-    uint64_t *idle = realloc (p->idle, n * words * sizeof (*idle));
-
-    if (!idle)
-        return -1;
-    for (size_t i = n; i-- > 0;) {
-        memmove (idle + i * words, idle + i * p->words,
-                 p->words * sizeof (*idle));
-        idle[i * words + p->words] = UINT64_MAX;
-    }
-    p->idle = idle;
-    p->words = words;
-    return 0;
 }
 
 static uint64_t packer_work (const struct packer *p)
@@ -277,22 +261,52 @@ static void shuffle_classes (struct packer *p, uint32_t *live, size_t n)
     p->work += n;
 }
 
-/* Place what is still missing: in gaps below limit, else in new rounds. */
-static int complete (struct packer *p, uint32_t *live, size_t n, size_t limit)
+/* Put in by chains what of the candidates adds to the rank. */
+static int chain_in (struct packer *p, struct chain *c, const uint32_t *live,
+                     size_t n, size_t rank)
 {
-    filter (p, live, &n);
-    shuffle_classes (p, live, n);
-    if (offer (p, p->rref, live, &n, limit, SIZE_MAX) < 0)
-        return -1;
-    for (;;) {
-        if (offer (p, p->rref, live, &n, 64 * p->words, SIZE_MAX) < 0)
-            return -1;
-        filter (p, live, &n);
-        if (n == 0)
-            return 0;
-        if (widen (p) < 0)
+    const struct basis *b = p->basis;
+
+    for (size_t i = 0; i < n && p->rounds.n < rank; i++) {
+        size_t at = b->first[live[i]];
+
+        if (!rref_spans (p->rref, b->col + at, b->count + at,
+                         b->first[live[i] + 1] - at)
+            && chain_put (c, live[i]) && add_row (b, p->rref, live[i]) < 0)
             return -1;
     }
+    return 0;
+}
+
+/* Place what is still missing: by chains in the rounds there are; in another
+ * one where few can be placed so. Returns 1 where that would be round number
+ * `most`, or too much work.
+ */
+static int complete (struct packer *p, uint32_t *live, size_t rank,
+                     size_t most)
+{
+    struct chain *c = chain_create (p->basis, &p->rounds, rank);
+    int rc = c ? 0 : -1;
+
+    while (rc == 0 && p->rounds.n < rank) {
+        size_t lack = rank - p->rounds.n;
+        size_t n = p->basis->n;
+
+        for (size_t i = 0; i < n; i++)
+            live[i] = i;
+        filter (p, live, &n);
+        rng_shuffle (p->rng, live, n);
+        if (n > MISSING_EACH * lack + MISSING_MORE)
+            n = MISSING_EACH * lack + MISSING_MORE;
+        rc = chain_in (p, c, live, n, rank);
+        if (rc < 0 || (lack - (rank - p->rounds.n)) * GAIN > lack)
+            continue;
+        rc = p->rounds.count < most ? chain_open (c) : 1;
+    }
+    if (c)
+        p->work += chain_work (c);
+    chain_destroy (c);
+    return rc;
 }
 
 /* What all packings of a basis share. */
@@ -367,6 +381,7 @@ static int place_hot (struct packer *p, struct job *job, size_t limit)
         return -1;
     for (unsigned int ends = 1; ends <= 2; ends++) {
         n = select_ends (job, ends, job->live);
+        shuffle_classes (p, job->live, n);
         if (offer_evenly (p, rref, job->live, &n, limit) < 0)
             goto done;
     }
@@ -393,14 +408,13 @@ static struct packer *pack (struct job *job, const struct recipe *recipe)
         goto error;
     hot = p->rounds.n;
     n = select_ends (job, 0, job->live);
+    shuffle_classes (p, job->live, n);
     if (offer_evenly (p, p->rref, job->live, &n, limit) < 0)
         goto error;
     for (size_t i = 0; i < hot; i++)
         if (add_row (p->basis, p->rref, p->rounds.slot[i].pair) < 0)
             goto error;
-    for (size_t i = 0; i < job->basis->n; i++)
-        job->live[i] = i;
-    if (complete (p, job->live, job->basis->n, limit) < 0)
+    if (complete (p, job->live, job->rank, SIZE_MAX) < 0)
         goto error;
     job->work += packer_work (p);
     return p;
@@ -417,54 +431,106 @@ static int compare_pair (const void *a, const void *b)
     return (x->pair > y->pair) - (x->pair < y->pair);
 }
 
-/* A copy of a packing without the last round and `more` others. */
-static struct packer *dissolve (const struct packer *old, size_t more)
+/* A copy of a packing without the slots in `out`, and with so many rounds. */
+static struct packer *copy_without (const struct packer *old,
+                                    const uint8_t *out, size_t count)
 {
-    size_t last = old->rounds.count - 1;
-    struct packer *p = packer_create (old->basis, last, old->rng);
-    uint8_t *out = calloc (last + 1, 1);
+    struct packer *p = packer_create (old->basis, count, old->rng);
 
-    if (!p || !out)
-        goto error;
-    out[last] = 1;
-    while (more-- > 0)
-        out[rng_below (old->rng, last + 1)] = 1;
-    for (size_t i = 0; i < old->rounds.n; i++) {
-        const struct rounds_slot *s = &old->rounds.slot[i];
-
-        if (!out[s->round] && place (p, s->pair, s->round) < 0)
+    if (!p)
+        return NULL;
+    for (size_t i = 0; i < old->rounds.n; i++)
+        if (!out[i]
+            && place (p, old->rounds.slot[i].pair,
+                      old->rounds.slot[i].round) < 0)
             goto error;
-    }
-    free (out);
+    p->rounds.count = count;
     qsort (p->rounds.slot, p->rounds.n, sizeof (*p->rounds.slot),
            compare_pair);
     for (size_t i = 0; i < p->rounds.n; i++)
-        if (add_row (p->basis, p->rref, p->rounds.slot[i].pair) < 0) {
-            packer_destroy (p);
-            return NULL;
-        }
+        if (add_row (p->basis, p->rref, p->rounds.slot[i].pair) < 0)
+            goto error;
     return p;
 error:
-    free (out);
     packer_destroy (p);
     return NULL;
 }
 
-/* Rows in the last round of a packing. */
-static size_t last_rows (const struct packer *p)
+/* The same without its smallest round, whose number the last one takes. */
+static struct packer *dissolve (struct packer *old)
 {
-    size_t n = 0;
+    size_t last = old->rounds.count - 1;
+    size_t *size = calloc (last + 1, sizeof (*size));
+    uint8_t *out = calloc (old->rounds.n + 1, 1);
+    struct packer *p = NULL;
+    size_t least = last;
 
-    for (size_t i = 0; i < p->rounds.n; i++)
-        n += p->rounds.slot[i].round + 1 == p->rounds.count;
-    return n;
+    if (!size || !out)
+        goto done;
+    for (size_t i = 0; i < old->rounds.n; i++)
+        size[old->rounds.slot[i].round]++;
+    for (size_t r = 0; r < last; r++)
+        if (size[r] < size[least])
+            least = r;
+    for (size_t i = 0; i < old->rounds.n; i++) {
+        struct rounds_slot *s = &old->rounds.slot[i];
+
+        out[i] = s->round == least;
+        if (s->round == last || s->round == least)
+            s->round = s->round == last ? least : last;
+    }
+    p = copy_without (old, out, last);
+done:
+    free (size);
+    free (out);
+    return p;
 }
 
-static bool better (const struct packer *p, const struct packer *q)
+/* The same without SHAKE times as many rows as are missing. */
+static struct packer *shake (const struct packer *old, size_t rank)
 {
-    if (p->rounds.count != q->rounds.count)
-        return p->rounds.count < q->rounds.count;
-    return last_rows (p) <= last_rows (q);
+    uint8_t *out = calloc (old->rounds.n + 1, 1);
+    struct packer *p = NULL;
+
+    if (out) {
+        for (size_t k = SHAKE * (rank - old->rounds.n); k > 0; k--)
+            out[rng_below (old->rng, old->rounds.n + 1)] = 1;
+        p = copy_without (old, out, old->rounds.count);
+    }
+    free (out);
+    return p;
+}
+
+/* Try with a round fewer: complete what is left of the packing, and again
+ * after some of it was taken out, as long as the effort lasts. Return 0, 1 in
+ * vain, or -1.
+ */
+static int shorten (struct job *job, struct packer **best, uint64_t effort)
+{
+    struct packer *p = dissolve (*best);
+    int rc = p ? 1 : -1;
+
+    while (rc > 0) {
+        uint64_t before = packer_work (p);
+        struct packer *next;
+
+        rc = complete (p, job->live, job->rank, p->rounds.count);
+        job->work += packer_work (p) - before;
+        if (rc <= 0 || job->work >= effort)
+            break;
+        next = shake (p, job->rank);
+        packer_destroy (p);
+        if (!(p = next))
+            return -1;
+        job->work += packer_work (p);
+    }
+    if (rc == 0) {
+        packer_destroy (*best);
+        *best = p;
+    }
+    else
+        packer_destroy (p);
+    return rc;
 }
 
 /* Keep the better of two packings. */
@@ -472,36 +538,11 @@ static void keep_better (struct packer **best, struct packer *p)
 {
     struct packer *worse = p;
 
-    if (!*best || better (p, *best)) {
+    if (!*best || p->rounds.count < (*best)->rounds.count) {
         worse = *best;
         *best = p;
     }
     packer_destroy (worse);
-}
-
-static int improve (struct job *job, struct packer **best, uint64_t effort)
-{
-    unsigned int idle = 0;
-
-    while (job->work < effort && idle++ < IDLE_MAX
-           && (*best)->rounds.count > job->bound) {
-        size_t count = (*best)->rounds.count;
-        struct packer *p = dissolve (*best, 1 + rng_below (job->rng, 2));
-
-        if (!p)
-            return -1;
-        for (size_t i = 0; i < job->basis->n; i++)
-            job->live[i] = i;
-        if (complete (p, job->live, job->basis->n, count - 1) < 0) {
-            packer_destroy (p);
-            return -1;
-        }
-        job->work += packer_work (p);
-        if (p->rounds.count < count)
-            idle = 0;
-        keep_better (best, p);
-    }
-    return 0;
 }
 
 static double hosts_bound (const struct basis *b, size_t rank)
@@ -567,7 +608,10 @@ int rounds_pack (struct rounds *rounds, const struct basis *basis,
         if (best->rounds.count <= job.bound || job.work > effort / 2)
             break;
     }
-    if (improve (&job, &best, effort) < 0)
+    rc = 0;
+    while (rc == 0 && job.work < effort && best->rounds.count > job.bound)
+        rc = shorten (&job, &best, effort);
+    if (rc < 0)
         goto done;
     *rounds = best->rounds;
     best->rounds = (struct rounds){ 0 };

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Chains: make room in rounds that are full.
+ *
+ * What stands in the way of a pair in a round goes to another round, what
+ * stands in its way there comes back, and so on (the chains of Kempe, known
+ * from graph colouring). The pairs placed stay the same, and so does their
+ * rank.
+ */
+#ifndef CORE_CHAIN_H
+#define CORE_CHAIN_H
+
+#include <stdbool.h>
+
+#include "core/basis.h"
+#include "core/rounds.h"
+
+struct chain;
+
+/* For the pairs of a basis in the given rounds, at most `rank` ever. Both are
+ * borrowed; the rounds are changed by chain_put only. NULL with errno ENOMEM.
+ */
+struct chain *chain_create (const struct basis *basis, struct rounds *rounds,
+                            size_t rank);
+void chain_destroy (struct chain *c);
+
+/* Open an empty round. 0, or -1 with errno ENOMEM. */
+int chain_open (struct chain *c);
+
+/* Place a pair in any of the rounds there are, swapping others where that
+ * makes room. False: there is none.
+ */
+bool chain_put (struct chain *c, uint32_t pair);
+
+/* Work done so far, in links looked at. */
+uint64_t chain_work (const struct chain *c);
+
+#endif /* CORE_CHAIN_H */

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Rounds for jobs: what every packing must be, whatever the job. */
+#include "config.h"
+#include "core/rounds.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/demand.h"
+#include "core/test/treenet.h"
+#include "tests/tap.h"
+
+#define COUNT(v) (sizeof (v) / sizeof ((v)[0]))
+
+enum { EFFORT = 3000000 };
+
+/* rounds: at most; 0: not said */
+static const struct {
+    size_t ports, levels;
+    enum tree_routing routing;
+    size_t hosts;
+    bool contiguous;
+    size_t rounds;
+} jobs[] = {
+    { 8, 2, TREE_DMODK, 2, false, 1 },
+    { 12, 3, TREE_MINHOP, 3, false, 3 },
+    { 12, 3, TREE_DMODK, 4, true, 3 }, /* on one leaf */
+    { 12, 3, TREE_DMODK, 16, false, 20 },
+    { 12, 3, TREE_MINHOP, 16, true, 8 },
+    { 12, 3, TREE_DMODK, 64, false, 26 },
+    { 12, 3, TREE_MINHOP, 64, false, 28 },
+    { 12, 3, TREE_MINHOP, 64, true, 14 },
+    { 24, 3, TREE_DMODK, 64, false, 65 },
+    { 24, 3, TREE_MINHOP, 64, false, 52 },
+    { 12, 3, TREE_RANDOM, 40, false, 0 },
+};
+
+static struct pathset *job_pathset (const struct treenet *t, size_t n,
+                                    bool contiguous, uint64_t seed)
+{
+    uint32_t *who;
+    struct pathset *ps;
+
+    if (!contiguous)
+        return treenet_random (t, n, seed);
+    who = treenet_alloc (n, sizeof (*who));
+    for (size_t i = 0; i < n; i++)
+        who[i] = i;
+    ps = treenet_pathset (t, who, n);
+    free (who);
+    return ps;
+}
+
+/* The rank of all candidates, by elimination of every one. */
+static size_t rank_of (const struct basis *b)
+{
+    struct rref *r = rref_create (b->m);
+    size_t rank;
+
+    for (size_t i = 0; i < b->n; i++)
+        if (rref_add (r, b->col + b->first[i], b->count + b->first[i],
+                      b->first[i + 1] - b->first[i]) < 0)
+            abort ();
+    rank = rref_rank (r);
+    rref_destroy (r);
+    return rank;
+}
+
+/* The rank of the rows picked. */
+static size_t rank_picked (const struct basis *b, const struct rounds *r)
+{
+    struct rref *rref = rref_create (b->m);
+    size_t rank;
+
+    for (size_t i = 0; i < r->n; i++) {
+        size_t at = b->first[r->slot[i].pair];
+
+        if (rref_add (rref, b->col + at, b->count + at,
+                      b->first[r->slot[i].pair + 1] - at) < 0)
+            abort ();
+    }
+    rank = rref_rank (rref);
+    rref_destroy (rref);
+    return rank;
+}
+
+/* Links and endpoints that two slots of a round share, and empty rounds. */
+static size_t faults (const struct basis *b, const struct rounds *r)
+{
+    size_t size = b->m + b->nendpoints;
+    uint8_t *busy = treenet_alloc (size * r->count, 1);
+    uint8_t *used = treenet_alloc (r->count, 1);
+    size_t n = 0;
+
+    for (size_t i = 0; i < r->n; i++) {
+        uint8_t *round = busy + size * r->slot[i].round;
+        uint32_t pair = r->slot[i].pair;
+
+        used[r->slot[i].round] = 1;
+        n += round[b->m + b->pair[pair].a]++;
+        n += round[b->m + b->pair[pair].b]++;
+        for (size_t k = b->first[pair]; k < b->first[pair + 1]; k++)
+            n += round[b->col[k]]++;
+    }
+    for (size_t i = 0; i < r->count; i++)
+        n += !used[i];
+    free (busy);
+    free (used);
+    return n;
+}
+
+static void pack (struct rounds *r, const struct basis *b, uint64_t effort)
+{
+    struct rng rng;
+
+    rng_seed (&rng, 5);
+    if (rounds_pack (r, b, &rng, effort, NULL) < 0)
+        abort ();
+}
+
+static void test_jobs (void)
+{
+    for (size_t i = 0; i < COUNT (jobs); i++) {
+        struct treenet *t = treenet_create (jobs[i].ports, jobs[i].levels,
+                                            jobs[i].routing, i);
+        struct pathset *ps = job_pathset (t, jobs[i].hosts,
+                                          jobs[i].contiguous, i);
+        struct rounds r, again;
+        struct basis b;
+        struct error err;
+        struct rng rng;
+        size_t rank;
+
+        rng_seed (&rng, 1);
+        if (basis_make (&b, ps, &rng, &err) < 0)
+            abort ();
+        rank = rank_of (&b);
+        pack (&r, &b, EFFORT);
+        pack (&again, &b, EFFORT);
+        ok (r.n == rank && rank_picked (&b, &r) == rank,
+            "%zu of %zu hosts: %zu rows of rank %zu", jobs[i].hosts, t->n,
+            r.n, rank);
+        ok (faults (&b, &r) == 0, "nothing shared in a round, none empty");
+        ok (jobs[i].rounds == 0 || r.count <= jobs[i].rounds,
+            "%zu rounds of %zu", r.count, jobs[i].rounds);
+        ok (r.n == again.n && r.count == again.count
+                && !memcmp (r.slot, again.slot, r.n * sizeof (*r.slot)),
+            "the same from the same seed");
+        rounds_clear (&r);
+        rounds_clear (&again);
+        basis_clear (&b);
+        pathset_destroy (ps);
+        treenet_destroy (t);
+    }
+}
+
+/* One host of a leaf of its own beside a whole leaf: d-mod-k sends each of
+ * the others another way, and only the one can tell.
+ */
+static void test_demand (void)
+{
+    struct treenet *t = treenet_create (8, 2, TREE_DMODK, 1);
+    const uint32_t who[] = { 0, 4, 5, 6, 7 };
+    struct pathset *ps = treenet_pathset (t, who, COUNT (who));
+    double demand[COUNT (who)];
+    struct basis b;
+    struct error err;
+    struct rng rng;
+
+    rng_seed (&rng, 1);
+    if (basis_make (&b, ps, &rng, &err) < 0 || demand_find (&b, demand) < 0)
+        abort ();
+    ok (demand[0] == 4, "the lonely host is busy in %g rounds", demand[0]);
+    ok (demand[1] < demand[0], "a host among others in %g", demand[1]);
+    basis_clear (&b);
+    pathset_destroy (ps);
+    treenet_destroy (t);
+}
+
+int main (void)
+{
+    test_jobs ();
+    test_demand ();
+    return done_testing ();
+}
