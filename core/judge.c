@@ -1337,13 +1337,27 @@ static int list_suspects (struct judgement *j, size_t number,
         return -1;
     for (size_t i = 0; i < n; i++)
         members += c->first[signature[i] + 1] - c->first[signature[i]];
-    s->suspect = malloc ((members + 1) * sizeof (*s->suspect));
+    s->suspect = malloc ((3 * members + 1) * sizeof (*s->suspect));
     for (size_t i = 0; i < n && s->suspect; i++)
         for (size_t k = c->first[signature[i]];
              k < c->first[signature[i] + 1]; k++)
             s->suspect[s->n++] = c->member[k].suspect;
     free (signature);
-    return s->suspect ? 0 : -1;
+    if (!s->suspect)
+        return -1;
+    /* rows that cross a link both ways do not tell which way is slow */
+    for (size_t i = 0, all = s->n; i < all; i++) {
+        uint32_t link = s->suspect[i].index;
+
+        for (uint32_t way = 0; way < 2; way++)
+            if (s->suspect[i].kind == SUSPECT_LINK
+                && j->net->link[link].kind == LINK_SWITCH)
+                s->suspect[s->n++] = (struct suspect){
+                    .kind = SUSPECT_ARC,
+                    .index = 2 * link + way,
+                };
+    }
+    return 0;
 }
 
 static int list_suspicions (struct judgement *j, struct suspicions *list)

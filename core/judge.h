@@ -66,7 +66,7 @@ struct verdict *judge (struct pathset *ps, const struct plan *plan,
  * confirm stage is planned from. A cause: those that explain an excess
  * equally well, the likeliest first.
  */
-struct suspicion {
+struct suspicion {     /* a switch link's two directions are there behind it */
     double excess_ns;  /* of the likeliest: one way, the mean of a link's two
                           directions; a route's or row's: of the round trip */
     double stderr_ns;

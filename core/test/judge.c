@@ -607,6 +607,7 @@ static void test_first (void)
     struct tablenet *net = tablenet_fattree (8, 3, TABLE_MINHOP, 1);
     struct suspicions first;
     struct samples *s;
+    struct verdict *v;
     struct error err;
     struct job job;
     uint32_t link;
@@ -632,6 +633,14 @@ static void test_first (void)
             && fabs (first.v->excess_ns - 1000) < 100,
         "a slow link looks slow");
     suspicions_clear (&first);
+    v = judge (job.ps, job.plan, s,
+               &(struct baseline){ job.before, job.ps }, 1, NULL, &err);
+    check (v, &err);
+    ok (v->status == VERDICT_UNKNOWN && v->nfindings == 0 && v->nlimits >= 1
+            && strstr (v->limit[v->nlimits - 1], "not confirmed"),
+        "but without a second stage it is no finding: %s",
+        v->limit[v->nlimits - 1]);
+    verdict_destroy (v);
     samples_destroy (s);
     job_close (&job);
     tablenet_destroy (net);
