@@ -8,7 +8,11 @@
  * the baseline makes that less than a quarter of what the spread of the
  * classes alone would give, sum of (u_l spread_l)^2, the basis is baseline.
  *
- * Confirmation: a cause must show in most of the rows that cross it (their
+ * Confirmation: with the rows of the confirm stage and the others as two parts
+ * of a cause, estimated jointly beside all other causes (explain_parts), each
+ * part must be significant on its own, and the second not much less.
+ *
+ * Support: a cause must show in most of the rows that cross it (their
  * own residuals left over are less than a third of it, or noise, and nothing
  * on them got faster), from both initiators in half of them at least, and in
  * the fastest repeat of half of them. What fails is no finding, and UNKNOWN
