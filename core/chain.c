@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Chains: make room in rounds that are full. */
+/* Chains: make room in rounds that are full.
+ *
+ * Notes: what a pair needs of a round are its links and its endpoints,
+ * numbered one after the other. `holder` says which slot has each, so that
+ * chains are followed in the time that they take.
+ */
 #include "config.h"
 #include "core/chain.h"
 
@@ -18,7 +23,8 @@ struct chain {
     struct rounds *rounds;
     size_t nneeds;     /* links, then endpoints */
     uint32_t **holder; /* [round][need] slot + 1 */
-    size_t nholder;
+    size_t *size;      /* [round] slots */
+    size_t nholder;    /* rounds that there is memory for */
     uint32_t *mark;    /* [need] stamp of the pair that wants it */
     uint32_t *seen;    /* [rank] stamp of the chain that has the slot */
     uint32_t stamp;
@@ -50,16 +56,26 @@ static void hold (struct chain *c, uint32_t slot, uint32_t holder)
 
 static int add_holder (struct chain *c)
 {
-    uint32_t **holder = realloc (c->holder,
-                                 (c->nholder + 1) * sizeof (*holder));
+    size_t n = c->nholder + 1;
+    size_t *size = realloc (c->size, n * sizeof (*size));
+    uint32_t **holder;
 
-    if (!holder)
+    if (!size)
+        return -1;
+    c->size = size;
+    if (!(holder = realloc (c->holder, n * sizeof (*holder))))
         return -1;
     c->holder = holder;
-    if (!(holder[c->nholder] = calloc (c->nneeds + 1, sizeof (**holder))))
+    if (!(holder[n - 1] = malloc ((c->nneeds + 1) * sizeof (**holder))))
         return -1;
-    c->nholder++;
+    c->nholder = n;
     return 0;
+}
+
+static void clear_round (struct chain *c, size_t round)
+{
+    memset (c->holder[round], 0, c->nneeds * sizeof (**c->holder));
+    c->size[round] = 0;
 }
 
 /* Room for all slots at once, so that to place one cannot fail. */
@@ -91,8 +107,7 @@ struct chain *chain_create (const struct basis *basis, struct rounds *rounds,
     while (c->nholder < rounds->count)
         if (add_holder (c) < 0)
             goto error;
-    for (size_t i = 0; i < rounds->n; i++)
-        hold (c, i, i + 1);
+    chain_reset (c);
     return c;
 error:
     chain_destroy (c);
@@ -107,19 +122,61 @@ void chain_destroy (struct chain *c)
     for (size_t i = 0; i < c->nholder; i++)
         free (c->holder[i]);
     free (c->holder);
+    free (c->size);
     free (c->mark);
     free (c->seen);
     free (c);
 }
 
+void chain_reset (struct chain *c)
+{
+    const struct rounds *r = c->rounds;
+
+    for (size_t round = 0; round < r->count; round++)
+        clear_round (c, round);
+    for (size_t i = 0; i < r->n; i++) {
+        hold (c, i, i + 1);
+        c->size[r->slot[i].round]++;
+    }
+}
+
 int chain_open (struct chain *c)
 {
-    if (add_holder (c) < 0) {
+    if (c->rounds->count == c->nholder && add_holder (c) < 0) {
         errno = ENOMEM;
         return -1;
     }
-    c->rounds->count++;
+    clear_round (c, c->rounds->count++);
     return 0;
+}
+
+size_t chain_size (const struct chain *c, size_t round)
+{
+    return c->size[round];
+}
+
+bool chain_fits (struct chain *c, uint32_t pair, size_t round)
+{
+    const struct basis *b = c->basis;
+    const uint32_t *holder = c->holder[round];
+
+    c->work++;
+    if (holder[b->m + b->pair[pair].a] || holder[b->m + b->pair[pair].b])
+        return false;
+    for (size_t k = b->first[pair]; k < b->first[pair + 1]; k++)
+        if (holder[b->col[k]])
+            return false;
+    return true;
+}
+
+void chain_place (struct chain *c, uint32_t pair, size_t round)
+{
+    struct rounds *r = c->rounds;
+
+    r->slot[r->n] = (struct rounds_slot){ pair, round };
+    hold (c, r->n, r->n + 1);
+    r->n++;
+    c->size[round]++;
 }
 
 /* The slots in a pair's way in a round; their number, or more than
@@ -198,7 +255,9 @@ static void swap (struct chain *c, const uint32_t *slot, size_t n,
     for (size_t i = 0; i < n; i++) {
         struct rounds_slot *s = &c->rounds->slot[slot[i]];
 
+        c->size[s->round]--;
         s->round = s->round == round ? other : round;
+        c->size[s->round]++;
         hold (c, slot[i], slot[i] + 1);
     }
 }
@@ -234,15 +293,12 @@ static bool make_room (struct chain *c, const uint32_t *list, size_t nlist,
 
 bool chain_put (struct chain *c, uint32_t pair)
 {
-    struct rounds *r = c->rounds;
     uint32_t list[NEEDS_MAX];
     size_t nlist = needs (c, pair, list);
 
-    for (size_t round = 0; round < r->count; round++)
+    for (size_t round = 0; round < c->rounds->count; round++)
         if (make_room (c, list, nlist, round)) {
-            r->slot[r->n] = (struct rounds_slot){ pair, round };
-            hold (c, r->n, r->n + 1);
-            r->n++;
+            chain_place (c, pair, round);
             return true;
         }
     return false;

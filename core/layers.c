@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Rounds for a whole fabric.
- *
- * Notes: what a pair of a round keeps busy are its links and its endpoints,
- * here both "resources": columns first, then endpoints. `holder` says which
- * slot has one in a round, so that chains (Kempe's, of graph colouring) are
- * followed in the time that they take.
- */
+/* Rounds for a whole fabric. */
 #include "config.h"
 #include "core/layers.h"
 
@@ -14,13 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/chain.h"
 #include "core/span.h"
 
 enum {
     LAYERS_MAX = 8,      /* further classes share the last one */
-    BLOCKERS_MAX = 4,    /* slots in a candidate's way */
-    CHAIN_MAX = 24,      /* slots of a chain */
-    RESOURCES_MAX = ROW_MAX + 2,
     MISSING_EACH = 16,   /* pairs to look at for one that the rank lacks */
     MISSING_MORE = 256,
     PATIENCE = 2,        /* searches in vain before giving up */
@@ -48,17 +40,16 @@ struct packer {
     size_t rank;
     size_t ncandidates;  /* of the basis, before any is appended */
     struct rounds rounds;
-    size_t nresources;
-    uint32_t **holder;   /* [round][resource] slot + 1 */
-    size_t nholder;
-    size_t *size;        /* [round] slots, of smallest () */
-    uint32_t *mark;      /* [resource] stamp of a candidate that wants it */
-    uint32_t *seen;      /* [rank] stamp of a chain that has the slot */
-    uint32_t stamp;
+    struct chain *chain; /* to place in them */
     uint16_t *degree;    /* [endpoint] slots */
     uint16_t full;       /* degree that long rows leave alone */
-    uint64_t work;
+    uint64_t work;       /* but for the chain's */
 };
+
+static uint64_t work_done (const struct packer *p)
+{
+    return p->work + chain_work (p->chain);
+}
 
 /*
  * Layers
@@ -201,75 +192,11 @@ static int reset_layers (struct packer *p)
  * Rounds
  */
 
-static size_t resources (const struct packer *p, uint32_t pair,
-                         uint32_t *list)
-{
-    const struct basis *b = p->basis;
-    size_t n = 0;
-
-    list[n++] = b->m + b->pair[pair].a;
-    list[n++] = b->m + b->pair[pair].b;
-    for (size_t k = b->first[pair]; k < b->first[pair + 1]; k++)
-        list[n++] = b->col[k];
-    return n;
-}
-
-static bool fits (struct packer *p, uint32_t pair, size_t round)
-{
-    const struct basis *b = p->basis;
-    const uint32_t *holder = p->holder[round];
-
-    p->work++;
-    if (holder[b->m + b->pair[pair].a] || holder[b->m + b->pair[pair].b])
-        return false;
-    for (size_t k = b->first[pair]; k < b->first[pair + 1]; k++)
-        if (holder[b->col[k]])
-            return false;
-    return true;
-}
-
-static int open_round (struct packer *p)
-{
-    uint32_t **holder;
-    size_t *size;
-
-    if (p->rounds.count == p->nholder) {
-        size = realloc (p->size, (p->nholder + 1) * sizeof (*size));
-        if (!size)
-            return -1;
-        p->size = size;
-        holder = realloc (p->holder, (p->nholder + 1) * sizeof (*holder));
-        if (!holder)
-            return -1;
-        p->holder = holder;
-        holder[p->nholder] = malloc ((p->nresources + 1) * sizeof (**holder));
-        if (!holder[p->nholder])
-            return -1;
-        p->nholder++;
-    }
-    memset (p->holder[p->rounds.count++], 0,
-            p->nresources * sizeof (**holder));
-    return 0;
-}
-
-static void hold (struct packer *p, uint32_t slot, uint32_t holder)
-{
-    const struct rounds_slot *s = &p->rounds.slot[slot];
-    uint32_t list[RESOURCES_MAX];
-    size_t n = resources (p, s->pair, list);
-
-    for (size_t k = 0; k < n; k++)
-        p->holder[s->round][list[k]] = holder;
-}
-
 static void place (struct packer *p, uint32_t pair, size_t round)
 {
-    uint32_t slot = p->rounds.n++;
-
-    p->rounds.slot[slot] = (struct rounds_slot){ pair, round };
     p->degree[p->basis->pair[pair].a]++;
     p->degree[p->basis->pair[pair].b]++;
-    hold (p, slot, slot + 1);
+    chain_place (p->chain, pair, round);
 }
 
 /* Is an end of a long row in all rounds but one, which is for a short row? */
@@ -291,7 +218,7 @@ static int fill (struct packer *p, size_t i, size_t round)
         int rc = 1;
 
         if (l->placed == l->need || (i > 0 && is_full (p, pair))
-            || !fits (p, pair, round)) {
+            || !chain_fits (p->chain, pair, round)) {
             l->live[keep++] = pair;
             continue;
         }
@@ -322,132 +249,11 @@ static int fill_round (struct packer *p)
 {
     size_t round = p->rounds.count;
 
-    if (open_round (p) < 0)
+    if (chain_open (p->chain) < 0)
         return -1;
     if (p->nlayers > 1 && fill_long (p, round) < 0)
         return -1;
     return p->nlayers > 0 ? fill (p, 0, round) : 0;
-}
-
-/*
- * Chains
- */
-
-/* The slots in a candidate's way in a round; their number, or more than
- * BLOCKERS_MAX.
- */
-static size_t blockers (struct packer *p, uint32_t pair, size_t round,
-                        uint32_t *slot)
-{
-    uint32_t list[RESOURCES_MAX];
-    size_t nlist = resources (p, pair, list);
-    size_t n = 0;
-
-    p->work += nlist;
-    for (size_t k = 0; k < nlist; k++) {
-        uint32_t s = p->holder[round][list[k]];
-        size_t i = 0;
-
-        if (!s)
-            continue;
-        while (i < n && slot[i] != s - 1)
-            i++;
-        if (i < n)
-            continue;
-        if (n == BLOCKERS_MAX)
-            return n + 1;
-        slot[n++] = s - 1;
-    }
-    return n;
-}
-
-/* Does a slot need anything that is marked with the current stamp? */
-static bool wants_marked (const struct packer *p, uint32_t slot)
-{
-    uint32_t list[RESOURCES_MAX];
-    size_t n = resources (p, p->rounds.slot[slot].pair, list);
-
-    for (size_t k = 0; k < n; k++)
-        if (p->mark[list[k]] == p->stamp)
-            return true;
-    return false;
-}
-
-/* Swap two rounds along the chains from the n slots of `chain`, which are in
- * `round`, unless one of them brings something into the marked candidate's
- * way. `chain` has room for CHAIN_MAX.
- */
-static bool swap_chain (struct packer *p, uint32_t *chain, size_t n,
-                        size_t round, size_t other)
-{
-    for (size_t i = 0; i < n; i++)
-        p->seen[chain[i]] = p->stamp;
-    for (size_t i = 0; i < n; i++) {
-        const struct rounds_slot *s = &p->rounds.slot[chain[i]];
-        const uint32_t *holder
-            = p->holder[s->round == round ? other : round];
-        uint32_t list[RESOURCES_MAX];
-        size_t nlist = resources (p, s->pair, list);
-
-        p->work += nlist;
-        for (size_t k = 0; k < nlist; k++) {
-            uint32_t next = holder[list[k]];
-
-            if (!next || p->seen[--next] == p->stamp)
-                continue;
-            if (n == CHAIN_MAX
-                || (s->round == round && wants_marked (p, next)))
-                return false;
-            p->seen[next] = p->stamp;
-            chain[n++] = next;
-        }
-    }
-    for (size_t i = 0; i < n; i++)
-        hold (p, chain[i], 0);
-    for (size_t i = 0; i < n; i++) {
-        struct rounds_slot *s = &p->rounds.slot[chain[i]];
-
-        s->round = s->round == round ? other : round;
-        hold (p, chain[i], chain[i] + 1);
-    }
-    return true;
-}
-
-/* Make room for a candidate in a round. */
-static bool make_room (struct packer *p, uint32_t pair, size_t round)
-{
-    uint32_t chain[CHAIN_MAX];
-    uint32_t way[BLOCKERS_MAX];
-    uint32_t list[RESOURCES_MAX];
-    size_t n = blockers (p, pair, round, way);
-    size_t nlist = resources (p, pair, list);
-
-    if (n == 0)
-        return true;
-    if (n > BLOCKERS_MAX)
-        return false;
-    for (size_t other = 0; other < p->rounds.count; other++) {
-        if (other == round)
-            continue;
-        p->stamp++;
-        for (size_t k = 0; k < nlist; k++)
-            p->mark[list[k]] = p->stamp;
-        memcpy (chain, way, n * sizeof (*way));
-        if (swap_chain (p, chain, n, round, other))
-            return true;
-    }
-    return false;
-}
-
-/* Put a candidate into one of the rounds there are. */
-static bool put_in (struct packer *p, uint32_t pair)
-{
-    for (size_t round = 0; round < p->rounds.count; round++)
-        if (make_room (p, pair, round)) {
-            place (p, pair, round);
-            return true;
-        }
-    return false;
 }
 
 /* What a layer lacks, by way of chains. */
@@ -457,7 +263,7 @@ static int insert (struct packer *p, struct layer *l)
         uint32_t pair = l->live[i];
 
         p->work += p->basis->first[pair + 1] - p->basis->first[pair];
-        if (spans (l->rref, p->basis, pair) || !put_in (p, pair))
+        if (spans (l->rref, p->basis, pair) || !chain_put (p->chain, pair))
             continue;
         if (add_row (l->rref, p->basis, pair) < 0)
             return -1;
@@ -546,7 +352,7 @@ static int complete (struct packer *p, size_t most, uint64_t limit,
         rc = append_missing (p, rref, err);
         for (size_t i = first;
              rc == 0 && i < p->basis->n && p->rounds.n < p->rank; i++)
-            if (!spans (rref, p->basis, i) && put_in (p, i)
+            if (!spans (rref, p->basis, i) && chain_put (p->chain, i)
                 && add_row (rref, p->basis, i) < 0)
                 rc = error_nomem (err);
         p->work += rref_work (rref) - work;
@@ -555,10 +361,10 @@ static int complete (struct packer *p, size_t most, uint64_t limit,
         if ((p->rounds.n - before) * GAIN > p->rank - before)
             stalled = 0;
         else if (p->rounds.count < most) {
-            if (open_round (p) < 0)
+            if (chain_open (p->chain) < 0)
                 rc = error_nomem (err);
         }
-        else if (++stalled == PATIENCE || p->work > limit)
+        else if (++stalled == PATIENCE || work_done (p) > limit)
             rc = 1;
     }
     rref_destroy (rref);
@@ -566,26 +372,14 @@ static int complete (struct packer *p, size_t most, uint64_t limit,
 }
 
 /* The round with the fewest rows. */
-static size_t smallest (struct packer *p)
+static size_t smallest (const struct packer *p)
 {
     size_t least = 0;
 
-    memset (p->size, 0, p->rounds.count * sizeof (*p->size));
-    for (size_t i = 0; i < p->rounds.n; i++)
-        p->size[p->rounds.slot[i].round]++;
     for (size_t r = 1; r < p->rounds.count; r++)
-        if (p->size[r] < p->size[least])
+        if (chain_size (p->chain, r) < chain_size (p->chain, least))
             least = r;
     return least;
-}
-
-/* Place the slots that there are anew. */
-static void hold_all (struct packer *p)
-{
-    for (size_t r = 0; r < p->rounds.count; r++)
-        memset (p->holder[r], 0, p->nresources * sizeof (*p->holder[r]));
-    for (size_t i = 0; i < p->rounds.n; i++)
-        hold (p, i, i + 1);
 }
 
 /* Dissolve a round; the last one takes its number. */
@@ -604,7 +398,7 @@ static void dissolve (struct packer *p, size_t round)
         p->rounds.slot[n++] = s;
     }
     p->rounds.n = n;
-    hold_all (p);
+    chain_reset (p->chain);
 }
 
 /* Take out SHAKE times as many rows as are lacking. */
@@ -617,7 +411,7 @@ static void shake (struct packer *p)
 
         p->rounds.slot[i] = p->rounds.slot[--p->rounds.n];
     }
-    hold_all (p);
+    chain_reset (p->chain);
 }
 
 /* Chains may leave nothing in a round. */
@@ -626,7 +420,7 @@ static void drop_empty (struct packer *p)
     while (p->rounds.count > 0) {
         size_t least = smallest (p);
 
-        if (p->size[least] > 0)
+        if (chain_size (p->chain, least) > 0)
             break;
         dissolve (p, least);
     }
@@ -655,7 +449,7 @@ static int improve (struct packer *p, uint64_t limit, struct error *err)
 
     dissolve (p, smallest (p));
     while ((rc = complete (p, p->rounds.count, limit, err)) == 1
-           && p->work < limit) {
+           && work_done (p) < limit) {
         if (p->rounds.n >= before.n && copy_rounds (&before, &p->rounds) < 0)
             rc = error_nomem (err);
         else if (p->rounds.n < before.n) {
@@ -682,7 +476,6 @@ static int pack (struct packer *p, size_t target, size_t most,
                  uint64_t limit, struct error *err)
 {
     p->rounds.n = p->rounds.count = 0;
-    memset (p->seen, 0, p->rank * sizeof (*p->seen));
     memset (p->degree, 0, p->basis->nendpoints * sizeof (*p->degree));
     p->full = target - 1;
     if (reset_layers (p) < 0)
@@ -741,25 +534,16 @@ static int keep (struct best *best, const struct packer *p)
 
 static int allocate (struct packer *p)
 {
-    p->nresources = p->basis->m + p->basis->nendpoints;
-    p->mark = calloc (p->nresources + 1, sizeof (*p->mark));
     p->degree = calloc (p->basis->nendpoints + 1, sizeof (*p->degree));
-    p->seen = calloc (p->rank + 1, sizeof (*p->seen));
-    p->rounds.size = p->rank;
-    p->rounds.slot = calloc (p->rank + 1, sizeof (*p->rounds.slot));
-    return p->mark && p->degree && p->seen && p->rounds.slot ? 0 : -1;
+    p->chain = chain_create (p->basis, &p->rounds, p->rank);
+    return p->degree && p->chain ? 0 : -1;
 }
 
 static void packer_clear (struct packer *p)
 {
     clear_layers (p);
-    for (size_t i = 0; i < p->nholder; i++)
-        free (p->holder[i]);
-    free (p->holder);
-    free (p->mark);
-    free (p->size);
+    chain_destroy (p->chain);
     free (p->degree);
-    free (p->seen);
     rounds_clear (&p->rounds);
 }
 
@@ -793,9 +577,12 @@ int layers_pack (struct rounds *rounds, struct basis *basis,
     drop_empty (&p);
     if (keep (&best, &p) < 0)
         goto nomem;
-    again = 2 * p.work > effort ? 2 * p.work : effort;
+    again = 2 * work_done (&p);
+    if (again < effort)
+        again = effort;
     while (best.rounds.count > bound
-           && p.work < (best.rounds.count > bound + 1 ? again : effort)) {
+           && work_done (&p)
+               < (best.rounds.count > bound + 1 ? again : effort)) {
         int rc = improve (&p, again, err);
 
         if (rc < 0)

@@ -7,9 +7,7 @@
  * not be chosen in order: a round first takes its share of the long rows,
  * which are hard to place, and then fills up with short ones.
  *
- * Rows for which no round has room are put in by swapping two rounds along a
- * chain: what stands in the way goes to another round, what stands in its way
- * there comes back, and so on. The rows stay the same, and so does the rank.
+ * Rows for which no round has room are put in by chains (core/chain).
  */
 #ifndef CORE_LAYERS_H
 #define CORE_LAYERS_H
