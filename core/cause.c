@@ -314,26 +314,42 @@ static void add_columns (const struct build *b, struct causes *c,
     }
 }
 
-/* Put the members where their signatures want them. */
-static int place_members (struct causes *c, const struct table *t)
+/* A switch's cable that carries one endpoint's messages alone looks like a
+ * wrong route to it; at a host end, which both ways cross, that is not what
+ * anybody would believe.
+ */
+static bool is_alternative (const struct build *b, const struct suspect *to,
+                            const struct suspect *s)
 {
-    int *least = malloc ((c->n + 1) * sizeof (*least));
+    uint32_t link = to->kind == SUSPECT_ARC ? arc_link (to->index)
+                                            : to->index;
+
+    return s->kind == SUSPECT_ROUTE && to->kind <= SUSPECT_ARC
+           && b->net->link[link].kind == LINK_SWITCH;
+}
+
+/* Put the members where their signatures want them. */
+static int place_members (const struct build *b, struct causes *c,
+                          const struct table *t)
+{
+    const struct suspect **simplest = calloc (c->n + 1, sizeof (*simplest));
 
     c->first = calloc (c->n + 2, sizeof (*c->first));
     c->member = malloc ((t->n + 1) * sizeof (*c->member));
-    if (!least || !c->first || !c->member) {
-        free (least);
+    if (!simplest || !c->first || !c->member) {
+        free (simplest);
         return -1;
     }
-    for (size_t k = 0; k < c->n; k++)
-        least[k] = SUSPECT_KINDS;
     for (size_t i = 0; i < t->n; i++) {
         struct gathered *g = &t->member[i];
-        int r = rank (g->member.suspect.kind);
+        const struct suspect *s = &g->member.suspect;
+        const struct suspect **to = &simplest[g->signature];
 
-        if (least[g->signature] == SUSPECT_KINDS)
-            least[g->signature] = r;
-        if (!(g->dropped = r != least[g->signature]))
+        if (!*to)
+            *to = s;
+        g->dropped = rank (s->kind) != rank ((*to)->kind)
+                     && !is_alternative (b, *to, s);
+        if (!g->dropped)
             c->first[g->signature + 2]++;
     }
     for (size_t k = 2; k <= c->n; k++)
@@ -342,7 +358,7 @@ static int place_members (struct causes *c, const struct table *t)
         if (!t->member[i].dropped)
             c->member[c->first[t->member[i].signature + 1]++]
                 = t->member[i].member;
-    free (least);
+    free (simplest);
     return 0;
 }
 
@@ -369,7 +385,7 @@ static int make_signatures (const struct build *b, struct causes *c)
         || !c->value)
         goto done;
     add_columns (b, c, &t, link_signature);
-    rc = place_members (c, &t);
+    rc = place_members (b, c, &t);
 done:
     free (t.slot);
     free (t.member);

@@ -55,7 +55,8 @@ struct causes {
 
 /* Find the causes for the observations of endpoints of ps, as rows. Members
  * that are less simple than links or arcs of the same signature are left out,
- * and so on down the kinds; routes and rows stand together. Return 0, or -1
+ * and so on down the kinds; routes and rows stand together, and routes beside
+ * links between switches, which they can pass for. Return 0, or -1
  * with err; causes_clear is due in both cases.
  */
 int causes_make (struct causes *c, struct pathset *ps,

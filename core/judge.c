@@ -8,6 +8,11 @@
  * the baseline makes that less than a quarter of what the spread of the
  * classes alone would give, sum of (u_l spread_l)^2, the basis is baseline.
  *
+ * Routes: a link between switches that carries one endpoint's messages alone,
+ * one way, cannot be told from a wrong route to it. What a wrong route adds is
+ * a few hops, so that a greater excess is the link's; of a lesser one the
+ * verdict is UNKNOWN.
+ *
  * Confirmation: with the rows of the confirm stage and the others as two parts
  * of a cause, estimated jointly beside all other causes (explain_parts), each
  * part must be significant on its own, and the second not much less.
@@ -50,6 +55,7 @@ enum {
     DISPUTED_FEW = 2,
     ROWS_FEW = 2,
     REPEATS_ENOUGH = 6, /* over the rows of a FAIL */
+    DETOUR_HOPS = 4,    /* the most that a wrong route takes more */
     SWITCHES_NAMED = 3, /* for a route, the likeliest */
 };
 
@@ -88,6 +94,7 @@ struct judgement {
     struct observations obs;
     double gap_ns; /* of an RTT over the fastest repeat, by noise alone */
     struct model model;
+    double detour_ns; /* what a wrong route may add */
     struct causes causes;
     struct explanation ex;
     bool *confirm; /* [rows] of the confirm stage */
@@ -416,9 +423,12 @@ static int add_arc (const struct judgement *j, struct finding *f,
     return add_number (&f->oneway, &f->noneway, link);
 }
 
-/* Add what a signature's members suspect, arcs as suspects or not. */
+/* Add what a signature's members suspect, arcs as suspects or not.
+ * `amplitude` is the cause's: a route is none of an excess that no detour
+ * takes.
+ */
 static int add_members (const struct judgement *j, struct finding *f,
-                        size_t signature, bool oneway)
+                        size_t signature, bool oneway, double amplitude)
 {
     const struct causes *c = &j->causes;
     int rc = 0;
@@ -442,7 +452,7 @@ static int add_members (const struct judgement *j, struct finding *f,
         case SUSPECT_ROUTE:
             if (f->kind == FINDING_ROUTE)
                 rc = add_route (j, f, signature, s);
-            else
+            else if (amplitude / c->member[i].unit < j->detour_ns)
                 rc = add_number (&f->sw, &f->nsw, s->index);
             break;
         default:
@@ -856,7 +866,8 @@ static int fill_suspects (struct judgement *j, struct finding *f,
     f->kind = kind_of (j, c);
     for (size_t i = 0; i < n && rc == 0; i++)
         rc = add_members (j, f, signature[i],
-                          simplest (j, c)->suspect.kind == SUSPECT_ARC);
+                          simplest (j, c)->suspect.kind == SUSPECT_ARC,
+                          c->excess_ns * simplest (j, c)->unit);
     free (signature);
     if (f->kind == FINDING_ROUTE && f->nsw > SWITCHES_NAMED)
         f->nsw = SWITCHES_NAMED;
@@ -1198,6 +1209,22 @@ static int mark_confirm (struct judgement *j, const struct plan *plan)
     return 0;
 }
 
+/* What a wrong route may add to a round trip, by what hops between switches
+ * take as a rule.
+ */
+static double detour (const struct judgement *j)
+{
+    double sum = 0;
+    size_t n = 0;
+
+    for (size_t i = 0; i < j->model.m; i++)
+        if (j->net->link[j->model.link[i]].kind == LINK_SWITCH) {
+            sum += j->model.expected[i];
+            n++;
+        }
+    return n == 0 ? 0 : DETOUR_HOPS * sum / (double)n;
+}
+
 /* Find the causes. */
 static int analyse (struct judgement *j, const struct observations *base,
                     size_t nbase, double alarms, struct error *err)
@@ -1205,6 +1232,7 @@ static int analyse (struct judgement *j, const struct observations *base,
     if (model_make (&j->model, j->ps, &j->obs, base, nbase, err) < 0
         || causes_make (&j->causes, j->ps, &j->obs, err) < 0)
         return -1;
+    j->detour_ns = detour (j);
     if (explain (&j->ex, &j->model, &j->causes, alarms) == 0)
         return 0;
     if (errno == EDOM)
