@@ -445,8 +445,9 @@ static struct packer *copy_without (const struct packer *old,
                       old->rounds.slot[i].round) < 0)
             goto error;
     p->rounds.count = count;
-    qsort (p->rounds.slot, p->rounds.n, sizeof (*p->rounds.slot),
-           compare_pair);
+    if (p->rounds.n > 0)
+        qsort (p->rounds.slot, p->rounds.n, sizeof (*p->rounds.slot),
+               compare_pair);
     for (size_t i = 0; i < p->rounds.n; i++)
         if (add_row (p->basis, p->rref, p->rounds.slot[i].pair) < 0)
             goto error;

@@ -298,7 +298,7 @@ static void test_unhappy (void)
     static const double bad[] = { 0, -1, NAN, INFINITY };
     struct sparse *a = sparse_create (3);
     struct lsq *q;
-    double t[2] = { 1, 2 };
+    double t[3] = { 1, 2, 0 };
     double y[3] = { 0 };
 
     for (int i = 0; i < 2; i++)
