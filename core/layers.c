@@ -434,7 +434,9 @@ static int copy_rounds (struct rounds *to, const struct rounds *from)
         return -1;
     memcpy (slot, from->slot, from->n * sizeof (*slot));
     free (to->slot);
-    *to = (struct rounds){ slot, from->n, from->n, from->count };
+    *to = *from;
+    to->slot = slot;
+    to->size = from->n;
     return 0;
 }
 

@@ -69,6 +69,7 @@ struct lsq {
     uint32_t *row;    /* [nrows] of a, that a row of k is */
     struct form g;    /* about its inverse */
     uint64_t *iterations;
+    uint64_t most;    /* iterations */
 };
 
 static void form_clear (struct form *f)
@@ -392,12 +393,18 @@ struct lsq *lsq_create (const struct sparse *a, const double *w)
         return NULL;
     q->a = a;
     q->n = a->ncols;
+    q->most = UINT64_MAX;
     q->iterations = calloc (1, sizeof (*q->iterations));
     if (!q->iterations || copy_rows (q, w) < 0 || precondition (q) < 0) {
         lsq_destroy (q);
         return NULL;
     }
     return q;
+}
+
+void lsq_limit (struct lsq *q, uint64_t iterations)
+{
+    q->most = *q->iterations + iterations;
 }
 
 uint64_t lsq_iterations (const struct lsq *q)
@@ -501,6 +508,8 @@ INLINE int iterate (const struct lsq *q, size_t L, double absolute,
             busy += rr[l] > goal[l];
         if (busy == 0)
             return 0;
+        if (*q->iterations >= q->most)
+            break;
         product (&q->k, n, L, p, z, pz);
         for (size_t l = 0; l < L; l++)
             alpha[l] = rr[l] > goal[l] && pz[l] > 0 ? rr[l] / pz[l] : 0;

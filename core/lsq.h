@@ -81,6 +81,11 @@ void lsq_sketch_redundancy (const struct sparse *a, const double *w,
                             const double *sketch, size_t k, uint64_t seed,
                             double *share);
 
+/* Let all that is computed from here on take so many iterations at most; -1
+ * with errno EDOM is the answer to what would take more.
+ */
+void lsq_limit (struct lsq *q, uint64_t iterations);
+
 /* Iterations so far (of LSQ_LANES right-hand sides, or one): a clock that
  * does not depend on the machine.
  */

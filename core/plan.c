@@ -16,6 +16,7 @@ struct plan {
     struct round *round;
     size_t nrounds;
     size_t links, rank, basis_rounds, confirm_rounds, bound;
+    bool maximal;
     struct plan_target *target;
     size_t ntargets;
 };
@@ -24,8 +25,10 @@ struct plan *plan_create (const char *method)
 {
     struct plan *plan = calloc (1, sizeof (*plan));
 
-    if (plan)
+    if (plan) {
         plan->method = method;
+        plan->maximal = true;
+    }
     return plan;
 }
 
@@ -77,6 +80,11 @@ void plan_set_rank (struct plan *plan, size_t links, size_t rank,
     plan->links = links;
     plan->rank = rank;
     plan->basis_rounds = basis_rounds;
+}
+
+void plan_set_maximal (struct plan *plan, bool maximal)
+{
+    plan->maximal = maximal;
 }
 
 void plan_set_bound (struct plan *plan, size_t rounds)
@@ -139,6 +147,7 @@ struct plan *plan_copy (const struct plan *plan)
         plan_set_rank (copy, plan->links, plan->rank, plan->basis_rounds);
         plan_set_confirm (copy, plan->confirm_rounds);
         plan_set_bound (copy, plan->bound);
+        plan_set_maximal (copy, plan->maximal);
     }
     return copy;
 }
@@ -156,6 +165,11 @@ size_t plan_links (const struct plan *plan)
 size_t plan_rank (const struct plan *plan)
 {
     return plan->rank;
+}
+
+bool plan_maximal (const struct plan *plan)
+{
+    return plan->maximal;
 }
 
 size_t plan_rounds (const struct plan *plan)

@@ -6,13 +6,15 @@
  * FILES).
  *
  * No two probes of a round share a link. The first plan_basis_rounds () rounds
- * hold a maximal independent set of the rows of all pairs: rank many. The
- * rounds behind them are redundant; the last of these, where there was a first
+ * hold a maximal independent set of the rows of all pairs: rank many; or, where
+ * that was too much work to find, an independent one that crosses every link
+ * of the job (plan_maximal). The rounds behind them are redundant; the last of these, where there was a first
  * stage and it left suspects, are the confirm stage (core/confirm).
  */
 #ifndef CORE_PLAN_H
 #define CORE_PLAN_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -30,7 +32,8 @@ struct plan_options {
     uint64_t seed;
     /* Seconds, about, to look for fewer rounds with: counted in work, not
      * timed, so that the plan is the same everywhere. 0: as long as it takes
-     * less time than it may save in measuring.
+     * less time than it may save in measuring. Also bounds the work to find
+     * the rank with, a second or two at least.
      */
     double budget;             /* at most PLAN_BUDGET_MAX */
     unsigned int threads;      /* to look with: 0, 1: one */
@@ -41,7 +44,8 @@ struct plan;
 /* Plan the measurement of all links that the set's paths use. A set of fewer
  * than two endpoints gives an empty plan (rank 0). The same seed and budget
  * give the same plan on every machine, with any number of threads. That its
- * rank is the one of all pairs is proven (core/span). NULL with err.
+ * rank is the one of all pairs is proven (core/span), where the plan says that
+ * it is maximal. NULL with err.
  */
 struct plan *plan_make (struct pathset *ps, const struct plan_options *opts,
                         struct error *err);
@@ -55,6 +59,8 @@ void plan_destroy (struct plan *plan);
 int plan_add (struct plan *plan, size_t round, uint32_t a, uint32_t b);
 void plan_set_rank (struct plan *plan, size_t links, size_t rank,
                     size_t basis_rounds);
+/* Whether the basis rounds determine all that the pairs can: true at first. */
+void plan_set_maximal (struct plan *plan, bool maximal);
 /* The last n rounds are the confirm stage. */
 void plan_set_confirm (struct plan *plan, size_t n);
 
@@ -83,6 +89,7 @@ struct plan *plan_copy (const struct plan *plan);
 const char *plan_method (const struct plan *plan);
 size_t plan_links (const struct plan *plan);  /* m: columns of the job */
 size_t plan_rank (const struct plan *plan);
+bool plan_maximal (const struct plan *plan);
 size_t plan_rounds (const struct plan *plan);
 size_t plan_basis_rounds (const struct plan *plan);
 size_t plan_confirm_rounds (const struct plan *plan);
@@ -100,7 +107,8 @@ void plan_set_bound (struct plan *plan, size_t rounds);
  * no link in two probes of a round, no round empty, the basis rounds
  * independent, their rank that of all pairs of the set (recomputed by another
  * elimination, over another prime), the links those of all pairs, and not
- * fewer rounds than its bound. Return 0, or -1 with err.
+ * fewer rounds than its bound. Of a plan that is not maximal: that the basis
+ * rounds cross all links, instead of their rank. Return 0, or -1 with err.
  */
 int plan_check (struct pathset *ps, const struct plan *plan,
                 struct error *err);

@@ -423,6 +423,25 @@ static int check_pairs (struct check *c, struct error *err)
 }
 
 /*
+ * A plan that is not maximal: its basis rounds leave no link out.
+ */
+
+static int check_cover (const struct check *c, struct error *err)
+{
+    const struct network *net = pathset_network (c->ps);
+    size_t m;
+    const uint32_t *link = pathset_links (c->ps, &m, err);
+
+    if (!link || check_links (c, m, err) < 0)
+        return -1;
+    for (size_t i = 0; i < m; i++)
+        if (c->uses[link[i]] == 0)
+            return error_input (err, "no probe of the basis rounds crosses %s",
+                                net->link[link[i]].id);
+    return 0;
+}
+
+/*
  * A plan for some links: what it says it determines of each lies in the span
  * of the basis rounds.
  */
@@ -463,12 +482,23 @@ static int check_targets (struct check *c, struct error *err)
     return 0;
 }
 
+/* What the basis rounds are to determine, they do. */
+static int check_span (struct check *c, struct error *err)
+{
+    size_t ntargets;
+
+    plan_targets (c->plan, &ntargets);
+    if (ntargets > 0)
+        return check_targets (c, err);
+    return plan_maximal (c->plan) ? check_pairs (c, err)
+                                  : check_cover (c, err);
+}
+
 int plan_check (struct pathset *ps, const struct plan *plan,
                 struct error *err)
 {
     struct check c = { .ps = ps, .plan = plan };
     size_t m = pathset_network (ps)->nlinks;
-    size_t ntargets;
     int rc = -1;
 
     rng_seed (&c.rng, plan_rank (plan));
@@ -500,10 +530,8 @@ int plan_check (struct pathset *ps, const struct plan *plan,
     for (size_t r = 0; r < plan_rounds (plan); r++)
         if (check_round (&c, r, err) < 0)
             goto error;
-    plan_targets (plan, &ntargets);
     if (check_rank (&c, err) < 0 || draw_null (&c, err) < 0
-        || (ntargets > 0 ? check_targets (&c, err)
-                         : check_pairs (&c, err)) < 0)
+        || check_span (&c, err) < 0)
         goto error;
     rc = 0;
 error:

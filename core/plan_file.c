@@ -175,6 +175,8 @@ int plan_write (const struct plan *plan, struct pathset *ps,
         "basis_rounds", (json_int_t)plan_basis_rounds (plan),
         "extra_rounds", (json_int_t)extra_rounds (plan));
     if (!json || !numbers || json_object_update (json, numbers) < 0
+        || (!plan_maximal (plan)
+            && json_object_set_new (json, "maximal", json_false ()) < 0)
         || (plan_confirm_rounds (plan) > 0
             && json_object_set_new (
                    json, "confirm_rounds",
@@ -453,6 +455,18 @@ static int read_bound (struct plan *plan, const json_t *json,
     return 0;
 }
 
+/* "maximal": true where it is not there. */
+static int read_maximal (struct plan *plan, const json_t *json,
+                         struct error *err)
+{
+    const json_t *maximal = json_object_get (json, "maximal");
+
+    if (maximal && !json_is_boolean (maximal))
+        return error_input (err, "maximal: neither true nor false");
+    plan_set_maximal (plan, !json_is_false (maximal));
+    return 0;
+}
+
 static struct plan *read_plan (const json_t *json, struct pathset *ps,
                                struct error *err)
 {
@@ -495,6 +509,7 @@ static struct plan *read_plan (const json_t *json, struct pathset *ps,
         || check_number (json, "links", links, err) < 0
         || check_number (json, "measurements", plan_probes (plan), err) < 0
         || read_bound (plan, json, ps, err) < 0
+        || read_maximal (plan, json, err) < 0
         || check_number (json, "extra_rounds", extra_rounds (plan), err) < 0)
         goto error;
     return plan;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The planner: several methods, of which the fewest rounds win.
  *
- * Every plan carries the certificate of core/span: none of its methods takes
- * a rank for that of all pairs that has not been proven to be it.
+ * Every plan that says it is maximal carries the certificate of core/span:
+ * none of its methods takes a rank for that of all pairs that has not been
+ * proven to be it.
  *
  * Notes: effort is counted (entries of rows looked at and the like), not
  * timed, WORK_SECOND of it to a nominal second, so that a plan depends on its
@@ -29,6 +30,7 @@
 #define WORK_SECOND 1e8
 #define ROUND_SECONDS .01 /* that a round takes to measure */
 #define JOB_EFFORT 60000000 /* of a job's first packing */
+#define JOB_ELIMINATE 150000000 /* to find its rank, at least */
 #define BUDGET_MAX 1.     /* unless more is asked for */
 
 /* What a method starts from and arrives at. */
@@ -38,6 +40,7 @@ struct attempt {
     struct basis basis;
     struct rounds rounds; /* of pairs of the basis */
     size_t rank;
+    bool maximal;
 };
 
 static void attempt_clear (struct attempt *a)
@@ -70,24 +73,35 @@ static int run_layers (struct attempt *a, uint64_t effort, struct error *err)
 {
     if (basis_symmetric (&a->basis, a->ps, &a->rng, err) < 0)
         return -1;
+    a->maximal = true;
     return layers_pack (&a->rounds, &a->basis, a->ps, &a->rng, effort,
                         &a->rank, err);
 }
 
 /* Jobs: all pairs are candidates. */
-static int run_rounds (struct attempt *a, uint64_t effort, struct error *err)
+static int pack_rounds (struct attempt *a, const struct rounds_effort *effort,
+                        struct error *err)
 {
     struct rref *rref = NULL;
-    int rc;
+    int rc = 0;
 
     if (basis_make (&a->basis, a->ps, &a->rng, err) < 0)
         return -1;
     if (rounds_pack (&a->rounds, &a->basis, &a->rng, effort, &rref) < 0)
         return error_nomem (err);
     a->rank = rref_rank (rref);
-    rc = certify (a, rref, err);
+    a->maximal = a->rounds.maximal;
+    if (a->maximal)
+        rc = certify (a, rref, err);
     rref_destroy (rref);
     return rc;
+}
+
+static int run_rounds (struct attempt *a, uint64_t effort, struct error *err)
+{
+    const struct rounds_effort both = { effort, effort };
+
+    return pack_rounds (a, &both, err);
 }
 
 static double pairs (const struct pathset *ps)
@@ -100,14 +114,19 @@ static double pairs (const struct pathset *ps)
 /* The first packing: by layers, unless symmetric rows are fewer than links and
  * all pairs can be looked at instead.
  */
-static int run_first (struct attempt *a, struct error *err)
+static int run_first (struct attempt *a, double budget, struct error *err)
 {
+    const struct rounds_effort effort = {
+        JOB_EFFORT, fmax (JOB_ELIMINATE, budget * WORK_SECOND),
+    };
+
     if (basis_symmetric (&a->basis, a->ps, &a->rng, err) < 0)
         return -1;
     if (a->basis.n < a->basis.m && pairs (a->ps) <= BASIS_PAIRS_MAX) {
         basis_clear (&a->basis);
-        return run_rounds (a, JOB_EFFORT, err);
+        return pack_rounds (a, &effort, err);
     }
+    a->maximal = true;
     return layers_pack (&a->rounds, &a->basis, a->ps, &a->rng, 0, &a->rank,
                         err);
 }
@@ -143,14 +162,16 @@ static size_t rounds_bound (const struct attempt *a)
     return bound_hosts (pathset_size (a->ps), a->rank);
 }
 
-/* Work that may be spent to improve on a plan. */
+/* Work that may be spent to improve on a plan. One that is not maximal has
+ * spent it.
+ */
 static double effort_left (const struct plan_options *opts,
                            const struct attempt *best)
 {
     size_t bound = rounds_bound (best);
     double seconds;
 
-    if (best->rounds.count <= bound)
+    if (best->rounds.count <= bound || !best->maximal)
         return 0;
     seconds = (best->rounds.count - bound) * ROUND_SECONDS;
     if (seconds > BUDGET_MAX)
@@ -199,7 +220,8 @@ static struct try *next_try (struct search *s)
     if (s->next < s->n)
         t = &s->try[s->next++];
     for (const struct try *u = s->try; t && u < t; u++)
-        if (u->rc < 0 || (u->rc == 0 && u->attempt.rounds.count <= s->bound))
+        if (u->rc < 0 || (u->rc == 0 && u->attempt.maximal
+                          && u->attempt.rounds.count <= s->bound))
             t = NULL;
     pthread_mutex_unlock (&s->lock);
     return t;
@@ -246,7 +268,7 @@ static int search (struct attempt *best, const struct plan_options *opts,
     int rc = 0;
 
     rng_seed (&best->rng, opts->seed);
-    if (run_first (best, err) < 0)
+    if (run_first (best, opts->budget, err) < 0)
         return -1;
     s.bound = rounds_bound (best);
     list_tries (&s, best->ps, opts, effort_left (opts, best));
@@ -258,7 +280,7 @@ static int search (struct attempt *best, const struct plan_options *opts,
             *err = t->err;
             rc = -1;
         }
-        if (t->rc == 0
+        if (t->rc == 0 && t->attempt.maximal
             && t->attempt.rounds.count < best->rounds.count) {
             struct attempt worse = *best;
 
@@ -292,6 +314,7 @@ struct plan *plan_make (struct pathset *ps, const struct plan_options *opts,
             goto nomem;
     }
     plan_set_rank (plan, best.basis.m, best.rank, basis_rounds);
+    plan_set_maximal (plan, best.maximal);
     if (redundant_extend (plan, ps, &best.basis, opts->extra_rounds,
                           opts->seed, err) < 0)
         goto error;

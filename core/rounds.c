@@ -40,6 +40,8 @@ enum {
     MISSING_EACH = 4, /* candidates tried for one that the rank lacks */
     MISSING_MORE = 100,
     GAIN = 16,       /* another round if fewer than 1/16 find room */
+    NULL_COST = 4,   /* entries of a null vector that are one of a row */
+    LITTLE = 4,      /* a quarter of the effort where the rank is not found */
 };
 
 static const double first_step = .8; /* of the limit */
@@ -60,6 +62,8 @@ struct packer {
     const struct basis *basis;
     struct rng *rng;
     struct rref *rref;    /* of the rows placed */
+    uint64_t most;        /* work of an elimination */
+    uint64_t nulls;       /* that part of it which null vectors take */
     struct rounds rounds;
     size_t words;         /* for 64 rounds each */
     uint64_t *idle;       /* [m + nendpoints][words] */
@@ -82,7 +86,7 @@ static void packer_destroy (struct packer *p)
 }
 
 static struct packer *packer_create (const struct basis *b, size_t limit,
-                                     struct rng *rng)
+                                     uint64_t most, struct rng *rng)
 {
     struct packer *p = calloc (1, sizeof (*p));
     size_t bytes;
@@ -91,6 +95,7 @@ static struct packer *packer_create (const struct basis *b, size_t limit,
         return NULL;
     p->basis = b;
     p->rng = rng;
+    p->most = most;
     p->words = limit / 64 + 1;
     bytes = (b->m + b->nendpoints) * p->words * sizeof (*p->idle);
     p->rref = rref_create (b->m);
@@ -175,7 +180,14 @@ static void draw_null (struct packer *p, const struct rref *rref)
 {
     rref_null (rref, p->rng, p->z);
     p->stale = 0;
+    p->nulls += rref_entries (rref) / NULL_COST;
     p->work += p->basis->m;
+}
+
+/* Has the form taken as much work as it may? */
+static bool spent (const struct packer *p, const struct rref *rref)
+{
+    return rref_work (rref) + p->nulls >= p->most;
 }
 
 static bool adds (struct packer *p, uint32_t pair)
@@ -188,6 +200,31 @@ static bool adds (struct packer *p, uint32_t pair)
     return rref_dot (b->col + at, b->count + at, n, p->z) != 0;
 }
 
+static int add_fresh (const struct basis *b, struct rref *rref, uint32_t pair)
+{
+    size_t at = b->first[pair];
+
+    return rref_add_fresh (rref, b->col + at, b->count + at,
+                           b->first[pair + 1] - at);
+}
+
+/* Add a candidate to the form where it is independent: 1; where it is not, or
+ * that would take more work than there may be: 0. -1: no memory.
+ */
+static int choose (struct packer *p, struct rref *rref, uint32_t pair)
+{
+    int rc;
+
+    if (spent (p, rref))
+        return add_fresh (p->basis, rref, pair);
+    if (!adds (p, pair))
+        return 0;
+    rc = add_row (p->basis, rref, pair);
+    if (rc == 0 && ++p->stale == STALE_MAX)
+        draw_null (p, rref);
+    return rc;
+}
+
 /* Offer the candidates live[0 .. n-1], one after the other, the rounds below
  * limit; *rref is the span that they have to add to. Those for which there
  * was no room are left in live, and their number in *n.
@@ -198,7 +235,8 @@ static int offer (struct packer *p, struct rref *rref, uint32_t *live,
     const struct basis *b = p->basis;
     size_t keep = 0;
 
-    draw_null (p, rref);
+    if (!spent (p, rref))
+        draw_null (p, rref);
     for (size_t i = 0; i < *n; i++) {
         const struct probe *probe = &b->pair[live[i]];
         size_t round = SIZE_MAX;
@@ -211,13 +249,9 @@ static int offer (struct packer *p, struct rref *rref, uint32_t *live,
             live[keep++] = live[i];
             continue;
         }
-        if (!adds (p, live[i]))
-            continue;
-        if ((rc = add_row (b, rref, live[i])) < 0
+        if ((rc = choose (p, rref, live[i])) < 0
             || (rc > 0 && place (p, live[i], round) < 0))
             return -1;
-        if (rc == 0 && ++p->stale == STALE_MAX)
-            draw_null (p, rref);
     }
     *n = keep;
     return 0;
@@ -267,7 +301,8 @@ static int chain_in (struct packer *p, struct chain *c, const uint32_t *live,
 {
     const struct basis *b = p->basis;
 
-    for (size_t i = 0; i < n && p->rounds.n < rank; i++) {
+    for (size_t i = 0; i < n && p->rounds.n < rank && !spent (p, p->rref);
+         i++) {
         size_t at = b->first[live[i]];
 
         if (!rref_spans (p->rref, b->col + at, b->count + at,
@@ -301,6 +336,10 @@ static int complete (struct packer *p, uint32_t *live, size_t rank,
         rc = chain_in (p, c, live, n, rank);
         if (rc < 0 || (lack - (rank - p->rounds.n)) * GAIN > lack)
             continue;
+        if (spent (p, p->rref)) {
+            rc = 1;
+            break;
+        }
         rc = p->rounds.count < most ? chain_open (c) : 1;
     }
     if (c)
@@ -309,13 +348,34 @@ static int complete (struct packer *p, uint32_t *live, size_t rank,
     return rc;
 }
 
+/* Place what has a column that no row has yet, by chains or in another round.
+ */
+static int cover (struct packer *p)
+{
+    const struct basis *b = p->basis;
+    struct chain *c = chain_create (b, &p->rounds, b->m);
+    int rc = c ? 0 : -1;
+
+    for (size_t i = 0; i < b->n && rc >= 0; i++) {
+        rc = add_fresh (b, p->rref, i);
+        while (rc > 0 && !chain_put (c, i))
+            rc = chain_open (c) < 0 ? -1 : 1;
+    }
+    if (c)
+        p->work += chain_work (c);
+    chain_destroy (c);
+    return rc < 0 ? -1 : 0;
+}
+
 /* What all packings of a basis share. */
 struct job {
     const struct basis *basis;
     struct rng *rng;
     double *demand;   /* [nendpoints] */
     double bound;     /* no fewer rounds */
-    size_t rank;      /* 0: not known yet */
+    size_t rank;
+    bool exact;       /* the rank is that of all candidates, not less */
+    uint64_t most;    /* work of an elimination */
     uint8_t *hot;     /* [nendpoints] */
     uint32_t *live;   /* [n] candidates */
     uint64_t work;
@@ -347,7 +407,8 @@ static size_t find_hot (struct job *job, double least)
     return n < job->basis->nendpoints ? n : 0;
 }
 
-/* The span of all candidates live[0 .. n-1]. */
+/* The span of all candidates live[0 .. n-1], or part of it where it is spent.
+ */
 static struct rref *span_all (struct packer *p, const uint32_t *live,
                               size_t n)
 {
@@ -356,21 +417,15 @@ static struct rref *span_all (struct packer *p, const uint32_t *live,
     if (!rref)
         return NULL;
     draw_null (p, rref);
-    for (size_t i = 0; i < n; i++) {
-        int rc;
-
-        if (!adds (p, live[i]))
-            continue;
-        if ((rc = add_row (p->basis, rref, live[i])) < 0) {
+    for (size_t i = 0; i < n; i++)
+        if (choose (p, rref, live[i]) < 0) {
             rref_destroy (rref);
             return NULL;
         }
-        if (rc == 0 && ++p->stale == STALE_MAX)
-            draw_null (p, rref);
-    }
     return rref;
 }
 
+/* 1 where it is too much work to tell which rows there must be. */
 static int place_hot (struct packer *p, struct job *job, size_t limit)
 {
     size_t n = select_ends (job, 0, job->live);
@@ -379,6 +434,10 @@ static int place_hot (struct packer *p, struct job *job, size_t limit)
 
     if (!rref)
         return -1;
+    if (spent (p, rref)) {
+        rc = 1;
+        goto done;
+    }
     for (unsigned int ends = 1; ends <= 2; ends++) {
         n = select_ends (job, ends, job->live);
         shuffle_classes (p, job->live, n);
@@ -392,35 +451,55 @@ done:
     return rc;
 }
 
-/* A packing from scratch. */
+/* Elimination turned out to be too much work for this job. */
+static void give_up (struct job *job)
+{
+    job->exact = false;
+    job->most /= LITTLE;
+}
+
+/* A packing from scratch. Where rows are not all told apart, no row of a hot
+ * end is known to be one that no others replace.
+ */
 static struct packer *pack (struct job *job, const struct recipe *recipe)
 {
     size_t limit = (size_t)ceil (job->bound * recipe->above);
-    struct packer *p = packer_create (job->basis, limit, job->rng);
-    size_t hot = find_hot (job, recipe->hot * limit);
+    struct packer *p = packer_create (job->basis, limit, job->most, job->rng);
+    size_t hot = job->exact ? find_hot (job, recipe->hot * limit) : 0;
     size_t n;
+    int rc = -1;
 
     if (!p)
         return NULL;
     if (hot == 0)
         memset (job->hot, 0, job->basis->nendpoints);
-    else if (place_hot (p, job, limit) < 0)
+    else if ((rc = place_hot (p, job, limit)) != 0)
         goto error;
     hot = p->rounds.n;
     n = select_ends (job, 0, job->live);
     shuffle_classes (p, job->live, n);
     if (offer_evenly (p, p->rref, job->live, &n, limit) < 0)
         goto error;
-    for (size_t i = 0; i < hot; i++)
+    for (size_t i = 0; i < hot && !spent (p, p->rref); i++)
         if (add_row (p->basis, p->rref, p->rounds.slot[i].pair) < 0)
             goto error;
-    if (complete (p, job->live, job->rank, SIZE_MAX) < 0)
+    if (hot > 0 && spent (p, p->rref)) {
+        rc = 1;
+        goto error;
+    }
+    if (job->exact && complete (p, job->live, job->rank, SIZE_MAX) < 0)
+        goto error;
+    if (!(p->rounds.maximal = job->exact && p->rounds.n == job->rank)
+        && cover (p) < 0)
         goto error;
     job->work += packer_work (p);
     return p;
 error:
     packer_destroy (p);
-    return NULL;
+    if (rc < 0)
+        return NULL;
+    give_up (job);
+    return pack (job, recipe);
 }
 
 static int compare_pair (const void *a, const void *b)
@@ -435,7 +514,7 @@ static int compare_pair (const void *a, const void *b)
 static struct packer *copy_without (const struct packer *old,
                                     const uint8_t *out, size_t count)
 {
-    struct packer *p = packer_create (old->basis, count, old->rng);
+    struct packer *p = packer_create (old->basis, count, old->most, old->rng);
 
     if (!p)
         return NULL;
@@ -448,7 +527,7 @@ static struct packer *copy_without (const struct packer *old,
     if (p->rounds.n > 0)
         qsort (p->rounds.slot, p->rounds.n, sizeof (*p->rounds.slot),
                compare_pair);
-    for (size_t i = 0; i < p->rounds.n; i++)
+    for (size_t i = 0; i < p->rounds.n && !spent (p, p->rref); i++)
         if (add_row (p->basis, p->rref, p->rounds.slot[i].pair) < 0)
             goto error;
     return p;
@@ -517,7 +596,7 @@ static int shorten (struct job *job, struct packer **best, uint64_t effort)
 
         rc = complete (p, job->live, job->rank, p->rounds.count);
         job->work += packer_work (p) - before;
-        if (rc <= 0 || job->work >= effort)
+        if (rc <= 0 || job->work >= effort || spent (p, p->rref))
             break;
         next = shake (p, job->rank);
         packer_destroy (p);
@@ -526,6 +605,7 @@ static int shorten (struct job *job, struct packer **best, uint64_t effort)
         job->work += packer_work (p);
     }
     if (rc == 0) {
+        p->rounds.maximal = true;
         packer_destroy (*best);
         *best = p;
     }
@@ -534,12 +614,14 @@ static int shorten (struct job *job, struct packer **best, uint64_t effort)
     return rc;
 }
 
-/* Keep the better of two packings. */
+/* Keep the better of two packings: one that is maximal, with fewer rounds. */
 static void keep_better (struct packer **best, struct packer *p)
 {
     struct packer *worse = p;
 
-    if (!*best || p->rounds.count < (*best)->rounds.count) {
+    if (!*best || p->rounds.maximal > (*best)->rounds.maximal
+        || (p->rounds.maximal == (*best)->rounds.maximal
+            && p->rounds.count < (*best)->rounds.count)) {
         worse = *best;
         *best = p;
     }
@@ -553,12 +635,13 @@ static double hosts_bound (const struct basis *b, size_t rank)
     return half ? (double)((rank + half - 1) / half) : 0;
 }
 
-static int job_init (struct job *job, const struct basis *b, struct rng *rng)
+static int job_init (struct job *job, const struct basis *b, uint64_t most,
+                     struct rng *rng)
 {
     struct packer *p;
     struct rref *rref;
 
-    *job = (struct job){ .basis = b, .rng = rng };
+    *job = (struct job){ .basis = b, .most = most, .rng = rng };
     job->demand = calloc (b->nendpoints + 1, sizeof (*job->demand));
     job->hot = calloc (b->nendpoints + 1, 1);
     job->live = calloc (b->n + 1, sizeof (*job->live));
@@ -566,7 +649,7 @@ static int job_init (struct job *job, const struct basis *b, struct rng *rng)
         || demand_find (b, job->demand) < 0)
         return -1;
     /* the rank, and with it the bound */
-    if (!(p = packer_create (b, 0, rng)))
+    if (!(p = packer_create (b, 0, most, rng)))
         return -1;
     for (size_t i = 0; i < b->n; i++)
         job->live[i] = i;
@@ -575,6 +658,9 @@ static int job_init (struct job *job, const struct basis *b, struct rng *rng)
         return -1;
     }
     job->rank = rref_rank (rref);
+    job->exact = true;
+    if (spent (p, rref))
+        give_up (job);
     rref_destroy (rref);
     packer_destroy (p);
     job->bound = hosts_bound (b, job->rank);
@@ -591,27 +677,31 @@ static void job_clear (struct job *job)
 }
 
 int rounds_pack (struct rounds *rounds, const struct basis *basis,
-                 struct rng *rng, uint64_t effort, struct rref **rref)
+                 struct rng *rng, const struct rounds_effort *effort,
+                 struct rref **rref)
 {
     struct packer *best = NULL;
     struct job job;
     int rc = -1;
 
     *rounds = (struct rounds){ 0 };
-    if (job_init (&job, basis, rng) < 0)
+    if (job_init (&job, basis, effort->eliminate, rng) < 0)
         goto done;
-    for (size_t i = 0; i < RECIPES; i++) {
+    for (size_t i = 0; i < RECIPES && job.exact; i++) {
         struct packer *p = pack (&job, &recipes[i]);
 
         if (!p)
             goto done;
         keep_better (&best, p);
-        if (best->rounds.count <= job.bound || job.work > effort / 2)
+        if (best->rounds.count <= job.bound || job.work > effort->search / 2)
             break;
     }
+    if (!best && !(best = pack (&job, &recipes[0])))
+        goto done;
     rc = 0;
-    while (rc == 0 && job.work < effort && best->rounds.count > job.bound)
-        rc = shorten (&job, &best, effort);
+    while (rc == 0 && best->rounds.maximal && job.work < effort->search
+           && best->rounds.count > job.bound)
+        rc = shorten (&job, &best, effort->search);
     if (rc < 0)
         goto done;
     *rounds = best->rounds;

@@ -7,10 +7,16 @@
  * idle, and is passed over where there is none, for others may do instead.
  * Endpoints that have to be busy all the time (core/demand) are served before
  * all others, by rows that no others can replace.
+ *
+ * Where paths have little in common, elimination fills in. There is an end to
+ * it: behind that, rows are taken that have a column which no row before had,
+ * which is proof enough, and so until all columns are covered. What is picked
+ * is independent then, but may not be all that is.
  */
 #ifndef CORE_ROUNDS_H
 #define CORE_ROUNDS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,17 +31,25 @@ struct rounds {
     } *slot;
     size_t n, size;
     size_t count; /* rounds */
+    bool maximal; /* no other candidate is independent of these */
 };
 
-/* Pick a maximal independent set of the candidates in few rounds. `effort`
- * bounds the work, in rows' entries looked at, beyond a first packing; it ends
- * where no fewer rounds are possible. The same seed and effort give the same
- * rounds on every machine. Where rref is not NULL, *rref gets the form of the
- * rows picked. Return 0, or -1 with errno ENOMEM; rounds_clear is due after
- * 0.
+struct rounds_effort {
+    uint64_t search;    /* rows' entries looked at, beyond a first packing */
+    uint64_t eliminate; /* entries touched to find the rank, and as many for
+                           a packing */
+};
+
+/* Pick a maximal independent set of the candidates in few rounds, or, where
+ * elimination would take more than its effort, an independent one that covers
+ * all columns. Ends where no fewer rounds are possible. The same seed and
+ * effort give the same rounds on every machine. Where rref is not NULL, *rref
+ * gets the form of the rows picked. Return 0, or -1 with errno ENOMEM;
+ * rounds_clear is due after 0.
  */
 int rounds_pack (struct rounds *rounds, const struct basis *basis,
-                 struct rng *rng, uint64_t effort, struct rref **rref);
+                 struct rng *rng, const struct rounds_effort *effort,
+                 struct rref **rref);
 
 void rounds_clear (struct rounds *rounds);
 

@@ -47,6 +47,7 @@ struct rref {
     uint32_t *touched;  /* [m] */
     uint64_t *fresh;    /* bits [m]: rows to reduce by, 0 outside */
     uint64_t *late;
+    uint64_t entries;
     uint64_t work;
 };
 
@@ -194,6 +195,7 @@ static void append (struct rref *r, const struct line *l)
 {
     for (size_t k = 0; k < l->n; k++)
         r->held[l->entry[k].col]++;
+    r->entries += l->n;
     r->pivot[l->entry[0].col] = (int32_t)r->rank;
     r->line[r->rank++] = *l;
 }
@@ -278,6 +280,16 @@ int rref_add (struct rref *r, const uint32_t *col, const uint8_t *count,
     return rc;
 }
 
+int rref_add_fresh (struct rref *r, const uint32_t *col, const uint8_t *count,
+                    size_t n)
+{
+    size_t pivot = find_fresh (r, col, count, n);
+
+    if (pivot == n)
+        return 0;
+    return append_fresh (r, col, count, n, pivot) < 0 ? -1 : 1;
+}
+
 bool rref_spans (struct rref *r, const uint32_t *col, const uint8_t *count,
                  size_t n)
 {
@@ -322,20 +334,29 @@ static int substitute (struct rref *r, size_t i)
     forget (r, n);
     for (size_t k = 0; k < new.n; k++)
         r->held[new.entry[k].col]++;
+    r->entries += new.n;
+    r->entries -= l->n;
     free (l->entry);
     *l = new;
     return 0;
 }
 
-int rref_reduce (struct rref *r)
+int rref_reduce_within (struct rref *r, uint64_t most)
 {
-    for (size_t i = r->rank; i-- > 0;)
+    uint64_t end = most < UINT64_MAX - r->work ? r->work + most : UINT64_MAX;
+
+    for (size_t i = r->rank; i-- > 0 && r->work < end;)
         if (r->line[i].late && substitute (r, i) < 0)
             return -1;
-    for (size_t i = 0; i < r->rank; i++)
+    for (size_t i = 0; i < r->rank && r->work < end; i++)
         if (!r->line[i].late && substitute (r, i) < 0)
             return -1;
-    return 0;
+    return r->work < end ? 0 : 1;
+}
+
+int rref_reduce (struct rref *r)
+{
+    return rref_reduce_within (r, UINT64_MAX);
 }
 
 const struct rref_entry *rref_row (const struct rref *r, size_t i, size_t *n)
@@ -386,6 +407,11 @@ uint64_t rref_dot (const uint32_t *col, const uint8_t *count, size_t n,
 uint64_t rref_work (const struct rref *r)
 {
     return r->work;
+}
+
+uint64_t rref_entries (const struct rref *r)
+{
+    return r->entries;
 }
 
 static uint64_t gcd (uint64_t a, uint64_t b)

@@ -49,6 +49,13 @@ void rref_destroy (struct rref *r);
 int rref_add (struct rref *r, const uint32_t *col, const uint8_t *count,
               size_t n);
 
+/* The same for a row that has a column which no row before had: it is
+ * independent for that, and costs no more than its entries. Any other row is
+ * left out: 0.
+ */
+int rref_add_fresh (struct rref *r, const uint32_t *col, const uint8_t *count,
+                    size_t n);
+
 /* True if the row lies in the span of the rows added. */
 bool rref_spans (struct rref *r, const uint32_t *col, const uint8_t *count,
                  size_t n);
@@ -60,6 +67,11 @@ size_t rref_rank (const struct rref *r);
  * errno ENOMEM; the form is then good for rref_destroy only.
  */
 int rref_reduce (struct rref *r);
+
+/* The same with an end: 1 where it would take more than so much work (as
+ * rref_work counts it); the form is then good for rref_destroy only.
+ */
+int rref_reduce_within (struct rref *r, uint64_t most);
 
 /* Row i < rank of the reduced form: its n entries, the pivot (value 1) first,
  * the others in no order, none of them in the pivot column of another row.
@@ -87,6 +99,9 @@ uint64_t rref_dot (const uint32_t *col, const uint8_t *count, size_t n,
  * machine.
  */
 uint64_t rref_work (const struct rref *r);
+
+/* Entries of the form: what a null vector costs. */
+uint64_t rref_entries (const struct rref *r);
 
 /* The rational p/q, q > 0, in lowest terms, that value stands for. Exact for
  * every coefficient with |p| and q at most RREF_RATIONAL_MAX, since two such

@@ -58,6 +58,9 @@ enum {
     PREDICT_EXACT_MAX = 300, /* unknowns */
     PREDICT_SKETCH = 16,
     PREDICT_WORST = 24,
+    PREDICT_WORK = 20 * 1000 * 1000, /* of elimination, and as much again */
+    PREDICT_ENTRIES = 60 * 1000 * 1000, /* to iterate over, or */
+    PREDICT_ITERATIONS = 300,           /* so often, if that is more */
 };
 
 /* Distance from the minimum that is close enough: in standard errors, of any
@@ -76,6 +79,7 @@ struct system {
     struct sparse *a;   /* A_P, [rank] columns */
     double *weight;     /* 1 / variance */
     struct lsq *lsq;
+    uint64_t work_max;  /* to eliminate, and to reduce */
 };
 
 static void system_clear (struct system *s)
@@ -213,22 +217,25 @@ static int make_form (struct system *s, const struct sparse *rows,
             asked = true;
             all = found;
         }
-        if (rref_work (s->form) > WORK_MAX && !all) {
-            error_world (err, "the groups of links that these %zu rows "
-                              "determine are too large to be found",
-                         rows->nrows);
-            rc = 1;
-            goto done;
-        }
+        if (rref_work (s->form) > s->work_max && !all)
+            goto much;
     }
     s->rank = all ? rows->ncols : rref_rank (s->form);
     if (s->rank == rows->ncols) {
         rref_destroy (s->form);
         s->form = NULL;
     }
-    else if (rref_reduce (s->form) < 0)
-        goto nomem;
+    else if ((rc = rref_reduce_within (s->form, s->work_max)) != 0) {
+        if (rc < 0)
+            goto nomem;
+        goto much;
+    }
     rc = 0;
+    goto done;
+much:
+    error_world (err, "the groups of links that these %zu rows determine are"
+                      " too large to be found", rows->nrows);
+    rc = 1;
     goto done;
 nomem:
     error_nomem (err);
@@ -571,7 +578,7 @@ struct solution *solve (struct pathset *ps, const struct samples *samples,
                         const struct solve_options *opts, struct error *err)
 {
     struct observations o;
-    struct system s = { 0 };
+    struct system s = { .work_max = WORK_MAX };
     struct covariance *c = NULL;
     struct solution *sol = NULL;
     double *y = NULL;
@@ -644,6 +651,14 @@ error:
     return NULL;
 }
 
+/* What a prediction may take. */
+static uint64_t iterations (const struct sparse *a)
+{
+    uint64_t n = PREDICT_ENTRIES / (a->start[a->nrows] + 1);
+
+    return n > PREDICT_ITERATIONS ? n : PREDICT_ITERATIONS;
+}
+
 int solve_predict (struct pathset *ps, const struct plan *plan, double *rms,
                    double *max, struct error *err)
 {
@@ -654,7 +669,7 @@ int solve_predict (struct pathset *ps, const struct plan *plan, double *rms,
         .tolerance = LSQ_ROUGH,
         .seed = SEED,
     };
-    struct system s = { 0 };
+    struct system s = { .work_max = PREDICT_WORK };
     struct sparse *rows;
     struct covariance *c = NULL;
     double sum = 0;
@@ -669,6 +684,7 @@ int solve_predict (struct pathset *ps, const struct plan *plan, double *rms,
     if (rc != 0)
         goto done;
     rc = -1;
+    lsq_limit (s.lsq, iterations (s.a));
     if (!(c = covariance_create (s.a, NULL, s.lsq, &opts))) {
         rc = errno == EDOM ? 1 : error_nomem (err);
         goto done;

@@ -39,10 +39,10 @@ struct solution *solve (struct pathset *ps, const struct samples *samples,
 
 /* Predict the standard errors that a plan gives: root mean square and
  * greatest over identified links and groups, in units of the standard error
- * of one RTT. Both are 0 for an empty plan, and where groups are too many to
- * find or the rows too ill-conditioned. The first is good to 1 %, the second
- * to a few. Costs some dozen times as much as a solution. Return 0, or -1
- * with err.
+ * of one RTT. Both are 0 for an empty plan, and where it would take more than
+ * about a second to tell, of a job: groups are too large to find then, or the
+ * rows ill-conditioned. The first is good to 1 %, the second to a few. Return
+ * 0, or -1 with err.
  */
 int solve_predict (struct pathset *ps, const struct plan *plan, double *rms,
                    double *max, struct error *err);

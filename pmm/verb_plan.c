@@ -146,6 +146,10 @@ static void summary (const struct plan *plan, const struct pathset *ps,
              pathset_size (ps), plan_links (plan), plan_rank (plan),
              plan_probes (plan), plan_basis_rounds (plan),
              plan_rounds (plan) - plan_basis_rounds (plan));
+    if (!plan_maximal (plan))
+        fprintf (stderr,
+                 "pmm plan: not all that the hosts could tell, which takes"
+                 " more than --budget to find; all links are probed\n");
     if (extra->stderr_rms > 0)
         fprintf (stderr,
                  "pmm plan: predicted standard errors of links and groups:"
@@ -170,7 +174,8 @@ static int find_bound (struct plan *plan, struct pathset *ps, bool thorough,
     size_t ntargets;
 
     plan_targets (plan, &ntargets);
-    if (ntargets > 0) /* it determines these, not all that can be */
+    /* it determines these, or not all that can be */
+    if (ntargets > 0 || !plan_maximal (plan))
         return 0;
     if (bound_find (ps, plan_rank (plan),
                     thorough ? BOUND_EFFORT : BOUND_QUICK, bound, err) < 0)

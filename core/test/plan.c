@@ -363,6 +363,7 @@ static void test_budget (void)
 /* Candidates that are a sample only are extended until the rank is full. */
 static void test_extend (void)
 {
+    const struct rounds_effort effort = { 0, UINT64_MAX };
     struct tablenet *t = tablenet_fattree (8, 2, TABLE_MINHOP, 3);
     struct pathset *ps = tablenet_pathset (t, NULL, 0);
     struct basis basis;
@@ -380,7 +381,7 @@ static void test_extend (void)
         struct rounds rounds;
         struct rref *rref;
 
-        if (rounds_pack (&rounds, &basis, &rng, 0, &rref) < 0)
+        if (rounds_pack (&rounds, &basis, &rng, &effort, &rref) < 0)
             break;
         rank = rref_rank (rref);
         more = basis_extend (&basis, ps, rref, &rng, 9, &err);
@@ -485,6 +486,24 @@ static void test_check (void)
     tablenet_destroy (t);
 }
 
+/* The same plan but for one probe. */
+static struct plan *drop_probe (const struct plan *plan, size_t drop)
+{
+    struct plan *less = plan_create ("pmm");
+    size_t n, i = 0;
+
+    for (size_t r = 0; r < plan_rounds (plan); r++) {
+        const struct probe *p = plan_round (plan, r, &n);
+
+        for (size_t k = 0; k < n; k++)
+            if (i++ != drop && plan_add (less, r, p[k].a, p[k].b) < 0)
+                abort ();
+    }
+    plan_set_rank (less, plan_links (plan), plan_rank (plan) - 1,
+                   plan_rounds (plan));
+    return less;
+}
+
 /* Whichever row a plan lacks, some pair tells: of one leaf, or of two. */
 static void test_lacking (enum tree_routing routing)
 {
@@ -495,18 +514,9 @@ static void test_lacking (enum tree_routing routing)
     size_t told = 0;
 
     for (size_t drop = 0; drop < rank; drop++) {
-        struct plan *less = plan_create ("pmm");
+        struct plan *less = drop_probe (plan, drop);
         struct error err = { 0 };
-        size_t n, i = 0;
 
-        for (size_t r = 0; r < plan_rounds (plan); r++) {
-            const struct probe *p = plan_round (plan, r, &n);
-
-            for (size_t k = 0; k < n; k++)
-                if (i++ != drop && plan_add (less, r, p[k].a, p[k].b) < 0)
-                    abort ();
-        }
-        plan_set_rank (less, plan_links (plan), rank - 1, plan_rounds (plan));
         told += plan_check (ps, less, &err) < 0
             && strstr (err.text, "does not follow from the basis rounds");
         plan_destroy (less);
@@ -514,6 +524,71 @@ static void test_lacking (enum tree_routing routing)
     ok (rank == 64 && told == rank, "routing %d: each of %zu rows is missed"
         " where it lacks", routing, told);
     plan_destroy (plan);
+    pathset_destroy (ps);
+    treenet_destroy (net);
+}
+
+/* A plan without elimination: rows that each have a column of their own. */
+static struct plan *make_bare (struct pathset *ps)
+{
+    const struct rounds_effort effort = { 0, 0 };
+    struct plan *plan = plan_create ("pmm");
+    struct rounds rounds;
+    struct basis basis;
+    struct rng rng;
+    struct error err;
+
+    rng_seed (&rng, 3);
+    if (!plan || basis_make (&basis, ps, &rng, &err) < 0
+        || rounds_pack (&rounds, &basis, &rng, &effort, NULL) < 0)
+        abort ();
+    for (size_t i = 0; i < rounds.n; i++) {
+        const struct probe *p = &basis.pair[rounds.slot[i].pair];
+
+        if (plan_add (plan, rounds.slot[i].round, p->a, p->b) < 0)
+            abort ();
+    }
+    plan_set_rank (plan, basis.m, rounds.n, rounds.count);
+    plan_set_maximal (plan, rounds.maximal);
+    rounds_clear (&rounds);
+    basis_clear (&basis);
+    return plan;
+}
+
+/* A plan that is not maximal says so, is checked for what it is, and not
+ * believed when it says that it is.
+ */
+static void test_not_maximal (void)
+{
+    struct treenet *net = treenet_create (8, 3, TREE_MINHOP, 1);
+    struct pathset *ps = treenet_random (net, 24, 2);
+    struct plan *plan = make_bare (ps);
+    struct plan *all = make (ps, 1, 0);
+    struct plan *copy = plan_copy (plan);
+    struct error err = { 0 };
+    size_t told = 0;
+
+    ok (plan_maximal (all) && !plan_maximal (plan) && !plan_maximal (copy)
+            && plan_rank (plan) < plan_rank (all),
+        "rank %zu of %zu is not maximal", plan_rank (plan), plan_rank (all));
+    ok (plan_check (ps, plan, &err) == 0, "it passes the checker%s%s",
+        *err.text ? ": " : "", err.text);
+    plan_set_maximal (copy, true);
+    ok (plan_check (ps, copy, &err) < 0
+            && strstr (err.text, "does not follow from the basis rounds"),
+        "not as a maximal one: %s", err.text);
+    for (size_t drop = 0; drop < plan_rank (plan); drop++) {
+        struct plan *less = drop_probe (plan, drop);
+
+        plan_set_maximal (less, false);
+        told += plan_check (ps, less, &err) < 0
+            && strstr (err.text, "no probe of the basis rounds crosses");
+        plan_destroy (less);
+    }
+    ok (told > 0, "%zu of its probes are the only ones on some link", told);
+    plan_destroy (plan);
+    plan_destroy (all);
+    plan_destroy (copy);
     pathset_destroy (ps);
     treenet_destroy (net);
 }
@@ -640,6 +715,32 @@ static void test_confirm (void)
     tablenet_destroy (t);
 }
 
+/* What is not maximal says so in the file, and what is does not. */
+static void test_maximal_key (void)
+{
+    struct tablenet *t = tablenet_fattree (8, 3, TABLE_MINHOP, 1);
+    struct pathset *ps = tablenet_random (t, 24, 2);
+    struct pathset *ps2 = NULL;
+    struct plan *plan = make_bare (ps);
+    struct error err = { 0 };
+    char *text = write_text (plan, ps, NULL);
+    struct plan *back = read_text (text, t, &ps2, &err);
+
+    ok (strstr (text, "\"maximal\":false") && back && !plan_maximal (back)
+            && same (plan, back) && plan_check (ps2, back, &err) == 0,
+        "a plan that is not maximal comes back: %s", err.text);
+    free (text);
+    plan_set_maximal (plan, true);
+    text = write_text (plan, ps, NULL);
+    ok (!strstr (text, "maximal"), "one that is says nothing");
+    free (text);
+    plan_destroy (plan);
+    plan_destroy (back);
+    pathset_destroy (ps);
+    pathset_destroy (ps2);
+    tablenet_destroy (t);
+}
+
 /* A plan of k1, k2, k3 of the paper's network, and changes of its text. */
 static const char file[]
     = "{\"kind\":\"plan\",\"version\":1,\"fabric\":\"table\","
@@ -681,6 +782,10 @@ static const struct {
       "p.json: basis_rounds: not a whole number from 0 to 3" },
     { "\"extra_rounds\":0", "\"extra_rounds\":1",
       "p.json: extra_rounds: 1, but it is 0" },
+    { "\"rank\":3", "\"rank\":3,\"maximal\":false", NULL },
+    { "\"rank\":3", "\"rank\":3,\"maximal\":true", NULL },
+    { "\"rank\":3", "\"rank\":3,\"maximal\":0",
+      "p.json: maximal: neither true nor false" },
     { "\"extra_rounds\":0", "\"extra_rounds\":0,\"confirm_rounds\":0", NULL },
     { "\"extra_rounds\":0", "\"extra_rounds\":0,\"confirm_rounds\":1",
       "p.json: confirm_rounds: not a whole number from 0 to 0" },
@@ -753,8 +858,10 @@ int main (void)
     test_check ();
     test_lacking (TREE_DMODK);
     test_lacking (TREE_MINHOP);
+    test_not_maximal ();
     test_round_trip ();
     test_confirm ();
+    test_maximal_key ();
     test_files ();
     return done_testing ();
 }

@@ -109,13 +109,75 @@ static size_t faults (const struct basis *b, const struct rounds *r)
     return n;
 }
 
-static void pack (struct rounds *r, const struct basis *b, uint64_t effort)
+static void pack (struct rounds *r, const struct basis *b, uint64_t eliminate)
 {
+    const struct rounds_effort effort = { EFFORT, eliminate };
     struct rng rng;
 
     rng_seed (&rng, 5);
-    if (rounds_pack (r, b, &rng, effort, NULL) < 0)
+    if (rounds_pack (r, b, &rng, &effort, NULL) < 0)
         abort ();
+}
+
+/* Columns that no row picked crosses. */
+static size_t uncovered (const struct basis *b, const struct rounds *r)
+{
+    uint8_t *crossed = treenet_alloc (b->m, 1);
+    size_t n = 0;
+
+    for (size_t i = 0; i < r->n; i++)
+        for (size_t k = b->first[r->slot[i].pair];
+             k < b->first[r->slot[i].pair + 1]; k++)
+            crossed[b->col[k]] = 1;
+    for (size_t c = 0; c < b->m; c++)
+        n += !crossed[c];
+    free (crossed);
+    return n;
+}
+
+/* What is picked with so little elimination, beside the rank. */
+static void test_spent (const struct basis *b, size_t rank, uint64_t eliminate)
+{
+    struct rounds r, again;
+
+    pack (&r, b, eliminate);
+    pack (&again, b, eliminate);
+    ok (!r.maximal || r.n == rank, "%zu rows of %zu with an effort of %ju%s",
+        r.n, rank, (uintmax_t)eliminate, r.maximal ? "" : ", which is not all");
+    ok (rank_picked (b, &r) == r.n && faults (b, &r) == 0
+            && uncovered (b, &r) == 0,
+        "independent, nothing shared in a round, every link crossed");
+    ok (r.n == again.n && r.count == again.count
+            && !memcmp (r.slot, again.slot, r.n * sizeof (*r.slot)),
+        "the same from the same seed");
+    rounds_clear (&r);
+    rounds_clear (&again);
+}
+
+/* Effort for nothing, for a part of the way, for more and more of it. */
+static void test_effort (void)
+{
+    static const uint64_t efforts[] = { 0, 3000, 30000, 100000, 300000 };
+    struct treenet *t = treenet_create (12, 3, TREE_MINHOP, 7);
+    struct pathset *ps = treenet_random (t, 64, 7);
+    struct rounds none;
+    struct basis b;
+    struct error err;
+    struct rng rng;
+    size_t rank;
+
+    rng_seed (&rng, 1);
+    if (basis_make (&b, ps, &rng, &err) < 0)
+        abort ();
+    rank = rank_of (&b);
+    for (size_t i = 0; i < COUNT (efforts); i++)
+        test_spent (&b, rank, efforts[i]);
+    pack (&none, &b, 0);
+    ok (!none.maximal && none.n < rank, "without effort, it is not maximal");
+    rounds_clear (&none);
+    basis_clear (&b);
+    pathset_destroy (ps);
+    treenet_destroy (t);
 }
 
 static void test_jobs (void)
@@ -135,9 +197,9 @@ static void test_jobs (void)
         if (basis_make (&b, ps, &rng, &err) < 0)
             abort ();
         rank = rank_of (&b);
-        pack (&r, &b, EFFORT);
-        pack (&again, &b, EFFORT);
-        ok (r.n == rank && rank_picked (&b, &r) == rank,
+        pack (&r, &b, UINT64_MAX);
+        pack (&again, &b, UINT64_MAX);
+        ok (r.maximal && r.n == rank && rank_picked (&b, &r) == rank,
             "%zu of %zu hosts: %zu rows of rank %zu", jobs[i].hosts, t->n,
             r.n, rank);
         ok (faults (&b, &r) == 0, "nothing shared in a round, none empty");
@@ -180,6 +242,7 @@ static void test_demand (void)
 int main (void)
 {
     test_jobs ();
+    test_effort ();
     test_demand ();
     return done_testing ();
 }
