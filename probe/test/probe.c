@@ -81,7 +81,10 @@ static int run_leader (struct group *g, struct shared *sh)
     uint32_t peer_of[MEMBERS];
     const char *name[MEMBERS];
     struct probe_result result;
-    struct plan_options opts = { .extra_rounds = 1 };
+    /* quick: while the leader plans, the emulator's clock stands still, but
+     * not for long
+     */
+    struct plan_options opts = { .extra_rounds = 1, .budget = 0.001 };
     struct pathset *ps;
     struct plan *plan;
     struct plan *longer;
