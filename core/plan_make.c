@@ -29,7 +29,8 @@
 
 #define WORK_SECOND 1e8
 #define ROUND_SECONDS .01 /* that a round takes to measure */
-#define JOB_EFFORT 60000000 /* of a job's first packing */
+#define JOB_EFFORT 60000000 /* of a job's first packing, at most: */
+#define PAIR_EFFORT 3000. /* for each pair */
 #define JOB_ELIMINATE 150000000 /* to find its rank, at least */
 #define BUDGET_MAX 1.     /* unless more is asked for */
 
@@ -117,7 +118,8 @@ static double pairs (const struct pathset *ps)
 static int run_first (struct attempt *a, double budget, struct error *err)
 {
     const struct rounds_effort effort = {
-        JOB_EFFORT, fmax (JOB_ELIMINATE, budget * WORK_SECOND),
+        .search = fmin (JOB_EFFORT, PAIR_EFFORT * pairs (a->ps)),
+        .eliminate = fmax (JOB_ELIMINATE, budget * WORK_SECOND),
     };
 
     if (basis_symmetric (&a->basis, a->ps, &a->rng, err) < 0)
