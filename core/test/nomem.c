@@ -30,6 +30,8 @@ void *__libc_malloc (size_t size);
 void *__libc_calloc (size_t n, size_t size);
 void *__libc_realloc (void *p, size_t size);
 
+enum { TRIES = 100 };
+
 static size_t allocations;   /* since the count began */
 static size_t failing;       /* the one that fails; 0: none */
 
@@ -228,6 +230,7 @@ static void starve (const char *name, int (*run) (struct job *, struct error *),
 {
     size_t failed = 0;
     size_t passed = 0;
+    size_t wrong = 0;
     size_t total;
 
     allocations = 0;
@@ -236,7 +239,8 @@ static void starve (const char *name, int (*run) (struct job *, struct error *),
         return;
     }
     total = allocations;
-    for (size_t i = 1; i <= total; i++) {
+    /* a few hundred of them, the first ones all */
+    for (size_t i = 1; i <= total; i += 1 + i / TRIES) {
         struct error err = { 0 };
         int rc;
 
@@ -248,11 +252,13 @@ static void starve (const char *name, int (*run) (struct job *, struct error *),
             passed++; /* it did without, or did not get that far */
         else if (err.fault == ERROR_WORLD && strstr (err.text, "memory"))
             failed++;
-        else
+        else {
+            wrong++;
             diag ("%s, allocation %zu: %s", name, i, err.text);
+        }
     }
-    ok (total > 0 && failed > total / 2 && failed + passed == total,
-        "%s: %zu allocations failed in turn, %zu in words, %zu done without",
+    ok (wrong == 0 && failed > passed,
+        "%s: of %zu allocations %zu failed in words, %zu it did without",
         name, total, failed, passed);
 }
 
