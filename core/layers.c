@@ -527,7 +527,13 @@ static int keep (struct best *best, const struct packer *p)
     }
     best_clear (best);
     *best = (struct best){
-        .rounds = { slot, n, n, p->rounds.count },
+        .rounds = {
+            .slot = slot,
+            .n = n,
+            .size = n,
+            .count = p->rounds.count,
+            .maximal = true,
+        },
         .more = more,
         .nmore = nmore,
     };
