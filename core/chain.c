@@ -216,9 +216,9 @@ static bool wants_marked (const struct chain *c, uint32_t slot)
     return false;
 }
 
-/* Follow the chains from the n slots in `slot`, of `round`, back and forth between
- * it and the other round. Returns how many slots there are in them; 0 where
- * they are too long, or bring something that wants what is marked.
+/* Follow the chains from the n slots in `slot`, of `round`, back and forth
+ * between it and the other round. Returns how many slots there are in them; 0
+ * where they are too long, or bring something that wants what is marked.
  */
 static size_t follow (struct chain *c, uint32_t *slot, size_t n, size_t round,
                       size_t other)
