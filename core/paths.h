@@ -134,8 +134,8 @@ int pathset_row (const struct pathset *ps, size_t a, size_t b,
 
 /* The links that the paths between all pairs of the set use, sorted: the
  * columns of the job. Looks at the trees of all endpoints (core/tree) at the
- * first call; later ones are free. Returns them, owned by the set, and their number in *m; NULL with
- * err where any path is broken.
+ * first call; later ones are free. Returns them, owned by the set, and their
+ * number in *m; NULL with err where any path is broken.
  */
 const uint32_t *pathset_links (struct pathset *ps, size_t *m,
                                struct error *err);

@@ -8,8 +8,9 @@
  * No two probes of a round share a link. The first plan_basis_rounds () rounds
  * hold a maximal independent set of the rows of all pairs: rank many; or, where
  * that was too much work to find, an independent one that crosses every link
- * of the job (plan_maximal). The rounds behind them are redundant; the last of these, where there was a first
- * stage and it left suspects, are the confirm stage (core/confirm).
+ * of the job (plan_maximal). The rounds behind them are redundant; the last of
+ * these, where there was a first stage and it left suspects, are the confirm
+ * stage (core/confirm).
  */
 #ifndef CORE_PLAN_H
 #define CORE_PLAN_H

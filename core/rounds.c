@@ -10,9 +10,10 @@
  * and rows without a hot end are chosen later as if there were no others.
  *
  * A packing takes what fits into `limit` rounds; then chains make room for
- * what is still missing, or a round is opened. Endpoints fill up evenly, since the limit to
- * what one may be busy with rises in steps; else the last rows find one of
- * their ends idle when the other is not. Several limits and orders are tried.
+ * what is still missing, or a round is opened. Endpoints fill up evenly, since
+ * the limit to what one may be busy with rises in steps; else the last rows
+ * find one of their ends idle when the other is not. Several limits and orders
+ * are tried.
  * From the best of them, one round after the other is dissolved: chains
  * (core/chain) make room for what is missing then, some rows are taken out
  * where they do not, and so on.

@@ -79,9 +79,9 @@ int rref_reduce_within (struct rref *r, uint64_t most);
  */
 const struct rref_entry *rref_row (const struct rref *r, size_t i, size_t *n);
 
-/* The row of the reduced form whose pivot is col, or -1. A row (col, count) that lies in the span
- * is the sum of count[i] times row rref_pivot (col[i]) over its pivot
- * columns.
+/* The row of the reduced form whose pivot is col, or -1. A row (col, count)
+ * that lies in the span is the sum of count[i] times row rref_pivot (col[i])
+ * over its pivot columns.
  */
 int rref_pivot (const struct rref *r, uint32_t col);
 

@@ -868,7 +868,8 @@ static struct plan *make_plan (struct select *s, struct pathset **ps,
 
     if (!plan)
         goto nomem;
-    if (try_chosen (s, &y, err) < 0 || !(*ps = chosen_set (s, err)) || !pathset_links (*ps, &links, err))
+    if (try_chosen (s, &y, err) < 0 || !(*ps = chosen_set (s, err))
+        || !pathset_links (*ps, &links, err))
         goto error;
     if (pack_plan (s, &y, plan, &rounds) < 0)
         goto nomem;
