@@ -49,12 +49,25 @@ ok $? "what looks slow is measured again, with other partners"
 is "$(jq -c '[.rounds, .confirm_rounds]' longer)" \
     "$(jq -c '[.rounds, null]' plan)" "... nothing does on a healthy fabric"
 
-link=$(pmm path -f fabric h0003 h0128 --json | jq -r '.forward[2]')
+link=$(pmm path -f fabric h0003 h0128 --json | jq -r '.forward[1]')
 stages --slow "$link=+1000"
 judge --baseline healthy
 is $? 1 "a switch link 1,000 ns slower: exit 1"
-is "$(jq -c '[.findings[].level]' verdict)" '["FAIL"]' "... one finding"
-like "$(jq -r '.findings[0].suspects[]' verdict)" "$link" "... that link"
+is "$(jq -c '[.findings[] | .level, .suspects]' verdict)" \
+    "[\"FAIL\",[\"$link\"]]" "... one finding, that link"
+
+# A link that carries one endpoint's messages alone looks like a detour of them.
+link=$(pmm path -f fabric h0003 h0128 --json | jq -r '.forward[2]')
+stages --slow "$link=+1000"
+judge --baseline healthy
+is $? 3 "one that only h0128 is reached by: exit 3"
+is "$(jq -c '[.findings[] | .level, .suspects]' verdict)" \
+    "[\"UNKNOWN\",[\"$link\"]]" "... that link is suspected"
+like "$(jq -r '.findings[0].why' verdict)" 'wrong route' "... or a wrong route"
+stages --slow "$link=+2000"
+judge --baseline healthy
+is "$(jq -c '[.findings[] | .level, .suspects]' verdict)" \
+    "[\"FAIL\",[\"$link\"]]" "... slower than any detour: that link"
 
 link=$(pmm path -f fabric h0061 h0128 --json | jq -r '.forward[0]')
 stages --slow "h0061/1=+1000"
