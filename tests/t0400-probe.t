@@ -15,12 +15,13 @@ hosts=(h0003 h0011 h0017 h0018 h0040 h0061 h0077 h0090 h0091 h0092 h0113
 
 emu_up ()
 {
-    # the pipe's end closes when it is ready, or gone
+    # the line of an earlier one is not this one's
+    rm -f emu.log
     pmm-emu -f fabric --socket "$workdir/emu" --control "$workdir/control" \
         "$@" >emu.log 2>&1 &
     emu=$!
     for _ in {1..100}; do
-        grep -q 'pmm-emu:' emu.log && return
+        grep -qs 'pmm-emu:' emu.log && return
         sleep 0.05
     done
 }

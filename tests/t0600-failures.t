@@ -30,6 +30,7 @@ echo "required $workdir/spank_pmm.so conf=$workdir/pmm.conf" >plugstack
 
 emu_up ()
 {
+    rm -f emu.sock
     pmm-emu -f fabric --socket emu.sock --seed 1 --noise 50 >emu.log 2>&1 &
     emu_pid=$!
     for _ in $(seq 100); do
