@@ -35,9 +35,11 @@ const char *verdict_status_name (enum verdict_status status)
     return status_name[status];
 }
 
-const char *finding_kind_name (enum finding_kind kind)
+const char *finding_words (const struct finding *f)
 {
-    return kind_name[kind];
+    return f->kind == FINDING_SWITCH_LINK && f->nnodes > 0
+               ? "host end or switch link"
+               : kind_name[f->kind];
 }
 
 struct verdict *verdict_create (void)
@@ -113,7 +115,7 @@ static void finding_sentence (const struct finding *f,
         snprintf (excess, sizeof (excess), "%+.0f ns", f->excess_ns);
     if (more > 0)
         snprintf (others, sizeof (others), " or %zu more", more);
-    snprintf (buf, size, "%s %s%s%s%s%s %s", kind_name[f->kind],
+    snprintf (buf, size, "%s %s%s%s%s%s %s", finding_words (f),
               name ? name : "", name ? " (" : "", id, name ? ")" : "",
               others, excess);
 }

@@ -23,7 +23,8 @@ enum verdict_status { /* the greater outranks the less */
 
 enum finding_kind {
     FINDING_HOST_END,    /* every suspect is a host link */
-    FINDING_SWITCH_LINK, /* some suspect is a link between switches */
+    FINDING_SWITCH_LINK, /* some suspect is a link between switches, or a
+                            direction of one would do as well */
     FINDING_SWITCH,      /* all links of a switch alike */
     FINDING_ROUTE,       /* messages do not go the way that the fabric says:
                             the suspects are the links that they should
@@ -82,7 +83,11 @@ int verdict_limit (struct verdict *v, enum verdict_status status,
     __attribute__ ((format (printf, 3, 4)));
 
 const char *verdict_status_name (enum verdict_status status);
-const char *finding_kind_name (enum finding_kind kind);
+
+/* What a finding is of, as a reader is told: its kind, or that it may be of
+ * either kind of link.
+ */
+const char *finding_words (const struct finding *f);
 
 /* One sentence, printable ASCII, cut to size: for the result record, a
  * comment, a log. It does not repeat the status.

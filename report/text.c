@@ -16,22 +16,22 @@ static const char *const against[] = {
     [BASIS_LOSS] = "loses messages",
 };
 
-static void print_suspects (const struct finding *f, const struct fabric *fab,
-                            FILE *fp)
+static void print_links (const uint32_t *list, size_t n, const char *first,
+                         const char *next, const struct fabric *fab, FILE *fp)
 {
-    for (size_t i = 0; i < f->nsuspects; i++) {
-        const struct fabric_link *link = &fab->link[f->suspect[i]];
+    for (size_t i = 0; i < n; i++) {
+        const struct fabric_link *link = &fab->link[list[i]];
         char a[2 * FABRIC_NAME_MAX];
         char b[2 * FABRIC_NAME_MAX];
 
         if (i == SUSPECTS_SHOWN) {
             fprintf (fp, "pmm:   or %zu more, listed in the JSON report\n",
-                     f->nsuspects - i);
+                     n - i);
             return;
         }
         fabric_port_name (fab, link->a, a, sizeof (a));
         fabric_port_name (fab, link->b, b, sizeof (b));
-        fprintf (fp, "pmm:   %s%s -- %s  (%s)\n", i ? "or " : "",
+        fprintf (fp, "pmm:   %s%s -- %s  (%s)\n", i ? next : first,
                  text_clean (a), text_clean (b), link->id);
     }
 }
@@ -59,7 +59,7 @@ static void print_finding (const struct finding *f, const struct fabric *fab,
                            FILE *fp)
 {
     fprintf (fp, "pmm: %s: %s", verdict_status_name (f->level),
-             finding_kind_name (f->kind));
+             finding_words (f));
     if (f->nsuspects > 1)
         fprintf (fp, ", one of %zu", f->nsuspects);
     if (!isnan (f->excess_ns)) {
@@ -68,7 +68,9 @@ static void print_finding (const struct finding *f, const struct fabric *fab,
             fprintf (fp, " over an expected %.0f ns", f->expected_ns);
     }
     fprintf (fp, ", %s\n", against[f->basis]);
-    print_suspects (f, fab, fp);
+    print_links (f->suspect, f->nsuspects, "", "or ", fab, fp);
+    print_links (f->oneway, f->noneway, "or, one way, ", "or, one way, ", fab,
+                 fp);
     fprintf (fp, "pmm:   %s\n", f->why);
     print_owner (f, fp);
 }

@@ -93,6 +93,12 @@ int main (void)
         if (f->link[l].kind == LINK_SWITCH)
             many[n++] = f->link[l].id;
     add (v, f, FINDING_SWITCH_LINK, many, n, NULL);
+    add (v, f, FINDING_SWITCH_LINK, host, 1, "h0003");
+    v->finding[2].oneway = calloc (1, sizeof (uint32_t));
+    if (!v->finding[2].oneway)
+        abort ();
+    v->finding[2].oneway[v->finding[2].noneway++]
+        = v->finding[1].suspect[0];
     if (verdict_limit (v, VERDICT_UNKNOWN, "2 nodes did not answer: \033[1m")
         < 0)
         abort ();
@@ -107,6 +113,9 @@ int main (void)
     has (text, "pmm: FAIL: switch link, one of 12, +1003 ns (+-14), slower");
     has (text, "pmm:   or 4 more, listed in the JSON report\n");
     has (text, "pmm:   for the fabric team; no node is to blame");
+    has (text, "pmm: FAIL: host end or switch link, +1003 ns");
+    has (text, "pmm:   or, one way, s");
+    has (text, "pmm:   for the fabric team, or at the end of node h0003");
     has (text, "pmm: limit: 2 nodes did not answer: ?[1m");
     free (text);
     verdict_destroy (v);
