@@ -150,7 +150,7 @@ static int find_needs (struct demand *d)
 
             if (rref_dot (col, count, n, d->z) == 0)
                 continue;
-            if ((rc = rref_add (rref, col, count, n)) < 0) {
+            if ((rc = rref_add_null (rref, col, count, n, d->z)) < 0) {
                 rref_destroy (rref);
                 return -1;
             }

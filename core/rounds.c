@@ -20,7 +20,8 @@
  *
  * A row that is known by z to add to the rank is added without a test; a null
  * vector is drawn again when it has been wrong too often, since it tells
- * nothing about rows that were added after it.
+ * nothing about rows that were added after it (but for those that the form
+ * has it learn).
  */
 #include "config.h"
 #include "core/rounds.h"
@@ -214,13 +215,16 @@ static int add_fresh (const struct basis *b, struct rref *rref, uint32_t pair)
  */
 static int choose (struct packer *p, struct rref *rref, uint32_t pair)
 {
+    const struct basis *b = p->basis;
+    size_t at = b->first[pair];
     int rc;
 
     if (spent (p, rref))
         return add_fresh (p->basis, rref, pair);
     if (!adds (p, pair))
         return 0;
-    rc = add_row (p->basis, rref, pair);
+    rc = rref_add_null (rref, b->col + at, b->count + at,
+                        b->first[pair + 1] - at, p->z);
     if (rc == 0 && ++p->stale == STALE_MAX)
         draw_null (p, rref);
     return rc;

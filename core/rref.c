@@ -264,6 +264,17 @@ static size_t find_fresh (const struct rref *r, const uint32_t *col,
     return i;
 }
 
+/* The value of a null vector in the pivot column of a row. */
+static void solve_pivot (const struct line *l, uint64_t *z)
+{
+    uint64_t sum = 0;
+
+    for (size_t k = 1; k < l->n; k++)
+        sum = prime_add (sum,
+                         prime_mul (l->entry[k].value, z[l->entry[k].col]));
+    z[l->entry[0].col] = prime_neg (sum);
+}
+
 int rref_add (struct rref *r, const uint32_t *col, const uint8_t *count,
               size_t n)
 {
@@ -277,6 +288,17 @@ int rref_add (struct rref *r, const uint32_t *col, const uint8_t *count,
     if (rest > 0)
         rc = append_rest (r, rest) < 0 ? -1 : 1;
     forget (r, rest);
+    return rc;
+}
+
+int rref_add_null (struct rref *r, const uint32_t *col, const uint8_t *count,
+                   size_t n, uint64_t *z)
+{
+    size_t rank = r->rank;
+    int rc = rref_add (r, col, count, n);
+
+    if (rc > 0 && !r->line[rank].late)
+        solve_pivot (&r->line[rank], z);
     return rc;
 }
 
@@ -368,17 +390,6 @@ const struct rref_entry *rref_row (const struct rref *r, size_t i, size_t *n)
 int rref_pivot (const struct rref *r, uint32_t col)
 {
     return r->pivot[col];
-}
-
-/* The value of a null vector in the pivot column of a row. */
-static void solve_pivot (const struct line *l, uint64_t *z)
-{
-    uint64_t sum = 0;
-
-    for (size_t k = 1; k < l->n; k++)
-        sum = prime_add (sum,
-                         prime_mul (l->entry[k].value, z[l->entry[k].col]));
-    z[l->entry[0].col] = prime_neg (sum);
 }
 
 void rref_null (const struct rref *r, struct rng *rng, uint64_t *z)

@@ -49,7 +49,14 @@ void rref_destroy (struct rref *r);
 int rref_add (struct rref *r, const uint32_t *col, const uint8_t *count,
               size_t n);
 
-/* The same for a row that has a column which no row before had: it is
+/* The same, and z, a null vector of the rows so far (rref_null), is made one
+ * of this row, too, where that costs nothing: where the row has a column that
+ * no row before had. Of any other row that is added z does not know.
+ */
+int rref_add_null (struct rref *r, const uint32_t *col, const uint8_t *count,
+                   size_t n, uint64_t *z);
+
+/* rref_add for a row that has a column which no row before had: it is
  * independent for that, and costs no more than its entries. Any other row is
  * left out: 0.
  */
