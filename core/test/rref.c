@@ -197,6 +197,34 @@ static void test_random (void)
     ok (nulls == TRIALS, "null vectors are orthogonal to every row");
 }
 
+/* A null vector that learns: of rows with a column that none had, and of no
+ * others, whatever was added in between.
+ */
+static void test_null_learns (void)
+{
+    struct rref *r = rref_create (5);
+    const uint8_t rows[4][MAX] = {
+        { 2, 2 }, { 0, 2, 2, 1 }, { 1, 0, 2 }, { 0, 0, 2, 1, 2 },
+    };
+    const uint32_t col[5] = { 0, 1, 2, 3, 4 };
+    struct rng rng;
+    uint64_t z[5];
+
+    rng_seed (&rng, 4);
+    rref_null (r, &rng, z);
+    for (size_t i = 0; i < COUNT (rows); i++) {
+        ok (rref_dot (col, rows[i], 5, z) != 0
+                && rref_add_null (r, col, rows[i], 5, z) == 1,
+            "row %zu is new", i + 1);
+        ok ((rref_dot (col, rows[i], 5, z) == 0) == (i != 2),
+            "the null vector %s it", i == 2 ? "does not know" : "learns of");
+    }
+    ok (rref_dot (col, rows[0], 5, z) == 0 && rref_dot (col, rows[1], 5, z) == 0,
+        "and forgets none");
+    ok (rref_add_null (r, col, rows[2], 5, z) == 0, "a row twice is not new");
+    rref_destroy (r);
+}
+
 static void test_null_tells (void)
 {
     struct rref *r = rref_create (4);
@@ -291,6 +319,7 @@ static void test_rational (void)
 int main (void)
 {
     test_random ();
+    test_null_learns ();
     test_null_tells ();
     test_rational ();
     return done_testing ();
