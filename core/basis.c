@@ -13,6 +13,11 @@
 
 enum {
     COVER = 8,     /* rows of one length that a link should have */
+    ALL_KEPT = 1 << 15, /* pairs that are not too many to choose from */
+    ENOUGH = 16,   /* rows of a class that a link has, of more than that */
+    STALE_MAX = 50, /* rows that a null vector may mistake */
+    NULL_COST = 4, /* entries of a null vector that are one of a row */
+    SPAN_WORK = 20000000, /* to find what is needed beside, in entries */
     CHAIN_MAX = 8, /* matches that are looked at for one endpoint */
     CLASSES = 2 * ROW_MAX + 2,
 };
@@ -126,6 +131,166 @@ static int sort_list (struct basis *b, const struct list *l,
     return 0;
 }
 
+/*
+ * Fewer pairs of many
+ */
+
+struct thinner {
+    const struct basis *basis;
+    struct rng *rng;
+    uint8_t *keep;      /* [n] */
+    uint8_t *cover;     /* [m] rows kept, of one class */
+    uint32_t *order;    /* [n] */
+    struct rref *rref;  /* of the rows kept */
+    uint64_t *z;        /* [m] a null vector of it */
+    unsigned int stale;
+    uint64_t nulls;     /* work that these took */
+};
+
+static void thinner_clear (struct thinner *t)
+{
+    free (t->keep);
+    free (t->cover);
+    free (t->order);
+    rref_destroy (t->rref);
+    free (t->z);
+}
+
+static int thinner_init (struct thinner *t, const struct basis *b,
+                         struct rng *rng)
+{
+    *t = (struct thinner){ .basis = b, .rng = rng };
+    t->keep = calloc (b->n + 1, 1);
+    t->cover = calloc (b->m + 1, 1);
+    t->order = calloc (b->n + 1, sizeof (*t->order));
+    t->rref = rref_create (b->m);
+    t->z = calloc (b->m + 1, sizeof (*t->z));
+    return t->keep && t->cover && t->order && t->rref && t->z ? 0 : -1;
+}
+
+/* Keep, in a random order, the rows of a class that have a link which has not
+ * enough of them.
+ */
+static void keep_class (struct thinner *t, size_t from, size_t end)
+{
+    const struct basis *b = t->basis;
+
+    memset (t->cover, 0, b->m);
+    for (size_t i = from; i < end; i++)
+        t->order[i] = i;
+    rng_shuffle (t->rng, t->order + from, end - from);
+    for (size_t i = from; i < end; i++) {
+        size_t pair = t->order[i];
+
+        for (size_t k = b->first[pair]; k < b->first[pair + 1]; k++)
+            t->keep[pair] |= t->cover[b->col[k]] < ENOUGH;
+        for (size_t k = b->first[pair];
+             t->keep[pair] && k < b->first[pair + 1]; k++)
+            if (t->cover[b->col[k]] < ENOUGH)
+                t->cover[b->col[k]]++;
+    }
+}
+
+static void draw_null (struct thinner *t)
+{
+    rref_null (t->rref, t->rng, t->z);
+    t->nulls += rref_entries (t->rref) / NULL_COST;
+    t->stale = 0;
+}
+
+/* Add a row where it is independent: 1, 0 or -1 as rref_add. */
+static int add_new (struct thinner *t, size_t pair)
+{
+    const uint32_t *col = t->basis->col + t->basis->first[pair];
+    const uint8_t *count = t->basis->count + t->basis->first[pair];
+    size_t n = t->basis->first[pair + 1] - t->basis->first[pair];
+    int rc;
+
+    if (rref_dot (col, count, n, t->z) == 0)
+        return 0;
+    rc = rref_add_null (t->rref, col, count, n, t->z);
+    if (rc == 0 && ++t->stale == STALE_MAX)
+        draw_null (t);
+    return rc;
+}
+
+/* Keep what the rows kept lack of the rank of all. Return 0, 1 where that
+ * is too much work, or -1.
+ */
+static int keep_rank (struct thinner *t)
+{
+    for (int kept = 1; kept >= 0; kept--) {
+        draw_null (t);
+        for (size_t i = 0; i < t->basis->n; i++) {
+            int rc = t->keep[i] == kept ? add_new (t, i) : 0;
+
+            if (rc < 0)
+                return -1;
+            t->keep[i] |= rc;
+            if (rref_work (t->rref) + t->nulls > SPAN_WORK)
+                return 1;
+        }
+    }
+    return 0;
+}
+
+static void shrink (void *v, size_t n, size_t each)
+{
+    void **p = v;
+    void *new = realloc (*p, n * each + 1);
+
+    if (new)
+        *p = new;
+}
+
+/* Leave the others out. */
+static void keep_only (struct basis *b, const uint8_t *keep)
+{
+    size_t n = 0;
+    size_t at = 0;
+
+    for (size_t i = 0; i < b->n; i++) {
+        size_t from = b->first[i];
+        size_t len = b->first[i + 1] - from;
+
+        if (!keep[i])
+            continue;
+        memmove (b->col + at, b->col + from, len * sizeof (*b->col));
+        memmove (b->count + at, b->count + from, len);
+        b->pair[n] = b->pair[i];
+        b->class_id[n] = b->class_id[i];
+        b->first[n++] = at;
+        at += len;
+    }
+    b->first[n] = at;
+    b->n = n;
+    shrink (&b->pair, n, sizeof (*b->pair));
+    shrink (&b->class_id, n, sizeof (*b->class_id));
+    shrink (&b->first, n + 1, sizeof (*b->first));
+    shrink (&b->col, at, sizeof (*b->col));
+    shrink (&b->count, at, sizeof (*b->count));
+}
+
+/* Keep as many pairs of all as there is a choice with, and none of the rank
+ * lost; all, where it takes too long to tell what that is.
+ */
+static int thin (struct basis *b, struct rng *rng)
+{
+    struct thinner t;
+    size_t from = 0;
+    int rc = thinner_init (&t, b, rng);
+
+    for (size_t i = 1; i <= b->n && rc == 0; i++)
+        if (i == b->n || b->class_id[i] != b->class_id[from]) {
+            keep_class (&t, from, i);
+            from = i;
+        }
+    if (rc == 0 && (rc = keep_rank (&t)) == 0)
+        keep_only (b, t.keep);
+    thinner_clear (&t);
+    return rc < 0 ? -1 : 0;
+}
+
 int basis_make (struct basis *basis, struct pathset *ps, struct rng *rng,
                 struct error *err)
 {
@@ -144,6 +309,12 @@ int basis_make (struct basis *basis, struct pathset *ps, struct rng *rng,
                 goto error;
     if (sort_list (basis, &l, ps, err) < 0)
         goto error;
+    list_clear (&l);
+    l = (struct list){ 0 };
+    if (basis->n > ALL_KEPT && thin (basis, rng) < 0) {
+        error_nomem (err);
+        goto error;
+    }
     rc = 0;
 error:
     if (rc < 0)

@@ -36,9 +36,10 @@ struct basis {
     uint8_t *count;
 };
 
-/* Fill basis with the pairs of the set: all of them where they are at most
- * BASIS_PAIRS_MAX, else as basis_symmetric. Return 0, or -1 with err;
- * basis_clear is due after 0.
+/* Fill basis with pairs of the set: all of them where they are not too many to
+ * choose from; some of each class for each link, and what these lack of the
+ * rank of all, where they are at most BASIS_PAIRS_MAX; else as
+ * basis_symmetric. Return 0, or -1 with err; basis_clear is due after 0.
  */
 int basis_make (struct basis *basis, struct pathset *ps, struct rng *rng,
                 struct error *err);
