@@ -603,6 +603,7 @@ int layers_pack (struct rounds *rounds, struct basis *basis,
     if (basis_append (basis, ps, best.more, best.nmore, err) < 0)
         goto error;
     *rounds = best.rounds;
+    rounds->work = work_done (&p);
     free (best.more);
     packer_clear (&p);
     return 0;

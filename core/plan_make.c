@@ -29,10 +29,10 @@
 
 #define WORK_SECOND 1e8
 #define ROUND_SECONDS .01 /* that a round takes to measure */
-#define JOB_EFFORT 60000000 /* of a job's first packing, at most: */
+#define JOB_EFFORT 30000000 /* to pack a job with, at most: */
 #define PAIR_EFFORT 3000. /* for each pair */
-#define JOB_ELIMINATE 150000000 /* to find its rank, at least */
-#define BUDGET_MAX 1.     /* unless more is asked for */
+#define JOB_ELIMINATE 100000000 /* and to find its rank, at least */
+#define BUDGET_MAX .6     /* unless more is asked for */
 
 /* What a method starts from and arrives at. */
 struct attempt {
@@ -164,21 +164,21 @@ static size_t rounds_bound (const struct attempt *a)
     return bound_hosts (pathset_size (a->ps), a->rank);
 }
 
-/* Work that may be spent to improve on a plan. One that is not maximal has
- * spent it.
+/* Work that may be spent to improve on a plan, beside what its rounds took. One
+ * that is not maximal has spent it.
  */
 static double effort_left (const struct plan_options *opts,
                            const struct attempt *best)
 {
     size_t bound = rounds_bound (best);
-    double seconds;
+    double seconds = opts->budget;
 
     if (best->rounds.count <= bound || !best->maximal)
         return 0;
-    seconds = (best->rounds.count - bound) * ROUND_SECONDS;
-    if (seconds > BUDGET_MAX)
-        seconds = BUDGET_MAX;
-    return (opts->budget > 0 ? opts->budget : seconds) * WORK_SECOND;
+    if (seconds <= 0)
+        seconds = fmin ((best->rounds.count - bound) * ROUND_SECONDS,
+                        BUDGET_MAX);
+    return fmax (seconds * WORK_SECOND - best->rounds.work, 0);
 }
 
 /* The attempts of a search, which threads take one by one. */

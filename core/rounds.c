@@ -44,6 +44,9 @@ enum {
     GAIN = 16,       /* another round if fewer than 1/16 find room */
     NULL_COST = 4,   /* entries of a null vector that are one of a row */
     LITTLE = 4,      /* a quarter of the effort where the rank is not found */
+    DEMAND_COST = 3, /* of an entry of the basis */
+    MUCH = 500,      /* work for a row in a good order; in another it
+                        is some times as much */
 };
 
 static const double first_step = .8; /* of the limit */
@@ -183,7 +186,7 @@ static void draw_null (struct packer *p, const struct rref *rref)
     rref_null (rref, p->rng, p->z);
     p->stale = 0;
     p->nulls += rref_entries (rref) / NULL_COST;
-    p->work += p->basis->m;
+    p->work += p->basis->m + rref_entries (rref) / NULL_COST;
 }
 
 /* Has the form taken as much work as it may? */
@@ -300,9 +303,23 @@ static void shuffle_classes (struct packer *p, uint32_t *live, size_t n)
     p->work += n;
 }
 
-/* Put in by chains what of the candidates adds to the rank. */
-static int chain_in (struct packer *p, struct chain *c, const uint32_t *live,
-                     size_t n, size_t rank)
+/* Find room for a pair: by chains, as long as they have not taken too long. */
+static bool put (const struct packer *p, struct chain *c, uint32_t pair,
+                 uint64_t end)
+{
+    if (packer_work (p) + chain_work (c) < end)
+        return chain_put (c, pair);
+    for (size_t round = 0; round < p->rounds.count; round++)
+        if (chain_fits (c, pair, round)) {
+            chain_place (c, pair, round);
+            return true;
+        }
+    return false;
+}
+
+/* Put in what of the candidates adds to the rank. */
+static int put_in (struct packer *p, struct chain *c, const uint32_t *live,
+                   size_t n, size_t rank, uint64_t end)
 {
     const struct basis *b = p->basis;
 
@@ -312,18 +329,18 @@ static int chain_in (struct packer *p, struct chain *c, const uint32_t *live,
 
         if (!rref_spans (p->rref, b->col + at, b->count + at,
                          b->first[live[i] + 1] - at)
-            && chain_put (c, live[i]) && add_row (b, p->rref, live[i]) < 0)
+            && put (p, c, live[i], end) && add_row (b, p->rref, live[i]) < 0)
             return -1;
     }
     return 0;
 }
 
-/* Place what is still missing: by chains in the rounds there are; in another
- * one where few can be placed so. Returns 1 where that would be round number
- * `most`, or too much work.
+/* Place what is still missing: by chains in the rounds there are, and without
+ * where the work comes to `end`; in another one where few can be placed so.
+ * Returns 1 where that would be round number `most`, or too much work.
  */
 static int complete (struct packer *p, uint32_t *live, size_t rank,
-                     size_t most)
+                     size_t most, uint64_t end)
 {
     struct chain *c = chain_create (p->basis, &p->rounds, rank);
     int rc = c ? 0 : -1;
@@ -338,7 +355,7 @@ static int complete (struct packer *p, uint32_t *live, size_t rank,
         rng_shuffle (p->rng, live, n);
         if (n > MISSING_EACH * lack + MISSING_MORE)
             n = MISSING_EACH * lack + MISSING_MORE;
-        rc = chain_in (p, c, live, n, rank);
+        rc = put_in (p, c, live, n, rank, end);
         if (rc < 0 || (lack - (rank - p->rounds.n)) * GAIN > lack)
             continue;
         if (spent (p, p->rref)) {
@@ -380,10 +397,13 @@ struct job {
     double bound;     /* no fewer rounds */
     size_t rank;
     bool exact;       /* the rank is that of all candidates, not less */
-    uint64_t most;    /* work of an elimination */
+    bool ordered;     /* they are only taken in the order of the basis */
+    uint64_t most;    /* work, eliminations once it is spent no more */
     uint8_t *hot;     /* [nendpoints] */
     uint32_t *live;   /* [n] candidates */
+    size_t most_rounds; /* that are of use */
     uint64_t work;
+    uint64_t end;     /* of it, for chains of a packing */
 };
 
 /* Candidates with so many hot ends, in the order of the basis, which is by
@@ -456,20 +476,26 @@ done:
     return rc;
 }
 
+static uint64_t left (const struct job *job)
+{
+    return job->most > job->work ? job->most - job->work : 0;
+}
+
 /* Elimination turned out to be too much work for this job. */
 static void give_up (struct job *job)
 {
     job->exact = false;
-    job->most /= LITTLE;
+    job->most = job->work + job->most / LITTLE;
 }
 
-/* A packing from scratch. Where rows are not all told apart, no row of a hot
- * end is known to be one that no others replace.
+/* A packing from scratch; one that is not maximal where it would take too many
+ * rounds. Where rows are not all told apart, no row of a hot end is known to
+ * be one that no others replace.
  */
 static struct packer *pack (struct job *job, const struct recipe *recipe)
 {
     size_t limit = (size_t)ceil (job->bound * recipe->above);
-    struct packer *p = packer_create (job->basis, limit, job->most, job->rng);
+    struct packer *p = packer_create (job->basis, limit, left (job), job->rng);
     size_t hot = job->exact ? find_hot (job, recipe->hot * limit) : 0;
     size_t n;
     int rc = -1;
@@ -482,7 +508,8 @@ static struct packer *pack (struct job *job, const struct recipe *recipe)
         goto error;
     hot = p->rounds.n;
     n = select_ends (job, 0, job->live);
-    shuffle_classes (p, job->live, n);
+    if (!job->ordered)
+        shuffle_classes (p, job->live, n);
     if (offer_evenly (p, p->rref, job->live, &n, limit) < 0)
         goto error;
     for (size_t i = 0; i < hot && !spent (p, p->rref); i++)
@@ -492,14 +519,19 @@ static struct packer *pack (struct job *job, const struct recipe *recipe)
         rc = 1;
         goto error;
     }
-    if (job->exact && complete (p, job->live, job->rank, SIZE_MAX) < 0)
-        goto error;
-    if (!(p->rounds.maximal = job->exact && p->rounds.n == job->rank)
-        && cover (p) < 0)
+    rc = 1;
+    if (job->exact)
+        rc = complete (p, job->live, job->rank, job->most_rounds,
+                       job->end > job->work ? job->end - job->work : 0);
+    p->rounds.maximal = rc == 0;
+    if (rc > 0 && job->most_rounds == SIZE_MAX)
+        rc = cover (p);
+    if (rc < 0)
         goto error;
     job->work += packer_work (p);
     return p;
 error:
+    job->work += packer_work (p);
     packer_destroy (p);
     if (rc < 0)
         return NULL;
@@ -595,11 +627,13 @@ static int shorten (struct job *job, struct packer **best, uint64_t effort)
     struct packer *p = dissolve (*best);
     int rc = p ? 1 : -1;
 
+    if (p)
+        job->work += packer_work (p);
     while (rc > 0) {
         uint64_t before = packer_work (p);
         struct packer *next;
 
-        rc = complete (p, job->live, job->rank, p->rounds.count);
+        rc = complete (p, job->live, job->rank, p->rounds.count, UINT64_MAX);
         job->work += packer_work (p) - before;
         if (rc <= 0 || job->work >= effort || spent (p, p->rref))
             break;
@@ -646,7 +680,8 @@ static int job_init (struct job *job, const struct basis *b, uint64_t most,
     struct packer *p;
     struct rref *rref;
 
-    *job = (struct job){ .basis = b, .most = most, .rng = rng };
+    *job = (struct job){ .basis = b, .most = most, .rng = rng,
+                         .most_rounds = SIZE_MAX };
     job->demand = calloc (b->nendpoints + 1, sizeof (*job->demand));
     job->hot = calloc (b->nendpoints + 1, 1);
     job->live = calloc (b->n + 1, sizeof (*job->live));
@@ -664,6 +699,8 @@ static int job_init (struct job *job, const struct basis *b, uint64_t most,
     }
     job->rank = rref_rank (rref);
     job->exact = true;
+    job->ordered = rref_work (rref) > MUCH * job->rank;
+    job->work = p->work + rref_work (rref) + DEMAND_COST * b->first[b->n];
     if (spent (p, rref))
         give_up (job);
     rref_destroy (rref);
@@ -692,6 +729,7 @@ int rounds_pack (struct rounds *rounds, const struct basis *basis,
     *rounds = (struct rounds){ 0 };
     if (job_init (&job, basis, effort->eliminate, rng) < 0)
         goto done;
+    job.end = effort->search;
     for (size_t i = 0; i < RECIPES && job.exact; i++) {
         struct packer *p = pack (&job, &recipes[i]);
 
@@ -700,6 +738,8 @@ int rounds_pack (struct rounds *rounds, const struct basis *basis,
         keep_better (&best, p);
         if (best->rounds.count <= job.bound || job.work > effort->search / 2)
             break;
+        if (best->rounds.maximal)
+            job.most_rounds = best->rounds.count - 1;
     }
     if (!best && !(best = pack (&job, &recipes[0])))
         goto done;
@@ -710,6 +750,7 @@ int rounds_pack (struct rounds *rounds, const struct basis *basis,
     if (rc < 0)
         goto done;
     *rounds = best->rounds;
+    rounds->work = job.work;
     best->rounds = (struct rounds){ 0 };
     if (rref) {
         *rref = best->rref;

@@ -32,12 +32,13 @@ struct rounds {
     size_t n, size;
     size_t count; /* rounds */
     bool maximal; /* no other candidate is independent of these */
+    uint64_t work; /* that they took: entries looked at or touched, about */
 };
 
+/* Work, in entries of rows looked at or touched, all told. */
 struct rounds_effort {
-    uint64_t search;    /* rows' entries looked at, beyond a first packing */
-    uint64_t eliminate; /* entries touched to find the rank, and as many for
-                           a packing */
+    uint64_t search;    /* behind which no fewer rounds are looked for */
+    uint64_t eliminate; /* behind which nothing is eliminated */
 };
 
 /* Pick a maximal independent set of the candidates in few rounds, or, where
