@@ -3,6 +3,7 @@
 #include "config.h"
 #include "core/rounds.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -216,6 +217,79 @@ static void test_jobs (void)
     }
 }
 
+/* Work is counted over all that is tried, not each on its own. */
+static void test_work (void)
+{
+    enum { MORE = 2000000 };
+    struct treenet *t = treenet_create (12, 3, TREE_MINHOP, 7);
+    struct pathset *ps = treenet_random (t, 64, 7);
+    struct rounds_effort effort = { 0, UINT64_MAX };
+    struct rounds once, more;
+    struct basis b;
+    struct error err;
+    struct rng rng;
+
+    rng_seed (&rng, 1);
+    if (basis_make (&b, ps, &rng, &err) < 0
+        || rounds_pack (&once, &b, &rng, &effort, NULL) < 0)
+        abort ();
+    effort.search = once.work + MORE;
+    if (rounds_pack (&more, &b, &rng, &effort, NULL) < 0)
+        abort ();
+    ok (once.maximal && more.maximal && more.work > once.work
+            && more.work < 2 * once.work + MORE,
+        "work %" PRIu64 ", of at most %" PRIu64 " and a last packing",
+        more.work, effort.search);
+    rounds_clear (&once);
+    rounds_clear (&more);
+    basis_clear (&b);
+    pathset_destroy (ps);
+    treenet_destroy (t);
+}
+
+/* Some of many pairs: enough for each link, and for the rank of all. */
+static void test_candidates (void)
+{
+    struct treenet *t = treenet_create (12, 3, TREE_MINHOP, 3);
+    struct pathset *ps = treenet_random (t, 400, 3);
+    struct rref *all = NULL;
+    size_t few = SIZE_MAX;
+    size_t n = pathset_size (ps);
+    uint32_t *rows;
+    struct basis b;
+    struct error err;
+    struct rng rng;
+
+    rng_seed (&rng, 1);
+    if (basis_make (&b, ps, &rng, &err) < 0 || !(all = rref_create (b.m)))
+        abort ();
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = i + 1; k < n && rref_rank (all) < b.m; k++) {
+            struct row row;
+
+            if (pathset_row (ps, i, k, &row, &err) < 0)
+                abort ();
+            for (size_t j = 0; j < row.n; j++)
+                row.link[j] = pathset_column (ps, row.link[j]);
+            if (rref_add (all, row.link, row.count, row.n) < 0)
+                abort ();
+        }
+    ok (b.n < n * (n - 1) / 4, "%zu of %zu pairs", b.n, n * (n - 1) / 2);
+    ok (rank_of (&b) == rref_rank (all), "of the rank of all, %zu",
+        rref_rank (all));
+    rows = treenet_alloc (b.m, sizeof (*rows));
+    for (size_t k = 0; k < b.first[b.n]; k++)
+        rows[b.col[k]]++;
+    for (size_t c = 0; c < b.m; c++)
+        few = rows[c] < few ? rows[c] : few;
+    ok (few >= 8, "each link with %zu rows at least", few);
+    free (rows);
+    rref_destroy (all);
+    basis_clear (&b);
+    pathset_destroy (ps);
+    treenet_destroy (t);
+}
+
 /* One host of a leaf of its own beside a whole leaf: d-mod-k sends each of
  * the others another way, and only the one can tell.
  */
@@ -243,6 +317,8 @@ int main (void)
 {
     test_jobs ();
     test_effort ();
+    test_work ();
+    test_candidates ();
     test_demand ();
     return done_testing ();
 }
