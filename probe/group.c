@@ -22,7 +22,6 @@ enum message_type { PING = 1, PONG, TOKEN, ASK, BUSY, GET, DATA };
 
 enum {
     HEADER = 16,
-    PING_SIZE = 64,
     FRAGMENT = 224,
     STEPS_MAX = 32,
     STEPS_DONE = 255,
@@ -31,6 +30,8 @@ enum {
     ASK_FIRST = 100,
     ASK_LAST = 800,
     HOPELESS_TIMEOUT = 25,
+    /* who is asked in vain so often is dead */
+    ASK_TIMES = 12,
 };
 
 struct message {
@@ -72,6 +73,7 @@ struct group {
     uint32_t number;
     struct group_ping *ping;
     size_t npings, pings_left;
+    size_t ping_size;
     uint32_t last_echo[TRANSPORT_RAILS_MAX];
     uint8_t *misses; /* [peer]: pings without an echo, in a row */
 
@@ -97,6 +99,7 @@ struct group *group_create (const struct transport *transport, void *t,
     g->npeers = first[n];
     g->deadline = INT64_MAX;
     g->step = STEPS_DONE;
+    g->ping_size = GROUP_PING_SIZE;
     if (!(g->first = malloc ((n + 1) * sizeof (*g->first)))
         || !(g->member = malloc (g->npeers * sizeof (*g->member)))
         || !(g->misses = calloc (g->npeers, sizeof (*g->misses)))
@@ -174,12 +177,20 @@ int64_t group_now (const struct group *g)
 
 int64_t group_gap (const struct group *g)
 {
-    return g->transport->gap_ns;
+    return g->transport->gap_ns (g->t);
 }
 
-const struct group_stats *group_stats (const struct group *g)
+struct group_stats group_stats (const struct group *g)
 {
-    return &g->stats;
+    struct group_stats stats = g->stats;
+
+    if (g->transport->counts) {
+        const struct transport_counts *counts = g->transport->counts (g->t);
+
+        stats.duplicate += counts->repeated;
+        stats.foreign += counts->foreign;
+    }
+    return stats;
 }
 
 void group_set_deadline (struct group *g, int64_t time_ns)
@@ -192,9 +203,28 @@ int64_t group_deadline (const struct group *g)
     return g->deadline;
 }
 
+void group_set_ping_size (struct group *g, size_t bytes)
+{
+    g->ping_size = bytes;
+}
+
+void group_attend (struct group *g, bool on)
+{
+    if (g->transport->attend)
+        g->transport->attend (g->t, on);
+}
+
+int group_prepare (struct group *g, uint32_t rail, uint32_t peer,
+                   struct error *err)
+{
+    return g->transport->prepare
+               ? g->transport->prepare (g->t, rail, peer, err)
+               : 1;
+}
+
 static int send_from (struct group *g, uint32_t rail, uint32_t peer,
                       struct message msg, const void *data, size_t len,
-                      struct error *err)
+                      struct transport_timing *timing, struct error *err)
 {
     uint8_t buf[TRANSPORT_DATA_MAX];
 
@@ -205,13 +235,14 @@ static int send_from (struct group *g, uint32_t rail, uint32_t peer,
     wire_put (buf + 12, msg.number, 4);
     if (len > 0)
         memcpy (buf + HEADER, data, len);
-    return g->transport->send (g->t, rail, peer, buf, HEADER + len, err);
+    return g->transport->send (g->t, rail, peer, buf, HEADER + len, timing,
+                               err);
 }
 
 static int tell (struct group *g, size_t member, struct message msg,
                  const void *data, size_t len, struct error *err)
 {
-    return send_from (g, 0, g->first[member], msg, data, len, err);
+    return send_from (g, 0, g->first[member], msg, data, len, NULL, err);
 }
 
 /* Members count around: i - 2^k. */
@@ -224,14 +255,17 @@ static int on_ping (struct group *g, const struct packet *p,
                     const struct message *msg, struct error *err)
 {
     struct message echo = { PONG, msg->kind, msg->fragment, msg->number };
+    struct transport_timing timing = { .answers = p };
 
     return send_from (g, p->rail, p->peer, echo, p->data + HEADER,
-                      p->len - HEADER, err);
+                      p->len - HEADER, &timing, err);
 }
 
 static int on_pong (struct group *g, const struct packet *p,
                     const struct message *msg, struct error *err)
 {
+    int64_t rtt_ns = 0;
+
     (void)err;
     for (size_t i = 0; i < g->npings; i++) {
         struct group_ping *ping = &g->ping[i];
@@ -239,12 +273,17 @@ static int on_pong (struct group *g, const struct packet *p,
         if (ping->rail != p->rail || ping->peer != p->peer
             || ping->number != msg->number || ping->rtt_ns >= 0)
             continue;
-        ping->rtt_ns = p->time_ns - ping->sent_ns;
+        rtt_ns = p->stamp_ns - ping->stamp_ns - p->held_ns;
+        if (rtt_ns < 0) /* held for longer than it was away */
+            break;
+        ping->rtt_ns = rtt_ns;
         g->last_echo[p->rail] = msg->number;
         g->pings_left--;
         return 0;
     }
-    if (g->last_echo[p->rail] == msg->number)
+    if (rtt_ns < 0)
+        g->stats.foreign++;
+    else if (g->last_echo[p->rail] == msg->number)
         g->stats.duplicate++;
     else
         g->stats.late++;
@@ -412,6 +451,14 @@ int group_until (struct group *g, int64_t time_ns, struct error *err)
     return 0;
 }
 
+/* How long one may be silent. */
+static int64_t dead_ns (const struct group *g)
+{
+    int64_t ns = GROUP_DEAD * group_gap (g);
+
+    return ns < GROUP_DEAD_NS ? ns : GROUP_DEAD_NS;
+}
+
 /* When to ask again: at growing intervals. */
 struct asking {
     int64_t begin, next, interval;
@@ -429,7 +476,8 @@ static struct asking start_asking (const struct group *g, bool at_once)
 static void ask_later (const struct group *g, struct asking *a)
 {
     a->next = group_now (g) + a->interval;
-    if (a->interval < ASK_LAST * group_gap (g))
+    if (a->interval < ASK_LAST * group_gap (g)
+        && 2 * a->interval < dead_ns (g) / ASK_TIMES)
         a->interval *= 2;
 }
 
@@ -437,7 +485,7 @@ static bool is_silent (const struct group *g, size_t m, int64_t asked)
 {
     int64_t since = g->heard[m] > asked ? g->heard[m] : asked;
 
-    return group_now (g) - since > GROUP_DEAD * group_gap (g);
+    return group_now (g) - since > dead_ns (g);
 }
 
 /* Want this member's word that it has come to a step, or that of those for
@@ -523,7 +571,7 @@ int group_barrier (struct group *g, struct error *err)
 int group_pings (struct group *g, struct group_ping *v, size_t n,
                  struct error *err)
 {
-    static const uint8_t padding[PING_SIZE - HEADER];
+    static const uint8_t padding[GROUP_PING_MAX - HEADER];
     int64_t timeout = HOPELESS_TIMEOUT;
     int64_t until;
     int rc = 0;
@@ -536,12 +584,13 @@ int group_pings (struct group *g, struct group_ping *v, size_t n,
     g->npings = g->pings_left = n;
     for (size_t i = 0; i < n && rc == 0; i++) {
         struct message msg = { PING, 0, 0, ++g->number };
+        struct transport_timing timing = { .answers = NULL };
 
         v[i].number = msg.number;
         v[i].rtt_ns = -1;
-        v[i].sent_ns = group_now (g);
         rc = send_from (g, v[i].rail, v[i].peer, msg, padding,
-                        sizeof (padding), err);
+                        g->ping_size - HEADER, &timing, err);
+        v[i].stamp_ns = timing.stamp_ns;
     }
     while (rc >= 0 && g->pings_left > 0 && group_now (g) < until)
         rc = turn (g, until, err);

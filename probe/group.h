@@ -9,7 +9,8 @@
  * call makes progress for all.
  *
  * Time-outs are multiples of the transport's gap: a member that has not said
- * anything for DEAD gaps while it was being asked is dead, to this member.
+ * anything for DEAD gaps, or DEAD_NS, while it was being asked is dead, to this
+ * member.
  *
  * Messages, little-endian: key 8, type 1, kind or step 1, fragment 2,
  * number 4, then data.
@@ -27,12 +28,19 @@ enum { /* in gaps */
     GROUP_PING_TIMEOUT = 250,
     GROUP_DEAD = 25000,
 };
+#define GROUP_DEAD_NS INT64_C (3000000000)
+
+enum { /* bytes of a ping */
+    GROUP_PING_MIN = 16,
+    GROUP_PING_SIZE = 64,
+    GROUP_PING_MAX = TRANSPORT_DATA_MAX,
+};
 
 struct group;
 
 struct group_stats {
     uint32_t late;      /* echoes that came after their time-out */
-    uint32_t duplicate; /* echoes that came twice */
+    uint32_t duplicate; /* messages that came twice */
     uint32_t foreign;   /* messages of another key, or no messages at all */
 };
 
@@ -52,11 +60,19 @@ size_t group_rails (const struct group *g);   /* own */
 size_t group_find_peer (const struct group *g, uint32_t peer, uint32_t *rail);
 int64_t group_now (const struct group *g);
 int64_t group_gap (const struct group *g);
-const struct group_stats *group_stats (const struct group *g);
+struct group_stats group_stats (const struct group *g);
 
 /* No call works past this time: -1 with err "timed out ...". */
 void group_set_deadline (struct group *g, int64_t time_ns);
 int64_t group_deadline (const struct group *g);
+
+/* Pings of so many bytes, from GROUP_PING_MIN to GROUP_PING_MAX. */
+void group_set_ping_size (struct group *g, size_t bytes);
+
+/* Wait for messages on a core of its own from now on, or asleep, which is how
+ * a group begins. Where the transport has no choice nothing happens.
+ */
+void group_attend (struct group *g, bool on);
 
 /* Wait for a time, and serve. Return 0, or -1 with err. */
 int group_until (struct group *g, int64_t time_ns, struct error *err);
@@ -68,6 +84,12 @@ int group_until (struct group *g, int64_t time_ns, struct error *err);
  */
 int group_barrier (struct group *g, struct error *err);
 
+/* Make ready for pings between a rail and a peer, which does the same. Return
+ * 1, 0 where that is under way, to be called again, or -1 with err.
+ */
+int group_prepare (struct group *g, uint32_t rail, uint32_t peer,
+                   struct error *err);
+
 /* Ping n peers at once, each from another rail, and wait for the echoes or
  * GROUP_PING_TIMEOUT (a tenth of that where the last ones were all lost, so
  * that a dead peer does not hold up the rest). rtt_ns is -1 where none came.
@@ -75,8 +97,8 @@ int group_barrier (struct group *g, struct error *err);
  */
 struct group_ping {
     uint32_t rail, peer;
-    uint32_t number; /* set by group_pings, as is sent_ns */
-    int64_t sent_ns;
+    uint32_t number;  /* set by group_pings, as is stamp_ns */
+    int64_t stamp_ns; /* when it left */
     int64_t rtt_ns;
 };
 int group_pings (struct group *g, struct group_ping *v, size_t n,

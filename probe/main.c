@@ -214,7 +214,7 @@ static int meet (struct self *self, struct error *err)
               self->coord->host (self->c, self->rank));
     if (getrandom (&key, sizeof (key), 0) != sizeof (key))
         return error_errno (err, "getrandom");
-    self->t = self->transport->open (site->emu_socket, host, &why);
+    self->t = self->transport->open (site, host, &why);
     len = roster_pack (buf, host, key, self->transport, self->t, why.text);
     if (!(blob = calloc (self->size, sizeof (*blob)))) {
         error_nomem (err);
@@ -223,8 +223,8 @@ static int meet (struct self *self, struct error *err)
     phase (self, "the nodes of the step were meeting");
     if (self->coord->exchange (self->c, buf, len, blob, err) < 0)
         goto error;
-    self->roster = roster_create (blob, self->size, self->coord->host,
-                                  self->c);
+    self->roster = roster_create (blob, self->size, self->transport,
+                                  self->coord->host, self->c);
     if (!self->roster) {
         error_nomem (err);
         goto error;
@@ -261,6 +261,7 @@ static int form_group (struct self *self, struct error *err)
                                 (size_t)me, r->first);
     if (!self->group)
         return error_nomem (err);
+    group_set_ping_size (self->group, (size_t)self->args->site.ping_bytes);
     group_set_deadline (self->group,
                         group_now (self->group)
                             + (int64_t)self->args->site.timeout_ms
@@ -291,6 +292,17 @@ static int run_leader (struct self *self, struct lead_result *result,
         return -1;
     return lead (self->group, self->roster, self->fabric, &opts, stderr,
                  result, err);
+}
+
+/* What the transport could not do, if anything. */
+static void say_trouble (const struct self *self)
+{
+    const char *text = self->t && self->transport->trouble
+                           ? self->transport->trouble (self->t)
+                           : NULL;
+
+    if (text)
+        fprintf (stderr, "pmm: rank %u: %s\n", self->rank, text);
 }
 
 static void self_clear (struct self *self)
@@ -348,6 +360,7 @@ error:
         rc = self.size > 0 ? 0 : ERROR_WORLD;
     }
     alarm_prints = 0; /* said; what is left may hang in a library */
+    say_trouble (&self);
     lead_result_clear (&result);
     self_clear (&self);
     return rc;

@@ -26,7 +26,9 @@ enum {
     PLAN_HEADER = 12,
     TASK_SIZE = 10,
     RESULT_HEADER = 12,
-    LINGER = 500, /* gaps in which the last answer may be asked for again */
+    /* in gaps */
+    LINGER = 500, /* the last answer may be asked for again */
+    PREPARE_TIMEOUT = 2500,
 };
 
 static const struct {
@@ -169,7 +171,41 @@ static int run_half (struct group *g, struct part *part, size_t first,
     return 0;
 }
 
-static int run_part (struct group *g, struct part *part, struct error *err)
+/* The first ping of a task also warms what is on its way: it does not count.
+ */
+static int warm_up (struct group *g, const struct task *task,
+                    struct error *err)
+{
+    struct group_ping ping = { .rail = task->rail, .peer = task->peer };
+
+    return group_pings (g, &ping, 1, err);
+}
+
+/* Make ready for all pings. What is not ready in time will be lost. */
+static int prepare (struct group *g, const struct part *part,
+                    struct error *err)
+{
+    int64_t until = group_now (g) + PREPARE_TIMEOUT * group_gap (g);
+    size_t ready = 0;
+
+    while (ready < part->ntasks) {
+        const struct task *task = &part->task[ready];
+        int rc = group_prepare (g, task->rail, task->peer, err);
+
+        if (rc < 0)
+            return -1;
+        if (rc > 0 || group_now (g) >= until)
+            ready++;
+        else if (group_until (g, group_now (g) + group_gap (g), err) < 0)
+            return -1;
+    }
+    for (size_t i = 0; i < part->ntasks; i++)
+        if (warm_up (g, &part->task[i], err) < 0)
+            return -1;
+    return 0;
+}
+
+static int run_rounds (struct group *g, struct part *part, struct error *err)
 {
     int64_t gap = group_gap (g);
 
@@ -182,6 +218,7 @@ static int run_part (struct group *g, struct part *part, struct error *err)
 
             while (last < part->ntasks && part->task[last].round == round)
                 last++;
+            group_attend (g, last > first);
             if (group_barrier (g, err) < 0)
                 return -1;
             start = group_now (g);
@@ -196,10 +233,20 @@ static int run_part (struct group *g, struct part *part, struct error *err)
     return 0;
 }
 
+static int run_part (struct group *g, struct part *part, struct error *err)
+{
+    int rc;
+
+    group_attend (g, part->ntasks > 0);
+    rc = prepare (g, part, err) < 0 ? -1 : run_rounds (g, part, err);
+    group_attend (g, false);
+    return rc;
+}
+
 static int pack_result (const struct group *g, const struct part *part,
                         struct group_blob *blob, struct error *err)
 {
-    const struct group_stats *stats = group_stats (g);
+    struct group_stats stats = group_stats (g);
     uint8_t *p;
 
     blob->len = RESULT_HEADER;
@@ -207,9 +254,9 @@ static int pack_result (const struct group *g, const struct part *part,
         blob->len += 2 + 4 * (size_t)part->echoes[i];
     if (!(p = blob->data = malloc (blob->len)))
         return error_nomem (err);
-    wire_put (p, stats->late, 4);
-    wire_put (p + 4, stats->duplicate, 4);
-    wire_put (p + 8, stats->foreign, 4);
+    wire_put (p, stats.late, 4);
+    wire_put (p + 4, stats.duplicate, 4);
+    wire_put (p + 8, stats.foreign, 4);
     p += RESULT_HEADER;
     for (size_t i = 0; i < part->ntasks; i++) {
         wire_put (p, part->echoes[i], 2);
@@ -521,7 +568,7 @@ static int run_stage (struct group *g, int stage, const struct plan *plan,
         || ask_others (g, stage_kind[stage].result, result->answered, got,
                        err) < 0)
         return -1;
-    result->stats = *group_stats (g);
+    result->stats = group_stats (g);
     for (size_t m = 0; m < n; m++) {
         if (m == me || !got[m].data)
             continue;

@@ -139,6 +139,21 @@ static size_t unpack (struct roster_rank *rank, const struct coord_blob *blob,
     return rails;
 }
 
+/* Whether messages can go from the first peer to all rails of a rank. */
+static bool agrees (struct roster_rank *rank, const struct transport *transport,
+                    const struct transport_address *first,
+                    const struct transport_address *peer, size_t rails)
+{
+    struct error err;
+
+    for (size_t i = 0; i < rails && transport->agree; i++)
+        if (transport->agree (first, &peer[i], &err) < 0) {
+            snprintf (rank->why, sizeof (rank->why), "%.255s", err.text);
+            return false;
+        }
+    return true;
+}
+
 /* A step of FNV-1a, eight bytes at a time. */
 static uint64_t mix (uint64_t key, uint64_t value)
 {
@@ -146,6 +161,7 @@ static uint64_t mix (uint64_t key, uint64_t value)
 }
 
 struct roster *roster_create (const struct coord_blob *blob, size_t nranks,
+                              const struct transport *transport,
                               const char *(*host) (void *arg,
                                                    unsigned int rank),
                               void *arg)
@@ -172,7 +188,9 @@ struct roster *roster_create (const struct coord_blob *blob, size_t nranks,
         if (!r->rank[i].host[0])
             snprintf (r->rank[i].host, sizeof (r->rank[i].host), "%s",
                       host (arg, (unsigned int)i));
-        if (rails == 0)
+        if (rails == 0
+            || !agrees (&r->rank[i], transport, r->peer, r->peer + npeers,
+                        rails))
             continue;
         r->key = mix (mix (r->key, i), r->rank[i].key);
         r->rank[i].member = (int)r->nmembers;

@@ -44,11 +44,13 @@ size_t roster_pack (uint8_t buf[COORD_BLOB_MAX], const char *host,
                     uint64_t key, const struct transport *transport,
                     const void *t, const char *why);
 
-/* Read everyone's blobs. A blob that makes no sense makes its rank no member;
- * where it tells no host either, host (arg, rank) does. NULL with errno
- * ENOMEM.
+/* Read everyone's blobs. A blob that makes no sense makes its rank no member,
+ * as do addresses to which messages of the first member's first rail cannot
+ * go; where a blob tells no host either, host (arg, rank) does. NULL with
+ * errno ENOMEM.
  */
 struct roster *roster_create (const struct coord_blob *blob, size_t nranks,
+                              const struct transport *transport,
                               const char *(*host) (void *arg,
                                                    unsigned int rank),
                               void *arg);

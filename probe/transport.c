@@ -7,6 +7,9 @@
 
 static const struct transport *const transports[] = {
     &transport_emu,
+#ifdef HAVE_VERBS
+    &transport_verbs,
+#endif
 };
 
 const struct transport *transport_find (const char *name, struct error *err)

@@ -2,23 +2,32 @@
 /* Transport: what carries messages between the endpoints of a job.
  *
  * A plug point. To add one, write transport_<name>.c, declare its table here
- * and list it in transport.c. All but `open` get what open returned.
+ * and list it in transport.c. All but `open` and `agree` get what open
+ * returned; those marked so may be NULL, where there is nothing to do.
  *
  * A transport is unreliable: messages may be lost, repeated or late, not
  * damaged. A rail is one of this host's own endpoints, 0 .. rails-1; a peer is
  * any endpoint of the group that connect () is given, own ones included.
+ *
+ * A rail may have a clock of its own, a finer one than now_ns: that of its
+ * device. Stamps are of this clock, in ns, and only their differences mean
+ * anything. The round trip of a message and its answer is
+ *
+ *     answer's stamp_ns - message's stamp_ns - answer's held_ns
  */
 #ifndef PROBE_TRANSPORT_H
 #define PROBE_TRANSPORT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "util/error.h"
+#include "util/site.h"
 
 enum {
     TRANSPORT_DATA_MAX = 256,   /* bytes of a message */
-    TRANSPORT_ADDRESS_MAX = 32, /* bytes of an address */
+    TRANSPORT_ADDRESS_MAX = 48, /* bytes of an address */
     TRANSPORT_RAILS_MAX = 16,
 };
 
@@ -27,35 +36,49 @@ enum {
  */
 struct transport_address {
     uint64_t guid; /* of the port */
-    uint16_t lid;
+    uint16_t lid;  /* 0: it has none, as on Ethernet */
     uint8_t len;
     uint8_t data[TRANSPORT_ADDRESS_MAX];
 };
 
 struct packet {
-    int64_t time_ns; /* when it came */
-    uint32_t peer;   /* from */
-    uint32_t rail;   /* to */
+    int64_t time_ns;  /* when it came, by now_ns */
+    int64_t stamp_ns; /* ... by the rail's clock */
+    int64_t held_ns;  /* for how long its sender had what it answers */
+    uint32_t peer;    /* from */
+    uint32_t rail;    /* to */
     size_t len;
     uint8_t data[TRANSPORT_DATA_MAX];
+};
+
+/* What goes with a message whose way is timed. */
+struct transport_timing {
+    const struct packet *answers; /* NULL: it is no answer */
+    int64_t stamp_ns;             /* set by send: when it left */
+};
+
+/* Messages that came and were dropped. */
+struct transport_counts {
+    uint32_t repeated; /* the same one again, or one from long ago */
+    uint32_t foreign;  /* of no member, of another run, or no message */
 };
 
 struct transport {
     const char *name;
 
-    /* A round trip takes less than this, unless something is wrong: rounds
-     * and time-outs are measured in it.
-     */
-    int64_t gap_ns;
-
-    /* Open this host's endpoints; `where` is the transport's own (the
-     * emulator's socket). NULL with err.
-     */
-    void *(*open) (const char *where, const char *host, struct error *err);
+    /* Open this host's endpoints, as the site says. NULL with err. */
+    void *(*open) (const struct site *site, const char *host,
+                   struct error *err);
     void (*close) (void *t);
 
     size_t (*rails) (const void *t);
     const struct transport_address *(*address) (const void *t, size_t rail);
+
+    /* Whether messages can go from one address to another. Return 0, or -1
+     * with err, which names the second one's device. May be NULL.
+     */
+    int (*agree) (const struct transport_address *a,
+                  const struct transport_address *b, struct error *err);
 
     /* Take part in a group: n peers on `members` hosts, the group's secret
      * key. Return 0, or -1 with err.
@@ -64,9 +87,30 @@ struct transport {
                     const struct transport_address *peer, size_t n,
                     size_t members, struct error *err);
 
-    /* Send now, or with the next recv. Return 0, or -1 with err. */
+    /* After connect: a round trip takes less than this, unless something is
+     * wrong. Rounds and time-outs are measured in it; all members have the
+     * same.
+     */
+    int64_t (*gap_ns) (const void *t);
+
+    /* Make ready for timed messages to a peer, whose transport is to do the
+     * same for this rail. Return 1, 0 where that is under way, to be called
+     * again, or -1 with err. May be NULL.
+     */
+    int (*prepare) (void *t, uint32_t rail, uint32_t peer,
+                    struct error *err);
+
+    /* Wait for messages on a core of its own from now on, or asleep. May be
+     * NULL.
+     */
+    void (*attend) (void *t, bool on);
+
+    /* Send now, or with the next recv; timing is NULL for a message that is
+     * not timed. Return 0, or -1 with err.
+     */
     int (*send) (void *t, uint32_t rail, uint32_t peer, const uint8_t *data,
-                 size_t len, struct error *err);
+                 size_t len, struct transport_timing *timing,
+                 struct error *err);
 
     /* Wait for a message until the deadline. Return 1, 0 where the deadline
      * has passed, -1 with err where the transport is gone.
@@ -76,9 +120,18 @@ struct transport {
 
     /* The transport's clock. */
     int64_t (*now_ns) (const void *t);
+
+    /* May be NULL. */
+    const struct transport_counts *(*counts) (const void *t);
+
+    /* One sentence about what got lost here and why, or NULL where nothing
+     * went wrong. May be NULL.
+     */
+    const char *(*trouble) (const void *t);
 };
 
 extern const struct transport transport_emu;
+extern const struct transport transport_verbs;
 
 /* The transport of this name. NULL with err. */
 const struct transport *transport_find (const char *name, struct error *err);

@@ -172,8 +172,10 @@ static int read_welcome (struct emu *e, struct error *err)
     return 0;
 }
 
-static void *emu_open (const char *where, const char *host, struct error *err)
+static void *emu_open (const struct site *site, const char *host,
+                       struct error *err)
 {
+    const char *where = site->emu_socket;
     struct sockaddr_un sa = { .sun_family = AF_UNIX };
     struct emu *e = calloc (1, sizeof (*e));
     uint8_t *p;
@@ -245,8 +247,15 @@ static int emu_connect (void *t, uint64_t key,
     return flush (e, err);
 }
 
+static int64_t emu_gap_ns (const void *t)
+{
+    (void)t;
+    return GAP_NS;
+}
+
 static int emu_send (void *t, uint32_t rail, uint32_t peer,
-                     const uint8_t *data, size_t len, struct error *err)
+                     const uint8_t *data, size_t len,
+                     struct transport_timing *timing, struct error *err)
 {
     struct emu *e = t;
     uint8_t *p = add_frame (e, EMU_SEND, 8 + len, err);
@@ -256,6 +265,8 @@ static int emu_send (void *t, uint32_t rail, uint32_t peer,
     wire_put (p, e->own[rail], 4);
     wire_put (p + 4, e->endpoint[peer], 4);
     memcpy (p + 8, data, len);
+    if (timing)
+        timing->stamp_ns = e->now;
     return 0;
 }
 
@@ -274,7 +285,8 @@ static int take_packet (struct emu *e, size_t len, struct packet *packet,
             break;
     if (packet->rail == e->rails)
         return bad_answer (err);
-    packet->time_ns = e->now;
+    packet->time_ns = packet->stamp_ns = e->now;
+    packet->held_ns = 0;
     packet->len = len - 16;
     memcpy (packet->data, p + 16, packet->len);
     return 1;
@@ -306,12 +318,12 @@ static int64_t emu_now_ns (const void *t)
 
 const struct transport transport_emu = {
     .name = "emu",
-    .gap_ns = GAP_NS,
     .open = emu_open,
     .close = emu_close,
     .rails = emu_rails,
     .address = emu_address,
     .connect = emu_connect,
+    .gap_ns = emu_gap_ns,
     .send = emu_send,
     .recv = emu_recv,
     .now_ns = emu_now_ns,

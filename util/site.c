@@ -39,12 +39,34 @@ const struct conf_option site_options[] = {
       "what carries the probes: verbs or emu" },
     { "EmuSocket", CONF_PATH, FIELD (emu_socket), "",
       "the fabric emulator's socket, for Transport=emu" },
+    { "NodeMap", CONF_PATH, FIELD (node_map), "",
+      "a map of nodes to endpoints, where names and GUIDs do not tell" },
     { "Repeats", CONF_INT, FIELD (repeats), "5",
       "round trips of a probe from either side" },
+    { "PingBytes", CONF_INT, FIELD (ping_bytes), "64",
+      "size of a round trip's messages" },
     { "ExtraRounds", CONF_INT, FIELD (extra_rounds), "2",
       "rounds made only for redundancy" },
     { "ConfirmRounds", CONF_INT, FIELD (confirm_rounds), "4",
       "rounds that measure again what looks slow, at most" },
+    { "Device", CONF_STRING, FIELD (device), "",
+      "ports to use, as mlx5_0 or mlx5_0/1, comma-separated; else all" },
+    { "Service", CONF_STRING, FIELD (service), "ud",
+      "of the probes over verbs: ud or rc" },
+    { "GidIndex", CONF_STRING, FIELD (gid_index), SITE_AUTO,
+      "of the GID to use, or auto" },
+    { "PKey", CONF_STRING, FIELD (pkey), "",
+      "of the partition to use, as 0x8001; else the port's first" },
+    { "ServiceLevel", CONF_INT, FIELD (service_level), "0",
+      "of the probes, 0 to 15" },
+    { "TrafficClass", CONF_INT, FIELD (traffic_class), "0",
+      "of the probes, 0 to 255, where they have a GID" },
+    { "Polling", CONF_STRING, FIELD (polling), SITE_AUTO,
+      "wait for messages busy, by event, or auto: busy if cores suffice" },
+    { "Pin", CONF_BOOL, FIELD (pin), "yes",
+      "poll on a core near the device" },
+    { "RoundTrip", CONF_INT, FIELD (round_trip_us), "0",
+      "longer than any round trip, in us; 0: by the device" },
     { "WarnExcess", CONF_DOUBLE, FIELD (warn_ns), "100",
       "WARN needs this excess, in ns, ..." },
     { "WarnSpread", CONF_DOUBLE, FIELD (warn_spread), "6",
@@ -65,12 +87,28 @@ static int one_of (const char *key, const char *value, const char *const *word,
     return error_input (err, "option %s: '%s' is not known", key, value);
 }
 
-enum { CONFIRM_MAX = 8 }; /* core/confirm.h's, which util does not know */
+static int in_range (const char *key, int value, int min, int max,
+                     struct error *err)
+{
+    if (value >= min && value <= max)
+        return 0;
+    return error_input (err, "option %s: %d to %d is wanted", key, min, max);
+}
+
+enum { /* of others' headers, which util does not know */
+    CONFIRM_MAX = 8,   /* core/confirm.h */
+    PING_MIN = 16,     /* probe/group.h */
+    PING_MAX = 256,
+    ROUND_TRIP_MAX_US = 1000000, /* probe/transport_verbs.c */
+};
 
 int site_check (const struct site *site, struct error *err)
 {
     static const char *const modes[] = { "off", "report", "require", NULL };
     static const char *const transports[] = { "verbs", "emu", NULL };
+    static const char *const services[] = { "ud", "rc", NULL };
+    static const char *const pollings[]
+        = { SITE_AUTO, "busy", "event", NULL };
     const struct {
         const char *key;
         int set;
@@ -83,15 +121,23 @@ int site_check (const struct site *site, struct error *err)
     };
 
     if (one_of ("Mode", site->mode, modes, err) < 0
-        || one_of ("Transport", site->transport, transports, err) < 0)
+        || one_of ("Transport", site->transport, transports, err) < 0
+        || one_of ("Service", site->service, services, err) < 0
+        || one_of ("Polling", site->polling, pollings, err) < 0)
         return -1;
     for (size_t i = 0; i < sizeof (needed) / sizeof (needed[0]); i++)
         if (!needed[i].set)
             return error_input (err, "option %s: must not be empty or 0",
                                 needed[i].key);
-    if (site->confirm_rounds < 1 || site->confirm_rounds > CONFIRM_MAX)
-        return error_input (err, "option ConfirmRounds: 1 to %d is wanted",
-                            CONFIRM_MAX);
+    if (in_range ("ConfirmRounds", site->confirm_rounds, 1, CONFIRM_MAX, err)
+            < 0
+        || in_range ("PingBytes", site->ping_bytes, PING_MIN, PING_MAX, err)
+               < 0
+        || in_range ("ServiceLevel", site->service_level, 0, 15, err) < 0
+        || in_range ("TrafficClass", site->traffic_class, 0, 255, err) < 0
+        || in_range ("RoundTrip", site->round_trip_us, 0, ROUND_TRIP_MAX_US,
+                     err) < 0)
+        return -1;
     return 0;
 }
 

@@ -12,6 +12,8 @@
 #include "util/conf.h"
 #include "util/error.h"
 
+#define SITE_AUTO "auto"
+
 struct site {
     /* where things are */
     char *conf;       /* only in plugstack.conf: read this pmm.conf */
@@ -30,9 +32,22 @@ struct site {
     /* the measurement */
     char *transport;  /* verbs, emu */
     char *emu_socket; /* of pmm-emu */
+    char *node_map;   /* whose endpoint is whose; "": as the snapshot says */
     int repeats;      /* round trips of a probe from either side */
+    int ping_bytes;   /* of a round trip's messages */
     int extra_rounds; /* redundant rounds */
     int confirm_rounds; /* of the second stage, at most */
+
+    /* verbs */
+    char *device;     /* ports, comma-separated; "": all that are active */
+    char *service;    /* ud, rc */
+    char *gid_index;  /* a number, or SITE_AUTO */
+    char *pkey;       /* "": the port's first */
+    int service_level;
+    int traffic_class;
+    char *polling;    /* busy, event, or SITE_AUTO */
+    int pin;          /* to a core near the device */
+    int round_trip_us; /* longer than any; 0: by the device */
 
     /* the judgement: core/judge.h says what they mean */
     double warn_ns;

@@ -88,6 +88,7 @@ __attribute__ ((unused)) static size_t
 arena_run (const struct arena *a, size_t n, uint64_t key, member_f fn,
            void *shared)
 {
+    struct site site = { .emu_socket = (char *)a->socket };
     struct transport_address peer[16];
     uint32_t first[17];
     struct error err;
@@ -98,7 +99,7 @@ arena_run (const struct arena *a, size_t n, uint64_t key, member_f fn,
     for (size_t i = 0; i <= n; i++)
         first[i] = (uint32_t)i;
     for (size_t i = 0; i < n; i++) {
-        t[i] = transport_emu.open (a->socket, a->fabric->host[i].name, &err);
+        t[i] = transport_emu.open (&site, a->fabric->host[i].name, &err);
         if (!t[i])
             return 0;
         peer[i] = *transport_emu.address (t[i], 0);

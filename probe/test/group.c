@@ -149,8 +149,8 @@ static int run_ping (struct group *g, void *data)
         lost += ping.rtt_ns < 0;
     }
     /* 1 - 0.8^2 of them */
-    return lost < 15 || lost > 60 || group_stats (g)->duplicate
-           || group_stats (g)->late;
+    return lost < 15 || lost > 60 || group_stats (g).duplicate
+           || group_stats (g).late;
 }
 
 static struct shared *new_shared (void)

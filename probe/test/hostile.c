@@ -94,8 +94,9 @@ static int last_answer (int fd)
 
 static bool alive (const struct arena *a)
 {
+    struct site site = { .emu_socket = (char *)a->socket };
     struct error err;
-    void *t = transport_emu.open (a->socket, "h0002", &err);
+    void *t = transport_emu.open (&site, "h0002", &err);
 
     transport_emu.close (t);
     return t != NULL;
@@ -181,7 +182,7 @@ static void test_roster (void)
 
     len = roster_pack (blob[0].data, "h0001", 42, NULL, NULL, "no\ndevice");
     blob[0].len = len;
-    r = roster_create (blob, 2, no_host, NULL);
+    r = roster_create (blob, 2, &transport_emu, no_host, NULL);
     ok (r && r->nmembers == 0 && !strcmp (r->rank[0].host, "h0001")
             && !strcmp (r->rank[0].why, "no?device")
             && !strcmp (r->rank[1].why, "did not answer"),
@@ -189,7 +190,7 @@ static void test_roster (void)
     roster_destroy (r);
     for (size_t cut = 1; cut < len; cut++) {
         blob[0].len = cut;
-        r = roster_create (blob, 1, no_host, NULL);
+        r = roster_create (blob, 1, &transport_emu, no_host, NULL);
         good = good && r && r->nmembers == 0;
         roster_destroy (r);
     }
@@ -204,7 +205,7 @@ static void test_roster (void)
             blob[k].data[1] %= 20;
             blob[k].data[10] %= 8;
         }
-        r = roster_create (blob, 3, no_host, NULL);
+        r = roster_create (blob, 3, &transport_emu, no_host, NULL);
         good = good && r && r->first[r->nmembers] <= 3 * TRANSPORT_RAILS_MAX;
         roster_destroy (r);
     }
