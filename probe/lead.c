@@ -13,6 +13,8 @@
 #include "core/judge.h"
 #include "core/plan.h"
 #include "core/samples.h"
+#include "probe/identify.h"
+#include "probe/nodemap.h"
 #include "probe/probe.h"
 #include "report/report.h"
 #include "util/file.h"
@@ -25,13 +27,7 @@ struct check {
     const struct lead_options *opts;
     FILE *report;
 
-    /* who is measured */
-    bool *absent;            /* [rank] not in the fabric */
-    char why_absent[192];    /* of the first; "" for none */
-    const char **name;       /* [n] of their endpoints */
-    uint32_t *peer;          /* [n] */
-    size_t n;
-    size_t hosts;
+    struct identity who; /* is measured */
     bool led; /* the members have been told what to do */
 
     struct pathset *ps;
@@ -45,99 +41,18 @@ struct check {
     struct verdict *verdict;
 };
 
-/*
- * Ranks to endpoints of the fabric
- */
-
-static void set_absent (struct check *ck, size_t rank, const char *why)
+/* Who is measured, by GUIDs, names and the site's map. */
+static int find_out (struct check *ck, struct error *err)
 {
-    const char *host = ck->roster->rank[rank].host;
+    const char *path = ck->opts->site->node_map;
+    struct nodemap *map = NULL;
+    int rc;
 
-    ck->absent[rank] = true;
-    if (ck->why_absent[0])
-        return;
-    /* "h0001 is not in the fabric" names its host already */
-    if (*host && !strncmp (why, host, strlen (host)))
-        snprintf (ck->why_absent, sizeof (ck->why_absent), "%.150s", why);
-    else if (*host)
-        snprintf (ck->why_absent, sizeof (ck->why_absent), "%s: %.100s", host,
-                  why);
-    else
-        snprintf (ck->why_absent, sizeof (ck->why_absent), "rank %zu: %.100s",
-                  rank, why);
-}
-
-static int stale (struct error *err, const char *host)
-{
-    return error_world (err, "the fabric snapshot is stale: %s has other "
-                        "ports or LIDs now", host);
-}
-
-/* The fabric's endpoint behind a rail, by its port's GUID. */
-static const struct fabric_endpoint *
-find_rail (const struct check *ck, uint32_t host,
-           const struct transport_address *a)
-{
-    const struct fabric *f = ck->fabric;
-
-    for (uint32_t i = 0; i < f->host[host].count; i++) {
-        const struct fabric_endpoint *ep
-            = &f->endpoint[f->host[host].first + i];
-
-        if (f->port[ep->port].guid == a->guid)
-            return ep;
-    }
-    return NULL;
-}
-
-static int resolve_rank (struct check *ck, size_t rank, struct error *err)
-{
-    const struct roster *r = ck->roster;
-    const struct roster_rank *who = &r->rank[rank];
-    char why[128];
-    uint32_t host;
-
-    if (who->member == ROSTER_NONE) {
-        set_absent (ck, rank, who->why);
-        return 0;
-    }
-    host = fabric_find_host (ck->fabric, who->host);
-    if (host == FABRIC_NONE) {
-        snprintf (why, sizeof (why), "%s is not in the fabric snapshot",
-                  who->host);
-        set_absent (ck, rank, why);
-        return 0;
-    }
-    for (uint32_t p = r->first[who->member]; p < r->first[who->member + 1];
-         p++) {
-        const struct fabric_endpoint *ep = find_rail (ck, host, &r->peer[p]);
-
-        if (!ep || ck->fabric->port[ep->port].lid != r->peer[p].lid)
-            return stale (err, who->host);
-        ck->name[ck->n] = ep->name;
-        ck->peer[ck->n++] = p;
-    }
-    ck->hosts++;
-    return 0;
-}
-
-static int resolve (struct check *ck, struct error *err)
-{
-    const struct roster *r = ck->roster;
-    size_t npeers = r->first[r->nmembers];
-
-    if (!(ck->absent = calloc (r->nranks, sizeof (*ck->absent)))
-        || !(ck->name = calloc (npeers + 1, sizeof (*ck->name)))
-        || !(ck->peer = calloc (npeers + 1, sizeof (*ck->peer))))
-        return error_nomem (err);
-    for (size_t rank = 0; rank < r->nranks; rank++)
-        if (resolve_rank (ck, rank, err) < 0)
-            return -1;
-    if (ck->hosts >= 2)
-        return 0;
-    if (ck->why_absent[0])
-        return error_world (err, "%s", ck->why_absent);
-    return error_world (err, "fewer than two nodes to measure");
+    if (*path && !(map = nodemap_load (path, err)))
+        return -1;
+    rc = identify (&ck->who, ck->roster, ck->fabric, map, ck->report, err);
+    nodemap_destroy (map);
+    return rc;
 }
 
 /*
@@ -164,7 +79,7 @@ static struct plan *make_plan (struct check *ck, struct error *err)
         .extra_rounds = (unsigned int)ck->opts->site->extra_rounds,
     };
 
-    if (!(ck->ps = fabric_pathset (ck->fabric, ck->name, ck->n, err)))
+    if (!(ck->ps = fabric_pathset (ck->fabric, ck->who.name, ck->who.n, err)))
         return NULL;
     return plan_make (ck->ps, &opts, err);
 }
@@ -178,11 +93,11 @@ static int map_endpoints (struct check *ck, struct error *err)
         return error_nomem (err);
     for (size_t i = 0; i < n; i++)
         ck->peer_of[i] = UINT32_MAX;
-    for (size_t k = 0; k < ck->n; k++) {
-        int i = pathset_find (ck->ps, ck->name[k]);
+    for (size_t k = 0; k < ck->who.n; k++) {
+        int i = pathset_find (ck->ps, ck->who.name[k]);
 
         if (i >= 0)
-            ck->peer_of[i] = ck->peer[k];
+            ck->peer_of[i] = ck->who.peer[k];
     }
     for (size_t i = 0; i < n; i++)
         if (ck->peer_of[i] == UINT32_MAX)
@@ -332,7 +247,7 @@ static int complete_samples (struct check *ck, struct error *err)
     s->complete = true;
     for (size_t rank = 0; rank < r->nranks; rank++) {
         int member = r->rank[rank].member;
-        bool answered = !ck->absent[rank] && ck->measured.answered[member];
+        bool answered = !ck->who.absent[rank] && ck->measured.answered[member];
         const char *host = r->rank[rank].host;
         char number[32];
 
@@ -362,8 +277,8 @@ static int reach_verdict (struct check *ck, struct error *err)
         && verdict_limit (ck->verdict, VERDICT_UNKNOWN,
                           "the second stage failed: %s", ck->unconfirmed) < 0)
         return error_nomem (err);
-    if (ck->why_absent[0]
-        && verdict_limit (ck->verdict, VERDICT_UNKNOWN, "%s", ck->why_absent)
+    if (ck->who.why[0]
+        && verdict_limit (ck->verdict, VERDICT_UNKNOWN, "%s", ck->who.why)
                < 0)
         return error_nomem (err);
     return 0;
@@ -442,9 +357,9 @@ static int fill_result (struct check *ck, struct lead_result *result,
     if (rc < 0)
         return -1;
     result->status = ck->verdict->status;
-    if (ck->verdict->nfindings == 0 && ck->why_absent[0])
+    if (ck->verdict->nfindings == 0 && ck->who.why[0])
         snprintf (result->sentence, sizeof (result->sentence), "%s",
-                  ck->why_absent);
+                  ck->who.why);
     else
         verdict_sentence (ck->verdict, pathset_network (ck->ps),
                           result->sentence, sizeof (result->sentence));
@@ -453,9 +368,7 @@ static int fill_result (struct check *ck, struct lead_result *result,
 
 static void check_clear (struct check *ck)
 {
-    free (ck->absent);
-    free (ck->name);
-    free (ck->peer);
+    identity_clear (&ck->who);
     free (ck->peer_of);
     plan_destroy (ck->plan);
     pathset_destroy (ck->ps);
@@ -475,7 +388,7 @@ int lead (struct group *g, const struct roster *roster,
     int rc = -1;
 
     *result = (struct lead_result){ .status = VERDICT_UNKNOWN };
-    if (resolve (&ck, err) < 0
+    if (find_out (&ck, err) < 0
         || !(ck.plan = opts->plan ? load_plan (&ck, err)
                                   : make_plan (&ck, err))
         || map_endpoints (&ck, err) < 0)

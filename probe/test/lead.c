@@ -33,7 +33,6 @@ static const struct transport_address *its_address (const void *t,
 
 static const struct transport transport = {
     .name = "test",
-    .gap_ns = 1,
     .rails = one_rail,
     .address = its_address,
 };
@@ -67,7 +66,8 @@ int main (void)
 {
     struct fat_tree tree = { .ports = 4, .levels = 2 };
     struct fabric *f = generate_fat_tree (&tree, NULL);
-    struct lead_options opts = { .nonce = "ab" };
+    struct site site = { .node_map = (char *)"" };
+    struct lead_options opts = { .site = &site, .nonce = "ab" };
     static struct coord_blob blob[3];
 
     for (size_t i = 0; i < sizeof (ranks) / sizeof (ranks[0]); i++) {
@@ -85,13 +85,15 @@ int main (void)
                                            : f->host[host].first]
                                .port];
 
-            address.guid = port->guid + (uint64_t)ranks[i][k].guid;
+            address.guid = host == FABRIC_NONE
+                               ? 0
+                               : port->guid + (uint64_t)ranks[i][k].guid;
             address.lid = (uint16_t)(port->lid + ranks[i][k].lid);
             blob[k].len = roster_pack (blob[k].data, ranks[i][k].host, k,
                                        &transport, why ? NULL : &address,
                                        why);
         }
-        r = roster_create (blob, 3, no_host, NULL);
+        r = roster_create (blob, 3, &transport, no_host, NULL);
         rc = lead (NULL, r, f, &opts, NULL, &result, &err);
         ok (rc < 0 && strstr (err.text, sentences[i])
                 && result.status == VERDICT_UNKNOWN,

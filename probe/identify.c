@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Who of the roster is which endpoint of the fabric.
+ *
+ * Notes: a node is looked up by its name first, which finds nearly all GUIDs
+ * where they should be; the endpoints are sorted by GUID, once, only for one
+ * that is elsewhere.
+ */
+#include "config.h"
+#include "probe/identify.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/text.h"
+
+struct search {
+    struct identity *id;
+    const struct roster *roster;
+    const struct fabric *fabric;
+    const struct nodemap *map;
+    FILE *report;
+    struct by_guid {
+        uint64_t guid;
+        uint32_t endpoint;
+    } *by_guid;      /* [nendpoints], NULL until needed */
+    uint32_t *owner; /* [nendpoints] rank; UINT32_MAX: none */
+    size_t by_name;  /* ports that were found by their node's name */
+};
+
+static void set_absent (struct identity *id, const char *host, size_t rank,
+                        const char *why)
+{
+    id->absent[rank] = true;
+    if (id->why[0])
+        return;
+    /* "h0001 is not in the fabric" names its host already */
+    if (*host && !strncmp (why, host, strlen (host)))
+        snprintf (id->why, sizeof (id->why), "%.150s", why);
+    else if (*host)
+        snprintf (id->why, sizeof (id->why), "%s: %.120s", host, why);
+    else
+        snprintf (id->why, sizeof (id->why), "rank %zu: %.120s", rank, why);
+}
+
+static uint64_t guid_of (const struct fabric *f, uint32_t endpoint)
+{
+    return f->port[f->endpoint[endpoint].port].guid;
+}
+
+static int compare (const void *a, const void *b)
+{
+    const struct by_guid *x = a;
+    const struct by_guid *y = b;
+
+    return (x->guid > y->guid) - (x->guid < y->guid);
+}
+
+/* Find an endpoint by its port's GUID; FABRIC_NONE in *endpoint where there is
+ * none. Return 0, or -1 with err.
+ */
+static int find_guid (struct search *s, uint64_t guid, uint32_t *endpoint,
+                      struct error *err)
+{
+    const struct fabric *f = s->fabric;
+    struct by_guid key = { .guid = guid };
+    const struct by_guid *found;
+
+    if (!s->by_guid) {
+        s->by_guid = malloc ((f->nendpoints + 1) * sizeof (*s->by_guid));
+        if (!s->by_guid)
+            return error_nomem (err);
+        for (uint32_t i = 0; i < f->nendpoints; i++)
+            s->by_guid[i] = (struct by_guid){ guid_of (f, i), i };
+        qsort (s->by_guid, f->nendpoints, sizeof (*s->by_guid), compare);
+    }
+    found = bsearch (&key, s->by_guid, f->nendpoints, sizeof (*s->by_guid),
+                     compare);
+    *endpoint = found && guid != 0 ? found->endpoint : FABRIC_NONE;
+    return 0;
+}
+
+/* An endpoint as the map writes it: a GUID, or NAME/PORT. */
+static int find_text (struct search *s, const char *text, uint32_t *endpoint,
+                      struct error *err)
+{
+    const struct fabric *f = s->fabric;
+    uint32_t port = fabric_find_port (f, text);
+    char hex[24];
+    uint64_t guid = 0;
+
+    if (port == FABRIC_NONE) {
+        snprintf (hex, sizeof (hex), "%s%.20s",
+                  strncmp (text, "0x", 2) ? "0x" : "", text);
+        text_u64 (hex, 0, UINT64_MAX, &guid);
+    }
+    else
+        guid = f->port[port].guid;
+    return find_guid (s, guid, endpoint, err);
+}
+
+static uint32_t find_of_host (const struct fabric *f, uint32_t host,
+                              uint64_t guid)
+{
+    for (uint32_t i = 0; host != FABRIC_NONE && i < f->host[host].count; i++)
+        if (guid_of (f, f->host[host].first + i) == guid)
+            return f->host[host].first + i;
+    return FABRIC_NONE;
+}
+
+static int stale (struct error *err, const char *host)
+{
+    return error_world (err, "the fabric snapshot is stale: %s has other "
+                        "ports or LIDs now", host);
+}
+
+/* Find the endpoint of a rank's rail by its GUID, or by the node's name. */
+static int find_rail (struct search *s, const char *name,
+                      const struct transport_address *a, uint32_t rail,
+                      uint32_t *endpoint, struct error *err)
+{
+    const struct fabric *f = s->fabric;
+    uint32_t host = fabric_find_host (f, name);
+
+    *endpoint = find_of_host (f, host, a->guid);
+    if (*endpoint == FABRIC_NONE && find_guid (s, a->guid, endpoint, err) < 0)
+        return -1;
+    if (*endpoint != FABRIC_NONE) {
+        const struct fabric_endpoint *ep = &f->endpoint[*endpoint];
+
+        if (a->lid != 0 && f->port[ep->port].lid != a->lid)
+            return stale (err, name);
+        if (s->report && ep->host != host)
+            fprintf (s->report, "pmm: the port of %s with the GUID %016" PRIx64
+                     " is %s in the fabric snapshot\n", name, a->guid,
+                     ep->name);
+        return 0;
+    }
+    if (host == FABRIC_NONE)
+        return 0;
+    if (a->lid != 0 || rail >= f->host[host].count)
+        return stale (err, name);
+    *endpoint = f->host[host].first + rail;
+    s->by_name++;
+    return 0;
+}
+
+static int find_mapped (struct search *s, const char *name, uint32_t rail,
+                        size_t lines, const struct nodemap_line *line,
+                        uint32_t *endpoint, struct error *err)
+{
+    if (rail >= lines)
+        return error_input (err, "NodeMap: %s has more ports than the map "
+                            "has lines for it", name);
+    if (find_text (s, line[rail].endpoint, endpoint, err) < 0)
+        return -1;
+    if (*endpoint == FABRIC_NONE)
+        return error_input (err, "NodeMap: %s, of %s, is not in the fabric "
+                            "snapshot", line[rail].endpoint, name);
+    return 0;
+}
+
+/* The endpoints of a member's rails; all or none of them are measured. */
+static int identify_rank (struct search *s, size_t rank, struct error *err)
+{
+    const struct roster *r = s->roster;
+    const struct roster_rank *who = &r->rank[rank];
+    struct nodemap_line line[TRANSPORT_RAILS_MAX];
+    uint32_t endpoint[TRANSPORT_RAILS_MAX];
+    size_t lines = nodemap_find (s->map, who->host, line,
+                                 TRANSPORT_RAILS_MAX);
+    uint32_t first = r->first[who->member];
+    uint32_t rails = r->first[who->member + 1] - first;
+    char why[192];
+
+    for (uint32_t i = 0; i < rails; i++) {
+        if ((lines > 0 ? find_mapped (s, who->host, i, lines, line,
+                                      &endpoint[i], err)
+                       : find_rail (s, who->host, &r->peer[first + i], i,
+                                    &endpoint[i], err)) < 0)
+            return -1;
+        if (endpoint[i] == FABRIC_NONE)
+            snprintf (why, sizeof (why), "%s is not in the fabric snapshot",
+                      who->host);
+        else if (s->owner[endpoint[i]] != UINT32_MAX)
+            snprintf (why, sizeof (why), "%s and %s both are %s in the fabric "
+                      "snapshot", who->host,
+                      r->rank[s->owner[endpoint[i]]].host,
+                      s->fabric->endpoint[endpoint[i]].name);
+        else {
+            s->owner[endpoint[i]] = (uint32_t)rank;
+            continue;
+        }
+        set_absent (s->id, who->host, rank, why);
+        return 0;
+    }
+    for (uint32_t i = 0; i < rails; i++) {
+        s->id->name[s->id->n] = s->fabric->endpoint[endpoint[i]].name;
+        s->id->peer[s->id->n++] = first + i;
+    }
+    s->id->hosts++;
+    return 0;
+}
+
+static int identify_all (struct search *s, struct error *err)
+{
+    struct identity *id = s->id;
+    const struct roster *r = s->roster;
+    size_t npeers = r->first[r->nmembers];
+    size_t nendpoints = s->fabric->nendpoints;
+
+    if (!(id->absent = calloc (r->nranks, sizeof (*id->absent)))
+        || !(id->name = calloc (npeers + 1, sizeof (*id->name)))
+        || !(id->peer = calloc (npeers + 1, sizeof (*id->peer)))
+        || !(s->owner = malloc ((nendpoints + 1) * sizeof (*s->owner))))
+        return error_nomem (err);
+    memset (s->owner, 0xff, nendpoints * sizeof (*s->owner));
+    for (size_t rank = 0; rank < r->nranks; rank++) {
+        const struct roster_rank *who = &r->rank[rank];
+
+        if (who->member == ROSTER_NONE)
+            set_absent (id, who->host, rank, who->why);
+        else if (identify_rank (s, rank, err) < 0)
+            return -1;
+    }
+    if (s->by_name > 0 && s->report)
+        fprintf (s->report, "pmm: the GUIDs of %zu ports are not in the "
+                 "fabric snapshot: they count by the names of their nodes\n",
+                 s->by_name);
+    if (id->hosts >= 2)
+        return 0;
+    if (id->why[0])
+        return error_world (err, "%s", id->why);
+    return error_world (err, "fewer than two nodes to measure");
+}
+
+int identify (struct identity *id, const struct roster *roster,
+              const struct fabric *f, const struct nodemap *map, FILE *report,
+              struct error *err)
+{
+    struct search s = { .id = id, .roster = roster, .fabric = f, .map = map,
+                        .report = report };
+    int rc;
+
+    *id = (struct identity){ .absent = NULL };
+    rc = identify_all (&s, err);
+    free (s.by_guid);
+    free (s.owner);
+    return rc;
+}
+
+void identity_clear (struct identity *id)
+{
+    free (id->absent);
+    free (id->name);
+    free (id->peer);
+    *id = (struct identity){ .absent = NULL };
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Who of the roster is which endpoint of the fabric. A port that the site's
+ * map names is what the map says. Else its GUID counts before its node's name:
+ * an Ethernet port, which has no LID, may be known by its node's name alone,
+ * the n-th of a node being the fabric's n-th; one of InfiniBand that is not in
+ * the snapshot means that the snapshot is old.
+ */
+#ifndef PROBE_IDENTIFY_H
+#define PROBE_IDENTIFY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "ibquery/fabric.h"
+#include "probe/nodemap.h"
+#include "probe/roster.h"
+#include "util/error.h"
+
+struct identity {
+    bool *absent;      /* [rank] has no endpoint */
+    char why[192];     /* of the first absent one; "" for none */
+    const char **name; /* [n] endpoints, the fabric's */
+    uint32_t *peer;    /* [n] the roster's */
+    size_t n;
+    size_t hosts;      /* that have endpoints */
+};
+
+/* Find out; map may be NULL. What does not match but may be right is said to
+ * `report`, which may be NULL. Return 0, or -1 with err where something is
+ * wrong, or fewer than two hosts are left; identity_clear is due in both
+ * cases.
+ */
+int identify (struct identity *id, const struct roster *roster,
+              const struct fabric *f, const struct nodemap *map, FILE *report,
+              struct error *err);
+void identity_clear (struct identity *id);
+
+#endif /* PROBE_IDENTIFY_H */

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The map of a site whose nodes are not called as the fabric calls them, or
+ * whose ports have other GUIDs than the snapshot knows: which endpoint is
+ * whose. Lines, a node's in the order of its rails:
+ *
+ *     NODE ENDPOINT [DEVICE[/PORT]]
+ *
+ * ENDPOINT is a port's GUID, or NAME/PORT as in the snapshot; DEVICE the
+ * node's own, where it has more than one. '#' starts a comment.
+ */
+#ifndef PROBE_NODEMAP_H
+#define PROBE_NODEMAP_H
+
+#include <stddef.h>
+
+#include "util/error.h"
+
+struct nodemap;
+
+struct nodemap_line {
+    const char *endpoint;
+    const char *device; /* "" where it is not said */
+};
+
+/* Read a map. NULL with err. */
+struct nodemap *nodemap_load (const char *path, struct error *err);
+void nodemap_destroy (struct nodemap *map);
+
+/* A node's lines, in their order: at most max are filled in, all are
+ * counted. map may be NULL: it has none.
+ */
+size_t nodemap_find (const struct nodemap *map, const char *node,
+                     struct nodemap_line *line, size_t max);
+
+#endif /* PROBE_NODEMAP_H */

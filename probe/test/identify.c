@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which endpoint is whose: GUIDs, names, and the site's map. */
+#include "config.h"
+#include "probe/identify.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ibquery/generate.h"
+#include "tests/tap.h"
+
+/* Two members with a rail each: the first is h0001, the second has the GUID
+ * and LID of the host `guid` (NULL: of none).
+ */
+static const struct {
+    const char *what;
+    const char *name, *guid;
+    bool ethernet; /* no LID */
+    const char *map;
+    const char *endpoint; /* NULL: it is absent, or an error */
+    const char *said;     /* in the error, why, or the report */
+} cases[] = {
+    { "GUID and name agree", "h0003", "h0003", false, NULL, "h0003", "" },
+    { "another name", "login", "h0003", false, NULL, "h0003",
+      "the port of login with the GUID" },
+    { "the name of another", "h0004", "h0003", false, NULL, "h0003",
+      "the port of h0004 with the GUID" },
+    { "an unknown GUID", "h0003", NULL, false, NULL, NULL,
+      "snapshot is stale: h0003" },
+    { "... on Ethernet", "h0003", NULL, true, NULL, "h0003",
+      "the GUIDs of 1 ports are not" },
+    { "neither is known", "login", NULL, true, NULL, NULL,
+      "login is not in the fabric snapshot" },
+    { "a GUID twice", "h0003", "h0001", false, NULL, NULL,
+      "h0003 and h0001 both are h0001" },
+    { "the map before all", "login", "h0004", false, "login h0003/1\n",
+      "h0003", "" },
+    { "... by GUID", "login", NULL, true, "login GUID\n", "h0003", "" },
+    { "... for others only", "h0003", "h0003", false, "login h0004/1\n",
+      "h0003", "" },
+    { "the map names nothing", "login", NULL, true, "login h0099/1\n", NULL,
+      "NodeMap: h0099/1, of login, is not in" },
+};
+
+static const char *no_host (void *arg, unsigned int rank)
+{
+    (void)arg;
+    (void)rank;
+    return "";
+}
+
+static struct transport_address address;
+
+static size_t one_rail (const void *t)
+{
+    (void)t;
+    return 1;
+}
+
+static const struct transport_address *its_address (const void *t,
+                                                    size_t rail)
+{
+    (void)t;
+    (void)rail;
+    return &address;
+}
+
+static const struct transport transport = {
+    .name = "test",
+    .rails = one_rail,
+    .address = its_address,
+};
+
+static const struct fabric_port *port_of (const struct fabric *f,
+                                          const char *name)
+{
+    uint32_t i = fabric_find_endpoint (f, name);
+
+    return &f->port[f->endpoint[i].port];
+}
+
+static struct nodemap *load_map (const struct fabric *f, const char *text)
+{
+    char path[] = "/tmp/pmm-identify.XXXXXX";
+    int fd = mkstemp (path);
+    FILE *fp = fdopen (fd, "w");
+    struct nodemap *map;
+
+    if (strstr (text, "GUID"))
+        fprintf (fp, "login %016llx\n",
+                 (unsigned long long)port_of (f, "h0003")->guid);
+    else
+        fputs (text, fp);
+    fclose (fp);
+    map = nodemap_load (path, NULL);
+    unlink (path);
+    return map;
+}
+
+static struct roster *make_roster (const struct fabric *f, size_t i)
+{
+    static struct coord_blob blob[3];
+    const char *name[3] = { "h0001", cases[i].name, "h0002" };
+    const char *guid[3] = { "h0001", cases[i].guid, "h0002" };
+
+    for (size_t k = 0; k < 3; k++) {
+        const struct fabric_port *port = guid[k] ? port_of (f, guid[k]) : NULL;
+
+        address.guid = port ? port->guid : 12345;
+        address.lid = port ? port->lid : 77;
+        if (k == 1 && cases[i].ethernet)
+            address.lid = 0;
+        blob[k].len = roster_pack (blob[k].data, name[k], k, &transport,
+                                   &address, NULL);
+    }
+    return roster_create (blob, 3, &transport, no_host, NULL);
+}
+
+int main (void)
+{
+    struct fat_tree tree = { .ports = 4, .levels = 2 };
+    struct fabric *f = generate_fat_tree (&tree, NULL);
+
+    for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++) {
+        struct roster *r = make_roster (f, i);
+        struct nodemap *map
+            = cases[i].map ? load_map (f, cases[i].map) : NULL;
+        struct error err = { .text = "" };
+        struct identity id;
+        char *said = NULL;
+        size_t size;
+        FILE *report = open_memstream (&said, &size);
+        int rc = identify (&id, r, f, map, report, &err);
+
+        fclose (report);
+        if (cases[i].endpoint)
+            ok (rc == 0 && id.n == 3
+                    && !strcmp (id.name[1], cases[i].endpoint)
+                    && !id.absent[1] && strstr (said, cases[i].said)
+                    && !*said == !cases[i].said[0],
+                "%s: %s", cases[i].what, said);
+        else
+            ok ((rc < 0 && strstr (err.text, cases[i].said))
+                    || (rc == 0 && id.absent[1] && id.n == 2
+                        && strstr (id.why, cases[i].said)),
+                "%s: %s", cases[i].what, rc < 0 ? err.text : id.why);
+        free (said);
+        identity_clear (&id);
+        nodemap_destroy (map);
+        roster_destroy (r);
+    }
+    fabric_destroy (f);
+    return done_testing ();
+}
