@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The cores that this process may use. */
+#include "config.h"
+#include "probe/cpu.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int cpu_parse_list (const char *s, cpu_set_t *set)
+{
+    CPU_ZERO (set);
+    s += strspn (s, " \n");
+    while (*s) {
+        char *end;
+        unsigned long first = strtoul (s, &end, 10);
+        unsigned long last = first;
+
+        if (end == s || *s < '0' || *s > '9')
+            goto error;
+        if (*end == '-') {
+            s = end + 1;
+            last = strtoul (s, &end, 10);
+            if (end == s || *s < '0' || *s > '9' || last < first)
+                goto error;
+        }
+        for (unsigned long i = first; i <= last && i < CPU_SETSIZE; i++)
+            CPU_SET (i, set);
+        if (*end == ',' && end[1] >= '0' && end[1] <= '9')
+            end++;
+        else if (end[strspn (end, " \n")])
+            goto error;
+        else
+            break;
+        s = end;
+    }
+    return 0;
+error:
+    errno = EINVAL;
+    return -1;
+}
+
+int cpu_choose (const cpu_set_t *allowed, const cpu_set_t *near, size_t nth)
+{
+    cpu_set_t both;
+    size_t n;
+
+    CPU_AND (&both, allowed, near);
+    if (CPU_COUNT (&both) == 0)
+        both = *allowed;
+    if ((n = (size_t)CPU_COUNT (&both)) == 0)
+        return -1;
+    nth %= n;
+    for (int i = CPU_SETSIZE - 1; i >= 0; i--)
+        if (CPU_ISSET (i, &both) && nth-- == 0)
+            return i;
+    return -1;
+}
+
+size_t cpu_count (void)
+{
+    cpu_set_t set;
+
+    if (sched_getaffinity (0, sizeof (set), &set) < 0 || CPU_COUNT (&set) < 1)
+        return 1;
+    return (size_t)CPU_COUNT (&set);
+}
+
+/* The first line of a file of the kernel's; "" where there is none. */
+static void read_line (const char *path, char *buf, int size)
+{
+    FILE *fp = fopen (path, "re");
+
+    if (!fp || !fgets (buf, size, fp))
+        buf[0] = '\0';
+    if (fp)
+        fclose (fp);
+}
+
+void cpu_pin (const char *device, size_t nth)
+{
+    char path[128];
+    char list[4096];
+    cpu_set_t allowed;
+    cpu_set_t near;
+    int cpu;
+
+    snprintf (path, sizeof (path),
+              "/sys/class/infiniband/%s/device/local_cpulist", device);
+    read_line (path, list, sizeof (list));
+    if (sched_getaffinity (0, sizeof (allowed), &allowed) < 0
+        || cpu_parse_list (list, &near) < 0
+        || (cpu = cpu_choose (&allowed, &near, nth)) < 0)
+        return;
+    CPU_ZERO (&allowed);
+    CPU_SET (cpu, &allowed);
+    sched_setaffinity (0, sizeof (allowed), &allowed);
+}
+
+uint32_t cpu_machine (void)
+{
+    uint32_t hash = UINT32_C (2166136261); /* FNV-1a */
+    char id[64];
+
+    read_line ("/proc/sys/kernel/random/boot_id", id, sizeof (id));
+    for (const char *s = id; *s; s++)
+        hash = (hash ^ (uint8_t)*s) * UINT32_C (16777619);
+    return hash;
+}

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What goes over verbs, and what is believed of it. */
+#include "config.h"
+#include "probe/verbs_wire.h"
+
+#include <string.h>
+
+#include "tests/tap.h"
+#include "util/rng.h"
+
+#define KEY UINT64_C (0x0123456789abcdef)
+
+static const uint8_t ipv4[VERBS_GID] = { [10] = 0xff, 0xff, 10, 77, 0, 11 };
+static const uint8_t other_ipv4[VERBS_GID]
+    = { [10] = 0xff, 0xff, 10, 77, 0, 12 };
+static const uint8_t global[VERBS_GID] = { 0x20, 0x01, [15] = 7 };
+static const uint8_t link_local[VERBS_GID] = { 0xfe, 0x80, [15] = 7 };
+
+static struct verbs_address good_address (void)
+{
+    struct verbs_address a = {
+        .ethernet = true,
+        .rc = true,
+        .lid = 17,
+        .pkey = 0xffff,
+        .qpn = 0xabcdef,
+        .gap_us = 2000,
+        .machine = 0xdeadbeef,
+        .name = "mlx5_0/1",
+    };
+
+    memcpy (a.gid, ipv4, VERBS_GID);
+    return a;
+}
+
+static void test_address (void)
+{
+    struct verbs_address a = good_address ();
+    struct verbs_address b;
+    struct transport_address t = { .guid = 1 };
+    bool good = true;
+
+    memset (&b, 0xff, sizeof (b));
+    verbs_address_pack (&a, &t);
+    ok (verbs_address_unpack (&b, &t) && b.ethernet && !b.roce_v1 && !b.global
+            && b.rc && b.lid == 17 && b.pkey == 0xffff && b.qpn == 0xabcdef
+            && b.gap_us == 2000 && b.machine == 0xdeadbeef
+            && !memcmp (b.gid, ipv4, VERBS_GID)
+            && !strcmp (b.name, "mlx5_0/1"),
+        "an address comes back as it went");
+    memset (a.name, 'x', VERBS_NAME_MAX);
+    verbs_address_pack (&a, &t);
+    ok (t.len == TRANSPORT_ADDRESS_MAX && verbs_address_unpack (&b, &t)
+            && !strcmp (a.name, b.name),
+        "... with the longest name");
+    t.data[40] = '\n';
+    ok (verbs_address_unpack (&b, &t) && !strchr (b.name, '\n'),
+        "... and a name is made safe");
+    t.data[0]++;
+    ok (!verbs_address_unpack (&b, &t), "another version is none");
+    t.data[0]--;
+    for (t.len = 0; t.len < 32; t.len++)
+        good = good && !verbs_address_unpack (&b, &t);
+    ok (good, "nor is one that was cut");
+    t.len = TRANSPORT_ADDRESS_MAX + 1;
+    ok (!verbs_address_unpack (&b, &t), "nor one that is too long");
+}
+
+enum { SAME = 0, INFINIBAND = 1, UD = 2, PKEY = 4, V1 = 8, IPV6 = 16 };
+
+static const struct {
+    const char *what;
+    unsigned int differs;
+    uint16_t pkey;
+    const char *why; /* in the error; NULL: they agree */
+} agreements[] = {
+    { "two alike", SAME, 0, NULL },
+    { "InfiniBand and Ethernet", INFINIBAND, 0, "not Ethernet as" },
+    { "UD and RC", UD, 0, "another Service" },
+    { "a limited member", PKEY, 0x7fff, NULL },
+    { "another partition", PKEY, 0x8001,
+      "mlx5_1/1: P_Key 0x8001 does not match 0xffff" },
+    { "RoCE v1 and v2", V1, 0, "its GID is RoCE v1, not IPv4" },
+    { "IPv6 and IPv4", IPV6, 0, "its GID is IPv6, not IPv4" },
+};
+
+static void test_agree (void)
+{
+    for (size_t i = 0; i < sizeof (agreements) / sizeof (agreements[0]); i++) {
+        struct verbs_address a = good_address ();
+        struct verbs_address b = good_address ();
+        unsigned int differs = agreements[i].differs;
+        const char *why = agreements[i].why;
+        struct transport_address first;
+        struct transport_address second;
+        struct error err = { .text = "" };
+        int rc;
+
+        strcpy (b.name, "mlx5_1/1");
+        b.ethernet = !(differs & INFINIBAND);
+        b.rc = !(differs & UD);
+        b.roce_v1 = differs & V1;
+        if (differs & PKEY)
+            b.pkey = agreements[i].pkey;
+        if (differs & IPV6)
+            memcpy (b.gid, link_local, VERBS_GID);
+        verbs_address_pack (&a, &first);
+        verbs_address_pack (&b, &second);
+        rc = verbs_agree (&first, &second, &err);
+        ok (why ? rc < 0 && strstr (err.text, why)
+                      && strstr (err.text, "mlx5_1/1")
+                : rc == 0,
+            "%s: %s", agreements[i].what, err.text);
+    }
+}
+
+static const struct {
+    uint16_t a, b;
+    bool match;
+} pkeys[] = {
+    { 0xffff, 0xffff, true },  { 0xffff, 0x7fff, true },
+    { 0x7fff, 0xffff, true },  { 0x7fff, 0x7fff, false },
+    { 0x8001, 0x0001, true },  { 0x8001, 0x8002, false },
+    { 0xffff, 0x8001, false },
+};
+
+static void test_pkeys (void)
+{
+    for (size_t i = 0; i < sizeof (pkeys) / sizeof (pkeys[0]); i++)
+        ok (verbs_pkeys_match (pkeys[i].a, pkeys[i].b) == pkeys[i].match,
+            "P_Keys 0x%04x and 0x%04x %s", pkeys[i].a, pkeys[i].b,
+            pkeys[i].match ? "match" : "do not match");
+}
+
+static void test_header (void)
+{
+    struct verbs_header h = { 3, 99, 1234, VERBS_WIRE };
+    uint8_t buf[VERBS_HEADER + TRANSPORT_DATA_MAX + 1] = { 0 };
+    struct verbs_header got;
+    struct rng rng;
+    int believed = 0;
+
+    verbs_header_pack (buf, KEY, &h);
+    ok (verbs_header_unpack (&got, buf, VERBS_HEADER, KEY, 4) && got.from == 3
+            && got.sequence == 99 && got.held_ns == 1234
+            && got.type == VERBS_WIRE,
+        "a header comes back as it went");
+    ok (!verbs_header_unpack (&got, buf, VERBS_HEADER, KEY ^ 1, 4),
+        "one of another run is refused");
+    ok (!verbs_header_unpack (&got, buf, VERBS_HEADER, KEY, 3),
+        "... of a peer that is not there");
+    ok (!verbs_header_unpack (&got, buf, VERBS_HEADER - 1, KEY, 4),
+        "... cut");
+    ok (!verbs_header_unpack (&got, buf, sizeof (buf), KEY, 4)
+            && verbs_header_unpack (&got, buf, sizeof (buf) - 1, KEY, 4),
+        "... too long");
+    h.type = (enum verbs_type)3;
+    verbs_header_pack (buf, KEY, &h);
+    ok (!verbs_header_unpack (&got, buf, VERBS_HEADER, KEY, 4),
+        "... of no type");
+    rng_seed (&rng, 9);
+    for (int i = 0; i < 100000; i++) {
+        for (size_t k = 0; k < VERBS_HEADER; k++)
+            buf[k] = (uint8_t)(rng_next (&rng) >> 16);
+        believed += verbs_header_unpack (&got, buf, VERBS_HEADER, KEY,
+                                         UINT32_MAX);
+    }
+    ok (believed == 0, "... and noise");
+}
+
+static const struct {
+    uint32_t sequence;
+    bool fresh;
+} steps[] = {
+    { 0, false },   { 1, true },      { 1, false },   { 2, true },
+    { 5, true },    { 4, true },      { 4, false },   { 3, true },
+    { 5, false },   { 68, true },     { 4, false },   { 5, false },
+    { 6, true },    { 6, false },     { 132, true },  { 68, false },
+    { 69, true },   { 1000000, true }, { 132, false }, { 999999, true },
+    { 999937, true }, { 999936, false }, { UINT32_MAX, true },
+    { UINT32_MAX, false }, { UINT32_MAX - 63, true },
+};
+
+static void test_window (void)
+{
+    struct verbs_window w = { 0 };
+    struct verbs_window v = { 0 };
+    struct rng rng;
+    static bool seen[20000];
+    bool good = true;
+
+    for (size_t i = 0; i < sizeof (steps) / sizeof (steps[0]); i++)
+        ok (verbs_window_take (&w, steps[i].sequence) == steps[i].fresh,
+            "number %u is %s", steps[i].sequence,
+            steps[i].fresh ? "new" : "not");
+    /* against a plain table: never twice, and all that are recent */
+    rng_seed (&rng, 4);
+    for (uint32_t i = 100; i < 19000; i++) {
+        uint32_t n = i + (uint32_t)rng_below (&rng, 80) - 40;
+        bool late = v.last >= 64 && n <= v.last - 64;
+        bool fresh = verbs_window_take (&v, n);
+
+        good = good && fresh == (!seen[n] && !late);
+        seen[n] = seen[n] || fresh;
+    }
+    ok (good, "20,000 numbers out of order: each once");
+}
+
+static void test_grh (void)
+{
+    uint8_t grh[VERBS_GRH] = { 0 };
+
+    grh[20] = 0x45;
+    memcpy (grh + 32, ipv4 + 12, 4);
+    ok (verbs_grh_is_from (grh, ipv4) && !verbs_grh_is_from (grh, other_ipv4),
+        "an IPv4 header tells who sent it");
+    ok (!verbs_grh_is_from (grh, global), "... and who did not");
+    memset (grh, 0, sizeof (grh));
+    grh[0] = 0x60;
+    memcpy (grh + 8, global, VERBS_GID);
+    ok (verbs_grh_is_from (grh, global)
+            && !verbs_grh_is_from (grh, link_local),
+        "so does an IPv6 header");
+    memcpy (grh + 8, ipv4, VERBS_GID);
+    ok (verbs_grh_is_from (grh, ipv4), "... with a mapped address, too");
+}
+
+static void test_gid (void)
+{
+    struct verbs_gid gid[5] = {
+        { .index = 0, .v1 = true }, { .index = 1 }, { .index = 2, .v1 = true },
+        { .index = 3 }, { .index = 6 },
+    };
+
+    memcpy (gid[0].gid, link_local, VERBS_GID);
+    memcpy (gid[1].gid, link_local, VERBS_GID);
+    memcpy (gid[2].gid, ipv4, VERBS_GID);
+    memcpy (gid[3].gid, global, VERBS_GID);
+    memcpy (gid[4].gid, ipv4, VERBS_GID);
+    ok (verbs_choose_gid (gid, 5) == 4, "RoCE v2 of an IPv4 address is best");
+    ok (verbs_choose_gid (gid, 4) == 3, "... then of a global one");
+    ok (verbs_choose_gid (gid, 3) == 1, "... then of a link-local one");
+    ok (verbs_choose_gid (gid + 2, 1) == 0, "... then v1");
+    ok (verbs_choose_gid (gid, 0) == -1, "without any there is none");
+}
+
+static void test_ticks (void)
+{
+    ok (verbs_ticks_ns (156250, 156250) == 1000000, "a ms at 156.25 MHz");
+    ok (verbs_ticks_ns (1000000000, 1000000) == 1000000000, "a s at 1 GHz");
+    ok (verbs_ticks_ns (UINT64_C (1) << 48, 1000000)
+            == INT64_C (281474976710656),
+        "three days at 1 GHz");
+    ok (verbs_ticks_ns (UINT64_C (1) << 53, 156250)
+            == INT64_C (57646075230342348),
+        "two years at 156.25 MHz");
+}
+
+int main (void)
+{
+    test_address ();
+    test_agree ();
+    test_pkeys ();
+    test_header ();
+    test_window ();
+    test_grh ();
+    test_gid ();
+    test_ticks ();
+    return done_testing ();
+}

@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Transport over verbs: InfiniBand and RoCE, UD or RC.
+ *
+ * Notes: while this process attends, it polls; after SPIN_GAPS without a
+ * message, and always where it does not attend or shares its core with other
+ * processes of the run, it sleeps until a completion queue wakes it. What a
+ * device has to tell is asked for now and then, and wakes it too.
+ */
+#include "config.h"
+#include "probe/transport.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+#include "probe/cpu.h"
+#include "probe/nodemap.h"
+#include "probe/verbs_rail.h"
+
+enum {
+    SPIN_GAPS = 200,
+    POLLS_PER_EVENT_CHECK = 4096,
+    GAP_US_MAX = 1000000,
+    NS_PER_US = 1000,
+    TIMER_SLACK_NS = 1000,
+};
+
+struct verbs {
+    struct verbs_rail rail[TRANSPORT_RAILS_MAX];
+    size_t rails;
+    struct verbs_run run;
+    size_t turn;     /* the rail to look at next */
+    bool attends;
+    bool sleeps;     /* whether or not it attends */
+    char polling[8]; /* the site's word */
+    bool pin;
+};
+
+static int64_t verbs_now_ns (const void *t)
+{
+    struct timespec ts;
+
+    (void)t;
+    clock_gettime (CLOCK_MONOTONIC, &ts);
+    return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+static void verbs_close (void *t)
+{
+    struct verbs *v = t;
+    int saved_errno = errno;
+
+    if (!v)
+        return;
+    for (size_t i = 0; i < v->rails; i++)
+        verbs_rail_close (&v->rail[i]);
+    free (v->run.peer);
+    free (v);
+    errno = saved_errno;
+}
+
+/*
+ * Opening
+ */
+
+/* The devices that the site's map gives a node, comma-separated; "" where it
+ * does not say. Return 0, or -1 with err.
+ */
+static int mapped_devices (const struct site *site, const char *host,
+                           char *buf, size_t size, struct error *err)
+{
+    struct nodemap_line line[TRANSPORT_RAILS_MAX];
+    struct nodemap *map;
+    size_t len = 0;
+    size_t n;
+
+    buf[0] = '\0';
+    if (!site->node_map[0])
+        return 0;
+    if (!(map = nodemap_load (site->node_map, err)))
+        return -1;
+    n = nodemap_find (map, host, line, TRANSPORT_RAILS_MAX);
+    for (size_t i = 0; i < n && i < TRANSPORT_RAILS_MAX && len < size; i++)
+        if (line[i].device[0])
+            len += (size_t)snprintf (buf + len, size - len, "%s,",
+                                     line[i].device);
+    nodemap_destroy (map);
+    return 0;
+}
+
+static void *verbs_open (const struct site *site, const char *host,
+                         struct error *err)
+{
+    struct verbs_port_name name[TRANSPORT_RAILS_MAX];
+    char mapped[TRANSPORT_RAILS_MAX * (IBV_SYSFS_NAME_MAX + 8)];
+    struct verbs *v = calloc (1, sizeof (*v));
+    size_t n;
+
+    if (!v) {
+        error_nomem (err);
+        return NULL;
+    }
+    snprintf (v->polling, sizeof (v->polling), "%s", site->polling);
+    v->pin = site->pin;
+    if (mapped_devices (site, host, mapped, sizeof (mapped), err) < 0
+        || (n = verbs_find_ports (mapped[0] ? mapped : site->device, name,
+                                  TRANSPORT_RAILS_MAX, err)) == 0)
+        goto error;
+    while (v->rails < n) {
+        size_t i = v->rails++;
+
+        if (verbs_rail_open (&v->rail[i], &name[i], site, err) < 0)
+            goto error;
+    }
+    return v;
+error:
+    verbs_close (v);
+    return NULL;
+}
+
+static size_t verbs_rails (const void *t)
+{
+    return ((const struct verbs *)t)->rails;
+}
+
+static const struct transport_address *verbs_address (const void *t,
+                                                      size_t rail)
+{
+    return &((const struct verbs *)t)->rail[rail].address;
+}
+
+/*
+ * Connecting
+ */
+
+static int read_peers (struct verbs *v, const struct transport_address *peer,
+                       size_t n, struct error *err)
+{
+    uint32_t gap_us = 1;
+
+    if (!(v->run.peer = calloc (n, sizeof (*v->run.peer))))
+        return error_nomem (err);
+    v->run.npeers = n;
+    for (size_t i = 0; i < n; i++) {
+        struct verbs_address *at = &v->run.peer[i].at;
+
+        if (!verbs_address_unpack (at, &peer[i]) || at->gap_us > GAP_US_MAX)
+            return error_world (err, "a node published a bad address");
+        if (at->gap_us > gap_us)
+            gap_us = at->gap_us;
+    }
+    v->run.gap_ns = (int64_t)gap_us * NS_PER_US;
+    return 0;
+}
+
+static bool is_same (const struct transport_address *a,
+                     const struct transport_address *b)
+{
+    return a->guid == b->guid && a->lid == b->lid && a->len == b->len
+           && !memcmp (a->data, b->data, a->len);
+}
+
+static int start_rail (struct verbs *v, struct verbs_rail *rail,
+                       const struct transport_address *peer, size_t n,
+                       struct error *err)
+{
+    for (size_t i = 0; i < n; i++)
+        if (is_same (&rail->address, &peer[i]))
+            return verbs_rail_start (rail, &v->run, (uint32_t)i, err);
+    return error_world (err, "%s: its address did not reach the others",
+                        rail->device.name);
+}
+
+/* Take a core, unless there are more processes of the run on this machine than
+ * it has cores for them: then all sleep while they wait.
+ */
+static void find_core (struct verbs *v)
+{
+    size_t others = 0;
+    size_t before = 0;
+
+    for (size_t i = 0; i < v->run.npeers; i++)
+        if (v->run.peer[i].at.machine == v->rail[0].at.machine) {
+            others++;
+            before += i < v->rail[0].self;
+        }
+    others -= v->rails;
+    v->sleeps = !strcmp (v->polling, "event")
+                || (strcmp (v->polling, "busy") && others + 1 > cpu_count ());
+    if (v->pin && !v->sleeps) {
+        char device[IBV_SYSFS_NAME_MAX];
+
+        snprintf (device, sizeof (device), "%.*s",
+                  (int)strcspn (v->rail[0].device.name, "/"),
+                  v->rail[0].device.name);
+        cpu_pin (device, before);
+    }
+    prctl (PR_SET_TIMERSLACK, TIMER_SLACK_NS);
+}
+
+static int verbs_connect (void *t, uint64_t key,
+                          const struct transport_address *peer, size_t n,
+                          size_t members, struct error *err)
+{
+    struct verbs *v = t;
+
+    (void)members;
+    v->run.key = key;
+    /* the highest bit is for privileged ones; and nobody is to guess the
+     * nonce from it
+     */
+    v->run.qkey = (uint32_t)(key * UINT64_C (0x9e3779b97f4a7c15) >> 33);
+    if (read_peers (v, peer, n, err) < 0)
+        return -1;
+    for (size_t i = 0; i < v->rails; i++)
+        if (start_rail (v, &v->rail[i], peer, n, err) < 0)
+            return -1;
+    find_core (v);
+    return 0;
+}
+
+static int64_t verbs_gap_ns (const void *t)
+{
+    return ((const struct verbs *)t)->run.gap_ns;
+}
+
+static int verbs_prepare (void *t, uint32_t rail, uint32_t peer,
+                          struct error *err)
+{
+    struct verbs *v = t;
+
+    return verbs_rail_prepare (&v->rail[rail], &v->run, peer, err);
+}
+
+static void verbs_attend (void *t, bool on)
+{
+    ((struct verbs *)t)->attends = on;
+}
+
+static int verbs_send (void *t, uint32_t rail, uint32_t peer,
+                       const uint8_t *data, size_t len,
+                       struct transport_timing *timing, struct error *err)
+{
+    struct verbs *v = t;
+
+    return verbs_rail_send (&v->rail[rail], &v->run, peer, VERBS_DATA, data,
+                            len, timing, err);
+}
+
+/*
+ * Receiving
+ */
+
+/* Look at each rail once. Return 1 with a packet, 0, or -1 with err. *came
+ * says whether anything came.
+ */
+static int look (struct verbs *v, struct packet *packet, bool *came,
+                 struct error *err)
+{
+    *came = false;
+    for (size_t k = 0; k < v->rails; k++) {
+        size_t i = v->turn++ % v->rails;
+        struct verbs_rail *rail = &v->rail[i];
+        struct verbs_header header;
+        bool here;
+        int rc = verbs_rail_take (rail, &v->run, packet, &header, &here, err);
+
+        *came |= here;
+        if (rc < 0)
+            return -1;
+        if (rc == 0)
+            continue;
+        if (header.type == VERBS_WIRE) {
+            if (verbs_rail_wire (rail, &v->run, packet, err) < 0)
+                return -1;
+            continue;
+        }
+        packet->rail = (uint32_t)i;
+        packet->time_ns = verbs_now_ns (v);
+        return 1;
+    }
+    return 0;
+}
+
+static int check_events (const struct verbs *v, struct error *err)
+{
+    for (size_t i = 0; i < v->rails; i++)
+        if (verbs_device_events (&v->rail[i].device, err) < 0)
+            return -1;
+    return 0;
+}
+
+/* Have all rails tell of the next message. True where they would have told
+ * already of any that came before, so that it is safe to sleep.
+ */
+static bool arm (struct verbs *v)
+{
+    bool was = true;
+
+    for (size_t i = 0; i < v->rails; i++) {
+        struct verbs_rail *rail = &v->rail[i];
+
+        if (rail->armed)
+            continue;
+        was = false;
+        rail->armed = ibv_req_notify_cq (rail->receives.cq, 0) == 0;
+    }
+    return was;
+}
+
+static void disarm (struct verbs_rail *rail)
+{
+    struct ibv_cq *cq;
+    void *context;
+
+    if (ibv_get_cq_event (rail->channel, &cq, &context) == 0)
+        ibv_ack_cq_events (cq, 1);
+    rail->armed = false;
+}
+
+/* Sleep until the deadline, a message or an event of a device. */
+static int sleep_until (struct verbs *v, int64_t deadline_ns,
+                        struct error *err)
+{
+    struct pollfd pfd[2 * TRANSPORT_RAILS_MAX];
+    int64_t left = deadline_ns - verbs_now_ns (v);
+    struct timespec ts = { left / 1000000000, left % 1000000000 };
+
+    if (left <= 0)
+        return 0;
+    for (size_t i = 0; i < v->rails; i++) {
+        pfd[2 * i] = (struct pollfd){ .fd = v->rail[i].channel->fd,
+                                      .events = POLLIN };
+        pfd[2 * i + 1]
+            = (struct pollfd){ .fd = v->rail[i].device.context->async_fd,
+                               .events = POLLIN };
+    }
+    if (ppoll (pfd, 2 * v->rails, &ts, NULL) <= 0)
+        return 0;
+    for (size_t i = 0; i < v->rails; i++) {
+        if (pfd[2 * i].revents)
+            disarm (&v->rail[i]);
+        if (pfd[2 * i + 1].revents
+            && verbs_device_events (&v->rail[i].device, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int verbs_recv (void *t, int64_t deadline_ns, struct packet *packet,
+                       struct error *err)
+{
+    struct verbs *v = t;
+    bool spins = v->attends && !v->sleeps;
+    int64_t tired = verbs_now_ns (v) + SPIN_GAPS * v->run.gap_ns;
+
+    for (unsigned int polls = 1;; polls++) {
+        bool came;
+        int rc = look (v, packet, &came, err);
+        int64_t now;
+
+        if (rc != 0)
+            return rc;
+        if ((now = verbs_now_ns (v)) >= deadline_ns)
+            return 0;
+        if (came)
+            continue;
+        if (spins && now < tired) {
+            if (polls % POLLS_PER_EVENT_CHECK == 0
+                && check_events (v, err) < 0)
+                return -1;
+        }
+        else if (arm (v) && sleep_until (v, deadline_ns, err) < 0)
+            return -1;
+    }
+}
+
+static const struct transport_counts *verbs_counts (const void *t)
+{
+    return &((const struct verbs *)t)->run.counts;
+}
+
+static const char *verbs_trouble (const void *t)
+{
+    const struct verbs *v = t;
+
+    for (size_t i = 0; i < v->rails; i++)
+        if (v->rail[i].trouble.text[0])
+            return v->rail[i].trouble.text;
+    return NULL;
+}
+
+const struct transport transport_verbs = {
+    .name = "verbs",
+    .open = verbs_open,
+    .close = verbs_close,
+    .rails = verbs_rails,
+    .address = verbs_address,
+    .agree = verbs_agree,
+    .connect = verbs_connect,
+    .gap_ns = verbs_gap_ns,
+    .prepare = verbs_prepare,
+    .attend = verbs_attend,
+    .send = verbs_send,
+    .recv = verbs_recv,
+    .now_ns = verbs_now_ns,
+    .counts = verbs_counts,
+    .trouble = verbs_trouble,
+};

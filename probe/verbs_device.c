@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* One port of an RDMA device. */
+#include "config.h"
+#include "probe/verbs_device.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "util/text.h"
+
+enum {
+    GIDS_MAX = 256,
+    PORTS_MAX = 255,
+    HOP_LIMIT = 64,
+    VENDOR_SOFT_ROCE = 0xffffff,
+    PKEY_PARTITION = 0x7fff,
+};
+
+int verbs_device_failed (const struct verbs_device *d, const char *what,
+                         int code, struct error *err)
+{
+    return error_world (err, "%s: %s: %s", d->name, what, strerror (code));
+}
+
+/*
+ * Which ports
+ */
+
+struct devices {
+    struct ibv_device **v;
+    int n;
+};
+
+static int list_devices (struct devices *devices, struct error *err)
+{
+    devices->v = ibv_get_device_list (&devices->n);
+    if (devices->v && devices->n > 0)
+        return 0;
+    if (devices->v)
+        ibv_free_device_list (devices->v);
+    return error_world (err, "no RDMA device on this node");
+}
+
+static struct ibv_device *find_device (const struct devices *devices,
+                                       const char *name, struct error *err)
+{
+    for (int i = 0; i < devices->n; i++)
+        if (!strcmp (ibv_get_device_name (devices->v[i]), name))
+            return devices->v[i];
+    error_world (err, "no RDMA device is called %.63s; the first is %s", name,
+                 ibv_get_device_name (devices->v[0]));
+    return NULL;
+}
+
+/* "DEVICE" or "DEVICE/PORT" of so many bytes. */
+static int parse_port (const char *s, size_t len, struct verbs_port_name *name,
+                       struct error *err)
+{
+    size_t n = strcspn (s, "/,");
+    char number[8];
+    uint64_t port = 0;
+
+    if (n > len)
+        n = len;
+    if (n < len)
+        snprintf (number, sizeof (number), "%.*s", (int)(len - n - 1),
+                  s + n + 1);
+    if (n == 0 || n >= sizeof (name->device)
+        || (n < len && text_u64 (number, 1, PORTS_MAX, &port) < 0))
+        return error_input (err, "option Device: '%.*s' is not DEVICE or "
+                            "DEVICE/PORT", (int)len, s);
+    memcpy (name->device, s, n);
+    name->device[n] = '\0';
+    name->port = (uint8_t)port;
+    return 0;
+}
+
+static size_t parse_wanted (const char *wanted, struct verbs_port_name *v,
+                            size_t max, struct error *err)
+{
+    size_t n = 0;
+
+    for (const char *s = wanted; *s;) {
+        size_t len;
+
+        s += strspn (s, ", ");
+        if ((len = strcspn (s, ", ")) == 0)
+            break;
+        if (n == max) {
+            error_input (err, "option Device: more than %zu ports", max);
+            return 0;
+        }
+        if (parse_port (s, len, &v[n++], err) < 0)
+            return 0;
+        s += len;
+    }
+    if (n == 0)
+        error_input (err, "option Device: '%s' names no port", wanted);
+    return n;
+}
+
+/* Add a device's active ports of a link layer; note one that is not active. */
+static size_t add_active (struct ibv_device *device, bool ethernet,
+                          struct verbs_port_name *v, size_t n, size_t max,
+                          char *down, size_t down_size)
+{
+    struct ibv_context *context = ibv_open_device (device);
+    struct ibv_device_attr attr;
+    const char *name = ibv_get_device_name (device);
+
+    if (!context)
+        return n;
+    if (ibv_query_device (context, &attr) != 0)
+        attr.phys_port_cnt = 0;
+    for (uint8_t i = 1; i <= attr.phys_port_cnt && n < max; i++) {
+        struct ibv_port_attr port;
+
+        if (ibv_query_port (context, i, &port) != 0
+            || (port.link_layer == IBV_LINK_LAYER_ETHERNET) != ethernet)
+            continue;
+        if (port.state != IBV_PORT_ACTIVE) {
+            snprintf (down, down_size, "%s/%u", name, i);
+            continue;
+        }
+        snprintf (v[n].device, sizeof (v[n].device), "%s", name);
+        v[n++].port = i;
+    }
+    ibv_close_device (context);
+    return n;
+}
+
+static size_t find_active (const struct devices *devices,
+                           struct verbs_port_name *v, size_t max,
+                           struct error *err)
+{
+    char down[IBV_SYSFS_NAME_MAX + 8] = "";
+    size_t n = 0;
+
+    for (int ethernet = 0; ethernet < 2 && n == 0; ethernet++)
+        for (int i = 0; i < devices->n; i++)
+            n = add_active (devices->v[i], ethernet, v, n, max, down,
+                            sizeof (down));
+    if (n == 0 && *down)
+        error_world (err, "%s: the port is down, and no other is active",
+                     down);
+    else if (n == 0)
+        error_world (err, "%s: cannot be opened, and there is no other device",
+                     ibv_get_device_name (devices->v[0]));
+    return n;
+}
+
+size_t verbs_find_ports (const char *wanted, struct verbs_port_name *v,
+                         size_t max, struct error *err)
+{
+    struct devices devices;
+    size_t n;
+
+    if (list_devices (&devices, err) < 0)
+        return 0;
+    n = *wanted ? parse_wanted (wanted, v, max, err)
+                : find_active (&devices, v, max, err);
+    ibv_free_device_list (devices.v);
+    return n;
+}
+
+/*
+ * One of them
+ */
+
+static int open_context (struct verbs_device *d, const char *name,
+                         struct error *err)
+{
+    struct devices devices;
+    struct ibv_device *device;
+
+    if (list_devices (&devices, err) < 0)
+        return -1;
+    if ((device = find_device (&devices, name, err))
+        && !(d->context = ibv_open_device (device)))
+        verbs_device_failed (d, "cannot be opened", errno, err);
+    ibv_free_device_list (devices.v);
+    return d->context ? 0 : -1;
+}
+
+static const char *state_text (enum ibv_port_state state)
+{
+    switch (state) {
+    case IBV_PORT_INIT:
+        return "no subnet manager has set it up";
+    case IBV_PORT_ARMED:
+        return "the subnet manager has not activated it";
+    default:
+        return "no link";
+    }
+}
+
+static int open_port (struct verbs_device *d, const char *device, uint8_t port,
+                      struct error *err)
+{
+    const struct ibv_device_attr *limits = &d->limits;
+    int rc = ibv_query_device (d->context, &d->limits);
+
+    if (rc != 0)
+        return verbs_device_failed (d, "cannot be queried", rc, err);
+    d->software = limits->vendor_id == VENDOR_SOFT_ROCE;
+    if (port > limits->phys_port_cnt)
+        return error_world (err, "%s: the device has no such port, but %u",
+                            d->name, limits->phys_port_cnt);
+    for (d->port = port > 0 ? port : 1;; d->port++) {
+        if ((rc = ibv_query_port (d->context, d->port, &d->attr)) != 0)
+            return verbs_device_failed (d, "the port cannot be queried", rc,
+                                        err);
+        if (port > 0 || d->attr.state == IBV_PORT_ACTIVE
+            || d->port >= limits->phys_port_cnt)
+            break;
+    }
+    snprintf (d->name, sizeof (d->name), "%.*s/%u", IBV_SYSFS_NAME_MAX - 1,
+              device, d->port);
+    if (d->attr.state != IBV_PORT_ACTIVE)
+        return error_world (err, "%s: the port is down: %s", d->name,
+                            state_text (d->attr.state));
+    d->at.ethernet = d->attr.link_layer == IBV_LINK_LAYER_ETHERNET;
+    d->at.lid = d->at.ethernet ? 0 : d->attr.lid;
+    snprintf (d->at.name, sizeof (d->at.name), "%.*s", VERBS_NAME_MAX,
+              d->name);
+    return 0;
+}
+
+static size_t read_gids (const struct verbs_device *d, struct verbs_gid *gid)
+{
+    static const uint8_t zero[VERBS_GID];
+    size_t n = 0;
+
+    for (int i = 0; i < d->attr.gid_tbl_len && n < GIDS_MAX; i++) {
+        struct ibv_gid_entry e;
+
+        if (ibv_query_gid_ex (d->context, d->port, (uint32_t)i, &e, 0) != 0
+            || !memcmp (e.gid.raw, zero, VERBS_GID))
+            continue;
+        gid[n].index = (unsigned int)i;
+        gid[n].v1 = e.gid_type == IBV_GID_TYPE_ROCE_V1;
+        memcpy (gid[n++].gid, e.gid.raw, VERBS_GID);
+    }
+    return n;
+}
+
+static int choose_gid (const struct verbs_device *d, const char *wanted,
+                       const struct verbs_gid *gid, size_t n,
+                       struct error *err)
+{
+    uint64_t index;
+
+    if (!strcmp (wanted, SITE_AUTO)) {
+        if (n == 0)
+            return error_world (err, "%s: the port has no GID: an address is "
+                                "missing at its network interface", d->name);
+        return d->at.ethernet ? verbs_choose_gid (gid, n) : 0;
+    }
+    if (text_u64 (wanted, 0, UINT8_MAX, &index) < 0)
+        return error_input (err, "option GidIndex: '%s' is not %s or a number",
+                            wanted, SITE_AUTO);
+    for (size_t i = 0; i < n; i++)
+        if (gid[i].index == index)
+            return (int)i;
+    return error_world (err, "%s: there is no GID at index %s", d->name,
+                        wanted);
+}
+
+static int open_gid (struct verbs_device *d, const char *wanted,
+                     struct error *err)
+{
+    static const uint8_t link_local[8] = { 0xfe, 0x80 };
+    struct verbs_gid gid[GIDS_MAX];
+    size_t n = read_gids (d, gid);
+    int i = choose_gid (d, wanted, gid, n, err);
+
+    if (i < 0)
+        return -1;
+    d->gid_index = (uint8_t)gid[i].index;
+    d->at.roce_v1 = d->at.ethernet && gid[i].v1;
+    d->at.global = d->at.ethernet || strcmp (wanted, SITE_AUTO) != 0;
+    memcpy (d->at.gid, gid[i].gid, VERBS_GID);
+    /* The first GID of an InfiniBand port ends in its GUID, as does the link-
+     * local one of an Ethernet port.
+     */
+    for (size_t k = 0; k < n && !d->guid; k++)
+        if (!d->at.ethernet
+            || !memcmp (gid[k].gid, link_local, sizeof (link_local))) {
+            memcpy (&d->guid, gid[k].gid + 8, sizeof (d->guid));
+            d->guid = be64toh (d->guid);
+        }
+    if (!d->guid)
+        d->guid = be64toh (ibv_get_device_guid (d->context->device));
+    return 0;
+}
+
+static int open_pkey (struct verbs_device *d, const char *wanted,
+                      struct error *err)
+{
+    uint64_t value = 0;
+
+    if (*wanted && text_u64 (wanted, 1, UINT16_MAX, &value) < 0)
+        return error_input (err, "option PKey: '%s' is no P_Key", wanted);
+    for (uint16_t i = 0; i < d->attr.pkey_tbl_len; i++) {
+        uint16_t pkey;
+
+        if (ibv_query_pkey (d->context, d->port, i, &pkey) != 0)
+            break;
+        pkey = be16toh (pkey);
+        if (*wanted ? ((pkey ^ value) & PKEY_PARTITION) != 0 : pkey == 0)
+            continue;
+        d->pkey_index = i;
+        d->at.pkey = pkey;
+        return 0;
+    }
+    if (*wanted)
+        return error_world (err, "%s: the port is not in partition 0x%04x",
+                            d->name, (unsigned int)value);
+    return error_world (err, "%s: the port has no P_Key", d->name);
+}
+
+/* Use the device's clock where it stamps completions and can be read. */
+static void open_clock (struct verbs_device *d)
+{
+    struct ibv_values_ex values = { .comp_mask = IBV_VALUES_MASK_RAW_CLOCK };
+    struct ibv_device_attr_ex attr;
+
+    if (ibv_query_device_ex (d->context, NULL, &attr) != 0
+        || attr.completion_timestamp_mask == 0 || attr.hca_core_clock == 0
+        || ibv_query_rt_values_ex (d->context, &values) != 0
+        || !(values.comp_mask & IBV_VALUES_MASK_RAW_CLOCK))
+        return;
+    d->clock_khz = attr.hca_core_clock;
+    d->clock_mask = attr.completion_timestamp_mask;
+    d->clock_base = (uint64_t)values.raw_clock.tv_nsec;
+}
+
+static int open_events (struct verbs_device *d, struct error *err)
+{
+    int flags = fcntl (d->context->async_fd, F_GETFL);
+
+    if (flags < 0
+        || fcntl (d->context->async_fd, F_SETFL, flags | O_NONBLOCK) < 0)
+        return verbs_device_failed (d, "its events cannot be read", errno,
+                                    err);
+    return 0;
+}
+
+int verbs_device_open (struct verbs_device *d,
+                       const struct verbs_port_name *name,
+                       const struct site *site, struct error *err)
+{
+    *d = (struct verbs_device){
+        .sl = (uint8_t)site->service_level,
+        .traffic_class = (uint8_t)site->traffic_class,
+        .inlines = true,
+    };
+    snprintf (d->name, sizeof (d->name), "%s/%u", name->device,
+              name->port > 0 ? name->port : 1);
+    if (open_context (d, name->device, err) < 0
+        || open_port (d, name->device, name->port, err) < 0
+        || open_gid (d, site->gid_index, err) < 0
+        || open_pkey (d, site->pkey, err) < 0 || open_events (d, err) < 0)
+        return -1;
+    open_clock (d);
+    if (!(d->pd = ibv_alloc_pd (d->context)))
+        return verbs_device_failed (d, "no protection domain", errno, err);
+    return 0;
+}
+
+void verbs_device_close (struct verbs_device *d)
+{
+    if (d->pd)
+        ibv_dealloc_pd (d->pd);
+    if (d->context)
+        ibv_close_device (d->context);
+    d->pd = NULL;
+    d->context = NULL;
+}
+
+int64_t verbs_device_stamp_ns (const struct verbs_device *d, uint64_t ticks)
+{
+    return verbs_ticks_ns ((ticks - d->clock_base) & d->clock_mask,
+                           d->clock_khz);
+}
+
+int64_t verbs_device_now_ns (const struct verbs_device *d)
+{
+    struct ibv_values_ex values = { .comp_mask = IBV_VALUES_MASK_RAW_CLOCK };
+    struct timespec ts;
+
+    if (d->clock_khz) {
+        ibv_query_rt_values_ex (d->context, &values);
+        return verbs_device_stamp_ns (d, (uint64_t)values.raw_clock.tv_nsec);
+    }
+    clock_gettime (CLOCK_MONOTONIC, &ts);
+    return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+void verbs_device_route (const struct verbs_device *d,
+                         const struct verbs_address *to,
+                         struct ibv_ah_attr *attr)
+{
+    *attr = (struct ibv_ah_attr){
+        .dlid = to->lid,
+        .sl = d->sl,
+        .port_num = d->port,
+        .is_global = d->at.global,
+        .grh = {
+            .sgid_index = d->gid_index,
+            .hop_limit = HOP_LIMIT,
+            .traffic_class = d->traffic_class,
+        },
+    };
+    memcpy (attr->grh.dgid.raw, to->gid, VERBS_GID);
+}
+
+/* What an event means for us; NULL: nothing. */
+static const char *meaning (enum ibv_event_type type)
+{
+    static const struct {
+        enum ibv_event_type type;
+        const char *text;
+    } tab[] = {
+        { IBV_EVENT_DEVICE_FATAL, "the device failed or was removed" },
+        { IBV_EVENT_PORT_ERR, "the port went down" },
+        { IBV_EVENT_LID_CHANGE, "the subnet manager gave it another LID" },
+        { IBV_EVENT_CQ_ERR, "a completion queue failed" },
+        { IBV_EVENT_QP_FATAL, "a queue pair failed" },
+    };
+
+    for (size_t i = 0; i < sizeof (tab) / sizeof (tab[0]); i++)
+        if (tab[i].type == type)
+            return tab[i].text;
+    return NULL;
+}
+
+static bool is_of_port (enum ibv_event_type type)
+{
+    return type == IBV_EVENT_PORT_ERR || type == IBV_EVENT_LID_CHANGE;
+}
+
+int verbs_device_events (const struct verbs_device *d, struct error *err)
+{
+    struct ibv_async_event event;
+
+    while (ibv_get_async_event (d->context, &event) == 0) {
+        const char *text = meaning (event.event_type);
+
+        ibv_ack_async_event (&event);
+        if (text && (!is_of_port (event.event_type)
+                     || event.element.port_num == d->port))
+            return error_world (err, "%s: %s while it was measuring", d->name,
+                                text);
+    }
+    return 0;
+}

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A queue pair with its buffers.
+ *
+ * Notes: one send in SIGNAL_PARTS-th of the depth is signalled; its completion
+ * says that all before it are over, too. Messages that the device takes inline
+ * are gone with the call; for the others there is a slot per send. A device
+ * that refuses inline messages is asked only once.
+ */
+#include "config.h"
+#include "probe/verbs_qp.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    SIGNAL_PARTS = 2,
+    SEND_MAX = VERBS_HEADER + TRANSPORT_DATA_MAX,
+    INLINE_WANTED = VERBS_HEADER + 64, /* a ping of the usual size */
+    PSN_MASK = 0xffffff,
+    /* of the InfiniBand specification */
+    RC_TIMEOUT = 14,       /* 4.096 us << 14 */
+    RC_RETRIES = 7,
+    RC_RNR_RETRIES = 7,    /* for ever */
+    RC_RNR_TIMER = 1,      /* 10 us */
+};
+
+static uint8_t *send_slot (const struct verbs_qp *q, uint32_t i)
+{
+    return q->memory + (size_t)(q->depth + i) * VERBS_SLOT;
+}
+
+static int alloc_memory (struct verbs_qp *q, struct error *err)
+{
+    size_t page = (size_t)sysconf (_SC_PAGESIZE);
+    size_t size = 2 * (size_t)q->depth * VERBS_SLOT;
+
+    size = (size + page - 1) / page * page;
+    if (!(q->memory = aligned_alloc (page, size))
+        || !(q->slot = calloc (q->depth, sizeof (*q->slot))))
+        return error_nomem (err);
+    memset (q->memory, 0, size);
+    for (uint32_t i = 0; i < q->depth; i++)
+        q->slot[i]
+            = (struct verbs_slot){ q, q->memory + (size_t)i * VERBS_SLOT };
+    q->mr = ibv_reg_mr (q->device->pd, q->memory, size,
+                        IBV_ACCESS_LOCAL_WRITE);
+    if (!q->mr)
+        return verbs_device_failed (q->device, "memory cannot be registered, "
+                                    "see ulimit -l", errno, err);
+    return 0;
+}
+
+static int create (struct verbs_qp *q, enum ibv_qp_type type,
+                   struct verbs_cq *sends, struct verbs_cq *receives,
+                   struct error *err)
+{
+    struct ibv_qp_init_attr attr = {
+        .send_cq = sends->cq,
+        .recv_cq = receives->cq,
+        .qp_type = type,
+        .cap = {
+            .max_send_wr = q->depth,
+            .max_recv_wr = q->depth,
+            .max_send_sge = 1,
+            .max_recv_sge = 1,
+            .max_inline_data = q->device->inlines ? INLINE_WANTED : 0,
+        },
+    };
+
+    q->qp = ibv_create_qp (q->device->pd, &attr);
+    if (!q->qp && q->device->inlines) {
+        q->device->inlines = false;
+        attr.cap.max_inline_data = 0;
+        q->qp = ibv_create_qp (q->device->pd, &attr);
+    }
+    if (!q->qp)
+        return verbs_device_failed (q->device, "no queue pair", errno, err);
+    q->inline_max = attr.cap.max_inline_data;
+    return 0;
+}
+
+static int modify (struct verbs_qp *q, struct ibv_qp_attr *attr, int mask,
+                   struct error *err)
+{
+    int rc = ibv_modify_qp (q->qp, attr, mask | IBV_QP_STATE);
+
+    if (rc != 0)
+        return verbs_device_failed (q->device, "the queue pair cannot be set "
+                                    "up", rc, err);
+    return 0;
+}
+
+static int init (struct verbs_qp *q, enum ibv_qp_type type, struct error *err)
+{
+    struct ibv_qp_attr attr = {
+        .qp_state = IBV_QPS_INIT,
+        .port_num = q->device->port,
+        .pkey_index = q->device->pkey_index,
+    };
+
+    return modify (q, &attr,
+                   IBV_QP_PKEY_INDEX | IBV_QP_PORT
+                       | (type == IBV_QPT_UD ? IBV_QP_QKEY
+                                             : IBV_QP_ACCESS_FLAGS),
+                   err);
+}
+
+int verbs_qp_open (struct verbs_qp *q, struct verbs_device *device,
+                   enum ibv_qp_type type, uint32_t depth,
+                   struct verbs_cq *sends, struct verbs_cq *receives,
+                   struct error *err)
+{
+    int most = device->limits.max_qp_wr;
+
+    *q = (struct verbs_qp){ .device = device, .depth = depth };
+    if (most >= SIGNAL_PARTS && (uint32_t)most < depth)
+        q->depth = (uint32_t)most;
+    if (alloc_memory (q, err) < 0
+        || create (q, type, sends, receives, err) < 0
+        || init (q, type, err) < 0)
+        return -1;
+    for (uint32_t i = 0; i < q->depth; i++)
+        if (verbs_qp_return (&q->slot[i], err) < 0)
+            return -1;
+    return 0;
+}
+
+void verbs_qp_close (struct verbs_qp *q)
+{
+    if (q->qp)
+        ibv_destroy_qp (q->qp);
+    if (q->mr)
+        ibv_dereg_mr (q->mr);
+    free (q->memory);
+    free (q->slot);
+    *q = (struct verbs_qp){ 0 };
+}
+
+int verbs_qp_start_ud (struct verbs_qp *q, uint32_t qkey, struct error *err)
+{
+    struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTR, .qkey = qkey };
+
+    if (modify (q, &attr, IBV_QP_QKEY, err) < 0)
+        return -1;
+    attr.qp_state = IBV_QPS_RTS;
+    if (modify (q, &attr, IBV_QP_SQ_PSN, err) < 0)
+        return -1;
+    q->connected = true;
+    return 0;
+}
+
+int verbs_qp_start_rc (struct verbs_qp *q, const struct verbs_address *to,
+                       uint32_t qpn, uint32_t psn_out, uint32_t psn_in,
+                       struct error *err)
+{
+    struct ibv_qp_attr attr = {
+        .qp_state = IBV_QPS_RTR,
+        .path_mtu = IBV_MTU_512,
+        .dest_qp_num = qpn,
+        .rq_psn = psn_in & PSN_MASK,
+        .min_rnr_timer = RC_RNR_TIMER,
+    };
+
+    verbs_device_route (q->device, to, &attr.ah_attr);
+    if (modify (q, &attr,
+                IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN
+                    | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
+                err) < 0)
+        return -1;
+    attr = (struct ibv_qp_attr){
+        .qp_state = IBV_QPS_RTS,
+        .sq_psn = psn_out & PSN_MASK,
+        .timeout = RC_TIMEOUT,
+        .retry_cnt = RC_RETRIES,
+        .rnr_retry = RC_RNR_RETRIES,
+    };
+    if (modify (q, &attr,
+                IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT
+                    | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC,
+                err) < 0)
+        return -1;
+    q->connected = true;
+    return 0;
+}
+
+int verbs_qp_send (struct verbs_qp *q, const struct verbs_message *m,
+                   struct error *err)
+{
+    size_t len = VERBS_HEADER + m->len;
+    uint8_t *slot = send_slot (q, q->sent % q->depth);
+    struct ibv_sge sge = { (uintptr_t)slot, (uint32_t)len, q->mr->lkey };
+    struct ibv_send_wr wr = {
+        .wr_id = (uintptr_t)q,
+        .sg_list = &sge,
+        .num_sge = 1,
+        .opcode = IBV_WR_SEND,
+        .send_flags = len <= q->inline_max ? IBV_SEND_INLINE : 0,
+    };
+    struct ibv_send_wr *bad;
+    int rc;
+
+    if (q->sent - q->done == q->depth)
+        return 0;
+    memcpy (slot, m->header, VERBS_HEADER);
+    memcpy (slot + VERBS_HEADER, m->data, m->len);
+    if ((q->sent + 1) % (q->depth / SIGNAL_PARTS) == 0)
+        wr.send_flags |= IBV_SEND_SIGNALED;
+    if (m->ah) {
+        wr.wr.ud.ah = m->ah;
+        wr.wr.ud.remote_qpn = m->qpn;
+        wr.wr.ud.remote_qkey = m->qkey;
+    }
+    if ((rc = ibv_post_send (q->qp, &wr, &bad)) != 0)
+        return verbs_device_failed (q->device, "sending failed", rc, err);
+    q->sent++;
+    return 1;
+}
+
+int verbs_qp_return (struct verbs_slot *slot, struct error *err)
+{
+    struct verbs_qp *q = slot->qp;
+    struct ibv_sge sge = { (uintptr_t)slot->data, VERBS_SLOT, q->mr->lkey };
+    struct ibv_recv_wr wr = {
+        .wr_id = (uintptr_t)slot,
+        .sg_list = &sge,
+        .num_sge = 1,
+    };
+    struct ibv_recv_wr *bad;
+    int rc = ibv_post_recv (q->qp, &wr, &bad);
+
+    if (rc != 0)
+        return verbs_device_failed (q->device, "receiving failed", rc, err);
+    return 0;
+}
+
+int verbs_qp_reap (struct verbs_cq *sends, struct error *err)
+{
+    struct verbs_completion c;
+    int rc;
+
+    while ((rc = verbs_cq_poll (sends, &c, err)) > 0) {
+        struct verbs_qp *q = (struct verbs_qp *)(uintptr_t)c.wr_id;
+
+        if (c.status == IBV_WC_SUCCESS)
+            q->done += q->depth / SIGNAL_PARTS;
+        else if (q->qp->qp_type == IBV_QPT_RC)
+            q->broken = true;
+        else
+            return error_world (err, "%s: sending failed: %s",
+                                q->device->name, ibv_wc_status_str (c.status));
+    }
+    return rc;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A queue pair, UD or RC, with buffers of its own: its receives are posted
+ * from the beginning, and a send needs no memory of the caller's to last.
+ */
+#ifndef PROBE_VERBS_QP_H
+#define PROBE_VERBS_QP_H
+
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "probe/verbs_cq.h"
+#include "probe/verbs_device.h"
+#include "util/error.h"
+
+struct verbs_qp;
+
+/* What the wr_id of a receive points to. */
+struct verbs_slot {
+    struct verbs_qp *qp;
+    uint8_t *data; /* VERBS_SLOT bytes; over UD they begin with a GRH */
+};
+
+struct verbs_qp {
+    struct verbs_device *device; /* borrowed, as are the queues */
+    struct ibv_qp *qp;
+    struct ibv_mr *mr;
+    uint8_t *memory;
+    struct verbs_slot *slot;     /* [depth] of the receives */
+    uint32_t depth;              /* receives, and sends */
+    uint32_t inline_max;         /* bytes */
+    uint32_t sent, done;         /* sends posted, and known to be over */
+    uint32_t peer;               /* RC: at the other end */
+    bool connected;              /* ready to send */
+    bool broken;                 /* an error was seen */
+};
+
+/* Make a queue pair in the state INIT, with `depth` receives posted, or fewer
+ * where the device allows less. Return 0, or -1 with err; verbs_qp_close is
+ * due in both cases.
+ */
+int verbs_qp_open (struct verbs_qp *q, struct verbs_device *device,
+                   enum ibv_qp_type type, uint32_t depth,
+                   struct verbs_cq *sends, struct verbs_cq *receives,
+                   struct error *err);
+void verbs_qp_close (struct verbs_qp *q);
+
+/* Make it ready to receive and send. Return 0, or -1 with err. */
+int verbs_qp_start_ud (struct verbs_qp *q, uint32_t qkey, struct error *err);
+int verbs_qp_start_rc (struct verbs_qp *q, const struct verbs_address *to,
+                       uint32_t qpn, uint32_t psn_out, uint32_t psn_in,
+                       struct error *err);
+
+/* Send a header and what follows it; ah, qpn and qkey are for UD. Return 1
+ * where it was posted, 0 where the queue is full, or -1 with err.
+ */
+struct verbs_message {
+    const uint8_t *header; /* [VERBS_HEADER] */
+    const uint8_t *data;
+    size_t len;
+    struct ibv_ah *ah;
+    uint32_t qpn, qkey;
+};
+int verbs_qp_send (struct verbs_qp *q, const struct verbs_message *m,
+                   struct error *err);
+
+/* Give a receive's slot back. Return 0, or -1 with err. */
+int verbs_qp_return (struct verbs_slot *slot, struct error *err);
+
+/* Take what sends have completed. A UD queue pair must not fail: -1 with err;
+ * an RC one is marked broken.
+ */
+int verbs_qp_reap (struct verbs_cq *sends, struct error *err);
+
+#endif /* PROBE_VERBS_QP_H */

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A rail: one port with its queues.
+ *
+ * Notes: two RC queue pairs find each other over UD. Each side says which is
+ * its own until it knows the other's; who is asked by one that does not know
+ * yet answers. Packet sequence numbers follow from the run's key, so that
+ * nothing of an earlier run fits.
+ *
+ * What is timed is the way of a message alone: the clock is read right before
+ * the doorbell, and of an answer the sender tells how long it had what it
+ * answers. With the device's clock that is all that software and PCIe took;
+ * without, what the process took after it had seen the message, but not what
+ * it took to wake up.
+ */
+#include "config.h"
+#include "probe/verbs_rail.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "probe/cpu.h"
+#include "probe/wire.h"
+
+enum {
+    UD_DEPTH = 512,
+    RC_DEPTH = 8,
+    CQ_DEPTH = 8192,  /* what bounds the number of RC queue pairs, as receives
+                         of all of them may complete at once */
+    WIRE_SIZE = 5,
+    RETRY_GAPS = 20,
+    /* what a round trip takes less than, in us */
+    GAP_BUSY = 50,
+    GAP_EVENT = 200,
+    GAP_SOFTWARE = 2000,
+};
+
+static uint32_t wanted_gap (const struct verbs_device *d,
+                            const struct site *site)
+{
+    if (site->round_trip_us > 0)
+        return (uint32_t)site->round_trip_us;
+    if (d->software)
+        return GAP_SOFTWARE;
+    return strcmp (site->polling, "event") ? GAP_BUSY : GAP_EVENT;
+}
+
+int verbs_rail_open (struct verbs_rail *rail,
+                     const struct verbs_port_name *name,
+                     const struct site *site, struct error *err)
+{
+    struct verbs_device *d = &rail->device;
+    int depth = CQ_DEPTH;
+
+    *rail = (struct verbs_rail){ .armed = false };
+    if (verbs_device_open (d, name, site, err) < 0)
+        return -1;
+    if (d->limits.max_cqe >= 2 * UD_DEPTH && d->limits.max_cqe < depth)
+        depth = d->limits.max_cqe;
+    rail->rc_max = (uint32_t)(depth - UD_DEPTH) / RC_DEPTH;
+    if (!(rail->channel = ibv_create_comp_channel (d->context)))
+        return verbs_device_failed (d, "no completion channel", errno, err);
+    if (verbs_cq_open (&rail->receives, d, depth, rail->channel, err) < 0
+        || verbs_cq_open (&rail->sends, d, depth, NULL, err) < 0
+        || verbs_qp_open (&rail->ud, d, IBV_QPT_UD, UD_DEPTH, &rail->sends,
+                          &rail->receives, err) < 0)
+        return -1;
+    rail->at = d->at;
+    rail->at.rc = !strcmp (site->service, "rc");
+    rail->at.qpn = rail->ud.qp->qp_num;
+    rail->at.gap_us = wanted_gap (d, site);
+    rail->at.machine = cpu_machine ();
+    rail->address.guid = d->guid;
+    verbs_address_pack (&rail->at, &rail->address);
+    return 0;
+}
+
+void verbs_rail_close (struct verbs_rail *rail)
+{
+    for (size_t i = 0; i < rail->nways; i++) {
+        if (rail->way[i].ah)
+            ibv_destroy_ah (rail->way[i].ah);
+        if (rail->way[i].rc)
+            verbs_qp_close (rail->way[i].rc);
+        free (rail->way[i].rc);
+    }
+    free (rail->way);
+    verbs_qp_close (&rail->ud);
+    verbs_cq_close (&rail->receives);
+    verbs_cq_close (&rail->sends);
+    if (rail->channel)
+        ibv_destroy_comp_channel (rail->channel);
+    verbs_device_close (&rail->device);
+    *rail = (struct verbs_rail){ .armed = false };
+}
+
+int verbs_rail_start (struct verbs_rail *rail, const struct verbs_run *run,
+                      uint32_t self, struct error *err)
+{
+    rail->self = self;
+    if (!(rail->way = calloc (run->npeers, sizeof (*rail->way))))
+        return error_nomem (err);
+    rail->nways = run->npeers;
+    return verbs_qp_start_ud (&rail->ud, run->qkey, err);
+}
+
+static void note_trouble (struct verbs_rail *rail, const struct verbs_run *run,
+                          uint32_t peer, const char *what)
+{
+    if (!rail->trouble.text[0])
+        error_world (&rail->trouble, "%s: no way to %s: %s",
+                     rail->device.name, run->peer[peer].at.name, what);
+}
+
+/* Whether it is time to try, again. */
+static bool is_due (const struct verbs_rail *rail, const struct verbs_run *run,
+                    struct verbs_way *way)
+{
+    int64_t now = verbs_device_now_ns (&rail->device);
+
+    if (way->tried_ns != 0
+        && now - way->tried_ns < RETRY_GAPS * run->gap_ns)
+        return false;
+    way->tried_ns = now;
+    return true;
+}
+
+/* Returns NULL where there is no way. */
+static struct ibv_ah *find_ah (struct verbs_rail *rail,
+                               const struct verbs_run *run, uint32_t peer)
+{
+    struct verbs_way *way = &rail->way[peer];
+    struct ibv_ah_attr attr;
+
+    if (way->ah || !is_due (rail, run, way))
+        return way->ah;
+    verbs_device_route (&rail->device, &run->peer[peer].at, &attr);
+    if ((way->ah = ibv_create_ah (rail->device.pd, &attr)))
+        way->tried_ns = 0;
+    else
+        note_trouble (rail, run, peer, strerror (errno));
+    return way->ah;
+}
+
+/*
+ * Sending
+ */
+
+/* Stamp a timed message. Returns for how long what it answers was held. */
+static uint32_t stamp (struct verbs_rail *rail,
+                       struct transport_timing *timing)
+{
+    int64_t held;
+
+    timing->stamp_ns = verbs_device_now_ns (&rail->device);
+    if (!timing->answers)
+        return 0;
+    held = timing->stamp_ns - timing->answers->stamp_ns;
+    return held < 0 ? 0 : held < UINT32_MAX ? (uint32_t)held : UINT32_MAX;
+}
+
+static int post (struct verbs_rail *rail, const struct verbs_run *run,
+                 struct verbs_qp *q, enum verbs_type type,
+                 struct verbs_message *m, struct transport_timing *timing,
+                 struct error *err)
+{
+    uint8_t buf[VERBS_HEADER];
+    struct verbs_header header = {
+        .from = rail->self,
+        .sequence = ++rail->sequence,
+        .type = type,
+    };
+
+    if (q->sent - q->done >= q->depth / 2
+        && verbs_qp_reap (&rail->sends, err) < 0)
+        return -1;
+    if (timing)
+        header.held_ns = stamp (rail, timing);
+    verbs_header_pack (buf, run->key, &header);
+    m->header = buf;
+    return verbs_qp_send (q, m, err) < 0 ? -1 : 0;
+}
+
+int verbs_rail_send (struct verbs_rail *rail, const struct verbs_run *run,
+                     uint32_t peer, enum verbs_type type, const uint8_t *data,
+                     size_t len, struct transport_timing *timing,
+                     struct error *err)
+{
+    bool by_rc = timing && rail->at.rc;
+    struct verbs_qp *q = by_rc ? rail->way[peer].rc : &rail->ud;
+    struct verbs_message m = {
+        .data = data,
+        .len = len,
+        .ah = by_rc ? NULL : find_ah (rail, run, peer),
+        .qpn = run->peer[peer].at.qpn,
+        .qkey = run->qkey,
+    };
+
+    if (by_rc ? q && q->connected && !q->broken : m.ah != NULL)
+        return post (rail, run, q, type, &m, timing, err);
+    if (timing)
+        stamp (rail, timing);
+    return 0;
+}
+
+/*
+ * Receiving
+ */
+
+static bool is_from (const struct verbs_rail *rail, const uint8_t *grh,
+                     const struct verbs_completion *c,
+                     const struct verbs_address *at)
+{
+    if (c->src_qp != at->qpn)
+        return false;
+    if (rail->device.at.ethernet)
+        return c->grh && verbs_grh_is_from (grh, at->gid);
+    return c->slid == at->lid;
+}
+
+/* Believe a datagram or count it. Returns the number of bytes of data, or
+ * -1.
+ */
+static int check (const struct verbs_rail *rail, struct verbs_run *run,
+                  const struct verbs_slot *slot,
+                  const struct verbs_completion *c, struct verbs_header *h,
+                  const uint8_t **data)
+{
+    bool ud = slot->qp == &rail->ud;
+    size_t before = ud ? VERBS_GRH : 0;
+    size_t len = c->len >= before ? c->len - before : 0;
+    const uint8_t *p = slot->data + before;
+
+    if (!verbs_header_unpack (h, p, len, run->key, run->npeers)
+        || (ud ? !is_from (rail, slot->data, c, &run->peer[h->from].at)
+               : h->from != slot->qp->peer)) {
+        run->counts.foreign++;
+        return -1;
+    }
+    if (!verbs_window_take (&run->peer[h->from].window, h->sequence)) {
+        run->counts.repeated++;
+        return -1;
+    }
+    *data = p + VERBS_HEADER;
+    return (int)(len - VERBS_HEADER);
+}
+
+static int take_failed (const struct verbs_rail *rail, struct verbs_slot *slot,
+                        const struct verbs_completion *c, struct error *err)
+{
+    if (slot->qp == &rail->ud)
+        return error_world (err, "%s: receiving failed: %s",
+                            rail->device.name, ibv_wc_status_str (c->status));
+    slot->qp->broken = true;
+    return 0;
+}
+
+int verbs_rail_take (struct verbs_rail *rail, struct verbs_run *run,
+                     struct packet *packet, struct verbs_header *header,
+                     bool *came, struct error *err)
+{
+    struct verbs_completion c;
+    struct verbs_slot *slot;
+    const uint8_t *data;
+    int rc = verbs_cq_poll (&rail->receives, &c, err);
+    int len;
+
+    *came = rc > 0;
+    if (rc <= 0)
+        return rc;
+    slot = (struct verbs_slot *)(uintptr_t)c.wr_id;
+    if (c.status != IBV_WC_SUCCESS)
+        return take_failed (rail, slot, &c, err);
+    if ((len = check (rail, run, slot, &c, header, &data)) >= 0) {
+        packet->stamp_ns = c.stamp_ns;
+        packet->held_ns = header->held_ns;
+        packet->peer = header->from;
+        packet->len = (size_t)len;
+        memcpy (packet->data, data, packet->len);
+    }
+    return verbs_qp_return (slot, err) < 0 ? -1 : len >= 0;
+}
+
+/*
+ * RC queue pairs
+ */
+
+static int say_wire (struct verbs_rail *rail, const struct verbs_run *run,
+                     uint32_t peer, struct error *err)
+{
+    const struct verbs_qp *q = rail->way[peer].rc;
+    uint8_t buf[WIRE_SIZE];
+
+    wire_put (buf, q->qp->qp_num, 4);
+    buf[4] = q->connected;
+    return verbs_rail_send (rail, run, peer, VERBS_WIRE, buf, sizeof (buf),
+                            NULL, err);
+}
+
+/* Returns the peer's queue pair, a new one where there is none; NULL where
+ * there can be none.
+ */
+static struct verbs_qp *find_rc (struct verbs_rail *rail,
+                                 const struct verbs_run *run, uint32_t peer)
+{
+    struct verbs_qp *q = rail->way[peer].rc;
+    struct error why = { .text = "too many RC queue pairs" };
+
+    if (q || !(q = calloc (1, sizeof (*q))))
+        return q;
+    if (rail->nrc == rail->rc_max
+        || verbs_qp_open (q, &rail->device, IBV_QPT_RC, RC_DEPTH, &rail->sends,
+                          &rail->receives, &why) < 0) {
+        note_trouble (rail, run, peer, why.text);
+        verbs_qp_close (q);
+        free (q);
+        return NULL;
+    }
+    q->peer = peer;
+    rail->nrc++;
+    rail->way[peer].rc = q;
+    return q;
+}
+
+int verbs_rail_prepare (struct verbs_rail *rail, const struct verbs_run *run,
+                        uint32_t peer, struct error *err)
+{
+    struct verbs_qp *q;
+
+    if (!find_ah (rail, run, peer) || !rail->at.rc)
+        return 1;
+    q = find_rc (rail, run, peer);
+    if (!q || q->connected || q->broken)
+        return 1;
+    return is_due (rail, run, &rail->way[peer])
+               ? say_wire (rail, run, peer, err)
+               : 0;
+}
+
+/* The same on both sides: of what goes from one to another. */
+static uint32_t first_psn (const struct verbs_run *run, uint32_t from,
+                           uint32_t to)
+{
+    uint64_t x = run->key ^ ((uint64_t)from << 32 | to);
+
+    x = (x ^ x >> 31) * UINT64_C (0x9e3779b97f4a7c15);
+    return (uint32_t)(x >> 40);
+}
+
+int verbs_rail_wire (struct verbs_rail *rail, const struct verbs_run *run,
+                     const struct packet *packet, struct error *err)
+{
+    uint32_t peer = packet->peer;
+    struct verbs_qp *q;
+
+    if (packet->len != WIRE_SIZE || !rail->at.rc
+        || !(q = find_rc (rail, run, peer)))
+        return 0;
+    if (!q->connected && !q->broken) {
+        struct error why;
+
+        if (verbs_qp_start_rc (q, &run->peer[peer].at,
+                               (uint32_t)wire_get (packet->data, 4),
+                               first_psn (run, rail->self, peer),
+                               first_psn (run, peer, rail->self), &why) < 0) {
+            q->broken = true;
+            note_trouble (rail, run, peer, why.text);
+        }
+    }
+    return packet->data[4] ? 0 : say_wire (rail, run, peer, err);
+}

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What goes over verbs, as bytes. */
+#include "config.h"
+#include "probe/verbs_wire.h"
+
+#include <string.h>
+
+#include "probe/wire.h"
+#include "util/text.h"
+
+enum {
+    ADDRESS_VERSION = 1,
+    ADDRESS_SIZE = 32, /* before the name */
+    WINDOW = 64,
+    IPV4_HEADER = 20, /* where it is in the room of a GRH */
+    IPV4_SOURCE = IPV4_HEADER + 12,
+    GRH_SOURCE = 8,
+    PKEY_FULL = 0x8000,
+};
+
+enum { /* flags of an address */
+    FLAG_ETHERNET = 1,
+    FLAG_ROCE_V1 = 2,
+    FLAG_GLOBAL = 4,
+    FLAG_RC = 8,
+};
+
+void verbs_address_pack (const struct verbs_address *a,
+                         struct transport_address *to)
+{
+    size_t len = strlen (a->name);
+
+    to->lid = a->lid;
+    to->data[0] = ADDRESS_VERSION;
+    to->data[1] = (uint8_t)((a->ethernet ? FLAG_ETHERNET : 0)
+                            | (a->roce_v1 ? FLAG_ROCE_V1 : 0)
+                            | (a->global ? FLAG_GLOBAL : 0)
+                            | (a->rc ? FLAG_RC : 0));
+    wire_put (to->data + 2, a->pkey, 2);
+    wire_put (to->data + 4, a->qpn, 4);
+    wire_put (to->data + 8, a->gap_us, 4);
+    wire_put (to->data + 12, a->machine, 4);
+    memcpy (to->data + 16, a->gid, VERBS_GID);
+    memcpy (to->data + ADDRESS_SIZE, a->name, len);
+    to->len = (uint8_t)(ADDRESS_SIZE + len);
+}
+
+bool verbs_address_unpack (struct verbs_address *a,
+                           const struct transport_address *from)
+{
+    const uint8_t *p = from->data;
+    size_t len;
+
+    if (from->len < ADDRESS_SIZE || p[0] != ADDRESS_VERSION)
+        return false;
+    len = from->len - ADDRESS_SIZE;
+    if (len > VERBS_NAME_MAX)
+        return false;
+    *a = (struct verbs_address){
+        .ethernet = p[1] & FLAG_ETHERNET,
+        .roce_v1 = p[1] & FLAG_ROCE_V1,
+        .global = p[1] & FLAG_GLOBAL,
+        .rc = p[1] & FLAG_RC,
+        .lid = from->lid,
+        .pkey = (uint16_t)wire_get (p + 2, 2),
+        .qpn = (uint32_t)wire_get (p + 4, 4),
+        .gap_us = (uint32_t)wire_get (p + 8, 4),
+        .machine = (uint32_t)wire_get (p + 12, 4),
+    };
+    memcpy (a->gid, p + 16, VERBS_GID);
+    memcpy (a->name, p + ADDRESS_SIZE, len);
+    a->name[len] = '\0';
+    text_clean (a->name);
+    return true;
+}
+
+bool verbs_pkeys_match (uint16_t a, uint16_t b)
+{
+    return ((a ^ b) & ~PKEY_FULL & 0xffff) == 0 && ((a | b) & PKEY_FULL);
+}
+
+static bool is_ipv4 (const uint8_t gid[VERBS_GID])
+{
+    static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+
+    return !memcmp (gid, mapped, sizeof (mapped));
+}
+
+static bool is_link_local (const uint8_t gid[VERBS_GID])
+{
+    return gid[0] == 0xfe && (gid[1] & 0xc0) == 0x80;
+}
+
+static const char *network (const struct verbs_address *a)
+{
+    return a->ethernet ? "Ethernet" : "InfiniBand";
+}
+
+static const char *gid_kind (const struct verbs_address *a)
+{
+    if (a->roce_v1)
+        return "RoCE v1";
+    return is_ipv4 (a->gid) ? "IPv4" : "IPv6";
+}
+
+int verbs_agree (const struct transport_address *first,
+                 const struct transport_address *second, struct error *err)
+{
+    struct verbs_address a;
+    struct verbs_address b;
+
+    if (!verbs_address_unpack (&a, first)
+        || !verbs_address_unpack (&b, second))
+        return error_world (err, "published an address that makes no sense");
+    if (a.ethernet != b.ethernet)
+        return error_world (err, "%s: %s, not %s as %s of the first node",
+                            b.name, network (&b), network (&a), a.name);
+    if (a.rc != b.rc)
+        return error_world (err, "%s: another Service than the first node",
+                            b.name);
+    if (!verbs_pkeys_match (a.pkey, b.pkey))
+        return error_world (err, "%s: P_Key 0x%04x does not match 0x%04x of "
+                            "the first node", b.name, b.pkey, a.pkey);
+    if (a.ethernet && gid_kind (&a) != gid_kind (&b))
+        return error_world (err, "%s: its GID is %s, not %s as that of the "
+                            "first node: see GidIndex", b.name, gid_kind (&b),
+                            gid_kind (&a));
+    return 0;
+}
+
+void verbs_header_pack (uint8_t buf[VERBS_HEADER], uint64_t nonce,
+                        const struct verbs_header *h)
+{
+    wire_put (buf, nonce, 8);
+    wire_put (buf + 8, h->from, 4);
+    wire_put (buf + 12, h->sequence, 4);
+    wire_put (buf + 16, h->held_ns, 4);
+    wire_put (buf + 20, h->type, 4);
+}
+
+bool verbs_header_unpack (struct verbs_header *h, const uint8_t *buf,
+                          size_t len, uint64_t nonce, size_t npeers)
+{
+    uint32_t type;
+
+    if (len < VERBS_HEADER || len > VERBS_HEADER + TRANSPORT_DATA_MAX
+        || wire_get (buf, 8) != nonce)
+        return false;
+    type = (uint32_t)wire_get (buf + 20, 4);
+    *h = (struct verbs_header){
+        .from = (uint32_t)wire_get (buf + 8, 4),
+        .sequence = (uint32_t)wire_get (buf + 12, 4),
+        .held_ns = (uint32_t)wire_get (buf + 16, 4),
+        .type = (enum verbs_type)type,
+    };
+    return h->from < npeers && (type == VERBS_DATA || type == VERBS_WIRE);
+}
+
+bool verbs_window_take (struct verbs_window *w, uint32_t sequence)
+{
+    if (sequence > w->last) {
+        uint32_t ahead = sequence - w->last;
+
+        w->seen = ahead < WINDOW ? w->seen << ahead | 1 : 1;
+        w->last = sequence;
+        return true;
+    }
+    if (sequence == 0 || w->last - sequence >= WINDOW
+        || (w->seen >> (w->last - sequence) & 1))
+        return false;
+    w->seen |= UINT64_C (1) << (w->last - sequence);
+    return true;
+}
+
+bool verbs_grh_is_from (const uint8_t grh[VERBS_GRH],
+                        const uint8_t gid[VERBS_GID])
+{
+    if (is_ipv4 (gid) && grh[IPV4_HEADER] >> 4 == 4)
+        return !memcmp (grh + IPV4_SOURCE, gid + 12, 4);
+    return !memcmp (grh + GRH_SOURCE, gid, VERBS_GID);
+}
+
+static int worth (const struct verbs_gid *g)
+{
+    int kind = is_ipv4 (g->gid) ? 2 : is_link_local (g->gid) ? 0 : 1;
+
+    return (g->v1 ? 0 : 3) + kind;
+}
+
+int verbs_choose_gid (const struct verbs_gid *gid, size_t n)
+{
+    int best = -1;
+
+    for (size_t i = 0; i < n; i++)
+        if (best < 0 || worth (&gid[i]) > worth (&gid[best]))
+            best = (int)i;
+    return best;
+}
+
+int64_t verbs_ticks_ns (uint64_t ticks, uint64_t khz)
+{
+    /* by parts: a product of the whole would not fit */
+    return (int64_t)(ticks / khz * 1000000 + ticks % khz * 1000000 / khz);
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What goes over verbs, as bytes, and what is to be believed of it. Nothing
+ * here needs a device.
+ *
+ * An address, little-endian: version 1, flags 1, P_Key 2, QP 4, gap in us 4,
+ * machine 4, GID 16, and the port's name for people, up to 16.
+ *
+ * A datagram: the run's nonce 8, sending peer 4, sequence number 4, time held
+ * in ns 4, type 1, zero 3, then data. Over UD the room of a GRH is before it.
+ */
+#ifndef PROBE_VERBS_WIRE_H
+#define PROBE_VERBS_WIRE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "probe/transport.h"
+#include "util/error.h"
+
+enum {
+    VERBS_HEADER = 24,
+    VERBS_GRH = 40,
+    VERBS_GID = 16,
+    VERBS_NAME_MAX = 16, /* "mlx5_0/1" */
+    VERBS_SLOT = VERBS_GRH + VERBS_HEADER + TRANSPORT_DATA_MAX,
+};
+
+/* An endpoint, as the others need to know it. */
+struct verbs_address {
+    bool ethernet;    /* RoCE, reached by GID; else InfiniBand, by LID */
+    bool roce_v1;
+    bool global;      /* InfiniBand: by LID and GID */
+    bool rc;          /* pings by RC; else by UD, as everything else */
+    uint16_t lid;     /* not in the bytes: transport_address has it */
+    uint16_t pkey;
+    uint32_t qpn;     /* of the UD queue pair */
+    uint32_t gap_us;  /* it wants, as in transport.h */
+    uint32_t machine; /* the same for processes that share its cores */
+    uint8_t gid[VERBS_GID];
+    char name[VERBS_NAME_MAX + 1];
+};
+
+/* Fill to->data, len and lid, not the GUID. */
+void verbs_address_pack (const struct verbs_address *a,
+                         struct transport_address *to);
+
+/* False where the bytes make no sense. */
+bool verbs_address_unpack (struct verbs_address *a,
+                           const struct transport_address *from);
+
+/* Whether two endpoints can speak: same kind of network, service and GID,
+ * P_Keys that match. Return 0, or -1 with err, which names the second.
+ */
+int verbs_agree (const struct transport_address *a,
+                 const struct transport_address *b, struct error *err);
+
+enum verbs_type {
+    VERBS_DATA = 1, /* of the user of the transport */
+    VERBS_WIRE,     /* "my RC queue pair for you is ...": number 4, whether
+                       the sender knows the receiver's 1 */
+};
+
+struct verbs_header {
+    uint32_t from; /* peer */
+    uint32_t sequence;
+    uint32_t held_ns;
+    enum verbs_type type;
+};
+
+void verbs_header_pack (uint8_t buf[VERBS_HEADER], uint64_t nonce,
+                        const struct verbs_header *h);
+
+/* False for what is no datagram of the run: another nonce, too short or long,
+ * no type that is known, no peer below npeers.
+ */
+bool verbs_header_unpack (struct verbs_header *h, const uint8_t *buf,
+                          size_t len, uint64_t nonce, size_t npeers);
+
+/* Sequence numbers of one sender, from 1 on: those seen of the last 64. A
+ * window begins as zeros. True for a number that is new; false for one that
+ * was there, or is from before the window.
+ */
+struct verbs_window {
+    uint32_t last;
+    uint64_t seen; /* bit i: last - i */
+};
+bool verbs_window_take (struct verbs_window *w, uint32_t sequence);
+
+/* Whether the room of the GRH, as a device has filled it over Ethernet, says
+ * that the sender has this GID: an IPv4 header in its second half where the
+ * GID is an IPv4 address, else an IPv6 one.
+ */
+bool verbs_grh_is_from (const uint8_t grh[VERBS_GRH],
+                        const uint8_t gid[VERBS_GID]);
+
+/* Whether ports with these P_Keys may speak: the same partition, and not as
+ * limited members both.
+ */
+bool verbs_pkeys_match (uint16_t a, uint16_t b);
+
+/* A port's GIDs. */
+struct verbs_gid {
+    unsigned int index;
+    bool v1;
+    uint8_t gid[VERBS_GID];
+};
+
+/* The GID to use on Ethernet, the best of n: RoCE v2 before v1; of an IPv4
+ * address before a global one before a link-local one. Returns its place, or
+ * -1 for n == 0.
+ */
+int verbs_choose_gid (const struct verbs_gid *gid, size_t n);
+
+/* Ticks of a clock of so many kHz as ns. */
+int64_t verbs_ticks_ns (uint64_t ticks, uint64_t khz);
+
+#endif /* PROBE_VERBS_WIRE_H */
