@@ -58,6 +58,20 @@ double linalg_dot (const double *a, const double *b, size_t n)
     return sum;
 }
 
+void linalg_add (double *y, double f, const double *x, size_t n)
+{
+    lanes factor = { f, f };
+    size_t k = 0;
+
+    for (; k + 2 <= n; k += 2) {
+        lanes sum = load (y + k) + factor * load (x + k);
+
+        memcpy (y + k, &sum, sizeof (sum));
+    }
+    if (k < n)
+        y[k] += f * x[k];
+}
+
 /* c[0 .. 3][0 .. 1] += sign a b', n long */
 static void kernel (double *c, size_t ldc, const double *a, size_t lda,
                     const double *b, size_t ldb, size_t n, double sign)

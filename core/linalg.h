@@ -36,4 +36,7 @@ double *linalg_inverse (const double *u, size_t n);
 
 double linalg_dot (const double *a, const double *b, size_t n);
 
+/* y += f x */
+void linalg_add (double *y, double f, const double *x, size_t n);
+
 #endif /* CORE_LINALG_H */

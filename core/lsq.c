@@ -16,6 +16,11 @@
  * the links of a host's tower, and halves the iterations. G is rounded to
  * floats: it has to be positive, not right.
  *
+ * Where there are few more rows than columns, as of a job, the condition is
+ * thousands and more. As many rows as columns are factorised then, and the
+ * rest is a correction of low rank (core/factor): an exact inverse, up to
+ * rounding, and one iteration does.
+ *
  * The square root of r' G' D G r, which every iteration computes, is about
  * the distance from the solution in the norm of K, that is in standard
  * errors: no combination of the unknowns is farther off than so many of its
@@ -33,7 +38,8 @@
  * 1 / w_i the minimum for t = e has the covariance C. The e_i are random
  * signs.
  *
- * Memory: 40 bytes per entry of A and 5 vectors of LSQ_LANES lanes.
+ * Memory: 40 bytes per entry of A and 5 vectors of LSQ_LANES lanes; with the
+ * factor DENSE_MAX^2 numbers more, and for each row more than columns a vector.
  */
 #include "config.h"
 #include "core/lsq.h"
@@ -43,15 +49,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/factor.h"
+#include "core/peel.h"
+
 enum {
     PATTERN = 2, /* neighbours in a row of the preconditioner */
     SIDE = PATTERN + 1,
+    FEW = 8,            /* columns for each row more than columns, and */
+    DENSE_MAX = 1500,   /* columns left over, to factorise */
     ITERATIONS_MAX = 50000,
     REFINEMENTS_MAX = 12,
 };
 
 #define CORRECTION 1e-8 /* relative size of what one correction leaves */
-#define LEVEL_OUT 1e-10 /* relative, where it may get no smaller */
+#define STEADY 1e8      /* of the triangle to factorise */
+#define LEVEL_OUT 1e-10 /* relative, where it may get no smaller; or */
+#define ROUNDING 1e-15  /* of the size of the terms of the residual */
 
 /* V' diag (weight) V, V by rows. */
 struct form {
@@ -67,7 +80,8 @@ struct lsq {
     size_t n;         /* columns */
     struct form k;    /* A' W A */
     uint32_t *row;    /* [nrows] of a, that a row of k is */
-    struct form g;    /* about its inverse */
+    struct form g;    /* about its inverse, unless there is */
+    struct factor *f;
     uint64_t *iterations;
     uint64_t most;    /* iterations */
 };
@@ -98,6 +112,7 @@ void lsq_destroy (struct lsq *q)
         return;
     form_clear (&q->k);
     form_clear (&q->g);
+    factor_destroy (q->f);
     free (q->row);
     free (q->iterations);
     free (q);
@@ -385,6 +400,24 @@ static int copy_rows (struct lsq *q, const double *w)
     return check_weights (k->weight, k->nrows);
 }
 
+/* The other preconditioner, where it is the better one and not too large. */
+static int factorise (struct lsq *q, const double *w)
+{
+    const struct sparse *a = q->a;
+    struct peel p;
+    int rc = 0;
+
+    if (a->nrows < a->ncols || a->nrows - a->ncols > a->ncols / FEW)
+        return 0;
+    if (peel_make (&p, a, PEEL_ALL) < 0 || peel_steady (&p, a, STEADY) < 0)
+        rc = -1;
+    else if (p.ncols <= DENSE_MAX
+             && !(q->f = factor_create (a, w, &p)) && errno != EDOM)
+        rc = -1;
+    peel_clear (&p);
+    return rc;
+}
+
 struct lsq *lsq_create (const struct sparse *a, const double *w)
 {
     struct lsq *q = calloc (1, sizeof (*q));
@@ -395,7 +428,8 @@ struct lsq *lsq_create (const struct sparse *a, const double *w)
     q->n = a->ncols;
     q->most = UINT64_MAX;
     q->iterations = calloc (1, sizeof (*q->iterations));
-    if (!q->iterations || copy_rows (q, w) < 0 || precondition (q) < 0) {
+    if (!q->iterations || copy_rows (q, w) < 0 || factorise (q, w) < 0
+        || (!q->f && precondition (q) < 0)) {
         lsq_destroy (q);
         return NULL;
     }
@@ -468,6 +502,16 @@ INLINE void step (size_t n, size_t L, const double *alpha,
         }
 }
 
+/* z about C r, rz = r . z */
+INLINE void approximate (const struct lsq *q, size_t L, const double *r,
+                         double *z, double *work, double *rz)
+{
+    if (q->f)
+        factor_apply (q->f, L, r, z, work, rz);
+    else
+        product (&q->g, q->n, L, r, z, rz);
+}
+
 /* p = z + beta p */
 INLINE void turn (size_t n, size_t L, const double *beta,
                   const double *restrict z, double *restrict p)
@@ -478,7 +522,7 @@ INLINE void turn (size_t n, size_t L, const double *beta,
 }
 
 /* x = C r from x = 0, r in ruins afterwards, until the distance is below
- * `absolute`, or below `relative` times that of 0. work: 2 vectors.
+ * `absolute`, or below `relative` times that of 0. work: 3 vectors.
  */
 INLINE int iterate (const struct lsq *q, size_t L, double absolute,
                     double relative, double *restrict r, double *restrict x,
@@ -487,6 +531,7 @@ INLINE int iterate (const struct lsq *q, size_t L, double absolute,
     size_t n = q->n;
     double *p = work;
     double *z = work + n * L;
+    double *spare = z + n * L;
     double zero[LSQ_LANES] = { 0 };
     double alpha[LSQ_LANES];
     double beta[LSQ_LANES];
@@ -497,7 +542,7 @@ INLINE int iterate (const struct lsq *q, size_t L, double absolute,
 
     memset (x, 0, n * L * sizeof (*x));
     memset (p, 0, n * L * sizeof (*p));
-    product (&q->g, n, L, r, z, rr);
+    approximate (q, L, r, z, spare, rr);
     turn (n, L, zero, z, p);
     for (size_t l = 0; l < L; l++)
         goal[l] = fmax (absolute * absolute, relative * relative * rr[l]);
@@ -514,7 +559,7 @@ INLINE int iterate (const struct lsq *q, size_t L, double absolute,
         for (size_t l = 0; l < L; l++)
             alpha[l] = rr[l] > goal[l] && pz[l] > 0 ? rr[l] / pz[l] : 0;
         step (n, L, alpha, p, z, x, r);
-        product (&q->g, n, L, r, z, next);
+        approximate (q, L, r, z, spare, next);
         for (size_t l = 0; l < L; l++) {
             beta[l] = alpha[l] > 0 ? next[l] / rr[l] : 0;
             rr[l] = next[l];
@@ -538,24 +583,34 @@ static int iterate_lanes (const struct lsq *q, double absolute,
     return iterate (q, LSQ_LANES, absolute, relative, r, x, work);
 }
 
-/* g = A' W (t - A y); returns about its distance. */
+/* g = A' W (t - A y); returns about its distance, in *size the norm of what
+ * the residual is the difference of. work: 2 vectors.
+ */
 static double gradient (const struct lsq *q, const double *t, const double *y,
-                        double *g, double *z)
+                        double *g, double *size, double *work)
 {
     const struct form *k = &q->k;
+    double squares = 0;
     double sum;
 
     memset (g, 0, q->n * sizeof (*g));
     for (size_t i = 0; i < k->nrows; i++) {
         double r = t[q->row[i]];
+        double all = fabs (r);
 
-        for (size_t e = k->start[i]; e < k->start[i + 1]; e++)
-            r -= k->value[e] * y[k->col[e]];
+        for (size_t e = k->start[i]; e < k->start[i + 1]; e++) {
+            double x = k->value[e] * y[k->col[e]];
+
+            r -= x;
+            all += fabs (x);
+        }
+        squares += k->weight[i] * all * all;
         r *= k->weight[i];
         for (size_t e = k->start[i]; e < k->start[i + 1]; e++)
             g[k->col[e]] += k->value[e] * r;
     }
-    product (&q->g, q->n, 1, g, z, &sum);
+    *size = sqrt (squares);
+    approximate (q, 1, g, work, work + q->n, &sum);
     return sqrt (sum);
 }
 
@@ -563,9 +618,10 @@ int lsq_solve (const struct lsq *q, const double *t, double tolerance,
                double *y)
 {
     size_t n = q->n;
-    double *g = malloc ((4 * n + 1) * sizeof (*g));
+    double *g = malloc ((5 * n + 1) * sizeof (*g));
     double *x = g + n;
     double start;
+    double size;
     double last = INFINITY;
     double now;
     int rc = -1;
@@ -573,9 +629,9 @@ int lsq_solve (const struct lsq *q, const double *t, double tolerance,
     if (!g)
         return -1;
     memset (x, 0, n * sizeof (*x));
-    start = gradient (q, t, x, g, x + n);
+    start = gradient (q, t, x, g, &size, x + n);
     for (int i = 0; i <= REFINEMENTS_MAX; i++) {
-        now = gradient (q, t, y, g, x + n);
+        now = gradient (q, t, y, g, &size, x + n);
         start = fmax (start, now);
         if (now <= tolerance || now > last / 2)
             break;
@@ -585,7 +641,8 @@ int lsq_solve (const struct lsq *q, const double *t, double tolerance,
             y[c] += x[c];
         last = now;
     }
-    if (now <= fmax (tolerance, LEVEL_OUT * start))
+    if (now <= fmax (tolerance, LEVEL_OUT * start)
+        || now <= ROUNDING * size)
         rc = 0;
     else
         errno = EDOM;
@@ -598,7 +655,7 @@ int lsq_covariance (const struct lsq *q, const double *b, size_t n,
                     double tolerance, double *x)
 {
     size_t m = q->n;
-    double *r = malloc ((4 * LSQ_LANES * m + 1) * sizeof (*r));
+    double *r = malloc ((5 * LSQ_LANES * m + 1) * sizeof (*r));
     double *found = r + LSQ_LANES * m;
     int rc = -1;
 
@@ -663,7 +720,7 @@ int lsq_sketch (const struct lsq *q, size_t k, uint64_t seed,
                 double tolerance, double *sketch)
 {
     size_t m = q->n;
-    double *r = malloc ((4 * LSQ_LANES * m + 1) * sizeof (*r));
+    double *r = malloc ((5 * LSQ_LANES * m + 1) * sizeof (*r));
     double *x = r + LSQ_LANES * m;
     int rc = -1;
 
