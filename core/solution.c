@@ -119,6 +119,25 @@ static int add_all_groups (json_t *list, const struct solution *s,
     return 0;
 }
 
+/* What cannot be told, in words. */
+static json_t *limits_json (const struct solution *s)
+{
+    json_t *limits = json_array ();
+    size_t unknown = 0;
+
+    for (size_t i = 0; i < s->nlinks; i++)
+        unknown += isnan (s->link[i].latency_ns);
+    if (unknown > 0)
+        json_array_append_new (
+            limits, json_sprintf ("%zu of %zu links are not determined by "
+                                  "themselves", unknown, s->nlinks));
+    if (s->unlisted > 0)
+        json_array_append_new (
+            limits, json_sprintf ("%zu groups are of too many links to be "
+                                  "listed", s->unlisted));
+    return limits;
+}
+
 static json_t *switch_json (const struct switch_excess *sw,
                             const struct network *net)
 {
@@ -190,6 +209,7 @@ int solution_write (const struct solution *s, const struct pathset *ps,
         || json_object_set_new (json, "dof", json_integer (s->dof)) < 0
         || json_object_set_new (json, "outliers",
                                 json_integer (s->outliers)) < 0
+        || json_object_set_new (json, "limits", limits_json (s)) < 0
         || json_object_set_new (json, "r2", number (s->r2)) < 0
         || json_object_set (json, "pairs", pairs) < 0)
         error_nomem (err);

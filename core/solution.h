@@ -19,7 +19,7 @@
 
 struct link_estimate {
     uint32_t link;
-    double latency_ns; /* NAN: only in groups */
+    double latency_ns; /* NAN: not determined, unless in groups */
     double stderr_ns;  /* NAN where latency_ns is, or no spread is known */
 };
 
@@ -58,6 +58,7 @@ struct solution {
     size_t nlinks;
     struct group *group;
     size_t ngroups;
+    size_t unlisted;    /* groups of too many links to be of use */
     struct pair_estimate *pair; /* only where asked for, and determined */
     size_t npairs;
     struct switch_excess *sw; /* significant ones, the most so first */

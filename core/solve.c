@@ -26,9 +26,11 @@
  * Cost: some dozens of times the entries of the rows, more where the plan has
  * no redundant rounds; the standard errors some ten times that, or rank^3 / 2
  * where they are exact (core/covariance). What can take long is R: rows that
- * determine few links each leave groups of many links. Where it is slow to
- * come and there are rows enough, a random z is solved for: A determines all
- * links if and only if A z gives z back.
+ * determine few links leave groups of thousands. It is not needed for P, nor
+ * to tell which links are determined, where a random null vector is 0; so
+ * where it is slow to come there are no groups. Where P is slow to come and
+ * there are rows enough, a random z is solved for: A determines all links if
+ * and only if A z gives z back.
  *
  * Where the repeats show no spread at all (simulated without noise, or single
  * repeats), all rows weigh the same and the variance is taken from the
@@ -47,6 +49,7 @@
 #include "core/excess.h"
 #include "core/lsq.h"
 #include "core/observe.h"
+#include "core/peel.h"
 #include "core/rref.h"
 #include "core/sparse.h"
 #include "util/rng.h"
@@ -54,6 +57,8 @@
 enum {
     WORK_EASY = 50 * 1000 * 1000,     /* of elimination, before another way */
     WORK_MAX = 300 * 1000 * 1000,     /* is looked for; and at all */
+    ASK_ITERATIONS = 500,             /* the other way may take */
+    WORK_GROUPS = 20 * 1000 * 1000,   /* to find the groups */
     SEED = 1,
     PREDICT_EXACT_MAX = 300, /* unknowns */
     PREDICT_SKETCH = 16,
@@ -75,16 +80,21 @@ struct system {
     size_t m;           /* links */
     const uint32_t *link;
     size_t rank;
-    struct rref *form;  /* NULL: every link is determined */
+    int32_t *pivot;     /* [m] the unknown of a column, -1: none; NULL: all
+                           columns are unknowns, and determined */
+    uint64_t *null;     /* [m] a null vector: 0 where a link is determined */
+    struct rref *form;  /* reduced; NULL: groups are too large */
     struct sparse *a;   /* A_P, [rank] columns */
     double *weight;     /* 1 / variance */
     struct lsq *lsq;
-    uint64_t work_max;  /* to eliminate, and to reduce */
+    uint64_t work_max;  /* to eliminate */
 };
 
 static void system_clear (struct system *s)
 {
     rref_destroy (s->form);
+    free (s->pivot);
+    free (s->null);
     sparse_destroy (s->a);
     free (s->weight);
     lsq_destroy (s->lsq);
@@ -93,7 +103,7 @@ static void system_clear (struct system *s)
 /* The unknown of a column; -1: it is not a pivot. */
 static int unknown (const struct system *s, uint32_t col)
 {
-    return s->form ? rref_pivot (s->form, col) : (int)col;
+    return s->pivot ? s->pivot[col] : (int)col;
 }
 
 /* Append a row of links to rows of columns. */
@@ -150,6 +160,31 @@ static int compare_lengths (const void *va, const void *vb)
     return memcmp (a->value, b->value, a->n);
 }
 
+static struct sparse *sort_rows (const struct sparse *a)
+{
+    struct by_length *order = malloc ((a->nrows + 1) * sizeof (*order));
+    struct sparse *sorted = sparse_create (a->ncols);
+
+    if (!order || !sorted)
+        goto error;
+    for (size_t i = 0; i < a->nrows; i++)
+        order[i] = (struct by_length){
+            .n = a->start[i + 1] - a->start[i],
+            .col = a->col + a->start[i],
+            .value = a->value + a->start[i],
+        };
+    qsort (order, a->nrows, sizeof (*order), compare_lengths);
+    for (size_t i = 0; i < a->nrows; i++)
+        if (sparse_add (sorted, order[i].col, order[i].value, order[i].n) < 0)
+            goto error;
+    free (order);
+    return sorted;
+error:
+    free (order);
+    sparse_destroy (sorted);
+    return NULL;
+}
+
 /* True if the rows determine all columns. */
 static int determines_all (const struct sparse *a)
 {
@@ -170,6 +205,7 @@ static int determines_all (const struct sparse *a)
     for (size_t j = 0; j < a->ncols; j++)
         z[j] = rng_normal (&rng);
     sparse_times (a, z, t);
+    lsq_limit (q, ASK_ITERATIONS);
     if (lsq_solve (q, t, LSQ_EXACT, y) < 0) {
         rc = errno == EDOM ? 0 : -1;
         goto done;
@@ -184,63 +220,96 @@ done:
     return rc;
 }
 
-/* Eliminate: set the form, or leave it NULL where the rank is that of all
- * columns. Short rows come first. Return 0; 1 with err where that is too much
- * work; -1 with err.
+/* Add row i of a to the form. Return 0; 1 where the work is too much, unless
+ * that shows that all columns are determined: *all; -1 with errno.
+ */
+static int eliminate (struct system *s, const struct sparse *a, size_t i,
+                      bool *asked, bool *all)
+{
+    size_t first = a->start[i];
+
+    if (rref_add (s->form, a->col + first,
+                  (const uint8_t *)a->value + first, a->start[i + 1] - first)
+        < 0)
+        return -1;
+    if (rref_work (s->form) > WORK_EASY && !*asked) {
+        int found = determines_all (a);
+
+        if (found < 0)
+            return -1;
+        *asked = true;
+        *all = found;
+    }
+    return rref_work (s->form) > s->work_max && !*all;
+}
+
+/* The rows in a good order: rows that hold a column of their own come last,
+ * when it costs nothing to add them; before these, short ones come first.
+ */
+static int eliminate_all (struct system *s, const struct sparse *a, bool *all)
+{
+    bool asked = a->nrows < a->ncols;
+    struct peel p;
+    int rc = peel_make (&p, a, 1);
+
+    for (size_t i = 0; i < p.nrows && !*all && rc == 0; i++)
+        rc = eliminate (s, a, p.other_row[i], &asked, all);
+    for (size_t k = p.n; k-- > 0 && !*all && rc == 0;)
+        rc = eliminate (s, a, p.row[k], &asked, all);
+    peel_clear (&p);
+    return rc;
+}
+
+/* What there is to know from the form: s->form remains if it can be reduced
+ * with little work.
+ */
+static int read_form (struct system *s, size_t ncols)
+{
+    struct rng rng;
+    int rc;
+
+    s->pivot = malloc ((ncols + 1) * sizeof (*s->pivot));
+    s->null = calloc (ncols + 1, sizeof (*s->null));
+    if (!s->pivot || !s->null)
+        return -1;
+    for (size_t c = 0; c < ncols; c++)
+        s->pivot[c] = rref_pivot (s->form, (uint32_t)c);
+    rng_seed (&rng, SEED);
+    rref_null (s->form, &rng, s->null);
+    if ((rc = rref_reduce_within (s->form, WORK_GROUPS)) > 0) {
+        rref_destroy (s->form);
+        s->form = NULL;
+    }
+    return rc < 0 ? -1 : 0;
+}
+
+/* Find the unknowns, and what is determined. Return 0; 1 with err where that
+ * is too much work; -1 with err.
  */
 static int make_form (struct system *s, const struct sparse *rows,
                       struct error *err)
 {
-    struct by_length *order = malloc ((rows->nrows + 1) * sizeof (*order));
-    bool asked = rows->nrows < rows->ncols;
+    struct sparse *sorted = sort_rows (rows);
     bool all = false;
     int rc = -1;
 
-    if (!order || !(s->form = rref_create (rows->ncols)))
-        goto nomem;
-    for (size_t i = 0; i < rows->nrows; i++)
-        order[i] = (struct by_length){
-            .n = rows->start[i + 1] - rows->start[i],
-            .col = rows->col + rows->start[i],
-            .value = rows->value + rows->start[i],
-        };
-    qsort (order, rows->nrows, sizeof (*order), compare_lengths);
-    for (size_t i = 0; i < rows->nrows && !all; i++) {
-        if (rref_add (s->form, order[i].col, (const uint8_t *)order[i].value,
-                      order[i].n) < 0)
-            goto nomem;
-        if (rref_work (s->form) > WORK_EASY && !asked) {
-            int found = determines_all (rows);
-
-            if (found < 0)
-                goto nomem;
-            asked = true;
-            all = found;
-        }
-        if (rref_work (s->form) > s->work_max && !all)
-            goto much;
-    }
+    if (!sorted || !(s->form = rref_create (rows->ncols))
+        || (rc = eliminate_all (s, sorted, &all)) < 0)
+        goto done;
     s->rank = all ? rows->ncols : rref_rank (s->form);
-    if (s->rank == rows->ncols) {
+    if (rc == 0 && s->rank == rows->ncols) {
         rref_destroy (s->form);
         s->form = NULL;
     }
-    else if ((rc = rref_reduce_within (s->form, s->work_max)) != 0) {
-        if (rc < 0)
-            goto nomem;
-        goto much;
-    }
-    rc = 0;
-    goto done;
-much:
-    error_world (err, "the groups of links that these %zu rows determine are"
-                      " too large to be found", rows->nrows);
-    rc = 1;
-    goto done;
-nomem:
-    error_nomem (err);
+    else if (rc == 0)
+        rc = read_form (s, rows->ncols);
 done:
-    free (order);
+    sparse_destroy (sorted);
+    if (rc < 0)
+        return error_nomem (err);
+    if (rc > 0)
+        error_world (err, "these %zu rows take too much work to tell what"
+                          " they determine", rows->nrows);
     return rc;
 }
 
@@ -280,7 +349,7 @@ static int system_make (struct system *s, struct sparse *rows, double *w,
     if (!determined && (rc = make_form (s, rows, err)) != 0)
         goto done;
     rc = -1;
-    if (s->form) {
+    if (s->pivot) {
         if (reduce (s, rows) < 0) {
             error_nomem (err);
             goto done;
@@ -482,38 +551,56 @@ static int add_group (struct solution *sol, const struct rref_entry *entry,
     return 0;
 }
 
-/* Links and groups; where[i] is the unknown that link i of the solution is,
- * or NETWORK_NONE.
+static double stderr_of (const struct covariance *c, double factor, size_t i)
+{
+    return c ? sqrt (factor * covariance_variance (c, i)) : NAN;
+}
+
+/* Links that are determined; where[i] is the unknown that link i of the
+ * solution is, or NETWORK_NONE.
  */
-static int fill (struct solution *sol, const struct system *s,
-                 const double *y, const struct covariance *c, double factor,
-                 uint32_t *where)
+static int fill_links (struct solution *sol, const struct system *s,
+                       const double *y, const struct covariance *c,
+                       double factor, uint32_t *where)
 {
     sol->link = malloc ((s->m + 1) * sizeof (*sol->link));
-    sol->group = calloc (s->rank + 1, sizeof (*sol->group));
-    if (!sol->link || !sol->group)
+    if (!sol->link)
         return -1;
     sol->nlinks = s->m;
-    for (size_t j = 0; j < s->m; j++) {
-        sol->link[j] = (struct link_estimate){ s->link[j], NAN, NAN };
-        where[j] = NETWORK_NONE;
-    }
-    for (size_t i = 0; i < s->rank; i++) {
-        const struct rref_entry *entry = NULL;
-        size_t col = i;
-        size_t n = 1;
-        double se = c ? sqrt (factor * covariance_variance (c, i)) : NAN;
+    for (uint32_t j = 0; j < s->m; j++) {
+        struct link_estimate *l = &sol->link[j];
 
-        if (s->form) {
-            entry = rref_row (s->form, i, &n);
-            col = entry->col;
-        }
-        if (n == 1) {
-            sol->link[col].latency_ns = y[i];
-            sol->link[col].stderr_ns = se;
-            where[col] = (uint32_t)i;
-        }
-        else if (add_group (sol, entry, n, s->link, y[i], se) < 0)
+        *l = (struct link_estimate){ s->link[j], NAN, NAN };
+        where[j] = NETWORK_NONE;
+        if (s->null && s->null[j] != 0)
+            continue;
+        where[j] = (uint32_t)unknown (s, j);
+        l->latency_ns = y[where[j]];
+        l->stderr_ns = stderr_of (c, factor, where[j]);
+    }
+    return 0;
+}
+
+/* The other unknowns are groups. */
+static int fill_groups (struct solution *sol, const struct system *s,
+                        const double *y, const struct covariance *c,
+                        double factor)
+{
+    sol->group = calloc (s->rank + 1, sizeof (*sol->group));
+    if (!sol->group)
+        return -1;
+    for (uint32_t j = 0; j < s->m && s->pivot; j++) {
+        const struct rref_entry *entry;
+        int i = s->pivot[j];
+        size_t n = SIZE_MAX;
+
+        if (i < 0 || s->null[j] == 0)
+            continue;
+        entry = s->form ? rref_row (s->form, (size_t)i, &n) : NULL;
+        if (n > SOLVE_GROUP_MAX)
+            sol->unlisted++;
+        else if (add_group (sol, entry, n, s->link, y[i],
+                            stderr_of (c, factor, (size_t)i)) < 0)
             return -1;
     }
     return 0;
@@ -542,7 +629,7 @@ static int fill_pairs (struct solution *sol, const struct system *s,
                 return -1;
             for (size_t i = 0; i < row.n; i++)
                 col[i] = (uint32_t)pathset_column (ps, row.link[i]);
-            if (s->form && !rref_spans (s->form, col, row.count, row.n))
+            if (s->null && rref_dot (col, row.count, row.n, s->null) != 0)
                 continue;
             k = pivots (s, col, (const int8_t *)row.count, row.n, var, kept);
             for (size_t i = 0; i < k; i++)
@@ -564,7 +651,8 @@ static int tell (struct solution *sol, const struct system *s,
     uint32_t *where = malloc ((s->m + 1) * sizeof (*where));
     int rc = -1;
 
-    if (!where || fill (sol, s, y, c, factor, where) < 0
+    if (!where || fill_links (sol, s, y, c, factor, where) < 0
+        || fill_groups (sol, s, y, c, factor) < 0
         || (c && excess_find (sol, pathset_network (ps), where, c, factor)
                        < 0))
         error_nomem (err);

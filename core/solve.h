@@ -26,13 +26,15 @@ enum {
     SOLVE_EXACT_MAX = 1500, /* unknowns up to which all variances are exact */
     SOLVE_SKETCH = 64,      /* vectors of the sketch beyond, */
     SOLVE_WORST = 24,       /* and greatest variances that are exact then */
+    SOLVE_GROUP_MAX = 64,   /* links of a group that is listed */
 };
 
 /* Solve for the links of the set. Samples that were all lost are left out:
  * the rank may then be less than planned. Beyond SOLVE_EXACT_MAX unknowns a
  * standard error that is not among the greatest is good to some 9 %. NULL with
- * err where nothing was measured, a path is broken, memory is short, or
- * groups are of so many links that it would take minutes to find them.
+ * err where nothing was measured, a path is broken, memory is short, or it
+ * would take minutes to tell what is determined. Groups of more than
+ * SOLVE_GROUP_MAX links are not listed, none where it takes long to find them.
  */
 struct solution *solve (struct pathset *ps, const struct samples *samples,
                         const struct solve_options *opts, struct error *err);
