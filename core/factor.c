@@ -5,16 +5,21 @@
  *     B = ( T  U )
  *         ( V  X )
  *
- * T, U and V are kept as they are, a row of T and U beside each other. The others' Schur complement X - V T^-1 U
- * is small and dense; Gaussian elimination with partial pivoting chooses its
- * rows, and so those of B, and leaves the factors of S, its part of B.
+ * T, U and V are kept as they are, a row of T and U beside each other. The
+ * others' Schur complement X - V T^-1 U is small and dense; Gaussian
+ * elimination with partial pivoting chooses its rows, and so those of B, and
+ * leaves the factors of S, its part of B.
  *
  * With B' B for a preconditioner, conjugate gradients see 1 for an
- * eigenvalue, and as many others as there are rows that B does not have: a
- * job has two rounds of these, or none. M. A. Saunders, "Sparse least squares
- * by conjugate gradients: a comparison of preconditioning methods", 1979;
- * A. Bjorck, J. Y. Yuan, "Preconditioners for least squares problems by LU
- * factorization", 1999.
+ * eigenvalue, and as many others as there are rows that B does not have, N: a
+ * job has two rounds of these, or none. Up to EXTRA_MAX of them, these are
+ * seen to as well: with Z = N B^-1,
+ *
+ *     (B' B + N' N)^-1 = B^-1 (1 - Z' (1 + Z Z')^-1 Z) B'^-1.
+ *
+ * M. A. Saunders, "Sparse least squares by conjugate gradients: a comparison
+ * of preconditioning methods", 1979; A. Bjorck, J. Y. Yuan, "Preconditioners
+ * for least squares problems by LU factorization", 1999.
  */
 #include "config.h"
 #include "core/factor.h"
@@ -33,7 +38,7 @@
 /* A pivot of this size, of the greatest entry, is a rounding error. */
 #define NOTHING 1e-14
 
-enum { EXTRA_MAX = 256 };
+enum { EXTRA_MAX = 256 }; /* rows beside B to be corrected for */
 
 struct factor {
     size_t n, triangle;  /* rows; of them in T */

@@ -22,10 +22,11 @@ struct factor *factor_create (const struct sparse *a, const double *w,
                               const struct peel *p);
 void factor_destroy (struct factor *f);
 
-/* z = (B' B)^-1 r and rz = r . z, for the rows B that were chosen, of one
- * vector or of LSQ_LANES side by side (core/lsq.c). work is a vector as r is.
- * Cost: some four times the entries, and twice the square of the columns left
- * over.
+/* z = (B' B)^-1 r and rz = r . z, for the rows B that were chosen, or for all
+ * rows where few were not; of one vector or of LSQ_LANES side by side
+ * (core/lsq.c). work is a vector as r is. Cost: some four times the entries,
+ * twice the square of the columns left over, and twice the columns for each
+ * row that was not chosen.
  */
 void factor_apply (const struct factor *f, size_t lanes, const double *r,
                    double *z, double *work, double *rz);

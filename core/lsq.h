@@ -36,8 +36,9 @@ struct lsq;
 
 /* Prepare for the matrix and its weights, w == NULL: all 1. The matrix is
  * borrowed and must not grow; w is copied. Cost: the entries times those of a
- * row; that of factor_create (core/factor) where rows are few. NULL with errno ENOMEM; EDOM where a column has no weight, or weights
- * are not positive and finite.
+ * row; that of factor_create (core/factor) where rows are few. NULL with errno
+ * ENOMEM; EDOM where a column has no weight, or weights are not positive and
+ * finite.
  */
 struct lsq *lsq_create (const struct sparse *a, const double *w);
 void lsq_destroy (struct lsq *q);
@@ -45,8 +46,9 @@ void lsq_destroy (struct lsq *q);
 /* The minimum for t [nrows], into y [ncols]; on entry y is the guess to start
  * from, 0 for none. Cost: iterations times the entries; the iterations grow
  * with the condition of A (some dozens with many redundant rows, one or two
- * with few) and with the digits. Return 0; -1 with errno ENOMEM, or EDOM where it did not converge
- * in as many iterations as make sense: A is rank-deficient or hopeless.
+ * with few) and with the digits. Return 0; -1 with errno ENOMEM, or EDOM where
+ * it did not converge in as many iterations as make sense: A is rank-deficient
+ * or hopeless.
  */
 int lsq_solve (const struct lsq *q, const double *t, double tolerance,
                double *y);
