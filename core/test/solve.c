@@ -418,8 +418,8 @@ static void test_errors (int p, int q, enum table_routing routing,
     check (solve_predict (ps, plan, &predicted, &max, &err) == 0 ? &err : NULL,
            &err);
     for (size_t i = 0; i < t.n; i++) {
-        stated2 += t.stated2[i] / RUNS;
-        most = fmax (most, t.stated2[i] / RUNS);
+        stated2 += t.stated2[i] / (double)runs;
+        most = fmax (most, t.stated2[i] / (double)runs);
         n += t.stated2[i] > 0;
     }
     ok (within (sqrt (stated2 / (double)n) / unit / predicted, 0.1)
