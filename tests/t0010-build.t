@@ -40,7 +40,7 @@ ok $? "make distcheck"
 
 if git -C "$srcdir" ls-files >files 2>/dev/null; then
     said=$(cd "$srcdir" && grep -v COPYING "$workdir/files" |
-        xargs codespell -L nin,nam,nknown,sanpshot,snapshoot)
+        xargs codespell -L nin,nam,nknown,sanpshot,snapshoot,iif)
     is "$said" "" "no word is misspelt"
 else
     skip "no word is misspelt" "not a git checkout"
