@@ -6,7 +6,9 @@
  * is kept per row, and several vectors side by side cost little more than
  * one, because what takes the time is to get at the entries of a row. Each of
  * these lanes is an iteration of its own, with its own step lengths. Rows are
- * sorted by length, for processors that guess where a loop ends.
+ * sorted by length, for processors that guess where a loop ends, and the
+ * product of those whose links are crossed equally often, nearly all, is of
+ * sums alone.
  *
  * The preconditioner has the same form, G' D G: a factorised sparse
  * approximate inverse (Kolotilina, Yeremin, 1993). Row i of G holds i and its
@@ -46,6 +48,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,13 +69,18 @@ enum {
 #define LEVEL_OUT 1e-10 /* relative, where it may get no smaller; or */
 #define ROUNDING 1e-15  /* of the size of the terms of the residual */
 
-/* V' diag (weight) V, V by rows. */
+/* V' diag (weight) V, V by rows. The first rows have one value each, and come
+ * in runs of one length.
+ */
 struct form {
     size_t nrows;
     size_t *start; /* [nrows + 1] */
     uint32_t *col;
     float *value;
     double *weight;
+    size_t *run;   /* [nruns + 1] where they begin; the last end */
+    size_t nruns;
+    double *square; /* [run[nruns]] weight times the value, squared */
 };
 
 struct lsq {
@@ -92,6 +100,8 @@ static void form_clear (struct form *f)
     free (f->col);
     free (f->value);
     free (f->weight);
+    free (f->run);
+    free (f->square);
 }
 
 static int form_alloc (struct form *f, size_t nrows, size_t entries)
@@ -135,9 +145,10 @@ static int check_weights (const double *w, size_t n)
 
 /* A by columns, and room to look at one column of K. */
 struct columns {
-    size_t *start;   /* [n + 2] */
-    uint32_t *row;   /* rising */
+    size_t *start;    /* [n + 2] */
+    uint32_t *row;    /* rising */
     float *value;
+    uint32_t *entry;  /* of k, that an entry is */
     double *diagonal; /* [n] of K */
     double *sum;      /* [n] 0 outside strongest () */
     uint32_t *touched;
@@ -148,30 +159,67 @@ static void columns_clear (struct columns *c)
     free (c->start);
     free (c->row);
     free (c->value);
+    free (c->entry);
     free (c->diagonal);
     free (c->sum);
     free (c->touched);
 }
 
-static int columns_make (struct columns *c, const struct lsq *q)
+static int columns_alloc (struct columns *c, size_t n, size_t entries)
 {
-    const struct form *k = &q->k;
-    size_t n = q->n;
-    size_t entries = k->start[k->nrows];
-
     c->start = calloc (n + 2, sizeof (*c->start));
     c->row = malloc ((entries + 1) * sizeof (*c->row));
     c->value = malloc ((entries + 1) * sizeof (*c->value));
+    c->entry = malloc ((entries + 1) * sizeof (*c->entry));
     c->diagonal = calloc (n + 1, sizeof (*c->diagonal));
     c->sum = calloc (n + 1, sizeof (*c->sum));
     c->touched = malloc ((n + 1) * sizeof (*c->touched));
-    if (!c->start || !c->row || !c->value || !c->diagonal || !c->sum
-        || !c->touched)
+    return c->start && c->row && c->value && c->entry && c->diagonal
+                   && c->sum && c->touched
+               ? 0 : -1;
+}
+
+/* Columns come by weight. */
+static bool before (const struct columns *c, uint32_t a, uint32_t b)
+{
+    return c->diagonal[a] < c->diagonal[b]
+           || (c->diagonal[a] == c->diagonal[b] && a < b);
+}
+
+/* Bring the entries of each row into the order of the columns. */
+static void sort_entries (const struct columns *c, struct form *k)
+{
+    for (size_t i = 0; i < k->nrows; i++)
+        for (size_t e = k->start[i] + 1; e < k->start[i + 1]; e++) {
+            uint32_t col = k->col[e];
+            float value = k->value[e];
+            size_t at = e;
+
+            for (; at > k->start[i] && before (c, col, k->col[at - 1]); at--) {
+                k->col[at] = k->col[at - 1];
+                k->value[at] = k->value[at - 1];
+            }
+            k->col[at] = col;
+            k->value[at] = value;
+        }
+}
+
+static int columns_make (struct columns *c, struct lsq *q)
+{
+    struct form *k = &q->k;
+    size_t n = q->n;
+
+    if (columns_alloc (c, n, k->start[k->nrows]) < 0)
         return -1;
+    for (size_t i = 0; i < k->nrows; i++)
+        for (size_t e = k->start[i]; e < k->start[i + 1]; e++) {
+            c->start[k->col[e] + 2]++;
+            c->diagonal[k->col[e]]
+                += k->weight[i] * k->value[e] * k->value[e];
+        }
+    sort_entries (c, k);
     /* start[j + 1] is where column j's next entry goes, in the end where
      * column j + 1 begins */
-    for (size_t e = 0; e < entries; e++)
-        c->start[k->col[e] + 2]++;
     for (size_t j = 2; j <= n; j++)
         c->start[j] += c->start[j - 1];
     for (size_t i = 0; i < k->nrows; i++)
@@ -180,8 +228,7 @@ static int columns_make (struct columns *c, const struct lsq *q)
 
             c->row[at] = (uint32_t)i;
             c->value[at] = k->value[e];
-            c->diagonal[k->col[e]]
-                += k->weight[i] * k->value[e] * k->value[e];
+            c->entry[at] = (uint32_t)e;
         }
     return 0;
 }
@@ -225,13 +272,6 @@ static double entry (const struct columns *c, const double *w, uint32_t a,
     return sum;
 }
 
-/* Columns come by weight. */
-static int before (const struct columns *c, uint32_t a, uint32_t b)
-{
-    return c->diagonal[a] < c->diagonal[b]
-           || (c->diagonal[a] == c->diagonal[b] && a < b);
-}
-
 struct neighbour {
     uint32_t col;
     double k;        /* K (j, col) */
@@ -251,11 +291,9 @@ static size_t strongest (struct columns *c, const struct form *k, uint32_t j,
         size_t i = c->row[e];
         double f = k->weight[i] * c->value[e];
 
-        for (size_t x = k->start[i]; x < k->start[i + 1]; x++) {
+        for (size_t x = k->start[i]; x < c->entry[e]; x++) {
             uint32_t col = k->col[x];
 
-            if (!before (c, col, j))
-                continue;
             if (c->sum[col] == 0)
                 c->touched[ntouched++] = col;
             c->sum[col] += f * k->value[x];
@@ -353,25 +391,43 @@ done:
     return rc;
 }
 
-/* Sort rows by length: into q->row. */
+/* True if all values of row i are one. */
+static bool alike (const struct sparse *a, size_t i)
+{
+    for (size_t e = a->start[i]; e < a->start[i + 1]; e++)
+        if (a->value[e] != a->value[a->start[i]])
+            return false;
+    return true;
+}
+
+/* Sort rows into q->row: those of one value by length, then the others. */
 static int sort_rows (struct lsq *q)
 {
-    const size_t *start = q->a->start;
-    size_t n = q->a->nrows;
+    const struct sparse *a = q->a;
+    struct form *k = &q->k;
     size_t longest = 0;
     size_t *at;
 
-    for (size_t i = 0; i < n; i++)
-        if (longest < start[i + 1] - start[i])
-            longest = start[i + 1] - start[i];
-    if (!(at = calloc (longest + 2, sizeof (*at))))
+    for (size_t i = 0; i < a->nrows; i++)
+        if (longest < a->start[i + 1] - a->start[i])
+            longest = a->start[i + 1] - a->start[i];
+    at = calloc (longest + 3, sizeof (*at));
+    k->run = calloc (longest + 2, sizeof (*k->run));
+    if (!at || !k->run) {
+        free (at);
         return -1;
-    for (size_t i = 0; i < n; i++)
-        at[start[i + 1] - start[i] + 1]++;
-    for (size_t l = 1; l < longest + 2; l++)
+    }
+    /* at[l + 1] counts rows of length l, then is where the next one goes */
+    for (size_t i = 0; i < a->nrows; i++)
+        at[alike (a, i) ? a->start[i + 1] - a->start[i] + 1 : longest + 2]++;
+    for (size_t l = 1; l < longest + 3; l++) {
+        if (at[l] > 0 && l < longest + 2)
+            k->run[++k->nruns] = at[l - 1] + at[l];
         at[l] += at[l - 1];
-    for (size_t i = 0; i < n; i++)
-        q->row[at[start[i + 1] - start[i]]++] = (uint32_t)i;
+    }
+    for (size_t i = 0; i < a->nrows; i++)
+        q->row[at[alike (a, i) ? a->start[i + 1] - a->start[i]
+                               : longest + 1]++] = (uint32_t)i;
     free (at);
     return 0;
 }
@@ -383,12 +439,15 @@ static int copy_rows (struct lsq *q, const double *w)
     struct form *k = &q->k;
 
     q->row = malloc ((a->nrows + 1) * sizeof (*q->row));
-    if (!q->row || form_alloc (k, a->nrows, a->start[a->nrows]) < 0
+    k->square = malloc ((a->nrows + 1) * sizeof (*k->square));
+    if (!q->row || !k->square
+        || form_alloc (k, a->nrows, a->start[a->nrows]) < 0
         || sort_rows (q) < 0)
         return -1;
     for (size_t i = 0; i < k->nrows; i++) {
         size_t from = a->start[q->row[i]];
         size_t n = a->start[q->row[i] + 1] - from;
+        double first = n > 0 ? a->value[from] : 0;
 
         for (size_t e = 0; e < n; e++) {
             k->col[k->start[i] + e] = a->col[from + e];
@@ -396,6 +455,7 @@ static int copy_rows (struct lsq *q, const double *w)
         }
         k->start[i + 1] = k->start[i] + n;
         k->weight[i] = w ? w[q->row[i]] : 1;
+        k->square[i] = k->weight[i] * first * first;
     }
     return check_weights (k->weight, k->nrows);
 }
@@ -455,6 +515,54 @@ uint64_t lsq_iterations (const struct lsq *q)
  */
 #define INLINE static inline __attribute__ ((always_inline))
 
+/* z += F p and pz += p . z by rows first .. last-1, of `length` entries that
+ * are the same.
+ */
+INLINE void run_product (const struct form *f, size_t first, size_t last,
+                         size_t length, size_t L, const double *restrict p,
+                         double *restrict z, double *restrict pz)
+{
+    const uint32_t *col = f->col + f->start[first];
+
+    for (size_t i = first; i < last; i++, col += length) {
+        double s[LSQ_LANES] = { 0 };
+
+        for (size_t e = 0; e < length; e++)
+            for (size_t l = 0; l < L; l++)
+                s[l] += p[col[e] * L + l];
+        for (size_t l = 0; l < L; l++) {
+            double t = f->square[i] * s[l];
+
+            pz[l] += s[l] * t;
+            s[l] = t;
+        }
+        for (size_t e = 0; e < length; e++)
+            for (size_t l = 0; l < L; l++)
+                z[col[e] * L + l] += s[l];
+    }
+}
+
+/* The same for all runs; those of fat trees are unrolled. */
+INLINE void run_products (const struct form *f, size_t L,
+                          const double *restrict p, double *restrict z,
+                          double *restrict pz)
+{
+    for (size_t r = 0; r < f->nruns; r++) {
+        size_t first = f->run[r];
+        size_t last = f->run[r + 1];
+        size_t length = f->start[first + 1] - f->start[first];
+
+        if (length == 2)
+            run_product (f, first, last, 2, L, p, z, pz);
+        else if (length == 4)
+            run_product (f, first, last, 4, L, p, z, pz);
+        else if (length == 6)
+            run_product (f, first, last, 6, L, p, z, pz);
+        else
+            run_product (f, first, last, length, L, p, z, pz);
+    }
+}
+
 /* z = F p over n columns, pz = p . z */
 INLINE void product (const struct form *f, size_t n, size_t L,
                      const double *restrict p, double *restrict z,
@@ -463,7 +571,9 @@ INLINE void product (const struct form *f, size_t n, size_t L,
     double sum[LSQ_LANES] = { 0 };
 
     memset (z, 0, n * L * sizeof (*z));
-    for (size_t i = 0; i < f->nrows; i++) {
+    if (f->nruns > 0)
+        run_products (f, L, p, z, sum);
+    for (size_t i = f->nruns > 0 ? f->run[f->nruns] : 0; i < f->nrows; i++) {
         double s[LSQ_LANES] = { 0 };
 
         for (size_t e = f->start[i]; e < f->start[i + 1]; e++) {

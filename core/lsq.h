@@ -30,6 +30,7 @@ enum {
  */
 #define LSQ_EXACT 0.0   /* as near as doubles get; not for columns of C */
 #define LSQ_FINE 1e-3
+#define LSQ_CLOSE 3e-2  /* of solutions where there is noise */
 #define LSQ_ROUGH 1e-1  /* of a sketch: its own chance is greater */
 
 struct lsq;

@@ -68,10 +68,6 @@ enum {
     PREDICT_ITERATIONS = 300,           /* so often, if that is more */
 };
 
-/* Distance from the minimum that is close enough: in standard errors, of any
- * combination of unknowns; a typical one is far nearer.
- */
-#define CLOSE 0.03
 #define FIRST 1e-5         /* of the RTTs, where noise is not known yet */
 #define LAST 1e-11
 #define GIVEN_BACK 1e-6      /* of a random vector of the size of 1 */
@@ -438,7 +434,7 @@ static int find_minimum (const struct system *s, const double *t, bool noisy,
     double dof = (double)(s->a->nrows - s->rank);
     double least = LAST * sqrt (misfit (s, t, y));
 
-    *tolerance = noisy ? CLOSE : FIRST / LAST * least;
+    *tolerance = noisy ? LSQ_CLOSE : FIRST / LAST * least;
     for (;;) {
         double close;
 
@@ -446,7 +442,7 @@ static int find_minimum (const struct system *s, const double *t, bool noisy,
             *tolerance = LSQ_EXACT;
         if (lsq_solve (s->lsq, t, *tolerance, y) < 0)
             return -1;
-        close = CLOSE * sqrt (misfit (s, t, y) / dof);
+        close = LSQ_CLOSE * sqrt (misfit (s, t, y) / dof);
         if (noisy || *tolerance == LSQ_EXACT || *tolerance <= close)
             return 0;
         *tolerance = close / 2;
