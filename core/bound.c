@@ -25,6 +25,7 @@
 #include <stdlib.h>
 
 #include "core/echelon.h"
+#include "core/price.h"
 #include "core/rows.h"
 #include "core/tree.h"
 #include "util/rng.h"
@@ -33,6 +34,8 @@ enum {
     LEVELS_MAX = PATH_MAX_HOPS + 2,
     PAIRS_MAX = 1 << 19, /* rows held; 1,024 endpoints' */
     WALK_COST = 16,      /* of a pair, in entries touched */
+    PRICE_PART = 4,      /* of the effort left, for prices */
+    LINKS_PART = 4,      /* of all prices at first, but for links of hosts */
 };
 
 enum { /* groups that are none */
@@ -55,7 +58,7 @@ struct level {
 struct set {
     enum bound_kind kind;
     uint32_t level, group; /* BOUND_LINK: group is the column */
-    uint32_t width;
+    size_t width;
     uint32_t at;           /* as of struct bound */
     uint32_t own;          /* links */
     uint32_t most;         /* that it can need */
@@ -85,6 +88,7 @@ const char *bound_kind_name (enum bound_kind kind)
         [BOUND_LINK] = "link",
         [BOUND_LEAF] = "leaf",
         [BOUND_POD] = "pod",
+        [BOUND_PRICE] = "prices",
     };
 
     return name[kind];
@@ -95,6 +99,7 @@ const char *bound_set_name (const struct bound *bound,
 {
     switch (bound->kind) {
     case BOUND_HOSTS:
+    case BOUND_PRICE:
         return "";
     case BOUND_LINK:
         return pathset_network (ps)->link[bound->at].id;
@@ -130,6 +135,7 @@ static void offer (struct search *s, const struct set *set, size_t need)
         .rank = b->rank,
         .sets = b->sets,
         .looked = b->looked,
+        .best = b->best,
     };
 }
 
@@ -680,8 +686,43 @@ out:
     return rc;
 }
 
+/* What host ends cost at first, and the other links, 1/LINKS_PART of that
+ * together.
+ */
+static void first_prices (struct search *s, uint64_t *each)
+{
+    for (size_t c = 0; c < s->m; c++)
+        each[c] = PRICE_FIRST / LINKS_PART * s->n / (s->m + s->n);
+    for (size_t i = 0; i < s->n; i++)
+        if (s->tree->up[i] != NETWORK_NONE)
+            each[s->column[arc_link (s->tree->up[i])]] = PRICE_FIRST;
+}
+
+static int try_prices (struct search *s, const struct rows *rows,
+                       struct error *err)
+{
+    uint64_t *each = calloc (s->m + 1, sizeof (*each));
+    uint64_t effort = s->effort / PRICE_PART;
+    struct price price;
+    int rc = -1;
+
+    s->effort -= effort;
+    if (each) {
+        first_prices (s, each);
+        rc = price_find (&price, rows, s->bound->rank, each, &s->rng,
+                         &effort);
+    }
+    free (each);
+    if (rc < 0)
+        return error_nomem (err);
+    if (price.sum > 0)
+        offer (s, &(struct set){ .kind = BOUND_PRICE, .width = price.sum },
+               price.cost);
+    return 0;
+}
+
 /* Find the rank where it is not known and, if all rows can be held, what
- * sets need.
+ * sets need and prices say.
  */
 static int try_bases (struct search *s, struct error *err)
 {
@@ -708,7 +749,7 @@ static int try_bases (struct search *s, struct error *err)
             goto out;
     }
     s->bound->best = holds_all (s) && s->effort > 0 && !set;
-    rc = 0;
+    rc = holds_all (s) ? try_prices (s, &rows, err) : 0;
 out:
     rows_clear (&rows);
     free (count);

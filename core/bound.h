@@ -20,6 +20,10 @@
  * cheap: a link is *own* to S if no row that avoids S crosses it, and the
  * rank of the rows of S with all but the own links left out is at most need.
  * Then, for sets that promise more and as far as the effort goes, need itself.
+ *
+ * Last, where all pairs' rows can be held, many sets at once: prices of links
+ * (core/price). need is the cost of the cheapest basis then, and width the
+ * sum of all prices, which is what a round can sell.
  */
 #ifndef CORE_BOUND_H
 #define CORE_BOUND_H
@@ -37,16 +41,18 @@ enum bound_kind {
     BOUND_LINK,  /* one link */
     BOUND_LEAF,  /* the endpoints of a leaf */
     BOUND_POD,   /* the endpoints of a pod */
+    BOUND_PRICE, /* all links, by prices */
 };
 
 struct bound {
     size_t rounds;        /* no plan has fewer (basis rounds) */
     enum bound_kind kind; /* of the set that says so */
     size_t need, width;   /* ceil (need / width) == rounds */
-    uint32_t at;          /* an endpoint of the set; BOUND_LINK: the link */
+    uint32_t at;          /* an endpoint of the set; BOUND_LINK: the link;
+                             nothing of BOUND_HOSTS, BOUND_PRICE */
     size_t rank;          /* of all pairs, or what of it was found */
     size_t sets, looked;  /* sets there are, and those evaluated */
-    bool best;            /* no other of these sets needs more rounds */
+    bool best;            /* no set needs more rounds */
 };
 
 #define BOUND_EFFORT (UINT64_C (1) << 29) /* a few seconds at most */
@@ -64,8 +70,8 @@ int bound_find (struct pathset *ps, size_t rank, uint64_t effort,
 /* ceil (rank / floor (n / 2)), the bound by all hosts; 0 for n < 2. */
 size_t bound_hosts (size_t n, size_t rank);
 
-/* "all hosts", "host end", "link", "leaf", "pod"; and which: a link's id, an
- * endpoint's name, "" where it is all of them.
+/* "all hosts", "host end", "link", "leaf", "pod", "prices"; and which: a link's
+ * id, an endpoint's name, "" where it is all of them.
  */
 const char *bound_kind_name (enum bound_kind kind);
 const char *bound_set_name (const struct bound *bound,

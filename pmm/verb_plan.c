@@ -131,6 +131,23 @@ static int check_options (const struct options *o, struct error *err)
     return check_part (o, err);
 }
 
+static void say_bound (const struct plan *plan, const struct pathset *ps,
+                       const struct bound *bound)
+{
+    const char *set = bound_set_name (bound, ps);
+
+    fprintf (stderr, "pmm plan: %.2f times the bound of %zu (%s%s%s: ",
+             (double)plan_basis_rounds (plan) / bound->rounds, bound->rounds,
+             bound_kind_name (bound->kind), *set ? " " : "", set);
+    if (bound->kind == BOUND_PRICE)
+        fprintf (stderr, "%.2f rounds", (double)bound->need / bound->width);
+    else
+        fprintf (stderr, "%zu probes, %zu to a round", bound->need,
+                 bound->width);
+    fprintf (stderr, "; %zu of %zu sets%s)\n", bound->looked, bound->sets,
+             bound->best ? ", none better" : "");
+}
+
 static void summary (const struct plan *plan, const struct pathset *ps,
                      const struct plan_file_extra *extra,
                      const struct bound *bound)
@@ -156,15 +173,7 @@ static void summary (const struct plan *plan, const struct pathset *ps,
                  " rms %.2f, max %.2f of an RTT's\n",
                  extra->stderr_rms, extra->stderr_max);
     if (bound->rounds > 0)
-        fprintf (stderr,
-                 "pmm plan: %.2f times the bound of %zu (%s%s%s: %zu probes,"
-                 " %zu to a round; %zu of %zu sets%s)\n",
-                 (double)plan_basis_rounds (plan) / bound->rounds,
-                 bound->rounds, bound_kind_name (bound->kind),
-                 bound->kind == BOUND_HOSTS ? "" : " ",
-                 bound_set_name (bound, ps), bound->need, bound->width,
-                 bound->looked, bound->sets,
-                 bound->best ? ", none better" : "");
+        say_bound (plan, ps, bound);
 }
 
 /* Bound the rounds of the plan, with less effort where nobody will ask. */
