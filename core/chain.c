@@ -304,6 +304,44 @@ bool chain_put (struct chain *c, uint32_t pair)
     return false;
 }
 
+/* The last slot takes the place of one that goes. */
+static void take_out (struct chain *c, uint32_t slot)
+{
+    struct rounds *r = c->rounds;
+    uint32_t last = r->n - 1;
+
+    c->size[r->slot[slot].round]--;
+    hold (c, slot, 0);
+    if (slot != last) {
+        hold (c, last, 0);
+        r->slot[slot] = r->slot[last];
+        hold (c, slot, slot + 1);
+    }
+    r->n--;
+}
+
+bool chain_replace (struct chain *c, uint32_t pair, size_t round,
+                    size_t most)
+{
+    uint32_t list[NEEDS_MAX];
+    uint32_t way[BLOCKERS_MAX];
+    size_t nlist = needs (c, pair, list);
+    size_t count = c->rounds->count;
+
+    for (size_t i = 0; i < count; i++) {
+        size_t at = (round + i) % count;
+        size_t n = blockers (c, list, nlist, at, way);
+
+        if (n == 0 || n > most || n > BLOCKERS_MAX)
+            continue;
+        while (blockers (c, list, nlist, at, way) > 0)
+            take_out (c, way[0]);
+        chain_place (c, pair, at);
+        return true;
+    }
+    return false;
+}
+
 uint64_t chain_work (const struct chain *c)
 {
     return c->work;

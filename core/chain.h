@@ -43,6 +43,12 @@ void chain_place (struct chain *c, uint32_t pair, size_t round);
  */
 bool chain_put (struct chain *c, uint32_t pair);
 
+/* Place a pair where others are in its way, `most` of them at the most, which
+ * go: in the first such round from `round` on. False: there is none.
+ */
+bool chain_replace (struct chain *c, uint32_t pair, size_t round,
+                    size_t most);
+
 /* Work done so far, in links looked at. */
 uint64_t chain_work (const struct chain *c);
 

@@ -33,6 +33,10 @@
 #define PAIR_EFFORT 3000. /* for each pair */
 #define JOB_ELIMINATE 100000000 /* and to find its rank, at least */
 #define BUDGET_MAX .6     /* unless more is asked for */
+#define NEAR 1.3          /* times the bound: what is not earns more: */
+#define FAR_EFFORT 50000000 /* at most, and */
+#define FAR_PAIR 20000.     /* for each pair, where a search begins with */
+#define FAR_ROUND 24000000  /* at most for each round above the bound but one */
 
 /* What a method starts from and arrives at. */
 struct attempt {
@@ -41,6 +45,8 @@ struct attempt {
     struct basis basis;
     struct rounds rounds; /* of pairs of the basis */
     size_t rank;
+    size_t bound; /* no fewer rounds, beside that of all hosts */
+    double far;   /* effort that it earns where its rounds are not near */
     bool maximal;
 };
 
@@ -48,6 +54,58 @@ static void attempt_clear (struct attempt *a)
 {
     basis_clear (&a->basis);
     rounds_clear (&a->rounds);
+}
+
+static double pairs (const struct pathset *ps)
+{
+    double n = pathset_size (ps);
+
+    return n * (n - 1) / 2;
+}
+
+static double far_effort (const struct pathset *ps)
+{
+    return fmin (FAR_EFFORT, FAR_PAIR * pairs (ps));
+}
+
+static size_t rounds_bound (const struct attempt *a)
+{
+    size_t hosts = bound_hosts (pathset_size (a->ps), a->rank);
+
+    return a->bound > hosts ? a->bound : hosts;
+}
+
+static double cost_layers (const struct pathset *ps)
+{
+    return 3000. * pathset_size (ps);
+}
+
+static double cost_rounds (const struct pathset *ps)
+{
+    return pairs (ps) > BASIS_PAIRS_MAX ? HUGE_VAL : 150 * pairs (ps);
+}
+
+/* Are the rounds few, or can they not be known to be many? */
+static bool is_near (const struct attempt *a)
+{
+    return !a->maximal || a->rounds.count <= NEAR * rounds_bound (a);
+}
+
+/* Is a plan by layers so far above the bound that jobs' rounds should be tried?
+ */
+static int judge_layers (struct attempt *a, struct error *err)
+{
+    struct bound bound;
+
+    if (is_near (a))
+        return 0;
+    if (bound_find (a->ps, a->rank, BOUND_QUICK, &bound, err) < 0)
+        return -1;
+    a->bound = bound.rounds;
+    if (!is_near (a) && cost_rounds (a->ps)
+        <= FAR_ROUND * (double)(a->rounds.count - a->bound - 1))
+        a->far = far_effort (a->ps);
+    return 0;
 }
 
 /* Is the rank of a form that of all pairs? */
@@ -70,18 +128,19 @@ static int certify (struct attempt *a, const struct rref *rref,
 }
 
 /* Whole fabrics: symmetric rows, layer by layer. */
-static int run_layers (struct attempt *a, uint64_t effort, struct error *err)
+static int run_layers (struct attempt *a, const struct rounds_effort *effort,
+                       struct error *err)
 {
     if (basis_symmetric (&a->basis, a->ps, &a->rng, err) < 0)
         return -1;
     a->maximal = true;
-    return layers_pack (&a->rounds, &a->basis, a->ps, &a->rng, effort,
-                        &a->rank, err);
+    return layers_pack (&a->rounds, &a->basis, a->ps, &a->rng,
+                        effort->search, &a->rank, err);
 }
 
 /* Jobs: all pairs are candidates. */
-static int pack_rounds (struct attempt *a, const struct rounds_effort *effort,
-                        struct error *err)
+static int run_rounds (struct attempt *a, const struct rounds_effort *effort,
+                       struct error *err)
 {
     struct rref *rref = NULL;
     int rc = 0;
@@ -94,22 +153,10 @@ static int pack_rounds (struct attempt *a, const struct rounds_effort *effort,
     a->maximal = a->rounds.maximal;
     if (a->maximal)
         rc = certify (a, rref, err);
+    if (a->basis.n == pairs (a->ps)) /* all there are */
+        a->bound = a->rounds.least;
     rref_destroy (rref);
     return rc;
-}
-
-static int run_rounds (struct attempt *a, uint64_t effort, struct error *err)
-{
-    const struct rounds_effort both = { effort, effort };
-
-    return pack_rounds (a, &both, err);
-}
-
-static double pairs (const struct pathset *ps)
-{
-    double n = pathset_size (ps);
-
-    return n * (n - 1) / 2;
 }
 
 /* The first packing: by layers, unless symmetric rows are fewer than links and
@@ -119,6 +166,8 @@ static int run_first (struct attempt *a, double budget, struct error *err)
 {
     const struct rounds_effort effort = {
         .search = fmin (JOB_EFFORT, PAIR_EFFORT * pairs (a->ps)),
+        .far = far_effort (a->ps),
+        .near = NEAR,
         .eliminate = fmax (JOB_ELIMINATE, budget * WORK_SECOND),
     };
 
@@ -126,21 +175,13 @@ static int run_first (struct attempt *a, double budget, struct error *err)
         return -1;
     if (a->basis.n < a->basis.m && pairs (a->ps) <= BASIS_PAIRS_MAX) {
         basis_clear (&a->basis);
-        return pack_rounds (a, &effort, err);
+        return run_rounds (a, &effort, err);
     }
     a->maximal = true;
-    return layers_pack (&a->rounds, &a->basis, a->ps, &a->rng, 0, &a->rank,
-                        err);
-}
-
-static double cost_layers (const struct pathset *ps)
-{
-    return 3000. * pathset_size (ps);
-}
-
-static double cost_rounds (const struct pathset *ps)
-{
-    return pairs (ps) > BASIS_PAIRS_MAX ? HUGE_VAL : 150 * pairs (ps);
+    if (layers_pack (&a->rounds, &a->basis, a->ps, &a->rng, 0, &a->rank, err)
+        < 0)
+        return -1;
+    return judge_layers (a, err);
 }
 
 /* What may be tried to improve on a first packing. To add a method,
@@ -148,7 +189,8 @@ static double cost_rounds (const struct pathset *ps)
  */
 static const struct method {
     double (*cost) (const struct pathset *ps); /* work that it begins with */
-    int (*run) (struct attempt *a, uint64_t effort, struct error *err);
+    int (*run) (struct attempt *a, const struct rounds_effort *effort,
+                struct error *err);
     bool asked; /* only for who has a budget */
 } methods[] = {
     { cost_rounds, run_rounds, false },
@@ -159,34 +201,37 @@ static const struct method {
 
 enum { METHODS = sizeof (methods) / sizeof (methods[0]) };
 
-static size_t rounds_bound (const struct attempt *a)
-{
-    return bound_hosts (pathset_size (a->ps), a->rank);
-}
-
 /* Work that may be spent to improve on a plan, beside what its rounds took. One
  * that is not maximal has spent it.
  */
-static double effort_left (const struct plan_options *opts,
-                           const struct attempt *best)
+static struct rounds_effort effort_left (const struct plan_options *opts,
+                                         const struct attempt *best)
 {
     size_t bound = rounds_bound (best);
-    double seconds = opts->budget;
+    double search = opts->budget, far = 0;
 
     if (best->rounds.count <= bound || !best->maximal)
-        return 0;
-    if (seconds <= 0)
-        seconds = fmin ((best->rounds.count - bound) * ROUND_SECONDS,
-                        BUDGET_MAX);
-    return fmax (seconds * WORK_SECOND - best->rounds.work, 0);
+        return (struct rounds_effort){ 0 };
+    if (search <= 0) {
+        search = fmin ((best->rounds.count - bound) * ROUND_SECONDS,
+                       BUDGET_MAX);
+        far = best->far;
+    }
+    search = fmax (search * WORK_SECOND - best->rounds.work, 0);
+    return (struct rounds_effort){
+        .search = search,
+        .eliminate = fmax (search, far),
+        .far = far,
+        .near = NEAR,
+    };
 }
 
 /* The attempts of a search, which threads take one by one. */
 struct search {
     pthread_mutex_t lock;
     size_t next, n;
-    size_t bound;    /* with so few rounds, none behind is needed */
-    uint64_t effort; /* of each */
+    size_t bound; /* with so few rounds, none behind is needed */
+    struct rounds_effort effort; /* of each */
     struct try {
         const struct method *method;
         struct attempt attempt;
@@ -197,20 +242,25 @@ struct search {
 
 /* Those that the budget pays for. */
 static void list_tries (struct search *s, struct pathset *ps,
-                        const struct plan_options *opts, double effort)
+                        const struct plan_options *opts,
+                        const struct rounds_effort *effort)
 {
     for (size_t i = 0; i < METHODS; i++) {
         struct try *t = &s->try[s->n];
 
         if ((methods[i].asked && opts->budget <= 0)
-            || methods[i].cost (ps) > effort)
+            || methods[i].cost (ps) > effort->eliminate)
             continue;
         *t = (struct try){ .method = &methods[i], .rc = 1 };
         t->attempt.ps = ps;
         rng_seed (&t->attempt.rng, opts->seed + 1 + i);
         s->n++;
     }
-    s->effort = s->n ? effort / s->n : 0;
+    s->effort = *effort;
+    if (s->n > 0) {
+        s->effort.search /= s->n;
+        s->effort.eliminate /= s->n;
+    }
 }
 
 /* The next try, unless one before it cannot be beaten. */
@@ -235,7 +285,7 @@ static void *work (void *arg)
     struct try *t;
 
     while ((t = next_try (s))) {
-        int rc = t->method->run (&t->attempt, s->effort, &t->err);
+        int rc = t->method->run (&t->attempt, &s->effort, &t->err);
 
         pthread_mutex_lock (&s->lock);
         t->rc = rc;
@@ -267,13 +317,15 @@ static int search (struct attempt *best, const struct plan_options *opts,
                    struct error *err)
 {
     struct search s = { .lock = PTHREAD_MUTEX_INITIALIZER };
+    struct rounds_effort effort;
     int rc = 0;
 
     rng_seed (&best->rng, opts->seed);
     if (run_first (best, opts->budget, err) < 0)
         return -1;
     s.bound = rounds_bound (best);
-    list_tries (&s, best->ps, opts, effort_left (opts, best));
+    effort = effort_left (opts, best);
+    list_tries (&s, best->ps, opts, &effort);
     run_threads (&s, opts->threads);
     for (size_t i = 0; i < s.n; i++) {
         struct try *t = &s.try[i];

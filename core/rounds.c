@@ -15,8 +15,10 @@
  * find one of their ends idle when the other is not. Several limits and orders
  * are tried.
  * From the best of them, one round after the other is dissolved: chains
- * (core/chain) make room for what is missing then, some rows are taken out
- * where they do not, and so on.
+ * (core/chain) make room for what is missing then; where they do not, missing
+ * rows take the place of others, which changes what is missing, and so on,
+ * from whatever lacks least so far. Rows that have come to depend on others
+ * by that are dropped.
  *
  * A row that is known by z to add to the rank is added without a test; a null
  * vector is drawn again when it has been wrong too often, since it tells
@@ -38,7 +40,7 @@
 enum {
     STALE_MAX = 50,  /* rows that a null vector may mistake */
     STEPS = 4,       /* in which the limit to an endpoint's probes rises */
-    SHAKE = 3,
+    ONE_IN = 4,      /* replacements may cost two rows */
     MISSING_EACH = 4, /* candidates tried for one that the rank lacks */
     MISSING_MORE = 100,
     GAIN = 16,       /* another round if fewer than 1/16 find room */
@@ -57,8 +59,8 @@ static const double first_step = .8; /* of the limit */
 static const struct recipe {
     double above, hot;
 } recipes[] = {
-    { 1.12, .6 }, { 1.08, .75 }, { 1.18, .6 }, { 1.05, .6 },
-    { 1.4, .6 }, { 1.12, .9 }, { 1.02, .75 }, { 1.25, .75 },
+    { 1.12, .6 }, { 1.05, .75 }, { 1.02, .75 }, { 1.08, .75 },
+    { 1.18, .6 }, { 1.05, .6 }, { 1.4, .6 }, { 1.25, .75 },
 };
 
 enum { RECIPES = sizeof (recipes) / sizeof (recipes[0]) };
@@ -547,102 +549,152 @@ static int compare_pair (const void *a, const void *b)
     return (x->pair > y->pair) - (x->pair < y->pair);
 }
 
-/* A copy of a packing without the slots in `out`, and with so many rounds. */
-static struct packer *copy_without (const struct packer *old,
-                                    const uint8_t *out, size_t count)
+/* A packing of those rows in `rounds` that do not depend on each other. */
+static struct packer *repack (const struct packer *old, struct rounds *rounds)
 {
-    struct packer *p = packer_create (old->basis, count, old->most, old->rng);
+    struct packer *p = packer_create (old->basis, rounds->count, old->most,
+                                      old->rng);
 
     if (!p)
         return NULL;
-    for (size_t i = 0; i < old->rounds.n; i++)
-        if (!out[i]
-            && place (p, old->rounds.slot[i].pair,
-                      old->rounds.slot[i].round) < 0)
-            goto error;
-    p->rounds.count = count;
-    if (p->rounds.n > 0)
-        qsort (p->rounds.slot, p->rounds.n, sizeof (*p->rounds.slot),
-               compare_pair);
-    for (size_t i = 0; i < p->rounds.n && !spent (p, p->rref); i++)
-        if (add_row (p->basis, p->rref, p->rounds.slot[i].pair) < 0)
-            goto error;
+    if (rounds->n > 0)
+        qsort (rounds->slot, rounds->n, sizeof (*rounds->slot), compare_pair);
+    for (size_t i = 0; i < rounds->n && !spent (p, p->rref); i++) {
+        const struct rounds_slot *s = &rounds->slot[i];
+        int rc = add_row (p->basis, p->rref, s->pair);
+
+        if (rc < 0 || (rc > 0 && place (p, s->pair, s->round) < 0)) {
+            packer_destroy (p);
+            return NULL;
+        }
+    }
+    p->rounds.count = rounds->count;
     return p;
-error:
-    packer_destroy (p);
-    return NULL;
+}
+
+static int copy_rounds (struct rounds *to, const struct rounds *from)
+{
+    *to = *from;
+    to->size = from->n;
+    if (!(to->slot = malloc ((from->n + 1) * sizeof (*to->slot))))
+        return -1;
+    if (from->n > 0)
+        memcpy (to->slot, from->slot, from->n * sizeof (*to->slot));
+    return 0;
+}
+
+static size_t smallest_round (const size_t *size, size_t count)
+{
+    size_t least = count - 1;
+
+    for (size_t r = 0; r + 1 < count; r++)
+        if (size[r] < size[least])
+            least = r;
+    return least;
 }
 
 /* The same without its smallest round, whose number the last one takes. */
-static struct packer *dissolve (struct packer *old)
+static struct packer *dissolve (const struct packer *old)
 {
     size_t last = old->rounds.count - 1;
     size_t *size = calloc (last + 1, sizeof (*size));
-    uint8_t *out = calloc (old->rounds.n + 1, 1);
+    struct rounds left = { 0 };
     struct packer *p = NULL;
-    size_t least = last;
+    size_t least;
 
-    if (!size || !out)
+    if (!size || copy_rounds (&left, &old->rounds) < 0)
         goto done;
     for (size_t i = 0; i < old->rounds.n; i++)
         size[old->rounds.slot[i].round]++;
-    for (size_t r = 0; r < last; r++)
-        if (size[r] < size[least])
-            least = r;
+    least = smallest_round (size, last + 1);
+    left.n = 0;
+    left.count = last;
     for (size_t i = 0; i < old->rounds.n; i++) {
-        struct rounds_slot *s = &old->rounds.slot[i];
+        struct rounds_slot s = old->rounds.slot[i];
 
-        out[i] = s->round == least;
-        if (s->round == last || s->round == least)
-            s->round = s->round == last ? least : last;
+        if (s.round == least)
+            continue;
+        if (s.round == last)
+            s.round = least;
+        left.slot[left.n++] = s;
     }
-    p = copy_without (old, out, last);
+    p = repack (old, &left);
 done:
     free (size);
-    free (out);
+    rounds_clear (&left);
     return p;
 }
 
-/* The same without SHAKE times as many rows as are missing. */
-static struct packer *shake (const struct packer *old, size_t rank)
+/* Put rows that a packing lacks in the place of others: as many as it lacks,
+ * now and then in the place of two.
+ */
+static int replace (struct job *job, struct packer *old, struct rounds *r)
 {
-    uint8_t *out = calloc (old->rounds.n + 1, 1);
+    struct chain *c = chain_create (job->basis, r, job->rank);
+    size_t most = job->rank - r->n;
+    uint64_t before = packer_work (old);
+    size_t n = job->basis->n;
+
+    if (!c)
+        return -1;
+    for (size_t i = 0; i < n; i++)
+        job->live[i] = i;
+    filter (old, job->live, &n);
+    rng_shuffle (job->rng, job->live, n);
+    for (size_t i = 0; i < n && most > 0; i++)
+        most -= chain_replace (c, job->live[i],
+                               rng_below (job->rng, r->count),
+                               rng_below (job->rng, ONE_IN) ? 1 : 2);
+    job->work += chain_work (c) + packer_work (old) - before;
+    chain_destroy (c);
+    return 0;
+}
+
+/* The same with some rows replaced. */
+static struct packer *shake (struct job *job, struct packer *old)
+{
+    struct rounds r = { 0 };
     struct packer *p = NULL;
 
-    if (out) {
-        for (size_t k = SHAKE * (rank - old->rounds.n); k > 0; k--)
-            out[rng_below (old->rng, old->rounds.n + 1)] = 1;
-        p = copy_without (old, out, old->rounds.count);
-    }
-    free (out);
+    if (copy_rounds (&r, &old->rounds) < 0 || replace (job, old, &r) < 0)
+        goto done;
+    p = repack (old, &r);
+done:
+    rounds_clear (&r);
     return p;
 }
 
 /* Try with a round fewer: complete what is left of the packing, and again
- * after some of it was taken out, as long as the effort lasts. Return 0, 1 in
- * vain, or -1.
+ * after some of it was replaced, from whatever lacks least, as long as the
+ * effort lasts. Return 0, 1 in vain, or -1.
  */
 static int shorten (struct job *job, struct packer **best, uint64_t effort)
 {
+    struct packer *top = NULL; /* that lacks least */
     struct packer *p = dissolve (*best);
     int rc = p ? 1 : -1;
 
     if (p)
         job->work += packer_work (p);
-    while (rc > 0) {
+    while (p) {
         uint64_t before = packer_work (p);
-        struct packer *next;
 
         rc = complete (p, job->live, job->rank, p->rounds.count, UINT64_MAX);
         job->work += packer_work (p) - before;
         if (rc <= 0 || job->work >= effort || spent (p, p->rref))
             break;
-        next = shake (p, job->rank);
-        packer_destroy (p);
-        if (!(p = next))
-            return -1;
-        job->work += packer_work (p);
+        if (!top || p->rounds.n >= top->rounds.n) {
+            packer_destroy (top);
+            top = p;
+        }
+        else
+            packer_destroy (p);
+        if ((p = shake (job, top)))
+            job->work += packer_work (p);
+        else
+            rc = -1;
     }
+    packer_destroy (top);
     if (rc == 0) {
         p->rounds.maximal = true;
         packer_destroy (*best);
@@ -651,6 +703,26 @@ static int shorten (struct job *job, struct packer **best, uint64_t effort)
     else
         packer_destroy (p);
     return rc;
+}
+
+/* Chains and replacements may leave nothing in a round. */
+static int drop_empty (struct rounds *r)
+{
+    uint32_t *number = calloc (r->count + 1, sizeof (*number));
+    uint32_t n = 0;
+
+    if (!number)
+        return -1;
+    for (size_t i = 0; i < r->n; i++)
+        number[r->slot[i].round] = 1;
+    for (size_t i = 0; i < r->count; i++)
+        if (number[i])
+            number[i] = n++;
+    for (size_t i = 0; i < r->n; i++)
+        r->slot[i].round = number[r->slot[i].round];
+    r->count = n;
+    free (number);
+    return 0;
 }
 
 /* Keep the better of two packings: one that is maximal, with fewer rounds. */
@@ -718,6 +790,14 @@ static void job_clear (struct job *job)
     free (job->live);
 }
 
+/* Work that the search for fewer rounds may come to. */
+static uint64_t may_spend (const struct job *job, const struct packer *best,
+                           const struct rounds_effort *effort)
+{
+    return best->rounds.count > effort->near * job->bound
+        && effort->far > effort->search ? effort->far : effort->search;
+}
+
 int rounds_pack (struct rounds *rounds, const struct basis *basis,
                  struct rng *rng, const struct rounds_effort *effort,
                  struct rref **rref)
@@ -744,13 +824,14 @@ int rounds_pack (struct rounds *rounds, const struct basis *basis,
     if (!best && !(best = pack (&job, &recipes[0])))
         goto done;
     rc = 0;
-    while (rc == 0 && best->rounds.maximal && job.work < effort->search
-           && best->rounds.count > job.bound)
-        rc = shorten (&job, &best, effort->search);
-    if (rc < 0)
+    while (rc == 0 && best->rounds.maximal && best->rounds.count > job.bound
+           && job.work < may_spend (&job, best, effort))
+        rc = shorten (&job, &best, may_spend (&job, best, effort));
+    if (rc < 0 || (rc = drop_empty (&best->rounds)) < 0)
         goto done;
     *rounds = best->rounds;
     rounds->work = job.work;
+    rounds->least = (size_t)job.bound;
     best->rounds = (struct rounds){ 0 };
     if (rref) {
         *rref = best->rref;

@@ -31,6 +31,7 @@ struct rounds {
     } *slot;
     size_t n, size;
     size_t count; /* rounds */
+    size_t least; /* no fewer do, whatever is made of the candidates */
     bool maximal; /* no other candidate is independent of these */
     uint64_t work; /* that they took: entries looked at or touched, about */
 };
@@ -39,6 +40,8 @@ struct rounds {
 struct rounds_effort {
     uint64_t search;    /* behind which no fewer rounds are looked for */
     uint64_t eliminate; /* behind which nothing is eliminated */
+    uint64_t far;       /* the same as search, if more, while rounds exceed */
+    double near;        /* so many times those that there must be */
 };
 
 /* Pick a maximal independent set of the candidates in few rounds, or, where

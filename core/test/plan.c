@@ -363,7 +363,7 @@ static void test_budget (void)
 /* Candidates that are a sample only are extended until the rank is full. */
 static void test_extend (void)
 {
-    const struct rounds_effort effort = { 0, UINT64_MAX };
+    const struct rounds_effort effort = { .eliminate = UINT64_MAX };
     struct tablenet *t = tablenet_fattree (8, 2, TABLE_MINHOP, 3);
     struct pathset *ps = tablenet_pathset (t, NULL, 0);
     struct basis basis;
@@ -531,7 +531,7 @@ static void test_lacking (enum tree_routing routing)
 /* A plan without elimination: rows that each have a column of their own. */
 static struct plan *make_bare (struct pathset *ps)
 {
-    const struct rounds_effort effort = { 0, 0 };
+    const struct rounds_effort effort = { .search = 0 };
     struct plan *plan = plan_create ("pmm");
     struct rounds rounds;
     struct basis basis;

@@ -112,7 +112,10 @@ static size_t faults (const struct basis *b, const struct rounds *r)
 
 static void pack (struct rounds *r, const struct basis *b, uint64_t eliminate)
 {
-    const struct rounds_effort effort = { EFFORT, eliminate };
+    const struct rounds_effort effort = {
+        .search = EFFORT,
+        .eliminate = eliminate,
+    };
     struct rng rng;
 
     rng_seed (&rng, 5);
@@ -223,7 +226,7 @@ static void test_work (void)
     enum { MORE = 2000000 };
     struct treenet *t = treenet_create (12, 3, TREE_MINHOP, 7);
     struct pathset *ps = treenet_random (t, 64, 7);
-    struct rounds_effort effort = { 0, UINT64_MAX };
+    struct rounds_effort effort = { .eliminate = UINT64_MAX };
     struct rounds once, more;
     struct basis b;
     struct error err;
