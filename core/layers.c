@@ -14,11 +14,15 @@
 enum {
     LAYERS_MAX = 8,      /* further classes share the last one */
     MISSING_EACH = 16,   /* pairs to look at for one that the rank lacks */
-    MISSING_MORE = 256,
+    MISSING_MORE = 1000, /* and one for each endpoint: a look takes longer */
     PATIENCE = 2,        /* searches in vain before giving up */
     SHAKE = 3,           /* rows taken out for one that is lacking */
+    HOPE = 32,           /* none where more than 1/32 of the rank lacks */
     GAIN = 16,           /* another round if fewer than 1/16 find room */
     SLACK = 32,          /* the bound is tried if 1/32 of it is to spare */
+    RESTARTS = 2,        /* before rounds are opened */
+    LOOK = 300,          /* work of a look at all pairs, for an endpoint */
+    AGAIN = 20000000,    /* work that is free where rounds are not few */
 };
 
 struct layer {
@@ -313,7 +317,8 @@ static int append_missing (struct packer *p, const struct rref *rref,
                            struct error *err)
 {
     uint64_t *z = calloc (p->basis->m + 1, sizeof (*z));
-    size_t max = MISSING_EACH * (p->rank - p->rounds.n) + MISSING_MORE;
+    size_t max = MISSING_EACH * (p->rank - p->rounds.n) + MISSING_MORE
+                 + pathset_size (p->ps);
     struct probe *pair = NULL;
     size_t n;
     int rc = -1;
@@ -344,11 +349,13 @@ static int complete (struct packer *p, size_t most, uint64_t limit,
 
     if (!rref)
         return error_nomem (err);
+    p->work += rref_work (rref);
     for (int stalled = 0; rc == 0 && p->rounds.n < p->rank;) {
         size_t before = p->rounds.n;
         size_t first = p->basis->n;
         uint64_t work = rref_work (rref);
 
+        p->work += LOOK * pathset_size (p->ps);
         rc = append_missing (p, rref, err);
         for (size_t i = first;
              rc == 0 && i < p->basis->n && p->rounds.n < p->rank; i++)
@@ -451,7 +458,8 @@ static int improve (struct packer *p, uint64_t limit, struct error *err)
 
     dissolve (p, smallest (p));
     while ((rc = complete (p, p->rounds.count, limit, err)) == 1
-           && work_done (p) < limit) {
+           && work_done (p) < limit
+           && (p->rank - p->rounds.n) * HOPE < p->rank) {
         if (p->rounds.n >= before.n && copy_rounds (&before, &p->rounds) < 0)
             rc = error_nomem (err);
         else if (p->rounds.n < before.n) {
@@ -471,24 +479,42 @@ static int improve (struct packer *p, uint64_t limit, struct error *err)
  * Packing
  */
 
-/* Pack for `target` rounds; what does not fit opens more, up to `most`.
- * Returns 1 where these are too few, or after too much work.
- */
-static int pack (struct packer *p, size_t target, size_t most,
-                 uint64_t limit, struct error *err)
+/* Pack what fits into `target` rounds. */
+static int pack (struct packer *p, size_t target)
 {
     p->rounds.n = p->rounds.count = 0;
     memset (p->degree, 0, p->basis->nendpoints * sizeof (*p->degree));
     p->full = target - 1;
     if (reset_layers (p) < 0)
-        return error_nomem (err);
+        return -1;
     while (p->rounds.count < target && p->rounds.n < p->rank)
         if (fill_round (p) < 0)
-            return error_nomem (err);
+            return -1;
     for (size_t i = p->nlayers; i-- > 0;)
         if (insert (p, &p->layer[i]) < 0)
+            return -1;
+    return 0;
+}
+
+/* A packing for `target` rounds; where these do not do, for one more, from the
+ * start, since what is opened late is not filled as well; then for as many as
+ * it takes. *work is what the last of them took.
+ */
+static int pack_first (struct packer *p, size_t target, uint64_t *work,
+                       struct error *err)
+{
+    int tries = 0;
+    int rc;
+
+    do {
+        *work = work_done (p);
+        if (pack (p, target) < 0)
             return error_nomem (err);
-    return complete (p, most, limit, err);
+        rc = complete (p, tries++ < RESTARTS ? target++ : SIZE_MAX,
+                       UINT64_MAX, err);
+        *work = work_done (p) - *work;
+    } while (rc > 0);
+    return rc;
 }
 
 /* The best rounds so far; pairs that were appended to the basis for them are
@@ -569,7 +595,7 @@ int layers_pack (struct rounds *rounds, struct basis *basis,
     struct packer p = { .basis = basis, .ps = ps, .rng = rng };
     struct best best = { 0 };
     size_t bound, target;
-    uint64_t again;
+    uint64_t again = 0;
 
     if (span_all (&p, err) < 0)
         goto error;
@@ -580,12 +606,12 @@ int layers_pack (struct rounds *rounds, struct basis *basis,
     bound = target = lower_bound (&p);
     if (bound * (basis->nendpoints / 2) - p.rank < p.rank / SLACK)
         target++;
-    if (pack (&p, target, SIZE_MAX, UINT64_MAX, err) < 0)
+    if (pack_first (&p, target, &again, err) < 0)
         goto error;
     drop_empty (&p);
     if (keep (&best, &p) < 0)
         goto nomem;
-    again = 2 * work_done (&p);
+    again = work_done (&p) + (again > AGAIN ? again : AGAIN);
     if (again < effort)
         again = effort;
     while (best.rounds.count > bound
@@ -595,8 +621,10 @@ int layers_pack (struct rounds *rounds, struct basis *basis,
 
         if (rc < 0)
             goto error;
+        if (rc > 0)
+            break;
         drop_empty (&p);
-        if (rc == 0 && keep (&best, &p) < 0)
+        if (keep (&best, &p) < 0)
             goto nomem;
     }
     basis->n = p.ncandidates;
