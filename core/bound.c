@@ -88,6 +88,7 @@ const char *bound_kind_name (enum bound_kind kind)
         [BOUND_LINK] = "link",
         [BOUND_LEAF] = "leaf",
         [BOUND_POD] = "pod",
+        [BOUND_CYCLE] = "odd cycle",
         [BOUND_PRICE] = "prices",
     };
 
@@ -99,6 +100,7 @@ const char *bound_set_name (const struct bound *bound,
 {
     switch (bound->kind) {
     case BOUND_HOSTS:
+    case BOUND_CYCLE:
     case BOUND_PRICE:
         return "";
     case BOUND_LINK:
@@ -721,8 +723,35 @@ static int try_prices (struct search *s, const struct rows *rows,
     return 0;
 }
 
+/* True if a row crosses two links, each as often. */
+static bool is_edge (const struct rows *rows, size_t i)
+{
+    const uint32_t *col = rows->col + rows->first[i];
+    size_t n = rows->first[i + 1] - rows->first[i];
+    size_t same = 0, other = n;
+
+    for (size_t k = 0; k < n; k++) {
+        same += col[k] == col[0];
+        if (col[k] != col[0] && other == n)
+            other = k;
+        else if (col[k] != col[0] && col[k] != col[other])
+            return false;
+    }
+    return 2 * same == n;
+}
+
+static void try_cycle (struct search *s, const struct rows *rows)
+{
+    bool graph = s->bound->rank == s->m && s->m > 0;
+
+    for (size_t i = 0; i < rows->n && graph; i++)
+        graph = is_edge (rows, i);
+    if (graph)
+        offer (s, &(struct set){ .kind = BOUND_CYCLE, .width = 1 }, 3);
+}
+
 /* Find the rank where it is not known and, if all rows can be held, what
- * sets need and prices say.
+ * sets need, and cycles, and prices say.
  */
 static int try_bases (struct search *s, struct error *err)
 {
@@ -749,7 +778,11 @@ static int try_bases (struct search *s, struct error *err)
             goto out;
     }
     s->bound->best = holds_all (s) && s->effort > 0 && !set;
-    rc = holds_all (s) ? try_prices (s, &rows, err) : 0;
+    rc = 0;
+    if (holds_all (s)) {
+        try_cycle (s, &rows);
+        rc = try_prices (s, &rows, err);
+    }
 out:
     rows_clear (&rows);
     free (count);

@@ -21,6 +21,11 @@
  * rank of the rows of S with all but the own links left out is at most need.
  * Then, for sets that promise more and as far as the effort goes, need itself.
  *
+ * Where all pairs' rows can be held and each crosses two links, as often the
+ * one as the other, links are the vertices of a graph and rows its edges. If
+ * the rank is that of all links, a basis has a cycle of odd length (any other
+ * would be dependent), and this takes three rounds: hosts behind one switch.
+ *
  * Last, where all pairs' rows can be held, many sets at once: prices of links
  * (core/price). need is the cost of the cheapest basis then, and width the
  * sum of all prices, which is what a round can sell.
@@ -41,6 +46,7 @@ enum bound_kind {
     BOUND_LINK,  /* one link */
     BOUND_LEAF,  /* the endpoints of a leaf */
     BOUND_POD,   /* the endpoints of a pod */
+    BOUND_CYCLE, /* an odd cycle */
     BOUND_PRICE, /* all links, by prices */
 };
 
@@ -49,7 +55,7 @@ struct bound {
     enum bound_kind kind; /* of the set that says so */
     size_t need, width;   /* ceil (need / width) == rounds */
     uint32_t at;          /* an endpoint of the set; BOUND_LINK: the link;
-                             nothing of BOUND_HOSTS, BOUND_PRICE */
+                             else nothing */
     size_t rank;          /* of all pairs, or what of it was found */
     size_t sets, looked;  /* sets there are, and those evaluated */
     bool best;            /* no set needs more rounds */
@@ -70,8 +76,8 @@ int bound_find (struct pathset *ps, size_t rank, uint64_t effort,
 /* ceil (rank / floor (n / 2)), the bound by all hosts; 0 for n < 2. */
 size_t bound_hosts (size_t n, size_t rank);
 
-/* "all hosts", "host end", "link", "leaf", "pod", "prices"; and which: a link's
- * id, an endpoint's name, "" where it is all of them.
+/* "all hosts", "host end", "link", "leaf", "pod", "odd cycle", "prices"; and
+ * which: a link's id, an endpoint's name, "" where it is all of them.
  */
 const char *bound_kind_name (enum bound_kind kind);
 const char *bound_set_name (const struct bound *bound,

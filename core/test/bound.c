@@ -46,7 +46,7 @@ static struct tablenet *two_stars (size_t a, size_t b, int trunk,
 /* Worked out on paper. Let h be links of the a hosts, g of the b, t the trunk
  * and x the branches; rows by halves.
  *
- * - A star: h_i + h_j, rank n.
+ * - A star: h_i + h_j, rank n; a basis has an odd cycle: 3 rounds.
  * - One host and 5, 5 branches: the g are known, so rows are h + x_k, 5 more.
  *   All of them need h: 5 rounds.
  * - Two hosts and 8, 8 branches: h_1 + h_2, h_1 + x_k, h_2 + x_k: 10 more,
@@ -67,7 +67,8 @@ static const struct {
 } known[] = {
     { "two hosts", 2, 0, 0, 0, 1, 1, 1, 1, BOUND_HOSTS },
     { "star of 3", 3, 0, 0, 0, 3, 3, 3, 1, BOUND_HOSTS },
-    { "star of 8", 8, 0, 0, 0, 8, 2, 8, 4, BOUND_HOSTS },
+    { "star of 4", 4, 0, 0, 0, 4, 3, 3, 1, BOUND_CYCLE },
+    { "star of 8", 8, 0, 0, 0, 8, 3, 3, 1, BOUND_CYCLE },
     { "star of 9", 9, 0, 0, 0, 9, 3, 9, 4, BOUND_HOSTS },
     { "two and two, a trunk", 2, 2, 1, 0, 5, 3, 5, 2, BOUND_HOSTS },
     { "one and 5, 5 branches", 1, 5, 0, 5, 10, 5, 5, 1, BOUND_END },
