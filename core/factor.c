@@ -10,16 +10,14 @@
  * elimination with partial pivoting chooses its rows, and so those of B, and
  * leaves the factors of S, its part of B.
  *
- * With B' B for a preconditioner, conjugate gradients see 1 for an
- * eigenvalue, and as many others as there are rows that B does not have, N: a
- * job has two rounds of these, or none. Up to EXTRA_MAX of them, these are
- * seen to as well: with Z = N B^-1,
+ * The rows that B does not have, N, are few as well: a job has two rounds of
+ * them, or none. With Z = N B^-1,
  *
  *     (B' B + N' N)^-1 = B^-1 (1 - Z' (1 + Z Z')^-1 Z) B'^-1.
  *
- * M. A. Saunders, "Sparse least squares by conjugate gradients: a comparison
- * of preconditioning methods", 1979; A. Bjorck, J. Y. Yuan, "Preconditioners
- * for least squares problems by LU factorization", 1999.
+ * B alone for a preconditioner is M. A. Saunders, "Sparse least squares by
+ * conjugate gradients: a comparison of preconditioning methods", 1979; where
+ * rows are many it takes more iterations than rows.
  */
 #include "config.h"
 #include "core/factor.h"
@@ -38,8 +36,6 @@
 /* A pivot of this size, of the greatest entry, is a rounding error. */
 #define NOTHING 1e-14
 
-enum { EXTRA_MAX = 256 }; /* rows beside B to be corrected for */
-
 struct factor {
     size_t n, triangle;  /* rows; of them in T */
     uint32_t *where;     /* [n] position of a column of A */
@@ -52,7 +48,7 @@ struct factor {
     size_t side;         /* n - triangle */
     uint32_t *extra;     /* [nextra] rows that B does not have */
     size_t nextra;
-    double *z;           /* [n * nextra] N B^-1, transposed; or NULL */
+    double *z;           /* [n * nextra] N B^-1, transposed */
     double *core;        /* [nextra * nextra] Cholesky factor of 1 + Z Z' */
 };
 
@@ -420,8 +416,7 @@ INLINE void apply (const struct factor *f, size_t L, const double *r,
     for (size_t c = 0; c < f->n; c++)
         memcpy (x + f->where[c] * L, r + c * L, L * sizeof (*x));
     inverse_transposed (f, L, x, work);
-    if (f->z)
-        correct (f, L, x, work);
+    correct (f, L, x, work);
     inverse (f, L, x, work);
     for (size_t c = 0; c < f->n; c++) {
         memcpy (z + c * L, x + f->where[c] * L, L * sizeof (*x));
@@ -518,8 +513,7 @@ struct factor *factor_create (const struct sparse *a, const double *w,
     for (size_t k = 0; k < p->n; k++)
         if (copy_triangle (f, a, p->row[k], root_of (w, p->row[k]), k) < 0)
             goto error;
-    if (add_others (f, a, w, p) < 0
-        || (f->nextra <= EXTRA_MAX && add_extra (f, a, w) < 0))
+    if (add_others (f, a, w, p) < 0 || add_extra (f, a, w) < 0)
         goto error;
     return f;
 error:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* As many rows of a sparse matrix as it has columns, independent and
- * factorised: a preconditioner for least squares with few more rows than
- * unknowns, however ill-conditioned. The method is described in factor.c.
+/* The normal matrix of a sparse matrix of few more rows than columns,
+ * factorised: for least squares, however ill-conditioned. The method is
+ * described in factor.c.
  */
 #ifndef CORE_FACTOR_H
 #define CORE_FACTOR_H
@@ -11,22 +11,26 @@
 #include "core/peel.h"
 #include "core/sparse.h"
 
+enum {
+    FACTOR_EXTRA_MAX = 256, /* rows more than columns that are worth it */
+};
+
 struct factor;
 
 /* Factorise rows of W^1/2 A; p is its peel, w NULL: all 1. All are borrowed
  * for the call only. Cost: the entries for each of p's rows that are left
- * over, and these times the columns left over squared. NULL with errno
+ * over, and these times the columns left over squared; the columns times the
+ * square of the rows more than these. NULL with errno
  * ENOMEM, or EDOM where no such rows are found: A is rank-deficient.
  */
 struct factor *factor_create (const struct sparse *a, const double *w,
                               const struct peel *p);
 void factor_destroy (struct factor *f);
 
-/* z = (B' B)^-1 r and rz = r . z, for the rows B that were chosen, or for all
- * rows where few were not; of one vector or of LSQ_LANES side by side
- * (core/lsq.c). work is a vector as r is. Cost: some four times the entries,
- * twice the square of the columns left over, and twice the columns for each
- * row that was not chosen.
+/* z = (A' W A)^-1 r, up to rounding, and rz = r . z; of one vector or of
+ * LSQ_LANES side by side (core/lsq.c). work is a vector as r is. Cost: some
+ * four times the entries, twice the square of the columns left over, and
+ * twice the columns for each row more than columns.
  */
 void factor_apply (const struct factor *f, size_t lanes, const double *r,
                    double *z, double *work, double *rz);

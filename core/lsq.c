@@ -467,7 +467,8 @@ static int factorise (struct lsq *q, const double *w)
     struct peel p;
     int rc = 0;
 
-    if (a->nrows < a->ncols || a->nrows - a->ncols > a->ncols / FEW)
+    if (a->nrows < a->ncols || a->nrows - a->ncols > FACTOR_EXTRA_MAX
+        || a->nrows - a->ncols > a->ncols / FEW)
         return 0;
     if (peel_make (&p, a, PEEL_ALL) < 0 || peel_steady (&p, a, STEADY) < 0)
         rc = -1;
