@@ -498,7 +498,8 @@ static int pack (struct packer *p, size_t target)
 
 /* A packing for `target` rounds; where these do not do, for one more, from the
  * start, since what is opened late is not filled as well; then for as many as
- * it takes. *work is what the last of them took.
+ * it takes. *work is what the last of them took, 0 where so many were opened:
+ * then to look for one fewer is not worth much.
  */
 static int pack_first (struct packer *p, size_t target, uint64_t *work,
                        struct error *err)
@@ -512,7 +513,7 @@ static int pack_first (struct packer *p, size_t target, uint64_t *work,
             return error_nomem (err);
         rc = complete (p, tries++ < RESTARTS ? target++ : SIZE_MAX,
                        UINT64_MAX, err);
-        *work = work_done (p) - *work;
+        *work = tries > RESTARTS ? 0 : work_done (p) - *work;
     } while (rc > 0);
     return rc;
 }
@@ -611,7 +612,9 @@ int layers_pack (struct rounds *rounds, struct basis *basis,
     drop_empty (&p);
     if (keep (&best, &p) < 0)
         goto nomem;
-    again = work_done (&p) + (again > AGAIN ? again : AGAIN);
+    if (again > 0)
+        again = again > AGAIN ? again : AGAIN;
+    again += work_done (&p);
     if (again < effort)
         again = effort;
     while (best.rounds.count > bound
