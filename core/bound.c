@@ -35,6 +35,7 @@ enum {
     PAIRS_MAX = 1 << 19, /* rows held; 1,024 endpoints' */
     WALK_COST = 16,      /* of a pair, in entries touched */
     PRICE_PART = 4,      /* of the effort left, for prices */
+    ROUND_ROWS = 200,    /* of which all rounds may be looked at */
     LINKS_PART = 4,      /* of all prices at first, but for links of hosts */
 };
 
@@ -700,6 +701,13 @@ static void first_prices (struct search *s, uint64_t *each)
             each[s->column[arc_link (s->tree->up[i])]] = PRICE_FIRST;
 }
 
+static void offer_price (struct search *s, const struct price *price)
+{
+    if (price->sum > 0)
+        offer (s, &(struct set){ .kind = BOUND_PRICE, .width = price->sum },
+               price->cost);
+}
+
 static int try_prices (struct search *s, const struct rows *rows,
                        struct error *err)
 {
@@ -714,12 +722,17 @@ static int try_prices (struct search *s, const struct rows *rows,
         rc = price_find (&price, rows, s->bound->rank, each, &s->rng,
                          &effort);
     }
+    while (rc == 0 && rows->n <= ROUND_ROWS && s->bound->rounds > 0) {
+        offer_price (s, &price);
+        rc = price_exclude (&price, rows, s->bound->rank, s->bound->rounds,
+                            each, &s->rng, &effort);
+        if (price.sum == 0)
+            break;
+    }
     free (each);
     if (rc < 0)
         return error_nomem (err);
-    if (price.sum > 0)
-        offer (s, &(struct set){ .kind = BOUND_PRICE, .width = price.sum },
-               price.cost);
+    offer_price (s, &price);
     return 0;
 }
 

@@ -27,8 +27,8 @@
  * would be dependent), and this takes three rounds: hosts behind one switch.
  *
  * Last, where all pairs' rows can be held, many sets at once: prices of links
- * (core/price). need is the cost of the cheapest basis then, and width the
- * sum of all prices, which is what a round can sell.
+ * (core/price). need is the cost of the cheapest basis then, and width what a
+ * round can sell at most.
  */
 #ifndef CORE_BOUND_H
 #define CORE_BOUND_H

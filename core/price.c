@@ -7,6 +7,11 @@
  * back to the best ones. All is in integers, so that every machine finds the
  * same, and nothing is rounded that a bound is made of: any prices make one.
  *
+ * What rounds sell is looked at from the dearest link down: either one of the
+ * rows that cross it is in the round, or it is left over. So the search only
+ * has to follow what leaves over little enough. The round that it finds says
+ * what is too dear.
+ *
  * A step costs a sort and an elimination. Most rows do not come that far: two
  * null vectors tell that they add nothing, and are wrong together once in
  * 2^62 times.
@@ -28,6 +33,7 @@ enum {
     LOAD_MOST = 4,      /* averages; what is more counts as that */
     PATIENCE = 10,      /* prices that are no better, for one step */
     GAIN = 1 << 13,     /* 1/8192 more is better */
+    SLOWER = 64,        /* a step is 1/64 shorter than the one before */
 };
 
 #define PRICE_MAX (UINT64_C (1) << 36)
@@ -175,12 +181,22 @@ static int find_cheapest (struct search *s)
     return rc;
 }
 
+static void halve_prices (struct search *s)
+{
+    uint64_t most = 0;
+
+    for (size_t c = 0; c < s->rows->m; c++)
+        if (most < s->each[c])
+            most = s->each[c];
+    for (size_t c = 0; c < s->rows->m && most > PRICE_MAX; c++)
+        s->each[c] = s->each[c] / 2 + 1;
+}
+
 /* What is loaded gets dearer, beside what is not. */
 static void raise_prices (struct search *s)
 {
     uint64_t average = ((unsigned __int128)s->now.cost << BITS) / s->now.sum;
     uint64_t *each = s->each;
-    uint64_t most = 0;
 
     for (size_t c = 0; c < s->rows->m && average > 0; c++) {
         uint64_t load = ((uint64_t)s->load[c] << 2 * BITS) / average;
@@ -188,11 +204,8 @@ static void raise_prices (struct search *s)
         if (load > LOAD_MOST << BITS)
             load = LOAD_MOST << BITS;
         each[c] += each[c] * (load * s->step >> BITS) >> BITS;
-        if (most < each[c])
-            most = each[c];
     }
-    for (size_t c = 0; c < s->rows->m && most > PRICE_MAX; c++)
-        each[c] = each[c] / 2 + 1;
+    halve_prices (s);
 }
 
 static int search_init (struct search *s)
@@ -271,4 +284,188 @@ int price_find (struct price *price, const struct rows *rows, size_t rank,
     if (rc < 0)
         errno = ENOMEM;
     return rc;
+}
+
+/*
+ * What a round sells
+ */
+
+enum state { IDLE, SOLD, LEFT };
+
+struct round {
+    struct search *s;
+    uint32_t *order;    /* [m] columns, the dearest first */
+    uint32_t *first;    /* [m + 1] into crossing: */
+    uint32_t *crossing; /* rows that cross a column, the dearest first */
+    uint8_t *state;     /* [m] of a column */
+    uint64_t least;     /* that the round is to sell */
+};
+
+static void round_clear (struct round *r)
+{
+    free (r->order);
+    free (r->first);
+    free (r->crossing);
+    free (r->state);
+}
+
+static int round_init (struct round *r, struct search *s)
+{
+    const struct rows *rows = s->rows;
+
+    *r = (struct round){ .s = s };
+    r->order = calloc (rows->m + 1, sizeof (*r->order));
+    r->first = calloc (rows->m + 2, sizeof (*r->first));
+    r->crossing = calloc (rows->first[rows->n] + 1, sizeof (*r->crossing));
+    r->state = calloc (rows->m + 1, 1);
+    return r->order && r->first && r->crossing && r->state ? 0 : -1;
+}
+
+static void order_columns (struct round *r)
+{
+    const struct search *s = r->s;
+    size_t m = s->rows->m;
+
+    for (size_t i = 0; i < m; i++) {
+        size_t at = i;
+
+        for (; at > 0 && s->each[r->order[at - 1]] < s->each[i]; at--)
+            r->order[at] = r->order[at - 1];
+        r->order[at] = i;
+    }
+}
+
+/* List the rows of each column; the offers are sorted. */
+static void list_crossing (struct round *r)
+{
+    const struct rows *rows = r->s->rows;
+
+    memset (r->first, 0, (rows->m + 2) * sizeof (*r->first));
+    for (size_t i = 0; i < rows->n; i++)
+        for (size_t k = rows->first[i]; k < rows->first[i + 1]; k++)
+            r->first[rows->col[k] + 2] += is_first (rows, i, k);
+    for (size_t c = 0; c < rows->m; c++)
+        r->first[c + 2] += r->first[c + 1];
+    for (size_t o = rows->n; o-- > 0;) {
+        uint32_t i = r->s->offer[o].row;
+
+        for (size_t k = rows->first[i]; k < rows->first[i + 1]; k++)
+            if (is_first (rows, i, k))
+                r->crossing[r->first[rows->col[k] + 1]++] = i;
+    }
+}
+
+static void mark (struct round *r, uint32_t row, enum state state)
+{
+    const struct rows *rows = r->s->rows;
+
+    for (size_t k = rows->first[row]; k < rows->first[row + 1]; k++)
+        r->state[rows->col[k]] = state;
+}
+
+static bool is_free (struct round *r, uint32_t row)
+{
+    const struct rows *rows = r->s->rows;
+    size_t k = rows->first[row];
+
+    while (k < rows->first[row + 1] && r->state[rows->col[k]] == IDLE)
+        k++;
+    r->s->work += k - rows->first[row] + 1;
+    return k == rows->first[row + 1];
+}
+
+/* Is there a round that sells enough, with what has been decided of the first
+ * `at` columns, and no more than `spare` to be left over? It stays in state.
+ * Where the effort is spent: yes, as far as is known.
+ */
+static bool sells (struct round *r, size_t at, uint64_t spare)
+{
+    const struct search *s = r->s;
+    uint32_t c;
+
+    while (at < s->rows->m && r->state[r->order[at]] != IDLE)
+        at++;
+    if (at == s->rows->m || s->work >= s->effort)
+        return true;
+    c = r->order[at];
+    for (size_t k = r->first[c]; k < r->first[c + 1]; k++) {
+        uint32_t row = r->crossing[k];
+
+        if (!is_free (r, row))
+            continue;
+        mark (r, row, SOLD);
+        if (sells (r, at + 1, spare))
+            return true;
+        mark (r, row, IDLE);
+    }
+    if (s->each[c] > spare)
+        return false;
+    r->state[c] = LEFT;
+    if (sells (r, at + 1, spare - s->each[c]))
+        return true;
+    r->state[c] = IDLE;
+    return false;
+}
+
+/* What bases load gets dearer, what the round sells cheaper. */
+static void adjust_prices (struct search *s, const struct round *r,
+                           size_t rounds)
+{
+    for (size_t c = 0; c < s->rows->m; c++) {
+        int64_t load = ((int64_t)s->load[c] << BITS) / (int64_t)rounds;
+
+        if (load > LOAD_MOST << BITS)
+            load = LOAD_MOST << BITS;
+        if (r->state[c] == SOLD)
+            load -= 1 << BITS;
+        load = load * (int64_t)s->step / (1 << BITS);
+        s->each[c] += (int64_t)s->each[c] * load / (1 << BITS);
+    }
+}
+
+/* Is the basis at hand more than so many rounds can sell? */
+static bool excludes (struct round *r, size_t rounds)
+{
+    struct search *s = r->s;
+
+    r->least = (s->now.cost + rounds - 1) / rounds;
+    if (r->least > s->now.sum)
+        return true;
+    order_columns (r);
+    list_crossing (r);
+    memset (r->state, IDLE, s->rows->m);
+    return !sells (r, 0, s->now.sum - r->least) && s->work < s->effort;
+}
+
+int price_exclude (struct price *price, const struct rows *rows, size_t rank,
+                   size_t rounds, uint64_t *each, struct rng *rng,
+                   uint64_t *effort)
+{
+    struct search s = {
+        .rows = rows,
+        .rank = rank,
+        .rng = rng,
+        .each = each,
+        .effort = *effort,
+    };
+    struct round r = { 0 };
+    int rc = -1;
+
+    *price = (struct price){ 0 };
+    if (search_init (&s) == 0 && round_init (&r, &s) == 0)
+        while (s.step >= STEP_LEAST && (rc = find_cheapest (&s)) == 0) {
+            if (excludes (&r, rounds)) {
+                *price = (struct price){ s.now.cost, r.least - 1 };
+                break;
+            }
+            adjust_prices (&s, &r, rounds);
+            halve_prices (&s);
+            s.step -= s.step / SLOWER;
+        }
+    *effort -= s.work < *effort ? s.work : *effort;
+    round_clear (&r);
+    search_clear (&s);
+    if (rc < 0)
+        errno = ENOMEM;
+    return rc < 0 ? -1 : 0;
 }

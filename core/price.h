@@ -12,6 +12,9 @@
  *
  * rounds are needed at least. The best prices are the dual of a linear
  * program, "a mixture of bases that loads no link more than need be".
+ *
+ * As a rule no round can sell all, as rows that share no link leave some
+ * over. Where rows are few, all rounds can be looked at.
  */
 #ifndef CORE_PRICE_H
 #define CORE_PRICE_H
@@ -24,7 +27,7 @@
 
 struct price {
     uint64_t cost; /* of the cheapest basis */
-    uint64_t sum;  /* of all prices; 0: there was not the effort for a basis */
+    uint64_t sum;  /* what a round sells at most; 0: nothing is known */
 };
 
 #define PRICE_FIRST (UINT64_C (1) << 28) /* what is dear costs at first */
@@ -37,6 +40,15 @@ struct price {
  */
 int price_find (struct price *price, const struct rows *rows, size_t rank,
                 uint64_t *each, struct rng *rng, uint64_t *effort);
+
+/* Search for prices, beginning with each[rows->m], at which no `rounds` rounds
+ * can sell a basis, since no round sells so much of it: *price says so then;
+ * else its sum is 0. A basis must need a round. The rest as price_find, but
+ * that the effort grows exponentially with the rows of a round.
+ */
+int price_exclude (struct price *price, const struct rows *rows, size_t rank,
+                   size_t rounds, uint64_t *each, struct rng *rng,
+                   uint64_t *effort);
 
 /* Rounds needed at least. */
 size_t price_rounds (const struct price *price);

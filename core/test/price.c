@@ -125,12 +125,26 @@ static size_t best_of_all (const struct rows *rows, size_t rank,
     return rounds;
 }
 
+/* Does it say that so many rounds do not do? */
+static bool excluded (const struct rows *rows, size_t rank, size_t rounds,
+                      struct rng *rng, uint64_t effort)
+{
+    struct price price;
+    uint64_t each[M];
+
+    for (size_t c = 0; c < M; c++)
+        each[c] = PRICE_FIRST;
+    if (price_exclude (&price, rows, rank, rounds, each, rng, &effort) < 0)
+        abort ();
+    return price_rounds (&price) > rounds;
+}
+
 /* However much effort there is for it: the cost is that of the cheapest basis
  * at the prices that it says, and no plan has fewer rounds than it says.
  */
 static void test_all (void)
 {
-    size_t cheapest = 0, below = 0, tight = 0;
+    size_t cheapest = 0, below = 0, tight = 0, wrong = 0, proven = 0;
     struct rng rng;
 
     rng_seed (&rng, 11);
@@ -154,17 +168,23 @@ static void test_all (void)
             || (price.sum == sum && price.cost == cost);
         below += price_rounds (&price) <= rounds;
         tight += price_rounds (&price) == rounds;
+        wrong += excluded (&rows, rank, rounds, &rng, EFFORT << i % 4)
+            || excluded (&rows, rank, rounds, &rng, 50 << i % 8);
+        proven += rounds == 1
+            || excluded (&rows, rank, rounds - 1, &rng, EFFORT);
         rows_clear (&rows);
     }
     ok (cheapest == TRIALS, "%zu of %d are the cheapest basis", cheapest,
         TRIALS);
     ok (below == TRIALS, "%zu are no more than the fewest rounds", below);
     ok (tight > TRIALS / 2, "%zu are the fewest", tight);
+    ok (wrong == 0, "%zu rounds excluded that are possible", wrong);
+    ok (proven > tight, "of %zu a round less is excluded", proven);
 }
 
 /* The three sides of a triangle of links a, b, c: a+b, b+c, c+a. Any two of
- * them share a link: 3 rounds, of which prices say 6 / 3 = 2. With a fourth
- * link that all cross: 3.
+ * them share a link: 3 rounds, of which prices say 6 / 3 = 2, and, as a round
+ * sells 2 of 3 links, 3. With a fourth link that all cross: 3.
  */
 static void test_known (void)
 {
@@ -188,6 +208,13 @@ static void test_known (void)
             abort ();
         ok (price_rounds (&price) == n, "a triangle%s: %zu rounds",
             n == 2 ? "" : " with a trunk", price_rounds (&price));
+        effort = EFFORT;
+        ok (price_exclude (&price, &rows, 3, 2, each, &rng, &effort) == 0
+                && price_rounds (&price) == 3,
+            "two do not do");
+        ok (price_exclude (&price, &rows, 3, 3, each, &rng, &effort) == 0
+                && price.sum == 0,
+            "three may");
         effort = 1;
         ok (price_find (&price, &rows, 3, each, &rng, &effort) == 0
                 && price_rounds (&price) == 0 && effort == 0,
