@@ -31,7 +31,7 @@
 #define ROUND_SECONDS .01 /* that a round takes to measure */
 #define JOB_EFFORT 30000000 /* to pack a job with, at most: */
 #define PAIR_EFFORT 3000. /* for each pair */
-#define JOB_ELIMINATE 100000000 /* and to find its rank, at least */
+#define JOB_ELIMINATE 120000000 /* and to find its rank, at least */
 #define BUDGET_MAX .6     /* unless more is asked for */
 #define NEAR 1.3          /* times the bound: what is not earns more: */
 #define FAR_EFFORT 50000000 /* at most, and */

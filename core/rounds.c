@@ -24,6 +24,10 @@
  * vector is drawn again when it has been wrong too often, since it tells
  * nothing about rows that were added after it (but for those that the form
  * has it learn).
+ *
+ * To find the rank takes an elimination beside that of a packing. Where it
+ * fills in, it ends early: the packing then aims at a rank as large as there
+ * are links, and is complete when no candidate adds to it.
  */
 #include "config.h"
 #include "core/rounds.h"
@@ -49,6 +53,7 @@ enum {
     DEMAND_COST = 3, /* of an entry of the basis */
     MUCH = 500,      /* work for a row in a good order; in another it
                         is some times as much */
+    TOO_MUCH = 1800, /* for a link, to find the rank before a packing does */
 };
 
 static const double first_step = .8; /* of the limit */
@@ -339,26 +344,31 @@ static int put_in (struct packer *p, struct chain *c, const uint32_t *live,
 
 /* Place what is still missing: by chains in the rounds there are, and without
  * where the work comes to `end`; in another one where few can be placed so.
- * Returns 1 where that would be round number `most`, or too much work.
+ * Returns 1 where that would be round number `most`, or too much work. The
+ * rank may be too high: it is lowered to what turns out to be all.
  */
-static int complete (struct packer *p, uint32_t *live, size_t rank,
+static int complete (struct packer *p, uint32_t *live, size_t *rank,
                      size_t most, uint64_t end)
 {
-    struct chain *c = chain_create (p->basis, &p->rounds, rank);
+    struct chain *c = chain_create (p->basis, &p->rounds, *rank);
     int rc = c ? 0 : -1;
 
-    while (rc == 0 && p->rounds.n < rank) {
-        size_t lack = rank - p->rounds.n;
+    while (rc == 0 && p->rounds.n < *rank) {
+        size_t lack = *rank - p->rounds.n;
         size_t n = p->basis->n;
 
         for (size_t i = 0; i < n; i++)
             live[i] = i;
         filter (p, live, &n);
+        if (n == 0) {
+            *rank = p->rounds.n;
+            break;
+        }
         rng_shuffle (p->rng, live, n);
         if (n > MISSING_EACH * lack + MISSING_MORE)
             n = MISSING_EACH * lack + MISSING_MORE;
-        rc = put_in (p, c, live, n, rank, end);
-        if (rc < 0 || (lack - (rank - p->rounds.n)) * GAIN > lack)
+        rc = put_in (p, c, live, n, *rank, end);
+        if (rc < 0 || (lack - (*rank - p->rounds.n)) * GAIN > lack)
             continue;
         if (spent (p, p->rref)) {
             rc = 1;
@@ -397,8 +407,9 @@ struct job {
     struct rng *rng;
     double *demand;   /* [nendpoints] */
     double bound;     /* no fewer rounds */
-    size_t rank;
-    bool exact;       /* the rank is that of all candidates, not less */
+    size_t rank;      /* of all candidates, or as large as it may be */
+    bool known;       /* it is that */
+    bool exact;       /* it can be found */
     bool ordered;     /* they are only taken in the order of the basis */
     uint64_t most;    /* work, eliminations once it is spent no more */
     uint8_t *hot;     /* [nendpoints] */
@@ -478,6 +489,20 @@ done:
     return rc;
 }
 
+static double hosts_bound (const struct basis *b, size_t rank)
+{
+    size_t half = b->nendpoints / 2;
+
+    return half ? (double)((rank + half - 1) / half) : 0;
+}
+
+static void find_bound (struct job *job, size_t rank)
+{
+    job->bound = hosts_bound (job->basis, rank);
+    for (size_t i = 0; i < job->basis->nendpoints; i++)
+        job->bound = fmax (job->bound, ceil (job->demand[i] - 1e-9));
+}
+
 static uint64_t left (const struct job *job)
 {
     return job->most > job->work ? job->most - job->work : 0;
@@ -486,7 +511,7 @@ static uint64_t left (const struct job *job)
 /* Elimination turned out to be too much work for this job. */
 static void give_up (struct job *job)
 {
-    job->exact = false;
+    job->exact = job->known = false;
     job->most = job->work + job->most / LITTLE;
 }
 
@@ -498,7 +523,7 @@ static struct packer *pack (struct job *job, const struct recipe *recipe)
 {
     size_t limit = (size_t)ceil (job->bound * recipe->above);
     struct packer *p = packer_create (job->basis, limit, left (job), job->rng);
-    size_t hot = job->exact ? find_hot (job, recipe->hot * limit) : 0;
+    size_t hot = job->known ? find_hot (job, recipe->hot * limit) : 0;
     size_t n;
     int rc = -1;
 
@@ -523,9 +548,13 @@ static struct packer *pack (struct job *job, const struct recipe *recipe)
     }
     rc = 1;
     if (job->exact)
-        rc = complete (p, job->live, job->rank, job->most_rounds,
+        rc = complete (p, job->live, &job->rank, job->most_rounds,
                        job->end > job->work ? job->end - job->work : 0);
     p->rounds.maximal = rc == 0;
+    if (rc == 0 && !job->known) {
+        job->known = true;
+        find_bound (job, job->rank);
+    }
     if (rc > 0 && job->most_rounds == SIZE_MAX)
         rc = cover (p);
     if (rc < 0)
@@ -679,7 +708,8 @@ static int shorten (struct job *job, struct packer **best, uint64_t effort)
     while (p) {
         uint64_t before = packer_work (p);
 
-        rc = complete (p, job->live, job->rank, p->rounds.count, UINT64_MAX);
+        rc = complete (p, job->live, &job->rank, p->rounds.count,
+                       UINT64_MAX);
         job->work += packer_work (p) - before;
         if (rc <= 0 || job->work >= effort || spent (p, p->rref))
             break;
@@ -739,13 +769,6 @@ static void keep_better (struct packer **best, struct packer *p)
     packer_destroy (worse);
 }
 
-static double hosts_bound (const struct basis *b, size_t rank)
-{
-    size_t half = b->nendpoints / 2;
-
-    return half ? (double)((rank + half - 1) / half) : 0;
-}
-
 static int job_init (struct job *job, const struct basis *b, uint64_t most,
                      struct rng *rng)
 {
@@ -760,8 +783,7 @@ static int job_init (struct job *job, const struct basis *b, uint64_t most,
     if (!job->demand || !job->hot || !job->live
         || demand_find (b, job->demand) < 0)
         return -1;
-    /* the rank, and with it the bound */
-    if (!(p = packer_create (b, 0, most, rng)))
+    if (!(p = packer_create (b, 0, fmin (most, TOO_MUCH * (double)b->m), rng)))
         return -1;
     for (size_t i = 0; i < b->n; i++)
         job->live[i] = i;
@@ -769,17 +791,16 @@ static int job_init (struct job *job, const struct basis *b, uint64_t most,
         packer_destroy (p);
         return -1;
     }
-    job->rank = rref_rank (rref);
-    job->exact = true;
+    job->exact = most > rref_work (rref) + p->nulls;
+    job->known = !spent (p, rref);
+    job->rank = job->known ? rref_rank (rref) : b->m;
     job->ordered = rref_work (rref) > MUCH * job->rank;
     job->work = p->work + rref_work (rref) + DEMAND_COST * b->first[b->n];
-    if (spent (p, rref))
+    if (!job->exact)
         give_up (job);
     rref_destroy (rref);
     packer_destroy (p);
-    job->bound = hosts_bound (b, job->rank);
-    for (size_t i = 0; i < b->nendpoints; i++)
-        job->bound = fmax (job->bound, ceil (job->demand[i] - 1e-9));
+    find_bound (job, job->rank);
     return 0;
 }
 
@@ -829,6 +850,8 @@ int rounds_pack (struct rounds *rounds, const struct basis *basis,
         rc = shorten (&job, &best, may_spend (&job, best, effort));
     if (rc < 0 || (rc = drop_empty (&best->rounds)) < 0)
         goto done;
+    if (!job.known) /* a bound of what was found, not of what there may be */
+        find_bound (&job, best->rounds.n);
     *rounds = best->rounds;
     rounds->work = job.work;
     rounds->least = (size_t)job.bound;
