@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/demand.h"
+#include "core/span.h"
 #include "core/test/treenet.h"
 #include "tests/tap.h"
 
@@ -250,6 +251,41 @@ static void test_work (void)
     treenet_destroy (t);
 }
 
+/* Elimination fills in so much that the rank is only found by the way; the
+ * proof that it is all (core/span) stands beside it.
+ */
+static void test_hard (void)
+{
+    struct treenet *t = treenet_create (24, 3, TREE_MINHOP, 1);
+    struct pathset *ps = treenet_random (t, 200, 2);
+    const struct rounds_effort effort = { .eliminate = 400000000 };
+    struct rref *rref;
+    struct rounds r;
+    struct basis b;
+    struct error err;
+    struct rng rng;
+    uint64_t *z;
+
+    rng_seed (&rng, 1);
+    if (basis_make (&b, ps, &rng, &err) < 0
+        || rounds_pack (&r, &b, &rng, &effort, &rref) < 0)
+        abort ();
+    z = treenet_alloc (b.m, sizeof (*z));
+    rref_null (rref, &rng, z);
+    ok (r.maximal && r.n == rref_rank (rref) && r.n < b.m,
+        "a hard job: %zu rows, of %zu links", r.n, b.m);
+    ok (span_complete (ps, z, &rng, &err) == 1, "they span all");
+    ok (faults (&b, &r) == 0, "nothing shared in a round, none empty");
+    ok (r.least <= r.count && r.count <= 1.3 * r.least,
+        "%zu rounds, of %zu at least", r.count, r.least);
+    free (z);
+    rref_destroy (rref);
+    rounds_clear (&r);
+    basis_clear (&b);
+    pathset_destroy (ps);
+    treenet_destroy (t);
+}
+
 /* Some of many pairs: enough for each link, and for the rank of all. */
 static void test_candidates (void)
 {
@@ -321,6 +357,7 @@ int main (void)
     test_jobs ();
     test_effort ();
     test_work ();
+    test_hard ();
     test_candidates ();
     test_demand ();
     return done_testing ();
