@@ -34,7 +34,7 @@ enum {
     LEVELS_MAX = PATH_MAX_HOPS + 2,
     PAIRS_MAX = 1 << 19, /* rows held; 1,024 endpoints' */
     WALK_COST = 16,      /* of a pair, in entries touched */
-    PRICE_PART = 4,      /* of the effort left, for prices */
+    PRICE_PART = 2,      /* of the effort left, for prices */
     ROUND_ROWS = 200,    /* of which all rounds may be looked at */
     LINKS_PART = 4,      /* of all prices at first, but for links of hosts */
 };

@@ -29,9 +29,9 @@ enum {
     SORT_COST = 8,      /* of a row, in entries */
     BITS = 16,          /* of fractions: */
     STEP = 1 << 14,     /* 1/4 dearer for a load as large as the average */
-    STEP_LEAST = 1 << 8,
+    STEP_LEAST = 1 << 6,
     LOAD_MOST = 4,      /* averages; what is more counts as that */
-    PATIENCE = 10,      /* prices that are no better, for one step */
+    PATIENCE = 16,      /* prices that are no better, for one step */
     GAIN = 1 << 13,     /* 1/8192 more is better */
     SLOWER = 64,        /* a step is 1/64 shorter than the one before */
 };
