@@ -180,6 +180,13 @@ int64_t group_gap (const struct group *g)
     return g->transport->gap_ns (g->t);
 }
 
+int64_t group_dead_ns (const struct group *g)
+{
+    int64_t ns = GROUP_DEAD * group_gap (g);
+
+    return ns < GROUP_DEAD_NS ? ns : GROUP_DEAD_NS;
+}
+
 struct group_stats group_stats (const struct group *g)
 {
     struct group_stats stats = g->stats;
@@ -451,14 +458,6 @@ int group_until (struct group *g, int64_t time_ns, struct error *err)
     return 0;
 }
 
-/* How long one may be silent. */
-static int64_t dead_ns (const struct group *g)
-{
-    int64_t ns = GROUP_DEAD * group_gap (g);
-
-    return ns < GROUP_DEAD_NS ? ns : GROUP_DEAD_NS;
-}
-
 /* When to ask again: at growing intervals. */
 struct asking {
     int64_t begin, next, interval;
@@ -477,7 +476,7 @@ static void ask_later (const struct group *g, struct asking *a)
 {
     a->next = group_now (g) + a->interval;
     if (a->interval < ASK_LAST * group_gap (g)
-        && 2 * a->interval < dead_ns (g) / ASK_TIMES)
+        && 2 * a->interval < group_dead_ns (g) / ASK_TIMES)
         a->interval *= 2;
 }
 
@@ -485,7 +484,7 @@ static bool is_silent (const struct group *g, size_t m, int64_t asked)
 {
     int64_t since = g->heard[m] > asked ? g->heard[m] : asked;
 
-    return group_now (g) - since > dead_ns (g);
+    return group_now (g) - since > group_dead_ns (g);
 }
 
 /* Want this member's word that it has come to a step, or that of those for

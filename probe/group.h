@@ -28,7 +28,7 @@ enum { /* in gaps */
     GROUP_PING_TIMEOUT = 250,
     GROUP_DEAD = 25000,
 };
-#define GROUP_DEAD_NS INT64_C (3000000000)
+#define GROUP_DEAD_NS INT64_C (5000000000)
 
 enum { /* bytes of a ping */
     GROUP_PING_MIN = 16,
@@ -60,6 +60,7 @@ size_t group_rails (const struct group *g);   /* own */
 size_t group_find_peer (const struct group *g, uint32_t peer, uint32_t *rail);
 int64_t group_now (const struct group *g);
 int64_t group_gap (const struct group *g);
+int64_t group_dead_ns (const struct group *g); /* who is silent for so long */
 struct group_stats group_stats (const struct group *g);
 
 /* No call works past this time: -1 with err "timed out ...". */

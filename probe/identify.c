@@ -25,7 +25,8 @@ struct search {
         uint32_t endpoint;
     } *by_guid;      /* [nendpoints], NULL until needed */
     uint32_t *owner; /* [nendpoints] rank; UINT32_MAX: none */
-    size_t by_name;  /* ports that were found by their node's name */
+    size_t by_name;  /* ports that were found by their node's name, */
+    size_t strange;  /* ... and that were not, of nodes with others */
 };
 
 static void set_absent (struct identity *id, const char *host, size_t rank,
@@ -114,34 +115,47 @@ static int stale (struct error *err, const char *host)
                         "ports or LIDs now", host);
 }
 
-/* Find the endpoint of a rank's rail by its GUID, or by the node's name. */
+/* Find the endpoint of a rail by its GUID; FABRIC_NONE where it has none. */
 static int find_rail (struct search *s, const char *name,
-                      const struct transport_address *a, uint32_t rail,
-                      uint32_t *endpoint, struct error *err)
+                      const struct transport_address *a, uint32_t *endpoint,
+                      struct error *err)
 {
     const struct fabric *f = s->fabric;
     uint32_t host = fabric_find_host (f, name);
+    const struct fabric_endpoint *ep;
 
     *endpoint = find_of_host (f, host, a->guid);
     if (*endpoint == FABRIC_NONE && find_guid (s, a->guid, endpoint, err) < 0)
         return -1;
-    if (*endpoint != FABRIC_NONE) {
-        const struct fabric_endpoint *ep = &f->endpoint[*endpoint];
-
-        if (a->lid != 0 && f->port[ep->port].lid != a->lid)
-            return stale (err, name);
-        if (s->report && ep->host != host)
-            fprintf (s->report, "pmm: the port of %s with the GUID %016" PRIx64
-                     " is %s in the fabric snapshot\n", name, a->guid,
-                     ep->name);
+    if (*endpoint == FABRIC_NONE)
         return 0;
-    }
+    ep = &f->endpoint[*endpoint];
+    if (a->lid != 0 && f->port[ep->port].lid != a->lid)
+        return stale (err, name);
+    if (s->report && ep->host != host)
+        fprintf (s->report, "pmm: the port of %s with the GUID %016" PRIx64
+                 " is %s in the fabric snapshot\n", name, a->guid, ep->name);
+    return 0;
+}
+
+/* No GUID of a node is known. Where its name is, and its ports have no LIDs,
+ * they are the fabric's one by one.
+ */
+static int find_by_name (struct search *s, const char *name,
+                         const struct transport_address *a, uint32_t rails,
+                         uint32_t *endpoint, struct error *err)
+{
+    const struct fabric *f = s->fabric;
+    uint32_t host = fabric_find_host (f, name);
+
     if (host == FABRIC_NONE)
         return 0;
-    if (a->lid != 0 || rail >= f->host[host].count)
-        return stale (err, name);
-    *endpoint = f->host[host].first + rail;
-    s->by_name++;
+    for (uint32_t i = 0; i < rails; i++) {
+        if (a[i].lid != 0 || i >= f->host[host].count)
+            return stale (err, name);
+        endpoint[i] = f->host[host].first + i;
+        s->by_name++;
+    }
     return 0;
 }
 
@@ -160,43 +174,75 @@ static int find_mapped (struct search *s, const char *name, uint32_t rail,
     return 0;
 }
 
-/* The endpoints of a member's rails; all or none of them are measured. */
+/* The endpoints of a member's rails. Return how many are known, or -1 with
+ * err.
+ */
+static int find_rails (struct search *s, const char *name,
+                       const struct transport_address *a, uint32_t rails,
+                       uint32_t *endpoint, struct error *err)
+{
+    struct nodemap_line line[TRANSPORT_RAILS_MAX];
+    size_t lines = nodemap_find (s->map, name, line, TRANSPORT_RAILS_MAX);
+    int known = 0;
+
+    for (uint32_t i = 0; i < rails; i++) {
+        if ((lines > 0 ? find_mapped (s, name, i, lines, line, &endpoint[i],
+                                      err)
+                       : find_rail (s, name, &a[i], &endpoint[i], err)) < 0)
+            return -1;
+        known += endpoint[i] != FABRIC_NONE;
+    }
+    if (known > 0)
+        return known;
+    return find_by_name (s, name, a, rails, endpoint, err) < 0
+               ? -1
+               : endpoint[0] != FABRIC_NONE;
+}
+
+/* Take an endpoint for a rank's rail, whose peer it is. */
+static void take (struct search *s, size_t rank, uint32_t peer,
+                  uint32_t endpoint)
+{
+    s->owner[endpoint] = (uint32_t)rank;
+    s->id->name[s->id->n] = s->fabric->endpoint[endpoint].name;
+    s->id->peer[s->id->n++] = peer;
+}
+
 static int identify_rank (struct search *s, size_t rank, struct error *err)
 {
     const struct roster *r = s->roster;
-    const struct roster_rank *who = &r->rank[rank];
-    struct nodemap_line line[TRANSPORT_RAILS_MAX];
+    const char *name = r->rank[rank].host;
+    uint32_t first = r->first[r->rank[rank].member];
+    uint32_t rails = r->first[r->rank[rank].member + 1] - first;
     uint32_t endpoint[TRANSPORT_RAILS_MAX];
-    size_t lines = nodemap_find (s->map, who->host, line,
-                                 TRANSPORT_RAILS_MAX);
-    uint32_t first = r->first[who->member];
-    uint32_t rails = r->first[who->member + 1] - first;
+    size_t before = s->id->n;
     char why[192];
+    int known = find_rails (s, name, r->peer + first, rails, endpoint, err);
 
-    for (uint32_t i = 0; i < rails; i++) {
-        if ((lines > 0 ? find_mapped (s, who->host, i, lines, line,
-                                      &endpoint[i], err)
-                       : find_rail (s, who->host, &r->peer[first + i], i,
-                                    &endpoint[i], err)) < 0)
-            return -1;
-        if (endpoint[i] == FABRIC_NONE)
-            snprintf (why, sizeof (why), "%s is not in the fabric snapshot",
-                      who->host);
-        else if (s->owner[endpoint[i]] != UINT32_MAX)
-            snprintf (why, sizeof (why), "%s and %s both are %s in the fabric "
-                      "snapshot", who->host,
-                      r->rank[s->owner[endpoint[i]]].host,
-                      s->fabric->endpoint[endpoint[i]].name);
-        else {
-            s->owner[endpoint[i]] = (uint32_t)rank;
-            continue;
-        }
-        set_absent (s->id, who->host, rank, why);
+    if (known < 0)
+        return -1;
+    if (known == 0) {
+        snprintf (why, sizeof (why), "%s is not in the fabric snapshot", name);
+        set_absent (s->id, name, rank, why);
         return 0;
     }
     for (uint32_t i = 0; i < rails; i++) {
-        s->id->name[s->id->n] = s->fabric->endpoint[endpoint[i]].name;
-        s->id->peer[s->id->n++] = first + i;
+        uint32_t other;
+
+        if (endpoint[i] == FABRIC_NONE) {
+            s->strange++;
+            continue;
+        }
+        if ((other = s->owner[endpoint[i]]) == UINT32_MAX) {
+            take (s, rank, first + i, endpoint[i]);
+            continue;
+        }
+        snprintf (why, sizeof (why), "%s and %s both are %s in the fabric "
+                  "snapshot", name, r->rank[other].host,
+                  s->fabric->endpoint[endpoint[i]].name);
+        set_absent (s->id, name, rank, why);
+        s->id->n = before;
+        return 0;
     }
     s->id->hosts++;
     return 0;
@@ -227,6 +273,10 @@ static int identify_all (struct search *s, struct error *err)
         fprintf (s->report, "pmm: the GUIDs of %zu ports are not in the "
                  "fabric snapshot: they count by the names of their nodes\n",
                  s->by_name);
+    if (s->strange > 0 && s->report)
+        fprintf (s->report, "pmm: %zu ports are not in the fabric snapshot, "
+                 "and are not measured: see Device in pmm.conf\n",
+                 s->strange);
     if (id->hosts >= 2)
         return 0;
     if (id->why[0])

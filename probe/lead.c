@@ -18,6 +18,7 @@
 #include "probe/probe.h"
 #include "report/report.h"
 #include "util/file.h"
+#include "util/progress.h"
 #include "util/text.h"
 
 struct check {
@@ -183,7 +184,7 @@ static void halve_time (struct group *g)
 /* The second stage, if anything looks slow. Whatever goes wrong here, there
  * are the samples of the first.
  */
-static void measure_again (struct check *ck)
+static void measure_again (struct check *ck, const struct probe_watch *watch)
 {
     struct plan *longer = plan_again (ck);
     struct error err;
@@ -192,8 +193,8 @@ static void measure_again (struct check *ck)
         return;
     halve_time (ck->group);
     if (probe_again (ck->group, longer, plan_rounds (ck->plan), ck->peer_of,
-                     (unsigned int)ck->opts->site->repeats, &ck->measured,
-                     &err) < 0) {
+                     (unsigned int)ck->opts->site->repeats, watch,
+                     &ck->measured, &err) < 0) {
         snprintf (ck->unconfirmed, sizeof (ck->unconfirmed), "%.150s",
                   err.text);
         plan_destroy (longer);
@@ -203,17 +204,25 @@ static void measure_again (struct check *ck)
     ck->plan = longer;
 }
 
+static void show_step (void *arg, uint64_t done, uint64_t total)
+{
+    progress_show (arg, done, total);
+}
+
 static int measure (struct check *ck, struct error *err)
 {
+    struct progress line = progress_begin (ck->report, "pmm: step");
+    struct probe_watch watch = { show_step, &line };
     struct error why;
     int rc;
 
     ck->led = true;
     rc = probe_lead (ck->group, ck->plan, ck->peer_of,
-                     (unsigned int)ck->opts->site->repeats, &ck->measured,
-                     err);
+                     (unsigned int)ck->opts->site->repeats, &watch,
+                     &ck->measured, err);
     if (rc == 0)
-        measure_again (ck);
+        measure_again (ck, &watch);
+    progress_end (&line);
     /* who is not told leaves by itself, later */
     halve_time (ck->group);
     if (probe_end (ck->group, &ck->measured, &why) < 0 && rc == 0

@@ -29,6 +29,8 @@ enum {
     /* in gaps */
     LINGER = 500, /* the last answer may be asked for again */
     PREPARE_TIMEOUT = 2500,
+    /* in times that one may be silent */
+    STEP_DEADS = 8,
 };
 
 static const struct {
@@ -205,40 +207,76 @@ static int prepare (struct group *g, const struct part *part,
     return 0;
 }
 
-static int run_rounds (struct group *g, struct part *part, struct error *err)
+/* One step: the tasks first .. last-1. */
+static int run_step (struct group *g, struct part *part, unsigned int pass,
+                     size_t first, size_t last, struct error *err)
 {
     int64_t gap = group_gap (g);
+    int64_t start;
+
+    group_attend (g, last > first);
+    if (group_barrier (g, err) < 0)
+        return -1;
+    start = group_now (g);
+    if (run_half (g, part, first, last, pass & 1, start + gap, err) < 0
+        || run_half (g, part, first, last, !(pass & 1), start + 2 * gap, err)
+               < 0
+        || group_until (g, start + 4 * gap, err) < 0)
+        return -1;
+    return 0;
+}
+
+/* As run_step, by a deadline. */
+static int run_in_time (struct group *g, struct part *part, unsigned int pass,
+                        uint32_t round, size_t first, size_t last,
+                        struct error *err)
+{
+    int64_t end = group_deadline (g);
+    int64_t limit = STEP_DEADS * group_dead_ns (g);
+    int rc;
+
+    if (group_now (g) + limit < end)
+        group_set_deadline (g, group_now (g) + limit);
+    rc = run_step (g, part, pass, first, last, err);
+    if (rc < 0 && group_now (g) >= group_deadline (g) && group_now (g) < end)
+        error_world (err, "round %u took longer than %g s", round + 1,
+                     (double)limit / 1e9);
+    group_set_deadline (g, end);
+    return rc;
+}
+
+static int run_rounds (struct group *g, struct part *part,
+                       const struct probe_watch *watch, struct error *err)
+{
+    uint64_t total = (uint64_t)part->repeats * part->rounds;
+    uint64_t done = 0;
 
     for (unsigned int pass = 0; pass < part->repeats; pass++) {
         size_t first = 0;
 
         for (uint32_t round = 0; round < part->rounds; round++) {
             size_t last = first;
-            int64_t start;
 
             while (last < part->ntasks && part->task[last].round == round)
                 last++;
-            group_attend (g, last > first);
-            if (group_barrier (g, err) < 0)
-                return -1;
-            start = group_now (g);
-            if (run_half (g, part, first, last, pass & 1, start + gap, err) < 0
-                || run_half (g, part, first, last, !(pass & 1),
-                             start + 2 * gap, err) < 0
-                || group_until (g, start + 4 * gap, err) < 0)
+            if (run_in_time (g, part, pass, round, first, last, err) < 0)
                 return -1;
             first = last;
+            if (watch)
+                watch->fn (watch->arg, ++done, total);
         }
     }
     return 0;
 }
 
-static int run_part (struct group *g, struct part *part, struct error *err)
+static int run_part (struct group *g, struct part *part,
+                     const struct probe_watch *watch, struct error *err)
 {
     int rc;
 
     group_attend (g, part->ntasks > 0);
-    rc = prepare (g, part, err) < 0 ? -1 : run_rounds (g, part, err);
+    rc = prepare (g, part, err) < 0 ? -1
+                                    : run_rounds (g, part, watch, err);
     group_attend (g, false);
     return rc;
 }
@@ -332,7 +370,7 @@ static int follow_stage (struct group *g, size_t leader, int stage,
                             "answer");
     if (unpack_plan (&f->part, &f->plan, group_peers (g), group_rails (g),
                      err) < 0
-        || run_part (g, &f->part, err) < 0
+        || run_part (g, &f->part, NULL, err) < 0
         || pack_result (g, &f->part, &f->result, err) < 0)
         return -1;
     group_serve (g, stage_kind[stage].result, GROUP_ALL, f->result.data,
@@ -543,9 +581,9 @@ error:
 /* Tell all their parts, do the own, and take what they found. */
 static int run_stage (struct group *g, int stage, const struct plan *plan,
                       size_t from, const uint32_t *peer_of,
-                      unsigned int repeats, struct part *part,
-                      struct group_blob *got, struct probe_result *result,
-                      struct error *err)
+                      unsigned int repeats, const struct probe_watch *watch,
+                      struct part *part, struct group_blob *got,
+                      struct probe_result *result, struct error *err)
 {
     size_t n = group_size (g);
     size_t me = group_me (g);
@@ -564,7 +602,7 @@ static int run_stage (struct group *g, int stage, const struct plan *plan,
         group_serve (g, stage_kind[stage].plan, (int)m, told[m].data,
                      told[m].len);
     if ((stage > 0 && tell_others (g, GROUP_NEXT, result->answered, err) < 0)
-        || run_part (g, &part[me], err) < 0
+        || run_part (g, &part[me], watch, err) < 0
         || ask_others (g, stage_kind[stage].result, result->answered, got,
                        err) < 0)
         return -1;
@@ -583,8 +621,8 @@ static int run_stage (struct group *g, int stage, const struct plan *plan,
 
 static int measure (struct group *g, int stage, const struct plan *plan,
                     size_t from, const uint32_t *peer_of,
-                    unsigned int repeats, struct probe_result *result,
-                    struct error *err)
+                    unsigned int repeats, const struct probe_watch *watch,
+                    struct probe_result *result, struct error *err)
 {
     size_t n = group_size (g);
     size_t before = result->samples->nsamples;
@@ -596,8 +634,8 @@ static int measure (struct group *g, int stage, const struct plan *plan,
     if (!part || !got || !result->told[stage])
         rc = error_nomem (err);
     else
-        rc = run_stage (g, stage, plan, from, peer_of, repeats, part, got,
-                        result, err);
+        rc = run_stage (g, stage, plan, from, peer_of, repeats, watch, part,
+                        got, result, err);
     if (rc < 0)
         result->samples->nsamples = before;
     for (size_t m = 0; m < n; m++) {
@@ -613,7 +651,8 @@ static int measure (struct group *g, int stage, const struct plan *plan,
 
 int probe_lead (struct group *g, const struct plan *plan,
                 const uint32_t *peer_of, unsigned int repeats,
-                struct probe_result *result, struct error *err)
+                const struct probe_watch *watch, struct probe_result *result,
+                struct error *err)
 {
     size_t n = group_size (g);
 
@@ -623,14 +662,15 @@ int probe_lead (struct group *g, const struct plan *plan,
     if (!result->samples || !result->answered)
         return error_nomem (err);
     memset (result->answered, 1, n * sizeof (bool));
-    return measure (g, 0, plan, 0, peer_of, repeats, result, err);
+    return measure (g, 0, plan, 0, peer_of, repeats, watch, result, err);
 }
 
 int probe_again (struct group *g, const struct plan *plan, size_t first,
                  const uint32_t *peer_of, unsigned int repeats,
-                 struct probe_result *result, struct error *err)
+                 const struct probe_watch *watch, struct probe_result *result,
+                 struct error *err)
 {
-    return measure (g, 1, plan, first, peer_of, repeats, result, err);
+    return measure (g, 1, plan, first, peer_of, repeats, watch, result, err);
 }
 
 int probe_end (struct group *g, struct probe_result *result,

@@ -11,7 +11,8 @@
  *
  * Guard, sides and rest last one transport gap each, so that no barrier's
  * messages are under way while someone pings. Which side is first alternates.
- * A ping without an echo in time is lost.
+ * A ping without an echo in time is lost. A step has a deadline: time enough
+ * to find out about many dead members, but not for ever.
  *
  * Behind that the members wait, for as long as the leader likes, and learn
  * whether there are more rounds in a second stage or they may leave.
@@ -42,21 +43,31 @@ struct probe_result {
     struct group_blob *told[PROBE_STAGES];
 };
 
+/* Called with the steps done, and how many there are, as long as a stage
+ * lasts.
+ */
+struct probe_watch {
+    void (*fn) (void *arg, uint64_t done, uint64_t total);
+    void *arg;
+};
+
 /* Measure. peer_of[i] is the group's peer for endpoint i of the plan. All
  * probes of the plan are in the samples, from both sides; those of a member
  * that died are lost. Return 0, or -1 with err; probe_end and
- * probe_result_clear are due in both cases.
+ * probe_result_clear are due in both cases. watch may be NULL.
  */
 int probe_lead (struct group *g, const struct plan *plan,
                 const uint32_t *peer_of, unsigned int repeats,
-                struct probe_result *result, struct error *err);
+                const struct probe_watch *watch, struct probe_result *result,
+                struct error *err);
 
 /* Measure the rounds of a plan from `first` on, as a second stage, and append
  * their samples. Return 0, or -1 with err and the samples as they were.
  */
 int probe_again (struct group *g, const struct plan *plan, size_t first,
                  const uint32_t *peer_of, unsigned int repeats,
-                 struct probe_result *result, struct error *err);
+                 const struct probe_watch *watch, struct probe_result *result,
+                 struct error *err);
 
 /* Tell every living member that it may leave. Return 0, or -1 with err. */
 int probe_end (struct group *g, struct probe_result *result,

@@ -139,15 +139,19 @@ static size_t unpack (struct roster_rank *rank, const struct coord_blob *blob,
     return rails;
 }
 
-/* Whether messages can go from the first peer to all rails of a rank. */
-static bool agrees (struct roster_rank *rank, const struct transport *transport,
-                    const struct transport_address *first,
-                    const struct transport_address *peer, size_t rails)
+/* Whether messages can go from the first member to a rank, from its rail with
+ * the same number where it has one, else from its first.
+ */
+static bool agrees (const struct roster *r, struct roster_rank *rank,
+                    const struct transport *transport, uint32_t first,
+                    size_t rails)
 {
+    size_t others = r->nmembers > 0 ? r->first[1] : rails;
     struct error err;
 
     for (size_t i = 0; i < rails && transport->agree; i++)
-        if (transport->agree (first, &peer[i], &err) < 0) {
+        if (transport->agree (&r->peer[i < others ? i : 0],
+                              &r->peer[first + i], &err) < 0) {
             snprintf (rank->why, sizeof (rank->why), "%.255s", err.text);
             return false;
         }
@@ -189,16 +193,15 @@ struct roster *roster_create (const struct coord_blob *blob, size_t nranks,
             snprintf (r->rank[i].host, sizeof (r->rank[i].host), "%s",
                       host (arg, (unsigned int)i));
         if (rails == 0
-            || !agrees (&r->rank[i], transport, r->peer, r->peer + npeers,
-                        rails))
+            || !agrees (r, &r->rank[i], transport, npeers, rails))
             continue;
         r->key = mix (mix (r->key, i), r->rank[i].key);
         r->rank[i].member = (int)r->nmembers;
         r->member[r->nmembers] = (unsigned int)i;
         r->first[r->nmembers++] = npeers;
         npeers += (uint32_t)rails;
+        r->first[r->nmembers] = npeers;
     }
-    r->first[r->nmembers] = npeers;
     return r;
 }
 

@@ -45,8 +45,8 @@ size_t roster_pack (uint8_t buf[COORD_BLOB_MAX], const char *host,
                     const void *t, const char *why);
 
 /* Read everyone's blobs. A blob that makes no sense makes its rank no member,
- * as do addresses to which messages of the first member's first rail cannot
- * go; where a blob tells no host either, host (arg, rank) does. NULL with
+ * as do addresses to which messages of the first member cannot go, rail by
+ * rail; where a blob tells no host either, host (arg, rank) does. NULL with
  * errno ENOMEM.
  */
 struct roster *roster_create (const struct coord_blob *blob, size_t nranks,

@@ -420,6 +420,8 @@ void verbs_device_route (const struct verbs_device *d,
     memcpy (attr->grh.dgid.raw, to->gid, VERBS_GID);
 }
 
+static const char removed[] = "the device failed or was removed";
+
 /* What an event means for us; NULL: nothing. */
 static const char *meaning (enum ibv_event_type type)
 {
@@ -427,7 +429,7 @@ static const char *meaning (enum ibv_event_type type)
         enum ibv_event_type type;
         const char *text;
     } tab[] = {
-        { IBV_EVENT_DEVICE_FATAL, "the device failed or was removed" },
+        { IBV_EVENT_DEVICE_FATAL, removed },
         { IBV_EVENT_PORT_ERR, "the port went down" },
         { IBV_EVENT_LID_CHANGE, "the subnet manager gave it another LID" },
         { IBV_EVENT_CQ_ERR, "a completion queue failed" },
@@ -445,6 +447,12 @@ static bool is_of_port (enum ibv_event_type type)
     return type == IBV_EVENT_PORT_ERR || type == IBV_EVENT_LID_CHANGE;
 }
 
+static int stopped (const struct verbs_device *d, const char *why,
+                    struct error *err)
+{
+    return error_world (err, "%s: %s while it was measuring", d->name, why);
+}
+
 int verbs_device_events (const struct verbs_device *d, struct error *err)
 {
     struct ibv_async_event event;
@@ -455,8 +463,18 @@ int verbs_device_events (const struct verbs_device *d, struct error *err)
         ibv_ack_async_event (&event);
         if (text && (!is_of_port (event.event_type)
                      || event.element.port_num == d->port))
-            return error_world (err, "%s: %s while it was measuring", d->name,
-                                text);
+            return stopped (d, text, err);
     }
     return 0;
+}
+
+int verbs_device_broke (const struct verbs_device *d, const char *what,
+                        enum ibv_wc_status status, struct error *err)
+{
+    if (verbs_device_events (d, err) < 0)
+        return -1;
+    if (status == IBV_WC_WR_FLUSH_ERR)
+        return stopped (d, removed, err);
+    return error_world (err, "%s: %s: %s", d->name, what,
+                        ibv_wc_status_str (status));
 }

@@ -76,4 +76,10 @@ int verbs_device_events (const struct verbs_device *d, struct error *err);
 int verbs_device_failed (const struct verbs_device *d, const char *what,
                          int code, struct error *err);
 
+/* A work request failed that cannot fail while all is well: what the device
+ * has to tell about it, or "NAME: WHAT: status". Return -1.
+ */
+int verbs_device_broke (const struct verbs_device *d, const char *what,
+                        enum ibv_wc_status status, struct error *err);
+
 #endif /* PROBE_VERBS_DEVICE_H */

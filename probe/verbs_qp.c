@@ -248,8 +248,8 @@ int verbs_qp_reap (struct verbs_cq *sends, struct error *err)
         else if (q->qp->qp_type == IBV_QPT_RC)
             q->broken = true;
         else
-            return error_world (err, "%s: sending failed: %s",
-                                q->device->name, ibv_wc_status_str (c.status));
+            return verbs_device_broke (q->device, "sending failed", c.status,
+                                       err);
     }
     return rc;
 }

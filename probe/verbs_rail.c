@@ -10,7 +10,8 @@
  * the doorbell, and of an answer the sender tells how long it had what it
  * answers. With the device's clock that is all that software and PCIe took;
  * without, what the process took after it had seen the message, but not what
- * it took to wake up.
+ * it took to wake up. Some devices stamp completions by another clock than the
+ * one that can be read: the first stamp tells, and then neither is used.
  */
 #include "config.h"
 #include "probe/verbs_rail.h"
@@ -29,6 +30,7 @@ enum {
                          of all of them may complete at once */
     WIRE_SIZE = 5,
     RETRY_GAPS = 20,
+    STAMP_AGE_S = 100, /* a message is seen sooner than that */
     /* what a round trip takes less than, in us */
     GAP_BUSY = 50,
     GAP_EVENT = 200,
@@ -245,12 +247,25 @@ static int check (const struct verbs_rail *rail, struct verbs_run *run,
     return (int)(len - VERBS_HEADER);
 }
 
+/* Do without the device's clock where a stamp is not of the recent past. */
+static void check_clock (struct verbs_rail *rail, struct verbs_completion *c)
+{
+    struct verbs_device *d = &rail->device;
+    int64_t age = verbs_device_now_ns (d) - c->stamp_ns;
+
+    rail->trusted = true;
+    if (d->clock_khz && (age < 0 || age > STAMP_AGE_S * INT64_C (1000000000))) {
+        d->clock_khz = 0;
+        c->stamp_ns = verbs_device_now_ns (d);
+    }
+}
+
 static int take_failed (const struct verbs_rail *rail, struct verbs_slot *slot,
                         const struct verbs_completion *c, struct error *err)
 {
     if (slot->qp == &rail->ud)
-        return error_world (err, "%s: receiving failed: %s",
-                            rail->device.name, ibv_wc_status_str (c->status));
+        return verbs_device_broke (&rail->device, "receiving failed",
+                                   c->status, err);
     slot->qp->broken = true;
     return 0;
 }
@@ -271,6 +286,8 @@ int verbs_rail_take (struct verbs_rail *rail, struct verbs_run *run,
     slot = (struct verbs_slot *)(uintptr_t)c.wr_id;
     if (c.status != IBV_WC_SUCCESS)
         return take_failed (rail, slot, &c, err);
+    if (!rail->trusted)
+        check_clock (rail, &c);
     if ((len = check (rail, run, slot, &c, header, &data)) >= 0) {
         packet->stamp_ns = c.stamp_ns;
         packet->held_ns = header->held_ns;

@@ -57,6 +57,7 @@ struct verbs_rail {
     uint32_t self;         /* peer */
     uint32_t sequence;     /* of the last datagram */
     bool armed;            /* the channel will tell of the next receive */
+    bool trusted;          /* the device's stamps are known to be sound */
     struct error trouble;  /* its text is "": none */
 };
 

@@ -35,6 +35,8 @@ static const struct {
       "login is not in the fabric snapshot" },
     { "a GUID twice", "h0003", "h0001", false, NULL, NULL,
       "h0003 and h0001 both are h0001" },
+    { "the first port of another fabric", "h0003", "h0003 and another", false,
+      NULL, "h0003", "1 ports are not in the fabric snapshot" },
     { "the map before all", "login", "h0004", false, "login h0003/1\n",
       "h0003", "" },
     { "... by GUID", "login", NULL, true, "login GUID\n", "h0003", "" },
@@ -51,25 +53,25 @@ static const char *no_host (void *arg, unsigned int rank)
     return "";
 }
 
-static struct transport_address address;
+static struct transport_address address[2];
+static size_t rails;
 
-static size_t one_rail (const void *t)
+static size_t its_rails (const void *t)
 {
     (void)t;
-    return 1;
+    return rails;
 }
 
 static const struct transport_address *its_address (const void *t,
                                                     size_t rail)
 {
     (void)t;
-    (void)rail;
-    return &address;
+    return &address[rail];
 }
 
 static const struct transport transport = {
     .name = "test",
-    .rails = one_rail,
+    .rails = its_rails,
     .address = its_address,
 };
 
@@ -78,6 +80,8 @@ static const struct fabric_port *port_of (const struct fabric *f,
 {
     uint32_t i = fabric_find_endpoint (f, name);
 
+    if (i == FABRIC_NONE)
+        return NULL;
     return &f->port[f->endpoint[i].port];
 }
 
@@ -106,12 +110,19 @@ static struct roster *make_roster (const struct fabric *f, size_t i)
     const char *guid[3] = { "h0001", cases[i].guid, "h0002" };
 
     for (size_t k = 0; k < 3; k++) {
-        const struct fabric_port *port = guid[k] ? port_of (f, guid[k]) : NULL;
+        bool another = guid[k] && strstr (guid[k], " and another");
+        const struct fabric_port *port
+            = guid[k] ? port_of (f, another ? name[k] : guid[k]) : NULL;
+        struct transport_address known = {
+            .guid = port ? port->guid : 12345,
+            .lid = port ? port->lid : 77,
+        };
 
-        address.guid = port ? port->guid : 12345;
-        address.lid = port ? port->lid : 77;
         if (k == 1 && cases[i].ethernet)
-            address.lid = 0;
+            known.lid = 0;
+        rails = another ? 2 : 1;
+        address[0] = (struct transport_address){ .guid = 999, .lid = 99 };
+        address[rails - 1] = known;
         blob[k].len = roster_pack (blob[k].data, name[k], k, &transport,
                                    &address, NULL);
     }
@@ -135,6 +146,7 @@ int main (void)
         int rc = identify (&id, r, f, map, report, &err);
 
         fclose (report);
+        said[strcspn (said, "\n")] = '\0';
         if (cases[i].endpoint)
             ok (rc == 0 && id.n == 3
                     && !strcmp (id.name[1], cases[i].endpoint)

@@ -102,7 +102,7 @@ static int run_leader (struct group *g, struct shared *sh)
         return 1;
     sh->first = plan_probes (plan);
     sh->second = plan_probes (longer) - sh->first;
-    rc = probe_lead (g, plan, peer_of, REPEATS, &result, &err);
+    rc = probe_lead (g, plan, peer_of, REPEATS, NULL, &result, &err);
     sh->samples = rc == 0 ? result.samples->nsamples : 0;
     /* the leader thinks, for longer than any time-out of the group */
     if (rc == 0)
@@ -111,7 +111,7 @@ static int run_leader (struct group *g, struct shared *sh)
         kill (sh->pid[VICTIM], SIGKILL);
     if (rc == 0 && sh->what->again)
         sh->again = probe_again (g, longer, plan_rounds (plan), peer_of,
-                                 REPEATS, &result, &err);
+                                 REPEATS, NULL, &result, &err);
     if (rc == 0)
         look (sh, plan, &result);
     if (probe_end (g, &result, &err) < 0)
