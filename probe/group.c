@@ -18,10 +18,13 @@
 
 #include "probe/wire.h"
 
+enum ping_kind { COUNTS, WAKING };
+
 enum message_type { PING = 1, PONG, TOKEN, ASK, BUSY, GET, DATA };
 
 enum {
     HEADER = 16,
+    HOPELESS_PART = 10, /* of a time-out */
     FRAGMENT = 224,
     STEPS_MAX = 32,
     STEPS_DONE = 255,
@@ -29,7 +32,6 @@ enum {
     /* in gaps */
     ASK_FIRST = 100,
     ASK_LAST = 800,
-    HOPELESS_TIMEOUT = 25,
     /* who is asked in vain so often is dead */
     ASK_TIMES = 12,
 };
@@ -180,11 +182,25 @@ int64_t group_gap (const struct group *g)
     return g->transport->gap_ns (g->t);
 }
 
+/* So many gaps, but no more than ns, unless that is less than two. */
+static int64_t at_most (const struct group *g, int gaps, int64_t ns)
+{
+    int64_t gap = group_gap (g);
+
+    if (ns < 2 * gap)
+        ns = 2 * gap;
+    return gaps * gap < ns ? gaps * gap : ns;
+}
+
 int64_t group_dead_ns (const struct group *g)
 {
-    int64_t ns = GROUP_DEAD * group_gap (g);
+    return at_most (g, GROUP_DEAD, GROUP_DEAD_NS);
+}
 
-    return ns < GROUP_DEAD_NS ? ns : GROUP_DEAD_NS;
+size_t group_turns (const struct group *g, size_t *mine)
+{
+    *mine = 0;
+    return g->transport->turns ? g->transport->turns (g->t, mine) : 1;
 }
 
 struct group_stats group_stats (const struct group *g)
@@ -215,10 +231,9 @@ void group_set_ping_size (struct group *g, size_t bytes)
     g->ping_size = bytes;
 }
 
-void group_attend (struct group *g, bool on)
+bool group_attend (struct group *g, bool on)
 {
-    if (g->transport->attend)
-        g->transport->attend (g->t, on);
+    return g->transport->attend ? g->transport->attend (g->t, on) : true;
 }
 
 int group_prepare (struct group *g, uint32_t rail, uint32_t peer,
@@ -288,6 +303,8 @@ static int on_pong (struct group *g, const struct packet *p,
         g->pings_left--;
         return 0;
     }
+    if (msg->kind == WAKING)
+        return 0;
     if (rtt_ns < 0)
         g->stats.foreign++;
     else if (g->last_echo[p->rail] == msg->number)
@@ -567,22 +584,18 @@ int group_barrier (struct group *g, struct error *err)
     return 0;
 }
 
-int group_pings (struct group *g, struct group_ping *v, size_t n,
-                 struct error *err)
+/* Ping, and wait until a time. Return 0, or -1 with err. */
+static int ping (struct group *g, struct group_ping *v, size_t n,
+                 enum ping_kind kind, int64_t timeout_ns, struct error *err)
 {
     static const uint8_t padding[GROUP_PING_MAX - HEADER];
-    int64_t timeout = HOPELESS_TIMEOUT;
-    int64_t until;
+    int64_t until = group_now (g) + timeout_ns;
     int rc = 0;
 
-    for (size_t i = 0; i < n; i++)
-        if (g->misses[v[i].peer] < HOPELESS)
-            timeout = GROUP_PING_TIMEOUT;
-    until = group_now (g) + timeout * group_gap (g);
     g->ping = v;
     g->npings = g->pings_left = n;
     for (size_t i = 0; i < n && rc == 0; i++) {
-        struct message msg = { PING, 0, 0, ++g->number };
+        struct message msg = { PING, (uint8_t)kind, 0, ++g->number };
         struct transport_timing timing = { .answers = NULL };
 
         v[i].number = msg.number;
@@ -594,6 +607,19 @@ int group_pings (struct group *g, struct group_ping *v, size_t n,
     while (rc >= 0 && g->pings_left > 0 && group_now (g) < until)
         rc = turn (g, until, err);
     g->npings = 0;
+    return rc < 0 ? -1 : 0;
+}
+
+int group_pings (struct group *g, struct group_ping *v, size_t n,
+                 struct error *err)
+{
+    int64_t timeout = at_most (g, GROUP_PING_TIMEOUT, GROUP_PING_TIMEOUT_NS);
+    bool hope = false;
+    int rc;
+
+    for (size_t i = 0; i < n; i++)
+        hope = hope || g->misses[v[i].peer] < HOPELESS;
+    rc = ping (g, v, n, COUNTS, hope ? timeout : timeout / HOPELESS_PART, err);
     for (size_t i = 0; i < n; i++) {
         uint8_t *misses = &g->misses[v[i].peer];
 
@@ -602,7 +628,13 @@ int group_pings (struct group *g, struct group_ping *v, size_t n,
         else if (*misses < HOPELESS)
             ++*misses;
     }
-    return rc < 0 ? -1 : 0;
+    return rc;
+}
+
+int group_wake (struct group *g, struct group_ping *v, size_t n,
+                struct error *err)
+{
+    return ping (g, v, n, WAKING, group_gap (g), err);
 }
 
 void group_serve (struct group *g, enum group_kind kind, int member,

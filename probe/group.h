@@ -28,6 +28,8 @@ enum { /* in gaps */
     GROUP_PING_TIMEOUT = 250,
     GROUP_DEAD = 25000,
 };
+/* ... but no more than this, in ns, where gaps are long */
+#define GROUP_PING_TIMEOUT_NS INT64_C (250000000)
 #define GROUP_DEAD_NS INT64_C (5000000000)
 
 enum { /* bytes of a ping */
@@ -61,6 +63,8 @@ size_t group_find_peer (const struct group *g, uint32_t peer, uint32_t *rail);
 int64_t group_now (const struct group *g);
 int64_t group_gap (const struct group *g);
 int64_t group_dead_ns (const struct group *g); /* who is silent for so long */
+/* In how many turns to ping, and which is this member's, from 0 on. */
+size_t group_turns (const struct group *g, size_t *mine);
 struct group_stats group_stats (const struct group *g);
 
 /* No call works past this time: -1 with err "timed out ...". */
@@ -71,9 +75,10 @@ int64_t group_deadline (const struct group *g);
 void group_set_ping_size (struct group *g, size_t bytes);
 
 /* Wait for messages on a core of its own from now on, or asleep, which is how
- * a group begins. Where the transport has no choice nothing happens.
+ * a group begins. Returns false where pings had better be waited for asleep,
+ * so that one that does not count is to come first (group_wake).
  */
-void group_attend (struct group *g, bool on);
+bool group_attend (struct group *g, bool on);
 
 /* Wait for a time, and serve. Return 0, or -1 with err. */
 int group_until (struct group *g, int64_t time_ns, struct error *err);
@@ -92,7 +97,7 @@ int group_prepare (struct group *g, uint32_t rail, uint32_t peer,
                    struct error *err);
 
 /* Ping n peers at once, each from another rail, and wait for the echoes or
- * GROUP_PING_TIMEOUT (a tenth of that where the last ones were all lost, so
+ * the time-out (a tenth of that where the last ones were all lost, so
  * that a dead peer does not hold up the rest). rtt_ns is -1 where none came.
  * Return 0, or -1 with err.
  */
@@ -104,6 +109,12 @@ struct group_ping {
 };
 int group_pings (struct group *g, struct group_ping *v, size_t n,
                  struct error *err);
+
+/* The same, to wake who is asleep on the way there and back: the echoes are
+ * waited for no longer than a gap, and nothing counts.
+ */
+int group_wake (struct group *g, struct group_ping *v, size_t n,
+                struct error *err);
 
 /* What members fetch from one another. */
 enum group_kind {

@@ -141,10 +141,12 @@ static int unpack_plan (struct part *part, const struct group_blob *blob,
     return part_alloc_results (part, err);
 }
 
-/* Ping for the tasks first .. last-1 whose turn it is in this half. */
+/* Ping for the tasks first .. last-1 whose turn it is in this half, from a
+ * state of being awake or not.
+ */
 static int run_half (struct group *g, struct part *part, size_t first,
-                     size_t last, unsigned int side, int64_t start,
-                     struct error *err)
+                     size_t last, unsigned int side, bool awake,
+                     int64_t start, struct error *err)
 {
     struct group_ping ping[TRANSPORT_RAILS_MAX];
     size_t task[TRANSPORT_RAILS_MAX];
@@ -159,7 +161,9 @@ static int run_half (struct group *g, struct part *part, size_t first,
     }
     if (n == 0)
         return 0;
-    if (group_until (g, start, err) < 0 || group_pings (g, ping, n, err) < 0)
+    if (group_until (g, start, err) < 0
+        || (!awake && group_wake (g, ping, n, err) < 0)
+        || group_pings (g, ping, n, err) < 0)
         return -1;
     for (size_t k = 0; k < n; k++) {
         size_t i = task[k];
@@ -212,16 +216,19 @@ static int run_step (struct group *g, struct part *part, unsigned int pass,
                      size_t first, size_t last, struct error *err)
 {
     int64_t gap = group_gap (g);
+    size_t mine;
+    int64_t side = (int64_t)group_turns (g, &mine) * gap;
+    bool awake = group_attend (g, last > first);
     int64_t start;
 
-    group_attend (g, last > first);
     if (group_barrier (g, err) < 0)
         return -1;
-    start = group_now (g);
-    if (run_half (g, part, first, last, pass & 1, start + gap, err) < 0
-        || run_half (g, part, first, last, !(pass & 1), start + 2 * gap, err)
-               < 0
-        || group_until (g, start + 4 * gap, err) < 0)
+    start = group_now (g) + gap;
+    if (run_half (g, part, first, last, pass & 1, awake,
+                  start + (int64_t)mine * gap, err) < 0
+        || run_half (g, part, first, last, !(pass & 1), awake,
+                     start + side + (int64_t)mine * gap, err) < 0
+        || group_until (g, start + 2 * side + gap, err) < 0)
         return -1;
     return 0;
 }

@@ -9,8 +9,10 @@
  *
  *     barrier | guard | one side of each probe pings | the other side | rest
  *
- * Guard, sides and rest last one transport gap each, so that no barrier's
- * messages are under way while someone pings. Which side is first alternates.
+ * Guard and rest last one transport gap each, so that no barrier's messages are
+ * under way while someone pings. A side lasts one, too, or where members share
+ * cores, one for each turn that they take. Which side is first alternates. Who
+ * waits asleep sends a ping that does not count before its own.
  * A ping without an echo in time is lost. A step has a deadline: time enough
  * to find out about many dead members, but not for ever.
  *

@@ -93,6 +93,12 @@ struct transport {
      */
     int64_t (*gap_ns) (const void *t);
 
+    /* After connect: in how many turns the members had better ping in a round,
+     * as some share a core, and which is this one's, from 0 on. All have the
+     * same number of turns. May be NULL: there is one.
+     */
+    size_t (*turns) (const void *t, size_t *mine);
+
     /* Make ready for timed messages to a peer, whose transport is to do the
      * same for this rail. Return 1, 0 where that is under way, to be called
      * again, or -1 with err. May be NULL.
@@ -100,10 +106,10 @@ struct transport {
     int (*prepare) (void *t, uint32_t rail, uint32_t peer,
                     struct error *err);
 
-    /* Wait for messages on a core of its own from now on, or asleep. May be
-     * NULL.
+    /* Wait for messages on a core of its own from now on, or asleep. Return
+     * whether it is the former. May be NULL: there is no difference.
      */
-    void (*attend) (void *t, bool on);
+    bool (*attend) (void *t, bool on);
 
     /* Send now, or with the next recv; timing is NULL for a message that is
      * not timed. Return 0, or -1 with err.

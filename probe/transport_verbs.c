@@ -34,9 +34,10 @@ struct verbs {
     struct verbs_rail rail[TRANSPORT_RAILS_MAX];
     size_t rails;
     struct verbs_run run;
-    size_t turn;     /* the rail to look at next */
+    struct verbs_share share;
+    size_t next;     /* the rail to look at */
     bool attends;
-    bool sleeps;     /* whether or not it attends */
+    bool sleeps;     /* always */
     char polling[8]; /* the site's word */
     bool pin;
 };
@@ -59,7 +60,8 @@ static void verbs_close (void *t)
         return;
     for (size_t i = 0; i < v->rails; i++)
         verbs_rail_close (&v->rail[i]);
-    free (v->run.peer);
+    free (v->run.at);
+    free (v->run.window);
     free (v);
     errno = saved_errno;
 }
@@ -114,7 +116,7 @@ static void *verbs_open (const struct site *site, const char *host,
     while (v->rails < n) {
         size_t i = v->rails++;
 
-        if (verbs_rail_open (&v->rail[i], &name[i], site, err) < 0)
+        if (verbs_rail_open (&v->rail[i], &name[i], i == 0, site, err) < 0)
             goto error;
     }
     return v;
@@ -143,11 +145,12 @@ static int read_peers (struct verbs *v, const struct transport_address *peer,
 {
     uint32_t gap_us = 1;
 
-    if (!(v->run.peer = calloc (n, sizeof (*v->run.peer))))
+    if (!(v->run.at = calloc (n, sizeof (*v->run.at)))
+        || !(v->run.window = calloc (n, sizeof (*v->run.window))))
         return error_nomem (err);
     v->run.npeers = n;
     for (size_t i = 0; i < n; i++) {
-        struct verbs_address *at = &v->run.peer[i].at;
+        struct verbs_address *at = &v->run.at[i];
 
         if (!verbs_address_unpack (at, &peer[i]) || at->gap_us > GAP_US_MAX)
             return error_world (err, "a node published a bad address");
@@ -179,28 +182,25 @@ static int start_rail (struct verbs *v, struct verbs_rail *rail,
 /* Take a core, unless there are more processes of the run on this machine than
  * it has cores for them: then all sleep while they wait.
  */
-static void find_core (struct verbs *v)
+static int find_core (struct verbs *v, struct error *err)
 {
-    size_t others = 0;
-    size_t before = 0;
+    struct verbs_share *share = &v->share;
+    char device[IBV_SYSFS_NAME_MAX];
 
-    for (size_t i = 0; i < v->run.npeers; i++)
-        if (v->run.peer[i].at.machine == v->rail[0].at.machine) {
-            others++;
-            before += i < v->rail[0].self;
-        }
-    others -= v->rails;
+    if (verbs_find_share (v->run.at, v->run.npeers, v->rail[0].self, share)
+        < 0)
+        return error_nomem (err);
     v->sleeps = !strcmp (v->polling, "event")
-                || (strcmp (v->polling, "busy") && others + 1 > cpu_count ());
+                || (strcmp (v->polling, "busy")
+                    && share->processes > cpu_count ());
     if (v->pin && !v->sleeps) {
-        char device[IBV_SYSFS_NAME_MAX];
-
         snprintf (device, sizeof (device), "%.*s",
                   (int)strcspn (v->rail[0].device.name, "/"),
                   v->rail[0].device.name);
-        cpu_pin (device, before);
+        cpu_pin (device, share->before);
     }
     prctl (PR_SET_TIMERSLACK, TIMER_SLACK_NS);
+    return 0;
 }
 
 static int verbs_connect (void *t, uint64_t key,
@@ -220,13 +220,20 @@ static int verbs_connect (void *t, uint64_t key,
     for (size_t i = 0; i < v->rails; i++)
         if (start_rail (v, &v->rail[i], peer, n, err) < 0)
             return -1;
-    find_core (v);
-    return 0;
+    return find_core (v, err);
 }
 
 static int64_t verbs_gap_ns (const void *t)
 {
     return ((const struct verbs *)t)->run.gap_ns;
+}
+
+static size_t verbs_turns (const void *t, size_t *mine)
+{
+    const struct verbs *v = t;
+
+    *mine = v->share.mine;
+    return v->share.turns;
 }
 
 static int verbs_prepare (void *t, uint32_t rail, uint32_t peer,
@@ -237,9 +244,12 @@ static int verbs_prepare (void *t, uint32_t rail, uint32_t peer,
     return verbs_rail_prepare (&v->rail[rail], &v->run, peer, err);
 }
 
-static void verbs_attend (void *t, bool on)
+static bool verbs_attend (void *t, bool on)
 {
-    ((struct verbs *)t)->attends = on;
+    struct verbs *v = t;
+
+    v->attends = on && !v->sleeps;
+    return v->attends;
 }
 
 static int verbs_send (void *t, uint32_t rail, uint32_t peer,
@@ -264,7 +274,7 @@ static int look (struct verbs *v, struct packet *packet, bool *came,
 {
     *came = false;
     for (size_t k = 0; k < v->rails; k++) {
-        size_t i = v->turn++ % v->rails;
+        size_t i = v->next++ % v->rails;
         struct verbs_rail *rail = &v->rail[i];
         struct verbs_header header;
         bool here;
@@ -356,7 +366,6 @@ static int verbs_recv (void *t, int64_t deadline_ns, struct packet *packet,
                        struct error *err)
 {
     struct verbs *v = t;
-    bool spins = v->attends && !v->sleeps;
     int64_t tired = verbs_now_ns (v) + SPIN_GAPS * v->run.gap_ns;
 
     for (unsigned int polls = 1;; polls++) {
@@ -370,7 +379,7 @@ static int verbs_recv (void *t, int64_t deadline_ns, struct packet *packet,
             return 0;
         if (came)
             continue;
-        if (spins && now < tired) {
+        if (v->attends && now < tired) {
             if (polls % POLLS_PER_EVENT_CHECK == 0
                 && check_events (v, err) < 0)
                 return -1;
@@ -404,6 +413,7 @@ const struct transport transport_verbs = {
     .agree = verbs_agree,
     .connect = verbs_connect,
     .gap_ns = verbs_gap_ns,
+    .turns = verbs_turns,
     .prepare = verbs_prepare,
     .attend = verbs_attend,
     .send = verbs_send,

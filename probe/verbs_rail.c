@@ -34,7 +34,7 @@ enum {
     /* what a round trip takes less than, in us */
     GAP_BUSY = 50,
     GAP_EVENT = 200,
-    GAP_SOFTWARE = 2000,
+    GAP_SOFTWARE = 5000,
 };
 
 static uint32_t wanted_gap (const struct verbs_device *d,
@@ -48,7 +48,7 @@ static uint32_t wanted_gap (const struct verbs_device *d,
 }
 
 int verbs_rail_open (struct verbs_rail *rail,
-                     const struct verbs_port_name *name,
+                     const struct verbs_port_name *name, bool first,
                      const struct site *site, struct error *err)
 {
     struct verbs_device *d = &rail->device;
@@ -69,9 +69,12 @@ int verbs_rail_open (struct verbs_rail *rail,
         return -1;
     rail->at = d->at;
     rail->at.rc = !strcmp (site->service, "rc");
+    rail->at.first = first;
     rail->at.qpn = rail->ud.qp->qp_num;
     rail->at.gap_us = wanted_gap (d, site);
     rail->at.machine = cpu_machine ();
+    rail->at.cores = cpu_count () < UINT8_MAX ? (uint8_t)cpu_count ()
+                                              : UINT8_MAX;
     rail->address.guid = d->guid;
     verbs_address_pack (&rail->at, &rail->address);
     return 0;
@@ -111,7 +114,7 @@ static void note_trouble (struct verbs_rail *rail, const struct verbs_run *run,
 {
     if (!rail->trouble.text[0])
         error_world (&rail->trouble, "%s: no way to %s: %s",
-                     rail->device.name, run->peer[peer].at.name, what);
+                     rail->device.name, run->at[peer].name, what);
 }
 
 /* Whether it is time to try, again. */
@@ -136,7 +139,7 @@ static struct ibv_ah *find_ah (struct verbs_rail *rail,
 
     if (way->ah || !is_due (rail, run, way))
         return way->ah;
-    verbs_device_route (&rail->device, &run->peer[peer].at, &attr);
+    verbs_device_route (&rail->device, &run->at[peer], &attr);
     if ((way->ah = ibv_create_ah (rail->device.pd, &attr)))
         way->tried_ns = 0;
     else
@@ -194,7 +197,7 @@ int verbs_rail_send (struct verbs_rail *rail, const struct verbs_run *run,
         .data = data,
         .len = len,
         .ah = by_rc ? NULL : find_ah (rail, run, peer),
-        .qpn = run->peer[peer].at.qpn,
+        .qpn = run->at[peer].qpn,
         .qkey = run->qkey,
     };
 
@@ -234,12 +237,12 @@ static int check (const struct verbs_rail *rail, struct verbs_run *run,
     const uint8_t *p = slot->data + before;
 
     if (!verbs_header_unpack (h, p, len, run->key, run->npeers)
-        || (ud ? !is_from (rail, slot->data, c, &run->peer[h->from].at)
+        || (ud ? !is_from (rail, slot->data, c, &run->at[h->from])
                : h->from != slot->qp->peer)) {
         run->counts.foreign++;
         return -1;
     }
-    if (!verbs_window_take (&run->peer[h->from].window, h->sequence)) {
+    if (!verbs_window_take (&run->window[h->from], h->sequence)) {
         run->counts.repeated++;
         return -1;
     }
@@ -376,7 +379,7 @@ int verbs_rail_wire (struct verbs_rail *rail, const struct verbs_run *run,
     if (!q->connected && !q->broken) {
         struct error why;
 
-        if (verbs_qp_start_rc (q, &run->peer[peer].at,
+        if (verbs_qp_start_rc (q, &run->at[peer],
                                (uint32_t)wire_get (packet->data, 4),
                                first_psn (run, rail->self, peer),
                                first_psn (run, peer, rail->self), &why) < 0) {

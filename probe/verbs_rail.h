@@ -22,17 +22,13 @@
 #include "util/error.h"
 #include "util/site.h"
 
-struct verbs_peer {
-    struct verbs_address at;
-    struct verbs_window window; /* of its datagrams to any own rail */
-};
-
 /* What the rails of a process have in common. */
 struct verbs_run {
     uint64_t key; /* nonce of all datagrams */
     uint32_t qkey;
-    struct verbs_peer *peer;
     size_t npeers;
+    struct verbs_address *at;    /* [npeers] */
+    struct verbs_window *window; /* [npeers] of datagrams to any own rail */
     int64_t gap_ns;
     struct transport_counts counts;
 };
@@ -61,11 +57,12 @@ struct verbs_rail {
     struct error trouble;  /* its text is "": none */
 };
 
-/* Open a port and fill in its address. Return 0, or -1 with err;
+/* Open a port, the first of its process or another, and fill in its address.
+ * Return 0, or -1 with err;
  * verbs_rail_close is due in both cases.
  */
 int verbs_rail_open (struct verbs_rail *rail,
-                     const struct verbs_port_name *name,
+                     const struct verbs_port_name *name, bool first,
                      const struct site *site, struct error *err);
 void verbs_rail_close (struct verbs_rail *rail);
 

@@ -3,6 +3,7 @@
 #include "config.h"
 #include "probe/verbs_wire.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "probe/wire.h"
@@ -23,6 +24,7 @@ enum { /* flags of an address */
     FLAG_ROCE_V1 = 2,
     FLAG_GLOBAL = 4,
     FLAG_RC = 8,
+    FLAG_FIRST = 16,
 };
 
 void verbs_address_pack (const struct verbs_address *a,
@@ -35,9 +37,11 @@ void verbs_address_pack (const struct verbs_address *a,
     to->data[1] = (uint8_t)((a->ethernet ? FLAG_ETHERNET : 0)
                             | (a->roce_v1 ? FLAG_ROCE_V1 : 0)
                             | (a->global ? FLAG_GLOBAL : 0)
-                            | (a->rc ? FLAG_RC : 0));
+                            | (a->rc ? FLAG_RC : 0)
+                            | (a->first ? FLAG_FIRST : 0));
     wire_put (to->data + 2, a->pkey, 2);
-    wire_put (to->data + 4, a->qpn, 4);
+    wire_put (to->data + 4, a->qpn, 3);
+    to->data[7] = a->cores;
     wire_put (to->data + 8, a->gap_us, 4);
     wire_put (to->data + 12, a->machine, 4);
     memcpy (to->data + 16, a->gid, VERBS_GID);
@@ -61,9 +65,11 @@ bool verbs_address_unpack (struct verbs_address *a,
         .roce_v1 = p[1] & FLAG_ROCE_V1,
         .global = p[1] & FLAG_GLOBAL,
         .rc = p[1] & FLAG_RC,
+        .first = p[1] & FLAG_FIRST,
         .lid = from->lid,
         .pkey = (uint16_t)wire_get (p + 2, 2),
-        .qpn = (uint32_t)wire_get (p + 4, 4),
+        .qpn = (uint32_t)wire_get (p + 4, 3),
+        .cores = p[7],
         .gap_us = (uint32_t)wire_get (p + 8, 4),
         .machine = (uint32_t)wire_get (p + 12, 4),
     };
@@ -125,6 +131,66 @@ int verbs_agree (const struct transport_address *first,
         return error_world (err, "%s: its GID is %s, not %s as that of the "
                             "first node: see GidIndex", b.name, gid_kind (&b),
                             gid_kind (&a));
+    return 0;
+}
+
+struct place { /* of a process */
+    uint32_t machine;
+    size_t index; /* of its first endpoint */
+    uint8_t cores;
+};
+
+static int compare_places (const void *a, const void *b)
+{
+    const struct place *x = a;
+    const struct place *y = b;
+
+    if (x->machine != y->machine)
+        return x->machine < y->machine ? -1 : 1;
+    return (x->index > y->index) - (x->index < y->index);
+}
+
+static size_t list_places (const struct verbs_address *at, size_t n,
+                           struct place *place)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < n; i++)
+        if (at[i].first)
+            place[count++]
+                = (struct place){ at[i].machine, i, at[i].cores };
+    if (count > 0)
+        qsort (place, count, sizeof (*place), compare_places);
+    return count;
+}
+
+int verbs_find_share (const struct verbs_address *at, size_t n, size_t self,
+                      struct verbs_share *share)
+{
+    struct place *place = malloc ((n + 1) * sizeof (*place));
+    size_t count;
+    size_t before = 0; /* on the machine of place[i] */
+
+    if (!place)
+        return -1;
+    count = list_places (at, n, place);
+    *share = (struct verbs_share){ .turns = 1 };
+    for (size_t i = 0; i < count; i++, before++) {
+        size_t turn;
+
+        if (i > 0 && place[i].machine != place[i - 1].machine)
+            before = 0;
+        turn = before / (place[i].cores > 0 ? place[i].cores : 1);
+        if (turn >= share->turns)
+            share->turns = turn + 1;
+        if (place[i].machine == at[self].machine)
+            share->processes++;
+        if (place[i].index == self) {
+            share->before = before;
+            share->mine = turn;
+        }
+    }
+    free (place);
     return 0;
 }
 

@@ -2,8 +2,8 @@
 /* What goes over verbs, as bytes, and what is to be believed of it. Nothing
  * here needs a device.
  *
- * An address, little-endian: version 1, flags 1, P_Key 2, QP 4, gap in us 4,
- * machine 4, GID 16, and the port's name for people, up to 16.
+ * An address, little-endian: version 1, flags 1, P_Key 2, QP 3, cores 1, gap in
+ * us 4, machine 4, GID 16, and the port's name for people, up to 16.
  *
  * A datagram: the run's nonce 8, sending peer 4, sequence number 4, time held
  * in ns 4, type 1, zero 3, then data. Over UD the room of a GRH is before it.
@@ -32,11 +32,13 @@ struct verbs_address {
     bool roce_v1;
     bool global;      /* InfiniBand: by LID and GID */
     bool rc;          /* pings by RC; else by UD, as everything else */
+    bool first;       /* of its process */
     uint16_t lid;     /* not in the bytes: transport_address has it */
     uint16_t pkey;
     uint32_t qpn;     /* of the UD queue pair */
     uint32_t gap_us;  /* it wants, as in transport.h */
-    uint32_t machine; /* the same for processes that share its cores */
+    uint32_t machine; /* the same for processes that share its cores, */
+    uint8_t cores;    /* ... which are so many, or more than 254 */
     uint8_t gid[VERBS_GID];
     char name[VERBS_NAME_MAX + 1];
 };
@@ -54,6 +56,20 @@ bool verbs_address_unpack (struct verbs_address *a,
  */
 int verbs_agree (const struct transport_address *a,
                  const struct transport_address *b, struct error *err);
+
+/* Where processes share a machine that has fewer cores, those that ping at the
+ * same time would disturb one another: they take turns.
+ */
+struct verbs_share {
+    size_t processes; /* on the machine of `self` */
+    size_t before;    /* ... those that come before its own */
+    size_t turns;     /* of a round, for all of the run; at least 1 */
+    size_t mine;      /* from 0 on */
+};
+
+/* Find that out for one of n endpoints, the first of a process. Return 0, or -1 with errno ENOMEM. */
+int verbs_find_share (const struct verbs_address *at, size_t n, size_t self,
+                      struct verbs_share *share);
 
 enum verbs_type {
     VERBS_DATA = 1, /* of the user of the transport */

@@ -26,6 +26,8 @@ static struct verbs_address good_address (void)
         .qpn = 0xabcdef,
         .gap_us = 2000,
         .machine = 0xdeadbeef,
+        .cores = 200,
+        .first = true,
         .name = "mlx5_0/1",
     };
 
@@ -44,6 +46,7 @@ static void test_address (void)
     verbs_address_pack (&a, &t);
     ok (verbs_address_unpack (&b, &t) && b.ethernet && !b.roce_v1 && !b.global
             && b.rc && b.lid == 17 && b.pkey == 0xffff && b.qpn == 0xabcdef
+            && b.first && b.cores == 200
             && b.gap_us == 2000 && b.machine == 0xdeadbeef
             && !memcmp (b.gid, ipv4, VERBS_GID)
             && !strcmp (b.name, "mlx5_0/1"),
@@ -111,6 +114,56 @@ static void test_agree (void)
                       && strstr (err.text, "mlx5_1/1")
                 : rc == 0,
             "%s: %s", agreements[i].what, err.text);
+    }
+}
+
+/* Endpoints as "machine cores first"; what the one called `self` is told. */
+static const struct {
+    const char *what;
+    struct {
+        uint32_t machine;
+        uint8_t cores;
+        bool first;
+    } at[6];
+    size_t n, self;
+    struct verbs_share share;
+} shares[] = {
+    { "a machine each", { { 1, 1, 1 }, { 2, 1, 1 } }, 2, 1, { 1, 0, 1, 0 } },
+    { "two cores for two", { { 1, 2, 1 }, { 1, 2, 1 } }, 2, 1,
+      { 2, 1, 1, 0 } },
+    { "one core for two", { { 1, 1, 1 }, { 1, 1, 1 } }, 2, 1,
+      { 2, 1, 2, 1 } },
+    { "rails share a process",
+      { { 1, 1, 1 }, { 1, 1, 0 }, { 2, 1, 1 }, { 2, 1, 0 } }, 4, 2,
+      { 1, 0, 1, 0 } },
+    { "the last of five on two cores",
+      { { 1, 2, 1 }, { 9, 8, 1 }, { 1, 2, 1 }, { 1, 2, 1 }, { 1, 2, 1 },
+        { 1, 2, 1 } }, 6, 5, { 5, 4, 3, 2 } },
+    { "one that shares with nobody, beside others",
+      { { 5, 2, 1 }, { 9, 8, 1 }, { 5, 2, 1 }, { 5, 2, 1 } }, 4, 1,
+      { 1, 0, 2, 0 } },
+    { "no cores at all", { { 1, 0, 1 }, { 1, 0, 1 } }, 2, 0, { 2, 0, 2, 0 } },
+};
+
+static void test_shares (void)
+{
+    for (size_t i = 0; i < sizeof (shares) / sizeof (shares[0]); i++) {
+        const struct verbs_share *want = &shares[i].share;
+        struct verbs_address at[6] = { 0 };
+        struct verbs_share got = { 0 };
+        int rc;
+
+        for (size_t k = 0; k < shares[i].n; k++) {
+            at[k].machine = shares[i].at[k].machine;
+            at[k].cores = shares[i].at[k].cores;
+            at[k].first = shares[i].at[k].first;
+        }
+        rc = verbs_find_share (at, shares[i].n, shares[i].self, &got);
+        ok (rc == 0 && got.processes == want->processes
+                && got.before == want->before && got.turns == want->turns
+                && got.mine == want->mine,
+            "%s: %zu processes, %zu before, turn %zu of %zu", shares[i].what,
+            got.processes, got.before, got.mine, got.turns);
     }
 }
 
@@ -260,6 +313,7 @@ int main (void)
 {
     test_address ();
     test_agree ();
+    test_shares ();
     test_pkeys ();
     test_header ();
     test_window ();
