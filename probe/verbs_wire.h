@@ -57,8 +57,8 @@ bool verbs_address_unpack (struct verbs_address *a,
 int verbs_agree (const struct transport_address *a,
                  const struct transport_address *b, struct error *err);
 
-/* Where processes share a machine that has fewer cores, those that ping at the
- * same time would disturb one another: they take turns.
+/* Where processes share a machine that has fewer cores, those that ping at
+ * the same time would disturb one another: they take turns.
  */
 struct verbs_share {
     size_t processes; /* on the machine of `self` */
@@ -67,7 +67,9 @@ struct verbs_share {
     size_t mine;      /* from 0 on */
 };
 
-/* Find that out for one of n endpoints, the first of a process. Return 0, or -1 with errno ENOMEM. */
+/* Find that out for one of n endpoints, the first of a process. Return 0, or
+ * -1 with errno ENOMEM.
+ */
 int verbs_find_share (const struct verbs_address *at, size_t n, size_t self,
                       struct verbs_share *share);
 
