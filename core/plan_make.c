@@ -48,6 +48,7 @@ struct attempt {
     size_t bound; /* no fewer rounds, beside that of all hosts */
     double far;   /* effort that it earns where its rounds are not near */
     bool maximal;
+    bool whole;   /* symmetric rows are enough to choose from */
 };
 
 static void attempt_clear (struct attempt *a)
@@ -177,7 +178,7 @@ static int run_first (struct attempt *a, double budget, struct error *err)
         basis_clear (&a->basis);
         return run_rounds (a, &effort, err);
     }
-    a->maximal = true;
+    a->maximal = a->whole = true;
     if (layers_pack (&a->rounds, &a->basis, a->ps, &a->rng, 0, &a->rank, err)
         < 0)
         return -1;
@@ -192,11 +193,12 @@ static const struct method {
     int (*run) (struct attempt *a, const struct rounds_effort *effort,
                 struct error *err);
     bool asked; /* only for who has a budget */
+    bool whole; /* only where symmetric rows are enough: else layers fill in */
 } methods[] = {
-    { cost_rounds, run_rounds, false },
-    { cost_layers, run_layers, true },
-    { cost_rounds, run_rounds, true },
-    { cost_layers, run_layers, true },
+    { cost_rounds, run_rounds, false, false },
+    { cost_layers, run_layers, true, true },
+    { cost_rounds, run_rounds, true, false },
+    { cost_layers, run_layers, true, true },
 };
 
 enum { METHODS = sizeof (methods) / sizeof (methods[0]) };
@@ -241,7 +243,7 @@ struct search {
 };
 
 /* Those that the budget pays for. */
-static void list_tries (struct search *s, struct pathset *ps,
+static void list_tries (struct search *s, const struct attempt *best,
                         const struct plan_options *opts,
                         const struct rounds_effort *effort)
 {
@@ -249,10 +251,11 @@ static void list_tries (struct search *s, struct pathset *ps,
         struct try *t = &s->try[s->n];
 
         if ((methods[i].asked && opts->budget <= 0)
-            || methods[i].cost (ps) > effort->eliminate)
+            || (methods[i].whole && !best->whole)
+            || methods[i].cost (best->ps) > effort->eliminate)
             continue;
         *t = (struct try){ .method = &methods[i], .rc = 1 };
-        t->attempt.ps = ps;
+        t->attempt.ps = best->ps;
         rng_seed (&t->attempt.rng, opts->seed + 1 + i);
         s->n++;
     }
@@ -325,7 +328,7 @@ static int search (struct attempt *best, const struct plan_options *opts,
         return -1;
     s.bound = rounds_bound (best);
     effort = effort_left (opts, best);
-    list_tries (&s, best->ps, opts, &effort);
+    list_tries (&s, best, opts, &effort);
     run_threads (&s, opts->threads);
     for (size_t i = 0; i < s.n; i++) {
         struct try *t = &s.try[i];
