@@ -86,25 +86,26 @@ static double cost_rounds (const struct pathset *ps)
     return pairs (ps) > BASIS_PAIRS_MAX ? HUGE_VAL : 150 * pairs (ps);
 }
 
-/* Are the rounds few, or can they not be known to be many? */
-static bool is_near (const struct attempt *a)
+/* Are the rounds few for a bound, or can they not be known to be many? */
+static bool is_near (const struct attempt *a, size_t bound)
 {
-    return !a->maximal || a->rounds.count <= NEAR * rounds_bound (a);
+    return !a->maximal || a->rounds.count <= NEAR * bound;
 }
 
-/* Is a plan by layers so far above the bound that jobs' rounds should be tried?
+/* Is a plan by layers so far above the bound that jobs' rounds should be tried
+ * for longer than what they may save takes?
  */
 static int judge_layers (struct attempt *a, struct error *err)
 {
     struct bound bound;
 
-    if (is_near (a))
+    if (is_near (a, rounds_bound (a)))
         return 0;
     if (bound_find (a->ps, a->rank, BOUND_QUICK, &bound, err) < 0)
         return -1;
-    a->bound = bound.rounds;
-    if (!is_near (a) && cost_rounds (a->ps)
-        <= FAR_ROUND * (double)(a->rounds.count - a->bound - 1))
+    if (!is_near (a, bound.rounds)
+        && cost_rounds (a->ps)
+            <= FAR_ROUND * (double)(a->rounds.count - bound.rounds - 1))
         a->far = far_effort (a->ps);
     return 0;
 }
