@@ -13,6 +13,12 @@
 #include "core/samples.h"
 #include "util/error.h"
 
+/* In place of a quantile: the mean of median and quartiles. It scatters less
+ * than the median and is moved as little by what disturbs less than a quarter
+ * of the repeats.
+ */
+enum { RTT_MIDDLE = RTT_COUNT };
+
 /* All samples of one pair in one round, taken together: the mean of those
  * that agree with the lowest within four standard deviations, weighted. What
  * disturbs an RTT makes it longer, so a side that stands above the other is
@@ -36,6 +42,9 @@ struct observations {
     struct observation *v;
     size_t n;
     double sigma_ns;     /* of one repeat, pooled; 0: none seen */
+    double gap_ns;       /* of an RTT over its fastest repeat, by noise: the
+                            lower third of the rows says, which traffic on
+                            some does not move; 0: no rows */
     uint64_t sent, lost; /* repeats, over all samples */
     size_t silent;       /* rows of which nothing came back: not in v */
     size_t disputed;     /* rows whose two sides do not agree */
@@ -44,10 +53,10 @@ struct observations {
     uint8_t *forth;
 };
 
-/* Take samples of endpoints of ps. The variance comes from the samples' own
- * quartiles and the pooled ones; it is at least floor_ns squared, and 1
- * everywhere where neither gives any. Return 0, or -1 with err;
- * observations_clear is due in both cases.
+/* Take samples of endpoints of ps, of each a quantile or RTT_MIDDLE. The
+ * variance comes from the samples' own quartiles and the pooled ones; it is at
+ * least floor_ns squared, and 1 everywhere where neither gives any. Return 0,
+ * or -1 with err; observations_clear is due in both cases.
  */
 int observe (struct observations *o, const struct pathset *ps,
              const struct samples *samples, int quantile, double floor_ns,
