@@ -146,6 +146,8 @@ struct trial {
     uint32_t fault[FAULTS_MAX]; /* links, arcs or switches (also of routes) */
     bool bent;                  /* messages go the wrong way */
     uint8_t *entry, right;      /* the wrong one of a table; what it was */
+    double change_se;           /* of an RTT by that, in standard errors */
+    size_t changed;             /* rows that do */
 };
 
 /* Whether a link is a fault or a part of it. */
@@ -179,10 +181,11 @@ static double least_se = 3; /* that a wrong route must make of an RTT */
 /* Whether all paths to an endpoint lead there yet, and some RTT that the plan
  * measures is another by so much.
  */
-static bool matters (const struct trial *t, uint32_t to)
+static bool matters (struct trial *t, uint32_t to)
 {
-    bool much = false;
+    double most = 0;
 
+    t->changed = 0;
     if (tree_grow (t->tree, to, NULL) < 0)
         return false;
     for (size_t r = 0; r < plan_rounds (t->plan); r++) {
@@ -192,17 +195,20 @@ static bool matters (const struct trial *t, uint32_t to)
         for (size_t i = 0; i < n; i++) {
             struct row row;
             struct row is;
+            double change;
 
             if (p[i].a != to && p[i].b != to)
                 continue;
             if (pathset_row (t->ps, p[i].a, p[i].b, &row, NULL) < 0
                 || pathset_row (t->actual, p[i].a, p[i].b, &is, NULL) < 0)
                 return false;
-            much |= fabs (rtt_ns (t, &is) - rtt_ns (t, &row))
-                    > least_se * RTT_STDERR_NS;
+            change = fabs (rtt_ns (t, &is) - rtt_ns (t, &row));
+            t->changed += change > 0;
+            most = fmax (most, change / RTT_STDERR_NS);
         }
     }
-    return much;
+    t->change_se = most;
+    return most > least_se;
 }
 
 /* Bend a route: a switch on a path of the job sends what is for its end by
@@ -417,6 +423,9 @@ static void show (const struct trial *t, const struct plan *plan,
                 : t->what->kind == FAULT_ARC
                     ? t->net->link[arc_link (t->fault[i])].id
                     : t->net->link[t->fault[i]].id);
+    if (t->bent)
+        printf ("# %zu rows by %.1f standard errors\n", t->changed,
+                t->change_se);
     printf ("# %s, %zu + %zu rounds\n", verdict_status_name (v->status),
             plan_rounds (plan) - plan_confirm_rounds (plan),
             plan_confirm_rounds (plan));
@@ -426,6 +435,9 @@ static void show (const struct trial *t, const struct plan *plan,
                 t->net->link[v->finding[k].suspect[0]].id,
                 v->finding[k].nsuspects, v->finding[k].excess_ns,
                 v->finding[k].stderr_ns, v->finding[k].why);
+    for (size_t k = 0; k < v->nfindings; k++)
+        for (size_t i = 0; i < v->finding[k].nsw; i++)
+            printf ("#     %s\n", t->net->sw[v->finding[k].sw[i]].name);
     for (size_t k = 0; k < v->nlimits; k++)
         printf ("#   %s\n", v->limit[k]);
 }

@@ -6,9 +6,10 @@
  * Signatures are compared by hash, then in full. All is linear in the rows'
  * links.
  *
- * A route from the last switch of a path would not arrive anywhere: it is
- * none. One from a switch further up shifts all rows that pass it on the way
- * to the endpoint, by as much as the two ways differ, of either sign.
+ * A route is one from a switch that has a detour to the endpoint (core/detour):
+ * with d-mod-k routing one on the way up, never one on the way down. It shifts
+ * all rows that pass the switch on the way to the endpoint, by as much as the
+ * two ways differ, of either sign.
  */
 #include "config.h"
 #include "core/cause.h"
@@ -122,7 +123,10 @@ static int put_row (struct build *b, uint32_t row, struct error *err)
     if (put_routes (b, first, row, o->a, o->b, err) < 0
         || put_routes (b, first, row, o->b, o->a, err) < 0)
         return -1;
-    put (b, first, make_key (SUSPECT_ROW, o->a, o->b), row, 1);
+    put (b, first,
+         make_key (SUSPECT_ROW, o->a < o->b ? o->a : o->b,
+                   o->a < o->b ? o->b : o->a),
+         row, 1);
     return 0;
 }
 
@@ -183,8 +187,12 @@ static int count_links (struct build *b)
     return 0;
 }
 
-static bool is_enough (const struct build *b, const struct suspect *s)
+static bool is_possible (const struct build *b, const struct causes *c,
+                         const struct suspect *s)
 {
+    if (s->kind == SUSPECT_ROUTE)
+        return detour_exists (&c->detours, s->index,
+                              pathset_endpoint (b->ps, s->to)->id);
     if (s->kind == SUSPECT_SWITCH)
         return b->switch_links[s->index] >= SWITCH_ENOUGH;
     if (s->kind == SUSPECT_CLASS)
@@ -295,7 +303,7 @@ static void add_columns (const struct build *b, struct causes *c,
 
         for (end = i; end < b->n && b->entry[end].key == b->entry[i].key;)
             end++;
-        if (!is_enough (b, &s))
+        if (!is_possible (b, c, &s))
             continue;
         unit = append (c, b->entry + i, end - i);
         *g = (struct gathered){
@@ -404,7 +412,7 @@ int causes_make (struct causes *c, struct pathset *ps,
     int rc = -1;
 
     *c = (struct causes){ 0 };
-    if (count_links (&b) < 0)
+    if (count_links (&b) < 0 || detours_make (&c->detours, b.net) < 0)
         goto nomem;
     for (size_t i = 0; i < obs->n; i++)
         if (put_row (&b, (uint32_t)i, err) < 0)
@@ -429,6 +437,7 @@ void causes_clear (struct causes *c)
     free (c->value);
     free (c->first);
     free (c->member);
+    detours_clear (&c->detours);
     *c = (struct causes){ 0 };
 }
 

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/detour.h"
 #include "core/observe.h"
 #include "core/paths.h"
 #include "util/error.h"
@@ -23,7 +24,7 @@ enum suspect_kind {
     SUSPECT_SWITCH, /* index: switch, all its links alike */
     SUSPECT_CLASS,  /* index: class_id, all links of it alike */
     SUSPECT_ROUTE,  /* index: switch from which messages to endpoint `to`
-                       take another way than the fabric says */
+                       take another way than the fabric says, and arrive */
     SUSPECT_ROW,    /* the round trip between endpoints index and `to`, on
                        its own */
     SUSPECT_KINDS,
@@ -51,6 +52,7 @@ struct causes {
     size_t *first;         /* [n + 1] of a signature's members: */
     struct member *member; /* the simplest first */
     size_t kind[SUSPECT_KINDS]; /* signatures whose first is of the kind */
+    struct detours detours;     /* what routes may be instead */
 };
 
 /* Find the causes for the observations of endpoints of ps, as rows. Members

@@ -33,6 +33,7 @@ enum {
     SUSPECTS_MAX = 64, /* of a cause: bits of a mask */
     CAUSES_HUNTED = 16,
     SEVERAL = 255,     /* in place of a cause's number */
+    VAGUE_ROUNDS = 2,  /* for what is too little for a cause */
     ROWS_EACH = 4,
     ROWS_NEEDED = 2,   /* of these, for a cause to be confirmed */
     ROWS_APART = 2,
@@ -63,7 +64,7 @@ struct hunt {
     struct pathset *ps;
     struct plan *plan;     /* grows */
     size_t first;          /* round of the stage */
-    unsigned int rounds;   /* at most */
+    unsigned int rounds;   /* at most, for the cause that is hunted */
     struct rng rng;
     struct tree *tree;
     uint64_t *known;       /* pairs of the first stage, sorted */
@@ -162,21 +163,25 @@ static uint64_t routes_of (const struct hunt *h, uint32_t arc, uint32_t to)
 static bool is_suspicious (const struct suspicion *s,
                            const struct judge_options *opts)
 {
-    return s->n > 0
-           && (s->suspect->kind == SUSPECT_ROUTE
-               || s->suspect->kind == SUSPECT_ROW
-               || s->excess_ns > opts->warn_ns);
+    bool route = false;
+
+    for (size_t i = 0; i < s->n; i++)
+        route |= s->suspect[i].kind == SUSPECT_ROUTE
+                 || s->suspect[i].kind == SUSPECT_ROW;
+    return s->n > 0 && (route || s->excess_ns > opts->warn_ns);
 }
 
-static int compare_excess (const void *va, const void *vb)
+static int compare_suspicions (const void *va, const void *vb)
 {
     const struct suspicion *a = va;
     const struct suspicion *b = vb;
+    double x = fabs (a->excess_ns) / a->stderr_ns;
+    double y = fabs (b->excess_ns) / b->stderr_ns;
 
-    return (a->excess_ns < b->excess_ns) - (a->excess_ns > b->excess_ns);
+    return (x < y) - (x > y);
 }
 
-/* Leave only what is suspicious, the greatest excess first. */
+/* Leave only what is suspicious, the most significant first. */
 static void sift (struct suspicions *s, const struct judge_options *opts)
 {
     size_t n = 0;
@@ -188,7 +193,7 @@ static void sift (struct suspicions *s, const struct judge_options *opts)
             free (s->v[i].suspect);
     s->n = n;
     if (n > 0)
-        qsort (s->v, n, sizeof (*s->v), compare_excess);
+        qsort (s->v, n, sizeof (*s->v), compare_suspicions);
 }
 
 /*
@@ -582,6 +587,7 @@ static void find_silent (struct hunt *h, const struct samples *samples)
 static int hunt (struct hunt *h, const struct suspicions *s,
                  const struct samples *samples, struct error *err)
 {
+    unsigned int rounds = h->rounds;
     size_t n = pathset_size (h->ps);
     size_t nlinks = pathset_network (h->ps)->nlinks;
 
@@ -601,9 +607,13 @@ static int hunt (struct hunt *h, const struct suspicions *s,
     for (size_t c = 0; c < s->n && c < CAUSES_HUNTED; c++)
         for (size_t i = 0; i < s->v[c].n; i++)
             each_arc (h, &s->v[c].suspect[i], set_cause, c + 1);
-    for (size_t c = 0; c < s->n && c < CAUSES_HUNTED; c++)
+    for (size_t c = 0; c < s->n && c < CAUSES_HUNTED; c++) {
+        h->rounds = s->v[c].vague && rounds > VAGUE_ROUNDS ? VAGUE_ROUNDS
+                                                           : rounds;
         if (hunt_cause (h, &s->v[c], c + 1, err) < 0)
             return -1;
+    }
+    h->rounds = rounds;
     if (add_controls (h, err) < 0)
         return -1;
     plan_set_confirm (h->plan, plan_confirm_rounds (h->plan)

@@ -56,6 +56,7 @@ enum {
     DRAWS_SEED = 2,
     COMPUTE_TURNS = 3, /* of LSQ_LANES candidates that compete */
     SUSPECTS_MAX = 8 * LSQ_LANES, /* computed */
+    GROUP_MAX = 16,    /* signatures that are watched together */
 };
 
 #define SETTLED 0.9          /* of the scale before */
@@ -67,8 +68,8 @@ enum {
 
 /* of `alarms` */
 static const double share[SUSPECT_KINDS] = {
-    [SUSPECT_LINK] = 0.3,  [SUSPECT_ARC] = 0.1,   [SUSPECT_SWITCH] = 0.1,
-    [SUSPECT_CLASS] = 0.1, [SUSPECT_ROUTE] = 0.3, [SUSPECT_ROW] = 0.1,
+    [SUSPECT_LINK] = 0.15,  [SUSPECT_ARC] = 0.05,  [SUSPECT_SWITCH] = 0.05,
+    [SUSPECT_CLASS] = 0.05, [SUSPECT_ROUTE] = 0.6, [SUSPECT_ROW] = 0.1,
 };
 
 struct work {
@@ -644,13 +645,30 @@ static int compute_ranked (struct work *w, struct ranked *v, size_t n)
     return 0;
 }
 
-size_t *explain_suspects (struct explanation *ex, size_t c, size_t *n)
+static struct rival make_rival (const struct work *w, size_t k, double less)
+{
+    const struct explanation *ex = w->ex;
+    double b = causes_dot (ex->causes, k, ex->z);
+    double g = gain (w, k);
+
+    if (!(g > 0)) /* the cause's own, by rounding: it is a copy of others */
+        return (struct rival){ .signature = k, .less = less };
+    b *= causes_simplest (ex->causes, k)->unit;
+    return (struct rival){
+        .signature = k,
+        .less = less,
+        .excess_ns = g / b,
+        .stderr_ns = ex->scale * fabs (sqrt (g) / b),
+    };
+}
+
+struct rival *explain_suspects (struct explanation *ex, size_t c, size_t *n)
 {
     struct explanation others = *ex;
     size_t self = ex->cause[c].signature;
     struct work *w = calloc (1, sizeof (*w));
     struct ranked *v = malloc ((ex->causes->n + 1) * sizeof (*v));
-    size_t *list = malloc ((ex->causes->n + 1) * sizeof (*list));
+    struct rival *list = malloc ((ex->causes->n + 1) * sizeof (*list));
     size_t rivals;
     size_t k = 0;
     double own;
@@ -664,10 +682,10 @@ size_t *explain_suspects (struct explanation *ex, size_t c, size_t *n)
         < 0)
         goto error;
     qsort (v, rivals, sizeof (*v), compare_ranked);
-    list[k++] = self;
+    list[k++] = make_rival (w, self, 0);
     for (size_t i = 0; i < rivals; i++)
         if (own - v[i].gain <= SUSPECT_MARGIN * ex->scale * ex->scale)
-            list[k++] = v[i].signature;
+            list[k++] = make_rival (w, v[i].signature, own - v[i].gain);
     *n = k;
     goto done;
 error:
@@ -678,6 +696,170 @@ done:
     free (v);
     work_close (w);
     return list;
+}
+
+int explain_swap (struct explanation *ex, size_t c, size_t signature)
+{
+    struct work *w = calloc (1, sizeof (*w));
+    int rc = -1;
+
+    if (w && work_open (w, ex) == 0) {
+        double *p = whiten (w, signature);
+
+        if (p) {
+            free (ex->cause[c].p);
+            ex->cause[c].p = p;
+            ex->cause[c].signature = signature;
+            rc = refit (w);
+            for (size_t i = 0; i < ex->n; i++)
+                ex->cause[i].stderr_ns *= ex->scale;
+        }
+    }
+    work_close (w);
+    return rc;
+}
+
+/*
+ * What to watch
+ */
+
+static bool is_route (const struct causes *c, size_t k)
+{
+    for (size_t i = c->first[k]; i < c->first[k + 1]; i++)
+        if (c->member[i].suspect.kind == SUSPECT_ROUTE)
+            return true;
+    return false;
+}
+
+/* Signatures of routes, whatever else they are of, the best first. */
+static size_t rank_routes (const struct work *w, struct ranked *v)
+{
+    size_t n = 0;
+
+    for (size_t k = 0; k < w->ex->causes->n; k++) {
+        double g = is_route (w->ex->causes, k) ? gain (w, k) : 0;
+
+        if (g > 0)
+            v[n++] = (struct ranked){ g, k };
+    }
+    qsort (v, n, sizeof (*v), compare_ranked);
+    return n;
+}
+
+static void mark_rows (const struct causes *c, size_t k, size_t mark,
+                       size_t *row)
+{
+    for (size_t e = c->start[k]; e < c->start[k + 1]; e++)
+        row[c->row[e]] = mark;
+}
+
+/* Whether some row of a signature has a mark that is at least this. */
+static bool is_marked (const struct causes *c, size_t k, size_t mark,
+                       const size_t *row)
+{
+    for (size_t e = c->start[k]; e < c->start[k + 1]; e++)
+        if (row[c->row[e]] >= mark)
+            return true;
+    return false;
+}
+
+/* Number i of the ranked leads a group. */
+static void add_group (const struct explanation *ex, const struct ranked *v,
+                       size_t n, size_t i, size_t *row, struct watch *watch)
+{
+    double least = v[i].gain - SUSPECT_MARGIN * ex->scale * ex->scale;
+    size_t first = watch->first[watch->n++];
+    size_t at = first;
+
+    watch->list[at++] = v[i].signature;
+    mark_rows (ex->causes, v[i].signature, watch->n, row);
+    for (size_t k = 0; k < n && at - first < GROUP_MAX; k++)
+        if (k != i && v[k].gain >= least
+            && is_marked (ex->causes, v[k].signature, watch->n, row))
+            watch->list[at++] = v[k].signature;
+    watch->first[watch->n] = at;
+}
+
+int explain_watch (const struct explanation *ex, double sd, size_t most,
+                   struct watch *watch)
+{
+    struct explanation copy = *ex;
+    struct work *w = calloc (1, sizeof (*w));
+    struct ranked *v = malloc ((ex->causes->n + 1) * sizeof (*v));
+    size_t *row = calloc (ex->model->nrows + 1, sizeof (*row));
+    double enough = pow (sd * ex->scale, 2);
+    int rc = -1;
+    size_t n;
+
+    copy.z = malloc ((ex->model->nrows + 1) * sizeof (*copy.z));
+    *watch = (struct watch){
+        .first = calloc (most + 1, sizeof (*watch->first)),
+        .list = malloc ((most * GROUP_MAX + 1) * sizeof (*watch->list)),
+    };
+    if (!w || !v || !row || !copy.z || !watch->first || !watch->list
+        || work_open (w, &copy) < 0 || refit (w) < 0)
+        goto done;
+    n = rank_routes (w, v);
+    for (size_t i = 0; i < n && v[i].gain > enough && watch->n < most; i++)
+        if (!is_marked (ex->causes, v[i].signature, 1, row))
+            add_group (ex, v, n, i, row, watch);
+    rc = 0;
+done:
+    free (copy.z);
+    free (row);
+    free (v);
+    work_close (w);
+    return rc;
+}
+
+void watch_clear (struct watch *watch)
+{
+    free (watch->first);
+    free (watch->list);
+    *watch = (struct watch){ 0 };
+}
+
+double explain_excess (const struct explanation *ex, size_t k)
+{
+    return causes_dot (ex->causes, k, ex->z)
+           / (ex->info[k] * causes_simplest (ex->causes, k)->unit);
+}
+
+int explain_fast (const struct explanation *ex, double *share)
+{
+    const struct causes *causes = ex->causes;
+    size_t n = ex->n;
+    double *r = malloc ((2 * ex->model->nrows + 1) * sizeof (*r));
+    double *h = malloc ((n * n + 1) * sizeof (*h));
+    double e[CAUSES_MAX];
+    double *p;
+    int rc = -1;
+
+    if (!r || !h)
+        goto done;
+    p = r + ex->model->nrows;
+    model_residual_fast (ex->model, r);
+    if (model_whiten (ex->model, r, 1, p) < 0)
+        goto done;
+    for (size_t i = 0; i < n; i++) {
+        size_t k = ex->cause[i].signature;
+
+        for (size_t j = 0; j <= i; j++)
+            h[i * n + j] = causes_dot (causes, k, ex->cause[j].p);
+        share[i] = causes_dot (causes, k, p);
+        e[i] = causes_dot (causes, k, ex->unexplained);
+    }
+    if (linalg_cholesky (h, n) < 0)
+        goto done;
+    linalg_solve (h, n, share);
+    linalg_solve (h, n, e);
+    for (size_t i = 0; i < n; i++)
+        share[i] /= e[i];
+    rc = 0;
+done:
+    free (r);
+    free (h);
+    return rc;
 }
 
 /* The normal equations of all causes, and last of part d of one. */

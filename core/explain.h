@@ -48,10 +48,46 @@ void explanation_clear (struct explanation *ex);
 
 /* Signatures that explain as well as cause number c does, of those that a chi
  * square test does not tell from it, the best first; its own is the first.
- * Return their number in *n and the signatures, which the caller frees; NULL
- * with errno ENOMEM.
+ * Return *n of them, which the caller frees; NULL with errno ENOMEM.
  */
-size_t *explain_suspects (struct explanation *ex, size_t c, size_t *n);
+struct rival {
+    size_t signature;
+    double less;      /* chi square that it does not explain and c does */
+    double excess_ns; /* of its simplest member, in the place of c */
+    double stderr_ns;
+};
+struct rival *explain_suspects (struct explanation *ex, size_t c, size_t *n);
+
+/* Let cause number c be another signature. Return 0, or -1 with errno
+ * ENOMEM.
+ */
+int explain_swap (struct explanation *ex, size_t c, size_t signature);
+
+/* share[c]: how much of each cause's excess the fastest repeats alone show,
+ * beside all other causes. Return 0, or -1 with errno ENOMEM.
+ */
+int explain_fast (const struct explanation *ex, double *share);
+
+/* What to watch: routes that what is left over has more than sd standard
+ * errors of, too little for a cause. Group i is list[first[i]] to
+ * list[first[i + 1] - 1], signatures: the most significant that shares no row
+ * with a group before, and those that share a row with it and are not told
+ * from it. There are `most` groups at most. Return 0, or -1 with errno ENOMEM;
+ * watch_clear is due in both cases.
+ */
+struct watch {
+    size_t n;
+    size_t *first; /* [n + 1] */
+    size_t *list;
+};
+int explain_watch (const struct explanation *ex, double sd, size_t most,
+                   struct watch *watch);
+void watch_clear (struct watch *watch);
+
+/* Excess of a signature's simplest member beside all causes, if it were one
+ * too.
+ */
+double explain_excess (const struct explanation *ex, size_t k);
 
 /* Estimate cause number c apart in some rows and in the others, beside all
  * other causes: in how many standard errors it shows in each. A part without

@@ -8,14 +8,11 @@
  * the baseline makes that less than a quarter of what the spread of the
  * classes alone would give, sum of (u_l spread_l)^2, the basis is baseline.
  *
- * Routes: a link between switches that carries one endpoint's messages alone,
- * one way, cannot be told from a wrong route to it. What a wrong route adds is
- * a few hops, so that a greater excess is the link's; of a lesser one the
- * verdict is UNKNOWN.
- *
  * Confirmation: with the rows of the confirm stage and the others as two parts
  * of a cause, estimated jointly beside all other causes (explain_parts), each
- * part must be significant on its own, and the second not much less.
+ * part must be significant on its own, and the second not much less. Of a
+ * route, which may be off by little and fails nothing, the confirm stage must
+ * be, the first of the same sign, and both together what `alarms` want.
  *
  * Support: a cause must show in most of the rows that cross it (their
  * own residuals left over are less than a third of it, or noise, and nothing
@@ -32,7 +29,10 @@
  * the excess than others do, may be a share of the excess, but no more than is
  * a FAIL itself, and a small share where few rows must do: chance lets single
  * ones pass. Rows that cross a doubted excess of some size support no other,
- * since traffic on several links of a path has several causes.
+ * since traffic on several links of a path has several causes. A route is
+ * off by too little for single rows to tell, and faster where the baseline
+ * had the traffic: there the fastest repeats of all rows, here and in the
+ * baseline, are explained by the same causes, and must show half as much.
  */
 #include "config.h"
 #include "core/judge.h"
@@ -47,6 +47,7 @@
 #include "core/explain.h"
 #include "core/model.h"
 #include "core/observe.h"
+#include "core/route.h"
 #include "core/stats.h"
 #include "util/text.h"
 
@@ -55,14 +56,16 @@ enum {
     DISPUTED_FEW = 2,
     ROWS_FEW = 2,
     REPEATS_ENOUGH = 6, /* over the rows of a FAIL */
-    DETOUR_HOPS = 4,    /* the most that a wrong route takes more */
     SWITCHES_NAMED = 3, /* for a route, the likeliest */
+    WATCHED = 8,        /* groups of routes that may be wrong, a guess */
 };
 
 #define NOISE_FLOOR_NS 5.0
 #define ALARMS 1e-4            /* causes in a healthy run that stay in doubt */
-#define ALARMS_CONFIRMED 1e-3  /* and where each is to be confirmed */
+#define ALARMS_CONFIRMED 0.05  /* and where each is to be confirmed: routes,
+                                  links need more than that anyway */
 #define ALARMS_FIRST 0.1       /* and that a confirm stage is planned for */
+#define WATCH_SD 2.0           /* of a route, for a second look */
 #define FIRST_SD 3.0           /* in the first stage's rows alone */
 #define CONFIRM_SD 4.0         /* in the confirm stage's */
 #define CONFIRM_SHARE 0.5      /* of the first stage's excess */
@@ -71,6 +74,7 @@ enum {
 #define DISAGREE_SD 5.0
 #define FASTEST_SHARE 0.3      /* of the excess */
 #define FASTEST_SHARE_FEW 0.1
+#define FAST_SHARE 0.5         /* of the excess, in the fastest repeats */
 #define SCALE_MUCH 2.0         /* of the noise */
 #define KNOWN_SD 120.0         /* of a latency that is worth saying */
 #define DISPUTED_SHARE 0.05    /* of the probes */
@@ -94,10 +98,11 @@ struct judgement {
     struct observations obs;
     double gap_ns; /* of an RTT over the fastest repeat, by noise alone */
     struct model model;
-    double detour_ns; /* what a wrong route may add */
     struct causes causes;
     struct explanation ex;
+    const struct member *face[CAUSES_MAX]; /* what causes are taken for */
     bool *confirm; /* [rows] of the confirm stage */
+    double fast[CAUSES_MAX]; /* of a cause's excess, by the fastest repeats */
     bool doubted[CAUSES_MAX];
     struct verdict *verdict;
 };
@@ -387,7 +392,7 @@ static int add_route (const struct judgement *j, struct finding *f,
         if (passed && add_suspect (j, f, link) < 0)
             return -1;
     }
-    return add_number (&f->sw, &f->nsw, route->index);
+    return 0;
 }
 
 static int add_all (const struct judgement *j, struct finding *f,
@@ -423,12 +428,9 @@ static int add_arc (const struct judgement *j, struct finding *f,
     return add_number (&f->oneway, &f->noneway, link);
 }
 
-/* Add what a signature's members suspect, arcs as suspects or not.
- * `amplitude` is the cause's: a route is none of an excess that no detour
- * takes.
- */
+/* Add what a signature's members suspect, arcs as suspects or not. */
 static int add_members (const struct judgement *j, struct finding *f,
-                        size_t signature, bool oneway, double amplitude)
+                        size_t signature, bool oneway)
 {
     const struct causes *c = &j->causes;
     int rc = 0;
@@ -445,6 +447,8 @@ static int add_members (const struct judgement *j, struct finding *f,
             rc = add_arc (j, f, s->index, oneway);
             break;
         case SUSPECT_SWITCH:
+            if (f->kind == FINDING_ROUTE)
+                break;
             rc = add_number (&f->sw, &f->nsw, s->index);
             if (rc == 0 && f->kind == FINDING_SWITCH)
                 rc = add_all (j, f, signature);
@@ -452,8 +456,6 @@ static int add_members (const struct judgement *j, struct finding *f,
         case SUSPECT_ROUTE:
             if (f->kind == FINDING_ROUTE)
                 rc = add_route (j, f, signature, s);
-            else if (amplitude / c->member[i].unit < j->detour_ns)
-                rc = add_number (&f->sw, &f->nsw, s->index);
             break;
         default:
             break;
@@ -515,7 +517,7 @@ struct support {
 static const struct member *simplest (const struct judgement *j,
                                       const struct cause *c)
 {
-    return causes_simplest (&j->causes, c->signature);
+    return j->face[c - j->ex.cause];
 }
 
 static size_t rows_of (const struct judgement *j, const struct cause *c)
@@ -606,8 +608,6 @@ static struct support support_of (const struct judgement *j,
     size_t end = j->causes.start[c->signature + 1];
     double share = end - first <= ROWS_FEW ? FASTEST_SHARE_FEW
                                            : FASTEST_SHARE;
-    /* a route may be off by less than repeats differ; it fails nobody */
-    double floor = is_links (j, c) ? 0 : j->gap_ns;
     struct support s = { 0 };
 
     for (size_t e = first; e < end; e++) {
@@ -622,8 +622,9 @@ static struct support support_of (const struct judgement *j,
         if (is_cause (j, i, &left))
             sd = 0;
         missing -= fmin (left, 0);
-        fastest = missing < fmax (fmin (share * excess, j->opts->fail_ns),
-                                  floor);
+        fastest = missing < fmin (share * excess, j->opts->fail_ns);
+        if (!is_links (j, c))
+            fastest = j->fast[c - j->ex.cause] > FAST_SHARE;
         s.rows++;
         s.disagree += is_offset (j, c, i)
                       || (fabs (left) > DISAGREE_SHARE * excess
@@ -635,22 +636,6 @@ static struct support support_of (const struct judgement *j,
         s.repeats += row->repeats;
     }
     return s;
-}
-
-/* Lower j->gap_ns to that of these rows. */
-static int lower_gap (struct judgement *j, const struct observations *o)
-{
-    double *v = malloc ((o->n + 1) * sizeof (*v));
-
-    if (!v)
-        return -1;
-    for (size_t i = 0; i < o->n; i++)
-        v[i] = o->v[i].rtt_ns - o->v[i].min_ns;
-    stats_sort (v, o->n);
-    if (o->n > 0)
-        j->gap_ns = fmin (j->gap_ns, stats_quantile (v, o->n, 1 / 3.));
-    free (v);
-    return 0;
 }
 
 static double warn_threshold (const struct judge_options *opts, double se)
@@ -783,6 +768,8 @@ static int is_confirmed (const struct judgement *j, size_t number)
 
     if (explain_parts (&j->ex, number, j->confirm, &then, &first) < 0)
         return -1;
+    if (!is_links (j, &j->ex.cause[number]))
+        return first.t * then.t > 0 && fabs (then.t) > FIRST_SD;
     return fabs (first.t) > FIRST_SD && fabs (then.t) > CONFIRM_SD
            && then.excess_ns / first.excess_ns > CONFIRM_SHARE;
 }
@@ -809,7 +796,7 @@ static int explain_finding (const struct judgement *j, struct finding *f,
                          where, s->rows - s->disagree == 1 ? "s" : "",
                          f->excess_ns, f->stderr_ns, way, over,
                          f->nsw > 0 && f->kind != FINDING_SWITCH
-                             ? "; a wrong route or a switch would do as well"
+                             ? "; a switch would do as well"
                              : "");
     if (!(name = name_of (j, c)))
         return -1;
@@ -855,22 +842,34 @@ static int add_path (const struct judgement *j, struct finding *f,
     return 0;
 }
 
+/* The likeliest of the switches that a route may be wrong from. */
+static int add_switches (struct judgement *j, struct finding *f,
+                         size_t number)
+{
+    uint32_t sw[SWITCHES_NAMED];
+    int n = route_switches (&j->ex, number, j->ps, sw, SWITCHES_NAMED);
+    int rc = n < 0 ? -1 : 0;
+
+    for (int i = 0; i < n && rc == 0; i++)
+        rc = add_number (&f->sw, &f->nsw, sw[i]);
+    return rc;
+}
+
 static int fill_suspects (struct judgement *j, struct finding *f,
                           size_t number)
 {
     const struct cause *c = &j->ex.cause[number];
     size_t n;
-    size_t *signature = explain_suspects (&j->ex, number, &n);
-    int rc = signature ? 0 : -1;
+    struct rival *rival = explain_suspects (&j->ex, number, &n);
+    int rc = rival ? 0 : -1;
 
     f->kind = kind_of (j, c);
     for (size_t i = 0; i < n && rc == 0; i++)
-        rc = add_members (j, f, signature[i],
-                          simplest (j, c)->suspect.kind == SUSPECT_ARC,
-                          c->excess_ns * simplest (j, c)->unit);
-    free (signature);
-    if (f->kind == FINDING_ROUTE && f->nsw > SWITCHES_NAMED)
-        f->nsw = SWITCHES_NAMED;
+        rc = add_members (j, f, rival[i].signature,
+                          simplest (j, c)->suspect.kind == SUSPECT_ARC);
+    free (rival);
+    if (f->kind == FINDING_ROUTE && rc == 0)
+        rc = add_switches (j, f, number);
     if (rc == 0 && f->nsuspects == 0)
         rc = add_path (j, f, c);
     return rc;
@@ -1209,20 +1208,21 @@ static int mark_confirm (struct judgement *j, const struct plan *plan)
     return 0;
 }
 
-/* What a wrong route may add to a round trip, by what hops between switches
- * take as a rule.
- */
-static double detour (const struct judgement *j)
+/* Take causes for what they are likeliest to be, and measure them by that. */
+static int find_faces (struct judgement *j)
 {
-    double sum = 0;
-    size_t n = 0;
+    for (size_t i = 0; i < j->ex.n; i++)
+        if (!(j->face[i] = route_or_link (&j->ex, i, j->ps)))
+            return -1;
+    for (size_t i = 0; i < j->ex.n; i++) {
+        struct cause *c = &j->ex.cause[i];
+        double scale = causes_simplest (&j->causes, c->signature)->unit
+                       / j->face[i]->unit;
 
-    for (size_t i = 0; i < j->model.m; i++)
-        if (j->net->link[j->model.link[i]].kind == LINK_SWITCH) {
-            sum += j->model.expected[i];
-            n++;
-        }
-    return n == 0 ? 0 : DETOUR_HOPS * sum / (double)n;
+        c->excess_ns *= scale;
+        c->stderr_ns *= scale;
+    }
+    return 0;
 }
 
 /* Find the causes. */
@@ -1232,8 +1232,8 @@ static int analyse (struct judgement *j, const struct observations *base,
     if (model_make (&j->model, j->ps, &j->obs, base, nbase, err) < 0
         || causes_make (&j->causes, j->ps, &j->obs, err) < 0)
         return -1;
-    j->detour_ns = detour (j);
-    if (explain (&j->ex, &j->model, &j->causes, alarms) == 0)
+    if (explain (&j->ex, &j->model, &j->causes, alarms) == 0
+        && find_faces (j) == 0)
         return 0;
     if (errno == EDOM)
         return error_world (err, "the samples are too ill-conditioned to "
@@ -1251,12 +1251,12 @@ static int judge_links (struct judgement *j, const struct plan *plan,
     if (analyse (j, base, nbase, alarms, err) < 0)
         return -1;
     j->verdict->links = j->model.m;
-    j->gap_ns = INFINITY;
-    if (lower_gap (j, &j->obs) < 0)
-        return error_nomem (err);
+    j->gap_ns = j->obs.gap_ns;
     for (size_t i = 0; i < nbase; i++)
-        if (lower_gap (j, &base[i]) < 0)
-            return error_nomem (err);
+        if (base[i].n > 0)
+            j->gap_ns = fmin (j->gap_ns, base[i].gap_ns);
+    if (explain_fast (&j->ex, j->fast) < 0)
+        return error_nomem (err);
     if (mark_confirm (j, plan) < 0 || limit_model (j) < 0)
         return error_nomem (err);
     find_doubted (j);
@@ -1276,7 +1276,7 @@ static int observe_baselines (struct observations *base,
 {
     for (size_t i = 0; i < n; i++)
         if (observe (&base[i], baseline[i].ps, baseline[i].samples,
-                     RTT_MEDIAN, NOISE_FLOOR_NS, err)
+                     RTT_MIDDLE, NOISE_FLOOR_NS, err)
             < 0)
             return -1;
     return 0;
@@ -1286,7 +1286,7 @@ static int observe_all (struct judgement *j, struct observations *base,
                         const struct baseline *baseline, size_t n,
                         struct error *err)
 {
-    if (observe (&j->obs, j->ps, j->samples, RTT_MEDIAN, NOISE_FLOOR_NS, err)
+    if (observe (&j->obs, j->ps, j->samples, RTT_MIDDLE, NOISE_FLOOR_NS, err)
             < 0
         || observe_baselines (base, baseline, n, err) < 0)
         return -1;
@@ -1357,26 +1357,21 @@ done:
  * What looks slow
  */
 
-static int list_suspects (struct judgement *j, size_t number,
-                          struct suspicion *s)
+static int list_suspects (struct judgement *j, const size_t *signature,
+                          size_t n, struct suspicion *s)
 {
     const struct causes *c = &j->causes;
-    size_t n;
-    size_t *signature = explain_suspects (&j->ex, number, &n);
     size_t members = 0;
 
-    if (!signature)
-        return -1;
     for (size_t i = 0; i < n; i++)
         members += c->first[signature[i] + 1] - c->first[signature[i]];
     s->suspect = malloc ((3 * members + 1) * sizeof (*s->suspect));
-    for (size_t i = 0; i < n && s->suspect; i++)
+    if (!s->suspect)
+        return -1;
+    for (size_t i = 0; i < n; i++)
         for (size_t k = c->first[signature[i]];
              k < c->first[signature[i] + 1]; k++)
             s->suspect[s->n++] = c->member[k].suspect;
-    free (signature);
-    if (!s->suspect)
-        return -1;
     /* rows that cross a link both ways do not tell which way is slow */
     for (size_t i = 0, all = s->n; i < all; i++) {
         uint32_t link = s->suspect[i].index;
@@ -1392,24 +1387,67 @@ static int list_suspects (struct judgement *j, size_t number,
     return 0;
 }
 
-static int list_suspicions (struct judgement *j, struct suspicions *list)
+static int list_causes (struct judgement *j, struct suspicions *list)
 {
-    list->v = calloc (j->ex.n + 1, sizeof (*list->v));
-    if (!list->v)
-        return -1;
     for (size_t i = 0; i < j->ex.n; i++) {
         const struct cause *c = &j->ex.cause[i];
         struct suspicion *s = &list->v[list->n];
+        struct rival *rival;
+        size_t *signature;
+        size_t n;
+        int rc;
 
         if (simplest (j, c)->suspect.kind == SUSPECT_CLASS)
             continue;
+        if (!(rival = explain_suspects (&j->ex, i, &n)))
+            return -1;
+        if (!(signature = malloc (n * sizeof (*signature)))) {
+            free (rival);
+            return -1;
+        }
+        for (size_t k = 0; k < n; k++)
+            signature[k] = rival[k].signature;
+        free (rival);
         s->excess_ns = c->excess_ns;
         s->stderr_ns = c->stderr_ns;
         list->n++;
-        if (list_suspects (j, i, s) < 0)
+        rc = list_suspects (j, signature, n, s);
+        free (signature);
+        if (rc < 0)
             return -1;
     }
     return 0;
+}
+
+static int list_watched (struct judgement *j, const struct watch *watch,
+                         struct suspicions *list)
+{
+    for (size_t i = 0; i < watch->n; i++) {
+        const size_t *signature = &watch->list[watch->first[i]];
+        struct suspicion *s = &list->v[list->n++];
+        double unit = causes_simplest (&j->causes, *signature)->unit;
+
+        s->vague = true;
+        s->excess_ns = explain_excess (&j->ex, *signature);
+        s->stderr_ns = j->ex.scale / (sqrt (j->ex.info[*signature]) * unit);
+        if (list_suspects (j, signature,
+                           watch->first[i + 1] - watch->first[i], s) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int list_suspicions (struct judgement *j, struct suspicions *list)
+{
+    struct watch watch = { 0 };
+    int rc = -1;
+
+    list->v = calloc (j->ex.n + WATCHED, sizeof (*list->v));
+    if (list->v && list_causes (j, list) == 0
+        && explain_watch (&j->ex, WATCH_SD, WATCHED, &watch) == 0)
+        rc = list_watched (j, &watch, list);
+    watch_clear (&watch);
+    return rc;
 }
 
 int judge_first (struct suspicions *s, struct pathset *ps,

@@ -18,11 +18,15 @@
  * incomplete samples.
  *
  * What one direction of a switch link explains as well is no host end. What a
- * switch or a wrong route explains as well is UNKNOWN, and so are a wrong
- * route, the links that should be on it and all that shares one with these.
+ * switch explains as well is UNKNOWN. A switch link that carries one endpoint's
+ * messages alone is taken for a wrong route where a detour would add as much
+ * (core/route). A wrong route is UNKNOWN, the links that should be on it are
+ * its suspects, and all that shares one with these is UNKNOWN too.
  */
 #ifndef CORE_JUDGE_H
 #define CORE_JUDGE_H
+
+#include <stdbool.h>
 
 #include "core/cause.h"
 #include "core/paths.h"
@@ -63,8 +67,10 @@ struct verdict *judge (struct pathset *ps, const struct plan *plan,
                        const struct judge_options *opts, struct error *err);
 
 /* What looks slow (or just not as expected) before it is confirmed: what a
- * confirm stage is planned from. A cause: those that explain an excess
- * equally well, the likeliest first.
+ * confirm stage is planned from. Behind the causes are routes that are vague:
+ * a wrong route may change a single row by a few standard errors, which one
+ * of many rows does by chance, so that the likeliest get a second look.
+ * Suspects are those that explain an excess equally well, the likeliest first.
  */
 struct suspicion {     /* a switch link's two directions are there behind it */
     double excess_ns;  /* of the likeliest: one way, the mean of a link's two
@@ -72,6 +78,7 @@ struct suspicion {     /* a switch link's two directions are there behind it */
     double stderr_ns;
     struct suspect *suspect;
     size_t n;
+    bool vague;        /* too little for a cause: a route to be watched */
 };
 
 struct suspicions {

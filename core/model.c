@@ -115,12 +115,13 @@ struct gather {
     const struct observation **row; /* [n] */
     double *weight;                 /* [n] of the baselines */
     double *rtt_ns;                 /* [n] their weighted mean */
+    double *fast_ns;                /* [n] the same of fastest repeats */
     size_t n;
     size_t njob;                    /* of the job */
     uint32_t *slot;                 /* open hashing: row + 1 */
     size_t mask;
-    uint32_t *col;                  /* [nlinks] of a link, NONE */
     uint8_t *keep;                  /* [n] */
+    const uint32_t *col;            /* the model's column[] */
 };
 
 static int gather_open (struct gather *g, size_t rows)
@@ -134,9 +135,10 @@ static int gather_open (struct gather *g, size_t rows)
     g->row = malloc ((rows + 1) * sizeof (*g->row));
     g->weight = calloc (rows + 1, sizeof (*g->weight));
     g->rtt_ns = calloc (rows + 1, sizeof (*g->rtt_ns));
-    g->col = malloc ((g->net->nlinks + 1) * sizeof (*g->col));
+    g->fast_ns = calloc (rows + 1, sizeof (*g->fast_ns));
     g->keep = calloc (rows + 1, 1);
-    return g->slot && g->row && g->weight && g->rtt_ns && g->col && g->keep
+    return g->slot && g->row && g->weight && g->rtt_ns && g->fast_ns
+                   && g->keep
                ? 0
                : -1;
 }
@@ -147,7 +149,7 @@ static void gather_close (struct gather *g)
     free (g->row);
     free (g->weight);
     free (g->rtt_ns);
-    free (g->col);
+    free (g->fast_ns);
     free (g->keep);
 }
 
@@ -164,6 +166,12 @@ static uint32_t gather_row (struct gather *g, const struct observation *row)
     return g->slot[at] - 1;
 }
 
+/* What a row would take if its fastest repeat were a usual one. */
+static double fast_ns (const struct observations *o, size_t row)
+{
+    return o->v[row].min_ns + o->gap_ns;
+}
+
 static void gather_baseline (struct gather *g, const struct observations *o)
 {
     for (size_t i = 0; i < o->n; i++) {
@@ -172,13 +180,14 @@ static void gather_baseline (struct gather *g, const struct observations *o)
 
         g->weight[k] += w;
         g->rtt_ns[k] += (o->v[i].rtt_ns - g->rtt_ns[k]) * w / g->weight[k];
+        g->fast_ns[k] += (fast_ns (o, i) - g->fast_ns[k]) * w / g->weight[k];
     }
 }
 
-static void add_link (struct model *model, struct gather *g, uint32_t link)
+static void add_link (struct model *model, uint32_t link)
 {
-    if (g->col[link] == NONE) {
-        g->col[link] = (uint32_t)model->n;
+    if (model->column[link] == NONE) {
+        model->column[link] = (uint32_t)model->n;
         model->link[model->n++] = link;
     }
 }
@@ -220,7 +229,7 @@ static size_t keep_layer (struct model *model, struct gather *g, size_t room,
         }
     for (size_t i = g->njob; i < g->n; i++)
         for (size_t p = 0; g->keep[i] && p < g->row[i]->n; p++)
-            add_link (model, g, g->row[i]->link[p]);
+            add_link (model, g->row[i]->link[p]);
     return kept;
 }
 
@@ -254,13 +263,16 @@ static int gather_rows (struct model *model, struct pathset *ps,
         rows += base[b].n;
     model->row_of = malloc ((model->nrows + 1) * sizeof (*model->row_of));
     model->link = malloc ((g->net->nlinks + 1) * sizeof (*model->link));
-    if (gather_open (g, rows) < 0 || !model->row_of || !model->link)
+    model->column = malloc ((g->net->nlinks + 1) * sizeof (*model->column));
+    if (gather_open (g, rows) < 0 || !model->row_of || !model->link
+        || !model->column)
         return -1;
+    g->col = model->column;
     for (size_t l = 0; l < g->net->nlinks; l++)
-        g->col[l] = NONE;
+        model->column[l] = NONE;
     link = pathset_links (ps, &model->m, &err);
     for (size_t j = 0; j < model->m; j++)
-        add_link (model, g, link[j]);
+        add_link (model, link[j]);
     for (size_t i = 0; i < model->nrows; i++)
         model->row_of[i] = gather_row (g, &model->obs->v[i]);
     g->njob = g->n;
@@ -276,11 +288,10 @@ static int number_classes (struct model *model, const struct network *net)
 {
     uint32_t *id = malloc ((model->n + 1) * sizeof (*id));
 
+    model->class_id = id;
     model->class_of = malloc ((model->n + 1) * sizeof (*model->class_of));
-    if (!id || !model->class_of) {
-        free (id);
+    if (!id || !model->class_of)
         return -1;
-    }
     for (size_t l = 0; l < model->n; l++) {
         uint32_t class_id = net->link[model->link[l]].class_id;
         size_t c = 0;
@@ -291,7 +302,6 @@ static int number_classes (struct model *model, const struct network *net)
             id[model->nclasses++] = class_id;
         model->class_of[l] = (uint32_t)c;
     }
-    free (id);
     return 0;
 }
 
@@ -430,11 +440,11 @@ static int draw_errors (const struct model *model, struct rng *rng, size_t n,
     return rc;
 }
 
-/* Latencies that the baselines' rows, or with `job` all, let one expect,
- * above the figures of the links' kinds. g knows the baselines' RTTs.
+/* Latencies that the baselines' rows, of these RTTs, or with `job` all rows
+ * let one expect, above the figures of the links' kinds.
  */
 static int estimate (const struct model *model, const struct gather *g,
-                     bool job, double *x)
+                     const double *rtt_ns, bool job, double *x)
 {
     const struct sparse *a = model->before.a;
     size_t n = unknowns (model);
@@ -451,7 +461,7 @@ static int estimate (const struct model *model, const struct gather *g,
         if (!(i < g->njob || g->keep[i]) || !(g->weight[i] > 0))
             continue;
         row_add (a, row,
-                 g->weight[i] * (g->rtt_ns[i] - sparse_row_dot (a, row, f)),
+                 g->weight[i] * (rtt_ns[i] - sparse_row_dot (a, row, f)),
                  b);
         row++;
     }
@@ -506,7 +516,7 @@ static int estimate_spreads (struct model *model, const struct gather *g)
     if (!x || !var || !v || set_spreads (model, &model->before) < 0
         || set_spreads (model, &model->after) < 0
         || rough_variances (model, var) < 0
-        || estimate (model, g, true, x) < 0)
+        || estimate (model, g, g->rtt_ns, true, x) < 0)
         goto done;
     for (size_t c = 0; c < model->nclasses; c++) {
         size_t k = 0;
@@ -528,6 +538,34 @@ done:
     free (var);
     free (v);
     return rc;
+}
+
+/* How much more rows scatter than spreads say. */
+static int find_scatter (struct model *model)
+{
+    double *v = malloc ((model->nrows + 1) * sizeof (*v));
+
+    if (!v)
+        return -1;
+    for (size_t i = 0; i < model->nrows; i++) {
+        const struct observation *o = &model->obs->v[i];
+        double mean = 0;
+        double var = 0;
+
+        for (size_t p = 0; p < o->n; p++) {
+            uint32_t c = model->class_of[model->column[o->link[p]]];
+
+            mean += o->count[p] * model->mean[c];
+            var += pow (o->count[p] * model->spread[c], 2);
+        }
+        v[i] = (o->rtt_ns - mean) / sqrt (var);
+    }
+    model->scatter = 1;
+    if (model->nrows >= CLASS_ENOUGH)
+        model->scatter = fmax (1, stats_mad (v, model->nrows,
+                                             stats_median (v, model->nrows)));
+    free (v);
+    return 0;
 }
 
 static int count_uncovered (struct model *model)
@@ -559,19 +597,31 @@ int model_make (struct model *model, struct pathset *ps,
     if (gather_rows (model, ps, &g, base, nbase) < 0
         || number_classes (model, g.net) < 0 || make_sides (model, &g) < 0)
         goto nomem;
+    model->mean = calloc (model->nclasses + 1, sizeof (double));
     model->spread = malloc ((model->nclasses + 1) * sizeof (double));
     model->expected = calloc (unknowns (model) + 1, sizeof (double));
-    if (!model->spread || !model->expected
+    model->fast = calloc (unknowns (model) + 1, sizeof (double));
+    if (!model->mean || !model->spread || !model->expected
+        || !model->fast
         || estimate_spreads (model, &g) < 0
         || set_spreads (model, &model->before) < 0
         || set_spreads (model, &model->after) < 0
-        || estimate (model, &g, false, model->expected) < 0
+        || estimate (model, &g, g.rtt_ns, false, model->expected) < 0
+        || estimate (model, &g, g.fast_ns, false, model->fast) < 0
         || count_uncovered (model) < 0)
         goto nomem;
-    for (size_t l = 0; l < model->n; l++)
-        model->expected[l] += figure (g.net, model->link[l]);
+    for (size_t l = 0; l < model->n; l++) {
+        double ns = figure (g.net, model->link[l]);
+        uint32_t c = model->class_of[l];
+
+        model->expected[l] += ns;
+        model->fast[l] += ns;
+        model->mean[c] = ns + model->expected[model->n + c];
+    }
     for (size_t c = 0; c < model->nclasses; c++)
-        model->expected[model->n + c] = 0;
+        model->expected[model->n + c] = model->fast[model->n + c] = 0;
+    if (find_scatter (model) < 0)
+        goto nomem;
     rc = 0;
     goto done;
 nomem:
@@ -597,7 +647,11 @@ void model_clear (struct model *model)
 {
     free (model->link);
     free (model->expected);
+    free (model->fast);
+    free (model->column);
     free (model->class_of);
+    free (model->class_id);
+    free (model->mean);
     free (model->spread);
     free (model->row_of);
     clear_side (&model->before);
@@ -614,6 +668,12 @@ void model_residual (const struct model *model, double *r)
 {
     for (size_t i = 0; i < model->nrows; i++)
         r[i] = model->obs->v[i].rtt_ns - row_dot (model, i, model->expected);
+}
+
+void model_residual_fast (const struct model *model, double *r)
+{
+    for (size_t i = 0; i < model->nrows; i++)
+        r[i] = fast_ns (model->obs, i) - row_dot (model, i, model->fast);
 }
 
 void model_transpose (const struct model *model, const double *v, double *u)
@@ -689,4 +749,21 @@ double model_prior_variance (const struct model *model, const double *u)
     }
     free (x);
     return var;
+}
+
+void model_link (const struct model *model, const struct network *net,
+                 uint32_t link, double *ns, double *spread)
+{
+    uint32_t col = model->column[link];
+    size_t c = 0;
+
+    while (c < model->nclasses
+           && model->class_id[c] != net->link[link].class_id)
+        c++;
+    *ns = figure (net, link);
+    *spread = MEAN_SD;
+    if (c < model->nclasses) {
+        *ns = col == NONE ? model->mean[c] : model->expected[col];
+        *spread = model->spread[c] * model->scatter;
+    }
 }

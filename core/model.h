@@ -27,10 +27,16 @@ struct model {
     size_t m;              /* links of the job */
     size_t n;              /* and of what is kept of the baselines */
     uint32_t *link;        /* [n] of the network */
+    uint32_t *column;      /* [nlinks] where a link is, NETWORK_NONE */
     double *expected;      /* [n] latency, before the job's samples, ns */
+    double *fast;          /* [n] the same by the fastest repeats */
     uint32_t *class_of;    /* [n] numbered from 0 */
     size_t nclasses;
+    uint32_t *class_id;    /* [nclasses] the network's */
+    double *mean;          /* [nclasses] expected of another link of it, ns */
     double *spread;        /* [nclasses] standard deviation within, ns */
+    double scatter;        /* of the job's rows over what their classes let
+                              expect, by the spreads; at least 1 */
     size_t uncovered;      /* links of the job that no baseline row crosses */
     size_t baseline_rows;  /* different ones */
     size_t far_rows;       /* of them left out, see model.c */
@@ -58,6 +64,11 @@ void model_clear (struct model *model);
 /* r, over the rows. */
 void model_residual (const struct model *model, double *r);
 
+/* The same by the fastest repeats of all rows and baselines, which the traffic
+ * of others moves less.
+ */
+void model_residual_fast (const struct model *model, double *r);
+
 /* p = V^-1 d for n vectors over the rows, one behind the other. Eight at once
  * cost little more than one. Return 0, or -1 with errno ENOMEM.
  */
@@ -78,5 +89,12 @@ void model_transpose (const struct model *model, const double *v, double *u);
  * of class means), before the job's samples. NAN with errno ENOMEM.
  */
 double model_prior_variance (const struct model *model, const double *u);
+
+/* What to expect of the latency of any link of the network, before the job's
+ * samples, and by how much it may differ: no more than by its class's spread,
+ * or what the job's rows scatter, where that is more.
+ */
+void model_link (const struct model *model, const struct network *net,
+                 uint32_t link, double *ns, double *spread);
 
 #endif /* CORE_MODEL_H */

@@ -38,8 +38,8 @@ faults=(--latency random:100:900 --seed 1 --noise 50 --outliers 0.01:2000)
 stages ()
 {
     pmm simulate -f fabric --plan plan "${faults[@]}" "$@" -o slow &&
-        pmm confirm -f fabric --plan plan --samples slow --baseline healthy \
-            -o longer &&
+        pmm confirm -f fabric --plan plan --samples slow \
+            --baseline "${before:-healthy}" -o longer &&
         pmm simulate -f fabric --plan longer "${faults[@]}" "$@" -o both
 }
 judge () { pmm judge -f fabric --plan longer --samples both "$@" -o verdict; }
@@ -56,18 +56,37 @@ is $? 1 "a switch link 1,000 ns slower: exit 1"
 is "$(jq -c '[.findings[] | .level, .suspects]' verdict)" \
     "[\"FAIL\",[\"$link\"]]" "... one finding, that link"
 
-# A link that carries one endpoint's messages alone looks like a detour of them.
+# A link that carries one endpoint's messages alone looks like a detour of them
+# where links differ by as much.
 link=$(pmm path -f fabric h0003 h0128 --json | jq -r '.forward[2]')
 stages --slow "$link=+1000"
 judge --baseline healthy
 is $? 3 "one that only h0128 is reached by: exit 3"
-is "$(jq -c '[.findings[] | .level, .suspects]' verdict)" \
-    "[\"UNKNOWN\",[\"$link\"]]" "... that link is suspected"
-like "$(jq -r '.findings[0].why' verdict)" 'wrong route' "... or a wrong route"
+is "$(jq -c '[.findings[] | .level, .kind, .suspects[0], .switches]' verdict)" \
+    '["UNKNOWN","route","'"$link"'",["0002c90200000040"]]' \
+    "... that link is suspected, or a wrong route at the switch before it"
 stages --slow "$link=+2000"
 judge --baseline healthy
 is "$(jq -c '[.findings[] | .level, .suspects]' verdict)" \
     "[\"FAIL\",[\"$link\"]]" "... slower than any detour: that link"
+
+wide=("${faults[@]}")
+faults=(--latency random:100:250 --seed 1 --noise 50 --outliers 0.01:2000)
+pmm simulate -f fabric --plan plan "${faults[@]}" -o alike
+before=alike stages --slow "$link=+1000"
+judge --baseline alike
+is "$(jq -c '[.findings[] | .level, .suspects]' verdict)" \
+    "[\"FAIL\",[\"$link\"]]" "... and where links are much alike"
+faults=("${wide[@]}")
+
+stages --misroute s1-0032:h0003=6
+judge --baseline healthy
+is $? 3 "a switch goes another way to h0003: exit 3"
+is "$(jq -c '[.findings[] | .level, .kind] | unique' verdict)" \
+    '["UNKNOWN","route"]' "... a route, nothing else"
+is "$(jq '.findings[0].switches |
+    length <= 3 and any (. == "0002c90100000200")' verdict)" true \
+    "... of that switch, or of two others"
 
 link=$(pmm path -f fabric h0061 h0128 --json | jq -r '.forward[0]')
 stages --slow "h0061/1=+1000"

@@ -164,7 +164,7 @@ static void test_kinds (void)
 
     for (size_t i = 0; i < COUNT (table); i++) {
         struct suspicion s = { 1000, 50, (struct suspect *)table[i].suspect,
-                               table[i].n };
+                               table[i].n, false };
         struct suspicions list = { &s, 1 };
         struct plan *longer = plan_copy (plan);
         struct error err = { 0 };
@@ -216,7 +216,7 @@ static void test_many (void)
 
     for (uint32_t i = 0; i < CAUSES; i++) {
         suspect[i] = (struct suspect){ SUSPECT_LINK, i, 0 };
-        cause[i] = (struct suspicion){ 1000 - i, 50, &suspect[i], 1 };
+        cause[i] = (struct suspicion){ 1000 - i, 50, &suspect[i], 1, false };
     }
     rc = confirm_suspects (plan, ps, &list, NULL, &confirm_defaults, &err);
     ok (rc == 0 && plan_confirm_rounds (plan) == 4
@@ -236,7 +236,7 @@ static void test_pair (void)
     struct plan *plan = first_stage (ps);
     struct suspect suspect = { SUSPECT_LINK,
                                pathset_endpoint (ps, 0)->id, 0 };
-    struct suspicion s = { 1000, 50, &suspect, 1 };
+    struct suspicion s = { 1000, 50, &suspect, 1, false };
     struct suspicions list = { &s, 1 };
     struct error err = { 0 };
 
