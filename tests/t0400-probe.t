@@ -113,7 +113,8 @@ cp out/samples.json baseline.json
 emu noise 50 && emu outliers 0.01:2000
 run --output out
 is "$(result | cut -d' ' -f 3)" OK "noise and outliers alone: OK"
-is "$(jq .confirm_rounds out/plan.json)" null "... and nothing to confirm"
+is "$(jq '(.confirm_rounds // 0) <= 2' out/plan.json)" true \
+    "... and nothing to confirm but routes that are off by chance"
 host=${hosts[RANDOM % 16]}
 emu slow "$host/1" +1000
 run --output out
