@@ -28,10 +28,10 @@ static const struct {
     { 12, 3, TREE_MINHOP, 3, false, 3 },
     { 12, 3, TREE_DMODK, 4, true, 3 }, /* on one leaf */
     { 12, 3, TREE_DMODK, 16, false, 20 },
-    { 12, 3, TREE_MINHOP, 16, true, 8 },
+    { 12, 3, TREE_MINHOP, 16, true, 6 },
     { 12, 3, TREE_DMODK, 64, false, 26 },
     { 12, 3, TREE_MINHOP, 64, false, 28 },
-    { 12, 3, TREE_MINHOP, 64, true, 14 },
+    { 12, 3, TREE_MINHOP, 64, true, 8 },
     { 24, 3, TREE_DMODK, 64, false, 65 },
     { 24, 3, TREE_MINHOP, 64, false, 52 },
     { 12, 3, TREE_RANDOM, 40, false, 0 },
@@ -286,6 +286,42 @@ static void test_hard (void)
     treenet_destroy (t);
 }
 
+/* Effort for what is far from the bound is spent there only, and of use: the
+ * job takes 8 rounds at once and 6 in the end, no fewer being possible.
+ */
+static void test_far (void)
+{
+    struct treenet *t = treenet_create (12, 3, TREE_MINHOP, 7);
+    struct pathset *ps = job_pathset (t, 64, true, 7);
+    struct rounds_effort effort = { .eliminate = UINT64_MAX, .near = 1.1 };
+    struct rounds near, far;
+    struct basis b;
+    struct error err;
+    struct rng rng;
+
+    rng_seed (&rng, 1);
+    if (basis_make (&b, ps, &rng, &err) < 0
+        || rounds_pack (&near, &b, &rng, &effort, NULL) < 0)
+        abort ();
+    effort.far = 20000000;
+    if (rounds_pack (&far, &b, &rng, &effort, NULL) < 0)
+        abort ();
+    ok (far.count < near.count && far.maximal && far.least <= far.count
+            && rank_picked (&b, &far) == far.n && faults (&b, &far) == 0,
+        "%zu rounds where there is time, %zu without, %zu at least",
+        far.count, near.count, far.least);
+    rounds_clear (&far);
+    effort.near = near.count;
+    if (rounds_pack (&far, &b, &rng, &effort, NULL) < 0)
+        abort ();
+    ok (far.work < effort.far / 2, "what is near takes no longer");
+    rounds_clear (&far);
+    rounds_clear (&near);
+    basis_clear (&b);
+    pathset_destroy (ps);
+    treenet_destroy (t);
+}
+
 /* Some of many pairs: enough for each link, and for the rank of all. */
 static void test_candidates (void)
 {
@@ -358,6 +394,7 @@ int main (void)
     test_effort ();
     test_work ();
     test_hard ();
+    test_far ();
     test_candidates ();
     test_demand ();
     return done_testing ();
