@@ -139,7 +139,7 @@ static int find_rail (struct search *s, const char *name,
 }
 
 /* No GUID of a node is known. Where its name is, and its ports have no LIDs,
- * they are the fabric's one by one.
+ * they are the fabric's one by one. Return how many, or -1 with err.
  */
 static int find_by_name (struct search *s, const char *name,
                          const struct transport_address *a, uint32_t rails,
@@ -154,9 +154,9 @@ static int find_by_name (struct search *s, const char *name,
         if (a[i].lid != 0 || i >= f->host[host].count)
             return stale (err, name);
         endpoint[i] = f->host[host].first + i;
-        s->by_name++;
     }
-    return 0;
+    s->by_name += rails;
+    return (int)rails;
 }
 
 static int find_mapped (struct search *s, const char *name, uint32_t rail,
@@ -192,11 +192,8 @@ static int find_rails (struct search *s, const char *name,
             return -1;
         known += endpoint[i] != FABRIC_NONE;
     }
-    if (known > 0)
-        return known;
-    return find_by_name (s, name, a, rails, endpoint, err) < 0
-               ? -1
-               : endpoint[0] != FABRIC_NONE;
+    return known > 0 ? known
+                     : find_by_name (s, name, a, rails, endpoint, err);
 }
 
 /* Take an endpoint for a rank's rail, whose peer it is. */

@@ -34,6 +34,7 @@ static int add (struct nodemap *map, const char *node, const char *endpoint,
 {
     size_t len[3] = { strlen (node), strlen (endpoint), strlen (device) };
     struct entry *e;
+    char *text;
 
     if (map->n == LINES_MAX)
         return error_input (err, "more than %d lines", LINES_MAX);
@@ -45,14 +46,17 @@ static int add (struct nodemap *map, const char *node, const char *endpoint,
         map->entry = e;
         map->size = size;
     }
-    e = &map->entry[map->n];
-    if (!(e->node = malloc (len[0] + len[1] + len[2] + 3)))
+    if (!(text = malloc (len[0] + len[1] + len[2] + 3)))
         return error_nomem (err);
-    e->number = map->n++;
-    memcpy (e->node, node, len[0] + 1);
-    e->line.endpoint = memcpy (e->node + len[0] + 1, endpoint, len[1] + 1);
-    e->line.device = memcpy (e->node + len[0] + len[1] + 2, device,
-                             len[2] + 1);
+    memcpy (text, node, len[0] + 1);
+    memcpy (text + len[0] + 1, endpoint, len[1] + 1);
+    memcpy (text + len[0] + len[1] + 2, device, len[2] + 1);
+    map->entry[map->n] = (struct entry){
+        .node = text,
+        .line = { text + len[0] + 1, text + len[0] + len[1] + 2 },
+        .number = map->n,
+    };
+    map->n++;
     return 0;
 }
 

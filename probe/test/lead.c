@@ -15,6 +15,8 @@ static const char *no_host (void *arg, unsigned int rank)
     return "";
 }
 
+enum { APART = 0x8000 };
+
 static struct transport_address address;
 
 static size_t one_rail (const void *t)
@@ -31,8 +33,18 @@ static const struct transport_address *its_address (const void *t,
     return &address;
 }
 
+/* One whose LID has the highest bit is in another partition. */
+static int agree (const struct transport_address *a,
+                  const struct transport_address *b, struct error *err)
+{
+    if ((a->lid ^ b->lid) & APART)
+        return error_world (err, "mlx5_0/1: another partition");
+    return 0;
+}
+
 static const struct transport transport = {
     .name = "test",
+    .agree = agree,
     .rails = one_rail,
     .address = its_address,
 };
@@ -50,6 +62,8 @@ static const struct {
       { "h0003", 0, 0, "h0003 is not in the fabric" } },
     { { "h0001", 0, 0, NULL }, { "h0003", 0, 0, "no device" },
       { "h0004", 0, 0, "no device" } },
+    { { "h0001", 0, 0, NULL }, { "h0003", 0, APART, NULL },
+      { "h0004", 0, 0, "no device" } },
     { { "h0001", 0, 0, NULL }, { "bad host", 0, 0, NULL },
       { "h0004", 0, 0, "no device" } },
 };
@@ -59,6 +73,7 @@ static const char *const sentences[] = {
     "stale: h0003",
     "h0099 is not in the fabric snapshot",
     "h0003: no device",
+    "h0003: mlx5_0/1: another partition",
     "rank 1: answered what makes no sense",
 };
 

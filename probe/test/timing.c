@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a round trip is, by the stamps of a transport whose clocks are made up;
+ * and who sleeps is woken first.
+ */
+#include "config.h"
+#include "probe/group.h"
+
+#include <string.h>
+
+#include "tests/tap.h"
+
+enum {
+    KEY = 42,
+    GAP_NS = 1000,
+    TYPE = 8,     /* of a message, in its bytes, */
+    PONG = 2,     /* ... and an echo's */
+};
+
+/* One peer, which echoes what it gets as the row says. */
+static const struct answer {
+    const char *what;
+    int64_t way_ns, held_ns; /* by the stamps */
+    int times;               /* how often the echo comes */
+    int64_t rtt_ns;          /* -1: lost */
+    uint32_t foreign, duplicate;
+} answers[] = {
+    { "what was held does not count", 5000, 3000, 1, 2000, 0, 0 },
+    { "nothing was held", 5000, 0, 1, 5000, 0, 0 },
+    { "all of it was", 5000, 5000, 1, 0, 0, 0 },
+    { "more than it took is not believed", 5000, 5001, 1, -1, 1, 0 },
+    { "an echo twice counts once", 7000, 0, 2, 7000, 0, 1 },
+    { "no echo", 0, 0, 0, -1, 0, 0 },
+};
+
+struct fake {
+    const struct answer *answer;
+    int64_t now; /* of the process; the rail's clock is far ahead of it */
+    struct packet echo;
+    int left, sent;
+    size_t len; /* of the last message */
+    bool attends;
+};
+
+enum { AHEAD_NS = 1000000000 };
+
+static int fake_send (void *t, uint32_t rail, uint32_t peer,
+                      const uint8_t *data, size_t len,
+                      struct transport_timing *timing, struct error *err)
+{
+    struct fake *f = t;
+
+    (void)err;
+    if (!timing)
+        return 0;
+    timing->stamp_ns = f->now + AHEAD_NS;
+    f->echo = (struct packet){
+        .stamp_ns = timing->stamp_ns + f->answer->way_ns,
+        .held_ns = f->answer->held_ns,
+        .peer = peer,
+        .rail = rail,
+        .len = len,
+    };
+    memcpy (f->echo.data, data, len);
+    f->echo.data[TYPE] = PONG;
+    f->left = f->answer->times;
+    f->len = len;
+    f->sent++;
+    return 0;
+}
+
+static int fake_recv (void *t, int64_t deadline_ns, struct packet *packet,
+                      struct error *err)
+{
+    struct fake *f = t;
+
+    (void)err;
+    if (f->left-- > 0) {
+        *packet = f->echo;
+        packet->time_ns = f->now += 10;
+        return 1;
+    }
+    f->now = deadline_ns;
+    return 0;
+}
+
+static int64_t fake_now_ns (const void *t)
+{
+    return ((const struct fake *)t)->now;
+}
+
+static int64_t fake_gap_ns (const void *t)
+{
+    (void)t;
+    return GAP_NS;
+}
+
+static bool fake_attend (void *t, bool on)
+{
+    ((struct fake *)t)->attends = on;
+    return false;
+}
+
+static const struct transport fake = {
+    .name = "fake",
+    .gap_ns = fake_gap_ns,
+    .attend = fake_attend,
+    .send = fake_send,
+    .recv = fake_recv,
+    .now_ns = fake_now_ns,
+};
+
+static const uint32_t first[] = { 0, 1, 2 };
+
+static void test_rtt (void)
+{
+    for (size_t i = 0; i < sizeof (answers) / sizeof (answers[0]); i++) {
+        struct fake f = { .answer = &answers[i] };
+        struct group *g = group_create (&fake, &f, KEY, 2, 0, first);
+        struct group_ping ping = { .rail = 0, .peer = 1 };
+        struct group_stats stats;
+
+        group_pings (g, &ping, 1, NULL);
+        group_until (g, group_now (g) + GAP_NS, NULL);
+        stats = group_stats (g);
+        ok (ping.rtt_ns == answers[i].rtt_ns
+                && stats.foreign == answers[i].foreign
+                && stats.duplicate == answers[i].duplicate && stats.late == 0,
+            "%s: %d ns", answers[i].what, (int)ping.rtt_ns);
+        group_destroy (g);
+    }
+}
+
+static void test_wake (void)
+{
+    struct fake f = { .answer = &answers[5] };
+    struct group *g = group_create (&fake, &f, KEY, 2, 0, first);
+    struct group_ping ping = { .rail = 0, .peer = 1 };
+    size_t mine;
+
+    ok (!group_attend (g, true) && f.attends, "a transport that sleeps");
+    group_set_ping_size (g, 100);
+    group_wake (g, &ping, 1, NULL);
+    ok (f.sent == 1 && f.len == 100 && f.now == GAP_NS,
+        "waking takes a gap at most");
+    f.left = 1; /* the echo after all */
+    group_until (g, group_now (g) + GAP_NS, NULL);
+    ok (group_stats (g).late == 0, "... and its echo is not late");
+    group_pings (g, &ping, 1, NULL);
+    f.left = 1;
+    group_until (g, group_now (g) + GAP_NS, NULL);
+    ok (group_stats (g).late == 1, "... as that of a ping is");
+    ok (group_turns (g, &mine) == 1 && mine == 0,
+        "there is one turn where the transport does not say");
+    ok (group_prepare (g, 0, 1, NULL) == 1, "... and nothing to prepare");
+    group_destroy (g);
+}
+
+int main (void)
+{
+    test_rtt ();
+    test_wake ();
+    return done_testing ();
+}
