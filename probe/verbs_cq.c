@@ -53,7 +53,6 @@ static int poll_plain (struct verbs_cq *cq, struct verbs_completion *c)
         .len = wc.byte_len,
         .src_qp = wc.src_qp,
         .slid = wc.slid,
-        .grh = wc.wc_flags & IBV_WC_GRH,
         .stamp_ns = verbs_device_now_ns (cq->device),
     };
     return 1;
@@ -73,7 +72,6 @@ static int poll_extended (struct verbs_cq *cq, struct verbs_completion *c)
         c->len = ibv_wc_read_byte_len (ex);
         c->src_qp = ibv_wc_read_src_qp (ex);
         c->slid = (uint16_t)ibv_wc_read_slid (ex);
-        c->grh = ibv_wc_read_wc_flags (ex) & IBV_WC_GRH;
         c->stamp_ns = cq->device->clock_khz
                           ? verbs_device_stamp_ns (
                               cq->device,

@@ -23,7 +23,6 @@ struct verbs_completion {
     uint32_t len;
     uint32_t src_qp;
     uint16_t slid;
-    bool grh;
     int64_t stamp_ns; /* by the device's clock, else by verbs_device_now_ns */
 };
 

@@ -160,10 +160,11 @@ size_t verbs_find_ports (const char *wanted, struct verbs_port_name *v,
     struct devices devices;
     size_t n;
 
+    if (*wanted)
+        return parse_wanted (wanted, v, max, err);
     if (list_devices (&devices, err) < 0)
         return 0;
-    n = *wanted ? parse_wanted (wanted, v, max, err)
-                : find_active (&devices, v, max, err);
+    n = find_active (&devices, v, max, err);
     ibv_free_device_list (devices.v);
     return n;
 }

@@ -218,9 +218,8 @@ static bool is_from (const struct verbs_rail *rail, const uint8_t *grh,
 {
     if (c->src_qp != at->qpn)
         return false;
-    if (rail->device.at.ethernet)
-        return c->grh && verbs_grh_is_from (grh, at->gid);
-    return c->slid == at->lid;
+    return rail->device.at.ethernet ? verbs_grh_is_from (grh, at->gid)
+                                    : c->slid == at->lid;
 }
 
 /* Believe a datagram or count it. Returns the number of bytes of data, or
