@@ -26,11 +26,8 @@ enum {
     PLAN_HEADER = 12,
     TASK_SIZE = 10,
     RESULT_HEADER = 12,
-    /* in gaps */
-    LINGER = 500, /* the last answer may be asked for again */
-    PREPARE_TIMEOUT = 2500,
-    /* in times that one may be silent */
-    STEP_DEADS = 8,
+    LINGER = 500, /* gaps in which the last answer may be asked for again */
+    STEP_DEADS = 8, /* times that one may be silent in a step */
 };
 
 static const struct {
@@ -191,7 +188,7 @@ static int warm_up (struct group *g, const struct task *task,
 static int prepare (struct group *g, const struct part *part,
                     struct error *err)
 {
-    int64_t until = group_now (g) + PREPARE_TIMEOUT * group_gap (g);
+    int64_t until = group_now (g) + group_dead_ns (g);
     size_t ready = 0;
 
     while (ready < part->ntasks) {
