@@ -125,6 +125,11 @@ emu_down
 out=$(cd / && as_user srun -Q -N4 --pmm-check=require /bin/echo it runs 2>&1)
 is "$?" 1 "required, and it could not run: srun fails"
 is "$(grep -c '^it runs$' <<<"$out")" 0 "... and the job does not start"
-is "$(sinfo -h -N -p main -o %T | sort -u)" idle "no node was drained by any"
+states () { sinfo -h -N -p main -o %T | sort -u; }
+for _ in {1..50}; do # the last job's nodes are completing
+    [[ $(states) == idle ]] && break
+    sleep 0.2
+done
+is "$(states)" idle "no node was drained by any"
 
 done_testing
