@@ -1,0 +1,154 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# Real verbs, in a virtual machine: 16 hosts on 4 leaves and 2 spines, routed by
+# opensm, every cable another latency. All 120 pairs, by UD and by RC: a round
+# trip is the sum of its cables' latencies and a constant, the solved latencies
+# are the cables', and nothing is lost.
+
+# shellcheck disable=SC2154,SC2086 source-path=SCRIPTDIR source=lib.sh
+. "$(dirname "$0")/lib.sh"
+need pmm pmm-probe jq ibsim opensm qemu-system-x86_64 busybox ip bridge tc rdma
+workdir
+vm=$srcdir/contrib/vm/vm
+said=$("$vm" --prepare 2>&1) || skip_all "$(tail -n 1 <<<"$said")"
+mkdir "$workdir/share"
+cd "$workdir/share" || exit 1
+
+leaves=4 spines=2 each=4
+netfile ()
+{
+    local leaf port
+    for ((leaf = 1; leaf <= leaves; leaf++)); do
+        echo "Switch $((each + spines)) \"leaf$leaf\""
+        for ((port = 1; port <= each; port++)); do
+            printf '[%d] "h%04d"[1]\n' $port $(((leaf - 1) * each + port))
+        done
+        for ((port = 1; port <= spines; port++)); do
+            echo "[$((each + port))] \"spine$port\"[$leaf]"
+        done
+        echo
+    done
+    for ((port = 1; port <= spines; port++)); do
+        echo "Switch $leaves \"spine$port\""
+        for ((leaf = 1; leaf <= leaves; leaf++)); do
+            echo "[$leaf] \"leaf$leaf\"[$((each + port))]"
+        done
+        echo
+    done
+    for ((port = 0; port < leaves * each; port++)); do
+        printf 'Ca 1 "h%04d"\n[1] "leaf%d"[%d]\n\n' $((port + 1)) \
+            $((port / each + 1)) $((port % each + 1))
+    done
+}
+netfile >wiring
+with_fabric 0 0 ftree "$workdir/share/wiring"
+on_host h0002 pmm fabric read -o net
+pmm fabric show -f net --json >net.json
+
+# A plan of all pairs, one a round, so that none waits for another's processor.
+mapfile -t hosts < <(jq -r '.hosts[].name' net.json)
+for ((i = 0; i < ${#hosts[@]}; i++)); do
+    for ((j = i + 1; j < ${#hosts[@]}; j++)); do
+        pmm path -f net "${hosts[i]}" "${hosts[j]}" --json | jq -c \
+            --arg a "${hosts[i]}" --arg b "${hosts[j]}" '
+            [{$a, $b, row: (.forward + .reverse | group_by(.)
+                | map({key: .[0], value: length}) | from_entries)}]'
+    done
+done >rounds
+# What pmm plans comes first: as many as the rank.
+pmm plan -f net | jq --slurpfile all rounds '
+    def pair: [.a, .b] | sort;
+    [.rounds[:.basis_rounds][][] | [.]] as $basis
+    | ($basis | map(.[0] | pair)) as $there
+    | .rounds = $basis
+        + ($all | map(select([.[0] | pair] | inside($there) | not)))
+    | .basis_rounds = ($basis | length)
+    | .measurements = (.rounds | length)
+    | .extra_rounds = .measurements - .basis_rounds' >plan.json
+pmm plan -f net --check plan.json >out 2>&1
+is "$? $(jq '.rounds | length' plan.json)" "0 120" "a plan of all pairs" \
+    || diag "$(<out)"
+
+cat >conf <<END
+Snapshot=$PWD/net
+Transport=verbs
+NodeMap=$PWD/map
+Repeats=5
+RoundTrip=5000
+Timeout=600
+END
+cat >inside <<'END'
+fabric=$1/contrib/vm/fabric
+"$fabric" up net --latency random:100000:300000:7 || exit
+"$fabric" map >map
+"$fabric" show >show
+mapfile -t hosts < <(cut -d' ' -f1 map)
+for service in ud rc; do
+    for i in "${!hosts[@]}"; do
+        pmm-probe --conf conf --set Service=$service --plan plan.json \
+            --output $service \
+            --coord "local:$i:${#hosts[@]}:${hosts[i]}:/run/$service" \
+            >>$service.out 2>>$service.err &
+    done
+    wait
+done
+END
+"$vm" --timeout 900 --share . -- env PATH="$PATH" bash inside "$srcdir" \
+    >out 2>err
+is "$? $(<out)$(<err)" "0 " "measured by 16 processes"
+
+for service in ud rc; do
+    samples=$service/samples.json
+    is "$(jq '[.nodes.answered, .nodes.missing | length] | @csv' $samples)" \
+        '"16,0"' "$service: all hosts answered" || diag "$(<$service.err)"
+    is "$(jq '[.probes[].lost] | add' $samples)" 0 "$service: nothing is lost"
+
+    # The medians in us, less the latencies, by the number of cables.
+    jq -r --slurpfile plan plan.json '
+        ($plan[0].rounds | map(.[0] | {key: "\(.a) \(.b)", value: .row})
+            | from_entries) as $row
+        | .probes[] | . as $probe
+        | $row["\(.a) \(.b)"] // $row["\(.b) \(.a)"] | to_entries[]
+        | [$probe.a, $probe.b, $probe.round, $probe.initiator,
+            $probe.rtt_ns.median, .key, .value] | @tsv' $samples \
+        | awk 'NR == FNR { ns[$1] = $2; next }
+            {
+                probe = $1 " " $2 " " $3 " " $4
+                rtt[probe] = $5
+                sum[probe] += $7 * ns[$6]
+                cables[probe] += $7
+            }
+            END {
+                for (probe in rtt)
+                    print cables[probe] / 2, (rtt[probe] - sum[probe]) / 1000
+            }' show - | sort -n >constants
+    # The judge may have had some of them measured again.
+    [[ $(wc -l <constants) -ge 240 ]]
+    ok $? "$service: 120 pairs, from either side"
+    for cables in 2 4; do
+        read -r n min max < <(awk -v cables=$cables '$1 == cables {
+                if (!n++) min = $2
+                max = $2
+            }
+            END { print n, min, max }' constants)
+        awk -v n="$n" -v min="$min" -v max="$max" \
+            'BEGIN { exit !(n > 0 && max - min <= 4) }'
+        ok $? "$service: $n times over $cables cables, and $min to $max us"
+    done
+
+    pmm solve -f net --plan $service/plan.json --samples $samples \
+        | jq -r '.links[] | "\(.id) \(.latency_ns)"' >solved
+    awk 'NR == FNR { ns[$1] = $2; next } { print $2 - ns[$1] }' show solved \
+        | awk '{ print (NR <= 16 ? "host" : "switch"), $1 / 1000 }' >off
+    for kind in host switch; do
+        read -r n min max < <(awk -v kind=$kind '$1 == kind { print $2 }' off \
+            | sort -n | awk 'NR == 1 { min = $1 } { max = $1 }
+                END { print NR, min, max }')
+        awk -v n="$n" -v min="$min" -v max="$max" \
+            'BEGIN { exit !(n > 0 && max - min <= 4) }'
+        ok $? "$service: $n $kind links solved, but for $min to $max us"
+    done
+done
+
+done_testing
