@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Transport over verbs: InfiniBand and RoCE, UD or RC.
  *
- * Notes: while this process attends, it polls; after SPIN_GAPS without a
+ * Notes: a rail (verbs_rail) is a port (verbs_device) with its completion
+ * queues (verbs_cq) and queue pairs (verbs_qp); what they carry is
+ * verbs_wire's. Here is what the rails of a process do together.
+ *
+ * While this process attends, it polls; after SPIN_GAPS without a
  * message, and always where it does not attend or shares its core with other
  * processes of the run, it sleeps until a completion queue wakes it. What a
  * device has to tell is asked for now and then, and wakes it too.

@@ -8,9 +8,9 @@
  *
  * What is timed is the way of a message alone: the clock is read right before
  * the doorbell, and of an answer the sender tells how long it had what it
- * answers. With the device's clock that is all that software and PCIe took;
- * without, what the process took after it had seen the message, but not what
- * it took to wake up. Some devices stamp completions by another clock than the
+ * answers. With the device's clock that is all from the device's taking the
+ * message to the next doorbell; without, it begins when the process has seen
+ * the message, and what it took to wake up remains. Some devices stamp completions by another clock than the
  * one that can be read: the first stamp tells, and then neither is used.
  */
 #include "config.h"
