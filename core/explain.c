@@ -355,6 +355,18 @@ static int forward (struct work *w)
     return 0;
 }
 
+/* Put a cause back where it was taken out: what had a factor in that order has
+ * it again, whereas in another one it may be singular by rounding.
+ */
+static void put_back (struct work *w, size_t i, struct cause c)
+{
+    struct explanation *ex = w->ex;
+
+    memmove (&ex->cause[i + 1], &ex->cause[i],
+             (ex->n++ - i) * sizeof (ex->cause[0]));
+    ex->cause[i] = c;
+}
+
 /* Exchange causes for better ones. */
 static int exchange (struct work *w)
 {
@@ -362,9 +374,11 @@ static int exchange (struct work *w)
     bool changed = ex->n > 1;
 
     for (int sweep = 0; sweep < SWEEPS_MAX && changed; sweep++) {
+        size_t i = 0;
+
         changed = false;
-        for (size_t i = 0; i < ex->n; i++) {
-            struct cause old = take (w, 0);
+        for (size_t left = ex->n; left > 0; left--) {
+            struct cause old = take (w, i);
             double score;
             size_t new;
 
@@ -379,7 +393,7 @@ static int exchange (struct work *w)
                     return -1;
                 continue;
             }
-            ex->cause[ex->n++] = old;
+            put_back (w, i++, old);
             if (refit (w) < 0)
                 return -1;
         }
