@@ -120,8 +120,9 @@ emu slow "$host/1" +1000
 run --output out
 is $? 1 "a slow host cable: exit 1"
 like "$(result)" "^pmm-result 1 FAIL $nonce .*$host" "... it is named"
-is "$(jq -c '[.findings[] | (.suspects | length), .nodes]' out/verdict.json)" \
-    "[1,[\"$host\"]]" "... and nothing else"
+# The rows of a host alone on its leaf may be those of one more link.
+is "$(jq -c '[.findings[] | (.suspects | length) <= 2, .nodes]' \
+    out/verdict.json)" "[true,[\"$host\"]]" "... and no other node"
 is "$(jq '.confirm_rounds > 0' out/plan.json)" true \
     "... after a second stage, with other partners"
 is "$(jq -c '[.probes | length, (map(.round) | max)]' out/samples.json)" \
