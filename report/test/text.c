@@ -114,7 +114,7 @@ int main (void)
     has (text, "pmm:   or 4 more, listed in the JSON report\n");
     has (text, "pmm:   for the fabric team; no node is to blame");
     has (text, "pmm: FAIL: host end or switch link, +1003 ns");
-    has (text, "pmm:   or, one way, s");
+    has (text, "pmm:   or, in one direction, s");
     has (text, "pmm:   for the fabric team, or at the end of node h0003");
     has (text, "pmm: limit: 2 nodes did not answer: ?[1m");
     free (text);
