@@ -7,14 +7,15 @@
  * levels which links are own to which group: link x of the tree of i is
  * crossed by the rows of i with every endpoint above x, so that x can be own
  * to the group of i and, where all above x are of one group, to that one. A
- * group of c own links gives ceil (c / |S|) at most, and groups are evaluated
- * by falling c / |S| as long as that beats the best so far. Cost: n trees; a
- * job of 800 hosts takes some 50 ms.
+ * group of c own links has c rows at least, and groups are evaluated by falling
+ * c / |S| as long as that comes up to the best so far: rows with both ends in
+ * S may still make it more. Cost: n trees; a job of 800 hosts takes some 50
+ * ms.
  *
- * Then, where all pairs' rows can be held, need itself. A basis whose first
- * rows are a maximal independent set of those that avoid S tells need: the
- * number of its rows that do not. Of all other sets it tells that they need
- * at most as many as touch them. So S is always the set of which most is
+ * Then, where all pairs' rows can be held, need itself. A basis that takes
+ * rows which avoid S first, and such with both ends in it last, tells need: the
+ * ends of its rows. Of all other sets it tells that they need at most as many
+ * as it has in them. So S is always the set of which most is
  * hoped, and what is hoped of the others shrinks with each basis, until no
  * set can beat the best, or the effort is spent.
  */
@@ -37,6 +38,7 @@ enum {
     PRICE_PART = 2,      /* of the effort left, for prices */
     ROUND_ROWS = 200,    /* of which all rounds may be looked at */
     LINKS_PART = 4,      /* of all prices at first, but for links of hosts */
+    BLOCKS = 3,          /* of rows: with no, one, two ends in a set */
 };
 
 enum { /* groups that are none */
@@ -407,14 +409,16 @@ static int add_row (struct search *s, struct rows *rows, uint32_t a,
     return 0;
 }
 
+/* Rows between a group and others, or within it. */
 static int add_rows_of (struct search *s, struct rows *rows,
-                        const struct level *l, size_t g, struct error *err)
+                        const struct level *l, size_t g, bool within,
+                        struct error *err)
 {
     for (uint32_t k = l->first[g]; k < l->first[g + 1]; k++) {
         uint32_t a = l->member[k];
 
         for (uint32_t b = 0; b < s->n; b++)
-            if ((l->group[b] != g || b > a)
+            if ((l->group[b] == g) == within && (!within || b > a)
                 && add_row (s, rows, a, b, err) < 0)
                 return -1;
     }
@@ -434,39 +438,63 @@ static int span (struct search *s, const struct rows *rows,
     return 0;
 }
 
-/* Numbers 0 .. n-1 in random order; the caller frees. */
-static uint32_t *shuffled (struct search *s, size_t n)
+/* Numbers from .. end-1 in random order; the caller frees. */
+static uint32_t *shuffled (struct search *s, size_t from, size_t end)
 {
-    uint32_t *v = calloc (n + 1, sizeof (*v));
+    uint32_t *v = calloc (end - from + 1, sizeof (*v));
 
-    for (size_t i = 0; v && i < n; i++)
-        v[i] = i;
+    for (size_t i = from; v && i < end; i++)
+        v[i - from] = i;
     if (v)
-        rng_shuffle (&s->rng, v, n);
+        rng_shuffle (&s->rng, v, end - from);
     return v;
 }
 
-/* The rank of a group's rows in its own links: it needs no less. */
+/* Add the rows from .. end-1 to the form, in random order. */
+static int span_shuffled (struct search *s, const struct rows *rows,
+                          struct echelon *e, size_t from, size_t end,
+                          struct error *err)
+{
+    uint32_t *order = shuffled (s, from, end);
+    int rc;
+
+    if (!order)
+        return error_nomem (err);
+    rc = span (s, rows, e, order, end - from, NULL, err);
+    free (order);
+    return rc;
+}
+
+/* The ends that a group's rows have in it, in its own links: it needs no
+ * less. Nothing is known of rows within it unless what all others span is.
+ */
 static int try_own (struct search *s, const struct set *set,
                     struct error *err)
 {
     const struct level *l = &s->level[set->level];
     size_t m = own_columns (s, l, set->group);
     struct echelon *e = NULL;
-    uint32_t *order = NULL;
+    size_t outward, rank;
     struct rows rows;
     int rc = -1;
 
     if (rows_init (&rows, m, &s->rng) < 0)
         goto nomem;
-    if (add_rows_of (s, &rows, l, set->group, err) < 0)
+    if (add_rows_of (s, &rows, l, set->group, false, err) < 0)
         goto out;
-    if (!(e = echelon_create (m, rows.uses)) || !(order = shuffled (s, rows.n)))
+    outward = rows.n;
+    if (add_rows_of (s, &rows, l, set->group, true, err) < 0)
+        goto out;
+    if (!(e = echelon_create (m, rows.uses)))
         goto nomem;
-    if (span (s, &rows, e, order, rows.n, NULL, err) < 0)
+    if (span_shuffled (s, &rows, e, 0, outward, err) < 0)
+        goto out;
+    rank = echelon_rank (e);
+    if (s->effort > 0
+        && span_shuffled (s, &rows, e, outward, rows.n, err) < 0)
         goto out;
     s->bound->looked++;
-    offer (s, set, echelon_rank (e));
+    offer (s, set, 2 * echelon_rank (e) - rank);
     rc = 0;
     goto out;
 nomem:
@@ -474,7 +502,6 @@ nomem:
 out:
     rows_clear (&rows);
     echelon_destroy (e);
-    free (order);
     return rc;
 }
 
@@ -504,7 +531,7 @@ static int try_own_links (struct search *s, struct error *err)
     for (size_t i = 0; i < s->nsets && rc == 0; i++) {
         uint64_t walk = (uint64_t)list[i]->width * s->n * WALK_COST;
 
-        if (ceil_div (list[i]->own, list[i]->width) <= s->bound->rounds)
+        if (list[i]->own < s->bound->rounds * list[i]->width)
             break;
         if (walk > s->effort)
             continue;
@@ -523,6 +550,11 @@ static int try_own_links (struct search *s, struct error *err)
 static bool holds_all (const struct search *s)
 {
     return s->n * (s->n - 1) / 2 <= PAIRS_MAX;
+}
+
+static uint64_t gather_cost (const struct search *s)
+{
+    return (uint64_t)s->n * (s->n - 1) / 2 * WALK_COST;
 }
 
 /* All pairs' rows, or near and random ones. */
@@ -544,20 +576,21 @@ static int gather (struct search *s, struct rows *rows, struct error *err)
     return 0;
 }
 
-static bool touches (const struct search *s, const struct rows *rows,
-                     size_t i, const struct set *set)
+/* How many ends of a row are in a set, or whether it crosses the link. */
+static unsigned int touches (const struct search *s, const struct rows *rows,
+                             size_t i, const struct set *set)
 {
     const uint32_t *group;
 
     if (set->kind != BOUND_LINK) {
         group = s->level[set->level].group;
-        return group[rows->pair[i].a] == set->group
-            || group[rows->pair[i].b] == set->group;
+        return (group[rows->pair[i].a] == set->group)
+            + (group[rows->pair[i].b] == set->group);
     }
     for (size_t k = rows->first[i]; k < rows->first[i + 1]; k++)
         if (rows->col[k] == set->group)
-            return true;
-    return false;
+            return 1;
+    return 0;
 }
 
 /* True if column k of a row is there before. */
@@ -569,7 +602,7 @@ static bool repeats (const struct rows *rows, size_t i, size_t k)
     return false;
 }
 
-/* No set can need more rows than touch it in a basis. */
+/* No set can need more than touches it in a basis. */
 static void lower_hopes (struct search *s, const struct rows *rows,
                          const uint8_t *taken, uint32_t *count)
 {
@@ -586,7 +619,7 @@ static void lower_hopes (struct search *s, const struct rows *rows,
             uint32_t h = l->group[rows->pair[i].b];
 
             count[l->set + g]++;
-            count[l->set + h] += g != h;
+            count[l->set + h]++;
         }
         for (size_t k = rows->first[i]; k < rows->first[i + 1]; k++)
             if (!repeats (rows, i, k))
@@ -614,45 +647,46 @@ static struct set *most_hopeful (struct search *s)
     return best;
 }
 
-/* The rows in an order for a basis: those that avoid the set first, and by
+/* The rows in an order for a basis: by how many ends are in the set, and by
  * their endpoints, these in random order. (Rows of one endpoint together fill
- * in far less than rows at random.) Returns how many avoid the set, or -1 out
- * of memory.
+ * in far less than rows at random.) Those of k ends are order[start[k]] ..
+ * order[start[k + 1] - 1].
  */
-static int64_t order_rows (struct search *s, const struct rows *rows,
-                           const struct set *set, uint32_t *order)
+static int order_rows (struct search *s, const struct rows *rows,
+                       const struct set *set, uint32_t *order, size_t *start)
 {
-    uint32_t *place = shuffled (s, s->n);
+    uint32_t *place = shuffled (s, 0, s->n);
     uint32_t *key = calloc (rows->n + 1, sizeof (*key));
-    uint32_t *start = calloc (2 * s->n + 1, sizeof (*start));
-    int64_t avoid = -1;
+    uint32_t *at = calloc (BLOCKS * s->n + 1, sizeof (*at));
+    int rc = -1;
 
-    if (!place || !key || !start)
+    if (!place || !key || !at)
         goto out;
     for (size_t i = 0; i < rows->n; i++) {
         uint32_t a = place[rows->pair[i].a];
         uint32_t b = place[rows->pair[i].b];
 
         key[i] = a < b ? a : b;
-        if (set && touches (s, rows, i, set))
-            key[i] += s->n;
-        start[key[i] + 1]++;
+        if (set)
+            key[i] += touches (s, rows, i, set) * s->n;
+        at[key[i] + 1]++;
     }
-    for (size_t k = 0; k < 2 * s->n; k++)
-        start[k + 1] += start[k];
-    avoid = start[s->n];
+    for (size_t k = 0; k < BLOCKS * s->n; k++)
+        at[k + 1] += at[k];
+    for (size_t k = 0; k <= BLOCKS; k++)
+        start[k] = at[k * s->n];
     for (size_t i = 0; i < rows->n; i++)
-        order[start[key[i]]++] = i;
+        order[at[key[i]]++] = i;
+    rc = 0;
 out:
     free (place);
     free (key);
-    free (start);
-    return avoid;
+    free (at);
+    return rc;
 }
 
-/* A basis, of rows that avoid the set as far as they go, tells what the set
- * needs. Without a set it tells the rank. Nothing is told where the effort
- * does not suffice.
+/* The basis with the fewest ends in a set tells what the set needs. Without a
+ * set it tells the rank. Nothing is told where the effort does not suffice.
  */
 static int try_basis (struct search *s, const struct rows *rows,
                       struct set *set, uint32_t *count, struct error *err)
@@ -660,27 +694,32 @@ static int try_basis (struct search *s, const struct rows *rows,
     uint32_t *order = calloc (rows->n + 1, sizeof (*order));
     uint8_t *taken = calloc (rows->n + 1, 1);
     struct echelon *e = echelon_create (rows->m, rows->uses);
-    int64_t avoid;
+    size_t start[BLOCKS + 1], need = 0;
     int rc = -1;
 
     if (!order || !taken || !e
-        || (avoid = order_rows (s, rows, set, order)) < 0) {
+        || order_rows (s, rows, set, order, start) < 0) {
         error_nomem (err);
         goto out;
     }
-    if (span (s, rows, e, order, avoid, taken, err) < 0)
-        goto out;
-    if (set && s->effort > 0) {
-        s->bound->looked++;
-        set->most = s->bound->rank - echelon_rank (e);
-        offer (s, set, set->most);
+    for (size_t k = 0; k < BLOCKS; k++) {
+        size_t before = echelon_rank (e);
+
+        if (span (s, rows, e, order + start[k], start[k + 1] - start[k],
+                  taken, err) < 0)
+            goto out;
+        need += k * (echelon_rank (e) - before);
     }
-    if (span (s, rows, e, order + avoid, rows->n - avoid, taken, err) < 0)
-        goto out;
     if (s->bound->rank < echelon_rank (e))
         s->bound->rank = echelon_rank (e);
-    if (s->effort > 0)
+    if (s->effort > 0) {
         lower_hopes (s, rows, taken, count);
+        if (set) {
+            s->bound->looked++;
+            set->most = need;
+            offer (s, set, need);
+        }
+    }
     rc = 0;
 out:
     free (order);
@@ -899,7 +938,8 @@ int bound_find (struct pathset *ps, size_t rank, uint64_t effort,
         || list_sets (&s, err) < 0 || find_own (&s, err) < 0
         || try_own_links (&s, err) < 0)
         goto out;
-    if ((rank == 0 || holds_all (&s)) && try_bases (&s, err) < 0)
+    if ((rank == 0 || (holds_all (&s) && gather_cost (&s) < s.effort))
+        && try_bases (&s, err) < 0)
         goto out;
     rc = 0;
 out:

@@ -4,21 +4,22 @@
  * Made from a pathset alone, never from a plan. Read by whoever makes or
  * checks one; `pmm plan` prints it.
  *
- * Let S be a set of endpoints. A basis has rank many rows, at most
- * rank (rows that avoid S) of which avoid S, so that
+ * Let S be a set of endpoints, and a row have as many ends in S, 0, 1 or 2, as
+ * its pair. Of all bases the one that takes rows with no end in S as far as
+ * they go, then those with one, and last those with two, has the fewest ends
+ * in S, as in any matroid: with r_k the rank of all rows of at most k ends,
  *
- *     need = rank - rank (rows that avoid S)
+ *     need = (r_1 - r_0) + 2 (r_2 - r_1)
  *
- * probes at least have an end in S, and a round holds |S| of them at most:
- * ceil (need / |S|) rounds. For S = all, and two ends in S each, this is
- * ceil (rank / floor (n / 2)). The same holds of a link, which one probe of
- * a round may cross: rank - rank (rows that do not cross it).
+ * ends at least, and a round has |S| of them: ceil (need / |S|) rounds. For S
+ * = all this is ceil (rank / floor (n / 2)). The same holds of a link, which
+ * one probe of a round may cross: rank - rank (rows that do not cross it).
  *
  * Sets looked at: each endpoint, each leaf, each pod - what hangs together
  * where leaves count as neighbours if a path of at most d links joins them,
  * for every d -, and each link. need is bounded from below first, which is
  * cheap: a link is *own* to S if no row that avoids S crosses it, and the
- * rank of the rows of S with all but the own links left out is at most need.
+ * rows of S with all but the own links left out need no more.
  * Then, for sets that promise more and as far as the effort goes, need itself.
  *
  * Where all pairs' rows can be held and each crosses two links, as often the
@@ -53,7 +54,8 @@ enum bound_kind {
 struct bound {
     size_t rounds;        /* no plan has fewer (basis rounds) */
     enum bound_kind kind; /* of the set that says so */
-    size_t need, width;   /* ceil (need / width) == rounds */
+    size_t need, width;   /* ceil (need / width) == rounds: ends, of a leaf
+                             or pod; else probes, or prices */
     uint32_t at;          /* an endpoint of the set; BOUND_LINK: the link;
                              else nothing */
     size_t rank;          /* of all pairs, or what of it was found */

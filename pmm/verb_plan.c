@@ -142,7 +142,9 @@ static void say_bound (const struct plan *plan, const struct pathset *ps,
     if (bound->kind == BOUND_PRICE)
         fprintf (stderr, "%.2f rounds", (double)bound->need / bound->width);
     else
-        fprintf (stderr, "%zu probes, %zu to a round", bound->need,
+        fprintf (stderr, "%zu %s, %zu to a round", bound->need,
+                 bound->kind == BOUND_LEAF || bound->kind == BOUND_POD
+                     ? "ends of probes" : "probes",
                  bound->width);
     fprintf (stderr, "; %zu of %zu sets%s)\n", bound->looked, bound->sets,
              bound->best ? ", none better" : "");
