@@ -1,18 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Rounds for a whole fabric. */
+/* Rounds for a whole fabric.
+ *
+ * Notes: a job that has few hosts in a pod keeps these busy in all rounds, with
+ * links that symmetric rows do not cross. All pairs are candidates then, by the
+ * heat of their ends before they are by class: rows without a hot end first,
+ * last those with two, so that layers of hot rows need as few as there must be.
+ */
 #include "config.h"
 #include "core/layers.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/chain.h"
+#include "core/demand.h"
 #include "core/span.h"
 
 enum {
-    LAYERS_MAX = 8,      /* further classes share the last one */
+    LAYERS_MAX = 16,     /* further classes share the last one */
+    CLASSES = 2 * ROW_MAX + 2,
+    KEYS = 6 * CLASSES,  /* of three heats, and one or two ends that have it */
+    LACK = 32,           /* all pairs where symmetric rows lack 1/32, and */
+    PAIRS_MAX = 1 << 19, /* there are no more: 1,024 endpoints' */
     MISSING_EACH = 16,   /* pairs to look at for one that the rank lacks */
     MISSING_MORE = 1000, /* and one for each endpoint: a look takes longer */
     PATIENCE = 2,        /* searches in vain before giving up */
@@ -21,12 +33,17 @@ enum {
     GAIN = 16,           /* another round if fewer than 1/16 find room */
     SLACK = 32,          /* the bound is tried if 1/32 of it is to spare */
     RESTARTS = 2,        /* before rounds are opened */
+    CHAINS = 16,         /* none in a job where more than 1/16 lacks */
     LOOK = 300,          /* work of a look at all pairs, for an endpoint */
     AGAIN = 20000000,    /* work that is free where rounds are not few */
 };
 
+/* Hot is who is busy in so many of the rounds, hotter who is in more. */
+static const double hot[] = { .6, .75 };
+
 struct layer {
-    uint32_t first, end; /* candidates */
+    uint32_t first, end; /* candidates, by their order */
+    bool hot;
     size_t need;         /* what they add to the rank */
     uint32_t *basis;     /* [need] candidates that do */
     struct rref *rref;   /* span of the layers below and of what is placed */
@@ -39,6 +56,10 @@ struct packer {
     struct basis *basis;
     struct pathset *ps;
     struct rng *rng;
+    bool job;            /* all pairs are candidates */
+    uint8_t *heat;       /* [endpoint] */
+    uint32_t *order;     /* [ncandidates] by key: */
+    uint16_t *key;       /* [ncandidates] heat, then class */
     struct layer layer[LAYERS_MAX];
     size_t nlayers;
     size_t rank;
@@ -58,6 +79,46 @@ static uint64_t work_done (const struct packer *p)
 /*
  * Layers
  */
+
+static uint16_t key_of (const struct packer *p, uint32_t i)
+{
+    unsigned int a = p->heat[p->basis->pair[i].a];
+    unsigned int b = p->heat[p->basis->pair[i].b];
+    unsigned int heat = a > b ? a : b;
+
+    return (2 * heat + (heat > 0 && a == b)) * CLASSES + p->basis->class_id[i];
+}
+
+static bool is_hot (const struct packer *p, uint32_t i)
+{
+    return p->key[i] >= CLASSES;
+}
+
+/* Order the candidates by key, those of one key as they are. */
+static int order_candidates (struct packer *p)
+{
+    size_t n = p->basis->n;
+    size_t *start = calloc (KEYS + 1, sizeof (*start));
+
+    free (p->order);
+    free (p->key);
+    p->order = calloc (n + 1, sizeof (*p->order));
+    p->key = calloc (n + 1, sizeof (*p->key));
+    if (!start || !p->order || !p->key) {
+        free (start);
+        return -1;
+    }
+    for (size_t i = 0; i < n; i++) {
+        p->key[i] = key_of (p, i);
+        start[p->key[i] + 1]++;
+    }
+    for (size_t k = 0; k < KEYS; k++)
+        start[k + 1] += start[k];
+    for (size_t i = 0; i < n; i++)
+        p->order[start[p->key[i]]++] = i;
+    free (start);
+    return 0;
+}
 
 static int add_row (struct rref *rref, const struct basis *b, uint32_t i)
 {
@@ -85,7 +146,7 @@ static void clear_layers (struct packer *p)
     p->nlayers = 0;
 }
 
-/* A layer of the candidates first .. end-1, if they add to the rank. */
+/* A layer of the candidates order[first .. end-1], if they add to the rank. */
 static int add_layer (struct packer *p, struct rref *rref, size_t first,
                       size_t end)
 {
@@ -96,20 +157,21 @@ static int add_layer (struct packer *p, struct rref *rref, size_t first,
     if (!picked)
         return -1;
     for (size_t i = first; i < end && rref_rank (rref) < p->basis->m; i++) {
-        int rc = add_row (rref, p->basis, i);
+        int rc = add_row (rref, p->basis, p->order[i]);
 
         if (rc < 0) {
             free (picked);
             return -1;
         }
         if (rc > 0)
-            picked[n++] = i;
+            picked[n++] = p->order[i];
     }
     if (n == 0) {
         free (picked);
         return 0;
     }
     *l = (struct layer){ .first = first, .end = end, .need = n };
+    l->hot = is_hot (p, p->order[first]);
     l->basis = picked;
     p->nlayers++;
     l->live = malloc ((end - first) * sizeof (*l->live));
@@ -119,16 +181,19 @@ static int add_layer (struct packer *p, struct rref *rref, size_t first,
 /* Find the layers. Returns the form of a basis, NULL with errno ENOMEM. */
 static struct rref *find_layers (struct packer *p)
 {
-    const struct basis *b = p->basis;
-    struct rref *rref = rref_create (b->m);
+    struct rref *rref = rref_create (p->basis->m);
+    size_t n = p->basis->n;
     size_t first = 0;
 
     clear_layers (p);
-    if (!rref)
+    if (!rref || order_candidates (p) < 0) {
+        rref_destroy (rref);
+        errno = ENOMEM;
         return NULL;
-    for (size_t i = 1; i <= b->n; i++) {
-        if (i < b->n && (b->class_id[i] == b->class_id[i - 1]
-                         || p->nlayers == LAYERS_MAX - 1))
+    }
+    for (size_t i = 1; i <= n; i++) {
+        if (i < n && (p->key[p->order[i]] == p->key[p->order[i - 1]]
+                      || p->nlayers == LAYERS_MAX - 1))
             continue;
         if (add_layer (p, rref, first, i) < 0 || rref_reduce (rref) < 0) {
             rref_destroy (rref);
@@ -140,10 +205,29 @@ static struct rref *find_layers (struct packer *p)
     return rref;
 }
 
+/* Add to the basis what spans more than `rref`: 1, 0 where nothing does, or
+ * -1 with err.
+ */
+static int extend (struct packer *p, const struct rref *rref,
+                   struct error *err)
+{
+    size_t lack = p->basis->m - p->rank;
+    double n = pathset_size (p->ps);
+
+    if (lack == 0)
+        return 0;
+    if (!p->job && lack > p->basis->m / LACK
+        && n * (n - 1) / 2 <= PAIRS_MAX) {
+        p->job = true;
+        basis_clear (p->basis);
+        return basis_make (p->basis, p->ps, p->rng, err) < 0 ? -1 : 1;
+    }
+    return basis_extend (p->basis, p->ps, rref, p->rng, 4 * lack + 1000, err);
+}
+
 /* Layers of a basis that spans all pairs, which is extended to do so. */
 static int span_all (struct packer *p, struct error *err)
 {
-    struct basis *basis = p->basis;
     int more;
 
     do {
@@ -151,13 +235,49 @@ static int span_all (struct packer *p, struct error *err)
 
         if (!rref)
             return error_nomem (err);
-        more = 0;
-        if (p->rank < basis->m)
-            more = basis_extend (basis, p->ps, rref, p->rng,
-                                 4 * (basis->m - p->rank) + 1000, err);
+        more = extend (p, rref, err);
         rref_destroy (rref);
     } while (more > 0);
     return more;
+}
+
+/* Who is hot, if not all are, and how many rounds that takes, if more than
+ * *target.
+ */
+static int find_heat (struct packer *p, size_t *target)
+{
+    size_t n = p->basis->nendpoints;
+    double *demand = calloc (n + 1, sizeof (*demand));
+    double most = *target;
+    size_t cold = 0;
+
+    if (!demand || demand_find (p->basis, demand) < 0) {
+        free (demand);
+        return -1;
+    }
+    for (size_t i = 0; i < n; i++)
+        most = fmax (most, demand[i]);
+    for (size_t i = 0; i < n; i++) {
+        for (size_t k = 0; k < sizeof (hot) / sizeof (hot[0]); k++)
+            p->heat[i] += demand[i] >= hot[k] * most;
+        cold += p->heat[i] == 0;
+    }
+    if (cold == 0)
+        memset (p->heat, 0, n);
+    *target = ceil (most - 1e-9);
+    free (demand);
+    return 0;
+}
+
+/* Order the layers of a job by heat. */
+static int heat_layers (struct packer *p, size_t *target)
+{
+    struct rref *rref;
+
+    if (find_heat (p, target) < 0 || !(rref = find_layers (p)))
+        return -1;
+    rref_destroy (rref);
+    return 0;
 }
 
 static int add_basis (struct rref *rref, const struct packer *p,
@@ -185,7 +305,7 @@ static int reset_layers (struct packer *p)
             return -1;
         l->nlive = l->end - l->first;
         for (size_t k = 0; k < l->nlive; k++)
-            l->live[k] = l->first + k;
+            l->live[k] = p->order[l->first + k];
         rng_shuffle (p->rng, l->live, l->nlive);
         l->placed = 0;
     }
@@ -221,7 +341,8 @@ static int fill (struct packer *p, size_t i, size_t round)
         uint32_t pair = l->live[k];
         int rc = 1;
 
-        if (l->placed == l->need || (i > 0 && is_full (p, pair))
+        if (l->placed == l->need
+            || (i > 0 && !l->hot && is_full (p, pair))
             || !chain_fits (p->chain, pair, round)) {
             l->live[keep++] = pair;
             continue;
@@ -237,11 +358,16 @@ static int fill (struct packer *p, size_t i, size_t round)
     return 0;
 }
 
-/* All layers but the first, each round in another order. */
+/* All layers but the first: the hottest, then the others, each round in another
+ * order.
+ */
 static int fill_long (struct packer *p, size_t round)
 {
     size_t n = p->nlayers - 1;
 
+    for (; n > 0 && p->layer[n].hot; n--)
+        if (fill (p, n, round) < 0)
+            return -1;
     for (size_t i = 0; i < n; i++)
         if (fill (p, n - (i + round) % n, round) < 0)
             return -1;
@@ -496,6 +622,12 @@ static int pack (struct packer *p, size_t target)
     return 0;
 }
 
+/* Is a packing of a job not worth completing? */
+static bool is_poor (const struct packer *p)
+{
+    return p->job && (p->rank - p->rounds.n) * CHAINS > p->rank;
+}
+
 /* A packing for `target` rounds; where these do not do, for one more, from the
  * start, since what is opened late is not filled as well; then for as many as
  * it takes. *work is what the last of them took, 0 where so many were opened:
@@ -511,8 +643,11 @@ static int pack_first (struct packer *p, size_t target, uint64_t *work,
         *work = work_done (p);
         if (pack (p, target) < 0)
             return error_nomem (err);
-        rc = complete (p, tries++ < RESTARTS ? target++ : SIZE_MAX,
-                       UINT64_MAX, err);
+        if ((rc = is_poor (p)))
+            target++;
+        else
+            rc = complete (p, tries++ < RESTARTS ? target++ : SIZE_MAX,
+                           UINT64_MAX, err);
         *work = tries > RESTARTS ? 0 : work_done (p) - *work;
     } while (rc > 0);
     return rc;
@@ -579,6 +714,9 @@ static void packer_clear (struct packer *p)
     clear_layers (p);
     chain_destroy (p->chain);
     free (p->degree);
+    free (p->heat);
+    free (p->order);
+    free (p->key);
     rounds_clear (&p->rounds);
 }
 
@@ -598,6 +736,8 @@ int layers_pack (struct rounds *rounds, struct basis *basis,
     size_t bound, target;
     uint64_t again = 0;
 
+    if (!(p.heat = calloc (pathset_size (ps) + 1, sizeof (*p.heat))))
+        goto nomem;
     if (span_all (&p, err) < 0)
         goto error;
     *rank = p.rank;
@@ -607,6 +747,8 @@ int layers_pack (struct rounds *rounds, struct basis *basis,
     bound = target = lower_bound (&p);
     if (bound * (basis->nendpoints / 2) - p.rank < p.rank / SLACK)
         target++;
+    if (p.job && heat_layers (&p, &target) < 0)
+        goto nomem;
     if (pack_first (&p, target, &again, err) < 0)
         goto error;
     drop_empty (&p);

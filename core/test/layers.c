@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Packings of whole fabrics: disjoint, independent, of full rank, near the
- * bound.
+/* Packings of whole fabrics, and of jobs that take most of some pods: disjoint,
+ * independent, of full rank, near the bound.
  */
 #include "config.h"
 #include "core/layers.h"
@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/bound.h"
 #include "core/test/tablenet.h"
 #include "core/test/treenet.h"
 #include "tests/tap.h"
@@ -126,6 +127,47 @@ static void test_trees (void)
     }
 }
 
+/* Jobs of hosts in a row, with few in the first pod: these have to be busy in
+ * nearly all rounds, by rows that symmetric ones do not span.
+ */
+static const struct {
+    size_t ports;
+    enum tree_routing routing;
+    uint32_t from, end;
+} jobs[] = {
+    { 12, TREE_DMODK, 30, 108 }, { 16, TREE_DMODK, 56, 192 },
+    { 16, TREE_MINHOP, 56, 192 }, { 20, TREE_DMODK, 90, 300 },
+};
+
+static void test_jobs (void)
+{
+    for (size_t i = 0; i < sizeof (jobs) / sizeof (jobs[0]); i++) {
+        struct treenet *t = treenet_create (jobs[i].ports, 3, jobs[i].routing,
+                                            1);
+        size_t n = jobs[i].end - jobs[i].from;
+        uint32_t *who = table_alloc (n, sizeof (*who));
+        struct bound bound = { 0 };
+        struct pathset *ps;
+        size_t hosts, rounds;
+        struct error err;
+
+        for (size_t k = 0; k < n; k++)
+            who[k] = jobs[i].from + k;
+        ps = treenet_pathset (t, who, n);
+        rounds = pack (ps, 1, 0, &hosts);
+        if (bound_find (ps, 0, BOUND_QUICK, &bound, &err) < 0)
+            abort ();
+        ok (bound.rounds > hosts && rounds >= bound.rounds
+                && rounds <= 1.3 * bound.rounds,
+            "%zu-port 3-tree, routing %d, hosts %u to %u: %zu rounds, bound"
+            " %zu", jobs[i].ports, jobs[i].routing, jobs[i].from, jobs[i].end,
+            rounds, bound.rounds);
+        pathset_destroy (ps);
+        treenet_destroy (t);
+        free (who);
+    }
+}
+
 /* Small networks of any shape, some without symmetric rows that span all. */
 static void test_irregular (void)
 {
@@ -148,6 +190,7 @@ static void test_irregular (void)
 int main (void)
 {
     test_trees ();
+    test_jobs ();
     test_irregular ();
     return done_testing ();
 }
