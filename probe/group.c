@@ -480,10 +480,16 @@ struct asking {
     int64_t begin, next, interval;
 };
 
+/* One that is asked at such intervals is not taken for dead too soon. */
+static int64_t longest_ns (const struct group *g)
+{
+    return group_dead_ns (g) / ASK_TIMES;
+}
+
 static struct asking start_asking (const struct group *g, bool at_once)
 {
     struct asking a = { .begin = group_now (g),
-                        .interval = ASK_FIRST * group_gap (g) };
+                        .interval = at_most (g, ASK_FIRST, longest_ns (g)) };
 
     a.next = a.begin + (at_once ? 0 : a.interval);
     return a;
@@ -493,7 +499,7 @@ static void ask_later (const struct group *g, struct asking *a)
 {
     a->next = group_now (g) + a->interval;
     if (a->interval < ASK_LAST * group_gap (g)
-        && 2 * a->interval < group_dead_ns (g) / ASK_TIMES)
+        && 2 * a->interval < longest_ns (g))
         a->interval *= 2;
 }
 

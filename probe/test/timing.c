@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What a round trip is, by the stamps of a transport whose clocks are made up;
- * and who sleeps is woken first.
+ * who sleeps is woken first; who is busy is waited for.
  */
 #include "config.h"
 #include "probe/group.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "tests/tap.h"
@@ -12,8 +13,11 @@
 enum {
     KEY = 42,
     GAP_NS = 1000,
-    TYPE = 8,     /* of a message, in its bytes, */
-    PONG = 2,     /* ... and an echo's */
+    HEADER = 16,  /* of a message, */
+    TYPE = 8,     /* ... in which its type is, */
+    PONG = 2,     /* ... an echo's, */
+    BUSY = 5,     /* ... of who has not yet what is asked for, */
+    DATA = 7,     /* ... and of who has */
 };
 
 /* One peer, which echoes what it gets as the row says. */
@@ -155,9 +159,94 @@ static void test_wake (void)
     group_destroy (g);
 }
 
+/* A peer that has not yet what it is asked for, over a way as long as a gap
+ * may be.
+ */
+struct slow {
+    int64_t gap, now;
+    int64_t ready; /* it has it from then on */
+    int64_t comes; /* its answer; 0: it was not asked */
+    uint8_t asked[HEADER];
+};
+
+static int slow_send (void *t, uint32_t rail, uint32_t peer,
+                      const uint8_t *data, size_t len,
+                      struct transport_timing *timing, struct error *err)
+{
+    struct slow *s = t;
+
+    (void)rail;
+    (void)peer;
+    (void)len;
+    (void)timing;
+    (void)err;
+    memcpy (s->asked, data, HEADER);
+    s->comes = s->now + s->gap;
+    return 0;
+}
+
+static int slow_recv (void *t, int64_t deadline_ns, struct packet *packet,
+                      struct error *err)
+{
+    struct slow *s = t;
+
+    (void)err;
+    if (s->comes == 0 || s->comes > deadline_ns) {
+        s->now = deadline_ns;
+        return 0;
+    }
+    s->now = s->comes;
+    s->comes = 0;
+    *packet = (struct packet){ .time_ns = s->now, .peer = 1, .len = HEADER };
+    memcpy (packet->data, s->asked, HEADER);
+    packet->data[TYPE] = s->now < s->ready ? BUSY : DATA;
+    return 1;
+}
+
+static int64_t slow_now_ns (const void *t)
+{
+    return ((const struct slow *)t)->now;
+}
+
+static int64_t slow_gap_ns (const void *t)
+{
+    return ((const struct slow *)t)->gap;
+}
+
+static const struct transport slow = {
+    .name = "slow",
+    .gap_ns = slow_gap_ns,
+    .send = slow_send,
+    .recv = slow_recv,
+    .now_ns = slow_now_ns,
+};
+
+static void test_patience (void)
+{
+    static const int64_t gap_ms[] = { 1, 5, 20, 50, 200, 1000 };
+    enum { MS = 1000000, READY_MS = 30000, LONG_MS = 100000 };
+
+    for (size_t i = 0; i < sizeof (gap_ms) / sizeof (gap_ms[0]); i++) {
+        struct slow s = { .gap = gap_ms[i] * MS,
+                          .ready = (int64_t)READY_MS * MS };
+        struct group *g = group_create (&slow, &s, KEY, 2, 0, first);
+        struct group_blob blob = { 0 };
+        uint32_t from = 1;
+
+        group_set_deadline (g, (int64_t)LONG_MS * MS);
+        ok (group_fetch (g, GROUP_RESULT, &from, 1, &blob, NULL) == 0
+                && blob.data,
+            "gaps of %d ms: who is asked and busy is waited for",
+            (int)gap_ms[i]);
+        free (blob.data);
+        group_destroy (g);
+    }
+}
+
 int main (void)
 {
     test_rtt ();
     test_wake ();
+    test_patience ();
     return done_testing ();
 }
