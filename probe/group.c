@@ -475,6 +475,19 @@ int group_until (struct group *g, int64_t time_ns, struct error *err)
     return 0;
 }
 
+/* Handle what has come, without waiting. Who has not looked for a while, being
+ * busy or stopped, must not take the others for silent.
+ */
+static int catch_up (struct group *g, struct error *err)
+{
+    int rc;
+
+    do
+        rc = turn (g, group_now (g), err);
+    while (rc > 0);
+    return rc;
+}
+
 /* When to ask again: at growing intervals. */
 struct asking {
     int64_t begin, next, interval;
@@ -570,7 +583,7 @@ static int barrier_step (struct group *g, unsigned int step,
     a = start_asking (g, g->dead[last]);
     while (g->nwant > 0) {
         if (group_now (g) >= a.next) {
-            if (ask_all (g, err) < 0)
+            if (catch_up (g, err) < 0 || ask_all (g, err) < 0)
                 return -1;
             ask_later (g, &a);
         }
@@ -660,14 +673,19 @@ bool group_served (const struct group *g, enum group_kind kind)
 static int run_fetch (struct group *g, struct error *err)
 {
     struct fetch *f = g->fetch;
-    struct asking a = start_asking (g, true);
+    struct asking a;
 
+    if (catch_up (g, err) < 0)
+        return -1;
+    a = start_asking (g, true);
     while (f->left > 0) {
         if (group_now (g) < a.next) {
             if (turn (g, a.next, err) < 0)
                 return -1;
             continue;
         }
+        if (catch_up (g, err) < 0)
+            return -1;
         for (size_t m = 0; m < g->n; m++) {
             if (!f->next[m])
                 continue;

@@ -26,7 +26,7 @@
 
 enum { /* in gaps */
     GROUP_PING_TIMEOUT = 250,
-    GROUP_DEAD = 25000,
+    GROUP_DEAD = 50000,
 };
 /* ... but no more than this, in ns, where gaps are long */
 #define GROUP_PING_TIMEOUT_NS INT64_C (250000000)
@@ -118,12 +118,13 @@ int group_wake (struct group *g, struct group_ping *v, size_t n,
 
 /* What members fetch from one another. */
 enum group_kind {
+    GROUP_NEXT, /* nothing in it: that there is a plan */
     GROUP_PLAN,
     GROUP_RESULT,
-    GROUP_NEXT, /* nothing in it: that there is a second stage */
+    GROUP_NEXT_2, /* ... and of a second stage */
     GROUP_PLAN_2,
     GROUP_RESULT_2,
-    GROUP_BYE,
+    GROUP_BYE,  /* nothing in it: that there is no more */
     GROUP_KINDS,
 };
 enum { GROUP_BLOB_MAX = 1 << 22 };

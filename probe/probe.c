@@ -3,14 +3,14 @@
  *
  * Notes: what the leader sends each member (GROUP_PLAN), little-endian:
  * version 1, zero 1, repeats 2, rounds 4, tasks 4; per task, in the order of
- * the rounds: round 4, peer 4, rail 1, side 1. Rounds 0 is a cancelled run.
- * What it gets back (GROUP_RESULT): late 4, duplicate 4, foreign 4, all since
- * the beginning; per task: echoes 2, then an RTT in ns, 4 bytes, for each.
+ * the rounds: round 4, peer 4, rail 1, side 1. What it gets back
+ * (GROUP_RESULT): late 4, duplicate 4, foreign 4, all since the beginning; per
+ * task: echoes 2, then an RTT in ns, 4 bytes, for each.
  *
- * Who has given its result waits until it is asked for one of two things that
- * have nothing in them: GROUP_NEXT, then the same begins again with
- * GROUP_PLAN_2, or GROUP_BYE. Thus it costs nothing where there is no second
- * stage, and the leader may think in between for as long as it takes.
+ * A member waits, asking nobody, until it is asked for one of two things that
+ * have nothing in them: a stage's GROUP_NEXT, then it fetches its plan, or
+ * GROUP_BYE. Thus the leader, who answers nothing while it plans or judges, may
+ * take longer for that than a member may be silent.
  */
 #include "config.h"
 #include "probe/probe.h"
@@ -31,10 +31,10 @@ enum {
 };
 
 static const struct {
-    enum group_kind plan, result;
+    enum group_kind next, plan, result;
 } stage_kind[PROBE_STAGES] = {
-    { GROUP_PLAN, GROUP_RESULT },
-    { GROUP_PLAN_2, GROUP_RESULT_2 },
+    { GROUP_NEXT, GROUP_PLAN, GROUP_RESULT },
+    { GROUP_NEXT_2, GROUP_PLAN_2, GROUP_RESULT_2 },
 };
 
 struct task {
@@ -338,16 +338,18 @@ static bool unpack_result (struct part *part, const struct group_blob *blob,
     return left == 0;
 }
 
-/* Wait to be told what comes. Return 1 for another stage, 0 for the end, -1
- * with err.
+/* Wait to be told what comes. Return 1 for this stage, 0 for the end, -1 with
+ * err. No stage comes behind the last.
  */
-static int wait_for_next (struct group *g, bool another, struct error *err)
+static int wait_for_stage (struct group *g, int stage, struct error *err)
 {
+    bool another = stage < PROBE_STAGES;
+
     if (another)
-        group_serve (g, GROUP_NEXT, GROUP_ALL, NULL, 0);
+        group_serve (g, stage_kind[stage].next, GROUP_ALL, NULL, 0);
     group_serve (g, GROUP_BYE, GROUP_ALL, NULL, 0);
     while (!group_served (g, GROUP_BYE)
-           && !(another && group_served (g, GROUP_NEXT)))
+           && !(another && group_served (g, stage_kind[stage].next)))
         if (group_until (g, group_now (g) + LINGER * group_gap (g), err) < 0)
             return -1;
     return !group_served (g, GROUP_BYE);
@@ -385,12 +387,13 @@ static int follow_stage (struct group *g, size_t leader, int stage,
 int probe_follow (struct group *g, size_t leader, struct error *err)
 {
     struct followed f[PROBE_STAGES] = { 0 };
-    int more = 1;
+    int more;
 
-    for (int stage = 0; stage < PROBE_STAGES && more > 0; stage++)
-        more = follow_stage (g, leader, stage, &f[stage], err) < 0
-                   ? -1
-                   : wait_for_next (g, stage + 1 < PROBE_STAGES, err);
+    for (int stage = 0; (more = wait_for_stage (g, stage, err)) > 0; stage++)
+        if (follow_stage (g, leader, stage, &f[stage], err) < 0) {
+            more = -1;
+            break;
+        }
     /* stay a little for who missed the last answer */
     if (more >= 0
         && group_until (g, group_now (g) + LINGER * group_gap (g), err) < 0)
@@ -451,19 +454,13 @@ static int tell_others (struct group *g, enum group_kind kind, bool *answered,
 
 int probe_cancel (struct group *g, struct error *err)
 {
-    struct part part = { 0 };
-    struct group_blob plan = { NULL, 0 };
     bool *answered = malloc (group_size (g) * sizeof (*answered));
-    int rc = -1;
+    int rc;
 
     if (!answered)
         return error_nomem (err);
     memset (answered, 1, group_size (g) * sizeof (*answered));
-    if (pack_plan (&part, &plan, err) == 0) {
-        group_serve (g, GROUP_PLAN, GROUP_ALL, plan.data, plan.len);
-        rc = tell_others (g, GROUP_BYE, answered, err);
-    }
-    free (plan.data);
+    rc = tell_others (g, GROUP_BYE, answered, err);
     free (answered);
     return rc;
 }
@@ -605,7 +602,7 @@ static int run_stage (struct group *g, int stage, const struct plan *plan,
     for (size_t m = 0; m < n; m++)
         group_serve (g, stage_kind[stage].plan, (int)m, told[m].data,
                      told[m].len);
-    if ((stage > 0 && tell_others (g, GROUP_NEXT, result->answered, err) < 0)
+    if (tell_others (g, stage_kind[stage].next, result->answered, err) < 0
         || run_part (g, &part[me], watch, err) < 0
         || ask_others (g, stage_kind[stage].result, result->answered, got,
                        err) < 0)
@@ -681,11 +678,10 @@ int probe_end (struct group *g, struct probe_result *result,
                struct error *err)
 {
     size_t n = group_size (g);
-    bool told = result->told[0] && result->told[0][n - 1].data;
     bool *answered;
     int rc;
 
-    if (!result->answered || !told)
+    if (!result->answered)
         return probe_cancel (g, err);
     /* who has given its results did all that was wanted of it */
     if (!(answered = malloc (n * sizeof (*answered))))

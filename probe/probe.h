@@ -16,8 +16,9 @@
  * A ping without an echo in time is lost. A step has a deadline: time enough
  * to find out about many dead members, but not for ever.
  *
- * Behind that the members wait, for as long as the leader likes, and learn
- * whether there are more rounds in a second stage or they may leave.
+ * Before that and behind it the members wait asleep, for as long as the leader
+ * plans and judges, and learn whether there is a plan, of a second stage at
+ * last, or they may leave.
  */
 #ifndef PROBE_PROBE_H
 #define PROBE_PROBE_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* One stage or two over the emulator, while messages get lost and members
- * die between the two.
+/* One stage or two over the emulator, while messages get lost, members die
+ * between the two, and the leader plans for longer than one may be silent.
  */
 #include "config.h"
 #include "probe/probe.h"
@@ -11,21 +11,25 @@
 #include "probe/test/arena.h"
 #include "tests/tap.h"
 
-enum { MEMBERS = 6, VICTIM = 3, REPEATS = 4, DEADLINE_S = 100 };
+enum { MEMBERS = 6, VICTIM = 3, REPEATS = 4, DEADLINE_S = 100000 };
 
 static const struct stages {
     const char *what;
     const char *loss;
+    bool plans;   /* the leader, while the emulator's clock goes on */
     bool again;   /* there is a second stage */
     bool dies;    /* the victim, before that */
     bool bad;     /* the second stage's plan makes no sense */
     size_t well;  /* members that end well */
 } table[] = {
-    { "one stage", "0", false, false, false, MEMBERS },
-    { "two stages", "0", true, false, false, MEMBERS },
-    { "two stages, loss", "0.1", true, false, false, MEMBERS },
-    { "one dies between the stages", "0", true, true, false, MEMBERS - 1 },
-    { "a second stage that cannot be", "0", true, false, true, MEMBERS },
+    { "one stage", "0", false, false, false, false, MEMBERS },
+    { "a long plan", "0", true, false, false, false, MEMBERS },
+    { "two stages", "0", false, true, false, false, MEMBERS },
+    { "two stages, loss", "0.1", false, true, false, false, MEMBERS },
+    { "one dies between the stages", "0", false, true, true, false,
+      MEMBERS - 1 },
+    { "a second stage that cannot be", "0", false, true, false, true,
+      MEMBERS },
 };
 
 struct shared {
@@ -102,6 +106,8 @@ static int run_leader (struct group *g, struct shared *sh)
         return 1;
     sh->first = plan_probes (plan);
     sh->second = plan_probes (longer) - sh->first;
+    if (sh->what->plans)
+        usleep (2 * ARENA_STALL_MS * 1000);
     rc = probe_lead (g, plan, peer_of, REPEATS, NULL, &result, &err);
     sh->samples = rc == 0 ? result.samples->nsamples : 0;
     /* the leader thinks, for longer than any time-out of the group */
