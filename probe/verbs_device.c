@@ -18,7 +18,6 @@ enum {
     PORTS_MAX = 255,
     HOP_LIMIT = 64,
     VENDOR_SOFT_ROCE = 0xffffff,
-    PKEY_PARTITION = 0x7fff,
 };
 
 int verbs_device_failed (const struct verbs_device *d, const char *what,
@@ -284,7 +283,8 @@ static int open_gid (struct verbs_device *d, const char *wanted,
         return -1;
     d->gid_index = (uint8_t)gid[i].index;
     d->at.roce_v1 = d->at.ethernet && gid[i].v1;
-    d->at.global = d->at.ethernet || strcmp (wanted, SITE_AUTO) != 0;
+    d->at.global = d->at.ethernet || strcmp (wanted, SITE_AUTO) != 0
+                   || (d->attr.flags & IBV_QPF_GRH_REQUIRED);
     memcpy (d->at.gid, gid[i].gid, VERBS_GID);
     /* The first GID of an InfiniBand port ends in its GUID, as does the link-
      * local one of an Ethernet port.
@@ -313,12 +313,13 @@ static int open_pkey (struct verbs_device *d, const char *wanted,
         if (ibv_query_pkey (d->context, d->port, i, &pkey) != 0)
             break;
         pkey = be16toh (pkey);
-        if (*wanted ? ((pkey ^ value) & PKEY_PARTITION) != 0 : pkey == 0)
+        if (!verbs_pkey_is_better (pkey, d->at.pkey, (uint16_t)value))
             continue;
         d->pkey_index = i;
         d->at.pkey = pkey;
-        return 0;
     }
+    if (d->at.pkey != 0)
+        return 0;
     if (*wanted)
         return error_world (err, "%s: the port is not in partition 0x%04x",
                             d->name, (unsigned int)value);
@@ -411,7 +412,7 @@ void verbs_device_route (const struct verbs_device *d,
         .dlid = to->lid,
         .sl = d->sl,
         .port_num = d->port,
-        .is_global = d->at.global,
+        .is_global = d->at.global || to->global,
         .grh = {
             .sgid_index = d->gid_index,
             .hop_limit = HOP_LIMIT,

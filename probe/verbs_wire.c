@@ -85,6 +85,16 @@ bool verbs_pkeys_match (uint16_t a, uint16_t b)
     return ((a ^ b) & ~PKEY_FULL & 0xffff) == 0 && ((a | b) & PKEY_FULL);
 }
 
+bool verbs_pkey_is_better (uint16_t pkey, uint16_t best, uint16_t wanted)
+{
+    uint16_t partition = pkey & (uint16_t)~PKEY_FULL;
+
+    if (partition == 0
+        || (wanted != 0 && partition != (wanted & (uint16_t)~PKEY_FULL)))
+        return false;
+    return best == 0 || (pkey & ~best & PKEY_FULL);
+}
+
 static bool is_ipv4 (const uint8_t gid[VERBS_GID])
 {
     static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };

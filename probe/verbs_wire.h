@@ -30,7 +30,7 @@ enum {
 struct verbs_address {
     bool ethernet;    /* RoCE, reached by GID; else InfiniBand, by LID */
     bool roce_v1;
-    bool global;      /* InfiniBand: by LID and GID */
+    bool global;      /* InfiniBand: by LID and GID; Ethernet: always */
     bool rc;          /* pings by RC; else by UD, as everything else */
     bool first;       /* of its process */
     uint16_t lid;     /* not in the bytes: transport_address has it */
@@ -116,6 +116,12 @@ bool verbs_grh_is_from (const uint8_t grh[VERBS_GRH],
  * limited members both.
  */
 bool verbs_pkeys_match (uint16_t a, uint16_t b);
+
+/* Whether a port's P_Key is a better one to use than the best so far (0: there
+ * is none): of the partition that is wanted (0: of any), and a full member
+ * rather than a limited one, who may not speak to its like.
+ */
+bool verbs_pkey_is_better (uint16_t pkey, uint16_t best, uint16_t wanted);
 
 /* A port's GIDs. */
 struct verbs_gid {

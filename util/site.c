@@ -56,7 +56,7 @@ const struct conf_option site_options[] = {
     { "GidIndex", CONF_STRING, FIELD (gid_index), SITE_AUTO,
       "of the GID to use, or auto" },
     { "PKey", CONF_STRING, FIELD (pkey), "",
-      "of the partition to use, as 0x8001; else the port's first" },
+      "of the partition to use, as 0x8001; else the port's first full one" },
     { "ServiceLevel", CONF_INT, FIELD (service_level), "0",
       "of the probes, 0 to 15" },
     { "TrafficClass", CONF_INT, FIELD (traffic_class), "0",

@@ -42,7 +42,7 @@ struct site {
     char *device;     /* ports, comma-separated; "": all that are active */
     char *service;    /* ud, rc */
     char *gid_index;  /* a number, or SITE_AUTO */
-    char *pkey;       /* "": the port's first */
+    char *pkey;       /* "": the port's first full membership */
     int service_level;
     int traffic_class;
     char *polling;    /* busy, event, or SITE_AUTO */

@@ -46,6 +46,12 @@ static void test_route (void)
     ok (!attr.is_global && attr.dlid == 17 && attr.sl == 5
             && attr.port_num == 2,
         "over InfiniBand by LID and service level");
+    to.global = true;
+    verbs_device_route (&d, &to, &attr);
+    ok (attr.is_global && attr.dlid == 17
+            && !memcmp (attr.grh.dgid.raw, gid, VERBS_GID),
+        "... and by GID, too, to a port that needs it");
+    to.global = false;
     d.at.ethernet = d.at.global = true;
     verbs_device_route (&d, &to, &attr);
     ok (attr.is_global && !memcmp (attr.grh.dgid.raw, gid, VERBS_GID)

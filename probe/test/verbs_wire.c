@@ -177,6 +177,35 @@ static const struct {
     { 0xffff, 0x8001, false },
 };
 
+/* Tables of a port: the P_Key to use. */
+static const struct {
+    uint16_t table[4];
+    uint16_t wanted, chosen; /* 0: any; none */
+} tables[] = {
+    { { 0xffff, 0x8001 }, 0, 0xffff },
+    { { 0x7fff, 0x8001, 0x8002 }, 0, 0x8001 },
+    { { 0x7fff, 0x0001 }, 0, 0x7fff },
+    { { 0x0000, 0x8000 }, 0, 0 },
+    { { 0x7fff, 0xffff }, 0x7fff, 0xffff },
+    { { 0xffff, 0x0001 }, 0x8001, 0x0001 },
+    { { 0xffff, 0x8001 }, 2, 0 },
+};
+
+static void test_choice_of_pkey (void)
+{
+    for (size_t i = 0; i < sizeof (tables) / sizeof (tables[0]); i++) {
+        uint16_t best = 0;
+
+        for (size_t k = 0; k < 4; k++)
+            if (verbs_pkey_is_better (tables[i].table[k], best,
+                                      tables[i].wanted))
+                best = tables[i].table[k];
+        ok (best == tables[i].chosen,
+            "of 0x%04x and 0x%04x, 0x%04x being wanted: 0x%04x",
+            tables[i].table[0], tables[i].table[1], tables[i].wanted, best);
+    }
+}
+
 static void test_pkeys (void)
 {
     for (size_t i = 0; i < sizeof (pkeys) / sizeof (pkeys[0]); i++)
@@ -315,6 +344,7 @@ int main (void)
     test_agree ();
     test_shares ();
     test_pkeys ();
+    test_choice_of_pkey ();
     test_header ();
     test_window ();
     test_grh ();
