@@ -13,8 +13,10 @@
 #include "probe/group.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "probe/wire.h"
 
@@ -34,6 +36,7 @@ enum {
     ASK_LAST = 800,
     /* who is asked in vain so often is dead */
     ASK_TIMES = 12,
+    SERVE_MS = 20, /* while something else is done */
 };
 
 struct message {
@@ -488,6 +491,65 @@ static int catch_up (struct group *g, struct error *err)
     return rc;
 }
 
+struct thinking {
+    void (*fn) (void *arg);
+    void *arg;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool done;
+};
+
+static void *think (void *arg)
+{
+    struct thinking *th = arg;
+
+    th->fn (th->arg);
+    pthread_mutex_lock (&th->lock);
+    th->done = true;
+    pthread_cond_signal (&th->changed);
+    pthread_mutex_unlock (&th->lock);
+    return NULL;
+}
+
+/* Wait until it is done, or SERVE_MS. Returns the former. */
+static bool wait_a_little (struct thinking *th)
+{
+    struct timespec until;
+    bool done;
+
+    clock_gettime (CLOCK_REALTIME, &until);
+    until.tv_nsec += SERVE_MS * 1000000L;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_mutex_lock (&th->lock);
+    while (!th->done
+           && pthread_cond_timedwait (&th->changed, &th->lock, &until) == 0)
+        ;
+    done = th->done;
+    pthread_mutex_unlock (&th->lock);
+    return done;
+}
+
+int group_meanwhile (struct group *g, void (*fn) (void *arg), void *arg,
+                     struct error *err)
+{
+    struct thinking th = { .fn = fn, .arg = arg,
+                           .lock = PTHREAD_MUTEX_INITIALIZER,
+                           .changed = PTHREAD_COND_INITIALIZER };
+    pthread_t thread;
+    int rc = 0;
+
+    if (pthread_create (&thread, NULL, think, &th) != 0) {
+        fn (arg);
+        return 0;
+    }
+    /* only what is there: the emulator's time stands still meanwhile */
+    while (!wait_a_little (&th))
+        rc = rc < 0 ? -1 : catch_up (g, err);
+    pthread_join (thread, NULL);
+    return rc < 0 ? -1 : 0;
+}
+
 /* When to ask again: at growing intervals. */
 struct asking {
     int64_t begin, next, interval;
@@ -668,6 +730,42 @@ void group_serve (struct group *g, enum group_kind kind, int member,
 bool group_served (const struct group *g, enum group_kind kind)
 {
     return g->served[kind];
+}
+
+static bool any_served (const struct group *g, const enum group_kind *kind,
+                        size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (g->served[kind[i]])
+            return true;
+    return false;
+}
+
+int group_await (struct group *g, const enum group_kind *kind, size_t n,
+                 size_t member, struct error *err)
+{
+    struct message msg = { ASK, 0, 0, g->barrier };
+    int64_t interval = longest_ns (g);
+    int64_t begin = group_now (g);
+    int64_t next = begin + interval;
+
+    while (!any_served (g, kind, n)) {
+        if (group_now (g) < next) {
+            if (turn (g, next, err) < 0)
+                return -1;
+            continue;
+        }
+        if (catch_up (g, err) < 0)
+            return -1;
+        if (is_silent (g, member, begin)) {
+            g->dead[member] = true;
+            return 0;
+        }
+        if (tell (g, member, msg, NULL, 0, err) < 0)
+            return -1;
+        next = group_now (g) + interval;
+    }
+    return 1;
 }
 
 static int run_fetch (struct group *g, struct error *err)

@@ -83,6 +83,13 @@ bool group_attend (struct group *g, bool on);
 /* Wait for a time, and serve. Return 0, or -1 with err. */
 int group_until (struct group *g, int64_t time_ns, struct error *err);
 
+/* Run fn in a thread of its own, and serve until it is done, so that who leads
+ * is heard of while it thinks. fn is to leave the group alone. Return 0, or -1
+ * with err where the group has failed meanwhile; fn is over in both cases.
+ */
+int group_meanwhile (struct group *g, void (*fn) (void *arg), void *arg,
+                     struct error *err);
+
 /* Wait until every living member has come to its call of this: dissemination
  * in log2 (n) steps of one message per member. Lost messages are asked for
  * again; in the place of a dead member those are asked that it would have
@@ -143,6 +150,12 @@ void group_serve (struct group *g, enum group_kind kind, int member,
 
 /* True once someone has fetched all of it. */
 bool group_served (const struct group *g, enum group_kind kind);
+
+/* Wait until someone has fetched one of n things, as long as a member lives,
+ * which is asked now and then. Return 1, 0 where it is dead, or -1 with err.
+ */
+int group_await (struct group *g, const enum group_kind *kind, size_t n,
+                 size_t member, struct error *err);
 
 /* Fetch from members: blob[i] from member from[i], data NULL where it is
  * dead. The caller frees the data. Return 0, or -1 with err; then there are

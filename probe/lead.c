@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "core/confirm.h"
 #include "core/judge.h"
@@ -38,9 +39,40 @@ struct check {
     struct samples *baseline;
     struct pathset *baseline_ps;
     struct judge_options thresholds;
+    struct plan *longer; /* with a second stage; NULL: there is none */
     char unconfirmed[192]; /* why there is no second stage; "": as it should */
     struct verdict *verdict;
 };
+
+struct thought {
+    struct check *ck;
+    int (*fn) (struct check *ck, struct error *err);
+    struct error err;
+    int rc;
+};
+
+static void run_thought (void *arg)
+{
+    struct thought *t = arg;
+
+    t->rc = t->fn (t->ck, &t->err);
+}
+
+/* Do what may take long, and be there for the members meanwhile. */
+static int think (struct check *ck,
+                  int (*fn) (struct check *ck, struct error *err),
+                  struct error *err)
+{
+    struct thought t = { .ck = ck, .fn = fn };
+
+    if (!ck->group)
+        return fn (ck, err);
+    if (group_meanwhile (ck->group, run_thought, &t, err) < 0)
+        return -1;
+    if (t.rc < 0)
+        *err = t.err;
+    return t.rc;
+}
 
 /* Who is measured, by GUIDs, names and the site's map. */
 static int find_out (struct check *ck, struct error *err)
@@ -142,35 +174,42 @@ static struct judge_options site_thresholds (const struct site *site)
     };
 }
 
+static int prepare (struct check *ck, struct error *err)
+{
+    if (find_out (ck, err) < 0)
+        return -1;
+    ck->plan = ck->opts->plan ? load_plan (ck, err) : make_plan (ck, err);
+    if (!ck->plan || map_endpoints (ck, err) < 0)
+        return -1;
+    load_baseline (ck);
+    ck->thresholds = site_thresholds (ck->opts->site);
+    return 0;
+}
+
 /*
  * The measurement
  */
 
-/* Plan the second stage: NULL where nothing is to be confirmed, or it cannot
- * be planned.
- */
-static struct plan *plan_again (struct check *ck)
+/* Plan the second stage, if anything looks slow. */
+static int plan_again (struct check *ck, struct error *err)
 {
     struct baseline baseline = { ck->baseline, ck->baseline_ps };
     struct confirm_options opts = {
         .rounds = (unsigned int)ck->opts->site->confirm_rounds,
         .judge = &ck->thresholds,
     };
-    struct plan *longer;
-    struct error err;
 
     if (plan_confirm_rounds (ck->plan) > 0)
-        return NULL;
-    longer = confirm_plan (ck->ps, ck->plan, ck->measured.samples, &baseline,
-                           ck->baseline ? 1 : 0, &opts, &err);
-    if (!longer)
-        snprintf (ck->unconfirmed, sizeof (ck->unconfirmed), "%.150s",
-                  err.text);
-    else if (plan_confirm_rounds (longer) == 0) {
-        plan_destroy (longer);
-        longer = NULL;
+        return 0;
+    ck->longer = confirm_plan (ck->ps, ck->plan, ck->measured.samples,
+                               &baseline, ck->baseline ? 1 : 0, &opts, err);
+    if (!ck->longer)
+        return -1;
+    if (plan_confirm_rounds (ck->longer) == 0) {
+        plan_destroy (ck->longer);
+        ck->longer = NULL;
     }
-    return longer;
+    return 0;
 }
 
 /* Leave time for what comes after, the verdict at last. */
@@ -181,27 +220,31 @@ static void halve_time (struct group *g)
     group_set_deadline (g, now + (group_deadline (g) - now) / 2);
 }
 
-/* The second stage, if anything looks slow. Whatever goes wrong here, there
- * are the samples of the first.
+/* The second stage. Whatever goes wrong here, there are the samples of the
+ * first.
  */
 static void measure_again (struct check *ck, const struct probe_watch *watch)
 {
-    struct plan *longer = plan_again (ck);
     struct error err;
+    int rc = think (ck, plan_again, &err);
 
-    if (!longer)
+    if (rc == 0 && !ck->longer)
         return;
-    halve_time (ck->group);
-    if (probe_again (ck->group, longer, plan_rounds (ck->plan), ck->peer_of,
-                     (unsigned int)ck->opts->site->repeats, watch,
-                     &ck->measured, &err) < 0) {
+    if (rc == 0) {
+        halve_time (ck->group);
+        rc = probe_again (ck->group, ck->longer, plan_rounds (ck->plan),
+                          ck->peer_of,
+                          (unsigned int)ck->opts->site->repeats, watch,
+                          &ck->measured, &err);
+    }
+    if (rc < 0) {
         snprintf (ck->unconfirmed, sizeof (ck->unconfirmed), "%.150s",
                   err.text);
-        plan_destroy (longer);
         return;
     }
     plan_destroy (ck->plan);
-    ck->plan = longer;
+    ck->plan = ck->longer;
+    ck->longer = NULL;
 }
 
 static void show_step (void *arg, uint64_t done, uint64_t total)
@@ -328,31 +371,52 @@ static int write_one (struct check *ck, enum output what, FILE *fp,
     }
 }
 
-static int write_output (struct check *ck, struct error *err)
+static int write_file (struct check *ck, enum output what, const char *path,
+                       struct error *err)
 {
-    const char *dir = ck->opts->output;
+    struct outfile *out = file_create (path, err);
 
-    if (dir && mkdir (dir, 0777) < 0 && errno != EEXIST)
-        return error_errno (err, "cannot make %s", dir);
-    for (int what = 0; what < OUTPUTS && dir; what++) {
-        char path[4096];
-        struct outfile *out;
-
-        snprintf (path, sizeof (path), "%s/%s.json", dir, output_name[what]);
-        if (!(out = file_create (path, err)))
-            return -1;
-        if (write_one (ck, what, file_stream (out), err) < 0) {
-            file_abort (out);
-            return -1;
-        }
-        if (file_commit (out, err) < 0)
-            return -1;
+    if (!out)
+        return -1;
+    if (write_one (ck, what, file_stream (out), err) < 0) {
+        file_abort (out);
+        return -1;
     }
-    return 0;
+    return file_commit (out, err);
 }
 
-static int fill_result (struct check *ck, struct lead_result *result,
-                        struct error *err)
+/* Write a file, whole or not at all; what an earlier check left in its place
+ * goes, if there is nothing to write yet. Whatever goes wrong here is said, and
+ * no more.
+ */
+static void write_output (struct check *ck, enum output what)
+{
+    const char *dir = ck->opts->output;
+    char path[4096];
+    struct error err;
+    int rc = 0;
+
+    if (!dir)
+        return;
+    snprintf (path, sizeof (path), "%s/%s.json", dir, output_name[what]);
+    if (mkdir (dir, 0777) < 0 && errno != EEXIST)
+        rc = error_errno (&err, "cannot make %s", dir);
+    else if (what == OUTPUT_VERDICT && !ck->verdict)
+        unlink (path);
+    else
+        rc = write_file (ck, what, path, &err);
+    if (rc < 0 && ck->report)
+        fprintf (ck->report, "pmm: %s\n", err.text);
+}
+
+void lead_result_clear (struct lead_result *result)
+{
+    free (result->samples);
+    result->samples = NULL;
+}
+
+static int print_samples (struct check *ck, struct lead_result *result,
+                          struct error *err)
 {
     size_t size;
     FILE *fp = open_memstream (&result->samples, &size);
@@ -364,7 +428,12 @@ static int fill_result (struct check *ck, struct lead_result *result,
     if (fclose (fp) != 0)
         rc = error_nomem (err);
     if (rc < 0)
-        return -1;
+        lead_result_clear (result);
+    return rc;
+}
+
+static void print_verdict (struct check *ck, struct lead_result *result)
+{
     result->status = ck->verdict->status;
     if (ck->verdict->nfindings == 0 && ck->who.why[0])
         snprintf (result->sentence, sizeof (result->sentence), "%s",
@@ -372,7 +441,6 @@ static int fill_result (struct check *ck, struct lead_result *result,
     else
         verdict_sentence (ck->verdict, pathset_network (ck->ps),
                           result->sentence, sizeof (result->sentence));
-    return 0;
 }
 
 static void check_clear (struct check *ck)
@@ -380,6 +448,7 @@ static void check_clear (struct check *ck)
     identity_clear (&ck->who);
     free (ck->peer_of);
     plan_destroy (ck->plan);
+    plan_destroy (ck->longer);
     pathset_destroy (ck->ps);
     probe_result_clear (&ck->measured);
     samples_destroy (ck->baseline);
@@ -393,26 +462,20 @@ int lead (struct group *g, const struct roster *roster,
 {
     struct check ck = { .group = g, .roster = roster, .fabric = f,
                         .opts = opts, .report = report };
-    struct error why;
     int rc = -1;
 
     *result = (struct lead_result){ .status = VERDICT_UNKNOWN };
-    if (find_out (&ck, err) < 0
-        || !(ck.plan = opts->plan ? load_plan (&ck, err)
-                                  : make_plan (&ck, err))
-        || map_endpoints (&ck, err) < 0)
+    if (think (&ck, prepare, err) < 0 || measure (&ck, err) < 0
+        || complete_samples (&ck, err) < 0
+        || print_samples (&ck, result, err) < 0)
         goto error;
-    load_baseline (&ck);
-    ck.thresholds = site_thresholds (opts->site);
-    if (measure (&ck, err) < 0 || complete_samples (&ck, err) < 0
-        || reach_verdict (&ck, err) < 0)
+    for (enum output what = 0; what < OUTPUTS; what++)
+        write_output (&ck, what);
+    if (reach_verdict (&ck, err) < 0)
         goto error;
     say (&ck);
-    if (fill_result (&ck, result, err) < 0)
-        goto error;
-    /* the verdict stands, whether or not its files can be written */
-    if (write_output (&ck, &why) < 0 && report)
-        fprintf (report, "pmm: %s\n", why.text);
+    print_verdict (&ck, result);
+    write_output (&ck, OUTPUT_VERDICT);
     rc = 0;
 error:
     if (!ck.led && g)
@@ -421,8 +484,3 @@ error:
     return rc;
 }
 
-void lead_result_clear (struct lead_result *result)
-{
-    free (result->samples);
-    result->samples = NULL;
-}

@@ -28,9 +28,11 @@ struct lead_result {
 };
 
 /* Lead the group's check (g NULL: no member has a transport). The report for
- * people goes to `report`, which may be NULL, along with what was odd.
+ * people goes to `report`, which may be NULL, along with what was odd, such as
+ * a file that cannot be written.
  * The members are sent home in any case. Return 0, or -1 with err where there
- * is no verdict; lead_result_clear is due in both cases.
+ * is no verdict, with the samples if there are any; lead_result_clear is due
+ * in both cases.
  */
 int lead (struct group *g, const struct roster *roster,
           const struct fabric *f, const struct lead_options *opts,

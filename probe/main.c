@@ -3,7 +3,8 @@
  * links. The leader's last line on standard output is the result record, the
  * only thing that who started the step may believe.
  *
- * A record without samples before it says why nothing was measured.
+ * A record without samples before it says why nothing was measured. Behind
+ * samples that could not be judged it says why not.
  *
  * Who has joined the step and is not the leader exits 0 whatever happens, and
  * says on standard error why: the step may run under `srun -K1`, which kills
@@ -118,34 +119,44 @@ static int exit_status (enum verdict_status status)
 
 /*
  * The watchdog: whatever hangs, here or in a library, ends in time and with a
- * result record. The line is made before it is needed, and starts with a
- * newline: the samples may be half out.
+ * result record, or where this process prints none, with a word. The lines are
+ * made before they are needed, and the record starts with a newline: the
+ * samples may be half out.
  */
 
-static char alarm_line[256];
+static char alarm_record[256];
+static char alarm_word[256];
 static volatile sig_atomic_t alarm_prints;
 
 static void on_alarm (int signum)
 {
-    ssize_t n = 0;
+    ssize_t n;
 
     (void)signum;
     if (alarm_prints)
-        n = write (STDOUT_FILENO, alarm_line, strlen (alarm_line));
+        n = write (STDOUT_FILENO, alarm_record, strlen (alarm_record));
+    else
+        n = write (STDERR_FILENO, alarm_word, strlen (alarm_word));
     _exit (alarm_prints && n >= 0 ? ERROR_WORLD : 0);
 }
 
-static void set_phase (const char *nonce, int timeout_ms, const char *phase)
+/* host is "" where it is not known yet. */
+static void set_phase (const struct args *args, const char *host,
+                       const char *phase)
 {
+    double timeout_s = args->site.timeout_ms / 1000.0;
     sigset_t mask;
     sigset_t old;
 
     sigemptyset (&mask);
     sigaddset (&mask, SIGALRM);
     sigprocmask (SIG_BLOCK, &mask, &old);
-    snprintf (alarm_line, sizeof (alarm_line),
+    snprintf (alarm_record, sizeof (alarm_record),
               "\npmm-result 1 UNKNOWN %s timed out after %g s while %s\n",
-              nonce, timeout_ms / 1000.0, phase);
+              args->nonce, timeout_s, phase);
+    snprintf (alarm_word, sizeof (alarm_word),
+              "pmm: %s%stimed out after %g s while %s\n", host,
+              *host ? ": " : "", timeout_s, phase);
     sigprocmask (SIG_SETMASK, &old, NULL);
 }
 
@@ -172,6 +183,7 @@ struct self {
     const struct transport *transport;
     void *t;
     unsigned int rank, size;
+    char host[64]; /* "" where it is not known */
     struct roster *roster;
     struct group *group;
     struct fabric *fabric;
@@ -179,7 +191,7 @@ struct self {
 
 static void phase (const struct self *self, const char *what)
 {
-    set_phase (self->args->nonce, self->args->site.timeout_ms, what);
+    set_phase (self->args, self->host, what);
 }
 
 static int join (struct self *self, struct error *err)
@@ -194,6 +206,8 @@ static int join (struct self *self, struct error *err)
         return -1;
     self->rank = self->coord->rank (self->c);
     self->size = self->coord->size (self->c);
+    snprintf (self->host, sizeof (self->host), "%s",
+              self->coord->host (self->c, self->rank));
     alarm_prints = self->rank == 0;
     return 0;
 }
@@ -205,17 +219,14 @@ static int meet (struct self *self, struct error *err)
     struct coord_blob *blob = NULL;
     uint8_t buf[COORD_BLOB_MAX];
     struct error why = { .text = "" };
-    char host[64];
     uint64_t key;
     size_t len;
     int rc = -1;
 
-    snprintf (host, sizeof (host), "%s",
-              self->coord->host (self->c, self->rank));
     if (getrandom (&key, sizeof (key), 0) != sizeof (key))
         return error_errno (err, "getrandom");
-    self->t = self->transport->open (site, host, &why);
-    len = roster_pack (buf, host, key, self->transport, self->t, why.text);
+    self->t = self->transport->open (site, self->host, &why);
+    len = roster_pack (buf, self->host, key, self->transport, self->t, why.text);
     if (!(blob = calloc (self->size, sizeof (*blob)))) {
         error_nomem (err);
         goto error;
@@ -247,11 +258,41 @@ static int load_fabric (struct self *self, struct error *err)
     return self->fabric ? 0 : -1;
 }
 
+struct loading {
+    struct self *self;
+    struct error err;
+    int rc;
+};
+
+static void run_loading (void *arg)
+{
+    struct loading *l = arg;
+
+    l->rc = load_fabric (l->self, &l->err);
+}
+
+/* The others learn that there is none. */
+static int load_and_serve (struct self *self, struct error *err)
+{
+    struct loading l = { .self = self };
+
+    if (!self->group)
+        return load_fabric (self, err);
+    if (group_meanwhile (self->group, run_loading, &l, err) < 0)
+        return -1;
+    if (l.rc < 0) {
+        *err = l.err;
+        probe_cancel (self->group, NULL);
+    }
+    return l.rc;
+}
+
 static int form_group (struct self *self, struct error *err)
 {
     const struct roster *r = self->roster;
     int me = r->rank[self->rank].member;
 
+    phase (self, "it measured");
     if (me == ROSTER_NONE)
         return 0;
     if (self->transport->connect (self->t, r->key, r->peer,
@@ -279,19 +320,18 @@ static int run_leader (struct self *self, struct lead_result *result,
         .plan = args->plan,
         .output = args->output,
     };
-    struct error failed = { .text = "" };
 
-    phase (self, "it measured");
-    if (load_fabric (self, &failed) < 0) {
-        if (form_group (self, err) == 0 && self->group)
-            probe_cancel (self->group, NULL);
-        *err = failed;
-        return -1;
-    }
-    if (form_group (self, err) < 0)
+    if (form_group (self, err) < 0 || load_and_serve (self, err) < 0)
         return -1;
     return lead (self->group, self->roster, self->fabric, &opts, stderr,
                  result, err);
+}
+
+/* For people, by the node's name. */
+static void say (const struct self *self, const char *text)
+{
+    fprintf (stderr, "pmm: %s%s%s\n", self->host, *self->host ? ": " : "",
+             text);
 }
 
 /* What the transport could not do, if anything. */
@@ -302,7 +342,7 @@ static void say_trouble (const struct self *self)
                            : NULL;
 
     if (text)
-        fprintf (stderr, "pmm: rank %u: %s\n", self->rank, text);
+        say (self, text);
 }
 
 static void self_clear (struct self *self)
@@ -343,7 +383,9 @@ static int run (const struct args *args)
     else {
         rc = form_group (&self, &err);
         if (rc == 0 && self.group)
-            rc = probe_follow (self.group, 0, &err);
+            rc = probe_follow (self.group, 0,
+                               self.roster->rank[leader_of (&self)].host,
+                               &err);
     }
 error:
     if (rc < 0)
@@ -356,7 +398,7 @@ error:
     }
     else {
         if (rc < 0)
-            fprintf (stderr, "pmm: rank %u: %s\n", self.rank, err.text);
+            say (&self, err.text);
         rc = self.size > 0 ? 0 : ERROR_WORLD;
     }
     alarm_prints = 0; /* said; what is left may hang in a library */
@@ -483,7 +525,7 @@ int main (int argc, char *argv[])
         rc = (int)err.fault;
     }
     else {
-        set_phase (args.nonce, args.site.timeout_ms, "it started");
+        set_phase (&args, "", "it started");
         start_watchdog (args.site.timeout_ms);
         rc = run (&args);
     }

@@ -7,10 +7,10 @@
  * (GROUP_RESULT): late 4, duplicate 4, foreign 4, all since the beginning; per
  * task: echoes 2, then an RTT in ns, 4 bytes, for each.
  *
- * A member waits, asking nobody, until it is asked for one of two things that
- * have nothing in them: a stage's GROUP_NEXT, then it fetches its plan, or
- * GROUP_BYE. Thus the leader, who answers nothing while it plans or judges, may
- * take longer for that than a member may be silent.
+ * A member waits until it is asked for one of two things that have nothing in
+ * them: a stage's GROUP_NEXT, then it fetches its plan, or GROUP_BYE. All that
+ * it asks meanwhile is whether the leader lives, who answers while it plans
+ * (group_meanwhile).
  */
 #include "config.h"
 #include "probe/probe.h"
@@ -338,20 +338,29 @@ static bool unpack_result (struct part *part, const struct group_blob *blob,
     return left == 0;
 }
 
+static int leader_is_gone (const char *name, struct error *err)
+{
+    return error_world (err, "%s, which leads the check, does not answer",
+                        *name ? name : "the node");
+}
+
 /* Wait to be told what comes. Return 1 for this stage, 0 for the end, -1 with
  * err. No stage comes behind the last.
  */
-static int wait_for_stage (struct group *g, int stage, struct error *err)
+static int wait_for_stage (struct group *g, size_t leader, const char *name,
+                           int stage, struct error *err)
 {
     bool another = stage < PROBE_STAGES;
+    enum group_kind kind[2] = { GROUP_BYE };
+    int rc;
 
     if (another)
-        group_serve (g, stage_kind[stage].next, GROUP_ALL, NULL, 0);
-    group_serve (g, GROUP_BYE, GROUP_ALL, NULL, 0);
-    while (!group_served (g, GROUP_BYE)
-           && !(another && group_served (g, stage_kind[stage].next)))
-        if (group_until (g, group_now (g) + LINGER * group_gap (g), err) < 0)
-            return -1;
+        kind[1] = stage_kind[stage].next;
+    for (int i = 0; i <= another; i++)
+        group_serve (g, kind[i], GROUP_ALL, NULL, 0);
+    rc = group_await (g, kind, 1 + another, leader, err);
+    if (rc <= 0)
+        return rc < 0 ? -1 : leader_is_gone (name, err);
     return !group_served (g, GROUP_BYE);
 }
 
@@ -362,8 +371,8 @@ struct followed {
     struct group_blob result;
 };
 
-static int follow_stage (struct group *g, size_t leader, int stage,
-                         struct followed *f, struct error *err)
+static int follow_stage (struct group *g, size_t leader, const char *name,
+                         int stage, struct followed *f, struct error *err)
 {
     uint32_t from = (uint32_t)leader;
 
@@ -372,8 +381,7 @@ static int follow_stage (struct group *g, size_t leader, int stage,
         return -1;
     }
     if (!f->plan.data)
-        return error_world (err, "the node that leads the check does not "
-                            "answer");
+        return leader_is_gone (name, err);
     if (unpack_plan (&f->part, &f->plan, group_peers (g), group_rails (g),
                      err) < 0
         || run_part (g, &f->part, NULL, err) < 0
@@ -384,13 +392,15 @@ static int follow_stage (struct group *g, size_t leader, int stage,
     return 0;
 }
 
-int probe_follow (struct group *g, size_t leader, struct error *err)
+int probe_follow (struct group *g, size_t leader, const char *name,
+                  struct error *err)
 {
     struct followed f[PROBE_STAGES] = { 0 };
     int more;
 
-    for (int stage = 0; (more = wait_for_stage (g, stage, err)) > 0; stage++)
-        if (follow_stage (g, leader, stage, &f[stage], err) < 0) {
+    for (int stage = 0;
+         (more = wait_for_stage (g, leader, name, stage, err)) > 0; stage++)
+        if (follow_stage (g, leader, name, stage, &f[stage], err) < 0) {
             more = -1;
             break;
         }

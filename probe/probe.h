@@ -82,9 +82,10 @@ void probe_result_clear (struct probe_result *result);
  */
 int probe_cancel (struct group *g, struct error *err);
 
-/* Do what the leader says. Return 0 (measured, or cancelled), or -1 with
- * err.
+/* Do what the leader says, whose node has this name. Return 0 (measured, or
+ * cancelled), or -1 with err.
  */
-int probe_follow (struct group *g, size_t leader, struct error *err);
+int probe_follow (struct group *g, size_t leader, const char *name,
+                  struct error *err);
 
 #endif /* PROBE_PROBE_H */

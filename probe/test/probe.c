@@ -1,29 +1,37 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* One stage or two over the emulator, while messages get lost, members die
- * between the two, and the leader plans for longer than one may be silent.
+ * between the two, or the leader, and it plans for longer than one may be
+ * silent.
  */
 #include "config.h"
 #include "probe/probe.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "probe/test/arena.h"
 #include "tests/tap.h"
 
-enum { MEMBERS = 6, VICTIM = 3, REPEATS = 4, DEADLINE_S = 100000 };
+enum {
+    MEMBERS = 6,
+    VICTIM = 3,
+    REPEATS = 4,
+    DEADLINE_S = 100000,
+    THINK_MS = 3 * ARENA_STALL_MS, /* the emulator does not wait for long */
+};
 
 static const struct stages {
     const char *what;
     const char *loss;
-    bool plans;   /* the leader, while the emulator's clock goes on */
+    bool plans;   /* the leader, for longer than the emulator waits */
     bool again;   /* there is a second stage */
     bool dies;    /* the victim, before that */
     bool bad;     /* the second stage's plan makes no sense */
     size_t well;  /* members that end well */
 } table[] = {
     { "one stage", "0", false, false, false, false, MEMBERS },
-    { "a long plan", "0", true, false, false, false, MEMBERS },
+    { "long plans", "0", true, true, false, false, MEMBERS },
     { "two stages", "0", false, true, false, false, MEMBERS },
     { "two stages, loss", "0.1", false, true, false, false, MEMBERS },
     { "one dies between the stages", "0", false, true, true, false,
@@ -34,6 +42,7 @@ static const struct stages {
 
 struct shared {
     const struct stages *what;
+    const struct orphans *orphans;
     const struct fabric *fabric;
     atomic_int pid[MEMBERS];
     /* what the leader found */
@@ -68,6 +77,11 @@ static void look (struct shared *sh, const struct plan *plan,
         sh->answered += result->answered[m];
 }
 
+static void sleep_ms (void *ms)
+{
+    usleep (*(useconds_t *)ms * 1000);
+}
+
 /* Each member with the next, in two rounds. */
 static struct plan *second_stage (const struct plan *plan, bool bad)
 {
@@ -93,6 +107,7 @@ static int run_leader (struct group *g, struct shared *sh)
     struct plan *plan;
     struct plan *longer;
     struct error err = { .text = "" };
+    useconds_t think_ms = THINK_MS;
     int rc;
 
     for (uint32_t i = 0; i < MEMBERS; i++) {
@@ -107,12 +122,11 @@ static int run_leader (struct group *g, struct shared *sh)
     sh->first = plan_probes (plan);
     sh->second = plan_probes (longer) - sh->first;
     if (sh->what->plans)
-        usleep (2 * ARENA_STALL_MS * 1000);
+        group_meanwhile (g, sleep_ms, &think_ms, &err);
     rc = probe_lead (g, plan, peer_of, REPEATS, NULL, &result, &err);
     sh->samples = rc == 0 ? result.samples->nsamples : 0;
-    /* the leader thinks, for longer than any time-out of the group */
-    if (rc == 0)
-        usleep (20000);
+    if (rc == 0 && sh->what->plans)
+        rc = group_meanwhile (g, sleep_ms, &think_ms, &err);
     if (sh->what->dies)
         kill (sh->pid[VICTIM], SIGKILL);
     if (rc == 0 && sh->what->again)
@@ -140,10 +154,59 @@ static int run_member (struct group *g, void *data)
     group_set_deadline (g, group_now (g) + DEADLINE_S * 1000000000LL);
     if (group_me (g) == 0)
         return run_leader (g, sh);
-    if (probe_follow (g, 0, &err) == 0)
+    if (probe_follow (g, 0, "h0001", &err) == 0)
         return 0;
     diag ("member %zu: %s", group_me (g), err.text);
     return 1;
+}
+
+/* The leader dies with nothing told, or with all it wanted to know. */
+static const struct orphans {
+    const char *what;
+    bool told;
+} orphans[] = {
+    { "the leader dies before it has a plan", false },
+    { "the leader dies when it has measured", true },
+};
+
+static int run_orphan (struct group *g, void *data)
+{
+    const char *wanted = "h0001, which leads the check, does not answer";
+    struct shared *sh = data;
+    struct error err = { .text = "" };
+
+    group_set_deadline (g, group_now (g) + DEADLINE_S * 1000000000LL);
+    if (group_me (g) == 0) {
+        struct plan *plan = plan_create ("pmm");
+        struct probe_result result;
+        uint32_t peer_of[MEMBERS] = { 0, 1, 2, 3, 4, 5 };
+
+        for (uint32_t i = 1; plan && i + 1 < MEMBERS; i++)
+            plan_add (plan, i - 1, i, i + 1);
+        if (sh->orphans->told)
+            probe_lead (g, plan, peer_of, REPEATS, NULL, &result, &err);
+        raise (SIGKILL);
+    }
+    if (probe_follow (g, 0, "h0001", &err) < 0 && !strcmp (err.text, wanted)
+        && group_now (g) < 10 * group_dead_ns (g))
+        return 0;
+    diag ("member %zu: %s", group_me (g), err.text);
+    return 1;
+}
+
+static void test_orphans (struct shared *sh)
+{
+    for (size_t i = 0; i < sizeof (orphans) / sizeof (orphans[0]); i++) {
+        struct arena a;
+        size_t well;
+
+        sh->orphans = &orphans[i];
+        if (arena_start (&a, NULL, NULL) < 0)
+            exit (1);
+        well = arena_run (&a, MEMBERS, 1, run_orphan, sh);
+        ok (well == MEMBERS - 1, "%s: %zu say so", orphans[i].what, well);
+        ok (arena_stop (&a), "... the emulator ends well");
+    }
 }
 
 int main (void)
@@ -178,5 +241,6 @@ int main (void)
             "... lost are those of who died, %zu", sh->mute);
         ok (arena_stop (&a), "... the emulator ends well");
     }
+    test_orphans (sh);
     return done_testing ();
 }
