@@ -23,7 +23,7 @@ enum {
     RC_TIMEOUT = 14,       /* 4.096 us << 14 */
     RC_RETRIES = 7,
     RC_RNR_RETRIES = 7,    /* for ever */
-    RC_RNR_TIMER = 1,      /* 10 us */
+    RC_RNR_TIMER = 12,     /* 640 us */
 };
 
 static uint8_t *send_slot (const struct verbs_qp *q, uint32_t i)
@@ -185,6 +185,16 @@ int verbs_qp_start_rc (struct verbs_qp *q, const struct verbs_address *to,
     return 0;
 }
 
+/* With an RC queue pair one peer is lost; without the UD one, all are. */
+static int failed (struct verbs_qp *q, const char *what, int code,
+                   struct error *err)
+{
+    if (q->qp->qp_type != IBV_QPT_RC)
+        return verbs_device_failed (q->device, what, code, err);
+    q->broken = true;
+    return 0;
+}
+
 int verbs_qp_send (struct verbs_qp *q, const struct verbs_message *m,
                    struct error *err)
 {
@@ -213,7 +223,7 @@ int verbs_qp_send (struct verbs_qp *q, const struct verbs_message *m,
         wr.wr.ud.remote_qkey = m->qkey;
     }
     if ((rc = ibv_post_send (q->qp, &wr, &bad)) != 0)
-        return verbs_device_failed (q->device, "sending failed", rc, err);
+        return failed (q, "sending failed", rc, err);
     q->sent++;
     return 1;
 }
@@ -230,9 +240,7 @@ int verbs_qp_return (struct verbs_slot *slot, struct error *err)
     struct ibv_recv_wr *bad;
     int rc = ibv_post_recv (q->qp, &wr, &bad);
 
-    if (rc != 0)
-        return verbs_device_failed (q->device, "receiving failed", rc, err);
-    return 0;
+    return rc == 0 ? 0 : failed (q, "receiving failed", rc, err);
 }
 
 int verbs_qp_reap (struct verbs_cq *sends, struct error *err)

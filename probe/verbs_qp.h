@@ -32,7 +32,8 @@ struct verbs_qp {
     uint32_t inline_max;         /* bytes */
     uint32_t sent, done;         /* sends posted, and known to be over */
     uint32_t peer;               /* RC: at the other end */
-    bool connected;              /* ready to send */
+    bool connected;              /* ready to receive and send */
+    bool ready;                  /* RC: so is the other end */
     bool broken;                 /* an error was seen */
 };
 
@@ -53,7 +54,8 @@ int verbs_qp_start_rc (struct verbs_qp *q, const struct verbs_address *to,
                        struct error *err);
 
 /* Send a header and what follows it; ah, qpn and qkey are for UD. Return 1
- * where it was posted, 0 where the queue is full, or -1 with err.
+ * where it was posted, 0 where the queue is full, or -1 with err. An RC queue
+ * pair that does not take it is marked broken, and it is lost: 0.
  */
 struct verbs_message {
     const uint8_t *header; /* [VERBS_HEADER] */
@@ -65,7 +67,9 @@ struct verbs_message {
 int verbs_qp_send (struct verbs_qp *q, const struct verbs_message *m,
                    struct error *err);
 
-/* Give a receive's slot back. Return 0, or -1 with err. */
+/* Give a receive's slot back. Return 0, or -1 with err; an RC queue pair that
+ * does not take it is marked broken.
+ */
 int verbs_qp_return (struct verbs_slot *slot, struct error *err);
 
 /* Take what sends have completed. A UD queue pair must not fail: -1 with err;

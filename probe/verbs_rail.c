@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A rail: one port with its queues.
  *
- * Notes: two RC queue pairs find each other over UD. Each side says which is
- * its own until it knows the other's; who is asked by one that does not know
- * yet answers. Packet sequence numbers follow from the run's key, so that
+ * Notes: two RC queue pairs find each other over UD. Each side asks, saying
+ * which is its own, until the other says that it is connected to that; so
+ * neither sends what the other's adapter would still drop, to be repeated only
+ * after a time-out of its own. Packet sequence numbers follow from the run's key, so that
  * nothing of an earlier run fits.
  *
  * What is timed is the way of a message alone: the clock is read right before
@@ -305,13 +306,13 @@ int verbs_rail_take (struct verbs_rail *rail, struct verbs_run *run,
  */
 
 static int say_wire (struct verbs_rail *rail, const struct verbs_run *run,
-                     uint32_t peer, struct error *err)
+                     uint32_t peer, unsigned int flags, struct error *err)
 {
     const struct verbs_qp *q = rail->way[peer].rc;
     uint8_t buf[WIRE_SIZE];
 
     wire_put (buf, q->qp->qp_num, 4);
-    buf[4] = q->connected;
+    buf[4] = (uint8_t)(flags | (q->connected ? VERBS_WIRE_READY : 0));
     return verbs_rail_send (rail, run, peer, VERBS_WIRE, buf, sizeof (buf),
                             NULL, err);
 }
@@ -349,10 +350,10 @@ int verbs_rail_prepare (struct verbs_rail *rail, const struct verbs_run *run,
     if (!find_ah (rail, run, peer) || !rail->at.rc)
         return 1;
     q = find_rc (rail, run, peer);
-    if (!q || q->connected || q->broken)
+    if (!q || q->ready || q->broken)
         return 1;
     return is_due (rail, run, &rail->way[peer])
-               ? say_wire (rail, run, peer, err)
+               ? say_wire (rail, run, peer, VERBS_WIRE_ASKS, err)
                : 0;
 }
 
@@ -386,5 +387,9 @@ int verbs_rail_wire (struct verbs_rail *rail, const struct verbs_run *run,
             note_trouble (rail, run, peer, why.text);
         }
     }
-    return packet->data[4] ? 0 : say_wire (rail, run, peer, err);
+    if (packet->data[4] & VERBS_WIRE_READY)
+        q->ready = q->connected;
+    return packet->data[4] & VERBS_WIRE_ASKS
+               ? say_wire (rail, run, peer, 0, err)
+               : 0;
 }

@@ -75,8 +75,12 @@ int verbs_find_share (const struct verbs_address *at, size_t n, size_t self,
 
 enum verbs_type {
     VERBS_DATA = 1, /* of the user of the transport */
-    VERBS_WIRE,     /* "my RC queue pair for you is ...": number 4, whether
-                       the sender knows the receiver's 1 */
+    VERBS_WIRE,     /* "my RC queue pair for you is ...": number 4, what
+                       else is to be said 1 */
+};
+enum verbs_wire_flag {
+    VERBS_WIRE_READY = 1, /* it is connected to yours */
+    VERBS_WIRE_ASKS = 2,  /* answer me */
 };
 
 struct verbs_header {
