@@ -28,7 +28,7 @@
 
 enum {
     SPIN_GAPS = 200,
-    POLLS_PER_EVENT_CHECK = 4096,
+    LOOKS_PER_EVENT_CHECK = 4096,
     GAP_US_MAX = 1000000,
     NS_PER_US = 1000,
     TIMER_SLACK_NS = 1000,
@@ -40,6 +40,7 @@ struct verbs {
     struct verbs_run run;
     struct verbs_share share;
     size_t next;     /* the rail to look at */
+    unsigned int looks; /* in vain */
     bool attends;
     bool sleeps;     /* always */
     char polling[8]; /* the site's word */
@@ -372,7 +373,7 @@ static int verbs_recv (void *t, int64_t deadline_ns, struct packet *packet,
     struct verbs *v = t;
     int64_t tired = verbs_now_ns (v) + SPIN_GAPS * v->run.gap_ns;
 
-    for (unsigned int polls = 1;; polls++) {
+    for (;;) {
         bool came;
         int rc = look (v, packet, &came, err);
         int64_t now;
@@ -383,12 +384,12 @@ static int verbs_recv (void *t, int64_t deadline_ns, struct packet *packet,
             return 0;
         if (came)
             continue;
-        if (v->attends && now < tired) {
-            if (polls % POLLS_PER_EVENT_CHECK == 0
-                && check_events (v, err) < 0)
-                return -1;
-        }
-        else if (arm (v) && sleep_until (v, deadline_ns, err) < 0)
+        if (++v->looks % LOOKS_PER_EVENT_CHECK == 0
+            && check_events (v, err) < 0)
+            return -1;
+        if (v->attends && now < tired)
+            continue;
+        if (arm (v) && sleep_until (v, deadline_ns, err) < 0)
             return -1;
     }
 }

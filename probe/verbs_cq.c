@@ -1,35 +1,59 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A completion queue.
  *
- * Notes: only an extended queue has time stamps, and not every driver has
- * extended queues; those that have are always asked for one.
+ * Notes: only an extended queue has time stamps. Not every driver has extended
+ * queues, and not every one that tells of a clock stamps by it, as in some
+ * virtual functions: what is refused is asked for with less.
  */
 #include "config.h"
 #include "probe/verbs_cq.h"
 
 #include <errno.h>
 
-int verbs_cq_open (struct verbs_cq *cq, const struct verbs_device *device,
-                   int depth, struct ibv_comp_channel *channel,
-                   struct error *err)
+static int open_plain (struct verbs_cq *cq, uint32_t depth,
+                       struct ibv_comp_channel *channel, struct error *err)
+{
+    cq->cq = ibv_create_cq (cq->device->context, (int)depth, NULL, channel, 0);
+    if (!cq->cq)
+        return verbs_device_failed (cq->device, "no completion queue", errno,
+                                    err);
+    return 0;
+}
+
+static void open_extended (struct verbs_cq *cq, uint32_t depth,
+                           struct ibv_comp_channel *channel)
 {
     struct ibv_cq_init_attr_ex attr = {
-        .cqe = (uint32_t)depth,
+        .cqe = depth,
         .channel = channel,
         .wc_flags = IBV_WC_EX_WITH_BYTE_LEN | IBV_WC_EX_WITH_SRC_QP
                     | IBV_WC_EX_WITH_SLID,
     };
 
-    *cq = (struct verbs_cq){ .device = device };
-    if (device->clock_khz)
+    if (cq->device->clock_khz)
         attr.wc_flags |= IBV_WC_EX_WITH_COMPLETION_TIMESTAMP;
-    if ((cq->ex = ibv_create_cq_ex (device->context, &attr)))
+    if ((cq->ex = ibv_create_cq_ex (cq->device->context, &attr)))
         cq->cq = ibv_cq_ex_to_cq (cq->ex);
-    else if (!device->clock_khz)
-        cq->cq = ibv_create_cq (device->context, depth, NULL, channel, 0);
-    if (!cq->cq)
-        return verbs_device_failed (device, "no completion queue", errno, err);
-    return 0;
+}
+
+int verbs_cq_open_sends (struct verbs_cq *cq, struct verbs_device *device,
+                         uint32_t depth, struct error *err)
+{
+    *cq = (struct verbs_cq){ .device = device };
+    return open_plain (cq, depth, NULL, err);
+}
+
+int verbs_cq_open_receives (struct verbs_cq *cq, struct verbs_device *device,
+                            uint32_t depth, struct ibv_comp_channel *channel,
+                            struct error *err)
+{
+    *cq = (struct verbs_cq){ .device = device, .stamps = true };
+    open_extended (cq, depth, channel);
+    if (!cq->ex && device->clock_khz) {
+        device->clock_khz = 0;
+        open_extended (cq, depth, channel);
+    }
+    return cq->ex ? 0 : open_plain (cq, depth, channel, err);
 }
 
 void verbs_cq_close (struct verbs_cq *cq)
@@ -53,7 +77,8 @@ static int poll_plain (struct verbs_cq *cq, struct verbs_completion *c)
         .len = wc.byte_len,
         .src_qp = wc.src_qp,
         .slid = wc.slid,
-        .stamp_ns = verbs_device_now_ns (cq->device),
+        .grh = wc.wc_flags & IBV_WC_GRH,
+        .stamp_ns = cq->stamps ? verbs_device_now_ns (cq->device) : 0,
     };
     return 1;
 }
@@ -72,6 +97,7 @@ static int poll_extended (struct verbs_cq *cq, struct verbs_completion *c)
         c->len = ibv_wc_read_byte_len (ex);
         c->src_qp = ibv_wc_read_src_qp (ex);
         c->slid = (uint16_t)ibv_wc_read_slid (ex);
+        c->grh = ibv_wc_read_wc_flags (ex) & IBV_WC_GRH;
         c->stamp_ns = cq->device->clock_khz
                           ? verbs_device_stamp_ns (
                               cq->device,

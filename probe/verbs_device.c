@@ -23,7 +23,19 @@ enum {
 int verbs_device_failed (const struct verbs_device *d, const char *what,
                          int code, struct error *err)
 {
-    return error_world (err, "%s: %s: %s", d->name, what, strerror (code));
+    return error_world (err, "%s: %s: %s%s", d->name, what, strerror (code),
+                        code == ENOMEM ? ", see ulimit -l" : "");
+}
+
+uint32_t verbs_device_at_most (uint32_t wanted, int limit)
+{
+    return limit >= 2 && (uint32_t)limit < wanted ? (uint32_t)limit : wanted;
+}
+
+/* Others have no datagrams as we need them: iWARP, EFA, usNIC. */
+static bool is_infiniband (const struct ibv_device *device)
+{
+    return device->transport_type == IBV_TRANSPORT_IB;
 }
 
 /*
@@ -103,17 +115,21 @@ static size_t parse_wanted (const char *wanted, struct verbs_port_name *v,
     return n;
 }
 
-/* Add a device's active ports of a link layer; note one that is not active. */
+/* Add a device's active ports of a link layer; say of one why it is none. */
 static size_t add_active (struct ibv_device *device, bool ethernet,
                           struct verbs_port_name *v, size_t n, size_t max,
-                          char *down, size_t down_size)
+                          struct error *why)
 {
-    struct ibv_context *context = ibv_open_device (device);
+    struct ibv_context *context;
     struct ibv_device_attr attr;
     const char *name = ibv_get_device_name (device);
 
-    if (!context)
+    if (!is_infiniband (device))
         return n;
+    if (!(context = ibv_open_device (device))) {
+        error_world (why, "%s: cannot be opened: %s", name, strerror (errno));
+        return n;
+    }
     if (ibv_query_device (context, &attr) != 0)
         attr.phys_port_cnt = 0;
     for (uint8_t i = 1; i <= attr.phys_port_cnt && n < max; i++) {
@@ -123,7 +139,7 @@ static size_t add_active (struct ibv_device *device, bool ethernet,
             || (port.link_layer == IBV_LINK_LAYER_ETHERNET) != ethernet)
             continue;
         if (port.state != IBV_PORT_ACTIVE) {
-            snprintf (down, down_size, "%s/%u", name, i);
+            error_world (why, "%s/%u: the port is down", name, i);
             continue;
         }
         snprintf (v[n].device, sizeof (v[n].device), "%s", name);
@@ -137,19 +153,17 @@ static size_t find_active (const struct devices *devices,
                            struct verbs_port_name *v, size_t max,
                            struct error *err)
 {
-    char down[IBV_SYSFS_NAME_MAX + 8] = "";
+    struct error why = { .text = "" };
     size_t n = 0;
 
     for (int ethernet = 0; ethernet < 2 && n == 0; ethernet++)
         for (int i = 0; i < devices->n; i++)
-            n = add_active (devices->v[i], ethernet, v, n, max, down,
-                            sizeof (down));
-    if (n == 0 && *down)
-        error_world (err, "%s: the port is down, and no other is active",
-                     down);
+            n = add_active (devices->v[i], ethernet, v, n, max, &why);
+    if (n == 0 && why.text[0])
+        error_world (err, "%.180s, and no other is active", why.text);
     else if (n == 0)
-        error_world (err, "%s: cannot be opened, and there is no other device",
-                     ibv_get_device_name (devices->v[0]));
+        error_world (err, "%s: neither InfiniBand nor RoCE, nor is there any "
+                     "other", ibv_get_device_name (devices->v[0]));
     return n;
 }
 
@@ -180,8 +194,10 @@ static int open_context (struct verbs_device *d, const char *name,
 
     if (list_devices (&devices, err) < 0)
         return -1;
-    if ((device = find_device (&devices, name, err))
-        && !(d->context = ibv_open_device (device)))
+    device = find_device (&devices, name, err);
+    if (device && !is_infiniband (device))
+        error_world (err, "%s: neither InfiniBand nor RoCE", d->name);
+    else if (device && !(d->context = ibv_open_device (device)))
         verbs_device_failed (d, "cannot be opened", errno, err);
     ibv_free_device_list (devices.v);
     return d->context ? 0 : -1;
@@ -224,6 +240,9 @@ static int open_port (struct verbs_device *d, const char *device, uint8_t port,
     if (d->attr.state != IBV_PORT_ACTIVE)
         return error_world (err, "%s: the port is down: %s", d->name,
                             state_text (d->attr.state));
+    if (d->attr.active_mtu < VERBS_MTU)
+        return error_world (err, "%s: an MTU of at least %d bytes is needed",
+                            d->name, 128 << VERBS_MTU);
     d->at.ethernet = d->attr.link_layer == IBV_LINK_LAYER_ETHERNET;
     d->at.lid = d->at.ethernet ? 0 : d->attr.lid;
     snprintf (d->at.name, sizeof (d->at.name), "%.*s", VERBS_NAME_MAX,
@@ -326,13 +345,16 @@ static int open_pkey (struct verbs_device *d, const char *wanted,
     return error_world (err, "%s: the port has no P_Key", d->name);
 }
 
-/* Use the device's clock where it stamps completions and can be read. */
-static void open_clock (struct verbs_device *d)
+/* Use the device's clock, unless the site does not want that, where it stamps
+ * completions and can be read.
+ */
+static void open_clock (struct verbs_device *d, const char *wanted)
 {
     struct ibv_values_ex values = { .comp_mask = IBV_VALUES_MASK_RAW_CLOCK };
     struct ibv_device_attr_ex attr;
 
-    if (ibv_query_device_ex (d->context, NULL, &attr) != 0
+    if (strcmp (wanted, SITE_AUTO) != 0
+        || ibv_query_device_ex (d->context, NULL, &attr) != 0
         || attr.completion_timestamp_mask == 0 || attr.hca_core_clock == 0
         || ibv_query_rt_values_ex (d->context, &values) != 0
         || !(values.comp_mask & IBV_VALUES_MASK_RAW_CLOCK))
@@ -369,7 +391,7 @@ int verbs_device_open (struct verbs_device *d,
         || open_gid (d, site->gid_index, err) < 0
         || open_pkey (d, site->pkey, err) < 0 || open_events (d, err) < 0)
         return -1;
-    open_clock (d);
+    open_clock (d, site->clock);
     if (!(d->pd = ibv_alloc_pd (d->context)))
         return verbs_device_failed (d, "no protection domain", errno, err);
     return 0;

@@ -17,6 +17,8 @@
 #include "util/error.h"
 #include "util/site.h"
 
+#define VERBS_MTU IBV_MTU_512 /* what is sent fits in */
+
 struct verbs_device {
     char name[IBV_SYSFS_NAME_MAX + 8]; /* "mlx5_0/1" */
     struct ibv_context *context;
@@ -42,8 +44,8 @@ struct verbs_port_name {
 
 /* The ports to use of this machine: those of `wanted`, comma-separated as
  * DEVICE or DEVICE/PORT, or where that is "", every active one, of InfiniBand
- * if there is any, else of Ethernet. Returns how many, at most max; 0 with
- * err where there are none.
+ * if there is any, else of RoCE. Returns how many, at most max; 0 with err
+ * where there are none.
  */
 size_t verbs_find_ports (const char *wanted, struct verbs_port_name *v,
                          size_t max, struct error *err);
@@ -72,7 +74,12 @@ void verbs_device_route (const struct verbs_device *d,
  */
 int verbs_device_events (const struct verbs_device *d, struct error *err);
 
-/* Errors of this device: "NAME: WHAT: strerror (code)". Return -1. */
+/* So many, or fewer where one of its limits, at least 2, is lower. */
+uint32_t verbs_device_at_most (uint32_t wanted, int limit);
+
+/* Errors of this device: "NAME: WHAT: strerror (code)", and which limit that
+ * may come from. Return -1.
+ */
 int verbs_device_failed (const struct verbs_device *d, const char *what,
                          int code, struct error *err);
 

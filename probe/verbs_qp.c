@@ -28,41 +28,41 @@ enum {
 
 static uint8_t *send_slot (const struct verbs_qp *q, uint32_t i)
 {
-    return q->memory + (size_t)(q->depth + i) * VERBS_SLOT;
+    return q->memory + (size_t)(q->receives + i) * VERBS_SLOT;
 }
 
 static int alloc_memory (struct verbs_qp *q, struct error *err)
 {
     size_t page = (size_t)sysconf (_SC_PAGESIZE);
-    size_t size = 2 * (size_t)q->depth * VERBS_SLOT;
+    size_t size = (size_t)(q->receives + q->depth) * VERBS_SLOT;
 
     size = (size + page - 1) / page * page;
     if (!(q->memory = aligned_alloc (page, size))
-        || !(q->slot = calloc (q->depth, sizeof (*q->slot))))
+        || !(q->slot = calloc (q->receives, sizeof (*q->slot))))
         return error_nomem (err);
     memset (q->memory, 0, size);
-    for (uint32_t i = 0; i < q->depth; i++)
+    for (uint32_t i = 0; i < q->receives; i++)
         q->slot[i]
             = (struct verbs_slot){ q, q->memory + (size_t)i * VERBS_SLOT };
     q->mr = ibv_reg_mr (q->device->pd, q->memory, size,
                         IBV_ACCESS_LOCAL_WRITE);
     if (!q->mr)
-        return verbs_device_failed (q->device, "memory cannot be registered, "
-                                    "see ulimit -l", errno, err);
+        return verbs_device_failed (q->device, "memory cannot be registered",
+                                    errno, err);
     return 0;
 }
 
 static int create (struct verbs_qp *q, enum ibv_qp_type type,
-                   struct verbs_cq *sends, struct verbs_cq *receives,
+                   struct verbs_cq *send_cq, struct verbs_cq *receive_cq,
                    struct error *err)
 {
     struct ibv_qp_init_attr attr = {
-        .send_cq = sends->cq,
-        .recv_cq = receives->cq,
+        .send_cq = send_cq->cq,
+        .recv_cq = receive_cq->cq,
         .qp_type = type,
         .cap = {
             .max_send_wr = q->depth,
-            .max_recv_wr = q->depth,
+            .max_recv_wr = q->receives,
             .max_send_sge = 1,
             .max_recv_sge = 1,
             .max_inline_data = q->device->inlines ? INLINE_WANTED : 0,
@@ -108,20 +108,20 @@ static int init (struct verbs_qp *q, enum ibv_qp_type type, struct error *err)
 }
 
 int verbs_qp_open (struct verbs_qp *q, struct verbs_device *device,
-                   enum ibv_qp_type type, uint32_t depth,
-                   struct verbs_cq *sends, struct verbs_cq *receives,
+                   enum ibv_qp_type type, uint32_t receives, uint32_t depth,
+                   struct verbs_cq *send_cq, struct verbs_cq *receive_cq,
                    struct error *err)
 {
-    int most = device->limits.max_qp_wr;
-
-    *q = (struct verbs_qp){ .device = device, .depth = depth };
-    if (most >= SIGNAL_PARTS && (uint32_t)most < depth)
-        q->depth = (uint32_t)most;
+    *q = (struct verbs_qp){
+        .device = device,
+        .receives = verbs_device_at_most (receives, device->limits.max_qp_wr),
+        .depth = verbs_device_at_most (depth, device->limits.max_qp_wr),
+    };
     if (alloc_memory (q, err) < 0
-        || create (q, type, sends, receives, err) < 0
+        || create (q, type, send_cq, receive_cq, err) < 0
         || init (q, type, err) < 0)
         return -1;
-    for (uint32_t i = 0; i < q->depth; i++)
+    for (uint32_t i = 0; i < q->receives; i++)
         if (verbs_qp_return (&q->slot[i], err) < 0)
             return -1;
     return 0;
@@ -157,7 +157,7 @@ int verbs_qp_start_rc (struct verbs_qp *q, const struct verbs_address *to,
 {
     struct ibv_qp_attr attr = {
         .qp_state = IBV_QPS_RTR,
-        .path_mtu = IBV_MTU_512,
+        .path_mtu = VERBS_MTU,
         .dest_qp_num = qpn,
         .rq_psn = psn_in & PSN_MASK,
         .min_rnr_timer = RC_RNR_TIMER,

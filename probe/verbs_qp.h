@@ -27,8 +27,8 @@ struct verbs_qp {
     struct ibv_qp *qp;
     struct ibv_mr *mr;
     uint8_t *memory;
-    struct verbs_slot *slot;     /* [depth] of the receives */
-    uint32_t depth;              /* receives, and sends */
+    struct verbs_slot *slot;     /* [receives] */
+    uint32_t receives, depth;    /* posted; of the send queue */
     uint32_t inline_max;         /* bytes */
     uint32_t sent, done;         /* sends posted, and known to be over */
     uint32_t peer;               /* RC: at the other end */
@@ -37,13 +37,13 @@ struct verbs_qp {
     bool broken;                 /* an error was seen */
 };
 
-/* Make a queue pair in the state INIT, with `depth` receives posted, or fewer
- * where the device allows less. Return 0, or -1 with err; verbs_qp_close is
- * due in both cases.
+/* Make a queue pair in the state INIT, with so many receives posted and room
+ * for `depth` sends, or fewer where the device allows less. Return 0, or -1
+ * with err; verbs_qp_close is due in both cases.
  */
 int verbs_qp_open (struct verbs_qp *q, struct verbs_device *device,
-                   enum ibv_qp_type type, uint32_t depth,
-                   struct verbs_cq *sends, struct verbs_cq *receives,
+                   enum ibv_qp_type type, uint32_t receives, uint32_t depth,
+                   struct verbs_cq *send_cq, struct verbs_cq *receive_cq,
                    struct error *err);
 void verbs_qp_close (struct verbs_qp *q);
 

@@ -25,12 +25,14 @@
 #include "probe/wire.h"
 
 enum {
-    UD_DEPTH = 512,
+    UD_RECEIVES = 2048, /* who asks so many at once loses no answer */
+    UD_SENDS = 256,
     RC_DEPTH = 8,
-    CQ_DEPTH = 8192,  /* what bounds the number of RC queue pairs, as receives
-                         of all of them may complete at once */
+    RC_CQ_DEPTH = 8192, /* what bounds the number of RC queue pairs, as what
+                           all of them have posted may complete at once */
     WIRE_SIZE = 5,
     RETRY_GAPS = 20,
+    RETRY_COSTS = 20,  /* times what a try has taken */
     STAMP_AGE_S = 100, /* a message is seen sooner than that */
     /* what a round trip takes less than, in us */
     GAP_BUSY = 50,
@@ -53,23 +55,27 @@ int verbs_rail_open (struct verbs_rail *rail,
                      const struct site *site, struct error *err)
 {
     struct verbs_device *d = &rail->device;
-    int depth = CQ_DEPTH;
+    bool rc = !strcmp (site->service, "rc");
+    uint32_t receives;
+    uint32_t depth;
 
     *rail = (struct verbs_rail){ .armed = false };
     if (verbs_device_open (d, name, site, err) < 0)
         return -1;
-    if (d->limits.max_cqe >= 2 * UD_DEPTH && d->limits.max_cqe < depth)
-        depth = d->limits.max_cqe;
-    rail->rc_max = (uint32_t)(depth - UD_DEPTH) / RC_DEPTH;
+    receives = verbs_device_at_most (UD_RECEIVES, d->limits.max_cqe);
+    depth = verbs_device_at_most (rc ? RC_CQ_DEPTH : UD_RECEIVES,
+                                  d->limits.max_cqe);
+    rail->rc_max = (depth - receives) / RC_DEPTH;
     if (!(rail->channel = ibv_create_comp_channel (d->context)))
         return verbs_device_failed (d, "no completion channel", errno, err);
-    if (verbs_cq_open (&rail->receives, d, depth, rail->channel, err) < 0
-        || verbs_cq_open (&rail->sends, d, depth, NULL, err) < 0
-        || verbs_qp_open (&rail->ud, d, IBV_QPT_UD, UD_DEPTH, &rail->sends,
-                          &rail->receives, err) < 0)
+    if (verbs_cq_open_receives (&rail->receives, d, depth, rail->channel, err)
+            < 0
+        || verbs_cq_open_sends (&rail->sends, d, depth, err) < 0
+        || verbs_qp_open (&rail->ud, d, IBV_QPT_UD, receives, UD_SENDS,
+                          &rail->sends, &rail->receives, err) < 0)
         return -1;
     rail->at = d->at;
-    rail->at.rc = !strcmp (site->service, "rc");
+    rail->at.rc = rc;
     rail->at.first = first;
     rail->at.qpn = rail->ud.qp->qp_num;
     rail->at.gap_us = wanted_gap (d, site);
@@ -118,17 +124,19 @@ static void note_trouble (struct verbs_rail *rail, const struct verbs_run *run,
                      rail->device.name, run->at[peer].name, what);
 }
 
-/* Whether it is time to try, again. */
-static bool is_due (const struct verbs_rail *rail, const struct verbs_run *run,
-                    struct verbs_way *way)
+/* Try no sooner again than in a while, which is long where a try takes long:
+ * meanwhile nobody is answered.
+ */
+static void try_later (const struct verbs_rail *rail,
+                       const struct verbs_run *run, struct verbs_way *way,
+                       int64_t began_ns)
 {
     int64_t now = verbs_device_now_ns (&rail->device);
+    int64_t rest = RETRY_COSTS * (now - began_ns);
 
-    if (way->tried_ns != 0
-        && now - way->tried_ns < RETRY_GAPS * run->gap_ns)
-        return false;
-    way->tried_ns = now;
-    return true;
+    if (rest < RETRY_GAPS * run->gap_ns)
+        rest = RETRY_GAPS * run->gap_ns;
+    way->due_ns = now + rest;
 }
 
 /* Returns NULL where there is no way. */
@@ -137,15 +145,16 @@ static struct ibv_ah *find_ah (struct verbs_rail *rail,
 {
     struct verbs_way *way = &rail->way[peer];
     struct ibv_ah_attr attr;
+    int64_t now;
 
-    if (way->ah || !is_due (rail, run, way))
+    if (way->ah || (now = verbs_device_now_ns (&rail->device)) < way->due_ns)
         return way->ah;
     verbs_device_route (&rail->device, &run->at[peer], &attr);
     if ((way->ah = ibv_create_ah (rail->device.pd, &attr)))
-        way->tried_ns = 0;
-    else
-        note_trouble (rail, run, peer, strerror (errno));
-    return way->ah;
+        return way->ah;
+    note_trouble (rail, run, peer, strerror (errno));
+    try_later (rail, run, way, now);
+    return NULL;
 }
 
 /*
@@ -213,14 +222,17 @@ int verbs_rail_send (struct verbs_rail *rail, const struct verbs_run *run,
  * Receiving
  */
 
-static bool is_from (const struct verbs_rail *rail, const uint8_t *grh,
-                     const struct verbs_completion *c,
+/* Whether it comes from where the sender is. A router changes the LID; and
+ * where a device does not say that it shows a GRH, the room is not looked at.
+ */
+static bool is_from (const uint8_t *grh, const struct verbs_completion *c,
                      const struct verbs_address *at)
 {
     if (c->src_qp != at->qpn)
         return false;
-    return rail->device.at.ethernet ? verbs_grh_is_from (grh, at->gid)
-                                    : c->slid == at->lid;
+    if (at->global && c->grh)
+        return verbs_grh_is_from (grh, at->gid);
+    return at->ethernet || c->slid == at->lid;
 }
 
 /* Believe a datagram or count it. Returns the number of bytes of data, or
@@ -237,7 +249,7 @@ static int check (const struct verbs_rail *rail, struct verbs_run *run,
     const uint8_t *p = slot->data + before;
 
     if (!verbs_header_unpack (h, p, len, run->key, run->npeers)
-        || (ud ? !is_from (rail, slot->data, c, &run->at[h->from])
+        || (ud ? !is_from (slot->data, c, &run->at[h->from])
                : h->from != slot->qp->peer)) {
         run->counts.foreign++;
         return -1;
@@ -254,10 +266,12 @@ static int check (const struct verbs_rail *rail, struct verbs_run *run,
 static void check_clock (struct verbs_rail *rail, struct verbs_completion *c)
 {
     struct verbs_device *d = &rail->device;
-    int64_t age = verbs_device_now_ns (d) - c->stamp_ns;
+    int64_t now = verbs_device_now_ns (d);
 
     rail->trusted = true;
-    if (d->clock_khz && (age < 0 || age > STAMP_AGE_S * INT64_C (1000000000))) {
+    if (d->clock_khz
+        && (c->stamp_ns > now
+            || c->stamp_ns < now - STAMP_AGE_S * INT64_C (1000000000))) {
         d->clock_khz = 0;
         c->stamp_ns = verbs_device_now_ns (d);
     }
@@ -329,8 +343,8 @@ static struct verbs_qp *find_rc (struct verbs_rail *rail,
     if (q || !(q = calloc (1, sizeof (*q))))
         return q;
     if (rail->nrc == rail->rc_max
-        || verbs_qp_open (q, &rail->device, IBV_QPT_RC, RC_DEPTH, &rail->sends,
-                          &rail->receives, &why) < 0) {
+        || verbs_qp_open (q, &rail->device, IBV_QPT_RC, RC_DEPTH, RC_DEPTH,
+                          &rail->sends, &rail->receives, &why) < 0) {
         note_trouble (rail, run, peer, why.text);
         verbs_qp_close (q);
         free (q);
@@ -345,16 +359,19 @@ static struct verbs_qp *find_rc (struct verbs_rail *rail,
 int verbs_rail_prepare (struct verbs_rail *rail, const struct verbs_run *run,
                         uint32_t peer, struct error *err)
 {
+    struct verbs_way *way = &rail->way[peer];
     struct verbs_qp *q;
+    int64_t now;
 
     if (!find_ah (rail, run, peer) || !rail->at.rc)
         return 1;
     q = find_rc (rail, run, peer);
     if (!q || q->ready || q->broken)
         return 1;
-    return is_due (rail, run, &rail->way[peer])
-               ? say_wire (rail, run, peer, VERBS_WIRE_ASKS, err)
-               : 0;
+    if ((now = verbs_device_now_ns (&rail->device)) < way->due_ns)
+        return 0;
+    try_later (rail, run, way, now);
+    return say_wire (rail, run, peer, VERBS_WIRE_ASKS, err);
 }
 
 /* The same on both sides: of what goes from one to another. */

@@ -36,8 +36,8 @@ struct verbs_run {
 struct verbs_way { /* from a rail to a peer */
     struct ibv_ah *ah;   /* NULL: not made yet, or failed */
     struct verbs_qp *rc; /* NULL: none */
-    int64_t tried_ns;    /* making the AH, or wiring the RC queue pair; 0:
-                            not yet */
+    int64_t due_ns;      /* to make the AH, or to ask for the RC queue pair
+                            at the other end; not before */
 };
 
 struct verbs_rail {

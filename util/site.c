@@ -63,6 +63,8 @@ const struct conf_option site_options[] = {
       "of the probes, 0 to 255, where they have a GID" },
     { "Polling", CONF_STRING, FIELD (polling), SITE_AUTO,
       "wait for messages busy, by event, or auto: busy if cores suffice" },
+    { "Clock", CONF_STRING, FIELD (clock), SITE_AUTO,
+      "that times: the host's, or auto: the device's if it has one" },
     { "Pin", CONF_BOOL, FIELD (pin), "yes",
       "poll on a core near the device" },
     { "RoundTrip", CONF_INT, FIELD (round_trip_us), "0",
@@ -109,6 +111,7 @@ int site_check (const struct site *site, struct error *err)
     static const char *const services[] = { "ud", "rc", NULL };
     static const char *const pollings[]
         = { SITE_AUTO, "busy", "event", NULL };
+    static const char *const clocks[] = { SITE_AUTO, "host", NULL };
     const struct {
         const char *key;
         int set;
@@ -123,7 +126,8 @@ int site_check (const struct site *site, struct error *err)
     if (one_of ("Mode", site->mode, modes, err) < 0
         || one_of ("Transport", site->transport, transports, err) < 0
         || one_of ("Service", site->service, services, err) < 0
-        || one_of ("Polling", site->polling, pollings, err) < 0)
+        || one_of ("Polling", site->polling, pollings, err) < 0
+        || one_of ("Clock", site->clock, clocks, err) < 0)
         return -1;
     for (size_t i = 0; i < sizeof (needed) / sizeof (needed[0]); i++)
         if (!needed[i].set)

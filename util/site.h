@@ -46,6 +46,7 @@ struct site {
     int service_level;
     int traffic_class;
     char *polling;    /* busy, event, or SITE_AUTO */
+    char *clock;      /* host, or SITE_AUTO */
     int pin;          /* to a core near the device */
     int round_trip_us; /* longer than any; 0: by the device */
 
