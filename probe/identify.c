@@ -49,6 +49,11 @@ static uint64_t guid_of (const struct fabric *f, uint32_t endpoint)
     return f->port[f->endpoint[endpoint].port].guid;
 }
 
+static uint16_t lid_of (const struct fabric *f, uint32_t endpoint)
+{
+    return f->port[f->endpoint[endpoint].port].lid;
+}
+
 static int compare (const void *a, const void *b)
 {
     const struct by_guid *x = a;
@@ -130,7 +135,7 @@ static int find_rail (struct search *s, const char *name,
     if (*endpoint == FABRIC_NONE)
         return 0;
     ep = &f->endpoint[*endpoint];
-    if (a->lid != 0 && f->port[ep->port].lid != a->lid)
+    if (a->lid != 0 && a->lid != lid_of (f, *endpoint))
         return stale (err, name);
     if (s->report && ep->host != host)
         fprintf (s->report, "pmm: the port of %s with the GUID %016" PRIx64
@@ -138,8 +143,9 @@ static int find_rail (struct search *s, const char *name,
     return 0;
 }
 
-/* No GUID of a node is known. Where its name is, and its ports have no LIDs,
- * they are the fabric's one by one. Return how many, or -1 with err.
+/* No GUID of a node is known. Where its name is, and its ports have no LIDs or
+ * those of the fabric's, they are these one by one. Return how many, or -1
+ * with err.
  */
 static int find_by_name (struct search *s, const char *name,
                          const struct transport_address *a, uint32_t rails,
@@ -151,9 +157,10 @@ static int find_by_name (struct search *s, const char *name,
     if (host == FABRIC_NONE)
         return 0;
     for (uint32_t i = 0; i < rails; i++) {
-        if (a[i].lid != 0 || i >= f->host[host].count)
-            return stale (err, name);
         endpoint[i] = f->host[host].first + i;
+        if (i >= f->host[host].count
+            || (a[i].lid != 0 && a[i].lid != lid_of (f, endpoint[i])))
+            return stale (err, name);
     }
     s->by_name += rails;
     return (int)rails;

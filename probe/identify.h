@@ -2,10 +2,11 @@
 /* Who of the roster is which endpoint of the fabric. A port that the site's
  * map names is what the map says. Else its GUID counts before its node's name:
  * an Ethernet port, which has no LID, may be known by its node's name alone,
- * the n-th of a node being the fabric's n-th. A node of which no port of
- * InfiniBand is in the snapshot, though its name is, means that the snapshot
- * is old; of others with ports that are not in it, these are on another fabric
- * and are left out.
+ * the n-th of a node being the fabric's n-th; so may a virtual function of
+ * InfiniBand, which has a GUID of its own, but the port's LID. A node of which
+ * no port of InfiniBand is in the snapshot, though its name is, means that the
+ * snapshot is old; of others with ports that are not in it, these are on
+ * another fabric and are left out.
  */
 #ifndef PROBE_IDENTIFY_H
 #define PROBE_IDENTIFY_H

@@ -12,7 +12,7 @@
 #include "tests/tap.h"
 
 /* Two members with a rail each: the first is h0001, the second has the GUID
- * and LID of the host `guid` (NULL: of none).
+ * and LID of the host `guid` (NULL: of none; "by LID": the LID alone).
  */
 static const struct {
     const char *what;
@@ -29,7 +29,11 @@ static const struct {
       "the port of h0004 with the GUID" },
     { "an unknown GUID", "h0003", NULL, false, NULL, NULL,
       "snapshot is stale: h0003" },
-    { "... on Ethernet", "h0003", NULL, true, NULL, "h0003",
+    { "... with the LID of the name", "h0003", "h0003 by LID", false, NULL,
+      "h0003", "the GUIDs of 1 ports are not" },
+    { "... with that of another", "h0004", "h0003 by LID", false, NULL, NULL,
+      "snapshot is stale: h0004" },
+    { "an unknown GUID on Ethernet", "h0003", NULL, true, NULL, "h0003",
       "the GUIDs of 1 ports are not" },
     { "neither is known", "login", NULL, true, NULL, NULL,
       "login is not in the fabric snapshot" },
@@ -111,13 +115,20 @@ static struct roster *make_roster (const struct fabric *f, size_t i)
 
     for (size_t k = 0; k < 3; k++) {
         bool another = guid[k] && strstr (guid[k], " and another");
-        const struct fabric_port *port
-            = guid[k] ? port_of (f, another ? name[k] : guid[k]) : NULL;
+        bool by_lid = guid[k] && strstr (guid[k], " by LID");
+        char like[16] = "";
+        const struct fabric_port *port;
         struct transport_address known = {
-            .guid = port ? port->guid : 12345,
-            .lid = port ? port->lid : 77,
+            .guid = 12345,
+            .lid = 77,
         };
 
+        if (guid[k])
+            sscanf (guid[k], "%15s", like);
+        if ((port = port_of (f, like))) {
+            known.guid = by_lid ? known.guid : port->guid;
+            known.lid = port->lid;
+        }
         if (k == 1 && cases[i].ethernet)
             known.lid = 0;
         rails = another ? 2 : 1;
