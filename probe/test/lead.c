@@ -54,7 +54,7 @@ static const struct {
     int guid, lid; /* off by */
     const char *why; /* why it has no transport */
 } ranks[][3] = {
-    { { "h0001", 0, 0, NULL }, { "h0002", 1, 0, NULL },
+    { { "h0001", 0, 0, NULL }, { "h0002", 1, 1, NULL },
       { "h0003", 0, 0, NULL } },
     { { "h0001", 0, 0, NULL }, { "h0002", 0, 0, NULL },
       { "h0003", 0, 7, NULL } },
