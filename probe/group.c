@@ -53,6 +53,14 @@ struct fetch {
     size_t left;
 };
 
+/* To reach a member by one of its rails from one of the own: the number of the
+ * pair, those with the same place on both sides first.
+ */
+struct way {
+    uint32_t pair;
+    int64_t asked, heard; /* last, of what is no ping */
+};
+
 struct group {
     const struct transport *transport;
     void *t;
@@ -62,8 +70,9 @@ struct group {
     uint32_t *member; /* [peer] */
     size_t npeers;
     int64_t deadline;
-    bool *dead;     /* [n] */
-    int64_t *heard; /* [n] */
+    bool *dead;      /* [n] */
+    int64_t *heard;  /* [n] */
+    struct way *way; /* [n] */
     struct group_stats stats;
 
     /* barrier: where we are, and who must still come */
@@ -110,6 +119,7 @@ struct group *group_create (const struct transport *transport, void *t,
         || !(g->misses = calloc (g->npeers, sizeof (*g->misses)))
         || !(g->dead = calloc (n, sizeof (*g->dead)))
         || !(g->heard = calloc (n, sizeof (*g->heard)))
+        || !(g->way = calloc (n, sizeof (*g->way)))
         || !(g->want = calloc (n, sizeof (*g->want)))
         || !(g->asked = calloc (n, sizeof (*g->asked))))
         goto error;
@@ -143,6 +153,7 @@ void group_destroy (struct group *g)
     free (g->misses);
     free (g->dead);
     free (g->heard);
+    free (g->way);
     free (g->want);
     free (g->asked);
     free (g);
@@ -219,6 +230,11 @@ struct group_stats group_stats (const struct group *g)
     return stats;
 }
 
+const char *group_trouble (const struct group *g)
+{
+    return g->transport->trouble ? g->transport->trouble (g->t) : NULL;
+}
+
 void group_set_deadline (struct group *g, int64_t time_ns)
 {
     g->deadline = time_ns;
@@ -264,10 +280,70 @@ static int send_from (struct group *g, uint32_t rail, uint32_t peer,
                                err);
 }
 
+static bool usable (const struct group *g, uint32_t rail)
+{
+    return !g->transport->usable || g->transport->usable (g->t, rail);
+}
+
+static uint32_t peers_of (const struct group *g, size_t member)
+{
+    return g->first[member + 1] - g->first[member];
+}
+
+static uint32_t rail_of (const struct group *g, size_t member)
+{
+    uint32_t peers = peers_of (g, member);
+    uint32_t pair = g->way[member].pair;
+
+    return (pair % peers + pair / peers) % (uint32_t)group_rails (g);
+}
+
+/* Take the next pair of which the own rail can be used. */
+static void try_another (struct group *g, size_t member)
+{
+    uint32_t pairs = peers_of (g, member) * (uint32_t)group_rails (g);
+
+    for (uint32_t i = 0; i < pairs; i++) {
+        g->way[member].pair = (g->way[member].pair + 1) % pairs;
+        if (usable (g, rail_of (g, member)))
+            break;
+    }
+}
+
+/* A message came, by the way that the answer is to take. */
+static void note_way (struct group *g, const struct packet *p)
+{
+    size_t m = g->member[p->peer];
+    uint32_t rails = (uint32_t)group_rails (g);
+    uint32_t at = p->peer - g->first[m];
+
+    g->way[m].heard = p->time_ns;
+    g->way[m].pair
+        = (p->rail + rails - at % rails) % rails * peers_of (g, m) + at;
+}
+
 static int tell (struct group *g, size_t member, struct message msg,
                  const void *data, size_t len, struct error *err)
 {
-    return send_from (g, 0, g->first[member], msg, data, len, NULL, err);
+    uint32_t peers = peers_of (g, member);
+
+    if (!usable (g, rail_of (g, member)))
+        try_another (g, member);
+    return send_from (g, rail_of (g, member),
+                      g->first[member] + g->way[member].pair % peers, msg,
+                      data, len, NULL, err);
+}
+
+/* Tell what wants an answer; another way, if the last was in vain. */
+static int ask (struct group *g, size_t member, struct message msg,
+                struct error *err)
+{
+    struct way *way = &g->way[member];
+
+    if (way->asked > way->heard)
+        try_another (g, member);
+    way->asked = group_now (g);
+    return tell (g, member, msg, NULL, 0, err);
 }
 
 /* Members count around: i - 2^k. */
@@ -388,7 +464,7 @@ static int ask_fragment (struct group *g, size_t member, struct error *err)
     struct message msg = { GET, (uint8_t)g->fetch->kind,
                            (uint16_t)(g->fetch->next[member] - 1), 0 };
 
-    return tell (g, member, msg, NULL, 0, err);
+    return ask (g, member, msg, err);
 }
 
 static int on_data (struct group *g, const struct packet *p,
@@ -440,13 +516,16 @@ static int handle (struct group *g, const struct packet *p, struct error *err)
     struct message msg;
 
     if (p->len >= HEADER && wire_get (p->data, 8) == g->key
-        && p->peer < g->npeers && p->rail < TRANSPORT_RAILS_MAX) {
+        && p->peer < g->npeers && p->rail < group_rails (g)) {
+        msg.type = p->data[8];
         msg.kind = p->data[9];
         msg.fragment = (uint16_t)wire_get (p->data + 10, 2);
         msg.number = (uint32_t)wire_get (p->data + 12, 4);
         for (size_t i = 0; i < sizeof (handlers) / sizeof (handlers[0]); i++)
-            if (p->data[8] == handlers[i].type) {
+            if (msg.type == handlers[i].type) {
                 g->heard[g->member[p->peer]] = p->time_ns;
+                if (msg.type != PING && msg.type != PONG)
+                    note_way (g, p);
                 return handlers[i].fn (g, p, &msg, err);
             }
     }
@@ -622,7 +701,7 @@ static int ask_all (struct group *g, struct error *err)
             g->nwant--;
             want (g, m, step);
         }
-        else if (tell (g, m, msg, NULL, 0, err) < 0)
+        else if (ask (g, m, msg, err) < 0)
             return -1;
     }
     return 0;
@@ -761,7 +840,7 @@ int group_await (struct group *g, const enum group_kind *kind, size_t n,
             g->dead[member] = true;
             return 0;
         }
-        if (tell (g, member, msg, NULL, 0, err) < 0)
+        if (ask (g, member, msg, err) < 0)
             return -1;
         next = group_now (g) + interval;
     }

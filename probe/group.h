@@ -3,7 +3,8 @@
  * repeat or delay messages, and whose members may die at any time.
  *
  * A member is one host with one or more peers (its rails); members speak to
- * one another from first rail to first rail, and ping from any to any. Every
+ * one another from first rail to first rail, or where that is in vain from any
+ * to any, as they ping. Every
  * message carries the group's key; others are dropped. While a member is in
  * any call below it echoes pings and answers whatever it is asked, so each
  * call makes progress for all.
@@ -96,6 +97,9 @@ int group_meanwhile (struct group *g, void (*fn) (void *arg), void *arg,
  * waited for. Return 0, or -1 with err.
  */
 int group_barrier (struct group *g, struct error *err);
+
+/* What went wrong with this member's rails, one sentence; NULL: nothing. */
+const char *group_trouble (const struct group *g);
 
 /* Make ready for pings between a rail and a peer, which does the same. Return
  * 1, 0 where that is under way, to be called again, or -1 with err.

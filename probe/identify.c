@@ -33,7 +33,7 @@ static void set_absent (struct identity *id, const char *host, size_t rank,
                         const char *why)
 {
     id->absent[rank] = true;
-    if (id->why[0])
+    if (id->nabsent++ > 0)
         return;
     /* "h0001 is not in the fabric" names its host already */
     if (*host && !strncmp (why, host, strlen (host)))
@@ -157,8 +157,8 @@ static int find_by_name (struct search *s, const char *name,
     if (host == FABRIC_NONE)
         return 0;
     for (uint32_t i = 0; i < rails; i++) {
-        endpoint[i] = f->host[host].first + i;
-        if (i >= f->host[host].count
+        endpoint[i] = f->host[host].first + a[i].number;
+        if (a[i].number >= f->host[host].count
             || (a[i].lid != 0 && a[i].lid != lid_of (f, endpoint[i])))
             return stale (err, name);
     }
@@ -166,7 +166,7 @@ static int find_by_name (struct search *s, const char *name,
     return (int)rails;
 }
 
-static int find_mapped (struct search *s, const char *name, uint32_t rail,
+static int find_mapped (struct search *s, const char *name, uint8_t rail,
                         size_t lines, const struct nodemap_line *line,
                         uint32_t *endpoint, struct error *err)
 {
@@ -193,8 +193,8 @@ static int find_rails (struct search *s, const char *name,
     int known = 0;
 
     for (uint32_t i = 0; i < rails; i++) {
-        if ((lines > 0 ? find_mapped (s, name, i, lines, line, &endpoint[i],
-                                      err)
+        if ((lines > 0 ? find_mapped (s, name, a[i].number, lines, line,
+                                      &endpoint[i], err)
                        : find_rail (s, name, &a[i], &endpoint[i], err)) < 0)
             return -1;
         known += endpoint[i] != FABRIC_NONE;

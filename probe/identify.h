@@ -23,6 +23,7 @@
 
 struct identity {
     bool *absent;      /* [rank] has no endpoint */
+    size_t nabsent;
     char why[192];     /* of the first absent one; "" for none */
     const char **name; /* [n] endpoints, the fabric's */
     uint32_t *peer;    /* [n] the roster's */

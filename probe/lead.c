@@ -22,6 +22,8 @@
 #include "util/progress.h"
 #include "util/text.h"
 
+enum { TROUBLES_SAID = 4 };
+
 struct check {
     struct group *group;
     const struct roster *roster;
@@ -317,6 +319,27 @@ static int complete_samples (struct check *ck, struct error *err)
  * The verdict
  */
 
+/* What went wrong at members that answered, as they say. */
+static int limit_troubles (struct check *ck)
+{
+    const struct roster *r = ck->roster;
+    size_t n = 0;
+
+    for (size_t m = 0; m < r->nmembers; m++) {
+        const char *text = ck->measured.trouble[m];
+
+        if (text && n++ < TROUBLES_SAID
+            && verdict_limit (ck->verdict, VERDICT_UNKNOWN, "%s: %s",
+                              r->rank[r->member[m]].host, text) < 0)
+            return -1;
+    }
+    if (n <= TROUBLES_SAID)
+        return 0;
+    return verdict_limit (ck->verdict, VERDICT_UNKNOWN,
+                          "something went wrong at %zu more nodes",
+                          n - TROUBLES_SAID);
+}
+
 static int reach_verdict (struct check *ck, struct error *err)
 {
     struct baseline baseline = { ck->baseline, ck->baseline_ps };
@@ -328,6 +351,8 @@ static int reach_verdict (struct check *ck, struct error *err)
     if (ck->unconfirmed[0]
         && verdict_limit (ck->verdict, VERDICT_UNKNOWN,
                           "the second stage failed: %s", ck->unconfirmed) < 0)
+        return error_nomem (err);
+    if (limit_troubles (ck) < 0)
         return error_nomem (err);
     if (ck->who.why[0]
         && verdict_limit (ck->verdict, VERDICT_UNKNOWN, "%s", ck->who.why)

@@ -334,14 +334,16 @@ static void say (const struct self *self, const char *text)
              text);
 }
 
-/* What the transport could not do, if anything. */
-static void say_trouble (const struct self *self)
+/* What the transport could not do, if anything else than what is said anyway.
+ * While all is well the leader hears of it.
+ */
+static void say_trouble (const struct self *self, const char *said)
 {
     const char *text = self->t && self->transport->trouble
                            ? self->transport->trouble (self->t)
                            : NULL;
 
-    if (text)
+    if (text && strcmp (text, said))
         say (self, text);
 }
 
@@ -388,9 +390,11 @@ static int run (const struct args *args)
                                &err);
     }
 error:
-    if (rc < 0)
+    if (rc < 0) {
         snprintf (result.sentence, sizeof (result.sentence), "%.200s",
                   err.text);
+        say_trouble (&self, err.text);
+    }
     if (alarm_prints) {
         rc = print_result (args->nonce, result.samples, result.status,
                            result.sentence);
@@ -402,7 +406,6 @@ error:
         rc = self.size > 0 ? 0 : ERROR_WORLD;
     }
     alarm_prints = 0; /* said; what is left may hang in a library */
-    say_trouble (&self);
     lead_result_clear (&result);
     self_clear (&self);
     return rc;

@@ -4,8 +4,9 @@
  * Notes: what the leader sends each member (GROUP_PLAN), little-endian:
  * version 1, zero 1, repeats 2, rounds 4, tasks 4; per task, in the order of
  * the rounds: round 4, peer 4, rail 1, side 1. What it gets back
- * (GROUP_RESULT): late 4, duplicate 4, foreign 4, all since the beginning; per
- * task: echoes 2, then an RTT in ns, 4 bytes, for each.
+ * (GROUP_RESULT): late 4, duplicate 4, foreign 4, all since the beginning; what
+ * went wrong there, as a length 1 and so many bytes; per task: echoes 2, then an
+ * RTT in ns, 4 bytes, for each.
  *
  * A member waits until it is asked for one of two things that have nothing in
  * them: a stage's GROUP_NEXT, then it fetches its plan, or GROUP_BYE. All that
@@ -20,12 +21,14 @@
 #include <string.h>
 
 #include "probe/wire.h"
+#include "util/text.h"
 
 enum {
     PLAN_VERSION = 1,
     PLAN_HEADER = 12,
     TASK_SIZE = 10,
-    RESULT_HEADER = 12,
+    RESULT_HEADER = 13,
+    TROUBLE_MAX = 200, /* bytes */
     LINGER = 500, /* gaps in which the last answer may be asked for again */
     STEP_DEADS = 8, /* times that one may be silent in a step */
 };
@@ -73,7 +76,8 @@ static bool fits (const struct part *part)
     size_t result = 2 + 4 * (size_t)part->repeats; /* of one task */
 
     return part->ntasks <= (GROUP_BLOB_MAX - PLAN_HEADER) / TASK_SIZE
-           && part->ntasks <= (GROUP_BLOB_MAX - RESULT_HEADER) / result;
+           && part->ntasks
+                  <= (GROUP_BLOB_MAX - RESULT_HEADER - TROUBLE_MAX) / result;
 }
 
 static int pack_plan (const struct part *part, struct group_blob *blob,
@@ -289,9 +293,11 @@ static int pack_result (const struct group *g, const struct part *part,
                         struct group_blob *blob, struct error *err)
 {
     struct group_stats stats = group_stats (g);
+    const char *trouble = group_trouble (g);
+    size_t len = trouble ? strnlen (trouble, TROUBLE_MAX) : 0;
     uint8_t *p;
 
-    blob->len = RESULT_HEADER;
+    blob->len = RESULT_HEADER + len;
     for (size_t i = 0; i < part->ntasks; i++)
         blob->len += 2 + 4 * (size_t)part->echoes[i];
     if (!(p = blob->data = malloc (blob->len)))
@@ -299,7 +305,10 @@ static int pack_result (const struct group *g, const struct part *part,
     wire_put (p, stats.late, 4);
     wire_put (p + 4, stats.duplicate, 4);
     wire_put (p + 8, stats.foreign, 4);
-    p += RESULT_HEADER;
+    wire_put (p + 12, len, 1);
+    if (len > 0)
+        memcpy (p + RESULT_HEADER, trouble, len);
+    p += RESULT_HEADER + len;
     for (size_t i = 0; i < part->ntasks; i++) {
         wire_put (p, part->echoes[i], 2);
         p += 2;
@@ -309,17 +318,35 @@ static int pack_result (const struct group *g, const struct part *part,
     return 0;
 }
 
+/* Take a sentence in place of an earlier one, if there is any. Return 0, or -1
+ * with errno ENOMEM.
+ */
+static int take_trouble (char **trouble, const void *text, size_t len)
+{
+    char *copy;
+
+    if (len == 0)
+        return 0;
+    if (!(copy = strndup (text, len)))
+        return -1;
+    free (*trouble);
+    *trouble = text_clean (copy);
+    return 0;
+}
+
 /* False where the result makes no sense. */
 static bool unpack_result (struct part *part, const struct group_blob *blob,
-                           struct group_stats *stats)
+                           struct group_stats *stats, char **trouble)
 {
     const uint8_t *p = blob->data;
     size_t left;
 
-    if (blob->len < RESULT_HEADER)
+    if (blob->len < RESULT_HEADER
+        || blob->len - RESULT_HEADER < (left = p[12])
+        || take_trouble (trouble, p + RESULT_HEADER, left) < 0)
         return false;
-    p += RESULT_HEADER;
-    left = blob->len - RESULT_HEADER;
+    p += RESULT_HEADER + left;
+    left = blob->len - RESULT_HEADER - left;
     stats->late += (uint32_t)wire_get (blob->data, 4);
     stats->duplicate += (uint32_t)wire_get (blob->data + 4, 4);
     stats->foreign += (uint32_t)wire_get (blob->data + 8, 4);
@@ -618,10 +645,15 @@ static int run_stage (struct group *g, int stage, const struct plan *plan,
                        err) < 0)
         return -1;
     result->stats = group_stats (g);
+    if (group_trouble (g)
+        && take_trouble (&result->trouble[me], group_trouble (g), TROUBLE_MAX)
+               < 0)
+        return error_nomem (err);
     for (size_t m = 0; m < n; m++) {
         if (m == me || !got[m].data)
             continue;
-        if (!unpack_result (&part[m], &got[m], &result->stats)) {
+        if (!unpack_result (&part[m], &got[m], &result->stats,
+                            &result->trouble[m])) {
             result->answered[m] = false;
             memset (part[m].echoes, 0,
                     part[m].ntasks * sizeof (*part[m].echoes));
@@ -669,8 +701,9 @@ int probe_lead (struct group *g, const struct plan *plan,
 
     *result = (struct probe_result){ .samples = samples_create (),
                                      .answered = calloc (n, sizeof (bool)),
+                                     .trouble = calloc (n, sizeof (char *)),
                                      .nmembers = n };
-    if (!result->samples || !result->answered)
+    if (!result->samples || !result->answered || !result->trouble)
         return error_nomem (err);
     memset (result->answered, 1, n * sizeof (bool));
     return measure (g, 0, plan, 0, peer_of, repeats, watch, result, err);
@@ -709,7 +742,10 @@ void probe_result_clear (struct probe_result *result)
             free (result->told[stage][m].data);
         free (result->told[stage]);
     }
+    for (size_t m = 0; result->trouble && m < result->nmembers; m++)
+        free (result->trouble[m]);
     samples_destroy (result->samples);
     free (result->answered);
+    free (result->trouble);
     *result = (struct probe_result){ 0 };
 }

@@ -38,6 +38,8 @@ enum { PROBE_STAGES = 2 };
 struct probe_result {
     struct samples *samples;  /* hosts, nonce, job left to the caller */
     bool *answered;           /* [member] */
+    char **trouble;           /* [member] what went wrong with its rails, one
+                                 sentence; NULL: nothing */
     struct group_stats stats; /* of all members that answered */
     size_t nmembers;
     /* [member] what the members were told, in each stage: to be asked for as

@@ -37,8 +37,11 @@ enum {
 struct transport_address {
     uint64_t guid; /* of the port */
     uint16_t lid;  /* 0: it has none, as on Ethernet */
+    uint8_t number; /* among its node's, from 0 on; those that cannot be used
+                       are missing */
     uint8_t len;
     uint8_t data[TRANSPORT_ADDRESS_MAX];
+    const char *node; /* whose name it is published under; not part of it */
 };
 
 struct packet {
@@ -124,14 +127,19 @@ struct transport {
     int (*recv) (void *t, int64_t deadline_ns, struct packet *packet,
                  struct error *err);
 
+    /* Whether a rail still carries messages: what is sent by one that does not
+     * is lost, and recv fails when there is no other. May be NULL: all do.
+     */
+    bool (*usable) (const void *t, uint32_t rail);
+
     /* The transport's clock. */
     int64_t (*now_ns) (const void *t);
 
     /* May be NULL. */
     const struct transport_counts *(*counts) (const void *t);
 
-    /* One sentence about what got lost here and why, or NULL where nothing
-     * went wrong. May be NULL.
+    /* One sentence about what got lost here and why, a rail before a way, or
+     * NULL where nothing went wrong. May be NULL.
      */
     const char *(*trouble) (const void *t);
 };

@@ -9,6 +9,9 @@
  * message, and always where it does not attend or shares its core with other
  * processes of the run, it sleeps until a completion queue wakes it. What a
  * device has to tell is asked for now and then, and wakes it too.
+ *
+ * A port that cannot be opened, or fails later, is no reason to do without the
+ * others.
  */
 #include "config.h"
 #include "probe/transport.h"
@@ -39,6 +42,7 @@ struct verbs {
     size_t rails;
     struct verbs_run run;
     struct verbs_share share;
+    struct error unopened; /* why the first such port is no rail */
     size_t next;     /* the rail to look at */
     unsigned int looks; /* in vain */
     bool attends;
@@ -100,6 +104,22 @@ static int mapped_devices (const struct site *site, const char *host,
     return 0;
 }
 
+static void open_rail (struct verbs *v, const struct verbs_port_name *name,
+                       uint8_t number, const struct site *site)
+{
+    struct verbs_rail *rail = &v->rail[v->rails];
+    struct error why;
+
+    if (verbs_rail_open (rail, name, v->rails == 0, site, &why) < 0) {
+        verbs_rail_close (rail);
+        if (!v->unopened.text[0])
+            v->unopened = why;
+        return;
+    }
+    rail->address.number = number;
+    v->rails++;
+}
+
 static void *verbs_open (const struct site *site, const char *host,
                          struct error *err)
 {
@@ -118,13 +138,11 @@ static void *verbs_open (const struct site *site, const char *host,
         || (n = verbs_find_ports (mapped[0] ? mapped : site->device, name,
                                   TRANSPORT_RAILS_MAX, err)) == 0)
         goto error;
-    while (v->rails < n) {
-        size_t i = v->rails++;
-
-        if (verbs_rail_open (&v->rail[i], &name[i], i == 0, site, err) < 0)
-            goto error;
-    }
-    return v;
+    for (size_t i = 0; i < n; i++)
+        open_rail (v, &name[i], (uint8_t)i, site);
+    if (v->rails > 0)
+        return v;
+    *err = v->unopened;
 error:
     verbs_close (v);
     return NULL;
@@ -241,14 +259,6 @@ static size_t verbs_turns (const void *t, size_t *mine)
     return v->share.turns;
 }
 
-static int verbs_prepare (void *t, uint32_t rail, uint32_t peer,
-                          struct error *err)
-{
-    struct verbs *v = t;
-
-    return verbs_rail_prepare (&v->rail[rail], &v->run, peer, err);
-}
-
 static bool verbs_attend (void *t, bool on)
 {
     struct verbs *v = t;
@@ -257,19 +267,63 @@ static bool verbs_attend (void *t, bool on)
     return v->attends;
 }
 
+static bool verbs_usable (const void *t, uint32_t rail)
+{
+    return !((const struct verbs *)t)->rail[rail].lost;
+}
+
+/* A rail has failed, and why. Return 0, or -1 where it was the last. */
+static int lose (struct verbs *v, struct verbs_rail *rail,
+                 const struct error *err)
+{
+    rail->lost = true;
+    rail->trouble = *err;
+    for (size_t i = 0; i < v->rails; i++)
+        if (!v->rail[i].lost)
+            return 0;
+    return -1;
+}
+
+static int verbs_prepare (void *t, uint32_t rail, uint32_t peer,
+                          struct error *err)
+{
+    struct verbs *v = t;
+    struct verbs_rail *r = &v->rail[rail];
+    int rc = r->lost ? 1 : verbs_rail_prepare (r, &v->run, peer, err);
+
+    return rc < 0 ? lose (v, r, err) : rc;
+}
+
 static int verbs_send (void *t, uint32_t rail, uint32_t peer,
                        const uint8_t *data, size_t len,
                        struct transport_timing *timing, struct error *err)
 {
     struct verbs *v = t;
+    struct verbs_rail *r = &v->rail[rail];
 
-    return verbs_rail_send (&v->rail[rail], &v->run, peer, VERBS_DATA, data,
-                            len, timing, err);
+    if (verbs_rail_send (r, &v->run, peer, VERBS_DATA, data, len, timing, err)
+        < 0)
+        return lose (v, r, err);
+    return 0;
 }
 
 /*
  * Receiving
  */
+
+/* Take a message from a rail. Return 1 with a packet, 0, or -1 with err. *came
+ * says whether anything came.
+ */
+static int take (struct verbs *v, struct verbs_rail *rail,
+                 struct packet *packet, bool *came, struct error *err)
+{
+    struct verbs_header header;
+    int rc = verbs_rail_take (rail, &v->run, packet, &header, came, err);
+
+    if (rc > 0 && header.type == VERBS_WIRE)
+        return verbs_rail_wire (rail, &v->run, packet, err);
+    return rc;
+}
 
 /* Look at each rail once. Return 1 with a packet, 0, or -1 with err. *came
  * says whether anything came.
@@ -281,20 +335,14 @@ static int look (struct verbs *v, struct packet *packet, bool *came,
     for (size_t k = 0; k < v->rails; k++) {
         size_t i = v->next++ % v->rails;
         struct verbs_rail *rail = &v->rail[i];
-        struct verbs_header header;
-        bool here;
-        int rc = verbs_rail_take (rail, &v->run, packet, &header, &here, err);
+        bool here = false;
+        int rc = rail->lost ? 0 : take (v, rail, packet, &here, err);
 
         *came |= here;
-        if (rc < 0)
+        if (rc < 0 && lose (v, rail, err) < 0)
             return -1;
-        if (rc == 0)
+        if (rc <= 0)
             continue;
-        if (header.type == VERBS_WIRE) {
-            if (verbs_rail_wire (rail, &v->run, packet, err) < 0)
-                return -1;
-            continue;
-        }
         packet->rail = (uint32_t)i;
         packet->time_ns = verbs_now_ns (v);
         return 1;
@@ -302,10 +350,21 @@ static int look (struct verbs *v, struct packet *packet, bool *came,
     return 0;
 }
 
-static int check_events (const struct verbs *v, struct error *err)
+/* What a rail's device has to tell. Return 0, or -1 with err where this was
+ * the last rail.
+ */
+static int check_rail (struct verbs *v, struct verbs_rail *rail,
+                       struct error *err)
+{
+    if (rail->lost || verbs_device_events (&rail->device, err) == 0)
+        return 0;
+    return lose (v, rail, err);
+}
+
+static int check_events (struct verbs *v, struct error *err)
 {
     for (size_t i = 0; i < v->rails; i++)
-        if (verbs_device_events (&v->rail[i].device, err) < 0)
+        if (check_rail (v, &v->rail[i], err) < 0)
             return -1;
     return 0;
 }
@@ -320,7 +379,7 @@ static bool arm (struct verbs *v)
     for (size_t i = 0; i < v->rails; i++) {
         struct verbs_rail *rail = &v->rail[i];
 
-        if (rail->armed)
+        if (rail->armed || rail->lost)
             continue;
         was = false;
         rail->armed = ibv_req_notify_cq (rail->receives.cq, 0) == 0;
@@ -349,19 +408,24 @@ static int sleep_until (struct verbs *v, int64_t deadline_ns,
     if (left <= 0)
         return 0;
     for (size_t i = 0; i < v->rails; i++) {
-        pfd[2 * i] = (struct pollfd){ .fd = v->rail[i].channel->fd,
-                                      .events = POLLIN };
-        pfd[2 * i + 1]
-            = (struct pollfd){ .fd = v->rail[i].device.context->async_fd,
-                               .events = POLLIN };
+        const struct verbs_rail *rail = &v->rail[i];
+
+        /* poll passes over what is negative */
+        pfd[2 * i] = (struct pollfd){
+            .fd = rail->lost ? -1 : rail->channel->fd,
+            .events = POLLIN,
+        };
+        pfd[2 * i + 1] = (struct pollfd){
+            .fd = rail->lost ? -1 : rail->device.context->async_fd,
+            .events = POLLIN,
+        };
     }
     if (ppoll (pfd, 2 * v->rails, &ts, NULL) <= 0)
         return 0;
     for (size_t i = 0; i < v->rails; i++) {
         if (pfd[2 * i].revents)
             disarm (&v->rail[i]);
-        if (pfd[2 * i + 1].revents
-            && verbs_device_events (&v->rail[i].device, err) < 0)
+        if (pfd[2 * i + 1].revents && check_rail (v, &v->rail[i], err) < 0)
             return -1;
     }
     return 0;
@@ -402,11 +466,12 @@ static const struct transport_counts *verbs_counts (const void *t)
 static const char *verbs_trouble (const void *t)
 {
     const struct verbs *v = t;
+    const char *text = v->unopened.text;
 
     for (size_t i = 0; i < v->rails; i++)
-        if (v->rail[i].trouble.text[0])
-            return v->rail[i].trouble.text;
-    return NULL;
+        if (v->rail[i].trouble.text[0] && (!*text || v->rail[i].lost))
+            text = v->rail[i].trouble.text;
+    return *text ? text : NULL;
 }
 
 const struct transport transport_verbs = {
@@ -423,6 +488,7 @@ const struct transport transport_verbs = {
     .attend = verbs_attend,
     .send = verbs_send,
     .recv = verbs_recv,
+    .usable = verbs_usable,
     .now_ns = verbs_now_ns,
     .counts = verbs_counts,
     .trouble = verbs_trouble,

@@ -20,7 +20,6 @@ enum {
     INLINE_WANTED = VERBS_HEADER + 64, /* a ping of the usual size */
     PSN_MASK = 0xffffff,
     /* of the InfiniBand specification */
-    RC_TIMEOUT = 14,       /* 4.096 us << 14 */
     RC_RETRIES = 7,
     RC_RNR_RETRIES = 7,    /* for ever */
     RC_RNR_TIMER = 12,     /* 640 us */
@@ -153,7 +152,7 @@ int verbs_qp_start_ud (struct verbs_qp *q, uint32_t qkey, struct error *err)
 
 int verbs_qp_start_rc (struct verbs_qp *q, const struct verbs_address *to,
                        uint32_t qpn, uint32_t psn_out, uint32_t psn_in,
-                       struct error *err)
+                       int64_t timeout_ns, struct error *err)
 {
     struct ibv_qp_attr attr = {
         .qp_state = IBV_QPS_RTR,
@@ -172,7 +171,7 @@ int verbs_qp_start_rc (struct verbs_qp *q, const struct verbs_address *to,
     attr = (struct ibv_qp_attr){
         .qp_state = IBV_QPS_RTS,
         .sq_psn = psn_out & PSN_MASK,
-        .timeout = RC_TIMEOUT,
+        .timeout = verbs_timeout_code (timeout_ns),
         .retry_cnt = RC_RETRIES,
         .rnr_retry = RC_RNR_RETRIES,
     };
@@ -185,13 +184,20 @@ int verbs_qp_start_rc (struct verbs_qp *q, const struct verbs_address *to,
     return 0;
 }
 
+void verbs_qp_break (struct verbs_qp *q, enum ibv_wc_status why)
+{
+    if (!q->broken)
+        q->why = why;
+    q->broken = true;
+}
+
 /* With an RC queue pair one peer is lost; without the UD one, all are. */
 static int failed (struct verbs_qp *q, const char *what, int code,
                    struct error *err)
 {
     if (q->qp->qp_type != IBV_QPT_RC)
         return verbs_device_failed (q->device, what, code, err);
-    q->broken = true;
+    verbs_qp_break (q, IBV_WC_GENERAL_ERR);
     return 0;
 }
 
@@ -254,7 +260,7 @@ int verbs_qp_reap (struct verbs_cq *sends, struct error *err)
         if (c.status == IBV_WC_SUCCESS)
             q->done += q->depth / SIGNAL_PARTS;
         else if (q->qp->qp_type == IBV_QPT_RC)
-            q->broken = true;
+            verbs_qp_break (q, c.status);
         else
             return verbs_device_broke (q->device, "sending failed", c.status,
                                        err);

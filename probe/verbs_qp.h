@@ -34,7 +34,8 @@ struct verbs_qp {
     uint32_t peer;               /* RC: at the other end */
     bool connected;              /* ready to receive and send */
     bool ready;                  /* RC: so is the other end */
-    bool broken;                 /* an error was seen */
+    bool broken;                 /* an error was seen, */
+    enum ibv_wc_status why;      /* ... the first; what follows is flushed */
 };
 
 /* Make a queue pair in the state INIT, with so many receives posted and room
@@ -47,11 +48,13 @@ int verbs_qp_open (struct verbs_qp *q, struct verbs_device *device,
                    struct error *err);
 void verbs_qp_close (struct verbs_qp *q);
 
-/* Make it ready to receive and send. Return 0, or -1 with err. */
+/* Make it ready to receive and send; an RC one sends again what was not
+ * acknowledged after timeout_ns. Return 0, or -1 with err.
+ */
 int verbs_qp_start_ud (struct verbs_qp *q, uint32_t qkey, struct error *err);
 int verbs_qp_start_rc (struct verbs_qp *q, const struct verbs_address *to,
                        uint32_t qpn, uint32_t psn_out, uint32_t psn_in,
-                       struct error *err);
+                       int64_t timeout_ns, struct error *err);
 
 /* Send a header and what follows it; ah, qpn and qkey are for UD. Return 1
  * where it was posted, 0 where the queue is full, or -1 with err. An RC queue
@@ -71,6 +74,9 @@ int verbs_qp_send (struct verbs_qp *q, const struct verbs_message *m,
  * does not take it is marked broken.
  */
 int verbs_qp_return (struct verbs_slot *slot, struct error *err);
+
+/* An RC queue pair has failed. */
+void verbs_qp_break (struct verbs_qp *q, enum ibv_wc_status why);
 
 /* Take what sends have completed. A UD queue pair must not fail: -1 with err;
  * an RC one is marked broken.

@@ -4,8 +4,11 @@
  * Notes: two RC queue pairs find each other over UD. Each side asks, saying
  * which is its own, until the other says that it is connected to that; so
  * neither sends what the other's adapter would still drop, to be repeated only
- * after a time-out of its own. Packet sequence numbers follow from the run's key, so that
- * nothing of an earlier run fits.
+ * after a time-out of its own. Packet sequence numbers follow from the run's
+ * key, so that nothing of an earlier run fits.
+ *
+ * What an RC queue pair sends again comes too late for the ping that was lost:
+ * so that is seen, as it is over UD.
  *
  * What is timed is the way of a message alone: the clock is read right before
  * the doorbell, and of an answer the sender tells how long it had what it
@@ -33,6 +36,10 @@ enum {
     WIRE_SIZE = 5,
     RETRY_GAPS = 20,
     RETRY_COSTS = 20,  /* times what a try has taken */
+    /* for so long a ping is waited for, at most */
+    LOST_GAPS = 250,
+    LOST_GAPS_LEAST = 2,
+    LOST_NS = 250000000,
     STAMP_AGE_S = 100, /* a message is seen sooner than that */
     /* what a round trip takes less than, in us */
     GAP_BUSY = 50,
@@ -120,8 +127,9 @@ static void note_trouble (struct verbs_rail *rail, const struct verbs_run *run,
                           uint32_t peer, const char *what)
 {
     if (!rail->trouble.text[0])
-        error_world (&rail->trouble, "%s: no way to %s: %s",
-                     rail->device.name, run->at[peer].name, what);
+        error_world (&rail->trouble, "%s: no way to %s of %s: %s",
+                     rail->device.name, run->at[peer].name,
+                     run->at[peer].node, what);
 }
 
 /* Try no sooner again than in a while, which is long where a try takes long:
@@ -206,12 +214,14 @@ int verbs_rail_send (struct verbs_rail *rail, const struct verbs_run *run,
     struct verbs_message m = {
         .data = data,
         .len = len,
-        .ah = by_rc ? NULL : find_ah (rail, run, peer),
+        .ah = by_rc || rail->lost ? NULL : find_ah (rail, run, peer),
         .qpn = run->at[peer].qpn,
         .qkey = run->qkey,
     };
 
-    if (by_rc ? q && q->connected && !q->broken : m.ah != NULL)
+    if (by_rc && q && q->broken)
+        note_trouble (rail, run, peer, ibv_wc_status_str (q->why));
+    if (by_rc ? q && q->connected && !q->broken && !rail->lost : m.ah != NULL)
         return post (rail, run, q, type, &m, timing, err);
     if (timing)
         stamp (rail, timing);
@@ -283,7 +293,7 @@ static int take_failed (const struct verbs_rail *rail, struct verbs_slot *slot,
     if (slot->qp == &rail->ud)
         return verbs_device_broke (&rail->device, "receiving failed",
                                    c->status, err);
-    slot->qp->broken = true;
+    verbs_qp_break (slot->qp, c->status);
     return 0;
 }
 
@@ -374,6 +384,16 @@ int verbs_rail_prepare (struct verbs_rail *rail, const struct verbs_run *run,
     return say_wire (rail, run, peer, VERBS_WIRE_ASKS, err);
 }
 
+/* As group.h has it. */
+static int64_t lost_ns (const struct verbs_run *run)
+{
+    int64_t most = run->gap_ns * LOST_GAPS_LEAST;
+
+    if (most < LOST_NS)
+        most = LOST_NS;
+    return run->gap_ns * LOST_GAPS < most ? run->gap_ns * LOST_GAPS : most;
+}
+
 /* The same on both sides: of what goes from one to another. */
 static uint32_t first_psn (const struct verbs_run *run, uint32_t from,
                            uint32_t to)
@@ -399,7 +419,8 @@ int verbs_rail_wire (struct verbs_rail *rail, const struct verbs_run *run,
         if (verbs_qp_start_rc (q, &run->at[peer],
                                (uint32_t)wire_get (packet->data, 4),
                                first_psn (run, rail->self, peer),
-                               first_psn (run, peer, rail->self), &why) < 0) {
+                               first_psn (run, peer, rail->self),
+                               lost_ns (run), &why) < 0) {
             q->broken = true;
             note_trouble (rail, run, peer, why.text);
         }

@@ -54,6 +54,7 @@ struct verbs_rail {
     uint32_t sequence;     /* of the last datagram */
     bool armed;            /* the channel will tell of the next receive */
     bool trusted;          /* the device's stamps are known to be sound */
+    bool lost;             /* failed: what is sent by it is lost */
     struct error trouble;  /* its text is "": none */
 };
 

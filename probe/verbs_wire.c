@@ -17,6 +17,7 @@ enum {
     IPV4_SOURCE = IPV4_HEADER + 12,
     GRH_SOURCE = 8,
     PKEY_FULL = 0x8000,
+    TIMEOUT_CODE_MAX = 31,
 };
 
 enum { /* flags of an address */
@@ -66,6 +67,7 @@ bool verbs_address_unpack (struct verbs_address *a,
         .global = p[1] & FLAG_GLOBAL,
         .rc = p[1] & FLAG_RC,
         .first = p[1] & FLAG_FIRST,
+        .node = from->node,
         .lid = from->lid,
         .pkey = (uint16_t)wire_get (p + 2, 2),
         .qpn = (uint32_t)wire_get (p + 4, 3),
@@ -271,6 +273,15 @@ int verbs_choose_gid (const struct verbs_gid *gid, size_t n)
         if (best < 0 || worth (&gid[i]) > worth (&gid[best]))
             best = (int)i;
     return best;
+}
+
+uint8_t verbs_timeout_code (int64_t ns)
+{
+    uint8_t code = 1;
+
+    while (code < TIMEOUT_CODE_MAX && (INT64_C (4096) << code) <= ns)
+        code++;
+    return code;
 }
 
 int64_t verbs_ticks_ns (uint64_t ticks, uint64_t khz)

@@ -33,7 +33,8 @@ struct verbs_address {
     bool global;      /* InfiniBand: by LID and GID; Ethernet: always */
     bool rc;          /* pings by RC; else by UD, as everything else */
     bool first;       /* of its process */
-    uint16_t lid;     /* not in the bytes: transport_address has it */
+    const char *node; /* not in the bytes, as is the LID: transport_address */
+    uint16_t lid;     /* ... has them */
     uint16_t pkey;
     uint32_t qpn;     /* of the UD queue pair */
     uint32_t gap_us;  /* it wants, as in transport.h */
@@ -139,6 +140,12 @@ struct verbs_gid {
  * -1 for n == 0.
  */
 int verbs_choose_gid (const struct verbs_gid *gid, size_t n);
+
+/* The code of an RC queue pair's time-out, after which it sends again what was
+ * not acknowledged: of the InfiniBand specification, 4.096 us times a power of
+ * two, the least that is longer than ns; at most 31.
+ */
+uint8_t verbs_timeout_code (int64_t ns);
 
 /* Ticks of a clock of so many kHz as ns. */
 int64_t verbs_ticks_ns (uint64_t ticks, uint64_t khz);
