@@ -201,7 +201,7 @@ static void test_roster (void)
             blob[k].len = rng_below (&rng, COORD_BLOB_MAX + 1);
             for (size_t j = 0; j < blob[k].len; j++)
                 blob[k].data[j] = (uint8_t)(rng_next (&rng) >> 8);
-            blob[k].data[0] = 1;
+            blob[k].data[0] = 2;
             blob[k].data[1] %= 20;
             blob[k].data[10] %= 8;
         }

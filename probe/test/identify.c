@@ -12,7 +12,8 @@
 #include "tests/tap.h"
 
 /* Two members with a rail each: the first is h0001, the second has the GUID
- * and LID of the host `guid` (NULL: of none; "by LID": the LID alone).
+ * and LID of the host `guid` (NULL: of none; "by LID": the LID alone; "second":
+ * it is its node's second port, and the first cannot be used).
  */
 static const struct {
     const char *what;
@@ -46,6 +47,12 @@ static const struct {
     { "... by GUID", "login", NULL, true, "login GUID\n", "h0003", "" },
     { "... for others only", "h0003", "h0003", false, "login h0004/1\n",
       "h0003", "" },
+    { "the second port of two in the map", "login", "h0001 second", false,
+      "login h0004/1\nlogin h0003/1\n", "h0003", "" },
+    { "... where it has one", "login", "h0001 second", false,
+      "login h0004/1\n", NULL, "login has more ports" },
+    { "the second port of a node with one", "h0003", "h0003 second by LID",
+      false, NULL, NULL, "snapshot is stale: h0003" },
     { "the map names nothing", "login", NULL, true, "login h0099/1\n", NULL,
       "NodeMap: h0099/1, of login, is not in" },
 };
@@ -134,6 +141,7 @@ static struct roster *make_roster (const struct fabric *f, size_t i)
         rails = another ? 2 : 1;
         address[0] = (struct transport_address){ .guid = 999, .lid = 99 };
         address[rails - 1] = known;
+        address[0].number = guid[k] && strstr (guid[k], " second");
         blob[k].len = roster_pack (blob[k].data, name[k], k, &transport,
                                    &address, NULL);
     }

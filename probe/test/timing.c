@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What a round trip is, by the stamps of a transport whose clocks are made up;
- * who sleeps is woken first; who is busy is waited for.
+ * who sleeps is woken first; who is busy is waited for; who has several rails
+ * is asked over those that are left.
  */
 #include "config.h"
 #include "probe/group.h"
@@ -243,10 +244,122 @@ static void test_patience (void)
     }
 }
 
+/* Two members with two rails each, of which some carry messages. */
+static const struct rails {
+    const char *what;
+    bool own[2], other[2]; /* what is left */
+    bool crossed;          /* a rail reaches those of another number */
+    bool found;
+} ways[] = {
+    { "all rails", { true, true }, { true, true }, false, true },
+    { "the first ones lost", { false, true }, { false, true }, false, true },
+    { "the other's first lost", { true, true }, { false, true }, false, true },
+    { "the own first lost", { false, true }, { true, true }, false, true },
+    { "one each, of the same network", { true, false }, { false, true }, true,
+      true },
+    { "one each, of two networks", { true, false }, { false, true }, false,
+      false },
+};
+
+struct planes {
+    const struct rails *rails;
+    int64_t now;
+    struct packet answer;
+    bool comes;
+    int sent;
+};
+
+static int planes_send (void *t, uint32_t rail, uint32_t peer,
+                        const uint8_t *data, size_t len,
+                        struct transport_timing *timing, struct error *err)
+{
+    const struct rails *r = ((struct planes *)t)->rails;
+    struct planes *p = t;
+
+    (void)timing;
+    (void)err;
+    p->sent++;
+    if (!r->own[rail] || !r->other[peer - 2]
+        || (rail != peer - 2 && !r->crossed))
+        return 0;
+    p->answer = (struct packet){ .peer = peer, .rail = rail, .len = len };
+    memcpy (p->answer.data, data, len);
+    p->answer.data[TYPE] = DATA;
+    p->comes = true;
+    return 0;
+}
+
+static int planes_recv (void *t, int64_t deadline_ns, struct packet *packet,
+                        struct error *err)
+{
+    struct planes *p = t;
+
+    (void)err;
+    if (!p->comes) {
+        p->now = deadline_ns;
+        return 0;
+    }
+    p->comes = false;
+    *packet = p->answer;
+    packet->time_ns = p->now += GAP_NS / 2;
+    return 1;
+}
+
+static bool planes_usable (const void *t, uint32_t rail)
+{
+    return ((const struct planes *)t)->rails->own[rail];
+}
+
+static int64_t planes_now_ns (const void *t)
+{
+    return ((const struct planes *)t)->now;
+}
+
+static const struct transport planes = {
+    .name = "planes",
+    .gap_ns = fake_gap_ns,
+    .send = planes_send,
+    .recv = planes_recv,
+    .usable = planes_usable,
+    .now_ns = planes_now_ns,
+};
+
+static bool fetch (struct group *g, enum group_kind kind)
+{
+    struct group_blob blob = { 0 };
+    uint32_t from = 1;
+    bool there = group_fetch (g, kind, &from, 1, &blob, NULL) == 0
+                 && blob.data;
+
+    free (blob.data);
+    return there;
+}
+
+static void test_ways (void)
+{
+    static const uint32_t two[] = { 0, 2, 4 };
+
+    for (size_t i = 0; i < sizeof (ways) / sizeof (ways[0]); i++) {
+        struct planes p = { .rails = &ways[i] };
+        struct group *g = group_create (&planes, &p, KEY, 2, 0, two);
+        bool found = fetch (g, GROUP_PLAN);
+
+        ok (found == ways[i].found, "%s: %s, asked %d times",
+            ways[i].what, ways[i].found ? "it answers" : "it is given up",
+            p.sent);
+        p.sent = 0;
+        if (ways[i].found)
+            ok (fetch (g, GROUP_RESULT) && p.sent == 1,
+                "... and then once");
+        group_destroy (g);
+    }
+}
+
 int main (void)
 {
     test_rtt ();
     test_wake ();
     test_patience ();
+    test_ways ();
     return done_testing ();
 }

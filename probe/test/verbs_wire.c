@@ -338,6 +338,25 @@ static void test_ticks (void)
         "two years at 156.25 MHz");
 }
 
+static void test_timeouts (void)
+{
+    static const struct {
+        int64_t ns;
+        uint8_t code;
+    } tab[] = {
+        { 0, 1 },
+        { 8191, 1 },
+        { 8192, 2 },
+        { 12500000, 12 },
+        { 250000000, 16 },
+        { INT64_MAX, 31 },
+    };
+
+    for (size_t i = 0; i < sizeof (tab) / sizeof (tab[0]); i++)
+        ok (verbs_timeout_code (tab[i].ns) == tab[i].code,
+            "more than %lld ns: code %d", (long long)tab[i].ns, tab[i].code);
+}
+
 int main (void)
 {
     test_address ();
@@ -350,5 +369,6 @@ int main (void)
     test_grh ();
     test_gid ();
     test_ticks ();
+    test_timeouts ();
     return done_testing ();
 }
