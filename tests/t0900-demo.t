@@ -17,16 +17,16 @@ routings=(ftree minhop dfsssp updn)
 for i in $(seq $seeds); do
     routing=${routings[i % 4]}
     "$srcdir/contrib/demo" --seed "$i" --routing "$routing" \
-        --json "$workdir/demo.json" >"$workdir/demo.log" 2>&1
+        --output "$workdir/demo" >"$workdir/demo.log" 2>&1
     rc=$?
     ok $rc "seed $i, $routing: every check was right"
     [ $rc = 0 ] || diag "$(cat "$workdir/demo.log")"
     is "$(jq '[.checks[] | select (.planted == null)] | length' \
-        "$workdir/demo.json")" 2 "... 2 of a healthy fabric"
+        "$workdir/demo/demo.json")" 3 "... 3 of a healthy fabric"
     is "$(jq '[.checks[] | select (.planted)] | length' \
-        "$workdir/demo.json")" 4 "... 4 with a slow cable"
+        "$workdir/demo/demo.json")" 4 "... 4 with a slow cable"
     is "$(jq '[.checks[] | select ((.planted == null) !=
-        (.findings == []))] | length' "$workdir/demo.json")" 0 \
+        (.findings == []))] | length' "$workdir/demo/demo.json")" 0 \
         "... a finding where there is a fault, and nowhere else"
     ls -d /tmp/pmm-demo.* >/dev/null 2>&1
     is $? 2 "... and no directory is left"
