@@ -141,11 +141,14 @@ int samples_write (const struct samples *s, const struct pathset *ps,
 
     if (!json || !probes)
         goto error;
-    head = json_pack ("{s:I, s:I, s:s, s:{s:o, s:o}}", "job",
-                      (json_int_t)s->job, "step", (json_int_t)s->step,
+    head = json_pack ("{s:I, s:I, s:s, s:{s:o, s:o}, s:{s:I, s:I, s:I}}",
+                      "job", (json_int_t)s->job, "step", (json_int_t)s->step,
                       "nonce", s->nonce, "nodes", "answered",
                       names_json (s->answered, s->nanswered), "missing",
-                      names_json (s->missing, s->nmissing));
+                      names_json (s->missing, s->nmissing), "messages",
+                      "late", (json_int_t)s->late, "repeated",
+                      (json_int_t)s->repeated, "foreign",
+                      (json_int_t)s->foreign);
     if (!head)
         goto error;
     rc = json_object_update (json, head);
@@ -343,6 +346,25 @@ static int check_hash (const json_t *json, const char *hash,
     return 0;
 }
 
+/* They came with a later version. */
+static int read_messages (struct samples *s, const json_t *json,
+                          struct error *err)
+{
+    json_t *messages;
+
+    if (!json_object_get (json, "messages"))
+        return 0;
+    if (json_get_object (json, NULL, "messages", &messages, err) < 0
+        || json_get_u64 (messages, "messages", "late", 0, INT64_MAX, &s->late,
+                         err) < 0
+        || json_get_u64 (messages, "messages", "repeated", 0, INT64_MAX,
+                         &s->repeated, err) < 0
+        || json_get_u64 (messages, "messages", "foreign", 0, INT64_MAX,
+                         &s->foreign, err) < 0)
+        return -1;
+    return 0;
+}
+
 static int read_head (struct samples *s, const json_t *json, json_t **probes,
                       json_t **answered, struct error *err)
 {
@@ -357,7 +379,8 @@ static int read_head (struct samples *s, const json_t *json, json_t **probes,
         || json_get_array (json, NULL, "probes", SAMPLES_MAX, probes, err) < 0
         || json_get_object (json, NULL, "nodes", &nodes, err) < 0
         || read_hosts (s, nodes, true, answered, err) < 0
-        || read_hosts (s, nodes, false, &missing, err) < 0)
+        || read_hosts (s, nodes, false, &missing, err) < 0
+        || read_messages (s, json, err) < 0)
         return -1;
     nonce = json_string_value (json_object_get (json, "nonce"));
     if (!nonce || strlen (nonce) >= sizeof (s->nonce)

@@ -42,6 +42,9 @@ struct samples {
     size_t nanswered;
     char **missing;
     size_t nmissing;
+    uint64_t late;      /* echoes that came after their time-out, */
+    uint64_t repeated;  /* ... messages that came again, */
+    uint64_t foreign;   /* ... and that were not the run's: none counted */
     struct sample *sample;
     size_t nsamples;
     bool complete; /* every probe of the plan accounted for */

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "util/json.h"
@@ -92,10 +93,19 @@ int verdict_limit (struct verdict *v, enum verdict_status status,
         errno = ENOMEM;
         return -1;
     }
-    text_clean (limit[v->nlimits++]);
-    if (status > v->status)
+    text_clean (limit[v->nlimits]);
+    if (status > v->status) {
         v->status = status;
+        v->reason = v->nlimits;
+    }
+    v->nlimits++;
     return 0;
+}
+
+bool verdict_is_limited (const struct verdict *v)
+{
+    return v->status == VERDICT_UNKNOWN && v->nlimits > 0
+           && (v->nfindings == 0 || v->finding[0].level < VERDICT_UNKNOWN);
 }
 
 static void finding_sentence (const struct finding *f,
@@ -125,7 +135,9 @@ void verdict_sentence (const struct verdict *v, const struct network *net,
 {
     char what[256];
 
-    if (v->nfindings > 0) {
+    if (verdict_is_limited (v))
+        snprintf (buf, size, "%s", v->limit[v->reason]);
+    else if (v->nfindings > 0) {
         finding_sentence (&v->finding[0], net, what, sizeof (what));
         if (v->nfindings > 1)
             snprintf (buf, size, "%s, and %zu more finding%s", what,
@@ -133,8 +145,6 @@ void verdict_sentence (const struct verdict *v, const struct network *net,
         else
             snprintf (buf, size, "%s", what);
     }
-    else if (v->nlimits > 0 && v->status == VERDICT_UNKNOWN)
-        snprintf (buf, size, "%s", v->limit[0]);
     else if (v->probes == 0)
         snprintf (buf, size, "%zu node%s, nothing to measure", v->nodes,
                   v->nodes == 1 ? "" : "s");

@@ -8,6 +8,7 @@
 #ifndef CORE_VERDICT_H
 #define CORE_VERDICT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -63,6 +64,7 @@ struct verdict {
     size_t nfindings;
     char **limit;            /* what was not determined, a sentence each */
     size_t nlimits;
+    size_t reason;           /* the limit that raised the status, if one did */
 
     /* what was looked at */
     size_t nodes;
@@ -84,13 +86,17 @@ int verdict_limit (struct verdict *v, enum verdict_status status,
 
 const char *verdict_status_name (enum verdict_status status);
 
+/* Whether it is UNKNOWN for a limit, and not for what was found. */
+bool verdict_is_limited (const struct verdict *v);
+
 /* What a finding is of, as a reader is told: its kind, or that it may be of
  * either kind of link.
  */
 const char *finding_words (const struct finding *f);
 
 /* One sentence, printable ASCII, cut to size: for the result record, a
- * comment, a log. It does not repeat the status.
+ * comment, a log. It does not repeat the status, but says what made it so: the
+ * worst finding, or where that is not as bad, a limit.
  */
 void verdict_sentence (const struct verdict *v, const struct network *net,
                        char *buf, size_t size);

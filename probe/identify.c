@@ -29,19 +29,23 @@ struct search {
     size_t strange;  /* ... and that were not, of nodes with others */
 };
 
-static void set_absent (struct identity *id, const char *host, size_t rank,
-                        const char *why)
+static int set_absent (struct identity *id, const char *host, size_t rank,
+                       const char *why, struct error *err)
 {
-    id->absent[rank] = true;
-    if (id->nabsent++ > 0)
-        return;
+    char **said = &id->why[rank];
+    int rc;
+
     /* "h0001 is not in the fabric" names its host already */
     if (*host && !strncmp (why, host, strlen (host)))
-        snprintf (id->why, sizeof (id->why), "%.150s", why);
+        rc = asprintf (said, "%s", why);
     else if (*host)
-        snprintf (id->why, sizeof (id->why), "%s: %.120s", host, why);
+        rc = asprintf (said, "%s: %s", host, why);
     else
-        snprintf (id->why, sizeof (id->why), "rank %zu: %.120s", rank, why);
+        rc = asprintf (said, "rank %zu: %s", rank, why);
+    if (rc >= 0)
+        return 0;
+    *said = NULL;
+    return error_nomem (err);
 }
 
 static uint64_t guid_of (const struct fabric *f, uint32_t endpoint)
@@ -227,8 +231,7 @@ static int identify_rank (struct search *s, size_t rank, struct error *err)
         return -1;
     if (known == 0) {
         snprintf (why, sizeof (why), "%s is not in the fabric snapshot", name);
-        set_absent (s->id, name, rank, why);
-        return 0;
+        return set_absent (s->id, name, rank, why, err);
     }
     for (uint32_t i = 0; i < rails; i++) {
         uint32_t other;
@@ -244,9 +247,8 @@ static int identify_rank (struct search *s, size_t rank, struct error *err)
         snprintf (why, sizeof (why), "%s and %s both are %s in the fabric "
                   "snapshot", name, r->rank[other].host,
                   s->fabric->endpoint[endpoint[i]].name);
-        set_absent (s->id, name, rank, why);
         s->id->n = before;
-        return 0;
+        return set_absent (s->id, name, rank, why, err);
     }
     s->id->hosts++;
     return 0;
@@ -259,7 +261,8 @@ static int identify_all (struct search *s, struct error *err)
     size_t npeers = r->first[r->nmembers];
     size_t nendpoints = s->fabric->nendpoints;
 
-    if (!(id->absent = calloc (r->nranks, sizeof (*id->absent)))
+    id->nranks = r->nranks;
+    if (!(id->why = calloc (r->nranks, sizeof (*id->why)))
         || !(id->name = calloc (npeers + 1, sizeof (*id->name)))
         || !(id->peer = calloc (npeers + 1, sizeof (*id->peer)))
         || !(s->owner = malloc ((nendpoints + 1) * sizeof (*s->owner))))
@@ -268,9 +271,9 @@ static int identify_all (struct search *s, struct error *err)
     for (size_t rank = 0; rank < r->nranks; rank++) {
         const struct roster_rank *who = &r->rank[rank];
 
-        if (who->member == ROSTER_NONE)
-            set_absent (id, who->host, rank, who->why);
-        else if (identify_rank (s, rank, err) < 0)
+        if ((who->member == ROSTER_NONE
+                 ? set_absent (id, who->host, rank, who->why, err)
+                 : identify_rank (s, rank, err)) < 0)
             return -1;
     }
     if (s->by_name > 0 && s->report)
@@ -283,8 +286,9 @@ static int identify_all (struct search *s, struct error *err)
                  s->strange);
     if (id->hosts >= 2)
         return 0;
-    if (id->why[0])
-        return error_world (err, "%s", id->why);
+    for (size_t rank = 0; rank < r->nranks; rank++)
+        if (id->why[rank])
+            return error_world (err, "%s", id->why[rank]);
     return error_world (err, "fewer than two nodes to measure");
 }
 
@@ -296,7 +300,7 @@ int identify (struct identity *id, const struct roster *roster,
                         .report = report };
     int rc;
 
-    *id = (struct identity){ .absent = NULL };
+    *id = (struct identity){ .why = NULL };
     rc = identify_all (&s, err);
     free (s.by_guid);
     free (s.owner);
@@ -305,8 +309,10 @@ int identify (struct identity *id, const struct roster *roster,
 
 void identity_clear (struct identity *id)
 {
-    free (id->absent);
+    for (size_t rank = 0; id->why && rank < id->nranks; rank++)
+        free (id->why[rank]);
+    free (id->why);
     free (id->name);
     free (id->peer);
-    *id = (struct identity){ .absent = NULL };
+    *id = (struct identity){ .why = NULL };
 }

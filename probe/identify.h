@@ -11,7 +11,6 @@
 #ifndef PROBE_IDENTIFY_H
 #define PROBE_IDENTIFY_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -22,9 +21,8 @@
 #include "util/error.h"
 
 struct identity {
-    bool *absent;      /* [rank] has no endpoint */
-    size_t nabsent;
-    char why[192];     /* of the first absent one; "" for none */
+    char **why;        /* [rank] has no endpoint, a sentence; NULL: it has */
+    size_t nranks;
     const char **name; /* [n] endpoints, the fabric's */
     uint32_t *peer;    /* [n] the roster's */
     size_t n;

@@ -22,7 +22,7 @@
 #include "util/progress.h"
 #include "util/text.h"
 
-enum { TROUBLES_SAID = 4 };
+enum { ODD_SAID = 8 }; /* nodes */
 
 struct check {
     struct group *group;
@@ -42,6 +42,8 @@ struct check {
     struct pathset *baseline_ps;
     struct judge_options thresholds;
     struct plan *longer; /* with a second stage; NULL: there is none */
+    size_t odd;          /* nodes that something is wrong with, */
+    char reason[256];    /* ... of the first */
     char unconfirmed[192]; /* why there is no second stage; "": as it should */
     struct verdict *verdict;
 };
@@ -298,10 +300,13 @@ static int complete_samples (struct check *ck, struct error *err)
     s->job = number_of_env ("SLURM_JOB_ID");
     s->step = number_of_env ("SLURM_STEP_ID");
     snprintf (s->nonce, sizeof (s->nonce), "%s", ck->opts->nonce);
+    s->late = ck->measured.stats.late;
+    s->repeated = ck->measured.stats.duplicate;
+    s->foreign = ck->measured.stats.foreign;
     s->complete = true;
     for (size_t rank = 0; rank < r->nranks; rank++) {
         int member = r->rank[rank].member;
-        bool answered = !ck->who.absent[rank] && ck->measured.answered[member];
+        bool answered = !ck->who.why[rank] && ck->measured.answered[member];
         const char *host = r->rank[rank].host;
         char number[32];
 
@@ -319,25 +324,41 @@ static int complete_samples (struct check *ck, struct error *err)
  * The verdict
  */
 
-/* What went wrong at members that answered, as they say. */
-static int limit_troubles (struct check *ck)
+static int limit_node (struct check *ck, const char *sentence)
+{
+    if (ck->odd++ == 0)
+        snprintf (ck->reason, sizeof (ck->reason), "%s", sentence);
+    if (ck->odd > ODD_SAID)
+        return 0;
+    return verdict_limit (ck->verdict, VERDICT_UNKNOWN, "%s", sentence);
+}
+
+/* Who is not measured, and what went wrong at who is. */
+static int limit_nodes (struct check *ck)
 {
     const struct roster *r = ck->roster;
-    size_t n = 0;
+    char sentence[256];
 
-    for (size_t m = 0; m < r->nmembers; m++) {
-        const char *text = ck->measured.trouble[m];
+    for (size_t rank = 0; rank < r->nranks; rank++) {
+        const char *why = ck->who.why[rank];
+        const char *trouble = NULL;
 
-        if (text && n++ < TROUBLES_SAID
-            && verdict_limit (ck->verdict, VERDICT_UNKNOWN, "%s: %s",
-                              r->rank[r->member[m]].host, text) < 0)
+        if (r->rank[rank].member != ROSTER_NONE)
+            trouble = ck->measured.trouble[r->rank[rank].member];
+        if (why && limit_node (ck, why) < 0)
             return -1;
+        if (trouble) {
+            snprintf (sentence, sizeof (sentence), "%s: %.180s",
+                      r->rank[rank].host, trouble);
+            if (limit_node (ck, sentence) < 0)
+                return -1;
+        }
     }
-    if (n <= TROUBLES_SAID)
+    if (ck->odd <= ODD_SAID)
         return 0;
     return verdict_limit (ck->verdict, VERDICT_UNKNOWN,
-                          "something went wrong at %zu more nodes",
-                          n - TROUBLES_SAID);
+                          "something is wrong with %zu more nodes",
+                          ck->odd - ODD_SAID);
 }
 
 static int reach_verdict (struct check *ck, struct error *err)
@@ -352,13 +373,7 @@ static int reach_verdict (struct check *ck, struct error *err)
         && verdict_limit (ck->verdict, VERDICT_UNKNOWN,
                           "the second stage failed: %s", ck->unconfirmed) < 0)
         return error_nomem (err);
-    if (limit_troubles (ck) < 0)
-        return error_nomem (err);
-    if (ck->who.why[0]
-        && verdict_limit (ck->verdict, VERDICT_UNKNOWN, "%s", ck->who.why)
-               < 0)
-        return error_nomem (err);
-    return 0;
+    return limit_nodes (ck) < 0 ? error_nomem (err) : 0;
 }
 
 static void say (const struct check *ck)
@@ -460,9 +475,9 @@ static int print_samples (struct check *ck, struct lead_result *result,
 static void print_verdict (struct check *ck, struct lead_result *result)
 {
     result->status = ck->verdict->status;
-    if (ck->verdict->nfindings == 0 && ck->who.why[0])
+    if (verdict_is_limited (ck->verdict) && ck->odd > 0)
         snprintf (result->sentence, sizeof (result->sentence), "%s",
-                  ck->who.why);
+                  ck->reason);
     else
         verdict_sentence (ck->verdict, pathset_network (ck->ps),
                           result->sentence, sizeof (result->sentence));

@@ -89,6 +89,9 @@ static void test_round_trip (void)
     s->job = 4711;
     s->step = 3;
     strcpy (s->nonce, "0123456789abcdef0123456789abcdef");
+    s->late = 1;
+    s->repeated = 2;
+    s->foreign = 3;
     s->sample[1].lost = s->sample[1].sent;
     samples_add_host (s, "gone", false);
     text = written (s, ps);
@@ -96,6 +99,9 @@ static void test_round_trip (void)
         "written on one line");
 
     again = read_text (text, net, &again_ps, &err);
+    ok (again && again->late == 1 && again->repeated == 2
+            && again->foreign == 3,
+        "messages that did not count");
     ok (again && again->job == 4711 && again->step == 3 && again->complete
             && again->nanswered == 6 && again->nmissing == 1
             && again->nsamples == s->nsamples
@@ -223,6 +229,15 @@ static const struct {
       HEAD ("table") NODES "\"probes\":["
       PROBE ("\"k1\"", "\"k2\"", "\"k1\"", "5", "5", "\"x\":0") "]" TAIL,
       1 },
+    { "messages that did not count",
+      HEAD ("table") NODES "\"messages\":{\"late\":1,\"repeated\":2,"
+      "\"foreign\":3},\"probes\":[]" TAIL, 1 },
+    { "less than none",
+      HEAD ("table") NODES "\"messages\":{\"late\":-1,\"repeated\":2,"
+      "\"foreign\":3},\"probes\":[]" TAIL, 0 },
+    { "without the repeated ones",
+      HEAD ("table") NODES "\"messages\":{\"late\":1,\"foreign\":3},"
+      "\"probes\":[]" TAIL, 0 },
     { "a nonce that is not hex",
       "{\"kind\":\"samples\",\"version\":1,\"fabric\":\"table\",\"job\":1,"
       "\"step\":0,\"nonce\":\"../x\"," NODES "\"probes\":[]" TAIL, 0 },
