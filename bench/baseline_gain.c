@@ -39,7 +39,7 @@ enum {
 #define SWITCH_NS 130.0
 #define SPREAD_NS 150.0
 #define NOISE_NS 50.0
-#define FLOOR_NS 5.0
+static const struct accuracy accuracy = { .ns = 5 };
 #define BASIS_SHARE 0.25 /* as the judge has it */
 #define SIGMAS 6
 
@@ -86,7 +86,7 @@ static struct pathset *measure (const struct treenet *net, size_t n,
     need (plan != NULL, &err);
     s = simulate (ps, plan, latency, &sim, &err);
     need (s != NULL, &err);
-    need (observe (o, ps, s, RTT_MEDIAN, FLOOR_NS, &err) == 0, &err);
+    need (observe (o, ps, s, RTT_MEDIAN, &accuracy, &err) == 0, &err);
     samples_destroy (s);
     plan_destroy (plan);
     return ps;

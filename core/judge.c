@@ -27,12 +27,13 @@
  * some does not move, of the job or of the baseline: a job of few rows may have
  * traffic on them all. What is further apart, and what the row shows less of
  * the excess than others do, may be a share of the excess, but no more than is
- * a FAIL itself, and a small share where few rows must do: chance lets single
- * ones pass. Rows that cross a doubted excess of some size support no other,
- * since traffic on several links of a path has several causes. A route is
- * off by too little for single rows to tell, and faster where the baseline
- * had the traffic: there the fastest repeats of all rows, here and in the
- * baseline, are explained by the same causes, and must show half as much.
+ * a FAIL itself or what a row can tell, and a small share where few rows must
+ * do: chance lets single ones pass. Rows that cross a doubted excess of some
+ * size support no other, since traffic on several links of a path has several
+ * causes. A route is off by too little for single rows to tell, and faster
+ * where the baseline had the traffic: there the fastest repeats of all rows,
+ * here and in the baseline, are explained by the same causes, and must show
+ * half as much.
  */
 #include "config.h"
 #include "core/judge.h"
@@ -60,7 +61,6 @@ enum {
     WATCHED = 8,        /* groups of routes that may be wrong, a guess */
 };
 
-#define NOISE_FLOOR_NS 5.0
 #define ALARMS 1e-4            /* causes in a healthy run that stay in doubt */
 #define ALARMS_CONFIRMED 0.05  /* and where each is to be confirmed: routes,
                                   links need more than that anyway */
@@ -74,6 +74,7 @@ enum {
 #define DISAGREE_SD 5.0
 #define FASTEST_SHARE 0.3      /* of the excess */
 #define FASTEST_SHARE_FEW 0.1
+#define ACCURATE_SD 2.0        /* less is beyond what a row can tell */
 #define FAST_SHARE 0.5         /* of the excess, in the fastest repeats */
 #define SCALE_MUCH 2.0         /* of the noise */
 #define KNOWN_SD 120.0         /* of a latency that is worth saying */
@@ -81,6 +82,8 @@ enum {
 #define LOSS_RATE 0.05
 #define LOSS_EVIDENCE 8.0      /* natural log of odds */
 #define LOSS_MARGIN 3.0
+
+static const struct accuracy accuracy = { .ns = 5, .of_reading = 1e-3 };
 
 const struct judge_options judge_defaults = {
     .warn_ns = 100,
@@ -622,7 +625,8 @@ static struct support support_of (const struct judgement *j,
         if (is_cause (j, i, &left))
             sd = 0;
         missing -= fmin (left, 0);
-        fastest = missing < fmin (share * excess, j->opts->fail_ns);
+        fastest = missing < fmin (share * excess,
+                                  fmax (j->opts->fail_ns, ACCURATE_SD * sd));
         if (!is_links (j, c))
             fastest = j->fast[c - j->ex.cause] > FAST_SHARE;
         s.rows++;
@@ -1276,7 +1280,7 @@ static int observe_baselines (struct observations *base,
 {
     for (size_t i = 0; i < n; i++)
         if (observe (&base[i], baseline[i].ps, baseline[i].samples,
-                     RTT_MIDDLE, NOISE_FLOOR_NS, err)
+                     RTT_MIDDLE, &accuracy, err)
             < 0)
             return -1;
     return 0;
@@ -1286,7 +1290,7 @@ static int observe_all (struct judgement *j, struct observations *base,
                         const struct baseline *baseline, size_t n,
                         struct error *err)
 {
-    if (observe (&j->obs, j->ps, j->samples, RTT_MIDDLE, NOISE_FLOOR_NS, err)
+    if (observe (&j->obs, j->ps, j->samples, RTT_MIDDLE, &accuracy, err)
             < 0
         || observe_baselines (base, baseline, n, err) < 0)
         return -1;

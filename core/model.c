@@ -2,7 +2,7 @@
 /* Notes. Unknowns are the latency x_l of every link of the job and of the
  * baselines, and the mean mu_c of every class:
  *
- *     mu_c ~ N (figure of its kind, MEAN_SD^2)
+ *     mu_c ~ N (figure of its kind, mean_sd^2)
  *     x_l  ~ N (mu_class(l), spread_class(l)^2)
  *     t_i  ~ N (row_i . x, var_i)      for every row of the baselines.
  *
@@ -24,10 +24,12 @@
  * One system per draw; u itself is a draw of what the posterior means are
  * wrong by.
  *
- * Spreads: a first pass with a wide spread shows which links are determined
- * by job and baselines together; a class with enough of them has the spread
- * that their MAD says, another one SPREAD_DEFAULT. A slow link or two do not
- * move a MAD.
+ * Spreads: what rows are off a fit by classes' means alone says roughly how
+ * links differ (`differ`). The fit is one of least distances, by reweighting,
+ * and what it leaves counts by its lower third: slow rows move neither. A first pass with three times that as every class's spread shows
+ * which links are determined by job and baselines together; a class with
+ * enough of them has the spread that their MAD says, another one `differ`. A
+ * slow link or two do not move a MAD.
  *
  * Far rows: the work is to grow with the job, not with the site. Of more than
  * ROWS_FREE + ROWS_PER_ROW times the job's rows, those of the baselines are
@@ -45,12 +47,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/linalg.h"
 #include "core/stats.h"
 
 enum {
     CLASS_ENOUGH = 8,    /* determined links that show a class's spread */
     DRAWS = LSQ_LANES,   /* that show which links are determined */
     DRAWS_SEED = 1,
+    FIT_TURNS = 8,
     ROWS_FREE = 2048,
     ROWS_PER_ROW = 8,
 };
@@ -58,14 +62,19 @@ enum {
 /* ns */
 #define HOST_FIGURE 350.0   /* half of what is not cable and switch */
 #define SWITCH_FIGURE 150.0 /* a hop and a few metres */
-#define MEAN_SD 3000.0
+#define MEAN_SD 3000.0      /* at least; else the usual RTT */
 #define SPREAD_DEFAULT 100.0
 #define SPREAD_MIN 20.0
-#define SPREAD_WIDE 300.0   /* of the first pass */
-#define DETERMINED_SD 50.0
+
+/* of what links differ by */
+#define SPREAD_WIDE 3.0     /* of the first pass */
+#define DETERMINED 0.5      /* standard deviation of a link that is */
+
+#define NORMAL_THIRD 0.4307 /* of a standard normal's sizes are less */
+#define ALIKE 1e-6
 
 /* relative errors of solutions; those of variances are their squares */
-#define EXACT 1e-5
+#define EXACT 1e-8
 #define ROUGH 1e-2
 
 #define NONE UINT32_MAX
@@ -342,7 +351,6 @@ static int add_priors (const struct model *model, struct model_side *side)
     for (size_t c = 0; c < model->nclasses; c++) {
         uint32_t col = (uint32_t)(model->n + c);
 
-        side->weight[side->a->nrows] = 1 / (MEAN_SD * MEAN_SD);
         if (sparse_add (side->a, &col, value, 1) < 0)
             return -1;
     }
@@ -366,7 +374,7 @@ static int make_side (const struct model *model, struct model_side *side,
     return add_priors (model, side);
 }
 
-/* Make the rows of both sides; their links' weights come with the spreads. */
+/* Make the rows of both sides; the priors' weights come with the spreads. */
 static int make_sides (struct model *model, const struct gather *g)
 {
     double *job = calloc (g->n + 1, sizeof (*job));
@@ -391,6 +399,9 @@ static int set_spreads (const struct model *model, struct model_side *side)
 
         side->weight[side->measured + l] = 1 / (s * s);
     }
+    for (size_t c = 0; c < model->nclasses; c++)
+        side->weight[side->measured + model->n + c]
+            = 1 / (model->mean_sd * model->mean_sd);
     lsq_destroy (side->lsq);
     side->lsq = lsq_create (side->a, side->weight);
     return side->lsq ? 0 : -1;
@@ -503,6 +514,110 @@ static int rough_variances (const struct model *model, double *var)
     return rc;
 }
 
+/* y: RTTs of the measured rows of `after`, the job's where it has one. */
+static void list_rtts (const struct model *model, const struct gather *g,
+                       double *y)
+{
+    size_t row = 0;
+
+    for (size_t i = 0; i < g->n; i++)
+        if (i < g->njob || (g->keep[i] && g->weight[i] > 0))
+            y[row++] = g->rtt_ns[i];
+    for (size_t i = 0; i < model->nrows; i++)
+        y[model->row_of[i]] = model->obs->v[i].rtt_ns;
+}
+
+/* count[c]: crossings of links of class c by a row. Return the sum of squares
+ * of crossings of its links.
+ */
+static double count_classes (const struct model *model, size_t row,
+                             double *count)
+{
+    const struct sparse *a = model->after.a;
+    double squares = 0;
+
+    memset (count, 0, model->nclasses * sizeof (*count));
+    for (size_t e = a->start[row]; e < a->start[row + 1]; e++) {
+        count[model->class_of[a->col[e]]] += a->value[e];
+        squares += a->value[e] * a->value[e];
+    }
+    return squares;
+}
+
+/* Fit y by classes' means, a row's error counting as a link's difference; off
+ * [rows] is what rows were off the last fit, and becomes what they are off
+ * this one.
+ */
+static int fit_classes (const struct model *model, const double *y,
+                        double *off)
+{
+    size_t rows = model->after.measured;
+    size_t n = model->nclasses;
+    double *h = linalg_matrix (n);
+    double *mean = calloc (2 * n + 1, sizeof (*mean));
+    double *count = mean + n;
+    int rc = -1;
+
+    if (!h || !mean)
+        goto done;
+    for (size_t i = 0; i < rows; i++) {
+        double w = 1 / count_classes (model, i, count) / fmax (1, off[i]);
+
+        for (size_t c = 0; c < n; c++) {
+            linalg_add (h + c * n, w * count[c], count, n);
+            mean[c] += w * count[c] * y[i];
+        }
+    }
+    /* what no row tells apart is shared */
+    for (size_t c = 0; c < n; c++)
+        h[c * n + c] += ALIKE * (h[c * n + c] + 1e-30);
+    if (linalg_cholesky (h, n) < 0)
+        goto done;
+    linalg_solve (h, n, mean);
+    for (size_t i = 0; i < rows; i++) {
+        double squares = count_classes (model, i, count);
+
+        off[i] = fabs (y[i] - linalg_dot (count, mean, n)) / sqrt (squares);
+    }
+    rc = 0;
+done:
+    free (h);
+    free (mean);
+    return rc;
+}
+
+/* How much links differ within their classes, roughly, and how much classes
+ * may.
+ */
+static int find_differences (struct model *model, const struct gather *g)
+{
+    size_t rows = model->after.measured;
+    double *y = malloc ((rows + 1) * sizeof (*y));
+    double *off = calloc (rows + 1, sizeof (*off));
+    int rc = -1;
+
+    if (!y || !off)
+        goto done;
+    model->mean_sd = MEAN_SD;
+    model->differ = SPREAD_DEFAULT;
+    list_rtts (model, g, y);
+    for (int turn = 0; turn < FIT_TURNS; turn++)
+        if (fit_classes (model, y, off) < 0)
+            goto done;
+    stats_sort (off, rows);
+    if (rows > 0)
+        model->mean_sd = fmax (MEAN_SD, stats_median (y, rows));
+    if (rows >= CLASS_ENOUGH)
+        model->differ = fmax (SPREAD_DEFAULT,
+                              stats_quantile (off, rows, 1 / 3.)
+                                  / NORMAL_THIRD);
+    rc = 0;
+done:
+    free (y);
+    free (off);
+    return rc;
+}
+
 static int estimate_spreads (struct model *model, const struct gather *g)
 {
     size_t n = unknowns (model);
@@ -512,7 +627,7 @@ static int estimate_spreads (struct model *model, const struct gather *g)
     int rc = -1;
 
     for (size_t c = 0; c < model->nclasses; c++)
-        model->spread[c] = SPREAD_WIDE;
+        model->spread[c] = SPREAD_WIDE * model->differ;
     if (!x || !var || !v || set_spreads (model, &model->before) < 0
         || set_spreads (model, &model->after) < 0
         || rough_variances (model, var) < 0
@@ -523,9 +638,9 @@ static int estimate_spreads (struct model *model, const struct gather *g)
 
         for (size_t l = 0; l < model->n; l++)
             if (model->class_of[l] == c
-                && var[l] < DETERMINED_SD * DETERMINED_SD)
+                && var[l] < pow (DETERMINED * model->differ, 2))
                 v[k++] = x[l];
-        model->spread[c] = SPREAD_DEFAULT;
+        model->spread[c] = model->differ;
         if (k >= CLASS_ENOUGH) {
             double centre = stats_median (v, k);
 
@@ -603,6 +718,7 @@ int model_make (struct model *model, struct pathset *ps,
     model->fast = calloc (unknowns (model) + 1, sizeof (double));
     if (!model->mean || !model->spread || !model->expected
         || !model->fast
+        || find_differences (model, &g) < 0
         || estimate_spreads (model, &g) < 0
         || set_spreads (model, &model->before) < 0
         || set_spreads (model, &model->after) < 0
@@ -761,7 +877,7 @@ void model_link (const struct model *model, const struct network *net,
            && model->class_id[c] != net->link[link].class_id)
         c++;
     *ns = figure (net, link);
-    *spread = MEAN_SD;
+    *spread = model->mean_sd;
     if (c < model->nclasses) {
         *ns = col == NONE ? model->mean[c] : model->expected[col];
         *spread = model->spread[c] * model->scatter;

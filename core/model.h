@@ -33,6 +33,8 @@ struct model {
     uint32_t *class_of;    /* [n] numbered from 0 */
     size_t nclasses;
     uint32_t *class_id;    /* [nclasses] the network's */
+    double differ;         /* what links differ by within classes, roughly */
+    double mean_sd;        /* of classes' means, before anything is known */
     double *mean;          /* [nclasses] expected of another link of it, ns */
     double *spread;        /* [nclasses] standard deviation within, ns */
     double scatter;        /* of the job's rows over what their classes let

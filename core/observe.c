@@ -119,6 +119,23 @@ static double pool (const struct sample *const *s, size_t n, int quantile,
     return fmax (inside, between);
 }
 
+/* Of any RTT, by the usual one; v has room for n values. */
+static double least_variance (const struct accuracy *accuracy,
+                              const struct sample *const *s, size_t n,
+                              double *v)
+{
+    double usual = 0;
+    size_t k = 0;
+
+    for (size_t i = 0; i < n; i++)
+        if (usable (s[i]))
+            v[k++] = s[i]->rtt_ns[RTT_MEDIAN];
+    if (k > 0)
+        usual = stats_median (v, k);
+    return pow (accuracy->ns, 2) + pow (accuracy->of_reading * usual, 2);
+}
+
+/* At least `floor`. */
 static double variance (const struct sample *s, int quantile, double sigma,
                         double floor)
 {
@@ -130,7 +147,7 @@ static double variance (const struct sample *s, int quantile, double sigma,
 
         var = (PRIOR_REPEATS * var + n * own * own) / (PRIOR_REPEATS + n);
     }
-    var = fmax (var * shrinkage (n, quantile), floor * floor);
+    var = fmax (var * shrinkage (n, quantile), floor);
     return var > 0 ? var : 1;
 }
 
@@ -181,7 +198,7 @@ static bool merge (struct observation *o, const struct sample *const *s,
             from_b = true;
     }
     o->rtt_ns = value (lowest, quantile) + sum / weight;
-    o->var = fmax (1 / weight, floor * floor);
+    o->var = fmax (1 / weight, floor);
     o->both = from_a && from_b;
     return disputed;
 }
@@ -235,13 +252,14 @@ static int fill_rows (struct observations *o, const struct pathset *ps,
 }
 
 int observe (struct observations *o, const struct pathset *ps,
-             const struct samples *samples, int quantile, double floor_ns,
-             struct error *err)
+             const struct samples *samples, int quantile,
+             const struct accuracy *accuracy, struct error *err)
 {
     size_t n = samples->nsamples;
     const struct sample **s = malloc ((n + 1) * sizeof (*s));
     double *v = malloc ((n + 1) * sizeof (*v));
     double sigma;
+    double floor;
     int rc = -1;
 
     *o = (struct observations){ 0 };
@@ -260,6 +278,7 @@ int observe (struct observations *o, const struct pathset *ps,
     sigma = o->sigma_ns = pool (s, n,
                                 quantile == RTT_MIDDLE ? RTT_MEDIAN : quantile,
                                 v);
+    floor = least_variance (accuracy, s, n, v);
     for (size_t i = 0, end; i < n; i = end) {
         bool some = false;
 
@@ -267,7 +286,7 @@ int observe (struct observations *o, const struct pathset *ps,
             some |= usable (s[end]);
         if (some)
             o->disputed += merge (&o->v[o->n++], s + i, end - i, quantile,
-                                  sigma, floor_ns);
+                                  sigma, floor);
         else
             o->silent++;
     }

@@ -53,14 +53,23 @@ struct observations {
     uint8_t *forth;
 };
 
+/* How well an RTT is measured at best, as instruments say it: to so many ns,
+ * and to a share of a usual reading (the median). Both count, as independent
+ * errors; repeats do not make them smaller. { 0 }: as the repeats say.
+ */
+struct accuracy {
+    double ns;
+    double of_reading;
+};
+
 /* Take samples of endpoints of ps, of each a quantile or RTT_MIDDLE. The
  * variance comes from the samples' own quartiles and the pooled ones; it is at
- * least floor_ns squared, and 1 everywhere where neither gives any. Return 0,
- * or -1 with err; observations_clear is due in both cases.
+ * least what the accuracy says, and 1 everywhere where neither gives any.
+ * Return 0, or -1 with err; observations_clear is due in both cases.
  */
 int observe (struct observations *o, const struct pathset *ps,
-             const struct samples *samples, int quantile, double floor_ns,
-             struct error *err);
+             const struct samples *samples, int quantile,
+             const struct accuracy *accuracy, struct error *err);
 void observations_clear (struct observations *o);
 
 #endif /* CORE_OBSERVE_H */

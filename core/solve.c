@@ -670,7 +670,9 @@ struct solution *solve (struct pathset *ps, const struct samples *samples,
     double factor;
     bool noisy;
 
-    if (observe (&o, ps, samples, opts->quantile, 0, err) < 0)
+    if (observe (&o, ps, samples, opts->quantile, &(struct accuracy){ 0 },
+                 err)
+        < 0)
         goto error;
     if (o.n == 0) {
         error_world (err, "no probe gave a round-trip time");

@@ -23,7 +23,7 @@ enum {
 };
 
 #define NOISE_NS 50.0
-#define FLOOR_NS 5.0
+static const struct accuracy accuracy = { .ns = 5 };
 
 static void check (bool good, const struct error *err)
 {
@@ -54,7 +54,7 @@ static void take (struct job *job, uint64_t seed, struct observations *o)
                                   &err);
 
     check (s, &err);
-    check (observe (o, job->ps, s, RTT_MEDIAN, FLOOR_NS, &err) == 0, &err);
+    check (observe (o, job->ps, s, RTT_MEDIAN, &accuracy, &err) == 0, &err);
     samples_destroy (s);
 }
 
