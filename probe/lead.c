@@ -258,7 +258,9 @@ static void show_step (void *arg, uint64_t done, uint64_t total)
 
 static int measure (struct check *ck, struct error *err)
 {
-    struct progress line = progress_begin (ck->report, "pmm: step");
+    struct progress line = ck->opts->relay
+                               ? progress_relay (ck->report)
+                               : progress_begin (ck->report, "pmm: step");
     struct probe_watch watch = { show_step, &line };
     struct error why;
     int rc;

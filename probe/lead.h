@@ -5,6 +5,7 @@
 #ifndef PROBE_LEAD_H
 #define PROBE_LEAD_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "core/verdict.h"
@@ -19,6 +20,7 @@ struct lead_options {
     const char *nonce;  /* up to 32 lower-case hex digits */
     const char *plan;   /* file with a plan to use; NULL: make one */
     const char *output; /* directory for plan, samples, verdict; NULL: none */
+    bool relay;         /* the progress to who reads the report */
 };
 
 struct lead_result {

@@ -47,6 +47,7 @@ struct args {
     const char *coord;
     char nonce[NONCE_MAX + 1];
     const char *plan, *output;
+    bool relay;
 };
 
 static const char usage[] =
@@ -60,6 +61,7 @@ static const char usage[] =
     "  --plan FILE         measure this plan\n"
     "  --repeats N         round trips of a probe from either side\n"
     "  --timeout SECONDS   give up after this long\n"
+    "  --progress          say how far it is, for a program that shows it\n"
     "  --coord NAME        pmix, or local:RANK:SIZE:HOST:SOCKET for tests\n";
 
 enum {
@@ -70,6 +72,7 @@ enum {
     OPT_PLAN,
     OPT_REPEATS,
     OPT_TIMEOUT,
+    OPT_PROGRESS,
     OPT_COORD,
 };
 
@@ -81,6 +84,7 @@ static const struct option options[] = {
     { "plan", required_argument, NULL, OPT_PLAN },
     { "repeats", required_argument, NULL, OPT_REPEATS },
     { "timeout", required_argument, NULL, OPT_TIMEOUT },
+    { "progress", no_argument, NULL, OPT_PROGRESS },
     { "coord", required_argument, NULL, OPT_COORD },
     { "help", no_argument, NULL, 'h' },
     { "version", no_argument, NULL, 'V' },
@@ -319,6 +323,7 @@ static int run_leader (struct self *self, struct lead_result *result,
         .nonce = args->nonce,
         .plan = args->plan,
         .output = args->output,
+        .relay = args->relay,
     };
 
     if (form_group (self, err) < 0 || load_and_serve (self, err) < 0)
@@ -500,6 +505,9 @@ static int parse (struct args *a, int argc, char *argv[], struct error *err)
             break;
         case OPT_PLAN:
             a->plan = optarg;
+            break;
+        case OPT_PROGRESS:
+            a->relay = true;
             break;
         }
         if (rc < 0)

@@ -36,6 +36,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "util/progress.h"
 #include "util/text.h"
 
 enum {
@@ -238,6 +239,8 @@ char **step_arguments (const struct step *step, const char *nonce, int left_ms)
     add (&s, "%.1f", probe_timeout_ms (left_ms) / 1e3);
     add (&s, "--nonce");
     add (&s, "%s", nonce);
+    if (step->terminal)
+        add (&s, "--progress");
     if (set->output)
         add_output (&s, set->output);
     return finish (&s);
@@ -265,6 +268,7 @@ struct run {
     int lines;           /* forwarded, */
     char last[LINE_BYTES]; /* of which this was the last: many nodes may say
                             the same */
+    struct progress progress;
     char complaint[160]; /* of Slurm itself */
     bool cancelled;      /* the step was */
 };
@@ -321,16 +325,21 @@ static int weight (const char *line)
 static void take_message (struct run *run, struct line *line)
 {
     const char *prefix = step_clean_line (line->text);
+    uint64_t done;
+    uint64_t total;
 
     if (!line->text[0])
         return;
-    if (by_slurm (line->text)) {
+    if (progress_parse (line->text, &done, &total))
+        progress_show (&run->progress, done, total);
+    else if (by_slurm (line->text)) {
         run->cancelled |= strstr (line->text, " CANCELLED AT ") != NULL;
         if (weight (line->text) > weight (run->complaint))
             snprintf (run->complaint, sizeof (run->complaint), "%.*s",
                       (int)sizeof (run->complaint) - 1, line->text);
     }
     else if (strcmp (line->text, run->last) && run->lines < LINES_MAX) {
+        progress_hide (&run->progress);
         strcpy (run->last, line->text);
         dprintf (STDERR_FILENO, "%s%s\n", prefix, line->text);
         if (++run->lines == LINES_MAX)
@@ -609,7 +618,10 @@ static enum end run_once (const struct step *step, const struct step_env *env,
     argv = step_arguments (step, nonce, (int)(deadline - now_ms ()));
     envp = step_environment (env, site->timeout_ms);
     if (argv && envp && (pid = launch (&run, argv, envp)) > 0) {
+        run.progress = progress_begin (step->terminal ? stderr : NULL,
+                                       "pmm: step");
         end = watch (&run, pid, deadline);
+        progress_end (&run.progress);
         while (waitpid (pid, &status, WNOHANG) < 0 && errno == EINTR)
             ;
         if (o->status == OUTCOME_NONE && !run.said) {

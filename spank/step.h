@@ -33,6 +33,7 @@ struct step {
     const struct settings *settings;
     uint32_t jobid;
     uint32_t nodes; /* of the job */
+    bool terminal;  /* is standard error: it shows the progress */
 };
 
 /* The step's environment and arguments, ended by NULL; the caller frees them

@@ -36,6 +36,13 @@ nothing) exit 0 ;;
 die) [ "$SLURM_PROCID" = 1 ] && exit 1; exec sleep 30 ;;
 esac
 [ "$SLURM_PROCID" = 0 ] || exit 0
+if [ "$act" = slow ]; then
+    act=OK
+    for i in 1 2 3 4; do
+        echo "pmm-progress $i 9" >&2
+        sleep 0.6
+    done
+fi
 echo "the report" >&2
 echo "{}"
 echo "pmm-result 1 $act $nonce it is $act"
@@ -123,6 +130,16 @@ for user in root "$test_user"; do
     is "$rc" 0 "UNKNOWN, require: goes on"
     probed >/dev/null
 done
+
+# Slow: the progress, on a terminal only.
+act slow
+run user script -qec "srun -N2 --pmm-check echo task" /dev/null
+like "$rc $out" $'^0 \rpmm: step 3 of 9' "a terminal shows the progress"
+like "$out" $'\r {16}\rpmm: the report\r' "... until something is said"
+run user srun -N2 --pmm-check echo task
+is "$rc $(grep -c '[[:cntrl:]]' <<<"$out") $(grep -v task <<<"$out")" \
+    "0 0 pmm: the report" "without a terminal nothing shows it"
+probed >/dev/null
 
 act OK
 run user srun -N4 echo task

@@ -91,7 +91,7 @@ static void test_arguments (void)
     const char *words[] = { "conf=/etc/my.conf", "Transport=emu",
                             "Baseline=a b;c" };
     struct settings set = { 0 };
-    struct step step = { &set, 4294967295u, 16 };
+    struct step step = { &set, 4294967295u, 16, false };
     char cwd[1024];
     char wanted[2048];
     char **v;
@@ -125,6 +125,12 @@ static void test_arguments (void)
               getcwd (cwd, sizeof (cwd)));
     v = step_arguments (&step, "abc", 1000);
     ok (v && strstr (join (v), wanted), "arguments: output gets absolute");
+    step_free (v);
+
+    step.terminal = true;
+    v = step_arguments (&step, "abc", 1000);
+    ok (v && strstr (join (v), "|--progress|"),
+        "arguments: on a terminal the progress is shown");
     step_free (v);
 }
 
