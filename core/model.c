@@ -26,10 +26,11 @@
  *
  * Spreads: what rows are off a fit by classes' means alone says roughly how
  * links differ (`differ`). The fit is one of least distances, by reweighting,
- * and what it leaves counts by its lower third: slow rows move neither. A first pass with three times that as every class's spread shows
- * which links are determined by job and baselines together; a class with
- * enough of them has the spread that their MAD says, another one `differ`. A
- * slow link or two do not move a MAD.
+ * and what it leaves counts by its lower third: slow rows move neither. A
+ * first pass with three times that as every class's spread shows which links
+ * are determined by job and baselines together; a class with enough of them
+ * has the spread that their MAD says, another one `differ`. A slow link or two
+ * do not move a MAD.
  *
  * Far rows: the work is to grow with the job, not with the site. Of more than
  * ROWS_FREE + ROWS_PER_ROW times the job's rows, those of the baselines are
