@@ -142,39 +142,39 @@ static int unpack_plan (struct part *part, const struct group_blob *blob,
     return part_alloc_results (part, err);
 }
 
-/* Ping for the tasks first .. last-1 whose turn it is in this half, from a
- * state of being awake or not.
+/* Ping for a task, from a state of being awake or not. */
+static int run_task (struct group *g, struct part *part, size_t i, bool awake,
+                     struct error *err)
+{
+    struct group_ping ping = { .rail = part->task[i].rail,
+                               .peer = part->task[i].peer };
+
+    if ((!awake && group_wake (g, &ping, 1, err) < 0)
+        || group_pings (g, &ping, 1, err) < 0)
+        return -1;
+    if (ping.rtt_ns >= 0)
+        part->rtt[i * part->repeats + part->echoes[i]++]
+            = ping.rtt_ns < UINT32_MAX ? (uint32_t)ping.rtt_ns : UINT32_MAX;
+    return 0;
+}
+
+/* Ping for the tasks first .. last-1 whose turn it is in this half. What a
+ * process does for one of its rails takes the time of the others': they ping
+ * one after the other, in the same order everywhere.
  */
 static int run_half (struct group *g, struct part *part, size_t first,
                      size_t last, unsigned int side, bool awake,
                      int64_t start, struct error *err)
 {
-    struct group_ping ping[TRANSPORT_RAILS_MAX];
-    size_t task[TRANSPORT_RAILS_MAX];
-    size_t n = 0;
+    size_t rails = group_rails (g);
+    int64_t slot = group_gap (g) / (int64_t)rails;
 
-    for (size_t i = first; i < last && n < TRANSPORT_RAILS_MAX; i++) {
-        if (part->task[i].side != side)
-            continue;
-        ping[n] = (struct group_ping){ .rail = part->task[i].rail,
-                                       .peer = part->task[i].peer };
-        task[n++] = i;
-    }
-    if (n == 0)
-        return 0;
-    if (group_until (g, start, err) < 0
-        || (!awake && group_wake (g, ping, n, err) < 0)
-        || group_pings (g, ping, n, err) < 0)
-        return -1;
-    for (size_t k = 0; k < n; k++) {
-        size_t i = task[k];
-
-        if (ping[k].rtt_ns < 0)
-            continue;
-        part->rtt[i * part->repeats + part->echoes[i]++]
-            = ping[k].rtt_ns < UINT32_MAX ? (uint32_t)ping[k].rtt_ns
-                                          : UINT32_MAX;
-    }
+    for (size_t rail = 0; rail < rails; rail++)
+        for (size_t i = first; i < last; i++)
+            if (part->task[i].rail == rail && part->task[i].side == side
+                && (group_until (g, start + (int64_t)rail * slot, err) < 0
+                    || run_task (g, part, i, awake, err) < 0))
+                return -1;
     return 0;
 }
 
