@@ -5,10 +5,10 @@
  * queues (verbs_cq) and queue pairs (verbs_qp); what they carry is
  * verbs_wire's. Here is what the rails of a process do together.
  *
- * While this process attends, it polls; after SPIN_GAPS without a
- * message, and always where it does not attend or shares its core with other
- * processes of the run, it sleeps until a completion queue wakes it. What a
- * device has to tell is asked for now and then, and wakes it too.
+ * While this process attends, it polls; after SPIN_GAPS without a message, and
+ * always where it does not attend or shares its core with other processes of
+ * the run, it sleeps until a completion queue wakes it. What a device has to
+ * tell is asked for now and then, and wakes it too.
  *
  * A port that cannot be opened, or fails later, is no reason to do without the
  * others.
@@ -47,6 +47,7 @@ struct verbs {
     unsigned int looks; /* in vain */
     bool attends;
     bool sleeps;     /* always */
+    int64_t heard_ns; /* the last message, or the word to attend */
     char polling[8]; /* the site's word */
     bool pin;
 };
@@ -264,6 +265,7 @@ static bool verbs_attend (void *t, bool on)
     struct verbs *v = t;
 
     v->attends = on && !v->sleeps;
+    v->heard_ns = verbs_now_ns (v);
     return v->attends;
 }
 
@@ -435,13 +437,14 @@ static int verbs_recv (void *t, int64_t deadline_ns, struct packet *packet,
                        struct error *err)
 {
     struct verbs *v = t;
-    int64_t tired = verbs_now_ns (v) + SPIN_GAPS * v->run.gap_ns;
 
     for (;;) {
         bool came;
         int rc = look (v, packet, &came, err);
         int64_t now;
 
+        if (rc > 0)
+            v->heard_ns = packet->time_ns;
         if (rc != 0)
             return rc;
         if ((now = verbs_now_ns (v)) >= deadline_ns)
@@ -451,7 +454,7 @@ static int verbs_recv (void *t, int64_t deadline_ns, struct packet *packet,
         if (++v->looks % LOOKS_PER_EVENT_CHECK == 0
             && check_events (v, err) < 0)
             return -1;
-        if (v->attends && now < tired)
+        if (v->attends && now - v->heard_ns < SPIN_GAPS * v->run.gap_ns)
             continue;
         if (arm (v) && sleep_until (v, deadline_ns, err) < 0)
             return -1;
