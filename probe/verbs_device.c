@@ -466,9 +466,24 @@ static const char *meaning (enum ibv_event_type type)
     return NULL;
 }
 
-static bool is_of_port (enum ibv_event_type type)
+/* Whether an event is of our port, if of any. A LID may be given anew and be
+ * the same.
+ */
+static bool concerns (const struct verbs_device *d,
+                      const struct ibv_async_event *event)
 {
-    return type == IBV_EVENT_PORT_ERR || type == IBV_EVENT_LID_CHANGE;
+    struct ibv_port_attr now;
+
+    switch (event->event_type) {
+    case IBV_EVENT_PORT_ERR:
+        return event->element.port_num == d->port;
+    case IBV_EVENT_LID_CHANGE:
+        return event->element.port_num == d->port
+               && (ibv_query_port (d->context, d->port, &now) != 0
+                   || now.lid != d->attr.lid);
+    default:
+        return true;
+    }
 }
 
 static int stopped (const struct verbs_device *d, const char *why,
@@ -485,8 +500,7 @@ int verbs_device_events (const struct verbs_device *d, struct error *err)
         const char *text = meaning (event.event_type);
 
         ibv_ack_async_event (&event);
-        if (text && (!is_of_port (event.event_type)
-                     || event.element.port_num == d->port))
+        if (text && concerns (d, &event))
             return stopped (d, text, err);
     }
     return 0;

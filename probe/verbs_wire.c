@@ -16,6 +16,7 @@ enum {
     IPV4_HEADER = 20, /* where it is in the room of a GRH */
     IPV4_SOURCE = IPV4_HEADER + 12,
     GRH_SOURCE = 8,
+    SUBNET_PREFIX = 8, /* of a GID */
     PKEY_FULL = 0x8000,
     TIMEOUT_CODE_MAX = 31,
 };
@@ -139,6 +140,9 @@ int verbs_agree (const struct transport_address *first,
     if (!verbs_pkeys_match (a.pkey, b.pkey))
         return error_world (err, "%s: P_Key 0x%04x does not match 0x%04x of "
                             "the first node", b.name, b.pkey, a.pkey);
+    if (!a.ethernet && memcmp (a.gid, b.gid, SUBNET_PREFIX))
+        return error_world (err, "%s: in another subnet than %s of the first "
+                            "node", b.name, a.name);
     if (a.ethernet && gid_kind (&a) != gid_kind (&b))
         return error_world (err, "%s: its GID is %s, not %s as that of the "
                             "first node: see GidIndex", b.name, gid_kind (&b),

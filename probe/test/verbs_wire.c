@@ -69,7 +69,15 @@ static void test_address (void)
     ok (!verbs_address_unpack (&b, &t), "nor one that is too long");
 }
 
-enum { SAME = 0, INFINIBAND = 1, UD = 2, PKEY = 4, V1 = 8, IPV6 = 16 };
+enum {
+    SAME = 0,
+    INFINIBAND = 1,
+    UD = 2,
+    PKEY = 4,
+    V1 = 8,
+    IPV6 = 16,
+    BOTH_INFINIBAND = 32,
+};
 
 static const struct {
     const char *what;
@@ -85,6 +93,9 @@ static const struct {
       "mlx5_1/1: P_Key 0x8001 does not match 0xffff" },
     { "RoCE v1 and v2", V1, 0, "its GID is RoCE v1, not IPv4" },
     { "IPv6 and IPv4", IPV6, 0, "its GID is IPv6, not IPv4" },
+    { "both of InfiniBand", BOTH_INFINIBAND, 0, NULL },
+    { "... in two subnets", BOTH_INFINIBAND | IPV6, 0,
+      "mlx5_1/1: in another subnet than mlx5_0/1" },
 };
 
 static void test_agree (void)
@@ -100,7 +111,8 @@ static void test_agree (void)
         int rc;
 
         strcpy (b.name, "mlx5_1/1");
-        b.ethernet = !(differs & INFINIBAND);
+        a.ethernet = !(differs & BOTH_INFINIBAND);
+        b.ethernet = a.ethernet && !(differs & INFINIBAND);
         b.rc = !(differs & UD);
         b.roce_v1 = differs & V1;
         if (differs & PKEY)
