@@ -13,8 +13,8 @@
  * under way while someone pings. A side lasts one, too, or where members share
  * cores, one for each turn that they take; a member's rails share it. Which
  * side is first alternates. Who waits asleep sends a ping that does not count
- * before its own. A ping without an echo in time is lost. A step has a deadline: time enough
- * to find out about many dead members, but not for ever.
+ * before its own. A ping without an echo in time is lost. A step has a
+ * deadline: time enough to find out about many dead members, but not for ever.
  *
  * Before that and behind it the members wait asleep, for as long as the leader
  * plans and judges, and learn whether there is a plan, of a second stage at

@@ -14,8 +14,12 @@
  * the doorbell, and of an answer the sender tells how long it had what it
  * answers. With the device's clock that is all from the device's taking the
  * message to the next doorbell; without, it begins when the process has seen
- * the message, and what it took to wake up remains. Some devices stamp completions by another clock than the
- * one that can be read: the first stamp tells, and then neither is used.
+ * the message, and what it took to wake up remains. To read the device's clock
+ * takes a way over its bus, of which the half back remains, too: the same for
+ * all round trips of a host, whose end it counts with.
+ *
+ * Some devices stamp completions by another clock than the one that can be
+ * read: the first stamp tells, and then neither is used.
  */
 #include "config.h"
 #include "probe/verbs_rail.h"

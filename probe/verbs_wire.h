@@ -53,7 +53,8 @@ bool verbs_address_unpack (struct verbs_address *a,
                            const struct transport_address *from);
 
 /* Whether two endpoints can speak: same kind of network, service and GID, the
- * same subnet, P_Keys that match. Return 0, or -1 with err, which names the second.
+ * same subnet, P_Keys that match. Return 0, or -1 with err, which names the
+ * second.
  */
 int verbs_agree (const struct transport_address *a,
                  const struct transport_address *b, struct error *err);
