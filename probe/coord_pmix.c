@@ -84,6 +84,7 @@ static pmix_proc_t proc_of (const struct pmix *c, pmix_rank_t rank)
 static void *pmix_open (const char *arg, int timeout_ms, struct error *err)
 {
     struct pmix *c;
+    pthread_condattr_t attr;
     pmix_value_t *value;
     pmix_proc_t all;
     pmix_status_t rc;
@@ -103,7 +104,10 @@ static void *pmix_open (const char *arg, int timeout_ms, struct error *err)
     }
     clock_gettime (CLOCK_MONOTONIC, &c->start);
     pthread_mutex_init (&c->lock, NULL);
-    pthread_cond_init (&c->changed, NULL);
+    pthread_condattr_init (&attr);
+    pthread_condattr_setclock (&attr, CLOCK_MONOTONIC);
+    pthread_cond_init (&c->changed, &attr);
+    pthread_condattr_destroy (&attr);
     c->fence_s = site_pmix_timeout_s (timeout_ms);
     all = proc_of (c, PMIX_RANK_WILDCARD);
     rc = PMIx_Get (&all, PMIX_JOB_SIZE, NULL, 0, &value);
@@ -200,7 +204,7 @@ static unsigned int ask_all (struct pmix *c, int timeout_s,
     struct timespec until;
     unsigned int got;
 
-    clock_gettime (CLOCK_REALTIME, &until);
+    clock_gettime (CLOCK_MONOTONIC, &until);
     until.tv_sec += timeout_s;
     pthread_mutex_lock (&c->lock);
     c->pending = c->size;

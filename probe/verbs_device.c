@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "util/text.h"
 
@@ -115,6 +116,25 @@ static size_t parse_wanted (const char *wanted, struct verbs_port_name *v,
     return n;
 }
 
+/* Say why a device could not be opened: by its file, since the library tells of
+ * the last of several ways that it tried.
+ */
+static int unopened (const struct ibv_device *device, const char *name,
+                     struct error *err)
+{
+    int code = errno;
+    char path[sizeof ("/dev/infiniband/") + IBV_SYSFS_NAME_MAX];
+    int fd;
+
+    snprintf (path, sizeof (path), "/dev/infiniband/%s", device->dev_name);
+    if ((fd = open (path, O_RDWR | O_CLOEXEC)) < 0)
+        return error_world (err, "%s: cannot open %s: %s", name, path,
+                            strerror (errno));
+    close (fd);
+    return error_world (err, "%s: cannot be opened: %s", name,
+                        strerror (code));
+}
+
 /* Add a device's active ports of a link layer; say of one why it is none. */
 static size_t add_active (struct ibv_device *device, bool ethernet,
                           struct verbs_port_name *v, size_t n, size_t max,
@@ -127,7 +147,7 @@ static size_t add_active (struct ibv_device *device, bool ethernet,
     if (!is_infiniband (device))
         return n;
     if (!(context = ibv_open_device (device))) {
-        error_world (why, "%s: cannot be opened: %s", name, strerror (errno));
+        unopened (device, name, why);
         return n;
     }
     if (ibv_query_device (context, &attr) != 0)
@@ -198,7 +218,7 @@ static int open_context (struct verbs_device *d, const char *name,
     if (device && !is_infiniband (device))
         error_world (err, "%s: neither InfiniBand nor RoCE", d->name);
     else if (device && !(d->context = ibv_open_device (device)))
-        verbs_device_failed (d, "cannot be opened", errno, err);
+        unopened (device, d->name, err);
     ibv_free_device_list (devices.v);
     return d->context ? 0 : -1;
 }
