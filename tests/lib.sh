@@ -21,6 +21,13 @@
 #   with_fabric PORTS LEVELS ROUTING [NETFILE]
 #                             a fat tree under ibsim and opensm, in $fabric
 #   on_host HOST COMMAND...   with the umad devices of a host of $fabric
+#   wiring LEAVES SPINES EACH [TWINS]
+#                             prints a netfile: EACH hosts h0001, ... a leaf, of
+#                             which the first of each of the first TWINS leaves
+#                             has a second port, at the next leaf
+#   with_vm                   skips where no virtual machine can run; goes to a
+#                             directory that is shared with it
+#   in_vm SECONDS SCRIPT      has bash run it there, with what is in tests/vm.sh
 #   with_cluster N|LIST [OPTION]...
 #                             a Slurm of hosts h0001 to N or LIST, with these
 #                             options of contrib/cluster/cluster; sets $nodes
@@ -157,6 +164,57 @@ on_host ()
     local host=$1
     shift
     "$srcdir/contrib/cluster/fabric" run "$fabric" "$host" -- "$@"
+}
+
+wiring ()
+{
+    local leaves=$1 spines=$2 each=$3 twins=${4-0} leaf port last
+    for ((leaf = 1; leaf <= leaves; leaf++)); do
+        last=$(((leaf + leaves - 2) % leaves + 1))
+        echo "Switch $((each + spines + 1)) \"leaf$leaf\""
+        for ((port = 1; port <= each; port++)); do
+            printf '[%d] "h%04d"[1]\n' $port $(((leaf - 1) * each + port))
+        done
+        for ((port = 1; port <= spines; port++)); do
+            echo "[$((each + port))] \"spine$port\"[$leaf]"
+        done
+        ((last > twins)) || printf '[%d] "h%04d"[2]\n' \
+            $((each + spines + 1)) $(((last - 1) * each + 1))
+        echo
+    done
+    for ((port = 1; port <= spines; port++)); do
+        echo "Switch $leaves \"spine$port\""
+        for ((leaf = 1; leaf <= leaves; leaf++)); do
+            echo "[$leaf] \"leaf$leaf\"[$((each + port))]"
+        done
+        echo
+    done
+    for ((port = 0; port < leaves * each; port++)); do
+        leaf=$((port / each + 1))
+        printf 'Ca %d "h%04d"\n[1] "leaf%d"[%d]\n' \
+            $((port % each == 0 && leaf <= twins ? 2 : 1)) $((port + 1)) \
+            $leaf $((port % each + 1))
+        ((port % each > 0 || leaf > twins)) || printf '[2] "leaf%d"[%d]\n' \
+            $((leaf % leaves + 1)) $((each + spines + 1))
+        echo
+    done
+}
+
+with_vm ()
+{
+    local said
+    need qemu-system-x86_64 busybox ip bridge tc rdma
+    workdir
+    said=$("$srcdir/contrib/vm/vm" --prepare 2>&1) \
+        || skip_all "$(tail -n 1 <<<"$said")"
+    mkdir "$workdir/share"
+    cd "$workdir/share" || exit 1
+}
+
+in_vm ()
+{
+    "$srcdir/contrib/vm/vm" --timeout "$1" --share . -- env PATH="$PATH" \
+        srcdir="$srcdir" BASH_ENV="$srcdir/tests/vm.sh" bash "$2"
 }
 
 with_cluster ()

@@ -8,41 +8,10 @@
 
 # shellcheck disable=SC2154,SC2086 source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
-need pmm pmm-probe jq ibsim opensm qemu-system-x86_64 busybox ip bridge tc rdma
-workdir
-vm=$srcdir/contrib/vm/vm
-said=$("$vm" --prepare 2>&1) || skip_all "$(tail -n 1 <<<"$said")"
-mkdir "$workdir/share"
-cd "$workdir/share" || exit 1
-
-leaves=4 spines=2 each=4
-netfile ()
-{
-    local leaf port
-    for ((leaf = 1; leaf <= leaves; leaf++)); do
-        echo "Switch $((each + spines)) \"leaf$leaf\""
-        for ((port = 1; port <= each; port++)); do
-            printf '[%d] "h%04d"[1]\n' $port $(((leaf - 1) * each + port))
-        done
-        for ((port = 1; port <= spines; port++)); do
-            echo "[$((each + port))] \"spine$port\"[$leaf]"
-        done
-        echo
-    done
-    for ((port = 1; port <= spines; port++)); do
-        echo "Switch $leaves \"spine$port\""
-        for ((leaf = 1; leaf <= leaves; leaf++)); do
-            echo "[$leaf] \"leaf$leaf\"[$((each + port))]"
-        done
-        echo
-    done
-    for ((port = 0; port < leaves * each; port++)); do
-        printf 'Ca 1 "h%04d"\n[1] "leaf%d"[%d]\n\n' $((port + 1)) \
-            $((port / each + 1)) $((port % each + 1))
-    done
-}
-netfile >wiring
-with_fabric 0 0 ftree "$workdir/share/wiring"
+need pmm pmm-probe jq ibsim opensm
+with_vm
+wiring 4 2 4 >wired
+with_fabric 0 0 ftree "$PWD/wired"
 on_host h0002 pmm fabric read -o net
 pmm fabric show -f net --json >net.json
 
@@ -79,29 +48,19 @@ RoundTrip=5000
 Timeout=600
 END
 cat >inside <<'END'
-fabric=$1/contrib/vm/fabric
-"$fabric" up net --latency random:100000:300000:7 || exit
-"$fabric" map >map
-"$fabric" show >show
-mapfile -t hosts < <(cut -d' ' -f1 map)
+network net --latency random:100000:300000:7
 for service in ud rc; do
-    for i in "${!hosts[@]}"; do
-        pmm-probe --conf conf --set Service=$service --plan plan.json \
-            --output $service \
-            --coord "local:$i:${#hosts[@]}:${hosts[i]}:/run/$service" \
-            >>$service.out 2>>$service.err &
-    done
-    wait
+    begin $service --set Service=$service --plan plan.json
+    finish
 done
 END
-"$vm" --timeout 900 --share . -- env PATH="$PATH" bash inside "$srcdir" \
-    >out 2>err
+in_vm 900 inside >out 2>err
 is "$? $(<out)$(<err)" "0 " "measured by 16 processes"
 
 for service in ud rc; do
     samples=$service/samples.json
     is "$(jq '[.nodes.answered, .nodes.missing | length] | @csv' $samples)" \
-        '"16,0"' "$service: all hosts answered" || diag "$(<$service.err)"
+        '"16,0"' "$service: all hosts answered" || diag "$(cat $service/*.err)"
     is "$(jq '[.probes[].lost] | add' $samples)" 0 "$service: nothing is lost"
 
     # The medians in us, less the latencies, by the number of cables.
