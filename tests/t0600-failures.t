@@ -69,12 +69,12 @@ checked ()
 # conf KEY VALUE: change pmm.conf for what follows.
 conf () { sed -i "s|^$1 .*|$1 = $2|" pmm.conf; }
 
-# wrap COMMAND: a pmm-probe that runs COMMAND first on h0003
+# wrap COMMAND [HOST]: a pmm-probe that runs COMMAND first on h0003, or HOST
 wrap ()
 {
     cat >wrapped <<X
 #!/bin/sh
-[ "\$SLURMD_NODENAME" != h0003 ] || $1
+[ "\$SLURMD_NODENAME" != ${2-h0003} ] || $1
 exec $workdir/pmm-probe "\$@"
 X
     chmod 755 wrapped
@@ -86,6 +86,11 @@ checked "one node" "one node: nothing to measure|one node, nothing" -N1
 
 wrap 'kill -9 $$'
 checked "a probe that dies" "h0003"
+wrap 'kill -9 $$' h0001
+checked "a leader that dies" "not checked: .*h0001"
+# Not before it leads: the others have met it.
+wrap '(sleep 0.7; kill -9 $$) &' h0001
+checked "... later" "not checked: .*h0001"
 wrap 'sleep 100'
 checked "a probe that hangs" "1 node did not answer: h0003"
 wrap 'exit 0'
