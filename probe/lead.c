@@ -347,7 +347,8 @@ static int limit_nodes (struct check *ck)
 
         if (r->rank[rank].member != ROSTER_NONE)
             trouble = ck->measured.trouble[r->rank[rank].member];
-        if (why && limit_node (ck, why) < 0)
+        /* who is silent is missing, of which the judge tells */
+        if (why && !r->rank[rank].silent && limit_node (ck, why) < 0)
             return -1;
         if (trouble) {
             snprintf (sentence, sizeof (sentence), "%s: %.180s",

@@ -117,7 +117,8 @@ static size_t unpack (struct roster_rank *rank, const struct coord_blob *blob,
     size_t rails;
 
     strcpy (rank->why, "did not answer");
-    if (blob->len == 0 || blob->len > COORD_BLOB_MAX)
+    rank->silent = blob->len == 0 || blob->len > COORD_BLOB_MAX;
+    if (rank->silent)
         return 0;
     strcpy (rank->why, "answered what makes no sense");
     if (!(p = take (&c, 10)) || p[0] != ROSTER_VERSION)

@@ -11,6 +11,7 @@
 #ifndef PROBE_ROSTER_H
 #define PROBE_ROSTER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,6 +24,7 @@ enum { ROSTER_NONE = -1 };
 struct roster_rank {
     char host[64];  /* "" where not even that is known */
     char why[256];  /* why it is no member; "" for a member */
+    bool silent;    /* it has told nothing at all */
     int member;     /* ROSTER_NONE: it is none */
     uint64_t key;   /* its draw */
 };

@@ -185,7 +185,8 @@ static void test_roster (void)
     r = roster_create (blob, 2, &transport_emu, no_host, NULL);
     ok (r && r->nmembers == 0 && !strcmp (r->rank[0].host, "h0001")
             && !strcmp (r->rank[0].why, "no?device")
-            && !strcmp (r->rank[1].why, "did not answer"),
+            && !strcmp (r->rank[1].why, "did not answer")
+            && r->rank[1].silent && !r->rank[0].silent,
         "who has no transport, and who did not answer, say so");
     roster_destroy (r);
     for (size_t cut = 1; cut < len; cut++) {
