@@ -36,6 +36,16 @@ const char *verdict_status_name (enum verdict_status status)
     return status_name[status];
 }
 
+const char *finding_kind_name (enum finding_kind kind)
+{
+    return kind_name[kind];
+}
+
+const char *finding_basis_name (enum finding_basis basis)
+{
+    return basis_name[basis];
+}
+
 const char *finding_words (const struct finding *f)
 {
     return f->kind == FINDING_SWITCH_LINK && f->nnodes > 0

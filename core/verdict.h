@@ -86,6 +86,10 @@ int verdict_limit (struct verdict *v, enum verdict_status status,
 
 const char *verdict_status_name (enum verdict_status status);
 
+/* As the file has them: "host end", "baseline". */
+const char *finding_kind_name (enum finding_kind kind);
+const char *finding_basis_name (enum finding_basis basis);
+
 /* Whether it is UNKNOWN for a limit, and not for what was found. */
 bool verdict_is_limited (const struct verdict *v);
 
