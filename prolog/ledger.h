@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Ledger: what audits measured and found, and what was done about it.
+ *
+ * Written by audits and by `pmm ledger`, read by the policy and the reports.
+ * File: an SQLite database in WAL mode; its tables are in ledger_db.c.
+ *
+ * Only audits enter. An audit is begun before it runs, which draws the nonce
+ * that its step is to be run with (pmm-probe --nonce); a result whose nonce is
+ * not of an audit that was begun and has no result yet, or that is of another
+ * fabric or of hosts that it was not begun for, is refused. So a user's check
+ * never enters, and the same result never twice.
+ *
+ * Who owns the file may write it, nobody else, root neither; whoever may read
+ * it by its mode (0640 when made) may read it. A file or a directory that
+ * others may write is refused.
+ *
+ * A call is one transaction: when it returns, all of it is on the disk, or
+ * none of it. Ids are the order of things; times are only noted, since clocks
+ * step back. Texts are cleaned (util/text) and cut to the sizes below. Times
+ * are seconds since 1970.
+ *
+ * Errors: one sentence that begins with the file's name. ERROR_INPUT: there is
+ * no such file, it is no ledger, one of a later version, or what is to enter
+ * is refused. ERROR_WORLD: all else, like a full disk, a damaged page, or a
+ * lock that another holds for longer than LEDGER_WAIT_MS.
+ */
+#ifndef PROLOG_LEDGER_H
+#define PROLOG_LEDGER_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/paths.h"
+#include "core/samples.h"
+#include "core/verdict.h"
+#include "util/error.h"
+
+enum {
+    LEDGER_VERSION = 1,
+    LEDGER_WAIT_MS = 5000,
+    LEDGER_TEXT_MAX = 1023,  /* bytes of a sentence, a reason, a why */
+    LEDGER_NAME_MAX = 127,   /* of a host, a link's id, who did it */
+    LEDGER_NONCE_BYTES = 33, /* 32 hex digits and their end */
+    LEDGER_HOSTS_MAX = 1 << 17,
+};
+
+enum ledger_mode {
+    LEDGER_READ,
+    LEDGER_WRITE,
+    LEDGER_CREATE, /* write; made where it does not exist */
+};
+
+struct ledger;
+
+/* NULL with err. An older version is brought up to date by who may write. */
+struct ledger *ledger_open (const char *path, enum ledger_mode mode,
+                            struct error *err);
+void ledger_close (struct ledger *ledger);
+
+/* Look at every page and reference; work grows with the file. Return 0, or -1
+ * with err saying what is wrong first.
+ */
+int ledger_check (struct ledger *ledger, struct error *err);
+
+/* Begin an audit of n hosts on the fabric of that hash; `about` is the job
+ * that gave rise to it, 0 for none. Return its id, > 0, and its nonce; -1 with
+ * err.
+ */
+int64_t ledger_begin (struct ledger *ledger, int64_t time, const char *fabric,
+                      uint64_t about, const char *const *host, size_t n,
+                      char nonce[LEDGER_NONCE_BYTES], struct error *err);
+
+/* Enter the result of the audit that has the samples' nonce: which hosts
+ * answered, each RTT with its row, the verdict. Work grows with the samples,
+ * not with the ledger. Return the audit's id; -1 with err, errno EEXIST where
+ * it has its result already (a second try after a crash).
+ */
+int64_t ledger_record (struct ledger *ledger, int64_t time,
+                       const struct pathset *ps,
+                       const struct samples *samples,
+                       const struct verdict *verdict, struct error *err);
+
+/* Counters of ports as an audit saw them. Return 0, or -1 with err. */
+struct ledger_counter {
+    const char *port; /* "guid/port" */
+    const char *name; /* "PortXmitWait" */
+    uint64_t value;   /* at most INT64_MAX */
+};
+int ledger_counters (struct ledger *ledger, int64_t audit,
+                     const struct ledger_counter *counter, size_t n,
+                     struct error *err);
+
+/* An effect is noted before it is tried, and again when it is done, so that
+ * who was killed in between knows what to look at; the same audit, node and
+ * kind ("drain") is one action however often it is noted. Return its id, and
+ * in *done whether it was done; -1 with err. ledger_done counts once.
+ */
+int64_t ledger_intend (struct ledger *ledger, int64_t time, int64_t audit,
+                       const char *node, const char *kind, const char *reason,
+                       const char *why, bool *done, struct error *err);
+int ledger_done (struct ledger *ledger, int64_t time, int64_t action,
+                 struct error *err);
+
+/* Findings of a muted link are known and acted upon by nobody, until a time
+ * (0: for ever). time < 0 ends it. Return 0, or -1 with err (ENOENT: not
+ * muted).
+ */
+int ledger_mute (struct ledger *ledger, int64_t time, const char *link,
+                 int64_t until, const char *who, const char *why,
+                 struct error *err);
+/* Return 1 if it is muted at that time, 0 if not, -1 with err. */
+int ledger_is_muted (struct ledger *ledger, int64_t time, const char *link,
+                     struct error *err);
+
+/* What was measured of the link up to now no longer counts for its baseline:
+ * it was repaired. Return 0, or -1 with err.
+ */
+int ledger_rebase (struct ledger *ledger, int64_t time, const char *link,
+                   const char *who, const char *why, struct error *err);
+
+/* Forget the oldest audits: those begun before `before`, up to the first that
+ * was not, and as many as are more than `keep`. A transaction each, so that
+ * others wait for one audit's rows at most; then the rows of fabrics without
+ * audits. Actions, mutes and rebases stay. Return how many, or -1 with err;
+ * those forgotten until then stay forgotten.
+ */
+int64_t ledger_prune (struct ledger *ledger, int64_t before, int64_t keep,
+                      struct error *err);
+
+/* Audits as JSON. Lists are newest first. NULL with err. */
+
+/* The newest n: {id, begun, ended, about, job, step, fabric, status, complete,
+ * sentence, hosts}; what is not known yet is null, hosts is their number.
+ */
+json_t *ledger_audits (struct ledger *ledger, size_t n, struct error *err);
+
+/* All of one: the above, hosts [{host, answered}], findings [{level, kind,
+ * basis, excess_ns, stderr_ns, expected_ns, why, suspects}], limits, probes
+ * [{a, b, round, initiator, sent, lost, min, ..., max, row}], counters, and
+ * actions. errno ENOENT where there is none.
+ */
+json_t *ledger_audit (struct ledger *ledger, int64_t id, struct error *err);
+
+/* The audit after this one: its id, 0 where there is none, -1 with err. */
+int64_t ledger_next (struct ledger *ledger, int64_t id, struct error *err);
+
+/* All [{link, time, until, who, why}]; all [{link, after, time, who, why}]. */
+json_t *ledger_mutes (struct ledger *ledger, struct error *err);
+json_t *ledger_rebases (struct ledger *ledger, struct error *err);
+
+/* The newest n [{id, audit, node, kind, intended, done, reason, why}]. */
+json_t *ledger_actions (struct ledger *ledger, size_t n, struct error *err);
+
+/* How a link was over the newest n audits of a fabric that crossed it, oldest
+ * first: [{audit, begun, routes, change_ns, level}]. change_ns is the median
+ * over the routes that cross it of the change of their median RTT, per
+ * crossing: against the lower quartile of the route's own over these audits,
+ * as far as they are after the last rebase of any of its links. A change that
+ * all its routes share is the link's, or that of one which they share as well.
+ * level is of the worst finding that suspects it.
+ */
+json_t *ledger_trend (struct ledger *ledger, const char *fabric,
+                      const char *link, size_t n, struct error *err);
+
+/* A baseline out of the ledger: of each route of the fabric the newest RTTs,
+ * up to n from either side, of audits after the last rebase of any of its
+ * links, that are not UNKNOWN and in which none of them was suspected. Names
+ * resolve as in plan_read; *ps is the caller's, also on failure. NULL with err.
+ */
+struct samples *ledger_baseline (struct ledger *ledger, const char *fabric,
+                                 size_t n, pathset_resolve_f resolve,
+                                 void *arg, struct pathset **ps,
+                                 struct error *err);
+
+#endif /* PROLOG_LEDGER_H */
