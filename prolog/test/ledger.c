@@ -1,0 +1,964 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The ledger: what enters and what is refused, that each write is whole or
+ * not there when the disk is full or the writer killed, what it tells, and
+ * that its work does not grow with what it holds.
+ */
+#include "config.h"
+#include "prolog/ledger.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/simulate.h"
+#include "core/test/tablenet.h"
+#include "prolog/ledger_db.h"
+#include "tests/tap.h"
+
+enum { HOSTS = 6, STRANGER = 12345, LINKS_MAX = 64 };
+
+/* What is measured in all tests: a small fat tree, and two words for it. */
+static struct tablenet *net;
+static struct pathset *ps;
+static struct plan *plan;
+static const char *host[HOSTS];
+
+static struct error err;
+
+static struct samples *measure (const char *nonce, uint32_t slow, double ns)
+{
+    struct simulate_options opts = { .noise_ns = 5, .repeats = 3, .seed = 1 };
+    double latency[LINKS_MAX];
+    struct samples *s;
+
+    for (size_t i = 0; i < LINKS_MAX; i++)
+        latency[i] = 100 + (i == slow ? ns : 0);
+    s = simulate (ps, plan, latency, &opts, &err);
+    snprintf (s->nonce, sizeof (s->nonce), "%s", nonce);
+    return s;
+}
+
+/* A verdict of one finding, or of none where level is OK. */
+static struct verdict *verdict_of (enum verdict_status level, uint32_t link)
+{
+    struct verdict *v = verdict_create ();
+    struct finding *f;
+
+    v->status = level;
+    if (level == VERDICT_OK)
+        return v;
+    f = v->finding = calloc (1, sizeof (*f));
+    v->nfindings = 1;
+    f->level = level;
+    f->excess_ns = 400;
+    f->stderr_ns = f->expected_ns = NAN;
+    f->suspect = calloc (1, sizeof (*f->suspect));
+    f->suspect[0] = link;
+    f->nsuspects = 1;
+    f->why = strdup ("it is \n slow");
+    verdict_limit (v, VERDICT_OK, "no baseline");
+    return v;
+}
+
+/* A whole audit at a time; its id, or -1. */
+static int64_t audit (struct ledger *l, int64_t time, uint32_t slow,
+                      double ns, enum verdict_status level)
+{
+    char nonce[LEDGER_NONCE_BYTES];
+    int64_t id = ledger_begin (l, time, net->net.hash, 7, host, HOSTS, nonce,
+                               &err);
+    struct samples *s;
+    struct verdict *v;
+
+    if (id < 0)
+        return -1;
+    s = measure (nonce, slow, ns);
+    v = verdict_of (level, slow);
+    id = ledger_record (l, time + 1, ps, s, v, &err);
+    verdict_destroy (v);
+    samples_destroy (s);
+    return id;
+}
+
+static void drop (const char *path)
+{
+    static const char *const suffix[] = { "", "-wal", "-shm", "-journal" };
+    char name[64];
+
+    for (size_t i = 0; i < sizeof (suffix) / sizeof (suffix[0]); i++) {
+        snprintf (name, sizeof (name), "%s%s", path, suffix[i]);
+        unlink (name);
+    }
+}
+
+static struct ledger *fresh (const char *path)
+{
+    drop (path);
+    return ledger_open (path, LEDGER_CREATE, &err);
+}
+
+/* What a query of one number says, by a connection of its own. */
+static int64_t ask (const char *path, const char *sql)
+{
+    sqlite3_stmt *stmt = NULL;
+    sqlite3 *db = NULL;
+    int64_t n = -1;
+
+    if (sqlite3_open (path, &db) == SQLITE_OK
+        && sqlite3_prepare_v2 (db, sql, -1, &stmt, NULL) == SQLITE_OK
+        && sqlite3_step (stmt) == SQLITE_ROW)
+        n = sqlite3_column_int64 (stmt, 0);
+    sqlite3_finalize (stmt);
+    sqlite3_close (db);
+    return n;
+}
+
+static void tell (const char *path, const char *sql)
+{
+    sqlite3 *db = NULL;
+
+    if (sqlite3_open (path, &db) != SQLITE_OK
+        || sqlite3_exec (db, sql, NULL, NULL, NULL) != SQLITE_OK)
+        diag ("%s: %s", sql, sqlite3_errmsg (db));
+    sqlite3_close (db);
+}
+
+/*
+ * Files
+ */
+
+static void put (const char *path, const char *text, mode_t mode)
+{
+    FILE *fp = fopen (path, "w");
+
+    fputs (text, fp);
+    fclose (fp);
+    chmod (path, mode);
+}
+
+static void test_places (void)
+{
+    static const struct {
+        const char *path;
+        enum ledger_mode mode;
+        enum error_fault fault;
+        const char *error;
+    } tab[] = {
+        { "none/led", LEDGER_CREATE, ERROR_INPUT, "No such file" },
+        { "none", LEDGER_WRITE, ERROR_INPUT, "No such file" },
+        { "none", LEDGER_READ, ERROR_INPUT, "No such file" },
+        { "text/led", LEDGER_CREATE, ERROR_INPUT, "Not a directory" },
+        { "dir", LEDGER_WRITE, ERROR_INPUT, "no regular file" },
+        { "link", LEDGER_WRITE, ERROR_INPUT, "no regular file" },
+        { "open/led", LEDGER_CREATE, ERROR_INPUT, "write its directory" },
+        { "loose", LEDGER_WRITE, ERROR_INPUT, "others may write it" },
+        { "text", LEDGER_WRITE, ERROR_INPUT, "not a database" },
+        { "text", LEDGER_READ, ERROR_INPUT, "not a database" },
+        { "other", LEDGER_WRITE, ERROR_INPUT, "another database" },
+        { "newer", LEDGER_WRITE, ERROR_INPUT, "version 99, only" },
+        { "newer", LEDGER_READ, ERROR_INPUT, "version 99, only" },
+        { "empty", LEDGER_READ, ERROR_INPUT, "version 0: whoever" },
+    };
+    struct ledger *l;
+
+    mkdir ("dir", 0755);
+    mkdir ("open", 0755);
+    chmod ("open", 01777);
+    put ("text", "this is not a database at all, but a line of text\n", 0644);
+    put ("loose", "", 0666);
+    put ("empty", "", 0644);
+    tell ("other", "CREATE TABLE t (x)");
+    ledger_close (fresh ("newer"));
+    tell ("newer", "PRAGMA user_version = 99");
+    ok (symlink ("newer", "link") == 0, "a link");
+    for (size_t i = 0; i < sizeof (tab) / sizeof (tab[0]); i++) {
+        memset (&err, 0, sizeof (err));
+        l = ledger_open (tab[i].path, tab[i].mode, &err);
+        ok (!l && strstr (err.text, tab[i].error) && err.fault == tab[i].fault
+                && !strncmp (err.text, tab[i].path, strlen (tab[i].path)),
+            "refused: %s", err.text);
+        ledger_close (l);
+    }
+    ok (ask ("other", "SELECT count(*) FROM sqlite_master") == 1
+            && access ("other-wal", F_OK) < 0,
+        "another database is left as it was");
+    ok ((l = ledger_open ("empty", LEDGER_WRITE, &err)) != NULL,
+        "an empty file becomes a ledger");
+    ledger_close (l);
+}
+
+/* Run f as a user who is not root; its return value. */
+static int as_stranger (int (*f) (void))
+{
+    pid_t pid = fork ();
+    int status = -1;
+
+    if (pid == 0) {
+        if (setgid (STRANGER) < 0 || setuid (STRANGER) < 0)
+            _exit (99);
+        _exit (f ());
+    }
+    waitpid (pid, &status, 0);
+    return WIFEXITED (status) ? WEXITSTATUS (status) : 98;
+}
+
+static int open_as (enum ledger_mode mode, const char *expected)
+{
+    struct ledger *l = ledger_open ("led", mode, &err);
+
+    if (l)
+        return expected != NULL
+               || ledger_next (l, 0, &err) != 1;
+    if (!expected || !strstr (err.text, expected))
+        fprintf (stderr, "# %s\n", err.text);
+    return !expected || !strstr (err.text, expected);
+}
+
+static int others_write (void)
+{
+    return open_as (LEDGER_WRITE, "belongs to user 0");
+}
+
+static int others_read (void)
+{
+    return open_as (LEDGER_READ, NULL);
+}
+
+static int closed_to_others (void)
+{
+    return open_as (LEDGER_READ, "led: cannot be read");
+}
+
+static int read_only (void)
+{
+    return open_as (LEDGER_WRITE, "it is read-only");
+}
+
+static void test_owner (void)
+{
+    struct ledger *l = fresh ("led");
+    struct stat st;
+
+    ok (audit (l, 1000, 0, 0, VERDICT_OK) == 1, "an audit");
+    ledger_close (l);
+    stat ("led", &st);
+    ok ((st.st_mode & 0777) == 0640, "a ledger is made with mode 0640");
+    if (geteuid () != 0) {
+        skip ("who is not root can play no other user");
+        return;
+    }
+    ok (as_stranger (others_write) == 0, "who does not own it may not write");
+    ok (as_stranger (closed_to_others) == 0, "nor read, by its mode");
+    chmod ("led", 0644);
+    chmod ("led-wal", 0644);
+    chmod ("led-shm", 0644);
+    ok (as_stranger (others_read) == 0, "but where the mode lets him");
+    if (chown ("led", STRANGER, STRANGER) == 0)
+        ok (!ledger_open ("led", LEDGER_WRITE, &err)
+                && strstr (err.text, "belongs to user 12345"),
+            "root does not write another's");
+    if (chown (".", STRANGER, STRANGER) == 0) {
+        chmod ("led", 0400);
+        ok (as_stranger (read_only) == 0, "a read-only file says so");
+    }
+    if (chown (".", 0, 0) < 0)
+        abort ();
+}
+
+static void test_migrate (void)
+{
+    static const char *const steps[] = {
+        "CREATE TABLE one (x); INSERT INTO one VALUES (1)",
+        "CREATE TABLE two (x); INSERT INTO two SELECT x + 1 FROM one",
+        "CREATE TABLE three (x); INSERT INTO nowhere VALUES (3)",
+    };
+    struct ledger l = { .path = (char *)"steps" };
+
+    drop ("steps");
+    ok (sqlite3_open ("steps", &l.db) == SQLITE_OK
+            && db_migrate (&l, steps, 1, &err) == 0
+            && ask ("steps", "PRAGMA user_version") == 1,
+        "the first step alone");
+    ok (db_migrate (&l, steps, 3, &err) < 0
+            && ask ("steps", "PRAGMA user_version") == 1
+            && ask ("steps", "SELECT count(*) FROM sqlite_master") == 1,
+        "a step that fails leaves nothing behind: %s", err.text);
+    ok (db_migrate (&l, steps, 2, &err) == 0
+            && ask ("steps", "PRAGMA user_version") == 2
+            && ask ("steps", "SELECT x FROM two") == 2,
+        "the second goes on from the first");
+    for (int i = 0; i < DB_STMTS; i++)
+        sqlite3_finalize (l.stmt[i]);
+    sqlite3_close (l.db);
+}
+
+/*
+ * What enters
+ */
+
+static bool is_text (const json_t *obj, const char *key, const char *value)
+{
+    const char *s = json_string_value (json_object_get (obj, key));
+
+    return s && !strcmp (s, value);
+}
+
+static json_int_t integer (const json_t *obj, const char *key)
+{
+    return json_integer_value (json_object_get (obj, key));
+}
+
+/* Whether the probes of an audit are the samples, with their rows. */
+static bool same_probes (const json_t *probes, const struct samples *s)
+{
+    bool same = json_array_size (probes) == s->nsamples;
+
+    for (size_t i = 0; same && i < s->nsamples; i++) {
+        const json_t *p = json_array_get (probes, i);
+        const json_t *links = json_object_get (p, "row");
+        const struct sample *m = &s->sample[i];
+        struct row row;
+
+        same = is_text (p, "initiator",
+                        pathset_endpoint (ps, m->initiator)->name)
+               && integer (p, "round") == m->round
+               && integer (p, "sent") == m->sent
+               && json_real_value (json_object_get (p, "p95"))
+                      == m->rtt_ns[RTT_P95]
+               && pathset_row (ps, m->a, m->b, &row, NULL) == 0
+               && json_object_size (links) == row.n;
+        for (size_t k = 0; same && k < row.n; k++)
+            same = integer (links, net->net.link[row.link[k]].id)
+                   == row.count[k];
+    }
+    return same;
+}
+
+static void test_record (void)
+{
+    struct ledger *l = fresh ("led");
+    char nonce[LEDGER_NONCE_BYTES];
+    char other[LEDGER_NONCE_BYTES];
+    struct verdict *v = verdict_of (VERDICT_FAIL, 2);
+    struct samples *s;
+    json_t *a;
+    json_t *f;
+
+    ok (ledger_begin (l, 500, net->net.hash, 42, host, HOSTS, nonce, &err) == 1
+            && ledger_begin (l, 400, net->net.hash, 0, host, 2, other, &err)
+                   == 2,
+        "two audits begin, the second by an earlier clock");
+    s = measure (nonce, 2, 400);
+    s->job = 99;
+    samples_add_host (s, host[1], true);
+    samples_add_host (s, host[2], false);
+    ok (ledger_record (l, 600, ps, s, v, &err) == 1, "a result");
+    ok (ledger_record (l, 601, ps, s, v, &err) < 0 && errno == EEXIST,
+        "but once: %s", err.text);
+    a = ledger_audit (l, 1, &err);
+    ok (a && same_probes (json_object_get (a, "probes"), s),
+        "its probes and rows come back");
+    ok (integer (a, "begun") == 500 && integer (a, "ended") == 600
+            && integer (a, "about") == 42 && integer (a, "job") == 99
+            && is_text (a, "status", "FAIL")
+            && is_text (a, "fabric", net->net.hash)
+            && json_array_size (json_object_get (a, "hosts")) == HOSTS,
+        "and what else is known of it");
+    f = json_array_get (json_object_get (a, "findings"), 0);
+    ok (is_text (f, "level", "FAIL") && is_text (f, "why", "it is ? slow")
+            && json_is_null (json_object_get (f, "stderr_ns"))
+            && is_text (json_array_get (json_object_get (f, "suspects"), 0),
+                        "id", net->net.link[2].id)
+            && !strcmp (json_string_value (json_array_get (
+                            json_object_get (a, "limits"), 0)),
+                        "no baseline"),
+        "its finding, cleaned, its suspect and its limit");
+    json_decref (a);
+
+    strcpy (s->nonce, "00000000000000000000000000000000");
+    ok (ledger_record (l, 602, ps, s, v, &err) < 0
+            && strstr (err.text, "no audit that was begun"),
+        "a user's result is refused: %s", err.text);
+    strcpy (s->nonce, other);
+    s->nanswered = s->nmissing = 0;
+    samples_add_host (s, host[4], true);
+    ok (ledger_record (l, 602, ps, s, v, &err) < 0
+            && strstr (err.text, "not begun for host"),
+        "so is a host's that was not asked: %s", err.text);
+    net->net.hash = "another";
+    s->nanswered = 0;
+    ok (ledger_record (l, 602, ps, s, v, &err) < 0
+            && strstr (err.text, "another fabric"),
+        "so is another fabric's: %s", err.text);
+    net->net.hash = "table";
+    a = ledger_audit (l, 2, &err);
+    ok (a && json_is_null (json_object_get (a, "status"))
+            && json_array_size (json_object_get (a, "probes")) == 0,
+        "of all that nothing is kept");
+    json_decref (a);
+    ok (!ledger_audit (l, 3, &err) && errno == ENOENT, "%s", err.text);
+    ok (ledger_check (l, &err) == 0, "and all is sound");
+    samples_destroy (s);
+    verdict_destroy (v);
+    ledger_close (l);
+}
+
+static void test_notes (void)
+{
+    static const struct ledger_counter counters[] = {
+        { "0000000000000001/1", "PortXmitWait", 17 },
+        { "0000000000000001/1", "SymbolErrorCounter", INT64_MAX },
+    };
+    static const struct ledger_counter large = { "p", "n", UINT64_MAX };
+    struct ledger *l = fresh ("led");
+    char text[3000];
+    bool done;
+    int64_t id;
+    json_t *json;
+
+    audit (l, 100, 2, 400, VERDICT_FAIL);
+    ok (ledger_counters (l, 1, counters, 2, &err) == 0
+            && ledger_counters (l, 1, counters, 2, &err) == 0,
+        "counters, twice");
+    ok (ledger_counters (l, 9, counters, 2, &err) < 0, "of no audit: %s",
+        err.text);
+    ok (ledger_counters (l, 1, &large, 1, &err) < 0, "too large: %s",
+        err.text);
+    memset (text, 'x', sizeof (text));
+    text[sizeof (text) - 1] = '\0';
+    text[1] = '\033';
+    id = ledger_intend (l, 200, 1, "h1", "drain", "pmm: h1", text, &done, &err);
+    ok (id > 0 && !done
+            && ledger_intend (l, 300, 1, "h1", "drain", "pmm: h1", "again",
+                              &done, &err) == id
+            && !done,
+        "an effect that is intended twice is one");
+    ok (ledger_done (l, 201, id, &err) == 0
+            && ledger_intend (l, 300, 1, "h1", "drain", "pmm: h1", "again",
+                              &done, &err) == id
+            && done,
+        "and it is done");
+    json = ledger_audit (l, 1, &err);
+    ok (json_array_size (json_object_get (json, "counters")) == 2
+            && json_array_size (json_object_get (json, "actions")) == 1,
+        "the audit tells both");
+    json_decref (json);
+    json = ledger_actions (l, 5, &err);
+    ok (json_array_size (json) == 1
+            && json_string_length (json_object_get (json_array_get (json, 0),
+                                                    "why"))
+                   == LEDGER_TEXT_MAX
+            && integer (json_array_get (json, 0), "done") == 201,
+        "its why is cut to size");
+    ok (!strncmp (json_string_value (json_object_get (
+                      json_array_get (json, 0), "why")),
+                  "x?x", 3),
+        "and cleaned");
+    json_decref (json);
+
+    ok (ledger_mute (l, 100, "a/1", 200, "me", "known", &err) == 0
+            && ledger_is_muted (l, 199, "a/1", &err) == 1
+            && ledger_is_muted (l, 200, "a/1", &err) == 0
+            && ledger_is_muted (l, 199, "a/2", &err) == 0,
+        "muted for a time");
+    ok (ledger_mute (l, 100, "a/1", 0, "me", "known", &err) == 0
+            && ledger_is_muted (l, INT64_MAX, "a/1", &err) == 1,
+        "muted for ever");
+    ok (ledger_mute (l, -1, "a/1", 0, "me", "", &err) == 0
+            && ledger_is_muted (l, 0, "a/1", &err) == 0
+            && ledger_mute (l, -1, "a/1", 0, "me", "", &err) < 0
+            && errno == ENOENT,
+        "and not any more: %s", err.text);
+    ledger_close (l);
+}
+
+/*
+ * What it tells
+ */
+
+static double change_of (const json_t *points, size_t i)
+{
+    return json_real_value (
+        json_object_get (json_array_get (points, i), "change_ns"));
+}
+
+static struct pathset *resolve (const char *const *name, size_t n, void *arg,
+                                struct error *e)
+{
+    struct tablenet *t = arg;
+    uint32_t who[HOSTS];
+
+    (void)e;
+    for (size_t i = 0; i < n; i++)
+        who[i] = (uint32_t)strtoul (name[i] + 1, NULL, 10) - 1;
+    return tablenet_pathset (t, who, n);
+}
+
+/* How many samples of a baseline cross the link, and their mean RTT. */
+static size_t crossing (struct ledger *l, uint32_t link, size_t n, double *rtt)
+{
+    struct pathset *set = NULL;
+    struct samples *s = ledger_baseline (l, net->net.hash, n, resolve, net,
+                                         &set, &err);
+    size_t count = 0;
+
+    *rtt = 0;
+    for (size_t i = 0; s && i < s->nsamples; i++) {
+        struct row row;
+
+        pathset_row (set, s->sample[i].a, s->sample[i].b, &row, NULL);
+        for (size_t k = 0; k < row.n; k++)
+            if (row.link[k] == link) {
+                *rtt += s->sample[i].rtt_ns[RTT_MEDIAN];
+                count++;
+            }
+    }
+    *rtt /= count ? (double)count : 1;
+    samples_destroy (s);
+    pathset_destroy (set);
+    return count;
+}
+
+static void test_trend (void)
+{
+    const char *link = net->net.link[2].id;
+    struct ledger *l = fresh ("led");
+    double before, rtt;
+    size_t all, n;
+    json_t *t;
+
+    for (int i = 0; i < 4; i++)
+        audit (l, 100 * i, 0, 0, VERDICT_OK);
+    all = crossing (l, 2, 1, &before);
+    ok (all > 0, "a baseline crosses the link %zu times", all);
+    audit (l, 400, 2, 500, VERDICT_FAIL);
+    audit (l, 500, 2, 500, VERDICT_UNKNOWN);
+    t = ledger_trend (l, net->net.hash, link, 10, &err);
+    ok (json_array_size (t) == 6 && fabs (change_of (t, 0)) < 10
+            && fabs (change_of (t, 5) - 500) < 10
+            && is_text (json_array_get (t, 4), "level", "FAIL")
+            && is_text (json_array_get (t, 0), "level", "OK"),
+        "the trend shows when it got slow: %+.0f, %+.0f ns",
+        change_of (t, 0), change_of (t, 5));
+    json_decref (t);
+    t = ledger_trend (l, net->net.hash, link, 2, &err);
+    ok (json_array_size (t) == 2 && integer (json_array_get (t, 0), "audit")
+                                        == 5,
+        "the newest two alone");
+    json_decref (t);
+    t = ledger_trend (l, "unknown", link, 10, &err);
+    ok (t && json_array_size (t) == 0, "nothing of another fabric");
+    json_decref (t);
+    n = crossing (l, 2, 1, &rtt);
+    ok (n == all && fabs (rtt - before) < 1,
+        "what was suspected enters no baseline: %.0f ns, not %.0f", before,
+        rtt);
+    ok (crossing (l, 2, 3, &rtt) == 3 * all, "three of each side");
+    ok (ledger_rebase (l, 600, link, "me", "new cable", &err) == 0
+            && crossing (l, 2, 9, &rtt) == 0 && crossing (l, 0, 9, &rtt) > 0,
+        "after a rebase its routes have none, others have");
+    audit (l, 700, 2, 200, VERDICT_OK);
+    n = crossing (l, 2, 1, &rtt);
+    ok (n == all && rtt > before + 300,
+        "until it is measured again: %.0f ns", rtt);
+    t = ledger_trend (l, net->net.hash, link, 10, &err);
+    ok (json_array_size (t) == 7 && fabs (change_of (t, 6)) < 10
+            && fabs (change_of (t, 0) + 200) < 10,
+        "which the trend compares with: %+.0f, %+.0f ns", change_of (t, 0),
+        change_of (t, 6));
+    json_decref (t);
+    t = ledger_rebases (l, &err);
+    ok (integer (json_array_get (t, 0), "after") == 6, "since when");
+    json_decref (t);
+    ledger_close (l);
+}
+
+static void test_prune (void)
+{
+    /* the fourth by a clock that is ahead, the fifth by one far behind */
+    static const int64_t begun[] = { 100, 200, 300, 9999, 5, 600 };
+    struct ledger *l = fresh ("led");
+    json_t *t;
+
+    for (size_t i = 0; i < 6; i++) {
+        net->net.hash = i < 2 ? "old" : "new";
+        audit (l, begun[i], 2, 400, VERDICT_FAIL);
+    }
+    net->net.hash = "table";
+    ok (ledger_prune (l, 250, 100, &err) == 2 && ledger_next (l, 0, &err) == 3,
+        "by age: the first two");
+    ok (ask ("led", "SELECT count(*) FROM epoch") == 1
+            && ask ("led", "SELECT count(*) FROM route") > 0
+            && ask ("led", "SELECT count(*) FROM crossing WHERE route"
+                           " NOT IN (SELECT id FROM route)") == 0
+            && ask ("led", "SELECT min(audit) FROM rtt") == 3
+            && ask ("led", "SELECT min(audit) FROM suspect") == 3,
+        "and with them all that was of them alone");
+    ok (ledger_prune (l, 5000, 100, &err) == 1
+            && ledger_next (l, 0, &err) == 4,
+        "no further than one that seems younger");
+    ok (ledger_prune (l, INT64_MIN, 2, &err) == 1
+            && ledger_next (l, 0, &err) == 5
+            && ledger_prune (l, INT64_MIN, 2, &err) == 0,
+        "by number: two are left");
+    ok (ledger_prune (l, INT64_MIN, 0, &err) == 2
+            && ask ("led", "SELECT count(*) FROM route") == 0
+            && audit (l, 1, 0, 0, VERDICT_OK) == 7,
+        "none are; a number is not given twice");
+    t = ledger_audits (l, 10, &err);
+    ok (json_array_size (t) == 1 && ledger_check (l, &err) == 0,
+        "and all is sound");
+    json_decref (t);
+    ledger_close (l);
+}
+
+/*
+ * Faults
+ */
+
+static void test_lock (void)
+{
+    struct ledger *a = fresh ("led");
+    struct ledger *b = ledger_open ("led", LEDGER_WRITE, &err);
+    struct ledger *c = ledger_open ("led", LEDGER_READ, &err);
+
+    sqlite3_busy_timeout (b->db, 20);
+    audit (a, 100, 0, 0, VERDICT_OK);
+    ok (db_begin (a, DB_BEGIN, &err) == 0
+            && audit (b, 200, 0, 0, VERDICT_OK) < 0
+            && err.fault == ERROR_WORLD && strstr (err.text, "locked"),
+        "the lock of another: %s", err.text);
+    ok (ledger_next (c, 0, &err) == 1, "who reads does not wait");
+    db_end (a, 0, &err);
+    ok (audit (b, 200, 0, 0, VERDICT_OK) == 2, "nor does anyone afterwards");
+    ledger_close (a);
+    ledger_close (b);
+    ledger_close (c);
+}
+
+/* Write audits in a process of its own until one fails; 0 if it says so and
+ * what it has said to be there, is. */
+static int fill (void)
+{
+    struct rlimit limit = { 200 << 10, 200 << 10 };
+    struct ledger *l = fresh ("full");
+    int64_t last = 0, id;
+
+    signal (SIGXFSZ, SIG_IGN);
+    setrlimit (RLIMIT_FSIZE, &limit);
+    while ((id = audit (l, 1, 2, 400, VERDICT_FAIL)) > 0)
+        last = id;
+    if (err.fault != ERROR_WORLD || !strstr (err.text, "full: cannot be"))
+        return 1;
+    /* and it can still be read */
+    if (last == 0 || ledger_next (l, last - 1, &err) != last)
+        return 2;
+    ledger_close (l);
+    return 0;
+}
+
+static void test_full (void)
+{
+    struct ledger *l;
+    pid_t pid = fork ();
+    int64_t audits, rtts;
+    int status;
+
+    if (pid == 0)
+        _exit (fill ());
+    waitpid (pid, &status, 0);
+    ok (WIFEXITED (status) && WEXITSTATUS (status) == 0,
+        "no room is an error in words (%d)", status);
+    audits = ask ("full", "SELECT count(*) FROM audit WHERE ended");
+    rtts = ask ("full", "SELECT count(*) FROM rtt");
+    ok (audits > 0 && rtts > 0 && rtts % audits == 0,
+        "what is there is whole: %jd audits, %jd RTTs", (intmax_t)audits,
+        (intmax_t)rtts);
+    l = ledger_open ("full", LEDGER_WRITE, &err);
+    ok (l && ledger_check (l, &err) == 0
+            && audit (l, 1, 2, 400, VERDICT_FAIL) > audits,
+        "and it goes on where there is room");
+    ledger_close (l);
+}
+
+static void test_damage (void)
+{
+    struct ledger *l = fresh ("bad");
+    char junk[4096];
+    size_t hits = 0, crashed = 0, said = 0;
+    int64_t pages;
+
+    for (int i = 0; i < 5; i++)
+        audit (l, i, 2, 400, VERDICT_FAIL);
+    ledger_close (l);
+    tell ("bad", "PRAGMA wal_checkpoint (TRUNCATE)");
+    pages = ask ("bad", "PRAGMA page_count");
+    memset (junk, 0x5a, sizeof (junk));
+    for (int64_t page = 0; page < pages; page++) {
+        char copy[128];
+        pid_t pid;
+        int fd, status;
+
+        drop ("hit");
+        snprintf (copy, sizeof (copy), "cp bad hit");
+        if (system (copy) != 0 || (fd = open ("hit", O_WRONLY)) < 0)
+            abort ();
+        if (pwrite (fd, junk, sizeof (junk), page * 4096) != sizeof (junk))
+            abort ();
+        close (fd);
+        hits++;
+        if ((pid = fork ()) == 0) {
+            json_t *json = NULL;
+            int rc = 0;
+
+            l = ledger_open ("hit", LEDGER_WRITE, &err);
+            if (!l)
+                _exit (1);
+            for (int64_t id = 1; id <= 5; id++)
+                json_decref (json = ledger_audit (l, id, &err));
+            audit (l, 9, 2, 400, VERDICT_FAIL);
+            rc = ledger_check (l, &err);
+            _exit (rc < 0 && strstr (err.text, "is damaged") ? 1 : 0);
+        }
+        waitpid (pid, &status, 0);
+        crashed += !WIFEXITED (status);
+        said += WIFEXITED (status) && WEXITSTATUS (status) == 1;
+    }
+    ok (crashed == 0 && said == hits,
+        "each of %zu pages, overwritten, is noticed (%zu), none crashes",
+        hits, said);
+}
+
+/* A writer that is killed at its n-th write to a file, which is torn. */
+static ssize_t (*true_pwrite) (int fd, const void *buf, size_t n, off_t at);
+static long writes_left;
+
+static ssize_t killing_pwrite (int fd, const void *buf, size_t n, off_t at)
+{
+    if (--writes_left == 0) {
+        if (true_pwrite (fd, buf, n / 2, at) < 0)
+            abort ();
+        raise (SIGKILL);
+    }
+    return true_pwrite (fd, buf, n, at);
+}
+
+/* Two audits and an action; ids are said when the ledger has said them. Never
+ * returns.
+ */
+static void write_and_die (int fd, long kill_at)
+{
+    sqlite3_vfs *vfs = sqlite3_vfs_find (NULL);
+    struct ledger *l;
+
+    true_pwrite = (ssize_t (*) (int, const void *, size_t, off_t))
+        vfs->xGetSystemCall (vfs, "pwrite64");
+    if (!true_pwrite)
+        _exit (3);
+    vfs->xSetSystemCall (vfs, "pwrite64",
+                         (sqlite3_syscall_ptr)killing_pwrite);
+    writes_left = kill_at;
+    if (!(l = ledger_open ("dead", LEDGER_CREATE, &err)))
+        _exit (2);
+    for (int i = 0; i < 2; i++) {
+        char id = (char)audit (l, 1, 2, 400, VERDICT_FAIL);
+
+        if (write (fd, &id, 1) != 1)
+            _exit (2);
+    }
+    ledger_close (l);
+    _exit (0);
+}
+
+static void test_killed (void)
+{
+    size_t runs = 0, lost = 0, half = 0, unsound = 0, finished = 0;
+    size_t both = plan_probes (plan) * 2;
+
+    for (long kill_at = 1; finished == 0 && kill_at < 1000; kill_at++) {
+        char ids[8];
+        struct ledger *l;
+        ssize_t said;
+        int64_t ended;
+        int fd[2], status;
+        pid_t pid;
+
+        drop ("dead");
+        if (pipe (fd) < 0 || (pid = fork ()) < 0)
+            abort ();
+        if (pid == 0)
+            write_and_die (fd[1], kill_at);
+        close (fd[1]);
+        said = read (fd[0], ids, 1);
+        if (said == 1)
+            said += read (fd[0], ids, 1);
+        close (fd[0]);
+        waitpid (pid, &status, 0);
+        runs++;
+        finished += WIFEXITED (status) && WEXITSTATUS (status) == 0;
+        l = ledger_open ("dead", LEDGER_CREATE, &err);
+        unsound += !l || ledger_check (l, &err) < 0;
+        ledger_close (l);
+        ended = ask ("dead", "SELECT count(*) FROM audit WHERE ended");
+        lost += ended < said || ended > said + 1;
+        half += ask ("dead", "SELECT count(*) FROM rtt")
+                    != ended * (int64_t)both
+                || ask ("dead", "SELECT count(*) FROM finding") != ended;
+    }
+    ok (finished == 1 && runs > 20, "a writer killed at each of %zu writes",
+        runs - 1);
+    ok (lost == 0, "nothing that was said to be there is lost, or double");
+    ok (half == 0, "nothing is there by half");
+    ok (unsound == 0, "and the next one opens it, sound");
+}
+
+static void test_many (void)
+{
+    enum { WRITERS = 3, EACH = 5 };
+    size_t bad = 0;
+    int status;
+
+    ledger_close (fresh ("led"));
+    for (int i = 0; i < WRITERS; i++)
+        if (fork () == 0) {
+            struct ledger *l = ledger_open ("led", LEDGER_WRITE, &err);
+
+            for (int k = 0; l && k < EACH; k++)
+                if (audit (l, k, 2, 400, VERDICT_FAIL) < 0)
+                    _exit (1);
+            _exit (!l);
+        }
+    for (int i = 0; i < WRITERS; i++) {
+        wait (&status);
+        bad += status != 0;
+    }
+    ok (bad == 0
+            && ask ("led", "SELECT count(*) FROM audit WHERE ended")
+                   == WRITERS * EACH,
+        "%d writers at once", WRITERS);
+}
+
+/*
+ * Work
+ */
+
+/* Statements that list all there is of something, which people mark by hand;
+ * checks, which look at all.
+ */
+static bool lists_all (int id)
+{
+    return id == DB_MUTES || id == DB_REBASES || id == DB_QUICK_CHECK
+           || id == DB_REFERENCE_CHECK;
+}
+
+static void test_plans (void)
+{
+    struct ledger *l = fresh ("led");
+    size_t scans = 0, statements = 0;
+
+    for (int id = DB_ADD_NAME; id < DB_STMTS; id++) {
+        sqlite3_stmt *stmt = NULL;
+        char sql[4096];
+
+        if (lists_all (id))
+            continue;
+        snprintf (sql, sizeof (sql), "EXPLAIN QUERY PLAN %s", db_sql[id]);
+        if (sqlite3_prepare_v2 (l->db, sql, -1, &stmt, NULL) != SQLITE_OK) {
+            diag ("%s: %s", db_sql[id], sqlite3_errmsg (l->db));
+            scans++;
+            continue;
+        }
+        while (sqlite3_step (stmt) == SQLITE_ROW) {
+            const char *detail = (const char *)sqlite3_column_text (stmt, 3);
+
+            if (strstr (detail, "SCAN") && !strstr (detail, "SCAN (sub")) {
+                diag ("%s: %s", db_sql[id], detail);
+                scans++;
+            }
+        }
+        sqlite3_finalize (stmt);
+        statements++;
+    }
+    ok (scans == 0, "%zu statements search by an index, none scans",
+        statements);
+    ledger_close (l);
+}
+
+/* Steps of SQLite's machine, of all statements. */
+static int64_t steps (struct ledger *l)
+{
+    int64_t n = 0;
+
+    for (int i = 0; i < DB_STMTS; i++)
+        if (l->stmt[i])
+            n += sqlite3_stmt_status (l->stmt[i], SQLITE_STMTSTATUS_VM_STEP,
+                                      1);
+    return n;
+}
+
+static void test_work (void)
+{
+    struct ledger *l = fresh ("led");
+    int64_t early, late;
+
+    audit (l, 1, 2, 400, VERDICT_FAIL);
+    steps (l);
+    audit (l, 2, 2, 400, VERDICT_FAIL);
+    early = steps (l);
+    for (int i = 0; i < 60; i++)
+        audit (l, 3 + i, 2, 400, VERDICT_FAIL);
+    steps (l);
+    audit (l, 99, 2, 400, VERDICT_FAIL);
+    late = steps (l);
+    ok (early > 0 && late == early,
+        "an audit costs %jd steps after one, %jd after sixty",
+        (intmax_t)early, (intmax_t)late);
+    ledger_close (l);
+}
+
+int main (void)
+{
+    struct plan_options opts = { .extra_rounds = 1, .seed = 1 };
+    /* in memory: hundreds of commits wait for the disk otherwise */
+    char dir[] = "/dev/shm/pmm-ledger-XXXXXX";
+    char command[64];
+
+    if (!mkdtemp (dir) || chdir (dir) < 0 || chmod (dir, 0755) < 0)
+        return 1;
+    umask (022);
+    net = tablenet_fattree (4, 2, TABLE_MINHOP, 1);
+    ps = tablenet_pathset (net, (uint32_t[]){ 0, 1, 2, 3, 4, 5 }, HOSTS);
+    plan = plan_make (ps, &opts, &err);
+    for (size_t i = 0; i < HOSTS; i++)
+        host[i] = pathset_endpoint (ps, i)->host;
+
+    test_places ();
+    test_owner ();
+    test_migrate ();
+    test_record ();
+    test_notes ();
+    test_trend ();
+    test_prune ();
+    test_lock ();
+    test_full ();
+    test_damage ();
+    test_killed ();
+    test_many ();
+    test_plans ();
+    test_work ();
+
+    plan_destroy (plan);
+    pathset_destroy (ps);
+    tablenet_destroy (net);
+    snprintf (command, sizeof (command), "rm -r %s", dir);
+    if (chdir ("/") < 0 || system (command) != 0)
+        return 1;
+    return done_testing ();
+}
