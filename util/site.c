@@ -23,6 +23,8 @@ const struct conf_option site_options[] = {
     { "Baseline", CONF_PATH, FIELD (baseline),
       "/var/lib/slurm-pmm/baseline.json",
       "the published baseline samples, if there are any" },
+    { "Ledger", CONF_PATH, FIELD (ledger), "/var/lib/slurm-pmm/ledger",
+      "what the audits leave, for pmm ledger" },
     { "Srun", CONF_PATH, FIELD (srun), "/usr/bin/srun",
       "the srun that starts a check" },
     { "Probe", CONF_PATH, FIELD (probe), PMM_PROBE_PATH,

@@ -20,6 +20,7 @@ struct site {
     char *snapshot;   /* the published fabric snapshot */
     char *baseline;   /* published baseline samples; "" is none; a missing
                          file is none as well */
+    char *ledger;     /* what the audits leave */
     char *srun;       /* the srun that starts the nested step */
     char *probe;      /* the pmm-probe that it runs */
 

@@ -1,0 +1,614 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* pmm ledger: what audits measured, and what is to be known about it. */
+#include "config.h"
+
+#include <pwd.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/judge.h"
+#include "pmm/common.h"
+#include "pmm/inputs.h"
+#include "pmm/verb.h"
+#include "ibquery/snapshot.h"
+#include "prolog/ledger.h"
+#include "util/file.h"
+#include "util/json.h"
+#include "util/site.h"
+#include "util/text.h"
+
+enum {
+    SHOW_LAST = 20,
+    TREND_LAST = 100,
+    BASELINE_LAST = 5, /* samples of a route, from either side */
+    DAY_S = 24 * 3600,
+    DAYS_MAX = 36500,
+};
+
+struct options {
+    const char *ledger, *conf, *fabric, *plan, *samples, *hosts, *why;
+    const char *output;
+    struct strings baseline;
+    uint64_t job;
+    int last, days, keep; /* -1: not given */
+    bool json, off, as_baseline;
+};
+
+/* What a verb works with. */
+struct work {
+    const struct options *o;
+    const char *arg; /* its operand, NULL */
+    struct ledger *ledger;
+    struct fabric *fabric; /* NULL: no -f */
+    FILE *fp;              /* its output */
+    int64_t now;
+    enum verdict_status status;
+};
+
+#define FIELD(name) offsetof (struct options, name)
+#define LEDGER                                                                \
+    { "ledger", 'L', "FILE", opt_string, FIELD (ledger),                      \
+      "the ledger, if not pmm.conf's" },                                      \
+    { "conf", 0, "FILE", opt_string, FIELD (conf),                            \
+      "take this for pmm.conf" },                                             \
+    { "output", 'o', "FILE", opt_string, FIELD (output),                      \
+      "write here, not to standard output" }
+#define FABRIC(what) { "fabric", 'f', "FILE", opt_string, FIELD (fabric), what }
+#define JSON { "json", 0, NULL, opt_true, FIELD (json), "as JSON" }
+#define LAST(what) { "last", 'n', "N", opt_int, FIELD (last), what }
+#define WHY                                                                   \
+    { "why", 0, "TEXT", opt_string, FIELD (why), "the reason, for others" }
+
+static const struct opt show_table[] = {
+    LEDGER,
+    JSON,
+    LAST ("so many of the newest audits: 20"),
+    { 0 },
+};
+static const struct opt trend_table[] = {
+    LEDGER,
+    FABRIC ("the snapshot"),
+    JSON,
+    LAST ("so many of the newest audits: 100"),
+    { 0 },
+};
+static const struct opt mute_table[] = {
+    LEDGER,
+    FABRIC ("a snapshot, to name a link by its hosts or switches"),
+    JSON,
+    WHY,
+    { "days", 0, "N", opt_int, FIELD (days), "for so long, not for ever" },
+    { "off", 0, NULL, opt_true, FIELD (off), "hear of it again" },
+    { 0 },
+};
+static const struct opt rebase_table[] = {
+    LEDGER,
+    FABRIC ("a snapshot, to name a link by its hosts or switches"),
+    JSON,
+    WHY,
+    { 0 },
+};
+static const struct opt prune_table[] = {
+    LEDGER,
+    { "days", 0, "N", opt_int, FIELD (days), "audits older than this" },
+    { "keep", 0, "N", opt_int, FIELD (keep), "all but so many" },
+    { 0 },
+};
+static const struct opt export_table[] = {
+    LEDGER,
+    { "baseline", 0, NULL, opt_true, FIELD (as_baseline),
+      "a baseline for 'pmm judge', not all audits" },
+    FABRIC ("the snapshot that the baseline is for"),
+    LAST ("samples of a route from either side, for it: 5"),
+    { 0 },
+};
+static const struct opt check_table[] = {
+    LEDGER,
+    { 0 },
+};
+static const struct opt begin_table[] = {
+    LEDGER,
+    FABRIC ("the snapshot"),
+    { "hosts", 0, "LIST", opt_string, FIELD (hosts),
+      "whom the audit is of; @FILE; all if not given" },
+    { "job", 0, "N", opt_u64, FIELD (job), "the job that it is about" },
+    { 0 },
+};
+static const struct opt add_table[] = {
+    LEDGER,
+    FABRIC ("the snapshot"),
+    { "plan", 0, "FILE", opt_string, FIELD (plan), "what was measured" },
+    { "samples", 0, "FILE", opt_string, FIELD (samples),
+      "the audit's round-trip times" },
+    { "baseline", 0, "FILE", opt_append, FIELD (baseline),
+      "earlier samples; may be given several times" },
+    { 0 },
+};
+#undef FIELD
+
+/*
+ * Text
+ */
+
+static const char *text_of (const json_t *obj, const char *key)
+{
+    const char *s = json_string_value (json_object_get (obj, key));
+
+    return s ? s : "-";
+}
+
+static json_int_t number_of (const json_t *obj, const char *key)
+{
+    return json_integer_value (json_object_get (obj, key));
+}
+
+/* "2026-11-21T18:50:12", in UTC. */
+static const char *date_of (const json_t *obj, const char *key, char *buf,
+                            size_t size)
+{
+    const json_t *value = json_object_get (obj, key);
+    time_t t = (time_t)json_integer_value (value);
+    struct tm tm;
+
+    if (!json_is_integer (value) || !gmtime_r (&t, &tm)
+        || strftime (buf, size, "%Y-%m-%dT%H:%M:%S", &tm) == 0)
+        snprintf (buf, size, "-");
+    return buf;
+}
+
+static void print_audit (const json_t *a, FILE *fp)
+{
+    char date[32];
+    const json_t *hosts = json_object_get (a, "hosts");
+    json_int_t n = json_is_array (hosts) ? (json_int_t)json_array_size (hosts)
+                                         : json_integer_value (hosts);
+
+    fprintf (fp, "audit %jd %s %s hosts=%jd job=%jd %s\n",
+             (intmax_t)number_of (a, "id"),
+             date_of (a, "begun", date, sizeof (date)), text_of (a, "status"),
+             (intmax_t)n, (intmax_t)number_of (a, "about"),
+             text_of (a, "sentence"));
+}
+
+static void print_details (const json_t *a, FILE *fp)
+{
+    char date[32];
+    size_t i;
+    json_t *v;
+
+    json_array_foreach (json_object_get (a, "findings"), i, v)
+        fprintf (fp, "  %s %s\n", text_of (v, "level"), text_of (v, "why"));
+    json_array_foreach (json_object_get (a, "limits"), i, v)
+        fprintf (fp, "  limit: %s\n", json_string_value (v));
+    json_array_foreach (json_object_get (a, "hosts"), i, v)
+        if (json_is_integer (json_object_get (v, "answered"))
+            && !number_of (v, "answered"))
+            fprintf (fp, "  missing: %s\n", text_of (v, "host"));
+    json_array_foreach (json_object_get (a, "actions"), i, v)
+        fprintf (fp, "  %s %s %s: %s (%s)\n", text_of (v, "kind"),
+                 text_of (v, "node"),
+                 date_of (v, "done", date, sizeof (date)),
+                 text_of (v, "reason"), text_of (v, "why"));
+    fprintf (fp, "  %zu probes\n",
+             json_array_size (json_object_get (a, "probes")));
+}
+
+static void print_mark (const json_t *m, FILE *fp)
+{
+    char date[32], until[32];
+
+    fprintf (fp, "%s %s by %s", text_of (m, "link"),
+             date_of (m, "time", date, sizeof (date)), text_of (m, "who"));
+    if (number_of (m, "until"))
+        fprintf (fp, " until %s",
+                 date_of (m, "until", until, sizeof (until)));
+    if (json_object_get (m, "after"))
+        fprintf (fp, " after audit %jd", (intmax_t)number_of (m, "after"));
+    fprintf (fp, ": %s\n", text_of (m, "why"));
+}
+
+static void print_point (const json_t *p, FILE *fp)
+{
+    char date[32];
+
+    fprintf (fp, "audit %jd %s %s %+.0f ns on %jd route%s\n",
+             (intmax_t)number_of (p, "audit"),
+             date_of (p, "begun", date, sizeof (date)), text_of (p, "level"),
+             json_number_value (json_object_get (p, "change_ns")),
+             (intmax_t)number_of (p, "routes"),
+             number_of (p, "routes") == 1 ? "" : "s");
+}
+
+/* Write an object as a line of its own, with `kind` before the rest. Takes it;
+ * NULL: memory is short.
+ */
+static int write_line (struct work *w, const char *kind, json_t *obj,
+                       struct error *err)
+{
+    json_t *line = json_file (kind, NULL);
+    int rc;
+
+    if (!obj || !line || json_object_update (line, obj) < 0)
+        rc = error_nomem (err);
+    else
+        rc = json_write (line, w->fp, err);
+    json_decref (line);
+    json_decref (obj);
+    return rc;
+}
+
+/* Write a list, one line each, or as one JSON object with `key`. Takes it. */
+static int write_list (struct work *w, const char *key, json_t *list,
+                       void (*print) (const json_t *, FILE *),
+                       struct error *err)
+{
+    json_t *v;
+    size_t i;
+
+    if (!list)
+        return -1;
+    if (w->o->json)
+        return write_line (w, "ledger", json_pack ("{s:o}", key, list), err);
+    json_array_foreach (list, i, v)
+        print (v, w->fp);
+    json_decref (list);
+    return 0;
+}
+
+/*
+ * The verbs
+ */
+
+static int show (struct work *w, struct error *err)
+{
+    uint64_t id;
+    json_t *audit;
+
+    if (!w->arg)
+        return write_list (w, "audits",
+                           ledger_audits (w->ledger,
+                                          w->o->last < 0 ? SHOW_LAST
+                                                         : w->o->last, err),
+                           print_audit, err);
+    if (text_u64 (w->arg, 1, INT64_MAX, &id) < 0)
+        return error_input (err, "'%.40s' is no audit's number", w->arg);
+    if (!(audit = ledger_audit (w->ledger, (int64_t)id, err)))
+        return -1;
+    if (w->o->json)
+        return write_line (w, "audit", audit, err);
+    print_audit (audit, w->fp);
+    print_details (audit, w->fp);
+    json_decref (audit);
+    return 0;
+}
+
+/* The id of a link that is named on the command line, into buf. */
+static int find_link (const struct work *w, char *buf, size_t size,
+                      struct error *err)
+{
+    unsigned int port;
+    unsigned long long guid;
+    uint32_t link;
+    int end = 0;
+
+    if (w->fabric) {
+        link = fabric_find_link (w->fabric, w->arg);
+        if (link == FABRIC_NONE)
+            return error_input (err, "no link '%.80s' in the fabric", w->arg);
+        snprintf (buf, size, "%s", w->fabric->link[link].id);
+        return 0;
+    }
+    if (sscanf (w->arg, "%16llx/%3u%n", &guid, &port, &end) != 2
+        || w->arg[end] || end < 18)
+        return error_input (err, "'%.80s' is no link's id; other names need "
+                                 "-f FABRIC", w->arg);
+    snprintf (buf, size, "%016llx/%u", guid, port);
+    return 0;
+}
+
+static int trend (struct work *w, struct error *err)
+{
+    char link[LEDGER_NAME_MAX];
+
+    if (!w->fabric)
+        return error_input (err, "-f FABRIC is missing");
+    if (find_link (w, link, sizeof (link), err) < 0)
+        return -1;
+    return write_list (w, "trend",
+                       ledger_trend (w->ledger, w->fabric->hash, link,
+                                     w->o->last < 0 ? TREND_LAST
+                                                    : w->o->last, err),
+                       print_point, err);
+}
+
+static const char *who (void)
+{
+    const struct passwd *pw = getpwuid (geteuid ());
+
+    return pw ? pw->pw_name : "unknown";
+}
+
+static int mute (struct work *w, struct error *err)
+{
+    char link[LEDGER_NAME_MAX];
+    int64_t until = 0;
+
+    if (!w->arg)
+        return write_list (w, "mutes", ledger_mutes (w->ledger, err),
+                           print_mark, err);
+    if (find_link (w, link, sizeof (link), err) < 0)
+        return -1;
+    if (w->o->off)
+        return ledger_mute (w->ledger, -1, link, 0, "", "", err);
+    if (!w->o->why)
+        return error_input (err, "--why TEXT is missing");
+    if (w->o->days >= 0)
+        until = w->now + (int64_t)w->o->days * DAY_S;
+    return ledger_mute (w->ledger, w->now, link, until, who (), w->o->why,
+                        err);
+}
+
+static int rebase (struct work *w, struct error *err)
+{
+    char link[LEDGER_NAME_MAX];
+
+    if (!w->arg)
+        return write_list (w, "rebases", ledger_rebases (w->ledger, err),
+                           print_mark, err);
+    if (find_link (w, link, sizeof (link), err) < 0)
+        return -1;
+    if (!w->o->why)
+        return error_input (err, "--why TEXT is missing");
+    return ledger_rebase (w->ledger, w->now, link, who (), w->o->why, err);
+}
+
+static int prune (struct work *w, struct error *err)
+{
+    const struct options *o = w->o;
+    int64_t before = o->days >= 0 ? w->now - (int64_t)o->days * DAY_S
+                                  : INT64_MIN;
+
+    if (o->days < 0 && o->keep < 0)
+        return error_input (err, "--days N or --keep N is missing");
+    return ledger_prune (w->ledger, before, o->keep >= 0 ? o->keep : INT64_MAX,
+                         err) < 0
+               ? -1
+               : 0;
+}
+
+static int export_baseline (struct work *w, struct error *err)
+{
+    struct pathset *ps = NULL;
+    struct samples *s;
+    int rc = -1;
+
+    if (!w->fabric)
+        return error_input (err, "-f FABRIC is missing");
+    s = ledger_baseline (w->ledger, w->fabric->hash,
+                         w->o->last < 0 ? BASELINE_LAST : w->o->last,
+                         fabric_resolve, w->fabric, &ps, err);
+    if (s)
+        rc = samples_write (s, ps, w->fp, err);
+    samples_destroy (s);
+    pathset_destroy (ps);
+    return rc;
+}
+
+/* A line for each of a list. Takes it. */
+static int export_list (struct work *w, const char *kind, json_t *list,
+                        struct error *err)
+{
+    size_t i;
+    json_t *v;
+    int rc = list ? 0 : -1;
+
+    json_array_foreach (list, i, v)
+        if (rc == 0)
+            rc = write_line (w, kind, json_incref (v), err);
+    json_decref (list);
+    return rc;
+}
+
+static int export (struct work *w, struct error *err)
+{
+    int64_t id = 0;
+
+    if (w->o->as_baseline)
+        return export_baseline (w, err);
+    while ((id = ledger_next (w->ledger, id, err)) > 0) {
+        json_t *audit = ledger_audit (w->ledger, id, err);
+
+        if (!audit || write_line (w, "audit", audit, err) < 0)
+            return -1;
+    }
+    if (id < 0
+        || export_list (w, "action",
+                        ledger_actions (w->ledger, INT64_MAX, err), err) < 0
+        || export_list (w, "mute", ledger_mutes (w->ledger, err), err) < 0)
+        return -1;
+    return export_list (w, "rebase", ledger_rebases (w->ledger, err), err);
+}
+
+static int check (struct work *w, struct error *err)
+{
+    return ledger_check (w->ledger, err);
+}
+
+static int begin (struct work *w, struct error *err)
+{
+    char nonce[LEDGER_NONCE_BYTES];
+    struct pathset *ps;
+    const char **host;
+    size_t n = 0;
+    int64_t id = -1;
+
+    if (!w->fabric)
+        return error_input (err, "-f FABRIC is missing");
+    if (!(ps = inputs_hosts (w->fabric, "hosts", w->o->hosts, err)))
+        return -1;
+    host = calloc (pathset_size (ps) + 1, sizeof (*host));
+    for (size_t i = 0; host && i < pathset_size (ps); i++)
+        host[n++] = pathset_endpoint (ps, i)->host;
+    if (!host)
+        error_nomem (err);
+    else
+        id = ledger_begin (w->ledger, w->now, w->fabric->hash, w->o->job,
+                           host, n, nonce, err);
+    free (host);
+    pathset_destroy (ps);
+    if (id < 0)
+        return -1;
+    fprintf (w->fp, "%s\n", nonce);
+    return 0;
+}
+
+static int judge_and_add (struct work *w, struct inputs *in,
+                          struct error *err)
+{
+    const struct options *o = w->o;
+    struct baselines base = { 0 };
+    struct judge_options opts;
+    struct verdict *v = NULL;
+    int rc = -1;
+
+    if (inputs_thresholds (&opts, o->conf, err) == 0
+        && baselines_read (&base, in->fabric, o->baseline.v, o->baseline.n,
+                           err) == 0
+        && (v = judge (in->ps, in->plan, in->samples, base.v, base.n, &opts,
+                       err))
+        && ledger_record (w->ledger, w->now, in->ps, in->samples, v, err)
+               > 0) {
+        w->status = v->status;
+        rc = 0;
+    }
+    verdict_destroy (v);
+    baselines_clear (&base);
+    return rc;
+}
+
+static int add (struct work *w, struct error *err)
+{
+    struct inputs in = { 0 };
+    int rc;
+
+    if (!w->o->samples)
+        return error_input (err, "--samples SAMPLES is missing");
+    rc = inputs_load (&in, w->o->fabric, w->o->plan, w->o->samples, err);
+    if (rc == 0)
+        rc = judge_and_add (w, &in, err);
+    inputs_clear (&in);
+    return rc;
+}
+
+static const struct {
+    const char *name;
+    char *full; /* as errors and usage call it */
+    const struct opt *table;
+    const char *args;
+    int min, max; /* operands */
+    enum ledger_mode mode, list; /* with operands, and without */
+    int (*run) (struct work *w, struct error *err);
+} verbs[] = {
+    { "show", "ledger show", show_table, "[AUDIT]", 0, 1, LEDGER_READ,
+      LEDGER_READ, show },
+    { "trend", "ledger trend", trend_table, "LINK", 1, 1, LEDGER_READ,
+      LEDGER_READ, trend },
+    { "mute", "ledger mute", mute_table, "[LINK]", 0, 1, LEDGER_WRITE,
+      LEDGER_READ, mute },
+    { "rebase", "ledger rebase", rebase_table, "[LINK]", 0, 1, LEDGER_WRITE,
+      LEDGER_READ, rebase },
+    { "prune", "ledger prune", prune_table, "", 0, 0, LEDGER_WRITE,
+      LEDGER_WRITE, prune },
+    { "export", "ledger export", export_table, "", 0, 0, LEDGER_READ,
+      LEDGER_READ, export },
+    { "check", "ledger check", check_table, "", 0, 0, LEDGER_READ,
+      LEDGER_READ, check },
+    { "begin", "ledger begin", begin_table, "", 0, 0, LEDGER_CREATE,
+      LEDGER_CREATE, begin },
+    { "add", "ledger add", add_table, "", 0, 0, LEDGER_WRITE, LEDGER_WRITE,
+      add },
+};
+
+static struct ledger *open_ledger (const struct options *o,
+                                   enum ledger_mode mode, struct error *err)
+{
+    struct ledger *ledger = NULL;
+    struct site site;
+
+    if (o->ledger)
+        return ledger_open (o->ledger, mode, err);
+    if (site_read (&site, o->conf, 0, err) == 0)
+        ledger = ledger_open (site.ledger, mode, err);
+    site_clear (&site);
+    return ledger;
+}
+
+static int run (size_t verb, struct work *w, struct error *err)
+{
+    enum ledger_mode mode = w->arg ? verbs[verb].mode : verbs[verb].list;
+    struct outfile *out = NULL;
+    int rc = -1;
+
+    if (w->o->days > DAYS_MAX)
+        return error_input (err, "--days: at most %d is wanted", DAYS_MAX);
+    if ((!w->o->fabric || (w->fabric = fabric_load (w->o->fabric, err)))
+        && (w->ledger = open_ledger (w->o, mode, err))
+        && (out = file_create (w->o->output, err))) {
+        w->fp = file_stream (out);
+        rc = verbs[verb].run (w, err);
+    }
+    if (out && rc == 0)
+        rc = file_commit (out, err);
+    else
+        file_abort (out);
+    ledger_close (w->ledger);
+    fabric_destroy (w->fabric);
+    return rc;
+}
+
+static int run_verb (size_t verb, int argc, char **argv)
+{
+    static const int exits[] = {
+        [VERDICT_OK] = EXIT_OK,
+        [VERDICT_WARN] = EXIT_OK,
+        [VERDICT_UNKNOWN] = EXIT_WORLD,
+        [VERDICT_FAIL] = EXIT_FAIL,
+    };
+    struct options o = { .last = -1, .days = -1, .keep = -1 };
+    struct work w = { .o = &o, .now = (int64_t)time (NULL) };
+    struct error err;
+    int status;
+    int first;
+
+    argv[0] = verbs[verb].full;
+    first = options_parse (verbs[verb].table, &o, argc, argv,
+                           verbs[verb].args, verbs[verb].min,
+                           verbs[verb].max, &status);
+    if (first >= 0) {
+        w.arg = argv[first];
+        status = run (verb, &w, &err) < 0 ? fail (argv[0], &err)
+                                          : exits[w.status];
+    }
+    free (o.baseline.v);
+    return status;
+}
+
+int verb_ledger (int argc, char **argv)
+{
+    const char *name = argc > 1 ? argv[1] : "";
+    bool help = strcmp (name, "--help") == 0 || strcmp (name, "-h") == 0;
+
+    for (size_t i = 0; i < sizeof (verbs) / sizeof (verbs[0]); i++)
+        if (strcmp (name, verbs[i].name) == 0)
+            return run_verb (i, argc - 1, argv + 1);
+    fprintf (help ? stdout : stderr, "Usage: pmm ledger ");
+    for (size_t i = 0; i < sizeof (verbs) / sizeof (verbs[0]); i++)
+        fprintf (help ? stdout : stderr, "%s%s", i ? "|" : "", verbs[i].name);
+    fprintf (help ? stdout : stderr, " [OPTION]...\nEach has --help.\n");
+    return help ? EXIT_OK : EXIT_BAD_INPUT;
+}
