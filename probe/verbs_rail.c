@@ -44,7 +44,6 @@ enum {
     LOST_GAPS = 250,
     LOST_GAPS_LEAST = 2,
     LOST_NS = 250000000,
-    STAMP_AGE_S = 100, /* a message is seen sooner than that */
     /* what a round trip takes less than, in us */
     GAP_BUSY = 50,
     GAP_EVENT = 200,
@@ -236,19 +235,6 @@ int verbs_rail_send (struct verbs_rail *rail, const struct verbs_run *run,
  * Receiving
  */
 
-/* Whether it comes from where the sender is. A router changes the LID; and
- * where a device does not say that it shows a GRH, the room is not looked at.
- */
-static bool is_from (const uint8_t *grh, const struct verbs_completion *c,
-                     const struct verbs_address *at)
-{
-    if (c->src_qp != at->qpn)
-        return false;
-    if (at->global && c->grh)
-        return verbs_grh_is_from (grh, at->gid);
-    return at->ethernet || c->slid == at->lid;
-}
-
 /* Believe a datagram or count it. Returns the number of bytes of data, or
  * -1.
  */
@@ -261,9 +247,11 @@ static int check (const struct verbs_rail *rail, struct verbs_run *run,
     size_t before = ud ? VERBS_GRH : 0;
     size_t len = c->len >= before ? c->len - before : 0;
     const uint8_t *p = slot->data + before;
+    struct verbs_origin origin = { c->src_qp, c->slid,
+                                   c->grh ? slot->data : NULL };
 
     if (!verbs_header_unpack (h, p, len, run->key, run->npeers)
-        || (ud ? !is_from (slot->data, c, &run->at[h->from])
+        || (ud ? !verbs_is_from (&origin, &run->at[h->from])
                : h->from != slot->qp->peer)) {
         run->counts.foreign++;
         return -1;
@@ -280,15 +268,13 @@ static int check (const struct verbs_rail *rail, struct verbs_run *run,
 static void check_clock (struct verbs_rail *rail, struct verbs_completion *c)
 {
     struct verbs_device *d = &rail->device;
-    int64_t now = verbs_device_now_ns (d);
 
     rail->trusted = true;
-    if (d->clock_khz
-        && (c->stamp_ns > now
-            || c->stamp_ns < now - STAMP_AGE_S * INT64_C (1000000000))) {
-        d->clock_khz = 0;
-        c->stamp_ns = verbs_device_now_ns (d);
-    }
+    if (!d->clock_khz
+        || verbs_stamp_is_sound (c->stamp_ns, verbs_device_now_ns (d)))
+        return;
+    d->clock_khz = 0;
+    c->stamp_ns = verbs_device_now_ns (d);
 }
 
 static int take_failed (const struct verbs_rail *rail, struct verbs_slot *slot,

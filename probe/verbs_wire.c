@@ -21,6 +21,9 @@ enum {
     TIMEOUT_CODE_MAX = 31,
 };
 
+/* a message is seen sooner than that */
+#define STAMP_AGE_NS INT64_C (100000000000)
+
 enum { /* flags of an address */
     FLAG_ETHERNET = 1,
     FLAG_ROCE_V1 = 2,
@@ -262,6 +265,16 @@ bool verbs_grh_is_from (const uint8_t grh[VERBS_GRH],
     return !memcmp (grh + GRH_SOURCE, gid, VERBS_GID);
 }
 
+bool verbs_is_from (const struct verbs_origin *origin,
+                    const struct verbs_address *at)
+{
+    if (origin->qpn != at->qpn)
+        return false;
+    if (at->global && origin->grh)
+        return verbs_grh_is_from (origin->grh, at->gid);
+    return at->ethernet || origin->lid == at->lid;
+}
+
 static int worth (const struct verbs_gid *g)
 {
     int kind = is_ipv4 (g->gid) ? 2 : is_link_local (g->gid) ? 0 : 1;
@@ -292,4 +305,9 @@ int64_t verbs_ticks_ns (uint64_t ticks, uint64_t khz)
 {
     /* by parts: a product of the whole would not fit */
     return (int64_t)(ticks / khz * 1000000 + ticks % khz * 1000000 / khz);
+}
+
+bool verbs_stamp_is_sound (int64_t stamp_ns, int64_t now_ns)
+{
+    return stamp_ns <= now_ns && stamp_ns >= now_ns - STAMP_AGE_NS;
 }

@@ -118,6 +118,18 @@ bool verbs_window_take (struct verbs_window *w, uint32_t sequence);
 bool verbs_grh_is_from (const uint8_t grh[VERBS_GRH],
                         const uint8_t gid[VERBS_GID]);
 
+/* From where a UD datagram came, as a device tells, and whether that is an
+ * endpoint: by queue pair, and by GID where it has sent a GRH, else by LID. On
+ * Ethernet a device that does not say that it shows the GRH is believed.
+ */
+struct verbs_origin {
+    uint32_t qpn;
+    uint16_t lid;
+    const uint8_t *grh; /* NULL: it shows none */
+};
+bool verbs_is_from (const struct verbs_origin *origin,
+                    const struct verbs_address *at);
+
 /* Whether ports with these P_Keys may speak: the same partition, and not as
  * limited members both.
  */
@@ -150,5 +162,10 @@ uint8_t verbs_timeout_code (int64_t ns);
 
 /* Ticks of a clock of so many kHz as ns. */
 int64_t verbs_ticks_ns (uint64_t ticks, uint64_t khz);
+
+/* Whether a stamp that was just seen is of the clock that says now: of the
+ * recent past.
+ */
+bool verbs_stamp_is_sound (int64_t stamp_ns, int64_t now_ns);
 
 #endif /* PROBE_VERBS_WIRE_H */

@@ -319,6 +319,65 @@ static void test_grh (void)
     ok (verbs_grh_is_from (grh, ipv4), "... with a mapped address, too");
 }
 
+/* A datagram as a device tells of it, by an endpoint of QP 5 and LID 17. */
+static const struct {
+    const char *what;
+    bool ethernet, sends_grh;  /* the endpoint */
+    uint32_t qpn;              /* what comes */
+    uint16_t lid;
+    const uint8_t *gid; /* in a GRH; NULL: there is none */
+    bool good;
+} origins[] = {
+    { "InfiniBand by LID", false, false, 5, 17, NULL, true },
+    { "... by another", false, false, 5, 18, NULL, false },
+    { "... of another QP", false, false, 6, 17, NULL, false },
+    { "... with a GRH for our sake", false, false, 5, 17, global, true },
+    { "InfiniBand by GID", false, true, 5, 17, global, true },
+    { "... through a router", false, true, 5, 99, global, true },
+    { "... by another", false, true, 5, 17, link_local, false },
+    { "... without a GRH", false, true, 5, 17, NULL, true },
+    { "... nor its LID", false, true, 5, 18, NULL, false },
+    { "Ethernet by GID", true, true, 5, 0, global, true },
+    { "... by another", true, true, 5, 0, link_local, false },
+    { "... of another QP", true, true, 6, 0, global, false },
+    { "... that shows no GRH", true, true, 5, 0, NULL, true },
+};
+
+static void test_origin (void)
+{
+    for (size_t i = 0; i < sizeof (origins) / sizeof (origins[0]); i++) {
+        struct verbs_address at = { .ethernet = origins[i].ethernet,
+                                    .global = origins[i].sends_grh,
+                                    .lid = 17,
+                                    .qpn = 5 };
+        uint8_t grh[VERBS_GRH] = { 0x60 };
+        struct verbs_origin origin = { origins[i].qpn, origins[i].lid,
+                                       origins[i].gid ? grh : NULL };
+
+        memcpy (at.gid, global, VERBS_GID);
+        if (origins[i].gid)
+            memcpy (grh + 8, origins[i].gid, VERBS_GID);
+        ok (verbs_is_from (&origin, &at) == origins[i].good, "%s: %s",
+            origins[i].what, origins[i].good ? "believed" : "foreign");
+    }
+}
+
+static void test_stamps (void)
+{
+    static const int64_t s = 1000000000;
+
+    ok (verbs_stamp_is_sound (5 * s, 5 * s)
+            && verbs_stamp_is_sound (3 * s, 5 * s)
+            && verbs_stamp_is_sound (401 * s, 500 * s),
+        "stamps of now and of a while ago");
+    ok (!verbs_stamp_is_sound (6 * s, 5 * s)
+            && !verbs_stamp_is_sound (399 * s, 500 * s),
+        "... are not of the future, nor of long ago");
+    ok (!verbs_stamp_is_sound (INT64_MAX, 5 * s)
+            && !verbs_stamp_is_sound (INT64_MIN, 5 * s),
+        "... nor of another clock");
+}
+
 static void test_gid (void)
 {
     struct verbs_gid gid[5] = {
@@ -379,6 +438,8 @@ int main (void)
     test_header ();
     test_window ();
     test_grh ();
+    test_origin ();
+    test_stamps ();
     test_gid ();
     test_ticks ();
     test_timeouts ();
