@@ -596,7 +596,7 @@ static bool wait_a_little (struct thinking *th)
     struct timespec until;
     bool done;
 
-    clock_gettime (CLOCK_REALTIME, &until);
+    clock_gettime (CLOCK_MONOTONIC, &until);
     until.tv_nsec += SERVE_MS * 1000000L;
     until.tv_sec += until.tv_nsec / 1000000000;
     until.tv_nsec %= 1000000000;
@@ -613,19 +613,24 @@ int group_meanwhile (struct group *g, void (*fn) (void *arg), void *arg,
                      struct error *err)
 {
     struct thinking th = { .fn = fn, .arg = arg,
-                           .lock = PTHREAD_MUTEX_INITIALIZER,
-                           .changed = PTHREAD_COND_INITIALIZER };
+                           .lock = PTHREAD_MUTEX_INITIALIZER };
+    pthread_condattr_t attr;
     pthread_t thread;
     int rc = 0;
 
-    if (pthread_create (&thread, NULL, think, &th) != 0) {
-        fn (arg);
-        return 0;
+    pthread_condattr_init (&attr);
+    pthread_condattr_setclock (&attr, CLOCK_MONOTONIC);
+    pthread_cond_init (&th.changed, &attr);
+    pthread_condattr_destroy (&attr);
+    if (pthread_create (&thread, NULL, think, &th) == 0) {
+        /* only what is there: the emulator's time stands still meanwhile */
+        while (!wait_a_little (&th))
+            rc = rc < 0 ? -1 : catch_up (g, err);
+        pthread_join (thread, NULL);
     }
-    /* only what is there: the emulator's time stands still meanwhile */
-    while (!wait_a_little (&th))
-        rc = rc < 0 ? -1 : catch_up (g, err);
-    pthread_join (thread, NULL);
+    else
+        fn (arg);
+    pthread_cond_destroy (&th.changed);
     return rc < 0 ? -1 : 0;
 }
 
