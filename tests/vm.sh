@@ -17,10 +17,11 @@
 #
 # A check's processes are in pid[HOST], and device[HOST] is a first DEVICE/PORT.
 
+# shellcheck disable=SC2154,SC2094
+
 # The programs that they run are no such scripts.
 unset BASH_ENV
 
-# shellcheck disable=SC2154,SC2094
 declare -A own pid device
 hosts=()
 
