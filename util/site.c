@@ -79,6 +79,24 @@ const struct conf_option site_options[] = {
       "FAIL needs this excess, in ns, ..." },
     { "FailSpread", CONF_DOUBLE, FIELD (fail_spread), "10",
       "... and this many standard deviations" },
+    { "Action", CONF_STRING, FIELD (action), "report",
+      "what audits may bring about: report, comment or drain" },
+    { "ConfirmAfter", CONF_SECONDS, FIELD (confirm_after_ms), "10m",
+      "a drain or resume needs two audits that are this far apart, ..." },
+    { "ConfirmWithin", CONF_SECONDS, FIELD (confirm_within_ms), "24h",
+      "... and no older than this" },
+    { "FailLatency", CONF_DOUBLE, FIELD (fail_latency_ns), "0",
+      "host ends of more ns may be drained without a baseline; 0: none" },
+    { "MaxDrainPerDay", CONF_INT, FIELD (max_drain_per_day), "5",
+      "if more hosts FAIL at once than this, ..." },
+    { "MaxDrainShare", CONF_DOUBLE, FIELD (max_drain_share), "1",
+      "... or than this percentage, but one at least, none is drained" },
+    { "MaxUnavailable", CONF_DOUBLE, FIELD (max_unavailable), "10",
+      "percentage of unavailable nodes beyond which none is drained" },
+    { "DrainAgainAfter", CONF_SECONDS, FIELD (drain_again_after_ms), "24h",
+      "a node that somebody put back in service is left alone for so long" },
+    { "Resume", CONF_BOOL, FIELD (resume), "no",
+      "resume nodes that audits drained and now find clean" },
     { 0 },
 };
 
@@ -99,6 +117,13 @@ static int in_range (const char *key, int value, int min, int max,
     return error_input (err, "option %s: %d to %d is wanted", key, min, max);
 }
 
+static int is_percentage (const char *key, double value, struct error *err)
+{
+    if (value <= 100)
+        return 0;
+    return error_input (err, "option %s: 0 to 100 per cent is wanted", key);
+}
+
 enum { /* of others' headers, which util does not know */
     CONFIRM_MAX = 8,   /* core/confirm.h */
     PING_MIN = 16,     /* probe/group.h */
@@ -114,6 +139,7 @@ int site_check (const struct site *site, struct error *err)
     static const char *const pollings[]
         = { SITE_AUTO, "busy", "event", NULL };
     static const char *const clocks[] = { SITE_AUTO, "host", NULL };
+    static const char *const actions[] = { "report", "comment", "drain", NULL };
     const struct {
         const char *key;
         int set;
@@ -123,13 +149,15 @@ int site_check (const struct site *site, struct error *err)
         { "Probe", site->probe[0] != '\0' },
         { "Timeout", site->timeout_ms > 0 },
         { "Repeats", site->repeats > 0 },
+        { "ConfirmAfter", site->confirm_after_ms > 0 },
     };
 
     if (one_of ("Mode", site->mode, modes, err) < 0
         || one_of ("Transport", site->transport, transports, err) < 0
         || one_of ("Service", site->service, services, err) < 0
         || one_of ("Polling", site->polling, pollings, err) < 0
-        || one_of ("Clock", site->clock, clocks, err) < 0)
+        || one_of ("Clock", site->clock, clocks, err) < 0
+        || one_of ("Action", site->action, actions, err) < 0)
         return -1;
     for (size_t i = 0; i < sizeof (needed) / sizeof (needed[0]); i++)
         if (!needed[i].set)
@@ -142,8 +170,13 @@ int site_check (const struct site *site, struct error *err)
         || in_range ("ServiceLevel", site->service_level, 0, 15, err) < 0
         || in_range ("TrafficClass", site->traffic_class, 0, 255, err) < 0
         || in_range ("RoundTrip", site->round_trip_us, 0, ROUND_TRIP_MAX_US,
-                     err) < 0)
+                     err) < 0
+        || is_percentage ("MaxDrainShare", site->max_drain_share, err) < 0
+        || is_percentage ("MaxUnavailable", site->max_unavailable, err) < 0)
         return -1;
+    if (site->confirm_within_ms <= site->confirm_after_ms)
+        return error_input (err, "option ConfirmWithin: must be more than "
+                                 "ConfirmAfter");
     return 0;
 }
 

@@ -56,6 +56,17 @@ struct site {
     double warn_spread;
     double fail_ns;
     double fail_spread;
+
+    /* the policy: prolog/policy.h says what they mean */
+    char *action;     /* report, comment, drain */
+    int confirm_after_ms;
+    int confirm_within_ms;
+    double fail_latency_ns;
+    int max_drain_per_day;
+    double max_drain_share; /* in per cent, like the next */
+    double max_unavailable;
+    int drain_again_after_ms;
+    int resume;
 };
 
 extern const struct conf_option site_options[];
