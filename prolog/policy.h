@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Policy: which node is drained, which is resumed, and why no other is.
+ *
+ * Made from the ledger, the node states that Slurm shows, and pmm.conf. Read
+ * by what drains, comments and explains. A pure function: it reads nothing,
+ * remembers nothing and looks at no clock, so that a decision can be made
+ * again from its inputs at any time, and in any order of these. Where it
+ * cannot tell, it changes nothing.
+ *
+ * A node is drained only if all of these hold.
+ *
+ *   Whose word   An audit found it: root's and SlurmUser's own measurement. A
+ *                check that a user ran counts for nothing, neither against a
+ *                node nor in its favour.
+ *   What         FAIL of a host end: every suspect is a link of this one host.
+ *                Switch links, switches and routes drain nobody; nor does what
+ *                is WARN or UNKNOWN.
+ *   Changed      It is slower than it was (basis baseline). What is slow only
+ *                beside its class may be a long cable; it counts if its
+ *                latency is beyond FailLatency even at three standard errors
+ *                less, or if it is FailExcess slower and a sign goes with it:
+ *                error counters that grow, lost width or speed.
+ *   Confirmed    The same link FAILs in two audits at least ConfirmAfter
+ *                apart, both within the last ConfirmWithin, none between or
+ *                after them having found it clean. Or in one, if it is slower
+ *                than it was, and there was a sign since it was last clean.
+ *   Alone        Hosts that FAIL, and those that we drained in the last day,
+ *                are together no more than MaxDrainPerDay, and no more than
+ *                MaxDrainShare of the nodes (but one may be). Else it is a
+ *                common cause, or our error, and *none* is drained. Nor does
+ *                an audit count against hosts in which several of them FAIL,
+ *                more than a quarter of those measured; or which found a
+ *                switch or a route at fault, or is incomplete; but it counts
+ *                as a warning here.
+ *   Affordable   No more than MaxUnavailable of the nodes are unavailable.
+ *                Nodes that are powered down or reserved are on neither side
+ *                of that sum.
+ *   Ours to do   It is in service: not drained (whoever did that knows why),
+ *                not down, powered down or reserved.
+ *   Wanted       Action is drain. The link is not muted. What was found before
+ *                its baseline was reset does not count.
+ *   New          Who ends a drain of ours is believed: what was found before
+ *                does not count, and for DrainAgainAfter the node is left
+ *                alone. So is who gives back a node that had FAILed and was
+ *                then down, reserved, or drained by others. A node that we
+ *                resumed ourselves is not drained again before the baseline
+ *                of the link it was drained for is reset: a cable that comes
+ *                and goes costs one drain, then a person.
+ *
+ * A node is resumed only if Resume and Action=drain are set, it still shows
+ * our drain (the Reason to the letter, by us: who edits it has taken the node
+ * over), is up, and the link that it was drained for, like any other of the
+ * host that FAILed since, was found clean by two audits made after that,
+ * ConfirmAfter apart and within the last ConfirmWithin, nothing but UNKNOWN
+ * between or after.
+ *
+ * Audits have ascending numbers, and these say what came first. Clocks may be
+ * stepped: what bears a time of the future confirms nothing and resumes
+ * nothing, but still holds back.
+ */
+#ifndef PROLOG_POLICY_H
+#define PROLOG_POLICY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/verdict.h"
+#include "util/error.h"
+#include "util/site.h"
+
+enum { POLICY_REASON_MAX = 256, POLICY_WHY_MAX = 320 };
+
+/* What a site decides; pmm.conf(5) has the words and the defaults. */
+enum policy_act { POLICY_ACT_REPORT, POLICY_ACT_COMMENT, POLICY_ACT_DRAIN };
+
+struct policy_config {
+    enum policy_act act;
+    int64_t confirm_after_s;
+    int64_t confirm_within_s;
+    int64_t again_after_s;
+    size_t max_drain;       /* a day; 0: none */
+    double max_drain_percent;       /* of the nodes, but one at least */
+    double max_unavailable_percent; /* of the nodes */
+    double fail_ns;
+    double fail_latency_ns; /* 0: none */
+    bool resume;
+};
+
+/* From options that site_check has passed. */
+void policy_config (struct policy_config *cfg, const struct site *site);
+
+/* The inputs are borrowed; times are seconds since the epoch. `after` is the
+ * number of the newest audit at that time: it puts the rest in order with the
+ * audits, whatever the clock did.
+ */
+struct policy_suspect {
+    const char *link; /* id */
+    const char *host; /* as Slurm calls it; NULL: a link between switches */
+    const char *port; /* as the host calls it, "mlx5_0/1"; NULL: not known */
+};
+
+struct policy_finding {
+    enum verdict_status level; /* OK: measured, and nothing wrong with these */
+    enum finding_kind kind;
+    enum finding_basis basis;
+    double excess_ns, stderr_ns, expected_ns; /* as in struct finding */
+    const struct policy_suspect *suspect;     /* the likeliest first */
+    size_t nsuspects;
+};
+
+struct policy_audit {
+    uint64_t id;   /* from 1 on; of a user's check: of no meaning */
+    int64_t time;  /* when it ended */
+    bool user;     /* a user's check */
+    bool complete; /* no node and no probe is missing */
+    size_t nodes;  /* that were measured */
+    const struct policy_finding *finding;
+    size_t nfindings;
+};
+
+/* A sign of trouble that root saw at the port. */
+enum policy_sign_kind { SIGN_COUNTER, SIGN_WIDTH, SIGN_SPEED };
+
+struct policy_sign {
+    enum policy_sign_kind kind;
+    const char *link, *host;
+    int64_t time;
+    uint64_t after;
+};
+
+struct policy_node {
+    const char *name;
+    bool unknown;      /* Slurm does not tell its state */
+    bool down;         /* or failing, or not responding */
+    bool powered_down; /* or on its way there or back */
+    bool reserved;     /* or in maintenance */
+    bool drained;      /* or draining */
+    const char *reason, *by; /* the Reason, and the user who gave it; NULL */
+};
+
+enum policy_kind {
+    POLICY_NONE,   /* nothing to do */
+    POLICY_NOTE,   /* to be reported, and with Action=comment commented */
+    POLICY_WAIT,   /* for an audit, from `when` on */
+    POLICY_DRAIN,
+    POLICY_RESUME,
+    POLICY_LEFT,   /* FAILs in others' hands: to be recorded */
+    POLICY_LIFTED, /* out of these, or our drain was ended by others: to be
+                      recorded */
+};
+
+/* What we did, or saw done: DRAIN, RESUME, LEFT or LIFTED. A drain is recorded
+ * before it is done: one that did not come about will look lifted, which costs
+ * DrainAgainAfter, but none is made twice.
+ */
+struct policy_action {
+    uint64_t id; /* ascending, unique */
+    enum policy_kind kind;
+    const char *node, *link;
+    const char *reason; /* DRAIN: as it was given */
+    int64_t time;
+    uint64_t after;
+};
+
+struct policy_mute {
+    const char *link, *node; /* either may be NULL */
+    int64_t until;           /* 0: for good */
+};
+
+struct policy_reset {
+    const char *link; /* NULL: all */
+    uint64_t after;
+};
+
+/* Node states must be no older than the newest action. Audits need not tell
+ * of links that no FAIL and no action of ours was about. Mutes and resets are
+ * few: people make them.
+ */
+struct policy_input {
+    int64_t now;
+    const char *self;       /* user who drains, as Slurm shows it */
+    const char *unreadable; /* what could not be read; NULL: nothing */
+    const struct policy_node *node;
+    size_t nnodes;
+    const struct policy_audit *audit;
+    size_t naudits;
+    const struct policy_sign *sign;
+    size_t nsigns;
+    const struct policy_action *action;
+    size_t nactions;
+    const struct policy_mute *mute;
+    size_t nmutes;
+    const struct policy_reset *reset;
+    size_t nresets;
+};
+
+/* Texts are one line of printable ASCII. */
+struct decision {
+    const char *node; /* of the input */
+    const char *link; /* that it is about, of the input; NULL: none */
+    enum policy_kind kind;
+    int64_t when;     /* WAIT: an audit makes sense from then on */
+    char reason[POLICY_REASON_MAX]; /* DRAIN: for Slurm; else "" */
+    char why[POLICY_WHY_MAX];       /* one sentence, always there */
+};
+
+struct decisions {
+    struct decision *v; /* one a node, by name */
+    size_t n;
+    char **remark;      /* about the site, a sentence each */
+    size_t nremarks;
+    uint64_t after;     /* the newest audit: to be recorded with actions */
+};
+
+/* Decide. Costs O((n + e) log (n + e)) for n nodes and e suspects and actions,
+ * and mutes and resets for each link. Return 0, or -1 with err where memory is
+ * short; policy_clear is due in both cases. Names in decisions live as long as
+ * the input.
+ */
+int policy_decide (struct decisions *d, const struct policy_input *in,
+                   const struct policy_config *cfg, struct error *err);
+void policy_clear (struct decisions *d);
+
+const char *policy_kind_name (enum policy_kind kind);
+
+#endif /* PROLOG_POLICY_H */

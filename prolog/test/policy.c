@@ -1,0 +1,778 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Each rule of the policy, where it just holds and where it just does not. A
+ * case's world is a line of steps, of which each is a row of the table `steps`.
+ */
+#include "config.h"
+#include "prolog/policy.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "prolog/test/world.h"
+#include "tests/tap.h"
+
+enum { WORDS = 6, LINE = 512 };
+
+/* The words of a step: its name, and what follows it. */
+typedef char *words[WORDS];
+
+static void step_audit (struct world *w, words v)
+{
+    struct policy_audit *a
+        = world_audit (w, strtoull (v[1], NULL, 10), atol (v[2]));
+
+    for (size_t i = 3; i < WORDS && v[i]; i++) {
+        a->user = a->user || !strcmp (v[i], "user");
+        a->complete = a->complete && strcmp (v[i], "incomplete") != 0;
+        if (!strncmp (v[i], "nodes=", 6))
+            a->nodes = (size_t)atol (v[i] + 6);
+    }
+}
+
+static const struct {
+    const char *name;
+    struct policy_finding finding;
+} findings[] = {
+#define HOST FINDING_HOST_END
+#define SINCE BASIS_BASELINE
+    { "clean", { VERDICT_OK, HOST, SINCE, 0, 0, NAN, NULL, 0 } },
+    { "fail", { VERDICT_FAIL, HOST, SINCE, 412, 20, 131, NULL, 0 } },
+    { "worse", { VERDICT_FAIL, HOST, SINCE, 900, 20, 131, NULL, 0 } },
+    { "bare", { VERDICT_FAIL, HOST, SINCE, 412, 20, NAN, NULL, 0 } },
+    { "nan", { VERDICT_FAIL, HOST, SINCE, NAN, 20, 131, NULL, 0 } },
+    { "warn", { VERDICT_WARN, HOST, SINCE, 212, 20, 131, NULL, 0 } },
+    { "unknown", { VERDICT_UNKNOWN, HOST, SINCE, 412, 20, 131, NULL, 0 } },
+    { "static", { VERDICT_WARN, HOST, BASIS_CLASS, 412, 20, 131, NULL, 0 } },
+    { "slight", { VERDICT_WARN, HOST, BASIS_CLASS, 350, 20, 131, NULL, 0 } },
+    { "loss", { VERDICT_FAIL, HOST, BASIS_LOSS, NAN, NAN, 131, NULL, 0 } },
+    { "cable",
+      { VERDICT_FAIL, FINDING_SWITCH_LINK, SINCE, 900, 20, 131, NULL, 0 } },
+    { "switch",
+      { VERDICT_UNKNOWN, FINDING_SWITCH, SINCE, 900, 20, 131, NULL, 0 } },
+    { "oddswitch",
+      { VERDICT_WARN, FINDING_SWITCH, BASIS_CLASS, 900, 20, 131, NULL, 0 } },
+    { "route",
+      { VERDICT_UNKNOWN, FINDING_ROUTE, SINCE, 900, 20, 131, NULL, 0 } },
+#undef HOST
+#undef SINCE
+};
+
+static void step_finding (struct world *w, words v)
+{
+    for (size_t i = 0; i < sizeof (findings) / sizeof (findings[0]); i++)
+        if (!strcmp (findings[i].name, v[0]))
+            world_find (w, findings[i].finding, v[1]);
+}
+
+static void step_sign (struct world *w, words v)
+{
+    char link[2 * NAME];
+
+    snprintf (link, sizeof (link), "%s/1", v[1]);
+    w->sign[w->in.nsigns++] = (struct policy_sign){
+        .kind = SIGN_WIDTH, .host = word (v[1], strlen (v[1])),
+        .link = word (link, strlen (link)), .time = NOW + atol (v[2]),
+        .after = strtoull (v[3], NULL, 10),
+    };
+}
+
+static void step_state (struct world *w, words v)
+{
+    struct policy_node *n = world_node (w, v[1]);
+
+    n->down = n->down || !strcmp (v[0], "down");
+    n->reserved = n->reserved || !strcmp (v[0], "reserved");
+    n->powered_down = n->powered_down || !strcmp (v[0], "off");
+    n->unknown = n->unknown || !strcmp (v[0], "unclear");
+}
+
+static void step_drained (struct world *w, words v)
+{
+    static const struct {
+        const char *name, *reason, *by;
+    } states[] = {
+        { "foreign", "disk", "root" },
+        { "ours", REASON, SELF },
+        { "edited", REASON " RMA", SELF },
+        { "copied", REASON, "root" },
+    };
+
+    for (size_t i = 0; i < sizeof (states) / sizeof (states[0]); i++)
+        if (!strcmp (states[i].name, v[0]))
+            world_drained (w, v[1], states[i].reason, states[i].by);
+}
+
+static void step_did (struct world *w, words v)
+{
+    for (enum policy_kind k = POLICY_NONE; k <= POLICY_LIFTED; k++)
+        if (!strcmp (policy_kind_name (k), v[1]))
+            world_action (w, k, v[2], atol (v[3]), strtoull (v[4], NULL, 10));
+}
+
+static void step_mute (struct world *w, words v)
+{
+    bool link = strchr (v[1], '/') != NULL;
+
+    w->mute[w->in.nmutes++] = (struct policy_mute){
+        .link = link ? word (v[1], strlen (v[1])) : NULL,
+        .node = link ? NULL : word (v[1], strlen (v[1])),
+        .until = v[2] ? NOW + atol (v[2]) : 0,
+    };
+}
+
+static void step_reset (struct world *w, words v)
+{
+    w->reset[w->in.nresets++] = (struct policy_reset){
+        .link = strcmp (v[1], "all") ? word (v[1], strlen (v[1])) : NULL,
+        .after = strtoull (v[2], NULL, 10),
+    };
+}
+
+static void step_nodes (struct world *w, words v)
+{
+    world_nodes (w, (size_t)atol (v[1]));
+}
+
+/* The last n nodes are in a state. */
+static void step_last (struct world *w, words v)
+{
+    for (long i = 0; i < atol (v[2]); i++) {
+        words one = { v[1], w->name[w->in.nnodes - 1 - (size_t)i] };
+
+        step_state (w, one);
+    }
+}
+
+static void step_set (struct world *w, words v)
+{
+    world_set (w, v[1], v[2]);
+}
+
+static void step_broken (struct world *w, words v)
+{
+    if (!strcmp (v[1], "ledger"))
+        w->in.unreadable = "the ledger cannot be read";
+    else if (!strcmp (v[1], "twice"))
+        w->node[1].name = w->node[0].name;
+    else if (!strcmp (v[1], "clock"))
+        w->in.now = -1;
+    else
+        w->in.self = NULL;
+}
+
+static const struct {
+    const char *name;
+    void (*step) (struct world *w, words v);
+} steps[] = {
+    { "audit", step_audit },      /* ID TIME [user] [incomplete] [nodes=N] */
+    { "sign", step_sign },        /* HOST TIME AFTER */
+    { "down", step_state },       { "reserved", step_state },
+    { "off", step_state },        { "unclear", step_state },
+    { "foreign", step_drained },  { "ours", step_drained },
+    { "edited", step_drained },   { "copied", step_drained },
+    { "did", step_did },          /* KIND HOST TIME AFTER */
+    { "mute", step_mute },        /* LINK|HOST [UNTIL] */
+    { "reset", step_reset },      /* LINK|all AFTER */
+    { "nodes", step_nodes },      /* N */
+    { "last", step_last },        /* STATE N */
+    { "set", step_set },          /* KEY VALUE */
+    { "broken", step_broken },    /* WHAT */
+};
+
+static void step (struct world *w, char *line)
+{
+    words v = { NULL };
+    char *save;
+    size_t n = 0;
+
+    for (char *p = strtok_r (line, " ", &save); p && n < WORDS;
+         p = strtok_r (NULL, " ", &save))
+        v[n++] = p;
+    if (n == 0)
+        return;
+    for (size_t i = 0; i < sizeof (steps) / sizeof (steps[0]); i++)
+        if (!strcmp (steps[i].name, v[0])) {
+            steps[i].step (w, v);
+            return;
+        }
+    step_finding (w, v);
+}
+
+static struct world *world_of (const char *steps_of)
+{
+    struct world *w = world_create ();
+    char line[LINE];
+    char *save;
+
+    if (snprintf (line, sizeof (line), "%s", steps_of) >= LINE)
+        abort ();
+    for (char *p = strtok_r (line, ";", &save); p;
+         p = strtok_r (NULL, ";", &save))
+        step (w, p);
+    return w;
+}
+
+/* Two audits that confirm each other; more of the same for other hosts. */
+#define TWICE(h) \
+    "audit 1 -1800; fail " h "; audit 2 -600; fail " h "; "
+
+static const struct {
+    const char *what;
+    const char *world;
+    enum policy_kind kind; /* of h1 */
+    const char *why;       /* holds this */
+    const char *remark;    /* some remark does; NULL: there is none */
+} cases[] = {
+    { "a healthy node", "audit 1 -600; clean h2", POLICY_NONE,
+      "nothing was found", NULL },
+    { "no history at all", "", POLICY_NONE, "nothing was found", NULL },
+
+    /* confirmed */
+    { "two audits", TWICE ("h1"), POLICY_DRAIN, "audits 1 and 2, 20 min",
+      NULL },
+    { "one audit", "audit 1 -600; fail h1", POLICY_WAIT, "to confirm it",
+      NULL },
+    { "as far apart as it needs",
+      "audit 1 -700; fail h1; audit 2 -100; fail h1",
+      POLICY_DRAIN, "10 min apart", NULL },
+    { "a second less", "audit 1 -699; fail h1; audit 2 -100; fail h1",
+      POLICY_WAIT, "", NULL },
+    { "ConfirmAfter is set",
+      "audit 1 -699; fail h1; audit 2 -100; fail h1; set ConfirmAfter 599",
+      POLICY_DRAIN, "", NULL },
+    { "two in a row of three",
+      "audit 1 -700; fail h1; audit 2 -400; fail h1; audit 3 -100; fail h1",
+      POLICY_DRAIN, "audits 1 and 3", NULL },
+    { "the first as old as it may be",
+      "audit 1 -86400; fail h1; audit 2 -600; fail h1", POLICY_DRAIN, "",
+      NULL },
+    { "the first a second older",
+      "audit 1 -86401; fail h1; audit 2 -600; fail h1", POLICY_WAIT, "",
+      NULL },
+    { "both long ago", "audit 1 -99000; fail h1; audit 2 -90000; fail h1",
+      POLICY_WAIT, "long ago", NULL },
+    { "a clean one between",
+      "audit 1 -1800; fail h1; audit 2 -900; clean h1; audit 3 -100; fail h1",
+      POLICY_WAIT, "audit 3", NULL },
+    { "a clean one behind", TWICE ("h1") "audit 3 -100; clean h1",
+      POLICY_NONE, "clean in audit 3", NULL },
+    { "a clean one before", "audit 1 -2000; clean h1; audit 2 -1800; fail h1;"
+      "audit 3 -600; fail h1", POLICY_DRAIN, "audits 2 and 3", NULL },
+    { "an incomplete one that is clean",
+      "audit 1 -1800; fail h1; audit 2 -900 incomplete; clean h1;"
+      "audit 3 -100; fail h1", POLICY_WAIT, "audit 3", NULL },
+    { "clean and slow in one audit", TWICE ("h1") "clean h1", POLICY_NONE,
+      "clean in audit 2", NULL },
+    { "another link of the host",
+      "audit 1 -1800; fail h1/1; audit 2 -600; fail h1/2", POLICY_WAIT, "",
+      NULL },
+    { "a suspect in common",
+      "audit 1 -1800; fail h1/1,h1/2; audit 2 -600; fail h1/2,h1/3",
+      POLICY_DRAIN, "", NULL },
+    { "in their order, whatever comes first",
+      "audit 2 -600; fail h1; audit 1 -1800; fail h1", POLICY_DRAIN,
+      "audits 1 and 2", NULL },
+
+    /* what */
+    { "WARN", "audit 1 -1800; warn h1; audit 2 -600; warn h1", POLICY_NOTE,
+      "WARN in audit 2", NULL },
+    { "FAIL, then WARN", "audit 1 -1800; fail h1; audit 2 -600; warn h1",
+      POLICY_WAIT, "audit 1", NULL },
+    { "UNKNOWN", "audit 1 -1800; unknown h1; audit 2 -600; unknown h1",
+      POLICY_NONE, "UNKNOWN drains nobody", NULL },
+    { "FAIL, then UNKNOWN", "audit 1 -1800; fail h1; audit 2 -600; unknown h1",
+      POLICY_WAIT, "", NULL },
+    { "UNKNOWN between", "audit 1 -1800; fail h1; audit 2 -900; unknown h1;"
+      "audit 3 -100; fail h1", POLICY_DRAIN, "audits 1 and 3", NULL },
+    { "one of two hosts",
+      "audit 1 -1800; fail h1,h2; audit 2 -600; fail h1,h2", POLICY_NOTE,
+      "one of several", NULL },
+    { "a host or a switch link",
+      "audit 1 -1800; cable h1,s1; audit 2 -600; cable h1,s1", POLICY_NOTE,
+      "one of several", NULL },
+    { "a suspect without a host",
+      "audit 1 -1800; fail h1,s1; audit 2 -600; fail h1,s1", POLICY_NOTE,
+      "one of several", NULL },
+    { "a switch link", "audit 1 -1800; cable s1; audit 2 -600; cable s1",
+      POLICY_NONE, "nothing", NULL },
+    { "losses", "audit 1 -1800; loss h1; audit 2 -600; loss h1", POLICY_NOTE,
+      "WARN", NULL },
+    { "no numbers", "audit 1 -1800; nan h1; audit 2 -600; nan h1",
+      POLICY_NOTE, "no numbers", NULL },
+
+    /* changed */
+    { "slow beside its class",
+      "audit 1 -1800; static h1; audit 2 -600; static h1", POLICY_NOTE,
+      "WARN", NULL },
+    { "with a sign",
+      "audit 1 -1800; static h1; audit 2 -600; static h1; sign h1 -900 1",
+      POLICY_DRAIN, "audits 1 and 2", NULL },
+    { "once, with a sign", "audit 2 -600; static h1; sign h1 -900 1",
+      POLICY_WAIT, "", NULL },
+    { "less slow, with a sign",
+      "audit 1 -1800; slight h1; audit 2 -600; slight h1; sign h1 -900 1",
+      POLICY_NOTE, "", NULL },
+    { "beyond FailLatency", "set FailLatency 482;"
+      "audit 1 -1800; static h1; audit 2 -600; static h1", POLICY_DRAIN, "",
+      NULL },
+    { "not quite beyond it", "set FailLatency 483;"
+      "audit 1 -1800; static h1; audit 2 -600; static h1", POLICY_NOTE, "",
+      NULL },
+
+    /* one audit and a sign */
+    { "a sign", "audit 1 -600; fail h1; sign h1 -300 1", POLICY_DRAIN,
+      "audit 1, and its link has lost width", NULL },
+    { "a sign before it", "audit 1 -600; fail h1; sign h1 -900 0",
+      POLICY_WAIT, "", NULL }, /* before any audit: not known to be of now */
+    { "a sign since the last one", "audit 3 -600; fail h1; sign h1 -900 2",
+      POLICY_DRAIN, "", NULL },
+    { "a sign, then clean, then slow",
+      "audit 2 -800; clean h1; audit 3 -600; fail h1; sign h1 -900 1",
+      POLICY_WAIT, "", NULL },
+    { "an old sign", "audit 1 -600; fail h1; sign h1 -86401 1", POLICY_WAIT,
+      "", NULL },
+    { "a sign at another host", "audit 1 -600; fail h1; sign h2 -300 1",
+      POLICY_WAIT, "", NULL },
+    { "a sign alone", "sign h1 -300 1", POLICY_NOTE, "lost width", NULL },
+    { "a sign, and UNKNOWN", "audit 1 -600; unknown h1; sign h1 -300 1",
+      POLICY_NOTE, "no audit says FAIL", NULL },
+
+    /* whose word */
+    { "users' checks", "audit 1 -1800 user; fail h1; audit 2 -600 user;"
+      "fail h1", POLICY_NONE, "nothing", NULL },
+    { "an audit and a user's check",
+      "audit 1 -1800; fail h1; audit 2 -600 user; fail h1", POLICY_WAIT, "",
+      NULL },
+    { "a user's clean check",
+      TWICE ("h1") "audit 3 -100 user; clean h1", POLICY_DRAIN, "", NULL },
+
+    /* audits that count against no host */
+    { "a switch is at fault, too", TWICE ("h1") "switch s1", POLICY_WAIT,
+      "audit 1", "audit 2 counts against no host" },
+    { "in both",
+      "audit 1 -1800; fail h1; switch s1; audit 2 -600; fail h1; route s1",
+      POLICY_NOTE, "a switch or a route",
+      "audit 2 (and 1 more like it) counts against no host" },
+    { "a switch that always was slower", TWICE ("h1") "oddswitch s1",
+      POLICY_DRAIN, "", NULL },
+    { "a switch link besides", TWICE ("h1") "cable s1", POLICY_DRAIN, "",
+      NULL },
+    { "an incomplete audit",
+      "audit 1 -1800; fail h1; audit 2 -600 incomplete; fail h1",
+      POLICY_WAIT, "audit 1", "incomplete" },
+    { "two of eight hosts", "set MaxDrainShare 5;"
+      "audit 1 -1800 nodes=8; fail h1; fail h2;"
+      "audit 2 -600 nodes=8; fail h1; fail h2", POLICY_DRAIN, "", NULL },
+    { "two of seven", "set MaxDrainShare 5;"
+      "audit 1 -1800 nodes=7; fail h1; fail h2;"
+      "audit 2 -600 nodes=7; fail h1; fail h2", POLICY_NOTE,
+      "common cause", "common cause" },
+    { "two rails of one of three",
+      "audit 1 -1800 nodes=3; fail h1/1; fail h1/2;"
+      "audit 2 -600 nodes=3; fail h1/1; fail h1/2", POLICY_DRAIN, "", NULL },
+
+    /* alone */
+    { "two audits of one number", TWICE ("h1") TWICE ("h2"), POLICY_NONE,
+      "two audits have one number", "two audits have one number" },
+    { "another host FAILs", TWICE ("h1") "fail h2", POLICY_NOTE,
+      "MaxDrainPerDay allows 1", "2 hosts FAIL" },
+    { "of 200 nodes", "nodes 200; " TWICE ("h1") "fail h2", POLICY_DRAIN, "",
+      NULL },
+    { "of 199", "nodes 199; " TWICE ("h1") "fail h2", POLICY_NOTE, "",
+      "h[1-2]" },
+    { "another that was clean since",
+      TWICE ("h1") "fail h2; audit 3 -100; clean h2", POLICY_DRAIN, "", NULL },
+    { "another that is muted", TWICE ("h1") "fail h2; mute h2/1",
+      POLICY_DRAIN, "", NULL },
+    { "another that was reset", TWICE ("h1") "fail h2; reset h2/1 2",
+      POLICY_DRAIN, "", NULL },
+    { "another that counts in doubt only",
+      TWICE ("h1") "audit 3 -300 incomplete; fail h2", POLICY_NOTE, "",
+      "2 hosts" },
+    { "another that is drained since long",
+      "audit 1 -90000; fail h2; foreign h2;"
+      "audit 2 -1800; fail h1; audit 3 -600; fail h1", POLICY_DRAIN, "",
+      NULL },
+    { "another that was drained by others today", TWICE ("h1") "fail h2;"
+      "foreign h2", POLICY_NOTE, "", "2 hosts" },
+    { "another that we drained today",
+      TWICE ("h1") "did drain h2 -86399 1; ours h2", POLICY_NOTE, "",
+      "2 hosts" },
+    { "another that we drained a day ago",
+      TWICE ("h1") "fail h2; did drain h2 -86400 1; ours h2", POLICY_DRAIN,
+      "", NULL },
+    { "another that we drained, by a clock that was ahead",
+      TWICE ("h1") "did drain h2 999 1; ours h2", POLICY_NOTE, "",
+      "2 hosts" },
+    { "one of it and another", TWICE ("h1") "fail h1,h2", POLICY_DRAIN, "",
+      NULL },
+    { "one of two others", TWICE ("h1") "fail h2,h3", POLICY_NOTE, "",
+      "2 hosts" },
+    { "no drain at all", "set MaxDrainPerDay 0; " TWICE ("h1"), POLICY_NOTE,
+      "allows 0", "allows 0" },
+    { "a host that Slurm does not know", TWICE ("h1") "fail hx", POLICY_NOTE,
+      "", "no node of Slurm: hx" },
+
+    /* affordable */
+    { "a tenth is down", TWICE ("h1") "last down 10", POLICY_DRAIN, "",
+      NULL },
+    { "more is down", TWICE ("h1") "last down 11", POLICY_NOTE,
+      "11 of 100 nodes", "11 of 100 nodes are unavailable" },
+    { "half is powered down", TWICE ("h1") "last off 50", POLICY_DRAIN, "",
+      NULL },
+    { "half is reserved", TWICE ("h1") "last reserved 50; last down 50",
+      POLICY_DRAIN, "", NULL },
+    { "states are not known", TWICE ("h1") "last unclear 11", POLICY_NOTE,
+      "11 of 100 nodes", "11 of 100" },
+
+    /* ours to do */
+    { "drained by others", TWICE ("h1") "foreign h1", POLICY_LEFT,
+      "drained by root (disk)", NULL },
+    { "down", TWICE ("h1") "down h1", POLICY_LEFT, "down", NULL },
+    { "reserved", TWICE ("h1") "reserved h1", POLICY_LEFT, "reserved", NULL },
+    { "powered down", TWICE ("h1") "off h1", POLICY_NOTE, "powered down",
+      NULL },
+    { "its state is not known", TWICE ("h1") "unclear h1", POLICY_NONE,
+      "nothing is changed", NULL },
+    { "a healthy one that others drained", "foreign h1", POLICY_NONE,
+      "nothing was found", NULL },
+
+    /* wanted */
+    { "Action=report", TWICE ("h1") "set Action report", POLICY_NOTE,
+      "would be drained", NULL },
+    { "Action=comment", TWICE ("h1") "set Action comment", POLICY_NOTE,
+      "would be drained", NULL },
+    { "muted", TWICE ("h1") "mute h1/1", POLICY_NONE, "muted", NULL },
+    { "the node is muted", TWICE ("h1") "mute h1 1", POLICY_NONE, "muted",
+      NULL },
+    { "was muted until now", TWICE ("h1") "mute h1/1 0", POLICY_DRAIN, "",
+      NULL },
+    { "another link is muted", TWICE ("h1") "mute h1/2", POLICY_DRAIN, "",
+      NULL },
+    { "muted, but another link FAILs", TWICE ("h1") "fail h1/2; mute h1/1",
+      POLICY_WAIT, "", NULL },
+    { "reset behind both", TWICE ("h1") "reset h1/1 2", POLICY_NONE,
+      "nothing was found", NULL },
+    { "reset between", TWICE ("h1") "reset h1/1 1", POLICY_WAIT, "", NULL },
+    { "reset before", "audit 2 -1800; fail h1; audit 3 -600; fail h1;"
+      "reset h1/1 1", POLICY_DRAIN, "", NULL },
+    { "another's reset", TWICE ("h1") "reset h2/1 2", POLICY_DRAIN, "",
+      NULL },
+    { "all reset", TWICE ("h1") "reset all 2", POLICY_NONE, "", NULL },
+
+    /* new */
+    { "our drain was ended", TWICE ("h1") "did drain h1 -90000 2",
+      POLICY_LIFTED, "somebody else ended our drain of audit 2", NULL },
+    { "and that is recorded",
+      TWICE ("h1") "did drain h1 -99000 2; did lifted h1 -99000 2",
+      POLICY_NONE, "nothing was found", NULL },
+    { "and it FAILs again",
+      "did drain h1 -99000 2; did lifted h1 -86399 2;"
+      "audit 3 -1800; fail h1; audit 4 -600; fail h1", POLICY_NOTE,
+      "is believed for 24 h", NULL },
+    { "a day later",
+      "did drain h1 -99000 2; did lifted h1 -86400 2;"
+      "audit 3 -1800; fail h1; audit 4 -600; fail h1", POLICY_DRAIN, "",
+      NULL },
+    { "one of two before it was ended",
+      "did drain h1 -99000 2; did lifted h1 -86400 3;"
+      "audit 3 -1800; fail h1; audit 4 -600; fail h1", POLICY_WAIT, "",
+      NULL },
+    { "left to others", TWICE ("h1") "did left h1 -900 2; foreign h1",
+      POLICY_NONE, "left alone", NULL },
+    { "and given back", TWICE ("h1") "did left h1 -900 2", POLICY_LIFTED,
+      "back in service", NULL },
+    { "given back, FAILs again",
+      TWICE ("h1") "did left h1 -900 0; did lifted h1 -900 0", POLICY_NOTE,
+      "is believed", NULL },
+    { "we resumed it, it FAILs again",
+      "did drain h1 -99000 2; did resume h1 -90000 4;"
+      "audit 5 -1800; fail h1; audit 6 -600; fail h1", POLICY_NOTE,
+      "comes and goes", NULL },
+    { "its baseline was reset before that drain",
+      "reset h1/1 1; did drain h1 -99000 2; did resume h1 -90000 4;"
+      "audit 5 -1800; fail h1; audit 6 -600; fail h1", POLICY_NOTE,
+      "comes and goes", NULL },
+    { "its baseline was reset since",
+      "did drain h1 -99000 2; reset h1/1 2; did resume h1 -90000 4;"
+      "audit 5 -1800; fail h1; audit 6 -600; fail h1", POLICY_DRAIN, "",
+      NULL },
+    { "it FAILs before we resumed it",
+      "did drain h1 -99000 2; did resume h1 -90000 2; reset h1/1 2;"
+      TWICE ("h1"), POLICY_NONE, "nothing was found", NULL },
+
+    /* resumes */
+#define OURS "did drain h1 -90000 2; ours h1; "
+    { "two clean audits",
+      OURS "audit 3 -1800; clean h1; audit 4 -600; clean h1", POLICY_RESUME,
+      "clean in audits", NULL },
+    { "one", OURS "audit 3 -600; clean h1", POLICY_WAIT,
+      "clean in 1 audit since", NULL },
+    { "too near each other",
+      OURS "audit 3 -700; clean h1; audit 4 -101; clean h1", POLICY_WAIT, "",
+      NULL },
+    { "one before the drain",
+      OURS "audit 2 -1800; clean h1; audit 3 -600; clean h1", POLICY_WAIT,
+      "clean in 1 audit since", NULL },
+    { "WARN between", OURS "audit 3 -1800; clean h1; audit 4 -900; warn h1;"
+      "audit 5 -100; clean h1", POLICY_WAIT, "clean in 1 audit since", NULL },
+    { "WARN behind", OURS "audit 3 -1800; clean h1; audit 4 -900; clean h1;"
+      "audit 5 -100; warn h1", POLICY_WAIT, "clean in 0 audits", NULL },
+    { "a sign behind", OURS "audit 3 -1800; clean h1; audit 4 -900; clean h1;"
+      "sign h1 -100 4", POLICY_WAIT, "", NULL },
+    { "UNKNOWN between",
+      OURS "audit 3 -1800; clean h1; audit 4 -900; unknown h1;"
+      "audit 5 -100; clean h1", POLICY_RESUME, "", NULL },
+    { "incomplete ones", OURS "audit 3 -1800 incomplete; clean h1;"
+      "audit 4 -600 incomplete; clean h1", POLICY_WAIT, "clean in 0 audits",
+      NULL },
+    { "users' checks", OURS "audit 3 -1800 user; clean h1;"
+      "audit 4 -600 user; clean h1", POLICY_WAIT, "clean in 0 audits", NULL },
+    { "another link of the host FAILs",
+      OURS "audit 3 -1800; clean h1/1; fail h1/2; audit 4 -600; clean h1/1",
+      POLICY_WAIT, "link h1/2 was clean in 0 audits", NULL },
+    { "that was clean since",
+      OURS "audit 3 -2900; clean h1/1; fail h1/2; audit 4 -1800; clean h1/2;"
+      "audit 5 -600; clean h1/1; clean h1/2", POLICY_RESUME, "", NULL },
+    { "reset behind one",
+      OURS "audit 3 -1800; clean h1; audit 4 -600; clean h1; reset h1/1 3",
+      POLICY_WAIT, "clean in 1 audit since", NULL },
+    { "long ago", OURS "audit 3 -89000; clean h1; audit 4 -600; clean h1",
+      POLICY_WAIT, "clean in 1 audit since", NULL },
+    { "Resume is off", OURS "audit 3 -1800; clean h1; audit 4 -600; clean h1;"
+      "set Resume no", POLICY_NONE, "Resume is not set", NULL },
+    { "Action is report", OURS "audit 3 -1800; clean h1; audit 4 -600;"
+      "clean h1; set Action report", POLICY_NONE, "Action is not drain",
+      NULL },
+    { "down, too", OURS "audit 3 -1800; clean h1; audit 4 -600; clean h1;"
+      "down h1", POLICY_NONE, "down", NULL },
+    { "somebody edited the Reason", "did drain h1 -90000 2; edited h1;"
+      "audit 3 -1800; clean h1; audit 4 -600; clean h1", POLICY_NONE,
+      "RMA", NULL },
+    { "somebody gave the same Reason", "did drain h1 -90000 2; copied h1;"
+      "audit 3 -1800; clean h1; audit 4 -600; clean h1", POLICY_NONE,
+      "drained by root", NULL },
+    { "our Reason, of which the ledger knows nothing", "ours h1;"
+      "audit 3 -1800; clean h1; audit 4 -600; clean h1", POLICY_NONE,
+      "clean in audit 4", NULL },
+    { "while much is down", OURS "last down 40; audit 3 -1800; clean h1;"
+      "audit 4 -600; clean h1", POLICY_RESUME, "", "41 of" },
+    { "our drain, still slow", OURS "audit 3 -1800; fail h1; audit 4 -600;"
+      "fail h1", POLICY_WAIT, "clean in 0 audits", NULL },
+#undef OURS
+
+    /* the clock steps back */
+    { "the second is of the future",
+      "audit 1 -1800; fail h1; audit 2 1; fail h1", POLICY_WAIT,
+      "clock ahead", "1 audit bears a time of the future" },
+    { "the second is as of now",
+      "audit 1 -1800; fail h1; audit 2 0; fail h1", POLICY_DRAIN, "", NULL },
+    { "the second is earlier than the first",
+      "audit 1 -100; fail h1; audit 2 -1800; fail h1", POLICY_WAIT, "",
+      NULL },
+    { "a clean one of the future holds back",
+      TWICE ("h1") "audit 3 999; clean h1", POLICY_NONE, "clean in audit 3",
+      "future" },
+    { "clean ones of the future resume nothing",
+      "did drain h1 -90000 2; ours h1;"
+      "audit 3 -1800; clean h1; audit 4 1; clean h1", POLICY_WAIT, "",
+      "future" },
+    { "ended in the future",
+      "did drain h1 -99000 2; did lifted h1 99000 2;"
+      "audit 3 -1800; fail h1; audit 4 -600; fail h1", POLICY_NOTE,
+      "believed", NULL },
+
+    /* what cannot be read */
+    { "the ledger", TWICE ("h1") "broken ledger", POLICY_NONE,
+      "nothing is changed: the ledger cannot be read", "the ledger" },
+    { "a node twice", TWICE ("h1") "broken twice", POLICY_NONE,
+      "nothing is changed", "twice" },
+    { "the clock", TWICE ("h1") "broken clock", POLICY_NONE,
+      "nothing is changed", "clock" },
+    { "who we are", TWICE ("h1") "broken self", POLICY_NONE,
+      "nothing is changed", "who drains" },
+};
+
+static bool has_remark (const struct decisions *d, const char *text)
+{
+    for (size_t i = 0; i < d->nremarks; i++)
+        if (strstr (d->remark[i], text))
+            return true;
+    return false;
+}
+
+static void test_cases (void)
+{
+    for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++) {
+        struct world *w = world_of (cases[i].world);
+        const struct decision *h1;
+        struct decisions d;
+        struct error err;
+        int rc = policy_decide (&d, &w->in, &w->cfg, &err);
+
+        h1 = decision_of (&d, "h1");
+        ok (rc == 0 && h1->kind == cases[i].kind
+                && strstr (h1->why, cases[i].why),
+            "%s: %s: %s", cases[i].what, policy_kind_name (h1->kind), h1->why);
+        ok (cases[i].remark ? has_remark (&d, cases[i].remark)
+                            : d.nremarks == 0,
+            "%s: remark: %s", cases[i].what, d.nremarks ? d.remark[0] : "none");
+        ok ((h1->kind == POLICY_DRAIN) == !strncmp (h1->reason, "pmm: ", 5),
+            "a drain, and nothing else, has a Reason");
+        policy_clear (&d);
+        world_destroy (w);
+    }
+}
+
+static void test_reason (void)
+{
+    static const struct {
+        const char *world, *host, *link, *port, *reason;
+    } rows[] = {
+        { TWICE ("h1"), NULL, NULL, NULL,
+          "pmm: host end h1 mlx5_0/1 (h1/1) +412 ns over its 131 ns, audit 2" },
+        { "audit 1 -1800; bare h1; audit 57 -600; bare h1", NULL, NULL, NULL,
+          "pmm: host end h1 mlx5_0/1 (h1/1) +412 ns, audit 57" },
+        { "audit 1 -1800; fail h1/1; worse h1/2;"
+          "audit 2 -600; fail h1/1; worse h1/2", NULL, NULL, NULL,
+          "pmm: host end h1 mlx5_0/1 (h1/2) +900 ns over its 131 ns, audit 2" },
+        { TWICE ("h1"), NULL, "S-ec0d9a0300ec8240/1", "mlx5_0/1",
+          "pmm: host end h1 mlx5_0/1 (S-ec0d9a0300ec8240/1) +412 ns over its "
+          "131 ns, audit 2" },
+        { TWICE ("h1"), NULL, "a\nb\x1b[1m", "%s%n\xff",
+          "pmm: host end h1 %s%n? (a?b?[1m) +412 ns over its 131 ns, audit 2" },
+    };
+
+    for (size_t i = 0; i < sizeof (rows) / sizeof (rows[0]); i++) {
+        struct world *w = world_of (rows[i].world);
+        const struct decision *h1;
+        struct decisions d;
+
+        for (size_t k = 0; rows[i].link && k < w->in.naudits; k++) {
+            w->suspect[k][0][0].link = rows[i].link;
+            w->suspect[k][0][0].port = rows[i].port;
+        }
+        policy_decide (&d, &w->in, &w->cfg, NULL);
+        h1 = decision_of (&d, "h1");
+        ok (h1->kind == POLICY_DRAIN && !strcmp (h1->reason, rows[i].reason),
+            "%s", h1->reason);
+        policy_clear (&d);
+        world_destroy (w);
+    }
+}
+
+/* Names as long as a hostile node description, numbers beyond all measure. */
+static void test_bounds (void)
+{
+    struct world *w = world_of (TWICE ("h1"));
+    static char longname[5000];
+    struct decisions d;
+    const struct decision *h1;
+
+    memset (longname, '"', sizeof (longname) - 1);
+    for (size_t k = 0; k < w->in.naudits; k++) {
+        w->suspect[k][0][0].link = longname;
+        w->suspect[k][0][0].port = longname;
+        w->finding[k][0].excess_ns = w->finding[k][0].expected_ns = 1e300;
+        w->audit[k].id = UINT64_MAX - 1 + k;
+    }
+    policy_decide (&d, &w->in, &w->cfg, NULL);
+    h1 = decision_of (&d, "h1");
+    ok (h1->kind == POLICY_DRAIN && strlen (h1->reason) < 200
+            && strstr (h1->reason, ", audit 18446744073709551615"),
+        "a Reason is bounded: %s", h1->reason);
+    ok (d.after == UINT64_MAX, "the newest audit is told");
+    policy_clear (&d);
+    world_destroy (w);
+}
+
+/* When another audit makes sense. */
+static void test_when (void)
+{
+    static const struct {
+        const char *world;
+        int64_t when;
+    } rows[] = {
+        { "audit 1 -100; fail h1", 500 },
+        { "audit 1 -600; fail h1", 0 },
+        { "audit 1 -300; fail h1; audit 2 -100; fail h1", 300 },
+        { "audit 1 100; fail h1", 0 },
+        { "audit 1 -90000; fail h1", 0 },
+        { "did drain h1 -90000 2; ours h1", 0 },
+    };
+
+    for (size_t i = 0; i < sizeof (rows) / sizeof (rows[0]); i++) {
+        struct world *w = world_of (rows[i].world);
+        const struct decision *h1;
+        struct decisions d;
+
+        policy_decide (&d, &w->in, &w->cfg, NULL);
+        h1 = decision_of (&d, "h1");
+        ok (h1->kind == POLICY_WAIT && h1->when == NOW + rows[i].when,
+            "%s: an audit in %lld s", rows[i].world,
+            (long long)(h1->when - NOW));
+        policy_clear (&d);
+        world_destroy (w);
+    }
+}
+
+/* What the options say by themselves. */
+static void test_defaults (void)
+{
+    struct site site;
+    struct policy_config c;
+
+    conf_defaults (site_options, &site);
+    policy_config (&c, &site);
+    ok (c.act == POLICY_ACT_REPORT && !c.resume, "by default it only reports");
+    ok (c.confirm_after_s == 600 && c.confirm_within_s == 86400
+            && c.again_after_s == 86400 && c.max_drain == 5
+            && c.max_drain_percent == 1 && c.max_unavailable_percent == 10
+            && c.fail_ns == 300 && c.fail_latency_ns == 0,
+        "the defaults are those of pmm.conf(5)");
+    conf_clear (site_options, &site);
+}
+
+/* What site_check says of bad ones. */
+static void test_options (void)
+{
+    static const struct {
+        const char *key, *value, *error; /* NULL: good */
+    } rows[] = {
+        { "Action", "comment", NULL },
+        { "Action", "resume", "Action" },
+        { "MaxDrainShare", "100", NULL },
+        { "MaxDrainShare", "100.1", "MaxDrainShare" },
+        { "MaxUnavailable", "101", "MaxUnavailable" },
+        { "ConfirmAfter", "0", "ConfirmAfter" },
+        { "ConfirmAfter", "24h", "ConfirmWithin" },
+        { "ConfirmWithin", "11m", NULL },
+    };
+
+    for (size_t i = 0; i < sizeof (rows) / sizeof (rows[0]); i++) {
+        struct site site;
+        struct error err = { 0 };
+        int rc;
+
+        conf_defaults (site_options, &site);
+        rc = conf_set (site_options, &site, rows[i].key, rows[i].value, &err);
+        if (rc == 0)
+            rc = site_check (&site, &err);
+        ok (rows[i].error ? rc < 0 && strstr (err.text, rows[i].error)
+                          : rc == 0,
+            "%s=%s: %s", rows[i].key, rows[i].value, rc < 0 ? err.text : "ok");
+        conf_clear (site_options, &site);
+    }
+}
+
+int main (void)
+{
+    test_cases ();
+    test_reason ();
+    test_bounds ();
+    test_when ();
+    test_defaults ();
+    test_options ();
+    return done_testing ();
+}
