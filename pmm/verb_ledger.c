@@ -31,7 +31,8 @@ enum {
 };
 
 struct options {
-    const char *ledger, *conf, *fabric, *plan, *samples, *hosts, *why;
+    const char *ledger, *conf, *fabric, *hosts, *why;
+    const char *measured_on, *plan, *samples; /* as inputs_load has them */
     const char *output;
     struct strings baseline;
     uint64_t job;
@@ -121,7 +122,8 @@ static const struct opt begin_table[] = {
 };
 static const struct opt add_table[] = {
     LEDGER,
-    FABRIC ("the snapshot"),
+    { "fabric", 'f', "FILE", opt_string, FIELD (measured_on),
+      "the snapshot" },
     { "plan", 0, "FILE", opt_string, FIELD (plan), "what was measured" },
     { "samples", 0, "FILE", opt_string, FIELD (samples),
       "the audit's round-trip times" },
@@ -467,6 +469,22 @@ static int begin (struct work *w, struct error *err)
     return 0;
 }
 
+static int salvage (struct work *w, struct error *err)
+{
+    struct ledger *into;
+    int64_t lost = -1;
+
+    if (access (w->arg, F_OK) == 0)
+        return error_input (err, "%s exists", w->arg);
+    if ((into = ledger_open (w->arg, LEDGER_CREATE, err)))
+        lost = ledger_salvage (into, ledger_path (w->ledger), err);
+    ledger_close (into);
+    if (lost > 0)
+        fprintf (stderr, "pmm ledger salvage: %jd audits or other records "
+                         "are lost\n", (intmax_t)lost);
+    return lost < 0 ? -1 : 0;
+}
+
 static int judge_and_add (struct work *w, struct inputs *in,
                           struct error *err)
 {
@@ -498,7 +516,8 @@ static int add (struct work *w, struct error *err)
 
     if (!w->o->samples)
         return error_input (err, "--samples SAMPLES is missing");
-    rc = inputs_load (&in, w->o->fabric, w->o->plan, w->o->samples, err);
+    rc = inputs_load (&in, w->o->measured_on, w->o->plan, w->o->samples,
+                      err);
     if (rc == 0)
         rc = judge_and_add (w, &in, err);
     inputs_clear (&in);
@@ -528,6 +547,8 @@ static const struct {
       LEDGER_READ, export },
     { "check", "ledger check", check_table, "", 0, 0, LEDGER_READ,
       LEDGER_READ, check },
+    { "salvage", "ledger salvage", check_table, "NEW", 1, 1, LEDGER_READ,
+      LEDGER_READ, salvage },
     { "begin", "ledger begin", begin_table, "", 0, 0, LEDGER_CREATE,
       LEDGER_CREATE, begin },
     { "add", "ledger add", add_table, "", 0, 0, LEDGER_WRITE, LEDGER_WRITE,

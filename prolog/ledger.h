@@ -58,11 +58,20 @@ struct ledger;
 struct ledger *ledger_open (const char *path, enum ledger_mode mode,
                             struct error *err);
 void ledger_close (struct ledger *ledger);
+const char *ledger_path (const struct ledger *ledger);
 
 /* Look at every page and reference; work grows with the file. Return 0, or -1
  * with err saying what is wrong first.
  */
 int ledger_check (struct ledger *ledger, struct error *err);
+
+/* Copy what can be read of the damaged ledger at `from` into one that was just
+ * made: each audit whole or not at all, under its number. `from` is one that
+ * ledger_open takes. Return how many audits, actions, mutes and rebases were
+ * lost (a list of them that cannot be told counts as one), or -1 with err.
+ */
+int64_t ledger_salvage (struct ledger *ledger, const char *from,
+                        struct error *err);
 
 /* Begin an audit of n hosts on the fabric of that hash; `about` is the job
  * that gave rise to it, 0 for none. Return its id, > 0, and its nonce; -1 with

@@ -594,6 +594,11 @@ void ledger_close (struct ledger *l)
     }
 }
 
+const char *ledger_path (const struct ledger *l)
+{
+    return l->path;
+}
+
 int ledger_check (struct ledger *l, struct error *err)
 {
     sqlite3_stmt *stmt = db_bind (l, DB_QUICK_CHECK, NULL, 0, err);

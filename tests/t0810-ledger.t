@@ -95,6 +95,10 @@ pmm ledger check -L ledger 2>said
 is $? 3 "damage is the world's fault"
 like "$(<said)" '^pmm ledger check: ledger is damaged: ' "in one sentence"
 is "$(wc -l <said)" 1 "of one line"
+pmm ledger salvage -L ledger new && pmm ledger check -L new
+ok $? "what is left is salvaged"
+pmm ledger salvage -L ledger new 2>said
+is $? 2 "but into a new one only"
 pmm ledger show -L nowhere/ledger 2>/dev/null
 is $? 2 "no such directory"
 

@@ -386,14 +386,13 @@ static void test_record (void)
     ok (ledger_record (l, 602, ps, s, v, &err) < 0
             && strstr (err.text, "no audit that was begun"),
         "a user's result is refused: %s", err.text);
-    strcpy (s->nonce, other);
-    s->nanswered = s->nmissing = 0;
+    samples_destroy (s);
+    s = measure (other, 2, 400);
     samples_add_host (s, host[4], true);
     ok (ledger_record (l, 602, ps, s, v, &err) < 0
             && strstr (err.text, "not begun for host"),
         "so is a host's that was not asked: %s", err.text);
     net->net.hash = "another";
-    s->nanswered = 0;
     ok (ledger_record (l, 602, ps, s, v, &err) < 0
             && strstr (err.text, "another fabric"),
         "so is another fabric's: %s", err.text);
@@ -688,15 +687,45 @@ static void test_full (void)
     ledger_close (l);
 }
 
+/* Copy what is left of "hit" to "new": how many of its results came; -1 where
+ * it cannot even be opened, -2 where one is not whole, or something is wrong.
+ */
+static int64_t salvaged (int64_t audits)
+{
+    int64_t lost, left, ended, rtts, findings;
+    struct ledger *l = ledger_open ("hit", LEDGER_READ, &err);
+
+    ledger_close (l);
+    if (!l)
+        return -1;
+    l = fresh ("new");
+    lost = ledger_salvage (l, "hit", &err);
+    left = ask ("new", "SELECT count(*) FROM audit");
+    ended = ask ("new", "SELECT count(*) FROM audit WHERE ended");
+    rtts = ask ("new", "SELECT count(*) FROM rtt");
+    findings = ask ("new", "SELECT count(*) FROM finding");
+    if (lost >= 0
+        && (ledger_check (l, &err) < 0 || left + lost < audits
+            || rtts != ended * (int64_t)plan_probes (plan) * 2
+            || findings != ended))
+        ended = -2;
+    ledger_close (l);
+    return lost < 0 ? -1 : ended;
+}
+
 static void test_damage (void)
 {
     struct ledger *l = fresh ("bad");
     char junk[4096];
-    size_t hits = 0, crashed = 0, said = 0;
-    int64_t pages;
+    size_t hits = 0, crashed = 0, said = 0, some = 0, wrong = 0;
+    int64_t pages, left;
+    bool done;
 
     for (int i = 0; i < 5; i++)
         audit (l, i, 2, 400, VERDICT_FAIL);
+    ledger_intend (l, 1, 1, "h1", "drain", "slow", "why", &done, &err);
+    ledger_mute (l, 1, "a/1", 0, "me", "known", &err);
+    ledger_rebase (l, 1, "a/1", "me", "new", &err);
     ledger_close (l);
     tell ("bad", "PRAGMA wal_checkpoint (TRUNCATE)");
     pages = ask ("bad", "PRAGMA page_count");
@@ -728,12 +757,26 @@ static void test_damage (void)
             _exit (rc < 0 && strstr (err.text, "is damaged") ? 1 : 0);
         }
         waitpid (pid, &status, 0);
+        left = salvaged (5);
+        wrong += left == -2;
+        some += left > 0;
         crashed += !WIFEXITED (status);
         said += WIFEXITED (status) && WEXITSTATUS (status) == 1;
     }
     ok (crashed == 0 && said == hits,
         "each of %zu pages, overwritten, is noticed (%zu), none crashes",
         hits, said);
+    ok (wrong == 0 && some > hits / 3,
+        "what is salvaged is whole, and there is some in %zu cases", some);
+    if (system ("cp bad hit") != 0)
+        abort ();
+    drop ("new");
+    ok (salvaged (5) == 5
+            && ask ("new", "SELECT count(*) FROM action JOIN mute JOIN rebase")
+                   == 1
+            && ask ("new", "SELECT seq FROM sqlite_sequence"
+                           " WHERE name = 'audit'") == 5,
+        "and of a sound one it is all");
 }
 
 /* A writer that is killed at its n-th write to a file, which is torn. */
