@@ -327,38 +327,30 @@ int ledger_counters (struct ledger *l, int64_t audit,
     return (int)db_end (l, rc, err);
 }
 
-static int64_t intend (struct ledger *l, int64_t time, int64_t audit,
-                       const char *node, const char *kind, const char *reason,
-                       const char *why, bool *done, struct error *err)
+static int64_t intend (struct ledger *l, int64_t time,
+                       const struct ledger_action *a, struct error *err)
 {
-    sqlite3_stmt *stmt = db_bind (l, DB_FIND_ACTION,
-                                  VALUES (INT (audit), NAME (node),
-                                          NAME (kind)), err);
-    int rc = stmt ? db_step (l, DB_FIND_ACTION, err) : -1;
-    int64_t id = -1;
+    int64_t id, after = 0;
+    int rc = db_run (l, DB_FIND_ACTION, &id,
+                     VALUES (NAME (a->node), NAME (a->kind)), err);
 
-    *done = false;
-    if (rc == 1) {
-        id = sqlite3_column_int64 (stmt, 0);
-        *done = sqlite3_column_type (stmt, 1) != SQLITE_NULL;
-    }
-    db_reset (l, DB_FIND_ACTION);
-    if (rc == 0
-        && db_run (l, DB_ADD_ACTION, NULL,
-                   VALUES (INT (audit), NAME (node), NAME (kind), INT (time),
-                           TEXT (reason), TEXT (why)), err) == 0)
-        id = sqlite3_last_insert_rowid (l->db);
-    return id;
+    if (rc != 0)
+        return rc < 0 ? -1 : id;
+    if (db_run (l, DB_LAST_AUDIT, &after, VALUES (INT (0)), err) < 0
+        || db_run (l, DB_ADD_ACTION, NULL,
+                   VALUES (INT (after), NAME (a->node), NAME (a->link),
+                           NAME (a->kind), INT (time), TEXT (a->reason),
+                           TEXT (a->why)), err) < 0)
+        return -1;
+    return sqlite3_last_insert_rowid (l->db);
 }
 
-int64_t ledger_intend (struct ledger *l, int64_t time, int64_t audit,
-                       const char *node, const char *kind, const char *reason,
-                       const char *why, bool *done, struct error *err)
+int64_t ledger_intend (struct ledger *l, int64_t time,
+                       const struct ledger_action *action, struct error *err)
 {
     if (db_begin (l, DB_BEGIN, err) < 0)
         return -1;
-    return db_end (l, intend (l, time, audit, node, kind, reason, why, done,
-                              err), err);
+    return db_end (l, intend (l, time, action, err), err);
 }
 
 int ledger_done (struct ledger *l, int64_t time, int64_t action,

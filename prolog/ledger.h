@@ -101,14 +101,21 @@ int ledger_counters (struct ledger *ledger, int64_t audit,
                      const struct ledger_counter *counter, size_t n,
                      struct error *err);
 
-/* An effect is noted before it is tried, and again when it is done, so that
- * who was killed in between knows what to look at; the same audit, node and
- * kind ("drain") is one action however often it is noted. Return its id, and
- * in *done whether it was done; -1 with err. ledger_done counts once.
+/* An action is noted before it is tried, and again when it is done, so that
+ * who was killed in between knows what to look at: what is intended of a node
+ * and kind again while it is not done is the same action. Return its id; -1
+ * with err. The number of the newest audit is noted with it. ledger_done
+ * counts once.
  */
-int64_t ledger_intend (struct ledger *ledger, int64_t time, int64_t audit,
-                       const char *node, const char *kind, const char *reason,
-                       const char *why, bool *done, struct error *err);
+struct ledger_action {
+    const char *node;
+    const char *link;   /* that it is about; NULL */
+    const char *kind;   /* "drain" */
+    const char *reason; /* as others see it */
+    const char *why;
+};
+int64_t ledger_intend (struct ledger *ledger, int64_t time,
+                       const struct ledger_action *action, struct error *err);
 int ledger_done (struct ledger *ledger, int64_t time, int64_t action,
                  struct error *err);
 
@@ -159,7 +166,9 @@ int64_t ledger_next (struct ledger *ledger, int64_t id, struct error *err);
 json_t *ledger_mutes (struct ledger *ledger, struct error *err);
 json_t *ledger_rebases (struct ledger *ledger, struct error *err);
 
-/* The newest n [{id, audit, node, kind, intended, done, reason, why}]. */
+/* The newest n [{id, after, node, link, kind, intended, done, reason,
+ * why}]; done is null where it is not.
+ */
 json_t *ledger_actions (struct ledger *ledger, size_t n, struct error *err);
 
 /* How a link was over the newest n audits of a fabric that crossed it, oldest

@@ -92,11 +92,15 @@ const char *const db_steps[LEDGER_VERSION] = {
     " port INTEGER NOT NULL REFERENCES name,"
     " counter INTEGER NOT NULL REFERENCES name, value INTEGER NOT NULL,"
     " PRIMARY KEY (audit, port, counter)) WITHOUT ROWID;"
-    /* they outlive their audit */
+    /* after: the newest audit then, which it outlives; one at a time of a
+     * kind is not done yet */
     "CREATE TABLE action (id INTEGER PRIMARY KEY AUTOINCREMENT,"
-    " audit INTEGER NOT NULL, node TEXT NOT NULL, kind TEXT NOT NULL,"
-    " intended INTEGER NOT NULL, done INTEGER, reason TEXT NOT NULL,"
-    " why TEXT NOT NULL, UNIQUE (audit, node, kind));"
+    " after INTEGER NOT NULL, node TEXT NOT NULL, link TEXT,"
+    " kind TEXT NOT NULL, intended INTEGER NOT NULL, done INTEGER,"
+    " reason TEXT NOT NULL, why TEXT NOT NULL);"
+    "CREATE INDEX action_after ON action (after);"
+    "CREATE UNIQUE INDEX action_open ON action (node, kind)"
+    " WHERE done IS NULL;"
     "CREATE TABLE mute (link TEXT PRIMARY KEY, time INTEGER NOT NULL,"
     " until INTEGER NOT NULL, who TEXT NOT NULL, why TEXT NOT NULL)"
     " WITHOUT ROWID;"
@@ -111,7 +115,8 @@ const char *const db_steps[LEDGER_VERSION] = {
     " WHERE m.audit = a.id) AS hosts FROM audit a"                            \
     " JOIN epoch e ON e.id = a.epoch "
 #define ACTION_COLUMNS                                                        \
-    "SELECT id, audit, node, kind, intended, done, reason, why FROM action "
+    "SELECT id, after, node, link, kind, intended, done, reason, why"         \
+    " FROM action "
 #define QUANTILES "r.min, r.p05, r.p25, r.median, r.p75, r.p95, r.max"
 
 const char *const db_sql[DB_STMTS] = {
@@ -152,10 +157,10 @@ const char *const db_sql[DB_STMTS] = {
     [DB_ADD_LIMIT] = "INSERT INTO gap (audit, seq, text) VALUES (?, ?, ?)",
     [DB_ADD_COUNTER] = "INSERT OR REPLACE INTO counter"
                        " (audit, port, counter, value) VALUES (?, ?, ?, ?)",
-    [DB_ADD_ACTION] = "INSERT INTO action (audit, node, kind, intended,"
-                      " reason, why) VALUES (?, ?, ?, ?, ?, ?)",
-    [DB_FIND_ACTION] = "SELECT id, done FROM action WHERE audit = ?"
-                       " AND node = ? AND kind = ?",
+    [DB_ADD_ACTION] = "INSERT INTO action (after, node, link, kind, intended,"
+                      " reason, why) VALUES (?, ?, ?, ?, ?, ?, ?)",
+    [DB_FIND_ACTION] = "SELECT id FROM action WHERE node = ? AND kind = ?"
+                       " AND done IS NULL",
     [DB_DONE_ACTION] = "UPDATE action SET done = ?2 WHERE id = ?1"
                        " AND done IS NULL",
     [DB_MUTE] = "INSERT OR REPLACE INTO mute (link, time, until, who, why)"
@@ -203,7 +208,7 @@ const char *const db_sql[DB_STMTS] = {
                     " FROM counter c JOIN name p ON p.id = c.port"
                     " JOIN name n ON n.id = c.counter WHERE c.audit = ?"
                     " ORDER BY c.port, c.counter",
-    [DB_AUDIT_ACTIONS] = ACTION_COLUMNS "WHERE audit = ? ORDER BY id",
+    [DB_AUDIT_ACTIONS] = ACTION_COLUMNS "WHERE after = ? ORDER BY id",
     [DB_ACTIONS] = ACTION_COLUMNS "WHERE id > 0 ORDER BY id DESC LIMIT ?",
     [DB_MUTES] = "SELECT link, time, until, who, why FROM mute ORDER BY link",
     [DB_REBASES] = "SELECT n.text AS link, b.after, b.time, b.who, b.why"
@@ -311,10 +316,9 @@ static int bind_value (sqlite3_stmt *stmt, int i, const struct db_value *v)
         return sqlite3_bind_int64 (stmt, i, v->i);
     case DB_REAL: /* NAN becomes NULL */
         return sqlite3_bind_double (stmt, i, v->d);
-    case DB_TEXT:
-        return bind_text (stmt, i, v->s, v->max);
     default:
-        return sqlite3_bind_null (stmt, i);
+        return v->s ? bind_text (stmt, i, v->s, v->max)
+                    : sqlite3_bind_null (stmt, i);
     }
 }
 

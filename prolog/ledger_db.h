@@ -99,10 +99,10 @@ int64_t db_end (struct ledger *l, int64_t rc, struct error *err);
 
 /* Values of a statement's parameters, in their order. */
 struct db_value {
-    enum { DB_INT, DB_REAL, DB_TEXT, DB_NULL } type;
+    enum { DB_INT, DB_REAL, DB_TEXT } type;
     int64_t i;
     double d; /* NAN: NULL */
-    const char *s;
+    const char *s; /* NULL: NULL */
     size_t max; /* of s, in bytes; it is copied, cleaned and cut */
 };
 #define INT(x) { DB_INT, .i = (x) }

@@ -417,8 +417,10 @@ static void test_notes (void)
     };
     static const struct ledger_counter large = { "p", "n", UINT64_MAX };
     struct ledger *l = fresh ("led");
+    struct ledger_action action = {
+        .node = "h1", .kind = "drain", .reason = "pmm: h1",
+    };
     char text[3000];
-    bool done;
     int64_t id;
     json_t *json;
 
@@ -433,29 +435,31 @@ static void test_notes (void)
     memset (text, 'x', sizeof (text));
     text[sizeof (text) - 1] = '\0';
     text[1] = '\033';
-    id = ledger_intend (l, 200, 1, "h1", "drain", "pmm: h1", text, &done, &err);
-    ok (id > 0 && !done
-            && ledger_intend (l, 300, 1, "h1", "drain", "pmm: h1", "again",
-                              &done, &err) == id
-            && !done,
-        "an effect that is intended twice is one");
+    action.why = text;
+    id = ledger_intend (l, 200, &action, &err);
+    ok (id > 0 && ledger_intend (l, 300, &action, &err) == id,
+        "an action that is intended twice is one");
     ok (ledger_done (l, 201, id, &err) == 0
-            && ledger_intend (l, 300, 1, "h1", "drain", "pmm: h1", "again",
-                              &done, &err) == id
-            && done,
-        "and it is done");
+            && ledger_done (l, 202, id, &err) == 0
+            && ledger_intend (l, 300, &action, &err) == id + 1,
+        "until it is done; the next is another");
     json = ledger_audit (l, 1, &err);
     ok (json_array_size (json_object_get (json, "counters")) == 2
-            && json_array_size (json_object_get (json, "actions")) == 1,
+            && json_array_size (json_object_get (json, "actions")) == 2,
         "the audit tells both");
     json_decref (json);
     json = ledger_actions (l, 5, &err);
-    ok (json_array_size (json) == 1
-            && json_string_length (json_object_get (json_array_get (json, 0),
-                                                    "why"))
-                   == LEDGER_TEXT_MAX
-            && integer (json_array_get (json, 0), "done") == 201,
-        "its why is cut to size");
+    ok (json_array_size (json) == 2
+            && json_is_null (json_object_get (json_array_get (json, 0),
+                                              "done"))
+            && integer (json_array_get (json, 1), "done") == 201
+            && integer (json_array_get (json, 1), "after") == 1
+            && json_is_null (json_object_get (json_array_get (json, 1),
+                                              "link")),
+        "they are listed, the newest first");
+    ok (json_string_length (json_object_get (json_array_get (json, 0), "why"))
+            == LEDGER_TEXT_MAX,
+        "a why is cut to size");
     ok (!strncmp (json_string_value (json_object_get (
                       json_array_get (json, 0), "why")),
                   "x?x", 3),
@@ -718,12 +722,12 @@ static void test_damage (void)
     struct ledger *l = fresh ("bad");
     char junk[4096];
     size_t hits = 0, crashed = 0, said = 0, some = 0, wrong = 0;
+    struct ledger_action action = { "h1", "a/1", "drain", "slow", "why" };
     int64_t pages, left;
-    bool done;
 
     for (int i = 0; i < 5; i++)
         audit (l, i, 2, 400, VERDICT_FAIL);
-    ledger_intend (l, 1, 1, "h1", "drain", "slow", "why", &done, &err);
+    ledger_intend (l, 1, &action, &err);
     ledger_mute (l, 1, "a/1", 0, "me", "known", &err);
     ledger_rebase (l, 1, "a/1", "me", "new", &err);
     ledger_close (l);
@@ -793,6 +797,11 @@ static ssize_t killing_pwrite (int fd, const void *buf, size_t n, off_t at)
     return true_pwrite (fd, buf, n, at);
 }
 
+static const struct ledger_action draining = {
+    .node = "h1", .link = "a/1", .kind = "drain", .reason = "slow",
+    .why = "why",
+};
+
 /* Two audits and an action; ids are said when the ledger has said them. Never
  * returns.
  */
@@ -815,7 +824,10 @@ static void write_and_die (int fd, long kill_at)
 
         if (write (fd, &id, 1) != 1)
             _exit (2);
+        if (ledger_intend (l, 1, &draining, &err) != 1)
+            _exit (2);
     }
+    ledger_done (l, 2, 1, &err);
     ledger_close (l);
     _exit (0);
 }
@@ -823,6 +835,7 @@ static void write_and_die (int fd, long kill_at)
 static void test_killed (void)
 {
     size_t runs = 0, lost = 0, half = 0, unsound = 0, finished = 0;
+    size_t again = 0;
     size_t both = plan_probes (plan) * 2;
 
     for (long kill_at = 1; finished == 0 && kill_at < 1000; kill_at++) {
@@ -848,6 +861,9 @@ static void test_killed (void)
         finished += WIFEXITED (status) && WEXITSTATUS (status) == 0;
         l = ledger_open ("dead", LEDGER_CREATE, &err);
         unsound += !l || ledger_check (l, &err) < 0;
+        if (ask ("dead", "SELECT count(*) FROM action WHERE done") == 0)
+            again += ledger_intend (l, 3, &draining, &err) != 1;
+        again += ask ("dead", "SELECT count(*) FROM action") != 1;
         ledger_close (l);
         ended = ask ("dead", "SELECT count(*) FROM audit WHERE ended");
         lost += ended < said || ended > said + 1;
@@ -859,7 +875,8 @@ static void test_killed (void)
         runs - 1);
     ok (lost == 0, "nothing that was said to be there is lost, or double");
     ok (half == 0, "nothing is there by half");
-    ok (unsound == 0, "and the next one opens it, sound");
+    ok (again == 0, "and what was intended once is not done twice");
+    ok (unsound == 0, "the next one opens it, sound");
 }
 
 static void test_many (void)
