@@ -4,7 +4,8 @@
 # What can go wrong with devices, cables and nodes while real verbs measure, in
 # a virtual machine: each fault is one clear sentence, which names the node and
 # its port; the rest of the job is measured; where data are missing the verdict
-# is UNKNOWN; and no cable is blamed that is well.
+# is UNKNOWN; and no cable is blamed that is well. PMM_LONG: also by RC, with
+# less loss, and killed at any time.
 
 # shellcheck disable=SC2154,SC2086 source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -114,8 +115,34 @@ for host in h0004 h0005; do
 done
 finish
 END
+if [[ ${PMM_LONG-} ]]; then
+    cat >long <<'END'
+begin killed.rc --set Service=rc
+ready h0005
+sleep 1
+kill -9 "${pid[h0005]}"
+finish
+
+for service in ud rc; do
+    fabric loss "$(<cable)" 5
+    begin few.$service --set Service=$service --set ConfirmRounds=1 \
+        --repeats 20 --timeout 600
+    finish
+    fabric heal "$(<cable)"
+done
+
+for tenths in {00..30..3}; do
+    begin sweep.$tenths
+    ready h0005
+    sleep "${tenths:0:1}.${tenths:1}"
+    kill -9 "${pid[h0005]}" 2>/dev/null
+    finish
+done
+END
+fi
+long=${PMM_LONG-}
 echo "$cable" >cable
-in_vm 600 inside >out 2>err
+in_vm $((${long:+3}600)) inside >out 2>err
 is "$? $(<out)$(<err)" "0 " "every check has come to an end" || exit
 for check in */; do
     diag "${check%/}: $(<"$check/seconds") s of the machine's time"
@@ -191,7 +218,7 @@ says unusable "h0010: rxe12/1: the port is not in partition 0x8001"
 rest unusable
 harmless unusable
 
-for check in unready killed stopped; do
+for check in unready killed stopped ${long:+killed.rc}; do
     is "$(record $check)" "pmm-result 1 UNKNOWN 1 node did not answer: h0005" \
         "$check"
     is "$(<$check/h0001.status) $(<$check/h0005.status)" "3 137" "... status"
@@ -243,6 +270,24 @@ like "$(<forged/h0001.err)" "0 late, 10 repeated and 40 foreign messages" \
 missing forged
 rest forged
 harmless forged
+
+for check in ${long:+few.ud few.rc}; do
+    is "$(jq -c '[.findings[] | select(.basis == "loss") | .suspects[0]]' \
+        $check/verdict.json)" "[\"$cable\"]" \
+        "$check: a twentieth of all messages lost: the cable is found"
+    harmless $check 1
+    missing $check
+done
+
+# At the end the node may have told all that it found.
+for check in ${long:+sweep.*}; do
+    like "$(record $check) $(jq -c .nodes.missing $check/samples.json)" \
+        '(UNKNOWN 1 node did not answer: h0005 \["h0005"\]|.* \[\])$' \
+        "killed after $check tenths of a second"
+    rest $check h0005
+    harmless $check
+    soon $check
+done
 
 gone="the device failed or was removed while it was measuring"
 is "$(record removed)" "pmm-result 1 UNKNOWN h0004: rxe5/1: $gone" \
