@@ -371,6 +371,17 @@ static int check_events (struct verbs *v, struct error *err)
     return 0;
 }
 
+/* Take what woke this process: not before the messages, which are timed. */
+static void hear (struct verbs_rail *rail)
+{
+    struct ibv_cq *cq;
+    void *context;
+
+    if (rail->told && ibv_get_cq_event (rail->channel, &cq, &context) == 0)
+        ibv_ack_cq_events (cq, 1);
+    rail->told = false;
+}
+
 /* Have all rails tell of the next message. True where they would have told
  * already of any that came before, so that it is safe to sleep.
  */
@@ -384,19 +395,10 @@ static bool arm (struct verbs *v)
         if (rail->armed || rail->lost)
             continue;
         was = false;
+        hear (rail);
         rail->armed = ibv_req_notify_cq (rail->receives.cq, 0) == 0;
     }
     return was;
-}
-
-static void disarm (struct verbs_rail *rail)
-{
-    struct ibv_cq *cq;
-    void *context;
-
-    if (ibv_get_cq_event (rail->channel, &cq, &context) == 0)
-        ibv_ack_cq_events (cq, 1);
-    rail->armed = false;
 }
 
 /* Sleep until the deadline, a message or an event of a device. */
@@ -425,8 +427,10 @@ static int sleep_until (struct verbs *v, int64_t deadline_ns,
     if (ppoll (pfd, 2 * v->rails, &ts, NULL) <= 0)
         return 0;
     for (size_t i = 0; i < v->rails; i++) {
-        if (pfd[2 * i].revents)
-            disarm (&v->rail[i]);
+        if (pfd[2 * i].revents) {
+            v->rail[i].told = true;
+            v->rail[i].armed = false;
+        }
         if (pfd[2 * i + 1].revents && check_rail (v, &v->rail[i], err) < 0)
             return -1;
     }

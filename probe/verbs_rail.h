@@ -52,7 +52,8 @@ struct verbs_rail {
     uint32_t nrc, rc_max;  /* RC queue pairs */
     uint32_t self;         /* peer */
     uint32_t sequence;     /* of the last datagram */
-    bool armed;            /* the channel will tell of the next receive */
+    bool armed;            /* the channel will tell of the next receive, */
+    bool told;             /* ... or has, and its word is to be taken */
     bool trusted;          /* the device's stamps are known to be sound */
     bool lost;             /* failed: what is sent by it is lost */
     struct error trouble;  /* its text is "": none */
