@@ -25,7 +25,7 @@
 enum {
     SHOW_LAST = 20,
     TREND_LAST = 100,
-    BASELINE_LAST = 5, /* samples of a route, from either side */
+    BASELINE_LAST = 10, /* samples of a route */
     DAY_S = 24 * 3600,
     DAYS_MAX = 36500,
 };
@@ -105,7 +105,7 @@ static const struct opt export_table[] = {
     { "baseline", 0, NULL, opt_true, FIELD (as_baseline),
       "a baseline for 'pmm judge', not all audits" },
     FABRIC ("the snapshot that the baseline is for"),
-    LAST ("samples of a route from either side, for it: 5"),
+    LAST ("samples of a route, for it: 10"),
     { 0 },
 };
 static const struct opt check_table[] = {

@@ -70,7 +70,7 @@ const char *const db_steps[LEDGER_VERSION] = {
     " sent INTEGER NOT NULL, lost INTEGER NOT NULL,"
     " min REAL, p05 REAL, p25 REAL, median REAL, p75 REAL, p95 REAL,"
     " max REAL, PRIMARY KEY (audit, seq)) WITHOUT ROWID;"
-    "CREATE INDEX rtt_route ON rtt (route, first, audit);"
+    "CREATE INDEX rtt_route ON rtt (route, audit);"
     "CREATE TABLE finding (audit INTEGER NOT NULL"
     " REFERENCES audit ON DELETE CASCADE,"
     " seq INTEGER NOT NULL, level TEXT NOT NULL, kind TEXT NOT NULL,"
@@ -229,22 +229,22 @@ const char *const db_sql[DB_STMTS] = {
       " ELSE 1 END) FROM suspect s JOIN finding f ON f.audit = s.audit"
       " AND f.seq = s.finding WHERE s.link = c.link AND s.audit = r.audit)"
       " FROM crossing c JOIN route t ON t.id = c.route AND t.epoch = ?1"
-      " JOIN rtt r ON r.route = t.id AND r.lost < r.sent AND r.first IN (0, 1)"
+      " JOIN rtt r ON r.route = t.id AND r.lost < r.sent"
       " AND r.audit >= ?3 JOIN audit a ON a.id = r.audit WHERE c.link ="
       " (SELECT id FROM name WHERE text = ?2) ORDER BY r.route, r.audit",
     [DB_ROUTES] = "SELECT t.id, a.text, b.text FROM route t"
                   " JOIN name a ON a.id = t.a JOIN name b ON b.id = t.b"
                   " WHERE t.epoch = ? ORDER BY t.id",
     [DB_BASELINE]
-    = "SELECT r.round, r.sent, r.lost, " QUANTILES " FROM rtt r"
+    = "SELECT r.audit, r.round, r.first, r.sent, r.lost, " QUANTILES " FROM rtt r"
       " JOIN audit a ON a.id = r.audit"
       " AND a.status IN ('OK', 'WARN', 'FAIL')"
-      " WHERE r.route = ?1 AND r.first = ?2 AND r.lost < r.sent"
+      " WHERE r.route = ?1 AND r.lost < r.sent"
       " AND r.audit > coalesce ((SELECT max(b.after) FROM crossing c"
       " JOIN rebase b ON b.link = c.link WHERE c.route = ?1), 0)"
       " AND NOT EXISTS (SELECT 1 FROM crossing c JOIN suspect s"
       " ON s.link = c.link AND s.audit = r.audit WHERE c.route = ?1)"
-      " ORDER BY r.audit DESC LIMIT ?3",
+      " ORDER BY r.audit DESC, r.round DESC LIMIT ?2",
 };
 
 int db_refuse (struct ledger *l, int errnum, struct error *err,

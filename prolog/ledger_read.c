@@ -454,28 +454,35 @@ static struct pathset *route_ends (const struct routes *r,
     return ps;
 }
 
-/* The newest samples of a route from one side. */
-static int add_side (struct ledger *l, struct samples *s, int64_t route,
-                     uint32_t a, uint32_t b, bool first, size_t n,
-                     struct error *err)
+/* The newest samples of a route between endpoints a and b. */
+static int add_route (struct ledger *l, struct samples *s, int64_t route,
+                      uint32_t a, uint32_t b, size_t n, struct error *err)
 {
     sqlite3_stmt *stmt = db_bind (l, DB_BASELINE,
-                                  VALUES (INT (route), INT (first),
-                                          INT ((int64_t)n)), err);
+                                  VALUES (INT (route), INT ((int64_t)n)),
+                                  err);
     int rc = stmt ? 1 : -1;
+    int64_t audit = 0, round = 0;
+    uint32_t rounds = 0;
 
     while (rc == 1 && (rc = db_step (l, DB_BASELINE, err)) == 1) {
+        bool first = sqlite3_column_int (stmt, 2) != 0;
         struct sample sample = {
             .a = a,
             .b = b,
             .initiator = first ? a : b,
-            .round = (uint32_t)sqlite3_column_int64 (stmt, 0),
-            .sent = (uint32_t)sqlite3_column_int64 (stmt, 1),
-            .lost = (uint32_t)sqlite3_column_int64 (stmt, 2),
+            .sent = (uint32_t)sqlite3_column_int64 (stmt, 3),
+            .lost = (uint32_t)sqlite3_column_int64 (stmt, 4),
         };
 
+        if (sqlite3_column_int64 (stmt, 0) != audit
+            || sqlite3_column_int64 (stmt, 1) != round)
+            rounds++;
+        audit = sqlite3_column_int64 (stmt, 0);
+        round = sqlite3_column_int64 (stmt, 1);
+        sample.round = rounds - 1;
         for (int q = 0; q < RTT_COUNT; q++)
-            sample.rtt_ns[q] = sqlite3_column_double (stmt, 3 + q);
+            sample.rtt_ns[q] = sqlite3_column_double (stmt, 5 + q);
         if (samples_add (s, &sample) < 0)
             rc = error_nomem (err);
     }
@@ -495,10 +502,8 @@ static int add_routes (struct ledger *l, struct samples *s,
             return db_refuse (l, EINVAL, err, "endpoint %.63s is not in the "
                                               "fabric",
                               r->name[2 * i + (a >= 0)]);
-        for (int first = 1; first >= 0; first--)
-            if (add_side (l, s, r->id[i], (uint32_t)a, (uint32_t)b, first, n,
-                          err) < 0)
-                return -1;
+        if (add_route (l, s, r->id[i], (uint32_t)a, (uint32_t)b, n, err) < 0)
+            return -1;
     }
     s->complete = true;
     return 0;

@@ -80,7 +80,7 @@ is $? 2 "a name needs a snapshot"
 
 pmm ledger rebase -L ledger -f fabric h0003/1 --why 'new cable'
 audited --seed 6
-pmm ledger export -L ledger --baseline -f fabric -n 1 -o base
+pmm ledger export -L ledger --baseline -f fabric -n 2 -o base
 is "$(jq "$of_h0003 | length > 0" base)" true "a repaired cable has a baseline of its own"
 is "$(pmm ledger export -L ledger | jq -r .kind | sort | uniq -c | xargs)" \
     "5 audit 1 rebase" "all that is there, as JSON lines"
