@@ -7,6 +7,7 @@
 
 . "$(dirname "$0")/lib.sh"
 need jq
+pmm ledger --help >/dev/null 2>&1 || skip_all "built without the ledger"
 workdir
 cd "$workdir" || exit 1
 hosts='h[0001-0012]'
