@@ -291,9 +291,7 @@ static bool is_worse (const struct track *a, const struct track *b)
         return a->last != NULL;
     if (a->last->excess_ns != b->last->excess_ns)
         return a->last->excess_ns > b->last->excess_ns;
-    if (a->last->place != b->last->place)
-        return a->last->place < b->last->place;
-    return strcmp (a->link, b->link) < 0;
+    return a->last->place < b->last->place;
 }
 
 /* What was found before a drain was ended counts no more. */

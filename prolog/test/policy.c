@@ -308,6 +308,9 @@ static const struct {
     { "with a sign",
       "audit 1 -1800; static h1; audit 2 -600; static h1; sign h1 -900 1",
       POLICY_DRAIN, "audits 1 and 2", NULL },
+    { "with a sign, but in incomplete audits",
+      "audit 1 -1800 incomplete; static h1; audit 2 -600 incomplete;"
+      "static h1; sign h1 -900 1", POLICY_NOTE, "does not count", NULL },
     { "once, with a sign", "audit 2 -600; static h1; sign h1 -900 1",
       POLICY_WAIT, "", NULL },
     { "less slow, with a sign",
@@ -394,6 +397,11 @@ static const struct {
       "audit 1 -90000; fail h2; foreign h2;"
       "audit 2 -1800; fail h1; audit 3 -600; fail h1", POLICY_DRAIN, "",
       NULL },
+    { "another that is in service, and not audited since long",
+      "audit 1 -172800; fail h2;"
+      "audit 2 -1800; fail h1; audit 3 -600; fail h1", POLICY_NOTE, "",
+      "2 hosts" },
+    { "one of ten nodes", "nodes 10; " TWICE ("h1"), POLICY_DRAIN, "", NULL },
     { "another that was drained by others today", TWICE ("h1") "fail h2;"
       "foreign h2", POLICY_NOTE, "", "2 hosts" },
     { "another that we drained today",
@@ -406,6 +414,8 @@ static const struct {
       TWICE ("h1") "did drain h2 999 1; ours h2", POLICY_NOTE, "",
       "2 hosts" },
     { "one of it and another", TWICE ("h1") "fail h1,h2", POLICY_DRAIN, "",
+      NULL },
+    { "one of another and it", TWICE ("h1") "fail h0,h1", POLICY_DRAIN, "",
       NULL },
     { "one of two others", TWICE ("h1") "fail h2,h3", POLICY_NOTE, "",
       "2 hosts" },
@@ -499,8 +509,7 @@ static const struct {
       "audit 5 -1800; fail h1; audit 6 -600; fail h1", POLICY_DRAIN, "",
       NULL },
     { "it FAILs before we resumed it",
-      "did drain h1 -99000 2; did resume h1 -90000 2; reset h1/1 2;"
-      TWICE ("h1"), POLICY_NONE, "nothing was found", NULL },
+      "did drain h1 -3000 0; did resume h1 -300 2;" TWICE ("h1"), POLICY_NONE, "nothing was found", NULL },
 
     /* resumes */
 #define OURS "did drain h1 -90000 2; ours h1; "
@@ -535,6 +544,12 @@ static const struct {
     { "that was clean since",
       OURS "audit 3 -2900; clean h1/1; fail h1/2; audit 4 -1800; clean h1/2;"
       "audit 5 -600; clean h1/1; clean h1/2", POLICY_RESUME, "", NULL },
+    { "that is muted",
+      OURS "audit 3 -1800; clean h1/1; fail h1/2; audit 4 -600; clean h1/1;"
+      "mute h1/2", POLICY_RESUME, "", NULL },
+    { "the link of the drain was not measured",
+      OURS "audit 3 -1800; clean h1/2; audit 4 -600; clean h1/2",
+      POLICY_WAIT, "link h1/1 was clean in 0 audits", NULL },
     { "reset behind one",
       OURS "audit 3 -1800; clean h1; audit 4 -600; clean h1; reset h1/1 3",
       POLICY_WAIT, "clean in 1 audit since", NULL },
@@ -568,6 +583,12 @@ static const struct {
       "clock ahead", "1 audit bears a time of the future" },
     { "the second is as of now",
       "audit 1 -1800; fail h1; audit 2 0; fail h1", POLICY_DRAIN, "", NULL },
+    { "the first is later than the others",
+      "audit 1 -600; fail h1; audit 2 -1800; fail h1; audit 3 -100; fail h1",
+      POLICY_DRAIN, "audits 2 and 3", NULL },
+    { "one sign of two is of the future",
+      "audit 1 -600; fail h1; sign h1 5 1; sign h1 -300 1", POLICY_DRAIN, "",
+      NULL },
     { "the second is earlier than the first",
       "audit 1 -100; fail h1; audit 2 -1800; fail h1", POLICY_WAIT, "",
       NULL },
