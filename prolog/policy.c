@@ -834,14 +834,16 @@ static int remark_broad (struct decisions *d, const struct scene *s)
 static int remark_hosts (struct decisions *d, const struct scene *s)
 {
     const char *first = NULL;
+    const char *last = NULL;
     size_t n = 0;
 
     for (size_t i = 0; i < s->evidence.ntracks; i++) {
         const struct track *t = &s->evidence.track[i];
 
         if (t->failing && !find_ward (s, t->host)
-            && (i == 0 || strcmp (t[-1].host, t->host))) {
+            && (!last || strcmp (last, t->host))) {
             n++;
+            last = t->host;
             first = first ? first : t->host;
         }
     }

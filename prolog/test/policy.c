@@ -421,6 +421,9 @@ static const struct {
       "2 hosts" },
     { "no drain at all", "set MaxDrainPerDay 0; " TWICE ("h1"), POLICY_NOTE,
       "allows 0", "allows 0" },
+    { "two links of a host that Slurm does not know",
+      TWICE ("h1") "clean hx/1; fail hx/2; fail hx/3", POLICY_NOTE, "",
+      "1 host that FAILs is no node of Slurm: hx" },
     { "a host that Slurm does not know", TWICE ("h1") "fail hx", POLICY_NOTE,
       "", "no node of Slurm: hx" },
 
@@ -509,7 +512,8 @@ static const struct {
       "audit 5 -1800; fail h1; audit 6 -600; fail h1", POLICY_DRAIN, "",
       NULL },
     { "it FAILs before we resumed it",
-      "did drain h1 -3000 0; did resume h1 -300 2;" TWICE ("h1"), POLICY_NONE, "nothing was found", NULL },
+      "did drain h1 -3000 0; did resume h1 -300 2; " TWICE ("h1"),
+      POLICY_NONE, "nothing was found", NULL },
 
     /* resumes */
 #define OURS "did drain h1 -90000 2; ours h1; "
