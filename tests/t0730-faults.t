@@ -203,6 +203,7 @@ is "$(<nodevice/h0001.status) $(<nodevice/h0002.status)" "3 0" "... status"
 
 is "$(jq -c '[.nodes.missing, .messages, ([.probes[].lost] | add)]' \
     well/samples.json)" '[[],{"late":0,"repeated":0,"foreign":0},0]' "all well"
+like "$(record well)" "^pmm-result 1 OK 22 links" "... and so is the verdict"
 harmless well
 
 is "$(record unusable)" "pmm-result 1 UNKNOWN h0005: no RDMA device is called \
@@ -256,8 +257,9 @@ for service in ud rc; do
         "a fifth of all messages lost, by $service: the cable is found"
     harmless $check 1
     missing $check
-    is "$(jq '[.probes[] | select(.lost == .sent)] | length' \
-        $check/samples.json)" 0 "... and every pair is measured"
+    jq -e '[.probes[] | select(.lost == 0)] | length > 20' \
+        $check/samples.json >/dev/null
+    ok $? "... the others are measured"
 done
 
 is "$(awk '{ sent[$1] = $2 } END { print sent["repeated"], sent["nonce"] \
@@ -267,6 +269,7 @@ is "$(jq -c .messages forged/samples.json)" \
     '{"late":0,"repeated":10,"foreign":40}' "... are counted"
 like "$(<forged/h0001.err)" "0 late, 10 repeated and 40 foreign messages" \
     "... and said"
+like "$(record forged)" "^pmm-result 1 OK 22 links" "... and do no harm"
 missing forged
 rest forged
 harmless forged
