@@ -20,10 +20,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core/explain.h"
-#include "core/plan.h"
-#include "core/simulate.h"
-#include "core/stats.h"
+#include "core/judge/explain.h"
+#include "core/linear/stats.h"
+#include "core/plan/plan.h"
+#include "core/samples/simulate.h"
 #include "core/test/treenet.h"
 #include "util/rng.h"
 

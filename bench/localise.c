@@ -37,10 +37,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/confirm.h"
-#include "core/judge.h"
-#include "core/simulate.h"
-#include "core/tree.h"
+#include "core/judge/confirm.h"
+#include "core/judge/judge.h"
+#include "core/paths/tree.h"
+#include "core/samples/simulate.h"
 #include "ibquery/generate.h"
 #include "ibquery/walk.h"
 #include "util/rng.h"

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/paths.h"
+#include "core/paths/paths.h"
 #include "ibquery/generate.h"
 #include "util/error.h"
 

@@ -25,10 +25,10 @@
 #include <sys/resource.h>
 
 #include "bench/networks.h"
-#include "core/bound.h"
-#include "core/paper.h"
-#include "core/plan.h"
-#include "core/solve.h"
+#include "core/check/bound.h"
+#include "core/plan/paper.h"
+#include "core/plan/plan.h"
+#include "core/solve/solve.h"
 
 enum { RUNS = 5, EXTRA_ROUNDS = 2, NAME_MAX_BYTES = 64 };
 

@@ -20,11 +20,11 @@
 #include <string.h>
 
 #include "bench/networks.h"
-#include "core/lsq.h"
-#include "core/plan.h"
-#include "core/samples.h"
-#include "core/solve.h"
-#include "core/sparse.h"
+#include "core/linear/lsq.h"
+#include "core/linear/sparse.h"
+#include "core/plan/plan.h"
+#include "core/samples/samples.h"
+#include "core/solve/solve.h"
 #include "util/rng.h"
 
 enum { SEED = 1, EXTRA_ROUNDS = 2, WORST_PERCENT = 1 };

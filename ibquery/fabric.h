@@ -22,7 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/paths.h"
+#include "core/paths/paths.h"
 #include "util/error.h"
 
 #define FABRIC_NONE UINT32_MAX

@@ -5,9 +5,9 @@
 #ifndef PMM_INPUTS_H
 #define PMM_INPUTS_H
 
-#include "core/judge.h"
-#include "core/plan.h"
-#include "core/samples.h"
+#include "core/judge/judge.h"
+#include "core/plan/plan.h"
+#include "core/samples/samples.h"
 #include "ibquery/fabric.h"
 #include "util/error.h"
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/select.h"
-#include "core/separate.h"
+#include "core/plan/select.h"
+#include "core/plan/separate.h"
 #include "pmm/inputs.h"
 #include "util/file.h"
 #include "util/json.h"

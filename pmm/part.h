@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "core/plan.h"
+#include "core/plan/plan.h"
 #include "ibquery/fabric.h"
 #include "util/error.h"
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core/confirm.h"
+#include "core/judge/confirm.h"
 #include "pmm/common.h"
 #include "pmm/inputs.h"
 #include "pmm/verb.h"

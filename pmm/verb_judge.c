@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#include "core/judge.h"
+#include "core/judge/judge.h"
 #include "pmm/common.h"
 #include "pmm/inputs.h"
 #include "pmm/verb.h"

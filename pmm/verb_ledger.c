@@ -11,11 +11,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/judge.h"
+#include "core/judge/judge.h"
+#include "ibquery/snapshot.h"
 #include "pmm/common.h"
 #include "pmm/inputs.h"
 #include "pmm/verb.h"
-#include "ibquery/snapshot.h"
 #include "prolog/ledger.h"
 #include "util/file.h"
 #include "util/json.h"

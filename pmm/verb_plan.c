@@ -10,10 +10,10 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#include "core/bound.h"
-#include "core/paper.h"
-#include "core/plan.h"
-#include "core/solve.h"
+#include "core/check/bound.h"
+#include "core/plan/paper.h"
+#include "core/plan/plan.h"
+#include "core/solve/solve.h"
 #include "ibquery/snapshot.h"
 #include "pmm/common.h"
 #include "pmm/inputs.h"

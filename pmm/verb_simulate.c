@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/simulate.h"
+#include "core/samples/simulate.h"
 #include "ibquery/snapshot.h"
 #include "pmm/common.h"
 #include "pmm/inputs.h"

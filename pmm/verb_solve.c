@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "core/solve.h"
+#include "core/solve/solve.h"
 #include "pmm/common.h"
 #include "pmm/inputs.h"
 #include "pmm/verb.h"

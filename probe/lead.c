@@ -10,10 +10,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/confirm.h"
-#include "core/judge.h"
-#include "core/plan.h"
-#include "core/samples.h"
+#include "core/judge/confirm.h"
+#include "core/judge/judge.h"
+#include "core/plan/plan.h"
+#include "core/samples/samples.h"
 #include "probe/identify.h"
 #include "probe/nodemap.h"
 #include "probe/probe.h"

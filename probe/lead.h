@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "core/verdict.h"
+#include "core/judge/verdict.h"
 #include "ibquery/fabric.h"
 #include "probe/group.h"
 #include "probe/roster.h"

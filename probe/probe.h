@@ -26,8 +26,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/plan.h"
-#include "core/samples.h"
+#include "core/plan/plan.h"
+#include "core/samples/samples.h"
 #include "probe/group.h"
 #include "util/error.h"
 

@@ -32,9 +32,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/paths.h"
-#include "core/samples.h"
-#include "core/verdict.h"
+#include "core/judge/verdict.h"
+#include "core/paths/paths.h"
+#include "core/samples/samples.h"
 #include "util/error.h"
 
 enum {
@@ -186,7 +186,8 @@ json_t *ledger_trend (struct ledger *ledger, const char *fabric,
  * RTTs, of audits after the last rebase of any of its links, that are not
  * UNKNOWN and in which none of them was suspected. What was measured in
  * different rounds or audits is in different rounds here, so that it counts as
- * different observations (core/observe). Names resolve as in plan_read; *ps is the caller's, also on failure. NULL with err.
+ * different observations (core/samples/observe). Names resolve as in
+ * plan_read; *ps is the caller's, also on failure. NULL with err.
  */
 struct samples *ledger_baseline (struct ledger *ledger, const char *fabric,
                                  size_t n, pathset_resolve_f resolve,

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/stats.h"
+#include "core/linear/stats.h"
 #include "prolog/ledger_db.h"
 
 /*

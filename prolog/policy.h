@@ -65,7 +65,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/verdict.h"
+#include "core/judge/verdict.h"
 #include "util/error.h"
 #include "util/site.h"
 

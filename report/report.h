@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "core/verdict.h"
+#include "core/judge/verdict.h"
 #include "ibquery/fabric.h"
 
 /* Write text for people, every line starting with "pmm: ": one or two lines

@@ -125,7 +125,7 @@ static int is_percentage (const char *key, double value, struct error *err)
 }
 
 enum { /* of others' headers, which util does not know */
-    CONFIRM_MAX = 8,   /* core/confirm.h */
+    CONFIRM_MAX = 8,   /* core/judge/confirm.h */
     PING_MIN = 16,     /* probe/group.h */
     PING_MAX = 256,
     ROUND_TRIP_MAX_US = 1000000, /* probe/transport_verbs.c */

@@ -51,7 +51,7 @@ struct site {
     int pin;          /* to a core near the device */
     int round_trip_us; /* longer than any; 0: by the device */
 
-    /* the judgement: core/judge.h says what they mean */
+    /* the judgement: core/judge/judge.h says what they mean */
     double warn_ns;
     double warn_spread;
     double fail_ns;

@@ -3,14 +3,14 @@
  * small random ones, and never above the rounds of a plan.
  */
 #include "config.h"
-#include "core/bound.h"
+#include "core/check/bound.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/echelon.h"
-#include "core/paper.h"
-#include "core/plan.h"
+#include "core/check/echelon.h"
+#include "core/plan/paper.h"
+#include "core/plan/plan.h"
 #include "core/test/tablenet.h"
 #include "core/test/treenet.h"
 #include "tests/tap.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Colouring: graphs whose chromatic number is known. */
 #include "config.h"
-#include "core/colour.h"
+#include "core/plan/colour.h"
 
 #include <stdlib.h>
 

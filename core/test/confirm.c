@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The confirm stage measures what looked slow, and tells its suspects apart. */
 #include "config.h"
-#include "core/confirm.h"
+#include "core/judge/confirm.h"
 
 #include <stdlib.h>
 
-#include "core/simulate.h"
+#include "core/samples/simulate.h"
 #include "core/test/tablenet.h"
 #include "tests/tap.h"
 

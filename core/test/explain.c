@@ -4,15 +4,15 @@
  * one is planted, and it alone is found.
  */
 #include "config.h"
-#include "core/explain.h"
+#include "core/judge/explain.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/linalg.h"
-#include "core/plan.h"
-#include "core/simulate.h"
+#include "core/linear/linalg.h"
+#include "core/plan/plan.h"
+#include "core/samples/simulate.h"
 #include "core/test/treenet.h"
 #include "tests/tap.h"
 

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/factor.h"
-#include "core/lsq.h"
-#include "core/peel.h"
+#include "core/linear/factor.h"
+#include "core/linear/lsq.h"
+#include "core/linear/peel.h"
 #include "tests/tap.h"
 #include "util/rng.h"
 

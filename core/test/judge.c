@@ -5,14 +5,14 @@
  * and prints rates; without an argument, few trials, and all must be right.
  */
 #include "config.h"
-#include "core/judge.h"
+#include "core/judge/judge.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <time.h>
 
-#include "core/confirm.h"
-#include "core/simulate.h"
+#include "core/judge/confirm.h"
+#include "core/samples/simulate.h"
 #include "core/test/tablenet.h"
 #include "tests/tap.h"
 

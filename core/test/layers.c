@@ -3,12 +3,12 @@
  * independent, of full rank, near the bound.
  */
 #include "config.h"
-#include "core/layers.h"
+#include "core/plan/layers.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/bound.h"
+#include "core/check/bound.h"
 #include "core/test/tablenet.h"
 #include "core/test/treenet.h"
 #include "tests/tap.h"

@@ -13,16 +13,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/bound.h"
-#include "core/confirm.h"
-#include "core/judge.h"
-#include "core/paper.h"
-#include "core/plan.h"
-#include "core/samples.h"
-#include "core/select.h"
-#include "core/separate.h"
-#include "core/simulate.h"
-#include "core/solve.h"
+#include "core/check/bound.h"
+#include "core/judge/confirm.h"
+#include "core/judge/judge.h"
+#include "core/plan/paper.h"
+#include "core/plan/plan.h"
+#include "core/plan/select.h"
+#include "core/plan/separate.h"
+#include "core/samples/samples.h"
+#include "core/samples/simulate.h"
+#include "core/solve/solve.h"
 #include "core/test/tablenet.h"
 #include "tests/tap.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The source paper's method: its sample, and what the checker says. */
 #include "config.h"
-#include "core/paper.h"
+#include "core/plan/paper.h"
 
 #include <string.h>
 
-#include "core/bound.h"
+#include "core/check/bound.h"
 #include "core/test/tablenet.h"
 #include "core/test/treenet.h"
 #include "tests/tap.h"

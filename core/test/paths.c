@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Sets of endpoints, and the rows of their round trips. */
 #include "config.h"
-#include "core/paths.h"
+#include "core/paths/paths.h"
 
 #include <string.h>
 
+#include "core/paths/tree.h"
 #include "core/test/tablenet.h"
 #include "core/test/treenet.h"
-#include "core/tree.h"
 #include "tests/tap.h"
 
 /* Four endpoints, links 0 .. 3 theirs, 4 .. 9 between switches. */

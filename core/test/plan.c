@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Plans: made, checked, written and read. */
 #include "config.h"
-#include "core/plan.h"
+#include "core/plan/plan.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/basis.h"
-#include "core/bound.h"
-#include "core/rounds.h"
+#include "core/check/bound.h"
+#include "core/plan/basis.h"
+#include "core/plan/rounds.h"
 #include "core/test/tablenet.h"
 #include "core/test/treenet.h"
 #include "tests/tap.h"

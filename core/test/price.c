@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Prices: against all bases of small systems of rows, and their rounds. */
 #include "config.h"
-#include "core/price.h"
+#include "core/check/price.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "core/rref.h"
+#include "core/plan/rref.h"
 #include "tests/tap.h"
 
 enum { M = 7, ROWS = 11, TRIALS = 300, EFFORT = 200000 };

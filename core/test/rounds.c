@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Rounds for jobs: what every packing must be, whatever the job. */
 #include "config.h"
-#include "core/rounds.h"
+#include "core/plan/rounds.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/demand.h"
-#include "core/span.h"
+#include "core/plan/demand.h"
+#include "core/plan/span.h"
 #include "core/test/treenet.h"
 #include "tests/tap.h"
 
@@ -252,7 +252,7 @@ static void test_work (void)
 }
 
 /* Elimination fills in so much that the rank is only found by the way; the
- * proof that it is all (core/span) stands beside it.
+ * proof that it is all (plan/span) stands beside it.
  */
 static void test_hard (void)
 {

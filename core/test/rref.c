@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The echelon form, against plain Gauss-Jordan over the rationals. */
 #include "config.h"
-#include "core/rref.h"
+#include "core/plan/rref.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/prime.h"
+#include "core/plan/prime.h"
 #include "tests/tap.h"
 
 #define COUNT(v) (sizeof (v) / sizeof ((v)[0]))

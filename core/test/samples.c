@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Samples: quantiles, what is written is read again, hostile files. */
 #include "config.h"
-#include "core/samples.h"
+#include "core/samples/samples.h"
 
-#include "core/simulate.h"
+#include "core/samples/simulate.h"
 #include "core/test/tablenet.h"
 #include "tests/tap.h"
 

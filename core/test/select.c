@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Select: few endpoints and probes that determine some links. */
 #include "config.h"
-#include "core/select.h"
+#include "core/plan/select.h"
 
 #include <string.h>
 
-#include "core/rref.h"
+#include "core/plan/rref.h"
 #include "core/test/tablenet.h"
 #include "core/test/treenet.h"
 #include "tests/tap.h"

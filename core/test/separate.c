@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Separate: who is needed to tell suspects apart. */
 #include "config.h"
-#include "core/separate.h"
+#include "core/plan/separate.h"
 
 #include <stdbool.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 /* The simulator's faults and traffic show where they should, and nowhere else.
  */
 #include "config.h"
-#include "core/simulate.h"
+#include "core/samples/simulate.h"
 
 #include <stdlib.h>
 

@@ -2,13 +2,13 @@
 /* The solver finds what the paths determine, exactly where there is no noise.
  */
 #include "config.h"
-#include "core/solve.h"
+#include "core/solve/solve.h"
 
 #include <jansson.h>
 #include <math.h>
 #include <time.h>
 
-#include "core/simulate.h"
+#include "core/samples/simulate.h"
 #include "core/test/tablenet.h"
 #include "tests/tap.h"
 

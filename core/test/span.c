@@ -3,12 +3,12 @@
  * an elimination over all pairs.
  */
 #include "config.h"
-#include "core/span.h"
+#include "core/plan/span.h"
 
 #include <stdlib.h>
 
-#include "core/basis.h"
-#include "core/rref.h"
+#include "core/plan/basis.h"
+#include "core/plan/rref.h"
 #include "core/test/tablenet.h"
 #include "core/test/treenet.h"
 #include "tests/tap.h"

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Sparse products and least squares say what dense arithmetic says. */
 #include "config.h"
-#include "core/lsq.h"
+#include "core/linear/lsq.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "core/covariance.h"
-#include "core/linalg.h"
-#include "core/sparse.h"
+#include "core/linear/covariance.h"
+#include "core/linear/linalg.h"
+#include "core/linear/sparse.h"
 #include "tests/tap.h"
 #include "util/rng.h"
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Quantiles, robust spread, normal tails; dense matrices. */
 #include "config.h"
-#include "core/stats.h"
+#include "core/linear/stats.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "core/linalg.h"
+#include "core/linear/linalg.h"
 #include "tests/tap.h"
 #include "util/rng.h"
 

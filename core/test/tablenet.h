@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/paths.h"
+#include "core/paths/paths.h"
 #include "util/rng.h"
 
 struct tablenet {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Tests of core/tree: a tree says what the paths say, and a network that
+/* Tests of paths/tree: a tree says what the paths say, and a network that
  * forwards in a loop, into nothing or past its destination is refused.
  */
 #include "config.h"
@@ -8,8 +8,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "core/paths/tree.h"
 #include "core/test/treenet.h"
-#include "core/tree.h"
 #include "tests/tap.h"
 
 /* Three switches in a ring, one host on each: link i < 3 is host i's, link

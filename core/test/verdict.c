@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The sentence of a verdict: what made it what it is. */
 #include "config.h"
-#include "core/verdict.h"
+#include "core/judge/verdict.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/simulate.h"
+#include "core/samples/simulate.h"
 #include "core/test/tablenet.h"
 #include "prolog/ledger_db.h"
 #include "tests/tap.h"

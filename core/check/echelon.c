@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Echelon form of sparse rows modulo 2^31 - 1.
+ *
+ * Notes: a new row is reduced by the lines before it in the order in which
+ * these were made, since a line holds no pivot of an earlier one. What is
+ * left is scaled and kept as it is: no line is ever touched again.
+ */
+#include "config.h"
+#include "core/check/echelon.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define PRIME ECHELON_PRIME
+
+struct line {
+    uint32_t pivot;
+    size_t n;
+    uint32_t *col; /* [n], the pivot not among them */
+    uint32_t *value;
+};
+
+struct echelon {
+    size_t m;
+    const uint32_t *weight;
+    struct line *line;
+    size_t rank, size;
+    uint32_t *line_of; /* [m] 1 + line of that pivot, or 0 */
+    uint64_t *acc;     /* [m], 0 outside a reduction */
+    uint8_t *in;       /* [m] */
+    uint32_t *touched; /* [m] */
+    size_t ntouched;
+    uint64_t *todo;    /* bits: lines to subtract still */
+    uint64_t work;
+};
+
+/* x modulo 2^31 - 1 for any x. */
+static uint64_t fold (uint64_t x)
+{
+    x = (x & PRIME) + (x >> 31);
+    x = (x & PRIME) + (x >> 31);
+    return x >= PRIME ? x - PRIME : x;
+}
+
+static uint64_t power (uint64_t a, uint64_t e)
+{
+    uint64_t x = 1;
+
+    for (; e > 0; e >>= 1) {
+        if (e & 1)
+            x = fold (x * a);
+        a = fold (a * a);
+    }
+    return x;
+}
+
+struct echelon *echelon_create (size_t m, const uint32_t *weight)
+{
+    struct echelon *e = calloc (1, sizeof (*e));
+
+    if (!e)
+        return NULL;
+    e->m = m;
+    e->weight = weight;
+    e->line_of = calloc (m + 1, sizeof (*e->line_of));
+    e->acc = calloc (m + 1, sizeof (*e->acc));
+    e->in = calloc (m + 1, 1);
+    e->touched = calloc (m + 1, sizeof (*e->touched));
+    e->todo = calloc (m / 64 + 1, sizeof (*e->todo));
+    if (!e->line_of || !e->acc || !e->in || !e->touched || !e->todo) {
+        echelon_destroy (e);
+        return NULL;
+    }
+    return e;
+}
+
+void echelon_destroy (struct echelon *e)
+{
+    int saved = errno;
+
+    if (!e)
+        return;
+    for (size_t i = 0; i < e->rank; i++) {
+        free (e->line[i].col);
+        free (e->line[i].value);
+    }
+    free (e->line);
+    free (e->line_of);
+    free (e->acc);
+    free (e->in);
+    free (e->touched);
+    free (e->todo);
+    free (e);
+    errno = saved;
+}
+
+static void add (struct echelon *e, uint32_t col, uint64_t value)
+{
+    if (!e->in[col]) {
+        uint32_t l = e->line_of[col];
+
+        e->in[col] = 1;
+        e->touched[e->ntouched++] = col;
+        if (l > 0)
+            e->todo[(l - 1) / 64] |= UINT64_C (1) << ((l - 1) % 64);
+    }
+    e->acc[col] = fold (e->acc[col] + value);
+}
+
+static void reduce (struct echelon *e)
+{
+    for (size_t w = 0; w <= e->rank / 64; w++)
+        while (e->todo[w]) {
+            size_t i = 64 * w + __builtin_ctzll (e->todo[w]);
+            const struct line *l = &e->line[i];
+            uint64_t factor = PRIME - e->acc[l->pivot];
+
+            e->todo[w] &= e->todo[w] - 1;
+            if (e->acc[l->pivot] == 0)
+                continue;
+            e->acc[l->pivot] = 0;
+            e->work += l->n;
+            for (size_t k = 0; k < l->n; k++)
+                add (e, l->col[k], factor * l->value[k]);
+        }
+}
+
+static int grow (struct echelon *e)
+{
+    size_t size = e->size ? 2 * e->size : 64;
+    struct line *line;
+
+    if (e->rank < e->size)
+        return 0;
+    if (!(line = realloc (e->line, size * sizeof (*line))))
+        return -1;
+    e->line = line;
+    e->size = size;
+    return 0;
+}
+
+/* True where x makes the better pivot. */
+static int lighter (const struct echelon *e, uint32_t x, uint32_t y)
+{
+    if (e->weight && e->weight[x] != e->weight[y])
+        return e->weight[x] < e->weight[y];
+    return x < y;
+}
+
+/* Make acc the next line. Returns 1, 0 where nothing is left in acc, -1 out
+ * of memory.
+ */
+static int keep (struct echelon *e)
+{
+    struct line line = { 0 };
+    size_t n = 0;
+    uint64_t scale;
+
+    for (size_t i = 0; i < e->ntouched; i++) {
+        uint32_t c = e->touched[i];
+
+        if (e->acc[c] == 0)
+            continue;
+        if (n++ == 0 || lighter (e, c, line.pivot))
+            line.pivot = c;
+    }
+    if (n == 0)
+        return 0;
+    line.col = malloc (n * sizeof (*line.col));
+    line.value = malloc (n * sizeof (*line.value));
+    if (!line.col || !line.value || grow (e) < 0) {
+        free (line.col);
+        free (line.value);
+        return -1;
+    }
+    scale = power (e->acc[line.pivot], PRIME - 2);
+    for (size_t i = 0; i < e->ntouched; i++) {
+        uint32_t c = e->touched[i];
+
+        if (e->acc[c] == 0 || c == line.pivot)
+            continue;
+        line.col[line.n] = c;
+        line.value[line.n++] = fold (e->acc[c] * scale);
+    }
+    e->line[e->rank++] = line;
+    e->line_of[line.pivot] = e->rank;
+    return 1;
+}
+
+int echelon_add (struct echelon *e, const uint32_t *col, size_t n)
+{
+    int kept;
+
+    e->work += n;
+    for (size_t i = 0; i < n; i++)
+        add (e, col[i], 1);
+    reduce (e);
+    kept = keep (e);
+    for (size_t i = 0; i < e->ntouched; i++) {
+        e->acc[e->touched[i]] = 0;
+        e->in[e->touched[i]] = 0;
+    }
+    e->ntouched = 0;
+    return kept;
+}
+
+size_t echelon_rank (const struct echelon *e)
+{
+    return e->rank;
+}
+
+uint64_t echelon_null (const struct echelon *e, struct rng *rng, uint64_t *z)
+{
+    uint64_t work = e->m;
+
+    for (size_t c = 0; c < e->m; c++)
+        if (e->line_of[c] == 0)
+            z[c] = rng_below (rng, PRIME);
+    for (size_t i = e->rank; i > 0; i--) {
+        const struct line *l = &e->line[i - 1];
+        uint64_t sum = 0;
+
+        for (size_t k = 0; k < l->n; k++)
+            sum = fold (sum + l->value[k] * z[l->col[k]]);
+        z[l->pivot] = sum ? PRIME - sum : 0;
+        work += l->n;
+    }
+    return work;
+}
+
+uint64_t echelon_work (const struct echelon *e)
+{
+    return e->work;
+}

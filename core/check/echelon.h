@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Echelon form of sparse rows modulo 2^31 - 1: the checker's elimination.
+ *
+ * Read by check/plan_check and check/bound. It shares nothing with plan/rref,
+ * the planner's, so that what one says the other can doubt: another prime,
+ * another form (not reduced), another order of pivots.
+ *
+ * Rank modulo a prime is never above that over the rationals, and below it
+ * only where the prime divides a minor.
+ */
+#ifndef CORE_ECHELON_H
+#define CORE_ECHELON_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "util/rng.h"
+
+#define ECHELON_PRIME ((UINT64_C (1) << 31) - 1)
+
+struct echelon;
+
+/* An empty form of m columns. A row's pivot is the column of least weight[],
+ * which is borrowed as long as the form lives; NULL: the lowest column. NULL
+ * with errno ENOMEM.
+ */
+struct echelon *echelon_create (size_t m, const uint32_t *weight);
+void echelon_destroy (struct echelon *e);
+
+/* Add the row that is the sum of n unit rows, those of col[]; a column may be
+ * there more than once. Return 1 where it was independent of the rows so far,
+ * 0 where not, -1 with errno ENOMEM; the form is then good for
+ * echelon_destroy only.
+ */
+int echelon_add (struct echelon *e, const uint32_t *col, size_t n);
+
+size_t echelon_rank (const struct echelon *e);
+
+/* Draw a random vector z[m] orthogonal to every row added. A row outside
+ * their span is orthogonal to it once in 2^31 times. Returns the entries
+ * touched.
+ */
+uint64_t echelon_null (const struct echelon *e, struct rng *rng, uint64_t *z);
+
+/* Work done so far, in entries touched. */
+uint64_t echelon_work (const struct echelon *e);
+
+#endif /* CORE_ECHELON_H */

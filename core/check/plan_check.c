@@ -1,0 +1,545 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The plan's checker. It shares nothing with the planner but paths and trees:
+ * forward and reverse links are counted here, and elimination is another one
+ * (check/echelon).
+ *
+ * Notes: let z be a random vector orthogonal to the plan's basis rows. If all
+ * pairs' rows are orthogonal to it as well, none of them adds to the rank
+ * (wrong once in 2^31 times, so there are two). The row of i and j, on leaves
+ * s and t, is psi_i(t) + psi_j(s), where psi_i(t) is the first hop of i and
+ * the links from leaf t to i in the tree of i. With z put in, all pairs are
+ * orthogonal if and only if
+ *
+ *     psi_i(t) = C(s,t) for all i on s, for every leaf t != s,
+ *     C(s,t) + C(t,s) = 0,
+ *     psi_i(s) + psi_j(s) = 0 for i != j on s.
+ *
+ * C is not kept: with a random weight for each pair {s,t}, the weighted sum of
+ * all C(s,t) is 0 if all C(s,t) + C(t,s) are, and else once in 2^31 times.
+ * Cost: n trees, and an elimination of rank rows.
+ */
+#include "config.h"
+#include "core/plan/plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/check/echelon.h"
+#include "core/paths/tree.h"
+#include "util/rng.h"
+
+enum { VECTORS = 2 };
+
+struct check {
+    struct pathset *ps;
+    const struct plan *plan;
+    struct echelon *form;
+    uint32_t *uses;      /* [nlinks] basis probes that cross the link */
+    size_t *link_round;  /* [nlinks] last round, from 1, that used it */
+    size_t *end_round;   /* [n] the same of endpoints */
+    uint8_t *used;       /* [nlinks] by any pair */
+    uint64_t (*z)[VECTORS]; /* [nlinks] orthogonal to the basis rounds */
+    struct rng rng;
+};
+
+/* The links from a to b and from b to a; link[] holds ROW_MAX. */
+static int both_ways (const struct check *c, uint32_t a, uint32_t b,
+                      uint32_t *link, struct error *err)
+{
+    int there = pathset_walk (c->ps, a, b, link, err);
+    int back = there < 0 ? -1
+                         : pathset_walk (c->ps, b, a, link + there, err);
+
+    if (back < 0)
+        return -1;
+    for (int i = 0; i < there + back; i++)
+        link[i] = arc_link (link[i]);
+    return there + back;
+}
+
+static const char *name (const struct check *c, uint32_t i)
+{
+    return pathset_endpoint (c->ps, i)->name;
+}
+
+/* Endpoints in range, each endpoint and each link once in the round. */
+static int check_round (struct check *c, size_t round, struct error *err)
+{
+    const struct network *net = pathset_network (c->ps);
+    uint32_t link[ROW_MAX];
+    size_t n;
+    const struct probe *p = plan_round (c->plan, round, &n);
+
+    if (n == 0)
+        return error_input (err, "round %zu is empty", round + 1);
+    for (size_t i = 0; i < n; i++) {
+        uint32_t end[2] = { p[i].a, p[i].b };
+        int nlinks;
+
+        for (int k = 0; k < 2; k++) {
+            if (end[k] >= pathset_size (c->ps))
+                return error_input (err, "round %zu, probe %zu: endpoint %u"
+                                    " is out of range", round + 1, i + 1,
+                                    end[k]);
+            if (c->end_round[end[k]] == round + 1)
+                return error_input (err, "round %zu: %s is in two probes",
+                                    round + 1, name (c, end[k]));
+            c->end_round[end[k]] = round + 1;
+        }
+        if ((nlinks = both_ways (c, end[0], end[1], link, err)) < 0)
+            return -1;
+        for (int k = 0; k < nlinks; k++) {
+            /* the probe itself may cross a link there and back */
+            int first = 0;
+
+            while (link[first] != link[k])
+                first++;
+            if (first < k)
+                continue;
+            if (c->link_round[link[k]] == round + 1)
+                return error_input (err, "round %zu: %s to %s shares link %s"
+                                    " with another probe", round + 1,
+                                    name (c, end[0]), name (c, end[1]),
+                                    net->link[link[k]].id);
+            c->link_round[link[k]] = round + 1;
+            if (round < plan_basis_rounds (c->plan))
+                c->uses[link[k]]++;
+        }
+    }
+    return 0;
+}
+
+struct order {
+    struct probe probe;
+    size_t round;
+    int length;
+};
+
+static int compare_length (const void *a, const void *b)
+{
+    const struct order *x = a;
+    const struct order *y = b;
+
+    if (x->length != y->length)
+        return x->length < y->length ? -1 : 1;
+    return memcmp (&x->probe, &y->probe, sizeof (x->probe));
+}
+
+/* The rows of the basis rounds, short ones first, are independent. */
+static int check_rank (struct check *c, struct error *err)
+{
+    uint32_t link[ROW_MAX];
+    struct order *order = NULL;
+    size_t n = 0;
+    int rc = -1;
+
+    for (size_t r = 0; r < plan_basis_rounds (c->plan); r++) {
+        size_t more;
+
+        plan_round (c->plan, r, &more);
+        n += more;
+    }
+    if (n != plan_rank (c->plan))
+        return error_input (err, "%zu probes in the basis rounds, but a rank"
+                            " of %zu", n, plan_rank (c->plan));
+    order = calloc (n + 1, sizeof (*order));
+    c->form = echelon_create (pathset_network (c->ps)->nlinks, c->uses);
+    if (!order || !c->form)
+        goto nomem;
+    n = 0;
+    for (size_t r = 0; r < plan_basis_rounds (c->plan); r++) {
+        size_t more;
+        const struct probe *p = plan_round (c->plan, r, &more);
+
+        for (size_t i = 0; i < more; i++) {
+            int length = both_ways (c, p[i].a, p[i].b, link, err);
+
+            if (length < 0)
+                goto out;
+            order[n++] = (struct order){ p[i], r, length };
+        }
+    }
+    qsort (order, n, sizeof (*order), compare_length);
+    for (size_t i = 0; i < n; i++) {
+        const struct probe *p = &order[i].probe;
+        int nlinks = both_ways (c, p->a, p->b, link, err);
+        int kept;
+
+        if (nlinks < 0)
+            goto out;
+        kept = echelon_add (c->form, link, nlinks);
+        if (kept < 0)
+            goto nomem;
+        if (kept == 0) {
+            error_input (err, "round %zu: %s to %s follows from the other"
+                         " probes of the basis rounds", order[i].round + 1,
+                         name (c, p->a), name (c, p->b));
+            goto out;
+        }
+    }
+    rc = 0;
+    goto out;
+nomem:
+    error_nomem (err);
+out:
+    free (order);
+    return rc;
+}
+
+/*
+ * No pair of the set adds to the rank, and the links are those of all.
+ */
+
+static int draw_null (struct check *c, struct error *err)
+{
+    size_t m = pathset_network (c->ps)->nlinks;
+    uint64_t *z = calloc (m + 1, sizeof (*z));
+
+    c->z = calloc (m + 1, sizeof (*c->z));
+    if (!z || !c->z) {
+        free (z);
+        return error_nomem (err);
+    }
+    for (int v = 0; v < VECTORS; v++) {
+        echelon_null (c->form, &c->rng, z);
+        for (size_t x = 0; x < m; x++)
+            c->z[x][v] = z[x];
+    }
+    free (z);
+    return 0;
+}
+
+/* Is the row of a and b orthogonal to z? 1, 0, or -1 with err. */
+static int orthogonal (const struct check *c, uint32_t a, uint32_t b,
+                       struct error *err)
+{
+    uint32_t link[ROW_MAX];
+    int n = both_ways (c, a, b, link, err);
+    int rc = 1;
+
+    for (int v = 0; v < VECTORS; v++) {
+        uint64_t sum = 0;
+
+        for (int k = 0; k < n; k++)
+            sum += c->z[link[k]][v];
+        rc &= sum % ECHELON_PRIME == 0;
+    }
+    return n < 0 ? -1 : rc;
+}
+
+static int expect_orthogonal (const struct check *c, uint32_t a, uint32_t b,
+                              struct error *err)
+{
+    int rc = orthogonal (c, a, b, err);
+
+    if (rc == 0)
+        return error_input (err, "%s to %s does not follow from the basis"
+                            " rounds: the rank is more than %zu", name (c, a),
+                            name (c, b), echelon_rank (c->form));
+    return rc < 0 ? -1 : 0;
+}
+
+/* Sums of z over the trees of all endpoints, leaf by leaf. */
+struct sums {
+    struct tree *tree;
+    uint64_t (*at)[VECTORS];    /* [at_size] from a step to the tree's end */
+    size_t at_size;
+    uint64_t (*first)[VECTORS]; /* [nleaves] C(s,t) of this leaf s */
+    uint64_t key;               /* of the weights of pairs of leaves */
+    uint64_t total[VECTORS];    /* of weight times C(s,t) */
+};
+
+static int sums_init (struct check *c, struct sums *s, struct error *err)
+{
+    *s = (struct sums){ .key = rng_next (&c->rng) };
+    s->first = calloc (pathset_size (c->ps) + 1, sizeof (*s->first));
+    if (!s->first)
+        return error_nomem (err);
+    s->tree = tree_create (c->ps, err);
+    return s->tree ? 0 : -1;
+}
+
+static void sums_clear (struct sums *s)
+{
+    tree_destroy (s->tree);
+    free (s->at);
+    free (s->first);
+}
+
+/* psi of the tree's endpoint: at[leaf[t]] is psi(t). */
+static int sum_tree (struct check *c, struct sums *s, struct error *err)
+{
+    const struct tree *t = s->tree;
+    uint32_t up = t->up[t->to];
+
+    if (s->at_size < t->n) {
+        free (s->at);
+        s->at_size = 2 * t->n;
+        if (!(s->at = calloc (s->at_size, sizeof (*s->at))))
+            return error_nomem (err);
+    }
+    for (int v = 0; v < VECTORS; v++)
+        s->at[0][v] = up == NETWORK_NONE ? 0 : c->z[arc_link (up)][v];
+    if (up != NETWORK_NONE)
+        c->used[arc_link (up)] = 1;
+    for (size_t k = 1; k < t->n; k++) {
+        uint32_t link = arc_link (t->arc[k]);
+
+        c->used[link] = 1;
+        for (int v = 0; v < VECTORS; v++)
+            s->at[k][v] = s->at[t->parent[k]][v] + c->z[link][v];
+    }
+    for (size_t k = 0; k < t->n; k++)
+        for (int v = 0; v < VECTORS; v++)
+            s->at[k][v] %= ECHELON_PRIME;
+    return 0;
+}
+
+static uint64_t weight (const struct sums *s, uint64_t x, uint64_t y)
+{
+    uint64_t h = s->key + (x < y ? x << 32 | y : y << 32 | x);
+
+    h = (h ^ h >> 30) * 0xbf58476d1ce4e5b9;
+    h = (h ^ h >> 27) * 0x94d049bb133111eb;
+    return (h ^ h >> 31) % ECHELON_PRIME;
+}
+
+/* What the tree of a leaf's first endpoint says, is C of the leaf. */
+static void begin_leaf (struct sums *s, size_t leaf)
+{
+    const struct tree *t = s->tree;
+
+    for (size_t l = 0; l < t->nleaves; l++) {
+        uint64_t w = l == leaf ? 0 : weight (s, leaf, l);
+
+        for (int v = 0; v < VECTORS; v++) {
+            s->first[l][v] = s->at[t->leaf[l]][v];
+            s->total[v] = (s->total[v] + w * s->first[l][v]) % ECHELON_PRIME;
+        }
+    }
+}
+
+/* That of another endpoint of the leaf must say the same. Where it does not,
+ * the row of one of them is not orthogonal.
+ */
+static int compare_leaf (const struct check *c, const struct sums *s,
+                         size_t leaf, struct error *err)
+{
+    const struct tree *t = s->tree;
+
+    for (size_t l = 0; l < t->nleaves; l++) {
+        uint32_t there = t->member[t->first[l]];
+        uint32_t other = t->member[t->first[leaf]];
+
+        if (l == leaf || memcmp (s->at[t->leaf[l]], s->first[l],
+                                 sizeof (s->first[l])) == 0)
+            continue;
+        if (expect_orthogonal (c, t->to, there, err) < 0
+            || expect_orthogonal (c, other, there, err) < 0)
+            return -1;
+        return error_world (err, "the paths to %s do not form a tree",
+                            name (c, t->to));
+    }
+    return 0;
+}
+
+/* psi of two endpoints of a leaf is opposite if each has that of its
+ * neighbour; of more than two it is 0 then if the first has that of the third.
+ */
+static int check_within (const struct check *c, const struct sums *s,
+                         size_t leaf, struct error *err)
+{
+    const struct tree *t = s->tree;
+    const uint32_t *member = t->member + t->first[leaf];
+    size_t n = t->first[leaf + 1] - t->first[leaf];
+
+    for (size_t i = 1; i < n; i++)
+        if (expect_orthogonal (c, member[i - 1], member[i], err) < 0)
+            return -1;
+    return n < 3 ? 0 : expect_orthogonal (c, member[0], member[2], err);
+}
+
+/* Some C(s,t) + C(t,s) is not 0: say which. */
+static int find_across (const struct check *c, const struct sums *s,
+                        struct error *err)
+{
+    const struct tree *t = s->tree;
+
+    for (size_t k = 0; k < t->nleaves; k++)
+        for (size_t l = 0; l < k; l++)
+            if (expect_orthogonal (c, t->member[t->first[l]],
+                                   t->member[t->first[k]], err) < 0)
+                return -1;
+    return error_world (err, "the paths do not form trees");
+}
+
+static int check_leaves (struct check *c, struct sums *s, struct error *err)
+{
+    struct tree *t = s->tree;
+
+    for (size_t l = 0; l < t->nleaves; l++) {
+        for (uint32_t k = t->first[l]; k < t->first[l + 1]; k++) {
+            if (tree_grow (t, t->member[k], err) < 0
+                || sum_tree (c, s, err) < 0)
+                return -1;
+            if (k == t->first[l])
+                begin_leaf (s, l);
+            else if (compare_leaf (c, s, l, err) < 0)
+                return -1;
+        }
+        if (check_within (c, s, l, err) < 0)
+            return -1;
+    }
+    for (int v = 0; v < VECTORS; v++)
+        if (s->total[v] != 0)
+            return find_across (c, s, err);
+    return 0;
+}
+
+static int check_links (const struct check *c, size_t links,
+                        struct error *err)
+{
+    if (links != plan_links (c->plan))
+        return error_input (err, "the pairs use %zu links, the plan says %zu",
+                            links, plan_links (c->plan));
+    return 0;
+}
+
+static int check_pairs (struct check *c, struct error *err)
+{
+    size_t links = 0;
+    struct sums s;
+    int rc = 0;
+
+    if (pathset_size (c->ps) >= 2) {
+        rc = sums_init (c, &s, err);
+        if (rc == 0)
+            rc = check_leaves (c, &s, err);
+        sums_clear (&s);
+    }
+    for (size_t x = 0; x < pathset_network (c->ps)->nlinks; x++)
+        links += c->used[x];
+    return rc < 0 ? -1 : check_links (c, links, err);
+}
+
+/*
+ * A plan that is not maximal: its basis rounds leave no link out.
+ */
+
+static int check_cover (const struct check *c, struct error *err)
+{
+    const struct network *net = pathset_network (c->ps);
+    size_t m;
+    const uint32_t *link = pathset_links (c->ps, &m, err);
+
+    if (!link || check_links (c, m, err) < 0)
+        return -1;
+    for (size_t i = 0; i < m; i++)
+        if (c->uses[link[i]] == 0)
+            return error_input (err, "no probe of the basis rounds crosses %s",
+                                net->link[link[i]].id);
+    return 0;
+}
+
+/*
+ * A plan for some links: what it says it determines of each lies in the span
+ * of the basis rounds.
+ */
+
+/* The sum over a target's members of p/q times z, times all their q. */
+static uint64_t target_dot (const struct check *c, const struct plan_target *t,
+                            int v)
+{
+    int64_t prime = ECHELON_PRIME;
+    uint64_t sum = 0;
+
+    for (size_t k = 0; k < t->n; k++) {
+        int64_t p = t->member[k].p % prime;
+        uint64_t term = p < 0 ? p + prime : p;
+
+        for (size_t i = 0; i < t->n; i++)
+            if (i != k)
+                term = term * (t->member[i].q % prime) % prime;
+        sum = (sum + term * c->z[t->member[k].link][v]) % prime;
+    }
+    return sum;
+}
+
+static int check_targets (struct check *c, struct error *err)
+{
+    const struct network *net = pathset_network (c->ps);
+    size_t n, links;
+    const struct plan_target *t = plan_targets (c->plan, &n);
+
+    if (!pathset_links (c->ps, &links, err) || check_links (c, links, err) < 0)
+        return -1;
+    for (size_t i = 0; i < n; i++)
+        for (int v = 0; v < VECTORS; v++)
+            if (target_dot (c, &t[i], v) != 0)
+                return error_input (err, "what is to be known of %s does not"
+                                    " follow from the basis rounds",
+                                    net->link[t[i].link].id);
+    return 0;
+}
+
+/* What the basis rounds are to determine, they do. */
+static int check_span (struct check *c, struct error *err)
+{
+    size_t ntargets;
+
+    plan_targets (c->plan, &ntargets);
+    if (ntargets > 0)
+        return check_targets (c, err);
+    return plan_maximal (c->plan) ? check_pairs (c, err)
+                                  : check_cover (c, err);
+}
+
+int plan_check (struct pathset *ps, const struct plan *plan,
+                struct error *err)
+{
+    struct check c = { .ps = ps, .plan = plan };
+    size_t m = pathset_network (ps)->nlinks;
+    int rc = -1;
+
+    rng_seed (&c.rng, plan_rank (plan));
+    c.uses = calloc (m + 1, sizeof (*c.uses));
+    c.link_round = calloc (m + 1, sizeof (*c.link_round));
+    c.end_round = calloc (pathset_size (ps) + 1, sizeof (*c.end_round));
+    c.used = calloc (m + 1, 1);
+    if (!c.uses || !c.link_round || !c.end_round || !c.used) {
+        error_nomem (err);
+        goto error;
+    }
+    if (plan_basis_rounds (plan) > plan_rounds (plan)) {
+        error_input (err, "%zu basis rounds of %zu rounds",
+                     plan_basis_rounds (plan), plan_rounds (plan));
+        goto error;
+    }
+    if (plan_basis_rounds (plan) < plan_bound (plan)) {
+        error_input (err, "%zu basis rounds, but a bound of %zu",
+                     plan_basis_rounds (plan), plan_bound (plan));
+        goto error;
+    }
+    if (plan_confirm_rounds (plan)
+        > plan_rounds (plan) - plan_basis_rounds (plan)) {
+        error_input (err, "%zu confirm rounds, but %zu behind the basis",
+                     plan_confirm_rounds (plan),
+                     plan_rounds (plan) - plan_basis_rounds (plan));
+        goto error;
+    }
+    for (size_t r = 0; r < plan_rounds (plan); r++)
+        if (check_round (&c, r, err) < 0)
+            goto error;
+    if (check_rank (&c, err) < 0 || draw_null (&c, err) < 0
+        || check_span (&c, err) < 0)
+        goto error;
+    rc = 0;
+error:
+    free (c.uses);
+    free (c.link_round);
+    free (c.end_round);
+    free (c.used);
+    free (c.z);
+    echelon_destroy (c.form);
+    return rc;
+}

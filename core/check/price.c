@@ -1,0 +1,471 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Prices of links, and the rounds that they say there must be.
+ *
+ * Notes: multiplicative weights (Arora, Hazan and Kale 2012). What the
+ * cheapest basis loads above the average gets dearer, in steps that shrink
+ * when the prices have not become better for a while; then the search goes
+ * back to the best ones. All is in integers, so that every machine finds the
+ * same, and nothing is rounded that a bound is made of: any prices make one.
+ *
+ * What rounds sell is looked at from the dearest link down: either one of the
+ * rows that cross it is in the round, or it is left over. So the search only
+ * has to follow what leaves over little enough. The round that it finds says
+ * what is too dear.
+ *
+ * A step costs a sort and an elimination. Most rows do not come that far: two
+ * null vectors tell that they add nothing, and are wrong together once in
+ * 2^62 times.
+ */
+#include "config.h"
+#include "core/check/price.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    STALE_MAX = 16,     /* rows that null vectors may mistake */
+    SORT_COST = 8,      /* of a row, in entries */
+    BITS = 16,          /* of fractions: */
+    STEP = 1 << 14,     /* 1/4 dearer for a load as large as the average */
+    STEP_LEAST = 1 << 6,
+    LOAD_MOST = 4,      /* averages; what is more counts as that */
+    PATIENCE = 16,      /* prices that are no better, for one step */
+    GAIN = 1 << 13,     /* 1/8192 more is better */
+    SLOWER = 64,        /* a step is 1/64 shorter than the one before */
+};
+
+#define PRICE_MAX (UINT64_C (1) << 36)
+
+struct offer {
+    uint64_t cost;
+    uint32_t row;
+};
+
+struct search {
+    const struct rows *rows;
+    size_t rank;
+    struct rng *rng;
+    struct price now;
+    uint64_t *each;      /* [m] */
+    uint32_t *load;      /* [m] of the cheapest basis */
+    struct offer *offer; /* [n] rows, cheapest first */
+    uint64_t *z[2];      /* [m] null vectors */
+    uint64_t step;
+    uint64_t work, effort;
+};
+
+size_t price_rounds (const struct price *price)
+{
+    return price->sum ? (price->cost + price->sum - 1) / price->sum : 0;
+}
+
+/* True if entry k of a row is its first of that column. */
+static bool is_first (const struct rows *r, size_t i, size_t k)
+{
+    for (size_t j = r->first[i]; j < k; j++)
+        if (r->col[j] == r->col[k])
+            return false;
+    return true;
+}
+
+static uint64_t cost_of (const struct search *s, size_t i)
+{
+    const struct rows *r = s->rows;
+    uint64_t cost = 0;
+
+    for (size_t k = r->first[i]; k < r->first[i + 1]; k++)
+        if (is_first (r, i, k))
+            cost += s->each[r->col[k]];
+    return cost;
+}
+
+static int compare_cost (const void *a, const void *b)
+{
+    const struct offer *x = a;
+    const struct offer *y = b;
+
+    if (x->cost != y->cost)
+        return x->cost < y->cost ? -1 : 1;
+    return (x->row > y->row) - (x->row < y->row);
+}
+
+static void sort_offers (struct search *s)
+{
+    const struct rows *r = s->rows;
+
+    for (size_t i = 0; i < r->n; i++)
+        s->offer[i] = (struct offer){ cost_of (s, i), i };
+    qsort (s->offer, r->n, sizeof (*s->offer), compare_cost);
+    s->work += r->first[r->n] + SORT_COST * r->n;
+}
+
+static void take (struct search *s, const struct offer *o)
+{
+    const struct rows *r = s->rows;
+
+    s->now.cost += o->cost;
+    for (size_t k = r->first[o->row]; k < r->first[o->row + 1]; k++)
+        if (is_first (r, o->row, k))
+            s->load[r->col[k]]++;
+}
+
+static void draw_nulls (struct search *s, const struct echelon *e)
+{
+    for (int i = 0; i < 2; i++)
+        s->work += echelon_null (e, s->rng, s->z[i]);
+}
+
+/* May the row be independent of what the null vectors were drawn for? */
+static bool is_new (const struct search *s, size_t i)
+{
+    const struct rows *r = s->rows;
+    uint64_t x = 0, y = 0;
+
+    for (size_t k = r->first[i]; k < r->first[i + 1]; k++) {
+        x += s->z[0][r->col[k]];
+        y += s->z[1][r->col[k]];
+    }
+    return x % ECHELON_PRIME != 0 || y % ECHELON_PRIME != 0;
+}
+
+/* Take what is independent, by rising cost. Return 0, 1 where the effort does
+ * not do for all, -1 out of memory.
+ */
+static int take_cheapest (struct search *s, struct echelon *e)
+{
+    const struct rows *r = s->rows;
+    unsigned int stale = STALE_MAX;
+
+    for (size_t i = 0; i < r->n && echelon_rank (e) < s->rank; i++) {
+        uint32_t row = s->offer[i].row;
+        size_t len = r->first[row + 1] - r->first[row];
+        int rc;
+
+        if (stale == STALE_MAX) {
+            draw_nulls (s, e);
+            stale = 0;
+        }
+        if (s->work + echelon_work (e) >= s->effort)
+            return 1;
+        s->work += len;
+        if (!is_new (s, row))
+            continue;
+        if ((rc = echelon_add (e, r->col + r->first[row], len)) < 0)
+            return -1;
+        if (rc > 0)
+            take (s, &s->offer[i]);
+        stale += rc == 0;
+    }
+    return 0;
+}
+
+/* The cheapest basis at the prices of now; returns as take_cheapest. */
+static int find_cheapest (struct search *s)
+{
+    struct echelon *e = echelon_create (s->rows->m, s->rows->uses);
+    int rc;
+
+    if (!e)
+        return -1;
+    sort_offers (s);
+    s->now = (struct price){ 0 };
+    for (size_t c = 0; c < s->rows->m; c++) {
+        s->now.sum += s->each[c];
+        s->load[c] = 0;
+    }
+    rc = take_cheapest (s, e);
+    s->work += echelon_work (e);
+    echelon_destroy (e);
+    return rc;
+}
+
+static void halve_prices (struct search *s)
+{
+    uint64_t most = 0;
+
+    for (size_t c = 0; c < s->rows->m; c++)
+        if (most < s->each[c])
+            most = s->each[c];
+    for (size_t c = 0; c < s->rows->m && most > PRICE_MAX; c++)
+        s->each[c] = s->each[c] / 2 + 1;
+}
+
+/* What is loaded gets dearer, beside what is not. */
+static void raise_prices (struct search *s)
+{
+    uint64_t average = ((unsigned __int128)s->now.cost << BITS) / s->now.sum;
+    uint64_t *each = s->each;
+
+    for (size_t c = 0; c < s->rows->m && average > 0; c++) {
+        uint64_t load = ((uint64_t)s->load[c] << 2 * BITS) / average;
+
+        if (load > LOAD_MOST << BITS)
+            load = LOAD_MOST << BITS;
+        each[c] += each[c] * (load * s->step >> BITS) >> BITS;
+    }
+    halve_prices (s);
+}
+
+static int search_init (struct search *s)
+{
+    size_t m = s->rows->m;
+
+    s->load = calloc (m + 1, sizeof (*s->load));
+    s->offer = calloc (s->rows->n + 1, sizeof (*s->offer));
+    s->z[0] = calloc (m + 1, sizeof (*s->z[0]));
+    s->z[1] = calloc (m + 1, sizeof (*s->z[1]));
+    s->step = STEP;
+    return s->load && s->offer && s->z[0] && s->z[1] ? 0 : -1;
+}
+
+static void search_clear (struct search *s)
+{
+    free (s->load);
+    free (s->offer);
+    free (s->z[0]);
+    free (s->z[1]);
+}
+
+/* Do they say clearly more than the best? */
+static bool is_more (const struct price *now, const struct price *best)
+{
+    unsigned __int128 x = (unsigned __int128)now->cost * best->sum;
+    unsigned __int128 y = (unsigned __int128)best->cost * now->sum;
+
+    return best->sum == 0 || x > y + y / GAIN;
+}
+
+/* From one set of prices to the next. */
+static int improve (struct search *s, struct price *best, uint64_t *best_each)
+{
+    size_t bytes = s->rows->m * sizeof (*best_each);
+    unsigned int idle = 0;
+    int rc = 0;
+
+    while (s->step >= STEP_LEAST && (rc = find_cheapest (s)) == 0) {
+        if (is_more (&s->now, best)) {
+            *best = s->now;
+            memcpy (best_each, s->each, bytes);
+            idle = 0;
+        }
+        else if (++idle == PATIENCE) {
+            memcpy (s->each, best_each, bytes);
+            s->step = s->step * 5 / 8;
+            idle = 0;
+        }
+        raise_prices (s);
+    }
+    return rc < 0 ? -1 : 0;
+}
+
+int price_find (struct price *price, const struct rows *rows, size_t rank,
+                uint64_t *each, struct rng *rng, uint64_t *effort)
+{
+    struct search s = {
+        .rows = rows,
+        .rank = rank,
+        .rng = rng,
+        .each = each,
+        .effort = *effort,
+    };
+    uint64_t *best_each = calloc (rows->m + 1, sizeof (*best_each));
+    int rc = -1;
+
+    *price = (struct price){ 0 };
+    if (best_each && search_init (&s) == 0)
+        rc = improve (&s, price, best_each);
+    if (rc == 0 && price->sum > 0)
+        memcpy (each, best_each, rows->m * sizeof (*each));
+    *effort -= s.work < *effort ? s.work : *effort;
+    search_clear (&s);
+    free (best_each);
+    if (rc < 0)
+        errno = ENOMEM;
+    return rc;
+}
+
+/*
+ * What a round sells
+ */
+
+enum state { IDLE, SOLD, LEFT };
+
+struct round {
+    struct search *s;
+    uint32_t *order;    /* [m] columns, the dearest first */
+    uint32_t *first;    /* [m + 1] into crossing: */
+    uint32_t *crossing; /* rows that cross a column, the dearest first */
+    uint8_t *state;     /* [m] of a column */
+    uint64_t least;     /* that the round is to sell */
+};
+
+static void round_clear (struct round *r)
+{
+    free (r->order);
+    free (r->first);
+    free (r->crossing);
+    free (r->state);
+}
+
+static int round_init (struct round *r, struct search *s)
+{
+    const struct rows *rows = s->rows;
+
+    *r = (struct round){ .s = s };
+    r->order = calloc (rows->m + 1, sizeof (*r->order));
+    r->first = calloc (rows->m + 2, sizeof (*r->first));
+    r->crossing = calloc (rows->first[rows->n] + 1, sizeof (*r->crossing));
+    r->state = calloc (rows->m + 1, 1);
+    return r->order && r->first && r->crossing && r->state ? 0 : -1;
+}
+
+static void order_columns (struct round *r)
+{
+    const struct search *s = r->s;
+    size_t m = s->rows->m;
+
+    for (size_t i = 0; i < m; i++) {
+        size_t at = i;
+
+        for (; at > 0 && s->each[r->order[at - 1]] < s->each[i]; at--)
+            r->order[at] = r->order[at - 1];
+        r->order[at] = i;
+    }
+}
+
+/* List the rows of each column; the offers are sorted. */
+static void list_crossing (struct round *r)
+{
+    const struct rows *rows = r->s->rows;
+
+    memset (r->first, 0, (rows->m + 2) * sizeof (*r->first));
+    for (size_t i = 0; i < rows->n; i++)
+        for (size_t k = rows->first[i]; k < rows->first[i + 1]; k++)
+            r->first[rows->col[k] + 2] += is_first (rows, i, k);
+    for (size_t c = 0; c < rows->m; c++)
+        r->first[c + 2] += r->first[c + 1];
+    for (size_t o = rows->n; o-- > 0;) {
+        uint32_t i = r->s->offer[o].row;
+
+        for (size_t k = rows->first[i]; k < rows->first[i + 1]; k++)
+            if (is_first (rows, i, k))
+                r->crossing[r->first[rows->col[k] + 1]++] = i;
+    }
+}
+
+static void mark (struct round *r, uint32_t row, enum state state)
+{
+    const struct rows *rows = r->s->rows;
+
+    for (size_t k = rows->first[row]; k < rows->first[row + 1]; k++)
+        r->state[rows->col[k]] = state;
+}
+
+static bool is_free (struct round *r, uint32_t row)
+{
+    const struct rows *rows = r->s->rows;
+    size_t k = rows->first[row];
+
+    while (k < rows->first[row + 1] && r->state[rows->col[k]] == IDLE)
+        k++;
+    r->s->work += k - rows->first[row] + 1;
+    return k == rows->first[row + 1];
+}
+
+/* Is there a round that sells enough, with what has been decided of the first
+ * `at` columns, and no more than `spare` to be left over? It stays in state.
+ * Where the effort is spent: yes, as far as is known.
+ */
+static bool sells (struct round *r, size_t at, uint64_t spare)
+{
+    const struct search *s = r->s;
+    uint32_t c;
+
+    while (at < s->rows->m && r->state[r->order[at]] != IDLE)
+        at++;
+    if (at == s->rows->m || s->work >= s->effort)
+        return true;
+    c = r->order[at];
+    for (size_t k = r->first[c]; k < r->first[c + 1]; k++) {
+        uint32_t row = r->crossing[k];
+
+        if (!is_free (r, row))
+            continue;
+        mark (r, row, SOLD);
+        if (sells (r, at + 1, spare))
+            return true;
+        mark (r, row, IDLE);
+    }
+    if (s->each[c] > spare)
+        return false;
+    r->state[c] = LEFT;
+    if (sells (r, at + 1, spare - s->each[c]))
+        return true;
+    r->state[c] = IDLE;
+    return false;
+}
+
+/* What bases load gets dearer, what the round sells cheaper. */
+static void adjust_prices (struct search *s, const struct round *r,
+                           size_t rounds)
+{
+    for (size_t c = 0; c < s->rows->m; c++) {
+        int64_t load = ((int64_t)s->load[c] << BITS) / (int64_t)rounds;
+
+        if (load > LOAD_MOST << BITS)
+            load = LOAD_MOST << BITS;
+        if (r->state[c] == SOLD)
+            load -= 1 << BITS;
+        load = load * (int64_t)s->step / (1 << BITS);
+        s->each[c] += (int64_t)s->each[c] * load / (1 << BITS);
+    }
+}
+
+/* Is the basis at hand more than so many rounds can sell? */
+static bool excludes (struct round *r, size_t rounds)
+{
+    struct search *s = r->s;
+
+    r->least = (s->now.cost + rounds - 1) / rounds;
+    if (r->least > s->now.sum)
+        return true;
+    order_columns (r);
+    list_crossing (r);
+    memset (r->state, IDLE, s->rows->m);
+    return !sells (r, 0, s->now.sum - r->least) && s->work < s->effort;
+}
+
+int price_exclude (struct price *price, const struct rows *rows, size_t rank,
+                   size_t rounds, uint64_t *each, struct rng *rng,
+                   uint64_t *effort)
+{
+    struct search s = {
+        .rows = rows,
+        .rank = rank,
+        .rng = rng,
+        .each = each,
+        .effort = *effort,
+    };
+    struct round r = { 0 };
+    int rc = -1;
+
+    *price = (struct price){ 0 };
+    if (search_init (&s) == 0 && round_init (&r, &s) == 0)
+        while (s.step >= STEP_LEAST && (rc = find_cheapest (&s)) == 0) {
+            if (excludes (&r, rounds)) {
+                *price = (struct price){ s.now.cost, r.least - 1 };
+                break;
+            }
+            adjust_prices (&s, &r, rounds);
+            halve_prices (&s);
+            s.step -= s.step / SLOWER;
+        }
+    *effort -= s.work < *effort ? s.work : *effort;
+    round_clear (&r);
+    search_clear (&s);
+    if (rc < 0)
+        errno = ENOMEM;
+    return rc < 0 ? -1 : 0;
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Causes: all that may be what makes round trips longer (or shorter) than
+ * expected, by what each does to the rows that were measured.
+ *
+ * The signature of a cause is a sparse column over the rows. Causes whose
+ * signatures are proportional cannot be told apart, so that each different
+ * signature stands here once, with its members.
+ */
+#ifndef CORE_CAUSE_H
+#define CORE_CAUSE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/judge/detour.h"
+#include "core/paths/paths.h"
+#include "core/samples/observe.h"
+#include "util/error.h"
+
+/* The simpler before the less simple. */
+enum suspect_kind {
+    SUSPECT_LINK,   /* index: link of the network */
+    SUSPECT_ARC,    /* index: arc, a link in one direction only */
+    SUSPECT_SWITCH, /* index: switch, all its links alike */
+    SUSPECT_CLASS,  /* index: class_id, all links of it alike */
+    SUSPECT_ROUTE,  /* index: switch from which messages to endpoint `to`
+                       take another way than the fabric says, and arrive */
+    SUSPECT_ROW,    /* the round trip between endpoints index and `to`, on
+                       its own */
+    SUSPECT_KINDS,
+};
+
+struct suspect {
+    enum suspect_kind kind;
+    uint32_t index;
+    uint32_t to; /* endpoint of the set; route and row only */
+};
+
+/* excess = amplitude of the signature / unit: of each link's one-way latency,
+ * mean of the two directions; of a route or row, of the round trip.
+ */
+struct member {
+    struct suspect suspect;
+    double unit;
+};
+
+struct causes {
+    size_t n;              /* different signatures */
+    size_t *start;         /* [n + 1] of a signature's entries: */
+    uint32_t *row;         /* rising */
+    uint16_t *value;       /* without a common divisor */
+    size_t *first;         /* [n + 1] of a signature's members: */
+    struct member *member; /* the simplest first */
+    size_t kind[SUSPECT_KINDS]; /* signatures whose first is of the kind */
+    struct detours detours;     /* what routes may be instead */
+};
+
+/* Find the causes for the observations of endpoints of ps, as rows. Members
+ * that are less simple than links or arcs of the same signature are left out,
+ * and so on down the kinds; routes and rows stand together, and routes beside
+ * links between switches, which they can pass for. Return 0, or -1
+ * with err; causes_clear is due in both cases.
+ */
+int causes_make (struct causes *c, struct pathset *ps,
+                 const struct observations *obs, struct error *err);
+void causes_clear (struct causes *c);
+
+/* Sum of signature k times v, v over the rows. */
+double causes_dot (const struct causes *c, size_t k, const double *v);
+
+/* d = signature k, over the n rows. */
+void causes_expand (const struct causes *c, size_t k, double *d, size_t n);
+
+static inline const struct member *causes_simplest (const struct causes *c,
+                                                    size_t k)
+{
+    return &c->member[c->first[k]];
+}
+
+#endif /* CORE_CAUSE_H */

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Explain: the fewest causes (judge/cause) for what a model did not expect.
+ * The judge's second half.
+ *
+ * What got faster is a cause too, so that it is not taken for something else.
+ */
+#ifndef CORE_EXPLAIN_H
+#define CORE_EXPLAIN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/judge/cause.h"
+#include "core/judge/model.h"
+
+enum { CAUSES_MAX = 64 };
+
+struct cause {
+    size_t signature; /* of struct causes */
+    double excess_ns; /* of its simplest member */
+    double stderr_ns;
+    double *p;        /* V^-1 of its signature */
+};
+
+struct explanation {
+    const struct model *model;
+    const struct causes *causes;
+    struct cause cause[CAUSES_MAX];
+    size_t n;
+    bool full;        /* there would have been more causes */
+    double *z;        /* V^-1 of what is left over, over the rows */
+    double *unexplained; /* V^-1 r, nothing explained */
+    double scale;     /* left-over noise over the model's, at least 1;
+                         standard errors have it in them */
+    double *row_info; /* [rows] diagonal of V^-1, about */
+    double *info;     /* [causes->n] d' V^-1 d of signatures d: about, */
+    bool *exact;      /* or exact */
+};
+
+/* Explain; model and causes are borrowed. In a healthy run, `alarms` causes
+ * are found on average, over all candidates. Return 0, or -1 with errno
+ * ENOMEM; explanation_clear is due in both cases.
+ */
+int explain (struct explanation *ex, const struct model *model,
+             const struct causes *causes, double alarms);
+void explanation_clear (struct explanation *ex);
+
+/* Signatures that explain as well as cause number c does, of those that a chi
+ * square test does not tell from it, the best first; its own is the first.
+ * Return *n of them, which the caller frees; NULL with errno ENOMEM.
+ */
+struct rival {
+    size_t signature;
+    double less;      /* chi square that it does not explain and c does */
+    double excess_ns; /* of its simplest member, in the place of c */
+    double stderr_ns;
+};
+struct rival *explain_suspects (struct explanation *ex, size_t c, size_t *n);
+
+/* Let cause number c be another signature. Return 0, or -1 with errno
+ * ENOMEM.
+ */
+int explain_swap (struct explanation *ex, size_t c, size_t signature);
+
+/* share[c]: how much of each cause's excess the fastest repeats alone show,
+ * beside all other causes. Return 0, or -1 with errno ENOMEM.
+ */
+int explain_fast (const struct explanation *ex, double *share);
+
+/* What to watch: routes that what is left over has more than sd standard
+ * errors of, too little for a cause. Group i is list[first[i]] to
+ * list[first[i + 1] - 1], signatures: the most significant that shares no row
+ * with a group before, and those that share a row with it and are not told
+ * from it. There are `most` groups at most. Return 0, or -1 with errno ENOMEM;
+ * watch_clear is due in both cases.
+ */
+struct watch {
+    size_t n;
+    size_t *first; /* [n + 1] */
+    size_t *list;
+};
+int explain_watch (const struct explanation *ex, double sd, size_t most,
+                   struct watch *watch);
+void watch_clear (struct watch *watch);
+
+/* Excess of a signature's simplest member beside all causes, if it were one
+ * too.
+ */
+double explain_excess (const struct explanation *ex, size_t k);
+
+/* Estimate cause number c apart in some rows and in the others, beside all
+ * other causes: in how many standard errors it shows in each. A part without
+ * rows: 0. Return 0, or -1 with errno ENOMEM.
+ */
+struct shows {
+    double excess_ns;
+    double t; /* excess over its standard error */
+};
+int explain_parts (const struct explanation *ex, size_t c, const bool *some,
+                   struct shows *in, struct shows *others);
+
+#endif /* CORE_EXPLAIN_H */

@@ -1,0 +1,1497 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Notes. judge/model says what to expect, judge/explain which causes explain
+ * what came instead; here it is decided what that is worth.
+ *
+ * Basis: the estimate of link j's excess is w' r with weights w that come out
+ * of the model, so its prior part has the variance u' C u / u_j^2, where u is
+ * A' w and C the covariance of the latencies before the job's samples. Where
+ * the baseline makes that less than a quarter of what the spread of the
+ * classes alone would give, sum of (u_l spread_l)^2, the basis is baseline.
+ *
+ * Confirmation: with the rows of the confirm stage and the others as two parts
+ * of a cause, estimated jointly beside all other causes (explain_parts), each
+ * part must be significant on its own, and the second not much less. Of a
+ * route, which may be off by little and fails nothing, the confirm stage must
+ * be, the first of the same sign, and both together what `alarms` want.
+ *
+ * Support: a cause must show in most of the rows that cross it (their
+ * own residuals left over are less than a third of it, or noise, and nothing
+ * on them got faster), from both initiators in half of them at least, and in
+ * the fastest repeat of half of them. What fails is no finding, and UNKNOWN
+ * where it is as much as a FAIL.
+ *
+ * The fastest repeat tells a cable from traffic: a message waits behind
+ * foreign ones with a probability, for any time, so that the median of a
+ * row's repeats rises by much more than the least of them. How far apart the
+ * two are by noise alone, the lower third of the rows says, which traffic on
+ * some does not move, of the job or of the baseline: a job of few rows may have
+ * traffic on them all. What is further apart, and what the row shows less of
+ * the excess than others do, may be a share of the excess, but no more than is
+ * a FAIL itself or what a row can tell, and a small share where few rows must
+ * do: chance lets single ones pass. Rows that cross a doubted excess of some
+ * size support no other, since traffic on several links of a path has several
+ * causes. A route is off by too little for single rows to tell, and faster
+ * where the baseline had the traffic: there the fastest repeats of all rows,
+ * here and in the baseline, are explained by the same causes, and must show
+ * half as much.
+ */
+#include "config.h"
+#include "core/judge/judge.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/judge/cause.h"
+#include "core/judge/explain.h"
+#include "core/judge/model.h"
+#include "core/judge/route.h"
+#include "core/linear/stats.h"
+#include "core/samples/observe.h"
+#include "util/text.h"
+
+enum {
+    LOSS_ENOUGH = 4, /* samples, so two probes at least */
+    DISPUTED_FEW = 2,
+    ROWS_FEW = 2,
+    REPEATS_ENOUGH = 6, /* over the rows of a FAIL */
+    SWITCHES_NAMED = 3, /* for a route, the likeliest */
+    WATCHED = 8,        /* groups of routes that may be wrong, a guess */
+};
+
+#define ALARMS 1e-4            /* causes in a healthy run that stay in doubt */
+#define ALARMS_CONFIRMED 0.05  /* and where each is to be confirmed: routes,
+                                  links need more than that anyway */
+#define ALARMS_FIRST 0.1       /* and that a confirm stage is planned for */
+#define WATCH_SD 2.0           /* of a route, for a second look */
+#define FIRST_SD 3.0           /* in the first stage's rows alone */
+#define CONFIRM_SD 4.0         /* in the confirm stage's */
+#define CONFIRM_SHARE 0.5      /* of the first stage's excess */
+#define BASELINE_SHARE 0.25    /* of the class's variance */
+#define DISAGREE_SHARE 0.3     /* of the excess */
+#define DISAGREE_SD 5.0
+#define FASTEST_SHARE 0.3      /* of the excess */
+#define FASTEST_SHARE_FEW 0.1
+#define ACCURATE_SD 2.0        /* less is beyond what a row can tell */
+#define FAST_SHARE 0.5         /* of the excess, in the fastest repeats */
+#define SCALE_MUCH 2.0         /* of the noise */
+#define KNOWN_SD 120.0         /* of a latency that is worth saying */
+#define DISPUTED_SHARE 0.05    /* of the probes */
+#define LOSS_RATE 0.05
+#define LOSS_EVIDENCE 8.0      /* natural log of odds */
+#define LOSS_MARGIN 3.0
+
+static const struct accuracy accuracy = { .ns = 5, .of_reading = 1e-3 };
+
+const struct judge_options judge_defaults = {
+    .warn_ns = 100,
+    .warn_spread = 6,
+    .fail_ns = 300,
+    .fail_spread = 10,
+};
+
+struct judgement {
+    struct pathset *ps;
+    const struct network *net;
+    const struct samples *samples;
+    const struct judge_options *opts;
+    bool has_baseline;
+    struct observations obs;
+    double gap_ns; /* of an RTT over the fastest repeat, by noise alone */
+    struct model model;
+    struct causes causes;
+    struct explanation ex;
+    const struct member *face[CAUSES_MAX]; /* what causes are taken for */
+    bool *confirm; /* [rows] of the confirm stage */
+    double fast[CAUSES_MAX]; /* of a cause's excess, by the fastest repeats */
+    bool doubted[CAUSES_MAX];
+    struct verdict *verdict;
+};
+
+static const char *plural (size_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
+/*
+ * Samples against the plan
+ */
+
+struct key {
+    uint32_t round, low, high;
+};
+
+static struct key make_key (size_t round, uint32_t a, uint32_t b)
+{
+    return (struct key){ (uint32_t)round, a < b ? a : b, a < b ? b : a };
+}
+
+static int compare_keys (const void *va, const void *vb)
+{
+    const struct key *a = va;
+    const struct key *b = vb;
+
+    if (a->round != b->round)
+        return a->round < b->round ? -1 : 1;
+    if (a->low != b->low)
+        return a->low < b->low ? -1 : 1;
+    return (a->high > b->high) - (a->high < b->high);
+}
+
+static size_t unique_keys (struct key *key, size_t n)
+{
+    size_t unique = 0;
+
+    qsort (key, n, sizeof (*key), compare_keys);
+    for (size_t i = 0; i < n; i++)
+        if (i == 0 || compare_keys (&key[i], &key[unique - 1]))
+            key[unique++] = key[i];
+    return unique;
+}
+
+/* Find how many of the plan's probes have no sample at all. Return 0, or -1
+ * with err where a sample is none of the plan's.
+ */
+static int check_plan (const struct plan *plan, const struct samples *samples,
+                       size_t *absent, struct error *err)
+{
+    size_t nplan = 0;
+    size_t nkeys = 0;
+    struct key *planned;
+    struct key *key;
+    int rc = -1;
+
+    planned = malloc ((plan_probes (plan) + 1) * sizeof (*planned));
+    key = malloc ((samples->nsamples + 1) * sizeof (*key));
+    if (!planned || !key) {
+        error_nomem (err);
+        goto done;
+    }
+    for (size_t r = 0; r < plan_rounds (plan); r++) {
+        size_t n;
+        const struct probe *probe = plan_round (plan, r, &n);
+
+        for (size_t i = 0; i < n; i++)
+            planned[nplan++] = make_key (r, probe[i].a, probe[i].b);
+    }
+    nplan = unique_keys (planned, nplan);
+    for (size_t i = 0; i < samples->nsamples; i++) {
+        const struct sample *s = &samples->sample[i];
+
+        key[nkeys++] = make_key (s->round, s->a, s->b);
+    }
+    nkeys = unique_keys (key, nkeys);
+    for (size_t i = 0; i < nkeys; i++)
+        if (!bsearch (&key[i], planned, nplan, sizeof (*key), compare_keys)) {
+            error_input (err, "the samples are not of this plan: it has no "
+                              "such probe in round %" PRIu32, key[i].round);
+            goto done;
+        }
+    *absent = nplan - nkeys;
+    rc = 0;
+done:
+    free (planned);
+    free (key);
+    return rc;
+}
+
+/*
+ * What the samples lack
+ */
+
+static int limit_missing (struct judgement *j)
+{
+    const struct samples *s = j->samples;
+    char *fold;
+    int rc;
+
+    if (s->nmissing == 0)
+        return 0;
+    fold = hostlist_fold ((const char *const *)s->missing, s->nmissing);
+    if (!fold)
+        return -1;
+    rc = verdict_limit (j->verdict, VERDICT_UNKNOWN,
+                        "%zu node%s did not answer: %s", s->nmissing,
+                        plural (s->nmissing), fold);
+    free (fold);
+    return rc;
+}
+
+static int limit_coverage (struct judgement *j, size_t absent)
+{
+    struct verdict *v = j->verdict;
+    const struct observations *o = &j->obs;
+
+    if (limit_missing (j) < 0)
+        return -1;
+    if (!j->samples->complete
+        && verdict_limit (v, VERDICT_UNKNOWN, "the measurement did not end")
+               < 0)
+        return -1;
+    if (absent > 0
+        && verdict_limit (v, VERDICT_UNKNOWN,
+                          "%zu planned probe%s not measured", absent,
+                          absent == 1 ? " was" : "s were")
+               < 0)
+        return -1;
+    if (o->silent > 0
+        && verdict_limit (v, VERDICT_UNKNOWN,
+                          "%zu probe%s lost all of %s messages", o->silent,
+                          plural (o->silent), o->silent == 1 ? "its" : "their")
+               < 0)
+        return -1;
+    if (o->disputed > DISPUTED_FEW
+        && o->disputed > DISPUTED_SHARE * (double)o->n
+        && verdict_limit (v, VERDICT_UNKNOWN,
+                          "%zu probes took longer from one side than from "
+                          "the other",
+                          o->disputed)
+               < 0)
+        return -1;
+    if (o->lost > 0
+        && verdict_limit (v, VERDICT_OK,
+                          "%" PRIu64 " of %" PRIu64 " messages were lost",
+                          o->lost, o->sent)
+               < 0)
+        return -1;
+    return 0;
+}
+
+/* Links in a signature of the causes, and by all: links that are measured,
+ * and that no other shares its signature with.
+ */
+static size_t count_links (const struct causes *c, size_t k)
+{
+    size_t n = 0;
+
+    for (size_t i = c->first[k]; i < c->first[k + 1]; i++)
+        n += c->member[i].suspect.kind == SUSPECT_LINK;
+    return n;
+}
+
+static int limit_model (struct judgement *j)
+{
+    struct verdict *v = j->verdict;
+    const struct model *m = &j->model;
+    size_t seen = 0;
+
+    for (size_t k = 0; k < j->causes.n; k++) {
+        size_t n = count_links (&j->causes, k);
+
+        seen += n;
+        v->separable += n == 1;
+    }
+    if (seen < m->m
+        && verdict_limit (v, VERDICT_UNKNOWN,
+                          "%zu link%s not measured by any probe", m->m - seen,
+                          m->m - seen == 1 ? " was" : "s were")
+               < 0)
+        return -1;
+    if (v->separable < seen
+        && verdict_limit (v, VERDICT_OK,
+                          "%zu of the %zu links cannot be told apart from "
+                          "others by this job's paths",
+                          seen - v->separable, m->m)
+               < 0)
+        return -1;
+    if (!j->has_baseline)
+        return verdict_limit (v, VERDICT_OK,
+                              "no baseline: links were compared with their "
+                              "classes only");
+    if (m->far_rows > 0
+        && verdict_limit (v, VERDICT_OK,
+                          "%zu of the baseline's %zu rows are too far from "
+                          "the job's links to matter, and were left out",
+                          m->far_rows, m->baseline_rows)
+               < 0)
+        return -1;
+    if (m->uncovered > 0)
+        return verdict_limit (v, VERDICT_OK,
+                              "%zu of the %zu links are not in the baseline",
+                              m->uncovered, m->m);
+    return 0;
+}
+
+/*
+ * Findings
+ */
+
+static struct finding *add_finding (struct verdict *v)
+{
+    struct finding *f = realloc (v->finding,
+                                 (v->nfindings + 1) * sizeof (*f));
+
+    if (!f)
+        return NULL;
+    v->finding = f;
+    f += v->nfindings++;
+    memset (f, 0, sizeof (*f));
+    return f;
+}
+
+static int add_node (struct finding *f, const char *host)
+{
+    char **node;
+
+    for (size_t k = 0; k < f->nnodes; k++)
+        if (!strcmp (f->node[k], host))
+            return 0;
+    if (!(node = realloc (f->node, (f->nnodes + 1) * sizeof (*node))))
+        return -1;
+    f->node = node;
+    if (!(node[f->nnodes] = strdup (host)))
+        return -1;
+    f->nnodes++;
+    return 0;
+}
+
+static int add_number (uint32_t **list, size_t *n, uint32_t number)
+{
+    uint32_t *v;
+
+    for (size_t i = 0; i < *n; i++)
+        if ((*list)[i] == number)
+            return 0;
+    if (!(v = realloc (*list, (*n + 1) * sizeof (*v))))
+        return -1;
+    *list = v;
+    v[(*n)++] = number;
+    return 0;
+}
+
+static int add_suspect (const struct judgement *j, struct finding *f,
+                        uint32_t link)
+{
+    const struct link_info *info = &j->net->link[link];
+
+    if (info->kind == LINK_SWITCH && f->kind == FINDING_HOST_END)
+        f->kind = FINDING_SWITCH_LINK;
+    if (info->kind == LINK_HOST && info->host
+        && add_node (f, info->host) < 0)
+        return -1;
+    return add_number (&f->suspect, &f->nsuspects, link);
+}
+
+/* Links that a message from a switch should cross on its way to an endpoint,
+ * of which some row of the signature knows a path through it.
+ */
+static int add_route (const struct judgement *j, struct finding *f,
+                      size_t signature, const struct suspect *route)
+{
+    size_t row = j->causes.row[j->causes.start[signature]];
+    const struct observation *o = &j->obs.v[row];
+    uint32_t from = o->a == route->to ? o->b : o->a;
+    uint32_t arc[PATH_MAX_HOPS];
+    bool passed = false;
+    struct error err;
+    int n = pathset_walk (j->ps, from, route->to, arc, &err);
+
+    for (int k = 0; k < n; k++) {
+        uint32_t link = arc_link (arc[k]);
+
+        passed |= j->net->link[link].end[arc[k] % 2] == route->index;
+        if (passed && add_suspect (j, f, link) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int add_all (const struct judgement *j, struct finding *f,
+                    size_t signature)
+{
+    const struct causes *c = &j->causes;
+
+    for (size_t e = c->start[signature]; e < c->start[signature + 1]; e++) {
+        const struct observation *o = &j->obs.v[c->row[e]];
+
+        for (size_t p = 0; p < o->n; p++) {
+            const struct link_info *info = &j->net->link[o->link[p]];
+            uint32_t sw = f->sw[f->nsw - 1];
+
+            if ((info->end[0] == sw || info->end[1] == sw)
+                && add_suspect (j, f, o->link[p]) < 0)
+                return -1;
+        }
+    }
+    return 0;
+}
+
+/* A link one way: a suspect, or what would do as well as one. */
+static int add_arc (const struct judgement *j, struct finding *f,
+                    uint32_t arc, bool suspect)
+{
+    uint32_t link = arc_link (arc);
+
+    if (suspect)
+        return add_suspect (j, f, link);
+    if (j->net->link[link].kind == LINK_SWITCH && f->kind == FINDING_HOST_END)
+        f->kind = FINDING_SWITCH_LINK;
+    return add_number (&f->oneway, &f->noneway, link);
+}
+
+/* Add what a signature's members suspect, arcs as suspects or not. */
+static int add_members (const struct judgement *j, struct finding *f,
+                        size_t signature, bool oneway)
+{
+    const struct causes *c = &j->causes;
+    int rc = 0;
+
+    for (size_t i = c->first[signature];
+         i < c->first[signature + 1] && rc == 0; i++) {
+        const struct suspect *s = &c->member[i].suspect;
+
+        switch (s->kind) {
+        case SUSPECT_LINK:
+            rc = add_suspect (j, f, s->index);
+            break;
+        case SUSPECT_ARC:
+            rc = add_arc (j, f, s->index, oneway);
+            break;
+        case SUSPECT_SWITCH:
+            if (f->kind == FINDING_ROUTE)
+                break;
+            rc = add_number (&f->sw, &f->nsw, s->index);
+            if (rc == 0 && f->kind == FINDING_SWITCH)
+                rc = add_all (j, f, signature);
+            break;
+        case SUSPECT_ROUTE:
+            if (f->kind == FINDING_ROUTE)
+                rc = add_route (j, f, signature, s);
+            break;
+        default:
+            break;
+        }
+    }
+    return rc;
+}
+
+/* 1: the baseline constrains what cause c was expected to be, 0: it does not,
+ * -1: out of memory.
+ */
+static int has_basis (const struct judgement *j, const struct cause *c)
+{
+    const struct model *m = &j->model;
+    double *u = malloc ((m->n + m->nclasses + 1) * sizeof (*u));
+    double alone = 0;
+    double var;
+
+    if (!u)
+        return -1;
+    model_transpose (m, c->p, u);
+    for (size_t k = 0; k < m->m; k++)
+        alone += pow (u[k] * m->spread[m->class_of[k]], 2);
+    var = model_prior_variance (m, u);
+    free (u);
+    if (isnan (var))
+        return -1;
+    return j->has_baseline && var < BASELINE_SHARE * alone;
+}
+
+/* The latency that was expected of a link, NAN where that says little. */
+static int expected_of (const struct judgement *j, uint32_t link, double *ns)
+{
+    const struct model *m = &j->model;
+    int col = pathset_column (j->ps, link);
+    double *u = calloc (m->n + m->nclasses + 1, sizeof (*u));
+    double var;
+
+    if (!u)
+        return -1;
+    u[col] = 1;
+    var = model_prior_variance (m, u);
+    free (u);
+    if (isnan (var))
+        return -1;
+    *ns = var < KNOWN_SD * KNOWN_SD ? m->expected[col] : NAN;
+    return 0;
+}
+
+struct support {
+    size_t rows;
+    size_t disagree; /* do not show it */
+    size_t both;     /* both sides saw it */
+    size_t fastest;  /* the fastest repeat shows it */
+    size_t clear;    /* and nothing that is doubted is beside it */
+    size_t repeats;
+};
+
+static const struct member *simplest (const struct judgement *j,
+                                      const struct cause *c)
+{
+    return j->face[c - j->ex.cause];
+}
+
+static size_t rows_of (const struct judgement *j, const struct cause *c)
+{
+    return j->causes.start[c->signature + 1]
+           - j->causes.start[c->signature];
+}
+
+/* A single row that is off by itself: nothing that other rows could show. */
+static bool is_row (const struct judgement *j, const struct cause *c)
+{
+    return simplest (j, c)->suspect.kind >= SUSPECT_ROUTE
+           && rows_of (j, c) == 1;
+}
+
+/* What a cause adds to a row. */
+static double excess_of (const struct judgement *j, const struct cause *c,
+                         size_t row)
+{
+    const struct causes *s = &j->causes;
+    size_t low = s->start[c->signature];
+    size_t high = s->start[c->signature + 1];
+
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+
+        if (s->row[mid] < row)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    if (low == s->start[c->signature + 1] || s->row[low] != row)
+        return 0;
+    return s->value[low] * simplest (j, c)->unit * c->excess_ns;
+}
+
+static bool is_cause (const struct judgement *j, size_t row,
+                      double *excess_ns)
+{
+    for (size_t i = 0; i < j->ex.n; i++) {
+        const struct cause *c = &j->ex.cause[i];
+
+        if (is_row (j, c) && excess_of (j, c, row) != 0) {
+            *excess_ns = c->excess_ns;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* True if a row crosses something else that got faster: what is slow there is
+ * so only beside it, and proves nothing.
+ */
+static bool is_offset (const struct judgement *j, const struct cause *but,
+                       size_t row)
+{
+    for (size_t i = 0; i < j->ex.n; i++) {
+        const struct cause *c = &j->ex.cause[i];
+
+        if (c != but && simplest (j, c)->suspect.kind != SUSPECT_CLASS
+            && !is_row (j, c) && excess_of (j, c, row) < 0)
+            return true;
+    }
+    return false;
+}
+
+/* What causes in doubt add to a row. */
+static double doubted_of (const struct judgement *j, size_t row)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < j->ex.n; i++)
+        if (j->doubted[i])
+            sum += excess_of (j, &j->ex.cause[i], row);
+    return sum;
+}
+
+/* Kinds that are judged as slow: links and what is made of them. */
+static bool is_links (const struct judgement *j, const struct cause *c)
+{
+    return simplest (j, c)->suspect.kind <= SUSPECT_SWITCH;
+}
+
+static struct support support_of (const struct judgement *j,
+                                  const struct cause *c)
+{
+    size_t first = j->causes.start[c->signature];
+    size_t end = j->causes.start[c->signature + 1];
+    double share = end - first <= ROWS_FEW ? FASTEST_SHARE_FEW
+                                           : FASTEST_SHARE;
+    struct support s = { 0 };
+
+    for (size_t e = first; e < end; e++) {
+        size_t i = j->causes.row[e];
+        const struct observation *row = &j->obs.v[i];
+        double excess = fabs (excess_of (j, c, i));
+        double sd = j->ex.scale / sqrt (j->ex.row_info[i]);
+        double left = j->ex.z[i] / j->ex.row_info[i];
+        double missing = row->rtt_ns - row->min_ns - j->gap_ns;
+        bool fastest;
+
+        if (is_cause (j, i, &left))
+            sd = 0;
+        missing -= fmin (left, 0);
+        fastest = missing < fmin (share * excess,
+                                  fmax (j->opts->fail_ns, ACCURATE_SD * sd));
+        if (!is_links (j, c))
+            fastest = j->fast[c - j->ex.cause] > FAST_SHARE;
+        s.rows++;
+        s.disagree += is_offset (j, c, i)
+                      || (fabs (left) > DISAGREE_SHARE * excess
+                          && fabs (left) > DISAGREE_SD * sd);
+        s.both += row->both;
+        s.fastest += fastest;
+        s.clear += fastest
+                   && fabs (doubted_of (j, i)) < DISAGREE_SHARE * excess;
+        s.repeats += row->repeats;
+    }
+    return s;
+}
+
+static double warn_threshold (const struct judge_options *opts, double se)
+{
+    return fmax (opts->warn_ns, opts->warn_spread * se);
+}
+
+static enum verdict_status level_of (const struct judge_options *opts,
+                                     const struct cause *c, bool baseline,
+                                     size_t repeats)
+{
+    double warn = warn_threshold (opts, c->stderr_ns);
+
+    if (!baseline || repeats < REPEATS_ENOUGH)
+        return VERDICT_WARN;
+    if (c->excess_ns > fmax (opts->fail_ns, opts->fail_spread * c->stderr_ns)
+        && c->excess_ns - 3 * c->stderr_ns > warn)
+        return VERDICT_FAIL;
+    return VERDICT_WARN;
+}
+
+/* How much a cause is, by the measure of a link's one-way latency. */
+static double size_of (const struct judgement *j, const struct cause *c)
+{
+    return is_links (j, c) ? c->excess_ns : fabs (c->excess_ns) / 2;
+}
+
+/* Whether a cause's rows have to bear it out. */
+static bool is_claim (const struct judgement *j, const struct cause *c)
+{
+    if (is_links (j, c))
+        return c->excess_ns > warn_threshold (j->opts, c->stderr_ns);
+    return simplest (j, c)->suspect.kind != SUSPECT_CLASS && !is_row (j, c);
+}
+
+/* Doubt causes that their rows do not bear out, then those that stand beside
+ * them.
+ */
+static void find_doubted (struct judgement *j)
+{
+    bool changed = true;
+
+    while (changed) {
+        changed = false;
+        for (size_t i = 0; i < j->ex.n; i++) {
+            const struct cause *c = &j->ex.cause[i];
+            struct support s;
+
+            if (j->doubted[i] || !is_claim (j, c))
+                continue;
+            s = support_of (j, c);
+            if (3 * s.disagree > s.rows || 2 * s.both < s.rows
+                || 2 * s.clear < s.rows)
+                changed = j->doubted[i] = true;
+        }
+    }
+}
+
+/* What a cause is called in a sentence; the caller frees it. */
+static char *name_of (const struct judgement *j, const struct cause *c)
+{
+    const struct suspect *s = &simplest (j, c)->suspect;
+    char *text = NULL;
+    int rc = 0;
+
+    switch (s->kind) {
+    case SUSPECT_LINK:
+        rc = asprintf (&text, "%s", j->net->link[s->index].id);
+        break;
+    case SUSPECT_ARC:
+        rc = asprintf (&text, "one direction of %s",
+                       j->net->link[arc_link (s->index)].id);
+        break;
+    case SUSPECT_SWITCH:
+        rc = asprintf (&text, "switch %s (%s)", j->net->sw[s->index].name,
+                       j->net->sw[s->index].id);
+        break;
+    case SUSPECT_ROUTE:
+        rc = asprintf (&text, "the route from switch %s (%s) to %s",
+                       j->net->sw[s->index].name, j->net->sw[s->index].id,
+                       pathset_endpoint (j->ps, s->to)->name);
+        break;
+    default:
+        rc = asprintf (&text, "the path between %s and %s",
+                       pathset_endpoint (j->ps, s->index)->name,
+                       pathset_endpoint (j->ps, s->to)->name);
+    }
+    return rc < 0 ? NULL : text;
+}
+
+/* A limit on a cause that is no finding. */
+static int limit_cause (struct judgement *j, const struct cause *c,
+                        enum verdict_status status, const char *why)
+{
+    char *name = name_of (j, c);
+    int rc = -1;
+
+    if (name)
+        rc = verdict_limit (j->verdict, status, "%s %s by %+.0f ns%s", name,
+                            is_links (j, c) ? "looks slow" : "looks off",
+                            c->excess_ns, why);
+    free (name);
+    return rc;
+}
+
+static int doubt (struct judgement *j, const struct cause *c,
+                  const struct support *s)
+{
+    const char *why = ", but has others beside it that come and go";
+
+    if (3 * s->disagree > s->rows)
+        why = ", but not on all paths across it";
+    else if (2 * s->both < s->rows)
+        why = ", but was not seen from both ends";
+    else if (2 * s->fastest < s->rows)
+        why = ", but comes and goes";
+    return limit_cause (j, c,
+                        size_of (j, c) > j->opts->fail_ns ? VERDICT_UNKNOWN
+                                                          : VERDICT_OK,
+                        why);
+}
+
+/* 1: both stages show the cause, each on its own; 0: they do not. -1: out of
+ * memory.
+ */
+static int is_confirmed (const struct judgement *j, size_t number)
+{
+    struct shows first;
+    struct shows then;
+
+    if (explain_parts (&j->ex, number, j->confirm, &then, &first) < 0)
+        return -1;
+    if (!is_links (j, &j->ex.cause[number]))
+        return first.t * then.t > 0 && fabs (then.t) > FIRST_SD;
+    return fabs (first.t) > FIRST_SD && fabs (then.t) > CONFIRM_SD
+           && then.excess_ns / first.excess_ns > CONFIRM_SHARE;
+}
+
+static int explain_finding (const struct judgement *j, struct finding *f,
+                            const struct cause *c, const struct support *s)
+{
+    const char *over = f->basis == BASIS_BASELINE
+                           ? "what the baseline lets expect"
+                           : "its class; no baseline tells whether that is "
+                             "new";
+    const char *where = f->nsuspects == 1 ? "it" : "them";
+    const char *way = "one way";
+    char *name;
+    int rc;
+
+    if (simplest (j, c)->suspect.kind == SUSPECT_ARC)
+        way = "(in one direction, the mean of both)";
+    if (f->kind != FINDING_ROUTE)
+        return asprintf (&f->why,
+                         "%zu of %zu probe%s across %s show%s %+.0f ns "
+                         "(+-%.0f) %s over %s%s",
+                         s->rows - s->disagree, s->rows, plural (s->rows),
+                         where, s->rows - s->disagree == 1 ? "s" : "",
+                         f->excess_ns, f->stderr_ns, way, over,
+                         f->nsw > 0 && f->kind != FINDING_SWITCH
+                             ? "; a switch would do as well"
+                             : "");
+    if (!(name = name_of (j, c)))
+        return -1;
+    rc = asprintf (&f->why,
+                   "%zu probe%s by %s differ%s by %+.0f ns (+-%.0f) from "
+                   "what the forwarding tables let expect",
+                   s->rows, plural (s->rows), name, s->rows == 1 ? "s" : "",
+                   f->excess_ns, f->stderr_ns);
+    free (name);
+    return rc;
+}
+
+static void raise_status (struct judgement *j, enum verdict_status status)
+{
+    if (status > j->verdict->status)
+        j->verdict->status = status;
+}
+
+static enum finding_kind kind_of (const struct judgement *j,
+                                  const struct cause *c)
+{
+    switch (simplest (j, c)->suspect.kind) {
+    case SUSPECT_SWITCH:
+        return FINDING_SWITCH;
+    case SUSPECT_ROUTE:
+    case SUSPECT_ROW:
+        return FINDING_ROUTE;
+    default:
+        return FINDING_HOST_END; /* until a suspect is none */
+    }
+}
+
+/* Links of a single row that is off by itself. */
+static int add_path (const struct judgement *j, struct finding *f,
+                     const struct cause *c)
+{
+    const struct observation *o
+        = &j->obs.v[j->causes.row[j->causes.start[c->signature]]];
+
+    for (size_t p = 0; p < o->n; p++)
+        if (add_suspect (j, f, o->link[p]) < 0)
+            return -1;
+    return 0;
+}
+
+/* The likeliest of the switches that a route may be wrong from. */
+static int add_switches (struct judgement *j, struct finding *f,
+                         size_t number)
+{
+    uint32_t sw[SWITCHES_NAMED];
+    int n = route_switches (&j->ex, number, j->ps, sw, SWITCHES_NAMED);
+    int rc = n < 0 ? -1 : 0;
+
+    for (int i = 0; i < n && rc == 0; i++)
+        rc = add_number (&f->sw, &f->nsw, sw[i]);
+    return rc;
+}
+
+static int fill_suspects (struct judgement *j, struct finding *f,
+                          size_t number)
+{
+    const struct cause *c = &j->ex.cause[number];
+    size_t n;
+    struct rival *rival = explain_suspects (&j->ex, number, &n);
+    int rc = rival ? 0 : -1;
+
+    f->kind = kind_of (j, c);
+    for (size_t i = 0; i < n && rc == 0; i++)
+        rc = add_members (j, f, rival[i].signature,
+                          simplest (j, c)->suspect.kind == SUSPECT_ARC);
+    free (rival);
+    if (f->kind == FINDING_ROUTE && rc == 0)
+        rc = add_switches (j, f, number);
+    if (rc == 0 && f->nsuspects == 0)
+        rc = add_path (j, f, c);
+    return rc;
+}
+
+static int judge_cause (struct judgement *j, size_t number)
+{
+    const struct cause *c = &j->ex.cause[number];
+    struct support s = support_of (j, c);
+    struct finding *f;
+    int confirmed;
+    int baseline;
+
+    if (is_links (j, c)
+        && c->excess_ns <= warn_threshold (j->opts, c->stderr_ns))
+        return 0;
+    if (j->doubted[number])
+        return doubt (j, c, &s);
+    if ((confirmed = is_confirmed (j, number)) < 0
+        || (baseline = has_basis (j, c)) < 0)
+        return -1;
+    if (!confirmed)
+        return limit_cause (j, c,
+                            size_of (j, c) > j->opts->fail_ns
+                                ? VERDICT_UNKNOWN
+                                : VERDICT_OK,
+                            ", not confirmed");
+    if (!(f = add_finding (j->verdict)) || fill_suspects (j, f, number) < 0
+        || expected_of (j, f->suspect[0], &f->expected_ns) < 0)
+        return -1;
+    f->level = level_of (j->opts, c, baseline, s.repeats);
+    /* never on the ground of one explanation where another does as well */
+    if (f->kind == FINDING_ROUTE
+        || (f->kind != FINDING_SWITCH && f->nsw > 0))
+        f->level = VERDICT_UNKNOWN;
+    f->basis = baseline ? BASIS_BASELINE : BASIS_CLASS;
+    f->excess_ns = c->excess_ns;
+    f->stderr_ns = c->stderr_ns;
+    return explain_finding (j, f, c, &s) < 0 ? -1 : 0;
+}
+
+/* A class that is slower or faster as a whole: the runs differ, no link. */
+static int judge_class (struct judgement *j, const struct cause *c)
+{
+    const char *name = "?";
+
+    if (fabs (c->excess_ns) <= warn_threshold (j->opts, c->stderr_ns))
+        return 0;
+    for (size_t k = 0; k < j->model.m; k++) {
+        const struct link_info *info = &j->net->link[j->model.link[k]];
+
+        if (info->class_id == simplest (j, c)->suspect.index)
+            name = info->class_name;
+    }
+    return verdict_limit (j->verdict,
+                          c->excess_ns > j->opts->fail_ns ? VERDICT_UNKNOWN
+                                                          : VERDICT_OK,
+                          "all links of class %s are %+.0f ns off what was "
+                          "expected, which was taken out",
+                          name, c->excess_ns);
+}
+
+/* Links that a finding says are not crossed as they should be are UNKNOWN. */
+static void spread_doubt (struct verdict *v)
+{
+    for (size_t i = 0; i < v->nfindings; i++)
+        for (size_t k = 0; k < v->nfindings; k++) {
+            struct finding *f = &v->finding[k];
+            const struct finding *route = &v->finding[i];
+            bool common = false;
+
+            if (route->kind != FINDING_ROUTE || f->basis == BASIS_LOSS)
+                continue;
+            for (size_t a = 0; a < f->nsuspects && !common; a++)
+                for (size_t b = 0; b < route->nsuspects && !common; b++)
+                    common = f->suspect[a] == route->suspect[b];
+            if (common)
+                f->level = VERDICT_UNKNOWN;
+        }
+}
+
+struct rest {
+    size_t disturbed; /* rows */
+    size_t faster;    /* links */
+};
+
+/* True if a row that is off by itself is so by every sign not by chance. */
+static bool is_lasting (const struct judgement *j, const struct cause *c)
+{
+    const struct observation *row
+        = &j->obs.v[j->causes.row[j->causes.start[c->signature]]];
+
+    return c->excess_ns / 2 > j->opts->fail_ns && row->both
+           && row->rtt_ns - row->min_ns < c->excess_ns / 2;
+}
+
+static int judge_causes (struct judgement *j, struct rest *rest)
+{
+    for (size_t i = 0; i < j->ex.n; i++) {
+        const struct cause *c = &j->ex.cause[i];
+        double ns = c->excess_ns;
+        int rc = 0;
+
+        if (simplest (j, c)->suspect.kind == SUSPECT_CLASS)
+            rc = judge_class (j, c);
+        else if (is_links (j, c)
+                 && -ns > warn_threshold (j->opts, c->stderr_ns))
+            rest->faster++;
+        else if (!is_row (j, c) || is_lasting (j, c))
+            rc = judge_cause (j, i);
+        else if (fabs (ns) / 2 > warn_threshold (j->opts, c->stderr_ns / 2))
+            rest->disturbed++;
+        if (rc < 0)
+            return -1;
+    }
+    spread_doubt (j->verdict);
+    for (size_t i = 0; i < j->verdict->nfindings; i++)
+        raise_status (j, j->verdict->finding[i].level);
+    return 0;
+}
+
+/* Links that could hide a FAIL because times scatter are not determined. */
+static int limit_scatter (struct judgement *j)
+{
+    double scale = j->ex.scale;
+    size_t hidden = 0;
+
+    for (size_t k = 0; k < j->causes.n; k++) {
+        double least = j->opts->warn_spread
+                       / (sqrt (j->ex.info[k])
+                          * causes_simplest (&j->causes, k)->unit);
+
+        if (count_links (&j->causes, k) == 0)
+            continue;
+        hidden += least <= j->opts->fail_ns
+                  && least * scale > j->opts->fail_ns;
+    }
+    if (hidden > 0)
+        return verdict_limit (j->verdict, VERDICT_UNKNOWN,
+                              "times scatter %.1f times as much as their "
+                              "repeats let expect: more than %.0f ns would "
+                              "not show on %zu link%s",
+                              scale, j->opts->fail_ns, hidden,
+                              plural (hidden));
+    return verdict_limit (j->verdict, VERDICT_OK,
+                          "times scatter %.1f times as much as their repeats "
+                          "let expect: small excesses went unseen",
+                          scale);
+}
+
+/* Say what is no finding but worth saying. */
+static int judge_rest (struct judgement *j)
+{
+    struct verdict *v = j->verdict;
+    struct rest rest = { 0 };
+
+    if (judge_causes (j, &rest) < 0)
+        return -1;
+    if (j->ex.full
+        && verdict_limit (v, VERDICT_UNKNOWN,
+                          "more is slow than can be told apart") < 0)
+        return -1;
+    if (rest.disturbed > 0
+        && verdict_limit (v, VERDICT_OK,
+                          "%zu probe%s disturbed and left aside",
+                          rest.disturbed,
+                          rest.disturbed == 1 ? " was" : "s were")
+               < 0)
+        return -1;
+    if (rest.faster > 0
+        && verdict_limit (v, VERDICT_OK,
+                          "%zu link%s faster than %s", rest.faster,
+                          rest.faster == 1 ? " is" : "s are",
+                          j->has_baseline ? "in the baseline" : "the class")
+               < 0)
+        return -1;
+    if (j->ex.scale > SCALE_MUCH)
+        return limit_scatter (j);
+    return 0;
+}
+
+/*
+ * Loss: the link for which two loss rates, one across it and one elsewhere,
+ * are the likeliest beside one rate everywhere.
+ */
+
+struct loss {
+    uint64_t sent, lost;
+    size_t samples; /* that lost any */
+};
+
+static bool is_missing (const struct samples *s, const char *host)
+{
+    for (size_t i = 0; i < s->nmissing; i++)
+        if (!strcmp (s->missing[i], host))
+            return true;
+    return false;
+}
+
+static double log_likelihood (struct loss l)
+{
+    double k = (double)l.lost;
+    double n = (double)l.sent;
+
+    if (k == 0 || k == n)
+        return 0;
+    return k * log (k / n) + (n - k) * log (1 - k / n);
+}
+
+static int count_loss (struct judgement *j, struct loss *link,
+                       struct loss *all, struct error *err)
+{
+    const struct samples *samples = j->samples;
+
+    for (size_t i = 0; i < samples->nsamples; i++) {
+        const struct sample *s = &samples->sample[i];
+        struct row row;
+
+        /* a node that is gone loses everything, wherever the fault is */
+        if (is_missing (samples, pathset_endpoint (j->ps, s->a)->host)
+            || is_missing (samples, pathset_endpoint (j->ps, s->b)->host))
+            continue;
+        if (pathset_row (j->ps, s->a, s->b, &row, err) < 0)
+            return -1;
+        all->sent += s->sent;
+        all->lost += s->lost;
+        for (size_t p = 0; p < row.n; p++) {
+            int col = pathset_column (j->ps, row.link[p]);
+
+            link[col].sent += s->sent;
+            link[col].lost += s->lost;
+            link[col].samples += s->lost > 0;
+        }
+    }
+    return 0;
+}
+
+static double loss_evidence (struct loss link, struct loss all)
+{
+    struct loss rest = { all.sent - link.sent, all.lost - link.lost, 0 };
+    double rate = (double)link.lost / (double)link.sent;
+
+    if (link.samples < LOSS_ENOUGH || rate < LOSS_RATE
+        || rate * (double)rest.sent <= (double)rest.lost)
+        return 0;
+    return log_likelihood (link) + log_likelihood (rest)
+           - log_likelihood (all);
+}
+
+static int add_loss (struct judgement *j, const struct loss *link,
+                     struct loss all, const uint32_t *col, size_t n)
+{
+    struct finding *f = add_finding (j->verdict);
+
+    if (!f)
+        return -1;
+    for (size_t i = 0; i < n; i++)
+        if (add_suspect (j, f, j->model.link[col[i]]) < 0)
+            return -1;
+    f->level = VERDICT_WARN;
+    f->basis = BASIS_LOSS;
+    f->excess_ns = f->stderr_ns = f->expected_ns = NAN;
+    raise_status (j, f->level);
+    return asprintf (&f->why,
+                     "%" PRIu64 " of %" PRIu64 " messages across it were "
+                     "lost, of all others %" PRIu64 " of %" PRIu64,
+                     link[col[0]].lost, link[col[0]].sent,
+                     all.lost - link[col[0]].lost,
+                     all.sent - link[col[0]].sent)
+                   < 0
+               ? -1
+               : 0;
+}
+
+static int judge_loss (struct judgement *j, struct error *err)
+{
+    size_t m = j->model.m;
+    struct loss *link = calloc (m + 1, sizeof (*link));
+    uint32_t *col = malloc ((m + 1) * sizeof (*col));
+    struct loss all = { 0 };
+    size_t best = 0;
+    double most = 0;
+    size_t n = 0;
+    int rc = -1;
+
+    if (!link || !col) {
+        error_nomem (err);
+        goto done;
+    }
+    if (count_loss (j, link, &all, err) < 0)
+        goto done;
+    for (size_t k = 0; k < m; k++) {
+        double e = loss_evidence (link[k], all);
+
+        if (e > most) {
+            most = e;
+            best = k;
+        }
+    }
+    rc = 0;
+    if (most <= LOSS_EVIDENCE + log ((double)m))
+        goto done;
+    col[n++] = (uint32_t)best;
+    for (size_t k = 0; k < m; k++)
+        if (k != best && loss_evidence (link[k], all) >= most - LOSS_MARGIN)
+            col[n++] = (uint32_t)k;
+    if (add_loss (j, link, all, col, n) < 0)
+        rc = error_nomem (err);
+done:
+    free (link);
+    free (col);
+    return rc;
+}
+
+static int compare_findings (const void *va, const void *vb)
+{
+    const struct finding *a = va;
+    const struct finding *b = vb;
+
+    if (a->level != b->level)
+        return a->level > b->level ? -1 : 1;
+    if (isnan (a->excess_ns) || isnan (b->excess_ns))
+        return isnan (a->excess_ns) - isnan (b->excess_ns);
+    return (a->excess_ns < b->excess_ns) - (a->excess_ns > b->excess_ns);
+}
+
+/* Which rows are of the confirm stage. */
+static int mark_confirm (struct judgement *j, const struct plan *plan)
+{
+    size_t first = plan_rounds (plan) - plan_confirm_rounds (plan);
+
+    if (!(j->confirm = calloc (j->obs.n + 1, sizeof (*j->confirm))))
+        return -1;
+    for (size_t i = 0; i < j->obs.n; i++)
+        j->confirm[i] = j->obs.v[i].round >= first;
+    return 0;
+}
+
+/* Take causes for what they are likeliest to be, and measure them by that. */
+static int find_faces (struct judgement *j)
+{
+    for (size_t i = 0; i < j->ex.n; i++)
+        if (!(j->face[i] = route_or_link (&j->ex, i, j->ps)))
+            return -1;
+    for (size_t i = 0; i < j->ex.n; i++) {
+        struct cause *c = &j->ex.cause[i];
+        double scale = causes_simplest (&j->causes, c->signature)->unit
+                       / j->face[i]->unit;
+
+        c->excess_ns *= scale;
+        c->stderr_ns *= scale;
+    }
+    return 0;
+}
+
+/* Find the causes. */
+static int analyse (struct judgement *j, const struct observations *base,
+                    size_t nbase, double alarms, struct error *err)
+{
+    if (model_make (&j->model, j->ps, &j->obs, base, nbase, err) < 0
+        || causes_make (&j->causes, j->ps, &j->obs, err) < 0)
+        return -1;
+    if (explain (&j->ex, &j->model, &j->causes, alarms) == 0
+        && find_faces (j) == 0)
+        return 0;
+    if (errno == EDOM)
+        return error_world (err, "the samples are too ill-conditioned to "
+                                 "judge");
+    return error_nomem (err);
+}
+
+static int judge_links (struct judgement *j, const struct plan *plan,
+                        const struct observations *base, size_t nbase,
+                        struct error *err)
+{
+    double alarms = plan_confirm_rounds (plan) > 0 ? ALARMS_CONFIRMED
+                                                   : ALARMS;
+
+    if (analyse (j, base, nbase, alarms, err) < 0)
+        return -1;
+    j->verdict->links = j->model.m;
+    j->gap_ns = j->obs.gap_ns;
+    for (size_t i = 0; i < nbase; i++)
+        if (base[i].n > 0)
+            j->gap_ns = fmin (j->gap_ns, base[i].gap_ns);
+    if (explain_fast (&j->ex, j->fast) < 0)
+        return error_nomem (err);
+    if (mark_confirm (j, plan) < 0 || limit_model (j) < 0)
+        return error_nomem (err);
+    find_doubted (j);
+    if (judge_rest (j) < 0)
+        return error_nomem (err);
+    if (j->obs.lost > 0 && judge_loss (j, err) < 0)
+        return -1;
+    if (j->verdict->nfindings > 0)
+        qsort (j->verdict->finding, j->verdict->nfindings,
+               sizeof (*j->verdict->finding), compare_findings);
+    return 0;
+}
+
+static int observe_baselines (struct observations *base,
+                              const struct baseline *baseline, size_t n,
+                              struct error *err)
+{
+    for (size_t i = 0; i < n; i++)
+        if (observe (&base[i], baseline[i].ps, baseline[i].samples,
+                     RTT_MIDDLE, &accuracy, err)
+            < 0)
+            return -1;
+    return 0;
+}
+
+static int observe_all (struct judgement *j, struct observations *base,
+                        const struct baseline *baseline, size_t n,
+                        struct error *err)
+{
+    if (observe (&j->obs, j->ps, j->samples, RTT_MIDDLE, &accuracy, err)
+            < 0
+        || observe_baselines (base, baseline, n, err) < 0)
+        return -1;
+    for (size_t i = 0; i < n; i++)
+        j->has_baseline |= base[i].n > 0;
+    return 0;
+}
+
+static void clear (struct judgement *j, struct observations *base, size_t n)
+{
+    free (j->confirm);
+    explanation_clear (&j->ex);
+    causes_clear (&j->causes);
+    model_clear (&j->model);
+    observations_clear (&j->obs);
+    for (size_t i = 0; base && i < n; i++)
+        observations_clear (&base[i]);
+    free (base);
+}
+
+struct verdict *judge (struct pathset *ps, const struct plan *plan,
+                       const struct samples *samples,
+                       const struct baseline *baseline, size_t nbaselines,
+                       const struct judge_options *opts, struct error *err)
+{
+    struct observations *base = calloc (nbaselines + 1, sizeof (*base));
+    struct judgement j = {
+        .ps = ps,
+        .net = pathset_network (ps),
+        .samples = samples,
+        .opts = opts ? opts : &judge_defaults,
+        .verdict = verdict_create (),
+    };
+    struct verdict *result = NULL;
+    size_t absent;
+
+    if (!base || !j.verdict) {
+        error_nomem (err);
+        goto done;
+    }
+    if (check_plan (plan, samples, &absent, err) < 0
+        || observe_all (&j, base, baseline, nbaselines, err) < 0)
+        goto done;
+    j.verdict->nodes = samples->nanswered;
+    j.verdict->rounds = plan_rounds (plan);
+    j.verdict->probes = j.obs.n;
+    if (limit_coverage (&j, absent) < 0) {
+        error_nomem (err);
+        goto done;
+    }
+    if (plan_probes (plan) == 0) {
+        if (verdict_limit (j.verdict, VERDICT_OK, "nothing to measure") < 0) {
+            error_nomem (err);
+            goto done;
+        }
+    }
+    else if (judge_links (&j, plan, base, nbaselines, err) < 0)
+        goto done;
+    result = j.verdict;
+    j.verdict = NULL;
+done:
+    verdict_destroy (j.verdict);
+    clear (&j, base, nbaselines);
+    return result;
+}
+
+/*
+ * What looks slow
+ */
+
+static int list_suspects (struct judgement *j, const size_t *signature,
+                          size_t n, struct suspicion *s)
+{
+    const struct causes *c = &j->causes;
+    size_t members = 0;
+
+    for (size_t i = 0; i < n; i++)
+        members += c->first[signature[i] + 1] - c->first[signature[i]];
+    s->suspect = malloc ((3 * members + 1) * sizeof (*s->suspect));
+    if (!s->suspect)
+        return -1;
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = c->first[signature[i]];
+             k < c->first[signature[i] + 1]; k++)
+            s->suspect[s->n++] = c->member[k].suspect;
+    /* rows that cross a link both ways do not tell which way is slow */
+    for (size_t i = 0, all = s->n; i < all; i++) {
+        uint32_t link = s->suspect[i].index;
+
+        for (uint32_t way = 0; way < 2; way++)
+            if (s->suspect[i].kind == SUSPECT_LINK
+                && j->net->link[link].kind == LINK_SWITCH)
+                s->suspect[s->n++] = (struct suspect){
+                    .kind = SUSPECT_ARC,
+                    .index = 2 * link + way,
+                };
+    }
+    return 0;
+}
+
+static int list_causes (struct judgement *j, struct suspicions *list)
+{
+    for (size_t i = 0; i < j->ex.n; i++) {
+        const struct cause *c = &j->ex.cause[i];
+        struct suspicion *s = &list->v[list->n];
+        struct rival *rival;
+        size_t *signature;
+        size_t n;
+        int rc;
+
+        if (simplest (j, c)->suspect.kind == SUSPECT_CLASS)
+            continue;
+        if (!(rival = explain_suspects (&j->ex, i, &n)))
+            return -1;
+        if (!(signature = malloc (n * sizeof (*signature)))) {
+            free (rival);
+            return -1;
+        }
+        for (size_t k = 0; k < n; k++)
+            signature[k] = rival[k].signature;
+        free (rival);
+        s->excess_ns = c->excess_ns;
+        s->stderr_ns = c->stderr_ns;
+        list->n++;
+        rc = list_suspects (j, signature, n, s);
+        free (signature);
+        if (rc < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int list_watched (struct judgement *j, const struct watch *watch,
+                         struct suspicions *list)
+{
+    for (size_t i = 0; i < watch->n; i++) {
+        const size_t *signature = &watch->list[watch->first[i]];
+        struct suspicion *s = &list->v[list->n++];
+        double unit = causes_simplest (&j->causes, *signature)->unit;
+
+        s->vague = true;
+        s->excess_ns = explain_excess (&j->ex, *signature);
+        s->stderr_ns = j->ex.scale / (sqrt (j->ex.info[*signature]) * unit);
+        if (list_suspects (j, signature,
+                           watch->first[i + 1] - watch->first[i], s) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int list_suspicions (struct judgement *j, struct suspicions *list)
+{
+    struct watch watch = { 0 };
+    int rc = -1;
+
+    list->v = calloc (j->ex.n + WATCHED, sizeof (*list->v));
+    if (list->v && list_causes (j, list) == 0
+        && explain_watch (&j->ex, WATCH_SD, WATCHED, &watch) == 0)
+        rc = list_watched (j, &watch, list);
+    watch_clear (&watch);
+    return rc;
+}
+
+int judge_first (struct suspicions *s, struct pathset *ps,
+                 const struct plan *plan, const struct samples *samples,
+                 const struct baseline *baseline, size_t nbaselines,
+                 const struct judge_options *opts, struct error *err)
+{
+    struct observations *base = calloc (nbaselines + 1, sizeof (*base));
+    struct judgement j = {
+        .ps = ps,
+        .net = pathset_network (ps),
+        .samples = samples,
+        .opts = opts ? opts : &judge_defaults,
+    };
+    size_t absent;
+    int rc = -1;
+
+    *s = (struct suspicions){ 0 };
+    if (!base) {
+        error_nomem (err);
+        goto done;
+    }
+    if (check_plan (plan, samples, &absent, err) < 0
+        || observe_all (&j, base, baseline, nbaselines, err) < 0
+        || analyse (&j, base, nbaselines, ALARMS_FIRST, err) < 0)
+        goto done;
+    if (list_suspicions (&j, s) < 0) {
+        error_nomem (err);
+        goto done;
+    }
+    rc = 0;
+done:
+    clear (&j, base, nbaselines);
+    return rc;
+}
+
+void suspicions_clear (struct suspicions *s)
+{
+    for (size_t i = 0; i < s->n; i++)
+        free (s->v[i].suspect);
+    free (s->v);
+    *s = (struct suspicions){ 0 };
+}

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "config.h"
+#include "core/judge/verdict.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "util/json.h"
+#include "util/text.h"
+
+static const char *const status_name[] = {
+    [VERDICT_OK] = "OK",
+    [VERDICT_WARN] = "WARN",
+    [VERDICT_UNKNOWN] = "UNKNOWN",
+    [VERDICT_FAIL] = "FAIL",
+};
+
+static const char *const kind_name[] = {
+    [FINDING_HOST_END] = "host end",
+    [FINDING_SWITCH_LINK] = "switch link",
+    [FINDING_SWITCH] = "switch",
+    [FINDING_ROUTE] = "route",
+};
+
+static const char *const basis_name[] = {
+    [BASIS_BASELINE] = "baseline",
+    [BASIS_CLASS] = "class",
+    [BASIS_LOSS] = "loss",
+};
+
+const char *verdict_status_name (enum verdict_status status)
+{
+    return status_name[status];
+}
+
+const char *finding_kind_name (enum finding_kind kind)
+{
+    return kind_name[kind];
+}
+
+const char *finding_basis_name (enum finding_basis basis)
+{
+    return basis_name[basis];
+}
+
+const char *finding_words (const struct finding *f)
+{
+    return f->kind == FINDING_SWITCH_LINK && f->nnodes > 0
+               ? "host end or switch link"
+               : kind_name[f->kind];
+}
+
+struct verdict *verdict_create (void)
+{
+    return calloc (1, sizeof (struct verdict));
+}
+
+static void free_strings (char **v, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        free (v[i]);
+    free (v);
+}
+
+void verdict_destroy (struct verdict *v)
+{
+    if (v) {
+        int saved_errno = errno;
+
+        for (size_t i = 0; i < v->nfindings; i++) {
+            struct finding *f = &v->finding[i];
+
+            free (f->suspect);
+            free (f->oneway);
+            free (f->sw);
+            free_strings (f->node, f->nnodes);
+            free (f->why);
+        }
+        free (v->finding);
+        free_strings (v->limit, v->nlimits);
+        free (v);
+        errno = saved_errno;
+    }
+}
+
+int verdict_limit (struct verdict *v, enum verdict_status status,
+                   const char *fmt, ...)
+{
+    char **limit = realloc (v->limit, (v->nlimits + 1) * sizeof (*limit));
+    va_list ap;
+    int rc;
+
+    if (!limit)
+        return -1;
+    v->limit = limit;
+    va_start (ap, fmt);
+    rc = vasprintf (&limit[v->nlimits], fmt, ap);
+    va_end (ap);
+    if (rc < 0) {
+        errno = ENOMEM;
+        return -1;
+    }
+    text_clean (limit[v->nlimits]);
+    if (status > v->status) {
+        v->status = status;
+        v->reason = v->nlimits;
+    }
+    v->nlimits++;
+    return 0;
+}
+
+bool verdict_is_limited (const struct verdict *v)
+{
+    return v->status == VERDICT_UNKNOWN && v->nlimits > 0
+           && (v->nfindings == 0 || v->finding[0].level < VERDICT_UNKNOWN);
+}
+
+static void finding_sentence (const struct finding *f,
+                              const struct network *net, char *buf,
+                              size_t size)
+{
+    const struct link_info *link = &net->link[f->suspect[0]];
+    bool by_switch = f->nsw > 0 && (f->kind == FINDING_SWITCH
+                                    || f->kind == FINDING_ROUTE);
+    const char *name = by_switch ? net->sw[f->sw[0]].name : link->host;
+    const char *id = by_switch ? net->sw[f->sw[0]].id : link->id;
+    size_t more = (by_switch ? f->nsw : f->nsuspects) - 1;
+    char excess[64] = "loses messages";
+    char others[64] = "";
+
+    if (f->basis != BASIS_LOSS)
+        snprintf (excess, sizeof (excess), "%+.0f ns", f->excess_ns);
+    if (more > 0)
+        snprintf (others, sizeof (others), " or %zu more", more);
+    snprintf (buf, size, "%s %s%s%s%s%s %s", finding_words (f),
+              name ? name : "", name ? " (" : "", id, name ? ")" : "",
+              others, excess);
+}
+
+void verdict_sentence (const struct verdict *v, const struct network *net,
+                       char *buf, size_t size)
+{
+    char what[256];
+
+    if (verdict_is_limited (v))
+        snprintf (buf, size, "%s", v->limit[v->reason]);
+    else if (v->nfindings > 0) {
+        finding_sentence (&v->finding[0], net, what, sizeof (what));
+        if (v->nfindings > 1)
+            snprintf (buf, size, "%s, and %zu more finding%s", what,
+                      v->nfindings - 1, v->nfindings > 2 ? "s" : "");
+        else
+            snprintf (buf, size, "%s", what);
+    }
+    else if (v->probes == 0)
+        snprintf (buf, size, "%zu node%s, nothing to measure", v->nodes,
+                  v->nodes == 1 ? "" : "s");
+    else
+        snprintf (buf, size,
+                  "%zu links by %zu probes in %zu rounds, %zu nodes; "
+                  "%.0f %% of the links told apart",
+                  v->links, v->probes, v->rounds, v->nodes,
+                  v->links ? floor (100. * v->separable / v->links) : 100);
+    text_clean (buf);
+}
+
+static json_t *number (double x)
+{
+    return isfinite (x) ? json_real (x) : json_null ();
+}
+
+static json_t *strings_json (char **v, size_t n)
+{
+    json_t *list = json_array ();
+
+    for (size_t i = 0; i < n; i++)
+        if (json_array_append_new (list, json_string (v[i])) < 0) {
+            json_decref (list);
+            return NULL;
+        }
+    return list;
+}
+
+static json_t *finding_json (const struct finding *f,
+                             const struct network *net)
+{
+    json_t *suspects = json_array ();
+    json_t *oneway = json_array ();
+    json_t *switches = json_array ();
+    int rc = 0;
+
+    for (size_t i = 0; i < f->nsuspects; i++)
+        rc |= json_array_append_new (
+            suspects, json_string (net->link[f->suspect[i]].id));
+    for (size_t i = 0; i < f->noneway; i++)
+        rc |= json_array_append_new (
+            oneway, json_string (net->link[f->oneway[i]].id));
+    for (size_t i = 0; i < f->nsw; i++)
+        rc |= json_array_append_new (switches,
+                                     json_string (net->sw[f->sw[i]].id));
+    if (rc < 0) {
+        json_decref (suspects);
+        json_decref (oneway);
+        json_decref (switches);
+        return NULL;
+    }
+    return json_pack ("{s:s, s:o, s:o, s:o, s:s, s:o, s:o, s:o, s:s, s:o,"
+                      " s:s}",
+                      "level", status_name[f->level], "suspects", suspects,
+                      "oneway", oneway, "switches", switches, "kind",
+                      kind_name[f->kind],
+                      "excess_ns", number (f->excess_ns), "stderr_ns",
+                      number (f->stderr_ns), "expected_ns",
+                      number (f->expected_ns), "basis", basis_name[f->basis],
+                      "nodes", strings_json (f->node, f->nnodes), "why",
+                      f->why);
+}
+
+int verdict_write (const struct verdict *v, const struct network *net,
+                   FILE *fp, struct error *err)
+{
+    json_t *json = json_file ("verdict", net->hash);
+    json_t *findings = json_array ();
+    json_t *rest;
+    int rc = -1;
+
+    for (size_t i = 0; i < v->nfindings; i++)
+        if (json_array_append_new (findings,
+                                   finding_json (&v->finding[i], net))
+            < 0)
+            goto nomem;
+    rest = json_pack ("{s:s, s:O, s:o, s:I, s:I, s:I, s:I, s:I}", "status",
+                      status_name[v->status], "findings", findings, "limits",
+                      strings_json (v->limit, v->nlimits), "hosts",
+                      (json_int_t)v->nodes, "links", (json_int_t)v->links,
+                      "separable", (json_int_t)v->separable, "measurements",
+                      (json_int_t)v->probes, "rounds",
+                      (json_int_t)v->rounds);
+    if (!rest)
+        goto nomem;
+    rc = json_object_update (json, rest);
+    json_decref (rest);
+    if (rc < 0)
+        goto nomem;
+    rc = json_write (json, fp, err);
+    goto done;
+nomem:
+    rc = error_nomem (err);
+done:
+    json_decref (json);
+    json_decref (findings);
+    return rc;
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Verdict: what is wrong with which links, and what could not be told.
+ *
+ * Made by judge/judge. Read by report/, later by the policy. File: JSON, kind
+ * "verdict". A finding is a set of suspects: the links that explain an excess
+ * equally well.
+ */
+#ifndef CORE_VERDICT_H
+#define CORE_VERDICT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "core/paths/paths.h"
+#include "util/error.h"
+
+enum verdict_status { /* the greater outranks the less */
+    VERDICT_OK,
+    VERDICT_WARN,
+    VERDICT_UNKNOWN,
+    VERDICT_FAIL,
+};
+
+enum finding_kind {
+    FINDING_HOST_END,    /* every suspect is a host link */
+    FINDING_SWITCH_LINK, /* some suspect is a link between switches, or a
+                            direction of one would do as well */
+    FINDING_SWITCH,      /* all links of a switch alike */
+    FINDING_ROUTE,       /* messages do not go the way that the fabric says:
+                            the suspects are the links that they should
+                            cross; UNKNOWN, never FAIL */
+};
+
+enum finding_basis {
+    BASIS_BASELINE, /* slower than the same paths were before */
+    BASIS_CLASS,    /* slower than links of its class: WARN at most */
+    BASIS_LOSS,     /* loses messages: WARN at most */
+};
+
+struct finding {
+    enum verdict_status level; /* WARN, UNKNOWN or FAIL */
+    enum finding_kind kind;
+    enum finding_basis basis;
+    uint32_t *suspect;  /* links of the network, the likeliest first */
+    size_t nsuspects;
+    uint32_t *oneway;   /* links of which one direction would explain it as
+                           well; with switch links here, it is no host end */
+    size_t noneway;
+    uint32_t *sw;       /* switches of the network that may be the cause */
+    size_t nsw;
+    double excess_ns;   /* of a suspect's one-way latency; FINDING_ROUTE: of
+                           round trips, of either sign; NAN: BASIS_LOSS */
+    double stderr_ns;   /* NAN: BASIS_LOSS */
+    double expected_ns; /* the likeliest one's latency; NAN: not known */
+    char **node;        /* hosts of the host links among the suspects */
+    size_t nnodes;
+    char *why;          /* one sentence */
+};
+
+struct verdict {
+    enum verdict_status status;
+    struct finding *finding; /* the worst first */
+    size_t nfindings;
+    char **limit;            /* what was not determined, a sentence each */
+    size_t nlimits;
+    size_t reason;           /* the limit that raised the status, if one did */
+
+    /* what was looked at */
+    size_t nodes;
+    size_t links;
+    size_t separable; /* links that no other shares its signature with */
+    size_t probes;    /* that gave an RTT */
+    size_t rounds;
+};
+
+struct verdict *verdict_create (void);
+void verdict_destroy (struct verdict *v);
+
+/* Append a limit, printf-like; raise the status to at least `status`. Return
+ * 0, or -1 with errno ENOMEM.
+ */
+int verdict_limit (struct verdict *v, enum verdict_status status,
+                   const char *fmt, ...)
+    __attribute__ ((format (printf, 3, 4)));
+
+const char *verdict_status_name (enum verdict_status status);
+
+/* As the file has them: "host end", "baseline". */
+const char *finding_kind_name (enum finding_kind kind);
+const char *finding_basis_name (enum finding_basis basis);
+
+/* Whether it is UNKNOWN for a limit, and not for what was found. */
+bool verdict_is_limited (const struct verdict *v);
+
+/* What a finding is of, as a reader is told: its kind, or that it may be of
+ * either kind of link.
+ */
+const char *finding_words (const struct finding *f);
+
+/* One sentence, printable ASCII, cut to size: for the result record, a
+ * comment, a log. It does not repeat the status, but says what made it so: the
+ * worst finding, or where that is not as bad, a limit.
+ */
+void verdict_sentence (const struct verdict *v, const struct network *net,
+                       char *buf, size_t size);
+
+/* Write the file. Return 0, or -1 with err. */
+int verdict_write (const struct verdict *v, const struct network *net,
+                   FILE *fp, struct error *err);
+
+#endif /* CORE_VERDICT_H */

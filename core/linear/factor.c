@@ -1,0 +1,522 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Notes on the method. The rows of the peel's triangle come first, then as
+ * many of the others; the columns of the triangle first, then the rest:
+ *
+ *     B = ( T  U )
+ *         ( V  X )
+ *
+ * T, U and V are kept as they are, a row of T and U beside each other. The
+ * others' Schur complement X - V T^-1 U is small and dense; Gaussian
+ * elimination with partial pivoting chooses its rows, and so those of B, and
+ * leaves the factors of S, its part of B.
+ *
+ * The rows that B does not have, N, are few as well: a job has two rounds of
+ * them, or none. With Z = N B^-1,
+ *
+ *     (B' B + N' N)^-1 = B^-1 (1 - Z' (1 + Z Z')^-1 Z) B'^-1.
+ *
+ * B alone for a preconditioner is M. A. Saunders, "Sparse least squares by
+ * conjugate gradients: a comparison of preconditioning methods", 1979; where
+ * rows are many it takes more iterations than rows.
+ */
+#include "config.h"
+#include "core/linear/factor.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/linear/linalg.h"
+#include "core/linear/lsq.h"
+
+#define INLINE static inline __attribute__ ((always_inline))
+
+/* A pivot of this size, of the greatest entry, is a rounding error. */
+#define NOTHING 1e-14
+
+struct factor {
+    size_t n, triangle;  /* rows; of them in T */
+    uint32_t *where;     /* [n] position of a column of A */
+    size_t *start;       /* [n + 1] rows (T U) without T's diagonal, rows V */
+    size_t *rest;        /* [triangle] where those of U begin */
+    double *pivot;       /* [triangle] the diagonal of T */
+    uint32_t *col;
+    double *value;
+    double *dense;       /* [side * side] factors of S, unit lower */
+    size_t side;         /* n - triangle */
+    uint32_t *extra;     /* [nextra] rows that B does not have */
+    size_t nextra;
+    double *z;           /* [n * nextra] N B^-1, transposed */
+    double *core;        /* [nextra * nextra] Cholesky factor of 1 + Z Z' */
+};
+
+void factor_destroy (struct factor *f)
+{
+    int saved = errno;
+
+    if (!f)
+        return;
+    free (f->where);
+    free (f->start);
+    free (f->rest);
+    free (f->pivot);
+    free (f->col);
+    free (f->value);
+    free (f->dense);
+    free (f->extra);
+    free (f->z);
+    free (f->core);
+    free (f);
+    errno = saved;
+}
+
+static int alloc (struct factor *f, const struct sparse *a)
+{
+    size_t entries = a->start[a->nrows];
+
+    f->where = malloc ((f->n + 1) * sizeof (*f->where));
+    f->start = calloc (f->n + 1, sizeof (*f->start));
+    f->rest = malloc ((f->n + 1) * sizeof (*f->rest));
+    f->pivot = malloc ((f->n + 1) * sizeof (*f->pivot));
+    f->col = malloc ((entries + 1) * sizeof (*f->col));
+    f->value = malloc ((entries + 1) * sizeof (*f->value));
+    return f->where && f->start && f->rest && f->pivot && f->col && f->value
+               ? 0 : -1;
+}
+
+static void place_columns (struct factor *f, const struct peel *p)
+{
+    for (size_t k = 0; k < p->n; k++)
+        f->where[p->col[k]] = (uint32_t)k;
+    for (size_t c = 0; c < p->ncols; c++)
+        f->where[p->other_col[c]] = (uint32_t)(p->n + c);
+}
+
+/* Append the entries of row i of A that are at positions first .. last-1, but
+ * not the pivot of the row itself.
+ */
+static void copy_part (struct factor *f, const struct sparse *a, uint32_t i,
+                       double root, size_t self, size_t first, size_t last,
+                       size_t *at)
+{
+    for (size_t e = a->start[i]; e < a->start[i + 1]; e++) {
+        uint32_t c = f->where[a->col[e]];
+
+        if (c < first || c >= last || c == self)
+            continue;
+        f->col[*at] = c;
+        f->value[(*at)++] = root * a->value[e];
+    }
+}
+
+/* Row i of A becomes row k of the triangle. */
+static int copy_triangle (struct factor *f, const struct sparse *a,
+                          uint32_t i, double root, size_t k)
+{
+    size_t at = f->start[k];
+
+    f->pivot[k] = 0;
+    for (size_t e = a->start[i]; e < a->start[i + 1]; e++)
+        if (f->where[a->col[e]] == k)
+            f->pivot[k] = root * a->value[e];
+    copy_part (f, a, i, root, k, 0, f->triangle, &at);
+    f->rest[k] = at;
+    copy_part (f, a, i, root, k, f->triangle, f->n, &at);
+    f->start[k + 1] = at;
+    if (f->pivot[k] != 0)
+        return 0;
+    errno = EDOM;
+    return -1;
+}
+
+static void copy_other (struct factor *f, const struct sparse *a, uint32_t i,
+                        double root, size_t k)
+{
+    size_t at = f->start[k];
+
+    copy_part (f, a, i, root, SIZE_MAX, 0, f->triangle, &at);
+    f->start[k + 1] = at;
+}
+
+/* A row of the Schur complement; x [n] is 0 before and after. */
+static void complement (const struct factor *f, const struct sparse *a,
+                        uint32_t i, double root, double *x, double *row)
+{
+    for (size_t e = a->start[i]; e < a->start[i + 1]; e++)
+        x[f->where[a->col[e]]] += root * a->value[e];
+    for (size_t k = 0; k < f->triangle; k++) {
+        double s = x[k] / f->pivot[k];
+
+        if (s == 0)
+            continue;
+        x[k] = 0;
+        for (size_t e = f->start[k]; e < f->start[k + 1]; e++)
+            x[f->col[e]] -= s * f->value[e];
+    }
+    memcpy (row, x + f->triangle, f->side * sizeof (*row));
+    memset (x + f->triangle, 0, f->side * sizeof (*x));
+}
+
+static void swap_rows (double *s, size_t side, uint32_t *who, size_t i,
+                       size_t j)
+{
+    uint32_t w = who[i];
+
+    who[i] = who[j];
+    who[j] = w;
+    for (size_t c = 0; c < side; c++) {
+        double t = s[i * side + c];
+
+        s[i * side + c] = s[j * side + c];
+        s[j * side + c] = t;
+    }
+}
+
+/* Eliminate n rows in place, the chosen ones first. */
+static int eliminate (double *s, size_t n, size_t side, uint32_t *who)
+{
+    double least = 0;
+
+    for (size_t e = 0; e < n * side; e++)
+        least = fmax (least, NOTHING * fabs (s[e]));
+    for (size_t j = 0; j < side; j++) {
+        const double *pivot = s + j * side;
+        size_t best = j;
+
+        for (size_t i = j + 1; i < n; i++)
+            if (fabs (s[i * side + j]) > fabs (s[best * side + j]))
+                best = i;
+        if (best >= n || !(fabs (s[best * side + j]) > least)) {
+            errno = EDOM;
+            return -1;
+        }
+        if (best != j)
+            swap_rows (s, side, who, j, best);
+        for (size_t i = j + 1; i < n; i++) {
+            double *row = s + i * side;
+            double factor = row[j] / pivot[j];
+
+            row[j] = factor;
+            if (factor == 0)
+                continue;
+            linalg_add (row + j + 1, -factor, pivot + j + 1, side - j - 1);
+        }
+    }
+    return 0;
+}
+
+static double root_of (const double *w, uint32_t i)
+{
+    return w ? sqrt (w[i]) : 1;
+}
+
+/* The factors of S, and V. */
+static int add_others (struct factor *f, const struct sparse *a,
+                       const double *w, const struct peel *p)
+{
+    uint32_t *who = malloc ((p->nrows + 1) * sizeof (*who));
+    double *x = calloc (f->n + 1, sizeof (*x));
+    int rc = -1;
+
+    f->dense = malloc ((p->nrows * f->side + 1) * sizeof (*f->dense));
+    if (!who || !x || !f->dense)
+        goto done;
+    for (size_t i = 0; i < p->nrows; i++) {
+        who[i] = p->other_row[i];
+        complement (f, a, who[i], root_of (w, who[i]), x,
+                    f->dense + i * f->side);
+    }
+    if (eliminate (f->dense, p->nrows, f->side, who) < 0)
+        goto done;
+    for (size_t k = 0; k < f->side; k++)
+        copy_other (f, a, who[k], root_of (w, who[k]), f->triangle + k);
+    f->nextra = p->nrows - f->side;
+    memmove (who, who + f->side, f->nextra * sizeof (*who));
+    f->extra = who;
+    who = NULL;
+    rc = 0;
+done:
+    free (who);
+    free (x);
+    return rc;
+}
+
+/*
+ * Products with the inverse, for vectors of L lanes
+ */
+
+/* v -= s row, entries from .. to-1 */
+INLINE void subtract (const struct factor *f, size_t L, size_t from,
+                      size_t to, const double *restrict s, double *restrict v)
+{
+    for (size_t e = from; e < to; e++)
+        for (size_t l = 0; l < L; l++)
+            v[f->col[e] * L + l] -= f->value[e] * s[l];
+}
+
+/* s -= row . v */
+INLINE void subtract_dot (const struct factor *f, size_t L, size_t from,
+                          size_t to, const double *restrict v,
+                          double *restrict s)
+{
+    for (size_t e = from; e < to; e++)
+        for (size_t l = 0; l < L; l++)
+            s[l] -= f->value[e] * v[f->col[e] * L + l];
+}
+
+/* s -= c v */
+INLINE void subtract_lanes (size_t L, double c, const double *restrict v,
+                            double *restrict s)
+{
+    for (size_t l = 0; l < L; l++)
+        s[l] -= c * v[l];
+}
+
+/* v becomes T'^-1 v; where `all`, what is behind it loses U' of that. */
+INLINE void solve_transposed (const struct factor *f, size_t L, int all,
+                              double *v)
+{
+    for (size_t k = 0; k < f->triangle; k++) {
+        double s[LSQ_LANES];
+
+        for (size_t l = 0; l < L; l++)
+            s[l] = v[k * L + l] / f->pivot[k];
+        subtract (f, L, f->start[k], all ? f->start[k + 1] : f->rest[k], s,
+                  v);
+        memcpy (v + k * L, s, L * sizeof (*s));
+    }
+}
+
+/* v becomes T^-1 v; where `all`, T^-1 (v - U w) with w behind it. */
+INLINE void solve_triangle (const struct factor *f, size_t L, int all,
+                            double *v)
+{
+    for (size_t k = f->triangle; k-- > 0;) {
+        double s[LSQ_LANES];
+
+        memcpy (s, v + k * L, L * sizeof (*s));
+        subtract_dot (f, L, f->start[k], all ? f->start[k + 1] : f->rest[k],
+                      v, s);
+        for (size_t l = 0; l < L; l++)
+            v[k * L + l] = s[l] / f->pivot[k];
+    }
+}
+
+/* v [side] becomes S'^-1 v */
+INLINE void dense_transposed (const struct factor *f, size_t L, double *v)
+{
+    size_t n = f->side;
+
+    for (size_t i = 0; i < n; i++) {
+        const double *row = f->dense + i * n;
+
+        for (size_t l = 0; l < L; l++)
+            v[i * L + l] /= row[i];
+        for (size_t c = i + 1; c < n; c++)
+            subtract_lanes (L, row[c], v + i * L, v + c * L);
+    }
+    for (size_t i = n; i-- > 0;)
+        for (size_t c = 0; c < i; c++)
+            subtract_lanes (L, f->dense[i * n + c], v + i * L, v + c * L);
+}
+
+/* v [side] becomes S^-1 v */
+INLINE void dense_solve (const struct factor *f, size_t L, double *v)
+{
+    size_t n = f->side;
+
+    for (size_t i = 0; i < n; i++)
+        for (size_t c = 0; c < i; c++)
+            subtract_lanes (L, f->dense[i * n + c], v + c * L, v + i * L);
+    for (size_t i = n; i-- > 0;) {
+        const double *row = f->dense + i * n;
+
+        for (size_t c = i + 1; c < n; c++)
+            subtract_lanes (L, row[c], v + c * L, v + i * L);
+        for (size_t l = 0; l < L; l++)
+            v[i * L + l] /= row[i];
+    }
+}
+
+/* x = B'^-1 r with both by position; work [triangle] */
+INLINE void inverse_transposed (const struct factor *f, size_t L, double *x,
+                                double *work)
+{
+    double *other = x + f->triangle * L;
+
+    solve_transposed (f, L, 1, x);
+    dense_transposed (f, L, other);
+    memset (work, 0, f->triangle * L * sizeof (*work));
+    for (size_t i = 0; i < f->side; i++)
+        subtract (f, L, f->start[f->triangle + i],
+                  f->start[f->triangle + i + 1], other + i * L, work);
+    solve_transposed (f, L, 0, work);
+    for (size_t k = 0; k < f->triangle * L; k++)
+        x[k] += work[k];
+}
+
+/* x = B^-1 x */
+INLINE void inverse (const struct factor *f, size_t L, double *x,
+                     double *work)
+{
+    double *other = x + f->triangle * L;
+
+    memcpy (work, x, f->triangle * L * sizeof (*work));
+    solve_triangle (f, L, 0, work);
+    for (size_t i = 0; i < f->side; i++)
+        subtract_dot (f, L, f->start[f->triangle + i],
+                      f->start[f->triangle + i + 1], work, other + i * L);
+    dense_solve (f, L, other);
+    solve_triangle (f, L, 1, x);
+}
+
+/* s [nextra] becomes (1 + Z Z')^-1 s */
+INLINE void solve_core (const struct factor *f, size_t L, double *s)
+{
+    size_t k = f->nextra;
+
+    for (size_t i = 0; i < k; i++) {
+        for (size_t j = 0; j < i; j++)
+            subtract_lanes (L, f->core[i * k + j], s + j * L, s + i * L);
+        for (size_t l = 0; l < L; l++)
+            s[i * L + l] /= f->core[i * k + i];
+    }
+    for (size_t i = k; i-- > 0;) {
+        for (size_t l = 0; l < L; l++)
+            s[i * L + l] /= f->core[i * k + i];
+        for (size_t j = 0; j < i; j++)
+            subtract_lanes (L, f->core[i * k + j], s + i * L, s + j * L);
+    }
+}
+
+/* x becomes (1 + Z' Z)^-1 x = x - Z' (1 + Z Z')^-1 Z x; s: [nextra] */
+INLINE void correct (const struct factor *f, size_t L, double *restrict x,
+                     double *restrict s)
+{
+    size_t k = f->nextra;
+
+    memset (s, 0, k * L * sizeof (*s));
+    for (size_t c = 0; c < f->n; c++)
+        for (size_t i = 0; i < k; i++)
+            subtract_lanes (L, f->z[c * k + i], x + c * L, s + i * L);
+    solve_core (f, L, s);
+    for (size_t c = 0; c < f->n; c++)
+        for (size_t i = 0; i < k; i++)
+            subtract_lanes (L, -f->z[c * k + i], s + i * L, x + c * L);
+}
+
+INLINE void apply (const struct factor *f, size_t L, const double *r,
+                   double *z, double *x, double *rz)
+{
+    double *work = z; /* until z is known */
+    double sum[LSQ_LANES] = { 0 };
+
+    for (size_t c = 0; c < f->n; c++)
+        memcpy (x + f->where[c] * L, r + c * L, L * sizeof (*x));
+    inverse_transposed (f, L, x, work);
+    correct (f, L, x, work);
+    inverse (f, L, x, work);
+    for (size_t c = 0; c < f->n; c++) {
+        memcpy (z + c * L, x + f->where[c] * L, L * sizeof (*x));
+        for (size_t l = 0; l < L; l++)
+            sum[l] += r[c * L + l] * z[c * L + l];
+    }
+    memcpy (rz, sum, L * sizeof (*rz));
+}
+
+void factor_apply (const struct factor *f, size_t lanes, const double *r,
+                   double *z, double *work, double *rz)
+{
+    if (lanes == 1)
+        apply (f, 1, r, z, work, rz);
+    else
+        apply (f, LSQ_LANES, r, z, work, rz);
+}
+
+/*
+ * The rows that B does not have
+ */
+
+/* Z: rows of N times B^-1, LSQ_LANES at a time. x, work: vectors of lanes. */
+static void divide_extra (struct factor *f, const struct sparse *a,
+                          const double *w, double *x, double *work)
+{
+    size_t k = f->nextra;
+
+    for (size_t first = 0; first < k; first += LSQ_LANES) {
+        size_t lanes = k - first < LSQ_LANES ? k - first : LSQ_LANES;
+
+        memset (x, 0, f->n * LSQ_LANES * sizeof (*x));
+        for (size_t l = 0; l < lanes; l++) {
+            uint32_t i = f->extra[first + l];
+
+            for (size_t e = a->start[i]; e < a->start[i + 1]; e++)
+                x[f->where[a->col[e]] * LSQ_LANES + l]
+                    = root_of (w, i) * a->value[e];
+        }
+        inverse_transposed (f, LSQ_LANES, x, work);
+        for (size_t c = 0; c < f->n; c++)
+            memcpy (f->z + c * k + first, x + c * LSQ_LANES,
+                    lanes * sizeof (*x));
+    }
+}
+
+static int make_core (struct factor *f)
+{
+    size_t k = f->nextra;
+
+    for (size_t i = 0; i < k; i++)
+        f->core[i * k + i] = 1;
+    for (size_t c = 0; c < f->n; c++) {
+        const double *z = f->z + c * k;
+
+        for (size_t i = 0; i < k; i++)
+            if (z[i] != 0)
+                linalg_add (f->core + i * k, z[i], z, i + 1);
+    }
+    return linalg_cholesky (f->core, k);
+}
+
+static int add_extra (struct factor *f, const struct sparse *a,
+                      const double *w)
+{
+    size_t lanes = f->n * LSQ_LANES;
+    double *x = malloc ((2 * lanes + 1) * sizeof (*x));
+    int rc = -1;
+
+    f->z = malloc ((f->n * f->nextra + 1) * sizeof (*f->z));
+    f->core = linalg_matrix (f->nextra);
+    if (!x || !f->z || !f->core)
+        goto done;
+    divide_extra (f, a, w, x, x + lanes);
+    rc = make_core (f);
+done:
+    free (x);
+    return rc;
+}
+
+struct factor *factor_create (const struct sparse *a, const double *w,
+                              const struct peel *p)
+{
+    struct factor *f = calloc (1, sizeof (*f));
+
+    if (!f)
+        return NULL;
+    f->n = a->ncols;
+    f->triangle = p->n;
+    f->side = p->ncols;
+    if (alloc (f, a) < 0)
+        goto error;
+    place_columns (f, p);
+    for (size_t k = 0; k < p->n; k++)
+        if (copy_triangle (f, a, p->row[k], root_of (w, p->row[k]), k) < 0)
+            goto error;
+    if (add_others (f, a, w, p) < 0 || add_extra (f, a, w) < 0)
+        goto error;
+    return f;
+error:
+    factor_destroy (f);
+    return NULL;
+}

@@ -1,0 +1,887 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Notes on the method. The minimum is where the gradient A' W (t - A y)
+ * vanishes, K y = A' W t with K = A' W A; conjugate gradients need nothing of
+ * K but its product with a vector, which goes through the rows once: a_i . p,
+ * times w_i, back along the row. So a row is read once per iteration, nothing
+ * is kept per row, and several vectors side by side cost little more than
+ * one, because what takes the time is to get at the entries of a row. Each of
+ * these lanes is an iteration of its own, with its own step lengths. Rows are
+ * sorted by length, for processors that guess where a loop ends, and the
+ * product of those whose links are crossed equally often, nearly all, is of
+ * sums alone.
+ *
+ * The preconditioner has the same form, G' D G: a factorised sparse
+ * approximate inverse (Kolotilina, Yeremin, 1993). Row i of G holds i and its
+ * PATTERN strongest neighbours in K among the columns before it; it solves K
+ * restricted to these. Columns come in the order of their weight, so that
+ * what few rows know is expressed by what many know. On fat trees that joins
+ * the links of a host's tower, and halves the iterations. G is rounded to
+ * floats: it has to be positive, not right.
+ *
+ * Where there are few more rows than columns, as of a job, the condition is
+ * thousands and more. As many rows as columns are factorised then, and the
+ * rest is a correction of low rank (linear/factor): an exact inverse, up to
+ * rounding, and one iteration does.
+ *
+ * The square root of r' G' D G r, which every iteration computes, is about
+ * the distance from the solution in the norm of K, that is in standard
+ * errors: no combination of the unknowns is farther off than so many of its
+ * own. That is when to stop.
+ *
+ * Conjugate gradients on the normal equations lose what the square of the
+ * condition takes away. So exact solutions are refined: the residual t - A y
+ * is computed from the rows, its gradient is the right-hand side of the next
+ * correction, until it gets no smaller. The condition of networks is some
+ * dozens with redundant rounds, some hundreds without: two or three
+ * corrections give all digits.
+ *
+ * A sketch is that of perturb and optimise (Papandreou, Yuille, "Gaussian
+ * sampling by local perturbations", 2010): for e_i with mean 0 and variance
+ * 1 / w_i the minimum for t = e has the covariance C. The e_i are random
+ * signs.
+ *
+ * Memory: 40 bytes per entry of A and 5 vectors of LSQ_LANES lanes; with the
+ * factor DENSE_MAX^2 numbers more, and for each row more than columns a vector.
+ */
+#include "config.h"
+#include "core/linear/lsq.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/linear/factor.h"
+#include "core/linear/peel.h"
+
+enum {
+    PATTERN = 2, /* neighbours in a row of the preconditioner */
+    SIDE = PATTERN + 1,
+    FEW = 8,            /* columns for each row more than columns, and */
+    DENSE_MAX = 1500,   /* columns left over, to factorise */
+    ITERATIONS_MAX = 50000,
+    REFINEMENTS_MAX = 12,
+};
+
+#define CORRECTION 1e-8 /* relative size of what one correction leaves */
+#define STEADY 1e8      /* of the triangle to factorise */
+#define LEVEL_OUT 1e-10 /* relative, where it may get no smaller; or */
+#define ROUNDING 1e-15  /* of the size of the terms of the residual */
+
+/* V' diag (weight) V, V by rows. The first rows have one value each, and come
+ * in runs of one length.
+ */
+struct form {
+    size_t nrows;
+    size_t *start; /* [nrows + 1] */
+    uint32_t *col;
+    float *value;
+    double *weight;
+    size_t *run;   /* [nruns + 1] where they begin; the last end */
+    size_t nruns;
+    double *square; /* [run[nruns]] weight times the value, squared */
+};
+
+struct lsq {
+    const struct sparse *a;
+    size_t n;         /* columns */
+    struct form k;    /* A' W A */
+    uint32_t *row;    /* [nrows] of a, that a row of k is */
+    struct form g;    /* about its inverse, unless there is */
+    struct factor *f;
+    uint64_t *iterations;
+    uint64_t most;    /* iterations */
+};
+
+static void form_clear (struct form *f)
+{
+    free (f->start);
+    free (f->col);
+    free (f->value);
+    free (f->weight);
+    free (f->run);
+    free (f->square);
+}
+
+static int form_alloc (struct form *f, size_t nrows, size_t entries)
+{
+    f->nrows = nrows;
+    f->start = calloc (nrows + 1, sizeof (*f->start));
+    f->col = malloc ((entries + 1) * sizeof (*f->col));
+    f->value = malloc ((entries + 1) * sizeof (*f->value));
+    f->weight = malloc ((nrows + 1) * sizeof (*f->weight));
+    return f->start && f->col && f->value && f->weight ? 0 : -1;
+}
+
+void lsq_destroy (struct lsq *q)
+{
+    int saved = errno;
+
+    if (!q)
+        return;
+    form_clear (&q->k);
+    form_clear (&q->g);
+    factor_destroy (q->f);
+    free (q->row);
+    free (q->iterations);
+    free (q);
+    errno = saved;
+}
+
+static int check_weights (const double *w, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!(w[i] > 0) || !isfinite (w[i])) {
+            errno = EDOM;
+            return -1;
+        }
+    return 0;
+}
+
+/*
+ * The preconditioner
+ */
+
+/* A by columns, and room to look at one column of K. */
+struct columns {
+    size_t *start;    /* [n + 2] */
+    uint32_t *row;    /* rising */
+    float *value;
+    uint32_t *entry;  /* of k, that an entry is */
+    double *diagonal; /* [n] of K */
+    double *sum;      /* [n] 0 outside strongest () */
+    uint32_t *touched;
+};
+
+static void columns_clear (struct columns *c)
+{
+    free (c->start);
+    free (c->row);
+    free (c->value);
+    free (c->entry);
+    free (c->diagonal);
+    free (c->sum);
+    free (c->touched);
+}
+
+static int columns_alloc (struct columns *c, size_t n, size_t entries)
+{
+    c->start = calloc (n + 2, sizeof (*c->start));
+    c->row = malloc ((entries + 1) * sizeof (*c->row));
+    c->value = malloc ((entries + 1) * sizeof (*c->value));
+    c->entry = malloc ((entries + 1) * sizeof (*c->entry));
+    c->diagonal = calloc (n + 1, sizeof (*c->diagonal));
+    c->sum = calloc (n + 1, sizeof (*c->sum));
+    c->touched = malloc ((n + 1) * sizeof (*c->touched));
+    return c->start && c->row && c->value && c->entry && c->diagonal
+                   && c->sum && c->touched
+               ? 0 : -1;
+}
+
+/* Columns come by weight. */
+static bool before (const struct columns *c, uint32_t a, uint32_t b)
+{
+    return c->diagonal[a] < c->diagonal[b]
+           || (c->diagonal[a] == c->diagonal[b] && a < b);
+}
+
+/* Bring the entries of each row into the order of the columns. */
+static void sort_entries (const struct columns *c, struct form *k)
+{
+    for (size_t i = 0; i < k->nrows; i++)
+        for (size_t e = k->start[i] + 1; e < k->start[i + 1]; e++) {
+            uint32_t col = k->col[e];
+            float value = k->value[e];
+            size_t at = e;
+
+            for (; at > k->start[i] && before (c, col, k->col[at - 1]); at--) {
+                k->col[at] = k->col[at - 1];
+                k->value[at] = k->value[at - 1];
+            }
+            k->col[at] = col;
+            k->value[at] = value;
+        }
+}
+
+static int columns_make (struct columns *c, struct lsq *q)
+{
+    struct form *k = &q->k;
+    size_t n = q->n;
+
+    if (columns_alloc (c, n, k->start[k->nrows]) < 0)
+        return -1;
+    for (size_t i = 0; i < k->nrows; i++)
+        for (size_t e = k->start[i]; e < k->start[i + 1]; e++) {
+            c->start[k->col[e] + 2]++;
+            c->diagonal[k->col[e]]
+                += k->weight[i] * k->value[e] * k->value[e];
+        }
+    sort_entries (c, k);
+    /* start[j + 1] is where column j's next entry goes, in the end where
+     * column j + 1 begins */
+    for (size_t j = 2; j <= n; j++)
+        c->start[j] += c->start[j - 1];
+    for (size_t i = 0; i < k->nrows; i++)
+        for (size_t e = k->start[i]; e < k->start[i + 1]; e++) {
+            size_t at = c->start[k->col[e] + 1]++;
+
+            c->row[at] = (uint32_t)i;
+            c->value[at] = k->value[e];
+            c->entry[at] = (uint32_t)e;
+        }
+    return 0;
+}
+
+/* Position of the first entry of column j in row i or behind it. */
+static size_t seek (const struct columns *c, uint32_t j, size_t from,
+                    uint32_t i)
+{
+    size_t end = c->start[j + 1];
+
+    while (from < end) {
+        size_t middle = (from + end) / 2;
+
+        if (c->row[middle] < i)
+            from = middle + 1;
+        else
+            end = middle;
+    }
+    return from;
+}
+
+/* K (a, b): along the shorter of the two columns. */
+static double entry (const struct columns *c, const double *w, uint32_t a,
+                     uint32_t b)
+{
+    double sum = 0;
+    size_t at;
+
+    if (c->start[a + 1] - c->start[a] > c->start[b + 1] - c->start[b]) {
+        uint32_t t = a;
+
+        a = b;
+        b = t;
+    }
+    at = c->start[b];
+    for (size_t e = c->start[a]; e < c->start[a + 1]; e++) {
+        at = seek (c, b, at, c->row[e]);
+        if (at < c->start[b + 1] && c->row[at] == c->row[e])
+            sum += w[c->row[e]] * c->value[e] * c->value[at];
+    }
+    return sum;
+}
+
+struct neighbour {
+    uint32_t col;
+    double k;        /* K (j, col) */
+    double strength;
+};
+
+/* The columns before j that are coupled to it most, the strongest first.
+ * Returns their number.
+ */
+static size_t strongest (struct columns *c, const struct form *k, uint32_t j,
+                         struct neighbour *best)
+{
+    size_t ntouched = 0;
+    size_t n = 0;
+
+    for (size_t e = c->start[j]; e < c->start[j + 1]; e++) {
+        size_t i = c->row[e];
+        double f = k->weight[i] * c->value[e];
+
+        for (size_t x = k->start[i]; x < c->entry[e]; x++) {
+            uint32_t col = k->col[x];
+
+            if (c->sum[col] == 0)
+                c->touched[ntouched++] = col;
+            c->sum[col] += f * k->value[x];
+        }
+    }
+    for (size_t t = 0; t < ntouched; t++) {
+        uint32_t col = c->touched[t];
+        double v = c->sum[col];
+        double s = v * v / c->diagonal[col];
+        size_t at = n;
+
+        c->sum[col] = 0; /* and nothing for a column that is here twice */
+        for (; at > 0 && best[at - 1].strength < s; at--)
+            best[at] = best[at - 1];
+        best[at] = (struct neighbour){ col, v, s };
+        n += n < PATTERN && s > 0;
+    }
+    return n;
+}
+
+/* Solve m x = (0, .., 0, 1) with m n by n. Returns -1 if it is not positive
+ * definite.
+ */
+static int solve_last (double m[SIDE][SIDE], size_t n, double *x)
+{
+    for (size_t j = 0; j < n; j++)
+        for (size_t i = j; i < n; i++) {
+            double s = m[i][j];
+
+            for (size_t l = 0; l < j; l++)
+                s -= m[i][l] * m[j][l];
+            if (i > j)
+                m[i][j] = s / m[j][j];
+            else if (s > 1e-9 * m[j][j])
+                m[j][j] = sqrt (s);
+            else
+                return -1;
+        }
+    x[n - 1] = 1 / (m[n - 1][n - 1] * m[n - 1][n - 1]);
+    for (size_t i = n - 1; i-- > 0;) {
+        x[i] = 0;
+        for (size_t l = i + 1; l < n; l++)
+            x[i] -= m[l][i] * x[l];
+        x[i] /= m[i][i];
+    }
+    return 0;
+}
+
+/* Row j of G: unit on the diagonal, its weight in D. */
+static void add_row (struct form *g, struct columns *c, const struct form *k,
+                     uint32_t j)
+{
+    uint32_t *col = g->col + g->start[j];
+    float *value = g->value + g->start[j];
+    struct neighbour best[SIDE];
+    double x[SIDE];
+    double m[SIDE][SIDE];
+    size_t n = strongest (c, k, j, best);
+
+    do {
+        for (size_t p = 0; p < n; p++) {
+            col[p] = best[p].col;
+            m[p][p] = c->diagonal[col[p]];
+            m[n][p] = best[p].k;
+            for (size_t q = 0; q < p; q++)
+                m[p][q] = entry (c, k->weight, col[p], col[q]);
+        }
+        col[n] = j;
+        m[n][n] = c->diagonal[j];
+    } while (solve_last (m, n + 1, x) < 0 && n-- > 0);
+    for (size_t p = 0; p <= n; p++)
+        value[p] = (float)(x[p] / x[n]);
+    g->weight[j] = x[n];
+    g->start[j + 1] = g->start[j] + n + 1;
+}
+
+static int precondition (struct lsq *q)
+{
+    struct columns c = { 0 };
+    struct form *g = &q->g;
+    int rc = -1;
+
+    if (form_alloc (g, q->n, q->n * SIDE) < 0 || columns_make (&c, q) < 0)
+        goto done;
+    for (uint32_t j = 0; j < q->n; j++)
+        if (!(c.diagonal[j] > 0) || !isfinite (1 / c.diagonal[j])) {
+            errno = EDOM;
+            goto done;
+        }
+    for (uint32_t j = 0; j < q->n; j++)
+        add_row (g, &c, &q->k, j);
+    rc = 0;
+done:
+    columns_clear (&c);
+    return rc;
+}
+
+/* True if all values of row i are one. */
+static bool alike (const struct sparse *a, size_t i)
+{
+    for (size_t e = a->start[i]; e < a->start[i + 1]; e++)
+        if (a->value[e] != a->value[a->start[i]])
+            return false;
+    return true;
+}
+
+/* Sort rows into q->row: those of one value by length, then the others. */
+static int sort_rows (struct lsq *q)
+{
+    const struct sparse *a = q->a;
+    struct form *k = &q->k;
+    size_t longest = 0;
+    size_t *at;
+
+    for (size_t i = 0; i < a->nrows; i++)
+        if (longest < a->start[i + 1] - a->start[i])
+            longest = a->start[i + 1] - a->start[i];
+    at = calloc (longest + 3, sizeof (*at));
+    k->run = calloc (longest + 2, sizeof (*k->run));
+    if (!at || !k->run) {
+        free (at);
+        return -1;
+    }
+    /* at[l + 1] counts rows of length l, then is where the next one goes */
+    for (size_t i = 0; i < a->nrows; i++)
+        at[alike (a, i) ? a->start[i + 1] - a->start[i] + 1 : longest + 2]++;
+    for (size_t l = 1; l < longest + 3; l++) {
+        if (at[l] > 0 && l < longest + 2)
+            k->run[++k->nruns] = at[l - 1] + at[l];
+        at[l] += at[l - 1];
+    }
+    for (size_t i = 0; i < a->nrows; i++)
+        q->row[at[alike (a, i) ? a->start[i + 1] - a->start[i]
+                               : longest + 1]++] = (uint32_t)i;
+    free (at);
+    return 0;
+}
+
+/* The product's copy of the rows. */
+static int copy_rows (struct lsq *q, const double *w)
+{
+    const struct sparse *a = q->a;
+    struct form *k = &q->k;
+
+    q->row = malloc ((a->nrows + 1) * sizeof (*q->row));
+    k->square = malloc ((a->nrows + 1) * sizeof (*k->square));
+    if (!q->row || !k->square
+        || form_alloc (k, a->nrows, a->start[a->nrows]) < 0
+        || sort_rows (q) < 0)
+        return -1;
+    for (size_t i = 0; i < k->nrows; i++) {
+        size_t from = a->start[q->row[i]];
+        size_t n = a->start[q->row[i] + 1] - from;
+        double first = n > 0 ? a->value[from] : 0;
+
+        for (size_t e = 0; e < n; e++) {
+            k->col[k->start[i] + e] = a->col[from + e];
+            k->value[k->start[i] + e] = a->value[from + e];
+        }
+        k->start[i + 1] = k->start[i] + n;
+        k->weight[i] = w ? w[q->row[i]] : 1;
+        k->square[i] = k->weight[i] * first * first;
+    }
+    return check_weights (k->weight, k->nrows);
+}
+
+/* The other preconditioner, where it is the better one and not too large. */
+static int factorise (struct lsq *q, const double *w)
+{
+    const struct sparse *a = q->a;
+    struct peel p;
+    int rc = 0;
+
+    if (a->nrows < a->ncols || a->nrows - a->ncols > FACTOR_EXTRA_MAX
+        || a->nrows - a->ncols > a->ncols / FEW)
+        return 0;
+    if (peel_make (&p, a, PEEL_ALL) < 0 || peel_steady (&p, a, STEADY) < 0)
+        rc = -1;
+    else if (p.ncols <= DENSE_MAX
+             && !(q->f = factor_create (a, w, &p)) && errno != EDOM)
+        rc = -1;
+    peel_clear (&p);
+    return rc;
+}
+
+struct lsq *lsq_create (const struct sparse *a, const double *w)
+{
+    struct lsq *q = calloc (1, sizeof (*q));
+
+    if (!q)
+        return NULL;
+    q->a = a;
+    q->n = a->ncols;
+    q->most = UINT64_MAX;
+    q->iterations = calloc (1, sizeof (*q->iterations));
+    if (!q->iterations || copy_rows (q, w) < 0 || factorise (q, w) < 0
+        || (!q->f && precondition (q) < 0)) {
+        lsq_destroy (q);
+        return NULL;
+    }
+    return q;
+}
+
+void lsq_limit (struct lsq *q, uint64_t iterations)
+{
+    q->most = *q->iterations + iterations;
+}
+
+uint64_t lsq_iterations (const struct lsq *q)
+{
+    return *q->iterations;
+}
+
+/*
+ * Conjugate gradients
+ */
+
+/* Vectors of L lanes have entry c of lane l at c * L + l. The functions below
+ * are for any L, and compiled for one and for LSQ_LANES.
+ */
+#define INLINE static inline __attribute__ ((always_inline))
+
+/* z += F p and pz += p . z by rows first .. last-1, of `length` entries that
+ * are the same.
+ */
+INLINE void run_product (const struct form *f, size_t first, size_t last,
+                         size_t length, size_t L, const double *restrict p,
+                         double *restrict z, double *restrict pz)
+{
+    const uint32_t *col = f->col + f->start[first];
+
+    for (size_t i = first; i < last; i++, col += length) {
+        double s[LSQ_LANES] = { 0 };
+
+        for (size_t e = 0; e < length; e++)
+            for (size_t l = 0; l < L; l++)
+                s[l] += p[col[e] * L + l];
+        for (size_t l = 0; l < L; l++) {
+            double t = f->square[i] * s[l];
+
+            pz[l] += s[l] * t;
+            s[l] = t;
+        }
+        for (size_t e = 0; e < length; e++)
+            for (size_t l = 0; l < L; l++)
+                z[col[e] * L + l] += s[l];
+    }
+}
+
+/* The same for all runs; those of fat trees are unrolled. */
+INLINE void run_products (const struct form *f, size_t L,
+                          const double *restrict p, double *restrict z,
+                          double *restrict pz)
+{
+    for (size_t r = 0; r < f->nruns; r++) {
+        size_t first = f->run[r];
+        size_t last = f->run[r + 1];
+        size_t length = f->start[first + 1] - f->start[first];
+
+        if (length == 2)
+            run_product (f, first, last, 2, L, p, z, pz);
+        else if (length == 4)
+            run_product (f, first, last, 4, L, p, z, pz);
+        else if (length == 6)
+            run_product (f, first, last, 6, L, p, z, pz);
+        else
+            run_product (f, first, last, length, L, p, z, pz);
+    }
+}
+
+/* z = F p over n columns, pz = p . z */
+INLINE void product (const struct form *f, size_t n, size_t L,
+                     const double *restrict p, double *restrict z,
+                     double *restrict pz)
+{
+    double sum[LSQ_LANES] = { 0 };
+
+    memset (z, 0, n * L * sizeof (*z));
+    if (f->nruns > 0)
+        run_products (f, L, p, z, sum);
+    for (size_t i = f->nruns > 0 ? f->run[f->nruns] : 0; i < f->nrows; i++) {
+        double s[LSQ_LANES] = { 0 };
+
+        for (size_t e = f->start[i]; e < f->start[i + 1]; e++) {
+            const double *restrict x = p + f->col[e] * L;
+            double v = f->value[e];
+
+            for (size_t l = 0; l < L; l++)
+                s[l] += v * x[l];
+        }
+        for (size_t l = 0; l < L; l++) {
+            double t = f->weight[i] * s[l];
+
+            sum[l] += s[l] * t;
+            s[l] = t;
+        }
+        for (size_t e = f->start[i]; e < f->start[i + 1]; e++) {
+            double *restrict x = z + f->col[e] * L;
+            double v = f->value[e];
+
+            for (size_t l = 0; l < L; l++)
+                x[l] += v * s[l];
+        }
+    }
+    memcpy (pz, sum, L * sizeof (*pz));
+}
+
+/* x += alpha p, r -= alpha z */
+INLINE void step (size_t n, size_t L, const double *alpha,
+                  const double *restrict p, const double *restrict z,
+                  double *restrict x, double *restrict r)
+{
+    for (size_t c = 0; c < n; c++)
+        for (size_t l = 0; l < L; l++) {
+            x[c * L + l] += alpha[l] * p[c * L + l];
+            r[c * L + l] -= alpha[l] * z[c * L + l];
+        }
+}
+
+/* z about C r, rz = r . z */
+INLINE void approximate (const struct lsq *q, size_t L, const double *r,
+                         double *z, double *work, double *rz)
+{
+    if (q->f)
+        factor_apply (q->f, L, r, z, work, rz);
+    else
+        product (&q->g, q->n, L, r, z, rz);
+}
+
+/* p = z + beta p */
+INLINE void turn (size_t n, size_t L, const double *beta,
+                  const double *restrict z, double *restrict p)
+{
+    for (size_t c = 0; c < n; c++)
+        for (size_t l = 0; l < L; l++)
+            p[c * L + l] = z[c * L + l] + beta[l] * p[c * L + l];
+}
+
+/* x = C r from x = 0, r in ruins afterwards, until the distance is below
+ * `absolute`, or below `relative` times that of 0. work: 3 vectors.
+ */
+INLINE int iterate (const struct lsq *q, size_t L, double absolute,
+                    double relative, double *restrict r, double *restrict x,
+                    double *restrict work)
+{
+    size_t n = q->n;
+    double *p = work;
+    double *z = work + n * L;
+    double *spare = z + n * L;
+    double zero[LSQ_LANES] = { 0 };
+    double alpha[LSQ_LANES];
+    double beta[LSQ_LANES];
+    double goal[LSQ_LANES];
+    double rr[LSQ_LANES];
+    double next[LSQ_LANES];
+    double pz[LSQ_LANES];
+
+    memset (x, 0, n * L * sizeof (*x));
+    memset (p, 0, n * L * sizeof (*p));
+    approximate (q, L, r, z, spare, rr);
+    turn (n, L, zero, z, p);
+    for (size_t l = 0; l < L; l++)
+        goal[l] = fmax (absolute * absolute, relative * relative * rr[l]);
+    for (size_t i = 0; i < ITERATIONS_MAX; i++) {
+        size_t busy = 0;
+
+        for (size_t l = 0; l < L; l++)
+            busy += rr[l] > goal[l];
+        if (busy == 0)
+            return 0;
+        if (*q->iterations >= q->most)
+            break;
+        product (&q->k, n, L, p, z, pz);
+        for (size_t l = 0; l < L; l++)
+            alpha[l] = rr[l] > goal[l] && pz[l] > 0 ? rr[l] / pz[l] : 0;
+        step (n, L, alpha, p, z, x, r);
+        approximate (q, L, r, z, spare, next);
+        for (size_t l = 0; l < L; l++) {
+            beta[l] = alpha[l] > 0 ? next[l] / rr[l] : 0;
+            rr[l] = next[l];
+        }
+        turn (n, L, beta, z, p);
+        ++*q->iterations;
+    }
+    errno = EDOM;
+    return -1;
+}
+
+static int iterate_one (const struct lsq *q, double absolute, double relative,
+                        double *r, double *x, double *work)
+{
+    return iterate (q, 1, absolute, relative, r, x, work);
+}
+
+static int iterate_lanes (const struct lsq *q, double absolute,
+                          double relative, double *r, double *x, double *work)
+{
+    return iterate (q, LSQ_LANES, absolute, relative, r, x, work);
+}
+
+/* g = A' W (t - A y); returns about its distance, in *size the norm of what
+ * the residual is the difference of. work: 2 vectors.
+ */
+static double gradient (const struct lsq *q, const double *t, const double *y,
+                        double *g, double *size, double *work)
+{
+    const struct form *k = &q->k;
+    double squares = 0;
+    double sum;
+
+    memset (g, 0, q->n * sizeof (*g));
+    for (size_t i = 0; i < k->nrows; i++) {
+        double r = t[q->row[i]];
+        double all = fabs (r);
+
+        for (size_t e = k->start[i]; e < k->start[i + 1]; e++) {
+            double x = k->value[e] * y[k->col[e]];
+
+            r -= x;
+            all += fabs (x);
+        }
+        squares += k->weight[i] * all * all;
+        r *= k->weight[i];
+        for (size_t e = k->start[i]; e < k->start[i + 1]; e++)
+            g[k->col[e]] += k->value[e] * r;
+    }
+    *size = sqrt (squares);
+    approximate (q, 1, g, work, work + q->n, &sum);
+    return sqrt (sum);
+}
+
+int lsq_solve (const struct lsq *q, const double *t, double tolerance,
+               double *y)
+{
+    size_t n = q->n;
+    double *g = malloc ((5 * n + 1) * sizeof (*g));
+    double *x = g + n;
+    double start;
+    double size;
+    double last = INFINITY;
+    double now;
+    int rc = -1;
+
+    if (!g)
+        return -1;
+    memset (x, 0, n * sizeof (*x));
+    start = gradient (q, t, x, g, &size, x + n);
+    for (int i = 0; i <= REFINEMENTS_MAX; i++) {
+        now = gradient (q, t, y, g, &size, x + n);
+        start = fmax (start, now);
+        if (now <= tolerance || now > last / 2)
+            break;
+        if (iterate_one (q, tolerance / 2, CORRECTION, g, x, x + n) < 0)
+            goto done;
+        for (size_t c = 0; c < n; c++)
+            y[c] += x[c];
+        last = now;
+    }
+    if (now <= fmax (tolerance, LEVEL_OUT * start)
+        || now <= ROUNDING * size)
+        rc = 0;
+    else
+        errno = EDOM;
+done:
+    free (g);
+    return rc;
+}
+
+int lsq_covariance (const struct lsq *q, const double *b, size_t n,
+                    double tolerance, double *x)
+{
+    size_t m = q->n;
+    double *r = malloc ((5 * LSQ_LANES * m + 1) * sizeof (*r));
+    double *found = r + LSQ_LANES * m;
+    int rc = -1;
+
+    if (!r)
+        return -1;
+    if (n == 1) {
+        memcpy (r, b, m * sizeof (*r));
+        rc = iterate_one (q, 0, tolerance, r, x, found);
+        goto done;
+    }
+    for (size_t first = 0; first < n; first += LSQ_LANES) {
+        size_t lanes = n - first < LSQ_LANES ? n - first : LSQ_LANES;
+
+        memset (r, 0, LSQ_LANES * m * sizeof (*r));
+        for (size_t l = 0; l < lanes; l++)
+            for (size_t c = 0; c < m; c++)
+                r[c * LSQ_LANES + l] = b[(first + l) * m + c];
+        if (iterate_lanes (q, 0, tolerance, r, found, found + LSQ_LANES * m)
+            < 0)
+            goto done;
+        for (size_t l = 0; l < lanes; l++)
+            for (size_t c = 0; c < m; c++)
+                x[(first + l) * m + c] = found[c * LSQ_LANES + l];
+    }
+    rc = 0;
+done:
+    free (r);
+    return rc;
+}
+
+/* 64 random bits of a row (SplitMix64's finaliser). */
+static uint64_t bits (uint64_t seed, uint64_t row, uint64_t lane)
+{
+    uint64_t z = seed + row * UINT64_C (0x9e3779b97f4a7c15)
+                 + (lane / 64 + 1) * UINT64_C (0xd1342543de82ef95);
+
+    z = (z ^ (z >> 30)) * UINT64_C (0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C (0x94d049bb133111eb);
+    return (z ^ (z >> 31)) >> (lane % 64);
+}
+
+/* b = A' W e for LSQ_LANES draws of e, from number `lane` on. */
+static void draw (const struct lsq *q, uint64_t seed, size_t lane, double *b)
+{
+    const struct form *k = &q->k;
+
+    memset (b, 0, LSQ_LANES * q->n * sizeof (*b));
+    for (size_t i = 0; i < k->nrows; i++) {
+        double root = sqrt (k->weight[i]);
+        uint64_t sign = bits (seed, q->row[i], lane);
+        double e[LSQ_LANES];
+
+        for (size_t l = 0; l < LSQ_LANES; l++)
+            e[l] = sign >> l & 1 ? root : -root;
+        for (size_t x = k->start[i]; x < k->start[i + 1]; x++)
+            for (size_t l = 0; l < LSQ_LANES; l++)
+                b[k->col[x] * LSQ_LANES + l] += e[l] * k->value[x];
+    }
+}
+
+int lsq_sketch (const struct lsq *q, size_t k, uint64_t seed,
+                double tolerance, double *sketch)
+{
+    size_t m = q->n;
+    double *r = malloc ((5 * LSQ_LANES * m + 1) * sizeof (*r));
+    double *x = r + LSQ_LANES * m;
+    int rc = -1;
+
+    if (!r)
+        return -1;
+    for (size_t j = 0; j + LSQ_LANES <= k; j += LSQ_LANES) {
+        draw (q, seed, j, r);
+        if (iterate_lanes (q, tolerance, 0, r, x, x + LSQ_LANES * m) < 0)
+            goto done;
+        for (size_t c = 0; c < m; c++)
+            memcpy (sketch + c * k + j, x + c * LSQ_LANES,
+                    LSQ_LANES * sizeof (*x));
+    }
+    rc = 0;
+done:
+    free (r);
+    return rc;
+}
+
+double lsq_sketch_variance (const double *sketch, size_t k,
+                            const uint32_t *col, const int8_t *value,
+                            size_t n)
+{
+    double sum = 0;
+
+    for (size_t j = 0; j < k; j++) {
+        double s = 0;
+
+        for (size_t e = 0; e < n; e++)
+            s += value[e] * sketch[col[e] * k + j];
+        sum += s * s;
+    }
+    return sum / (double)k;
+}
+
+void lsq_sketch_redundancy (const struct sparse *a, const double *w,
+                            const double *sketch, size_t k, uint64_t seed,
+                            double *share)
+{
+    for (size_t i = 0; i < a->nrows; i++) {
+        double root = w ? sqrt (w[i]) : 1;
+
+        share[i] = 0;
+        for (size_t j = 0; j < k; j++) {
+            double r = bits (seed, i, j) & 1 ? 1 : -1;
+
+            for (size_t e = a->start[i]; e < a->start[i + 1]; e++)
+                r -= root * a->value[e] * sketch[a->col[e] * k + j];
+            share[i] += r * r / (double)k;
+        }
+        share[i] = fmin (share[i], 1);
+    }
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "config.h"
+#include "core/linear/stats.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static int compare (const void *a, const void *b)
+{
+    double x = *(const double *)a;
+    double y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+void stats_sort (double *v, size_t n)
+{
+    qsort (v, n, sizeof (*v), compare);
+}
+
+double stats_quantile (const double *v, size_t n, double p)
+{
+    double h = (double)(n - 1) * p;
+    size_t i = (size_t)h;
+
+    if (i + 1 >= n)
+        return v[n - 1];
+    return v[i] + (h - (double)i) * (v[i + 1] - v[i]);
+}
+
+double stats_median (double *v, size_t n)
+{
+    stats_sort (v, n);
+    return stats_quantile (v, n, 0.5);
+}
+
+double stats_mad (double *v, size_t n, double centre)
+{
+    for (size_t i = 0; i < n; i++)
+        v[i] = fabs (v[i] - centre);
+    return 1.4826 * stats_median (v, n);
+}
+
+double stats_normal_two_sided (double p)
+{
+    double lo = 0;
+    double hi = 40;
+
+    /* erfc falls steadily: halve until the doubles meet */
+    for (int i = 0; i < 80; i++) {
+        double z = (lo + hi) / 2;
+
+        if (erfc (z * M_SQRT1_2) > p)
+            lo = z;
+        else
+            hi = z;
+    }
+    return hi;
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Paths: which links the messages between two endpoints cross.
+ *
+ * Made by ibquery/walk (from LFTs) or a test (from a table). Read by
+ * everything in core. No file of its own: it follows from the fabric.
+ *
+ * Links are the integers 0 .. nlinks-1 of the network, endpoints the integers
+ * 0 .. n-1 of the set, in the order in which they were given. The set holds
+ * names only as labels for the files that the steps write; nothing in core
+ * looks into them.
+ */
+#ifndef CORE_PATHS_H
+#define CORE_PATHS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "util/error.h"
+
+enum {
+    PATH_MAX_HOPS = 64,          /* a longer one is a loop */
+    ROW_MAX = 2 * PATH_MAX_HOPS, /* distinct links of a round trip */
+};
+
+enum link_kind {
+    LINK_HOST,   /* one end is a host: "host end" in reports */
+    LINK_SWITCH, /* both ends are switches */
+};
+
+struct link_info {
+    const char *id;         /* "guid/port" of its smaller end */
+    enum link_kind kind;
+    uint32_t class_id;      /* links that should be alike share one */
+    const char *class_name; /* for reports */
+    const char *host;       /* LINK_HOST: the host's name, else NULL */
+    uint32_t end[2];        /* switches at its ends, NETWORK_NONE: a host */
+};
+
+/* An arc is a link in one direction: 2 * link from its first end to its
+ * second, 2 * link + 1 back.
+ */
+static inline uint32_t arc_link (uint32_t arc)
+{
+    return arc / 2;
+}
+
+#define NETWORK_NONE UINT32_MAX
+
+struct switch_info {
+    const char *id;   /* GUID, 16 hex digits */
+    const char *name; /* for people */
+};
+
+/* A network: what can route. One const struct per kind of network. All
+ * pointers are borrowed and outlive every pathset made from them.
+ *
+ * Messages are forwarded by their destination alone, from place to place:
+ * a place is a switch, or where an endpoint receives.
+ */
+struct network {
+    const void *net;
+    const char *hash; /* "fabric" in every file; "" for a test's table */
+    size_t nlinks;
+    const struct link_info *link; /* [nlinks] */
+    size_t nswitches;             /* places 0 .. nswitches-1 may be switches */
+    const struct switch_info *sw; /* [nswitches]; id NULL: this one is not */
+    size_t nplaces;
+    /* Arcs from endpoint `from` to endpoint `to` (the network's numbers), in
+     * order, at most PATH_MAX_HOPS. Returns their number, or -1 with err: a
+     * loop, a dead end.
+     */
+    int (*walk) (const void *net, uint32_t from, uint32_t to, uint32_t *arc,
+                 struct error *err);
+    /* The same hop by hop, for all paths to an endpoint at once (paths/tree).
+     *
+     * place: where messages for the endpoint arrive.
+     * attach: where the first hop of the endpoint leads, whatever its
+     * destination, and the arc in *arc; NETWORK_NONE there where the endpoint
+     * itself is that place.
+     * hop: where a message for `to` goes from a place, and by which arc.
+     * NETWORK_NONE where it goes nowhere: then walk says why.
+     */
+    uint32_t (*place) (const void *net, uint32_t endpoint);
+    uint32_t (*attach) (const void *net, uint32_t endpoint, uint32_t *arc);
+    uint32_t (*hop) (const void *net, uint32_t place, uint32_t to,
+                     uint32_t *arc);
+};
+
+struct endpoint {
+    uint32_t id;      /* the network's number */
+    const char *name; /* "host", or "host:rail" where it has several */
+    const char *host;
+};
+
+struct pathset;
+
+/* A set of n endpoints of a network; their names are copied. No path is
+ * walked yet. NULL with err (two endpoints of one name or id: ERROR_INPUT).
+ */
+struct pathset *pathset_create (const struct network *net,
+                                const struct endpoint *endpoint, size_t n,
+                                struct error *err);
+void pathset_destroy (struct pathset *ps);
+
+const struct network *pathset_network (const struct pathset *ps);
+size_t pathset_size (const struct pathset *ps);
+const struct endpoint *pathset_endpoint (const struct pathset *ps, size_t i);
+
+/* Index of the endpoint called name, -1 where there is none. */
+int pathset_find (const struct pathset *ps, const char *name);
+
+/* Arcs from endpoint a to endpoint b (indices of the set), as network.walk. */
+int pathset_walk (const struct pathset *ps, size_t a, size_t b,
+                  uint32_t *arc, struct error *err);
+
+/* row(a,b): how often the round trip a -> b -> a crosses each link. Sorted by
+ * link, counts 1 or 2; `forth` of these crossings are from the link's first
+ * end to its second.
+ */
+struct row {
+    size_t n;
+    uint32_t link[ROW_MAX];
+    uint8_t count[ROW_MAX];
+    uint8_t forth[ROW_MAX];
+    bool symmetric; /* forward and reverse use the same links */
+};
+
+/* Return 0, or -1 with err naming both endpoints (a path that loops, ends
+ * nowhere, or crosses one link more than twice in a round trip).
+ */
+int pathset_row (const struct pathset *ps, size_t a, size_t b,
+                 struct row *row, struct error *err);
+
+/* The links that the paths between all pairs of the set use, sorted: the
+ * columns of the job. Looks at the trees of all endpoints (paths/tree) at the
+ * first call; later ones are free. Returns them, owned by the set, and their
+ * number in *m; NULL with err where any path is broken.
+ */
+const uint32_t *pathset_links (struct pathset *ps, size_t *m,
+                               struct error *err);
+
+/* Column of a link in that list, or -1. Needs pathset_links first. */
+int pathset_column (const struct pathset *ps, uint32_t link);
+
+#endif /* CORE_PATHS_H */

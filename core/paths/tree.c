@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Trees: all paths to one endpoint at once. */
+#include "config.h"
+#include "core/paths/tree.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+struct mark {
+    uint32_t tree; /* that the place was in last */
+    uint32_t step; /* of it there */
+};
+
+struct tree_scratch {
+    uint32_t *place;   /* [nleaves] where a leaf's paths begin */
+    struct mark *mark; /* [nplaces] */
+    uint32_t grown;    /* trees so far */
+};
+
+/* Number the leaves by the places that the first hops lead to. */
+static void find_leaves (struct tree *t, const struct network *net)
+{
+    size_t n = pathset_size (t->ps);
+    struct mark *mark = t->scratch->mark; /* as long as no tree is grown */
+
+    for (size_t i = 0; i < n; i++) {
+        uint32_t id = pathset_endpoint (t->ps, i)->id;
+        uint32_t place = net->attach (net->net, id, &t->up[i]);
+
+        if (place == NETWORK_NONE) /* no way out: tree_grow will say so */
+            place = net->place (net->net, id);
+        if (!mark[place].tree) {
+            mark[place] = (struct mark){ 1, t->nleaves };
+            t->scratch->place[t->nleaves++] = place;
+        }
+        t->leaf_of[i] = mark[place].step;
+        t->first[t->leaf_of[i] + 1]++;
+    }
+    for (size_t l = 0; l < t->nleaves; l++) {
+        mark[t->scratch->place[l]] = (struct mark){ 0, t->first[l] };
+        t->first[l + 1] += t->first[l];
+    }
+    for (size_t i = 0; i < n; i++)
+        t->member[mark[t->scratch->place[t->leaf_of[i]]].step++] = i;
+}
+
+struct tree *tree_create (const struct pathset *ps, struct error *err)
+{
+    const struct network *net = pathset_network (ps);
+    size_t n = pathset_size (ps);
+    struct tree *t = calloc (1, sizeof (*t));
+
+    if (!t || !(t->scratch = calloc (1, sizeof (*t->scratch))))
+        goto nomem;
+    t->ps = ps;
+    t->leaf_of = calloc (n + 1, sizeof (*t->leaf_of));
+    t->first = calloc (n + 2, sizeof (*t->first));
+    t->member = calloc (n + 1, sizeof (*t->member));
+    t->up = calloc (n + 1, sizeof (*t->up));
+    t->leaf = calloc (n + 1, sizeof (*t->leaf));
+    t->scratch->place = calloc (n + 1, sizeof (*t->scratch->place));
+    t->arc = calloc (net->nplaces + 1, sizeof (*t->arc));
+    t->parent = calloc (net->nplaces + 1, sizeof (*t->parent));
+    t->scratch->mark = calloc (net->nplaces + 1, sizeof (*t->scratch->mark));
+    if (!t->leaf_of || !t->first || !t->member || !t->up || !t->leaf
+        || !t->arc || !t->parent || !t->scratch->place || !t->scratch->mark)
+        goto nomem;
+    find_leaves (t, net);
+    return t;
+nomem:
+    error_nomem (err);
+    tree_destroy (t);
+    return NULL;
+}
+
+void tree_destroy (struct tree *t)
+{
+    int saved = errno;
+
+    if (!t)
+        return;
+    free (t->leaf_of);
+    free (t->first);
+    free (t->member);
+    free (t->up);
+    free (t->arc);
+    free (t->parent);
+    free (t->leaf);
+    if (t->scratch) {
+        free (t->scratch->place);
+        free (t->scratch->mark);
+        free (t->scratch);
+    }
+    free (t);
+    errno = saved;
+}
+
+/* What is wrong with the path from a leaf, in the words of who walks it. */
+static int broken (const struct tree *t, size_t leaf, struct error *err)
+{
+    uint32_t arc[PATH_MAX_HOPS];
+    uint32_t from = t->member[t->first[leaf]];
+
+    if (from == t->to)
+        from = t->member[t->first[leaf] + 1];
+    if (pathset_walk (t->ps, from, t->to, arc, err) < 0)
+        return error_prefix (err, "%s to %s",
+                             pathset_endpoint (t->ps, from)->name,
+                             pathset_endpoint (t->ps, t->to)->name);
+    return error_world (err, "the paths to %s do not form a tree",
+                        pathset_endpoint (t->ps, t->to)->name);
+}
+
+int tree_grow (struct tree *t, size_t to, struct error *err)
+{
+    const struct network *net = pathset_network (t->ps);
+    uint32_t id = pathset_endpoint (t->ps, to)->id;
+    struct mark *mark = t->scratch->mark;
+    uint32_t now = ++t->scratch->grown;
+
+    t->to = to;
+    t->n = 1;
+    t->arc[0] = NETWORK_NONE;
+    t->parent[0] = 0;
+    mark[net->place (net->net, id)] = (struct mark){ now, 0 };
+    for (size_t l = 0; l < t->nleaves; l++) {
+        uint32_t place = t->scratch->place[l];
+        uint32_t at[PATH_MAX_HOPS];
+        uint32_t arc[PATH_MAX_HOPS];
+        uint32_t step;
+        int hops = 0;
+
+        t->leaf[l] = 0;
+        if (l == t->leaf_of[to] && t->first[l + 1] - t->first[l] == 1)
+            continue;
+        while (mark[place].tree != now) {
+            if (hops == PATH_MAX_HOPS)
+                return broken (t, l, err);
+            at[hops] = place;
+            place = net->hop (net->net, place, id, &arc[hops]);
+            if (place == NETWORK_NONE)
+                return broken (t, l, err);
+            hops++;
+        }
+        for (step = mark[place].step; hops-- > 0; step = t->n++) {
+            mark[at[hops]] = (struct mark){ now, t->n };
+            t->arc[t->n] = arc[hops];
+            t->parent[t->n] = step;
+        }
+        t->leaf[l] = step;
+    }
+    return 0;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Trees: all paths to one endpoint at once.
+ *
+ * Messages are forwarded by their destination, so the paths to an endpoint
+ * form a tree, and those of endpoints on one leaf (the switch, as a rule, that
+ * their first hop leads to) differ in that first hop alone. What a network
+ * of n endpoints on L leaves has to say about its n^2 paths is so read in n
+ * times the size of a tree, about L, instead of n^2 times a path's length.
+ *
+ * row(a,b) is: first hop of a, the tree of b from a's leaf; first hop of b,
+ * the tree of a from b's leaf.
+ */
+#ifndef CORE_TREE_H
+#define CORE_TREE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/paths/paths.h"
+#include "util/error.h"
+
+struct tree {
+    /* the same for all destinations */
+    const struct pathset *ps;
+    size_t nleaves;
+    uint32_t *leaf_of;  /* [n] leaf of an endpoint of the set */
+    uint32_t *first;    /* [nleaves + 1] into member: */
+    uint32_t *member;   /* [n] endpoints by leaf, rising within one */
+    uint32_t *up;       /* [n] arc of the first hop, NETWORK_NONE: no such */
+
+    /* of the destination that tree_grow was called for last: steps, of which
+     * each leads by arc[k] to step parent[k] < k. Step 0 is the destination.
+     */
+    uint32_t to;
+    size_t n;
+    uint32_t *arc;      /* [n] arc[0] means nothing */
+    uint32_t *parent;   /* [n] */
+    uint32_t *leaf;     /* [nleaves] step at which a leaf's path begins; 0
+                           for the leaf of `to` where it is alone there */
+
+    struct tree_scratch *scratch;
+};
+
+/* Find the leaves of a set; NULL with err. */
+struct tree *tree_create (const struct pathset *ps, struct error *err);
+void tree_destroy (struct tree *t);
+
+/* The tree of paths from all leaves to endpoint `to` of the set. Cost: its
+ * size. Return 0, or -1 with err naming a pair whose path is broken.
+ */
+int tree_grow (struct tree *t, size_t to, struct error *err);
+
+#endif /* CORE_TREE_H */

@@ -1,0 +1,655 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Candidates for a plan. */
+#include "config.h"
+#include "core/plan/basis.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/plan/grid.h"
+#include "core/plan/prime.h"
+#include "core/plan/span.h"
+
+enum {
+    COVER = 8,     /* rows of one length that a link should have */
+    ALL_KEPT = 1 << 15, /* pairs that are not too many to choose from */
+    ENOUGH = 16,   /* rows of a class that a link has, of more than that */
+    STALE_MAX = 50, /* rows that a null vector may mistake */
+    NULL_COST = 4, /* entries of a null vector that are one of a row */
+    SPAN_WORK = 20000000, /* to find what is needed beside, in entries */
+    CHAIN_MAX = 8, /* matches that are looked at for one endpoint */
+    CLASSES = 2 * ROW_MAX + 2,
+};
+
+/* Rows as they are found, before they are put in order. */
+struct list {
+    size_t n, size;
+    struct probe *pair;
+    uint16_t *class_id;
+    size_t nentries, entries_size;
+    uint32_t *col;
+    uint8_t *count;
+};
+
+static void list_clear (struct list *l)
+{
+    free (l->pair);
+    free (l->class_id);
+    free (l->col);
+    free (l->count);
+}
+
+static int resize (void *v, size_t n, size_t each)
+{
+    void **p = v;
+    void *new = realloc (*p, n * each);
+
+    if (!new)
+        return -1;
+    *p = new;
+    return 0;
+}
+
+/* Room for one more pair and `entries` of its row. */
+static int list_reserve (struct list *l, size_t entries)
+{
+    if (l->n == l->size) {
+        l->size = l->size ? 2 * l->size : 256;
+        if (resize (&l->pair, l->size, sizeof (*l->pair)) < 0
+            || resize (&l->class_id, l->size, sizeof (*l->class_id)) < 0)
+            return -1;
+    }
+    if (l->nentries + entries > l->entries_size) {
+        l->entries_size = 2 * l->entries_size + ROW_MAX;
+        if (resize (&l->col, l->entries_size, sizeof (*l->col)) < 0
+            || resize (&l->count, l->entries_size, sizeof (*l->count)) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int list_push (struct list *l, const struct pathset *ps, size_t a,
+                      size_t b, const struct row *row, struct error *err)
+{
+    if (list_reserve (l, row->n) < 0)
+        return error_nomem (err);
+    l->pair[l->n] = (struct probe){ a, b };
+    l->class_id[l->n++] = 2 * row->n + !row->symmetric;
+    for (size_t k = 0; k < row->n; k++) {
+        l->col[l->nentries] = pathset_column (ps, row->link[k]);
+        l->count[l->nentries++] = row->count[k];
+    }
+    return 0;
+}
+
+static int push_pair (struct list *l, const struct pathset *ps, size_t a,
+                      size_t b, struct error *err)
+{
+    struct row row;
+
+    if (pathset_row (ps, a, b, &row, err) < 0)
+        return -1;
+    return list_push (l, ps, a, b, &row, err);
+}
+
+/* Put the list in class order into the basis, whose m is known. */
+static int sort_list (struct basis *b, const struct list *l,
+                      const struct pathset *ps, struct error *err)
+{
+    size_t start[CLASSES + 1] = { 0 };
+    size_t from = 0;
+
+    for (size_t i = 0; i < l->n; i++)
+        start[l->class_id[i] + 1]++;
+    for (size_t c = 0; c < CLASSES; c++)
+        start[c + 1] += start[c];
+    b->nendpoints = pathset_size (ps);
+    b->n = l->n;
+    b->pair = calloc (l->n + 1, sizeof (*b->pair));
+    b->class_id = calloc (l->n + 1, sizeof (*b->class_id));
+    b->first = calloc (l->n + 1, sizeof (*b->first));
+    b->col = calloc (l->nentries + 1, sizeof (*b->col));
+    b->count = calloc (l->nentries + 1, sizeof (*b->count));
+    if (!b->pair || !b->class_id || !b->first || !b->col || !b->count)
+        return error_nomem (err);
+    for (size_t c = 0; c < CLASSES; c++)
+        for (size_t i = start[c]; i < start[c + 1]; i++) {
+            b->class_id[i] = c;
+            b->first[i + 1] = b->first[i] + c / 2;
+        }
+    for (size_t i = 0; i < l->n; i++) {
+        size_t at = start[l->class_id[i]]++;
+        size_t len = l->class_id[i] / 2;
+
+        b->pair[at] = l->pair[i];
+        memcpy (b->col + b->first[at], l->col + from,
+                len * sizeof (*b->col));
+        memcpy (b->count + b->first[at], l->count + from, len);
+        from += len;
+    }
+    return 0;
+}
+
+/*
+ * Fewer pairs of many
+ */
+
+struct thinner {
+    const struct basis *basis;
+    struct rng *rng;
+    uint8_t *keep;      /* [n] */
+    uint8_t *cover;     /* [m] rows kept, of one class */
+    uint32_t *order;    /* [n] */
+    struct rref *rref;  /* of the rows kept */
+    uint64_t *z;        /* [m] a null vector of it */
+    unsigned int stale;
+    uint64_t nulls;     /* work that these took */
+};
+
+static void thinner_clear (struct thinner *t)
+{
+    free (t->keep);
+    free (t->cover);
+    free (t->order);
+    rref_destroy (t->rref);
+    free (t->z);
+}
+
+static int thinner_init (struct thinner *t, const struct basis *b,
+                         struct rng *rng)
+{
+    *t = (struct thinner){ .basis = b, .rng = rng };
+    t->keep = calloc (b->n + 1, 1);
+    t->cover = calloc (b->m + 1, 1);
+    t->order = calloc (b->n + 1, sizeof (*t->order));
+    t->rref = rref_create (b->m);
+    t->z = calloc (b->m + 1, sizeof (*t->z));
+    return t->keep && t->cover && t->order && t->rref && t->z ? 0 : -1;
+}
+
+/* Keep, in a random order, the rows of a class that have a link which has not
+ * enough of them.
+ */
+static void keep_class (struct thinner *t, size_t from, size_t end)
+{
+    const struct basis *b = t->basis;
+
+    memset (t->cover, 0, b->m);
+    for (size_t i = from; i < end; i++)
+        t->order[i] = i;
+    rng_shuffle (t->rng, t->order + from, end - from);
+    for (size_t i = from; i < end; i++) {
+        size_t pair = t->order[i];
+
+        for (size_t k = b->first[pair]; k < b->first[pair + 1]; k++)
+            t->keep[pair] |= t->cover[b->col[k]] < ENOUGH;
+        for (size_t k = b->first[pair];
+             t->keep[pair] && k < b->first[pair + 1]; k++)
+            if (t->cover[b->col[k]] < ENOUGH)
+                t->cover[b->col[k]]++;
+    }
+}
+
+static void draw_null (struct thinner *t)
+{
+    rref_null (t->rref, t->rng, t->z);
+    t->nulls += rref_entries (t->rref) / NULL_COST;
+    t->stale = 0;
+}
+
+/* Add a row where it is independent: 1, 0 or -1 as rref_add. */
+static int add_new (struct thinner *t, size_t pair)
+{
+    const uint32_t *col = t->basis->col + t->basis->first[pair];
+    const uint8_t *count = t->basis->count + t->basis->first[pair];
+    size_t n = t->basis->first[pair + 1] - t->basis->first[pair];
+    int rc;
+
+    if (rref_dot (col, count, n, t->z) == 0)
+        return 0;
+    rc = rref_add_null (t->rref, col, count, n, t->z);
+    if (rc == 0 && ++t->stale == STALE_MAX)
+        draw_null (t);
+    return rc;
+}
+
+/* Keep what the rows kept lack of the rank of all. Return 0, 1 where that
+ * is too much work, or -1.
+ */
+static int keep_rank (struct thinner *t)
+{
+    for (int kept = 1; kept >= 0; kept--) {
+        draw_null (t);
+        for (size_t i = 0; i < t->basis->n; i++) {
+            int rc = t->keep[i] == kept ? add_new (t, i) : 0;
+
+            if (rc < 0)
+                return -1;
+            t->keep[i] |= rc;
+            if (rref_work (t->rref) + t->nulls > SPAN_WORK)
+                return 1;
+        }
+    }
+    return 0;
+}
+
+static void shrink (void *v, size_t n, size_t each)
+{
+    void **p = v;
+    void *new = realloc (*p, n * each + 1);
+
+    if (new)
+        *p = new;
+}
+
+/* Leave the others out. */
+static void keep_only (struct basis *b, const uint8_t *keep)
+{
+    size_t n = 0;
+    size_t at = 0;
+
+    for (size_t i = 0; i < b->n; i++) {
+        size_t from = b->first[i];
+        size_t len = b->first[i + 1] - from;
+
+        if (!keep[i])
+            continue;
+        memmove (b->col + at, b->col + from, len * sizeof (*b->col));
+        memmove (b->count + at, b->count + from, len);
+        b->pair[n] = b->pair[i];
+        b->class_id[n] = b->class_id[i];
+        b->first[n++] = at;
+        at += len;
+    }
+    b->first[n] = at;
+    b->n = n;
+    shrink (&b->pair, n, sizeof (*b->pair));
+    shrink (&b->class_id, n, sizeof (*b->class_id));
+    shrink (&b->first, n + 1, sizeof (*b->first));
+    shrink (&b->col, at, sizeof (*b->col));
+    shrink (&b->count, at, sizeof (*b->count));
+}
+
+/* Keep as many pairs of all as there is a choice with, and none of the rank
+ * lost; all, where it takes too long to tell what that is.
+ */
+static int thin (struct basis *b, struct rng *rng)
+{
+    struct thinner t;
+    size_t from = 0;
+    int rc = thinner_init (&t, b, rng);
+
+    for (size_t i = 1; i <= b->n && rc == 0; i++)
+        if (i == b->n || b->class_id[i] != b->class_id[from]) {
+            keep_class (&t, from, i);
+            from = i;
+        }
+    if (rc == 0 && (rc = keep_rank (&t)) == 0)
+        keep_only (b, t.keep);
+    thinner_clear (&t);
+    return rc < 0 ? -1 : 0;
+}
+
+int basis_make (struct basis *basis, struct pathset *ps, struct rng *rng,
+                struct error *err)
+{
+    size_t n = pathset_size (ps);
+    struct list l = { 0 };
+    int rc = -1;
+
+    *basis = (struct basis){ 0 };
+    if (n > 1 && (n - 1) / 2 > BASIS_PAIRS_MAX / n)
+        return basis_symmetric (basis, ps, rng, err);
+    if (!pathset_links (ps, &basis->m, err))
+        return -1;
+    for (size_t a = 0; a < n; a++)
+        for (size_t b = a + 1; b < n; b++)
+            if (push_pair (&l, ps, a, b, err) < 0)
+                goto error;
+    if (sort_list (basis, &l, ps, err) < 0)
+        goto error;
+    list_clear (&l);
+    l = (struct list){ 0 };
+    if (basis->n > ALL_KEPT && thin (basis, rng) < 0) {
+        error_nomem (err);
+        goto error;
+    }
+    rc = 0;
+error:
+    if (rc < 0)
+        basis_clear (basis);
+    list_clear (&l);
+    return rc;
+}
+
+/*
+ * Pairs that use the same links there and back
+ */
+
+struct finder {
+    struct pathset *ps;
+    struct grid *grid;
+    struct list list;
+    uint8_t *cover[ROW_MAX + 1]; /* [row length][link]: rows so far */
+    uint64_t *weight;            /* [nlinks] */
+    uint32_t *head, *next;       /* members of a leaf by the hash of cells */
+    uint32_t mask;
+};
+
+static void finder_clear (struct finder *f)
+{
+    grid_destroy (f->grid);
+    list_clear (&f->list);
+    for (size_t i = 0; i <= ROW_MAX; i++)
+        free (f->cover[i]);
+    free (f->weight);
+    free (f->head);
+    free (f->next);
+}
+
+static int finder_init (struct finder *f, struct pathset *ps,
+                        struct rng *rng, struct error *err)
+{
+    size_t nlinks = pathset_network (ps)->nlinks;
+    size_t most = 0;
+
+    f->ps = ps;
+    if (!(f->grid = grid_create (ps, err)))
+        return -1;
+    for (size_t l = 0; l < f->grid->tree->nleaves; l++) {
+        const uint32_t *first = &f->grid->tree->first[l];
+
+        if (first[1] - first[0] > most)
+            most = first[1] - first[0];
+    }
+    for (f->mask = 1; f->mask < 2 * most; f->mask = 2 * f->mask + 1)
+        ;
+    f->weight = calloc (nlinks + 1, sizeof (*f->weight));
+    f->head = calloc ((size_t)f->mask + 1, sizeof (*f->head));
+    f->next = calloc (most + 1, sizeof (*f->next));
+    if (!f->weight || !f->head || !f->next)
+        return error_nomem (err);
+    for (size_t i = 0; i < nlinks; i++)
+        f->weight[i] = rng_below (rng, PRIME);
+    return 0;
+}
+
+/* Keep the row of a and b if it is symmetric and one of its links has few of
+ * that length. Returns its length, 0 where it is not symmetric, -1 with err.
+ */
+static int offer (struct finder *f, size_t a, size_t b, struct error *err)
+{
+    bool wanted = false;
+    struct row row;
+    uint8_t *cover;
+
+    if (pathset_row (f->ps, a, b, &row, err) < 0)
+        return -1;
+    if (!row.symmetric)
+        return 0;
+    if (!f->cover[row.n]
+        && !(f->cover[row.n] = calloc (pathset_network (f->ps)->nlinks, 1)))
+        return error_nomem (err);
+    cover = f->cover[row.n];
+    for (size_t k = 0; k < row.n; k++)
+        wanted = wanted || cover[row.link[k]] < COVER;
+    if (!wanted)
+        return row.n;
+    for (size_t k = 0; k < row.n; k++)
+        if (cover[row.link[k]] < COVER)
+            cover[row.link[k]]++;
+    return list_push (&f->list, f->ps, a, b, &row, err) < 0 ? -1 : (int)row.n;
+}
+
+/* Does an endpoint's first link have few rows of that length? */
+static bool lacks (const struct finder *f, size_t i, int length)
+{
+    uint32_t up = f->grid->tree->up[i];
+
+    return length == 0 || up == NETWORK_NONE
+        || f->cover[length][arc_link (up)] < COVER;
+}
+
+static uint32_t bucket (const struct finder *f, uint32_t cell)
+{
+    return (cell ^ cell >> 16) & f->mask;
+}
+
+/* Pairs between two leaves: members of s look up those of t, each of whom is
+ * taken once.
+ */
+static int join (struct finder *f, size_t s, size_t t, struct rng *rng,
+                 struct error *err)
+{
+    const struct tree *tree = f->grid->tree;
+    const uint32_t *x = grid_cells (f->grid, s, t);
+    const uint32_t *y = grid_cells (f->grid, t, s);
+    const uint32_t *ms = tree->member + tree->first[s];
+    const uint32_t *mt = tree->member + tree->first[t];
+    size_t ns = tree->first[s + 1] - tree->first[s];
+    size_t nt = tree->first[t + 1] - tree->first[t];
+    size_t turn = rng_below (rng, ns);
+    int length = 0;
+
+    for (size_t j = 0; j < nt; j++) {
+        uint32_t *head = &f->head[bucket (f, x[j])];
+
+        f->next[j] = *head;
+        *head = j + 1;
+    }
+    for (size_t k = 0; k < ns && length >= 0; k++) {
+        size_t i = k + turn < ns ? k + turn : k + turn - ns;
+        uint32_t *at = &f->head[bucket (f, y[i])];
+
+        for (int tries = 0; *at && tries < CHAIN_MAX; tries++) {
+            size_t j = *at - 1;
+
+            if (x[j] == y[i]
+                && (lacks (f, ms[i], length) || lacks (f, mt[j], length))) {
+                length = offer (f, ms[i], mt[j], err);
+                *at = f->next[j];
+                break;
+            }
+            at = &f->next[j];
+        }
+    }
+    for (size_t j = 0; j < nt; j++)
+        f->head[bucket (f, x[j])] = 0;
+    return length < 0 ? -1 : 0;
+}
+
+/* Pairs on one leaf: each member with some behind it, in a ring. */
+static int join_own (struct finder *f, size_t s, struct error *err)
+{
+    const struct tree *tree = f->grid->tree;
+    const uint32_t *member = tree->member + tree->first[s];
+    size_t n = tree->first[s + 1] - tree->first[s];
+
+    for (size_t d = 1; d <= n / 2 && d <= COVER; d++)
+        for (size_t i = 0; i < n; i++) {
+            size_t k = (i + d) % n;
+
+            if (2 * d == n && i >= k)
+                continue;
+            if (f->grid->own[member[i]] == f->grid->own[member[k]]
+                && offer (f, member[i], member[k], err) < 0)
+                return -1;
+        }
+    return 0;
+}
+
+/* All leaves of block p with those of block q, in an order that favours none:
+ * by their distance in numbers, drawn at random.
+ */
+static int join_blocks (struct finder *f, size_t p, size_t q,
+                        struct rng *rng, struct error *err)
+{
+    size_t first[2], end[2];
+    size_t steps, width;
+    uint32_t *step;
+    int rc = 0;
+
+    grid_block (f->grid, p, &first[0], &end[0]);
+    grid_block (f->grid, q, &first[1], &end[1]);
+    width = end[1] - first[1];
+    if (!(step = calloc (width + 1, sizeof (*step))))
+        return error_nomem (err);
+    steps = p == q ? width / 2 : width;
+    for (size_t d = 0; d < steps; d++)
+        step[d] = d + (p == q);
+    rng_shuffle (rng, step, steps);
+    for (size_t d = 0; d < steps && rc == 0; d++)
+        for (size_t i = 0; i < end[0] - first[0] && rc == 0; i++) {
+            size_t s = first[0] + i;
+            size_t t = first[1] + (i + step[d]) % width;
+
+            if (p != q || 2 * step[d] != width || s < t)
+                rc = join (f, s, t, rng, err);
+        }
+    free (step);
+    return rc;
+}
+
+int basis_symmetric (struct basis *basis, struct pathset *ps,
+                     struct rng *rng, struct error *err)
+{
+    struct finder f = { 0 };
+    int rc = -1;
+
+    *basis = (struct basis){ 0 };
+    if (!pathset_links (ps, &basis->m, err)
+        || finder_init (&f, ps, rng, err) < 0)
+        goto error;
+    for (size_t p = 0; p < f.grid->nblocks; p++)
+        for (size_t q = p; q < f.grid->nblocks; q++) {
+            size_t first, end;
+
+            if (grid_load (f.grid, GRID_LINKS, f.weight, p, q, err) < 0)
+                goto error;
+            grid_block (f.grid, p, &first, &end);
+            for (size_t s = first; p == q && s < end; s++)
+                if (join_own (&f, s, err) < 0)
+                    goto error;
+            if (join_blocks (&f, p, q, rng, err) < 0)
+                goto error;
+        }
+    grid_destroy (f.grid); /* the largest part, before more is needed */
+    f.grid = NULL;
+    if (sort_list (basis, &f.list, ps, err) < 0)
+        goto error;
+    rc = 0;
+error:
+    if (rc < 0)
+        basis_clear (basis);
+    finder_clear (&f);
+    return rc;
+}
+
+void basis_clear (struct basis *basis)
+{
+    free (basis->pair);
+    free (basis->class_id);
+    free (basis->first);
+    free (basis->col);
+    free (basis->count);
+    *basis = (struct basis){ 0 };
+}
+
+/* A list takes over what a basis holds. */
+static struct list take (struct basis *b)
+{
+    struct list l = {
+        .n = b->n,
+        .size = b->n,
+        .pair = b->pair,
+        .class_id = b->class_id,
+        .nentries = b->n ? b->first[b->n] : 0,
+        .entries_size = b->n ? b->first[b->n] : 0,
+        .col = b->col,
+        .count = b->count,
+    };
+
+    free (b->first);
+    *b = (struct basis){ .m = b->m };
+    return l;
+}
+
+/* And a basis what a list holds, in the order that it has. */
+static int give (struct basis *b, struct list *l, const struct pathset *ps)
+{
+    if (!(b->first = calloc (l->n + 1, sizeof (*b->first))))
+        return -1;
+    for (size_t i = 0; i < l->n; i++)
+        b->first[i + 1] = b->first[i] + l->class_id[i] / 2;
+    b->nendpoints = pathset_size (ps);
+    b->n = l->n;
+    b->pair = l->pair;
+    b->class_id = l->class_id;
+    b->col = l->col;
+    b->count = l->count;
+    *l = (struct list){ 0 };
+    return 0;
+}
+
+static int push_pairs (struct list *l, const struct pathset *ps,
+                       const struct probe *pair, size_t n,
+                       struct error *err)
+{
+    for (size_t i = 0; i < n; i++)
+        if (push_pair (l, ps, pair[i].a, pair[i].b, err) < 0)
+            return -1;
+    return 0;
+}
+
+int basis_append (struct basis *basis, const struct pathset *ps,
+                  const struct probe *pair, size_t n, struct error *err)
+{
+    struct list l = take (basis);
+    int rc = push_pairs (&l, ps, pair, n, err);
+
+    if (rc == 0 && give (basis, &l, ps) < 0)
+        rc = error_nomem (err);
+    list_clear (&l);
+    return rc;
+}
+
+int basis_extend (struct basis *basis, struct pathset *ps,
+                  const struct rref *rref, struct rng *rng, size_t max,
+                  struct error *err)
+{
+    uint64_t *z = calloc (basis->m + 1, sizeof (*z));
+    struct probe *pair = NULL;
+    struct list l = { 0 };
+    size_t n = 0;
+    int rc = -1;
+
+    if (!z) {
+        error_nomem (err);
+        goto error;
+    }
+    while (n == 0) { /* once, or the search overlooks what there is */
+        int complete;
+
+        rref_null (rref, rng, z);
+        if ((complete = span_complete (ps, z, rng, err)) != 0) {
+            rc = complete < 0 ? -1 : 0;
+            goto error;
+        }
+        free (pair);
+        if (!(pair = span_missing (ps, z, rng, max, &n, err)))
+            goto error;
+    }
+    l = take (basis);
+    if (push_pairs (&l, ps, pair, n, err) < 0
+        || sort_list (basis, &l, ps, err) < 0) {
+        basis_clear (basis);
+        goto error;
+    }
+    rc = n;
+error:
+    list_clear (&l);
+    free (pair);
+    free (z);
+    return rc;
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Candidates for a plan: pairs of endpoints and their rows, the rows that
+ * are cheapest to measure and to eliminate first.
+ *
+ * Made from a pathset; read by plan/rounds and plan/layers, which pick a basis
+ * from them and pack it into rounds at the same time.
+ */
+#ifndef CORE_BASIS_H
+#define CORE_BASIS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/paths/paths.h"
+#include "core/plan/plan.h"
+#include "core/plan/rref.h"
+#include "util/error.h"
+#include "util/rng.h"
+
+enum {
+    BASIS_PAIRS_MAX = 1 << 21, /* all pairs: 2,048 endpoints' */
+};
+
+/* n pairs in class order: fewest distinct links first; of these, rows whose
+ * forward and reverse links are the same come first. The row of pair i has
+ * count[k] in column col[k], first[i] <= k < first[i + 1].
+ */
+struct basis {
+    size_t m;          /* columns: the links of the job */
+    size_t nendpoints;
+    size_t n;
+    struct probe *pair;
+    uint16_t *class_id;
+    size_t *first;     /* [n + 1] */
+    uint32_t *col;
+    uint8_t *count;
+};
+
+/* Fill basis with pairs of the set: all of them where they are not too many to
+ * choose from; some of each class for each link, and what these lack of the
+ * rank of all, where they are at most BASIS_PAIRS_MAX; else as
+ * basis_symmetric. Return 0, or -1 with err; basis_clear is due after 0.
+ */
+int basis_make (struct basis *basis, struct pathset *ps, struct rng *rng,
+                struct error *err);
+
+/* Fill basis with pairs that use the same links there and back, without a
+ * look at all pairs: for any two leaves, those whose sums of random weights
+ * over both ways agree (plan/grid). Such rows are the shortest and nearly
+ * always span all others. For each link some of each length are kept, so
+ * that their number grows with the links. Cost: n times the leaves.
+ */
+int basis_symmetric (struct basis *basis, struct pathset *ps,
+                     struct rng *rng, struct error *err);
+
+void basis_clear (struct basis *basis);
+
+/* Add the given pairs, which should not be there yet, behind all others; the
+ * class order ends where they begin. 0, or -1 with err (and an empty basis).
+ */
+int basis_append (struct basis *basis, const struct pathset *ps,
+                  const struct probe *pair, size_t n, struct error *err);
+
+/* Add, in class order, up to `max` pairs of the set whose rows lie outside the
+ * span of rref (plan/span). Returns their number, 0 where the rank of rref is
+ * that of all pairs (wrong once in 2^60 times), or -1 with err.
+ */
+int basis_extend (struct basis *basis, struct pathset *ps,
+                  const struct rref *rref, struct rng *rng, size_t max,
+                  struct error *err);
+
+#endif /* CORE_BASIS_H */

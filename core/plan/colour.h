@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Colouring: probes that conflict go into different rounds.
+ *
+ * Read by plan/paper. Vertices are probes, colours are rounds.
+ */
+#ifndef CORE_COLOUR_H
+#define CORE_COLOUR_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* n vertices; the neighbours of v are next[first[v] .. first[v + 1] - 1],
+ * rising.
+ */
+struct graph {
+    size_t n;
+    size_t *first; /* [n + 1] */
+    uint32_t *next;
+};
+
+/* The conflict graph of n vertices, of which v holds the resources
+ * resource[start[v] .. start[v + 1] - 1], numbers below m: those that hold one
+ * in common are neighbours. Return 0, or -1 with errno ENOMEM; graph_clear is
+ * due in either case.
+ */
+int graph_conflicts (struct graph *g, size_t n, const size_t *start,
+                     const uint32_t *resource, size_t m);
+void graph_clear (struct graph *g);
+
+/* Colour by falling degree, each colour as far as it goes (Welch, Powell, "An
+ * upper bound for the chromatic number of a graph and its application to
+ * timetabling problems", 1967). Fills colour[n], returns the number of
+ * colours, or -1 with errno ENOMEM.
+ */
+int colour_welch_powell (const struct graph *g, uint32_t *colour);
+
+/* Look for a colouring of fewer than `colours` colours, for the fewest that
+ * there is but not below `enough`: branch and bound, the vertex with the most
+ * colours around it first (Brelaz, "New methods to color the vertices of a
+ * graph", 1979). Stops when *effort, in vertices coloured, is spent, and takes
+ * off it what was. Where it finds one, fills colour[n] and returns its number
+ * of colours; else returns `colours`; -1 with errno ENOMEM.
+ */
+int colour_exact (const struct graph *g, int colours, int enough,
+                  uint64_t *effort, uint32_t *colour);
+
+#endif /* CORE_COLOUR_H */

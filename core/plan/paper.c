@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The source paper's own method.
+ *
+ * Notes: the first order is gone through to its end, so that its rank is that
+ * of all pairs; others end when they have as many rows. All maximal
+ * independent sets of few pairs are found by taking or leaving one pair after
+ * the other, the rows taken being kept in echelon form on a stack. Their
+ * number is exponential in that of the pairs.
+ */
+#include "config.h"
+#include "core/plan/paper.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/check/bound.h"
+#include "core/check/echelon.h"
+#include "core/plan/colour.h"
+#include "util/rng.h"
+
+enum {
+    ORDERS_MAX = 16,
+    FEW_PAIRS = 66, /* of 12 endpoints */
+};
+
+#define ORDERS_EFFORT (UINT64_C (1) << 30) /* entries touched */
+#define SETS_EFFORT (UINT64_C (1) << 22)   /* rows reduced, probes coloured */
+
+struct paper {
+    struct pathset *ps;
+    size_t n, m, npairs;
+    struct probe *pair;  /* [npairs] */
+    uint32_t *order;     /* [npairs] */
+    size_t rank;         /* of all pairs; 0: not known yet */
+    size_t bound;
+    uint32_t *set;       /* [rank] pairs at hand */
+    size_t set_size;
+    uint32_t *best;      /* [rank] pairs in the fewest rounds */
+    uint32_t *colour;    /* [rank] their rounds */
+    int rounds;          /* 0: none yet */
+};
+
+static int list_pairs (struct paper *p)
+{
+    size_t k = 0;
+
+    p->npairs = p->n * (p->n - 1) / 2;
+    p->pair = calloc (p->npairs + 1, sizeof (*p->pair));
+    p->order = calloc (p->npairs + 1, sizeof (*p->order));
+    p->set = calloc (p->m + 1, sizeof (*p->set));
+    p->best = calloc (p->m + 1, sizeof (*p->best));
+    p->colour = calloc (p->m + 1, sizeof (*p->colour));
+    if (!p->pair || !p->order || !p->set || !p->best || !p->colour)
+        return -1;
+    for (uint32_t a = 0; a < p->n; a++)
+        for (uint32_t b = a + 1; b < p->n; b++, k++) {
+            p->pair[k] = (struct probe){ a, b };
+            p->order[k] = k;
+        }
+    return 0;
+}
+
+/* Gaussian elimination of the pairs in their order: set[] is what it keeps. */
+static int eliminate (struct paper *p, uint64_t *work, struct error *err)
+{
+    struct echelon *form = echelon_create (p->m, NULL);
+    int rc = -1;
+
+    if (!form)
+        return error_nomem (err);
+    p->set_size = 0;
+    for (size_t k = 0; k < p->npairs; k++) {
+        const struct probe *pair = &p->pair[p->order[k]];
+        uint32_t col[2 * ROW_MAX];
+        struct row row;
+        size_t n = 0;
+        int added;
+
+        if (pathset_row (p->ps, pair->a, pair->b, &row, err) < 0)
+            goto out;
+        for (size_t i = 0; i < row.n; i++)
+            for (int c = 0; c < row.count[i]; c++)
+                col[n++] = pathset_column (p->ps, row.link[i]);
+        added = echelon_add (form, col, n);
+        if (added < 0) {
+            error_nomem (err);
+            goto out;
+        }
+        if (added)
+            p->set[p->set_size++] = p->order[k];
+        if (p->rank > 0 && p->set_size == p->rank)
+            break;
+    }
+    p->rank = p->set_size;
+    *work += echelon_work (form);
+    rc = 0;
+out:
+    echelon_destroy (form);
+    return rc;
+}
+
+/* The conflict graph of set[]: resources are links and endpoints. */
+static int conflicts (const struct paper *p, struct graph *g,
+                      struct error *err)
+{
+    size_t nlinks = pathset_network (p->ps)->nlinks;
+    size_t *start = calloc (p->set_size + 1, sizeof (*start));
+    uint32_t *resource = NULL;
+    size_t size = 0;
+    int rc = -1;
+
+    *g = (struct graph){ 0 };
+    if (!start)
+        goto nomem;
+    for (size_t v = 0; v < p->set_size; v++) {
+        const struct probe *pair = &p->pair[p->set[v]];
+        size_t at = start[v];
+        struct row row;
+
+        if (pathset_row (p->ps, pair->a, pair->b, &row, err) < 0)
+            goto out;
+        if (at + row.n + 2 > size) {
+            uint32_t *more;
+
+            size = 2 * (at + row.n + 2);
+            if (!(more = realloc (resource, size * sizeof (*more))))
+                goto nomem;
+            resource = more;
+        }
+        memcpy (resource + at, row.link, row.n * sizeof (*row.link));
+        resource[at + row.n] = nlinks + pair->a;
+        resource[at + row.n + 1] = nlinks + pair->b;
+        start[v + 1] = at + row.n + 2;
+    }
+    if (graph_conflicts (g, p->set_size, start, resource, nlinks + p->n) < 0)
+        goto nomem;
+    rc = 0;
+    goto out;
+nomem:
+    error_nomem (err);
+out:
+    free (start);
+    free (resource);
+    return rc;
+}
+
+static void keep (struct paper *p, const uint32_t *colour, int rounds)
+{
+    memcpy (p->best, p->set, p->set_size * sizeof (*p->best));
+    memcpy (p->colour, colour, p->set_size * sizeof (*p->colour));
+    p->rounds = rounds;
+}
+
+/* Colour set[] and keep it if that takes fewer rounds than the best; where
+ * effort is given, with as few as it can find.
+ */
+static int colour_set (struct paper *p, uint64_t *effort, struct error *err)
+{
+    uint32_t *colour = calloc (p->set_size + 1, sizeof (*colour));
+    struct graph g = { 0 };
+    int rc = -1;
+    int rounds;
+
+    if (!colour)
+        goto nomem;
+    if (conflicts (p, &g, err) < 0)
+        goto out;
+    if ((rounds = colour_welch_powell (&g, colour)) < 0)
+        goto nomem;
+    if (p->rounds == 0 || rounds < p->rounds)
+        keep (p, colour, rounds);
+    if (effort) {
+        rounds = colour_exact (&g, p->rounds, p->bound, effort, colour);
+        if (rounds < 0)
+            goto nomem;
+        if (rounds < p->rounds)
+            keep (p, colour, rounds);
+    }
+    rc = 0;
+    goto out;
+nomem:
+    error_nomem (err);
+out:
+    graph_clear (&g);
+    free (colour);
+    return rc;
+}
+
+static int try_orders (struct paper *p, int orders, struct rng *rng,
+                       struct error *err)
+{
+    uint64_t work = 0;
+
+    for (int i = 0; i < orders; i++) {
+        uint64_t before = work;
+
+        if (eliminate (p, &work, err) < 0 || colour_set (p, NULL, err) < 0)
+            return -1;
+        /* as long as another may be finished */
+        if (work + (work - before) > ORDERS_EFFORT)
+            break;
+        rng_shuffle (rng, p->order, p->npairs);
+    }
+    return 0;
+}
+
+/*
+ * All maximal independent sets of few pairs
+ */
+
+struct stack {
+    struct paper *paper;
+    uint64_t *row;   /* [npairs * m] of all pairs */
+    uint64_t *line;  /* [rank * m] of those taken: reduced by those below */
+    uint32_t *pivot; /* [rank] */
+    uint64_t effort;
+    struct error *err;
+};
+
+static uint64_t inverse (uint64_t a)
+{
+    uint64_t x = 1;
+
+    for (uint64_t e = ECHELON_PRIME - 2; e > 0; e >>= 1) {
+        if (e & 1)
+            x = x * a % ECHELON_PRIME;
+        a = a * a % ECHELON_PRIME;
+    }
+    return x;
+}
+
+/* Reduce the row of a pair by the lines taken and lay it on top of them.
+ * False where nothing is left of it.
+ */
+static bool lay (struct stack *s, size_t pair)
+{
+    struct paper *p = s->paper;
+    uint64_t *top = s->line + p->set_size * p->m;
+    uint64_t scale;
+    size_t c = 0;
+
+    memcpy (top, s->row + pair * p->m, p->m * sizeof (*top));
+    for (size_t i = 0; i < p->set_size; i++) {
+        const uint64_t *line = s->line + i * p->m;
+        uint64_t factor = ECHELON_PRIME - top[s->pivot[i]];
+
+        for (size_t k = 0; k < p->m && factor != ECHELON_PRIME; k++)
+            top[k] = (top[k] + factor * line[k]) % ECHELON_PRIME;
+    }
+    while (c < p->m && top[c] == 0)
+        c++;
+    if (c == p->m)
+        return false;
+    scale = inverse (top[c]);
+    for (size_t k = c; k < p->m; k++)
+        top[k] = top[k] * scale % ECHELON_PRIME;
+    s->pivot[p->set_size] = c;
+    return true;
+}
+
+/* All sets that hold set[] and else pairs from `next` on. */
+static int descend (struct stack *s, size_t next)
+{
+    struct paper *p = s->paper;
+
+    if (p->set_size == p->rank)
+        return colour_set (p, &s->effort, s->err);
+    for (size_t k = next; k + p->rank - p->set_size <= p->npairs; k++) {
+        if (s->effort == 0 || (size_t)p->rounds <= p->bound)
+            return 0;
+        s->effort--;
+        if (!lay (s, k))
+            continue;
+        p->set[p->set_size++] = k;
+        if (descend (s, k + 1) < 0)
+            return -1;
+        p->set_size--;
+    }
+    return 0;
+}
+
+static int fill_rows (struct stack *s)
+{
+    struct paper *p = s->paper;
+
+    for (size_t k = 0; k < p->npairs; k++) {
+        uint64_t *to = s->row + k * p->m;
+        struct row row;
+
+        if (pathset_row (p->ps, p->pair[k].a, p->pair[k].b, &row, s->err) < 0)
+            return -1;
+        for (size_t i = 0; i < row.n; i++)
+            to[pathset_column (p->ps, row.link[i])] = row.count[i];
+    }
+    return 0;
+}
+
+static int try_sets (struct paper *p, struct error *err)
+{
+    struct stack s = { .paper = p, .effort = SETS_EFFORT, .err = err };
+    int rc = -1;
+
+    s.row = calloc (p->npairs * p->m + 1, sizeof (*s.row));
+    s.line = calloc ((p->rank + 1) * p->m + 1, sizeof (*s.line));
+    s.pivot = calloc (p->rank + 1, sizeof (*s.pivot));
+    if (!s.row || !s.line || !s.pivot) {
+        error_nomem (err);
+        goto out;
+    }
+    p->set_size = 0;
+    if (fill_rows (&s) < 0 || descend (&s, 0) < 0)
+        goto out;
+    rc = 0;
+out:
+    free (s.row);
+    free (s.line);
+    free (s.pivot);
+    return rc;
+}
+
+/*
+ * The plan
+ */
+
+static struct plan *plan_of (const struct paper *p, struct error *err)
+{
+    struct plan *plan = plan_create ("paper");
+
+    for (size_t v = 0; plan && v < p->rank; v++) {
+        const struct probe *pair = &p->pair[p->best[v]];
+
+        if (plan_add (plan, p->colour[v], pair->a, pair->b) < 0) {
+            plan_destroy (plan);
+            plan = NULL;
+        }
+    }
+    if (!plan) {
+        error_nomem (err);
+        return NULL;
+    }
+    plan_set_rank (plan, p->m, p->rank, p->rounds);
+    plan_set_bound (plan, p->bound);
+    return plan;
+}
+
+/* Find the rounds; orders: how many, at most. */
+static int find_rounds (struct paper *p, int orders, uint64_t seed,
+                        struct error *err)
+{
+    struct bound bound;
+    struct rng rng;
+
+    if (!pathset_links (p->ps, &p->m, err))
+        return -1;
+    if (list_pairs (p) < 0)
+        return error_nomem (err);
+    rng_seed (&rng, seed);
+    if (try_orders (p, orders, &rng, err) < 0)
+        return -1;
+    if (orders == 1 || p->npairs > FEW_PAIRS)
+        return 0;
+    if (bound_find (p->ps, p->rank, BOUND_QUICK, &bound, err) < 0)
+        return -1;
+    p->bound = bound.rounds;
+    return try_sets (p, err);
+}
+
+static struct plan *make (struct pathset *ps, int orders, uint64_t seed,
+                          struct error *err)
+{
+    struct paper p = { .ps = ps, .n = pathset_size (ps) };
+    struct plan *plan = NULL;
+
+    if (p.n > PAPER_HOSTS_MAX) {
+        error_input (err, "%zu endpoints are too many for the paper's method:"
+                     " at most %d", p.n, PAPER_HOSTS_MAX);
+        return NULL;
+    }
+    if (p.n < 2 || find_rounds (&p, orders, seed, err) == 0)
+        plan = plan_of (&p, err);
+    free (p.pair);
+    free (p.order);
+    free (p.set);
+    free (p.best);
+    free (p.colour);
+    return plan;
+}
+
+struct plan *paper_make (struct pathset *ps, const struct plan_options *opts,
+                         struct error *err)
+{
+    return make (ps, ORDERS_MAX, opts->seed, err);
+}
+
+struct plan *paper_make_first (struct pathset *ps,
+                               const struct plan_options *opts,
+                               struct error *err)
+{
+    return make (ps, 1, opts->seed, err);
+}

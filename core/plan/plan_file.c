@@ -1,0 +1,537 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The plan as a file. */
+#include "config.h"
+#include "core/plan/plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/check/bound.h"
+#include "util/json.h"
+
+enum {
+    BYTES_MAX = 1 << 28,
+    ENDPOINTS_MAX = 1 << 20,
+    ROUNDS_MAX = 1 << 20,
+    TARGETS_MAX = 1 << 16,
+    FRACTION_MAX = 1 << 20, /* |p| and q */
+};
+
+/* What a plan may call its method. */
+static const char *const methods[] = { "pmm", "paper", "links" };
+
+static json_t *row_json (const struct pathset *ps, const struct row *row)
+{
+    const struct link_info *info = pathset_network (ps)->link;
+    json_t *json = json_object ();
+
+    for (size_t k = 0; k < row->n; k++)
+        if (json_object_set_new (json, info[row->link[k]].id,
+                                 json_integer (row->count[k])) < 0) {
+            json_decref (json);
+            return NULL;
+        }
+    return json;
+}
+
+static int append_round (json_t *rounds, const struct plan *plan,
+                         struct pathset *ps, size_t round, struct error *err)
+{
+    json_t *list = json_array ();
+    size_t n;
+    const struct probe *p = plan_round (plan, round, &n);
+
+    if (json_array_append_new (rounds, list) < 0)
+        return error_nomem (err);
+    for (size_t i = 0; i < n; i++) {
+        struct row row;
+
+        if (pathset_row (ps, p[i].a, p[i].b, &row, err) < 0)
+            return -1;
+        if (json_array_append_new (
+                list, json_pack ("{s:s, s:s, s:o}",
+                                 "a", pathset_endpoint (ps, p[i].a)->name,
+                                 "b", pathset_endpoint (ps, p[i].b)->name,
+                                 "row", row_json (ps, &row))) < 0)
+            return error_nomem (err);
+    }
+    return 0;
+}
+
+static int set_extra (json_t *json, const struct plan_file_extra *extra)
+{
+    const struct {
+        const char *key;
+        double value;
+    } number[] = {
+        { "stderr_rms", extra->stderr_rms },
+        { "stderr_max", extra->stderr_max },
+        { "seconds", extra->seconds },
+        { "peak_rss_mb", extra->peak_rss_mb },
+    };
+
+    for (size_t i = 0; i < sizeof (number) / sizeof (number[0]); i++)
+        if (number[i].value != 0
+            && json_object_set_new (json, number[i].key,
+                                    json_real (number[i].value)) < 0)
+            return -1;
+    return 0;
+}
+
+static size_t extra_rounds (const struct plan *plan)
+{
+    return plan_rounds (plan) - plan_basis_rounds (plan)
+           - plan_confirm_rounds (plan);
+}
+
+/* p/q as in solve/solution. */
+static json_t *members_json (const struct plan_target *t,
+                             const struct link_info *info)
+{
+    json_t *json = json_object ();
+
+    for (size_t k = 0; k < t->n; k++) {
+        const struct plan_member *m = &t->member[k];
+        char text[48];
+
+        snprintf (text, sizeof (text), "%jd/%jd", (intmax_t)m->p,
+                  (intmax_t)m->q);
+        if (json_object_set_new (json, info[m->link].id, json_string (text))
+            < 0) {
+            json_decref (json);
+            return NULL;
+        }
+    }
+    return json;
+}
+
+/* "targets": those determined alone; "combined": those that are determined in
+ * a combination only; "undetermined". Nothing where there are no targets.
+ */
+static int set_targets (json_t *json, const struct plan *plan,
+                        const struct pathset *ps)
+{
+    const struct link_info *info = pathset_network (ps)->link;
+    json_t *alone = json_array ();
+    json_t *combined = json_object ();
+    json_t *not = json_array ();
+    size_t n;
+    const struct plan_target *t = plan_targets (plan, &n);
+    int rc = 0;
+
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        const char *id = info[t[i].link].id;
+
+        rc = t[i].n > 1
+            ? json_object_set_new (combined, id, members_json (&t[i], info))
+            : json_array_append_new (t[i].n == 1 ? alone : not,
+                                     json_string (id));
+    }
+    if (n > 0 && rc == 0)
+        rc = json_object_set (json, "targets", alone);
+    if (json_object_size (combined) > 0 && rc == 0)
+        rc = json_object_set (json, "combined", combined);
+    if (json_array_size (not) > 0 && rc == 0)
+        rc = json_object_set (json, "undetermined", not);
+    json_decref (alone);
+    json_decref (combined);
+    json_decref (not);
+    return rc;
+}
+
+static size_t bound (const struct plan *plan, const struct pathset *ps)
+{
+    size_t least = bound_hosts (pathset_size (ps), plan_rank (plan));
+
+    return plan_bound (plan) > least ? plan_bound (plan) : least;
+}
+
+int plan_write (const struct plan *plan, struct pathset *ps,
+                const struct plan_file_extra *extra, FILE *fp,
+                struct error *err)
+{
+    json_t *json = json_file ("plan", pathset_network (ps)->hash);
+    json_t *endpoints = json_array ();
+    json_t *rounds = json_array ();
+    json_t *numbers = NULL;
+    int rc = -1;
+
+    for (size_t i = 0; i < pathset_size (ps); i++)
+        if (json_array_append_new (
+                endpoints,
+                json_string (pathset_endpoint (ps, i)->name)) < 0)
+            goto nomem;
+    for (size_t r = 0; r < plan_rounds (plan); r++)
+        if (append_round (rounds, plan, ps, r, err) < 0)
+            goto error;
+    numbers = json_pack (
+        "{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
+        "method", plan_method (plan),
+        "hosts", (json_int_t)pathset_size (ps),
+        "links", (json_int_t)plan_links (plan),
+        "rank", (json_int_t)plan_rank (plan),
+        "measurements", (json_int_t)plan_probes (plan),
+        "bound", (json_int_t)bound (plan, ps),
+        "basis_rounds", (json_int_t)plan_basis_rounds (plan),
+        "extra_rounds", (json_int_t)extra_rounds (plan));
+    if (!json || !numbers || json_object_update (json, numbers) < 0
+        || (!plan_maximal (plan)
+            && json_object_set_new (json, "maximal", json_false ()) < 0)
+        || (plan_confirm_rounds (plan) > 0
+            && json_object_set_new (
+                   json, "confirm_rounds",
+                   json_integer ((json_int_t)plan_confirm_rounds (plan))) < 0)
+        || set_targets (json, plan, ps) < 0
+        || (extra && set_extra (json, extra) < 0)
+        || json_object_set (json, "endpoints", endpoints) < 0
+        || json_object_set (json, "rounds", rounds) < 0)
+        goto nomem;
+    rc = json_write (json, fp, err);
+    goto error;
+nomem:
+    error_nomem (err);
+error:
+    json_decref (json);
+    json_decref (numbers);
+    json_decref (endpoints);
+    json_decref (rounds);
+    return rc;
+}
+
+static int check_fabric (const json_t *json, const char *fabric_hash,
+                         struct error *err)
+{
+    const char *hash;
+
+    if (json_get_string (json, NULL, "fabric", &hash, err) < 0)
+        return -1;
+    if (strcmp (hash, fabric_hash) != 0)
+        return error_input (err, "made for another fabric (%.64s, this one"
+                            " is %.64s)", hash, fabric_hash);
+    return 0;
+}
+
+static struct pathset *read_endpoints (const json_t *json,
+                                       pathset_resolve_f resolve, void *arg,
+                                       struct error *err)
+{
+    const char **name = NULL;
+    struct pathset *ps = NULL;
+    json_t *list;
+    size_t n;
+
+    if (json_get_array (json, NULL, "endpoints", ENDPOINTS_MAX, &list, err)
+        < 0)
+        return NULL;
+    n = json_array_size (list);
+    if (!(name = calloc (n + 1, sizeof (*name)))) {
+        error_nomem (err);
+        return NULL;
+    }
+    for (size_t i = 0; i < n; i++) {
+        const json_t *s = json_array_get (list, i);
+
+        name[i] = json_string_value (s);
+        if (!name[i] || strlen (name[i]) != json_string_length (s)) {
+            error_input (err, "endpoints[%zu]: not a name", i);
+            goto error;
+        }
+    }
+    ps = resolve (name, n, arg, err);
+    /* where a host's name stands for its endpoints, or all for none */
+    if (ps && pathset_size (ps) != n) {
+        error_input (err, "endpoints: %zu names stand for %zu endpoints", n,
+                     pathset_size (ps));
+        pathset_destroy (ps);
+        ps = NULL;
+    }
+error:
+    free (name);
+    return ps;
+}
+
+static int check_row (const json_t *json, const char *where,
+                      const struct pathset *ps, int a, int b,
+                      struct error *err)
+{
+    const struct link_info *info = pathset_network (ps)->link;
+    json_t *object;
+    struct row row;
+
+    if (json_get_object (json, where, "row", &object, err) < 0
+        || pathset_row (ps, a, b, &row, err) < 0)
+        return -1;
+    for (size_t k = 0; k < row.n; k++) {
+        const json_t *v = json_object_get (object, info[row.link[k]].id);
+
+        if (!json_is_integer (v) || json_integer_value (v) != row.count[k])
+            return error_input (err, "%s.row: the fabric's path crosses %s"
+                                " %u times, here it is not so", where,
+                                info[row.link[k]].id, row.count[k]);
+    }
+    if (json_object_size (object) != row.n)
+        return error_input (err, "%s.row: links that are not on the path",
+                            where);
+    return 0;
+}
+
+static int read_end (const json_t *json, const char *where, const char *key,
+                     const struct pathset *ps, int *end, struct error *err)
+{
+    const char *name;
+
+    if (json_get_string (json, where, key, &name, err) < 0)
+        return -1;
+    if ((*end = pathset_find (ps, name)) < 0)
+        return error_input (err, "%s.%s: %s is not among the endpoints",
+                            where, key, name);
+    return 0;
+}
+
+static int read_rounds (struct plan *plan, const json_t *rounds,
+                        const struct pathset *ps, struct error *err)
+{
+    for (size_t r = 0; r < json_array_size (rounds); r++) {
+        const json_t *round = json_array_get (rounds, r);
+        size_t n = json_array_size (round);
+
+        if (!json_is_array (round) || n == 0 || n > pathset_size (ps) / 2)
+            return error_input (err, "rounds[%zu]: not 1 to %zu probes", r,
+                                pathset_size (ps) / 2);
+        for (size_t i = 0; i < n; i++) {
+            const json_t *probe = json_array_get (round, i);
+            char where[64];
+            int a, b;
+
+            snprintf (where, sizeof (where), "rounds[%zu][%zu]", r, i);
+            if (!json_is_object (probe))
+                return error_input (err, "%s: not an object", where);
+            if (read_end (probe, where, "a", ps, &a, err) < 0
+                || read_end (probe, where, "b", ps, &b, err) < 0)
+                return -1;
+            if (a == b)
+                return error_input (err, "%s: a and b are one endpoint",
+                                    where);
+            if (check_row (probe, where, ps, a, b, err) < 0)
+                return -1;
+            if (plan_add (plan, r, a, b) < 0)
+                return error_nomem (err);
+        }
+    }
+    return 0;
+}
+
+static int find_link (const struct pathset *ps, const char *id,
+                      uint32_t *link, struct error *err)
+{
+    size_t m;
+    const uint32_t *of = pathset_links ((struct pathset *)ps, &m, err);
+
+    for (size_t i = 0; of && i < m; i++)
+        if (strcmp (pathset_network (ps)->link[of[i]].id, id) == 0) {
+            *link = of[i];
+            return 0;
+        }
+    return of ? error_input (err, "no path between the hosts crosses %.40s",
+                             id) : -1;
+}
+
+/* "p/q" in lowest terms is not asked for, q > 0 is. */
+static int read_fraction (const json_t *json, struct plan_member *m)
+{
+    const char *text = json_string_value (json);
+    char *end;
+
+    if (!text)
+        return -1;
+    m->p = strtoll (text, &end, 10);
+    if (end == text || *end != '/')
+        return -1;
+    text = end + 1;
+    m->q = strtoll (text, &end, 10);
+    return end == text || *end || m->q < 1 || m->q > FRACTION_MAX
+        || llabs (m->p) > FRACTION_MAX ? -1 : 0;
+}
+
+static int read_combination (struct plan *plan, const char *id,
+                             json_t *members, struct pathset *ps,
+                             struct error *err)
+{
+    size_t size = json_object_size (members);
+    struct plan_member *m = calloc (size + 1, sizeof (*m));
+    bool has = false;
+    const char *key;
+    json_t *value;
+    uint32_t link;
+    size_t n = 0;
+    int rc = -1;
+
+    if (!m)
+        return error_nomem (err);
+    if (find_link (ps, id, &link, err) < 0)
+        goto error;
+    json_object_foreach (members, key, value) {
+        if (find_link (ps, key, &m[n].link, err) < 0)
+            goto error;
+        if (read_fraction (value, &m[n]) < 0) {
+            error_input (err, "combined.%.40s.%.40s: no fraction", id, key);
+            goto error;
+        }
+        has = has || (m[n].link == link && m[n].p != 0);
+        n++;
+    }
+    if (n < 2 || !has) {
+        error_input (err, "combined.%.40s: not a combination with it", id);
+        goto error;
+    }
+    if ((rc = plan_add_target (plan, link, m, n)) < 0)
+        error_nomem (err);
+error:
+    free (m);
+    return rc;
+}
+
+/* As set_targets writes them. Links that are not determined may be on no path
+ * of these hosts, and nothing is promised of them: they are not read.
+ */
+static int read_targets (struct plan *plan, const json_t *json,
+                         struct pathset *ps, struct error *err)
+{
+    json_t *list, *combined = NULL;
+    const char *id;
+    json_t *value;
+    size_t i, n;
+
+    if (json_get_array (json, NULL, "targets", TARGETS_MAX, &list, err) < 0
+        || (json_object_get (json, "combined")
+            && json_get_object (json, NULL, "combined", &combined, err) < 0))
+        return -1;
+    json_array_foreach (list, i, value) {
+        struct plan_member m = { .p = 1, .q = 1 };
+
+        if (!json_is_string (value))
+            return error_input (err, "targets[%zu]: not a string", i);
+        if (find_link (ps, json_string_value (value), &m.link, err) < 0)
+            return error_prefix (err, "targets[%zu]", i);
+        if (plan_add_target (plan, m.link, &m, 1) < 0)
+            return error_nomem (err);
+    }
+    json_object_foreach (combined, id, value)
+        if (read_combination (plan, id, value, ps, err) < 0)
+            return -1;
+    plan_targets (plan, &n);
+    return n > 0 ? 0 : error_input (err, "targets: there are none");
+}
+
+/* A number that follows from the rest of the file or from the fabric. */
+static int check_number (const json_t *json, const char *key,
+                         uint64_t expected, struct error *err)
+{
+    uint64_t value;
+
+    if (json_get_u64 (json, NULL, key, 0, INT64_MAX, &value, err) < 0)
+        return -1;
+    if (value != expected)
+        return error_input (err, "%s: %ju, but it is %ju", key,
+                            (uintmax_t)value, (uintmax_t)expected);
+    return 0;
+}
+
+/* A bound that was computed is good for plan_check; that of all hosts is a
+ * matter of arithmetic.
+ */
+static int read_bound (struct plan *plan, const json_t *json,
+                       const struct pathset *ps, struct error *err)
+{
+    size_t least = bound_hosts (pathset_size (ps), plan_rank (plan));
+    uint64_t value;
+
+    if (json_get_u64 (json, NULL, "bound", 0, ROUNDS_MAX, &value, err) < 0)
+        return -1;
+    if (value < least)
+        return error_input (err, "bound: %ju, but it is %zu at least",
+                            (uintmax_t)value, least);
+    plan_set_bound (plan, value);
+    return 0;
+}
+
+/* "maximal": true where it is not there. */
+static int read_maximal (struct plan *plan, const json_t *json,
+                         struct error *err)
+{
+    const json_t *maximal = json_object_get (json, "maximal");
+
+    if (maximal && !json_is_boolean (maximal))
+        return error_input (err, "maximal: neither true nor false");
+    plan_set_maximal (plan, !json_is_false (maximal));
+    return 0;
+}
+
+static struct plan *read_plan (const json_t *json, struct pathset *ps,
+                               struct error *err)
+{
+    struct plan *plan = NULL;
+    const char *method;
+    json_t *rounds;
+    uint64_t rank, basis_rounds;
+    uint64_t confirm_rounds = 0;
+    size_t links, i = 0;
+
+    if (json_get_string (json, NULL, "method", &method, err) < 0
+        || json_get_array (json, NULL, "rounds", ROUNDS_MAX, &rounds, err) < 0
+        || !pathset_links (ps, &links, err)
+        || json_get_u64 (json, NULL, "rank", 0, links, &rank, err) < 0
+        || json_get_u64 (json, NULL, "basis_rounds", 0,
+                         json_array_size (rounds), &basis_rounds, err) < 0
+        || (json_object_get (json, "confirm_rounds")
+            && json_get_u64 (json, NULL, "confirm_rounds", 0,
+                             json_array_size (rounds) - basis_rounds,
+                             &confirm_rounds, err) < 0))
+        return NULL;
+    while (i < sizeof (methods) / sizeof (methods[0])
+           && strcmp (method, methods[i]) != 0)
+        i++;
+    if (i == sizeof (methods) / sizeof (methods[0])) {
+        error_input (err, "method: %.40s is not known", method);
+        return NULL;
+    }
+    if (!(plan = plan_create (methods[i]))) {
+        error_nomem (err);
+        return NULL;
+    }
+    if (read_rounds (plan, rounds, ps, err) < 0
+        || (strcmp (methods[i], "links") == 0
+            && read_targets (plan, json, ps, err) < 0))
+        goto error;
+    plan_set_rank (plan, links, rank, basis_rounds);
+    plan_set_confirm (plan, confirm_rounds);
+    if (check_number (json, "hosts", pathset_size (ps), err) < 0
+        || check_number (json, "links", links, err) < 0
+        || check_number (json, "measurements", plan_probes (plan), err) < 0
+        || read_bound (plan, json, ps, err) < 0
+        || read_maximal (plan, json, err) < 0
+        || check_number (json, "extra_rounds", extra_rounds (plan), err) < 0)
+        goto error;
+    return plan;
+error:
+    plan_destroy (plan);
+    return NULL;
+}
+
+struct plan *plan_read (FILE *fp, const char *name, const char *fabric_hash,
+                        pathset_resolve_f resolve, void *arg,
+                        struct pathset **ps, struct error *err)
+{
+    json_t *json = json_read (fp, name, "plan", BYTES_MAX, err);
+    struct plan *plan = NULL;
+
+    *ps = NULL;
+    if (!json)
+        return NULL;
+    if (check_fabric (json, fabric_hash, err) < 0
+        || !(*ps = read_endpoints (json, resolve, arg, err))
+        || !(plan = read_plan (json, *ps, err)))
+        error_prefix (err, "%s", name);
+    json_decref (json);
+    return plan;
+}

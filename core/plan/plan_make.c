@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The planner: several methods, of which the fewest rounds win.
+ *
+ * Every plan that says it is maximal carries the certificate of plan/span:
+ * none of its methods takes a rank for that of all pairs that has not been
+ * proven to be it.
+ *
+ * Notes: effort is counted (entries of rows looked at and the like), not
+ * timed, WORK_SECOND of it to a nominal second, so that a plan depends on its
+ * seed alone. To search longer pays as long as it takes less time than a
+ * measurement of the rounds that it may save.
+ */
+#include "config.h"
+#include "core/plan/plan.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "core/check/bound.h"
+#include "core/plan/basis.h"
+#include "core/plan/layers.h"
+#include "core/plan/redundant.h"
+#include "core/plan/rounds.h"
+#include "core/plan/rref.h"
+#include "core/plan/span.h"
+#include "util/rng.h"
+
+#define WORK_SECOND 1e8
+#define ROUND_SECONDS .01 /* that a round takes to measure */
+#define JOB_EFFORT 30000000 /* to pack a job with, at most: */
+#define PAIR_EFFORT 3000. /* for each pair */
+#define JOB_ELIMINATE 120000000 /* and to find its rank, at least */
+#define BUDGET_MAX .6     /* unless more is asked for */
+#define NEAR 1.3          /* times the bound: what is not earns more: */
+#define FAR_EFFORT 50000000 /* at most, and */
+#define FAR_PAIR 20000.     /* for each pair, where a search begins with */
+#define FAR_ROUND 24000000  /* at most for each round above the bound but one */
+
+/* What a method starts from and arrives at. */
+struct attempt {
+    struct pathset *ps;
+    struct rng rng;
+    struct basis basis;
+    struct rounds rounds; /* of pairs of the basis */
+    size_t rank;
+    size_t bound; /* no fewer rounds, beside that of all hosts */
+    double far;   /* effort that it earns where its rounds are not near */
+    bool maximal;
+    bool whole;   /* symmetric rows are enough to choose from */
+};
+
+static void attempt_clear (struct attempt *a)
+{
+    basis_clear (&a->basis);
+    rounds_clear (&a->rounds);
+}
+
+static double pairs (const struct pathset *ps)
+{
+    double n = pathset_size (ps);
+
+    return n * (n - 1) / 2;
+}
+
+static double far_effort (const struct pathset *ps)
+{
+    return fmin (FAR_EFFORT, FAR_PAIR * pairs (ps));
+}
+
+static size_t rounds_bound (const struct attempt *a)
+{
+    size_t hosts = bound_hosts (pathset_size (a->ps), a->rank);
+
+    return a->bound > hosts ? a->bound : hosts;
+}
+
+static double cost_layers (const struct pathset *ps)
+{
+    return 3000. * pathset_size (ps);
+}
+
+static double cost_rounds (const struct pathset *ps)
+{
+    return pairs (ps) > BASIS_PAIRS_MAX ? HUGE_VAL : 150 * pairs (ps);
+}
+
+/* Are the rounds few for a bound, or can they not be known to be many? */
+static bool is_near (const struct attempt *a, size_t bound)
+{
+    return !a->maximal || a->rounds.count <= NEAR * bound;
+}
+
+/* Is a plan by layers so far above the bound that jobs' rounds should be tried
+ * for longer than what they may save takes?
+ */
+static int judge_layers (struct attempt *a, struct error *err)
+{
+    struct bound bound;
+
+    if (is_near (a, rounds_bound (a)))
+        return 0;
+    if (bound_find (a->ps, a->rank, BOUND_QUICK, &bound, err) < 0)
+        return -1;
+    if (!is_near (a, bound.rounds)
+        && cost_rounds (a->ps)
+            <= FAR_ROUND * (double)(a->rounds.count - bound.rounds - 1))
+        a->far = far_effort (a->ps);
+    return 0;
+}
+
+/* Is the rank of a form that of all pairs? */
+static int certify (struct attempt *a, const struct rref *rref,
+                    struct error *err)
+{
+    uint64_t *z;
+    int rc;
+
+    if (rref_rank (rref) == a->basis.m)
+        return 0; /* it has no null vector */
+    if (!(z = calloc (a->basis.m + 1, sizeof (*z))))
+        return error_nomem (err);
+    rref_null (rref, &a->rng, z);
+    rc = span_complete (a->ps, z, &a->rng, err);
+    free (z);
+    if (rc == 0)
+        return error_world (err, "the plan's rank is not that of all pairs");
+    return rc < 0 ? -1 : 0;
+}
+
+/* Whole fabrics: symmetric rows, layer by layer. */
+static int run_layers (struct attempt *a, const struct rounds_effort *effort,
+                       struct error *err)
+{
+    if (basis_symmetric (&a->basis, a->ps, &a->rng, err) < 0)
+        return -1;
+    a->maximal = true;
+    return layers_pack (&a->rounds, &a->basis, a->ps, &a->rng,
+                        effort->search, &a->rank, err);
+}
+
+/* Jobs: all pairs are candidates. */
+static int run_rounds (struct attempt *a, const struct rounds_effort *effort,
+                       struct error *err)
+{
+    struct rref *rref = NULL;
+    int rc = 0;
+
+    if (basis_make (&a->basis, a->ps, &a->rng, err) < 0)
+        return -1;
+    if (rounds_pack (&a->rounds, &a->basis, &a->rng, effort, &rref) < 0)
+        return error_nomem (err);
+    a->rank = rref_rank (rref);
+    a->maximal = a->rounds.maximal;
+    if (a->maximal)
+        rc = certify (a, rref, err);
+    if (a->basis.n == pairs (a->ps)) /* all there are */
+        a->bound = a->rounds.least;
+    rref_destroy (rref);
+    return rc;
+}
+
+/* The first packing: by layers, unless symmetric rows are fewer than links and
+ * all pairs can be looked at instead.
+ */
+static int run_first (struct attempt *a, double budget, struct error *err)
+{
+    const struct rounds_effort effort = {
+        .search = fmin (JOB_EFFORT, PAIR_EFFORT * pairs (a->ps)),
+        .far = far_effort (a->ps),
+        .near = NEAR,
+        .eliminate = fmax (JOB_ELIMINATE, budget * WORK_SECOND),
+    };
+
+    if (basis_symmetric (&a->basis, a->ps, &a->rng, err) < 0)
+        return -1;
+    if (a->basis.n < a->basis.m && pairs (a->ps) <= BASIS_PAIRS_MAX) {
+        basis_clear (&a->basis);
+        return run_rounds (a, &effort, err);
+    }
+    a->maximal = a->whole = true;
+    if (layers_pack (&a->rounds, &a->basis, a->ps, &a->rng, 0, &a->rank, err)
+        < 0)
+        return -1;
+    return judge_layers (a, err);
+}
+
+/* What may be tried to improve on a first packing. To add a method,
+ * write its functions and list it.
+ */
+static const struct method {
+    double (*cost) (const struct pathset *ps); /* work that it begins with */
+    int (*run) (struct attempt *a, const struct rounds_effort *effort,
+                struct error *err);
+    bool asked; /* only for who has a budget */
+    bool whole; /* only where symmetric rows are enough: else layers fill in */
+} methods[] = {
+    { cost_rounds, run_rounds, false, false },
+    { cost_layers, run_layers, true, true },
+    { cost_rounds, run_rounds, true, false },
+    { cost_layers, run_layers, true, true },
+};
+
+enum { METHODS = sizeof (methods) / sizeof (methods[0]) };
+
+/* Work that may be spent to improve on a plan, beside what its rounds took. One
+ * that is not maximal has spent it.
+ */
+static struct rounds_effort effort_left (const struct plan_options *opts,
+                                         const struct attempt *best)
+{
+    size_t bound = rounds_bound (best);
+    double search = opts->budget, far = 0;
+
+    if (best->rounds.count <= bound || !best->maximal)
+        return (struct rounds_effort){ 0 };
+    if (search <= 0) {
+        search = fmin ((best->rounds.count - bound) * ROUND_SECONDS,
+                       BUDGET_MAX);
+        far = best->far;
+    }
+    search = fmax (search * WORK_SECOND - best->rounds.work, 0);
+    return (struct rounds_effort){
+        .search = search,
+        .eliminate = fmax (search, far),
+        .far = far,
+        .near = NEAR,
+    };
+}
+
+/* The attempts of a search, which threads take one by one. */
+struct search {
+    pthread_mutex_t lock;
+    size_t next, n;
+    size_t bound; /* with so few rounds, none behind is needed */
+    struct rounds_effort effort; /* of each */
+    struct try {
+        const struct method *method;
+        struct attempt attempt;
+        struct error err;
+        int rc;
+    } try[METHODS];
+};
+
+/* Those that the budget pays for. */
+static void list_tries (struct search *s, const struct attempt *best,
+                        const struct plan_options *opts,
+                        const struct rounds_effort *effort)
+{
+    for (size_t i = 0; i < METHODS; i++) {
+        struct try *t = &s->try[s->n];
+
+        if ((methods[i].asked && opts->budget <= 0)
+            || (methods[i].whole && !best->whole)
+            || methods[i].cost (best->ps) > effort->eliminate)
+            continue;
+        *t = (struct try){ .method = &methods[i], .rc = 1 };
+        t->attempt.ps = best->ps;
+        rng_seed (&t->attempt.rng, opts->seed + 1 + i);
+        s->n++;
+    }
+    s->effort = *effort;
+    if (s->n > 0) {
+        s->effort.search /= s->n;
+        s->effort.eliminate /= s->n;
+    }
+}
+
+/* The next try, unless one before it cannot be beaten. */
+static struct try *next_try (struct search *s)
+{
+    struct try *t = NULL;
+
+    pthread_mutex_lock (&s->lock);
+    if (s->next < s->n)
+        t = &s->try[s->next++];
+    for (const struct try *u = s->try; t && u < t; u++)
+        if (u->rc < 0 || (u->rc == 0 && u->attempt.maximal
+                          && u->attempt.rounds.count <= s->bound))
+            t = NULL;
+    pthread_mutex_unlock (&s->lock);
+    return t;
+}
+
+static void *work (void *arg)
+{
+    struct search *s = arg;
+    struct try *t;
+
+    while ((t = next_try (s))) {
+        int rc = t->method->run (&t->attempt, &s->effort, &t->err);
+
+        pthread_mutex_lock (&s->lock);
+        t->rc = rc;
+        pthread_mutex_unlock (&s->lock);
+    }
+    return NULL;
+}
+
+/* Work them off by n threads, of which this is one; by fewer where no more
+ * can be had.
+ */
+static void run_threads (struct search *s, size_t n)
+{
+    pthread_t thread[METHODS];
+    size_t started = 0;
+
+    while (started + 1 < n && started + 1 < s->n
+           && pthread_create (&thread[started], NULL, work, s) == 0)
+        started++;
+    work (s);
+    while (started-- > 0)
+        pthread_join (thread[started], NULL);
+}
+
+/* A first packing, and the best of what may be tried beyond. Ties go to whoever
+ * is listed first, so that the number of threads does not matter.
+ */
+static int search (struct attempt *best, const struct plan_options *opts,
+                   struct error *err)
+{
+    struct search s = { .lock = PTHREAD_MUTEX_INITIALIZER };
+    struct rounds_effort effort;
+    int rc = 0;
+
+    rng_seed (&best->rng, opts->seed);
+    if (run_first (best, opts->budget, err) < 0)
+        return -1;
+    s.bound = rounds_bound (best);
+    effort = effort_left (opts, best);
+    list_tries (&s, best, opts, &effort);
+    run_threads (&s, opts->threads);
+    for (size_t i = 0; i < s.n; i++) {
+        struct try *t = &s.try[i];
+
+        if (t->rc < 0 && rc == 0) {
+            *err = t->err;
+            rc = -1;
+        }
+        if (t->rc == 0 && t->attempt.maximal
+            && t->attempt.rounds.count < best->rounds.count) {
+            struct attempt worse = *best;
+
+            *best = t->attempt;
+            t->attempt = worse;
+        }
+        attempt_clear (&t->attempt);
+    }
+    pthread_mutex_destroy (&s.lock);
+    return rc;
+}
+
+struct plan *plan_make (struct pathset *ps, const struct plan_options *opts,
+                        struct error *err)
+{
+    struct plan *plan = plan_create ("pmm");
+    struct attempt best = { .ps = ps };
+    size_t basis_rounds;
+
+    if (!plan)
+        goto nomem;
+    if (pathset_size (ps) < 2)
+        return plan;
+    if (search (&best, opts, err) < 0)
+        goto error;
+    basis_rounds = best.rounds.count;
+    for (size_t i = 0; i < best.rounds.n; i++) {
+        const struct probe *p = &best.basis.pair[best.rounds.slot[i].pair];
+
+        if (plan_add (plan, best.rounds.slot[i].round, p->a, p->b) < 0)
+            goto nomem;
+    }
+    plan_set_rank (plan, best.basis.m, best.rank, basis_rounds);
+    plan_set_maximal (plan, best.maximal);
+    if (redundant_extend (plan, ps, &best.basis, opts->extra_rounds,
+                          opts->seed, err) < 0)
+        goto error;
+    attempt_clear (&best);
+    return plan;
+nomem:
+    error_nomem (err);
+error:
+    attempt_clear (&best);
+    plan_destroy (plan);
+    return NULL;
+}

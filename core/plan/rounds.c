@@ -1,0 +1,876 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Rounds in which no link is shared.
+ *
+ * What each link and endpoint is busy with is kept as a bit per round, so
+ * that all rounds that have room for a row are found at once.
+ *
+ * Endpoints whose demand comes near the number of rounds are *hot*. Rows with
+ * a hot end are chosen first, while all is idle, but only such as lie outside
+ * the span of all rows without one: their number is then the least possible,
+ * and rows without a hot end are chosen later as if there were no others.
+ *
+ * A packing takes what fits into `limit` rounds; then chains make room for
+ * what is still missing, or a round is opened. Endpoints fill up evenly, since
+ * the limit to what one may be busy with rises in steps; else the last rows
+ * find one of their ends idle when the other is not. Several limits and orders
+ * are tried.
+ * From the best of them, one round after the other is dissolved: chains
+ * (plan/chain) make room for what is missing then; where they do not, missing
+ * rows take the place of others, which changes what is missing, and so on,
+ * from whatever lacks least so far. Rows that have come to depend on others
+ * by that are dropped.
+ *
+ * A row that is known by z to add to the rank is added without a test; a null
+ * vector is drawn again when it has been wrong too often, since it tells
+ * nothing about rows that were added after it (but for those that the form
+ * has it learn).
+ *
+ * To find the rank takes an elimination beside that of a packing. Where it
+ * fills in, it ends early: the packing then aims at a rank as large as there
+ * are links, and is complete when no candidate adds to it.
+ */
+#include "config.h"
+#include "core/plan/rounds.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/plan/chain.h"
+#include "core/plan/demand.h"
+
+enum {
+    STALE_MAX = 50,  /* rows that a null vector may mistake */
+    STEPS = 4,       /* in which the limit to an endpoint's probes rises */
+    ONE_IN = 4,      /* replacements may cost two rows */
+    MISSING_EACH = 4, /* candidates tried for one that the rank lacks */
+    MISSING_MORE = 100,
+    GAIN = 16,       /* another round if fewer than 1/16 find room */
+    NULL_COST = 4,   /* entries of a null vector that are one of a row */
+    LITTLE = 4,      /* a quarter of the effort where the rank is not found */
+    DEMAND_COST = 3, /* of an entry of the basis */
+    MUCH = 500,      /* work for a row in a good order; in another it
+                        is some times as much */
+    TOO_MUCH = 1800, /* for a link, to find the rank before a packing does */
+};
+
+static const double first_step = .8; /* of the limit */
+
+/* What a packing is tried with: the limit is so much above the bound, hot is
+ * who is busy that much of it.
+ */
+static const struct recipe {
+    double above, hot;
+} recipes[] = {
+    { 1.12, .6 }, { 1.05, .75 }, { 1.02, .75 }, { 1.08, .75 },
+    { 1.18, .6 }, { 1.05, .6 }, { 1.4, .6 }, { 1.25, .75 },
+};
+
+enum { RECIPES = sizeof (recipes) / sizeof (recipes[0]) };
+
+struct packer {
+    const struct basis *basis;
+    struct rng *rng;
+    struct rref *rref;    /* of the rows placed */
+    uint64_t most;        /* work of an elimination */
+    uint64_t nulls;       /* that part of it which null vectors take */
+    struct rounds rounds;
+    size_t words;         /* for 64 rounds each */
+    uint64_t *idle;       /* [m + nendpoints][words] */
+    uint32_t *load;       /* [nendpoints] probes */
+    uint64_t *z;          /* [m] a null vector of rref */
+    unsigned int stale;
+    uint64_t work;
+};
+
+static void packer_destroy (struct packer *p)
+{
+    if (!p)
+        return;
+    rounds_clear (&p->rounds);
+    rref_destroy (p->rref);
+    free (p->idle);
+    free (p->load);
+    free (p->z);
+    free (p);
+}
+
+static struct packer *packer_create (const struct basis *b, size_t limit,
+                                     uint64_t most, struct rng *rng)
+{
+    struct packer *p = calloc (1, sizeof (*p));
+    size_t bytes;
+
+    if (!p)
+        return NULL;
+    p->basis = b;
+    p->rng = rng;
+    p->most = most;
+    p->words = limit / 64 + 1;
+    bytes = (b->m + b->nendpoints) * p->words * sizeof (*p->idle);
+    p->rref = rref_create (b->m);
+    p->idle = malloc (bytes + 1);
+    p->load = calloc (b->nendpoints + 1, sizeof (*p->load));
+    p->z = calloc (b->m + 1, sizeof (*p->z));
+    if (!p->rref || !p->idle || !p->load || !p->z) {
+        packer_destroy (p);
+        return NULL;
+    }
+    memset (p->idle, 0xff, bytes);
+    p->work = b->m;
+    return p;
+}
+
+static uint64_t packer_work (const struct packer *p)
+{
+    return p->work + rref_work (p->rref);
+}
+
+/* The first round that has room for a pair, at least `limit` if none below
+ * has.
+ */
+static size_t find_room (struct packer *p, uint32_t pair, size_t limit)
+{
+    const struct basis *b = p->basis;
+    const uint64_t *x = p->idle + (b->m + b->pair[pair].a) * p->words;
+    const uint64_t *y = p->idle + (b->m + b->pair[pair].b) * p->words;
+
+    for (size_t w = 0; w < p->words && 64 * w < limit; w++) {
+        uint64_t room = x[w] & y[w];
+
+        for (size_t k = b->first[pair]; room && k < b->first[pair + 1]; k++)
+            room &= p->idle[b->col[k] * p->words + w];
+        if (room)
+            return 64 * w + __builtin_ctzll (room);
+    }
+    return SIZE_MAX;
+}
+
+static int add_slot (struct rounds *r, uint32_t pair, uint32_t round)
+{
+    if (r->n == r->size) {
+        size_t size = r->size ? 2 * r->size : 64;
+        struct rounds_slot *slot = realloc (r->slot, size * sizeof (*slot));
+
+        if (!slot)
+            return -1;
+        r->slot = slot;
+        r->size = size;
+    }
+    r->slot[r->n++] = (struct rounds_slot){ pair, round };
+    return 0;
+}
+
+static int place (struct packer *p, uint32_t pair, size_t round)
+{
+    const struct basis *b = p->basis;
+    uint64_t mask = ~(UINT64_C (1) << (round % 64));
+    uint64_t *idle = p->idle + round / 64;
+
+    idle[(b->m + b->pair[pair].a) * p->words] &= mask;
+    idle[(b->m + b->pair[pair].b) * p->words] &= mask;
+    for (size_t k = b->first[pair]; k < b->first[pair + 1]; k++)
+        idle[b->col[k] * p->words] &= mask;
+    p->load[b->pair[pair].a]++;
+    p->load[b->pair[pair].b]++;
+    if (round >= p->rounds.count)
+        p->rounds.count = round + 1;
+    return add_slot (&p->rounds, pair, round);
+}
+
+static int add_row (const struct basis *b, struct rref *rref, uint32_t pair)
+{
+    size_t at = b->first[pair];
+
+    return rref_add (rref, b->col + at, b->count + at,
+                     b->first[pair + 1] - at);
+}
+
+static void draw_null (struct packer *p, const struct rref *rref)
+{
+    rref_null (rref, p->rng, p->z);
+    p->stale = 0;
+    p->nulls += rref_entries (rref) / NULL_COST;
+    p->work += p->basis->m + rref_entries (rref) / NULL_COST;
+}
+
+/* Has the form taken as much work as it may? */
+static bool spent (const struct packer *p, const struct rref *rref)
+{
+    return rref_work (rref) + p->nulls >= p->most;
+}
+
+static bool adds (struct packer *p, uint32_t pair)
+{
+    const struct basis *b = p->basis;
+    size_t at = b->first[pair];
+    size_t n = b->first[pair + 1] - at;
+
+    p->work += n / 3;
+    return rref_dot (b->col + at, b->count + at, n, p->z) != 0;
+}
+
+static int add_fresh (const struct basis *b, struct rref *rref, uint32_t pair)
+{
+    size_t at = b->first[pair];
+
+    return rref_add_fresh (rref, b->col + at, b->count + at,
+                           b->first[pair + 1] - at);
+}
+
+/* Add a candidate to the form where it is independent: 1; where it is not, or
+ * that would take more work than there may be: 0. -1: no memory.
+ */
+static int choose (struct packer *p, struct rref *rref, uint32_t pair)
+{
+    const struct basis *b = p->basis;
+    size_t at = b->first[pair];
+    int rc;
+
+    if (spent (p, rref))
+        return add_fresh (p->basis, rref, pair);
+    if (!adds (p, pair))
+        return 0;
+    rc = rref_add_null (rref, b->col + at, b->count + at,
+                        b->first[pair + 1] - at, p->z);
+    if (rc == 0 && ++p->stale == STALE_MAX)
+        draw_null (p, rref);
+    return rc;
+}
+
+/* Offer the candidates live[0 .. n-1], one after the other, the rounds below
+ * limit; *rref is the span that they have to add to. Those for which there
+ * was no room are left in live, and their number in *n.
+ */
+static int offer (struct packer *p, struct rref *rref, uint32_t *live,
+                  size_t *n, size_t limit, size_t load_max)
+{
+    const struct basis *b = p->basis;
+    size_t keep = 0;
+
+    if (!spent (p, rref))
+        draw_null (p, rref);
+    for (size_t i = 0; i < *n; i++) {
+        const struct probe *probe = &b->pair[live[i]];
+        size_t round = SIZE_MAX;
+        int rc;
+
+        p->work += 2;
+        if (p->load[probe->a] < load_max && p->load[probe->b] < load_max)
+            round = find_room (p, live[i], limit);
+        if (round >= limit) {
+            live[keep++] = live[i];
+            continue;
+        }
+        if ((rc = choose (p, rref, live[i])) < 0
+            || (rc > 0 && place (p, live[i], round) < 0))
+            return -1;
+    }
+    *n = keep;
+    return 0;
+}
+
+static int offer_evenly (struct packer *p, struct rref *rref, uint32_t *live,
+                         size_t *n, size_t limit)
+{
+    for (int i = 0; i <= STEPS; i++) {
+        double part = first_step + (1 - first_step) * i / STEPS;
+
+        if (offer (p, rref, live, n, limit, (size_t)ceil (part * limit)) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Keep those of live[0 .. n-1] that the null vector tells from the span. */
+static void filter (struct packer *p, uint32_t *live, size_t *n)
+{
+    size_t keep = 0;
+
+    draw_null (p, p->rref);
+    for (size_t i = 0; i < *n; i++)
+        if (adds (p, live[i]))
+            live[keep++] = live[i];
+    *n = keep;
+}
+
+/* A random order that keeps to the classes. */
+static void shuffle_classes (struct packer *p, uint32_t *live, size_t n)
+{
+    const uint16_t *class_id = p->basis->class_id;
+    size_t from = 0;
+
+    for (size_t i = 1; i <= n; i++)
+        if (i == n || class_id[live[i]] != class_id[live[from]]) {
+            rng_shuffle (p->rng, live + from, i - from);
+            from = i;
+        }
+    p->work += n;
+}
+
+/* Find room for a pair: by chains, as long as they have not taken too long. */
+static bool put (const struct packer *p, struct chain *c, uint32_t pair,
+                 uint64_t end)
+{
+    if (packer_work (p) + chain_work (c) < end)
+        return chain_put (c, pair);
+    for (size_t round = 0; round < p->rounds.count; round++)
+        if (chain_fits (c, pair, round)) {
+            chain_place (c, pair, round);
+            return true;
+        }
+    return false;
+}
+
+/* Put in what of the candidates adds to the rank. */
+static int put_in (struct packer *p, struct chain *c, const uint32_t *live,
+                   size_t n, size_t rank, uint64_t end)
+{
+    const struct basis *b = p->basis;
+
+    for (size_t i = 0; i < n && p->rounds.n < rank && !spent (p, p->rref);
+         i++) {
+        size_t at = b->first[live[i]];
+
+        if (!rref_spans (p->rref, b->col + at, b->count + at,
+                         b->first[live[i] + 1] - at)
+            && put (p, c, live[i], end) && add_row (b, p->rref, live[i]) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Place what is still missing: by chains in the rounds there are, and without
+ * where the work comes to `end`; in another one where few can be placed so.
+ * Returns 1 where that would be round number `most`, or too much work. The
+ * rank may be too high: it is lowered to what turns out to be all.
+ */
+static int complete (struct packer *p, uint32_t *live, size_t *rank,
+                     size_t most, uint64_t end)
+{
+    struct chain *c = chain_create (p->basis, &p->rounds, *rank);
+    int rc = c ? 0 : -1;
+
+    while (rc == 0 && p->rounds.n < *rank) {
+        size_t lack = *rank - p->rounds.n;
+        size_t n = p->basis->n;
+
+        for (size_t i = 0; i < n; i++)
+            live[i] = i;
+        filter (p, live, &n);
+        if (n == 0) {
+            *rank = p->rounds.n;
+            break;
+        }
+        rng_shuffle (p->rng, live, n);
+        if (n > MISSING_EACH * lack + MISSING_MORE)
+            n = MISSING_EACH * lack + MISSING_MORE;
+        rc = put_in (p, c, live, n, *rank, end);
+        if (rc < 0 || (lack - (*rank - p->rounds.n)) * GAIN > lack)
+            continue;
+        if (spent (p, p->rref)) {
+            rc = 1;
+            break;
+        }
+        rc = p->rounds.count < most ? chain_open (c) : 1;
+    }
+    if (c)
+        p->work += chain_work (c);
+    chain_destroy (c);
+    return rc;
+}
+
+/* Place what has a column that no row has yet, by chains or in another round.
+ */
+static int cover (struct packer *p)
+{
+    const struct basis *b = p->basis;
+    struct chain *c = chain_create (b, &p->rounds, b->m);
+    int rc = c ? 0 : -1;
+
+    for (size_t i = 0; i < b->n && rc >= 0; i++) {
+        rc = add_fresh (b, p->rref, i);
+        while (rc > 0 && !chain_put (c, i))
+            rc = chain_open (c) < 0 ? -1 : 1;
+    }
+    if (c)
+        p->work += chain_work (c);
+    chain_destroy (c);
+    return rc < 0 ? -1 : 0;
+}
+
+/* What all packings of a basis share. */
+struct job {
+    const struct basis *basis;
+    struct rng *rng;
+    double *demand;   /* [nendpoints] */
+    double bound;     /* no fewer rounds */
+    size_t rank;      /* of all candidates, or as large as it may be */
+    bool known;       /* it is that */
+    bool exact;       /* it can be found */
+    bool ordered;     /* they are only taken in the order of the basis */
+    uint64_t most;    /* work, eliminations once it is spent no more */
+    uint8_t *hot;     /* [nendpoints] */
+    uint32_t *live;   /* [n] candidates */
+    size_t most_rounds; /* that are of use */
+    uint64_t work;
+    uint64_t end;     /* of it, for chains of a packing */
+};
+
+/* Candidates with so many hot ends, in the order of the basis, which is by
+ * class and then by neighbourhood; appended to live.
+ */
+static size_t select_ends (const struct job *job, unsigned int ends,
+                           uint32_t *live)
+{
+    const struct basis *b = job->basis;
+    size_t n = 0;
+
+    for (size_t i = 0; i < b->n; i++)
+        if (job->hot[b->pair[i].a] + job->hot[b->pair[i].b] == (int)ends)
+            live[n++] = i;
+    return n;
+}
+
+static size_t find_hot (struct job *job, double least)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < job->basis->nendpoints; i++) {
+        job->hot[i] = job->demand[i] >= least;
+        n += job->hot[i];
+    }
+    return n < job->basis->nendpoints ? n : 0;
+}
+
+/* The span of all candidates live[0 .. n-1], or part of it where it is spent.
+ */
+static struct rref *span_all (struct packer *p, const uint32_t *live,
+                              size_t n)
+{
+    struct rref *rref = rref_create (p->basis->m);
+
+    if (!rref)
+        return NULL;
+    draw_null (p, rref);
+    for (size_t i = 0; i < n; i++)
+        if (choose (p, rref, live[i]) < 0) {
+            rref_destroy (rref);
+            return NULL;
+        }
+    return rref;
+}
+
+/* 1 where it is too much work to tell which rows there must be. */
+static int place_hot (struct packer *p, struct job *job, size_t limit)
+{
+    size_t n = select_ends (job, 0, job->live);
+    struct rref *rref = span_all (p, job->live, n);
+    int rc = -1;
+
+    if (!rref)
+        return -1;
+    if (spent (p, rref)) {
+        rc = 1;
+        goto done;
+    }
+    for (unsigned int ends = 1; ends <= 2; ends++) {
+        n = select_ends (job, ends, job->live);
+        shuffle_classes (p, job->live, n);
+        if (offer_evenly (p, rref, job->live, &n, limit) < 0)
+            goto done;
+    }
+    rc = 0;
+done:
+    p->work += rref_work (rref);
+    rref_destroy (rref);
+    return rc;
+}
+
+static double hosts_bound (const struct basis *b, size_t rank)
+{
+    size_t half = b->nendpoints / 2;
+
+    return half ? (double)((rank + half - 1) / half) : 0;
+}
+
+static void find_bound (struct job *job, size_t rank)
+{
+    job->bound = hosts_bound (job->basis, rank);
+    for (size_t i = 0; i < job->basis->nendpoints; i++)
+        job->bound = fmax (job->bound, ceil (job->demand[i] - 1e-9));
+}
+
+static uint64_t left (const struct job *job)
+{
+    return job->most > job->work ? job->most - job->work : 0;
+}
+
+/* Elimination turned out to be too much work for this job. */
+static void give_up (struct job *job)
+{
+    job->exact = job->known = false;
+    job->most = job->work + job->most / LITTLE;
+}
+
+/* A packing from scratch; one that is not maximal where it would take too many
+ * rounds. Where rows are not all told apart, no row of a hot end is known to
+ * be one that no others replace.
+ */
+static struct packer *pack (struct job *job, const struct recipe *recipe)
+{
+    size_t limit = (size_t)ceil (job->bound * recipe->above);
+    struct packer *p = packer_create (job->basis, limit, left (job), job->rng);
+    size_t hot = job->known ? find_hot (job, recipe->hot * limit) : 0;
+    size_t n;
+    int rc = -1;
+
+    if (!p)
+        return NULL;
+    if (hot == 0)
+        memset (job->hot, 0, job->basis->nendpoints);
+    else if ((rc = place_hot (p, job, limit)) != 0)
+        goto error;
+    hot = p->rounds.n;
+    n = select_ends (job, 0, job->live);
+    if (!job->ordered)
+        shuffle_classes (p, job->live, n);
+    if (offer_evenly (p, p->rref, job->live, &n, limit) < 0)
+        goto error;
+    for (size_t i = 0; i < hot && !spent (p, p->rref); i++)
+        if (add_row (p->basis, p->rref, p->rounds.slot[i].pair) < 0)
+            goto error;
+    if (hot > 0 && spent (p, p->rref)) {
+        rc = 1;
+        goto error;
+    }
+    rc = 1;
+    if (job->exact)
+        rc = complete (p, job->live, &job->rank, job->most_rounds,
+                       job->end > job->work ? job->end - job->work : 0);
+    p->rounds.maximal = rc == 0;
+    if (rc == 0 && !job->known) {
+        job->known = true;
+        find_bound (job, job->rank);
+    }
+    if (rc > 0 && job->most_rounds == SIZE_MAX)
+        rc = cover (p);
+    if (rc < 0)
+        goto error;
+    job->work += packer_work (p);
+    return p;
+error:
+    job->work += packer_work (p);
+    packer_destroy (p);
+    if (rc < 0)
+        return NULL;
+    give_up (job);
+    return pack (job, recipe);
+}
+
+static int compare_pair (const void *a, const void *b)
+{
+    const struct rounds_slot *x = a;
+    const struct rounds_slot *y = b;
+
+    return (x->pair > y->pair) - (x->pair < y->pair);
+}
+
+/* A packing of those rows in `rounds` that do not depend on each other. */
+static struct packer *repack (const struct packer *old, struct rounds *rounds)
+{
+    struct packer *p = packer_create (old->basis, rounds->count, old->most,
+                                      old->rng);
+
+    if (!p)
+        return NULL;
+    if (rounds->n > 0)
+        qsort (rounds->slot, rounds->n, sizeof (*rounds->slot), compare_pair);
+    for (size_t i = 0; i < rounds->n && !spent (p, p->rref); i++) {
+        const struct rounds_slot *s = &rounds->slot[i];
+        int rc = add_row (p->basis, p->rref, s->pair);
+
+        if (rc < 0 || (rc > 0 && place (p, s->pair, s->round) < 0)) {
+            packer_destroy (p);
+            return NULL;
+        }
+    }
+    p->rounds.count = rounds->count;
+    return p;
+}
+
+static int copy_rounds (struct rounds *to, const struct rounds *from)
+{
+    *to = *from;
+    to->size = from->n;
+    if (!(to->slot = malloc ((from->n + 1) * sizeof (*to->slot))))
+        return -1;
+    if (from->n > 0)
+        memcpy (to->slot, from->slot, from->n * sizeof (*to->slot));
+    return 0;
+}
+
+static size_t smallest_round (const size_t *size, size_t count)
+{
+    size_t least = count - 1;
+
+    for (size_t r = 0; r + 1 < count; r++)
+        if (size[r] < size[least])
+            least = r;
+    return least;
+}
+
+/* The same without its smallest round, whose number the last one takes. */
+static struct packer *dissolve (const struct packer *old)
+{
+    size_t last = old->rounds.count - 1;
+    size_t *size = calloc (last + 1, sizeof (*size));
+    struct rounds left = { 0 };
+    struct packer *p = NULL;
+    size_t least;
+
+    if (!size || copy_rounds (&left, &old->rounds) < 0)
+        goto done;
+    for (size_t i = 0; i < old->rounds.n; i++)
+        size[old->rounds.slot[i].round]++;
+    least = smallest_round (size, last + 1);
+    left.n = 0;
+    left.count = last;
+    for (size_t i = 0; i < old->rounds.n; i++) {
+        struct rounds_slot s = old->rounds.slot[i];
+
+        if (s.round == least)
+            continue;
+        if (s.round == last)
+            s.round = least;
+        left.slot[left.n++] = s;
+    }
+    p = repack (old, &left);
+done:
+    free (size);
+    rounds_clear (&left);
+    return p;
+}
+
+/* Put rows that a packing lacks in the place of others: as many as it lacks,
+ * now and then in the place of two.
+ */
+static int replace (struct job *job, struct packer *old, struct rounds *r)
+{
+    struct chain *c = chain_create (job->basis, r, job->rank);
+    size_t most = job->rank - r->n;
+    uint64_t before = packer_work (old);
+    size_t n = job->basis->n;
+
+    if (!c)
+        return -1;
+    for (size_t i = 0; i < n; i++)
+        job->live[i] = i;
+    filter (old, job->live, &n);
+    rng_shuffle (job->rng, job->live, n);
+    for (size_t i = 0; i < n && most > 0; i++)
+        most -= chain_replace (c, job->live[i],
+                               rng_below (job->rng, r->count),
+                               rng_below (job->rng, ONE_IN) ? 1 : 2);
+    job->work += chain_work (c) + packer_work (old) - before;
+    chain_destroy (c);
+    return 0;
+}
+
+/* The same with some rows replaced. */
+static struct packer *shake (struct job *job, struct packer *old)
+{
+    struct rounds r = { 0 };
+    struct packer *p = NULL;
+
+    if (copy_rounds (&r, &old->rounds) < 0 || replace (job, old, &r) < 0)
+        goto done;
+    p = repack (old, &r);
+done:
+    rounds_clear (&r);
+    return p;
+}
+
+/* Try with a round fewer: complete what is left of the packing, and again
+ * after some of it was replaced, from whatever lacks least, as long as the
+ * effort lasts. Return 0, 1 in vain, or -1.
+ */
+static int shorten (struct job *job, struct packer **best, uint64_t effort)
+{
+    struct packer *top = NULL; /* that lacks least */
+    struct packer *p = dissolve (*best);
+    int rc = p ? 1 : -1;
+
+    if (p)
+        job->work += packer_work (p);
+    while (p) {
+        uint64_t before = packer_work (p);
+
+        rc = complete (p, job->live, &job->rank, p->rounds.count,
+                       UINT64_MAX);
+        job->work += packer_work (p) - before;
+        if (rc <= 0 || job->work >= effort || spent (p, p->rref))
+            break;
+        if (!top || p->rounds.n >= top->rounds.n) {
+            packer_destroy (top);
+            top = p;
+        }
+        else
+            packer_destroy (p);
+        if ((p = shake (job, top)))
+            job->work += packer_work (p);
+        else
+            rc = -1;
+    }
+    packer_destroy (top);
+    if (rc == 0) {
+        p->rounds.maximal = true;
+        packer_destroy (*best);
+        *best = p;
+    }
+    else
+        packer_destroy (p);
+    return rc;
+}
+
+/* Chains and replacements may leave nothing in a round. */
+static int drop_empty (struct rounds *r)
+{
+    uint32_t *number = calloc (r->count + 1, sizeof (*number));
+    uint32_t n = 0;
+
+    if (!number)
+        return -1;
+    for (size_t i = 0; i < r->n; i++)
+        number[r->slot[i].round] = 1;
+    for (size_t i = 0; i < r->count; i++)
+        if (number[i])
+            number[i] = n++;
+    for (size_t i = 0; i < r->n; i++)
+        r->slot[i].round = number[r->slot[i].round];
+    r->count = n;
+    free (number);
+    return 0;
+}
+
+/* Keep the better of two packings: one that is maximal, with fewer rounds. */
+static void keep_better (struct packer **best, struct packer *p)
+{
+    struct packer *worse = p;
+
+    if (!*best || p->rounds.maximal > (*best)->rounds.maximal
+        || (p->rounds.maximal == (*best)->rounds.maximal
+            && p->rounds.count < (*best)->rounds.count)) {
+        worse = *best;
+        *best = p;
+    }
+    packer_destroy (worse);
+}
+
+static int job_init (struct job *job, const struct basis *b, uint64_t most,
+                     struct rng *rng)
+{
+    struct packer *p;
+    struct rref *rref;
+
+    *job = (struct job){ .basis = b, .most = most, .rng = rng,
+                         .most_rounds = SIZE_MAX };
+    job->demand = calloc (b->nendpoints + 1, sizeof (*job->demand));
+    job->hot = calloc (b->nendpoints + 1, 1);
+    job->live = calloc (b->n + 1, sizeof (*job->live));
+    if (!job->demand || !job->hot || !job->live
+        || demand_find (b, job->demand) < 0)
+        return -1;
+    if (!(p = packer_create (b, 0, fmin (most, TOO_MUCH * (double)b->m), rng)))
+        return -1;
+    for (size_t i = 0; i < b->n; i++)
+        job->live[i] = i;
+    if (!(rref = span_all (p, job->live, b->n))) {
+        packer_destroy (p);
+        return -1;
+    }
+    job->exact = most > rref_work (rref) + p->nulls;
+    job->known = !spent (p, rref);
+    job->rank = job->known ? rref_rank (rref) : b->m;
+    job->ordered = rref_work (rref) > MUCH * job->rank;
+    job->work = p->work + rref_work (rref) + DEMAND_COST * b->first[b->n];
+    if (!job->exact)
+        give_up (job);
+    rref_destroy (rref);
+    packer_destroy (p);
+    find_bound (job, job->rank);
+    return 0;
+}
+
+static void job_clear (struct job *job)
+{
+    free (job->demand);
+    free (job->hot);
+    free (job->live);
+}
+
+/* Work that the search for fewer rounds may come to. */
+static uint64_t may_spend (const struct job *job, const struct packer *best,
+                           const struct rounds_effort *effort)
+{
+    return best->rounds.count > effort->near * job->bound
+        && effort->far > effort->search ? effort->far : effort->search;
+}
+
+int rounds_pack (struct rounds *rounds, const struct basis *basis,
+                 struct rng *rng, const struct rounds_effort *effort,
+                 struct rref **rref)
+{
+    struct packer *best = NULL;
+    struct job job;
+    int rc = -1;
+
+    *rounds = (struct rounds){ 0 };
+    if (job_init (&job, basis, effort->eliminate, rng) < 0)
+        goto done;
+    job.end = effort->search;
+    for (size_t i = 0; i < RECIPES && job.exact; i++) {
+        struct packer *p = pack (&job, &recipes[i]);
+
+        if (!p)
+            goto done;
+        keep_better (&best, p);
+        if (best->rounds.count <= job.bound || job.work > effort->search / 2)
+            break;
+        if (best->rounds.maximal)
+            job.most_rounds = best->rounds.count - 1;
+    }
+    if (!best && !(best = pack (&job, &recipes[0])))
+        goto done;
+    rc = 0;
+    while (rc == 0 && best->rounds.maximal && best->rounds.count > job.bound
+           && job.work < may_spend (&job, best, effort))
+        rc = shorten (&job, &best, may_spend (&job, best, effort));
+    if (rc < 0 || (rc = drop_empty (&best->rounds)) < 0)
+        goto done;
+    if (!job.known) /* a bound of what was found, not of what there may be */
+        find_bound (&job, best->rounds.n);
+    *rounds = best->rounds;
+    rounds->work = job.work;
+    rounds->least = (size_t)job.bound;
+    best->rounds = (struct rounds){ 0 };
+    if (rref) {
+        *rref = best->rref;
+        best->rref = NULL;
+    }
+    rc = 0;
+done:
+    packer_destroy (best);
+    job_clear (&job);
+    if (rc < 0)
+        errno = ENOMEM;
+    return rc;
+}
+
+void rounds_clear (struct rounds *rounds)
+{
+    free (rounds->slot);
+    *rounds = (struct rounds){ 0 };
+}

@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Sparse row echelon form modulo 2^61 - 1.
+ *
+ * A form that is kept reduced all the time fills in before it gets sparse
+ * again: between a job's first rows and its last, much hangs together that
+ * is told apart in the end. So nothing is reduced before it has to be.
+ *
+ * A row that has a column which no row had before is independent of them: it
+ * is *fresh*, kept as it came, with that column for a pivot. Any other row is
+ * *late*: what is left of it after reduction by all others is kept. A fresh
+ * row so holds pivots of fresh rows before it only, and late pivots of any
+ * time; a late row holds no fresh pivot, and late ones only of late rows
+ * behind it. To reduce a row is then to go through the fresh rows that it
+ * meets from the last to the first, and after that through the late ones
+ * from the first to the last. Null vectors go the other way.
+ *
+ * Most rows of a network are fresh; those of the rest that are long are few.
+ * The pivot of a late row is its column that the fewest rows hold
+ * (Markowitz), since those behind it are rid of it.
+ *
+ * Structural pivots of this kind: J.-C. Faugere, S. Lachartre, "Parallel
+ * Gaussian elimination for Groebner bases computations in finite fields",
+ * 2010; C. Bouillaguet, C. Delaplace, "Sparse Gaussian elimination modulo p:
+ * an update", 2016.
+ */
+#include "config.h"
+#include "core/plan/rref.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "core/plan/prime.h"
+
+struct line { /* a row of the form, its pivot first */
+    struct rref_entry *entry;
+    size_t n;
+    bool late;
+};
+
+struct rref {
+    size_t m, rank;
+    struct line *line;  /* [m], rank of them in use */
+    int32_t *pivot;     /* [m] row whose pivot this column is, or -1 */
+    uint32_t *held;     /* [m] rows that hold the column */
+    uint64_t *acc;      /* [m], 0 outside a reduction */
+    uint8_t *at;        /* [m], 0 outside a reduction */
+    uint32_t *touched;  /* [m] */
+    uint64_t *fresh;    /* bits [m]: rows to reduce by, 0 outside */
+    uint64_t *late;
+    uint64_t entries;
+    uint64_t work;
+};
+
+static uint64_t inverse (uint64_t a)
+{
+    uint64_t x = 1;
+
+    for (uint64_t e = PRIME - 2; e > 0; e >>= 1) {
+        if (e & 1)
+            x = prime_mul (x, a);
+        a = prime_mul (a, a);
+    }
+    return x;
+}
+
+struct rref *rref_create (size_t m)
+{
+    struct rref *r = calloc (1, sizeof (*r));
+
+    if (!r)
+        return NULL;
+    r->line = calloc (m + 1, sizeof (*r->line));
+    r->pivot = calloc (m + 1, sizeof (*r->pivot));
+    r->held = calloc (m + 1, sizeof (*r->held));
+    r->acc = calloc (m + 1, sizeof (*r->acc));
+    r->at = calloc (m + 1, sizeof (*r->at));
+    r->touched = calloc (m + 1, sizeof (*r->touched));
+    r->fresh = calloc (m / 64 + 1, sizeof (*r->fresh));
+    r->late = calloc (m / 64 + 1, sizeof (*r->late));
+    if (!r->line || !r->pivot || !r->held || !r->acc || !r->at || !r->touched
+        || !r->fresh || !r->late) {
+        rref_destroy (r);
+        errno = ENOMEM;
+        return NULL;
+    }
+    r->m = m;
+    for (size_t c = 0; c < m; c++)
+        r->pivot[c] = -1;
+    return r;
+}
+
+void rref_destroy (struct rref *r)
+{
+    int saved = errno;
+
+    if (!r)
+        return;
+    for (size_t i = 0; i < r->rank; i++)
+        free (r->line[i].entry);
+    free (r->line);
+    free (r->pivot);
+    free (r->held);
+    free (r->acc);
+    free (r->at);
+    free (r->touched);
+    free (r->fresh);
+    free (r->late);
+    free (r);
+    errno = saved;
+}
+
+static void accumulate (struct rref *r, uint32_t col, uint64_t value,
+                        size_t *n)
+{
+    if (!r->at[col]) {
+        int32_t p = r->pivot[col];
+
+        r->at[col] = 1;
+        r->touched[(*n)++] = col;
+        if (p >= 0)
+            (r->line[p].late ? r->late : r->fresh)[p / 64]
+                |= UINT64_C (1) << (p % 64);
+    }
+    r->acc[col] = prime_add (r->acc[col], value);
+}
+
+/* Rid what is in acc of the pivot of row i. */
+static void eliminate (struct rref *r, size_t i, size_t *n)
+{
+    const struct line *l = &r->line[i];
+    uint64_t factor = prime_neg (r->acc[l->entry[0].col]);
+
+    if (factor == 0)
+        return;
+    r->acc[l->entry[0].col] = 0;
+    for (size_t k = 1; k < l->n; k++)
+        accumulate (r, l->entry[k].col,
+                    prime_mul (factor, l->entry[k].value), n);
+    r->work += l->n;
+}
+
+/* Forget about the columns touched that are 0; returns how many are not. */
+static size_t settle (struct rref *r, size_t n)
+{
+    size_t keep = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        uint32_t c = r->touched[i];
+
+        r->at[c] = 0;
+        if (r->acc[c])
+            r->touched[keep++] = c;
+    }
+    return keep;
+}
+
+/* Subtract what the form explains. Leaves the rest in acc, its columns in
+ * touched, and returns their number; forget () is due.
+ */
+static size_t reduce (struct rref *r, const uint32_t *col,
+                      const uint8_t *count, size_t n)
+{
+    size_t words = (r->rank + 63) / 64;
+    size_t ntouched = 0;
+
+    for (size_t i = 0; i < n; i++)
+        if (count[i])
+            accumulate (r, col[i], count[i], &ntouched);
+    for (size_t w = words; w-- > 0;)
+        while (r->fresh[w]) {
+            int bit = 63 - __builtin_clzll (r->fresh[w]);
+
+            r->fresh[w] &= ~(UINT64_C (1) << bit);
+            eliminate (r, 64 * w + bit, &ntouched);
+        }
+    for (size_t w = 0; w < words; w++)
+        while (r->late[w]) {
+            int bit = __builtin_ctzll (r->late[w]);
+
+            r->late[w] &= ~(UINT64_C (1) << bit);
+            eliminate (r, 64 * w + bit, &ntouched);
+        }
+    r->work += n;
+    return settle (r, ntouched);
+}
+
+static void forget (struct rref *r, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        r->acc[r->touched[i]] = 0;
+}
+
+/* Make l, whose pivot is entry 0, the next row of the form. */
+static void append (struct rref *r, const struct line *l)
+{
+    for (size_t k = 0; k < l->n; k++)
+        r->held[l->entry[k].col]++;
+    r->entries += l->n;
+    r->pivot[l->entry[0].col] = (int32_t)r->rank;
+    r->line[r->rank++] = *l;
+}
+
+/* The rest in acc, divided by its value in the column `pivot`. */
+static int rest_line (struct rref *r, size_t n, uint32_t pivot,
+                      struct line *l)
+{
+    uint64_t scale = inverse (r->acc[pivot]);
+
+    if (!(l->entry = malloc (n * sizeof (*l->entry))))
+        return -1;
+    l->n = 1;
+    l->entry[0] = (struct rref_entry){ pivot, 1 };
+    for (size_t i = 0; i < n; i++) {
+        uint32_t c = r->touched[i];
+
+        if (c != pivot)
+            l->entry[l->n++]
+                = (struct rref_entry){ c, prime_mul (r->acc[c], scale) };
+    }
+    return 0;
+}
+
+static int append_rest (struct rref *r, size_t n)
+{
+    struct line l = { .late = true };
+    uint32_t pivot = r->touched[0];
+
+    for (size_t i = 1; i < n; i++)
+        if (r->held[r->touched[i]] < r->held[pivot])
+            pivot = r->touched[i];
+    if (rest_line (r, n, pivot, &l) < 0)
+        return -1;
+    append (r, &l);
+    return 0;
+}
+
+static int append_fresh (struct rref *r, const uint32_t *col,
+                         const uint8_t *count, size_t n, size_t pivot)
+{
+    struct line l = { .entry = malloc (n * sizeof (*l.entry)), .n = 1 };
+    uint64_t scale = inverse (count[pivot]);
+
+    if (!l.entry)
+        return -1;
+    l.entry[0] = (struct rref_entry){ col[pivot], 1 };
+    for (size_t i = 0; i < n; i++)
+        if (i != pivot && count[i])
+            l.entry[l.n++] = (struct rref_entry){
+                col[i], prime_mul (count[i], scale)
+            };
+    append (r, &l);
+    r->work += n;
+    return 0;
+}
+
+/* The first of n columns that no row has had, or n. */
+static size_t find_fresh (const struct rref *r, const uint32_t *col,
+                          const uint8_t *count, size_t n)
+{
+    size_t i = 0;
+
+    while (i < n && (r->held[col[i]] || count[i] == 0))
+        i++;
+    return i;
+}
+
+/* The value of a null vector in the pivot column of a row. */
+static void solve_pivot (const struct line *l, uint64_t *z)
+{
+    uint64_t sum = 0;
+
+    for (size_t k = 1; k < l->n; k++)
+        sum = prime_add (sum,
+                         prime_mul (l->entry[k].value, z[l->entry[k].col]));
+    z[l->entry[0].col] = prime_neg (sum);
+}
+
+int rref_add (struct rref *r, const uint32_t *col, const uint8_t *count,
+              size_t n)
+{
+    size_t pivot = find_fresh (r, col, count, n);
+    size_t rest;
+    int rc = 0;
+
+    if (pivot < n)
+        return append_fresh (r, col, count, n, pivot) < 0 ? -1 : 1;
+    rest = reduce (r, col, count, n);
+    if (rest > 0)
+        rc = append_rest (r, rest) < 0 ? -1 : 1;
+    forget (r, rest);
+    return rc;
+}
+
+int rref_add_null (struct rref *r, const uint32_t *col, const uint8_t *count,
+                   size_t n, uint64_t *z)
+{
+    size_t rank = r->rank;
+    int rc = rref_add (r, col, count, n);
+
+    if (rc > 0 && !r->line[rank].late)
+        solve_pivot (&r->line[rank], z);
+    return rc;
+}
+
+int rref_add_fresh (struct rref *r, const uint32_t *col, const uint8_t *count,
+                    size_t n)
+{
+    size_t pivot = find_fresh (r, col, count, n);
+
+    if (pivot == n)
+        return 0;
+    return append_fresh (r, col, count, n, pivot) < 0 ? -1 : 1;
+}
+
+bool rref_spans (struct rref *r, const uint32_t *col, const uint8_t *count,
+                 size_t n)
+{
+    size_t rest;
+
+    if (find_fresh (r, col, count, n) < n)
+        return false;
+    rest = reduce (r, col, count, n);
+    forget (r, rest);
+    return rest == 0;
+}
+
+size_t rref_rank (const struct rref *r)
+{
+    return r->rank;
+}
+
+/* Replace the pivots that row i holds beside its own by their rows, which are
+ * reduced already.
+ */
+static int substitute (struct rref *r, size_t i)
+{
+    struct line *l = &r->line[i];
+    struct line new = { .late = l->late };
+    size_t n = 0;
+
+    for (size_t k = 0; k < l->n; k++)
+        accumulate (r, l->entry[k].col, l->entry[k].value, &n);
+    for (size_t k = 1; k < l->n; k++)
+        if (r->pivot[l->entry[k].col] >= 0)
+            eliminate (r, r->pivot[l->entry[k].col], &n);
+    for (size_t k = 0; k < l->n; k++) {
+        int32_t p = r->pivot[l->entry[k].col];
+
+        if (p >= 0) /* accumulate () noted it as to do */
+            r->fresh[p / 64] = r->late[p / 64] = 0;
+        r->held[l->entry[k].col]--;
+    }
+    n = settle (r, n);
+    if (rest_line (r, n, l->entry[0].col, &new) < 0)
+        return -1;
+    forget (r, n);
+    for (size_t k = 0; k < new.n; k++)
+        r->held[new.entry[k].col]++;
+    r->entries += new.n;
+    r->entries -= l->n;
+    free (l->entry);
+    *l = new;
+    return 0;
+}
+
+int rref_reduce_within (struct rref *r, uint64_t most)
+{
+    uint64_t end = most < UINT64_MAX - r->work ? r->work + most : UINT64_MAX;
+
+    for (size_t i = r->rank; i-- > 0 && r->work < end;)
+        if (r->line[i].late && substitute (r, i) < 0)
+            return -1;
+    for (size_t i = 0; i < r->rank && r->work < end; i++)
+        if (!r->line[i].late && substitute (r, i) < 0)
+            return -1;
+    return r->work < end ? 0 : 1;
+}
+
+int rref_reduce (struct rref *r)
+{
+    return rref_reduce_within (r, UINT64_MAX);
+}
+
+const struct rref_entry *rref_row (const struct rref *r, size_t i, size_t *n)
+{
+    *n = r->line[i].n;
+    return r->line[i].entry;
+}
+
+int rref_pivot (const struct rref *r, uint32_t col)
+{
+    return r->pivot[col];
+}
+
+void rref_null (const struct rref *r, struct rng *rng, uint64_t *z)
+{
+    for (size_t c = 0; c < r->m; c++)
+        if (r->pivot[c] < 0)
+            z[c] = rng_below (rng, PRIME);
+    for (size_t i = r->rank; i-- > 0;)
+        if (r->line[i].late)
+            solve_pivot (&r->line[i], z);
+    for (size_t i = 0; i < r->rank; i++)
+        if (!r->line[i].late)
+            solve_pivot (&r->line[i], z);
+}
+
+uint64_t rref_dot (const uint32_t *col, const uint8_t *count, size_t n,
+                   const uint64_t *z)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < n; i++)
+        sum = prime_add (sum, prime_mul (count[i], z[col[i]]));
+    return sum;
+}
+
+uint64_t rref_work (const struct rref *r)
+{
+    return r->work;
+}
+
+uint64_t rref_entries (const struct rref *r)
+{
+    return r->entries;
+}
+
+static uint64_t gcd (uint64_t a, uint64_t b)
+{
+    while (b) {
+        uint64_t t = a % b;
+
+        a = b;
+        b = t;
+    }
+    return a;
+}
+
+/* Half of Euclid's algorithm: r = t * value modulo P all the way down, and
+ * the first r that is small enough has the only small t (Wang, 1981).
+ */
+int rref_rational (uint64_t value, int64_t *p, int64_t *q)
+{
+    uint64_t r0 = PRIME;
+    uint64_t r1 = value;
+    int64_t t0 = 0;
+    int64_t t1 = 1;
+
+    while (r1 > RREF_RATIONAL_MAX) {
+        uint64_t quotient = r0 / r1;
+        uint64_t r2 = r0 - quotient * r1;
+        int64_t t2 = t0 - (int64_t)quotient * t1;
+
+        r0 = r1;
+        r1 = r2;
+        t0 = t1;
+        t1 = t2;
+    }
+    if (llabs (t1) > RREF_RATIONAL_MAX
+        || gcd (r1, (uint64_t)llabs (t1)) != 1)
+        return -1;
+    *p = t1 < 0 ? -(int64_t)r1 : (int64_t)r1;
+    *q = llabs (t1);
+    return 0;
+}

@@ -1,0 +1,607 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which endpoints it takes to tell suspects apart.
+ *
+ * Notes. Each pair of endpoints has two random numbers modulo 2^61 - 1. Over
+ * the rows of some pairs a suspect has two sums, of these numbers times how
+ * often the row crosses it; columns are proportional if and only if the
+ * quotients of these sums are the same (but once in 2^61 times), so that sets
+ * of suspects are sets of equal quotients, and rows are added to them without
+ * being kept. The sums need only the crossings of suspects, not the rows: of
+ * the tree of paths to an endpoint, the suspects on the way from each leaf.
+ */
+#include "config.h"
+#include "core/plan/separate.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/paths/tree.h"
+#include "core/plan/prime.h"
+
+enum {
+    PAIRS_MAX = 4 * 1000 * 1000, /* of idle endpoints, looked at */
+};
+
+#define NONE UINT32_MAX
+
+struct crossing { /* the path from a leaf crosses a suspect */
+    uint32_t leaf;
+    uint32_t suspect;
+};
+
+/* Crossings on the way to an endpoint, by rising leaf. */
+struct ways {
+    struct crossing *v;
+    size_t n, size;
+};
+
+struct sums {
+    uint64_t v[2];
+};
+
+struct separate {
+    const struct pathset *ps;
+    struct tree *tree;
+    size_t n;             /* suspects */
+    uint32_t *number;     /* [nlinks] of a suspect, or NONE */
+    struct ways *to;      /* [endpoints] */
+    uint8_t *in;          /* [endpoints] in use */
+    struct sums *sums;    /* [n] over the rows of those in use */
+    struct sums *trial;   /* [n] */
+    uint64_t *quotient;   /* [n] */
+    uint64_t *sorted;     /* [n] */
+    uint64_t *product;    /* [n + 1] */
+    uint8_t *count;       /* [n] of a row */
+};
+
+static uint64_t mix (uint64_t x)
+{
+    x += UINT64_C (0x9e3779b97f4a7c15);
+    x = (x ^ (x >> 30)) * UINT64_C (0xbf58476d1ce4e5b9);
+    x = (x ^ (x >> 27)) * UINT64_C (0x94d049bb133111eb);
+    return x ^ (x >> 31);
+}
+
+/* The random numbers of a pair, whichever end comes first. */
+static struct sums numbers (uint32_t a, uint32_t b)
+{
+    uint64_t key = a < b ? (uint64_t)a << 32 | b : (uint64_t)b << 32 | a;
+    struct sums s = { { mix (2 * key) % PRIME, mix (2 * key + 1) % PRIME } };
+
+    return s;
+}
+
+static void count_in (struct sums *sums, const struct sums *r)
+{
+    for (int k = 0; k < 2; k++)
+        sums->v[k] = prime_add (sums->v[k], r->v[k]);
+}
+
+static uint64_t power (uint64_t a, uint64_t e)
+{
+    uint64_t x = 1;
+
+    for (; e > 0; e >>= 1) {
+        if (e & 1)
+            x = prime_mul (x, a);
+        a = prime_mul (a, a);
+    }
+    return x;
+}
+
+/* Quotients of the sums, 0 where they are 0: all with one inversion. */
+static void divide (struct separate *s, const struct sums *sums)
+{
+    uint64_t inverse;
+
+    s->product[0] = 1;
+    for (size_t i = 0; i < s->n; i++)
+        s->product[i + 1] = prime_mul (s->product[i],
+                                       sums[i].v[0] ? sums[i].v[0] : 1);
+    inverse = power (s->product[s->n], PRIME - 2);
+    for (size_t i = s->n; i-- > 0;) {
+        uint64_t one = prime_mul (inverse, s->product[i]);
+
+        inverse = prime_mul (inverse, sums[i].v[0] ? sums[i].v[0] : 1);
+        s->quotient[i] = prime_mul (sums[i].v[1], one);
+    }
+}
+
+static int compare_u64 (const void *a, const void *b)
+{
+    const uint64_t *x = a;
+    const uint64_t *y = b;
+
+    return (*x > *y) - (*x < *y);
+}
+
+/* How many sets of suspects the sums tell apart. */
+static size_t sets (struct separate *s, const struct sums *sums)
+{
+    size_t n = 0;
+
+    divide (s, sums);
+    memcpy (s->sorted, s->quotient, s->n * sizeof (*s->sorted));
+    qsort (s->sorted, s->n, sizeof (*s->sorted), compare_u64);
+    for (size_t i = 0; i < s->n; i++)
+        n += i == 0 || s->sorted[i] != s->sorted[i - 1];
+    return n;
+}
+
+/* First crossing from a leaf, on the way to an endpoint. */
+static size_t first_from (const struct ways *w, uint32_t leaf)
+{
+    size_t low = 0;
+    size_t high = w->n;
+
+    while (low < high) {
+        size_t mid = (low + high) / 2;
+
+        if (w->v[mid].leaf < leaf)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+static uint32_t up_suspect (const struct separate *s, uint32_t i)
+{
+    uint32_t up = s->tree->up[i];
+
+    return up == NETWORK_NONE ? NONE : s->number[arc_link (up)];
+}
+
+/* Call for each suspect that the path from a to b crosses. */
+typedef void (*visit_f) (uint32_t suspect, void *arg);
+
+static void visit_path (const struct separate *s, uint32_t a, uint32_t b,
+                        visit_f visit, void *arg)
+{
+    const struct ways *w = &s->to[b];
+    uint32_t leaf = s->tree->leaf_of[a];
+    uint32_t up = up_suspect (s, a);
+
+    if (up != NONE)
+        visit (up, arg);
+    for (size_t k = first_from (w, leaf); k < w->n && w->v[k].leaf == leaf;
+         k++)
+        visit (w->v[k].suspect, arg);
+}
+
+struct adding {
+    struct sums *sums;
+    struct sums number;
+};
+
+static void visit_add (uint32_t suspect, void *arg)
+{
+    struct adding *add = arg;
+
+    count_in (&add->sums[suspect], &add->number);
+}
+
+/* Add the row of a pair to the sums. */
+static void add_row (const struct separate *s, uint32_t a, uint32_t b,
+                     struct sums *sums)
+{
+    struct adding add = { sums, numbers (a, b) };
+
+    visit_path (s, a, b, visit_add, &add);
+    visit_path (s, b, a, visit_add, &add);
+}
+
+/* Add the rows of one endpoint and all those in use. */
+static void add_endpoint (const struct separate *s, uint32_t i,
+                          struct sums *sums)
+{
+    for (uint32_t x = 0; x < pathset_size (s->ps); x++)
+        if (s->in[x] && x != i)
+            add_row (s, i, x, sums);
+}
+
+static void start_trial (struct separate *s)
+{
+    memcpy (s->trial, s->sums, s->n * sizeof (*s->trial));
+}
+
+static void use (struct separate *s, uint32_t i)
+{
+    add_endpoint (s, i, s->sums);
+    s->in[i] = 1;
+}
+
+static void recount (struct separate *s)
+{
+    memset (s->sums, 0, s->n * sizeof (*s->sums));
+    for (uint32_t a = 0; a < pathset_size (s->ps); a++)
+        for (uint32_t b = a + 1; s->in[a] && b < pathset_size (s->ps); b++)
+            if (s->in[b])
+                add_row (s, a, b, s->sums);
+}
+
+/* Sets with all endpoints in use. A path is enough to add, not a row, so that
+ * only crossings are looked at.
+ */
+static size_t sets_at_best (struct separate *s)
+{
+    const struct tree *t = s->tree;
+    size_t size = pathset_size (s->ps);
+
+    memset (s->trial, 0, s->n * sizeof (*s->trial));
+    for (uint32_t b = 0; b < size; b++) {
+        for (size_t k = 0; k < s->to[b].n; k++) {
+            const struct crossing *c = &s->to[b].v[k];
+
+            for (size_t i = t->first[c->leaf]; i < t->first[c->leaf + 1];
+                 i++) {
+                struct sums r = numbers (t->member[i], b);
+
+                if (t->member[i] != b)
+                    count_in (&s->trial[c->suspect], &r);
+            }
+        }
+        for (uint32_t a = 0; a < size && up_suspect (s, b) != NONE; a++) {
+            struct sums r = numbers (a, b);
+
+            if (a != b)
+                count_in (&s->trial[up_suspect (s, b)], &r);
+        }
+    }
+    return sets (s, s->trial);
+}
+
+/* The idle endpoint that tells most apart; NONE where none adds a set. */
+static uint32_t best_single (struct separate *s, const uint8_t *idle,
+                             size_t now)
+{
+    uint32_t best = NONE;
+
+    for (uint32_t i = 0; i < pathset_size (s->ps); i++) {
+        size_t then;
+
+        if (!idle[i] || s->in[i])
+            continue;
+        start_trial (s);
+        add_endpoint (s, i, s->trial);
+        then = sets (s, s->trial);
+        if (then > now) {
+            now = then;
+            best = i;
+        }
+    }
+    return best;
+}
+
+/* As best_single, for the row between two idle endpoints. */
+static struct probe best_pair (struct separate *s, const uint8_t *idle,
+                               size_t now)
+{
+    const struct tree *t = s->tree;
+    struct probe best = { NONE, NONE };
+    size_t looked = 0;
+
+    for (uint32_t b = 0; b < pathset_size (s->ps); b++) {
+        const struct ways *w = &s->to[b];
+        bool all = up_suspect (s, b) != NONE;
+        uint32_t leaf = NONE;
+
+        for (size_t k = 0; idle[b] && !s->in[b] && looked < PAIRS_MAX
+             && k < (all ? t->nleaves : w->n); k++) {
+            uint32_t next = all ? k : w->v[k].leaf;
+
+            for (size_t i = t->first[next]; next != leaf
+                 && i < t->first[next + 1]; i++) {
+                uint32_t a = t->member[i];
+                size_t then;
+
+                if (a == b || !idle[a] || s->in[a])
+                    continue;
+                start_trial (s);
+                add_row (s, a, b, s->trial);
+                then = sets (s, s->trial);
+                looked++;
+                if (then > now) {
+                    now = then;
+                    best = (struct probe){ a, b };
+                }
+            }
+            leaf = next;
+        }
+    }
+    return best;
+}
+
+/* Take out of use what the others make needless. */
+static void drop (struct separate *s, const uint8_t *idle, size_t wanted)
+{
+    for (uint32_t i = 0; i < pathset_size (s->ps); i++) {
+        if (!idle[i] || !s->in[i])
+            continue;
+        s->in[i] = 0;
+        recount (s);
+        if (sets (s, s->sums) < wanted)
+            s->in[i] = 1;
+    }
+    recount (s);
+}
+
+static void choose (struct separate *s, const uint8_t *idle, size_t wanted)
+{
+    size_t now;
+
+    while ((now = sets (s, s->sums)) < wanted) {
+        uint32_t one = best_single (s, idle, now);
+        struct probe two;
+
+        if (one != NONE) {
+            use (s, one);
+            continue;
+        }
+        two = best_pair (s, idle, now);
+        if (two.a == NONE)
+            break;
+        use (s, two.a);
+        use (s, two.b);
+    }
+    drop (s, idle, now);
+}
+
+/*
+ * Probes: of the rows that cross the suspects differently, few that tell all
+ * sets apart.
+ */
+
+static void visit_count (uint32_t suspect, void *arg)
+{
+    uint8_t *count = arg;
+
+    count[suspect]++;
+}
+
+/* Rows between those in use that cross a suspect, one for each pattern. */
+struct patterns {
+    struct pattern {
+        uint64_t hash;
+        struct probe probe;
+    } *v;
+    size_t n, size;
+};
+
+static int compare_pattern (const void *a, const void *b)
+{
+    const struct pattern *x = a;
+    const struct pattern *y = b;
+
+    if (x->hash != y->hash)
+        return x->hash < y->hash ? -1 : 1;
+    if (x->probe.a != y->probe.a)
+        return x->probe.a < y->probe.a ? -1 : 1;
+    return (x->probe.b > y->probe.b) - (x->probe.b < y->probe.b);
+}
+
+static int add_pattern (struct separate *s, struct patterns *p, uint32_t a,
+                        uint32_t b)
+{
+    uint64_t hash = 0;
+
+    memset (s->count, 0, s->n);
+    visit_path (s, a, b, visit_count, s->count);
+    visit_path (s, b, a, visit_count, s->count);
+    for (size_t i = 0; i < s->n; i++)
+        if (s->count[i])
+            hash += mix (4 * i + s->count[i]);
+    if (hash == 0)
+        return 0;
+    if (p->n == p->size) {
+        size_t size = p->size ? 2 * p->size : 64;
+        struct pattern *v = realloc (p->v, size * sizeof (*v));
+
+        if (!v)
+            return -1;
+        p->v = v;
+        p->size = size;
+    }
+    p->v[p->n++] = (struct pattern){ hash, { a, b } };
+    return 0;
+}
+
+static int find_patterns (struct separate *s, struct patterns *p)
+{
+    size_t keep = 0;
+
+    for (uint32_t a = 0; a < pathset_size (s->ps); a++)
+        for (uint32_t b = a + 1; s->in[a] && b < pathset_size (s->ps); b++)
+            if (s->in[b] && add_pattern (s, p, a, b) < 0)
+                return -1;
+    if (p->n > 0)
+        qsort (p->v, p->n, sizeof (*p->v), compare_pattern);
+    for (size_t i = 0; i < p->n; i++)
+        if (i == 0 || p->v[i].hash != p->v[keep - 1].hash)
+            p->v[keep++] = p->v[i];
+    p->n = keep;
+    return 0;
+}
+
+static int find_probes (struct separate *s, struct separation *out)
+{
+    struct patterns p = { 0 };
+    size_t now = 1;
+    int rc = -1;
+
+    if (find_patterns (s, &p) < 0
+        || !(out->probe = calloc (p.n + 1, sizeof (*out->probe))))
+        goto error;
+    memset (s->sums, 0, s->n * sizeof (*s->sums));
+    while (now < out->nsets && p.n > 0) {
+        size_t best = p.n;
+
+        for (size_t i = 0; i < p.n; i++) {
+            size_t then;
+
+            start_trial (s);
+            add_row (s, p.v[i].probe.a, p.v[i].probe.b, s->trial);
+            then = sets (s, s->trial);
+            if (then > now) {
+                now = then;
+                best = i;
+            }
+        }
+        if (best == p.n) /* two together do what neither does alone */
+            best = 0;
+        out->probe[out->nprobes++] = p.v[best].probe;
+        add_row (s, p.v[best].probe.a, p.v[best].probe.b, s->sums);
+        p.v[best] = p.v[--p.n];
+    }
+    rc = 0;
+error:
+    free (p.v);
+    return rc;
+}
+
+/*
+ * Setting up
+ */
+
+static int ways_push (struct ways *w, uint32_t leaf, uint32_t suspect)
+{
+    if (w->n == w->size) {
+        size_t size = w->size ? 2 * w->size : 16;
+        struct crossing *v = realloc (w->v, size * sizeof (*v));
+
+        if (!v)
+            return -1;
+        w->v = v;
+        w->size = size;
+    }
+    w->v[w->n++] = (struct crossing){ leaf, suspect };
+    return 0;
+}
+
+/* The suspects on the way from each leaf to an endpoint. */
+static int find_ways (struct separate *s, uint32_t to, struct error *err)
+{
+    const struct tree *t = s->tree;
+
+    if (tree_grow (s->tree, to, err) < 0)
+        return -1;
+    for (uint32_t leaf = 0; leaf < t->nleaves; leaf++)
+        for (uint32_t k = t->leaf[leaf]; k != 0; k = t->parent[k]) {
+            uint32_t suspect = s->number[arc_link (t->arc[k])];
+
+            if (suspect != NONE && ways_push (&s->to[to], leaf, suspect) < 0)
+                return error_nomem (err);
+        }
+    return 0;
+}
+
+static void clear (struct separate *s)
+{
+    for (size_t i = 0; s->to && i < pathset_size (s->ps); i++)
+        free (s->to[i].v);
+    tree_destroy (s->tree);
+    free (s->number);
+    free (s->to);
+    free (s->in);
+    free (s->sums);
+    free (s->trial);
+    free (s->quotient);
+    free (s->sorted);
+    free (s->product);
+    free (s->count);
+}
+
+static int init (struct separate *s, struct pathset *ps, const uint8_t *idle,
+                 const uint32_t *suspect, size_t n, struct error *err)
+{
+    size_t size = pathset_size (ps);
+    size_t nlinks = pathset_network (ps)->nlinks;
+
+    *s = (struct separate){ .ps = ps, .n = n };
+    s->number = malloc ((nlinks + 1) * sizeof (*s->number));
+    s->to = calloc (size + 1, sizeof (*s->to));
+    s->in = calloc (size + 1, 1);
+    s->sums = calloc (n + 1, sizeof (*s->sums));
+    s->trial = calloc (n + 1, sizeof (*s->trial));
+    s->quotient = calloc (n + 1, sizeof (*s->quotient));
+    s->sorted = calloc (n + 1, sizeof (*s->sorted));
+    s->product = calloc (n + 2, sizeof (*s->product));
+    s->count = calloc (n + 1, 1);
+    if (!s->number || !s->to || !s->in || !s->sums || !s->trial
+        || !s->quotient || !s->sorted || !s->product || !s->count)
+        return error_nomem (err);
+    memset (s->number, 0xff, nlinks * sizeof (*s->number));
+    for (size_t i = 0; i < n; i++)
+        s->number[suspect[i]] = i;
+    if (!(s->tree = tree_create (ps, err)))
+        return -1;
+    for (uint32_t i = 0; i < size; i++) {
+        s->in[i] = !idle[i];
+        if (find_ways (s, i, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Number the sets in the order of the suspects. */
+static int number_sets (struct separate *s, struct separation *out)
+{
+    out->set_of = calloc (s->n + 1, sizeof (*out->set_of));
+    if (!out->set_of)
+        return -1;
+    out->nsets = 0;
+    divide (s, s->sums);
+    for (size_t i = 0; i < s->n; i++) {
+        size_t k = 0;
+
+        while (s->quotient[k] != s->quotient[i])
+            k++;
+        out->set_of[i] = k < i ? out->set_of[k] : out->nsets++;
+    }
+    return 0;
+}
+
+static int list_extra (const struct separate *s, const uint8_t *idle,
+                       struct separation *out)
+{
+    size_t size = pathset_size (s->ps);
+
+    if (!(out->extra = calloc (size + 1, sizeof (*out->extra))))
+        return -1;
+    for (uint32_t i = 0; i < size; i++)
+        if (idle[i] && s->in[i])
+            out->extra[out->nextra++] = i;
+    return 0;
+}
+
+int separate (struct pathset *ps, const uint8_t *idle,
+              const uint32_t *suspect, size_t n, struct separation *out,
+              struct error *err)
+{
+    struct separate s;
+    int rc = init (&s, ps, idle, suspect, n, err);
+
+    *out = (struct separation){ 0 };
+    if (rc == 0) {
+        recount (&s);
+        out->nsets_before = sets (&s, s.sums);
+        choose (&s, idle, sets_at_best (&s));
+        if (number_sets (&s, out) < 0 || list_extra (&s, idle, out) < 0
+            || find_probes (&s, out) < 0)
+            rc = error_nomem (err);
+    }
+    clear (&s);
+    if (rc < 0)
+        separation_clear (out);
+    return rc;
+}
+
+void separation_clear (struct separation *out)
+{
+    free (out->extra);
+    free (out->probe);
+    free (out->set_of);
+    *out = (struct separation){ 0 };
+}

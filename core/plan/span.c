@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Do some rows span those of all pairs?
+ *
+ * Notes: that psi(a,t) is one value F for all a on a leaf is tested for all t
+ * at once, by sums over t with random factors v(t); that C is antisymmetric,
+ * by C(u,v) + C(v,u) = 0 for random vectors u and v. Either fails to see a
+ * difference once in P times.
+ */
+#include "config.h"
+#include "core/plan/span.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "core/paths/tree.h"
+#include "core/plan/grid.h"
+#include "core/plan/prime.h"
+
+/* z by link; links that no path uses do not matter. */
+static uint64_t *by_link (struct pathset *ps, const uint64_t *z,
+                          struct error *err)
+{
+    uint64_t *weight;
+    size_t m;
+    const uint32_t *link = pathset_links (ps, &m, err);
+
+    if (!link)
+        return NULL;
+    weight = calloc (pathset_network (ps)->nlinks + 1, sizeof (*weight));
+    if (!weight) {
+        error_nomem (err);
+        return NULL;
+    }
+    for (size_t c = 0; c < m; c++)
+        weight[link[c]] = z[c];
+    return weight;
+}
+
+struct check {
+    struct tree *tree;
+    const uint64_t *weight;
+    uint64_t *psi;       /* [nplaces + 1] by step */
+    uint64_t *factor[2]; /* [nleaves] u, v */
+    uint64_t *sum[2];    /* [nleaves] C u, C v, by leaf */
+};
+
+/* psi of the destination of the tree, from all leaves. */
+static void fill_psi (struct check *c)
+{
+    const struct tree *t = c->tree;
+    uint32_t up = t->up[t->to];
+
+    c->psi[0] = up == NETWORK_NONE ? 0 : c->weight[arc_link (up)];
+    for (size_t k = 1; k < t->n; k++)
+        c->psi[k] = prime_add (c->psi[t->parent[k]],
+                               c->weight[arc_link (t->arc[k])]);
+}
+
+/* The members of a leaf, one by one: do they agree? */
+static int check_leaf (struct check *c, size_t s, struct error *err)
+{
+    const struct tree *t = c->tree;
+    size_t n = t->first[s + 1] - t->first[s];
+    uint64_t own = 0; /* of the last member */
+
+    for (size_t i = 0; i < n; i++) {
+        uint64_t sum[2] = { 0, 0 };
+
+        if (tree_grow (c->tree, t->member[t->first[s] + i], err) < 0)
+            return -1;
+        fill_psi (c);
+        for (size_t l = 0; l < t->nleaves; l++)
+            for (int k = 0; k < 2 && l != s; k++)
+                sum[k] = prime_add (sum[k], prime_mul (c->factor[k][l],
+                                                       c->psi[t->leaf[l]]));
+        for (int k = 0; k < 2; k++)
+            if (i == 0)
+                c->sum[k][s] = sum[k];
+            else if (sum[k] != c->sum[k][s])
+                return 0;
+        if (i > 0 && prime_add (own, c->psi[t->leaf[s]]) != 0)
+            return 0;
+        own = c->psi[t->leaf[s]];
+        if (n > 2 && own != 0)
+            return 0;
+    }
+    return 1;
+}
+
+static bool antisymmetric (const struct check *c)
+{
+    uint64_t sum = 0;
+
+    for (size_t s = 0; s < c->tree->nleaves; s++)
+        for (int k = 0; k < 2; k++)
+            sum = prime_add (sum, prime_mul (c->factor[k][s],
+                                             c->sum[!k][s]));
+    return sum == 0;
+}
+
+int span_complete (struct pathset *ps, const uint64_t *z, struct rng *rng,
+                   struct error *err)
+{
+    struct check c = { 0 };
+    size_t nleaves;
+    int rc = -1;
+
+    if (!(c.weight = by_link (ps, z, err)) || !(c.tree = tree_create (ps, err)))
+        goto error;
+    nleaves = c.tree->nleaves;
+    c.psi = calloc (pathset_network (ps)->nplaces + 1, sizeof (*c.psi));
+    for (int k = 0; k < 2; k++) {
+        c.factor[k] = calloc (nleaves + 1, sizeof (*c.factor[k]));
+        c.sum[k] = calloc (nleaves + 1, sizeof (*c.sum[k]));
+    }
+    if (!c.psi || !c.factor[0] || !c.factor[1] || !c.sum[0] || !c.sum[1]) {
+        error_nomem (err);
+        goto error;
+    }
+    for (size_t s = 0; s < nleaves; s++)
+        for (int k = 0; k < 2; k++)
+            c.factor[k][s] = rng_below (rng, PRIME);
+    rc = 1;
+    for (size_t s = 0; s < nleaves && rc == 1; s++)
+        rc = check_leaf (&c, s, err);
+    if (rc == 1)
+        rc = antisymmetric (&c);
+error:
+    tree_destroy (c.tree);
+    free ((uint64_t *)c.weight);
+    free (c.psi);
+    for (int k = 0; k < 2; k++) {
+        free (c.factor[k]);
+        free (c.sum[k]);
+    }
+    return rc;
+}
+
+/* Pairs found whose paths are of one length: a sample of them. */
+struct bin {
+    struct probe *pair;
+    size_t n, size;
+    uint64_t seen;
+};
+
+enum { BINS = 2 * PATH_MAX_HOPS + 3 };
+
+struct search {
+    struct grid *grid;
+    struct rng *rng;
+    struct bin bin[BINS];
+    size_t max;
+};
+
+static int found (struct search *s, size_t hops, size_t a, size_t b)
+{
+    struct bin *bin = &s->bin[hops];
+    struct probe pair = { a < b ? a : b, a < b ? b : a };
+
+    if (bin->n == s->max) {
+        uint64_t at = rng_below (s->rng, ++bin->seen);
+
+        if (at < bin->n)
+            bin->pair[at] = pair;
+        return 0;
+    }
+    if (bin->n == bin->size) {
+        size_t size = bin->size ? 2 * bin->size : 64;
+        struct probe *new = realloc (bin->pair, size * sizeof (*new));
+
+        if (!new)
+            return -1;
+        bin->pair = new;
+        bin->size = size;
+    }
+    bin->pair[bin->n++] = pair;
+    bin->seen++;
+    return 0;
+}
+
+static bool uniform (const uint32_t *cell, size_t n, uint32_t value)
+{
+    for (size_t i = 0; i < n; i++)
+        if (cell[i] != value)
+            return false;
+    return true;
+}
+
+/* Pairs between two leaves: in step, from a random start, and with other
+ * shifts until one is found.
+ */
+static int search_pair (struct search *f, size_t s, size_t t)
+{
+    const struct tree *tree = f->grid->tree;
+    const uint32_t *x = grid_cells (f->grid, s, t);
+    const uint32_t *y = grid_cells (f->grid, t, s);
+    const uint32_t *ms = tree->member + tree->first[s];
+    const uint32_t *mt = tree->member + tree->first[t];
+    size_t ns = tree->first[s + 1] - tree->first[s];
+    size_t nt = tree->first[t + 1] - tree->first[t];
+    size_t most = ns > nt ? ns : nt;
+    size_t hops = grid_hops (f->grid, s, t);
+    size_t turn;
+    bool any = false;
+
+    if (uniform (x, nt, x[0]) && uniform (y, ns, x[0]))
+        return 0;
+    turn = rng_below (f->rng, nt);
+    for (size_t d = 0; d < nt && !any; d++)
+        for (size_t k = 0; k < most; k++) {
+            size_t i = k % ns;
+            size_t j = (k + d + turn) % nt;
+
+            if (x[j] == y[i])
+                continue;
+            any = true;
+            if (found (f, hops, ms[i], mt[j]) < 0)
+                return -1;
+        }
+    return 0;
+}
+
+/* Pairs on one leaf: with the member before, or the one before that. */
+static int search_own (struct search *f, size_t s)
+{
+    const struct tree *tree = f->grid->tree;
+    const uint32_t *member = tree->member + tree->first[s];
+    const uint64_t *own = f->grid->own;
+    size_t n = tree->first[s + 1] - tree->first[s];
+
+    for (size_t d = 1; d <= 2; d++)
+        for (size_t i = d; i < n; i++)
+            if (prime_add (own[member[i]], own[member[i - d]]) != 0
+                && found (f, 0, member[i], member[i - d]) < 0)
+                return -1;
+    return 0;
+}
+
+static int search_blocks (struct search *f, size_t p, size_t q)
+{
+    size_t first[2], end[2];
+
+    grid_block (f->grid, p, &first[0], &end[0]);
+    grid_block (f->grid, q, &first[1], &end[1]);
+    for (size_t s = first[0]; s < end[0]; s++) {
+        if (p == q && search_own (f, s) < 0)
+            return -1;
+        for (size_t t = p == q ? s + 1 : first[1]; t < end[1]; t++)
+            if (search_pair (f, s, t) < 0)
+                return -1;
+    }
+    return 0;
+}
+
+/* The bins in one, the shortest first, none with more than half of what room
+ * there is as long as others follow.
+ */
+static struct probe *gather (const struct search *f, size_t *n)
+{
+    struct probe *pair = calloc (f->max + 1, sizeof (*pair));
+    size_t last = BINS - 1;
+
+    *n = 0;
+    while (last > 0 && f->bin[last].n == 0)
+        last--;
+    for (size_t i = 0; i <= last && pair; i++) {
+        size_t room = f->max - *n;
+
+        if (i < last)
+            room -= room / 2;
+        for (size_t k = 0; k < f->bin[i].n && k < room; k++)
+            pair[(*n)++] = f->bin[i].pair[k];
+    }
+    return pair;
+}
+
+struct probe *span_missing (struct pathset *ps, const uint64_t *z,
+                            struct rng *rng, size_t max, size_t *n,
+                            struct error *err)
+{
+    uint64_t *weight = by_link (ps, z, err);
+    struct search f = { .rng = rng, .max = max };
+    struct probe *pair = NULL;
+
+    if (!weight || !(f.grid = grid_create (ps, err)))
+        goto error;
+    for (size_t p = 0; p < f.grid->nblocks; p++)
+        for (size_t q = p; q < f.grid->nblocks; q++) {
+            if (grid_load (f.grid, GRID_ROWS, weight, p, q, err) < 0)
+                goto error;
+            if (search_blocks (&f, p, q) < 0)
+                goto nomem;
+        }
+    if ((pair = gather (&f, n)))
+        goto error;
+nomem:
+    error_nomem (err);
+error:
+    grid_destroy (f.grid);
+    free (weight);
+    for (size_t i = 0; i < BINS; i++)
+        free (f.bin[i].pair);
+    return pair;
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Samples: the round-trip times that the probes of a plan took.
+ *
+ * Made by probe/ (pmm-probe) and samples/simulate. Read by the solver and the
+ * judge; kept as baselines. File: JSON, kind "samples".
+ */
+#ifndef CORE_SAMPLES_H
+#define CORE_SAMPLES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "core/paths/paths.h"
+#include "core/plan/plan.h"
+#include "util/error.h"
+
+enum { /* quantiles of the repeats, in ns */
+    RTT_MIN,
+    RTT_P05,
+    RTT_P25,
+    RTT_MEDIAN,
+    RTT_P75,
+    RTT_P95,
+    RTT_MAX,
+    RTT_COUNT,
+};
+
+/* The repeats of one probe from one side. */
+struct sample {
+    uint32_t a, b;      /* endpoints of the pathset, as in the plan */
+    uint32_t round;     /* of the plan */
+    uint32_t initiator; /* a or b */
+    uint32_t sent, lost;
+    double rtt_ns[RTT_COUNT]; /* meaningless where lost == sent */
+};
+
+struct samples {
+    uint64_t job, step; /* 0: not from a job step */
+    char nonce[33];     /* hex digits; "" where not from a step */
+    char **answered;    /* hosts */
+    size_t nanswered;
+    char **missing;
+    size_t nmissing;
+    uint64_t late;      /* echoes that came after their time-out, */
+    uint64_t repeated;  /* ... messages that came again, */
+    uint64_t foreign;   /* ... and that were not the run's: none counted */
+    struct sample *sample;
+    size_t nsamples;
+    bool complete; /* every probe of the plan accounted for */
+};
+
+/* Empty samples; NULL with errno ENOMEM. */
+struct samples *samples_create (void);
+void samples_destroy (struct samples *s);
+
+/* Append one; the struct is copied. 0, or -1 with errno ENOMEM. */
+int samples_add (struct samples *s, const struct sample *sample);
+int samples_add_host (struct samples *s, const char *host, bool answered);
+
+/* Fill rtt_ns from n raw repeats, n > 0; v is sorted in place. Quantiles by
+ * linear interpolation between order statistics (R's type 7).
+ */
+void sample_quantiles (struct sample *sample, double *v, size_t n);
+
+/* Write; read. Names resolve as in plan_read: the reader collects the names
+ * of all endpoints in the file. Where *ps is not NULL on entry, names must be
+ * in that set and resolve is not called.
+ */
+int samples_write (const struct samples *s, const struct pathset *ps,
+                   FILE *fp, struct error *err);
+struct samples *samples_read (FILE *fp, const char *name,
+                              const char *fabric_hash,
+                              pathset_resolve_f resolve, void *arg,
+                              struct pathset **ps, struct error *err);
+
+#endif /* CORE_SAMPLES_H */

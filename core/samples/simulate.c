@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "config.h"
+#include "core/samples/simulate.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/rng.h"
+
+/* A random number of a link in a pass, for all rows alike. */
+static double activity (const struct simulate_options *opts, uint32_t link,
+                        unsigned int pass)
+{
+    struct rng rng;
+
+    rng_seed (&rng, opts->seed ^ (uint64_t)link << 24 ^ (uint64_t)pass << 48);
+    return 2 * rng_uniform (&rng);
+}
+
+/* How long a round trip waits behind the messages of others. */
+static double wait_ns (const struct row *row, unsigned int pass,
+                       const struct simulate_options *opts, struct rng *rng)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < row->n && opts->busy; i++) {
+        uint32_t link = row->link[i];
+        double p = opts->busy[link];
+
+        if (p > 0)
+            p *= activity (opts, link, pass);
+        for (int k = 0; k < row->count[i] && p > 0; k++)
+            if (rng_uniform (rng) < p)
+                sum += opts->busy_ns * rng_exponential (rng);
+    }
+    return sum;
+}
+
+/* What the round trip takes where nothing disturbs it. */
+static double quiet_ns (const struct row *row, const double *latency_ns,
+                        const struct simulate_options *opts)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < row->n; i++) {
+        uint32_t link = row->link[i];
+
+        sum += row->count[i] * latency_ns[link];
+        if (opts->arc_ns)
+            sum += row->forth[i] * opts->arc_ns[2 * link]
+                   + (row->count[i] - row->forth[i])
+                         * opts->arc_ns[2 * link + 1];
+    }
+    return sum;
+}
+
+struct simulation {
+    const struct pathset *ps;
+    const double *latency_ns;
+    const struct simulate_options *opts;
+    struct rng noise, traffic;
+    double *v;            /* [repeats] scratch */
+    struct samples *samples;
+};
+
+/* Fill the quantiles of one side's repeats. */
+static void measure (struct simulation *sim, struct sample *s,
+                     const struct row *row)
+{
+    const struct simulate_options *opts = sim->opts;
+    double rtt_ns = quiet_ns (row, sim->latency_ns, opts);
+    double *v = sim->v;
+
+    for (unsigned int k = 0; k < opts->repeats; k++) {
+        v[k] = rtt_ns + wait_ns (row, k, opts, &sim->traffic);
+        if (opts->noise_ns > 0)
+            v[k] += opts->noise_ns * rng_normal (&sim->noise);
+        if (opts->outlier_share > 0
+            && rng_uniform (&sim->noise) < opts->outlier_share)
+            v[k] += opts->outlier_ns * rng_exponential (&sim->noise);
+        if (v[k] < 0)
+            v[k] = 0;
+    }
+    sample_quantiles (s, v, opts->repeats);
+}
+
+static int simulate_probe (struct simulation *sim, const struct probe *probe,
+                           uint32_t round, struct error *err)
+{
+    struct sample sample = {
+        .a = probe->a,
+        .b = probe->b,
+        .round = round,
+        .sent = sim->opts->repeats,
+    };
+    const uint32_t initiator[2] = { probe->a, probe->b };
+    struct row row;
+
+    if (pathset_row (sim->ps, probe->a, probe->b, &row, err) < 0)
+        return -1;
+    for (int side = 0; side < 2; side++) {
+        sample.initiator = initiator[side];
+        measure (sim, &sample, &row);
+        if (samples_add (sim->samples, &sample) < 0)
+            return error_nomem (err);
+    }
+    return 0;
+}
+
+static int add_hosts (struct samples *samples, const struct pathset *ps)
+{
+    for (size_t i = 0; i < pathset_size (ps); i++) {
+        const char *host = pathset_endpoint (ps, i)->host;
+
+        /* rails of one host stand together */
+        if (i > 0 && !strcmp (host, pathset_endpoint (ps, i - 1)->host))
+            continue;
+        if (samples_add_host (samples, host, true) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+struct samples *simulate (const struct pathset *ps, const struct plan *plan,
+                          const double *latency_ns,
+                          const struct simulate_options *opts,
+                          struct error *err)
+{
+    struct simulation sim = {
+        .ps = ps,
+        .latency_ns = latency_ns,
+        .opts = opts,
+        .v = malloc (opts->repeats * sizeof (*sim.v)),
+        .samples = samples_create (),
+    };
+
+    if (!sim.samples || !sim.v || add_hosts (sim.samples, ps) < 0) {
+        error_nomem (err);
+        goto error;
+    }
+    rng_seed (&sim.noise, opts->seed);
+    rng_seed (&sim.traffic, ~opts->seed);
+    for (size_t r = 0; r < plan_rounds (plan); r++) {
+        size_t n;
+        const struct probe *probe = plan_round (plan, r, &n);
+
+        for (size_t i = 0; i < n; i++)
+            if (simulate_probe (&sim, &probe[i], (uint32_t)r, err) < 0)
+                goto error;
+    }
+    sim.samples->complete = true;
+    free (sim.v);
+    return sim.samples;
+error:
+    free (sim.v);
+    samples_destroy (sim.samples);
+    return NULL;
+}

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Notes. The excess of a link is its latency less the median of its class;
+ * that of a switch the median over its links. One slow link does not move
+ * that, nor does a slow neighbour, which a switch shares one link with as a
+ * rule. Its variance is that of a median of k, pi / 2 times the class's
+ * spread^2 / k, and what the mean of these links has by the solution. The
+ * spread is the class's MAD.
+ *
+ * The switch with the most standard errors is taken, if so many are beyond
+ * chance for as many switches as were tested, and if three of four of its
+ * links stand above half its excess. What it explains is subtracted, and the
+ * next one is looked for.
+ */
+#include "config.h"
+#include "core/solve/excess.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "core/linear/stats.h"
+
+enum {
+    LINKS_MIN = 3,     /* determined links of a switch that is tested */
+    CLASS_ENOUGH = 8,  /* determined links that make a class */
+    FOUND_MAX = 64,    /* switches; more are not a few slow ones */
+};
+
+#define CHANCE 0.01    /* of naming any switch where there is none */
+#define STDERR_MIN 1.0 /* ns; below that nobody can say what a link is */
+
+/* A determined link. */
+struct known {
+    size_t i; /* of the solution */
+    uint32_t class_id;
+    double excess;
+    double spread; /* of its class; NAN: too few to tell */
+};
+
+struct board {
+    const struct solution *s;
+    const struct network *net;
+    const uint32_t *unknown;
+    const struct covariance *c;
+    double factor;
+    struct known *known; /* by class */
+    size_t nknown;
+    size_t *start;       /* [nswitches + 2] */
+    size_t *of;          /* indices of known, by switch */
+    double *v;           /* [nknown] */
+    uint32_t *col;       /* [nknown] */
+    int8_t *one;         /* [nknown] */
+    size_t tested;
+};
+
+static void board_clear (struct board *b)
+{
+    free (b->known);
+    free (b->start);
+    free (b->of);
+    free (b->v);
+    free (b->col);
+    free (b->one);
+}
+
+static int compare_known (const void *va, const void *vb)
+{
+    const struct known *a = va;
+    const struct known *b = vb;
+
+    if (a->class_id != b->class_id)
+        return a->class_id < b->class_id ? -1 : 1;
+    return (a->i > b->i) - (a->i < b->i);
+}
+
+static const uint32_t *ends (const struct board *b, size_t k)
+{
+    return b->net->link[b->s->link[b->known[k].i].link].end;
+}
+
+/* Sort the links by switch: see lsq.c's columns for how. */
+static void group_by_switch (struct board *b)
+{
+    for (size_t k = 0; k < b->nknown; k++)
+        for (int e = 0; e < 2; e++)
+            if (ends (b, k)[e] != NETWORK_NONE)
+                b->start[ends (b, k)[e] + 2]++;
+    for (size_t w = 2; w < b->net->nswitches + 2; w++)
+        b->start[w] += b->start[w - 1];
+    for (size_t k = 0; k < b->nknown; k++)
+        for (int e = 0; e < 2; e++)
+            if (ends (b, k)[e] != NETWORK_NONE)
+                b->of[b->start[ends (b, k)[e] + 1]++] = k;
+}
+
+static int board_make (struct board *b)
+{
+    size_t n = b->s->nlinks;
+
+    b->known = malloc ((n + 1) * sizeof (*b->known));
+    b->start = calloc (b->net->nswitches + 2, sizeof (*b->start));
+    b->of = malloc ((2 * n + 1) * sizeof (*b->of));
+    b->v = malloc ((n + 1) * sizeof (*b->v));
+    b->col = malloc ((n + 1) * sizeof (*b->col));
+    b->one = malloc (n + 1);
+    if (!b->known || !b->start || !b->of || !b->v || !b->col || !b->one)
+        return -1;
+    for (size_t i = 0; i < n; i++)
+        if (b->unknown[i] != NETWORK_NONE)
+            b->known[b->nknown++] = (struct known){
+                .i = i,
+                .class_id = b->net->link[b->s->link[i].link].class_id,
+                .excess = b->s->link[i].latency_ns,
+            };
+    qsort (b->known, b->nknown, sizeof (*b->known), compare_known);
+    group_by_switch (b);
+    return 0;
+}
+
+/* Take the median of each class from its links' excess. */
+static void centre (struct board *b)
+{
+    for (size_t first = 0, end; first < b->nknown; first = end) {
+        double spread = NAN;
+        double median;
+        size_t n = 0;
+
+        for (end = first; end < b->nknown
+                          && b->known[end].class_id
+                                 == b->known[first].class_id;
+             end++)
+            b->v[n++] = b->known[end].excess;
+        median = stats_median (b->v, n);
+        if (n >= CLASS_ENOUGH)
+            spread = stats_mad (b->v, n, median);
+        for (size_t k = first; k < end; k++) {
+            b->known[k].excess -= median;
+            b->known[k].spread = spread;
+        }
+    }
+}
+
+/* Standard errors of a switch's excess; 0 where it is none to speak of. What
+ * is found goes into *found, but for the links.
+ */
+static double test (struct board *b, size_t sw, struct switch_excess *found)
+{
+    double spread = 0;
+    double var = 0;
+    double median;
+    size_t above = 0;
+    size_t n = 0;
+
+    for (size_t e = b->start[sw]; e < b->start[sw + 1]; e++) {
+        const struct known *k = &b->known[b->of[e]];
+
+        if (isnan (k->spread))
+            continue;
+        b->v[n] = k->excess;
+        b->col[n] = b->unknown[k->i];
+        b->one[n++] = 1;
+        spread += k->spread * k->spread;
+    }
+    if (n < LINKS_MIN)
+        return NAN;
+    median = stats_median (b->v, n);
+    for (size_t i = 0; i < n; i++)
+        above += b->v[i] > median / 2;
+    if (median <= 0 || 4 * above < 3 * n)
+        return 0;
+    if (!isnan (b->factor))
+        var = b->factor * covariance_of (b->c, b->col, b->one, n);
+    var = (var + M_PI_2 * spread) / (double)(n * n);
+    *found = (struct switch_excess){
+        .sw = (uint32_t)sw,
+        .excess_ns = median,
+        .stderr_ns = fmax (sqrt (var), STDERR_MIN),
+    };
+    return median / found->stderr_ns;
+}
+
+/* Find the most significant switch. Returns its standard errors. */
+static double best (struct board *b, struct switch_excess *found)
+{
+    double most = 0;
+
+    b->tested = 0;
+    for (size_t sw = 0; sw < b->net->nswitches; sw++) {
+        struct switch_excess one = { 0 };
+        double z = test (b, sw, &one);
+
+        b->tested += !isnan (z);
+        if (z > most) {
+            most = z;
+            *found = one;
+        }
+    }
+    return most;
+}
+
+/* Subtract what the switch explains, and list its links. */
+static int take (struct board *b, struct switch_excess *found)
+{
+    size_t n = b->start[found->sw + 1] - b->start[found->sw];
+
+    if (!(found->link = malloc ((n + 1) * sizeof (*found->link))))
+        return -1;
+    for (size_t e = b->start[found->sw]; e < b->start[found->sw + 1]; e++) {
+        struct known *k = &b->known[b->of[e]];
+
+        if (isnan (k->spread))
+            continue;
+        found->link[found->n++] = b->s->link[k->i].link;
+        k->excess -= found->excess_ns;
+    }
+    return 0;
+}
+
+int excess_find (struct solution *s, const struct network *net,
+                 const uint32_t *unknown, const struct covariance *c,
+                 double factor)
+{
+    struct board b = {
+        .s = s,
+        .net = net,
+        .unknown = unknown,
+        .c = c,
+        .factor = factor,
+    };
+    struct switch_excess found;
+    int rc = -1;
+
+    if (board_make (&b) < 0
+        || !(s->sw = calloc (FOUND_MAX, sizeof (*s->sw))))
+        goto done;
+    while (s->nswitches < FOUND_MAX) {
+        double z;
+
+        found = (struct switch_excess){ 0 };
+        centre (&b);
+        z = best (&b, &found);
+        if (b.tested == 0
+            || z < stats_normal_two_sided (2 * CHANCE / (double)b.tested))
+            break;
+        if (take (&b, &found) < 0)
+            goto done;
+        s->sw[s->nswitches++] = found;
+    }
+    s->switches_tested = b.tested;
+    rc = 0;
+done:
+    board_clear (&b);
+    return rc;
+}

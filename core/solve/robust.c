@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Notes. Tukey's estimate has several minima: its iteration starts from
+ * Huber's result, which has one, and keeps the scale found there, so that
+ * it cannot wander off. (Holland, Welsch, "Robust regression using iteratively
+ * reweighted least-squares", 1977.)
+ *
+ * The residual of a row depends on what the row itself counts for: with
+ * leverage h = 1 - share and q = h / (1 - h), one that the fit leaves out
+ * has 1 + q times that of one that it takes in full, and one of factor f
+ * (1 + q) / (1 + f q) times. What is judged is the one left out, whatever f
+ * is, by its own standard deviation, sqrt (1 + q).
+ *
+ * Rows that count less leave the others less redundant than their share says,
+ * and their residuals and the scale smaller, so that more rows seem not to
+ * fit. Where the noise is known that ends at once.
+ *
+ * A plan with few redundant rows leaves an outlier a small residual, and
+ * gives part of it to its neighbours: rows are then told from each other
+ * poorly, whatever the method. More repeats per probe help more.
+ */
+#include "config.h"
+#include "core/solve/robust.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "core/linear/lsq.h"
+#include "core/linear/stats.h"
+
+enum { PASSES_MAX = 30 };
+
+#define HUBER 1.345
+#define TUKEY 4.685
+#define REDUNDANT 0.1   /* share below which a residual says too little */
+#define SETTLED 1e-2    /* greatest change of a row's factor */
+#define FACTOR_MIN 1e-4 /* keeps the rank */
+
+static double huber (double u)
+{
+    return u <= HUBER ? 1 : HUBER / u;
+}
+
+static double tukey (double u)
+{
+    double x = u / TUKEY;
+
+    return x < 1 ? pow (1 - x * x, 2) : 0;
+}
+
+struct fit {
+    const struct sparse *a;
+    const double *t;
+    const double *share;
+    const double *base; /* weights as given */
+    double scale_min;
+    double *u;          /* [nrows] sizes of residuals, standardised */
+    double *factor;     /* [nrows] of the weights */
+    double *room;       /* [nrows] */
+};
+
+/* Fill u; returns the scale. */
+static double residuals (struct fit *f, const double *y)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < f->a->nrows; i++) {
+        double r = f->t[i] - sparse_row_dot (f->a, i, y);
+        double odds;
+
+        f->u[i] = 0;
+        if (f->share[i] < REDUNDANT)
+            continue;
+        odds = 1 / f->share[i] - 1;
+        f->u[i] = fabs (r) * sqrt (f->base[i]) * (1 + f->factor[i] * odds)
+                  / sqrt (1 + odds);
+        f->room[n++] = f->u[i];
+    }
+    return n > 0 ? 1.4826 * stats_median (f->room, n) : 0;
+}
+
+/* Solve with the factors as they are. */
+static int solve (struct fit *f, double tolerance, double *w, double *y)
+{
+    struct lsq *q;
+    int rc;
+
+    for (size_t i = 0; i < f->a->nrows; i++)
+        w[i] = f->base[i] * f->factor[i];
+    if (!(q = lsq_create (f->a, w)))
+        return -1;
+    rc = lsq_solve (q, f->t, tolerance, y);
+    lsq_destroy (q);
+    return rc;
+}
+
+/* Iterate until the factors settle. *scale: 0 to find it each time; it is
+ * what was used last.
+ */
+static int iterate (struct fit *f, double (*weigh) (double), double *scale,
+                    double tolerance, double *w, double *y)
+{
+    bool fixed = *scale > 0;
+
+    for (int pass = 0; pass < PASSES_MAX; pass++) {
+        double found = residuals (f, y);
+        double change = 0;
+
+        if (!fixed)
+            *scale = fmax (found, f->scale_min);
+        if (!(*scale > 0)) /* more than half of the rows fit exactly */
+            return 0;
+        for (size_t i = 0; i < f->a->nrows; i++) {
+            double x = fmax (weigh (f->u[i] / *scale), FACTOR_MIN);
+
+            change = fmax (change, fabs (x - f->factor[i]));
+            f->factor[i] = x;
+        }
+        if (change < SETTLED)
+            return 0;
+        if (solve (f, tolerance, w, y) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int robust_solve (const struct sparse *a, const double *t,
+                  const double *share, enum robust method, double scale_min,
+                  double tolerance, double *w, double *y)
+{
+    size_t n = a->nrows;
+    double *room = malloc ((4 * n + 1) * sizeof (*room));
+    double *base = room + n;
+    struct fit f = {
+        .a = a,
+        .t = t,
+        .share = share,
+        .base = base,
+        .scale_min = scale_min,
+        .u = room + 2 * n,
+        .factor = room + 3 * n,
+        .room = room,
+    };
+    double scale = 0;
+    int rc = -1;
+
+    if (method == ROBUST_NONE) {
+        free (room);
+        return 0;
+    }
+    if (!room)
+        return -1;
+    for (size_t i = 0; i < n; i++) {
+        base[i] = w[i];
+        f.factor[i] = 1;
+    }
+    if (iterate (&f, huber, &scale, tolerance, w, y) < 0
+        || (method == ROBUST_TUKEY && scale > 0
+            && iterate (&f, tukey, &scale, tolerance, w, y) < 0))
+        goto done;
+    rc = 0;
+done:
+    free (room);
+    return rc;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Solution: latencies, as far as the measured paths determine them.
+ *
+ * Made by solve/solve. Written for people and tools. File: JSON, kind
+ * "solution".
+ *
+ * A latency is the one-way time over a cable plus half the crossing of the
+ * device at either end, in ns, the mean of the two directions; a pair's RTT
+ * is row . latency. What is not determined is NAN here and null in the file.
+ */
+#ifndef CORE_SOLUTION_H
+#define CORE_SOLUTION_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "core/paths/paths.h"
+#include "util/error.h"
+
+struct link_estimate {
+    uint32_t link;
+    double latency_ns; /* NAN: not determined, unless in groups */
+    double stderr_ns;  /* NAN where latency_ns is, or no spread is known */
+};
+
+/* p/q times the latency of a link; q == 0: beyond exact fractions. */
+struct group_member {
+    uint32_t link;
+    int64_t p, q;
+};
+
+/* A combination of links whose sum is determined while its members are not:
+ * a row of the reduced row echelon form with more than one entry.
+ */
+struct group {
+    struct group_member *member; /* pivot first, with 1/1 */
+    size_t n;
+    double latency_ns, stderr_ns;
+};
+
+struct pair_estimate {
+    uint32_t a, b; /* endpoints of the set, a < b */
+    double rtt_ns, stderr_ns;
+};
+
+/* A switch whose links are slower than others of their classes, all by about
+ * the same: what each of them has in excess.
+ */
+struct switch_excess {
+    uint32_t sw;    /* of the network */
+    double excess_ns, stderr_ns;
+    uint32_t *link; /* [n] those it was seen by */
+    size_t n;
+};
+
+struct solution {
+    struct link_estimate *link; /* the job's links, sorted */
+    size_t nlinks;
+    struct group *group;
+    size_t ngroups;
+    size_t unlisted;    /* groups of too many links to be of use */
+    struct pair_estimate *pair; /* only where asked for, and determined */
+    size_t npairs;
+    struct switch_excess *sw; /* significant ones, the most so first */
+    size_t nswitches;
+    size_t switches_tested;
+    size_t rows;        /* measured */
+    size_t rank;        /* of them */
+    size_t dof;         /* rows - rank */
+    double residual_ns; /* root mean square of RTT - fit */
+    size_t outliers;    /* rows that count for less than a quarter: only
+                           where the solution is a robust one */
+    double r2;          /* 1 - residual / total sum of squares; NAN: dof 0 */
+};
+
+void solution_destroy (struct solution *s);
+
+/* Write the file; groups are called "g1", "g2", ... in order. Return 0, or -1
+ * with err.
+ */
+int solution_write (const struct solution *s, const struct pathset *ps,
+                    FILE *fp, struct error *err);
+
+#endif /* CORE_SOLUTION_H */

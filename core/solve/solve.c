@@ -1,0 +1,789 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Notes on the method.
+ *
+ * Let A be the measured rows, t their RTTs, x the links' latencies, all in ns
+ * with A x = t up to noise. A has less than full column rank as a rule: only
+ * combinations of links are determined. Let R be the reduced row echelon form
+ * of A and P its pivot columns; R's rows are the simplest combinations that
+ * are determined: those with one entry are links, the others groups. Since R
+ * holds the identity in its pivot columns,
+ *
+ *     A = A_P R     and so     A x = A_P y     with y = R x,
+ *
+ * exactly, where A_P (the columns of A at the pivots) is sparse, small
+ * integers, and of full column rank. So there is no need for R's
+ * coefficients, which can be large and odd, in the arithmetic: least squares
+ * for y is
+ *
+ *     A_P' W A_P y = A_P' W t,     W = diag (1 / variance),
+ *
+ * by conjugate gradients (linear/lsq), as exactly as the noise deserves, or
+ * to the last digit where there is none. Any row a in the span has the
+ * latency a_P . y, of variance a_P' C a_P with C = (A_P' W A_P)^-1: the RTT of
+ * every pair, where the rank is full, whether or not its links can be told
+ * apart. Where the rank is that of all columns, y is x and R is not needed.
+ *
+ * Cost: some dozens of times the entries of the rows, more where the plan has
+ * no redundant rounds; the standard errors some ten times that, or rank^3 / 2
+ * where they are exact (linear/covariance). What can take long is R: rows that
+ * determine few links leave groups of thousands. It is not needed for P, nor
+ * to tell which links are determined, where a random null vector is 0; so
+ * where it is slow to come there are no groups. Where P is slow to come and
+ * there are rows enough, a random z is solved for: A determines all links if
+ * and only if A z gives z back.
+ *
+ * Where the repeats show no spread at all (simulated without noise, or single
+ * repeats), all rows weigh the same and the variance is taken from the
+ * residual, if there are more rows than the rank; else no standard error is
+ * known.
+ */
+#include "config.h"
+#include "core/solve/solve.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/linear/covariance.h"
+#include "core/linear/lsq.h"
+#include "core/linear/peel.h"
+#include "core/linear/sparse.h"
+#include "core/plan/rref.h"
+#include "core/samples/observe.h"
+#include "core/solve/excess.h"
+#include "util/rng.h"
+
+enum {
+    WORK_EASY = 50 * 1000 * 1000,     /* of elimination, before another way */
+    WORK_MAX = 300 * 1000 * 1000,     /* is looked for; and at all */
+    ASK_ITERATIONS = 500,             /* the other way may take */
+    WORK_GROUPS = 20 * 1000 * 1000,   /* to find the groups */
+    SEED = 1,
+    PREDICT_EXACT_MAX = 300, /* unknowns */
+    PREDICT_SKETCH = 16,
+    PREDICT_WORST = 24,
+    PREDICT_WORK = 20 * 1000 * 1000, /* of elimination, and as much again */
+    PREDICT_ENTRIES = 60 * 1000 * 1000, /* to iterate over, or */
+    PREDICT_ITERATIONS = 300,           /* so often, if that is more */
+};
+
+#define FIRST 1e-5         /* of the RTTs, where noise is not known yet */
+#define LAST 1e-11
+#define GIVEN_BACK 1e-6      /* of a random vector of the size of 1 */
+
+struct system {
+    size_t m;           /* links */
+    const uint32_t *link;
+    size_t rank;
+    int32_t *pivot;     /* [m] the unknown of a column, -1: none; NULL: all
+                           columns are unknowns, and determined */
+    uint64_t *null;     /* [m] a null vector: 0 where a link is determined */
+    struct rref *form;  /* reduced; NULL: groups are too large */
+    struct sparse *a;   /* A_P, [rank] columns */
+    double *weight;     /* 1 / variance */
+    struct lsq *lsq;
+    uint64_t work_max;  /* to eliminate */
+};
+
+static void system_clear (struct system *s)
+{
+    rref_destroy (s->form);
+    free (s->pivot);
+    free (s->null);
+    sparse_destroy (s->a);
+    free (s->weight);
+    lsq_destroy (s->lsq);
+}
+
+/* The unknown of a column; -1: it is not a pivot. */
+static int unknown (const struct system *s, uint32_t col)
+{
+    return s->pivot ? s->pivot[col] : (int)col;
+}
+
+/* Append a row of links to rows of columns. */
+static int add_row (struct sparse *a, const struct pathset *ps,
+                    const uint32_t *link, const uint8_t *count, size_t n)
+{
+    uint32_t col[ROW_MAX];
+    int8_t value[ROW_MAX];
+
+    for (size_t i = 0; i < n; i++) {
+        col[i] = (uint32_t)pathset_column (ps, link[i]);
+        value[i] = (int8_t)count[i];
+    }
+    return sparse_add (a, col, value, n);
+}
+
+/* Keep the pivots of a row of columns. Returns their number. */
+static size_t pivots (const struct system *s, const uint32_t *col,
+                      const int8_t *value, size_t n, uint32_t *var,
+                      int8_t *kept)
+{
+    size_t k = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        int p = unknown (s, col[i]);
+
+        if (p >= 0) {
+            var[k] = (uint32_t)p;
+            kept[k++] = value[i];
+        }
+    }
+    return k;
+}
+
+/* A row, to be sorted by length and then by what it holds: which groups there
+ * are must not depend on the order in which rows were measured.
+ */
+struct by_length {
+    size_t n;
+    const uint32_t *col;
+    const int8_t *value;
+};
+
+static int compare_lengths (const void *va, const void *vb)
+{
+    const struct by_length *a = va;
+    const struct by_length *b = vb;
+
+    if (a->n != b->n)
+        return a->n < b->n ? -1 : 1;
+    for (size_t i = 0; i < a->n; i++)
+        if (a->col[i] != b->col[i])
+            return a->col[i] < b->col[i] ? -1 : 1;
+    return memcmp (a->value, b->value, a->n);
+}
+
+static struct sparse *sort_rows (const struct sparse *a)
+{
+    struct by_length *order = malloc ((a->nrows + 1) * sizeof (*order));
+    struct sparse *sorted = sparse_create (a->ncols);
+
+    if (!order || !sorted)
+        goto error;
+    for (size_t i = 0; i < a->nrows; i++)
+        order[i] = (struct by_length){
+            .n = a->start[i + 1] - a->start[i],
+            .col = a->col + a->start[i],
+            .value = a->value + a->start[i],
+        };
+    qsort (order, a->nrows, sizeof (*order), compare_lengths);
+    for (size_t i = 0; i < a->nrows; i++)
+        if (sparse_add (sorted, order[i].col, order[i].value, order[i].n) < 0)
+            goto error;
+    free (order);
+    return sorted;
+error:
+    free (order);
+    sparse_destroy (sorted);
+    return NULL;
+}
+
+/* True if the rows determine all columns. */
+static int determines_all (const struct sparse *a)
+{
+    struct lsq *q = lsq_create (a, NULL);
+    double *z = calloc (2 * a->ncols + a->nrows + 1, sizeof (*z));
+    double *y = z + a->ncols;
+    double *t = y + a->ncols;
+    struct rng rng;
+    int rc = -1;
+
+    if (!q && errno == EDOM) { /* a column without entries */
+        free (z);
+        return 0;
+    }
+    if (!q || !z)
+        goto done;
+    rng_seed (&rng, SEED);
+    for (size_t j = 0; j < a->ncols; j++)
+        z[j] = rng_normal (&rng);
+    sparse_times (a, z, t);
+    lsq_limit (q, ASK_ITERATIONS);
+    if (lsq_solve (q, t, LSQ_EXACT, y) < 0) {
+        rc = errno == EDOM ? 0 : -1;
+        goto done;
+    }
+    rc = 1;
+    for (size_t j = 0; j < a->ncols; j++)
+        if (!(fabs (y[j] - z[j]) <= GIVEN_BACK))
+            rc = 0;
+done:
+    lsq_destroy (q);
+    free (z);
+    return rc;
+}
+
+/* Add row i of a to the form. Return 0; 1 where the work is too much, unless
+ * that shows that all columns are determined: *all; -1 with errno.
+ */
+static int eliminate (struct system *s, const struct sparse *a, size_t i,
+                      bool *asked, bool *all)
+{
+    size_t first = a->start[i];
+
+    if (rref_add (s->form, a->col + first,
+                  (const uint8_t *)a->value + first, a->start[i + 1] - first)
+        < 0)
+        return -1;
+    if (rref_work (s->form) > WORK_EASY && !*asked) {
+        int found = determines_all (a);
+
+        if (found < 0)
+            return -1;
+        *asked = true;
+        *all = found;
+    }
+    return rref_work (s->form) > s->work_max && !*all;
+}
+
+/* The rows in a good order: rows that hold a column of their own come last,
+ * when it costs nothing to add them; before these, short ones come first.
+ */
+static int eliminate_all (struct system *s, const struct sparse *a, bool *all)
+{
+    bool asked = a->nrows < a->ncols;
+    struct peel p;
+    int rc = peel_make (&p, a, 1);
+
+    for (size_t i = 0; i < p.nrows && !*all && rc == 0; i++)
+        rc = eliminate (s, a, p.other_row[i], &asked, all);
+    for (size_t k = p.n; k-- > 0 && !*all && rc == 0;)
+        rc = eliminate (s, a, p.row[k], &asked, all);
+    peel_clear (&p);
+    return rc;
+}
+
+/* What there is to know from the form: s->form remains if it can be reduced
+ * with little work.
+ */
+static int read_form (struct system *s, size_t ncols)
+{
+    struct rng rng;
+    int rc;
+
+    s->pivot = malloc ((ncols + 1) * sizeof (*s->pivot));
+    s->null = calloc (ncols + 1, sizeof (*s->null));
+    if (!s->pivot || !s->null)
+        return -1;
+    for (size_t c = 0; c < ncols; c++)
+        s->pivot[c] = rref_pivot (s->form, (uint32_t)c);
+    rng_seed (&rng, SEED);
+    rref_null (s->form, &rng, s->null);
+    if ((rc = rref_reduce_within (s->form, WORK_GROUPS)) > 0) {
+        rref_destroy (s->form);
+        s->form = NULL;
+    }
+    return rc < 0 ? -1 : 0;
+}
+
+/* Find the unknowns, and what is determined. Return 0; 1 with err where that
+ * is too much work; -1 with err.
+ */
+static int make_form (struct system *s, const struct sparse *rows,
+                      struct error *err)
+{
+    struct sparse *sorted = sort_rows (rows);
+    bool all = false;
+    int rc = -1;
+
+    if (!sorted || !(s->form = rref_create (rows->ncols))
+        || (rc = eliminate_all (s, sorted, &all)) < 0)
+        goto done;
+    s->rank = all ? rows->ncols : rref_rank (s->form);
+    if (rc == 0 && s->rank == rows->ncols) {
+        rref_destroy (s->form);
+        s->form = NULL;
+    }
+    else if (rc == 0)
+        rc = read_form (s, rows->ncols);
+done:
+    sparse_destroy (sorted);
+    if (rc < 0)
+        return error_nomem (err);
+    if (rc > 0)
+        error_world (err, "these %zu rows take too much work to tell what"
+                          " they determine", rows->nrows);
+    return rc;
+}
+
+/* A_P of the rows. */
+static int reduce (struct system *s, const struct sparse *rows)
+{
+    if (!(s->a = sparse_create (s->rank)))
+        return -1;
+    for (size_t i = 0; i < rows->nrows; i++) {
+        size_t first = rows->start[i];
+        uint32_t var[ROW_MAX];
+        int8_t kept[ROW_MAX];
+        size_t n = pivots (s, rows->col + first, rows->value + first,
+                           rows->start[i + 1] - first, var, kept);
+
+        if (sparse_add (s->a, var, kept, n) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int ill_conditioned (struct error *err)
+{
+    if (errno == EDOM)
+        return error_world (err, "the rows are too ill-conditioned to solve");
+    return error_nomem (err);
+}
+
+/* Set up for rows of weights w; takes over both. Returns as make_form. */
+static int system_make (struct system *s, struct sparse *rows, double *w,
+                        bool determined, struct error *err)
+{
+    int rc = -1;
+
+    s->weight = w;
+    s->rank = rows->ncols;
+    if (!determined && (rc = make_form (s, rows, err)) != 0)
+        goto done;
+    rc = -1;
+    if (s->pivot) {
+        if (reduce (s, rows) < 0) {
+            error_nomem (err);
+            goto done;
+        }
+    }
+    else {
+        s->a = rows;
+        rows = NULL;
+    }
+    if (!(s->lsq = lsq_create (s->a, s->weight))) {
+        ill_conditioned (err);
+        goto done;
+    }
+    rc = 0;
+done:
+    sparse_destroy (rows);
+    return rc;
+}
+
+/* The observed rows, and their RTTs in t, which the caller frees. */
+static int system_observed (struct system *s, struct pathset *ps,
+                            const struct observations *o, double **t,
+                            struct error *err)
+{
+    struct sparse *rows;
+    double *w = malloc ((o->n + 1) * sizeof (*w));
+
+    *t = malloc ((o->n + 1) * sizeof (**t));
+    if (!(s->link = pathset_links (ps, &s->m, err))) {
+        free (w);
+        return -1;
+    }
+    rows = sparse_create (s->m);
+    if (!rows || !w || !*t)
+        goto nomem;
+    for (size_t i = 0; i < o->n; i++) {
+        const struct observation *row = &o->v[i];
+
+        if (add_row (rows, ps, row->link, row->count, row->n) < 0)
+            goto nomem;
+        w[i] = 1 / row->var;
+        (*t)[i] = row->rtt_ns;
+    }
+    return system_make (s, rows, w, false, err);
+nomem:
+    sparse_destroy (rows);
+    free (w);
+    return error_nomem (err);
+}
+
+static struct covariance *make_covariance (const struct system *s)
+{
+    static const struct covariance_options opts = {
+        .exact = SOLVE_EXACT_MAX,
+        .sketch = SOLVE_SKETCH,
+        .worst = SOLVE_WORST,
+        .tolerance = LSQ_ROUGH,
+        .seed = SEED,
+    };
+
+    return covariance_create (s->a, s->weight, s->lsq, &opts);
+}
+
+/* Sum of w r^2 of the residuals. */
+static double misfit (const struct system *s, const double *t,
+                      const double *y)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < s->a->nrows; i++) {
+        double r = t[i] - sparse_row_dot (s->a, i, y);
+
+        sum += s->weight[i] * r * r;
+    }
+    return sum;
+}
+
+/* Find y: where there are few unknowns to the last digit; beyond, close to
+ * the minimum in units of the noise, which is 1, or where that is not known
+ * what the residual shows: without noise or redundancy that ends with all
+ * digits, too. Sets *tolerance to what was right in the end.
+ */
+static int find_minimum (const struct system *s, const double *t, bool noisy,
+                         double *y, double *tolerance)
+{
+    double dof = (double)(s->a->nrows - s->rank);
+    double least = LAST * sqrt (misfit (s, t, y));
+
+    *tolerance = noisy ? LSQ_CLOSE : FIRST / LAST * least;
+    for (;;) {
+        double close;
+
+        if (*tolerance < least || dof == 0 || s->rank <= SOLVE_EXACT_MAX)
+            *tolerance = LSQ_EXACT;
+        if (lsq_solve (s->lsq, t, *tolerance, y) < 0)
+            return -1;
+        close = LSQ_CLOSE * sqrt (misfit (s, t, y) / dof);
+        if (noisy || *tolerance == LSQ_EXACT || *tolerance <= close)
+            return 0;
+        *tolerance = close / 2;
+    }
+}
+
+/* Find y and its covariance, with weights as the method has them. */
+static int least_squares (struct system *s, const double *t, bool noisy,
+                          const struct solve_options *opts, double *y,
+                          struct covariance **c, size_t *outliers)
+{
+    double *base = NULL;
+    double *share = NULL;
+    double tolerance;
+    int rc = -1;
+
+    if (find_minimum (s, t, noisy, y, &tolerance) < 0)
+        return -1;
+    if (opts->bare)
+        return 0;
+    if (!(*c = make_covariance (s)))
+        return -1;
+    if (opts->robust == ROBUST_NONE)
+        return 0;
+    base = malloc ((s->a->nrows + 1) * sizeof (*base));
+    share = malloc ((s->a->nrows + 1) * sizeof (*share));
+    if (!base || !share)
+        goto done;
+    memcpy (base, s->weight, s->a->nrows * sizeof (*base));
+    covariance_redundancy (*c, s->a, s->weight, share);
+    if (robust_solve (s->a, t, share, opts->robust, noisy ? 1 : 0, tolerance,
+                      s->weight, y) < 0)
+        goto done;
+    for (size_t i = 0; i < s->a->nrows; i++)
+        *outliers += s->weight[i] < base[i] / 4;
+    lsq_destroy (s->lsq);
+    covariance_destroy (*c);
+    *c = NULL;
+    if (!(s->lsq = lsq_create (s->a, s->weight))
+        || !(*c = make_covariance (s)))
+        goto done;
+    rc = 0;
+done:
+    free (base);
+    free (share);
+    return rc;
+}
+
+/* The residual and what follows from it. Returns the factor of variances. */
+static double assess (struct solution *sol, const struct system *s,
+                      const double *t, bool noisy, const double *y)
+{
+    size_t n = s->a->nrows;
+    double weight = 0;
+    double mean = 0;
+    double rss = 0;
+    double wrss = 0;
+    double wtss = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        weight += s->weight[i];
+        mean += s->weight[i] * t[i];
+    }
+    mean /= weight;
+    for (size_t i = 0; i < n; i++) {
+        double r = t[i] - sparse_row_dot (s->a, i, y);
+
+        rss += r * r;
+        wrss += s->weight[i] * r * r;
+        wtss += s->weight[i] * pow (t[i] - mean, 2);
+    }
+    sol->rows = n;
+    sol->rank = s->rank;
+    sol->dof = n - s->rank;
+    sol->residual_ns = sqrt (rss / (double)n);
+    sol->r2 = sol->dof > 0 && wtss > 0 ? 1 - wrss / wtss : NAN;
+    if (noisy)
+        return 1;
+    return sol->dof > 0 ? wrss / (double)sol->dof : NAN;
+}
+
+static int add_group (struct solution *sol, const struct rref_entry *entry,
+                      size_t n, const uint32_t *link, double latency_ns,
+                      double stderr_ns)
+{
+    struct group *g = &sol->group[sol->ngroups];
+
+    g->member = malloc (n * sizeof (*g->member));
+    if (!g->member)
+        return -1;
+    sol->ngroups++;
+    g->n = n;
+    g->latency_ns = latency_ns;
+    g->stderr_ns = stderr_ns;
+    for (size_t i = 0; i < n; i++) {
+        struct group_member *m = &g->member[i];
+
+        m->link = link[entry[i].col];
+        if (rref_rational (entry[i].value, &m->p, &m->q) < 0)
+            m->p = m->q = 0;
+    }
+    return 0;
+}
+
+static double stderr_of (const struct covariance *c, double factor, size_t i)
+{
+    return c ? sqrt (factor * covariance_variance (c, i)) : NAN;
+}
+
+/* Links that are determined; where[i] is the unknown that link i of the
+ * solution is, or NETWORK_NONE.
+ */
+static int fill_links (struct solution *sol, const struct system *s,
+                       const double *y, const struct covariance *c,
+                       double factor, uint32_t *where)
+{
+    sol->link = malloc ((s->m + 1) * sizeof (*sol->link));
+    if (!sol->link)
+        return -1;
+    sol->nlinks = s->m;
+    for (uint32_t j = 0; j < s->m; j++) {
+        struct link_estimate *l = &sol->link[j];
+
+        *l = (struct link_estimate){ s->link[j], NAN, NAN };
+        where[j] = NETWORK_NONE;
+        if (s->null && s->null[j] != 0)
+            continue;
+        where[j] = (uint32_t)unknown (s, j);
+        l->latency_ns = y[where[j]];
+        l->stderr_ns = stderr_of (c, factor, where[j]);
+    }
+    return 0;
+}
+
+/* The other unknowns are groups. */
+static int fill_groups (struct solution *sol, const struct system *s,
+                        const double *y, const struct covariance *c,
+                        double factor)
+{
+    sol->group = calloc (s->rank + 1, sizeof (*sol->group));
+    if (!sol->group)
+        return -1;
+    for (uint32_t j = 0; j < s->m && s->pivot; j++) {
+        const struct rref_entry *entry;
+        int i = s->pivot[j];
+        size_t n = SIZE_MAX;
+
+        if (i < 0 || s->null[j] == 0)
+            continue;
+        entry = s->form ? rref_row (s->form, (size_t)i, &n) : NULL;
+        if (n > SOLVE_GROUP_MAX)
+            sol->unlisted++;
+        else if (add_group (sol, entry, n, s->link, y[i],
+                            stderr_of (c, factor, (size_t)i)) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int fill_pairs (struct solution *sol, const struct system *s,
+                       const struct pathset *ps, const double *y,
+                       const struct covariance *c, double factor,
+                       struct error *err)
+{
+    size_t n = pathset_size (ps);
+
+    sol->pair = malloc ((n * (n - 1) / 2 + 1) * sizeof (*sol->pair));
+    if (!sol->pair)
+        return error_nomem (err);
+    for (uint32_t a = 0; a < n; a++)
+        for (uint32_t b = a + 1; b < n; b++) {
+            struct pair_estimate pair = { a, b, 0, 0 };
+            struct row row;
+            uint32_t col[ROW_MAX];
+            uint32_t var[ROW_MAX];
+            int8_t kept[ROW_MAX];
+            size_t k;
+
+            if (pathset_row (ps, a, b, &row, err) < 0)
+                return -1;
+            for (size_t i = 0; i < row.n; i++)
+                col[i] = (uint32_t)pathset_column (ps, row.link[i]);
+            if (s->null && rref_dot (col, row.count, row.n, s->null) != 0)
+                continue;
+            k = pivots (s, col, (const int8_t *)row.count, row.n, var, kept);
+            for (size_t i = 0; i < k; i++)
+                pair.rtt_ns += kept[i] * y[var[i]];
+            pair.stderr_ns = c ? sqrt (factor
+                                       * covariance_of (c, var, kept, k))
+                               : NAN;
+            sol->pair[sol->npairs++] = pair;
+        }
+    return 0;
+}
+
+/* What the solution says, once y is known. */
+static int tell (struct solution *sol, const struct system *s,
+                 const struct pathset *ps, const double *y,
+                 const struct covariance *c, double factor, bool pairs,
+                 struct error *err)
+{
+    uint32_t *where = malloc ((s->m + 1) * sizeof (*where));
+    int rc = -1;
+
+    if (!where || fill_links (sol, s, y, c, factor, where) < 0
+        || fill_groups (sol, s, y, c, factor) < 0
+        || (c && excess_find (sol, pathset_network (ps), where, c, factor)
+                       < 0))
+        error_nomem (err);
+    else
+        rc = pairs ? fill_pairs (sol, s, ps, y, c, factor, err) : 0;
+    free (where);
+    return rc;
+}
+
+struct solution *solve (struct pathset *ps, const struct samples *samples,
+                        const struct solve_options *opts, struct error *err)
+{
+    struct observations o;
+    struct system s = { .work_max = WORK_MAX };
+    struct covariance *c = NULL;
+    struct solution *sol = NULL;
+    double *y = NULL;
+    double *t = NULL;
+    double factor;
+    bool noisy;
+
+    if (observe (&o, ps, samples, opts->quantile, &(struct accuracy){ 0 },
+                 err)
+        < 0)
+        goto error;
+    if (o.n == 0) {
+        error_world (err, "no probe gave a round-trip time");
+        goto error;
+    }
+    noisy = o.sigma_ns > 0;
+    if (system_observed (&s, ps, &o, &t, err) != 0)
+        goto error;
+    y = calloc (s.rank + 1, sizeof (*y));
+    sol = calloc (1, sizeof (*sol));
+    if (!y || !sol
+        || least_squares (&s, t, noisy, opts, y, &c, &sol->outliers) < 0) {
+        ill_conditioned (err);
+        goto error;
+    }
+    factor = assess (sol, &s, t, noisy, y);
+    if (tell (sol, &s, ps, y, c, factor, opts->pairs, err) < 0)
+        goto error;
+    goto done;
+error:
+    solution_destroy (sol);
+    sol = NULL;
+done:
+    free (y);
+    free (t);
+    covariance_destroy (c);
+    system_clear (&s);
+    observations_clear (&o);
+    return sol;
+}
+
+/* The rows of a plan. NULL with err. */
+static struct sparse *planned_rows (struct pathset *ps,
+                                    const struct plan *plan,
+                                    struct error *err)
+{
+    struct sparse *rows;
+    size_t m;
+
+    if (!pathset_links (ps, &m, err))
+        return NULL;
+    if (!(rows = sparse_create (m)))
+        goto nomem;
+    for (size_t r = 0; r < plan_rounds (plan); r++) {
+        size_t n;
+        const struct probe *probe = plan_round (plan, r, &n);
+
+        for (size_t i = 0; i < n; i++) {
+            struct row row;
+
+            if (pathset_row (ps, probe[i].a, probe[i].b, &row, err) < 0)
+                goto error;
+            if (add_row (rows, ps, row.link, row.count, row.n) < 0)
+                goto nomem;
+        }
+    }
+    return rows;
+nomem:
+    error_nomem (err);
+error:
+    sparse_destroy (rows);
+    return NULL;
+}
+
+/* What a prediction may take. */
+static uint64_t iterations (const struct sparse *a)
+{
+    uint64_t n = PREDICT_ENTRIES / (a->start[a->nrows] + 1);
+
+    return n > PREDICT_ITERATIONS ? n : PREDICT_ITERATIONS;
+}
+
+int solve_predict (struct pathset *ps, const struct plan *plan, double *rms,
+                   double *max, struct error *err)
+{
+    static const struct covariance_options opts = {
+        .exact = PREDICT_EXACT_MAX,
+        .sketch = PREDICT_SKETCH,
+        .worst = PREDICT_WORST,
+        .tolerance = LSQ_ROUGH,
+        .seed = SEED,
+    };
+    struct system s = { .work_max = PREDICT_WORK };
+    struct sparse *rows;
+    struct covariance *c = NULL;
+    double sum = 0;
+    int rc;
+
+    *rms = *max = 0;
+    if (plan_probes (plan) == 0)
+        return 0;
+    if (!(rows = planned_rows (ps, plan, err)))
+        return -1;
+    rc = system_make (&s, rows, NULL, plan_rank (plan) == rows->ncols, err);
+    if (rc != 0)
+        goto done;
+    rc = -1;
+    lsq_limit (s.lsq, iterations (s.a));
+    if (!(c = covariance_create (s.a, NULL, s.lsq, &opts))) {
+        rc = errno == EDOM ? 1 : error_nomem (err);
+        goto done;
+    }
+    for (size_t i = 0; i < s.rank; i++) {
+        sum += covariance_variance (c, i);
+        *max = fmax (*max, covariance_variance (c, i));
+    }
+    *rms = sqrt (sum / (double)s.rank);
+    *max = sqrt (*max);
+    rc = 0;
+done:
+    covariance_destroy (c);
+    system_clear (&s);
+    return rc < 0 ? -1 : 0;
+}

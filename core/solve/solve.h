@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Solve: samples to latencies, by weighted least squares over what the
+ * measured rows determine. The method is described in solve.c.
+ */
+#ifndef CORE_SOLVE_H
+#define CORE_SOLVE_H
+
+#include <stdbool.h>
+
+#include "core/paths/paths.h"
+#include "core/plan/plan.h"
+#include "core/samples/samples.h"
+#include "core/solve/robust.h"
+#include "core/solve/solution.h"
+#include "util/error.h"
+
+struct solve_options {
+    int quantile;       /* of the repeats: RTT_MIN, RTT_P25, RTT_MEDIAN, ... */
+    bool pairs;         /* estimate the RTT of every pair as well */
+    enum robust robust; /* what rows that do not fit count for */
+    bool bare;          /* estimates alone: no standard errors, no switches;
+                           of no use with a robust method */
+};
+
+enum {
+    SOLVE_EXACT_MAX = 1500, /* unknowns up to which all variances are exact */
+    SOLVE_SKETCH = 64,      /* vectors of the sketch beyond, */
+    SOLVE_WORST = 24,       /* and greatest variances that are exact then */
+    SOLVE_GROUP_MAX = 64,   /* links of a group that is listed */
+};
+
+/* Solve for the links of the set. Samples that were all lost are left out:
+ * the rank may then be less than planned. Beyond SOLVE_EXACT_MAX unknowns a
+ * standard error that is not among the greatest is good to some 9 %. NULL with
+ * err where nothing was measured, a path is broken, memory is short, or it
+ * would take minutes to tell what is determined. Groups of more than
+ * SOLVE_GROUP_MAX links are not listed, none where it takes long to find them.
+ */
+struct solution *solve (struct pathset *ps, const struct samples *samples,
+                        const struct solve_options *opts, struct error *err);
+
+/* Predict the standard errors that a plan gives: root mean square and
+ * greatest over identified links and groups, in units of the standard error
+ * of one RTT. Both are 0 for an empty plan, and where it would take more than
+ * about a second to tell, of a job: groups are too large to find then, or the
+ * rows ill-conditioned. The first is good to 1 %, the second to a few. Return
+ * 0, or -1 with err.
+ */
+int solve_predict (struct pathset *ps, const struct plan *plan, double *rms,
+                   double *max, struct error *err);
+
+#endif /* CORE_SOLVE_H */
