@@ -27,8 +27,8 @@ const char *doubt_text (enum doubt doubt)
         [DOUBT_NUMBERS] = "its figures are no numbers",
         [DOUBT_INCOMPLETE] = "it is incomplete",
         [DOUBT_COMMON] = "it found a switch or a route at fault, too",
-        [DOUBT_MANY] = "so many of its hosts FAIL that it is a common cause, "
-                       "or our error",
+        [DOUBT_MANY] = ("so many of its hosts FAIL that it is a common "
+                        "cause, or our error"),
     };
 
     return text[doubt];
