@@ -23,10 +23,11 @@ static double now (void)
     return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
 }
 
-static int play (const char *where, long trips, char *const *host, size_t n,
+static int play (char *where, long trips, char *const *host, size_t n,
                  size_t me)
 {
     const struct transport *emu = &transport_emu;
+    struct site site = { .emu_socket = where };
     struct transport_address *peer = calloc (n, sizeof (*peer));
     struct packet packet = { .len = 64 };
     struct error err = { .text = "" };
@@ -37,7 +38,7 @@ static int play (const char *where, long trips, char *const *host, size_t n,
         return -1;
     /* every process learns all addresses, without any coordination */
     for (size_t i = 0; i < n; i++) {
-        void *other = emu->open (where, host[i], &err);
+        void *other = emu->open (&site, host[i], &err);
 
         if (!other)
             goto error;
@@ -51,12 +52,13 @@ static int play (const char *where, long trips, char *const *host, size_t n,
         goto error;
     for (long i = 0; i < trips; i++) {
         if (me % 2 == 0
-            && emu->send (t, 0, (uint32_t)me + 1, packet.data, 64, &err) < 0)
+            && emu->send (t, 0, (uint32_t)me + 1, packet.data, 64, NULL,
+                          &err) < 0)
             goto error;
         if (emu->recv (t, INT64_MAX, &packet, &err) != 1)
             goto error;
         if (me % 2 == 1
-            && emu->send (t, 0, packet.peer, packet.data, 64, &err) < 0)
+            && emu->send (t, 0, packet.peer, packet.data, 64, NULL, &err) < 0)
             goto error;
     }
     /* the last answer goes out with a wait */

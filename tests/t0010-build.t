@@ -16,7 +16,7 @@ build ()
     shift 2
     mkdir "$workdir/$name" && cd "$workdir/$name" &&
         "$srcdir/configure" -q "$@" >log 2>&1 &&
-        make -s -j"$(nproc)" "$target" >>log 2>&1
+        make -s -j"$(nproc)" $target >>log 2>&1
     local rc=$?
     [ $rc = 0 ] || diag "$(tail -n 30 log)"
     cd "$workdir" || return 1
@@ -26,12 +26,12 @@ build ()
 san='-g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all'
 san="$san -fno-omit-frame-pointer"
 
-build gcc check-programs --enable-werror CC=gcc
+build gcc "check-programs bench-programs" --enable-werror CC=gcc
 ok $? "gcc builds it without a warning"
-build clang check-programs --enable-werror CC=clang
+build clang "check-programs bench-programs" --enable-werror CC=clang
 ok $? "clang builds it without a warning"
 build bare all --enable-werror --without-fabric --without-slurm \
-    --without-pmix --without-verbs
+    --without-pmix --without-verbs --without-ledger
 ok $? "it builds without any optional part"
 build san check CFLAGS="$san"
 ok $? "the unit tests pass under ASan and UBSan"
