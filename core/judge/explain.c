@@ -573,6 +573,11 @@ int explain (struct explanation *ex, const struct model *model,
         ex->scale = lower_third (w);
     } while (ex->scale < SETTLED * scale);
     ex->scale = noise_scale (w, 0.5, 0.6745);
+    /* nor is a cause what the noise left over would do as well */
+    while ((rc = drop_one (w)) > 0)
+        ;
+    if (rc < 0)
+        goto done;
     for (size_t i = 0; i < ex->n; i++)
         ex->cause[i].stderr_ns *= ex->scale;
     rc = 0;
