@@ -68,6 +68,7 @@ enum {
 #define WATCH_SD 2.0           /* of a route, for a second look */
 #define FIRST_SD 3.0           /* in the first stage's rows alone */
 #define CONFIRM_SD 4.0         /* in the confirm stage's */
+#define ROUTE_SD 4.0           /* of a route, in both */
 #define CONFIRM_SHARE 0.5      /* of the first stage's excess */
 #define BASELINE_SHARE 0.25    /* of the class's variance */
 #define DISAGREE_SHARE 0.3     /* of the excess */
@@ -767,13 +768,15 @@ static int doubt (struct judgement *j, const struct cause *c,
  */
 static int is_confirmed (const struct judgement *j, size_t number)
 {
+    const struct cause *c = &j->ex.cause[number];
     struct shows first;
     struct shows then;
 
     if (explain_parts (&j->ex, number, j->confirm, &then, &first) < 0)
         return -1;
-    if (!is_links (j, &j->ex.cause[number]))
-        return first.t * then.t > 0 && fabs (then.t) > FIRST_SD;
+    if (!is_links (j, c))
+        return first.t * then.t > 0 && fabs (then.t) > FIRST_SD
+               && fabs (c->excess_ns) > ROUTE_SD * c->stderr_ns;
     return fabs (first.t) > FIRST_SD && fabs (then.t) > CONFIRM_SD
            && then.excess_ns / first.excess_ns > CONFIRM_SHARE;
 }

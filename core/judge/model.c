@@ -608,10 +608,13 @@ static int find_differences (struct model *model, const struct gather *g)
     stats_sort (off, rows);
     if (rows > 0)
         model->mean_sd = fmax (MEAN_SD, stats_median (y, rows));
-    if (rows >= CLASS_ENOUGH)
-        model->differ = fmax (SPREAD_DEFAULT,
-                              stats_quantile (off, rows, 1 / 3.)
-                                  / NORMAL_THIRD);
+    if (rows >= CLASS_ENOUGH) {
+        double ns = stats_quantile (off, rows, 1 / 3.) / NORMAL_THIRD;
+
+        /* the default does for less */
+        if (ns > SPREAD_WIDE * SPREAD_DEFAULT)
+            model->differ = ns;
+    }
     rc = 0;
 done:
     free (y);
