@@ -4,20 +4,11 @@
  * Notes: srun has threads that wait for its signals with sigwait, and it
  * loses those that come before its tasks are started. So ours are unblocked,
  * with a handler, in ppoll alone: the kernel prefers the main thread.
- *
- * A nested srun is ended by SIGTERM; should it not heed that, by SIGKILL to it
- * alone, for it has a child that then ends the step; then what is left of its
- * process group. Its output is not read to the end of file, since others of
- * the group may hold it open, but to srun's own end.
- *
- * The child of a process with threads may only make system calls: all that
- * it needs is made before the fork.
  */
 #include "config.h"
 #include "spank/step.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
@@ -28,34 +19,20 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/prctl.h>
 #include <sys/random.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "util/child.h"
 #include "util/progress.h"
+#include "util/srun.h"
 #include "util/text.h"
 
 enum {
-    LINE_BYTES = 1024,    /* of a line, the rest is cut */
     LINES_MAX = 500,      /* forwarded */
-    TICK_MS = 20,         /* between looks whether srun has ended */
-    RESULT_GRACE_MS = 5000, /* for srun to end when the result is there */
-    TERM_GRACE_MS = 5000, /* from SIGTERM to SIGKILL */
-    KILL_GRACE_MS = 500,  /* from there to the process group */
     CANCEL_GRACE_MS = 1000, /* from the step's cancelling to ours */
 };
-
-static int64_t now_ms (void)
-{
-    struct timespec t;
-
-    clock_gettime (CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 /*
  * Signals
@@ -104,10 +81,10 @@ int step_release (void)
 
 int step_pause (int ms)
 {
-    int64_t end = now_ms () + ms;
+    int64_t end = child_now_ms () + ms;
     int64_t left;
 
-    while (!stopped && (left = end - now_ms ()) > 0) {
+    while (!stopped && (left = end - child_now_ms ()) > 0) {
         struct timespec t = { left / 1000, left % 1000 * 1000000 };
 
         ppoll (NULL, 0, &t, &wait_mask);
@@ -250,27 +227,17 @@ char **step_arguments (const struct step *step, const char *nonce, int left_ms)
  * Output
  */
 
-struct line {
-    char text[LINE_BYTES];
-    size_t len;
-    bool cut;
-};
-
 struct run {
     const char *nonce;
     struct outcome *o;
     bool measured;       /* samples came before the result */
     bool said;           /* a result without samples: why there are none */
-    int out;             /* srun's standard output and error; -1: closed */
-    int err;
-    struct line out_line;
-    struct line err_line;
+    struct child_line line[CHILD_STREAMS];
     int lines;           /* forwarded, */
-    char last[LINE_BYTES]; /* of which this was the last: many nodes may say
+    char last[CHILD_LINE]; /* of which this was the last: many nodes may say
                             the same */
     struct progress progress;
-    char complaint[160]; /* of Slurm itself */
-    bool cancelled;      /* the step was */
+    struct srun_words srun;
 };
 
 const char *step_clean_line (char *line)
@@ -279,14 +246,11 @@ const char *step_clean_line (char *line)
     return strncmp (line, "pmm", 3) ? "pmm: " : "";
 }
 
-static bool by_slurm (const char *line)
-{
-    return !strncmp (line, "srun: ", 6) || !strncmp (line, "slurm", 5);
-}
-
 /* The samples, one JSON object, or the result. */
-static void take_result (struct run *run, struct line *line)
+static void take_result (void *arg, struct child_line *line)
 {
+    struct run *run = arg;
+
     if (line->text[0] == '{')
         run->measured = true;
     else if (!line->cut
@@ -297,33 +261,10 @@ static void take_result (struct run *run, struct line *line)
     }
 }
 
-/* How well a line of Slurm's explains that there is no result: that others
- * were ended, as the step was, is a consequence.
- */
-static int weight (const char *line)
-{
-    static const struct {
-        const char *part;
-        int weight;
-    } tab[] = {
-        { " DUE TO ", 3 },
-        { " CANCELLED AT ", 1 },
-        { ": Terminated", 1 },
-        { ": Killed", 1 },
-        { ": Exited with exit code ", 2 },
-    };
-
-    if (!strstr (line, "error: "))
-        return 0;
-    for (size_t i = 0; i < sizeof (tab) / sizeof (tab[0]); i++)
-        if (strstr (line, tab[i].part))
-            return tab[i].weight;
-    return 3;
-}
-
 /* What Slurm says matters only if there will be no result. */
-static void take_message (struct run *run, struct line *line)
+static void take_message (void *arg, struct child_line *line)
 {
+    struct run *run = arg;
     const char *prefix = step_clean_line (line->text);
     uint64_t done;
     uint64_t total;
@@ -332,13 +273,8 @@ static void take_message (struct run *run, struct line *line)
         return;
     if (progress_parse (line->text, &done, &total))
         progress_show (&run->progress, done, total);
-    else if (by_slurm (line->text)) {
-        run->cancelled |= strstr (line->text, " CANCELLED AT ") != NULL;
-        if (weight (line->text) > weight (run->complaint))
-            snprintf (run->complaint, sizeof (run->complaint), "%.*s",
-                      (int)sizeof (run->complaint) - 1, line->text);
-    }
-    else if (strcmp (line->text, run->last) && run->lines < LINES_MAX) {
+    else if (!srun_hear (&run->srun, line->text)
+             && strcmp (line->text, run->last) && run->lines < LINES_MAX) {
         progress_hide (&run->progress);
         strcpy (run->last, line->text);
         dprintf (STDERR_FILENO, "%s%s\n", prefix, line->text);
@@ -347,246 +283,34 @@ static void take_message (struct run *run, struct line *line)
     }
 }
 
-/* Read what is there, at most a pipe's worth. Return -1 at its end. */
-static int read_lines (struct run *run, int fd, struct line *line,
-                       void (*take) (struct run *, struct line *))
+static void take (void *arg, enum child_stream from, const char *data,
+                  size_t len)
 {
-    char buf[4096];
+    struct run *run = arg;
 
-    for (int i = 0; i < 16; i++) {
-        ssize_t n = read (fd, buf, sizeof (buf));
-
-        if (n < 0)
-            return errno == EAGAIN || errno == EINTR ? 0 : -1;
-        if (n == 0)
-            return -1;
-        for (ssize_t k = 0; k < n; k++) {
-            if (buf[k] == '\n') {
-                line->text[line->len] = '\0';
-                take (run, line);
-                line->len = 0;
-                line->cut = false;
-            }
-            else if (line->len < sizeof (line->text) - 1)
-                line->text[line->len++] = buf[k];
-            else
-                line->cut = true;
-        }
-    }
-    return 0;
+    child_lines (&run->line[from], data, len,
+                 from == CHILD_OUT ? take_result : take_message, run);
 }
 
-static void close_fd (int *fd)
+static bool has_result (void *arg)
 {
-    if (*fd >= 0)
-        close (*fd);
-    *fd = -1;
-}
+    struct run *run = arg;
 
-static void read_all (struct run *run)
-{
-    if (run->out >= 0
-        && read_lines (run, run->out, &run->out_line, take_result) < 0)
-        close_fd (&run->out);
-    if (run->err >= 0
-        && read_lines (run, run->err, &run->err_line, take_message) < 0)
-        close_fd (&run->err);
-}
-
-/*
- * The process
- */
-
-struct launch {
-    char **argv;
-    char **env;
-    pid_t parent;
-    int null; /* for standard input */
-    int out;
-    int err;
-};
-
-static void close_from (unsigned int first)
-{
-    struct rlimit limit = { 1024, 1024 };
-
-#ifdef SYS_close_range
-    if (syscall (SYS_close_range, first, ~0U, 0) == 0)
-        return;
-#endif
-    getrlimit (RLIMIT_NOFILE, &limit);
-    if (limit.rlim_cur > 1 << 20)
-        limit.rlim_cur = 1 << 20;
-    for (unsigned int fd = first; fd < limit.rlim_cur; fd++)
-        close ((int)fd);
-}
-
-__attribute__ ((noreturn)) static void child (const struct launch *l)
-{
-    struct sigaction action = { .sa_handler = SIG_DFL };
-    sigset_t none;
-
-    setpgid (0, 0);
-    /* should we die, srun ends, and its step with it */
-    prctl (PR_SET_PDEATHSIG, SIGTERM);
-    if (getppid () != l->parent)
-        _exit (127);
-    for (int sig = 1; sig < NSIG; sig++)
-        sigaction (sig, &action, NULL);
-    if (dup2 (l->null, STDIN_FILENO) < 0 || dup2 (l->out, STDOUT_FILENO) < 0
-        || dup2 (l->err, STDERR_FILENO) < 0)
-        _exit (127);
-    close_from (3);
-    sigemptyset (&none);
-    sigprocmask (SIG_SETMASK, &none, NULL);
-    execve (l->argv[0], l->argv, l->env);
-    _exit (127);
-}
-
-/* Move fd away from 0, 1 and 2, which the child replaces. */
-static int move_up (int fd)
-{
-    int up = fcntl (fd, F_DUPFD_CLOEXEC, 3);
-
-    close (fd);
-    return up;
-}
-
-/* A pipe that we read without waiting: *to_read, *to_write, or both -1. */
-static int open_pipe (int *to_read, int *to_write)
-{
-    int fd[2];
-
-    if (pipe2 (fd, O_CLOEXEC) < 0)
-        return -1;
-    *to_read = move_up (fd[0]);
-    *to_write = move_up (fd[1]);
-    if (*to_read >= 0 && *to_write >= 0
-        && fcntl (*to_read, F_SETFL, O_NONBLOCK) == 0)
-        return 0;
-    close_fd (to_read);
-    close_fd (to_write);
-    return -1;
-}
-
-/* Start argv, and read from run->out and run->err what it says. Return its
- * process id, or -1.
- */
-static pid_t launch (struct run *run, char **argv, char **env)
-{
-    struct launch l = { argv, env, getpid (), -1, -1, -1 };
-    int null = open ("/dev/null", O_RDONLY | O_CLOEXEC);
-    pid_t pid = -1;
-    sigset_t all;
-    sigset_t mask;
-
-    if (null >= 0 && (l.null = move_up (null)) >= 0
-        && open_pipe (&run->out, &l.out) == 0
-        && open_pipe (&run->err, &l.err) == 0) {
-        sigfillset (&all);
-        pthread_sigmask (SIG_SETMASK, &all, &mask);
-        if ((pid = fork ()) == 0)
-            child (&l);
-        pthread_sigmask (SIG_SETMASK, &mask, NULL);
-        if (pid > 0)
-            setpgid (pid, pid); /* by both: whoever is first */
-    }
-    close_fd (&l.null);
-    close_fd (&l.out);
-    close_fd (&l.err);
-    return pid;
-}
-
-/* True if the process has ended; it is not reaped, so that its process group
- * cannot be another's. A process that somebody else reaped has ended, too.
- */
-static bool has_ended (pid_t pid)
-{
-    siginfo_t info = { 0 };
-
-    return waitid (P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0
-           || info.si_pid == pid;
-}
-
-enum end { ENDED, TIMED_OUT, STOPPED };
-
-/* See the process through to its end, which is due at `deadline`. Return who
- * ended it.
- */
-static enum end watch (struct run *run, pid_t pid, int64_t deadline)
-{
-    const struct {
-        int sig;
-        pid_t pid;
-        int grace_ms;
-    } blow[] = {
-        { SIGTERM, pid, TERM_GRACE_MS },
-        { SIGKILL, pid, KILL_GRACE_MS },
-        { SIGKILL, -pid, KILL_GRACE_MS },
-    };
-    size_t blows = 0;
-    enum end end = ENDED;
-    bool result = false;
-
-    while (!has_ended (pid)) {
-        struct pollfd fds[] = {
-            { .fd = run->out, .events = POLLIN },
-            { .fd = run->err, .events = POLLIN },
-        };
-        struct timespec t = { 0, TICK_MS * 1000000 };
-        int64_t now = now_ms ();
-
-        if (!result && run->o->status != OUTCOME_NONE) {
-            result = true;
-            if (deadline > now + RESULT_GRACE_MS)
-                deadline = now + RESULT_GRACE_MS;
-        }
-        if (stopped && end != STOPPED) {
-            end = STOPPED;
-            if (blows == 0)
-                deadline = now;
-        }
-        if (now >= deadline) {
-            if (blows == sizeof (blow) / sizeof (blow[0]))
-                break;
-            if (end == ENDED)
-                end = TIMED_OUT;
-            kill (blow[blows].pid, blow[blows].sig);
-            deadline = now + blow[blows++].grace_ms;
-        }
-        ppoll (fds, 2, &t, &wait_mask);
-        read_all (run);
-    }
-    read_all (run);
-    if (blows > 0) {
-        /* a moment for the child of srun that ends the step */
-        poll (NULL, 0, KILL_GRACE_MS);
-        kill (-pid, SIGKILL);
-    }
-    return end;
+    return run->o->status != OUTCOME_NONE;
 }
 
 /* Why there is no result. */
-static void explain (struct run *run, const struct site *site, enum end end,
-                     int status)
+static void explain (struct run *run, const struct site *site,
+                     enum child_end end, int status)
 {
-    static const struct {
-        const char *part; /* of what Slurm says */
-        const char *text;
-    } known[] = {
-        { "--mpi=list", "this Slurm has no PMIx (srun --mpi=list)" },
-        { "plugin name for mpi/", "this Slurm has no PMIx (srun --mpi=list)" },
-    };
-    const char *detail = run->complaint;
+    const char *cause = srun_cause (&run->srun);
+    const char *detail = run->srun.complaint;
 
-    for (size_t i = 0; i < sizeof (known) / sizeof (known[0]); i++)
-        if (strstr (detail, known[i].part)) {
-            outcome_set (run->o, OUTCOME_NONE, "%s", known[i].text);
-            return;
-        }
-    if (end == STOPPED)
+    if (cause)
+        outcome_set (run->o, OUTCOME_NONE, "%s", cause);
+    else if (end == CHILD_STOPPED)
         outcome_set (run->o, OUTCOME_NONE, "the check was interrupted");
-    else if (end == TIMED_OUT)
+    else if (end == CHILD_TIMED_OUT)
         outcome_set (run->o, OUTCOME_NONE, "no result within %g s%s%s",
                      site->timeout_ms / 1e3, *detail ? "; " : "", detail);
     else if (WIFEXITED (status) && WEXITSTATUS (status) == 127)
@@ -597,42 +321,43 @@ static void explain (struct run *run, const struct site *site, enum end end,
                      *detail ? "; " : "", detail);
 }
 
-static enum end run_once (const struct step *step, const struct step_env *env,
-                          int64_t deadline, struct outcome *o)
+static enum child_end run_once (const struct step *step,
+                                const struct step_env *env, int64_t deadline,
+                                struct outcome *o)
 {
     const struct site *site = &step->settings->site;
     unsigned char random[(STEP_NONCE - 1) / 2];
     char nonce[STEP_NONCE];
-    struct run run = { .nonce = nonce, .o = o, .out = -1, .err = -1 };
+    struct run run = { .nonce = nonce, .o = o };
+    struct child child = { .deadline_ms = deadline, .mask = &wait_mask,
+                           .stop = &stopped, .take = take,
+                           .done = has_result, .arg = &run };
     char **argv = NULL;
     char **envp = NULL;
-    enum end end = STOPPED;
+    enum child_end end = CHILD_NONE;
     int status = 0;
-    pid_t pid;
 
     outcome_set (o, OUTCOME_NONE, "cannot start a process");
     if (getrandom (random, sizeof (random), 0) != sizeof (random))
         return end;
     for (size_t i = 0; i < sizeof (random); i++)
         snprintf (nonce + 2 * i, 3, "%02x", random[i]);
-    argv = step_arguments (step, nonce, (int)(deadline - now_ms ()));
+    argv = step_arguments (step, nonce, (int)(deadline - child_now_ms ()));
     envp = step_environment (env, site->timeout_ms);
-    if (argv && envp && (pid = launch (&run, argv, envp)) > 0) {
+    if (argv && envp) {
+        child.argv = argv;
+        child.env = envp;
         run.progress = progress_begin (step->terminal ? stderr : NULL,
                                        "pmm: step");
-        end = watch (&run, pid, deadline);
+        end = child_run (&child, &status);
         progress_end (&run.progress);
-        while (waitpid (pid, &status, WNOHANG) < 0 && errno == EINTR)
-            ;
-        if (o->status == OUTCOME_NONE && !run.said) {
-            /* who cancels the job has a signal for us, too */
-            if (run.cancelled && step_pause (CANCEL_GRACE_MS) < 0)
-                end = STOPPED;
-            explain (&run, site, end, status);
-        }
     }
-    close_fd (&run.out);
-    close_fd (&run.err);
+    if (end != CHILD_NONE && o->status == OUTCOME_NONE && !run.said) {
+        /* who cancels the job has a signal for us, too */
+        if (run.srun.cancelled && step_pause (CANCEL_GRACE_MS) < 0)
+            end = CHILD_STOPPED;
+        explain (&run, site, end, status);
+    }
     step_free (argv);
     step_free (envp);
     return end;
@@ -642,21 +367,21 @@ void step_run (const struct step *step, const struct step_env *env,
                struct outcome *o)
 {
     int timeout_ms = step->settings->site.timeout_ms;
-    int64_t start = now_ms ();
+    int64_t start = child_now_ms ();
     int64_t deadline = start + timeout_ms;
     int64_t took;
-    enum end end;
+    enum child_end end;
 
     if (stopped) {
         outcome_set (o, OUTCOME_NONE, "the check was interrupted");
         return;
     }
     end = run_once (step, env, deadline, o);
-    took = now_ms () - start;
+    took = child_now_ms () - start;
     /* PMIx sometimes loses a message of an ordinary user's first fence, and
      * gives up after its timeout. What fails sooner would fail again.
      */
-    if (o->status == OUTCOME_NONE && end == ENDED
+    if (o->status == OUTCOME_NONE && end == CHILD_ENDED
         && took >= site_pmix_timeout_s (timeout_ms) * 1000
         && start + 2 * took <= deadline)
         run_once (step, env, deadline, o);

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A program under a watchdog.
+ *
+ * Notes: it is ended by SIGTERM; should it not heed that, by SIGKILL to it
+ * alone, for srun has a child that then ends the step; then what is left of its
+ * process group. Its output is not read to the end of file, since others of
+ * the group may hold it open, but to its own end.
+ *
+ * The child of a process with threads may only make system calls: all that
+ * it needs is made before the fork.
+ */
+#include "config.h"
+#include "util/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    TICK_MS = 20,           /* between looks whether it has ended */
+    DONE_GRACE_MS = 5000,   /* to end by itself when it is done */
+    TERM_GRACE_MS = 5000,   /* from SIGTERM to SIGKILL */
+    KILL_GRACE_MS = 500,    /* from there to the process group */
+    PIPE_READS = 16,        /* of READ_BYTES: a pipe's worth */
+    READ_BYTES = 4096,
+};
+
+int64_t child_now_ms (void)
+{
+    struct timespec t;
+
+    clock_gettime (CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static void close_fd (int *fd)
+{
+    if (*fd >= 0)
+        close (*fd);
+    *fd = -1;
+}
+
+/*
+ * The process
+ */
+
+struct launch {
+    const struct child *child;
+    pid_t parent;
+    int null; /* for standard input */
+    int to[CHILD_STREAMS];
+};
+
+static void close_from (unsigned int first)
+{
+    struct rlimit limit = { 1024, 1024 };
+
+#ifdef SYS_close_range
+    if (syscall (SYS_close_range, first, ~0U, 0) == 0)
+        return;
+#endif
+    getrlimit (RLIMIT_NOFILE, &limit);
+    if (limit.rlim_cur > 1 << 20)
+        limit.rlim_cur = 1 << 20;
+    for (unsigned int fd = first; fd < limit.rlim_cur; fd++)
+        close ((int)fd);
+}
+
+__attribute__ ((noreturn)) static void become (const struct launch *l)
+{
+    struct sigaction action = { .sa_handler = SIG_DFL };
+    sigset_t none;
+
+    setpgid (0, 0);
+    /* should we die, srun ends, and its step with it */
+    prctl (PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid () != l->parent)
+        _exit (127);
+    for (int sig = 1; sig < NSIG; sig++)
+        sigaction (sig, &action, NULL);
+    if (dup2 (l->null, STDIN_FILENO) < 0
+        || dup2 (l->to[CHILD_OUT], STDOUT_FILENO) < 0
+        || dup2 (l->to[CHILD_ERR], STDERR_FILENO) < 0)
+        _exit (127);
+    close_from (3);
+    sigemptyset (&none);
+    sigprocmask (SIG_SETMASK, &none, NULL);
+    execve (l->child->argv[0], l->child->argv, l->child->env);
+    _exit (127);
+}
+
+/* Move fd away from 0, 1 and 2, which the child replaces. */
+static int move_up (int fd)
+{
+    int up = fcntl (fd, F_DUPFD_CLOEXEC, 3);
+
+    close (fd);
+    return up;
+}
+
+/* A pipe that we read without waiting: *to_read, *to_write, or both -1. */
+static int open_pipe (int *to_read, int *to_write)
+{
+    int fd[2];
+
+    if (pipe2 (fd, O_CLOEXEC) < 0)
+        return -1;
+    *to_read = move_up (fd[0]);
+    *to_write = move_up (fd[1]);
+    if (*to_read >= 0 && *to_write >= 0
+        && fcntl (*to_read, F_SETFL, O_NONBLOCK) == 0)
+        return 0;
+    close_fd (to_read);
+    close_fd (to_write);
+    return -1;
+}
+
+/* Start it, with its output at from[]. Return its process id, or -1. */
+static pid_t launch (const struct child *child, int from[CHILD_STREAMS])
+{
+    struct launch l = { child, getpid (), -1, { -1, -1 } };
+    int null = open ("/dev/null", O_RDONLY | O_CLOEXEC);
+    pid_t pid = -1;
+    sigset_t all;
+    sigset_t mask;
+
+    if (null >= 0 && (l.null = move_up (null)) >= 0
+        && open_pipe (&from[CHILD_OUT], &l.to[CHILD_OUT]) == 0
+        && open_pipe (&from[CHILD_ERR], &l.to[CHILD_ERR]) == 0) {
+        sigfillset (&all);
+        pthread_sigmask (SIG_SETMASK, &all, &mask);
+        if ((pid = fork ()) == 0)
+            become (&l);
+        pthread_sigmask (SIG_SETMASK, &mask, NULL);
+        if (pid > 0)
+            setpgid (pid, pid); /* by both: whoever is first */
+    }
+    close_fd (&l.null);
+    close_fd (&l.to[CHILD_OUT]);
+    close_fd (&l.to[CHILD_ERR]);
+    return pid;
+}
+
+/* True if the process has ended; it is not reaped, so that its process group
+ * cannot be another's. A process that somebody else reaped has ended, too.
+ */
+static bool has_ended (pid_t pid)
+{
+    siginfo_t info = { 0 };
+
+    return waitid (P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0
+           || info.si_pid == pid;
+}
+
+/*
+ * Its output
+ */
+
+/* Hand on what is there. Return -1 at its end. */
+static int read_stream (const struct child *child, enum child_stream from,
+                        int fd)
+{
+    char buf[READ_BYTES];
+
+    for (int i = 0; i < PIPE_READS; i++) {
+        ssize_t n = read (fd, buf, sizeof (buf));
+
+        if (n < 0)
+            return errno == EAGAIN || errno == EINTR ? 0 : -1;
+        if (n == 0)
+            return -1;
+        child->take (child->arg, from, buf, (size_t)n);
+    }
+    return 0;
+}
+
+static void read_streams (const struct child *child, int fd[CHILD_STREAMS])
+{
+    for (int i = 0; i < CHILD_STREAMS; i++)
+        if (fd[i] >= 0
+            && read_stream (child, (enum child_stream)i, fd[i]) < 0)
+            close_fd (&fd[i]);
+}
+
+void child_lines (struct child_line *line, const char *data, size_t len,
+                  void (*take) (void *arg, struct child_line *line), void *arg)
+{
+    for (size_t i = 0; i < len; i++) {
+        if (data[i] == '\n') {
+            line->text[line->len] = '\0';
+            take (arg, line);
+            line->len = 0;
+            line->cut = false;
+        }
+        else if (line->len < sizeof (line->text) - 1)
+            line->text[line->len++] = data[i];
+        else
+            line->cut = true;
+    }
+}
+
+/*
+ * The watchdog
+ */
+
+/* See the process through to its end. Return who ended it. */
+static enum child_end watch (const struct child *child, pid_t pid,
+                             int fd[CHILD_STREAMS])
+{
+    const struct {
+        int sig;
+        pid_t pid;
+        int grace_ms;
+    } blow[] = {
+        { SIGTERM, pid, TERM_GRACE_MS },
+        { SIGKILL, pid, KILL_GRACE_MS },
+        { SIGKILL, -pid, KILL_GRACE_MS },
+    };
+    int64_t deadline = child->deadline_ms;
+    size_t blows = 0;
+    enum child_end end = CHILD_ENDED;
+    bool done = false;
+
+    while (!has_ended (pid)) {
+        struct pollfd fds[] = {
+            { .fd = fd[CHILD_OUT], .events = POLLIN },
+            { .fd = fd[CHILD_ERR], .events = POLLIN },
+        };
+        struct timespec t = { 0, TICK_MS * 1000000 };
+        int64_t now = child_now_ms ();
+
+        if (!done && child->done (child->arg)) {
+            done = true;
+            if (deadline > now + DONE_GRACE_MS)
+                deadline = now + DONE_GRACE_MS;
+        }
+        if (child->stop && *child->stop && end != CHILD_STOPPED) {
+            end = CHILD_STOPPED;
+            if (blows == 0)
+                deadline = now;
+        }
+        if (now >= deadline) {
+            if (blows == sizeof (blow) / sizeof (blow[0]))
+                break;
+            if (end == CHILD_ENDED)
+                end = CHILD_TIMED_OUT;
+            kill (blow[blows].pid, blow[blows].sig);
+            deadline = now + blow[blows++].grace_ms;
+        }
+        ppoll (fds, CHILD_STREAMS, &t, child->mask);
+        read_streams (child, fd);
+    }
+    read_streams (child, fd);
+    if (blows > 0) {
+        /* a moment for the child of srun that ends the step */
+        poll (NULL, 0, KILL_GRACE_MS);
+        kill (-pid, SIGKILL);
+    }
+    return end;
+}
+
+enum child_end child_run (const struct child *child, int *status)
+{
+    int fd[CHILD_STREAMS] = { -1, -1 };
+    enum child_end end = CHILD_NONE;
+    pid_t pid = launch (child, fd);
+
+    *status = 0;
+    if (pid > 0) {
+        end = watch (child, pid, fd);
+        while (waitpid (pid, status, WNOHANG) < 0 && errno == EINTR)
+            ;
+    }
+    close_fd (&fd[CHILD_OUT]);
+    close_fd (&fd[CHILD_ERR]);
+    return end;
+}

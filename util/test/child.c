@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Programs that end, hang, heed no signal, or leave others behind. */
+#include "config.h"
+#include "util/child.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/tap.h"
+
+struct heard {
+    struct child_line line[CHILD_STREAMS];
+    char text[CHILD_STREAMS][4096];
+    size_t bytes;
+    bool cut;
+};
+
+static void hear (void *arg, struct child_line *line, enum child_stream from)
+{
+    struct heard *h = arg;
+
+    h->cut |= line->cut;
+    if (strlen (h->text[from]) + line->len + 2 < sizeof (h->text[from]))
+        strcat (strcat (h->text[from], line->text), "|");
+}
+
+static void hear_out (void *arg, struct child_line *line)
+{
+    hear (arg, line, CHILD_OUT);
+}
+
+static void hear_err (void *arg, struct child_line *line)
+{
+    hear (arg, line, CHILD_ERR);
+}
+
+static void take (void *arg, enum child_stream from, const char *data,
+                  size_t len)
+{
+    struct heard *h = arg;
+
+    h->bytes += len;
+    child_lines (&h->line[from], data, len,
+                 from == CHILD_OUT ? hear_out : hear_err, h);
+}
+
+static bool is_done (void *arg)
+{
+    struct heard *h = arg;
+
+    return strstr (h->text[CHILD_OUT], "done|") != NULL;
+}
+
+static volatile sig_atomic_t stop;
+
+static enum child_end run (struct heard *h, const char *script, int ms,
+                           int *status)
+{
+    char *argv[] = { "/bin/sh", "-c", (char *)script, NULL };
+    char *env[] = { "PATH=/usr/bin:/bin", NULL };
+    struct child child = { .argv = argv, .env = env,
+                           .deadline_ms = child_now_ms () + ms,
+                           .stop = &stop, .take = take, .done = is_done,
+                           .arg = h };
+
+    memset (h, 0, sizeof (*h));
+    return child_run (&child, status);
+}
+
+static void test_ends (void)
+{
+    static const struct {
+        const char *script;
+        int ms;
+        enum child_end end;
+        int code, sig; /* that ended it */
+        const char *out, *err;
+    } tab[] = {
+        { "echo a; echo b >&2; exit 7", 9999, CHILD_ENDED, 7, 0, "a|", "b|" },
+        { "env", 9999, CHILD_ENDED, 0, 0, "PATH=/usr/bin:/bin|PWD=", "" },
+        { "cat; ls /proc/self/fd | wc -l", 9999, CHILD_ENDED, 0, 0, "4|", "" },
+        { "exec sleep 100", 100, CHILD_TIMED_OUT, 0, SIGTERM, "", "" },
+        /* what holds its output open does not hold us */
+        { "sleep 100 & echo x", 9999, CHILD_ENDED, 0, 0, "x|", "" },
+        /* done is left some seconds */
+        { "echo done; exec sleep 100", 99999, CHILD_TIMED_OUT, 0, SIGTERM,
+          "done|", "" },
+        { "trap '' TERM; echo deaf; while :; do sleep 100; done", 300,
+          CHILD_TIMED_OUT, 0, SIGKILL, "deaf|", "" },
+    };
+    struct heard h;
+    int status;
+
+    for (size_t i = 0; i < sizeof (tab) / sizeof (tab[0]); i++) {
+        enum child_end end = run (&h, tab[i].script, tab[i].ms, &status);
+
+        ok (end == tab[i].end
+                && (tab[i].sig ? WIFSIGNALED (status)
+                                     && WTERMSIG (status) == tab[i].sig
+                               : WIFEXITED (status)
+                                     && WEXITSTATUS (status) == tab[i].code),
+            "%s: ends as it should", tab[i].script);
+        ok (!strncmp (h.text[CHILD_OUT], tab[i].out, strlen (tab[i].out))
+                && !strcmp (h.text[CHILD_ERR], tab[i].err),
+            "... and is heard");
+    }
+}
+
+static void test_stop (void)
+{
+    struct heard h;
+    int status;
+
+    stop = 1;
+    ok (run (&h, "exec sleep 100", 99999, &status) == CHILD_STOPPED
+            && WIFSIGNALED (status),
+        "it is stopped");
+    stop = 0;
+}
+
+static void test_much (void)
+{
+    struct heard h;
+    int status;
+
+    ok (run (&h, "head -c 3000000 /dev/zero; echo; echo done", 99999, &status)
+                == CHILD_ENDED
+            && h.bytes == 3000006 && h.cut,
+        "much is handed on whole, and as a line that is cut");
+}
+
+static void test_nothing (void)
+{
+    struct heard h;
+    char *none[] = { "/nowhere/program", NULL };
+    struct child child = { .argv = none, .env = none + 1,
+                           .deadline_ms = child_now_ms () + 9999,
+                           .take = take, .done = is_done, .arg = &h };
+    int status;
+
+    memset (&h, 0, sizeof (h));
+    ok (child_run (&child, &status) == CHILD_ENDED && WIFEXITED (status)
+            && WEXITSTATUS (status) == 127,
+        "no such program: 127");
+}
+
+/* What ended at its deadline leaves nothing of its group: orphans are ours
+ * here.
+ */
+static void test_group (void)
+{
+    struct heard h;
+    int status;
+    pid_t pid;
+
+    prctl (PR_SET_CHILD_SUBREAPER, 1);
+    run (&h, "sleep 100 & echo $!; wait", 300, &status);
+    pid = (pid_t)atoi (h.text[CHILD_OUT]);
+    ok (pid > 1 && waitpid (pid, &status, 0) == pid && WIFSIGNALED (status)
+            && WTERMSIG (status) == SIGKILL,
+        "nothing is left of its group");
+}
+
+int main (void)
+{
+    int fd = open ("/dev/null", O_RDONLY); /* inherited by nobody */
+
+    test_ends ();
+    test_stop ();
+    test_much ();
+    test_nothing ();
+    test_group ();
+    close (fd);
+    return done_testing ();
+}
