@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "util/text.h"
+#include "probe/guids.h"
 
 struct search {
     struct identity *id;
@@ -20,10 +20,7 @@ struct search {
     const struct fabric *fabric;
     const struct nodemap *map;
     FILE *report;
-    struct by_guid {
-        uint64_t guid;
-        uint32_t endpoint;
-    } *by_guid;      /* [nendpoints], NULL until needed */
+    struct guids guids;
     uint32_t *owner; /* [nendpoints] rank; UINT32_MAX: none */
     size_t by_name;  /* ports that were found by their node's name, */
     size_t strange;  /* ... and that were not, of nodes with others */
@@ -58,57 +55,6 @@ static uint16_t lid_of (const struct fabric *f, uint32_t endpoint)
     return f->port[f->endpoint[endpoint].port].lid;
 }
 
-static int compare (const void *a, const void *b)
-{
-    const struct by_guid *x = a;
-    const struct by_guid *y = b;
-
-    return (x->guid > y->guid) - (x->guid < y->guid);
-}
-
-/* Find an endpoint by its port's GUID; FABRIC_NONE in *endpoint where there is
- * none. Return 0, or -1 with err.
- */
-static int find_guid (struct search *s, uint64_t guid, uint32_t *endpoint,
-                      struct error *err)
-{
-    const struct fabric *f = s->fabric;
-    struct by_guid key = { .guid = guid };
-    const struct by_guid *found;
-
-    if (!s->by_guid) {
-        s->by_guid = malloc ((f->nendpoints + 1) * sizeof (*s->by_guid));
-        if (!s->by_guid)
-            return error_nomem (err);
-        for (uint32_t i = 0; i < f->nendpoints; i++)
-            s->by_guid[i] = (struct by_guid){ guid_of (f, i), i };
-        qsort (s->by_guid, f->nendpoints, sizeof (*s->by_guid), compare);
-    }
-    found = bsearch (&key, s->by_guid, f->nendpoints, sizeof (*s->by_guid),
-                     compare);
-    *endpoint = found && guid != 0 ? found->endpoint : FABRIC_NONE;
-    return 0;
-}
-
-/* An endpoint as the map writes it: a GUID, or NAME/PORT. */
-static int find_text (struct search *s, const char *text, uint32_t *endpoint,
-                      struct error *err)
-{
-    const struct fabric *f = s->fabric;
-    uint32_t port = fabric_find_port (f, text);
-    char hex[24];
-    uint64_t guid = 0;
-
-    if (port == FABRIC_NONE) {
-        snprintf (hex, sizeof (hex), "%s%.20s",
-                  strncmp (text, "0x", 2) ? "0x" : "", text);
-        text_u64 (hex, 0, UINT64_MAX, &guid);
-    }
-    else
-        guid = f->port[port].guid;
-    return find_guid (s, guid, endpoint, err);
-}
-
 static uint32_t find_of_host (const struct fabric *f, uint32_t host,
                               uint64_t guid)
 {
@@ -134,7 +80,8 @@ static int find_rail (struct search *s, const char *name,
     const struct fabric_endpoint *ep;
 
     *endpoint = find_of_host (f, host, a->guid);
-    if (*endpoint == FABRIC_NONE && find_guid (s, a->guid, endpoint, err) < 0)
+    if (*endpoint == FABRIC_NONE
+        && guids_find (&s->guids, f, a->guid, endpoint, err) < 0)
         return -1;
     if (*endpoint == FABRIC_NONE)
         return 0;
@@ -177,7 +124,8 @@ static int find_mapped (struct search *s, const char *name, uint8_t rail,
     if (rail >= lines)
         return error_input (err, "NodeMap: %s has more ports than the map "
                             "has lines for it", name);
-    if (find_text (s, line[rail].endpoint, endpoint, err) < 0)
+    if (guids_find_text (&s->guids, s->fabric, line[rail].endpoint, endpoint,
+                         err) < 0)
         return -1;
     if (*endpoint == FABRIC_NONE)
         return error_input (err, "NodeMap: %s, of %s, is not in the fabric "
@@ -302,7 +250,7 @@ int identify (struct identity *id, const struct roster *roster,
 
     *id = (struct identity){ .why = NULL };
     rc = identify_all (&s, err);
-    free (s.by_guid);
+    guids_clear (&s.guids);
     free (s.owner);
     return rc;
 }

@@ -156,3 +156,12 @@ size_t nodemap_find (const struct nodemap *map, const char *node,
             line[n - 1] = map->entry[low].line;
     return n;
 }
+
+const struct nodemap_line *nodemap_at (const struct nodemap *map, size_t i,
+                                       const char **node)
+{
+    if (!map || i >= map->n)
+        return NULL;
+    *node = map->entry[i].node;
+    return &map->entry[i].line;
+}

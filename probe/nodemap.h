@@ -32,4 +32,10 @@ void nodemap_destroy (struct nodemap *map);
 size_t nodemap_find (const struct nodemap *map, const char *node,
                      struct nodemap_line *line, size_t max);
 
+/* All lines, by node, and whose it is in *node; NULL behind the last. map may
+ * be NULL.
+ */
+const struct nodemap_line *nodemap_at (const struct nodemap *map, size_t i,
+                                       const char **node);
+
 #endif /* PROBE_NODEMAP_H */

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "ibquery/generate.h"
+#include "probe/guids.h"
 #include "tests/tap.h"
 
 /* Two members with a rail each: the first is h0001, the second has the GUID
@@ -148,11 +149,31 @@ static struct roster *make_roster (const struct fabric *f, size_t i)
     return roster_create (blob, 3, &transport, no_host, NULL);
 }
 
+/* The node of each endpoint: by the map, or as the fabric calls it. */
+static void test_nodes (const struct fabric *f)
+{
+    struct nodemap *map = load_map (f, "login h0003/1\n"
+                                       "gone h0099/1\n");
+    const char **node = calloc (f->nendpoints, sizeof (*node));
+    size_t same = 0;
+
+    ok (guids_nodes (f, map, node, NULL) == 0
+            && !strcmp (node[fabric_find_endpoint (f, "h0003")], "login"),
+        "an endpoint's node is the map's");
+    ok (guids_nodes (f, NULL, node, NULL) == 0, "without a map ...");
+    for (uint32_t i = 0; i < f->nendpoints; i++)
+        same += !strcmp (node[i], f->endpoint[i].name);
+    ok (same == f->nendpoints, "... all are called as in the fabric");
+    free (node);
+    nodemap_destroy (map);
+}
+
 int main (void)
 {
     struct fat_tree tree = { .ports = 4, .levels = 2 };
     struct fabric *f = generate_fat_tree (&tree, NULL);
 
+    test_nodes (f);
     for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++) {
         struct roster *r = make_roster (f, i);
         struct nodemap *map
