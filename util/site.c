@@ -25,6 +25,8 @@ const struct conf_option site_options[] = {
       "the published baseline samples, if there are any" },
     { "Ledger", CONF_PATH, FIELD (ledger), "/var/lib/slurm-pmm/ledger",
       "what the audits leave, for pmm ledger" },
+    { "Spool", CONF_PATH, FIELD (spool), "/var/spool/slurm-pmm",
+      "the directory where ended jobs are noted for the audit service" },
     { "Srun", CONF_PATH, FIELD (srun), "/usr/bin/srun",
       "the srun that starts a check" },
     { "Probe", CONF_PATH, FIELD (probe), PMM_PROBE_PATH,

@@ -21,6 +21,7 @@ struct site {
     char *baseline;   /* published baseline samples; "" is none; a missing
                          file is none as well */
     char *ledger;     /* what the audits leave */
+    char *spool;      /* which jobs ended, for the audit service */
     char *srun;       /* the srun that starts the nested step */
     char *probe;      /* the pmm-probe that it runs */
 

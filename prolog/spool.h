@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Spool: which jobs ended, from the controller's epilog hook to the audit
+ * service.
+ *
+ * A directory of SlurmUser's that nobody else may write, with a small file a
+ * job. Its name is JOB.RESTART, RESTART being how often the job was requeued
+ * before. The hook writes it under a name that starts with a dot and renames
+ * it: who reads never sees half of it. What a hook that was killed has left
+ * goes after an hour. The service renames what it takes up:
+ *
+ *     57.0            the job has ended
+ *     57.0.begun.56   it is being audited, by an audit after number 56
+ *     57.0.done.58    audit 58 was of it; kept for a day, so that a hook that
+ *                     runs twice brings no second audit, and to count by
+ *
+ * File format: "pmm-spool 1", then a line each of job, restart, uid, time (s
+ * since 1970), checked (0, 1: whether the user asked for a check),
+ * partition, nodes (as Slurm folds them), then "end". Whatever is in a record
+ * is untrusted.
+ *
+ * The hook does not wait for the disk: a crash of the machine may lose the
+ * records of its last seconds. The service does: what it renamed stays so.
+ */
+#ifndef PROLOG_SPOOL_H
+#define PROLOG_SPOOL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "util/error.h"
+#include "util/text.h"
+
+enum {
+    SPOOL_FILES_MAX = 4096,         /* more are dropped, and counted */
+    SPOOL_RECORD_BYTES = 160 << 10, /* Linux hands over 128 KiB of nodes */
+    SPOOL_PARTITION_BYTES = 256,
+    SPOOL_NODES_MAX = 1 << 17,
+    SPOOL_KEEP_S = 24 * 3600,       /* records that are done */
+};
+
+struct spool_record {
+    uint64_t job; /* of an array: the task's own number */
+    uint64_t restart;
+    uint64_t uid;
+    uint64_t time;
+    uint64_t checked;
+    const char *partition;
+    const char *nodes;
+};
+
+/* Leave a record in dir. Return 0, or -1 with err; errno ENOSPC where there are
+ * SPOOL_FILES_MAX already. That no record was left is counted, if that much can
+ * be written.
+ */
+int spool_drop (const char *dir, const struct spool_record *record,
+                struct error *err);
+
+/*
+ * The service
+ */
+
+enum spool_state { SPOOL_FRESH, SPOOL_BEGUN, SPOOL_DONE };
+
+struct spool_entry {
+    enum spool_state state;
+    uint64_t audit; /* BEGUN: the newest before; DONE: the one; FRESH: 0 */
+    uint64_t job, restart, uid;
+    int64_t time;
+    bool checked;
+    char partition[SPOOL_PARTITION_BYTES];
+    struct hostlist nodes; /* sorted by strcmp */
+};
+
+struct spool_list {
+    struct spool_entry *v; /* by job and restart */
+    size_t n;
+    char **remark;    /* what was refused and is gone, a sentence each */
+    size_t nremarks;
+    uint64_t dropped; /* by hooks, since the last spool_read */
+};
+
+/* Open the spool, which must be ours alone to write, for the one service:
+ * errno EWOULDBLOCK where another has it. NULL with err.
+ */
+struct spool;
+struct spool *spool_open (const char *dir, struct error *err);
+void spool_close (struct spool *spool);
+
+/* Readable when there may be something new; spool_read empties it. */
+int spool_fd (const struct spool *spool);
+
+/* All that is there. What is no record is refused, once: it is removed; files
+ * of other names are none of ours. So are those done before now - SPOOL_KEEP_S,
+ * or in a future as far, and of two records of one run of a job that which got
+ * less far. Return 0, or -1 with err; spool_list_clear is due in both cases.
+ */
+int spool_read (struct spool *spool, int64_t now, struct spool_list *list,
+                struct error *err);
+void spool_list_clear (struct spool_list *list);
+
+/* Put an entry in a state, or remove it; when it returns, that is on the disk.
+ * Return 0, or -1 with err.
+ */
+int spool_mark (struct spool *spool, struct spool_entry *entry,
+                enum spool_state state, uint64_t audit, struct error *err);
+int spool_remove (struct spool *spool, const struct spool_entry *entry,
+                  struct error *err);
+
+#endif /* PROLOG_SPOOL_H */

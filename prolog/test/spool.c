@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Records from the hook to the service: what is no record, what a hook that
+ * was killed leaves, a full spool, states, and what is pruned.
+ */
+#include "config.h"
+#include "prolog/spool.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tests/tap.h"
+
+#define NODES "h[0001-0003],login"
+
+enum { NOW = 1000000 };
+
+static char dir[] = "/tmp/pmm-spool.XXXXXX";
+static struct spool *spool;
+static struct spool_list list;
+static struct error err;
+
+static int drop (uint64_t job, uint64_t restart)
+{
+    const struct spool_record r = {
+        .job = job,
+        .restart = restart,
+        .uid = 1001,
+        .time = NOW,
+        .checked = 1,
+        .partition = "main",
+        .nodes = NODES,
+    };
+
+    return spool_drop (dir, &r, &err);
+}
+
+static int look (int64_t now)
+{
+    spool_list_clear (&list);
+    return spool_read (spool, now, &list, &err);
+}
+
+static char *path_of (const char *name)
+{
+    static char path[4096];
+
+    snprintf (path, sizeof (path), "%s/%s", dir, name);
+    return path;
+}
+
+static void put (const char *name, const char *text, mode_t mode)
+{
+    int fd = open (path_of (name), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+    if (fd < 0 || write (fd, text, strlen (text)) < 0 || fchmod (fd, mode) < 0
+        || close (fd) < 0)
+        diag ("cannot write %s", name);
+}
+
+static bool there (const char *name)
+{
+    struct stat st;
+
+    return lstat (path_of (name), &st) == 0;
+}
+
+/* Empty it, and then remove it. */
+static void wipe (void)
+{
+    DIR *d = opendir (dir);
+    struct dirent *e;
+
+    while (d && (e = readdir (d)))
+        unlinkat (dirfd (d), e->d_name, 0);
+    if (d)
+        closedir (d);
+}
+
+static void test_states (void)
+{
+    const struct spool_entry *e;
+
+    ok (drop (57, 2) == 0, "a hook leaves a record");
+    ok (look (NOW) == 0 && list.n == 1 && !list.nremarks && !list.dropped,
+        "which is read");
+    e = list.v;
+    ok (e->state == SPOOL_FRESH && e->job == 57 && e->restart == 2
+            && e->uid == 1001 && e->time == NOW && e->checked
+            && !strcmp (e->partition, "main") && e->nodes.count == 4
+            && !strcmp (e->nodes.name[3], "login"),
+        "with all that was in it");
+    ok (spool_mark (spool, list.v, SPOOL_BEGUN, 41, &err) == 0
+            && there ("57.2.begun.41") && !there ("57.2"),
+        "it is marked as begun");
+    drop (57, 2);
+    drop (57, 3);
+    ok (look (NOW) == 0 && list.n == 2 && list.v[0].state == SPOOL_BEGUN
+            && list.v[0].audit == 41 && !there ("57.2")
+            && list.v[1].restart == 3,
+        "a hook that runs again adds nothing, a requeued job does");
+    ok (spool_mark (spool, list.v, SPOOL_DONE, 42, &err) == 0
+            && there ("57.2.done.42") && spool_remove (spool, &list.v[1], &err)
+                                             == 0
+            && !there ("57.3"),
+        "one is done, the other removed");
+    drop (57, 2);
+    ok (look (NOW) == 0 && list.n == 1 && list.v[0].state == SPOOL_DONE
+            && list.v[0].audit == 42,
+        "what is done stays done");
+    ok (look (NOW + SPOOL_KEEP_S) == 0 && list.n == 1
+            && look (NOW + SPOOL_KEEP_S + 1) == 0 && list.n == 0
+            && !there ("57.2.done.42"),
+        "and is forgotten after a day");
+}
+
+#define HEAD "pmm-spool 1\njob 9\nrestart 0\nuid 1\ntime 5\nchecked 0\n"
+#define TAIL "partition main\nnodes h1,h2\nend\n"
+
+static void test_refused (void)
+{
+    static const struct {
+        const char *text;
+        mode_t mode;
+        const char *why;
+    } rows[] = {
+        { HEAD TAIL, 0600, NULL },
+        { "", 0600, "no record" },
+        { "pmm-spool 2\n", 0600, "no record" },
+        { "pmm-spool 1\njob 8\nrestart 0\nuid 1\ntime 5\nchecked 0\n" TAIL,
+          0600, "another job" },
+        { "pmm-spool 1\njob 9\nrestart 0\nuid -1\ntime 5\nchecked 0\n" TAIL,
+          0600, "'uid'" },
+        { "pmm-spool 1\njob 9\nrestart 0\nuid 1\ntime 5\nchecked 2\n" TAIL,
+          0600, "'checked'" },
+        { HEAD "partition main\nnodes h1,h2\n", 0600, "not whole" },
+        { HEAD "partition main\nnodes h1,h2", 0600, "not whole" },
+        { HEAD "nodes h1\n", 0600, "'partition'" },
+        { HEAD TAIL "more\n", 0600, "not whole" },
+        { HEAD "partition main\nnodes h1,h1\nend\n", 0600, "its nodes" },
+        { HEAD "partition main\nnodes h[1-999999999]\nend\n", 0600,
+          "its nodes" },
+        { HEAD "partition main\nnodes h1 --reboot\nend\n", 0600, "its nodes" },
+        { HEAD TAIL, 0666, "SlurmUser's own" },
+    };
+    char *large = calloc (1, SPOOL_RECORD_BYTES + 2);
+
+    for (size_t i = 0; i < sizeof (rows) / sizeof (rows[0]); i++) {
+        const char *want = rows[i].why ? rows[i].why : "";
+
+        put ("9.0", rows[i].text, rows[i].mode);
+        ok (look (NOW) == 0 && list.n == (*want ? 0 : 1)
+                && list.nremarks == (*want ? 1 : 0)
+                && (!*want || strstr (list.remark[0], want))
+                && there ("9.0") == !*want,
+            "row %zu: %s", i, *want ? want : "a record");
+    }
+    memset (large, 'x', SPOOL_RECORD_BYTES + 1);
+    put ("9.0", large, 0600);
+    ok (look (NOW) == 0 && list.n == 0 && list.nremarks == 1, "one too large");
+    ok (look (NOW) == 0 && list.nremarks == 0, "is said once");
+    free (large);
+    put ("file", HEAD TAIL, 0600);
+    ok (symlink (path_of ("file"), path_of ("9.0")) < 0
+            || (look (NOW) == 0 && list.n == 0 && list.nremarks == 1
+                && !there ("9.0") && there ("file")),
+        "a link is refused, not what it points to");
+    put ("9.00", HEAD TAIL, 0600);
+    put ("9.0.done.", HEAD TAIL, 0600);
+    put ("9.0.begun.-1", HEAD TAIL, 0600);
+    put ("99999999999.0", HEAD TAIL, 0600);
+    ok (look (NOW) == 0 && list.n == 0 && list.nremarks == 0
+            && there ("9.00") && there ("9.0.done.")
+            && there ("99999999999.0"),
+        "files of other names are none of ours");
+}
+
+/* Without a record's last bytes, at each length: never half of it. */
+static void test_halves (void)
+{
+    static const char whole[] = HEAD TAIL;
+    char text[sizeof (whole)];
+    size_t taken = 0;
+
+    for (size_t n = 0; n < sizeof (whole) - 1; n++) {
+        memcpy (text, whole, n);
+        text[n] = '\0';
+        put ("9.0", text, 0600);
+        if (look (NOW) < 0 || list.n)
+            taken++;
+    }
+    ok (taken == 0, "no part of a record is taken for one");
+}
+
+static void test_killed (void)
+{
+    const struct timespec old[2]
+        = { { .tv_sec = NOW }, { .tv_sec = NOW } };
+
+    put (".57.0.4711", HEAD, 0600);
+    put (".57.0.4712", HEAD, 0600);
+    put (".profile.1", "mine", 0600);
+    utimensat (AT_FDCWD, path_of (".57.0.4711"), old, 0);
+    utimensat (AT_FDCWD, path_of (".profile.1"), old, 0);
+    ok (look ((int64_t)time (NULL)) == 0 && list.n == 0
+            && !there (".57.0.4711") && there (".57.0.4712"),
+        "what a killed hook left goes, when it is old");
+    ok (there (".profile.1"), "what is not of a hook stays");
+}
+
+static void test_full (void)
+{
+    char name[32];
+    int errnum;
+
+    for (int i = 0; i < SPOOL_FILES_MAX; i++) {
+        snprintf (name, sizeof (name), "file%d", i);
+        put (name, "", 0600);
+    }
+    ok (drop (58, 0) < 0 && (errnum = errno) == ENOSPC && !there ("58.0"),
+        "no record where it is full");
+    drop (59, 0);
+    ok (look (NOW) == 0 && list.dropped == 2, "that is counted");
+    ok (look (NOW) == 0 && list.dropped == 0, "once");
+    unlink (path_of ("file0"));
+    unlink (path_of ("file1"));
+    unlink (path_of ("file2"));
+    ok (drop (60, 0) == 0, "and there is room again");
+}
+
+static void test_trust (void)
+{
+    struct spool *other = spool_open (dir, &err);
+
+    ok (!other && errno == EWOULDBLOCK, "one service, no more");
+    spool_close (other);
+    chmod (dir, 0770);
+    ok (drop (61, 0) < 0 && errno == EPERM && !there ("61.0"),
+        "no record where others may write");
+    spool_close (spool);
+    ok (!(spool = spool_open (dir, &err)) && errno == EPERM, "nor a service");
+    chmod (dir, 0700);
+    ok ((spool = spool_open (dir, &err)) != NULL, "which can come back");
+    ok (!(other = spool_open ("/nowhere/spool", &err)) && errno == ENOENT,
+        "no spool, no service");
+    spool_close (other);
+}
+
+int main (void)
+{
+    if (!mkdtemp (dir) || !(spool = spool_open (dir, &err))) {
+        ok (0, "a spool: %s", err.text);
+        return done_testing ();
+    }
+    test_states ();
+    wipe ();
+    test_refused ();
+    wipe ();
+    test_halves ();
+    wipe ();
+    test_killed ();
+    wipe ();
+    test_trust ();
+    test_full ();
+    wipe ();
+    spool_list_clear (&list);
+    spool_close (spool);
+    rmdir (dir);
+    return done_testing ();
+}
