@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What is asked of slurmctld.
+ *
+ * Notes: what a child has found comes back as strings, each with its NUL: for
+ * a node its state in hex, its name, its Reason and who gave it.
+ */
+#include "config.h"
+#include "prolog/controller.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pwd.h>
+#include <slurm/slurm.h>
+#include <slurm/slurm_errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "prolog/child.h"
+
+/*
+ * In the child
+ */
+
+static int slurm_error (struct error *err)
+{
+    return error_world (err, "%s", slurm_strerror (slurm_get_errno ()));
+}
+
+/* NSS may hang as well as slurmctld: this, too, is the child's to do. */
+static void user_name (char name[CONTROLLER_NAME], uid_t uid)
+{
+    const struct passwd *pw = getpwuid (uid);
+
+    if (pw && strlen (pw->pw_name) < CONTROLLER_NAME)
+        strcpy (name, pw->pw_name);
+    else
+        snprintf (name, CONTROLLER_NAME, "%ju", (uintmax_t)uid);
+}
+
+static void put (FILE *out, const char *s)
+{
+    fputs (s ? s : "", out);
+    putc ('\0', out);
+}
+
+static int tell_nodes (FILE *out, const void *arg, struct error *err)
+{
+    node_info_msg_t *msg;
+    char by[CONTROLLER_NAME] = "";
+    uid_t last = (uid_t)-1;
+
+    (void)arg;
+    slurm_init (NULL);
+    if (slurm_load_node (0, &msg, SHOW_ALL) != SLURM_SUCCESS)
+        return slurm_error (err);
+    for (uint32_t i = 0; i < msg->record_count; i++) {
+        const node_info_t *n = &msg->node_array[i];
+        bool reason = n->reason && n->reason[0];
+
+        if (!n->name) /* of the FUTURE */
+            continue;
+        if (reason && n->reason_uid != last)
+            user_name (by, last = n->reason_uid);
+        fprintf (out, "0x%" PRIx32, n->node_state);
+        put (out, "");
+        put (out, n->name);
+        put (out, reason ? n->reason : "");
+        put (out, reason ? by : "");
+    }
+    return 0;
+}
+
+/* A node to be changed, and whether it is as it must be. */
+struct change {
+    char *node, *reason;
+    uint32_t to;
+    bool (*due) (const struct change *c, const node_info_t *n);
+};
+
+static bool drain_due (const struct change *c, const node_info_t *n)
+{
+    (void)c;
+    return !(n->node_state & NODE_STATE_DRAIN);
+}
+
+static bool resume_due (const struct change *c, const node_info_t *n)
+{
+    struct policy_node now = { 0 };
+
+    controller_state (&now, n->node_state);
+    return now.drained && !now.down && !now.powered_down && n->reason
+           && strcmp (n->reason, c->reason) == 0
+           && n->reason_uid == geteuid ();
+}
+
+/* Says "1" or "0". */
+static int change_node (FILE *out, const void *arg, struct error *err)
+{
+    const struct change *c = arg;
+    node_info_msg_t *msg;
+    update_node_msg_t update;
+    bool due;
+
+    slurm_init (NULL);
+    if (slurm_load_node_single (&msg, c->node, SHOW_ALL) != SLURM_SUCCESS)
+        return slurm_error (err);
+    if (msg->record_count != 1 || !msg->node_array[0].name)
+        return error_world (err, "there is no node %s", c->node);
+    due = c->due (c, &msg->node_array[0]);
+    slurm_init_update_node_msg (&update);
+    update.node_names = c->node;
+    update.node_state = c->to;
+    if (c->to == NODE_STATE_DRAIN) {
+        update.reason = c->reason;
+        update.reason_uid = geteuid ();
+    }
+    if (due && slurm_update_node (&update) != SLURM_SUCCESS)
+        return slurm_error (err);
+    putc (due ? '1' : '0', out);
+    return 0;
+}
+
+static const partition_info_t *find_partition (const partition_info_msg_t *msg,
+                                               const char *name)
+{
+    for (uint32_t i = 0; i < msg->record_count; i++)
+        if (strcmp (msg->partition_array[i].name, name) == 0)
+            return &msg->partition_array[i];
+    return NULL;
+}
+
+/* Says their names, with a comma behind each. */
+static int tell_idle (FILE *out, const void *arg, struct error *err)
+{
+    const uint32_t busy = NODE_STATE_FLAGS
+                          & ~(NODE_STATE_CLOUD | NODE_STATE_DYNAMIC_NORM);
+    const char *name = arg;
+    partition_info_msg_t *parts;
+    const partition_info_t *part;
+    node_info_msg_t *nodes;
+    hostlist_t members;
+
+    slurm_init (NULL);
+    if (slurm_load_partitions (0, &parts, SHOW_ALL) != SLURM_SUCCESS
+        || slurm_load_node (0, &nodes, SHOW_ALL) != SLURM_SUCCESS)
+        return slurm_error (err);
+    if (!(part = find_partition (parts, name)))
+        return error_world (err, "there is no partition %s", name);
+    if (!(members = slurm_hostlist_create (part->nodes)))
+        return error_nomem (err);
+    for (uint32_t i = 0; i < nodes->record_count; i++) {
+        const node_info_t *n = &nodes->node_array[i];
+
+        if (n->name
+            && (n->node_state & (NODE_STATE_BASE | busy)) == NODE_STATE_IDLE
+            && slurm_hostlist_find (members, n->name) >= 0)
+            fprintf (out, "%s,", n->name);
+    }
+    return 0;
+}
+
+/* Says uid and name. */
+static int tell_user (FILE *out, const void *arg, struct error *err)
+{
+    slurm_conf_t *conf;
+    char name[CONTROLLER_NAME];
+
+    (void)arg;
+    slurm_init (NULL);
+    if (slurm_load_ctl_conf (0, &conf) != SLURM_SUCCESS)
+        return slurm_error (err);
+    user_name (name, conf->slurm_user_id);
+    fprintf (out, "%" PRIu32, conf->slurm_user_id);
+    put (out, "");
+    put (out, name);
+    return 0;
+}
+
+/*
+ * In the caller
+ */
+
+static int ask (child_f fn, const void *arg, char **text, size_t *len,
+                struct error *err)
+{
+    if (child_call (fn, arg, CONTROLLER_WAIT_MS, text, len, err) < 0)
+        return error_prefix (err, "slurmctld");
+    return 0;
+}
+
+static int garbled (struct error *err)
+{
+    return error_world (err, "slurmctld: its answer makes no sense");
+}
+
+/* The next string of a text that ends in a NUL; NULL at its end. */
+static const char *next (const char **p, const char *end)
+{
+    const char *s = *p;
+
+    if (s >= end)
+        return NULL;
+    *p += strlen (s) + 1;
+    return s;
+}
+
+static const char *or_null (const char *s)
+{
+    return *s ? s : NULL;
+}
+
+void controller_state (struct policy_node *node, uint32_t state)
+{
+    static const uint32_t power
+        = NODE_STATE_POWERED_DOWN | NODE_STATE_POWERING_DOWN
+          | NODE_STATE_POWERING_UP | NODE_STATE_POWER_DOWN
+          | NODE_STATE_POWER_UP | NODE_STATE_POWER_DRAIN;
+    static const uint32_t down = NODE_STATE_FAIL | NODE_STATE_INVALID_REG
+                                 | NODE_STATE_REBOOT_ISSUED;
+    uint32_t base = state & NODE_STATE_BASE;
+
+    node->unknown = base == NODE_STATE_UNKNOWN || base >= NODE_STATE_FUTURE;
+    node->powered_down = state & power;
+    node->reserved = state & (NODE_STATE_RES | NODE_STATE_MAINT);
+    node->drained = state & NODE_STATE_DRAIN;
+    node->down = base == NODE_STATE_DOWN || base == NODE_STATE_ERROR
+                 || state & down
+                 || (state & NODE_STATE_NO_RESPOND && !node->powered_down);
+}
+
+static int add_node (struct controller_nodes *s, const char **p,
+                     const char *end, struct error *err)
+{
+    struct policy_node *node = &s->v[s->n];
+    const char *state = next (p, end);
+    const char *name = next (p, end);
+    const char *reason = next (p, end);
+    const char *by = next (p, end);
+    uint64_t flags;
+
+    if (!by || text_u64 (state, 0, UINT32_MAX, &flags) < 0)
+        return garbled (err);
+    *node = (struct policy_node){ .name = name,
+                                  .reason = or_null (reason),
+                                  .by = or_null (by) };
+    controller_state (node, (uint32_t)flags);
+    s->n++;
+    return 0;
+}
+
+static size_t count_strings (const char *p, const char *end)
+{
+    size_t n = 0;
+
+    while (next (&p, end))
+        n++;
+    return n;
+}
+
+int controller_nodes (struct controller_nodes *nodes, struct error *err)
+{
+    enum { STRINGS = 4 };
+    struct controller_nodes s = { 0 };
+    const char *p, *end;
+    size_t len, n;
+
+    if (ask (tell_nodes, NULL, &s.text, &len, err) < 0)
+        return -1;
+    p = s.text;
+    end = p + len;
+    n = count_strings (p, end) / STRINGS;
+    if (n > CONTROLLER_NODES_MAX) {
+        error_world (err, "slurmctld: more than %d nodes",
+                     CONTROLLER_NODES_MAX);
+        goto error;
+    }
+    if (!(s.v = calloc (n + 1, sizeof (*s.v)))) {
+        error_nomem (err);
+        goto error;
+    }
+    while (s.n < n)
+        if (add_node (&s, &p, end, err) < 0)
+            goto error;
+    *nodes = s;
+    return 0;
+error:
+    controller_nodes_clear (&s);
+    return -1;
+}
+
+void controller_nodes_clear (struct controller_nodes *nodes)
+{
+    free (nodes->v);
+    free (nodes->text);
+    *nodes = (struct controller_nodes){ 0 };
+}
+
+static int change (const char *node, const char *reason, uint32_t to,
+                   bool (*due) (const struct change *, const node_info_t *),
+                   struct error *err)
+{
+    struct change c = { .to = to, .due = due };
+    char *text = NULL;
+    size_t len;
+    int rc = -1;
+
+    if (!text_is_hostname (node) || !reason[0])
+        return error_input (err, "%s and its Reason: not to be given to Slurm",
+                            node);
+    c.node = strdup (node);
+    c.reason = strdup (reason);
+    if (!c.node || !c.reason)
+        error_nomem (err);
+    else if (ask (change_node, &c, &text, &len, err) == 0)
+        rc = text[0] == '1';
+    free (c.node);
+    free (c.reason);
+    free (text);
+    return rc;
+}
+
+int controller_drain (const char *node, const char *reason, struct error *err)
+{
+    return change (node, reason, NODE_STATE_DRAIN, drain_due, err);
+}
+
+int controller_resume (const char *node, const char *reason,
+                       struct error *err)
+{
+    return change (node, reason, NODE_RESUME, resume_due, err);
+}
+
+int controller_idle (struct hostlist *hl, const char *partition,
+                     struct error *err)
+{
+    char *text;
+    size_t len;
+    int rc = 0;
+
+    if (ask (tell_idle, partition, &text, &len, err) < 0)
+        return -1;
+    *hl = (struct hostlist){ 0 };
+    if (len > 0) /* an empty list is an error to the parser */
+        rc = hostlist_parse (hl, text, CONTROLLER_NODES_MAX, err);
+    free (text);
+    return rc;
+}
+
+int controller_user (uid_t *uid, char name[CONTROLLER_NAME],
+                     struct error *err)
+{
+    const char *p, *number, *known;
+    char *text;
+    size_t len;
+    uint64_t id;
+    int rc = -1;
+
+    if (ask (tell_user, NULL, &text, &len, err) < 0)
+        return -1;
+    p = text;
+    number = next (&p, text + len);
+    known = next (&p, text + len);
+    if (!known || text_u64 (number, 0, UINT32_MAX, &id) < 0)
+        garbled (err);
+    else {
+        *uid = (uid_t)id;
+        snprintf (name, CONTROLLER_NAME, "%s", known);
+        rc = 0;
+    }
+    free (text);
+    return rc;
+}
