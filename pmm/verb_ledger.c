@@ -31,7 +31,7 @@ enum {
 };
 
 struct options {
-    const char *ledger, *conf, *fabric, *hosts, *why;
+    const char *ledger, *conf, *fabric, *hosts, *node, *why;
     const char *measured_on, *plan, *samples; /* as inputs_load has them */
     const char *output;
     struct strings baseline;
@@ -83,6 +83,8 @@ static const struct opt mute_table[] = {
     FABRIC ("a snapshot, to name a link by its hosts or switches"),
     JSON,
     WHY,
+    { "node", 0, "NODE", opt_string, FIELD (node),
+      "all of this node, or LINK at this node alone" },
     { "days", 0, "N", opt_int, FIELD (days), "for so long, not for ever" },
     { "off", 0, NULL, opt_true, FIELD (off), "hear of it again" },
     { 0 },
@@ -200,18 +202,27 @@ static void print_details (const json_t *a, FILE *fp)
              json_array_size (json_object_get (a, "probes")));
 }
 
-static void print_mark (const json_t *m, FILE *fp)
+static void print_mute (const json_t *m, FILE *fp)
 {
+    const char *link = text_of (m, "link");
+    const char *node = text_of (m, "node");
     char date[32], until[32];
 
-    fprintf (fp, "%s %s by %s", text_of (m, "link"),
+    fprintf (fp, "%s%s%s %s by %s", link, *link && *node ? " at " : "", node,
              date_of (m, "time", date, sizeof (date)), text_of (m, "who"));
     if (number_of (m, "until"))
         fprintf (fp, " until %s",
                  date_of (m, "until", until, sizeof (until)));
-    if (json_object_get (m, "after"))
-        fprintf (fp, " after audit %jd", (intmax_t)number_of (m, "after"));
     fprintf (fp, ": %s\n", text_of (m, "why"));
+}
+
+static void print_rebase (const json_t *m, FILE *fp)
+{
+    char date[32];
+
+    fprintf (fp, "%s %s by %s after audit %jd: %s\n", text_of (m, "link"),
+             date_of (m, "time", date, sizeof (date)), text_of (m, "who"),
+             (intmax_t)number_of (m, "after"), text_of (m, "why"));
 }
 
 static void print_point (const json_t *p, FILE *fp)
@@ -338,21 +349,23 @@ static const char *who (void)
 static int mute (struct work *w, struct error *err)
 {
     char link[LEDGER_NAME_MAX];
-    int64_t until = 0;
+    struct ledger_mute m = {
+        .link = w->arg ? link : NULL, .node = w->o->node, .why = w->o->why,
+    };
 
-    if (!w->arg)
+    if (!m.link && !m.node)
         return write_list (w, "mutes", ledger_mutes (w->ledger, err),
-                           print_mark, err);
-    if (find_link (w, link, sizeof (link), err) < 0)
+                           print_mute, err);
+    if (m.link && find_link (w, link, sizeof (link), err) < 0)
         return -1;
     if (w->o->off)
-        return ledger_mute (w->ledger, -1, link, 0, "", "", err);
-    if (!w->o->why)
+        return ledger_unmute (w->ledger, m.link, m.node, err);
+    if (!m.why)
         return error_input (err, "--why TEXT is missing");
     if (w->o->days >= 0)
-        until = w->now + (int64_t)w->o->days * DAY_S;
-    return ledger_mute (w->ledger, w->now, link, until, who (), w->o->why,
-                        err);
+        m.until = w->now + (int64_t)w->o->days * DAY_S;
+    m.who = who ();
+    return ledger_mute (w->ledger, w->now, &m, err);
 }
 
 static int rebase (struct work *w, struct error *err)
@@ -361,7 +374,7 @@ static int rebase (struct work *w, struct error *err)
 
     if (!w->arg)
         return write_list (w, "rebases", ledger_rebases (w->ledger, err),
-                           print_mark, err);
+                           print_rebase, err);
     if (find_link (w, link, sizeof (link), err) < 0)
         return -1;
     if (!w->o->why)
@@ -431,6 +444,8 @@ static int export (struct work *w, struct error *err)
     if (id < 0
         || export_list (w, "action",
                         ledger_actions (w->ledger, INT64_MAX, err), err) < 0
+        || export_list (w, "comment",
+                        ledger_comments (w->ledger, INT64_MAX, err), err) < 0
         || export_list (w, "mute", ledger_mutes (w->ledger, err), err) < 0)
         return -1;
     return export_list (w, "rebase", ledger_rebases (w->ledger, err), err);
@@ -443,6 +458,7 @@ static int check (struct work *w, struct error *err)
 
 static int begin (struct work *w, struct error *err)
 {
+    const struct ledger_cause cause = { .job = w->o->job };
     char nonce[LEDGER_NONCE_BYTES];
     struct pathset *ps;
     const char **host;
@@ -459,8 +475,8 @@ static int begin (struct work *w, struct error *err)
     if (!host)
         error_nomem (err);
     else
-        id = ledger_begin (w->ledger, w->now, w->fabric->hash, w->o->job,
-                           host, n, nonce, err);
+        id = ledger_begin (w->ledger, w->now, w->fabric->hash, &cause, host,
+                           n, nonce, err);
     free (host);
     pathset_destroy (ps);
     if (id < 0)
@@ -571,7 +587,8 @@ static struct ledger *open_ledger (const struct options *o,
 
 static int run (size_t verb, struct work *w, struct error *err)
 {
-    enum ledger_mode mode = w->arg ? verbs[verb].mode : verbs[verb].list;
+    enum ledger_mode mode = w->arg || w->o->node ? verbs[verb].mode
+                                                 : verbs[verb].list;
     struct outfile *out = NULL;
     int rc = -1;
 

@@ -31,15 +31,6 @@ static int find_or_add (struct ledger *l, enum db_stmt find, enum db_stmt add,
     return 0;
 }
 
-static int intern (struct ledger *l, const char *name, int64_t *id,
-                   struct error *err)
-{
-    bool added;
-
-    return find_or_add (l, DB_FIND_NAME, DB_ADD_NAME, id, &added,
-                        VALUES (NAME (name)), err);
-}
-
 /*
  * Begin
  */
@@ -55,22 +46,51 @@ static int draw_nonce (char nonce[LEDGER_NONCE_BYTES], struct error *err)
     return 0;
 }
 
-static int64_t begin (struct ledger *l, int64_t time, const char *fabric,
-                      uint64_t about, const char *const *host, size_t n,
-                      const char *nonce, struct error *err)
+const char *ledger_why_name (enum ledger_why why)
 {
+    static const char *const names[] = {
+        [LEDGER_BY_HAND] = "hand", [LEDGER_JOB] = "job",
+        [LEDGER_CHECK] = "check",  [LEDGER_SWEEP] = "sweep",
+        [LEDGER_CONFIRM] = "confirm",
+    };
+
+    return names[why];
+}
+
+/* That a job has no audit yet. */
+static int check_job (struct ledger *l, const struct ledger_cause *c,
+                      struct error *err)
+{
+    int64_t id = ledger_audited (l, c->job, c->submitted, err);
+
+    if (id > 0)
+        return db_refuse (l, EEXIST, err, "job %ju has its audit %jd",
+                          (uintmax_t)c->job, (intmax_t)id);
+    return id < 0 ? -1 : 0;
+}
+
+static int64_t begin (struct ledger *l, int64_t time, const char *fabric,
+                      const struct ledger_cause *cause,
+                      const char *const *host, size_t n, const char *nonce,
+                      struct error *err)
+{
+    struct db_value uid = INT (cause->uid);
     int64_t epoch, audit, id;
     bool added;
 
-    if (find_or_add (l, DB_FIND_EPOCH, DB_ADD_EPOCH, &epoch, &added,
+    if (cause->why != LEDGER_CHECK)
+        uid = (struct db_value)TEXT (NULL);
+    if (check_job (l, cause, err) < 0
+        || find_or_add (l, DB_FIND_EPOCH, DB_ADD_EPOCH, &epoch, &added,
                      VALUES (NAME (fabric)), err) < 0
         || db_run (l, DB_BEGIN_AUDIT, NULL,
-                   VALUES (INT (time), INT (epoch), INT ((int64_t)about),
-                           NAME (nonce)), err) < 0)
+                   VALUES (INT (time), INT (epoch), INT ((int64_t)cause->job),
+                           NAME (nonce), NAME (ledger_why_name (cause->why)),
+                           INT (cause->submitted), uid), err) < 0)
         return -1;
     audit = sqlite3_last_insert_rowid (l->db);
     for (size_t i = 0; i < n; i++)
-        if (intern (l, host[i], &id, err) < 0
+        if (db_name (l, host[i], &id, err) < 0
             || db_run (l, DB_ADD_MEMBER, NULL, VALUES (INT (audit), INT (id)),
                        err) < 0)
             return -1;
@@ -78,7 +98,8 @@ static int64_t begin (struct ledger *l, int64_t time, const char *fabric,
 }
 
 int64_t ledger_begin (struct ledger *l, int64_t time, const char *fabric,
-                      uint64_t about, const char *const *host, size_t n,
+                      const struct ledger_cause *cause,
+                      const char *const *host, size_t n,
                       char nonce[LEDGER_NONCE_BYTES], struct error *err)
 {
     if (n == 0 || n > LEDGER_HOSTS_MAX)
@@ -86,8 +107,18 @@ int64_t ledger_begin (struct ledger *l, int64_t time, const char *fabric,
                           LEDGER_HOSTS_MAX);
     if (draw_nonce (nonce, err) < 0 || db_begin (l, DB_BEGIN, err) < 0)
         return -1;
-    return db_end (l, begin (l, time, fabric, about, host, n, nonce, err),
+    return db_end (l, begin (l, time, fabric, cause, host, n, nonce, err),
                    err);
+}
+
+int64_t ledger_give_up (struct ledger *l, int64_t time, int64_t audit,
+                        const char *sentence, struct error *err)
+{
+    if (db_run (l, DB_GIVE_UP, NULL,
+                VALUES (INT (time), TEXT (sentence), INT (audit)),
+                err) < 0)
+        return -1;
+    return sqlite3_changes (l->db);
 }
 
 /*
@@ -154,7 +185,7 @@ static int add_row (struct record *r, int64_t route, uint32_t a, uint32_t b,
     if (pathset_row (r->ps, a, b, &row, err) < 0)
         return -1;
     for (size_t i = 0; i < row.n; i++)
-        if (intern (r->l, r->net->link[row.link[i]].id, &link, err) < 0
+        if (db_name (r->l, r->net->link[row.link[i]].id, &link, err) < 0
             || db_run (r->l, DB_ADD_CROSSING, NULL,
                        VALUES (INT (route), INT (link), INT (row.count[i])),
                        err) < 0)
@@ -175,8 +206,8 @@ static int find_route (struct record *r, const struct sample *s,
     bool added;
 
     *first = swap == (s->initiator == s->b);
-    if (intern (r->l, swap ? b : a, &ia, err) < 0
-        || intern (r->l, swap ? a : b, &ib, err) < 0
+    if (db_name (r->l, swap ? b : a, &ia, err) < 0
+        || db_name (r->l, swap ? a : b, &ib, err) < 0
         || find_or_add (r->l, DB_FIND_ROUTE, DB_ADD_ROUTE, route, &added,
                         VALUES (INT (r->epoch), INT (ia), INT (ib)), err) < 0)
         return -1;
@@ -210,7 +241,7 @@ static int add_suspect (struct record *r, size_t finding, size_t seq,
 {
     int64_t id;
 
-    if (intern (r->l, name, &id, err) < 0)
+    if (db_name (r->l, name, &id, err) < 0)
         return -1;
     return db_run (r->l, DB_ADD_SUSPECT, NULL,
                    VALUES (INT (r->audit), INT ((int64_t)finding),
@@ -274,6 +305,8 @@ static int64_t record (struct record *r, int64_t time,
     for (size_t i = 0; i < s->nsamples; i++)
         if (add_sample (r, i, &s->sample[i], err) < 0)
             return -1;
+    if (db_run (r->l, DB_SEEN, NULL, VALUES (INT (r->audit)), err) < 0)
+        return -1;
     return add_verdict (r, time, s, v, err) < 0 ? -1 : r->audit;
 }
 
@@ -290,8 +323,18 @@ int64_t ledger_record (struct ledger *l, int64_t time,
 }
 
 /*
- * Counters, actions, mutes, rebases
+ * Counters, signs, actions, mutes, rebases
  */
+
+static int check_audit (struct ledger *l, int64_t audit, struct error *err)
+{
+    int64_t id = ledger_next (l, audit - 1, err);
+
+    if (id >= 0 && id != audit)
+        return db_refuse (l, ENOENT, err, "there is no audit %jd",
+                          (intmax_t)audit);
+    return id < 0 ? -1 : 0;
+}
 
 static int add_counter (struct ledger *l, int64_t audit,
                         const struct ledger_counter *c, struct error *err)
@@ -301,8 +344,8 @@ static int add_counter (struct ledger *l, int64_t audit,
     if (c->value > INT64_MAX)
         return db_refuse (l, ERANGE, err, "counter %.40s is too large",
                           c->name);
-    if (intern (l, c->port, &port, err) < 0
-        || intern (l, c->name, &name, err) < 0)
+    if (db_name (l, c->port, &port, err) < 0
+        || db_name (l, c->name, &name, err) < 0)
         return -1;
     return db_run (l, DB_ADD_COUNTER, NULL,
                    VALUES (INT (audit), INT (port), INT (name),
@@ -313,18 +356,63 @@ int ledger_counters (struct ledger *l, int64_t audit,
                      const struct ledger_counter *counter, size_t n,
                      struct error *err)
 {
-    int64_t id = 0;
     int rc;
 
     if (db_begin (l, DB_BEGIN, err) < 0)
         return -1;
-    rc = db_run (l, DB_NEXT_AUDIT, &id, VALUES (INT (audit - 1)), err);
-    if (rc >= 0 && id != audit)
-        rc = db_refuse (l, ENOENT, err, "there is no audit %jd",
-                        (intmax_t)audit);
+    rc = check_audit (l, audit, err);
     for (size_t i = 0; rc >= 0 && i < n; i++)
         rc = add_counter (l, audit, &counter[i], err);
     return (int)db_end (l, rc, err);
+}
+
+int ledger_counter_last (struct ledger *l, int64_t audit, const char *port,
+                         const char *name, uint64_t *value, struct error *err)
+{
+    int64_t v = 0;
+    int rc = db_run (l, DB_LAST_COUNTER, &v,
+                     VALUES (INT (audit), NAME (port), NAME (name)), err);
+
+    if (rc == 1)
+        *value = (uint64_t)v;
+    return rc;
+}
+
+static int add_sign (struct ledger *l, int64_t audit, const char *link,
+                     const char *host, const char *kind, int64_t time,
+                     struct error *err)
+{
+    static const char *const kinds[] = { "counter", "width", "speed" };
+    struct db_value at = TEXT (NULL);
+    int64_t id;
+    size_t i = 0;
+
+    while (i < sizeof (kinds) / sizeof (kinds[0]) && strcmp (kinds[i], kind))
+        i++;
+    if (i == sizeof (kinds) / sizeof (kinds[0]))
+        return db_refuse (l, EINVAL, err, "'%.40s' is no kind of sign", kind);
+    if (check_audit (l, audit, err) < 0)
+        return -1;
+    if (host) {
+        if (db_name (l, host, &id, err) < 0)
+            return -1;
+        at = (struct db_value)INT (id);
+    }
+    if (db_name (l, link, &id, err) < 0)
+        return -1;
+    return db_run (l, DB_ADD_SIGN, NULL,
+                   VALUES (INT (audit), INT (id), at, NAME (kind),
+                           INT (time)), err);
+}
+
+int ledger_sign_add (struct ledger *l, int64_t audit, const char *link,
+                     const char *host, const char *kind, int64_t time,
+                     struct error *err)
+{
+    if (db_begin (l, DB_BEGIN, err) < 0)
+        return -1;
+    return (int)db_end (l, add_sign (l, audit, link, host, kind, time, err),
+                        err);
 }
 
 static int64_t intend (struct ledger *l, int64_t time,
@@ -360,31 +448,39 @@ int ledger_done (struct ledger *l, int64_t time, int64_t action,
                    VALUES (INT (action), INT (time)), err);
 }
 
-static int unmute (struct ledger *l, const char *link, struct error *err)
+/* What is muted: a link, a node, or the one at the other. */
+static int check_mute (struct ledger *l, const char *link, const char *node,
+                       struct error *err)
 {
-    if (db_run (l, DB_UNMUTE, NULL, VALUES (NAME (link)), err) < 0)
-        return -1;
-    if (sqlite3_changes (l->db) == 0)
-        return db_refuse (l, ENOENT, err, "link %.40s is not muted", link);
+    if (!link && !node)
+        return db_refuse (l, EINVAL, err, "a mute is of a link or a node");
     return 0;
 }
 
-int ledger_mute (struct ledger *l, int64_t time, const char *link,
-                 int64_t until, const char *who, const char *why,
-                 struct error *err)
+int ledger_mute (struct ledger *l, int64_t time,
+                 const struct ledger_mute *m, struct error *err)
 {
-    if (time < 0)
-        return unmute (l, link, err);
+    if (check_mute (l, m->link, m->node, err) < 0)
+        return -1;
     return db_run (l, DB_MUTE, NULL,
-                   VALUES (NAME (link), INT (time), INT (until), NAME (who),
-                           TEXT (why)), err);
+                   VALUES (NAME (m->link ? m->link : ""),
+                           NAME (m->node ? m->node : ""), INT (time),
+                           INT (m->until), NAME (m->who), TEXT (m->why)),
+                   err);
 }
 
-int ledger_is_muted (struct ledger *l, int64_t time, const char *link,
-                     struct error *err)
+int ledger_unmute (struct ledger *l, const char *link, const char *node,
+                   struct error *err)
 {
-    return db_run (l, DB_IS_MUTED, NULL, VALUES (NAME (link), INT (time)),
-                   err);
+    if (check_mute (l, link, node, err) < 0
+        || db_run (l, DB_UNMUTE, NULL,
+                   VALUES (NAME (link ? link : ""), NAME (node ? node : "")),
+                   err) < 0)
+        return -1;
+    if (sqlite3_changes (l->db) == 0)
+        return db_refuse (l, ENOENT, err, "%s %.40s is not muted",
+                          link ? "link" : "node", link ? link : node);
+    return 0;
 }
 
 static int rebase (struct ledger *l, int64_t time, const char *link,
@@ -392,7 +488,7 @@ static int rebase (struct ledger *l, int64_t time, const char *link,
 {
     int64_t id, last = 0;
 
-    if (intern (l, link, &id, err) < 0
+    if (db_name (l, link, &id, err) < 0
         || db_run (l, DB_LAST_AUDIT, &last, VALUES (INT (0)), err) < 0)
         return -1;
     return db_run (l, DB_REBASE, NULL,
@@ -441,11 +537,21 @@ static int prune_epoch (struct ledger *l, struct error *err)
     return 1;
 }
 
+/* Comments that are done and older than the audits left. */
+static int prune_comments (struct ledger *l, int64_t oldest,
+                           struct error *err)
+{
+    if (db_run (l, DB_PRUNE_COMMENTS, NULL, VALUES (INT (oldest)), err) < 0)
+        return -1;
+    return sqlite3_changes (l->db) > 0;
+}
+
 int64_t ledger_prune (struct ledger *l, int64_t before, int64_t keep,
                       struct error *err)
 {
     int64_t last = 0;
     int64_t n = 0;
+    int64_t oldest;
     int rc = db_run (l, DB_LAST_AUDIT, &last, VALUES (INT (keep)), err);
 
     if (rc < 0)
@@ -462,5 +568,9 @@ int64_t ledger_prune (struct ledger *l, int64_t before, int64_t keep,
             return -1;
         rc = (int)db_end (l, prune_epoch (l, err), err);
     }
+    if (rc < 0 || (oldest = ledger_next (l, 0, err)) < 0)
+        return -1;
+    while ((rc = prune_comments (l, oldest ? oldest : INT64_MAX, err)) == 1)
+        ;
     return rc < 0 ? -1 : n;
 }

@@ -38,12 +38,13 @@
 #include "util/error.h"
 
 enum {
-    LEDGER_VERSION = 1,
+    LEDGER_VERSION = 2,
     LEDGER_WAIT_MS = 5000,
     LEDGER_TEXT_MAX = 1023,  /* bytes of a sentence, a reason, a why */
     LEDGER_NAME_MAX = 127,   /* of a host, a link's id, who did it */
     LEDGER_NONCE_BYTES = 33, /* 32 hex digits and their end */
     LEDGER_HOSTS_MAX = 1 << 17,
+    LEDGER_RETRY_MAX_S = 3600, /* a comment waits no longer for its next try */
 };
 
 enum ledger_mode {
@@ -67,19 +68,46 @@ int ledger_check (struct ledger *ledger, struct error *err);
 
 /* Copy what can be read of the damaged ledger at `from` into one that was just
  * made: each audit whole or not at all, under its number. `from` is one that
- * ledger_open takes. Return how many audits, actions, mutes and rebases were
- * lost (a list of them that cannot be told counts as one), or -1 with err.
+ * ledger_open takes. Return how many audits, actions, comments, mutes and
+ * rebases were lost (a list of them that cannot be told counts as one), or -1
+ * with err.
  */
 int64_t ledger_salvage (struct ledger *ledger, const char *from,
                         struct error *err);
 
-/* Begin an audit of n hosts on the fabric of that hash; `about` is the job
- * that gave rise to it, 0 for none. Return its id, > 0, and its nonce; -1 with
- * err.
+/* Who or what gave rise to an audit. A job is its number and the time that it
+ * was submitted, since numbers are given again and requeued jobs keep theirs.
+ */
+enum ledger_why {
+    LEDGER_BY_HAND,
+    LEDGER_JOB,     /* it ended, and is of those that are audited */
+    LEDGER_CHECK,   /* likewise, since its user asked for a check */
+    LEDGER_SWEEP,
+    LEDGER_CONFIRM, /* an audit before it found something */
+};
+struct ledger_cause {
+    enum ledger_why why;
+    uint64_t job;      /* 0: none */
+    int64_t submitted; /* 0: not known */
+    int64_t uid;       /* CHECK: whose */
+};
+const char *ledger_why_name (enum ledger_why why);
+
+/* Begin an audit of n hosts on the fabric of that hash. Return its id, > 0,
+ * and its nonce; -1 with err, errno EEXIST where the job of a known time has
+ * its audit already, with or without a result.
  */
 int64_t ledger_begin (struct ledger *ledger, int64_t time, const char *fabric,
-                      uint64_t about, const char *const *host, size_t n,
+                      const struct ledger_cause *cause,
+                      const char *const *host, size_t n,
                       char nonce[LEDGER_NONCE_BYTES], struct error *err);
+
+/* End an audit that has no result, as UNKNOWN: none will be taken any more.
+ * audit 0: all of these, as is due when the service starts. Return how many
+ * they were, or -1 with err.
+ */
+int64_t ledger_give_up (struct ledger *ledger, int64_t time, int64_t audit,
+                        const char *sentence, struct error *err);
 
 /* Enter the result of the audit that has the samples' nonce: which hosts
  * answered, each RTT with its row, the verdict. Work grows with the samples,
@@ -91,7 +119,10 @@ int64_t ledger_record (struct ledger *ledger, int64_t time,
                        const struct samples *samples,
                        const struct verdict *verdict, struct error *err);
 
-/* Counters of ports as an audit saw them. Return 0, or -1 with err. */
+/* Counters of ports as an audit saw them, whether it has its result or not.
+ * What their growth is a sign of enters before them: who is killed in between
+ * sees them grow again. Return 0, or -1 with err.
+ */
 struct ledger_counter {
     const char *port; /* "guid/port" */
     const char *name; /* "PortXmitWait" */
@@ -100,8 +131,25 @@ struct ledger_counter {
 int ledger_counters (struct ledger *ledger, int64_t audit,
                      const struct ledger_counter *counter, size_t n,
                      struct error *err);
+/* A counter's value in the newest audit before this one that saw it. Return 1,
+ * 0 where none did, -1 with err.
+ */
+int ledger_counter_last (struct ledger *ledger, int64_t audit,
+                         const char *port, const char *name, uint64_t *value,
+                         struct error *err);
 
-/* An action is noted before it is tried, and again when it is done, so that
+/* A sign of trouble that an audit saw at a link's port, of kind "counter",
+ * "width" or "speed"; host is NULL where the port is a switch's. One of a kind
+ * counts for a link in an audit. Return 0, or -1 with err.
+ */
+int ledger_sign_add (struct ledger *ledger, int64_t audit, const char *link,
+                     const char *host, const char *kind, int64_t time,
+                     struct error *err);
+
+/* What was done about a node, or seen done: "drain" and "resume" by us;
+ * "left", "lifted": it FAILs in others' hands, it is out of these or they
+ * ended our drain (enum policy_kind).
+ * An action is noted before it is tried, and again when it is done, so that
  * who was killed in between knows what to look at: what is intended of a node
  * and kind again while it is not done is the same action. Return its id; -1
  * with err. The number of the newest audit is noted with it. ledger_done
@@ -110,7 +158,7 @@ int ledger_counters (struct ledger *ledger, int64_t audit,
 struct ledger_action {
     const char *node;
     const char *link;   /* that it is about; NULL */
-    const char *kind;   /* "drain" */
+    const char *kind;   /* "drain", "resume", "left", "lifted" */
     const char *reason; /* as others see it */
     const char *why;
 };
@@ -119,16 +167,20 @@ int64_t ledger_intend (struct ledger *ledger, int64_t time,
 int ledger_done (struct ledger *ledger, int64_t time, int64_t action,
                  struct error *err);
 
-/* Findings of a muted link are known and acted upon by nobody, until a time
- * (0: for ever). time < 0 ends it. Return 0, or -1 with err (ENOENT: not
- * muted).
+/* Findings of a muted link are known and acted upon by nobody; so are all of a
+ * muted node; with both, those of the link at this node. One mute of each,
+ * until a time (0: for ever). ledger_unmute ends it, errno ENOENT where there
+ * is none. Return 0, or -1 with err.
  */
-int ledger_mute (struct ledger *ledger, int64_t time, const char *link,
-                 int64_t until, const char *who, const char *why,
-                 struct error *err);
-/* Return 1 if it is muted at that time, 0 if not, -1 with err. */
-int ledger_is_muted (struct ledger *ledger, int64_t time, const char *link,
-                     struct error *err);
+struct ledger_mute {
+    const char *link, *node; /* one of them may be NULL */
+    int64_t until;
+    const char *who, *why;
+};
+int ledger_mute (struct ledger *ledger, int64_t time,
+                 const struct ledger_mute *mute, struct error *err);
+int ledger_unmute (struct ledger *ledger, const char *link, const char *node,
+                   struct error *err);
 
 /* What was measured of the link up to now no longer counts for its baseline:
  * it was repaired. Return 0, or -1 with err.
@@ -136,10 +188,29 @@ int ledger_is_muted (struct ledger *ledger, int64_t time, const char *link,
 int ledger_rebase (struct ledger *ledger, int64_t time, const char *link,
                    const char *who, const char *why, struct error *err);
 
+/* A line that is to be appended to a finished job's comment: a queue that
+ * outlives who works it off. The same line for the same job is one, also after
+ * it is done, so that who was killed may add it again. Return its id, or -1
+ * with err.
+ */
+int64_t ledger_comment_add (struct ledger *ledger, int64_t time, uint64_t job,
+                            int64_t submitted, const char *text,
+                            struct error *err);
+/* It is there, or nobody will ever be able to put it there. Counts once. */
+int ledger_comment_done (struct ledger *ledger, int64_t time, int64_t comment,
+                         struct error *err);
+/* It could not be put there; it is due again from not_before on, which is at
+ * most LEDGER_RETRY_MAX_S from now, also where a clock steps back.
+ */
+int ledger_comment_failed (struct ledger *ledger, int64_t time,
+                           int64_t comment, int64_t not_before,
+                           const char *why, struct error *err);
+
 /* Forget the oldest audits: those begun before `before`, up to the first that
  * was not, and as many as are more than `keep`. A transaction each, so that
  * others wait for one audit's rows at most; then the rows of fabrics without
- * audits. Actions, mutes and rebases stay. Return how many, or -1 with err;
+ * audits, and the comments that are done and older than the audits left.
+ * Actions, mutes and rebases stay. Return how many audits, or -1 with err;
  * those forgotten until then stay forgotten.
  */
 int64_t ledger_prune (struct ledger *ledger, int64_t before, int64_t keep,
@@ -147,22 +218,25 @@ int64_t ledger_prune (struct ledger *ledger, int64_t before, int64_t keep,
 
 /* Audits as JSON. Lists are newest first. NULL with err. */
 
-/* The newest n: {id, begun, ended, about, job, step, fabric, status, complete,
- * sentence, hosts}; what is not known yet is null, hosts is their number.
+/* The newest n: {id, begun, ended, why, about, submitted, uid, job, step,
+ * fabric, status, complete, sentence, hosts}; what is not known yet is null,
+ * as uid is for all but a check; hosts is their number.
  */
 json_t *ledger_audits (struct ledger *ledger, size_t n, struct error *err);
 
 /* All of one: the above, hosts [{host, answered}], findings [{level, kind,
  * basis, excess_ns, stderr_ns, expected_ns, why, suspects}], limits, probes
- * [{a, b, round, initiator, sent, lost, min, ..., max, row}], counters, and
- * actions. errno ENOENT where there is none.
+ * [{a, b, round, initiator, sent, lost, min, ..., max, row}], counters, signs,
+ * and actions. errno ENOENT where there is none.
  */
 json_t *ledger_audit (struct ledger *ledger, int64_t id, struct error *err);
 
 /* The audit after this one: its id, 0 where there is none, -1 with err. */
 int64_t ledger_next (struct ledger *ledger, int64_t id, struct error *err);
 
-/* All [{link, time, until, who, why}]; all [{link, after, time, who, why}]. */
+/* All [{link, node, time, until, who, why}], where "" is any; all [{link,
+ * after, time, who, why}].
+ */
 json_t *ledger_mutes (struct ledger *ledger, struct error *err);
 json_t *ledger_rebases (struct ledger *ledger, struct error *err);
 
@@ -170,6 +244,45 @@ json_t *ledger_rebases (struct ledger *ledger, struct error *err);
  * why}]; done is null where it is not.
  */
 json_t *ledger_actions (struct ledger *ledger, size_t n, struct error *err);
+
+/* Signs that this audit and newer ones saw, oldest first: [{audit, link, host,
+ * kind, time}].
+ */
+json_t *ledger_signs (struct ledger *ledger, int64_t since,
+                      struct error *err);
+
+/* The oldest n comments that are due; the newest n of all: [{id, after, job,
+ * submitted, text, queued, tries, due, done, error}].
+ */
+json_t *ledger_comments_due (struct ledger *ledger, int64_t now, size_t n,
+                             struct error *err);
+json_t *ledger_comments (struct ledger *ledger, size_t n, struct error *err);
+
+/*
+ * What a service asks before it audits; work does not grow with the ledger
+ * unless said
+ */
+
+/* The audit that the job gave rise to; 0: none, -1 with err. */
+int64_t ledger_audited (struct ledger *ledger, uint64_t job,
+                        int64_t submitted, struct error *err);
+
+/* How many audits begun from one time to another: all, or those that the
+ * checks of a user gave rise to (uid < 0: of all users). Work grows with them.
+ */
+int64_t ledger_begun (struct ledger *ledger, int64_t from, int64_t to,
+                      struct error *err);
+int64_t ledger_begun_by_checks (struct ledger *ledger, int64_t uid,
+                                int64_t from, int64_t to, struct error *err);
+
+/* The oldest audit that begun at that time or later; 0: none, -1 with err. */
+int64_t ledger_since (struct ledger *ledger, int64_t time,
+                      struct error *err);
+
+/* When each link was last measured: {link: time}, of those that were, by the
+ * audits that are left. Work grows with the links.
+ */
+json_t *ledger_ages (struct ledger *ledger, struct error *err);
 
 /* How a link was over the newest n audits of a fabric that crossed it, oldest
  * first: [{audit, begun, routes, change_ns, level}]. change_ns is the median

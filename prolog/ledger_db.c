@@ -107,16 +107,63 @@ const char *const db_steps[LEDGER_VERSION] = {
     "CREATE TABLE rebase (link INTEGER PRIMARY KEY REFERENCES name,"
     " after INTEGER NOT NULL, time INTEGER NOT NULL, who TEXT NOT NULL,"
     " why TEXT NOT NULL);",
+
+    /* submitted 0: of no job, or of one whose time is not known */
+    "ALTER TABLE audit ADD COLUMN why TEXT NOT NULL DEFAULT 'hand';"
+    "ALTER TABLE audit ADD COLUMN submitted INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE audit ADD COLUMN uid INTEGER;"
+    "CREATE UNIQUE INDEX audit_job ON audit (about, submitted)"
+    " WHERE submitted > 0;"
+    "CREATE INDEX audit_begun ON audit (begun);"
+    "CREATE INDEX audit_check ON audit (begun, uid) WHERE uid IS NOT NULL;"
+    "CREATE INDEX audit_open ON audit (id) WHERE ended IS NULL;"
+    "CREATE INDEX counter_port ON counter (port, counter, audit);"
+    /* the newest audit that measured a link */
+    "CREATE TABLE seen (link INTEGER PRIMARY KEY REFERENCES name,"
+    " audit INTEGER NOT NULL REFERENCES audit ON DELETE CASCADE);"
+    "CREATE INDEX seen_audit ON seen (audit);"
+    "INSERT INTO seen SELECT c.link, max (r.audit) FROM rtt r"
+    " JOIN crossing c ON c.route = r.route WHERE r.lost < r.sent"
+    " GROUP BY c.link;"
+    /* host NULL: a switch's port */
+    "CREATE TABLE sign (audit INTEGER NOT NULL"
+    " REFERENCES audit ON DELETE CASCADE,"
+    " link INTEGER NOT NULL REFERENCES name, kind TEXT NOT NULL,"
+    " host INTEGER REFERENCES name, time INTEGER NOT NULL,"
+    " PRIMARY KEY (audit, link, kind)) WITHOUT ROWID;"
+    /* link, node '': any */
+    "ALTER TABLE mute RENAME TO mute_1;"
+    "CREATE TABLE mute (link TEXT NOT NULL, node TEXT NOT NULL,"
+    " time INTEGER NOT NULL, until INTEGER NOT NULL, who TEXT NOT NULL,"
+    " why TEXT NOT NULL, PRIMARY KEY (link, node)) WITHOUT ROWID;"
+    "INSERT INTO mute SELECT link, '', time, until, who, why FROM mute_1;"
+    "DROP TABLE mute_1;"
+    /* after: the newest audit then */
+    "CREATE TABLE comment (id INTEGER PRIMARY KEY AUTOINCREMENT,"
+    " after INTEGER NOT NULL, job INTEGER NOT NULL,"
+    " submitted INTEGER NOT NULL, text TEXT NOT NULL,"
+    " queued INTEGER NOT NULL, tries INTEGER NOT NULL, due INTEGER NOT NULL,"
+    " done INTEGER, error TEXT, UNIQUE (job, submitted, text));"
+    "CREATE INDEX comment_open ON comment (id) WHERE done IS NULL;"
+    "CREATE INDEX comment_done ON comment (after) WHERE done IS NOT NULL;",
 };
 
 #define AUDIT_COLUMNS                                                         \
-    "SELECT a.id, a.begun, a.ended, a.about, a.job, a.step, e.fabric,"        \
-    " a.status, a.complete, a.sentence, (SELECT count(*) FROM member m"       \
-    " WHERE m.audit = a.id) AS hosts FROM audit a"                            \
+    "SELECT a.id, a.begun, a.ended, a.why, a.about, a.submitted, a.uid,"      \
+    " a.job, a.step, e.fabric, a.status, a.complete, a.sentence,"             \
+    " (SELECT count(*) FROM member m WHERE m.audit = a.id) AS hosts"          \
+    " FROM audit a"                                                           \
     " JOIN epoch e ON e.id = a.epoch "
 #define ACTION_COLUMNS                                                        \
     "SELECT id, after, node, link, kind, intended, done, reason, why"         \
     " FROM action "
+#define SIGN_COLUMNS                                                          \
+    "SELECT s.audit, l.text AS link, h.text AS host, s.kind, s.time"          \
+    " FROM sign s JOIN name l ON l.id = s.link"                               \
+    " LEFT JOIN name h ON h.id = s.host "
+#define COMMENT_COLUMNS                                                       \
+    "SELECT id, after, job, submitted, text, queued, tries, due, done, error" \
+    " FROM comment "
 #define QUANTILES "r.min, r.p05, r.p25, r.median, r.p75, r.p95, r.max"
 
 const char *const db_sql[DB_STMTS] = {
@@ -130,13 +177,24 @@ const char *const db_sql[DB_STMTS] = {
     [DB_FIND_NAME] = "SELECT id FROM name WHERE text = ?",
     [DB_ADD_EPOCH] = "INSERT INTO epoch (fabric) VALUES (?)",
     [DB_FIND_EPOCH] = "SELECT id FROM epoch WHERE fabric = ?",
-    [DB_BEGIN_AUDIT] = "INSERT INTO audit (begun, epoch, about, nonce)"
-                       " VALUES (?, ?, ?, ?)",
+    [DB_BEGIN_AUDIT] = "INSERT INTO audit (begun, epoch, about, nonce, why,"
+                       " submitted, uid) VALUES (?, ?, ?, ?, ?, ?, ?)",
+    [DB_FIND_JOB] = "SELECT id FROM audit WHERE about = ?1"
+                    " AND submitted = ?2 AND submitted > 0",
     [DB_FIND_NONCE] = "SELECT a.id, a.epoch, a.ended, e.fabric FROM audit a"
                       " JOIN epoch e ON e.id = a.epoch WHERE a.nonce = ?",
     [DB_END_AUDIT] = "UPDATE audit SET ended = ?2, job = ?3, step = ?4,"
                      " status = ?5, complete = ?6, sentence = ?7"
                      " WHERE id = ?1",
+    [DB_GIVE_UP] = "UPDATE audit SET ended = ?1, status = 'UNKNOWN',"
+                   " complete = 0, sentence = ?2 WHERE ended IS NULL"
+                   " AND id > 0 AND (id = ?3 OR ?3 = 0)",
+    /* none is newer than the audit, but where two run at once */
+    [DB_SEEN] = "INSERT INTO seen (link, audit) SELECT DISTINCT c.link, ?1"
+                " FROM rtt r JOIN crossing c ON c.route = r.route"
+                " WHERE r.audit = ?1 AND r.lost < r.sent"
+                " ON CONFLICT (link) DO UPDATE"
+                " SET audit = max (audit, excluded.audit)",
     [DB_ADD_MEMBER] = "INSERT INTO member (audit, host) VALUES (?, ?)"
                       " ON CONFLICT DO NOTHING",
     [DB_ANSWERED] = "UPDATE member SET answered = ?3 WHERE audit = ?1"
@@ -157,19 +215,34 @@ const char *const db_sql[DB_STMTS] = {
     [DB_ADD_LIMIT] = "INSERT INTO gap (audit, seq, text) VALUES (?, ?, ?)",
     [DB_ADD_COUNTER] = "INSERT OR REPLACE INTO counter"
                        " (audit, port, counter, value) VALUES (?, ?, ?, ?)",
+    [DB_LAST_COUNTER] = "SELECT value FROM counter WHERE port ="
+                        " (SELECT id FROM name WHERE text = ?2)"
+                        " AND counter = (SELECT id FROM name WHERE text = ?3)"
+                        " AND audit < ?1 ORDER BY audit DESC LIMIT 1",
+    [DB_ADD_SIGN] = "INSERT OR REPLACE INTO sign"
+                    " (audit, link, host, kind, time)"
+                    " VALUES (?, ?, ?, ?, ?)",
     [DB_ADD_ACTION] = "INSERT INTO action (after, node, link, kind, intended,"
                       " reason, why) VALUES (?, ?, ?, ?, ?, ?, ?)",
     [DB_FIND_ACTION] = "SELECT id FROM action WHERE node = ? AND kind = ?"
                        " AND done IS NULL",
     [DB_DONE_ACTION] = "UPDATE action SET done = ?2 WHERE id = ?1"
                        " AND done IS NULL",
-    [DB_MUTE] = "INSERT OR REPLACE INTO mute (link, time, until, who, why)"
-                " VALUES (?, ?, ?, ?, ?)",
-    [DB_UNMUTE] = "DELETE FROM mute WHERE link = ?",
-    [DB_IS_MUTED] = "SELECT 1 FROM mute WHERE link = ?1"
-                    " AND (until = 0 OR until > ?2)",
+    [DB_MUTE] = "INSERT OR REPLACE INTO mute (link, node, time, until, who,"
+                " why) VALUES (?, ?, ?, ?, ?, ?)",
+    [DB_UNMUTE] = "DELETE FROM mute WHERE link = ? AND node = ?",
     [DB_REBASE] = "INSERT OR REPLACE INTO rebase (link, after, time, who, why)"
                   " VALUES (?, ?, ?, ?, ?)",
+    [DB_ADD_COMMENT] = "INSERT INTO comment (job, submitted, text, after,"
+                       " queued, tries, due) VALUES (?1, ?2, ?3, ?4, ?5, 0,"
+                       " ?5)",
+    [DB_FIND_COMMENT] = "SELECT id FROM comment WHERE job = ?"
+                        " AND submitted = ? AND text = ?",
+    [DB_DONE_COMMENT] = "UPDATE comment SET done = ?2, tries = tries + 1"
+                        " WHERE id = ?1 AND done IS NULL",
+    [DB_FAILED_COMMENT] = "UPDATE comment SET due = ?2, error = ?3,"
+                          " tries = tries + 1 WHERE id = ?1"
+                          " AND done IS NULL",
     [DB_LAST_AUDIT] = "SELECT id FROM audit WHERE id > 0 ORDER BY id DESC"
                       " LIMIT 1 OFFSET ?",
     [DB_OLDEST] = "SELECT id FROM audit WHERE id ="
@@ -181,6 +254,9 @@ const char *const db_sql[DB_STMTS] = {
     [DB_PRUNE_ROUTES] = "DELETE FROM route WHERE id IN"
                         " (SELECT id FROM route WHERE epoch = ? LIMIT 1000)",
     [DB_PRUNE_EPOCH] = "DELETE FROM epoch WHERE id = ?",
+    [DB_PRUNE_COMMENTS]
+    = "DELETE FROM comment WHERE id IN (SELECT id FROM comment WHERE done"
+      " IS NOT NULL AND after < ? LIMIT 1000)",
 
     [DB_AUDITS] = AUDIT_COLUMNS "WHERE a.id > 0 ORDER BY a.id DESC LIMIT ?",
     [DB_AUDIT] = AUDIT_COLUMNS "WHERE a.id = ?",
@@ -208,12 +284,27 @@ const char *const db_sql[DB_STMTS] = {
                     " FROM counter c JOIN name p ON p.id = c.port"
                     " JOIN name n ON n.id = c.counter WHERE c.audit = ?"
                     " ORDER BY c.port, c.counter",
+    [DB_AUDIT_SIGNS] = SIGN_COLUMNS "WHERE s.audit = ? ORDER BY s.link, s.kind",
+    [DB_SIGNS] = SIGN_COLUMNS "WHERE s.audit >= ?"
+                              " ORDER BY s.audit, s.link, s.kind",
     [DB_AUDIT_ACTIONS] = ACTION_COLUMNS "WHERE after = ? ORDER BY id",
     [DB_ACTIONS] = ACTION_COLUMNS "WHERE id > 0 ORDER BY id DESC LIMIT ?",
-    [DB_MUTES] = "SELECT link, time, until, who, why FROM mute ORDER BY link",
+    [DB_MUTES] = "SELECT link, node, time, until, who, why FROM mute"
+                 " ORDER BY link, node",
     [DB_REBASES] = "SELECT n.text AS link, b.after, b.time, b.who, b.why"
                    " FROM rebase b JOIN name n ON n.id = b.link"
                    " ORDER BY n.text",
+    [DB_COMMENTS_DUE] = COMMENT_COLUMNS "WHERE id > 0 AND done IS NULL AND"
+                        " due NOT BETWEEN ?1 + 1 AND ?2 ORDER BY id LIMIT ?3",
+    [DB_COMMENTS] = COMMENT_COLUMNS "WHERE id > 0 ORDER BY id DESC LIMIT ?",
+    [DB_BEGUN] = "SELECT count(*) FROM audit WHERE begun BETWEEN ? AND ?",
+    [DB_BEGUN_BY_CHECKS] = "SELECT count(*) FROM audit WHERE uid IS NOT NULL"
+                           " AND begun BETWEEN ? AND ?",
+    [DB_BEGUN_BY_CHECKS_OF] = "SELECT count(*) FROM audit WHERE uid IS NOT"
+                              " NULL AND begun BETWEEN ? AND ? AND uid = ?",
+    [DB_SINCE] = "SELECT min (id) FROM audit WHERE begun >= ?",
+    [DB_AGES] = "SELECT n.text, a.ended FROM seen s"
+                " JOIN name n ON n.id = s.link JOIN audit a ON a.id = s.audit",
     /* the oldest of the newest that crossed the link */
     [DB_TREND_AUDITS]
     = "SELECT min(audit) FROM (SELECT DISTINCT r.audit FROM crossing c"
@@ -236,8 +327,8 @@ const char *const db_sql[DB_STMTS] = {
                   " JOIN name a ON a.id = t.a JOIN name b ON b.id = t.b"
                   " WHERE t.epoch = ? ORDER BY t.id",
     [DB_BASELINE]
-    = "SELECT r.audit, r.round, r.first, r.sent, r.lost, " QUANTILES " FROM rtt r"
-      " JOIN audit a ON a.id = r.audit"
+    = "SELECT r.audit, r.round, r.first, r.sent, r.lost, " QUANTILES
+      " FROM rtt r JOIN audit a ON a.id = r.audit"
       " AND a.status IN ('OK', 'WARN', 'FAIL')"
       " WHERE r.route = ?1 AND r.lost < r.sent"
       " AND r.audit > coalesce ((SELECT max(b.after) FROM crossing c"
@@ -369,6 +460,65 @@ int db_run (struct ledger *l, enum db_stmt id, int64_t *value,
         *value = sqlite3_column_int64 (stmt, 0);
     db_reset (l, id);
     return rc;
+}
+
+static json_t *column_json (sqlite3_stmt *stmt, int i)
+{
+    switch (sqlite3_column_type (stmt, i)) {
+    case SQLITE_INTEGER:
+        return json_integer (sqlite3_column_int64 (stmt, i));
+    case SQLITE_FLOAT:
+        return json_real (sqlite3_column_double (stmt, i));
+    case SQLITE_TEXT:
+        return json_string ((const char *)sqlite3_column_text (stmt, i));
+    default:
+        return json_null ();
+    }
+}
+
+static json_t *row_json (sqlite3_stmt *stmt)
+{
+    json_t *row = json_object ();
+
+    for (int i = 0; i < sqlite3_column_count (stmt); i++)
+        if (json_object_set_new (row, sqlite3_column_name (stmt, i),
+                                 column_json (stmt, i)) < 0) {
+            json_decref (row);
+            return NULL;
+        }
+    return row;
+}
+
+json_t *db_list (struct ledger *l, enum db_stmt id, const struct db_value *v,
+                 size_t n, struct error *err)
+{
+    sqlite3_stmt *stmt = db_bind (l, id, v, n, err);
+    json_t *rows = json_array ();
+    int rc = stmt ? 1 : -1;
+
+    while (rc == 1 && (rc = db_step (l, id, err)) == 1)
+        if (json_array_append_new (rows, row_json (stmt)) < 0)
+            rc = error_nomem (err);
+    db_reset (l, id);
+    if (rc == 0 && !rows)
+        error_nomem (err);
+    if (rc == 0)
+        return rows;
+    json_decref (rows);
+    return NULL;
+}
+
+int db_name (struct ledger *l, const char *name, int64_t *id,
+             struct error *err)
+{
+    int rc = db_run (l, DB_FIND_NAME, id, VALUES (NAME (name)), err);
+
+    if (rc != 0)
+        return rc < 0 ? -1 : 0;
+    if (db_run (l, DB_ADD_NAME, NULL, VALUES (NAME (name)), err) < 0)
+        return -1;
+    *id = sqlite3_last_insert_rowid (l->db);
+    return 0;
 }
 
 int db_begin (struct ledger *l, enum db_stmt how, struct error *err)

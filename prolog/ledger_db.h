@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The ledger's database: its file, its schema, its statements. Inside of
- * ledger.c and ledger_read.c, and of their test.
+ * ledger*.c, and of their test.
  */
 #ifndef PROLOG_LEDGER_DB_H
 #define PROLOG_LEDGER_DB_H
 
+#include <jansson.h>
 #include <sqlite3.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -25,8 +26,11 @@ enum db_stmt {
     DB_ADD_EPOCH,
     DB_FIND_EPOCH,
     DB_BEGIN_AUDIT,
+    DB_FIND_JOB,
     DB_FIND_NONCE,
     DB_END_AUDIT,
+    DB_GIVE_UP,
+    DB_SEEN,
     DB_ADD_MEMBER,
     DB_ANSWERED,
     DB_ADD_ROUTE,
@@ -37,19 +41,25 @@ enum db_stmt {
     DB_ADD_SUSPECT,
     DB_ADD_LIMIT,
     DB_ADD_COUNTER,
+    DB_LAST_COUNTER,
+    DB_ADD_SIGN,
     DB_ADD_ACTION,
     DB_FIND_ACTION,
     DB_DONE_ACTION,
     DB_MUTE,
     DB_UNMUTE,
-    DB_IS_MUTED,
     DB_REBASE,
+    DB_ADD_COMMENT,
+    DB_FIND_COMMENT,
+    DB_DONE_COMMENT,
+    DB_FAILED_COMMENT,
     DB_LAST_AUDIT,
     DB_OLDEST,
     DB_PRUNE_AUDIT,
     DB_IDLE_EPOCH,
     DB_PRUNE_ROUTES,
     DB_PRUNE_EPOCH,
+    DB_PRUNE_COMMENTS,
     DB_AUDITS,
     DB_AUDIT,
     DB_NEXT_AUDIT,
@@ -60,10 +70,19 @@ enum db_stmt {
     DB_RTTS,
     DB_CROSSINGS,
     DB_COUNTERS,
+    DB_AUDIT_SIGNS,
+    DB_SIGNS,
     DB_AUDIT_ACTIONS,
     DB_ACTIONS,
     DB_MUTES,
     DB_REBASES,
+    DB_COMMENTS_DUE,
+    DB_COMMENTS,
+    DB_BEGUN,
+    DB_BEGUN_BY_CHECKS,
+    DB_BEGUN_BY_CHECKS_OF,
+    DB_SINCE,
+    DB_AGES,
     DB_TREND_AUDITS,
     DB_TREND,
     DB_ROUTES,
@@ -126,6 +145,16 @@ int db_step (struct ledger *l, enum db_stmt id, struct error *err);
  */
 int db_run (struct ledger *l, enum db_stmt id, int64_t *value,
             const struct db_value *v, size_t n, struct error *err);
+
+/* All rows of a statement as JSON objects, by the names of its columns. The
+ * caller's; NULL with err.
+ */
+json_t *db_list (struct ledger *l, enum db_stmt id, const struct db_value *v,
+                 size_t n, struct error *err);
+
+/* The id of a name, which is added where it is not there. 0, or -1 with err. */
+int db_name (struct ledger *l, const char *name, int64_t *id,
+             struct error *err);
 
 #define VALUES(...)                                                           \
     (const struct db_value[]){ __VA_ARGS__ },                                 \

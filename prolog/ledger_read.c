@@ -10,57 +10,6 @@
 #include "core/linear/stats.h"
 #include "prolog/ledger_db.h"
 
-/*
- * Rows as JSON
- */
-
-static json_t *column_json (sqlite3_stmt *stmt, int i)
-{
-    switch (sqlite3_column_type (stmt, i)) {
-    case SQLITE_INTEGER:
-        return json_integer (sqlite3_column_int64 (stmt, i));
-    case SQLITE_FLOAT:
-        return json_real (sqlite3_column_double (stmt, i));
-    case SQLITE_TEXT:
-        return json_string ((const char *)sqlite3_column_text (stmt, i));
-    default:
-        return json_null ();
-    }
-}
-
-static json_t *row_json (sqlite3_stmt *stmt)
-{
-    json_t *row = json_object ();
-
-    for (int i = 0; i < sqlite3_column_count (stmt); i++)
-        if (json_object_set_new (row, sqlite3_column_name (stmt, i),
-                                 column_json (stmt, i)) < 0) {
-            json_decref (row);
-            return NULL;
-        }
-    return row;
-}
-
-/* All rows of a statement, by the names of its columns. NULL with err. */
-static json_t *list (struct ledger *l, enum db_stmt id,
-                     const struct db_value *v, size_t n, struct error *err)
-{
-    sqlite3_stmt *stmt = db_bind (l, id, v, n, err);
-    json_t *rows = json_array ();
-    int rc = stmt ? 1 : -1;
-
-    while (rc == 1 && (rc = db_step (l, id, err)) == 1)
-        if (json_array_append_new (rows, row_json (stmt)) < 0)
-            rc = error_nomem (err);
-    db_reset (l, id);
-    if (rc == 0 && !rows)
-        error_nomem (err);
-    if (rc == 0)
-        return rows;
-    json_decref (rows);
-    return NULL;
-}
-
 /* Put a list that is the caller's into an object. 0, or -1 with err. */
 static int put (json_t *obj, const char *key, json_t *value,
                 struct error *err)
@@ -74,22 +23,32 @@ static int put (json_t *obj, const char *key, json_t *value,
 
 json_t *ledger_audits (struct ledger *l, size_t n, struct error *err)
 {
-    return list (l, DB_AUDITS, VALUES (INT ((int64_t)n)), err);
+    return db_list (l, DB_AUDITS, VALUES (INT ((int64_t)n)), err);
 }
 
 json_t *ledger_mutes (struct ledger *l, struct error *err)
 {
-    return list (l, DB_MUTES, NULL, 0, err);
+    return db_list (l, DB_MUTES, NULL, 0, err);
 }
 
 json_t *ledger_rebases (struct ledger *l, struct error *err)
 {
-    return list (l, DB_REBASES, NULL, 0, err);
+    return db_list (l, DB_REBASES, NULL, 0, err);
 }
 
 json_t *ledger_actions (struct ledger *l, size_t n, struct error *err)
 {
-    return list (l, DB_ACTIONS, VALUES (INT ((int64_t)n)), err);
+    return db_list (l, DB_ACTIONS, VALUES (INT ((int64_t)n)), err);
+}
+
+json_t *ledger_signs (struct ledger *l, int64_t since, struct error *err)
+{
+    return db_list (l, DB_SIGNS, VALUES (INT (since)), err);
+}
+
+json_t *ledger_comments (struct ledger *l, size_t n, struct error *err)
+{
+    return db_list (l, DB_COMMENTS, VALUES (INT ((int64_t)n)), err);
 }
 
 int64_t ledger_next (struct ledger *l, int64_t id, struct error *err)
@@ -107,7 +66,7 @@ int64_t ledger_next (struct ledger *l, int64_t id, struct error *err)
 
 static json_t *limits_json (struct ledger *l, int64_t id, struct error *err)
 {
-    json_t *rows = list (l, DB_LIMITS, VALUES (INT (id)), err);
+    json_t *rows = db_list (l, DB_LIMITS, VALUES (INT (id)), err);
 
     for (size_t i = 0; rows && i < json_array_size (rows); i++)
         json_array_set (rows, i,
@@ -117,7 +76,7 @@ static json_t *limits_json (struct ledger *l, int64_t id, struct error *err)
 
 static json_t *findings_json (struct ledger *l, int64_t id, struct error *err)
 {
-    json_t *rows = list (l, DB_FINDINGS, VALUES (INT (id)), err);
+    json_t *rows = db_list (l, DB_FINDINGS, VALUES (INT (id)), err);
 
     for (size_t i = 0; rows && i < json_array_size (rows); i++) {
         json_t *f = json_array_get (rows, i);
@@ -125,7 +84,7 @@ static json_t *findings_json (struct ledger *l, int64_t id, struct error *err)
 
         json_object_del (f, "seq");
         if (put (f, "suspects",
-                 list (l, DB_SUSPECTS, VALUES (INT (id), INT (seq)), err),
+                 db_list (l, DB_SUSPECTS, VALUES (INT (id), INT (seq)), err),
                  err) < 0) {
             json_decref (rows);
             return NULL;
@@ -145,7 +104,9 @@ static json_t *crossings_json (struct ledger *l, int64_t route,
     while (rc == 1 && (rc = db_step (l, DB_CROSSINGS, err)) == 1)
         if (json_object_set_new (row,
                                  (const char *)sqlite3_column_text (stmt, 0),
-                                 column_json (stmt, 1)) < 0)
+                                 json_integer (
+                                     sqlite3_column_int64 (stmt, 1)))
+            < 0)
             rc = error_nomem (err);
     db_reset (l, DB_CROSSINGS);
     if (rc == 0 && row)
@@ -156,7 +117,7 @@ static json_t *crossings_json (struct ledger *l, int64_t route,
 
 static json_t *probes_json (struct ledger *l, int64_t id, struct error *err)
 {
-    json_t *rows = list (l, DB_RTTS, VALUES (INT (id)), err);
+    json_t *rows = db_list (l, DB_RTTS, VALUES (INT (id)), err);
 
     for (size_t i = 0; rows && i < json_array_size (rows); i++) {
         json_t *r = json_array_get (rows, i);
@@ -173,7 +134,7 @@ static json_t *probes_json (struct ledger *l, int64_t id, struct error *err)
 
 static json_t *audit_json (struct ledger *l, int64_t id, struct error *err)
 {
-    json_t *found = list (l, DB_AUDIT, VALUES (INT (id)), err);
+    json_t *found = db_list (l, DB_AUDIT, VALUES (INT (id)), err);
     json_t *audit = json_incref (json_array_get (found, 0));
 
     if (found && !audit)
@@ -181,15 +142,17 @@ static json_t *audit_json (struct ledger *l, int64_t id, struct error *err)
     json_decref (found);
     if (!audit)
         return NULL;
-    if (put (audit, "hosts", list (l, DB_MEMBERS, VALUES (INT (id)), err),
+    if (put (audit, "hosts", db_list (l, DB_MEMBERS, VALUES (INT (id)), err),
              err) < 0
         || put (audit, "findings", findings_json (l, id, err), err) < 0
         || put (audit, "limits", limits_json (l, id, err), err) < 0
         || put (audit, "probes", probes_json (l, id, err), err) < 0
         || put (audit, "counters",
-                list (l, DB_COUNTERS, VALUES (INT (id)), err), err) < 0
+                db_list (l, DB_COUNTERS, VALUES (INT (id)), err), err) < 0
+        || put (audit, "signs",
+                db_list (l, DB_AUDIT_SIGNS, VALUES (INT (id)), err), err) < 0
         || put (audit, "actions",
-                list (l, DB_AUDIT_ACTIONS, VALUES (INT (id)), err), err)
+                db_list (l, DB_AUDIT_ACTIONS, VALUES (INT (id)), err), err)
                < 0) {
         json_decref (audit);
         return NULL;

@@ -25,6 +25,8 @@ static const char *const of_audit[] = {
     " UNION SELECT link FROM old.suspect WHERE audit = ?1"
     " UNION SELECT port FROM old.counter WHERE audit = ?1"
     " UNION SELECT counter FROM old.counter WHERE audit = ?1"
+    " UNION SELECT link FROM old.sign WHERE audit = ?1"
+    " UNION SELECT host FROM old.sign WHERE audit = ?1"
     " UNION SELECT a FROM old.route WHERE id IN " ROUTES
     " UNION SELECT b FROM old.route WHERE id IN " ROUTES
     " UNION SELECT link FROM old.crossing WHERE route IN " ROUTES ")",
@@ -39,12 +41,22 @@ static const char *const of_audit[] = {
     "INSERT INTO main.suspect SELECT * FROM old.suspect WHERE audit = ?1",
     "INSERT INTO main.gap SELECT * FROM old.gap WHERE audit = ?1",
     "INSERT INTO main.counter SELECT * FROM old.counter WHERE audit = ?1",
+    "INSERT INTO main.sign SELECT * FROM old.sign WHERE audit = ?1",
+    "INSERT OR REPLACE INTO main.seen SELECT DISTINCT c.link, ?1"
+    " FROM main.rtt r JOIN main.crossing c ON c.route = r.route"
+    " WHERE r.audit = ?1 AND r.lost < r.sent",
     NULL,
 };
 
 static const char *const of_action[] = {
     "SELECT id FROM old.action WHERE id = ?1",
     "INSERT INTO main.action SELECT * FROM old.action WHERE id = ?1",
+    NULL,
+};
+
+static const char *const of_comment[] = {
+    "SELECT id FROM old.comment WHERE id = ?1",
+    "INSERT INTO main.comment SELECT * FROM old.comment WHERE id = ?1",
     NULL,
 };
 
@@ -75,6 +87,9 @@ static const struct {
     { "SELECT seq FROM old.sqlite_sequence WHERE name = 'action'",
       "SELECT max(id) FROM old.action",
       "INSERT INTO main.sqlite_sequence VALUES ('action', ?1)", of_action },
+    { "SELECT seq FROM old.sqlite_sequence WHERE name = 'comment'",
+      "SELECT max(id) FROM old.comment",
+      "INSERT INTO main.sqlite_sequence VALUES ('comment', ?1)", of_comment },
     { "SELECT count(*) FROM old.mute", NULL, NULL, of_mute },
     { "SELECT count(*) FROM old.rebase", NULL, NULL, of_rebase },
 };

@@ -76,6 +76,14 @@ is "$(pmm ledger mute -L ledger --json | jq -r '.mutes[0] | .link, .why')" \
 known?[1m" "it is muted, with a clean reason"
 pmm ledger mute -L ledger -f fabric h0003/1 --off
 is "$?$(pmm ledger mute -L ledger)" 0 "and heard of again"
+pmm ledger mute -L ledger --node h0003 --why rack
+pmm ledger mute -L ledger --node h0003 "$link" --why both
+is "$(pmm ledger mute -L ledger | sed 's/ 20[^ ]*//; s/ by .*:/:/')" \
+    "h0003: rack
+$link at h0003: both" "a node is muted as well, or a link at it"
+pmm ledger mute -L ledger --node h0003 --off
+pmm ledger mute -L ledger --node h0003 "$link" --off
+is "$?$(pmm ledger mute -L ledger)" 0 "until they are not"
 pmm ledger mute -L ledger h0003/1 --why x 2>said
 is $? 2 "a name needs a snapshot"
 

@@ -67,13 +67,15 @@ static struct verdict *verdict_of (enum verdict_status level, uint32_t link)
     return v;
 }
 
+static const struct ledger_cause by_hand = { .job = 7 };
+
 /* A whole audit at a time; its id, or -1. */
 static int64_t audit (struct ledger *l, int64_t time, uint32_t slow,
                       double ns, enum verdict_status level)
 {
     char nonce[LEDGER_NONCE_BYTES];
-    int64_t id = ledger_begin (l, time, net->net.hash, 7, host, HOSTS, nonce,
-                               &err);
+    int64_t id = ledger_begin (l, time, net->net.hash, &by_hand, host, HOSTS,
+                               nonce, &err);
     struct samples *s;
     struct verdict *v;
 
@@ -128,6 +130,18 @@ static void tell (const char *path, const char *sql)
         || sqlite3_exec (db, sql, NULL, NULL, NULL) != SQLITE_OK)
         diag ("%s: %s", sql, sqlite3_errmsg (db));
     sqlite3_close (db);
+}
+
+static bool is_text (const json_t *obj, const char *key, const char *value)
+{
+    const char *s = json_string_value (json_object_get (obj, key));
+
+    return s && !strcmp (s, value);
+}
+
+static json_int_t integer (const json_t *obj, const char *key)
+{
+    return json_integer_value (json_object_get (obj, key));
 }
 
 /*
@@ -272,6 +286,63 @@ static void test_owner (void)
         abort ();
 }
 
+/* A ledger as version 1 left it behind. */
+static void test_old (void)
+{
+    struct ledger l = { .path = (char *)"old" };
+    struct ledger *now;
+    json_t *json;
+
+    drop ("old");
+    ok (sqlite3_open ("old", &l.db) == SQLITE_OK
+            && db_migrate (&l, db_steps, 1, &err) == 0,
+        "the schema of version 1");
+    for (int i = 0; i < DB_STMTS; i++)
+        sqlite3_finalize (l.stmt[i]);
+    sqlite3_close (l.db);
+    tell ("old",
+          "INSERT INTO name VALUES (1, 'h1'), (2, 'h2'), (3, 'a/1'),"
+          " (4, 'a/2');"
+          "INSERT INTO epoch VALUES (1, 'table');"
+          "INSERT INTO audit VALUES (1, 100, 1, 7, 'x', 101, 8, 0, 'OK', 1,"
+          " 'fine'), (2, 200, 1, 7, 'y', NULL, NULL, NULL, NULL, NULL, NULL);"
+          "INSERT INTO route VALUES (1, 1, 1, 2);"
+          "INSERT INTO crossing VALUES (1, 3, 2);"
+          "INSERT INTO rtt VALUES (1, 0, 1, 0, 1, 9, 0, 1, 2, 3, 4, 5, 6, 7);"
+          "INSERT INTO mute VALUES ('a/1', 100, 0, 'me', 'known');"
+          "INSERT INTO action VALUES (1, 1, 'h1', 'a/1', 'drain', 100, 101,"
+          " 'slow', 'why');"
+          "INSERT INTO rebase VALUES (3, 1, 100, 'me', 'new')");
+    ok (!ledger_open ("old", LEDGER_READ, &err)
+            && strstr (err.text, "is of version 1: whoever writes it"),
+        "who only reads says so: %s", err.text);
+    now = ledger_open ("old", LEDGER_WRITE, &err);
+    ok (now && ask ("old", "PRAGMA user_version") == LEDGER_VERSION
+            && ledger_check (now, &err) == 0,
+        "who writes brings it up to date");
+    json = ledger_mutes (now, &err);
+    ok (json_array_size (json) == 1
+            && is_text (json_array_get (json, 0), "link", "a/1")
+            && is_text (json_array_get (json, 0), "node", "")
+            && is_text (json_array_get (json, 0), "why", "known"),
+        "its mute stays");
+    json_decref (json);
+    json = ledger_ages (now, &err);
+    ok (json_object_size (json) == 1 && integer (json, "a/1") == 101,
+        "what was measured has an age");
+    json_decref (json);
+    json = ledger_audit (now, 1, &err);
+    ok (is_text (json, "why", "hand") && integer (json, "about") == 7
+            && json_array_size (json_object_get (json, "probes")) == 1
+            && json_array_size (json_object_get (json, "actions")) == 1,
+        "its audits are there");
+    json_decref (json);
+    ok (ledger_give_up (now, 300, 0, "old", &err) == 1
+            && audit (now, 300, 2, 400, VERDICT_FAIL) == 3,
+        "and it goes on");
+    ledger_close (now);
+}
+
 static void test_migrate (void)
 {
     static const char *const steps[] = {
@@ -302,18 +373,6 @@ static void test_migrate (void)
 /*
  * What enters
  */
-
-static bool is_text (const json_t *obj, const char *key, const char *value)
-{
-    const char *s = json_string_value (json_object_get (obj, key));
-
-    return s && !strcmp (s, value);
-}
-
-static json_int_t integer (const json_t *obj, const char *key)
-{
-    return json_integer_value (json_object_get (obj, key));
-}
 
 /* Whether the probes of an audit are the samples, with their rows. */
 static bool same_probes (const json_t *probes, const struct samples *s)
@@ -347,13 +406,16 @@ static void test_record (void)
     char nonce[LEDGER_NONCE_BYTES];
     char other[LEDGER_NONCE_BYTES];
     struct verdict *v = verdict_of (VERDICT_FAIL, 2);
+    struct ledger_cause check = { LEDGER_CHECK, 42, 300, 1000 };
+    struct ledger_cause sweep = { .why = LEDGER_SWEEP, .uid = 5 };
     struct samples *s;
     json_t *a;
     json_t *f;
 
-    ok (ledger_begin (l, 500, net->net.hash, 42, host, HOSTS, nonce, &err) == 1
-            && ledger_begin (l, 400, net->net.hash, 0, host, 2, other, &err)
-                   == 2,
+    ok (ledger_begin (l, 500, net->net.hash, &check, host, HOSTS, nonce, &err)
+                == 1
+            && ledger_begin (l, 400, net->net.hash, &sweep, host, 2, other,
+                             &err) == 2,
         "two audits begin, the second by an earlier clock");
     s = measure (nonce, 2, 400);
     s->job = 99;
@@ -367,6 +429,8 @@ static void test_record (void)
         "its probes and rows come back");
     ok (integer (a, "begun") == 500 && integer (a, "ended") == 600
             && integer (a, "about") == 42 && integer (a, "job") == 99
+            && is_text (a, "why", "check") && integer (a, "uid") == 1000
+            && integer (a, "submitted") == 300
             && is_text (a, "status", "FAIL")
             && is_text (a, "fabric", net->net.hash)
             && json_array_size (json_object_get (a, "hosts")) == HOSTS,
@@ -399,6 +463,8 @@ static void test_record (void)
     net->net.hash = "table";
     a = ledger_audit (l, 2, &err);
     ok (a && json_is_null (json_object_get (a, "status"))
+            && json_is_null (json_object_get (a, "uid"))
+            && is_text (a, "why", "sweep")
             && json_array_size (json_object_get (a, "probes")) == 0,
         "of all that nothing is kept");
     json_decref (a);
@@ -466,19 +532,248 @@ static void test_notes (void)
         "and cleaned");
     json_decref (json);
 
-    ok (ledger_mute (l, 100, "a/1", 200, "me", "known", &err) == 0
-            && ledger_is_muted (l, 199, "a/1", &err) == 1
-            && ledger_is_muted (l, 200, "a/1", &err) == 0
-            && ledger_is_muted (l, 199, "a/2", &err) == 0,
-        "muted for a time");
-    ok (ledger_mute (l, 100, "a/1", 0, "me", "known", &err) == 0
-            && ledger_is_muted (l, INT64_MAX, "a/1", &err) == 1,
-        "muted for ever");
-    ok (ledger_mute (l, -1, "a/1", 0, "me", "", &err) == 0
-            && ledger_is_muted (l, 0, "a/1", &err) == 0
-            && ledger_mute (l, -1, "a/1", 0, "me", "", &err) < 0
-            && errno == ENOENT,
+    ledger_close (l);
+}
+
+static void test_mutes (void)
+{
+    static const struct ledger_mute mutes[] = {
+        { "a/1", NULL, 200, "me", "known" }, { NULL, "h1", 0, "me", "new" },
+        { "a/1", "h1", 0, "me", "both" },    { "a/1", NULL, 0, "me", "ever" },
+        { NULL, NULL, 0, "me", "nothing" },
+    };
+    struct ledger *l = fresh ("led");
+    json_t *json;
+
+    for (size_t i = 0; i < 4; i++)
+        ok (ledger_mute (l, 100, &mutes[i], &err) == 0, "muted: %s",
+            mutes[i].why);
+    ok (ledger_mute (l, 100, &mutes[4], &err) < 0 && errno == EINVAL,
+        "not all: %s", err.text);
+    json = ledger_mutes (l, &err);
+    ok (json_array_size (json) == 3
+            && is_text (json_array_get (json, 0), "node", "h1")
+            && is_text (json_array_get (json, 0), "link", "")
+            && is_text (json_array_get (json, 1), "why", "ever")
+            && integer (json_array_get (json, 1), "until") == 0
+            && is_text (json_array_get (json, 2), "why", "both"),
+        "a link, a node, a link at a node: one of each");
+    json_decref (json);
+    ok (ledger_unmute (l, "a/1", NULL, &err) == 0
+            && ledger_unmute (l, "a/1", NULL, &err) < 0 && errno == ENOENT
+            && ledger_unmute (l, NULL, "h1", &err) == 0
+            && ledger_unmute (l, "a/1", "h1", &err) == 0,
         "and not any more: %s", err.text);
+    ledger_close (l);
+}
+
+static void test_signs (void)
+{
+    static const struct ledger_counter then = { "a/1", "SymbolError", 3 };
+    static const struct ledger_counter now = { "a/1", "SymbolError", 9 };
+    struct ledger *l = fresh ("led");
+    uint64_t value = 0;
+    json_t *json;
+
+    for (int i = 0; i < 3; i++)
+        audit (l, 100 * i, 2, 400, VERDICT_FAIL);
+    ok (ledger_counter_last (l, 1, "a/1", "SymbolError", &value, &err) == 0
+            && ledger_counters (l, 1, &then, 1, &err) == 0
+            && ledger_counters (l, 3, &now, 1, &err) == 0
+            && ledger_counter_last (l, 3, "a/1", "SymbolError", &value, &err)
+                   == 1
+            && value == 3
+            && ledger_counter_last (l, 4, "a/1", "SymbolError", &value, &err)
+                   == 1
+            && value == 9
+            && ledger_counter_last (l, 4, "a/1", "LinkDowned", &value, &err)
+                   == 0,
+        "a counter's last value before an audit");
+    ok (ledger_sign_add (l, 3, "a/1", "h1", "counter", 300, &err) == 0
+            && ledger_sign_add (l, 3, "a/1", "h1", "counter", 301, &err) == 0
+            && ledger_sign_add (l, 2, "s/1", NULL, "width", 200, &err) == 0,
+        "signs, one of them twice");
+    ok (ledger_sign_add (l, 3, "a/1", "h1", "smell", 300, &err) < 0
+            && errno == EINVAL,
+        "of no kind: %s", err.text);
+    ok (ledger_sign_add (l, 4, "a/1", "h1", "speed", 300, &err) < 0
+            && errno == ENOENT,
+        "of no audit: %s", err.text);
+    json = ledger_signs (l, 2, &err);
+    ok (json_array_size (json) == 2
+            && is_text (json_array_get (json, 0), "kind", "width")
+            && json_is_null (json_object_get (json_array_get (json, 0),
+                                              "host"))
+            && is_text (json_array_get (json, 1), "host", "h1")
+            && is_text (json_array_get (json, 1), "link", "a/1")
+            && integer (json_array_get (json, 1), "audit") == 3,
+        "they are listed, the oldest first");
+    json_decref (json);
+    json = ledger_signs (l, 3, &err);
+    ok (json_array_size (json) == 1, "from an audit on");
+    json_decref (json);
+    json = ledger_audit (l, 3, &err);
+    ok (json_array_size (json_object_get (json, "signs")) == 1,
+        "and the audit tells its own");
+    json_decref (json);
+    ledger_close (l);
+}
+
+/*
+ * What a service keeps and asks
+ */
+
+/* The jobs whose comments are due, as digits. */
+static const char *due (struct ledger *l, int64_t now, size_t n)
+{
+    static char text[32];
+    json_t *json = ledger_comments_due (l, now, n, &err);
+    size_t len = 0;
+
+    for (size_t i = 0; i < json_array_size (json); i++)
+        len += (size_t)snprintf (text + len, sizeof (text) - len, "%jd",
+                                 (intmax_t)integer (json_array_get (json, i),
+                                                    "job"));
+    text[len] = '\0';
+    json_decref (json);
+    return text;
+}
+
+static void test_comments (void)
+{
+    struct ledger *l = fresh ("led");
+    json_t *json;
+
+    for (uint64_t job = 1; job <= 4; job++)
+        ok (ledger_comment_add (l, 1000, job, 900, "pmm: audit 1 OK", &err)
+                == (int64_t)job,
+            "a comment for job %ju", (uintmax_t)job);
+    ok (ledger_comment_add (l, 1001, 2, 900, "pmm: audit 1 OK", &err) == 2
+            && ledger_comment_add (l, 1001, 2, 950, "pmm: audit 1 OK", &err)
+                   == 5,
+        "the same again is one; of a later job of that number it is not");
+    ok (!strcmp (due (l, 1000, 9), "1234"), "due by age");
+    ok (!strcmp (due (l, 1001, 9), "12342"), "due by age, when it is time");
+    ok (!strcmp (due (l, 1001, 2), "12"), "the oldest first");
+    ok (ledger_comment_failed (l, 1001, 1, 1100, "no answer", &err) == 0
+            && ledger_comment_done (l, 1002, 2, &err) == 0
+            && ledger_comment_done (l, 1003, 2, &err) == 0,
+        "one fails, one is done");
+    ok (!strcmp (due (l, 1099, 9), "342"), "which are not due");
+    ok (!strcmp (due (l, 1100, 9), "1342"), "what failed is so again in time");
+    ledger_comment_failed (l, 5000, 3, INT64_MAX, "no answer", &err);
+    ok (!strcmp (due (l, 5000, 9), "142"), "no time is too late to name,");
+    ok (!strcmp (due (l, 8600, 9), "1342"), "an hour is the longest,");
+    ok (!strcmp (due (l, 4999, 9), "1342"),
+        "and none waits for a clock that was ahead");
+    ok (ledger_comment_add (l, 1100, 2, 900, "pmm: audit 1 OK", &err) == 2,
+        "what is done is not begun again");
+    json = ledger_comments (l, 4, &err);
+    ok (json_array_size (json) == 4
+            && integer (json_array_get (json, 3), "done") == 1002
+            && integer (json_array_get (json, 3), "tries") == 1
+            && is_text (json_array_get (json, 2), "error", "no answer"),
+        "they are listed, the newest first");
+    json_decref (json);
+    audit (l, 2000, 0, 0, VERDICT_OK);
+    ledger_comment_add (l, 2001, 9, 900, "pmm: audit 1 OK", &err);
+    ledger_comment_done (l, 2002, 6, &err);
+    ok (ledger_prune (l, INT64_MIN, 1, &err) == 0
+            && ask ("led", "SELECT count(*) FROM comment") == 5,
+        "who prunes loses those that are done and older than all audits");
+    ok (ledger_prune (l, INT64_MIN, 0, &err) == 1
+            && ask ("led", "SELECT count(*) FROM comment") == 4
+            && ask ("led", "SELECT count(*) FROM comment WHERE done") == 0,
+        "but none that is to be done");
+    ledger_close (l);
+}
+
+static int64_t begin_at (struct ledger *l, int64_t time,
+                         const struct ledger_cause *cause)
+{
+    char nonce[LEDGER_NONCE_BYTES];
+
+    return ledger_begin (l, time, net->net.hash, cause, host, HOSTS, nonce,
+                         &err);
+}
+
+static void test_service (void)
+{
+    static const struct ledger_cause job = { LEDGER_JOB, 8, 90, -1 };
+    static const struct ledger_cause again = { LEDGER_CHECK, 8, 95, 1000 };
+    static const struct ledger_cause other = { LEDGER_CHECK, 9, 95, 2000 };
+    struct ledger *l = fresh ("led");
+    char nonce[LEDGER_NONCE_BYTES];
+    struct verdict *v = verdict_of (VERDICT_OK, 0);
+    struct samples *s;
+
+    ok (begin_at (l, 100, &job) == 1 && begin_at (l, 200, &job) < 0
+            && errno == EEXIST,
+        "a job is audited once: %s", err.text);
+    ok (begin_at (l, 300, &again) == 2 && begin_at (l, 400, &other) == 3
+            && begin_at (l, 5000, &by_hand) == 4
+            && begin_at (l, 500, &by_hand) == 5,
+        "requeued it is another; without a time nothing is known");
+    ok (ledger_audited (l, 8, 90, &err) == 1
+            && ledger_audited (l, 8, 95, &err) == 2
+            && ledger_audited (l, 8, 96, &err) == 0
+            && ledger_audited (l, 7, 0, &err) == 0,
+        "which is known of each");
+    ok (ledger_begun (l, 200, 1000, &err) == 3
+            && ledger_begun_by_checks (l, -1, 200, 1000, &err) == 2
+            && ledger_begun_by_checks (l, 1000, 200, 1000, &err) == 1
+            && ledger_begun_by_checks (l, 1000, 301, 1000, &err) == 0,
+        "how many there were, by whose checks");
+    ok (ledger_since (l, 300, &err) == 2 && ledger_since (l, 450, &err) == 4
+            && ledger_since (l, 9999, &err) == 0,
+        "the first since then");
+    ok (ledger_begin (l, 600, net->net.hash, &by_hand, host, HOSTS, nonce,
+                      &err) == 6
+            && ledger_give_up (l, 601, 6, "out of time", &err) == 1
+            && ledger_give_up (l, 601, 6, "out of time", &err) == 0,
+        "one is given up");
+    s = measure (nonce, 0, 0);
+    ok (ledger_record (l, 602, ps, s, v, &err) < 0 && errno == EEXIST,
+        "its result comes too late: %s", err.text);
+    samples_destroy (s);
+    verdict_destroy (v);
+    ok (ledger_give_up (l, 700, 0, "killed", &err) == 5
+            && ask ("led", "SELECT count(*) FROM audit WHERE status ="
+                           " 'UNKNOWN' AND complete = 0 AND ended") == 6,
+        "then all");
+    ledger_close (l);
+}
+
+static int64_t age_of (struct ledger *l, uint32_t link)
+{
+    json_t *ages = ledger_ages (l, &err);
+    json_t *age = json_object_get (ages, net->net.link[link].id);
+    int64_t time = age ? json_integer_value (age) : -1;
+
+    json_decref (ages);
+    return time;
+}
+
+static void test_ages (void)
+{
+    struct ledger *l = fresh ("led");
+    size_t links;
+    json_t *ages;
+
+    ok (age_of (l, 2) == -1, "nothing is measured");
+    audit (l, 100, 2, 400, VERDICT_FAIL);
+    audit (l, 300, 2, 400, VERDICT_UNKNOWN);
+    begin_at (l, 400, &by_hand);
+    ages = ledger_ages (l, &err);
+    links = json_object_size (ages);
+    json_decref (ages);
+    ok (age_of (l, 2) == 301
+            && (int64_t)links == ask ("led", "SELECT count(DISTINCT link)"
+                                             " FROM crossing"),
+        "the newest of what is, of %zu links", links);
+    ok (ledger_prune (l, 200, 100, &err) == 1 && age_of (l, 2) == 301
+            && ledger_prune (l, 350, 100, &err) == 1 && age_of (l, 2) == -1,
+        "what is forgotten has no age");
     ledger_close (l);
 }
 
@@ -729,12 +1024,15 @@ static void test_damage (void)
     char junk[4096];
     size_t hits = 0, crashed = 0, said = 0, some = 0, wrong = 0;
     struct ledger_action action = { "h1", "a/1", "drain", "slow", "why" };
+    struct ledger_mute known = { .link = "a/1", .who = "me", .why = "known" };
     int64_t pages, left;
 
     for (int i = 0; i < 5; i++)
         audit (l, i, 2, 400, VERDICT_FAIL);
     ledger_intend (l, 1, &action, &err);
-    ledger_mute (l, 1, "a/1", 0, "me", "known", &err);
+    ledger_mute (l, 1, &known, &err);
+    ledger_comment_add (l, 1, 7, 1, "pmm: audit 1 OK", &err);
+    ledger_sign_add (l, 2, "a/1", "h1", "width", 1, &err);
     ledger_rebase (l, 1, "a/1", "me", "new", &err);
     ledger_close (l);
     tell ("bad", "PRAGMA wal_checkpoint (TRUNCATE)");
@@ -782,8 +1080,9 @@ static void test_damage (void)
         abort ();
     drop ("new");
     ok (salvaged (5) == 5
-            && ask ("new", "SELECT count(*) FROM action JOIN mute JOIN rebase")
-                   == 1
+            && ask ("new", "SELECT count(*) FROM action JOIN mute JOIN rebase"
+                           " JOIN comment JOIN sign") == 1
+            && ask ("new", "SELECT count(*) FROM seen WHERE audit = 5") > 0
             && ask ("new", "SELECT seq FROM sqlite_sequence"
                            " WHERE name = 'audit'") == 5,
         "and of a sound one it is all");
@@ -920,8 +1219,8 @@ static void test_many (void)
  */
 static bool lists_all (int id)
 {
-    return id == DB_MUTES || id == DB_REBASES || id == DB_QUICK_CHECK
-           || id == DB_REFERENCE_CHECK;
+    return id == DB_MUTES || id == DB_REBASES || id == DB_AGES
+           || id == DB_QUICK_CHECK || id == DB_REFERENCE_CHECK;
 }
 
 static void test_plans (void)
@@ -1008,8 +1307,14 @@ int main (void)
     test_places ();
     test_owner ();
     test_migrate ();
+    test_old ();
     test_record ();
     test_notes ();
+    test_mutes ();
+    test_signs ();
+    test_comments ();
+    test_service ();
+    test_ages ();
     test_trend ();
     test_prune ();
     test_lock ();
