@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Comments of jobs. */
+#include "config.h"
+#include "report/comment.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/text.h"
+
+#define MARK "pmm: "
+
+enum { EXCESS_MAX_NS = 1000000000 };
+
+static const char *const kind_names[] = {
+    [FINDING_HOST_END] = "host",
+    [FINDING_SWITCH_LINK] = "link",
+    [FINDING_SWITCH] = "switch",
+    [FINDING_ROUTE] = "route",
+};
+
+/* Copy the first len bytes of a name, cut and fit to stand as a word. */
+static void set_name (char name[COMMENT_NAME_MAX], const char *s, size_t len)
+{
+    static const char allowed[]
+        = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+          "-_.:/";
+    size_t i;
+
+    for (i = 0; i < len && i < COMMENT_NAME_MAX - 1 && s[i]; i++)
+        name[i] = strchr (allowed, s[i]) ? s[i] : '_';
+    name[i] = '\0';
+}
+
+static void set_text (char text[COMMENT_TEXT_MAX], const char *s, size_t len)
+{
+    snprintf (text, COMMENT_TEXT_MAX, "%.*s", (int)len, s);
+    text_clean (text);
+    for (char *p = text; *p; p++)
+        if (*p == ';' || *p == '|') /* ours and sacct's separators */
+            *p = ',';
+}
+
+/* True if s begins with a link's id of *len bytes. */
+static bool is_link_id (const char *s, size_t *len)
+{
+    size_t digits = strspn (s, "0123456789abcdef");
+    size_t port;
+
+    if (digits != 16 || s[digits] != '/')
+        return false;
+    port = strspn (s + digits + 1, "0123456789");
+    *len = digits + 1 + port;
+    return port >= 1 && port <= 3;
+}
+
+/*
+ * Making
+ */
+
+static void set_port (char name[COMMENT_NAME_MAX], const struct fabric *f,
+                      uint32_t port)
+{
+    char buf[2 * FABRIC_NAME_MAX];
+
+    fabric_port_name (f, port, buf, sizeof (buf));
+    set_name (name, buf, strlen (buf));
+}
+
+static void set_finding (struct comment *c, const struct finding *x,
+                         const struct fabric *f)
+{
+    const struct fabric_link *link = &f->link[x->suspect[0]];
+    const struct network *net = fabric_network (f);
+    bool b_is_host = f->node[f->port[link->b].node].type == NODE_CA;
+
+    c->found = true;
+    c->kind = x->kind;
+    c->excess_ns = x->excess_ns;
+    if (x->nsw > 0
+        && (x->kind == FINDING_SWITCH || x->kind == FINDING_ROUTE)) {
+        const struct switch_info *sw = &net->sw[x->sw[0]];
+        const char *name = sw->name && *sw->name ? sw->name : sw->id;
+
+        set_name (c->worst, name, strlen (name));
+        c->others = x->nsw - 1;
+        return;
+    }
+    set_port (c->worst, f, b_is_host ? link->b : link->a);
+    set_port (c->to, f, b_is_host ? link->a : link->b);
+    set_name (c->link, link->id, strlen (link->id));
+    c->others = x->nsuspects - 1;
+    if (x->kind == FINDING_HOST_END && x->nnodes == 1)
+        set_name (c->node, x->node[0], strlen (x->node[0]));
+}
+
+void comment_of_audit (struct comment *c, int64_t audit,
+                       const struct verdict *v, const struct fabric *f)
+{
+    *c = (struct comment){
+        .source = COMMENT_AUDIT,
+        .status = v->status,
+        .audit = audit,
+        .links = v->links,
+        .rounds = v->rounds,
+        .excess_ns = NAN,
+    };
+    if (v->nfindings > 0 && !verdict_is_limited (v))
+        set_finding (c, &v->finding[0], f);
+}
+
+/* "... host end h0018 (ec0d9a0300ec8240/1) or 2 more +412 ns, and ..." */
+static void look_into_sentence (struct comment *c)
+{
+    static const char host_end[] = "host end ";
+    const char *s = c->text;
+    const char *paren = strchr (s, '(');
+    const char *word;
+    size_t len;
+    int end = 0;
+    double ns;
+
+    if (!paren || !is_link_id (paren + 1, &len) || paren[1 + len] != ')')
+        return;
+    set_name (c->link, paren + 1, len);
+    if (!strncmp (s, host_end, strlen (host_end)) && paren > s
+        && !strncmp (paren + len + 2, " +", 2)) {
+        word = s + strlen (host_end);
+        set_name (c->node, word, (size_t)(paren - word) - 1);
+        if (!text_is_hostname (c->node))
+            c->node[0] = '\0';
+    }
+    word = strstr (paren, " +");
+    if (word && sscanf (word, " +%10lf ns%n", &ns, &end) == 1 && end > 0
+        && ns <= EXCESS_MAX_NS)
+        c->excess_ns = ns;
+}
+
+void comment_of_check (struct comment *c, enum verdict_status status,
+                       const char *sentence)
+{
+    *c = (struct comment){ .source = COMMENT_CHECK, .status = status,
+                           .excess_ns = NAN };
+    set_text (c->text, sentence, strlen (sentence));
+    look_into_sentence (c);
+}
+
+void comment_format (const struct comment *c, char *buf)
+{
+    const char *status = verdict_status_name (c->status);
+    char *end = buf + COMMENT_ENTRY_MAX + 1;
+    char *p = buf;
+
+    if (c->source == COMMENT_CHECK) {
+        snprintf (buf, COMMENT_ENTRY_MAX + 1, MARK "check %s %s", status,
+                  c->text);
+        return;
+    }
+    /* all of it together is shorter than an entry may be */
+    p += snprintf (p, end - p, MARK "audit %" PRId64 " %s links=%" PRIu64
+                   " rounds=%" PRIu64, c->audit, status, c->links, c->rounds);
+    if (!c->found)
+        return;
+    p += snprintf (p, end - p, " worst=%s", c->worst);
+    if (c->to[0])
+        p += snprintf (p, end - p, " to=%s", c->to);
+    p += snprintf (p, end - p, " kind=%s", kind_names[c->kind]);
+    if (c->link[0])
+        p += snprintf (p, end - p, " link=%s", c->link);
+    if (c->others > 0)
+        p += snprintf (p, end - p, " or=%" PRIu64, c->others);
+    if (c->node[0])
+        p += snprintf (p, end - p, " node=%s", c->node);
+    if (isnan (c->excess_ns))
+        snprintf (p, end - p, " loses messages");
+    else
+        snprintf (p, end - p, " %+.0f ns", c->excess_ns);
+}
+
+/*
+ * Reading
+ */
+
+/* Take the next word off *s, cut to size. False at the end. */
+static bool take_word (const char **s, char *word, size_t size)
+{
+    size_t len;
+
+    *s += strspn (*s, " ");
+    len = strcspn (*s, " ");
+    if (len == 0)
+        return false;
+    snprintf (word, size, "%.*s", (int)(len < size ? len : size), *s);
+    *s += len;
+    return true;
+}
+
+static bool take_status (const char **s, enum verdict_status *status)
+{
+    char word[16];
+
+    if (!take_word (s, word, sizeof (word)))
+        return false;
+    for (int i = VERDICT_OK; i <= VERDICT_FAIL; i++)
+        if (!strcmp (word, verdict_status_name ((enum verdict_status)i))) {
+            *status = (enum verdict_status)i;
+            return true;
+        }
+    return false;
+}
+
+static bool set_kind (struct comment *c, const char *value)
+{
+    for (size_t i = 0; i < sizeof (kind_names) / sizeof (kind_names[0]); i++)
+        if (!strcmp (value, kind_names[i])) {
+            c->kind = (enum finding_kind)i;
+            return true;
+        }
+    return false;
+}
+
+static bool set_link (struct comment *c, const char *value)
+{
+    size_t len;
+
+    if (!is_link_id (value, &len) || value[len])
+        return false;
+    set_name (c->link, value, len);
+    return true;
+}
+
+static bool set_node (struct comment *c, const char *value)
+{
+    set_name (c->node, value, strlen (value));
+    return text_is_hostname (c->node);
+}
+
+static bool set_worst (struct comment *c, const char *value)
+{
+    c->found = true;
+    set_name (c->worst, value, strlen (value));
+    return true;
+}
+
+static bool set_to (struct comment *c, const char *value)
+{
+    set_name (c->to, value, strlen (value));
+    return true;
+}
+
+static bool set_links (struct comment *c, const char *value)
+{
+    return text_u64 (value, 0, UINT32_MAX, &c->links) == 0;
+}
+
+static bool set_rounds (struct comment *c, const char *value)
+{
+    return text_u64 (value, 0, UINT32_MAX, &c->rounds) == 0;
+}
+
+static bool set_others (struct comment *c, const char *value)
+{
+    return text_u64 (value, 0, UINT32_MAX, &c->others) == 0;
+}
+
+/* A word of an audit. Those that we do not know are a later version's. */
+static bool set_word (struct comment *c, const char *word)
+{
+    static const struct {
+        const char *key;
+        bool (*set) (struct comment *c, const char *value);
+    } tab[] = {
+        { "links=", set_links },  { "rounds=", set_rounds },
+        { "worst=", set_worst },  { "to=", set_to },
+        { "kind=", set_kind },    { "link=", set_link },
+        { "or=", set_others },    { "node=", set_node },
+    };
+    double ns;
+
+    if (*word == '+' || *word == '-') {
+        if (text_double (word + 1, 0, EXCESS_MAX_NS, &ns) < 0)
+            return false;
+        c->excess_ns = *word == '-' ? -ns : ns;
+        return true;
+    }
+    for (size_t i = 0; i < sizeof (tab) / sizeof (tab[0]); i++)
+        if (!strncmp (word, tab[i].key, strlen (tab[i].key)))
+            return tab[i].set (c, word + strlen (tab[i].key));
+    return true;
+}
+
+static bool parse_audit (const char *s, struct comment *c)
+{
+    char word[2 * COMMENT_NAME_MAX];
+    uint64_t id;
+
+    *c = (struct comment){ .source = COMMENT_AUDIT, .excess_ns = NAN };
+    if (!take_word (&s, word, sizeof (word))
+        || text_u64 (word, 1, INT64_MAX, &id) < 0
+        || !take_status (&s, &c->status))
+        return false;
+    c->audit = (int64_t)id;
+    while (take_word (&s, word, sizeof (word)))
+        if (!set_word (c, word))
+            return false;
+    return true;
+}
+
+static bool parse_check (const char *s, struct comment *c)
+{
+    enum verdict_status status;
+
+    if (!take_status (&s, &status))
+        return false;
+    s += strspn (s, " ");
+    comment_of_check (c, status, s);
+    return true;
+}
+
+/* An entry, without its mark. */
+static bool parse (const char *s, size_t len, struct comment *c)
+{
+    char entry[COMMENT_ENTRY_MAX + 1];
+    const char *rest = entry;
+    char word[16];
+
+    if (len > COMMENT_ENTRY_MAX)
+        return false;
+    memcpy (entry, s, len);
+    entry[len] = '\0';
+    text_clean (entry);
+    if (!take_word (&rest, word, sizeof (word)))
+        return false;
+    if (!strcmp (word, "audit"))
+        return parse_audit (rest, c);
+    return !strcmp (word, "check") && parse_check (rest, c);
+}
+
+/* The end of the text that begins at s: before a separator, be it ours or that
+ * of one who prefers lines.
+ */
+static size_t text_length (const char *s)
+{
+    const char *p = s + strcspn (s, ";\n");
+
+    while (*p == ';' && strncmp (p, COMMENT_BETWEEN, strlen (COMMENT_BETWEEN)))
+        p += 1 + strcspn (p + 1, ";\n");
+    return (size_t)(p - s);
+}
+
+/* Behind the text of that length, and what separates it from the next. */
+static const char *next_text (const char *s, size_t len)
+{
+    s += len;
+    if (!strncmp (s, COMMENT_BETWEEN, strlen (COMMENT_BETWEEN)))
+        return s + strlen (COMMENT_BETWEEN);
+    return *s ? s + 1 : s;
+}
+
+bool comment_next (const char **field, struct comment *c)
+{
+    while (**field) {
+        const char *s = *field;
+        size_t len = text_length (s);
+        size_t mark = strlen (MARK);
+
+        *field = next_text (s, len);
+        if (len > mark && !memcmp (s, MARK, mark)
+            && parse (s + mark, len - mark, c))
+            return true;
+    }
+    return false;
+}
+
+char *comment_append (const char *field, const char *entry, size_t max)
+{
+    size_t len = strlen (entry);
+    const char *between = COMMENT_BETWEEN;
+    char *text;
+
+    if (!field || !*field)
+        field = between = "";
+    for (const char *s = field; *s; s = next_text (s, text_length (s)))
+        if (text_length (s) == len && !memcmp (s, entry, len)) {
+            errno = EEXIST;
+            return NULL;
+        }
+    if (strlen (field) + strlen (between) + len > max) {
+        errno = ENOSPC;
+        return NULL;
+    }
+    if (asprintf (&text, "%s%s%s", field, between, entry) < 0) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    return text;
+}
