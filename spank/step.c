@@ -24,7 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "util/child.h"
+#include "util/program.h"
 #include "util/progress.h"
 #include "util/srun.h"
 #include "util/text.h"
@@ -81,10 +81,10 @@ int step_release (void)
 
 int step_pause (int ms)
 {
-    int64_t end = child_now_ms () + ms;
+    int64_t end = program_now_ms () + ms;
     int64_t left;
 
-    while (!stopped && (left = end - child_now_ms ()) > 0) {
+    while (!stopped && (left = end - program_now_ms ()) > 0) {
         struct timespec t = { left / 1000, left % 1000 * 1000000 };
 
         ppoll (NULL, 0, &t, &wait_mask);
@@ -232,10 +232,10 @@ struct run {
     struct outcome *o;
     bool measured;       /* samples came before the result */
     bool said;           /* a result without samples: why there are none */
-    struct child_line line[CHILD_STREAMS];
+    struct program_line line[PROGRAM_STREAMS];
     int lines;           /* forwarded, */
-    char last[CHILD_LINE]; /* of which this was the last: many nodes may say
-                            the same */
+    char last[PROGRAM_LINE]; /* of which this was the last: many nodes may
+                            say the same */
     struct progress progress;
     struct srun_words srun;
 };
@@ -247,7 +247,7 @@ const char *step_clean_line (char *line)
 }
 
 /* The samples, one JSON object, or the result. */
-static void take_result (void *arg, struct child_line *line)
+static void take_result (void *arg, struct program_line *line)
 {
     struct run *run = arg;
 
@@ -262,7 +262,7 @@ static void take_result (void *arg, struct child_line *line)
 }
 
 /* What Slurm says matters only if there will be no result. */
-static void take_message (void *arg, struct child_line *line)
+static void take_message (void *arg, struct program_line *line)
 {
     struct run *run = arg;
     const char *prefix = step_clean_line (line->text);
@@ -283,13 +283,13 @@ static void take_message (void *arg, struct child_line *line)
     }
 }
 
-static void take (void *arg, enum child_stream from, const char *data,
+static void take (void *arg, enum program_stream from, const char *data,
                   size_t len)
 {
     struct run *run = arg;
 
-    child_lines (&run->line[from], data, len,
-                 from == CHILD_OUT ? take_result : take_message, run);
+    program_lines (&run->line[from], data, len,
+                   from == PROGRAM_OUT ? take_result : take_message, run);
 }
 
 static bool has_result (void *arg)
@@ -301,16 +301,16 @@ static bool has_result (void *arg)
 
 /* Why there is no result. */
 static void explain (struct run *run, const struct site *site,
-                     enum child_end end, int status)
+                     enum program_end end, int status)
 {
     const char *cause = srun_cause (&run->srun);
     const char *detail = run->srun.complaint;
 
     if (cause)
         outcome_set (run->o, OUTCOME_NONE, "%s", cause);
-    else if (end == CHILD_STOPPED)
+    else if (end == PROGRAM_STOPPED)
         outcome_set (run->o, OUTCOME_NONE, "the check was interrupted");
-    else if (end == CHILD_TIMED_OUT)
+    else if (end == PROGRAM_TIMED_OUT)
         outcome_set (run->o, OUTCOME_NONE, "no result within %g s%s%s",
                      site->timeout_ms / 1e3, *detail ? "; " : "", detail);
     else if (WIFEXITED (status) && WEXITSTATUS (status) == 127)
@@ -321,20 +321,20 @@ static void explain (struct run *run, const struct site *site,
                      *detail ? "; " : "", detail);
 }
 
-static enum child_end run_once (const struct step *step,
-                                const struct step_env *env, int64_t deadline,
-                                struct outcome *o)
+static enum program_end run_once (const struct step *step,
+                                  const struct step_env *env,
+                                  int64_t deadline, struct outcome *o)
 {
     const struct site *site = &step->settings->site;
     unsigned char random[(STEP_NONCE - 1) / 2];
     char nonce[STEP_NONCE];
     struct run run = { .nonce = nonce, .o = o };
-    struct child child = { .deadline_ms = deadline, .mask = &wait_mask,
-                           .stop = &stopped, .take = take,
-                           .done = has_result, .arg = &run };
+    struct program program = { .deadline_ms = deadline, .mask = &wait_mask,
+                               .stop = &stopped, .take = take,
+                               .done = has_result, .arg = &run };
     char **argv = NULL;
     char **envp = NULL;
-    enum child_end end = CHILD_NONE;
+    enum program_end end = PROGRAM_NONE;
     int status = 0;
 
     outcome_set (o, OUTCOME_NONE, "cannot start a process");
@@ -342,20 +342,20 @@ static enum child_end run_once (const struct step *step,
         return end;
     for (size_t i = 0; i < sizeof (random); i++)
         snprintf (nonce + 2 * i, 3, "%02x", random[i]);
-    argv = step_arguments (step, nonce, (int)(deadline - child_now_ms ()));
+    argv = step_arguments (step, nonce, (int)(deadline - program_now_ms ()));
     envp = step_environment (env, site->timeout_ms);
     if (argv && envp) {
-        child.argv = argv;
-        child.env = envp;
+        program.argv = argv;
+        program.env = envp;
         run.progress = progress_begin (step->terminal ? stderr : NULL,
                                        "pmm: step");
-        end = child_run (&child, &status);
+        end = program_run (&program, &status);
         progress_end (&run.progress);
     }
-    if (end != CHILD_NONE && o->status == OUTCOME_NONE && !run.said) {
+    if (end != PROGRAM_NONE && o->status == OUTCOME_NONE && !run.said) {
         /* who cancels the job has a signal for us, too */
         if (run.srun.cancelled && step_pause (CANCEL_GRACE_MS) < 0)
-            end = CHILD_STOPPED;
+            end = PROGRAM_STOPPED;
         explain (&run, site, end, status);
     }
     step_free (argv);
@@ -367,21 +367,21 @@ void step_run (const struct step *step, const struct step_env *env,
                struct outcome *o)
 {
     int timeout_ms = step->settings->site.timeout_ms;
-    int64_t start = child_now_ms ();
+    int64_t start = program_now_ms ();
     int64_t deadline = start + timeout_ms;
     int64_t took;
-    enum child_end end;
+    enum program_end end;
 
     if (stopped) {
         outcome_set (o, OUTCOME_NONE, "the check was interrupted");
         return;
     }
     end = run_once (step, env, deadline, o);
-    took = child_now_ms () - start;
+    took = program_now_ms () - start;
     /* PMIx sometimes loses a message of an ordinary user's first fence, and
      * gives up after its timeout. What fails sooner would fail again.
      */
-    if (o->status == OUTCOME_NONE && end == CHILD_ENDED
+    if (o->status == OUTCOME_NONE && end == PROGRAM_ENDED
         && took >= site_pmix_timeout_s (timeout_ms) * 1000
         && start + 2 * took <= deadline)
         run_once (step, env, deadline, o);

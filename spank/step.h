@@ -12,14 +12,14 @@
 
 #include "spank/options.h"
 #include "spank/outcome.h"
-#include "util/child.h"
+#include "util/program.h"
 
 /* Set in the step's environment: the plugin does nothing there. */
 #define STEP_NESTED "PMM_CHECK_NESTED"
 
 enum {
     STEP_NONCE = 33,         /* 128 bits in hex, and the NUL */
-    STEP_OVERTIME_MS = CHILD_OVERTIME_MS,
+    STEP_OVERTIME_MS = PROGRAM_OVERTIME_MS,
 };
 
 /* Where the job's environment is read: as getenv, with a buffer to fill.

@@ -5,8 +5,8 @@
  * file, no handler, no signal mask; a process group of its own. Should we die,
  * SIGTERM ends it.
  */
-#ifndef UTIL_CHILD_H
-#define UTIL_CHILD_H
+#ifndef UTIL_PROGRAM_H
+#define UTIL_PROGRAM_H
 
 #include <signal.h>
 #include <stdbool.h>
@@ -14,53 +14,53 @@
 #include <stdint.h>
 
 enum {
-    CHILD_LINE = 1024,          /* bytes of a line, its NUL included */
-    CHILD_OVERTIME_MS = 7000,   /* to end what exceeds its deadline */
+    PROGRAM_LINE = 1024,        /* bytes of a line, its NUL included */
+    PROGRAM_OVERTIME_MS = 7000, /* to end what exceeds its deadline */
 };
 
-enum child_stream { CHILD_OUT, CHILD_ERR, CHILD_STREAMS };
+enum program_stream { PROGRAM_OUT, PROGRAM_ERR, PROGRAM_STREAMS };
 
-enum child_end {
-    CHILD_NONE,      /* it was not started: errno */
-    CHILD_ENDED,     /* by itself */
-    CHILD_TIMED_OUT, /* at its deadline, or some time after it was done */
-    CHILD_STOPPED,
+enum program_end {
+    PROGRAM_NONE,      /* it was not started: errno */
+    PROGRAM_ENDED,     /* by itself */
+    PROGRAM_TIMED_OUT, /* at its deadline, or some time after it was done */
+    PROGRAM_STOPPED,
 };
 
-struct child {
+struct program {
     char *const *argv;   /* argv[0] is the program's path */
     char *const *env;
-    int64_t deadline_ms; /* as child_now_ms has it */
+    int64_t deadline_ms; /* as program_now_ms has it */
     const sigset_t *mask; /* while it is waited for; NULL: the thread's */
     const volatile sig_atomic_t *stop; /* not 0: end it; NULL: nobody does */
 
     /* What it writes, as it comes, at most a pipe's worth at a time. */
-    void (*take) (void *arg, enum child_stream from, const char *data,
+    void (*take) (void *arg, enum program_stream from, const char *data,
                   size_t len);
     /* Whether all that is wanted has come: it is left some seconds to end. */
     bool (*done) (void *arg);
     void *arg;
 };
 
-/* Run it to its end, which comes CHILD_OVERTIME_MS after its deadline at the
+/* Run it to its end, which comes PROGRAM_OVERTIME_MS after its deadline at the
  * latest; *status is as of waitpid then. What is left of its process group is
  * killed unless it ended by itself.
  */
-enum child_end child_run (const struct child *child, int *status);
+enum program_end program_run (const struct program *program, int *status);
 
 /* Milliseconds of a clock that nobody sets. */
-int64_t child_now_ms (void);
+int64_t program_now_ms (void);
 
 /* Lines out of what comes in pieces: each is handed on without its newline,
- * cut to CHILD_LINE.
+ * cut to PROGRAM_LINE.
  */
-struct child_line {
-    char text[CHILD_LINE];
+struct program_line {
+    char text[PROGRAM_LINE];
     size_t len;
     bool cut;
 };
-void child_lines (struct child_line *line, const char *data, size_t len,
-                  void (*take) (void *arg, struct child_line *line),
-                  void *arg);
+void program_lines (struct program_line *line, const char *data, size_t len,
+                    void (*take) (void *arg, struct program_line *line),
+                    void *arg);
 
-#endif /* UTIL_CHILD_H */
+#endif /* UTIL_PROGRAM_H */

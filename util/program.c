@@ -10,7 +10,7 @@
  * it needs is made before the fork.
  */
 #include "config.h"
-#include "util/child.h"
+#include "util/program.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -32,7 +32,7 @@ enum {
     READ_BYTES = 4096,
 };
 
-int64_t child_now_ms (void)
+int64_t program_now_ms (void)
 {
     struct timespec t;
 
@@ -52,10 +52,10 @@ static void close_fd (int *fd)
  */
 
 struct launch {
-    const struct child *child;
+    const struct program *program;
     pid_t parent;
     int null; /* for standard input */
-    int to[CHILD_STREAMS];
+    int to[PROGRAM_STREAMS];
 };
 
 static void close_from (unsigned int first)
@@ -86,13 +86,13 @@ __attribute__ ((noreturn)) static void become (const struct launch *l)
     for (int sig = 1; sig < NSIG; sig++)
         sigaction (sig, &action, NULL);
     if (dup2 (l->null, STDIN_FILENO) < 0
-        || dup2 (l->to[CHILD_OUT], STDOUT_FILENO) < 0
-        || dup2 (l->to[CHILD_ERR], STDERR_FILENO) < 0)
+        || dup2 (l->to[PROGRAM_OUT], STDOUT_FILENO) < 0
+        || dup2 (l->to[PROGRAM_ERR], STDERR_FILENO) < 0)
         _exit (127);
     close_from (3);
     sigemptyset (&none);
     sigprocmask (SIG_SETMASK, &none, NULL);
-    execve (l->child->argv[0], l->child->argv, l->child->env);
+    execve (l->program->argv[0], l->program->argv, l->program->env);
     _exit (127);
 }
 
@@ -123,17 +123,17 @@ static int open_pipe (int *to_read, int *to_write)
 }
 
 /* Start it, with its output at from[]. Return its process id, or -1. */
-static pid_t launch (const struct child *child, int from[CHILD_STREAMS])
+static pid_t launch (const struct program *program, int from[PROGRAM_STREAMS])
 {
-    struct launch l = { child, getpid (), -1, { -1, -1 } };
+    struct launch l = { program, getpid (), -1, { -1, -1 } };
     int null = open ("/dev/null", O_RDONLY | O_CLOEXEC);
     pid_t pid = -1;
     sigset_t all;
     sigset_t mask;
 
     if (null >= 0 && (l.null = move_up (null)) >= 0
-        && open_pipe (&from[CHILD_OUT], &l.to[CHILD_OUT]) == 0
-        && open_pipe (&from[CHILD_ERR], &l.to[CHILD_ERR]) == 0) {
+        && open_pipe (&from[PROGRAM_OUT], &l.to[PROGRAM_OUT]) == 0
+        && open_pipe (&from[PROGRAM_ERR], &l.to[PROGRAM_ERR]) == 0) {
         sigfillset (&all);
         pthread_sigmask (SIG_SETMASK, &all, &mask);
         if ((pid = fork ()) == 0)
@@ -143,8 +143,8 @@ static pid_t launch (const struct child *child, int from[CHILD_STREAMS])
             setpgid (pid, pid); /* by both: whoever is first */
     }
     close_fd (&l.null);
-    close_fd (&l.to[CHILD_OUT]);
-    close_fd (&l.to[CHILD_ERR]);
+    close_fd (&l.to[PROGRAM_OUT]);
+    close_fd (&l.to[PROGRAM_ERR]);
     return pid;
 }
 
@@ -164,8 +164,8 @@ static bool has_ended (pid_t pid)
  */
 
 /* Hand on what is there. Return -1 at its end. */
-static int read_stream (const struct child *child, enum child_stream from,
-                        int fd)
+static int read_stream (const struct program *program,
+                        enum program_stream from, int fd)
 {
     char buf[READ_BYTES];
 
@@ -176,21 +176,23 @@ static int read_stream (const struct child *child, enum child_stream from,
             return errno == EAGAIN || errno == EINTR ? 0 : -1;
         if (n == 0)
             return -1;
-        child->take (child->arg, from, buf, (size_t)n);
+        program->take (program->arg, from, buf, (size_t)n);
     }
     return 0;
 }
 
-static void read_streams (const struct child *child, int fd[CHILD_STREAMS])
+static void read_streams (const struct program *program,
+                          int fd[PROGRAM_STREAMS])
 {
-    for (int i = 0; i < CHILD_STREAMS; i++)
+    for (int i = 0; i < PROGRAM_STREAMS; i++)
         if (fd[i] >= 0
-            && read_stream (child, (enum child_stream)i, fd[i]) < 0)
+            && read_stream (program, (enum program_stream)i, fd[i]) < 0)
             close_fd (&fd[i]);
 }
 
-void child_lines (struct child_line *line, const char *data, size_t len,
-                  void (*take) (void *arg, struct child_line *line), void *arg)
+void program_lines (struct program_line *line, const char *data, size_t len,
+                    void (*take) (void *arg, struct program_line *line),
+                    void *arg)
 {
     for (size_t i = 0; i < len; i++) {
         if (data[i] == '\n') {
@@ -211,8 +213,8 @@ void child_lines (struct child_line *line, const char *data, size_t len,
  */
 
 /* See the process through to its end. Return who ended it. */
-static enum child_end watch (const struct child *child, pid_t pid,
-                             int fd[CHILD_STREAMS])
+static enum program_end watch (const struct program *program, pid_t pid,
+                               int fd[PROGRAM_STREAMS])
 {
     const struct {
         int sig;
@@ -223,41 +225,41 @@ static enum child_end watch (const struct child *child, pid_t pid,
         { SIGKILL, pid, KILL_GRACE_MS },
         { SIGKILL, -pid, KILL_GRACE_MS },
     };
-    int64_t deadline = child->deadline_ms;
+    int64_t deadline = program->deadline_ms;
     size_t blows = 0;
-    enum child_end end = CHILD_ENDED;
+    enum program_end end = PROGRAM_ENDED;
     bool done = false;
 
     while (!has_ended (pid)) {
         struct pollfd fds[] = {
-            { .fd = fd[CHILD_OUT], .events = POLLIN },
-            { .fd = fd[CHILD_ERR], .events = POLLIN },
+            { .fd = fd[PROGRAM_OUT], .events = POLLIN },
+            { .fd = fd[PROGRAM_ERR], .events = POLLIN },
         };
         struct timespec t = { 0, TICK_MS * 1000000 };
-        int64_t now = child_now_ms ();
+        int64_t now = program_now_ms ();
 
-        if (!done && child->done (child->arg)) {
+        if (!done && program->done (program->arg)) {
             done = true;
             if (deadline > now + DONE_GRACE_MS)
                 deadline = now + DONE_GRACE_MS;
         }
-        if (child->stop && *child->stop && end != CHILD_STOPPED) {
-            end = CHILD_STOPPED;
+        if (program->stop && *program->stop && end != PROGRAM_STOPPED) {
+            end = PROGRAM_STOPPED;
             if (blows == 0)
                 deadline = now;
         }
         if (now >= deadline) {
             if (blows == sizeof (blow) / sizeof (blow[0]))
                 break;
-            if (end == CHILD_ENDED)
-                end = CHILD_TIMED_OUT;
+            if (end == PROGRAM_ENDED)
+                end = PROGRAM_TIMED_OUT;
             kill (blow[blows].pid, blow[blows].sig);
             deadline = now + blow[blows++].grace_ms;
         }
-        ppoll (fds, CHILD_STREAMS, &t, child->mask);
-        read_streams (child, fd);
+        ppoll (fds, PROGRAM_STREAMS, &t, program->mask);
+        read_streams (program, fd);
     }
-    read_streams (child, fd);
+    read_streams (program, fd);
     if (blows > 0) {
         /* a moment for the child of srun that ends the step */
         poll (NULL, 0, KILL_GRACE_MS);
@@ -266,19 +268,19 @@ static enum child_end watch (const struct child *child, pid_t pid,
     return end;
 }
 
-enum child_end child_run (const struct child *child, int *status)
+enum program_end program_run (const struct program *program, int *status)
 {
-    int fd[CHILD_STREAMS] = { -1, -1 };
-    enum child_end end = CHILD_NONE;
-    pid_t pid = launch (child, fd);
+    int fd[PROGRAM_STREAMS] = { -1, -1 };
+    enum program_end end = PROGRAM_NONE;
+    pid_t pid = launch (program, fd);
 
     *status = 0;
     if (pid > 0) {
-        end = watch (child, pid, fd);
+        end = watch (program, pid, fd);
         while (waitpid (pid, status, WNOHANG) < 0 && errno == EINTR)
             ;
     }
-    close_fd (&fd[CHILD_OUT]);
-    close_fd (&fd[CHILD_ERR]);
+    close_fd (&fd[PROGRAM_OUT]);
+    close_fd (&fd[PROGRAM_ERR]);
     return end;
 }

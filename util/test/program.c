@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Programs that end, hang, heed no signal, or leave others behind. */
 #include "config.h"
-#include "util/child.h"
+#include "util/program.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,13 +14,14 @@
 #include "tests/tap.h"
 
 struct heard {
-    struct child_line line[CHILD_STREAMS];
-    char text[CHILD_STREAMS][4096];
+    struct program_line line[PROGRAM_STREAMS];
+    char text[PROGRAM_STREAMS][4096];
     size_t bytes;
     bool cut;
 };
 
-static void hear (void *arg, struct child_line *line, enum child_stream from)
+static void hear (void *arg, struct program_line *line,
+                  enum program_stream from)
 {
     struct heard *h = arg;
 
@@ -29,47 +30,47 @@ static void hear (void *arg, struct child_line *line, enum child_stream from)
         strcat (strcat (h->text[from], line->text), "|");
 }
 
-static void hear_out (void *arg, struct child_line *line)
+static void hear_out (void *arg, struct program_line *line)
 {
-    hear (arg, line, CHILD_OUT);
+    hear (arg, line, PROGRAM_OUT);
 }
 
-static void hear_err (void *arg, struct child_line *line)
+static void hear_err (void *arg, struct program_line *line)
 {
-    hear (arg, line, CHILD_ERR);
+    hear (arg, line, PROGRAM_ERR);
 }
 
-static void take (void *arg, enum child_stream from, const char *data,
+static void take (void *arg, enum program_stream from, const char *data,
                   size_t len)
 {
     struct heard *h = arg;
 
     h->bytes += len;
-    child_lines (&h->line[from], data, len,
-                 from == CHILD_OUT ? hear_out : hear_err, h);
+    program_lines (&h->line[from], data, len,
+                 from == PROGRAM_OUT ? hear_out : hear_err, h);
 }
 
 static bool is_done (void *arg)
 {
     struct heard *h = arg;
 
-    return strstr (h->text[CHILD_OUT], "done|") != NULL;
+    return strstr (h->text[PROGRAM_OUT], "done|") != NULL;
 }
 
 static volatile sig_atomic_t stop;
 
-static enum child_end run (struct heard *h, const char *script, int ms,
-                           int *status)
+static enum program_end run (struct heard *h, const char *script, int ms,
+                             int *status)
 {
     char *argv[] = { "/bin/sh", "-c", (char *)script, NULL };
     char *env[] = { "PATH=/usr/bin:/bin", NULL };
-    struct child child = { .argv = argv, .env = env,
-                           .deadline_ms = child_now_ms () + ms,
+    struct program program = { .argv = argv, .env = env,
+                           .deadline_ms = program_now_ms () + ms,
                            .stop = &stop, .take = take, .done = is_done,
                            .arg = h };
 
     memset (h, 0, sizeof (*h));
-    return child_run (&child, status);
+    return program_run (&program, status);
 }
 
 static void test_ends (void)
@@ -77,27 +78,28 @@ static void test_ends (void)
     static const struct {
         const char *script;
         int ms;
-        enum child_end end;
+        enum program_end end;
         int code, sig; /* that ended it */
         const char *out, *err;
     } tab[] = {
-        { "echo a; echo b >&2; exit 7", 9999, CHILD_ENDED, 7, 0, "a|", "b|" },
-        { "env", 9999, CHILD_ENDED, 0, 0, "PATH=/usr/bin:/bin|PWD=", "" },
-        { "cat; ls /proc/self/fd | wc -l", 9999, CHILD_ENDED, 0, 0, "4|", "" },
-        { "exec sleep 100", 100, CHILD_TIMED_OUT, 0, SIGTERM, "", "" },
+        { "echo a; echo b >&2; exit 7", 9999, PROGRAM_ENDED, 7, 0, "a|", "b|" },
+        { "env", 9999, PROGRAM_ENDED, 0, 0, "PATH=/usr/bin:/bin|PWD=", "" },
+        { "cat; ls /proc/self/fd | wc -l", 9999, PROGRAM_ENDED, 0, 0, "4|",
+          "" },
+        { "exec sleep 100", 100, PROGRAM_TIMED_OUT, 0, SIGTERM, "", "" },
         /* what holds its output open does not hold us */
-        { "sleep 100 & echo x", 9999, CHILD_ENDED, 0, 0, "x|", "" },
+        { "sleep 100 & echo x", 9999, PROGRAM_ENDED, 0, 0, "x|", "" },
         /* done is left some seconds */
-        { "echo done; exec sleep 100", 99999, CHILD_TIMED_OUT, 0, SIGTERM,
+        { "echo done; exec sleep 100", 99999, PROGRAM_TIMED_OUT, 0, SIGTERM,
           "done|", "" },
         { "trap '' TERM; echo deaf; while :; do sleep 100; done", 300,
-          CHILD_TIMED_OUT, 0, SIGKILL, "deaf|", "" },
+          PROGRAM_TIMED_OUT, 0, SIGKILL, "deaf|", "" },
     };
     struct heard h;
     int status;
 
     for (size_t i = 0; i < sizeof (tab) / sizeof (tab[0]); i++) {
-        enum child_end end = run (&h, tab[i].script, tab[i].ms, &status);
+        enum program_end end = run (&h, tab[i].script, tab[i].ms, &status);
 
         ok (end == tab[i].end
                 && (tab[i].sig ? WIFSIGNALED (status)
@@ -105,8 +107,8 @@ static void test_ends (void)
                                : WIFEXITED (status)
                                      && WEXITSTATUS (status) == tab[i].code),
             "%s: ends as it should", tab[i].script);
-        ok (!strncmp (h.text[CHILD_OUT], tab[i].out, strlen (tab[i].out))
-                && !strcmp (h.text[CHILD_ERR], tab[i].err),
+        ok (!strncmp (h.text[PROGRAM_OUT], tab[i].out, strlen (tab[i].out))
+                && !strcmp (h.text[PROGRAM_ERR], tab[i].err),
             "... and is heard");
     }
 }
@@ -117,7 +119,7 @@ static void test_stop (void)
     int status;
 
     stop = 1;
-    ok (run (&h, "exec sleep 100", 99999, &status) == CHILD_STOPPED
+    ok (run (&h, "exec sleep 100", 99999, &status) == PROGRAM_STOPPED
             && WIFSIGNALED (status),
         "it is stopped");
     stop = 0;
@@ -129,7 +131,7 @@ static void test_much (void)
     int status;
 
     ok (run (&h, "head -c 3000000 /dev/zero; echo; echo done", 99999, &status)
-                == CHILD_ENDED
+                == PROGRAM_ENDED
             && h.bytes == 3000006 && h.cut,
         "much is handed on whole, and as a line that is cut");
 }
@@ -138,13 +140,13 @@ static void test_nothing (void)
 {
     struct heard h;
     char *none[] = { "/nowhere/program", NULL };
-    struct child child = { .argv = none, .env = none + 1,
-                           .deadline_ms = child_now_ms () + 9999,
+    struct program program = { .argv = none, .env = none + 1,
+                           .deadline_ms = program_now_ms () + 9999,
                            .take = take, .done = is_done, .arg = &h };
     int status;
 
     memset (&h, 0, sizeof (h));
-    ok (child_run (&child, &status) == CHILD_ENDED && WIFEXITED (status)
+    ok (program_run (&program, &status) == PROGRAM_ENDED && WIFEXITED (status)
             && WEXITSTATUS (status) == 127,
         "no such program: 127");
 }
@@ -160,7 +162,7 @@ static void test_group (void)
 
     prctl (PR_SET_CHILD_SUBREAPER, 1);
     run (&h, "sleep 100 & echo $!; wait", 300, &status);
-    pid = (pid_t)atoi (h.text[CHILD_OUT]);
+    pid = (pid_t)atoi (h.text[PROGRAM_OUT]);
     ok (pid > 1 && waitpid (pid, &status, 0) == pid && WIFSIGNALED (status)
             && WTERMSIG (status) == SIGKILL,
         "nothing is left of its group");
