@@ -20,6 +20,9 @@ static const struct verb {
     { "confirm", verb_confirm, "more rounds, for what looks slow in these" },
     { "solve", verb_solve, "link latencies from round-trip times" },
     { "judge", verb_judge, "what got slower, and who is suspect" },
+#if defined(HAVE_LEDGER) && defined(HAVE_SLURM)
+    { "audit", verb_audit, "measure nodes by a job of our own" },
+#endif
 #ifdef HAVE_LEDGER
     { "ledger", verb_ledger, "what audits measured, found and did" },
 #endif

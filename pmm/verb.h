@@ -8,6 +8,7 @@
 /* argv[0] is the verb. Returns the exit status. */
 typedef int (*verb_f) (int argc, char **argv);
 
+int verb_audit (int argc, char **argv);
 int verb_confirm (int argc, char **argv);
 int verb_fabric (int argc, char **argv);
 int verb_ledger (int argc, char **argv);

@@ -454,25 +454,35 @@ static void write_output (struct check *ck, enum output what)
 
 void lead_result_clear (struct lead_result *result)
 {
+    free (result->plan);
     free (result->samples);
-    result->samples = NULL;
+    result->plan = result->samples = NULL;
 }
 
-static int print_samples (struct check *ck, struct lead_result *result,
-                          struct error *err)
+static int print_one (struct check *ck, enum output what, char **text,
+                      struct error *err)
 {
     size_t size;
-    FILE *fp = open_memstream (&result->samples, &size);
+    FILE *fp = open_memstream (text, &size);
     int rc;
 
     if (!fp)
         return error_nomem (err);
-    rc = samples_write (ck->measured.samples, ck->ps, fp, err);
+    rc = write_one (ck, what, fp, err);
     if (fclose (fp) != 0)
         rc = error_nomem (err);
-    if (rc < 0)
-        lead_result_clear (result);
     return rc;
+}
+
+static int print_record (struct check *ck, struct lead_result *result,
+                         struct error *err)
+{
+    if ((!ck->opts->audit
+         || print_one (ck, OUTPUT_PLAN, &result->plan, err) == 0)
+        && print_one (ck, OUTPUT_SAMPLES, &result->samples, err) == 0)
+        return 0;
+    lead_result_clear (result);
+    return -1;
 }
 
 static void print_verdict (struct check *ck, struct lead_result *result)
@@ -510,7 +520,7 @@ int lead (struct group *g, const struct roster *roster,
     *result = (struct lead_result){ .status = VERDICT_UNKNOWN };
     if (think (&ck, prepare, err) < 0 || measure (&ck, err) < 0
         || complete_samples (&ck, err) < 0
-        || print_samples (&ck, result, err) < 0)
+        || print_record (&ck, result, err) < 0)
         goto error;
     for (enum output what = 0; what < OUTPUTS; what++)
         write_output (&ck, what);

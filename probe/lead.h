@@ -21,12 +21,14 @@ struct lead_options {
     const char *plan;   /* file with a plan to use; NULL: make one */
     const char *output; /* directory for plan, samples, verdict; NULL: none */
     bool relay;         /* the progress to who reads the report */
+    bool audit;         /* for who judges again: the plan is wanted, too */
 };
 
 struct lead_result {
     enum verdict_status status;
     char sentence[256];
-    char *samples; /* JSON, one line; NULL where nothing was measured */
+    char *plan;    /* JSON, one line; NULL where it is not wanted */
+    char *samples; /* likewise; NULL where nothing was measured */
 };
 
 /* Lead the group's check (g NULL: no member has a transport). The report for

@@ -46,7 +46,7 @@ struct args {
     const char *coord;
     char nonce[NONCE_MAX + 1];
     const char *plan, *output;
-    bool relay;
+    bool relay, audit;
 };
 
 static const char usage[] =
@@ -61,6 +61,7 @@ static const char usage[] =
     "  --repeats N         round trips of a probe from either side\n"
     "  --timeout SECONDS   give up after this long\n"
     "  --progress          say how far it is, for a program that shows it\n"
+    "  --audit             print the plan as well, for who judges again\n"
     "  --coord NAME        pmix, or local:RANK:SIZE:HOST:SOCKET for tests\n";
 
 enum {
@@ -72,6 +73,7 @@ enum {
     OPT_REPEATS,
     OPT_TIMEOUT,
     OPT_PROGRESS,
+    OPT_AUDIT,
     OPT_COORD,
 };
 
@@ -84,6 +86,7 @@ static const struct option options[] = {
     { "repeats", required_argument, NULL, OPT_REPEATS },
     { "timeout", required_argument, NULL, OPT_TIMEOUT },
     { "progress", no_argument, NULL, OPT_PROGRESS },
+    { "audit", no_argument, NULL, OPT_AUDIT },
     { "coord", required_argument, NULL, OPT_COORD },
     { "help", no_argument, NULL, 'h' },
     { "version", no_argument, NULL, 'V' },
@@ -95,13 +98,14 @@ static const struct option options[] = {
  */
 
 /* Return 0, or -1 where it cannot be written. */
-static int print_result (const char *nonce, const char *samples,
-                         enum verdict_status status, const char *sentence)
+static int print_result (const char *nonce, const struct lead_result *r)
 {
-    if (samples)
-        fputs (samples, stdout);
-    printf ("pmm-result 1 %s %s %s\n", verdict_status_name (status), nonce,
-            sentence);
+    if (r->plan)
+        fputs (r->plan, stdout);
+    if (r->samples)
+        fputs (r->samples, stdout);
+    printf ("pmm-result 1 %s %s %s\n", verdict_status_name (r->status), nonce,
+            r->sentence);
     if (fflush (stdout) == 0 && !ferror (stdout))
         return 0;
     fprintf (stderr, "pmm: cannot write the result: %s\n", strerror (errno));
@@ -336,6 +340,7 @@ static int run_leader (struct self *self, struct lead_result *result,
         .plan = args->plan,
         .output = args->output,
         .relay = args->relay,
+        .audit = args->audit,
     };
 
     if (form_group (self, err) < 0 || load_and_serve (self, err) < 0)
@@ -413,8 +418,7 @@ error:
         say_trouble (&self, err.text);
     }
     if (alarm_prints) {
-        rc = print_result (args->nonce, result.samples, result.status,
-                           result.sentence);
+        rc = print_result (args->nonce, &result);
         rc = rc < 0 ? ERROR_WORLD : exit_status (result.status);
     }
     else {
@@ -520,6 +524,9 @@ static int parse (struct args *a, int argc, char *argv[], struct error *err)
             break;
         case OPT_PROGRESS:
             a->relay = true;
+            break;
+        case OPT_AUDIT:
+            a->audit = true;
             break;
         }
         if (rc < 0)

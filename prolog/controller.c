@@ -9,7 +9,9 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <pwd.h>
+#include <signal.h>
 #include <slurm/slurm.h>
 #include <slurm/slurm_errno.h>
 #include <stdlib.h>
@@ -157,6 +159,82 @@ static int tell_idle (FILE *out, const void *arg, struct error *err)
             && slurm_hostlist_find (members, n->name) >= 0)
             fprintf (out, "%s,", n->name);
     }
+    return 0;
+}
+
+static bool share_nodes (const partition_info_t *a, const partition_info_t *b)
+{
+    hostlist_t mine = slurm_hostlist_create (a->nodes);
+    hostlist_t theirs = slurm_hostlist_create (b->nodes);
+    bool shared = false;
+    char *name;
+
+    while (mine && theirs && !shared && (name = slurm_hostlist_shift (theirs))) {
+        shared = slurm_hostlist_find (mine, name) >= 0;
+        free (name);
+    }
+    return shared || !mine || !theirs;
+}
+
+static bool may_be_preempted (const partition_info_t *part,
+                              const slurm_conf_t *conf)
+{
+    uint16_t mode = part->preempt_mode == NO_VAL16 ? conf->preempt_mode
+                                                   : part->preempt_mode;
+
+    return (mode & ~PREEMPT_MODE_GANG) != PREEMPT_MODE_OFF;
+}
+
+/* Says the name of a partition whose jobs would be preempted, or nothing. */
+static int tell_evicted (FILE *out, const void *arg, struct error *err)
+{
+    const char *name = arg;
+    slurm_conf_t *conf;
+    partition_info_msg_t *parts;
+    const partition_info_t *part;
+
+    slurm_init (NULL);
+    if (slurm_load_ctl_conf (0, &conf) != SLURM_SUCCESS
+        || slurm_load_partitions (0, &parts, SHOW_ALL) != SLURM_SUCCESS)
+        return slurm_error (err);
+    if (!(part = find_partition (parts, name)))
+        return error_world (err, "there is no partition %s", name);
+    if (!conf->preempt_type
+        || strcmp (conf->preempt_type, "preempt/partition_prio"))
+        return 0;
+    for (uint32_t i = 0; i < parts->record_count; i++) {
+        const partition_info_t *other = &parts->partition_array[i];
+
+        if (other->priority_tier < part->priority_tier
+            && may_be_preempted (other, conf) && share_nodes (part, other)) {
+            fputs (other->name, out);
+            return 0;
+        }
+    }
+    return 0;
+}
+
+/* Says how many. */
+static int cancel_jobs (FILE *out, const void *arg, struct error *err)
+{
+    job_info_msg_t *jobs;
+    unsigned int n = 0;
+
+    slurm_init (NULL);
+    if (slurm_load_job_user (&jobs, geteuid (), SHOW_ALL) != SLURM_SUCCESS)
+        return slurm_error (err);
+    for (uint32_t i = 0; i < jobs->record_count; i++) {
+        const slurm_job_info_t *job = &jobs->job_array[i];
+
+        if ((job->job_state & JOB_STATE_BASE) > JOB_SUSPENDED || !job->name
+            || strcmp (job->name, arg))
+            continue;
+        if (slurm_kill_job (job->job_id, SIGKILL, 0) != SLURM_SUCCESS
+            && slurm_get_errno () != ESLURM_ALREADY_DONE)
+            return slurm_error (err);
+        n++;
+    }
+    fprintf (out, "%u", n);
     return 0;
 }
 
@@ -343,6 +421,37 @@ int controller_idle (struct hostlist *hl, const char *partition,
     *hl = (struct hostlist){ 0 };
     if (len > 0) /* an empty list is an error to the parser */
         rc = hostlist_parse (hl, text, CONTROLLER_NODES_MAX, err);
+    free (text);
+    return rc;
+}
+
+int controller_evicts (const char *partition, struct error *err)
+{
+    char *other;
+    size_t len;
+    int rc;
+
+    if (ask (tell_evicted, partition, &other, &len, err) < 0)
+        return -1;
+    rc = len > 0;
+    if (rc)
+        error_input (err, "jobs in partition %.60s would preempt those in "
+                          "%.60s: give it no higher PriorityTier", partition,
+                     other);
+    free (other);
+    return rc;
+}
+
+int controller_cancel (const char *job_name, struct error *err)
+{
+    char *text;
+    size_t len;
+    uint64_t n;
+    int rc;
+
+    if (ask (cancel_jobs, job_name, &text, &len, err) < 0)
+        return -1;
+    rc = text_u64 (text, 0, INT_MAX, &n) < 0 ? garbled (err) : (int)n;
     free (text);
     return rc;
 }

@@ -86,6 +86,18 @@ int controller_resume (const char *node, const char *reason,
 int controller_idle (struct hostlist *hl, const char *partition,
                      struct error *err);
 
+/* Whether jobs of a partition would preempt others: PreemptType is
+ * partition_prio, and a partition of lower PriorityTier, whose jobs may be
+ * preempted, shares nodes with it. Return 1 with err saying which, 0, or -1
+ * with err.
+ */
+int controller_evicts (const char *partition, struct error *err);
+
+/* Cancel the jobs of that name that the user who runs us has. Return how many,
+ * or -1 with err.
+ */
+int controller_cancel (const char *job_name, struct error *err);
+
 /* Who SlurmUser is. Return 0, or -1 with err. */
 int controller_user (uid_t *uid, char name[CONTROLLER_NAME],
                      struct error *err);

@@ -99,6 +99,10 @@ const struct conf_option site_options[] = {
       "a node that somebody put back in service is left alone for so long" },
     { "Resume", CONF_BOOL, FIELD (resume), "no",
       "resume nodes that audits drained and now find clean" },
+    { "AuditPartition", CONF_STRING, FIELD (audit_partition), "audit",
+      "the partition that audits run in" },
+    { "AuditTimeout", CONF_SECONDS, FIELD (audit_timeout_ms), "60",
+      "how long an audit may take" },
     { 0 },
 };
 
@@ -150,6 +154,8 @@ int site_check (const struct site *site, struct error *err)
         { "Srun", site->srun[0] != '\0' },
         { "Probe", site->probe[0] != '\0' },
         { "Timeout", site->timeout_ms > 0 },
+        { "AuditPartition", site->audit_partition[0] != '\0' },
+        { "AuditTimeout", site->audit_timeout_ms > 0 },
         { "Repeats", site->repeats > 0 },
         { "ConfirmAfter", site->confirm_after_ms > 0 },
     };

@@ -68,6 +68,10 @@ struct site {
     double max_unavailable;
     int drain_again_after_ms;
     int resume;
+
+    /* the audits: prolog/audit.h */
+    char *audit_partition;
+    int audit_timeout_ms;
 };
 
 extern const struct conf_option site_options[];

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which baseline an audit is judged by, and when one is published. */
+#include "config.h"
+#include "prolog/baseline.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/samples/simulate.h"
+#include "ibquery/generate.h"
+#include "tests/tap.h"
+
+static struct fabric *fabric;
+static struct ledger *ledger;
+static char dir[] = "/tmp/pmm-test.XXXXXX";
+
+static const char *const some[] = { "h0001", "h0002", "h0003" };
+static const char *const all[] = { "h0001", "h0002", "h0003", "h0004" };
+
+/* Measure hosts, all links alike. */
+static struct samples *measure (const char *const *host, size_t n,
+                                struct pathset **ps)
+{
+    struct plan_options opts = { .extra_rounds = 2 };
+    struct simulate_options sim = { .repeats = 2 };
+    double *latency = calloc (fabric->nlinks, sizeof (*latency));
+    struct samples *s;
+    struct plan *plan;
+
+    for (size_t i = 0; i < fabric->nlinks; i++)
+        latency[i] = 100;
+    *ps = fabric_pathset (fabric, host, n, NULL);
+    plan = plan_make (*ps, &opts, NULL);
+    s = simulate (*ps, plan, latency, &sim, NULL);
+    for (size_t i = 0; i < n; i++)
+        samples_add_host (s, host[i], true);
+    plan_destroy (plan);
+    free (latency);
+    return s;
+}
+
+static void enter (const char *const *host, size_t n)
+{
+    struct ledger_cause cause = { .why = LEDGER_BY_HAND };
+    struct pathset *ps;
+    struct samples *s = measure (host, n, &ps);
+    struct verdict *v = verdict_create ();
+    struct error err = { .text = "" };
+
+    ok (ledger_begin (ledger, 1, fabric->hash, &cause, host, n, s->nonce,
+                      &err) > 0
+            && ledger_record (ledger, 2, ps, s, v, &err) > 0,
+        "an audit of %zu hosts %s", n, err.text);
+    verdict_destroy (v);
+    samples_destroy (s);
+    pathset_destroy (ps);
+}
+
+static void write_file (const char *const *host, size_t n)
+{
+    struct pathset *ps;
+    struct samples *s = measure (host, n, &ps);
+    FILE *fp = fopen ("file", "w");
+
+    samples_write (s, ps, fp, NULL);
+    fclose (fp);
+    samples_destroy (s);
+    pathset_destroy (ps);
+}
+
+/* How many baselines there are, -1 on failure; whether it is to be published.
+ */
+static int gather (bool *publish, size_t *of_file, char odd[256])
+{
+    struct baseline_set set;
+    struct error err;
+    int rc = baseline_gather (&set, ledger, fabric, "file", &err);
+
+    if (rc == 0)
+        rc = (int)set.n;
+    *publish = set.publish;
+    *of_file = set.samples[1] ? set.samples[1]->nsamples : 0;
+    snprintf (odd, 256, "%s", set.odd);
+    baseline_clear (&set);
+    return rc;
+}
+
+int main (void)
+{
+    struct fat_tree tree = { .ports = 4, .levels = 2 };
+    struct error err = { .text = "" };
+    struct stat before, after;
+    char odd[256];
+    bool publish;
+    size_t n, m;
+    FILE *fp;
+
+    umask (022);
+    fabric = generate_fat_tree (&tree, NULL);
+    if (!mkdtemp (dir) || chdir (dir) < 0
+        || !(ledger = ledger_open ("ledger", LEDGER_CREATE, &err)))
+        return 1;
+    ok (gather (&publish, &n, odd) == 0 && !publish && !odd[0],
+        "nothing is known");
+    ok (baseline_publish (ledger, fabric, "file", &err) == 0
+            && access ("file", F_OK) < 0,
+        "nothing is published");
+    write_file (all, 4);
+    ok (gather (&publish, &n, odd) == 1 && !publish && n > 0,
+        "a file alone counts");
+    for (int i = 0; i < 3; i++)
+        enter (some, 3);
+    ok (gather (&publish, &n, odd) == 2 && !publish,
+        "a file that knows more counts as well");
+    ok (baseline_publish (ledger, fabric, "file", &err) == 0,
+        "and is not replaced");
+    ok (ledger_rebase (ledger, 3, fabric->link[fabric_find_link (fabric,
+                                                                 "h0001/1")]
+                                      .id,
+                       "me", "mended", &err) == 0
+            && gather (&publish, &m, odd) == 2 && m < n,
+        "of a link that was reset it counts no more");
+    for (int i = 0; i < 3; i++)
+        enter (all, 4);
+    ok (gather (&publish, &n, odd) == 1 && publish,
+        "the ledger alone counts where it knows all");
+    ok (baseline_publish (ledger, fabric, "file", &err) == 1
+            && stat ("file", &before) == 0,
+        "and is published: %s", err.text);
+    ok (baseline_publish (ledger, fabric, "file", &err) == 0
+            && stat ("file", &after) == 0 && before.st_ino == after.st_ino,
+        "once");
+    ok (baseline_publish (ledger, fabric, "", &err) == 0, "or nowhere");
+    fp = fopen ("file", "w");
+    fputs ("{ nonsense", fp);
+    fclose (fp);
+    ok (gather (&publish, &n, odd) == 1 && publish && odd[0],
+        "a file that makes no sense is said: %s", odd);
+    ok (baseline_publish (ledger, fabric, "file", &err) == 1,
+        "and replaced");
+    chmod ("file", 0666);
+    ok (gather (&publish, &n, odd) == 1 && odd[0],
+        "one that others may write is not read: %s", odd);
+    ledger_close (ledger);
+    fabric_destroy (fabric);
+    for (const char *const *p = (const char *const[]){
+             "file", "ledger", "ledger-wal", "ledger-shm", NULL };
+         *p; p++)
+        unlink (*p);
+    return chdir ("/") < 0 || rmdir (dir) < 0 ? 1 : done_testing ();
+}
