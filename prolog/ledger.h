@@ -284,6 +284,46 @@ int64_t ledger_since (struct ledger *ledger, int64_t time,
  */
 json_t *ledger_ages (struct ledger *ledger, struct error *err);
 
+/*
+ * What the policy asks; work grows with what was found
+ */
+
+/* What is read from here on is as of one moment, until it is released; no
+ * more than reading is done in between, by what does not say that it gives all
+ * of one audit. Return 0, or -1 with err.
+ */
+int ledger_hold (struct ledger *ledger, struct error *err);
+void ledger_release (struct ledger *ledger);
+
+/* Audits from `from` on that found something, of the link if it is not NULL:
+ * [{audit}]. All links and switches that these suspect: [{link}].
+ */
+json_t *ledger_found (struct ledger *ledger, int64_t from, const char *link,
+                      struct error *err);
+json_t *ledger_suspects (struct ledger *ledger, int64_t from,
+                         struct error *err);
+
+/* Audits from `from` on whose routes crossed the link: [{audit, own, clean}].
+ * own: all of these routes ended at the host, so it is this host's link. clean:
+ * an RTT over it was measured, no finding suspects it, and ledger_baseline
+ * would have had an RTT over it before.
+ */
+json_t *ledger_sights (struct ledger *ledger, const char *link,
+                       const char *host, int64_t from, struct error *err);
+
+/* What came of an audit: {id, ended, status, complete, answered, findings}.
+ * complete: no host and no probe is missing. answered: how many hosts.
+ */
+json_t *ledger_result (struct ledger *ledger, int64_t id, struct error *err);
+
+/* What was said to those who read the log and still holds, [{node, words}], by
+ * node; node "": about the site. ledger_say adds it, or where not `on` takes it
+ * away. Return 0, or -1 with err.
+ */
+json_t *ledger_said (struct ledger *ledger, struct error *err);
+int ledger_say (struct ledger *ledger, const char *node, const char *words,
+                bool on, struct error *err);
+
 /* How a link was over the newest n audits of a fabric that crossed it, oldest
  * first: [{audit, begun, routes, change_ns, level}]. change_ns is the median
  * over the routes that cross it of the change of their median RTT, per

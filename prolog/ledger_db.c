@@ -145,7 +145,10 @@ const char *const db_steps[LEDGER_VERSION] = {
     " queued INTEGER NOT NULL, tries INTEGER NOT NULL, due INTEGER NOT NULL,"
     " done INTEGER, error TEXT, UNIQUE (job, submitted, text));"
     "CREATE INDEX comment_open ON comment (id) WHERE done IS NULL;"
-    "CREATE INDEX comment_done ON comment (after) WHERE done IS NOT NULL;",
+    "CREATE INDEX comment_done ON comment (after) WHERE done IS NOT NULL;"
+    /* of decisions that stand, node '': about the site */
+    "CREATE TABLE said (node TEXT NOT NULL, words TEXT NOT NULL,"
+    " PRIMARY KEY (node, words)) WITHOUT ROWID;",
 };
 
 #define AUDIT_COLUMNS                                                         \
@@ -305,6 +308,45 @@ const char *const db_sql[DB_STMTS] = {
     [DB_SINCE] = "SELECT min (id) FROM audit WHERE begun >= ?",
     [DB_AGES] = "SELECT n.text, a.ended FROM seen s"
                 " JOIN name n ON n.id = s.link JOIN audit a ON a.id = s.audit",
+    [DB_FOUND] = "SELECT DISTINCT audit FROM finding WHERE audit >= ?"
+                 " ORDER BY audit",
+    [DB_FOUND_OF] = "SELECT DISTINCT audit FROM suspect WHERE audit >= ?1"
+                    " AND link = (SELECT id FROM name WHERE text = ?2)"
+                    " ORDER BY audit",
+    [DB_ALL_SUSPECTS] = "SELECT text AS link FROM name WHERE id IN"
+                        " (SELECT link FROM suspect WHERE audit >= ?)",
+    /* clean: it was measured, is not suspected, and could have been, since an
+     * RTT of before is in the baseline (as in DB_BASELINE) */
+    [DB_SIGHTS]
+    = "SELECT r.audit, min (EXISTS (SELECT 1 FROM name n"
+      " WHERE n.id IN (t.a, t.b) AND (n.text = ?2"
+      " OR substr (n.text, 1, length (?2) + 1) = ?2 || ':'))) AS own,"
+      " max (r.lost < r.sent) AND NOT EXISTS (SELECT 1 FROM suspect s"
+      " WHERE s.link = c.link AND s.audit = r.audit)"
+      " AND EXISTS (SELECT 1 FROM crossing k JOIN route u ON u.id = k.route"
+      " AND u.epoch = t.epoch JOIN rtt q ON q.route = u.id"
+      " AND q.audit < r.audit AND q.lost < q.sent"
+      " JOIN audit b ON b.id = q.audit AND b.status IN ('OK', 'WARN', 'FAIL')"
+      " WHERE k.link = c.link"
+      " AND q.audit > coalesce ((SELECT max (e.after) FROM crossing x"
+      " JOIN rebase e ON e.link = x.link WHERE x.route = q.route), 0)"
+      " AND NOT EXISTS (SELECT 1 FROM crossing x JOIN suspect s"
+      " ON s.link = x.link AND s.audit = q.audit WHERE x.route = q.route))"
+      " AS clean"
+      " FROM crossing c JOIN route t ON t.id = c.route"
+      " JOIN rtt r ON r.route = t.id AND r.audit >= ?3 WHERE c.link ="
+      " (SELECT id FROM name WHERE text = ?1) GROUP BY r.audit",
+    [DB_RESULT]
+    = "SELECT a.id, a.ended, a.status, a.complete AND NOT EXISTS (SELECT 1"
+      " FROM member m WHERE m.audit = a.id AND m.answered IS NOT 1)"
+      " AND NOT EXISTS (SELECT 1 FROM rtt r WHERE r.audit = a.id"
+      " AND r.lost = r.sent) AS complete, (SELECT count (*) FROM member m"
+      " WHERE m.audit = a.id AND m.answered = 1) AS answered"
+      " FROM audit a WHERE a.id = ?",
+    [DB_SAID] = "SELECT node, words FROM said ORDER BY node, words",
+    [DB_SAY] = "INSERT INTO said (node, words) VALUES (?, ?)"
+               " ON CONFLICT DO NOTHING",
+    [DB_UNSAY] = "DELETE FROM said WHERE node = ? AND words = ?",
     /* the oldest of the newest that crossed the link */
     [DB_TREND_AUDITS]
     = "SELECT min(audit) FROM (SELECT DISTINCT r.audit FROM crossing c"

@@ -83,6 +83,14 @@ enum db_stmt {
     DB_BEGUN_BY_CHECKS_OF,
     DB_SINCE,
     DB_AGES,
+    DB_FOUND,
+    DB_FOUND_OF,
+    DB_ALL_SUSPECTS,
+    DB_SIGHTS,
+    DB_RESULT,
+    DB_SAID,
+    DB_SAY,
+    DB_UNSAY,
     DB_TREND_AUDITS,
     DB_TREND,
     DB_ROUTES,
@@ -151,6 +159,9 @@ int db_run (struct ledger *l, enum db_stmt id, int64_t *value,
  */
 json_t *db_list (struct ledger *l, enum db_stmt id, const struct db_value *v,
                  size_t n, struct error *err);
+
+/* The findings of an audit, as ledger_audit has them. NULL with err. */
+json_t *db_findings (struct ledger *l, int64_t id, struct error *err);
 
 /* The id of a name, which is added where it is not there. 0, or -1 with err. */
 int db_name (struct ledger *l, const char *name, int64_t *id,

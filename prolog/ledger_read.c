@@ -74,7 +74,7 @@ static json_t *limits_json (struct ledger *l, int64_t id, struct error *err)
     return rows;
 }
 
-static json_t *findings_json (struct ledger *l, int64_t id, struct error *err)
+json_t *db_findings (struct ledger *l, int64_t id, struct error *err)
 {
     json_t *rows = db_list (l, DB_FINDINGS, VALUES (INT (id)), err);
 
@@ -144,7 +144,7 @@ static json_t *audit_json (struct ledger *l, int64_t id, struct error *err)
         return NULL;
     if (put (audit, "hosts", db_list (l, DB_MEMBERS, VALUES (INT (id)), err),
              err) < 0
-        || put (audit, "findings", findings_json (l, id, err), err) < 0
+        || put (audit, "findings", db_findings (l, id, err), err) < 0
         || put (audit, "limits", limits_json (l, id, err), err) < 0
         || put (audit, "probes", probes_json (l, id, err), err) < 0
         || put (audit, "counters",

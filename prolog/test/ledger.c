@@ -1214,13 +1214,13 @@ static void test_many (void)
  * Work
  */
 
-/* Statements that list all there is of something, which people mark by hand;
- * checks, which look at all.
+/* Statements that list all there is of something, which people mark by hand,
+ * or which stands; checks, which look at all.
  */
 static bool lists_all (int id)
 {
     return id == DB_MUTES || id == DB_REBASES || id == DB_AGES
-           || id == DB_QUICK_CHECK || id == DB_REFERENCE_CHECK;
+           || id == DB_SAID || id == DB_QUICK_CHECK || id == DB_REFERENCE_CHECK;
 }
 
 static void test_plans (void)
