@@ -561,6 +561,7 @@ int policy_decide (struct decisions *d, const struct policy_input *in,
     for (d->n = 0; d->n < s.nwards; d->n++)
         decide (&s, &s.ward[d->n], &d->v[d->n]);
     d->after = s.evidence.newest;
+    d->stopped = s.stop != NULL;
     rc = 0;
 out:
     scene_clear (&s);

@@ -211,6 +211,7 @@ struct decisions {
     char **remark;      /* about the site, a sentence each */
     size_t nremarks;
     uint64_t after;     /* the newest audit: to be recorded with actions */
+    bool stopped;       /* nothing at all is changed, the remark says why */
 };
 
 /* Decide. Costs O((n + e) log (n + e)) for n nodes and e suspects and actions,
