@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Sweep: which idle hosts to measure next, so that each link of the site is
+ * measured every so often, and in time all are told apart that can be.
+ *
+ * Made from the links' ages and the measurements that the ledger holds
+ * (ledger_ages, ledger_combine), and the hosts that Slurm shows idle. Read by
+ * the audit service. A pure function: it reads nothing and looks at no clock.
+ *
+ * An audit of few hosts measures the links on the paths between them, and its
+ * plan determines every combination of these links that its paths determine.
+ * So first comes what is due, from the link on that is due for longest; and
+ * where nothing is, the pair whose round trip the measurements of all earlier
+ * audits together foretell the least, until they foretell all.
+ *
+ * Not more than is needed: the audit is of as many hosts as each adds
+ * something. A link that is due soon is taken along where its host is idle,
+ * but brings no audit about.
+ */
+#ifndef PROLOG_SWEEP_H
+#define PROLOG_SWEEP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/paths/paths.h"
+#include "core/samples/observe.h"
+#include "util/error.h"
+
+#define SWEEP_NEVER INT64_MIN
+
+/* All borrowed. Links are numbered as the network has them. */
+struct sweep_input {
+    struct pathset *ps;      /* all endpoints of idle hosts, and no others */
+    const int64_t *measured; /* [links] time of the newest; SWEEP_NEVER */
+    const double *unknown;   /* [links] of sweep_unknown; NULL: do not look
+                                for links that are not told apart */
+    int64_t now;
+    int64_t every_s;         /* > 0: a link is due so long after that */
+    size_t hosts;            /* of the audit, at most */
+    uint64_t seed;           /* for choices among equals: another each time */
+};
+
+struct sweep {
+    uint32_t *endpoint; /* [n] of the set, those of a host together */
+    size_t n;           /* 0: there is nothing to be measured */
+    size_t hosts;
+    size_t due;         /* links that are due and that idle hosts reach, */
+    size_t covered;     /* ... of which this audit measures so many */
+};
+
+/* Choose. Cost: a tree of paths for each endpoint, and some 30 million hops at
+ * most (at 10,000 hosts, a second). Return 0, or -1 with err (a path of the
+ * set is broken; memory is short); sweep_clear is due in both cases.
+ */
+int sweep_choose (struct sweep *s, const struct sweep_input *in,
+                  struct error *err);
+void sweep_clear (struct sweep *s);
+
+/* What measurements leave open, as a random vector z [nlinks] that they cannot
+ * see: row . z is 0 for the round trips that they determine, and for no other
+ * but by chance. Nothing measured: a random vector. Cost: some dozens of times
+ * the entries of the rows, but no more than a second or so: then what they
+ * determine poorly counts as open, too. Return 0, or -1 with errno ENOMEM.
+ */
+int sweep_unknown (const struct observations *o, size_t nlinks, uint64_t seed,
+                   double *z);
+
+/* |row . z| above this is open. */
+#define SWEEP_OPEN 1e-3
+
+#endif /* PROLOG_SWEEP_H */
