@@ -132,11 +132,17 @@ static const partition_info_t *find_partition (const partition_info_msg_t *msg,
     return NULL;
 }
 
-/* Says their names, with a comma behind each. */
+/* Idle, and of no other flag that matters but these. */
+static bool is_idle (const node_info_t *n, uint32_t flags)
+{
+    const uint32_t rest = NODE_STATE_CLOUD | NODE_STATE_DYNAMIC_NORM;
+
+    return n->name && (n->node_state & ~rest) == (NODE_STATE_IDLE | flags);
+}
+
+/* Says names, with a comma behind each. */
 static int tell_idle (FILE *out, const void *arg, struct error *err)
 {
-    const uint32_t busy = NODE_STATE_FLAGS
-                          & ~(NODE_STATE_CLOUD | NODE_STATE_DYNAMIC_NORM);
     const char *name = arg;
     partition_info_msg_t *parts;
     const partition_info_t *part;
@@ -154,9 +160,27 @@ static int tell_idle (FILE *out, const void *arg, struct error *err)
     for (uint32_t i = 0; i < nodes->record_count; i++) {
         const node_info_t *n = &nodes->node_array[i];
 
-        if (n->name
-            && (n->node_state & (NODE_STATE_BASE | busy)) == NODE_STATE_IDLE
-            && slurm_hostlist_find (members, n->name) >= 0)
+        if (is_idle (n, 0) && slurm_hostlist_find (members, n->name) >= 0)
+            fprintf (out, "%s,", n->name);
+    }
+    return 0;
+}
+
+static int tell_drained (FILE *out, const void *arg, struct error *err)
+{
+    static const char ours[] = CONTROLLER_OURS;
+    node_info_msg_t *nodes;
+
+    (void)arg;
+    slurm_init (NULL);
+    if (slurm_load_node (0, &nodes, SHOW_ALL) != SLURM_SUCCESS)
+        return slurm_error (err);
+    for (uint32_t i = 0; i < nodes->record_count; i++) {
+        const node_info_t *n = &nodes->node_array[i];
+
+        if (is_idle (n, NODE_STATE_DRAIN) && n->reason
+            && strncmp (n->reason, ours, sizeof (ours) - 1) == 0
+            && n->reason_uid == geteuid ())
             fprintf (out, "%s,", n->name);
     }
     return 0;
@@ -409,20 +433,31 @@ int controller_resume (const char *node, const char *reason,
     return change (node, reason, NODE_RESUME, resume_due, err);
 }
 
-int controller_idle (struct hostlist *hl, const char *partition,
-                     struct error *err)
+static int ask_names (struct hostlist *hl, child_f fn, const void *arg,
+                      struct error *err)
 {
     char *text;
     size_t len;
     int rc = 0;
 
-    if (ask (tell_idle, partition, &text, &len, err) < 0)
+    if (ask (fn, arg, &text, &len, err) < 0)
         return -1;
     *hl = (struct hostlist){ 0 };
     if (len > 0) /* an empty list is an error to the parser */
         rc = hostlist_parse (hl, text, CONTROLLER_NODES_MAX, err);
     free (text);
     return rc;
+}
+
+int controller_idle (struct hostlist *hl, const char *partition,
+                     struct error *err)
+{
+    return ask_names (hl, tell_idle, partition, err);
+}
+
+int controller_drained (struct hostlist *hl, struct error *err)
+{
+    return ask_names (hl, tell_drained, NULL, err);
 }
 
 int controller_evicts (const char *partition, struct error *err)

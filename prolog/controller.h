@@ -30,6 +30,8 @@
 #include "util/error.h"
 #include "util/text.h"
 
+#define CONTROLLER_OURS "pmm: " /* what our Reasons begin with */
+
 enum {
     CONTROLLER_WAIT_MS = 15000,
     CONTROLLER_NODES_MAX = 1 << 17,
@@ -97,6 +99,33 @@ int controller_evicts (const char *partition, struct error *err);
  * or -1 with err.
  */
 int controller_cancel (const char *job_name, struct error *err);
+
+/* The nodes that we drained (the Reason begins with CONTROLLER_OURS and is by
+ * the user who runs us), that are up and on which no job is left. Return 0, or
+ * -1 with err; hostlist_clear frees them.
+ *
+ * Such a node is audited while it stays drained, so that nothing is lost if
+ * the audit is not. Slurm gives it to no job, but starts there what SlurmUser
+ * or root, and nobody else, asks it to, in no job's name. The partners are held
+ * meanwhile by a job as of any other audit. It is one command, salloc's with
+ * srun's behind it, and its standard output is that of the tasks:
+ *
+ *     salloc -Q -KKILL --immediate=S --exclusive --no-bell -t MINUTES
+ *            -p AuditPartition -N p -w PARTNERS
+ *     srun -Q --no-allocate --mpi=pmix --propagate=NONE --export=NONE -K1
+ *          -N n -n n --ntasks-per-node=1 -w NODE,PARTNERS /path/pmm-probe ...
+ *
+ * It needs what any audit needs: slurmd up, SlurmUser known on the node. The
+ * node need not be of the partition. Nodes that are named with --no-allocate
+ * get the step whatever runs there: only nodes of this list, and partners that
+ * salloc holds, are to be named. SLURM_JOB_* in the tasks' environment is
+ * about the partners, SLURM_STEP_NODELIST about all.
+ *
+ * SIGTERM to salloc frees the partners and ends salloc and srun at once; after
+ * SIGKILL the partners are held until the time is over. Neither ends the
+ * tasks, since slurmctld knows of none: pmm-probe --timeout does.
+ */
+int controller_drained (struct hostlist *hl, struct error *err);
 
 /* Who SlurmUser is. Return 0, or -1 with err. */
 int controller_user (uid_t *uid, char name[CONTROLLER_NAME],

@@ -35,6 +35,9 @@
 #   as_user COMMAND...        as an ordinary user ($PMM_TEST_USER or nobody) with
 #                             a home; what is below /root is out of its reach
 #
+#   as_slurm COMMAND...       as SlurmUser of --slurm-user slurm, whose name is
+#                             Debian's; with an environment of its own
+#
 # $srcdir and $builddir come from make check; by hand, the tree of this file and
 # its build/.
 
@@ -246,4 +249,10 @@ as_user ()
     setpriv --reuid="$test_user" --regid="$(id -g "$test_user")" \
         --clear-groups env HOME="$home" USER="$test_user" \
         LOGNAME="$test_user" "$@"
+}
+
+as_slurm ()
+{
+    setpriv --reuid=slurm --regid="$(id -g slurm)" --init-groups \
+        env -i PATH="$PATH" SLURM_CONF="$SLURM_CONF" "$@"
 }

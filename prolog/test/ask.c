@@ -5,6 +5,7 @@
  *   ask drain NODE REASON      done, or kept
  *   ask resume NODE REASON     done, or kept
  *   ask idle PARTITION         names
+ *   ask drained                names of those that we drained
  *   ask user                   uid and name of SlurmUser
  *
  * An error is said, and the exit status is its fault.
@@ -54,16 +55,29 @@ static int resume (char **arg)
     return said (controller_resume (arg[0], arg[1], &err));
 }
 
+static int listed (int rc, struct hostlist *hl)
+{
+    if (rc < 0)
+        return -1;
+    for (size_t i = 0; i < hl->count; i++)
+        printf ("%s\n", hl->name[i]);
+    hostlist_clear (hl);
+    return 0;
+}
+
 static int idle (char **arg)
 {
     struct hostlist hl;
 
-    if (controller_idle (&hl, arg[0], &err) < 0)
-        return -1;
-    for (size_t i = 0; i < hl.count; i++)
-        printf ("%s\n", hl.name[i]);
-    hostlist_clear (&hl);
-    return 0;
+    return listed (controller_idle (&hl, arg[0], &err), &hl);
+}
+
+static int drained (char **arg)
+{
+    struct hostlist hl;
+
+    (void)arg;
+    return listed (controller_drained (&hl, &err), &hl);
 }
 
 static int user (char **arg)
@@ -84,7 +98,8 @@ static const struct {
     int (*run) (char **arg);
 } verbs[] = {
     { "nodes", 0, nodes }, { "drain", 2, drain }, { "resume", 2, resume },
-    { "idle", 1, idle },   { "user", 0, user },
+    { "idle", 1, idle },   { "drained", 0, drained },
+    { "user", 0, user },
 };
 
 int main (int argc, char **argv)
