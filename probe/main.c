@@ -32,6 +32,7 @@
 #include "probe/probe.h"
 #include "probe/roster.h"
 #include "probe/transport.h"
+#include "prolog/ports.h"
 #include "util/file.h"
 #include "util/site.h"
 #include "util/text.h"
@@ -61,7 +62,7 @@ static const char usage[] =
     "  --repeats N         round trips of a probe from either side\n"
     "  --timeout SECONDS   give up after this long\n"
     "  --progress          say how far it is, for a program that shows it\n"
-    "  --audit             print the plan as well, for who judges again\n"
+    "  --audit             print plan and ports as well, for pmm audit\n"
     "  --coord NAME        pmix, or local:RANK:SIZE:HOST:SOCKET for tests\n";
 
 enum {
@@ -389,6 +390,8 @@ static int run (const struct args *args)
 
     if (join (&self, &err) < 0)
         goto error;
+    if (args->audit)
+        ports_say (LOCAL_SYSFS, args->nonce, stderr);
     if (self.size == 1) {
         strcpy (result.sentence, "one node: nothing to measure");
         result.status = VERDICT_OK;

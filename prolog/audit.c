@@ -26,7 +26,9 @@
 #include "probe/nodemap.h"
 #include "prolog/baseline.h"
 #include "prolog/controller.h"
+#include "prolog/ports.h"
 #include "prolog/record.h"
+#include "prolog/signs.h"
 #include "util/program.h"
 #include "util/srun.h"
 #include "util/text.h"
@@ -34,6 +36,7 @@
 enum {
     IMMEDIATE_S = 5,      /* for the nodes to be free */
     PROBE_EARLY_MS = 3000, /* pmm-probe ends before the watchdog bites, ... */
+    PORTS_MAX = 8,        /* of a node */
     LIST_MAX = 100000,    /* bytes of a node list: one argument of srun's */
     ARGS_MAX = 48,
     NAME_BYTES = 48,      /* of the job's name */
@@ -294,6 +297,8 @@ struct said {
     bool too_much, done;
     struct program_line line[PROGRAM_STREAMS];
     struct srun_words srun;
+    struct local_port *port; /* as the members know theirs */
+    size_t nports, max_ports;
     char last[PROGRAM_LINE]; /* of pmm-probe's, for people */
 };
 
@@ -312,8 +317,14 @@ static void hear_words (void *arg, struct program_line *line)
 {
     struct said *s = arg;
 
+    struct local_port port;
+
     text_clean (line->text);
-    if (!srun_hear (&s->srun, line->text))
+    if (ports_parse (line->text, s->nonce, &port)) {
+        if (!line->cut && s->nports < s->max_ports)
+            s->port[s->nports++] = port;
+    }
+    else if (!srun_hear (&s->srun, line->text))
         strcpy (s->last, line->text);
 }
 
@@ -493,19 +504,30 @@ static void publish (const struct run *run)
         report (run, "the baseline is not published: %s", err.text);
 }
 
+/* The ports enter whether anything was measured or not. */
+static int enter_ports (const struct run *run, const struct said *said,
+                        struct error *err)
+{
+    return signs_enter (run->audit->ledger, run->result->id, time (NULL),
+                        run->audit->fabric, run->node_of, said->port,
+                        said->nports, err) < 0 ? -1 : 0;
+}
+
 static int measure (struct run *run, struct error *err)
 {
-    struct said *said = calloc (1, sizeof (*said));
+    struct said said = { .nonce = run->nonce,
+                         .max_ports = PORTS_MAX * run->n };
     int rc;
 
-    if (!said)
+    if (!(said.port = calloc (said.max_ports, sizeof (*said.port))))
         return error_nomem (err);
-    said->nonce = run->nonce;
-    rc = run_job (run, said, err);
+    rc = run_job (run, &said, err);
+    if (rc >= 0 && enter_ports (run, &said, err) < 0)
+        rc = -1;
     if (rc == 1)
-        rc = conclude (run, said, err);
-    free (said->out);
-    free (said);
+        rc = conclude (run, &said, err);
+    free (said.port);
+    free (said.out);
     return rc;
 }
 

@@ -367,14 +367,19 @@ int ledger_counters (struct ledger *l, int64_t audit,
 }
 
 int ledger_counter_last (struct ledger *l, int64_t audit, const char *port,
-                         const char *name, uint64_t *value, struct error *err)
+                         const char *name, uint64_t *value, int64_t *begun,
+                         struct error *err)
 {
-    int64_t v = 0;
-    int rc = db_run (l, DB_LAST_COUNTER, &v,
-                     VALUES (INT (audit), NAME (port), NAME (name)), err);
+    sqlite3_stmt *stmt = db_bind (l, DB_LAST_COUNTER,
+                                  VALUES (INT (audit), NAME (port),
+                                          NAME (name)), err);
+    int rc = stmt ? db_step (l, DB_LAST_COUNTER, err) : -1;
 
-    if (rc == 1)
-        *value = (uint64_t)v;
+    if (rc == 1) {
+        *value = (uint64_t)sqlite3_column_int64 (stmt, 0);
+        *begun = sqlite3_column_int64 (stmt, 1);
+    }
+    db_reset (l, DB_LAST_COUNTER);
     return rc;
 }
 

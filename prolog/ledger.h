@@ -131,12 +131,12 @@ struct ledger_counter {
 int ledger_counters (struct ledger *ledger, int64_t audit,
                      const struct ledger_counter *counter, size_t n,
                      struct error *err);
-/* A counter's value in the newest audit before this one that saw it. Return 1,
- * 0 where none did, -1 with err.
+/* A counter's value in the newest audit before this one that saw it, and when
+ * that began. Return 1, 0 where none did, -1 with err.
  */
 int ledger_counter_last (struct ledger *ledger, int64_t audit,
                          const char *port, const char *name, uint64_t *value,
-                         struct error *err);
+                         int64_t *begun, struct error *err);
 
 /* A sign of trouble that an audit saw at a link's port, of kind "counter",
  * "width" or "speed"; host is NULL where the port is a switch's. One of a kind

@@ -218,10 +218,11 @@ const char *const db_sql[DB_STMTS] = {
     [DB_ADD_LIMIT] = "INSERT INTO gap (audit, seq, text) VALUES (?, ?, ?)",
     [DB_ADD_COUNTER] = "INSERT OR REPLACE INTO counter"
                        " (audit, port, counter, value) VALUES (?, ?, ?, ?)",
-    [DB_LAST_COUNTER] = "SELECT value FROM counter WHERE port ="
-                        " (SELECT id FROM name WHERE text = ?2)"
-                        " AND counter = (SELECT id FROM name WHERE text = ?3)"
-                        " AND audit < ?1 ORDER BY audit DESC LIMIT 1",
+    [DB_LAST_COUNTER] = "SELECT c.value, a.begun FROM counter c"
+                        " JOIN audit a ON a.id = c.audit WHERE c.port ="
+                        " (SELECT id FROM name WHERE text = ?2) AND c.counter"
+                        " = (SELECT id FROM name WHERE text = ?3)"
+                        " AND c.audit < ?1 ORDER BY c.audit DESC LIMIT 1",
     [DB_ADD_SIGN] = "INSERT OR REPLACE INTO sign"
                     " (audit, link, host, kind, time)"
                     " VALUES (?, ?, ?, ?, ?)",

@@ -573,20 +573,25 @@ static void test_signs (void)
     static const struct ledger_counter now = { "a/1", "SymbolError", 9 };
     struct ledger *l = fresh ("led");
     uint64_t value = 0;
+    int64_t begun = 0;
     json_t *json;
 
     for (int i = 0; i < 3; i++)
         audit (l, 100 * i, 2, 400, VERDICT_FAIL);
-    ok (ledger_counter_last (l, 1, "a/1", "SymbolError", &value, &err) == 0
+    ok (ledger_counter_last (l, 1, "a/1", "SymbolError", &value, &begun,
+                                    &err) == 0
             && ledger_counters (l, 1, &then, 1, &err) == 0
             && ledger_counters (l, 3, &now, 1, &err) == 0
-            && ledger_counter_last (l, 3, "a/1", "SymbolError", &value, &err)
+            && ledger_counter_last (l, 3, "a/1", "SymbolError", &value, &begun,
+                                    &err)
                    == 1
             && value == 3
-            && ledger_counter_last (l, 4, "a/1", "SymbolError", &value, &err)
+            && ledger_counter_last (l, 4, "a/1", "SymbolError", &value, &begun,
+                                    &err)
                    == 1
-            && value == 9
-            && ledger_counter_last (l, 4, "a/1", "LinkDowned", &value, &err)
+            && value == 9 && begun == 200
+            && ledger_counter_last (l, 4, "a/1", "LinkDowned", &value, &begun,
+                                    &err)
                    == 0,
         "a counter's last value before an audit");
     ok (ledger_sign_add (l, 3, "a/1", "h1", "counter", 300, &err) == 0

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Signs: what grew, what lost lanes, and what does not count. */
+#include "config.h"
+#include "prolog/signs.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ibquery/generate.h"
+#include "tests/tap.h"
+
+enum { DAY = 24 * 3600 };
+
+static struct fabric *fabric;
+static const char **node_of;
+static struct ledger *ledger;
+
+static int64_t begin (int64_t time)
+{
+    static const char *const host[] = { "n1", "n2" };
+    struct ledger_cause cause = { .why = LEDGER_BY_HAND };
+    char nonce[LEDGER_NONCE_BYTES];
+
+    return ledger_begin (ledger, time, fabric->hash, &cause, host, 2, nonce,
+                         NULL);
+}
+
+/* The port of an endpoint, as healthy as the snapshot knows it. */
+static struct local_port port_of (uint32_t endpoint)
+{
+    const struct fabric_port *port
+        = &fabric->port[fabric->endpoint[endpoint].port];
+    const struct fabric_link *l = &fabric->link[port->link];
+    struct local_port p = { .node_guid = fabric->node[port->node].guid,
+                            .port = port->num,
+                            .state = LOCAL_ACTIVE,
+                            .phys_state = LOCAL_LINK_UP,
+                            .rate = { .width = l->width } };
+
+    strcpy (p.rate.speed, l->speed);
+    for (size_t i = 0; i < LOCAL_COUNTERS; i++)
+        p.has[i] = true;
+    return p;
+}
+
+/* The signs of audits in turn. */
+static void test_signs (void)
+{
+    static const struct {
+        const char *what;
+        int64_t time;
+        uint64_t symbols, downed, wait; /* counters */
+        unsigned int width;  /* 0: as it should be */
+        const char *speed;   /* NULL: likewise */
+        int signs;
+    } tab[] = {
+        { "the first look", 1000, 500, 7, 1, 0, NULL, 0 },
+        { "nothing grew", 1060, 500, 7, 9999999, 0, NULL, 0 },
+        { "one more is healthy", 1120, 501, 7, 9999999, 0, NULL, 0 },
+        { "many are not", 1180, 601, 7, 0, 0, NULL, 1 },
+        { "flaps", 1240, 601, 17, 0, 0, NULL, 1 },
+        { "both are one sign", 1300, 701, 27, 0, 0, NULL, 1 },
+        { "in a day as many are healthy", 1300 + DAY, 801, 27, 0, 0, NULL,
+          0 },
+        { "a counter began anew", 1360 + DAY, 1, 0, 0, 0, NULL, 0 },
+        { "and grew at once", 1420 + DAY, 0, 0, 0, 0, NULL, 0 },
+        { "the clock was set back", 1, 2, 0, 0, 0, NULL, 0 },
+        { "and it grows", 61, 200, 0, 0, 0, NULL, 1 },
+        { "a counter at its end", 121, 65535, 0, 0, 0, NULL, 0 },
+        { "lanes are lost", 181, 65535, 0, 0, 1, NULL, 1 },
+        { "it is slower", 241, 65535, 0, 0, 0, "SDR", 1 },
+        { "both", 301, 65535, 0, 0, 1, "SDR", 2 },
+    };
+
+    for (size_t i = 0; i < sizeof (tab) / sizeof (tab[0]); i++) {
+        struct local_port p = port_of (0);
+        struct error err = { .text = "" };
+        int64_t id = begin (tab[i].time);
+
+        p.counter[LOCAL_SYMBOL_ERRORS] = tab[i].symbols;
+        p.counter[LOCAL_LINK_DOWNED] = tab[i].downed;
+        p.counter[LOCAL_XMIT_WAIT] = tab[i].wait;
+        if (tab[i].width)
+            p.rate.width = tab[i].width;
+        if (tab[i].speed)
+            strcpy (p.rate.speed, tab[i].speed);
+        ok (signs_enter (ledger, id, tab[i].time, fabric, node_of, &p, 1, &err)
+                == tab[i].signs,
+            "%s: %d sign%s %s", tab[i].what, tab[i].signs,
+            tab[i].signs == 1 ? "" : "s", err.text);
+    }
+}
+
+static void test_entered (void)
+{
+    struct error err = { .text = "" };
+    json_t *signs = ledger_signs (ledger, 0, &err);
+    const json_t *last = json_array_get (signs, json_array_size (signs) - 1);
+
+    ok (last
+            && !strcmp (json_string_value (json_object_get (last, "host")),
+                        "n1")
+            && !strcmp (json_string_value (json_object_get (last, "link")),
+                        fabric->link[fabric->port[fabric->endpoint[0].port]
+                                         .link]
+                            .id),
+        "a sign is of a link and a node");
+    json_decref (signs);
+}
+
+static void test_others (void)
+{
+    struct local_port p[] = { port_of (1), port_of (2), port_of (0),
+                              port_of (0) };
+    struct error err = { .text = "" };
+    int64_t id = begin (1000);
+    json_t *audit;
+
+    p[2].node_guid = 12345;
+    p[3].port = 9;
+    for (size_t i = 0; i < 4; i++)
+        p[i].rate.width = 1;
+    ok (signs_enter (ledger, id, 1000, fabric, node_of, p, 4, &err) == 1,
+        "of four ports one is of the audit: %s", err.text);
+    audit = ledger_audit (ledger, id, &err);
+    ok (json_array_size (json_object_get (audit, "counters"))
+                == LOCAL_COUNTERS
+            && json_array_size (json_object_get (audit, "signs")) == 1,
+        "and in the ledger");
+    json_decref (audit);
+    ok (signs_enter (ledger, id + 9, 1000, fabric, node_of, p, 1, &err) < 0,
+        "no such audit: %s", err.text);
+}
+
+int main (void)
+{
+    struct fat_tree tree = { .ports = 4, .levels = 2 };
+    char dir[] = "/tmp/pmm-test.XXXXXX";
+    char command[64];
+    struct error err;
+
+    fabric = generate_fat_tree (&tree, NULL);
+    node_of = calloc (fabric->nendpoints, sizeof (*node_of));
+    node_of[0] = "n1";
+    node_of[1] = "n2";
+    if (!mkdtemp (dir) || chdir (dir) < 0
+        || !(ledger = ledger_open ("./ledger", LEDGER_CREATE, &err)))
+        return 1;
+    test_signs ();
+    test_entered ();
+    test_others ();
+    ledger_close (ledger);
+    fabric_destroy (fabric);
+    free (node_of);
+    snprintf (command, sizeof (command), "rm -rf %s", dir);
+    if (chdir ("/") < 0 || system (command) != 0)
+        return 1;
+    return done_testing ();
+}
