@@ -1,0 +1,173 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# Comments of jobs, in a real slurmdbd: what other tools wrote stays, however
+# long it is, nothing is lost while slurmdbd is away, and 200 jobs that end at
+# once all get theirs while slurmctld goes on answering.
+
+. "$(dirname "$0")/lib.sh"
+remark=$builddir/prolog/test/remark
+[[ -x $remark ]] || skip_all "no $remark: no Slurm, or no ledger"
+need sacctmgr sacct sdiag sbatch scontrol
+echo AccountingStoreFlags=job_comment >"${TMPDIR:-/tmp}/conf.$$"
+cleanup rm -f "${TMPDIR:-/tmp}/conf.$$"
+with_cluster 2 --cpus 256 --conf "${TMPDIR:-/tmp}/conf.$$"
+ledger=$workdir/ledger/ledger
+mkdir "$workdir/ledger"
+
+# comment_of JOB: its AdminComment, in one piece.
+comment_of () { sacct -X -n -P -j "$1" -o admincomment; }
+
+# queue JOB TEXT [SUBMITTED]
+queue () { echo "$1 ${3:-0} $2" | "$remark" "$ledger" queue; }
+
+flush () { "$remark" "$ledger" flush 300; }
+
+# The state of queued comments: how many are done, and what was said of them.
+queued ()
+{
+    pmm ledger export -L "$ledger" \
+        | jq -r "select(.kind == \"comment\") | $1"
+}
+
+# theirs JOB TEXT: another tool's comment.
+theirs ()
+{
+    sacctmgr -i -Q modify job where jobid="$1" set admincomment="$2" \
+        >/dev/null
+}
+
+# until_there N: flush until N in all have been put there.
+until_there ()
+{
+    local sum=0 n end=$((SECONDS + 90))
+    while ((sum < $1 && SECONDS < end)); do
+        n=$(flush 2>/dev/null) || n=0
+        ((sum += n))
+        ((sum == $1)) || sleep 0.3
+    done
+    echo "$sum"
+}
+
+# ended JOB N: until slurmdbd knows it, of N tasks or parts.
+ended ()
+{
+    local end=$((SECONDS + 30))
+    while ((SECONDS < end)); do
+        [[ $(sacct -X -n -P -j "$1" -o end,partition \
+            | grep -cv 'Unknown\||$') == "$2" ]] && return
+        sleep 0.2
+    done
+    diag "job $1 does not end"
+}
+
+#
+# What other tools wrote
+#
+job=$(sbatch --parsable -o /dev/null --wrap true)
+array=$(sbatch --parsable -o /dev/null --array=1-2 --wrap true)
+het=$(sbatch --parsable -o /dev/null -N1 : -N1 --wrap true)
+ended "$job" 1
+ended "$array" 2
+ended "$het" 2
+line="pmm: audit 1 FAIL links=4 rounds=2 worst=h0001/1 to=leaf1/1 kind=host"
+line+=" link=0002c90000000012/1 node=h0001 +412 ns"
+# sacctmgr makes capitals small
+other=$'js1:h4si== \\ 100%; \xc3\xa9'
+theirs "$job" "$other"
+queue "$job" "$line"
+is "$(until_there 1)" 1 "a comment is put there"
+is "$(comment_of "$job")" "$other; $line" "... behind that of another tool"
+queue "$job" "$line"
+queue "$job" "pmm: audit 2 OK"
+is "$(until_there 1)" 1 "another of the same job"
+is "$(comment_of "$job")" "$other; $line; pmm: audit 2 OK" "... is behind it"
+
+long=$(head -c 60000 /dev/zero | tr '\0' x)
+theirs "$job" "$long"
+queue "$job" "pmm: audit 3 OK"
+until_there 1 >/dev/null
+is "$(comment_of "$job" | md5sum)" "$(echo "$long; pmm: audit 3 OK" | md5sum)" \
+    "60,000 characters stay, and ours is behind them"
+long=$(head -c 65530 /dev/zero | tr '\0' y)
+theirs "$job" "$long"
+queue "$job" "pmm: audit 4 OK"
+is "$(flush)" 0 "where there is no room for ours"
+is "$(comment_of "$job" | md5sum)" "$(echo "$long" | md5sum)" \
+    "... nothing of theirs is cut off"
+like "$(queued 'select(.text == "pmm: audit 4 OK") | "\(.done) \(.error)"')" \
+    '^[0-9]+ given up: .* too long' "... which is said, and given up"
+
+#
+# Whose comment it is
+#
+queue "$array" "pmm: audit 5 OK"
+is "$(until_there 1) $(comment_of "$array" | sort | tr '\n' '|')" \
+    "1 |pmm: audit 5 OK|" "one task of an array, whose number is the array's"
+
+queue "$het" "pmm: audit 6 OK"
+is "$(until_there 1) $(comment_of "$het" | tr '\n' '|')" "1 pmm: audit 6 OK||" \
+    "one part of a heterogeneous job"
+
+job=$(sbatch --parsable -o /dev/null --requeue --wrap 'sleep 1')
+submitted=$(date +%s -d "$(scontrol show job "$job" \
+    | sed -n 's/.*SubmitTime=\([^ ]*\).*/\1/p')")
+queue "$job" "pmm: audit 7 OK" "$submitted"
+is "$(flush) $(comment_of "$job")" "0 " "a job that has not ended: later"
+until scontrol requeue "$job" 2>/dev/null; do sleep 0.1; done
+until sacct -X -D -n -P -j "$job" -o state | grep -q PENDING; do
+    sleep 0.1
+done
+scontrol update jobid="$job" starttime=now 2>/dev/null
+queue "$job" "pmm: audit 8 OK" $((submitted - 86400))
+is "$(until_there 1)" 1 "one that was requeued"
+is "$(sacct -X -D -n -P -j "$job" -o state,admincomment | tail -n 1)" \
+    "COMPLETED|pmm: audit 7 OK" "... has it at its last run, and no other's"
+
+#
+# 200 jobs of one node at once, and slurmdbd killed while they are commented
+#
+sdiag -r >/dev/null
+array=$(sbatch --parsable -o /dev/null -w h0001 --mem=1 --array=1-200 \
+    --wrap true)
+ended "$array" 200
+mapfile -t ends < <(sacct -X -n -P -j "$array" -o end | sort)
+diag "200 jobs ended from ${ends[0]} to ${ends[199]}"
+before=$(sdiag)
+sacct -X -n -P -j "$array" -o jobidraw \
+    | awk '{ print $1, 0, "pmm: audit " 100 + NR " OK links=4 rounds=2" }' \
+    >"$workdir/lines"
+"$remark" "$ledger" queue <"$workdir/lines"
+
+dbd=$(cut -d' ' -f1 "$workdir/slurm/pid/slurmdbd")
+flush >"$workdir/flushed" 2>&1 &
+sleep 1
+kill -KILL "$dbd"
+wait $!
+like "$? $(<"$workdir/flushed")" '^3 slurmdbd: ' "slurmdbd is killed meanwhile"
+is "$(queued 'select(.done == null) | .job' | sort -u | wc -l)" 201 \
+    "... nothing is lost"
+env -i PATH="$PATH" SLURM_CONF="$SLURM_CONF" \
+    MYSQL_UNIX_PORT="$workdir/slurm/run/mysql" slurmdbd -D 2>/dev/null &
+cleanup kill $!
+
+slowest=0
+until_there 200 >"$workdir/sum" &
+while kill -0 $! 2>/dev/null; do
+    start=${EPOCHREALTIME/./}
+    { scontrol ping && squeue -h; } >/dev/null || diag "no answer"
+    took=$(((${EPOCHREALTIME/./} - start) / 1000))
+    ((took <= slowest)) || slowest=$took
+    sleep 0.5
+done
+is "$(<"$workdir/sum")" 200 "slurmdbd is back: all 200 comments are written"
+is "$(sacct -X -n -P -j "$array" -o jobidraw,admincomment | tr '|' ' ' | sort)" \
+    "$(sed 's/ 0 / /' "$workdir/lines" | sort)" "... each to its job"
+diag "slurmctld answered two questions within $slowest ms all the time; before:"
+diag "$(grep -E 'thread count|queue size|Jobs (comp|start)' <<<"$before")"
+diag "and after:"
+diag "$(sdiag | grep -E 'thread count|queue size|Jobs (comp|start)')"
+((slowest < 10000))
+ok $? "slurmctld answers meanwhile"
+
+done_testing
