@@ -218,9 +218,9 @@ static int grow (struct observations *o, size_t size)
     return link && count && forth ? 0 : -1;
 }
 
-/* Find the rows' links; one block holds them all. */
-static int fill_rows (struct observations *o, const struct pathset *ps,
-                      struct error *err)
+/* One block holds them all. */
+int observe_rows (struct observations *o, const struct pathset *ps,
+                  struct error *err)
 {
     size_t size = 0;
     size_t used = 0;
@@ -295,7 +295,7 @@ int observe (struct observations *o, const struct pathset *ps,
     stats_sort (v, o->n);
     if (o->n > 0)
         o->gap_ns = stats_quantile (v, o->n, 1 / 3.);
-    rc = fill_rows (o, ps, err);
+    rc = observe_rows (o, ps, err);
 done:
     free (s);
     free (v);

@@ -72,4 +72,10 @@ int observe (struct observations *o, const struct pathset *ps,
              const struct accuracy *accuracy, struct error *err);
 void observations_clear (struct observations *o);
 
+/* Fill in the rows of observations whose endpoints are known. Return 0, or -1
+ * with err.
+ */
+int observe_rows (struct observations *o, const struct pathset *ps,
+                  struct error *err);
+
 #endif /* CORE_OBSERVE_H */

@@ -50,7 +50,6 @@
 #include "core/linear/peel.h"
 #include "core/linear/sparse.h"
 #include "core/plan/rref.h"
-#include "core/samples/observe.h"
 #include "core/solve/excess.h"
 #include "util/rng.h"
 
@@ -658,10 +657,11 @@ static int tell (struct solution *sol, const struct system *s,
     return rc;
 }
 
-struct solution *solve (struct pathset *ps, const struct samples *samples,
-                        const struct solve_options *opts, struct error *err)
+struct solution *solve_observations (struct pathset *ps,
+                                     const struct observations *o,
+                                     const struct solve_options *opts,
+                                     struct error *err)
 {
-    struct observations o;
     struct system s = { .work_max = WORK_MAX };
     struct covariance *c = NULL;
     struct solution *sol = NULL;
@@ -670,16 +670,12 @@ struct solution *solve (struct pathset *ps, const struct samples *samples,
     double factor;
     bool noisy;
 
-    if (observe (&o, ps, samples, opts->quantile, &(struct accuracy){ 0 },
-                 err)
-        < 0)
-        goto error;
-    if (o.n == 0) {
+    if (o->n == 0) {
         error_world (err, "no probe gave a round-trip time");
         goto error;
     }
-    noisy = o.sigma_ns > 0;
-    if (system_observed (&s, ps, &o, &t, err) != 0)
+    noisy = o->sigma_ns > 0;
+    if (system_observed (&s, ps, o, &t, err) != 0)
         goto error;
     y = calloc (s.rank + 1, sizeof (*y));
     sol = calloc (1, sizeof (*sol));
@@ -700,6 +696,18 @@ done:
     free (t);
     covariance_destroy (c);
     system_clear (&s);
+    return sol;
+}
+
+struct solution *solve (struct pathset *ps, const struct samples *samples,
+                        const struct solve_options *opts, struct error *err)
+{
+    struct solution *sol = NULL;
+    struct observations o;
+
+    if (observe (&o, ps, samples, opts->quantile, &(struct accuracy){ 0 },
+                 err) == 0)
+        sol = solve_observations (ps, &o, opts, err);
     observations_clear (&o);
     return sol;
 }

@@ -9,6 +9,7 @@
 
 #include "core/paths/paths.h"
 #include "core/plan/plan.h"
+#include "core/samples/observe.h"
 #include "core/samples/samples.h"
 #include "core/solve/robust.h"
 #include "core/solve/solution.h"
@@ -38,6 +39,14 @@ enum {
  */
 struct solution *solve (struct pathset *ps, const struct samples *samples,
                         const struct solve_options *opts, struct error *err);
+
+/* The same of observations, each of the weight that its variance gives it,
+ * however they came about; the quantile means nothing.
+ */
+struct solution *solve_observations (struct pathset *ps,
+                                     const struct observations *o,
+                                     const struct solve_options *opts,
+                                     struct error *err);
 
 /* Predict the standard errors that a plan gives: root mean square and
  * greatest over identified links and groups, in units of the standard error

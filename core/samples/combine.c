@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Notes. The mean and the sum of weighted squares about it are kept as
+ * observations come (West, "Updating mean and variance estimates: an improved
+ * method", 1979). By the weights that sum is n - 1 for n observations, so its
+ * excess over that is what the variance is multiplied by. For few observations
+ * that is a matter of luck: it counts against PRIOR that are as they should be.
+ *
+ * Pairs are found by a hash table, twice as large as what it holds.
+ */
+#include "config.h"
+#include "core/samples/combine.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+enum { PRIOR = 4 };
+
+struct mean {
+    uint32_t a, b;
+    uint32_t n;      /* observations */
+    uint32_t repeats;
+    bool both;
+    double weight;
+    double value;
+    double scatter;  /* sum of weight times square */
+    double min;
+};
+
+struct combine {
+    struct mean *v;
+    size_t n, size;
+    uint32_t *slot;  /* [slots] index of v, and 1; 0: free */
+    size_t slots;    /* a power of two */
+    double sigma_ns;
+    uint64_t sent, lost;
+    size_t disputed;
+};
+
+struct combine *combine_create (void)
+{
+    return calloc (1, sizeof (struct combine));
+}
+
+void combine_destroy (struct combine *c)
+{
+    if (c) {
+        free (c->v);
+        free (c->slot);
+        free (c);
+    }
+}
+
+/* Where the pair is, or would be. */
+static size_t find (const struct combine *c, uint32_t a, uint32_t b)
+{
+    uint64_t key = ((uint64_t)a << 32 | b) * 0x9e3779b97f4a7c15;
+    size_t i = (size_t)(key >> 32) & (c->slots - 1);
+
+    while (c->slot[i]) {
+        const struct mean *m = &c->v[c->slot[i] - 1];
+
+        if (m->a == a && m->b == b)
+            break;
+        i = (i + 1) & (c->slots - 1);
+    }
+    return i;
+}
+
+/* Make room for one more pair. */
+static int grow (struct combine *c)
+{
+    size_t size = c->size ? 2 * c->size : 256;
+    struct mean *v;
+    uint32_t *slot;
+
+    if (c->n < c->size)
+        return 0;
+    if (!(slot = calloc (2 * size, sizeof (*slot))))
+        return -1;
+    if (!(v = realloc (c->v, size * sizeof (*v)))) {
+        free (slot);
+        return -1;
+    }
+    free (c->slot);
+    c->v = v;
+    c->size = size;
+    c->slot = slot;
+    c->slots = 2 * size;
+    for (size_t i = 0; i < c->n; i++)
+        c->slot[find (c, v[i].a, v[i].b)] = (uint32_t)i + 1;
+    return 0;
+}
+
+static void enter (struct mean *m, const struct observation *o, double share)
+{
+    double weight = share / o->var;
+    double d = o->rtt_ns - m->value;
+
+    m->weight += weight;
+    m->value += d * weight / m->weight;
+    m->scatter += weight * d * (o->rtt_ns - m->value);
+    m->min = m->n == 0 ? o->min_ns : fmin (m->min, o->min_ns);
+    m->both = m->both || o->both;
+    m->repeats += o->repeats;
+    m->n++;
+}
+
+int combine_add (struct combine *c, const struct observations *o,
+                 double share)
+{
+    for (size_t i = 0; i < o->n; i++) {
+        uint32_t a = o->v[i].a < o->v[i].b ? o->v[i].a : o->v[i].b;
+        uint32_t b = o->v[i].a < o->v[i].b ? o->v[i].b : o->v[i].a;
+        size_t at;
+
+        if (grow (c) < 0)
+            return -1;
+        at = find (c, a, b);
+        if (!c->slot[at]) {
+            c->v[c->n++] = (struct mean){ .a = a, .b = b };
+            c->slot[at] = (uint32_t)c->n;
+        }
+        enter (&c->v[c->slot[at] - 1], &o->v[i], share);
+    }
+    c->sigma_ns = fmax (c->sigma_ns, o->sigma_ns);
+    c->sent += o->sent;
+    c->lost += o->lost;
+    c->disputed += o->disputed;
+    return 0;
+}
+
+static double variance (const struct mean *m)
+{
+    double excess = (m->scatter + PRIOR) / (m->n - 1 + PRIOR);
+
+    return fmax (excess, 1) / m->weight;
+}
+
+int combine_finish (const struct combine *c, const struct pathset *ps,
+                    struct observations *o, struct error *err)
+{
+    *o = (struct observations){
+        .v = malloc ((c->n + 1) * sizeof (*o->v)),
+        .n = c->n,
+        .sigma_ns = c->sigma_ns,
+        .sent = c->sent,
+        .lost = c->lost,
+        .disputed = c->disputed,
+    };
+    if (!o->v) {
+        o->n = 0;
+        return error_nomem (err);
+    }
+    for (size_t i = 0; i < c->n; i++) {
+        const struct mean *m = &c->v[i];
+
+        o->v[i] = (struct observation){
+            .a = m->a,
+            .b = m->b,
+            .repeats = m->repeats,
+            .both = m->both,
+            .rtt_ns = m->value,
+            .min_ns = m->min,
+            .var = variance (m),
+        };
+    }
+    return observe_rows (o, ps, err);
+}
