@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "util/text.h"
 
@@ -326,18 +327,34 @@ static int carry_out_all (struct round *r)
     return 0;
 }
 
+static int look_and_act (struct round *r, const struct site *site,
+                         const struct fabric *fabric)
+{
+    struct act_report *report = r->report;
+
+    if (act_look (report, r->world, site, r->ledger, fabric, r->now, r->err)
+            < 0
+        || say_remarks (r) < 0)
+        return -1;
+    if (report->decisions.stopped)
+        return 0;
+    return say_decisions (r) < 0 || settle (r) < 0 || carry_out_all (r) < 0
+               ? -1
+               : 0;
+}
+
 int act_round (struct act_report *report, const struct act_world *world,
                const struct site *site, struct ledger *ledger,
                const struct fabric *fabric, int64_t now, struct error *err)
 {
     struct round r = { report, world, ledger, now, err };
+    int lock;
+    int rc = ledger_lock (ledger, &lock, err);
 
-    if (act_look (report, world, site, ledger, fabric, now, err) < 0
-        || say_remarks (&r) < 0)
-        return -1;
-    if (report->decisions.stopped)
-        return 0;
-    return say_decisions (&r) < 0 || settle (&r) < 0 || carry_out_all (&r) < 0
-               ? -1
-               : 0;
+    *report = (struct act_report){ .busy = rc == 0 };
+    if (rc != 1)
+        return rc;
+    rc = look_and_act (&r, site, fabric);
+    close (lock);
+    return rc;
 }

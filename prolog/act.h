@@ -17,7 +17,8 @@
  * not as it was keeps its state and its Reason.
  *
  * Where the ledger cannot be read nothing is done, and where slurmctld does
- * not answer nothing more. One round at a time, by who may write the ledger.
+ * not answer nothing more. One round at a time, and none during an audit
+ * (ledger_lock), by who may write the ledger.
  */
 #ifndef PROLOG_ACT_H
 #define PROLOG_ACT_H
@@ -62,6 +63,7 @@ struct act_report {
     struct controller_nodes nodes;
     struct decisions decisions; /* their texts are in the above */
     size_t drained, resumed;    /* in this round */
+    bool busy;                  /* another audits or acts: nothing was done */
     const struct act_world *world;
 };
 

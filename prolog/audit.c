@@ -16,7 +16,6 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -182,26 +181,6 @@ static int find_nodes (struct run *run, struct error *err)
     if (rc == 0 && !(run->list = hostlist_fold (run->node, run->n)))
         rc = error_nomem (err);
     return rc;
-}
-
-/*
- * One at a time
- */
-
-/* Return 1 with the lock, 0 where another has it, -1 with err. */
-static int take_lock (struct run *run, struct error *err)
-{
-    char path[PATH_MAX];
-
-    if (snprintf (path, sizeof (path), "%s.lock",
-                  ledger_path (run->audit->ledger)) >= (int)sizeof (path))
-        return error_input (err, "the ledger's name is too long");
-    run->lock = open (path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (run->lock < 0)
-        return error_errno (err, "%s", path);
-    if (flock (run->lock, LOCK_EX | LOCK_NB) == 0)
-        return 1;
-    return errno == EWOULDBLOCK ? 0 : error_errno (err, "%s", path);
 }
 
 /*
@@ -609,7 +588,7 @@ int audit_run (const struct audit *audit, const struct audit_request *request,
         rc = decline (&run, "there are no two nodes to audit");
     else if (strlen (run.list) > LIST_MAX)
         rc = decline (&run, "the list of nodes is too long");
-    else if ((rc = take_lock (&run, err)) == 0)
+    else if ((rc = ledger_lock (audit->ledger, &run.lock, err)) == 0)
         decline (&run, "another audit is running");
     else if (rc > 0)
         rc = run_locked (&run, err);

@@ -61,6 +61,12 @@ struct ledger *ledger_open (const char *path, enum ledger_mode mode,
 void ledger_close (struct ledger *ledger);
 const char *ledger_path (const struct ledger *ledger);
 
+/* For who audits or acts: one of these at a time has the file LEDGER.lock.
+ * Return 1 with *fd, which gives it back when it is closed, 0 where another has
+ * it, -1 with err.
+ */
+int ledger_lock (const struct ledger *ledger, int *fd, struct error *err);
+
 /* Look at every page and reference; work grows with the file. Return 0, or -1
  * with err saying what is wrong first.
  */

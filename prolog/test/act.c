@@ -393,7 +393,7 @@ static void play (struct season *s, const char *script)
 
 static void drop (void)
 {
-    static const char *const suffix[] = { "", "-wal", "-shm" };
+    static const char *const suffix[] = { "", "-wal", "-shm", ".lock" };
 
     for (size_t i = 0; i < sizeof (suffix) / sizeof (suffix[0]); i++) {
         char name[sizeof (path) + 8];
@@ -615,6 +615,25 @@ static void test_once (void)
     close_season (&s);
 }
 
+static void test_busy (void)
+{
+    struct season s;
+    int lock, second;
+
+    begin_season (&s);
+    play (&s, TWICE);
+    ok (ledger_lock (s.ledger, &lock, &err) == 1
+            && ledger_lock (s.ledger, &second, &err) == 0,
+        "one at a time");
+    play (&s, "round 0");
+    ok (!*made->deeds && !*made->log && s.failed == 0,
+        "while another is at work, nothing is done or said");
+    close (lock);
+    play (&s, "round 60");
+    ok (!strcmp (made->deeds, "drain h0003"), "and then it is");
+    close_season (&s);
+}
+
 /* --- killed -------------------------------------------------------------- */
 
 /* Two seasons, of which the rounds in the middle are killed. */
@@ -802,6 +821,7 @@ int main (void)
         return 1;
     test_seasons ();
     test_once ();
+    test_busy ();
     test_killed ();
     test_lost ();
     test_size ();
