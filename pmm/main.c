@@ -26,6 +26,9 @@ static const struct verb {
 #ifdef HAVE_LEDGER
     { "ledger", verb_ledger, "what audits measured, found and did" },
 #endif
+#if defined(HAVE_LEDGER) && defined(HAVE_SLURM)
+    { "policy", verb_policy, "which nodes would be drained, and why" },
+#endif
 };
 
 enum { VERB_COUNT = sizeof (verbs) / sizeof (verbs[0]) };

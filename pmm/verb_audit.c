@@ -11,12 +11,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ibquery/snapshot.h"
 #include "pmm/common.h"
+#include "pmm/inputs.h"
 #include "pmm/verb.h"
 #include "prolog/audit.h"
 #include "prolog/controller.h"
-#include "util/file.h"
 #include "util/json.h"
 #include "util/site.h"
 #include "util/text.h"
@@ -71,18 +70,6 @@ struct work {
     int status;             /* to exit with */
 };
 
-static struct fabric *load_snapshot (const char *path, struct error *err)
-{
-    FILE *fp = file_open_trusted (path, geteuid (), err);
-    struct fabric *f;
-
-    if (!fp)
-        return NULL;
-    f = fabric_read (fp, path, err);
-    fclose (fp);
-    return f;
-}
-
 static int find_nodes (struct work *w, struct error *err)
 {
     if (w->o->nodes)
@@ -103,7 +90,7 @@ static int prepare (struct work *w, struct error *err)
     if (o->conf && !realpath (o->conf, w->conf))
         return error_errno (err, "%s", o->conf);
     if (site_read (&w->site, o->conf, 1, err) < 0
-        || !(w->fabric = load_snapshot (w->site.snapshot, err))
+        || !(w->fabric = inputs_snapshot (w->site.snapshot, err))
         || !(w->ledger = ledger_open (w->site.ledger, LEDGER_CREATE, err)))
         return -1;
     return find_nodes (w, err);

@@ -159,13 +159,7 @@ static const char *action_name (int i)
 
 static const char *sign_name (int i)
 {
-    static const char *const name[] = {
-        [SIGN_COUNTER] = "counter",
-        [SIGN_WIDTH] = "width",
-        [SIGN_SPEED] = "speed",
-    };
-
-    return name[i];
+    return policy_sign_name ((enum policy_sign_kind)i);
 }
 
 static void doubt_row (struct making *m, const char *what, int64_t id)

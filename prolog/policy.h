@@ -224,5 +224,6 @@ int policy_decide (struct decisions *d, const struct policy_input *in,
 void policy_clear (struct decisions *d);
 
 const char *policy_kind_name (enum policy_kind kind);
+const char *policy_sign_name (enum policy_sign_kind kind);
 
 #endif /* PROLOG_POLICY_H */
