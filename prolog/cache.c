@@ -127,9 +127,11 @@ static int get_port (const struct reading *r, char *s)
     if (sscanf (s, "%16" SCNx64 " %15s", &guid, rest) != 2)
         return -1;
     for (size_t i = 0; i < r->nports; i++)
-        if (guid == r->port[i].guid
-            && local_rate_parse (rest, &r->port[i].rate) < 0)
-            return -1;
+        if (guid == r->port[i].guid) {
+            r->port[i].known = true;
+            if (local_rate_parse (rest, &r->port[i].rate) < 0)
+                return -1;
+        }
     return 0;
 }
 

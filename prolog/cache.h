@@ -40,6 +40,7 @@ struct cache_node {
 struct cache_port {
     uint64_t guid;
     struct local_rate rate;
+    bool known; /* cache_read has found it */
 };
 
 /* Publish at path, mode 0644, whole or not at all; `now` is the time. Return
@@ -61,10 +62,10 @@ struct cache_view {
 };
 
 /* Read what is said of a node into *view, and of ports, whose GUIDs are given,
- * into their rates; unknown ones are left as they are. Only a file that root
- * or `owner` owns, and nobody else may write, is believed. Return 0, or -1
- * with err, errno ENOENT where there is no such file; view and rates are then
- * of no meaning.
+ * into their rates; those are then known, others are left as they are. Only a
+ * file that root or `owner` owns, and nobody else may write, is believed.
+ * Return 0, or -1 with err, errno ENOENT where there is no such file; view and
+ * rates are then of no meaning.
  */
 int cache_read (const char *path, uid_t owner, const char *node,
                 struct cache_view *view, struct cache_port *port,

@@ -115,23 +115,6 @@ bool settings_any (const struct settings *s)
            || s->site.report_partitions[0] || s->site.require_partitions[0];
 }
 
-/* True if name is an entry of the comma-separated list. */
-static bool listed (const char *list, const char *name)
-{
-    size_t len = strlen (name);
-
-    while (*list) {
-        size_t n;
-
-        list += strspn (list, ", ");
-        n = strcspn (list, ", ");
-        if (n == len && n > 0 && !memcmp (list, name, n))
-            return true;
-        list += n;
-    }
-    return false;
-}
-
 enum check_mode settings_mode (const struct settings *s,
                                const char *partition)
 {
@@ -139,10 +122,6 @@ enum check_mode settings_mode (const struct settings *s,
 
     if (s->asked)
         return s->mode;
-    if (listed (s->site.require_partitions, partition))
-        return MODE_REQUIRE;
-    if (listed (s->site.report_partitions, partition))
-        return MODE_REPORT;
-    find_mode (s->site.mode, &mode);
+    find_mode (site_mode (&s->site, partition), &mode);
     return mode;
 }

@@ -58,7 +58,7 @@ struct launch {
     int to[PROGRAM_STREAMS];
 };
 
-static void close_from (unsigned int first)
+void program_close_from (unsigned int first)
 {
     struct rlimit limit = { 1024, 1024 };
 
@@ -89,7 +89,7 @@ __attribute__ ((noreturn)) static void become (const struct launch *l)
         || dup2 (l->to[PROGRAM_OUT], STDOUT_FILENO) < 0
         || dup2 (l->to[PROGRAM_ERR], STDERR_FILENO) < 0)
         _exit (127);
-    close_from (3);
+    program_close_from (3);
     sigemptyset (&none);
     sigprocmask (SIG_SETMASK, &none, NULL);
     execve (l->program->argv[0], l->program->argv, l->program->env);

@@ -48,6 +48,9 @@ struct program {
  */
 enum program_end program_run (const struct program *program, int *status);
 
+/* Close all file descriptors from this one on; also between fork and exec. */
+void program_close_from (unsigned int first);
+
 /* Milliseconds of a clock that nobody sets. */
 int64_t program_now_ms (void);
 

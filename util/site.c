@@ -27,6 +27,22 @@ const struct conf_option site_options[] = {
       "what the audits leave, for pmm ledger" },
     { "Spool", CONF_PATH, FIELD (spool), "/var/spool/slurm-pmm",
       "the directory where ended jobs are noted for the audit service" },
+    { "Verdicts", CONF_PATH, FIELD (verdicts), "/var/lib/slurm-pmm/verdicts",
+      "what audits have found of each node, for the hooks" },
+    { "Local", CONF_PATH, FIELD (local), "/var/lib/slurm-pmm/local",
+      "what a node's hooks leave to the next ones" },
+    { "Run", CONF_PATH, FIELD (run), "/run/slurm-pmm",
+      "the hooks' directory for locks" },
+    { "LiveFabric", CONF_PATH, FIELD (live_fabric), "",
+      "where prologs have the fabric read if no Snapshot is published" },
+    { "Pmm", CONF_PATH, FIELD (pmm), PMM_PATH,
+      "the pmm that then reads it" },
+    { "Hooks", CONF_PATH, FIELD (hooks), "",
+      "in plugstack.conf: where pmm-prolog is, for the plugin to run it" },
+    { "SlurmUser", CONF_STRING, FIELD (slurm_user), "slurm",
+      "whose files the hooks trust, as root's" },
+    { "PortRate", CONF_STRING, FIELD (port_rate), "",
+      "what a node's ports should be, as 4xEDR; else what they were" },
     { "Srun", CONF_PATH, FIELD (srun), "/usr/bin/srun",
       "the srun that starts a check" },
     { "Probe", CONF_PATH, FIELD (probe), PMM_PROBE_PATH,
@@ -226,6 +242,32 @@ int site_read (struct site *site, const char *path, int trusted,
 void site_clear (struct site *site)
 {
     conf_clear (site_options, site);
+}
+
+/* True if name is an entry of the comma-separated list. */
+static int listed (const char *list, const char *name)
+{
+    size_t len = strlen (name);
+
+    while (*list) {
+        size_t n;
+
+        list += strspn (list, ", ");
+        n = strcspn (list, ", ");
+        if (n == len && n > 0 && !memcmp (list, name, n))
+            return 1;
+        list += n;
+    }
+    return 0;
+}
+
+const char *site_mode (const struct site *site, const char *partition)
+{
+    if (listed (site->require_partitions, partition))
+        return "require";
+    if (listed (site->report_partitions, partition))
+        return "report";
+    return site->mode;
 }
 
 int site_pmix_timeout_s (int timeout_ms)

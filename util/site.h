@@ -22,6 +22,14 @@ struct site {
                          file is none as well */
     char *ledger;     /* what the audits leave */
     char *spool;      /* which jobs ended, for the audit service */
+    char *verdicts;   /* the published verdict cache */
+    char *local;      /* what a node's hooks leave to the next ones */
+    char *run;        /* their directory until the next boot */
+    char *live_fabric; /* where the prolog has the fabric read; "": nowhere */
+    char *pmm;        /* the pmm that reads it */
+    char *hooks;      /* directory of pmm-prolog and pmm-epilog, for the
+                         plugin to run; "": slurm.conf's are */
+    char *slurm_user; /* whom the hooks trust, like root; "": nobody */
     char *srun;       /* the srun that starts the nested step */
     char *probe;      /* the pmm-probe that it runs */
 
@@ -30,6 +38,10 @@ struct site {
     char *report_partitions;  /* comma-separated: other modes for some */
     char *require_partitions;
     int timeout_ms;   /* watchdog over a whole check */
+
+    /* the hooks */
+    char *port_rate;  /* of a node's ports, as "4xEDR"; "": see
+                         prolog/look.h */
 
     /* the measurement */
     char *transport;  /* verbs, emu */
@@ -90,6 +102,11 @@ void site_clear (struct site *site);
  * 0, or -1 with err naming the option.
  */
 int site_check (const struct site *site, struct error *err);
+
+/* The mode of a job that does not say and is of this partition: off, report
+ * or require.
+ */
+const char *site_mode (const struct site *site, const char *partition);
 
 /* How long PMIx may wait for a peer, in seconds, of all the time that a check
  * may take: a quarter, so that a second try fits, but 2 to 10.

@@ -38,11 +38,11 @@ static void test_there_and_back (void)
     const struct cache_node bad[]
         = { { "h1 OK 1 1 x\nnode h2", VERDICT_OK, 1, 1, "" } };
     const struct cache_port port[] = {
-        { 0xec0d9a0300ec8240, { 4, "EDR" } },
-        { 0xec0d9a0300ec8241, { 0, "" } },
+        { 0xec0d9a0300ec8240, { 4, "EDR" }, false },
+        { .guid = 0xec0d9a0300ec8241 },
     };
     struct cache_port mine[]
-        = { { 0xec0d9a0300ec8240, { 0 } }, { 7, { 12, "XDR" } } };
+        = { { .guid = 0xec0d9a0300ec8240 }, { 7, { 12, "XDR" }, false } };
     char longer[2 * CACHE_SENTENCE];
     const struct cache_node wordy = { "h1", VERDICT_WARN, 1, 1, longer };
     struct stat st;
@@ -58,8 +58,8 @@ static void test_there_and_back (void)
         "read: %s", err.text);
     ok (!strcmp (view.sentence, "host end?h10 ?[31m+412 ns"),
         "its sentence is clean");
-    ok (mine[0].rate.width == 4 && !strcmp (mine[0].rate.speed, "EDR")
-            && mine[1].rate.width == 12,
+    ok (mine[0].known && mine[0].rate.width == 4 && !strcmp (mine[0].rate.speed, "EDR")
+            && !mine[1].known && mine[1].rate.width == 12,
         "the rates of ports that it knows");
     ok (get ("end") == 0 && view.known && view.level == VERDICT_UNKNOWN
             && get ("h1") == 0 && view.level == VERDICT_OK && !*view.sentence,
@@ -100,7 +100,7 @@ static void test_bad (void)
         "pmm-verdicts 1 1\nroute 1\nend\n",
         "pmm-verdicts 1 1\n\nend\n",
     };
-    struct cache_port port = { 1, { 0 } };
+    struct cache_port port = { .guid = 1 };
     char big[4096];
     int n;
 
