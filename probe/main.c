@@ -32,6 +32,7 @@
 #include "probe/probe.h"
 #include "probe/roster.h"
 #include "probe/transport.h"
+#include "prolog/live.h"
 #include "prolog/ports.h"
 #include "util/file.h"
 #include "util/site.h"
@@ -274,10 +275,23 @@ static unsigned int leader_of (const struct self *self)
     return self->roster->nmembers > 0 ? self->roster->member[0] : 0;
 }
 
+/* What the prolog of this node is having read, or has. */
+static struct fabric *load_live (const struct site *site, struct error *err)
+{
+    FILE *fp = live_open (site, site->timeout_ms / 2, err);
+    struct fabric *f = fp ? fabric_read (fp, site->live_fabric, err) : NULL;
+
+    file_close_input (fp);
+    return f;
+}
+
 static int load_fabric (struct self *self, struct error *err)
 {
+    const struct site *site = &self->args->site;
+
     if (!self->fabric)
-        self->fabric = fabric_load (self->args->site.snapshot, err);
+        self->fabric = live_wanted (site) ? load_live (site, err)
+                                          : fabric_load (site->snapshot, err);
     return self->fabric ? 0 : -1;
 }
 
