@@ -452,6 +452,62 @@ static void test_retry (void)
         "a step that failed as late as PMIx does is tried once more");
 }
 
+/* A pmm-prolog and a pmm-epilog that record what they were given. */
+static void put_hooks (const char *act)
+{
+    static const char *const names[] = { "pmm-prolog", "pmm-epilog" };
+    char path[96];
+    FILE *fp;
+
+    for (int i = 0; i < 2; i++) {
+        snprintf (path, sizeof (path), "%s/%s", top, names[i]);
+        if (!(fp = fopen (path, "w")))
+            return;
+        fprintf (fp, "#!/bin/sh\n/bin/echo $0 $* >>%s/runs\n"
+                     "/usr/bin/env >%s/env\n%s\n", top, top, act);
+        fclose (fp);
+        chmod (path, 0755);
+    }
+}
+
+static void test_job_hooks (void)
+{
+    char word[96], wanted[256];
+    int64_t t0;
+
+    runs ();
+    new_job ("report");
+    put_hooks ("exit 1");
+    ok (spankhost_job_script () == 0 && !*contents ("runs"),
+        "no hooks where no word says so");
+    snprintf (word, sizeof (word), "Hooks=%s", top);
+    spankhost.words[1] = word;
+    setenv ("SLURMD_NODENAME", "h1", 1);
+    setenv ("LD_PRELOAD_X", "1", 1);
+    ok (spankhost_job_script () == 0, "hooks that fail: 0");
+    snprintf (wanted, sizeof (wanted), "%s/pmm-prolog\n%s/pmm-epilog\n", top,
+              top);
+    ok (!strcmp (contents ("runs"), wanted), "both are run");
+    ok (strstr (contents ("env"), "SLURMD_NODENAME=h1\n")
+            && !strstr (contents ("env"), "LD_PRELOAD_X")
+            && !strstr (contents ("env"), "HOME="),
+        "in an environment of their own");
+    runs ();
+    spankhost.words[2] = "Conf=/none";
+    ok (spankhost_job_script () == 0
+            && strstr (contents ("runs"), "pmm-prolog --conf /none\n"),
+        "with plugstack.conf's pmm.conf, which the plugin does not read");
+    unsetenv ("LD_PRELOAD_X");
+    runs ();
+    put_hooks ("exec sleep 60");
+    t0 = now_ms ();
+    ok (spankhost_job_script () == 0 && now_ms () - t0 < 20000,
+        "hooks that hang: 0, in time");
+    spankhost.words[1] = "Hooks=/none";
+    ok (spankhost_job_script () == 0, "hooks that are not there: 0");
+    runs ();
+}
+
 /* They lie where the plugin has them, under a cluster's name of their own. */
 static void remove_guards (void)
 {
@@ -497,6 +553,7 @@ int main (void)
     test_signals ();
     test_stubborn ();
     test_retry ();
+    test_job_hooks ();
     rc = done_testing ();
     remove_guards ();
     snprintf (cmd, sizeof (cmd), "rm -rf %s", top);

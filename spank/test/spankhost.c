@@ -255,3 +255,16 @@ int spankhost_task (void)
 {
     return be_slurmstepd (0);
 }
+
+int spankhost_job_script (void)
+{
+    static const char *const callback[] = {
+        "slurm_spank_init",
+        "slurm_spank_job_prolog",
+        "slurm_spank_job_epilog",
+        NULL,
+    };
+
+    context = S_CTX_JOB_SCRIPT;
+    return run (callback);
+}

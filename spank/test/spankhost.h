@@ -44,6 +44,9 @@ int spankhost_srun_inside (void);
 int spankhost_batch (void);
 int spankhost_task (void);
 
+/* Be slurmd's `slurmstepd spank prolog`, and then epilog. */
+int spankhost_job_script (void);
+
 /* Is this symbol of the plugin exported? */
 int spankhost_exports (const char *symbol);
 

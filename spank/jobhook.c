@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Run pmm-prolog and pmm-epilog.
+ *
+ * Notes: what the programs are to know is in our environment, as slurmd gives
+ * it to Prolog; spank_job_control_getenv crashes here (22.05).
+ */
+#include "config.h"
+#include "spank/jobhook.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "util/program.h"
+#include "util/site.h"
+
+enum { DEADLINE_MS = 2000 }; /* should its own fail */
+
+static const char *const passed[] = {
+    "SLURMD_NODENAME",
+    "SLURM_JOB_ID",
+    "SLURM_JOB_NODELIST",
+    "SLURM_JOB_PARTITION",
+    "SPANK__SLURM_SPANK_OPTION_pmm_pmm_check",
+};
+enum { PASSED = sizeof (passed) / sizeof (passed[0]) };
+
+static void drop (void *arg, enum program_stream from, const char *data,
+                  size_t len)
+{
+    (void)arg;
+    (void)from;
+    (void)data;
+    (void)len;
+}
+
+static bool never (void *arg)
+{
+    (void)arg;
+    return false;
+}
+
+static void run (char *path, char *conf)
+{
+    char *with_conf[] = { path, (char *)"--conf", conf, NULL };
+    char *plain[] = { path, NULL };
+    char *env[PASSED + 1] = { NULL };
+    struct program program = {
+        .argv = *conf ? with_conf : plain,
+        .env = env,
+        .deadline_ms = program_now_ms () + DEADLINE_MS,
+        .take = drop,
+        .done = never,
+    };
+    size_t n = 0;
+    int status;
+
+    for (size_t i = 0; i < PASSED; i++) {
+        const char *value = getenv (passed[i]);
+
+        if (value && asprintf (&env[n], "%s=%s", passed[i], value) >= 0)
+            n++;
+        else
+            env[n] = NULL;
+    }
+    program_run (&program, &status);
+    while (n > 0)
+        free (env[--n]);
+}
+
+void jobhook_run (const char *program, int argc, char **argv)
+{
+    struct site site;
+    char *path;
+
+    if (conf_defaults (site_options, &site) < 0)
+        return;
+    for (int i = 0; i < argc; i++)
+        conf_set_word (site_options, &site, argv[i], NULL);
+    if (*site.hooks && asprintf (&path, "%s/%s", site.hooks, program) >= 0) {
+        run (path, site.conf);
+        free (path);
+    }
+    site_clear (&site);
+}
