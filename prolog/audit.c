@@ -37,7 +37,7 @@ enum {
     PROBE_EARLY_MS = 3000, /* pmm-probe ends before the watchdog bites, ... */
     PORTS_MAX = 8,        /* of a node */
     LIST_MAX = 100000,    /* bytes of a node list: one argument of srun's */
-    ARGS_MAX = 48,
+    ARGS_MAX = 64,
     NAME_BYTES = 48,      /* of the job's name */
 };
 
@@ -51,6 +51,8 @@ struct run {
     const char **node;     /* those that are measured, in order of name */
     size_t n;
     char *list;            /* these, folded */
+    char *partners;        /* of them those that we have not drained */
+    size_t npartners;
     char nonce[LEDGER_NONCE_BYTES];
     char job_name[NAME_BYTES];
     int lock;
@@ -183,6 +185,34 @@ static int find_nodes (struct run *run, struct error *err)
     return rc;
 }
 
+/* Tell those that we drained from their partners. */
+static int find_partners (struct run *run, struct error *err)
+{
+    const char **partner = calloc (run->n + 1, sizeof (*partner));
+    struct hostlist drained = { 0 };
+    int rc = -1;
+
+    if (!partner)
+        error_nomem (err);
+    else if (controller_drained (&drained, err) == 0) {
+        for (size_t i = 0; i < run->n; i++) {
+            size_t k = 0;
+
+            while (k < drained.count && strcmp (drained.name[k], run->node[i]))
+                k++;
+            if (k == drained.count)
+                partner[run->npartners++] = run->node[i];
+        }
+        if ((run->partners = hostlist_fold (partner, run->npartners)))
+            rc = 0;
+        else
+            error_nomem (err);
+    }
+    hostlist_clear (&drained);
+    free (partner);
+    return rc;
+}
+
 /*
  * The job
  */
@@ -234,28 +264,48 @@ static void make_environment (struct args *env, const struct site *site)
          site_pmix_timeout_s (site->audit_timeout_ms));
 }
 
-static void make_arguments (struct args *a, const struct run *run)
+static void add_fixed (struct args *a, const char *const *word, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        add (a, "%s", word[i]);
+}
+
+/* The job: n nodes, at once or not at all. */
+static void add_job (struct args *a, const struct run *run, const char *list,
+                     size_t n)
+{
+    static const char *const fixed[]
+        = { "--exclusive", "--mem=0", "--gres=none", "--quiet" };
+    const struct site *site = run->audit->site;
+
+    add (a, "--job-name=%s", run->job_name);
+    add (a, "--partition=%s", site->audit_partition);
+    add (a, "--nodelist=%s", list);
+    add (a, "--nodes=%zu", n);
+    add (a, "--immediate=%d", IMMEDIATE_S);
+    /* minutes: if all else fails */
+    add (a, "--time=%d", site->audit_timeout_ms / 60000 + 2);
+    add_fixed (a, fixed, sizeof (fixed) / sizeof (fixed[0]));
+}
+
+static void add_step (struct args *a, const struct run *run)
 {
     static const char *const fixed[] = {
-        "--exclusive",       "--mpi=pmix",      "--ntasks-per-node=1",
-        "--mem=0",           "--gres=none",     "--cpu-bind=none",
-        "--propagate=NONE",  "--export=NONE",   "--input=none",
-        "--chdir=/",         "--quiet",         "--kill-on-bad-exit=1",
+        "--mpi=pmix",       "--ntasks-per-node=1", "--cpu-bind=none",
+        "--propagate=NONE", "--export=NONE",       "--input=none",
+        "--chdir=/",        "--kill-on-bad-exit=1",
     };
+
+    add (a, "--ntasks=%zu", run->n);
+    add_fixed (a, fixed, sizeof (fixed) / sizeof (fixed[0]));
+}
+
+static void add_probe (struct args *a, const struct run *run)
+{
     const struct site *site = run->audit->site;
     int ms = site->audit_timeout_ms;
     int early_ms = ms / 5 < PROBE_EARLY_MS ? ms / 5 : PROBE_EARLY_MS;
 
-    add (a, "%s", site->srun);
-    add (a, "--job-name=%s", run->job_name);
-    add (a, "--partition=%s", site->audit_partition);
-    add (a, "--nodelist=%s", run->list);
-    add (a, "--nodes=%zu", run->n);
-    add (a, "--ntasks=%zu", run->n);
-    add (a, "--immediate=%d", IMMEDIATE_S);
-    add (a, "--time=%d", ms / 60000 + 2); /* minutes: if all else fails */
-    for (size_t i = 0; i < sizeof (fixed) / sizeof (fixed[0]); i++)
-        add (a, "%s", fixed[i]);
     add (a, "%s", site->probe);
     if (run->audit->conf) {
         add (a, "--conf");
@@ -266,6 +316,44 @@ static void make_arguments (struct args *a, const struct run *run)
     add (a, "--nonce");
     add (a, "%s", run->nonce);
     add (a, "--audit");
+}
+
+/* A step that is also on nodes which Slurm gives to no job: it starts them
+ * for SlurmUser (prolog/controller.h), while a job of salloc's, which is beside
+ * srun, holds the others. PMIx must not learn from salloc's environment that
+ * only these are of the job: so srun has an environment from scratch again.
+ */
+static void add_with_drained (struct args *a, const struct run *run,
+                              const struct args *env)
+{
+    const char *srun = run->audit->site->srun;
+    const char *name = strrchr (srun, '/');
+
+    add (a, "%.*ssalloc", (int)(name ? name + 1 - srun : 0), srun);
+    add (a, "--kill-command=KILL");
+    add (a, "--no-bell");
+    add_job (a, run, run->partners, run->npartners);
+    add (a, "/usr/bin/env");
+    add (a, "-i");
+    add_fixed (a, (const char *const *)env->v, env->n);
+    add (a, "%s", srun);
+    add (a, "--no-allocate");
+    add (a, "--quiet");
+    add (a, "--nodelist=%s", run->list);
+    add (a, "--nodes=%zu", run->n);
+}
+
+static void make_arguments (struct args *a, const struct run *run,
+                            const struct args *env)
+{
+    if (run->npartners < run->n)
+        add_with_drained (a, run, env);
+    else {
+        add (a, "%s", run->audit->site->srun);
+        add_job (a, run, run->list, run->n);
+    }
+    add_step (a, run);
+    add_probe (a, run);
 }
 
 /* What it says. */
@@ -384,7 +472,7 @@ static int run_job (struct run *run, struct said *said, struct error *err)
     int status, rc;
 
     make_environment (&env, run->audit->site);
-    make_arguments (&argv, run);
+    make_arguments (&argv, run, &env);
     program.deadline_ms = program_now_ms () + run->audit->site->audit_timeout_ms
                           + IMMEDIATE_S * 1000;
     if (!is_whole (&env) || !is_whole (&argv))
@@ -558,8 +646,10 @@ static int run_locked (struct run *run, struct error *err)
 {
     int rc = controller_evicts (run->audit->site->audit_partition, err);
 
-    if (rc != 0)
+    if (rc != 0 || find_partners (run, err) < 0)
         return decline (run, "%.250s", err->text);
+    if (run->npartners == 0)
+        return decline (run, "all of the nodes are drained");
     rc = begin (run, err);
     return rc == 1 ? run_begun (run, err) : rc;
 }
@@ -572,6 +662,7 @@ static void run_clear (struct run *run)
     free (run->node_of);
     free (run->node);
     free (run->list);
+    free (run->partners);
 }
 
 int audit_run (const struct audit *audit, const struct audit_request *request,

@@ -10,8 +10,9 @@
  * audit_run returns, or if that was killed, when the next one begins.
  *
  * The job is of whole nodes, in AuditPartition, and is never waited for: nodes
- * that are busy are left to their jobs. Where it must be ended, no part of it
- * is left behind.
+ * that are busy are left to their jobs. Nodes that we drained stay so; they are
+ * measured beside it, with the others as their partners. Where the job must be
+ * ended, no part of it is left behind.
  */
 #ifndef PROLOG_AUDIT_H
 #define PROLOG_AUDIT_H

@@ -112,14 +112,15 @@ int controller_cancel (const char *job_name, struct error *err);
  *
  *     salloc -Q -KKILL --immediate=S --exclusive --no-bell -t MINUTES
  *            -p AuditPartition -N p -w PARTNERS
+ *     env -i SLURM_CONF=...
  *     srun -Q --no-allocate --mpi=pmix --propagate=NONE --export=NONE -K1
  *          -N n -n n --ntasks-per-node=1 -w NODE,PARTNERS /path/pmm-probe ...
  *
  * It needs what any audit needs: slurmd up, SlurmUser known on the node. The
  * node need not be of the partition. Nodes that are named with --no-allocate
  * get the step whatever runs there: only nodes of this list, and partners that
- * salloc holds, are to be named. SLURM_JOB_* in the tasks' environment is
- * about the partners, SLURM_STEP_NODELIST about all.
+ * salloc holds, are to be named. What salloc sets in srun's environment must
+ * be gone: Slurm's PMIx takes the partners for all of the job and hangs.
  *
  * SIGTERM to salloc frees the partners and ends salloc and srun at once; after
  * SIGKILL the partners are held until the time is over. Neither ends the

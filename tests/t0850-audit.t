@@ -1,33 +1,64 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# Audits in a real Slurm, over the emulated wire: healthy ones give a baseline,
-# a cable that gets slow is found against it; what is not there, is busy or is
-# killed leaves one sentence, an audit with an end, and no job.
+# Audits in a real Slurm, by a SlurmUser who is not root, over the emulated wire:
+# healthy ones give a baseline, a cable that gets slow is found against it, also
+# on a node that was drained for it. What is busy, hangs, is killed, full or
+# damaged leaves one sentence, an audit with an end, and no job.
 
 . "$(dirname "$0")/lib.sh"
-need pmm pmm-probe pmm-emu jq srun squeue
+need pmm pmm-probe pmm-emu jq srun salloc squeue scontrol
 pmm audit --help >/dev/null 2>&1 || skip_all "built without Slurm or the ledger"
+id slurm &>/dev/null || skip_all "no user slurm"
 workdir
 cd "$workdir" || exit 1
 
 pmm fabric generate fat-tree --ports 8 --levels 2 -o fabric
-with_cluster h0001,h0002,h0005,h0006,h0009,h0013
+with_cluster h0001,h0002,h0005,h0006,h0009,h0013 --slurm-user slurm
 
 # SlurmUser must reach the programs wherever the tree is.
 mkdir bin
 "$builddir/libtool" --quiet --mode=install install -m 755 \
     "$builddir/probe/pmm-probe" "$builddir/pmm/pmm" "$workdir/bin/" >/dev/null
-mkdir -m 755 state
-cat >conf <<END
+mkdir state
+chown slurm: state
+
+# Its probe plays what ./act says before it measures. ./symbols is the counter of
+# a port of h0005.
+link=$(pmm path -f fabric --json h0005 h0001 | jq -r '.forward[0]')
+cat >bin/probe <<END
+#!/bin/bash
+PATH=/usr/bin:/bin
+cd "$workdir"
+nonce=\$(grep -oE -e '--nonce [0-9a-f]+' <<<"\$*")
+[[ \$SLURMD_NODENAME != h0005 ]] || echo "pmm-port 1 \${nonce#* } $link" \
+    "4 5 4xHDR SymbolErrorCounter=\$(<symbols)" >&2
+case \$(<act) in
+slow) sleep 3 ;;
+hang) exec sleep 1000 ;;
+die) kill -KILL \$\$ ;;
+loud) while :; do echo "{ nonsense"; done ;;
+esac
+exec bin/pmm-probe "\$@"
+END
+chmod 755 bin/probe
+act () { echo "$1" >act; }
+act measure
+echo 7 >symbols
+
+conf ()
+{
+    cat <<END
 Snapshot=$workdir/fabric
 Ledger=$workdir/state/ledger
 Baseline=$workdir/state/baseline.json
-Probe=$workdir/bin/pmm-probe
+Probe=$workdir/bin/probe
 Transport=emu
 EmuSocket=$workdir/emu
-AuditTimeout=20
+AuditTimeout=$1
 END
+}
+conf 20 >conf
 
 pmm-emu -f fabric --socket "$workdir/emu" --control "$workdir/control" \
     >emu.log 2>&1 &
@@ -36,51 +67,184 @@ for _ in {1..100}; do
     grep -qs 'pmm-emu:' emu.log && break
     sleep 0.05
 done
-chmod 666 emu control 2>/dev/null
+chmod 666 emu
 emu () { pmm-emu --control "$workdir/control" "$@"; }
 
-audit () { "$workdir/bin/pmm" audit --conf "$workdir/conf" "$@" 2>stderr; }
-left () { squeue -h -o %i | wc -l; }
-open_audits ()
+within ()
 {
-    pmm ledger show -L state/ledger --json \
-        | jq '[.audits[] | select(.ended == null)] | length'
+    local end=$((SECONDS + $1))
+    shift
+    until "$@"; do
+        ((SECONDS < end)) || return 1
+        sleep 0.1
+    done
+}
+audit () { as_slurm "$workdir/bin/pmm" audit --conf "$workdir/conf" "$@"; }
+# try OPTION...: an audit of all nodes: its exit status and what it says
+try ()
+{
+    local out
+    out=$(audit --nodes "$nodes" "$@" 2>&1)
+    echo "$? $out"
+}
+ledger () { as_slurm "$workdir/bin/pmm" ledger "$1" -L state/ledger "${@:2}"; }
+no_job () { [[ ! $(squeue -h -n "$(squeue -h -o %j | grep ^pmm-audit)") ]]; }
+all_idle () { [[ $(sinfo -h -N -p main -t idle -o %N | wc -l) == 6 ]]; }
+auditing () { squeue -h -t R -o %j | grep -q '^pmm-audit'; }
+# The audits that have not ended.
+begun ()
+{
+    ledger show --json | jq '[.audits[] | select(.ended == null)] | length'
 }
 
-out=$(audit --nodes "$nodes,stranger" --json)
+out=$(audit --nodes "$nodes,stranger" --json 2>stderr)
 is $? 0 "an audit of healthy cables"
 is "$(<stderr)" "pmm audit: not in the snapshot, and left out: stranger" \
     "... of those that are in the snapshot"
 is "$(jq -c '[.id, .status, .complete, .why, .job > 0, (.hosts | length),
-    ([.hosts[].answered] | add)]' <<<"$out")" '[1,"OK",1,"hand",true,6,6]' \
-    "... is in the ledger, with all hosts"
-is "$(jq '.probes | length > 20' <<<"$out")" true "... and its samples"
-like "$(audit --nodes h0001,nobody)" '^not audited: there are no two nodes' \
-    "one node is none to audit"
+    ([.hosts[].answered] | add), (.probes | length > 20)]' <<<"$out")" \
+    '[1,"OK",1,"hand",true,6,6,true]' "... is in the ledger, with its samples"
+is "$(jq -c '.counters[] | [.name, .value]' <<<"$out")" \
+    '["SymbolErrorCounter",7]' "... and the counters of its ports"
+like "$(audit --nodes h0001,nobody 2>/dev/null)" \
+    '^not audited: there are no two nodes' "one node is none to audit"
 audit --nodes "$nodes" >/dev/null && audit --idle >/dev/null
 ok $? "two more, one of the idle nodes"
-pmm judge --help | grep -q baseline
 is "$(jq -r .kind state/baseline.json)" samples "... publish a baseline"
+out=$(audit --all --size 3)
+is "$(cut -d' ' -f1-3 <<<"$out" | xargs)" "audit 4 OK audit 5 OK" \
+    "all, in two audits"
+
+# A slow cable
 
 emu slow h0005/1 +1000
+echo 900 >symbols
 out=$(audit --nodes "$nodes" --json)
 is $? 1 "a cable gets slow: FAIL"
 is "$(jq -c '[.findings[] | [.level, .basis, (.suspects | length)]]' \
     <<<"$out")" '[["FAIL","baseline",1]]' "... against the baseline"
-is "$(jq -r '.findings[0].suspects[0].id' <<<"$out")" \
-    "$(pmm path -f fabric --json h0005 h0001 | jq -r '.forward[0]')" \
+is "$(jq -r '.findings[0].suspects[0].id' <<<"$out")" "$link" \
     "... it, and no other"
+is "$(jq -c '.signs[] | [.link, .host, .kind]' <<<"$out")" \
+    "[\"$link\",\"h0005\",\"counter\"]" "... and its errors are a sign"
+as_slurm scontrol update nodename=h0005 state=drain \
+    reason='pmm: host end h0005' && audit --nodes "$nodes" >said
+is "$? $(cut -d' ' -f1-3 said)" "1 audit 7 FAIL" "drained, it is measured"
+is "$(sinfo -h -N -p main -n h0005 -o '%T %E')" "drained pmm: host end h0005" \
+    "... and stays so"
 emu heal all
+is "$(try --json | sed 's/^0 //' | jq -c '[.status, (.hosts | length)]')" \
+    '["OK",6]' "... until the cable is repaired"
+like "$(audit --nodes h0005)" 'no two nodes' "... not alone"
+scontrol update nodename=h0005 state=resume
+within 20 all_idle
 
-srun -N1 -w h0006 --exclusive sleep 100 &
+# Others
+
+srun -N1 -w h0006 --exclusive sleep 100 2>/dev/null &
+busy=$!
+within 20 eval '[[ $(squeue -h -t R -o %N) == h0006 ]]'
+like "$(try)" '^3 audit 9 UNKNOWN not measured: srun: error: Unable to allocate' \
+    "a node is busy: it is not waited for"
+like "$(audit --idle)" '^audit 10 OK .* 5 nodes' "... the idle ones are audited"
+kill $busy
+wait $busy 2>/dev/null
+within 20 all_idle
+
+like "$(as_user "$workdir/bin/pmm" audit --conf "$workdir/conf" --idle 2>&1)" \
+    '^pmm audit: .*ledger: ' "an ordinary user may not enter the ledger"
+cp conf mine && chown "$test_user" mine
+like "$(as_slurm bin/pmm audit --conf mine --idle 2>&1)" 'mine is not trusted' \
+    "... nor say where it is"
+
+# What goes wrong in an audit
+
+act slow
+try >first &
+first=$!
+within 20 auditing
+is "$(try)" "3 not audited: another audit is running" "two at once"
+read -r pid _ <slurm/pid/slurmctld
+kill "$pid"
+within 20 eval '! kill -0 $pid 2>/dev/null'
+printf '%s\n' PreemptType=preempt/partition_prio PreemptMode=requeue \
+    >>slurm/etc/slurm.conf
+as_slurm slurmctld -D >slurmctld.out 2>&1 &
 cleanup kill $!
-until [[ $(squeue -h -t R -o %N) == h0006 ]]; do sleep 0.1; done
-out=$(audit --nodes "$nodes")
-is $? 3 "a node is busy"
-like "$out" '^audit 5 UNKNOWN not measured: srun: error: .*' \
-    "... which the audit ends with"
-is "$(left)" 1 "... and nothing waits"
-like "$(audit --idle)" '^audit 6 OK .* 5 nodes' "those that are idle are audited"
-is "$(open_audits)" 0 "all audits have ended"
+wait $first
+like "$(<first)" '^0 audit 11 OK' "slurmctld is restarted in an audit"
+within 30 all_idle
+like "$(try)" '^3 not audited: jobs in partition audit would preempt those in' \
+    "... with a configuration by which audits would preempt jobs"
+scontrol update partitionname=audit prioritytier=1
+
+conf 4 >conf
+act hang
+like "$(try)" '^3 audit 12 UNKNOWN not measured: no result within 4 s' \
+    "an audit beyond its deadline"
+within 20 all_idle
+ok $? "... leaves no job"
+conf 20 >conf
+
+act slow
+audit --nodes "$nodes" >/dev/null &
+within 20 auditing
+kill -KILL "$(pgrep -f -x "$workdir/bin/pmm .*")"
+wait $! 2>/dev/null
+is "$(begun)" 1 "pmm is killed in an audit"
+within 20 all_idle
+ok $? "... its job goes with it"
+act measure
+like "$(try)" '^0 audit 14 OK' "... the next is in order"
+is "$(begun) $(ledger show 13 --json | jq -r .sentence)" \
+    "0 whoever ran it was killed" "... and ends it"
+
+# The ledger
+
+if mount -t tmpfs -o size=600k,mode=755,uid="$(id -u slurm)" none state \
+    2>/dev/null; then
+    cleanup eval 'umount -l "$workdir/state" 2>/dev/null'
+    like "$(try)" '^0 audit 1 OK' "a ledger on a small disk"
+    dd if=/dev/zero of=state/full bs=1k 2>/dev/null
+    like "$(try)" '^3 pmm audit: .*ledger: ' "... which is full"
+    is "$(try | wc -l)$(squeue -h)" 1 "... is one sentence, and no job"
+    rm state/full
+    like "$(try)" '^0 audit 2 OK' "... and not full any more"
+    umount "$workdir/state"
+else
+    skip "a ledger on a full disk" "cannot mount a file system"
+fi
+for file in state/ledger state/ledger-wal; do
+    dd if=/dev/urandom of=$file bs=4096 seek=1 count=20 conv=notrunc 2>/dev/null
+done
+like "$(try)" '^3 pmm audit: .*ledger' "a damaged ledger"
+is "$(try | wc -l)$(squeue -h)" 1 "... is one sentence, and no job"
+as_slurm bin/pmm ledger salvage -L state/ledger state/new 2>/dev/null
+mv state/new state/ledger
+rm -f state/ledger-*
+like "$(try)" '^0 audit [0-9]+ OK' "... and salvaged"
+
+[[ ${PMM_LONG-} ]] || done_testing
+
+conf 4 >conf
+act die
+like "$(try)" '^3 audit .* UNKNOWN not measured: ' "its processes are killed"
+act loud
+like "$(try)" '^3 audit .* UNKNOWN not measured: ' "a record without an end"
+conf 12 >conf
+within 20 all_idle
+
+act slow
+try >first &
+first=$!
+within 20 auditing
+sleep 1
+task=$(grep -lsz '^SLURMD_NODENAME=h0013' /proc/[0-9]*/environ | head -n 1)
+task=${task//[!0-9]/}
+read -r pid _ <slurm/pid/slurmd.h0013
+kill -KILL "$pid" "$(ps -o ppid= "$task")" "$task"
+wait $first
+like "$(<first)" '^3 audit .* UNKNOWN .*' "slurmd is killed in an audit"
+is "$(begun)" 0 "... which has an end"
 
 done_testing

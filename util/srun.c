@@ -35,7 +35,8 @@ bool srun_hear (struct srun_words *words, const char *line)
 {
     int weight;
 
-    if (strncmp (line, "srun: ", 6) && strncmp (line, "slurm", 5))
+    if (strncmp (line, "srun: ", 6) && strncmp (line, "salloc: ", 8)
+        && strncmp (line, "slurm", 5))
         return false;
     words->cancelled |= strstr (line, " CANCELLED AT ") != NULL;
     weight = weigh (line);

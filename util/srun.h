@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What srun says on its standard error, as far as it explains why there is no
+/* What srun, or salloc, says on its standard error, as far as it explains why there is no
  * result.
  */
 #ifndef UTIL_SRUN_H
