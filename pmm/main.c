@@ -23,6 +23,9 @@ static const struct verb {
 #if defined(HAVE_LEDGER) && defined(HAVE_SLURM)
     { "audit", verb_audit, "measure nodes by a job of our own" },
 #endif
+#ifdef HAVE_SLURM
+    { "doctor", verb_doctor, "what of the site's configuration to mend" },
+#endif
 #ifdef HAVE_LEDGER
     { "ledger", verb_ledger, "what audits measured, found and did" },
 #endif

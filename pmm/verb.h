@@ -10,6 +10,7 @@ typedef int (*verb_f) (int argc, char **argv);
 
 int verb_audit (int argc, char **argv);
 int verb_confirm (int argc, char **argv);
+int verb_doctor (int argc, char **argv);
 int verb_fabric (int argc, char **argv);
 int verb_ledger (int argc, char **argv);
 int verb_path (int argc, char **argv);

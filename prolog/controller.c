@@ -14,6 +14,7 @@
 #include <signal.h>
 #include <slurm/slurm.h>
 #include <slurm/slurm_errno.h>
+#include <slurm/slurmdb.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -279,6 +280,72 @@ static int tell_user (FILE *out, const void *arg, struct error *err)
     return 0;
 }
 
+/* Says "NAME = VALUE" lines, and others. */
+static int tell_conf (FILE *out, const void *arg, struct error *err)
+{
+    slurm_conf_t *conf;
+
+    (void)arg;
+    slurm_init (NULL);
+    if (slurm_load_ctl_conf (0, &conf) != SLURM_SUCCESS)
+        return slurm_error (err);
+    slurm_print_ctl_conf (out, conf);
+    return 0;
+}
+
+/* Says whether it is up and open, its limit, the nodes outside; or nothing. */
+static int tell_partition (FILE *out, const void *arg, struct error *err)
+{
+    partition_info_msg_t *parts;
+    const partition_info_t *part;
+    node_info_msg_t *nodes;
+    hostlist_t members;
+
+    slurm_init (NULL);
+    if (slurm_load_partitions (0, &parts, SHOW_ALL) != SLURM_SUCCESS
+        || slurm_load_node (0, &nodes, SHOW_ALL) != SLURM_SUCCESS)
+        return slurm_error (err);
+    if (!(part = find_partition (parts, arg)))
+        return 0;
+    if (!(members = slurm_hostlist_create (part->nodes)))
+        return error_nomem (err);
+    put (out, part->state_up == PARTITION_UP ? "1" : "0");
+    put (out, part->flags & PART_FLAG_ROOT_ONLY ? "0" : "1");
+    fprintf (out, "%" PRIu32, part->max_time);
+    put (out, "");
+    for (uint32_t i = 0; i < nodes->record_count; i++) {
+        const char *name = nodes->node_array[i].name;
+
+        if (name && slurm_hostlist_find (members, name) < 0)
+            fprintf (out, "%s,", name);
+    }
+    put (out, "");
+    return 0;
+}
+
+/* Says how many. */
+static int tell_associations (FILE *out, const void *arg, struct error *err)
+{
+    slurmdb_assoc_cond_t cond = { 0 };
+    slurm_conf_t *conf;
+    uint16_t flags = 0;
+    void *db;
+    List found;
+
+    slurm_init (NULL);
+    if (slurm_load_ctl_conf (0, &conf) != SLURM_SUCCESS)
+        return slurm_error (err);
+    cond.user_list = slurm_list_create (NULL);
+    cond.cluster_list = slurm_list_create (NULL);
+    slurm_list_append (cond.user_list, (void *)arg);
+    slurm_list_append (cond.cluster_list, conf->cluster_name);
+    if (!(db = slurmdb_connection_get (&flags))
+        || !(found = slurmdb_associations_get (db, &cond)))
+        return slurm_error (err);
+    fprintf (out, "%d", slurm_list_count (found));
+    return 0;
+}
+
 /*
  * In the caller
  */
@@ -512,6 +579,115 @@ int controller_user (uid_t *uid, char name[CONTROLLER_NAME],
         snprintf (name, CONTROLLER_NAME, "%s", known);
         rc = 0;
     }
+    free (text);
+    return rc;
+}
+
+/* Make of a line "NAME   = VALUE" its name and its value. */
+static void split_line (FILE *out, char *line)
+{
+    char *equals = strstr (line, " = ");
+    char *value = equals ? equals + 3 : NULL;
+
+    if (!equals)
+        return;
+    while (equals > line && equals[-1] == ' ')
+        equals--;
+    *equals = '\0';
+    put (out, line);
+    put (out, strcmp (value, "(null)") == 0 ? "" : value);
+}
+
+int controller_conf (struct controller_conf *conf, struct error *err)
+{
+    char *said, *line, *rest;
+    size_t len;
+    FILE *out;
+
+    if (ask (tell_conf, NULL, &said, &len, err) < 0)
+        return -1;
+    if (!(out = open_memstream (&conf->text, &conf->len))) {
+        free (said);
+        return error_nomem (err);
+    }
+    for (rest = said; (line = strsep (&rest, "\n"));)
+        split_line (out, line);
+    free (said);
+    if (fclose (out) == 0)
+        return 0;
+    free (conf->text);
+    return error_nomem (err);
+}
+
+void controller_conf_clear (struct controller_conf *conf)
+{
+    free (conf->text);
+    *conf = (struct controller_conf){ 0 };
+}
+
+const char *controller_conf_get (const struct controller_conf *conf,
+                                 const char *name)
+{
+    const char *p = conf->text;
+    const char *end = p + conf->len;
+    const char *key;
+
+    while ((key = next (&p, end))) {
+        const char *value = next (&p, end);
+
+        if (value && strcmp (key, name) == 0)
+            return value;
+    }
+    return "";
+}
+
+int controller_partition (struct controller_partition *part, const char *name,
+                          struct error *err)
+{
+    const char *p, *up, *open, *minutes, *outside;
+    char *text;
+    size_t len;
+    uint64_t n;
+    int rc = 1;
+
+    if (ask (tell_partition, name, &text, &len, err) < 0)
+        return -1;
+    p = text;
+    up = next (&p, text + len);
+    open = next (&p, text + len);
+    minutes = next (&p, text + len);
+    outside = next (&p, text + len);
+    if (len == 0)
+        rc = 0;
+    else if (!outside || text_u64 (minutes, 0, UINT32_MAX, &n) < 0)
+        rc = garbled (err);
+    else {
+        *part = (struct controller_partition){ .up = up[0] == '1',
+                                               .open = open[0] == '1',
+                                               .minutes = (uint32_t)n };
+        if (*outside
+            && hostlist_parse (&part->outside, outside, CONTROLLER_NODES_MAX,
+                               err) < 0)
+            rc = -1;
+    }
+    free (text);
+    return rc;
+}
+
+void controller_partition_clear (struct controller_partition *part)
+{
+    hostlist_clear (&part->outside);
+}
+
+int controller_associated (const char *user, struct error *err)
+{
+    char *text;
+    size_t len;
+    int rc;
+
+    if (ask (tell_associations, user, &text, &len, err) < 0)
+        return -1;
+    rc = text[0] != '0';
     free (text);
     return rc;
 }

@@ -132,4 +132,38 @@ int controller_drained (struct hostlist *hl, struct error *err);
 int controller_user (uid_t *uid, char name[CONTROLLER_NAME],
                      struct error *err);
 
+/* What slurmctld is configured to, as `scontrol show config` has it. */
+struct controller_conf {
+    char *text; /* name, NUL, value, NUL, ... */
+    size_t len;
+};
+
+/* Return 0, or -1 with err and nothing to clear. */
+int controller_conf (struct controller_conf *conf, struct error *err);
+void controller_conf_clear (struct controller_conf *conf);
+
+/* A value; "" where it is not set, or there is no such name. Borrowed. */
+const char *controller_conf_get (const struct controller_conf *conf,
+                                 const char *name);
+
+/* A partition as one needs to know it who wants to audit in it. */
+struct controller_partition {
+    bool up;
+    bool open;               /* to users other than root and SlurmUser */
+    uint32_t minutes;        /* a job may run; UINT32_MAX: any time */
+    struct hostlist outside; /* nodes that are not of it */
+};
+
+/* Return 1; 0 where there is no such partition, or -1 with err, and then
+ * nothing to clear.
+ */
+int controller_partition (struct controller_partition *part, const char *name,
+                          struct error *err);
+void controller_partition_clear (struct controller_partition *part);
+
+/* Whether slurmdbd knows an association of that user with this cluster.
+ * Return 1, 0, or -1 with err.
+ */
+int controller_associated (const char *user, struct error *err);
+
 #endif /* PROLOG_CONTROLLER_H */

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* pmm doctor: our own files, and the devices. */
+#include "config.h"
+
+#include <errno.h>
+#include <glob.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "pmm/doctor.h"
+#include "pmm/inputs.h"
+#include "util/file.h"
+
+enum {
+    OLD_S = 7 * 24 * 3600, /* of a snapshot: cables are moved */
+    DAY_S = 24 * 3600,
+};
+
+enum verdict_status doctor_conf (const struct patient *p, char *text)
+{
+    const char *path = p->path ? p->path : PMM_CONF_PATH;
+
+    if (p->bad_site)
+        return doctor_say (text, VERDICT_FAIL,
+                           "%s; the defaults are looked at instead",
+                           p->site_error.text);
+    if (access (path, F_OK) < 0)
+        return doctor_say (text, VERDICT_WARN,
+                           "there is no %s: all is as by default", path);
+    return doctor_say (text, VERDICT_OK, "%s, Action=%s", path,
+                       p->site.action);
+}
+
+/* Whether a published file can be read by all and written by none but root
+ * and SlurmUser.
+ */
+static int published (const struct patient *p, const char *path,
+                      struct stat *st, struct error *err)
+{
+    FILE *fp = file_open_trusted (path, p->uid, err);
+    int rc;
+
+    if (!fp)
+        return -1;
+    rc = fstat (fileno (fp), st);
+    fclose (fp);
+    if (rc < 0)
+        return error_errno (err, "%s", path);
+    if (!(st->st_mode & S_IROTH))
+        return error_input (err, "%s: users' jobs cannot read it: chmod 644",
+                            path);
+    return 0;
+}
+
+enum verdict_status doctor_snapshot (const struct patient *p, char *text)
+{
+    struct error err;
+    struct stat st;
+
+    if (access (p->site.snapshot, F_OK) < 0 && *p->site.live_fabric)
+        return doctor_say (text, VERDICT_WARN,
+                           "there is none: prologs read %s, and there are no "
+                           "audits", p->site.live_fabric);
+    if (published (p, p->site.snapshot, &st, &err) < 0)
+        return doctor_say (text, VERDICT_FAIL, "%s%s", err.text,
+                           errno == ENOENT
+                               ? ": publish it by pmm fabric read"
+                               : "");
+    if (!p->fabric)
+        return doctor_say (text, VERDICT_FAIL, "%s", p->fabric_error.text);
+    if (st.st_mtime > p->now || p->now - st.st_mtime > OLD_S)
+        return doctor_say (text, VERDICT_WARN,
+                           "%s is %jd days old: does the timer of pmm fabric "
+                           "read run?", p->site.snapshot,
+                           (intmax_t)(p->now - st.st_mtime) / DAY_S);
+    return doctor_say (text, VERDICT_OK, "%s, %zu hosts, fabric %.8s",
+                       p->site.snapshot, p->fabric->nhosts, p->fabric->hash);
+}
+
+enum verdict_status doctor_baseline (const struct patient *p, char *text)
+{
+    const char *path = p->site.baseline;
+    struct baselines base = { 0 };
+    enum verdict_status level;
+    struct error err;
+    struct stat st;
+
+    if (!*path || access (path, F_OK) < 0)
+        return doctor_say (text, VERDICT_WARN,
+                           "there is none: what got slower is WARN at most");
+    if (published (p, path, &st, &err) < 0)
+        return doctor_say (text, VERDICT_FAIL, "%s", err.text);
+    if (!p->fabric)
+        return doctor_say (text, VERDICT_UNKNOWN,
+                           "without a snapshot nobody can tell");
+    if (baselines_read (&base, p->fabric, &path, 1, &err) < 0)
+        level = doctor_say (text, VERDICT_WARN, "%s", err.text);
+    else
+        level = doctor_say (text, VERDICT_OK, "%s", path);
+    baselines_clear (&base);
+    return level;
+}
+
+enum verdict_status doctor_verdicts (const struct patient *p, char *text)
+{
+    const char *path = p->site.verdicts;
+    struct error err;
+    struct stat st;
+
+    if (access (path, F_OK) < 0)
+        return doctor_say (text, VERDICT_WARN,
+                           "there is no %s: hooks look at ports alone", path);
+    if (published (p, path, &st, &err) < 0)
+        return doctor_say (text, VERDICT_FAIL, "%s", err.text);
+    if (p->now - st.st_mtime > DAY_S)
+        return doctor_say (text, VERDICT_WARN,
+                           "%s is older than a day: does the audit service "
+                           "run?", path);
+    return doctor_say (text, VERDICT_OK, "%s", path);
+}
+
+/* A directory in which SlurmUser, and nobody else, makes files. */
+static enum verdict_status private_directory (const struct patient *p,
+                                              const char *path, char *text)
+{
+    struct stat st;
+
+    if (stat (path, &st) < 0 || !S_ISDIR (st.st_mode))
+        return doctor_say (text, VERDICT_WARN,
+                           "%s is no directory: install -d -o %s -m 755 %s",
+                           path, p->user, path);
+    if (st.st_uid != p->uid)
+        return doctor_say (text, VERDICT_FAIL,
+                           "%s does not belong to SlurmUser: chown %s %s",
+                           path, p->user, path);
+    if (st.st_mode & (S_IWGRP | S_IWOTH))
+        return doctor_say (text, VERDICT_FAIL,
+                           "others may write %s: chmod 755 %s", path, path);
+    return doctor_say (text, VERDICT_OK, "%s", path);
+}
+
+enum verdict_status doctor_spool (const struct patient *p, char *text)
+{
+    return private_directory (p, p->site.spool, text);
+}
+
+enum verdict_status doctor_ledger (const struct patient *p, char *text)
+{
+    const char *path = p->site.ledger;
+    char *dir = strndup (path, (size_t)(strrchr (path, '/') - path));
+    enum verdict_status level;
+    struct stat st;
+
+    if (!dir)
+        return doctor_say (text, VERDICT_UNKNOWN, "out of memory");
+    level = private_directory (p, dir, text);
+    free (dir);
+    if (level != VERDICT_OK || stat (path, &st) < 0)
+        return level;
+    if (st.st_uid != p->uid || (st.st_mode & (S_IWGRP | S_IWOTH)))
+        return doctor_say (text, VERDICT_FAIL,
+                           "%s is to be SlurmUser's alone to write: chown %s "
+                           "%s, chmod 640 %s",
+                           path, p->user, path, path);
+    return doctor_say (text, VERDICT_OK, "%s", path);
+}
+
+enum verdict_status doctor_programs (const struct patient *p, char *text)
+{
+    const char *const path[] = { p->site.srun, p->site.probe };
+    static const char *const key[] = { "Srun", "Probe" };
+
+    for (size_t i = 0; i < sizeof (key) / sizeof (key[0]); i++)
+        if (access (path[i], X_OK) < 0)
+            return doctor_say (text, VERDICT_FAIL,
+                               "%s=%s: %s; it is to be there on all nodes",
+                               key[i], path[i], strerror (errno));
+    return doctor_say (text, VERDICT_OK, "%s, %s", path[0], path[1]);
+}
+
+enum verdict_status doctor_umad (const struct patient *p, char *text)
+{
+    enum verdict_status level = VERDICT_OK;
+    glob_t devices;
+
+    (void)p;
+    if (glob ("/dev/infiniband/umad*", 0, NULL, &devices) != 0)
+        return doctor_say (text, VERDICT_OK, "no device on this machine: the "
+                                             "fabric is read on another");
+    doctor_say (text, level, "%s may be used", devices.gl_pathv[0]);
+    for (size_t i = 0; i < devices.gl_pathc && level == VERDICT_OK; i++)
+        if (access (devices.gl_pathv[i], R_OK | W_OK) < 0)
+            level = doctor_say (text, VERDICT_WARN,
+                                "%s: %s: pmm fabric read needs it, as root",
+                                devices.gl_pathv[i], strerror (errno));
+    globfree (&devices);
+    return level;
+}

@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* pmm doctor: what Slurm is configured to. */
+#include "config.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <glob.h>
+#include <limits.h>
+#include <slurm/slurm.h>
+#include <slurm/slurm_errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "pmm/doctor.h"
+#include "probe/nodemap.h"
+#include "prolog/child.h"
+#include "util/file.h"
+#include "util/text.h"
+
+enum {
+    WAIT_MS = 5000,          /* for a library to load */
+    FEW_PORTS = 64,          /* for all srun of a machine */
+    SCRIPT_BYTES = 1 << 16,  /* of a hook that is read */
+    NAMES_SHOWN = 3,
+};
+
+static const char *conf (const struct patient *p, const char *key)
+{
+    return controller_conf_get (&p->slurm, key);
+}
+
+enum verdict_status doctor_release (const struct patient *p, char *text)
+{
+    const char *running = conf (p, "SLURM_VERSION");
+    char ours[32];
+    size_t len = (size_t)snprintf (
+        ours, sizeof (ours), "%02u.%02u.",
+        SLURM_VERSION_MAJOR (SLURM_VERSION_NUMBER),
+        SLURM_VERSION_MINOR (SLURM_VERSION_NUMBER));
+
+    if (strncmp (running, ours, len) != 0)
+        return doctor_say (text, VERDICT_FAIL,
+                           "Slurm is %s, slurm-pmm was built against %sx: "
+                           "build it anew", running, ours);
+    return doctor_say (text, VERDICT_OK, "Slurm %s", running);
+}
+
+/* Slurm's nodes of which the snapshot, or the node map, knows no endpoint. */
+static size_t strangers (const struct patient *p, const struct nodemap *map,
+                         const struct controller_nodes *nodes, char *names,
+                         size_t size)
+{
+    struct nodemap_line line;
+    size_t n = 0, len = 0;
+
+    names[0] = '\0';
+    for (size_t i = 0; i < nodes->n; i++) {
+        const char *name = nodes->v[i].name;
+
+        if (fabric_find_host (p->fabric, name) != FABRIC_NONE
+            || nodemap_find (map, name, &line, 1) > 0)
+            continue;
+        if (n++ < NAMES_SHOWN && len < size)
+            len += (size_t)snprintf (names + len, size - len, "%s%s",
+                                     n > 1 ? ", " : "", name);
+    }
+    return n;
+}
+
+enum verdict_status doctor_nodes (const struct patient *p, char *text)
+{
+    struct controller_nodes nodes;
+    struct nodemap *map = NULL;
+    struct error err;
+    enum verdict_status level;
+    char names[NAMES_SHOWN * 64 + 8];
+    size_t n;
+
+    if (!p->fabric)
+        return doctor_say (text, VERDICT_UNKNOWN,
+                           "without a snapshot nobody can tell");
+    if (*p->site.node_map && !(map = nodemap_load (p->site.node_map, &err)))
+        return doctor_say (text, VERDICT_FAIL, "%s", err.text);
+    if (controller_nodes (&nodes, &err) < 0) {
+        nodemap_destroy (map);
+        return doctor_say (text, VERDICT_UNKNOWN, "%s", err.text);
+    }
+    n = strangers (p, map, &nodes, names, sizeof (names));
+    if (n > 0)
+        level = doctor_say (text, VERDICT_WARN,
+                            "%zu of %zu are not in the snapshot (%s%s): read "
+                            "it anew, or write a NodeMap", n, nodes.n, names,
+                            n > NAMES_SHOWN ? ", ..." : "");
+    else
+        level = doctor_say (text, VERDICT_OK,
+                            "all %zu are in the snapshot", nodes.n);
+    controller_nodes_clear (&nodes);
+    nodemap_destroy (map);
+    return level;
+}
+
+/*
+ * The step
+ */
+
+/* As Slurm's PMIx plugin does; it is a program of its own that may end here. */
+static int load_pmix (FILE *out, const void *arg, struct error *err)
+{
+    (void)out;
+    (void)arg;
+    if (dlopen ("libpmix.so.2", RTLD_LAZY))
+        return 0;
+    return error_world (err, "%s", dlerror ());
+}
+
+enum verdict_status doctor_pmix (const struct patient *p, char *text)
+{
+    char pattern[PATH_MAX];
+    struct error err;
+    glob_t found;
+    char *out;
+    size_t len;
+
+    snprintf (pattern, sizeof (pattern), "%s/mpi_pmix*.so",
+              conf (p, "PluginDir"));
+    if (glob (pattern, 0, NULL, &found) != 0)
+        return doctor_say (text, VERDICT_FAIL,
+                           "there is no %s: Slurm must be built --with-pmix, "
+                           "or its package for it be installed", pattern);
+    doctor_say (text, VERDICT_OK, "%s", found.gl_pathv[0]);
+    globfree (&found);
+    if (child_call (load_pmix, NULL, WAIT_MS, &out, &len, &err) < 0)
+        return doctor_say (text, VERDICT_FAIL,
+                           "%s; Slurm's plugin needs it, on all nodes",
+                           err.text);
+    free (out);
+    return VERDICT_OK;
+}
+
+enum verdict_status doctor_mpi_default (const struct patient *p, char *text)
+{
+    const char *mpi = conf (p, "MpiDefault");
+    bool pmix = strncmp (mpi, "pmix", 4) == 0;
+
+    return doctor_say (text, VERDICT_OK, "%s%s", mpi,
+                       pmix ? "" : ": checks and audits say --mpi=pmix; who "
+                                   "runs pmm-probe by hand must, too");
+}
+
+/* Whether a comma-separated list has that word, in any case. */
+static bool listed (const char *list, const char *word)
+{
+    size_t len = strlen (word);
+
+    for (; *list; list += strcspn (list, ",")) {
+        list += strspn (list, ", ");
+        if (strncasecmp (list, word, len) == 0
+            && strchr (", ", list[len]))
+            return true;
+    }
+    return false;
+}
+
+enum verdict_status doctor_memlock (const struct patient *p, char *text)
+{
+    const char *limits = conf (p, "PropagateResourceLimits");
+    const char *except = conf (p, "PropagateResourceLimitsExcept");
+    bool all = listed (limits, "ALL") || (!*limits && !*except);
+
+    if ((all || *except || listed (limits, "MEMLOCK"))
+        && !listed (except, "MEMLOCK"))
+        return doctor_say (text,
+                           strcmp (p->site.transport, "verbs") == 0
+                               ? VERDICT_WARN
+                               : VERDICT_OK,
+                           "steps get the limit of locked memory of where they "
+                           "were submitted: PropagateResourceLimitsExcept="
+                           "MEMLOCK, and LimitMEMLOCK=infinity for slurmd");
+    return doctor_say (text, VERDICT_OK,
+                       "steps have slurmd's limit of locked memory");
+}
+
+enum verdict_status doctor_ports (const struct patient *p, char *text)
+{
+    const char *range = conf (p, "SrunPortRange");
+    unsigned first, last;
+
+    if (sscanf (range, "%u-%u", &first, &last) != 2 || last == 0)
+        return doctor_say (text, VERDICT_OK,
+                           "any: no firewall may be between this machine and "
+                           "the nodes");
+    if (last < first + FEW_PORTS - 1)
+        return doctor_say (text, VERDICT_WARN,
+                           "%s are few: each srun, those of checks and audits "
+                           "too, needs three or more", range);
+    return doctor_say (text, VERDICT_OK, "%s", range);
+}
+
+/*
+ * Audits
+ */
+
+static enum verdict_status partition_level (
+    const struct patient *p, const struct controller_partition *part,
+    char *text)
+{
+    const char *name = p->site.audit_partition;
+    unsigned need = ((unsigned)p->site.audit_timeout_ms + 59999) / 60000;
+
+    if (!part->up)
+        return doctor_say (text, VERDICT_FAIL, "%s is not up", name);
+    if (part->minutes < need)
+        return doctor_say (text, VERDICT_FAIL,
+                           "%s gives a job %u minutes, AuditTimeout needs %u",
+                           name, (unsigned)part->minutes, need);
+    if (part->outside.count > 0)
+        return doctor_say (text, VERDICT_WARN,
+                           "%zu nodes are not in %s, as %s: they are never "
+                           "audited", part->outside.count, name,
+                           part->outside.name[0]);
+    if (part->open)
+        return doctor_say (text, VERDICT_WARN,
+                           "users may run jobs in %s, which are never audited: "
+                           "RootOnly=YES lets SlurmUser in as well", name);
+    return doctor_say (text, VERDICT_OK, "%s has all nodes", name);
+}
+
+enum verdict_status doctor_partition (const struct patient *p, char *text)
+{
+    const char *name = p->site.audit_partition;
+    struct controller_partition part;
+    enum verdict_status level;
+    struct error err;
+    int rc = controller_partition (&part, name, &err);
+
+    if (rc < 0)
+        return doctor_say (text, VERDICT_UNKNOWN, "%s", err.text);
+    if (rc == 0)
+        return doctor_say (text, VERDICT_FAIL,
+                           "there is no %s: PartitionName=%s Nodes=ALL "
+                           "MaxTime=10 RootOnly=YES", name, name);
+    level = partition_level (p, &part, text);
+    controller_partition_clear (&part);
+    return level;
+}
+
+enum verdict_status doctor_preemption (const struct patient *p, char *text)
+{
+    struct error err;
+
+    switch (controller_evicts (p->site.audit_partition, &err)) {
+    case 0:
+        return doctor_say (text, VERDICT_OK, "audits preempt no jobs");
+    case 1:
+        return doctor_say (text, VERDICT_FAIL, "%s", err.text);
+    default:
+        return doctor_say (text, VERDICT_UNKNOWN, "%s", err.text);
+    }
+}
+
+enum verdict_status doctor_association (const struct patient *p, char *text)
+{
+    const char *enforce = conf (p, "AccountingStorageEnforce");
+    struct error err;
+
+    if (!listed (enforce, "associations"))
+        return doctor_say (text, VERDICT_OK, "none is needed");
+    switch (controller_associated (p->user, &err)) {
+    case 0:
+        return doctor_say (text, VERDICT_FAIL,
+                           "%s may run no audit: sacctmgr add user %s "
+                           "account=...", p->user, p->user);
+    case 1:
+        return doctor_say (text, VERDICT_OK, "%s has one", p->user);
+    default:
+        return doctor_say (text, VERDICT_UNKNOWN, "%s", err.text);
+    }
+}
+
+enum verdict_status doctor_comments (const struct patient *p, char *text)
+{
+    bool slurmdbd = strcmp (conf (p, "AccountingStorageType"),
+                            "accounting_storage/slurmdbd") == 0;
+
+    if (!slurmdbd)
+        return doctor_say (text, VERDICT_WARN,
+                           "without slurmdbd no job gets any: "
+                           "AccountingStorageType=accounting_storage/slurmdbd");
+    if (!listed (conf (p, "AccountingStoreFlags"), "job_comment"))
+        return doctor_say (text, VERDICT_WARN,
+                           "users' checks leave none: "
+                           "AccountingStoreFlags=job_comment");
+    return doctor_say (text, VERDICT_OK, "slurmdbd keeps them");
+}
+
+/*
+ * Hooks: ours, or a script that names ours.
+ */
+
+/* 1, 0, or -1: it could not be read. */
+static int names (const char *path, const char *program)
+{
+    const char *base = strrchr (path, '/');
+    FILE *fp;
+    char *script;
+    int rc;
+
+    if (strcmp (base ? base + 1 : path, program) == 0)
+        return access (path, X_OK) == 0 ? 1 : -1;
+    if (!(fp = fopen (path, "r")))
+        return -1;
+    script = calloc (1, SCRIPT_BYTES);
+    if (!script || fread (script, 1, SCRIPT_BYTES - 1, fp) == 0)
+        rc = -1;
+    else
+        rc = strstr (script, program) != NULL;
+    free (script);
+    fclose (fp);
+    return rc;
+}
+
+static enum verdict_status hook (const struct patient *p, const char *key,
+                                 const char *program, const char *without,
+                                 char *text)
+{
+    const char *value = conf (p, key);
+    bool unread = false;
+    char first[64];
+    glob_t found;
+
+    if (!*value) { /* later releases number several of them */
+        snprintf (first, sizeof (first), "%s[0]", key);
+        value = conf (p, first);
+    }
+    if (!*value)
+        return doctor_say (text, VERDICT_WARN, "not set: %s; %s=.../%s",
+                           without, key, program);
+    if (glob (value, 0, NULL, &found) != 0)
+        return doctor_say (text, VERDICT_WARN, "%s is not on this machine",
+                           value);
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        int rc = names (found.gl_pathv[i], program);
+
+        if (rc > 0) {
+            globfree (&found);
+            return doctor_say (text, VERDICT_OK, "%s", value);
+        }
+        unread |= rc < 0;
+    }
+    globfree (&found);
+    return unread ? doctor_say (text, VERDICT_UNKNOWN,
+                                "%s cannot be read, or not be run", value)
+                  : doctor_say (text, VERDICT_WARN,
+                                "%s does not call %s: %s", value, program,
+                                without);
+}
+
+enum verdict_status doctor_epilogslurmctld (const struct patient *p,
+                                            char *text)
+{
+    return hook (p, "EpilogSlurmctld", "pmm-epilogslurmctld",
+                 "no job is audited when it ends", text);
+}
+
+/* Slurm's own, or the plugin's. */
+static enum verdict_status job_hook (const struct patient *p, const char *key,
+                                     const char *program, const char *without,
+                                     char *text)
+{
+    char path[PATH_MAX];
+    char *dir = doctor_hooks (p);
+
+    if (!dir)
+        return hook (p, key, program, without, text);
+    snprintf (path, sizeof (path), "%s/%s", dir, program);
+    free (dir);
+    if (access (path, X_OK) < 0)
+        return doctor_say (text, VERDICT_FAIL,
+                           "Hooks in plugstack.conf: %s: %s", path,
+                           strerror (errno));
+    return doctor_say (text, VERDICT_OK, "the plugin runs %s", path);
+}
+
+enum verdict_status doctor_prolog (const struct patient *p, char *text)
+{
+    return job_hook (p, "Prolog", "pmm-prolog",
+                     "nobody looks at a job's ports before it", text);
+}
+
+enum verdict_status doctor_epilog (const struct patient *p, char *text)
+{
+    return job_hook (p, "Epilog", "pmm-epilog",
+                     "nobody looks at a job's ports after it", text);
+}
+
+enum verdict_status doctor_healthcheck (const struct patient *p, char *text)
+{
+    const char *every = conf (p, "HealthCheckInterval");
+    enum verdict_status level
+        = hook (p, "HealthCheckProgram", "pmm-healthcheck",
+                "nobody looks at the ports of idle nodes", text);
+
+    if (level == VERDICT_OK && atoi (every) == 0)
+        return doctor_say (text, VERDICT_WARN,
+                           "it never runs: HealthCheckInterval=300");
+    return level;
+}

@@ -1,0 +1,271 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# pmm doctor: a site where all is as it should be, and then one fault at a time,
+# of which it names that one.
+
+. "$(dirname "$0")/lib.sh"
+need sacctmgr scontrol perl jq
+plugin=$builddir/spank/.libs/spank_pmm.so
+[[ -r $plugin ]] || skip_all "no $plugin"
+id slurm &>/dev/null || skip_all "no user slurm"
+((EUID == 0)) || skip_all "a Slurm cluster needs root"
+workdir
+
+# A good site
+mkdir "$workdir"/{bin,site}
+install -d -o slurm "$workdir/var" "$workdir/spool"
+for program in pmm-probe pmm-epilogslurmctld pmm-healthcheck; do
+    printf '%s\n' '#!/bin/sh' >"$workdir/bin/$program"
+done
+printf '%s\n' '#!/bin/sh' 'exec /usr/sbin/pmm-prolog' >"$workdir/bin/before"
+printf '%s\n' '#!/bin/sh' '/usr/sbin/pmm-epilog' >"$workdir/bin/after"
+chmod 755 "$workdir"/bin/*
+install -m 755 "$plugin" "$workdir/spank_pmm.so"
+cd "$workdir/site" || exit
+pmm fabric generate fat-tree --ports 4 --levels 2 -o fabric
+pmm plan -f fabric --hosts h0001,h0002,h0003 -o plan
+pmm simulate -f fabric --plan plan --latency random:100:200 -o baseline
+cat >pmm.conf <<X
+Snapshot=$workdir/site/fabric
+Baseline=$workdir/site/baseline
+Verdicts=$workdir/site/verdicts
+Ledger=$workdir/var/ledger
+Spool=$workdir/spool
+Probe=$workdir/bin/pmm-probe
+X
+echo pmm-verdicts >verdicts
+echo "required $workdir/spank_pmm.so conf=$workdir/site/pmm.conf" \
+    >"$workdir/plugstack"
+cat >"$workdir/conf" <<X
+MessageTimeout=2
+AccountingStorageEnforce=associations
+PropagateResourceLimitsExcept=MEMLOCK
+EpilogSlurmctld=$workdir/bin/pmm-epilogslurmctld
+Prolog=$workdir/bin/before
+Epilog=$workdir/bin/after
+HealthCheckProgram=$workdir/bin/pmm-healthcheck
+HealthCheckInterval=3600
+PartitionName=audit Nodes=ALL MaxTime=10 PriorityTier=100 RootOnly=YES
+X
+with_cluster 3 --slurm-user slurm --plugstack "$workdir/plugstack" \
+    --conf "$workdir/conf"
+etc=$workdir/slurm/etc
+cp -p "$etc/slurm.conf" "$workdir/slurm.conf"
+cp -p "$etc/plugstack.conf" "$workdir/plugstack.conf"
+cp -p pmm.conf "$workdir/pmm.conf"
+cp -p fabric "$workdir/fabric"
+
+doctor () { pmm doctor --conf "$workdir/site/pmm.conf" "$@"; }
+
+# complains LEVEL CHECK REGEX NAME: of this and of nothing else.
+complains ()
+{
+    local said
+    said=$(doctor | grep -v '^OK')
+    [[ $said != *$'\n'* && $said =~ ^"$1"\ +"$2":.*$3 ]]
+    ok $? "$1: $4" || diag "$said"
+}
+
+# Faults: what is as it was, but for these KEY=VALUE; "KEY=" takes one out.
+set_in ()
+{
+    local file=$1 line
+    shift
+    for line; do
+        sed -i "/^${line%%=*}=/d" "$file"
+        [[ $line == *= ]] || echo "$line" >>"$file"
+    done
+}
+with_conf ()
+{
+    cp -p "$workdir/pmm.conf" pmm.conf
+    set_in pmm.conf "$@"
+}
+with_slurm ()
+{
+    cp -p "$workdir/slurm.conf" "$etc/slurm.conf"
+    set_in "$etc/slurm.conf" "$@"
+    scontrol reconfigure
+}
+with_stack () { printf '%s\n' "$@" >"$etc/plugstack.conf"; }
+healthy ()
+{
+    cp -p "$workdir/pmm.conf" pmm.conf
+    cp -p "$workdir/fabric" fabric
+    cp -p "$workdir/plugstack.conf" "$etc/plugstack.conf"
+    cmp -s "$workdir/slurm.conf" "$etc/slurm.conf" && return
+    cp -p "$workdir/slurm.conf" "$etc/slurm.conf"
+    scontrol reconfigure
+}
+
+complains FAIL association 'slurm may run no audit' \
+    "SlurmUser has no association where they are enforced"
+sacctmgr -i add account ops >/dev/null
+sacctmgr -i add user slurm account=ops >/dev/null
+is "$(doctor | grep -v '^OK')" "" "no complaint where all is well"
+doctor >/dev/null
+ok $? "exit status 0"
+doctor --json | jq -e '.kind == "doctor" and .status == "OK" and
+    (.checks | length > 20 and all(.level == "OK" and .text != ""))' >/dev/null
+ok $? "--json"
+
+# Our files
+with_conf Colour=red
+like "$(doctor)" 'FAIL +pmm.conf: .*Colour.* the defaults are looked at' \
+    "FAIL: an unknown key"
+doctor >/dev/null
+is $? 1 "exit status 1"
+healthy
+chmod 666 pmm.conf
+like "$(doctor)" 'FAIL +pmm.conf: .*others may write' \
+    "FAIL: a pmm.conf that anybody may write"
+healthy
+with_conf SlurmUser=nobody
+complains FAIL slurmctld "is slurm, and 'nobody' in pmm.conf" \
+    "a SlurmUser whom hooks do not know"
+with_conf Probe=/nonexistent/pmm-probe
+complains FAIL programs /nonexistent/pmm-probe "no pmm-probe"
+healthy
+with_conf Snapshot="$workdir/site/none"
+like "$(doctor)" 'FAIL +snapshot: .*publish it' "FAIL: no snapshot"
+healthy
+chmod 600 fabric
+complains FAIL snapshot 'cannot read' "a snapshot that users cannot read"
+healthy
+chown "$test_user" fabric
+complains FAIL snapshot 'others may write' "a snapshot of an ordinary user's"
+chown root fabric
+touch -d '9 days ago' fabric
+complains WARN snapshot '9 days old' "an old snapshot"
+echo garbage >fabric
+like "$(doctor)" 'FAIL +snapshot: [^ ]*fabric:1: ' "FAIL: one that is garbage"
+pmm fabric generate dragonfly --p 2 --a 2 --h 1 -o fabric
+complains WARN baseline 'fabric' "a baseline of another fabric"
+pmm fabric generate irregular --switches 1 --hosts 2 -o fabric
+like "$(doctor)" 'WARN +nodes: 1 of 3 .*h0003' \
+    "WARN: a node that is not in the snapshot"
+healthy
+echo h0003 >map
+with_conf NodeMap="$workdir/site/map"
+complains FAIL nodes map "a bad node map"
+healthy
+mv baseline other
+complains WARN baseline 'none' "no baseline"
+mv other baseline
+touch -d '25 hours ago' verdicts
+complains WARN verdicts 'older than a day' "verdicts that nobody renews"
+chmod 664 verdicts
+complains FAIL verdicts 'others may write' "verdicts that others may write"
+rm verdicts
+complains WARN verdicts 'there is no' "none"
+touch verdicts
+with_conf Snapshot="$workdir/site/none" LiveFabric="$workdir/live"
+like "$(doctor)" 'WARN +snapshot: there is none: prologs read .*/live' \
+    "WARN: no snapshot but the prologs'"
+healthy
+chown root "$workdir/var"
+complains FAIL ledger 'chown slurm' "a ledger's directory that is root's"
+chown slurm "$workdir/var"
+touch "$workdir/var/ledger"
+complains FAIL ledger 'alone to write: chown slurm' "a ledger that is root's"
+rm "$workdir/var/ledger"
+chmod 777 "$workdir/spool"
+complains FAIL spool 'chmod 755' "a spool that anybody may write"
+rmdir "$workdir/spool"
+complains WARN spool 'install -d -o slurm' "no spool"
+install -d -o slurm "$workdir/spool"
+
+# plugstack.conf
+with_stack '# nothing'
+complains WARN plugstack.conf 'no --pmm-check' "the plugin is not loaded"
+with_stack "required $workdir/none/spank_pmm.so"
+complains FAIL plugstack.conf 'no job starts' "a required plugin is not there"
+with_stack 'optional spank_pmm.so'
+complains FAIL plugstack.conf 'slurm-wlm.*no job is checked' \
+    "nor in PluginDir"
+with_stack "optional $workdir/spank_pmm.so mode=require"
+complains FAIL plugstack.conf 'optional' "an optional plugin that is to veto"
+with_stack "required $workdir/spank_pmm.so colour=red"
+complains FAIL plugstack.conf 'colour' "a word that means nothing"
+mkdir "$etc/stack.d"
+echo "required $workdir/spank_pmm.so colour=red" >"$etc/stack.d/pmm.conf"
+with_stack "include $etc/stack.d/*.conf # all"
+complains FAIL plugstack.conf 'colour' "the same in a file that is included"
+with_stack "include $etc/plugstack.conf"
+complains WARN plugstack.conf 'no --pmm-check' "a file that includes itself"
+with_stack "required $workdir/spank_pmm.so conf=$workdir/site/pmm.conf \
+hooks=$workdir/bin"
+said=$(doctor)
+like "$said" "FAIL +Prolog: .*$workdir/bin/pmm-prolog: No such file" \
+    "FAIL: hooks of the plugin that are not there"
+install -m 755 /dev/null "$workdir/bin/pmm-prolog"
+install -m 755 /dev/null "$workdir/bin/pmm-epilog"
+said=$(doctor)
+is "$(grep -v '^OK' <<<"$said")" "" "no complaint where they are"
+like "$said" "OK +Epilog: the plugin runs $workdir/bin/pmm-epilog" \
+    "which is said"
+healthy
+chmod 757 "$workdir/spank_pmm.so"
+complains FAIL plugstack.conf 'alone to write' "a plugin that all may write"
+chmod 755 "$workdir/spank_pmm.so"
+cp "$workdir/spank_pmm.so" "$workdir/plugin"
+perl -0pi -e 's/\x08\x05\x16\0/\x08\x05\x17\0/g' "$workdir/spank_pmm.so"
+complains FAIL plugstack.conf 'against Slurm 23.05.*build it anew' \
+    "a plugin of another release"
+cp "$workdir/plugin" "$workdir/spank_pmm.so"
+
+# slurm.conf
+with_slurm PropagateResourceLimitsExcept=NOFILE
+complains WARN memlock 'LimitMEMLOCK' "a limit of locked memory propagates"
+with_slurm SrunPortRange=60001-60008
+complains WARN SrunPortRange 'few' "few ports"
+with_slurm MpiDefault=none
+like "$(doctor)" 'OK +MpiDefault: none: .*--mpi=pmix' "MpiDefault is only told"
+with_slurm AccountingStoreFlags=
+complains WARN comments 'AccountingStoreFlags=job_comment' \
+    "users' comments are not kept"
+with_slurm EpilogSlurmctld=
+complains WARN EpilogSlurmctld 'no job is audited' "no EpilogSlurmctld"
+with_slurm EpilogSlurmctld="$workdir/bin/before"
+complains WARN EpilogSlurmctld 'does not call' "another EpilogSlurmctld"
+with_slurm Prolog=
+complains WARN Prolog 'before' "no prolog"
+with_slurm Epilog=/nonexistent/epilog
+complains WARN Epilog 'not on this machine' "an epilog that is elsewhere"
+with_slurm HealthCheckInterval=0
+complains WARN HealthCheckProgram 'HealthCheckInterval' \
+    "a health check that never runs"
+with_slurm HealthCheckProgram=
+complains WARN HealthCheckProgram 'idle nodes' "none"
+healthy
+
+# The partition
+with_conf AuditPartition=none
+like "$(doctor)" 'FAIL +AuditPartition: there is no none: PartitionName=none' \
+    "FAIL: no partition for audits"
+healthy
+with_conf AuditTimeout=11m
+complains FAIL AuditPartition '10 minutes, AuditTimeout needs 11' \
+    "a partition of too short a time"
+healthy
+scontrol update partition=audit rootonly=no
+complains WARN AuditPartition 'RootOnly' "a partition for all"
+scontrol update partition=audit nodes=h0001,h0003
+complains WARN AuditPartition '1 nodes.*h0002' "a partition without some nodes"
+scontrol update partition=audit state=down
+complains FAIL AuditPartition 'not up' "a partition that is down"
+with_slurm PreemptType=preempt/partition_prio PreemptMode=requeue
+complains FAIL preemption 'PriorityTier' "a partition that preempts jobs"
+healthy
+is "$(doctor | grep -v '^OK')" "" "all is well again"
+
+# slurmctld
+read -r pid _ <"$workdir/slurm/pid/slurmctld"
+kill "$pid"
+said=$(doctor)
+is $? 3 "exit status 3 where slurmctld is gone"
+like "$said" 'UNKNOWN +slurmctld: .*Unable to contact .* not looked at' \
+    "UNKNOWN: which is said"
+
+done_testing
