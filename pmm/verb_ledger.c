@@ -15,6 +15,7 @@
 #include "ibquery/snapshot.h"
 #include "pmm/common.h"
 #include "pmm/inputs.h"
+#include "pmm/trends.h"
 #include "pmm/verb.h"
 #include "prolog/ledger.h"
 #include "util/file.h"
@@ -28,6 +29,8 @@ enum {
     BASELINE_LAST = 10, /* samples of a route */
     DAY_S = 24 * 3600,
     DAYS_MAX = 36500,
+    POINTS = 4,             /* of a trend */
+    POINTS_MAX = 1000,
 };
 
 struct options {
@@ -37,6 +40,8 @@ struct options {
     struct strings baseline;
     uint64_t job;
     int last, days, keep; /* -1: not given */
+    int points;
+    double half_life; /* days */
     bool json, off, as_baseline;
 };
 
@@ -76,6 +81,16 @@ static const struct opt trend_table[] = {
     FABRIC ("the snapshot"),
     JSON,
     LAST ("so many of the newest audits: 100"),
+    { 0 },
+};
+static const struct opt solve_table[] = {
+    LEDGER,
+    FABRIC ("the snapshot"),
+    JSON,
+    { "half-life", 0, "DAYS", opt_double, FIELD (half_life),
+      "what is so much older counts half as much: 7" },
+    { "points", 0, "N", opt_int, FIELD (points),
+      "of each link's trend, a half-life apart: 4" },
     { 0 },
 };
 static const struct opt mute_table[] = {
@@ -339,6 +354,36 @@ static int trend (struct work *w, struct error *err)
                        print_point, err);
 }
 
+static int solve_all (struct work *w, struct error *err)
+{
+    const struct trends_options opts = {
+        .now = w->now,
+        .half_life_s = w->o->half_life * DAY_S,
+        .points = w->o->points,
+    };
+    struct trends t = { 0 };
+    int rc;
+
+    if (!w->fabric)
+        return error_input (err, "-f FABRIC is missing");
+    if (!(w->o->half_life > 0 && w->o->half_life <= DAYS_MAX))
+        return error_input (err, "--half-life: from 0 to %d days are wanted",
+                            DAYS_MAX);
+    if (w->o->points < 0 || w->o->points > POINTS_MAX)
+        return error_input (err, "--points: 0 to %d are wanted", POINTS_MAX);
+    rc = trends_make (&t, w->ledger, w->fabric, &opts, err);
+    if (rc == 0 && w->o->json) {
+        json_t *json = trends_json (&t, err);
+
+        rc = json ? json_write (json, w->fp, err) : -1;
+        json_decref (json);
+    }
+    else if (rc == 0)
+        rc = trends_print (&t, w->fp, err);
+    trends_clear (&t);
+    return rc;
+}
+
 static const char *who (void)
 {
     const struct passwd *pw = getpwuid (geteuid ());
@@ -553,6 +598,8 @@ static const struct {
       LEDGER_READ, show },
     { "trend", "ledger trend", trend_table, "LINK", 1, 1, LEDGER_READ,
       LEDGER_READ, trend },
+    { "solve", "ledger solve", solve_table, "", 0, 0, LEDGER_READ,
+      LEDGER_READ, solve_all },
     { "mute", "ledger mute", mute_table, "[LINK]", 0, 1, LEDGER_WRITE,
       LEDGER_READ, mute },
     { "rebase", "ledger rebase", rebase_table, "[LINK]", 0, 1, LEDGER_WRITE,
@@ -617,7 +664,9 @@ static int run_verb (size_t verb, int argc, char **argv)
         [VERDICT_UNKNOWN] = EXIT_WORLD,
         [VERDICT_FAIL] = EXIT_FAIL,
     };
-    struct options o = { .last = -1, .days = -1, .keep = -1 };
+    struct options o = {
+        .last = -1, .days = -1, .keep = -1, .points = POINTS, .half_life = 7,
+    };
     struct work w = { .o = &o, .now = (int64_t)time (NULL) };
     struct error err;
     int status;

@@ -34,6 +34,7 @@
 
 #include "core/judge/verdict.h"
 #include "core/paths/paths.h"
+#include "core/samples/observe.h"
 #include "core/samples/samples.h"
 #include "util/error.h"
 
@@ -352,5 +353,26 @@ struct samples *ledger_baseline (struct ledger *ledger, const char *fabric,
                                  size_t n, pathset_resolve_f resolve,
                                  void *arg, struct pathset **ps,
                                  struct error *err);
+
+/* All that audits of a fabric measured, each route once: what the solver and
+ * the sweeps take. Left out: audits begun later than `until`, what was
+ * measured before the last rebase of any of a route's links, and where only
+ * what is sound is wanted, audits that are UNKNOWN and of others the routes
+ * that a finding suspects a link of. What is a half-life older counts half as
+ * much; it is left out where it counts for less than a thousandth.
+ * The set has all endpoints of the fabric. Work grows with the RTTs of that
+ * time, memory with the routes. Return 0, or -1 with err, errno ENOENT where
+ * there are none of this fabric; observations_clear is due in both cases.
+ */
+struct ledger_ageing {
+    int quantile;       /* of the repeats, as observe takes it */
+    int64_t now;
+    int64_t until;      /* as a rule INT64_MAX: clocks step back */
+    double half_life_s; /* 0: all count the same */
+    bool sound;
+};
+int ledger_combine (struct ledger *ledger, const struct pathset *ps,
+                    const struct ledger_ageing *ageing,
+                    struct observations *o, struct error *err);
 
 #endif /* PROLOG_LEDGER_H */

@@ -366,9 +366,21 @@ const char *const db_sql[DB_STMTS] = {
       " JOIN rtt r ON r.route = t.id AND r.lost < r.sent"
       " AND r.audit >= ?3 JOIN audit a ON a.id = r.audit WHERE c.link ="
       " (SELECT id FROM name WHERE text = ?2) ORDER BY r.route, r.audit",
-    [DB_ROUTES] = "SELECT t.id, a.text, b.text FROM route t"
+    [DB_ROUTES] = "SELECT t.id, a.text, b.text, coalesce ((SELECT"
+                  " max (e.after) FROM crossing c JOIN rebase e"
+                  " ON e.link = c.link WHERE c.route = t.id), 0) FROM route t"
                   " JOIN name a ON a.id = t.a JOIN name b ON b.id = t.b"
                   " WHERE t.epoch = ? ORDER BY t.id",
+    /* ?4: leave out what a baseline does */
+    [DB_MEASURED]
+    = "SELECT r.audit, a.begun, r.route, r.round, r.first, r.sent, r.lost, "
+      QUANTILES " FROM audit a JOIN rtt r ON r.audit = a.id"
+      " WHERE a.epoch = ?1 AND a.begun BETWEEN ?2 AND ?3"
+      " AND r.lost < r.sent AND NOT (?4 AND (a.status = 'UNKNOWN'"
+      " OR (EXISTS (SELECT 1 FROM suspect s WHERE s.audit = a.id)"
+      " AND EXISTS (SELECT 1 FROM crossing c JOIN suspect s"
+      " ON s.link = c.link AND s.audit = a.id WHERE c.route = r.route))))"
+      " ORDER BY a.id, r.seq",
     [DB_BASELINE]
     = "SELECT r.audit, r.round, r.first, r.sent, r.lost, " QUANTILES
       " FROM rtt r JOIN audit a ON a.id = r.audit"

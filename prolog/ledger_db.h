@@ -94,6 +94,7 @@ enum db_stmt {
     DB_TREND_AUDITS,
     DB_TREND,
     DB_ROUTES,
+    DB_MEASURED,
     DB_BASELINE,
     DB_STMTS,
 };

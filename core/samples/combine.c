@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Notes. The mean and the sum of weighted squares about it are kept as
  * observations come (West, "Updating mean and variance estimates: an improved
- * method", 1979). By the weights that sum is n - 1 for n observations, so its
- * excess over that is what the variance is multiplied by. For few observations
- * that is a matter of luck: it counts against PRIOR that are as they should be.
+ * method", 1979). By the weights that sum is n - 1 for n observations, give or
+ * take: its median is about n - 1 times (1 - 2 / 9 (n - 1))^3 (Wilson and
+ * Hilferty, "The distribution of chi-square", 1931). The median pair tells by
+ * how much different times differ besides. Were each pair's variance
+ * its own scatter, those that see a change would count for nothing, and the
+ * solution stay with those that do not see it yet.
  *
  * Pairs are found by a hash table, twice as large as what it holds.
  */
@@ -14,7 +17,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-enum { PRIOR = 4 };
+#include "core/linear/stats.h"
+
+enum { PAIRS_ENOUGH = 8 };
 
 struct mean {
     uint32_t a, b;
@@ -130,16 +135,28 @@ int combine_add (struct combine *c, const struct observations *o,
     return 0;
 }
 
-static double variance (const struct mean *m)
+/* By how much observations scatter more than they should; v has room for all
+ * pairs.
+ */
+static double scatter (const struct combine *c, double *v)
 {
-    double excess = (m->scatter + PRIOR) / (m->n - 1 + PRIOR);
+    size_t k = 0;
 
-    return fmax (excess, 1) / m->weight;
+    for (size_t i = 0; i < c->n; i++) {
+        double dof = c->v[i].n - 1.0;
+
+        if (dof > 0)
+            v[k++] = c->v[i].scatter / (dof * pow (1 - 2 / (9 * dof), 3));
+    }
+    return k < PAIRS_ENOUGH ? 1 : fmax (stats_median (v, k), 1);
 }
 
 int combine_finish (const struct combine *c, const struct pathset *ps,
                     struct observations *o, struct error *err)
 {
+    double *room = malloc ((c->n + 1) * sizeof (*room));
+    double factor;
+
     *o = (struct observations){
         .v = malloc ((c->n + 1) * sizeof (*o->v)),
         .n = c->n,
@@ -148,10 +165,13 @@ int combine_finish (const struct combine *c, const struct pathset *ps,
         .lost = c->lost,
         .disputed = c->disputed,
     };
-    if (!o->v) {
+    if (!o->v || !room) {
+        free (room);
         o->n = 0;
         return error_nomem (err);
     }
+    factor = scatter (c, room);
+    free (room);
     for (size_t i = 0; i < c->n; i++) {
         const struct mean *m = &c->v[i];
 
@@ -162,7 +182,7 @@ int combine_finish (const struct combine *c, const struct pathset *ps,
             .both = m->both,
             .rtt_ns = m->value,
             .min_ns = m->min,
-            .var = variance (m),
+            .var = factor / m->weight,
         };
     }
     return observe_rows (o, ps, err);

@@ -26,9 +26,10 @@ int combine_add (struct combine *c, const struct observations *o,
                  double share);
 
 /* Each pair's once: the weighted mean, of round 0. Its variance is that of the
- * mean, but more where a pair's observations scatter by more than they should:
- * something changed. Return 0, or -1 with err; observations_clear is due in
- * both cases.
+ * mean; if observations of one pair scatter by more than theirs lets expect,
+ * with most pairs, all are so much greater. Where something changed, few do:
+ * that shows in the mean. Return 0, or -1 with err; observations_clear is due
+ * in both cases.
  */
 int combine_finish (const struct combine *c, const struct pathset *ps,
                     struct observations *o, struct error *err);

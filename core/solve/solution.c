@@ -182,8 +182,8 @@ static int add_pairs (json_t *list, const struct solution *s,
     return 0;
 }
 
-int solution_write (const struct solution *s, const struct pathset *ps,
-                    FILE *fp, struct error *err)
+json_t *solution_json (const struct solution *s, const struct pathset *ps,
+                       struct error *err)
 {
     const struct network *net = pathset_network (ps);
     json_t *json = json_file ("solution", net->hash);
@@ -191,7 +191,6 @@ int solution_write (const struct solution *s, const struct pathset *ps,
     json_t *groups = json_array ();
     json_t *switches = json_array ();
     json_t *pairs = json_array ();
-    int rc = -1;
 
     if (!json || add_links (links, s, net) < 0
         || add_all_groups (groups, s, net) < 0
@@ -211,14 +210,24 @@ int solution_write (const struct solution *s, const struct pathset *ps,
                                 json_integer (s->outliers)) < 0
         || json_object_set_new (json, "limits", limits_json (s)) < 0
         || json_object_set_new (json, "r2", number (s->r2)) < 0
-        || json_object_set (json, "pairs", pairs) < 0)
+        || json_object_set (json, "pairs", pairs) < 0) {
         error_nomem (err);
-    else
-        rc = json_write (json, fp, err);
-    json_decref (json);
+        json_decref (json);
+        json = NULL;
+    }
     json_decref (links);
     json_decref (groups);
     json_decref (switches);
     json_decref (pairs);
+    return json;
+}
+
+int solution_write (const struct solution *s, const struct pathset *ps,
+                    FILE *fp, struct error *err)
+{
+    json_t *json = solution_json (s, ps, err);
+    int rc = json ? json_write (json, fp, err) : -1;
+
+    json_decref (json);
     return rc;
 }

@@ -11,6 +11,7 @@
 #ifndef CORE_SOLUTION_H
 #define CORE_SOLUTION_H
 
+#include <jansson.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -80,5 +81,11 @@ void solution_destroy (struct solution *s);
  */
 int solution_write (const struct solution *s, const struct pathset *ps,
                     FILE *fp, struct error *err);
+
+/* What it writes, for who has more to say of the links, which are in order.
+ * The caller's; NULL with err.
+ */
+json_t *solution_json (const struct solution *s, const struct pathset *ps,
+                       struct error *err);
 
 #endif /* CORE_SOLUTION_H */

@@ -91,9 +91,8 @@ static void test_mean (void)
         "the mean of both directions");
     ok (fabs (o.v[1].var - 1 / 3.) < 1e-9,
         "of variance one over the sum of weights");
-    ok (fabs (o.v[2].rtt_ns - 350) < 1e-9 && o.v[2].var > 100
-            && o.v[2].var < 50 * 50,
-        "where they scatter, more: %.0f", o.v[2].var);
+    ok (fabs (o.v[2].rtt_ns - 350) < 1e-9 && fabs (o.v[2].var - 3) < 1e-9,
+        "also where they scatter");
     observations_clear (&o);
     combine_destroy (c);
     c = combine_create ();
@@ -111,6 +110,50 @@ static void test_mean (void)
     combine_destroy (c);
     pathset_destroy (ps);
     tablenet_destroy (net);
+}
+
+/* Times of 20 pairs, of which some change, that differ by more than their
+ * variance of 1 says.
+ */
+static double variance_of (double sigma, uint32_t changed)
+{
+    enum { PAIRS = 20, SETS = 400 };
+    struct tablenet *net = tablenet_fattree (8, 2, TABLE_DMODK, 1);
+    struct pathset *ps = tablenet_pathset (net, NULL, 0);
+    struct combine *c = combine_create ();
+    struct observations o;
+    struct rng rng;
+    double var;
+
+    rng_seed (&rng, 1);
+    for (int set = 0; set < SETS; set++) {
+        struct observation v[PAIRS];
+        struct observations in = { .v = v, .n = PAIRS, .sigma_ns = 1 };
+
+        for (uint32_t i = 0; i < PAIRS; i++)
+            v[i] = one (0, i + 1, sigma * rng_normal (&rng)
+                                      + (i < changed && set % 2 ? 500 : 0),
+                        1);
+        check (combine_add (c, &in, 1) == 0);
+    }
+    check (combine_finish (c, ps, &o, &err) == 0);
+    var = o.v[0].var * SETS;
+    observations_clear (&o);
+    combine_destroy (c);
+    pathset_destroy (ps);
+    tablenet_destroy (net);
+    return var;
+}
+
+static void test_scatter (void)
+{
+    ok (fabs (variance_of (1, 0) - 1) < 0.05
+            && fabs (variance_of (0.1, 0) - 1) < 1e-9,
+        "pairs that scatter as they should, or less");
+    ok (fabs (variance_of (3, 0) - 9) < 0.5, "three times as much: %.2f",
+        variance_of (3, 0));
+    ok (fabs (variance_of (3, 5) - 9) < 1, "where a quarter changes: %.2f",
+        variance_of (3, 5));
 }
 
 /* Observations one by one and all at once are the same problem. */
@@ -233,6 +276,7 @@ static void test_separates (void)
 int main (void)
 {
     test_mean ();
+    test_scatter ();
     test_alike ();
     test_separates ();
     return done_testing ();

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "core/samples/simulate.h"
+#include "core/solve/solve.h"
 #include "core/test/tablenet.h"
 #include "prolog/ledger_db.h"
 #include "tests/tap.h"
@@ -889,6 +890,167 @@ static void test_trend (void)
     ledger_close (l);
 }
 
+/*
+ * All audits together
+ */
+
+/* An audit of some of a network's endpoints, without noise; its solution, if
+ * that is wanted.
+ */
+static int64_t audit_of (struct ledger *l, int64_t time, struct pathset *set,
+                         const double *latency, struct verdict *v,
+                         struct solution **sol)
+{
+    struct simulate_options opts = { .repeats = 1, .seed = 1 };
+    struct plan_options how = { .extra_rounds = 1, .seed = 1 };
+    struct solve_options solve_opts = { .quantile = RTT_MIDDLE };
+    struct plan *probes = plan_make (set, &how, &err);
+    struct samples *s = simulate (set, probes, latency, &opts, &err);
+    const char *who[LINKS_MAX];
+    int64_t id;
+
+    for (size_t i = 0; i < pathset_size (set); i++)
+        who[i] = pathset_endpoint (set, i)->host;
+    id = ledger_begin (l, time, "table", &by_hand, who, pathset_size (set),
+                       s->nonce, &err);
+    if (sol)
+        *sol = solve (set, s, &solve_opts, &err);
+    if (ledger_record (l, time + 1, set, s, v, &err) != id)
+        abort ();
+    samples_destroy (s);
+    plan_destroy (probes);
+    return id;
+}
+
+/* The ledger's solution; NULL with err. */
+static struct solution *together (struct ledger *l, struct pathset *all,
+                                  const struct ledger_ageing *ageing)
+{
+    struct solve_options opts = { .quantile = RTT_MIDDLE };
+    struct solution *sol = NULL;
+    struct observations o;
+
+    if (ledger_combine (l, all, ageing, &o, &err) == 0)
+        sol = solve_observations (all, &o, &opts, &err);
+    observations_clear (&o);
+    return sol;
+}
+
+static double latency_of (const struct solution *sol, uint32_t link)
+{
+    for (size_t i = 0; sol && i < sol->nlinks; i++)
+        if (sol->link[i].link == link)
+            return sol->link[i].latency_ns;
+    return NAN;
+}
+
+static void test_separate (void)
+{
+    enum { AUDITS = 40, SIZE = 3, NLINKS = 48 };
+    const struct ledger_ageing ageing = {
+        RTT_MIDDLE, 5000, INT64_MAX, 1000, false,
+    };
+    struct tablenet *tree = tablenet_fattree (4, 3, TABLE_MINHOP, 1);
+    struct pathset *all = tablenet_pathset (tree, NULL, 0);
+    struct verdict *v = verdict_of (VERDICT_OK, 0);
+    struct ledger *l = fresh ("led");
+    double latency[NLINKS], worst = 0;
+    bool alone[NLINKS] = { 0 };
+    size_t more = 0, known = 0;
+    struct solution *sol;
+
+    for (size_t j = 0; j < NLINKS; j++)
+        latency[j] = 100 + (double)(j * j % 53);
+    ok (!together (l, all, &ageing) && errno == ENOENT, "nothing: %s",
+        err.text);
+    for (int i = 0; i < AUDITS; i++) {
+        struct pathset *set = tablenet_random (tree, SIZE, (uint64_t)i + 1);
+
+        audit_of (l, 100 * i, set, latency, v, &sol);
+        for (uint32_t j = 0; j < NLINKS; j++)
+            alone[j] = alone[j] || !isnan (latency_of (sol, j));
+        solution_destroy (sol);
+        pathset_destroy (set);
+    }
+    sol = together (l, all, &ageing);
+    for (uint32_t j = 0; j < NLINKS; j++)
+        if (!isnan (latency_of (sol, j))) {
+            known++;
+            more += !alone[j];
+            worst = fmax (worst, fabs (latency_of (sol, j) - latency[j]));
+        }
+    ok (more > 20, "%d audits of %d hosts tell apart %zu links, %zu of which "
+                   "none of them does", AUDITS, SIZE, known, more);
+    ok (worst < 1e-6, "exactly: %.1g ns off at most", worst);
+    ok (sol && (int64_t)sol->rows <= ask ("led", "SELECT count(*) FROM route"),
+        "by no more rows than there are routes");
+    solution_destroy (sol);
+    verdict_destroy (v);
+    ledger_close (l);
+    pathset_destroy (all);
+    tablenet_destroy (tree);
+}
+
+/* Link 2 gets slower; what is known of it then, by these rules. */
+static double of_link_2 (struct ledger *l, const struct ledger_ageing *ageing)
+{
+    struct solution *sol = together (l, ps, ageing);
+    double ns = latency_of (sol, 2);
+
+    solution_destroy (sol);
+    return ns;
+}
+
+static void test_ageing (void)
+{
+    struct verdict *good = verdict_of (VERDICT_OK, 0);
+    struct verdict *bad = verdict_of (VERDICT_FAIL, 2);
+    struct verdict *unknown = verdict_of (VERDICT_UNKNOWN, 0);
+    struct ledger_ageing ageing = { RTT_MIDDLE, 3000, INT64_MAX, 1000, false };
+    struct ledger *l = fresh ("led");
+    double latency[LINKS_MAX], found;
+
+    for (size_t j = 0; j < LINKS_MAX; j++)
+        latency[j] = 100;
+    audit_of (l, 1000, ps, latency, good, NULL);
+    audit_of (l, 1500, ps, latency, unknown, NULL);
+    latency[2] = 500;
+    audit_of (l, 3000, ps, latency, bad, NULL);
+    found = of_link_2 (l, &ageing);
+    ok (fabs (found - (25 + 100 * M_SQRT1_2 / 2 + 500)
+                          / (1.25 + M_SQRT1_2 / 2)) < 1e-6,
+        "two half-lives count a quarter: %.1f ns", found);
+    ageing.half_life_s = 0;
+    found = of_link_2 (l, &ageing);
+    ok (fabs (found - 700 / 3.) < 1e-6, "without, the same: %.1f ns", found);
+    ageing.until = 2000;
+    found = of_link_2 (l, &ageing);
+    ok (fabs (found - 100) < 1e-6, "before the change: %.1f ns", found);
+    ageing.until = INT64_MAX;
+    ageing.sound = true;
+    found = of_link_2 (l, &ageing);
+    ok (fabs (found - 100) < 1e-6, "by those that suspect nothing: %.1f ns",
+        found);
+    ageing = (struct ledger_ageing){ RTT_MIDDLE, 0, INT64_MAX, 1000, false };
+    found = of_link_2 (l, &ageing);
+    ok (fabs (found - 700 / 3.) < 1e-6,
+        "by a clock that is behind, all are new: %.1f ns", found);
+    ageing.now = 3000 + 10500;
+    audit_of (l, 3000 + 10400, ps, latency, bad, NULL);
+    found = of_link_2 (l, &ageing);
+    ok (fabs (found - 500) < 1e-6, "in time the change is all: %.1f ns",
+        found);
+    latency[2] = 90;
+    ledger_rebase (l, 13500, net->net.link[2].id, "me", "repaired", &err);
+    audit_of (l, 13500, ps, latency, good, NULL);
+    found = of_link_2 (l, &ageing);
+    ok (fabs (found - 90) < 1e-6, "a repair at once: %.1f ns", found);
+    verdict_destroy (good);
+    verdict_destroy (bad);
+    verdict_destroy (unknown);
+    ledger_close (l);
+}
+
 static void test_prune (void)
 {
     /* the fourth by a clock that is ahead, the fifth by one far behind */
@@ -1321,6 +1483,8 @@ int main (void)
     test_service ();
     test_ages ();
     test_trend ();
+    test_separate ();
+    test_ageing ();
     test_prune ();
     test_lock ();
     test_full ();
