@@ -108,6 +108,7 @@ struct judgement {
     bool *confirm; /* [rows] of the confirm stage */
     double fast[CAUSES_MAX]; /* of a cause's excess, by the fastest repeats */
     bool doubted[CAUSES_MAX];
+    bool shifted; /* a whole class is off by as much as a FAIL */
     struct verdict *verdict;
 };
 
@@ -921,6 +922,7 @@ static int judge_cause (struct judgement *j, size_t number)
 /* A class that is slower or faster as a whole: the runs differ, no link. */
 static int judge_class (struct judgement *j, const struct cause *c)
 {
+    bool much = c->excess_ns > j->opts->fail_ns;
     const char *name = "?";
 
     if (fabs (c->excess_ns) <= warn_threshold (j->opts, c->stderr_ns))
@@ -931,9 +933,8 @@ static int judge_class (struct judgement *j, const struct cause *c)
         if (info->class_id == simplest (j, c)->suspect.index)
             name = info->class_name;
     }
-    return verdict_limit (j->verdict,
-                          c->excess_ns > j->opts->fail_ns ? VERDICT_UNKNOWN
-                                                          : VERDICT_OK,
+    j->shifted |= much;
+    return verdict_limit (j->verdict, much ? VERDICT_UNKNOWN : VERDICT_OK,
                           "all links of class %s are %+.0f ns off what was "
                           "expected, which was taken out",
                           name, c->excess_ns);
@@ -956,6 +957,16 @@ static void spread_doubt (struct verdict *v)
             if (common)
                 f->level = VERDICT_UNKNOWN;
         }
+}
+
+/* What a class has in common was taken out: what single links have beyond it
+ * may be a share of that, and of a baseline that is wrong.
+ */
+static void doubt_baseline (struct verdict *v)
+{
+    for (size_t i = 0; i < v->nfindings; i++)
+        if (v->finding[i].level == VERDICT_FAIL)
+            v->finding[i].level = VERDICT_UNKNOWN;
 }
 
 struct rest {
@@ -993,6 +1004,8 @@ static int judge_causes (struct judgement *j, struct rest *rest)
             return -1;
     }
     spread_doubt (j->verdict);
+    if (j->shifted)
+        doubt_baseline (j->verdict);
     for (size_t i = 0; i < j->verdict->nfindings; i++)
         raise_status (j, j->verdict->finding[i].level);
     return 0;

@@ -21,7 +21,9 @@
  * switch explains as well is UNKNOWN. A switch link that carries one endpoint's
  * messages alone is taken for a wrong route where a detour would add as much
  * (judge/route). A wrong route is UNKNOWN, the links that should be on it are
- * its suspects, and all that shares one with these is UNKNOWN too.
+ * its suspects, and all that shares one with these is UNKNOWN too. Where all
+ * links of a class are slower by fail_ns than the baseline lets expect, that is
+ * a limit, and nothing fails.
  */
 #ifndef CORE_JUDGE_H
 #define CORE_JUDGE_H
