@@ -525,6 +525,31 @@ static void case_odd (struct job *job, struct samples *s, uint32_t link)
             shift (&s->sample[i], -600);
 }
 
+/* All adapters, and a switch link more. */
+static void all_hosts (struct job *job, struct samples *s, uint32_t link,
+                       double ns)
+{
+    for (size_t i = 0; i < s->nsamples; i++) {
+        for (size_t j = 0; j < job->m; j++)
+            if (job->net->info[job->link[j]].kind == LINK_HOST)
+                shift (&s->sample[i],
+                       ns * crosses (job, &s->sample[i], job->link[j]));
+        shift (&s->sample[i], 1000 * crosses (job, &s->sample[i], link));
+    }
+}
+
+static void case_slower_hosts (struct job *job, struct samples *s,
+                               uint32_t link)
+{
+    all_hosts (job, s, link, 150);
+}
+
+static void case_slow_hosts (struct job *job, struct samples *s,
+                             uint32_t link)
+{
+    all_hosts (job, s, link, 500);
+}
+
 static void case_enormous (struct job *job, struct samples *s, uint32_t link)
 {
     (void)job;
@@ -554,6 +579,8 @@ static const struct {
     { "a little loss all over", case_some_loss, VERDICT_OK, 0, 1 },
     { "a link got faster", case_faster, VERDICT_OK, 0, 1 },
     { "rows got faster by any number", case_odd, VERDICT_OK, 0, 1 },
+    { "a slow link, and adapters", case_slower_hosts, VERDICT_FAIL, 1, 1 },
+    { "slow adapters: no baseline", case_slow_hosts, VERDICT_UNKNOWN, 1, 1 },
     { "numbers beyond reason", case_enormous, VERDICT_UNKNOWN, 0, 1 },
 };
 
