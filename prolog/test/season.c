@@ -1,0 +1,490 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "config.h"
+#include "prolog/test/season.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/judge/confirm.h"
+#include "core/samples/simulate.h"
+
+enum {
+    LEAF = 3, /* hosts of a switch */
+    REPEATS = 5,
+    REMEMBERED = 4, /* round trips of a route in the baseline */
+    MINUTE = 60,
+    BEGIN = 1700000000,
+};
+
+#define HOST_NS 420.0
+#define SWITCH_NS 130.0
+#define SPREAD_NS 150.0
+#define NOISE_NS 50.0
+#define OUTLIER_SHARE 0.01
+#define OUTLIER_NS 2000.0
+#define BUSY_SHARE 0.2
+#define BUSY_P 0.3
+#define BUSY_NS 400.0
+
+static void die (const struct error *err)
+{
+    fprintf (stderr, "seasons: %s\n", err->text);
+    abort ();
+}
+
+static void *need (void *p, const struct error *err)
+{
+    if (!p)
+        die (err);
+    return p;
+}
+
+static void *allocate (size_t n, size_t size)
+{
+    static const struct error nomem = { ERROR_WORLD, "out of memory" };
+
+    return need (calloc (n + 1, size), &nomem);
+}
+
+/* --- the wire ------------------------------------------------------------ */
+
+/* The same endpoints in the fabric as it is. */
+static struct pathset *actual_paths (const struct season *s,
+                                     const struct pathset *ps)
+{
+    size_t n = pathset_size (ps);
+    struct endpoint *e = allocate (n, sizeof (*e));
+    struct pathset *actual;
+    struct error err;
+
+    for (size_t i = 0; i < n; i++)
+        e[i] = *pathset_endpoint (ps, i);
+    actual = need (pathset_create (fabric_network (s->actual), e, n, &err),
+                   &err);
+    free (e);
+    return actual;
+}
+
+static struct samples *measure (const struct season *s,
+                                const struct pathset *ps,
+                                const struct plan *plan, uint64_t seed)
+{
+    struct simulate_options opts = {
+        .noise_ns = NOISE_NS,
+        .outlier_share = OUTLIER_SHARE,
+        .outlier_ns = OUTLIER_NS,
+        .repeats = REPEATS,
+        .seed = seed,
+        .busy = s->busy,
+        .busy_ns = BUSY_NS,
+    };
+    struct pathset *actual = actual_paths (s, ps);
+    struct samples *samples;
+    struct error err;
+
+    samples = need (simulate (actual, plan, s->latency, &opts, &err), &err);
+    pathset_destroy (actual);
+    return samples;
+}
+
+static struct plan *plan_of (struct pathset *ps)
+{
+    struct plan_options opts = { .extra_rounds = 2, .seed = 1 };
+    struct error err;
+
+    return need (plan_make (ps, &opts, &err), &err);
+}
+
+/* Others are on other cables. */
+static void stir (struct season *s)
+{
+    for (size_t l = 0; l < s->net->nlinks; l++)
+        s->busy[l] = rng_uniform (&s->rng) < BUSY_SHARE ? BUSY_P : 0;
+}
+
+struct samples *season_sweep (struct season *s, struct pathset **ps)
+{
+    struct samples *samples;
+    struct plan *plan;
+    struct error err;
+
+    *ps = need (fabric_pathset (s->fabric, NULL, 0, &err), &err);
+    plan = plan_of (*ps);
+    stir (s);
+    samples = measure (s, *ps, plan, rng_next (&s->rng));
+    plan_destroy (plan);
+    return samples;
+}
+
+/* --- what an audit tells the policy -------------------------------------- */
+
+static void add_finding (struct season *s, struct policy_audit *a,
+                         const struct finding *f)
+{
+    struct policy_suspect *suspect = allocate (f->nsuspects,
+                                               sizeof (*suspect));
+    struct policy_finding *to = (void *)&a->finding[a->nfindings++];
+
+    for (size_t i = 0; i < f->nsuspects; i++) {
+        const struct link_info *link = &s->net->link[f->suspect[i]];
+
+        suspect[i] = (struct policy_suspect){ link->id, link->host, NULL };
+    }
+    *to = (struct policy_finding){
+        f->level, f->kind, f->basis, f->excess_ns, f->stderr_ns,
+        f->expected_ns, suspect, f->nsuspects,
+    };
+}
+
+static bool suspects (const struct finding *f, uint32_t link)
+{
+    for (size_t i = 0; i < f->nsuspects; i++)
+        if (f->suspect[i] == link)
+            return true;
+    return false;
+}
+
+/* A host's cable that was measured, and that no finding suspects. */
+static void add_clean (struct season *s, struct policy_audit *a,
+                       const struct verdict *v, uint32_t link)
+{
+    struct finding clean = {
+        .level = verdict_is_limited (v) ? VERDICT_UNKNOWN : VERDICT_OK,
+        .suspect = &link,
+        .nsuspects = 1,
+        .expected_ns = NAN,
+    };
+
+    if (s->net->link[link].kind != LINK_HOST)
+        return;
+    for (size_t i = 0; i < v->nfindings; i++)
+        if (suspects (&v->finding[i], link))
+            return;
+    add_finding (s, a, &clean);
+}
+
+static void remember (struct season *s, int64_t id, const struct verdict *v,
+                      struct pathset *ps)
+{
+    struct policy_audit *a;
+    const uint32_t *link;
+    size_t m;
+
+    link = pathset_links (ps, &m, NULL);
+    s->audit = realloc (s->audit, (s->in.naudits + 1) * sizeof (*s->audit));
+    s->in.audit = s->audit;
+    if (!link || !s->audit)
+        abort ();
+    a = &s->audit[s->in.naudits++];
+    *a = (struct policy_audit){
+        .id = (uint64_t)id,
+        .time = s->in.now,
+        .complete = true,
+        .nodes = v->nodes,
+        .finding = allocate (v->nfindings + m, sizeof (*a->finding)),
+    };
+    for (size_t i = 0; i < v->nfindings; i++)
+        add_finding (s, a, &v->finding[i]);
+    for (size_t i = 0; i < m; i++)
+        add_clean (s, a, v, link[i]);
+}
+
+/* --- what comes of it ---------------------------------------------------- */
+
+static bool names_fault (const struct season *s, const struct finding *f)
+{
+    if (!s->is_switch)
+        return suspects (f, s->fault);
+    return f->kind == FINDING_SWITCH && f->nsw == 1 && f->sw[0] == s->fault;
+}
+
+static void tell (struct season *s, const char *why)
+{
+    snprintf (s->outcome.why, sizeof (s->outcome.why), "%s", why);
+    s->outcome.told++;
+}
+
+static void count (struct season *s, const struct verdict *v)
+{
+    struct outcome *o = &s->outcome;
+
+    o->audits++;
+    o->status[v->status]++;
+    if (v->nodes == SEASON_HOSTS && s->fault != NETWORK_NONE) {
+        o->sweeps++;
+        o->named += v->nfindings == 1 && names_fault (s, &v->finding[0]);
+    }
+    for (size_t i = 0; i < v->nfindings; i++) {
+        const struct finding *f = &v->finding[i];
+
+        if (f->level != VERDICT_FAIL || f->kind != FINDING_HOST_END)
+            continue;
+        o->fails++;
+        o->strays += !names_fault (s, f);
+        if (!o->found && names_fault (s, f))
+            o->found = o->audits;
+    }
+    if (s->last.nremarks > 0)
+        tell (s, s->last.remark[0]);
+    else if (v->status == VERDICT_UNKNOWN && v->nlimits > 0)
+        tell (s, v->limit[v->reason]);
+}
+
+static struct policy_node *find_node (struct season *s, const char *name)
+{
+    return &s->node[fabric_find_host (s->fabric, name)];
+}
+
+static void count_drain (struct season *s, const struct decision *d)
+{
+    struct outcome *o = &s->outcome;
+
+    o->drains++;
+    if (s->is_switch || s->fault == NETWORK_NONE
+        || strcmp (s->net->link[s->fault].host, d->node))
+        o->elsewhere++;
+    else if (!o->drained)
+        o->drained = o->audits + 1;
+}
+
+static void carry_out (struct season *s, const struct decision *d)
+{
+    struct policy_node *node = find_node (s, d->node);
+    struct policy_action *a = &s->action[s->in.nactions];
+
+    if (d->kind < POLICY_DRAIN)
+        return;
+    if (s->in.nactions++ == SEASON_ACTIONS)
+        abort ();
+    *a = (struct policy_action){
+        .id = s->in.nactions,
+        .kind = d->kind,
+        .node = d->node,
+        .link = d->link,
+        .reason = strdup (d->reason),
+        .time = s->in.now,
+        .after = s->last.after,
+    };
+    if (d->kind == POLICY_DRAIN) {
+        count_drain (s, d);
+        node->drained = true;
+        node->reason = a->reason;
+        node->by = s->in.self;
+    }
+    else if (d->kind == POLICY_RESUME) {
+        s->outcome.resumes++;
+        node->drained = false;
+    }
+}
+
+static void act (struct season *s)
+{
+    struct error err;
+
+    policy_clear (&s->last);
+    if (policy_decide (&s->last, &s->in, &s->cfg, &err) < 0)
+        die (&err);
+    for (size_t i = 0; i < s->last.n; i++)
+        carry_out (s, &s->last.v[i]);
+}
+
+/* --- audits -------------------------------------------------------------- */
+
+/* The two stages of a check. */
+static struct verdict *check (struct season *s, struct pathset *ps,
+                              const struct baseline *base, size_t nbases,
+                              struct samples **samples)
+{
+    struct plan *plan = plan_of (ps);
+    uint64_t seed = rng_next (&s->rng);
+    struct samples *first = measure (s, ps, plan, seed);
+    struct plan *both;
+    struct verdict *v;
+    struct error err;
+
+    both = need (confirm_plan (ps, plan, first, base, nbases,
+                               &confirm_defaults, &err), &err);
+    *samples = measure (s, ps, both, seed);
+    v = need (judge (ps, both, *samples, base, nbases, NULL, &err), &err);
+    samples_destroy (first);
+    plan_destroy (plan);
+    plan_destroy (both);
+    return v;
+}
+
+static void audit (struct season *s, const char *const *host, size_t n)
+{
+    struct pathset *ledger_ps = NULL;
+    struct samples *samples;
+    struct baseline base = s->published;
+    struct ledger_cause cause = { .why = LEDGER_SWEEP };
+    struct error err;
+    struct pathset *ps = need (fabric_pathset (s->fabric, host, n, &err),
+                               &err);
+    struct verdict *v;
+    int64_t id;
+
+    if (!base.samples && s->in.naudits > 0) {
+        base.samples = need (ledger_baseline (s->ledger, s->fabric->hash,
+                                              REMEMBERED, fabric_resolve,
+                                              (void *)s->fabric, &ledger_ps,
+                                              &err), &err);
+        base.ps = ledger_ps;
+    }
+    stir (s);
+    v = check (s, ps, &base, base.samples != NULL, &samples);
+    id = ledger_begin (s->ledger, s->in.now, s->fabric->hash, &cause, host, n,
+                       samples->nonce, &err);
+    if (id < 0
+        || ledger_record (s->ledger, s->in.now, ps, samples, v, &err) < 0)
+        die (&err);
+    remember (s, id, v, ps);
+    act (s);
+    count (s, v);
+    verdict_destroy (v);
+    samples_destroy (samples);
+    pathset_destroy (ps);
+    if (ledger_ps)
+        samples_destroy ((void *)base.samples);
+    pathset_destroy (ledger_ps);
+}
+
+/* The node that the policy waits for, at its time. FABRIC_NONE: none. */
+static uint32_t awaited (struct season *s)
+{
+    for (size_t i = 0; i < s->last.n; i++) {
+        const struct decision *d = &s->last.v[i];
+
+        if (d->kind != POLICY_WAIT)
+            continue;
+        if (s->in.now < d->when)
+            s->in.now = d->when;
+        return fabric_find_host (s->fabric, d->node);
+    }
+    return FABRIC_NONE;
+}
+
+static size_t draw_job (struct season *s, const char **host)
+{
+    size_t want = (size_t)4 << rng_below (&s->rng, 4);
+    uint32_t first = awaited (s);
+    uint32_t order[SEASON_HOSTS];
+    size_t kept = 0;
+    size_t n = 0;
+
+    for (uint32_t i = 0; i < SEASON_HOSTS; i++)
+        order[i] = i;
+    if (rng_below (&s->rng, 2))
+        rng_shuffle (&s->rng, order, SEASON_HOSTS);
+    else
+        kept = rng_below (&s->rng, SEASON_HOSTS);
+    if (first != FABRIC_NONE) {
+        uint32_t beside = first / LEAF * LEAF + (first + 1) % LEAF;
+
+        host[n++] = s->node[first].name;
+        if (!s->node[beside].drained)
+            host[n++] = s->node[beside].name;
+    }
+    for (size_t i = 0; i < SEASON_HOSTS && n < want; i++) {
+        uint32_t k = order[(kept + i) % SEASON_HOSTS];
+        bool in = s->node[k].drained;
+
+        for (size_t j = 0; j < n; j++)
+            in |= host[j] == s->node[k].name;
+        if (!in)
+            host[n++] = s->node[k].name;
+    }
+    return n;
+}
+
+static size_t all_hosts (const struct season *s, const char **host)
+{
+    for (size_t i = 0; i < SEASON_HOSTS; i++)
+        host[i] = s->node[i].name;
+    return SEASON_HOSTS;
+}
+
+void season_run (struct season *s, size_t audits, weather_f weather)
+{
+    const char *host[SEASON_HOSTS];
+
+    s->outcome = (struct outcome){ 0 };
+    for (size_t i = 0; i < audits; i++) {
+        size_t n;
+
+        s->in.now += (15 + (int64_t)rng_below (&s->rng, 30)) * MINUTE;
+        memcpy (s->latency, s->healthy, s->net->nlinks * sizeof (double));
+        weather (s, i);
+        n = (i + 1) % (SWEEP_EVERY + 1) == 0 ? all_hosts (s, host)
+                                             : draw_job (s, host);
+        audit (s, host, n);
+    }
+}
+
+/* --- a site -------------------------------------------------------------- */
+
+static void configure (struct season *s)
+{
+    struct site site;
+    struct error err;
+
+    if (conf_defaults (site_options, &site) < 0
+        || conf_set (site_options, &site, "Action", "drain", &err) < 0
+        || conf_set (site_options, &site, "Resume", "yes", &err) < 0)
+        abort ();
+    policy_config (&s->cfg, &site);
+    conf_clear (site_options, &site);
+}
+
+struct season *season_open (const struct fabric *fabric, const char *path,
+                            uint64_t seed)
+{
+    struct season *s = allocate (1, sizeof (*s));
+    const char *host[SEASON_HOSTS];
+    struct error err;
+
+    rng_seed (&s->rng, seed);
+    s->fabric = s->actual = fabric;
+    s->net = fabric_network (fabric);
+    s->fault = NETWORK_NONE;
+    s->healthy = allocate (s->net->nlinks, sizeof (*s->healthy));
+    s->latency = allocate (s->net->nlinks, sizeof (*s->latency));
+    s->busy = allocate (s->net->nlinks, sizeof (*s->busy));
+    for (size_t l = 0; l < s->net->nlinks; l++)
+        s->latency[l] = s->healthy[l]
+            = (s->net->link[l].kind == LINK_HOST ? HOST_NS : SWITCH_NS)
+              + SPREAD_NS * rng_uniform (&s->rng);
+    s->ledger = need (ledger_open (path, LEDGER_CREATE, &err), &err);
+    configure (s);
+    for (size_t i = 0; i < SEASON_HOSTS; i++)
+        s->node[i].name = fabric->host[i].name;
+    s->in = (struct policy_input){
+        .now = BEGIN,
+        .self = "slurm",
+        .node = s->node,
+        .nnodes = SEASON_HOSTS,
+        .action = s->action,
+    };
+    audit (s, host, all_hosts (s, host));
+    return s;
+}
+
+void season_close (struct season *s)
+{
+    for (size_t i = 0; i < s->in.naudits; i++) {
+        for (size_t k = 0; k < s->audit[i].nfindings; k++)
+            free ((void *)s->audit[i].finding[k].suspect);
+        free ((void *)s->audit[i].finding);
+    }
+    for (size_t i = 0; i < s->in.nactions; i++)
+        free ((void *)s->action[i].reason);
+    free (s->audit);
+    policy_clear (&s->last);
+    ledger_close (s->ledger);
+    free (s->healthy);
+    free (s->latency);
+    free (s->busy);
+    free (s);
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What becomes of a site in a season of audits: nothing where all is well,
+ * one drain of a host whose cable is slow, none for what is no host's fault.
+ * PMM_LONG=1 makes the seasons longer.
+ */
+#include "config.h"
+#include "prolog/test/season.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/tap.h"
+
+#define SLOW_NS 1000.0
+
+static struct fabric *fabric;
+
+/* How many audits a season has. */
+static size_t audits (size_t few, size_t many)
+{
+    return getenv ("PMM_LONG") ? many : few;
+}
+
+static struct fabric *tree (enum routing routing)
+{
+    struct fat_tree tree = { .ports = 6, .levels = 3,
+                             .how = { .routing = routing, .seed = 1 } };
+    struct error err;
+    struct fabric *f = generate_fat_tree (&tree, &err);
+
+    if (!f || f->nhosts != SEASON_HOSTS)
+        abort ();
+    return f;
+}
+
+static struct season *open_season (uint64_t seed)
+{
+    static unsigned int number;
+    char path[32];
+
+    snprintf (path, sizeof (path), "ledger-%u", number++);
+    return season_open (fabric, path, seed);
+}
+
+static void show (const char *name, const struct season *s)
+{
+    const struct outcome *o = &s->outcome;
+
+    diag ("%s: %zu audits: %zu OK, %zu WARN, %zu UNKNOWN, %zu FAIL; "
+          "%zu host ends FAIL, %zu drains, %zu resumes; %zu count for "
+          "nothing%s%s", name, o->audits, o->status[VERDICT_OK],
+          o->status[VERDICT_WARN], o->status[VERDICT_UNKNOWN],
+          o->status[VERDICT_FAIL], o->fails, o->drains, o->resumes, o->told,
+          o->told ? ", as " : "", o->why);
+}
+
+/* --- weather ------------------------------------------------------------- */
+
+static void calm (struct season *s, size_t audit)
+{
+    (void)s;
+    (void)audit;
+}
+
+static void slow (struct season *s, size_t audit)
+{
+    (void)audit;
+    s->latency[s->fault] += SLOW_NS;
+}
+
+static void flapping (struct season *s, size_t audit)
+{
+    if (rng_below (&s->rng, 2))
+        slow (s, audit);
+}
+
+/* Each path over the switch crosses two of its cables. */
+static void slow_switch (struct season *s, size_t audit)
+{
+    (void)audit;
+    for (size_t l = 0; l < s->net->nlinks; l++)
+        if (s->net->link[l].end[0] == s->fault
+            || s->net->link[l].end[1] == s->fault)
+            s->latency[l] += SLOW_NS / 2;
+}
+
+static void plant_cable (struct season *s)
+{
+    const char *name = s->fabric->host[rng_below (&s->rng, SEASON_HOSTS)].name;
+    char port[80];
+
+    snprintf (port, sizeof (port), "%s/1", name);
+    s->fault = fabric_find_link (s->fabric, port);
+}
+
+static void plant_switch (struct season *s)
+{
+    s->fault = fabric_find_switch (s->fabric, "s3-0001");
+    s->is_switch = true;
+}
+
+/* --- seasons ------------------------------------------------------------- */
+
+static void test_healthy (void)
+{
+    struct season *s = open_season (1);
+
+    season_run (s, audits (60, 1000), calm);
+    show ("healthy", s);
+    ok (s->outcome.status[VERDICT_FAIL] == 0 && s->outcome.drains == 0,
+        "a healthy site: no FAIL, no drain");
+    ok (s->outcome.status[VERDICT_OK] > s->outcome.audits / 2,
+        "... and most audits find it OK, traffic or not");
+    season_close (s);
+}
+
+static void test_flapping (void)
+{
+    struct season *s = open_season (31);
+
+    plant_cable (s);
+    season_run (s, audits (40, 200), flapping);
+    show ("flapping", s);
+    ok (s->outcome.fails > 0 && s->outcome.strays == 0,
+        "a flapping cable is found, and no other");
+    ok (s->outcome.drains <= 1 && s->outcome.elsewhere == 0
+            && s->outcome.resumes <= s->outcome.drains,
+        "... its host is drained once at most, and no other");
+    season_close (s);
+}
+
+static void test_slow (uint64_t seed)
+{
+    struct season *s = open_season (seed);
+    const struct outcome *o = &s->outcome;
+
+    season_run (s, audits (5, 50), calm);
+    plant_cable (s);
+    season_run (s, audits (15, 100), slow);
+    show ("slow", s);
+    diag ("slow: FAIL in audit %zu with it, drained after audit %zu",
+          o->found, o->drained);
+    ok (o->found > 0 && o->drained > o->found && o->drains == 1
+            && o->elsewhere == 0 && o->strays == 0,
+        "a slow host cable drains its host, after a second audit, and no "
+        "other");
+    ok (o->resumes == 0, "... which is not resumed");
+    o = &s->outcome;
+    s->fault = NETWORK_NONE;
+    season_run (s, audits (8, 50), calm);
+    ok (o->drains == 0 && o->resumes == 1, "... before it is mended");
+    season_close (s);
+}
+
+static void test_switch (void)
+{
+    struct season *s = open_season (3);
+
+    season_run (s, audits (5, 50), calm);
+    plant_switch (s);
+    season_run (s, audits (22, 200), slow_switch);
+    show ("slow switch", s);
+    diag ("slow switch: of %zu sweeps %zu name it, and nothing else",
+          s->outcome.sweeps, s->outcome.named);
+    ok (s->outcome.drains == 0 && s->outcome.fails == 0,
+        "a slow spine switch: no drain, no host end FAILs");
+    ok (s->outcome.named > 0
+            && 2 * s->outcome.named >= s->outcome.sweeps,
+        "... and a sweep has one finding, which names the switch");
+    season_close (s);
+}
+
+/* A baseline of a time when every adapter was faster, one more than another:
+ * each host looks slow.
+ */
+static void test_wrong_baseline (void)
+{
+    struct season *s = open_season (52);
+    struct pathset *ps;
+    struct samples *before;
+
+    for (size_t l = 0; l < s->net->nlinks; l++)
+        if (s->net->link[l].kind == LINK_HOST)
+            s->healthy[l] += SLOW_NS * (0.4 + rng_uniform (&s->rng));
+    before = season_sweep (s, &ps);
+    s->published = (struct baseline){ before, ps };
+    season_run (s, audits (11, 100), calm);
+    show ("wrong baseline", s);
+    ok (s->outcome.drains == 0, "a wrong baseline, by which every host is "
+        "slow: no drain");
+    ok (10 * s->outcome.told >= 9 * s->outcome.audits,
+        "... and nine audits of ten say why");
+    season_close (s);
+    samples_destroy (before);
+    pathset_destroy (ps);
+}
+
+/* The tables are others than those of the snapshot. */
+static void test_wrong_snapshot (void)
+{
+    struct season *s = open_season (5);
+    struct fabric *actual = tree (ROUTING_MINHOP);
+
+    season_run (s, audits (5, 50), calm);
+    s->actual = actual;
+    season_run (s, audits (11, 100), calm);
+    show ("wrong snapshot", s);
+    ok (s->outcome.drains == 0, "a snapshot that no longer holds: no drain");
+    season_close (s);
+    fabric_destroy (actual);
+}
+
+int main (void)
+{
+    char dir[] = "/dev/shm/pmm-seasons-XXXXXX";
+    char command[64];
+
+    if (!mkdtemp (dir) || chdir (dir) < 0)
+        return 1;
+    umask (022);
+    fabric = tree (ROUTING_DMODK);
+    test_healthy ();
+    test_flapping ();
+    test_slow (6);
+    test_switch ();
+    test_wrong_baseline ();
+    test_wrong_snapshot ();
+    fabric_destroy (fabric);
+    snprintf (command, sizeof (command), "rm -r %s", dir);
+    if (chdir ("/") < 0 || system (command) != 0)
+        return 1;
+    return done_testing ();
+}
