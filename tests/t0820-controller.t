@@ -112,6 +112,16 @@ ok $? "idle is what is neither busy, drained, down nor reserved"
 is "$(ask drain h0001 "$ours")" "done" "a busy node is drained"
 is "$(ask drained)" "" "but not to be measured while its job runs"
 
+# Jobs of ours, by name
+for who in as_slurm as_user; do
+    quietly $who sbatch -H -J pmm-audit-7 -D / -o /dev/null --wrap true
+done
+quietly as_slurm sbatch -H -J pmm-audit-70 -D / -o /dev/null --wrap true
+is "$(ask cancel pmm-audit-7) $(ask cancel pmm-audit-7)" "1 0" \
+    "a job is cancelled by its name"
+is "$(squeue -h -t PD -o '%u %j' | sort | xargs)" \
+    "$test_user pmm-audit-7 slurm pmm-audit-70" "and no other, nor another's"
+
 # Who may not
 like "$(as_user timeout 60 "$workdir/ask" drain h0002 "$ours")" \
     "^slurmctld: Invalid user" "an ordinary user may not drain"

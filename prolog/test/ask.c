@@ -7,6 +7,7 @@
  *   ask idle PARTITION         names
  *   ask drained                names of those that we drained
  *   ask user                   uid and name of SlurmUser
+ *   ask cancel JOBNAME         how many jobs of ours
  *
  * An error is said, and the exit status is its fault.
  */
@@ -92,6 +93,15 @@ static int user (char **arg)
     return 0;
 }
 
+static int cancel (char **arg)
+{
+    int n = controller_cancel (arg[0], &err);
+
+    if (n >= 0)
+        printf ("%d\n", n);
+    return n;
+}
+
 static const struct {
     const char *name;
     int args;
@@ -99,7 +109,7 @@ static const struct {
 } verbs[] = {
     { "nodes", 0, nodes }, { "drain", 2, drain }, { "resume", 2, resume },
     { "idle", 1, idle },   { "drained", 0, drained },
-    { "user", 0, user },
+    { "user", 0, user },   { "cancel", 1, cancel },
 };
 
 int main (int argc, char **argv)
