@@ -44,9 +44,8 @@ say (struct round *r, const char *fmt, ...)
 /* Slurm's part, which is read last: an answer that does not come is a reason
  * to change nothing.
  */
-static void ask (struct act_report *r)
+static void ask (struct act_report *r, const struct act_world *w)
 {
-    const struct act_world *w = r->world;
     struct error err;
 
     if (w->self (w->arg, r->self, &err) < 0
@@ -64,7 +63,7 @@ int act_look (struct act_report *r, const struct act_world *world,
     struct policy_config cfg;
     struct error doubt = { .text = "" };
 
-    *r = (struct act_report){ .world = world };
+    *r = (struct act_report){ .nodes_clear = world->nodes_clear };
     policy_config (&cfg, site);
     if (*site->node_map)
         r->map = nodemap_load (site->node_map, &doubt);
@@ -73,7 +72,7 @@ int act_look (struct act_report *r, const struct act_world *world,
         return -1;
     if (*site->node_map && !r->map)
         docket_doubt (&r->docket, doubt.text);
-    ask (r);
+    ask (r, world);
     return policy_decide (&r->decisions, &r->docket.input, &cfg, err);
 }
 
@@ -82,11 +81,11 @@ void act_report_clear (struct act_report *r)
     int saved_errno = errno;
 
     policy_clear (&r->decisions);
-    if (r->world)
-        r->world->nodes_clear (&r->nodes);
+    if (r->nodes_clear)
+        r->nodes_clear (&r->nodes);
     docket_clear (&r->docket);
     nodemap_destroy (r->map);
-    *r = (struct act_report){ .world = NULL };
+    *r = (struct act_report){ .drained = 0 };
     errno = saved_errno;
 }
 

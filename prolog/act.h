@@ -64,7 +64,7 @@ struct act_report {
     struct decisions decisions; /* their texts are in the above */
     size_t drained, resumed;    /* in this round */
     bool busy;                  /* another audits or acts: nothing was done */
-    const struct act_world *world;
+    void (*nodes_clear) (struct controller_nodes *nodes);
 };
 
 /* Look and decide, and change nothing. What Slurm or the node map do not tell
