@@ -49,6 +49,7 @@ enum {
 };
 
 enum ledger_mode {
+    LEDGER_LOOK, /* read; of an older version it can be salvaged alone */
     LEDGER_READ,
     LEDGER_WRITE,
     LEDGER_CREATE, /* write; made where it does not exist */
@@ -75,7 +76,8 @@ int ledger_check (struct ledger *ledger, struct error *err);
 
 /* Copy what can be read of the damaged ledger at `from` into one that was just
  * made: each audit whole or not at all, under its number. `from` is one that
- * ledger_open takes. Return how many audits, actions, comments, mutes and
+ * ledger_open takes to look at. A new ledger that did not get that far cannot
+ * be opened again. Return how many audits, actions, comments, mutes and
  * rebases were lost (a list of them that cannot be told counts as one), or -1
  * with err.
  */

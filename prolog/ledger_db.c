@@ -35,6 +35,7 @@
 
 enum {
     APPLICATION_ID = 0x706d6d31, /* "pmm1" */
+    HALF_ID = 0x706d6d68,        /* "pmmh" */
     WAL_KEEP_BYTES = 16 << 20,
 };
 
@@ -634,6 +635,9 @@ static int find_version (struct ledger *l, int64_t *version,
         return -1;
     if (id == APPLICATION_ID)
         return 0;
+    if (id == HALF_ID)
+        return db_refuse (l, EINVAL, err, "is half of what was to be salvaged: "
+                                          "remove it, and begin again");
     if (id != 0 || tables != 0)
         return db_refuse (l, EINVAL, err, "is no ledger, but another database");
     *version = 0;
@@ -660,6 +664,20 @@ int db_migrate (struct ledger *l, const char *const *step, int n,
     return (int)db_end (l, rc, err);
 }
 
+int db_mark (struct ledger *l, bool half, struct error *err)
+{
+    char sql[64];
+
+    snprintf (sql, sizeof (sql), "PRAGMA application_id = %d",
+              half ? HALF_ID : APPLICATION_ID);
+    return pragma (l, sql, err);
+}
+
+static bool reads (enum ledger_mode mode)
+{
+    return mode == LEDGER_READ || mode == LEDGER_LOOK;
+}
+
 static int check_version (struct ledger *l, enum ledger_mode mode,
                           struct error *err)
 {
@@ -672,6 +690,8 @@ static int check_version (struct ledger *l, enum ledger_mode mode,
                           "is of version %jd, only %d and before are known",
                           (intmax_t)version, LEDGER_VERSION);
     if (version == LEDGER_VERSION)
+        return 0;
+    if (mode == LEDGER_LOOK)
         return 0;
     if (mode == LEDGER_READ)
         return db_refuse (l, EINVAL, err,
@@ -707,7 +727,7 @@ static int check_place (struct ledger *l, enum ledger_mode mode,
         return db_refuse (l, EINVAL, err, "is no regular file");
     if (st.st_mode & 022)
         return db_refuse (l, EPERM, err, "others may write it");
-    if (mode != LEDGER_READ && st.st_uid != geteuid ())
+    if (!reads (mode) && st.st_uid != geteuid ())
         return db_refuse (l, EPERM, err,
                           "belongs to user %ju, who alone may write it",
                           (uintmax_t)st.st_uid);
@@ -741,7 +761,7 @@ static int prepare (struct ledger *l, enum ledger_mode mode,
     sqlite3_busy_timeout (l->db, LEDGER_WAIT_MS);
     if (pragma (l, safe, err) < 0)
         return -1;
-    if (mode == LEDGER_READ)
+    if (reads (mode))
         return check_version (l, mode, err);
     if (sqlite3_db_readonly (l->db, "main"))
         return error_world (err, "%s: cannot be written: it is read-only",
@@ -759,8 +779,7 @@ static int prepare (struct ledger *l, enum ledger_mode mode,
 struct ledger *ledger_open (const char *path, enum ledger_mode mode,
                             struct error *err)
 {
-    int flags = mode == LEDGER_READ ? SQLITE_OPEN_READONLY
-                                    : SQLITE_OPEN_READWRITE;
+    int flags = reads (mode) ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE;
     struct ledger *l = calloc (1, sizeof (*l));
     int there;
 

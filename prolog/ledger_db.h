@@ -116,6 +116,11 @@ extern const char *const db_steps[];
 int db_migrate (struct ledger *l, const char *const *step, int n,
                 struct error *err);
 
+/* Mark a ledger as one that is being made out of another, or as whole again.
+ * Return 0, or -1 with err.
+ */
+int db_mark (struct ledger *l, bool half, struct error *err);
+
 /* What SQLite has just said, as our sentence. Returns -1. */
 int db_error (struct ledger *l, struct error *err);
 

@@ -4,7 +4,10 @@
  * Notes. Audits are copied one by one, by number, each with all that it refers
  * to, in a transaction: one that meets a damaged page, or whose references
  * lead nowhere, is left behind whole. Numbers stay, and those of what was lost
- * are not given again.
+ * are not given again. As long as it has not come to its end, the new ledger
+ * is marked as what nobody opens: half of one must not be taken for all.
+ *
+ * An old version may be damaged as well, before it was ever brought up to date.
  */
 #include "config.h"
 #include "prolog/ledger.h"
@@ -15,83 +18,113 @@
 
 #define ROUTES "(SELECT route FROM old.rtt WHERE audit = ?1)"
 
+/* A statement, for ledgers of version `since` to `until`; 0: of any. */
+struct copy {
+    int since, until;
+    const char *sql;
+};
+
 /* What to copy of audit ?1, parents first. The first says whether it is. */
-static const char *const of_audit[] = {
-    "SELECT id FROM old.audit WHERE id = ?1",
-    "INSERT OR IGNORE INTO main.epoch SELECT * FROM old.epoch WHERE id ="
-    " (SELECT epoch FROM old.audit WHERE id = ?1)",
-    "INSERT OR IGNORE INTO main.name SELECT * FROM old.name WHERE id IN"
-    " (SELECT host FROM old.member WHERE audit = ?1"
-    " UNION SELECT link FROM old.suspect WHERE audit = ?1"
-    " UNION SELECT port FROM old.counter WHERE audit = ?1"
-    " UNION SELECT counter FROM old.counter WHERE audit = ?1"
-    " UNION SELECT link FROM old.sign WHERE audit = ?1"
-    " UNION SELECT host FROM old.sign WHERE audit = ?1"
-    " UNION SELECT a FROM old.route WHERE id IN " ROUTES
-    " UNION SELECT b FROM old.route WHERE id IN " ROUTES
-    " UNION SELECT link FROM old.crossing WHERE route IN " ROUTES ")",
-    "INSERT INTO main.audit SELECT * FROM old.audit WHERE id = ?1",
-    "INSERT INTO main.member SELECT * FROM old.member WHERE audit = ?1",
-    "INSERT OR IGNORE INTO main.route SELECT * FROM old.route"
-    " WHERE id IN " ROUTES,
-    "INSERT OR IGNORE INTO main.crossing SELECT * FROM old.crossing"
-    " WHERE route IN " ROUTES,
-    "INSERT INTO main.rtt SELECT * FROM old.rtt WHERE audit = ?1",
-    "INSERT INTO main.finding SELECT * FROM old.finding WHERE audit = ?1",
-    "INSERT INTO main.suspect SELECT * FROM old.suspect WHERE audit = ?1",
-    "INSERT INTO main.gap SELECT * FROM old.gap WHERE audit = ?1",
-    "INSERT INTO main.counter SELECT * FROM old.counter WHERE audit = ?1",
-    "INSERT INTO main.sign SELECT * FROM old.sign WHERE audit = ?1",
-    "INSERT OR REPLACE INTO main.seen SELECT DISTINCT c.link, ?1"
-    " FROM main.rtt r JOIN main.crossing c ON c.route = r.route"
-    " WHERE r.audit = ?1 AND r.lost < r.sent",
-    NULL,
+static const struct copy of_audit[] = {
+    { 0, 0, "SELECT id FROM old.audit WHERE id = ?1" },
+    { 0, 0, "INSERT OR IGNORE INTO main.epoch SELECT * FROM old.epoch"
+            " WHERE id = (SELECT epoch FROM old.audit WHERE id = ?1)" },
+    { 0, 0, "INSERT OR IGNORE INTO main.name SELECT * FROM old.name"
+            " WHERE id IN (SELECT host FROM old.member WHERE audit = ?1"
+            " UNION SELECT link FROM old.suspect WHERE audit = ?1"
+            " UNION SELECT port FROM old.counter WHERE audit = ?1"
+            " UNION SELECT counter FROM old.counter WHERE audit = ?1"
+            " UNION SELECT a FROM old.route WHERE id IN " ROUTES
+            " UNION SELECT b FROM old.route WHERE id IN " ROUTES
+            " UNION SELECT link FROM old.crossing"
+            " WHERE route IN " ROUTES ")" },
+    { 2, 0, "INSERT OR IGNORE INTO main.name SELECT * FROM old.name"
+            " WHERE id IN (SELECT link FROM old.sign WHERE audit = ?1"
+            " UNION SELECT host FROM old.sign WHERE audit = ?1)" },
+    { 1, 1, "INSERT INTO main.audit SELECT *, 'hand', 0, NULL FROM old.audit"
+            " WHERE id = ?1" },
+    { 2, 0, "INSERT INTO main.audit SELECT * FROM old.audit WHERE id = ?1" },
+    { 0, 0, "INSERT INTO main.member SELECT * FROM old.member"
+            " WHERE audit = ?1" },
+    { 0, 0, "INSERT OR IGNORE INTO main.route SELECT * FROM old.route"
+            " WHERE id IN " ROUTES },
+    { 0, 0, "INSERT OR IGNORE INTO main.crossing SELECT * FROM old.crossing"
+            " WHERE route IN " ROUTES },
+    { 0, 0, "INSERT INTO main.rtt SELECT * FROM old.rtt WHERE audit = ?1" },
+    { 0, 0, "INSERT INTO main.finding SELECT * FROM old.finding"
+            " WHERE audit = ?1" },
+    { 0, 0, "INSERT INTO main.suspect SELECT * FROM old.suspect"
+            " WHERE audit = ?1" },
+    { 0, 0, "INSERT INTO main.gap SELECT * FROM old.gap WHERE audit = ?1" },
+    { 0, 0, "INSERT INTO main.counter SELECT * FROM old.counter"
+            " WHERE audit = ?1" },
+    { 2, 0, "INSERT INTO main.sign SELECT * FROM old.sign WHERE audit = ?1" },
+    { 0, 0, "INSERT OR REPLACE INTO main.seen SELECT DISTINCT c.link, ?1"
+            " FROM main.rtt r JOIN main.crossing c ON c.route = r.route"
+            " WHERE r.audit = ?1 AND r.lost < r.sent" },
+    { 0, 0, NULL },
 };
 
-static const char *const of_action[] = {
-    "SELECT id FROM old.action WHERE id = ?1",
-    "INSERT INTO main.action SELECT * FROM old.action WHERE id = ?1",
-    NULL,
+static const struct copy of_action[] = {
+    { 0, 0, "SELECT id FROM old.action WHERE id = ?1" },
+    { 0, 0, "INSERT INTO main.action SELECT * FROM old.action"
+            " WHERE id = ?1" },
+    { 0, 0, NULL },
 };
 
-static const char *const of_comment[] = {
-    "SELECT id FROM old.comment WHERE id = ?1",
-    "INSERT INTO main.comment SELECT * FROM old.comment WHERE id = ?1",
-    NULL,
+static const struct copy of_comment[] = {
+    { 0, 0, "SELECT id FROM old.comment WHERE id = ?1" },
+    { 0, 0, "INSERT INTO main.comment SELECT * FROM old.comment"
+            " WHERE id = ?1" },
+    { 0, 0, NULL },
 };
 
 /* The rows of what has no numbers: ?1 is their place in the table's order. */
-static const char *const of_mute[] = {
-    "SELECT 1 FROM old.mute LIMIT 1 OFFSET ?1 - 1",
-    "INSERT INTO main.mute SELECT * FROM old.mute LIMIT 1 OFFSET ?1 - 1",
-    NULL,
+static const struct copy of_mute[] = {
+    { 0, 0, "SELECT 1 FROM old.mute LIMIT 1 OFFSET ?1 - 1" },
+    { 1, 1, "INSERT INTO main.mute SELECT link, '', time, until, who, why"
+            " FROM old.mute LIMIT 1 OFFSET ?1 - 1" },
+    { 2, 0, "INSERT INTO main.mute SELECT * FROM old.mute LIMIT 1"
+            " OFFSET ?1 - 1" },
+    { 0, 0, NULL },
 };
 
-static const char *const of_rebase[] = {
-    "SELECT 1 FROM old.rebase LIMIT 1 OFFSET ?1 - 1",
-    "INSERT OR IGNORE INTO main.name SELECT * FROM old.name WHERE id ="
-    " (SELECT link FROM old.rebase LIMIT 1 OFFSET ?1 - 1)",
-    "INSERT INTO main.rebase SELECT * FROM old.rebase LIMIT 1 OFFSET ?1 - 1",
-    NULL,
+static const struct copy of_rebase[] = {
+    { 0, 0, "SELECT 1 FROM old.rebase LIMIT 1 OFFSET ?1 - 1" },
+    { 0, 0, "INSERT OR IGNORE INTO main.name SELECT * FROM old.name"
+            " WHERE id = (SELECT link FROM old.rebase LIMIT 1"
+            " OFFSET ?1 - 1)" },
+    { 0, 0, "INSERT INTO main.rebase SELECT * FROM old.rebase LIMIT 1"
+            " OFFSET ?1 - 1" },
+    { 0, 0, NULL },
+};
+
+static const struct copy of_said[] = {
+    { 0, 0, "SELECT 1 FROM old.said LIMIT 1 OFFSET ?1 - 1" },
+    { 0, 0, "INSERT INTO main.said SELECT * FROM old.said LIMIT 1"
+            " OFFSET ?1 - 1" },
+    { 0, 0, NULL },
 };
 
 static const struct {
+    int since;          /* this version */
     const char *last;   /* the greatest ?1 */
     const char *second; /* where that cannot be read; NULL */
     const char *number; /* gives no number up to it again; NULL: has none */
-    const char *const *copy;
+    const struct copy *copy;
 } parts[] = {
-    { "SELECT seq FROM old.sqlite_sequence WHERE name = 'audit'",
+    { 1, "SELECT seq FROM old.sqlite_sequence WHERE name = 'audit'",
       "SELECT max(id) FROM old.audit",
       "INSERT INTO main.sqlite_sequence VALUES ('audit', ?1)", of_audit },
-    { "SELECT seq FROM old.sqlite_sequence WHERE name = 'action'",
+    { 1, "SELECT seq FROM old.sqlite_sequence WHERE name = 'action'",
       "SELECT max(id) FROM old.action",
       "INSERT INTO main.sqlite_sequence VALUES ('action', ?1)", of_action },
-    { "SELECT seq FROM old.sqlite_sequence WHERE name = 'comment'",
+    { 2, "SELECT seq FROM old.sqlite_sequence WHERE name = 'comment'",
       "SELECT max(id) FROM old.comment",
       "INSERT INTO main.sqlite_sequence VALUES ('comment', ?1)", of_comment },
-    { "SELECT count(*) FROM old.mute", NULL, NULL, of_mute },
-    { "SELECT count(*) FROM old.rebase", NULL, NULL, of_rebase },
+    { 1, "SELECT count(*) FROM old.mute", NULL, NULL, of_mute },
+    { 1, "SELECT count(*) FROM old.rebase", NULL, NULL, of_rebase },
+    { 2, "SELECT count(*) FROM old.said", NULL, NULL, of_said },
 };
 
 enum { PARTS = sizeof (parts) / sizeof (parts[0]) };
@@ -123,29 +156,34 @@ static int run (struct ledger *l, const char *sql, int64_t arg,
 }
 
 /* Copy what `arg` is of: 1, 0 where there is nothing, -1 where it is lost. */
-static int copy (struct ledger *l, const char *const *sql, int64_t arg)
+static int copy (struct ledger *l, const struct copy *c, int64_t arg,
+                 int64_t version)
 {
-    int there = run (l, *sql, arg, NULL);
+    int there = run (l, c->sql, arg, NULL);
 
     if (there != 1 || db_begin (l, DB_BEGIN, NULL) < 0)
         return there < 0 ? -1 : 0;
-    while (there == 1 && *++sql)
-        if (run (l, *sql, arg, NULL) < 0)
+    while (there == 1 && (++c)->sql)
+        if (c->since <= version && (!c->until || version <= c->until)
+            && run (l, c->sql, arg, NULL) < 0)
             there = -1;
     return (int)db_end (l, there, NULL);
 }
 
-static int salvage (struct ledger *l, size_t part, int64_t *lost)
+static int salvage (struct ledger *l, size_t part, int64_t version,
+                    int64_t *lost)
 {
     const char *const number = parts[part].number;
     int64_t last = 0;
 
+    if (parts[part].since > version)
+        return 0;
     if (run (l, parts[part].last, 0, &last) < 0
         && (!parts[part].second
             || run (l, parts[part].second, 0, &last) < 0))
         return -1;
     for (int64_t i = 1; i <= last; i++)
-        *lost += copy (l, parts[part].copy, i) < 0;
+        *lost += copy (l, parts[part].copy, i, version) < 0;
     return number && last > 0 ? run (l, number, last, NULL) : 0;
 }
 
@@ -153,9 +191,13 @@ int64_t ledger_salvage (struct ledger *l, const char *from, struct error *err)
 {
     static const char detach[] = "DETACH old";
     sqlite3_stmt *stmt = NULL;
+    int64_t version = LEDGER_VERSION;
     int64_t lost = 0;
     size_t unread = 0;
     int rc;
+
+    if (db_mark (l, true, err) < 0)
+        return -1;
 
     if (sqlite3_prepare_v2 (l->db, "ATTACH ? AS old", -1, &stmt, NULL)
             != SQLITE_OK
@@ -166,11 +208,12 @@ int64_t ledger_salvage (struct ledger *l, const char *from, struct error *err)
     sqlite3_finalize (stmt);
     if (rc < 0)
         return -1;
+    run (l, "PRAGMA old.user_version", 0, &version);
     for (size_t i = 0; i < PARTS; i++)
-        if (salvage (l, i, &lost) < 0)
+        if (salvage (l, i, version, &lost) < 0)
             unread++;
     run (l, detach, 0, NULL);
     if (unread == PARTS)
         return error_world (err, "%s: nothing in it can be read", from);
-    return lost + (int64_t)unread;
+    return db_mark (l, false, err) < 0 ? -1 : lost + (int64_t)unread;
 }

@@ -288,20 +288,18 @@ static void test_owner (void)
 }
 
 /* A ledger as version 1 left it behind. */
-static void test_old (void)
+static void make_old (const char *path)
 {
-    struct ledger l = { .path = (char *)"old" };
-    struct ledger *now;
-    json_t *json;
+    struct ledger l = { .path = (char *)path };
 
-    drop ("old");
-    ok (sqlite3_open ("old", &l.db) == SQLITE_OK
+    drop (path);
+    ok (sqlite3_open (path, &l.db) == SQLITE_OK
             && db_migrate (&l, db_steps, 1, &err) == 0,
         "the schema of version 1");
     for (int i = 0; i < DB_STMTS; i++)
         sqlite3_finalize (l.stmt[i]);
     sqlite3_close (l.db);
-    tell ("old",
+    tell (path,
           "INSERT INTO name VALUES (1, 'h1'), (2, 'h2'), (3, 'a/1'),"
           " (4, 'a/2');"
           "INSERT INTO epoch VALUES (1, 'table');"
@@ -314,6 +312,14 @@ static void test_old (void)
           "INSERT INTO action VALUES (1, 1, 'h1', 'a/1', 'drain', 100, 101,"
           " 'slow', 'why');"
           "INSERT INTO rebase VALUES (3, 1, 100, 'me', 'new')");
+}
+
+static void test_old (void)
+{
+    struct ledger *now;
+    json_t *json;
+
+    make_old ("old");
     ok (!ledger_open ("old", LEDGER_READ, &err)
             && strstr (err.text, "is of version 1: whoever writes it"),
         "who only reads says so: %s", err.text);
@@ -1165,7 +1171,7 @@ static void test_full (void)
 static int64_t salvaged (int64_t audits)
 {
     int64_t lost, left, ended, rtts, findings;
-    struct ledger *l = ledger_open ("hit", LEDGER_READ, &err);
+    struct ledger *l = ledger_open ("hit", LEDGER_LOOK, &err);
 
     ledger_close (l);
     if (!l)
@@ -1200,6 +1206,7 @@ static void test_damage (void)
     ledger_mute (l, 1, &known, &err);
     ledger_comment_add (l, 1, 7, 1, "pmm: audit 1 OK", &err);
     ledger_sign_add (l, 2, "a/1", "h1", "width", 1, &err);
+    ledger_say (l, "h1", "wait", true, &err);
     ledger_rebase (l, 1, "a/1", "me", "new", &err);
     ledger_close (l);
     tell ("bad", "PRAGMA wal_checkpoint (TRUNCATE)");
@@ -1248,7 +1255,7 @@ static void test_damage (void)
     drop ("new");
     ok (salvaged (5) == 5
             && ask ("new", "SELECT count(*) FROM action JOIN mute JOIN rebase"
-                           " JOIN comment JOIN sign") == 1
+                           " JOIN comment JOIN sign JOIN said") == 1
             && ask ("new", "SELECT count(*) FROM seen WHERE audit = 5") > 0
             && ask ("new", "SELECT seq FROM sqlite_sequence"
                            " WHERE name = 'audit'") == 5,
@@ -1274,13 +1281,10 @@ static const struct ledger_action draining = {
     .why = "why",
 };
 
-/* Two audits and an action; ids are said when the ledger has said them. Never
- * returns.
- */
-static void write_and_die (int fd, long kill_at)
+/* Let this process die at its n-th write. */
+static void die_at (long write)
 {
     sqlite3_vfs *vfs = sqlite3_vfs_find (NULL);
-    struct ledger *l;
 
     true_pwrite = (ssize_t (*) (int, const void *, size_t, off_t))
         vfs->xGetSystemCall (vfs, "pwrite64");
@@ -1288,7 +1292,17 @@ static void write_and_die (int fd, long kill_at)
         _exit (3);
     vfs->xSetSystemCall (vfs, "pwrite64",
                          (sqlite3_syscall_ptr)killing_pwrite);
-    writes_left = kill_at;
+    writes_left = write;
+}
+
+/* Two audits and an action; ids are said when the ledger has said them. Never
+ * returns.
+ */
+static void write_and_die (int fd, long kill_at)
+{
+    struct ledger *l;
+
+    die_at (kill_at);
     if (!(l = ledger_open ("dead", LEDGER_CREATE, &err)))
         _exit (2);
     for (int i = 0; i < 2; i++) {
@@ -1349,6 +1363,131 @@ static void test_killed (void)
     ok (half == 0, "nothing is there by half");
     ok (again == 0, "and what was intended once is not done twice");
     ok (unsound == 0, "the next one opens it, sound");
+}
+
+/* Whether what is in a ledger is whole audits, so many of them at least. */
+static bool whole (const char *path, int64_t least)
+{
+    struct ledger *l = ledger_open (path, LEDGER_READ, &err);
+    bool sound = l && ledger_check (l, &err) == 0;
+    int64_t audits = ask (path, "SELECT count(*) FROM audit");
+
+    ledger_close (l);
+    return sound && audits >= least
+           && ask (path, "SELECT count(*) FROM rtt")
+                  == audits * (int64_t)plan_probes (plan) * 2
+           && ask (path, "SELECT count(*) FROM finding") == audits;
+}
+
+static void prune_dead (void)
+{
+    struct ledger *l = ledger_open ("dead", LEDGER_WRITE, &err);
+
+    if (!l || ledger_prune (l, INT64_MIN, 2, &err) < 0)
+        _exit (2);
+    ledger_close (l);
+}
+
+static void salvage_dead (void)
+{
+    struct ledger *l = ledger_open ("new", LEDGER_CREATE, &err);
+
+    if (!l || ledger_salvage (l, "dead", &err) != 0)
+        _exit (2);
+    ledger_close (l);
+}
+
+/* Run f on copies of the ledger "full", killed at ever later writes of it, and
+ * look at what is left each time. Returns how often it was killed, -1 where it
+ * failed otherwise.
+ */
+static int killed_at (void (*f) (void), bool (*look) (void), size_t *bad)
+{
+    int kills = 0;
+
+    *bad = 0;
+    for (long at = 1;; at += 1 + at / 8, kills++) {
+        int status;
+        pid_t pid;
+
+        drop ("dead");
+        drop ("new");
+        if (system ("cp full dead") != 0)
+            return -1;
+        if ((pid = fork ()) == 0) {
+            die_at (at);
+            f ();
+            _exit (0);
+        }
+        waitpid (pid, &status, 0);
+        *bad += !look ();
+        if (!WIFSIGNALED (status))
+            return WEXITSTATUS (status) == 0 ? kills : -1;
+    }
+}
+
+static bool pruned (void)
+{
+    return whole ("dead", 2)
+           && ask ("dead", "SELECT max(id) FROM audit") == 6
+           && ask ("dead", "SELECT count(*) FROM comment WHERE done IS NULL")
+                  == 1;
+}
+
+/* The old one as it was; the new one refused, but with nothing or all. */
+static bool salvaged_all (void)
+{
+    struct ledger *l = ledger_open ("new", LEDGER_READ, &err);
+    int64_t first = l ? ledger_next (l, 0, &err) : 0;
+
+    ledger_close (l);
+    return whole ("dead", 6) && (!l || first == 0 || whole ("new", 6));
+}
+
+static void test_killed_tools (void)
+{
+    struct ledger *l = fresh ("full");
+    size_t bad;
+    int kills;
+
+    for (int i = 0; i < 6; i++) {
+        audit (l, i, 2, 400, VERDICT_FAIL);
+        ledger_comment_add (l, 1, (uint64_t)i + 1, 1, "pmm: audit", &err);
+        if (i > 0)
+            ledger_comment_done (l, 1, i, &err);
+    }
+    ledger_close (l);
+    tell ("full", "PRAGMA wal_checkpoint (TRUNCATE)");
+    kills = killed_at (prune_dead, pruned, &bad);
+    ok (kills > 10 && bad == 0,
+        "pruning, killed at %d of its writes, leaves whole audits", kills);
+    ok (ask ("dead", "SELECT count(*) FROM audit") == 2
+            && ask ("dead", "SELECT count(*) FROM comment") == 2,
+        "and in the end those that were to be kept");
+    kills = killed_at (salvage_dead, salvaged_all, &bad);
+    ok (kills > 10 && bad == 0,
+        "salvage, killed at %d of its writes, leaves nothing half", kills);
+    ok (whole ("new", 6), "and in the end all");
+}
+
+/* A damaged ledger of version 1. */
+static void test_salvage_old (void)
+{
+    struct ledger *new;
+    json_t *json;
+
+    make_old ("hit");
+    new = fresh ("new");
+    ok (ledger_salvage (new, "hit", &err) == 0 && ledger_check (new, &err) == 0
+            && ask ("new", "SELECT count(*) FROM audit JOIN mute JOIN action"
+                           " JOIN rebase JOIN rtt JOIN seen") == 2,
+        "of version 1 all is salvaged as well");
+    json = ledger_audit (new, 1, &err);
+    ok (is_text (json, "why", "hand")
+            && json_array_size (json_object_get (json, "probes")) == 1,
+        "as what it is now");
+    json_decref (json);
+    ledger_close (new);
 }
 
 static void test_many (void)
@@ -1490,6 +1629,8 @@ int main (void)
     test_full ();
     test_damage ();
     test_killed ();
+    test_killed_tools ();
+    test_salvage_old ();
     test_many ();
     test_plans ();
     test_work ();
