@@ -31,6 +31,7 @@ static const struct verb {
 #endif
 #if defined(HAVE_LEDGER) && defined(HAVE_SLURM)
     { "policy", verb_policy, "which nodes would be drained, and why" },
+    { "report", verb_report, "what the comments of jobs say, over time" },
 #endif
 };
 

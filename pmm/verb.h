@@ -16,6 +16,7 @@ int verb_ledger (int argc, char **argv);
 int verb_path (int argc, char **argv);
 int verb_plan (int argc, char **argv);
 int verb_policy (int argc, char **argv);
+int verb_report (int argc, char **argv);
 int verb_simulate (int argc, char **argv);
 int verb_solve (int argc, char **argv);
 int verb_judge (int argc, char **argv);
