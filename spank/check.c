@@ -10,6 +10,7 @@
 
 #include "spank/guard.h"
 #include "spank/outcome.h"
+#include "spank/remark.h"
 
 enum { LOCK_TICK_MS = 50 };
 
@@ -105,8 +106,9 @@ static void check (const struct settings *settings, const struct job *job,
         return;
     }
     step_run (&step, &env->step, o);
-    if (o->status == OUTCOME_NONE && mode == MODE_REPORT
-        && step_pause (0) == 0)
+    if (o->status != OUTCOME_NONE)
+        remark (settings, job->id, &env->step, o);
+    else if (mode == MODE_REPORT && step_pause (0) == 0)
         slurm_spank_log ("pmm: not checked: %s", o->text);
 }
 

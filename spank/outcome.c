@@ -73,6 +73,11 @@ void outcome_format_record (const struct outcome *o, uint32_t jobid,
               names[o->status], o->text);
 }
 
+const char *outcome_name (enum outcome_status status)
+{
+    return names[status];
+}
+
 struct outcome *outcome_set (struct outcome *o, enum outcome_status status,
                              const char *fmt, ...)
 {

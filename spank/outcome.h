@@ -46,6 +46,9 @@ bool outcome_parse_record (struct outcome *o, const char *line,
 void outcome_format_record (const struct outcome *o, uint32_t jobid,
                             char *line);
 
+/* "OK" */
+const char *outcome_name (enum outcome_status status);
+
 /* Set status and sentence; always returns o. */
 struct outcome *outcome_set (struct outcome *o, enum outcome_status status,
                              const char *fmt, ...)

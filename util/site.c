@@ -47,6 +47,8 @@ const struct conf_option site_options[] = {
       "the srun that starts a check" },
     { "Probe", CONF_PATH, FIELD (probe), PMM_PROBE_PATH,
       "the pmm-probe that a check runs" },
+    { "JobComment", CONF_PATH, FIELD (job_comment), PMM_COMMENT_PATH,
+      "puts what a check said behind the job's Comment; empty: nobody" },
     { "Mode", CONF_STRING, FIELD (mode), "off",
       "where the job does not say: off, report or require" },
     { "ReportPartitions", CONF_STRING, FIELD (report_partitions), "",

@@ -32,6 +32,7 @@ struct site {
     char *slurm_user; /* whom the hooks trust, like root; "": nobody */
     char *srun;       /* the srun that starts the nested step */
     char *probe;      /* the pmm-probe that it runs */
+    char *job_comment; /* the pmm-comment for what it said; "": none */
 
     /* the check */
     char *mode;       /* where the job does not say: off, report, require */

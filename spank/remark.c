@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The check's outcome, behind the job's Comment. */
+#include "config.h"
+#include "spank/remark.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "util/program.h"
+
+static void ignore (void *arg, enum program_stream from, const char *data,
+                    size_t len)
+{
+    (void)arg;
+    (void)from;
+    (void)data;
+    (void)len;
+}
+
+static bool never (void *arg)
+{
+    (void)arg;
+    return false;
+}
+
+void remark (const struct settings *settings, uint32_t jobid,
+             const struct step_env *env, const struct outcome *o)
+{
+    char job[16];
+    char level[16];
+    char text[OUTCOME_TEXT];
+    char *argv[] = { settings->site.job_comment, job, level, text, NULL };
+    struct program program = {
+        .argv = argv,
+        .deadline_ms = program_now_ms () + REMARK_WAIT_MS,
+        .take = ignore,
+        .done = never,
+    };
+    char **environment;
+    int status;
+
+    if (!settings->site.job_comment[0])
+        return;
+    if (!(environment = step_environment (env, settings->site.timeout_ms)))
+        return;
+    program.env = environment;
+    snprintf (job, sizeof (job), "%" PRIu32, jobid);
+    snprintf (level, sizeof (level), "%s", outcome_name (o->status));
+    snprintf (text, sizeof (text), "%s", o->text);
+    program_run (&program, &status);
+    step_free (environment);
+}
