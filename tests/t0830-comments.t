@@ -6,28 +6,59 @@
 # once all get theirs while slurmctld goes on answering.
 
 . "$(dirname "$0")/lib.sh"
-remark=$builddir/prolog/test/remark
-[[ -x $remark ]] || skip_all "no $remark: no Slurm, or no ledger"
-need sacctmgr sacct sdiag sbatch scontrol
-echo AccountingStoreFlags=job_comment >"${TMPDIR:-/tmp}/conf.$$"
-cleanup rm -f "${TMPDIR:-/tmp}/conf.$$"
-with_cluster 2 --cpus 256 --conf "${TMPDIR:-/tmp}/conf.$$"
+[[ -x $builddir/prolog/test/remark ]] || skip_all "built without Slurm"
+need jq sacctmgr sacct sdiag sbatch salloc scontrol
+id slurm &>/dev/null || skip_all "no user slurm"
+workdir
+install -m 755 "$builddir/prolog/test/remark" "$workdir"
 ledger=$workdir/ledger/ledger
-mkdir "$workdir/ledger"
+install -d -o slurm "$workdir/ledger"
+
+# The plugin, with a probe that has always measured, and what puts its outcome
+# into the job's Comment.
+install -m 755 "$builddir/spank/.libs/spank_pmm.so" \
+    "$builddir/spank/pmm-comment" "$workdir"
+cat >"$workdir/probe" <<'X'
+#!/bin/bash
+[ "$SLURM_PROCID" = 0 ] || exit 0
+while (($# > 1)) && [[ $1 != --nonce ]]; do shift; done
+echo "{}"
+echo "pmm-result 1 FAIL $2 host end h0002 (0002c90000000013/1) +412 ns"
+X
+printf '#!/bin/sh\nexec sleep 100\n' >"$workdir/hung"
+chmod 755 "$workdir/probe" "$workdir/hung"
+words="probe=$workdir/probe jobcomment=$workdir/pmm-comment timeout=10"
+echo "optional $workdir/spank_pmm.so $words" >"$workdir/plugstack"
+with_cluster 2 --cpus 256 --slurm-user slurm --plugstack "$workdir/plugstack"
+plugstack=$workdir/slurm/etc/plugstack.conf
 
 # comment_of JOB: its AdminComment, in one piece.
 comment_of () { sacct -X -n -P -j "$1" -o admincomment; }
 
-# queue JOB TEXT [SUBMITTED]
-queue () { echo "$1 ${3:-0} $2" | "$remark" "$ledger" queue; }
+remark () { as_slurm "$workdir/remark" "$ledger" "$@"; }
 
-flush () { "$remark" "$ledger" flush 300; }
+# queue JOB TEXT [SUBMITTED]
+queue () { echo "$1 ${3:-0} $2" | remark queue; }
+
+flush () { remark flush 300; }
 
 # The state of queued comments: how many are done, and what was said of them.
 queued ()
 {
     pmm ledger export -L "$ledger" \
         | jq -r "select(.kind == \"comment\") | $1"
+}
+
+# known JOB STATE: until slurmdbd knows it to be in that state.
+known ()
+{
+    local end=$((SECONDS + 30))
+    while ((SECONDS < end)); do
+        [[ $(sacct -X -n -P -j "$1" -o state,partition) == "$2|main" ]] \
+            && return
+        sleep 0.1
+    done
+    diag "job $1 does not get $2"
 }
 
 # theirs JOB TEXT: another tool's comment.
@@ -109,24 +140,99 @@ queue "$het" "pmm: audit 6 OK"
 is "$(until_there 1) $(comment_of "$het" | tr '\n' '|')" "1 pmm: audit 6 OK||" \
     "one part of a heterogeneous job"
 
-job=$(sbatch --parsable -o /dev/null --requeue --wrap 'sleep 1')
+job=$(sbatch --parsable -o /dev/null --requeue --wrap 'sleep 3')
 submitted=$(date +%s -d "$(scontrol show job "$job" \
     | sed -n 's/.*SubmitTime=\([^ ]*\).*/\1/p')")
 queue "$job" "pmm: audit 7 OK" "$submitted"
 is "$(flush) $(comment_of "$job")" "0 " "a job that has not ended: later"
-until scontrol requeue "$job" 2>/dev/null; do sleep 0.1; done
-until sacct -X -D -n -P -j "$job" -o state | grep -q PENDING; do
-    sleep 0.1
-done
-scontrol update jobid="$job" starttime=now 2>/dev/null
+known "$job" RUNNING
+scontrol requeue "$job"
+known "$job" PENDING
+scontrol update jobid="$job" starttime=now
 queue "$job" "pmm: audit 8 OK" $((submitted - 86400))
 is "$(until_there 1)" 1 "one that was requeued"
 is "$(sacct -X -D -n -P -j "$job" -o state,admincomment | tail -n 1)" \
     "COMPLETED|pmm: audit 7 OK" "... has it at its last run, and no other's"
 
 #
+# The user's own check, in the job's Comment
+#
+as_user true
+check="pmm: check FAIL host end h0002 (0002c90000000013/1) +412 ns"
+
+cat >"$workdir/home/show" <<'X'
+#!/bin/bash
+[[ ${SLURM_PROCID:-0} != 0 ]] \
+    || scontrol show job "$SLURM_JOB_ID" | sed -n 's/^ *Comment=//p' >out
+X
+chmod 755 "$workdir/home/show"
+
+# shown COMMAND...: the Comment of a job of the user's that runs ./show.
+shown ()
+{
+    rm -f "$workdir/home/out"
+    (cd "$workdir/home" && as_user timeout 60 "$@") >"$workdir/said" 2>&1
+    echo "$? $(sed 's/ *$//' "$workdir/home/out")"
+}
+
+is "$(shown srun -N2 --comment='user; own' --pmm-check ./show)" \
+    "0 user; own; $check" "srun: what the check said is behind the user's own"
+is "$(shown sbatch -W -o said -N2 --comment='user; own' --pmm-check show)" \
+    "0 user; own; $check" "... sbatch"
+is "$(shown salloc -Q -N2 --comment='user; own' --pmm-check \
+    bash -c 'srun ./show; srun ./show')" \
+    "0 user; own; $check" "... salloc, once for its two sruns"
+is "$(shown srun -N2 --pmm-check=off ./show)" "0 " "not checked: no comment"
+long=$(head -c 1000 /dev/zero | tr '\0' c)
+is "$(shown srun -N2 --comment="$long" --pmm-check ./show)" "0 $long" \
+    "no room: the user's stays as it is, and the job runs"
+
+sed -i "s,jobcomment=[^ ]*,jobcomment=$workdir/hung," "$plugstack"
+is "$(shown srun -N2 --comment=own --pmm-check ./show)" "0 own" \
+    "a hung pmm-comment is ended, and the job runs"
+sed -i "s,jobcomment=[^ ]*,jobcomment=," "$plugstack"
+is "$(shown srun -N2 --comment=own --pmm-check ./show)" "0 own" \
+    "switched off: no comment"
+
+#
+# Reading them back
+#
+# (audits 1 to 4 are gone with the long comment)
+worst="worst=h0001/1 to=leaf1/1 kind=host link=0002c90000000012/1 node=h0001"
+queue "$array" "pmm: audit 9 FAIL links=4 rounds=2 $worst +412 ns"
+queue "$het" "pmm: audit 10 FAIL links=4 rounds=2 $worst +512 ns"
+until_there 2 >/dev/null
+# sacctmgr makes capitals small: what another tool does is not ours
+sacctmgr -i -Q modify job where jobid="$het" \
+    set comment="pmm: check fail host end h0002 (0002c90000000013/1) +9 ns" \
+    >/dev/null
+pmm report --sacct --since 1h >"$workdir/report"
+is "$? $(grep --no-group-separator -A1 -E '^(links|nodes|switches)' \
+    "$workdir/report" | sed 's/ on [^;]*;/ on DAY;/')" "0 links
+  0002c90000000012/1 (h0001/1 -- leaf1/1): 2 audits: 2 FAIL; on DAY; up to \
++512 ns
+nodes
+  h0001: 2 audits: 2 FAIL; on DAY; up to +512 ns
+switches
+  leaf1: 2 audits: 2 FAIL; on DAY; up to +512 ns" \
+    "pmm report --sacct: link, node and switch that were suspected twice"
+like "$(head -n 1 "$workdir/report")" \
+    ': 5 audits: 2 FAIL, 3 OK; 3 checks: 3 FAIL$' "... all audits and checks"
+like "$(<"$workdir/report")" $'\n  h0002: 3 checks: 3 FAIL; on ' \
+    "... and what users' checks say, apart"
+is "$(pmm report --sacct --json \
+    | jq -c '[.kind, .audits.FAIL, .links[0].name, .links[0].max_ns,
+              [.links[0].seen[].audit]]')" \
+    '["history",2,"0002c90000000012/1",512,[9,10]]' "... as JSON"
+pmm report --sacct --since tomorrow 2>/dev/null
+is $? 2 "... not since a time that is none"
+env -u SLURM_CONF pmm report --sacct 2>"$workdir/said"
+is "$? $(wc -l <"$workdir/said")" "3 1" "... and without a Slurm: one sentence"
+
+#
 # 200 jobs of one node at once, and slurmdbd killed while they are commented
 #
+echo '# none' >"$plugstack"
 sdiag -r >/dev/null
 array=$(sbatch --parsable -o /dev/null -w h0001 --mem=1 --array=1-200 \
     --wrap true)
@@ -137,7 +243,7 @@ before=$(sdiag)
 sacct -X -n -P -j "$array" -o jobidraw \
     | awk '{ print $1, 0, "pmm: audit " 100 + NR " OK links=4 rounds=2" }' \
     >"$workdir/lines"
-"$remark" "$ledger" queue <"$workdir/lines"
+remark queue <"$workdir/lines"
 
 dbd=$(cut -d' ' -f1 "$workdir/slurm/pid/slurmdbd")
 flush >"$workdir/flushed" 2>&1 &
@@ -147,7 +253,8 @@ wait $!
 like "$? $(<"$workdir/flushed")" '^3 slurmdbd: ' "slurmdbd is killed meanwhile"
 is "$(queued 'select(.done == null) | .job' | sort -u | wc -l)" 201 \
     "... nothing is lost"
-env -i PATH="$PATH" SLURM_CONF="$SLURM_CONF" \
+setpriv --reuid=slurm --regid="$(id -g slurm)" --init-groups env -i \
+    PATH="$PATH" SLURM_CONF="$SLURM_CONF" \
     MYSQL_UNIX_PORT="$workdir/slurm/run/mysql" slurmdbd -D 2>/dev/null &
 cleanup kill $!
 
@@ -161,7 +268,8 @@ while kill -0 $! 2>/dev/null; do
     sleep 0.5
 done
 is "$(<"$workdir/sum")" 200 "slurmdbd is back: all 200 comments are written"
-is "$(sacct -X -n -P -j "$array" -o jobidraw,admincomment | tr '|' ' ' | sort)" \
+is "$(sacct -X -n -P -j "$array" -o jobidraw,admincomment | tr '|' ' ' \
+    | sort)" \
     "$(sed 's/ 0 / /' "$workdir/lines" | sort)" "... each to its job"
 diag "slurmctld answered two questions within $slowest ms all the time; before:"
 diag "$(grep -E 'thread count|queue size|Jobs (comp|start)' <<<"$before")"
