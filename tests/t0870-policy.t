@@ -1,0 +1,193 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# From audits to drains, in a real Slurm whose SlurmUser is not root, over the
+# emulated wire: a slow host cable is found twice and its node drained, with the
+# reason in sinfo; a node that root has drained keeps its own; a slow switch
+# cable and a common cause drain nobody, and it is said why.
+
+. "$(dirname "$0")/lib.sh"
+need pmm pmm-probe pmm-emu jq srun sinfo scontrol
+pmm policy --help >/dev/null 2>&1 \
+    || skip_all "built without Slurm or the ledger"
+id slurm &>/dev/null || skip_all "no user slurm"
+workdir
+cd "$workdir" || exit 1
+
+pmm fabric generate fat-tree --ports 8 --levels 2 -o fabric
+with_cluster h0001,h0002,h0005,h0006,h0009,h0010,h0013,h0014 \
+    --slurm-user slurm
+
+# SlurmUser must reach the programs wherever the tree is.
+mkdir bin
+"$builddir/libtool" --quiet --mode=install install -m 755 \
+    "$builddir/probe/pmm-probe" "$builddir/pmm/pmm" "$workdir/bin/" >/dev/null
+install -d -o slurm -m 755 state
+configure ()
+{
+    cat >conf <<END
+Snapshot=$workdir/fabric
+Ledger=$workdir/state/ledger
+Baseline=$workdir/state/baseline.json
+Probe=$workdir/bin/pmm-probe
+Transport=emu
+EmuSocket=$workdir/emu
+AuditTimeout=20
+ConfirmAfter=1s
+MaxDrainPerDay=3
+MaxDrainShare=50
+MaxUnavailable=50
+END
+    printf '%s\n' "$@" >>conf
+}
+configure Action=report
+
+pmm-emu -f fabric --socket "$workdir/emu" --control "$workdir/control" \
+    >emu.log 2>&1 &
+cleanup kill $!
+for _ in {1..100}; do
+    grep -qs 'pmm-emu:' emu.log && break
+    sleep 0.05
+done
+chmod 666 emu control
+emu () { pmm-emu --control "$workdir/control" "$@"; }
+
+pmm_slurm () { as_slurm "$workdir/bin/pmm" "$@" --conf "$workdir/conf"; }
+# audit LIST: takes more than ConfirmAfter
+audit ()
+{
+    for _ in {1..100}; do
+        [[ -z $(sinfo -h -p main -t completing,alloc -o %N) ]] && break
+        sleep 0.1
+    done
+    pmm_slurm audit --nodes "$1"
+}
+act () { pmm_slurm policy act; }
+reason () { sinfo -h -p main -n "$1" -o %E; }
+in_service ()
+{
+    scontrol update nodename="$1" state=resume
+    for _ in {1..100}; do
+        [[ $(sinfo -h -p main -n "$1" -o %T) == idle ]] && break
+        sleep 0.1
+    done
+}
+drained () { sinfo -h -p main -N -t drain -o %N | xargs; }
+
+audit "$nodes" >said && audit "$nodes" >>said
+ok $? "two audits of healthy cables" || diag "$(<said)"
+is "$(act)" "" "of which there is nothing to say"
+like "$(pmm_slurm policy explain h0005)" '^h0005: none: nothing was found' \
+    "nor of any node"
+
+# report
+emu slow h0005/1 +1000
+audit "$nodes" >said
+is $? 1 "a host cable gets slow: FAIL" || diag "$(<said)"
+like "$(act)" '^h0005: wait: FAIL in audit 3: waits for another, 1 s later' \
+    "which waits for another audit"
+is "$(act)" "" "and is said once"
+audit "$nodes" >said
+like "$(act)" '^h0005: note: host end FAIL in audits 3 and 4, .* would be drained' \
+    "Action=report only says so"
+is "$(drained)" "" "and drains nobody"
+pmm_slurm policy explain h0005 >said
+link=$(pmm path -f fabric --json h0005 h0001 | jq -r '.forward[0]')
+like "$(<said)" "audit 4 .* FAIL $link \+[0-9]+ ns over its baseline" \
+    "explain has the grounds"
+is "$(pmm_slurm policy explain --json | jq -c '[.action, .after, .stopped,
+    [.nodes[] | [.node, .decision, .link, (.findings | length)]]]')" \
+    "[\"report\",4,false,[[\"h0005\",\"note\",\"$link\",3]]]" "as JSON, too"
+
+# drain
+configure Action=drain Resume=yes
+"$workdir/bin/pmm" policy act --conf "$workdir/conf" 2>said
+is "$?$(drained)" 2 "root is not who drains" || diag "$(<said)"
+act >said
+like "$(<said)" "h0005: drained: pmm: host end h0005" \
+    "Action=drain drains its node" || diag "$(<said)"
+is "$(drained)" h0005 "it, and no other"
+like "$(reason h0005)" "^pmm: host end h0005 .*\($link\) \+[0-9]+ ns over its [0-9]+ ns, audit 4$" \
+    "with the reason in sinfo"
+is "$(act | grep -c drained:)$(drained)" 0h0005 "once"
+
+# others' drains
+others=$(sed 's/h0005,//' <<<"$nodes")
+emu heal all
+emu slow h0009/1 +1000
+audit "$others" >said
+audit "$others" >>said
+scontrol update nodename=h0009 state=drain reason=disk
+like "$(act)" 'h0009: left: it FAILs, but is drained by root \(disk\)' \
+    "one that root drained meanwhile is left alone" || diag "$(<said)"
+is "$(reason h0009)" disk "with root's reason"
+in_service h0009
+like "$(act)" 'h0009: lifted: it is back in service' "who resumes it is seen"
+audit "$others" >said
+act >>said
+is "$(drained)" h0005 "and believed" || diag "$(<said)"
+
+# what is no host's
+emu heal all
+emu slow "$(pmm path -f fabric --json h0001 h0013 | jq -r '.forward[1]')" \
+    +1000
+audit "$others" >said
+audit "$others" >>said
+like "$(<said)" 'FAIL' "a slow switch cable" || diag "$(<said)"
+act >said
+is "$(drained)" h0005 "drains nobody" || diag "$(<said)"
+
+emu heal all
+for host in h0002 h0010; do
+    emu slow "$host/1" +1000
+done
+audit "$others" >said
+audit "$others" >>said
+act >>said
+is "$(drained)" h0005 "nor do several hosts at once" || diag "$(<said)"
+like "$(<said)" 'counts against no host: so many of its hosts FAIL' \
+    "and it is said why" || diag "$(<said)"
+
+for host in ${others//,/ }; do
+    emu slow "$host/1" +1000
+done
+audit "$others" >said
+audit "$others" >>said
+act >>said
+is "$(drained)" h0005 "nor all, as with a wrong baseline" || diag "$(<said)"
+like "$(<said)" 'UNKNOWN all links of class .* off what was expected' \
+    "which is said as well" || diag "$(<said)"
+
+# resume
+emu heal all
+audit "$nodes" >said
+act >>said
+like "$(<said)" 'h0005: wait: we drained it after audit 4; link .* was clean in 1 audit since' \
+    "the cable is mended" || diag "$(<said)"
+is "$(drained)" h0005 "which one audit does not show"
+audit "$nodes" >said
+act >>said
+like "$(<said)" 'h0005: resumed' "two do: the node is resumed" \
+    || diag "$(<said)"
+is "$(drained)" "" "and in service"
+
+# nothing is known
+emu slow h0006/1 +1000
+audit "$others" >said
+audit "$others" >>said
+sed 's/^SlurmctldPort=.*/SlurmctldPort=1/' "$SLURM_CONF" >nowhere.conf
+echo MessageTimeout=2 >>nowhere.conf
+as_slurm env SLURM_CONF="$workdir/nowhere.conf" "$workdir/bin/pmm" \
+    policy act --conf "$workdir/conf" >said 2>&1
+is $? 3 "without slurmctld"
+like "$(<said)" '^pmm policy act: slurmctld: ' "nothing is done"
+cp -a state/ledger kept
+dd if=/dev/zero of=state/ledger bs=4096 seek=1 count=30 conv=notrunc \
+    2>/dev/null
+rm -f state/ledger-wal
+act >said 2>&1
+is $? 3 "nor with a damaged ledger" || diag "$(<said)"
+like "$(<said)" '^pmm policy act: .*ledger is damaged: ' "in one sentence"
+is "$(drained)" "" "nobody is drained"
+
+done_testing
