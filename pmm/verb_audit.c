@@ -16,6 +16,7 @@
 #include "pmm/verb.h"
 #include "prolog/audit.h"
 #include "prolog/controller.h"
+#include "prolog/serve.h"
 #include "util/json.h"
 #include "util/site.h"
 #include "util/text.h"
@@ -25,7 +26,7 @@ enum { SIZE = 64 }; /* nodes of one of many audits */
 struct options {
     const char *conf, *nodes;
     int size;
-    bool idle, all, json;
+    bool idle, all, json, serve, once;
 };
 
 #define FIELD(name) offsetof (struct options, name)
@@ -37,6 +38,10 @@ static const struct opt table[] = {
     { "size", 0, "N", opt_int, FIELD (size),
       "nodes of each of many audits: 64" },
     { "json", 0, NULL, opt_true, FIELD (json), "as the ledger has it" },
+    { "serve", 0, NULL, opt_true, FIELD (serve),
+      "be the audit service: audit jobs that end, act on what is found" },
+    { "once", 0, NULL, opt_true, FIELD (once),
+      "with --serve: do what is due, and end" },
     { "conf", 0, "FILE", opt_string, FIELD (conf),
       "take this for pmm.conf" },
     { 0 },
@@ -82,8 +87,9 @@ static int prepare (struct work *w, struct error *err)
 {
     const struct options *o = w->o;
 
-    if (!!o->nodes + o->idle + o->all != 1)
-        return error_input (err, "one of --nodes, --idle and --all is wanted");
+    if (!!o->nodes + o->idle + o->all != 1 || o->once)
+        return error_input (err, "one of --nodes, --idle, --all and --serve is "
+                                 "wanted");
     if (o->size < AUDIT_NODES_MIN || o->size > AUDIT_NODES_MAX)
         return error_input (err, "--size: %d to %d is wanted",
                             AUDIT_NODES_MIN, AUDIT_NODES_MAX);
@@ -181,6 +187,21 @@ static int run_all (struct work *w, struct error *err)
     return 0;
 }
 
+static int run_service (const struct options *o, struct error *err)
+{
+    char conf[PATH_MAX];
+    const struct serve_options options = {
+        .conf = o->conf ? conf : NULL,
+        .once = o->once,
+    };
+
+    if (o->nodes || o->idle || o->all || o->json)
+        return error_input (err, "--serve goes with --conf and --once only");
+    if (o->conf && !realpath (o->conf, conf))
+        return error_errno (err, "%s", o->conf);
+    return serve (&options, stderr, err);
+}
+
 int verb_audit (int argc, char **argv)
 {
     struct options o = { .size = SIZE };
@@ -190,6 +211,8 @@ int verb_audit (int argc, char **argv)
 
     if (options_parse (table, &o, argc, argv, "", 0, 0, &status) < 0)
         return status;
+    if (o.serve)
+        return run_service (&o, &err) < 0 ? fail (argv[0], &err) : EXIT_OK;
     catch_signals ();
     if (prepare (&w, &err) < 0 || run_all (&w, &err) < 0)
         w.status = fail (argv[0], &err);

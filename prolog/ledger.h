@@ -293,6 +293,9 @@ int64_t ledger_since (struct ledger *ledger, int64_t time,
  */
 json_t *ledger_ages (struct ledger *ledger, struct error *err);
 
+/* How much an audit measured: {links, rounds}. */
+json_t *ledger_extent (struct ledger *ledger, int64_t id, struct error *err);
+
 /*
  * What the policy asks; work grows with what was found
  */

@@ -310,6 +310,9 @@ const char *const db_sql[DB_STMTS] = {
     [DB_SINCE] = "SELECT min (id) FROM audit WHERE begun >= ?",
     [DB_AGES] = "SELECT n.text, a.ended FROM seen s"
                 " JOIN name n ON n.id = s.link JOIN audit a ON a.id = s.audit",
+    [DB_EXTENT] = "SELECT count (DISTINCT c.link) AS links,"
+                  " count (DISTINCT r.round) AS rounds FROM rtt r"
+                  " JOIN crossing c ON c.route = r.route WHERE r.audit = ?",
     [DB_FOUND] = "SELECT DISTINCT audit FROM finding WHERE audit >= ?"
                  " ORDER BY audit",
     [DB_FOUND_OF] = "SELECT DISTINCT audit FROM suspect WHERE audit >= ?1"

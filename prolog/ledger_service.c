@@ -149,3 +149,12 @@ json_t *ledger_ages (struct ledger *l, struct error *err)
     json_decref (ages);
     return NULL;
 }
+
+json_t *ledger_extent (struct ledger *l, int64_t id, struct error *err)
+{
+    json_t *list = db_list (l, DB_EXTENT, VALUES (INT (id)), err);
+    json_t *extent = json_incref (json_array_get (list, 0));
+
+    json_decref (list);
+    return extent;
+}

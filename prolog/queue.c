@@ -131,7 +131,7 @@ static bool is_audit (const struct queue *q, const struct spool_entry *e,
                       struct queue_answer *a)
 {
     return strcmp (e->partition, q->rules->partition) == 0
-           && decide (a, QUEUE_DROP, "it ran in the partition of the audits");
+           && decide (a, QUEUE_PASS, "it ran in the partition of the audits");
 }
 
 static bool is_single (const struct queue *q, const struct spool_entry *e,
@@ -139,7 +139,7 @@ static bool is_single (const struct queue *q, const struct spool_entry *e,
 {
     (void)q;
     return e->nodes.count < 2
-           && decide (a, QUEUE_DROP, "there is no cable within one node");
+           && decide (a, QUEUE_PASS, "there is no cable within one node");
 }
 
 static bool is_old (const struct queue *q, const struct spool_entry *e,
@@ -171,7 +171,7 @@ static bool is_unwanted (const struct queue *q, const struct spool_entry *e,
     else if (e->checked)
         a->cause = QUEUE_CHECK;
     else
-        return decide (a, QUEUE_DROP, "no rule asks for its audit");
+        return decide (a, QUEUE_PASS, "no rule asks for its audit");
     return false;
 }
 
@@ -257,6 +257,21 @@ static void look_at_rate (struct queue *q)
     q->plan->when = (first < q->in->now ? first : q->in->now) + HOUR_S;
 }
 
+bool queue_is_held (const struct queue_hold *hold, int64_t now)
+{
+    return hold->until > now && hold->until <= now + QUEUE_HOLD_S;
+}
+
+static bool is_held (const struct queue *q, const struct spool_entry *e)
+{
+    for (size_t i = 0; i < q->in->nholds; i++)
+        if (q->in->hold[i].job == e->job
+            && q->in->hold[i].restart == e->restart
+            && queue_is_held (&q->in->hold[i], q->in->now))
+            return true;
+    return false;
+}
+
 static void choose (struct queue *q)
 {
     struct queue_plan *plan = q->plan;
@@ -267,6 +282,8 @@ static void choose (struct queue *q)
             continue;
         if (!contains (q->in->idle, &entry_of (q, i)->nodes))
             decide (&plan->v[i], QUEUE_HOLD, "its nodes are busy");
+        else if (is_held (q, entry_of (q, i)))
+            decide (&plan->v[i], QUEUE_HOLD, "it was tried a moment ago");
         else if (plan->full)
             decide (&plan->v[i], QUEUE_HOLD,
                     "there were %zu audits in an hour", q->rules->per_hour);

@@ -17,7 +17,7 @@
  *   an hour went by, its nodes never idle at once or the audits too many
  *   QUEUE_TRIES audits of it were begun and none of them has a result
  *
- * Of the rest, that is next of which all nodes are idle: first what was begun
+ * Of the rest, one is next of which all nodes are idle: first what was begun
  * before, then what is due for its size, then for cables that were not
  * measured for long, then for a user's check; the youngest first, since its
  * nodes will be taken next. None is, while AuditsPerHour were begun in the
@@ -41,6 +41,7 @@
 enum {
     QUEUE_TRIES = 3,
     QUEUE_WAIT_S = 3600, /* for idle nodes */
+    QUEUE_HOLD_S = 60,
     QUEUE_WHY_MAX = 128,
 };
 
@@ -68,6 +69,14 @@ struct queue_host {
     int64_t time;
 };
 
+/* A record whose audit was not to be had, which is left alone until then: for
+ * no longer than QUEUE_HOLD_S.
+ */
+struct queue_hold {
+    uint64_t job, restart;
+    int64_t until;
+};
+
 struct queue_input {
     int64_t now;
     const struct spool_list *spool;
@@ -75,15 +84,20 @@ struct queue_input {
     size_t naudits;
     const struct queue_host *host; /* sorted by strcmp */
     size_t nhosts;
+    const struct queue_hold *hold;
+    size_t nholds;
     const struct hostlist *idle;   /* sorted by strcmp */
 };
 
 enum queue_fate {
     QUEUE_NONE,  /* it is done already */
     QUEUE_GO,    /* audit it, if it is next */
-    QUEUE_HOLD,  /* later: its nodes are busy, or there were many audits */
+    QUEUE_HOLD,  /* later: its nodes are busy, it was tried a moment ago, or
+                    there were many audits */
     QUEUE_FOUND, /* `audit` was of it */
     QUEUE_DROP,
+    QUEUE_PASS,  /* likewise, but there is nothing to be said of it: no rule
+                    asks for it, as for most jobs */
 };
 
 /* Why it is audited, the first that holds. */
@@ -110,5 +124,8 @@ struct queue_plan {
 int queue_decide (struct queue_plan *plan, const struct queue_input *in,
                   const struct queue_rules *rules, struct error *err);
 void queue_clear (struct queue_plan *plan);
+
+/* Whether a hold is still one. */
+bool queue_is_held (const struct queue_hold *hold, int64_t now);
 
 #endif /* PROLOG_QUEUE_H */

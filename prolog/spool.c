@@ -340,7 +340,8 @@ static int parse (struct spool_entry *e, char *text, struct error *err)
     text += sizeof (MAGIC);
     for (size_t i = 0; i < NUMBERS; i++) {
         value = next_value (&text, numbers[i].key);
-        if (!value || text_u64 (value, 0, numbers[i].max, number_of (&r, i)) < 0)
+        if (!value
+            || text_u64 (value, 0, numbers[i].max, number_of (&r, i)) < 0)
             return error_input (err, "its line '%s' is bad", numbers[i].key);
     }
     if (r.job != e->job || r.restart != e->restart)

@@ -121,6 +121,16 @@ const struct conf_option site_options[] = {
       "the partition that audits run in" },
     { "AuditTimeout", CONF_SECONDS, FIELD (audit_timeout_ms), "60",
       "how long an audit may take" },
+    { "AuditMinNodes", CONF_INT, FIELD (audit_min_nodes), "8",
+      "jobs of so many nodes are audited when they end; 0: none" },
+    { "AuditEvery", CONF_SECONDS, FIELD (audit_every_ms), "24h",
+      "how often each cable is to be measured; 0: no matter" },
+    { "AuditsPerHour", CONF_INT, FIELD (audits_per_hour), "12",
+      "more audits are not begun in an hour" },
+    { "ChecksPerUser", CONF_INT, FIELD (checks_per_user), "4",
+      "audits that the checks of a user may bring about in a day" },
+    { "LedgerDays", CONF_INT, FIELD (ledger_days), "90",
+      "audits are forgotten after so many days; 0: never" },
     { 0 },
 };
 
@@ -153,6 +163,8 @@ enum { /* of others' headers, which util does not know */
     PING_MIN = 16,     /* probe/group.h */
     PING_MAX = 256,
     ROUND_TRIP_MAX_US = 1000000, /* probe/transport_verbs.c */
+    AUDITS_PER_HOUR_MAX = 100, /* prolog/spool.h holds a day's */
+    LEDGER_DAYS_MAX = 36500,
 };
 
 int site_check (const struct site *site, struct error *err)
@@ -192,6 +204,10 @@ int site_check (const struct site *site, struct error *err)
     if (in_range ("ConfirmRounds", site->confirm_rounds, 1, CONFIRM_MAX, err)
             < 0
         || in_range ("PingBytes", site->ping_bytes, PING_MIN, PING_MAX, err)
+               < 0
+        || in_range ("AuditsPerHour", site->audits_per_hour, 0,
+                     AUDITS_PER_HOUR_MAX, err) < 0
+        || in_range ("LedgerDays", site->ledger_days, 0, LEDGER_DAYS_MAX, err)
                < 0
         || in_range ("ServiceLevel", site->service_level, 0, 15, err) < 0
         || in_range ("TrafficClass", site->traffic_class, 0, 255, err) < 0

@@ -85,6 +85,13 @@ struct site {
     /* the audits: prolog/audit.h */
     char *audit_partition;
     int audit_timeout_ms;
+
+    /* the audit service: prolog/queue.h */
+    int audit_min_nodes;
+    int audit_every_ms;
+    int audits_per_hour;
+    int checks_per_user;
+    int ledger_days;  /* audits are kept for so long; 0: for ever */
 };
 
 extern const struct conf_option site_options[];

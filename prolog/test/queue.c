@@ -14,7 +14,7 @@ enum { NOW = 1000000000, MANY = 8, HOSTS = 16, LINE = 256 };
 static const struct {
     const char *name;
     /* JOB AGE NODES, and of these: restart=N, uid=N, asked, begun=AUDIT,
-     * done=AUDIT, audits' */
+     * done=AUDIT, audits', held=SECONDS */
     const char *record[MANY];
     /* ID AGE, and of these: job=N, uid=N, nothing */
     const char *audit[MANY];
@@ -29,18 +29,18 @@ static const struct {
     { "one of the least size", { "57 10 h[1-4]" }, { 0 },
       { "100 h[1-4]" }, "h[1-8]", "57:go", 57 },
     { "smaller", { "57 10 h[1-3]" }, { 0 }, { "100 h[1-4]" }, "h[1-8]",
-      "57:drop", 0 },
+      "57:pass", 0 },
     { "smaller, and asked for", { "57 10 h[1-3] asked" }, { 0 },
       { "100 h[1-4]" }, "h[1-8]", "57:go", 57 },
-    { "one node", { "57 10 h1 asked" }, { 0 }, { 0 }, "h[1-8]", "57:drop",
+    { "one node", { "57 10 h1 asked" }, { 0 }, { 0 }, "h[1-8]", "57:pass",
       0 },
     { "in the audits' partition", { "57 10 h[1-4] audits" }, { 0 }, { 0 },
-      "h[1-8]", "57:drop", 0 },
+      "h[1-8]", "57:pass", 0 },
 
     { "never measured", { "57 10 h[1-2]" }, { 0 }, { "9 h1" }, "h[1-8]",
       "57:go", 57 },
     { "measured in time", { "57 10 h[1-2]" }, { 0 },
-      { "86399 h1", "20 h2" }, "h[1-8]", "57:drop", 0 },
+      { "86399 h1", "20 h2" }, "h[1-8]", "57:pass", 0 },
     { "measured too long ago", { "57 10 h[1-2]" }, { 0 },
       { "86400 h1", "20 h2" }, "h[1-8]", "57:go", 57 },
     { "measured since", { "57 10 h[1-4]" }, { 0 }, { "9 h[1-4]" }, "h[1-8]",
@@ -69,7 +69,7 @@ static const struct {
       "h[1-8]", "57:drop 58:go", 58 },
     { "a later job that no rule asks for",
       { "57 20 h[1-3] asked", "58 10 h[1-3]" }, { 0 }, { "30 h[1-8]" },
-      "h[1-8]", "57:go 58:drop", 57 },
+      "h[1-8]", "57:go 58:pass", 57 },
     { "one covers the next",
       { "57 30 h[1-4]", "58 20 h[1-5]", "59 10 h[1-6]" }, { 0 }, { 0 },
       "h[1-8]", "57:drop 58:drop 59:go", 59 },
@@ -90,6 +90,14 @@ static const struct {
     { "what was begun before all",
       { "57 20 h[1-2] asked begun=4", "58 10 h[5-8]" }, { 0 },
       { "99 h[1-8]" }, "h[1-8]", "57:go 58:go", 57 },
+    { "what was tried a moment ago",
+      { "57 10 h[1-4] held=60", "58 20 h[5-8]" }, { 0 }, { 0 }, "h[1-8]",
+      "57:hold 58:go", 58 },
+    { "longer ago", { "57 10 h[1-4] held=0", "58 20 h[5-8]" }, { 0 }, { 0 },
+      "h[1-8]", "57:go 58:go", 57 },
+    { "the clock stepped back since",
+      { "57 10 h[1-4] held=61", "58 20 h[5-8]" }, { 0 }, { 0 }, "h[1-8]",
+      "57:go 58:go", 57 },
     { "what can be done before what cannot",
       { "57 20 h[1-4]", "58 10 h[5-8]" }, { 0 }, { 0 }, "h[1-7]",
       "57:go 58:hold", 57 },
@@ -240,17 +248,20 @@ static void test_row (size_t row)
     static const char *const fate[] = {
         [QUEUE_NONE] = "none",   [QUEUE_GO] = "go",     [QUEUE_HOLD] = "hold",
         [QUEUE_FOUND] = "found", [QUEUE_DROP] = "drop",
+        [QUEUE_PASS] = "pass",
     };
     struct spool_entry entry[MANY];
     struct spool_list spool = { .v = entry };
     struct queue_audit audit[MANY];
     struct queue_host host[HOSTS];
+    struct queue_hold hold[MANY];
     struct hostlist names[MANY] = { { 0 } }, idle = { 0 };
     struct queue_input in = {
         .now = NOW,
         .spool = &spool,
         .audit = audit,
         .host = host,
+        .hold = hold,
         .idle = &idle,
     };
     struct queue_plan plan;
@@ -258,8 +269,14 @@ static void test_row (size_t row)
     char fates[LINE] = "";
     size_t len = 0;
 
-    for (; rows[row].record[spool.n]; spool.n++)
+    for (; rows[row].record[spool.n]; spool.n++) {
+        long held = value_of (rows[row].record[spool.n], "held=");
+
         make_record (&entry[spool.n], rows[row].record[spool.n]);
+        if (held >= 0)
+            hold[in.nholds++] = (struct queue_hold){
+                entry[spool.n].job, entry[spool.n].restart, NOW + held };
+    }
     for (; rows[row].audit[in.naudits]; in.naudits++)
         make_audit (&audit[in.naudits], rows[row].audit[in.naudits]);
     in.nhosts = make_hosts (host, rows[row].measured, names);

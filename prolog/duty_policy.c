@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Have the policy decide and act, and make the audits that it waits for.
+ *
+ * Notes: an audit that confirms is of the node and of others that are idle,
+ * some of the partition's from one end to the other, others each time: so that
+ * no more than one host that is slow is expected in it, and none takes part
+ * twice with the same partners.
+ */
+#include "config.h"
+#include "prolog/duty.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "prolog/act.h"
+
+enum { PARTNERS = 15, RETRY_S = 60 };
+
+static void say (void *arg, const char *line)
+{
+    service_log (arg, "%s", line);
+}
+
+/*
+ * Nodes that wait for an audit
+ */
+
+static const struct wish *find_wish (const struct service *s,
+                                     const char *node)
+{
+    for (size_t i = 0; i < s->nwishes; i++)
+        if (!strcmp (s->wish[i].node, node))
+            return &s->wish[i];
+    return NULL;
+}
+
+/* Note whom the policy waits for now. Who was audited for it, or should have
+ * been, is left alone for as long as before.
+ */
+static int note_wishes (struct service *s, const struct decisions *d,
+                        struct error *err)
+{
+    struct wish *v = calloc (d->n + 1, sizeof (*v));
+    size_t n = 0;
+
+    if (!v)
+        return error_nomem (err);
+    for (size_t i = 0; i < d->n; i++) {
+        const struct wish *old = find_wish (s, d->v[i].node);
+
+        if (d->v[i].kind != POLICY_WAIT
+            || strlen (d->v[i].node) >= sizeof (v->node))
+            continue;
+        strcpy (v[n].node, d->v[i].node);
+        v[n].when = d->v[i].when;
+        v[n].held = old ? old->held : INT64_MIN;
+        n++;
+    }
+    free (s->wish);
+    s->wish = v;
+    s->nwishes = n;
+    return 0;
+}
+
+int duty_policy (struct service *s, struct error *err)
+{
+    struct act_world world = act_slurm;
+    struct act_report report;
+    int rc;
+
+    world.say = say;
+    world.arg = s;
+    rc = act_round (&report, &world, &s->site, s->ledger, s->fabric,
+                    (int64_t)time (NULL), err);
+    if (rc == 0)
+        rc = note_wishes (s, &report.decisions, err);
+    act_report_clear (&report);
+    return rc;
+}
+
+/*
+ * Their audits
+ */
+
+/* Held no longer than it can have been, if the clock stepped back. */
+static bool is_due (const struct service *s, const struct wish *w,
+                    int64_t now)
+{
+    return w->when <= now
+           && (w->held <= now
+               || w->held > now + RETRY_S + s->site.confirm_after_ms / 1000);
+}
+
+static bool is_idle (const struct hostlist *idle, const char *node)
+{
+    for (size_t i = 0; i < idle->count; i++)
+        if (!strcmp (idle->name[i], node))
+            return true;
+    return false;
+}
+
+/* The wish that is due and whose node is idle, which is that of any where idle
+ * is NULL; NULL: there is none.
+ */
+static struct wish *find_due (const struct service *s,
+                              const struct hostlist *idle, int64_t now)
+{
+    for (size_t i = 0; i < s->nwishes; i++)
+        if (is_due (s, &s->wish[i], now)
+            && (!idle || is_idle (idle, s->wish[i].node)))
+            return &s->wish[i];
+    return NULL;
+}
+
+/* The node and its partners, borrowed, into nodes. */
+static void choose_partners (const struct hostlist *idle, char *node,
+                             uint64_t seed, struct hostlist *nodes)
+{
+    size_t n = idle->count;
+    size_t wanted = n < PARTNERS ? n : PARTNERS;
+
+    nodes->name[nodes->count++] = node;
+    for (size_t i = 0; i < wanted; i++) {
+        size_t k = (i * n / wanted + seed) % n;
+
+        if (strcmp (idle->name[k], node) != 0)
+            nodes->name[nodes->count++] = idle->name[k];
+    }
+}
+
+static int confirm (struct service *s, struct wish *w,
+                    const struct hostlist *idle, struct error *err)
+{
+    const struct ledger_cause cause = { .why = LEDGER_CONFIRM };
+    int64_t now = (int64_t)time (NULL);
+    char *name[PARTNERS + 1];
+    struct hostlist nodes = { .name = name };
+    struct audit_result result;
+    int rc;
+
+    choose_partners (idle, w->node, (uint64_t)now / RETRY_S, &nodes);
+    service_log (s, "node %s is audited again, with %zu others", w->node,
+                 nodes.count - 1);
+    rc = service_audit (s, &nodes, &cause, &result, err);
+    w->held = now + (rc > 0 ? s->site.confirm_after_ms / 1000 : RETRY_S);
+    return rc;
+}
+
+int duty_confirm (struct service *s, struct error *err)
+{
+    int64_t now = (int64_t)time (NULL);
+    struct hostlist idle = { 0 };
+    struct wish *w;
+    int rc;
+
+    if (!find_due (s, NULL, now)
+        || (rc = service_may_audit (s, now, err)) == 0)
+        return 0;
+    if (rc < 0 || service_idle (s, &idle, err) < 0)
+        return -1;
+    w = find_due (s, &idle, now);
+    rc = w ? confirm (s, w, &idle, err) : 0;
+    hostlist_clear (&idle);
+    return rc;
+}

@@ -1,0 +1,207 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# The audit service, unattended, as SlurmUser: jobs that end are audited by
+# rule, what they cause is durable before their record goes, and nobody waits
+# for it when it, or slurmctld, is dead.
+
+# shellcheck disable=SC2154,SC2086 source-path=SCRIPTDIR source=lib.sh
+. "$(dirname "$0")/lib.sh"
+need pmm pmm-probe pmm-emu jq pgrep srun sacct squeue
+pmm audit --help | grep -q -e --serve || skip_all "built without the service"
+id slurm &>/dev/null || skip_all "no user slurm"
+workdir
+cd "$workdir" || exit 1
+
+pmm fabric generate fat-tree --ports 8 --levels 2 -o fabric
+mkdir bin
+"$builddir/libtool" --quiet --mode=install install -m 755 \
+    "$builddir/probe/pmm-probe" "$builddir/pmm/pmm" \
+    "$builddir/prolog/pmm-epilogslurmctld" "$workdir/bin/" >/dev/null
+install -d -o slurm -m 755 state
+install -d -o slurm -m 700 spool
+cat >conf <<END
+Snapshot=$workdir/fabric
+Ledger=$workdir/state/ledger
+Baseline=$workdir/state/baseline.json
+Spool=$workdir/spool
+Probe=$workdir/bin/pmm-probe
+Transport=emu
+EmuSocket=$workdir/emu
+AuditTimeout=20
+AuditMinNodes=4
+AuditsPerHour=100
+ChecksPerUser=1
+Action=comment
+END
+cat >epilog <<END
+#!/bin/sh
+exec $workdir/bin/pmm-epilogslurmctld --conf $workdir/conf
+END
+chmod 755 epilog
+echo "EpilogSlurmctld=$workdir/epilog" >slurm.conf
+install -m 755 "$builddir/spank/.libs/spank_pmm.so" spank_pmm.so
+echo "required $workdir/spank_pmm.so conf=$workdir/conf" >plugstack
+with_cluster h0001,h0002,h0005,h0006,h0009 --slurm-user slurm \
+    --conf "$workdir/slurm.conf" --plugstack "$workdir/plugstack"
+
+pmm-emu -f fabric --socket "$workdir/emu" --control "$workdir/control" \
+    >emu.log 2>&1 &
+emu=$!
+cleanup kill $emu
+for _ in {1..100}; do
+    grep -qs 'pmm-emu:' emu.log && break
+    sleep 0.05
+done
+chmod 666 emu control
+
+
+# As often as a busy machine needs.
+within ()
+{
+    local end=$((SECONDS + $1))
+    shift
+    until "$@"; do
+        ((SECONDS < end)) || return 1
+        sleep 0.1
+    done
+}
+serve ()
+{
+    as_slurm "${@:2}" "$workdir/bin/pmm" audit --serve --conf "$workdir/conf" \
+        $1 2>>log
+}
+start ()
+{
+    : >log
+    # shellcheck disable=SC2016
+    serve '' sh -c 'echo $$ >"$0"; exec "$@"' "$workdir/state/pid" &
+    waited=$!
+    within 20 said 'the audit service has started'
+}
+finish () { kill -s "$1" "$(<state/pid)" && wait $waited; }
+service_down ()
+{
+    [[ ! -s state/pid ]] || kill -KILL "$(<state/pid)" 2>/dev/null
+}
+cleanup service_down
+said () { grep -q -e "$1" log; }
+
+# A job that has ended, as its hook tells of it: NUMBER NODES [asked]
+ended ()
+{
+    env -i SLURM_JOB_ID="$1" SLURM_JOB_RESTART_COUNT=0 SLURM_JOB_UID=4711 \
+        SLURM_JOB_PARTITION=main SLURM_JOB_NODELIST="$2" \
+        ${3:+SPANK__SLURM_SPANK_OPTION_pmm_pmm_check=(null)} \
+        setpriv --reuid=slurm --regid="$(id -g slurm)" --init-groups \
+        "$workdir/epilog"
+}
+export () { pmm ledger export -L state/ledger; }
+# What the ledger has of a job: results, comments.
+of_job ()
+{
+    export | jq -s -c --argjson job "$1" '
+        [([.[] | select(.kind == "audit" and .about == $job and .job)]
+            | length),
+         ([.[] | select(.kind == "comment" and .job == $job)] | length)]'
+}
+audited () { [[ $(of_job "$1") == '[1,1]' ]]; }
+open_audits ()
+{
+    export | jq -s '[.[] | select(.kind == "audit" and .ended == null)]
+        | length'
+}
+spool () { (cd spool && echo ${1-*}); }
+shopt -s nullglob
+
+# Whose it is
+"$workdir/bin/pmm" audit --serve --conf "$workdir/conf" 2>err
+is "$? $(<err)" "2 pmm audit: it is not for root to run: SlurmUser does" \
+    "not root's"
+as_user "$workdir/bin/pmm" audit --serve --conf "$workdir/conf" 2>err
+like "$? $(<err)" "^3 pmm audit: .*spool is not trusted|^3 .*cannot open" \
+    "nor a user's"
+start
+ok $? "SlurmUser's"
+serve --once
+is $? 3 "one service"
+like "$(tail -n 1 log)" 'another service has the spool' "... and no more"
+
+# By rule
+srun -N4 true
+within 30 audited 1
+ok $? "a job of AuditMinNodes is audited, and has a comment"
+comment ()
+{
+    [[ $(sacct -n -P -j 1 -X -o admincomment) =~ ^'pmm: audit 1 OK' ]]
+}
+within 20 comment
+ok $? "... in sacct"
+two="srun -w h0001,h0002"
+as_user $two true
+as_user $two --pmm-check=off true
+as_user $two --pmm-check true 2>/dev/null
+checked () { said 'is audited as its user asked' && said 'audit 2 of 2 nodes'; }
+within 30 checked
+as_user $two --pmm-check true 2>/dev/null
+over () { said 'is not audited: checks of user 65534 had 1 audits'; }
+within 30 over
+ok $? "of a user's checks as many as the quota allows"
+is "$(export | jq -s -c '[.[] | select(.kind == "audit" and .why == "check")
+    | .uid, .hosts | if type == "array" then length else . end]')" \
+    "[$(id -u "$test_user"),2]" "... bring about an audit"
+empty () { [[ ! $(spool '*[0-9].[0-9]') && ! $(spool '*begun*') ]]; }
+within 20 empty
+ok $? "no other job is, nor are audits"
+
+echo rubbish >spool/77.0
+touch spool/.77.0.1 && mv spool/.77.0.1 spool/78.0
+within 20 said 'record 78.0 is refused'
+is "$(grep -c 'record 7[78].0 is refused' log) $(spool '7[78].*')" "2 " \
+    "what is no record is refused, once"
+sed -i 's/AuditMinNodes=4/AuditMinNodes=3/' conf
+kill -HUP "$(<state/pid)"
+within 20 said 'pmm.conf is read anew'
+ended 9000 'h[0001-0002,0005]'
+within 30 audited 9000
+ok $? "pmm.conf is reread"
+
+# What it needs is away
+read -r pid _ <slurm/pid/slurmctld
+kill "$pid"
+gone () { ! kill -0 "$pid" 2>/dev/null; }
+within 20 gone
+ended 9001 'h[0001-0002,0005-0006]'
+within 60 said '^slurmctld: '
+ok $? "it says that slurmctld is away"
+as_slurm slurmctld -D >/dev/null 2>&1 &
+cleanup kill $!
+within 60 audited 9001
+ok $? "... and goes on where it was"
+
+# Ended in an audit
+kill -STOP $emu
+ended 9002 'h[0001-0002,0005-0006]'
+probing () { pgrep -f "^$workdir/bin/pmm-probe" >/dev/null; }
+within 30 probing
+finish TERM
+is $? 0 "SIGTERM ends it in an audit"
+is "$(open_audits) $(spool '9002*' | sed 's/[0-9]*$//')" "0 9002.0.begun." \
+    "... which has its end, and the record stays"
+none () { [[ ! $(squeue -h) ]]; }
+within 20 none
+ok $? "... and no job is left"
+kill -CONT $emu
+serve --once
+is "$(of_job 9002)" "[1,1]" "it is audited when the service is back"
+
+# Dead
+for job in {9101..9300}; do
+    ended $job 'h[0001-0002,0005-0006]' || break
+done
+is "$? $(spool '9[123]*' | wc -w)" "0 200" "200 jobs end while it is dead"
+serve --once
+is "$(of_job 9300) $(grep -c 'job 9[12].* ran on its nodes since' log)" \
+    "[1,1] 199" "... the last one is audited"
+
+done_testing
