@@ -210,6 +210,7 @@ __attribute__ ((noreturn)) static void be_child (const struct hook *hook,
     int null = open ("/dev/null", O_RDWR);
 
     prctl (PR_SET_PDEATHSIG, SIGKILL);
+    signal (SIGXFSZ, SIG_IGN); /* an error will do */
     /* slurmd reads ours to the end */
     if (null < 0 || dup2 (null, 0) < 0 || dup2 (null, 1) < 0
         || dup2 (null, 2) < 0 || dup2 (to, 3) < 0)

@@ -3,9 +3,9 @@
  * (prolog/hook.h), said only if something has changed; the prolog of a job's
  * first node also has the live fabric read where that is due (prolog/live.h).
  *
- * Slurm passes on what users gave to SPANK plugins, so that the environment
- * says whether the job asked for a check. That is all that is taken from the
- * user, and all it can bring about is that reading.
+ * The plugin has Slurm pass on that the job asked for a check, and so can any
+ * user without it. That is all that is taken from the user, and all it can
+ * bring about is that reading.
  */
 #include "config.h"
 
@@ -15,12 +15,14 @@
 #include "prolog/hook.h"
 #include "util/text.h"
 
-#define CHECK "SPANK__SLURM_SPANK_OPTION_pmm_pmm_check"
+#define CHECK "SPANK_PMM_CHECK"
 
 static bool is_first (const char *node)
 {
     const char *list = getenv ("SLURM_JOB_NODELIST");
 
+    if (!list)
+        list = getenv ("SLURM_NODELIST"); /* 22.05 */
     return node && list && hook_is_first (list, node);
 }
 

@@ -21,7 +21,8 @@ static const char *const passed[] = {
     "SLURM_JOB_ID",
     "SLURM_JOB_NODELIST",
     "SLURM_JOB_PARTITION",
-    "SPANK__SLURM_SPANK_OPTION_pmm_pmm_check",
+    "SLURM_NODELIST",
+    "SPANK_PMM_CHECK",
 };
 enum { PASSED = sizeof (passed) / sizeof (passed[0]) };
 

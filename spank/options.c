@@ -5,9 +5,11 @@
 
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#include "spank/step.h"
 #include "util/conf.h"
 
 /* SPANK's callbacks carry no pointer of ours. */
@@ -75,6 +77,14 @@ int options_register (spank_t sp)
         if (spank_option_register (sp, &options[i]) != ESPANK_SUCCESS)
             rc = -1;
     return rc;
+}
+
+void options_tell_hooks (spank_t sp)
+{
+    if (user.asked || getenv (STEP_NESTED))
+        spank_job_control_setenv (
+            sp, "PMM_CHECK",
+            mode_names[user.asked ? user.mode : MODE_REPORT], 1);
 }
 
 int settings_read (struct settings *s, int argc, char **argv,

@@ -29,6 +29,12 @@ struct settings {
  */
 int options_register (spank_t sp);
 
+/* Pass on to the hooks of the job, as SPANK_PMM_CHECK in their environment,
+ * that the user asked for a check, and how; or, in the srun of a check, that
+ * this is one. Due in slurm_spank_init_post_opt of srun, salloc and sbatch.
+ */
+void options_tell_hooks (spank_t sp);
+
 /* Fill s with what was asked and with the site's options. Return 0, or -1
  * with err (what was asked is valid even then). settings_clear is due in both
  * cases.

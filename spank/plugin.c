@@ -35,8 +35,16 @@ int slurm_spank_init (spank_t sp, int argc, char **argv)
 
 int slurm_spank_init_post_opt (spank_t sp, int argc, char **argv)
 {
-    (void)sp;
-    return spank_context () == S_CTX_LOCAL ? srun_check_early (argc, argv) : 0;
+    switch (spank_context ()) {
+    case S_CTX_LOCAL:
+        options_tell_hooks (sp);
+        return srun_check_early (argc, argv);
+    case S_CTX_ALLOCATOR:
+        options_tell_hooks (sp);
+        return 0;
+    default:
+        return 0;
+    }
 }
 
 int slurm_spank_local_user_init (spank_t sp, int argc, char **argv)

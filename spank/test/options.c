@@ -5,6 +5,7 @@
 #include "config.h"
 #include "spank/options.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -19,6 +20,17 @@ spank_err_t spank_option_register (spank_t sp, struct spank_option *opt)
 {
     (void)sp;
     registered[count++] = opt;
+    return ESPANK_SUCCESS;
+}
+
+static char passed[64];
+
+spank_err_t spank_job_control_setenv (spank_t sp, const char *name,
+                                      const char *value, int overwrite)
+{
+    (void)sp;
+    (void)overwrite;
+    snprintf (passed, sizeof (passed), "%s=%s", name, value);
     return ESPANK_SUCCESS;
 }
 
@@ -58,6 +70,8 @@ static void test_arguments (void)
     ok (give ("pmm-check", "bogus", 1) == 0, "a bad argument on a node");
     settings_read (&s, 0, NULL, NULL);
     ok (!s.asked, "... asks for nothing, and fails nothing");
+    options_tell_hooks (NULL);
+    ok (!*passed, "... and the hooks hear nothing");
     settings_clear (&s);
     for (size_t i = 0; i < sizeof (tab) / sizeof (tab[0]); i++) {
         int rc = give ("pmm-check", tab[i].arg, tab[i].remote);

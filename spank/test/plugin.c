@@ -233,9 +233,18 @@ static void test_step (void)
     ok (getenv ("PMM_CHECK") && strstr (getenv ("PMM_CHECK"), " OK OK it is"),
         "the outcome is in the tasks' environment");
 
-    new_job ("report");
+    new_job ("require");
+    spankhost_srun ();
+    runs ();
+    ok (!strcmp (spankhost.passed, "PMM_CHECK=require"),
+        "the job's hooks learn that it asked");
+    new_job (NULL);
+    ok (spankhost_srun () == 0 && !*spankhost.passed, "or that it did not");
+    new_job (NULL);
     setenv ("PMM_CHECK_NESTED", "1", 1);
     ok (spankhost_srun () == 0 && runs () == 0, "no check of a check");
+    ok (!strcmp (spankhost.passed, "PMM_CHECK=report"),
+        "whose hooks learn what it is");
     unsetenv ("PMM_CHECK_NESTED");
 }
 

@@ -118,6 +118,16 @@ spank_err_t spank_getenv (spank_t sp, const char *var, char *buf, int len)
     return ESPANK_ENV_NOEXIST;
 }
 
+spank_err_t spank_job_control_setenv (spank_t sp, const char *name,
+                                      const char *value, int overwrite)
+{
+    (void)sp;
+    (void)overwrite;
+    snprintf (spankhost.passed, sizeof (spankhost.passed), "%s=%s", name,
+              value);
+    return ESPANK_SUCCESS;
+}
+
 spank_err_t spank_setenv (spank_t sp, const char *var, const char *val,
                           int overwrite)
 {

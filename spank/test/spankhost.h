@@ -26,6 +26,7 @@ struct spankhost {
 
     /* what happened */
     char said[4096];   /* by slurm_error and slurm_spank_log */
+    char passed[64];   /* NAME=VALUE, to the job's hooks */
     char env[320];     /* PMM_CHECK as spank_setenv left it */
 };
 
