@@ -1,0 +1,247 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# Prolog, epilog, health check and SPANK hooks in a real Slurm, while what they
+# look at is missing, old, hostile or hangs: jobs run, nodes stay as they are.
+# Then a site without a snapshot, whose users ask for checks.
+
+. "$(dirname "$0")/lib.sh"
+need pmm pmm-probe pmm-emu srun sinfo ibsim opensm
+((EUID == 0)) || skip_all "needs root"
+workdir
+cd "$workdir" || exit 1
+mkdir hooks lib log
+chmod 777 log
+
+"$builddir/libtool" --quiet --mode=install install -m 755 \
+    "$builddir/probe/pmm-probe" "$workdir/" >/dev/null 2>&1
+"$builddir/libtool" --quiet --mode=install install -m 755 \
+    "$builddir/spank/spank_pmm.la" "$workdir/" >/dev/null 2>&1
+chmod 755 "$workdir"
+
+# What slurmd runs: ours, with what this test makes of a machine; of each run a
+# line "JOB NODE STATUS what it said" in log/NAME, its environment beside it.
+for hook in pmm-prolog pmm-epilog pmm-healthcheck; do
+    cat >hooks/$hook <<X
+#!/bin/bash
+env >$workdir/log/$hook.env
+said=\$([ ! -e $workdir/full ] || ulimit -S -f 0
+    exec timeout 30 $builddir/prolog/$hook --conf $workdir/pmm.conf \\
+    --sysfs $workdir/sys "\$@" 2>&1)
+status=\$?
+echo "\$SLURM_JOB_ID \$SLURMD_NODENAME \$status \$said" >>$workdir/log/$hook
+exit \$status
+X
+    chmod 755 hooks/$hook
+done
+
+port=sys/mlx5_0/ports/1
+mkdir -p $port/gids $port/counters
+echo fe80:0000:0000:0000:ec0d:9a03:00ec:8240 >$port/gids/0
+echo InfiniBand >$port/link_layer
+echo "4: ACTIVE" >$port/state
+echo "100 Gb/sec (4X EDR)" >$port/rate
+echo 0 >$port/counters/symbol_error
+
+conf ()
+{
+    cat >pmm.conf <<X
+Local       = $workdir/lib/local
+Verdicts    = $workdir/lib/verdicts
+Run         = $workdir/run
+Snapshot    = $workdir/lib/fabric
+LiveFabric  = $workdir/live/fabric
+Pmm         = $workdir/read
+Baseline    =
+Probe       = $workdir/pmm-probe
+Transport   = emu
+EmuSocket   = $workdir/emu.sock
+Timeout     = 30
+X
+    printf '%s\n' "$@" >>pmm.conf
+}
+conf
+
+verdicts ()
+{
+    printf '%s\n' "pmm-verdicts 1 $(date +%s)" "$@" end >lib/verdicts
+}
+
+# The live fabric, and who reads it, counted.
+with_fabric 4 2 minhop
+cat >read <<X
+#!/bin/bash
+PATH=$PATH
+echo "\$*" >>$workdir/log/reads
+exec $srcdir/contrib/cluster/fabric run $fabric h0001 -- $builddir/pmm/pmm "\$@"
+X
+chmod 755 read
+
+cat >slurm.lines <<X
+Prolog=$workdir/hooks/pmm-prolog
+Epilog=$workdir/hooks/pmm-epilog
+HealthCheckProgram=$workdir/hooks/pmm-healthcheck
+HealthCheckInterval=2
+X
+echo "required $workdir/spank_pmm.so conf=$workdir/pmm.conf" >plugstack
+with_cluster 4 --plugstack plugstack --conf slurm.lines
+
+# ran NAME [OPTION...]: an ordinary user's job on all nodes runs, the hooks end
+# with 0 on each of them, and no node is drained.
+ran ()
+{
+    local name=$1 out i
+    shift
+    rm -f log/pmm-prolog log/pmm-epilog
+    out=$(cd / && as_user timeout 60 srun -Q -N4 "$@" /bin/echo it runs 2>&1)
+    is "$(grep -c '^it runs$' <<<"$out")" 4 "$name: the job runs" \
+        || diag "$out"
+    for ((i = 0; i < 100; i++)); do
+        [ "$(cat log/pmm-epilog 2>/dev/null | wc -l)" = 4 ] && break
+        sleep 0.1
+    done
+    is "$(cat log/pmm-prolog log/pmm-epilog | cut -d' ' -f3 | sort | uniq -c \
+        | xargs)" "8 0" "... after 4 prologs, before 4 epilogs"
+    is "$(sinfo -h -t drain,drng,down,fail -o %N)" "" \
+        "... no node is drained" || exit 1
+}
+
+said () { cat log/pmm-prolog log/pmm-epilog | cut -d' ' -f4- | grep .; }
+
+# health STATUS REGEX: slurmd has its health check say this.
+health ()
+{
+    local i line
+    for ((i = 0; i < 100; i++)); do
+        line=$(tail -n 1 log/pmm-healthcheck 2>/dev/null)
+        [[ ! $line =~ $2 ]] || break
+        sleep 0.1
+    done
+    like "$line" "^ h000[1-4] $1 pmm $2" "the health check: $1"
+}
+
+ran "all is well"
+is "$(said)" "" "... and the hooks are silent"
+health 0 "OK: 1 of 1 port active$"
+is "$(stat -c '%a %u' lib/local)" "600 0" "the state is root's alone"
+
+verdicts "node h0002 FAIL 57 $(date +%s) host end h0002 +412 ns" \
+    "port ec0d9a0300ec8240 4xHDR"
+ran "a verdict"
+like "$(said)" "CRITICAL: audit 57 FAIL: host end h0002 \+412 ns; .*4xHDR" \
+    "... which the node's hook says"
+
+rm lib/local
+verdicts "node h0001 FAIL 57 1000 old"
+ran "a verdict of long ago"
+is "$(said)" "" "... is nothing to speak of"
+for trouble in garbage huge other fifo; do
+    rm -f lib/verdicts
+    case $trouble in
+    garbage) head -c 9999 /dev/urandom >lib/verdicts ;;
+    huge) { echo pmm-verdicts 1 1; yes; } | head -c 100000000 >lib/verdicts ;;
+    other) verdicts; chown "$test_user" lib/verdicts ;;
+    fifo) mkfifo lib/verdicts ;;
+    esac
+    ran "verdicts: $trouble"
+    like "$(said)" "^pmm-prolog: job [0-9]+: UNKNOWN: $workdir/lib/verdicts" \
+        "... which is said"
+    [ "$(said | wc -l)" = 1 ]
+    ok $? "... once"
+    rm -f lib/verdicts lib/local
+done
+
+mv $port/state was
+mkfifo $port/state
+ran "a driver that hangs"
+like "$(said)" "UNKNOWN: the look has not ended in 500 ms" "... which is said"
+is "$(pgrep -c -f "$builddir/prolog/pmm-(pro|epi)log")" 0 \
+    "... and nothing is left behind"
+rm $port/state
+mv was $port/state
+
+touch full
+ran "a full disk"
+health 0 "OK: 1 of 1 port active; cannot write $workdir/lib/local"
+rm full
+sed -i "s|^Local .*|Local = /proc/none/local|; s|^Run .*|Run = /proc/none|" \
+    pmm.conf
+ran "no directory for state, nor for locks"
+health 0 "OK: 1 of 1 port active; cannot write /proc/none/local"
+conf "Nonsense = 1"
+ran "a bad pmm.conf"
+health 3 "UNKNOWN: $workdir/pmm.conf:12"
+rm pmm.conf
+mkfifo pmm.conf
+ran "a FIFO for pmm.conf"
+rm pmm.conf
+conf
+echo 500 >$port/counters/symbol_error
+ran "errors"
+like "$(said)" "WARNING: mlx5_0/1 SymbolErrorCounter \+500 within" \
+    "... which are said"
+rm lib/local
+
+# What users have in their environment does not get there, but for what
+# SPANK's options are passed on in.
+export LD_PRELOAD_X=1 SPANK_PMM=evil SPANK_LD_PRELOAD=/evil \
+    SPANK_PMM_CHECK="\$(touch $workdir/log/evil)" \
+    SLURM_SPANK_PMM_CHECK=report
+ran "an environment" --export=ALL,PATH=/evil,LD_PRELOAD=/evil.so,SLURM_JOB_ID=1
+unset LD_PRELOAD_X SPANK_PMM SPANK_LD_PRELOAD SPANK_PMM_CHECK \
+    SLURM_SPANK_PMM_CHECK
+is "$(grep -hE '^(LD_|PATH=/evil|.*evil)' log/pmm-prolog.env log/pmm-epilog.env)" \
+    "" "... does not reach the hooks"
+is "$(ls log/evil log/reads 2>/dev/null)" "" "... and nobody reads the fabric"
+
+# A job that asks, where no snapshot is published, has the fabric read; its
+# check waits for that. Twenty at a time have it read once.
+(cd / && on_host h0001 pmm fabric read -o "$workdir/emulated") || exit 1
+pmm-emu -f emulated --socket emu.sock --seed 1 2>emu.log &
+emu=$!
+cleanup kill "$emu"
+until [ -S emu.sock ]; do
+    sleep 0.05
+done
+out=$(cd / && as_user srun -Q -N4 --pmm-check=require /bin/echo it runs 2>&1)
+is "$(grep -c '^it runs$' <<<"$out")" 4 "a check that needs the live fabric" \
+    || diag "$out"
+is "$(cat log/reads)" "fabric read --smps 2" "... has it read"
+jobs=$(cd / && for _ in $(seq 20); do
+    as_user sbatch --parsable -N2 -o /dev/null --pmm-check --wrap true
+done)
+is "$(wc -w <<<"$jobs")" 20 "twenty jobs that ask"
+for ((i = 0; i < 600; i++)); do
+    [ -z "$(squeue -h)" ] && break
+    sleep 0.2
+done
+is "$(sacct -n -X -o state -j "${jobs//$'\n'/,}" | sort | uniq -c | xargs)" \
+    "20 COMPLETED" "... all run"
+is "$(wc -l <log/reads)" 1 "... and nobody reads it again"
+
+# It fails from now on, which is not repeated either.
+"$srcdir/contrib/cluster/fabric" down "$fabric"
+touch -d '-1 hour' live/fabric live/fabric.lock
+out=$(cd / && for _ in 1 2 3; do
+    as_user srun -Q -N4 --pmm-check /bin/echo it runs 2>&1
+done)
+is "$(grep -c '^it runs$' <<<"$out")" 12 "a fabric that cannot be read" \
+    || diag "$out"
+is "$(grep -c '^pmm: not checked: .*is old: the live fabric could not be read' \
+    <<<"$out")" 3 "... is said" || diag "$out"
+is "$(wc -l <log/reads)" 2 "... and tried once"
+
+# The same hooks by way of the plugin.
+sed -i '/^Prolog=\|^Epilog=/d' slurm/etc/given slurm/etc/slurm.conf 2>/dev/null
+scontrol reconfigure
+echo "required $workdir/spank_pmm.so conf=$workdir/pmm.conf" \
+    "Hooks=$workdir/hooks" >slurm/etc/plugstack.conf
+verdicts "node h0003 WARN 58 $(date +%s) by way of the plugin"
+ran "SPANK hooks"
+like "$(said)" "WARNING: audit 58 WARN: by way of the plugin" "... say the same"
+printf '#!/bin/sh\nexit 1\n' >hooks/pmm-prolog
+out=$(cd / && as_user srun -Q -N4 /bin/echo it runs 2>&1)
+is "$(grep -c '^it runs$' <<<"$out")" 4 "SPANK hooks that fail: the job runs"
+is "$(sinfo -h -t drain,drng,down,fail -o %N)" "" "... no node is drained"
+
+done_testing
