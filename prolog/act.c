@@ -14,7 +14,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "prolog/note.h"
 #include "util/text.h"
 
 enum { LINE_MAX_BYTES = 1024 };
@@ -327,30 +326,13 @@ static int carry_out_all (struct round *r)
     return 0;
 }
 
-/* Jobs that were audited as long ago as an audit counts. */
-static int note (struct round *r, const struct site *site,
-                 const struct fabric *fabric)
-{
-    struct policy_config cfg;
-    int64_t from;
-
-    policy_config (&cfg, site);
-    if (cfg.act == POLICY_ACT_REPORT)
-        return 0;
-    from = ledger_since (r->ledger, r->now - cfg.confirm_within_s, r->err);
-    if (from <= 0)
-        return (int)from;
-    return note_jobs (r->ledger, fabric, from, r->now, r->err) < 0 ? -1 : 0;
-}
-
 static int look_and_act (struct round *r, const struct site *site,
                          const struct fabric *fabric)
 {
     struct act_report *report = r->report;
 
-    if (note (r, site, fabric) < 0
-        || act_look (report, r->world, site, r->ledger, fabric, r->now,
-                     r->err) < 0
+    if (act_look (report, r->world, site, r->ledger, fabric, r->now, r->err)
+            < 0
         || say_remarks (r) < 0)
         return -1;
     if (report->decisions.stopped)

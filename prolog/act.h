@@ -13,9 +13,6 @@
  *   left,    are recorded, whatever Action is: they are what was seen, and
  *   lifted   hold back.
  *
- * Before that, with Action=comment or drain, lines are queued for the comments
- * of jobs that were audited (prolog/note); they need no more than the ledger.
- *
  * The other side looks at the node once more before it changes it; one that is
  * not as it was keeps its state and its Reason.
  *

@@ -328,12 +328,6 @@ json_t *ledger_sights (struct ledger *ledger, const char *link,
  */
 json_t *ledger_result (struct ledger *ledger, int64_t id, struct error *err);
 
-/* Audits from `from` on that measured and were about a job, of which no comment
- * was queued, oldest first: [{id, job, submitted, status, links, rounds}].
- */
-json_t *ledger_unnoted (struct ledger *ledger, int64_t from,
-                        struct error *err);
-
 /* What was said to those who read the log and still holds, [{node, words}], by
  * node; node "": about the site. ledger_say adds it, or where not `on` takes it
  * away. Return 0, or -1 with err.

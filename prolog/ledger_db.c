@@ -348,16 +348,6 @@ const char *const db_sql[DB_STMTS] = {
       " AND r.lost = r.sent) AS complete, (SELECT count (*) FROM member m"
       " WHERE m.audit = a.id AND m.answered = 1) AS answered"
       " FROM audit a WHERE a.id = ?",
-    /* job NULL: it did not run */
-    [DB_UNNOTED]
-    = "SELECT a.id, a.about AS job, a.submitted, a.status,"
-      " (SELECT count (DISTINCT c.link) FROM rtt r JOIN crossing c"
-      " ON c.route = r.route WHERE r.audit = a.id) AS links,"
-      " (SELECT count (DISTINCT r.round) FROM rtt r WHERE r.audit = a.id)"
-      " AS rounds FROM audit a WHERE a.id >= ? AND a.about > 0"
-      " AND a.job IS NOT NULL AND NOT EXISTS (SELECT 1 FROM comment c"
-      " WHERE c.job = a.about AND c.submitted = a.submitted"
-      " AND c.text GLOB 'pmm: audit ' || a.id || ' *') ORDER BY a.id",
     [DB_SAID] = "SELECT node, words FROM said ORDER BY node, words",
     [DB_SAY] = "INSERT INTO said (node, words) VALUES (?, ?)"
                " ON CONFLICT DO NOTHING",

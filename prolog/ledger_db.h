@@ -89,7 +89,6 @@ enum db_stmt {
     DB_ALL_SUSPECTS,
     DB_SIGHTS,
     DB_RESULT,
-    DB_UNNOTED,
     DB_SAID,
     DB_SAY,
     DB_UNSAY,

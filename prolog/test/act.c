@@ -9,7 +9,7 @@
 #include "config.h"
 #include "prolog/act.h"
 
-#include <regex.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -185,8 +185,7 @@ static const struct act_world world = {
 struct season {
     struct site site;
     struct ledger *ledger;
-    uint64_t job; /* that the next audits are about; 0: none */
-    int failed;   /* rounds that did not end well */
+    int failed; /* rounds that did not end well */
 };
 
 /* A step's words: its name, and what follows. */
@@ -250,8 +249,7 @@ static void add_finding (struct verdict *v, const char *name,
 static int64_t begin (struct season *s, int64_t time,
                       char nonce[LEDGER_NONCE_BYTES])
 {
-    struct ledger_cause cause = { .why = LEDGER_JOB, .job = s->job,
-                                  .submitted = s->job ? NOW : 0 };
+    static const struct ledger_cause cause = { LEDGER_BY_HAND, 0, 0, 0 };
     const char *host[HOSTS];
 
     for (size_t i = 0; i < HOSTS; i++)
@@ -351,11 +349,6 @@ static void step_tell (struct season *s, words v)
     sqlite3_exec (s->ledger->db, sql, NULL, NULL, NULL);
 }
 
-static void step_job (struct season *s, words v)
-{
-    s->job = strtoull (v[1], NULL, 10);
-}
-
 static void step_set (struct season *s, words v)
 {
     if (conf_set (site_options, &s->site, v[1], v[2], &err) < 0)
@@ -374,7 +367,6 @@ static const struct {
     { "failing", step_fail_at }, /* CALL, and all behind it; 0: none */
     { "rebase", step_rebase }, { "mute", step_mute },    /* HOST */
     { "tell", step_tell },     /* TABLE COLUMN */
-    { "job", step_job },       /* NUMBER */
     { "set", step_set },       /* KEY VALUE */
 };
 
@@ -623,68 +615,6 @@ static void test_once (void)
     close_season (&s);
 }
 
-/* The comments that are queued, oldest first. */
-static const char *queued (struct season *s)
-{
-    static char buf[4 * LINE];
-    json_t *rows = ledger_comments (s->ledger, INT32_MAX, &err);
-
-    *buf = '\0';
-    for (size_t i = json_array_size (rows); i-- > 0;) {
-        const json_t *row = json_array_get (rows, i);
-        char job[32];
-
-        snprintf (job, sizeof (job), "%jd", (intmax_t)json_integer_value (
-                      json_object_get (row, "job")));
-        append (buf, sizeof (buf), job,
-                json_string_value (json_object_get (row, "text")));
-    }
-    json_decref (rows);
-    return buf;
-}
-
-static void test_comments (void)
-{
-    static const struct {
-        const char *what, *script, *text;
-    } rows[] = {
-        { "Action is report", "set Action report; job 7;"
-          "audit -600 fail h0003; round 0", "" },
-        { "of no job", "audit -600 fail h0003; round 0", "" },
-        { "well", "job 7; audit -600; round 0; round 60",
-          "^7 pmm: audit 3 OK links=48 rounds=[0-9]+$" },
-        { "a host end", "job 7; audit -600 fail h0003; round 0; round 60",
-          "^7 pmm: audit 3 FAIL links=48 rounds=[0-9]+ "
-          "worst=h0003_mlx5_0/1 to=[^ ]+ kind=host link=0002c90000000030/1 "
-          "node=h0003 \\+412 ns$" },
-        { "without slurmctld",
-          "failing 1; job 7; audit -600 warn h0003,h0004; round 0",
-          "WARN .* or=1 \\+412 ns$" },
-        { "UNKNOWN for no finding",
-          "job 7; audit -600 warn h0003 unknown; round 0",
-          "^7 pmm: audit 3 UNKNOWN links=48 rounds=[0-9]+$" },
-        { "two jobs", "set Action comment; job 7; audit -600; job 8;"
-          "audit -500; round 0",
-          "^7 pmm: audit 3 OK [^;]*; 8 pmm: audit 4 OK [^;]*$" },
-    };
-
-    for (size_t i = 0; i < sizeof (rows) / sizeof (rows[0]); i++) {
-        struct season s;
-        regex_t regex;
-        const char *text;
-
-        begin_season (&s);
-        play (&s, rows[i].script);
-        text = queued (&s);
-        if (regcomp (&regex, rows[i].text, REG_EXTENDED | REG_NOSUB))
-            abort ();
-        ok (*rows[i].text ? regexec (&regex, text, 0, NULL, 0) == 0 : !*text,
-            "comments: %s: %s", rows[i].what, text);
-        regfree (&regex);
-        close_season (&s);
-    }
-}
-
 static void test_busy (void)
 {
     struct season s;
@@ -711,8 +641,7 @@ static const struct {
     const char *what, *before, *rounds, *after;
     const char *deeds[2], *recorded[2]; /* what may come of it, in pairs */
 } deaths[] = {
-    { "a drain, with a comment", "job 7; audit -2000; job 0; " TWICE,
-      "round 0; round 60", "round 120; round 180",
+    { "a drain", TWICE, "round 0; round 60", "round 120; round 180",
       { "drain h0003", "" }, { "drain", "drain lifted" } },
     { "a resume", DRAINED MENDED, "round 1500; round 1560",
       "round 1620; round 1680", { "drain h0003; resume h0003", NULL },
@@ -800,9 +729,7 @@ static void test_killed (void)
             killed = play_killed (deaths[i].rounds, k);
             open_season (&s);
             play (&s, deaths[i].after);
-            if (!may_come (i, recorded (&s))
-                || count (queued (&s), "7 pmm: audit")
-                       != (strstr (deaths[i].before, "job 7") ? 1 : 0)) {
+            if (!may_come (i, recorded (&s))) {
                 wrong++;
                 diag ("killed at step %zu: %s (%s)", k, made->deeds,
                       recorded (&s));
@@ -894,7 +821,6 @@ int main (void)
         return 1;
     test_seasons ();
     test_once ();
-    test_comments ();
     test_busy ();
     test_killed ();
     test_lost ();
