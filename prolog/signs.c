@@ -119,6 +119,17 @@ static int look_at_rate (struct entry *e, const struct local_port *p,
     return 0;
 }
 
+static int look_at_ports (struct entry *e, const struct local_port *port,
+                          struct place *place, size_t n, struct error *err)
+{
+    for (size_t i = 0; i < n; i++)
+        if (find_place (e, &port[i], &place[i])
+            && (look_at_rate (e, &port[i], &place[i], err) < 0
+                || look_at_counters (e, &port[i], &place[i], err) < 0))
+            return -1;
+    return 0;
+}
+
 int signs_enter (struct ledger *ledger, int64_t audit, int64_t time,
                  const struct fabric *f, const char *const *node_of,
                  const struct local_port *port, size_t n, struct error *err)
@@ -126,17 +137,12 @@ int signs_enter (struct ledger *ledger, int64_t audit, int64_t time,
     struct entry e = { .ledger = ledger, .audit = audit, .time = time,
                        .f = f, .node_of = node_of };
     struct place *place = calloc (n + 1, sizeof (*place));
-    int rc = 0;
+    int rc = -1;
 
     e.counter = calloc (n * LOCAL_COUNTERS + 1, sizeof (*e.counter));
     if (!place || !e.counter)
-        rc = error_nomem (err);
-    for (size_t i = 0; rc == 0 && i < n; i++)
-        if (find_place (&e, &port[i], &place[i])
-            && (look_at_rate (&e, &port[i], &place[i], err) < 0
-                || look_at_counters (&e, &port[i], &place[i], err) < 0))
-            rc = -1;
-    if (rc == 0)
+        error_nomem (err);
+    else if (look_at_ports (&e, port, place, n, err) == 0)
         rc = ledger_counters (ledger, audit, e.counter, e.ncounters, err);
     free (e.counter);
     free (place);
