@@ -21,12 +21,12 @@
 #include "util/site.h"
 #include "util/text.h"
 
-enum { SIZE = 64 }; /* nodes of one of many audits */
+enum { SIZE = 64 };
 
 struct options {
     const char *conf, *nodes;
     int size;
-    bool idle, all, json, serve, once;
+    bool idle, all, drained, json, serve, once;
 };
 
 #define FIELD(name) offsetof (struct options, name)
@@ -35,8 +35,10 @@ static const struct opt table[] = {
     { "idle", 0, NULL, opt_true, FIELD (idle), "audit those that are idle" },
     { "all", 0, NULL, opt_true, FIELD (all),
       "all that are idle, in many audits" },
+    { "drained", 0, NULL, opt_true, FIELD (drained),
+      "those that we drained, with idle partners" },
     { "size", 0, "N", opt_int, FIELD (size),
-      "nodes of each of many audits: 64" },
+      "nodes of an audit of --all or --drained: 64" },
     { "json", 0, NULL, opt_true, FIELD (json), "as the ledger has it" },
     { "serve", 0, NULL, opt_true, FIELD (serve),
       "be the audit service: audit jobs that end, act on what is found" },
@@ -71,15 +73,43 @@ struct work {
     char conf[PATH_MAX];    /* absolute, for pmm-probe */
     struct fabric *fabric;
     struct ledger *ledger;
-    struct hostlist nodes;
+    struct hostlist nodes, partners;
     int status;             /* to exit with */
 };
+
+/* Behind the drained ones as many partners as make an audit full, and no fewer
+ * than these.
+ */
+static int add_partners (struct work *w, struct error *err)
+{
+    struct hostlist *to = &w->nodes, *from = &w->partners;
+    size_t size = (size_t)w->o->size;
+    char **name;
+
+    if (size < 2 * to->count)
+        size = 2 * to->count;
+    if (to->count == 0)
+        return error_world (err, "no node is drained by us and to be measured");
+    if (controller_idle (from, w->site.audit_partition, err) < 0)
+        return -1;
+    if (!(name = realloc (to->name, size * sizeof (*name))))
+        return error_nomem (err);
+    to->name = name;
+    while (from->count > 0 && to->count < size)
+        to->name[to->count++] = from->name[--from->count];
+    return 0;
+}
 
 static int find_nodes (struct work *w, struct error *err)
 {
     if (w->o->nodes)
         return hostlist_parse (&w->nodes, w->o->nodes, CONTROLLER_NODES_MAX,
                                err);
+    if (w->o->drained)
+        return controller_drained (&w->nodes, err) < 0
+                       || add_partners (w, err) < 0
+                   ? -1
+                   : 0;
     return controller_idle (&w->nodes, w->site.audit_partition, err);
 }
 
@@ -87,9 +117,9 @@ static int prepare (struct work *w, struct error *err)
 {
     const struct options *o = w->o;
 
-    if (!!o->nodes + o->idle + o->all != 1 || o->once)
-        return error_input (err, "one of --nodes, --idle, --all and --serve is "
-                                 "wanted");
+    if (!!o->nodes + o->idle + o->all + o->drained != 1 || o->once)
+        return error_input (err, "one of --nodes, --idle, --all, --drained and "
+                                 "--serve is wanted");
     if (o->size < AUDIT_NODES_MIN || o->size > AUDIT_NODES_MAX)
         return error_input (err, "--size: %d to %d is wanted",
                             AUDIT_NODES_MIN, AUDIT_NODES_MAX);
@@ -195,7 +225,7 @@ static int run_service (const struct options *o, struct error *err)
         .once = o->once,
     };
 
-    if (o->nodes || o->idle || o->all || o->json)
+    if (o->nodes || o->idle || o->all || o->drained || o->json)
         return error_input (err, "--serve goes with --conf and --once only");
     if (o->conf && !realpath (o->conf, conf))
         return error_errno (err, "%s", o->conf);
@@ -217,6 +247,7 @@ int verb_audit (int argc, char **argv)
     if (prepare (&w, &err) < 0 || run_all (&w, &err) < 0)
         w.status = fail (argv[0], &err);
     hostlist_clear (&w.nodes);
+    hostlist_clear (&w.partners);
     ledger_close (w.ledger);
     fabric_destroy (w.fabric);
     site_clear (&w.site);

@@ -135,7 +135,8 @@ is "$(sinfo -h -N -p main -n h0005 -o '%T %E')" "drained pmm: host end h0005" \
 emu heal all
 is "$(try --json | sed 's/^0 //' | jq -c '[.status, (.hosts | length)]')" \
     '["OK",6]' "... until the cable is repaired"
-like "$(audit --nodes h0005)" 'no two nodes' "... not alone"
+like "$(audit --drained) $(audit --nodes h0005)" \
+    '^audit 9 OK .* 6 nodes.* no two nodes' "... with idle partners, not alone"
 scontrol update nodename=h0005 state=resume
 within 20 all_idle
 
@@ -144,9 +145,9 @@ within 20 all_idle
 srun -N1 -w h0006 --exclusive sleep 100 2>/dev/null &
 busy=$!
 within 20 eval '[[ $(squeue -h -t R -o %N) == h0006 ]]'
-like "$(try)" '^3 audit 9 UNKNOWN not measured: srun: error: Unable to allocate' \
+like "$(try)" '^3 audit 10 UNKNOWN not measured: srun: error: Unable to allocate' \
     "a node is busy: it is not waited for"
-like "$(audit --idle)" '^audit 10 OK .* 5 nodes' "... the idle ones are audited"
+like "$(audit --idle)" '^audit 11 OK .* 5 nodes' "... the idle ones are audited"
 kill $busy
 wait $busy 2>/dev/null
 within 20 all_idle
@@ -172,7 +173,7 @@ printf '%s\n' PreemptType=preempt/partition_prio PreemptMode=requeue \
 as_slurm slurmctld -D >slurmctld.out 2>&1 &
 cleanup kill $!
 wait $first
-like "$(<first)" '^0 audit 11 OK' "slurmctld is restarted in an audit"
+like "$(<first)" '^0 audit 12 OK' "slurmctld is restarted in an audit"
 within 30 all_idle
 like "$(try)" '^3 not audited: jobs in partition audit would preempt those in' \
     "... with a configuration by which audits would preempt jobs"
@@ -180,7 +181,7 @@ scontrol update partitionname=audit prioritytier=1
 
 conf 4 >conf
 act hang
-like "$(try)" '^3 audit 12 UNKNOWN not measured: no result within 4 s' \
+like "$(try)" '^3 audit 13 UNKNOWN not measured: no result within 4 s' \
     "an audit beyond its deadline"
 within 20 all_idle
 ok $? "... leaves no job"
@@ -195,8 +196,8 @@ is "$(begun)" 1 "pmm is killed in an audit"
 within 20 all_idle
 ok $? "... its job goes with it"
 act measure
-like "$(try)" '^0 audit 14 OK' "... the next is in order"
-is "$(begun) $(ledger show 13 --json | jq -r .sentence)" \
+like "$(try)" '^0 audit 15 OK' "... the next is in order"
+is "$(begun) $(ledger show 14 --json | jq -r .sentence)" \
     "0 whoever ran it was killed" "... and ends it"
 
 # The ledger
