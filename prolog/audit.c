@@ -19,6 +19,7 @@
 #include "prolog/job.h"
 #include "prolog/record.h"
 #include "prolog/signs.h"
+#include "util/file.h"
 #include "util/text.h"
 
 enum {
@@ -105,13 +106,27 @@ static int sort_nodes (struct run *run, struct error *err)
     return 0;
 }
 
+/* The site's map, if it has one: it says who is drained for what. */
+static int load_map (struct run *run, struct error *err)
+{
+    const char *path = run->audit->site->node_map;
+    FILE *fp;
+
+    if (!*path)
+        return 0;
+    if (!(fp = file_open_trusted (path, geteuid (), err)))
+        return -1;
+    fclose (fp);
+    run->map = nodemap_load (path, err);
+    return run->map ? 0 : -1;
+}
+
 /* Leave in node_of what was asked for, and mark who has an endpoint. */
 static int match_nodes (struct run *run, bool *known, struct error *err)
 {
     const struct fabric *f = run->audit->fabric;
-    const char *path = run->audit->site->node_map;
 
-    if (*path && !(run->map = nodemap_load (path, err)))
+    if (load_map (run, err) < 0)
         return -1;
     if (!(run->node_of = calloc (f->nendpoints + 1, sizeof (*run->node_of))))
         return error_nomem (err);

@@ -9,6 +9,7 @@
 
 #include "prolog/test/sysfs.h"
 #include "tests/tap.h"
+#include "util/rng.h"
 
 #define HEAD "pmm-port 1 abc ec0d9a0300ec8240/1 4 5 4xEDR"
 
@@ -78,8 +79,34 @@ static void test_others (void)
             tab[i].good ? "a line:" : "none:", tab[i].line);
 }
 
+/* Whatever a line is, it is a line or none. */
+static void test_damaged (void)
+{
+    static const char good[] = HEAD " SymbolErrorCounter=3 PortXmitWait=9";
+    struct rng rng;
+    int lines = 0, wrong = 0;
+
+    rng_seed (&rng, 7);
+    for (int i = 0; i < 20000; i++) {
+        char line[sizeof (good)];
+        struct local_port p;
+
+        memcpy (line, good, sizeof (good));
+        for (uint64_t k = rng_below (&rng, 4); k < 4; k++)
+            line[rng_below (&rng, sizeof (good) - 1)]
+                = (char)rng_below (&rng, 256);
+        if (ports_parse (line, "abc", &p)) {
+            lines++;
+            wrong += p.port < 1 || p.port > 255 || p.state > 15;
+        }
+    }
+    ok (wrong == 0 && lines < 20000, "20000 damaged ones, of which %d count",
+        lines);
+}
+
 int main (void)
 {
+    test_damaged ();
     test_others ();
     test_own ();
     return done_testing ();

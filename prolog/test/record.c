@@ -11,6 +11,7 @@
 #include "core/samples/simulate.h"
 #include "ibquery/generate.h"
 #include "tests/tap.h"
+#include "util/rng.h"
 
 #define NONCE "0123456789abcdef0123456789abcdef"
 #define OK_LINE "pmm-result 1 OK " NONCE " all is well\n"
@@ -171,6 +172,35 @@ static void test_parts (void)
     record_clear (&r);
 }
 
+/* Bytes of it are others: whatever is read is of who was asked for. */
+static void test_damaged (void)
+{
+    size_t len = strlen (plan_text) + strlen (samples_text) + sizeof (OK_LINE);
+    struct record_whom whom = { NONCE, fabric, node_of };
+    char *text = malloc (len);
+    struct rng rng;
+    int reads = 0, wrong = 0;
+
+    rng_seed (&rng, 7);
+    for (int i = 0; i < 2000; i++) {
+        struct record r;
+        size_t n = (size_t)sprintf (text, "%s%s" OK_LINE, plan_text,
+                                    samples_text);
+
+        for (uint64_t k = rng_below (&rng, 4); k < 4; k++)
+            text[rng_below (&rng, n)] = (char)rng_below (&rng, 256);
+        if (record_read (&r, text, n, &whom, NULL) == 0) {
+            reads++;
+            for (size_t e = 0; r.ps && e < pathset_size (r.ps); e++)
+                wrong += !node_of[pathset_endpoint (r.ps, e)->id];
+        }
+        record_clear (&r);
+    }
+    ok (wrong == 0 && reads < 2000, "2000 damaged ones, of which %d are read",
+        reads);
+    free (text);
+}
+
 int main (void)
 {
     struct fat_tree tree = { .ports = 4, .levels = 2 };
@@ -183,6 +213,7 @@ int main (void)
     test_whole ();
     test_hostile ();
     test_parts ();
+    test_damaged ();
     test_whom ();
     free (plan_text);
     free (samples_text);
