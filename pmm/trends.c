@@ -19,6 +19,7 @@ static struct solution *solve_by (struct trends *t, struct ledger *ledger,
     const struct solve_options opts = {
         .robust = bare ? ROBUST_NONE : ROBUST_HUBER,
         .bare = bare,
+        .local = true,
     };
     struct solution *sol = NULL;
     struct observations o;
@@ -179,8 +180,8 @@ static int compare_changes (const void *va, const void *vb)
 {
     const struct change *a = va;
     const struct change *b = vb;
-    double x = isnan (a->ns) ? -1 : fabs (a->ns) / fmax (a->stderr_ns, 1);
-    double y = isnan (b->ns) ? -1 : fabs (b->ns) / fmax (b->stderr_ns, 1);
+    double x = isnan (a->ns) ? -1 : fabs (a->ns);
+    double y = isnan (b->ns) ? -1 : fabs (b->ns);
 
     if (x != y)
         return x > y ? -1 : 1;

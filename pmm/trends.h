@@ -9,7 +9,7 @@
  * A link that changes is seen by some routes before others: until what is old
  * is forgotten, or the link is rebased, the solution lies between, and its
  * neighbours may get a part. Rows that do not fit count less (core/solve), so
- * that it stays with these.
+ * that it stays with these, and their standard errors are greater.
  */
 #ifndef PMM_TRENDS_H
 #define PMM_TRENDS_H
@@ -51,8 +51,8 @@ void trends_clear (struct trends *t);
  */
 json_t *trends_json (const struct trends *t, struct error *err);
 
-/* For people: a line for each link that is determined, the greatest change in
- * units of its standard error first, then for each group.
+/* For people: a line for each link that is determined, the greatest change
+ * first, then for each group.
  */
 int trends_print (const struct trends *t, FILE *fp, struct error *err);
 

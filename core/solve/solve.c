@@ -32,6 +32,13 @@
  * there are rows enough, a random z is solved for: A determines all links if
  * and only if A z gives z back.
  *
+ * The standard errors are those of the noise. Where links changed between the
+ * measurements, rows contradict each other, and the estimates of the links that
+ * these cross are worth less than the noise says. With `local` each link's
+ * variance is multiplied by the mean of the squares, in units of the noise and
+ * its share, by which the rows across it miss; MISFIT_PRIOR rows that do not
+ * miss are counted with them, as few rows say little.
+ *
  * Where the repeats show no spread at all (simulated without noise, or single
  * repeats), all rows weigh the same and the variance is taken from the
  * residual, if there are more rows than the rank; else no standard error is
@@ -58,6 +65,7 @@ enum {
     WORK_MAX = 300 * 1000 * 1000,     /* is looked for; and at all */
     ASK_ITERATIONS = 500,             /* the other way may take */
     WORK_GROUPS = 20 * 1000 * 1000,   /* to find the groups */
+    MISFIT_PRIOR = 4, /* rows */
     SEED = 1,
     PREDICT_EXACT_MAX = 300, /* unknowns */
     PREDICT_SKETCH = 16,
@@ -81,6 +89,7 @@ struct system {
     struct rref *form;  /* reduced; NULL: groups are too large */
     struct sparse *a;   /* A_P, [rank] columns */
     double *weight;     /* 1 / variance */
+    double *misfit;     /* [m] see find_misfits; NULL: as the noise says */
     struct lsq *lsq;
     uint64_t work_max;  /* to eliminate */
 };
@@ -92,6 +101,7 @@ static void system_clear (struct system *s)
     free (s->null);
     sparse_destroy (s->a);
     free (s->weight);
+    free (s->misfit);
     lsq_destroy (s->lsq);
 }
 
@@ -546,6 +556,38 @@ static int add_group (struct solution *sol, const struct rref_entry *entry,
     return 0;
 }
 
+/* What the variance of each column is to be multiplied by, for what its rows
+ * miss by. NULL with errno ENOMEM.
+ */
+static double *find_misfits (const struct system *s, const struct pathset *ps,
+                             const struct observations *o, const double *y)
+{
+    double share = (double)(s->a->nrows - s->rank) / (double)s->a->nrows;
+    double *sum = calloc (2 * s->m + 1, sizeof (*sum));
+    double *n = sum + s->m;
+
+    if (!sum)
+        return NULL;
+    for (size_t i = 0; i < o->n; i++) {
+        double r = o->v[i].rtt_ns - sparse_row_dot (s->a, i, y);
+
+        for (size_t k = 0; k < o->v[i].n; k++) {
+            int j = pathset_column (ps, o->v[i].link[k]);
+
+            sum[j] += r * r / o->v[i].var;
+            n[j] += share;
+        }
+    }
+    for (size_t j = 0; j < s->m; j++)
+        sum[j] = fmax ((sum[j] + MISFIT_PRIOR) / (n[j] + MISFIT_PRIOR), 1);
+    return sum;
+}
+
+static double misfit_of (const struct system *s, uint32_t col)
+{
+    return s->misfit ? s->misfit[col] : 1;
+}
+
 static double stderr_of (const struct covariance *c, double factor, size_t i)
 {
     return c ? sqrt (factor * covariance_variance (c, i)) : NAN;
@@ -571,7 +613,7 @@ static int fill_links (struct solution *sol, const struct system *s,
             continue;
         where[j] = (uint32_t)unknown (s, j);
         l->latency_ns = y[where[j]];
-        l->stderr_ns = stderr_of (c, factor, where[j]);
+        l->stderr_ns = stderr_of (c, factor * misfit_of (s, j), where[j]);
     }
     return 0;
 }
@@ -588,14 +630,19 @@ static int fill_groups (struct solution *sol, const struct system *s,
         const struct rref_entry *entry;
         int i = s->pivot[j];
         size_t n = SIZE_MAX;
+        double worst = 1;
 
         if (i < 0 || s->null[j] == 0)
             continue;
         entry = s->form ? rref_row (s->form, (size_t)i, &n) : NULL;
-        if (n > SOLVE_GROUP_MAX)
+        if (n > SOLVE_GROUP_MAX) {
             sol->unlisted++;
-        else if (add_group (sol, entry, n, s->link, y[i],
-                            stderr_of (c, factor, (size_t)i)) < 0)
+            continue;
+        }
+        for (size_t k = 0; k < n; k++)
+            worst = fmax (worst, misfit_of (s, entry[k].col));
+        if (add_group (sol, entry, n, s->link, y[i],
+                       stderr_of (c, factor * worst, (size_t)i)) < 0)
             return -1;
     }
     return 0;
@@ -682,6 +729,11 @@ struct solution *solve_observations (struct pathset *ps,
     if (!y || !sol
         || least_squares (&s, t, noisy, opts, y, &c, &sol->outliers) < 0) {
         ill_conditioned (err);
+        goto error;
+    }
+    if (opts->local && noisy && c
+        && !(s.misfit = find_misfits (&s, ps, o, y))) {
+        error_nomem (err);
         goto error;
     }
     factor = assess (sol, &s, t, noisy, y);

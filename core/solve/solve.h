@@ -21,6 +21,8 @@ struct solve_options {
     enum robust robust; /* what rows that do not fit count for */
     bool bare;          /* estimates alone: no standard errors, no switches;
                            of no use with a robust method */
+    bool local;         /* where noise is known: greater standard errors of
+                           links whose rows miss by more */
 };
 
 enum {

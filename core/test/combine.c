@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/linear/stats.h"
 #include "core/samples/simulate.h"
 #include "core/solve/solve.h"
 #include "core/test/tablenet.h"
@@ -273,11 +274,67 @@ static void test_separates (void)
     tablenet_destroy (net);
 }
 
+/* Jobs before and after a link changed: errors are greater the more the rows
+ * contradict each other.
+ */
+static void test_change (void)
+{
+    enum { JOBS = 80, SIZE = 6, CHANGED = 5 };
+    struct tablenet *net = tablenet_fattree (8, 3, TABLE_DMODK, 1);
+    struct pathset *all = tablenet_pathset (net, NULL, 0);
+    struct combine *c = combine_create ();
+    struct solution *sol[2];
+    struct observations o;
+    double latency[LINKS_MAX];
+    double here = 0, median[LINKS_MAX]; /* times as great */
+    size_t n = 0;
+
+    for (size_t j = 0; j < net->net.nlinks; j++)
+        latency[j] = 100;
+    for (uint64_t job = 1; job <= JOBS; job++) {
+        struct pathset *ps = tablenet_random (net, SIZE, job);
+        struct samples *s;
+
+        latency[CHANGED] = job <= JOBS / 2 ? 100 : 500;
+        s = measured (ps, latency, 10, job);
+        add (c, all, ps, s, 1);
+        samples_destroy (s);
+        pathset_destroy (ps);
+    }
+    check (combine_finish (c, all, &o, &err) == 0);
+    for (int local = 0; local < 2; local++) {
+        struct solve_options opts = { .local = local };
+
+        sol[local] = solve_observations (all, &o, &opts, &err);
+        check (sol[local] != NULL);
+    }
+    for (size_t i = 0; i < sol[0]->nlinks; i++) {
+        double more = sol[1]->link[i].stderr_ns / sol[0]->link[i].stderr_ns;
+
+        if (sol[0]->link[i].link == CHANGED)
+            here = more;
+        else if (!isnan (more))
+            median[n++] = more;
+    }
+    ok (here > 10, "where a link changed its error is %.0f times as great",
+        here);
+    ok (n > 100 && stats_median (median, n) < here / 5,
+        "half of %zu others have less than %.1f times", n,
+        stats_median (median, n));
+    solution_destroy (sol[0]);
+    solution_destroy (sol[1]);
+    observations_clear (&o);
+    combine_destroy (c);
+    pathset_destroy (all);
+    tablenet_destroy (net);
+}
+
 int main (void)
 {
     test_mean ();
     test_scatter ();
     test_alike ();
     test_separates ();
+    test_change ();
     return done_testing ();
 }
