@@ -3,6 +3,9 @@
  *
  * Notes: what a child has found comes back as strings, each with its NUL: for
  * a node its state in hex, its name, its Reason and who gave it.
+ *
+ * Slurm's host lists and lists are void * here: their types have other names
+ * from 23.11 on.
  */
 #include "config.h"
 #include "prolog/controller.h"
@@ -148,7 +151,7 @@ static int tell_idle (FILE *out, const void *arg, struct error *err)
     partition_info_msg_t *parts;
     const partition_info_t *part;
     node_info_msg_t *nodes;
-    hostlist_t members;
+    void *members;
 
     slurm_init (NULL);
     if (slurm_load_partitions (0, &parts, SHOW_ALL) != SLURM_SUCCESS
@@ -189,12 +192,13 @@ static int tell_drained (FILE *out, const void *arg, struct error *err)
 
 static bool share_nodes (const partition_info_t *a, const partition_info_t *b)
 {
-    hostlist_t mine = slurm_hostlist_create (a->nodes);
-    hostlist_t theirs = slurm_hostlist_create (b->nodes);
+    void *mine = slurm_hostlist_create (a->nodes);
+    void *theirs = slurm_hostlist_create (b->nodes);
     bool shared = false;
     char *name;
 
-    while (mine && theirs && !shared && (name = slurm_hostlist_shift (theirs))) {
+    while (mine && theirs && !shared
+           && (name = slurm_hostlist_shift (theirs))) {
         shared = slurm_hostlist_find (mine, name) >= 0;
         free (name);
     }
@@ -299,7 +303,7 @@ static int tell_partition (FILE *out, const void *arg, struct error *err)
     partition_info_msg_t *parts;
     const partition_info_t *part;
     node_info_msg_t *nodes;
-    hostlist_t members;
+    void *members;
 
     slurm_init (NULL);
     if (slurm_load_partitions (0, &parts, SHOW_ALL) != SLURM_SUCCESS
@@ -330,7 +334,7 @@ static int tell_associations (FILE *out, const void *arg, struct error *err)
     slurm_conf_t *conf;
     uint16_t flags = 0;
     void *db;
-    List found;
+    void *found;
 
     slurm_init (NULL);
     if (slurm_load_ctl_conf (0, &conf) != SLURM_SUCCESS)
