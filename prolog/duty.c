@@ -27,12 +27,22 @@ void service_log (const struct service *s, const char *fmt, ...)
     free (text);
 }
 
-int service_may_audit (const struct service *s, int64_t now,
-                       struct error *err)
+enum verdict_status service_status (const json_t *obj, const char *key)
 {
-    int64_t n = ledger_begun (s->ledger, now - HOUR_S, now + HOUR_S, err);
+    const char *word = json_string_value (json_object_get (obj, key));
 
-    return n < 0 ? -1 : n < s->site.audits_per_hour;
+    for (int i = VERDICT_OK; word && i <= VERDICT_FAIL; i++)
+        if (!strcmp (word, verdict_status_name ((enum verdict_status)i)))
+            return (enum verdict_status)i;
+    return VERDICT_UNKNOWN;
+}
+
+int service_may_audit (const struct service *s, int n, struct error *err)
+{
+    int64_t now = (int64_t)time (NULL);
+    int64_t begun = ledger_begun (s->ledger, now - HOUR_S, now + HOUR_S, err);
+
+    return begun < 0 ? -1 : begun < n;
 }
 
 static int compare_strings (const void *a, const void *b)

@@ -48,15 +48,18 @@ struct service {
     size_t nholds;
     struct wish *wish;
     size_t nwishes;
+    int64_t looked; /* when what audits leave open was looked for */
 };
 
 /* A line of the log, cleaned. */
 void service_log (const struct service *s, const char *fmt, ...)
     __attribute__ ((format (printf, 2, 3)));
 
-/* Whether AuditsPerHour allow one more: 1, 0, or -1 with err. */
-int service_may_audit (const struct service *s, int64_t now,
-                       struct error *err);
+/* A status in the ledger's JSON; UNKNOWN where there is none. */
+enum verdict_status service_status (const json_t *obj, const char *key);
+
+/* Whether there were fewer than n audits in an hour: 1, 0, or -1 with err. */
+int service_may_audit (const struct service *s, int n, struct error *err);
 
 /* The idle nodes of the audits' partition, sorted by strcmp. Return 0, or -1
  * with err.
@@ -86,6 +89,14 @@ int duty_spool (struct service *s, struct error *err);
 /* Have the policy decide and act; audit a node that it waits for. */
 int duty_policy (struct service *s, struct error *err);
 int duty_confirm (struct service *s, struct error *err);
+
+/* Audit idle nodes, where cables were not measured for long, or cannot be told
+ * apart.
+ */
+int duty_sweep (struct service *s, struct error *err);
+
+/* Publish what is known of each node, for the hooks. */
+int duty_publish (struct service *s, struct error *err);
 
 /* Work off comments that are due. */
 int duty_comments (struct service *s, struct error *err);

@@ -25,30 +25,14 @@ static const char *text_of (const json_t *obj, const char *key)
     return s ? s : "";
 }
 
-/* The place of a name in a list; `none` where it is not in it. */
-static int find_name (const char *name, const char *(*name_of) (int), int n,
-                      int none)
+static enum finding_kind kind_of (const json_t *obj)
 {
-    for (int i = 0; i < n; i++)
-        if (!strcmp (name, name_of (i)))
-            return i;
-    return none;
-}
+    enum finding_kind kind = FINDING_ROUTE;
 
-static const char *status_name (int i)
-{
-    return verdict_status_name ((enum verdict_status)i);
-}
-
-static const char *kind_name (int i)
-{
-    return finding_kind_name ((enum finding_kind)i);
-}
-
-static enum verdict_status status_of (const json_t *obj, const char *key)
-{
-    return (enum verdict_status)find_name (text_of (obj, key), status_name,
-                                           VERDICT_FAIL + 1, VERDICT_UNKNOWN);
+    while (kind > 0 && strcmp (text_of (obj, "kind"),
+                               finding_kind_name (kind)) != 0)
+        kind--;
+    return kind;
 }
 
 /* A finding and room for what it points to. */
@@ -121,10 +105,8 @@ static bool find_worst (struct worst *w, const json_t *finding,
     json_t *v;
 
     *x = (struct finding){
-        .level = status_of (finding, "level"),
-        .kind = (enum finding_kind)find_name (
-            text_of (finding, "kind"), kind_name, FINDING_ROUTE + 1,
-            FINDING_ROUTE),
+        .level = service_status (finding, "level"),
+        .kind = kind_of (finding),
         .excess_ns = json_is_number (excess) ? json_number_value (excess)
                                              : NAN,
         .suspect = &w->link,
@@ -149,7 +131,7 @@ static int format (const struct service *s, int64_t audit,
     json_t *extent = result ? ledger_extent (s->ledger, audit, err) : NULL;
     struct worst worst = { 0 };
     struct verdict v = {
-        .status = status_of (result, "status"),
+        .status = service_status (result, "status"),
         .links = (size_t)json_integer_value (
             json_object_get (extent, "links")),
         .rounds = (size_t)json_integer_value (

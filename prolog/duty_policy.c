@@ -93,23 +93,30 @@ static bool is_due (const struct service *s, const struct wish *w,
                || w->held > now + RETRY_S + s->site.confirm_after_ms / 1000);
 }
 
-static bool is_idle (const struct hostlist *idle, const char *node)
+static bool is_in (const struct hostlist *list, const char *node)
 {
-    for (size_t i = 0; i < idle->count; i++)
-        if (!strcmp (idle->name[i], node))
+    for (size_t i = 0; i < list->count; i++)
+        if (!strcmp (list->name[i], node))
             return true;
     return false;
 }
 
-/* The wish that is due and whose node is idle, which is that of any where idle
- * is NULL; NULL: there is none.
+/* Nodes that can be audited. */
+struct nodes {
+    struct hostlist idle;    /* for jobs */
+    struct hostlist drained; /* by us */
+};
+
+/* The wish that is due and whose node can be audited, as all can where nodes is
+ * NULL; NULL: there is none.
  */
 static struct wish *find_due (const struct service *s,
-                              const struct hostlist *idle, int64_t now)
+                              const struct nodes *nodes, int64_t now)
 {
     for (size_t i = 0; i < s->nwishes; i++)
         if (is_due (s, &s->wish[i], now)
-            && (!idle || is_idle (idle, s->wish[i].node)))
+            && (!nodes || is_in (&nodes->idle, s->wish[i].node)
+                || is_in (&nodes->drained, s->wish[i].node)))
             return &s->wish[i];
     return NULL;
 }
@@ -151,17 +158,21 @@ static int confirm (struct service *s, struct wish *w,
 int duty_confirm (struct service *s, struct error *err)
 {
     int64_t now = (int64_t)time (NULL);
-    struct hostlist idle = { 0 };
+    struct nodes nodes = { 0 };
     struct wish *w;
     int rc;
 
     if (!find_due (s, NULL, now)
-        || (rc = service_may_audit (s, now, err)) == 0)
+        || (rc = service_may_audit (s, s->site.audits_per_hour, err)) == 0)
         return 0;
-    if (rc < 0 || service_idle (s, &idle, err) < 0)
-        return -1;
-    w = find_due (s, &idle, now);
-    rc = w ? confirm (s, w, &idle, err) : 0;
-    hostlist_clear (&idle);
+    if (rc > 0 && service_idle (s, &nodes.idle, err) == 0
+        && controller_drained (&nodes.drained, err) == 0) {
+        w = find_due (s, &nodes, now);
+        rc = w ? confirm (s, w, &nodes.idle, err) : 0;
+    }
+    else
+        rc = -1;
+    hostlist_clear (&nodes.idle);
+    hostlist_clear (&nodes.drained);
     return rc;
 }

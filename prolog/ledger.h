@@ -293,6 +293,11 @@ int64_t ledger_since (struct ledger *ledger, int64_t time,
  */
 json_t *ledger_ages (struct ledger *ledger, struct error *err);
 
+/* The newest audit that measured each link, [{link, audit}], by audit. Work
+ * grows with the links.
+ */
+json_t *ledger_newest (struct ledger *ledger, struct error *err);
+
 /* How much an audit measured: {links, rounds}. */
 json_t *ledger_extent (struct ledger *ledger, int64_t id, struct error *err);
 

@@ -310,6 +310,8 @@ const char *const db_sql[DB_STMTS] = {
     [DB_SINCE] = "SELECT min (id) FROM audit WHERE begun >= ?",
     [DB_AGES] = "SELECT n.text, a.ended FROM seen s"
                 " JOIN name n ON n.id = s.link JOIN audit a ON a.id = s.audit",
+    [DB_NEWEST] = "SELECT n.text AS link, s.audit FROM seen s"
+                  " JOIN name n ON n.id = s.link ORDER BY s.audit",
     [DB_EXTENT] = "SELECT count (DISTINCT c.link) AS links,"
                   " count (DISTINCT r.round) AS rounds FROM rtt r"
                   " JOIN crossing c ON c.route = r.route WHERE r.audit = ?",

@@ -83,6 +83,7 @@ enum db_stmt {
     DB_BEGUN_BY_CHECKS_OF,
     DB_SINCE,
     DB_AGES,
+    DB_NEWEST,
     DB_EXTENT,
     DB_FOUND,
     DB_FOUND_OF,

@@ -150,6 +150,11 @@ json_t *ledger_ages (struct ledger *l, struct error *err)
     return NULL;
 }
 
+json_t *ledger_newest (struct ledger *l, struct error *err)
+{
+    return db_list (l, DB_NEWEST, NULL, 0, err);
+}
+
 json_t *ledger_extent (struct ledger *l, int64_t id, struct error *err)
 {
     json_t *list = db_list (l, DB_EXTENT, VALUES (INT (id)), err);

@@ -38,6 +38,8 @@ static const struct duty {
     { duty_spool, 10 * SECOND_MS, true, true },
     { duty_policy, MINUTE_MS, true, false },
     { duty_confirm, 10 * SECOND_MS, true, false },
+    { duty_sweep, MINUTE_MS, true, false },
+    { duty_publish, 60 * MINUTE_MS, true, false },
     { duty_comments, 5 * SECOND_MS, false, false },
     { duty_prune, 60 * MINUTE_MS, false, false },
 };

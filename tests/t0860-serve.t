@@ -25,11 +25,13 @@ Snapshot=$workdir/fabric
 Ledger=$workdir/state/ledger
 Baseline=$workdir/state/baseline.json
 Spool=$workdir/spool
+Verdicts=$workdir/state/verdicts
 Probe=$workdir/bin/pmm-probe
 Transport=emu
 EmuSocket=$workdir/emu
 AuditTimeout=20
 AuditMinNodes=4
+AuditEvery=0
 AuditsPerHour=100
 ChecksPerUser=1
 Action=comment
@@ -203,5 +205,17 @@ is "$? $(spool '9[123]*' | wc -w)" "0 200" "200 jobs end while it is dead"
 serve --once
 is "$(of_job 9300) $(grep -c 'job 9[12].* ran on its nodes since' log)" \
     "[1,1] 199" "... the last one is audited"
+
+# Without jobs
+sed -i 's/AuditEvery=0/AuditEvery=24h/' conf
+start
+rested () { said 'idle nodes are audited, of 0 cables' && known; }
+known () { [[ $(grep -c '^node h.* OK ' state/verdicts) == 5 ]]; }
+within 40 rested
+ok $? "idle nodes are swept, and all nodes have a verdict that is published"
+is "$(export | jq -s -c '[.[] | select(.why == "sweep") | .hosts[].host]
+    | index("h0009") != null')" true "... that which no job was on, too"
+finish TERM
+is $? 0 "it ends"
 
 done_testing

@@ -1526,7 +1526,8 @@ static void test_many (void)
 static bool lists_all (int id)
 {
     return id == DB_MUTES || id == DB_REBASES || id == DB_AGES
-           || id == DB_SAID || id == DB_QUICK_CHECK || id == DB_REFERENCE_CHECK;
+           || id == DB_NEWEST || id == DB_SAID
+           || id == DB_QUICK_CHECK || id == DB_REFERENCE_CHECK;
 }
 
 static void test_plans (void)
