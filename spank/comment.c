@@ -25,37 +25,43 @@ static int slurm_fault (struct error *err)
                         slurm_strerror (slurm_get_errno ()));
 }
 
-/* The job's Comment, "" for none; NULL with err. */
-static const char *load_comment (uint32_t id, struct error *err)
+static const job_info_t *find_job (const job_info_msg_t *msg, uint32_t id)
 {
-    job_info_msg_t *msg;
-
-    if (slurm_load_job (&msg, id, 0) != SLURM_SUCCESS) {
-        slurm_fault (err);
-        return NULL;
-    }
     for (uint32_t i = 0; i < msg->record_count; i++)
         if (msg->job_array[i].job_id == id)
-            return msg->job_array[i].comment ? msg->job_array[i].comment : "";
-    error_world (err, "there is no job %u", id);
+            return &msg->job_array[i];
     return NULL;
+}
+
+static int update (uint32_t id, char *comment, struct error *err)
+{
+    job_desc_msg_t change;
+
+    slurm_init_job_desc_msg (&change);
+    change.job_id = id;
+    change.comment = comment;
+    return slurm_update_job (&change) == SLURM_SUCCESS ? 0 : slurm_fault (err);
 }
 
 static int append (uint32_t id, const char *entry, struct error *err)
 {
-    const char *comment = load_comment (id, err);
-    job_desc_msg_t change;
+    job_info_msg_t *msg;
+    const job_info_t *job;
+    char *comment = NULL;
+    int rc = 0;
 
-    if (!comment)
-        return -1;
-    slurm_init_job_desc_msg (&change);
-    change.job_id = id;
-    change.comment = comment_append (comment, entry, COMMENT_JOB_MAX);
-    if (!change.comment && errno == EEXIST)
-        return 0;
-    if (!change.comment)
-        return error_errno (err, "the Comment cannot be extended");
-    return slurm_update_job (&change) == SLURM_SUCCESS ? 0 : slurm_fault (err);
+    if (slurm_load_job (&msg, id, 0) != SLURM_SUCCESS)
+        return slurm_fault (err);
+    if (!(job = find_job (msg, id)))
+        rc = error_world (err, "there is no job %u", id);
+    else if ((comment = comment_append (job->comment, entry,
+                                        COMMENT_JOB_MAX)))
+        rc = update (id, comment, err);
+    else if (errno != EEXIST)
+        rc = error_errno (err, "the Comment cannot be extended");
+    free (comment);
+    slurm_free_job_info_msg (msg);
+    return rc;
 }
 
 static int parse (char **arg, uint32_t *id, char *entry, struct error *err)
