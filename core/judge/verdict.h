@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Verdict: what is wrong with which links, and what could not be told.
  *
- * Made by judge/judge. Read by report/, later by the policy. File: JSON, kind
+ * Made by judge/judge. Read by report/ and by the policy. File: JSON, kind
  * "verdict". A finding is a set of suspects: the links that explain an excess
  * equally well.
  */
@@ -108,5 +108,11 @@ void verdict_sentence (const struct verdict *v, const struct network *net,
 /* Write the file. Return 0, or -1 with err. */
 int verdict_write (const struct verdict *v, const struct network *net,
                    FILE *fp, struct error *err);
+
+/* Read one that was written of this network. Its `reason` is not in the file.
+ * NULL with err, which begins with name.
+ */
+struct verdict *verdict_read (FILE *fp, const char *name,
+                              const struct network *net, struct error *err);
 
 #endif /* CORE_VERDICT_H */

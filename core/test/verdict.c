@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The sentence of a verdict: what made it what it is. */
+/* The sentence of a verdict: what made it what it is; its file, and files that
+ * are none.
+ */
 #include "config.h"
 #include "core/judge/verdict.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,11 +61,157 @@ static struct verdict *make (size_t i)
     return v;
 }
 
+/*
+ * The file
+ */
+
+#define HASH "0123456789abcdef0123456789abcdef"
+
+static struct link_info some_links[] = {
+    { .id = "0002/1", .host = "h2" }, { .id = "0001/1", .host = "h1" },
+    { .id = "0003/1" },
+};
+static const struct switch_info some_switches[] = { { 0 }, { "00a1", "s1" } };
+static const struct network some_net = {
+    .hash = HASH, .link = some_links, .nlinks = 3, .sw = some_switches,
+    .nswitches = 2,
+};
+
+static char *write_text (const struct verdict *v)
+{
+    char *text;
+    size_t size;
+    FILE *fp = open_memstream (&text, &size);
+    struct error err;
+
+    if (verdict_write (v, &some_net, fp, &err) < 0)
+        diag ("%s", err.text);
+    fclose (fp);
+    return text;
+}
+
+static struct verdict *read_text (const char *text, struct error *err)
+{
+    FILE *fp = fmemopen ((char *)text, strlen (text), "r");
+    struct verdict *v = verdict_read (fp, "file", &some_net, err);
+
+    fclose (fp);
+    return v;
+}
+
+/* All of a file is there again when it was read and is written. */
+static void test_file (void)
+{
+    uint32_t suspect[] = { 2, 0 }, oneway[] = { 1 }, sw[] = { 1 };
+    char *node[] = { (char *)"h2" };
+    struct finding finding[] = {
+        { .level = VERDICT_FAIL, .kind = FINDING_SWITCH,
+          .basis = BASIS_BASELINE, .suspect = suspect, .nsuspects = 2,
+          .oneway = oneway, .noneway = 1, .sw = sw, .nsw = 1,
+          .excess_ns = 412.5, .stderr_ns = 3, .expected_ns = NAN,
+          .node = node, .nnodes = 1, .why = (char *)"it is \"slow\"" },
+        { .level = VERDICT_WARN, .kind = FINDING_HOST_END,
+          .basis = BASIS_LOSS, .suspect = suspect, .nsuspects = 1,
+          .excess_ns = NAN, .stderr_ns = NAN, .expected_ns = 500,
+          .why = (char *)"" },
+    };
+    char *limit[] = { (char *)"no baseline", (char *)"h3 left" };
+    struct verdict v = {
+        .status = VERDICT_FAIL, .finding = finding, .nfindings = 2,
+        .limit = limit, .nlimits = 2, .nodes = 3, .links = 4,
+        .separable = 5, .probes = 6, .rounds = 7,
+    };
+    struct error err = { 0 };
+    char *text = write_text (&v);
+    struct verdict *back = read_text (text, &err);
+    char *again = back ? write_text (back) : NULL;
+
+    ok (again && !strcmp (text, again), "what is written can be read: %s",
+        err.text);
+    free (again);
+    free (text);
+    verdict_destroy (back);
+}
+
+/* A verdict's file with this for a finding, and this for the rest; with ' for
+ * each ".
+ */
+#define FILE_OF(status, hash, finding, rounds)                                \
+    "{'kind':'verdict','version':1,'fabric':'" hash "','status':'" status     \
+    "','findings':[" finding "],'limits':[],'hosts':1,'links':1,"             \
+    "'separable':1,'measurements':1,'rounds':" rounds "}\n"
+#define FINDING(level, suspects, switches, ns, why)                           \
+    "{'level':'" level "','suspects':[" suspects "],'oneway':[],"             \
+    "'switches':[" switches "],'kind':'host end','excess_ns':" ns             \
+    ",'stderr_ns':1,'expected_ns':1,'basis':'loss','nodes':[],'why':" why "}"
+
+static char *quoted (const char *s)
+{
+    char *text = strdup (s);
+
+    for (char *p = text; *p; p++)
+        if (*p == '\'')
+            *p = '"';
+    return text;
+}
+
+static void test_bad_files (void)
+{
+    static const struct {
+        const char *text;
+        const char *error; /* NULL: none */
+    } tab[] = {
+        { FILE_OF ("OK", HASH, "", "1"), NULL },
+        { FILE_OF ("OK", HASH, FINDING ("WARN", "'0001/1'", "", "null",
+                                        "'\\u001b[31m\\n'"), "1"), NULL },
+        { "", "file" },
+        { "[]\n", "file" },
+        { "{'kind':'verdict','version':1}\n", "status" },
+        { FILE_OF ("FINE", HASH, "", "1"), "file: status: not one of" },
+        { FILE_OF ("OK", "0", "", "1"), "another fabric" },
+        { FILE_OF ("OK", HASH, "", "-1"), "file: rounds" },
+        { FILE_OF ("OK", HASH, "", "'1'"), "rounds" },
+        { FILE_OF ("OK", HASH, "7", "1"), "findings[0]" },
+        { FILE_OF ("OK", HASH, FINDING ("BAD", "'0001/1'", "", "1", "''"),
+                   "1"), "findings[0].level: not one of" },
+        { FILE_OF ("OK", HASH, FINDING ("WARN", "", "", "1", "''"), "1"),
+          "findings[0].suspects: there are none" },
+        { FILE_OF ("OK", HASH, FINDING ("WARN", "'0009/1'", "", "1", "''"),
+                   "1"), "findings[0].suspects: one is not in the fabric" },
+        { FILE_OF ("OK", HASH, FINDING ("WARN", "1", "", "1", "''"), "1"),
+          "suspects: one is not in the fabric" },
+        { FILE_OF ("OK", HASH, FINDING ("WARN", "'0001/1'", "'s1'", "1",
+                                        "''"), "1"),
+          "switches: one is not in the fabric" },
+        { FILE_OF ("OK", HASH, FINDING ("WARN", "'0001/1'", "", "1e300",
+                                        "''"), "1"), "excess_ns" },
+        { FILE_OF ("OK", HASH, FINDING ("WARN", "'0001/1'", "", "1", "7"),
+                   "1"), "findings[0].why" },
+    };
+
+    for (size_t i = 0; i < sizeof (tab) / sizeof (tab[0]); i++) {
+        struct error err = { .text = "good" };
+        char *text = quoted (tab[i].text);
+        struct verdict *v = read_text (text, &err);
+
+        ok (tab[i].error ? !v && err.fault == ERROR_INPUT
+                               && strstr (err.text, tab[i].error)
+                         : v != NULL,
+            "a file: %s", err.text);
+        if (v && v->nfindings > 0)
+            ok (!strcmp (v->finding[0].why, "?[31m?"), "... is cleaned");
+        verdict_destroy (v);
+        free (text);
+    }
+}
+
 int main (void)
 {
     struct link_info link = { .id = (char *)"id", .host = (char *)"h1" };
     struct network net = { .link = &link, .nlinks = 1 };
 
+    test_file ();
+    test_bad_files ();
     for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++) {
         struct verdict *v = make (i);
         char text[256];
