@@ -20,6 +20,7 @@ static const struct verb {
     { "confirm", verb_confirm, "more rounds, for what looks slow in these" },
     { "solve", verb_solve, "link latencies from round-trip times" },
     { "judge", verb_judge, "what got slower, and who is suspect" },
+    { "report", verb_report, "a verdict for people; what jobs' comments say" },
 #if defined(HAVE_LEDGER) && defined(HAVE_SLURM)
     { "audit", verb_audit, "measure nodes by a job of our own" },
 #endif
@@ -31,7 +32,6 @@ static const struct verb {
 #endif
 #if defined(HAVE_LEDGER) && defined(HAVE_SLURM)
     { "policy", verb_policy, "which nodes would be drained, and why" },
-    { "report", verb_report, "what the comments of jobs say, over time" },
 #endif
 };
 

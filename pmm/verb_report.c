@@ -1,24 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* pmm report: what the comments of jobs say, from Slurm's accounting. */
+/* pmm report: a verdict for people; what the comments of jobs say. */
 #include "config.h"
 
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "core/judge/verdict.h"
+#include "ibquery/snapshot.h"
 #include "pmm/common.h"
+#include "pmm/sacct.h"
 #include "pmm/verb.h"
-#include "prolog/accounting.h"
-#include "report/history.h"
+#include "report/report.h"
 #include "util/file.h"
-#include "util/json.h"
 #include "util/text.h"
 
-enum { DEFAULT_SINCE_S = 30 * 24 * 3600 };
-
 struct options {
-    const char *output;
+    const char *fabric, *output;
     int64_t since; /* 0: not given */
     bool sacct, json;
 };
@@ -80,6 +78,8 @@ static int opt_since (void *field, const char *value, struct error *err)
 
 #define FIELD(name) offsetof (struct options, name)
 static const struct opt table[] = {
+    { "fabric", 'f', "FILE", opt_string, FIELD (fabric),
+      "the snapshot, for VERDICT" },
     { "sacct", 0, NULL, opt_true, FIELD (sacct),
       "what the comments of jobs say" },
     { "since", 0, "TIME", opt_since, FIELD (since),
@@ -91,84 +91,80 @@ static const struct opt table[] = {
 };
 #undef FIELD
 
-struct reading {
-    struct history *history;
-    struct error *err;
-    int rc;
-};
-
-static void take_job (void *arg, const struct accounting_job *job)
+static int report_sacct (const struct options *o, struct error *err)
 {
-    struct reading *r = arg;
-
-    if (r->rc == 0)
-        r->rc = history_add (r->history, job->job, job->end,
-                             job->admin_comment, job->comment, r->err);
+#if defined(HAVE_LEDGER) && defined(HAVE_SLURM)
+    return sacct_report (o->since, o->json, o->output, err);
+#else
+    (void)o;
+    return error_input (err, "--sacct: this pmm was built without Slurm, or "
+                             "without the ledger");
+#endif
 }
 
-static int write_json (struct history *h, int64_t since, FILE *fp,
-                       struct error *err)
+/* Return the verdict's status, or -1 with err. */
+static int report_verdict (const struct options *o, const char *path,
+                           struct error *err)
 {
-    json_t *file = json_file ("history", NULL);
-    json_t *history = history_json (h);
+    struct fabric *f = NULL;
+    struct verdict *v = NULL;
+    struct outfile *out = NULL;
+    FILE *fp = NULL;
     int rc = -1;
 
-    if (!file || !history
-        || json_object_set_new (file, "since", json_integer (since)) < 0
-        || json_object_update (file, history) < 0)
-        error_nomem (err);
-    else
-        rc = json_write (file, fp, err);
-    json_decref (history);
-    json_decref (file);
-    return rc;
-}
-
-static int save (struct history *h, const struct options *o, int64_t since,
-                 struct error *err)
-{
-    struct outfile *out = file_create (o->output, err);
-
-    if (!out)
-        return -1;
-    if (!o->json)
-        history_text (h, file_stream (out));
-    else if (write_json (h, since, file_stream (out), err) < 0) {
-        file_abort (out);
-        return -1;
+    if ((f = fabric_load (o->fabric, err))
+        && (fp = file_open_input (path, err))
+        && (v = verdict_read (fp, path, fabric_network (f), err))
+        && (out = file_create (o->output, err))) {
+        report_text (v, f, file_stream (out));
+        rc = file_commit (out, err) < 0 ? -1 : (int)v->status;
     }
-    return file_commit (out, err);
+    if (fp)
+        file_close_input (fp);
+    verdict_destroy (v);
+    fabric_destroy (f);
+    return rc;
 }
 
-static int report (const struct options *o, struct error *err)
+static int check_usage (const struct options *o, const char *path,
+                        struct error *err)
 {
-    int64_t now = time (NULL);
-    int64_t since = o->since ? o->since : now - DEFAULT_SINCE_S;
-    struct reading r = { history_create (), err, 0 };
-    int rc;
-
-    if (!r.history)
-        return error_nomem (err);
-    rc = accounting_read (since, now + 1, take_job, &r, err);
-    if (rc == 0)
-        rc = r.rc;
-    if (rc == 0)
-        rc = save (r.history, o, since, err);
-    history_destroy (r.history);
-    return rc;
+    if (o->sacct && (path || o->fabric))
+        return error_input (err, "--sacct takes neither -f nor a verdict");
+    if (o->sacct)
+        return 0;
+    if (o->json || o->since)
+        return error_input (err, "--json and --since go with --sacct");
+    if (!path || !o->fabric)
+        return error_input (err, "--sacct, or -f FABRIC and a VERDICT are "
+                                 "wanted");
+    return 0;
 }
 
 int verb_report (int argc, char **argv)
 {
+    static const int status_of[] = {
+        [VERDICT_OK] = EXIT_OK,
+        [VERDICT_WARN] = EXIT_OK,
+        [VERDICT_UNKNOWN] = EXIT_WORLD,
+        [VERDICT_FAIL] = EXIT_FAIL,
+    };
     struct options o = { 0 };
     struct error err;
+    const char *path;
     int status;
+    int first = options_parse (table, &o, argc, argv, "[VERDICT]", 0, 1,
+                               &status);
+    int rc;
 
-    if (options_parse (table, &o, argc, argv, "", 0, 0, &status) < 0)
+    if (first < 0)
         return status;
-    if (!o.sacct) {
-        error_input (&err, "--sacct is missing");
-        return fail (argv[0], &err);
-    }
-    return report (&o, &err) < 0 ? fail (argv[0], &err) : EXIT_OK;
+    path = first < argc ? argv[first] : NULL;
+    if (check_usage (&o, path, &err) < 0)
+        rc = -1;
+    else if (o.sacct)
+        rc = report_sacct (&o, &err) < 0 ? -1 : VERDICT_OK;
+    else
+        rc = report_verdict (&o, path, &err);
+    return rc < 0 ? fail (argv[0], &err) : status_of[rc];
 }

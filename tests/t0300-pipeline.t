@@ -101,6 +101,13 @@ is "$(jq --argjson n "$(jq '.probes | length' slow)" -c '.probes[:$n]' both)" \
 judge --baseline healthy
 is "$(jq -c '[.findings[] | .level, .suspects, .nodes]' verdict)" \
     "[\"FAIL\",[\"$link\"],[\"h0061\"]]" "that host end, and whose it is"
+text=$(pmm report -f fabric verdict)
+is "$? $(grep -cm1 "node h0061" <<<"$text")" "1 1" "... for people"
+pmm judge -f fabric --plan longer --samples both --baseline healthy --text \
+    | diff - <(echo "$text") >/dev/null
+ok $? "... the same as from the judge"
+pmm report -f fabric plan 2>said
+is "$? $(wc -l <said)" "2 1" "a plan is no verdict"
 pmm judge -f fabric --plan plan --samples slow --baseline healthy -o verdict
 is $? 3 "by the first stage alone it is not sure: exit 3"
 is "$(jq -c '[.status, .findings]' verdict)" '["UNKNOWN",[]]' \
