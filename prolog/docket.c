@@ -207,12 +207,13 @@ static int read_actions (struct making *m)
             .reason = text_of (row, "reason"),
             .time = number_of (row, "intended"),
             .after = (uint64_t)number_of (row, "after"),
+            .unsure = json_is_null (json_object_get (row, "done")),
         };
         if (a->kind < POLICY_DRAIN || a->kind > POLICY_LIFTED) {
             doubt_row (m, "action", number_of (row, "id"));
             continue;
         }
-        if (json_is_null (json_object_get (row, "done"))) {
+        if (a->unsure) {
             const struct policy_action *drain
                 = a->kind == POLICY_RESUME
                       ? last_drain (action, d->input.nactions, a->node)
@@ -370,15 +371,10 @@ static bool may_stand (const struct docket *d, const struct policy_action *a)
 {
     const struct policy_action *end = d->input.action + d->input.nactions;
 
-    for (const struct policy_action *b = a + 1; b < end; b++) {
-        bool open = false;
-
-        for (size_t i = 0; i < d->nopen; i++)
-            open = open || d->open[i].id == (int64_t)b->id;
+    for (const struct policy_action *b = a + 1; b < end; b++)
         if (!strcmp (a->node, b->node)
-            && !(b->kind == POLICY_RESUME && open))
+            && !(b->kind == POLICY_RESUME && b->unsure))
             return false;
-    }
     return true;
 }
 

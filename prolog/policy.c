@@ -254,8 +254,13 @@ static bool rule_own_drain (const struct scene *s, const struct ward *w,
     d->link = drain->link;
     if (!w->node->drained)
         return say (d, POLICY_LIFTED,
-                    "somebody else ended our drain of audit %" PRIu64 ": what "
-                    "was found before does not count any more", drain->after);
+                    drain->unsure
+                        ? "our drain of audit %" PRIu64 " did not come about, "
+                          "or somebody else ended it: what was found before "
+                          "does not count any more"
+                        : "somebody else ended our drain of audit %" PRIu64
+                          ": what was found before does not count any more",
+                    drain->after);
     if (!shows (w->node->reason, drain->reason)
         || !shows (w->node->by, s->in->self))
         return say (d, POLICY_NONE, "our drain was taken over, it is %s: left "

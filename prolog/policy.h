@@ -161,6 +161,7 @@ struct policy_action {
     const char *reason; /* DRAIN: as it was given */
     int64_t time;
     uint64_t after;
+    bool unsure;        /* it is not noted that it was done */
 };
 
 struct policy_mute {
