@@ -349,6 +349,36 @@ static void step_tell (struct season *s, words v)
     sqlite3_exec (s->ledger->db, sql, NULL, NULL, NULL);
 }
 
+/* The node of a host, by NodeMap. */
+static void step_map (struct season *s, words v)
+{
+    char name[sizeof (path) + 8];
+    FILE *fp;
+
+    snprintf (name, sizeof (name), "%s.map", path);
+    if ((fp = fopen (name, "w"))) {
+        fprintf (fp, "%s %s/1\n", v[2], v[1]);
+        fclose (fp);
+    }
+    conf_set (site_options, &s->site, "NodeMap", name, &err);
+}
+
+/* What was measured was another host's. */
+static void step_moved (struct season *s, words v)
+{
+    char sql[128];
+
+    snprintf (sql, sizeof (sql),
+              "UPDATE name SET text = 'h0099' WHERE text = '%s'", v[1]);
+    sqlite3_exec (s->ledger->db, sql, NULL, NULL, NULL);
+}
+
+static void step_full (struct season *s, words v)
+{
+    (void)v;
+    sqlite3_exec (s->ledger->db, "PRAGMA query_only = ON", NULL, NULL, NULL);
+}
+
 static void step_set (struct season *s, words v)
 {
     if (conf_set (site_options, &s->site, v[1], v[2], &err) < 0)
@@ -367,6 +397,9 @@ static const struct {
     { "failing", step_fail_at }, /* CALL, and all behind it; 0: none */
     { "rebase", step_rebase }, { "mute", step_mute },    /* HOST */
     { "tell", step_tell },     /* TABLE COLUMN */
+    { "map", step_map },       /* HOST NODE */
+    { "moved", step_moved },   /* HOST */
+    { "full", step_full },     /* the disk */
     { "set", step_set },       /* KEY VALUE */
 };
 
@@ -393,7 +426,8 @@ static void play (struct season *s, const char *script)
 
 static void drop (void)
 {
-    static const char *const suffix[] = { "", "-wal", "-shm", ".lock" };
+    static const char *const suffix[]
+        = { "", "-wal", "-shm", ".lock", ".map" };
 
     for (size_t i = 0; i < sizeof (suffix) / sizeof (suffix[0]); i++) {
         char name[sizeof (path) + 8];
@@ -535,6 +569,24 @@ static const struct {
     { "mended, but down", DRAINED MENDED "down h0003; round 1500",
       "drain h0003", "drain", "it is down or reserved" },
 
+    /* who is who */
+    { "a host that Slurm calls otherwise", "map h0003 h0007; " TWICE
+      "round 0", "drain h0007", "drain", "h0007: drained: pmm: host end h0007" },
+    { "and is resumed by that name", "map h0003 h0007; " DRAINED MENDED
+      "round 1500", "drain h0007; resume h0007", "drain resume", "" },
+    { "a host that Slurm does not know", "map h0003 login; " TWICE "round 0",
+      "", "", "1 host that FAILs is no node of Slurm: login" },
+    { "a cable that was another host's then", TWICE "moved h0003; round 0",
+      "", "", NULL },
+    { "mended, as measured from another host",
+      DRAINED MENDED "moved h0003; round 1500", "drain h0003", "drain",
+      "was clean in 0 audits" },
+
+    /* what cannot be written */
+    { "a full disk", TWICE "full; round 0", "", "", "error: " },
+    { "a full disk, later", DRAINED MENDED "full; round 1500", "drain h0003",
+      "drain", "error: " },
+
     /* what cannot be read */
     { "lost before it looks", "failing 1; " TWICE "round 0", "", "",
       "nothing is changed: slurmctld: no answer" },
@@ -543,7 +595,8 @@ static const struct {
     { "lost before the nodes", "failing 2; " TWICE "round 0", "", "",
       "nothing is changed" },
     { "lost before the drain: it looks ended", "failing 3; " TWICE "round 0;"
-      "failing 0; round 60", "", "drain lifted", "error: slurmctld" },
+      "failing 0; round 60", "", "drain lifted",
+      "lifted: our drain of audit 4 did not come about" },
     { "lost before the resume: tried again", DRAINED MENDED "failing 3;"
       "round 1500; failing 0; round 1600", "drain h0003; resume h0003",
       "drain resume", "error: slurmctld" },
