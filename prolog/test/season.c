@@ -118,25 +118,7 @@ struct samples *season_sweep (struct season *s, struct pathset **ps)
     return samples;
 }
 
-/* --- what an audit tells the policy -------------------------------------- */
-
-static void add_finding (struct season *s, struct policy_audit *a,
-                         const struct finding *f)
-{
-    struct policy_suspect *suspect = allocate (f->nsuspects,
-                                               sizeof (*suspect));
-    struct policy_finding *to = (void *)&a->finding[a->nfindings++];
-
-    for (size_t i = 0; i < f->nsuspects; i++) {
-        const struct link_info *link = &s->net->link[f->suspect[i]];
-
-        suspect[i] = (struct policy_suspect){ link->id, link->host, NULL };
-    }
-    *to = (struct policy_finding){
-        f->level, f->kind, f->basis, f->excess_ns, f->stderr_ns,
-        f->expected_ns, suspect, f->nsuspects,
-    };
-}
+/* --- what comes of it ---------------------------------------------------- */
 
 static bool suspects (const struct finding *f, uint32_t link)
 {
@@ -145,53 +127,6 @@ static bool suspects (const struct finding *f, uint32_t link)
             return true;
     return false;
 }
-
-/* A host's cable that was measured, and that no finding suspects. */
-static void add_clean (struct season *s, struct policy_audit *a,
-                       const struct verdict *v, uint32_t link)
-{
-    struct finding clean = {
-        .level = verdict_is_limited (v) ? VERDICT_UNKNOWN : VERDICT_OK,
-        .suspect = &link,
-        .nsuspects = 1,
-        .expected_ns = NAN,
-    };
-
-    if (s->net->link[link].kind != LINK_HOST)
-        return;
-    for (size_t i = 0; i < v->nfindings; i++)
-        if (suspects (&v->finding[i], link))
-            return;
-    add_finding (s, a, &clean);
-}
-
-static void remember (struct season *s, int64_t id, const struct verdict *v,
-                      struct pathset *ps)
-{
-    struct policy_audit *a;
-    const uint32_t *link;
-    size_t m;
-
-    link = pathset_links (ps, &m, NULL);
-    s->audit = realloc (s->audit, (s->in.naudits + 1) * sizeof (*s->audit));
-    s->in.audit = s->audit;
-    if (!link || !s->audit)
-        abort ();
-    a = &s->audit[s->in.naudits++];
-    *a = (struct policy_audit){
-        .id = (uint64_t)id,
-        .time = s->in.now,
-        .complete = true,
-        .nodes = v->nodes,
-        .finding = allocate (v->nfindings + m, sizeof (*a->finding)),
-    };
-    for (size_t i = 0; i < v->nfindings; i++)
-        add_finding (s, a, &v->finding[i]);
-    for (size_t i = 0; i < m; i++)
-        add_clean (s, a, v, link[i]);
-}
-
-/* --- what comes of it ---------------------------------------------------- */
 
 static bool names_fault (const struct season *s, const struct finding *f)
 {
@@ -226,68 +161,95 @@ static void count (struct season *s, const struct verdict *v)
         if (!o->found && names_fault (s, f))
             o->found = o->audits;
     }
-    if (s->last.nremarks > 0)
-        tell (s, s->last.remark[0]);
+    if (s->last.decisions.nremarks > 0)
+        tell (s, s->last.decisions.remark[0]);
     else if (v->status == VERDICT_UNKNOWN && v->nlimits > 0)
         tell (s, v->limit[v->reason]);
 }
 
-static struct policy_node *find_node (struct season *s, const char *name)
-{
-    return &s->node[fabric_find_host (s->fabric, name)];
-}
-
-static void count_drain (struct season *s, const struct decision *d)
+static void count_drain (struct season *s, const char *node)
 {
     struct outcome *o = &s->outcome;
 
     o->drains++;
     if (s->is_switch || s->fault == NETWORK_NONE
-        || strcmp (s->net->link[s->fault].host, d->node))
+        || strcmp (s->net->link[s->fault].host, node))
         o->elsewhere++;
     else if (!o->drained)
         o->drained = o->audits + 1;
 }
 
-static void carry_out (struct season *s, const struct decision *d)
-{
-    struct policy_node *node = find_node (s, d->node);
-    struct policy_action *a = &s->action[s->in.nactions];
+/* --- Slurm --------------------------------------------------------------- */
 
-    if (d->kind < POLICY_DRAIN)
-        return;
-    if (s->in.nactions++ == SEASON_ACTIONS)
-        abort ();
-    *a = (struct policy_action){
-        .id = s->in.nactions,
-        .kind = d->kind,
-        .node = d->node,
-        .link = d->link,
-        .reason = strdup (d->reason),
-        .time = s->in.now,
-        .after = s->last.after,
-    };
-    if (d->kind == POLICY_DRAIN) {
-        count_drain (s, d);
-        node->drained = true;
-        node->reason = a->reason;
-        node->by = s->in.self;
-    }
-    else if (d->kind == POLICY_RESUME) {
-        s->outcome.resumes++;
-        node->drained = false;
-    }
+static const char self_name[] = "slurm";
+
+static int self (void *arg, char name[CONTROLLER_NAME], struct error *err)
+{
+    (void)arg;
+    (void)err;
+    strcpy (name, self_name);
+    return 0;
+}
+
+static int nodes (void *arg, struct controller_nodes *n, struct error *err)
+{
+    struct season *s = arg;
+
+    (void)err;
+    *n = (struct controller_nodes){ .v = s->node, .n = SEASON_HOSTS };
+    return 0;
+}
+
+static void nodes_clear (struct controller_nodes *n)
+{
+    *n = (struct controller_nodes){ 0 };
+}
+
+static int drain (void *arg, const char *name, const char *reason,
+                  struct error *err)
+{
+    struct season *s = arg;
+    uint32_t i = fabric_find_host (s->fabric, name);
+
+    (void)err;
+    snprintf (s->reason[i], sizeof (s->reason[i]), "%s", reason);
+    s->node[i].drained = true;
+    s->node[i].reason = s->reason[i];
+    s->node[i].by = self_name;
+    count_drain (s, name);
+    return 1;
+}
+
+static int resume (void *arg, const char *name, const char *reason,
+                   struct error *err)
+{
+    struct season *s = arg;
+
+    (void)reason;
+    (void)err;
+    s->node[fabric_find_host (s->fabric, name)].drained = false;
+    s->outcome.resumes++;
+    return 1;
+}
+
+static void say (void *arg, const char *line)
+{
+    (void)arg;
+    (void)line;
 }
 
 static void act (struct season *s)
 {
+    const struct act_world world = {
+        .self = self,   .nodes = nodes, .nodes_clear = nodes_clear,
+        .drain = drain, .resume = resume, .say = say, .arg = s,
+    };
     struct error err;
 
-    policy_clear (&s->last);
-    if (policy_decide (&s->last, &s->in, &s->cfg, &err) < 0)
+    act_report_clear (&s->last);
+    if (act_round (&s->last, &world, &s->site, s->ledger, s->fabric, s->now,
+                   &err) < 0)
         die (&err);
-    for (size_t i = 0; i < s->last.n; i++)
-        carry_out (s, &s->last.v[i]);
 }
 
 /* --- audits -------------------------------------------------------------- */
@@ -326,7 +288,7 @@ static void audit (struct season *s, const char *const *host, size_t n)
     struct verdict *v;
     int64_t id;
 
-    if (!base.samples && s->in.naudits > 0) {
+    if (!base.samples && s->begun) {
         base.samples = need (ledger_baseline (s->ledger, s->fabric->hash,
                                               REMEMBERED, fabric_resolve,
                                               (void *)s->fabric, &ledger_ps,
@@ -335,12 +297,12 @@ static void audit (struct season *s, const char *const *host, size_t n)
     }
     stir (s);
     v = check (s, ps, &base, base.samples != NULL, &samples);
-    id = ledger_begin (s->ledger, s->in.now, s->fabric->hash, &cause, host, n,
+    id = ledger_begin (s->ledger, s->now, s->fabric->hash, &cause, host, n,
                        samples->nonce, &err);
     if (id < 0
-        || ledger_record (s->ledger, s->in.now, ps, samples, v, &err) < 0)
+        || ledger_record (s->ledger, s->now, ps, samples, v, &err) < 0)
         die (&err);
-    remember (s, id, v, ps);
+    s->begun = true;
     act (s);
     count (s, v);
     verdict_destroy (v);
@@ -354,13 +316,13 @@ static void audit (struct season *s, const char *const *host, size_t n)
 /* The node that the policy waits for, at its time. FABRIC_NONE: none. */
 static uint32_t awaited (struct season *s)
 {
-    for (size_t i = 0; i < s->last.n; i++) {
-        const struct decision *d = &s->last.v[i];
+    for (size_t i = 0; i < s->last.decisions.n; i++) {
+        const struct decision *d = &s->last.decisions.v[i];
 
         if (d->kind != POLICY_WAIT)
             continue;
-        if (s->in.now < d->when)
-            s->in.now = d->when;
+        if (s->now < d->when)
+            s->now = d->when;
         return fabric_find_host (s->fabric, d->node);
     }
     return FABRIC_NONE;
@@ -414,7 +376,7 @@ void season_run (struct season *s, size_t audits, weather_f weather)
     for (size_t i = 0; i < audits; i++) {
         size_t n;
 
-        s->in.now += (15 + (int64_t)rng_below (&s->rng, 30)) * MINUTE;
+        s->now += (15 + (int64_t)rng_below (&s->rng, 30)) * MINUTE;
         memcpy (s->latency, s->healthy, s->net->nlinks * sizeof (double));
         weather (s, i);
         n = (i + 1) % (SWEEP_EVERY + 1) == 0 ? all_hosts (s, host)
@@ -427,15 +389,12 @@ void season_run (struct season *s, size_t audits, weather_f weather)
 
 static void configure (struct season *s)
 {
-    struct site site;
     struct error err;
 
-    if (conf_defaults (site_options, &site) < 0
-        || conf_set (site_options, &site, "Action", "drain", &err) < 0
-        || conf_set (site_options, &site, "Resume", "yes", &err) < 0)
+    if (conf_defaults (site_options, &s->site) < 0
+        || conf_set (site_options, &s->site, "Action", "drain", &err) < 0
+        || conf_set (site_options, &s->site, "Resume", "yes", &err) < 0)
         abort ();
-    policy_config (&s->cfg, &site);
-    conf_clear (site_options, &site);
 }
 
 struct season *season_open (const struct fabric *fabric, const char *path,
@@ -460,28 +419,15 @@ struct season *season_open (const struct fabric *fabric, const char *path,
     configure (s);
     for (size_t i = 0; i < SEASON_HOSTS; i++)
         s->node[i].name = fabric->host[i].name;
-    s->in = (struct policy_input){
-        .now = BEGIN,
-        .self = "slurm",
-        .node = s->node,
-        .nnodes = SEASON_HOSTS,
-        .action = s->action,
-    };
+    s->now = BEGIN;
     audit (s, host, all_hosts (s, host));
     return s;
 }
 
 void season_close (struct season *s)
 {
-    for (size_t i = 0; i < s->in.naudits; i++) {
-        for (size_t k = 0; k < s->audit[i].nfindings; k++)
-            free ((void *)s->audit[i].finding[k].suspect);
-        free ((void *)s->audit[i].finding);
-    }
-    for (size_t i = 0; i < s->in.nactions; i++)
-        free ((void *)s->action[i].reason);
-    free (s->audit);
-    policy_clear (&s->last);
+    act_report_clear (&s->last);
+    conf_clear (site_options, &s->site);
     ledger_close (s->ledger);
     free (s->healthy);
     free (s->latency);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A season of a site: audit after audit through planner, judge, ledger and
- * policy. Only the wire is simulated, and Slurm is a list of nodes.
+ * policy (prolog/act). Only the wire is simulated, and Slurm is a list of
+ * nodes.
  *
  * The site has the 54 hosts of a 6-port 3-tree. Every cable has a length of
  * its own, on a fifth of them, each time others, the messages of others make
@@ -16,13 +17,12 @@
 #include "core/judge/judge.h"
 #include "ibquery/fabric.h"
 #include "ibquery/generate.h"
+#include "prolog/act.h"
 #include "prolog/ledger.h"
-#include "prolog/policy.h"
 #include "util/rng.h"
 
 enum {
     SEASON_HOSTS = 54,
-    SEASON_ACTIONS = 64,
     SWEEP_EVERY = 10,
 };
 
@@ -55,12 +55,12 @@ struct season {
     struct outcome outcome;
 
     struct ledger *ledger;
-    struct policy_config cfg;
-    struct policy_input in;
+    struct site site;
+    int64_t now;
     struct policy_node node[SEASON_HOSTS];
-    struct policy_audit *audit;
-    struct policy_action action[SEASON_ACTIONS];
-    struct decisions last;
+    char reason[SEASON_HOSTS][POLICY_REASON_MAX]; /* of their drains */
+    struct act_report last;
+    bool begun; /* an audit was made */
     double *busy;
 };
 
