@@ -51,6 +51,8 @@ enum verdict_status doctor_snapshot (const struct patient *, char *);
 enum verdict_status doctor_baseline (const struct patient *, char *);
 enum verdict_status doctor_ledger (const struct patient *, char *);
 enum verdict_status doctor_spool (const struct patient *, char *);
+enum verdict_status doctor_service (const struct patient *, char *);
+enum verdict_status doctor_node_map (const struct patient *, char *);
 enum verdict_status doctor_programs (const struct patient *, char *);
 enum verdict_status doctor_verdicts (const struct patient *, char *);
 enum verdict_status doctor_umad (const struct patient *, char *);

@@ -10,10 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "pmm/doctor.h"
 #include "pmm/inputs.h"
+#include "probe/nodemap.h"
 #include "util/file.h"
 
 enum {
@@ -106,6 +108,22 @@ enum verdict_status doctor_baseline (const struct patient *p, char *text)
     return level;
 }
 
+enum verdict_status doctor_node_map (const struct patient *p, char *text)
+{
+    const char *path = p->site.node_map;
+    struct nodemap *map;
+    struct error err;
+    struct stat st;
+
+    if (!*path)
+        return doctor_say (text, VERDICT_OK, "none");
+    if (published (p, path, &st, &err) < 0
+        || !(map = nodemap_load (path, &err)))
+        return doctor_say (text, VERDICT_FAIL, "%s", err.text);
+    nodemap_destroy (map);
+    return doctor_say (text, VERDICT_OK, "%s", path);
+}
+
 enum verdict_status doctor_verdicts (const struct patient *p, char *text)
 {
     const char *path = p->site.verdicts;
@@ -147,6 +165,44 @@ static enum verdict_status private_directory (const struct patient *p,
 enum verdict_status doctor_spool (const struct patient *p, char *text)
 {
     return private_directory (p, p->site.spool, text);
+}
+
+/* Who has a lock on that file, without trying to have it: that would be in the
+ * way of a service that starts. 0: nobody here.
+ */
+static intmax_t holder (const struct stat *st)
+{
+    char line[256], where[64];
+    FILE *fp = fopen ("/proc/locks", "r");
+    intmax_t pid = 0, found = 0;
+
+    snprintf (where, sizeof (where), "%02x:%02x:%ju", major (st->st_dev),
+              minor (st->st_dev), (uintmax_t)st->st_ino);
+    while (fp && !found && fgets (line, sizeof (line), fp)) {
+        char file[64];
+
+        if (sscanf (line, "%*d: FLOCK %*s %*s %jd %63s", &pid, file) == 2
+            && strcmp (file, where) == 0)
+            found = pid;
+    }
+    if (fp)
+        fclose (fp);
+    return found;
+}
+
+enum verdict_status doctor_service (const struct patient *p, char *text)
+{
+    const char *path = p->site.spool;
+    struct stat st;
+    intmax_t pid;
+
+    if (stat (path, &st) < 0)
+        return doctor_say (text, VERDICT_WARN, "does not run: it has no spool");
+    if ((pid = holder (&st)) == 0)
+        return doctor_say (text, VERDICT_WARN,
+                           "does not run on this machine: no job is audited "
+                           "when it ends, and no idle node; pmm audit --serve");
+    return doctor_say (text, VERDICT_OK, "runs as process %jd", pid);
 }
 
 enum verdict_status doctor_ledger (const struct patient *p, char *text)

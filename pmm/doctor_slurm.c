@@ -84,7 +84,8 @@ enum verdict_status doctor_nodes (const struct patient *p, char *text)
         return doctor_say (text, VERDICT_UNKNOWN,
                            "without a snapshot nobody can tell");
     if (*p->site.node_map && !(map = nodemap_load (p->site.node_map, &err)))
-        return doctor_say (text, VERDICT_FAIL, "%s", err.text);
+        return doctor_say (text, VERDICT_UNKNOWN,
+                           "without its NodeMap nobody can tell");
     if (controller_nodes (&nodes, &err) < 0) {
         nodemap_destroy (map);
         return doctor_say (text, VERDICT_UNKNOWN, "%s", err.text);

@@ -5,7 +5,7 @@
 # of which it names that one.
 
 . "$(dirname "$0")/lib.sh"
-need sacctmgr scontrol perl jq
+need sacctmgr scontrol perl jq flock pkill
 plugin=$builddir/spank/.libs/spank_pmm.so
 [[ -r $plugin ]] || skip_all "no $plugin"
 id slurm &>/dev/null || skip_all "no user slurm"
@@ -89,6 +89,12 @@ with_slurm ()
     scontrol reconfigure
 }
 with_stack () { printf '%s\n' "$@" >"$etc/plugstack.conf"; }
+serve ()
+{
+    flock "$workdir/spool" sleep 1000 &
+    service=$!
+    cleanup pkill -P "$service"
+}
 healthy ()
 {
     cp -p "$workdir/pmm.conf" pmm.conf
@@ -99,6 +105,7 @@ healthy ()
     scontrol reconfigure
 }
 
+serve
 complains FAIL association 'slurm may run no audit' \
     "SlurmUser has no association where they are enforced"
 sacctmgr -i add account ops >/dev/null
@@ -148,7 +155,11 @@ like "$(doctor)" 'WARN +nodes: 1 of 3 .*h0003' \
 healthy
 echo h0003 >map
 with_conf NodeMap="$workdir/site/map"
-complains FAIL nodes map "a bad node map"
+like "$(doctor)" 'FAIL +NodeMap: .*map:1: ' "FAIL: a bad node map"
+echo "h0003 h0003/1" >map
+is "$(doctor | grep -v '^OK')" "" "no complaint of a good one"
+chmod 666 map
+complains FAIL NodeMap 'others may write' "one that anybody may write"
 healthy
 mv baseline other
 complains WARN baseline 'none' "no baseline"
@@ -172,9 +183,14 @@ complains FAIL ledger 'alone to write: chown slurm' "a ledger that is root's"
 rm "$workdir/var/ledger"
 chmod 777 "$workdir/spool"
 complains FAIL spool 'chmod 755' "a spool that anybody may write"
+chmod 755 "$workdir/spool"
+pkill -P "$service"
+wait "$service"
+complains WARN service 'pmm audit --serve' "no audit service"
 rmdir "$workdir/spool"
-complains WARN spool 'install -d -o slurm' "no spool"
+like "$(doctor)" 'WARN +spool: .*install -d -o slurm' "WARN: no spool"
 install -d -o slurm "$workdir/spool"
+serve
 
 # plugstack.conf
 with_stack '# nothing'
