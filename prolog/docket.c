@@ -512,8 +512,12 @@ static int make_finding (struct making *m, int64_t audit, const json_t *row,
 
     if (!s)
         return -1;
-    if (level > VERDICT_FAIL || kind > FINDING_ROUTE || basis > BASIS_LOSS)
+    if (level > VERDICT_FAIL || kind > FINDING_ROUTE || basis > BASIS_LOSS) {
         doubt_row (m, "a finding of audit", audit);
+        level = VERDICT_UNKNOWN;
+        kind = FINDING_ROUTE;
+        basis = BASIS_LOSS;
+    }
     *f = (struct policy_finding){
         .level = (enum verdict_status)level,
         .kind = (enum finding_kind)kind,
