@@ -208,6 +208,9 @@ static void print_details (const json_t *a, FILE *fp)
         if (json_is_integer (json_object_get (v, "answered"))
             && !number_of (v, "answered"))
             fprintf (fp, "  missing: %s\n", text_of (v, "host"));
+    json_array_foreach (json_object_get (a, "signs"), i, v)
+        fprintf (fp, "  sign: %s at %s %s\n", text_of (v, "kind"),
+                 text_of (v, "link"), text_of (v, "host"));
     json_array_foreach (json_object_get (a, "actions"), i, v)
         fprintf (fp, "  %s %s %s: %s (%s)\n", text_of (v, "kind"),
                  text_of (v, "node"),

@@ -288,6 +288,13 @@ int64_t ledger_begun_by_checks (struct ledger *ledger, int64_t uid,
 int64_t ledger_since (struct ledger *ledger, int64_t time,
                       struct error *err);
 
+/* Hosts that did not answer when an audit that begun at that time or later got
+ * its result: {host: time}, the newest of these audits'. Work grows with the
+ * audits since.
+ */
+json_t *ledger_silent (struct ledger *ledger, int64_t since,
+                       struct error *err);
+
 /* When each link was last measured: {link: time}, of those that were, by the
  * audits that are left. Work grows with the links.
  */

@@ -308,6 +308,10 @@ const char *const db_sql[DB_STMTS] = {
     [DB_BEGUN_BY_CHECKS_OF] = "SELECT count(*) FROM audit WHERE uid IS NOT"
                               " NULL AND begun BETWEEN ? AND ? AND uid = ?",
     [DB_SINCE] = "SELECT min (id) FROM audit WHERE begun >= ?",
+    [DB_SILENT] = "SELECT n.text, max (a.begun) FROM audit a CROSS"
+                  " JOIN member m ON m.audit = a.id AND m.answered = 0"
+                  " JOIN name n ON n.id = m.host WHERE a.begun >= ?"
+                  " GROUP BY m.host",
     [DB_AGES] = "SELECT n.text, a.ended FROM seen s"
                 " JOIN name n ON n.id = s.link JOIN audit a ON a.id = s.audit",
     [DB_NEWEST] = "SELECT n.text AS link, s.audit FROM seen s"

@@ -82,6 +82,7 @@ enum db_stmt {
     DB_BEGUN_BY_CHECKS,
     DB_BEGUN_BY_CHECKS_OF,
     DB_SINCE,
+    DB_SILENT,
     DB_AGES,
     DB_NEWEST,
     DB_EXTENT,

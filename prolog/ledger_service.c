@@ -128,26 +128,38 @@ int64_t ledger_since (struct ledger *l, int64_t time, struct error *err)
     return number (l, DB_SINCE, VALUES (INT (time)), err);
 }
 
-json_t *ledger_ages (struct ledger *l, struct error *err)
+/* {name: time} of all rows of a statement. The caller's; NULL with err. */
+static json_t *times (struct ledger *l, enum db_stmt id,
+                      const struct db_value *v, size_t n, struct error *err)
 {
-    sqlite3_stmt *stmt = db_bind (l, DB_AGES, NULL, 0, err);
-    json_t *ages = json_object ();
+    sqlite3_stmt *stmt = db_bind (l, id, v, n, err);
+    json_t *of = json_object ();
     int rc = stmt ? 1 : -1;
 
-    while (rc == 1 && (rc = db_step (l, DB_AGES, err)) == 1)
-        if (json_object_set_new (ages,
+    while (rc == 1 && (rc = db_step (l, id, err)) == 1)
+        if (json_object_set_new (of,
                                  (const char *)sqlite3_column_text (stmt, 0),
                                  json_integer (
                                      sqlite3_column_int64 (stmt, 1)))
             < 0)
             rc = error_nomem (err);
-    db_reset (l, DB_AGES);
-    if (rc == 0 && !ages)
+    db_reset (l, id);
+    if (rc == 0 && !of)
         error_nomem (err);
     if (rc == 0)
-        return ages;
-    json_decref (ages);
+        return of;
+    json_decref (of);
     return NULL;
+}
+
+json_t *ledger_silent (struct ledger *l, int64_t since, struct error *err)
+{
+    return times (l, DB_SILENT, VALUES (INT (since)), err);
+}
+
+json_t *ledger_ages (struct ledger *l, struct error *err)
+{
+    return times (l, DB_AGES, NULL, 0, err);
 }
 
 json_t *ledger_newest (struct ledger *l, struct error *err)

@@ -718,6 +718,7 @@ static void test_service (void)
     char nonce[LEDGER_NONCE_BYTES];
     struct verdict *v = verdict_of (VERDICT_OK, 0);
     struct samples *s;
+    json_t *silent;
 
     ok (begin_at (l, 100, &job) == 1 && begin_at (l, 200, &job) < 0
             && errno == EEXIST,
@@ -748,7 +749,22 @@ static void test_service (void)
     ok (ledger_record (l, 602, ps, s, v, &err) < 0 && errno == EEXIST,
         "its result comes too late: %s", err.text);
     samples_destroy (s);
+    s = measure (nonce, 0, 0);
+    ok (ledger_begin (l, 650, net->net.hash, &by_hand, host, HOSTS, s->nonce,
+                      &err) == 7
+            && samples_add_host (s, host[1], true) == 0
+            && samples_add_host (s, host[2], false) == 0
+            && ledger_record (l, 651, ps, s, v, &err) == 7,
+        "a host does not answer");
+    samples_destroy (s);
     verdict_destroy (v);
+    silent = ledger_silent (l, 650, &err);
+    ok (json_object_size (silent) == 1 && integer (silent, host[2]) == 650,
+        "that one alone, not those of audits that are given up");
+    json_decref (silent);
+    silent = ledger_silent (l, 651, &err);
+    ok (silent && json_object_size (silent) == 0, "since then none");
+    json_decref (silent);
     ok (ledger_give_up (l, 700, 0, "killed", &err) == 5
             && ask ("led", "SELECT count(*) FROM audit WHERE status ="
                            " 'UNKNOWN' AND complete = 0 AND ended") == 6,
