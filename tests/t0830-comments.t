@@ -141,7 +141,7 @@ is "$(until_there 1) $(comment_of "$het" | tr '\n' '|')" "1 pmm: audit 6 OK||" \
     "one part of a heterogeneous job"
 
 job=$(sbatch --parsable -o /dev/null --requeue \
-    --wrap 'sleep $((3 - 3 * (SLURM_RESTART_COUNT > 0)))')
+    --wrap 'sleep $((30 - 30 * (SLURM_RESTART_COUNT > 0)))')
 submitted=$(date +%s -d "$(scontrol show job "$job" \
     | sed -n 's/.*SubmitTime=\([^ ]*\).*/\1/p')")
 queue "$job" "pmm: audit 7 OK" "$submitted"
