@@ -682,7 +682,7 @@ static int make_signs (struct making *m)
 
         if (kind > SIGN_SPEED)
             doubt_row (m, "a sign of audit", number_of (row, "audit"));
-        else if (host && e != FABRIC_NONE && !strcmp (host, host_of (m, e)))
+        else if (host && e != FABRIC_NONE && !strcmp (host, m->node[e]))
             sign[in->nsigns++] = (struct policy_sign){
                 .kind = (enum policy_sign_kind)kind, .link = link,
                 .host = m->node[e], .time = number_of (row, "time"),

@@ -148,8 +148,9 @@ int ledger_counter_last (struct ledger *ledger, int64_t audit,
                          int64_t *begun, struct error *err);
 
 /* A sign of trouble that an audit saw at a link's port, of kind "counter",
- * "width" or "speed"; host is NULL where the port is a switch's. One of a kind
- * counts for a link in an audit. Return 0, or -1 with err.
+ * "width" or "speed"; host is the node, as Slurm calls it, NULL where the port is
+ * a switch's. One of a kind counts for a link in an audit. Return 0, or -1 with
+ * err.
  */
 int ledger_sign_add (struct ledger *ledger, int64_t audit, const char *link,
                      const char *host, const char *kind, int64_t time,

@@ -290,7 +290,8 @@ static void step_audit (struct season *s, words v)
 static void step_sign (struct season *s, words v)
 {
     ledger_sign_add (s->ledger, atol (v[3]),
-                     fabric->link[link_of (v[1])].id, v[1], "width",
+                     fabric->link[link_of (v[1])].id, v[4] ? v[4] : v[1],
+                     "width",
                      NOW + atol (v[2]), &err);
 }
 
@@ -390,7 +391,7 @@ static const struct {
     void (*fn) (struct season *s, words v);
 } steps[] = {
     { "audit", step_audit },   /* TIME [FINDING SUSPECTS | incomplete]... */
-    { "sign", step_sign },     /* HOST TIME AUDIT */
+    { "sign", step_sign },     /* HOST TIME AUDIT [NODE] */
     { "round", step_round },   /* TIME */
     { "drain", step_node },    { "resume", step_node },  /* HOST, by others */
     { "edit", step_node },     { "down", step_node },    { "up", step_node },
@@ -572,6 +573,9 @@ static const struct {
     /* who is who */
     { "a host that Slurm calls otherwise", "map h0003 h0007; " TWICE
       "round 0", "drain h0007", "drain", "h0007: drained: pmm: host end h0007" },
+    { "a sign of it, by that name", "map h0003 h0007; audit -600 fail h0003;"
+      "sign h0003 -500 3 h0007; round 0", "drain h0007", "drain",
+      "its link has lost width" },
     { "and is resumed by that name", "map h0003 h0007; " DRAINED MENDED
       "round 1500", "drain h0007; resume h0007", "drain resume", "" },
     { "a host that Slurm does not know", "map h0003 login; " TWICE "round 0",
