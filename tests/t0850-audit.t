@@ -58,7 +58,7 @@ EmuSocket=$workdir/emu
 AuditTimeout=$1
 END
 }
-conf 20 >conf
+conf 40 >conf
 
 pmm-emu -f fabric --socket "$workdir/emu" --control "$workdir/control" \
     >emu.log 2>&1 &
@@ -88,8 +88,7 @@ try ()
     echo "$? $out"
 }
 ledger () { as_slurm "$workdir/bin/pmm" ledger "$1" -L state/ledger "${@:2}"; }
-no_job () { [[ ! $(squeue -h -n "$(squeue -h -o %j | grep ^pmm-audit)") ]]; }
-all_idle () { [[ $(sinfo -h -N -p main -t idle -o %N | wc -l) == 6 ]]; }
+idle () { [[ $(sinfo -h -N -p main -t idle -o %N | wc -l) == "$1" ]]; }
 auditing () { squeue -h -t R -o %j | grep -q '^pmm-audit'; }
 # The audits that have not ended.
 begun ()
@@ -108,9 +107,10 @@ is "$(jq -c '.counters[] | [.name, .value]' <<<"$out")" \
     '["SymbolErrorCounter",7]' "... and the counters of its ports"
 like "$(audit --nodes h0001,nobody 2>/dev/null)" \
     '^not audited: there are no two nodes' "one node is none to audit"
-audit --nodes "$nodes" >/dev/null && audit --idle >/dev/null
+audit --nodes "$nodes" >/dev/null && within 20 idle 6 && audit --idle >/dev/null
 ok $? "two more, one of the idle nodes"
 is "$(jq -r .kind state/baseline.json)" samples "... publish a baseline"
+within 20 idle 6
 out=$(audit --all --size 3)
 is "$(cut -d' ' -f1-3 <<<"$out" | xargs)" "audit 4 OK audit 5 OK" \
     "all, in two audits"
@@ -128,17 +128,20 @@ is "$(jq -r '.findings[0].suspects[0].id' <<<"$out")" "$link" \
 is "$(jq -c '.signs[] | [.link, .host, .kind]' <<<"$out")" \
     "[\"$link\",\"h0005\",\"counter\"]" "... and its errors are a sign"
 as_slurm scontrol update nodename=h0005 state=drain \
-    reason='pmm: host end h0005' && audit --nodes "$nodes" >said
+    reason='pmm: host end h0005'
+within 20 eval '[[ $(sinfo -h -N -p main -n h0005 -o %T) == drained ]]'
+audit --nodes "$nodes" >said
 is "$? $(cut -d' ' -f1-3 said)" "1 audit 7 FAIL" "drained, it is measured"
 is "$(sinfo -h -N -p main -n h0005 -o '%T %E')" "drained pmm: host end h0005" \
     "... and stays so"
 emu heal all
 is "$(try --json | sed 's/^0 //' | jq -c '[.status, (.hosts | length)]')" \
     '["OK",6]' "... until the cable is repaired"
+within 20 idle 5
 like "$(audit --drained) $(audit --nodes h0005)" \
     '^audit 9 OK .* 6 nodes.* no two nodes' "... with idle partners, not alone"
 scontrol update nodename=h0005 state=resume
-within 20 all_idle
+within 20 idle 6
 
 # Others
 
@@ -147,10 +150,11 @@ busy=$!
 within 20 eval '[[ $(squeue -h -t R -o %N) == h0006 ]]'
 like "$(try)" '^3 audit 10 UNKNOWN not measured: srun: error: Unable to allocate' \
     "a node is busy: it is not waited for"
+within 20 idle 5
 like "$(audit --idle)" '^audit 11 OK .* 5 nodes' "... the idle ones are audited"
 kill $busy
 wait $busy 2>/dev/null
-within 20 all_idle
+within 20 idle 6
 
 like "$(as_user "$workdir/bin/pmm" audit --conf "$workdir/conf" --idle 2>&1)" \
     '^pmm audit: .*ledger: ' "an ordinary user may not enter the ledger"
@@ -174,7 +178,7 @@ as_slurm slurmctld -D >slurmctld.out 2>&1 &
 cleanup kill $!
 wait $first
 like "$(<first)" '^0 audit 12 OK' "slurmctld is restarted in an audit"
-within 30 all_idle
+within 30 idle 6
 like "$(try)" '^3 not audited: jobs in partition audit would preempt those in' \
     "... with a configuration by which audits would preempt jobs"
 scontrol update partitionname=audit prioritytier=1
@@ -183,22 +187,36 @@ conf 4 >conf
 act hang
 like "$(try)" '^3 audit 13 UNKNOWN not measured: no result within 4 s' \
     "an audit beyond its deadline"
-within 20 all_idle
+within 20 idle 6
 ok $? "... leaves no job"
-conf 20 >conf
+conf 40 >conf
 
 act slow
-audit --nodes "$nodes" >/dev/null &
+audit --nodes "$nodes" >/dev/null 2>&1 &
 within 20 auditing
 kill -KILL "$(pgrep -f -x "$workdir/bin/pmm .*")"
 wait $! 2>/dev/null
 is "$(begun)" 1 "pmm is killed in an audit"
-within 20 all_idle
+within 20 idle 6
 ok $? "... its job goes with it"
 act measure
 like "$(try)" '^0 audit 15 OK' "... the next is in order"
 is "$(begun) $(ledger show 14 --json | jq -r .sentence)" \
     "0 whoever ran it was killed" "... and ends it"
+
+# The clock
+
+if type -P faketime >/dev/null; then
+    within 20 idle 6
+    like "$(as_slurm faketime -f +2d bin/pmm audit --conf conf --idle 2>&1)" \
+        '^audit 16 OK' "the clock is two days ahead"
+    like "$(try)" '^0 audit 17 OK' "... and is set back"
+    is "$(ledger show --json | jq -c '.audits[:2] | [map(.id), .[0].begun
+        < .[1].begun, map(.ended >= .begun)]')" '[[17,16],true,[true,true]]' \
+        "... which numbers tell, not times"
+else
+    skip "the clock is set back" "not installed: faketime"
+fi
 
 # The ledger
 
@@ -208,7 +226,7 @@ if mount -t tmpfs -o size=600k,mode=755,uid="$(id -u slurm)" none state \
     like "$(try)" '^0 audit 1 OK' "a ledger on a small disk"
     dd if=/dev/zero of=state/full bs=1k 2>/dev/null
     like "$(try)" '^3 pmm audit: .*ledger: ' "... which is full"
-    is "$(try | wc -l)$(squeue -h)" 1 "... is one sentence, and no job"
+    is "$(try | wc -l)$(squeue -h -t PD,R)" 1 "... is one sentence, and no job"
     rm state/full
     like "$(try)" '^0 audit 2 OK' "... and not full any more"
     umount "$workdir/state"
@@ -219,7 +237,7 @@ for file in state/ledger state/ledger-wal; do
     dd if=/dev/urandom of=$file bs=4096 seek=1 count=20 conv=notrunc 2>/dev/null
 done
 like "$(try)" '^3 pmm audit: .*ledger' "a damaged ledger"
-is "$(try | wc -l)$(squeue -h)" 1 "... is one sentence, and no job"
+is "$(try | wc -l)$(squeue -h -t PD,R)" 1 "... is one sentence, and no job"
 as_slurm bin/pmm ledger salvage -L state/ledger state/new 2>/dev/null
 mv state/new state/ledger
 rm -f state/ledger-*
@@ -233,7 +251,7 @@ like "$(try)" '^3 audit .* UNKNOWN not measured: ' "its processes are killed"
 act loud
 like "$(try)" '^3 audit .* UNKNOWN not measured: ' "a record without an end"
 conf 12 >conf
-within 20 all_idle
+within 20 idle 6
 
 act slow
 try >first &
