@@ -7,7 +7,7 @@
 
 # shellcheck disable=SC2154,SC2086 source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
-need pmm pmm-probe pmm-emu jq pgrep srun sacct squeue
+need pmm pmm-probe pmm-emu jq pgrep srun sacct squeue strace
 pmm audit --help | grep -q -e --serve || skip_all "built without the service"
 id slurm &>/dev/null || skip_all "no user slurm"
 workdir
@@ -217,5 +217,52 @@ is "$(export | jq -s -c '[.[] | select(.why == "sweep") | .hosts[].host]
     | index("h0009") != null')" true "... that which no job was on, too"
 finish TERM
 is $? 0 "it ends"
+
+# Killed before a system call that makes something durable, or that asks Slurm:
+# SYSCALL/N is its N-th such call.
+sed -i 's/AuditEvery=24h/AuditEvery=0/' conf
+all='h[0001-0002,0005-0006,0009]'
+recovered ()
+{
+    serve --once
+    audited "$job" && [[ $(spool "$job.0.done.*") ]]
+}
+killed ()
+{
+    ended $((++job)) "$all"
+    serve --once strace -o /dev/null -e "trace=${1%/*}" \
+        -e "inject=${1%/*}:signal=KILL:when=${1#*/}" &
+    wait $!
+}
+job=9500
+steps=(renameat/2 fdatasync/4 rename/1 clone/5)
+[[ ! ${PMM_LONG-} ]] \
+    || steps=({fdatasync,fsync,clone,pwrite64}/{1..9} rename{,at}/{1,2} unlinkat/1)
+for at in "${steps[@]}"; do
+    killed "$at"
+    within 30 recovered || break
+done 2>/dev/null
+ok $? "killed at any step: one audit, one comment, and its record is done"
+is "$(spool '*begun*')" "" "... and none is lost"
+
+# Likewise, on its way to a drain
+pmm ledger export -L state/ledger --baseline -f fabric >/dev/null
+ok $? "there is a baseline"
+sed -i 's/Action=comment/Action=drain\nConfirmAfter=3/' conf
+pmm-emu --control "$workdir/control" slow h0006/1 +2000
+drained () { [[ $(sinfo -h -R -o %N) == h0006 ]]; }
+for n in 5 6 7 8; do
+    killed "fdatasync/$n"
+    within 30 recovered || break
+    drained && break
+    sleep 2
+done 2>/dev/null
+drained
+ok $? "a node is drained"
+serve --once
+is "$(export | jq -s -c '[.[] | .actions[]?, select(.kind == "action")
+    | select(.kind == "drain") | .node] | unique')" '["h0006"]' "... it alone"
+is "$(grep -c 'node h0006 reason set to: pmm: ' slurm/log/slurmctld.log)" 1 \
+    "... once"
 
 done_testing
