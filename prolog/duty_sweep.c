@@ -3,7 +3,11 @@
  *
  * Notes: half of AuditsPerHour is left to jobs and to what is to be confirmed.
  * Where no cable is due, what audits have left open is looked for once in a
- * while only, since that takes a look at all that they measured.
+ * while only, since that takes a look at all that they measured. What they
+ * found slow was measured as well: it is not open.
+ *
+ * A node that is idle for Slurm but whose probe does not answer would be the
+ * oldest in every sweep, so it is left alone for a while.
  */
 #include "config.h"
 #include "prolog/duty.h"
@@ -16,7 +20,7 @@
 #include "probe/guids.h"
 #include "prolog/sweep.h"
 
-enum { HOSTS = 64, OPEN_EVERY_S = 3600 };
+enum { HOSTS = 64, OPEN_EVERY_S = 3600, SILENT_S = 6 * 3600 };
 
 /* All of a sweep. */
 struct work {
@@ -41,21 +45,31 @@ static bool is_idle (const struct work *w, const char *node)
                        sizeof (*w->idle.name), compare_name);
 }
 
+static const char *host_name (const struct fabric *f, size_t endpoint)
+{
+    return f->host[f->endpoint[endpoint].host].name;
+}
+
 /* Return 1, 0 where there is nobody to measure, or -1 with err. */
-static int find_idle (struct service *s, struct work *w, struct error *err)
+static int find_idle (struct service *s, struct work *w, int64_t now,
+                      struct error *err)
 {
     const struct fabric *f = s->fabric;
+    json_t *silent;
 
     w->node = calloc (f->nendpoints + 1, sizeof (*w->node));
     w->name = calloc (f->nendpoints + 1, sizeof (*w->name));
     if (!w->node || !w->name)
         return error_nomem (err);
     if (service_idle (s, &w->idle, err) < 0
-        || guids_nodes (f, s->map, w->node, err) < 0)
+        || guids_nodes (f, s->map, w->node, err) < 0
+        || !(silent = ledger_silent (s->ledger, now - SILENT_S, err)))
         return -1;
     for (size_t i = 0; i < f->nendpoints; i++)
-        if (is_idle (w, w->node[i]))
+        if (is_idle (w, w->node[i])
+            && !json_object_get (silent, host_name (f, i)))
             w->name[w->n++] = f->endpoint[i].name;
+    json_decref (silent);
     if (w->n < 2)
         return 0;
     return (w->ps = fabric_pathset (f, w->name, w->n, err)) ? 1 : -1;
@@ -84,7 +98,7 @@ static int find_open (struct service *s, struct work *w, int64_t now,
                       struct error *err)
 {
     const struct ledger_ageing ageing = {
-        .quantile = RTT_MIDDLE, .now = now, .until = INT64_MAX, .sound = true
+        .quantile = RTT_MIDDLE, .now = now, .until = INT64_MAX,
     };
     struct pathset *all = fabric_pathset (s->fabric, NULL, 0, err);
     struct observations o = { 0 };
@@ -152,7 +166,7 @@ static int choose (struct service *s, struct work *w, int64_t now,
 static int sweep (struct service *s, struct work *w, struct error *err)
 {
     int64_t now = (int64_t)time (NULL);
-    int rc = find_idle (s, w, err);
+    int rc = find_idle (s, w, now, err);
 
     if (rc <= 0)
         return rc;
