@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* hook_time - how long a program takes, from fork to exit.
+ *
+ *   hook_time FILE RUNS PROGRAM [ARGUMENT]...
+ *
+ * Appends to FILE a line with the ms of each run, and exits as the last one
+ * did: so it can stand before a hook of slurmd's.
+ */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static double now_ms (void)
+{
+    struct timespec t;
+
+    clock_gettime (CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+/* Return the ms, or -1. */
+static double run (char **argv, int *status)
+{
+    double start = now_ms ();
+    pid_t pid = fork ();
+
+    if (pid == 0) {
+        execv (argv[0], argv);
+        _exit (127);
+    }
+    if (pid < 0 || waitpid (pid, status, 0) < 0)
+        return -1;
+    return now_ms () - start;
+}
+
+int main (int argc, char **argv)
+{
+    FILE *fp = argc > 3 ? fopen (argv[1], "a") : NULL;
+    long runs = argc > 3 ? strtol (argv[2], NULL, 10) : 0;
+    int status = 0;
+
+    if (!fp) {
+        fprintf (stderr, "Usage: hook_time FILE RUNS PROGRAM "
+                         "[ARGUMENT]...\n");
+        return 2;
+    }
+    while (runs-- > 0) {
+        double ms = run (argv + 3, &status);
+
+        if (ms >= 0)
+            fprintf (fp, "%.3f\n", ms);
+    }
+    if (fclose (fp) == EOF)
+        perror (argv[1]);
+    return WIFEXITED (status) ? WEXITSTATUS (status) : 128;
+}
