@@ -119,17 +119,33 @@ static int get_node (const struct reading *r, char *s)
     return 0;
 }
 
+/* Exactly 16 digits and a blank; by hand, since there are many lines. */
+static int get_guid (const char *s, uint64_t *guid)
+{
+    *guid = 0;
+    for (int i = 0; i < 16; i++) {
+        unsigned int c = (unsigned char)s[i];
+        unsigned int digit = c >= '0' && c <= '9'   ? c - '0'
+                             : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                                                    : 16;
+
+        if (digit == 16)
+            return -1;
+        *guid = *guid << 4 | digit;
+    }
+    return s[16] == ' ' ? 0 : -1;
+}
+
 static int get_port (const struct reading *r, char *s)
 {
-    char rest[LOCAL_RATE_BYTES] = "";
     uint64_t guid;
 
-    if (sscanf (s, "%16" SCNx64 " %15s", &guid, rest) != 2)
+    if (get_guid (s, &guid) < 0)
         return -1;
     for (size_t i = 0; i < r->nports; i++)
         if (guid == r->port[i].guid) {
             r->port[i].known = true;
-            if (local_rate_parse (rest, &r->port[i].rate) < 0)
+            if (local_rate_parse (s + 17, &r->port[i].rate) < 0)
                 return -1;
         }
     return 0;

@@ -97,6 +97,9 @@ static void test_bad (void)
         "pmm-verdicts 1 1\nnode \nend\n",
         "pmm-verdicts 1 1\nport 1\nend\n",
         "pmm-verdicts 1 1\nport x 4xEDR\nend\n",
+        "pmm-verdicts 1 1\nport 1 4xEDR\nend\n",
+        "pmm-verdicts 1 1\nport 0000000000000001\nend\n",
+        "pmm-verdicts 1 1\nport 00000000000000012 4xEDR\nend\n",
         "pmm-verdicts 1 1\nroute 1\nend\n",
         "pmm-verdicts 1 1\n\nend\n",
     };
@@ -108,7 +111,7 @@ static void test_bad (void)
         put (bad[i]);
         ok (get ("h1") < 0 && errno != ENOENT, "refused: %s", err.text);
     }
-    put ("pmm-verdicts 1 1\nport 1 5xEDR\nend\n");
+    put ("pmm-verdicts 1 1\nport 0000000000000001 5xEDR\nend\n");
     ok (cache_read ("v", geteuid (), "h1", &view, &port, 1, &err) < 0,
         "a rate that is none: %s", err.text);
     n = snprintf (big, sizeof (big), "pmm-verdicts 1 1\nnode h1 OK 1 1 ");
