@@ -23,33 +23,30 @@ static const char *const level_name[] = {
 };
 enum { LEVELS = sizeof (level_name) / sizeof (level_name[0]) };
 
-static int put_node (const struct cache_node *n, FILE *fp, struct error *err)
+static void put_node (const struct cache_node *n, FILE *fp)
 {
     char sentence[CACHE_SENTENCE];
 
     if (!text_is_hostname (n->name))
-        return error_input (err, "'%.64s' is no name of a node", n->name);
+        return;
     snprintf (sentence, sizeof (sentence), "%s", n->sentence);
     fprintf (fp, "node %s %s %" PRIu64 " %" PRId64 " %s\n", n->name,
              level_name[n->level], n->audit, n->time, text_clean (sentence));
-    return 0;
 }
 
-static int put_all (FILE *fp, int64_t now, const struct cache_node *node,
-                    size_t nnodes, const struct cache_port *port,
-                    size_t nports, struct error *err)
+static void put_all (FILE *fp, int64_t now, const struct cache_node *node,
+                     size_t nnodes, const struct cache_port *port,
+                     size_t nports)
 {
     char rate[LOCAL_RATE_BYTES];
 
     fprintf (fp, "pmm-verdicts 1 %" PRId64 "\n", now);
     for (size_t i = 0; i < nnodes; i++)
-        if (put_node (&node[i], fp, err) < 0)
-            return -1;
+        put_node (&node[i], fp);
     for (size_t i = 0; i < nports; i++)
         fprintf (fp, "port %016" PRIx64 " %s\n", port[i].guid,
                  local_rate_format (&port[i].rate, rate));
     fprintf (fp, "end\n");
-    return 0;
 }
 
 int cache_write (const char *path, int64_t now, const struct cache_node *node,
@@ -60,14 +57,10 @@ int cache_write (const char *path, int64_t now, const struct cache_node *node,
 
     if (!out)
         return -1;
-    if (put_all (file_stream (out), now, node, nnodes, port, nports, err) < 0)
-        goto error;
-    if (fchmod (fileno (file_stream (out)), 0644) < 0) {
-        error_errno (err, "cannot publish %s", path);
-        goto error;
-    }
-    return file_commit (out, err);
-error:
+    put_all (file_stream (out), now, node, nnodes, port, nports);
+    if (fchmod (fileno (file_stream (out)), 0644) == 0)
+        return file_commit (out, err);
+    error_errno (err, "cannot publish %s", path);
     file_abort (out);
     return -1;
 }

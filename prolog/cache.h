@@ -43,9 +43,10 @@ struct cache_port {
     bool known; /* cache_read has found it */
 };
 
-/* Publish at path, mode 0644, whole or not at all; `now` is the time. Return
- * 0, or -1 with err and what was there untouched. The file replaces what is at
- * path, by rename.
+/* Publish at path, mode 0644, whole or not at all; `now` is the time. What
+ * Slurm would call no node is left out: hosts name themselves. Return 0, or -1
+ * with err and what was there untouched. The file replaces what is at path, by
+ * rename.
  */
 int cache_write (const char *path, int64_t now, const struct cache_node *node,
                  size_t nnodes, const struct cache_port *port, size_t nports,

@@ -74,18 +74,39 @@ static uint32_t endpoint_of (const struct work *w, const json_t *obj,
     return link == FABRIC_NONE ? FABRIC_NONE : w->endpoint[link];
 }
 
+/* Whether all suspects are of one node. */
+static bool is_alone (const struct work *w, const json_t *suspects)
+{
+    const char *name = NULL;
+    size_t i;
+    json_t *v;
+
+    json_array_foreach (suspects, i, v) {
+        uint32_t at = endpoint_of (w, v, "id");
+
+        if (at == FABRIC_NONE || (name && strcmp (name, w->name[at]) != 0))
+            return false;
+        name = w->name[at];
+    }
+    return true;
+}
+
+/* One of several that a FAIL may be of is UNKNOWN. */
 static void take_finding (struct work *w, const json_t *finding,
                           uint64_t audit)
 {
     const char *kind = json_string_value (json_object_get (finding, "kind"));
     const char *why = json_string_value (json_object_get (finding, "why"));
+    const json_t *suspects = json_object_get (finding, "suspects");
     enum verdict_status level = service_status (finding, "level");
     size_t i;
     json_t *v;
 
+    if (!is_alone (w, suspects))
+        level = VERDICT_UNKNOWN;
     if (!kind || !why || strcmp (kind, finding_kind_name (FINDING_HOST_END)))
         return;
-    json_array_foreach (json_object_get (finding, "suspects"), i, v) {
+    json_array_foreach (suspects, i, v) {
         uint32_t at = endpoint_of (w, v, "id");
         struct cache_node *n = at == FABRIC_NONE ? NULL : &w->node[at];
 
