@@ -85,8 +85,8 @@ static void add_fixed (struct job_args *a, const char *const *word, size_t n)
 }
 
 /* The job: n nodes, at once or not at all. */
-static void add_job (struct job_args *a, const struct job *job, const char *list,
-                     size_t n)
+static void add_job (struct job_args *a, const struct job *job,
+                     const char *list, size_t n)
 {
     static const char *const fixed[]
         = { "--exclusive", "--mem=0", "--gres=none", "--quiet" };

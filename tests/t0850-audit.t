@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# Audits in a real Slurm, by a SlurmUser who is not root, over the emulated wire:
-# healthy ones give a baseline, a cable that gets slow is found against it, also
-# on a node that was drained for it. What is busy, hangs, is killed, full or
-# damaged leaves one sentence, an audit with an end, and no job.
+# Audits in a real Slurm, by a SlurmUser who is not root, over the emulated
+# wire: healthy ones give a baseline, a cable that gets slow is found against
+# it, also on a node that was drained for it. What is busy, hangs, is killed,
+# full or damaged leaves one sentence, an audit with an end, and no job.
 
 . "$(dirname "$0")/lib.sh"
 need pmm pmm-probe pmm-emu jq srun salloc squeue scontrol
@@ -23,8 +23,8 @@ mkdir bin
 mkdir state
 chown slurm: state
 
-# Its probe plays what ./act says before it measures. ./symbols is the counter of
-# a port of h0005.
+# Its probe plays what ./act says before it measures. ./symbols is the counter
+# of a port of h0005.
 link=$(pmm path -f fabric --json h0005 h0001 | jq -r '.forward[0]')
 cat >bin/probe <<END
 #!/bin/bash
@@ -148,7 +148,7 @@ within 20 idle 6
 srun -N1 -w h0006 --exclusive sleep 100 2>/dev/null &
 busy=$!
 within 20 eval '[[ $(squeue -h -t R -o %N) == h0006 ]]'
-like "$(try)" '^3 audit 10 UNKNOWN not measured: srun: error: Unable to allocate' \
+like "$(try)" '^3 audit 10 UNKNOWN not measured: srun: error: Unable to alloc' \
     "a node is busy: it is not waited for"
 within 20 idle 5
 like "$(audit --idle)" '^audit 11 OK .* 5 nodes' "... the idle ones are audited"
@@ -168,7 +168,9 @@ act slow
 try >first &
 first=$!
 within 20 auditing
-is "$(try)" "3 not audited: another audit, or what follows from one, is running" "two at once"
+is "$(try)" \
+    "3 not audited: another audit, or what follows from one, is running" \
+    "two at once"
 read -r pid _ <slurm/pid/slurmctld
 kill "$pid"
 within 20 eval '! kill -0 $pid 2>/dev/null'
