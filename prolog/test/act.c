@@ -572,7 +572,8 @@ static const struct {
 
     /* who is who */
     { "a host that Slurm calls otherwise", "map h0003 h0007; " TWICE
-      "round 0", "drain h0007", "drain", "h0007: drained: pmm: host end h0007" },
+      "round 0", "drain h0007", "drain",
+      "h0007: drained: pmm: host end h0007" },
     { "a sign of it, by that name", "map h0003 h0007; audit -600 fail h0003;"
       "sign h0003 -500 3 h0007; round 0", "drain h0007", "drain",
       "its link has lost width" },
