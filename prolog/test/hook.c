@@ -72,6 +72,15 @@ static int says (enum hook_kind kind, enum verdict_status level,
     return 0;
 }
 
+/* No file may grow beyond that; standard output may be one. */
+static void limit_files (rlim_t size)
+{
+    const struct rlimit limit = { size, RLIM_INFINITY };
+
+    signal (SIGXFSZ, SIG_IGN);
+    setrlimit (RLIMIT_FSIZE, &limit);
+}
+
 static void test_first (void)
 {
     static const struct {
@@ -146,8 +155,7 @@ static void test_look (void)
 
 static void test_state (void)
 {
-    const struct rlimit small = { 0, RLIM_INFINITY };
-    struct rlimit was;
+    int rc;
 
     put ("lib/local", "\001\002garbage", 0600);
     ok (says (HOOK_PROLOG, VERDICT_OK, "OK: 1 of 1 port active"),
@@ -156,12 +164,10 @@ static void test_state (void)
     ok (says (HOOK_HEALTHCHECK, VERDICT_OK, "OK: 1 of 1 port active"),
         "a directory for locks that is not ours alone");
     chmod ("run", 0755);
-    signal (SIGXFSZ, SIG_IGN);
-    getrlimit (RLIMIT_FSIZE, &was);
-    setrlimit (RLIMIT_FSIZE, &small);
-    ok (says (HOOK_HEALTHCHECK, VERDICT_OK, "OK: "), "a full disk: %s",
-        result.line);
-    setrlimit (RLIMIT_FSIZE, &was);
+    limit_files (0);
+    rc = says (HOOK_HEALTHCHECK, VERDICT_OK, "OK: ");
+    limit_files (RLIM_INFINITY);
+    ok (rc, "a full disk: %s", result.line);
     rename ("lib", "lib.away");
     ok (says (HOOK_HEALTHCHECK, VERDICT_OK, "OK: "), "no directory: %s",
         result.line);
@@ -275,6 +281,7 @@ static void test_live (void)
     struct stat st;
     char text[16], *live;
     FILE *fp;
+    int rc;
 
     if (asprintf (&live, "LiveFabric = %s/run/fabric\n", dir) < 0)
         exit (1);
@@ -342,10 +349,11 @@ static void test_live (void)
             && live_request (&site, &err) < 0 && access ("victim", F_OK) < 0,
         "a link for a lock: %s", err.text);
     unlink ("run/fabric.lock");
-    signal (SIGXFSZ, SIG_IGN);
-    setrlimit (RLIMIT_FSIZE, &(const struct rlimit){ 0, RLIM_INFINITY });
-    ok (live_request (&site, &err) < 0 && runs () == 3,
-        "what cannot be noted is not done: %s", err.text);
+    limit_files (0);
+    rc = live_request (&site, &err);
+    limit_files (RLIM_INFINITY);
+    ok (rc < 0 && runs () == 3, "what cannot be noted is not done: %s",
+        err.text);
     site_clear (&site);
 }
 
