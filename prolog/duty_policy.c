@@ -16,7 +16,7 @@
 
 #include "prolog/act.h"
 
-enum { PARTNERS = 15, RETRY_S = 60 };
+enum { PARTNERS = 15, RETRY_S = 60, SOON_S = 10 };
 
 static void say (void *arg, const char *line)
 {
@@ -74,8 +74,8 @@ int duty_policy (struct service *s, struct error *err)
     world.arg = s;
     rc = act_round (&report, &world, &s->site, s->ledger, s->fabric,
                     (int64_t)time (NULL), err);
-    if (rc == 0)
-        rc = note_wishes (s, &report.decisions, err);
+    if (rc == 0 && (rc = note_wishes (s, &report.decisions, err)) == 0)
+        rc = report.drained + report.resumed > 0;
     act_report_clear (&report);
     return rc;
 }
@@ -162,6 +162,7 @@ int duty_confirm (struct service *s, struct error *err)
     struct wish *w;
     int rc;
 
+    s->hurry = find_due (s, NULL, now + SOON_S) != NULL;
     if (!find_due (s, NULL, now)
         || (rc = service_may_audit (s, s->site.audits_per_hour, err)) == 0)
         return 0;
