@@ -135,12 +135,22 @@ harmless "a check"
 like "$(cat spool/*.0 | tr '\n' ' ')" \
     "^pmm-spool 1 job [0-9]+ .*uid $(id -u "$test_user") .*checked 1 .* end " \
     "the job is in the spool, without its name"
-as_slurm bin/pmm audit --conf pmm.conf --serve --once >log 2>&1
+serve () { as_slurm bin/pmm audit --conf pmm.conf --serve --once 2>&1; }
+serve >log
 ((audits++))
 like "$(<log)" 'audit 4 of 4 nodes: OK' "the service audits it"
-like "$(sacct -n -X -P -j 4 -o admincomment,comment)" \
-    '^pmm: audit 4 OK [^|]*\|pmm: audit 57 FAIL .*$' \
-    "... and has its line apart from the user's"
+commented ()
+{
+    serve >>log
+    [[ $(sacct -n -X -P -j 4 -o admincomment,comment) =~ \
+        ^'pmm: audit 4 OK '[^|]*'|pmm: audit 57 FAIL '.*$ ]]
+}
+within 30 commented
+ok $? "... and has its line apart from the user's"
+said=$(pmm report --sacct)
+like "$said" '^1 jobs? with comments' "which pmm report reads"
+! grep -q 'FAIL\|h0005' <<<"$said"
+ok $? "... and not the user's"
 ! LC_ALL=C grep -q '[^ -~]' log
 ok $? "... and says so in plain words"
 ls told | sed 's/-.*//' | sort -u >uids
