@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "util/text.h"
 
@@ -199,6 +200,7 @@ static bool take_word (const char **s, char *word, size_t size)
     return true;
 }
 
+/* A tool that goes by sacctmgr makes all capitals small, ours too. */
 static bool take_status (const char **s, enum verdict_status *status)
 {
     char word[16];
@@ -206,7 +208,8 @@ static bool take_status (const char **s, enum verdict_status *status)
     if (!take_word (s, word, sizeof (word)))
         return false;
     for (int i = VERDICT_OK; i <= VERDICT_FAIL; i++)
-        if (!strcmp (word, verdict_status_name ((enum verdict_status)i))) {
+        if (!strcasecmp (word,
+                         verdict_status_name ((enum verdict_status)i))) {
             *status = (enum verdict_status)i;
             return true;
         }

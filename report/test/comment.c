@@ -199,6 +199,7 @@ static void test_fields (void)
         { "pmm: audit 57 OK new=thing of=later more", "O" },
         { "pmm: check WARN ", "W" },
         { "pmm: check UNKNOWN; pmm: check FAIL x", "UF" },
+        { "pmm: audit 57 fail links=4; pmm: check ok yes", "FO" },
         /* damaged */
         { "pmm: ", "" },
         { "pmm: audit", "" },
