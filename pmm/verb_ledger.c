@@ -187,11 +187,11 @@ static void print_audit (const json_t *a, FILE *fp)
     json_int_t n = json_is_array (hosts) ? (json_int_t)json_array_size (hosts)
                                          : json_integer_value (hosts);
 
-    fprintf (fp, "audit %jd %s %s hosts=%jd job=%jd %s\n",
+    fprintf (fp, "audit %jd %s %s hosts=%jd job=%jd by=%s %s\n",
              (intmax_t)number_of (a, "id"),
              date_of (a, "begun", date, sizeof (date)), text_of (a, "status"),
              (intmax_t)n, (intmax_t)number_of (a, "about"),
-             text_of (a, "sentence"));
+             text_of (a, "why"), text_of (a, "sentence"));
 }
 
 static void print_details (const json_t *a, FILE *fp)

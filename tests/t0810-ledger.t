@@ -40,10 +40,10 @@ for seed in 1 2 3; do
     audited --seed $seed
 done
 ok $? "three audits of healthy cables"
-is "$(pmm ledger show -L ledger | cut -d' ' -f1,2,4-6)" \
-    "audit 3 OK hosts=12 job=41
-audit 2 OK hosts=12 job=41
-audit 1 OK hosts=12 job=41" "are shown, the newest first"
+is "$(pmm ledger show -L ledger | cut -d' ' -f1,2,4-7)" \
+    "audit 3 OK hosts=12 job=41 by=hand
+audit 2 OK hosts=12 job=41 by=hand
+audit 1 OK hosts=12 job=41 by=hand" "are shown, the newest first"
 
 measured 0123456789abcdef --seed 4 2>said
 is $? 2 "the result of a check is refused"
