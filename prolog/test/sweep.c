@@ -91,14 +91,10 @@ static void keep (struct site *s, const struct row *row)
     o->count = memcpy (alloc (row->n, 1), row->count, row->n);
 }
 
-/* Measure the pairs of an audit that are independent of each other, as a plan
- * does.
- */
-static void measure (struct site *s, const struct pathset *ps,
-                     const struct sweep *audit, int64_t now)
+/* The links of an audit are measured. */
+static void mark (struct site *s, const struct pathset *ps,
+                  const struct sweep *audit, int64_t now)
 {
-    struct rref *own = rref_create (s->m);
-
     for (size_t i = 0; i < audit->n; i++)
         for (size_t k = 0; k < i; k++) {
             struct row row;
@@ -108,6 +104,25 @@ static void measure (struct site *s, const struct pathset *ps,
                 abort ();
             for (size_t j = 0; j < row.n; j++)
                 s->measured[row.link[j]] = now;
+        }
+}
+
+/* Measure the pairs of an audit that are independent of each other, as a plan
+ * does.
+ */
+static void measure (struct site *s, const struct pathset *ps,
+                     const struct sweep *audit, int64_t now)
+{
+    struct rref *own = rref_create (s->m);
+
+    mark (s, ps, audit, now);
+    for (size_t i = 0; i < audit->n; i++)
+        for (size_t k = 0; k < i; k++) {
+            struct row row;
+
+            if (pathset_row (ps, audit->endpoint[i], audit->endpoint[k], &row,
+                             &err) < 0)
+                abort ();
             enter (s, s->form, &row);
             if (enter (s, own, &row) == 1)
                 keep (s, &row);
@@ -305,6 +320,52 @@ static void test_seasons (void)
     fabric_destroy (f);
 }
 
+/* More leaves than are looked at for what is open, and more candidates than the
+ * walks allow.
+ */
+static void test_large (void)
+{
+    enum { HOSTS = 686, MANY = 128 };
+    struct tablenet *net = tablenet_fattree (14, 3, TABLE_DMODK, 1);
+    struct sweep_input in = { .every_s = 1000, .hosts = MANY };
+    struct sweep choice;
+    struct site s;
+    size_t own = 0;
+    int rc;
+
+    site_make (&s, tablenet_pathset (net, NULL, 0));
+    in.ps = s.all;
+    in.measured = s.measured;
+    rc = sweep_choose (&choice, &in, &err);
+    mark (&s, s.all, &choice, 0);
+    for (uint32_t j = 0; j < HOSTS; j++)
+        own += s.measured[j] == 0;
+    ok (rc == 0 && choice.hosts == MANY && own == MANY
+            && choice.covered == s.m - left (&s, 0)
+            && choice.covered > 4 * MANY,
+        "%zu of %zu hosts measure %zu links", choice.hosts,
+        pathset_size (s.all), choice.covered);
+    sweep_clear (&choice);
+
+    for (size_t j = 0; j < s.net->nlinks; j++)
+        s.measured[j] = 0;
+    in.hosts = 2;
+    in.unknown = s.unknown;
+    s.unknown[600] = 1; /* of one host, or none */
+    rc = 0;
+    for (own = 0; rc == 0 && own < 20; in.seed++, own++) {
+        rc = sweep_choose (&choice, &in, &err);
+        if (rc == 0 && choice.n == 2)
+            rc = choice.endpoint[0] == 600 || choice.endpoint[1] == 600
+                     ? 1
+                     : -1;
+        sweep_clear (&choice);
+    }
+    ok (rc == 1, "what only one host sees is found, by try %zu", own);
+    site_clear (&s);
+    tablenet_destroy (net);
+}
+
 /* Time goes on by `pace` a turn, which is enough to measure all in time: how
  * old does a link get?
  */
@@ -500,6 +561,7 @@ int main (void)
     test_rails ();
     test_broken ();
     test_unknown ();
+    test_large ();
     test_steady ();
     test_seasons ();
     return done_testing ();
