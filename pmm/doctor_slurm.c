@@ -118,22 +118,38 @@ static int load_pmix (FILE *out, const void *arg, struct error *err)
     return error_world (err, "%s", dlerror ());
 }
 
+/* Slurm's plugin, in one of the directories of PluginDir. */
+static bool find_pmix (const char *dirs, char path[PATH_MAX])
+{
+    for (; *dirs; dirs += strspn (dirs, ":")) {
+        size_t len = strcspn (dirs, ":");
+        glob_t found;
+
+        snprintf (path, PATH_MAX, "%.*s/mpi_pmix*.so", (int)len, dirs);
+        if (glob (path, 0, NULL, &found) == 0) {
+            snprintf (path, PATH_MAX, "%s", found.gl_pathv[0]);
+            globfree (&found);
+            return true;
+        }
+        dirs += len;
+    }
+    return false;
+}
+
 enum verdict_status doctor_pmix (const struct patient *p, char *text)
 {
-    char pattern[PATH_MAX];
+    const char *dirs = conf (p, "PluginDir");
+    char path[PATH_MAX];
     struct error err;
-    glob_t found;
     char *out;
     size_t len;
 
-    snprintf (pattern, sizeof (pattern), "%s/mpi_pmix*.so",
-              conf (p, "PluginDir"));
-    if (glob (pattern, 0, NULL, &found) != 0)
+    if (!find_pmix (dirs, path))
         return doctor_say (text, VERDICT_FAIL,
-                           "there is no %s: Slurm must be built --with-pmix, "
-                           "or its package for it be installed", pattern);
-    doctor_say (text, VERDICT_OK, "%s", found.gl_pathv[0]);
-    globfree (&found);
+                           "there is no mpi_pmix*.so in %s: Slurm must be "
+                           "built --with-pmix, or its package for it be "
+                           "installed", dirs);
+    doctor_say (text, VERDICT_OK, "%s", path);
     if (child_call (load_pmix, NULL, WAIT_MS, &out, &len, &err) < 0)
         return doctor_say (text, VERDICT_FAIL,
                            "%s; Slurm's plugin needs it, on all nodes",

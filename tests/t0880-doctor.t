@@ -254,7 +254,30 @@ complains WARN HealthCheckProgram 'HealthCheckInterval' \
     "a health check that never runs"
 with_slurm HealthCheckProgram=
 complains WARN HealthCheckProgram 'idle nodes' "none"
+plugins=$(scontrol show config | awk '$1 == "PluginDir" { print $3 }')
+mkdir "$workdir/plugins"
+with_slurm PluginDir="$workdir/plugins:$plugins"
+like "$(doctor)" "OK +PMIx: $plugins/mpi_pmix" "several directories of plugins"
 healthy
+
+# without FILE INSTEAD: the doctor, where one is the other.
+without ()
+{
+    unshare -m /bin/sh -c \
+        'mount --bind "$1" "$2" && exec pmm doctor --conf "$3"' \
+        - "$2" "$1" "$workdir/site/pmm.conf" | grep -v '^OK'
+}
+if unshare -m mount --bind "$workdir/plugins" "$plugins" 2>/dev/null; then
+    cp "$plugins"/*.so "$workdir/plugins"
+    rm "$workdir"/plugins/mpi_pmix*
+    like "$(without "$plugins" "$workdir/plugins")" \
+        '^FAIL +PMIx: there is no mpi_pmix' "FAIL: no PMIx in Slurm"
+    lib=$(ldconfig -p | awk '$1 == "libpmix.so.2" { print $NF }')
+    like "$(without "$lib" /dev/null)" '^FAIL +PMIx: .*libpmix.so.2' \
+        "FAIL: nor its library"
+else
+    skip "no PMIx" "cannot mount"
+fi
 
 # The partition
 with_conf AuditPartition=none
