@@ -36,8 +36,9 @@ const struct local_counter local_counters[LOCAL_COUNTERS] = {
     = { "link_downed", "LinkDownedCounter", UINT8_MAX, 2, 43200 },
     [LOCAL_RCV_ERRORS]
     = { "port_rcv_errors", "PortRcvErrors", UINT16_MAX, 10, 3600 },
-    [LOCAL_RCV_REMOTE_PHYSICAL] = { "port_rcv_remote_physical_errors",
-                                    "PortRcvRemotePhysicalErrors", UINT16_MAX },
+    [LOCAL_RCV_REMOTE_PHYSICAL]
+    = { "port_rcv_remote_physical_errors", "PortRcvRemotePhysicalErrors",
+        UINT16_MAX, 0, 0 },
     [LOCAL_LINK_INTEGRITY]
     = { "local_link_integrity_errors", "LocalLinkIntegrityErrors", 15,
         1, 3600 },
@@ -45,8 +46,9 @@ const struct local_counter local_counters[LOCAL_COUNTERS] = {
     = { "excessive_buffer_overrun_errors", "ExcessiveBufferOverrunErrors", 15,
         1, 3600 },
     [LOCAL_XMIT_DISCARDS]
-    = { "port_xmit_discards", "PortXmitDiscards", UINT16_MAX },
-    [LOCAL_XMIT_WAIT] = { "port_xmit_wait", "PortXmitWait", UINT32_MAX },
+    = { "port_xmit_discards", "PortXmitDiscards", UINT16_MAX, 0, 0 },
+    [LOCAL_XMIT_WAIT]
+    = { "port_xmit_wait", "PortXmitWait", UINT32_MAX, 0, 0 },
 };
 
 /* The slower before the faster. */

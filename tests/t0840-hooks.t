@@ -51,7 +51,7 @@ Verdicts    = $workdir/lib/verdicts
 Run         = $workdir/run
 Snapshot    = $workdir/lib/fabric
 LiveFabric  = $workdir/live/fabric
-Pmm         = $workdir/read
+Pmm         = $workdir/reader
 Baseline    =
 Probe       = $workdir/pmm-probe
 Transport   = emu
@@ -69,13 +69,13 @@ verdicts ()
 
 # The live fabric, and who reads it, counted.
 with_fabric 4 2 minhop
-cat >read <<X
+cat >reader <<X
 #!/bin/bash
 PATH=$PATH
 echo "\$*" >>$workdir/log/reads
 exec $srcdir/contrib/cluster/fabric run $fabric h0001 -- $builddir/pmm/pmm "\$@"
 X
-chmod 755 read
+chmod 755 reader
 
 cat >slurm.lines <<X
 Prolog=$workdir/hooks/pmm-prolog
@@ -97,7 +97,7 @@ ran ()
     is "$(grep -c '^it runs$' <<<"$out")" 4 "$name: the job runs" \
         || diag "$out"
     for ((i = 0; i < 100; i++)); do
-        [ "$(cat log/pmm-epilog 2>/dev/null | wc -l)" = 4 ] && break
+        [ "$(grep -c . log/pmm-epilog 2>/dev/null)" = 4 ] && break
         sleep 0.1
     done
     is "$(cat log/pmm-prolog log/pmm-epilog | cut -d' ' -f3 | sort | uniq -c \
@@ -190,8 +190,8 @@ export LD_PRELOAD_X=1 SPANK_PMM=evil SPANK_LD_PRELOAD=/evil \
 ran "an environment" --export=ALL,PATH=/evil,LD_PRELOAD=/evil.so,SLURM_JOB_ID=1
 unset LD_PRELOAD_X SPANK_PMM SPANK_LD_PRELOAD SPANK_PMM_CHECK \
     SLURM_SPANK_PMM_CHECK
-is "$(grep -hE '^(LD_|PATH=/evil|.*evil)' log/pmm-prolog.env log/pmm-epilog.env)" \
-    "" "... does not reach the hooks"
+is "$(grep -hE '^LD_|evil' log/pmm-prolog.env log/pmm-epilog.env)" "" \
+    "... does not reach the hooks"
 is "$(ls log/evil log/reads 2>/dev/null)" "" "... and nobody reads the fabric"
 
 # A job that asks, where no snapshot is published, has the fabric read; its

@@ -59,7 +59,8 @@ static void test_there_and_back (void)
         "read: %s", err.text);
     ok (!strcmp (view.sentence, "host end?h10 ?[31m+412 ns"),
         "its sentence is clean");
-    ok (mine[0].known && mine[0].rate.width == 4 && !strcmp (mine[0].rate.speed, "EDR")
+    ok (mine[0].known && mine[0].rate.width == 4
+            && !strcmp (mine[0].rate.speed, "EDR")
             && !mine[1].known && mine[1].rate.width == 12,
         "the rates of ports that it knows");
     ok (get ("end") == 0 && view.known && view.level == VERDICT_UNKNOWN

@@ -298,12 +298,11 @@ static void test_state (void)
         "pmm-local 1 b 0\nend",
         "pmm-local 1 b 0\ncounter symbol_error 1 1 1 1\nend\n",
         "pmm-local 1 b 0\nport mlx5_0 1 1 4xEDR\ncounter x 1 1 1 1\nend\n",
-        "pmm-local 1 b 0\nport mlx5_0 1 1 4xEDR\ncounter symbol_error 2 1 1 1\n"
-        "end\n",
+        "pmm-local 1 b 0\nport m 1 1 4xEDR\ncounter link_downed 2 1 1 1\nend\n",
         "pmm-local 1 b 0\nport mlx5_0 1 1 5xEDR\nend\n",
         "pmm-local 1 b 0\nport mlx\0335_0 1 1 4xEDR\nend\n",
         "pmm-local 1 b 0\nport mlx5_0 1 1 4xEDR and more\nend\n",
-        "pmm-local 1 aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa 0\nend\n",
+        "pmm-local 1 aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa 0\nend\n",
         "\n\n\n",
     };
     struct look_state back;
@@ -357,7 +356,8 @@ static void test_state (void)
     setrlimit (RLIMIT_FSIZE, &none);
     rc = look_state_write ("s", &state, &err);
     setrlimit (RLIMIT_FSIZE, &all);
-    ok (rc < 0 && stat ("s", &st) == 0 && st.st_size == 10 && access ("s.new", F_OK) < 0,
+    ok (rc < 0 && stat ("s", &st) == 0 && st.st_size == 10
+            && access ("s.new", F_OK) < 0,
         "a full disk: %s", err.text);
 }
 
