@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Have the policy decide and act, and make the audits that it waits for.
- *
- * Notes: an audit that confirms is of the node and of others that are idle,
- * some of the partition's from one end to the other, others each time: so that
- * no more than one host that is slow is expected in it, and none takes part
- * twice with the same partners.
+/* Have the policy decide and act, and make the audits that it waits for: of the
+ * node and of partners that are idle.
  */
 #include "config.h"
 #include "prolog/duty.h"
@@ -15,6 +11,7 @@
 #include <time.h>
 
 #include "prolog/act.h"
+#include "prolog/partners.h"
 
 enum { PARTNERS = 15, RETRY_S = 60, SOON_S = 10 };
 
@@ -121,22 +118,6 @@ static struct wish *find_due (const struct service *s,
     return NULL;
 }
 
-/* The node and its partners, borrowed, into nodes. */
-static void choose_partners (const struct hostlist *idle, char *node,
-                             uint64_t seed, struct hostlist *nodes)
-{
-    size_t n = idle->count;
-    size_t wanted = n < PARTNERS ? n : PARTNERS;
-
-    nodes->name[nodes->count++] = node;
-    for (size_t i = 0; i < wanted; i++) {
-        size_t k = (i * n / wanted + seed) % n;
-
-        if (strcmp (idle->name[k], node) != 0)
-            nodes->name[nodes->count++] = idle->name[k];
-    }
-}
-
 static int confirm (struct service *s, struct wish *w,
                     const struct hostlist *idle, struct error *err)
 {
@@ -146,8 +127,14 @@ static int confirm (struct service *s, struct wish *w,
     struct hostlist nodes = { .name = name };
     struct audit_result result;
     int rc;
+    int n;
 
-    choose_partners (idle, w->node, (uint64_t)now / RETRY_S, &nodes);
+    n = partners_choose (s->fabric, s->map, w->node, idle,
+                         (uint64_t)now / RETRY_S, &name[1], PARTNERS, err);
+    if (n < 0)
+        return -1;
+    name[0] = w->node;
+    nodes.count = (size_t)n + 1;
     service_log (s, "node %s is audited again, with %zu others", w->node,
                  nodes.count - 1);
     rc = service_audit (s, &nodes, &cause, &result, err);

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "config.h"
+#include "prolog/partners.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ibquery/generate.h"
+#include "tests/tap.h"
+
+enum { HOSTS = 32, LEAF = 4, MOST = 6, TURNS = 50 };
+
+static struct fabric *fabric;
+
+/* Choose for a node, and print it: "h0002 h0009". */
+static const char *chosen (const struct nodemap *map, const char *node,
+                           const struct hostlist *idle, uint64_t turn,
+                           size_t most)
+{
+    static char text[HOSTS * 8];
+    char *partner[HOSTS];
+    struct error err;
+    int n = partners_choose (fabric, map, node, idle, turn, partner, most,
+                             &err);
+
+    if (n < 0 || (size_t)n > most)
+        abort ();
+    text[0] = '\0';
+    for (int i = 0; i < n; i++) {
+        if (strstr (text, partner[i]))
+            return "one twice";
+        strcat (strcat (text, i ? " " : ""), partner[i]);
+    }
+    return text;
+}
+
+static struct hostlist nodes (const char *list)
+{
+    struct hostlist idle;
+
+    if (hostlist_parse (&idle, list, HOSTS, NULL) < 0)
+        abort ();
+    return idle;
+}
+
+static const struct choice_case {
+    const char *what, *idle, *node;
+    size_t most;
+    const char *wanted;
+} table[] = {
+    { "one of its switch, and others from all over",
+      "h[0001-0002,0009,0013,0017,0021,0025,0029]", "h0001", 4,
+      "h0002 h0009 h0017 h0025" },
+    { "three of its switch at most", "h[0001-0004,0009]", "h0003", 3,
+      "h0001 h0002 h0004" },
+    { "of another switch, where none of its own is idle",
+      "h[0005,0009,0013]", "h0001", 2, "h0005 h0013" },
+    { "a node that is not idle itself", "h[0002,0009]", "h0001", 4,
+      "h0002 h0009" },
+    { "all, if they are few", "h[0001-0003]", "h0002", 9, "h0001 h0003" },
+    { "a node that nobody knows", "h[0001-0003]", "stranger", 9,
+      "h0001 h0002 h0003" },
+    { "nobody is idle", "h0001", "h0001", 9, "" },
+};
+
+static void test_table (void)
+{
+    for (size_t i = 0; i < sizeof (table) / sizeof (table[0]); i++) {
+        struct hostlist idle = nodes (table[i].idle);
+        const char *got = chosen (NULL, table[i].node, &idle, 0,
+                                  table[i].most);
+
+        ok (!strcmp (got, table[i].wanted), "%s", table[i].what);
+        if (strcmp (got, table[i].wanted) != 0)
+            diag ("got %s", got);
+        hostlist_clear (&idle);
+    }
+}
+
+/* Whatever the turn, one of the switch is among them; in time all are. */
+static void test_turns (void)
+{
+    struct hostlist idle = nodes ("h[0001-0032]");
+    bool seen[HOSTS + 1] = { false };
+    size_t near = 0;
+    size_t all = 0;
+
+    for (uint64_t turn = 0; turn < TURNS; turn++) {
+        const char *got = chosen (NULL, "h0006", &idle, turn, MOST);
+        bool beside = false;
+
+        for (const char *p = got; (p = strchr (p, 'h')); p++) {
+            int k = atoi (p + 1);
+
+            seen[k] = true;
+            beside |= (k - 1) / LEAF == 1;
+        }
+        near += beside && !strstr (got, "h0006");
+    }
+    for (size_t k = 1; k <= HOSTS; k++)
+        all += seen[k];
+    ok (near == TURNS, "at any turn one of the node's switch");
+    ok (all == HOSTS - 1, "in time each takes part");
+    hostlist_clear (&idle);
+}
+
+static void test_map (void)
+{
+    static const char lines[] = "n1 h0001/1\nn2 h0009/1\nn3 h0002/1\n";
+    char path[] = "/tmp/pmm-partners-XXXXXX";
+    int fd = mkstemp (path);
+    struct hostlist idle = nodes ("n[1-3]");
+    struct nodemap *map;
+    struct error err;
+
+    if (fd < 0 || write (fd, lines, strlen (lines)) < 0
+        || !(map = nodemap_load (path, &err)))
+        abort ();
+    ok (!strcmp (chosen (map, "n1", &idle, 0, 1), "n3"),
+        "by the site's map");
+    nodemap_destroy (map);
+    hostlist_clear (&idle);
+    close (fd);
+    unlink (path);
+}
+
+int main (void)
+{
+    struct fat_tree tree = { .ports = 2 * LEAF, .levels = 2 };
+    struct error err;
+
+    if (!(fabric = generate_fat_tree (&tree, &err))
+        || fabric->nhosts != HOSTS)
+        abort ();
+    test_table ();
+    test_turns ();
+    test_map ();
+    fabric_destroy (fabric);
+    return done_testing ();
+}
