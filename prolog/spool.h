@@ -99,8 +99,9 @@ int spool_read (struct spool *spool, int64_t now, struct spool_list *list,
                 struct error *err);
 void spool_list_clear (struct spool_list *list);
 
-/* Put an entry in a state, or remove it; when it returns, that is on the disk.
- * Return 0, or -1 with err.
+/* Put an entry in a state; when it returns, that is on the disk. Or remove it;
+ * then it may come back when the machine crashes, and be refused again. Return
+ * 0, or -1 with err.
  */
 int spool_mark (struct spool *spool, struct spool_entry *entry,
                 enum spool_state state, uint64_t audit, struct error *err);
