@@ -416,11 +416,27 @@ int db_refuse (struct ledger *l, int errnum, struct error *err,
     return error_input (err, "%s: %s", l->path, text);
 }
 
+bool db_is_short (struct ledger *l)
+{
+    switch (sqlite3_extended_errcode (l->db)) {
+    case SQLITE_FULL:
+    case SQLITE_IOERR_WRITE:
+    case SQLITE_IOERR_FSYNC:
+    case SQLITE_IOERR_TRUNCATE:
+    case SQLITE_IOERR_SHMSIZE:
+        return true;
+    default:
+        return false;
+    }
+}
+
 int db_error (struct ledger *l, struct error *err)
 {
     int code = sqlite3_errcode (l->db);
     int why = sqlite3_system_errno (l->db);
 
+    if (db_is_short (l))
+        errno = ENOSPC;
     switch (code) {
     case SQLITE_NOMEM:
         return error_nomem (err);
@@ -593,10 +609,11 @@ int db_begin (struct ledger *l, enum db_stmt how, struct error *err)
 
 int64_t db_end (struct ledger *l, int64_t rc, struct error *err)
 {
-    int saved_errno = errno;
+    int saved_errno;
 
     if (rc >= 0 && db_run (l, DB_COMMIT, NULL, NULL, 0, err) == 0)
         return rc;
+    saved_errno = errno;
     /* some errors have rolled back already */
     if (!sqlite3_get_autocommit (l->db))
         db_run (l, DB_ROLLBACK, NULL, NULL, 0, NULL);

@@ -124,7 +124,12 @@ int db_migrate (struct ledger *l, const char *const *step, int n,
  */
 int db_mark (struct ledger *l, bool half, struct error *err);
 
-/* What SQLite has just said, as our sentence. Returns -1. */
+/* Whether what has just failed was to write: a full disk, a quota, a limit. */
+bool db_is_short (struct ledger *l);
+
+/* What SQLite has just said, as our sentence. Returns -1; errno ENOSPC where
+ * db_is_short.
+ */
 int db_error (struct ledger *l, struct error *err);
 
 /* A transaction. db_end commits where rc is at least 0, and rolls back where

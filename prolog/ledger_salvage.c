@@ -12,6 +12,7 @@
 #include "config.h"
 #include "prolog/ledger.h"
 
+#include <errno.h>
 #include <stddef.h>
 
 #include "prolog/ledger_db.h"
@@ -148,6 +149,8 @@ static int run (struct ledger *l, const char *sql, int64_t arg,
             rc = 0;
             break;
         default:
+            if (db_is_short (l))
+                errno = ENOSPC;
             break;
         }
     }
@@ -155,7 +158,9 @@ static int run (struct ledger *l, const char *sql, int64_t arg,
     return rc;
 }
 
-/* Copy what `arg` is of: 1, 0 where there is nothing, -1 where it is lost. */
+/* Copy what `arg` is of: 1, 0 where there is nothing, -1 where it is lost;
+ * errno ENOSPC where there is no room for it.
+ */
 static int copy (struct ledger *l, const struct copy *c, int64_t arg,
                  int64_t version)
 {
@@ -170,6 +175,7 @@ static int copy (struct ledger *l, const struct copy *c, int64_t arg,
     return (int)db_end (l, there, NULL);
 }
 
+/* Return 0, or -1 where nothing can be read, or with errno ENOSPC. */
 static int salvage (struct ledger *l, size_t part, int64_t version,
                     int64_t *lost)
 {
@@ -182,8 +188,13 @@ static int salvage (struct ledger *l, size_t part, int64_t version,
         && (!parts[part].second
             || run (l, parts[part].second, 0, &last) < 0))
         return -1;
-    for (int64_t i = 1; i <= last; i++)
-        *lost += copy (l, parts[part].copy, i, version) < 0;
+    for (int64_t i = 1; i <= last; i++) {
+        if (copy (l, parts[part].copy, i, version) >= 0)
+            continue;
+        if (errno == ENOSPC)
+            return -1;
+        (*lost)++;
+    }
     return number && last > 0 ? run (l, number, last, NULL) : 0;
 }
 
@@ -198,7 +209,6 @@ int64_t ledger_salvage (struct ledger *l, const char *from, struct error *err)
 
     if (db_mark (l, true, err) < 0)
         return -1;
-
     if (sqlite3_prepare_v2 (l->db, "ATTACH ? AS old", -1, &stmt, NULL)
             != SQLITE_OK
         || sqlite3_bind_text (stmt, 1, from, -1, SQLITE_STATIC) != SQLITE_OK)
@@ -209,9 +219,15 @@ int64_t ledger_salvage (struct ledger *l, const char *from, struct error *err)
     if (rc < 0)
         return -1;
     run (l, "PRAGMA old.user_version", 0, &version);
-    for (size_t i = 0; i < PARTS; i++)
-        if (salvage (l, i, version, &lost) < 0)
-            unread++;
+    for (size_t i = 0; i < PARTS; i++) {
+        errno = 0;
+        if (salvage (l, i, version, &lost) == 0)
+            continue;
+        if (errno == ENOSPC)
+            return error_world (err, "%s: cannot be written: there is no room",
+                                ledger_path (l));
+        unread++;
+    }
     run (l, detach, 0, NULL);
     if (unread == PARTS)
         return error_world (err, "%s: nothing in it can be read", from);

@@ -1157,6 +1157,22 @@ static int fill (void)
     return 0;
 }
 
+/* Salvage what is there in a process of its own that has room for half. */
+static int salvage_half (void)
+{
+    struct rlimit limit = { 100 << 10, 100 << 10 };
+    struct ledger *l = fresh ("new");
+
+    signal (SIGXFSZ, SIG_IGN);
+    setrlimit (RLIMIT_FSIZE, &limit);
+    if (ledger_salvage (l, "full", &err) >= 0
+        || !strstr (err.text, "new: cannot be written"))
+        return 1;
+    ledger_close (l);
+    l = ledger_open ("new", LEDGER_READ, &err);
+    return l || !strstr (err.text, "is half of what");
+}
+
 static void test_full (void)
 {
     struct ledger *l;
@@ -1169,6 +1185,11 @@ static void test_full (void)
     waitpid (pid, &status, 0);
     ok (WIFEXITED (status) && WEXITSTATUS (status) == 0,
         "no room is an error in words (%d)", status);
+    if ((pid = fork ()) == 0)
+        _exit (salvage_half ());
+    waitpid (pid, &status, 0);
+    ok (WIFEXITED (status) && WEXITSTATUS (status) == 0,
+        "none to salvage it is one as well, nothing half (%d)", status);
     audits = ask ("full", "SELECT count(*) FROM audit WHERE ended");
     rtts = ask ("full", "SELECT count(*) FROM rtt");
     ok (audits > 0 && rtts > 0 && rtts % audits == 0,
