@@ -165,7 +165,8 @@ static void test_alike (void)
     struct solve_options opts = { .quantile = RTT_MEDIAN };
     struct combine *c = combine_create ();
     struct samples *all = samples_create ();
-    struct solution *both, *each;
+    struct solution *both = NULL;
+    struct solution *each = NULL;
     struct observations o;
     double latency[LINKS_MAX];
     double off = 0, narrow = 0;
