@@ -53,7 +53,7 @@ static int hold (struct service *s, const struct spool_entry *e,
         return error_nomem (err);
     s->hold = v;
     v[s->nholds++] = (struct queue_hold){
-        e->job, e->restart, (int64_t)time (NULL) + QUEUE_HOLD_S };
+        e->job, e->time, (int64_t)time (NULL) + QUEUE_HOLD_S };
     return 0;
 }
 

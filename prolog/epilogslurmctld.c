@@ -52,7 +52,6 @@ static int record (struct spool_record *r, struct error *err)
         .checked = asked && strcmp (asked, "off") != 0,
     };
     if (number_of ("SLURM_JOB_ID", &r->job, err) < 0
-        || number_of ("SLURM_JOB_RESTART_COUNT", &r->restart, err) < 0
         || number_of ("SLURM_JOB_UID", &r->uid, err) < 0
         || text_of ("SLURM_JOB_PARTITION", &r->partition, err) < 0)
         return -1;

@@ -202,9 +202,7 @@ static bool is_later (const struct spool_entry *a, const struct spool_entry *b)
 {
     if (a->time != b->time)
         return a->time > b->time;
-    if (a->job != b->job)
-        return a->job > b->job;
-    return a->restart > b->restart;
+    return a->job > b->job;
 }
 
 /* Those that a later one covers, which is then due for as good a reason: a
@@ -266,7 +264,7 @@ static bool is_held (const struct queue *q, const struct spool_entry *e)
 {
     for (size_t i = 0; i < q->in->nholds; i++)
         if (q->in->hold[i].job == e->job
-            && q->in->hold[i].restart == e->restart
+            && q->in->hold[i].time == e->time
             && queue_is_held (&q->in->hold[i], q->in->now))
             return true;
     return false;

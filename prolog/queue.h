@@ -73,7 +73,8 @@ struct queue_host {
  * no longer than QUEUE_HOLD_S.
  */
 struct queue_hold {
-    uint64_t job, restart;
+    uint64_t job;
+    int64_t time;
     int64_t until;
 };
 

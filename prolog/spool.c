@@ -25,6 +25,7 @@
 
 #define MAGIC "pmm-spool 1"
 #define DROPPED "dropped" /* a byte for each */
+#define TIME_MAX (INT64_MAX / 4)
 
 enum { NAME_BYTES = 128, TEMP_KEEP_S = 3600 };
 
@@ -34,8 +35,9 @@ static const struct number {
     size_t offset;
 } numbers[] = {
 #define NUMBER(name, max) { #name, max, offsetof (struct spool_record, name) }
-    NUMBER (job, UINT32_MAX),  NUMBER (restart, UINT32_MAX),
-    NUMBER (uid, UINT32_MAX),  NUMBER (time, INT64_MAX / 2),
+    NUMBER (job, UINT32_MAX),
+    NUMBER (uid, UINT32_MAX),
+    NUMBER (time, TIME_MAX),
     NUMBER (checked, 1),
 #undef NUMBER
 };
@@ -136,9 +138,9 @@ static int write_record (int dir, struct spool_record *r)
     char *text = to_text (r);
     int rc = -1;
 
-    snprintf (name, sizeof (name), "%" PRIu64 ".%" PRIu64, r->job, r->restart);
+    snprintf (name, sizeof (name), "%" PRIu64 ".%" PRIu64, r->job, r->time);
     snprintf (temp, sizeof (temp), ".%" PRIu64 ".%" PRIu64 ".%ld", r->job,
-              r->restart, (long)getpid ());
+              r->time, (long)getpid ());
     if (text && (rc = write_file (dir, temp, text)) == 0)
         rc = renameat (dir, temp, dir, name);
     if (rc < 0) {
@@ -268,15 +270,15 @@ enum { STATES = sizeof (states) / sizeof (states[0]) };
 
 static void name_of (const struct spool_entry *e, char name[NAME_BYTES])
 {
-    int n = snprintf (name, NAME_BYTES, "%" PRIu64 ".%" PRIu64, e->job,
-                      e->restart);
+    int n = snprintf (name, NAME_BYTES, "%" PRIu64 ".%" PRId64, e->job,
+                      e->time);
 
     if (e->state != SPOOL_FRESH)
         snprintf (name + n, NAME_BYTES - (size_t)n, "%s%" PRIu64,
                   states[e->state].suffix, e->audit);
 }
 
-/* True if name is one of a record: job, restart, state and audit are set. What
+/* True if name is one of a record: job, time, state and audit are set. What
  * is not written as we would write it is none.
  */
 static bool name_is_record (const char *name, struct spool_entry *e)
@@ -284,9 +286,9 @@ static bool name_is_record (const char *name, struct spool_entry *e)
     char again[NAME_BYTES];
     int end = 0;
 
-    if (sscanf (name, "%" SCNu64 ".%" SCNu64 "%n", &e->job, &e->restart, &end)
+    if (sscanf (name, "%" SCNu64 ".%" SCNd64 "%n", &e->job, &e->time, &end)
             != 2
-        || e->job > UINT32_MAX || e->restart > UINT32_MAX)
+        || e->job > UINT32_MAX || e->time < 0 || e->time > TIME_MAX)
         return false;
     for (size_t i = 0; i < STATES; i++) {
         size_t len = strlen (states[i].suffix);
@@ -344,7 +346,7 @@ static int parse (struct spool_entry *e, char *text, struct error *err)
             || text_u64 (value, 0, numbers[i].max, number_of (&r, i)) < 0)
             return error_input (err, "its line '%s' is bad", numbers[i].key);
     }
-    if (r.job != e->job || r.restart != e->restart)
+    if (r.job != e->job || (int64_t)r.time != e->time)
         return error_input (err, "it is of another job");
     value = next_value (&text, "partition");
     if (!value || strlen (value) >= sizeof (e->partition))
@@ -356,7 +358,6 @@ static int parse (struct spool_entry *e, char *text, struct error *err)
         return error_prefix (err, "its nodes");
     qsort (e->nodes.name, e->nodes.count, sizeof (char *), compare_strings);
     e->uid = r.uid;
-    e->time = (int64_t)r.time;
     e->checked = r.checked;
     return 0;
 }
@@ -513,14 +514,28 @@ static int compare_entries (const void *va, const void *vb)
 
     if (a->job != b->job)
         return a->job < b->job ? -1 : 1;
-    if (a->restart != b->restart)
-        return a->restart < b->restart ? -1 : 1;
-    if (a->state != b->state)
-        return a->state > b->state ? -1 : 1;
-    return a->audit < b->audit ? -1 : a->audit > b->audit;
+    if (a->time != b->time)
+        return a->time < b->time ? -1 : 1;
+    return (a->state > b->state) - (a->state < b->state);
 }
 
-/* Of each run the one that got furthest stays, unless it is too old. */
+static int forget (struct spool *s, struct spool_entry *e, struct error *err)
+{
+    if (spool_remove (s, e, err) < 0)
+        return -1;
+    hostlist_clear (&e->nodes);
+    return 0;
+}
+
+/* Whether it is noted twice that the job has ended. */
+static bool is_again (const struct spool_entry *a, const struct spool_entry *b)
+{
+    return a->job == b->job && llabs (a->time - b->time) < SPOOL_AGAIN_S;
+}
+
+/* Of an end that is noted twice what got further stays, or what was first; and
+ * nothing that is too old.
+ */
 static int weed (struct spool *s, int64_t now, struct spool_list *list,
                  struct error *err)
 {
@@ -530,17 +545,20 @@ static int weed (struct spool *s, int64_t now, struct spool_list *list,
     if (list->n)
         qsort (list->v, list->n, sizeof (*list->v), compare_entries);
     for (size_t i = 0; i < list->n; i++) {
-        struct spool_entry *e = &list->v[i];
-        bool twice = n > 0 && list->v[n - 1].job == e->job
-                     && list->v[n - 1].restart == e->restart;
-        bool old = e->state == SPOOL_DONE
-                   && llabs (now - e->time) > SPOOL_KEEP_S;
+        struct spool_entry e = list->v[i];
+        struct spool_entry *last = n ? &list->v[n - 1] : NULL;
+        bool old = e.state == SPOOL_DONE && llabs (now - e.time) > SPOOL_KEEP_S;
 
-        if (rc == 0 && (twice || old)
-            && (rc = spool_remove (s, e, err)) == 0)
-            hostlist_clear (&e->nodes);
-        else
-            list->v[n++] = *e;
+        if (rc == 0
+            && (old || (last && is_again (last, &e)
+                        && e.state <= last->state))) {
+            if ((rc = forget (s, &e, err)) == 0)
+                continue;
+        }
+        else if (rc == 0 && last && is_again (last, &e)
+                 && (rc = forget (s, last, err)) == 0)
+            n--;
+        list->v[n++] = e;
     }
     list->n = n;
     return rc;

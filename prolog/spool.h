@@ -2,18 +2,21 @@
 /* Spool: which jobs ended, from the controller's epilog hook to the audit
  * service.
  *
- * A directory of SlurmUser's that nobody else may write, with a small file a
- * job. Its name is JOB.RESTART, RESTART being how often the job was requeued
- * before. The hook writes it under a name that starts with a dot and renames
+ * A directory of SlurmUser's that nobody else may write, with a small file for
+ * each end of a job. Its name is JOB.TIME. Ends of a job that are less than
+ * SPOOL_AGAIN_S apart are one, of which the hook ran twice, as it may when
+ * slurmctld is restarted in it; others are of a job that was requeued. (The
+ * count of requeues that Slurm tells its hooks is no help: it is the same at
+ * the end of a run that is requeued and of the next.) The hook writes it under a name that starts with a dot and renames
  * it: who reads never sees half of it. What a hook that was killed has left
  * goes after an hour. The service renames what it takes up:
  *
- *     57.0            the job has ended
- *     57.0.begun.56   it is being audited, by an audit after number 56
- *     57.0.done.58    audit 58 was of it; kept for a day, so that a hook that
- *                     runs twice brings no second audit, and to count by
+ *     57.1795295276            the job has ended
+ *     57.1795295276.begun.56   it is being audited, by an audit after number 56
+ *     57.1795295276.done.58    audit 58 was of it; kept for a day, so that a
+ *                              hook that runs twice brings no second audit
  *
- * File format: "pmm-spool 1", then a line each of job, restart, uid, time (s
+ * File format: "pmm-spool 1", then a line each of job, uid, time (s
  * since 1970), checked (0, 1: whether the user asked for a check),
  * partition, nodes (as Slurm folds them), then "end". Whatever is in a record
  * is untrusted.
@@ -37,11 +40,11 @@ enum {
     SPOOL_PARTITION_BYTES = 256,
     SPOOL_NODES_MAX = 1 << 17,
     SPOOL_KEEP_S = 24 * 3600,       /* records that are done */
+    SPOOL_AGAIN_S = 60,
 };
 
 struct spool_record {
     uint64_t job; /* of an array: the task's own number */
-    uint64_t restart;
     uint64_t uid;
     uint64_t time;
     uint64_t checked;
@@ -65,7 +68,7 @@ enum spool_state { SPOOL_FRESH, SPOOL_BEGUN, SPOOL_DONE };
 struct spool_entry {
     enum spool_state state;
     uint64_t audit; /* BEGUN: the newest before; DONE: the one; FRESH: 0 */
-    uint64_t job, restart, uid;
+    uint64_t job, uid;
     int64_t time;
     bool checked;
     char partition[SPOOL_PARTITION_BYTES];
@@ -73,7 +76,7 @@ struct spool_entry {
 };
 
 struct spool_list {
-    struct spool_entry *v; /* by job and restart */
+    struct spool_entry *v; /* by job and time */
     size_t n;
     char **remark;    /* what was refused and is gone, a sentence each */
     size_t nremarks;
@@ -92,8 +95,8 @@ int spool_fd (const struct spool *spool);
 
 /* All that is there. What is no record is refused, once: it is removed; files
  * of other names are none of ours. So are those done before now - SPOOL_KEEP_S,
- * or in a future as far, and of two records of one run of a job that which got
- * less far. Return 0, or -1 with err; spool_list_clear is due in both cases.
+ * or in a future as far, and of two of one end of a job that which got less
+ * far. Return 0, or -1 with err; spool_list_clear is due in both cases.
  */
 int spool_read (struct spool *spool, int64_t now, struct spool_list *list,
                 struct error *err);

@@ -13,7 +13,7 @@ enum { NOW = 1000000000, MANY = 8, HOSTS = 16, LINE = 256 };
 /* Ages are in seconds; those below 0 are of the future. Nodes are h1 ... */
 static const struct {
     const char *name;
-    /* JOB AGE NODES, and of these: restart=N, uid=N, asked, begun=AUDIT,
+    /* JOB AGE NODES, and of these: uid=N, asked, begun=AUDIT,
      * done=AUDIT, audits', held=SECONDS */
     const char *record[MANY];
     /* ID AGE, and of these: job=N, uid=N, nothing */
@@ -76,9 +76,9 @@ static const struct {
     { "the tasks of an array",
       { "57 10 h[1-4]", "58 10 h[5-8]", "59 11 h[1-4]", "60 11 h[5-8]" },
       { 0 }, { 0 }, "h[1-8]", "57:go 58:go 59:drop 60:drop", 58 },
-    { "a requeued job", { "57 20 h[1-4]", "57 10 h[1-4] restart=1" }, { 0 },
+    { "a requeued job", { "57 20 h[1-4]", "57 10 h[1-4]" }, { 0 },
       { 0 }, "h[1-8]", "57:drop 57:go", 57 },
-    { "elsewhere", { "57 20 h[1-4]", "57 10 h[5-8] restart=1" }, { 0 }, { 0 },
+    { "elsewhere", { "57 20 h[1-4]", "57 10 h[5-8]" }, { 0 }, { 0 },
       "h[1-8]", "57:go 57:go", 57 },
 
     { "size before a check",
@@ -189,7 +189,6 @@ static void make_record (struct spool_entry *e, const char *text)
         .time = NOW - age,
         .uid = uid < 0 ? 1000 : (uint64_t)uid,
         .checked = strstr (text, "asked") != NULL,
-        .restart = value_of (text, "restart=") == 1,
         .state = begun >= 0 ? SPOOL_BEGUN : done >= 0 ? SPOOL_DONE
                                                       : SPOOL_FRESH,
         .audit = (uint64_t)(begun >= 0 ? begun : done >= 0 ? done : 0),
@@ -275,7 +274,7 @@ static void test_row (size_t row)
         make_record (&entry[spool.n], rows[row].record[spool.n]);
         if (held >= 0)
             hold[in.nholds++] = (struct queue_hold){
-                entry[spool.n].job, entry[spool.n].restart, NOW + held };
+                entry[spool.n].job, entry[spool.n].time, NOW + held };
     }
     for (; rows[row].audit[in.naudits]; in.naudits++)
         make_audit (&audit[in.naudits], rows[row].audit[in.naudits]);
