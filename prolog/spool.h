@@ -7,19 +7,19 @@
  * SPOOL_AGAIN_S apart are one, of which the hook ran twice, as it may when
  * slurmctld is restarted in it; others are of a job that was requeued. (The
  * count of requeues that Slurm tells its hooks is no help: it is the same at
- * the end of a run that is requeued and of the next.) The hook writes it under a name that starts with a dot and renames
- * it: who reads never sees half of it. What a hook that was killed has left
- * goes after an hour. The service renames what it takes up:
+ * the end of a run that is requeued and of the next.) The hook writes it under
+ * a name that starts with a dot and renames it: who reads never sees half of
+ * it. What a hook that was killed has left goes after an hour. The service
+ * renames what it takes up:
  *
  *     57.1795295276            the job has ended
  *     57.1795295276.begun.56   it is being audited, by an audit after number 56
  *     57.1795295276.done.58    audit 58 was of it; kept for a day, so that a
  *                              hook that runs twice brings no second audit
  *
- * File format: "pmm-spool 1", then a line each of job, uid, time (s
- * since 1970), checked (0, 1: whether the user asked for a check),
- * partition, nodes (as Slurm folds them), then "end". Whatever is in a record
- * is untrusted.
+ * File format: "pmm-spool 1", then a line each of job, uid, time (s since
+ * 1970), checked (0, 1: whether the user asked for a check), partition, nodes
+ * (as Slurm folds them), then "end". Whatever is in a record is untrusted.
  *
  * The hook does not wait for the disk: a crash of the machine may lose the
  * records of its last seconds. The service does: what it renamed stays so.
