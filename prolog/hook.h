@@ -11,7 +11,7 @@
  *
  * A job's hooks say on standard error and to syslog what has changed since
  * they last said something, and nothing otherwise. They exit with 0 whatever
- * happens. The programs do the work and the plugin's SPANK hooks run the
+ * happens. The programs do the work and SPANK hooks (spank/hooks.c) run the
  * programs, if the site wants it so (pmm.conf's Hooks), for a node whose
  * Prolog and Epilog are others' to set: a look in both would be made twice,
  * and one inside of slurmstepd could take it along when it fails.

@@ -9,7 +9,6 @@
 
 #include <slurm/spank.h>
 
-#include "spank/jobhook.h"
 #include "spank/options.h"
 #include "spank/slurmstepd.h"
 #include "spank/srun.h"
@@ -56,18 +55,4 @@ int slurm_spank_task_init (spank_t sp, int argc, char **argv)
 {
     return spank_context () == S_CTX_REMOTE ? slurmstepd_check (sp, argc, argv)
                                             : 0;
-}
-
-int slurm_spank_job_prolog (spank_t sp, int argc, char **argv)
-{
-    (void)sp;
-    jobhook_run ("pmm-prolog", argc, argv);
-    return 0;
-}
-
-int slurm_spank_job_epilog (spank_t sp, int argc, char **argv)
-{
-    (void)sp;
-    jobhook_run ("pmm-epilog", argc, argv);
-    return 0;
 }

@@ -16,7 +16,8 @@ chmod 777 log
 "$builddir/libtool" --quiet --mode=install install -m 755 \
     "$builddir/probe/pmm-probe" "$workdir/" >/dev/null 2>&1
 "$builddir/libtool" --quiet --mode=install install -m 755 \
-    "$builddir/spank/spank_pmm.la" "$workdir/" >/dev/null 2>&1
+    "$builddir/spank/spank_pmm.la" "$builddir/spank/spank_pmm_hooks.la" \
+    "$workdir/" >/dev/null 2>&1
 chmod 755 "$workdir"
 
 # What slurmd runs: ours, with what this test makes of a machine; of each run a
@@ -83,8 +84,21 @@ Epilog=$workdir/hooks/pmm-epilog
 HealthCheckProgram=$workdir/hooks/pmm-healthcheck
 HealthCheckInterval=2
 X
-echo "required $workdir/spank_pmm.so conf=$workdir/pmm.conf" >plugstack
+cat >plugstack <<X
+required $workdir/spank_pmm.so conf=$workdir/pmm.conf
+required $workdir/spank_pmm_hooks.so
+X
 with_cluster 4 --plugstack plugstack --conf slurm.lines
+
+# Until the epilogs of all jobs have ended.
+settle ()
+{
+    local i
+    for ((i = 0; i < 600; i++)); do
+        [ -z "$(squeue -h)" ] && break
+        sleep 0.1
+    done
+}
 
 # ran NAME [OPTION...]: an ordinary user's job on all nodes runs, the hooks end
 # with 0 on each of them, and no node is drained.
@@ -92,6 +106,7 @@ ran ()
 {
     local name=$1 out i
     shift
+    settle
     rm -f log/pmm-prolog log/pmm-epilog
     out=$(cd / && as_user timeout 60 srun -Q -N4 "$@" /bin/echo it runs 2>&1)
     is "$(grep -c '^it runs$' <<<"$out")" 4 "$name: the job runs" \
@@ -211,10 +226,7 @@ jobs=$(cd / && for _ in $(seq 20); do
     as_user sbatch --parsable -N2 -o /dev/null --pmm-check --wrap true
 done)
 is "$(wc -w <<<"$jobs")" 20 "twenty jobs that ask"
-for ((i = 0; i < 600; i++)); do
-    [ -z "$(squeue -h)" ] && break
-    sleep 0.2
-done
+settle
 is "$(sacct -n -X -o state -j "${jobs//$'\n'/,}" | sort | uniq -c | xargs)" \
     "20 COMPLETED" "... all run"
 is "$(wc -l <log/reads)" 1 "... and nobody reads it again"
@@ -234,8 +246,8 @@ is "$(wc -l <log/reads)" 2 "... and tried once"
 # The same hooks by way of the plugin.
 sed -i '/^Prolog=\|^Epilog=/d' slurm/etc/given slurm/etc/slurm.conf 2>/dev/null
 scontrol reconfigure
-echo "required $workdir/spank_pmm.so conf=$workdir/pmm.conf" \
-    "Hooks=$workdir/hooks" >slurm/etc/plugstack.conf
+echo "required $workdir/spank_pmm_hooks.so Hooks=$workdir/hooks" \
+    >slurm/etc/plugstack.conf
 verdicts "node h0003 WARN 58 $(date +%s) by way of the plugin"
 ran "SPANK hooks"
 like "$(said)" "WARNING: audit 58 WARN: by way of the plugin" "... say the same"

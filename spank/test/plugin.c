@@ -562,6 +562,12 @@ int main (void)
     test_signals ();
     test_stubborn ();
     test_retry ();
+    snprintf (path, sizeof (path), "%s/spank/.libs/spank_pmm_hooks.so",
+              builddir ? builddir : ".");
+    ok (!spankhost_exports ("slurm_spank_job_prolog")
+            && !spankhost_exports ("slurm_spank_job_epilog"),
+        "slurmd starts nothing around jobs for it");
+    ok (spankhost_load (path) == 0, "the other plugin loads");
     test_job_hooks ();
     rc = done_testing ();
     remove_guards ();
