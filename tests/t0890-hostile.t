@@ -132,7 +132,7 @@ as_user env "${evil_env[@]}" /usr/bin/srun -N 4 -J "$hostile" \
     --pmm-check /bin/true 2>said
 like "$(<said)" 'pmm: OK' "a check, with a hostile environment and name"
 harmless "a check"
-like "$(cat spool/*.0 | tr '\n' ' ')" \
+like "$(cat spool/[0-9]* | tr '\n' ' ')" \
     "^pmm-spool 1 job [0-9]+ .*uid $(id -u "$test_user") .*checked 1 .* end " \
     "the job is in the spool, without its name"
 serve () { as_slurm bin/pmm audit --conf pmm.conf --serve --once 2>&1; }
