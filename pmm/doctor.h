@@ -16,7 +16,7 @@
 
 #include "core/judge/verdict.h"
 #include "ibquery/fabric.h"
-#include "prolog/controller.h"
+#include "prolog/slurm/controller.h"
 #include "util/error.h"
 #include "util/site.h"
 

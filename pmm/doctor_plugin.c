@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 
 #include "pmm/doctor.h"
-#include "prolog/child.h"
+#include "prolog/slurm/child.h"
 
 enum {
     WAIT_MS = 5000,

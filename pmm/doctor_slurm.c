@@ -17,7 +17,7 @@
 
 #include "pmm/doctor.h"
 #include "probe/nodemap.h"
-#include "prolog/child.h"
+#include "prolog/slurm/child.h"
 #include "util/file.h"
 #include "util/text.h"
 

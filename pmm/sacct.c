@@ -5,7 +5,7 @@
 
 #include <time.h>
 
-#include "prolog/accounting.h"
+#include "prolog/slurm/accounting.h"
 #include "report/history.h"
 #include "util/file.h"
 #include "util/json.h"

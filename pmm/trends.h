@@ -20,7 +20,7 @@
 
 #include "core/solve/solve.h"
 #include "ibquery/fabric.h"
-#include "prolog/ledger.h"
+#include "prolog/ledger/ledger.h"
 #include "util/error.h"
 
 struct trends_options {

@@ -17,7 +17,7 @@
 #include "pmm/inputs.h"
 #include "pmm/trends.h"
 #include "pmm/verb.h"
-#include "prolog/ledger.h"
+#include "prolog/ledger/ledger.h"
 #include "util/file.h"
 #include "util/json.h"
 #include "util/site.h"

@@ -13,7 +13,7 @@
 #include "pmm/common.h"
 #include "pmm/inputs.h"
 #include "pmm/verb.h"
-#include "prolog/act.h"
+#include "prolog/act/act.h"
 #include "util/file.h"
 #include "util/json.h"
 #include "util/site.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What spank_pmm_hooks.so does before and after a job on each of its nodes, as
  * root: where plugstack.conf has Hooks=DIR, it runs DIR/pmm-prolog or
- * DIR/pmm-epilog (prolog/hook.h), for sites whose Prolog and Epilog are others'
- * to set. The work is theirs alone: here only plugstack.conf's words are looked
- * at, so that no file system can hold the job up in a process without a
- * deadline.
+ * DIR/pmm-epilog (prolog/node/hook.h), for sites whose Prolog and Epilog are
+ * others' to set. The work is theirs alone: here only plugstack.conf's words
+ * are looked at, so that no file system can hold the job up in a process
+ * without a deadline.
  */
 #ifndef SPANK_JOBHOOK_H
 #define SPANK_JOBHOOK_H

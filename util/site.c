@@ -163,7 +163,7 @@ enum { /* of others' headers, which util does not know */
     PING_MIN = 16,     /* probe/group.h */
     PING_MAX = 256,
     ROUND_TRIP_MAX_US = 1000000, /* probe/transport_verbs.c */
-    AUDITS_PER_HOUR_MAX = 100, /* prolog/spool.h holds a day's */
+    AUDITS_PER_HOUR_MAX = 100, /* prolog/serve/spool.h holds a day's */
     LEDGER_DAYS_MAX = 36500,
 };
 

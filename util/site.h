@@ -42,7 +42,7 @@ struct site {
 
     /* the hooks */
     char *port_rate;  /* of a node's ports, as "4xEDR"; "": see
-                         prolog/look.h */
+                         prolog/node/look.h */
 
     /* the measurement */
     char *transport;  /* verbs, emu */
@@ -71,7 +71,7 @@ struct site {
     double fail_ns;
     double fail_spread;
 
-    /* the policy: prolog/policy.h says what they mean */
+    /* the policy: prolog/policy/policy.h says what they mean */
     char *action;     /* report, comment, drain */
     int confirm_after_ms;
     int confirm_within_ms;
@@ -82,11 +82,11 @@ struct site {
     int drain_again_after_ms;
     int resume;
 
-    /* the audits: prolog/audit.h */
+    /* the audits: prolog/audit/audit.h */
     char *audit_partition;
     int audit_timeout_ms;
 
-    /* the audit service: prolog/queue.h */
+    /* the audit service: prolog/serve/queue.h */
     int audit_min_nodes;
     int audit_every_ms;
     int audits_per_hour;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What srun, or salloc, says on its standard error, as far as it explains why there is no
- * result.
+/* What srun, or salloc, says on its standard error, as far as it explains why
+ * there is no result.
  */
 #ifndef UTIL_SRUN_H
 #define UTIL_SRUN_H

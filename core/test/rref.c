@@ -219,7 +219,8 @@ static void test_null_learns (void)
         ok ((rref_dot (col, rows[i], 5, z) == 0) == (i != 2),
             "the null vector %s it", i == 2 ? "does not know" : "learns of");
     }
-    ok (rref_dot (col, rows[0], 5, z) == 0 && rref_dot (col, rows[1], 5, z) == 0,
+    ok (rref_dot (col, rows[0], 5, z) == 0
+            && rref_dot (col, rows[1], 5, z) == 0,
         "and forgets none");
     ok (rref_add_null (r, col, rows[2], 5, z) == 0, "a row twice is not new");
     rref_destroy (r);

@@ -7,7 +7,7 @@
  * jobs, time, or anything of a node but what the policy looks at.
  */
 #include "config.h"
-#include "prolog/act.h"
+#include "prolog/act/act.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@
 
 #include "core/samples/simulate.h"
 #include "ibquery/generate.h"
-#include "prolog/ledger_db.h"
+#include "prolog/ledger/ledger_db.h"
 #include "tests/tap.h"
 #include "util/file.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* prolog/controller.h from the command line, for the system tests:
+/* prolog/slurm/controller.h from the command line, for the system tests:
  *
  *   ask nodes                  one a line: name, what holds, by, Reason
  *   ask drain NODE REASON      done, or kept
@@ -12,7 +12,7 @@
  * An error is said, and the exit status is its fault.
  */
 #include "config.h"
-#include "prolog/controller.h"
+#include "prolog/slurm/controller.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The verdict cache: there and back, and nothing of what is not ours. */
 #include "config.h"
-#include "prolog/cache.h"
+#include "prolog/node/cache.h"
 
 #include <errno.h>
 #include <stdio.h>

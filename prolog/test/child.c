@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A call in a child: what it finds comes back, whatever becomes of it. */
 #include "config.h"
-#include "prolog/child.h"
+#include "prolog/slurm/child.h"
 
 #include <errno.h>
 #include <fcntl.h>

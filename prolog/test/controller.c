@@ -3,7 +3,7 @@
  * call is an error, and the caller is still there.
  */
 #include "config.h"
-#include "prolog/controller.h"
+#include "prolog/slurm/controller.h"
 
 #include <slurm/slurm.h>
 #include <stdlib.h>

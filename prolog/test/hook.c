@@ -3,7 +3,7 @@
  * what is missing, what is full, who comes second.
  */
 #include "config.h"
-#include "prolog/hook.h"
+#include "prolog/node/hook.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "prolog/live.h"
+#include "prolog/node/live.h"
 #include "prolog/test/sysfs.h"
 #include "tests/tap.h"
 

@@ -4,7 +4,7 @@
  * that its work does not grow with what it holds.
  */
 #include "config.h"
-#include "prolog/ledger.h"
+#include "prolog/ledger/ledger.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@
 #include "core/samples/simulate.h"
 #include "core/solve/solve.h"
 #include "core/test/tablenet.h"
-#include "prolog/ledger_db.h"
+#include "prolog/ledger/ledger_db.h"
 #include "tests/tap.h"
 
 enum { HOSTS = 6, STRANGER = 12345, LINKS_MAX = 64 };

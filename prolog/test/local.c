@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Ports as sysfs shows them, and as it should not. */
 #include "config.h"
-#include "prolog/local.h"
+#include "prolog/node/local.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The look: each rule, over looks that follow one another; and its state. */
 #include "config.h"
-#include "prolog/look.h"
+#include "prolog/node/look.h"
 
 #include <inttypes.h>
 #include <signal.h>

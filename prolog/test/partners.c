@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "config.h"
-#include "prolog/partners.h"
+#include "prolog/audit/partners.h"
 
 #include <stdio.h>
 #include <stdlib.h>

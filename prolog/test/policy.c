@@ -3,7 +3,7 @@
  * case's world is a line of steps, of which each is a row of the table `steps`.
  */
 #include "config.h"
-#include "prolog/policy.h"
+#include "prolog/policy/policy.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The lines of ports: those that are printed, and others. */
 #include "config.h"
-#include "prolog/ports.h"
+#include "prolog/audit/ports.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Each rule of the queue, where it just holds and where it just does not. */
 #include "config.h"
-#include "prolog/queue.h"
+#include "prolog/serve/queue.h"
 
 #include <stdlib.h>
 #include <string.h>

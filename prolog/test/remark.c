@@ -8,7 +8,7 @@
  * An error is said, and the exit status is its fault.
  */
 #include "config.h"
-#include "prolog/accounting.h"
+#include "prolog/slurm/accounting.h"
 
 #include <stdlib.h>
 #include <string.h>

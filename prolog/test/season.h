@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A season of a site: audit after audit through planner, judge, ledger and
- * policy (prolog/act). Only the wire is simulated, and Slurm is a list of
+ * policy (prolog/act/act). Only the wire is simulated, and Slurm is a list of
  * nodes.
  *
  * The site has the 54 hosts of a 6-port 3-tree. Every cable has a length of
@@ -17,8 +17,8 @@
 #include "core/judge/judge.h"
 #include "ibquery/fabric.h"
 #include "ibquery/generate.h"
-#include "prolog/act.h"
-#include "prolog/ledger.h"
+#include "prolog/act/act.h"
+#include "prolog/ledger/ledger.h"
 #include "util/rng.h"
 
 enum {

@@ -3,7 +3,7 @@
  * was killed leaves, a full spool, states, and what is pruned.
  */
 #include "config.h"
-#include "prolog/spool.h"
+#include "prolog/serve/spool.h"
 
 #include <dirent.h>
 #include <errno.h>

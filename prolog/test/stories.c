@@ -3,7 +3,7 @@
  * in any world.
  */
 #include "config.h"
-#include "prolog/policy.h"
+#include "prolog/policy/policy.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * the audits tell apart all that pairs of the site can.
  */
 #include "config.h"
-#include "prolog/sweep.h"
+#include "prolog/serve/sweep.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

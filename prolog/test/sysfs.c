@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "prolog/local.h"
+#include "prolog/node/local.h"
 
 void sysfs_put (const char *root, const char *path, const char *text)
 {

@@ -6,7 +6,7 @@
 #ifndef PROLOG_TEST_WORLD_H
 #define PROLOG_TEST_WORLD_H
 
-#include "prolog/policy.h"
+#include "prolog/policy/policy.h"
 
 enum {
     NOW = 1700000000,

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Carry out what the policy decides.
+ *
+ * Notes: what was said is kept in the ledger with its numbers taken out, so
+ * that a decision that stands is not said again for each audit. It is said
+ * before that is kept: who is killed in between says it twice.
+ */
+#include "config.h"
+#include "prolog/act/act.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "util/text.h"
+
+enum { LINE_MAX_BYTES = 1024 };
+
+/* A round, at work. */
+struct round {
+    struct act_report *report;
+    const struct act_world *world;
+    struct ledger *ledger;
+    int64_t now;
+    struct error *err;
+};
+
+__attribute__ ((format (printf, 2, 3))) static void
+say (struct round *r, const char *fmt, ...)
+{
+    char line[LINE_MAX_BYTES];
+    va_list ap;
+
+    va_start (ap, fmt);
+    vsnprintf (line, sizeof (line), fmt, ap);
+    va_end (ap);
+    r->world->say (r->world->arg, text_clean (line));
+}
+
+/* --- look ---------------------------------------------------------------- */
+
+/* Slurm's part, which is read last: an answer that does not come is a reason
+ * to change nothing.
+ */
+static void ask (struct act_report *r, const struct act_world *w)
+{
+    struct error err;
+
+    if (w->self (w->arg, r->self, &err) < 0
+        || w->nodes (w->arg, &r->nodes, &err) < 0) {
+        docket_doubt (&r->docket, err.text);
+        return;
+    }
+    docket_nodes (&r->docket, r->nodes.v, r->nodes.n);
+}
+
+int act_look (struct act_report *r, const struct act_world *world,
+              const struct site *site, struct ledger *ledger,
+              const struct fabric *fabric, int64_t now, struct error *err)
+{
+    struct policy_config cfg;
+    struct error doubt = { .text = "" };
+
+    *r = (struct act_report){ .nodes_clear = world->nodes_clear };
+    policy_config (&cfg, site);
+    if (*site->node_map)
+        r->map = nodemap_load (site->node_map, &doubt);
+    if (docket_make (&r->docket, ledger, fabric, r->map, r->self, now, &cfg,
+                     err) < 0)
+        return -1;
+    if (*site->node_map && !r->map)
+        docket_doubt (&r->docket, doubt.text);
+    ask (r, world);
+    return policy_decide (&r->decisions, &r->docket.input, &cfg, err);
+}
+
+void act_report_clear (struct act_report *r)
+{
+    int saved_errno = errno;
+
+    policy_clear (&r->decisions);
+    if (r->nodes_clear)
+        r->nodes_clear (&r->nodes);
+    docket_clear (&r->docket);
+    nodemap_destroy (r->map);
+    *r = (struct act_report){ .drained = 0 };
+    errno = saved_errno;
+}
+
+/* --- say ----------------------------------------------------------------- */
+
+bool act_is_news (const struct decision *d)
+{
+    return d->kind != POLICY_NONE || d->link;
+}
+
+/* Take the numbers out of a text, in place. */
+static void drop_numbers (char *s)
+{
+    char *to = s;
+
+    for (; *s; s++)
+        if (*s < '0' || *s > '9')
+            *to++ = *s;
+    *to = '\0';
+}
+
+static json_t *words_of (const struct decision *d)
+{
+    char words[POLICY_WHY_MAX + 96];
+
+    snprintf (words, sizeof (words), "%s %s %s", policy_kind_name (d->kind),
+              d->link ? d->link : "", d->why);
+    drop_numbers (words);
+    return json_string (words);
+}
+
+static json_t *words_of_remark (const char *remark)
+{
+    char words[LEDGER_TEXT_MAX + 1];
+
+    snprintf (words, sizeof (words), "%s", remark);
+    drop_numbers (words);
+    return json_string (words);
+}
+
+/* {node: words, ...}; about the site, {words: true, ...}. */
+static json_t *said_of (struct round *r, bool site)
+{
+    json_t *rows = ledger_said (r->ledger, r->err);
+    json_t *said = rows ? json_object () : NULL;
+    const json_t *row;
+    size_t i;
+
+    json_array_foreach (rows, i, row) {
+        const char *node
+            = json_string_value (json_object_get (row, "node"));
+        json_t *words = json_object_get (row, "words");
+
+        if (site && !*node)
+            json_object_set_new (said, json_string_value (words),
+                                 json_true ());
+        else if (!site && *node)
+            json_object_set (said, node, words);
+    }
+    if (rows && !said)
+        error_nomem (r->err);
+    json_decref (rows);
+    return said;
+}
+
+static int keep (struct round *r, const char *node, const char *words,
+                 bool on)
+{
+    return ledger_say (r->ledger, node, words, on, r->err);
+}
+
+static int say_remarks (struct round *r)
+{
+    const struct decisions *d = &r->report->decisions;
+    json_t *said = said_of (r, true);
+    int rc = said ? 0 : -1;
+    const char *words;
+    json_t *v;
+
+    for (size_t i = 0; rc >= 0 && i < d->nremarks; i++) {
+        json_t *now = words_of_remark (d->remark[i]);
+
+        if (!now)
+            rc = error_nomem (r->err);
+        else if (json_object_del (said, json_string_value (now)) < 0) {
+            say (r, "%s", d->remark[i]);
+            rc = keep (r, "", json_string_value (now), true);
+        }
+        json_decref (now);
+    }
+    json_object_foreach (said, words, v)
+        if (rc >= 0)
+            rc = keep (r, "", words, false);
+    json_decref (said);
+    return rc < 0 ? -1 : 0;
+}
+
+/* What is said of a node now, against what was: NULL is nothing. */
+static int say_decision (struct round *r, const struct decision *d,
+                         const json_t *said)
+{
+    json_t *now = NULL;
+    int rc = 0;
+
+    if (act_is_news (d) && !(now = words_of (d)))
+        return error_nomem (r->err);
+    if ((!now && !said) || (now && said && json_equal (now, said))) {
+        json_decref (now);
+        return 0;
+    }
+    say (r, "%s: %s: %s", d->node, policy_kind_name (d->kind), d->why);
+    if (said)
+        rc = keep (r, d->node, json_string_value (said), false);
+    if (now && rc >= 0)
+        rc = keep (r, d->node, json_string_value (now), true);
+    json_decref (now);
+    return rc < 0 ? -1 : 0;
+}
+
+static int say_decisions (struct round *r)
+{
+    const struct decisions *d = &r->report->decisions;
+    json_t *said = said_of (r, false);
+    int rc = said ? 0 : -1;
+    const char *node;
+    json_t *words;
+
+    for (size_t i = 0; rc == 0 && i < d->n; i++) {
+        rc = say_decision (r, &d->v[i], json_object_get (said, d->v[i].node));
+        json_object_del (said, d->v[i].node);
+    }
+    json_object_foreach (said, node, words) /* none of Slurm's any more */
+        if (rc >= 0)
+            rc = keep (r, node, json_string_value (words), false);
+    json_decref (said);
+    return rc < 0 ? -1 : 0;
+}
+
+/* --- do ------------------------------------------------------------------ */
+
+/* Note what was intended, and is now known to have come about or not. */
+static int settle (struct round *r)
+{
+    const struct docket *d = &r->report->docket;
+
+    for (size_t i = 0; i < d->nopen; i++)
+        if (!d->open[i].pending
+            && ledger_done (r->ledger, r->now, d->open[i].id, r->err) < 0)
+            return -1;
+    return 0;
+}
+
+/* The Reason of the drain that stands on a node. */
+static const char *drain_reason (const struct docket *d, const char *node)
+{
+    const struct policy_input *in = &d->input;
+
+    for (size_t i = in->nactions; i-- > 0;)
+        if (in->action[i].kind == POLICY_DRAIN
+            && !strcmp (in->action[i].node, node))
+            return in->action[i].reason;
+    return "";
+}
+
+static int drain (struct round *r, const struct decision *d)
+{
+    int rc = r->world->drain (r->world->arg, d->node, d->reason, r->err);
+
+    if (rc == 1) {
+        say (r, "%s: drained: %s", d->node, d->reason);
+        r->report->drained++;
+    }
+    return rc;
+}
+
+static int resume (struct round *r, const struct decision *d)
+{
+    int rc = r->world->resume (r->world->arg, d->node,
+                               drain_reason (&r->report->docket, d->node),
+                               r->err);
+
+    if (rc == 1) {
+        say (r, "%s: resumed", d->node);
+        r->report->resumed++;
+    }
+    return rc;
+}
+
+/* What was seen is done when it is recorded. */
+static int seen (struct round *r, const struct decision *d)
+{
+    (void)r;
+    (void)d;
+    return 1;
+}
+
+static const struct {
+    enum policy_kind kind;
+    int (*fn) (struct round *, const struct decision *);
+} deeds[] = {
+    { POLICY_LEFT, seen },
+    { POLICY_LIFTED, seen },
+    { POLICY_RESUME, resume },
+    { POLICY_DRAIN, drain },
+};
+
+/* Record, do, note. Where the node is not as it was, the record stays open and
+ * the next round looks what became of it.
+ */
+static int carry_out (struct round *r, const struct decision *d,
+                      int (*deed) (struct round *, const struct decision *))
+{
+    const struct ledger_action action = {
+        .node = d->node,
+        .link = d->link,
+        .kind = policy_kind_name (d->kind),
+        .reason = d->reason,
+        .why = d->why,
+    };
+    int64_t id = ledger_intend (r->ledger, r->now, &action, r->err);
+    int rc = id < 0 ? -1 : deed (r, d);
+
+    if (rc == 0)
+        say (r, "%s: no %s: it is not as it was any more", d->node,
+             action.kind);
+    return rc == 1 ? ledger_done (r->ledger, r->now, id, r->err) : rc;
+}
+
+static int carry_out_all (struct round *r)
+{
+    const struct decisions *d = &r->report->decisions;
+
+    for (size_t k = 0; k < sizeof (deeds) / sizeof (deeds[0]); k++)
+        for (size_t i = 0; i < d->n; i++)
+            if (d->v[i].kind == deeds[k].kind
+                && carry_out (r, &d->v[i], deeds[k].fn) < 0)
+                return -1;
+    return 0;
+}
+
+static int look_and_act (struct round *r, const struct site *site,
+                         const struct fabric *fabric)
+{
+    struct act_report *report = r->report;
+
+    if (act_look (report, r->world, site, r->ledger, fabric, r->now, r->err)
+            < 0
+        || say_remarks (r) < 0)
+        return -1;
+    if (report->decisions.stopped)
+        return 0;
+    return say_decisions (r) < 0 || settle (r) < 0 || carry_out_all (r) < 0
+               ? -1
+               : 0;
+}
+
+int act_round (struct act_report *report, const struct act_world *world,
+               const struct site *site, struct ledger *ledger,
+               const struct fabric *fabric, int64_t now, struct error *err)
+{
+    struct round r = { report, world, ledger, now, err };
+    int lock;
+    int rc = ledger_lock (ledger, &lock, err);
+
+    *report = (struct act_report){ .busy = rc == 0 };
+    if (rc != 1)
+        return rc;
+    rc = look_and_act (&r, site, fabric);
+    close (lock);
+    return rc;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Audit: measure nodes by a job of our own, and enter what it found.
+ *
+ * Run by `pmm audit`, by hand or as a service. The step only measures: its
+ * raw samples are judged here, against the snapshot and the ledger at hand
+ * (prolog/audit/record, prolog/audit/baseline).
+ *
+ * One audit of a ledger runs at a time: who runs it holds a lock on the file
+ * LEDGER.lock. It is in the ledger before it runs, and has its end there when
+ * audit_run returns, or if that was killed, when the next one begins.
+ *
+ * The job is of whole nodes, in AuditPartition, and is never waited for: nodes
+ * that are busy are left to their jobs. Nodes that we drained stay so; they are
+ * measured beside it, with the others as their partners. Where the job must be
+ * ended, no part of it is left behind.
+ */
+#ifndef PROLOG_AUDIT_H
+#define PROLOG_AUDIT_H
+
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "core/judge/verdict.h"
+#include "ibquery/fabric.h"
+#include "prolog/ledger/ledger.h"
+#include "util/error.h"
+#include "util/site.h"
+
+enum {
+    AUDIT_NODES_MAX = 1024, /* of one audit */
+    AUDIT_NODES_MIN = 2,
+};
+
+/* What audits are run with; all borrowed. */
+struct audit {
+    const struct site *site;
+    const char *conf;     /* pmm.conf for pmm-probe; NULL: its own */
+    struct ledger *ledger; /* open for writing */
+    const struct fabric *fabric;
+    const volatile sig_atomic_t *stop; /* not 0: end it; may be NULL */
+    FILE *report;         /* for what is odd but stops nothing; NULL */
+};
+
+struct audit_request {
+    const char *const *node; /* as Slurm calls them */
+    size_t n;
+    struct ledger_cause cause;
+};
+
+struct audit_result {
+    int64_t id;              /* in the ledger; 0: not even begun */
+    uint64_t job;            /* Slurm's; 0: none, or not known */
+    enum verdict_status status;
+    char sentence[256];      /* the verdict's, or why there is none */
+};
+
+/* Audit the nodes; those that are not in the snapshot are named on `report`
+ * and left out. Takes at most AuditTimeout and some seconds.
+ *
+ * Return 1 where they were measured; 0 where that could not be, with UNKNOWN
+ * and the reason in the result: the nodes are busy, fewer than two are left,
+ * another audit runs, the job has its audit, it was stopped, Slurm is not
+ * there; -1 with err where the ledger, the snapshot or pmm.conf is at fault.
+ */
+int audit_run (const struct audit *audit, const struct audit_request *request,
+               struct audit_result *result, struct error *err);
+
+#endif /* PROLOG_AUDIT_H */

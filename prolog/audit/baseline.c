@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Baselines of audits. */
+#include "config.h"
+#include "prolog/audit/baseline.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "util/file.h"
+
+enum { FROM_LEDGER, FROM_FILE, FILE_MAX = 256 << 20 };
+
+/* Add to times[link] how many samples cross it. Return 0, or -1 with err. */
+static int count_samples (const struct samples *s, const struct pathset *ps,
+                          uint32_t *times, struct error *err)
+{
+    struct row row;
+
+    for (size_t i = 0; i < s->nsamples; i++) {
+        const struct sample *sample = &s->sample[i];
+
+        if (sample->lost == sample->sent)
+            continue;
+        if (pathset_row (ps, sample->a, sample->b, &row, err) < 0)
+            return -1;
+        for (size_t k = 0; k < row.n; k++)
+            times[row.link[k]]++;
+    }
+    return 0;
+}
+
+/* Drop the samples that cross a link whose baseline was reset. */
+static int drop_reset (struct samples *s, const struct pathset *ps,
+                       const bool *reset, struct error *err)
+{
+    size_t kept = 0;
+    struct row row;
+
+    for (size_t i = 0; i < s->nsamples; i++) {
+        bool keep = true;
+
+        if (pathset_row (ps, s->sample[i].a, s->sample[i].b, &row, err) < 0)
+            return -1;
+        for (size_t k = 0; k < row.n; k++)
+            keep &= !reset[row.link[k]];
+        if (keep)
+            s->sample[kept++] = s->sample[i];
+    }
+    s->nsamples = kept;
+    return 0;
+}
+
+/* reset[link]: there is a rebase of it. */
+static int find_reset (struct ledger *ledger, const struct fabric *f,
+                       bool *reset, struct error *err)
+{
+    json_t *list = ledger_rebases (ledger, err);
+    json_t *v;
+    size_t i;
+
+    if (!list)
+        return -1;
+    json_array_foreach (list, i, v) {
+        const char *id = json_string_value (json_object_get (v, "link"));
+        uint32_t link = id ? fabric_find_link (f, id) : FABRIC_NONE;
+
+        if (link != FABRIC_NONE)
+            reset[link] = true;
+    }
+    json_decref (list);
+    return 0;
+}
+
+static int gather_ledger (struct baseline_set *set, struct ledger *ledger,
+                          const struct fabric *f, struct error *err)
+{
+    struct samples *s = ledger_baseline (ledger, f->hash, BASELINE_LAST,
+                                         fabric_resolve, (void *)f,
+                                         &set->ps[FROM_LEDGER], err);
+
+    set->samples[FROM_LEDGER] = s;
+    return s || errno == ENOENT ? 0 : -1;
+}
+
+/* A file that is not there, or is of another fabric, is none. */
+static void gather_file (struct baseline_set *set, const struct fabric *f,
+                         const char *path)
+{
+    struct error err;
+    FILE *fp;
+
+    if (!*path)
+        return;
+    if ((fp = file_open_trusted (path, geteuid (), &err))) {
+        set->samples[FROM_FILE]
+            = samples_read (fp, path, f->hash, fabric_resolve, (void *)f,
+                            &set->ps[FROM_FILE], &err);
+        fclose (fp);
+    }
+    else if (errno == ENOENT)
+        return;
+    if (!set->samples[FROM_FILE])
+        snprintf (set->odd, sizeof (set->odd), "%.250s", err.text);
+}
+
+/* Whether the ledger knows each link that the file does; *any: it knows one.
+ */
+static bool knows_all (const uint32_t *ledger, const uint32_t *file, size_t n,
+                       bool *any)
+{
+    bool all = true;
+
+    *any = false;
+    for (size_t i = 0; i < n; i++) {
+        *any |= ledger[i] >= BASELINE_ENOUGH;
+        all &= ledger[i] >= BASELINE_ENOUGH || file[i] < BASELINE_ENOUGH;
+    }
+    return all;
+}
+
+/* Choose what counts, given room for what is known of each link. */
+static int choose (struct baseline_set *set, struct ledger *ledger,
+                   const struct fabric *f, bool *reset,
+                   uint32_t *times[2], struct error *err)
+{
+    bool any, all;
+
+    if (find_reset (ledger, f, reset, err) < 0
+        || (set->samples[FROM_FILE]
+            && drop_reset (set->samples[FROM_FILE], set->ps[FROM_FILE], reset,
+                           err) < 0))
+        return -1;
+    for (int i = 0; i < 2; i++)
+        if (set->samples[i]
+            && count_samples (set->samples[i], set->ps[i], times[i], err) < 0)
+            return -1;
+    all = knows_all (times[FROM_LEDGER], times[FROM_FILE], f->nlinks, &any);
+    set->publish = all && any;
+    for (int i = 0; i < 2; i++)
+        if (set->samples[i] && (i == FROM_LEDGER || !all))
+            set->v[set->n++] = (struct baseline){ set->samples[i],
+                                                  set->ps[i] };
+    return 0;
+}
+
+int baseline_gather (struct baseline_set *set, struct ledger *ledger,
+                     const struct fabric *f, const char *path,
+                     struct error *err)
+{
+    uint32_t *times[2];
+    bool *reset;
+    int rc = -1;
+
+    *set = (struct baseline_set){ 0 };
+    reset = calloc (f->nlinks + 1, sizeof (*reset));
+    for (int i = 0; i < 2; i++)
+        times[i] = calloc (f->nlinks + 1, sizeof (*times[i]));
+    if (!reset || !times[0] || !times[1])
+        error_nomem (err);
+    else if (gather_ledger (set, ledger, f, err) == 0) {
+        gather_file (set, f, path);
+        rc = choose (set, ledger, f, reset, times, err);
+    }
+    free (reset);
+    free (times[0]);
+    free (times[1]);
+    return rc;
+}
+
+void baseline_clear (struct baseline_set *set)
+{
+    for (int i = 0; i < 2; i++) {
+        samples_destroy (set->samples[i]);
+        pathset_destroy (set->ps[i]);
+    }
+    *set = (struct baseline_set){ 0 };
+}
+
+/*
+ * Publishing
+ */
+
+/* The file's text, or NULL. */
+static char *slurp (const char *path, size_t *len)
+{
+    struct error err;
+    FILE *fp = file_open_input (path, &err);
+    char *text = NULL;
+
+    if (fp) {
+        text = file_slurp (fp, FILE_MAX, len, &err);
+        file_close_input (fp);
+    }
+    return text;
+}
+
+/* What is to be published, as text. NULL with err. */
+static char *print (const struct baseline_set *set, size_t *len,
+                    struct error *err)
+{
+    char *text = NULL;
+    FILE *fp = open_memstream (&text, len);
+    int rc;
+
+    if (!fp) {
+        error_nomem (err);
+        return NULL;
+    }
+    rc = samples_write (set->samples[FROM_LEDGER], set->ps[FROM_LEDGER], fp,
+                        err);
+    if (fclose (fp) != 0)
+        rc = error_nomem (err);
+    if (rc == 0)
+        return text;
+    free (text);
+    return NULL;
+}
+
+static int write_file (const char *path, const char *text, size_t len,
+                       struct error *err)
+{
+    struct outfile *out = file_create (path, err);
+
+    if (!out)
+        return -1;
+    fwrite (text, 1, len, file_stream (out)); /* file_commit looks */
+    return file_commit (out, err);
+}
+
+static int publish (const struct baseline_set *set, const char *path,
+                    struct error *err)
+{
+    size_t len, old_len;
+    char *text = print (set, &len, err);
+    char *old = text ? slurp (path, &old_len) : NULL;
+    int rc = -1;
+
+    if (old && old_len == len && memcmp (old, text, len) == 0)
+        rc = 0;
+    else if (text && write_file (path, text, len, err) == 0)
+        rc = 1;
+    free (old);
+    free (text);
+    return rc;
+}
+
+int baseline_publish (struct ledger *ledger, const struct fabric *f,
+                      const char *path, struct error *err)
+{
+    struct baseline_set set;
+    int rc = baseline_gather (&set, ledger, f, path, err);
+
+    if (rc == 0 && set.publish && *path)
+        rc = publish (&set, path, err);
+    baseline_clear (&set);
+    return rc;
+}

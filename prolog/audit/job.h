@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Job: the step of an audit, which srun runs in a job of its own, in an
+ * environment from scratch and under a watchdog. The nodes are whole, and free
+ * at once, or there is no job. Where it must be ended, none is left behind.
+ */
+#ifndef PROLOG_JOB_H
+#define PROLOG_JOB_H
+
+#include <signal.h>
+#include <stddef.h>
+
+#include "prolog/node/local.h"
+#include "util/error.h"
+#include "util/site.h"
+
+struct job {
+    const struct site *site;
+    const char *conf;     /* pmm.conf for pmm-probe; NULL: its own */
+    const char *name;     /* as Slurm shows it, and no other job's */
+    const char *nonce;
+    const char *nodes;    /* a list of n, */
+    size_t n;
+    const char *partners; /* ... of which these are in the job; the others,
+                             which are drained, have the step beside it */
+    size_t npartners;
+    const volatile sig_atomic_t *stop; /* not 0: end it; may be NULL */
+};
+
+struct job_said {
+    char *record;            /* its standard output: len bytes and a NUL */
+    size_t len;
+    struct local_port *port; /* as the members know theirs */
+    size_t nports;
+    char why[256];           /* there is no result */
+    char left[256];          /* what may have been left behind; "" nothing */
+};
+
+/* Run it; takes AuditTimeout and some seconds at most. Return 1 where there is
+ * a result, 0 where there is none, -1 with err; job_said_clear is due in all
+ * cases.
+ */
+int job_run (const struct job *job, struct job_said *said, struct error *err);
+void job_said_clear (struct job_said *said);
+
+/* The program's environment and arguments, ended by NULL. Of our environment it
+ * has but SLURM_CONF. Return 0, or -1 with err; job_args_clear is due in both
+ * cases.
+ */
+enum { JOB_ARGS_MAX = 64 };
+struct job_args {
+    char *v[JOB_ARGS_MAX + 1];
+    size_t n;
+};
+int job_environment (struct job_args *env, const struct site *site,
+                     struct error *err);
+int job_arguments (struct job_args *a, const struct job *job,
+                   const struct job_args *env, struct error *err);
+void job_args_clear (struct job_args *a);
+
+#endif /* PROLOG_JOB_H */

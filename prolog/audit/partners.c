@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "config.h"
+#include "prolog/audit/partners.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "probe/guids.h"
+
+struct choice {
+    const struct hostlist *idle;
+    bool *near;     /* [idle->count] on the node's switch */
+    bool *taken;    /* the node itself, too */
+    char **partner;
+    size_t n, most;
+};
+
+/* The switch of an endpoint, as a node of the fabric; FABRIC_NONE. */
+static uint32_t switch_of (const struct fabric *f, size_t endpoint)
+{
+    uint32_t port = f->endpoint[endpoint].port;
+    uint32_t link = f->port[port].link;
+
+    if (link == FABRIC_NONE)
+        return FABRIC_NONE;
+    return f->port[f->link[link].a == port ? f->link[link].b
+                                           : f->link[link].a].node;
+}
+
+static int compare_names (const void *a, const void *b)
+{
+    return strcmp (*(char *const *)a, *(char *const *)b);
+}
+
+/* Mark an idle node. */
+static void mark (const struct choice *c, bool *marks, const char *node)
+{
+    char **found = bsearch (&node, c->idle->name, c->idle->count,
+                            sizeof (*c->idle->name), compare_names);
+
+    if (found)
+        marks[found - c->idle->name] = true;
+}
+
+/* node_of [nendpoints]; sw [nnodes] is scratch, all false. */
+static void find_near (const struct choice *c, const struct fabric *f,
+                       const char *const *node_of, const char *node, bool *sw)
+{
+    for (size_t i = 0; i < f->nendpoints; i++)
+        if (switch_of (f, i) != FABRIC_NONE && !strcmp (node_of[i], node))
+            sw[switch_of (f, i)] = true;
+    for (size_t i = 0; i < f->nendpoints; i++)
+        if (switch_of (f, i) != FABRIC_NONE && sw[switch_of (f, i)])
+            mark (c, c->near, node_of[i]);
+}
+
+static void take (struct choice *c, size_t k)
+{
+    if (c->taken[k] || c->n == c->most)
+        return;
+    c->taken[k] = true;
+    c->partner[c->n++] = c->idle->name[k];
+}
+
+static void choose (struct choice *c, uint64_t turn)
+{
+    size_t count = c->idle->count;
+    size_t step = count / (c->most + 1) + 1;
+
+    for (size_t i = 0; i < count && c->n < PARTNERS_NEAR; i++)
+        if (c->near[(i + turn) % count])
+            take (c, (i + turn) % count);
+    for (size_t first = 0; first < step; first++)
+        for (size_t i = first; i < count; i += step)
+            take (c, (i + turn) % count);
+}
+
+int partners_choose (const struct fabric *f, const struct nodemap *map,
+                     const char *node, const struct hostlist *idle,
+                     uint64_t turn, char **partner, size_t most,
+                     struct error *err)
+{
+    const char **node_of = calloc (f->nendpoints + 1, sizeof (*node_of));
+    bool *sw = calloc (f->nnodes + 1, sizeof (*sw));
+    struct choice c = {
+        .idle = idle,
+        .near = calloc (idle->count + 1, sizeof (*c.near)),
+        .taken = calloc (idle->count + 1, sizeof (*c.taken)),
+        .partner = partner,
+        .most = most,
+    };
+    int rc = -1;
+
+    if (!node_of || !sw || !c.near || !c.taken)
+        error_nomem (err);
+    else if (guids_nodes (f, map, node_of, err) == 0) {
+        mark (&c, c.taken, node);
+        find_near (&c, f, node_of, node, sw);
+        choose (&c, turn);
+        rc = (int)c.n;
+    }
+    free (node_of);
+    free (sw);
+    free (c.near);
+    free (c.taken);
+    return rc;
+}

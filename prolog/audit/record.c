@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the step of an audit printed. */
+#include "config.h"
+#include "prolog/audit/record.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/judge/verdict.h"
+#include "util/text.h"
+
+/* Take word and the space behind it off *line. */
+static bool take (const char **line, const char *word)
+{
+    size_t len = strlen (word);
+
+    if (strncmp (*line, word, len) || (*line)[len] != ' ')
+        return false;
+    *line += len + 1;
+    return true;
+}
+
+bool record_is_result (const char *line, const char *nonce, bool *unknown,
+                       const char **sentence)
+{
+    static const enum verdict_status status[]
+        = { VERDICT_OK, VERDICT_WARN, VERDICT_FAIL, VERDICT_UNKNOWN };
+    size_t i = 0;
+
+    if (!take (&line, "pmm-result") || !take (&line, "1"))
+        return false;
+    while (i < 4 && !take (&line, verdict_status_name (status[i])))
+        i++;
+    if (i == 4 || !take (&line, nonce) || !*line)
+        return false;
+    *unknown = status[i] == VERDICT_UNKNOWN;
+    *sentence = line;
+    return true;
+}
+
+void record_clear (struct record *r)
+{
+    samples_destroy (r->samples);
+    plan_destroy (r->plan);
+    pathset_destroy (r->ps);
+    *r = (struct record){ 0 };
+}
+
+struct lines {
+    char *plan, *samples; /* NULL: there is none */
+};
+
+/* Find the lines that count among those of Slurm and of others. The result is
+ * the last word: what comes behind it is not read.
+ */
+static void find_lines (struct record *r, struct lines *lines, char *text,
+                        const char *nonce)
+{
+    char *next = text;
+    char *line;
+
+    while ((line = next)) {
+        const char *sentence;
+
+        if ((next = strchr (line, '\n')))
+            *next++ = '\0';
+        if (*line == '{') {
+            if (!lines->plan)
+                lines->plan = line;
+            else if (!lines->samples)
+                lines->samples = line;
+        }
+        else if (record_is_result (line, nonce, &r->unknown, &sentence)) {
+            snprintf (r->sentence, sizeof (r->sentence), "%s", sentence);
+            text_clean (r->sentence);
+            return;
+        }
+    }
+}
+
+static int read_plan (struct record *r, char *line, const struct fabric *f,
+                      struct error *err)
+{
+    FILE *fp = fmemopen (line, strlen (line), "r");
+
+    if (!fp)
+        return error_errno (err, "the record's plan");
+    r->plan = plan_read (fp, "the record's plan", f->hash, fabric_resolve,
+                         (void *)f, &r->ps, err);
+    fclose (fp);
+    return r->plan ? 0 : -1;
+}
+
+static int read_samples (struct record *r, char *line, const struct fabric *f,
+                         struct error *err)
+{
+    FILE *fp = fmemopen (line, strlen (line), "r");
+
+    if (!fp)
+        return error_errno (err, "the record's samples");
+    r->samples = samples_read (fp, "the record's samples", f->hash,
+                               fabric_resolve, (void *)f, &r->ps, err);
+    fclose (fp);
+    return r->samples ? 0 : -1;
+}
+
+static int check_endpoints (const struct record *r,
+                            const struct record_whom *whom, struct error *err)
+{
+    for (size_t i = 0; i < pathset_size (r->ps); i++) {
+        const struct endpoint *e = pathset_endpoint (r->ps, i);
+
+        if (!whom->node[e->id])
+            return error_input (err, "the record is of %.63s, which was not "
+                                     "asked for", e->name);
+    }
+    return 0;
+}
+
+int record_read (struct record *r, char *text, size_t len,
+                 const struct record_whom *whom, struct error *err)
+{
+    struct lines lines = { 0 };
+
+    *r = (struct record){ 0 };
+    if (len >= RECORD_MAX || text[len] != '\0')
+        return error_input (err, "the record is longer than %d bytes",
+                            RECORD_MAX);
+    find_lines (r, &lines, text, whom->nonce);
+    if (!r->sentence[0])
+        return error_input (err, "the record has no result");
+    if (!lines.plan)
+        return 0;
+    if (!lines.samples)
+        return error_input (err, "the record has no samples");
+    if (read_plan (r, lines.plan, whom->fabric, err) < 0
+        || check_endpoints (r, whom, err) < 0
+        || read_samples (r, lines.samples, whom->fabric, err) < 0)
+        return -1;
+    if (strcmp (r->samples->nonce, whom->nonce))
+        return error_input (err, "the record's samples are of another run");
+    return 0;
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Signs of trouble.
+ *
+ * Notes: signs enter before the counters that they are told by, so that who is
+ * killed in between sees the same growth again.
+ */
+#include "config.h"
+#include "prolog/audit/signs.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct place {
+    uint32_t link;
+    const char *node;
+    char name[24]; /* of the port, as a link's id has it */
+};
+
+struct entry {
+    struct ledger *ledger;
+    int64_t audit, time;
+    const struct fabric *f;
+    const char *const *node_of;
+    struct ledger_counter *counter;
+    size_t ncounters;
+    int signs;
+};
+
+/* Where a port is in the snapshot. False: nowhere, or not of the audit. */
+static bool find_place (const struct entry *e, const struct local_port *p,
+                        struct place *place)
+{
+    const struct fabric *f = e->f;
+    uint32_t node = fabric_find_node (f, p->node_guid);
+    uint32_t port;
+    const struct fabric_host *host;
+
+    if (node == FABRIC_NONE || p->port < 1 || p->port > f->node[node].nports
+        || f->node[node].type != NODE_CA || f->node[node].host == FABRIC_NONE)
+        return false;
+    port = f->node[node].first_port + p->port - 1;
+    host = &f->host[f->node[node].host];
+    place->link = f->port[port].link;
+    place->node = NULL;
+    for (uint32_t i = host->first; i < host->first + host->count; i++)
+        if (f->endpoint[i].port == port)
+            place->node = e->node_of[i];
+    snprintf (place->name, sizeof (place->name), "%016jx/%u",
+              (uintmax_t)p->node_guid, p->port);
+    return place->node && place->link != FABRIC_NONE;
+}
+
+static int add_sign (struct entry *e, const struct place *place,
+                     const char *kind, struct error *err)
+{
+    e->signs++;
+    return ledger_sign_add (e->ledger, e->audit, e->f->link[place->link].id,
+                            place->node, kind, e->time, err);
+}
+
+/* Whether a counter has grown by more than is healthy. Return 1, 0, or -1 with
+ * err. Of one that stands at its end nobody knows; one that is less than it
+ * was began anew.
+ */
+static int has_grown (const struct entry *e, const struct place *place,
+                      const struct local_counter *c, uint64_t now,
+                      struct error *err)
+{
+    uint64_t last, growth, windows = 1;
+    int64_t then;
+    int rc;
+
+    if (c->window_s == 0 || (c->end && now >= c->end))
+        return 0;
+    rc = ledger_counter_last (e->ledger, e->audit, place->name, c->name, &last,
+                              &then, err);
+    if (rc <= 0)
+        return rc;
+    growth = now >= last ? now - last : now;
+    if (e->time > then)
+        windows += (uint64_t)(e->time - then) / c->window_s;
+    return growth > windows * c->healthy;
+}
+
+static int look_at_counters (struct entry *e, const struct local_port *p,
+                             const struct place *place, struct error *err)
+{
+    bool grown = false;
+    int rc;
+
+    for (size_t i = 0; i < LOCAL_COUNTERS; i++) {
+        if (!p->has[i])
+            continue;
+        rc = has_grown (e, place, &local_counters[i], p->counter[i], err);
+        if (rc < 0)
+            return -1;
+        grown |= rc > 0;
+        e->counter[e->ncounters++]
+            = (struct ledger_counter){ place->name, local_counters[i].name,
+                                       p->counter[i] };
+    }
+    return grown ? add_sign (e, place, "counter", err) : 0;
+}
+
+static int look_at_rate (struct entry *e, const struct local_port *p,
+                         const struct place *place, struct error *err)
+{
+    const struct fabric_link *l = &e->f->link[place->link];
+    struct local_rate expected = { .width = l->width };
+
+    snprintf (expected.speed, sizeof (expected.speed), "%s", l->speed);
+    if (local_is_narrower (&p->rate, &expected)
+        && add_sign (e, place, "width", err) < 0)
+        return -1;
+    if (local_is_slower (&p->rate, &expected)
+        && add_sign (e, place, "speed", err) < 0)
+        return -1;
+    return 0;
+}
+
+static int look_at_ports (struct entry *e, const struct local_port *port,
+                          struct place *place, size_t n, struct error *err)
+{
+    for (size_t i = 0; i < n; i++)
+        if (find_place (e, &port[i], &place[i])
+            && (look_at_rate (e, &port[i], &place[i], err) < 0
+                || look_at_counters (e, &port[i], &place[i], err) < 0))
+            return -1;
+    return 0;
+}
+
+int signs_enter (struct ledger *ledger, int64_t audit, int64_t time,
+                 const struct fabric *f, const char *const *node_of,
+                 const struct local_port *port, size_t n, struct error *err)
+{
+    struct entry e = { .ledger = ledger, .audit = audit, .time = time,
+                       .f = f, .node_of = node_of };
+    struct place *place = calloc (n + 1, sizeof (*place));
+    int rc = -1;
+
+    e.counter = calloc (n * LOCAL_COUNTERS + 1, sizeof (*e.counter));
+    if (!place || !e.counter)
+        error_nomem (err);
+    else if (look_at_ports (&e, port, place, n, err) == 0)
+        rc = ledger_counters (ledger, audit, e.counter, e.ncounters, err);
+    free (e.counter);
+    free (place);
+    return rc < 0 ? -1 : e.signs;
+}

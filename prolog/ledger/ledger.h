@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Ledger: what audits measured and found, and what was done about it.
+ *
+ * Written by audits and by `pmm ledger`, read by the policy and the reports.
+ * File: an SQLite database in WAL mode; its tables are in ledger_db.c.
+ *
+ * Only audits enter. An audit is begun before it runs, which draws the nonce
+ * that its step is to be run with (pmm-probe --nonce); a result whose nonce is
+ * not of an audit that was begun and has no result yet, or that is of another
+ * fabric or of hosts that it was not begun for, is refused. So a user's check
+ * never enters, and the same result never twice.
+ *
+ * Who owns the file may write it, nobody else, root neither; whoever may read
+ * it by its mode (0640 when made) may read it. A file or a directory that
+ * others may write is refused.
+ *
+ * A call is one transaction: when it returns, all of it is on the disk, or
+ * none of it. Ids are the order of things; times are only noted, since clocks
+ * step back. Texts are cleaned (util/text) and cut to the sizes below. Times
+ * are seconds since 1970.
+ *
+ * Errors: one sentence that begins with the file's name. ERROR_INPUT: there is
+ * no such file, it is no ledger, one of a later version, or what is to enter
+ * is refused. ERROR_WORLD: all else, like a full disk, a damaged page, or a
+ * lock that another holds for longer than LEDGER_WAIT_MS.
+ */
+#ifndef PROLOG_LEDGER_H
+#define PROLOG_LEDGER_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/judge/verdict.h"
+#include "core/paths/paths.h"
+#include "core/samples/observe.h"
+#include "core/samples/samples.h"
+#include "util/error.h"
+
+enum {
+    LEDGER_VERSION = 2,
+    LEDGER_WAIT_MS = 5000,
+    LEDGER_TEXT_MAX = 1023,  /* bytes of a sentence, a reason, a why */
+    LEDGER_NAME_MAX = 127,   /* of a host, a link's id, who did it */
+    LEDGER_NONCE_BYTES = 33, /* 32 hex digits and their end */
+    LEDGER_HOSTS_MAX = 1 << 17,
+    LEDGER_RETRY_MAX_S = 3600, /* a comment waits no longer for its next try */
+};
+
+enum ledger_mode {
+    LEDGER_LOOK, /* read; of an older version it can be salvaged alone */
+    LEDGER_READ,
+    LEDGER_WRITE,
+    LEDGER_CREATE, /* write; made where it does not exist */
+};
+
+struct ledger;
+
+/* NULL with err. An older version is brought up to date by who may write. */
+struct ledger *ledger_open (const char *path, enum ledger_mode mode,
+                            struct error *err);
+void ledger_close (struct ledger *ledger);
+const char *ledger_path (const struct ledger *ledger);
+
+/* For who audits or acts: one of these at a time has the file LEDGER.lock.
+ * Return 1 with *fd, which gives it back when it is closed, 0 where another has
+ * it, -1 with err.
+ */
+int ledger_lock (const struct ledger *ledger, int *fd, struct error *err);
+
+/* Look at every page and reference; work grows with the file. Return 0, or -1
+ * with err saying what is wrong first.
+ */
+int ledger_check (struct ledger *ledger, struct error *err);
+
+/* Copy what can be read of the damaged ledger at `from` into one that was just
+ * made: each audit whole or not at all, under its number. `from` is one that
+ * ledger_open takes to look at. A new ledger that did not get that far cannot
+ * be opened again. Return how many audits, actions, comments, mutes and
+ * rebases were lost (a list of them that cannot be told counts as one), or -1
+ * with err.
+ */
+int64_t ledger_salvage (struct ledger *ledger, const char *from,
+                        struct error *err);
+
+/* Who or what gave rise to an audit. A job is its number and the time that it
+ * was submitted, since numbers are given again and requeued jobs keep theirs.
+ */
+enum ledger_why {
+    LEDGER_BY_HAND,
+    LEDGER_JOB,     /* it ended, and is of those that are audited */
+    LEDGER_CHECK,   /* likewise, since its user asked for a check */
+    LEDGER_SWEEP,
+    LEDGER_CONFIRM, /* an audit before it found something */
+};
+struct ledger_cause {
+    enum ledger_why why;
+    uint64_t job;      /* 0: none */
+    int64_t submitted; /* 0: not known */
+    int64_t uid;       /* CHECK: whose */
+};
+const char *ledger_why_name (enum ledger_why why);
+
+/* Begin an audit of n hosts on the fabric of that hash. Return its id, > 0,
+ * and its nonce; -1 with err, errno EEXIST where the job of a known time has
+ * its audit already, with or without a result.
+ */
+int64_t ledger_begin (struct ledger *ledger, int64_t time, const char *fabric,
+                      const struct ledger_cause *cause,
+                      const char *const *host, size_t n,
+                      char nonce[LEDGER_NONCE_BYTES], struct error *err);
+
+/* End an audit that has no result, as UNKNOWN: none will be taken any more.
+ * audit 0: all of these, as is due when the service starts. Return how many
+ * they were, or -1 with err.
+ */
+int64_t ledger_give_up (struct ledger *ledger, int64_t time, int64_t audit,
+                        const char *sentence, struct error *err);
+
+/* Enter the result of the audit that has the samples' nonce: which hosts
+ * answered, each RTT with its row, the verdict. Work grows with the samples,
+ * not with the ledger. Return the audit's id; -1 with err, errno EEXIST where
+ * it has its result already (a second try after a crash).
+ */
+int64_t ledger_record (struct ledger *ledger, int64_t time,
+                       const struct pathset *ps,
+                       const struct samples *samples,
+                       const struct verdict *verdict, struct error *err);
+
+/* Counters of ports as an audit saw them, whether it has its result or not.
+ * What their growth is a sign of enters before them: who is killed in between
+ * sees them grow again. Return 0, or -1 with err.
+ */
+struct ledger_counter {
+    const char *port; /* "guid/port" */
+    const char *name; /* "PortXmitWait" */
+    uint64_t value;   /* at most INT64_MAX */
+};
+int ledger_counters (struct ledger *ledger, int64_t audit,
+                     const struct ledger_counter *counter, size_t n,
+                     struct error *err);
+/* A counter's value in the newest audit before this one that saw it, and when
+ * that began. Return 1, 0 where none did, -1 with err.
+ */
+int ledger_counter_last (struct ledger *ledger, int64_t audit,
+                         const char *port, const char *name, uint64_t *value,
+                         int64_t *begun, struct error *err);
+
+/* A sign of trouble that an audit saw at a link's port, of kind "counter",
+ * "width" or "speed"; host is the node, as Slurm calls it, NULL where the port
+ * is a switch's. One of a kind counts for a link in an audit. Return 0, or -1
+ * with err.
+ */
+int ledger_sign_add (struct ledger *ledger, int64_t audit, const char *link,
+                     const char *host, const char *kind, int64_t time,
+                     struct error *err);
+
+/* What was done about a node, or seen done: "drain" and "resume" by us;
+ * "left", "lifted": it FAILs in others' hands, it is out of these or they
+ * ended our drain (enum policy_kind).
+ * An action is noted before it is tried, and again when it is done, so that
+ * who was killed in between knows what to look at: what is intended of a node
+ * and kind again while it is not done is the same action. Return its id; -1
+ * with err. The number of the newest audit is noted with it. ledger_done
+ * counts once.
+ */
+struct ledger_action {
+    const char *node;
+    const char *link;   /* that it is about; NULL */
+    const char *kind;   /* "drain", "resume", "left", "lifted" */
+    const char *reason; /* as others see it */
+    const char *why;
+};
+int64_t ledger_intend (struct ledger *ledger, int64_t time,
+                       const struct ledger_action *action, struct error *err);
+int ledger_done (struct ledger *ledger, int64_t time, int64_t action,
+                 struct error *err);
+
+/* Findings of a muted link are known and acted upon by nobody; so are all of a
+ * muted node; with both, those of the link at this node. One mute of each,
+ * until a time (0: for ever). ledger_unmute ends it, errno ENOENT where there
+ * is none. Return 0, or -1 with err.
+ */
+struct ledger_mute {
+    const char *link, *node; /* one of them may be NULL */
+    int64_t until;
+    const char *who, *why;
+};
+int ledger_mute (struct ledger *ledger, int64_t time,
+                 const struct ledger_mute *mute, struct error *err);
+int ledger_unmute (struct ledger *ledger, const char *link, const char *node,
+                   struct error *err);
+
+/* What was measured of the link up to now no longer counts for its baseline:
+ * it was repaired. Return 0, or -1 with err.
+ */
+int ledger_rebase (struct ledger *ledger, int64_t time, const char *link,
+                   const char *who, const char *why, struct error *err);
+
+/* A line that is to be appended to a finished job's comment: a queue that
+ * outlives who works it off. The same line for the same job is one, also after
+ * it is done, so that who was killed may add it again. Return its id, or -1
+ * with err.
+ */
+int64_t ledger_comment_add (struct ledger *ledger, int64_t time, uint64_t job,
+                            int64_t submitted, const char *text,
+                            struct error *err);
+/* It is there, or nobody will ever be able to put it there. Counts once. */
+int ledger_comment_done (struct ledger *ledger, int64_t time, int64_t comment,
+                         struct error *err);
+/* It could not be put there; it is due again from not_before on, which is at
+ * most LEDGER_RETRY_MAX_S from now, also where a clock steps back.
+ */
+int ledger_comment_failed (struct ledger *ledger, int64_t time,
+                           int64_t comment, int64_t not_before,
+                           const char *why, struct error *err);
+
+/* Forget the oldest audits: those begun before `before`, up to the first that
+ * was not, and as many as are more than `keep`. A transaction each, so that
+ * others wait for one audit's rows at most; then the rows of fabrics without
+ * audits, and the comments that are done and older than the audits left.
+ * Actions, mutes and rebases stay. Return how many audits, or -1 with err;
+ * those forgotten until then stay forgotten.
+ */
+int64_t ledger_prune (struct ledger *ledger, int64_t before, int64_t keep,
+                      struct error *err);
+
+/* Audits as JSON. Lists are newest first. NULL with err. */
+
+/* The newest n: {id, begun, ended, why, about, submitted, uid, job, step,
+ * fabric, status, complete, sentence, hosts}; what is not known yet is null,
+ * as uid is for all but a check; hosts is their number.
+ */
+json_t *ledger_audits (struct ledger *ledger, size_t n, struct error *err);
+
+/* All of one: the above, hosts [{host, answered}], findings [{level, kind,
+ * basis, excess_ns, stderr_ns, expected_ns, why, suspects}], limits, probes
+ * [{a, b, round, initiator, sent, lost, min, ..., max, row}], counters, signs,
+ * and actions. errno ENOENT where there is none.
+ */
+json_t *ledger_audit (struct ledger *ledger, int64_t id, struct error *err);
+
+/* The audit after this one: its id, 0 where there is none, -1 with err. */
+int64_t ledger_next (struct ledger *ledger, int64_t id, struct error *err);
+
+/* All [{link, node, time, until, who, why}], where "" is any; all [{link,
+ * after, time, who, why}].
+ */
+json_t *ledger_mutes (struct ledger *ledger, struct error *err);
+json_t *ledger_rebases (struct ledger *ledger, struct error *err);
+
+/* The newest n [{id, after, node, link, kind, intended, done, reason,
+ * why}]; done is null where it is not.
+ */
+json_t *ledger_actions (struct ledger *ledger, size_t n, struct error *err);
+
+/* Signs that this audit and newer ones saw, oldest first: [{audit, link, host,
+ * kind, time}].
+ */
+json_t *ledger_signs (struct ledger *ledger, int64_t since,
+                      struct error *err);
+
+/* The oldest n comments that are due; the newest n of all: [{id, after, job,
+ * submitted, text, queued, tries, due, done, error}].
+ */
+json_t *ledger_comments_due (struct ledger *ledger, int64_t now, size_t n,
+                             struct error *err);
+json_t *ledger_comments (struct ledger *ledger, size_t n, struct error *err);
+
+/*
+ * What a service asks before it audits; work does not grow with the ledger
+ * unless said
+ */
+
+/* The audit that the job gave rise to; 0: none, -1 with err. */
+int64_t ledger_audited (struct ledger *ledger, uint64_t job,
+                        int64_t submitted, struct error *err);
+
+/* How many audits begun from one time to another: all, or those that the
+ * checks of a user gave rise to (uid < 0: of all users). Work grows with them.
+ */
+int64_t ledger_begun (struct ledger *ledger, int64_t from, int64_t to,
+                      struct error *err);
+int64_t ledger_begun_by_checks (struct ledger *ledger, int64_t uid,
+                                int64_t from, int64_t to, struct error *err);
+
+/* The oldest audit that begun at that time or later; 0: none, -1 with err. */
+int64_t ledger_since (struct ledger *ledger, int64_t time,
+                      struct error *err);
+
+/* Hosts that did not answer when an audit that begun at that time or later got
+ * its result: {host: time}, the newest of these audits'. Work grows with the
+ * audits since.
+ */
+json_t *ledger_silent (struct ledger *ledger, int64_t since,
+                       struct error *err);
+
+/* When each link was last measured: {link: time}, of those that were, by the
+ * audits that are left. Work grows with the links.
+ */
+json_t *ledger_ages (struct ledger *ledger, struct error *err);
+
+/* The newest audit that measured each link, [{link, audit}], by audit. Work
+ * grows with the links.
+ */
+json_t *ledger_newest (struct ledger *ledger, struct error *err);
+
+/* How much an audit measured: {links, rounds}. */
+json_t *ledger_extent (struct ledger *ledger, int64_t id, struct error *err);
+
+/*
+ * What the policy asks; work grows with what was found
+ */
+
+/* What is read from here on is as of one moment, until it is released; no
+ * more than reading is done in between, by what does not say that it gives all
+ * of one audit. Return 0, or -1 with err.
+ */
+int ledger_hold (struct ledger *ledger, struct error *err);
+void ledger_release (struct ledger *ledger);
+
+/* Audits from `from` on that found something, of the link if it is not NULL:
+ * [{audit}]. All links and switches that these suspect: [{link}].
+ */
+json_t *ledger_found (struct ledger *ledger, int64_t from, const char *link,
+                      struct error *err);
+json_t *ledger_suspects (struct ledger *ledger, int64_t from,
+                         struct error *err);
+
+/* Audits from `from` on whose routes crossed the link: [{audit, own, clean}].
+ * own: all of these routes ended at the host, so it is this host's link. clean:
+ * an RTT over it was measured, no finding suspects it, and ledger_baseline
+ * would have had an RTT over it before.
+ */
+json_t *ledger_sights (struct ledger *ledger, const char *link,
+                       const char *host, int64_t from, struct error *err);
+
+/* What came of an audit: {id, ended, status, complete, answered, findings}.
+ * complete: no host and no probe is missing. answered: how many hosts.
+ */
+json_t *ledger_result (struct ledger *ledger, int64_t id, struct error *err);
+
+/* What was said to those who read the log and still holds, [{node, words}], by
+ * node; node "": about the site. ledger_say adds it, or where not `on` takes it
+ * away. Return 0, or -1 with err.
+ */
+json_t *ledger_said (struct ledger *ledger, struct error *err);
+int ledger_say (struct ledger *ledger, const char *node, const char *words,
+                bool on, struct error *err);
+
+/* How a link was over the newest n audits of a fabric that crossed it, oldest
+ * first: [{audit, begun, routes, change_ns, level}]. change_ns is the median
+ * over the routes that cross it of the change of their median RTT, per
+ * crossing: against the lower quartile of the route's own over these audits,
+ * as far as they are after the last rebase of any of its links. A change that
+ * all its routes share is the link's, or that of one which they share as well.
+ * level is of the worst finding that suspects it.
+ */
+json_t *ledger_trend (struct ledger *ledger, const char *fabric,
+                      const char *link, size_t n, struct error *err);
+
+/* A baseline out of the ledger: of each route of the fabric the newest n
+ * RTTs, of audits after the last rebase of any of its links, that are not
+ * UNKNOWN and in which none of them was suspected. What was measured in
+ * different rounds or audits is in different rounds here, so that it counts as
+ * different observations (core/samples/observe). Names resolve as in
+ * plan_read; *ps is the caller's, also on failure. NULL with err.
+ */
+struct samples *ledger_baseline (struct ledger *ledger, const char *fabric,
+                                 size_t n, pathset_resolve_f resolve,
+                                 void *arg, struct pathset **ps,
+                                 struct error *err);
+
+/* All that audits of a fabric measured, each route once: what the solver and
+ * the sweeps take. Left out: audits begun later than `until`, what was
+ * measured before the last rebase of any of a route's links, and where only
+ * what is sound is wanted, audits that are UNKNOWN and of others the routes
+ * that a finding suspects a link of. What is a half-life older counts half as
+ * much; it is left out where it counts for less than a thousandth.
+ * The set has all endpoints of the fabric. Work grows with the RTTs of that
+ * time, memory with the routes. Return 0, or -1 with err, errno ENOENT where
+ * there are none of this fabric; observations_clear is due in both cases.
+ */
+struct ledger_ageing {
+    int quantile;       /* of the repeats, as observe takes it */
+    int64_t now;
+    int64_t until;      /* as a rule INT64_MAX: clocks step back */
+    double half_life_s; /* 0: all count the same */
+    bool sound;
+};
+int ledger_combine (struct ledger *ledger, const struct pathset *ps,
+                    const struct ledger_ageing *ageing,
+                    struct observations *o, struct error *err);
+
+#endif /* PROLOG_LEDGER_H */

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the policy asks of the ledger, and what was said of it. */
+#include "config.h"
+#include "prolog/ledger/ledger.h"
+
+#include <errno.h>
+
+#include "prolog/ledger/ledger_db.h"
+
+int ledger_hold (struct ledger *l, struct error *err)
+{
+    return db_begin (l, DB_BEGIN_READ, err);
+}
+
+void ledger_release (struct ledger *l)
+{
+    int saved_errno = errno;
+
+    db_run (l, DB_ROLLBACK, NULL, NULL, 0, NULL);
+    errno = saved_errno;
+}
+
+json_t *ledger_found (struct ledger *l, int64_t from, const char *link,
+                      struct error *err)
+{
+    return link ? db_list (l, DB_FOUND_OF,
+                           VALUES (INT (from), NAME (link)), err)
+                : db_list (l, DB_FOUND, VALUES (INT (from)), err);
+}
+
+json_t *ledger_suspects (struct ledger *l, int64_t from, struct error *err)
+{
+    return db_list (l, DB_ALL_SUSPECTS, VALUES (INT (from)), err);
+}
+
+json_t *ledger_sights (struct ledger *l, const char *link, const char *host,
+                       int64_t from, struct error *err)
+{
+    return db_list (l, DB_SIGHTS,
+                    VALUES (NAME (link), NAME (host), INT (from)), err);
+}
+
+json_t *ledger_result (struct ledger *l, int64_t id, struct error *err)
+{
+    json_t *found = db_list (l, DB_RESULT, VALUES (INT (id)), err);
+    json_t *audit = json_incref (json_array_get (found, 0));
+    json_t *findings;
+
+    if (found && !audit)
+        db_refuse (l, ENOENT, err, "there is no audit %jd", (intmax_t)id);
+    json_decref (found);
+    if (!audit)
+        return NULL;
+    if ((findings = db_findings (l, id, err))
+        && json_object_set_new (audit, "findings", findings) == 0)
+        return audit;
+    if (findings)
+        error_nomem (err);
+    json_decref (audit);
+    return NULL;
+}
+
+json_t *ledger_said (struct ledger *l, struct error *err)
+{
+    return db_list (l, DB_SAID, NULL, 0, err);
+}
+
+int ledger_say (struct ledger *l, const char *node, const char *words,
+                bool on, struct error *err)
+{
+    return db_run (l, on ? DB_SAY : DB_UNSAY, NULL,
+                   VALUES (NAME (node), TEXT (words)), err);
+}

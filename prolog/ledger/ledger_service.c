@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a service keeps in the ledger, and asks of it before it audits. */
+#include "config.h"
+#include "prolog/ledger/ledger.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "prolog/ledger/ledger_db.h"
+
+int ledger_lock (const struct ledger *l, int *fd, struct error *err)
+{
+    char path[PATH_MAX];
+
+    if (snprintf (path, sizeof (path), "%s.lock", l->path)
+        >= (int)sizeof (path))
+        return error_input (err, "the ledger's name is too long");
+    *fd = open (path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (*fd < 0)
+        return error_errno (err, "%s", path);
+    if (flock (*fd, LOCK_EX | LOCK_NB) == 0)
+        return 1;
+    error_errno (err, "%s", path);
+    close (*fd);
+    *fd = -1;
+    return errno == EWOULDBLOCK ? 0 : -1;
+}
+
+/*
+ * Comments
+ */
+
+static int64_t add_comment (struct ledger *l, int64_t time, uint64_t job,
+                            int64_t submitted, const char *text,
+                            struct error *err)
+{
+    int64_t id, after = 0;
+    int rc = db_run (l, DB_FIND_COMMENT, &id,
+                     VALUES (INT ((int64_t)job), INT (submitted),
+                             TEXT (text)), err);
+
+    if (rc != 0)
+        return rc < 0 ? -1 : id;
+    if (db_run (l, DB_LAST_AUDIT, &after, VALUES (INT (0)), err) < 0
+        || db_run (l, DB_ADD_COMMENT, NULL,
+                   VALUES (INT ((int64_t)job), INT (submitted), TEXT (text),
+                           INT (after), INT (time)), err) < 0)
+        return -1;
+    return sqlite3_last_insert_rowid (l->db);
+}
+
+int64_t ledger_comment_add (struct ledger *l, int64_t time, uint64_t job,
+                            int64_t submitted, const char *text,
+                            struct error *err)
+{
+    if (db_begin (l, DB_BEGIN, err) < 0)
+        return -1;
+    return db_end (l, add_comment (l, time, job, submitted, text, err), err);
+}
+
+int ledger_comment_done (struct ledger *l, int64_t time, int64_t comment,
+                         struct error *err)
+{
+    return db_run (l, DB_DONE_COMMENT, NULL,
+                   VALUES (INT (comment), INT (time)), err);
+}
+
+int ledger_comment_failed (struct ledger *l, int64_t time, int64_t comment,
+                           int64_t not_before, const char *why,
+                           struct error *err)
+{
+    if (not_before > time + LEDGER_RETRY_MAX_S)
+        not_before = time + LEDGER_RETRY_MAX_S;
+    return db_run (l, DB_FAILED_COMMENT, NULL,
+                   VALUES (INT (comment), INT (not_before), TEXT (why)), err);
+}
+
+/* What is due later than it may be was put off by a clock that was ahead. */
+json_t *ledger_comments_due (struct ledger *l, int64_t now, size_t n,
+                             struct error *err)
+{
+    return db_list (l, DB_COMMENTS_DUE,
+                    VALUES (INT (now), INT (now + LEDGER_RETRY_MAX_S),
+                            INT ((int64_t)n)), err);
+}
+
+/*
+ * Audits
+ */
+
+/* The number that a statement tells. */
+static int64_t number (struct ledger *l, enum db_stmt id,
+                       const struct db_value *v, size_t n, struct error *err)
+{
+    int64_t value = 0;
+
+    return db_run (l, id, &value, v, n, err) < 0 ? -1 : value;
+}
+
+int64_t ledger_audited (struct ledger *l, uint64_t job, int64_t submitted,
+                        struct error *err)
+{
+    return number (l, DB_FIND_JOB,
+                   VALUES (INT ((int64_t)job), INT (submitted)), err);
+}
+
+int64_t ledger_begun (struct ledger *l, int64_t from, int64_t to,
+                      struct error *err)
+{
+    return number (l, DB_BEGUN, VALUES (INT (from), INT (to)), err);
+}
+
+int64_t ledger_begun_by_checks (struct ledger *l, int64_t uid, int64_t from,
+                                int64_t to, struct error *err)
+{
+    return uid < 0 ? number (l, DB_BEGUN_BY_CHECKS,
+                             VALUES (INT (from), INT (to)), err)
+                   : number (l, DB_BEGUN_BY_CHECKS_OF,
+                             VALUES (INT (from), INT (to), INT (uid)), err);
+}
+
+int64_t ledger_since (struct ledger *l, int64_t time, struct error *err)
+{
+    return number (l, DB_SINCE, VALUES (INT (time)), err);
+}
+
+/* {name: time} of all rows of a statement. The caller's; NULL with err. */
+static json_t *times (struct ledger *l, enum db_stmt id,
+                      const struct db_value *v, size_t n, struct error *err)
+{
+    sqlite3_stmt *stmt = db_bind (l, id, v, n, err);
+    json_t *of = json_object ();
+    int rc = stmt ? 1 : -1;
+
+    while (rc == 1 && (rc = db_step (l, id, err)) == 1)
+        if (json_object_set_new (of,
+                                 (const char *)sqlite3_column_text (stmt, 0),
+                                 json_integer (
+                                     sqlite3_column_int64 (stmt, 1)))
+            < 0)
+            rc = error_nomem (err);
+    db_reset (l, id);
+    if (rc == 0 && !of)
+        error_nomem (err);
+    if (rc == 0)
+        return of;
+    json_decref (of);
+    return NULL;
+}
+
+json_t *ledger_silent (struct ledger *l, int64_t since, struct error *err)
+{
+    return times (l, DB_SILENT, VALUES (INT (since)), err);
+}
+
+json_t *ledger_ages (struct ledger *l, struct error *err)
+{
+    return times (l, DB_AGES, NULL, 0, err);
+}
+
+json_t *ledger_newest (struct ledger *l, struct error *err)
+{
+    return db_list (l, DB_NEWEST, NULL, 0, err);
+}
+
+json_t *ledger_extent (struct ledger *l, int64_t id, struct error *err)
+{
+    json_t *list = db_list (l, DB_EXTENT, VALUES (INT (id)), err);
+    json_t *extent = json_incref (json_array_get (list, 0));
+
+    json_decref (list);
+    return extent;
+}

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The verdict cache. */
+#include "config.h"
+#include "prolog/node/cache.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "util/file.h"
+#include "util/text.h"
+
+enum { LINE_MAX_BYTES = 512 };
+
+/* Not verdict_status_name: the hooks are to be small. */
+static const char *const level_name[] = {
+    [VERDICT_OK] = "OK",
+    [VERDICT_WARN] = "WARN",
+    [VERDICT_UNKNOWN] = "UNKNOWN",
+    [VERDICT_FAIL] = "FAIL",
+};
+enum { LEVELS = sizeof (level_name) / sizeof (level_name[0]) };
+
+static void put_node (const struct cache_node *n, FILE *fp)
+{
+    char sentence[CACHE_SENTENCE];
+
+    if (!text_is_hostname (n->name))
+        return;
+    snprintf (sentence, sizeof (sentence), "%s", n->sentence);
+    fprintf (fp, "node %s %s %" PRIu64 " %" PRId64 " %s\n", n->name,
+             level_name[n->level], n->audit, n->time, text_clean (sentence));
+}
+
+static void put_all (FILE *fp, int64_t now, const struct cache_node *node,
+                     size_t nnodes, const struct cache_port *port,
+                     size_t nports)
+{
+    char rate[LOCAL_RATE_BYTES];
+
+    fprintf (fp, "pmm-verdicts 1 %" PRId64 "\n", now);
+    for (size_t i = 0; i < nnodes; i++)
+        put_node (&node[i], fp);
+    for (size_t i = 0; i < nports; i++)
+        fprintf (fp, "port %016" PRIx64 " %s\n", port[i].guid,
+                 local_rate_format (&port[i].rate, rate));
+    fprintf (fp, "end\n");
+}
+
+int cache_write (const char *path, int64_t now, const struct cache_node *node,
+                 size_t nnodes, const struct cache_port *port, size_t nports,
+                 struct error *err)
+{
+    struct outfile *out = file_create (path, err);
+
+    if (!out)
+        return -1;
+    put_all (file_stream (out), now, node, nnodes, port, nports);
+    if (fchmod (fileno (file_stream (out)), 0644) == 0)
+        return file_commit (out, err);
+    error_errno (err, "cannot publish %s", path);
+    file_abort (out);
+    return -1;
+}
+
+struct reading {
+    const char *node;
+    struct cache_view *view;
+    struct cache_port *port;
+    size_t nports;
+};
+
+/* The word at *s, ended; *s goes behind the blank. NULL: there is none. */
+static char *word (char **s)
+{
+    char *w = strsep (s, " ");
+
+    return w && *w ? w : NULL;
+}
+
+static int get_number (char **s, uint64_t *value)
+{
+    const char *w = word (s);
+
+    return w ? text_u64 (w, 0, INT64_MAX, value) : -1;
+}
+
+static int get_node (const struct reading *r, char *s)
+{
+    const char *name = word (&s), *level;
+    uint64_t audit, when;
+    int i = 0;
+
+    if (!name)
+        return -1;
+    if (strcmp (name, r->node))
+        return 0;
+    if (!(level = word (&s)) || get_number (&s, &audit) < 0
+        || get_number (&s, &when) < 0 || !s || strlen (s) >= CACHE_SENTENCE)
+        return -1;
+    while (i < LEVELS && strcmp (level, level_name[i]))
+        i++;
+    if (i == LEVELS)
+        return -1;
+    r->view->known = true;
+    r->view->level = i;
+    r->view->audit = audit;
+    r->view->when = (int64_t)when;
+    strcpy (r->view->sentence, text_clean (s));
+    return 0;
+}
+
+/* Exactly 16 digits and a blank; by hand, since there are many lines. */
+static int get_guid (const char *s, uint64_t *guid)
+{
+    *guid = 0;
+    for (int i = 0; i < 16; i++) {
+        unsigned int c = (unsigned char)s[i];
+        unsigned int digit = c >= '0' && c <= '9'   ? c - '0'
+                             : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                                                    : 16;
+
+        if (digit == 16)
+            return -1;
+        *guid = *guid << 4 | digit;
+    }
+    return s[16] == ' ' ? 0 : -1;
+}
+
+static int get_port (const struct reading *r, char *s)
+{
+    uint64_t guid;
+
+    if (get_guid (s, &guid) < 0)
+        return -1;
+    for (size_t i = 0; i < r->nports; i++)
+        if (guid == r->port[i].guid) {
+            r->port[i].known = true;
+            if (local_rate_parse (s + 17, &r->port[i].rate) < 0)
+                return -1;
+        }
+    return 0;
+}
+
+static int get_end (const struct reading *r, char *s)
+{
+    (void)r;
+    return *s ? -1 : 1;
+}
+
+static const struct {
+    const char *key;
+    int (*get) (const struct reading *r, char *s); /* 1: it is the last */
+} lines[] = { { "node ", get_node }, { "port ", get_port },
+              { "end", get_end } };
+
+/* Return 1 at the end, 0 to go on, -1 if it is no line of ours. */
+static int get_line (const struct reading *r, char *line)
+{
+    char *newline = strchr (line, '\n');
+
+    if (!newline)
+        return -1;
+    *newline = '\0';
+    for (size_t i = 0; i < sizeof (lines) / sizeof (lines[0]); i++) {
+        size_t len = strlen (lines[i].key);
+
+        if (!strncmp (line, lines[i].key, len))
+            return lines[i].get (r, line + len);
+    }
+    return -1;
+}
+
+static int get_head (FILE *fp, int64_t *time)
+{
+    static const char head[] = "pmm-verdicts 1 ";
+    char line[LINE_MAX_BYTES];
+    uint64_t value;
+
+    if (!fgets (line, sizeof (line), fp)
+        || strncmp (line, head, sizeof (head) - 1))
+        return -1;
+    line[strcspn (line, "\n")] = '\0';
+    if (text_u64 (line + sizeof (head) - 1, 0, INT64_MAX, &value) < 0)
+        return -1;
+    *time = (int64_t)value;
+    return 0;
+}
+
+static int read_all (FILE *fp, const struct reading *r, struct error *err)
+{
+    char line[LINE_MAX_BYTES];
+    struct stat st;
+    size_t n = 1;
+    int rc = 0;
+
+    if (fstat (fileno (fp), &st) < 0)
+        return error_errno (err, "cannot look at it");
+    if (st.st_size > CACHE_BYTES_MAX)
+        return error_input (err, "larger than %d bytes", CACHE_BYTES_MAX);
+    if (get_head (fp, &r->view->time) < 0)
+        return error_input (err, "no pmm-verdicts 1");
+    while (rc == 0 && fgets (line, sizeof (line), fp)) {
+        rc = get_line (r, line);
+        n++;
+    }
+    if (ferror (fp))
+        return error_errno (err, "cannot read");
+    if (rc == 0)
+        return error_input (err, "cut short");
+    if (rc < 0)
+        return error_input (err, "line %zu is none of verdicts", n);
+    return 0;
+}
+
+int cache_read (const char *path, uid_t owner, const char *node,
+                struct cache_view *view, struct cache_port *port,
+                size_t nports, struct error *err)
+{
+    const struct reading r = { node, view, port, nports };
+    FILE *fp = file_open_trusted (path, owner, err);
+    int rc;
+
+    if (!fp)
+        return -1;
+    memset (view, 0, sizeof (*view));
+    errno = 0;
+    if ((rc = read_all (fp, &r, err)) < 0)
+        error_prefix (err, "%s", path);
+    file_close_input (fp);
+    return rc;
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The verdict cache: what the site knows of each node, in a file that the
+ * audit service publishes and that the hooks of every node read in a
+ * millisecond or so.
+ *
+ *     pmm-verdicts 1 <when it was published>
+ *     node <name> <OK|WARN|FAIL|UNKNOWN> <audit> <when> <one sentence>
+ *     port <GUID> <rate>
+ *     end
+ *
+ * Times are seconds since 1970; a GUID is of 16 hexadecimal digits; a rate is
+ * "4xEDR", what the fabric snapshot says of the port's cable. A node's line is
+ * of the newest audit that measured it. Order is of no meaning.
+ */
+#ifndef PROLOG_CACHE_H
+#define PROLOG_CACHE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "core/judge/verdict.h"
+#include "prolog/node/local.h"
+#include "util/error.h"
+
+enum {
+    CACHE_BYTES_MAX = 32 << 20, /* of the file */
+    CACHE_SENTENCE = 256,
+};
+
+struct cache_node {
+    const char *name;
+    enum verdict_status level;
+    uint64_t audit;
+    int64_t time;         /* when that ended */
+    const char *sentence; /* is cleaned, and cut to CACHE_SENTENCE */
+};
+
+struct cache_port {
+    uint64_t guid;
+    struct local_rate rate;
+    bool known; /* cache_read has found it */
+};
+
+/* Publish at path, mode 0644, whole or not at all; `now` is the time. What
+ * Slurm would call no node is left out: hosts name themselves. Return 0, or -1
+ * with err and what was there untouched. The file replaces what is at path, by
+ * rename.
+ */
+int cache_write (const char *path, int64_t now, const struct cache_node *node,
+                 size_t nnodes, const struct cache_port *port, size_t nports,
+                 struct error *err);
+
+/* What it says of one node and its ports. */
+struct cache_view {
+    int64_t time;
+    bool known;        /* the node has a verdict: */
+    enum verdict_status level;
+    uint64_t audit;
+    int64_t when;
+    char sentence[CACHE_SENTENCE]; /* printable */
+};
+
+/* Read what is said of a node into *view, and of ports, whose GUIDs are given,
+ * into their rates; those are then known, others are left as they are. Only a
+ * file that root or `owner` owns, and nobody else may write, is believed.
+ * Return 0, or -1 with err, errno ENOENT where there is no such file; view and
+ * rates are then of no meaning.
+ */
+int cache_read (const char *path, uid_t owner, const char *node,
+                struct cache_view *view, struct cache_port *port,
+                size_t nports, struct error *err);
+
+#endif /* PROLOG_CACHE_H */

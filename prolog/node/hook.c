@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* One look, in a child with a deadline. */
+#include "config.h"
+#include "prolog/node/hook.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <syslog.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "prolog/node/live.h"
+#include "util/program.h"
+#include "util/site.h"
+#include "util/text.h"
+
+#define BOOT_ID "/proc/sys/kernel/random/boot_id"
+
+static const char *const words[] = {
+    [VERDICT_OK] = "OK",
+    [VERDICT_WARN] = "WARNING",
+    [VERDICT_UNKNOWN] = "UNKNOWN",
+    [VERDICT_FAIL] = "CRITICAL",
+};
+
+/* All that a look needs, of the child. */
+struct looking {
+    const struct hook *hook;
+    struct site site;
+    uid_t owner; /* of what is published */
+    char boot[LOOK_BOOT];
+    int64_t now; /* since the boot, in s */
+    struct look_state state;
+    struct look look;
+};
+
+static void unknown (struct hook_result *r, const char *why)
+{
+    r->level = VERDICT_UNKNOWN;
+    r->news = true;
+    snprintf (r->line, sizeof (r->line), "%s: %s", words[VERDICT_UNKNOWN],
+              why);
+}
+
+/* One look at a time; who cannot have the lock looks without it. */
+static void lock_run (const char *run)
+{
+    struct stat st;
+    int dir, fd;
+
+    mkdir (run, 0755);
+    dir = open (run, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (dir >= 0 && fstat (dir, &st) == 0 && st.st_uid == geteuid ()
+        && !(st.st_mode & 022)
+        && (fd = openat (dir, "look.lock",
+                         O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK
+                             | O_CLOEXEC,
+                         0600)) >= 0)
+        flock (fd, LOCK_EX); /* until we end */
+    if (dir >= 0)
+        close (dir);
+}
+
+static void read_boot (struct looking *l)
+{
+    struct timespec t;
+    FILE *fp = fopen (BOOT_ID, "re");
+
+    strcpy (l->boot, "-");
+    if (fp && fscanf (fp, "%39[0-9a-f-]", l->boot) != 1)
+        strcpy (l->boot, "-");
+    if (fp)
+        fclose (fp);
+    clock_gettime (CLOCK_BOOTTIME, &t);
+    l->now = t.tv_sec;
+}
+
+/* What is published may be SlurmUser's. */
+static uid_t owner_of (const struct site *site)
+{
+    const struct passwd *pw
+        = *site->slurm_user ? getpwnam (site->slurm_user) : NULL;
+
+    return pw ? pw->pw_uid : 0;
+}
+
+static int read_node (const struct hook *hook, char node[64])
+{
+    if (hook->node)
+        snprintf (node, 64, "%s", hook->node);
+    else if (gethostname (node, 64) < 0)
+        return -1;
+    else {
+        node[63] = '\0';
+        node[strcspn (node, ".")] = '\0';
+    }
+    return text_is_hostname (node) ? 0 : -1;
+}
+
+/* What the site knows of the node and its ports. */
+struct known {
+    int rc;
+    int errnum;
+    struct error err;
+    struct cache_view view;
+    struct cache_port port[LOCAL_PORTS_MAX];
+};
+
+static void ask_cache (struct known *k, const struct looking *l,
+                       const struct local_port *port, size_t n)
+{
+    char node[64];
+
+    memset (k, 0, sizeof (*k));
+    for (size_t i = 0; i < n; i++)
+        k->port[i].guid = port[i].guid;
+    if (read_node (l->hook, node) < 0)
+        k->rc = error_input (&k->err, "this node has no name");
+    else
+        k->rc = cache_read (l->site.verdicts, l->owner, node, &k->view,
+                            k->port, n, &k->err);
+    k->errnum = errno;
+}
+
+static int look (struct looking *l, struct error *err)
+{
+    const struct site *site = &l->site;
+    struct look_input in = { .boot = l->boot, .now = l->now };
+    struct local_port *port;
+    struct known known;
+
+    if (*site->port_rate && local_rate_parse (site->port_rate, &in.want) < 0)
+        return error_input (err, "option PortRate: '%.40s' is no rate",
+                            site->port_rate);
+    if (local_ports (l->hook->sysfs, &port, &in.n, err) < 0)
+        return -1;
+    ask_cache (&known, l, port, in.n);
+    in.port = port;
+    in.cached = known.rc == 0 ? known.port : NULL;
+    look_ports (&l->look, &l->state, &in);
+    if (known.rc == 0)
+        look_verdict (&l->look, &known.view, time (NULL),
+                      site->confirm_within_ms / 1000);
+    else if (known.errnum != ENOENT)
+        look_add (&l->look, VERDICT_UNKNOWN, "cache", "%s", known.err.text);
+    free (port);
+    return 0;
+}
+
+static bool is_asked (const struct hook *hook, const struct site *site)
+{
+    if (hook->kind != HOOK_PROLOG || !hook->first)
+        return false;
+    if (hook->check)
+        return strcmp (hook->check, "off") != 0;
+    return hook->partition
+           && strcmp (site_mode (site, hook->partition), "off") != 0;
+}
+
+/* The fabric first: the check of this job waits for it. */
+static int work (struct looking *l, struct hook_result *r, struct error *err)
+{
+    const struct site *site = &l->site;
+    struct error live = { .text = "" };
+
+    if (site_read (&l->site, l->hook->conf, 1, err) < 0)
+        return -1;
+    l->owner = owner_of (site);
+    if (is_asked (l->hook, site))
+        live_request (site, &live);
+    lock_run (site->run);
+    read_boot (l);
+    look_state_read (site->local, l->owner, &l->state);
+    if (look (l, err) < 0)
+        return -1;
+    if (*live.text)
+        look_add (&l->look, VERDICT_UNKNOWN, "live", "%s", live.text);
+    r->news = l->look.what != l->state.said;
+    if (l->hook->kind != HOOK_HEALTHCHECK)
+        l->state.said = l->look.what;
+    if (geteuid () == 0 && look_state_write (site->local, &l->state, err) < 0)
+        look_add (&l->look, VERDICT_OK, "state", "%s", err->text);
+    r->level = l->look.level;
+    look_line (&l->look, words, r->line);
+    return 0;
+}
+
+/*
+ * The child, and its deadline
+ */
+
+__attribute__ ((noreturn)) static void be_child (const struct hook *hook,
+                                                 int to)
+{
+    struct looking l = { .hook = hook };
+    struct hook_result r = { .level = VERDICT_UNKNOWN };
+    struct error err = { .text = "" };
+    int null = open ("/dev/null", O_RDWR);
+
+    prctl (PR_SET_PDEATHSIG, SIGKILL);
+    signal (SIGXFSZ, SIG_IGN); /* an error will do */
+    /* slurmd reads ours to the end */
+    if (null < 0 || dup2 (null, 0) < 0 || dup2 (null, 1) < 0
+        || dup2 (null, 2) < 0 || dup2 (to, 3) < 0)
+        _exit (1);
+    program_close_from (4);
+    fcntl (3, F_SETFD, FD_CLOEXEC);
+    if (work (&l, &r, &err) < 0)
+        unknown (&r, err.text);
+    _exit (write (3, &r, sizeof (r)) != sizeof (r));
+}
+
+void hook_run (const struct hook *hook, int deadline_ms,
+               struct hook_result *result)
+{
+    struct pollfd pfd = { .events = POLLIN };
+    char why[64];
+    int fd[2];
+    pid_t pid;
+
+    unknown (result, "the look has failed");
+    if (pipe2 (fd, O_CLOEXEC) < 0)
+        return;
+    if ((pid = fork ()) == 0)
+        be_child (hook, fd[1]);
+    close (fd[1]);
+    pfd.fd = fd[0];
+    if (pid > 0 && poll (&pfd, 1, deadline_ms) == 0) {
+        kill (pid, SIGKILL);
+        snprintf (why, sizeof (why), "the look has not ended in %d ms",
+                  deadline_ms);
+        unknown (result, why);
+    }
+    else if (pid > 0
+             && read (fd[0], result, sizeof (*result)) != sizeof (*result))
+        unknown (result, "the look has failed");
+    close (fd[0]);
+    if (pid > 0)
+        waitpid (pid, NULL, WNOHANG);
+}
+
+/*
+ * What the programs share
+ */
+
+static const struct {
+    const char *name;
+    size_t offset;
+    const char *help;
+} options[] = {
+    { "--conf", offsetof (struct hook, conf),
+      "FILE    read FILE, not " PMM_CONF_PATH },
+    { "--node", offsetof (struct hook, node),
+      "NAME    this node's name in Slurm" },
+    { "--sysfs", offsetof (struct hook, sysfs),
+      "DIR    where the kernel shows its ports, not " LOCAL_SYSFS },
+};
+
+static int usage (const char *program)
+{
+    printf ("Usage: %s [OPTION]...\n\n", program);
+    for (size_t i = 0; i < sizeof (options) / sizeof (options[0]); i++)
+        printf ("  %s %s\n", options[i].name, options[i].help);
+    return 0;
+}
+
+int hook_options (struct hook *hook, int argc, char **argv,
+                  struct error *err)
+{
+    for (int i = 1; i < argc; i += 2) {
+        size_t k = 0;
+
+        if (!strcmp (argv[i], "--help") || !strcmp (argv[i], "-h"))
+            return usage (argv[0]);
+        while (k < sizeof (options) / sizeof (options[0])
+               && strcmp (argv[i], options[k].name))
+            k++;
+        if (k == sizeof (options) / sizeof (options[0]) || !argv[i + 1])
+            return error_input (err, "'%.40s' is no option, or lacks its "
+                                     "value; --help lists them", argv[i]);
+        *(const char **)((char *)hook + options[k].offset) = argv[i + 1];
+    }
+    return 1;
+}
+
+void hook_say (const char *program, const char *job, const char *line)
+{
+    const struct sockaddr_un log = { AF_UNIX, "/dev/log" };
+    char text[LOOK_LINE + 128];
+    int fd = socket (AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    int n = snprintf (text, sizeof (text), "<%d>%s[%d]: job %.20s: %s",
+                      LOG_DAEMON | LOG_WARNING, program, (int)getpid (), job,
+                      line);
+
+    fprintf (stderr, "%s: job %.20s: %s\n", program, job, line);
+    if (fd >= 0) {
+        if (connect (fd, (const struct sockaddr *)&log, sizeof (log)) == 0)
+            send (fd, text, (size_t)n, MSG_NOSIGNAL);
+        close (fd);
+    }
+}
+
+bool hook_is_first (const char *list, const char *node)
+{
+    while (*list && *list != ',') {
+        size_t len;
+
+        if (*list == '[') { /* the lowest number comes first */
+            len = strcspn (++list, "-,]");
+            if (strncmp (list, node, len))
+                return false;
+            list += strcspn (list, "]");
+            list += *list == ']';
+        }
+        else {
+            len = strcspn (list, "[,");
+            if (strncmp (list, node, len))
+                return false;
+            list += len;
+        }
+        node += len;
+    }
+    return !*node;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* pmm-prolog and pmm-epilog: slurmd's Prolog and Epilog. One look at the node
+ * (prolog/node/hook.h), said only if something has changed; the prolog of a
+ * job's first node also has the live fabric read where that is due
+ * (prolog/node/live.h).
+ *
+ * The plugin has Slurm pass on that the job asked for a check, and so can any
+ * user without it. That is all that is taken from the user, and all it can
+ * bring about is that reading.
+ */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "prolog/node/hook.h"
+#include "util/text.h"
+
+#define CHECK "SPANK_PMM_CHECK"
+
+static bool is_first (const char *node)
+{
+    const char *list = getenv ("SLURM_JOB_NODELIST");
+
+    if (!list)
+        list = getenv ("SLURM_NODELIST"); /* 22.05 */
+    return node && list && hook_is_first (list, node);
+}
+
+int main (int argc, char **argv)
+{
+    struct hook hook = {
+        .kind = HOOK_KIND,
+        .sysfs = LOCAL_SYSFS,
+        .node = getenv ("SLURMD_NODENAME"),
+        .check = getenv (CHECK),
+        .partition = getenv ("SLURM_JOB_PARTITION"),
+    };
+    const char *job = getenv ("SLURM_JOB_ID");
+    struct hook_result result;
+    struct error err;
+    uint64_t id;
+    int rc = hook_options (&hook, argc, argv, &err);
+
+    if (!job || text_u64 (job, 0, UINT32_MAX, &id) < 0)
+        job = "?";
+    hook.first = is_first (hook.node);
+    if (rc < 0)
+        hook_say (HOOK_NAME, job, err.text);
+    else if (rc > 0) {
+        hook_run (&hook, HOOK_JOB_MS, &result);
+        if (result.news)
+            hook_say (HOOK_NAME, job, result.line);
+    }
+    return 0;
+}

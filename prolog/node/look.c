@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The look. */
+#include "config.h"
+#include "prolog/node/look.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "util/file.h"
+#include "util/text.h"
+
+enum {
+    SKEW_S = 300, /* of the clocks of two hosts */
+    STATE_LINE = 256,
+};
+
+/*
+ * Findings
+ */
+
+/* FNV-1a, in the order of the findings: any change will do. */
+static void note_what (struct look *look, const char *what)
+{
+    if (look->what == 0)
+        look->what = UINT64_C (0xcbf29ce484222325);
+    do
+        look->what = (look->what ^ (unsigned char)*what)
+                     * UINT64_C (0x100000001b3);
+    while (*what++);
+}
+
+void look_add (struct look *look, enum verdict_status level, const char *what,
+               const char *fmt, ...)
+{
+    struct look_finding *f = &look->v[look->n];
+    va_list ap;
+
+    if (level > look->level)
+        look->level = level;
+    if (level > VERDICT_OK)
+        note_what (look, what);
+    if (look->n == LOOK_FINDINGS_MAX) {
+        look->more++;
+        return;
+    }
+    f->level = level;
+    va_start (ap, fmt);
+    vsnprintf (f->text, sizeof (f->text), fmt, ap);
+    va_end (ap);
+    text_clean (f->text);
+    look->n++;
+}
+
+/* Append what fits. */
+static void put (char *line, const char *separator, const char *text)
+{
+    size_t len = strlen (line);
+
+    snprintf (line + len, LOOK_LINE - len, "%s%s", separator, text);
+}
+
+const char *look_line (const struct look *look, const char *const *word,
+                       char *line)
+{
+    const char *separator = ": ";
+    char more[32];
+
+    snprintf (line, LOOK_LINE, "%s", word[look->level]);
+    for (int level = VERDICT_FAIL; level >= VERDICT_OK; level--)
+        for (size_t i = 0; i < look->n; i++)
+            if ((int)look->v[i].level == level) {
+                put (line, separator, look->v[i].text);
+                separator = "; ";
+            }
+    if (look->more > 0) {
+        snprintf (more, sizeof (more), "%zu more", look->more);
+        put (line, separator, more);
+    }
+    return line;
+}
+
+/*
+ * Ports
+ */
+
+static bool same_port (const struct look_port *a, const struct local_port *b)
+{
+    return a->port == b->port && !strcmp (a->device, b->device)
+           && (a->guid == b->guid || b->guid == 0);
+}
+
+static const struct look_port *find_past (const struct look_state *s,
+                                          const struct local_port *p)
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (same_port (&s->port[i], p))
+            return &s->port[i];
+    return NULL;
+}
+
+/* What is remembered of a port that was never active: nothing. */
+static struct look_port first_past (const struct local_port *p)
+{
+    struct look_port past = { .port = p->port, .guid = p->guid };
+
+    strcpy (past.device, p->device);
+    return past;
+}
+
+/* The window's marks: growth is told against the older one. */
+static void look_counter (struct look *look, struct look_port *past,
+                          const struct local_port *p, size_t i, int64_t now)
+{
+    const struct local_counter *c = &local_counters[i];
+    const struct look_mark mark = { p->counter[i], now };
+    struct look_mark *older = &past->older[i], *newer = &past->newer[i];
+    uint64_t grown;
+    double windows;
+    char what[160];
+
+    if (!p->has[i] || c->window_s == 0)
+        return;
+    snprintf (what, sizeof (what), "%s/%u %s", p->device, p->port, c->name);
+    if (!past->counts[i] || newer->time > now || older->time > newer->time) {
+        *older = *newer = mark;
+        past->counts[i] = true;
+    }
+    if (mark.value < newer->value)
+        older->value = newer->value = 0;
+    grown = mark.value - older->value;
+    windows = (double)(now - older->time) / c->window_s;
+    if ((double)grown > (double)c->healthy * (windows > 1 ? windows : 1))
+        look_add (look, VERDICT_WARN, what, "%s +%" PRIu64 " within %" PRId64
+                  " min", what, grown, (now - older->time) / 60 + 1);
+    else if (mark.value == c->end)
+        look_add (look, VERDICT_OK, what, "%s is at its end, %" PRIu64, what,
+                  c->end);
+    if (now - newer->time >= (int64_t)c->window_s) {
+        *older = *newer;
+        *newer = mark;
+    }
+}
+
+static void look_rate (struct look *look, struct look_port *past,
+                       const struct local_port *p,
+                       const struct cache_port *cached,
+                       const struct local_rate *want)
+{
+    const struct local_rate *all[] = { &past->best, &cached->rate };
+    const struct local_rate *rate = &p->rate;
+    char is[LOCAL_RATE_BYTES], not[LOCAL_RATE_BYTES], what[96];
+    bool wish = want->width > 0 || *want->speed;
+
+    if (!local_is_narrower (rate, &past->best)
+        && !local_is_slower (rate, &past->best))
+        past->best = *rate;
+    for (size_t i = 0; i < (wish ? 1 : 2); i++) {
+        const struct local_rate *than = wish ? want : all[i];
+
+        if (!local_is_narrower (rate, than) && !local_is_slower (rate, than))
+            continue;
+        snprintf (what, sizeof (what), "%s/%u rate", p->device, p->port);
+        look_add (look, VERDICT_WARN, what, "%s/%u is %s, not %s", p->device,
+                  p->port, local_rate_format (rate, is),
+                  local_rate_format (than, not));
+        return;
+    }
+}
+
+static void look_active (struct look *look, struct look_port *past,
+                         const struct local_port *p,
+                         const struct cache_port *cached,
+                         const struct look_input *in)
+{
+    look_rate (look, past, p, cached, &in->want);
+    for (size_t i = 0; i < LOCAL_COUNTERS; i++)
+        look_counter (look, past, p, i, in->now);
+}
+
+static void look_inactive (struct look *look, const struct local_port *p)
+{
+    char what[96];
+
+    snprintf (what, sizeof (what), "%s/%u %u", p->device, p->port, p->state);
+    if (p->state == 0)
+        look_add (look, VERDICT_UNKNOWN, what, "%s/%u does not tell its state",
+                  p->device, p->port);
+    else
+        look_add (look, VERDICT_FAIL, what, "%s/%u is %s (%s)", p->device,
+                  p->port, local_state_name (p->state),
+                  local_phys_state_name (p->phys_state));
+}
+
+/* What the port was before it went, under this name or another. */
+static bool is_there (const struct look_port *past,
+                      const struct look_input *in)
+{
+    for (size_t i = 0; i < in->n; i++)
+        if ((past->guid != 0 && past->guid == in->port[i].guid)
+            || (past->port == in->port[i].port
+                && !strcmp (past->device, in->port[i].device)))
+            return true;
+    return false;
+}
+
+static void look_gone (struct look *look, struct look_state *next,
+                       const struct look_state *last,
+                       const struct look_input *in)
+{
+    char what[96];
+
+    for (size_t i = 0; i < last->n; i++) {
+        const struct look_port *past = &last->port[i];
+
+        if (is_there (past, in))
+            continue;
+        snprintf (what, sizeof (what), "%s/%u gone", past->device, past->port);
+        look_add (look, VERDICT_FAIL, what, "%s/%u is gone", past->device,
+                  past->port);
+        if (next->n < LOCAL_PORTS_MAX)
+            next->port[next->n++] = *past;
+    }
+}
+
+static void look_count (struct look *look, size_t ports, size_t active)
+{
+    const char *s = ports == 1 ? "" : "s";
+
+    if (ports == 0)
+        look_add (look, VERDICT_OK, "", "no InfiniBand port");
+    else if (active > 0)
+        look_add (look, VERDICT_OK, "", "%zu of %zu port%s active", active,
+                  ports, s);
+    else if (look->level == VERDICT_OK)
+        look_add (look, VERDICT_WARN, "none", "none of %zu port%s active",
+                  ports, s);
+}
+
+static void start (struct look_state *s, const char *boot)
+{
+    if (strcmp (s->boot, boot))
+        for (size_t i = 0; i < s->n; i++)
+            memset (s->port[i].counts, 0, sizeof (s->port[i].counts));
+    snprintf (s->boot, sizeof (s->boot), "%s", boot);
+}
+
+void look_ports (struct look *look, struct look_state *state,
+                 const struct look_input *in)
+{
+    static const struct cache_port nothing;
+    struct look_state last = *state;
+    size_t ports = 0, active = 0;
+
+    memset (look, 0, sizeof (*look));
+    start (&last, in->boot);
+    memcpy (state->boot, last.boot, sizeof (state->boot));
+    state->n = 0;
+    for (size_t i = 0; i < in->n; i++) {
+        const struct local_port *p = &in->port[i];
+        const struct cache_port *c = in->cached ? &in->cached[i] : &nothing;
+        const struct look_port *old = find_past (&last, p);
+        struct look_port past = old ? *old : first_past (p);
+
+        if (p->layer == LAYER_ETHERNET || (p->layer == LAYER_OTHER && !old))
+            continue;
+        ports++;
+        if (p->state == LOCAL_ACTIVE) {
+            active++;
+            look_active (look, &past, p, c, in);
+        }
+        else if (old || c->known || p->state == 0)
+            look_inactive (look, p);
+        if (old || p->state == LOCAL_ACTIVE)
+            state->port[state->n++] = past;
+    }
+    look_gone (look, state, &last, in);
+    look_count (look, ports, active);
+}
+
+void look_verdict (struct look *look, const struct cache_view *view,
+                   int64_t now, int64_t max_age_s)
+{
+    char what[64];
+
+    if (!view->known)
+        return;
+    snprintf (what, sizeof (what), "audit %" PRIu64, view->audit);
+    if (view->when > now + SKEW_S)
+        look_add (look, VERDICT_OK, what, "%s is of the future", what);
+    else if (now - view->when > max_age_s)
+        look_add (look, VERDICT_OK, what, "%s is %" PRId64 " h old", what,
+                  (now - view->when) / 3600);
+    else if (view->level == VERDICT_OK)
+        look_add (look, VERDICT_OK, what, "%s OK", what);
+    else if (view->level == VERDICT_UNKNOWN)
+        look_add (look, VERDICT_OK, what, "%s could not tell: %s", what,
+                  view->sentence);
+    else
+        look_add (look, view->level, what, "%s %s: %s", what,
+                  view->level == VERDICT_FAIL ? "FAIL" : "WARN",
+                  view->sentence);
+}
+
+/*
+ * The state's file
+ *
+ *     pmm-local 1 <boot id> <said>
+ *     port <device> <number> <GUID> <best rate>
+ *     counter <name> <older value> <time> <newer value> <time>    its port's
+ *     end
+ */
+
+static int get_counter (struct look_port *p, const char *line)
+{
+    char name[64];
+    struct look_mark older, newer;
+    int end = 0;
+
+    if (sscanf (line,
+                "counter %63s %" SCNu64 " %" SCNd64 " %" SCNu64 " %" SCNd64
+                "%n",
+                name, &older.value, &older.time, &newer.value, &newer.time,
+                &end) != 5 || strcmp (line + end, "\n"))
+        return -1;
+    for (size_t i = 0; i < LOCAL_COUNTERS; i++)
+        if (!strcmp (name, local_counters[i].file)) {
+            if (older.value > newer.value || older.time < 0
+                || newer.time < older.time)
+                return -1;
+            p->older[i] = older;
+            p->newer[i] = newer;
+            p->counts[i] = true;
+            return 0;
+        }
+    return -1;
+}
+
+static int get_port (struct look_state *s, const char *line)
+{
+    struct look_port *p = &s->port[s->n];
+    char best[LOCAL_RATE_BYTES];
+    int end = 0;
+
+    if (s->n == LOCAL_PORTS_MAX
+        || sscanf (line, "port %63s %3u %16" SCNx64 " %15s%n", p->device,
+                   &p->port, &p->guid, best, &end) != 4
+        || strcmp (line + end, "\n") || !text_is_hostname (p->device)
+        || local_rate_parse (best, &p->best) < 0)
+        return -1;
+    s->n++;
+    return 0;
+}
+
+static int get_state (FILE *fp, struct look_state *s)
+{
+    char line[STATE_LINE];
+    int end = 0;
+
+    if (!fgets (line, sizeof (line), fp)
+        || sscanf (line, "pmm-local 1 %39s %" SCNx64 "%n", s->boot, &s->said,
+                   &end) != 2
+        || strcmp (line + end, "\n"))
+        return -1;
+    while (fgets (line, sizeof (line), fp)) {
+        if (!strcmp (line, "end\n"))
+            return 0;
+        if (!strncmp (line, "port ", 5) ? get_port (s, line) < 0
+            : s->n == 0 || get_counter (&s->port[s->n - 1], line) < 0)
+            return -1;
+    }
+    return -1;
+}
+
+void look_state_read (const char *path, uid_t owner, struct look_state *state)
+{
+    FILE *fp = file_open_trusted (path, owner, NULL);
+
+    memset (state, 0, sizeof (*state));
+    if (fp && get_state (fp, state) < 0)
+        memset (state, 0, sizeof (*state));
+    file_close_input (fp);
+}
+
+static void put_state (FILE *fp, const struct look_state *s)
+{
+    char best[LOCAL_RATE_BYTES];
+
+    fprintf (fp, "pmm-local 1 %s %" PRIx64 "\n", s->boot, s->said);
+    for (const struct look_port *p = s->port; p < s->port + s->n; p++) {
+        fprintf (fp, "port %s %u %016" PRIx64 " %s\n", p->device, p->port,
+                 p->guid, local_rate_format (&p->best, best));
+        for (size_t i = 0; i < LOCAL_COUNTERS; i++)
+            if (p->counts[i])
+                fprintf (fp,
+                         "counter %s %" PRIu64 " %" PRId64 " %" PRIu64
+                         " %" PRId64 "\n",
+                         local_counters[i].file, p->older[i].value,
+                         p->older[i].time, p->newer[i].value,
+                         p->newer[i].time);
+    }
+    fprintf (fp, "end\n");
+}
+
+int look_state_write (const char *path, const struct look_state *state,
+                      struct error *err)
+{
+    char *temp = NULL;
+    FILE *fp = NULL;
+    int fd = -1;
+
+    if (asprintf (&temp, "%s.new", path) < 0)
+        return error_nomem (err);
+    unlink (temp); /* of one who was killed */
+    fd = open (temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+               0600);
+    if (fd < 0 || !(fp = fdopen (fd, "w")))
+        goto error;
+    put_state (fp, state);
+    if (fflush (fp) == EOF || ferror (fp) || rename (temp, path) < 0)
+        goto error;
+    fclose (fp);
+    free (temp);
+    return 0;
+error:
+    error_errno (err, "cannot write %s", path);
+    if (fp)
+        fclose (fp);
+    else if (fd >= 0)
+        close (fd);
+    if (fd >= 0)
+        unlink (temp);
+    free (temp);
+    return -1;
+}

@@ -1,0 +1,494 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What audits and signs say of each link of a host.
+ *
+ * Notes: every suspect of a finding that has a host becomes an event; sorted,
+ * the events of a link are one stretch, its track. Several of one audit become
+ * one that says all of it: a link that an audit calls both clean and slow is
+ * cleared as far as a drain goes, and not clean as far as a resume does.
+ * What does not count against a host still becomes an event, since it has to
+ * hold back: so that no more findings of less weight can make a drain.
+ */
+#include "config.h"
+#include "prolog/policy/evidence.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MANY = 4 /* more than one in so many hosts */ };
+
+static const double sure = 3; /* standard errors */
+
+const char *doubt_text (enum doubt doubt)
+{
+    static const char *const text[] = {
+        [DOUBT_NONE] = "",
+        [DOUBT_NUMBERS] = "its figures are no numbers",
+        [DOUBT_INCOMPLETE] = "it is incomplete",
+        [DOUBT_COMMON] = "it found a switch or a route at fault, too",
+        [DOUBT_MANY] = ("so many of its hosts FAIL that it is a common "
+                        "cause, or our error"),
+    };
+
+    return text[doubt];
+}
+
+const char *finding_host (const struct policy_finding *f, bool *alone)
+{
+    const char *first = NULL;
+
+    *alone = true;
+    for (size_t i = 0; i < f->nsuspects; i++) {
+        const char *host = f->suspect[i].host;
+        int order;
+
+        if (!host)
+            return NULL;
+        order = first ? strcmp (host, first) : 0;
+        *alone = *alone && order == 0;
+        if (!first || order < 0)
+            first = host;
+    }
+    return first;
+}
+
+static bool is_fresh (int64_t time, int64_t now,
+                      const struct policy_config *cfg)
+{
+    return time >= 0 && time <= now && now - time <= cfg->confirm_within_s;
+}
+
+static bool has_numbers (const struct policy_finding *f)
+{
+    return isfinite (f->excess_ns) && f->excess_ns > 0
+           && isfinite (f->stderr_ns) && f->stderr_ns >= 0;
+}
+
+static bool is_host_fail (const struct policy_finding *f)
+{
+    bool alone;
+
+    return f->level == VERDICT_FAIL && f->kind == FINDING_HOST_END
+           && finding_host (f, &alone) != NULL;
+}
+
+static int compare_names (const void *a, const void *b)
+{
+    return strcmp (*(const char *const *)a, *(const char *const *)b);
+}
+
+/* name [a->nfindings] is scratch. */
+static enum doubt doubt_of (const struct policy_audit *a, const char **name)
+{
+    size_t n = 0;
+    size_t hosts = 0;
+
+    if (!a->complete)
+        return DOUBT_INCOMPLETE;
+    for (size_t i = 0; i < a->nfindings; i++) {
+        const struct policy_finding *f = &a->finding[i];
+        bool alone;
+
+        if (f->level >= VERDICT_UNKNOWN
+            && (f->kind == FINDING_SWITCH || f->kind == FINDING_ROUTE))
+            return DOUBT_COMMON;
+        if (is_host_fail (f))
+            name[n++] = finding_host (f, &alone);
+    }
+    qsort (name, n, sizeof (*name), compare_names);
+    for (size_t i = 0; i < n; i++)
+        if (i == 0 || strcmp (name[i - 1], name[i]))
+            hosts++;
+    return hosts > 1 && hosts > a->nodes / MANY ? DOUBT_MANY : DOUBT_NONE;
+}
+
+/* What a slowness beside the class is worth. */
+static unsigned int seen_static (const struct policy_finding *f,
+                                 const struct policy_config *cfg)
+{
+    double latency = f->expected_ns + f->excess_ns - sure * f->stderr_ns;
+
+    if (cfg->fail_latency_ns > 0 && latency > cfg->fail_latency_ns)
+        return SEEN_FAIL;
+    return f->excess_ns - sure * f->stderr_ns > cfg->fail_ns
+               ? SEEN_WARN | SEEN_STATIC
+               : SEEN_WARN;
+}
+
+static unsigned int seen_slow (const struct policy_finding *f,
+                               enum doubt *doubt,
+                               const struct policy_config *cfg)
+{
+    unsigned int what = f->level == VERDICT_FAIL ? SEEN_FAIL : SEEN_WARN;
+    bool alone;
+
+    if (f->kind != FINDING_HOST_END || !finding_host (f, &alone) || !alone)
+        return what == SEEN_FAIL ? SEEN_AMONG : SEEN_WARN;
+    if (f->basis == BASIS_LOSS)
+        return SEEN_WARN;
+    if (!has_numbers (f))
+        *doubt = DOUBT_NUMBERS;
+    else if (f->basis == BASIS_CLASS)
+        what = seen_static (f, cfg);
+    return *doubt && (what & (SEEN_FAIL | SEEN_STATIC)) ? SEEN_DOUBT : what;
+}
+
+static unsigned int seen (const struct policy_audit *a,
+                          const struct policy_finding *f, enum doubt *doubt,
+                          const struct policy_config *cfg)
+{
+    switch (f->level) {
+    case VERDICT_OK:
+        return a->complete ? SEEN_CLEAN : SEEN_CLEAN | SEEN_UNSURE;
+    case VERDICT_WARN:
+    case VERDICT_FAIL:
+        return seen_slow (f, doubt, cfg);
+    case VERDICT_UNKNOWN:
+        break;
+    }
+    return SEEN_UNSURE;
+}
+
+static void add_finding (struct evidence *e, const struct policy_input *in,
+                         const struct policy_audit *a,
+                         const struct policy_finding *f, enum doubt doubt,
+                         const struct policy_config *cfg)
+{
+    unsigned int what = seen (a, f, &doubt, cfg);
+
+    for (size_t i = 0; i < f->nsuspects; i++) {
+        const struct policy_suspect *s = &f->suspect[i];
+
+        if (s->host)
+            e->event[e->nevents++] = (struct event){
+                .host = s->host, .link = s->link,
+                .port = s->port ? s->port : "", .audit = a->id,
+                .time = a->time, .seen = what,
+                .fresh = is_fresh (a->time, in->now, cfg),
+                .doubt = what & SEEN_DOUBT ? doubt : DOUBT_NONE, .place = i,
+                .excess_ns = isfinite (f->excess_ns) ? f->excess_ns : 0,
+                .expected_ns = f->expected_ns,
+            };
+    }
+}
+
+static void add_audit (struct evidence *e, const struct policy_input *in,
+                       const struct policy_audit *a, const char **name,
+                       const struct policy_config *cfg)
+{
+    enum doubt doubt = doubt_of (a, name);
+    bool fails = false;
+
+    for (size_t i = 0; i < a->nfindings; i++) {
+        add_finding (e, in, a, &a->finding[i], doubt, cfg);
+        fails = fails || is_host_fail (&a->finding[i]);
+    }
+    if (a->id > e->newest)
+        e->newest = a->id;
+    e->future += a->time > in->now;
+    if (fails && doubt != DOUBT_NONE && is_fresh (a->time, in->now, cfg)) {
+        e->doubted[doubt]++;
+        if (a->id > e->doubted_last[doubt])
+            e->doubted_last[doubt] = a->id;
+    }
+}
+
+static void add_sign (struct evidence *e, const struct policy_input *in,
+                      const struct policy_sign *s,
+                      const struct policy_config *cfg)
+{
+    e->event[e->nevents++] = (struct event){
+        .host = s->host, .link = s->link, .port = "", .audit = s->after,
+        .time = s->time, .seen = SEEN_SIGN, .sign = s->kind,
+        .fresh = is_fresh (s->time, in->now, cfg),
+    };
+}
+
+static int compare_u64 (uint64_t a, uint64_t b)
+{
+    return (a > b) - (a < b);
+}
+
+static int compare_links (const struct event *a, const struct event *b)
+{
+    int order = strcmp (a->host, b->host);
+
+    return order ? order : strcmp (a->link, b->link);
+}
+
+/* Equal: they become one. */
+static int compare_places (const struct event *a, const struct event *b)
+{
+    int order = compare_links (a, b);
+
+    if (!order)
+        order = compare_u64 (a->audit, b->audit);
+    return order ? order
+                 : (int)(a->seen == SEEN_SIGN) - (int)(b->seen == SEEN_SIGN);
+}
+
+static int compare_events (const void *va, const void *vb)
+{
+    const struct event *a = va;
+    const struct event *b = vb;
+    int order = compare_places (a, b);
+
+    /* of one audit, what it says worst comes first; of signs, the newest */
+    if (!order)
+        order = compare_u64 (b->seen, a->seen);
+    if (!order)
+        order = (int)b->fresh - (int)a->fresh;
+    if (!order)
+        order = (a->excess_ns < b->excess_ns) - (a->excess_ns > b->excess_ns);
+    if (!order)
+        order = compare_u64 (a->place, b->place);
+    if (!order)
+        order = (a->time < b->time) - (a->time > b->time);
+    if (!order)
+        order = (int)a->sign - (int)b->sign;
+    return order ? order : strcmp (a->port, b->port);
+}
+
+static void merge (struct evidence *e)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < e->nevents; i++)
+        if (n > 0 && compare_places (&e->event[n - 1], &e->event[i]) == 0)
+            e->event[n - 1].seen |= e->event[i].seen;
+        else
+            e->event[n++] = e->event[i];
+    e->nevents = n;
+}
+
+static int make_tracks (struct evidence *e)
+{
+    if (!(e->track = calloc (e->nevents + 1, sizeof (*e->track))))
+        return -1;
+    for (size_t i = 0, end; i < e->nevents; i = end) {
+        const struct event *first = &e->event[i];
+
+        for (end = i + 1; end < e->nevents
+                          && compare_links (first, &e->event[end]) == 0;)
+            end++;
+        e->track[e->ntracks++] = (struct track){
+            .host = first->host, .link = first->link, .event = first,
+            .nevents = end - i,
+        };
+    }
+    return 0;
+}
+
+static int compare_ids (const void *a, const void *b)
+{
+    return compare_u64 (*(const uint64_t *)a, *(const uint64_t *)b);
+}
+
+static int check_ids (struct evidence *e, const struct policy_input *in)
+{
+    uint64_t *id = malloc ((in->naudits + 1) * sizeof (*id));
+    size_t n = 0;
+
+    if (!id)
+        return -1;
+    for (size_t i = 0; i < in->naudits; i++)
+        if (!in->audit[i].user)
+            id[n++] = in->audit[i].id;
+    qsort (id, n, sizeof (*id), compare_ids);
+    for (size_t i = 1; i < n; i++)
+        e->twice = e->twice || id[i - 1] == id[i];
+    free (id);
+    return 0;
+}
+
+int evidence_make (struct evidence *e, const struct policy_input *in,
+                   const struct policy_config *cfg, struct error *err)
+{
+    size_t events = in->nsigns;
+    size_t most = 0;
+    const char **name;
+
+    *e = (struct evidence){ 0 };
+    for (size_t i = 0; i < in->naudits; i++) {
+        const struct policy_audit *a = &in->audit[i];
+
+        if (a->nfindings > most)
+            most = a->nfindings;
+        for (size_t k = 0; !a->user && k < a->nfindings; k++)
+            events += a->finding[k].nsuspects;
+    }
+    name = malloc ((most + 1) * sizeof (*name));
+    e->event = malloc ((events + 1) * sizeof (*e->event));
+    if (!name || !e->event || check_ids (e, in) < 0)
+        goto nomem;
+    for (size_t i = 0; i < in->naudits; i++)
+        if (!in->audit[i].user)
+            add_audit (e, in, &in->audit[i], name, cfg);
+    for (size_t i = 0; i < in->nsigns; i++)
+        add_sign (e, in, &in->sign[i], cfg);
+    qsort (e->event, e->nevents, sizeof (*e->event), compare_events);
+    merge (e);
+    if (make_tracks (e) < 0)
+        goto nomem;
+    free (name);
+    return 0;
+nomem:
+    free (name);
+    return error_nomem (err);
+}
+
+void evidence_clear (struct evidence *e)
+{
+    free (e->event);
+    free (e->track);
+    *e = (struct evidence){ 0 };
+}
+
+struct track *evidence_find (const struct evidence *e, const char *host,
+                             const char *link)
+{
+    const struct event key = { .host = host, .link = link };
+    size_t lo = 0;
+    size_t hi = e->ntracks;
+
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+        int order = compare_links (&key, e->track[mid].event);
+
+        if (order == 0)
+            return &e->track[mid];
+        if (order < 0)
+            hi = mid;
+        else
+            lo = mid + 1;
+    }
+    return NULL;
+}
+
+/* The gravest first. */
+static const struct {
+    unsigned int seen;
+    enum standing standing;
+} standings[] = {
+    { SEEN_FAIL, STANDING_FAIL },     { SEEN_DOUBT, STANDING_DOUBT },
+    { SEEN_AMONG, STANDING_AMONG },   { SEEN_SIGN, STANDING_WARN },
+    { SEEN_WARN, STANDING_WARN },     { SEEN_UNSURE, STANDING_UNSURE },
+};
+
+/* The standing by the events from `start` on, before they are confirmed. */
+static void grade (struct track *t, size_t start, unsigned int counts)
+{
+    enum { NSTANDINGS = sizeof (standings) / sizeof (standings[0]) };
+
+    for (size_t i = start; i < t->nevents; i++) {
+        const struct event *ev = &t->event[i];
+        size_t k = 0;
+
+        if (ev->seen == SEEN_SIGN && !ev->fresh)
+            continue;
+        if (ev->seen & (counts | SEEN_DOUBT)) {
+            if (!t->failing || ev->time > t->bad_time)
+                t->bad_time = ev->time;
+            t->failing = true;
+        }
+        while (k < NSTANDINGS && !(ev->seen & standings[k].seen))
+            k++;
+        if (ev->seen & counts)
+            k = 0;
+        if (k < NSTANDINGS && standings[k].standing >= t->standing) {
+            t->standing = standings[k].standing;
+            t->last = ev;
+        }
+    }
+}
+
+/* Audits count in their order, and in a pair the later one by its time as
+ * well, so that a clock that stepped back confirms nothing.
+ */
+static void confirm (struct track *t, size_t start, unsigned int counts,
+                     int64_t now, const struct policy_config *cfg)
+{
+    const struct event *early = NULL; /* of the least time */
+
+    t->when = now;
+    for (size_t i = start; i < t->nevents; i++) {
+        const struct event *ev = &t->event[i];
+
+        if (!(ev->seen & counts) || !ev->fresh)
+            continue;
+        if (early && ev->time - early->time >= cfg->confirm_after_s) {
+            t->standing = STANDING_CONFIRMED;
+            t->first = early;
+            t->last = ev;
+        }
+        else if (t->sign && (ev->seen & SEEN_FAIL) && !t->first) {
+            t->standing = STANDING_CONFIRMED;
+            t->last = ev;
+        }
+        if (!early || ev->time < early->time)
+            early = ev;
+    }
+    if (early && early->time + cfg->confirm_after_s > now)
+        t->when = early->time + cfg->confirm_after_s;
+}
+
+void track_stand (struct track *t, int64_t now,
+                  const struct policy_config *cfg)
+{
+    unsigned int counts = SEEN_FAIL;
+    size_t start = 0;
+
+    t->standing = STANDING_NONE;
+    t->since = t->floor;
+    t->last = t->first = t->sign = NULL;
+    t->failing = false;
+    for (size_t i = 0; i < t->nevents; i++) {
+        const struct event *ev = &t->event[i];
+
+        if (ev->audit <= t->floor)
+            start = i + 1;
+        else if (ev->seen & SEEN_CLEAN) {
+            start = i + 1;
+            t->since = ev->audit;
+            t->standing = STANDING_CLEAN;
+            t->last = ev;
+        }
+    }
+    for (size_t i = start; i < t->nevents; i++)
+        if ((t->event[i].seen & SEEN_SIGN) && t->event[i].fresh)
+            t->sign = &t->event[i];
+    if (t->sign)
+        counts |= SEEN_STATIC;
+    grade (t, start, counts);
+    confirm (t, start, counts, now, cfg);
+}
+
+size_t track_clean (const struct track *t, uint64_t floor,
+                    const struct policy_config *cfg, bool *enough)
+{
+    const unsigned int bad = SEEN_WARN | SEEN_STATIC | SEEN_AMONG | SEEN_DOUBT
+                             | SEEN_FAIL | SEEN_SIGN;
+    size_t n = 0;
+    int64_t early = 0;
+
+    *enough = false;
+    for (size_t i = 0; i < t->nevents; i++) {
+        const struct event *ev = &t->event[i];
+
+        if (ev->audit <= floor)
+            continue;
+        if (ev->seen & bad) {
+            n = 0;
+            *enough = false;
+        }
+        else if (ev->seen == SEEN_CLEAN && ev->fresh) {
+            if (n > 0 && ev->time - early >= cfg->confirm_after_s)
+                *enough = true;
+            if (n == 0 || ev->time < early)
+                early = ev->time;
+            n++;
+        }
+    }
+    return n;
+}

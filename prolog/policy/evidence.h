@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Evidence: what audits and signs say of each link of a host, in their order.
+ * The policy's first half; the rules are in prolog/policy/policy.h.
+ */
+#ifndef PROLOG_EVIDENCE_H
+#define PROLOG_EVIDENCE_H
+
+#include "prolog/policy/policy.h"
+
+enum { /* what an audit, or a sign, says of a link */
+    SEEN_CLEAN = 1,
+    SEEN_UNSURE = 2,  /* UNKNOWN, or clean in an incomplete audit */
+    SEEN_WARN = 4,
+    SEEN_STATIC = 8,  /* slow beside its class: a FAIL if there is a sign */
+    SEEN_AMONG = 16,  /* one of several that a FAIL may be of */
+    SEEN_DOUBT = 32,  /* FAIL, but the audit counts against no host */
+    SEEN_FAIL = 64,
+    SEEN_SIGN = 128,
+};
+
+enum doubt { /* why an audit counts against no host */
+    DOUBT_NONE,
+    DOUBT_NUMBERS,
+    DOUBT_INCOMPLETE,
+    DOUBT_COMMON,
+    DOUBT_MANY,
+};
+
+struct event {
+    const char *host, *link, *port;
+    uint64_t audit; /* of a sign: the one before it */
+    int64_t time;
+    unsigned int seen;
+    bool fresh;     /* not of the future, not beyond ConfirmWithin */
+    enum doubt doubt;
+    enum policy_sign_kind sign;
+    size_t place;   /* among the suspects */
+    double excess_ns, expected_ns;
+};
+
+enum standing { /* the graver the greater */
+    STANDING_NONE,
+    STANDING_CLEAN,
+    STANDING_UNSURE,
+    STANDING_WARN,
+    STANDING_AMONG,
+    STANDING_DOUBT,
+    STANDING_FAIL,
+    STANDING_CONFIRMED,
+};
+
+/* A link of a host. track_stand fills what is behind `floor`. */
+struct track {
+    const char *host, *link;
+    const struct event *event; /* by audit, signs behind their audit */
+    size_t nevents;
+
+    bool muted;            /* the policy's to set */
+    uint64_t floor;        /* likewise: what is newer than this audit counts */
+
+    enum standing standing;
+    uint64_t since;        /* audit that cleared it; what is newer stands */
+    const struct event *last;  /* that made the standing what it is; NULL:
+                                  nothing is seen */
+    const struct event *first; /* CONFIRMED: the audit that `last` confirms;
+                                  NULL: a sign does */
+    const struct event *sign;  /* the newest one that is fresh */
+    int64_t when;          /* FAIL: when another audit would confirm it */
+    bool failing;          /* a FAIL stands, doubtful or not, */
+    int64_t bad_time;      /* ... of then */
+};
+
+struct evidence {
+    struct event *event; /* by host, link, audit */
+    size_t nevents;
+    struct track *track; /* by host, link */
+    size_t ntracks;
+    uint64_t newest;     /* audit */
+    size_t future;       /* audits that bear a time of the future */
+    size_t doubted[DOUBT_MANY + 1]; /* fresh audits in which hosts FAIL */
+    uint64_t doubted_last[DOUBT_MANY + 1]; /* the newest of these */
+    bool twice;          /* two audits have one number: nothing is right */
+};
+
+/* Return 0, or -1 with err; evidence_clear is due in both cases. */
+int evidence_make (struct evidence *e, const struct policy_input *in,
+                   const struct policy_config *cfg, struct error *err);
+void evidence_clear (struct evidence *e);
+
+/* How the link stands. */
+void track_stand (struct track *t, int64_t now,
+                  const struct policy_config *cfg);
+
+/* How many fresh clean audits are newer than `floor`, the last without
+ * anything worse than UNKNOWN between or behind them. *enough: two or more,
+ * ConfirmAfter apart.
+ */
+size_t track_clean (const struct track *t, uint64_t floor,
+                    const struct policy_config *cfg, bool *enough);
+
+/* The track of a link; NULL: nothing is known. */
+struct track *evidence_find (const struct evidence *e, const char *host,
+                             const char *link);
+
+/* The host of a host end's suspects that stands for all, the first by name;
+ * *alone: it is the only one. NULL where not all suspects have one.
+ */
+const char *finding_host (const struct policy_finding *f, bool *alone);
+
+const char *doubt_text (enum doubt doubt);
+
+#endif /* PROLOG_EVIDENCE_H */

@@ -1,0 +1,597 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which node is drained, which is resumed, and why no other is.
+ *
+ * Notes: each node goes through the table of rules, and the first that has
+ * something to say decides; those that hold back stand before the drain at its
+ * end.
+ */
+#include "config.h"
+#include "prolog/policy/policy.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "prolog/policy/scene.h"
+#include "util/text.h"
+
+enum { DAY_S = 24 * 3600, NAMES_SHOWN = 160, CLEAN_WANTED = 2 };
+
+const char *policy_kind_name (enum policy_kind kind)
+{
+    static const char *const name[] = {
+        [POLICY_NONE] = "none",     [POLICY_NOTE] = "note",
+        [POLICY_WAIT] = "wait",     [POLICY_DRAIN] = "drain",
+        [POLICY_RESUME] = "resume", [POLICY_LEFT] = "left",
+        [POLICY_LIFTED] = "lifted",
+    };
+
+    return name[kind];
+}
+
+const char *policy_sign_name (enum policy_sign_kind kind)
+{
+    static const char *const name[] = {
+        [SIGN_COUNTER] = "counter",
+        [SIGN_WIDTH] = "width",
+        [SIGN_SPEED] = "speed",
+    };
+
+    return name[kind];
+}
+
+void policy_config (struct policy_config *cfg, const struct site *site)
+{
+    static const struct {
+        const char *word;
+        enum policy_act act;
+    } acts[] = {
+        { "report", POLICY_ACT_REPORT },
+        { "comment", POLICY_ACT_COMMENT },
+        { "drain", POLICY_ACT_DRAIN },
+    };
+
+    *cfg = (struct policy_config){
+        .act = POLICY_ACT_REPORT,
+        .confirm_after_s = (site->confirm_after_ms + 999) / 1000,
+        .confirm_within_s = site->confirm_within_ms / 1000,
+        .again_after_s = (site->drain_again_after_ms + 999) / 1000,
+        .max_drain = (size_t)site->max_drain_per_day,
+        .max_drain_percent = site->max_drain_share,
+        .max_unavailable_percent = site->max_unavailable,
+        .fail_ns = site->fail_ns,
+        .fail_latency_ns = site->fail_latency_ns,
+        .resume = site->resume,
+    };
+    for (size_t i = 0; i < sizeof (acts) / sizeof (acts[0]); i++)
+        if (!strcmp (site->action, acts[i].word))
+            cfg->act = acts[i].act;
+}
+
+/* Decide, and have something to say. */
+__attribute__ ((format (printf, 3, 4))) static bool
+say (struct decision *d, enum policy_kind kind, const char *fmt, ...)
+{
+    va_list ap;
+
+    d->kind = kind;
+    va_start (ap, fmt);
+    vsnprintf (d->why, sizeof (d->why), fmt, ap);
+    va_end (ap);
+    text_clean (d->why);
+    return true;
+}
+
+struct span {
+    char text[32];
+};
+
+static struct span span_of (int64_t s)
+{
+    static const struct {
+        int64_t from, unit;
+        const char *name;
+    } units[] = {
+        { 2 * DAY_S, DAY_S, "days" },
+        { 2 * 3600, 3600, "h" },
+        { 2 * 60, 60, "min" },
+        { INT64_MIN, 1, "s" },
+    };
+    struct span span;
+    size_t i = 0;
+
+    while (s < units[i].from)
+        i++;
+    snprintf (span.text, sizeof (span.text), "%" PRId64 " %s",
+              s / units[i].unit, units[i].name);
+    return span;
+}
+
+/* --- the rules ----------------------------------------------------------- */
+
+static bool rule_stop (const struct scene *s, const struct ward *w,
+                       struct decision *d)
+{
+    (void)w;
+    return s->stop && say (d, POLICY_NONE, "nothing is changed: %s", s->stop);
+}
+
+static bool rule_unknown (const struct scene *s, const struct ward *w,
+                          struct decision *d)
+{
+    (void)s;
+    return w->node->unknown
+           && say (d, POLICY_NONE,
+                   "nothing is changed: Slurm does not tell its state");
+}
+
+static const char *or_unknown (const char *s)
+{
+    return s ? s : "unknown";
+}
+
+static bool shows (const char *have, const char *want)
+{
+    return have && want && !strcmp (have, want);
+}
+
+/* What happens to it before it is in service again may well mend it. */
+static bool is_in_hand (const struct policy_node *n)
+{
+    return n->drained || n->reserved || n->down;
+}
+
+struct phrase {
+    char text[160];
+};
+
+static struct phrase in_hand_text (const struct policy_node *n)
+{
+    struct phrase p;
+
+    if (n->drained)
+        snprintf (p.text, sizeof (p.text), "drained by %.32s (%.100s)",
+                  n->by ? n->by : "somebody",
+                  n->reason ? n->reason : "no reason");
+    else
+        snprintf (p.text, sizeof (p.text), "%s",
+                  n->reserved ? "reserved" : "down");
+    return p;
+}
+
+/* Whether all links that must be are clean; if not, *t is one that is not, or
+ * NULL where nothing is known of the link of the drain.
+ */
+static bool is_mended (const struct scene *s, const struct ward *w,
+                       const struct policy_action *drain,
+                       const struct track **t, size_t *clean)
+{
+    bool found = false;
+
+    *t = NULL;
+    *clean = 0;
+    for (size_t i = 0; i < w->ntracks; i++) {
+        const struct track *track = &w->track[i];
+        uint64_t reset = scene_reset_after (s, track->link);
+        uint64_t floor = reset > drain->after ? reset : drain->after;
+        bool own = shows (track->link, drain->link);
+        bool enough;
+        size_t n;
+
+        if (!own && (!track->failing || track->muted))
+            continue;
+        n = track_clean (track, floor, s->cfg, &enough);
+        found = found || own;
+        if (!enough) {
+            *t = track;
+            *clean = n;
+            return false;
+        }
+    }
+    return found;
+}
+
+static bool decide_resume (const struct scene *s, const struct ward *w,
+                           const struct policy_action *drain,
+                           struct decision *d)
+{
+    const struct track *t;
+    size_t clean;
+
+    if (!s->cfg->resume || s->cfg->act != POLICY_ACT_DRAIN)
+        return say (d, POLICY_NONE,
+                    "we drained it after audit %" PRIu64 "; %s, so a person "
+                    "resumes it", drain->after,
+                    s->cfg->resume ? "Action is not drain"
+                                   : "Resume is not set");
+    if (w->node->down || w->node->powered_down || w->node->reserved)
+        return say (d, POLICY_NONE,
+                    "we drained it after audit %" PRIu64 "; it is down or "
+                    "reserved", drain->after);
+    if (is_mended (s, w, drain, &t, &clean))
+        return say (d, POLICY_RESUME,
+                    "we drained it after audit %" PRIu64 ", and its link was "
+                    "clean in audits %s apart since", drain->after,
+                    span_of (s->cfg->confirm_after_s).text);
+    d->when = s->in->now;
+    return say (d, POLICY_WAIT,
+                "we drained it after audit %" PRIu64 "; link %s was clean in "
+                "%zu audit%s since, and must be in %d, %s apart", drain->after,
+                t ? t->link : or_unknown (drain->link), clean,
+                clean == 1 ? "" : "s", CLEAN_WANTED,
+                span_of (s->cfg->confirm_after_s).text);
+}
+
+/* Somebody else's hands are on the node, or were when we last looked. */
+static bool rule_left (const struct scene *s, const struct ward *w,
+                       struct decision *d)
+{
+    const struct policy_action *a = ward_last (w);
+
+    (void)s;
+    if (!a || a->kind != POLICY_LEFT)
+        return false;
+    d->link = a->link;
+    if (is_in_hand (w->node))
+        return say (d, POLICY_NONE, "it is %s: left alone",
+                    in_hand_text (w->node).text);
+    return say (d, POLICY_LIFTED,
+                "it is back in service: what was found before does not count "
+                "any more");
+}
+
+static bool rule_own_drain (const struct scene *s, const struct ward *w,
+                            struct decision *d)
+{
+    const struct policy_action *drain = ward_last (w);
+
+    if (!ward_is_drained_by_us (w))
+        return false;
+    d->link = drain->link;
+    if (!w->node->drained)
+        return say (d, POLICY_LIFTED,
+                    drain->unsure
+                        ? "our drain of audit %" PRIu64 " did not come about, "
+                          "or somebody else ended it: what was found before "
+                          "does not count any more"
+                        : "somebody else ended our drain of audit %" PRIu64
+                          ": what was found before does not count any more",
+                    drain->after);
+    if (!shows (w->node->reason, drain->reason)
+        || !shows (w->node->by, s->in->self))
+        return say (d, POLICY_NONE, "our drain was taken over, it is %s: left "
+                    "alone", in_hand_text (w->node).text);
+    return decide_resume (s, w, drain, d);
+}
+
+static bool rule_nothing (const struct scene *s, const struct ward *w,
+                          struct decision *d)
+{
+    const struct track *t = w->worst;
+
+    (void)s;
+    if (w->muted && (!t || t->standing < STANDING_FAIL))
+        return say (d, POLICY_NONE, "it FAILs, but that is muted");
+    if (!t || t->standing == STANDING_NONE)
+        return say (d, POLICY_NONE, "nothing was found against it");
+    d->link = t->link;
+    if (t->standing == STANDING_CLEAN)
+        return say (d, POLICY_NONE, "clean in audit %" PRIu64,
+                    t->last->audit);
+    if (t->standing == STANDING_UNSURE)
+        return say (d, POLICY_NONE,
+                    "audit %" PRIu64 " could not tell: UNKNOWN drains nobody",
+                    t->last->audit);
+    return false;
+}
+
+static const char *sign_text (const struct event *e)
+{
+    static const char *const text[] = {
+        [SIGN_COUNTER] = "its error counters grow",
+        [SIGN_WIDTH] = "its link has lost width",
+        [SIGN_SPEED] = "its link has lost speed",
+    };
+
+    return text[e->sign];
+}
+
+/* What is found, but is not enough however often it is. */
+static bool rule_less (const struct scene *s, const struct ward *w,
+                       struct decision *d)
+{
+    const struct track *t = w->worst;
+    const struct event *last = t->last;
+
+    (void)s;
+    switch (t->standing) {
+    case STANDING_WARN:
+        if (last->seen & SEEN_SIGN)
+            return say (d, POLICY_NOTE, "%s, but no audit says FAIL",
+                        sign_text (last));
+        return say (d, POLICY_NOTE,
+                    "WARN in audit %" PRIu64 ", which drains nobody",
+                    last->audit);
+    case STANDING_AMONG:
+        return say (d, POLICY_NOTE,
+                    "one of several that the FAIL of audit %" PRIu64
+                    " may be of", last->audit);
+    case STANDING_DOUBT:
+        return say (d, POLICY_NOTE,
+                    "FAIL in audit %" PRIu64 ", which does not count: %s",
+                    last->audit, doubt_text (last->doubt));
+    default:
+        return false;
+    }
+}
+
+static bool rule_not_ours (const struct scene *s, const struct ward *w,
+                           struct decision *d)
+{
+    (void)s;
+    if (is_in_hand (w->node))
+        return say (d, POLICY_LEFT, "it FAILs, but is %s: left alone",
+                    in_hand_text (w->node).text);
+    return w->node->powered_down
+           && say (d, POLICY_NOTE, "it FAILs, but is powered down");
+}
+
+static bool rule_again (const struct scene *s, const struct ward *w,
+                        struct decision *d)
+{
+    for (size_t i = w->nactions; i-- > 0;) {
+        const struct policy_action *a = w->action[i];
+        const struct policy_action *drain = ward_drain (w, i);
+
+        if (a->kind == POLICY_LIFTED
+            && scene_within (a->time, s->cfg->again_after_s, s->in->now))
+            return say (d, POLICY_NOTE,
+                        "it FAILs again, but who put it back in service is "
+                        "believed for %s",
+                        span_of (s->cfg->again_after_s).text);
+        if (a->kind == POLICY_RESUME
+            && !scene_is_reset (s, a->link, drain ? drain->after : a->after))
+            return say (d, POLICY_NOTE,
+                        "it FAILs again after we drained and resumed it: it "
+                        "comes and goes, and is not drained before the "
+                        "baseline of %s is reset",
+                        or_unknown (a->link));
+    }
+    return false;
+}
+
+static bool rule_wait (const struct scene *s, const struct ward *w,
+                       struct decision *d)
+{
+    const struct track *t = w->worst;
+    const char *old = t->last->time > s->in->now ? ", by a clock ahead of ours"
+                                                 : ", which is long ago";
+
+    if (t->standing == STANDING_CONFIRMED)
+        return false;
+    d->when = t->when;
+    return say (d, POLICY_WAIT,
+                "FAIL in audit %" PRIu64 "%s: waits for another, %s later, to "
+                "confirm it", t->last->audit, t->last->fresh ? "" : old,
+                span_of (s->cfg->confirm_after_s).text);
+}
+
+static bool rule_broad (const struct scene *s, const struct ward *w,
+                        struct decision *d)
+{
+    (void)w;
+    return scene_is_broad (s)
+           && say (d, POLICY_NOTE,
+                   "its FAIL is confirmed, but so many hosts FAIL or were "
+                   "drained within a day (%zu, of which MaxDrainPerDay allows "
+                   "%zu) that none is drained", s->nbroad, s->limit);
+}
+
+static bool rule_short (const struct scene *s, const struct ward *w,
+                        struct decision *d)
+{
+    (void)w;
+    return scene_is_short (s)
+           && say (d, POLICY_NOTE,
+                   "its FAIL is confirmed, but %zu of %zu nodes are "
+                   "unavailable, and MaxUnavailable is %g %%",
+                   s->unavailable, s->counted,
+                   s->cfg->max_unavailable_percent);
+}
+
+static void write_reason (const struct track *t, char *buf, size_t size)
+{
+    const struct event *e = t->last;
+    char over[32] = "";
+
+    if (isfinite (e->expected_ns))
+        snprintf (over, sizeof (over), " over its %.0f ns",
+                  fmin (e->expected_ns, 1e9));
+    snprintf (buf, size,
+              "pmm: host end %.63s%s%.32s (%.32s) +%.0f ns%s, audit %" PRIu64,
+              t->host, *e->port ? " " : "", e->port, t->link,
+              fmin (e->excess_ns, 1e9), over, e->audit);
+    text_clean (buf);
+}
+
+static bool rule_drain (const struct scene *s, const struct ward *w,
+                        struct decision *d)
+{
+    const struct track *t = w->worst;
+    bool drains = s->cfg->act == POLICY_ACT_DRAIN;
+    const char *would = drains ? "" : ", and would be drained if Action "
+                                      "were drain";
+
+    if (drains)
+        write_reason (t, d->reason, sizeof (d->reason));
+    if (t->first)
+        return say (d, drains ? POLICY_DRAIN : POLICY_NOTE,
+                    "host end FAIL in audits %" PRIu64 " and %" PRIu64
+                    ", %s apart%s", t->first->audit, t->last->audit,
+                    span_of (t->last->time - t->first->time).text, would);
+    return say (d, drains ? POLICY_DRAIN : POLICY_NOTE,
+                "host end FAIL in audit %" PRIu64 ", and %s%s",
+                t->last->audit, sign_text (t->sign), would);
+}
+
+/* The first to return true has decided; the last one always does. */
+static bool (*const rules[]) (const struct scene *, const struct ward *,
+                              struct decision *) = {
+    rule_stop,     rule_unknown, rule_own_drain, rule_left,
+    rule_nothing,  rule_less,    rule_not_ours,  rule_again,
+    rule_wait,     rule_broad,   rule_short,     rule_drain,
+};
+
+/* --- remarks ------------------------------------------------------------- */
+
+__attribute__ ((format (printf, 2, 3))) static int
+remark (struct decisions *d, const char *fmt, ...)
+{
+    char **grown = realloc (d->remark, (d->nremarks + 1) * sizeof (*grown));
+    va_list ap;
+    int rc;
+
+    if (!grown)
+        return -1;
+    d->remark = grown;
+    va_start (ap, fmt);
+    rc = vasprintf (&grown[d->nremarks], fmt, ap);
+    va_end (ap);
+    if (rc < 0)
+        return -1;
+    text_clean (grown[d->nremarks++]);
+    return 0;
+}
+
+static int remark_broad (struct decisions *d, const struct scene *s)
+{
+    char *names = hostlist_fold (s->broad, s->nbroad);
+    int rc;
+
+    if (!names)
+        return -1;
+    rc = remark (d, "%zu hosts FAIL or were drained by us within a day, and "
+                 "MaxDrainPerDay allows %zu: a common cause, a wrong snapshot "
+                 "or baseline? none is drained: %.*s%s", s->nbroad, s->limit,
+                 NAMES_SHOWN, names,
+                 strlen (names) > NAMES_SHOWN ? "..." : "");
+    free (names);
+    return rc;
+}
+
+static int remark_hosts (struct decisions *d, const struct scene *s)
+{
+    const char *first = NULL;
+    const char *last = NULL;
+    size_t n = 0;
+
+    for (size_t i = 0; i < s->evidence.ntracks; i++) {
+        const struct track *t = &s->evidence.track[i];
+
+        if (t->failing && !scene_find (s, t->host)
+            && (!last || strcmp (last, t->host))) {
+            n++;
+            last = t->host;
+            first = first ? first : t->host;
+        }
+    }
+    return n > 0 ? remark (d, "%zu host%s that FAIL%s no node of Slurm: "
+                           "%.63s%s", n, n > 1 ? "s" : "",
+                           n > 1 ? " are" : "s is", first,
+                           n > 1 ? ", ..." : "")
+                 : 0;
+}
+
+static int remark_doubts (struct decisions *d, const struct scene *s)
+{
+    const struct evidence *e = &s->evidence;
+
+    for (enum doubt k = DOUBT_INCOMPLETE; k <= DOUBT_MANY; k++)
+        if (e->doubted[k] > 0) {
+            char more[48] = "";
+
+            if (e->doubted[k] > 1)
+                snprintf (more, sizeof (more), " (and %zu more like it)",
+                          e->doubted[k] - 1);
+            if (remark (d, "audit %" PRIu64 "%s counts against no host: %s",
+                        e->doubted_last[k], more, doubt_text (k)) < 0)
+                return -1;
+        }
+    return 0;
+}
+
+static int make_remarks (struct decisions *d, const struct scene *s)
+{
+    size_t future = s->evidence.future;
+
+    if (s->stop)
+        return remark (d, "nothing is changed: %s", s->stop);
+    if (scene_is_broad (s) && remark_broad (d, s) < 0)
+        return -1;
+    if (scene_is_short (s)
+        && remark (d, "%zu of %zu nodes are unavailable, and MaxUnavailable is "
+                   "%g %%: none is drained", s->unavailable, s->counted,
+                   s->cfg->max_unavailable_percent)
+               < 0)
+        return -1;
+    if (future > 0
+        && remark (d, "%zu audit%s a time of the future: the clock stepped "
+                   "back; %s confirm%s nothing", future,
+                   future > 1 ? "s bear" : " bears", future > 1 ? "they" : "it",
+                   future > 1 ? "" : "s")
+               < 0)
+        return -1;
+    return remark_doubts (d, s) < 0 ? -1 : remark_hosts (d, s);
+}
+
+/* --- all of it ----------------------------------------------------------- */
+
+static void decide (const struct scene *s, const struct ward *w,
+                    struct decision *d)
+{
+    size_t i = 0;
+
+    d->node = w->node->name;
+    while (!rules[i] (s, w, d))
+        i++;
+}
+
+int policy_decide (struct decisions *d, const struct policy_input *in,
+                   const struct policy_config *cfg, struct error *err)
+{
+    struct scene s;
+    int rc = -1;
+
+    *d = (struct decisions){ 0 };
+    if (scene_make (&s, in, cfg, err) < 0)
+        goto out;
+    if (!(d->v = calloc (s.nwards + 1, sizeof (*d->v)))
+        || make_remarks (d, &s) < 0) {
+        error_nomem (err);
+        goto out;
+    }
+    for (d->n = 0; d->n < s.nwards; d->n++)
+        decide (&s, &s.ward[d->n], &d->v[d->n]);
+    d->after = s.evidence.newest;
+    d->stopped = s.stop != NULL;
+    rc = 0;
+out:
+    scene_clear (&s);
+    return rc;
+}
+
+void policy_clear (struct decisions *d)
+{
+    int saved_errno = errno;
+
+    for (size_t i = 0; i < d->nremarks; i++)
+        free (d->remark[i]);
+    free (d->remark);
+    free (d->v);
+    *d = (struct decisions){ 0 };
+    errno = saved_errno;
+}

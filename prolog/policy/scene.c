@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The inputs of the policy put together.
+ *
+ * Notes: nodes, tracks of evidence and actions are sorted by node and walked
+ * side by side. Names compare as strings everywhere, so that the order of the
+ * inputs does not matter.
+ */
+#include "config.h"
+#include "prolog/policy/scene.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DAY_S = 24 * 3600 };
+
+bool scene_within (int64_t time, int64_t span, int64_t now)
+{
+    return time >= 0 && (time > now || now - time < span);
+}
+
+static uint64_t larger (uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* --- what is known of each node ------------------------------------------ */
+
+static int compare_nodes (const void *a, const void *b)
+{
+    return strcmp (((const struct ward *)a)->node->name,
+                   ((const struct ward *)b)->node->name);
+}
+
+static int compare_actions (const void *va, const void *vb)
+{
+    const struct policy_action *a = *(const struct policy_action *const *)va;
+    const struct policy_action *b = *(const struct policy_action *const *)vb;
+    int order = strcmp (a->node, b->node);
+
+    return order ? order : (a->id > b->id) - (a->id < b->id);
+}
+
+static int compare_names (const void *a, const void *b)
+{
+    return strcmp (*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Sort the names and drop those that are there twice. Return their number. */
+static size_t sort_names (const char **name, size_t n)
+{
+    size_t kept = 0;
+
+    qsort (name, n, sizeof (*name), compare_names);
+    for (size_t i = 0; i < n; i++)
+        if (kept == 0 || strcmp (name[kept - 1], name[i]))
+            name[kept++] = name[i];
+    return kept;
+}
+
+static bool has_name (const char *const *name, size_t n, const char *key)
+{
+    return n > 0 && bsearch (&key, name, n, sizeof (*name), compare_names);
+}
+
+static int make_wards (struct scene *s)
+{
+    const struct policy_input *in = s->in;
+    size_t t = 0;
+    size_t a = 0;
+
+    s->ward = calloc (in->nnodes + 1, sizeof (*s->ward));
+    s->action = malloc ((in->nactions + 1) * sizeof (*s->action));
+    if (!s->ward || !s->action)
+        return -1;
+    s->nwards = in->nnodes;
+    for (size_t i = 0; i < in->nnodes; i++)
+        s->ward[i].node = &in->node[i];
+    qsort (s->ward, s->nwards, sizeof (*s->ward), compare_nodes);
+    for (size_t i = 0; i < in->nactions; i++)
+        s->action[i] = &in->action[i];
+    qsort (s->action, in->nactions, sizeof (*s->action), compare_actions);
+    for (size_t i = 0; i < s->nwards; i++) {
+        struct ward *w = &s->ward[i];
+        const char *name = w->node->name;
+
+        while (t < s->evidence.ntracks
+               && strcmp (s->evidence.track[t].host, name) < 0)
+            t++;
+        w->track = &s->evidence.track[t];
+        while (t + w->ntracks < s->evidence.ntracks
+               && !strcmp (w->track[w->ntracks].host, name))
+            w->ntracks++;
+        while (a < in->nactions && strcmp (s->action[a]->node, name) < 0)
+            a++;
+        w->action = &s->action[a];
+        while (a + w->nactions < in->nactions
+               && !strcmp (w->action[w->nactions]->node, name))
+            w->nactions++;
+    }
+    return 0;
+}
+
+const struct policy_action *ward_last (const struct ward *w)
+{
+    return w->nactions > 0 ? w->action[w->nactions - 1] : NULL;
+}
+
+const struct policy_action *ward_drain (const struct ward *w, size_t i)
+{
+    for (size_t k = i + 1; k-- > 0;)
+        if (w->action[k]->kind == POLICY_DRAIN)
+            return w->action[k];
+    return NULL;
+}
+
+bool ward_is_drained_by_us (const struct ward *w)
+{
+    const struct policy_action *a = ward_last (w);
+
+    return a && a->kind == POLICY_DRAIN;
+}
+
+static bool is_of (const struct policy_reset *r, const char *link)
+{
+    return !r->link || (link && !strcmp (r->link, link));
+}
+
+uint64_t scene_reset_after (const struct scene *s, const char *link)
+{
+    uint64_t after = 0;
+
+    for (size_t i = 0; i < s->in->nresets; i++)
+        if (is_of (&s->in->reset[i], link))
+            after = larger (after, s->in->reset[i].after);
+    return after;
+}
+
+bool scene_is_reset (const struct scene *s, const char *link, uint64_t since)
+{
+    bool found = false;
+
+    for (size_t i = 0; i < s->in->nresets; i++)
+        found = found || (is_of (&s->in->reset[i], link)
+                          && s->in->reset[i].after >= since);
+    return found;
+}
+
+static bool is_muted (const struct scene *s, const struct track *t)
+{
+    for (size_t i = 0; i < s->in->nmutes; i++) {
+        const struct policy_mute *m = &s->in->mute[i];
+
+        if ((m->until == 0 || m->until > s->in->now) && (m->link || m->node)
+            && (!m->link || !strcmp (m->link, t->link))
+            && (!m->node || !strcmp (m->node, t->host)))
+            return true;
+    }
+    return false;
+}
+
+/* The one that the sentence is about: the gravest, then the slowest, then the
+ * likeliest, then the first by its id.
+ */
+static bool is_worse (const struct track *a, const struct track *b)
+{
+    if (a->standing != b->standing)
+        return a->standing > b->standing;
+    if (!a->last || !b->last)
+        return a->last != NULL;
+    if (a->last->excess_ns != b->last->excess_ns)
+        return a->last->excess_ns > b->last->excess_ns;
+    return a->last->place < b->last->place;
+}
+
+/* What was found before a drain was ended counts no more. */
+static uint64_t newest_end (const struct ward *w)
+{
+    uint64_t after = 0;
+
+    for (size_t i = 0; i < w->nactions; i++)
+        if (w->action[i]->kind == POLICY_RESUME
+            || w->action[i]->kind == POLICY_LIFTED)
+            after = larger (after, w->action[i]->after);
+    return after;
+}
+
+static void judge_tracks (struct scene *s)
+{
+    for (size_t i = 0; i < s->nwards; i++)
+        for (size_t k = 0; k < s->ward[i].ntracks; k++)
+            s->ward[i].track[k].floor = newest_end (&s->ward[i]);
+    for (size_t i = 0; i < s->evidence.ntracks; i++) {
+        struct track *t = &s->evidence.track[i];
+
+        t->muted = is_muted (s, t);
+        t->floor = larger (t->floor, scene_reset_after (s, t->link));
+        track_stand (t, s->in->now, s->cfg);
+    }
+    for (size_t i = 0; i < s->nwards; i++) {
+        struct ward *w = &s->ward[i];
+
+        for (size_t k = 0; k < w->ntracks; k++)
+            if (w->track[k].muted)
+                w->muted = w->muted || w->track[k].failing;
+            else if (!w->worst || is_worse (&w->track[k], w->worst))
+                w->worst = &w->track[k];
+    }
+}
+
+/* --- the site ------------------------------------------------------------ */
+
+static bool in_service (const struct policy_node *n)
+{
+    return !n->unknown && !n->down && !n->powered_down && !n->reserved
+           && !n->drained;
+}
+
+const struct ward *scene_find (const struct scene *s, const char *name)
+{
+    const struct policy_node node = { .name = name };
+    const struct ward key = { .node = &node };
+
+    return bsearch (&key, s->ward, s->nwards, sizeof (*s->ward),
+                    compare_nodes);
+}
+
+/* A host that FAILs counts while it is in service, and for a day where it is
+ * not; one that we drained, for a day from then.
+ */
+static bool counts_as_broad (const struct scene *s, const struct track *t)
+{
+    const struct ward *w = scene_find (s, t->host);
+
+    if (t->muted || !t->failing || (w && ward_is_drained_by_us (w)))
+        return false;
+    return (w && in_service (w->node))
+           || scene_within (t->bad_time, DAY_S, s->in->now);
+}
+
+/* A FAIL of one of several hosts is of one that is counted anyway, or else of
+ * one more.
+ */
+static const char *one_more (const struct scene *s,
+                             const struct policy_audit *a,
+                             const struct policy_finding *f, size_t counted)
+{
+    const struct track *t = NULL;
+    bool alone;
+    const char *host;
+
+    if (a->user || f->level != VERDICT_FAIL || f->kind != FINDING_HOST_END
+        || !(host = finding_host (f, &alone)) || alone)
+        return NULL;
+    for (size_t i = 0; i < f->nsuspects; i++) {
+        const struct policy_suspect *p = &f->suspect[i];
+
+        if (has_name (s->broad, counted, p->host))
+            return NULL;
+        if (!strcmp (p->host, host))
+            t = evidence_find (&s->evidence, host, p->link);
+    }
+    return t && !t->muted && a->id > t->since
+                   && scene_within (a->time, DAY_S, s->in->now)
+               ? host
+               : NULL;
+}
+
+static int make_broad (struct scene *s)
+{
+    const struct policy_input *in = s->in;
+    size_t most = in->nactions + s->evidence.ntracks;
+    size_t counted;
+
+    for (size_t i = 0; i < in->naudits; i++)
+        most += in->audit[i].nfindings;
+    if (!(s->broad = malloc ((most + 1) * sizeof (*s->broad))))
+        return -1;
+    for (size_t i = 0; i < in->nactions; i++)
+        if (in->action[i].kind == POLICY_DRAIN
+            && scene_within (in->action[i].time, DAY_S, in->now))
+            s->broad[s->nbroad++] = in->action[i].node;
+    for (size_t i = 0; i < s->evidence.ntracks; i++)
+        if (counts_as_broad (s, &s->evidence.track[i]))
+            s->broad[s->nbroad++] = s->evidence.track[i].host;
+    counted = s->nbroad = sort_names (s->broad, s->nbroad);
+    for (size_t i = 0; i < in->naudits; i++)
+        for (size_t k = 0; k < in->audit[i].nfindings; k++) {
+            const struct policy_audit *a = &in->audit[i];
+            const char *host = one_more (s, a, &a->finding[k], counted);
+
+            if (host)
+                s->broad[s->nbroad++] = host;
+        }
+    s->nbroad = sort_names (s->broad, s->nbroad);
+    return 0;
+}
+
+static void count_nodes (struct scene *s)
+{
+    double share
+        = floor (s->cfg->max_drain_percent * (double)s->nwards / 100);
+
+    for (size_t i = 0; i < s->nwards; i++) {
+        const struct policy_node *n = s->ward[i].node;
+
+        if (!n->powered_down && !n->reserved) {
+            s->counted++;
+            s->unavailable += n->unknown || n->down || n->drained;
+        }
+    }
+    s->limit = s->cfg->max_drain;
+    if (share < (double)s->limit)
+        s->limit = share > 1 ? (size_t)share : 1;
+}
+
+bool scene_is_broad (const struct scene *s)
+{
+    return s->nbroad > s->limit;
+}
+
+bool scene_is_short (const struct scene *s)
+{
+    return 100 * (double)s->unavailable
+           > s->cfg->max_unavailable_percent * (double)s->counted;
+}
+
+static void check_state (struct scene *s)
+{
+    const struct policy_input *in = s->in;
+
+    if (in->unreadable)
+        s->stop = in->unreadable;
+    else if (in->nnodes == 0)
+        s->stop = "Slurm shows no nodes";
+    else if (in->now < 0)
+        s->stop = "the clock stands before 1970";
+    else if (!in->self)
+        s->stop = "it is not known who drains here";
+    else if (s->evidence.twice)
+        s->stop = "two audits have one number";
+    for (size_t i = 1; i < s->nwards && !s->stop; i++)
+        if (compare_nodes (&s->ward[i - 1], &s->ward[i]) == 0)
+            s->stop = "Slurm's list has a node twice";
+}
+
+int scene_make (struct scene *s, const struct policy_input *in,
+                const struct policy_config *cfg, struct error *err)
+{
+    *s = (struct scene){ .in = in, .cfg = cfg };
+    if (evidence_make (&s->evidence, in, cfg, err) < 0)
+        return -1;
+    if (make_wards (s) < 0)
+        return error_nomem (err);
+    check_state (s);
+    judge_tracks (s);
+    if (make_broad (s) < 0)
+        return error_nomem (err);
+    count_nodes (s);
+    return 0;
+}
+
+void scene_clear (struct scene *s)
+{
+    evidence_clear (&s->evidence);
+    free (s->ward);
+    free (s->action);
+    free (s->broad);
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the duties of the audit service share. */
+#include "config.h"
+#include "prolog/serve/duty.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { HOUR_S = 3600, DAY_S = 24 * HOUR_S };
+
+void service_log (const struct service *s, const char *fmt, ...)
+{
+    char *text = NULL;
+    va_list ap;
+    int n;
+
+    va_start (ap, fmt);
+    n = vasprintf (&text, fmt, ap);
+    va_end (ap);
+    if (n < 0)
+        return;
+    fprintf (s->log, "%s\n", text_clean (text));
+    fflush (s->log);
+    free (text);
+}
+
+enum verdict_status service_status (const json_t *obj, const char *key)
+{
+    const char *word = json_string_value (json_object_get (obj, key));
+
+    for (int i = VERDICT_OK; word && i <= VERDICT_FAIL; i++)
+        if (!strcmp (word, verdict_status_name ((enum verdict_status)i)))
+            return (enum verdict_status)i;
+    return VERDICT_UNKNOWN;
+}
+
+int service_may_audit (const struct service *s, int n, struct error *err)
+{
+    int64_t now = (int64_t)time (NULL);
+    int64_t begun = ledger_begun (s->ledger, now - HOUR_S, now + HOUR_S, err);
+
+    return begun < 0 ? -1 : begun < n;
+}
+
+static int compare_strings (const void *a, const void *b)
+{
+    return strcmp (*(char *const *)a, *(char *const *)b);
+}
+
+int service_idle (const struct service *s, struct hostlist *idle,
+                  struct error *err)
+{
+    if (controller_idle (idle, s->site.audit_partition, err) < 0)
+        return -1;
+    if (idle->count)
+        qsort (idle->name, idle->count, sizeof (*idle->name),
+               compare_strings);
+    return 0;
+}
+
+int service_audit (struct service *s, const struct hostlist *nodes,
+                   const struct ledger_cause *cause,
+                   struct audit_result *result, struct error *err)
+{
+    const struct audit audit = {
+        .site = &s->site,
+        .conf = s->conf,
+        .ledger = s->ledger,
+        .fabric = s->fabric,
+        .stop = s->stop,
+        .report = s->log,
+    };
+    const char *node[AUDIT_NODES_MAX];
+    struct audit_request request = { .node = node, .cause = *cause };
+    int rc;
+
+    request.n = nodes->count < AUDIT_NODES_MAX ? nodes->count
+                                               : AUDIT_NODES_MAX;
+    for (size_t i = 0; i < request.n; i++)
+        node[i] = nodes->name[i * nodes->count / request.n];
+    rc = audit_run (&audit, &request, result, err);
+    if (rc > 0)
+        service_log (s, "audit %" PRId64 " of %zu nodes: %s: %s", result->id,
+                     request.n, verdict_status_name (result->status),
+                     result->sentence);
+    else if (rc == 0)
+        service_log (s, "no audit: %s", result->sentence);
+    return rc;
+}
+
+int duty_prune (struct service *s, struct error *err)
+{
+    int64_t now = (int64_t)time (NULL);
+    int64_t n;
+
+    if (s->site.ledger_days == 0)
+        return 0;
+    n = ledger_prune (s->ledger, now - (int64_t)s->site.ledger_days * DAY_S,
+                      INT64_MAX, err);
+    if (n > 0)
+        service_log (s, "%" PRId64 " audits of more than %d days ago are "
+                        "forgotten", n, s->site.ledger_days);
+    return n < 0 ? -1 : 0;
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the audit service does again and again. Each duty is a file duty_*.c
+ * and a row of the table in serve.c.
+ */
+#ifndef PROLOG_DUTY_H
+#define PROLOG_DUTY_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "ibquery/fabric.h"
+#include "probe/nodemap.h"
+#include "prolog/audit/audit.h"
+#include "prolog/ledger/ledger.h"
+#include "prolog/serve/queue.h"
+#include "prolog/serve/spool.h"
+#include "prolog/slurm/controller.h"
+#include "util/error.h"
+#include "util/site.h"
+
+/* A node that the policy waits for an audit of. */
+struct wish {
+    char node[64];
+    int64_t when; /* it makes sense from then on */
+    int64_t held; /* there was one: none before */
+};
+
+struct service {
+    const char *conf;
+    FILE *log;
+    const volatile sig_atomic_t *stop;
+    struct site site;
+    struct spool *spool;
+
+    bool hurry; /* a duty's: it is due again in a second */
+
+    char user[CONTROLLER_NAME]; /* SlurmUser, who we are */
+    struct ledger *ledger;
+    ino_t ledger_inode;
+    struct fabric *fabric;      /* for duties that need it */
+    struct nodemap *map;        /* NULL: the site has none */
+    struct timespec snapshot;   /* its date */
+
+    struct queue_hold *hold;
+    size_t nholds;
+    struct wish *wish;
+    size_t nwishes;
+    int64_t looked; /* when what audits leave open was looked for */
+};
+
+/* A line of the log, cleaned. */
+void service_log (const struct service *s, const char *fmt, ...)
+    __attribute__ ((format (printf, 2, 3)));
+
+/* A status in the ledger's JSON; UNKNOWN where there is none. */
+enum verdict_status service_status (const json_t *obj, const char *key);
+
+/* Whether there were fewer than n audits in an hour: 1, 0, or -1 with err. */
+int service_may_audit (const struct service *s, int n, struct error *err);
+
+/* The idle nodes of the audits' partition, sorted by strcmp. Return 0, or -1
+ * with err.
+ */
+int service_idle (const struct service *s, struct hostlist *idle,
+                  struct error *err);
+
+/* Audit nodes: of more than an audit may have, some. Return as audit_run. */
+int service_audit (struct service *s, const struct hostlist *nodes,
+                   const struct ledger_cause *cause,
+                   struct audit_result *result, struct error *err);
+
+/* Queue a job's comment for what an audit found, where the site wants any. The
+ * same one twice counts once. Return 0, or -1 with err.
+ */
+int service_comment (struct service *s, uint64_t job, int64_t audit,
+                     struct error *err);
+
+/* Do it once. Return 0; 1 where something was done, upon which all duties are
+ * due; -1 with err.
+ */
+typedef int (*duty_f) (struct service *s, struct error *err);
+
+/* Take the spool in hand: audit the job that is next, if one is. */
+int duty_spool (struct service *s, struct error *err);
+
+/* Have the policy decide and act; audit a node that it waits for. */
+int duty_policy (struct service *s, struct error *err);
+int duty_confirm (struct service *s, struct error *err);
+
+/* Audit idle nodes, where cables were not measured for long, or cannot be told
+ * apart.
+ */
+int duty_sweep (struct service *s, struct error *err);
+
+/* Publish what is known of each node, for the hooks. */
+int duty_publish (struct service *s, struct error *err);
+
+/* Work off comments that are due. */
+int duty_comments (struct service *s, struct error *err);
+
+/* Forget what is too old. */
+int duty_prune (struct service *s, struct error *err);
+
+#endif /* PROLOG_DUTY_H */

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Publish what is known of each node.
+ *
+ * Notes: of a node counts the newest audit that measured its cables, with the
+ * worst of what that found at this host's end. What it found elsewhere is no
+ * matter of the node's.
+ */
+#include "config.h"
+#include "prolog/serve/duty.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "probe/guids.h"
+#include "prolog/node/cache.h"
+
+/* What is published, and the texts that it points to. */
+struct work {
+    const struct fabric *f;
+    const char **name;       /* [endpoint] of its node */
+    uint32_t *endpoint;      /* [link] at a host link's end; FABRIC_NONE */
+    struct cache_node *node; /* [endpoint], name NULL: nothing is known */
+    struct cache_port *port; /* [endpoint] */
+    size_t nports;
+    json_t *result;          /* list of them: they hold the sentences */
+};
+
+static int start (struct work *w, const struct service *s, struct error *err)
+{
+    const struct fabric *f = w->f = s->fabric;
+
+    w->name = calloc (f->nendpoints + 1, sizeof (*w->name));
+    w->node = calloc (f->nendpoints + 1, sizeof (*w->node));
+    w->port = calloc (f->nendpoints + 1, sizeof (*w->port));
+    w->endpoint = calloc (f->nlinks + 1, sizeof (*w->endpoint));
+    w->result = json_array ();
+    if (!w->name || !w->node || !w->port || !w->endpoint || !w->result)
+        return error_nomem (err);
+    for (size_t i = 0; i < f->nlinks; i++)
+        w->endpoint[i] = FABRIC_NONE;
+    return guids_nodes (f, s->map, w->name, err);
+}
+
+static void take_ports (struct work *w)
+{
+    const struct fabric *f = w->f;
+
+    for (uint32_t i = 0; i < f->nendpoints; i++) {
+        const struct fabric_port *p = &f->port[f->endpoint[i].port];
+        struct cache_port *to = &w->port[w->nports];
+        const struct fabric_link *link;
+
+        if (p->link == FABRIC_NONE)
+            continue;
+        w->endpoint[p->link] = i;
+        link = &f->link[p->link];
+        if (!link->width || !link->speed[0])
+            continue;
+        to->guid = p->guid;
+        to->rate.width = link->width;
+        strcpy (to->rate.speed, link->speed);
+        w->nports++;
+    }
+}
+
+/* The endpoint of a host link; FABRIC_NONE. */
+static uint32_t endpoint_of (const struct work *w, const json_t *obj,
+                             const char *key)
+{
+    const char *id = json_string_value (json_object_get (obj, key));
+    uint32_t link = id ? fabric_find_link (w->f, id) : FABRIC_NONE;
+
+    return link == FABRIC_NONE ? FABRIC_NONE : w->endpoint[link];
+}
+
+/* Whether all suspects are of one node. */
+static bool is_alone (const struct work *w, const json_t *suspects)
+{
+    const char *name = NULL;
+    size_t i;
+    json_t *v;
+
+    json_array_foreach (suspects, i, v) {
+        uint32_t at = endpoint_of (w, v, "id");
+
+        if (at == FABRIC_NONE || (name && strcmp (name, w->name[at]) != 0))
+            return false;
+        name = w->name[at];
+    }
+    return true;
+}
+
+/* One of several that a FAIL may be of is UNKNOWN. */
+static void take_finding (struct work *w, const json_t *finding,
+                          uint64_t audit)
+{
+    const char *kind = json_string_value (json_object_get (finding, "kind"));
+    const char *why = json_string_value (json_object_get (finding, "why"));
+    const json_t *suspects = json_object_get (finding, "suspects");
+    enum verdict_status level = service_status (finding, "level");
+    size_t i;
+    json_t *v;
+
+    if (!is_alone (w, suspects))
+        level = VERDICT_UNKNOWN;
+    if (!kind || !why || strcmp (kind, finding_kind_name (FINDING_HOST_END)))
+        return;
+    json_array_foreach (suspects, i, v) {
+        uint32_t at = endpoint_of (w, v, "id");
+        struct cache_node *n = at == FABRIC_NONE ? NULL : &w->node[at];
+
+        if (n && n->name && n->audit == audit && level > n->level) {
+            n->level = level;
+            n->sentence = why;
+        }
+    }
+}
+
+/* What an audit says of those whose newest it is. */
+static int take_audit (struct work *w, const struct service *s, int64_t audit,
+                       struct error *err)
+{
+    json_t *result = ledger_result (s->ledger, audit, err);
+    int64_t ended
+        = json_integer_value (json_object_get (result, "ended"));
+    const json_t *findings = json_object_get (result, "findings");
+    bool untold = service_status (result, "status") == VERDICT_UNKNOWN
+                  && json_array_size (findings) == 0;
+    size_t i;
+    json_t *v;
+
+    if (!result)
+        return -1;
+    if (json_array_append_new (w->result, result) < 0)
+        return error_nomem (err);
+    for (size_t k = 0; k < w->f->nendpoints; k++)
+        if (w->node[k].name && w->node[k].audit == (uint64_t)audit) {
+            w->node[k].time = ended;
+            w->node[k].level = untold ? VERDICT_UNKNOWN : VERDICT_OK;
+            w->node[k].sentence
+                = untold ? "the audit could not tell" : "no fault at its end";
+        }
+    json_array_foreach (findings, i, v)
+        take_finding (w, v, (uint64_t)audit);
+    return 0;
+}
+
+/* By audit, as the list is. */
+static int take_audits (struct work *w, const struct service *s,
+                        struct error *err)
+{
+    json_t *list = ledger_newest (s->ledger, err);
+    int rc = list ? 0 : -1;
+    int64_t last = 0;
+    size_t i;
+    json_t *v;
+
+    json_array_foreach (list, i, v) {
+        uint32_t at = endpoint_of (w, v, "link");
+
+        if (at != FABRIC_NONE) {
+            w->node[at].name = w->name[at];
+            w->node[at].audit
+                = (uint64_t)json_integer_value (json_object_get (v, "audit"));
+        }
+    }
+    json_array_foreach (list, i, v) {
+        int64_t audit = json_integer_value (json_object_get (v, "audit"));
+
+        if (rc == 0 && audit != last)
+            rc = take_audit (w, s, audit, err);
+        last = audit;
+    }
+    json_decref (list);
+    return rc;
+}
+
+/* By name, of one name the worst first. */
+static int compare_nodes (const void *va, const void *vb)
+{
+    const struct cache_node *a = va;
+    const struct cache_node *b = vb;
+    int c = strcmp (a->name ? a->name : "", b->name ? b->name : "");
+
+    return c ? c : (a->level < b->level) - (a->level > b->level);
+}
+
+/* A line a node. Return how many. */
+static size_t fold (struct work *w)
+{
+    size_t n = 0;
+
+    qsort (w->node, w->f->nendpoints, sizeof (*w->node), compare_nodes);
+    for (size_t i = 0; i < w->f->nendpoints; i++)
+        if (w->node[i].name
+            && (n == 0 || strcmp (w->node[n - 1].name, w->node[i].name)))
+            w->node[n++] = w->node[i];
+    return n;
+}
+
+int duty_publish (struct service *s, struct error *err)
+{
+    struct work w = { 0 };
+    int rc = start (&w, s, err);
+
+    if (rc == 0 && *s->site.verdicts) {
+        take_ports (&w);
+        rc = take_audits (&w, s, err);
+        if (rc == 0)
+            rc = cache_write (s->site.verdicts, (int64_t)time (NULL), w.node,
+                              fold (&w), w.port, w.nports, err);
+    }
+    free (w.name);
+    free (w.endpoint);
+    free (w.node);
+    free (w.port);
+    json_decref (w.result);
+    return rc;
+}

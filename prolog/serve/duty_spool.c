@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Take the spool in hand.
+ *
+ * Notes: in this order, for each record, so that who is killed in between finds
+ * where to go on: it is marked as begun, with the number of the newest audit;
+ * the audit enters the ledger with the job's number; its comment is queued
+ * (the same one twice counts once); the record is marked as done. What is
+ * begun and has an audit with a result is not audited again.
+ */
+#include "config.h"
+#include "prolog/serve/duty.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "prolog/audit/audit.h"
+#include "prolog/serve/intake.h"
+
+enum { YOUNG_S = 15 };
+
+static const struct {
+    enum ledger_why why;
+    const char *words;
+} causes[] = {
+    [QUEUE_SIZE] = { LEDGER_JOB, "for its size" },
+    [QUEUE_AGE] = { LEDGER_JOB, "for the age of what is known" },
+    [QUEUE_CHECK] = { LEDGER_CHECK, "as its user asked" },
+};
+
+/*
+ * Jobs that are left alone for a moment
+ */
+
+static void let_go (struct service *s, int64_t now)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < s->nholds; i++)
+        if (queue_is_held (&s->hold[i], now))
+            s->hold[n++] = s->hold[i];
+    s->nholds = n;
+}
+
+static int hold (struct service *s, const struct spool_entry *e,
+                 struct error *err)
+{
+    size_t size = (s->nholds + 1) * sizeof (*s->hold);
+    struct queue_hold *v = realloc (s->hold, size);
+
+    if (!v)
+        return error_nomem (err);
+    s->hold = v;
+    v[s->nholds++] = (struct queue_hold){
+        e->job, e->time, (int64_t)time (NULL) + QUEUE_HOLD_S };
+    return 0;
+}
+
+/*
+ * One record
+ */
+
+static int finish (struct service *s, struct spool_entry *e, int64_t audit,
+                   struct error *err)
+{
+    if (service_comment (s, e->job, audit, err) < 0)
+        return -1;
+    return spool_mark (s->spool, e, SPOOL_DONE, (uint64_t)audit, err);
+}
+
+static int drop (struct service *s, const struct spool_entry *e,
+                 const char *why, struct error *err)
+{
+    service_log (s, "job %" PRIu64 " is not audited: %s", e->job, why);
+    return spool_remove (s->spool, e, err);
+}
+
+static int audit_it (struct service *s, struct spool_entry *e,
+                     enum queue_cause cause, int64_t newest,
+                     struct error *err)
+{
+    const struct ledger_cause why = {
+        .why = causes[cause].why,
+        .job = e->job,
+        .uid = (int64_t)e->uid,
+    };
+    struct audit_result result;
+    int rc;
+
+    if (e->state == SPOOL_FRESH
+        && spool_mark (s->spool, e, SPOOL_BEGUN, (uint64_t)newest, err) < 0)
+        return -1;
+    service_log (s, "job %" PRIu64 " is audited %s: %zu nodes", e->job,
+                 causes[cause].words, e->nodes.count);
+    rc = service_audit (s, &e->nodes, &why, &result, err);
+    if (rc > 0)
+        return finish (s, e, result.id, err);
+    if (*s->stop)
+        return 0;
+    if (hold (s, e, rc < 0 ? NULL : err) < 0)
+        return -1;
+    return rc;
+}
+
+/*
+ * All of them
+ */
+
+static void log_remarks (struct service *s, const struct spool_list *list)
+{
+    for (size_t i = 0; i < list->nremarks; i++)
+        service_log (s, "%s", list->remark[i]);
+    if (list->dropped)
+        service_log (s, "%" PRIu64 " jobs were not noted in the spool, which "
+                        "was full or could not be written", list->dropped);
+}
+
+/* Nodes that a job has just left are seldom idle for long. */
+static bool any_young (const struct spool_list *list, int64_t now)
+{
+    for (size_t i = 0; i < list->n; i++)
+        if (list->v[i].state != SPOOL_DONE && list->v[i].time <= now
+            && list->v[i].time > now - YOUNG_S)
+            return true;
+    return false;
+}
+
+static bool any_open (const struct spool_list *list)
+{
+    for (size_t i = 0; i < list->n; i++)
+        if (list->v[i].state != SPOOL_DONE)
+            return true;
+    return false;
+}
+
+/* Do what the queue says. Return 1 where an audit was made. */
+static int carry_out (struct service *s, struct spool_list *list,
+                      const struct queue_plan *plan, int64_t newest,
+                      struct error *err)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < list->n && rc == 0; i++) {
+        const struct queue_answer *a = &plan->v[i];
+
+        if (a->fate == QUEUE_FOUND)
+            rc = finish (s, &list->v[i], a->audit, err);
+        else if (a->fate == QUEUE_DROP)
+            rc = drop (s, &list->v[i], a->why, err);
+        else if (a->fate == QUEUE_PASS)
+            rc = spool_remove (s->spool, &list->v[i], err);
+    }
+    if (rc < 0 || plan->next == SIZE_MAX)
+        return rc;
+    rc = audit_it (s, &list->v[plan->next], plan->v[plan->next].cause, newest,
+                   err);
+    return rc < 0 ? -1 : 1;
+}
+
+static int decide (struct service *s, struct spool_list *list,
+                   const struct hostlist *idle, int64_t now,
+                   struct error *err)
+{
+    struct intake in;
+    struct queue_rules rules;
+    struct queue_plan plan = { 0 };
+    int rc;
+
+    intake_rules (&rules, &s->site);
+    rc = intake_make (&in, s->ledger, s->fabric, s->map, list, idle, now, err);
+    in.input.hold = s->hold;
+    in.input.nholds = s->nholds;
+    if (rc == 0)
+        rc = queue_decide (&plan, &in.input, &rules, err);
+    if (rc == 0)
+        rc = carry_out (s, list, &plan, in.input.naudits ? in.audit[0].id : 0,
+                        err);
+    queue_clear (&plan);
+    intake_clear (&in);
+    return rc;
+}
+
+int duty_spool (struct service *s, struct error *err)
+{
+    int64_t now = (int64_t)time (NULL);
+    struct hostlist idle = { 0 };
+    struct spool_list list;
+    int rc = spool_read (s->spool, now, &list, err);
+
+    log_remarks (s, &list);
+    let_go (s, now);
+    if (rc == 0 && any_open (&list)
+        && (rc = service_idle (s, &idle, err)) == 0)
+        rc = decide (s, &list, &idle, now, err);
+    s->hurry = any_young (&list, now);
+    hostlist_clear (&idle);
+    spool_list_clear (&list);
+    return rc;
+}

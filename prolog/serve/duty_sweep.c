@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Audit idle nodes.
+ *
+ * Notes: half of AuditsPerHour is left to jobs and to what is to be confirmed.
+ * Where no cable is due, what audits have left open is looked for once in a
+ * while only, since that takes a look at all that they measured. What they
+ * found slow was measured as well: it is not open.
+ *
+ * A node that is idle for Slurm but whose probe does not answer would be the
+ * oldest in every sweep, so it is left alone for a while.
+ */
+#include "config.h"
+#include "prolog/serve/duty.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "probe/guids.h"
+#include "prolog/serve/sweep.h"
+
+enum { HOSTS = 64, OPEN_EVERY_S = 3600, SILENT_S = 6 * 3600 };
+
+/* All of a sweep. */
+struct work {
+    struct hostlist idle;
+    const char **node;   /* [endpoint of the fabric] whose it is */
+    const char **name;   /* [n] of those whose nodes are idle */
+    size_t n;
+    struct pathset *ps;  /* of these */
+    int64_t *measured;   /* [link] */
+    double *unknown;     /* [link]; NULL: not looked for */
+};
+
+static int compare_name (const void *key, const void *name)
+{
+    return strcmp (key, *(char *const *)name);
+}
+
+static bool is_idle (const struct work *w, const char *node)
+{
+    return w->idle.count
+           && bsearch (node, w->idle.name, w->idle.count,
+                       sizeof (*w->idle.name), compare_name);
+}
+
+static const char *host_name (const struct fabric *f, size_t endpoint)
+{
+    return f->host[f->endpoint[endpoint].host].name;
+}
+
+/* Return 1, 0 where there is nobody to measure, or -1 with err. */
+static int find_idle (struct service *s, struct work *w, int64_t now,
+                      struct error *err)
+{
+    const struct fabric *f = s->fabric;
+    json_t *silent;
+
+    w->node = calloc (f->nendpoints + 1, sizeof (*w->node));
+    w->name = calloc (f->nendpoints + 1, sizeof (*w->name));
+    if (!w->node || !w->name)
+        return error_nomem (err);
+    if (service_idle (s, &w->idle, err) < 0
+        || guids_nodes (f, s->map, w->node, err) < 0
+        || !(silent = ledger_silent (s->ledger, now - SILENT_S, err)))
+        return -1;
+    for (size_t i = 0; i < f->nendpoints; i++)
+        if (is_idle (w, w->node[i])
+            && !json_object_get (silent, host_name (f, i)))
+            w->name[w->n++] = f->endpoint[i].name;
+    json_decref (silent);
+    if (w->n < 2)
+        return 0;
+    return (w->ps = fabric_pathset (f, w->name, w->n, err)) ? 1 : -1;
+}
+
+static int find_ages (struct service *s, struct work *w, struct error *err)
+{
+    const struct fabric *f = s->fabric;
+    json_t *ages = ledger_ages (s->ledger, err);
+
+    if (!ages)
+        return -1;
+    if ((w->measured = calloc (f->nlinks + 1, sizeof (*w->measured))))
+        for (size_t i = 0; i < f->nlinks; i++) {
+            const json_t *age = json_object_get (ages, f->link[i].id);
+
+            w->measured[i] = json_is_integer (age) ? json_integer_value (age)
+                                                   : SWEEP_NEVER;
+        }
+    json_decref (ages);
+    return w->measured ? 0 : error_nomem (err);
+}
+
+/* What all audits together leave open. */
+static int find_open (struct service *s, struct work *w, int64_t now,
+                      struct error *err)
+{
+    const struct ledger_ageing ageing = {
+        .quantile = RTT_MIDDLE, .now = now, .until = INT64_MAX,
+    };
+    struct pathset *all = fabric_pathset (s->fabric, NULL, 0, err);
+    struct observations o = { 0 };
+    int rc = all ? ledger_combine (s->ledger, all, &ageing, &o, err) : -1;
+
+    if (all && rc < 0 && errno == ENOENT)
+        rc = 0;
+    if (rc == 0
+        && (!(w->unknown = calloc (s->fabric->nlinks + 1,
+                                   sizeof (*w->unknown)))
+            || sweep_unknown (&o, s->fabric->nlinks, (uint64_t)now,
+                              w->unknown) < 0))
+        rc = error_nomem (err);
+    observations_clear (&o);
+    pathset_destroy (all);
+    return rc;
+}
+
+static int audit (struct service *s, struct work *w, const struct sweep *plan,
+                  struct error *err)
+{
+    const struct ledger_cause cause = { .why = LEDGER_SWEEP };
+    char **name = calloc (plan->n + 1, sizeof (*name));
+    struct hostlist nodes = { .name = name };
+    struct audit_result result;
+    int rc;
+
+    if (!name)
+        return error_nomem (err);
+    for (size_t i = 0; i < plan->n; i++) {
+        const char *node
+            = w->node[pathset_endpoint (w->ps, plan->endpoint[i])->id];
+
+        if (!nodes.count || strcmp (name[nodes.count - 1], node) != 0)
+            name[nodes.count++] = (char *)node;
+    }
+    service_log (s, "%zu idle nodes are audited, of %zu cables that are due",
+                 nodes.count, plan->due);
+    rc = service_audit (s, &nodes, &cause, &result, err);
+    free (name);
+    return rc;
+}
+
+static int choose (struct service *s, struct work *w, int64_t now,
+                   struct error *err)
+{
+    const struct sweep_input in = {
+        .ps = w->ps,
+        .measured = w->measured,
+        .unknown = w->unknown,
+        .now = now,
+        .every_s = s->site.audit_every_ms / 1000,
+        .hosts = HOSTS,
+        .seed = (uint64_t)now,
+    };
+    struct sweep plan;
+    int rc = sweep_choose (&plan, &in, err);
+
+    if (rc == 0 && plan.n > 0)
+        rc = audit (s, w, &plan, err);
+    sweep_clear (&plan);
+    return rc;
+}
+
+static int sweep (struct service *s, struct work *w, struct error *err)
+{
+    int64_t now = (int64_t)time (NULL);
+    int rc = find_idle (s, w, now, err);
+
+    if (rc <= 0)
+        return rc;
+    if (find_ages (s, w, err) < 0)
+        return -1;
+    if ((rc = choose (s, w, now, err)) != 0
+        || llabs (now - s->looked) < OPEN_EVERY_S)
+        return rc;
+    s->looked = now;
+    if (find_open (s, w, now, err) < 0)
+        return -1;
+    return choose (s, w, now, err);
+}
+
+int duty_sweep (struct service *s, struct error *err)
+{
+    struct work w = { 0 };
+    int rc = 0;
+
+    if (s->site.audit_every_ms >= 1000)
+        rc = service_may_audit (s, (s->site.audits_per_hour + 1) / 2, err);
+    if (rc > 0)
+        rc = sweep (s, &w, err);
+    pathset_destroy (w.ps);
+    hostlist_clear (&w.idle);
+    free (w.node);
+    free (w.name);
+    free (w.measured);
+    free (w.unknown);
+    return rc;
+}

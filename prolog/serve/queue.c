@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which audit is next. */
+#include "config.h"
+#include "prolog/serve/queue.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { HOUR_S = 3600, DAY_S = 24 * HOUR_S };
+
+struct queue {
+    const struct queue_input *in;
+    const struct queue_rules *rules;
+    struct queue_plan *plan;
+};
+
+static bool within (int64_t time, int64_t span, int64_t now)
+{
+    return time > now - span && time < now + span;
+}
+
+static const struct spool_entry *entry_of (const struct queue *q, size_t i)
+{
+    return &q->in->spool->v[i];
+}
+
+/*
+ * Lists of hosts, sorted
+ */
+
+static int compare_name (const void *key, const void *name)
+{
+    return strcmp (key, *(char *const *)name);
+}
+
+static int compare_host (const void *key, const void *host)
+{
+    return strcmp (key, ((const struct queue_host *)host)->name);
+}
+
+/* True if all of `part` are in `whole`. */
+static bool contains (const struct hostlist *whole,
+                      const struct hostlist *part)
+{
+    if (part->count > whole->count)
+        return false;
+    for (size_t i = 0; i < part->count; i++)
+        if (!bsearch (part->name[i], whole->name, whole->count,
+                      sizeof (*whole->name), compare_name))
+            return false;
+    return true;
+}
+
+/* The oldest time at which one of them was measured last; INT64_MIN: one never
+ * was.
+ */
+static int64_t measured (const struct queue *q, const struct hostlist *nodes)
+{
+    int64_t oldest = INT64_MAX;
+
+    for (size_t i = 0; i < nodes->count; i++) {
+        const struct queue_host *h = NULL;
+
+        if (q->in->nhosts)
+            h = bsearch (nodes->name[i], q->in->host, q->in->nhosts,
+                         sizeof (*h), compare_host);
+        if (!h)
+            return INT64_MIN;
+        if (h->time < oldest)
+            oldest = h->time;
+    }
+    return oldest;
+}
+
+/*
+ * Rules: each says true, and sets fate and why, where it decides the record
+ */
+
+typedef bool (*rule_f) (const struct queue *q, const struct spool_entry *e,
+                        struct queue_answer *a);
+
+__attribute__ ((format (printf, 3, 4))) static bool
+decide (struct queue_answer *a, enum queue_fate fate, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start (ap, fmt);
+    vsnprintf (a->why, sizeof (a->why), fmt, ap);
+    va_end (ap);
+    a->fate = fate;
+    return true;
+}
+
+static bool is_done (const struct queue *q, const struct spool_entry *e,
+                     struct queue_answer *a)
+{
+    (void)q;
+    if (e->state != SPOOL_DONE)
+        return false;
+    a->audit = (int64_t)e->audit;
+    return decide (a, QUEUE_NONE, "audit %" PRIu64 " was of it", e->audit);
+}
+
+static bool is_found (const struct queue *q, const struct spool_entry *e,
+                      struct queue_answer *a)
+{
+    size_t tries = 0;
+
+    if (e->state != SPOOL_BEGUN)
+        return false;
+    for (size_t i = 0; i < q->in->naudits; i++) {
+        const struct queue_audit *audit = &q->in->audit[i];
+
+        if (audit->job != e->job || audit->id <= (int64_t)e->audit)
+            continue;
+        if (audit->result) {
+            a->audit = audit->id;
+            return decide (a, QUEUE_FOUND, "audit %" PRId64 " was of it",
+                           audit->id);
+        }
+        tries++;
+    }
+    if (tries < QUEUE_TRIES)
+        return false;
+    return decide (a, QUEUE_DROP, "%zu audits of it came to no result", tries);
+}
+
+static bool is_audit (const struct queue *q, const struct spool_entry *e,
+                      struct queue_answer *a)
+{
+    return strcmp (e->partition, q->rules->partition) == 0
+           && decide (a, QUEUE_PASS, "it ran in the partition of the audits");
+}
+
+static bool is_single (const struct queue *q, const struct spool_entry *e,
+                       struct queue_answer *a)
+{
+    (void)q;
+    return e->nodes.count < 2
+           && decide (a, QUEUE_PASS, "there is no cable within one node");
+}
+
+static bool is_old (const struct queue *q, const struct spool_entry *e,
+                    struct queue_answer *a)
+{
+    return !within (e->time, QUEUE_WAIT_S, q->in->now)
+           && decide (a, QUEUE_DROP,
+                      "an hour went by without an audit of it");
+}
+
+static bool is_measured (const struct queue *q, const struct spool_entry *e,
+                         struct queue_answer *a)
+{
+    return measured (q, &e->nodes) > e->time
+           && decide (a, QUEUE_DROP, "its nodes have been measured since");
+}
+
+/* Sets the cause where it is wanted. */
+static bool is_unwanted (const struct queue *q, const struct spool_entry *e,
+                         struct queue_answer *a)
+{
+    const struct queue_rules *r = q->rules;
+
+    if (r->min_nodes && e->nodes.count >= r->min_nodes)
+        a->cause = QUEUE_SIZE;
+    else if (r->every_s
+             && !within (measured (q, &e->nodes), r->every_s, q->in->now))
+        a->cause = QUEUE_AGE;
+    else if (e->checked)
+        a->cause = QUEUE_CHECK;
+    else
+        return decide (a, QUEUE_PASS, "no rule asks for its audit");
+    return false;
+}
+
+static bool is_over_quota (const struct queue *q, const struct spool_entry *e,
+                           struct queue_answer *a)
+{
+    size_t n = 0;
+
+    if (a->cause != QUEUE_CHECK)
+        return false;
+    for (size_t i = 0; i < q->in->naudits; i++)
+        n += q->in->audit[i].uid >= 0
+             && (uint64_t)q->in->audit[i].uid == e->uid
+             && within (q->in->audit[i].begun, DAY_S, q->in->now);
+    return n >= q->rules->checks_per_user
+           && decide (a, QUEUE_DROP,
+                      "checks of user %" PRIu64 " had %zu audits in a day",
+                      e->uid, n);
+}
+
+static const rule_f rules_of_one[] = {
+    is_done,     is_found, is_audit,    is_single,
+    is_unwanted, is_old,   is_measured, is_over_quota,
+};
+
+/* True if a ended later. */
+static bool is_later (const struct spool_entry *a, const struct spool_entry *b)
+{
+    if (a->time != b->time)
+        return a->time > b->time;
+    return a->job > b->job;
+}
+
+/* Those that a later one covers, which is then due for as good a reason: a
+ * user's check takes no audit from others. One that is itself covered may well
+ * do so: what covers that one covers both.
+ */
+static void drop_superseded (struct queue *q)
+{
+    size_t n = q->in->spool->n;
+
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < n && q->plan->v[i].fate == QUEUE_GO; k++)
+            if (k != i && q->plan->v[k].fate == QUEUE_GO
+                && is_later (entry_of (q, k), entry_of (q, i))
+                && contains (&entry_of (q, k)->nodes,
+                             &entry_of (q, i)->nodes))
+                decide (&q->plan->v[i], QUEUE_DROP,
+                        "job %" PRIu64 " ran on its nodes since",
+                        entry_of (q, k)->job);
+}
+
+/* True if i is to be audited before k. */
+static bool goes_first (const struct queue *q, size_t i, size_t k)
+{
+    const struct spool_entry *a = entry_of (q, i);
+    const struct spool_entry *b = entry_of (q, k);
+
+    if (a->state != b->state)
+        return a->state == SPOOL_BEGUN;
+    if (q->plan->v[i].cause != q->plan->v[k].cause)
+        return q->plan->v[i].cause < q->plan->v[k].cause;
+    return is_later (a, b);
+}
+
+static void look_at_rate (struct queue *q)
+{
+    size_t n = 0;
+    int64_t first = INT64_MAX;
+
+    for (size_t i = 0; i < q->in->naudits; i++) {
+        int64_t begun = q->in->audit[i].begun;
+
+        if (!within (begun, HOUR_S, q->in->now))
+            continue;
+        n++;
+        if (begun < first)
+            first = begun;
+    }
+    q->plan->full = n >= q->rules->per_hour;
+    q->plan->when = (first < q->in->now ? first : q->in->now) + HOUR_S;
+}
+
+bool queue_is_held (const struct queue_hold *hold, int64_t now)
+{
+    return hold->until > now && hold->until <= now + QUEUE_HOLD_S;
+}
+
+static bool is_held (const struct queue *q, const struct spool_entry *e)
+{
+    for (size_t i = 0; i < q->in->nholds; i++)
+        if (q->in->hold[i].job == e->job
+            && q->in->hold[i].time == e->time
+            && queue_is_held (&q->in->hold[i], q->in->now))
+            return true;
+    return false;
+}
+
+static void choose (struct queue *q)
+{
+    struct queue_plan *plan = q->plan;
+
+    plan->next = SIZE_MAX;
+    for (size_t i = 0; i < q->in->spool->n; i++) {
+        if (plan->v[i].fate != QUEUE_GO)
+            continue;
+        if (!contains (q->in->idle, &entry_of (q, i)->nodes))
+            decide (&plan->v[i], QUEUE_HOLD, "its nodes are busy");
+        else if (is_held (q, entry_of (q, i)))
+            decide (&plan->v[i], QUEUE_HOLD, "it was tried a moment ago");
+        else if (plan->full)
+            decide (&plan->v[i], QUEUE_HOLD,
+                    "there were %zu audits in an hour", q->rules->per_hour);
+        else if (plan->next == SIZE_MAX || goes_first (q, i, plan->next))
+            plan->next = i;
+    }
+}
+
+static const char *const causes[] = {
+    [QUEUE_SIZE] = "for its size",
+    [QUEUE_AGE] = "since its cables were not measured for long",
+    [QUEUE_CHECK] = "since its user asked for a check",
+};
+
+int queue_decide (struct queue_plan *plan, const struct queue_input *in,
+                  const struct queue_rules *rules, struct error *err)
+{
+    struct queue q = { .in = in, .rules = rules, .plan = plan };
+
+    *plan = (struct queue_plan){ 0 };
+    if (!(plan->v = calloc (in->spool->n + 1, sizeof (*plan->v))))
+        return error_nomem (err);
+    for (size_t i = 0; i < in->spool->n; i++) {
+        struct queue_answer *a = &plan->v[i];
+        size_t rule = 0;
+
+        while (rule < sizeof (rules_of_one) / sizeof (rules_of_one[0])
+               && !rules_of_one[rule](&q, &in->spool->v[i], a))
+            rule++;
+        if (rule == sizeof (rules_of_one) / sizeof (rules_of_one[0]))
+            decide (a, QUEUE_GO, "%s", causes[a->cause]);
+    }
+    drop_superseded (&q);
+    look_at_rate (&q);
+    choose (&q);
+    return 0;
+}
+
+void queue_clear (struct queue_plan *plan)
+{
+    free (plan->v);
+    *plan = (struct queue_plan){ 0 };
+}

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The audit service.
+ *
+ * Notes: handlers only note the signal and write to a pipe that the loop polls,
+ * so that none is lost between a look at the note and the wait. While a duty
+ * runs, the note alone counts: a duty that takes long is given `stop`.
+ */
+#include "config.h"
+#include "prolog/serve/serve.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ibquery/snapshot.h"
+#include "prolog/serve/duty.h"
+#include "util/file.h"
+#include "util/program.h"
+
+enum {
+    SECOND_MS = 1000,
+    MINUTE_MS = 60 * SECOND_MS,
+    SETTLE_MS = 200,       /* for jobs that end together */
+    RETRY_MIN_MS = SECOND_MS,
+    RETRY_MAX_MS = MINUTE_MS,
+};
+
+static const struct duty {
+    duty_f run;
+    int every_ms;
+    bool fabric; /* it needs one */
+    bool spool;  /* it is due when there is something new in that, too */
+} duties[] = {
+    { duty_spool, 10 * SECOND_MS, true, true },
+    { duty_policy, MINUTE_MS, true, false },
+    { duty_confirm, 10 * SECOND_MS, true, false },
+    { duty_sweep, MINUTE_MS, true, false },
+    { duty_publish, 60 * MINUTE_MS, true, false },
+    { duty_comments, 5 * SECOND_MS, false, false },
+    { duty_prune, 60 * MINUTE_MS, false, false },
+};
+
+enum { DUTIES = sizeof (duties) / sizeof (duties[0]) };
+
+/* Of a duty: when it is due, how long it waits after it failed, and what was
+ * said of that.
+ */
+struct state {
+    int64_t due_ms;
+    int wait_ms;
+    char said[sizeof (((struct error *)0)->text)];
+};
+
+static volatile sig_atomic_t stop, again;
+static int wake[2] = { -1, -1 };
+
+static void on_signal (int sig)
+{
+    int saved_errno = errno;
+
+    if (sig == SIGHUP)
+        again = 1;
+    else
+        stop = 1;
+    if (write (wake[1], "", 1) < 0)
+        errno = saved_errno;
+    errno = saved_errno;
+}
+
+static int catch_signals (struct error *err)
+{
+    static const int caught[] = { SIGTERM, SIGINT, SIGHUP };
+    struct sigaction sa = { .sa_handler = on_signal };
+
+    if (pipe2 (wake, O_NONBLOCK | O_CLOEXEC) < 0)
+        return error_errno (err, "no pipe");
+    signal (SIGPIPE, SIG_IGN);
+    for (size_t i = 0; i < sizeof (caught) / sizeof (caught[0]); i++)
+        sigaction (caught[i], &sa, NULL);
+    return 0;
+}
+
+/*
+ * What is kept open
+ */
+
+static void close_fabric (struct service *s)
+{
+    nodemap_destroy (s->map);
+    fabric_destroy (s->fabric);
+    s->map = NULL;
+    s->fabric = NULL;
+}
+
+static void close_all (struct service *s)
+{
+    close_fabric (s);
+    ledger_close (s->ledger);
+    s->ledger = NULL;
+}
+
+/* The ledger at its place, which may be another than it was. */
+static int keep_ledger (struct service *s, struct error *err)
+{
+    struct stat st;
+
+    if (s->ledger && stat (s->site.ledger, &st) == 0
+        && st.st_ino == s->ledger_inode)
+        return 0;
+    ledger_close (s->ledger);
+    if (!(s->ledger = ledger_open (s->site.ledger, LEDGER_CREATE, err)))
+        return -1;
+    if (stat (s->site.ledger, &st) < 0)
+        return error_errno (err, "%s", s->site.ledger);
+    s->ledger_inode = st.st_ino;
+    return 0;
+}
+
+/* What it steers is privileged: who published it must be root or we. */
+static struct fabric *load_fabric (const char *path, struct timespec *date,
+                                   struct error *err)
+{
+    FILE *fp = file_open_trusted (path, geteuid (), err);
+    struct fabric *f = NULL;
+    struct stat st;
+
+    if (!fp)
+        return NULL;
+    if (fstat (fileno (fp), &st) < 0)
+        error_errno (err, "%s", path);
+    else if ((f = fabric_read (fp, path, err)))
+        *date = st.st_mtim;
+    fclose (fp);
+    return f;
+}
+
+/* NULL where the site has none, too. */
+static struct nodemap *load_map (const char *path, struct error *err)
+{
+    FILE *fp = *path ? file_open_trusted (path, geteuid (), err) : NULL;
+
+    if (!fp)
+        return NULL;
+    fclose (fp);
+    return nodemap_load (path, err);
+}
+
+/* The snapshot that is published, and the map. */
+static int keep_fabric (struct service *s, struct error *err)
+{
+    struct nodemap *map;
+    struct fabric *f;
+    struct timespec date;
+    struct stat st;
+
+    if (s->fabric && stat (s->site.snapshot, &st) == 0
+        && !memcmp (&st.st_mtim, &s->snapshot, sizeof (st.st_mtim)))
+        return 0;
+    map = load_map (s->site.node_map, err);
+    if ((*s->site.node_map && !map)
+        || !(f = load_fabric (s->site.snapshot, &date, err))) {
+        nodemap_destroy (map);
+        return -1;
+    }
+    if (!s->fabric || strcmp (s->fabric->hash, f->hash) != 0)
+        service_log (s, "the fabric is %.12s: %zu hosts, %zu links", f->hash,
+                     f->nhosts, f->nlinks);
+    close_fabric (s);
+    s->fabric = f;
+    s->map = map;
+    s->snapshot = date;
+    return 0;
+}
+
+/*
+ * The loop
+ */
+
+/* Say what is wrong, once, and how long to wait. */
+static void failed (struct service *s, struct state *state,
+                    const struct error *err)
+{
+    if (strcmp (state->said, err->text) != 0)
+        service_log (s, "%s", err->text);
+    strcpy (state->said, err->text);
+    state->wait_ms = state->wait_ms ? 2 * state->wait_ms : RETRY_MIN_MS;
+    if (state->wait_ms > RETRY_MAX_MS)
+        state->wait_ms = RETRY_MAX_MS;
+    state->due_ms = program_now_ms () + state->wait_ms;
+}
+
+static void worked (struct service *s, struct state *state, int every_ms)
+{
+    if (state->said[0])
+        service_log (s, "it works again, where was: %s", state->said);
+    *state = (struct state){ .due_ms = program_now_ms () + every_ms };
+}
+
+/* Return 1 where it did something. */
+static int perform (struct service *s, size_t i, struct state *state)
+{
+    struct error err;
+    int rc = -1;
+
+    s->hurry = false;
+    if (keep_ledger (s, &err) == 0
+        && (!duties[i].fabric || keep_fabric (s, &err) == 0))
+        rc = duties[i].run (s, &err);
+    if (rc < 0)
+        failed (s, state, &err);
+    else
+        worked (s, state, s->hurry ? SECOND_MS : duties[i].every_ms);
+    return rc > 0;
+}
+
+static void all_due (struct state state[DUTIES])
+{
+    for (size_t i = 0; i < DUTIES; i++)
+        if (!state[i].wait_ms)
+            state[i].due_ms = 0;
+}
+
+static void perform_all (struct service *s, struct state state[DUTIES])
+{
+    for (size_t i = 0; i < DUTIES && !stop; i++)
+        if (state[i].due_ms <= program_now_ms () && perform (s, i, &state[i]))
+            all_due (state);
+}
+
+static int64_t next_due (const struct state state[DUTIES])
+{
+    int64_t next = state[0].due_ms;
+
+    for (size_t i = 1; i < DUTIES; i++)
+        if (state[i].due_ms < next)
+            next = state[i].due_ms;
+    return next;
+}
+
+/* What is new in the spool brings forward who looks for it, who is then not
+ * told of more before he has looked.
+ */
+static void wait_for (struct service *s, struct state state[DUTIES])
+{
+    int64_t now = program_now_ms ();
+    int64_t next = next_due (state);
+    struct pollfd fds[] = {
+        { .fd = wake[0], .events = POLLIN },
+        { .fd = spool_fd (s->spool), .events = POLLIN },
+    };
+    char bytes[64];
+
+    if (next <= now)
+        return;
+    for (size_t i = 0; i < DUTIES; i++)
+        if (duties[i].spool
+            && (state[i].wait_ms || state[i].due_ms <= now + SETTLE_MS))
+            fds[1].fd = -1;
+    if (poll (fds, 2, (int)(next - now)) <= 0)
+        return;
+    while (read (wake[0], bytes, sizeof (bytes)) > 0)
+        ;
+    for (size_t i = 0; i < DUTIES; i++)
+        if (duties[i].spool && fds[1].revents)
+            state[i].due_ms = program_now_ms () + SETTLE_MS;
+}
+
+static int reread (struct service *s, struct error *err)
+{
+    struct site site;
+
+    if (site_read (&site, s->conf, 1, err) < 0) {
+        site_clear (&site);
+        return -1;
+    }
+    if (strcmp (site.spool, s->site.spool) != 0)
+        service_log (s, "another Spool needs another start");
+    site_clear (&s->site);
+    s->site = site;
+    close_all (s);
+    return 0;
+}
+
+static void loop (struct service *s, bool once)
+{
+    struct state state[DUTIES] = { 0 };
+    struct error err;
+
+    do {
+        if (again) {
+            again = 0;
+            if (reread (s, &err) < 0)
+                service_log (s, "%s; all is as it was", err.text);
+            else
+                service_log (s, "pmm.conf is read anew");
+            all_due (state);
+        }
+        perform_all (s, state);
+        if (!once && !stop)
+            wait_for (s, state);
+    } while (!stop && (!once || next_due (state) == 0));
+}
+
+static int open_all (struct service *s, struct error *err)
+{
+    if (geteuid () == 0)
+        return error_input (err, "it is not for root to run: SlurmUser does");
+    if (site_read (&s->site, s->conf, 1, err) < 0 || catch_signals (err) < 0
+        || !(s->spool = spool_open (s->site.spool, err)))
+        return -1;
+    return keep_ledger (s, err);
+}
+
+/* Find out whether we are SlurmUser, as soon as Slurm tells. */
+static int know_user (struct service *s, bool once, struct error *err)
+{
+    struct state state = { 0 };
+    struct pollfd fd = { .fd = wake[0], .events = POLLIN };
+    uid_t uid;
+
+    while (controller_user (&uid, s->user, err) < 0) {
+        if (once || stop)
+            return -1;
+        failed (s, &state, err);
+        poll (&fd, 1, state.wait_ms);
+    }
+    worked (s, &state, 0);
+    if (uid == geteuid ())
+        return 0;
+    return error_input (err, "it is for SlurmUser to run, which is %s",
+                        s->user);
+}
+
+int serve (const struct serve_options *options, FILE *log, struct error *err)
+{
+    struct service s = { .conf = options->conf, .log = log, .stop = &stop };
+    int rc = open_all (&s, err);
+
+    if (rc == 0)
+        rc = know_user (&s, options->once, err);
+    if (rc == 0) {
+        service_log (&s, "the audit service has started");
+        loop (&s, options->once);
+        service_log (&s, "the audit service ends");
+    }
+    close_all (&s);
+    spool_close (s.spool);
+    site_clear (&s.site);
+    free (s.hold);
+    free (s.wish);
+    for (size_t i = 0; i < 2; i++)
+        if (wake[i] >= 0)
+            close (wake[i]);
+    return rc;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The audit service: audits the jobs that end, sweeps idle nodes, and sees to
+ * what follows from both. Run by `pmm audit --serve`.
+ *
+ * One loop, in which each of a few duties (prolog/serve/duty.h) has its time.
+ * All that must outlive the process is in the ledger, in the spool and in
+ * Slurm: it may be killed at any point and started again. What fails is tried
+ * again after a second, then after two and so on, up to a minute; what failed
+ * is said once.
+ */
+#ifndef PROLOG_SERVE_H
+#define PROLOG_SERVE_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "util/error.h"
+
+struct serve_options {
+    const char *conf; /* pmm.conf; NULL: where it is by default */
+    bool once;        /* do what is due, and return */
+};
+
+/* Serve until SIGTERM or SIGINT, which end an audit at once; SIGHUP has it read
+ * pmm.conf, the snapshot and the ledger anew. Lines of the log go to `log`, one
+ * an event. Installs handlers of these signals.
+ *
+ * Return 0 at the end, or -1 with err where it may not or cannot start: as
+ * root, as another than the owner of ledger and spool or than SlurmUser, or
+ * while another one runs. Where slurmctld does not answer it waits.
+ */
+int serve (const struct serve_options *options, FILE *log, struct error *err);
+
+#endif /* PROLOG_SERVE_H */

@@ -1,0 +1,633 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which jobs ended.
+ *
+ * Notes: all is done relative to the directory's descriptor, so that what was
+ * checked of it holds for what is then written and read. A record is renamed
+ * or removed by one call, and each state's name is worth more than the ones
+ * before: a crash between any two calls leaves a record in the one state or in
+ * the other, and who reads it next goes on from there.
+ */
+#include "config.h"
+#include "prolog/serve/spool.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MAGIC "pmm-spool 1"
+#define DROPPED "dropped" /* a byte for each */
+#define TIME_MAX (INT64_MAX / 4)
+
+enum { NAME_BYTES = 128, TEMP_KEEP_S = 3600 };
+
+static const struct number {
+    const char *key;
+    uint64_t max;
+    size_t offset;
+} numbers[] = {
+#define NUMBER(name, max) { #name, max, offsetof (struct spool_record, name) }
+    NUMBER (job, UINT32_MAX),
+    NUMBER (uid, UINT32_MAX),
+    NUMBER (time, TIME_MAX),
+    NUMBER (checked, 1),
+#undef NUMBER
+};
+
+enum { NUMBERS = sizeof (numbers) / sizeof (numbers[0]) };
+
+static uint64_t *number_of (struct spool_record *r, size_t i)
+{
+    return (uint64_t *)((char *)r + numbers[i].offset);
+}
+
+/* The spool's directory, if only its owner may write it; *st is of it. */
+static int open_dir (const char *dir, struct stat *st, struct error *err)
+{
+    int fd = open (dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+    if (fd < 0 || fstat (fd, st) < 0)
+        error_errno (err, "cannot open the spool %s", dir);
+    else if ((st->st_uid != geteuid () && st->st_uid != 0)
+             || (st->st_mode & 022)) {
+        errno = EPERM;
+        error_world (err, "the spool %s is not trusted: others may write it",
+                     dir);
+    }
+    else
+        return fd;
+    if (fd >= 0)
+        close (fd);
+    return -1;
+}
+
+/* A directory stream of its own for fd, which stays open. */
+static DIR *open_list (int fd)
+{
+    int copy = openat (fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = copy < 0 ? NULL : fdopendir (copy);
+
+    if (!d && copy >= 0)
+        close (copy);
+    return d;
+}
+
+/*
+ * The hook
+ */
+
+/* 1 if there is room, 0 if not, -1 with errno. */
+static int has_room (int fd)
+{
+    DIR *d = open_list (fd);
+    size_t n = 0;
+
+    if (!d)
+        return -1;
+    while (n < SPOOL_FILES_MAX && readdir (d))
+        n++;
+    closedir (d);
+    return n < SPOOL_FILES_MAX;
+}
+
+static char *to_text (struct spool_record *r)
+{
+    char *text = NULL;
+    size_t len;
+    FILE *fp = open_memstream (&text, &len);
+
+    if (!fp)
+        return NULL;
+    fprintf (fp, "%s\n", MAGIC);
+    for (size_t i = 0; i < NUMBERS; i++)
+        fprintf (fp, "%s %" PRIu64 "\n", numbers[i].key, *number_of (r, i));
+    fprintf (fp, "partition %s\nnodes %s\nend\n", r->partition, r->nodes);
+    if (fclose (fp) == 0)
+        return text;
+    free (text);
+    return NULL;
+}
+
+static int write_file (int dir, const char *name, const char *text)
+{
+    size_t len = strlen (text);
+    int fd = openat (dir, name,
+                     O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
+                     0600);
+    ssize_t n;
+
+    if (fd < 0)
+        return -1;
+    n = write (fd, text, len);
+    if (n >= 0 && (size_t)n < len)
+        errno = ENOSPC;
+    return close (fd) < 0 || n < 0 || (size_t)n < len ? -1 : 0;
+}
+
+static int write_record (int dir, struct spool_record *r)
+{
+    char name[NAME_BYTES], temp[NAME_BYTES];
+    char *text = to_text (r);
+    int rc = -1;
+
+    snprintf (name, sizeof (name), "%" PRIu64 ".%" PRIu64, r->job, r->time);
+    snprintf (temp, sizeof (temp), ".%" PRIu64 ".%" PRIu64 ".%ld", r->job,
+              r->time, (long)getpid ());
+    if (text && (rc = write_file (dir, temp, text)) == 0)
+        rc = renameat (dir, temp, dir, name);
+    if (rc < 0) {
+        int saved_errno = errno;
+
+        unlinkat (dir, temp, 0);
+        errno = saved_errno;
+    }
+    free (text);
+    return rc;
+}
+
+static void count_dropped (int dir)
+{
+    int saved_errno = errno;
+    int fd = openat (dir, DROPPED,
+                     O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC,
+                     0600);
+
+    if (fd >= 0) {
+        if (write (fd, "+", 1) < 0)
+            errno = saved_errno;
+        close (fd);
+    }
+    errno = saved_errno;
+}
+
+int spool_drop (const char *dir, const struct spool_record *record,
+                struct error *err)
+{
+    struct spool_record r = *record;
+    struct stat st;
+    int fd = open_dir (dir, &st, err);
+    int rc;
+
+    if (fd < 0)
+        return -1;
+    rc = has_room (fd);
+    if (rc == 0)
+        errno = ENOSPC;
+    rc = rc > 0 ? write_record (fd, &r) : -1;
+    if (rc < 0) {
+        error_errno (err, "%s: job %" PRIu64 " is not recorded", dir, r.job);
+        count_dropped (fd);
+    }
+    close (fd);
+    return rc;
+}
+
+/*
+ * The service
+ */
+
+struct spool {
+    int dir;    /* locked */
+    int notify;
+    char *path;
+};
+
+struct spool *spool_open (const char *dir, struct error *err)
+{
+    struct spool *s = calloc (1, sizeof (*s));
+    struct stat st;
+
+    if (!s || !(s->path = strdup (dir))) {
+        error_nomem (err);
+        free (s);
+        return NULL;
+    }
+    s->notify = -1;
+    if ((s->dir = open_dir (dir, &st, err)) < 0)
+        goto error;
+    if (st.st_uid != geteuid ()) {
+        errno = EPERM;
+        error_world (err, "the spool %s is not ours", dir);
+        goto error;
+    }
+    if (flock (s->dir, LOCK_EX | LOCK_NB) < 0) {
+        error_errno (err, "%s: another service has the spool", dir);
+        goto error;
+    }
+    if ((s->notify = inotify_init1 (IN_NONBLOCK | IN_CLOEXEC)) < 0
+        || inotify_add_watch (s->notify, dir, IN_MOVED_TO | IN_ONLYDIR) < 0) {
+        error_errno (err, "%s cannot be watched", dir);
+        goto error;
+    }
+    return s;
+error:
+    spool_close (s);
+    return NULL;
+}
+
+void spool_close (struct spool *s)
+{
+    int saved_errno = errno;
+
+    if (!s)
+        return;
+    if (s->notify >= 0)
+        close (s->notify);
+    if (s->dir >= 0)
+        close (s->dir);
+    free (s->path);
+    free (s);
+    errno = saved_errno;
+}
+
+int spool_fd (const struct spool *s)
+{
+    return s->notify;
+}
+
+/*
+ * Names
+ */
+
+static const struct {
+    enum spool_state state;
+    const char *suffix; /* before the number of an audit */
+} states[] = {
+    { SPOOL_FRESH, "" },
+    { SPOOL_BEGUN, ".begun." },
+    { SPOOL_DONE, ".done." },
+};
+
+enum { STATES = sizeof (states) / sizeof (states[0]) };
+
+static void name_of (const struct spool_entry *e, char name[NAME_BYTES])
+{
+    int n = snprintf (name, NAME_BYTES, "%" PRIu64 ".%" PRId64, e->job,
+                      e->time);
+
+    if (e->state != SPOOL_FRESH)
+        snprintf (name + n, NAME_BYTES - (size_t)n, "%s%" PRIu64,
+                  states[e->state].suffix, e->audit);
+}
+
+/* True if name is one of a record: job, time, state and audit are set. What
+ * is not written as we would write it is none.
+ */
+static bool name_is_record (const char *name, struct spool_entry *e)
+{
+    char again[NAME_BYTES];
+    int end = 0;
+
+    if (sscanf (name, "%" SCNu64 ".%" SCNd64 "%n", &e->job, &e->time, &end)
+            != 2
+        || e->job > UINT32_MAX || e->time < 0 || e->time > TIME_MAX)
+        return false;
+    for (size_t i = 0; i < STATES; i++) {
+        size_t len = strlen (states[i].suffix);
+
+        e->state = states[i].state;
+        e->audit = 0;
+        if (len && (strncmp (name + end, states[i].suffix, len) != 0
+                    || text_u64 (name + end + len, 0, INT64_MAX, &e->audit)
+                           < 0))
+            continue;
+        name_of (e, again);
+        if (!strcmp (again, name))
+            return true;
+    }
+    return false;
+}
+
+/*
+ * Records
+ */
+
+/* The value of the next line of *text, which must have that key; NULL if not.
+ * Lines become strings.
+ */
+static const char *next_value (char **text, const char *key)
+{
+    char *line = *text;
+    char *end = strchr (line, '\n');
+    size_t len = strlen (key);
+
+    if (!end || strncmp (line, key, len) != 0 || line[len] != ' ')
+        return NULL;
+    *end = '\0';
+    *text = end + 1;
+    return line + len + 1;
+}
+
+static int compare_strings (const void *a, const void *b)
+{
+    return strcmp (*(char *const *)a, *(char *const *)b);
+}
+
+/* Fill an entry, of which the name is known, from a record. */
+static int parse (struct spool_entry *e, char *text, struct error *err)
+{
+    struct spool_record r = { 0 };
+    const char *value;
+
+    if (strncmp (text, MAGIC "\n", sizeof (MAGIC)) != 0)
+        return error_input (err, "it is no record");
+    text += sizeof (MAGIC);
+    for (size_t i = 0; i < NUMBERS; i++) {
+        value = next_value (&text, numbers[i].key);
+        if (!value
+            || text_u64 (value, 0, numbers[i].max, number_of (&r, i)) < 0)
+            return error_input (err, "its line '%s' is bad", numbers[i].key);
+    }
+    if (r.job != e->job || (int64_t)r.time != e->time)
+        return error_input (err, "it is of another job");
+    value = next_value (&text, "partition");
+    if (!value || strlen (value) >= sizeof (e->partition))
+        return error_input (err, "its line 'partition' is bad");
+    text_clean (strcpy (e->partition, value));
+    if (!(value = next_value (&text, "nodes")) || strcmp (text, "end\n") != 0)
+        return error_input (err, "it is not whole");
+    if (hostlist_parse (&e->nodes, value, SPOOL_NODES_MAX, err) < 0)
+        return error_prefix (err, "its nodes");
+    qsort (e->nodes.name, e->nodes.count, sizeof (char *), compare_strings);
+    e->uid = r.uid;
+    e->checked = r.checked;
+    return 0;
+}
+
+/* The text of a file that only we or root may have written; NULL with err,
+ * errno 0 where it is to be refused.
+ */
+static char *read_text (int dir, const char *name, struct error *err)
+{
+    int fd = openat (dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    char *text = NULL;
+    struct stat st;
+    ssize_t n;
+
+    if (fd < 0 || fstat (fd, &st) < 0) {
+        error_errno (err, "it cannot be opened");
+        if (errno == ELOOP)
+            errno = 0;
+        goto out;
+    }
+    if (!S_ISREG (st.st_mode) || (st.st_uid != geteuid () && st.st_uid != 0)
+        || (st.st_mode & 022) || st.st_size > SPOOL_RECORD_BYTES) {
+        error_world (err, "it is too large, or not SlurmUser's own");
+        errno = 0;
+        goto out;
+    }
+    if (!(text = malloc (SPOOL_RECORD_BYTES + 1))) {
+        error_nomem (err);
+        goto out;
+    }
+    if ((n = read (fd, text, SPOOL_RECORD_BYTES)) < 0) {
+        error_errno (err, "it cannot be read");
+        free (text);
+        text = NULL;
+    }
+    else
+        text[n] = '\0';
+out:
+    if (fd >= 0) {
+        int saved_errno = errno;
+
+        close (fd);
+        errno = saved_errno;
+    }
+    return text;
+}
+
+/* 1: read; 0: refused, with err; -1: the world is at fault, with err. */
+static int read_entry (int dir, const char *name, struct spool_entry *e,
+                       struct error *err)
+{
+    char *text = read_text (dir, name, err);
+    int rc;
+
+    if (!text)
+        return errno == 0 ? 0 : -1;
+    errno = 0;
+    rc = parse (e, text, err);
+    free (text);
+    return rc == 0 ? 1 : errno == ENOMEM ? -1 : 0;
+}
+
+/*
+ * Lists
+ */
+
+void spool_list_clear (struct spool_list *list)
+{
+    for (size_t i = 0; i < list->n; i++)
+        hostlist_clear (&list->v[i].nodes);
+    for (size_t i = 0; i < list->nremarks; i++)
+        free (list->remark[i]);
+    free (list->v);
+    free (list->remark);
+    *list = (struct spool_list){ 0 };
+}
+
+static int remark (struct spool_list *list, const char *name,
+                   const struct error *why, struct error *err)
+{
+    char **v = realloc (list->remark,
+                        (list->nremarks + 1) * sizeof (*list->remark));
+
+    if (!v)
+        return error_nomem (err);
+    list->remark = v;
+    if (asprintf (&v[list->nremarks], "record %s is refused: %s", name,
+                  why->text) < 0)
+        return error_nomem (err);
+    list->nremarks++;
+    return 0;
+}
+
+static int add (struct spool_list *list, const struct spool_entry *e,
+                struct error *err)
+{
+    if ((list->n & (list->n - 1)) == 0) {
+        size_t n = list->n ? 2 * list->n : 1;
+        struct spool_entry *v = realloc (list->v, n * sizeof (*v));
+
+        if (!v)
+            return error_nomem (err);
+        list->v = v;
+    }
+    list->v[list->n++] = *e;
+    return 0;
+}
+
+static int take (struct spool *s, const char *name, struct spool_entry *e,
+                 struct spool_list *list, struct error *err)
+{
+    struct error why;
+    int rc = read_entry (s->dir, name, e, &why);
+
+    if (rc > 0) {
+        if (add (list, e, err) == 0)
+            return 0;
+        hostlist_clear (&e->nodes);
+        return -1;
+    }
+    if (rc < 0 && errno == ENOENT)
+        return 0;
+    if (rc < 0)
+        return error_world (err, "%s/%s: %s", s->path, name, why.text);
+    if (unlinkat (s->dir, name, 0) < 0 && errno != ENOENT)
+        return error_errno (err, "%s/%s cannot be removed", s->path, name);
+    return remark (list, name, &why, err);
+}
+
+/* Remove what a hook that was killed has left. */
+static void sweep_temp (struct spool *s, const char *name, int64_t now)
+{
+    struct spool_entry e;
+    struct stat st;
+    char copy[NAME_BYTES];
+    char *pid;
+
+    if (name[0] != '.' || strlen (name) >= sizeof (copy))
+        return;
+    strcpy (copy, name + 1);
+    if (!(pid = strrchr (copy, '.')))
+        return;
+    *pid = '\0';
+    if (name_is_record (copy, &e)
+        && fstatat (s->dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0
+        && llabs (now - st.st_mtime) > TEMP_KEEP_S)
+        unlinkat (s->dir, name, 0);
+}
+
+static int compare_entries (const void *va, const void *vb)
+{
+    const struct spool_entry *a = va;
+    const struct spool_entry *b = vb;
+
+    if (a->job != b->job)
+        return a->job < b->job ? -1 : 1;
+    if (a->time != b->time)
+        return a->time < b->time ? -1 : 1;
+    return (a->state > b->state) - (a->state < b->state);
+}
+
+static int forget (struct spool *s, struct spool_entry *e, struct error *err)
+{
+    if (spool_remove (s, e, err) < 0)
+        return -1;
+    hostlist_clear (&e->nodes);
+    return 0;
+}
+
+/* Whether it is noted twice that the job has ended. */
+static bool is_again (const struct spool_entry *a, const struct spool_entry *b)
+{
+    return a->job == b->job && llabs (a->time - b->time) < SPOOL_AGAIN_S;
+}
+
+/* Of an end that is noted twice what got further stays, or what was first; and
+ * nothing that is too old.
+ */
+static int weed (struct spool *s, int64_t now, struct spool_list *list,
+                 struct error *err)
+{
+    size_t n = 0;
+    int rc = 0;
+
+    if (list->n)
+        qsort (list->v, list->n, sizeof (*list->v), compare_entries);
+    for (size_t i = 0; i < list->n; i++) {
+        struct spool_entry e = list->v[i];
+        struct spool_entry *last = n ? &list->v[n - 1] : NULL;
+        bool old = e.state == SPOOL_DONE && llabs (now - e.time) > SPOOL_KEEP_S;
+
+        if (rc == 0
+            && (old || (last && is_again (last, &e)
+                        && e.state <= last->state))) {
+            if ((rc = forget (s, &e, err)) == 0)
+                continue;
+        }
+        else if (rc == 0 && last && is_again (last, &e)
+                 && (rc = forget (s, last, err)) == 0)
+            n--;
+        list->v[n++] = e;
+    }
+    list->n = n;
+    return rc;
+}
+
+static uint64_t take_dropped (struct spool *s)
+{
+    struct stat st;
+
+    if (fstatat (s->dir, DROPPED, &st, AT_SYMLINK_NOFOLLOW) < 0
+        || unlinkat (s->dir, DROPPED, 0) < 0)
+        return 0;
+    return (uint64_t)st.st_size;
+}
+
+int spool_read (struct spool *s, int64_t now, struct spool_list *list,
+                struct error *err)
+{
+    char events[16 * (sizeof (struct inotify_event) + NAME_MAX + 1)];
+    struct dirent *entry;
+    DIR *d;
+    int rc = 0;
+
+    *list = (struct spool_list){ 0 };
+    while (read (s->notify, events, sizeof (events)) > 0)
+        ;
+    if (!(d = open_list (s->dir)))
+        return error_errno (err, "the spool %s cannot be read", s->path);
+    while (rc == 0 && (entry = readdir (d))) {
+        struct spool_entry e = { 0 };
+
+        if (name_is_record (entry->d_name, &e))
+            rc = take (s, entry->d_name, &e, list, err);
+        else
+            sweep_temp (s, entry->d_name, now);
+    }
+    closedir (d);
+    if (rc == 0)
+        rc = weed (s, now, list, err);
+    if (rc == 0)
+        list->dropped = take_dropped (s);
+    return rc;
+}
+
+int spool_mark (struct spool *s, struct spool_entry *e, enum spool_state state,
+                uint64_t audit, struct error *err)
+{
+    struct spool_entry then = *e;
+    char from[NAME_BYTES], to[NAME_BYTES];
+
+    then.state = state;
+    then.audit = audit;
+    name_of (e, from);
+    name_of (&then, to);
+    if (renameat (s->dir, from, s->dir, to) < 0)
+        return error_errno (err, "%s/%s cannot be renamed", s->path, from);
+    *e = then;
+    if (fsync (s->dir) < 0)
+        return error_errno (err, "%s/%s cannot be made durable", s->path, to);
+    return 0;
+}
+
+int spool_remove (struct spool *s, const struct spool_entry *e,
+                  struct error *err)
+{
+    char name[NAME_BYTES];
+
+    name_of (e, name);
+    if (unlinkat (s->dir, name, 0) < 0 && errno != ENOENT)
+        return error_errno (err, "%s/%s cannot be removed", s->path, name);
+    return 0;
+}

@@ -1,0 +1,701 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Notes. A link weighs as many times `every_s` as its age is, if that is one
+ * or more, or soon will be; so whatever else there is to gain, in time the
+ * oldest link weighs most. The audit starts with a pair whose paths cross that
+ * one, the best of these by the weights of their paths. It is then extended
+ * host by host, by the one that adds most: the weights of links on its paths
+ * to and from those chosen that none crosses yet, and a little for each such
+ * pair that is open.
+ *
+ * All pairs are searched by trees (paths/tree), each path once: with psi(i,s)
+ * for what lies on the paths to endpoint i from leaf s and on the first hop of
+ * i, a pair's sum is psi(a, leaf of b) + psi(b, leaf of a). For what is open
+ * only the greatest and the least psi of each two leaves need be kept. Where
+ * there are more than LEAVES_MAX leaves some are drawn: others will be the
+ * next time.
+ *
+ * Extending costs a walk for each candidate and host chosen. Where these are
+ * too many, half of the candidates are those whose own links weigh most, and
+ * half are drawn.
+ *
+ * z is a random vector less what the rows see of it, its projection onto their
+ * null space, by conjugate gradients on A z = 0 (CGLS: Bjorck, "Numerical
+ * methods for least squares problems", 1996, 7.4). Directions that the rows
+ * see only just are the last to go; they remain where the end comes first,
+ * and that is as it should be: they are determined only just.
+ */
+#include "config.h"
+#include "prolog/serve/sweep.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/paths/tree.h"
+#include "util/rng.h"
+
+enum {
+    LEAVES_MAX = 512,
+    HOPS_MAX = 30 * 1000 * 1000, /* of walks */
+    HOPS_USUAL = 10,             /* of a round trip */
+    ITERATIONS_MAX = 2000,
+    ITERATIONS_MIN = 50,
+    ENTRIES_MAX = 200 * 1000 * 1000, /* to iterate over */
+};
+
+#define SOON 0.75      /* of every_s */
+#define NEWS 1e-3      /* an open pair beside links that are due */
+#define CONVERGED 1e-7 /* of the gradient, squared */
+
+/*
+ * What is open
+ */
+
+/* A z; returns its square. */
+static double rows_times (const struct observations *o, const double *z,
+                          double *y)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < o->n; i++) {
+        const struct observation *v = &o->v[i];
+
+        y[i] = 0;
+        for (size_t k = 0; k < v->n; k++)
+            y[i] += v->count[k] * z[v->link[k]];
+        sum += y[i] * y[i];
+    }
+    return sum;
+}
+
+/* g = A' y; returns its square. */
+static double rows_back (const struct observations *o, const double *y,
+                         double *g, size_t nlinks)
+{
+    double sum = 0;
+
+    memset (g, 0, nlinks * sizeof (*g));
+    for (size_t i = 0; i < o->n; i++)
+        for (size_t k = 0; k < o->v[i].n; k++)
+            g[o->v[i].link[k]] += o->v[i].count[k] * y[i];
+    for (size_t j = 0; j < nlinks; j++)
+        sum += g[j] * g[j];
+    return sum;
+}
+
+static size_t iterations (const struct observations *o)
+{
+    size_t entries = 1;
+    size_t n;
+
+    for (size_t i = 0; i < o->n; i++)
+        entries += o->v[i].n;
+    n = ENTRIES_MAX / entries;
+    return n < ITERATIONS_MIN ? ITERATIONS_MIN
+           : n > ITERATIONS_MAX ? ITERATIONS_MAX
+                                : n;
+}
+
+int sweep_unknown (const struct observations *o, size_t nlinks, uint64_t seed,
+                   double *z)
+{
+    double *r = calloc (2 * (o->n + nlinks) + 1, sizeof (*r));
+    double *q = r + o->n;      /* A p */
+    double *g = q + o->n;      /* A' r */
+    double *p = g + nlinks;    /* where to go */
+    double was, first;
+    struct rng rng;
+
+    if (!r)
+        return -1;
+    rng_seed (&rng, seed);
+    for (size_t j = 0; j < nlinks; j++)
+        z[j] = rng_normal (&rng);
+    rows_times (o, z, r);
+    first = was = rows_back (o, r, g, nlinks);
+    memcpy (p, g, nlinks * sizeof (*p));
+    for (size_t i = iterations (o); i > 0 && was > CONVERGED * CONVERGED
+                                                       * first; i--) {
+        double step = was / rows_times (o, p, q);
+        double now;
+
+        for (size_t j = 0; j < nlinks; j++)
+            z[j] -= step * p[j];
+        for (size_t k = 0; k < o->n; k++)
+            r[k] -= step * q[k];
+        now = rows_back (o, r, g, nlinks);
+        for (size_t j = 0; j < nlinks; j++)
+            p[j] = g[j] + now / was * p[j];
+        was = now;
+    }
+    free (r);
+    return 0;
+}
+
+/*
+ * The audit
+ */
+
+/* The endpoints of one host: member[first .. end-1]. */
+struct rails {
+    size_t first, end;
+    double own; /* weight of their links */
+    bool taken;
+};
+
+struct choice {
+    const struct sweep_input *in;
+    const struct network *net;
+    struct tree *tree;
+    struct sweep *out;
+    struct rng rng;
+    double *weight;    /* [links] 0: not due, or measured by the audit */
+    uint32_t *seen;    /* [links] the last candidate that crossed it */
+    uint32_t stamp;
+    double *psi;       /* [nplaces + 1] by step of the tree */
+    uint32_t *member;  /* [n] endpoints by host */
+    uint32_t *host_of; /* [n] of an endpoint */
+    struct rails *host;
+    size_t nhosts;
+    uint32_t *candidate; /* [ncandidates] hosts */
+    size_t ncandidates;
+};
+
+static void choice_clear (struct choice *c)
+{
+    tree_destroy (c->tree);
+    free (c->weight);
+    free (c->seen);
+    free (c->psi);
+    free (c->member);
+    free (c->host_of);
+    free (c->host);
+    free (c->candidate);
+}
+
+static const char *host_name (const struct pathset *ps, uint32_t endpoint)
+{
+    return pathset_endpoint (ps, endpoint)->host;
+}
+
+struct named {
+    const char *host;
+    uint32_t endpoint;
+};
+
+static int by_host (const void *va, const void *vb)
+{
+    const struct named *a = va;
+    const struct named *b = vb;
+    int order = strcmp (a->host, b->host);
+
+    return order ? order : (a->endpoint > b->endpoint)
+                               - (a->endpoint < b->endpoint);
+}
+
+static int find_hosts (struct choice *c, size_t n)
+{
+    struct named *named = calloc (n + 1, sizeof (*named));
+
+    if (!named)
+        return -1;
+    for (uint32_t i = 0; i < n; i++)
+        named[i] = (struct named){ host_name (c->in->ps, i), i };
+    qsort (named, n, sizeof (*named), by_host);
+    for (size_t i = 0; i < n; i++) {
+        if (i == 0 || strcmp (named[i - 1].host, named[i].host))
+            c->host[c->nhosts++].first = i;
+        c->host[c->nhosts - 1].end = i + 1;
+        c->member[i] = named[i].endpoint;
+        c->host_of[named[i].endpoint] = (uint32_t)(c->nhosts - 1);
+    }
+    free (named);
+    return 0;
+}
+
+/* Age in units of every_s, where that says it is due, or will be soon. What
+ * was never measured is older than all; a time of the future is none.
+ */
+static double weigh (const struct sweep_input *in, int64_t measured,
+                     double oldest)
+{
+    double age = ((double)in->now - (double)measured) / (double)in->every_s;
+
+    if (measured == SWEEP_NEVER)
+        return oldest + 1;
+    if (age < 0)
+        return 1;
+    return age < SOON ? 0 : age;
+}
+
+/* Weigh the links that the set's paths cross, and count what is due. */
+static int weigh_links (struct choice *c, struct error *err)
+{
+    const struct sweep_input *in = c->in;
+    double oldest = 1;
+    size_t m;
+    const uint32_t *link = pathset_links (in->ps, &m, err);
+
+    if (!link)
+        return -1;
+    for (size_t j = 0; j < m; j++)
+        if (in->measured[link[j]] != SWEEP_NEVER)
+            oldest = fmax (oldest, weigh (in, in->measured[link[j]], 0));
+    for (size_t j = 0; j < m; j++) {
+        double w = weigh (in, in->measured[link[j]], oldest);
+
+        c->weight[link[j]] = w;
+        c->out->due += w >= 1;
+    }
+    return 0;
+}
+
+static int choice_make (struct choice *c, struct error *err)
+{
+    size_t n = pathset_size (c->in->ps);
+
+    c->net = pathset_network (c->in->ps);
+    rng_seed (&c->rng, c->in->seed);
+    c->weight = calloc (c->net->nlinks + 1, sizeof (*c->weight));
+    c->seen = calloc (c->net->nlinks + 1, sizeof (*c->seen));
+    c->psi = calloc (c->net->nplaces + 1, sizeof (*c->psi));
+    c->member = calloc (n + 1, sizeof (*c->member));
+    c->host_of = calloc (n + 1, sizeof (*c->host_of));
+    c->host = calloc (n + 1, sizeof (*c->host));
+    c->candidate = calloc (n + 1, sizeof (*c->candidate));
+    if (!c->weight || !c->seen || !c->psi || !c->member || !c->host_of
+        || !c->host || !c->candidate || find_hosts (c, n) < 0)
+        return error_nomem (err);
+    if (!(c->tree = tree_create (c->in->ps, err)))
+        return -1;
+    return weigh_links (c, err);
+}
+
+/* psi of the destination of the tree, from all its steps. */
+static void fill_psi (struct choice *c, const double *z)
+{
+    const struct tree *t = c->tree;
+    uint32_t up = t->up[t->to];
+
+    c->psi[0] = up == NETWORK_NONE ? 0 : z[arc_link (up)];
+    for (size_t k = 1; k < t->n; k++)
+        c->psi[k] = c->psi[t->parent[k]] + z[arc_link (t->arc[k])];
+}
+
+/*
+ * The first pair
+ */
+
+struct pair {
+    uint32_t a, b; /* NETWORK_NONE: none */
+    double score;
+};
+
+/* Keep the better of two; of equals, by lot. */
+static void offer (struct choice *c, struct pair *best, uint32_t a, uint32_t b,
+                   double score, uint64_t *equals)
+{
+    if (best->a != NETWORK_NONE && score < best->score)
+        return;
+    if (best->a == NETWORK_NONE || score > best->score)
+        *equals = 0;
+    if (rng_below (&c->rng, ++*equals) == 0)
+        *best = (struct pair){ a, b, score };
+}
+
+/* A member of the leaf that is not b, by lot. */
+static uint32_t draw_member (struct choice *c, uint32_t leaf, uint32_t b)
+{
+    const struct tree *t = c->tree;
+    size_t n = t->first[leaf + 1] - t->first[leaf];
+    size_t at = rng_below (&c->rng, n);
+
+    if (t->member[t->first[leaf] + at] == b)
+        at = (at + 1) % n;
+    return t->member[t->first[leaf] + at];
+}
+
+/* The step of the tree that crosses the link; 0: none. */
+static size_t crossing_step (const struct tree *t, uint32_t link)
+{
+    for (size_t k = 1; k < t->n; k++)
+        if (arc_link (t->arc[k]) == link)
+            return k;
+    return 0;
+}
+
+/* Of the pairs that cross the link, the one whose paths to its second weigh
+ * most.
+ */
+static int pair_across (struct choice *c, uint32_t link, struct pair *best,
+                        struct error *err)
+{
+    struct tree *t = c->tree;
+    uint64_t equals = 0;
+
+    best->a = NETWORK_NONE;
+    for (uint32_t i = 0; i < pathset_size (c->in->ps); i++) {
+        size_t step;
+        bool first;
+
+        if (tree_grow (t, i, err) < 0)
+            return -1;
+        step = crossing_step (t, link);
+        first = t->up[i] != NETWORK_NONE && arc_link (t->up[i]) == link;
+        if (!first && step == 0)
+            continue;
+        fill_psi (c, c->weight);
+        for (uint32_t s = 0; s < t->nleaves; s++) {
+            size_t k = t->leaf[s];
+
+            if (s == t->leaf_of[i] && t->first[s + 1] - t->first[s] == 1)
+                continue;
+            while (!first && k > step)
+                k = t->parent[k];
+            if (first || k == step)
+                offer (c, best, draw_member (c, s, i), i, c->psi[t->leaf[s]],
+                       &equals);
+        }
+    }
+    return 0;
+}
+
+/* Begin with the link that is due for longest. */
+static int pair_due (struct choice *c, struct pair *best, struct error *err)
+{
+    uint32_t oldest = NETWORK_NONE;
+    uint64_t equals = 0;
+
+    best->a = NETWORK_NONE;
+    for (uint32_t j = 0; j < c->net->nlinks; j++) {
+        if (c->weight[j] < 1
+            || (oldest != NETWORK_NONE && c->weight[j] < c->weight[oldest]))
+            continue;
+        if (oldest == NETWORK_NONE || c->weight[j] > c->weight[oldest])
+            equals = 0;
+        if (rng_below (&c->rng, ++equals) == 0)
+            oldest = j;
+    }
+    return oldest == NETWORK_NONE ? 0 : pair_across (c, oldest, best, err);
+}
+
+/* The endpoint on one leaf whose psi from another is extreme. */
+struct extreme {
+    double value;
+    uint32_t endpoint;
+};
+
+struct extremes {
+    size_t n;            /* leaves looked at */
+    uint32_t *leaf;      /* [n] */
+    struct extreme *v;   /* [2][n][n] greatest, then least, to own and from */
+    struct extreme *own; /* [2][n] of one leaf, the second best */
+};
+
+static struct extreme *at (const struct extremes *x, int sign, size_t to,
+                           size_t from)
+{
+    return &x->v[((size_t)sign * x->n + to) * x->n + from];
+}
+
+static bool beyond (int sign, double value, const struct extreme *e)
+{
+    return e->endpoint == NETWORK_NONE
+           || (sign ? value < e->value : value > e->value);
+}
+
+/* Enter the destination of the tree, which is on leaf x->leaf[s]. */
+static void enter (struct choice *c, struct extremes *x, size_t s)
+{
+    uint32_t to = (uint32_t)c->tree->to;
+
+    for (size_t u = 0; u < x->n; u++)
+        for (int sign = 0; sign < 2; sign++) {
+            double value = c->psi[c->tree->leaf[x->leaf[u]]];
+            struct extreme *e = at (x, sign, s, u);
+            struct extreme *second = &x->own[(size_t)sign * x->n + s];
+
+            if (beyond (sign, value, e)) {
+                if (u == s)
+                    *second = *e;
+                *e = (struct extreme){ value, to };
+            }
+            else if (u == s && beyond (sign, value, second))
+                *second = (struct extreme){ value, to };
+        }
+}
+
+static void offer_open (struct choice *c, struct pair *best,
+                        const struct extreme *x, const struct extreme *y,
+                        uint64_t *equals)
+{
+    double open = fabs (x->value + y->value);
+
+    if (x->endpoint != NETWORK_NONE && y->endpoint != NETWORK_NONE
+        && open > SWEEP_OPEN)
+        offer (c, best, x->endpoint, y->endpoint, open, equals);
+}
+
+static int extremes_make (struct choice *c, struct extremes *x,
+                          struct error *err)
+{
+    const struct tree *t = c->tree;
+    size_t n = t->nleaves < LEAVES_MAX ? t->nleaves : LEAVES_MAX;
+
+    x->leaf = calloc (t->nleaves + 1, sizeof (*x->leaf));
+    x->v = calloc (2 * n * n + 1, sizeof (*x->v));
+    x->own = calloc (2 * n + 1, sizeof (*x->own));
+    if (!x->leaf || !x->v || !x->own)
+        return error_nomem (err);
+    for (size_t i = 0; i < t->nleaves; i++)
+        x->leaf[i] = (uint32_t)i;
+    if (n < t->nleaves)
+        rng_shuffle (&c->rng, x->leaf, t->nleaves);
+    x->n = n;
+    for (size_t i = 0; i < 2 * n * n; i++)
+        x->v[i].endpoint = NETWORK_NONE;
+    for (size_t i = 0; i < 2 * n; i++)
+        x->own[i].endpoint = NETWORK_NONE;
+    for (size_t s = 0; s < n; s++)
+        for (size_t k = t->first[x->leaf[s]]; k < t->first[x->leaf[s] + 1];
+             k++) {
+            if (tree_grow (c->tree, t->member[k], err) < 0)
+                return -1;
+            fill_psi (c, c->in->unknown);
+            enter (c, x, s);
+        }
+    return 0;
+}
+
+/* The pair that is most open. */
+static int pair_open (struct choice *c, struct pair *best, struct error *err)
+{
+    struct extremes x = { 0 };
+    uint64_t equals = 0;
+    int rc = extremes_make (c, &x, err);
+
+    best->a = NETWORK_NONE;
+    for (size_t s = 0; rc == 0 && s < x.n; s++)
+        for (int sign = 0; sign < 2; sign++) {
+            offer_open (c, best, at (&x, sign, s, s),
+                        &x.own[(size_t)sign * x.n + s], &equals);
+            for (size_t u = 0; u < s; u++)
+                offer_open (c, best, at (&x, sign, s, u),
+                            at (&x, sign, u, s), &equals);
+        }
+    free (x.leaf);
+    free (x.v);
+    free (x.own);
+    return rc;
+}
+
+/*
+ * The others
+ */
+
+/* What a pair adds: the weights of its links that no other has had since the
+ * stamp was changed, and the news that it is open.
+ */
+static int pair_gain (struct choice *c, uint32_t a, uint32_t b, double *gain,
+                      struct error *err)
+{
+    uint32_t arc[ROW_MAX];
+    double open = 0;
+    int there = pathset_walk (c->in->ps, a, b, arc, err);
+    int back = there < 0 ? -1
+                         : pathset_walk (c->in->ps, b, a, arc + there, err);
+
+    if (back < 0)
+        return -1;
+    for (int i = 0; i < there + back; i++) {
+        uint32_t link = arc_link (arc[i]);
+
+        if (c->in->unknown)
+            open += c->in->unknown[link];
+        if (c->weight[link] > 0 && c->seen[link] != c->stamp) {
+            c->seen[link] = c->stamp;
+            *gain += c->weight[link];
+        }
+    }
+    if (fabs (open) > SWEEP_OPEN)
+        *gain += NEWS;
+    return 0;
+}
+
+/* What a host adds to those chosen; with the paths among its own rails. */
+static int host_gain (struct choice *c, uint32_t host, double *gain,
+                      struct error *err)
+{
+    const struct rails *h = &c->host[host];
+
+    *gain = 0;
+    c->stamp++;
+    for (size_t i = h->first; i < h->end; i++) {
+        for (size_t k = 0; k < c->out->n; k++)
+            if (pair_gain (c, c->member[i], c->out->endpoint[k], gain, err)
+                < 0)
+                return -1;
+        for (size_t k = h->first; k < i; k++)
+            if (pair_gain (c, c->member[i], c->member[k], gain, err) < 0)
+                return -1;
+    }
+    return 0;
+}
+
+/* Choose a host: what it crosses with those chosen weighs nothing any more. */
+static int take (struct choice *c, uint32_t host, struct error *err)
+{
+    struct rails *h = &c->host[host];
+    double gain;
+
+    if (host_gain (c, host, &gain, err) < 0)
+        return -1;
+    for (size_t j = 0; j < c->net->nlinks; j++)
+        if (c->seen[j] == c->stamp) {
+            c->out->covered += c->weight[j] >= 1;
+            c->weight[j] = 0;
+        }
+    for (size_t i = h->first; i < h->end; i++)
+        c->out->endpoint[c->out->n++] = c->member[i];
+    c->out->hosts++;
+    h->taken = true;
+    return 0;
+}
+
+/* The weight of the links of the host's own. */
+static double own_weight (const struct choice *c, const struct rails *h)
+{
+    double own = 0;
+
+    for (size_t i = h->first; i < h->end; i++) {
+        uint32_t up = c->tree->up[c->member[i]];
+
+        own += up == NETWORK_NONE ? 0 : c->weight[arc_link (up)];
+    }
+    return own;
+}
+
+struct ranked {
+    double own;
+    uint32_t host;
+};
+
+static int by_weight (const void *va, const void *vb)
+{
+    const struct ranked *a = va;
+    const struct ranked *b = vb;
+
+    if (a->own != b->own)
+        return a->own > b->own ? -1 : 1;
+    return (a->host > b->host) - (a->host < b->host);
+}
+
+/* Fill candidate with as many hosts as may be: the first half by weight, in an
+ * order by lot, the rest by lot.
+ */
+static int find_candidates (struct choice *c, size_t most)
+{
+    struct ranked *rank = calloc (c->nhosts + 1, sizeof (*rank));
+
+    if (!rank)
+        return -1;
+    for (size_t i = 0; i < c->nhosts; i++)
+        c->candidate[i] = (uint32_t)i;
+    rng_shuffle (&c->rng, c->candidate, c->nhosts);
+    c->ncandidates = c->nhosts;
+    if (c->nhosts > most) {
+        for (size_t i = 0; i < c->nhosts; i++)
+            rank[i] = (struct ranked){
+                own_weight (c, &c->host[c->candidate[i]]), (uint32_t)i,
+            };
+        qsort (rank, c->nhosts, sizeof (*rank), by_weight);
+        for (size_t i = 0; i < c->nhosts; i++)
+            rank[i].host = c->candidate[rank[i].host];
+        for (size_t i = 0; i < c->nhosts; i++)
+            c->candidate[i] = rank[i].host;
+        rng_shuffle (&c->rng, c->candidate + most / 2,
+                     c->nhosts - most / 2);
+        c->ncandidates = most;
+    }
+    free (rank);
+    return 0;
+}
+
+/* How many candidates the walks allow. */
+static size_t most_candidates (const struct choice *c)
+{
+    size_t rails = (pathset_size (c->in->ps) + c->nhosts - 1) / c->nhosts;
+    size_t ends = c->in->hosts * rails;
+    size_t most = HOPS_MAX / (ends * ends / 2 * HOPS_USUAL + 1);
+
+    return most < 2 * c->in->hosts ? 2 * c->in->hosts : most;
+}
+
+static int extend (struct choice *c, struct error *err)
+{
+    while (c->out->hosts < c->in->hosts) {
+        uint32_t best = NETWORK_NONE;
+        double most = 0;
+
+        for (size_t i = 0; i < c->ncandidates; i++) {
+            uint32_t host = c->candidate[i];
+            double gain = 0;
+
+            if (!c->host[host].taken && host_gain (c, host, &gain, err) < 0)
+                return -1;
+            if (gain > most) {
+                most = gain;
+                best = host;
+            }
+        }
+        if (best == NETWORK_NONE)
+            return 0;
+        if (take (c, best, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int choose (struct choice *c, struct error *err)
+{
+    struct pair first = { .a = NETWORK_NONE };
+
+    if (pair_due (c, &first, err) < 0
+        || (first.a == NETWORK_NONE && c->in->unknown
+            && pair_open (c, &first, err) < 0))
+        return -1;
+    if (first.a == NETWORK_NONE)
+        return 0;
+    if (find_candidates (c, most_candidates (c)) < 0)
+        return error_nomem (err);
+    if (take (c, c->host_of[first.a], err) < 0
+        || (c->host_of[first.b] != c->host_of[first.a]
+            && take (c, c->host_of[first.b], err) < 0))
+        return -1;
+    return extend (c, err);
+}
+
+int sweep_choose (struct sweep *s, const struct sweep_input *in,
+                  struct error *err)
+{
+    struct choice c = { .in = in, .out = s };
+    size_t n = pathset_size (in->ps);
+    int rc = -1;
+
+    *s = (struct sweep){ .endpoint = calloc (n + 1, sizeof (*s->endpoint)) };
+    if (!s->endpoint)
+        return error_nomem (err);
+    if (n < 2 || in->hosts < 2)
+        return 0;
+    if (choice_make (&c, err) == 0)
+        rc = choose (&c, err);
+    choice_clear (&c);
+    return rc;
+}
+
+void sweep_clear (struct sweep *s)
+{
+    free (s->endpoint);
+    *s = (struct sweep){ 0 };
+}
