@@ -254,10 +254,7 @@ wait $!
 like "$? $(<"$workdir/flushed")" '^3 slurmdbd: ' "slurmdbd is killed meanwhile"
 is "$(queued 'select(.done == null) | .job' | sort -u | wc -l)" 201 \
     "... nothing is lost"
-setpriv --reuid=slurm --regid="$(id -g slurm)" --init-groups env -i \
-    PATH="$PATH" SLURM_CONF="$SLURM_CONF" \
-    MYSQL_UNIX_PORT="$workdir/slurm/run/mysql" slurmdbd -D 2>/dev/null &
-cleanup kill $!
+"$srcdir/contrib/cluster/cluster" start "$workdir/slurm" slurmdbd
 
 slowest=0
 until_there 200 >"$workdir/sum" &

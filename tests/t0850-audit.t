@@ -176,8 +176,7 @@ kill "$pid"
 within 20 eval '! kill -0 $pid 2>/dev/null'
 printf '%s\n' PreemptType=preempt/partition_prio PreemptMode=requeue \
     >>slurm/etc/slurm.conf
-as_slurm slurmctld -D >slurmctld.out 2>&1 &
-cleanup kill $!
+"$srcdir/contrib/cluster/cluster" start slurm slurmctld
 wait $first
 like "$(<first)" '^0 audit 12 OK' "slurmctld is restarted in an audit"
 within 30 idle 6

@@ -176,8 +176,7 @@ within 20 gone
 ended 9001 'h[0001-0002,0005-0006]'
 within 60 said '^slurmctld: '
 ok $? "it says that slurmctld is away"
-as_slurm slurmctld -D >/dev/null 2>&1 &
-cleanup kill $!
+"$srcdir/contrib/cluster/cluster" start slurm slurmctld
 within 60 audited 9001
 ok $? "... and goes on where it was"
 
