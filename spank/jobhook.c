@@ -7,7 +7,6 @@
 #include "config.h"
 #include "spank/jobhook.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -26,21 +25,6 @@ static const char *const passed[] = {
 };
 enum { PASSED = sizeof (passed) / sizeof (passed[0]) };
 
-static void drop (void *arg, enum program_stream from, const char *data,
-                  size_t len)
-{
-    (void)arg;
-    (void)from;
-    (void)data;
-    (void)len;
-}
-
-static bool never (void *arg)
-{
-    (void)arg;
-    return false;
-}
-
 static void run (char *path, char *conf)
 {
     char *with_conf[] = { path, (char *)"--conf", conf, NULL };
@@ -50,8 +34,6 @@ static void run (char *path, char *conf)
         .argv = *conf ? with_conf : plain,
         .env = env,
         .deadline_ms = program_now_ms () + DEADLINE_MS,
-        .take = drop,
-        .done = never,
     };
     size_t n = 0;
     int status;

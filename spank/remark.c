@@ -8,21 +8,6 @@
 
 #include "util/program.h"
 
-static void ignore (void *arg, enum program_stream from, const char *data,
-                    size_t len)
-{
-    (void)arg;
-    (void)from;
-    (void)data;
-    (void)len;
-}
-
-static bool never (void *arg)
-{
-    (void)arg;
-    return false;
-}
-
 void remark (const struct settings *settings, uint32_t jobid,
              const struct step_env *env, const struct outcome *o)
 {
@@ -33,8 +18,6 @@ void remark (const struct settings *settings, uint32_t jobid,
     struct program program = {
         .argv = argv,
         .deadline_ms = program_now_ms () + REMARK_WAIT_MS,
-        .take = ignore,
-        .done = never,
     };
     char **environment;
     int status;

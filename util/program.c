@@ -176,7 +176,8 @@ static int read_stream (const struct program *program,
             return errno == EAGAIN || errno == EINTR ? 0 : -1;
         if (n == 0)
             return -1;
-        program->take (program->arg, from, buf, (size_t)n);
+        if (program->take)
+            program->take (program->arg, from, buf, (size_t)n);
     }
     return 0;
 }
@@ -238,7 +239,7 @@ static enum program_end watch (const struct program *program, pid_t pid,
         struct timespec t = { 0, TICK_MS * 1000000 };
         int64_t now = program_now_ms ();
 
-        if (!done && program->done (program->arg)) {
+        if (!done && program->done && program->done (program->arg)) {
             done = true;
             if (deadline > now + DONE_GRACE_MS)
                 deadline = now + DONE_GRACE_MS;

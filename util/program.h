@@ -34,10 +34,14 @@ struct program {
     const sigset_t *mask; /* while it is waited for; NULL: the thread's */
     const volatile sig_atomic_t *stop; /* not 0: end it; NULL: nobody does */
 
-    /* What it writes, as it comes, at most a pipe's worth at a time. */
+    /* What it writes, as it comes, at most a pipe's worth at a time; NULL: to
+     * nobody.
+     */
     void (*take) (void *arg, enum program_stream from, const char *data,
                   size_t len);
-    /* Whether all that is wanted has come: it is left some seconds to end. */
+    /* Whether all that is wanted has come: it is left some seconds to end;
+     * NULL: it ends when it likes.
+     */
     bool (*done) (void *arg);
     void *arg;
 };
