@@ -34,9 +34,11 @@
 #                             and SLURM_CONF
 #   as_user COMMAND...        as an ordinary user ($PMM_TEST_USER or nobody) with
 #                             a home; what is below /root is out of its reach
-#
 #   as_slurm COMMAND...       as SlurmUser of --slurm-user slurm, whose name is
 #                             Debian's; with an environment of its own
+#
+#   within SECONDS COMMAND... runs COMMAND until it succeeds; false if it did not
+#                             by then
 #
 # $srcdir and $builddir come from make check; by hand, the tree of this file and
 # its build/.
@@ -249,6 +251,16 @@ as_user ()
     setpriv --reuid="$test_user" --regid="$(id -g "$test_user")" \
         --clear-groups env HOME="$home" USER="$test_user" \
         LOGNAME="$test_user" "$@"
+}
+
+within ()
+{
+    local end=$((SECONDS + $1))
+    shift
+    until "$@"; do
+        ((SECONDS < end)) || return 1
+        sleep 0.1
+    done
 }
 
 as_slurm ()

@@ -20,17 +20,6 @@ node () { ask nodes | grep "^$1 "; }
 updated () { scontrol update nodename="$1" "${@:2}"; }
 quietly () { "$@" >/dev/null 2>&1; }
 
-# More time than a busy machine needs.
-within ()
-{
-    local end=$((SECONDS + $1))
-    shift
-    until "$@"; do
-        ((SECONDS < end)) || return 1
-        sleep 0.1
-    done
-}
-
 is "$(ask user)" "$(id -u slurm) slurm" "who SlurmUser is"
 is "$(ask idle audit | xargs)" "h0001 h0002 h0003 h0004 h0005" "all are idle"
 like "$(ask idle none)" "no partition none" "of a partition that there is"

@@ -70,15 +70,6 @@ done
 chmod 666 emu
 emu () { pmm-emu --control "$workdir/control" "$@"; }
 
-within ()
-{
-    local end=$((SECONDS + $1))
-    shift
-    until "$@"; do
-        ((SECONDS < end)) || return 1
-        sleep 0.1
-    done
-}
 audit () { as_slurm "$workdir/bin/pmm" audit --conf "$workdir/conf" "$@"; }
 # try OPTION...: an audit of all nodes: its exit status and what it says
 try ()

@@ -57,17 +57,7 @@ for _ in {1..100}; do
 done
 chmod 666 emu control
 
-
 # As often as a busy machine needs.
-within ()
-{
-    local end=$((SECONDS + $1))
-    shift
-    until "$@"; do
-        ((SECONDS < end)) || return 1
-        sleep 0.1
-    done
-}
 serve ()
 {
     as_slurm "${@:2}" "$workdir/bin/pmm" audit --serve --conf "$workdir/conf" \

@@ -64,15 +64,6 @@ emulate ()
 emulate emu fabric
 emu () { pmm-emu --control "$workdir/emu.control" "$@"; }
 
-within ()
-{
-    local end=$((SECONDS + $1))
-    shift
-    until "$@"; do
-        ((SECONDS < end)) || return 1
-        sleep 0.1
-    done
-}
 audits=0
 # audit: one more, of all nodes
 audit ()
