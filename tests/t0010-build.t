@@ -23,6 +23,8 @@ build ()
     return $rc
 }
 
+# Unit tests side by side.
+both=PROVE_FLAGS=-j$(nproc)
 san='-g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all'
 san="$san -fno-omit-frame-pointer"
 
@@ -33,9 +35,9 @@ ok $? "clang builds it without a warning"
 build bare all --enable-werror --without-fabric --without-slurm \
     --without-pmix --without-verbs --without-ledger
 ok $? "it builds without any optional part"
-build san check CFLAGS="$san"
+build san "check $both" CFLAGS="$san"
 ok $? "the unit tests pass under ASan and UBSan"
-build dist distcheck
+build dist "distcheck $both"
 ok $? "make distcheck"
 
 if git -C "$srcdir" ls-files >files 2>/dev/null; then
