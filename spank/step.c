@@ -32,6 +32,7 @@
 enum {
     LINES_MAX = 500,      /* forwarded */
     CANCEL_GRACE_MS = 1000, /* from the step's cancelling to ours */
+    RETRY_SLACK_MS = 1000,  /* that a second try may take longer */
 };
 
 /*
@@ -379,10 +380,12 @@ void step_run (const struct step *step, const struct step_env *env,
     end = run_once (step, env, deadline, o);
     took = program_now_ms () - start;
     /* PMIx sometimes loses a message of an ordinary user's first fence, and
-     * gives up after its timeout. What fails sooner would fail again.
+     * gives up after its timeout. What fails sooner would fail again; and should
+     * it fail again, there must be time to say so in one line.
      */
     if (o->status == OUTCOME_NONE && end == PROGRAM_ENDED
         && took >= site_pmix_timeout_s (timeout_ms) * 1000
-        && start + 2 * took <= deadline)
+        && took + RETRY_SLACK_MS
+               <= probe_timeout_ms ((int)(timeout_ms - took)))
         run_once (step, env, deadline, o);
 }
