@@ -193,8 +193,7 @@ rm pmm.conf
 conf
 echo 500 >$port/counters/symbol_error
 ran "errors"
-like "$(said)" "WARNING: mlx5_0/1 SymbolErrorCounter \+500 within" \
-    "... which are said"
+health 1 "WARNING: mlx5_0/1 SymbolErrorCounter \+500 within"
 rm lib/local
 
 # What users have in their environment does not get there, but for what

@@ -162,19 +162,21 @@ chmod 755 evil/forge
 as_user srun -Q -N 4 -J "pmm-audit-$((audits + 1))-01234567" evil/forge \
     >/dev/null 2>&1
 harmless "a forged record"
-as_user pmm plan -f fabric --hosts $nodes -o evil/plan
-as_user pmm simulate -f fabric --plan evil/plan --slow h0005/1=+900 \
+as_user bin/pmm plan -f fabric --hosts $nodes -o evil/plan
+as_user bin/pmm simulate -f fabric --plan evil/plan --slow h0005/1=+900 \
     -o evil/samples
-said=$(as_user pmm ledger begin -L state/ledger --hosts $nodes -f fabric 2>&1
-    as_user pmm ledger add -L state/ledger -f fabric --plan evil/plan \
-        --samples evil/samples 2>&1)
+said=$({
+    as_user bin/pmm ledger begin -L state/ledger --hosts $nodes -f fabric
+    as_user bin/pmm ledger add -L state/ledger -f fabric --plan evil/plan \
+        --samples evil/samples
+} 2>&1)
 is "$(grep -c 'ledger' <<<"$said")" 2 "nor is it entered by pmm ledger"
 is "$(as_user cat state/ledger 2>&1 | grep -c denied)" 1 \
     "the ledger, with its nonces, is not to be read"
 harmless "samples of the user's"
 
 # A fabric, a wire and a configuration of the user's own
-as_user pmm fabric generate fat-tree --ports 8 --levels 2 -o evil/fabric
+as_user bin/pmm fabric generate fat-tree --ports 8 --levels 2 -o evil/fabric
 emulate evil.sock evil/fabric --slow h0005/1=+9000
 as_user srun -N 4 -w h0001,h0005,h0006,h0009 --mpi=pmix bin/pmm-probe \
     --set Snapshot="$workdir/evil/fabric" --set Transport=emu \
