@@ -228,8 +228,13 @@ jobs=$(cd / && for _ in $(seq 20); do
 done)
 is "$(wc -w <<<"$jobs")" 20 "twenty jobs that ask"
 settle
-is "$(sacct -n -X -o state -j "${jobs//$'\n'/,}" | sort | uniq -c | xargs)" \
-    "20 COMPLETED" "... all run"
+states ()
+{
+    sacct -n -X -o state -j "${jobs//$'\n'/,}" | sort | uniq -c | xargs
+}
+all_run () { [ "$(states)" = "20 COMPLETED" ]; }
+within 20 all_run # slurmdbd hears of it a moment later
+is "$(states)" "20 COMPLETED" "... all run"
 is "$(wc -l <log/reads)" 1 "... and nobody reads it again"
 
 # It fails from now on, which is not repeated either.

@@ -53,7 +53,7 @@ chmod 666 emu control
 emu () { pmm-emu --control "$workdir/control" "$@"; }
 
 pmm_slurm () { as_slurm "$workdir/bin/pmm" "$@" --conf "$workdir/conf"; }
-# audit LIST: takes more than ConfirmAfter
+# audit LIST
 audit ()
 {
     for _ in {1..100}; do
@@ -166,6 +166,7 @@ act >>said
 like "$(<said)" 'h0005: wait: we drained it .* was clean in 1 audit since' \
     "the cable is mended" || diag "$(<said)"
 is "$(drained)" h0005 "which one audit does not show"
+sleep 2 # more than ConfirmAfter
 audit "$nodes" >said
 act >>said
 like "$(<said)" 'h0005: resumed' "two do: the node is resumed" \
