@@ -127,7 +127,7 @@ static const struct {
     { "it ends without a word", quits, LONG_MS, ERROR_WORLD,
       "ended with status 7" },
     { "it is killed", crashes, LONG_MS, ERROR_WORLD, "ended by signal 9" },
-    { "it hangs", hangs, SHORT_MS, ERROR_WORLD, 
+    { "it hangs", hangs, SHORT_MS, ERROR_WORLD,
       "no answer in 0.1 s: retrying" },
 };
 
