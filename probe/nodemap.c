@@ -109,9 +109,9 @@ static int read_lines (struct nodemap *map, FILE *fp, const char *path,
     return 0;
 }
 
-struct nodemap *nodemap_load (const char *path, struct error *err)
+/* fp is closed; it may be NULL, with err set. */
+static struct nodemap *load (FILE *fp, const char *path, struct error *err)
 {
-    FILE *fp = file_open_input (path, err);
     struct nodemap *map;
 
     if (!fp)
@@ -124,6 +124,17 @@ struct nodemap *nodemap_load (const char *path, struct error *err)
     }
     file_close_input (fp);
     return map;
+}
+
+struct nodemap *nodemap_load (const char *path, struct error *err)
+{
+    return load (file_open_input (path, err), path, err);
+}
+
+struct nodemap *nodemap_load_trusted (const char *path, uid_t owner,
+                                      struct error *err)
+{
+    return load (file_open_trusted (path, owner, err), path, err);
 }
 
 void nodemap_destroy (struct nodemap *map)

@@ -12,6 +12,7 @@
 #define PROBE_NODEMAP_H
 
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "util/error.h"
 
@@ -22,8 +23,12 @@ struct nodemap_line {
     const char *device; /* "" where it is not said */
 };
 
-/* Read a map. NULL with err. */
+/* Read a map; the other one only if it can be trusted, as it steers who is
+ * drained (file_open_trusted has `owner`). NULL with err.
+ */
 struct nodemap *nodemap_load (const char *path, struct error *err);
+struct nodemap *nodemap_load_trusted (const char *path, uid_t owner,
+                                      struct error *err);
 void nodemap_destroy (struct nodemap *map);
 
 /* A node's lines, in their order: at most max are filled in, all are

@@ -19,7 +19,6 @@
 #include "prolog/audit/record.h"
 #include "prolog/audit/signs.h"
 #include "prolog/slurm/controller.h"
-#include "util/file.h"
 #include "util/text.h"
 
 enum {
@@ -110,14 +109,10 @@ static int sort_nodes (struct run *run, struct error *err)
 static int load_map (struct run *run, struct error *err)
 {
     const char *path = run->audit->site->node_map;
-    FILE *fp;
 
     if (!*path)
         return 0;
-    if (!(fp = file_open_trusted (path, geteuid (), err)))
-        return -1;
-    fclose (fp);
-    run->map = nodemap_load (path, err);
+    run->map = nodemap_load_trusted (path, geteuid (), err);
     return run->map ? 0 : -1;
 }
 

@@ -68,7 +68,6 @@ static void on_signal (int sig)
         stop = 1;
     if (write (wake[1], "", 1) < 0)
         errno = saved_errno;
-    errno = saved_errno;
 }
 
 static int catch_signals (struct error *err)
@@ -138,17 +137,6 @@ static struct fabric *load_fabric (const char *path, struct timespec *date,
     return f;
 }
 
-/* NULL where the site has none, too. */
-static struct nodemap *load_map (const char *path, struct error *err)
-{
-    FILE *fp = *path ? file_open_trusted (path, geteuid (), err) : NULL;
-
-    if (!fp)
-        return NULL;
-    fclose (fp);
-    return nodemap_load (path, err);
-}
-
 /* The snapshot that is published, and the map. */
 static int keep_fabric (struct service *s, struct error *err)
 {
@@ -160,7 +148,9 @@ static int keep_fabric (struct service *s, struct error *err)
     if (s->fabric && stat (s->site.snapshot, &st) == 0
         && !memcmp (&st.st_mtim, &s->snapshot, sizeof (st.st_mtim)))
         return 0;
-    map = load_map (s->site.node_map, err);
+    map = *s->site.node_map
+              ? nodemap_load_trusted (s->site.node_map, geteuid (), err)
+              : NULL;
     if ((*s->site.node_map && !map)
         || !(f = load_fabric (s->site.snapshot, &date, err))) {
         nodemap_destroy (map);

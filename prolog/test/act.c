@@ -364,6 +364,13 @@ static void step_map (struct season *s, words v)
     conf_set (site_options, &s->site, "NodeMap", name, &err);
 }
 
+/* It is one that others may write. */
+static void step_loose (struct season *s, words v)
+{
+    (void)v;
+    chmod (s->site.node_map, 0666);
+}
+
 /* What was measured was another host's. */
 static void step_moved (struct season *s, words v)
 {
@@ -399,6 +406,7 @@ static const struct {
     { "rebase", step_rebase }, { "mute", step_mute },    /* HOST */
     { "tell", step_tell },     /* TABLE COLUMN */
     { "map", step_map },       /* HOST NODE */
+    { "loose", step_loose },
     { "moved", step_moved },   /* HOST */
     { "full", step_full },     /* the disk */
     { "set", step_set },       /* KEY VALUE */
@@ -614,6 +622,9 @@ static const struct {
       "round 1500", "drain h0003", "odd", "nothing is changed: action 1" },
     { "a node map that is not there",
       TWICE "set NodeMap /nonexistent/map; round 0", "", "",
+      "nothing is changed: " },
+    { "a node map that others may write",
+      "map h0003 h0007; loose; " TWICE "round 0", "", "",
       "nothing is changed: " },
     { "the clock steps back", TWICE "round -90000", "", "",
       "time of the future" },
