@@ -41,7 +41,7 @@
 #include "core/judge/judge.h"
 #include "core/paths/tree.h"
 #include "core/samples/simulate.h"
-#include "ibquery/generate.h"
+#include "ibquery/model/generate.h"
 #include "ibquery/walk.h"
 #include "util/rng.h"
 #include "util/text.h"

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "core/paths/paths.h"
-#include "ibquery/generate.h"
+#include "ibquery/model/generate.h"
 #include "util/error.h"
 
 enum family {

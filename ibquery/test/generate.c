@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "config.h"
-#include "ibquery/generate.h"
+#include "ibquery/export/netfile.h"
+#include "ibquery/model/generate.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -503,7 +504,7 @@ static void netfile (void)
     size_t len;
     FILE *fp = open_memstream (&text, &len);
 
-    ok (generate_netfile (f, fp, &err) == 0, "a netfile");
+    ok (netfile_write (f, fp, &err) == 0, "a netfile");
     fclose (fp);
     ok (strstr (text, "caguid=0x0002c90000000010\nCa 1 \"h0001\"\t"
                       "# \"h0001 mlx5_0\"\n[1]\t\"s1-0001\"[1]\t"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "ibquery/digest.h"
-#include "ibquery/generate.h"
+#include "ibquery/model/generate.h"
 #include "tests/tap.h"
 #include "util/rng.h"
 

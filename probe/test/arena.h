@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "ibquery/generate.h"
+#include "ibquery/model/generate.h"
 #include "probe/emu/model.h"
 #include "probe/emu/server.h"
 #include "probe/group.h"

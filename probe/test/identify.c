@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ibquery/generate.h"
+#include "ibquery/model/generate.h"
 #include "probe/guids.h"
 #include "tests/tap.h"
 

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "ibquery/generate.h"
+#include "ibquery/model/generate.h"
 #include "tests/tap.h"
 
 static const char *no_host (void *arg, unsigned int rank)

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "ibquery/generate.h"
+#include "ibquery/model/generate.h"
 #include "probe/emu/model.h"
 #include "tests/tap.h"
 

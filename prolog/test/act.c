@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "core/samples/simulate.h"
-#include "ibquery/generate.h"
+#include "ibquery/model/generate.h"
 #include "prolog/ledger/ledger_db.h"
 #include "tests/tap.h"
 #include "util/file.h"

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "core/samples/simulate.h"
-#include "ibquery/generate.h"
+#include "ibquery/model/generate.h"
 #include "tests/tap.h"
 
 static struct fabric *fabric;

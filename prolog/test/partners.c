@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ibquery/generate.h"
+#include "ibquery/model/generate.h"
 #include "tests/tap.h"
 
 enum { HOSTS = 32, LEAF = 4, MOST = 6, TURNS = 50 };

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "core/samples/simulate.h"
-#include "ibquery/generate.h"
+#include "ibquery/model/generate.h"
 #include "tests/tap.h"
 #include "util/rng.h"
 

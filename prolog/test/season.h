@@ -16,7 +16,7 @@
 
 #include "core/judge/judge.h"
 #include "ibquery/fabric.h"
-#include "ibquery/generate.h"
+#include "ibquery/model/generate.h"
 #include "prolog/act/act.h"
 #include "prolog/ledger/ledger.h"
 #include "util/rng.h"

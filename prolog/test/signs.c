@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ibquery/generate.h"
+#include "ibquery/model/generate.h"
 #include "tests/tap.h"
 
 enum { DAY = 24 * 3600 };

@@ -11,7 +11,7 @@
 
 #include "core/plan/rref.h"
 #include "core/test/tablenet.h"
-#include "ibquery/generate.h"
+#include "ibquery/model/generate.h"
 #include "tests/tap.h"
 #include "util/rng.h"
 

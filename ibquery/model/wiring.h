@@ -16,7 +16,7 @@
 
 #include <stdint.h>
 
-#include "ibquery/generate.h"
+#include "ibquery/model/generate.h"
 #include "util/error.h"
 
 enum {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Generated fabrics as netfiles of ibsim: generate_netfile. */
 #include "config.h"
-#include "ibquery/generate.h"
+#include "ibquery/export/netfile.h"
 
 #include <inttypes.h>
 
@@ -42,7 +41,7 @@ static void put_node (const struct fabric *f, const struct fabric_node *n,
     }
 }
 
-int generate_netfile (const struct fabric *f, FILE *fp, struct error *err)
+int netfile_write (const struct fabric *f, FILE *fp, struct error *err)
 {
     fprintf (fp, "# %s: %zu hosts, %zu cables\n", f->source, f->nhosts,
              f->nlinks);

@@ -11,7 +11,7 @@
  * far end is unknown belongs to another fabric, and so does its LID.
  */
 #include "config.h"
-#include "ibquery/discover.h"
+#include "ibquery/read/discover.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +27,7 @@
 #include <infiniband/ibnetdisc.h>
 #include <infiniband/umad.h>
 
-#include "ibquery/lft.h"
+#include "ibquery/read/lft.h"
 #include "util/text.h"
 
 enum {

@@ -12,7 +12,7 @@
  * whatever the rule.
  */
 #include "config.h"
-#include "ibquery/wiring.h"
+#include "ibquery/model/wiring.h"
 
 #include <inttypes.h>
 #include <stdbool.h>

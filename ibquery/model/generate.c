@@ -24,14 +24,14 @@
  * that which makes the powers of x all the q - 1 others.
  */
 #include "config.h"
-#include "ibquery/generate.h"
+#include "ibquery/model/generate.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "ibquery/wiring.h"
+#include "ibquery/model/wiring.h"
 #include "util/rng.h"
 
 enum {

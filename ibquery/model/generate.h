@@ -104,9 +104,4 @@ struct irregular {
 struct fabric *generate_irregular (const struct irregular *net,
                                    struct error *err);
 
-/* Write a generated fabric as a netfile of ibsim, hosts first: the same
- * cables and GUIDs, to be routed by an SM. Return 0, or -1 with err.
- */
-int generate_netfile (const struct fabric *f, FILE *fp, struct error *err);
-
 #endif /* IBQUERY_GENERATE_H */

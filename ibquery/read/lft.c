@@ -8,7 +8,7 @@
  * of the id for itself.
  */
 #include "config.h"
-#include "ibquery/lft.h"
+#include "ibquery/read/lft.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A verb of `pmm fabric`: to add one, write pmm/fabric/<name>.c, declare it
+ * here, list it in verb_fabric.c.
+ */
+#ifndef PMM_FABRIC_VERB_H
+#define PMM_FABRIC_VERB_H
+
+#include <stdio.h>
+
+#include "ibquery/fabric.h"
+#include "util/error.h"
+
+/* argv[0] is the verb ("fabric read"). Each returns the exit status. */
+int fabric_verb_generate (int argc, char **argv);
+int fabric_verb_read (int argc, char **argv);
+int fabric_verb_show (int argc, char **argv);
+
+/* Write a fabric by `write` to path, "-" or NULL being standard output, whole
+ * or not at all. Return 0, or -1 with err.
+ */
+typedef int (*fabric_write_f) (const struct fabric *f, FILE *fp,
+                               struct error *err);
+int fabric_save (const struct fabric *f, const char *path,
+                 fabric_write_f write, struct error *err);
+
+#endif /* PMM_FABRIC_VERB_H */

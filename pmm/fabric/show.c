@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* pmm fabric show: look at a snapshot. */
+#include "config.h"
+
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "ibquery/snapshot.h"
+#include "pmm/common.h"
+#include "pmm/fabric/fabric_verb.h"
+#include "util/json.h"
+
+static json_t *guid_json (uint64_t guid)
+{
+    return json_sprintf ("%016" PRIx64, guid);
+}
+
+static json_t *host_json (const struct fabric *f, const struct fabric_host *h)
+{
+    json_t *list = json_array ();
+
+    for (uint32_t i = h->first; i < h->first + h->count; i++) {
+        const struct fabric_port *p = &f->port[f->endpoint[i].port];
+
+        json_array_append_new (
+            list, json_pack ("{s:o, s:i, s:i, s:i}", "guid",
+                             guid_json (p->guid), "port", p->num, "lid",
+                             p->lid, "lmc", p->lmc));
+    }
+    return json_pack ("{s:s, s:o}", "name", h->name, "endpoints", list);
+}
+
+static json_t *end_json (const struct fabric *f, uint32_t port)
+{
+    const struct fabric_port *p = &f->port[port];
+    const struct fabric_node *n = &f->node[p->node];
+
+    return json_pack ("{s:o, s:i, s:s}", "guid", guid_json (n->guid), "port",
+                      p->num, "name", n->desc);
+}
+
+static json_t *link_json (const struct fabric *f, const struct fabric_link *l)
+{
+    return json_pack ("{s:s, s:s, s:o, s:o, s:s, s:i, s:s}", "id", l->id,
+                      "kind", l->kind == LINK_HOST ? "host" : "switch", "a",
+                      end_json (f, l->a), "b", end_json (f, l->b), "speed",
+                      l->speed, "width", l->width, "class",
+                      f->class_name[l->class_id]);
+}
+
+static int write_json (const struct fabric *f, FILE *fp, struct error *err)
+{
+    json_t *root = json_file ("fabric", f->hash);
+    json_t *hosts = json_array (), *switches = json_array ();
+    json_t *links = json_array (), *warnings = json_array ();
+    int rc;
+
+    for (size_t i = 0; i < f->nhosts; i++)
+        json_array_append_new (hosts, host_json (f, &f->host[i]));
+    for (size_t i = 0; i < f->nnodes; i++)
+        if (f->node[i].type == NODE_SWITCH)
+            json_array_append_new (
+                switches, json_pack ("{s:o, s:s}", "guid",
+                                     guid_json (f->node[i].guid), "name",
+                                     f->node[i].desc));
+    for (size_t i = 0; i < f->nlinks; i++)
+        json_array_append_new (links, link_json (f, &f->link[i]));
+    for (size_t i = 0; i < f->nwarnings; i++)
+        json_array_append_new (warnings, json_string (f->warning[i]));
+    if (!root || json_object_set_new (root, "hosts", hosts) < 0
+        || json_object_set_new (root, "switches", switches) < 0
+        || json_object_set_new (root, "links", links) < 0
+        || json_object_set_new (root, "warnings", warnings) < 0
+        || json_array_size (links) != f->nlinks
+        || json_array_size (hosts) != f->nhosts)
+        rc = error_nomem (err);
+    else
+        rc = json_write (root, fp, err);
+    json_decref (root);
+    return rc;
+}
+
+static int write_text (const struct fabric *f, FILE *fp, struct error *err)
+{
+    size_t switches = 0, *count;
+
+    count = calloc (f->nclasses + 1, sizeof (*count));
+    if (!count)
+        return error_nomem (err);
+    for (size_t i = 0; i < f->nnodes; i++)
+        switches += f->node[i].type == NODE_SWITCH;
+    for (size_t i = 0; i < f->nlinks; i++)
+        count[f->link[i].class_id]++;
+    fprintf (fp, "fabric %s\n", f->hash);
+    if (*f->source)
+        fprintf (fp, "from %s\n", f->source);
+    if (f->time != 0) {
+        char when[64];
+        time_t t = f->time;
+
+        strftime (when, sizeof (when), "%Y-%m-%d %H:%M:%S UTC", gmtime (&t));
+        fprintf (fp, "read %s\n", when);
+    }
+    fprintf (fp, "%zu hosts (%zu ports), %zu switches, %zu cables\n",
+             f->nhosts, f->nendpoints, switches, f->nlinks);
+    for (size_t i = 0; i < f->nclasses; i++)
+        fprintf (fp, "%8zu  %s\n", count[i], f->class_name[i]);
+    for (size_t i = 0; i < f->nwarnings; i++)
+        fprintf (fp, "warning: %s\n", f->warning[i]);
+    free (count);
+    if (ferror (fp))
+        return error_errno (err, "cannot write");
+    return 0;
+}
+
+struct show_options {
+    const char *fabric, *output;
+    bool json;
+};
+
+#define FIELD(name) offsetof (struct show_options, name)
+static const struct opt show_table[] = {
+    { "fabric", 'f', "FILE", opt_string, FIELD (fabric),
+      "the snapshot to show" },
+    { "json", 0, NULL, opt_true, FIELD (json),
+      "all hosts, switches and links as JSON" },
+    { "output", 'o', "FILE", opt_string, FIELD (output),
+      "write here, not to standard output" },
+    { 0 },
+};
+#undef FIELD
+
+int fabric_verb_show (int argc, char **argv)
+{
+    struct show_options o = { 0 };
+    struct fabric *f = NULL;
+    struct error err;
+    int status;
+
+    if (options_parse (show_table, &o, argc, argv, "", 0, 0, &status) < 0)
+        return status;
+    status = EXIT_OK;
+    if (!o.fabric) {
+        error_input (&err, "-f FABRIC is missing");
+        return fail (argv[0], &err);
+    }
+    if (!(f = fabric_load (o.fabric, &err))
+        || fabric_save (f, o.output, o.json ? write_json : write_text, &err) < 0)
+        status = fail (argv[0], &err);
+    fabric_destroy (f);
+    return status;
+}
