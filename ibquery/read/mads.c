@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Notes
+ *
+ * A request keeps its transaction id over all its sendings, so that a late
+ * answer to an earlier one ends it; the id holds the slot of the window in its
+ * low bits, and is never used again (22 bits of generation), so that what
+ * comes later still is dropped. The kernel keeps the id's upper half for
+ * itself, refuses an id that it is waiting for, and reports a MAD that got no
+ * answer as one that it "received": GRACE_MS is for the case that it does not.
+ *
+ * What was lost is sent again after all that is queued, so that the far ends
+ * at which nobody answers do not hold the window.
+ */
+#include "config.h"
+#include "ibquery/read/mads.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "ibquery/read/smp.h"
+
+enum {
+    SLOT_BITS = 10,
+    GRACE_MS = 500,
+    MIN_ROOM = 64,
+    BURST_US = 1000, /* how far `rate` is made up for */
+    MAX_RETRIES = 100,
+    MAX_TIMEOUT_MS = 60000,
+};
+
+_Static_assert (MADS_MAX_WINDOW == 1 << SLOT_BITS, "a slot fits its bits");
+
+const struct mads_options mads_defaults = {
+    .timeout_ms = 1000,
+    .retries = 15,
+    .window = 8,
+    .rate = 20000,
+};
+
+struct item {
+    struct mads_request request;
+    unsigned int sent; /* times */
+};
+
+struct queue {
+    struct item *item; /* a ring */
+    size_t first, n, room;
+};
+
+struct slot {
+    struct item item;
+    uint32_t tid; /* 0: free */
+    int64_t end_us;
+};
+
+struct mads {
+    struct mads_options opts;
+    struct mads_wire wire;
+    struct queue fresh, again;
+    struct slot *slot; /* [window] */
+    uint16_t *idle;    /* [nidle] slots that are free */
+    size_t nidle;
+    uint32_t generation;
+    int64_t begin_us, due_us; /* due_us: when the next may be sent */
+    int64_t expiry_us;        /* no slot ends before */
+    struct mads_counts counts;
+    bool exhausted;
+};
+
+static int64_t now_us (const struct mads *m)
+{
+    struct timespec ts;
+
+    if (m->wire.now_us)
+        return m->wire.now_us (m->wire.arg);
+    clock_gettime (CLOCK_MONOTONIC, &ts);
+    return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
+}
+
+static int queue_put (struct queue *q, const struct item *item,
+                      struct error *err)
+{
+    if (q->n == q->room) {
+        size_t room = q->room ? 2 * q->room : MIN_ROOM;
+        struct item *v = malloc (room * sizeof (*v));
+
+        if (!v)
+            return error_nomem (err);
+        for (size_t i = 0; i < q->n; i++)
+            v[i] = q->item[(q->first + i) & (q->room - 1)];
+        free (q->item);
+        *q = (struct queue){ .item = v, .n = q->n, .room = room };
+    }
+    q->item[(q->first + q->n++) & (q->room - 1)] = *item;
+    return 0;
+}
+
+static struct item queue_take (struct queue *q)
+{
+    struct item item = q->item[q->first];
+
+    q->first = (q->first + 1) & (q->room - 1);
+    q->n--;
+    return item;
+}
+
+static int check_options (const struct mads_options *o, struct error *err)
+{
+    if (o->window < 1 || o->window > MADS_MAX_WINDOW)
+        return error_input (err, "the MADs in flight are 1 to %d",
+                            MADS_MAX_WINDOW);
+    if (o->timeout_ms < 1 || o->timeout_ms > MAX_TIMEOUT_MS)
+        return error_input (err, "the timeout of a MAD is 1 to %d ms",
+                            MAX_TIMEOUT_MS);
+    if (o->retries > MAX_RETRIES)
+        return error_input (err, "a MAD is sent again %d times at most",
+                            MAX_RETRIES);
+    return 0;
+}
+
+struct mads *mads_create (const struct mads_options *opts,
+                          const struct mads_wire *wire, struct error *err)
+{
+    struct mads *m;
+
+    if (check_options (opts, err) < 0)
+        goto error;
+    m = calloc (1, sizeof (*m));
+    if (!m) {
+        error_nomem (err);
+        goto error;
+    }
+    m->opts = *opts;
+    m->wire = *wire;
+    m->begin_us = m->due_us = now_us (m);
+    m->slot = calloc (opts->window, sizeof (*m->slot));
+    m->idle = calloc (opts->window, sizeof (*m->idle));
+    if (!m->slot || !m->idle) {
+        error_nomem (err);
+        mads_destroy (m);
+        return NULL;
+    }
+    while (m->nidle < opts->window) {
+        m->idle[m->nidle] = m->nidle;
+        m->nidle++;
+    }
+    return m;
+error:
+    wire->close (wire->arg);
+    return NULL;
+}
+
+void mads_destroy (struct mads *m)
+{
+    int saved_errno = errno;
+
+    if (!m)
+        return;
+    m->wire.close (m->wire.arg);
+    free (m->fresh.item);
+    free (m->again.item);
+    free (m->slot);
+    free (m->idle);
+    free (m);
+    errno = saved_errno;
+}
+
+int mads_get (struct mads *m, const struct mads_request *request,
+              struct error *err)
+{
+    const struct item item = { .request = *request };
+
+    return queue_put (&m->fresh, &item, err);
+}
+
+static size_t in_flight (const struct mads *m)
+{
+    return m->opts.window - m->nidle;
+}
+
+static void release (struct mads *m, struct slot *s)
+{
+    s->tid = 0;
+    m->idle[m->nidle++] = s - m->slot;
+}
+
+static void drop_all (struct mads *m)
+{
+    m->fresh.n = m->again.n = 0;
+    for (size_t i = 0; i < m->opts.window; i++)
+        if (m->slot[i].tid != 0)
+            release (m, &m->slot[i]);
+}
+
+/* How long the sending waits for its answer: it is the item's sent-th. */
+static unsigned int wait_ms (const struct mads *m, unsigned int sent)
+{
+    unsigned int ms = m->opts.timeout_ms / 8;
+
+    if (ms == 0)
+        ms = 1;
+    while (--sent > 0 && ms < m->opts.timeout_ms)
+        ms *= 2;
+    return ms < m->opts.timeout_ms ? ms : m->opts.timeout_ms;
+}
+
+static void build (const struct mads *m, const struct slot *s,
+                   struct mads_packet *p)
+{
+    const struct mads_request *r = &s->item.request;
+    uint8_t *mad = p->mad;
+
+    memset (p, 0, sizeof (*p));
+    mad[MAD_VERSION] = 1;
+    mad[MAD_CLASS] = r->class;
+    mad[MAD_CLASS_VERSION] = 1;
+    mad[MAD_METHOD] = METHOD_GET;
+    put64 (mad + MAD_TID, s->tid);
+    put16 (mad + MAD_ATTR, r->attr);
+    put32 (mad + MAD_MOD, r->mod);
+    p->lid = r->to->lid;
+    p->sl = r->to->sl;
+    if (r->class == MADS_PERF) {
+        mad[MADS_DATA_OFFSET + 1] = r->select;
+        p->qp = 1;
+        return;
+    }
+    put64 (mad + MAD_MKEY, m->opts.mkey);
+    if (r->class == MADS_DIRECTED) {
+        p->lid = MADS_PERMISSIVE_LID;
+        mad[MAD_HOP_COUNT] = r->to->hops;
+        put16 (mad + MAD_DR_SLID, MADS_PERMISSIVE_LID);
+        put16 (mad + MAD_DR_DLID, MADS_PERMISSIVE_LID);
+        memcpy (mad + MAD_INITIAL_PATH, r->to->path, r->to->hops + 1);
+    }
+}
+
+static int transmit (struct mads *m, struct slot *s, struct error *err)
+{
+    unsigned int timeout_ms = wait_ms (m, ++s->item.sent);
+    struct mads_packet packet;
+
+    if (m->opts.max > 0 && m->counts.sent == m->opts.max) {
+        m->exhausted = true;
+        return error_world (err, "more than %" PRIu64 " MADs are needed, "
+                                 "which is the limit",
+                            m->opts.max);
+    }
+    m->counts.sent++;
+    build (m, s, &packet);
+    if (m->wire.send (m->wire.arg, &packet, timeout_ms, err) < 0)
+        return -1;
+    s->end_us = now_us (m) + (int64_t)(timeout_ms + GRACE_MS) * 1000;
+    if (in_flight (m) == 1 || s->end_us < m->expiry_us)
+        m->expiry_us = s->end_us;
+    return 0;
+}
+
+static struct slot *occupy (struct mads *m, const struct item *item)
+{
+    struct slot *s = &m->slot[m->idle[--m->nidle]];
+
+    if (++m->generation == 1U << (32 - SLOT_BITS))
+        m->generation = 1;
+    s->item = *item;
+    s->tid = m->generation << SLOT_BITS | (uint32_t)(s - m->slot);
+    return s;
+}
+
+/* Whether the rate allows one more now. */
+static bool due (struct mads *m, int64_t now)
+{
+    if (m->opts.rate == 0)
+        return true;
+    if (m->due_us > now)
+        return false;
+    if (m->due_us < now - BURST_US)
+        m->due_us = now - BURST_US;
+    m->due_us += 1000000 / m->opts.rate;
+    return true;
+}
+
+/* Keep the window full. */
+static int send_more (struct mads *m, struct error *err)
+{
+    while (m->nidle > 0 && m->fresh.n + m->again.n > 0
+           && due (m, now_us (m))) {
+        struct queue *q = m->fresh.n > 0 ? &m->fresh : &m->again;
+        struct item item = queue_take (q);
+
+        if (transmit (m, occupy (m, &item), err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* The request has no answer yet: later again, or never. */
+static int give_back (struct mads *m, struct slot *s, struct error *err)
+{
+    static const struct mads_answer nobody = { 0 };
+    struct item item = s->item;
+
+    m->counts.lost++;
+    release (m, s);
+    if (item.sent <= m->opts.retries)
+        return queue_put (&m->again, &item, err);
+    return item.request.fn (item.request.arg, item.request.cookie, &nobody,
+                            err);
+}
+
+static bool belongs (const struct slot *s, const uint8_t *mad)
+{
+    const struct mads_request *r = &s->item.request;
+
+    return mad[MAD_CLASS] == r->class && get16 (mad + MAD_ATTR) == r->attr
+           && get32 (mad + MAD_MOD) == r->mod;
+}
+
+static int take (struct mads *m, const struct mads_packet *p,
+                 struct error *err)
+{
+    uint32_t tid = get32 (p->mad + MAD_TID + 4);
+    size_t index = tid & (MADS_MAX_WINDOW - 1);
+    struct slot *s = &m->slot[index];
+    struct mads_answer answer = { 0 };
+    struct mads_request r;
+
+    if (index >= m->opts.window || s->tid != tid || tid == 0
+        || !belongs (s, p->mad))
+        return 0;
+    if (p->lost)
+        return give_back (m, s, err);
+    if (p->mad[MAD_METHOD] != METHOD_GET_RESP)
+        return 0;
+    answer.status = get16 (p->mad + MAD_STATUS) & ~STATUS_DIRECTION;
+    if (answer.status & STATUS_BUSY) {
+        s->end_us = now_us (m) + (int64_t)wait_ms (m, s->item.sent) * 1000;
+        if (s->end_us < m->expiry_us)
+            m->expiry_us = s->end_us;
+        return 0;
+    }
+    if (answer.status == 0)
+        answer.data = p->mad + MADS_DATA_OFFSET;
+    r = s->item.request;
+    release (m, s);
+    m->counts.answered++;
+    return r.fn (r.arg, r.cookie, &answer, err);
+}
+
+static int expire (struct mads *m, struct error *err)
+{
+    int64_t now = now_us (m), next = INT64_MAX;
+
+    if (now < m->expiry_us || in_flight (m) == 0)
+        return 0;
+    for (size_t i = 0; i < m->opts.window; i++) {
+        struct slot *s = &m->slot[i];
+
+        if (s->tid != 0 && s->end_us <= now && give_back (m, s, err) < 0)
+            return -1;
+        if (s->tid != 0 && s->end_us < next)
+            next = s->end_us;
+    }
+    m->expiry_us = next;
+    return 0;
+}
+
+/* The time to wait in recv, in milliseconds; 0 where there is something to
+ * do. */
+static unsigned int patience_ms (const struct mads *m, int64_t until_us)
+{
+    int64_t left = until_us - now_us (m);
+
+    if (left <= 0)
+        return 0;
+    return left > MAX_TIMEOUT_MS * 1000LL ? MAX_TIMEOUT_MS
+                                          : (unsigned int)((left + 999) / 1000);
+}
+
+static int64_t end_us (const struct mads *m)
+{
+    return m->opts.deadline_ms > 0
+               ? m->begin_us + m->opts.deadline_ms * 1000
+               : INT64_MAX;
+}
+
+static int check_deadline (struct mads *m, struct error *err)
+{
+    if (now_us (m) < end_us (m))
+        return 0;
+    m->exhausted = true;
+    return error_world (err, "not done within %" PRId64 " ms, which is the "
+                             "deadline",
+                        m->opts.deadline_ms);
+}
+
+static int step (struct mads *m, struct error *err)
+{
+    struct mads_packet packet;
+    int64_t until = end_us (m);
+    int rc;
+
+    if (check_deadline (m, err) < 0 || send_more (m, err) < 0)
+        return -1;
+    if (in_flight (m) > 0 && m->expiry_us < until)
+        until = m->expiry_us;
+    if (m->nidle > 0 && m->fresh.n + m->again.n > 0 && m->due_us < until)
+        until = m->due_us;
+    rc = m->wire.recv (m->wire.arg, &packet, patience_ms (m, until), err);
+    if (rc > 0)
+        rc = take (m, &packet, err);
+    return rc < 0 ? -1 : expire (m, err);
+}
+
+int mads_run (struct mads *m, struct error *err)
+{
+    while (m->fresh.n + m->again.n + in_flight (m) > 0)
+        if (step (m, err) < 0) {
+            drop_all (m);
+            return -1;
+        }
+    return 0;
+}
+
+int mads_pause (struct mads *m, unsigned int ms, struct error *err)
+{
+    int64_t until = now_us (m) + (int64_t)ms * 1000;
+    struct mads_packet late;
+
+    while (now_us (m) < until) {
+        int64_t next = until < end_us (m) ? until : end_us (m);
+
+        if (check_deadline (m, err) < 0
+            || m->wire.recv (m->wire.arg, &late, patience_ms (m, next), err)
+                   < 0)
+            return -1;
+    }
+    return 0;
+}
+
+bool mads_exhausted (const struct mads *m)
+{
+    return m->exhausted;
+}
+
+struct mads_counts mads_counts (const struct mads *m)
+{
+    return m->counts;
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Where the fields of a MAD are, as the InfiniBand specification has them
+ * (volume 1, chapters 13, 14 and 16). Offsets of attributes count from the
+ * beginning of the data.
+ */
+#ifndef IBQUERY_SMP_H
+#define IBQUERY_SMP_H
+
+#include <stdint.h>
+
+/* The header, and what a directed route adds. */
+enum {
+    MAD_VERSION = 0,
+    MAD_CLASS = 1,
+    MAD_CLASS_VERSION = 2,
+    MAD_METHOD = 3,
+    MAD_STATUS = 4,
+    MAD_HOP_POINTER = 6,
+    MAD_HOP_COUNT = 7,
+    MAD_TID = 8,
+    MAD_ATTR = 16,
+    MAD_MOD = 20,
+    MAD_MKEY = 24,
+    MAD_DR_SLID = 32,
+    MAD_DR_DLID = 34,
+    MAD_INITIAL_PATH = 128,
+    MAD_RETURN_PATH = 192,
+};
+
+enum {
+    METHOD_GET = 0x01,
+    METHOD_GET_RESP = 0x81,
+    STATUS_BUSY = 0x0001,
+    STATUS_DIRECTION = 0x8000, /* directed routes: on its way back */
+};
+
+enum attr {
+    ATTR_NODE_DESC = 0x0010,
+    ATTR_NODE_INFO = 0x0011,
+    ATTR_SWITCH_INFO = 0x0012,
+    ATTR_PORT_INFO = 0x0015, /* modifier: port */
+    ATTR_LFT = 0x0019,       /* modifier: block of LFT_BLOCK entries */
+    ATTR_SM_INFO = 0x0020,
+};
+
+enum {
+    LFT_BLOCK = 64,
+    NODE_DESC_SIZE = 64,
+
+    NODE_INFO_TYPE = 2,
+    NODE_INFO_PORTS = 3,
+    NODE_INFO_SYSTEM_GUID = 4,
+    NODE_INFO_GUID = 12,
+    NODE_INFO_PORT_GUID = 20,
+    NODE_INFO_DEVICE = 30,
+    NODE_INFO_LOCAL_PORT = 36,
+
+    SWITCH_INFO_CAP = 0,        /* LinearFDBCap */
+    SWITCH_INFO_TOP = 6,        /* LinearFDBTop */
+    SWITCH_INFO_LIFE_STATE = 11, /* LifeTimeValue 5, PortStateChange 1, ... */
+    SWITCH_INFO_SIZE = 20,
+
+    PORT_INFO_MKEY = 0,
+    PORT_INFO_GID_PREFIX = 8,
+    PORT_INFO_LID = 16,
+    PORT_INFO_SM_LID = 18,
+    PORT_INFO_CAPS = 20,
+    PORT_INFO_LOCAL_PORT = 28,
+    PORT_INFO_WIDTH_ENABLED = 29,
+    PORT_INFO_WIDTH_SUPPORTED = 30,
+    PORT_INFO_WIDTH_ACTIVE = 31,
+    PORT_INFO_STATE = 32,      /* speed supported 4, state 4 */
+    PORT_INFO_PHYS_STATE = 33, /* physical state 4, default after down 4 */
+    PORT_INFO_LMC = 34,        /* protection 2, reserved 3, LMC 3 */
+    PORT_INFO_SPEED = 35,      /* active 4, enabled 4 */
+    PORT_INFO_SPEED_EXT = 62,  /* active 4, supported 4 */
+    PORT_INFO_SPEED_EXT_ENABLED = 63, /* reserved 3, enabled 5 */
+
+    SM_INFO_GUID = 0,
+    SM_INFO_ACT_COUNT = 16,
+    SM_INFO_STATE = 20,        /* priority 4, state 4 */
+};
+
+enum {
+    SWITCH_STATE_CHANGE = 0x04, /* of SWITCH_INFO_LIFE_STATE */
+    PORT_CAP_EXT_SPEEDS = 1 << 14,
+    STATE_DOWN = 1,
+    STATE_INIT = 2,
+    STATE_ARMED = 3,
+    STATE_ACTIVE = 4,
+    PHYS_LINK_UP = 5,
+    SM_MASTER = 3,
+};
+
+static inline uint16_t get16 (const uint8_t *p)
+{
+    return (uint16_t)(p[0] << 8 | p[1]);
+}
+
+static inline uint32_t get32 (const uint8_t *p)
+{
+    return (uint32_t)get16 (p) << 16 | get16 (p + 2);
+}
+
+static inline uint64_t get64 (const uint8_t *p)
+{
+    return (uint64_t)get32 (p) << 32 | get32 (p + 4);
+}
+
+static inline void put16 (uint8_t *p, uint16_t v)
+{
+    p[0] = (uint8_t)(v >> 8);
+    p[1] = (uint8_t)v;
+}
+
+static inline void put32 (uint8_t *p, uint32_t v)
+{
+    put16 (p, (uint16_t)(v >> 16));
+    put16 (p + 2, (uint16_t)v);
+}
+
+static inline void put64 (uint8_t *p, uint64_t v)
+{
+    put32 (p, (uint32_t)(v >> 32));
+    put32 (p + 4, (uint32_t)v);
+}
+
+#endif /* IBQUERY_SMP_H */
