@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* pmm path: the links between two hosts, there and back. */
+/* pmm path: the links between two hosts, there and back; or those from one to
+ * the other, of many pairs.
+ */
 #include "config.h"
 
 #include <stddef.h>
@@ -13,7 +15,7 @@
 #include "util/json.h"
 
 struct options {
-    const char *fabric, *output;
+    const char *fabric, *output, *pairs;
     bool json;
 };
 
@@ -23,6 +25,8 @@ static const struct opt table[] = {
     { "json", 0, NULL, opt_true, FIELD (json), "the links' ids as JSON" },
     { "output", 'o', "FILE", opt_string, FIELD (output),
       "write here, not to standard output" },
+    { "pairs", 0, "FILE", opt_string, FIELD (pairs),
+      "the links of each pair, of which FILE has a line \"A B\"" },
     { 0 },
 };
 #undef FIELD
@@ -97,6 +101,14 @@ static void print_path (const struct fabric *f, const struct path *p, FILE *fp)
     }
 }
 
+static void print_line (const struct fabric *f, const struct path *p, FILE *fp)
+{
+    fprintf (fp, "%s %s", f->endpoint[p->from].name, f->endpoint[p->to].name);
+    for (int i = 0; i < p->n; i++)
+        fprintf (fp, " %s", f->link[p->link[i]].id);
+    putc ('\n', fp);
+}
+
 static int print (const struct fabric *f, const struct options *o,
                   const struct path *there, const struct path *back,
                   struct error *err)
@@ -119,7 +131,7 @@ static int print (const struct fabric *f, const struct options *o,
     return file_commit (out, err);
 }
 
-static int find_ends (const struct fabric *f, char *const name[2],
+static int find_ends (const struct fabric *f, const char *const name[2],
                       uint32_t end[2], struct error *err)
 {
     for (int i = 0; i < 2; i++) {
@@ -132,16 +144,82 @@ static int find_ends (const struct fabric *f, char *const name[2],
     return 0;
 }
 
+static int one_pair (const struct fabric *f, const struct options *o,
+                     char **operand, struct error *err)
+{
+    const char *const name[] = { operand[0], operand[1] };
+    struct path there, back;
+    uint32_t end[2];
+
+    if (find_ends (f, name, end, err) < 0
+        || walk (f, &there, end[0], end[1], err) < 0
+        || walk (f, &back, end[1], end[0], err) < 0)
+        return -1;
+    return print (f, o, &there, &back, err);
+}
+
+/* A line "A B" of a file of pairs. */
+static int pair_of_line (const struct fabric *f, char *line, FILE *fp,
+                         struct error *err)
+{
+    const char *name[2];
+    struct path path;
+    uint32_t end[2];
+    char *rest;
+
+    name[0] = strtok_r (line, " \t\n", &rest);
+    name[1] = strtok_r (NULL, " \t\n", &rest);
+    if (!name[0] || !name[1] || strtok_r (NULL, " \t\n", &rest))
+        return error_input (err, "a pair is two names");
+    if (find_ends (f, name, end, err) < 0
+        || walk (f, &path, end[0], end[1], err) < 0)
+        return -1;
+    print_line (f, &path, fp);
+    return 0;
+}
+
+static int pairs_of_file (const struct fabric *f, FILE *in, const char *name,
+                          FILE *out, struct error *err)
+{
+    char line[4 * FABRIC_NAME_MAX];
+
+    for (unsigned long n = 1; fgets (line, sizeof (line), in); n++)
+        if (pair_of_line (f, line, out, err) < 0)
+            return error_prefix (err, "%s:%lu", name, n);
+    if (ferror (in))
+        return error_errno (err, "cannot read %s", name);
+    return 0;
+}
+
+static int many_pairs (const struct fabric *f, const struct options *o,
+                       struct error *err)
+{
+    const char *name = strcmp (o->pairs, "-") ? o->pairs : "standard input";
+    FILE *in = file_open_input (o->pairs, err);
+    struct outfile *out = NULL;
+    int rc = -1;
+
+    if (!in)
+        return -1;
+    out = file_create (o->output, err);
+    if (out)
+        rc = pairs_of_file (f, in, name, file_stream (out), err);
+    if (rc == 0)
+        rc = file_commit (out, err);
+    else
+        file_abort (out);
+    file_close_input (in);
+    return rc;
+}
+
 int verb_path (int argc, char **argv)
 {
     struct options o = { 0 };
-    struct path there, back;
-    struct fabric *f = NULL;
+    struct fabric *f;
     struct error err;
-    uint32_t end[2];
-    int status, operand;
+    int status, operand, rc;
 
-    operand = options_parse (table, &o, argc, argv, "A B", 2, 2, &status);
+    operand = options_parse (table, &o, argc, argv, "[A B]", 0, 2, &status);
     if (operand < 0)
         return status;
     status = EXIT_OK;
@@ -149,11 +227,18 @@ int verb_path (int argc, char **argv)
         error_input (&err, "-f FABRIC is missing");
         return fail (argv[0], &err);
     }
-    if (!(f = fabric_load (o.fabric, &err))
-        || find_ends (f, argv + operand, end, &err) < 0
-        || walk (f, &there, end[0], end[1], &err) < 0
-        || walk (f, &back, end[1], end[0], &err) < 0
-        || print (f, &o, &there, &back, &err) < 0)
+    if (argc - operand != (o.pairs ? 0 : 2) || (o.pairs && o.json)) {
+        error_input (&err, "%s",
+                     o.pairs ? "--pairs goes with neither A B nor --json"
+                             : "a path has two ends");
+        return fail (argv[0], &err);
+    }
+    f = fabric_load (o.fabric, &err);
+    if (!f)
+        return fail (argv[0], &err);
+    rc = o.pairs ? many_pairs (f, &o, &err)
+                 : one_pair (f, &o, argv + operand, &err);
+    if (rc < 0)
         status = fail (argv[0], &err);
     fabric_destroy (f);
     return status;
