@@ -236,6 +236,17 @@ int fabric_set_port (struct fabric *f, uint32_t node, unsigned int port,
     return 0;
 }
 
+int fabric_set_rates (struct fabric *f, uint32_t node, unsigned int port,
+                      const struct port_rates *rates, struct error *err)
+{
+    struct fabric_port *p = find_port (f, node, port, err);
+
+    if (!p)
+        return -1;
+    p->rates = *rates;
+    return 0;
+}
+
 static int speed_index (const char *speed)
 {
     for (size_t i = 0; i < sizeof (speeds) / sizeof (speeds[0]); i++)

@@ -23,6 +23,7 @@
 #include <stdint.h>
 
 #include "core/paths/paths.h"
+#include "ibquery/rates.h"
 #include "util/error.h"
 
 #define FABRIC_NONE UINT32_MAX
@@ -64,6 +65,7 @@ struct fabric_port {
     uint16_t lid;        /* CA ports; 0: none yet */
     uint8_t lmc;
     uint32_t link;       /* FABRIC_NONE: not connected */
+    struct port_rates rates; /* of its cable; what is not told is empty */
 };
 
 struct fabric_link {
@@ -132,6 +134,8 @@ int fabric_set_switch_lid (struct fabric *f, uint32_t node, uint16_t lid,
 int fabric_set_port (struct fabric *f, uint32_t node, unsigned int port,
                      uint64_t guid, uint16_t lid, unsigned int lmc,
                      struct error *err);
+int fabric_set_rates (struct fabric *f, uint32_t node, unsigned int port,
+                      const struct port_rates *rates, struct error *err);
 int fabric_add_cable (struct fabric *f, uint32_t node_a, unsigned int port_a,
                       uint32_t node_b, unsigned int port_b,
                       unsigned int width, const char *speed,

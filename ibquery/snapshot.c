@@ -66,6 +66,23 @@ static void format_time (int64_t when, char text[TIME_SIZE])
     strftime (text, TIME_SIZE, TIME_FORMAT, &tm);
 }
 
+static void put_rates (struct writer *w, const struct fabric *f,
+                       const struct fabric_node *n)
+{
+    static const struct port_rates none;
+
+    for (unsigned int i = 0; i < n->nports; i++) {
+        const struct port_rates *r = &f->port[n->first_port + i].rates;
+        char supported[RATES_TEXT], enabled[RATES_TEXT], active[RATES_TEXT];
+
+        if (memcmp (r, &none, sizeof (none)) != 0)
+            put (w, "rates %016" PRIx64 "/%u %s %s %s", n->guid, i + 1,
+                 rates_format (&r->supported, supported),
+                 rates_format (&r->enabled, enabled),
+                 rates_format (&r->active, active));
+    }
+}
+
 static void put_node (struct writer *w, const struct fabric *f,
                       const struct fabric_node *n)
 {
@@ -158,8 +175,10 @@ int fabric_write (const struct fabric *f, FILE *fp, struct error *err)
     put (&w, "hash %s", f->hash);
     for (size_t i = 0; i < f->nwarnings; i++)
         put (&w, "warning %s", f->warning[i]);
-    for (size_t i = 0; i < f->nnodes; i++)
+    for (size_t i = 0; i < f->nnodes; i++) {
         put_node (&w, f, &f->node[i]);
+        put_rates (&w, f, &f->node[i]);
+    }
     for (size_t i = 0; i < f->nlinks; i++)
         put_cable (&w, f, &f->link[i]);
     for (size_t i = 0; i < f->nnodes; i++)
@@ -367,6 +386,28 @@ static int read_port (struct reader *r, struct error *err)
     return fabric_set_port (r->f, node, port, guid, lid, lmc, err);
 }
 
+static int parse_rates (char *text, struct rates *r, struct error *err)
+{
+    return rates_parse (text, r) == 0
+               ? 0
+               : error_input (err, "\"%.60s\" is no set of rates", text);
+}
+
+static int read_rates (struct reader *r, struct error *err)
+{
+    struct port_rates rates;
+    unsigned int port;
+    uint32_t node;
+
+    if (parse_end (r, &node, &port, err) < 0
+        || parse_rates (word (r), &rates.supported, err) < 0
+        || parse_rates (word (r), &rates.enabled, err) < 0
+        || parse_rates (word (r), &rates.active, err) < 0
+        || end_of_line (r, err) < 0)
+        return -1;
+    return fabric_set_rates (r->f, node, port, &rates, err);
+}
+
 /* "4xHDR", "?xHDR", "4x?" or "-" */
 static int parse_rate (char *text, unsigned int *width, const char **speed,
                        struct error *err)
@@ -484,6 +525,7 @@ static const struct keyword {
     { "switch", NODES, false, read_switch },
     { "router", NODES, false, read_router },
     { "port", NODES, false, read_port },
+    { "rates", NODES, false, read_rates },
     { "cable", CABLES, false, read_cable },
     { "lft", TABLES, false, read_lft },
 };

@@ -209,6 +209,19 @@ static int check_far_end (struct fabric *f, const ibnd_node_t *n, int num,
                         n->nodedesc, n->guid, num);
 }
 
+/* What a port's PortInfo says of its cable. */
+static int add_rates (struct fabric *f, uint32_t node, const ibnd_port_t *p,
+                      struct error *err)
+{
+    const ibnd_port_t *zero = p->node->ports[0];
+    const ibnd_port_t *caps
+        = p->node->type == IB_NODE_SWITCH && zero ? zero : p;
+    struct port_rates rates;
+
+    rates_decode (p->info, rates_cap_mask (caps->info), &rates);
+    return fabric_set_rates (f, node, p->portnum, &rates, err);
+}
+
 static int add_node (struct fabric *f, ibnd_node_t *n, struct error *err)
 {
     int64_t node;
@@ -226,9 +239,10 @@ static int add_node (struct fabric *f, ibnd_node_t *n, struct error *err)
         if (!p->remoteport) {
             if (check_far_end (f, n, i, err) < 0)
                 return -1;
-        } else if (n->type != IB_NODE_SWITCH
-                   && fabric_set_port (f, node, i, p->guid, p->base_lid,
-                                       p->lmc, err) < 0)
+        } else if (add_rates (f, node, p, err) < 0
+                   || (n->type != IB_NODE_SWITCH
+                       && fabric_set_port (f, node, i, p->guid, p->base_lid,
+                                           p->lmc, err) < 0))
             return error_prefix (err, "%.64s", n->nodedesc);
     }
     if (n->type != IB_NODE_SWITCH)

@@ -122,11 +122,14 @@ static void round_trip (void)
     }
 }
 
-/* What a tree does not have: LMC, rails, a router, unknown rates, holes in a
- * table, no table, a port that is not connected, warnings.
+/* What a tree does not have: LMC, rails, a router, unknown rates, what ports
+ * can do, holes in a table, no table, a port that is not connected, warnings.
  */
 static void odd_fabric (void)
 {
+    const struct port_rates rates = { .supported = { 0x14, 0x6e },
+                                      .enabled = { 0, 0x6e },
+                                      .active = { 0x10, 0x40 } };
     struct fabric *f = fabric_create (), *g;
     struct error err = { 0 };
     uint8_t lft[700];
@@ -142,6 +145,8 @@ static void odd_fabric (void)
     fabric_set_port (f, 0, 2, 0x12, 8, 0, &err);
     fabric_add_node (f, 0x20, NODE_SWITCH, 6, "", &err);
     fabric_set_switch_lid (f, 1, 1, &err);
+    fabric_set_rates (f, 0, 2, &rates, &err);
+    fabric_set_rates (f, 1, 3, &rates, &err);
     fabric_add_node (f, 0x30, NODE_SWITCH, 6, "spaced  name", &err);
     fabric_add_node (f, 0x40, NODE_ROUTER, 1, "r", &err);
     fabric_add_node (f, 0x50, NODE_CA, 1, "", &err);
@@ -162,6 +167,11 @@ static void odd_fabric (void)
     ok (g && memcmp (g->node[fabric_find_node (g, 0x20)].lft, lft,
                      sizeof (lft)) == 0,
         "... its table, too");
+    ok (g && strstr (a.s, "\nrates 0000000000000020/3 2,8x")
+            && memcmp (&g->port[g->node[fabric_find_node (g, 0x20)].first_port
+                                + 2].rates,
+                       &rates, sizeof (rates)) == 0,
+        "... and what its ports can do");
     fabric_destroy (f);
     fabric_destroy (g);
     free (a.s);
@@ -181,6 +191,16 @@ static void bad_lines (void)
         { "pmm-fabric 1", "", "this is no fabric snapshot" },
         { "pmm-fabric 1", "{\"kind\":\"plan\"}", "this is no fabric" },
         { "source", "sauce", "\"sauce\" starts no line" },
+        { "source", "rates 0002c90000000010/1 4xHDR 4xHDR 4xHDR",
+          "there is no node 0002c90000000010 above" },
+        { "port 0002c90000000010",
+          "rates 0002c90000000010/1 4xHDR 4xHDR 4xODR", "no set of rates" },
+        { "port 0002c90000000010",
+          "rates 0002c90000000010/1 4xHDR 4xHDR", "no set of rates" },
+        { "port 0002c90000000010",
+          "rates 0002c90000000010/2 4xHDR 4xHDR 4xHDR", "has no port 2" },
+        { "port 0002c90000000010",
+          "rates 0002c90000000010/1 - - - -", "is left over" },
         { "source", "source a\nsource b", "a second source line" },
         { "source", "time 2026-13-01T00:00:00Z", "is no time" },
         { "source", "time 2026-02-31T00:00:00Z", "is no time" },

@@ -38,8 +38,14 @@ static json_t *end_json (const struct fabric *f, uint32_t port)
     const struct fabric_port *p = &f->port[port];
     const struct fabric_node *n = &f->node[p->node];
 
-    return json_pack ("{s:o, s:i, s:s}", "guid", guid_json (n->guid), "port",
-                      p->num, "name", n->desc);
+    char supported[RATES_TEXT], enabled[RATES_TEXT], active[RATES_TEXT];
+
+    return json_pack ("{s:o, s:i, s:s, s:s, s:s, s:s}", "guid",
+                      guid_json (n->guid), "port", p->num, "name", n->desc,
+                      "supported",
+                      rates_format (&p->rates.supported, supported),
+                      "enabled", rates_format (&p->rates.enabled, enabled),
+                      "active", rates_format (&p->rates.active, active));
 }
 
 static json_t *link_json (const struct fabric *f, const struct fabric_link *l)

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Notes
+ *
+ * PortInfo has lanes and speeds as masks of bits, in bytes 29 to 35 and, for
+ * what came later, 56 and 62 to 63 (byte 0 being the M_Key's first). A port
+ * that has a later speed as its active one has an old one there as well, which
+ * does not count.
+ */
+#include "config.h"
+#include "ibquery/rates.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "util/text.h"
+
+#define COUNT(a) (sizeof (a) / sizeof ((a)[0]))
+
+enum {
+    CAP_EXT_SPEEDS = 1 << 14,
+    OFF_CAP_MASK = 20,
+    OFF_LANES_ENABLED = 29, /* then supported, active */
+    OFF_SPEED = 32,         /* supported in its upper half */
+    OFF_SPEED_ACTIVE = 35,  /* enabled in its lower half */
+    OFF_SPEED_2 = 56,       /* XDR: 1 bit, active 2, supported 2, enabled 3 */
+    OFF_SPEED_EXT = 62,     /* active, supported; then enabled */
+};
+
+static const struct {
+    const char *name;
+    double gigabits; /* a lane, a second */
+} speeds[] = {
+    { "", 0 },        { "SDR", 2.5 },    { "DDR", 5 },
+    { "QDR", 10 },    { "FDR10", 10.3125 }, { "FDR", 14.0625 },
+    { "EDR", 25.78125 }, { "HDR", 53.125 }, { "NDR", 106.25 },
+    { "XDR", 212.5 },
+};
+static const uint8_t lanes[] = { 0, 1, 2, 4, 8, 12 };
+
+/* What the bits of PortInfo's masks stand for, from the lowest on. */
+static const uint8_t lane_bits[] = { 1, 4, 8, 12, 2 };
+static const char *const speed_bits[] = { "SDR", "DDR", "QDR" };
+static const char *const ext_bits[] = { "FDR", "EDR", "HDR", "NDR" };
+static const char *const ext2_bits[] = { "XDR" };
+
+static size_t greatest (unsigned int set)
+{
+    size_t i = 0;
+
+    while (set >>= 1)
+        i++;
+    return i;
+}
+
+static uint16_t lanes_bit (unsigned int n)
+{
+    for (size_t i = 1; i < COUNT (lanes); i++)
+        if (lanes[i] == n)
+            return 1U << i;
+    return 0;
+}
+
+static uint16_t speed_bit (const char *name)
+{
+    for (size_t i = 1; i < COUNT (speeds); i++)
+        if (strcmp (speeds[i].name, name) == 0)
+            return 1U << i;
+    return 0;
+}
+
+char *rates_format (const struct rates *r, char buf[RATES_TEXT])
+{
+    const char *gap = "";
+    size_t len = 0;
+
+    if (r->lanes == 0 && r->speeds == 0)
+        return strcpy (buf, "-");
+    for (size_t i = 1; i < COUNT (lanes); i++)
+        if (r->lanes & 1U << i) {
+            len += snprintf (buf + len, RATES_TEXT - len, "%s%u", gap,
+                             lanes[i]);
+            gap = ",";
+        }
+    len += snprintf (buf + len, RATES_TEXT - len, r->lanes ? "x" : "?x");
+    gap = "";
+    for (size_t i = 1; i < COUNT (speeds); i++)
+        if (r->speeds & 1U << i) {
+            len += snprintf (buf + len, RATES_TEXT - len, "%s%s", gap,
+                             speeds[i].name);
+            gap = ",";
+        }
+    if (r->speeds == 0)
+        snprintf (buf + len, RATES_TEXT - len, "?");
+    return buf;
+}
+
+static unsigned int lanes_word (const char *word)
+{
+    uint64_t n;
+
+    return text_u64 (word, 1, UINT8_MAX, &n) == 0 ? lanes_bit (n) : 0;
+}
+
+static unsigned int speed_word (const char *word)
+{
+    return speed_bit (word);
+}
+
+/* The words of a list, ascending as the text has them; "?" is the empty set.
+ * Return -1 where it is no such list.
+ */
+static int parse_set (const char *s, size_t len,
+                      unsigned int (*find) (const char *word))
+{
+    unsigned int set = 0;
+    char word[8];
+
+    if (len == 1 && *s == '?')
+        return 0;
+    for (const char *end = s + len;; s++) {
+        const char *comma = memchr (s, ',', end - s);
+        size_t n = (comma ? comma : end) - s;
+        unsigned int bit;
+
+        if (n == 0 || n >= sizeof (word))
+            return -1;
+        memcpy (word, s, n);
+        word[n] = '\0';
+        bit = find (word);
+        if (bit <= set)
+            return -1;
+        set |= bit;
+        s += n;
+        if (s == end)
+            return (int)set;
+    }
+}
+
+int rates_parse (const char *s, struct rates *r)
+{
+    const char *x = strchr (s, 'x');
+    int n = -1, speed = -1;
+
+    if (strcmp (s, "-") == 0) {
+        *r = (struct rates){ 0 };
+        return 0;
+    }
+    if (x) {
+        n = parse_set (s, x - s, lanes_word);
+        speed = parse_set (x + 1, strlen (x + 1), speed_word);
+    }
+    if (n < 0 || speed < 0 || (n == 0 && speed == 0)) {
+        errno = EINVAL;
+        return -1;
+    }
+    *r = (struct rates){ .lanes = n, .speeds = speed };
+    return 0;
+}
+
+struct rates rates_of (unsigned int n, const char *speed)
+{
+    return (struct rates){ lanes_bit (n), speed_bit (speed) };
+}
+
+unsigned int rates_lanes (const struct rates *r)
+{
+    return lanes[greatest (r->lanes)];
+}
+
+const char *rates_speed (const struct rates *r)
+{
+    return speeds[greatest (r->speeds)].name;
+}
+
+struct rates rates_common (const struct rates *a, const struct rates *b)
+{
+    unsigned int n = a->lanes && b->lanes ? a->lanes & b->lanes
+                                          : a->lanes | b->lanes;
+    unsigned int speed = a->speeds && b->speeds ? a->speeds & b->speeds
+                                                : a->speeds | b->speeds;
+
+    return (struct rates){ n ? 1U << greatest (n) : 0,
+                           speed ? 1U << greatest (speed) : 0 };
+}
+
+bool rates_narrower (const struct rates *a, const struct rates *b)
+{
+    return a->lanes && greatest (a->lanes) < greatest (b->lanes);
+}
+
+bool rates_slower (const struct rates *a, const struct rates *b)
+{
+    return a->speeds && greatest (a->speeds) < greatest (b->speeds);
+}
+
+double rates_bits (const struct rates *r)
+{
+    return rates_lanes (r) * speeds[greatest (r->speeds)].gigabits * 1e9;
+}
+
+uint32_t rates_cap_mask (const uint8_t info[RATES_PORTINFO])
+{
+    const uint8_t *p = info + OFF_CAP_MASK;
+
+    return (uint32_t)p[0] << 24 | p[1] << 16 | p[2] << 8 | p[3];
+}
+
+static uint16_t decode_lanes (unsigned int mask)
+{
+    uint16_t set = 0;
+
+    for (size_t i = 0; i < COUNT (lane_bits); i++)
+        if (mask & 1U << i)
+            set |= lanes_bit (lane_bits[i]);
+    return set;
+}
+
+static uint16_t decode_speeds (unsigned int mask, const char *const *name,
+                               size_t n)
+{
+    uint16_t set = 0;
+
+    for (size_t i = 0; i < n; i++)
+        if (mask & 1U << i)
+            set |= speed_bit (name[i]);
+    return set;
+}
+
+/* All speeds of three masks; the extended ones where they count. */
+static uint16_t decode_all (unsigned int old, unsigned int ext,
+                            unsigned int ext2)
+{
+    return decode_speeds (old, speed_bits, COUNT (speed_bits))
+           | decode_speeds (ext, ext_bits, COUNT (ext_bits))
+           | decode_speeds (ext2, ext2_bits, COUNT (ext2_bits));
+}
+
+void rates_decode (const uint8_t info[RATES_PORTINFO], uint32_t cap_mask,
+                   struct port_rates *rates)
+{
+    bool ext = cap_mask & CAP_EXT_SPEEDS;
+    unsigned int ext1 = ext ? info[OFF_SPEED_EXT] : 0;
+    unsigned int enabled1 = ext ? info[OFF_SPEED_EXT + 1] & 31 : 0;
+    unsigned int ext2 = ext ? info[OFF_SPEED_2] : 0;
+    struct rates *active = &rates->active;
+
+    rates->enabled = (struct rates){
+        decode_lanes (info[OFF_LANES_ENABLED]),
+        decode_all (info[OFF_SPEED_ACTIVE] & 15, enabled1, ext2 & 7),
+    };
+    rates->supported = (struct rates){
+        decode_lanes (info[OFF_LANES_ENABLED + 1]),
+        decode_all (info[OFF_SPEED] >> 4, ext1 & 15, ext2 >> 3 & 3),
+    };
+    *active = (struct rates){
+        decode_lanes (info[OFF_LANES_ENABLED + 2]),
+        decode_all (info[OFF_SPEED_ACTIVE] >> 4, ext1 >> 4, ext2 >> 5 & 3),
+    };
+    if (active->lanes)
+        active->lanes = 1U << greatest (active->lanes);
+    if (active->speeds)
+        active->speeds = 1U << greatest (active->speeds);
+}
