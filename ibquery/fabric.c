@@ -16,6 +16,8 @@
 #include <string.h>
 
 #include "ibquery/digest.h"
+#include "ibquery/hosts.h"
+#include "ibquery/levels.h"
 #include "ibquery/walk.h"
 #include "util/text.h"
 
@@ -25,11 +27,16 @@ static const char *const speeds[] = { "",    "SDR", "DDR", "QDR", "FDR10",
                                       "FDR", "EDR", "HDR", "NDR", "XDR" };
 static const uint8_t widths[] = { 0, 1, 2, 4, 8, 12 };
 
+static const char *const states[] = {
+    [PORT_UNKNOWN] = "unknown", [PORT_DOWN] = "down", [PORT_INIT] = "init",
+    [PORT_ARMED] = "armed",     [PORT_ACTIVE] = "active",
+};
+
 /* What links of one class share, in the order of the classes. */
 enum class_kind { CLASS_HOST, CLASS_SWITCH, CLASS_OTHER };
-#define CLASS_KEY(kind, low, high, width, speed) \
-    ((uint32_t)(kind) << 24 | (low) << 16 | (high) << 8 | (width) << 4 | \
-     (speed))
+enum { CLASS_INTERNAL = 1 << 7 };
+#define CLASS_KEY(kind, low, high) \
+    ((uint32_t)(kind) << 24 | (low) << 16 | (high) << 8)
 
 static size_t room (size_t n)
 {
@@ -244,6 +251,34 @@ int fabric_set_rates (struct fabric *f, uint32_t node, unsigned int port,
     if (!p)
         return -1;
     p->rates = *rates;
+    return 0;
+}
+
+void fabric_set_system (struct fabric *f, uint32_t node, uint64_t system)
+{
+    f->node[node].system = system;
+}
+
+int fabric_set_state (struct fabric *f, uint32_t node, unsigned int port,
+                      enum port_state state, struct error *err)
+{
+    struct fabric_port *p = find_port (f, node, port, err);
+
+    if (!p)
+        return -1;
+    p->state = state <= PORT_ACTIVE ? state : PORT_UNKNOWN;
+    return 0;
+}
+
+int fabric_set_adaptive (struct fabric *f, uint32_t node, uint16_t ud,
+                         uint16_t rc, struct error *err)
+{
+    struct fabric_node *n = &f->node[node];
+
+    if (n->type != NODE_SWITCH)
+        return error_input (err, "%s %016" PRIx64 " does not route",
+                            fabric_type_name (n->type), n->guid);
+    n->adaptive = (struct fabric_adaptive){ true, ud, rc };
     return 0;
 }
 
@@ -503,191 +538,6 @@ error:
     return NULL;
 }
 
-/* What a vendor's firmware says before the host has set a description. */
-static bool is_default_desc (const char *desc)
-{
-    return strstr (desc, "Mellanox Technologies")
-           || strncmp (desc, "localhost", strlen ("localhost")) == 0;
-}
-
-static bool is_aggregation (const char *desc)
-{
-    return strstr (desc, "Aggregation Node") != NULL;
-}
-
-/* One adapter port on its way to be an endpoint. */
-struct rail {
-    char name[FABRIC_NAME_MAX + 1];
-    uint32_t port;
-    uint64_t guid;
-};
-
-static int compare_rails (const void *a, const void *b)
-{
-    const struct rail *x = a, *y = b;
-    int order = strcmp (x->name, y->name);
-
-    if (order != 0)
-        return order;
-    if (x->guid != y->guid)
-        return x->guid < y->guid ? -1 : 1;
-    return (x->port > y->port) - (x->port < y->port);
-}
-
-/* Name the host of an adapter; false where it is none. */
-static bool host_name (const struct fabric_node *n,
-                       char name[FABRIC_NAME_MAX + 1], bool *by_guid)
-{
-    *by_guid = false;
-    if (n->type != NODE_CA || is_aggregation (n->desc))
-        return false;
-    snprintf (name, FABRIC_NAME_MAX + 1, "%.*s",
-              (int)strcspn (n->desc, " "), n->desc);
-    if (!text_is_hostname (name) || is_default_desc (n->desc)) {
-        snprintf (name, FABRIC_NAME_MAX + 1, "%016" PRIx64, n->guid);
-        *by_guid = true;
-    }
-    return true;
-}
-
-/* The connected adapter ports that belong to a host and have a LID. */
-static int find_rails (struct fabric *f, struct rail *rail, size_t *nrails,
-                       struct error *err)
-{
-    for (size_t i = 0; i < f->nports; i++) {
-        const struct fabric_port *p = &f->port[i];
-        const struct fabric_node *n = &f->node[p->node];
-        struct rail *r = &rail[*nrails];
-        bool by_guid;
-
-        if (p->link == FABRIC_NONE || !host_name (n, r->name, &by_guid))
-            continue;
-        if (by_guid
-            && fabric_warn (f, err,
-                            "adapter %016" PRIx64 " (%s) does not tell its "
-                            "host's name",
-                            n->guid, n->desc) < 0)
-            return -1;
-        if (p->lid == 0) {
-            if (fabric_warn (f, err,
-                             "%s: adapter %016" PRIx64 " port %u is connected "
-                             "but has no LID",
-                             r->name, n->guid, p->num) < 0)
-                return -1;
-            continue;
-        }
-        r->port = i;
-        r->guid = p->guid;
-        (*nrails)++;
-    }
-    return 0;
-}
-
-static int name_endpoint (struct fabric_endpoint *e, const char *host,
-                          size_t rail, size_t rails)
-{
-    if (rails == 1)
-        e->name = strdup (host);
-    else if (asprintf (&e->name, "%s:%zu", host, rail) < 0)
-        e->name = NULL;
-    return e->name ? 0 : -1;
-}
-
-static int name_hosts (struct fabric *f, struct error *err)
-{
-    struct rail *rail = calloc (f->nports + 1, sizeof (*rail));
-    size_t n = 0, i, k;
-    int rc = -1;
-
-    if (!rail)
-        return error_nomem (err);
-    if (find_rails (f, rail, &n, err) < 0)
-        goto error;
-    qsort (rail, n, sizeof (*rail), compare_rails);
-    f->endpoint = calloc (n + 1, sizeof (*f->endpoint));
-    f->host = calloc (n + 1, sizeof (*f->host));
-    if (!f->endpoint || !f->host) {
-        error_nomem (err);
-        goto error;
-    }
-    for (i = 0; i < n; i = k) {
-        struct fabric_host *h = &f->host[f->nhosts];
-
-        h->name = strdup (rail[i].name);
-        if (!h->name) {
-            error_nomem (err);
-            goto error;
-        }
-        for (k = i; k < n && strcmp (rail[k].name, h->name) == 0; k++)
-            ;
-        h->first = i;
-        h->count = k - i;
-        for (size_t j = i; j < k; j++) {
-            struct fabric_endpoint *e = &f->endpoint[j];
-
-            e->port = rail[j].port;
-            e->host = f->nhosts;
-            f->node[f->port[e->port].node].host = f->nhosts;
-            if (name_endpoint (e, h->name, j - i + 1, k - i) < 0) {
-                error_nomem (err);
-                goto error;
-            }
-            f->nendpoints++;
-        }
-        f->nhosts++;
-    }
-    rc = 0;
-error:
-    free (rail);
-    return rc;
-}
-
-static uint32_t far_node (const struct fabric *f, uint32_t port)
-{
-    const struct fabric_link *l;
-
-    if (f->port[port].link == FABRIC_NONE)
-        return FABRIC_NONE;
-    l = &f->link[f->port[port].link];
-    return f->port[l->a == port ? l->b : l->a].node;
-}
-
-/* Breadth first from the hosts. */
-static int find_levels (struct fabric *f, struct error *err)
-{
-    uint32_t *queue = malloc ((f->nnodes + 1) * sizeof (*queue));
-    size_t tail = 0;
-
-    if (!queue)
-        return error_nomem (err);
-    for (size_t i = 0; i < f->nendpoints; i++) {
-        uint32_t node = far_node (f, f->endpoint[i].port);
-
-        if (f->node[node].type == NODE_SWITCH && f->node[node].level == 0) {
-            f->node[node].level = 1;
-            queue[tail++] = node;
-        }
-    }
-    for (size_t head = 0; head < tail; head++) {
-        const struct fabric_node *n = &f->node[queue[head]];
-
-        for (unsigned int k = 0; k < n->nports; k++) {
-            uint32_t node = far_node (f, n->first_port + k);
-            struct fabric_node *far;
-
-            if (node == FABRIC_NONE)
-                continue;
-            far = &f->node[node];
-            if (far->type != NODE_SWITCH || far->level != 0)
-                continue;
-            far->level = n->level < UINT8_MAX ? n->level + 1 : UINT8_MAX;
-            queue[tail++] = node;
-        }
-    }
-    free (queue);
-    return 0;
-}
-
 void fabric_rate_name (const struct fabric_link *l, char *buf, size_t size)
 {
     char width[8] = "?";
@@ -704,15 +554,16 @@ static uint32_t class_key (const struct fabric *f, const struct fabric_link *l)
 {
     const struct fabric_node *a = &f->node[f->port[l->a].node];
     const struct fabric_node *b = &f->node[f->port[l->b].node];
-    int width = width_index (l->width), speed = speed_index (l->speed);
+    uint32_t rate = width_index (l->width) << 4 | speed_index (l->speed);
+    uint32_t key = l->internal ? CLASS_INTERNAL | rate : rate;
 
     if (l->kind == LINK_HOST)
-        return CLASS_KEY (CLASS_HOST, 0, 0, width, speed);
+        return CLASS_KEY (CLASS_HOST, 0, 0) | key;
     if (a->type != NODE_SWITCH || b->type != NODE_SWITCH)
-        return CLASS_KEY (CLASS_OTHER, 0, 0, width, speed);
+        return CLASS_KEY (CLASS_OTHER, 0, 0) | key;
     if (a->level > b->level)
-        return CLASS_KEY (CLASS_SWITCH, b->level, a->level, width, speed);
-    return CLASS_KEY (CLASS_SWITCH, a->level, b->level, width, speed);
+        return CLASS_KEY (CLASS_SWITCH, b->level, a->level) | key;
+    return CLASS_KEY (CLASS_SWITCH, a->level, b->level) | key;
 }
 
 static char *class_text (uint32_t key, const struct fabric_link *l)
@@ -724,8 +575,10 @@ static char *class_text (uint32_t key, const struct fabric_link *l)
     if (key >> 24 == CLASS_SWITCH)
         snprintf (levels, sizeof (levels), " %u-%u", key >> 16 & 0xff,
                   key >> 8 & 0xff);
-    if (asprintf (&text, "%s%s%s%s", kind[key >> 24], levels,
-                  *rate ? " " : "", rate) < 0)
+    if (asprintf (&text, "%s%s%s%s%s", kind[key >> 24], levels,
+                  key & CLASS_INTERNAL ? " internal" : "", *rate ? " " : "",
+                  rate)
+        < 0)
         return NULL;
     return text;
 }
@@ -742,6 +595,32 @@ static uint32_t switch_at (const struct fabric *f, uint32_t port)
     uint32_t node = f->port[port].node;
 
     return f->node[node].type == NODE_SWITCH ? node : NETWORK_NONE;
+}
+
+/* Bytes of a description that name the chassis: of "MF0;NAME:MODEL/L01/U1", a
+ * module of NAME, what is before the first slash. 0: none.
+ */
+static size_t chassis_name (const struct fabric_node *n)
+{
+    const char *slash = strchr (n->desc, '/');
+
+    return n->type == NODE_SWITCH && slash && strncmp (n->desc, "MF0;", 4) == 0
+               ? (size_t)(slash - n->desc)
+               : 0;
+}
+
+static bool is_internal (const struct fabric *f, const struct fabric_link *l)
+{
+    const struct fabric_node *a = &f->node[f->port[l->a].node];
+    const struct fabric_node *b = &f->node[f->port[l->b].node];
+    size_t len = chassis_name (a);
+
+    if (a == b) /* a cable all the same */
+        return false;
+    if (a->system != 0 && a->system == b->system)
+        return true;
+    return len > 0 && len == chassis_name (b)
+           && memcmp (a->desc, b->desc, len) == 0;
 }
 
 static int classify (struct fabric *f, struct error *err)
@@ -762,6 +641,7 @@ static int classify (struct fabric *f, struct error *err)
         if (host == FABRIC_NONE)
             host = f->node[f->port[l->b].node].host;
         l->kind = host == FABRIC_NONE ? LINK_SWITCH : LINK_HOST;
+        l->internal = is_internal (f, l);
         f->link_info[i].id = l->id;
         f->link_info[i].kind = l->kind;
         f->link_info[i].end[0] = switch_at (f, l->a);
@@ -865,7 +745,7 @@ int fabric_finish (struct fabric *f, struct error *err)
     if (sort (f, err) < 0)
         goto error;
     owner = find_lids (f, err);
-    if (!owner || name_hosts (f, err) < 0 || find_levels (f, err) < 0
+    if (!owner || hosts_find (f, err) < 0 || levels_find (f, err) < 0
         || classify (f, err) < 0 || hash (f, owner, err) < 0)
         goto error;
     f->walk = walk_create (f);
@@ -1002,6 +882,30 @@ const char *fabric_type_name (enum node_type type)
         return "router";
     }
     return "node";
+}
+
+const char *fabric_state_name (enum port_state state)
+{
+    return states[state];
+}
+
+int fabric_find_state (const char *name)
+{
+    for (size_t i = 0; i < sizeof (states) / sizeof (states[0]); i++)
+        if (strcmp (states[i], name) == 0)
+            return i;
+    return -1;
+}
+
+bool fabric_is_up (const struct fabric *f, const struct fabric_link *l)
+{
+    const uint32_t end[2] = { l->a, l->b };
+
+    for (int i = 0; i < 2; i++)
+        if (f->port[end[i]].state != PORT_UNKNOWN
+            && f->port[end[i]].state != PORT_ACTIVE)
+            return false;
+    return true;
 }
 
 void fabric_port_name (const struct fabric *f, uint32_t port, char *buf,

@@ -9,11 +9,8 @@
  * nodes are sorted by GUID; links by the GUID and port of their smaller end;
  * hosts by name.
  *
- * A host is called by the first word of its NodeDescription ("node1 HCA-1",
- * "node1 mlx5_0"); several adapters or ports with one name are its rails. An
- * adapter whose description names no host is called by its GUID, with a
- * warning; a SHARP aggregation node is no host, and its cable counts with the
- * switches'. Every text in here is printable ASCII.
+ * Who is a host, and what it is called, is ibquery/hosts.h's. Every text in
+ * here is printable ASCII.
  */
 #ifndef IBQUERY_FABRIC_H
 #define IBQUERY_FABRIC_H
@@ -44,16 +41,35 @@ enum node_type {
     NODE_ROUTER = 3,
 };
 
+/* A port's state, as PortInfo has it. */
+enum port_state {
+    PORT_UNKNOWN = 0,
+    PORT_DOWN = 1,
+    PORT_INIT = 2,
+    PORT_ARMED = 3,
+    PORT_ACTIVE = 4,
+};
+
+/* The service levels, bit by bit, on which a switch sends messages another way
+ * than its table says, as it likes, by what carries them.
+ */
+struct fabric_adaptive {
+    bool known;  /* it has told */
+    uint16_t ud, rc;
+};
+
 struct fabric_node {
     uint64_t guid;
+    uint64_t system;     /* SystemImageGUID: the chassis or card that it is a
+                            part of; 0 unknown */
     enum node_type type;
     char *desc;          /* NodeDescription, cleaned */
     uint8_t nports;      /* external ports 1 .. nports */
     uint16_t lid;        /* switch: of port 0 */
     uint32_t first_port; /* port[first_port + n - 1] is number n */
     uint32_t host;       /* CA: into hosts; FABRIC_NONE: no host (SHARP) */
-    uint8_t level;       /* switch: 1 at a host, else 1 + the least of its
-                            neighbours'; 0 where no host can be reached */
+    uint8_t level;       /* switch: as ibquery/levels.h says */
+    struct fabric_adaptive adaptive; /* switch */
     uint16_t lft_top;    /* switch: last LID of its table */
     uint8_t *lft;        /* [lft_top + 1] port by LID, LFT_NO_ROUTE */
 };
@@ -64,6 +80,7 @@ struct fabric_port {
     uint64_t guid;       /* CA ports; a switch's are its node's */
     uint16_t lid;        /* CA ports; 0: none yet */
     uint8_t lmc;
+    uint8_t state;       /* enum port_state */
     uint32_t link;       /* FABRIC_NONE: not connected */
     struct port_rates rates; /* of its cable; what is not told is empty */
 };
@@ -74,6 +91,7 @@ struct fabric_link {
     enum link_kind kind;
     uint8_t width;       /* lanes: 1, 2, 4, 8, 12; 0 unknown */
     char speed[8];       /* SDR DDR QDR FDR10 FDR EDR HDR NDR XDR, "" unknown */
+    bool internal;       /* both ends are in one chassis or card */
     uint32_t class_id;
 };
 
@@ -121,8 +139,9 @@ struct fabric {
  * fabric_add_node returns the node's index (valid until fabric_finish sorts),
  * or -1 with err: a GUID twice, no ports. fabric_add_cable joins two ports by
  * node index and port number; -1 with err where one is taken or out of range,
- * or width or speed is none that struct fabric_link knows. fabric_set_lft
- * takes a copy. Texts are copied, cleaned and cut.
+ * or width or speed is none that struct fabric_link knows. A state that is
+ * none of enum port_state is unknown. fabric_set_lft takes a copy. Texts are
+ * copied, cleaned and cut.
  */
 struct fabric *fabric_create (void);
 void fabric_destroy (struct fabric *f);
@@ -136,6 +155,11 @@ int fabric_set_port (struct fabric *f, uint32_t node, unsigned int port,
                      struct error *err);
 int fabric_set_rates (struct fabric *f, uint32_t node, unsigned int port,
                       const struct port_rates *rates, struct error *err);
+void fabric_set_system (struct fabric *f, uint32_t node, uint64_t system);
+int fabric_set_state (struct fabric *f, uint32_t node, unsigned int port,
+                      enum port_state state, struct error *err);
+int fabric_set_adaptive (struct fabric *f, uint32_t node, uint16_t ud,
+                         uint16_t rc, struct error *err);
 int fabric_add_cable (struct fabric *f, uint32_t node_a, unsigned int port_a,
                       uint32_t node_b, unsigned int port_b,
                       unsigned int width, const char *speed,
@@ -156,8 +180,8 @@ int fabric_warn (struct fabric *f, struct error *err, const char *fmt, ...)
  * fabric_destroy alone.
  *
  * The hash covers nodes, cables, LIDs and, for the LIDs that exist, the
- * forwarding tables. Names, widths and speeds are left out: a cable that
- * trained slower is the same cable, and its baseline holds.
+ * forwarding tables. Names, widths, speeds and states are left out: a cable
+ * that trained slower is the same cable, and its baseline holds.
  */
 int fabric_finish (struct fabric *f, struct error *err);
 
@@ -177,6 +201,15 @@ uint32_t fabric_find_switch (const struct fabric *f, const char *text);
 
 /* "ca", "switch", "router". */
 const char *fabric_type_name (enum node_type type);
+
+/* "unknown", "down", "init", "armed", "active"; the other way round, -1 for
+ * another name.
+ */
+const char *fabric_state_name (enum port_state state);
+int fabric_find_state (const char *name);
+
+/* Whether a cable carries messages, as far as is known. */
+bool fabric_is_up (const struct fabric *f, const struct fabric_link *l);
 
 /* Write "4xHDR", "4x?" or "": what is known of width and speed. */
 void fabric_rate_name (const struct fabric_link *l, char *buf, size_t size);

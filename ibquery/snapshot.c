@@ -83,23 +83,38 @@ static void put_rates (struct writer *w, const struct fabric *f,
     }
 }
 
+/* Of a port, what is not as usual. */
+static void put_state (struct writer *w, const struct fabric_node *n,
+                       const struct fabric_port *p)
+{
+    if (p->link != FABRIC_NONE && p->state != PORT_UNKNOWN
+        && p->state != PORT_ACTIVE)
+        put (w, "state %016" PRIx64 "/%u %s", n->guid, p->num,
+             fabric_state_name (p->state));
+}
+
 static void put_node (struct writer *w, const struct fabric *f,
                       const struct fabric_node *n)
 {
     const char *type = fabric_type_name (n->type);
     const char *gap = *n->desc ? " " : "";
 
-    if (n->type == NODE_SWITCH) {
+    if (n->type == NODE_SWITCH)
         put (w, "%s %016" PRIx64 " %u %u%s%s", type, n->guid, n->nports,
              n->lid, gap, n->desc);
-        return;
-    }
-    put (w, "%s %016" PRIx64 " %u%s%s", type, n->guid, n->nports, gap,
-         n->desc);
+    else
+        put (w, "%s %016" PRIx64 " %u%s%s", type, n->guid, n->nports, gap,
+             n->desc);
+    if (n->system != 0 && n->system != n->guid)
+        put (w, "system %016" PRIx64 " %016" PRIx64, n->guid, n->system);
+    if (n->adaptive.known)
+        put (w, "adaptive %016" PRIx64 " %04x %04x", n->guid, n->adaptive.ud,
+             n->adaptive.rc);
     for (unsigned int i = 0; i < n->nports; i++) {
         const struct fabric_port *p = &f->port[n->first_port + i];
 
-        if (p->guid != 0 || p->lid != 0)
+        put_state (w, n, p);
+        if (n->type != NODE_SWITCH && (p->guid != 0 || p->lid != 0))
             put (w, "port %016" PRIx64 "/%u %016" PRIx64 " %u %u", n->guid,
                  p->num, p->guid, p->lid, p->lmc);
     }
@@ -228,22 +243,29 @@ static int hex_digit (char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-static int parse_guid (const char *s, uint64_t *guid, struct error *err)
+static int parse_hex (const char *s, int digits, const char *what,
+                      uint64_t *number, struct error *err)
 {
     uint64_t value = 0;
 
-    for (int i = 0; i < 16; i++) {
+    for (int i = 0; i < digits; i++) {
         int digit = hex_digit (s[i]);
 
         if (digit < 0)
-            return error_input (err, "\"%.40s\" is no GUID of 16 hex digits",
-                                s);
+            return error_input (err, "\"%.40s\" is no %s of %d hex digits", s,
+                                what, digits);
         value = value << 4 | digit;
     }
-    if (s[16])
-        return error_input (err, "\"%.40s\" is no GUID of 16 hex digits", s);
-    *guid = value;
+    if (s[digits])
+        return error_input (err, "\"%.40s\" is no %s of %d hex digits", s,
+                            what, digits);
+    *number = value;
     return 0;
+}
+
+static int parse_guid (const char *s, uint64_t *guid, struct error *err)
+{
+    return parse_hex (s, 16, "GUID", guid, err);
 }
 
 static int parse_number (const char *s, unsigned int max, const char *what,
@@ -274,7 +296,7 @@ static int parse_end (struct reader *r, uint32_t *node, unsigned int *port,
                       struct error *err)
 {
     char *text = word (r), *slash = strchr (text, '/');
-    uint64_t guid;
+    uint64_t guid = 0;
 
     if (!slash)
         return error_input (err, "\"%.40s\" is no GUID/PORT", text);
@@ -339,7 +361,7 @@ static int read_node (struct reader *r, enum node_type type,
                       struct error *err)
 {
     unsigned int nports, lid = 0;
-    uint64_t guid;
+    uint64_t guid = 0;
     int64_t node;
 
     if (parse_guid (word (r), &guid, err) < 0
@@ -373,7 +395,7 @@ static int read_port (struct reader *r, struct error *err)
 {
     unsigned int port, lid, lmc;
     uint32_t node;
-    uint64_t guid;
+    uint64_t guid = 0;
 
     if (parse_end (r, &node, &port, err) < 0
         || parse_guid (word (r), &guid, err) < 0
@@ -406,6 +428,59 @@ static int read_rates (struct reader *r, struct error *err)
         || end_of_line (r, err) < 0)
         return -1;
     return fabric_set_rates (r->f, node, port, &rates, err);
+}
+
+/* GUID of a node that was named above */
+static int parse_node (struct reader *r, uint32_t *node, struct error *err)
+{
+    uint64_t guid = 0;
+
+    if (parse_guid (word (r), &guid, err) < 0)
+        return -1;
+    return find_node (r, guid, node, err);
+}
+
+static int read_system (struct reader *r, struct error *err)
+{
+    uint32_t node;
+    uint64_t system = 0;
+
+    if (parse_node (r, &node, err) < 0
+        || parse_guid (word (r), &system, err) < 0
+        || end_of_line (r, err) < 0)
+        return -1;
+    fabric_set_system (r->f, node, system);
+    return 0;
+}
+
+static int read_adaptive (struct reader *r, struct error *err)
+{
+    uint32_t node;
+    uint64_t ud = 0, rc = 0;
+
+    if (parse_node (r, &node, err) < 0
+        || parse_hex (word (r), 4, "set of service levels", &ud, err) < 0
+        || parse_hex (word (r), 4, "set of service levels", &rc, err) < 0
+        || end_of_line (r, err) < 0)
+        return -1;
+    return fabric_set_adaptive (r->f, node, ud, rc, err);
+}
+
+static int read_state (struct reader *r, struct error *err)
+{
+    unsigned int port;
+    const char *name;
+    uint32_t node;
+    int state;
+
+    if (parse_end (r, &node, &port, err) < 0)
+        return -1;
+    name = word (r);
+    if ((state = fabric_find_state (name)) < 0)
+        return error_input (err, "\"%.40s\" is no state of a port", name);
+    if (end_of_line (r, err) < 0)
+        return -1;
+    return fabric_set_state (r->f, node, port, state, err);
 }
 
 /* "4xHDR", "?xHDR", "4x?" or "-" */
@@ -456,11 +531,10 @@ static int read_lft (struct reader *r, struct error *err)
 {
     unsigned int top;
     uint32_t node;
-    uint64_t guid;
 
-    if (parse_guid (word (r), &guid, err) < 0
+    if (parse_node (r, &node, err) < 0
         || parse_number (word (r), FABRIC_MAX_LID, "LID", &top, err) < 0
-        || end_of_line (r, err) < 0 || find_node (r, guid, &node, err) < 0)
+        || end_of_line (r, err) < 0)
         return -1;
     if (top + 1 > r->lft_left)
         return error_input (err, "the forwarding tables are too large for "
@@ -524,6 +598,9 @@ static const struct keyword {
     { "ca", NODES, false, read_ca },
     { "switch", NODES, false, read_switch },
     { "router", NODES, false, read_router },
+    { "system", NODES, false, read_system },
+    { "adaptive", NODES, false, read_adaptive },
+    { "state", NODES, false, read_state },
     { "port", NODES, false, read_port },
     { "rates", NODES, false, read_rates },
     { "cable", CABLES, false, read_cable },

@@ -12,7 +12,7 @@
  * behind all nodes.
  */
 struct hop {
-    uint32_t arc;   /* FABRIC_NONE: not connected */
+    uint32_t arc;   /* FABRIC_NONE: not connected, or not up */
     uint32_t place; /* at the far end */
 };
 
@@ -110,6 +110,8 @@ static void add_hop (const struct fabric *f, uint32_t port, struct hop *hop)
     if (link == FABRIC_NONE)
         return;
     l = &f->link[link];
+    if (!fabric_is_up (f, l))
+        return;
     hop->arc = 2 * link + (l->a != port);
     hop->place = place_of (f, l->a == port ? l->b : l->a);
 }
@@ -193,9 +195,11 @@ void walk_destroy (struct fabric_walk *w)
 }
 
 /* Why the path ends at this switch, where `out` is what its table says. */
-static int dead_end (const struct fabric_node *n, unsigned int lid,
-                     unsigned int out, struct error *err)
+static int dead_end (const struct fabric *f, const struct fabric_node *n,
+                     unsigned int lid, unsigned int out, struct error *err)
 {
+    bool cabled;
+
     if (lid > n->lft_top || !n->lft)
         return error_input (err,
                             "switch %s (%016" PRIx64 "): LID %u lies beyond "
@@ -216,10 +220,12 @@ static int dead_end (const struct fabric_node *n, unsigned int lid,
                             "switch %s (%016" PRIx64 ") sends LID %u to port "
                             "%u, but has %u ports",
                             n->desc, n->guid, lid, out, n->nports);
+    cabled = f->port[n->first_port + out - 1].link != FABRIC_NONE;
     return error_input (err,
                         "switch %s (%016" PRIx64 ") sends LID %u to port %u, "
-                        "which is not connected",
-                        n->desc, n->guid, lid, out);
+                        "which is not %s",
+                        n->desc, n->guid, lid, out,
+                        cabled ? "active" : "connected");
 }
 
 /* Why the path goes on from a place by no cable. */
@@ -233,7 +239,7 @@ static int no_hop (const struct fabric *f, uint32_t place, uint32_t arc,
         const struct fabric_node *n = &f->node[place];
         bool listed = n->lft && lid <= n->lft_top;
 
-        return dead_end (n, lid, listed ? n->lft[lid] : LFT_NO_ROUTE, err);
+        return dead_end (f, n, lid, listed ? n->lft[lid] : LFT_NO_ROUTE, err);
     }
     return error_input (err,
                         "%s/%u, at the end of a cable, is not where LID %u is",

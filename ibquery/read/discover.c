@@ -230,6 +230,8 @@ static int add_node (struct fabric *f, ibnd_node_t *n, struct error *err)
                             n->nodedesc, err);
     if (node < 0)
         return -1;
+    fabric_set_system (f, node,
+                       mad_get_field64 (n->info, 0, IB_NODE_SYSTEM_GUID_F));
     for (int i = 1; i <= n->numports; i++) {
         const ibnd_port_t *p = n->ports[i];
 
@@ -240,6 +242,10 @@ static int add_node (struct fabric *f, ibnd_node_t *n, struct error *err)
             if (check_far_end (f, n, i, err) < 0)
                 return -1;
         } else if (add_rates (f, node, p, err) < 0
+                   || fabric_set_state (f, node, i,
+                                        mad_get_field ((void *)p->info, 0,
+                                                       IB_PORT_STATE_F),
+                                        err) < 0
                    || (n->type != IB_NODE_SWITCH
                        && fabric_set_port (f, node, i, p->guid, p->base_lid,
                                            p->lmc, err) < 0))

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "config.h"
+#include "ibquery/hosts.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/text.h"
+
+/* One adapter port on its way to be an endpoint. */
+struct rail {
+    char name[FABRIC_NAME_MAX + 1];
+    uint32_t port;
+    uint64_t guid;
+    const struct fabric_node *node;
+    bool named; /* by its description */
+};
+
+static int compare_numbers (uint64_t a, uint64_t b)
+{
+    return (a > b) - (a < b);
+}
+
+static int compare_rails (const void *a, const void *b)
+{
+    const struct rail *x = a, *y = b;
+    int order = strcmp (x->name, y->name);
+
+    if (order == 0)
+        order = compare_numbers (x->guid, y->guid);
+    return order != 0 ? order : compare_numbers (x->port, y->port);
+}
+
+static int compare_descriptions (const void *a, const void *b)
+{
+    const struct rail *x = a, *y = b;
+    int order = strcmp (x->name, y->name);
+
+    if (order == 0)
+        order = strcmp (x->node->desc, y->node->desc);
+    return order != 0 ? order
+                      : compare_numbers (x->node->system, y->node->system);
+}
+
+static int compare_systems (const void *a, const void *b)
+{
+    const struct rail *x = a, *y = b;
+    int order = compare_numbers (x->node->system, y->node->system);
+
+    return order != 0 ? order : compare_numbers (x->node->guid, y->node->guid);
+}
+
+/* What a vendor's firmware says before the host has set a description. */
+static bool is_default_desc (const char *desc)
+{
+    return strstr (desc, "Mellanox Technologies")
+           || strncmp (desc, "localhost", strlen ("localhost")) == 0;
+}
+
+static bool is_aggregation (const char *desc)
+{
+    return strstr (desc, "Aggregation Node") != NULL;
+}
+
+static void name_by_guid (struct rail *r, uint64_t guid)
+{
+    snprintf (r->name, sizeof (r->name), "%016" PRIx64, guid);
+    r->named = false;
+}
+
+/* Name the host of an adapter; false where it is none. */
+static bool name_rail (struct rail *r)
+{
+    const struct fabric_node *n = r->node;
+
+    if (n->type != NODE_CA || is_aggregation (n->desc))
+        return false;
+    snprintf (r->name, sizeof (r->name), "%.*s",
+              (int)strcspn (n->desc, " "), n->desc);
+    r->named = true;
+    if (!text_is_hostname (r->name) || is_default_desc (n->desc))
+        name_by_guid (r, n->guid);
+    return true;
+}
+
+/* Why a port that is connected is no rail; NULL where it is one. */
+static const char *unusable (const struct fabric *f,
+                             const struct fabric_port *p)
+{
+    if (!fabric_is_up (f, &f->link[p->link]))
+        return "is not active";
+    return p->lid == 0 ? "has no LID" : NULL;
+}
+
+/* The connected adapter ports that belong to a host and can be used. */
+static int find_rails (struct fabric *f, struct rail *rail, size_t *nrails,
+                       struct error *err)
+{
+    for (size_t i = 0; i < f->nports; i++) {
+        const struct fabric_port *p = &f->port[i];
+        struct rail *r = &rail[*nrails];
+        const char *why;
+
+        *r = (struct rail){
+            .port = i,
+            .guid = p->guid,
+            .node = &f->node[p->node],
+        };
+        if (p->link == FABRIC_NONE || !name_rail (r))
+            continue;
+        if (!r->named
+            && fabric_warn (f, err,
+                            "adapter %016" PRIx64 " (%s) does not tell its "
+                            "host's name",
+                            r->node->guid, r->node->desc) < 0)
+            return -1;
+        if (!(why = unusable (f, p)))
+            (*nrails)++;
+        else if (fabric_warn (f, err,
+                              "%s: adapter %016" PRIx64 " port %u is "
+                              "connected but %s",
+                              r->name, r->node->guid, p->num, why) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* The first of n rails of one name, sorted by description, whose description
+ * is that of the next, on another card; NULL where there is none.
+ */
+static const struct rail *find_double (const struct rail *rail, size_t n)
+{
+    for (size_t i = 1; i < n; i++) {
+        const struct fabric_node *a = rail[i - 1].node, *b = rail[i].node;
+
+        if (rail[i].named && strcmp (a->desc, b->desc) == 0 && a->system != 0
+            && a->system != b->system)
+            return &rail[i - 1];
+    }
+    return NULL;
+}
+
+/* Name n rails by their cards. */
+static void name_by_card (struct rail *rail, size_t n)
+{
+    uint64_t first = 0;
+
+    qsort (rail, n, sizeof (*rail), compare_systems);
+    for (size_t i = 0; i < n; i++) {
+        uint64_t system = rail[i].node->system;
+
+        if (i == 0 || system == 0 || system != rail[i - 1].node->system)
+            first = rail[i].node->guid;
+        name_by_guid (&rail[i], first);
+    }
+}
+
+/* Tell hosts of one name apart. */
+static int separate (struct fabric *f, struct rail *rail, size_t n,
+                     struct error *err)
+{
+    size_t end;
+
+    qsort (rail, n, sizeof (*rail), compare_descriptions);
+    for (size_t i = 0; i < n; i = end) {
+        const struct rail *doubled;
+
+        for (end = i; end < n && strcmp (rail[end].name, rail[i].name) == 0;
+             end++)
+            ;
+        doubled = find_double (&rail[i], end - i);
+        if (!doubled)
+            continue;
+        if (fabric_warn (f, err,
+                         "adapters %016" PRIx64 " and %016" PRIx64 " are on "
+                         "different cards, and both call themselves %s: all "
+                         "adapters of %s are called by their GUIDs",
+                         doubled[0].node->guid, doubled[1].node->guid,
+                         doubled->node->desc, doubled->name) < 0)
+            return -1;
+        name_by_card (&rail[i], end - i);
+    }
+    return 0;
+}
+
+static int name_endpoint (struct fabric_endpoint *e, const char *host,
+                          size_t rail, size_t rails)
+{
+    if (rails == 1)
+        e->name = strdup (host);
+    else if (asprintf (&e->name, "%s:%zu", host, rail) < 0)
+        e->name = NULL;
+    return e->name ? 0 : -1;
+}
+
+/* A host of n rails, which become its endpoints. -1: out of memory. */
+static int add_host (struct fabric *f, const struct rail *rail, size_t n)
+{
+    struct fabric_host *h = &f->host[f->nhosts];
+
+    h->name = strdup (rail->name);
+    if (!h->name)
+        return -1;
+    h->first = f->nendpoints;
+    h->count = n;
+    f->nhosts++;
+    for (size_t i = 0; i < n; i++) {
+        struct fabric_endpoint *e = &f->endpoint[f->nendpoints];
+
+        e->port = rail[i].port;
+        e->host = f->nhosts - 1;
+        f->node[f->port[e->port].node].host = e->host;
+        if (name_endpoint (e, h->name, i + 1, n) < 0)
+            return -1;
+        f->nendpoints++;
+    }
+    return 0;
+}
+
+int hosts_find (struct fabric *f, struct error *err)
+{
+    struct rail *rail = calloc (f->nports + 1, sizeof (*rail));
+    size_t n = 0, end;
+    int rc = -1;
+
+    if (!rail)
+        return error_nomem (err);
+    if (find_rails (f, rail, &n, err) < 0 || separate (f, rail, n, err) < 0)
+        goto error;
+    qsort (rail, n, sizeof (*rail), compare_rails);
+    f->endpoint = calloc (n + 1, sizeof (*f->endpoint));
+    f->host = calloc (n + 1, sizeof (*f->host));
+    if (!f->endpoint || !f->host) {
+        error_nomem (err);
+        goto error;
+    }
+    for (size_t i = 0; i < n; i = end) {
+        for (end = i; end < n && strcmp (rail[end].name, rail[i].name) == 0;
+             end++)
+            ;
+        if (add_host (f, &rail[i], end - i) < 0) {
+            error_nomem (err);
+            goto error;
+        }
+    }
+    rc = 0;
+error:
+    free (rail);
+    return rc;
+}
