@@ -105,7 +105,7 @@ static void put_node (struct writer *w, const struct fabric *f,
     else
         put (w, "%s %016" PRIx64 " %u%s%s", type, n->guid, n->nports, gap,
              n->desc);
-    if (n->system != 0 && n->system != n->guid)
+    if (n->system != 0)
         put (w, "system %016" PRIx64 " %016" PRIx64, n->guid, n->system);
     if (n->adaptive.known)
         put (w, "adaptive %016" PRIx64 " %04x %04x", n->guid, n->adaptive.ud,
