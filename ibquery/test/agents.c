@@ -22,6 +22,12 @@ enum {
     CAP_SM = 1 << 1,
     CAP_EXT_SPEEDS = 1 << 14,
     CAP_VENDOR = 1 << 10,
+    CAP_MASK2 = 1 << 15,
+    CAP2_EXTENDED = 1 << 1,
+    PERF_EXTENDED = 1 << 9,
+    PERF_XMIT_WAIT = 1 << 12,
+    PERF2_EXTENDED_ERRORS = 1 << 1,
+    FEC_TOLD = 1,           /* of PortInfoExtended's CapMask */
     VENDOR = 0x0002c9,
     DEVICE = 0xcf08,
     PHYS_POLLING = 2,
@@ -119,6 +125,8 @@ static int populate (const struct fabric *f, struct agents_node **node,
     }
     for (size_t i = 0; i < f->nnodes; i++) {
         (*node)[i].guid = (*node)[i].system_guid = f->node[i].guid;
+        (*node)[i].perf.caps = PERF_EXTENDED | PERF_XMIT_WAIT;
+        (*node)[i].perf.caps2 = PERF2_EXTENDED_ERRORS;
         (*node)[i].lft_top = f->node[i].lft_top;
     }
     for (size_t i = 0; i < f->nports; i++) {
@@ -459,9 +467,29 @@ static unsigned int port_info (const struct agents *a,
         mad_set_field (data, 0, IB_PORT_LID_F, lid);
         mad_set_field (data, 0, IB_PORT_LMC_F, lmc);
         mad_set_field (data, 0, IB_PORT_SMLID_F, sm_lid (a));
+        if (a->node[r->node].extended_info) {
+            caps |= CAP_MASK2;
+            mad_set_field (data, 0, IB_PORT_CAPMASK2_F, CAP2_EXTENDED);
+        }
         mad_set_field (data, 0, IB_PORT_CAPMASK_F, caps);
     }
     mad_set_field (data, 0, IB_PORT_LOCAL_PORT_F, r->port);
+    return 0;
+}
+
+static unsigned int extended_port_info (const struct agents *a,
+                                        const struct agents_request *r,
+                                        uint8_t *data)
+{
+    const struct fabric_node *n = &a->f->node[r->node];
+
+    if (!a->node[r->node].extended_info)
+        return STATUS_UNSUPPORTED;
+    if (r->modifier == 0 || r->modifier > n->nports)
+        return STATUS_INVALID;
+    mad_set_field (data, 0, IB_PORT_EXT_CAPMASK_F, FEC_TOLD);
+    mad_set_field (data, 0, IB_PORT_EXT_FEC_MODE_ACTIVE_F,
+                   a->p[n->first_port + r->modifier - 1].fec);
     return 0;
 }
 
@@ -546,6 +574,14 @@ static const struct agents_port *selected (const struct agents *a,
     return &a->p[n->first_port + select - 1];
 }
 
+static unsigned int perf_class (const struct agents *a,
+                                const struct agents_request *r, uint8_t *data)
+{
+    mad_set_field (data, 0, IB_CPI_CAPMASK_F, a->node[r->node].perf.caps);
+    mad_set_field (data, 0, IB_CPI_CAPMASK2_F, a->node[r->node].perf.caps2);
+    return 0;
+}
+
 static unsigned int port_counters (const struct agents *a,
                                    const struct agents_request *r,
                                    uint8_t *data)
@@ -591,6 +627,8 @@ static const struct {
     { MADS_DIRECTED, IB_ATTR_SMINFO, sm_info },
     { MADS_DIRECTED, AGENTS_AR_INFO, ar_info },
     { MADS_DIRECTED, IB_ATTR_MLNX_EXT_PORT_INFO, vendor_port_info },
+    { MADS_DIRECTED, IB_ATTR_PORT_INFO_EXT, extended_port_info },
+    { MADS_PERF, CLASS_PORT_INFO, perf_class },
     { MADS_PERF, IB_GSI_PORT_COUNTERS, port_counters },
     { MADS_PERF, IB_GSI_PORT_COUNTERS_EXT, port_counters_extended },
 };

@@ -5,7 +5,8 @@
  *
  * Answered: NodeInfo, NodeDescription, SwitchInfo, PortInfo, LinearForwarding-
  * Table, SMInfo and the vendor's AdaptiveRoutingInfo as SMPs, by directed route
- * or by LID; PortCounters and PortCountersExtended as GMPs by LID. A route is
+ * or by LID, and PortInfoExtended's FEC mode, where a node has it; ClassPort-
+ * Info, PortCounters and PortCountersExtended as GMPs by LID. A route is
  * followed port by port and leads only over ports that are at least Init; a
  * LID by the switches' tables, over ports that are Active.
  *
@@ -63,6 +64,7 @@ struct agents_port {
                             fabric has a cable, else Down and Polling */
     struct agents_rate width, speed, extended; /* as the cable's */
     bool fdr10;          /* the vendor's ExtendedPortInfo says so */
+    uint16_t fec;        /* FECModeActive */
     uint64_t count[AGENTS_COUNTERS];
 };
 
@@ -78,6 +80,11 @@ struct agents_node {
         bool known, enabled, by_sl;
         uint16_t group_cap, sl_mask;
     } ar;                /* switch: AdaptiveRoutingInfo; none */
+    bool extended_info;  /* it has PortInfoExtended; not so */
+    struct {
+        uint16_t caps;   /* PerfMgt's capability masks: all of it */
+        uint32_t caps2;
+    } perf;
     struct {
         uint8_t state;   /* 0: runs no SM */
         uint8_t priority;

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "config.h"
+#include "ibquery/lines.h"
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "util/file.h"
+#include "util/text.h"
+
+#define TIME_FORMAT "%Y-%m-%dT%H:%M:%SZ"
+
+void lines_begin (struct lines_out *out, FILE *fp, const char *magic,
+                  unsigned int version)
+{
+    out->fp = fp;
+    digest_init (&out->digest);
+    lines_put (out, "%s %u", magic, version);
+}
+
+void lines_put (struct lines_out *out, const char *fmt, ...)
+{
+    char line[LINES_MAX];
+    va_list ap;
+    int len;
+
+    va_start (ap, fmt);
+    len = vsnprintf (line, sizeof (line), fmt, ap);
+    va_end (ap);
+    if (len >= (int)sizeof (line))
+        len = sizeof (line) - 1;
+    digest_bytes (&out->digest, line, len);
+    fwrite (line, 1, len, out->fp);
+    putc ('\n', out->fp);
+}
+
+int lines_end (struct lines_out *out, struct error *err)
+{
+    char hex[DIGEST_HEX];
+
+    digest_hex (&out->digest, hex);
+    fprintf (out->fp, "end %s\n", hex);
+    return ferror (out->fp) ? error_errno (err, "cannot write") : 0;
+}
+
+char *lines_format_time (int64_t when, char text[LINES_TIME])
+{
+    time_t t = when;
+    struct tm tm;
+
+    gmtime_r (&t, &tm);
+    strftime (text, LINES_TIME, TIME_FORMAT, &tm);
+    return text;
+}
+
+int lines_parse_time (const char *s, int64_t *when, struct error *err)
+{
+    struct tm tm = { 0 };
+    const char *end = strptime (s, TIME_FORMAT, &tm);
+    char again[LINES_TIME];
+
+    if (!end || *end || strcmp (lines_format_time (timegm (&tm), again), s))
+        return error_input (err, "\"%.40s\" is no time", s);
+    *when = timegm (&tm);
+    return 0;
+}
+
+char *words_next (struct words *w)
+{
+    char *start = w->next, *end = strchr (start, ' ');
+
+    if (end) {
+        *end = '\0';
+        w->next = end + 1;
+    } else
+        w->next = start + strlen (start);
+    return start;
+}
+
+static int parse_guid (const char *s, uint64_t *guid, struct error *err)
+{
+    if (strlen (s) != 16 || strspn (s, "0123456789abcdef") != 16)
+        return error_input (err, "\"%.40s\" is no GUID of 16 hex digits", s);
+    *guid = strtoull (s, NULL, 16);
+    return 0;
+}
+
+static int parse_number (const char *s, uint64_t max, const char *what,
+                         uint64_t *value, struct error *err)
+{
+    if (strspn (s, "0123456789") == 0 || (s[0] == '0' && s[1])
+        || text_u64 (s, 0, max, value) < 0)
+        return error_input (err, "\"%.40s\" is no %s of 0 to %ju", s, what,
+                            (uintmax_t)max);
+    return 0;
+}
+
+int words_guid (struct words *w, uint64_t *guid, struct error *err)
+{
+    return parse_guid (words_next (w), guid, err);
+}
+
+int words_number (struct words *w, uint64_t max, const char *what,
+                  uint64_t *value, struct error *err)
+{
+    return parse_number (words_next (w), max, what, value, err);
+}
+
+int words_port (struct words *w, uint64_t *guid, unsigned int *port,
+                struct error *err)
+{
+    char *text = words_next (w), *slash = strchr (text, '/');
+    uint64_t number;
+
+    if (!slash)
+        return error_input (err, "\"%.40s\" is no GUID/PORT", text);
+    *slash = '\0';
+    if (parse_guid (text, guid, err) < 0
+        || parse_number (slash + 1, UINT8_MAX, "port", &number, err) < 0)
+        return -1;
+    *port = number;
+    return 0;
+}
+
+int words_end (const struct words *w, struct error *err)
+{
+    return *w->next ? error_input (err, "\"%.40s\" is left over", w->next) : 0;
+}
+
+struct reading {
+    const struct lines_format *format;
+    lines_f fn;
+    void *arg;
+    size_t number; /* of the line */
+};
+
+static int check_line (const char *line, size_t len, struct error *err)
+{
+    if (len >= LINES_MAX)
+        return error_input (err, "the line is longer than %d bytes",
+                            LINES_MAX - 1);
+    for (size_t i = 0; i < len; i++)
+        if (line[i] < 0x20 || line[i] > 0x7e)
+            return error_input (err, "byte %zu of the line (0x%02x) is no "
+                                     "printable ASCII",
+                                i + 1, (unsigned char)line[i]);
+    return 0;
+}
+
+static int check_magic (const struct lines_format *f, const char *line,
+                        struct error *err)
+{
+    size_t len = strlen (f->magic);
+    char version[12];
+
+    if (strncmp (line, f->magic, len) != 0 || line[len] != ' ')
+        return error_input (err, "this is no %s: its first line is not "
+                                 "\"%s %u\"",
+                            f->what, f->magic, f->version);
+    snprintf (version, sizeof (version), "%u", f->version);
+    if (strcmp (line + len + 1, version) != 0)
+        return error_input (err, "this is a %s of version %.20s, but only "
+                                 "version %u is known",
+                            f->what, line + len + 1, f->version);
+    return 0;
+}
+
+/* The last line; nothing may follow it. */
+static int check_end (const struct digest *digest, const char *hex, bool last,
+                      struct error *err)
+{
+    char expected[DIGEST_HEX];
+
+    digest_hex (digest, expected);
+    if (strcmp (hex, expected) != 0)
+        return error_input (err, "the checksum is wrong: the file was changed "
+                                 "or damaged");
+    return last ? 0 : error_input (err, "something follows the last line");
+}
+
+/* All lines of the text, which has a NUL behind it. */
+static int read_all (struct reading *r, char *text, size_t len,
+                     struct error *err)
+{
+    char *end = text + len, *newline;
+    struct digest digest;
+
+    digest_init (&digest);
+    for (char *p = text; p < end; p = newline + 1) {
+        size_t length;
+        int rc;
+
+        r->number++;
+        newline = memchr (p, '\n', end - p);
+        length = (newline ? newline : end) - p;
+        if (check_line (p, length, err) < 0)
+            return -1;
+        p[length] = '\0';
+        if (r->number == 1 && check_magic (r->format, p, err) < 0)
+            return -1;
+        if (!newline)
+            break;
+        if (strncmp (p, "end ", 4) == 0)
+            return check_end (&digest, p + 4, newline + 1 == end, err);
+        digest_bytes (&digest, p, length);
+        rc = r->number == 1 ? 0 : r->fn (r->arg, &(struct words){ p }, err);
+        if (rc < 0)
+            return -1;
+    }
+    return error_input (err, "the file is cut short");
+}
+
+int lines_read (FILE *fp, const char *name, const struct lines_format *format,
+                lines_f fn, void *arg, struct error *err)
+{
+    struct reading r = { .format = format, .fn = fn, .arg = arg };
+    size_t len;
+    char *text = file_slurp (fp, format->max, &len, err);
+    int rc;
+
+    if (!text)
+        return error_prefix (err, "%s", name);
+    rc = read_all (&r, text, len, err);
+    if (rc < 0)
+        error_prefix (err, "%s:%zu", name, r.number ? r.number : 1);
+    free (text);
+    return rc;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Files of lines that end in their checksum: printable ASCII, one item a
+ * line, words separated by one space. The first line is a magic word and a
+ * version, the last one "end" and a digest of all lines above it. It finds
+ * accidents, not forgeries.
+ *
+ * Errors of a file that is read are "NAME:LINE: sentence".
+ */
+#ifndef IBQUERY_LINES_H
+#define IBQUERY_LINES_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "ibquery/digest.h"
+#include "util/error.h"
+
+enum { LINES_MAX = 1200 }; /* bytes of a line, with its end */
+
+/* Write: begin, put lines, end. lines_end returns 0, or -1 with err. */
+struct lines_out {
+    FILE *fp;
+    struct digest digest;
+};
+void lines_begin (struct lines_out *out, FILE *fp, const char *magic,
+                  unsigned int version);
+void lines_put (struct lines_out *out, const char *fmt, ...)
+    __attribute__ ((format (printf, 2, 3)));
+int lines_end (struct lines_out *out, struct error *err);
+
+/* A time as files have it, UTC: "2026-11-22T01:00:00Z". lines_parse_time
+ * returns 0, or -1 with err.
+ */
+enum { LINES_TIME = 32 };
+char *lines_format_time (int64_t when, char text[LINES_TIME]);
+int lines_parse_time (const char *s, int64_t *when, struct error *err);
+
+/* Read. A line is taken apart word by word; where there is none left, the
+ * next is "". The others return 0, or -1 with err: a GUID of 16 hexadecimal
+ * digits, a decimal number without leading zeros, GUID/PORT, the line's end.
+ */
+struct words {
+    char *next; /* the rest of the line */
+};
+char *words_next (struct words *w);
+int words_guid (struct words *w, uint64_t *guid, struct error *err);
+int words_number (struct words *w, uint64_t max, const char *what,
+                  uint64_t *value, struct error *err);
+int words_port (struct words *w, uint64_t *guid, unsigned int *port,
+                struct error *err);
+int words_end (const struct words *w, struct error *err);
+
+/* Read a file of at most max bytes; fn gets each line but the first and the
+ * last, in their order. Return 0, or -1 with err: fn said so, or the file is
+ * cut short, damaged, of another version, or none of these at all. what is
+ * for the error: "fabric snapshot".
+ */
+struct lines_format {
+    const char *magic, *what;
+    unsigned int version;
+    size_t max;
+};
+typedef int (*lines_f) (void *arg, struct words *w, struct error *err);
+int lines_read (FILE *fp, const char *name, const struct lines_format *format,
+                lines_f fn, void *arg, struct error *err);
+
+#endif /* IBQUERY_LINES_H */

@@ -1,0 +1,459 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "config.h"
+#include "ibquery/links/counters.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ibquery/lines.h"
+#include "util/file.h"
+#include "util/text.h"
+
+#define COUNT(a) (sizeof (a) / sizeof ((a)[0]))
+#define BIT(id) (1U << (id))
+
+/* Where a counter is in PortCounters and in PortCountersExtended, in bits. */
+static const struct {
+    const char *name;
+    uint16_t offset, bits, extended;
+} table[COUNTERS] = {
+    [COUNTER_SYMBOL_ERRORS] = { "SymbolErrorCounter", 32, 16, 576 },
+    [COUNTER_LINK_RECOVERY] = { "LinkErrorRecoveryCounter", 48, 8, 640 },
+    [COUNTER_LINK_DOWNED] = { "LinkDownedCounter", 56, 8, 704 },
+    [COUNTER_RCV_ERRORS] = { "PortRcvErrors", 64, 16, 768 },
+    [COUNTER_RCV_REMOTE_PHYSICAL]
+    = { "PortRcvRemotePhysicalErrors", 80, 16, 832 },
+    [COUNTER_RCV_SWITCH_RELAY] = { "PortRcvSwitchRelayErrors", 96, 16, 896 },
+    [COUNTER_XMIT_DISCARDS] = { "PortXmitDiscards", 112, 16, 960 },
+    [COUNTER_XMIT_CONSTRAINT] = { "PortXmitConstraintErrors", 128, 8, 1024 },
+    [COUNTER_RCV_CONSTRAINT] = { "PortRcvConstraintErrors", 136, 8, 1088 },
+    [COUNTER_LINK_INTEGRITY] = { "LocalLinkIntegrityErrors", 152, 4, 1152 },
+    [COUNTER_BUFFER_OVERRUN]
+    = { "ExcessiveBufferOverrunErrors", 156, 4, 1216 },
+    [COUNTER_VL15_DROPPED] = { "VL15Dropped", 176, 16, 1280 },
+    [COUNTER_XMIT_WAIT] = { "PortXmitWait", 320, 32, 1344 },
+    [COUNTER_XMIT_DATA] = { "PortXmitData", 192, 32, 64 },
+    [COUNTER_RCV_DATA] = { "PortRcvData", 224, 32, 128 },
+    [COUNTER_XMIT_PKTS] = { "PortXmitPkts", 256, 32, 192 },
+    [COUNTER_RCV_PKTS] = { "PortRcvPkts", 288, 32, 256 },
+};
+
+enum {
+    DATA = BIT (COUNTER_XMIT_DATA) | BIT (COUNTER_RCV_DATA)
+           | BIT (COUNTER_XMIT_PKTS) | BIT (COUNTER_RCV_PKTS),
+    CAP_EXTENDED = 1 << 9, /* with unicast and multicast packets, */
+    CAP_EXTENDED_FEW = 1 << 10, /* or without */
+    CAP_XMIT_WAIT = 1 << 12,
+    CAP2_EXTENDED_ERRORS = 1 << 1, /* CapabilityMask2, */
+    CAP2_SHIFT = 5,                /* 27 bits above RespTimeValue */
+    FIRST_ROOM = 64,
+};
+
+static const char *const fec_names[] = {
+    [FEC_UNKNOWN] = "-",         [FEC_NONE] = "none",
+    [FEC_FIRECODE] = "fire-code", [FEC_RS] = "rs",
+    [FEC_RS_LOW_LATENCY] = "rs-low-latency", [FEC_RS2] = "rs2",
+};
+
+const char *counter_name (enum counter_id id)
+{
+    return table[id].name;
+}
+
+const char *fec_name (enum fec fec)
+{
+    return fec_names[fec];
+}
+
+int fec_is_active (enum fec fec)
+{
+    return fec == FEC_UNKNOWN ? -1 : fec != FEC_NONE;
+}
+
+struct counters *counters_create (void)
+{
+    return calloc (1, sizeof (struct counters));
+}
+
+void counters_destroy (struct counters *c)
+{
+    if (c) {
+        free (c->port);
+        free (c);
+    }
+}
+
+/* Room for one more: it doubles at powers of two. */
+static int make_room (struct counters *c)
+{
+    size_t n = c->nports;
+    struct port_counters *port;
+
+    if (n > 0 && (n < FIRST_ROOM || (n & (n - 1)) != 0))
+        return 0;
+    n = n < FIRST_ROOM ? FIRST_ROOM : 2 * n;
+    port = realloc (c->port, n * sizeof (*port));
+    if (!port)
+        return -1;
+    c->port = port;
+    return 0;
+}
+
+struct port_counters *counters_add (struct counters *c, uint64_t guid,
+                                    uint8_t port, struct error *err)
+{
+    if (c->nports == COUNTERS_MAX_PORTS) {
+        error_input (err, "more than %d ports", COUNTERS_MAX_PORTS);
+        return NULL;
+    }
+    if (make_room (c) < 0) {
+        error_nomem (err);
+        return NULL;
+    }
+    c->port[c->nports] = (struct port_counters){ .guid = guid, .port = port };
+    return &c->port[c->nports++];
+}
+
+static int by_place (const void *va, const void *vb)
+{
+    const struct port_counters *a = va, *b = vb;
+
+    if (a->guid != b->guid)
+        return a->guid < b->guid ? -1 : 1;
+    return (a->port > b->port) - (a->port < b->port);
+}
+
+int counters_sort (struct counters *c, struct error *err)
+{
+    if (c->nports > 0)
+        qsort (c->port, c->nports, sizeof (*c->port), by_place);
+    for (size_t i = 1; i < c->nports; i++)
+        if (by_place (&c->port[i - 1], &c->port[i]) == 0)
+            return error_input (err, "port %016" PRIx64 "/%u is there twice",
+                                c->port[i].guid, c->port[i].port);
+    return 0;
+}
+
+const struct port_counters *counters_find (const struct counters *c,
+                                           uint64_t guid, uint8_t port)
+{
+    const struct port_counters key = { .guid = guid, .port = port };
+
+    return c->nports ? bsearch (&key, c->port, c->nports, sizeof (key),
+                                by_place)
+                     : NULL;
+}
+
+/* Bits of a MAD, which is big-endian. */
+static uint64_t get_bits (const uint8_t *data, unsigned int offset,
+                          unsigned int bits)
+{
+    uint64_t value = 0;
+
+    for (unsigned int i = offset; i < offset + bits; i++)
+        value = value << 1 | (data[i / 8] >> (7 - i % 8) & 1);
+    return value;
+}
+
+void counters_caps (const uint8_t data[COUNTERS_DATA],
+                    struct counters_caps *caps)
+{
+    unsigned int mask = get_bits (data, 16, 16);
+    unsigned int mask2 = get_bits (data, 32, 32) >> CAP2_SHIFT;
+
+    caps->extended = mask & (CAP_EXTENDED | CAP_EXTENDED_FEW);
+    caps->extended_errors = caps->extended && mask2 & CAP2_EXTENDED_ERRORS;
+    caps->xmit_wait = mask & CAP_XMIT_WAIT;
+}
+
+static uint32_t in_extended (const struct counters_caps *caps)
+{
+    if (caps->extended_errors)
+        return BIT (COUNTERS) - 1;
+    return caps->extended ? DATA : 0;
+}
+
+void counters_decode (const uint8_t data[COUNTERS_DATA],
+                      const struct counters_caps *caps,
+                      struct port_counters *port)
+{
+    for (unsigned int i = 0; i < COUNTERS; i++) {
+        uint64_t end = ((uint64_t)1 << table[i].bits) - 1;
+
+        if (in_extended (caps) & BIT (i)
+            || (i == COUNTER_XMIT_WAIT && !caps->xmit_wait))
+            continue;
+        port->value[i] = get_bits (data, table[i].offset, table[i].bits);
+        port->told |= BIT (i);
+        if (port->value[i] == end)
+            port->at_end |= BIT (i);
+    }
+}
+
+void counters_decode_extended (const uint8_t data[COUNTERS_DATA],
+                               const struct counters_caps *caps,
+                               struct port_counters *port)
+{
+    for (unsigned int i = 0; i < COUNTERS; i++)
+        if (in_extended (caps) & BIT (i)) {
+            port->value[i] = get_bits (data, table[i].extended, 64);
+            port->told |= BIT (i);
+            if (port->value[i] == UINT64_MAX)
+                port->at_end |= BIT (i);
+        }
+}
+
+enum fec counters_decode_fec (const uint8_t *data)
+{
+    unsigned int mode = get_bits (data, 32, 16);
+    bool known = get_bits (data, 0, 32) & 1; /* CapMask: FEC modes are told */
+
+    return known && mode <= FEC_RS2 - FEC_NONE ? FEC_NONE + mode
+                                               : FEC_UNKNOWN;
+}
+
+/* The file */
+
+static const struct lines_format format = {
+    .magic = "pmm-counters",
+    .what = "file of counters",
+    .version = 1,
+    .max = 1 << 30,
+};
+
+static void put_columns (struct lines_out *out)
+{
+    char line[LINES_MAX] = "columns fec";
+    size_t len = strlen (line);
+
+    for (unsigned int i = 0; i < COUNTERS; i++)
+        len += snprintf (line + len, sizeof (line) - len, " %s",
+                         table[i].name);
+    lines_put (out, "%s", line);
+}
+
+static void put_port (struct lines_out *out, const struct port_counters *p)
+{
+    char line[LINES_MAX];
+    size_t len;
+
+    len = snprintf (line, sizeof (line), "port %016" PRIx64 "/%u %s", p->guid,
+                    p->port, fec_names[p->fec]);
+    for (unsigned int i = 0; i < COUNTERS; i++)
+        if (p->told & BIT (i))
+            len += snprintf (line + len, sizeof (line) - len, " %" PRIu64 "%s",
+                             p->value[i], p->at_end & BIT (i) ? "+" : "");
+        else
+            len += snprintf (line + len, sizeof (line) - len, " -");
+    lines_put (out, "%s", line);
+}
+
+int counters_write (const struct counters *c, FILE *fp, struct error *err)
+{
+    struct lines_out out;
+    char when[LINES_TIME];
+
+    lines_begin (&out, fp, format.magic, format.version);
+    lines_put (&out, "generator " PACKAGE_STRING);
+    if (*c->source)
+        lines_put (&out, "source %s", c->source);
+    lines_put (&out, "time %s", lines_format_time (c->time, when));
+    lines_put (&out, "lasted %" PRIu32, c->lasted);
+    lines_put (&out, "fabric %s", c->fabric);
+    put_columns (&out);
+    for (size_t i = 0; i < c->nports; i++)
+        put_port (&out, &c->port[i]);
+    return lines_end (&out, err);
+}
+
+struct reader {
+    struct counters *c;
+    unsigned int seen;         /* lines that come but once */
+    int column[COUNTERS];      /* what the columns behind "fec" are */
+    size_t ncolumns;
+};
+
+static int read_generator (struct reader *r, struct words *w,
+                           struct error *err)
+{
+    (void)r;
+    (void)w;
+    (void)err;
+    return 0;
+}
+
+static int read_source (struct reader *r, struct words *w, struct error *err)
+{
+    if (strlen (w->next) >= sizeof (r->c->source))
+        return error_input (err, "the source is longer than %zu bytes",
+                            sizeof (r->c->source) - 1);
+    strcpy (r->c->source, w->next);
+    return 0;
+}
+
+static int read_time (struct reader *r, struct words *w, struct error *err)
+{
+    return lines_parse_time (w->next, &r->c->time, err);
+}
+
+static int read_lasted (struct reader *r, struct words *w, struct error *err)
+{
+    uint64_t seconds;
+
+    if (words_number (w, UINT32_MAX, "number of seconds", &seconds, err) < 0)
+        return -1;
+    r->c->lasted = seconds;
+    return words_end (w, err);
+}
+
+static int read_fabric (struct reader *r, struct words *w, struct error *err)
+{
+    const char *hex = words_next (w);
+
+    if (strlen (hex) != DIGEST_HEX - 1
+        || strspn (hex, "0123456789abcdef") != DIGEST_HEX - 1)
+        return error_input (err, "\"%.40s\" is no hash", hex);
+    strcpy (r->c->fabric, hex);
+    return words_end (w, err);
+}
+
+static int read_columns (struct reader *r, struct words *w, struct error *err)
+{
+    uint32_t seen = 0;
+
+    if (strcmp (words_next (w), "fec") != 0)
+        return error_input (err, "the first column is not fec");
+    while (*w->next) {
+        const char *name = words_next (w);
+        unsigned int id = 0;
+
+        while (id < COUNTERS && strcmp (table[id].name, name) != 0)
+            id++;
+        if (id == COUNTERS || seen & BIT (id))
+            return error_input (err, "\"%.40s\" is no counter, or there twice",
+                                name);
+        seen |= BIT (id);
+        r->column[r->ncolumns++] = id;
+    }
+    return 0;
+}
+
+static int read_value (struct port_counters *p, unsigned int id, char *word,
+                       struct error *err)
+{
+    size_t len = strlen (word);
+    bool at_end = len > 0 && word[len - 1] == '+';
+
+    if (strcmp (word, "-") == 0)
+        return 0;
+    if (at_end)
+        word[len - 1] = '\0';
+    if (words_number (&(struct words){ word }, UINT64_MAX, "count",
+                      &p->value[id], err) < 0)
+        return -1;
+    p->told |= BIT (id);
+    p->at_end |= at_end ? BIT (id) : 0;
+    return 0;
+}
+
+static int read_fec (struct port_counters *p, const char *word,
+                     struct error *err)
+{
+    for (size_t i = 0; i < COUNT (fec_names); i++)
+        if (strcmp (fec_names[i], word) == 0) {
+            p->fec = i;
+            return 0;
+        }
+    return error_input (err, "\"%.40s\" is no FEC mode", word);
+}
+
+static int read_port (struct reader *r, struct words *w, struct error *err)
+{
+    struct port_counters *p;
+    unsigned int port;
+    uint64_t guid;
+
+    if (r->ncolumns == 0)
+        return error_input (err, "a port before the columns");
+    if (words_port (w, &guid, &port, err) < 0
+        || !(p = counters_add (r->c, guid, port, err))
+        || read_fec (p, words_next (w), err) < 0)
+        return -1;
+    for (size_t i = 0; i < r->ncolumns; i++)
+        if (read_value (p, r->column[i], words_next (w), err) < 0)
+            return -1;
+    return words_end (w, err);
+}
+
+static const struct keyword {
+    const char *name;
+    bool once, needed;
+    int (*read) (struct reader *r, struct words *w, struct error *err);
+} keywords[] = {
+    { "generator", true, false, read_generator },
+    { "source", true, false, read_source },
+    { "time", true, true, read_time },
+    { "lasted", true, true, read_lasted },
+    { "fabric", true, true, read_fabric },
+    { "columns", true, true, read_columns },
+    { "port", false, false, read_port },
+};
+
+static int read_line (void *arg, struct words *w, struct error *err)
+{
+    const char *name = words_next (w);
+    struct reader *r = arg;
+
+    for (size_t i = 0; i < COUNT (keywords); i++) {
+        const struct keyword *k = &keywords[i];
+
+        if (strcmp (name, k->name) != 0)
+            continue;
+        if (k->once && r->seen & BIT (i))
+            return error_input (err, "a second %s line", name);
+        r->seen |= BIT (i);
+        return k->read (r, w, err);
+    }
+    return error_input (err, "\"%.40s\" starts no line of a file of counters",
+                        name);
+}
+
+static int check_complete (struct reader *r, struct error *err)
+{
+    for (size_t i = 0; i < COUNT (keywords); i++)
+        if (keywords[i].needed && !(r->seen & BIT (i)))
+            return error_input (err, "there is no %s line", keywords[i].name);
+    return counters_sort (r->c, err);
+}
+
+struct counters *counters_read (FILE *fp, const char *name,
+                                struct error *err)
+{
+    struct reader r = { .c = counters_create () };
+
+    if (!r.c) {
+        error_nomem (err);
+        return NULL;
+    }
+    if (lines_read (fp, name, &format, read_line, &r, err) == 0) {
+        if (check_complete (&r, err) == 0)
+            return r.c;
+        error_prefix (err, "%s", name);
+    }
+    counters_destroy (r.c);
+    return NULL;
+}
+
+struct counters *counters_load (const char *path, struct error *err)
+{
+    FILE *fp = file_open_input (path, err);
+    struct counters *c;
+
+    if (!fp)
+        return NULL;
+    c = counters_read (fp, strcmp (path, "-") == 0 ? "standard input" : path,
+                       err);
+    file_close_input (fp);
+    return c;
+}

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Notes
+ *
+ * An agent is what answers at one LID: a switch for all of its ports, an
+ * adapter or router for one. Its questions follow each other, those of
+ * different agents are in flight together: who it is; then what its PortInfo
+ * and its ClassPortInfo say it can; then its ports.
+ */
+#include "config.h"
+#include "ibquery/read/collect.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "ibquery/read/smp.h"
+
+enum {
+    ATTR_PORT_INFO_EXTENDED = 0x0033, /* SMP */
+    ATTR_CLASS_PORT_INFO = 0x0001,    /* PerfMgt, as the next two */
+    ATTR_COUNTERS = 0x0012,
+    ATTR_COUNTERS_EXTENDED = 0x001d,
+    CAP_MASK2 = 1 << 15,              /* of PortInfo: there is a second, */
+    PORT_INFO_CAPS2 = 60,
+    CAP2_EXTENDED = 1 << 1,           /* which says PortInfoExtended */
+};
+
+struct agent {
+    uint32_t node;
+    uint8_t port;       /* 0: a switch, for all of them */
+    size_t first, n;    /* its ports among the counters */
+    struct mads_to to;
+    struct counters_caps caps;
+    bool fec;           /* it has PortInfoExtended */
+};
+
+struct collection {
+    struct mads *m;
+    const struct fabric *f;
+    struct counters *c;
+    struct agent *agent;
+    size_t nagents;
+    uint32_t *agent_of; /* of each port of the counters */
+};
+
+static int ask (struct collection *x, const struct agent *a,
+                enum mads_class class, uint16_t attr, uint32_t mod,
+                mads_answer_f fn, uint64_t cookie, struct error *err)
+{
+    const struct mads_request r = {
+        .class = class,
+        .attr = attr,
+        .mod = class == MADS_PERF ? 0 : mod,
+        .select = class == MADS_PERF ? mod : 0,
+        .to = &a->to,
+        .fn = fn,
+        .arg = x,
+        .cookie = cookie,
+    };
+
+    return mads_get (x->m, &r, err);
+}
+
+static const struct agent *agent_of (const struct collection *x,
+                                     uint64_t port)
+{
+    return &x->agent[x->agent_of[port]];
+}
+
+static int take_counters (void *arg, uint64_t port,
+                          const struct mads_answer *answer, struct error *err)
+{
+    struct collection *x = arg;
+
+    (void)err;
+    if (answer->data)
+        counters_decode (answer->data, &agent_of (x, port)->caps,
+                         &x->c->port[port]);
+    return 0;
+}
+
+static int take_extended (void *arg, uint64_t port,
+                          const struct mads_answer *answer, struct error *err)
+{
+    struct collection *x = arg;
+
+    (void)err;
+    if (answer->data)
+        counters_decode_extended (answer->data, &agent_of (x, port)->caps,
+                                  &x->c->port[port]);
+    return 0;
+}
+
+static int take_fec (void *arg, uint64_t port,
+                     const struct mads_answer *answer, struct error *err)
+{
+    struct collection *x = arg;
+
+    (void)err;
+    if (answer->data)
+        x->c->port[port].fec = counters_decode_fec (answer->data);
+    return 0;
+}
+
+static int ask_ports (struct collection *x, const struct agent *a,
+                      struct error *err)
+{
+    for (size_t i = a->first; i < a->first + a->n; i++) {
+        unsigned int num = x->c->port[i].port;
+
+        if ((!a->caps.extended_errors
+             && ask (x, a, MADS_PERF, ATTR_COUNTERS, num, take_counters, i,
+                     err) < 0)
+            || (a->caps.extended
+                && ask (x, a, MADS_PERF, ATTR_COUNTERS_EXTENDED, num,
+                        take_extended, i, err) < 0)
+            || (a->fec
+                && ask (x, a, MADS_BY_LID, ATTR_PORT_INFO_EXTENDED, num,
+                        take_fec, i, err) < 0))
+            return -1;
+    }
+    return 0;
+}
+
+static int take_class (void *arg, uint64_t agent,
+                       const struct mads_answer *answer, struct error *err)
+{
+    struct collection *x = arg;
+    struct agent *a = &x->agent[agent];
+
+    if (answer->data)
+        counters_caps (answer->data, &a->caps);
+    return answer->data || answer->status ? ask_ports (x, a, err) : 0;
+}
+
+static int take_port_info (void *arg, uint64_t agent,
+                           const struct mads_answer *answer,
+                           struct error *err)
+{
+    struct collection *x = arg;
+    struct agent *a = &x->agent[agent];
+
+    if (answer->data)
+        a->fec = rates_cap_mask (answer->data) & CAP_MASK2
+                 && get16 (answer->data + PORT_INFO_CAPS2) & CAP2_EXTENDED;
+    return ask (x, a, MADS_PERF, ATTR_CLASS_PORT_INFO, a->port, take_class,
+                agent, err);
+}
+
+static int take_node (void *arg, uint64_t agent,
+                      const struct mads_answer *answer, struct error *err)
+{
+    struct collection *x = arg;
+    struct agent *a = &x->agent[agent];
+    const struct fabric_node *n = &x->f->node[a->node];
+    uint64_t guid;
+
+    if (!answer->data)
+        return 0;
+    guid = get64 (answer->data + NODE_INFO_GUID);
+    if (guid != n->guid
+        || (a->port && answer->data[NODE_INFO_LOCAL_PORT] != a->port))
+        return error_world (err,
+                            "the fabric is not as the snapshot has it: LID "
+                            "%u of %.64s (%016" PRIx64 ") belongs to port %u "
+                            "of %016" PRIx64 " now",
+                            a->to.lid, n->desc, n->guid,
+                            answer->data[NODE_INFO_LOCAL_PORT], guid);
+    return ask (x, a, MADS_BY_LID, ATTR_PORT_INFO, a->port, take_port_info,
+                agent, err);
+}
+
+/* Ports with a cable, and the agents that answer for them. */
+static int add_port (struct collection *x, const struct fabric_port *p,
+                     struct error *err)
+{
+    const struct fabric_node *n = &x->f->node[p->node];
+    bool is_switch = n->type == NODE_SWITCH;
+    struct agent *last = x->nagents ? &x->agent[x->nagents - 1] : NULL;
+
+    if (p->link == FABRIC_NONE)
+        return 0;
+    x->agent_of[x->c->nports] = x->nagents;
+    if (!counters_add (x->c, n->guid, p->num, err))
+        return -1;
+    if (is_switch && last && last->node == p->node) {
+        x->agent_of[x->c->nports - 1] = x->nagents - 1;
+        last->n++;
+        return 0;
+    }
+    x->agent[x->nagents++] = (struct agent){
+        .node = p->node,
+        .port = is_switch ? 0 : p->num,
+        .first = x->c->nports - 1,
+        .n = 1,
+        .to.lid = is_switch ? n->lid : p->lid,
+    };
+    return 0;
+}
+
+static int run (struct collection *x, struct error *err)
+{
+    for (size_t i = 0; i < x->f->nports; i++)
+        if (add_port (x, &x->f->port[i], err) < 0)
+            return -1;
+    x->c->time = time (NULL);
+    for (size_t i = 0; i < x->nagents; i++)
+        if (x->agent[i].to.lid != 0
+            && ask (x, &x->agent[i], MADS_BY_LID, ATTR_NODE_INFO, 0,
+                    take_node, i, err) < 0)
+            return -1;
+    if (mads_run (x->m, err) < 0)
+        return -1;
+    x->c->lasted = time (NULL) - x->c->time + 1;
+    snprintf (x->c->fabric, sizeof (x->c->fabric), "%s", x->f->hash);
+    return counters_sort (x->c, err);
+}
+
+struct counters *collect (struct mads *m, const struct fabric *f,
+                          struct error *err)
+{
+    struct collection x = {
+        .m = m,
+        .f = f,
+        .c = counters_create (),
+        .agent = calloc (f->nports + 1, sizeof (*x.agent)),
+        .agent_of = calloc (f->nports + 1, sizeof (*x.agent_of)),
+    };
+
+    if (!x.c || !x.agent || !x.agent_of)
+        error_nomem (err);
+    if (!x.c || !x.agent || !x.agent_of || run (&x, err) < 0) {
+        counters_destroy (x.c);
+        x.c = NULL;
+    }
+    free (x.agent);
+    free (x.agent_of);
+    return x.c;
+}
