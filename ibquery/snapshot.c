@@ -187,6 +187,8 @@ int fabric_write (const struct fabric *f, FILE *fp, struct error *err)
         format_time (f->time, when);
         put (&w, "time %s", when);
     }
+    if (f->part)
+        put (&w, "part");
     put (&w, "hash %s", f->hash);
     for (size_t i = 0; i < f->nwarnings; i++)
         put (&w, "warning %s", f->warning[i]);
@@ -339,6 +341,12 @@ static int read_time (struct reader *r, struct error *err)
         return error_input (err, "\"%.40s\" is no time", r->next);
     r->f->time = when;
     return 0;
+}
+
+static int read_part (struct reader *r, struct error *err)
+{
+    r->f->part = true;
+    return end_of_line (r, err);
 }
 
 static int read_hash (struct reader *r, struct error *err)
@@ -593,6 +601,7 @@ static const struct keyword {
     { "generator", HEADER, true, read_generator },
     { "source", HEADER, true, read_source },
     { "time", HEADER, true, read_time },
+    { "part", HEADER, true, read_part },
     { "hash", HEADER, true, read_hash },
     { "warning", HEADER, false, read_warning },
     { "ca", NODES, false, read_ca },

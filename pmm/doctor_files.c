@@ -75,6 +75,11 @@ enum verdict_status doctor_snapshot (const struct patient *p, char *text)
                                : "");
     if (!p->fabric)
         return doctor_say (text, VERDICT_FAIL, "%s", p->fabric_error.text);
+    if (p->fabric->part)
+        return doctor_say (text, VERDICT_FAIL,
+                           "%s is a part of the fabric, of %zu hosts: publish "
+                           "all of it",
+                           p->site.snapshot, p->fabric->nhosts);
     if (st.st_mtime > p->now || p->now - st.st_mtime > OLD_S)
         return doctor_say (text, VERDICT_WARN,
                            "%s is %jd days old: does the timer of pmm fabric "

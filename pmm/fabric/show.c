@@ -76,7 +76,8 @@ static int write_json (const struct fabric *f, FILE *fp, struct error *err)
         json_array_append_new (links, link_json (f, &f->link[i]));
     for (size_t i = 0; i < f->nwarnings; i++)
         json_array_append_new (warnings, json_string (f->warning[i]));
-    if (!root || json_object_set_new (root, "hosts", hosts) < 0
+    if (!root || json_object_set_new (root, "part", json_boolean (f->part)) < 0
+        || json_object_set_new (root, "hosts", hosts) < 0
         || json_object_set_new (root, "switches", switches) < 0
         || json_object_set_new (root, "links", links) < 0
         || json_object_set_new (root, "warnings", warnings) < 0
@@ -110,6 +111,8 @@ static int write_text (const struct fabric *f, FILE *fp, struct error *err)
         strftime (when, sizeof (when), "%Y-%m-%d %H:%M:%S UTC", gmtime (&t));
         fprintf (fp, "read %s\n", when);
     }
+    if (f->part)
+        fprintf (fp, "a part: the paths between its hosts\n");
     fprintf (fp, "%zu hosts (%zu ports), %zu switches, %zu cables\n",
              f->nhosts, f->nendpoints, switches, f->nlinks);
     for (size_t i = 0; i < f->nclasses; i++)
