@@ -124,7 +124,9 @@ static int populate (const struct fabric *f, struct agents_node **node,
         return -1;
     }
     for (size_t i = 0; i < f->nnodes; i++) {
-        (*node)[i].guid = (*node)[i].system_guid = f->node[i].guid;
+        (*node)[i].guid = f->node[i].guid;
+        (*node)[i].system_guid = f->node[i].system ? f->node[i].system
+                                                   : f->node[i].guid;
         (*node)[i].perf.caps = PERF_EXTENDED | PERF_XMIT_WAIT;
         (*node)[i].perf.caps2 = PERF2_EXTENDED_ERRORS;
         (*node)[i].lft_top = f->node[i].lft_top;
@@ -133,6 +135,8 @@ static int populate (const struct fabric *f, struct agents_node **node,
         bool cabled = f->port[i].link != FABRIC_NONE;
 
         (*port)[i].state = cabled ? STATE_ACTIVE : STATE_DOWN;
+        if (f->port[i].state != PORT_UNKNOWN)
+            (*port)[i].state = f->port[i].state;
         (*port)[i].phys = cabled ? PHYS_LINK_UP : PHYS_POLLING;
         if (cabled)
             set_rate (&(*port)[i], &f->link[f->port[i].link]);

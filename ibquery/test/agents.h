@@ -60,8 +60,9 @@ struct agents_rate {
 };
 
 struct agents_port {
-    uint8_t state, phys; /* as smp.h calls them; Active and LinkUp where the
-                            fabric has a cable, else Down and Polling */
+    uint8_t state, phys; /* as smp.h calls them: the fabric's, or Active and
+                            LinkUp where it has a cable, Down and Polling
+                            where not */
     struct agents_rate width, speed, extended; /* as the cable's */
     bool fdr10;          /* the vendor's ExtendedPortInfo says so */
     uint16_t fec;        /* FECModeActive */
@@ -70,7 +71,7 @@ struct agents_port {
 
 struct agents_node {
     uint64_t guid;       /* that it tells; two may tell the same */
-    uint64_t system_guid; /* SystemImageGUID: its GUID */
+    uint64_t system_guid; /* SystemImageGUID: the fabric's, or its GUID */
     uint64_t mkey;       /* that every SMP must bring; 0: none */
     unsigned int loss;   /* per cent of the MADs to it that are lost */
     unsigned int busy;   /* so many are answered "busy" first */
