@@ -2,6 +2,7 @@
 /* pmm fabric VERB: make a snapshot of a fabric, look at one. */
 #include "config.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -24,12 +25,31 @@ int fabric_save (const struct fabric *f, const char *path,
     return file_commit (out, err);
 }
 
+json_t *fabric_node_json (const struct fabric *f, uint32_t node)
+{
+    const struct fabric_node *n = &f->node[node];
+
+    return json_pack ("{s:o, s:s}", "guid",
+                      json_sprintf ("%016" PRIx64, n->guid), "name", n->desc);
+}
+
+json_t *fabric_port_json (const struct fabric *f, uint32_t port)
+{
+    const struct fabric_port *p = &f->port[port];
+    const struct fabric_node *n = &f->node[p->node];
+
+    return json_pack ("{s:o, s:i, s:s}", "guid",
+                      json_sprintf ("%016" PRIx64, n->guid), "port", p->num,
+                      "name", n->desc);
+}
+
 static const struct {
     const char *name;
     char *full; /* as errors and usage call it */
     verb_f fn;
 } verbs[] = {
     { "read", "fabric read", fabric_verb_read },
+    { "diff", "fabric diff", fabric_verb_diff },
     { "show", "fabric show", fabric_verb_show },
     { "generate", "fabric generate", fabric_verb_generate },
 };

@@ -5,12 +5,15 @@
 #ifndef PMM_FABRIC_VERB_H
 #define PMM_FABRIC_VERB_H
 
+#include <jansson.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "ibquery/fabric.h"
 #include "util/error.h"
 
 /* argv[0] is the verb ("fabric read"). Each returns the exit status. */
+int fabric_verb_diff (int argc, char **argv);
 int fabric_verb_generate (int argc, char **argv);
 int fabric_verb_read (int argc, char **argv);
 int fabric_verb_show (int argc, char **argv);
@@ -22,5 +25,11 @@ typedef int (*fabric_write_f) (const struct fabric *f, FILE *fp,
                                struct error *err);
 int fabric_save (const struct fabric *f, const char *path,
                  fabric_write_f write, struct error *err);
+
+/* What JSON calls a node, {"guid", "name"}, and a port, with "port" as well.
+ * New references; NULL: out of memory.
+ */
+json_t *fabric_node_json (const struct fabric *f, uint32_t node);
+json_t *fabric_port_json (const struct fabric *f, uint32_t port);
 
 #endif /* PMM_FABRIC_VERB_H */

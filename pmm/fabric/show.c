@@ -35,17 +35,21 @@ static json_t *host_json (const struct fabric *f, const struct fabric_host *h)
 
 static json_t *end_json (const struct fabric *f, uint32_t port)
 {
-    const struct fabric_port *p = &f->port[port];
-    const struct fabric_node *n = &f->node[p->node];
-
+    const struct port_rates *r = &f->port[port].rates;
     char supported[RATES_TEXT], enabled[RATES_TEXT], active[RATES_TEXT];
+    json_t *end = fabric_port_json (f, port);
+    json_t *rates = json_pack (
+        "{s:s, s:s, s:s}", "supported",
+        rates_format (&r->supported, supported), "enabled",
+        rates_format (&r->enabled, enabled), "active",
+        rates_format (&r->active, active));
 
-    return json_pack ("{s:o, s:i, s:s, s:s, s:s, s:s}", "guid",
-                      guid_json (n->guid), "port", p->num, "name", n->desc,
-                      "supported",
-                      rates_format (&p->rates.supported, supported),
-                      "enabled", rates_format (&p->rates.enabled, enabled),
-                      "active", rates_format (&p->rates.active, active));
+    if (json_object_update (end, rates) < 0) {
+        json_decref (end);
+        end = NULL;
+    }
+    json_decref (rates);
+    return end;
 }
 
 static json_t *link_json (const struct fabric *f, const struct fabric_link *l)

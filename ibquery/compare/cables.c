@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Notes
+ *
+ * A cable of one list touches at most two of the other, one at each end: the
+ * cables that differ form paths and rings in which the lists take turns. Paths
+ * that are paired off from an end, and then rings from anywhere, leave as few
+ * alone as can be.
+ *
+ * Here cables of both lists share one numbering, `after` behind `before`.
+ */
+#include "config.h"
+#include "ibquery/compare/cables.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct work {
+    const struct cable *before, *after;
+    size_t nbefore, nafter;
+    uint32_t *at[2];  /* by port: its cable of before, of after */
+    uint32_t *mate;   /* by cable: its like in the other list */
+    uint32_t *stays;  /* by cable of before: the port shared with its mate */
+};
+
+static const struct cable *cable_of (const struct work *w, uint32_t x)
+{
+    return x < w->nbefore ? &w->before[x] : &w->after[x - w->nbefore];
+}
+
+static void join (struct work *w, uint32_t x, uint32_t y, uint32_t port)
+{
+    w->mate[x] = y;
+    w->mate[y] = x;
+    w->stays[x < y ? x : y] = port;
+}
+
+/* A cable of the other list at one of x's ends that has no mate yet. */
+static uint32_t free_next (const struct work *w, uint32_t x, uint32_t *port)
+{
+    const struct cable *c = cable_of (w, x);
+    const uint32_t *at = w->at[x < w->nbefore];
+    const uint32_t end[] = { c->a, c->b };
+
+    for (int k = 0; k < 2; k++) {
+        uint32_t y = at[end[k]];
+
+        if (y != CABLES_NONE && w->mate[y] == CABLES_NONE) {
+            *port = end[k];
+            return y;
+        }
+    }
+    return CABLES_NONE;
+}
+
+/* Whether x ends a path: at one of its ends there is none to be paired. */
+static bool is_last (const struct work *w, uint32_t x)
+{
+    const struct cable *c = cable_of (w, x);
+    const uint32_t *at = w->at[x < w->nbefore];
+    uint32_t y = at[c->a], z = at[c->b];
+
+    return y == CABLES_NONE || w->mate[y] != CABLES_NONE || z == CABLES_NONE
+           || w->mate[z] != CABLES_NONE;
+}
+
+/* Pair off the path or ring, two by two, from x. */
+static void pair_off (struct work *w, uint32_t x)
+{
+    uint32_t y, port;
+
+    while (x != CABLES_NONE && (y = free_next (w, x, &port)) != CABLES_NONE) {
+        join (w, x, y, port);
+        x = free_next (w, y, &port);
+    }
+}
+
+static void pair (struct work *w, const bool *is_host, size_t nports)
+{
+    size_t n = w->nbefore + w->nafter;
+
+    for (size_t x = 0; x < w->nbefore; x++) {
+        uint32_t y = w->at[1][w->before[x].a];
+
+        if (y != CABLES_NONE && y == w->at[1][w->before[x].b])
+            join (w, x, y, CABLES_NONE);
+    }
+    for (size_t port = 0; port < nports; port++) {
+        uint32_t x = w->at[0][port], y = w->at[1][port];
+
+        if (is_host[port] && x != CABLES_NONE && y != CABLES_NONE
+            && w->mate[x] == CABLES_NONE && w->mate[y] == CABLES_NONE)
+            join (w, x, y, port);
+    }
+    for (int rings = 0; rings < 2; rings++)
+        for (size_t x = 0; x < n; x++)
+            if (w->mate[x] == CABLES_NONE && (rings || is_last (w, x)))
+                pair_off (w, x);
+}
+
+static uint32_t other_end (const struct cable *c, uint32_t port)
+{
+    return c->a == port ? c->b : c->a;
+}
+
+static void find_swaps (struct cables *c, uint32_t *by_port, size_t nports)
+{
+    memset (by_port, 0xff, nports * sizeof (*by_port));
+    for (size_t i = 0; i < c->nmoves; i++)
+        by_port[c->move[i].from] = i;
+    for (size_t i = 0; i < c->nmoves; i++) {
+        uint32_t other = by_port[c->move[i].to];
+
+        if (other != CABLES_NONE && c->move[other].to == c->move[i].from)
+            c->move[i].swap = other;
+    }
+}
+
+static void collect (struct cables *c, const struct work *w)
+{
+    for (uint32_t x = 0; x < w->nbefore; x++) {
+        struct cable_pair p = { x, w->mate[x] - w->nbefore };
+        uint32_t port = w->stays[x];
+
+        if (w->mate[x] == CABLES_NONE)
+            c->lost[c->nlost++] = x;
+        else if (port == CABLES_NONE)
+            c->same[c->nsame++] = p;
+        else
+            c->move[c->nmoves++] = (struct cable_move){
+                .cable = p,
+                .stays = port,
+                .from = other_end (&w->before[x], port),
+                .to = other_end (&w->after[p.after], port),
+                .swap = CABLES_NONE,
+            };
+    }
+    for (uint32_t y = 0; y < w->nafter; y++)
+        if (w->mate[w->nbefore + y] == CABLES_NONE)
+            c->added[c->nadded++] = y;
+}
+
+static uint32_t *none (size_t n)
+{
+    uint32_t *v = malloc ((n + 1) * sizeof (*v));
+
+    return v ? memset (v, 0xff, (n + 1) * sizeof (*v)) : NULL;
+}
+
+int cables_compare (struct cables *c, const struct cable *before,
+                    size_t nbefore, const struct cable *after, size_t nafter,
+                    const bool *is_host, size_t nports, struct error *err)
+{
+    struct work w = {
+        .before = before,
+        .after = after,
+        .nbefore = nbefore,
+        .nafter = nafter,
+        .at = { none (nports), none (nports) },
+        .mate = none (nbefore + nafter),
+        .stays = none (nbefore),
+    };
+    int rc = -1;
+
+    *c = (struct cables){
+        .same = calloc (nbefore + 1, sizeof (*c->same)),
+        .move = calloc (nbefore + 1, sizeof (*c->move)),
+        .lost = calloc (nbefore + 1, sizeof (*c->lost)),
+        .added = calloc (nafter + 1, sizeof (*c->added)),
+    };
+    if (!w.at[0] || !w.at[1] || !w.mate || !w.stays || !c->same || !c->move
+        || !c->lost || !c->added) {
+        error_nomem (err);
+        goto error;
+    }
+    for (size_t x = 0; x < nbefore; x++)
+        w.at[0][before[x].a] = w.at[0][before[x].b] = x;
+    for (size_t y = 0; y < nafter; y++)
+        w.at[1][after[y].a] = w.at[1][after[y].b] = nbefore + y;
+    pair (&w, is_host, nports);
+    collect (c, &w);
+    find_swaps (c, w.at[0], nports);
+    rc = 0;
+error:
+    free (w.at[0]);
+    free (w.at[1]);
+    free (w.mate);
+    free (w.stays);
+    return rc;
+}
+
+void cables_clear (struct cables *c)
+{
+    free (c->same);
+    free (c->move);
+    free (c->lost);
+    free (c->added);
+    *c = (struct cables){ 0 };
+}

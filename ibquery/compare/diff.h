@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What has changed from one fabric to another: hosts, switches, cables and
+ * routes, as people count them after a day of maintenance.
+ *
+ * Made by diff_fabrics; read by `pmm fabric diff`.
+ *
+ * A node is the same if its GUID is. One that has another GUID, sits at the
+ * same ports of the same neighbours (half of them at least), and calls itself
+ * the same or is a switch, has been replaced; its cables count as the same. A
+ * host is gone if neither its name nor one of its adapters is there. What one
+ * of the two does not tell (a rate, a state) is no difference.
+ */
+#ifndef IBQUERY_DIFF_H
+#define IBQUERY_DIFF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ibquery/fabric.h"
+#include "util/error.h"
+
+struct diff_list {
+    uint32_t *v;
+    size_t n;
+};
+
+struct diff_pair {
+    uint32_t a, b; /* of the one fabric, and of the other */
+};
+
+struct diff_pairs {
+    struct diff_pair *v;
+    size_t n;
+};
+
+/* A cable of which one plug went elsewhere. */
+struct diff_move {
+    struct diff_pair link;
+    uint32_t stays;    /* port of b */
+    uint32_t from, to; /* ports of a, of b */
+    uint32_t swap;     /* into move: the cable that it has exchanged a plug
+                          with; FABRIC_NONE */
+};
+
+struct diff_table {
+    uint32_t node;    /* a switch of b that was in a */
+    uint32_t entries; /* LIDs of both that it forwards to another port */
+};
+
+/* A route leads from an endpoint of both to a LID of another one. It has
+ * changed if it crosses other ports, or other cables, or is only in one.
+ */
+struct diff_routes {
+    uint64_t total, changed;
+    uint64_t lost, found; /* of the changed: there is none now, or was none */
+    struct diff_table *table; /* that have changed, most entries first */
+    size_t ntables;
+};
+
+struct diff {
+    const struct fabric *a, *b;       /* the caller's */
+    uint32_t *node_b; /* by node of a: the same one of b; FABRIC_NONE */
+    uint32_t *node_a; /* by node of b */
+    struct diff_list hosts_gone;      /* of a */
+    struct diff_list hosts_added;     /* of b */
+    struct diff_list nodes_gone;      /* of a, without those of its hosts */
+    struct diff_list nodes_added;     /* of b, the same */
+    struct diff_pairs nodes_replaced; /* another GUID */
+    struct diff_pairs nodes_changed;  /* in what they tell of themselves:
+                                         description, ports, adaptive routing */
+    struct diff_list cables_lost;     /* links of a */
+    struct diff_list cables_added;    /* links of b */
+    struct diff_pairs retrained;      /* the same cable, another rate or
+                                         another state of a port */
+    struct diff_move *move;
+    size_t nmoves;
+    size_t addresses; /* switches and ports with another LID, LMC or GUID */
+    struct diff_routes routes;
+};
+
+/* Both are finished, and have to outlive the result. NULL with err. */
+struct diff *diff_fabrics (const struct fabric *a, const struct fabric *b,
+                           struct error *err);
+void diff_destroy (struct diff *d);
+
+/* Nothing has changed. Then the fabrics' hashes are equal, too. */
+bool diff_is_empty (const struct diff *d);
+
+#endif /* IBQUERY_DIFF_H */
