@@ -54,6 +54,7 @@ struct level {
     uint32_t *group;      /* [n] of an endpoint */
     uint32_t *first;      /* [ngroups + 1] into member: */
     uint32_t *member;     /* [n] */
+    uint32_t *ports;      /* [ngroups] that these are of */
     uint32_t (*owner)[2]; /* [nlinks] groups it may be own to */
     uint32_t *above;      /* of the tree at hand: [steps] group, MIXED */
 };
@@ -70,7 +71,7 @@ struct set {
 struct search {
     struct pathset *ps;
     const struct network *net;
-    size_t n, m;
+    size_t n, nports, m;
     struct tree *tree;
     struct level level[LEVELS_MAX];
     size_t nlevels;
@@ -152,17 +153,23 @@ static int add_level (struct search *s, enum bound_kind kind,
                       const uint32_t *group, size_t ngroups)
 {
     struct level *l = &s->level[s->nlevels++];
+    uint32_t ports = 0;
 
     *l = (struct level){ .kind = kind, .ngroups = ngroups };
     l->group = calloc (s->n + 1, sizeof (*l->group));
     l->first = calloc (ngroups + 2, sizeof (*l->first));
     l->member = calloc (s->n + 1, sizeof (*l->member));
+    l->ports = calloc (ngroups + 1, sizeof (*l->ports));
     l->owner = calloc (s->net->nlinks + 1, sizeof (*l->owner));
-    if (!l->group || !l->first || !l->member || !l->owner)
+    if (!l->group || !l->first || !l->member || !l->ports || !l->owner)
         return -1;
     for (size_t i = 0; i < s->n; i++) {
         l->group[i] = group[i];
         l->first[group[i] + 2]++;
+        if (pathset_port (s->ps, i) == ports) { /* the first endpoint of it */
+            l->ports[group[i]]++;
+            ports++;
+        }
     }
     for (size_t g = 0; g < ngroups; g++)
         l->first[g + 2] += l->first[g + 1];
@@ -264,10 +271,10 @@ static int make_levels (struct search *s, struct error *err)
             up[d][l] = l;
     }
     for (size_t i = 0; i < s->n; i++)
-        group[i] = i;
-    if (add_level (s, BOUND_END, group, s->n) < 0)
+        group[i] = pathset_port (s->ps, i);
+    if (add_level (s, BOUND_END, group, s->nports) < 0)
         goto nomem;
-    if (L > 1 && L < s->n
+    if (L > 1 && L < s->nports
         && add_level (s, BOUND_LEAF, s->tree->leaf_of, L) < 0)
         goto nomem;
     if (join_leaves (s, up, err) < 0)
@@ -312,15 +319,17 @@ static void merge (uint32_t *above, uint32_t g)
 }
 
 /* The group above each step of the tree, step 0 holding all endpoints but its
- * own.
+ * own port's.
  */
 static void fill_above (struct level *l, const struct tree *t)
 {
+    uint32_t to = pathset_port (t->ps, t->to);
+
     for (size_t k = 0; k < t->n; k++)
         l->above[k] = NONE;
     for (size_t f = 0; f < t->nleaves; f++)
         for (uint32_t i = t->first[f]; i < t->first[f + 1]; i++)
-            if (t->member[i] != t->to) {
+            if (pathset_port (t->ps, t->member[i]) != to) {
                 merge (&l->above[t->leaf[f]], l->group[t->member[i]]);
                 if (l->above[t->leaf[f]] == MIXED)
                     break;
@@ -807,7 +816,7 @@ static void try_cycle (struct search *s, const struct rows *rows)
  */
 static int try_bases (struct search *s, struct error *err)
 {
-    struct set hosts = { .kind = BOUND_HOSTS, .width = s->n / 2 };
+    struct set hosts = { .kind = BOUND_HOSTS, .width = s->nports / 2 };
     uint32_t *count = calloc (s->nsets + 1, sizeof (*count));
     uint64_t before = s->effort;
     struct set *set = NULL;
@@ -867,7 +876,7 @@ static int list_sets (struct search *s, struct error *err)
                 .kind = l->kind,
                 .level = v,
                 .group = g,
-                .width = l->first[g + 1] - l->first[g],
+                .width = l->ports[g],
                 .at = l->member[l->first[g]],
                 .most = UINT32_MAX,
             };
@@ -901,6 +910,7 @@ static void search_clear (struct search *s)
         free (l->group);
         free (l->first);
         free (l->member);
+        free (l->ports);
         free (l->owner);
         free (l->above);
     }
@@ -913,14 +923,15 @@ int bound_find (struct pathset *ps, size_t rank, uint64_t effort,
         .ps = ps,
         .net = pathset_network (ps),
         .n = pathset_size (ps),
+        .nports = pathset_ports (ps),
         .effort = effort,
         .bound = bound,
     };
-    struct set hosts = { .kind = BOUND_HOSTS, .width = s.n / 2 };
+    struct set hosts = { .kind = BOUND_HOSTS, .width = s.nports / 2 };
     int rc = -1;
 
     *bound = (struct bound){ .rank = rank };
-    if (s.n < 2)
+    if (s.nports < 2)
         return 0;
     rng_seed (&s.rng, s.n);
     offer (&s, &hosts, rank);

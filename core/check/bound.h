@@ -2,7 +2,8 @@
 /* Bounds: how few rounds could do.
  *
  * Made from a pathset alone, never from a plan. Read by whoever makes or
- * checks one; `pmm plan` prints it.
+ * checks one; `pmm plan` prints it. What is said of endpoints here holds of
+ * ports, where these have several.
  *
  * Let S be a set of endpoints, and a row have as many ends in S, 0, 1 or 2, as
  * its pair. Of all bases the one that takes rows with no end in S as far as

@@ -12,7 +12,7 @@
  *
  *     psi_i(t) = C(s,t) for all i on s, for every leaf t != s,
  *     C(s,t) + C(t,s) = 0,
- *     psi_i(s) + psi_j(s) = 0 for i != j on s.
+ *     psi_i(s) + psi_j(s) = 0 for i, j on s, not of one port.
  *
  * C is not kept: with a random weight for each pair {s,t}, the weighted sum of
  * all C(s,t) is 0 if all C(s,t) + C(t,s) are, and else once in 2^31 times.
@@ -36,7 +36,7 @@ struct check {
     struct echelon *form;
     uint32_t *uses;      /* [nlinks] basis probes that cross the link */
     size_t *link_round;  /* [nlinks] last round, from 1, that used it */
-    size_t *end_round;   /* [n] the same of endpoints */
+    size_t *end_round;   /* [nports] the same of ports */
     uint8_t *used;       /* [nlinks] by any pair */
     uint64_t (*z)[VECTORS]; /* [nlinks] orthogonal to the basis rounds */
     struct rng rng;
@@ -62,7 +62,7 @@ static const char *name (const struct check *c, uint32_t i)
     return pathset_endpoint (c->ps, i)->name;
 }
 
-/* Endpoints in range, each endpoint and each link once in the round. */
+/* Endpoints in range, each port and each link once in the round. */
 static int check_round (struct check *c, size_t round, struct error *err)
 {
     const struct network *net = pathset_network (c->ps);
@@ -74,6 +74,7 @@ static int check_round (struct check *c, size_t round, struct error *err)
         return error_input (err, "round %zu is empty", round + 1);
     for (size_t i = 0; i < n; i++) {
         uint32_t end[2] = { p[i].a, p[i].b };
+        uint32_t port;
         int nlinks;
 
         for (int k = 0; k < 2; k++) {
@@ -81,10 +82,11 @@ static int check_round (struct check *c, size_t round, struct error *err)
                 return error_input (err, "round %zu, probe %zu: endpoint %u"
                                     " is out of range", round + 1, i + 1,
                                     end[k]);
-            if (c->end_round[end[k]] == round + 1)
+            port = pathset_port (c->ps, end[k]);
+            if (c->end_round[port] == round + 1)
                 return error_input (err, "round %zu: %s is in two probes",
                                     round + 1, name (c, end[k]));
-            c->end_round[end[k]] = round + 1;
+            c->end_round[port] = round + 1;
         }
         if ((nlinks = both_ways (c, end[0], end[1], link, err)) < 0)
             return -1;
@@ -343,8 +345,9 @@ static int compare_leaf (const struct check *c, const struct sums *s,
     return 0;
 }
 
-/* psi of two endpoints of a leaf is opposite if each has that of its
- * neighbour; of more than two it is 0 then if the first has that of the third.
+/* psi of endpoints of a leaf's first port is opposite to that of all others if
+ * they have that of one of these, and these that of one of the first port; of
+ * more than two ports it is 0 then if two of the others have it.
  */
 static int check_within (const struct check *c, const struct sums *s,
                          size_t leaf, struct error *err)
@@ -352,11 +355,25 @@ static int check_within (const struct check *c, const struct sums *s,
     const struct tree *t = s->tree;
     const uint32_t *member = t->member + t->first[leaf];
     size_t n = t->first[leaf + 1] - t->first[leaf];
+    uint32_t one[3]; /* of each of the first ports */
+    size_t ports = 0;
 
-    for (size_t i = 1; i < n; i++)
-        if (expect_orthogonal (c, member[i - 1], member[i], err) < 0)
+    for (size_t i = 0; i < n && ports < 3; i++)
+        if (ports == 0
+            || (pathset_port (c->ps, member[i])
+                    != pathset_port (c->ps, one[0])
+                && (ports == 1
+                    || pathset_port (c->ps, member[i])
+                           != pathset_port (c->ps, one[1]))))
+            one[ports++] = member[i];
+    for (size_t i = 0; i < n && ports > 1; i++) {
+        bool first = pathset_port (c->ps, member[i])
+                     == pathset_port (c->ps, one[0]);
+
+        if (expect_orthogonal (c, member[i], one[first], err) < 0)
             return -1;
-    return n < 3 ? 0 : expect_orthogonal (c, member[0], member[2], err);
+    }
+    return ports < 3 ? 0 : expect_orthogonal (c, one[1], one[2], err);
 }
 
 /* Some C(s,t) + C(t,s) is not 0: say which. */
@@ -411,7 +428,7 @@ static int check_pairs (struct check *c, struct error *err)
     struct sums s;
     int rc = 0;
 
-    if (pathset_size (c->ps) >= 2) {
+    if (pathset_ports (c->ps) >= 2) {
         rc = sums_init (c, &s, err);
         if (rc == 0)
             rc = check_leaves (c, &s, err);
@@ -504,7 +521,7 @@ int plan_check (struct pathset *ps, const struct plan *plan,
     rng_seed (&c.rng, plan_rank (plan));
     c.uses = calloc (m + 1, sizeof (*c.uses));
     c.link_round = calloc (m + 1, sizeof (*c.link_round));
-    c.end_round = calloc (pathset_size (ps) + 1, sizeof (*c.end_round));
+    c.end_round = calloc (pathset_ports (ps) + 1, sizeof (*c.end_round));
     c.used = calloc (m + 1, 1);
     if (!c.uses || !c.link_round || !c.end_round || !c.used) {
         error_nomem (err);

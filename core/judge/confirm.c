@@ -378,7 +378,8 @@ static int draw_sources (struct hunt *h, uint32_t to, size_t draws,
         size_t s = 0;
         uint64_t at;
 
-        if (!mask || from == to)
+        if (!mask
+            || pathset_port (h->ps, from) == pathset_port (h->ps, to))
             continue;
         while (s < nsets && set[s].mask != mask)
             s++;

@@ -14,6 +14,8 @@ struct pathset {
     struct endpoint *endpoint;
     uint32_t *by_name; /* endpoints sorted by name */
     size_t n;
+    uint32_t *port;    /* [n] */
+    size_t nports;
     uint32_t *link;    /* columns; NULL until pathset_links */
     int32_t *column;   /* [nlinks] */
     size_t m;
@@ -60,6 +62,47 @@ static int check_unique (struct pathset *ps, struct error *err)
     return rc;
 }
 
+struct arrival {
+    uint32_t place;
+    uint32_t endpoint;
+};
+
+static int compare_arrival (const void *a, const void *b)
+{
+    const struct arrival *x = a;
+    const struct arrival *y = b;
+
+    if (x->place != y->place)
+        return x->place < y->place ? -1 : 1;
+    return (x->endpoint > y->endpoint) - (x->endpoint < y->endpoint);
+}
+
+/* Number the ports by their first endpoints. */
+static int find_ports (struct pathset *ps)
+{
+    struct arrival *v = calloc (ps->n + 1, sizeof (*v));
+
+    ps->port = calloc (ps->n + 1, sizeof (*ps->port));
+    if (!v || !ps->port) {
+        free (v);
+        return -1;
+    }
+    for (size_t i = 0; i < ps->n; i++)
+        v[i] = (struct arrival){
+            ps->net->place (ps->net->net, ps->endpoint[i].id), i,
+        };
+    qsort (v, ps->n, sizeof (*v), compare_arrival);
+    /* called by its first endpoint, until that is met below */
+    for (size_t k = 0; k < ps->n; k++)
+        ps->port[v[k].endpoint] = k > 0 && v[k].place == v[k - 1].place
+            ? ps->port[v[k - 1].endpoint] : v[k].endpoint;
+    for (size_t i = 0; i < ps->n; i++)
+        ps->port[i] = ps->port[i] == i ? ps->nports++
+                                       : ps->port[ps->port[i]];
+    free (v);
+    return 0;
+}
+
 struct pathset *pathset_create (const struct network *net,
                                 const struct endpoint *endpoint, size_t n,
                                 struct error *err)
@@ -88,6 +131,8 @@ struct pathset *pathset_create (const struct network *net,
     }
     if (check_unique (ps, err) < 0)
         goto error;
+    if (find_ports (ps) < 0)
+        goto nomem;
     return ps;
 nomem:
     error_nomem (err);
@@ -108,6 +153,7 @@ void pathset_destroy (struct pathset *ps)
     }
     free (ps->endpoint);
     free (ps->by_name);
+    free (ps->port);
     free (ps->link);
     free (ps->column);
     free (ps);
@@ -127,6 +173,16 @@ size_t pathset_size (const struct pathset *ps)
 const struct endpoint *pathset_endpoint (const struct pathset *ps, size_t i)
 {
     return &ps->endpoint[i];
+}
+
+size_t pathset_ports (const struct pathset *ps)
+{
+    return ps->nports;
+}
+
+uint32_t pathset_port (const struct pathset *ps, size_t i)
+{
+    return ps->port[i];
 }
 
 int pathset_find (const struct pathset *ps, const char *name)

@@ -8,6 +8,11 @@
  * 0 .. n-1 of the set, in the order in which they were given. The set holds
  * names only as labels for the files that the steps write; nothing in core
  * looks into them.
+ *
+ * A port may have several endpoints: addresses of its own (LIDs, where LMC is
+ * not 0), to each of which the paths differ. They share all that the port is
+ * to other ports, its first hop above all, so that no two of them are ever
+ * busy at a time; between them there is no path: their row is empty.
  */
 #ifndef CORE_PATHS_H
 #define CORE_PATHS_H
@@ -74,7 +79,8 @@ struct network {
                  struct error *err);
     /* The same hop by hop, for all paths to an endpoint at once (paths/tree).
      *
-     * place: where messages for the endpoint arrive.
+     * place: where messages for the endpoint arrive. Endpoints with one place
+     * are addresses of one port.
      * attach: where the first hop of the endpoint leads, whatever its
      * destination, and the arc in *arc; NETWORK_NONE there where the endpoint
      * itself is that place.
@@ -107,6 +113,13 @@ const struct network *pathset_network (const struct pathset *ps);
 size_t pathset_size (const struct pathset *ps);
 const struct endpoint *pathset_endpoint (const struct pathset *ps, size_t i);
 
+/* The ports of a set are the integers 0 .. pathset_ports () - 1, by the first
+ * endpoint of each: as many as endpoints, and called alike, where each has
+ * one. pathset_port is endpoint i's.
+ */
+size_t pathset_ports (const struct pathset *ps);
+uint32_t pathset_port (const struct pathset *ps, size_t i);
+
 /* Index of the endpoint called name, -1 where there is none. */
 int pathset_find (const struct pathset *ps, const char *name);
 
@@ -116,7 +129,7 @@ int pathset_walk (const struct pathset *ps, size_t a, size_t b,
 
 /* row(a,b): how often the round trip a -> b -> a crosses each link. Sorted by
  * link, counts 1 or 2; `forth` of these crossings are from the link's first
- * end to its second.
+ * end to its second. Empty for two endpoints of one port.
  */
 struct row {
     size_t n;

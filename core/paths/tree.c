@@ -22,6 +22,7 @@ static void find_leaves (struct tree *t, const struct network *net)
 {
     size_t n = pathset_size (t->ps);
     struct mark *mark = t->scratch->mark; /* as long as no tree is grown */
+    uint32_t ports = 0; /* met so far: they are numbered as they come */
 
     for (size_t i = 0; i < n; i++) {
         uint32_t id = pathset_endpoint (t->ps, i)->id;
@@ -35,6 +36,10 @@ static void find_leaves (struct tree *t, const struct network *net)
         }
         t->leaf_of[i] = mark[place].step;
         t->first[t->leaf_of[i] + 1]++;
+        if (pathset_port (t->ps, i) == ports) {
+            t->ports[t->leaf_of[i]]++;
+            ports++;
+        }
     }
     for (size_t l = 0; l < t->nleaves; l++) {
         mark[t->scratch->place[l]] = (struct mark){ 0, t->first[l] };
@@ -56,14 +61,16 @@ struct tree *tree_create (const struct pathset *ps, struct error *err)
     t->leaf_of = calloc (n + 1, sizeof (*t->leaf_of));
     t->first = calloc (n + 2, sizeof (*t->first));
     t->member = calloc (n + 1, sizeof (*t->member));
+    t->ports = calloc (n + 1, sizeof (*t->ports));
     t->up = calloc (n + 1, sizeof (*t->up));
     t->leaf = calloc (n + 1, sizeof (*t->leaf));
     t->scratch->place = calloc (n + 1, sizeof (*t->scratch->place));
     t->arc = calloc (net->nplaces + 1, sizeof (*t->arc));
     t->parent = calloc (net->nplaces + 1, sizeof (*t->parent));
     t->scratch->mark = calloc (net->nplaces + 1, sizeof (*t->scratch->mark));
-    if (!t->leaf_of || !t->first || !t->member || !t->up || !t->leaf
-        || !t->arc || !t->parent || !t->scratch->place || !t->scratch->mark)
+    if (!t->leaf_of || !t->first || !t->member || !t->ports || !t->up
+        || !t->leaf || !t->arc || !t->parent || !t->scratch->place
+        || !t->scratch->mark)
         goto nomem;
     find_leaves (t, net);
     return t;
@@ -82,6 +89,7 @@ void tree_destroy (struct tree *t)
     free (t->leaf_of);
     free (t->first);
     free (t->member);
+    free (t->ports);
     free (t->up);
     free (t->arc);
     free (t->parent);
@@ -99,10 +107,12 @@ void tree_destroy (struct tree *t)
 static int broken (const struct tree *t, size_t leaf, struct error *err)
 {
     uint32_t arc[PATH_MAX_HOPS];
-    uint32_t from = t->member[t->first[leaf]];
+    const uint32_t *member = t->member + t->first[leaf];
+    uint32_t from;
 
-    if (from == t->to)
-        from = t->member[t->first[leaf] + 1];
+    while (pathset_port (t->ps, *member) == pathset_port (t->ps, t->to))
+        member++;
+    from = *member;
     if (pathset_walk (t->ps, from, t->to, arc, err) < 0)
         return error_prefix (err, "%s to %s",
                              pathset_endpoint (t->ps, from)->name,
@@ -131,7 +141,7 @@ int tree_grow (struct tree *t, size_t to, struct error *err)
         int hops = 0;
 
         t->leaf[l] = 0;
-        if (l == t->leaf_of[to] && t->first[l + 1] - t->first[l] == 1)
+        if (l == t->leaf_of[to] && t->ports[l] == 1)
             continue;
         while (mark[place].tree != now) {
             if (hops == PATH_MAX_HOPS)

@@ -26,6 +26,7 @@ struct tree {
     uint32_t *leaf_of;  /* [n] leaf of an endpoint of the set */
     uint32_t *first;    /* [nleaves + 1] into member: */
     uint32_t *member;   /* [n] endpoints by leaf, rising within one */
+    uint32_t *ports;    /* [nleaves] that these are of */
     uint32_t *up;       /* [n] arc of the first hop, NETWORK_NONE: no such */
 
     /* of the destination that tree_grow was called for last: steps, of which
@@ -36,7 +37,7 @@ struct tree {
     uint32_t *arc;      /* [n] arc[0] means nothing */
     uint32_t *parent;   /* [n] */
     uint32_t *leaf;     /* [nleaves] step at which a leaf's path begins; 0
-                           for the leaf of `to` where it is alone there */
+                           for the leaf of `to` where its port is alone there */
 
     struct tree_scratch *scratch;
 };

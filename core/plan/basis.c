@@ -3,7 +3,6 @@
 #include "config.h"
 #include "core/plan/basis.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,9 +68,12 @@ static int list_reserve (struct list *l, size_t entries)
     return 0;
 }
 
+/* An empty row tells nothing, and is left out. */
 static int list_push (struct list *l, const struct pathset *ps, size_t a,
                       size_t b, const struct row *row, struct error *err)
 {
+    if (row->n == 0)
+        return 0;
     if (list_reserve (l, row->n) < 0)
         return error_nomem (err);
     l->pair[l->n] = (struct probe){ a, b };
@@ -93,6 +95,18 @@ static int push_pair (struct list *l, const struct pathset *ps, size_t a,
     return list_push (l, ps, a, b, &row, err);
 }
 
+/* The ports of the pairs, of which there are n. */
+static int find_ports (struct basis *b, const struct pathset *ps)
+{
+    b->nports = pathset_ports (ps);
+    if (!(b->port = calloc (b->n + 1, sizeof (*b->port))))
+        return -1;
+    for (size_t i = 0; i < b->n; i++)
+        b->port[i] = (struct probe){ pathset_port (ps, b->pair[i].a),
+                                     pathset_port (ps, b->pair[i].b) };
+    return 0;
+}
+
 /* Put the list in class order into the basis, whose m is known. */
 static int sort_list (struct basis *b, const struct list *l,
                       const struct pathset *ps, struct error *err)
@@ -104,7 +118,6 @@ static int sort_list (struct basis *b, const struct list *l,
         start[l->class_id[i] + 1]++;
     for (size_t c = 0; c < CLASSES; c++)
         start[c + 1] += start[c];
-    b->nendpoints = pathset_size (ps);
     b->n = l->n;
     b->pair = calloc (l->n + 1, sizeof (*b->pair));
     b->class_id = calloc (l->n + 1, sizeof (*b->class_id));
@@ -128,7 +141,7 @@ static int sort_list (struct basis *b, const struct list *l,
         memcpy (b->count + b->first[at], l->count + from, len);
         from += len;
     }
-    return 0;
+    return find_ports (b, ps) < 0 ? error_nomem (err) : 0;
 }
 
 /*
@@ -258,13 +271,16 @@ static void keep_only (struct basis *b, const uint8_t *keep)
         memmove (b->col + at, b->col + from, len * sizeof (*b->col));
         memmove (b->count + at, b->count + from, len);
         b->pair[n] = b->pair[i];
+        b->port[n] = b->port[i];
         b->class_id[n] = b->class_id[i];
         b->first[n++] = at;
         at += len;
     }
     b->first[n] = at;
+    b->all = n == b->n;
     b->n = n;
     shrink (&b->pair, n, sizeof (*b->pair));
+    shrink (&b->port, n, sizeof (*b->port));
     shrink (&b->class_id, n, sizeof (*b->class_id));
     shrink (&b->first, n + 1, sizeof (*b->first));
     shrink (&b->col, at, sizeof (*b->col));
@@ -291,6 +307,78 @@ static int thin (struct basis *b, struct rng *rng)
     return rc < 0 ? -1 : 0;
 }
 
+/*
+ * Rows that are the same: most of those between the endpoints of two ports,
+ * which have few paths to differ by
+ */
+
+struct known {
+    uint64_t *mark; /* [nlinks] random: a row is known by its sum of them */
+    uint64_t *sum;  /* [size] a hash table; 0: free */
+    size_t size;
+};
+
+static void known_clear (struct known *k)
+{
+    free (k->mark);
+    free (k->sum);
+}
+
+/* Room for the rows of all pairs. */
+static int known_init (struct known *k, const struct pathset *ps)
+{
+    size_t n = pathset_size (ps);
+    size_t nlinks = pathset_network (ps)->nlinks;
+    struct rng rng;
+
+    k->size = n * n;
+    k->mark = calloc (nlinks + 1, sizeof (*k->mark));
+    k->sum = calloc (k->size + 1, sizeof (*k->sum));
+    if (!k->mark || !k->sum)
+        return -1;
+    rng_seed (&rng, n);
+    for (size_t i = 0; i < nlinks; i++)
+        k->mark[i] = rng_next (&rng);
+    return 0;
+}
+
+/* Whether a row has been there before; from now on it has. */
+static bool is_known (struct known *k, const struct row *row)
+{
+    uint64_t sum = 0;
+    size_t at;
+
+    for (size_t i = 0; i < row->n; i++)
+        sum += row->count[i] * k->mark[row->link[i]];
+    for (at = sum % k->size; k->sum[at] && k->sum[at] != sum;)
+        at = (at + 1) % k->size;
+    if (k->sum[at] == sum)
+        return true;
+    k->sum[at] = sum;
+    return false;
+}
+
+/* The rows of all pairs, each once. */
+static int push_all (struct list *l, const struct pathset *ps,
+                     struct error *err)
+{
+    size_t n = pathset_size (ps);
+    bool several = n > pathset_ports (ps); /* of a port: else none is twice */
+    struct known known = { 0 };
+    struct row row;
+    int rc = 0;
+
+    if (several && known_init (&known, ps) < 0)
+        rc = error_nomem (err);
+    for (size_t a = 0; a < n && rc == 0; a++)
+        for (size_t b = a + 1; b < n && rc == 0; b++)
+            if ((rc = pathset_row (ps, a, b, &row, err)) == 0
+                && !(several && is_known (&known, &row)))
+                rc = list_push (l, ps, a, b, &row, err);
+    known_clear (&known);
+    return rc;
+}
+
 int basis_make (struct basis *basis, struct pathset *ps, struct rng *rng,
                 struct error *err)
 {
@@ -303,12 +391,9 @@ int basis_make (struct basis *basis, struct pathset *ps, struct rng *rng,
         return basis_symmetric (basis, ps, rng, err);
     if (!pathset_links (ps, &basis->m, err))
         return -1;
-    for (size_t a = 0; a < n; a++)
-        for (size_t b = a + 1; b < n; b++)
-            if (push_pair (&l, ps, a, b, err) < 0)
-                goto error;
-    if (sort_list (basis, &l, ps, err) < 0)
+    if (push_all (&l, ps, err) < 0 || sort_list (basis, &l, ps, err) < 0)
         goto error;
+    basis->all = true;
     list_clear (&l);
     l = (struct list){ 0 };
     if (basis->n > ALL_KEPT && thin (basis, rng) < 0) {
@@ -335,6 +420,7 @@ struct finder {
     uint64_t *weight;            /* [nlinks] */
     uint32_t *head, *next;       /* members of a leaf by the hash of cells */
     uint32_t mask;
+    uint32_t *own;               /* members of a leaf, one a port */
 };
 
 static void finder_clear (struct finder *f)
@@ -346,6 +432,7 @@ static void finder_clear (struct finder *f)
     free (f->weight);
     free (f->head);
     free (f->next);
+    free (f->own);
 }
 
 static int finder_init (struct finder *f, struct pathset *ps,
@@ -368,7 +455,8 @@ static int finder_init (struct finder *f, struct pathset *ps,
     f->weight = calloc (nlinks + 1, sizeof (*f->weight));
     f->head = calloc ((size_t)f->mask + 1, sizeof (*f->head));
     f->next = calloc (most + 1, sizeof (*f->next));
-    if (!f->weight || !f->head || !f->next)
+    f->own = calloc (most + 1, sizeof (*f->own));
+    if (!f->weight || !f->head || !f->next || !f->own)
         return error_nomem (err);
     for (size_t i = 0; i < nlinks; i++)
         f->weight[i] = rng_below (rng, PRIME);
@@ -459,12 +547,31 @@ static int join (struct finder *f, size_t s, size_t t, struct rng *rng,
     return length < 0 ? -1 : 0;
 }
 
-/* Pairs on one leaf: each member with some behind it, in a ring. */
-static int join_own (struct finder *f, size_t s, struct error *err)
+/* List the first endpoint of each port of a leaf: ports are numbered as these
+ * come. Returns how many there are.
+ */
+static size_t list_own (struct finder *f, size_t s)
 {
     const struct tree *tree = f->grid->tree;
-    const uint32_t *member = tree->member + tree->first[s];
-    size_t n = tree->first[s + 1] - tree->first[s];
+    uint32_t next = 0;
+    size_t n = 0;
+
+    for (uint32_t k = tree->first[s]; k < tree->first[s + 1]; k++) {
+        uint32_t port = pathset_port (f->ps, tree->member[k]);
+
+        if (port < next)
+            continue;
+        f->own[n++] = tree->member[k];
+        next = port + 1;
+    }
+    return n;
+}
+
+/* Pairs on one leaf: each port with some behind it, in a ring. */
+static int join_own (struct finder *f, size_t s, struct error *err)
+{
+    const uint32_t *member = f->own;
+    size_t n = list_own (f, s);
 
     for (size_t d = 1; d <= n / 2 && d <= COVER; d++)
         for (size_t i = 0; i < n; i++) {
@@ -549,6 +656,7 @@ error:
 void basis_clear (struct basis *basis)
 {
     free (basis->pair);
+    free (basis->port);
     free (basis->class_id);
     free (basis->first);
     free (basis->col);
@@ -571,6 +679,7 @@ static struct list take (struct basis *b)
     };
 
     free (b->first);
+    free (b->port);
     *b = (struct basis){ .m = b->m };
     return l;
 }
@@ -582,14 +691,13 @@ static int give (struct basis *b, struct list *l, const struct pathset *ps)
         return -1;
     for (size_t i = 0; i < l->n; i++)
         b->first[i + 1] = b->first[i] + l->class_id[i] / 2;
-    b->nendpoints = pathset_size (ps);
     b->n = l->n;
     b->pair = l->pair;
     b->class_id = l->class_id;
     b->col = l->col;
     b->count = l->count;
     *l = (struct list){ 0 };
-    return 0;
+    return find_ports (b, ps);
 }
 
 static int push_pairs (struct list *l, const struct pathset *ps,

@@ -8,6 +8,7 @@
 #ifndef CORE_BASIS_H
 #define CORE_BASIS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,10 +27,12 @@ enum {
  * count[k] in column col[k], first[i] <= k < first[i + 1].
  */
 struct basis {
-    size_t m;          /* columns: the links of the job */
-    size_t nendpoints;
+    size_t m;           /* columns: the links of the job */
+    size_t nports;
     size_t n;
-    struct probe *pair;
+    bool all;           /* every row of the set is among them */
+    struct probe *pair; /* endpoints */
+    struct probe *port; /* theirs, which a probe keeps busy */
     uint16_t *class_id;
     size_t *first;     /* [n + 1] */
     uint32_t *col;

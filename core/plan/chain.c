@@ -37,8 +37,8 @@ static size_t needs (const struct chain *c, uint32_t pair, uint32_t *list)
     const struct basis *b = c->basis;
     size_t n = 0;
 
-    list[n++] = b->m + b->pair[pair].a;
-    list[n++] = b->m + b->pair[pair].b;
+    list[n++] = b->m + b->port[pair].a;
+    list[n++] = b->m + b->port[pair].b;
     for (size_t k = b->first[pair]; k < b->first[pair + 1]; k++)
         list[n++] = b->col[k];
     return n;
@@ -99,7 +99,7 @@ struct chain *chain_create (const struct basis *basis, struct rounds *rounds,
         return NULL;
     c->basis = basis;
     c->rounds = rounds;
-    c->nneeds = basis->m + basis->nendpoints;
+    c->nneeds = basis->m + basis->nports;
     c->mark = calloc (c->nneeds + 1, sizeof (*c->mark));
     c->seen = calloc (rank + 1, sizeof (*c->seen));
     if (!c->mark || !c->seen || reserve (rounds, rank) < 0)
@@ -161,7 +161,7 @@ bool chain_fits (struct chain *c, uint32_t pair, size_t round)
     const uint32_t *holder = c->holder[round];
 
     c->work++;
-    if (holder[b->m + b->pair[pair].a] || holder[b->m + b->pair[pair].b])
+    if (holder[b->m + b->port[pair].a] || holder[b->m + b->port[pair].b])
         return false;
     for (size_t k = b->first[pair]; k < b->first[pair + 1]; k++)
         if (holder[b->col[k]])

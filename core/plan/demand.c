@@ -16,8 +16,8 @@ enum { STALE_MAX = 100 }; /* rows that a null vector may mistake */
 
 struct demand {
     const struct basis *basis;
-    uint32_t *up;       /* [nendpoints] union-find */
-    uint32_t *set;      /* [nendpoints] number of its set */
+    uint32_t *up;       /* [nports] union-find */
+    uint32_t *set;      /* [nports] number of its set */
     uint32_t *size;     /* [sets] */
     uint32_t *need;     /* [sets] */
     uint32_t (*own)[2]; /* [m] sets that own a link: two at most */
@@ -38,7 +38,7 @@ static void demand_clear (struct demand *d)
 
 static int demand_init (struct demand *d, const struct basis *b)
 {
-    size_t n = b->nendpoints;
+    size_t n = b->nports;
 
     *d = (struct demand){ .basis = b };
     d->up = calloc (n + 1, sizeof (*d->up));
@@ -71,13 +71,13 @@ static size_t number_sets (struct demand *d)
 {
     size_t n = 0;
 
-    for (size_t i = 0; i < d->basis->nendpoints; i++)
+    for (size_t i = 0; i < d->basis->nports; i++)
         if (find (d->up, i) == i) {
             d->set[i] = n;
             d->size[n] = d->need[n] = 0;
             n++;
         }
-    for (size_t i = 0; i < d->basis->nendpoints; i++) {
+    for (size_t i = 0; i < d->basis->nports; i++) {
         d->set[i] = d->set[find (d->up, i)];
         d->size[d->set[i]]++;
     }
@@ -104,8 +104,8 @@ static void find_own (struct demand *d)
         d->own[c][0] = d->own[c][1] = ANY;
     for (size_t i = 0; i < b->n; i++)
         for (size_t k = b->first[i]; k < b->first[i + 1]; k++)
-            narrow (d->own[b->col[k]], d->set[b->pair[i].a],
-                    d->set[b->pair[i].b]);
+            narrow (d->own[b->col[k]], d->set[b->port[i].a],
+                    d->set[b->port[i].b]);
 }
 
 /* The row of a pair in the links that set s owns. Each of the two owners of a
@@ -139,8 +139,8 @@ static int find_needs (struct demand *d)
     rng_seed (&rng, 1);
     rref_null (rref, &rng, d->z);
     for (size_t i = 0; i < d->basis->n; i++) {
-        uint32_t set[2] = { d->set[d->basis->pair[i].a],
-                            d->set[d->basis->pair[i].b] };
+        uint32_t set[2] = { d->set[d->basis->port[i].a],
+                            d->set[d->basis->port[i].b] };
 
         for (int e = 0; e < (set[0] == set[1] ? 1 : 2); e++) {
             uint32_t col[ROW_MAX];
@@ -170,7 +170,7 @@ static int raise_demand (struct demand *d, double *demand)
     find_own (d);
     if (find_needs (d) < 0)
         return -1;
-    for (size_t i = 0; i < d->basis->nendpoints; i++) {
+    for (size_t i = 0; i < d->basis->nports; i++) {
         double x = (double)d->need[d->set[i]] / d->size[d->set[i]];
 
         if (demand[i] < x)
@@ -186,8 +186,8 @@ static size_t join (struct demand *d, unsigned int hops)
 
     for (size_t i = 0; i < d->basis->n; i++)
         if (d->hops[i] == hops) {
-            d->up[find (d->up, d->basis->pair[i].a)]
-                = find (d->up, d->basis->pair[i].b);
+            d->up[find (d->up, d->basis->port[i].a)]
+                = find (d->up, d->basis->port[i].b);
             n++;
         }
     return n;
@@ -199,7 +199,7 @@ int demand_find (const struct basis *basis, double *demand)
     size_t joined = 0;
     int rc = -1;
 
-    for (size_t i = 0; i < basis->nendpoints; i++)
+    for (size_t i = 0; i < basis->nports; i++)
         demand[i] = 0;
     if (demand_init (&d, basis) < 0)
         goto done;

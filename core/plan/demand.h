@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Demand: in how many rounds an endpoint has to be busy.
+/* Demand: in how many rounds a port has to be busy.
  *
  * Read by plan/rounds, which serves those first that can wait least. Where a
  * job has two hosts behind a leaf, or five in a pod, all that the paths
  * there have to tell must be told by probes of these few.
  *
- * Let S be a set of endpoints: one, or all that hang together by pairs of at
+ * Let S be a set of ports: one, or all that hang together by pairs of at
  * most h hops each way, for any h (in a tree: leaves, pods). A link is own to
  * S if every row that crosses it has an end in S. The rank of the rows of S
  * with all but the own links left out is at most the number of probes with
- * an end in S that any basis has; divided by |S|, it is what each endpoint
- * of S is busy with on average. The demand of an endpoint is the largest such
+ * an end in S that any basis has; divided by |S|, it is what each port
+ * of S is busy with on average. The demand of a port is the largest such
  * figure over all S that it is in.
  */
 #ifndef CORE_DEMAND_H
@@ -18,7 +18,7 @@
 
 #include "core/plan/basis.h"
 
-/* Set demand[i], i < nendpoints. Cost: the entries of the basis once per
+/* Set demand[i], i < nports. Cost: the entries of the basis once per
  * length of path, and an elimination that has little to eliminate. Return 0,
  * or -1 with errno ENOMEM.
  */

@@ -82,8 +82,8 @@ static uint64_t work_done (const struct packer *p)
 
 static uint16_t key_of (const struct packer *p, uint32_t i)
 {
-    unsigned int a = p->heat[p->basis->pair[i].a];
-    unsigned int b = p->heat[p->basis->pair[i].b];
+    unsigned int a = p->heat[p->basis->port[i].a];
+    unsigned int b = p->heat[p->basis->port[i].b];
     unsigned int heat = a > b ? a : b;
 
     return (2 * heat + (heat > 0 && a == b)) * CLASSES + p->basis->class_id[i];
@@ -246,7 +246,7 @@ static int span_all (struct packer *p, struct error *err)
  */
 static int find_heat (struct packer *p, size_t *target)
 {
-    size_t n = p->basis->nendpoints;
+    size_t n = p->basis->nports;
     double *demand = calloc (n + 1, sizeof (*demand));
     double most = *target;
     size_t cold = 0;
@@ -318,15 +318,15 @@ static int reset_layers (struct packer *p)
 
 static void place (struct packer *p, uint32_t pair, size_t round)
 {
-    p->degree[p->basis->pair[pair].a]++;
-    p->degree[p->basis->pair[pair].b]++;
+    p->degree[p->basis->port[pair].a]++;
+    p->degree[p->basis->port[pair].b]++;
     chain_place (p->chain, pair, round);
 }
 
 /* Is an end of a long row in all rounds but one, which is for a short row? */
 static bool is_full (const struct packer *p, uint32_t pair)
 {
-    const struct probe *ends = &p->basis->pair[pair];
+    const struct probe *ends = &p->basis->port[pair];
 
     return p->degree[ends->a] >= p->full || p->degree[ends->b] >= p->full;
 }
@@ -609,7 +609,7 @@ static int improve (struct packer *p, uint64_t limit, struct error *err)
 static int pack (struct packer *p, size_t target)
 {
     p->rounds.n = p->rounds.count = 0;
-    memset (p->degree, 0, p->basis->nendpoints * sizeof (*p->degree));
+    memset (p->degree, 0, p->basis->nports * sizeof (*p->degree));
     p->full = target - 1;
     if (reset_layers (p) < 0)
         return -1;
@@ -704,7 +704,7 @@ static int keep (struct best *best, const struct packer *p)
 
 static int allocate (struct packer *p)
 {
-    p->degree = calloc (p->basis->nendpoints + 1, sizeof (*p->degree));
+    p->degree = calloc (p->basis->nports + 1, sizeof (*p->degree));
     p->chain = chain_create (p->basis, &p->rounds, p->rank);
     return p->degree && p->chain ? 0 : -1;
 }
@@ -722,7 +722,7 @@ static void packer_clear (struct packer *p)
 
 static size_t lower_bound (const struct packer *p)
 {
-    size_t half = p->basis->nendpoints / 2;
+    size_t half = p->basis->nports / 2;
 
     return half ? (p->rank + half - 1) / half : 0;
 }
@@ -745,7 +745,7 @@ int layers_pack (struct rounds *rounds, struct basis *basis,
     if (allocate (&p) < 0)
         goto nomem;
     bound = target = lower_bound (&p);
-    if (bound * (basis->nendpoints / 2) - p.rank < p.rank / SLACK)
+    if (bound * (basis->nports / 2) - p.rank < p.rank / SLACK)
         target++;
     if (p.job && heat_layers (&p, &target) < 0)
         goto nomem;

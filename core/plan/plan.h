@@ -43,7 +43,7 @@ struct plan_options {
 struct plan;
 
 /* Plan the measurement of all links that the set's paths use. A set of fewer
- * than two endpoints gives an empty plan (rank 0). The same seed and budget
+ * than two ports gives an empty plan (rank 0). The same seed and budget
  * give the same plan on every machine, with any number of threads. That its
  * rank is the one of all pairs is proven (plan/span), where the plan says that
  * it is maximal. NULL with err.
@@ -104,7 +104,7 @@ const struct probe *plan_round (const struct plan *plan, size_t round,
 size_t plan_bound (const struct plan *plan);
 void plan_set_bound (struct plan *plan, size_t rounds);
 
-/* Check a plan without trusting its maker: endpoints in range, no endpoint and
+/* Check a plan without trusting its maker: endpoints in range, no port and
  * no link in two probes of a round, no round empty, the basis rounds
  * independent, their rank that of all pairs of the set (recomputed by another
  * elimination, over another prime), the links those of all pairs, and not

@@ -141,7 +141,7 @@ static int set_targets (json_t *json, const struct plan *plan,
 
 static size_t bound (const struct plan *plan, const struct pathset *ps)
 {
-    size_t least = bound_hosts (pathset_size (ps), plan_rank (plan));
+    size_t least = bound_hosts (pathset_ports (ps), plan_rank (plan));
 
     return plan_bound (plan) > least ? plan_bound (plan) : least;
 }
@@ -167,7 +167,7 @@ int plan_write (const struct plan *plan, struct pathset *ps,
     numbers = json_pack (
         "{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
         "method", plan_method (plan),
-        "hosts", (json_int_t)pathset_size (ps),
+        "hosts", (json_int_t)pathset_ports (ps),
         "links", (json_int_t)plan_links (plan),
         "rank", (json_int_t)plan_rank (plan),
         "measurements", (json_int_t)plan_probes (plan),
@@ -295,9 +295,9 @@ static int read_rounds (struct plan *plan, const json_t *rounds,
         const json_t *round = json_array_get (rounds, r);
         size_t n = json_array_size (round);
 
-        if (!json_is_array (round) || n == 0 || n > pathset_size (ps) / 2)
+        if (!json_is_array (round) || n == 0 || n > pathset_ports (ps) / 2)
             return error_input (err, "rounds[%zu]: not 1 to %zu probes", r,
-                                pathset_size (ps) / 2);
+                                pathset_ports (ps) / 2);
         for (size_t i = 0; i < n; i++) {
             const json_t *probe = json_array_get (round, i);
             char where[64];
@@ -309,7 +309,7 @@ static int read_rounds (struct plan *plan, const json_t *rounds,
             if (read_end (probe, where, "a", ps, &a, err) < 0
                 || read_end (probe, where, "b", ps, &b, err) < 0)
                 return -1;
-            if (a == b)
+            if (pathset_port (ps, a) == pathset_port (ps, b))
                 return error_input (err, "%s: a and b are one endpoint",
                                     where);
             if (check_row (probe, where, ps, a, b, err) < 0)
@@ -443,7 +443,7 @@ static int check_number (const json_t *json, const char *key,
 static int read_bound (struct plan *plan, const json_t *json,
                        const struct pathset *ps, struct error *err)
 {
-    size_t least = bound_hosts (pathset_size (ps), plan_rank (plan));
+    size_t least = bound_hosts (pathset_ports (ps), plan_rank (plan));
     uint64_t value;
 
     if (json_get_u64 (json, NULL, "bound", 0, ROUNDS_MAX, &value, err) < 0)
@@ -505,7 +505,7 @@ static struct plan *read_plan (const json_t *json, struct pathset *ps,
         goto error;
     plan_set_rank (plan, links, rank, basis_rounds);
     plan_set_confirm (plan, confirm_rounds);
-    if (check_number (json, "hosts", pathset_size (ps), err) < 0
+    if (check_number (json, "hosts", pathset_ports (ps), err) < 0
         || check_number (json, "links", links, err) < 0
         || check_number (json, "measurements", plan_probes (plan), err) < 0
         || read_bound (plan, json, ps, err) < 0

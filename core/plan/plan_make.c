@@ -71,7 +71,7 @@ static double far_effort (const struct pathset *ps)
 
 static size_t rounds_bound (const struct attempt *a)
 {
-    size_t hosts = bound_hosts (pathset_size (a->ps), a->rank);
+    size_t hosts = bound_hosts (pathset_ports (a->ps), a->rank);
 
     return a->bound > hosts ? a->bound : hosts;
 }
@@ -155,7 +155,7 @@ static int run_rounds (struct attempt *a, const struct rounds_effort *effort,
     a->maximal = a->rounds.maximal;
     if (a->maximal)
         rc = certify (a, rref, err);
-    if (a->basis.n == pairs (a->ps)) /* all there are */
+    if (a->basis.all)
         a->bound = a->rounds.least;
     rref_destroy (rref);
     return rc;
@@ -360,7 +360,7 @@ struct plan *plan_make (struct pathset *ps, const struct plan_options *opts,
 
     if (!plan)
         goto nomem;
-    if (pathset_size (ps) < 2)
+    if (pathset_ports (ps) < 2)
         return plan;
     if (search (&best, opts, err) < 0)
         goto error;

@@ -51,7 +51,7 @@ struct work {
     uint32_t *rival;       /* [m] or NONE */
     struct choice *choice; /* [n] */
     uint32_t *order;       /* [n] candidates, shuffled */
-    uint8_t *busy;         /* [m + nendpoints] */
+    uint8_t *busy;         /* [m + nports] */
     uint8_t *here;         /* [m] counts of the row at hand, else 0 */
     uint32_t *dot;         /* [m] */
     uint32_t *touched;     /* [m] */
@@ -195,7 +195,7 @@ static bool fits (const struct work *w, uint32_t pair)
     const uint8_t *count;
     size_t n = row_of (b, pair, &col, &count);
 
-    if (w->busy[b->m + b->pair[pair].a] || w->busy[b->m + b->pair[pair].b])
+    if (w->busy[b->m + b->port[pair].a] || w->busy[b->m + b->port[pair].b])
         return false;
     for (size_t k = 0; k < n; k++)
         if (w->busy[col[k]])
@@ -211,8 +211,8 @@ static int take (struct work *w, struct plan *plan, size_t round,
     const uint8_t *count;
     size_t n = row_of (b, pair, &col, &count);
 
-    w->busy[b->m + b->pair[pair].a] = 1;
-    w->busy[b->m + b->pair[pair].b] = 1;
+    w->busy[b->m + b->port[pair].a] = 1;
+    w->busy[b->m + b->port[pair].b] = 1;
     for (size_t k = 0; k < n; k++)
         w->busy[col[k]] = 1;
     if (plan_add (plan, round, b->pair[pair].a, b->pair[pair].b) < 0)
@@ -239,7 +239,7 @@ static int fill_round (struct work *w, struct plan *plan)
     size_t n = b->n < SCORED * b->m ? b->n : SCORED * b->m;
     size_t round = plan_rounds (plan);
 
-    memset (w->busy, 0, b->m + b->nendpoints);
+    memset (w->busy, 0, b->m + b->nports);
     rng_shuffle (&w->rng, w->order, b->n);
     for (size_t i = 0; i < n; i++)
         w->choice[i] = (struct choice){ w->order[i], i,
@@ -286,7 +286,7 @@ static int work_init (struct work *w, const struct basis *b, uint64_t seed)
     w->rival = calloc (b->m + 1, sizeof (*w->rival));
     w->choice = calloc (b->n + 1, sizeof (*w->choice));
     w->order = calloc (b->n + 1, sizeof (*w->order));
-    w->busy = calloc (b->m + b->nendpoints + 1, 1);
+    w->busy = calloc (b->m + b->nports + 1, 1);
     w->here = calloc (b->m + 1, 1);
     w->dot = calloc (b->m + 1, sizeof (*w->dot));
     w->touched = calloc (b->m + 1, sizeof (*w->touched));

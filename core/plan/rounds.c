@@ -78,8 +78,8 @@ struct packer {
     uint64_t nulls;       /* that part of it which null vectors take */
     struct rounds rounds;
     size_t words;         /* for 64 rounds each */
-    uint64_t *idle;       /* [m + nendpoints][words] */
-    uint32_t *load;       /* [nendpoints] probes */
+    uint64_t *idle;       /* [m + nports][words] */
+    uint32_t *load;       /* [nports] probes */
     uint64_t *z;          /* [m] a null vector of rref */
     unsigned int stale;
     uint64_t work;
@@ -109,10 +109,10 @@ static struct packer *packer_create (const struct basis *b, size_t limit,
     p->rng = rng;
     p->most = most;
     p->words = limit / 64 + 1;
-    bytes = (b->m + b->nendpoints) * p->words * sizeof (*p->idle);
+    bytes = (b->m + b->nports) * p->words * sizeof (*p->idle);
     p->rref = rref_create (b->m);
     p->idle = malloc (bytes + 1);
-    p->load = calloc (b->nendpoints + 1, sizeof (*p->load));
+    p->load = calloc (b->nports + 1, sizeof (*p->load));
     p->z = calloc (b->m + 1, sizeof (*p->z));
     if (!p->rref || !p->idle || !p->load || !p->z) {
         packer_destroy (p);
@@ -134,8 +134,8 @@ static uint64_t packer_work (const struct packer *p)
 static size_t find_room (struct packer *p, uint32_t pair, size_t limit)
 {
     const struct basis *b = p->basis;
-    const uint64_t *x = p->idle + (b->m + b->pair[pair].a) * p->words;
-    const uint64_t *y = p->idle + (b->m + b->pair[pair].b) * p->words;
+    const uint64_t *x = p->idle + (b->m + b->port[pair].a) * p->words;
+    const uint64_t *y = p->idle + (b->m + b->port[pair].b) * p->words;
 
     for (size_t w = 0; w < p->words && 64 * w < limit; w++) {
         uint64_t room = x[w] & y[w];
@@ -169,12 +169,12 @@ static int place (struct packer *p, uint32_t pair, size_t round)
     uint64_t mask = ~(UINT64_C (1) << (round % 64));
     uint64_t *idle = p->idle + round / 64;
 
-    idle[(b->m + b->pair[pair].a) * p->words] &= mask;
-    idle[(b->m + b->pair[pair].b) * p->words] &= mask;
+    idle[(b->m + b->port[pair].a) * p->words] &= mask;
+    idle[(b->m + b->port[pair].b) * p->words] &= mask;
     for (size_t k = b->first[pair]; k < b->first[pair + 1]; k++)
         idle[b->col[k] * p->words] &= mask;
-    p->load[b->pair[pair].a]++;
-    p->load[b->pair[pair].b]++;
+    p->load[b->port[pair].a]++;
+    p->load[b->port[pair].b]++;
     if (round >= p->rounds.count)
         p->rounds.count = round + 1;
     return add_slot (&p->rounds, pair, round);
@@ -253,12 +253,12 @@ static int offer (struct packer *p, struct rref *rref, uint32_t *live,
     if (!spent (p, rref))
         draw_null (p, rref);
     for (size_t i = 0; i < *n; i++) {
-        const struct probe *probe = &b->pair[live[i]];
+        const struct probe *port = &b->port[live[i]];
         size_t round = SIZE_MAX;
         int rc;
 
         p->work += 2;
-        if (p->load[probe->a] < load_max && p->load[probe->b] < load_max)
+        if (p->load[port->a] < load_max && p->load[port->b] < load_max)
             round = find_room (p, live[i], limit);
         if (round >= limit) {
             live[keep++] = live[i];
@@ -405,14 +405,14 @@ static int cover (struct packer *p)
 struct job {
     const struct basis *basis;
     struct rng *rng;
-    double *demand;   /* [nendpoints] */
+    double *demand;   /* [nports] */
     double bound;     /* no fewer rounds */
     size_t rank;      /* of all candidates, or as large as it may be */
     bool known;       /* it is that */
     bool exact;       /* it can be found */
     bool ordered;     /* they are only taken in the order of the basis */
     uint64_t most;    /* work, eliminations once it is spent no more */
-    uint8_t *hot;     /* [nendpoints] */
+    uint8_t *hot;     /* [nports] */
     uint32_t *live;   /* [n] candidates */
     size_t most_rounds; /* that are of use */
     uint64_t work;
@@ -429,7 +429,7 @@ static size_t select_ends (const struct job *job, unsigned int ends,
     size_t n = 0;
 
     for (size_t i = 0; i < b->n; i++)
-        if (job->hot[b->pair[i].a] + job->hot[b->pair[i].b] == (int)ends)
+        if (job->hot[b->port[i].a] + job->hot[b->port[i].b] == (int)ends)
             live[n++] = i;
     return n;
 }
@@ -438,11 +438,11 @@ static size_t find_hot (struct job *job, double least)
 {
     size_t n = 0;
 
-    for (size_t i = 0; i < job->basis->nendpoints; i++) {
+    for (size_t i = 0; i < job->basis->nports; i++) {
         job->hot[i] = job->demand[i] >= least;
         n += job->hot[i];
     }
-    return n < job->basis->nendpoints ? n : 0;
+    return n < job->basis->nports ? n : 0;
 }
 
 /* The span of all candidates live[0 .. n-1], or part of it where it is spent.
@@ -491,7 +491,7 @@ done:
 
 static double hosts_bound (const struct basis *b, size_t rank)
 {
-    size_t half = b->nendpoints / 2;
+    size_t half = b->nports / 2;
 
     return half ? (double)((rank + half - 1) / half) : 0;
 }
@@ -499,7 +499,7 @@ static double hosts_bound (const struct basis *b, size_t rank)
 static void find_bound (struct job *job, size_t rank)
 {
     job->bound = hosts_bound (job->basis, rank);
-    for (size_t i = 0; i < job->basis->nendpoints; i++)
+    for (size_t i = 0; i < job->basis->nports; i++)
         job->bound = fmax (job->bound, ceil (job->demand[i] - 1e-9));
 }
 
@@ -530,7 +530,7 @@ static struct packer *pack (struct job *job, const struct recipe *recipe)
     if (!p)
         return NULL;
     if (hot == 0)
-        memset (job->hot, 0, job->basis->nendpoints);
+        memset (job->hot, 0, job->basis->nports);
     else if ((rc = place_hot (p, job, limit)) != 0)
         goto error;
     hot = p->rounds.n;
@@ -777,8 +777,8 @@ static int job_init (struct job *job, const struct basis *b, uint64_t most,
 
     *job = (struct job){ .basis = b, .most = most, .rng = rng,
                          .most_rounds = SIZE_MAX };
-    job->demand = calloc (b->nendpoints + 1, sizeof (*job->demand));
-    job->hot = calloc (b->nendpoints + 1, 1);
+    job->demand = calloc (b->nports + 1, sizeof (*job->demand));
+    job->hot = calloc (b->nports + 1, 1);
     job->live = calloc (b->n + 1, sizeof (*job->live));
     if (!job->demand || !job->hot || !job->live
         || demand_find (b, job->demand) < 0)

@@ -183,6 +183,12 @@ static void visit_add (uint32_t suspect, void *arg)
     count_in (&add->sums[suspect], &add->number);
 }
 
+/* Are two endpoints of one port, between which there is no path? */
+static bool are_one (const struct separate *s, uint32_t a, uint32_t b)
+{
+    return pathset_port (s->ps, a) == pathset_port (s->ps, b);
+}
+
 /* Add the row of a pair to the sums. */
 static void add_row (const struct separate *s, uint32_t a, uint32_t b,
                      struct sums *sums)
@@ -198,7 +204,7 @@ static void add_endpoint (const struct separate *s, uint32_t i,
                           struct sums *sums)
 {
     for (uint32_t x = 0; x < pathset_size (s->ps); x++)
-        if (s->in[x] && x != i)
+        if (s->in[x] && !are_one (s, x, i))
             add_row (s, i, x, sums);
 }
 
@@ -218,7 +224,7 @@ static void recount (struct separate *s)
     memset (s->sums, 0, s->n * sizeof (*s->sums));
     for (uint32_t a = 0; a < pathset_size (s->ps); a++)
         for (uint32_t b = a + 1; s->in[a] && b < pathset_size (s->ps); b++)
-            if (s->in[b])
+            if (s->in[b] && !are_one (s, a, b))
                 add_row (s, a, b, s->sums);
 }
 
@@ -239,14 +245,14 @@ static size_t sets_at_best (struct separate *s)
                  i++) {
                 struct sums r = numbers (t->member[i], b);
 
-                if (t->member[i] != b)
+                if (!are_one (s, t->member[i], b))
                     count_in (&s->trial[c->suspect], &r);
             }
         }
         for (uint32_t a = 0; a < size && up_suspect (s, b) != NONE; a++) {
             struct sums r = numbers (a, b);
 
-            if (a != b)
+            if (!are_one (s, a, b))
                 count_in (&s->trial[up_suspect (s, b)], &r);
         }
     }
@@ -297,7 +303,7 @@ static struct probe best_pair (struct separate *s, const uint8_t *idle,
                 uint32_t a = t->member[i];
                 size_t then;
 
-                if (a == b || !idle[a] || s->in[a])
+                if (are_one (s, a, b) || !idle[a] || s->in[a])
                     continue;
                 start_trial (s);
                 add_row (s, a, b, s->trial);
@@ -414,7 +420,8 @@ static int find_patterns (struct separate *s, struct patterns *p)
 
     for (uint32_t a = 0; a < pathset_size (s->ps); a++)
         for (uint32_t b = a + 1; s->in[a] && b < pathset_size (s->ps); b++)
-            if (s->in[b] && add_pattern (s, p, a, b) < 0)
+            if (s->in[b] && !are_one (s, a, b)
+                && add_pattern (s, p, a, b) < 0)
                 return -1;
     if (p->n > 0)
         qsort (p->v, p->n, sizeof (*p->v), compare_pattern);

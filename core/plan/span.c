@@ -56,17 +56,23 @@ static void fill_psi (struct check *c)
                                c->weight[arc_link (t->arc[k])]);
 }
 
-/* The members of a leaf, one by one: do they agree? */
+/* The members of a leaf, one by one: do they agree? Between them, those of one
+ * port have one value, those of all others the opposite, and of more than two
+ * ports 0.
+ */
 static int check_leaf (struct check *c, size_t s, struct error *err)
 {
     const struct tree *t = c->tree;
     size_t n = t->first[s + 1] - t->first[s];
-    uint64_t own = 0; /* of the last member */
+    uint32_t port = pathset_port (t->ps, t->member[t->first[s]]);
+    uint64_t own = 0; /* of that port */
 
     for (size_t i = 0; i < n; i++) {
+        uint32_t to = t->member[t->first[s] + i];
         uint64_t sum[2] = { 0, 0 };
+        uint64_t x;
 
-        if (tree_grow (c->tree, t->member[t->first[s] + i], err) < 0)
+        if (tree_grow (c->tree, to, err) < 0)
             return -1;
         fill_psi (c);
         for (size_t l = 0; l < t->nleaves; l++)
@@ -78,10 +84,12 @@ static int check_leaf (struct check *c, size_t s, struct error *err)
                 c->sum[k][s] = sum[k];
             else if (sum[k] != c->sum[k][s])
                 return 0;
-        if (i > 0 && prime_add (own, c->psi[t->leaf[s]]) != 0)
-            return 0;
-        own = c->psi[t->leaf[s]];
-        if (n > 2 && own != 0)
+        x = c->psi[t->leaf[s]];
+        if (pathset_port (t->ps, to) != port)
+            x = prime_neg (x);
+        if (i == 0)
+            own = x;
+        if (x != own || (t->ports[s] > 2 && own != 0))
             return 0;
     }
     return 1;
@@ -220,17 +228,23 @@ static int search_pair (struct search *f, size_t s, size_t t)
     return 0;
 }
 
-/* Pairs on one leaf: with the member before, or the one before that. */
+/* Pairs on one leaf: with the member before, or the one before that; with all
+ * where some are of one port.
+ */
 static int search_own (struct search *f, size_t s)
 {
     const struct tree *tree = f->grid->tree;
     const uint32_t *member = tree->member + tree->first[s];
     const uint64_t *own = f->grid->own;
+    const struct pathset *ps = tree->ps;
     size_t n = tree->first[s + 1] - tree->first[s];
+    size_t most = n > tree->ports[s] ? n : 2;
 
-    for (size_t d = 1; d <= 2; d++)
+    for (size_t d = 1; d <= most; d++)
         for (size_t i = d; i < n; i++)
             if (prime_add (own[member[i]], own[member[i - d]]) != 0
+                && pathset_port (ps, member[i])
+                       != pathset_port (ps, member[i - d])
                 && found (f, 0, member[i], member[i - d]) < 0)
                 return -1;
     return 0;

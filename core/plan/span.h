@@ -8,7 +8,8 @@
  * row of a, on leaf s, with b, on leaf t, has row . z = psi(a,t) + psi(b,s).
  * All of them are 0 if and only if, for any two leaves s and t, psi(a,t) is
  * one value C(s,t) for all a on s, and C(s,t) + C(t,s) = 0; and psi(a,s) +
- * psi(b,s) = 0 for any two on s. This takes n times the leaves, not n^2.
+ * psi(b,s) = 0 for any two on s that are not of one port. This takes n times
+ * the leaves, not n^2.
  */
 #ifndef CORE_SPAN_H
 #define CORE_SPAN_H

@@ -669,6 +669,8 @@ static int fill_pairs (struct solution *sol, const struct system *s,
 
             if (pathset_row (ps, a, b, &row, err) < 0)
                 return -1;
+            if (row.n == 0)
+                continue;
             for (size_t i = 0; i < row.n; i++)
                 col[i] = (uint32_t)pathset_column (ps, row.link[i]);
             if (s->null && rref_dot (col, row.count, row.n, s->null) != 0)

@@ -40,7 +40,7 @@ static size_t full_rank (struct pathset *ps)
  */
 static size_t faults (const struct rounds *rounds, const struct basis *b)
 {
-    size_t width = b->m + b->nendpoints;
+    size_t width = b->m + b->nports;
     uint8_t *busy = table_alloc (rounds->count * width, 1);
     struct rref *rref = rref_create (b->m);
     uint8_t *used = table_alloc (rounds->count, 1);
@@ -86,7 +86,7 @@ static size_t pack (struct pathset *ps, uint64_t seed, uint64_t effort,
         diag ("%s", err.text);
         return 0;
     }
-    *bound = (rank + b.nendpoints / 2 - 1) / (b.nendpoints / 2);
+    *bound = (rank + b.nports / 2 - 1) / (b.nports / 2);
     count = rounds.count;
     if (rounds.n != rank || rank != full_rank (ps) || faults (&rounds, &b))
         count = 0;

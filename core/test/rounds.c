@@ -89,7 +89,7 @@ static size_t rank_picked (const struct basis *b, const struct rounds *r)
 /* Links and endpoints that two slots of a round share, and empty rounds. */
 static size_t faults (const struct basis *b, const struct rounds *r)
 {
-    size_t size = b->m + b->nendpoints;
+    size_t size = b->m + b->nports;
     uint8_t *busy = treenet_alloc (size * r->count, 1);
     uint8_t *used = treenet_alloc (r->count, 1);
     size_t n = 0;
