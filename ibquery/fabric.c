@@ -90,6 +90,8 @@ void fabric_destroy (struct fabric *f)
         free (f->node[i].desc);
         free (f->node[i].lft);
     }
+    for (size_t i = f->nendpoints; i < f->nends; i++)
+        free (f->end[i].name);
     for (size_t i = 0; i < f->nendpoints; i++)
         free (f->endpoint[i].name);
     for (size_t i = 0; i < f->nhosts; i++)
@@ -102,6 +104,7 @@ void fabric_destroy (struct fabric *f)
     free (f->port);
     free (f->link);
     free (f->endpoint);
+    free (f->end);
     free (f->host);
     free (f->link_info);
     free (f->index);
@@ -538,6 +541,51 @@ error:
     return NULL;
 }
 
+static unsigned int other_lids (const struct fabric *f, uint32_t endpoint)
+{
+    return (1U << f->port[f->endpoint[endpoint].port].lmc) - 1;
+}
+
+/* Every endpoint by each of its LIDs. These are unique, so that there are no
+ * more ends than LIDs.
+ */
+static int list_ends (struct fabric *f, struct error *err)
+{
+    size_t n = f->nendpoints;
+
+    for (size_t i = 0; i < f->nendpoints; i++) {
+        f->endpoint[i].more = n;
+        n += other_lids (f, i);
+    }
+    if (!(f->end = calloc (n + 1, sizeof (*f->end))))
+        return error_nomem (err);
+    for (size_t i = 0; i < f->nendpoints; i++) {
+        struct fabric_endpoint *e = &f->endpoint[i];
+        uint16_t lid = f->port[e->port].lid;
+
+        f->end[i] = (struct fabric_end){ i, lid, e->name };
+        for (unsigned int k = 1; k <= other_lids (f, i); k++)
+            f->end[e->more + k - 1] = (struct fabric_end){ i, lid + k, NULL };
+    }
+    f->nends = n;
+    for (size_t i = f->nendpoints; i < n; i++) {
+        const struct fabric_endpoint *e = &f->endpoint[f->end[i].endpoint];
+
+        if (asprintf (&f->end[i].name, "%s~%zu", e->name, i + 1 - e->more)
+            < 0) {
+            f->end[i].name = NULL;
+            return error_nomem (err);
+        }
+    }
+    return 0;
+}
+
+uint32_t fabric_end_of (const struct fabric *f, uint32_t endpoint,
+                        unsigned int offset)
+{
+    return offset == 0 ? endpoint : f->endpoint[endpoint].more + offset - 1;
+}
+
 void fabric_rate_name (const struct fabric_link *l, char *buf, size_t size)
 {
     char width[8] = "?";
@@ -745,7 +793,8 @@ int fabric_finish (struct fabric *f, struct error *err)
     if (sort (f, err) < 0)
         goto error;
     owner = find_lids (f, err);
-    if (!owner || hosts_find (f, err) < 0 || levels_find (f, err) < 0
+    if (!owner || hosts_find (f, err) < 0 || list_ends (f, err) < 0
+        || levels_find (f, err) < 0
         || classify (f, err) < 0 || hash (f, owner, err) < 0)
         goto error;
     f->walk = walk_create (f);
@@ -795,6 +844,25 @@ uint32_t fabric_find_endpoint (const struct fabric *f, const char *name)
     if (colon && text_u64 (colon + 1, 1, f->host[h].count, &rail) < 0)
         return FABRIC_NONE;
     return f->host[h].first + rail - 1;
+}
+
+uint32_t fabric_find_end (const struct fabric *f, const char *name)
+{
+    char endpoint[2 * FABRIC_NAME_MAX];
+    size_t len = strcspn (name, "~");
+    uint64_t offset = 0;
+    uint32_t i;
+
+    if (len >= sizeof (endpoint))
+        return FABRIC_NONE;
+    memcpy (endpoint, name, len);
+    endpoint[len] = '\0';
+    i = fabric_find_endpoint (f, endpoint);
+    if (i == FABRIC_NONE
+        || (name[len]
+            && text_u64 (name + len + 1, 0, other_lids (f, i), &offset) < 0))
+        return FABRIC_NONE;
+    return fabric_end_of (f, i, offset);
 }
 
 /* A connected port called NAME/PORT; FABRIC_NONE where two might be meant. */

@@ -11,6 +11,14 @@
  *
  * Who is a host, and what it is called, is ibquery/hosts.h's. Every text in
  * here is printable ASCII.
+ *
+ * A port of LMC > 0 has 2^LMC LIDs, each of which is routed on its own. What
+ * messages are sent to and paths lead between are therefore *ends*: an endpoint
+ * by one of its LIDs, the numbers of the network (core/paths). End i is
+ * endpoint i by its base LID, called as the endpoint; its other LIDs are
+ * behind all endpoints, called "h0001~1" by their distance from the base. On
+ * the wire (probe/) a message takes its way by LIDs alone: the ends of a port
+ * are one process's, on one queue pair.
  */
 #ifndef IBQUERY_FABRIC_H
 #define IBQUERY_FABRIC_H
@@ -100,6 +108,13 @@ struct fabric_endpoint {
     uint32_t host;
     char *name;          /* "host", or "host:1", "host:2" where it has
                             several */
+    uint32_t more;       /* first end of its other LIDs, 2^LMC - 1 of them */
+};
+
+struct fabric_end {
+    uint32_t endpoint;
+    uint16_t lid;
+    char *name;          /* "host:2~1"; the endpoint's for its base LID */
 };
 
 struct fabric_host {
@@ -122,6 +137,8 @@ struct fabric {
     size_t nlinks;
     struct fabric_endpoint *endpoint;
     size_t nendpoints;
+    struct fabric_end *end;
+    size_t nends;        /* from nendpoints on: of other LIDs than the base */
     struct fabric_host *host;
     size_t nhosts;
     char **class_name;   /* by class_id: "host 4xHDR", "switch 1-2 4xHDR" */
@@ -188,7 +205,8 @@ int fabric_finish (struct fabric *f, struct error *err);
 
 /* Look up; FABRIC_NONE where there is none. fabric_find_node works while the
  * fabric is built, too. fabric_find_endpoint takes a host's name for its first
- * rail. fabric_find_link takes either end as "guid/port" (so a link id, too) or
+ * rail; fabric_find_end the same names, and with "~1" and so on behind them
+ * ("~0" is the base LID's). fabric_find_link takes either end as "guid/port" (so a link id, too) or
  * as "NAME/PORT" with a host's name, or a description that is unique;
  * fabric_find_port the same, for that end's port. fabric_find_switch takes a
  * GUID or a description that is unique, for a node.
@@ -196,6 +214,7 @@ int fabric_finish (struct fabric *f, struct error *err);
 uint32_t fabric_find_node (const struct fabric *f, uint64_t guid);
 uint32_t fabric_find_host (const struct fabric *f, const char *name);
 uint32_t fabric_find_endpoint (const struct fabric *f, const char *name);
+uint32_t fabric_find_end (const struct fabric *f, const char *name);
 uint32_t fabric_find_link (const struct fabric *f, const char *text);
 uint32_t fabric_find_port (const struct fabric *f, const char *text);
 uint32_t fabric_find_switch (const struct fabric *f, const char *text);
@@ -219,13 +238,22 @@ void fabric_rate_name (const struct fabric_link *l, char *buf, size_t size);
 void fabric_port_name (const struct fabric *f, uint32_t port, char *buf,
                        size_t size);
 
-/* The paths between named hosts: `names` are hosts (all of their endpoints) or
- * endpoints; n == 0 means every host. NULL with err naming who is not in the
+/* An end of an endpoint: by the LID so far from its base, below 2^LMC. */
+uint32_t fabric_end_of (const struct fabric *f, uint32_t endpoint,
+                        unsigned int offset);
+
+/* The paths between named hosts: `names` are hosts (all of their endpoints),
+ * endpoints, or ends; n == 0 means every host. Who is not named by a LID is
+ * there by the base LID; fabric_pathset_lids has such endpoints by all of their
+ * LIDs. NULL with err naming who is not in the
  * fabric. fabric_resolve is a pathset_resolve_f whose `arg` is the fabric.
  * Implemented by walk.c. fabric_network is good after fabric_finish and as
- * long as the fabric.
+ * long as the fabric; an endpoint's id in a set is its end.
  */
 const struct network *fabric_network (const struct fabric *f);
+struct pathset *fabric_pathset_lids (const struct fabric *f,
+                                     const char *const *name, size_t n,
+                                     struct error *err);
 struct pathset *fabric_pathset (const struct fabric *f,
                                 const char *const *name, size_t n,
                                 struct error *err);

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "util/text.h"
 
@@ -16,8 +17,8 @@ struct hop {
     uint32_t place; /* at the far end */
 };
 
-/* What a hop needs to know of a node and of an endpoint, close together: it
- * is taken as often as there are pairs of leaves and endpoints.
+/* What a hop needs to know of a node and of an end, close together: it
+ * is taken as often as there are pairs of leaves and ends.
  */
 struct forward {
     const uint8_t *lft; /* [top + 1] */
@@ -36,7 +37,7 @@ struct fabric_walk {
     struct switch_info *sw;
     char (*id)[17];
     struct forward *forward; /* [nnodes] */
-    struct target *target;   /* [nendpoints] */
+    struct target *target;   /* [nends] */
     struct hop hop[];        /* [nports] */
 };
 
@@ -56,19 +57,18 @@ static int network_walk (const void *net, uint32_t from, uint32_t to,
     return fabric_walk (net, from, to, arc, err);
 }
 
-static uint32_t network_place (const void *net, uint32_t endpoint)
+static uint32_t network_place (const void *net, uint32_t end)
 {
     const struct fabric *f = net;
 
-    return f->walk->target[endpoint].place;
+    return f->walk->target[end].place;
 }
 
-static uint32_t network_attach (const void *net, uint32_t endpoint,
-                                uint32_t *arc)
+static uint32_t network_attach (const void *net, uint32_t end, uint32_t *arc)
 {
     const struct fabric *f = net;
     const struct fabric_walk *w = f->walk;
-    const struct hop *hop = &w->hop[w->target[endpoint].port];
+    const struct hop *hop = &w->hop[w->target[end].port];
 
     *arc = hop->arc;
     return hop->place;
@@ -135,14 +135,14 @@ static void add_switch (struct fabric_walk *w, const struct fabric *f,
 }
 
 static void add_target (struct fabric_walk *w, const struct fabric *f,
-                        uint32_t endpoint)
+                        uint32_t end)
 {
-    uint32_t port = f->endpoint[endpoint].port;
+    uint32_t port = f->endpoint[f->end[end].endpoint].port;
 
-    w->target[endpoint] = (struct target){
+    w->target[end] = (struct target){
         .place = place_of (f, port),
         .port = port,
-        .lid = f->port[port].lid,
+        .lid = f->end[end].lid,
     };
 }
 
@@ -156,7 +156,7 @@ struct fabric_walk *walk_create (const struct fabric *f)
     w->sw = calloc (f->nnodes + 1, sizeof (*w->sw));
     w->id = calloc (f->nnodes + 1, sizeof (*w->id));
     w->forward = calloc (f->nnodes + 1, sizeof (*w->forward));
-    w->target = calloc (f->nendpoints + 1, sizeof (*w->target));
+    w->target = calloc (f->nends + 1, sizeof (*w->target));
     if (!w->sw || !w->id || !w->forward || !w->target) {
         walk_destroy (w);
         return NULL;
@@ -178,7 +178,7 @@ struct fabric_walk *walk_create (const struct fabric *f)
         add_hop (f, i, &w->hop[i]);
     for (size_t i = 0; i < f->nnodes; i++)
         add_switch (w, f, i);
-    for (size_t i = 0; i < f->nendpoints; i++)
+    for (size_t i = 0; i < f->nends; i++)
         add_target (w, f, i);
     return w;
 }
@@ -266,7 +266,7 @@ int fabric_walk (const struct fabric *f, uint32_t from, uint32_t to,
     uint32_t place = hop->place;
     int hops = 0;
 
-    if (from == to)
+    if (w->target[from].port == end->port)
         return 0;
     for (;;) {
         arc[hops++] = hop->arc;
@@ -286,12 +286,49 @@ const struct network *fabric_network (const struct fabric *f)
     return &f->walk->network;
 }
 
-static void add_endpoint (const struct fabric *f, uint32_t id,
-                          struct endpoint *e)
+static void add_end (const struct fabric *f, uint32_t id, struct endpoint *e)
 {
     e->id = id;
-    e->name = f->endpoint[id].name;
-    e->host = f->host[f->endpoint[id].host].name;
+    e->name = f->end[id].name;
+    e->host = f->host[f->endpoint[f->end[id].endpoint].host].name;
+}
+
+/* The ends that are listed for a pathset. */
+struct ends {
+    const struct fabric *f;
+    bool lids;             /* all of an endpoint's that is called by none */
+    struct endpoint *list; /* [f->nends] */
+    size_t n;
+};
+
+/* False where there are more than can be told apart. */
+static bool list_end (struct ends *e, uint32_t id)
+{
+    if (e->n == e->f->nends)
+        return false;
+    add_end (e->f, id, &e->list[e->n++]);
+    return true;
+}
+
+static bool list_endpoint (struct ends *e, uint32_t id)
+{
+    const struct fabric *f = e->f;
+    unsigned int lmc = e->lids ? f->port[f->endpoint[id].port].lmc : 0;
+    bool room = true;
+
+    for (unsigned int k = 0; k < 1U << lmc && room; k++)
+        room = list_end (e, fabric_end_of (f, id, k));
+    return room;
+}
+
+static bool list_host (struct ends *e, uint32_t host)
+{
+    const struct fabric_host *h = &e->f->host[host];
+    bool room = true;
+
+    for (uint32_t i = 0; i < h->count && room; i++)
+        room = list_endpoint (e, h->first + i);
+    return room;
 }
 
 static int not_found (const char *const *name, size_t n, struct error *err)
@@ -305,9 +342,9 @@ static int not_found (const char *const *name, size_t n, struct error *err)
     return -1;
 }
 
-/* Endpoints of the names, in their order. */
-static int resolve (const struct fabric *f, const char *const *name, size_t n,
-                    struct endpoint *list, size_t *count, struct error *err)
+/* Ends of the names, in their order. */
+static int resolve (struct ends *e, const char *const *name, size_t n,
+                    struct error *err)
 {
     const char **missing = calloc (n, sizeof (*missing));
     size_t nmissing = 0;
@@ -315,28 +352,23 @@ static int resolve (const struct fabric *f, const char *const *name, size_t n,
 
     if (!missing)
         return error_nomem (err);
-    *count = 0;
     for (size_t i = 0; i < n; i++) {
-        uint32_t host = fabric_find_host (f, name[i]);
-        uint32_t id, end;
+        uint32_t host = fabric_find_host (e->f, name[i]);
+        uint32_t id = fabric_find_end (e->f, name[i]);
+        bool room;
 
-        if (host != FABRIC_NONE) {
-            id = f->host[host].first;
-            end = id + f->host[host].count;
-        } else {
-            id = fabric_find_endpoint (f, name[i]);
-            end = id + 1;
-            if (id == FABRIC_NONE) {
-                missing[nmissing++] = name[i];
-                continue;
-            }
+        if (host != FABRIC_NONE)
+            room = list_host (e, host);
+        else if (id != FABRIC_NONE)
+            room = strchr (name[i], '~') ? list_end (e, id)
+                                         : list_endpoint (e, id);
+        else {
+            missing[nmissing++] = name[i];
+            continue;
         }
-        for (; id < end; id++) {
-            if (*count == f->nendpoints) {
-                error_input (err, "%s is named twice", name[i]);
-                goto error;
-            }
-            add_endpoint (f, id, &list[(*count)++]);
+        if (!room) {
+            error_input (err, "%s is named twice", name[i]);
+            goto error;
         }
     }
     rc = nmissing == 0 ? 0 : not_found (missing, nmissing, err);
@@ -345,28 +377,38 @@ error:
     return rc;
 }
 
+static struct pathset *make_pathset (const struct fabric *f, bool lids,
+                                     const char *const *name, size_t n,
+                                     struct error *err)
+{
+    struct ends e = { .f = f, .lids = lids };
+    struct pathset *ps = NULL;
+
+    e.list = calloc (f->nends + 1, sizeof (*e.list));
+    if (!e.list) {
+        error_nomem (err);
+        return NULL;
+    }
+    for (size_t i = 0; n == 0 && i < f->nhosts; i++)
+        list_host (&e, i);
+    if (n == 0 || resolve (&e, name, n, err) == 0)
+        ps = pathset_create (fabric_network (f), e.list, e.n, err);
+    free (e.list);
+    return ps;
+}
+
 struct pathset *fabric_pathset (const struct fabric *f,
                                 const char *const *name, size_t n,
                                 struct error *err)
 {
-    struct pathset *ps = NULL;
-    struct endpoint *list;
-    size_t count = f->nendpoints;
+    return make_pathset (f, false, name, n, err);
+}
 
-    list = calloc (count + 1, sizeof (*list));
-    if (!list) {
-        error_nomem (err);
-        return NULL;
-    }
-    if (n == 0) {
-        for (size_t i = 0; i < count; i++)
-            add_endpoint (f, i, &list[i]);
-    } else if (resolve (f, name, n, list, &count, err) < 0)
-        goto error;
-    ps = pathset_create (fabric_network (f), list, count, err);
-error:
-    free (list);
-    return ps;
+struct pathset *fabric_pathset_lids (const struct fabric *f,
+                                     const char *const *name, size_t n,
+                                     struct error *err)
+{
+    return make_pathset (f, true, name, n, err);
 }
 
 struct pathset *fabric_resolve (const char *const *name, size_t n, void *arg,

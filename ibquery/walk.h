@@ -14,8 +14,8 @@
 struct fabric_walk *walk_create (const struct fabric *f);
 void walk_destroy (struct fabric_walk *w);
 
-/* The path of a message from endpoint `from` to the base LID of endpoint `to`:
- * its arcs in order, at most PATH_MAX_HOPS. Returns their number, or -1 with
+/* The path of a message from end `from` to end `to`: its arcs in order, at most
+ * PATH_MAX_HOPS. Returns their number, 0 between ends of one port, or -1 with
  * err: a loop, a dead end, another adapter; it names switch, port and LID.
  */
 int fabric_walk (const struct fabric *f, uint32_t from, uint32_t to,

@@ -66,7 +66,7 @@ int trends_make (struct trends *t, struct ledger *ledger,
         t->opts.points = 0;
         return error_nomem (err);
     }
-    if (!(t->ps = fabric_pathset (fabric, NULL, 0, err))
+    if (!(t->ps = fabric_pathset_lids (fabric, NULL, 0, err))
         || !(t->now = solve_by (t, ledger, &ageing, false, err))
         || try_solve (t, ledger, &sound, false, &t->baseline, err) < 0)
         return -1;

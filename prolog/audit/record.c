@@ -110,7 +110,7 @@ static int check_endpoints (const struct record *r,
     for (size_t i = 0; i < pathset_size (r->ps); i++) {
         const struct endpoint *e = pathset_endpoint (r->ps, i);
 
-        if (!whom->node[e->id])
+        if (!whom->node[whom->fabric->end[e->id].endpoint])
             return error_input (err, "the record is of %.63s, which was not "
                                      "asked for", e->name);
     }

@@ -100,7 +100,7 @@ static int find_open (struct service *s, struct work *w, int64_t now,
     const struct ledger_ageing ageing = {
         .quantile = RTT_MIDDLE, .now = now, .until = INT64_MAX,
     };
-    struct pathset *all = fabric_pathset (s->fabric, NULL, 0, err);
+    struct pathset *all = fabric_pathset_lids (s->fabric, NULL, 0, err);
     struct observations o = { 0 };
     int rc = all ? ledger_combine (s->ledger, all, &ageing, &o, err) : -1;
 
