@@ -27,7 +27,7 @@
 static struct fabric *make_fabric (const struct shape *s, struct error *err)
 {
     const unsigned int *v = s->size;
-    struct choice how = { s->routing, 1, s->prune };
+    struct choice how = { s->routing, 1, s->prune, 0 };
 
     switch (s->family) {
     case FAT_TREE:

@@ -2,7 +2,8 @@
 /* Fabrics that are computed: for plans, simulations and tests.
  *
  * Hosts are called h0001 .., switches s<group>-<number>; what the groups are,
- * each family says. LIDs: hosts in order, then switches. The same numbers and
+ * each family says. LIDs: hosts in order, then switches; with an LMC, all of a
+ * host's, to each of which the rule finds routes as to another host. The same numbers and
  * seed give the same fabric on every machine. No family promises that its
  * routes are free of deadlock.
  *
@@ -21,6 +22,7 @@
 enum routing {
     /* Up by the destination's digits, so that each has a tower of its own:
      * no two destinations share a link on the way down (as opensm's ftree).
+     * Other LIDs of a destination are so many ports further on each level.
      * In families that have no up and down: the lowest port.
      */
     ROUTING_DMODK,
@@ -46,6 +48,7 @@ struct choice {
      * off from the largest rest as well.
      */
     unsigned int prune;
+    unsigned int lmc; /* of the hosts' ports, 0 .. FABRIC_MAX_LMC */
 };
 
 /* The p-port q-tree: 2(p/2)^q hosts and 2q(p/2)^q cables. Groups are the

@@ -276,15 +276,24 @@ static int prune (struct wiring *w, const struct choice *how,
     return rc;
 }
 
-/* Hosts in order, then switches, without gaps. */
-static void number_lids (struct wiring *w)
+/* Hosts in order, each at a multiple of how many it has, then switches. */
+static int number_lids (struct wiring *w, unsigned int lmc, struct error *err)
 {
+    uint32_t next = 1U << lmc;
+
     for (uint32_t i = 0; i < w->nhosts; i++)
-        if (w->host[i].lid != 0)
-            w->host[i].lid = ++w->lids;
+        if (w->host[i].lid != 0) {
+            w->host[i].lid = next;
+            next += 1U << lmc;
+        }
     for (uint32_t s = 0; s < w->nswitches; s++)
         if (w->node[s].lid != 0)
-            w->node[s].lid = ++w->lids;
+            w->node[s].lid = next++;
+    w->lids = next - 1;
+    if (w->lids > FABRIC_MAX_LID)
+        return error_input (err, "%u LIDs, but there are %d", w->lids,
+                            FABRIC_MAX_LID);
+    return 0;
 }
 
 static int select_parts (struct wiring *w, const struct choice *how,
@@ -299,8 +308,10 @@ static int select_parts (struct wiring *w, const struct choice *how,
                             how->prune);
     if (how->prune > 0 && prune (w, how, err) < 0)
         return -1;
-    number_lids (w);
-    return 0;
+    if (how->lmc > FABRIC_MAX_LMC)
+        return error_input (err, "an LMC is 0 to %d, not %u", FABRIC_MAX_LMC,
+                            how->lmc);
+    return number_lids (w, how->lmc, err);
 }
 
 static int search_init (struct search *q, const struct wiring *w,
@@ -386,27 +397,30 @@ static unsigned int nth (uint64_t set, unsigned int n)
     return lowest (set);
 }
 
-/* The rules: the port of switch s, among those in set, for a host. */
+/* The rules: the port of switch s, among those in set, for a host's LID, so far
+ * from its base.
+ */
 static unsigned int pick_digit (struct router *r, uint32_t s, uint32_t host,
-                                uint64_t set)
+                                unsigned int lid, uint64_t set)
 {
     const struct node *n = &r->w->node[s];
     unsigned int wanted = 0;
     uint64_t from;
 
     if (n->count != 0)
-        wanted = n->first + host / n->divisor % n->count;
+        wanted = n->first + (host / n->divisor + lid) % n->count;
     from = set >> wanted << wanted;
     return lowest (from != 0 ? from : set);
 }
 
 static unsigned int pick_least (struct router *r, uint32_t s, uint32_t host,
-                                uint64_t set)
+                                unsigned int lid, uint64_t set)
 {
     const uint32_t *used = r->used + (size_t)s * r->w->nports;
     unsigned int best = lowest (set);
 
     (void)host;
+    (void)lid;
     for (; set != 0; set &= set - 1)
         if (used[lowest (set)] < used[best])
             best = lowest (set);
@@ -414,15 +428,17 @@ static unsigned int pick_least (struct router *r, uint32_t s, uint32_t host,
 }
 
 static unsigned int pick_random (struct router *r, uint32_t s, uint32_t host,
-                                 uint64_t set)
+                                 unsigned int lid, uint64_t set)
 {
     (void)s;
     (void)host;
+    (void)lid;
     return nth (set, rng_below (&r->rng, __builtin_popcountll (set)));
 }
 
 static unsigned int (*const pick[]) (struct router *r, uint32_t s,
-                                     uint32_t host, uint64_t set)
+                                     uint32_t host, unsigned int lid,
+                                     uint64_t set)
     = {
           [ROUTING_DMODK] = pick_digit,
           [ROUTING_MINHOP] = pick_least,
@@ -460,8 +476,9 @@ static int route_switches (struct wiring *w, uint64_t *set, struct error *err)
     return rc;
 }
 
-static void route_host (struct wiring *w, const struct choice *how,
-                        uint32_t host, const uint64_t *set, struct router *r)
+static void route_lid (struct wiring *w, const struct choice *how,
+                       uint32_t host, unsigned int lid, const uint64_t *set,
+                       struct router *r)
 {
     const struct plug *plug = &w->host[host];
     int32_t leaf = w->node[plug->at].leaf;
@@ -473,10 +490,17 @@ static void route_host (struct wiring *w, const struct choice *how,
         if (w->node[s].lid == 0)
             continue;
         if (s != plug->at)
-            port = pick[how->routing](r, s, host, good);
+            port = pick[how->routing](r, s, host, lid, good);
         r->used[(size_t)s * w->nports + port]++;
-        *entry (w, s, plug->lid) = port + 1;
+        *entry (w, s, plug->lid + lid) = port + 1;
     }
+}
+
+static void route_host (struct wiring *w, const struct choice *how,
+                        uint32_t host, const uint64_t *set, struct router *r)
+{
+    for (unsigned int lid = 0; lid < 1U << how->lmc; lid++)
+        route_lid (w, how, host, lid, set, r);
 }
 
 static size_t count_leaves (struct wiring *w)
@@ -525,8 +549,8 @@ error:
     return rc;
 }
 
-static int add_hosts (const struct wiring *w, struct fabric *f,
-                      struct error *err)
+static int add_hosts (const struct wiring *w, unsigned int lmc,
+                      struct fabric *f, struct error *err)
 {
     int width = w->nhosts > 9999 ? 5 : 4;
 
@@ -541,7 +565,7 @@ static int add_hosts (const struct wiring *w, struct fabric *f,
         snprintf (desc, sizeof (desc), "h%0*u mlx5_0", width, i + 1);
         node = fabric_add_node (f, guid, NODE_CA, 1, desc, err);
         if (node < 0
-            || fabric_set_port (f, node, 1, guid + 1, plug->lid, 0, err) < 0
+            || fabric_set_port (f, node, 1, guid + 1, plug->lid, lmc, err) < 0
             || fabric_add_cable (f, node, 1, w->node[plug->at].index,
                                  plug->port + 1, 4, "HDR", err)
                    < 0)
@@ -592,12 +616,14 @@ static int add_cables (const struct wiring *w, struct fabric *f,
 static int set_source (const struct wiring *w, const struct choice *how,
                        struct fabric *f, struct error *err)
 {
-    char source[2 * FABRIC_NAME_MAX], pruned[32] = "";
+    char source[2 * FABRIC_NAME_MAX], pruned[32] = "", lmc[16] = "";
 
     if (how->prune > 0)
         snprintf (pruned, sizeof (pruned), " prune %u %%", how->prune);
-    snprintf (source, sizeof (source), "%s %s seed %" PRIu64 "%s", w->name,
-              routing_name (how->routing), how->seed, pruned);
+    if (how->lmc > 0)
+        snprintf (lmc, sizeof (lmc), " LMC %u", how->lmc);
+    snprintf (source, sizeof (source), "%s %s seed %" PRIu64 "%s%s", w->name,
+              routing_name (how->routing), how->seed, pruned, lmc);
     return fabric_set_source (f, source, 0, err);
 }
 
@@ -613,7 +639,7 @@ struct fabric *wiring_fabric (struct wiring *w, const struct choice *how,
         error_nomem (err);
         return NULL;
     }
-    if (add_switches (w, f, err) < 0 || add_hosts (w, f, err) < 0
+    if (add_switches (w, f, err) < 0 || add_hosts (w, how->lmc, f, err) < 0
         || add_cables (w, f, err) < 0 || set_source (w, how, f, err) < 0
         || fabric_finish (f, err) < 0) {
         fabric_destroy (f);

@@ -108,7 +108,7 @@ static unsigned int imbalance (const struct fabric *f, unsigned int p,
 
 static void balance (unsigned int p, unsigned int q)
 {
-    struct fat_tree tree = { p, q, .how = { ROUTING_MINHOP, 7, 0 } };
+    struct fat_tree tree = { p, q, .how = { ROUTING_MINHOP, 7, 0, 0 } };
     struct error err;
     struct fabric *f = generate_fat_tree (&tree, &err);
     unsigned int worst = imbalance (f, p, q);
@@ -242,7 +242,7 @@ static void slimflies (void)
 
     for (size_t i = 0; i < sizeof (rows) / sizeof (rows[0]); i++) {
         unsigned int q = rows[i].q, routers = 2 * q * q, range[2];
-        struct slimfly fly = { q, rows[i].hosts, { ROUTING_MINHOP, 1, 0 } };
+        struct slimfly fly = { q, rows[i].hosts, { ROUTING_MINHOP, 1, 0, 0 } };
         struct error err = { 0 };
         struct fabric *f = generate_slimfly (&fly, &err);
 
@@ -303,7 +303,7 @@ static void dragonflies (void)
     for (size_t i = 0; i < sizeof (rows) / sizeof (rows[0]); i++) {
         unsigned int p = rows[i][0], a = rows[i][1], h = rows[i][2];
         unsigned int groups = a * h + 1, range[2];
-        struct dragonfly fly = { p, a, h, { ROUTING_MINHOP, 1, 0 } };
+        struct dragonfly fly = { p, a, h, { ROUTING_MINHOP, 1, 0, 0 } };
         struct error err = { 0 };
         struct fabric *f = generate_dragonfly (&fly, &err);
 
@@ -335,7 +335,7 @@ static void irregulars (void)
     for (size_t i = 0; i < sizeof (rows) / sizeof (rows[0]); i++)
         for (int r = ROUTING_MINHOP; r <= ROUTING_RANDOM; r++) {
             struct irregular net = { rows[i].switches, rows[i].hosts,
-                                     rows[i].degree, { r, 1, 0 } };
+                                     rows[i].degree, { r, 1, 0, 0 } };
             struct error err = { 0 };
             struct fabric *f = generate_irregular (&net, &err);
 
@@ -376,7 +376,7 @@ static void pruned (void)
 
 static void pruned_dragonfly (void)
 {
-    struct dragonfly fly = { 2, 4, 2, { ROUTING_MINHOP, 3, 10 } };
+    struct dragonfly fly = { 2, 4, 2, { ROUTING_MINHOP, 3, 10, 0 } };
     struct error err = { 0 };
     struct fabric *f = generate_dragonfly (&fly, &err);
     uint32_t arc[PATH_MAX_HOPS];
@@ -402,7 +402,7 @@ static void oversubscribed (void)
     for (size_t i = 0; i < sizeof (rows) / sizeof (rows[0]); i++)
         for (int r = ROUTING_DMODK; r <= ROUTING_MINHOP; r++) {
             struct fat_tree tree = { rows[i].ports, rows[i].levels,
-                                     { r, 1, 0 }, rows[i].k };
+                                     { r, 1, 0, 0 }, rows[i].k };
             struct error err = { 0 };
             struct fabric *f = generate_fat_tree (&tree, &err);
 
@@ -520,7 +520,7 @@ int main (void)
     for (size_t i = 0; i < sizeof (sizes) / sizeof (sizes[0]); i++)
         for (int r = ROUTING_DMODK; r <= ROUTING_MINHOP; r++) {
             struct fat_tree tree = { sizes[i].ports, sizes[i].levels,
-                                     .how = { r, 1, 0 } };
+                                     .how = { r, 1, 0, 0 } };
             struct error err = { 0 };
             struct fabric *f = generate_fat_tree (&tree, &err);
 

@@ -43,6 +43,8 @@ static int set_routing (void *field, const char *value, struct error *err)
     { "seed", 0, "N", opt_u64, FIELD (how.seed), "of what is drawn: 1" },     \
     { "prune", 0, "PERCENT", opt_int, FIELD (how.prune),                      \
       "of hosts, switches and cables left out: 0" },                          \
+    { "lmc", 0, "L", opt_int, FIELD (how.lmc),                                \
+      "2^L LIDs for each host, with routes of their own: 0" },                \
     { "netfile", 0, NULL, opt_true, FIELD (netfile),                          \
       "write the cables as a netfile of ibsim" },                             \
     { "output", 'o', "FILE", opt_string, FIELD (output),                      \
