@@ -152,20 +152,24 @@ char *inputs_text (const char *list, struct error *err)
 }
 
 struct pathset *inputs_hosts (const struct fabric *fabric, const char *option,
-                              const char *list, struct error *err)
+                              const char *list, bool lids, struct error *err)
 {
+    struct pathset *(*make) (const struct fabric *f, const char *const *name,
+                             size_t n, struct error *err)
+        = lids ? fabric_pathset_lids : fabric_pathset;
     struct hostlist hl = { 0 };
     struct pathset *ps = NULL;
     char *text;
 
     if (!list)
-        return fabric_pathset (fabric, NULL, 0, err);
+        return make (fabric, NULL, 0, err);
     if (!(text = inputs_text (list, err))
         || hostlist_parse (&hl, text, HOSTS_MAX, err) < 0)
         error_prefix (err, "--%s", option);
+    else if (hl.count == 0) /* nobody, not everybody */
+        ps = fabric_resolve (NULL, 0, (void *)fabric, err);
     else
-        ps = fabric_resolve ((const char *const *)hl.name, hl.count,
-                             (void *)fabric, err);
+        ps = make (fabric, (const char *const *)hl.name, hl.count, err);
     hostlist_clear (&hl);
     free (text);
     return ps;

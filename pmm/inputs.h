@@ -62,10 +62,10 @@ int inputs_thresholds (struct judge_options *opts, const char *conf,
  */
 char *inputs_text (const char *list, struct error *err);
 
-/* The endpoints of a LIST of hosts or @FILE, of all hosts where it is NULL.
- * option is for the error. NULL with err.
+/* The endpoints of a LIST of hosts or @FILE, of all hosts where it is NULL; by
+ * all of their LIDs or the base LIDs. option is for the error. NULL with err.
  */
 struct pathset *inputs_hosts (const struct fabric *fabric, const char *option,
-                              const char *list, struct error *err);
+                              const char *list, bool lids, struct error *err);
 
 #endif /* PMM_INPUTS_H */

@@ -158,7 +158,7 @@ struct plan *part_plan (const struct fabric *f, const struct part *part,
     *ps = NULL;
     if ((part->links ? read_links (&links, f, "links", part->links, err)
                      : switch_links (&links, f, part->at, err)) == 0
-        && (all = inputs_hosts (f, "hosts", part->hosts, err)))
+        && (all = inputs_hosts (f, "hosts", part->hosts, false, err)))
         plan = select_links (all, links.v, links.n, opts, ps, err);
     if (plan)
         say_targets (plan, fabric_network (f));
@@ -177,9 +177,9 @@ static struct pathset *with_idle (const struct fabric *f,
                                   struct error *err)
 {
     const struct network *net = fabric_network (f);
-    struct pathset *more = inputs_hosts (f, "idle", part->idle, err);
+    struct pathset *more = inputs_hosts (f, "idle", part->idle, false, err);
     struct pathset *job = !more || !part->hosts
-        ? NULL : inputs_hosts (f, "hosts", part->hosts, err);
+        ? NULL : inputs_hosts (f, "hosts", part->hosts, false, err);
     size_t njob = job ? pathset_size (job) : 0;
     size_t n = njob + (more ? pathset_size (more) : 0);
     struct endpoint *e = calloc (n + 1, sizeof (*e));

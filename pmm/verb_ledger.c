@@ -515,7 +515,7 @@ static int begin (struct work *w, struct error *err)
 
     if (!w->fabric)
         return error_input (err, "-f FABRIC is missing");
-    if (!(ps = inputs_hosts (w->fabric, "hosts", w->o->hosts, err)))
+    if (!(ps = inputs_hosts (w->fabric, "hosts", w->o->hosts, false, err)))
         return -1;
     host = calloc (pathset_size (ps) + 1, sizeof (*host));
     for (size_t i = 0; host && i < pathset_size (ps); i++)

@@ -32,7 +32,7 @@ static const struct opt table[] = {
 #undef FIELD
 
 struct path {
-    uint32_t from, to;
+    uint32_t from, to; /* ends */
     uint32_t link[PATH_MAX_HOPS];
     int n;
 };
@@ -44,8 +44,8 @@ static int walk (const struct fabric *f, struct path *p, uint32_t from,
     p->to = to;
     p->n = fabric_walk (f, from, to, p->link, err);
     if (p->n < 0)
-        return error_prefix (err, "%s to %s", f->endpoint[from].name,
-                             f->endpoint[to].name);
+        return error_prefix (err, "%s to %s", f->end[from].name,
+                             f->end[to].name);
     for (int i = 0; i < p->n; i++)
         p->link[i] = arc_link (p->link[i]);
     return 0;
@@ -68,9 +68,9 @@ static int write_json (const struct fabric *f, const struct path *there,
 
     if (!root
         || json_object_set_new (root, "a", json_string (
-               f->endpoint[there->from].name)) < 0
+               f->end[there->from].name)) < 0
         || json_object_set_new (root, "b", json_string (
-               f->endpoint[there->to].name)) < 0
+               f->end[there->to].name)) < 0
         || json_object_set_new (root, "forward", path_json (f, there)) < 0
         || json_object_set_new (root, "reverse", path_json (f, back)) < 0)
         rc = error_nomem (err);
@@ -82,12 +82,12 @@ static int write_json (const struct fabric *f, const struct path *there,
 
 static void print_path (const struct fabric *f, const struct path *p, FILE *fp)
 {
-    uint32_t node = f->port[f->endpoint[p->from].port].node;
-    const struct fabric_port *to = &f->port[f->endpoint[p->to].port];
+    const struct fabric_end *from = &f->end[p->from];
+    const struct fabric_end *to = &f->end[p->to];
+    uint32_t node = f->port[f->endpoint[from->endpoint].port].node;
 
-    fprintf (fp, "%s to %s (LID %u): %d cables\n",
-             f->endpoint[p->from].name, f->endpoint[p->to].name, to->lid,
-             p->n);
+    fprintf (fp, "%s to %s (LID %u): %d cables\n", from->name, to->name,
+             to->lid, p->n);
     for (int i = 0; i < p->n; i++) {
         const struct fabric_link *l = &f->link[p->link[i]];
         uint32_t near = f->port[l->a].node == node ? l->a : l->b;
@@ -103,7 +103,7 @@ static void print_path (const struct fabric *f, const struct path *p, FILE *fp)
 
 static void print_line (const struct fabric *f, const struct path *p, FILE *fp)
 {
-    fprintf (fp, "%s %s", f->endpoint[p->from].name, f->endpoint[p->to].name);
+    fprintf (fp, "%s %s", f->end[p->from].name, f->end[p->to].name);
     for (int i = 0; i < p->n; i++)
         fprintf (fp, " %s", f->link[p->link[i]].id);
     putc ('\n', fp);
@@ -135,11 +135,11 @@ static int find_ends (const struct fabric *f, const char *const name[2],
                       uint32_t end[2], struct error *err)
 {
     for (int i = 0; i < 2; i++) {
-        end[i] = fabric_find_endpoint (f, name[i]);
+        end[i] = fabric_find_end (f, name[i]);
         if (end[i] == FABRIC_NONE)
             return error_input (err, "not in the fabric: %.80s", name[i]);
     }
-    if (end[0] == end[1])
+    if (f->end[end[0]].endpoint == f->end[end[1]].endpoint)
         return error_input (err, "both ends are %.80s", name[0]);
     return 0;
 }

@@ -53,7 +53,7 @@ struct options {
     int extra_rounds, threads;
     double budget;
     uint64_t seed;
-    bool verbose;
+    bool base_lids, verbose;
 };
 
 #define FIELD(name) offsetof (struct options, name)
@@ -61,6 +61,8 @@ static const struct opt table[] = {
     { "fabric", 'f', "FILE", opt_string, FIELD (fabric), "the snapshot" },
     { "hosts", 0, "LIST", opt_string, FIELD (part.hosts),
       "the job's hosts, node[01-16], or @FILE: all" },
+    { "base-lids", 0, NULL, opt_true, FIELD (base_lids),
+      "use no other LIDs than the ports' first" },
     { "links", 0, "LIST", opt_string, FIELD (part.links),
       "determine these links only, NAME/PORT or @FILE" },
     { "switch", 0, "S", opt_string, FIELD (part.at),
@@ -154,15 +156,19 @@ static void summary (const struct plan *plan, const struct pathset *ps,
                      const struct plan_file_extra *extra,
                      const struct bound *bound)
 {
-    if (pathset_size (ps) < 2) {
+    size_t n = pathset_ports (ps);
+
+    if (n < 2) {
         fprintf (stderr, "pmm plan: %zu endpoint%s, nothing to measure\n",
-                 pathset_size (ps), pathset_size (ps) == 1 ? "" : "s");
+                 n, n == 1 ? "" : "s");
         return;
     }
+    if (pathset_size (ps) > n)
+        fprintf (stderr, "pmm plan: by %zu LIDs\n", pathset_size (ps));
     fprintf (stderr,
              "pmm plan: %zu endpoints, %zu links, rank %zu: %zu probes in"
              " %zu + %zu rounds\n",
-             pathset_size (ps), plan_links (plan), plan_rank (plan),
+             n, plan_links (plan), plan_rank (plan),
              plan_probes (plan), plan_basis_rounds (plan),
              plan_rounds (plan) - plan_basis_rounds (plan));
     if (!plan_maximal (plan))
@@ -227,7 +233,7 @@ static struct plan *make_for_all (const struct fabric *f,
                                   const struct plan_options *opts,
                                   struct pathset **ps, struct error *err)
 {
-    *ps = inputs_hosts (f, "hosts", o->part.hosts, err);
+    *ps = inputs_hosts (f, "hosts", o->part.hosts, !o->base_lids, err);
     return *ps ? find_method (o->method)->make (*ps, opts, err) : NULL;
 }
 

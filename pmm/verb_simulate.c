@@ -367,7 +367,7 @@ static int misroute (struct fabric *f, const char *word, struct error *err)
     if (equals && colon && colon < equals) {
         *equals = *colon = '\0';
         sw = fabric_find_switch (f, copy);
-        host = fabric_find_endpoint (f, colon + 1);
+        host = fabric_find_end (f, colon + 1);
     }
     if (sw != FABRIC_NONE
         && text_u64 (equals + 1, 1, f->node[sw].nports, &port) < 0)
@@ -376,7 +376,7 @@ static int misroute (struct fabric *f, const char *word, struct error *err)
     if (sw == FABRIC_NONE || host == FABRIC_NONE)
         return error_input (err, "--misroute %.80s: SWITCH:HOST=PORT is "
                             "wanted", word);
-    lid = f->port[f->endpoint[host].port].lid;
+    lid = f->end[host].lid;
     if (lid > f->node[sw].lft_top)
         return error_input (err, "--misroute %.80s: the switch has no route "
                             "to this host", word);
