@@ -99,6 +99,7 @@ struct judgement {
     const struct samples *samples;
     const struct judge_options *opts;
     bool has_baseline;
+    bool adaptive; /* only host ends are sure to be crossed */
     struct observations obs;
     double gap_ns; /* of an RTT over the fastest repeat, by noise alone */
     struct model model;
@@ -258,6 +259,26 @@ static int limit_coverage (struct judgement *j, size_t absent)
                           o->lost, o->sent)
                < 0)
         return -1;
+    return 0;
+}
+
+static int limit_adaptive (struct judgement *j)
+{
+    const struct samples *s = j->samples;
+
+    if (s->adaptive > 0)
+        return verdict_limit (j->verdict, VERDICT_OK,
+                              "adaptive routing: %" PRIu64 " switch%s may have "
+                              "sent messages of service level %" PRIu64
+                              " other ways than the fabric says, so that only "
+                              "host ends are judged",
+                              s->adaptive, s->adaptive == 1 ? "" : "es",
+                              s->level);
+    if (j->adaptive)
+        return verdict_limit (j->verdict, VERDICT_OK,
+                              "adaptive routing: messages of the baseline may "
+                              "have gone other ways than the fabric says, so "
+                              "that only host ends are judged");
     return 0;
 }
 
@@ -747,6 +768,13 @@ static int limit_cause (struct judgement *j, const struct cause *c,
     return rc;
 }
 
+/* What that makes of the verdict. */
+static enum verdict_status limit_status (const struct judgement *j,
+                                         const struct cause *c)
+{
+    return size_of (j, c) > j->opts->fail_ns ? VERDICT_UNKNOWN : VERDICT_OK;
+}
+
 static int doubt (struct judgement *j, const struct cause *c,
                   const struct support *s)
 {
@@ -758,10 +786,7 @@ static int doubt (struct judgement *j, const struct cause *c,
         why = ", but was not seen from both ends";
     else if (2 * s->fastest < s->rows)
         why = ", but comes and goes";
-    return limit_cause (j, c,
-                        size_of (j, c) > j->opts->fail_ns ? VERDICT_UNKNOWN
-                                                          : VERDICT_OK,
-                        why);
+    return limit_cause (j, c, limit_status (j, c), why);
 }
 
 /* 1: both stages show the cause, each on its own; 0: they do not. -1: out of
@@ -900,14 +925,15 @@ static int judge_cause (struct judgement *j, size_t number)
         || (baseline = has_basis (j, c)) < 0)
         return -1;
     if (!confirmed)
-        return limit_cause (j, c,
-                            size_of (j, c) > j->opts->fail_ns
-                                ? VERDICT_UNKNOWN
-                                : VERDICT_OK,
-                            ", not confirmed");
+        return limit_cause (j, c, limit_status (j, c), ", not confirmed");
     if (!(f = add_finding (j->verdict)) || fill_suspects (j, f, number) < 0
         || expected_of (j, f->suspect[0], &f->expected_ns) < 0)
         return -1;
+    if (j->adaptive && f->kind != FINDING_HOST_END) {
+        verdict_drop (j->verdict);
+        return limit_cause (j, c, limit_status (j, c),
+                            ", or what adaptive routing went by instead");
+    }
     f->level = level_of (j->opts, c, baseline, s.repeats);
     /* never on the ground of one explanation where another does as well */
     if (f->kind == FINDING_ROUTE
@@ -1149,6 +1175,11 @@ static int add_loss (struct judgement *j, const struct loss *link,
     for (size_t i = 0; i < n; i++)
         if (add_suspect (j, f, j->model.link[col[i]]) < 0)
             return -1;
+    if (j->adaptive && f->kind != FINDING_HOST_END) {
+        verdict_drop (j->verdict);
+        return verdict_limit (j->verdict, VERDICT_OK,
+                              "some link between switches loses messages");
+    }
     f->level = VERDICT_WARN;
     f->basis = BASIS_LOSS;
     f->excess_ns = f->stderr_ns = f->expected_ns = NAN;
@@ -1277,7 +1308,8 @@ static int judge_links (struct judgement *j, const struct plan *plan,
             j->gap_ns = fmin (j->gap_ns, base[i].gap_ns);
     if (explain_fast (&j->ex, j->fast) < 0)
         return error_nomem (err);
-    if (mark_confirm (j, plan) < 0 || limit_model (j) < 0)
+    if (mark_confirm (j, plan) < 0 || limit_adaptive (j) < 0
+        || limit_model (j) < 0)
         return error_nomem (err);
     find_doubted (j);
     if (judge_rest (j) < 0)
@@ -1310,8 +1342,11 @@ static int observe_all (struct judgement *j, struct observations *base,
             < 0
         || observe_baselines (base, baseline, n, err) < 0)
         return -1;
-    for (size_t i = 0; i < n; i++)
+    j->adaptive = j->samples->adaptive > 0;
+    for (size_t i = 0; i < n; i++) {
         j->has_baseline |= base[i].n > 0;
+        j->adaptive |= base[i].n > 0 && baseline[i].samples->adaptive > 0;
+    }
     return 0;
 }
 

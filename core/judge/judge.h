@@ -24,6 +24,10 @@
  * its suspects, and all that shares one with these is UNKNOWN too. Where all
  * links of a class are slower by fail_ns than the baseline lets expect, that is
  * a limit, and nothing fails.
+ *
+ * Where switches routed the messages adaptively, here or in a baseline, nobody
+ * knows which links they crossed, but those at their ends: what is no host end
+ * is no finding then, but a limit.
  */
 #ifndef CORE_JUDGE_H
 #define CORE_JUDGE_H

@@ -65,20 +65,24 @@ static void free_strings (char **v, size_t n)
     free (v);
 }
 
+void verdict_drop (struct verdict *v)
+{
+    struct finding *f = &v->finding[--v->nfindings];
+
+    free (f->suspect);
+    free (f->oneway);
+    free (f->sw);
+    free_strings (f->node, f->nnodes);
+    free (f->why);
+}
+
 void verdict_destroy (struct verdict *v)
 {
     if (v) {
         int saved_errno = errno;
 
-        for (size_t i = 0; i < v->nfindings; i++) {
-            struct finding *f = &v->finding[i];
-
-            free (f->suspect);
-            free (f->oneway);
-            free (f->sw);
-            free_strings (f->node, f->nnodes);
-            free (f->why);
-        }
+        while (v->nfindings > 0)
+            verdict_drop (v);
         free (v->finding);
         free_strings (v->limit, v->nlimits);
         free (v);

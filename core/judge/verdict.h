@@ -84,6 +84,9 @@ int verdict_limit (struct verdict *v, enum verdict_status status,
                    const char *fmt, ...)
     __attribute__ ((format (printf, 3, 4)));
 
+/* Take back the finding that was added last. */
+void verdict_drop (struct verdict *v);
+
 const char *verdict_status_name (enum verdict_status status);
 
 /* As the file has them: "host end", "baseline". */

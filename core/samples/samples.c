@@ -16,6 +16,7 @@ enum {
     HOSTS_MAX = 1 << 17,
     ROUNDS_MAX = 1 << 20,
     SENT_MAX = 1 << 24,
+    LEVEL_MAX = 15,
 };
 
 #define RTT_LIMIT_NS 1e12
@@ -141,14 +142,17 @@ int samples_write (const struct samples *s, const struct pathset *ps,
 
     if (!json || !probes)
         goto error;
-    head = json_pack ("{s:I, s:I, s:s, s:{s:o, s:o}, s:{s:I, s:I, s:I}}",
+    head = json_pack ("{s:I, s:I, s:s, s:{s:o, s:o}, s:{s:I, s:I, s:I},"
+                      " s:I, s:I}",
                       "job", (json_int_t)s->job, "step", (json_int_t)s->step,
                       "nonce", s->nonce, "nodes", "answered",
                       names_json (s->answered, s->nanswered), "missing",
                       names_json (s->missing, s->nmissing), "messages",
                       "late", (json_int_t)s->late, "repeated",
                       (json_int_t)s->repeated, "foreign",
-                      (json_int_t)s->foreign);
+                      (json_int_t)s->foreign, "service_level",
+                      (json_int_t)s->level, "adaptive_switches",
+                      (json_int_t)s->adaptive);
     if (!head)
         goto error;
     rc = json_object_update (json, head);
@@ -346,7 +350,20 @@ static int check_hash (const json_t *json, const char *hash,
     return 0;
 }
 
-/* They came with a later version. */
+/* These and the messages came with later versions. */
+static int read_level (struct samples *s, const json_t *json,
+                       struct error *err)
+{
+    if (!json_object_get (json, "service_level"))
+        return 0;
+    if (json_get_u64 (json, NULL, "service_level", 0, LEVEL_MAX, &s->level,
+                      err) < 0
+        || json_get_u64 (json, NULL, "adaptive_switches", 0, UINT32_MAX,
+                         &s->adaptive, err) < 0)
+        return -1;
+    return 0;
+}
+
 static int read_messages (struct samples *s, const json_t *json,
                           struct error *err)
 {
@@ -380,7 +397,7 @@ static int read_head (struct samples *s, const json_t *json, json_t **probes,
         || json_get_object (json, NULL, "nodes", &nodes, err) < 0
         || read_hosts (s, nodes, true, answered, err) < 0
         || read_hosts (s, nodes, false, &missing, err) < 0
-        || read_messages (s, json, err) < 0)
+        || read_messages (s, json, err) < 0 || read_level (s, json, err) < 0)
         return -1;
     nonce = json_string_value (json_object_get (json, "nonce"));
     if (!nonce || strlen (nonce) >= sizeof (s->nonce)

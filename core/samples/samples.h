@@ -45,6 +45,9 @@ struct samples {
     uint64_t late;      /* echoes that came after their time-out, */
     uint64_t repeated;  /* ... messages that came again, */
     uint64_t foreign;   /* ... and that were not the run's: none counted */
+    uint64_t level;     /* service level of the probes */
+    uint64_t adaptive;  /* switches on the job's paths that send messages of
+                           that level another way than their tables say */
     struct sample *sample;
     size_t nsamples;
     bool complete; /* every probe of the plan accounted for */

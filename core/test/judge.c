@@ -405,7 +405,8 @@ static void shift (struct sample *s, double ns)
 }
 
 /* A link that many probes cross, and that no other is proportional to. */
-static uint32_t busy_link (const struct job *job, const struct samples *s)
+static uint32_t busiest (const struct job *job, const struct samples *s,
+                         enum link_kind kind)
 {
     uint32_t best = job->link[0];
     size_t most = 0;
@@ -413,7 +414,7 @@ static uint32_t busy_link (const struct job *job, const struct samples *s)
     for (size_t j = 0; j < job->m; j++) {
         size_t n = 0;
 
-        if (job->net->info[job->link[j]].kind != LINK_SWITCH)
+        if (job->net->info[job->link[j]].kind != kind)
             continue;
         for (size_t i = 0; i < s->nsamples; i++)
             n += crosses (job, &s->sample[i], job->link[j]) > 0;
@@ -423,6 +424,11 @@ static uint32_t busy_link (const struct job *job, const struct samples *s)
         }
     }
     return best;
+}
+
+static uint32_t busy_link (const struct job *job, const struct samples *s)
+{
+    return busiest (job, s, LINK_SWITCH);
 }
 
 static void case_missing (struct job *job, struct samples *s, uint32_t link)
@@ -610,6 +616,89 @@ static void test_cases (void)
     tablenet_destroy (net);
 }
 
+static void slow_adaptive (struct job *job, struct samples *s, uint32_t link)
+{
+    for (size_t i = 0; i < s->nsamples; i++)
+        shift (&s->sample[i], 2000 * crosses (job, &s->sample[i], link));
+    s->level = 4;
+    s->adaptive = 3;
+}
+
+static void slow (struct job *job, struct samples *s, uint32_t link)
+{
+    slow_adaptive (job, s, link);
+    s->adaptive = 0;
+}
+
+static void lossy_adaptive (struct job *job, struct samples *s, uint32_t link)
+{
+    case_loss (job, s, link);
+    s->adaptive = 3;
+}
+
+static void well_adaptive (struct job *job, struct samples *s, uint32_t link)
+{
+    (void)job;
+    (void)link;
+    s->adaptive = 1;
+}
+
+/* Where messages may have gone other ways, links between switches are not
+ * judged.
+ */
+static void test_adaptive (void)
+{
+    static const struct {
+        const char *what;
+        enum link_kind kind;
+        change_f change;
+        bool before; /* adaptive, then */
+        enum verdict_status status;
+        size_t nfindings;
+        const char *limit;
+    } rows[] = {
+        { "by the tables: a slow switch link", LINK_SWITCH, slow, false,
+          VERDICT_FAIL, 1, NULL },
+        { "adaptive: a slow switch link", LINK_SWITCH, slow_adaptive, false,
+          VERDICT_UNKNOWN, 0,
+          "adaptive routing: 3 switches may have sent messages of service "
+          "level 4 " },
+        { "adaptive before: a slow switch link", LINK_SWITCH, slow, true,
+          VERDICT_UNKNOWN, 0, "adaptive routing: messages of the baseline" },
+        { "adaptive: a slow host end", LINK_HOST, slow_adaptive, false,
+          VERDICT_FAIL, 1, "so that only host ends are judged" },
+        { "adaptive: a switch link that loses", LINK_SWITCH, lossy_adaptive,
+          false, VERDICT_OK, 0, "some link between switches loses messages" },
+        { "adaptive: all is well", LINK_SWITCH, well_adaptive, false,
+          VERDICT_OK, 0, "adaptive routing: 1 switch may have sent" },
+    };
+    struct tablenet *net = tablenet_fattree (8, 3, TABLE_MINHOP, 1);
+    struct job job;
+
+    job_open (&job, net, NODES, 5, 7);
+    for (size_t i = 0; i < sizeof (rows) / sizeof (rows[0]); i++) {
+        struct samples *s = job_samples (&job, 5, 7);
+        uint32_t link = busiest (&job, s, rows[i].kind);
+        struct verdict *v;
+        bool said = !rows[i].limit;
+
+        job.before->adaptive = rows[i].before;
+        v = job_check (&job, 5, 7, true, rows[i].change, link);
+        for (size_t k = 0; rows[i].limit && k < v->nlimits; k++)
+            said |= strstr (v->limit[k], rows[i].limit) != NULL;
+        ok (v->status == rows[i].status && said
+                && v->nfindings == rows[i].nfindings
+                && (v->nfindings == 0 || names (v->finding, link)),
+            "%s: %s, %zu findings", rows[i].what,
+            verdict_status_name (v->status), v->nfindings);
+        print (v);
+        verdict_destroy (v);
+        samples_destroy (s);
+    }
+    job_close (&job);
+    tablenet_destroy (net);
+}
+
 /* FAIL outranks what was not determined. */
 static void test_ranks (void)
 {
@@ -743,6 +832,7 @@ int main (int argc, char **argv)
     size_t trials = argc > 1 ? strtoul (argv[1], NULL, 10) : few;
 
     test_cases ();
+    test_adaptive ();
     test_ranks ();
     test_first ();
     test_small ();

@@ -92,6 +92,8 @@ static void test_round_trip (void)
     s->late = 1;
     s->repeated = 2;
     s->foreign = 3;
+    s->level = 4;
+    s->adaptive = 5;
     s->sample[1].lost = s->sample[1].sent;
     samples_add_host (s, "gone", false);
     text = written (s, ps);
@@ -102,6 +104,8 @@ static void test_round_trip (void)
     ok (again && again->late == 1 && again->repeated == 2
             && again->foreign == 3,
         "messages that did not count");
+    ok (again && again->level == 4 && again->adaptive == 5,
+        "the service level, and who routes adaptively on it");
     ok (again && again->job == 4711 && again->step == 3 && again->complete
             && again->nanswered == 6 && again->nmissing == 1
             && again->nsamples == s->nsamples
@@ -238,6 +242,14 @@ static const struct {
     { "without the repeated ones",
       HEAD ("table") NODES "\"messages\":{\"late\":1,\"foreign\":3},"
       "\"probes\":[]" TAIL, 0 },
+    { "a service level, and who routes adaptively on it",
+      HEAD ("table") NODES "\"service_level\":15,\"adaptive_switches\":2,"
+      "\"probes\":[]" TAIL, 1 },
+    { "a service level that is none",
+      HEAD ("table") NODES "\"service_level\":16,\"adaptive_switches\":0,"
+      "\"probes\":[]" TAIL, 0 },
+    { "a service level on its own",
+      HEAD ("table") NODES "\"service_level\":1,\"probes\":[]" TAIL, 0 },
     { "a nonce that is not hex",
       "{\"kind\":\"samples\",\"version\":1,\"fabric\":\"table\",\"job\":1,"
       "\"step\":0,\"nonce\":\"../x\"," NODES "\"probes\":[]" TAIL, 0 },
