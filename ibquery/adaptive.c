@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Notes
+ *
+ * The attribute, as NVIDIA's headers have it, untested on hardware; in words of
+ * 32 bits: word 0, bit 0 on; bit 27 can be limited to service levels, bit 28
+ * is; bit 29 can be switched off by transport. Word 1, bits 0 to 11: groups
+ * that it can have, 0 where it knows no adaptive routing. Word 2, bits 16 to
+ * 31: the service levels. Word 3, bit 0: off for UD, bit 1: for RC.
+ */
+#include "config.h"
+#include "ibquery/adaptive.h"
+
+#include <stdlib.h>
+
+enum {
+    ON = 1 << 0,
+    BY_LEVEL = 3 << 27,     /* it can, and does */
+    BY_TRANSPORT = 1 << 29,
+    GROUPS = 0xfff,
+    LEVELS_SHIFT = 16,
+    NOT_UD = 1 << 0,
+    NOT_RC = 1 << 1,
+    ALL_LEVELS = 0xffff,
+};
+
+static uint32_t word (const uint8_t *info, int number)
+{
+    const uint8_t *p = info + 4 * number;
+
+    return (uint32_t)p[0] << 24 | p[1] << 16 | p[2] << 8 | p[3];
+}
+
+struct fabric_adaptive adaptive_decode (const uint8_t info[ADAPTIVE_INFO])
+{
+    struct fabric_adaptive a = { .known = true };
+    uint32_t flags = word (info, 0), off = 0;
+    uint16_t levels = ALL_LEVELS;
+
+    if (!(flags & ON) || (word (info, 1) & GROUPS) == 0)
+        return a;
+    if ((flags & BY_LEVEL) == BY_LEVEL)
+        levels = word (info, 2) >> LEVELS_SHIFT;
+    if (flags & BY_TRANSPORT)
+        off = word (info, 3);
+    a.ud = off & NOT_UD ? 0 : levels;
+    a.rc = off & NOT_RC ? 0 : levels;
+    return a;
+}
+
+/* Count a switch once, by the levels that it routes adaptively on. */
+static void count_switch (const struct fabric *f, uint32_t node, bool rc,
+                          bool *seen, size_t count[ADAPTIVE_LEVELS])
+{
+    const struct fabric_adaptive *a;
+
+    if (node == NETWORK_NONE || seen[node])
+        return;
+    seen[node] = true;
+    a = &f->node[node].adaptive;
+    for (int level = 0; level < ADAPTIVE_LEVELS; level++)
+        count[level] += (rc ? a->rc : a->ud) >> level & 1;
+}
+
+int adaptive_choose (const struct fabric *f, struct pathset *ps, bool rc,
+                     unsigned int wanted, struct adaptive_choice *choice,
+                     struct error *err)
+{
+    size_t count[ADAPTIVE_LEVELS] = { 0 }, m;
+    const uint32_t *link = pathset_links (ps, &m, err);
+    bool *seen;
+
+    if (!link)
+        return -1;
+    if (!(seen = calloc (f->nnodes + 1, sizeof (*seen))))
+        return error_nomem (err);
+    for (size_t i = 0; i < m; i++)
+        for (int end = 0; end < 2; end++)
+            count_switch (f, f->link_info[link[i]].end[end], rc, seen, count);
+    free (seen);
+    *choice = (struct adaptive_choice){ .level = wanted };
+    for (unsigned int level = 0;
+         level < ADAPTIVE_LEVELS && count[choice->level] > 0; level++)
+        if (count[level] == 0)
+            choice->level = level;
+    choice->adaptive = count[choice->level];
+    choice->wanted = count[wanted];
+    return 0;
+}
