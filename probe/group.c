@@ -250,6 +250,12 @@ void group_set_ping_size (struct group *g, size_t bytes)
     g->ping_size = bytes;
 }
 
+void group_set_level (struct group *g, unsigned int level)
+{
+    if (g->transport->set_level)
+        g->transport->set_level (g->t, level);
+}
+
 bool group_attend (struct group *g, bool on)
 {
     return g->transport->attend ? g->transport->attend (g->t, on) : true;

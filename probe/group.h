@@ -101,6 +101,9 @@ int group_barrier (struct group *g, struct error *err);
 /* What went wrong with this member's rails, one sentence; NULL: nothing. */
 const char *group_trouble (const struct group *g);
 
+/* Ping on this service level from now on, where the transport has such. */
+void group_set_level (struct group *g, unsigned int level);
+
 /* Make ready for pings between a rail and a peer, which does the same. Return
  * 1, 0 where that is under way, to be called again, or -1 with err.
  */

@@ -14,6 +14,7 @@
 #include "core/judge/judge.h"
 #include "core/plan/plan.h"
 #include "core/samples/samples.h"
+#include "ibquery/adaptive.h"
 #include "probe/identify.h"
 #include "probe/nodemap.h"
 #include "probe/probe.h"
@@ -36,6 +37,7 @@ struct check {
 
     struct pathset *ps;
     struct plan *plan;
+    struct adaptive_choice level; /* of service */
     uint32_t *peer_of; /* [endpoint of ps] */
     struct probe_result measured;
     struct samples *baseline;
@@ -178,12 +180,23 @@ static struct judge_options site_thresholds (const struct site *site)
     };
 }
 
+/* On a level whose messages keep to the tables, if there is one. */
+static int choose_level (struct check *ck, struct error *err)
+{
+    const struct site *site = ck->opts->site;
+
+    return adaptive_choose (ck->fabric, ck->ps, !strcmp (site->service, "rc"),
+                            (unsigned int)site->service_level, &ck->level,
+                            err);
+}
+
 static int prepare (struct check *ck, struct error *err)
 {
     if (find_out (ck, err) < 0)
         return -1;
     ck->plan = ck->opts->plan ? load_plan (ck, err) : make_plan (ck, err);
-    if (!ck->plan || map_endpoints (ck, err) < 0)
+    if (!ck->plan || map_endpoints (ck, err) < 0
+        || choose_level (ck, err) < 0)
         return -1;
     load_baseline (ck);
     ck->thresholds = site_thresholds (ck->opts->site);
@@ -227,7 +240,8 @@ static void halve_time (struct group *g)
 /* The second stage. Whatever goes wrong here, there are the samples of the
  * first.
  */
-static void measure_again (struct check *ck, const struct probe_watch *watch)
+static void measure_again (struct check *ck, const struct probe_how *how,
+                           const struct probe_watch *watch)
 {
     struct error err;
     int rc = think (ck, plan_again, &err);
@@ -237,9 +251,7 @@ static void measure_again (struct check *ck, const struct probe_watch *watch)
     if (rc == 0) {
         halve_time (ck->group);
         rc = probe_again (ck->group, ck->longer, plan_rounds (ck->plan),
-                          ck->peer_of,
-                          (unsigned int)ck->opts->site->repeats, watch,
-                          &ck->measured, &err);
+                          ck->peer_of, how, watch, &ck->measured, &err);
     }
     if (rc < 0) {
         snprintf (ck->unconfirmed, sizeof (ck->unconfirmed), "%.150s",
@@ -262,15 +274,18 @@ static int measure (struct check *ck, struct error *err)
                                ? progress_relay (ck->report)
                                : progress_begin (ck->report, "pmm: step");
     struct probe_watch watch = { show_step, &line };
+    struct probe_how how = {
+        .repeats = (unsigned int)ck->opts->site->repeats,
+        .level = ck->level.level,
+    };
     struct error why;
     int rc;
 
     ck->led = true;
-    rc = probe_lead (ck->group, ck->plan, ck->peer_of,
-                     (unsigned int)ck->opts->site->repeats, &watch,
+    rc = probe_lead (ck->group, ck->plan, ck->peer_of, &how, &watch,
                      &ck->measured, err);
     if (rc == 0)
-        measure_again (ck, &watch);
+        measure_again (ck, &how, &watch);
     progress_end (&line);
     /* who is not told leaves by itself, later */
     halve_time (ck->group);
@@ -305,6 +320,8 @@ static int complete_samples (struct check *ck, struct error *err)
     s->late = ck->measured.stats.late;
     s->repeated = ck->measured.stats.duplicate;
     s->foreign = ck->measured.stats.foreign;
+    s->level = ck->level.level;
+    s->adaptive = ck->level.adaptive;
     s->complete = true;
     for (size_t rank = 0; rank < r->nranks; rank++) {
         int member = r->rank[rank].member;
@@ -364,6 +381,22 @@ static int limit_nodes (struct check *ck)
                           ck->odd - ODD_SAID);
 }
 
+/* Another service level than the site's is worth a word: it may not be meant
+ * for this.
+ */
+static int limit_level (struct check *ck)
+{
+    const struct adaptive_choice *c = &ck->level;
+
+    if ((int)c->level == ck->opts->site->service_level)
+        return 0;
+    return verdict_limit (ck->verdict, VERDICT_OK,
+                          "measured on service level %u: on %d adaptive "
+                          "routing is on at %zu switch%s", c->level,
+                          ck->opts->site->service_level, c->wanted,
+                          c->wanted == 1 ? "" : "es");
+}
+
 static int reach_verdict (struct check *ck, struct error *err)
 {
     struct baseline baseline = { ck->baseline, ck->baseline_ps };
@@ -376,7 +409,8 @@ static int reach_verdict (struct check *ck, struct error *err)
         && verdict_limit (ck->verdict, VERDICT_UNKNOWN,
                           "the second stage failed: %s", ck->unconfirmed) < 0)
         return error_nomem (err);
-    return limit_nodes (ck) < 0 ? error_nomem (err) : 0;
+    return limit_nodes (ck) < 0 || limit_level (ck) < 0 ? error_nomem (err)
+                                                        : 0;
 }
 
 static void say (const struct check *ck)

@@ -2,7 +2,7 @@
 /* Probe: a plan in, samples out.
  *
  * Notes: what the leader sends each member (GROUP_PLAN), little-endian:
- * version 1, zero 1, repeats 2, rounds 4, tasks 4; per task, in the order of
+ * version 1, service level 1, repeats 2, rounds 4, tasks 4; per task, in the order of
  * the rounds: round 4, peer 4, rail 1, side 1. What it gets back
  * (GROUP_RESULT): late 4, duplicate 4, foreign 4, all since the beginning; what
  * went wrong there, as a length 1 and so many bytes; per task: echoes 2, then
@@ -49,6 +49,7 @@ struct task {
 
 struct part { /* of a member in a plan */
     unsigned int repeats;
+    unsigned int level;
     uint32_t rounds;
     struct task *task;
     size_t ntasks;
@@ -92,7 +93,7 @@ static int pack_plan (const struct part *part, struct group_blob *blob,
     if (!(p = blob->data = malloc (blob->len)))
         return error_nomem (err);
     p[0] = PLAN_VERSION;
-    p[1] = 0;
+    wire_put (p + 1, part->level, 1);
     wire_put (p + 2, part->repeats, 2);
     wire_put (p + 4, part->rounds, 4);
     wire_put (p + 8, part->ntasks, 4);
@@ -119,10 +120,12 @@ static int unpack_plan (struct part *part, const struct group_blob *blob,
 
     if (blob->len < PLAN_HEADER || p[0] != PLAN_VERSION)
         return bad_plan (err);
+    part->level = p[1];
     part->repeats = (unsigned int)wire_get (p + 2, 2);
     part->rounds = (uint32_t)wire_get (p + 4, 4);
     part->ntasks = wire_get (p + 8, 4);
-    if (part->repeats > PROBE_REPEATS_MAX || part->rounds > PROBE_ROUNDS_MAX
+    if (part->level > PROBE_LEVEL_MAX
+        || part->repeats > PROBE_REPEATS_MAX || part->rounds > PROBE_ROUNDS_MAX
         || blob->len != PLAN_HEADER + part->ntasks * TASK_SIZE
         || !fits (part))
         return bad_plan (err);
@@ -282,6 +285,7 @@ static int run_part (struct group *g, struct part *part,
 {
     int rc;
 
+    group_set_level (g, part->level);
     group_attend (g, part->ntasks > 0);
     rc = prepare (g, part, err) < 0 ? -1
                                     : run_rounds (g, part, watch, err);
@@ -532,11 +536,12 @@ static int add_task (struct part *part, const struct task *task)
  * tasks, one for either side.
  */
 static int cut_plan (struct group *g, const struct plan *plan, size_t from,
-                     const uint32_t *peer_of, unsigned int repeats,
+                     const uint32_t *peer_of, const struct probe_how *how,
                      struct part *part, struct error *err)
 {
     for (size_t m = 0; m < group_size (g); m++) {
-        part[m].repeats = repeats;
+        part[m].repeats = how->repeats;
+        part[m].level = how->level;
         part[m].rounds = (uint32_t)(plan_rounds (plan) - from);
     }
     for (size_t round = from; round < plan_rounds (plan); round++) {
@@ -619,19 +624,20 @@ error:
 /* Tell all their parts, do the own, and take what they found. */
 static int run_stage (struct group *g, int stage, const struct plan *plan,
                       size_t from, const uint32_t *peer_of,
-                      unsigned int repeats, const struct probe_watch *watch,
-                      struct part *part, struct group_blob *got,
-                      struct probe_result *result, struct error *err)
+                      const struct probe_how *how,
+                      const struct probe_watch *watch, struct part *part,
+                      struct group_blob *got, struct probe_result *result,
+                      struct error *err)
 {
     size_t n = group_size (g);
     size_t me = group_me (g);
     struct group_blob *told = result->told[stage];
 
-    if (repeats < 1 || repeats > PROBE_REPEATS_MAX
+    if (how->repeats < 1 || how->repeats > PROBE_REPEATS_MAX
         || plan_rounds (plan) > PROBE_ROUNDS_MAX)
         return error_input (err, "Repeats: not from 1 to %d",
                             PROBE_REPEATS_MAX);
-    if (cut_plan (g, plan, from, peer_of, repeats, part, err) < 0)
+    if (cut_plan (g, plan, from, peer_of, how, part, err) < 0)
         return -1;
     for (size_t m = 0; m < n; m++)
         if (pack_plan (&part[m], &told[m], err) < 0)
@@ -664,7 +670,8 @@ static int run_stage (struct group *g, int stage, const struct plan *plan,
 
 static int measure (struct group *g, int stage, const struct plan *plan,
                     size_t from, const uint32_t *peer_of,
-                    unsigned int repeats, const struct probe_watch *watch,
+                    const struct probe_how *how,
+                    const struct probe_watch *watch,
                     struct probe_result *result, struct error *err)
 {
     size_t n = group_size (g);
@@ -677,8 +684,8 @@ static int measure (struct group *g, int stage, const struct plan *plan,
     if (!part || !got || !result->told[stage])
         rc = error_nomem (err);
     else
-        rc = run_stage (g, stage, plan, from, peer_of, repeats, watch, part,
-                        got, result, err);
+        rc = run_stage (g, stage, plan, from, peer_of, how, watch, part, got,
+                        result, err);
     if (rc < 0)
         result->samples->nsamples = before;
     for (size_t m = 0; m < n; m++) {
@@ -693,7 +700,7 @@ static int measure (struct group *g, int stage, const struct plan *plan,
 }
 
 int probe_lead (struct group *g, const struct plan *plan,
-                const uint32_t *peer_of, unsigned int repeats,
+                const uint32_t *peer_of, const struct probe_how *how,
                 const struct probe_watch *watch, struct probe_result *result,
                 struct error *err)
 {
@@ -706,15 +713,15 @@ int probe_lead (struct group *g, const struct plan *plan,
     if (!result->samples || !result->answered || !result->trouble)
         return error_nomem (err);
     memset (result->answered, 1, n * sizeof (bool));
-    return measure (g, 0, plan, 0, peer_of, repeats, watch, result, err);
+    return measure (g, 0, plan, 0, peer_of, how, watch, result, err);
 }
 
 int probe_again (struct group *g, const struct plan *plan, size_t first,
-                 const uint32_t *peer_of, unsigned int repeats,
+                 const uint32_t *peer_of, const struct probe_how *how,
                  const struct probe_watch *watch, struct probe_result *result,
                  struct error *err)
 {
-    return measure (g, 1, plan, first, peer_of, repeats, watch, result, err);
+    return measure (g, 1, plan, first, peer_of, how, watch, result, err);
 }
 
 int probe_end (struct group *g, struct probe_result *result,

@@ -3,7 +3,7 @@
  *
  * Every member of the group calls at the same time: the leader probe_lead,
  * then perhaps probe_again, and probe_end; the others probe_follow. The leader
- * tells each its part; then all run `repeats` passes over the plan's rounds,
+ * tells each its part; then all run how->repeats passes over the plan's rounds,
  * so that the repeats of a probe are spread over the whole run. A step, one
  * round of one pass:
  *
@@ -31,7 +31,11 @@
 #include "probe/group.h"
 #include "util/error.h"
 
-enum { PROBE_REPEATS_MAX = 1000, PROBE_ROUNDS_MAX = 1 << 24 };
+enum {
+    PROBE_REPEATS_MAX = 1000,
+    PROBE_ROUNDS_MAX = 1 << 24,
+    PROBE_LEVEL_MAX = 15,
+};
 
 enum { PROBE_STAGES = 2 };
 
@@ -48,6 +52,12 @@ struct probe_result {
     struct group_blob *told[PROBE_STAGES];
 };
 
+/* How to measure. */
+struct probe_how {
+    unsigned int repeats; /* passes over the rounds */
+    unsigned int level;   /* service level of the pings */
+};
+
 /* Called with the steps done, and how many there are, as long as a stage
  * lasts.
  */
@@ -62,7 +72,7 @@ struct probe_watch {
  * probe_result_clear are due in both cases. watch may be NULL.
  */
 int probe_lead (struct group *g, const struct plan *plan,
-                const uint32_t *peer_of, unsigned int repeats,
+                const uint32_t *peer_of, const struct probe_how *how,
                 const struct probe_watch *watch, struct probe_result *result,
                 struct error *err);
 
@@ -70,7 +80,7 @@ int probe_lead (struct group *g, const struct plan *plan,
  * their samples. Return 0, or -1 with err and the samples as they were.
  */
 int probe_again (struct group *g, const struct plan *plan, size_t first,
-                 const uint32_t *peer_of, unsigned int repeats,
+                 const uint32_t *peer_of, const struct probe_how *how,
                  const struct probe_watch *watch, struct probe_result *result,
                  struct error *err);
 

@@ -109,6 +109,11 @@ struct transport {
     int (*prepare) (void *t, uint32_t rail, uint32_t peer,
                     struct error *err);
 
+    /* Send timed messages on this service level from now on; what was made
+     * ready before is not. May be NULL: there are no levels.
+     */
+    void (*set_level) (void *t, unsigned int level);
+
     /* Wait for messages on a core of its own from now on, or asleep. Return
      * whether it is the former. May be NULL: there is no difference.
      */

@@ -260,6 +260,14 @@ static size_t verbs_turns (const void *t, size_t *mine)
     return v->share.turns;
 }
 
+static void verbs_set_level (void *t, unsigned int level)
+{
+    struct verbs *v = t;
+
+    for (size_t i = 0; i < v->rails; i++)
+        v->rail[i].sl = (uint8_t)level;
+}
+
 static bool verbs_attend (void *t, bool on)
 {
     struct verbs *v = t;
@@ -492,6 +500,7 @@ const struct transport transport_verbs = {
     .gap_ns = verbs_gap_ns,
     .turns = verbs_turns,
     .prepare = verbs_prepare,
+    .set_level = verbs_set_level,
     .attend = verbs_attend,
     .send = verbs_send,
     .recv = verbs_recv,

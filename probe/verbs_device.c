@@ -447,12 +447,12 @@ int64_t verbs_device_now_ns (const struct verbs_device *d)
 }
 
 void verbs_device_route (const struct verbs_device *d,
-                         const struct verbs_address *to,
+                         const struct verbs_address *to, uint8_t sl,
                          struct ibv_ah_attr *attr)
 {
     *attr = (struct ibv_ah_attr){
         .dlid = to->lid,
-        .sl = d->sl,
+        .sl = sl,
         .port_num = d->port,
         .is_global = d->at.global || to->global,
         .grh = {

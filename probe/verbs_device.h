@@ -35,7 +35,7 @@ struct verbs_device {
     struct verbs_address at;  /* without its QP, gap, machine and service */
     uint16_t pkey_index;
     uint8_t gid_index;
-    uint8_t sl, traffic_class;
+    uint8_t sl, traffic_class; /* the site's */
     bool software;            /* soft RoCE: no hardware's latencies */
     bool inlines;             /* takes inline messages, until proved wrong */
     uint64_t clock_khz;       /* of its own clock; 0: it has none to use */
@@ -69,9 +69,9 @@ void verbs_device_close (struct verbs_device *d);
 int64_t verbs_device_now_ns (const struct verbs_device *d);
 int64_t verbs_device_stamp_ns (const struct verbs_device *d, uint64_t ticks);
 
-/* Fill in how to reach an endpoint from this port. */
+/* Fill in how to reach an endpoint from this port, on a service level. */
 void verbs_device_route (const struct verbs_device *d,
-                         const struct verbs_address *to,
+                         const struct verbs_address *to, uint8_t sl,
                          struct ibv_ah_attr *attr);
 
 /* Take what the device has to tell, without waiting. Return 0, or -1 with err

@@ -151,8 +151,9 @@ int verbs_qp_start_ud (struct verbs_qp *q, uint32_t qkey, struct error *err)
 }
 
 int verbs_qp_start_rc (struct verbs_qp *q, const struct verbs_address *to,
-                       uint32_t qpn, uint32_t psn_out, uint32_t psn_in,
-                       int64_t timeout_ns, struct error *err)
+                       uint8_t sl, uint32_t qpn, uint32_t psn_out,
+                       uint32_t psn_in, int64_t timeout_ns,
+                       struct error *err)
 {
     struct ibv_qp_attr attr = {
         .qp_state = IBV_QPS_RTR,
@@ -162,7 +163,7 @@ int verbs_qp_start_rc (struct verbs_qp *q, const struct verbs_address *to,
         .min_rnr_timer = RC_RNR_TIMER,
     };
 
-    verbs_device_route (q->device, to, &attr.ah_attr);
+    verbs_device_route (q->device, to, sl, &attr.ah_attr);
     if (modify (q, &attr,
                 IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN
                     | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,

@@ -53,8 +53,9 @@ void verbs_qp_close (struct verbs_qp *q);
  */
 int verbs_qp_start_ud (struct verbs_qp *q, uint32_t qkey, struct error *err);
 int verbs_qp_start_rc (struct verbs_qp *q, const struct verbs_address *to,
-                       uint32_t qpn, uint32_t psn_out, uint32_t psn_in,
-                       int64_t timeout_ns, struct error *err);
+                       uint8_t sl, uint32_t qpn, uint32_t psn_out,
+                       uint32_t psn_in, int64_t timeout_ns,
+                       struct error *err);
 
 /* Send a header and what follows it; ah, qpn and qkey are for UD. Return 1
  * where it was posted, 0 where the queue is full, or -1 with err. An RC queue

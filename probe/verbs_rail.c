@@ -37,7 +37,8 @@ enum {
     RC_DEPTH = 8,
     RC_CQ_DEPTH = 8192, /* what bounds the number of RC queue pairs, as what
                            all of them have posted may complete at once */
-    WIRE_SIZE = 5,
+    WIRE_SIZE = 6,
+    SL_MAX = 15,
     RETRY_GAPS = 20,
     RETRY_COSTS = 20,  /* times what a try has taken */
     /* for so long a ping is waited for, at most */
@@ -84,6 +85,7 @@ int verbs_rail_open (struct verbs_rail *rail,
         || verbs_qp_open (&rail->ud, d, IBV_QPT_UD, receives, UD_SENDS,
                           &rail->sends, &rail->receives, err) < 0)
         return -1;
+    rail->sl = d->sl;
     rail->at = d->at;
     rail->at.rc = rc;
     rail->at.first = first;
@@ -102,6 +104,8 @@ void verbs_rail_close (struct verbs_rail *rail)
     for (size_t i = 0; i < rail->nways; i++) {
         if (rail->way[i].ah)
             ibv_destroy_ah (rail->way[i].ah);
+        if (rail->way[i].timed)
+            ibv_destroy_ah (rail->way[i].timed);
         if (rail->way[i].rc)
             verbs_qp_close (rail->way[i].rc);
         free (rail->way[i].rc);
@@ -150,19 +154,22 @@ static void try_later (const struct verbs_rail *rail,
     way->due_ns = now + rest;
 }
 
-/* Returns NULL where there is no way. */
+/* For timed messages or others. Returns NULL where there is no way. */
 static struct ibv_ah *find_ah (struct verbs_rail *rail,
-                               const struct verbs_run *run, uint32_t peer)
+                               const struct verbs_run *run, uint32_t peer,
+                               bool timed)
 {
     struct verbs_way *way = &rail->way[peer];
+    uint8_t sl = timed ? rail->sl : rail->device.sl;
+    struct ibv_ah **ah = sl == rail->device.sl ? &way->ah : &way->timed;
     struct ibv_ah_attr attr;
     int64_t now;
 
-    if (way->ah || (now = verbs_device_now_ns (&rail->device)) < way->due_ns)
-        return way->ah;
-    verbs_device_route (&rail->device, &run->at[peer], &attr);
-    if ((way->ah = ibv_create_ah (rail->device.pd, &attr)))
-        return way->ah;
+    if (*ah || (now = verbs_device_now_ns (&rail->device)) < way->due_ns)
+        return *ah;
+    verbs_device_route (&rail->device, &run->at[peer], sl, &attr);
+    if ((*ah = ibv_create_ah (rail->device.pd, &attr)))
+        return *ah;
     note_trouble (rail, run, peer, strerror (errno));
     try_later (rail, run, way, now);
     return NULL;
@@ -217,7 +224,8 @@ int verbs_rail_send (struct verbs_rail *rail, const struct verbs_run *run,
     struct verbs_message m = {
         .data = data,
         .len = len,
-        .ah = by_rc || rail->lost ? NULL : find_ah (rail, run, peer),
+        .ah = by_rc || rail->lost ? NULL
+                                  : find_ah (rail, run, peer, timing != NULL),
         .qpn = run->at[peer].qpn,
         .qkey = run->qkey,
     };
@@ -327,6 +335,7 @@ static int say_wire (struct verbs_rail *rail, const struct verbs_run *run,
 
     wire_put (buf, q->qp->qp_num, 4);
     buf[4] = (uint8_t)(flags | (q->connected ? VERBS_WIRE_READY : 0));
+    buf[5] = rail->sl;
     return verbs_rail_send (rail, run, peer, VERBS_WIRE, buf, sizeof (buf),
                             NULL, err);
 }
@@ -363,7 +372,7 @@ int verbs_rail_prepare (struct verbs_rail *rail, const struct verbs_run *run,
     struct verbs_qp *q;
     int64_t now;
 
-    if (!find_ah (rail, run, peer) || !rail->at.rc)
+    if (!find_ah (rail, run, peer, !rail->at.rc) || !rail->at.rc)
         return 1;
     q = find_rc (rail, run, peer);
     if (!q || q->ready || q->broken)
@@ -394,19 +403,26 @@ static uint32_t first_psn (const struct verbs_run *run, uint32_t from,
     return (uint32_t)(x >> 40);
 }
 
+/* Who asks knows on which level it is to be; who is asked, perhaps not yet. */
+static uint8_t wired_sl (const struct verbs_rail *rail, const uint8_t *data)
+{
+    return data[4] & VERBS_WIRE_ASKS ? data[5] : rail->sl;
+}
+
 int verbs_rail_wire (struct verbs_rail *rail, const struct verbs_run *run,
                      const struct packet *packet, struct error *err)
 {
     uint32_t peer = packet->peer;
     struct verbs_qp *q;
 
-    if (packet->len != WIRE_SIZE || !rail->at.rc
+    if (packet->len != WIRE_SIZE || packet->data[5] > SL_MAX || !rail->at.rc
         || !(q = find_rc (rail, run, peer)))
         return 0;
     if (!q->connected && !q->broken) {
         struct error why;
 
         if (verbs_qp_start_rc (q, &run->at[peer],
+                               wired_sl (rail, packet->data),
                                (uint32_t)wire_get (packet->data, 4),
                                first_psn (run, rail->self, peer),
                                first_psn (run, peer, rail->self),

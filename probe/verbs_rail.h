@@ -35,6 +35,8 @@ struct verbs_run {
 
 struct verbs_way { /* from a rail to a peer */
     struct ibv_ah *ah;   /* NULL: not made yet, or failed */
+    struct ibv_ah *timed; /* on the pings' service level, where it is another
+                             than the site's; as ah */
     struct verbs_qp *rc; /* NULL: none */
     int64_t due_ns;      /* to make the AH, or to ask for the RC queue pair
                             at the other end; not before */
@@ -51,6 +53,7 @@ struct verbs_rail {
     size_t nways;
     uint32_t nrc, rc_max;  /* RC queue pairs */
     uint32_t self;         /* peer */
+    uint8_t sl;            /* of timed messages */
     uint32_t sequence;     /* of the last datagram */
     bool armed;            /* the channel will tell of the next receive, */
     bool told;             /* ... or has, and its word is to be taken */

@@ -78,7 +78,7 @@ int verbs_find_share (const struct verbs_address *at, size_t n, size_t self,
 enum verbs_type {
     VERBS_DATA = 1, /* of the user of the transport */
     VERBS_WIRE,     /* "my RC queue pair for you is ...": number 4, what
-                       else is to be said 1 */
+                       else is to be said 1, its service level 1 */
 };
 enum verbs_wire_flag {
     VERBS_WIRE_READY = 1, /* it is connected to yours */

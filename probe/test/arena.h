@@ -80,6 +80,15 @@ __attribute__ ((unused)) static bool arena_stop (struct arena *a)
     return WIFEXITED (status) && WEXITSTATUS (status) == 0;
 }
 
+/* The emulator has no service levels: what this member was told. */
+static unsigned int arena_level;
+
+static void arena_set_level (void *t, unsigned int level)
+{
+    (void)t;
+    arena_level = level;
+}
+
 /* The test's exit as a member of a group: 0 is well. */
 typedef int (*member_f) (struct group *g, void *shared);
 
@@ -89,6 +98,7 @@ arena_run (const struct arena *a, size_t n, uint64_t key, member_f fn,
            void *shared)
 {
     struct site site = { .emu_socket = (char *)a->socket };
+    struct transport transport = transport_emu;
     struct transport_address peer[16];
     uint32_t first[17];
     struct error err;
@@ -96,6 +106,7 @@ arena_run (const struct arena *a, size_t n, uint64_t key, member_f fn,
     pid_t pid[16];
     void *t[16];
 
+    transport.set_level = arena_set_level;
     for (size_t i = 0; i <= n; i++)
         first[i] = (uint32_t)i;
     for (size_t i = 0; i < n; i++) {
@@ -115,7 +126,7 @@ arena_run (const struct arena *a, size_t n, uint64_t key, member_f fn,
                 if (k != i)
                     transport_emu.close (t[k]);
             if (transport_emu.connect (t[i], key, peer, n, n, &err) == 0
-                && (g = group_create (&transport_emu, t[i], key, n, i,
+                && (g = group_create (&transport, t[i], key, n, i,
                                       first)))
                 rc = fn (g, shared);
             group_destroy (g);

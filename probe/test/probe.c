@@ -17,6 +17,7 @@ enum {
     MEMBERS = 6,
     VICTIM = 3,
     REPEATS = 4,
+    LEVEL = 5,
     DEADLINE_S = 100000,
     THINK_MS = 3 * ARENA_STALL_MS, /* the emulator does not wait for long */
 };
@@ -40,11 +41,14 @@ static const struct stages {
       MEMBERS },
 };
 
+static const struct probe_how how = { REPEATS, LEVEL };
+
 struct shared {
     const struct stages *what;
     const struct orphans *orphans;
     const struct fabric *fabric;
     atomic_int pid[MEMBERS];
+    atomic_int told;              /* members that ping on the level */
     /* what the leader found */
     size_t first, second;         /* probes */
     size_t samples, after;        /* behind the first stage, the second */
@@ -123,7 +127,7 @@ static int run_leader (struct group *g, struct shared *sh)
     sh->second = plan_probes (longer) - sh->first;
     if (sh->what->plans)
         group_meanwhile (g, sleep_ms, &think_ms, &err);
-    rc = probe_lead (g, plan, peer_of, REPEATS, NULL, &result, &err);
+    rc = probe_lead (g, plan, peer_of, &how, NULL, &result, &err);
     sh->samples = rc == 0 ? result.samples->nsamples : 0;
     if (rc == 0 && sh->what->plans)
         rc = group_meanwhile (g, sleep_ms, &think_ms, &err);
@@ -131,7 +135,7 @@ static int run_leader (struct group *g, struct shared *sh)
         kill (sh->pid[VICTIM], SIGKILL);
     if (rc == 0 && sh->what->again)
         sh->again = probe_again (g, longer, plan_rounds (plan), peer_of,
-                                 REPEATS, NULL, &result, &err);
+                                 &how, NULL, &result, &err);
     if (rc == 0)
         look (sh, plan, &result);
     if (probe_end (g, &result, &err) < 0)
@@ -149,13 +153,17 @@ static int run_member (struct group *g, void *data)
 {
     struct shared *sh = data;
     struct error err;
+    int rc;
 
     sh->pid[group_me (g)] = getpid ();
     group_set_deadline (g, group_now (g) + DEADLINE_S * 1000000000LL);
     if (group_me (g) == 0)
-        return run_leader (g, sh);
-    if (probe_follow (g, 0, "h0001", &err) == 0)
-        return 0;
+        rc = run_leader (g, sh);
+    else
+        rc = probe_follow (g, 0, "h0001", &err);
+    sh->told += arena_level == LEVEL;
+    if (rc == 0 || group_me (g) == 0)
+        return rc;
     diag ("member %zu: %s", group_me (g), err.text);
     return 1;
 }
@@ -184,7 +192,7 @@ static int run_orphan (struct group *g, void *data)
         for (uint32_t i = 1; plan && i + 1 < MEMBERS; i++)
             plan_add (plan, i - 1, i, i + 1);
         if (sh->orphans->told)
-            probe_lead (g, plan, peer_of, REPEATS, NULL, &result, &err);
+            probe_lead (g, plan, peer_of, &how, NULL, &result, &err);
         raise (SIGKILL);
     }
     if (probe_follow (g, 0, "h0001", &err) < 0 && !strcmp (err.text, wanted)
@@ -229,6 +237,8 @@ int main (void)
         sh->fabric = a.fabric;
         well = arena_run (&a, MEMBERS, 1, run_member, sh);
         ok (well == what->well, "%s: %zu members do well", what->what, well);
+        ok ((size_t)sh->told == what->well, "... %d on the service level",
+            sh->told);
         ok (sh->samples == 2 * sh->first, "... %zu samples of %zu probes",
             sh->samples, sh->first);
         ok (sh->after == sh->samples + (second ? 2 * sh->second : 0)
