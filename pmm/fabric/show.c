@@ -52,13 +52,29 @@ static json_t *end_json (const struct fabric *f, uint32_t port)
     return end;
 }
 
+/* The service levels that a switch routes adaptively on; null: not known. */
+static json_t *adaptive_json (const struct fabric_adaptive *a)
+{
+    return a->known ? json_pack ("{s:i, s:i}", "ud", a->ud, "rc", a->rc)
+                    : json_null ();
+}
+
+static json_t *switch_json (const struct fabric_node *n)
+{
+    return json_pack ("{s:o, s:s, s:o, s:i, s:o}", "guid", guid_json (n->guid),
+                      "name", n->desc, "system", guid_json (n->system),
+                      "level", n->level, "adaptive",
+                      adaptive_json (&n->adaptive));
+}
+
 static json_t *link_json (const struct fabric *f, const struct fabric_link *l)
 {
-    return json_pack ("{s:s, s:s, s:o, s:o, s:s, s:i, s:s}", "id", l->id,
-                      "kind", l->kind == LINK_HOST ? "host" : "switch", "a",
-                      end_json (f, l->a), "b", end_json (f, l->b), "speed",
-                      l->speed, "width", l->width, "class",
-                      f->class_name[l->class_id]);
+    return json_pack ("{s:s, s:s, s:o, s:o, s:s, s:i, s:s, s:b, s:b}", "id",
+                      l->id, "kind", l->kind == LINK_HOST ? "host" : "switch",
+                      "a", end_json (f, l->a), "b", end_json (f, l->b),
+                      "speed", l->speed, "width", l->width, "class",
+                      f->class_name[l->class_id], "internal", l->internal,
+                      "up", fabric_is_up (f, l));
 }
 
 static int write_json (const struct fabric *f, FILE *fp, struct error *err)
@@ -72,10 +88,7 @@ static int write_json (const struct fabric *f, FILE *fp, struct error *err)
         json_array_append_new (hosts, host_json (f, &f->host[i]));
     for (size_t i = 0; i < f->nnodes; i++)
         if (f->node[i].type == NODE_SWITCH)
-            json_array_append_new (
-                switches, json_pack ("{s:o, s:s}", "guid",
-                                     guid_json (f->node[i].guid), "name",
-                                     f->node[i].desc));
+            json_array_append_new (switches, switch_json (&f->node[i]));
     for (size_t i = 0; i < f->nlinks; i++)
         json_array_append_new (links, link_json (f, &f->link[i]));
     for (size_t i = 0; i < f->nwarnings; i++)
@@ -92,6 +105,27 @@ static int write_json (const struct fabric *f, FILE *fp, struct error *err)
         rc = json_write (root, fp, err);
     json_decref (root);
     return rc;
+}
+
+/* How many switches route adaptively, on which service levels. */
+static void put_adaptive (const struct fabric *f, FILE *fp)
+{
+    size_t told = 0, on = 0, all = 0;
+    uint16_t levels = 0;
+
+    for (size_t i = 0; i < f->nnodes; i++) {
+        const struct fabric_adaptive *a = &f->node[i].adaptive;
+
+        all += f->node[i].type == NODE_SWITCH;
+        told += a->known;
+        on += (a->ud | a->rc) != 0;
+        levels |= a->ud | a->rc;
+    }
+    if (told > 0)
+        fprintf (fp,
+                 "adaptive routing: on at %zu switches (service levels "
+                 "0x%04x), off at %zu, not known of %zu\n",
+                 on, levels, told - on, all - told);
 }
 
 static int write_text (const struct fabric *f, FILE *fp, struct error *err)
@@ -121,6 +155,7 @@ static int write_text (const struct fabric *f, FILE *fp, struct error *err)
              f->nhosts, f->nendpoints, switches, f->nlinks);
     for (size_t i = 0; i < f->nclasses; i++)
         fprintf (fp, "%8zu  %s\n", count[i], f->class_name[i]);
+    put_adaptive (f, fp);
     for (size_t i = 0; i < f->nwarnings; i++)
         fprintf (fp, "warning: %s\n", f->warning[i]);
     free (count);
