@@ -89,6 +89,7 @@ trace ()
         }'
 }
 
+cables='[.links[] | [.id, .class] + [.a, .b | .guid, .port]]'
 for routing in minhop ftree dfsssp; do
     with_fabric $ports 3 $routing net
     on_host h0002 pmm fabric read -o fabric.$routing >out 2>err
@@ -97,9 +98,8 @@ for routing in minhop ftree dfsssp; do
     is "$(jq -r '"\(.hosts | length) \(.switches | length)" +
         " \(.links | length) \(.warnings | length)"' shown)" "128 80 384 0" \
         "$routing: hosts, switches, cables, no warnings"
-    is "$(jq -c '[.links[] | [.id, .a, .b, .class]]' shown | md5sum)" \
-        "$(pmm fabric show -f model --json |
-            jq -c '[.links[] | [.id, .a, .b, .class]]' | md5sum)" \
+    is "$(jq -c "$cables" shown | md5sum)" \
+        "$(pmm fabric show -f model --json | jq -c "$cables" | md5sum)" \
         "$routing: the cables that the netfile was made of"
 
     jq -r '.hosts[] | "\(.name) \(.endpoints[0].lid)"' shown |

@@ -2,35 +2,30 @@
 /* Read the live fabric: its nodes, cables and forwarding tables.
  *
  * Needs a umad device and the right to use it, so usually root. Directed
- * routes are used throughout; nothing is changed in the fabric.
+ * routes are used throughout, but to ask the subnet manager; nothing is changed
+ * in the fabric.
  *
- * The fabric is read until two complete readings agree, with no other between
- * them: every port, both ends of every active cable, every block of every
- * table. A fabric that is partial or torn is an error, never another topology.
+ * What is returned is complete (every port, both ends of every active cable,
+ * every block of every table) and of one moment (steady.h). A fabric that is
+ * partial or torn is an error, never another topology.
  */
 #ifndef IBQUERY_DISCOVER_H
 #define IBQUERY_DISCOVER_H
 
-#include <stdint.h>
-
 #include "ibquery/fabric.h"
+#include "ibquery/read/mads.h"
 
 struct discover_options {
-    const char *ca;   /* NULL: the first that has an active port */
-    int port;         /* 0: the first active */
-    uint64_t mkey;
-    int timeout_ms;   /* of one MAD */
-    int retries;      /* of one MAD */
-    int max_smps;     /* MADs in flight; few are gentle with the fabric */
+    const char *ca; /* NULL: the first that has an active port */
+    int port;       /* 0: the first active */
+    struct mads_options mads;
 };
 
-/* 1 s, 3 retries, 8 MADs in flight. */
-extern const struct discover_options discover_defaults;
-
 /* Returns a finished fabric, or NULL with err (ERROR_WORLD): no device, no
- * right to it, no subnet manager, or what is missing of the fabric.
+ * right to it, no subnet manager, a limit that was met, or what is missing of
+ * the fabric. *counts gets the MADs that it took; it may be NULL.
  */
 struct fabric *discover (const struct discover_options *opts,
-                         struct error *err);
+                         struct mads_counts *counts, struct error *err);
 
 #endif /* IBQUERY_DISCOVER_H */

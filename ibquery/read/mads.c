@@ -2,11 +2,10 @@
 /* Notes
  *
  * A request keeps its transaction id over all its sendings, so that a late
- * answer to an earlier one ends it; the id holds the slot of the window in its
- * low bits, and is never used again (22 bits of generation), so that what
- * comes later still is dropped. The kernel keeps the id's upper half for
- * itself, refuses an id that it is waiting for, and reports a MAD that got no
- * answer as one that it "received": GRACE_MS is for the case that it does not.
+ * answer to an earlier one ends it, and what comes later still is dropped. The
+ * kernel keeps the id's upper half for itself, refuses an id that it is waiting
+ * for, and reports a MAD that got no answer as one that it "received": GRACE_MS
+ * is for the case that it does not.
  *
  * What was lost is sent again after all that is queued, so that the far ends
  * at which nobody answers do not hold the window.
@@ -23,15 +22,12 @@
 #include "ibquery/read/smp.h"
 
 enum {
-    SLOT_BITS = 10,
     GRACE_MS = 500,
     MIN_ROOM = 64,
     BURST_US = 1000, /* how far `rate` is made up for */
     MAX_RETRIES = 100,
     MAX_TIMEOUT_MS = 60000,
 };
-
-_Static_assert (MADS_MAX_WINDOW == 1 << SLOT_BITS, "a slot fits its bits");
 
 const struct mads_options mads_defaults = {
     .timeout_ms = 1000,
@@ -43,6 +39,7 @@ const struct mads_options mads_defaults = {
 struct item {
     struct mads_request request;
     unsigned int sent; /* times */
+    uint32_t tid;      /* 0: not sent yet */
 };
 
 struct queue {
@@ -52,7 +49,6 @@ struct queue {
 
 struct slot {
     struct item item;
-    uint32_t tid; /* 0: free */
     int64_t end_us;
 };
 
@@ -61,9 +57,10 @@ struct mads {
     struct mads_wire wire;
     struct queue fresh, again;
     struct slot *slot; /* [window] */
+    uint32_t *tid;     /* [window] of the slots' items; 0: free */
     uint16_t *idle;    /* [nidle] slots that are free */
     size_t nidle;
-    uint32_t generation;
+    uint32_t last_tid;
     int64_t begin_us, due_us; /* due_us: when the next may be sent */
     int64_t expiry_us;        /* no slot ends before */
     struct mads_counts counts;
@@ -137,8 +134,9 @@ struct mads *mads_create (const struct mads_options *opts,
     m->wire = *wire;
     m->begin_us = m->due_us = now_us (m);
     m->slot = calloc (opts->window, sizeof (*m->slot));
+    m->tid = calloc (opts->window, sizeof (*m->tid));
     m->idle = calloc (opts->window, sizeof (*m->idle));
-    if (!m->slot || !m->idle) {
+    if (!m->slot || !m->tid || !m->idle) {
         error_nomem (err);
         mads_destroy (m);
         return NULL;
@@ -163,6 +161,7 @@ void mads_destroy (struct mads *m)
     free (m->fresh.item);
     free (m->again.item);
     free (m->slot);
+    free (m->tid);
     free (m->idle);
     free (m);
     errno = saved_errno;
@@ -183,7 +182,7 @@ static size_t in_flight (const struct mads *m)
 
 static void release (struct mads *m, struct slot *s)
 {
-    s->tid = 0;
+    m->tid[s - m->slot] = 0;
     m->idle[m->nidle++] = s - m->slot;
 }
 
@@ -191,7 +190,7 @@ static void drop_all (struct mads *m)
 {
     m->fresh.n = m->again.n = 0;
     for (size_t i = 0; i < m->opts.window; i++)
-        if (m->slot[i].tid != 0)
+        if (m->tid[i] != 0)
             release (m, &m->slot[i]);
 }
 
@@ -218,7 +217,7 @@ static void build (const struct mads *m, const struct slot *s,
     mad[MAD_CLASS] = r->class;
     mad[MAD_CLASS_VERSION] = 1;
     mad[MAD_METHOD] = METHOD_GET;
-    put64 (mad + MAD_TID, s->tid);
+    put64 (mad + MAD_TID, s->item.tid);
     put16 (mad + MAD_ATTR, r->attr);
     put32 (mad + MAD_MOD, r->mod);
     p->lid = r->to->lid;
@@ -261,13 +260,28 @@ static int transmit (struct mads *m, struct slot *s, struct error *err)
 
 static struct slot *occupy (struct mads *m, const struct item *item)
 {
-    struct slot *s = &m->slot[m->idle[--m->nidle]];
+    uint16_t index = m->idle[--m->nidle];
+    struct slot *s = &m->slot[index];
 
-    if (++m->generation == 1U << (32 - SLOT_BITS))
-        m->generation = 1;
     s->item = *item;
-    s->tid = m->generation << SLOT_BITS | (uint32_t)(s - m->slot);
+    if (s->item.tid == 0) {
+        if (++m->last_tid == 0)
+            m->last_tid++;
+        s->item.tid = m->last_tid;
+    }
+    m->tid[index] = s->item.tid;
     return s;
+}
+
+/* The slot of a request in flight; NULL: it has its answer, or is none. */
+static struct slot *find_slot (struct mads *m, uint32_t tid)
+{
+    if (tid == 0)
+        return NULL;
+    for (size_t i = 0; i < m->opts.window; i++)
+        if (m->tid[i] == tid)
+            return &m->slot[i];
+    return NULL;
 }
 
 /* Whether the rate allows one more now. */
@@ -302,10 +316,11 @@ static int give_back (struct mads *m, struct slot *s, struct error *err)
 {
     static const struct mads_answer nobody = { 0 };
     struct item item = s->item;
+    unsigned int tries = item.request.tries;
 
     m->counts.lost++;
     release (m, s);
-    if (item.sent <= m->opts.retries)
+    if (item.sent < (tries > 0 ? tries : m->opts.retries + 1))
         return queue_put (&m->again, &item, err);
     return item.request.fn (item.request.arg, item.request.cookie, &nobody,
                             err);
@@ -322,14 +337,11 @@ static bool belongs (const struct slot *s, const uint8_t *mad)
 static int take (struct mads *m, const struct mads_packet *p,
                  struct error *err)
 {
-    uint32_t tid = get32 (p->mad + MAD_TID + 4);
-    size_t index = tid & (MADS_MAX_WINDOW - 1);
-    struct slot *s = &m->slot[index];
+    struct slot *s = find_slot (m, get32 (p->mad + MAD_TID + 4));
     struct mads_answer answer = { 0 };
     struct mads_request r;
 
-    if (index >= m->opts.window || s->tid != tid || tid == 0
-        || !belongs (s, p->mad))
+    if (!s || !belongs (s, p->mad))
         return 0;
     if (p->lost)
         return give_back (m, s, err);
@@ -359,9 +371,9 @@ static int expire (struct mads *m, struct error *err)
     for (size_t i = 0; i < m->opts.window; i++) {
         struct slot *s = &m->slot[i];
 
-        if (s->tid != 0 && s->end_us <= now && give_back (m, s, err) < 0)
+        if (m->tid[i] != 0 && s->end_us <= now && give_back (m, s, err) < 0)
             return -1;
-        if (s->tid != 0 && s->end_us < next)
+        if (m->tid[i] != 0 && s->end_us < next)
             next = s->end_us;
     }
     m->expiry_us = next;

@@ -75,6 +75,7 @@ struct mads_request {
     uint16_t attr;
     uint32_t mod;
     uint8_t select;           /* MADS_PERF: PortSelect */
+    uint8_t tries;            /* sent so often at most; 0: as the options say */
     const struct mads_to *to; /* stays until the answer */
     mads_answer_f fn;
     void *arg;

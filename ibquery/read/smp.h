@@ -58,23 +58,14 @@ enum {
     SWITCH_INFO_CAP = 0,        /* LinearFDBCap */
     SWITCH_INFO_TOP = 6,        /* LinearFDBTop */
     SWITCH_INFO_LIFE_STATE = 11, /* LifeTimeValue 5, PortStateChange 1, ... */
-    SWITCH_INFO_SIZE = 20,
 
-    PORT_INFO_MKEY = 0,
     PORT_INFO_GID_PREFIX = 8,
     PORT_INFO_LID = 16,
     PORT_INFO_SM_LID = 18,
-    PORT_INFO_CAPS = 20,
-    PORT_INFO_LOCAL_PORT = 28,
-    PORT_INFO_WIDTH_ENABLED = 29,
-    PORT_INFO_WIDTH_SUPPORTED = 30,
-    PORT_INFO_WIDTH_ACTIVE = 31,
-    PORT_INFO_STATE = 32,      /* speed supported 4, state 4 */
+    PORT_INFO_STATE = 32,      /* speeds supported 4, state 4 */
     PORT_INFO_PHYS_STATE = 33, /* physical state 4, default after down 4 */
     PORT_INFO_LMC = 34,        /* protection 2, reserved 3, LMC 3 */
-    PORT_INFO_SPEED = 35,      /* active 4, enabled 4 */
-    PORT_INFO_SPEED_EXT = 62,  /* active 4, supported 4 */
-    PORT_INFO_SPEED_EXT_ENABLED = 63, /* reserved 3, enabled 5 */
+    PORT_INFO_SM_SL = 36,      /* neighbour MTU 4, SM SL 4 */
 
     SM_INFO_GUID = 0,
     SM_INFO_ACT_COUNT = 16,
@@ -83,7 +74,6 @@ enum {
 
 enum {
     SWITCH_STATE_CHANGE = 0x04, /* of SWITCH_INFO_LIFE_STATE */
-    PORT_CAP_EXT_SPEEDS = 1 << 14,
     STATE_DOWN = 1,
     STATE_INIT = 2,
     STATE_ARMED = 3,

@@ -2,37 +2,47 @@
 /* pmm fabric read: make a snapshot of the live fabric. */
 #include "config.h"
 
+#include <inttypes.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "ibquery/snapshot.h"
-#if HAVE_IBNETDISC
+#if HAVE_UMAD
 #include "ibquery/read/discover.h"
 #endif
 #include "pmm/common.h"
 #include "pmm/fabric/fabric_verb.h"
 
-#if HAVE_IBNETDISC
+#if HAVE_UMAD
 struct read_options {
-    struct discover_options discover;
-    const char *output;
+    const char *ca, *output;
+    int port, timeout_ms, retries, window, rate, deadline_ms;
+    uint64_t mkey, max;
+    bool verbose;
 };
 
 #define FIELD(name) offsetof (struct read_options, name)
 static const struct opt read_table[] = {
-    { "ca", 'C', "CA", opt_string, FIELD (discover.ca),
+    { "ca", 'C', "CA", opt_string, FIELD (ca),
       "read through this adapter, not the first that is active" },
-    { "port", 'P', "PORT", opt_int, FIELD (discover.port),
-      "and this port of it" },
+    { "port", 'P', "PORT", opt_int, FIELD (port), "and this port of it" },
     { "output", 'o', "FILE", opt_string, FIELD (output),
       "write the snapshot here, not to standard output" },
-    { "timeout", 't', "MS", opt_int, FIELD (discover.timeout_ms),
-      "how long to wait for an answer: 1000" },
-    { "retries", 0, "N", opt_int, FIELD (discover.retries),
-      "how often to ask again: 3" },
-    { "smps", 0, "N", opt_int, FIELD (discover.max_smps),
-      "queries in flight: 8" },
-    { "mkey", 0, "KEY", opt_u64, FIELD (discover.mkey),
-      "the fabric's M_Key (0x...)" },
+    { "mkey", 0, "KEY", opt_u64, FIELD (mkey), "the fabric's M_Key (0x...)" },
+    { "smps", 0, "N", opt_int, FIELD (window), "queries in flight: 8" },
+    { "rate", 0, "N", opt_int, FIELD (rate),
+      "queries a second, 0: as many as there is time for: 20000" },
+    { "timeout", 't', "MS", opt_int, FIELD (timeout_ms),
+      "how long to wait for an answer at most: 1000" },
+    { "retries", 0, "N", opt_int, FIELD (retries),
+      "how often to ask again: 15" },
+    { "max-smps", 0, "N", opt_u64, FIELD (max),
+      "give up where more queries are needed" },
+    { "deadline", 0, "MS", opt_int, FIELD (deadline_ms),
+      "give up after this time" },
+    { "verbose", 'v', NULL, opt_true, FIELD (verbose),
+      "say what it took" },
     { 0 },
 };
 #undef FIELD
@@ -40,20 +50,52 @@ static const struct opt read_table[] = {
 static int check_read_options (const struct read_options *o,
                                struct error *err)
 {
-    if (o->discover.port > 254)
+    if (o->port > 254)
         return error_input (err, "--port is 1 to 254");
-    if (o->discover.timeout_ms < 1 || o->discover.timeout_ms > 60000)
+    if (o->timeout_ms < 1 || o->timeout_ms > 60000)
         return error_input (err, "--timeout is 1 to 60000 ms");
-    if (o->discover.retries > 100)
+    if (o->retries > 100)
         return error_input (err, "--retries is at most 100");
-    if (o->discover.max_smps < 1 || o->discover.max_smps > 64)
-        return error_input (err, "--smps is 1 to 64");
+    if (o->window < 1 || o->window > MADS_MAX_WINDOW)
+        return error_input (err, "--smps is 1 to %d", MADS_MAX_WINDOW);
     return 0;
+}
+
+static struct fabric *read_fabric (const struct read_options *o,
+                                   struct error *err)
+{
+    const struct discover_options opts = {
+        .ca = o->ca,
+        .port = o->port,
+        .mads = {
+            .mkey = o->mkey,
+            .timeout_ms = o->timeout_ms,
+            .retries = o->retries,
+            .window = o->window,
+            .rate = o->rate,
+            .max = o->max,
+            .deadline_ms = o->deadline_ms,
+        },
+    };
+    struct mads_counts counts;
+    struct fabric *f = discover (&opts, &counts, err);
+
+    if (f && o->verbose)
+        fprintf (stderr,
+                 "%" PRIu64 " queries, %" PRIu64 " of them without an "
+                 "answer\n",
+                 counts.sent, counts.lost);
+    return f;
 }
 
 int fabric_verb_read (int argc, char **argv)
 {
-    struct read_options o = { .discover = discover_defaults };
+    struct read_options o = {
+        .timeout_ms = mads_defaults.timeout_ms,
+        .retries = mads_defaults.retries,
+        .window = mads_defaults.window,
+        .rate = mads_defaults.rate,
+    };
     struct fabric *f = NULL;
     struct error err;
     int status;
@@ -62,7 +104,7 @@ int fabric_verb_read (int argc, char **argv)
         return status;
     status = EXIT_OK;
     if (check_read_options (&o, &err) < 0
-        || !(f = discover (&o.discover, &err))
+        || !(f = read_fabric (&o, &err))
         || fabric_save (f, o.output, fabric_write, &err) < 0)
         status = fail (argv[0], &err);
     fabric_destroy (f);

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Notes
+ *
+ * libibumad prints to stderr, which is kept in a memory file while a device is
+ * opened; the last line tells more in an error. One thread only, then.
+ */
+#include "config.h"
+#include "ibquery/read/device.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <infiniband/umad.h>
+
+#include "ibquery/read/smp.h"
+#include "util/text.h"
+
+enum { NOISE_MAX = 160, HEADER_SIZE = 24 };
+
+static const uint32_t qkey_qp1 = 0x80010000;
+
+struct device {
+    struct device_port name;
+    int fd;
+    int agent[256]; /* by class; -1: not registered yet */
+    void *umad;     /* one MAD as libibumad has it */
+};
+
+/* stderr, while a library writes there */
+struct hush {
+    int saved, mem;
+};
+
+static void hush_begin (struct hush *h)
+{
+    fflush (stderr);
+    h->saved = fcntl (STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    h->mem = memfd_create ("stderr", MFD_CLOEXEC);
+    if (h->saved >= 0 && h->mem >= 0)
+        dup2 (h->mem, STDERR_FILENO);
+}
+
+/* End it; text gets the last line that was written, "" where there is none. */
+static void hush_end (struct hush *h, char text[NOISE_MAX])
+{
+    char *line;
+    ssize_t n = 0;
+
+    fflush (stderr);
+    if (h->mem >= 0) {
+        off_t size = lseek (h->mem, 0, SEEK_END);
+
+        n = pread (h->mem, text, NOISE_MAX - 1,
+                   size > NOISE_MAX - 1 ? size - (NOISE_MAX - 1) : 0);
+        close (h->mem);
+    }
+    if (h->saved >= 0) {
+        dup2 (h->saved, STDERR_FILENO);
+        close (h->saved);
+    }
+    text[n > 0 ? n : 0] = '\0';
+    while (n > 0 && (text[n - 1] == '\n' || text[n - 1] == ' '))
+        text[--n] = '\0';
+    line = strrchr (text, '\n');
+    if (line)
+        memmove (text, line + 1, strlen (line));
+    text_clean (text);
+}
+
+/* The device and port to use; its state is checked. */
+static int choose_port (const char *ca, int number, struct device_port *used,
+                        struct error *err)
+{
+    umad_port_t port;
+    struct hush hush;
+    char noise[NOISE_MAX];
+    int rc;
+
+    if (ca && strlen (ca) >= UMAD_CA_NAME_LEN)
+        return error_world (err, "no InfiniBand device is called %s", ca);
+    hush_begin (&hush);
+    rc = umad_init ();
+    if (rc >= 0)
+        rc = umad_get_port (ca, number, &port);
+    hush_end (&hush, noise);
+    if (rc < 0)
+        return error_world (err,
+                            "no InfiniBand device: %s%s%.0d has no umad "
+                            "device",
+                            ca ? ca : "this machine", number ? " port " : "",
+                            number);
+    snprintf (used->ca, sizeof (used->ca), "%s", port.ca_name);
+    used->port = port.portnum;
+    if (*port.link_layer && strcmp (port.link_layer, "IB") != 0
+        && strcmp (port.link_layer, "InfiniBand") != 0)
+        rc = error_world (err, "no InfiniBand device: %s port %d is %s",
+                          used->ca, used->port, port.link_layer);
+    else if (port.state != STATE_ACTIVE || port.base_lid == 0)
+        rc = error_world (err, "no subnet manager has configured %s port %d",
+                          used->ca, used->port);
+    umad_release_port (&port);
+    return rc;
+}
+
+/* The agent that sends MADs of a class. */
+static int agent_of (struct device *d, uint8_t class, struct error *err)
+{
+    int agent = d->agent[class];
+
+    if (agent >= 0)
+        return agent;
+    agent = umad_register (d->fd, class, 1, 0, NULL);
+    if (agent < 0)
+        return error_world (err,
+                            "cannot send MADs of class 0x%02x through %s "
+                            "port %d: %s",
+                            class, d->name.ca, d->name.port,
+                            strerror (-agent));
+    return d->agent[class] = agent;
+}
+
+static int device_send (void *arg, const struct mads_packet *p,
+                        unsigned int timeout_ms, struct error *err)
+{
+    struct device *d = arg;
+    int agent = agent_of (d, p->mad[MAD_CLASS], err), rc;
+
+    if (agent < 0)
+        return -1;
+    memset (d->umad, 0, umad_size ());
+    memcpy (umad_get_mad (d->umad), p->mad, MADS_SIZE);
+    umad_set_addr (d->umad, p->lid, p->qp, p->sl,
+                   p->qp ? (int)qkey_qp1 : 0);
+    rc = umad_send (d->fd, agent, d->umad, MADS_SIZE, timeout_ms, 0);
+    if (rc < 0)
+        return error_world (err, "cannot send MADs through %s port %d: %s",
+                            d->name.ca, d->name.port, strerror (-rc));
+    return 0;
+}
+
+static int device_recv (void *arg, struct mads_packet *p,
+                        unsigned int timeout_ms, struct error *err)
+{
+    struct device *d = arg;
+    int len = MADS_SIZE;
+    int rc = umad_poll (d->fd, (int)timeout_ms);
+
+    if (rc < 0 && errno == EINTR)
+        return 0;
+    if (rc >= 0)
+        rc = umad_recv (d->fd, d->umad, &len, 0);
+    if (rc == -EINTR || rc == -ETIMEDOUT || rc == -EAGAIN)
+        return 0;
+    if (rc < 0)
+        return error_world (err, "cannot receive MADs from %s port %d: %s",
+                            d->name.ca, d->name.port, strerror (-rc));
+    /* Of one that is lost, the kernel gives the header alone. */
+    p->lost = umad_status (d->umad) != 0;
+    if (len < (p->lost ? HEADER_SIZE : MADS_SIZE))
+        return 0;
+    memcpy (p->mad, umad_get_mad (d->umad), MADS_SIZE);
+    return 1;
+}
+
+static void device_close (void *arg)
+{
+    struct device *d = arg;
+
+    for (int i = 0; i < 256; i++)
+        if (d->agent[i] >= 0)
+            umad_unregister (d->fd, d->agent[i]);
+    if (d->fd >= 0)
+        umad_close_port (d->fd);
+    umad_free (d->umad);
+    free (d);
+}
+
+static int open_port (struct device *d, struct error *err)
+{
+    struct hush hush;
+    char noise[NOISE_MAX];
+
+    hush_begin (&hush);
+    d->fd = umad_open_port (d->name.ca, d->name.port);
+    hush_end (&hush, noise);
+    if (d->fd >= 0)
+        return 0;
+    return error_world (err, "cannot open the umad device of %s port %d%s: %s",
+                        d->name.ca, d->name.port,
+                        geteuid () == 0 ? "" : " (only root may)",
+                        *noise ? noise : strerror (-d->fd));
+}
+
+struct mads *device_open (const char *ca, int port,
+                          const struct mads_options *opts,
+                          struct device_port *used, struct error *err)
+{
+    struct device *d = calloc (1, sizeof (*d));
+    struct mads_wire wire = {
+        .send = device_send,
+        .recv = device_recv,
+        .close = device_close,
+        .arg = d,
+    };
+
+    if (!d) {
+        error_nomem (err);
+        return NULL;
+    }
+    d->fd = -1;
+    memset (d->agent, 0xff, sizeof (d->agent));
+    if (choose_port (ca, port, &d->name, err) < 0 || open_port (d, err) < 0)
+        goto error;
+    /* Its size is known once a port is open. */
+    d->umad = umad_alloc (1, umad_size () + MADS_SIZE);
+    if (!d->umad) {
+        error_nomem (err);
+        goto error;
+    }
+    *used = d->name;
+    return mads_create (opts, &wire, err);
+error:
+    device_close (d);
+    return NULL;
+}

@@ -1,0 +1,609 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Notes
+ *
+ * Everything is asked as soon as it can be, in one run of the engine: a node
+ * that is new is asked for its description, its ports and its table; a port
+ * that is up, for the node at its far end. A cable is asked for from one end
+ * alone where its other end is known by then; that both agree is checked when
+ * they are joined.
+ *
+ * The blocks of a table are asked for a few at a time, each answer bringing
+ * the next, so that no switch gets all of the window.
+ */
+#include "config.h"
+#include "ibquery/read/explore.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "ibquery/read/smp.h"
+#include "util/text.h"
+
+enum { MIN_NODES = 64, BLOCKS_AT_ONCE = 4 };
+
+struct explore *explore_create (struct mads *m, struct error *err)
+{
+    struct explore *e = calloc (1, sizeof (*e));
+
+    if (!e) {
+        error_nomem (err);
+        return NULL;
+    }
+    e->mads = m;
+    return e;
+}
+
+static void free_node (struct explored_node *n)
+{
+    for (unsigned int i = 0; n->port && i <= n->info.nports; i++)
+        free (n->port[i].ahead);
+    free (n->port);
+    free (n->lft);
+    free (n);
+}
+
+void explore_destroy (struct explore *e)
+{
+    int saved_errno = errno;
+
+    if (!e)
+        return;
+    for (size_t i = 0; i < e->nnodes; i++)
+        free_node (e->node[i]);
+    free (e->node);
+    free (e->index);
+    free (e);
+    errno = saved_errno;
+}
+
+/* The GUID's slot of the index: its node's, or a free one. */
+static uint32_t *slot (const struct explore *e, uint64_t guid)
+{
+    size_t mask = e->index_size - 1;
+    size_t i = (guid * 0x9e3779b97f4a7c15) >> 32 & mask;
+
+    while (e->index[i] != EXPLORE_NONE
+           && e->node[e->index[i]]->info.guid != guid)
+        i = (i + 1) & mask;
+    return &e->index[i];
+}
+
+uint32_t explore_find (const struct explore *e, uint64_t guid)
+{
+    return e->index ? *slot (e, guid) : EXPLORE_NONE;
+}
+
+/* Room for one more node: the index is at most half full. */
+static int make_room (struct explore *e, struct error *err)
+{
+    size_t room = e->index_size / 2;
+    struct explored_node **node;
+    uint32_t *index;
+
+    if (e->nnodes < room)
+        return 0;
+    room = room ? 2 * room : MIN_NODES;
+    node = realloc (e->node, room * sizeof (*node));
+    if (!node)
+        return error_nomem (err);
+    e->node = node;
+    index = malloc (2 * room * sizeof (*index));
+    if (!index)
+        return error_nomem (err);
+    free (e->index);
+    e->index = index;
+    e->index_size = 2 * room;
+    memset (index, 0xff, 2 * room * sizeof (*index));
+    for (size_t i = 0; i < e->nnodes; i++)
+        *slot (e, e->node[i]->info.guid) = (uint32_t)i;
+    return 0;
+}
+
+static bool is_switch (const struct explored_node *n)
+{
+    return n->info.type == NODE_SWITCH;
+}
+
+static uint64_t cookie_of (uint32_t node, uint32_t what)
+{
+    return (uint64_t)node << 32 | what;
+}
+
+/* The node that a cookie means; *what gets its port or block. */
+static struct explored_node *node_of (const struct explore *e, uint64_t cookie,
+                                      uint32_t *what)
+{
+    *what = (uint32_t)cookie;
+    return e->node[cookie >> 32];
+}
+
+__attribute__ ((format (printf, 3, 4)))
+static int node_error (const struct explored_node *n, struct error *err,
+                       const char *fmt, ...)
+{
+    char what[200];
+    va_list ap;
+
+    va_start (ap, fmt);
+    vsnprintf (what, sizeof (what), fmt, ap);
+    va_end (ap);
+    return error_world (err, "%s %s%s(%016" PRIx64 "): %s",
+                        fabric_type_name (n->info.type), n->desc,
+                        *n->desc ? " " : "", n->info.guid, what);
+}
+
+/* An answer that is none. */
+__attribute__ ((format (printf, 4, 5)))
+static int missing (const struct explored_node *n, const struct mads_answer *a,
+                    struct error *err, const char *fmt, ...)
+{
+    char what[80];
+    va_list ap;
+
+    va_start (ap, fmt);
+    vsnprintf (what, sizeof (what), fmt, ap);
+    va_end (ap);
+    if (a->status != 0)
+        return node_error (n, err, "%s is refused, status 0x%04x", what,
+                           a->status);
+    return node_error (n, err, "%s did not arrive", what);
+}
+
+static int ask (struct explore *e, uint32_t node, const struct mads_to *to,
+                enum attr attr, uint32_t mod, mads_answer_f fn,
+                struct error *err)
+{
+    const struct mads_request r = {
+        .class = MADS_DIRECTED,
+        .attr = attr,
+        .mod = mod,
+        .to = to,
+        .fn = fn,
+        .arg = e,
+        .cookie = cookie_of (node, mod),
+    };
+
+    return mads_get (e->mads, &r, err);
+}
+
+static int on_node_info (void *arg, uint64_t cookie,
+                         const struct mads_answer *a, struct error *err);
+
+/* What is at the far end of a port? */
+static int look_ahead (struct explore *e, uint32_t node, unsigned int num,
+                       struct error *err)
+{
+    struct explored_node *n = e->node[node];
+    struct explored_port *p = &n->port[num];
+    struct mads_request r = {
+        .class = MADS_DIRECTED,
+        .attr = ATTR_NODE_INFO,
+        .fn = on_node_info,
+        .arg = e,
+        .cookie = cookie_of (node, num),
+    };
+
+    if (p->far != EXPLORE_NONE || p->ahead)
+        return 0;
+    if (n->to->hops == MADS_HOPS)
+        return node_error (n, err, "it is %d hops away, and there is more "
+                                   "behind port %u",
+                           MADS_HOPS, num);
+    p->ahead = malloc (sizeof (*p->ahead));
+    if (!p->ahead)
+        return error_nomem (err);
+    *p->ahead = *n->to;
+    p->ahead->path[++p->ahead->hops] = (uint8_t)num;
+    r.to = p->ahead;
+    return mads_get (e->mads, &r, err);
+}
+
+static int on_port_info (void *arg, uint64_t cookie,
+                         const struct mads_answer *a, struct error *err)
+{
+    struct explore *e = arg;
+    uint32_t num;
+    struct explored_node *n = node_of (e, cookie, &num);
+    struct explored_port *p = &n->port[num];
+
+    if (!a->data)
+        return missing (n, a, err, "PortInfo of port %u", num);
+    attr_port (a->data, &p->info);
+    memcpy (p->raw, a->data, sizeof (p->raw));
+    p->known = true;
+    if (num == 0 || p->info.phys_state != PHYS_LINK_UP)
+        return 0;
+    return is_switch (n) || cookie >> 32 == 0
+               ? look_ahead (e, cookie >> 32, num, err)
+               : 0;
+}
+
+static int on_node_desc (void *arg, uint64_t cookie,
+                         const struct mads_answer *a, struct error *err)
+{
+    uint32_t unused;
+    struct explored_node *n = node_of (arg, cookie, &unused);
+
+    if (!a->data)
+        return missing (n, a, err, "NodeDescription");
+    memcpy (n->desc, a->data, NODE_DESC_SIZE);
+    text_clean (n->desc);
+    return 0;
+}
+
+static int on_lft (void *arg, uint64_t cookie, const struct mads_answer *a,
+                   struct error *err)
+{
+    struct explore *e = arg;
+    uint32_t block;
+    struct explored_node *n = node_of (e, cookie, &block);
+
+    if (!a->data)
+        return missing (n, a, err, "LFT block %u", block);
+    memcpy (n->lft + (size_t)block * LFT_BLOCK, a->data, LFT_BLOCK);
+    block += BLOCKS_AT_ONCE;
+    if (block > n->sw.top / LFT_BLOCK)
+        return 0;
+    return ask (e, cookie >> 32, n->to, ATTR_LFT, block, on_lft, err);
+}
+
+static int on_switch_info (void *arg, uint64_t cookie,
+                           const struct mads_answer *a, struct error *err)
+{
+    struct explore *e = arg;
+    uint32_t unused;
+    struct explored_node *n = node_of (e, cookie, &unused);
+    uint32_t blocks;
+
+    if (!a->data)
+        return missing (n, a, err, "SwitchInfo");
+    attr_switch (a->data, &n->sw);
+    if (n->sw.top > FABRIC_MAX_LID)
+        return node_error (n, err, "its forwarding table ends at LID %u",
+                           n->sw.top);
+    blocks = n->sw.top / LFT_BLOCK + 1;
+    n->lft = malloc ((size_t)blocks * LFT_BLOCK);
+    if (!n->lft)
+        return error_nomem (err);
+    for (uint32_t i = 0; i < BLOCKS_AT_ONCE && i < blocks; i++)
+        if (ask (e, cookie >> 32, n->to, ATTR_LFT, i, on_lft, err) < 0)
+            return -1;
+    return 0;
+}
+
+/* Ask a node that is new for all that is known of it. */
+static int ask_node (struct explore *e, uint32_t node, struct error *err)
+{
+    const struct explored_node *n = e->node[node];
+
+    if (ask (e, node, n->to, ATTR_NODE_DESC, 0, on_node_desc, err) < 0)
+        return -1;
+    if (!is_switch (n))
+        return 0;
+    if (ask (e, node, n->to, ATTR_SWITCH_INFO, 0, on_switch_info, err) < 0)
+        return -1;
+    for (unsigned int i = 0; i <= n->info.nports; i++)
+        if (ask (e, node, n->to, ATTR_PORT_INFO, i, on_port_info, err) < 0)
+            return -1;
+    return 0;
+}
+
+static int64_t add_node (struct explore *e, const struct node_attr *info,
+                         const struct mads_to *to, struct error *err)
+{
+    struct explored_node *n;
+
+    if (e->nnodes == FABRIC_MAX_NODES)
+        return error_world (err, "more than %d nodes", FABRIC_MAX_NODES);
+    if (make_room (e, err) < 0)
+        return -1;
+    n = calloc (1, sizeof (*n));
+    if (!n)
+        return error_nomem (err);
+    n->info = *info;
+    n->to = to;
+    n->port = calloc (info->nports + 1U, sizeof (*n->port));
+    if (!n->port) {
+        free (n);
+        return error_nomem (err);
+    }
+    for (unsigned int i = 0; i <= info->nports; i++)
+        n->port[i].far = EXPLORE_NONE;
+    *slot (e, info->guid) = (uint32_t)e->nnodes;
+    e->node[e->nnodes] = n;
+    return ask_node (e, (uint32_t)e->nnodes++, err) < 0
+               ? -1
+               : (int64_t)e->nnodes - 1;
+}
+
+/* The node that answered, added where it is new. */
+static int64_t arrive (struct explore *e, const uint8_t *data,
+                       const struct mads_to *to, struct error *err)
+{
+    struct node_attr info;
+    struct explored_node *n;
+    struct explored_port *p;
+    int64_t node;
+
+    attr_node (data, &info);
+    if (info.type < NODE_CA || info.type > NODE_ROUTER
+        || info.local_port > info.nports
+        || (info.local_port == 0 && info.type != NODE_SWITCH))
+        return error_world (err,
+                            "node %016" PRIx64 " says that it is of type %u "
+                            "and that its port %u of %u was asked",
+                            info.guid, info.type, info.local_port,
+                            info.nports);
+    node = explore_find (e, info.guid);
+    if (node == EXPLORE_NONE)
+        node = add_node (e, &info, to, err);
+    if (node < 0)
+        return -1;
+    n = e->node[node];
+    if (n->info.type != info.type || n->info.nports != info.nports)
+        return node_error (n, err, "another node has its GUID");
+    p = &n->port[info.local_port];
+    if (is_switch (n) || p->guid != 0)
+        return node;
+    p->guid = info.port_guid;
+    return ask (e, node, to, ATTR_PORT_INFO, info.local_port, on_port_info,
+                err) < 0
+               ? -1
+               : node;
+}
+
+static bool leads_to (const struct explored_port *p, uint32_t node,
+                      unsigned int num)
+{
+    return p->far == node && p->far_port == num;
+}
+
+static int join (struct explore *e, uint32_t a, unsigned int a_num, uint32_t b,
+                 unsigned int b_num, struct error *err)
+{
+    struct explored_port *pa = &e->node[a]->port[a_num];
+    struct explored_port *pb = &e->node[b]->port[b_num];
+
+    if ((pa->far != EXPLORE_NONE && !leads_to (pa, b, b_num))
+        || (pb->far != EXPLORE_NONE && !leads_to (pb, a, a_num)))
+        return node_error (e->node[a], err,
+                           "port %u leads to %016" PRIx64 "/%u, which leads "
+                           "elsewhere",
+                           a_num, e->node[b]->info.guid, b_num);
+    pa->far = b;
+    pa->far_port = (uint8_t)b_num;
+    pb->far = a;
+    pb->far_port = (uint8_t)a_num;
+    return 0;
+}
+
+/* Where the own switch gives no answer, nobody else will. */
+static int nobody_ahead (const struct explored_node *n, uint32_t num,
+                         bool first, struct error *err)
+{
+    if (n->port[num].info.state != STATE_ACTIVE)
+        return 0;
+    return node_error (n, err,
+                       "nobody answers at the far end of port %u, which is "
+                       "active%s",
+                       num, first ? " (is an M_Key needed?)" : "");
+}
+
+static int on_node_info (void *arg, uint64_t cookie,
+                         const struct mads_answer *a, struct error *err)
+{
+    struct explore *e = arg;
+    uint32_t num;
+    struct explored_node *from = node_of (e, cookie, &num);
+    int64_t node;
+
+    if (!a->data && a->status != 0)
+        return node_error (from, err,
+                           "NodeInfo of the far end of port %u is refused, "
+                           "status 0x%04x",
+                           num, a->status);
+    if (!a->data)
+        return nobody_ahead (from, num, cookie >> 32 == 0, err);
+    node = arrive (e, a->data, from->port[num].ahead, err);
+    if (node < 0)
+        return -1;
+    return join (e, cookie >> 32, num, (uint32_t)node,
+                 a->data[NODE_INFO_LOCAL_PORT], err);
+}
+
+static int on_self (void *arg, uint64_t cookie, const struct mads_answer *a,
+                    struct error *err)
+{
+    struct explore *e = arg;
+
+    (void)cookie;
+    if (!a->data)
+        return error_world (err, "the own port does not answer");
+    return arrive (e, a->data, &e->self, err) < 0 ? -1 : 0;
+}
+
+int explore_all (struct explore *e, struct error *err)
+{
+    const struct mads_request self = {
+        .class = MADS_DIRECTED,
+        .attr = ATTR_NODE_INFO,
+        .to = &e->self,
+        .fn = on_self,
+        .arg = e,
+    };
+
+    if (mads_get (e->mads, &self, err) < 0)
+        return -1;
+    return mads_run (e->mads, err);
+}
+
+static int on_look (void *arg, uint64_t cookie, const struct mads_answer *a,
+                    struct error *err)
+{
+    struct explore *e = arg;
+    uint32_t unused;
+    struct explored_node *n = node_of (e, cookie, &unused);
+    struct switch_attr now;
+
+    (void)err;
+    if (!a->data) {
+        e->moved = true;
+        return 0;
+    }
+    attr_switch (a->data, &now);
+    if (n->sw.changed || now.changed || now.top != n->sw.top)
+        e->moved = true;
+    return 0;
+}
+
+int explore_look (struct explore *e, struct error *err)
+{
+    e->moved = false;
+    for (uint32_t i = 0; i < e->nnodes; i++)
+        if (is_switch (e->node[i])
+            && ask (e, i, e->node[i]->to, ATTR_SWITCH_INFO, 0, on_look, err)
+                   < 0)
+            return -1;
+    if (mads_run (e->mads, err) < 0)
+        return -1;
+    return e->moved ? 0 : 1;
+}
+
+/* A port of which the far end is not known. */
+static int check_end (struct fabric *f, const struct explored_node *n,
+                      unsigned int num, struct error *err)
+{
+    const struct explored_port *p = &n->port[num];
+
+    if (!p->known || p->info.phys_state != PHYS_LINK_UP)
+        return 0;
+    return fabric_warn (f, err,
+                        "%s %s (%016" PRIx64 "): port %u is up, but nobody "
+                        "answers at its far end",
+                        fabric_type_name (n->info.type), n->desc,
+                        n->info.guid, num);
+}
+
+/* What a port's cable can do and does. A switch says at its port 0 whether the
+ * extended speeds count.
+ */
+static void rates_at (const struct explored_node *n, unsigned int num,
+                      struct port_rates *rates)
+{
+    const struct explored_port *p = &n->port[num];
+
+    rates_decode (p->raw, rates_cap_mask (is_switch (n) ? n->port[0].raw
+                                                        : p->raw),
+                  rates);
+}
+
+static int put_port (struct fabric *f, uint32_t node,
+                     const struct explored_node *n, unsigned int num,
+                     struct error *err)
+{
+    const struct explored_port *p = &n->port[num];
+    struct port_rates rates;
+
+    if (p->info.phys_state != PHYS_LINK_UP)
+        return node_error (n, err, "port %u is cabled, and down", num);
+    rates_at (n, num, &rates);
+    if (fabric_set_rates (f, node, num, &rates, err) < 0
+        || fabric_set_state (f, node, num, p->info.state, err) < 0)
+        return -1;
+    return is_switch (n) ? 0
+                         : fabric_set_port (f, node, num, p->guid,
+                                            p->info.lid, p->info.lmc, err);
+}
+
+static int put_node (struct fabric *f, uint32_t node,
+                     const struct explored_node *n, struct error *err)
+{
+    fabric_set_system (f, node, n->info.system_guid);
+    for (unsigned int i = 1; i <= n->info.nports; i++)
+        if (n->port[i].far == EXPLORE_NONE) {
+            if (check_end (f, n, i, err) < 0)
+                return -1;
+        } else if (put_port (f, node, n, i, err) < 0)
+            return error_prefix (err, "%s", n->desc);
+    return 0;
+}
+
+static int put_switch (struct fabric *f, uint32_t node,
+                       const struct explored_node *n, struct error *err)
+{
+    if (n->sw.cap == 0)
+        return node_error (n, err, "it has no forwarding table");
+    if (n->port[0].info.lid == 0)
+        return node_error (n, err, "no subnet manager has configured it");
+    if (fabric_set_switch_lid (f, node, n->port[0].info.lid, err) < 0)
+        return -1;
+    return fabric_set_lft (f, node, n->lft, n->sw.top, err);
+}
+
+static int put_cables (struct fabric *f, uint32_t node,
+                       const struct explored_node *n, struct error *err)
+{
+    for (unsigned int i = 1; i <= n->info.nports; i++) {
+        const struct explored_port *p = &n->port[i];
+
+        struct port_rates rates;
+
+        if (p->far == EXPLORE_NONE)
+            continue;
+        if (leads_to (p, node, i)) {
+            if (fabric_warn (f, err,
+                             "%s (%016" PRIx64 "): port %u leads to itself",
+                             n->desc, n->info.guid, i) < 0)
+                return -1;
+            continue;
+        }
+        if (n->info.guid > f->node[p->far].guid
+            || (p->far == node && i > p->far_port))
+            continue;
+        rates_at (n, i, &rates);
+        if (fabric_add_cable (f, node, i, p->far, p->far_port,
+                              rates_lanes (&rates.active),
+                              rates_speed (&rates.active), err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+struct fabric *explore_fabric (const struct explore *e, const char *source,
+                               struct error *err)
+{
+    struct fabric *f = fabric_create ();
+
+    if (!f) {
+        error_nomem (err);
+        return NULL;
+    }
+    if (fabric_set_source (f, source, time (NULL), err) < 0)
+        goto error;
+    for (size_t i = 0; i < e->nnodes; i++) {
+        const struct explored_node *n = e->node[i];
+
+        if (fabric_add_node (f, n->info.guid, n->info.type, n->info.nports,
+                             n->desc, err) < 0)
+            goto error;
+    }
+    for (uint32_t i = 0; i < e->nnodes; i++)
+        if (put_node (f, i, e->node[i], err) < 0
+            || (is_switch (e->node[i])
+                && put_switch (f, i, e->node[i], err) < 0))
+            goto error;
+    for (uint32_t i = 0; i < e->nnodes; i++)
+        if (put_cables (f, i, e->node[i], err) < 0)
+            goto error;
+    if (fabric_finish (f, err) < 0)
+        goto error;
+    return f;
+error:
+    fabric_destroy (f);
+    return NULL;
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Notes
+ *
+ * opensm's ActCount is the number of MADs that it has sent on QP 0, its answer
+ * to the last SMInfo included; that of others may be without. So two questions
+ * one after the other tell what a quiet one counts: `own`.
+ *
+ * While opensm computes routes, it sends nothing; but then the switches with a
+ * change still have PortStateChange set, which it clears when it is done.
+ */
+#include "config.h"
+#include "ibquery/read/steady.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "ibquery/read/attr.h"
+#include "ibquery/read/explore.h"
+#include "ibquery/read/smp.h"
+
+enum {
+    MAX_PASSES = 8,
+    PAUSE_MS = 100,       /* before the second pass; then twice as long */
+    MAX_PAUSE_MS = 1000,
+    SETTLE_MS = 500,      /* for a change that the SM has not seen */
+    SM_QUIET_MS = 30,     /* between two looks at ActCount */
+    SM_WAIT_MS = 60000,   /* for a sweep */
+    SM_TRIES = 5,
+};
+
+struct question {
+    struct mads_to to;
+    struct port_attr port;
+    struct sm_attr sm;
+    bool answered;
+};
+
+static int on_own_port (void *arg, uint64_t cookie,
+                        const struct mads_answer *a, struct error *err)
+{
+    struct question *q = arg;
+
+    (void)cookie;
+    if (!a->data)
+        return error_world (err, "the own port does not answer");
+    attr_port (a->data, &q->port);
+    return 0;
+}
+
+static int on_sm (void *arg, uint64_t cookie, const struct mads_answer *a,
+                  struct error *err)
+{
+    struct question *q = arg;
+
+    (void)cookie;
+    (void)err;
+    q->answered = a->data != NULL;
+    if (a->data)
+        attr_sm (a->data, &q->sm);
+    return 0;
+}
+
+/* The master's SMInfo. Return 0 with sm->guid 0 where there is none. */
+static int ask_sm (struct mads *m, struct steady_sm *sm, struct error *err)
+{
+    struct question q = { 0 };
+    const struct mads_request port = {
+        .class = MADS_DIRECTED,
+        .attr = ATTR_PORT_INFO,
+        .to = &q.to,
+        .fn = on_own_port,
+        .arg = &q,
+    };
+    const struct mads_request info = {
+        .class = MADS_BY_LID,
+        .attr = ATTR_SM_INFO,
+        .to = &q.to,
+        .tries = SM_TRIES,
+        .fn = on_sm,
+        .arg = &q,
+    };
+
+    sm->guid = 0;
+    if (mads_get (m, &port, err) < 0 || mads_run (m, err) < 0)
+        return -1;
+    if (q.port.sm_lid == 0)
+        return 0;
+    q.to.lid = q.port.sm_lid;
+    q.to.sl = q.port.sm_sl;
+    if (mads_get (m, &info, err) < 0 || mads_run (m, err) < 0)
+        return -1;
+    if (!q.answered || q.sm.state != SM_MASTER)
+        return 0;
+    sm->guid = q.sm.guid;
+    sm->act_count = q.sm.act_count;
+    return 0;
+}
+
+int steady_sm_wait (struct mads *m, unsigned int wait_ms,
+                    struct steady_sm *sm, struct error *err)
+{
+    struct steady_sm before;
+
+    if (ask_sm (m, &before, err) < 0)
+        return -1;
+    for (unsigned int waited = 0; waited <= wait_ms; waited += SM_QUIET_MS) {
+        if (mads_pause (m, SM_QUIET_MS, err) < 0 || ask_sm (m, sm, err) < 0)
+            return -1;
+        if (sm->guid == 0)
+            return 0;
+        sm->own = sm->act_count - before.act_count;
+        if (sm->guid == before.guid && sm->own <= 1)
+            return 1;
+        before = *sm;
+    }
+    return 0;
+}
+
+int steady_sm_same (struct mads *m, struct steady_sm *sm, struct error *err)
+{
+    const struct steady_sm before = *sm;
+
+    if (ask_sm (m, sm, err) < 0)
+        return -1;
+    sm->own = before.own;
+    return sm->guid != 0 && sm->guid == before.guid
+           && sm->act_count - before.act_count == before.own;
+}
+
+/* What the hash leaves out is compared as well: a lost NodeDescription must
+ * not rename a host.
+ */
+static bool same (const struct fabric *a, const struct fabric *b)
+{
+    if (strcmp (a->hash, b->hash) != 0)
+        return false;
+    for (size_t i = 0; i < a->nnodes; i++)
+        if (strcmp (a->node[i].desc, b->node[i].desc) != 0)
+            return false;
+    for (size_t i = 0; i < a->nlinks; i++)
+        if (a->link[i].width != b->link[i].width
+            || strcmp (a->link[i].speed, b->link[i].speed) != 0)
+            return false;
+    return true;
+}
+
+/* Read everything once. *sure: nothing can have changed meanwhile. */
+static struct fabric *read_once (struct mads *m, const char *source,
+                                 bool *sure, struct error *err)
+{
+    struct explore *e = NULL;
+    struct fabric *f = NULL;
+    struct steady_sm sm;
+    int quiet, still = 0;
+
+    *sure = false;
+    quiet = steady_sm_wait (m, SM_WAIT_MS, &sm, err);
+    if (quiet < 0)
+        return NULL;
+    e = explore_create (m, err);
+    if (!e || explore_all (e, err) < 0)
+        goto done;
+    if (quiet) {
+        still = explore_look (e, err);
+        if (still < 0 || (quiet = steady_sm_same (m, &sm, err)) < 0)
+            goto done;
+        *sure = still && quiet;
+    }
+    f = explore_fabric (e, source, err);
+done:
+    explore_destroy (e);
+    if (f && quiet && !still && mads_pause (m, SETTLE_MS, err) < 0) {
+        fabric_destroy (f);
+        f = NULL;
+    }
+    return f;
+}
+
+/* Whether to go on after a pass, which may have failed. */
+static bool again (struct mads *m, int pass, struct error *err)
+{
+    unsigned int ms = PAUSE_MS << pass;
+
+    return pass + 1 < MAX_PASSES && !mads_exhausted (m)
+           && mads_pause (m, ms < MAX_PAUSE_MS ? ms : MAX_PAUSE_MS, err) == 0;
+}
+
+struct fabric *steady_read (struct mads *m, const char *source,
+                            struct error *err)
+{
+    struct fabric *f, *before = NULL;
+    bool failed = false, sure;
+    int pass = 0;
+
+    do {
+        f = read_once (m, source, &sure, err);
+        if (!f) {
+            failed = true;
+            continue;
+        }
+        if (sure || (before && same (before, f))) {
+            fabric_destroy (before);
+            return f;
+        }
+        fabric_destroy (before);
+        before = f;
+    } while (again (m, pass++, err));
+    fabric_destroy (before);
+    if (!failed)
+        error_world (err, "the fabric changes while it is read: no two of %d "
+                          "readings agree",
+                     pass);
+    else if (err)
+        err->fault = ERROR_WORLD;
+    return NULL;
+}
