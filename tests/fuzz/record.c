@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the step of an audit printed: its record, and its lines of ports. */
+#include "config.h"
+#include "tests/fuzz/fuzz.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "prolog/audit/ports.h"
+#include "prolog/audit/record.h"
+
+#define NONCE "00000000000000000000000000000001"
+
+static void read_record (const char *text)
+{
+    const struct fabric *f = fuzz_fabric ();
+    const char *node[16] = { NULL };
+    const struct record_whom whom = {
+        .nonce = NONCE,
+        .fabric = f,
+        .node = node,
+    };
+    char *copy = strdup (text);
+    struct record record;
+    struct error err;
+
+    if (!copy || f->nendpoints > sizeof (node) / sizeof (node[0]))
+        abort ();
+    for (size_t i = 0; i < f->nendpoints; i++)
+        node[i] = f->endpoint[i].name;
+    record_read (&record, copy, strlen (copy), &whom, &err);
+    record_clear (&record);
+    free (copy);
+}
+
+int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
+{
+    char *text = fuzz_text (data, size), *rest = text, *line;
+    struct local_port port;
+
+    read_record (text);
+    while ((line = strsep (&rest, "\n")))
+        ports_parse (line, NONCE, &port);
+    free (text);
+    return 0;
+}
