@@ -13,6 +13,9 @@ enum { SUSPECTS_SHOWN = 8 };
 static const char *const against[] = {
     [BASIS_BASELINE] = "slower than in the baseline",
     [BASIS_CLASS] = "slower than its class; that may be its length",
+    [BASIS_COUNTER] = "slower than its class, and counts errors",
+    [BASIS_WIDTH] = "slower than its class, and lacks lanes",
+    [BASIS_SPEED] = "slower than its class, and its lanes are, too",
     [BASIS_LOSS] = "loses messages",
 };
 

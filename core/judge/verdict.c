@@ -28,6 +28,9 @@ static const char *const kind_name[] = {
 static const char *const basis_name[] = {
     [BASIS_BASELINE] = "baseline",
     [BASIS_CLASS] = "class",
+    [BASIS_COUNTER] = "counter",
+    [BASIS_WIDTH] = "width",
+    [BASIS_SPEED] = "speed",
     [BASIS_LOSS] = "loss",
 };
 

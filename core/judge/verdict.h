@@ -35,6 +35,9 @@ enum finding_kind {
 enum finding_basis {
     BASIS_BASELINE, /* slower than the same paths were before */
     BASIS_CLASS,    /* slower than links of its class: WARN at most */
+    BASIS_COUNTER,  /* slower than these, and its error counters, */
+    BASIS_WIDTH,    /* its lanes */
+    BASIS_SPEED,    /* or their speed show it, too (judge/corroborate) */
     BASIS_LOSS,     /* loses messages: WARN at most */
 };
 

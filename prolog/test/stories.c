@@ -381,7 +381,7 @@ static struct policy_finding random_finding (struct rng *rng, bool well)
     if (rng_below (rng, 16) == 0)
         f.kind = (enum finding_kind)rng_below (rng, 4);
     if (rng_below (rng, 4) == 0)
-        f.basis = (enum finding_basis)rng_below (rng, 3);
+        f.basis = (enum finding_basis)rng_below (rng, BASIS_LOSS + 1);
     f.excess_ns = 350 + 100 * (double)rng_below (rng, 3);
     return f;
 }

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "config.h"
+#include "core/judge/corroborate.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static const struct {
+    const char *name;
+    enum finding_basis basis; /* of what it corroborates */
+    const char *why;
+} signs[SIGNS] = {
+    [SIGN_COUNTER] = { "counter", BASIS_COUNTER,
+                       "a port of it counts errors" },
+    [SIGN_WIDTH] = { "width", BASIS_WIDTH, "it has lost lanes" },
+    [SIGN_SPEED] = { "speed", BASIS_SPEED, "its lanes are slower than they "
+                                           "could be" },
+    [SIGN_WAIT] = { "wait", BASIS_CLASS, "messages waited at a port of it "
+                                         "meanwhile (PortXmitWait)" },
+};
+
+const char *sign_name (enum sign_kind kind)
+{
+    return signs[kind].name;
+}
+
+/* The signs of a link, a bit each. */
+static unsigned int signs_of (uint32_t link, const struct sign *sign,
+                              size_t n)
+{
+    unsigned int set = 0;
+
+    for (size_t i = 0; i < n; i++)
+        if (sign[i].link == link)
+            set |= 1U << sign[i].kind;
+    return set;
+}
+
+static int say (struct finding *f, enum sign_kind kind)
+{
+    char *why;
+
+    if (asprintf (&why, "%s; %s", f->why ? f->why : "", signs[kind].why) < 0)
+        return -1;
+    free (f->why);
+    f->why = why;
+    return 0;
+}
+
+/* Those with the sign first, in their order. */
+static void move_suspects (struct finding *f, enum sign_kind kind,
+                           const struct sign *sign, size_t n)
+{
+    size_t first = 0;
+
+    for (size_t i = 0; i < f->nsuspects; i++) {
+        uint32_t link = f->suspect[i];
+
+        if (!(signs_of (link, sign, n) & 1U << kind))
+            continue;
+        for (size_t k = i; k > first; k--)
+            f->suspect[k] = f->suspect[k - 1];
+        f->suspect[first++] = link;
+    }
+}
+
+static bool is_much (const struct finding *f, const struct judge_options *o)
+{
+    return f->excess_ns > fmax (o->fail_ns, o->fail_spread * f->stderr_ns)
+           && f->excess_ns - 3 * f->stderr_ns
+                  > fmax (o->warn_ns, o->warn_spread * f->stderr_ns);
+}
+
+static int corroborate_one (struct finding *f, const struct sign *sign,
+                            size_t n, const struct judge_options *opts)
+{
+    /* what says more of a cable, first */
+    static const enum sign_kind order[]
+        = { SIGN_WIDTH, SIGN_SPEED, SIGN_COUNTER };
+    unsigned int all = 0;
+
+    for (size_t i = 0; i < f->nsuspects; i++)
+        all |= signs_of (f->suspect[i], sign, n);
+    if (f->kind == FINDING_HOST_END || f->kind == FINDING_SWITCH_LINK)
+        for (size_t i = 0; i < sizeof (order) / sizeof (order[0]); i++) {
+            if (!(all & 1U << order[i]))
+                continue;
+            move_suspects (f, order[i], sign, n);
+            if (say (f, order[i]) < 0)
+                return -1;
+            if (f->basis == BASIS_CLASS && f->level == VERDICT_WARN
+                && is_much (f, opts)) {
+                f->level = VERDICT_FAIL;
+                f->basis = signs[order[i]].basis;
+            }
+            break;
+        }
+    if (all & 1U << SIGN_WAIT && f->level == VERDICT_FAIL) {
+        f->level = VERDICT_UNKNOWN;
+        return say (f, SIGN_WAIT);
+    }
+    return 0;
+}
+
+/* The worst first again; else in their order. */
+static void sort (struct verdict *v)
+{
+    for (size_t i = 1; i < v->nfindings; i++) {
+        struct finding f = v->finding[i];
+        size_t k = i;
+
+        for (; k > 0 && v->finding[k - 1].level < f.level; k--)
+            v->finding[k] = v->finding[k - 1];
+        v->finding[k] = f;
+    }
+}
+
+int corroborate (struct verdict *v, const struct sign *sign, size_t n,
+                 const struct judge_options *opts)
+{
+    for (size_t i = 0; i < v->nfindings; i++)
+        if (corroborate_one (&v->finding[i], sign, n,
+                             opts ? opts : &judge_defaults) < 0)
+            return -1;
+    sort (v);
+    /* no limit raises it beyond UNKNOWN, which is what a FAIL becomes */
+    if (v->nfindings > 0
+        && (v->status == VERDICT_FAIL || v->finding[0].level > v->status))
+        v->status = v->finding[0].level;
+    return 0;
+}

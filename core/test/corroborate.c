@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "config.h"
+#include "core/judge/corroborate.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/tap.h"
+
+enum { A = 4, B = 7, C = 9 }; /* links */
+
+/* A verdict of one finding with the suspects A, B, C. */
+static struct verdict *make (enum verdict_status level,
+                             enum finding_kind kind, enum finding_basis basis,
+                             double excess_ns, double stderr_ns)
+{
+    static const uint32_t links[] = { A, B, C };
+    struct verdict *v = verdict_create ();
+    struct finding *f = calloc (2, sizeof (*f));
+
+    v->finding = f;
+    v->nfindings = 1;
+    v->status = level;
+    f->level = level;
+    f->kind = kind;
+    f->basis = basis;
+    f->excess_ns = excess_ns;
+    f->stderr_ns = stderr_ns;
+    f->suspect = malloc (sizeof (links));
+    memcpy (f->suspect, links, sizeof (links));
+    f->nsuspects = 3;
+    f->why = strdup ("slow");
+    return v;
+}
+
+static void test_one (void)
+{
+    static const struct {
+        const char *what;
+        enum verdict_status level;
+        enum finding_kind kind;
+        enum finding_basis basis;
+        double excess_ns, stderr_ns;
+        struct sign sign[2];
+        enum verdict_status then;
+        enum finding_basis on;
+        uint32_t first;
+    } rows[] = {
+        { "a counter goes with a static excess", VERDICT_WARN,
+          FINDING_HOST_END, BASIS_CLASS, 400, 10,
+          { { B, SIGN_COUNTER }, { B, SIGN_COUNTER } },
+          VERDICT_FAIL, BASIS_COUNTER, B },
+        { "width says more than a counter", VERDICT_WARN,
+          FINDING_SWITCH_LINK, BASIS_CLASS, 400, 10,
+          { { B, SIGN_COUNTER }, { C, SIGN_WIDTH } },
+          VERDICT_FAIL, BASIS_WIDTH, C },
+        { "speed", VERDICT_WARN, FINDING_HOST_END, BASIS_CLASS, 400, 10,
+          { { C, SIGN_SPEED }, { 3, SIGN_WIDTH } },
+          VERDICT_FAIL, BASIS_SPEED, C },
+        { "an excess of less stays a WARN", VERDICT_WARN, FINDING_HOST_END,
+          BASIS_CLASS, 290, 10, { { B, SIGN_WIDTH }, { B, SIGN_WIDTH } },
+          VERDICT_WARN, BASIS_CLASS, B },
+        { "... and an unsure one", VERDICT_WARN, FINDING_HOST_END,
+          BASIS_CLASS, 400, 50, { { B, SIGN_WIDTH }, { B, SIGN_WIDTH } },
+          VERDICT_WARN, BASIS_CLASS, B },
+        { "... and what is slower than it was", VERDICT_WARN,
+          FINDING_HOST_END, BASIS_BASELINE, 200, 5,
+          { { B, SIGN_WIDTH }, { B, SIGN_WIDTH } },
+          VERDICT_WARN, BASIS_BASELINE, B },
+        { "what FAILs anyhow does so on its own ground", VERDICT_FAIL,
+          FINDING_HOST_END, BASIS_BASELINE, 400, 5,
+          { { B, SIGN_WIDTH }, { B, SIGN_WIDTH } },
+          VERDICT_FAIL, BASIS_BASELINE, B },
+        { "a switch is no cable", VERDICT_UNKNOWN, FINDING_SWITCH,
+          BASIS_CLASS, 400, 5, { { B, SIGN_WIDTH }, { B, SIGN_WIDTH } },
+          VERDICT_UNKNOWN, BASIS_CLASS, A },
+        { "another link's sign says nothing", VERDICT_WARN,
+          FINDING_HOST_END, BASIS_CLASS, 400, 5,
+          { { 1, SIGN_WIDTH }, { 2, SIGN_WAIT } },
+          VERDICT_WARN, BASIS_CLASS, A },
+        { "who waited does not FAIL", VERDICT_FAIL, FINDING_HOST_END,
+          BASIS_BASELINE, 400, 5, { { C, SIGN_WAIT }, { C, SIGN_WAIT } },
+          VERDICT_UNKNOWN, BASIS_BASELINE, A },
+        { "... even with another sign", VERDICT_WARN, FINDING_HOST_END,
+          BASIS_CLASS, 400, 5, { { C, SIGN_WAIT }, { C, SIGN_WIDTH } },
+          VERDICT_UNKNOWN, BASIS_WIDTH, C },
+        { "who waited may WARN", VERDICT_WARN, FINDING_HOST_END,
+          BASIS_CLASS, 400, 5, { { C, SIGN_WAIT }, { C, SIGN_WAIT } },
+          VERDICT_WARN, BASIS_CLASS, A },
+    };
+
+    for (size_t i = 0; i < sizeof (rows) / sizeof (*rows); i++) {
+        struct verdict *v = make (rows[i].level, rows[i].kind, rows[i].basis,
+                                  rows[i].excess_ns, rows[i].stderr_ns);
+        const struct finding *f = v->finding;
+
+        if (!ok (corroborate (v, rows[i].sign, 2, NULL) == 0
+                     && f->level == rows[i].then && v->status == rows[i].then
+                     && f->basis == rows[i].on && f->nsuspects == 3
+                     && f->suspect[0] == rows[i].first,
+                 "%s", rows[i].what))
+            diag ("%s %s %u", verdict_status_name (f->level),
+                  finding_basis_name (f->basis), f->suspect[0]);
+        verdict_destroy (v);
+    }
+}
+
+static void test_order (void)
+{
+    const struct sign sign = { 20, SIGN_WAIT };
+    struct verdict *v = make (VERDICT_FAIL, FINDING_HOST_END, BASIS_BASELINE,
+                              400, 5);
+    struct verdict *w = make (VERDICT_FAIL, FINDING_HOST_END, BASIS_BASELINE,
+                              900, 5);
+
+    v->finding[1] = w->finding[0];
+    w->nfindings = 0;
+    v->nfindings = 2;
+    v->finding[0].suspect[1] = 20;
+    ok (corroborate (v, &sign, 1, NULL) == 0 && v->status == VERDICT_FAIL
+            && v->finding[0].excess_ns == 900
+            && v->finding[1].level == VERDICT_UNKNOWN
+            && strstr (v->finding[1].why, "PortXmitWait"),
+        "the worst comes first");
+    ok (corroborate (v, NULL, 0, NULL) == 0 && v->status == VERDICT_FAIL,
+        "no sign, no change");
+    verdict_destroy (v);
+    verdict_destroy (w);
+
+    v = verdict_create ();
+    verdict_limit (v, VERDICT_UNKNOWN, "a limit");
+    ok (corroborate (v, &sign, 1, NULL) == 0
+            && v->status == VERDICT_UNKNOWN,
+        "a limit stays one");
+    verdict_destroy (v);
+}
+
+int main (void)
+{
+    test_one ();
+    test_order ();
+    return done_testing ();
+}
