@@ -51,6 +51,7 @@ static const struct {
     { "read", "fabric read", fabric_verb_read },
     { "diff", "fabric diff", fabric_verb_diff },
     { "show", "fabric show", fabric_verb_show },
+    { "check", "fabric check", fabric_verb_check },
     { "generate", "fabric generate", fabric_verb_generate },
 };
 

@@ -5,7 +5,9 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "core/judge/corroborate.h"
 #include "core/judge/judge.h"
+#include "ibquery/links/check.h"
 #include "pmm/common.h"
 #include "pmm/inputs.h"
 #include "pmm/verb.h"
@@ -13,7 +15,7 @@
 #include "util/file.h"
 
 struct options {
-    const char *fabric, *plan, *samples, *conf, *output;
+    const char *fabric, *plan, *samples, *signs, *conf, *output;
     struct strings baseline;
     bool text;
 };
@@ -26,6 +28,8 @@ static const struct opt table[] = {
       "the round-trip times" },
     { "baseline", 0, "FILE", opt_append, FIELD (baseline),
       "earlier samples; may be given several times" },
+    { "signs", 0, "FILE", opt_string, FIELD (signs),
+      "what pmm fabric check --json found of the links" },
     { "conf", 0, "FILE", opt_string, FIELD (conf),
       "thresholds from this pmm.conf" },
     { "text", 0, NULL, opt_true, FIELD (text), "for people, not JSON" },
@@ -59,6 +63,24 @@ static int save (const struct verdict *v, const struct fabric *f,
     return file_commit (out, err);
 }
 
+/* Hold the verdict against a file of signs; NULL: there is none. */
+static int add_signs (struct verdict *v, const struct fabric *f,
+                      const char *path, const struct judge_options *opts,
+                      struct error *err)
+{
+    struct sign *sign;
+    size_t n;
+    int rc;
+
+    if (!path)
+        return 0;
+    if (check_load_signs (path, f, &sign, &n, err) < 0)
+        return -1;
+    rc = corroborate (v, sign, n, opts);
+    free (sign);
+    return rc < 0 ? error_nomem (err) : 0;
+}
+
 int verb_judge (int argc, char **argv)
 {
     struct options o = { 0 };
@@ -83,6 +105,7 @@ int verb_judge (int argc, char **argv)
                                 &err) < 0
              || !(v = judge (in.ps, in.plan, in.samples, base.v, base.n,
                              &opts, &err))
+             || add_signs (v, in.fabric, o.signs, &opts, &err) < 0
              || save (v, in.fabric, &o, &err) < 0)
         status = fail (argv[0], &err);
     else

@@ -14,6 +14,7 @@
 
 /* argv[0] is the verb ("fabric read"). Each returns the exit status. */
 int fabric_verb_diff (int argc, char **argv);
+int fabric_verb_check (int argc, char **argv);
 int fabric_verb_generate (int argc, char **argv);
 int fabric_verb_read (int argc, char **argv);
 int fabric_verb_show (int argc, char **argv);

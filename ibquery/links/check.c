@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "config.h"
+#include "ibquery/links/check.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/text.h"
+
+enum {
+    PEERS_MIN = 4, /* fewer are no measure of each other */
+    NAME = FABRIC_NAME_MAX + 8,
+};
+
+/* Why the growth of a port's counters could not be told. */
+enum reason { NO_REASON, NO_ANSWER, NOT_BEFORE, WAS_RESET, AT_END, REASONS };
+
+static const char *const reason_text[REASONS] = {
+    [NO_ANSWER] = "did not tell their counters",
+    [NOT_BEFORE] = "did not tell their counters before",
+    [WAS_RESET] = "had their counters reset in between",
+    [AT_END] = "have counters that stand at their ends",
+};
+
+struct checking {
+    const struct fabric *f;
+    const struct counters *before, *now;
+    struct link_check *c;
+    double seconds;
+    uint32_t *usual;  /* [nlinks] the link that stands for those of its kind
+                         and levels; FABRIC_NONE */
+    struct {
+        size_t n;
+        uint32_t first; /* port */
+    } untold[REASONS];
+};
+
+/* Append; why is printf-like. Return 0, or -1 with errno ENOMEM. */
+__attribute__ ((format (printf, 4, 5)))
+static int add (struct link_finding **list, size_t *n,
+                const struct link_finding *finding, const char *fmt, ...)
+{
+    struct link_finding *v = realloc (*list, (*n + 1) * sizeof (*v));
+    va_list ap;
+    int rc;
+
+    if (!v)
+        return -1;
+    *list = v;
+    v[*n] = *finding;
+    va_start (ap, fmt);
+    rc = vasprintf (&v[*n].why, fmt, ap);
+    va_end (ap);
+    if (rc < 0)
+        return -1;
+    text_clean (v[(*n)++].why);
+    return 0;
+}
+
+__attribute__ ((format (printf, 2, 3)))
+static int add_limit (struct link_check *c, const char *fmt, ...)
+{
+    char **v = realloc (c->limit, (c->nlimits + 1) * sizeof (*v));
+    va_list ap;
+    int rc;
+
+    if (!v)
+        return -1;
+    c->limit = v;
+    va_start (ap, fmt);
+    rc = vasprintf (&v[c->nlimits], fmt, ap);
+    va_end (ap);
+    if (rc < 0)
+        return -1;
+    text_clean (v[c->nlimits++]);
+    return 0;
+}
+
+/*
+ * Width and speed
+ */
+
+static struct rates rate_of (const struct fabric_link *l)
+{
+    return rates_of (l->width, l->speed);
+}
+
+struct peer {
+    uint32_t key, link;
+    double bits;
+};
+
+static int compare_peers (const void *va, const void *vb)
+{
+    const struct peer *a = va, *b = vb;
+
+    if (a->key != b->key)
+        return a->key < b->key ? -1 : 1;
+    if (a->bits != b->bits)
+        return a->bits < b->bits ? -1 : 1;
+    return (a->link > b->link) - (a->link < b->link);
+}
+
+/* What links have in common that should have one rate. */
+static uint32_t peer_key (const struct fabric *f, const struct fabric_link *l)
+{
+    uint32_t a = f->node[f->port[l->a].node].level;
+    uint32_t b = f->node[f->port[l->b].node].level;
+
+    return (uint32_t)l->kind << 16 | (a < b ? a << 8 | b : b << 8 | a);
+}
+
+/* Of each group of peers, the one at the lower quartile. */
+static int find_usual (struct checking *x)
+{
+    const struct fabric *f = x->f;
+    struct peer *peer = calloc (f->nlinks + 1, sizeof (*peer));
+    size_t n = 0, end;
+
+    x->usual = malloc ((f->nlinks + 1) * sizeof (*x->usual));
+    if (!peer || !x->usual) {
+        free (peer);
+        return -1;
+    }
+    memset (x->usual, 0xff, (f->nlinks + 1) * sizeof (*x->usual));
+    for (size_t i = 0; i < f->nlinks; i++) {
+        struct rates rate = rate_of (&f->link[i]);
+
+        if (rates_bits (&rate) > 0)
+            peer[n++] = (struct peer){ peer_key (f, &f->link[i]), i,
+                                       rates_bits (&rate) };
+    }
+    qsort (peer, n, sizeof (*peer), compare_peers);
+    for (size_t i = 0; i < n; i = end) {
+        for (end = i; end < n && peer[end].key == peer[i].key; end++)
+            ;
+        for (size_t k = i; k < end && end - i >= PEERS_MIN; k++)
+            x->usual[peer[k].link] = peer[i + (end - i) / 4].link;
+    }
+    free (peer);
+    return 0;
+}
+
+static bool is_less (const struct rates *a, const struct rates *b)
+{
+    return rates_narrower (a, b) || rates_slower (a, b);
+}
+
+/* What most have, but no more than both ends can. */
+static struct rates usual_rate (const struct checking *x, size_t link,
+                                const struct rates *can)
+{
+    struct rates usual;
+
+    if (x->usual[link] == FABRIC_NONE)
+        return (struct rates){ 0 };
+    usual = rate_of (&x->f->link[x->usual[link]]);
+    return (struct rates){
+        rates_narrower (can, &usual) ? can->lanes : usual.lanes,
+        rates_slower (can, &usual) ? can->speeds : usual.speeds,
+    };
+}
+
+/* What the link should run at, and on what ground; false where it does. */
+static bool expect (const struct checking *x, size_t link,
+                    struct rates *want, const char **ground)
+{
+    const struct fabric_link *l = &x->f->link[link];
+    const struct port_rates *a = &x->f->port[l->a].rates;
+    const struct port_rates *b = &x->f->port[l->b].rates;
+    const struct rates active = rate_of (l);
+    const struct rates may = rates_common (&a->enabled, &b->enabled);
+    const struct rates can = rates_common (&a->supported, &b->supported);
+
+    *want = may;
+    *ground = "both ends may run at";
+    if (is_less (&active, want))
+        return true;
+    *want = (struct rates){ can.lanes, active.speeds };
+    *ground = "both ends can run at";
+    if (l->width == 1 && is_less (&active, want))
+        return true;
+    *want = usual_rate (x, link, &can);
+    *ground = "most links of its kind run at";
+    return rates_bits (&active) < rates_bits (want)
+           && is_less (&active, want);
+}
+
+/* ": leaf 1/3 is set to 1xSDR", where an end's setting is what holds the link
+ * below a rate; else "".
+ */
+static void say_setting (const struct fabric *f, const struct fabric_link *l,
+                         const struct rates *want, char *buf, size_t size)
+{
+    const uint32_t end[] = { l->a, l->b };
+    size_t len = 0;
+
+    *buf = '\0';
+    for (size_t i = 0; i < 2; i++) {
+        const struct rates *enabled = &f->port[end[i]].rates.enabled;
+        char name[NAME], set[RATES_TEXT];
+
+        if (!is_less (enabled, want))
+            continue;
+        fabric_port_name (f, end[i], name, sizeof (name));
+        len += snprintf (buf + len, size - len, "%s %s is set to %s",
+                         len > 0 ? "," : ":", name,
+                         rates_format (enabled, set));
+    }
+}
+
+static int check_rate (struct checking *x, size_t link)
+{
+    const struct fabric_link *l = &x->f->link[link];
+    const struct rates active = rate_of (l);
+    char now[RATES_TEXT], better[RATES_TEXT];
+    char setting[2 * (NAME + RATES_TEXT + 16)];
+    const char *ground;
+    struct rates want;
+    int rc = 0;
+
+    if (!expect (x, link, &want, &ground))
+        return 0;
+    say_setting (x->f, l, &want, setting, sizeof (setting));
+    rates_format (&active, now);
+    rates_format (&want, better);
+    for (enum sign_kind sign = SIGN_WIDTH; sign <= SIGN_SPEED && rc == 0;
+         sign++) {
+        const struct link_finding finding = {
+            .link = link,
+            .sign = sign,
+            .port = FABRIC_NONE,
+            .limit_per_hour = NAN,
+        };
+
+        if (sign == SIGN_WIDTH ? rates_narrower (&active, &want)
+                               : rates_slower (&active, &want))
+            rc = add (&x->c->finding, &x->c->nfindings, &finding,
+                      "it runs at %s, %s %s%s", now, ground, better, setting);
+    }
+    return rc;
+}
+
+/* Links of which it is not known what they do. */
+static int limit_rates (struct checking *x)
+{
+    const struct fabric *f = x->f;
+    size_t unknown = 0, apart = 0;
+
+    for (size_t i = 0; i < f->nlinks; i++) {
+        const struct fabric_link *l = &f->link[i];
+        const struct rates *a = &f->port[l->a].rates.active;
+        const struct rates *b = &f->port[l->b].rates.active;
+
+        unknown += l->width == 0 || !*l->speed;
+        apart += (a->lanes && b->lanes && a->lanes != b->lanes)
+                 || (a->speeds && b->speeds && a->speeds != b->speeds);
+    }
+    x->c->unknown |= unknown + apart > 0;
+    if (unknown > 0
+        && add_limit (x->c, "the width or speed of %zu links is not known",
+                      unknown) < 0)
+        return -1;
+    return apart > 0 ? add_limit (x->c, "the two ends of %zu links do not "
+                                        "agree on width and speed",
+                                  apart)
+                     : 0;
+}
+
+/*
+ * Counters
+ */
+
+static int add_growth (struct checking *x, uint32_t port, enum counter_id id,
+                       struct growth g, double limit)
+{
+    const struct link_finding finding = {
+        .link = x->f->port[port].link,
+        .sign = SIGN_COUNTER,
+        .port = port,
+        .counter = id,
+        .growth = g,
+        .limit_per_hour = limit,
+    };
+    char name[NAME];
+
+    fabric_port_name (x->f, port, name, sizeof (name));
+    return add (&x->c->finding, &x->c->nfindings, &finding,
+                "%s of %s has grown by %s%" PRIu64 " in %.4g hours, where "
+                "%.3g an hour are healthy",
+                counter_name (id), name,
+                g.known == GROWTH_EXACT ? "" : "at least ", g.count,
+                x->seconds / 3600, limit);
+}
+
+static int check_wait (struct checking *x, uint32_t port, struct growth g)
+{
+    const struct link_finding wait = {
+        .link = x->f->port[port].link,
+        .sign = SIGN_WAIT,
+        .port = port,
+        .counter = COUNTER_XMIT_WAIT,
+        .growth = g,
+        .limit_per_hour = NAN,
+    };
+    char name[NAME];
+
+    if (g.count == 0)
+        return 0;
+    fabric_port_name (x->f, port, name, sizeof (name));
+    return add (&x->c->wait, &x->c->nwaits, &wait,
+                "PortXmitWait of %s has grown by %s%" PRIu64, name,
+                g.known == GROWTH_EXACT ? "" : "at least ", g.count);
+}
+
+static enum reason reason_of (struct growth g, const struct port_counters *p)
+{
+    static const enum reason reasons[] = {
+        [GROWTH_AT_END] = AT_END,
+        [GROWTH_RESET] = WAS_RESET,
+        [GROWTH_EXACT] = NO_REASON,
+    };
+
+    if (g.known == GROWTH_UNTOLD)
+        return p && p->told ? NOT_BEFORE : NO_ANSWER;
+    return reasons[g.known];
+}
+
+/* One end of a link. */
+static int check_port (struct checking *x, uint32_t port)
+{
+    const struct fabric_port *p = &x->f->port[port];
+    uint64_t guid = x->f->node[p->node].guid;
+    const struct port_counters *then = counters_find (x->before, guid, p->num);
+    const struct port_counters *now = counters_find (x->now, guid, p->num);
+    const struct rates rate = rate_of (&x->f->link[p->link]);
+    enum reason why = NO_REASON;
+
+    for (unsigned int id = 0; id < COUNTERS; id++) {
+        struct growth g = growth_of (then, now, id);
+        enum fec fec = now ? now->fec : FEC_UNKNOWN;
+        double allowed;
+
+        if (id == COUNTER_XMIT_WAIT && check_wait (x, port, g) < 0)
+            return -1;
+        if (!growth_is_limited (id))
+            continue;
+        allowed = growth_allowed (id, &rate, fec, x->seconds);
+        if ((double)g.count > allowed) {
+            if (add_growth (x, port, id, g,
+                            growth_limit_per_hour (id, &rate, fec)) < 0)
+                return -1;
+        } else if (why == NO_REASON)
+            why = reason_of (g, now);
+    }
+    if (why != NO_REASON && x->untold[why].n++ == 0)
+        x->untold[why].first = port;
+    return 0;
+}
+
+static int limit_counters (struct checking *x)
+{
+    for (size_t i = 0; i < REASONS; i++) {
+        char name[NAME], others[40] = "";
+
+        if (x->untold[i].n == 0)
+            continue;
+        fabric_port_name (x->f, x->untold[i].first, name, sizeof (name));
+        if (x->untold[i].n > 1)
+            snprintf (others, sizeof (others), " and %zu others",
+                      x->untold[i].n - 1);
+        if (add_limit (x->c, "ports %s, so that their errors may be more: "
+                             "%s%s",
+                       reason_text[i], name, others) < 0)
+            return -1;
+        x->c->unknown = true;
+    }
+    return 0;
+}
+
+static int check_all (struct checking *x)
+{
+    if (find_usual (x) < 0)
+        return -1;
+    for (size_t i = 0; i < x->f->nlinks; i++) {
+        const struct fabric_link *l = &x->f->link[i];
+
+        if (check_rate (x, i) < 0
+            || (x->seconds > 0
+                && (check_port (x, l->a) < 0 || check_port (x, l->b) < 0)))
+            return -1;
+    }
+    if (limit_rates (x) < 0 || limit_counters (x) < 0)
+        return -1;
+    if (x->now && !x->before) {
+        x->c->unknown = true;
+        return add_limit (x->c, "what has grown takes an earlier reading of "
+                                "the counters");
+    }
+    return 0;
+}
+
+struct link_check *check_links (const struct fabric *f,
+                                const struct counters *before,
+                                const struct counters *now,
+                                struct error *err)
+{
+    struct checking x = { .f = f, .before = before, .now = now };
+    int rc;
+
+    if (before && now)
+        x.seconds = growth_seconds (before, now);
+    if (before && x.seconds == 0) {
+        error_input (err, "the earlier reading of the counters is no earlier");
+        return NULL;
+    }
+    x.c = calloc (1, sizeof (*x.c));
+    if (!x.c) {
+        error_nomem (err);
+        return NULL;
+    }
+    x.c->hours = x.seconds > 0 ? x.seconds / 3600 : NAN;
+    rc = check_all (&x);
+    free (x.usual);
+    if (rc < 0) {
+        error_nomem (err);
+        check_destroy (x.c);
+        return NULL;
+    }
+    return x.c;
+}
+
+void check_destroy (struct link_check *c)
+{
+    if (!c)
+        return;
+    for (size_t i = 0; i < c->nfindings; i++)
+        free (c->finding[i].why);
+    for (size_t i = 0; i < c->nwaits; i++)
+        free (c->wait[i].why);
+    for (size_t i = 0; i < c->nlimits; i++)
+        free (c->limit[i]);
+    free (c->finding);
+    free (c->wait);
+    free (c->limit);
+    free (c);
+}
+
+enum verdict_status check_status (const struct link_check *c)
+{
+    return c->nfindings > 0 ? VERDICT_FAIL
+           : c->unknown     ? VERDICT_UNKNOWN
+                            : VERDICT_OK;
+}

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A check as JSON and as text. */
+#include "config.h"
+#include "ibquery/links/check.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/file.h"
+#include "util/json.h"
+
+#define KIND "link-check"
+
+enum { MAX_FILE = 1 << 28, MAX_SIGNS = 1 << 24 };
+
+static json_t *number (double value)
+{
+    return isnan (value) ? json_null () : json_real (value);
+}
+
+static json_t *port_id (const struct fabric *f, uint32_t port)
+{
+    if (port == FABRIC_NONE)
+        return json_null ();
+    return json_sprintf ("%016" PRIx64 "/%u",
+                         f->node[f->port[port].node].guid, f->port[port].num);
+}
+
+static json_t *finding_json (const struct link_finding *x,
+                             const struct fabric *f, double hours)
+{
+    const struct fabric_link *l = &f->link[x->link];
+    bool counts = x->port != FABRIC_NONE;
+
+    return json_pack (
+        "{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:s}", "link", l->id,
+        "kind", l->kind == LINK_HOST ? "host" : "switch", "sign",
+        sign_name (x->sign), "port", port_id (f, x->port), "counter",
+        counts ? json_string (counter_name (x->counter)) : json_null (),
+        "count", counts ? json_integer (x->growth.count) : json_null (),
+        "exact",
+        counts ? json_boolean (x->growth.known == GROWTH_EXACT)
+               : json_null (),
+        "per_hour", number (counts ? x->growth.count / hours : NAN),
+        "limit_per_hour", number (x->limit_per_hour), "why", x->why);
+}
+
+static json_t *list_json (const struct link_finding *v, size_t n,
+                          const struct fabric *f, double hours)
+{
+    json_t *list = json_array ();
+
+    for (size_t i = 0; i < n; i++)
+        if (json_array_append_new (list, finding_json (&v[i], f, hours)) < 0) {
+            json_decref (list);
+            return NULL;
+        }
+    return list;
+}
+
+int check_write (const struct link_check *c, const struct fabric *f,
+                 FILE *fp, struct error *err)
+{
+    json_t *root = json_file (KIND, f->hash), *limits = json_array ();
+    int rc = 0;
+
+    for (size_t i = 0; i < c->nlimits; i++)
+        rc |= json_array_append_new (limits, json_string (c->limit[i]));
+    if (json_object_set_new (root, "status",
+                             json_string (verdict_status_name (
+                                 check_status (c)))) < 0
+        || json_object_set_new (root, "links", json_integer (f->nlinks)) < 0
+        || json_object_set_new (root, "hours", number (c->hours)) < 0
+        || json_object_set_new (root, "findings",
+                                list_json (c->finding, c->nfindings, f,
+                                           c->hours)) < 0
+        || json_object_set_new (root, "waits",
+                                list_json (c->wait, c->nwaits, f, c->hours))
+               < 0
+        || json_object_set (root, "limits", limits) < 0 || rc < 0)
+        rc = error_nomem (err);
+    else
+        rc = json_write (root, fp, err);
+    json_decref (limits);
+    json_decref (root);
+    return rc;
+}
+
+int check_write_text (const struct link_check *c, const struct fabric *f,
+                      FILE *fp, struct error *err)
+{
+    for (size_t i = 0; i < c->nfindings; i++) {
+        const struct link_finding *x = &c->finding[i];
+        const struct fabric_link *l = &f->link[x->link];
+        char a[FABRIC_NAME_MAX + 8], b[FABRIC_NAME_MAX + 8];
+
+        if (i == 0 || x->link != c->finding[i - 1].link) {
+            fabric_port_name (f, l->a, a, sizeof (a));
+            fabric_port_name (f, l->b, b, sizeof (b));
+            fprintf (fp, "%s -- %s (%s)\n", a, b, l->id);
+        }
+        fprintf (fp, "  %s: %s\n", sign_name (x->sign), x->why);
+    }
+    for (size_t i = 0; i < c->nlimits; i++)
+        fprintf (fp, "not told: %s\n", c->limit[i]);
+    return ferror (fp) ? error_errno (err, "cannot write") : 0;
+}
+
+/* Read: the signs alone. */
+
+static int add_signs (const json_t *root, const char *key,
+                      const struct fabric *f, struct sign **sign, size_t *n,
+                      struct error *err)
+{
+    json_t *list;
+    struct sign *v;
+
+    if (json_get_array (root, NULL, key, MAX_SIGNS, &list, err) < 0)
+        return -1;
+    v = realloc (*sign, (*n + json_array_size (list) + 1) * sizeof (*v));
+    if (!v)
+        return error_nomem (err);
+    *sign = v;
+    for (size_t i = 0; i < json_array_size (list); i++) {
+        const json_t *obj = json_array_get (list, i);
+        const char *link, *kind;
+        unsigned int k = 0;
+        char where[40];
+
+        snprintf (where, sizeof (where), "%s[%zu]", key, i);
+        if (json_get_string (obj, where, "link", &link, err) < 0
+            || json_get_string (obj, where, "sign", &kind, err) < 0)
+            return -1;
+        while (k < SIGNS && strcmp (sign_name (k), kind) != 0)
+            k++;
+        v[*n] = (struct sign){ fabric_find_link (f, link), k };
+        if (v[*n].link == FABRIC_NONE || k == SIGNS)
+            return error_input (err, "%s: no sign or no link of this fabric",
+                                where);
+        ++*n;
+    }
+    return 0;
+}
+
+static int read_signs (const json_t *root, const struct fabric *f,
+                       struct sign **sign, size_t *n, struct error *err)
+{
+    const char *hash;
+
+    if (json_get_string (root, NULL, "fabric", &hash, err) < 0)
+        return -1;
+    if (strcmp (hash, f->hash) != 0)
+        return error_input (err, "it is of another fabric, %.40s", hash);
+    if (add_signs (root, "findings", f, sign, n, err) < 0)
+        return -1;
+    return add_signs (root, "waits", f, sign, n, err);
+}
+
+int check_load_signs (const char *path, const struct fabric *f,
+                      struct sign **sign, size_t *n, struct error *err)
+{
+    FILE *fp = file_open_input (path, err);
+    json_t *root;
+    int rc = -1;
+
+    *sign = NULL;
+    *n = 0;
+    if (!fp)
+        return -1;
+    root = json_read (fp, path, KIND, MAX_FILE, err);
+    if (root && (rc = read_signs (root, f, sign, n, err)) < 0)
+        error_prefix (err, "%s", path);
+    if (rc < 0) {
+        free (*sign);
+        *sign = NULL;
+        *n = 0;
+    }
+    json_decref (root);
+    file_close_input (fp);
+    return rc;
+}

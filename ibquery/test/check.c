@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "config.h"
+#include "ibquery/links/check.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ibquery/model/generate.h"
+#include "tests/tap.h"
+
+/* 16 hosts, 4 leaves: h0001 is at port 1 of s1-0001. */
+static struct fabric *model (void)
+{
+    const struct fat_tree tree = {
+        .ports = 8,
+        .levels = 2,
+        .how = { .routing = ROUTING_MINHOP, .seed = 3 },
+    };
+    struct error err;
+
+    return generate_fat_tree (&tree, &err);
+}
+
+static struct rates set_of (const char *text)
+{
+    struct rates r = { 0 };
+
+    rates_parse (text, &r);
+    return r;
+}
+
+static void set_ports (struct fabric *f, const char *supported,
+                       const char *enabled, const char *active)
+{
+    for (size_t i = 0; i < f->nports; i++)
+        f->port[i].rates = (struct port_rates){
+            set_of (supported), set_of (enabled), set_of (active),
+        };
+}
+
+static void set_link (struct fabric *f, const char *name, unsigned int width,
+                      const char *speed)
+{
+    struct fabric_link *l = &f->link[fabric_find_link (f, name)];
+    const struct rates rate = rates_of (width, speed);
+
+    l->width = width;
+    strcpy (l->speed, speed);
+    if (f->port[l->a].rates.active.lanes)
+        f->port[l->a].rates.active = f->port[l->b].rates.active = rate;
+}
+
+/* Findings of a link by their signs, "width speed counter"; whether there are
+ * others.
+ */
+static const char *signs_of (const struct link_check *c,
+                             const struct fabric *f, const char *link,
+                             size_t *others)
+{
+    static char text[80];
+
+    *text = '\0';
+    *others = 0;
+    for (size_t i = 0; i < c->nfindings; i++)
+        if (c->finding[i].link == fabric_find_link (f, link))
+            snprintf (text + strlen (text), sizeof (text) - strlen (text),
+                      "%s%s", *text ? " " : "",
+                      sign_name (c->finding[i].sign));
+        else
+            ++*others;
+    return text;
+}
+
+#define ALL "1,2,4xSDR,DDR,QDR,FDR,EDR,HDR"
+
+static void test_rates (void)
+{
+    static const struct {
+        const char *what;
+        const char *supported, *enabled; /* of all; NULL: not told */
+        const char *end;                 /* of h0001's port: enabled */
+        unsigned int width;
+        const char *speed, *signs, *why;
+    } rows[] = {
+        { "all is well", ALL, ALL, ALL, 4, "HDR", "", NULL },
+        { "lanes are lost", ALL, ALL, ALL, 2, "HDR", "width",
+          "it runs at 2xHDR, both ends may run at 4xHDR" },
+        { "a lane is all that is left", ALL, ALL, ALL, 1, "HDR", "width",
+          "both ends may run at 4xHDR" },
+        { "DDR in a fabric of HDR", ALL, ALL, ALL, 4, "DDR", "speed",
+          "it runs at 4xDDR" },
+        { "lanes and speed are lost", ALL, ALL, ALL, 1, "SDR",
+          "width speed", "both ends may run at 4xHDR" },
+        { "an end is set to one lane", ALL, ALL, "1xHDR", 1, "HDR", "width",
+          "both ends can run at 4xHDR: h0001 mlx5_0/1 is set to 1xHDR" },
+        { "an end is set to DDR", ALL, ALL, "1,4xSDR,DDR", 4, "DDR",
+          "speed",
+          "most links of its kind run at 4xHDR: h0001 mlx5_0/1 is set to "
+          "1,4xSDR,DDR" },
+        { "nobody knows what the ends can", NULL, NULL, NULL, 4, "DDR",
+          "speed", "most links of its kind run at 4xHDR" },
+        { "... one lane", NULL, NULL, NULL, 1, "HDR", "width",
+          "most links of its kind run at 4xHDR" },
+    };
+
+    for (size_t i = 0; i < sizeof (rows) / sizeof (*rows); i++) {
+        struct fabric *f = model ();
+        struct link_check *c;
+        struct error err;
+        size_t others;
+        const char *signs;
+        uint32_t end = fabric_find_port (f, "h0001/1");
+
+        if (rows[i].supported)
+            set_ports (f, rows[i].supported, rows[i].enabled, "4xHDR");
+        if (rows[i].end)
+            f->port[end].rates.enabled = set_of (rows[i].end);
+        set_link (f, "h0001/1", rows[i].width, rows[i].speed);
+        c = check_links (f, NULL, NULL, &err);
+        signs = c ? signs_of (c, f, "h0001/1", &others) : "";
+        if (!ok (c && others == 0 && strcmp (signs, rows[i].signs) == 0
+                     && check_status (c)
+                            == (*rows[i].signs ? VERDICT_FAIL : VERDICT_OK)
+                     && (!rows[i].why
+                         || strstr (c->finding[0].why, rows[i].why)),
+                 "%s", rows[i].what))
+            diag ("\"%s\": %s", signs,
+                  c && c->nfindings ? c->finding[0].why : "");
+        check_destroy (c);
+        fabric_destroy (f);
+    }
+}
+
+/* Half of the hosts have old adapters. */
+static void test_mixed (void)
+{
+    struct fabric *f = model ();
+    struct link_check *c;
+    struct error err;
+
+    set_ports (f, ALL, ALL, "4xHDR");
+    for (size_t i = 0; i < 4; i++) {
+        uint32_t port = f->endpoint[i].port;
+
+        f->port[port].rates.supported = set_of ("1,4xSDR,DDR,QDR,FDR,EDR");
+        f->port[port].rates.enabled = f->port[port].rates.supported;
+        set_link (f, f->link[f->port[port].link].id, 4, "EDR");
+    }
+    c = check_links (f, NULL, NULL, &err);
+    ok (c && check_status (c) == VERDICT_OK,
+        "an old adapter is as fast as it can be");
+    check_destroy (c);
+
+    set_link (f, "h0007/1", 0, "");
+    f->port[fabric_find_port (f, "h0009/1")].rates.active
+        = rates_of (1, "HDR");
+    c = check_links (f, NULL, NULL, &err);
+    ok (c && check_status (c) == VERDICT_UNKNOWN && c->nlimits == 2
+            && strstr (c->limit[0], "of 1 links is not known")
+            && strstr (c->limit[1], "do not agree"),
+        "what is not known is no finding, and said");
+    check_destroy (c);
+    fabric_destroy (f);
+}
+
+static struct port_counters *at (struct counters *c, const struct fabric *f,
+                                 const char *port)
+{
+    const struct fabric_port *p = &f->port[fabric_find_port (f, port)];
+
+    return (struct port_counters *)counters_find (
+        c, f->node[p->node].guid, p->num);
+}
+
+static struct counters *all_zero (const struct fabric *f, int64_t when)
+{
+    struct counters *c = counters_create ();
+    struct error err;
+
+    c->time = when;
+    for (size_t i = 0; i < f->nports; i++)
+        if (f->port[i].link != FABRIC_NONE)
+            counters_add (c, f->node[f->port[i].node].guid, f->port[i].num,
+                          &err)
+                ->told = (1U << COUNTERS) - 1;
+    counters_sort (c, &err);
+    return c;
+}
+
+static void test_counters (void)
+{
+    struct fabric *f = model ();
+    struct counters *then = all_zero (f, 1000), *now = all_zero (f, 1000);
+    struct link_check *c;
+    struct error err;
+    size_t others;
+
+    ok (!check_links (f, then, now, &err), "%s", err.text);
+    now->time += 7200;
+    c = check_links (f, then, now, &err);
+    ok (c && check_status (c) == VERDICT_OK && c->nlimits == 0
+            && c->hours == 2,
+        "nothing has grown");
+    check_destroy (c);
+
+    at (now, f, "s1-0001/2")->value[COUNTER_SYMBOL_ERRORS] = 1234;
+    at (now, f, "h0002/1")->value[COUNTER_LINK_DOWNED] = 3;
+    at (now, f, "h0003/1")->value[COUNTER_LINK_DOWNED] = 2;
+    at (now, f, "h0003/1")->value[COUNTER_XMIT_DISCARDS] = 1 << 20;
+    at (now, f, "h0003/1")->value[COUNTER_XMIT_WAIT] = 9;
+    c = check_links (f, then, now, &err);
+    ok (c && strcmp (signs_of (c, f, "h0002/1", &others), "counter counter")
+                 == 0
+            && others == 0 && c->nlimits == 0,
+        "errors show at either end of one link");
+    ok (c && c->nfindings == 2
+            && strstr (c->finding[0].why,
+                       "LinkDownedCounter of h0002 mlx5_0/1 has grown by 3 "
+                       "in 2 hours, where 0.167 an hour")
+            && strstr (c->finding[1].why,
+                       "SymbolErrorCounter of s1-0001/2 has grown by 1234"),
+        "... with figures: %s", c && c->nfindings ? c->finding[0].why : "");
+    ok (c && c->nwaits == 1 && c->wait[0].growth.count == 9
+            && c->wait[0].link == fabric_find_link (f, "h0003/1"),
+        "who waited is no finding, but told");
+    check_destroy (c);
+    counters_destroy (then);
+    counters_destroy (now);
+    fabric_destroy (f);
+}
+
+static void test_untold (void)
+{
+    static const char *const sentences[] = {
+        "did not tell their counters, so that their errors may be more: "
+        "s1-0001/1",
+        "did not tell their counters before, so that their errors may be "
+        "more: h0001 mlx5_0/1",
+        "reset in between, so that their errors may be more: h0003 mlx5_0/1 "
+        "and 1 others",
+        "at their ends, so that their errors may be more: h0004 mlx5_0/1",
+    };
+    struct fabric *f = model ();
+    struct counters *then = all_zero (f, 1000), *now = all_zero (f, 8200);
+    struct link_check *c;
+    struct error err;
+    size_t said = 0;
+
+    at (then, f, "h0001/1")->told = 0;
+    at (now, f, "s1-0001/1")->told = 0;
+    at (then, f, "h0003/1")->value[COUNTER_RCV_PKTS] = 5;
+    at (then, f, "h0005/1")->value[COUNTER_XMIT_DISCARDS] = 5;
+    at (then, f, "h0004/1")->at_end = 1U << COUNTER_RCV_ERRORS;
+    at (now, f, "h0004/1")->at_end = 1U << COUNTER_RCV_ERRORS;
+    c = check_links (f, then, now, &err);
+    for (size_t i = 0; c && i < c->nlimits; i++)
+        for (size_t k = 0; k < sizeof (sentences) / sizeof (*sentences); k++)
+            said += strstr (c->limit[i], sentences[k]) != NULL;
+    ok (c && check_status (c) == VERDICT_UNKNOWN && c->nlimits == 4
+            && said == 4 && c->nfindings == 0,
+        "what could not be told is said, and is no OK");
+    check_destroy (c);
+
+    at (now, f, "h0003/1")->value[COUNTER_LINK_RECOVERY] = 200;
+    c = check_links (f, then, now, &err);
+    ok (c && check_status (c) == VERDICT_FAIL
+            && strstr (c->finding[0].why, "by at least 200"),
+        "at least so much may be too much: %s",
+        c && c->nfindings ? c->finding[0].why : "");
+    check_destroy (c);
+
+    c = check_links (f, NULL, now, &err);
+    ok (c && check_status (c) == VERDICT_UNKNOWN && c->nlimits == 1,
+        "one reading tells no growth");
+    check_destroy (c);
+    counters_destroy (then);
+    counters_destroy (now);
+    fabric_destroy (f);
+}
+
+/* Signs are what was written. */
+static void test_file (void)
+{
+    struct fabric *f = model (), *g;
+    struct counters *then = all_zero (f, 1000), *now = all_zero (f, 8200);
+    char path[] = "/tmp/pmm-check.XXXXXX";
+    FILE *fp = fdopen (mkstemp (path), "w");
+    struct link_check *c;
+    struct sign *sign;
+    struct error err = { 0 };
+    size_t n;
+
+    set_link (f, "h0001/1", 1, "HDR");
+    at (now, f, "h0002/1")->value[COUNTER_LINK_DOWNED] = 9;
+    at (now, f, "h0003/1")->value[COUNTER_XMIT_WAIT] = 9;
+    c = check_links (f, then, now, &err);
+    ok (c && check_write (c, f, fp, &err) == 0, "a file of signs%s",
+        err.text);
+    fclose (fp);
+    ok (check_load_signs (path, f, &sign, &n, &err) == 0 && n == 3
+            && sign[0].kind == SIGN_WIDTH
+            && sign[0].link == fabric_find_link (f, "h0001/1")
+            && sign[1].kind == SIGN_COUNTER
+            && sign[1].link == fabric_find_link (f, "h0002/1")
+            && sign[2].kind == SIGN_WAIT
+            && sign[2].link == fabric_find_link (f, "h0003/1"),
+        "... is read%s", err.text);
+    free (sign);
+    check_destroy (c);
+
+    g = generate_fat_tree (&(struct fat_tree){ .ports = 4, .levels = 2 },
+                           &err);
+    ok (check_load_signs (path, g, &sign, &n, &err) < 0 && !sign && n == 0,
+        "%s", err.text);
+    fp = fopen (path, "w");
+    fprintf (fp, "{\"kind\":\"link-check\",\"version\":1,\"fabric\":\"%s\","
+                 "\"findings\":[{\"link\":\"%s\",\"sign\":\"smell\"}],"
+                 "\"waits\":[]}\n",
+             f->hash, f->link[0].id);
+    fclose (fp);
+    ok (check_load_signs (path, f, &sign, &n, &err) < 0, "%s", err.text);
+    unlink (path);
+    counters_destroy (then);
+    counters_destroy (now);
+    fabric_destroy (f);
+    fabric_destroy (g);
+}
+
+int main (void)
+{
+    test_rates ();
+    test_mixed ();
+    test_counters ();
+    test_untold ();
+    test_file ();
+    return done_testing ();
+}
