@@ -6,10 +6,23 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ibquery/snapshot.h"
 #include "pmm/common.h"
 #include "pmm/fabric/fabric_verb.h"
 #include "pmm/verb.h"
 #include "util/file.h"
+
+struct fabric *fabric_load_whole (const char *path, struct error *err)
+{
+    struct fabric *f = fabric_load (path, err);
+
+    if (!f || !f->part)
+        return f;
+    error_input (err, "%s is a part of a fabric, and says nothing of the rest",
+                 path);
+    fabric_destroy (f);
+    return NULL;
+}
 
 int fabric_save (const struct fabric *f, const char *path,
                  fabric_write_f write, struct error *err)
@@ -49,6 +62,7 @@ static const struct {
     verb_f fn;
 } verbs[] = {
     { "read", "fabric read", fabric_verb_read },
+    { "cabling", "fabric cabling", fabric_verb_cabling },
     { "diff", "fabric diff", fabric_verb_diff },
     { "show", "fabric show", fabric_verb_show },
     { "check", "fabric check", fabric_verb_check },

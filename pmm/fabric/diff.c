@@ -13,7 +13,6 @@
 #include <time.h>
 
 #include "ibquery/compare/diff.h"
-#include "ibquery/snapshot.h"
 #include "pmm/common.h"
 #include "pmm/fabric/fabric_verb.h"
 #include "util/file.h"
@@ -499,8 +498,8 @@ int fabric_verb_diff (int argc, char **argv)
 
     if (first < 0)
         return status;
-    if (!(a = fabric_load (argv[first], &err))
-        || !(b = fabric_load (argv[first + 1], &err))
+    if (!(a = fabric_load_whole (argv[first], &err))
+        || !(b = fabric_load_whole (argv[first + 1], &err))
         || !(d = diff_fabrics (a, b, &err)) || write_diff (d, &o, &err) < 0)
         status = fail (argv[0], &err);
     else

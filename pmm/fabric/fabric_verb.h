@@ -13,11 +13,15 @@
 #include "util/error.h"
 
 /* argv[0] is the verb ("fabric read"). Each returns the exit status. */
+int fabric_verb_cabling (int argc, char **argv);
 int fabric_verb_diff (int argc, char **argv);
 int fabric_verb_check (int argc, char **argv);
 int fabric_verb_generate (int argc, char **argv);
 int fabric_verb_read (int argc, char **argv);
 int fabric_verb_show (int argc, char **argv);
+
+/* As fabric_load, but a snapshot that is a part of a fabric is an error. */
+struct fabric *fabric_load_whole (const char *path, struct error *err);
 
 /* Write a fabric by `write` to path, "-" or NULL being standard output, whole
  * or not at all. Return 0, or -1 with err.

@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "config.h"
+#include "ibquery/compare/cabling.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/file.h"
+#include "util/text.h"
+
+enum {
+    MAX_FILE = 1 << 28,
+    MAX_FIELD = 255,
+    FIELDS = 5, /* that count */
+    PORT_MAX = 254,
+    GROW_MIN = 64,
+};
+
+/* A name, and a node (or a port) that goes by it. */
+struct called {
+    const char *name;
+    uint32_t node;
+};
+
+struct reader {
+    struct cabling *c;
+    struct called *by_name; /* sorted */
+    size_t nnames;
+    char *text;
+    unsigned int number;    /* of the line */
+    unsigned int *line_of;  /* by port: where it was named; 0: nowhere */
+    size_t nports;          /* that line_of has room for */
+};
+
+static int compare_called (const void *a, const void *b)
+{
+    const struct called *x = a, *y = b;
+    int order = strcmp (x->name, y->name);
+
+    return order ? order : (x->node > y->node) - (x->node < y->node);
+}
+
+/* All nodes by their descriptions, those of hosts by their hosts as well. */
+static int index_names (struct reader *r, struct error *err)
+{
+    const struct fabric *f = r->c->f;
+
+    r->by_name = calloc (2 * f->nnodes + 1, sizeof (*r->by_name));
+    if (!r->by_name)
+        return error_nomem (err);
+    for (uint32_t i = 0; i < f->nnodes; i++) {
+        const struct fabric_node *n = &f->node[i];
+
+        r->by_name[r->nnames++] = (struct called){ n->desc, i };
+        if (n->host != FABRIC_NONE
+            && strcmp (f->host[n->host].name, n->desc) != 0)
+            r->by_name[r->nnames++]
+                = (struct called){ f->host[n->host].name, i };
+    }
+    qsort (r->by_name, r->nnames, sizeof (*r->by_name), compare_called);
+    return 0;
+}
+
+/* The nodes of a name: the first; *n of them. */
+static const struct called *find_nodes (const struct reader *r,
+                                        const char *name, size_t *n)
+{
+    size_t low = 0, high = r->nnames;
+
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+
+        if (strcmp (r->by_name[mid].name, name) < 0)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    for (*n = 0; low + *n < r->nnames
+                 && strcmp (r->by_name[low + *n].name, name) == 0;
+         ++*n)
+        ;
+    return &r->by_name[low];
+}
+
+/* Whether PORT may mean this port of the node: its number, its device, both as
+ * "mlx5_0/1", or nothing.
+ */
+static bool fits (const struct fabric_node *n, unsigned int num,
+                  const char *text)
+{
+    const char *device = strchr (n->desc, ' ');
+    size_t len = device ? strlen (++device) : 0;
+    char number[16];
+
+    snprintf (number, sizeof (number), "%u", num);
+    if (strcmp (text, number) == 0)
+        return true;
+    if (n->type == NODE_SWITCH)
+        return false;
+    if (!*text)
+        return true;
+    return len > 0 && strncmp (text, device, len) == 0
+           && (!text[len]
+               || (text[len] == '/' && strcmp (text + len + 1, number) == 0));
+}
+
+/* Of the ports that are meant, the only one, or the only one with a cable. */
+struct choice {
+    uint32_t any, cabled;
+    unsigned int count, ncabled;
+};
+
+static void choose (const struct fabric *f, uint32_t node, const char *text,
+                    struct choice *c)
+{
+    const struct fabric_node *n = &f->node[node];
+
+    for (unsigned int num = 1; num <= n->nports; num++) {
+        uint32_t port = n->first_port + num - 1;
+
+        if (!fits (n, num, text))
+            continue;
+        c->any = port;
+        c->count++;
+        if (f->port[port].link == FABRIC_NONE)
+            continue;
+        c->cabled = port;
+        c->ncabled++;
+    }
+}
+
+static int add_absent (struct reader *r, const char *node, const char *port,
+                       uint32_t *id, struct error *err)
+{
+    struct cabling *c = r->c;
+    size_t i = c->nabsent;
+
+    if (asprintf (&c->absent[i], "%s%s%s", node, *port ? "/" : "", port) < 0)
+        return error_nomem (err);
+    c->nabsent++;
+    if (!(c->absent_node[i] = strdup (node)))
+        return error_nomem (err);
+    *id = c->f->nports + i;
+    return 0;
+}
+
+/* The port that two fields name. */
+static int find_port (struct reader *r, const char *node, const char *port,
+                      uint32_t *id, struct error *err)
+{
+    const struct fabric *f = r->c->f;
+    bool is_guid = strlen (node) == 16
+                   && strspn (node, "0123456789abcdef") == 16;
+    const struct called by_guid
+        = { node, is_guid ? fabric_find_node (f, strtoull (node, NULL, 16))
+                          : FABRIC_NONE };
+    const struct called *v = &by_guid;
+    struct choice c = { 0 };
+    size_t n = by_guid.node != FABRIC_NONE;
+
+    if (!*node)
+        return error_input (err, "a switch or host has no name");
+    if (n == 0)
+        v = find_nodes (r, node, &n);
+    if (n == 0)
+        return add_absent (r, node, port, id, err);
+    for (size_t i = 0; i < n; i++)
+        choose (f, v[i].node, port, &c);
+    if (c.count == 0)
+        return error_input (err, "%s has no port '%s'", node, port);
+    if (c.count > 1 && c.ncabled != 1)
+        return error_input (err, "%s port '%s' may be %u ports", node, port,
+                            c.count);
+    *id = c.count == 1 ? c.any : c.cabled;
+    return 0;
+}
+
+/* Whether *p ends a field; a quote that is written twice is stepped over to its
+ * second one.
+ */
+static bool ends_field (char **p, bool quoted)
+{
+    if (!quoted)
+        return !**p || strchr (",;\t", **p);
+    if (**p != '"')
+        return false;
+    ++*p;
+    return **p != '"';
+}
+
+/* Take the next field out of the line; *s is behind it, NULL at the end. */
+static int next_field (char **s, char field[MAX_FIELD + 1], struct error *err)
+{
+    char *p = *s + strspn (*s, " ");
+    bool quoted = *p == '"';
+    size_t len = 0;
+
+    for (p += quoted; !ends_field (&p, quoted); p++) {
+        if (!*p)
+            return error_input (err, "a quote is not closed");
+        if (len == MAX_FIELD)
+            return error_input (err, "a field is longer than %d bytes",
+                                MAX_FIELD);
+        field[len++] = *p;
+    }
+    while (!quoted && len > 0 && field[len - 1] == ' ')
+        len--;
+    field[len] = '\0';
+    p += strspn (p, " ");
+    if (*p && !strchr (",;\t", *p))
+        return error_input (err, "\"%.20s\" follows a quote", p);
+    *s = *p ? p + 1 : NULL;
+    return 0;
+}
+
+static int check_text (const char *s, size_t len, struct error *err)
+{
+    for (size_t i = 0; i < len; i++)
+        if ((s[i] < 0x20 && s[i] != '\t') || s[i] > 0x7e)
+            return error_input (err, "byte %zu of the line (0x%02x) is no "
+                                     "printable ASCII",
+                                i + 1, (unsigned char)s[i]);
+    return 0;
+}
+
+static bool has_digit (const char *s)
+{
+    return strpbrk (s, "0123456789") != NULL;
+}
+
+static int claim (struct reader *r, uint32_t port, struct error *err)
+{
+    char name[2 * MAX_FIELD + 2];
+
+    cabling_port_name (r->c, port, name, sizeof (name));
+    if (r->line_of[port])
+        return error_input (err, "%s has a cable in line %u already", name,
+                            r->line_of[port]);
+    r->line_of[port] = r->number;
+    return 0;
+}
+
+/* The same of the ports that are absent, of which each has an id of its own as
+ * often as it is named.
+ */
+static int check_absent (struct reader *r, struct error *err)
+{
+    const struct cabling *c = r->c;
+    struct called *v = calloc (c->nabsent + 1, sizeof (*v));
+    int rc = 0;
+
+    if (!v)
+        return error_nomem (err);
+    for (size_t i = 0; i < c->nabsent; i++)
+        v[i] = (struct called){ c->absent[i], c->f->nports + i };
+    qsort (v, c->nabsent, sizeof (*v), compare_called);
+    for (size_t i = 1; i < c->nabsent && rc == 0; i++)
+        if (strcmp (v[i - 1].name, v[i].name) == 0) {
+            r->number = r->line_of[v[i].node];
+            rc = error_input (err, "%s has a cable in line %u already",
+                              v[i].name, r->line_of[v[i - 1].node]);
+        }
+    free (v);
+    return rc;
+}
+
+static int add_line (struct reader *r, uint32_t a, uint32_t b,
+                     const char *label, struct error *err)
+{
+    struct cabling_line *l = &r->c->line[r->c->nlines];
+
+    if (a == b)
+        return error_input (err, "both ends are one port");
+    if (claim (r, a, err) < 0 || claim (r, b, err) < 0)
+        return -1;
+    *l = (struct cabling_line){ r->number, a, b, strdup (label) };
+    if (!l->label)
+        return error_nomem (err);
+    r->c->nlines++;
+    return 0;
+}
+
+static int read_line (struct reader *r, char *line, struct error *err)
+{
+    char field[FIELDS][MAX_FIELD + 1] = { "" };
+    char *next = line;
+    uint32_t a, b;
+    int n = 0;
+
+    if (check_text (line, strlen (line), err) < 0)
+        return -1;
+    line += strspn (line, " \t");
+    if (!*line || *line == '#')
+        return 0;
+    for (; next && n < FIELDS; n++)
+        if (next_field (&next, field[n], err) < 0)
+            return -1;
+    if (n < 4)
+        return error_input (err, "%d fields are no cable: NODE,PORT,NODE,PORT",
+                            n);
+    if (r->number == 1 && !has_digit (field[1]) && !has_digit (field[3])
+        && *field[1] && *field[3])
+        return 0;
+    if (find_port (r, field[0], field[1], &a, err) < 0
+        || find_port (r, field[2], field[3], &b, err) < 0)
+        return -1;
+    return add_line (r, a, b, field[4], err);
+}
+
+/* Room for all that the text may name. */
+static int make_room (struct reader *r, size_t len, struct error *err)
+{
+    struct cabling *c = r->c;
+    size_t lines = 1;
+
+    for (size_t i = 0; i < len; i++)
+        lines += r->text[i] == '\n';
+    r->nports = c->f->nports + 2 * lines;
+    r->line_of = calloc (r->nports, sizeof (*r->line_of));
+    c->line = calloc (lines, sizeof (*c->line));
+    c->absent = calloc (2 * lines, sizeof (*c->absent));
+    c->absent_node = calloc (2 * lines, sizeof (*c->absent_node));
+    return r->line_of && c->line && c->absent && c->absent_node
+               ? 0
+               : error_nomem (err);
+}
+
+static int read_lines (struct reader *r, size_t len, struct error *err)
+{
+    char *end = r->text + len, *newline;
+    char *p = r->text;
+
+    if (len >= 3 && memcmp (p, "\xef\xbb\xbf", 3) == 0)
+        p += 3; /* as spreadsheets begin UTF-8 */
+    for (; p < end; p = newline + 1) {
+        size_t length;
+
+        r->number++;
+        newline = memchr (p, '\n', end - p);
+        if (!newline)
+            newline = end;
+        length = newline - p;
+        if (length > 0 && p[length - 1] == '\r')
+            length--;
+        if (memchr (p, '\0', length))
+            return error_input (err, "a NUL is in the line");
+        p[length] = '\0';
+        if (read_line (r, p, err) < 0)
+            return -1;
+    }
+    return r->c->nlines > 0 ? check_absent (r, err)
+                            : error_input (err, "no cables are listed");
+}
+
+static int compare (struct cabling *c, struct error *err)
+{
+    const struct fabric *f = c->f;
+    size_t nports = f->nports + c->nabsent;
+    struct cable *is = calloc (f->nlinks + 1, sizeof (*is));
+    struct cable *wanted = calloc (c->nlines + 1, sizeof (*wanted));
+    bool *is_host = calloc (nports + 1, sizeof (*is_host));
+    int rc = -1;
+
+    if (!is || !wanted || !is_host) {
+        error_nomem (err);
+        goto error;
+    }
+    for (size_t i = 0; i < f->nlinks; i++)
+        is[i] = (struct cable){ f->link[i].a, f->link[i].b };
+    for (size_t i = 0; i < c->nlines; i++)
+        wanted[i] = (struct cable){ c->line[i].a, c->line[i].b };
+    for (size_t i = 0; i < f->nports; i++)
+        is_host[i] = f->node[f->port[i].node].type != NODE_SWITCH;
+    rc = cables_compare (&c->found, is, f->nlinks, wanted, c->nlines, is_host,
+                         nports, err);
+error:
+    free (is);
+    free (wanted);
+    free (is_host);
+    return rc;
+}
+
+struct cabling *cabling_read (const struct fabric *f, FILE *fp,
+                              const char *name, struct error *err)
+{
+    struct cabling *c = calloc (1, sizeof (*c));
+    struct reader r = { .c = c };
+    size_t len;
+    int rc = -1;
+
+    if (!c) {
+        error_nomem (err);
+        return NULL;
+    }
+    c->f = f;
+    r.text = file_slurp (fp, MAX_FILE, &len, err);
+    if (!r.text) {
+        error_prefix (err, "%s", name);
+        goto error;
+    }
+    if (index_names (&r, err) < 0 || make_room (&r, len, err) < 0)
+        goto error;
+    if (read_lines (&r, len, err) < 0) {
+        error_prefix (err, "%s:%u", name, r.number ? r.number : 1);
+        goto error;
+    }
+    rc = compare (c, err);
+error:
+    free (r.by_name);
+    free (r.text);
+    free (r.line_of);
+    if (rc == 0)
+        return c;
+    cabling_destroy (c);
+    return NULL;
+}
+
+void cabling_destroy (struct cabling *c)
+{
+    int saved_errno = errno;
+
+    if (!c)
+        return;
+    for (size_t i = 0; i < c->nlines; i++)
+        free (c->line[i].label);
+    for (size_t i = 0; i < c->nabsent; i++) {
+        free (c->absent[i]);
+        free (c->absent_node[i]);
+    }
+    free (c->line);
+    free (c->absent);
+    free (c->absent_node);
+    cables_clear (&c->found);
+    free (c);
+    errno = saved_errno;
+}
+
+void cabling_port_name (const struct cabling *c, uint32_t port, char *buf,
+                        size_t size)
+{
+    if (port < c->f->nports)
+        fabric_port_name (c->f, port, buf, size);
+    else
+        snprintf (buf, size, "%s", c->absent[port - c->f->nports]);
+}
