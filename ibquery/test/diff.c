@@ -427,8 +427,13 @@ static void routes_are_true (const struct fabric *f, uint64_t seed)
 
 int main (void)
 {
-    struct fat_tree small = { 4, 2, { ROUTING_DMODK, 1, 0 }, 0 };
-    struct irregular wild = { 12, 24, 4, { ROUTING_RANDOM, 3, 0 } };
+    struct fat_tree small = { .ports = 4,
+                              .levels = 2,
+                              .how = { .routing = ROUTING_DMODK } };
+    struct irregular wild = { .switches = 12,
+                              .hosts = 24,
+                              .degree = 4,
+                              .how = { .routing = ROUTING_RANDOM, .seed = 3 } };
     struct error err = { 0 };
     struct fabric *f = generate_fat_tree (&small, &err);
 
