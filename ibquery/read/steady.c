@@ -96,24 +96,36 @@ static int ask_sm (struct mads *m, struct steady_sm *sm, struct error *err)
     return 0;
 }
 
+/* Two more looks, each so long after the last. Return 1 where both show that
+ * it sends nothing, or one answer for each question; 0 where not. */
+static int is_quiet (struct mads *m, unsigned int pause_ms,
+                     struct steady_sm *sm, struct error *err)
+{
+    struct steady_sm seen[3];
+
+    for (int i = 0; i < 3; i++) {
+        if ((i > 0 && mads_pause (m, pause_ms, err) < 0)
+            || ask_sm (m, &seen[i], err) < 0)
+            return -1;
+        *sm = seen[i];
+        if (sm->guid == 0)
+            return 0;
+    }
+    sm->own = seen[1].act_count - seen[0].act_count;
+    return seen[0].guid == sm->guid && seen[1].guid == sm->guid
+           && sm->own <= 1 && sm->act_count - seen[1].act_count == sm->own;
+}
+
 int steady_sm_wait (struct mads *m, unsigned int wait_ms,
                     struct steady_sm *sm, struct error *err)
 {
-    struct steady_sm before;
+    int quiet = is_quiet (m, 0, sm, err);
 
-    if (ask_sm (m, &before, err) < 0)
-        return -1;
-    for (unsigned int waited = 0; waited <= wait_ms; waited += SM_QUIET_MS) {
-        if (mads_pause (m, SM_QUIET_MS, err) < 0 || ask_sm (m, sm, err) < 0)
-            return -1;
-        if (sm->guid == 0)
-            return 0;
-        sm->own = sm->act_count - before.act_count;
-        if (sm->guid == before.guid && sm->own <= 1)
-            return 1;
-        before = *sm;
-    }
-    return 0;
+    for (unsigned int waited = 0;
+         quiet == 0 && sm->guid != 0 && waited < wait_ms;
+         waited += 2 * SM_QUIET_MS)
+        quiet = is_quiet (m, SM_QUIET_MS, sm, err);
+    return quiet;
 }
 
 int steady_sm_same (struct mads *m, struct steady_sm *sm, struct error *err)

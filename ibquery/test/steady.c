@@ -185,8 +185,9 @@ static void whole (void)
     ok (asked (a, ATTR_NODE_DESC) == f->nnodes, "each description once");
     ok (asked (a, ATTR_SWITCH_INFO) == 2 * switches,
         "SwitchInfo twice: all that the second look takes");
-    ok (asked (a, ATTR_PORT_INFO) <= switch_ports + hosts + 3,
-        "each port once: %" PRIu64, asked (a, ATTR_PORT_INFO));
+    ok (asked (a, ATTR_PORT_INFO) == switch_ports + hosts + 4,
+        "each port once, and the own one for the SM: %" PRIu64,
+        asked (a, ATTR_PORT_INFO));
     ok (asked (a, ATTR_NODE_INFO) <= 2 * f->nlinks + 1,
         "each cable twice at most: %" PRIu64, asked (a, ATTR_NODE_INFO));
     ok (counts.lost == 0 && counts.sent == counts.answered
