@@ -262,10 +262,10 @@ bool group_attend (struct group *g, bool on)
 }
 
 int group_prepare (struct group *g, uint32_t rail, uint32_t peer,
-                   struct error *err)
+                   struct transport_way way, struct error *err)
 {
     return g->transport->prepare
-               ? g->transport->prepare (g->t, rail, peer, err)
+               ? g->transport->prepare (g->t, rail, peer, way, err)
                : 1;
 }
 
@@ -767,7 +767,7 @@ static int ping (struct group *g, struct group_ping *v, size_t n,
     g->npings = g->pings_left = n;
     for (size_t i = 0; i < n && rc == 0; i++) {
         struct message msg = { PING, (uint8_t)kind, 0, ++g->number };
-        struct transport_timing timing = { .answers = NULL };
+        struct transport_timing timing = { .way = v[i].way };
 
         v[i].number = msg.number;
         v[i].rtt_ns = -1;

@@ -108,7 +108,7 @@ void group_set_level (struct group *g, unsigned int level);
  * 1, 0 where that is under way, to be called again, or -1 with err.
  */
 int group_prepare (struct group *g, uint32_t rail, uint32_t peer,
-                   struct error *err);
+                   struct transport_way way, struct error *err);
 
 /* Ping n peers at once, each from another rail, and wait for the echoes or
  * the time-out (a tenth of that where the last ones were all lost, so
@@ -117,6 +117,7 @@ int group_prepare (struct group *g, uint32_t rail, uint32_t peer,
  */
 struct group_ping {
     uint32_t rail, peer;
+    struct transport_way way;
     uint32_t number;  /* set by group_pings, as is stamp_ns */
     int64_t stamp_ns; /* when it left */
     int64_t rtt_ns;

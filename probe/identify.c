@@ -155,13 +155,22 @@ static int find_rails (struct search *s, const char *name,
                      : find_by_name (s, name, a, rails, endpoint, err);
 }
 
-/* Take an endpoint for a rank's rail, whose peer it is. */
+/* Take an endpoint, by all its LIDs, for a rank's rail, whose peer it is. */
 static void take (struct search *s, size_t rank, uint32_t peer,
                   uint32_t endpoint)
 {
+    const struct fabric *f = s->fabric;
+    uint8_t lmc = f->port[f->endpoint[endpoint].port].lmc;
+    struct identity *id = s->id;
+
     s->owner[endpoint] = (uint32_t)rank;
-    s->id->name[s->id->n] = s->fabric->endpoint[endpoint].name;
-    s->id->peer[s->id->n++] = peer;
+    if (lmc > s->roster->peer[peer].lmc)
+        lmc = s->roster->peer[peer].lmc;
+    for (unsigned int lid = 0; lid < 1U << lmc; lid++) {
+        id->name[id->n] = f->end[fabric_end_of (f, endpoint, lid)].name;
+        id->lid[id->n] = (uint8_t)lid;
+        id->peer[id->n++] = peer;
+    }
 }
 
 static int identify_rank (struct search *s, size_t rank, struct error *err)
@@ -206,13 +215,14 @@ static int identify_all (struct search *s, struct error *err)
 {
     struct identity *id = s->id;
     const struct roster *r = s->roster;
-    size_t npeers = r->first[r->nmembers];
+    size_t nends = s->fabric->nends;
     size_t nendpoints = s->fabric->nendpoints;
 
     id->nranks = r->nranks;
     if (!(id->why = calloc (r->nranks, sizeof (*id->why)))
-        || !(id->name = calloc (npeers + 1, sizeof (*id->name)))
-        || !(id->peer = calloc (npeers + 1, sizeof (*id->peer)))
+        || !(id->name = calloc (nends + 1, sizeof (*id->name)))
+        || !(id->peer = calloc (nends + 1, sizeof (*id->peer)))
+        || !(id->lid = calloc (nends + 1, sizeof (*id->lid)))
         || !(s->owner = malloc ((nendpoints + 1) * sizeof (*s->owner))))
         return error_nomem (err);
     memset (s->owner, 0xff, nendpoints * sizeof (*s->owner));
@@ -262,5 +272,6 @@ void identity_clear (struct identity *id)
     free (id->why);
     free (id->name);
     free (id->peer);
+    free (id->lid);
     *id = (struct identity){ .why = NULL };
 }

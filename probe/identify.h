@@ -7,6 +7,9 @@
  * no port of InfiniBand is in the snapshot, though its name is, means that the
  * snapshot is old; of others with ports that are not in it, these are on
  * another fabric and are left out.
+ *
+ * A port is an end by each LID that both it and the snapshot know of: of a
+ * device that tells of no LMC, as on Ethernet, by the first.
  */
 #ifndef PROBE_IDENTIFY_H
 #define PROBE_IDENTIFY_H
@@ -23,8 +26,9 @@
 struct identity {
     char **why;        /* [rank] has no endpoint, a sentence; NULL: it has */
     size_t nranks;
-    const char **name; /* [n] endpoints, the fabric's */
-    uint32_t *peer;    /* [n] the roster's */
+    const char **name; /* [n] ends, the fabric's */
+    uint32_t *peer;    /* [n] the roster's, */
+    uint8_t *lid;      /* [n] ... by this LID, counted from its first */
     size_t n;
     size_t hosts;      /* that have endpoints */
 };

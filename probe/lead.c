@@ -38,7 +38,7 @@ struct check {
     struct pathset *ps;
     struct plan *plan;
     struct adaptive_choice level; /* of service */
-    uint32_t *peer_of; /* [endpoint of ps] */
+    struct probe_end *end; /* [endpoint of ps] */
     struct probe_result measured;
     struct samples *baseline;
     struct pathset *baseline_ps;
@@ -112,13 +112,44 @@ static struct plan *load_plan (struct check *ck, struct error *err)
     return plan;
 }
 
+/* The ends that are measured, perhaps by their ports' first LIDs alone. */
+static struct pathset *choose_ends (const struct check *ck, bool first,
+                                    struct error *err)
+{
+    const char **name = calloc (ck->who.n + 1, sizeof (*name));
+    struct pathset *ps;
+    size_t n = 0;
+
+    if (!name) {
+        error_nomem (err);
+        return NULL;
+    }
+    for (size_t i = 0; i < ck->who.n; i++)
+        if (!first || ck->who.lid[i] == 0)
+            name[n++] = ck->who.name[i];
+    ps = fabric_pathset (ck->fabric, name, n, err);
+    free (name);
+    return ps;
+}
+
 static struct plan *make_plan (struct check *ck, struct error *err)
 {
     struct plan_options opts = {
         .extra_rounds = (unsigned int)ck->opts->site->extra_rounds,
     };
+    bool first = ck->opts->site->base_lids;
+    struct plan *plan = NULL;
 
-    if (!(ck->ps = fabric_pathset (ck->fabric, ck->who.name, ck->who.n, err)))
+    if ((ck->ps = choose_ends (ck, first, err)))
+        plan = plan_make (ck->ps, &opts, err);
+    if (plan || first || err->fault != ERROR_INPUT)
+        return plan;
+    /* a path is broken: perhaps one that nobody else takes */
+    if (ck->report)
+        fprintf (ck->report, "pmm: by the ports' first LIDs alone: %s\n",
+                 err->text);
+    pathset_destroy (ck->ps);
+    if (!(ck->ps = choose_ends (ck, true, err)))
         return NULL;
     return plan_make (ck->ps, &opts, err);
 }
@@ -128,18 +159,19 @@ static int map_endpoints (struct check *ck, struct error *err)
 {
     size_t n = pathset_size (ck->ps);
 
-    if (!(ck->peer_of = calloc (n + 1, sizeof (*ck->peer_of))))
+    if (!(ck->end = calloc (n + 1, sizeof (*ck->end))))
         return error_nomem (err);
     for (size_t i = 0; i < n; i++)
-        ck->peer_of[i] = UINT32_MAX;
+        ck->end[i].peer = UINT32_MAX;
     for (size_t k = 0; k < ck->who.n; k++) {
         int i = pathset_find (ck->ps, ck->who.name[k]);
 
         if (i >= 0)
-            ck->peer_of[i] = ck->who.peer[k];
+            ck->end[i] = (struct probe_end){ ck->who.peer[k],
+                                             ck->who.lid[k] };
     }
     for (size_t i = 0; i < n; i++)
-        if (ck->peer_of[i] == UINT32_MAX)
+        if (ck->end[i].peer == UINT32_MAX)
             return error_input (err, "%s of the plan is not in the job",
                                 pathset_endpoint (ck->ps, i)->name);
     return 0;
@@ -251,7 +283,7 @@ static void measure_again (struct check *ck, const struct probe_how *how,
     if (rc == 0) {
         halve_time (ck->group);
         rc = probe_again (ck->group, ck->longer, plan_rounds (ck->plan),
-                          ck->peer_of, how, watch, &ck->measured, &err);
+                          ck->end, how, watch, &ck->measured, &err);
     }
     if (rc < 0) {
         snprintf (ck->unconfirmed, sizeof (ck->unconfirmed), "%.150s",
@@ -282,7 +314,7 @@ static int measure (struct check *ck, struct error *err)
     int rc;
 
     ck->led = true;
-    rc = probe_lead (ck->group, ck->plan, ck->peer_of, &how, &watch,
+    rc = probe_lead (ck->group, ck->plan, ck->end, &how, &watch,
                      &ck->measured, err);
     if (rc == 0)
         measure_again (ck, &how, &watch);
@@ -533,7 +565,7 @@ static void print_verdict (struct check *ck, struct lead_result *result)
 static void check_clear (struct check *ck)
 {
     identity_clear (&ck->who);
-    free (ck->peer_of);
+    free (ck->end);
     plan_destroy (ck->plan);
     plan_destroy (ck->longer);
     pathset_destroy (ck->ps);

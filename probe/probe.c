@@ -2,8 +2,9 @@
 /* Probe: a plan in, samples out.
  *
  * Notes: what the leader sends each member (GROUP_PLAN), little-endian:
- * version 1, service level 1, repeats 2, rounds 4, tasks 4; per task, in the order of
- * the rounds: round 4, peer 4, rail 1, side 1. What it gets back
+ * version 2, service level 1, repeats 2, rounds 4, tasks 4; per task, in the
+ * order of the rounds: round 4, peer 4, rail 1, side 1, own LID 1, the peer's
+ * 1. What it gets back
  * (GROUP_RESULT): late 4, duplicate 4, foreign 4, all since the beginning; what
  * went wrong there, as a length 1 and so many bytes; per task: echoes 2, then
  * an RTT in ns, 4 bytes, for each.
@@ -24,9 +25,9 @@
 #include "util/text.h"
 
 enum {
-    PLAN_VERSION = 1,
+    PLAN_VERSION = 2,
     PLAN_HEADER = 12,
-    TASK_SIZE = 10,
+    TASK_SIZE = 12,
     RESULT_HEADER = 13,
     TROUBLE_MAX = 200, /* bytes */
     LINGER = 500, /* gaps in which the last answer may be asked for again */
@@ -45,6 +46,7 @@ struct task {
     uint32_t peer;
     uint8_t rail;
     uint8_t side; /* 0: the plan's a; 1: its b */
+    struct transport_way way;
 };
 
 struct part { /* of a member in a plan */
@@ -103,6 +105,8 @@ static int pack_plan (const struct part *part, struct group_blob *blob,
         wire_put (p + 4, part->task[i].peer, 4);
         p[8] = part->task[i].rail;
         p[9] = part->task[i].side;
+        p[10] = part->task[i].way.own;
+        p[11] = part->task[i].way.other;
     }
     return 0;
 }
@@ -136,7 +140,8 @@ static int unpack_plan (struct part *part, const struct group_blob *blob,
         struct task *task = &part->task[i];
 
         *task = (struct task){ (uint32_t)wire_get (p, 4),
-                               (uint32_t)wire_get (p + 4, 4), p[8], p[9] };
+                               (uint32_t)wire_get (p + 4, 4), p[8], p[9],
+                               { p[10], p[11] } };
         if (task->round < round || task->round >= part->rounds
             || task->peer >= npeers || task->rail >= rails || task->side > 1)
             return bad_plan (err);
@@ -150,7 +155,8 @@ static int run_task (struct group *g, struct part *part, size_t i, bool awake,
                      struct error *err)
 {
     struct group_ping ping = { .rail = part->task[i].rail,
-                               .peer = part->task[i].peer };
+                               .peer = part->task[i].peer,
+                               .way = part->task[i].way };
 
     if ((!awake && group_wake (g, &ping, 1, err) < 0)
         || group_pings (g, &ping, 1, err) < 0)
@@ -186,7 +192,8 @@ static int run_half (struct group *g, struct part *part, size_t first,
 static int warm_up (struct group *g, const struct task *task,
                     struct error *err)
 {
-    struct group_ping ping = { .rail = task->rail, .peer = task->peer };
+    struct group_ping ping = { .rail = task->rail, .peer = task->peer,
+                               .way = task->way };
 
     return group_pings (g, &ping, 1, err);
 }
@@ -200,7 +207,7 @@ static int prepare (struct group *g, const struct part *part,
 
     while (ready < part->ntasks) {
         const struct task *task = &part->task[ready];
-        int rc = group_prepare (g, task->rail, task->peer, err);
+        int rc = group_prepare (g, task->rail, task->peer, task->way, err);
 
         if (rc < 0)
             return -1;
@@ -536,7 +543,7 @@ static int add_task (struct part *part, const struct task *task)
  * tasks, one for either side.
  */
 static int cut_plan (struct group *g, const struct plan *plan, size_t from,
-                     const uint32_t *peer_of, const struct probe_how *how,
+                     const struct probe_end *end, const struct probe_how *how,
                      struct part *part, struct error *err)
 {
     for (size_t m = 0; m < group_size (g); m++) {
@@ -549,13 +556,17 @@ static int cut_plan (struct group *g, const struct plan *plan, size_t from,
         const struct probe *probe = plan_round (plan, round, &n);
 
         for (size_t i = 0; i < n; i++) {
-            uint32_t peer[2] = { peer_of[probe[i].a], peer_of[probe[i].b] };
+            const struct probe_end *ends[2] = { &end[probe[i].a],
+                                                &end[probe[i].b] };
 
             for (uint8_t side = 0; side < 2; side++) {
+                const struct probe_end *own = ends[side];
+                const struct probe_end *other = ends[!side];
                 uint32_t rail;
-                size_t m = group_find_peer (g, peer[side], &rail);
-                struct task task = { (uint32_t)(round - from), peer[!side],
-                                     (uint8_t)rail, side };
+                size_t m = group_find_peer (g, own->peer, &rail);
+                struct task task = { (uint32_t)(round - from), other->peer,
+                                     (uint8_t)rail, side,
+                                     { own->lid, other->lid } };
 
                 if (is_busy (&part[m], &task))
                     return error_input (err, "an endpoint has two probes in "
@@ -575,7 +586,7 @@ static int cut_plan (struct group *g, const struct plan *plan, size_t from,
  * each member's tasks are met in turn.
  */
 static int join_results (struct group *g, const struct plan *plan,
-                         size_t from, const uint32_t *peer_of,
+                         size_t from, const struct probe_end *end,
                          const struct part *part, struct samples *samples,
                          struct error *err)
 {
@@ -593,7 +604,7 @@ static int join_results (struct group *g, const struct plan *plan,
             const struct probe *p = &probe[i / 2];
             uint32_t initiator = i % 2 ? p->b : p->a;
             uint32_t rail;
-            size_t m = group_find_peer (g, peer_of[initiator], &rail);
+            size_t m = group_find_peer (g, end[initiator].peer, &rail);
             unsigned int echoes = part[m].echoes[next[m]];
             struct sample sample = {
                 .a = p->a,
@@ -623,7 +634,7 @@ error:
 
 /* Tell all their parts, do the own, and take what they found. */
 static int run_stage (struct group *g, int stage, const struct plan *plan,
-                      size_t from, const uint32_t *peer_of,
+                      size_t from, const struct probe_end *end,
                       const struct probe_how *how,
                       const struct probe_watch *watch, struct part *part,
                       struct group_blob *got, struct probe_result *result,
@@ -637,7 +648,7 @@ static int run_stage (struct group *g, int stage, const struct plan *plan,
         || plan_rounds (plan) > PROBE_ROUNDS_MAX)
         return error_input (err, "Repeats: not from 1 to %d",
                             PROBE_REPEATS_MAX);
-    if (cut_plan (g, plan, from, peer_of, how, part, err) < 0)
+    if (cut_plan (g, plan, from, end, how, part, err) < 0)
         return -1;
     for (size_t m = 0; m < n; m++)
         if (pack_plan (&part[m], &told[m], err) < 0)
@@ -665,11 +676,11 @@ static int run_stage (struct group *g, int stage, const struct plan *plan,
                     part[m].ntasks * sizeof (*part[m].echoes));
         }
     }
-    return join_results (g, plan, from, peer_of, part, result->samples, err);
+    return join_results (g, plan, from, end, part, result->samples, err);
 }
 
 static int measure (struct group *g, int stage, const struct plan *plan,
-                    size_t from, const uint32_t *peer_of,
+                    size_t from, const struct probe_end *end,
                     const struct probe_how *how,
                     const struct probe_watch *watch,
                     struct probe_result *result, struct error *err)
@@ -684,7 +695,7 @@ static int measure (struct group *g, int stage, const struct plan *plan,
     if (!part || !got || !result->told[stage])
         rc = error_nomem (err);
     else
-        rc = run_stage (g, stage, plan, from, peer_of, how, watch, part, got,
+        rc = run_stage (g, stage, plan, from, end, how, watch, part, got,
                         result, err);
     if (rc < 0)
         result->samples->nsamples = before;
@@ -700,7 +711,7 @@ static int measure (struct group *g, int stage, const struct plan *plan,
 }
 
 int probe_lead (struct group *g, const struct plan *plan,
-                const uint32_t *peer_of, const struct probe_how *how,
+                const struct probe_end *end, const struct probe_how *how,
                 const struct probe_watch *watch, struct probe_result *result,
                 struct error *err)
 {
@@ -713,15 +724,15 @@ int probe_lead (struct group *g, const struct plan *plan,
     if (!result->samples || !result->answered || !result->trouble)
         return error_nomem (err);
     memset (result->answered, 1, n * sizeof (bool));
-    return measure (g, 0, plan, 0, peer_of, how, watch, result, err);
+    return measure (g, 0, plan, 0, end, how, watch, result, err);
 }
 
 int probe_again (struct group *g, const struct plan *plan, size_t first,
-                 const uint32_t *peer_of, const struct probe_how *how,
+                 const struct probe_end *end, const struct probe_how *how,
                  const struct probe_watch *watch, struct probe_result *result,
                  struct error *err)
 {
-    return measure (g, 1, plan, first, peer_of, how, watch, result, err);
+    return measure (g, 1, plan, first, end, how, watch, result, err);
 }
 
 int probe_end (struct group *g, struct probe_result *result,

@@ -66,13 +66,19 @@ struct probe_watch {
     void *arg;
 };
 
-/* Measure. peer_of[i] is the group's peer for endpoint i of the plan. All
+/* What an endpoint of the plan is to the group: a peer, by one of its LIDs. */
+struct probe_end {
+    uint32_t peer;
+    uint8_t lid; /* counted from its first */
+};
+
+/* Measure. end[i] is endpoint i of the plan. All
  * probes of the plan are in the samples, from both sides; those of a member
  * that died are lost. Return 0, or -1 with err; probe_end and
  * probe_result_clear are due in both cases. watch may be NULL.
  */
 int probe_lead (struct group *g, const struct plan *plan,
-                const uint32_t *peer_of, const struct probe_how *how,
+                const struct probe_end *end, const struct probe_how *how,
                 const struct probe_watch *watch, struct probe_result *result,
                 struct error *err);
 
@@ -80,7 +86,7 @@ int probe_lead (struct group *g, const struct plan *plan,
  * their samples. Return 0, or -1 with err and the samples as they were.
  */
 int probe_again (struct group *g, const struct plan *plan, size_t first,
-                 const uint32_t *peer_of, const struct probe_how *how,
+                 const struct probe_end *end, const struct probe_how *how,
                  const struct probe_watch *watch, struct probe_result *result,
                  struct error *err);
 

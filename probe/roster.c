@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Roster: a blob is version 1, rails 1, key 8, length and bytes of the host,
- * then per rail GUID 8, LID 2, number 1, length and bytes of its address;
+ * then per rail GUID 8, LID 2, LMC 1, number 1, length and bytes of its address;
  * without rails, length and bytes of the reason.
  */
 #include "config.h"
@@ -15,7 +15,7 @@
 #include "probe/wire.h"
 #include "util/text.h"
 
-enum { ROSTER_VERSION = 2, RAIL_SIZE = 11 /* without its address */ };
+enum { ROSTER_VERSION = 3, RAIL_SIZE = 12 /* without its address */ };
 
 static uint8_t *put_bytes (uint8_t *p, const void *data, size_t len,
                            size_t max)
@@ -43,7 +43,8 @@ size_t roster_pack (uint8_t buf[COORD_BLOB_MAX], const char *host,
 
         wire_put (p, a->guid, 8);
         wire_put (p + 8, a->lid, 2);
-        p[10] = a->number;
+        p[10] = a->lmc;
+        p[11] = a->number;
         p = put_bytes (p + RAIL_SIZE, a->data, a->len, TRANSPORT_ADDRESS_MAX);
     }
     if (rails == 0)
@@ -96,11 +97,12 @@ static bool take_address (struct cursor *c, struct transport_address *a)
     const uint8_t *p = take (c, RAIL_SIZE);
     size_t len;
 
-    if (!p || p[10] >= TRANSPORT_RAILS_MAX)
+    if (!p || p[10] > TRANSPORT_LMC_MAX || p[11] >= TRANSPORT_RAILS_MAX)
         return false;
     a->guid = wire_get (p, 8);
     a->lid = (uint16_t)wire_get (p + 8, 2);
-    a->number = p[10];
+    a->lmc = p[10];
+    a->number = p[11];
     if (!(p = take_bytes (c, TRANSPORT_ADDRESS_MAX, &len)))
         return false;
     a->len = (uint8_t)len;

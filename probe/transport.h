@@ -14,6 +14,10 @@
  * anything. The round trip of a message and its answer is
  *
  *     answer's stamp_ns - message's stamp_ns - answer's held_ns
+ *
+ * A port may have several LIDs, to each of which the path is another. One rail
+ * serves all of them; a timed message says by which it goes, and its answer
+ * goes back by the same. All other messages go by the first.
  */
 #ifndef PROBE_TRANSPORT_H
 #define PROBE_TRANSPORT_H
@@ -29,6 +33,7 @@ enum {
     TRANSPORT_DATA_MAX = 256,   /* bytes of a message */
     TRANSPORT_ADDRESS_MAX = 48, /* bytes of an address */
     TRANSPORT_RAILS_MAX = 16,
+    TRANSPORT_LMC_MAX = 7,
 };
 
 /* What an endpoint publishes: who it is in the fabric, and where messages
@@ -36,12 +41,21 @@ enum {
  */
 struct transport_address {
     uint64_t guid; /* of the port */
-    uint16_t lid;  /* 0: it has none, as on Ethernet */
+    uint16_t lid;  /* the first of 2^lmc; 0: it has none, as on Ethernet */
+    uint8_t lmc;
     uint8_t number; /* among its node's, from 0 on; those that cannot be used
                        are missing */
     uint8_t len;
     uint8_t data[TRANSPORT_ADDRESS_MAX];
     const char *node; /* whose name it is published under; not part of it */
+};
+
+/* A way between a rail and a peer: by which LIDs of theirs, counted from the
+ * first.
+ */
+struct transport_way {
+    uint8_t own;
+    uint8_t other;
 };
 
 struct packet {
@@ -50,13 +64,18 @@ struct packet {
     int64_t held_ns;  /* for how long its sender had what it answers */
     uint32_t peer;    /* from */
     uint32_t rail;    /* to */
+    struct transport_way way; /* by which it came; where the transport cannot
+                                 tell to which own LID, the first will do, as
+                                 paths follow from where a message goes */
     size_t len;
     uint8_t data[TRANSPORT_DATA_MAX];
 };
 
-/* What goes with a message whose way is timed. */
+/* What goes with a message whose round trip is timed. */
 struct transport_timing {
-    const struct packet *answers; /* NULL: it is no answer */
+    const struct packet *answers; /* NULL: it is no answer; else it goes back
+                                     by the way on which that came */
+    struct transport_way way;     /* of what is no answer */
     int64_t stamp_ns;             /* set by send: when it left */
 };
 
@@ -102,12 +121,12 @@ struct transport {
      */
     size_t (*turns) (const void *t, size_t *mine);
 
-    /* Make ready for timed messages to a peer, whose transport is to do the
-     * same for this rail. Return 1, 0 where that is under way, to be called
+    /* Make ready for timed messages to a peer by a way, whose transport is to do
+     * the same for this rail. Return 1, 0 where that is under way, to be called
      * again, or -1 with err. May be NULL.
      */
     int (*prepare) (void *t, uint32_t rail, uint32_t peer,
-                    struct error *err);
+                    struct transport_way way, struct error *err);
 
     /* Send timed messages on this service level from now on; what was made
      * ready before is not. May be NULL: there are no levels.

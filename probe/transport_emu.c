@@ -157,15 +157,16 @@ static int read_welcome (struct emu *e, struct error *err)
     if (type != EMU_WELCOME || len < 4)
         return bad_answer (err);
     e->rails = wire_get (p, 4);
-    if (e->rails < 1 || e->rails > EMU_RAILS_MAX || len != 4 + 14 * e->rails)
+    if (e->rails < 1 || e->rails > EMU_RAILS_MAX || len != 4 + EMU_RAIL * e->rails)
         return bad_answer (err);
     for (size_t i = 0; i < e->rails; i++) {
-        const uint8_t *rail = p + 4 + 14 * i;
+        const uint8_t *rail = p + 4 + EMU_RAIL * i;
         struct transport_address *a = &e->address[i];
 
         e->own[i] = (uint32_t)wire_get (rail, 4);
         a->guid = wire_get (rail + 4, 8);
         a->lid = (uint16_t)wire_get (rail + 12, 2);
+        a->lmc = rail[14];
         a->len = 4;
         wire_put (a->data, e->own[i], 4);
     }
@@ -258,13 +259,18 @@ static int emu_send (void *t, uint32_t rail, uint32_t peer,
                      struct transport_timing *timing, struct error *err)
 {
     struct emu *e = t;
-    uint8_t *p = add_frame (e, EMU_SEND, 8 + len, err);
+    struct transport_way way = { 0, 0 };
+    uint8_t *p = add_frame (e, EMU_SEND, EMU_SEND_HEADER + len, err);
 
     if (!p)
         return -1;
+    if (timing)
+        way = timing->answers ? timing->answers->way : timing->way;
     wire_put (p, e->own[rail], 4);
     wire_put (p + 4, e->endpoint[peer], 4);
-    memcpy (p + 8, data, len);
+    p[8] = way.own;
+    p[9] = way.other;
+    memcpy (p + EMU_SEND_HEADER, data, len);
     if (timing)
         timing->stamp_ns = e->now;
     return 0;
@@ -287,8 +293,9 @@ static int take_packet (struct emu *e, size_t len, struct packet *packet,
         return bad_answer (err);
     packet->time_ns = packet->stamp_ns = e->now;
     packet->held_ns = 0;
-    packet->len = len - 16;
-    memcpy (packet->data, p + 16, packet->len);
+    packet->way = (struct transport_way){ .own = p[17], .other = p[16] };
+    packet->len = len - EMU_RECV_HEADER;
+    memcpy (packet->data, p + EMU_RECV_HEADER, packet->len);
     return 1;
 }
 
@@ -305,7 +312,7 @@ static int emu_recv (void *t, int64_t deadline_ns, struct packet *packet,
     wire_put (p, (uint64_t)deadline_ns, 8);
     if ((type = read_frame (e, &len, err)) < 0)
         return -1;
-    if ((type != EMU_RECV || len < 16) && (type != EMU_TIMEOUT || len != 8))
+    if ((type != EMU_RECV || len < EMU_RECV_HEADER) && (type != EMU_TIMEOUT || len != 8))
         return bad_answer (err);
     e->now = (int64_t)wire_get (e->in + EMU_HEADER, 8);
     return type == EMU_RECV ? take_packet (e, len, packet, err) : 0;

@@ -295,11 +295,11 @@ static int lose (struct verbs *v, struct verbs_rail *rail,
 }
 
 static int verbs_prepare (void *t, uint32_t rail, uint32_t peer,
-                          struct error *err)
+                          struct transport_way way, struct error *err)
 {
     struct verbs *v = t;
     struct verbs_rail *r = &v->rail[rail];
-    int rc = r->lost ? 1 : verbs_rail_prepare (r, &v->run, peer, err);
+    int rc = r->lost ? 1 : verbs_rail_prepare (r, &v->run, peer, way, err);
 
     return rc < 0 ? lose (v, r, err) : rc;
 }

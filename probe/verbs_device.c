@@ -265,6 +265,7 @@ static int open_port (struct verbs_device *d, const char *device, uint8_t port,
                             d->name, 128 << VERBS_MTU);
     d->at.ethernet = d->attr.link_layer == IBV_LINK_LAYER_ETHERNET;
     d->at.lid = d->at.ethernet ? 0 : d->attr.lid;
+    d->at.lmc = d->at.ethernet ? 0 : d->attr.lmc;
     snprintf (d->at.name, sizeof (d->at.name), "%.*s", VERBS_NAME_MAX,
               d->name);
     return 0;
@@ -447,11 +448,13 @@ int64_t verbs_device_now_ns (const struct verbs_device *d)
 }
 
 void verbs_device_route (const struct verbs_device *d,
-                         const struct verbs_address *to, uint8_t sl,
+                         const struct verbs_address *to,
+                         struct transport_way way, uint8_t sl,
                          struct ibv_ah_attr *attr)
 {
     *attr = (struct ibv_ah_attr){
-        .dlid = to->lid,
+        .dlid = to->lid + way.other,
+        .src_path_bits = way.own,
         .sl = sl,
         .port_num = d->port,
         .is_global = d->at.global || to->global,

@@ -69,9 +69,11 @@ void verbs_device_close (struct verbs_device *d);
 int64_t verbs_device_now_ns (const struct verbs_device *d);
 int64_t verbs_device_stamp_ns (const struct verbs_device *d, uint64_t ticks);
 
-/* Fill in how to reach an endpoint from this port, on a service level. */
+/* Fill in how to reach an endpoint from this port by a way, on a service level.
+ */
 void verbs_device_route (const struct verbs_device *d,
-                         const struct verbs_address *to, uint8_t sl,
+                         const struct verbs_address *to,
+                         struct transport_way way, uint8_t sl,
                          struct ibv_ah_attr *attr);
 
 /* Take what the device has to tell, without waiting. Return 0, or -1 with err

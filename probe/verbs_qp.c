@@ -163,7 +163,7 @@ int verbs_qp_start_rc (struct verbs_qp *q, const struct verbs_address *to,
         .min_rnr_timer = RC_RNR_TIMER,
     };
 
-    verbs_device_route (q->device, to, sl, &attr.ah_attr);
+    verbs_device_route (q->device, to, q->way, sl, &attr.ah_attr);
     if (modify (q, &attr,
                 IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN
                     | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,

@@ -31,7 +31,8 @@ struct verbs_qp {
     uint32_t receives, depth;    /* posted; of the send queue */
     uint32_t inline_max;         /* bytes */
     uint32_t sent, done;         /* sends posted, and known to be over */
-    uint32_t peer;               /* RC: at the other end */
+    uint32_t peer;               /* RC: at the other end, */
+    struct transport_way way;    /* ... by which it is connected */
     bool connected;              /* ready to receive and send */
     bool ready;                  /* RC: so is the other end */
     bool broken;                 /* an error was seen, */

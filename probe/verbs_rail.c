@@ -37,7 +37,7 @@ enum {
     RC_DEPTH = 8,
     RC_CQ_DEPTH = 8192, /* what bounds the number of RC queue pairs, as what
                            all of them have posted may complete at once */
-    WIRE_SIZE = 6,
+    WIRE_SIZE = 8,
     SL_MAX = 15,
     RETRY_GAPS = 20,
     RETRY_COSTS = 20,  /* times what a try has taken */
@@ -99,16 +99,28 @@ int verbs_rail_open (struct verbs_rail *rail,
     return 0;
 }
 
+static void close_way (struct verbs_way *way)
+{
+    if (way->ah)
+        ibv_destroy_ah (way->ah);
+    if (way->timed)
+        ibv_destroy_ah (way->timed);
+    if (way->rc)
+        verbs_qp_close (way->rc);
+    free (way->rc);
+}
+
 void verbs_rail_close (struct verbs_rail *rail)
 {
     for (size_t i = 0; i < rail->nways; i++) {
-        if (rail->way[i].ah)
-            ibv_destroy_ah (rail->way[i].ah);
-        if (rail->way[i].timed)
-            ibv_destroy_ah (rail->way[i].timed);
-        if (rail->way[i].rc)
-            verbs_qp_close (rail->way[i].rc);
-        free (rail->way[i].rc);
+        struct verbs_way *next = rail->way[i].next;
+
+        close_way (&rail->way[i]);
+        for (struct verbs_way *way = next; way; way = next) {
+            next = way->next;
+            close_way (way);
+            free (way);
+        }
     }
     free (rail->way);
     verbs_qp_close (&rail->ud);
@@ -154,12 +166,29 @@ static void try_later (const struct verbs_rail *rail,
     way->due_ns = now + rest;
 }
 
+/* Returns NULL where one of the ports has no such LID, or without memory. */
+static struct verbs_way *find_way (struct verbs_rail *rail,
+                                   const struct verbs_run *run, uint32_t peer,
+                                   struct transport_way by)
+{
+    struct verbs_way *way = &rail->way[peer];
+
+    if (by.own >> rail->at.lmc || by.other >> run->at[peer].lmc)
+        return NULL;
+    while (way->by.own != by.own || way->by.other != by.other) {
+        if (!way->next && (way->next = calloc (1, sizeof (*way))))
+            way->next->by = by;
+        if (!(way = way->next))
+            return NULL;
+    }
+    return way;
+}
+
 /* For timed messages or others. Returns NULL where there is no way. */
 static struct ibv_ah *find_ah (struct verbs_rail *rail,
                                const struct verbs_run *run, uint32_t peer,
-                               bool timed)
+                               struct verbs_way *way, bool timed)
 {
-    struct verbs_way *way = &rail->way[peer];
     uint8_t sl = timed ? rail->sl : rail->device.sl;
     struct ibv_ah **ah = sl == rail->device.sl ? &way->ah : &way->timed;
     struct ibv_ah_attr attr;
@@ -167,7 +196,7 @@ static struct ibv_ah *find_ah (struct verbs_rail *rail,
 
     if (*ah || (now = verbs_device_now_ns (&rail->device)) < way->due_ns)
         return *ah;
-    verbs_device_route (&rail->device, &run->at[peer], sl, &attr);
+    verbs_device_route (&rail->device, &run->at[peer], way->by, sl, &attr);
     if ((*ah = ibv_create_ah (rail->device.pd, &attr)))
         return *ah;
     note_trouble (rail, run, peer, strerror (errno));
@@ -214,18 +243,27 @@ static int post (struct verbs_rail *rail, const struct verbs_run *run,
     return verbs_qp_send (q, m, err) < 0 ? -1 : 0;
 }
 
+/* The way that a message takes. */
+static struct transport_way way_of (const struct transport_timing *timing)
+{
+    if (!timing)
+        return (struct transport_way){ 0, 0 };
+    return timing->answers ? timing->answers->way : timing->way;
+}
+
 int verbs_rail_send (struct verbs_rail *rail, const struct verbs_run *run,
                      uint32_t peer, enum verbs_type type, const uint8_t *data,
                      size_t len, struct transport_timing *timing,
                      struct error *err)
 {
     bool by_rc = timing && rail->at.rc;
-    struct verbs_qp *q = by_rc ? rail->way[peer].rc : &rail->ud;
+    struct verbs_way *way = find_way (rail, run, peer, way_of (timing));
+    struct verbs_qp *q = !by_rc ? &rail->ud : way ? way->rc : NULL;
     struct verbs_message m = {
         .data = data,
         .len = len,
-        .ah = by_rc || rail->lost ? NULL
-                                  : find_ah (rail, run, peer, timing != NULL),
+        .ah = by_rc || rail->lost || !way
+                  ? NULL : find_ah (rail, run, peer, way, timing != NULL),
         .qpn = run->at[peer].qpn,
         .qkey = run->qkey,
     };
@@ -242,6 +280,18 @@ int verbs_rail_send (struct verbs_rail *rail, const struct verbs_run *run,
 /*
  * Receiving
  */
+
+/* By which LIDs a datagram came: over UD only that of its sender is told. */
+static struct transport_way came_by (const struct verbs_slot *slot,
+                                     const struct verbs_completion *c,
+                                     const struct verbs_address *from)
+{
+    unsigned int mask = (1U << from->lmc) - 1;
+
+    if (slot->qp->qp->qp_type == IBV_QPT_RC)
+        return slot->qp->way;
+    return (struct transport_way){ .other = (uint8_t)(c->slid & mask) };
+}
 
 /* Believe a datagram or count it. Returns the number of bytes of data, or
  * -1.
@@ -317,6 +367,7 @@ int verbs_rail_take (struct verbs_rail *rail, struct verbs_run *run,
         packet->stamp_ns = c.stamp_ns;
         packet->held_ns = header->held_ns;
         packet->peer = header->from;
+        packet->way = came_by (slot, &c, &run->at[header->from]);
         packet->len = (size_t)len;
         memcpy (packet->data, data, packet->len);
     }
@@ -328,25 +379,28 @@ int verbs_rail_take (struct verbs_rail *rail, struct verbs_run *run,
  */
 
 static int say_wire (struct verbs_rail *rail, const struct verbs_run *run,
-                     uint32_t peer, unsigned int flags, struct error *err)
+                     uint32_t peer, const struct verbs_qp *q,
+                     unsigned int flags, struct error *err)
 {
-    const struct verbs_qp *q = rail->way[peer].rc;
     uint8_t buf[WIRE_SIZE];
 
     wire_put (buf, q->qp->qp_num, 4);
     buf[4] = (uint8_t)(flags | (q->connected ? VERBS_WIRE_READY : 0));
     buf[5] = rail->sl;
+    buf[6] = q->way.own;
+    buf[7] = q->way.other;
     return verbs_rail_send (rail, run, peer, VERBS_WIRE, buf, sizeof (buf),
                             NULL, err);
 }
 
-/* Returns the peer's queue pair, a new one where there is none; NULL where
- * there can be none.
+/* Returns the peer's queue pair of a way, a new one where there is none; NULL
+ * where there can be none.
  */
 static struct verbs_qp *find_rc (struct verbs_rail *rail,
-                                 const struct verbs_run *run, uint32_t peer)
+                                 const struct verbs_run *run, uint32_t peer,
+                                 struct verbs_way *way)
 {
-    struct verbs_qp *q = rail->way[peer].rc;
+    struct verbs_qp *q = way->rc;
     struct error why = { .text = "too many RC queue pairs" };
 
     if (q || !(q = calloc (1, sizeof (*q))))
@@ -360,27 +414,30 @@ static struct verbs_qp *find_rc (struct verbs_rail *rail,
         return NULL;
     }
     q->peer = peer;
+    q->way = way->by;
     rail->nrc++;
-    rail->way[peer].rc = q;
+    way->rc = q;
     return q;
 }
 
 int verbs_rail_prepare (struct verbs_rail *rail, const struct verbs_run *run,
-                        uint32_t peer, struct error *err)
+                        uint32_t peer, struct transport_way by,
+                        struct error *err)
 {
-    struct verbs_way *way = &rail->way[peer];
+    struct verbs_way *way = find_way (rail, run, peer, by);
     struct verbs_qp *q;
     int64_t now;
 
-    if (!find_ah (rail, run, peer, !rail->at.rc) || !rail->at.rc)
+    if (!way || !find_ah (rail, run, peer, way, !rail->at.rc)
+        || !rail->at.rc)
         return 1;
-    q = find_rc (rail, run, peer);
+    q = find_rc (rail, run, peer, way);
     if (!q || q->ready || q->broken)
         return 1;
     if ((now = verbs_device_now_ns (&rail->device)) < way->due_ns)
         return 0;
     try_later (rail, run, way, now);
-    return say_wire (rail, run, peer, VERBS_WIRE_ASKS, err);
+    return say_wire (rail, run, peer, q, VERBS_WIRE_ASKS, err);
 }
 
 /* As group.h has it. */
@@ -413,10 +470,16 @@ int verbs_rail_wire (struct verbs_rail *rail, const struct verbs_run *run,
                      const struct packet *packet, struct error *err)
 {
     uint32_t peer = packet->peer;
+    struct verbs_way *way;
     struct verbs_qp *q;
 
-    if (packet->len != WIRE_SIZE || packet->data[5] > SL_MAX || !rail->at.rc
-        || !(q = find_rc (rail, run, peer)))
+    if (packet->len != WIRE_SIZE || packet->data[5] > SL_MAX || !rail->at.rc)
+        return 0;
+    /* what is its own is our other */
+    way = find_way (rail, run, peer,
+                    (struct transport_way){ packet->data[7],
+                                            packet->data[6] });
+    if (!way || !(q = find_rc (rail, run, peer, way)))
         return 0;
     if (!q->connected && !q->broken) {
         struct error why;
@@ -434,6 +497,6 @@ int verbs_rail_wire (struct verbs_rail *rail, const struct verbs_run *run,
     if (packet->data[4] & VERBS_WIRE_READY)
         q->ready = q->connected;
     return packet->data[4] & VERBS_WIRE_ASKS
-               ? say_wire (rail, run, peer, 0, err)
+               ? say_wire (rail, run, peer, q, 0, err)
                : 0;
 }

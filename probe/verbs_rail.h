@@ -34,12 +34,14 @@ struct verbs_run {
 };
 
 struct verbs_way { /* from a rail to a peer */
+    struct transport_way by;
     struct ibv_ah *ah;   /* NULL: not made yet, or failed */
     struct ibv_ah *timed; /* on the pings' service level, where it is another
                              than the site's; as ah */
     struct verbs_qp *rc; /* NULL: none */
     int64_t due_ns;      /* to make the AH, or to ask for the RC queue pair
                             at the other end; not before */
+    struct verbs_way *next; /* by other LIDs */
 };
 
 struct verbs_rail {
@@ -49,7 +51,7 @@ struct verbs_rail {
     struct ibv_comp_channel *channel;
     struct verbs_cq sends, receives;
     struct verbs_qp ud;
-    struct verbs_way *way; /* [npeers] */
+    struct verbs_way *way; /* [npeers] by the first LIDs, others behind */
     size_t nways;
     uint32_t nrc, rc_max;  /* RC queue pairs */
     uint32_t self;         /* peer */
@@ -95,7 +97,8 @@ int verbs_rail_take (struct verbs_rail *rail, struct verbs_run *run,
  * answered yet, or -1 with err.
  */
 int verbs_rail_prepare (struct verbs_rail *rail, const struct verbs_run *run,
-                        uint32_t peer, struct error *err);
+                        uint32_t peer, struct transport_way by,
+                        struct error *err);
 
 /* A datagram of type VERBS_WIRE came. Return 0, or -1 with err. */
 int verbs_rail_wire (struct verbs_rail *rail, const struct verbs_run *run,

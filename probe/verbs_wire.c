@@ -38,6 +38,7 @@ void verbs_address_pack (const struct verbs_address *a,
     size_t len = strlen (a->name);
 
     to->lid = a->lid;
+    to->lmc = a->lmc;
     to->data[0] = ADDRESS_VERSION;
     to->data[1] = (uint8_t)((a->ethernet ? FLAG_ETHERNET : 0)
                             | (a->roce_v1 ? FLAG_ROCE_V1 : 0)
@@ -73,6 +74,7 @@ bool verbs_address_unpack (struct verbs_address *a,
         .first = p[1] & FLAG_FIRST,
         .node = from->node,
         .lid = from->lid,
+        .lmc = from->lmc,
         .pkey = (uint16_t)wire_get (p + 2, 2),
         .qpn = (uint32_t)wire_get (p + 4, 3),
         .cores = p[7],
@@ -272,7 +274,7 @@ bool verbs_is_from (const struct verbs_origin *origin,
         return false;
     if (at->global && origin->grh)
         return verbs_grh_is_from (origin->grh, at->gid);
-    return at->ethernet || origin->lid == at->lid;
+    return at->ethernet || origin->lid >> at->lmc == at->lid >> at->lmc;
 }
 
 static int worth (const struct verbs_gid *g)

@@ -33,8 +33,9 @@ struct verbs_address {
     bool global;      /* InfiniBand: by LID and GID; Ethernet: always */
     bool rc;          /* pings by RC; else by UD, as everything else */
     bool first;       /* of its process */
-    const char *node; /* not in the bytes, as is the LID: transport_address */
-    uint16_t lid;     /* ... has them */
+    const char *node; /* not in the bytes, as are the LIDs: */
+    uint16_t lid;     /* ... transport_address has them */
+    uint8_t lmc;
     uint16_t pkey;
     uint32_t qpn;     /* of the UD queue pair */
     uint32_t gap_us;  /* it wants, as in transport.h */
@@ -44,7 +45,7 @@ struct verbs_address {
     char name[VERBS_NAME_MAX + 1];
 };
 
-/* Fill to->data, len and lid, not the GUID. */
+/* Fill to->data, len, lid and lmc, not the GUID. */
 void verbs_address_pack (const struct verbs_address *a,
                          struct transport_address *to);
 
@@ -78,7 +79,8 @@ int verbs_find_share (const struct verbs_address *at, size_t n, size_t self,
 enum verbs_type {
     VERBS_DATA = 1, /* of the user of the transport */
     VERBS_WIRE,     /* "my RC queue pair for you is ...": number 4, what
-                       else is to be said 1, its service level 1 */
+                       else is to be said 1, its service level 1, by which LID
+                       of mine 1, of yours 1 */
 };
 enum verbs_wire_flag {
     VERBS_WIRE_READY = 1, /* it is connected to yours */
@@ -119,7 +121,7 @@ bool verbs_grh_is_from (const uint8_t grh[VERBS_GRH],
                         const uint8_t gid[VERBS_GID]);
 
 /* From where a UD datagram came, as a device tells, and whether that is an
- * endpoint: by queue pair, and by GID where it has sent a GRH, else by LID. On
+ * endpoint: by queue pair, and by GID where it has sent a GRH, else by LIDs. On
  * Ethernet a device that does not say that it shows the GRH is believed.
  */
 struct verbs_origin {

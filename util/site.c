@@ -69,6 +69,8 @@ const struct conf_option site_options[] = {
       "size of a round trip's messages" },
     { "ExtraRounds", CONF_INT, FIELD (extra_rounds), "2",
       "rounds made only for redundancy" },
+    { "BaseLids", CONF_BOOL, FIELD (base_lids), "no",
+      "use no other LIDs of a port than its first, where LMC is not 0" },
     { "ConfirmRounds", CONF_INT, FIELD (confirm_rounds), "4",
       "rounds that measure again what looks slow, at most" },
     { "Device", CONF_STRING, FIELD (device), "",

@@ -51,6 +51,7 @@ struct site {
     int repeats;      /* round trips of a probe from either side */
     int ping_bytes;   /* of a round trip's messages */
     int extra_rounds; /* redundant rounds */
+    int base_lids;    /* by no other LIDs than the ports' first */
     int confirm_rounds; /* of the second stage, at most */
 
     /* verbs */

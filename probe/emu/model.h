@@ -65,7 +65,7 @@ int model_command (struct model *m, int argc, char *const argv[],
 char *model_show (const struct model *m);
 
 /* A link in one direction: 2 * link + (0: away from its smaller end, 1: back).
- * model_path writes those from endpoint `from` to `to`, at most
+ * model_path writes those from end `from` to `to`, at most
  * PATH_MAX_HOPS, and returns their number; -1 where the LFTs lead nowhere.
  */
 int model_path (const struct model *m, uint32_t from, uint32_t to,

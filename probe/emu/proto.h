@@ -7,11 +7,13 @@
  *
  *     HELLO    to emu     version 4, host name        first of all
  *     WELCOME  to client  count 4, then per rail of the host:
- *                         endpoint 4, port GUID 8, LID 2
+ *                         endpoint 4, port GUID 8, LID 2, LMC 1
  *     JOIN     to emu     session key 8, clients of the session 4
- *     SEND     to emu     own endpoint 4, other endpoint 4, message
+ *     SEND     to emu     own endpoint 4, other endpoint 4, own LID 1, other
+ *                         LID 1, both counted from the first, message
  *     WAIT     to emu     deadline 8, in ns of virtual time
- *     RECV     to client  time 8, from endpoint 4, own endpoint 4, message
+ *     RECV     to client  time 8, from endpoint 4, own endpoint 4, other LID 1,
+ *                         own LID 1, message
  *     TIMEOUT  to client  time 8: the deadline has passed
  *     ERROR    to client  a sentence; the emulator then closes
  *
@@ -24,10 +26,13 @@
 #define PROBE_EMU_PROTO_H
 
 enum {
-    EMU_VERSION = 1,
+    EMU_VERSION = 2,
     EMU_HEADER = 4,
+    EMU_RAIL = 15,                      /* bytes, of a WELCOME */
+    EMU_SEND_HEADER = 10,
+    EMU_RECV_HEADER = 18,
     EMU_DATA_MAX = 256,                 /* bytes of a message */
-    EMU_PAYLOAD_MAX = 16 + EMU_DATA_MAX,
+    EMU_PAYLOAD_MAX = EMU_RECV_HEADER + EMU_DATA_MAX,
     EMU_FRAME_MAX = EMU_HEADER + EMU_PAYLOAD_MAX,
     EMU_RAILS_MAX = 16,                 /* endpoints of a host */
     EMU_CLIENTS_MAX = 16384,            /* of a session */

@@ -253,23 +253,30 @@ static void refuse (struct conn *c, const char *sentence)
 static void answer_wait (void *owner, int64_t time, uint32_t from,
                          uint32_t to, const uint8_t *data, size_t len)
 {
+    const struct conn *c = owner;
+    const struct fabric *f = model_fabric (c->srv->model);
     uint8_t buf[EMU_PAYLOAD_MAX];
+    uint32_t end[2] = { from, to };
 
     wire_put (buf, (uint64_t)time, 8);
     if (!data) {
         send_frame (owner, EMU_TIMEOUT, buf, 8);
         return;
     }
-    wire_put (buf + 8, from, 4);
-    wire_put (buf + 12, to, 4);
-    memcpy (buf + 16, data, len);
-    send_frame (owner, EMU_RECV, buf, 16 + len);
+    for (int i = 0; i < 2; i++) {
+        uint32_t endpoint = f->end[end[i]].endpoint;
+
+        wire_put (buf + 8 + 4 * (size_t)i, endpoint, 4);
+        buf[16 + i] = (uint8_t)(f->end[end[i]].lid - f->end[endpoint].lid);
+    }
+    memcpy (buf + EMU_RECV_HEADER, data, len);
+    send_frame (owner, EMU_RECV, buf, EMU_RECV_HEADER + len);
 }
 
 static void on_hello (struct conn *c, const uint8_t *p, size_t len)
 {
     const struct fabric *f = model_fabric (c->srv->model);
-    uint8_t buf[4 + 14 * EMU_RAILS_MAX];
+    uint8_t buf[4 + EMU_RAIL * EMU_RAILS_MAX];
     char sentence[160];
     char name[64];
     const struct fabric_host *host;
@@ -299,13 +306,14 @@ static void on_hello (struct conn *c, const uint8_t *p, size_t len)
     for (uint32_t i = 0; i < n; i++) {
         const struct fabric_port *port
             = &f->port[f->endpoint[host->first + i].port];
-        uint8_t *rail = buf + 4 + (size_t)14 * i;
+        uint8_t *rail = buf + 4 + (size_t)EMU_RAIL * i;
 
         wire_put (rail, host->first + i, 4);
         wire_put (rail + 4, port->guid, 8);
         wire_put (rail + 12, port->lid, 2);
+        rail[14] = port->lmc;
     }
-    send_frame (c, EMU_WELCOME, buf, 4 + (size_t)14 * n);
+    send_frame (c, EMU_WELCOME, buf, 4 + (size_t)EMU_RAIL * n);
 }
 
 static struct slot *find_slot (struct server *srv, uint64_t key, size_t size)
@@ -378,15 +386,28 @@ static void on_join (struct conn *c, const uint8_t *p, size_t len)
     }
 }
 
+/* An endpoint by one of its LIDs; FABRIC_NONE: there is none. */
+static uint32_t find_end (const struct fabric *f, uint64_t endpoint,
+                          uint8_t lid)
+{
+    if (endpoint >= f->nendpoints
+        || lid >> f->port[f->endpoint[endpoint].port].lmc != 0)
+        return FABRIC_NONE;
+    return fabric_end_of (f, (uint32_t)endpoint, lid);
+}
+
 static void on_send (struct conn *c, const uint8_t *p, size_t len)
 {
+    const struct fabric *f = model_fabric (c->srv->model);
     struct error err;
 
-    if (len < 9 || len > 8 + EMU_DATA_MAX || !c->client)
+    if (len <= EMU_SEND_HEADER || len > EMU_SEND_HEADER + EMU_DATA_MAX
+        || !c->client)
         refuse (c, "bad SEND");
-    else if (session_send (c->client, (uint32_t)wire_get (p, 4),
-                           (uint32_t)wire_get (p + 4, 4), p + 8, len - 8,
-                           &err) < 0)
+    else if (session_send (c->client, find_end (f, wire_get (p, 4), p[8]),
+                           find_end (f, wire_get (p + 4, 4), p[9]),
+                           p + EMU_SEND_HEADER, len - EMU_SEND_HEADER, &err)
+             < 0)
         refuse (c, err.text);
 }
 

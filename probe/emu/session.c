@@ -23,7 +23,7 @@ enum event_kind { EVENT_MESSAGE, EVENT_DEADLINE };
 struct event {
     int64_t time;
     enum event_kind kind;
-    uint32_t sender; /* endpoint */
+    uint32_t sender; /* end */
     uint64_t count;  /* of the sender */
     size_t pos;      /* in the heap, from 1; 0: not in it */
 };
@@ -86,7 +86,7 @@ struct session {
     size_t nclients, nrunning;
     struct client **by_endpoint; /* [nendpoints of the fabric] */
     int64_t *busy;               /* [arcs] until when */
-    struct path ***path;         /* [from][to], made when first used */
+    struct path ***path;         /* [from][to] ends, made when first used */
     struct event **heap;         /* [1 .. nheap] */
     size_t nheap, heap_size;
 };
@@ -243,7 +243,7 @@ struct session *session_create (const struct model *m, uint64_t number,
         || !(s->running = calloc (f->nendpoints, sizeof (*s->running)))
         || !(s->by_endpoint = calloc (f->nendpoints, sizeof (*s->client)))
         || !(s->busy = calloc (2 * f->nlinks + 1, sizeof (*s->busy)))
-        || !(s->path = calloc (f->nendpoints, sizeof (*s->path)))) {
+        || !(s->path = calloc (f->nends, sizeof (*s->path)))) {
         session_destroy (s);
         errno = ENOMEM;
         return NULL;
@@ -284,9 +284,8 @@ void session_destroy (struct session *s)
         heap_remove (s, ev);
         free_message ((struct message *)ev);
     }
-    for (size_t i = 0; s->path && i < model_fabric (s->model)->nendpoints;
-         i++) {
-        size_t n = s->path[i] ? model_fabric (s->model)->nendpoints : 0;
+    for (size_t i = 0; s->path && i < model_fabric (s->model)->nends; i++) {
+        size_t n = s->path[i] ? model_fabric (s->model)->nends : 0;
 
         for (size_t k = 0; k < n; k++)
             free (s->path[i][k]);
@@ -398,7 +397,7 @@ static const struct path *find_path (struct session *s, uint32_t from,
     int n;
 
     if (!s->path[from]
-        && !(s->path[from] = calloc (model_fabric (s->model)->nendpoints,
+        && !(s->path[from] = calloc (model_fabric (s->model)->nends,
                                      sizeof (*s->path[from]))))
         return NULL;
     if (s->path[from][to])
@@ -432,6 +431,12 @@ static void enter_link (struct session *s, struct message *msg,
     heap_add (s, &msg->event);
 }
 
+/* Who has the endpoint; NULL: nobody yet. */
+static struct client *client_at (const struct session *s, uint32_t end)
+{
+    return s->by_endpoint[model_fabric (s->model)->end[end].endpoint];
+}
+
 int session_send (struct client *c, uint32_t from, uint32_t to,
                   const uint8_t *data, size_t len, struct error *err)
 {
@@ -440,10 +445,10 @@ int session_send (struct client *c, uint32_t from, uint32_t to,
     const struct path *path;
     struct message *msg;
 
-    if (from >= f->nendpoints || s->by_endpoint[from] != c)
-        return error_input (err, "endpoint %u is not the sender's", from);
-    if (to >= f->nendpoints || to == from)
-        return error_input (err, "there is no endpoint %u to send to", to);
+    if (from >= f->nends || client_at (s, from) != c)
+        return error_input (err, "end %u is not the sender's", from);
+    if (to >= f->nends || f->end[to].endpoint == f->end[from].endpoint)
+        return error_input (err, "there is no end %u to send to", to);
     if (c->under_way >= SESSION_PENDING_MAX)
         return error_input (err, "more than %d messages under way",
                             SESSION_PENDING_MAX);
@@ -521,7 +526,7 @@ void session_wait (struct client *c, int64_t deadline)
 
 static void arrive (struct session *s, struct message *msg)
 {
-    struct client *c = s->by_endpoint[msg->to];
+    struct client *c = client_at (s, msg->to);
 
     if (!c || c->ninbox >= SESSION_PENDING_MAX)
         drop (s, msg);

@@ -37,7 +37,7 @@ struct session;
 struct client;
 
 /* How answers get out: called from within session_* for a client that waits,
- * once per wait. `from` and `to` are endpoints; data is NULL for a deadline
+ * once per wait. `from` and `to` are ends; data is NULL for a deadline
  * that has passed.
  */
 typedef void (*session_deliver_f) (void *owner, int64_t time, uint32_t from,
@@ -71,8 +71,8 @@ void session_leave (struct client *c);
 struct session *client_session (const struct client *c);
 size_t session_clients (const struct session *s);
 
-/* Send from one of the client's endpoints; the bytes are copied. Return 0, or
- * -1 with err: not its endpoint, no such endpoint, too many under way.
+/* Send from an end of the client's to another endpoint's; the bytes are copied.
+ * Return 0, or -1 with err: not its own, no such end, too many under way.
  */
 int session_send (struct client *c, uint32_t from, uint32_t to,
                   const uint8_t *data, size_t len, struct error *err);

@@ -100,7 +100,7 @@ static struct plan *second_stage (const struct plan *plan, bool bad)
 
 static int run_leader (struct group *g, struct shared *sh)
 {
-    uint32_t peer_of[MEMBERS];
+    struct probe_end end[MEMBERS];
     const char *name[MEMBERS];
     struct probe_result result;
     /* quick: while the leader plans, the emulator's clock stands still, but
@@ -115,7 +115,7 @@ static int run_leader (struct group *g, struct shared *sh)
     int rc;
 
     for (uint32_t i = 0; i < MEMBERS; i++) {
-        peer_of[i] = i;
+        end[i] = (struct probe_end){ i, 0 };
         name[i] = sh->fabric->host[i].name;
     }
     ps = fabric_pathset (sh->fabric, name, MEMBERS, &err);
@@ -127,14 +127,14 @@ static int run_leader (struct group *g, struct shared *sh)
     sh->second = plan_probes (longer) - sh->first;
     if (sh->what->plans)
         group_meanwhile (g, sleep_ms, &think_ms, &err);
-    rc = probe_lead (g, plan, peer_of, &how, NULL, &result, &err);
+    rc = probe_lead (g, plan, end, &how, NULL, &result, &err);
     sh->samples = rc == 0 ? result.samples->nsamples : 0;
     if (rc == 0 && sh->what->plans)
         rc = group_meanwhile (g, sleep_ms, &think_ms, &err);
     if (sh->what->dies)
         kill (sh->pid[VICTIM], SIGKILL);
     if (rc == 0 && sh->what->again)
-        sh->again = probe_again (g, longer, plan_rounds (plan), peer_of,
+        sh->again = probe_again (g, longer, plan_rounds (plan), end,
                                  &how, NULL, &result, &err);
     if (rc == 0)
         look (sh, plan, &result);
@@ -187,12 +187,13 @@ static int run_orphan (struct group *g, void *data)
     if (group_me (g) == 0) {
         struct plan *plan = plan_create ("pmm");
         struct probe_result result;
-        uint32_t peer_of[MEMBERS] = { 0, 1, 2, 3, 4, 5 };
+        struct probe_end end[MEMBERS] = { { 0, 0 }, { 1, 0 }, { 2, 0 },
+                                          { 3, 0 }, { 4, 0 }, { 5, 0 } };
 
         for (uint32_t i = 1; plan && i + 1 < MEMBERS; i++)
             plan_add (plan, i - 1, i, i + 1);
         if (sh->orphans->told)
-            probe_lead (g, plan, peer_of, &how, NULL, &result, &err);
+            probe_lead (g, plan, end, &how, NULL, &result, &err);
         raise (SIGKILL);
     }
     if (probe_follow (g, 0, "h0001", &err) < 0 && !strcmp (err.text, wanted)

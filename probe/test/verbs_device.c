@@ -38,21 +38,29 @@ static void test_route (void)
         .traffic_class = 96,
     };
     struct verbs_address to = { .lid = 17 };
+    struct transport_way way = { 0, 0 };
     struct ibv_ah_attr attr;
 
     memcpy (to.gid, gid, VERBS_GID);
-    verbs_device_route (&d, &to, 5, &attr);
+    verbs_device_route (&d, &to, way, 5, &attr);
     ok (!attr.is_global && attr.dlid == 17 && attr.sl == 5
             && attr.port_num == 2,
         "over InfiniBand by LID and service level");
+    to.lid = 20;
+    way = (struct transport_way){ .own = 1, .other = 3 };
+    verbs_device_route (&d, &to, way, 5, &attr);
+    ok (attr.dlid == 23 && attr.src_path_bits == 1,
+        "... by another of its LIDs, from another of ours");
+    to.lid = 17;
+    way = (struct transport_way){ 0, 0 };
     to.global = true;
-    verbs_device_route (&d, &to, 5, &attr);
+    verbs_device_route (&d, &to, way, 5, &attr);
     ok (attr.is_global && attr.dlid == 17
             && !memcmp (attr.grh.dgid.raw, gid, VERBS_GID),
         "... and by GID, too, to a port that needs it");
     to.global = false;
     d.at.ethernet = d.at.global = true;
-    verbs_device_route (&d, &to, 5, &attr);
+    verbs_device_route (&d, &to, way, 5, &attr);
     ok (attr.is_global && !memcmp (attr.grh.dgid.raw, gid, VERBS_GID)
             && attr.grh.sgid_index == 3 && attr.grh.traffic_class == 96
             && attr.grh.hop_limit > 1,
