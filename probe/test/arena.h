@@ -29,12 +29,15 @@ struct arena {
 
 enum { ARENA_STALL_MS = 300 };
 
-/* A fabric of 16 hosts, with one command for the model (or NULL). */
-__attribute__ ((unused)) static int arena_start (struct arena *a,
-                                                 const char *word,
-                                                 const char *value)
+enum { ARENA_SEED = 7 };
+
+/* A fabric of 16 hosts of some LMC, with one command for the model (or NULL).
+ */
+__attribute__ ((unused)) static int
+arena_start_lmc (struct arena *a, unsigned int lmc, const char *word,
+                 const char *value)
 {
-    struct fat_tree tree = { .ports = 4, .levels = 3 };
+    struct fat_tree tree = { .ports = 4, .levels = 3, .how.lmc = lmc };
     char *argv[] = { (char *)word, (char *)value, NULL };
     struct error err;
     int ready[2];
@@ -47,7 +50,7 @@ __attribute__ ((unused)) static int arena_start (struct arena *a,
     snprintf (a->socket, sizeof (a->socket), "%s/emu", a->dir);
     fflush (stdout);
     if ((a->emu = fork ()) == 0) {
-        struct model *m = model_create (a->fabric, 7);
+        struct model *m = model_create (a->fabric, ARENA_SEED);
         struct server *srv;
 
         prctl (PR_SET_PDEATHSIG, SIGTERM);
@@ -66,6 +69,13 @@ __attribute__ ((unused)) static int arena_start (struct arena *a,
     c = (char)read (ready[0], &c, 1);
     close (ready[0]);
     return c == 1 ? 0 : -1;
+}
+
+__attribute__ ((unused)) static int arena_start (struct arena *a,
+                                                 const char *word,
+                                                 const char *value)
+{
+    return arena_start_lmc (a, 0, word, value);
 }
 
 /* True if the emulator lived to its orderly end. */

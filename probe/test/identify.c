@@ -168,12 +168,51 @@ static void test_nodes (const struct fabric *f)
     nodemap_destroy (map);
 }
 
+/* Two nodes of a fabric of LMC 2, whose ports have another one: the LIDs that
+ * both know of.
+ */
+static void test_lids (void)
+{
+    static const char *const name[] = { "h0001", "h0002" };
+    struct fat_tree tree = { .ports = 4, .levels = 2, .how.lmc = 2 };
+    struct fabric *f = generate_fat_tree (&tree, NULL);
+
+    for (uint8_t lmc = 0; lmc <= 3; lmc++) {
+        size_t each = (size_t)1 << (lmc < 2 ? lmc : 2);
+        struct coord_blob blob[2];
+        struct identity id;
+        struct roster *r;
+
+        rails = 1;
+        for (size_t k = 0; k < 2; k++) {
+            const struct fabric_port *port = port_of (f, name[k]);
+
+            address[0] = (struct transport_address){
+                .guid = port->guid, .lid = port->lid, .lmc = lmc,
+            };
+            blob[k].len = roster_pack (blob[k].data, name[k], k, &transport,
+                                       &address, NULL);
+        }
+        r = roster_create (blob, 2, &transport, no_host, NULL);
+        ok (identify (&id, r, f, NULL, NULL, NULL) == 0 && id.hosts == 2
+                && id.n == 2 * each && id.lid[each - 1] == each - 1
+                && id.peer[each - 1] == 0 && id.peer[each] == 1
+                && !strcmp (id.name[each], "h0002")
+                && (each < 4 || !strcmp (id.name[3], "h0001~3")),
+            "ports of LMC %u: %zu ends", lmc, id.n);
+        identity_clear (&id);
+        roster_destroy (r);
+    }
+    fabric_destroy (f);
+}
+
 int main (void)
 {
     struct fat_tree tree = { .ports = 4, .levels = 2 };
     struct fabric *f = generate_fat_tree (&tree, NULL);
 
     test_nodes (f);
+    test_lids ();
     for (size_t i = 0; i < sizeof (cases) / sizeof (cases[0]); i++) {
         struct roster *r = make_roster (f, i);
         struct nodemap *map

@@ -362,6 +362,25 @@ static void test_origin (void)
     }
 }
 
+/* By each LID of a port, and by no other. */
+static void test_lids (void)
+{
+    struct verbs_address at = { .lid = 16, .lmc = 2, .qpn = 5 };
+    struct transport_address packed = { .guid = 1 };
+    struct verbs_address b;
+    unsigned int believed = 0;
+
+    for (uint16_t lid = 10; lid < 30; lid++) {
+        struct verbs_origin origin = { 5, lid, NULL };
+
+        believed += verbs_is_from (&origin, &at) << (lid - 10);
+    }
+    ok (believed == 0xf << 6, "a port is heard by all of its LIDs");
+    verbs_address_pack (&at, &packed);
+    ok (verbs_address_unpack (&b, &packed) && b.lid == 16 && b.lmc == 2,
+        "... which its address tells");
+}
+
 static void test_stamps (void)
 {
     static const int64_t s = 1000000000;
@@ -439,6 +458,7 @@ int main (void)
     test_window ();
     test_grh ();
     test_origin ();
+    test_lids ();
     test_stamps ();
     test_gid ();
     test_ticks ();
