@@ -19,7 +19,8 @@ struct fabric *discover (const struct discover_options *opts,
     if (!m)
         return NULL;
     snprintf (source, sizeof (source), "%s/%d", used.ca, used.port);
-    f = steady_read (m, source, err);
+    f = opts->hosts ? reach_read (m, source, opts->hosts, err)
+                    : steady_read (m, source, err);
     if (counts)
         *counts = mads_counts (m);
     mads_destroy (m);

@@ -7,18 +7,21 @@
  *
  * What is returned is complete (every port, both ends of every active cable,
  * every block of every table) and of one moment (steady.h). A fabric that is
- * partial or torn is an error, never another topology.
+ * partial or torn is an error, never another topology. A part for some hosts
+ * (reach.h) is so as well, of what their messages use.
  */
 #ifndef IBQUERY_DISCOVER_H
 #define IBQUERY_DISCOVER_H
 
 #include "ibquery/fabric.h"
 #include "ibquery/read/mads.h"
+#include "ibquery/read/reach.h"
 
 struct discover_options {
     const char *ca; /* NULL: the first that has an active port */
     int port;       /* 0: the first active */
     struct mads_options mads;
+    const struct reach_hosts *hosts; /* only what these use; NULL: all */
 };
 
 /* Returns a finished fabric, or NULL with err (ERROR_WORLD): no device, no

@@ -44,7 +44,19 @@ static void free_node (struct explored_node *n)
         free (n->port[i].ahead);
     free (n->port);
     free (n->lft);
+    free (n->block);
     free (n);
+}
+
+void explore_clear (struct explore *e)
+{
+    struct mads *m = e->mads;
+
+    for (size_t i = 0; i < e->nnodes; i++)
+        free_node (e->node[i]);
+    free (e->node);
+    free (e->index);
+    *e = (struct explore){ .mads = m };
 }
 
 void explore_destroy (struct explore *e)
@@ -53,10 +65,7 @@ void explore_destroy (struct explore *e)
 
     if (!e)
         return;
-    for (size_t i = 0; i < e->nnodes; i++)
-        free_node (e->node[i]);
-    free (e->node);
-    free (e->index);
+    explore_clear (e);
     free (e);
     errno = saved_errno;
 }
@@ -174,8 +183,7 @@ static int ask (struct explore *e, uint32_t node, const struct mads_to *to,
 static int on_node_info (void *arg, uint64_t cookie,
                          const struct mads_answer *a, struct error *err);
 
-/* What is at the far end of a port? */
-static int look_ahead (struct explore *e, uint32_t node, unsigned int num,
+int explore_ahead (struct explore *e, uint32_t node, unsigned int num,
                        struct error *err)
 {
     struct explored_node *n = e->node[node];
@@ -219,8 +227,20 @@ static int on_port_info (void *arg, uint64_t cookie,
     if (num == 0 || p->info.phys_state != PHYS_LINK_UP)
         return 0;
     return is_switch (n) || cookie >> 32 == 0
-               ? look_ahead (e, cookie >> 32, num, err)
+               ? explore_ahead (e, cookie >> 32, num, err)
                : 0;
+}
+
+static int ask_port (struct explore *e, uint32_t node,
+                     const struct mads_to *to, unsigned int num,
+                     struct error *err)
+{
+    struct explored_port *p = &e->node[node]->port[num];
+
+    if (p->asked)
+        return 0;
+    p->asked = true;
+    return ask (e, node, to, ATTR_PORT_INFO, num, on_port_info, err);
 }
 
 static int on_node_desc (void *arg, uint64_t cookie,
@@ -246,6 +266,10 @@ static int on_lft (void *arg, uint64_t cookie, const struct mads_answer *a,
     if (!a->data)
         return missing (n, a, err, "LFT block %u", block);
     memcpy (n->lft + (size_t)block * LFT_BLOCK, a->data, LFT_BLOCK);
+    if (e->guide) {
+        n->block[block] = EXPLORE_HERE;
+        return e->guide->block (e->guide->arg, cookie >> 32, block, err);
+    }
     block += BLOCKS_AT_ONCE;
     if (block > n->sw.top / LFT_BLOCK)
         return 0;
@@ -266,29 +290,60 @@ static int on_switch_info (void *arg, uint64_t cookie,
     if (n->sw.top > FABRIC_MAX_LID)
         return node_error (n, err, "its forwarding table ends at LID %u",
                            n->sw.top);
+    n->table = EXPLORE_HERE;
     blocks = n->sw.top / LFT_BLOCK + 1;
     n->lft = malloc ((size_t)blocks * LFT_BLOCK);
     if (!n->lft)
         return error_nomem (err);
+    if (e->guide) {
+        memset (n->lft, LFT_NO_ROUTE, (size_t)blocks * LFT_BLOCK);
+        n->block = calloc (blocks, sizeof (*n->block));
+        return n->block ? e->guide->table (e->guide->arg, cookie >> 32, err)
+                        : error_nomem (err);
+    }
     for (uint32_t i = 0; i < BLOCKS_AT_ONCE && i < blocks; i++)
         if (ask (e, cookie >> 32, n->to, ATTR_LFT, i, on_lft, err) < 0)
             return -1;
     return 0;
 }
 
-/* Ask a node that is new for all that is known of it. */
+int explore_table (struct explore *e, uint32_t node, struct error *err)
+{
+    struct explored_node *n = e->node[node];
+
+    if (n->table != EXPLORE_NOT_ASKED)
+        return 0;
+    n->table = EXPLORE_ASKED;
+    return ask (e, node, n->to, ATTR_SWITCH_INFO, 0, on_switch_info, err);
+}
+
+int explore_block (struct explore *e, uint32_t node, unsigned int block,
+                   struct error *err)
+{
+    struct explored_node *n = e->node[node];
+
+    if (n->block[block] != EXPLORE_NOT_ASKED)
+        return 0;
+    n->block[block] = EXPLORE_ASKED;
+    return ask (e, node, n->to, ATTR_LFT, block, on_lft, err);
+}
+
+/* Ask a node that is new for all that is known of it, or, where a guide goes
+ * on from there, who it is.
+ */
 static int ask_node (struct explore *e, uint32_t node, struct error *err)
 {
     const struct explored_node *n = e->node[node];
+    unsigned int last = e->guide ? 0 : n->info.nports;
 
     if (ask (e, node, n->to, ATTR_NODE_DESC, 0, on_node_desc, err) < 0)
         return -1;
     if (!is_switch (n))
         return 0;
-    if (ask (e, node, n->to, ATTR_SWITCH_INFO, 0, on_switch_info, err) < 0)
+    if (!e->guide && !e->no_tables && explore_table (e, node, err) < 0)
         return -1;
-    for (unsigned int i = 0; i <= n->info.nports; i++)
-        if (ask (e, node, n->to, ATTR_PORT_INFO, i, on_port_info, err) < 0)
+    for (unsigned int i = 0; i <= last; i++)
+        if (ask_port (e, node, n->to, i, err) < 0)
             return -1;
     return 0;
 }
@@ -351,10 +406,7 @@ static int64_t arrive (struct explore *e, const uint8_t *data,
     if (is_switch (n) || p->guid != 0)
         return node;
     p->guid = info.port_guid;
-    return ask (e, node, to, ATTR_PORT_INFO, info.local_port, on_port_info,
-                err) < 0
-               ? -1
-               : node;
+    return ask_port (e, node, to, info.local_port, err) < 0 ? -1 : node;
 }
 
 static bool leads_to (const struct explored_port *p, uint32_t node,
@@ -379,7 +431,12 @@ static int join (struct explore *e, uint32_t a, unsigned int a_num, uint32_t b,
     pa->far_port = (uint8_t)b_num;
     pb->far = a;
     pb->far_port = (uint8_t)a_num;
-    return 0;
+    if (!e->guide)
+        return 0;
+    if (ask_port (e, a, e->node[a]->to, a_num, err) < 0
+        || ask_port (e, b, e->node[b]->to, b_num, err) < 0)
+        return -1;
+    return e->guide->ahead (e->guide->arg, a, a_num, err);
 }
 
 /* Where the own switch gives no answer, nobody else will. */
@@ -424,7 +481,11 @@ static int on_self (void *arg, uint64_t cookie, const struct mads_answer *a,
     (void)cookie;
     if (!a->data)
         return error_world (err, "the own port does not answer");
-    return arrive (e, a->data, &e->self, err) < 0 ? -1 : 0;
+    if (arrive (e, a->data, &e->self, err) < 0)
+        return -1;
+    return e->guide && is_switch (e->node[0])
+               ? e->guide->ahead (e->guide->arg, 0, 0, err)
+               : 0;
 }
 
 int explore_all (struct explore *e, struct error *err)
@@ -440,6 +501,33 @@ int explore_all (struct explore *e, struct error *err)
     if (mads_get (e->mads, &self, err) < 0)
         return -1;
     return mads_run (e->mads, err);
+}
+
+int explore_places (struct explore *e, struct error *err)
+{
+    e->no_tables = true;
+    return explore_all (e, err);
+}
+
+int explore_by (struct explore *e, const struct explore_guide *guide,
+                struct error *err)
+{
+    int rc;
+
+    e->guide = guide;
+    if (e->nnodes == 0)
+        rc = explore_all (e, err);
+    else {
+        unsigned int own = is_switch (e->node[0])
+                               ? 0
+                               : e->node[0]->info.local_port;
+
+        rc = guide->ahead (guide->arg, 0, own, err);
+        if (rc == 0)
+            rc = mads_run (e->mads, err);
+    }
+    e->guide = NULL;
+    return rc;
 }
 
 static int on_look (void *arg, uint64_t cookie, const struct mads_answer *a,
@@ -465,13 +553,19 @@ int explore_look (struct explore *e, struct error *err)
 {
     e->moved = false;
     for (uint32_t i = 0; i < e->nnodes; i++)
-        if (is_switch (e->node[i])
+        if (e->node[i]->table == EXPLORE_HERE
             && ask (e, i, e->node[i]->to, ATTR_SWITCH_INFO, 0, on_look, err)
                    < 0)
             return -1;
     if (mads_run (e->mads, err) < 0)
         return -1;
     return e->moved ? 0 : 1;
+}
+
+/* Whether a port that leads somewhere is of interest. */
+static bool leads (const struct explore *e, const struct explored_port *p)
+{
+    return p->far != EXPLORE_NONE && (!e->part || p->used);
 }
 
 /* A port of which the far end is not known. */
@@ -520,15 +614,16 @@ static int put_port (struct fabric *f, uint32_t node,
                                             p->info.lid, p->info.lmc, err);
 }
 
-static int put_node (struct fabric *f, uint32_t node,
+static int put_node (struct fabric *f, uint32_t node, const struct explore *e,
                      const struct explored_node *n, struct error *err)
 {
     fabric_set_system (f, node, n->info.system_guid);
     for (unsigned int i = 1; i <= n->info.nports; i++)
-        if (n->port[i].far == EXPLORE_NONE) {
+        if (n->port[i].far == EXPLORE_NONE && !e->part) {
             if (check_end (f, n, i, err) < 0)
                 return -1;
-        } else if (put_port (f, node, n, i, err) < 0)
+        } else if (leads (e, &n->port[i])
+                   && put_port (f, node, n, i, err) < 0)
             return error_prefix (err, "%s", n->desc);
     return 0;
 }
@@ -536,37 +631,41 @@ static int put_node (struct fabric *f, uint32_t node,
 static int put_switch (struct fabric *f, uint32_t node,
                        const struct explored_node *n, struct error *err)
 {
-    if (n->sw.cap == 0)
+    if (n->table == EXPLORE_HERE && n->sw.cap == 0)
         return node_error (n, err, "it has no forwarding table");
     if (n->port[0].info.lid == 0)
         return node_error (n, err, "no subnet manager has configured it");
     if (fabric_set_switch_lid (f, node, n->port[0].info.lid, err) < 0)
         return -1;
+    if (n->table != EXPLORE_HERE)
+        return 0;
     return fabric_set_lft (f, node, n->lft, n->sw.top, err);
 }
 
 static int put_cables (struct fabric *f, uint32_t node,
-                       const struct explored_node *n, struct error *err)
+                       const struct explore *e, const struct explored_node *n,
+                       struct error *err)
 {
     for (unsigned int i = 1; i <= n->info.nports; i++) {
         const struct explored_port *p = &n->port[i];
-
         struct port_rates rates;
+        uint32_t far;
 
-        if (p->far == EXPLORE_NONE)
+        if (!leads (e, p))
             continue;
-        if (leads_to (p, node, i)) {
+        far = fabric_find_node (f, e->node[p->far]->info.guid);
+        if (far == node && p->far_port == i) {
             if (fabric_warn (f, err,
                              "%s (%016" PRIx64 "): port %u leads to itself",
                              n->desc, n->info.guid, i) < 0)
                 return -1;
             continue;
         }
-        if (n->info.guid > f->node[p->far].guid
-            || (p->far == node && i > p->far_port))
+        if (n->info.guid > f->node[far].guid
+            || (far == node && i > p->far_port))
             continue;
         rates_at (n, i, &rates);
-        if (fabric_add_cable (f, node, i, p->far, p->far_port,
+        if (fabric_add_cable (f, node, i, far, p->far_port,
                               rates_lanes (&rates.active),
                               rates_speed (&rates.active), err) < 0)
             return -1;
@@ -585,21 +684,31 @@ struct fabric *explore_fabric (const struct explore *e, const char *source,
     }
     if (fabric_set_source (f, source, time (NULL), err) < 0)
         goto error;
+    f->part = e->part;
     for (size_t i = 0; i < e->nnodes; i++) {
         const struct explored_node *n = e->node[i];
 
-        if (fabric_add_node (f, n->info.guid, n->info.type, n->info.nports,
-                             n->desc, err) < 0)
+        if ((!e->part || n->used)
+            && fabric_add_node (f, n->info.guid, n->info.type, n->info.nports,
+                                n->desc, err) < 0)
             goto error;
     }
-    for (uint32_t i = 0; i < e->nnodes; i++)
-        if (put_node (f, i, e->node[i], err) < 0
-            || (is_switch (e->node[i])
-                && put_switch (f, i, e->node[i], err) < 0))
+    for (size_t i = 0; i < e->nnodes; i++) {
+        const struct explored_node *n = e->node[i];
+        uint32_t node = fabric_find_node (f, n->info.guid);
+
+        if (node != FABRIC_NONE
+            && (put_node (f, node, e, n, err) < 0
+                || (is_switch (n) && put_switch (f, node, n, err) < 0)))
             goto error;
-    for (uint32_t i = 0; i < e->nnodes; i++)
-        if (put_cables (f, i, e->node[i], err) < 0)
+    }
+    for (size_t i = 0; i < e->nnodes; i++) {
+        const struct explored_node *n = e->node[i];
+        uint32_t node = fabric_find_node (f, n->info.guid);
+
+        if (node != FABRIC_NONE && put_cables (f, node, e, n, err) < 0)
             goto error;
+    }
     if (fabric_finish (f, err) < 0)
         goto error;
     return f;

@@ -3,7 +3,8 @@
  * directed routes from the own port; each node is asked once, whatever the
  * routes to it.
  *
- * Made by explore_all (everything). Read by explore_fabric, which checks that
+ * Made by explore_all (everything), explore_places (all but the tables) and
+ * reach (what a guide asks for). Read by explore_fabric, which checks that
  * nothing is missing, and by steady (explore_look).
  *
  * Nodes are in the order in which they were found, the own one first.
@@ -22,6 +23,12 @@
 
 #define EXPLORE_NONE UINT32_MAX
 
+enum explore_state {
+    EXPLORE_NOT_ASKED,
+    EXPLORE_ASKED,
+    EXPLORE_HERE,
+};
+
 struct explored_port {
     struct port_attr info;
     uint8_t raw[RATES_PORTINFO]; /* the whole PortInfo */
@@ -29,7 +36,8 @@ struct explored_port {
     struct mads_to *ahead; /* the route to its far end; NULL: not asked */
     uint32_t far;          /* node, EXPLORE_NONE */
     uint8_t far_port;
-    bool known;            /* PortInfo came */
+    bool asked, known;     /* PortInfo is asked for; came */
+    bool used;             /* with `part`: it belongs to it */
 };
 
 struct explored_node {
@@ -38,7 +46,27 @@ struct explored_node {
     char desc[FABRIC_NAME_MAX + 1];
     const struct mads_to *to;
     struct explored_port *port; /* [info.nports + 1], by number */
+    enum explore_state table;   /* SwitchInfo */
     uint8_t *lft;               /* of a switch: whole blocks */
+    enum explore_state *block;  /* with a guide: of each block */
+    bool used;                  /* with `part`: it belongs to it */
+};
+
+/* Who decides what is asked: of a node that is found, no more than who it is,
+ * and the rest where the guide asks for it when something has come. Each
+ * returns 0, or -1 with err.
+ */
+struct explore_guide {
+    /* SwitchInfo of a switch, and a block of its table. */
+    int (*table) (void *arg, uint32_t node, struct error *err);
+    int (*block) (void *arg, uint32_t node, unsigned int block,
+                  struct error *err);
+    /* Who is at the far end of a port; `far` is EXPLORE_NONE where nobody
+     * answers. Of the own node, this comes first; port 0: it is a switch.
+     */
+    int (*ahead) (void *arg, uint32_t node, unsigned int port,
+                  struct error *err);
+    void *arg;
 };
 
 struct explore {
@@ -48,6 +76,9 @@ struct explore {
     size_t nnodes;
     uint32_t *index;            /* of nodes by GUID: a hash table */
     size_t index_size;
+    const struct explore_guide *guide;
+    bool no_tables;             /* explore_places */
+    bool part;                  /* only what is `used` is of interest */
     bool moved;                 /* explore_look: what came first is no more */
 };
 
@@ -55,12 +86,35 @@ struct explore {
 struct explore *explore_create (struct mads *m, struct error *err);
 void explore_destroy (struct explore *e);
 
+/* Forget everything. */
+void explore_clear (struct explore *e);
+
 /* All that can be reached from the own port. Return 0, or -1 with err
  * (ERROR_WORLD) naming what did not come: node and port or block.
  */
 int explore_all (struct explore *e, struct error *err);
 
-/* Look again at what tells of a change: SwitchInfo of every switch. Return 1
+/* The same without the switches' tables. */
+int explore_places (struct explore *e, struct error *err);
+
+/* What the guide asks for, which is no longer needed afterwards; what is known
+ * already is not asked for again.
+ */
+int explore_by (struct explore *e, const struct explore_guide *guide,
+                struct error *err);
+
+/* For a guide: ask a switch for its SwitchInfo, for a block of its table, or
+ * who is at the far end of a port (and for PortInfo of both ends), if that
+ * has not been asked. Return 0, or -1 with err.
+ */
+int explore_table (struct explore *e, uint32_t node, struct error *err);
+int explore_block (struct explore *e, uint32_t node, unsigned int block,
+                   struct error *err);
+int explore_ahead (struct explore *e, uint32_t node, unsigned int port,
+                   struct error *err);
+
+/* Look again at what tells of a change: SwitchInfo of all switches that have
+ * been asked for it. Return 1
  * where nothing has changed and no switch has PortStateChange set, 0 where
  * that cannot be said, -1 with err.
  */
@@ -71,7 +125,7 @@ uint32_t explore_find (const struct explore *e, uint64_t guid);
 
 /* A finished fabric; NULL with err where something is missing or does not fit
  * together: a cable of which the ends disagree, a switch that no subnet
- * manager has configured.
+ * manager has configured. Where `part` is set, it is one of what is used.
  */
 struct fabric *explore_fabric (const struct explore *e, const char *source,
                                struct error *err);

@@ -156,27 +156,45 @@ static bool same (const struct fabric *a, const struct fabric *b)
     return true;
 }
 
-/* Read everything once. *sure: nothing can have changed meanwhile. */
+static int ask_all (void *arg, struct explore *e, struct error *err)
+{
+    (void)arg;
+    return explore_all (e, err);
+}
+
+static const struct steady_how everything = { ask_all, NULL };
+
+/* What became of a reading. */
+struct outcome {
+    bool sure;  /* nothing can have changed meanwhile */
+    bool final; /* no use trying again */
+};
+
 static struct fabric *read_once (struct mads *m, const char *source,
-                                 bool *sure, struct error *err)
+                                 const struct steady_how *how,
+                                 struct outcome *o, struct error *err)
 {
     struct explore *e = NULL;
     struct fabric *f = NULL;
     struct steady_sm sm;
-    int quiet, still = 0;
+    int quiet, still = 0, rc;
 
-    *sure = false;
+    *o = (struct outcome){ false, false };
     quiet = steady_sm_wait (m, SM_WAIT_MS, &sm, err);
     if (quiet < 0)
         return NULL;
     e = explore_create (m, err);
-    if (!e || explore_all (e, err) < 0)
+    if (!e || (rc = how->ask (how->arg, e, err)) < 0)
         goto done;
+    if (rc > 0) {
+        o->final = true;
+        goto done;
+    }
     if (quiet) {
         still = explore_look (e, err);
         if (still < 0 || (quiet = steady_sm_same (m, &sm, err)) < 0)
             goto done;
-        *sure = still && quiet;
+        o->sure = still && quiet;
     }
     f = explore_fabric (e, source, err);
 done:
@@ -197,26 +215,28 @@ static bool again (struct mads *m, int pass, struct error *err)
            && mads_pause (m, ms < MAX_PAUSE_MS ? ms : MAX_PAUSE_MS, err) == 0;
 }
 
-struct fabric *steady_read (struct mads *m, const char *source,
-                            struct error *err)
+struct fabric *steady_read_by (struct mads *m, const char *source,
+                               const struct steady_how *how,
+                               struct error *err)
 {
     struct fabric *f, *before = NULL;
-    bool failed = false, sure;
+    struct outcome o;
+    bool failed = false;
     int pass = 0;
 
     do {
-        f = read_once (m, source, &sure, err);
+        f = read_once (m, source, how, &o, err);
         if (!f) {
             failed = true;
             continue;
         }
-        if (sure || (before && same (before, f))) {
+        if (o.sure || (before && same (before, f))) {
             fabric_destroy (before);
             return f;
         }
         fabric_destroy (before);
         before = f;
-    } while (again (m, pass++, err));
+    } while (!o.final && again (m, pass++, err));
     fabric_destroy (before);
     if (!failed)
         error_world (err, "the fabric changes while it is read: no two of %d "
@@ -225,4 +245,10 @@ struct fabric *steady_read (struct mads *m, const char *source,
     else if (err)
         err->fault = ERROR_WORLD;
     return NULL;
+}
+
+struct fabric *steady_read (struct mads *m, const char *source,
+                            struct error *err)
+{
+    return steady_read_by (m, source, &everything, err);
 }

@@ -12,6 +12,7 @@
 #define IBQUERY_STEADY_H
 
 #include "ibquery/fabric.h"
+#include "ibquery/read/explore.h"
 #include "ibquery/read/mads.h"
 #include "util/error.h"
 
@@ -20,6 +21,17 @@
  */
 struct fabric *steady_read (struct mads *m, const char *source,
                             struct error *err);
+
+/* The same of what one reading is to ask for. `ask` returns 0, -1 with err, or
+ * 1 with err where it is no use trying again.
+ */
+struct steady_how {
+    int (*ask) (void *arg, struct explore *e, struct error *err);
+    void *arg;
+};
+struct fabric *steady_read_by (struct mads *m, const char *source,
+                               const struct steady_how *how,
+                               struct error *err);
 
 /* What the subnet manager does. */
 struct steady_sm {

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "ibquery/snapshot.h"
 #if HAVE_UMAD
@@ -13,10 +14,12 @@
 #endif
 #include "pmm/common.h"
 #include "pmm/fabric/fabric_verb.h"
+#include "pmm/inputs.h"
+#include "util/text.h"
 
 #if HAVE_UMAD
 struct read_options {
-    const char *ca, *output;
+    const char *ca, *output, *hosts, *hint;
     int port, timeout_ms, retries, window, rate, deadline_ms;
     uint64_t mkey, max;
     bool verbose;
@@ -29,6 +32,10 @@ static const struct opt read_table[] = {
     { "port", 'P', "PORT", opt_int, FIELD (port), "and this port of it" },
     { "output", 'o', "FILE", opt_string, FIELD (output),
       "write the snapshot here, not to standard output" },
+    { "hosts", 0, "LIST", opt_string, FIELD (hosts),
+      "only what these hosts' messages use, node[01-16] or @FILE" },
+    { "hint", 0, "FILE", opt_string, FIELD (hint),
+      "a snapshot that may still know where they are" },
     { "mkey", 0, "KEY", opt_u64, FIELD (mkey), "the fabric's M_Key (0x...)" },
     { "smps", 0, "N", opt_int, FIELD (window), "queries in flight: 8" },
     { "rate", 0, "N", opt_int, FIELD (rate),
@@ -58,13 +65,17 @@ static int check_read_options (const struct read_options *o,
         return error_input (err, "--retries is at most 100");
     if (o->window < 1 || o->window > MADS_MAX_WINDOW)
         return error_input (err, "--smps is 1 to %d", MADS_MAX_WINDOW);
+    if (o->hint && !o->hosts)
+        return error_input (err, "--hint goes with --hosts");
     return 0;
 }
 
 static struct fabric *read_fabric (const struct read_options *o,
+                                   const struct reach_hosts *hosts,
                                    struct error *err)
 {
     const struct discover_options opts = {
+        .hosts = hosts,
         .ca = o->ca,
         .port = o->port,
         .mads = {
@@ -88,6 +99,30 @@ static struct fabric *read_fabric (const struct read_options *o,
     return f;
 }
 
+static struct fabric *read_part (const struct read_options *o,
+                                 struct error *err)
+{
+    struct hostlist hl = { 0 };
+    struct reach_hosts hosts = { 0 };
+    struct fabric *f = NULL, *hint = NULL;
+    char *text = inputs_text (o->hosts, err);
+
+    if (!text || hostlist_parse (&hl, text, FABRIC_MAX_LID, err) < 0)
+        error_prefix (err, "--hosts");
+    else if (hl.count == 0)
+        error_input (err, "--hosts names nobody");
+    else if (!o->hint || (hint = fabric_load (o->hint, err))) {
+        hosts.name = (const char *const *)hl.name;
+        hosts.n = hl.count;
+        hosts.hint = hint;
+        f = read_fabric (o, &hosts, err);
+    }
+    fabric_destroy (hint);
+    hostlist_clear (&hl);
+    free (text);
+    return f;
+}
+
 int fabric_verb_read (int argc, char **argv)
 {
     struct read_options o = {
@@ -104,7 +139,8 @@ int fabric_verb_read (int argc, char **argv)
         return status;
     status = EXIT_OK;
     if (check_read_options (&o, &err) < 0
-        || !(f = read_fabric (&o, &err))
+        || !(f = o.hosts ? read_part (&o, &err)
+                         : read_fabric (&o, NULL, &err))
         || fabric_save (f, o.output, fabric_write, &err) < 0)
         status = fail (argv[0], &err);
     fabric_destroy (f);

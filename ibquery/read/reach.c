@@ -1,0 +1,579 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Notes
+ *
+ * Reading goes before checking. While answers come, `want` spreads the LIDs
+ * over the switches that their tables lead to; what leads nowhere is left
+ * alone. When nothing is left to ask, `follow` walks from each host to each
+ * LID over what has come: it alone says what is used, and what is wrong.
+ *
+ * A LID is wanted at a switch once, so a table that sends it in a circle ends
+ * the spreading, not the program; follow counts hops.
+ */
+#include "config.h"
+#include "ibquery/read/reach.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ibquery/read/explore.h"
+#include "ibquery/read/smp.h"
+#include "ibquery/read/steady.h"
+#include "util/text.h"
+
+/* Whose port a LID is. */
+struct owner {
+    uint32_t node; /* EXPLORE_NONE: not found */
+    uint8_t num;
+};
+
+/* The LIDs that a switch is wanted for, and those that paths use there. */
+struct way {
+    uint64_t *wanted, *used; /* bits by index into `lid`; NULL: none */
+    bool all;                /* a host is on it: it leads to every LID */
+};
+
+struct reach {
+    const struct reach_hosts *hosts;
+    const char *source;
+    struct error refusal;    /* of the last reading */
+    struct explore *e;
+    uint16_t *lid;           /* [nlids] of the hosts, ascending */
+    size_t nlids;
+    struct owner *owner;     /* [nlids] */
+    struct way *way;         /* [nways] by node */
+    size_t nways;
+};
+
+static bool has (const uint64_t *bits, size_t i)
+{
+    return bits && bits[i / 64] >> i % 64 & 1;
+}
+
+static int set (const struct reach *r, uint64_t **bits, size_t i,
+                struct error *err)
+{
+    if (!*bits)
+        *bits = calloc (r->nlids / 64 + 1, sizeof (**bits));
+    if (!*bits)
+        return error_nomem (err);
+    (*bits)[i / 64] |= 1ULL << i % 64;
+    return 0;
+}
+
+/* All but the LIDs. */
+static void forget (struct reach *r)
+{
+    for (size_t i = 0; i < r->nways; i++) {
+        free (r->way[i].wanted);
+        free (r->way[i].used);
+    }
+    free (r->way);
+    free (r->owner);
+    r->way = NULL;
+    r->owner = NULL;
+    r->nways = 0;
+}
+
+static struct way *way_of (struct reach *r, uint32_t node, struct error *err)
+{
+    struct way *more;
+
+    if (node < r->nways)
+        return &r->way[node];
+    more = realloc (r->way, 2 * (node + 1) * sizeof (*more));
+    if (!more) {
+        error_nomem (err);
+        return NULL;
+    }
+    memset (more + r->nways, 0,
+            (2 * (node + 1) - r->nways) * sizeof (*more));
+    r->way = more;
+    r->nways = 2 * (node + 1);
+    return &r->way[node];
+}
+
+static bool is_switch (const struct reach *r, uint32_t node)
+{
+    return r->e->node[node]->info.type == NODE_SWITCH;
+}
+
+/* Where a switch's table sends a LID; LFT_NO_ROUTE where it does not. */
+static unsigned int out_port (const struct explored_node *n, unsigned int lid)
+{
+    unsigned int out;
+
+    if (n->table != EXPLORE_HERE || lid > n->sw.top)
+        return LFT_NO_ROUTE;
+    out = n->lft[lid];
+    return out == 0 || out > n->info.nports ? LFT_NO_ROUTE : out;
+}
+
+/* Asking */
+
+static int want (struct reach *r, uint32_t node, size_t i, struct error *err);
+
+/* A host is on this switch. */
+static int want_all (struct reach *r, uint32_t node, struct error *err)
+{
+    struct way *w = way_of (r, node, err);
+
+    if (!w || w->all)
+        return w ? 0 : -1;
+    w->all = true;
+    for (size_t i = 0; i < r->nlids; i++)
+        if (want (r, node, i, err) < 0)
+            return -1;
+    return 0;
+}
+
+/* LID i leaves a switch by a port whose far end is known. */
+static int go_on (struct reach *r, uint32_t node, unsigned int out, size_t i,
+                  struct error *err)
+{
+    uint32_t far = r->e->node[node]->port[out].far;
+
+    return is_switch (r, far) ? want (r, far, i, err)
+                              : want_all (r, node, err);
+}
+
+/* The block that holds LID i has come. */
+static int step (struct reach *r, uint32_t node, size_t i, struct error *err)
+{
+    const struct explored_node *n = r->e->node[node];
+    unsigned int out = out_port (n, r->lid[i]);
+
+    if (out == LFT_NO_ROUTE)
+        return 0;
+    if (explore_ahead (r->e, node, out, err) < 0)
+        return -1;
+    return n->port[out].far == EXPLORE_NONE ? 0
+                                            : go_on (r, node, out, i, err);
+}
+
+/* The table's length is known. */
+static int look_up (struct reach *r, uint32_t node, size_t i,
+                    struct error *err)
+{
+    const struct explored_node *n = r->e->node[node];
+    unsigned int block = r->lid[i] / LFT_BLOCK;
+
+    if (r->lid[i] > n->sw.top)
+        return 0;
+    return n->block[block] == EXPLORE_HERE
+               ? step (r, node, i, err)
+               : explore_block (r->e, node, block, err);
+}
+
+static int want (struct reach *r, uint32_t node, size_t i, struct error *err)
+{
+    struct way *w = way_of (r, node, err);
+
+    if (!w || has (w->wanted, i))
+        return w ? 0 : -1;
+    if (set (r, &w->wanted, i, err) < 0)
+        return -1;
+    return r->e->node[node]->table == EXPLORE_HERE
+               ? look_up (r, node, i, err)
+               : explore_table (r->e, node, err);
+}
+
+/* Do something for all LIDs that are wanted at a node and lie from `low` to
+ * `high`.
+ */
+static int for_wanted (struct reach *r, uint32_t node, unsigned int low,
+                       unsigned int high,
+                       int (*fn) (struct reach *r, uint32_t node, size_t i,
+                                  struct error *err),
+                       struct error *err)
+{
+    for (size_t i = 0; i < r->nlids && r->lid[i] <= high; i++)
+        if (r->lid[i] >= low && node < r->nways
+            && has (r->way[node].wanted, i) && fn (r, node, i, err) < 0)
+            return -1;
+    return 0;
+}
+
+static int on_table (void *arg, uint32_t node, struct error *err)
+{
+    return for_wanted (arg, node, 0, FABRIC_MAX_LID, look_up, err);
+}
+
+static int on_block (void *arg, uint32_t node, unsigned int block,
+                     struct error *err)
+{
+    return for_wanted (arg, node, block * LFT_BLOCK,
+                       block * LFT_BLOCK + LFT_BLOCK - 1, step, err);
+}
+
+/* Who is at the far end of a port is known, or that nobody answers. */
+static int on_ahead (void *arg, uint32_t node, unsigned int num,
+                     struct error *err)
+{
+    struct reach *r = arg;
+    const struct explored_node *n = r->e->node[node];
+
+    if (n->port[num].far == EXPLORE_NONE)
+        return 0;
+    if (!is_switch (r, node)) /* the own one */
+        return is_switch (r, n->port[num].far)
+                   ? want_all (r, n->port[num].far, err)
+                   : 0;
+    for (size_t i = 0; i < r->nlids; i++)
+        if (node < r->nways && has (r->way[node].wanted, i)
+            && out_port (n, r->lid[i]) == num
+            && go_on (r, node, num, i, err) < 0)
+            return -1;
+    return 0;
+}
+
+/* Checking */
+
+/* Who has which of the LIDs, as the ports that were reached say. Return 1, 0
+ * with err where two have one.
+ */
+static int find_owners (struct reach *r, struct error *err)
+{
+    r->owner = malloc ((r->nlids + 1) * sizeof (*r->owner));
+    if (!r->owner)
+        return error_nomem (err);
+    for (size_t i = 0; i < r->nlids; i++)
+        r->owner[i] = (struct owner){ EXPLORE_NONE, 0 };
+    for (uint32_t k = 0; k < r->e->nnodes; k++) {
+        const struct explored_node *n = r->e->node[k];
+
+        for (unsigned int num = 1; num <= n->info.nports; num++) {
+            unsigned int low = n->port[num].info.lid;
+            unsigned int high = low + (1U << n->port[num].info.lmc) - 1;
+
+            if (is_switch (r, k) || !n->port[num].known || low == 0)
+                continue;
+            for (size_t i = 0; i < r->nlids && r->lid[i] <= high; i++) {
+                if (r->lid[i] < low)
+                    continue;
+                if (r->owner[i].node != EXPLORE_NONE) {
+                    error_world (err, "LID %u belongs to %s and to %s",
+                                 r->lid[i],
+                                 r->e->node[r->owner[i].node]->desc, n->desc);
+                    return 0;
+                }
+                r->owner[i] = (struct owner){ k, (uint8_t)num };
+            }
+        }
+    }
+    return 1;
+}
+
+static int lost (const struct reach *r, uint32_t node, unsigned int lid,
+                 unsigned int num, struct error *err)
+{
+    const struct explored_node *n = r->e->node[node];
+    const char *type = fabric_type_name (n->info.type);
+
+    if (num == LFT_NO_ROUTE)
+        error_world (err,
+                     "%s %s (%016" PRIx64 ") has no route to LID %u", type,
+                     n->desc, n->info.guid, lid);
+    else
+        error_world (err,
+                     "%s %s (%016" PRIx64 ") sends LID %u to port %u, where "
+                     "nobody answers",
+                     type, n->desc, n->info.guid, lid, num);
+    return 0;
+}
+
+struct hop {
+    uint32_t node;
+    uint8_t num; /* leaves by it */
+};
+
+/* What a path to LID i uses. */
+static int use (struct reach *r, const struct hop *hop, int hops, size_t i,
+                struct error *err)
+{
+    for (int k = 0; k < hops; k++) {
+        struct explored_node *n = r->e->node[hop[k].node];
+        struct explored_port *p = &n->port[hop[k].num];
+        struct way *w = way_of (r, hop[k].node, err);
+
+        if (!w || set (r, &w->used, i, err) < 0)
+            return -1;
+        n->used = p->used = true;
+        r->e->node[p->far]->used = true;
+        r->e->node[p->far]->port[p->far_port].used = true;
+    }
+    return 0;
+}
+
+/* Walk from an adapter's port to where LID i ends; note what is used where
+ * `noted`. Return 1, 0 with err where it does not end at its owner, -1 with
+ * err.
+ */
+static int follow (struct reach *r, uint32_t node, unsigned int num, size_t i,
+                   bool noted, struct error *err)
+{
+    struct hop hop[PATH_MAX_HOPS];
+    unsigned int lid = r->lid[i];
+    int hops = 0;
+
+    for (;;) {
+        const struct explored_node *n = r->e->node[node];
+        const struct explored_port *p = &n->port[num];
+
+        if (num == LFT_NO_ROUTE || p->far == EXPLORE_NONE)
+            return lost (r, node, lid, num, err);
+        if (hops == PATH_MAX_HOPS) {
+            error_world (err,
+                         "LID %u is sent in a loop that includes switch %s "
+                         "(%016" PRIx64 ")",
+                         lid, n->desc, n->info.guid);
+            return 0;
+        }
+        hop[hops++] = (struct hop){ node, (uint8_t)num };
+        node = p->far;
+        if (!is_switch (r, node)) {
+            if (r->owner[i].node == node && r->owner[i].num == p->far_port)
+                break;
+            n = r->e->node[node];
+            error_world (err,
+                         "LID %u leads to %s %s (%016" PRIx64 ") port %u, "
+                         "which has not got it",
+                         lid, fabric_type_name (n->info.type), n->desc,
+                         n->info.guid, p->far_port);
+            return 0;
+        }
+        if (noted && node < r->nways && has (r->way[node].used, i))
+            break;
+        num = out_port (r->e->node[node], lid);
+    }
+    return noted && use (r, hop, hops, i, err) < 0 ? -1 : 1;
+}
+
+/* Whether all LIDs of a port are among those that were asked for. */
+static int check_owner (const struct reach *r, const struct owner *o,
+                        struct error *err)
+{
+    const struct explored_node *n = r->e->node[o->node];
+    const struct port_attr *info = &n->port[o->num].info;
+    unsigned int count = 0;
+
+    for (size_t i = 0; i < r->nlids; i++)
+        count += r->owner[i].node == o->node && r->owner[i].num == o->num;
+    if (count == 1U << info->lmc)
+        return 1;
+    error_world (err, "%s (%016" PRIx64 ") port %u has LID %u and LMC %u",
+                 n->desc, n->info.guid, o->num, info->lid, info->lmc);
+    return 0;
+}
+
+/* Every LID is reached from the own port and from each of the hosts. Return 1,
+ * 0 with err where it is not, -1 with err.
+ */
+static int check (struct reach *r, struct error *err)
+{
+    const struct explored_node *own = r->e->node[0];
+    int rc = find_owners (r, err);
+
+    for (size_t i = 0; rc > 0 && i < r->nlids; i++)
+        if (own->info.type != NODE_SWITCH)
+            rc = follow (r, 0, own->info.local_port, i, false, err);
+    for (size_t k = 0; rc > 0 && k < r->nlids; k++) {
+        const struct owner *o = &r->owner[k];
+
+        if (o->node == EXPLORE_NONE) {
+            error_world (err, "nobody has LID %u", r->lid[k]);
+            return 0;
+        }
+        if (k > 0 && o->node == o[-1].node && o->num == o[-1].num)
+            continue;
+        rc = check_owner (r, o, err);
+        for (size_t i = 0; rc > 0 && i < r->nlids; i++)
+            if (r->owner[i].node != o->node || r->owner[i].num != o->num)
+                rc = follow (r, o->node, o->num, i, true, err);
+    }
+    return rc;
+}
+
+/* Of the tables, what the paths use; of the hosts, who was asked for and the
+ * cable to it, though it be alone.
+ */
+static int trim (struct reach *r, struct error *err)
+{
+    uint8_t *entry = malloc (FABRIC_MAX_LID + 1);
+
+    if (!entry)
+        return error_nomem (err);
+    for (size_t i = 0; i < r->nlids; i++) {
+        struct explored_node *n = r->e->node[r->owner[i].node];
+        struct explored_port *p = &n->port[r->owner[i].num];
+
+        if (p->far == EXPLORE_NONE)
+            continue;
+        n->used = p->used = true;
+        r->e->node[p->far]->used = true;
+        r->e->node[p->far]->port[p->far_port].used = true;
+    }
+    for (uint32_t k = 0; k < r->e->nnodes; k++) {
+        struct explored_node *n = r->e->node[k];
+
+        if (!n->used || n->table != EXPLORE_HERE)
+            continue;
+        memset (entry, LFT_NO_ROUTE, FABRIC_MAX_LID + 1);
+        for (size_t i = 0; i < r->nlids; i++)
+            if (k < r->nways && has (r->way[k].used, i))
+                entry[r->lid[i]] = n->lft[r->lid[i]];
+        memcpy (n->lft, entry, n->sw.top + 1U);
+    }
+    r->e->part = true;
+    free (entry);
+    return 0;
+}
+
+/* The LIDs of the hosts, as a fabric has them. Return 1, 0 with err naming
+ * those that it has not got, -1 with err.
+ */
+static int find_lids (struct reach *r, const struct fabric *f,
+                      struct error *err)
+{
+    const char **missing = calloc (r->hosts->n + 1, sizeof (*missing));
+    bool *wanted = calloc (FABRIC_MAX_LID + 1, sizeof (*wanted));
+    size_t nmissing = 0;
+    char *list;
+    int rc = -1;
+
+    free (r->lid);
+    r->lid = calloc (FABRIC_MAX_LID + 1, sizeof (*r->lid));
+    r->nlids = 0;
+    if (!missing || !wanted || !r->lid) {
+        error_nomem (err);
+        goto error;
+    }
+    for (size_t i = 0; i < r->hosts->n; i++) {
+        uint32_t h = fabric_find_host (f, r->hosts->name[i]);
+
+        if (h == FABRIC_NONE) {
+            missing[nmissing++] = r->hosts->name[i];
+            continue;
+        }
+        for (uint32_t k = 0; k < f->host[h].count; k++) {
+            uint32_t port = f->endpoint[f->host[h].first + k].port;
+            const struct fabric_port *p = &f->port[port];
+
+            memset (wanted + p->lid, true, 1U << p->lmc);
+        }
+    }
+    for (unsigned int lid = 1; lid <= FABRIC_MAX_LID; lid++)
+        if (wanted[lid])
+            r->lid[r->nlids++] = (uint16_t)lid;
+    rc = nmissing == 0;
+    if (nmissing > 0) {
+        list = hostlist_fold (missing, nmissing);
+        error_world (err, "not in the fabric: %s", list ? list : missing[0]);
+        free (list);
+    }
+error:
+    free (missing);
+    free (wanted);
+    return rc;
+}
+
+/* The part has the hosts that were asked for, and no other. */
+static int check_hosts (const struct reach *r, const struct fabric *f,
+                        struct error *err)
+{
+    for (size_t i = 0; i < r->hosts->n; i++)
+        if (fabric_find_host (f, r->hosts->name[i]) == FABRIC_NONE) {
+            error_world (err, "%s is not where it was", r->hosts->name[i]);
+            return 0;
+        }
+    if (f->nhosts == r->hosts->n)
+        return 1;
+    error_world (err, "a LID of the hosts is another's");
+    return 0;
+}
+
+/* Read the part for the LIDs. Return 1, 0 with err where they are not, or not
+ * all, the hosts', -1 with err.
+ */
+static int try_lids (struct reach *r, struct error *err)
+{
+    const struct explore_guide guide = { on_table, on_block, on_ahead, r };
+    struct fabric *f;
+    int rc;
+
+    forget (r);
+    if (explore_by (r->e, &guide, err) < 0)
+        return -1;
+    rc = check (r, err);
+    if (rc <= 0)
+        return rc;
+    if (trim (r, err) < 0)
+        return -1;
+    f = explore_fabric (r->e, r->source, err);
+    if (!f)
+        return -1;
+    rc = check_hosts (r, f, err);
+    fabric_destroy (f);
+    return rc;
+}
+
+/* Find the LIDs where everybody is now. */
+static int find_places (struct reach *r, struct error *err)
+{
+    struct fabric *f;
+    int rc;
+
+    explore_clear (r->e);
+    if (explore_places (r->e, err) < 0)
+        return -1;
+    f = explore_fabric (r->e, r->source, err);
+    if (!f)
+        return -1;
+    rc = find_lids (r, f, err);
+    fabric_destroy (f);
+    return rc;
+}
+
+/* One reading: by the LIDs of the last, else by those of the hint, and where
+ * these do not hold, by a look at all places. What is refused twice is final.
+ */
+static int ask (void *arg, struct explore *e, struct error *err)
+{
+    struct reach *r = arg;
+    int rc = r->nlids > 0;
+
+    r->e = e;
+    if (rc == 0 && r->hosts->hint)
+        rc = find_lids (r, r->hosts->hint, err);
+    if (rc > 0)
+        rc = try_lids (r, err);
+    if (rc == 0) {
+        rc = find_places (r, err);
+        if (rc > 0)
+            rc = try_lids (r, err);
+    }
+    if (rc > 0)
+        return 0;
+    r->nlids = 0;
+    if (rc < 0)
+        return -1;
+    rc = strcmp (r->refusal.text, err->text) == 0 ? 1 : -1;
+    r->refusal = *err;
+    return rc;
+}
+
+struct fabric *reach_read (struct mads *m, const char *source,
+                           const struct reach_hosts *hosts,
+                           struct error *err)
+{
+    struct reach r = { .hosts = hosts, .source = source };
+    const struct steady_how how = { ask, &r };
+    struct error unheard;
+    struct fabric *f;
+
+    f = steady_read_by (m, source, &how, err ? err : &unheard);
+    forget (&r);
+    free (r.lid);
+    return f;
+}
