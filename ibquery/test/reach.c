@@ -375,7 +375,7 @@ static void refused (void)
     part = read_part (a, &gone, hint, &err);
     like (err.text, "not in the fabric: h0099",
           "... that a hint has, at another's LID");
-    ok (counts.sent < places + 100, "... after two looks: %d MADs",
+    ok (counts.sent < places * 3 / 2, "... after two looks: %d MADs",
         (int)counts.sent);
     *entry = LFT_NO_ROUTE;
     part = read_part (a, &job, f, &err);
@@ -412,9 +412,9 @@ static void refused (void)
     part = read_part (a, &job, f, &err);
     like (err.text, "more than 30 MADs", "a limit of MADs");
     options.max = 0;
-    options.deadline_ms = 32;
+    options.deadline_ms = 1;
     part = read_part (a, &job, f, &err);
-    like (err.text, "not done within 32 ms", "a deadline");
+    like (err.text, "not done within 1 ms", "a deadline");
     agents_destroy (a);
     fabric_destroy (hint);
     fabric_destroy (f);
