@@ -18,8 +18,9 @@
 #   need PROGRAM...           skips the test, naming what is missing
 #   workdir                   makes $workdir, which any user can enter
 #   cleanup COMMAND...        runs COMMAND at the end
-#   with_fabric PORTS LEVELS ROUTING [NETFILE]
-#                             a fat tree under ibsim and opensm, in $fabric
+#   with_fabric PORTS LEVELS ROUTING [NETFILE [OPTION]...]
+#                             a fat tree under ibsim and opensm, in $fabric, with
+#                             these options of contrib/cluster/fabric
 #   on_host HOST COMMAND...   with the umad devices of a host of $fabric
 #   wiring LEAVES SPINES EACH [TWINS]
 #                             prints a netfile: EACH hosts h0001, ... a leaf, of
@@ -155,7 +156,7 @@ with_fabric ()
         --netfile -o "$workdir/netfile" || exit 1
     [[ ! -d $fabric ]] || "$srcdir/contrib/cluster/fabric" down "$fabric"
     must "a fabric, routed by $3" "$srcdir/contrib/cluster/fabric" up \
-        "$fabric" "${4:-$workdir/netfile}" --routing "$3"
+        "$fabric" "${4:-$workdir/netfile}" --routing "$3" "${@:5}"
     cleanup fabric_down "$fabric"
 }
 
