@@ -3,53 +3,208 @@
 #include "ibquery/export/netfile.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
 
-/* A node as ibsim and its clients call it: a host by its own name. */
-static void sim_name (const struct fabric *f, const struct fabric_node *n,
-                      char name[FABRIC_NAME_MAX + 1])
+/* For ibsim, texts in quotes must not end them; in the line of a port, it takes
+ * letters before a "=" for an option.
+ */
+#define NODE_TEXT "\""
+#define PORT_TEXT "\"="
+
+static const struct {
+    const char *word, *guid; /* of its line, of its GUID's */
+    char letter;
+    unsigned int device;
+} types[] = {
+    [NODE_CA] = { "Ca", "ca", 'H', 0x101b },
+    [NODE_SWITCH] = { "Switch", "switch", 'S', 0xcf08 },
+    [NODE_ROUTER] = { "Rt", "rt", 'R', 0xc738 },
+};
+
+struct writer {
+    const struct fabric *f;
+    FILE *fp;
+    char **name; /* by node; NULL: all as ibnetdiscover calls them */
+    bool lids;
+};
+
+static char *sim_name (const struct fabric *f, const struct fabric_node *n)
 {
-    snprintf (name, FABRIC_NAME_MAX + 1, "%s",
-              n->host != FABRIC_NONE ? f->host[n->host].name : n->desc);
+    return strdup (n->host != FABRIC_NONE ? f->host[n->host].name : n->desc);
 }
 
-static void put_node (const struct fabric *f, const struct fabric_node *n,
-                      FILE *fp)
+/* What ibsim splits names at is in none. */
+static bool is_sim_name (const char *name)
 {
-    bool is_switch = n->type == NODE_SWITCH;
-    char name[FABRIC_NAME_MAX + 1], rate[16];
+    return *name && !strpbrk (name, "\"#@[]");
+}
 
-    sim_name (f, n, name);
-    fprintf (fp,
-             "\nvendid=0x2c9\ndevid=0x%x\nsysimgguid=0x%016" PRIx64
-             "\n%sguid=0x%016" PRIx64 "\n%s %u \"%s\"\t# \"%s\"%s\n",
-             is_switch ? 0xcf08 : 0x101b, n->guid, is_switch ? "switch" : "ca",
-             n->guid, is_switch ? "Switch" : "Ca", n->nports, name, n->desc,
-             is_switch ? " enhanced port 0 lid 0 lmc 0" : "");
-    for (unsigned int k = 0; k < n->nports; k++) {
-        uint32_t port = n->first_port + k, far;
-        const struct fabric_link *l;
+static int compare_names (const void *a, const void *b)
+{
+    char *const *x = *(char **const *)a, *const *y = *(char **const *)b;
+    int order = strcmp (*x, *y);
 
-        if (f->port[port].link == FABRIC_NONE)
-            continue;
-        l = &f->link[f->port[port].link];
-        far = l->a == port ? l->b : l->a;
-        sim_name (f, &f->node[f->port[far].node], name);
-        fabric_rate_name (l, rate, sizeof (rate));
-        fprintf (fp, "[%u]\t\"%s\"[%u]\t# %s\"%s\" lid 0 %s\n", k + 1, name,
-                 f->port[far].num, is_switch ? "" : "lid 0 lmc 0 ",
-                 f->node[f->port[far].node].desc, rate);
+    return order ? order : (x > y) - (x < y);
+}
+
+/* Of all that are called alike the first alone keeps its name. */
+static int make_names (struct writer *w, struct error *err)
+{
+    size_t n = w->f->nnodes;
+    char ***order = calloc (n + 1, sizeof (*order)), **first = NULL;
+
+    w->name = calloc (n + 1, sizeof (*w->name));
+    if (!order || !w->name) {
+        free (order);
+        return error_nomem (err);
     }
+    for (size_t i = 0; i < n; i++) {
+        order[i] = &w->name[i];
+        if (!(w->name[i] = sim_name (w->f, &w->f->node[i]))) {
+            free (order);
+            return error_nomem (err);
+        }
+    }
+    qsort (order, n, sizeof (*order), compare_names);
+    for (size_t i = 0; i < n; i++)
+        if (!is_sim_name (*order[i])
+            || (first && strcmp (*first, *order[i]) == 0))
+            **order[i] = '\0';
+        else
+            first = order[i];
+    free (order);
+    return 0;
+}
+
+static void free_names (struct writer *w)
+{
+    for (size_t i = 0; w->name && i < w->f->nnodes; i++)
+        free (w->name[i]);
+    free (w->name);
+}
+
+static void put_name (const struct writer *w, uint32_t node)
+{
+    const struct fabric_node *n = &w->f->node[node];
+
+    if (w->name && *w->name[node])
+        fprintf (w->fp, "\"%s\"", w->name[node]);
+    else
+        fprintf (w->fp, "\"%c-%016" PRIx64 "\"", types[n->type].letter,
+                 n->guid);
+}
+
+/* A description; for ibsim without what stands in `but`. */
+static void put_text (const struct writer *w, const char *text,
+                      const char *but)
+{
+    putc ('"', w->fp);
+    for (; *text; text++)
+        putc (w->name && strchr (but, *text) ? '\'' : *text, w->fp);
+    putc ('"', w->fp);
+}
+
+static unsigned int shown_lid (const struct writer *w,
+                               const struct fabric_port *p)
+{
+    const struct fabric_node *n = &w->f->node[p->node];
+
+    if (!w->lids)
+        return 0;
+    return n->type == NODE_SWITCH ? n->lid : p->lid;
+}
+
+static void put_port (const struct writer *w, const struct fabric_port *p)
+{
+    const struct fabric *f = w->f;
+    const struct fabric_link *l = &f->link[p->link];
+    const struct fabric_port *far =
+        &f->port[l->a == p - f->port ? l->b : l->a];
+    const struct fabric_node *n = &f->node[far->node];
+
+    fprintf (w->fp, "[%u]", p->num);
+    if (f->node[p->node].type != NODE_SWITCH)
+        fprintf (w->fp, "(%" PRIx64 ") ", p->guid);
+    putc ('\t', w->fp);
+    put_name (w, far->node);
+    fprintf (w->fp, "[%u]", far->num);
+    if (n->type != NODE_SWITCH)
+        fprintf (w->fp, "(%" PRIx64 ") ", far->guid);
+    fprintf (w->fp, "\t\t# ");
+    if (f->node[p->node].type != NODE_SWITCH)
+        fprintf (w->fp, "lid %u lmc %u ", shown_lid (w, p),
+                 w->lids ? p->lmc : 0);
+    put_text (w, n->desc, PORT_TEXT);
+    fprintf (w->fp, " lid %u ", shown_lid (w, far));
+    if (l->width)
+        fprintf (w->fp, "%ux%s\n", l->width, *l->speed ? l->speed : "???");
+    else
+        fprintf (w->fp, "??%s\n", *l->speed ? l->speed : "???");
+}
+
+static void put_node (const struct writer *w, uint32_t node)
+{
+    const struct fabric_node *n = &w->f->node[node];
+    bool is_switch = n->type == NODE_SWITCH;
+
+    fprintf (w->fp, "\nvendid=0x2c9\ndevid=0x%x\n", types[n->type].device);
+    if (n->system)
+        fprintf (w->fp, "sysimgguid=0x%" PRIx64 "\n", n->system);
+    fprintf (w->fp, "%sguid=0x%" PRIx64, types[n->type].guid, n->guid);
+    if (is_switch)
+        fprintf (w->fp, "(%" PRIx64 ")", n->guid);
+    fprintf (w->fp, "\n%s\t%u ", types[n->type].word, n->nports);
+    put_name (w, node);
+    fprintf (w->fp, "\t\t# ");
+    put_text (w, n->desc, NODE_TEXT);
+    if (is_switch)
+        fprintf (w->fp, " enhanced port 0 lid %u lmc 0",
+                 w->lids ? n->lid : 0);
+    putc ('\n', w->fp);
+    for (unsigned int i = 0; i < n->nports; i++)
+        if (w->f->port[n->first_port + i].link != FABRIC_NONE)
+            put_port (w, &w->f->port[n->first_port + i]);
+}
+
+static int write_all (const struct writer *w, bool switches_first,
+                      struct error *err)
+{
+    fprintf (w->fp, "# %s: %zu hosts, %zu cables\n", w->f->source,
+             w->f->nhosts, w->f->nlinks);
+    for (int pass = 0; pass < 2; pass++)
+        for (size_t i = 0; i < w->f->nnodes; i++)
+            if ((w->f->node[i].type == NODE_SWITCH)
+                == (switches_first == !pass))
+                put_node (w, i);
+    return ferror (w->fp) ? error_errno (err, "cannot write the cables") : 0;
+}
+
+static int write_named (const struct fabric *f, FILE *fp, bool lids,
+                        struct error *err)
+{
+    struct writer w = { .f = f, .fp = fp, .lids = lids };
+    int rc = make_names (&w, err);
+
+    if (rc == 0)
+        rc = write_all (&w, false, err);
+    free_names (&w);
+    return rc;
 }
 
 int netfile_write (const struct fabric *f, FILE *fp, struct error *err)
 {
-    fprintf (fp, "# %s: %zu hosts, %zu cables\n", f->source, f->nhosts,
-             f->nlinks);
-    for (int switches = 0; switches < 2; switches++)
-        for (size_t i = 0; i < f->nnodes; i++)
-            if ((f->node[i].type == NODE_SWITCH) == switches)
-                put_node (f, &f->node[i], fp);
-    if (ferror (fp))
-        return error_errno (err, "cannot write the netfile");
-    return 0;
+    return write_named (f, fp, false, err);
+}
+
+int netfile_write_lids (const struct fabric *f, FILE *fp, struct error *err)
+{
+    return write_named (f, fp, true, err);
+}
+
+int netdiscover_write (const struct fabric *f, FILE *fp, struct error *err)
+{
+    struct writer w = { .f = f, .fp = fp, .lids = true };
+
+    return write_all (&w, true, err);
 }

@@ -506,10 +506,10 @@ static void netfile (void)
 
     ok (netfile_write (f, fp, &err) == 0, "a netfile");
     fclose (fp);
-    ok (strstr (text, "caguid=0x0002c90000000010\nCa 1 \"h0001\"\t"
-                      "# \"h0001 mlx5_0\"\n[1]\t\"s1-0001\"[1]\t"
-                      "# lid 0 lmc 0 \"s1-0001\" lid 0 4xHDR\n")
-            && strstr (text, "Switch 4 \"s2-0002\"\t"),
+    ok (strstr (text, "caguid=0x2c90000000010\nCa\t1 \"h0001\"\t\t"
+                      "# \"h0001 mlx5_0\"\n[1](2c90000000011) \t\"s1-0001\""
+                      "[1]\t\t# lid 0 lmc 0 \"s1-0001\" lid 0 4xHDR\n")
+            && strstr (text, "Switch\t4 \"s2-0002\"\t"),
         "... with hosts and switches");
     free (text);
     fabric_destroy (f);
