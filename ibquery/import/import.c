@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "config.h"
+#include "ibquery/import/import.h"
+
+#include <string.h>
+
+const struct import_format import_formats[] = {
+    { "ibnetdiscover", "ibnetdiscover", { "vendid=", "Switch\t", "Ca\t",
+      "Rt\t", "Chassis " }, import_netdiscover },
+    { "lst", "opensm-subnet.lst or ibdiagnet's .lst", { "{ " }, import_list },
+    { "lfts", "dump_fts, dump_lfts, ibroute or opensm-lfts.dump",
+      { "Unicast lids " }, import_lfts },
+    { "fdbs", "opensm.fdbs or ibdiagnet's .fdbs",
+      { "dump_ucast_routes: Switch ",
+        "osm_ucast_mgr_dump_ucast_routes: Switch " }, import_fdbs },
+    { 0 },
+};
+
+/* What is mistaken for them; looked for first. */
+static const struct import_format others[] = {
+    { "a list of nodes without cables: give the output of ibnetdiscover "
+      "without -l", NULL, { "Switch\t :", "Ca\t :", "Router\t :" }, NULL },
+    { "a report of ports without the GUIDs of adapters: give the output of "
+      "ibnetdiscover without -p", NULL, { "SW ", "CA ", "RT " }, NULL },
+    { "a dump of multicast tables", NULL, { "Multicast mlids " }, NULL },
+    { "a snapshot already", NULL, { "pmm-fabric " }, NULL },
+    { 0 },
+};
+
+static const struct import_format *find (const struct import_format *table,
+                                         const char *line)
+{
+    for (; table->name; table++)
+        for (const char *const *start = table->start; *start; start++)
+            if (strncmp (line, *start, strlen (*start)) == 0)
+                return table;
+    return NULL;
+}
+
+/* The format of the first line that tells. */
+static const struct import_format *detect (struct scan *s, struct error *err)
+{
+    const char *line = scan_peek (s, err);
+    const struct import_format *format = NULL;
+
+    if (!line)
+        return NULL;
+    while (*line && !format) {
+        if (!(format = find (others, line)))
+            format = find (import_formats, line);
+        line += strcspn (line, "\n");
+        line += *line == '\n';
+    }
+    if (format && format->read)
+        return format;
+    if (format)
+        error_input (err, "this is %s", format->name);
+    else
+        error_input (err, "this is none of the formats known");
+    s->at.line = 1;
+    place_error (&s->at, err);
+    return NULL;
+}
+
+static const struct import_format *by_name (const char *name,
+                                            struct error *err)
+{
+    for (const struct import_format *f = import_formats; f->name; f++)
+        if (strcmp (f->name, name) == 0)
+            return f;
+    error_input (err, "'%.40s' is no format", name);
+    return NULL;
+}
+
+int import_file (struct draft *d, FILE *fp, const char *name,
+                 const char *format, struct error *err)
+{
+    const struct import_format *f;
+    struct scan s;
+    int rc = -1;
+
+    if (scan_open (&s, fp, name, err) < 0)
+        return -1;
+    f = format ? by_name (format, err) : detect (&s, err);
+    if (f)
+        rc = f->read (d, &s, err);
+    scan_close (&s);
+    return rc;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A fabric out of what the stock tools and opensm wrote of it: nodes and
+ * cables from one file or more, forwarding tables from others, in any order.
+ * None is trusted: what they leave open, or disagree about, is an error that
+ * begins with FILE:LINE.
+ *
+ * To add a format, write import_<name>.c, declare it here, list it in import.c.
+ */
+#ifndef IBQUERY_IMPORT_H
+#define IBQUERY_IMPORT_H
+
+#include <stdio.h>
+
+#include "ibquery/import/draft.h"
+
+/* A parser: all lines into the draft. Return 0, or -1 with err. */
+typedef int (*import_f) (struct draft *d, struct scan *s, struct error *err);
+
+int import_netdiscover (struct draft *d, struct scan *s, struct error *err);
+int import_list (struct draft *d, struct scan *s, struct error *err);
+int import_lfts (struct draft *d, struct scan *s, struct error *err);
+int import_fdbs (struct draft *d, struct scan *s, struct error *err);
+
+struct import_format {
+    const char *name;
+    const char *help;     /* who writes it */
+    const char *start[6]; /* one begins its first line that is no comment */
+    import_f read;        /* NULL: known, but no use */
+};
+
+/* Those of use, the last without a name. */
+extern const struct import_format import_formats[];
+
+/* Read fp, which people call `name`, as the format of that name (NULL: by its
+ * content). name must live as long as the draft. Return 0, or -1 with err.
+ */
+int import_file (struct draft *d, FILE *fp, const char *name,
+                 const char *format, struct error *err);
+
+#endif /* IBQUERY_IMPORT_H */

@@ -1,0 +1,545 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the stock tools wrote of one fabric, on a simulator: ibquery/test/data/
+ * README says how. All that tells the fabric tells the same one; whatever is
+ * cut short, left out, told twice or contradicts the rest is refused, with the
+ * line.
+ */
+#include "config.h"
+#include "ibquery/import/import.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ibquery/export/lfts.h"
+#include "ibquery/export/netfile.h"
+#include "ibquery/model/generate.h"
+#include "tests/tap.h"
+#include "util/rng.h"
+
+enum { FILES = 3, MAX_TEXT = 1 << 20 };
+
+struct text {
+    const char *name;
+    char *s;
+    size_t len;
+};
+
+static struct fabric *import (const struct text *file, size_t n,
+                              struct error *err)
+{
+    struct draft *d = draft_create (err);
+    struct fabric *f = NULL;
+    bool good = true;
+
+    err->text[0] = '\0';
+    for (size_t i = 0; good && i < n; i++) {
+        FILE *fp = fmemopen (file[i].s, file[i].len, "r");
+
+        good = fp && import_file (d, fp, file[i].name, NULL, err) == 0;
+        if (fp)
+            fclose (fp);
+    }
+    if (good)
+        f = draft_finish (d, "test", err);
+    draft_destroy (d);
+    return f;
+}
+
+static struct text load (const char *name)
+{
+    const char *dir = getenv ("srcdir");
+    struct text t = { .name = name, .s = malloc (MAX_TEXT) };
+    char path[512];
+    FILE *fp;
+
+    snprintf (path, sizeof (path), "%s/ibquery/test/data/%s", dir ? dir : "..",
+              name);
+    if ((fp = fopen (path, "r"))) {
+        t.len = fread (t.s, 1, MAX_TEXT - 1, fp);
+        fclose (fp);
+    }
+    t.s[t.len] = '\0';
+    return t;
+}
+
+static struct text copy (const struct text *t)
+{
+    struct text c = { .name = t->name, .s = malloc (MAX_TEXT), .len = t->len };
+
+    memcpy (c.s, t->s, t->len + 1);
+    return c;
+}
+
+/* Files that tell one fabric. */
+static const struct {
+    const char *file[FILES];
+    const char *lmc; /* or the fabric with an LMC of 1 */
+} sets[] = {
+    { { "tree.ibnetdiscover", "tree.dump_fts" }, "" },
+    { { "tree.ibnetdiscover", "tree.dump_fts-n" }, "" },
+    { { "tree.ibnetdiscover", "tree.dump_lfts" }, "" },
+    { { "tree.ibroute", "tree.ibnetdiscover" }, "" },
+    { { "tree.ibnetdiscover-f", "tree.lfts.dump" }, "" },
+    { { "tree.ibnetdiscover-g", "tree.fdbs" }, "" },
+    { { "tree.lst", "tree.fdbs" }, "" },
+    { { "tree.lst", "tree.lfts.dump" }, "" },
+    { { "tree.lst", "tree.dump_fts" }, "" },
+    { { "tree.ibdiagnet.lst", "tree.ibdiagnet.fdbs" }, "" },
+    { { "tree.lst", "tree.ibnetdiscover", "tree.dump_fts" }, "" },
+    { { "lmc.ibnetdiscover", "lmc.dump_fts" }, "1" },
+    { { "lmc.ibnetdiscover", "lmc.dump_fts-n" }, "1" },
+    { { "lmc.lst", "lmc.fdbs" }, "1" },
+    { { "lmc.lst", "lmc.lfts.dump" }, "1" },
+    { { "lmc.lst", "lmc.dump_fts" }, "1" },
+};
+enum { SETS = sizeof (sets) / sizeof (sets[0]) };
+
+static size_t load_set (size_t set, struct text file[FILES])
+{
+    size_t n = 0;
+
+    for (; n < FILES && sets[set].file[n]; n++)
+        file[n] = load (sets[set].file[n]);
+    return n;
+}
+
+static void free_set (struct text file[FILES], size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        free (file[i].s);
+}
+
+static void test_sets (char tree[33], char lmc[33])
+{
+    tree[0] = lmc[0] = '\0';
+    for (size_t i = 0; i < SETS; i++) {
+        char *hash = *sets[i].lmc ? lmc : tree;
+        struct text file[FILES];
+        size_t n = load_set (i, file);
+        struct error err;
+        struct fabric *f = import (file, n, &err);
+
+        if (f && !*hash)
+            strcpy (hash, f->hash);
+        ok (f && strcmp (f->hash, hash) == 0, "%s, %s: the same fabric: %s",
+            file[0].name, file[1].name, f ? f->hash : err.text);
+        fabric_destroy (f);
+        free_set (file, n);
+    }
+    ok (*tree && *lmc && strcmp (tree, lmc) != 0, "with an LMC, another one");
+}
+
+/* A sentence of FILE:LINE, or of what no file has. */
+static bool is_sentence (const struct error *err)
+{
+    const char *colon = strchr (err->text, ':');
+
+    if (err->fault != ERROR_INPUT)
+        return false;
+    return strncmp (err->text, "no file has ", 12) == 0
+           || (colon && colon[1] >= '0' && colon[1] <= '9');
+}
+
+/* Not another fabric than the one with this hash. */
+static bool is_right (const struct text *file, size_t n, const char *hash)
+{
+    struct error err;
+    struct fabric *f = import (file, n, &err);
+    bool right = f ? strcmp (f->hash, hash) == 0 : is_sentence (&err);
+
+    if (!right)
+        diag ("%s", f ? f->hash : err.text);
+    fabric_destroy (f);
+    return right;
+}
+
+static size_t line_end (const struct text *t, size_t from)
+{
+    const char *end = memchr (t->s + from, '\n', t->len - from);
+
+    return end ? (size_t)(end + 1 - t->s) : t->len;
+}
+
+/* The file without, or with twice, what is from .. to. */
+static void edit (struct text *t, const struct text *of, size_t from,
+                  size_t to, bool twice)
+{
+    size_t skip = twice ? from : to;
+
+    memcpy (t->s, of->s, to);
+    memcpy (t->s + (twice ? to : from), of->s + skip, of->len - skip + 1);
+    t->len = (twice ? to : from) + of->len - skip;
+}
+
+/* Each file of a set cut anywhere, and without each line, and with each twice:
+ * the fabric, or a sentence. opensm-lfts.dump alone does not tell that a switch
+ * has no route to a LID, so there no line is left out.
+ */
+static void test_damage (size_t set, const char *hash)
+{
+    struct text file[FILES];
+    size_t n = load_set (set, file), wrong = 0, tried = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        struct text whole = file[i], part = copy (&whole);
+
+        file[i] = part;
+        for (size_t len = 1; len < whole.len; len += 11 + len % 7) {
+            file[i].len = len;
+            wrong += !is_right (file, n, hash);
+            tried++;
+        }
+        for (size_t at = 0, end; at < whole.len; at = end) {
+            end = line_end (&whole, at);
+            for (int twice = !!strstr (whole.name, ".lfts.dump"); twice < 2;
+                 twice++) {
+                edit (&file[i], &whole, at, end, twice);
+                wrong += !is_right (file, n, hash);
+                tried++;
+            }
+        }
+        free (part.s);
+        file[i] = whole;
+    }
+    ok (wrong == 0, "%s, %s: of %zu that are damaged, %zu are another fabric",
+        file[0].name, file[1].name, tried, wrong);
+    free_set (file, n);
+}
+
+/* Noise: whatever comes, no more than an error. */
+static void test_noise (size_t set)
+{
+    struct text file[FILES];
+    size_t n = load_set (set, file), good = 0;
+    struct rng rng;
+
+    rng_seed (&rng, set + 1);
+    for (int round = 0; round < 300; round++) {
+        size_t i = rng_below (&rng, n);
+        struct text whole = file[i];
+        struct error err;
+        struct fabric *f;
+
+        file[i] = copy (&whole);
+        for (uint64_t k = 1 + rng_below (&rng, 4); k > 0; k--)
+            file[i].s[rng_below (&rng, whole.len)] =
+                rng_below (&rng, 2) ? (char)rng_below (&rng, 256)
+                                    : whole.s[rng_below (&rng, whole.len)];
+        f = import (file, n, &err);
+        good += f || *err.text;
+        fabric_destroy (f);
+        free (file[i].s);
+        file[i] = whole;
+    }
+    ok (good == 300, "%s, %s: changed at random, a fabric or an error",
+        file[0].name, file[1].name);
+    free_set (file, n);
+}
+
+/* One thing said otherwise in one file of a set. */
+static const struct {
+    size_t set, file;
+    const char *from, *to;
+    bool all; /* or only the first */
+    const char *error;
+} changes[] = {
+    { 0, 0, "Switch\t4 \"S-0002c90100000040\"",
+      "Switch\t5 \"S-0002c9010000004x\"", false,
+      "tree.ibnetdiscover:10: this is no node as ibnetdiscover writes "
+      "them" },
+    { 0, 0, "port 0 lid 9 ", "port 0 lid 7 ", false,
+      "tree.ibnetdiscover:44: the far end's LID 9 is 7 in "
+      "tree.ibnetdiscover:10" },
+    { 0, 0, "port 0 lid 9 ", "port 0 lid 0 ", false,
+      "tree.ibnetdiscover:44: the far end's LID 9 is 0 in "
+      "tree.ibnetdiscover:10" },
+    { 0, 0, "port 0 lid 9 ", "port 0 lid 49152 ", false,
+      "tree.ibnetdiscover:10: this is no node as ibnetdiscover writes "
+      "them" },
+    { 0, 0, "h0007 mlx5_0\" lid 13", "h0007 mlx5_0\" lid 12", false,
+      "tree.ibnetdiscover:11: the far end's LID 12 is 13 in "
+      "tree.ibnetdiscover:78" },
+    { 0, 0, "[3]\t\"S-0002c90200000010\"[4]",
+      "[3]\t\"S-0002c90200000010\"[3]", false,
+      "tree.ibnetdiscover:13: port 3 leads to 0002c90200000010/3, which "
+      "leads to 0002c90100000030/3 in tree.ibnetdiscover:53" },
+    { 0, 0, "[3]\t\"S-0002c90200000010\"[4]",
+      "[3]\t\"S-0002c90200000011\"[4]", false,
+      "tree.ibnetdiscover:13: port 3 leads to 0002c90200000011/4, which "
+      "no file has" },
+    { 0, 0, "[3]\t\"S-0002c90200000010\"[4]",
+      "[2]\t\"S-0002c90200000010\"[4]", false,
+      "tree.ibnetdiscover:13: port 2 of 0002c90100000040 leads to "
+      "0002c90200000010/4, but to 0002c90000000080/1 in "
+      "tree.ibnetdiscover:12" },
+    { 0, 0, "[3]\t\"S-0002c90200000010\"[4]",
+      "[5]\t\"S-0002c90200000010\"[4]", false,
+      "tree.ibnetdiscover:13: switch 0002c90100000040 has no port 5" },
+    { 0, 0, "4xHDR", "5xHDR", false,
+      "tree.ibnetdiscover:11: no cable has 5 lanes" },
+    { 0, 0, "4xHDR", "4xFAST", false,
+      "tree.ibnetdiscover:11: FAST is no speed" },
+    { 0, 0, "4xHDR", "4xMUCHTOOFAST", false,
+      "tree.ibnetdiscover:11: this is no port as ibnetdiscover writes "
+      "them" },
+    { 0, 0, "# lid 14 lmc 0", "# lid 14 lmc 1", false,
+      "tree.dump_fts:1: the table has LIDs 0 to 14 only, but LID 15 is "
+      "in tree.ibnetdiscover:71" },
+    { 0, 0, "# lid 14 lmc 0", "# lid 15 lmc 0", false,
+      "tree.ibnetdiscover:12: the far end's LID 14 is 15 in "
+      "tree.ibnetdiscover:71" },
+    { 0, 0, "# lid 14 lmc 0", "# lid 14 lmc 8", false,
+      "tree.ibnetdiscover:71: this is no port as ibnetdiscover writes "
+      "them" },
+    { 0, 0, "vendid", "wendid", false,
+      "tree.ibnetdiscover:6: this is no line of ibnetdiscover's" },
+    { 0, 1, "0x000e 002 : (Channel Adapter portguid 0x0002c90000000081",
+      "0x000e 002 : (Channel Adapter portguid 0x0002c90000000091", false,
+      "tree.dump_fts:35: LID 14 belongs to port GUID 0002c90000000081, "
+      "but to 0002c90000000091 in tree.dump_fts:17" },
+    { 0, 1, "0x0009 000", "0x0009 001", false,
+      "tree.dump_fts:1: LID 9 leads to port 1 of switch "
+      "0002c90100000040, whose own it is in tree.ibnetdiscover:10" },
+    { 0, 1, "0x000e 002", "0x000d 002", false,
+      "tree.dump_fts:17: LID 13 does not belong here" },
+    { 0, 1, "0x000e 002", "0x000f 002", false,
+      "tree.dump_fts:17: LID 15 does not belong here" },
+    { 0, 1, "0x000e 002", "0x000e 256", false,
+      "tree.dump_fts:17: this is no entry of a forwarding table" },
+    { 0, 1, "[0x0-0xe]", "[0x2-0xe]", false,
+      "tree.dump_fts:4: LID 1 does not belong here" },
+    { 0, 1, "[0x0-0xe]", "[0x0-0xd]", false,
+      "tree.dump_fts:17: LID 14 does not belong here" },
+    { 0, 1, "[0x0-0xe]", "[0xe-0x0]", false,
+      "tree.dump_fts:1: LIDs 14 to 0 are no forwarding table's" },
+    { 0, 1, "14 valid", "13 valid", false,
+      "tree.dump_fts:18: the table has 14 entries, not 13" },
+    { 0, 1, "14 valid lids dumped \nU", "15 valid lids dumped \nU", false,
+      "tree.dump_fts:18: the table has 14 entries, not 15" },
+    { 0, 1, "guid 0x0002c90100000040", "guid 0x0002c90100000030", false,
+      "tree.dump_fts:1: LID 7 leads to port 3 of switch "
+      "0002c90100000030, whose own it is in tree.ibnetdiscover:20" },
+    { 0, 1, "guid 0x0002c90100000040", "guid 0x0002c90000000010", false,
+      "tree.dump_fts:1: 0002c90000000010 is no switch of the topology" },
+    { 0, 1, "  Lid", "SubnGet(LFT) failed on switch\n  Lid", false,
+      "tree.dump_fts:2: a part of the table could not be read" },
+    { 0, 1, "Unicast lids [0x0-0xe] of switch DR",
+      "Multicast mlids [0xc000-0xc3ff] of switch DR", false,
+      "tree.dump_fts:1: this is a dump of multicast tables" },
+    { 1, 1, "0x0009 000", "0x0009 001", false,
+      "tree.dump_fts-n:1: LID 9 leads to port 1 of switch "
+      "0002c90100000040, whose own it is in tree.ibnetdiscover:10" },
+    { 5, 1, "dump_ucast_routes: Switch 0x0002c90100000020",
+      "PLFT_NUM: 1", false,
+      "tree.fdbs:33: the switch has more tables than one" },
+    { 5, 1, "0x0002 : 000", "0x0003 : 000", false,
+      "tree.fdbs:4: the LIDs of a table follow one another" },
+    { 5, 1, "0x0002 : 000  :", "0x0002 : none:", false,
+      "tree.fdbs:4: this is no port of a forwarding table" },
+    { 6, 0, "LID:0006", "LID:0007", false,
+      "tree.lst:10: LID 6 is 7 in tree.lst:3" },
+    { 6, 0, "Ports:04", "Ports:05", false,
+      "tree.lst:2: 0002c90100000010 is a switch of 4 ports, but a switch "
+      "of 5 in tree.lst:1" },
+    { 6, 0, "{ CA-SM", "{ XX-SM", false,
+      "tree.lst:1: this is no cable of a .lst" },
+    { 6, 0, "LOG=ACT", "LOG=DWN", false,
+      "tree.lst:2: the cable is not listed from its other end, as others "
+      "are: lines are missing" },
+    { 6, 0, "PortGUID:0002c90000000011", "PortGUID:0002c90000000012", false,
+      "tree.lst:2: port GUID 0002c90000000011 is 0002c90000000012 in "
+      "tree.lst:1" },
+    { 10, 0, "LID:0006", "LID:0016", false,
+      "tree.lst:10: LID 6 is 22 in tree.lst:3" },
+    { 7, 1, "0x000e 00", "# 0x000e 00", false,
+      "tree.lfts.dump:1: LID 14 is not in this table, nor that it has no "
+      "route: give opensm.fdbs or the output of dump_fts" },
+    { 13, 0, "LID:000A", "LID:0009", true,
+      "lmc.fdbs:43: LID 11 is not known to be of the port with LID 9 in "
+      "lmc.lst:19, whose LMC no file has" },
+    { 15, 0, "LID:0002", "LID:0001", true,
+      "lmc.dump_fts:5: LID 3 is not known to be of the port with LID 1 in "
+      "lmc.lst:1, whose LMC no file has" },
+    { 15, 1, "#2 out of 2: portguid 0x0002c90000000011", "#2 out of 2", true,
+      "lmc.dump_fts:35: LID 3 is not known to be of the port with LID 2 in "
+      "lmc.lst:1, whose LMC no file has" },
+    { 13, 1, "0x000D : 003  : 02   : yes\nd", "d", false,
+      "lmc.fdbs:1: the table has LIDs 1 to 12 only, but LID 13 is in "
+      "lmc.lst:22" },
+};
+
+/* The file with `to` for `from`. False if there is none. */
+static bool change (struct text *t, const char *from, const char *to, bool all)
+{
+    size_t cut = strlen (from), put = strlen (to);
+    char *at = strstr (t->s, from);
+    bool found = at;
+
+    for (; at; at = all ? strstr (at + put, from) : NULL) {
+        memmove (at + put, at + cut, t->s + t->len + 1 - at - cut);
+        memcpy (at, to, put);
+        t->len += put - cut;
+    }
+    return found;
+}
+
+static void test_changes (void)
+{
+    for (size_t i = 0; i < sizeof (changes) / sizeof (changes[0]); i++) {
+        struct text file[FILES], *changed = &file[changes[i].file];
+        size_t n = load_set (changes[i].set, file);
+        bool found = change (changed, changes[i].from, changes[i].to,
+                             changes[i].all);
+        struct error err;
+        struct fabric *f = import (file, n, &err);
+
+        ok (found && !f && strcmp (err.text, changes[i].error) == 0, "%s",
+            f ? changes[i].error : err.text);
+        fabric_destroy (f);
+        free_set (file, n);
+    }
+}
+
+static const struct {
+    const char *text, *error;
+} refused[] = {
+    { "SW     2  1 0x0000000000100000 4x HDR - CA\n",
+      "x:1: this is a report of ports without the GUIDs of adapters: give the "
+      "output of ibnetdiscover without -p" },
+    { "Ca\t : 0x0000000000200000 ports 1 devid 0x0 vendid 0x0 \"h1\"\n",
+      "x:1: this is a list of nodes without cables: give the output of "
+      "ibnetdiscover without -l" },
+    { "Multicast mlids [0xc000-0xc3ff] of switch\n",
+      "x:1: this is a dump of multicast tables" },
+    { "pmm-fabric 1\n", "x:1: this is a snapshot already" },
+    { "LFT Record dump:\n", "x:1: this is none of the formats known" },
+    { "\n", "x:1: this is none of the formats known" },
+};
+
+static void test_refused (void)
+{
+    for (size_t i = 0; i < sizeof (refused) / sizeof (refused[0]); i++) {
+        struct text t = { "x", (char *)refused[i].text,
+                          strlen (refused[i].text) };
+        struct error err;
+        struct fabric *f = import (&t, 1, &err);
+
+        ok (!f && strcmp (err.text, refused[i].error) == 0, "%s", err.text);
+        fabric_destroy (f);
+    }
+}
+
+static struct text save (const char *name, const struct fabric *f,
+                         int (*write) (const struct fabric *, FILE *,
+                                       struct error *))
+{
+    struct text t = { .name = name };
+    struct error err;
+    FILE *fp = open_memstream (&t.s, &t.len);
+
+    if (write (f, fp, &err) < 0)
+        diag ("%s", err.text);
+    fclose (fp);
+    return t;
+}
+
+/* Out as text, and in again. */
+static void test_exports (const char *what, struct fabric *f)
+{
+    struct text file[2] = { save ("lfts", f, lfts_write),
+                            save ("nodes", f, netdiscover_write) };
+    struct error err;
+    struct fabric *again = import (file, 2, &err);
+    bool same = again && strcmp (again->hash, f->hash) == 0
+                && again->nhosts == f->nhosts;
+
+    for (size_t i = 0; same && i < f->nlinks; i++)
+        same = again->link[i].width == f->link[i].width
+               && strcmp (again->link[i].speed, f->link[i].speed) == 0;
+    for (size_t i = 0; same && i < f->nnodes; i++)
+        same = strcmp (again->node[i].desc, f->node[i].desc) == 0;
+    ok (same, "%s: exported and imported, the same: %s", what,
+        again ? again->hash : err.text);
+    fabric_destroy (again);
+    fabric_destroy (f);
+    free (file[0].s);
+    free (file[1].s);
+}
+
+/* A switch with a router, hosts of two cards and of two ports with an LMC, a
+ * host that is not called anything, a cable of unknown rate.
+ */
+static struct fabric *odd_fabric (struct error *err)
+{
+    struct fabric *f = fabric_create ();
+    uint8_t lft[40];
+    int64_t sw = fabric_add_node (f, 0x10, NODE_SWITCH, 8, "a \"switch\"", err);
+    int64_t ca;
+
+    memset (lft, LFT_NO_ROUTE, sizeof (lft));
+    lft[1] = 0;
+    fabric_set_switch_lid (f, sw, 1, err);
+    for (unsigned int i = 0; i < 5; i++) {
+        unsigned int ports = i == 1 ? 2 : 1;
+
+        ca = fabric_add_node (f, 0x20 + 0x10 * i,
+                              i == 4 ? NODE_ROUTER : NODE_CA, ports,
+                              i == 0 ? "" : i < 3 ? "h1 mlx5_0" : "h2", err);
+        for (unsigned int k = 1; k <= ports; k++) {
+            unsigned int lid = 4 * (i + 1) + 20 * (k - 1), lmc = i == 3 ? 2 : 0;
+
+            fabric_set_port (f, ca, k, 0x1000 + 0x10 * i + k, lid, lmc, err);
+            fabric_add_cable (f, ca, k, sw, i + 1 + 5 * (k - 1) - (k > 1), 4,
+                              i == 2 ? "" : "EDR", err);
+            for (unsigned int l = lid; l < lid + (1U << lmc); l++)
+                lft[l] = i + 1 + 5 * (k - 1) - (k > 1);
+        }
+    }
+    fabric_set_lft (f, sw, lft, sizeof (lft) - 1, err);
+    if (fabric_finish (f, err) == 0)
+        return f;
+    diag ("%s", err->text);
+    fabric_destroy (f);
+    return NULL;
+}
+
+static void test_all_exports (void)
+{
+    struct fat_tree tree = { .ports = 8, .levels = 3,
+                             .how = { ROUTING_DMODK, .seed = 1 } };
+    struct dragonfly dragonfly = { .hosts = 2, .routers = 4, .globals = 2,
+                                   .how = { ROUTING_MINHOP, .seed = 1 } };
+    struct irregular irregular = { .switches = 20, .hosts = 44, .degree = 5,
+                                   .how = { ROUTING_RANDOM, .seed = 1 } };
+    struct error err;
+    struct fabric *f = odd_fabric (&err);
+    struct text t;
+
+    t = save ("net", f, netfile_write);
+    ok (strstr (t.s, "\"h1\"") && strstr (t.s, "\"H-0000000000000040\"")
+            && strstr (t.s, "\"S-0000000000000010\"")
+            && strstr (t.s, "# \"a 'switch'\" enhanced port 0 lid 0")
+            && !strstr (t.s, "lid 4"),
+        "a netfile: names that are free and can be used, no LIDs");
+    free (t.s);
+    test_exports ("an odd fabric", f);
+    test_exports ("a fat tree", generate_fat_tree (&tree, &err));
+    test_exports ("a dragonfly", generate_dragonfly (&dragonfly, &err));
+    test_exports ("64 LIDs", generate_irregular (&irregular, &err));
+}
+
+int main (void)
+{
+    char tree[33], lmc[33];
+
+    test_sets (tree, lmc);
+    for (size_t i = 0; i < SETS; i++) {
+        test_damage (i, *sets[i].lmc ? lmc : tree);
+        test_noise (i);
+    }
+    test_changes ();
+    test_refused ();
+    test_all_exports ();
+    return done_testing ();
+}
