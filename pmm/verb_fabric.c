@@ -67,6 +67,8 @@ static const struct {
     { "show", "fabric show", fabric_verb_show },
     { "check", "fabric check", fabric_verb_check },
     { "generate", "fabric generate", fabric_verb_generate },
+    { "import", "fabric import", fabric_verb_import },
+    { "export", "fabric export", fabric_verb_export },
 };
 
 enum { VERBS = sizeof (verbs) / sizeof (verbs[0]) };

@@ -16,7 +16,9 @@
 int fabric_verb_cabling (int argc, char **argv);
 int fabric_verb_diff (int argc, char **argv);
 int fabric_verb_check (int argc, char **argv);
+int fabric_verb_export (int argc, char **argv);
 int fabric_verb_generate (int argc, char **argv);
+int fabric_verb_import (int argc, char **argv);
 int fabric_verb_read (int argc, char **argv);
 int fabric_verb_show (int argc, char **argv);
 
