@@ -1,0 +1,143 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# What the stock tools say of a fabric, imported, is what pmm reads; and what
+# pmm exports is the same fabric again under ibsim and opensm.
+
+# shellcheck disable=SC2154,SC2086 source-path=SCRIPTDIR source=lib.sh
+. "$(dirname "$0")/lib.sh"
+need pmm ibnetdiscover dump_fts ibroute ibsim opensm
+workdir
+mkdir "$workdir/here" && cd "$workdir/here" || exit 1
+
+hash_of () { sed -n 's/^hash //p' "$1"; }
+
+# Whatever opensm writes beside the tables, it writes with these.
+dumps=(--conf 'log_flags 0x43')
+
+# same NAME FILE...: they are the fabric that was read.
+same ()
+{
+    local name=$1
+    shift
+    rm -f imported
+    pmm fabric import "$@" -o imported 2>err
+    is "$(hash_of imported)" "$(hash_of live)" "$name: $*" || diag "$(<err)"
+}
+
+# The fabric that is up, read by all means.
+compare ()
+{
+    on_host h0001 pmm fabric read -o live || return
+    on_host h0001 ibnetdiscover >net
+    on_host h0001 ibnetdiscover -f >net-f
+    on_host h0001 ibnetdiscover -g >net-g
+    on_host h0001 dump_fts >fts 2>/dev/null
+    on_host h0001 dump_fts -n >fts-n 2>/dev/null
+    cp "$fabric"/opensm/opensm{-subnet.lst,-lfts.dump,.fdbs} .
+    same "$1" net fts
+    same "$1" net-f fts-n
+    same "$1" net-g opensm.fdbs
+    same "$1" opensm-subnet.lst opensm-lfts.dump
+    same "$1" opensm-subnet.lst opensm.fdbs
+}
+
+with_fabric 8 2 ftree '' "${dumps[@]}"
+compare "a fat tree"
+: >routes
+for lid in $(sed -n 's/^Switch.* lid \([0-9]*\) lmc.*/\1/p' net); do
+    on_host h0001 ibroute "$lid" >>routes
+done
+same "... switch by switch" net routes
+pmm fabric export -f live --format ibnetdiscover -o net2
+pmm fabric export -f live --format lfts -o fts2
+same "exported" net2 fts2
+# Vendors aside, what the stock tools print.
+plain () { grep -v '^#\|^vendid\|^devid' "$1" | sort; }
+is "$(plain net2 | md5sum)" "$(plain net | md5sum)" \
+    "... as ibnetdiscover prints it"
+routes () { sed '/^Unicast/s/ switch .* guid/ switch guid/' "$1" | sort; }
+is "$(routes fts2 | md5sum)" "$(routes fts | md5sum)" "... as dump_fts does"
+
+sed -i '0,/^0x0003 00\(.\)/s//0x0003 01\1/' fts
+pmm fabric import net fts -o imported 2>err
+[[ $? == 0 && $(hash_of imported) != "$(hash_of live)" ]]
+ok $? "another route is another fabric"
+pmm fabric import net -o none 2>err
+is "$? $(<err)" "2 pmm fabric import: no file has forwarding tables" \
+    "cables alone are refused"
+head -n 20 fts | pmm fabric import net - -o none 2>err
+is "$? $(<err)" "2 pmm fabric import: standard input:20: the table above does\
+ not say how long it is: lines are missing" "tables cut short, too"
+pmm fabric import --format fdbs:fts net -o none 2>err
+is "$? $(<err)" "2 pmm fabric import: fts:1: this line is of no forwarding\
+ table" "a format that is said is not looked for"
+[[ ! -e none ]]
+ok $? "... and no file is left"
+
+# As its tables end at LID 64, dump_fts does not say who that is.
+pmm fabric generate irregular --switches 20 --hosts 44 --netfile -o net
+with_fabric '' '' minhop net "${dumps[@]}"
+on_host h0001 ibnetdiscover >net
+on_host h0001 dump_fts >fts 2>/dev/null
+on_host h0001 pmm fabric read -o live
+pmm fabric import net fts 2>err >/dev/null
+is "$?" 2 "64 LIDs: what dump_fts leaves out"
+like "$(<err)" 'fts:1: LID 64 is left out' "... is noticed"
+cp "$fabric/opensm/opensm-lfts.dump" .
+same "64 LIDs" net opensm-lfts.dump
+
+# replay NAME SNAPSHOT HOST [OPTION]...: export it, simulate that, read it.
+replay ()
+{
+    local name=$1 snapshot=$2 host=$3
+    shift 3
+    pmm fabric export -f $snapshot --format netfile -o replay.net \
+        && pmm fabric export -f $snapshot --format lfts -o replay.lfts
+    ok $? "$name: exported"
+    with_fabric '' '' file,no_fallback replay.net \
+        --conf "lfts_file $PWD/replay.lfts" "$@"
+    on_host $host pmm fabric read -o replayed 2>err
+    is "$(hash_of replayed)" "$(hash_of $snapshot)" \
+        "$name: replayed, the same fabric" || diag "$(<err)"
+}
+
+pmm fabric generate fat-tree --ports 8 --levels 3 -o model
+replay "a fat tree" model h0002
+pmm fabric generate irregular --switches 20 --hosts 60 --seed 3 -o model
+replay "an irregular fabric" model h0002
+pmm fabric generate dragonfly --p 2 --a 4 --h 2 -o model
+replay "a dragonfly" model h0002
+
+wiring 4 2 4 4 >rails
+with_fabric '' '' updn rails
+on_host h0002 pmm fabric read -o rails.live
+replay "two rails" rails.live h0002
+
+# Each leaf has two cables to each spine.
+for ((leaf = 0; leaf < 3; leaf++)); do
+    printf 'Switch 8 "leaf%d"\n[1] "h%04d"[1]\n[2] "h%04d"[1]\n' $leaf \
+        $((2 * leaf + 1)) $((2 * leaf + 2))
+    for port in 0 1 2 3; do
+        echo "[$((port + 3))] \"spine$((port / 2))\"[$((2 * leaf + port % 2 + 1))]"
+    done
+    printf '\nCa 1 "h%04d"\n[1] "leaf%d"[1]\n\nCa 1 "h%04d"\n[1] "leaf%d"[2]\n\n' \
+        $((2 * leaf + 1)) $leaf $((2 * leaf + 2)) $leaf
+done >parallel
+for spine in 0 1; do
+    printf 'Switch 8 "spine%d"\n' $spine
+    for port in 0 1 2 3 4 5; do
+        echo "[$((port + 1))] \"leaf$((port / 2))\"[$((2 * spine + port % 2 + 3))]"
+    done
+    echo
+done >>parallel
+with_fabric '' '' minhop parallel
+on_host h0001 pmm fabric read -o parallel.live
+replay "parallel cables" parallel.live h0001
+
+with_fabric 4 3 updn '' --conf 'lmc 2' "${dumps[@]}"
+compare "four LIDs a port"
+cp live lmc.live
+replay "four LIDs a port" lmc.live h0001 --conf 'lmc 2'
+
+done_testing
