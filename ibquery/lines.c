@@ -175,7 +175,7 @@ static int check_end (const struct digest *digest, const char *hex, bool last,
     char expected[DIGEST_HEX];
 
     digest_hex (digest, expected);
-    if (strcmp (hex, expected) != 0)
+    if (!digest_agrees (hex, expected))
         return error_input (err, "the checksum is wrong: the file was changed "
                                  "or damaged");
     return last ? 0 : error_input (err, "something follows the last line");
