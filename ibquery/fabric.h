@@ -128,6 +128,7 @@ struct fabric_walk; /* walk.c's */
 struct fabric {
     char *source;        /* where it is from: "mlx5_0/1", "generate ..." */
     int64_t time;        /* when it was read, seconds since 1970; 0 unknown */
+    uint64_t subnet;     /* the prefix of its GIDs; 0 unknown */
     bool part;           /* no more than the paths between its hosts use */
     struct fabric_node *node;
     size_t nnodes;

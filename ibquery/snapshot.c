@@ -187,6 +187,8 @@ int fabric_write (const struct fabric *f, FILE *fp, struct error *err)
         format_time (f->time, when);
         put (&w, "time %s", when);
     }
+    if (f->subnet != 0)
+        put (&w, "subnet %016" PRIx64, f->subnet);
     if (f->part)
         put (&w, "part");
     put (&w, "hash %s", f->hash);
@@ -341,6 +343,13 @@ static int read_time (struct reader *r, struct error *err)
         return error_input (err, "\"%.40s\" is no time", r->next);
     r->f->time = when;
     return 0;
+}
+
+static int read_subnet (struct reader *r, struct error *err)
+{
+    if (parse_guid (word (r), &r->f->subnet, err) < 0)
+        return -1;
+    return end_of_line (r, err);
 }
 
 static int read_part (struct reader *r, struct error *err)
@@ -601,6 +610,7 @@ static const struct keyword {
     { "generator", HEADER, true, read_generator },
     { "source", HEADER, true, read_source },
     { "time", HEADER, true, read_time },
+    { "subnet", HEADER, true, read_subnet },
     { "part", HEADER, true, read_part },
     { "hash", HEADER, true, read_hash },
     { "warning", HEADER, false, read_warning },

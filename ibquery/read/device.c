@@ -7,6 +7,7 @@
 #include "config.h"
 #include "ibquery/read/device.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -96,6 +97,7 @@ static int choose_port (const char *ca, int number, struct device_port *used,
                             number);
     snprintf (used->ca, sizeof (used->ca), "%s", port.ca_name);
     used->port = port.portnum;
+    used->subnet = be64toh (port.gid_prefix);
     if (*port.link_layer && strcmp (port.link_layer, "IB") != 0
         && strcmp (port.link_layer, "InfiniBand") != 0)
         rc = error_world (err, "no InfiniBand device: %s port %d is %s",
@@ -105,6 +107,69 @@ static int choose_port (const char *ca, int number, struct device_port *used,
                           used->ca, used->port);
     umad_release_port (&port);
     return rc;
+}
+
+/* Whether a subnet manager has made it a port of InfiniBand that works. */
+static bool is_active (const umad_port_t *port)
+{
+    return (!*port->link_layer || strcmp (port->link_layer, "IB") == 0
+            || strcmp (port->link_layer, "InfiniBand") == 0)
+           && port->state == STATE_ACTIVE && port->base_lid != 0;
+}
+
+static void list_ports (const char *ca, struct device_port *v, size_t *n,
+                        size_t max)
+{
+    umad_port_t port;
+
+    for (int number = 1; number <= UMAD_CA_MAX_PORTS; number++) {
+        if (umad_get_port (ca, number, &port) < 0)
+            continue;
+        if (is_active (&port) && *n < max) {
+            struct device_port *p = &v[(*n)++];
+
+            snprintf (p->ca, sizeof (p->ca), "%s", port.ca_name);
+            p->port = port.portnum;
+            p->subnet = be64toh (port.gid_prefix);
+        }
+        umad_release_port (&port);
+    }
+}
+
+static int compare_ports (const void *a, const void *b)
+{
+    const struct device_port *x = a, *y = b;
+    int order = strcmp (x->ca, y->ca);
+
+    return order ? order : x->port - y->port;
+}
+
+struct device_port *device_ports (size_t *n, struct error *err)
+{
+    const size_t max = (size_t)UMAD_MAX_DEVICES * UMAD_CA_MAX_PORTS;
+    struct device_port *v = calloc (max, sizeof (*v));
+    char ca[UMAD_MAX_DEVICES][UMAD_CA_NAME_LEN];
+    char noise[NOISE_MAX];
+    struct hush hush;
+    int cas;
+
+    *n = 0;
+    if (!v) {
+        error_nomem (err);
+        return NULL;
+    }
+    hush_begin (&hush);
+    cas = umad_init () < 0 ? 0 : umad_get_cas_names (ca, UMAD_MAX_DEVICES);
+    for (int i = 0; i < cas; i++)
+        list_ports (ca[i], v, n, max);
+    hush_end (&hush, noise);
+    if (*n == 0) {
+        error_world (err, "no port of this machine is active in InfiniBand");
+        free (v);
+        return NULL;
+    }
+    qsort (v, *n, sizeof (*v), compare_ports);
+    return v;
 }
 
 /* The agent that sends MADs of a class. */

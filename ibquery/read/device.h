@@ -5,6 +5,9 @@
 #ifndef IBQUERY_DEVICE_H
 #define IBQUERY_DEVICE_H
 
+#include <stddef.h>
+#include <stdint.h>
+
 #include "ibquery/read/mads.h"
 #include "util/error.h"
 
@@ -13,7 +16,13 @@ enum { DEVICE_NAME_MAX = 32 };
 struct device_port {
     char ca[DEVICE_NAME_MAX];
     int port;
+    uint64_t subnet; /* the prefix of its GIDs */
 };
+
+/* The ports of this machine that are active, in an order that stays: *n of
+ * them, the caller's to free. NULL with err (ERROR_WORLD): there is none.
+ */
+struct device_port *device_ports (size_t *n, struct error *err);
 
 /* Open port `port` (0: the first that is active) of `ca` (NULL: the first that
  * has one). *used says which. NULL with err (ERROR_WORLD): no device, no right

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "ibquery/read/device.h"
+#include "ibquery/read/look.h"
 #include "ibquery/read/steady.h"
 
 struct fabric *discover (const struct discover_options *opts,
@@ -25,4 +26,23 @@ struct fabric *discover (const struct discover_options *opts,
         *counts = mads_counts (m);
     mads_destroy (m);
     return f;
+}
+
+int discover_changed (const struct fabric *f,
+                      const struct discover_options *opts, uint64_t turn,
+                      struct mads_counts *counts, struct error *why,
+                      struct error *err)
+{
+    struct device_port used;
+    struct mads *m;
+    int rc;
+
+    m = device_open (opts->ca, opts->port, &opts->mads, &used, err);
+    if (!m)
+        return -1;
+    rc = look_changed (m, f, turn, why, err);
+    if (counts)
+        *counts = mads_counts (m);
+    mads_destroy (m);
+    return rc;
 }

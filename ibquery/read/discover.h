@@ -31,4 +31,12 @@ struct discover_options {
 struct fabric *discover (const struct discover_options *opts,
                          struct mads_counts *counts, struct error *err);
 
+/* Look whether the fabric is still what f says (look.h): 0, 1 with *why, or -1
+ * with err.
+ */
+int discover_changed (const struct fabric *f,
+                      const struct discover_options *opts, uint64_t turn,
+                      struct mads_counts *counts, struct error *why,
+                      struct error *err);
+
 #endif /* IBQUERY_DISCOVER_H */

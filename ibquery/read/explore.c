@@ -673,6 +673,16 @@ static int put_cables (struct fabric *f, uint32_t node,
     return 0;
 }
 
+/* The prefix of the GIDs, as the own port has it. */
+static uint64_t subnet_of (const struct explore *e)
+{
+    const struct explored_node *own = e->nnodes > 0 ? e->node[0] : NULL;
+
+    return own && own->info.local_port <= own->info.nports
+               ? own->port[own->info.local_port].info.gid_prefix
+               : 0;
+}
+
 struct fabric *explore_fabric (const struct explore *e, const char *source,
                                struct error *err)
 {
@@ -685,6 +695,7 @@ struct fabric *explore_fabric (const struct explore *e, const char *source,
     if (fabric_set_source (f, source, time (NULL), err) < 0)
         goto error;
     f->part = e->part;
+    f->subnet = subnet_of (e);
     for (size_t i = 0; i < e->nnodes; i++) {
         const struct explored_node *n = e->node[i];
 

@@ -159,12 +159,14 @@ static void odd_fabric (void)
     fabric_set_lft (f, 1, lft, sizeof (lft) - 1, &err);
     fabric_warn (f, &err, "a warning of %d", 1);
     f->part = true;
+    f->subnet = 0xfec0000000000001;
     ok (fabric_finish (f, &err) == 0, "an odd fabric %s", err.text);
     a = write_text (f);
     g = read_text (a.s, a.len, &err);
     if (g)
         b = write_text (g);
-    ok (g && a.len == b.len && memcmp (a.s, b.s, a.len) == 0 && g->part,
+    ok (g && a.len == b.len && memcmp (a.s, b.s, a.len) == 0 && g->part
+            && g->subnet == 0xfec0000000000001,
         "... is the same again%s", err.text);
     ok (g && memcmp (g->node[fabric_find_node (g, 0x20)].lft, lft,
                      sizeof (lft)) == 0,
@@ -194,6 +196,7 @@ static void bad_lines (void)
         { "pmm-fabric 1", "{\"kind\":\"plan\"}", "this is no fabric" },
         { "source", "sauce", "\"sauce\" starts no line" },
         { "source", "part of it", "\"of it\" is left over" },
+        { "source", "subnet 1", "\"1\" is no GUID of 16 hex digits" },
         { "source", "rates 0002c90000000010/1 4xHDR 4xHDR 4xHDR",
           "there is no node 0002c90000000010 above" },
         { "port 0002c90000000010",

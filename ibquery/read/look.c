@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Notes
+ *
+ * Directed routes are made out of the snapshot, breadth first from the own
+ * port. An answer that is not what the snapshot says ends the run.
+ */
+#include "config.h"
+#include "ibquery/read/look.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ibquery/rates.h"
+#include "ibquery/read/attr.h"
+#include "ibquery/read/smp.h"
+
+enum { TRIES = 6 };
+
+struct look;
+struct question;
+
+/* Whether the answer is what the snapshot says. */
+typedef bool (*expect_f) (const struct look *l, const struct question *q,
+                          const uint8_t *data);
+
+struct question {
+    struct mads_to to;
+    enum attr attr;
+    uint32_t mod;
+    uint32_t port;   /* whom it is about; FABRIC_NONE: a node as such */
+    uint32_t node;
+    expect_f expect;
+};
+
+struct look {
+    struct mads *m;
+    const struct fabric *f;
+    uint64_t turn;
+    struct mads_to *to; /* by node: the route to a switch */
+    bool *seen;         /* by node */
+    bool *asked;        /* by cable */
+    uint32_t *queue;    /* switches, by distance */
+    size_t nqueue;
+    struct question *question;
+    size_t nquestions;
+    struct node_attr own;
+    bool changed;
+    struct error *why;
+};
+
+static bool is_switch (const struct fabric *f, uint32_t node)
+{
+    return f->node[node].type == NODE_SWITCH;
+}
+
+static uint32_t far_end (const struct fabric *f, uint32_t port)
+{
+    const struct fabric_link *l;
+
+    if (f->port[port].link == FABRIC_NONE)
+        return FABRIC_NONE;
+    l = &f->link[f->port[port].link];
+    return l->a == port ? l->b : l->a;
+}
+
+/*
+ * What is expected
+ */
+
+static bool expect_switch (const struct look *l, const struct question *q,
+                           const uint8_t *data)
+{
+    struct node_attr info;
+
+    attr_node (data, &info);
+    return info.guid == l->f->node[q->node].guid
+           && info.type == NODE_SWITCH
+           && info.local_port == l->f->port[q->port].num;
+}
+
+static bool same_rate (const struct rates *a, const struct rates *b)
+{
+    return (!a->lanes || a->lanes == b->lanes)
+           && (!a->speeds || a->speeds == b->speeds);
+}
+
+static bool expect_adapter (const struct look *l, const struct question *q,
+                            const uint8_t *data)
+{
+    const struct fabric_port *p = &l->f->port[q->port];
+    struct port_rates rates;
+    struct port_attr info;
+
+    attr_port (data, &info);
+    rates_decode (data, rates_cap_mask (data), &rates);
+    return info.lid == p->lid && info.lmc == p->lmc
+           && (p->state == PORT_UNKNOWN || info.state == p->state)
+           && same_rate (&p->rates.active, &rates.active);
+}
+
+static bool expect_nobody (const struct look *l, const struct question *q,
+                           const uint8_t *data)
+{
+    struct port_attr info;
+
+    (void)l;
+    (void)q;
+    attr_port (data, &info);
+    return info.phys_state != PHYS_LINK_UP;
+}
+
+static bool expect_info (const struct look *l, const struct question *q,
+                         const uint8_t *data)
+{
+    struct switch_attr info;
+
+    attr_switch (data, &info);
+    return !info.changed && info.top == l->f->node[q->node].lft_top;
+}
+
+static bool expect_block (const struct look *l, const struct question *q,
+                          const uint8_t *data)
+{
+    const struct fabric_node *n = &l->f->node[q->node];
+    unsigned int first = q->mod * LFT_BLOCK;
+    unsigned int left = n->lft_top + 1 - first;
+
+    return memcmp (data, n->lft + first, left < LFT_BLOCK ? left : LFT_BLOCK)
+           == 0;
+}
+
+/*
+ * The questions
+ */
+
+static int on_answer (void *arg, uint64_t cookie, const struct mads_answer *a,
+                      struct error *err)
+{
+    struct look *l = arg;
+    const struct question *q = &l->question[cookie];
+    const struct fabric_node *n = &l->f->node[q->node];
+    unsigned int num = q->port == FABRIC_NONE ? 0 : l->f->port[q->port].num;
+
+    if (a->data && q->expect (l, q, a->data))
+        return 0;
+    l->changed = true;
+    error_world (l->why, "%s %s (%016" PRIx64 ")%s%.0u %s",
+                 fabric_type_name (n->type), n->desc, n->guid,
+                 num ? " port " : "", num,
+                 a->data ? "has changed" : "does not answer");
+    return error_world (err, "the fabric has changed");
+}
+
+static void add (struct look *l, const struct question *q)
+{
+    l->question[l->nquestions++] = *q;
+}
+
+static struct mads_to beyond (const struct mads_to *to, unsigned int num)
+{
+    struct mads_to next = *to;
+
+    next.path[++next.hops] = (uint8_t)num;
+    return next;
+}
+
+/* Whether the cable at `port` leads to whom it led. A switch that is new to us
+ * is gone to.
+ */
+static void ask_far (struct look *l, uint32_t port, uint32_t far,
+                     const struct mads_to *to)
+{
+    uint32_t node = l->f->port[far].node;
+    bool to_switch = is_switch (l->f, node);
+
+    l->asked[l->f->port[port].link] = true;
+    add (l, &(struct question){
+                .to = beyond (to, l->f->port[port].num),
+                .attr = to_switch ? ATTR_NODE_INFO : ATTR_PORT_INFO,
+                .port = far,
+                .node = node,
+                .expect = to_switch ? expect_switch : expect_adapter,
+            });
+    if (l->seen[node])
+        return;
+    l->seen[node] = true;
+    l->to[node] = beyond (to, l->f->port[port].num);
+    if (to_switch && l->to[node].hops < MADS_HOPS)
+        l->queue[l->nqueue++] = node;
+}
+
+static void ask_switch (struct look *l, uint32_t node)
+{
+    const struct fabric_node *n = &l->f->node[node];
+    uint32_t blocks = n->lft_top / LFT_BLOCK + 1;
+    struct question q = {
+        .to = l->to[node],
+        .attr = ATTR_SWITCH_INFO,
+        .port = FABRIC_NONE,
+        .node = node,
+        .expect = expect_info,
+    };
+
+    add (l, &q);
+    q.attr = ATTR_LFT;
+    q.mod = (uint32_t)((l->turn + node) % blocks);
+    q.expect = expect_block;
+    if (n->lft)
+        add (l, &q);
+}
+
+static void ask_ports (struct look *l, uint32_t node)
+{
+    const struct fabric_node *n = &l->f->node[node];
+
+    for (unsigned int num = 1; num <= n->nports; num++) {
+        uint32_t port = n->first_port + num - 1, far = far_end (l->f, port);
+
+        if (far == FABRIC_NONE)
+            add (l, &(struct question){
+                        .to = l->to[node],
+                        .attr = ATTR_PORT_INFO,
+                        .mod = num,
+                        .port = port,
+                        .node = node,
+                        .expect = expect_nobody,
+                    });
+        else if (!l->asked[l->f->port[port].link])
+            ask_far (l, port, far, &l->to[node]);
+    }
+}
+
+static int ask_all (struct look *l, struct error *err)
+{
+    for (size_t i = 0; i < l->nquestions; i++) {
+        const struct question *q = &l->question[i];
+        const struct mads_request r = {
+            .class = MADS_DIRECTED,
+            .attr = q->attr,
+            .mod = q->mod,
+            .to = &q->to,
+            .fn = on_answer,
+            .arg = l,
+            .cookie = i,
+            .tries = TRIES,
+        };
+
+        if (mads_get (l->m, &r, err) < 0)
+            return -1;
+    }
+    return mads_run (l->m, err);
+}
+
+static int on_own (void *arg, uint64_t cookie, const struct mads_answer *a,
+                   struct error *err)
+{
+    struct look *l = arg;
+
+    (void)cookie;
+    if (!a->data)
+        return error_world (err, "the own port does not answer");
+    attr_node (a->data, &l->own);
+    return 0;
+}
+
+/* The own port; FABRIC_NONE where the snapshot has it not, or no cable. */
+static int find_own (struct look *l, uint32_t *port, struct error *err)
+{
+    static const struct mads_to self;
+    const struct mads_request r = {
+        .class = MADS_DIRECTED,
+        .attr = ATTR_NODE_INFO,
+        .to = &self,
+        .fn = on_own,
+        .arg = l,
+    };
+    uint32_t node;
+
+    if (mads_get (l->m, &r, err) < 0 || mads_run (l->m, err) < 0)
+        return -1;
+    node = fabric_find_node (l->f, l->own.guid);
+    *port = node == FABRIC_NONE || l->own.local_port == 0
+                    || l->own.local_port > l->f->node[node].nports
+                ? FABRIC_NONE
+                : l->f->node[node].first_port + l->own.local_port - 1;
+    if (*port != FABRIC_NONE && l->f->port[*port].link == FABRIC_NONE)
+        *port = FABRIC_NONE;
+    return 0;
+}
+
+/* Queue all questions, by distance from the own port. */
+static void explore (struct look *l, uint32_t port)
+{
+    static const struct mads_to self;
+
+    l->seen[l->f->port[port].node] = true;
+    ask_far (l, port, far_end (l->f, port), &self);
+    for (size_t i = 0; i < l->nqueue; i++) {
+        ask_switch (l, l->queue[i]);
+        ask_ports (l, l->queue[i]);
+    }
+}
+
+static int look (struct look *l, struct error *err)
+{
+    uint32_t port;
+
+    if (find_own (l, &port, err) < 0)
+        return -1;
+    if (port == FABRIC_NONE) {
+        error_world (l->why, "the own port is not cabled in the snapshot");
+        return 1;
+    }
+    explore (l, port);
+    if (ask_all (l, err) < 0)
+        return l->changed ? 1 : -1;
+    return 0;
+}
+
+int look_changed (struct mads *m, const struct fabric *f, uint64_t turn,
+                  struct error *why, struct error *err)
+{
+    struct look l = {
+        .m = m,
+        .f = f,
+        .turn = turn,
+        .why = why,
+        .to = calloc (f->nnodes + 1, sizeof (*l.to)),
+        .seen = calloc (f->nnodes + 1, sizeof (*l.seen)),
+        .asked = calloc (f->nlinks + 1, sizeof (*l.asked)),
+        .queue = calloc (f->nnodes + 1, sizeof (*l.queue)),
+        .question = calloc (2 * f->nnodes + f->nlinks + f->nports + 1,
+                            sizeof (*l.question)),
+    };
+    int rc;
+
+    if (l.to && l.seen && l.asked && l.queue && l.question)
+        rc = look (&l, err);
+    else
+        rc = error_nomem (err);
+    free (l.to);
+    free (l.seen);
+    free (l.asked);
+    free (l.queue);
+    free (l.question);
+    return rc;
+}
