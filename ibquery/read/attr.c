@@ -14,6 +14,7 @@ void attr_node (const uint8_t *data, struct node_attr *info)
         .nports = data[NODE_INFO_PORTS],
         .local_port = data[NODE_INFO_LOCAL_PORT],
         .device = get16 (data + NODE_INFO_DEVICE),
+        .vendor = get32 (data + NODE_INFO_LOCAL_PORT) & 0xffffff,
     };
 }
 

@@ -14,6 +14,7 @@ struct node_attr {
     uint8_t nports;
     uint8_t local_port; /* by which the question came in */
     uint16_t device;
+    uint32_t vendor;
 };
 
 /* Width and speed are ibquery/rates.h's to decode. */

@@ -7,6 +7,10 @@
  * alone where its other end is known by then; that both agree is checked when
  * they are joined.
  *
+ * Who does not know the vendor's attribute may well not answer at all. So it is
+ * asked for twice at most, until one switch has told; then all who have not are
+ * asked as patiently as for anything else.
+ *
  * The blocks of a table are asked for a few at a time, each answer bringing
  * the next, so that no switch gets all of the window.
  */
@@ -21,10 +25,11 @@
 #include <string.h>
 #include <time.h>
 
+#include "ibquery/adaptive.h"
 #include "ibquery/read/smp.h"
 #include "util/text.h"
 
-enum { MIN_NODES = 64, BLOCKS_AT_ONCE = 4 };
+enum { MIN_NODES = 64, BLOCKS_AT_ONCE = 4, ADAPTIVE_TRIES = 2 };
 
 struct explore *explore_create (struct mads *m, struct error *err)
 {
@@ -163,14 +168,15 @@ static int missing (const struct explored_node *n, const struct mads_answer *a,
     return node_error (n, err, "%s did not arrive", what);
 }
 
-static int ask (struct explore *e, uint32_t node, const struct mads_to *to,
-                enum attr attr, uint32_t mod, mads_answer_f fn,
-                struct error *err)
+static int ask_times (struct explore *e, uint32_t node,
+                      const struct mads_to *to, enum attr attr, uint32_t mod,
+                      uint8_t tries, mads_answer_f fn, struct error *err)
 {
     const struct mads_request r = {
         .class = MADS_DIRECTED,
         .attr = attr,
         .mod = mod,
+        .tries = tries,
         .to = to,
         .fn = fn,
         .arg = e,
@@ -178,6 +184,13 @@ static int ask (struct explore *e, uint32_t node, const struct mads_to *to,
     };
 
     return mads_get (e->mads, &r, err);
+}
+
+static int ask (struct explore *e, uint32_t node, const struct mads_to *to,
+                enum attr attr, uint32_t mod, mads_answer_f fn,
+                struct error *err)
+{
+    return ask_times (e, node, to, attr, mod, 0, fn, err);
 }
 
 static int on_node_info (void *arg, uint64_t cookie,
@@ -276,6 +289,49 @@ static int on_lft (void *arg, uint64_t cookie, const struct mads_answer *a,
     return ask (e, cookie >> 32, n->to, ATTR_LFT, block, on_lft, err);
 }
 
+static int on_adaptive (void *arg, uint64_t cookie,
+                        const struct mads_answer *a, struct error *err)
+{
+    uint32_t unused;
+    struct explored_node *n = node_of (arg, cookie, &unused);
+
+    (void)err;
+    if (a->data)
+        n->adaptive = adaptive_decode (a->data);
+    else if (a->status == STATUS_NO_ATTR)
+        n->adaptive.known = true; /* as one that does nothing of the kind */
+    return 0;
+}
+
+static int ask_adaptive (struct explore *e, uint32_t node, uint8_t tries,
+                         struct error *err)
+{
+    const struct explored_node *n = e->node[node];
+
+    if (n->table == EXPLORE_NOT_ASKED || n->info.vendor != VENDOR_NVIDIA
+        || n->adaptive.known)
+        return 0;
+    return ask_times (e, node, n->to, ATTR_ADAPTIVE, 0, tries, on_adaptive,
+                      err);
+}
+
+/* Until nothing is left to ask. If one switch has told of its adaptive routing,
+ * all should.
+ */
+static int run (struct explore *e, struct error *err)
+{
+    bool told = false;
+
+    if (mads_run (e->mads, err) < 0)
+        return -1;
+    for (uint32_t i = 0; i < e->nnodes; i++)
+        told |= e->node[i]->adaptive.known;
+    for (uint32_t i = 0; told && i < e->nnodes; i++)
+        if (ask_adaptive (e, i, 0, err) < 0)
+            return -1;
+    return mads_run (e->mads, err);
+}
+
 static int on_switch_info (void *arg, uint64_t cookie,
                            const struct mads_answer *a, struct error *err)
 {
@@ -314,7 +370,9 @@ int explore_table (struct explore *e, uint32_t node, struct error *err)
     if (n->table != EXPLORE_NOT_ASKED)
         return 0;
     n->table = EXPLORE_ASKED;
-    return ask (e, node, n->to, ATTR_SWITCH_INFO, 0, on_switch_info, err);
+    if (ask (e, node, n->to, ATTR_SWITCH_INFO, 0, on_switch_info, err) < 0)
+        return -1;
+    return ask_adaptive (e, node, ADAPTIVE_TRIES, err);
 }
 
 int explore_block (struct explore *e, uint32_t node, unsigned int block,
@@ -500,7 +558,7 @@ int explore_all (struct explore *e, struct error *err)
 
     if (mads_get (e->mads, &self, err) < 0)
         return -1;
-    return mads_run (e->mads, err);
+    return run (e, err);
 }
 
 int explore_places (struct explore *e, struct error *err)
@@ -524,7 +582,7 @@ int explore_by (struct explore *e, const struct explore_guide *guide,
 
         rc = guide->ahead (guide->arg, 0, own, err);
         if (rc == 0)
-            rc = mads_run (e->mads, err);
+            rc = run (e, err);
     }
     e->guide = NULL;
     return rc;
@@ -635,7 +693,10 @@ static int put_switch (struct fabric *f, uint32_t node,
         return node_error (n, err, "it has no forwarding table");
     if (n->port[0].info.lid == 0)
         return node_error (n, err, "no subnet manager has configured it");
-    if (fabric_set_switch_lid (f, node, n->port[0].info.lid, err) < 0)
+    if (fabric_set_switch_lid (f, node, n->port[0].info.lid, err) < 0
+        || (n->adaptive.known
+            && fabric_set_adaptive (f, node, n->adaptive.ud, n->adaptive.rc,
+                                    err) < 0))
         return -1;
     if (n->table != EXPLORE_HERE)
         return 0;

@@ -47,6 +47,7 @@ struct explored_node {
     const struct mads_to *to;
     struct explored_port *port; /* [info.nports + 1], by number */
     enum explore_state table;   /* SwitchInfo */
+    struct fabric_adaptive adaptive; /* asked with it */
     uint8_t *lft;               /* of a switch: whole blocks */
     enum explore_state *block;  /* with a guide: of each block */
     bool used;                  /* with `part`: it belongs to it */

@@ -31,6 +31,7 @@ enum {
     METHOD_GET = 0x01,
     METHOD_GET_RESP = 0x81,
     STATUS_BUSY = 0x0001,
+    STATUS_NO_ATTR = 0x000c, /* this attribute by this method */
     STATUS_DIRECTION = 0x8000, /* directed routes: on its way back */
 };
 
@@ -41,6 +42,7 @@ enum attr {
     ATTR_PORT_INFO = 0x0015, /* modifier: port */
     ATTR_LFT = 0x0019,       /* modifier: block of LFT_BLOCK entries */
     ATTR_SM_INFO = 0x0020,
+    ATTR_ADAPTIVE = 0xff20,  /* NVIDIA's: AdaptiveRoutingInfo */
 };
 
 enum {
@@ -53,7 +55,7 @@ enum {
     NODE_INFO_GUID = 12,
     NODE_INFO_PORT_GUID = 20,
     NODE_INFO_DEVICE = 30,
-    NODE_INFO_LOCAL_PORT = 36,
+    NODE_INFO_LOCAL_PORT = 36, /* and the vendor, 3 bytes */
 
     SWITCH_INFO_CAP = 0,        /* LinearFDBCap */
     SWITCH_INFO_TOP = 6,        /* LinearFDBTop */
@@ -80,6 +82,7 @@ enum {
     STATE_ACTIVE = 4,
     PHYS_LINK_UP = 5,
     SM_MASTER = 3,
+    VENDOR_NVIDIA = 0x0002c9,
 };
 
 static inline uint16_t get16 (const uint8_t *p)

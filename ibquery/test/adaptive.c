@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ibquery/model/generate.h"
+#include "ibquery/read/steady.h"
+#include "ibquery/test/agents.h"
 #include "tests/tap.h"
 
 #define ON 1U
@@ -140,9 +143,125 @@ static void choose (void)
     }
 }
 
+/*
+ * Read from the switches
+ */
+
+/* What switches are: of each row, the first says for all what the others do
+ * not.
+ */
+struct teller {
+    bool tells, on, by_level;
+    uint16_t levels;
+    uint16_t wanted;
+};
+
+static const struct {
+    const char *what;
+    struct teller all, one;
+    unsigned int loss;  /* per cent */
+    bool silent;        /* who does not tell does not answer */
+    unsigned int level; /* to probe on, between all hosts */
+} fabrics[] = {
+    { "nobody tells", { .tells = false }, { .tells = false }, 0, false, 0 },
+    { "nobody answers", { .tells = false }, { .tells = false }, 0, true, 0 },
+    { "on everywhere", { true, true, false, 0, 0xffff },
+      { true, true, false, 0, 0xffff }, 0, false, 0 },
+    { "on for level 0, at one for 1, too",
+      { true, true, true, 0x0001, 0x0001 },
+      { true, true, true, 0x0003, 0x0003 }, 0, false, 2 },
+    { "on for levels 0 to 2, while MADs are lost",
+      { true, true, true, 0x0007, 0x0007 },
+      { true, true, true, 0x0007, 0x0007 }, 30, false, 3 },
+    { "one does not answer", { true, true, true, 0x0001, 0x0001 },
+      { .tells = false }, 0, true, 1 },
+    { "off everywhere", { true, false, true, 0xffff, 0 },
+      { true, false, false, 0, 0 }, 0, false, 0 },
+};
+
+static bool answers (struct agents *a, const struct agents_request *r,
+                     void *arg)
+{
+    (void)arg;
+    return r->attribute != AGENTS_AR_INFO || a->node[r->node].ar.known;
+}
+
+static void tell (struct agents_node *n, const struct teller *t)
+{
+    n->ar.known = t->tells;
+    n->ar.enabled = t->on;
+    n->ar.by_sl = t->by_level;
+    n->ar.sl_mask = t->levels;
+    n->ar.group_cap = 256;
+}
+
+static struct fabric *reading (struct agents *a, struct error *err)
+{
+    const struct mads_wire wire = agents_wire (a);
+    struct mads *m = mads_create (&mads_defaults, &wire, err);
+    struct fabric *f = m ? steady_read (m, "test/1", err) : NULL;
+
+    mads_destroy (m);
+    return f;
+}
+
+/* Switches that are read as they are. */
+static size_t right (const struct fabric *f, uint32_t one, size_t row)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < f->nnodes; i++) {
+        const struct fabric_adaptive *a = &f->node[i].adaptive;
+        const struct teller *t = i == one ? &fabrics[row].one
+                                          : &fabrics[row].all;
+        bool known = t->tells || !fabrics[row].silent;
+
+        n += f->node[i].type == NODE_SWITCH && a->known == known
+             && a->ud == t->wanted && a->rc == t->wanted;
+    }
+    return n;
+}
+
+static void read_all (void)
+{
+    const struct fat_tree tree = { .ports = 4, .levels = 3 };
+    struct error err = { 0 };
+    struct fabric *f = generate_fat_tree (&tree, &err);
+    uint32_t one = fabric_find_switch (f, "s1-0002");
+    size_t switches = 0;
+
+    for (size_t i = 0; i < f->nnodes; i++)
+        switches += f->node[i].type == NODE_SWITCH;
+    for (size_t i = 0; i < sizeof (fabrics) / sizeof (fabrics[0]); i++) {
+        struct agents *a = agents_create (f, NULL, 7);
+        struct adaptive_choice c = { 0 };
+        struct pathset *ps = NULL;
+        struct fabric *got;
+
+        for (size_t k = 0; k < f->nnodes; k++)
+            tell (&a->node[k], k == one ? &fabrics[i].one : &fabrics[i].all);
+        a->loss = fabrics[i].loss;
+        if (fabrics[i].silent)
+            a->before = answers;
+        got = reading (a, &err);
+        ok (got && right (got, one, i) == switches, "%s: %zu switches%s",
+            fabrics[i].what, got ? right (got, one, i) : 0, err.text);
+        if (got)
+            ps = fabric_pathset (got, NULL, 0, &err);
+        ok (ps && adaptive_choose (got, ps, false, 0, &c, &err) == 0
+                && c.level == fabrics[i].level,
+            "... probes on level %u", c.level);
+        pathset_destroy (ps);
+        fabric_destroy (got);
+        agents_destroy (a);
+    }
+    fabric_destroy (f);
+}
+
 int main (void)
 {
     decode ();
     choose ();
+    read_all ();
     return done_testing ();
 }

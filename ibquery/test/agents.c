@@ -558,7 +558,7 @@ static unsigned int ar_info (const struct agents *a,
 
     if (!is_switch (a, r->node) || !s->ar.known)
         return STATUS_UNSUPPORTED;
-    put_word (data, s->ar.enabled | (uint32_t)s->ar.by_sl << 28);
+    put_word (data, s->ar.enabled | (s->ar.by_sl ? 3U << 27 : 0));
     put_word (data + 4, s->ar.group_cap & 0xfff);
     put_word (data + 8, (uint32_t)s->ar.sl_mask << 16);
     return 0;
