@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* hook_time - how long a program takes, from fork to exit.
+/* hook_time - how long a program takes, from fork to exit, and its memory.
  *
  *   hook_time FILE RUNS PROGRAM [ARGUMENT]...
  *
- * Appends to FILE a line with the ms of each run, and exits as the last one
- * did: so it can stand before a hook of slurmd's.
+ * Appends to FILE a line with the ms of each run and the KiB that it held at
+ * most, and exits as the last one did: so it can stand before a hook of
+ * slurmd's.
  */
 #include "config.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -23,7 +25,7 @@ static double now_ms (void)
 }
 
 /* Return the ms, or -1. */
-static double run (char **argv, int *status)
+static double run (char **argv, int *status, struct rusage *usage)
 {
     double start = now_ms ();
     pid_t pid = fork ();
@@ -32,7 +34,7 @@ static double run (char **argv, int *status)
         execv (argv[0], argv);
         _exit (127);
     }
-    if (pid < 0 || waitpid (pid, status, 0) < 0)
+    if (pid < 0 || wait4 (pid, status, 0, usage) < 0)
         return -1;
     return now_ms () - start;
 }
@@ -49,10 +51,11 @@ int main (int argc, char **argv)
         return 2;
     }
     while (runs-- > 0) {
-        double ms = run (argv + 3, &status);
+        struct rusage usage;
+        double ms = run (argv + 3, &status, &usage);
 
         if (ms >= 0)
-            fprintf (fp, "%.3f\n", ms);
+            fprintf (fp, "%.3f %ld\n", ms, usage.ru_maxrss);
     }
     if (fclose (fp) == EOF)
         perror (argv[1]);
