@@ -151,6 +151,7 @@ for ((i = 0; i < rounds; i++)); do
 done
 settle 36 48
 finish "a switch loses three of ten MADs"
+is $refused 0 "... which costs time alone"
 
 begin
 for ((i = 0; i < rounds; i++)); do
@@ -231,8 +232,8 @@ for ((i = 0; i < rounds; i++)); do
     read -r opensm _ <"$fabric/pid/opensm"
     moment
     kill -STOP $opensm
+    { nap 0.5; kill -CONT $opensm; } &
     look
-    kill -CONT $opensm
     look
     wait $up
     settle 36 48
