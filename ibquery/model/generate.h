@@ -28,7 +28,7 @@ enum routing {
     ROUTING_DMODK,
     /* Each switch takes the port that the fewest destinations use so far, the
      * lowest of these, with destinations in an order drawn from the seed (as
-     * opensm's minhop).
+     * opensm's minhop); the first LIDs of all before the others.
      */
     ROUTING_MINHOP,
     /* Each switch draws one for each destination. */

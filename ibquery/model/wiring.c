@@ -476,9 +476,9 @@ static int route_switches (struct wiring *w, uint64_t *set, struct error *err)
     return rc;
 }
 
-static void route_lid (struct wiring *w, const struct choice *how,
-                       uint32_t host, unsigned int lid, const uint64_t *set,
-                       struct router *r)
+static void route_host (struct wiring *w, const struct choice *how,
+                        uint32_t host, unsigned int lid, const uint64_t *set,
+                        struct router *r)
 {
     const struct plug *plug = &w->host[host];
     int32_t leaf = w->node[plug->at].leaf;
@@ -494,13 +494,6 @@ static void route_lid (struct wiring *w, const struct choice *how,
         r->used[(size_t)s * w->nports + port]++;
         *entry (w, s, plug->lid + lid) = port + 1;
     }
-}
-
-static void route_host (struct wiring *w, const struct choice *how,
-                        uint32_t host, const uint64_t *set, struct router *r)
-{
-    for (unsigned int lid = 0; lid < 1U << how->lmc; lid++)
-        route_lid (w, how, host, lid, set, r);
 }
 
 static size_t count_leaves (struct wiring *w)
@@ -537,10 +530,12 @@ static int route (struct wiring *w, const struct choice *how,
     rng_seed (&r.rng, how->seed);
     for (uint32_t i = 0; i < w->nhosts; i++)
         order[i] = i;
-    rng_shuffle (&r.rng, order, w->nhosts);
-    for (uint32_t i = 0; i < w->nhosts; i++)
-        if (w->host[order[i]].lid != 0)
-            route_host (w, how, order[i], set, &r);
+    for (unsigned int lid = 0; lid < 1U << how->lmc; lid++) {
+        rng_shuffle (&r.rng, order, w->nhosts);
+        for (uint32_t i = 0; i < w->nhosts; i++)
+            if (w->host[order[i]].lid != 0)
+                route_host (w, how, order[i], lid, set, &r);
+    }
     rc = 0;
 error:
     free (order);
