@@ -65,6 +65,7 @@ static const struct {
     { "cabling", "fabric cabling", fabric_verb_cabling },
     { "diff", "fabric diff", fabric_verb_diff },
     { "show", "fabric show", fabric_verb_show },
+    { "counters", "fabric counters", fabric_verb_counters },
     { "check", "fabric check", fabric_verb_check },
     { "generate", "fabric generate", fabric_verb_generate },
     { "import", "fabric import", fabric_verb_import },

@@ -12,6 +12,7 @@
 
 enum {
     PEERS_MIN = 4, /* fewer are no measure of each other */
+    ALIKE_MIN = 3, /* so many of one rate are that old */
     NAME = FABRIC_NAME_MAX + 8,
 };
 
@@ -30,8 +31,10 @@ struct checking {
     const struct counters *before, *now;
     struct link_check *c;
     double seconds;
-    uint32_t *usual;  /* [nlinks] the link that stands for those of its kind
-                         and levels; FABRIC_NONE */
+    struct usual {
+        uint32_t link; /* that stands for its kind; FABRIC_NONE: none does */
+        uint32_t alike; /* how many run as it does, itself counted */
+    } *usual;         /* [nlinks] */
     struct {
         size_t n;
         uint32_t first; /* port */
@@ -113,6 +116,21 @@ static uint32_t peer_key (const struct fabric *f, const struct fabric_link *l)
     return (uint32_t)l->kind << 16 | (a < b ? a << 8 | b : b << 8 | a);
 }
 
+/* How many from i to end - 1, where they are in order, have k's rate. */
+static uint32_t count_alike (const struct peer *peer, size_t i, size_t end,
+                             size_t k)
+{
+    size_t first = k, last = k;
+
+    while (first > i && k - first < ALIKE_MIN
+           && peer[first - 1].bits == peer[k].bits)
+        first--;
+    while (last + 1 < end && last - k < ALIKE_MIN
+           && peer[last + 1].bits == peer[k].bits)
+        last++;
+    return last - first + 1;
+}
+
 /* Of each group of peers, the one at the lower quartile. */
 static int find_usual (struct checking *x)
 {
@@ -125,9 +143,10 @@ static int find_usual (struct checking *x)
         free (peer);
         return -1;
     }
-    memset (x->usual, 0xff, (f->nlinks + 1) * sizeof (*x->usual));
     for (size_t i = 0; i < f->nlinks; i++) {
         struct rates rate = rate_of (&f->link[i]);
+
+        x->usual[i] = (struct usual){ FABRIC_NONE, 0 };
 
         if (rates_bits (&rate) > 0)
             peer[n++] = (struct peer){ peer_key (f, &f->link[i]), i,
@@ -138,7 +157,9 @@ static int find_usual (struct checking *x)
         for (end = i; end < n && peer[end].key == peer[i].key; end++)
             ;
         for (size_t k = i; k < end && end - i >= PEERS_MIN; k++)
-            x->usual[peer[k].link] = peer[i + (end - i) / 4].link;
+            x->usual[peer[k].link]
+                = (struct usual){ peer[i + (end - i) / 4].link,
+                                  count_alike (peer, i, end, k) };
     }
     free (peer);
     return 0;
@@ -149,19 +170,28 @@ static bool is_less (const struct rates *a, const struct rates *b)
     return rates_narrower (a, b) || rates_slower (a, b);
 }
 
-/* What most have, but no more than both ends can. */
-static struct rates usual_rate (const struct checking *x, size_t link,
-                                const struct rates *can)
+/* Whether most of its kind do better, and this one should: then *want is what
+ * they do, as far as both ends can.
+ */
+static bool is_odd (const struct checking *x, size_t link,
+                    const struct rates *active, const struct rates *can,
+                    struct rates *want)
 {
+    const struct usual *u = &x->usual[link];
     struct rates usual;
 
-    if (x->usual[link] == FABRIC_NONE)
-        return (struct rates){ 0 };
-    usual = rate_of (&x->f->link[x->usual[link]]);
-    return (struct rates){
+    if (u->link == FABRIC_NONE)
+        return false;
+    usual = rate_of (&x->f->link[u->link]);
+    *want = (struct rates){
         rates_narrower (can, &usual) ? can->lanes : usual.lanes,
         rates_slower (can, &usual) ? can->speeds : usual.speeds,
     };
+    if (rates_bits (active) >= rates_bits (&usual))
+        return false;
+    if (!is_less (active, want) && u->alike < ALIKE_MIN)
+        *want = usual;
+    return is_less (active, want);
 }
 
 /* What the link should run at, and on what ground; false where it does. */
@@ -179,18 +209,16 @@ static bool expect (const struct checking *x, size_t link,
     *ground = "both ends may run at";
     if (is_less (&active, want))
         return true;
+    *ground = "most links of its kind run at";
+    if (is_odd (x, link, &active, &can, want))
+        return true;
     *want = (struct rates){ can.lanes, active.speeds };
     *ground = "both ends can run at";
-    if (l->width == 1 && is_less (&active, want))
-        return true;
-    *want = usual_rate (x, link, &can);
-    *ground = "most links of its kind run at";
-    return rates_bits (&active) < rates_bits (want)
-           && is_less (&active, want);
+    return l->width == 1 && is_less (&active, want);
 }
 
-/* ": leaf 1/3 is set to 1xSDR", where an end's setting is what holds the link
- * below a rate; else "".
+/* ": leaf 1/3 is set to 1xSDR", where it is an end that holds the link below a
+ * rate; else "".
  */
 static void say_setting (const struct fabric *f, const struct fabric_link *l,
                          const struct rates *want, char *buf, size_t size)
@@ -200,15 +228,18 @@ static void say_setting (const struct fabric *f, const struct fabric_link *l,
 
     *buf = '\0';
     for (size_t i = 0; i < 2; i++) {
-        const struct rates *enabled = &f->port[end[i]].rates.enabled;
+        const struct port_rates *r = &f->port[end[i]].rates;
+        const struct rates best = rates_common (&r->supported, &r->supported);
+        bool can = !is_less (&r->supported, want);
         char name[NAME], set[RATES_TEXT];
 
-        if (!is_less (enabled, want))
+        if (can && !is_less (&r->enabled, want))
             continue;
         fabric_port_name (f, end[i], name, sizeof (name));
-        len += snprintf (buf + len, size - len, "%s %s is set to %s",
+        len += snprintf (buf + len, size - len, "%s %s %s %s",
                          len > 0 ? "," : ":", name,
-                         rates_format (enabled, set));
+                         can ? "is set to" : "can do no more than",
+                         rates_format (can ? &r->enabled : &best, set));
     }
 }
 
@@ -217,7 +248,7 @@ static int check_rate (struct checking *x, size_t link)
     const struct fabric_link *l = &x->f->link[link];
     const struct rates active = rate_of (l);
     char now[RATES_TEXT], better[RATES_TEXT];
-    char setting[2 * (NAME + RATES_TEXT + 16)];
+    char setting[2 * (NAME + RATES_TEXT + 32)];
     const char *ground;
     struct rates want;
     int rc = 0;

@@ -6,10 +6,12 @@
  *
  *   width, speed  the cable has fewer lanes, or slower ones, than
  *                 both ends are allowed to have: it trained low;
- *                 or one lane, though both ends can do with more;
  *                 or than three quarters of the links of its kind and levels
  *                 have, as far as both ends can: somebody set it so, or what
- *                 they are allowed to is not known;
+ *                 they are allowed to is not known. Where an end says that it
+ *                 can do no more, only if no two others run as it does, since
+ *                 old devices come in numbers;
+ *                 or one lane, though both ends can do with more;
  *   counter       a port of it counts more than links/growth allows.
  *
  * PortXmitWait that grew is no finding: others' traffic, of use to who

@@ -94,7 +94,8 @@ static void test_rates (void)
         { "lanes and speed are lost", ALL, ALL, ALL, 1, "SDR",
           "width speed", "both ends may run at 4xHDR" },
         { "an end is set to one lane", ALL, ALL, "1xHDR", 1, "HDR", "width",
-          "both ends can run at 4xHDR: h0001 mlx5_0/1 is set to 1xHDR" },
+          "most links of its kind run at 4xHDR: h0001 mlx5_0/1 is set to "
+          "1xHDR" },
         { "an end is set to DDR", ALL, ALL, "1,4xSDR,DDR", 4, "DDR",
           "speed",
           "most links of its kind run at 4xHDR: h0001 mlx5_0/1 is set to "
@@ -150,8 +151,34 @@ static void test_mixed (void)
     }
     c = check_links (f, NULL, NULL, &err);
     ok (c && check_status (c) == VERDICT_OK,
-        "an old adapter is as fast as it can be");
+        "old adapters are as fast as they can be");
     check_destroy (c);
+    for (size_t i = 2; i < 4; i++) {
+        uint32_t port = f->endpoint[i].port;
+
+        f->port[port].rates.supported = f->port[port].rates.enabled
+            = set_of (ALL);
+        set_link (f, f->link[f->port[port].link].id, 4, "HDR");
+    }
+    c = check_links (f, NULL, NULL, &err);
+    ok (c && c->nfindings == 2
+            && strstr (c->finding[0].why,
+                       "most links of its kind run at 4xHDR: h0001 mlx5_0/1 "
+                       "can do no more than 4xEDR"),
+        "... but two are odd: %s",
+        c && c->nfindings ? c->finding[0].why : "");
+    check_destroy (c);
+    for (size_t i = 0; i < 2; i++)
+        set_link (f, f->link[f->port[f->endpoint[i].port].link].id, 4, "HDR");
+
+    for (size_t i = 0; i < f->nlinks; i++)
+        f->link[i].width = 1;
+    c = check_links (f, NULL, NULL, &err);
+    ok (c && c->nfindings == f->nlinks,
+        "one lane everywhere is no good either");
+    check_destroy (c);
+    for (size_t i = 0; i < f->nlinks; i++)
+        f->link[i].width = 4;
 
     set_link (f, "h0007/1", 0, "");
     f->port[fabric_find_port (f, "h0009/1")].rates.active

@@ -16,6 +16,7 @@
 int fabric_verb_cabling (int argc, char **argv);
 int fabric_verb_diff (int argc, char **argv);
 int fabric_verb_check (int argc, char **argv);
+int fabric_verb_counters (int argc, char **argv);
 int fabric_verb_export (int argc, char **argv);
 int fabric_verb_generate (int argc, char **argv);
 int fabric_verb_import (int argc, char **argv);
