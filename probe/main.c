@@ -278,7 +278,8 @@ static unsigned int leader_of (const struct self *self)
 /* What the prolog of this node is having read, or has. */
 static struct fabric *load_live (const struct site *site, struct error *err)
 {
-    FILE *fp = live_open (site, site->timeout_ms / 2, err);
+    const struct live_job job = { .id = getenv ("SLURM_JOB_ID") };
+    FILE *fp = live_open (site, &job, site->timeout_ms / 2, err);
     struct fabric *f = fp ? fabric_read (fp, site->live_fabric, err) : NULL;
 
     file_close_input (fp);

@@ -237,6 +237,17 @@ within 20 all_run # slurmdbd hears of it a moment later
 is "$(states)" "20 COMPLETED" "... all run"
 is "$(wc -l <log/reads)" 1 "... and nobody reads it again"
 
+# What is old tells where nodes are, and the job's part alone is read.
+touch -d '-1 hour' live/fabric live/fabric.lock
+out=$(cd / && as_user srun -Q -N2 --pmm-check=require /bin/echo it runs 2>&1)
+is "$(grep -c '^it runs$' <<<"$out")" 2 "a check that needs its part of it" \
+    || diag "$out"
+is "$(tail -n 1 log/reads)" "fabric read --smps 2 --max-smps 50000 --hosts \
+h[0001-0002] --hint $workdir/live/fabric" "... has it read"
+like "$(pmm fabric show -f live/fabric.job*)" 'a part:.*2 hosts' \
+    "... which it is"
+rm live/fabric.job*
+
 # It fails from now on, which is not repeated either.
 "$srcdir/contrib/cluster/fabric" down "$fabric"
 touch -d '-1 hour' live/fabric live/fabric.lock
@@ -247,7 +258,9 @@ is "$(grep -c '^it runs$' <<<"$out")" 12 "a fabric that cannot be read" \
     || diag "$out"
 is "$(grep -c '^pmm: not checked: .*is old: the live fabric could not be read' \
     <<<"$out")" 3 "... is said" || diag "$out"
-is "$(wc -l <log/reads)" 2 "... and tried once"
+is "$(tail -n +3 log/reads | sed 's/ --max.*//; s/fabric read //' | xargs)" \
+    "--smps 2 --smps 2" \
+    "... and a part and all of it are tried once"
 
 # The same hooks by way of the plugin.
 sed -i '/^Prolog=\|^Epilog=/d' slurm/etc/given slurm/etc/slurm.conf 2>/dev/null

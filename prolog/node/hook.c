@@ -179,7 +179,7 @@ static int work (struct looking *l, struct hook_result *r, struct error *err)
         return -1;
     l->owner = owner_of (site);
     if (is_asked (l->hook, site))
-        live_request (site, &live);
+        live_request (site, &l->hook->job, &live);
     lock_run (site->run);
     read_boot (l);
     look_state_read (site->local, l->owner, &l->state);

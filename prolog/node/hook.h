@@ -23,6 +23,7 @@
 #include <stdint.h>
 
 #include "core/judge/verdict.h"
+#include "prolog/node/live.h"
 #include "prolog/node/look.h"
 
 enum {
@@ -42,6 +43,7 @@ struct hook {
     bool first;            /* this is the job's first node */
     const char *check;     /* what its --pmm-check says; NULL: not given */
     const char *partition; /* NULL: not known */
+    struct live_job job;
 };
 
 struct hook_result {

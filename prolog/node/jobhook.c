@@ -18,13 +18,11 @@
 
 #define CHECK "SPANK_PMM_CHECK"
 
-static bool is_first (const char *node)
+static const char *nodes (void)
 {
     const char *list = getenv ("SLURM_JOB_NODELIST");
 
-    if (!list)
-        list = getenv ("SLURM_NODELIST"); /* 22.05 */
-    return node && list && hook_is_first (list, node);
+    return list ? list : getenv ("SLURM_NODELIST"); /* 22.05 */
 }
 
 int main (int argc, char **argv)
@@ -35,8 +33,9 @@ int main (int argc, char **argv)
         .node = getenv ("SLURMD_NODENAME"),
         .check = getenv (CHECK),
         .partition = getenv ("SLURM_JOB_PARTITION"),
+        .job = { getenv ("SLURM_JOB_ID"), nodes () },
     };
-    const char *job = getenv ("SLURM_JOB_ID");
+    const char *job = hook.job.id;
     struct hook_result result;
     struct error err;
     uint64_t id;
@@ -44,7 +43,8 @@ int main (int argc, char **argv)
 
     if (!job || text_u64 (job, 0, UINT32_MAX, &id) < 0)
         job = "?";
-    hook.first = is_first (hook.node);
+    hook.first = hook.node && hook.job.nodes
+                 && hook_is_first (hook.job.nodes, hook.node);
     if (rc < 0)
         hook_say (HOOK_NAME, job, err.text);
     else if (rc > 0) {

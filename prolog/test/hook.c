@@ -275,6 +275,105 @@ static void age (const char *path, int64_t seconds)
     utimensat (AT_FDCWD, path, (const struct timespec[]){ t, t }, 0);
 }
 
+static const struct live_job nobody;
+
+/* A job's part, where the snapshot of everything is old. */
+static void test_part (void)
+{
+    const struct live_job seven = { "7", "h[1-2]" }, eight = { "8", "h3" };
+    const struct live_job bad[] = { { "../7", "h1" }, { "0", "h1" },
+                                    { NULL, "h1" },   { "9", NULL },
+                                    { "9", "@/etc/shadow" } };
+    struct site site;
+    char text[16], args[256], *live, *map;
+    int before;
+    FILE *fp;
+
+    if (asprintf (&live, "LiveFabric = %s/run/fabric\n", dir) < 0)
+        exit (1);
+    configure (live);
+    if (site_read (&site, "pmm.conf", 1, &err) < 0)
+        exit (1);
+    put ("run/fabric", "everything\n", 0644);
+    put ("run/fabric.lock", "tried\n", 0600);
+    be_pmm ("echo a part");
+    before = runs ();
+
+    ok (live_request (&site, &seven, &err) == 0,
+        "what is fresh will do for a job");
+    age ("run/fabric", LIVE_EVERY_S + LIVE_TIMEOUT_S + 5);
+    age ("run/fabric.lock", LIVE_EVERY_S + 5);
+    ok (live_request (&site, &seven, &err) == 1
+            && (fp = live_open (&site, &seven, 60000, &err)),
+        "what is old is a hint");
+    ok (fgets (text, sizeof (text), fp) && !strcmp (text, "a part\n"),
+        "... for the job's part");
+    fclose (fp);
+    snprintf (args, sizeof (args),
+              "fabric read --smps 2 --max-smps " LIVE_PART_SMPS
+              " --hosts h[1-2] --hint %s/run/fabric\n",
+              dir);
+    ok (!strcmp (contents ("args"), args), "... of its nodes");
+    ok (!live_open (&site, &eight, 100, &err),
+        "... and nobody else's: %s", err.text);
+
+    be_pmm ("mkdir busy || echo x >>both; sleep 1; rmdir busy; echo a part");
+    ok (live_request (&site, &seven, &err) == 1
+            && live_request (&site, &eight, &err) == 1
+            && (fp = live_open (&site, &eight, 60000, &err)),
+        "two jobs at once");
+    fclose (fp);
+    ok (wait_for ("run/fabric.job7.new", 0) && access ("both", F_OK) < 0
+            && runs () == before + 3,
+        "... one after the other");
+
+    age ("run/fabric.job7", LIVE_EVERY_S + LIVE_TIMEOUT_S + 5);
+    be_pmm ("case $* in *--hosts*) exit 1;; esac; echo a fabric");
+    ok (live_request (&site, &eight, &err) == 1
+            && wait_for ("run/fabric.job8.new", 0)
+            && (fp = live_open (&site, &nobody, 60000, &err))
+            && fgets (text, sizeof (text), fp)
+            && !strcmp (text, "a fabric\n"),
+        "a part that cannot be had: everything is read");
+    fclose (fp);
+    ok (wait_for ("run/fabric.job7", 0), "... and an old part is dropped");
+    be_pmm ("exit 1");
+    age ("run/fabric.lock", LIVE_EVERY_S + 5);
+    before = runs ();
+    ok (live_request (&site, &eight, &err) == 1
+            && wait_for ("run/fabric.job8.new", 0)
+            && wait_for ("run/fabric.new", 0) && runs () == before + 2,
+        "neither can be had");
+    ok (live_request (&site, &eight, &err) == 0 && runs () == before + 2,
+        "... which is not repeated");
+
+    for (size_t i = 0; i < sizeof (bad) / sizeof (bad[0]); i++) {
+        age ("run/fabric.lock", LIVE_EVERY_S + 5);
+        unlink ("args");
+        ok (live_request (&site, &bad[i], &err) == 1
+                && wait_for ("run/fabric.new", 0)
+                && !strcmp (contents ("args"), "fabric read --smps 2\n"),
+            "no part for job %s of %s", bad[i].id ? bad[i].id : "(null)",
+            bad[i].nodes ? bad[i].nodes : "(null)");
+    }
+    site_clear (&site);
+
+    if (asprintf (&map, "%sNodeMap = %s/map\n", live, dir) < 0)
+        exit (1);
+    configure (map);
+    if (site_read (&site, "pmm.conf", 1, &err) < 0)
+        exit (1);
+    age ("run/fabric.lock", LIVE_EVERY_S + 5);
+    unlink ("args");
+    ok (live_request (&site, &seven, &err) == 1
+            && wait_for ("run/fabric.new", 0)
+            && !strcmp (contents ("args"), "fabric read --smps 2\n"),
+        "nor where nodes have other names than hosts");
+    site_clear (&site);
+    free (map);
+    free (live);
+}
+
 static void test_live (void)
 {
     struct site site;
@@ -292,13 +391,13 @@ static void test_live (void)
     be_pmm ("echo a fabric");
 
     put ("lib/fabric", "published\n", 0644);
-    ok (!live_wanted (&site) && live_request (&site, &err) == 0
+    ok (!live_wanted (&site) && live_request (&site, &nobody, &err) == 0
             && runs () == 0,
         "a snapshot is published: nothing is read");
     unlink ("lib/fabric");
-    ok (live_wanted (&site) && live_request (&site, &err) == 1,
+    ok (live_wanted (&site) && live_request (&site, &nobody, &err) == 1,
         "none is: it is read: %s", err.text);
-    fp = live_open (&site, 60000, &err);
+    fp = live_open (&site, &nobody, 60000, &err);
     ok (fp && fgets (text, sizeof (text), fp) && !strcmp (text, "a fabric\n"),
         "who waits has it: %s", err.text);
     fclose (fp);
@@ -310,47 +409,53 @@ static void test_live (void)
             && !strstr (contents ("env"), "HOME="),
         "gently, in an environment of its own");
     for (int i = 0; i < 20; i++)
-        live_request (&site, &err);
+        live_request (&site, &nobody, &err);
     ok (runs () == 1, "others read what is there");
 
     age ("run/fabric", LIVE_EVERY_S + LIVE_TIMEOUT_S + 5);
-    ok (!live_open (&site, 100, &err), "what is old is refused: %s", err.text);
+    ok (!live_open (&site, &nobody, 100, &err), "what is old is refused: %s",
+        err.text);
     age ("run/fabric.lock", LIVE_EVERY_S - 5);
-    ok (live_request (&site, &err) == 0, "it is not due yet");
+    ok (live_request (&site, &nobody, &err) == 0, "it is not due yet");
     age ("run/fabric.lock", LIVE_EVERY_S + 5);
     be_pmm ("echo half; exit 1");
-    ok (live_request (&site, &err) == 1 && wait_for ("run/fabric.new", 0)
-            && !live_open (&site, 100, &err),
+    ok (live_request (&site, &nobody, &err) == 1
+            && wait_for ("run/fabric.new", 0)
+            && !live_open (&site, &nobody, 100, &err),
         "a reading that fails leaves nothing");
     for (int i = 0; i < 20; i++)
-        live_request (&site, &err);
+        live_request (&site, &nobody, &err);
     ok (runs () == 2, "and is not repeated at once");
     age ("run/fabric.lock", -9999);
     be_pmm ("sleep 3; echo a fabric");
-    ok (live_request (&site, &err) == 1, "the clock was set back: once more");
+    ok (live_request (&site, &nobody, &err) == 1,
+        "the clock was set back: once more");
     age ("run/fabric.lock", LIVE_EVERY_S + 5);
-    ok (live_request (&site, &err) == 0, "one at a time, whatever the clock");
-    ok (!live_open (&site, 100, &err), "who cannot wait has none");
+    ok (live_request (&site, &nobody, &err) == 0,
+        "one at a time, whatever the clock");
+    ok (!live_open (&site, &nobody, 100, &err), "who cannot wait has none");
     ok (wait_for ("run/fabric.new", 0)
-            && (fp = live_open (&site, 60000, &err)),
+            && (fp = live_open (&site, &nobody, 60000, &err)),
         "who waits, has: %s", err.text);
     fclose (fp);
     ok (runs () == 3, "three in all");
 
     chmod ("run/fabric", 0666);
-    ok (!live_open (&site, 100, &err), "others may write it: %s", err.text);
+    ok (!live_open (&site, &nobody, 100, &err), "others may write it: %s",
+        err.text);
     age ("run/fabric.lock", LIVE_EVERY_S + 5);
     chmod ("run", 0777);
-    ok (live_request (&site, &err) < 0 && runs () == 3,
+    ok (live_request (&site, &nobody, &err) < 0 && runs () == 3,
         "others may write its directory: %s", err.text);
     chmod ("run", 0755);
     unlink ("run/fabric.lock");
     ok (symlink ("victim", "run/fabric.lock") == 0
-            && live_request (&site, &err) < 0 && access ("victim", F_OK) < 0,
+            && live_request (&site, &nobody, &err) < 0
+            && access ("victim", F_OK) < 0,
         "a link for a lock: %s", err.text);
     unlink ("run/fabric.lock");
     limit_files (0);
-    rc = live_request (&site, &err);
+    rc = live_request (&site, &nobody, &err);
     limit_files (RLIM_INFINITY);
     ok (rc < 0 && runs () == 3, "what cannot be noted is not done: %s",
         err.text);
@@ -375,6 +480,7 @@ int main (void)
         test_state ();
         test_deadline ();
         test_live ();
+        test_part ();
     }
     snprintf (cmd, sizeof (cmd), "rm -rf %s", dir);
     if (chdir ("/") < 0 || system (cmd) != 0)
