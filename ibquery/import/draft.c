@@ -50,9 +50,9 @@ struct table {
 
 /* A LID as the topology has it, and as the tables have it. */
 struct lid {
-    uint32_t node;       /* FABRIC_NONE: nobody's */
+    struct place at;     /* file NULL: nobody's */
+    uint32_t node;
     uint64_t guid;       /* of the port; 0: not told */
-    struct place at;
     uint64_t table_guid; /* or DRAFT_UNTOLD, DRAFT_SOMEBODY */
     struct place table_at; /* file NULL: in no table */
 };
@@ -105,8 +105,6 @@ struct draft *draft_create (struct error *err)
         error_nomem (err);
         return NULL;
     }
-    for (size_t i = 0; i < LIDS; i++)
-        d->lid[i].node = FABRIC_NONE;
     return d;
 }
 
@@ -512,7 +510,7 @@ static int take_lid (struct draft *d, unsigned int lid, uint32_t node,
 {
     struct lid *l = &d->lid[lid];
 
-    if (l->node != FABRIC_NONE) {
+    if (l->at.file) {
         error_input (err,
                      "LID %u belongs to %016" PRIx64 ", but to %016" PRIx64
                      " in %s:%" PRIu64,
@@ -554,7 +552,7 @@ enum answer { NO, YES, UNTOLD };
 
 static enum answer is_same_port (const struct lid *l, uint64_t guid)
 {
-    if (l->node != FABRIC_NONE || !l->table_at.file)
+    if (l->at.file || !l->table_at.file)
         return NO;
     if (l->table_guid == DRAFT_UNTOLD)
         return UNTOLD;
@@ -621,7 +619,7 @@ static bool is_spare (const struct draft *d, unsigned int lid)
     for (unsigned int k = 1; k < 1 << FABRIC_MAX_LMC && k < lid; k++) {
         const struct lid *l = &d->lid[lid - k];
 
-        if (l->node != FABRIC_NONE)
+        if (l->at.file)
             return d->f->node[l->node].type == NODE_SWITCH && l->guid == guid;
     }
     return false;
@@ -636,14 +634,14 @@ static int check_owners (const struct draft *d, struct error *err)
         if (!l->table_at.file || l->table_guid == DRAFT_UNTOLD
             || l->table_guid == DRAFT_SOMEBODY)
             continue;
-        if (l->node == FABRIC_NONE && !is_spare (d, lid)) {
+        if (!l->at.file && !is_spare (d, lid)) {
             error_input (err,
                          "LID %u belongs to port GUID %016" PRIx64
                          ", but to nobody in the topology",
                          lid, l->table_guid);
             return place_error (&l->table_at, err);
         }
-        if (l->node != FABRIC_NONE && l->guid && l->guid != l->table_guid) {
+        if (l->at.file && l->guid && l->guid != l->table_guid) {
             error_input (err,
                          "LID %u belongs to port GUID %016" PRIx64
                          ", but to %016" PRIx64 " in %s:%" PRIu64,
@@ -660,7 +658,7 @@ static int check_range (const struct draft *d, const struct table *t,
 {
     unsigned int top = FABRIC_MAX_LID;
 
-    while (top > 0 && d->lid[top].node == FABRIC_NONE)
+    while (top > 0 && !d->lid[top].at.file)
         top--;
     if (t->is.last >= top && t->is.first <= 1)
         return 0;
@@ -683,10 +681,10 @@ static int check_entries (const struct draft *d, const struct table *t,
     if (t->complete && (!t->is.lacks_last || t->next > t->is.last))
         return 0;
     for (; lid <= t->is.last; lid++) {
-        uint32_t node = d->lid[lid].node;
+        const struct lid *l = &d->lid[lid];
 
-        if (node == FABRIC_NONE || t->lft[lid] != LFT_NO_ROUTE
-            || (!t->complete && d->f->node[node].type == NODE_SWITCH))
+        if (!l->at.file || t->lft[lid] != LFT_NO_ROUTE
+            || (!t->complete && d->f->node[l->node].type == NODE_SWITCH))
             continue;
         error_input (err,
                      t->complete

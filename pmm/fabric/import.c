@@ -59,6 +59,21 @@ static int import_as (struct draft *d, const char *text, struct error *err)
     return rc;
 }
 
+/* "import net fts": of which files a fabric is. */
+static void name_source (const struct import_options *o, char **path, size_t n,
+                         char *text, size_t size)
+{
+    size_t len = snprintf (text, size, "import");
+
+    for (size_t i = 0; i < n + o->formats.n && len < size; i++) {
+        const char *name = i < n ? path[i] : o->formats.v[i - n];
+        const char *slash = strrchr (name, '/');
+
+        len += snprintf (text + len, size - len, " %s",
+                         slash ? slash + 1 : name);
+    }
+}
+
 static int import_all (struct draft *d, const struct import_options *o,
                        char **path, size_t n, struct error *err)
 {
@@ -76,6 +91,7 @@ int fabric_verb_import (int argc, char **argv)
     struct import_options o = { 0 };
     struct fabric *f = NULL;
     struct draft *d;
+    char source[FABRIC_NAME_MAX];
     struct error err;
     int first, status;
 
@@ -84,9 +100,10 @@ int fabric_verb_import (int argc, char **argv)
     if (first < 0)
         return status;
     status = EXIT_OK;
+    name_source (&o, argv + first, argc - first, source, sizeof (source));
     if (!(d = draft_create (&err))
         || import_all (d, &o, argv + first, argc - first, &err) < 0
-        || !(f = draft_finish (d, "import", &err))
+        || !(f = draft_finish (d, source, &err))
         || fabric_save (f, o.output, fabric_write, &err) < 0)
         status = fail (argv[0], &err);
     draft_destroy (d);
