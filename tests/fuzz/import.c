@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What other programs wrote of a fabric: files, parted by lines of "====", of
+ * any format. A fabric that they make is written as a snapshot and read again.
+ */
+#include "config.h"
+#include "tests/fuzz/fuzz.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ibquery/import/import.h"
+#include "ibquery/snapshot.h"
+
+#define PART "====\n"
+
+static void again (const struct fabric *f)
+{
+    struct fabric *same;
+    char *text = NULL;
+    size_t len;
+    FILE *fp = open_memstream (&text, &len);
+
+    if (!fp || fabric_write (f, fp, NULL) < 0 || fclose (fp) != 0)
+        abort ();
+    fp = fuzz_file ((uint8_t *)text, len);
+    same = fabric_read (fp, "again", NULL);
+    fclose (fp);
+    free (text);
+    if (!same || strcmp (same->hash, f->hash) != 0)
+        abort ();
+    fabric_destroy (same);
+}
+
+int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
+{
+    const uint8_t *end = data + size, *next;
+    struct draft *d = draft_create (NULL);
+    struct fabric *f = NULL;
+    struct error err;
+    int rc = 0;
+
+    for (; rc == 0 && data < end; data = next) {
+        const uint8_t *part = memmem (data, end - data, PART, strlen (PART));
+        FILE *fp = fuzz_file (data, (part ? part : end) - data);
+
+        rc = import_file (d, fp, "input", NULL, &err);
+        fclose (fp);
+        next = part ? part + strlen (PART) : end;
+    }
+    if (rc == 0)
+        f = draft_finish (d, "fuzz", &err);
+    draft_destroy (d);
+    if (f)
+        again (f);
+    fabric_destroy (f);
+    return 0;
+}
