@@ -22,7 +22,8 @@ same ()
     shift
     rm -f imported
     pmm fabric import "$@" -o imported 2>err
-    is "$(hash_of imported)" "$(hash_of live)" "$name: $*" || diag "$(<err)"
+    is "$(hash_of imported)$(pmm fabric diff live imported 2>&1)" \
+        "$(hash_of live)" "$name: $*" || diag "$(<err)"
 }
 
 # The fabric that is up, read by all means.
@@ -98,8 +99,9 @@ replay ()
     with_fabric '' '' file,no_fallback replay.net \
         --conf "lfts_file $PWD/replay.lfts" "$@"
     on_host $host pmm fabric read -o replayed 2>err
-    is "$(hash_of replayed)" "$(hash_of $snapshot)" \
-        "$name: replayed, the same fabric" || diag "$(<err)"
+    is "$(hash_of replayed)$(pmm fabric diff $snapshot replayed 2>&1)" \
+        "$(hash_of $snapshot)" "$name: replayed, the same fabric" \
+        || diag "$(<err)"
 }
 
 pmm fabric generate fat-tree --ports 8 --levels 3 -o model
@@ -134,6 +136,54 @@ done >>parallel
 with_fabric '' '' minhop parallel
 on_host h0001 pmm fabric read -o parallel.live
 replay "parallel cables" parallel.live h0001
+
+# A host at a spine, one of two cards, two that are called alike, one that is not
+# called anything, a slow cable, a SHARP node, a router.
+cat >odd <<'END'
+Switch 8 "leaf" # "a leaf" enhanced port 0
+[1] "a"[1] # "" lid 0 4xHDR
+[2] "b"[1] # "" lid 0 4xHDR
+[3] "c"[1] # "" lid 0 4xHDR
+[4] "d"[1] # "" lid 0 1xSDR
+[5] "e"[1] # "" lid 0 4xHDR
+[7] "spine"[7] # "" lid 0 4xHDR
+[8] "spine"[8] # "" lid 0 4xEDR
+
+Switch 8 "spine" # "a spine" enhanced port 0
+[1] "f"[1] # "" lid 0 4xHDR
+[2] "g"[1] # "" lid 0 4xHDR
+[3] "r"[1] # "" lid 0 4xHDR
+[7] "leaf"[7] # "" lid 0 4xHDR
+[8] "leaf"[8] # "" lid 0 4xEDR
+
+Ca 1 "a" # "h1 mlx5_0"
+[1] "leaf"[1] # lid 0 lmc 0 "" lid 0 4xHDR
+
+Ca 1 "b" # "h1 mlx5_1"
+[1] "leaf"[2] # lid 0 lmc 0 "" lid 0 4xHDR
+
+Ca 1 "c" # "h2 mlx5_0"
+[1] "leaf"[3] # lid 0 lmc 0 "" lid 0 4xHDR
+
+Ca 1 "d" # "h2 mlx5_0"
+[1] "leaf"[4] # lid 0 lmc 0 "" lid 0 1xSDR
+
+Ca 1 "e" # "MT4123 ConnectX6 Mellanox Technologies"
+[1] "leaf"[5] # lid 0 lmc 0 "" lid 0 4xHDR
+
+Ca 1 "f" # "h3 mlx5_0"
+[1] "spine"[1] # lid 0 lmc 0 "" lid 0 4xHDR
+
+Ca 1 "g" # "Mellanox Technologies Aggregation Node"
+[1] "spine"[2] # lid 0 lmc 0 "" lid 0 4xHDR
+
+rtguid=0x400000
+Rt 1 "r" # "a router"
+[1] "spine"[3] # lid 0 lmc 0 "" lid 0 4xHDR
+END
+with_fabric '' '' minhop odd
+on_host h1 pmm fabric read -o odd.live
+replay "of all kinds" odd.live h1
 
 with_fabric 4 3 updn '' --conf 'lmc 2' "${dumps[@]}"
 compare "four LIDs a port"
