@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ibquery/model/generate.h"
+#include "ibquery/snapshot.h"
 
 FILE *fuzz_file (const uint8_t *data, size_t size)
 {
@@ -38,4 +39,22 @@ struct fabric *fuzz_fabric (void)
     if (!f && !(f = generate_fat_tree (&tree, NULL)))
         abort ();
     return f;
+}
+
+void fuzz_again (const struct fabric *f)
+{
+    struct fabric *same;
+    char *text = NULL;
+    size_t len;
+    FILE *fp = open_memstream (&text, &len);
+
+    if (!fp || fabric_write (f, fp, NULL) < 0 || fclose (fp) != 0)
+        abort ();
+    fp = fuzz_file ((uint8_t *)text, len);
+    same = fabric_read (fp, "again", NULL);
+    fclose (fp);
+    free (text);
+    if (!same || strcmp (same->hash, f->hash) != 0)
+        abort ();
+    fabric_destroy (same);
 }

@@ -24,6 +24,9 @@ char *fuzz_text (const uint8_t *data, size_t size);
  */
 struct fabric *fuzz_fabric (void);
 
+/* Write a fabric and read it again; abort where that is another. */
+void fuzz_again (const struct fabric *f);
+
 int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size);
 
 #endif /* TESTS_FUZZ_H */

@@ -9,27 +9,8 @@
 #include <string.h>
 
 #include "ibquery/import/import.h"
-#include "ibquery/snapshot.h"
 
 #define PART "====\n"
-
-static void again (const struct fabric *f)
-{
-    struct fabric *same;
-    char *text = NULL;
-    size_t len;
-    FILE *fp = open_memstream (&text, &len);
-
-    if (!fp || fabric_write (f, fp, NULL) < 0 || fclose (fp) != 0)
-        abort ();
-    fp = fuzz_file ((uint8_t *)text, len);
-    same = fabric_read (fp, "again", NULL);
-    fclose (fp);
-    free (text);
-    if (!same || strcmp (same->hash, f->hash) != 0)
-        abort ();
-    fabric_destroy (same);
-}
 
 int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
 {
@@ -51,7 +32,7 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
         f = draft_finish (d, "fuzz", &err);
     draft_destroy (d);
     if (f)
-        again (f);
+        fuzz_again (f);
     fabric_destroy (f);
     return 0;
 }

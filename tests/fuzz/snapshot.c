@@ -3,30 +3,9 @@
 #include "config.h"
 #include "tests/fuzz/fuzz.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "ibquery/snapshot.h"
 
 enum { WALK_MAX = 32 };
-
-static void again (const struct fabric *f)
-{
-    struct fabric *same;
-    char *text = NULL;
-    size_t len;
-    FILE *fp = open_memstream (&text, &len);
-
-    if (!fp || fabric_write (f, fp, NULL) < 0 || fclose (fp) != 0)
-        abort ();
-    fp = fuzz_file ((uint8_t *)text, len);
-    same = fabric_read (fp, "again", NULL);
-    fclose (fp);
-    free (text);
-    if (!same || strcmp (same->hash, f->hash) != 0)
-        abort ();
-    fabric_destroy (same);
-}
 
 static void walk (const struct fabric *f)
 {
@@ -49,7 +28,7 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
 
     fclose (fp);
     if (f) {
-        again (f);
+        fuzz_again (f);
         walk (f);
     }
     fabric_destroy (f);
