@@ -22,7 +22,7 @@ BEGIN {
 
 FNR == 1 { file++ }
 
-file == 1 && /^(Switch|Ca|Hca) / {
+file == 1 && /^(Switch|Ca|Hca)[ \t]/ {
     split($0, quoted, "\"")
     desc[quoted[2]] = quoted[4]
 }

@@ -11,11 +11,11 @@
 FNR == 1 { file++ }
 
 file == 1 && /^(switch|ca)guid=/ {
-    sub(/.*0x/, "", $1)
+    gsub(/.*0x|\(.*/, "", $1)
     last = substr("0000000000000000", length($1) + 1) $1
 }
 
-file == 1 && /^(Switch|Ca) / {
+file == 1 && /^(Switch|Ca)[ \t]/ {
     split($0, quoted, "\"")
     node = quoted[2]
     guid[node] = last
