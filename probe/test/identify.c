@@ -182,6 +182,7 @@ static void test_lids (void)
         struct coord_blob blob[2];
         struct identity id;
         struct roster *r;
+        int rc;
 
         rails = 1;
         for (size_t k = 0; k < 2; k++) {
@@ -194,8 +195,9 @@ static void test_lids (void)
                                        &address, NULL);
         }
         r = roster_create (blob, 2, &transport, no_host, NULL);
-        ok (identify (&id, r, f, NULL, NULL, NULL) == 0 && id.hosts == 2
-                && id.n == 2 * each && id.lid[each - 1] == each - 1
+        rc = identify (&id, r, f, NULL, NULL, NULL);
+        ok (rc == 0 && id.hosts == 2 && id.n == 2 * each
+                && id.lid[each - 1] == each - 1
                 && id.peer[each - 1] == 0 && id.peer[each] == 1
                 && !strcmp (id.name[each], "h0002")
                 && (each < 4 || !strcmp (id.name[3], "h0001~3")),

@@ -28,7 +28,7 @@ static void make_texts (size_t n)
     const char *name[] = { "h0001", "h0002", "h0003", "h0004", "h0005" };
     struct plan_options opts = { .extra_rounds = 2 };
     struct simulate_options sim = { .repeats = 2 };
-    struct pathset *ps = fabric_pathset (fabric, name, n, NULL);
+    struct pathset *ps = fabric_pathset_lids (fabric, name, n, NULL);
     struct plan *plan = plan_make (ps, &opts, NULL);
     double *latency = calloc (fabric->nlinks, sizeof (*latency));
     struct samples *s = simulate (ps, plan, latency, &sim, NULL);
@@ -201,23 +201,54 @@ static void test_damaged (void)
     free (text);
 }
 
-int main (void)
+/* A fabric of hosts of some LMC, the first HOSTS of which are asked for. */
+static void set_up (unsigned int lmc)
 {
-    struct fat_tree tree = { .ports = 4, .levels = 2 };
+    struct fat_tree tree = { .ports = 4, .levels = 2, .how.lmc = lmc };
 
     fabric = generate_fat_tree (&tree, NULL);
     node_of = calloc (fabric->nendpoints, sizeof (*node_of));
     for (size_t i = 0; i < HOSTS; i++)
         node_of[i] = fabric->endpoint[i].name;
     make_texts (HOSTS);
+}
+
+static void tear_down (void)
+{
+    free (plan_text);
+    free (samples_text);
+    free (node_of);
+    fabric_destroy (fabric);
+}
+
+/* Ports by several LIDs are those of the nodes that have the ports. */
+static void test_lids (void)
+{
+    struct record r;
+    struct error err;
+
+    set_up (2);
+    ok (read_text (&r, plan_text, samples_text, OK_LINE, "", &err) == 0
+            && pathset_size (r.ps) == 4 * HOSTS,
+        "a record by all LIDs: %s", err.text);
+    record_clear (&r);
+    node_of[HOSTS - 1] = NULL;
+    ok (read_text (&r, plan_text, samples_text, OK_LINE, "", &err) < 0
+            && strstr (err.text, "h0004"),
+        "... of one who was not asked: %s", err.text);
+    record_clear (&r);
+    tear_down ();
+}
+
+int main (void)
+{
+    set_up (0);
     test_whole ();
     test_hostile ();
     test_parts ();
     test_damaged ();
     test_whom ();
-    free (plan_text);
-    free (samples_text);
-    free (node_of);
-    fabric_destroy (fabric);
+    tear_down ();
+    test_lids ();
     return done_testing ();
 }
