@@ -207,9 +207,9 @@ int fabric_finish (struct fabric *f, struct error *err);
 /* Look up; FABRIC_NONE where there is none. fabric_find_node works while the
  * fabric is built, too. fabric_find_endpoint takes a host's name for its first
  * rail; fabric_find_end the same names, and with "~1" and so on behind them
- * ("~0" is the base LID's). fabric_find_link takes either end as "guid/port" (so a link id, too) or
- * as "NAME/PORT" with a host's name, or a description that is unique;
- * fabric_find_port the same, for that end's port. fabric_find_switch takes a
+ * ("~0" is the base LID's). fabric_find_link takes either end as "guid/port" (so
+ * a link id, too) or as "NAME/PORT" with a host's name, or a description that
+ * is unique; fabric_find_port the same, for that end's port. fabric_find_switch takes a
  * GUID or a description that is unique, for a node.
  */
 uint32_t fabric_find_node (const struct fabric *f, uint64_t guid);
@@ -246,10 +246,10 @@ uint32_t fabric_end_of (const struct fabric *f, uint32_t endpoint,
 /* The paths between named hosts: `names` are hosts (all of their endpoints),
  * endpoints, or ends; n == 0 means every host. Who is not named by a LID is
  * there by the base LID; fabric_pathset_lids has such endpoints by all of their
- * LIDs. NULL with err naming who is not in the
- * fabric. fabric_resolve is a pathset_resolve_f whose `arg` is the fabric.
- * Implemented by walk.c. fabric_network is good after fabric_finish and as
- * long as the fabric; an endpoint's id in a set is its end.
+ * LIDs. NULL with err naming who is not in the fabric. fabric_resolve is a
+ * pathset_resolve_f whose `arg` is the fabric. Implemented by walk.c.
+ * fabric_network is good after fabric_finish and as long as the fabric; an
+ * endpoint's id in a set is its end.
  */
 const struct network *fabric_network (const struct fabric *f);
 struct pathset *fabric_pathset_lids (const struct fabric *f,

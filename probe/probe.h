@@ -72,10 +72,10 @@ struct probe_end {
     uint8_t lid; /* counted from its first */
 };
 
-/* Measure. end[i] is endpoint i of the plan. All
- * probes of the plan are in the samples, from both sides; those of a member
- * that died are lost. Return 0, or -1 with err; probe_end and
- * probe_result_clear are due in both cases. watch may be NULL.
+/* Measure. end[i] is endpoint i of the plan. All probes of the plan are in the
+ * samples, from both sides; those of a member that died are lost. Return 0, or
+ * -1 with err; probe_end and probe_result_clear are due in both cases. watch
+ * may be NULL.
  */
 int probe_lead (struct group *g, const struct plan *plan,
                 const struct probe_end *end, const struct probe_how *how,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Roster: a blob is version 1, rails 1, key 8, length and bytes of the host,
- * then per rail GUID 8, LID 2, LMC 1, number 1, length and bytes of its address;
- * without rails, length and bytes of the reason.
+ * then per rail GUID 8, LID 2, LMC 1, number 1, length and bytes of its
+ * address; without rails, length and bytes of the reason.
  */
 #include "config.h"
 #include "probe/roster.h"

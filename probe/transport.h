@@ -121,7 +121,7 @@ struct transport {
      */
     size_t (*turns) (const void *t, size_t *mine);
 
-    /* Make ready for timed messages to a peer by a way, whose transport is to do
+    /* Make ready for timed messages to a peer by a way; its transport is to do
      * the same for this rail. Return 1, 0 where that is under way, to be called
      * again, or -1 with err. May be NULL.
      */

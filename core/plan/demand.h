@@ -9,9 +9,9 @@
  * most h hops each way, for any h (in a tree: leaves, pods). A link is own to
  * S if every row that crosses it has an end in S. The rank of the rows of S
  * with all but the own links left out is at most the number of probes with
- * an end in S that any basis has; divided by |S|, it is what each port
- * of S is busy with on average. The demand of a port is the largest such
- * figure over all S that it is in.
+ * an end in S that any basis has; divided by |S|, it is what each port of S is
+ * busy with on average. The demand of a port is the largest such figure over
+ * all S that it is in.
  */
 #ifndef CORE_DEMAND_H
 #define CORE_DEMAND_H

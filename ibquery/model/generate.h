@@ -3,9 +3,9 @@
  *
  * Hosts are called h0001 .., switches s<group>-<number>; what the groups are,
  * each family says. LIDs: hosts in order, then switches; with an LMC, all of a
- * host's, to each of which the rule finds routes as to another host. The same numbers and
- * seed give the same fabric on every machine. No family promises that its
- * routes are free of deadlock.
+ * host's, to each of which the rule finds routes as to another host. The same
+ * numbers and seed give the same fabric on every machine. No family promises
+ * that its routes are free of deadlock.
  *
  * All functions return a finished fabric, or NULL with err: a size that is out
  * of range, switches of more than 64 ports, more LIDs than there are.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Ports of several LIDs: their names, their paths, and what they are good for. */
+/* Ports of several LIDs: their names, their paths, what they are good for. */
 #include "config.h"
 #include "ibquery/fabric.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Ports of several LIDs: every probe of a plan by all of them takes just as long
- * as the links of its own path do.
+/* Ports of several LIDs: every probe of a plan by all of them takes just as
+ * long as the links of its own path do.
  */
 #include "config.h"
 #include "probe/probe.h"

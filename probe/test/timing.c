@@ -156,7 +156,8 @@ static void test_wake (void)
     ok (group_stats (g).late == 1, "... as that of a ping is");
     ok (group_turns (g, &mine) == 1 && mine == 0,
         "there is one turn where the transport does not say");
-    ok (group_prepare (g, 0, 1, (struct transport_way){ 0, 0 }, NULL) == 1, "... and nothing to prepare");
+    ok (group_prepare (g, 0, 1, (struct transport_way){ 0, 0 }, NULL) == 1,
+        "... and nothing to prepare");
     group_destroy (g);
 }
 
