@@ -46,9 +46,9 @@ compare ()
 with_fabric 8 2 ftree '' "${dumps[@]}"
 compare "a fat tree"
 : >routes
-for lid in $(sed -n 's/^Switch.* lid \([0-9]*\) lmc.*/\1/p' net); do
-    on_host h0001 ibroute "$lid" >>routes
-done
+while read -r lid; do
+    on_host h0001 ibroute "$lid" >>routes </dev/null
+done < <(sed -n 's/^Switch.* lid \([0-9]*\) lmc.*/\1/p' net)
 same "... switch by switch" net routes
 pmm fabric export -f live --format ibnetdiscover -o net2
 pmm fabric export -f live --format lfts -o fts2

@@ -17,7 +17,7 @@
 #include "tests/tap.h"
 #include "util/rng.h"
 
-enum { FILES = 3, MAX_TEXT = 1 << 20 };
+enum { FILES = 3, MAX_TEXT = 1 << 15 };
 
 struct text {
     const char *name;
@@ -74,24 +74,25 @@ static struct text copy (const struct text *t)
 /* Files that tell one fabric. */
 static const struct {
     const char *file[FILES];
-    const char *lmc; /* or the fabric with an LMC of 1 */
+    bool lmc;    /* it is the fabric with an LMC of 1 */
+    bool damage; /* worth looking at when damaged */
 } sets[] = {
-    { { "tree.ibnetdiscover", "tree.dump_fts" }, "" },
-    { { "tree.ibnetdiscover", "tree.dump_fts-n" }, "" },
-    { { "tree.ibnetdiscover", "tree.dump_lfts" }, "" },
-    { { "tree.ibroute", "tree.ibnetdiscover" }, "" },
-    { { "tree.ibnetdiscover-f", "tree.lfts.dump" }, "" },
-    { { "tree.ibnetdiscover-g", "tree.fdbs" }, "" },
-    { { "tree.lst", "tree.fdbs" }, "" },
-    { { "tree.lst", "tree.lfts.dump" }, "" },
-    { { "tree.lst", "tree.dump_fts" }, "" },
-    { { "tree.ibdiagnet.lst", "tree.ibdiagnet.fdbs" }, "" },
-    { { "tree.lst", "tree.ibnetdiscover", "tree.dump_fts" }, "" },
-    { { "lmc.ibnetdiscover", "lmc.dump_fts" }, "1" },
-    { { "lmc.ibnetdiscover", "lmc.dump_fts-n" }, "1" },
-    { { "lmc.lst", "lmc.fdbs" }, "1" },
-    { { "lmc.lst", "lmc.lfts.dump" }, "1" },
-    { { "lmc.lst", "lmc.dump_fts" }, "1" },
+    { { "tree.ibnetdiscover", "tree.dump_fts" }, false, true },
+    { { "tree.ibnetdiscover", "tree.dump_fts-n" }, false, true },
+    { { "tree.ibnetdiscover", "tree.dump_lfts" }, false, false },
+    { { "tree.ibroute", "tree.ibnetdiscover" }, false, true },
+    { { "tree.ibnetdiscover-f", "tree.lfts.dump" }, false, false },
+    { { "tree.ibnetdiscover-g", "tree.fdbs" }, false, false },
+    { { "tree.lst", "tree.fdbs" }, false, true },
+    { { "tree.lst", "tree.lfts.dump" }, false, true },
+    { { "tree.lst", "tree.dump_fts" }, false, false },
+    { { "tree.ibdiagnet.lst", "tree.ibdiagnet.fdbs" }, false, false },
+    { { "tree.lst", "tree.ibnetdiscover", "tree.dump_fts" }, false, false },
+    { { "lmc.ibnetdiscover", "lmc.dump_fts" }, true, false },
+    { { "lmc.ibnetdiscover", "lmc.dump_fts-n" }, true, false },
+    { { "lmc.lst", "lmc.fdbs" }, true, true },
+    { { "lmc.lst", "lmc.lfts.dump" }, true, false },
+    { { "lmc.lst", "lmc.dump_fts" }, true, true },
 };
 enum { SETS = sizeof (sets) / sizeof (sets[0]) };
 
@@ -114,7 +115,7 @@ static void test_sets (char tree[33], char lmc[33])
 {
     tree[0] = lmc[0] = '\0';
     for (size_t i = 0; i < SETS; i++) {
-        char *hash = *sets[i].lmc ? lmc : tree;
+        char *hash = sets[i].lmc ? lmc : tree;
         struct text file[FILES];
         size_t n = load_set (i, file);
         struct error err;
@@ -185,7 +186,7 @@ static void test_damage (size_t set, const char *hash)
         struct text whole = file[i], part = copy (&whole);
 
         file[i] = part;
-        for (size_t len = 1; len < whole.len; len += 11 + len % 7) {
+        for (size_t len = 1; len < whole.len; len += 31 + len % 17) {
             file[i].len = len;
             wrong += !is_right (file, n, hash);
             tried++;
@@ -215,7 +216,7 @@ static void test_noise (size_t set)
     struct rng rng;
 
     rng_seed (&rng, set + 1);
-    for (int round = 0; round < 300; round++) {
+    for (int round = 0; round < 100; round++) {
         size_t i = rng_below (&rng, n);
         struct text whole = file[i];
         struct error err;
@@ -232,7 +233,7 @@ static void test_noise (size_t set)
         free (file[i].s);
         file[i] = whole;
     }
-    ok (good == 300, "%s, %s: changed at random, a fabric or an error",
+    ok (good == 100, "%s, %s: changed at random, a fabric or an error",
         file[0].name, file[1].name);
     free_set (file, n);
 }
@@ -364,7 +365,7 @@ static const struct {
     { 15, 1, "#2 out of 2: portguid 0x0002c90000000011", "#2 out of 2", true,
       "lmc.dump_fts:35: LID 3 is not known to be of the port with LID 2 in "
       "lmc.lst:1, whose LMC no file has" },
-    { 13, 1, "0x000D : 003  : 02   : yes\nd", "d", false,
+    { 13, 1, "0x000D : 003  : 02   : yes\ndump", "dump", false,
       "lmc.fdbs:1: the table has LIDs 1 to 12 only, but LID 13 is in "
       "lmc.lst:22" },
 };
@@ -535,7 +536,8 @@ int main (void)
 
     test_sets (tree, lmc);
     for (size_t i = 0; i < SETS; i++) {
-        test_damage (i, *sets[i].lmc ? lmc : tree);
+        if (sets[i].damage)
+            test_damage (i, sets[i].lmc ? lmc : tree);
         test_noise (i);
     }
     test_changes ();
