@@ -13,6 +13,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "ibquery/publish.h"
 #include "pmm/doctor.h"
 #include "pmm/inputs.h"
 #include "probe/nodemap.h"
@@ -61,6 +62,7 @@ static int published (const struct patient *p, const char *path,
 
 enum verdict_status doctor_snapshot (const struct patient *p, char *text)
 {
+    int64_t looked;
     struct error err;
     struct stat st;
 
@@ -71,7 +73,7 @@ enum verdict_status doctor_snapshot (const struct patient *p, char *text)
     if (published (p, p->site.snapshot, &st, &err) < 0)
         return doctor_say (text, VERDICT_FAIL, "%s%s", err.text,
                            errno == ENOENT
-                               ? ": publish it by pmm fabric read"
+                               ? ": publish it by pmm fabric read --publish"
                                : "");
     if (!p->fabric)
         return doctor_say (text, VERDICT_FAIL, "%s", p->fabric_error.text);
@@ -80,11 +82,12 @@ enum verdict_status doctor_snapshot (const struct patient *p, char *text)
                            "%s is a part of the fabric, of %zu hosts: publish "
                            "all of it",
                            p->site.snapshot, p->fabric->nhosts);
-    if (st.st_mtime > p->now || p->now - st.st_mtime > OLD_S)
+    looked = publish_time (p->site.snapshot);
+    if (looked > p->now || p->now - looked > OLD_S)
         return doctor_say (text, VERDICT_WARN,
                            "%s is %jd days old: does the timer of pmm fabric "
                            "read run?", p->site.snapshot,
-                           (intmax_t)(p->now - st.st_mtime) / DAY_S);
+                           (intmax_t)(p->now - looked) / DAY_S);
     return doctor_say (text, VERDICT_OK, "%s, %zu hosts, fabric %.8s",
                        p->site.snapshot, p->fabric->nhosts, p->fabric->hash);
 }

@@ -200,6 +200,22 @@ static int open_temp (struct outfile *out)
     return fd;
 }
 
+/* Take over fd; -1 with errno. */
+static int open_stream (struct outfile *out, int fd)
+{
+    int saved_errno;
+
+    if (fd >= 0 && (out->fp = fdopen (fd, "w")))
+        return 0;
+    saved_errno = errno;
+    if (fd >= 0)
+        close (fd);
+    if (fd >= 0 && out->temp)
+        unlink (out->temp);
+    errno = saved_errno;
+    return -1;
+}
+
 struct outfile *file_create (const char *path, struct error *err)
 {
     struct outfile *out = calloc (1, sizeof (*out));
@@ -219,20 +235,26 @@ struct outfile *file_create (const char *path, struct error *err)
         fd = open (out->path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
     else
         fd = open_temp (out);
-    if (fd < 0)
+    if (open_stream (out, fd) < 0)
         goto error;
-    if (!(out->fp = fdopen (fd, "w"))) {
-        int saved_errno = errno;
-
-        close (fd);
-        if (out->temp)
-            unlink (out->temp);
-        errno = saved_errno;
-        goto error;
-    }
     return out;
 error:
     error_errno (err, "cannot write %s", path ? path : "standard output");
+    outfile_destroy (out);
+    return NULL;
+}
+
+struct outfile *file_create_public (const char *path, struct error *err)
+{
+    struct outfile *out = calloc (1, sizeof (*out));
+
+    if (out && (out->path = strdup (path))
+        && open_stream (out, open_temp (out)) == 0) {
+        if (fchmod (fileno (out->fp), 0644) == 0)
+            return out;
+        unlink (out->temp);
+    }
+    error_errno (err, "cannot write %s", path);
     outfile_destroy (out);
     return NULL;
 }

@@ -39,6 +39,12 @@ char *file_slurp (FILE *fp, size_t max, size_t *len, struct error *err);
  */
 struct outfile;
 struct outfile *file_create (const char *path, struct error *err);
+
+/* The same for what is published: mode 0644 whatever the umask is, and a
+ * symbolic link at path, which another user may have put there, is replaced
+ * itself.
+ */
+struct outfile *file_create_public (const char *path, struct error *err);
 FILE *file_stream (struct outfile *out);
 int file_commit (struct outfile *out, struct error *err);
 void file_abort (struct outfile *out);

@@ -18,6 +18,8 @@ struct site {
     /* where things are */
     char *conf;       /* only in plugstack.conf: read this pmm.conf */
     char *snapshot;   /* the published fabric snapshot */
+    int snapshots_kept; /* earlier ones, beside it */
+    int read_every_ms; /* all of the fabric, though no change is seen */
     char *baseline;   /* published baseline samples; "" is none; a missing
                          file is none as well */
     char *ledger;     /* what the audits leave */

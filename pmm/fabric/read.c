@@ -2,6 +2,7 @@
 /* pmm fabric read: make a snapshot of the live fabric. */
 #include "config.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 
@@ -9,6 +10,7 @@
 #if HAVE_UMAD
 #include "ibquery/read/discover.h"
 #include "pmm/fabric/live.h"
+#include "pmm/fabric/publish.h"
 #endif
 #include "pmm/common.h"
 #include "pmm/fabric/fabric_verb.h"
@@ -18,7 +20,8 @@
 #if HAVE_UMAD
 struct read_options {
     struct live_options live;
-    const char *output, *hosts, *hint;
+    const char *output, *hosts, *hint, *conf;
+    bool publish;
 };
 
 #define FIELD(name) offsetof (struct read_options, name)
@@ -29,6 +32,10 @@ static const struct opt read_table[] = {
       "only what these hosts' messages use, node[01-16] or @FILE" },
     { "hint", 0, "FILE", opt_string, FIELD (hint),
       "a snapshot that may still know where they are" },
+    { "publish", 0, NULL, opt_true, FIELD (publish),
+      "keep the site's snapshot fresh: read where a look sees a change" },
+    { "conf", 0, "FILE", opt_string, FIELD (conf),
+      "the pmm.conf that says where that is" },
     LIVE_OPTIONS (struct read_options, live),
     { 0 },
 };
@@ -78,6 +85,17 @@ static struct fabric *read_part (const struct read_options *o,
     return f;
 }
 
+static int check_options (const struct read_options *o, struct error *err)
+{
+    if (o->hint && !o->hosts)
+        return error_input (err, "--hint goes with --hosts");
+    if (o->publish && (o->hosts || o->output))
+        return error_input (err, "--publish is of all, to where pmm.conf says");
+    if (o->conf && !o->publish)
+        return error_input (err, "--conf goes with --publish");
+    return 0;
+}
+
 int fabric_verb_read (int argc, char **argv)
 {
     struct read_options o = { .live = live_defaults () };
@@ -88,13 +106,13 @@ int fabric_verb_read (int argc, char **argv)
     if (options_parse (read_table, &o, argc, argv, "", 0, 0, &status) < 0)
         return status;
     status = EXIT_OK;
-    if (o.hint && !o.hosts) {
-        error_input (&err, "--hint goes with --hosts");
-        status = fail (argv[0], &err);
-    }
-    else if (!(f = o.hosts ? read_part (&o, &err)
-                           : read_fabric (&o.live, NULL, &err))
-             || fabric_save (f, o.output, fabric_write, &err) < 0)
+    if (check_options (&o, &err) < 0)
+        return fail (argv[0], &err);
+    if (o.publish)
+        return fabric_publish (argv[0], &o.live, o.conf);
+    if (!(f = o.hosts ? read_part (&o, &err)
+                      : read_fabric (&o.live, NULL, &err))
+        || fabric_save (f, o.output, fabric_write, &err) < 0)
         status = fail (argv[0], &err);
     fabric_destroy (f);
     return status;

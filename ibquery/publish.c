@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Notes
+ *
+ * The snapshot that is replaced gets its second name, by time, before the new
+ * one takes the first: whoever is killed in between leaves the old one where
+ * it was. What such a publisher leaves of its new file goes when it is old
+ * enough to be nobody's.
+ */
+#include "config.h"
+#include "ibquery/publish.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "ibquery/snapshot.h"
+#include "util/file.h"
+
+#define STAMP "%Y%m%dT%H%M%SZ"
+
+enum { STAMP_SIZE = 17, TEMP_DIGITS = 8, TEMP_OLD_S = 3600, TICK_MS = 50 };
+
+struct publish {
+    char *path, *lock_path;
+    int lock;
+    struct publish_state state;
+};
+
+/* Nobody may have put another file of ours there. */
+static int check_lock (const struct publish *p, struct error *err)
+{
+    struct stat st;
+
+    if (fstat (p->lock, &st) < 0)
+        return error_errno (err, "%s", p->lock_path);
+    if (!S_ISREG (st.st_mode) || st.st_uid != geteuid () || st.st_nlink != 1)
+        return error_world (err, "%s is not trusted: it is not ours alone",
+                            p->lock_path);
+    return 0;
+}
+
+static int take_lock (struct publish *p, int wait_ms, struct error *err)
+{
+    p->lock = open (p->lock_path,
+                    O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
+                    0644);
+    if (p->lock < 0)
+        return error_errno (err, "cannot open %s", p->lock_path);
+    if (check_lock (p, err) < 0)
+        return -1;
+    for (; flock (p->lock, LOCK_EX | LOCK_NB) < 0; wait_ms -= TICK_MS) {
+        if (errno != EWOULDBLOCK && errno != EINTR)
+            return error_errno (err, "cannot lock %s", p->lock_path);
+        if (wait_ms <= 0)
+            return error_world (err, "another publisher holds %s",
+                                p->lock_path);
+        poll (NULL, 0, TICK_MS);
+    }
+    return 0;
+}
+
+static void read_state (struct publish *p)
+{
+    char text[80] = "";
+
+    if (pread (p->lock, text, sizeof (text) - 1, 0) <= 0
+        || sscanf (text, "read %" SCNd64 " looks %" SCNu64, &p->state.read,
+                   &p->state.looks)
+               != 2)
+        p->state = (struct publish_state){ 0 };
+}
+
+static int write_state (struct publish *p, struct error *err)
+{
+    char text[80];
+    int len = snprintf (text, sizeof (text),
+                        "read %" PRId64 " looks %" PRIu64 "\n", p->state.read,
+                        p->state.looks);
+
+    if (ftruncate (p->lock, 0) < 0 || pwrite (p->lock, text, len, 0) != len)
+        return error_errno (err, "cannot write %s", p->lock_path);
+    return 0;
+}
+
+struct publish *publish_open (const char *path, int wait_ms,
+                              struct error *err)
+{
+    struct publish *p = calloc (1, sizeof (*p));
+
+    if (!p) {
+        error_nomem (err);
+        return NULL;
+    }
+    p->lock = -1;
+    p->path = strdup (path);
+    if (!p->path || asprintf (&p->lock_path, "%s.lock", path) < 0) {
+        p->lock_path = NULL;
+        error_nomem (err);
+        goto error;
+    }
+    if (take_lock (p, wait_ms, err) < 0)
+        goto error;
+    read_state (p);
+    return p;
+error:
+    publish_close (p);
+    return NULL;
+}
+
+void publish_close (struct publish *p)
+{
+    int saved_errno = errno;
+
+    if (!p)
+        return;
+    if (p->lock >= 0)
+        close (p->lock);
+    free (p->path);
+    free (p->lock_path);
+    free (p);
+    errno = saved_errno;
+}
+
+struct publish_state publish_state (const struct publish *p)
+{
+    return p->state;
+}
+
+int publish_looked (struct publish *p, struct error *err)
+{
+    p->state.looks++;
+    return write_state (p, err);
+}
+
+/*
+ * The same, or the same fabric at all
+ */
+
+/* All that a snapshot has, but for when and where it was read. */
+static char *text_of (const struct fabric *f, size_t *len)
+{
+    struct fabric bare = *f;
+    char nowhere[] = "", *text = NULL;
+    FILE *fp = open_memstream (&text, len);
+    struct error err;
+    int rc;
+
+    bare.source = nowhere;
+    bare.time = 0;
+    if (!fp)
+        return NULL;
+    rc = fabric_write (&bare, fp, &err);
+    if (fclose (fp) == 0 && rc == 0)
+        return text;
+    free (text);
+    return NULL;
+}
+
+/* Return 1, 0, or -1 with err. */
+static int same (const struct fabric *a, const struct fabric *b,
+                 struct error *err)
+{
+    size_t x = 0, y = 0;
+    char *s, *t;
+    int rc;
+
+    if (strcmp (a->hash, b->hash) != 0)
+        return 0;
+    s = text_of (a, &x);
+    t = text_of (b, &y);
+    rc = s && t ? x == y && memcmp (s, t, x) == 0 : error_nomem (err);
+    free (s);
+    free (t);
+    return rc;
+}
+
+/* They have a node in common: one of them is what became of the other. */
+static bool related (const struct fabric *a, const struct fabric *b)
+{
+    for (size_t i = 0; i < a->nnodes; i++)
+        if (fabric_find_node (b, a->node[i].guid) != FABRIC_NONE)
+            return true;
+    return a->nnodes == 0;
+}
+
+static int check_fabric (const struct publish *p, const struct fabric *old,
+                         const struct fabric *f, struct error *err)
+{
+    if (f->part)
+        return error_input (err, "a part of a fabric is not for publishing");
+    if (old && old->subnet != 0 && f->subnet != 0 && old->subnet != f->subnet)
+        return error_world (err,
+                            "%s holds subnet %016" PRIx64
+                            ", and this is %016" PRIx64,
+                            p->path, old->subnet, f->subnet);
+    if (old && !related (old, f))
+        return error_world (err,
+                            "%s holds another fabric, of which no node is in "
+                            "this one: give each subnet a prefix of its own, "
+                            "or remove the file",
+                            p->path);
+    return 0;
+}
+
+/*
+ * Earlier ones
+ */
+
+static int keep_old (const struct publish *p, const struct fabric *old,
+                     struct error *err)
+{
+    time_t t = old->time ? old->time : time (NULL);
+    char stamp[STAMP_SIZE], *name;
+    struct tm tm;
+    int rc = 0;
+
+    if (!gmtime_r (&t, &tm) || strftime (stamp, STAMP_SIZE, STAMP, &tm) == 0)
+        return 0; /* of a year that no stamp has: not kept */
+    if (asprintf (&name, "%s.%s", p->path, stamp) < 0)
+        return error_nomem (err);
+    if (link (p->path, name) < 0 && errno != EEXIST)
+        rc = error_errno (err, "cannot keep %s as %s", p->path, name);
+    free (name);
+    return rc;
+}
+
+/* The name behind "FILE." */
+static const char *suffix (const char *name, const char *base)
+{
+    size_t len = strlen (base);
+
+    return strncmp (name, base, len) == 0 && name[len] == '.'
+               ? name + len + 1
+               : NULL;
+}
+
+static bool is_stamp (const char *s)
+{
+    static const char shape[] = "00000000T000000Z";
+
+    for (size_t i = 0; i < sizeof (shape); i++)
+        if (shape[i] == '0' ? s[i] < '0' || s[i] > '9' : s[i] != shape[i])
+            return false;
+    return true;
+}
+
+static bool is_temp (const char *s)
+{
+    return strlen (s) == TEMP_DIGITS
+           && strspn (s, "0123456789abcdef") == TEMP_DIGITS;
+}
+
+static bool is_old (int dir, const char *name)
+{
+    struct stat st;
+
+    return fstatat (dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0
+           && time (NULL) - st.st_mtime > TEMP_OLD_S;
+}
+
+/* Unlink what is too many. It is no error that something stays. */
+static void prune (const struct publish *p, int keep)
+{
+    const char *slash = strrchr (p->path, '/');
+    const char *base = slash ? slash + 1 : p->path;
+    char *dir = slash ? strndup (p->path, slash - p->path + 1) : strdup (".");
+    struct dirent **list = NULL;
+    int n = dir ? scandir (dir, &list, NULL, alphasort) : -1;
+    int fd = dir ? open (dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+
+    for (int i = n - 1, kept = 0; i >= 0; i--) {
+        const char *s = suffix (list[i]->d_name, base);
+
+        if (fd >= 0 && s
+            && ((is_stamp (s) && kept++ >= keep)
+                || (is_temp (s) && is_old (fd, list[i]->d_name))))
+            unlinkat (fd, list[i]->d_name, 0);
+        free (list[i]);
+    }
+    free (list);
+    free (dir);
+    if (fd >= 0)
+        close (fd);
+}
+
+static int write_new (const struct publish *p, const struct fabric *f,
+                      struct error *err)
+{
+    struct outfile *out = file_create_public (p->path, err);
+
+    if (!out)
+        return -1;
+    if (fabric_write (f, file_stream (out), err) < 0) {
+        file_abort (out);
+        return -1;
+    }
+    return file_commit (out, err);
+}
+
+int publish_put (struct publish *p, const struct fabric *old,
+                 const struct fabric *f, int keep, struct error *err)
+{
+    int equal = 0;
+
+    if (check_fabric (p, old, f, err) < 0
+        || (old && (equal = same (old, f, err)) < 0))
+        return -1;
+    if (!equal
+        && ((old && keep > 0 && keep_old (p, old, err) < 0)
+            || write_new (p, f, err) < 0))
+        return -1;
+    prune (p, keep);
+    p->state = (struct publish_state){ .read = time (NULL) };
+    return write_state (p, err) < 0 ? -1 : !equal;
+}
+
+int64_t publish_time (const char *path)
+{
+    struct stat file = { 0 }, lock = { 0 };
+    char *name;
+
+    if (asprintf (&name, "%s.lock", path) < 0)
+        return 0;
+    if (stat (path, &file) < 0)
+        file.st_mtime = 0;
+    if (stat (name, &lock) < 0)
+        lock.st_mtime = 0;
+    free (name);
+    return file.st_mtime > lock.st_mtime ? file.st_mtime : lock.st_mtime;
+}
