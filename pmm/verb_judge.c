@@ -68,17 +68,18 @@ static int add_signs (struct verdict *v, const struct fabric *f,
                       const char *path, const struct judge_options *opts,
                       struct error *err)
 {
-    struct sign *sign;
-    size_t n;
+    struct check_signs signs;
+    FILE *fp = path ? file_open_input (path, err) : NULL;
     int rc;
 
-    if (!path)
-        return 0;
-    if (check_load_signs (path, f, &sign, &n, err) < 0)
-        return -1;
-    rc = corroborate (v, sign, n, opts);
-    free (sign);
-    return rc < 0 ? error_nomem (err) : 0;
+    if (!fp)
+        return path ? -1 : 0;
+    rc = check_read_signs (&signs, fp, path, f, err);
+    if (rc == 0 && corroborate (v, signs.v, signs.n, opts) < 0)
+        rc = error_nomem (err);
+    check_clear_signs (&signs);
+    file_close_input (fp);
+    return rc;
 }
 
 int verb_judge (int argc, char **argv)

@@ -39,8 +39,8 @@ is $? 1 "a cable of DDR among those of HDR is a finding: exit 1"
 is "$(jq -c '[.status, [.findings[].sign]]' check.json) $(signs h0004)" \
     '["FAIL",["speed"]] ["speed"]' "... its speed, and no other"
 pmm fabric check -f snapshot >text
-# The subnet manager lets it have QDR, and ibsim's ports of such a cable say that
-# they can do no more.
+# The subnet manager lets it have QDR, and ibsim's ports of such a cable say
+# that they can do no more.
 like "$(<text)" 'runs at 4xQDR, most .* at 4xHDR: .* no more than 12xQDR' \
     "... said with what it should be, and why it is not"
 

@@ -12,7 +12,8 @@
 
 enum {
     PEERS_MIN = 4, /* fewer are no measure of each other */
-    ALIKE_MIN = 3, /* so many of one rate are that old */
+    ALIKE_MIN = 3, /* so many of one rate are that old, */
+    ALIKE_SHARE = 10, /* and 1 / so many of a kind are meant to be so */
     NAME = FABRIC_NAME_MAX + 8,
 };
 
@@ -33,8 +34,10 @@ struct checking {
     double seconds;
     struct usual {
         uint32_t link; /* that stands for its kind; FABRIC_NONE: none does */
-        uint32_t alike; /* how many run as it does, itself counted */
+        uint32_t alike; /* how many run as it does, itself counted, */
+        uint32_t peers; /* ... of how many */
     } *usual;         /* [nlinks] */
+    size_t meant;     /* links that are slower than both ends may, as others */
     struct {
         size_t n;
         uint32_t first; /* port */
@@ -116,22 +119,23 @@ static uint32_t peer_key (const struct fabric *f, const struct fabric_link *l)
     return (uint32_t)l->kind << 16 | (a < b ? a << 8 | b : b << 8 | a);
 }
 
-/* How many from i to end - 1, where they are in order, have k's rate. */
-static uint32_t count_alike (const struct peer *peer, size_t i, size_t end,
-                             size_t k)
+/* Peers i .. end - 1, in the order of their rates: the one at their lower
+ * quartile stands for all.
+ */
+static void set_usual (struct checking *x, const struct peer *peer, size_t i,
+                       size_t end)
 {
-    size_t first = k, last = k;
+    const struct peer *usual = &peer[i + (end - i) / 4];
 
-    while (first > i && k - first < ALIKE_MIN
-           && peer[first - 1].bits == peer[k].bits)
-        first--;
-    while (last + 1 < end && last - k < ALIKE_MIN
-           && peer[last + 1].bits == peer[k].bits)
-        last++;
-    return last - first + 1;
+    for (size_t k = i, last; k < end; k = last) {
+        for (last = k; last < end && peer[last].bits == peer[k].bits; last++)
+            ;
+        for (size_t j = k; j < last; j++)
+            x->usual[peer[j].link]
+                = (struct usual){ usual->link, last - k, end - i };
+    }
 }
 
-/* Of each group of peers, the one at the lower quartile. */
 static int find_usual (struct checking *x)
 {
     const struct fabric *f = x->f;
@@ -146,7 +150,7 @@ static int find_usual (struct checking *x)
     for (size_t i = 0; i < f->nlinks; i++) {
         struct rates rate = rate_of (&f->link[i]);
 
-        x->usual[i] = (struct usual){ FABRIC_NONE, 0 };
+        x->usual[i] = (struct usual){ FABRIC_NONE, 0, 0 };
 
         if (rates_bits (&rate) > 0)
             peer[n++] = (struct peer){ peer_key (f, &f->link[i]), i,
@@ -156,10 +160,8 @@ static int find_usual (struct checking *x)
     for (size_t i = 0; i < n; i = end) {
         for (end = i; end < n && peer[end].key == peer[i].key; end++)
             ;
-        for (size_t k = i; k < end && end - i >= PEERS_MIN; k++)
-            x->usual[peer[k].link]
-                = (struct usual){ peer[i + (end - i) / 4].link,
-                                  count_alike (peer, i, end, k) };
+        if (end - i >= PEERS_MIN)
+            set_usual (x, peer, i, end);
     }
     free (peer);
     return 0;
@@ -194,9 +196,17 @@ static bool is_odd (const struct checking *x, size_t link,
     return is_less (active, want);
 }
 
-/* What the link should run at, and on what ground; false where it does. */
-static bool expect (const struct checking *x, size_t link,
-                    struct rates *want, const char **ground)
+/* Whether so many run as it does that they are meant to. */
+static bool is_common (const struct usual *u)
+{
+    return u->alike > ALIKE_MIN && u->alike >= u->peers / ALIKE_SHARE;
+}
+
+/* What the link should run at, and on what ground; false where it does, or
+ * where it is one of many that are not meant to.
+ */
+static bool expect (struct checking *x, size_t link, struct rates *want,
+                    const char **ground)
 {
     const struct fabric_link *l = &x->f->link[link];
     const struct port_rates *a = &x->f->port[l->a].rates;
@@ -204,13 +214,16 @@ static bool expect (const struct checking *x, size_t link,
     const struct rates active = rate_of (l);
     const struct rates may = rates_common (&a->enabled, &b->enabled);
     const struct rates can = rates_common (&a->supported, &b->supported);
+    bool low = is_less (&active, &may);
+    bool meant = low && is_common (&x->usual[link]);
 
+    x->meant += meant;
     *want = may;
     *ground = "both ends may run at";
-    if (is_less (&active, want))
+    if (low && !meant)
         return true;
     *ground = "most links of its kind run at";
-    if (is_odd (x, link, &active, &can, want))
+    if (!meant && is_odd (x, link, &active, &can, want))
         return true;
     *want = (struct rates){ can.lanes, active.speeds };
     *ground = "both ends can run at";
@@ -291,6 +304,11 @@ static int limit_rates (struct checking *x)
                  || (a->speeds && b->speeds && a->speeds != b->speeds);
     }
     x->c->unknown |= unknown + apart > 0;
+    if (x->meant > 0
+        && add_limit (x->c, "%zu links run below what both ends may, as many "
+                            "of their kind do: whether they could do better",
+                      x->meant) < 0)
+        return -1;
     if (unknown > 0
         && add_limit (x->c, "the width or speed of %zu links is not known",
                       unknown) < 0)
@@ -453,6 +471,7 @@ struct link_check *check_links (const struct fabric *f,
         error_nomem (err);
         return NULL;
     }
+    x.c->time = now ? now->time : f->time;
     x.c->hours = x.seconds > 0 ? x.seconds / 3600 : NAN;
     rc = check_all (&x);
     free (x.usual);

@@ -5,7 +5,10 @@
  * the judge as signs. File: JSON, kind "link-check".
  *
  *   width, speed  the cable has fewer lanes, or slower ones, than
- *                 both ends are allowed to have: it trained low;
+ *                 both ends are allowed to have: it trained low. Where three
+ *                 others and a tenth of its kind run as it does, that is
+ *                 what their adapters are made for (HDR100 says that it has
+ *                 four lanes, and HDR), and only told;
  *                 or than three quarters of the links of its kind and levels
  *                 have, as far as both ends can: somebody set it so, or what
  *                 they are allowed to is not known. Where an end says that it
@@ -38,6 +41,7 @@ struct link_finding {
 };
 
 struct link_check {
+    int64_t time;            /* of what was read last; 0 unknown */
     double hours;            /* at most, between the readings; NAN: no two */
     struct link_finding *finding; /* by link */
     size_t nfindings;
@@ -68,10 +72,18 @@ int check_write (const struct link_check *c, const struct fabric *f,
 int check_write_text (const struct link_check *c, const struct fabric *f,
                       FILE *fp, struct error *err);
 
-/* The signs in a file that was written of this fabric: findings and waits.
- * The caller frees *sign. 0, or -1 with err.
+/* The signs in a file that was written of this fabric: findings and waits. */
+struct check_signs {
+    int64_t time; /* as in struct link_check */
+    struct sign *v;
+    size_t n;
+};
+
+/* Return 0, or -1 with err, which begins with name, and none; check_clear_signs
+ * is due in both cases.
  */
-int check_load_signs (const char *path, const struct fabric *f,
-                      struct sign **sign, size_t *n, struct error *err);
+int check_read_signs (struct check_signs *signs, FILE *fp, const char *name,
+                      const struct fabric *f, struct error *err);
+void check_clear_signs (struct check_signs *signs);
 
 #endif /* IBQUERY_CHECK_H */

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "util/file.h"
 #include "util/json.h"
 
 #define KIND "link-check"
@@ -72,6 +71,7 @@ int check_write (const struct link_check *c, const struct fabric *f,
                              json_string (verdict_status_name (
                                  check_status (c)))) < 0
         || json_object_set_new (root, "links", json_integer (f->nlinks)) < 0
+        || json_object_set_new (root, "time", json_integer (c->time)) < 0
         || json_object_set_new (root, "hours", number (c->hours)) < 0
         || json_object_set_new (root, "findings",
                                 list_json (c->finding, c->nfindings, f,
@@ -110,8 +110,8 @@ int check_write_text (const struct link_check *c, const struct fabric *f,
 
 /* Read: the signs alone. */
 
-static int add_signs (const json_t *root, const char *key,
-                      const struct fabric *f, struct sign **sign, size_t *n,
+static int add_signs (struct check_signs *signs, const json_t *root,
+                      const char *key, const struct fabric *f,
                       struct error *err)
 {
     json_t *list;
@@ -119,14 +119,16 @@ static int add_signs (const json_t *root, const char *key,
 
     if (json_get_array (root, NULL, key, MAX_SIGNS, &list, err) < 0)
         return -1;
-    v = realloc (*sign, (*n + json_array_size (list) + 1) * sizeof (*v));
+    v = realloc (signs->v,
+                 (signs->n + json_array_size (list) + 1) * sizeof (*v));
     if (!v)
         return error_nomem (err);
-    *sign = v;
+    signs->v = v;
     for (size_t i = 0; i < json_array_size (list); i++) {
         const json_t *obj = json_array_get (list, i);
         const char *link, *kind;
         unsigned int k = 0;
+        uint32_t found;
         char where[40];
 
         snprintf (where, sizeof (where), "%s[%zu]", key, i);
@@ -135,49 +137,49 @@ static int add_signs (const json_t *root, const char *key,
             return -1;
         while (k < SIGNS && strcmp (sign_name (k), kind) != 0)
             k++;
-        v[*n] = (struct sign){ fabric_find_link (f, link), k };
-        if (v[*n].link == FABRIC_NONE || k == SIGNS)
+        found = fabric_find_link (f, link);
+        if (found == FABRIC_NONE || k == SIGNS)
             return error_input (err, "%s: no sign or no link of this fabric",
                                 where);
-        ++*n;
+        v[signs->n++] = (struct sign){ found, k };
     }
     return 0;
 }
 
-static int read_signs (const json_t *root, const struct fabric *f,
-                       struct sign **sign, size_t *n, struct error *err)
+static int read_signs (struct check_signs *signs, const json_t *root,
+                       const struct fabric *f, struct error *err)
 {
     const char *hash;
+    uint64_t when;
 
-    if (json_get_string (root, NULL, "fabric", &hash, err) < 0)
+    if (json_get_string (root, NULL, "fabric", &hash, err) < 0
+        || json_get_u64 (root, NULL, "time", 0, INT64_MAX, &when, err) < 0)
         return -1;
     if (strcmp (hash, f->hash) != 0)
         return error_input (err, "it is of another fabric, %.40s", hash);
-    if (add_signs (root, "findings", f, sign, n, err) < 0)
+    signs->time = when;
+    if (add_signs (signs, root, "findings", f, err) < 0)
         return -1;
-    return add_signs (root, "waits", f, sign, n, err);
+    return add_signs (signs, root, "waits", f, err);
 }
 
-int check_load_signs (const char *path, const struct fabric *f,
-                      struct sign **sign, size_t *n, struct error *err)
+int check_read_signs (struct check_signs *signs, FILE *fp, const char *name,
+                      const struct fabric *f, struct error *err)
 {
-    FILE *fp = file_open_input (path, err);
-    json_t *root;
+    json_t *root = json_read (fp, name, KIND, MAX_FILE, err);
     int rc = -1;
 
-    *sign = NULL;
-    *n = 0;
-    if (!fp)
-        return -1;
-    root = json_read (fp, path, KIND, MAX_FILE, err);
-    if (root && (rc = read_signs (root, f, sign, n, err)) < 0)
-        error_prefix (err, "%s", path);
-    if (rc < 0) {
-        free (*sign);
-        *sign = NULL;
-        *n = 0;
+    *signs = (struct check_signs){ 0 };
+    if (root && (rc = read_signs (signs, root, f, err)) < 0) {
+        check_clear_signs (signs);
+        error_prefix (err, "%s", name);
     }
     json_decref (root);
-    file_close_input (fp);
     return rc;
+}
+
+void check_clear_signs (struct check_signs *signs)
+{
+    free (signs->v);
+    *signs = (struct check_signs){ 0 };
 }

@@ -5,7 +5,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "ibquery/model/generate.h"
 #include "tests/tap.h"
@@ -171,6 +170,14 @@ static void test_mixed (void)
     for (size_t i = 0; i < 2; i++)
         set_link (f, f->link[f->port[f->endpoint[i].port].link].id, 4, "HDR");
 
+    for (size_t i = 4; i < 12; i++)
+        set_link (f, f->link[f->port[f->endpoint[i].port].link].id, 2, "HDR");
+    c = check_links (f, NULL, NULL, &err);
+    ok (c && check_status (c) == VERDICT_OK && c->nlimits == 1
+            && strncmp (c->limit[0], "8 links run below", 17) == 0,
+        "so many of two lanes are meant to be so, it is told");
+    check_destroy (c);
+
     for (size_t i = 0; i < f->nlinks; i++)
         f->link[i].width = 1;
     c = check_links (f, NULL, NULL, &err);
@@ -178,7 +185,7 @@ static void test_mixed (void)
         "one lane everywhere is no good either");
     check_destroy (c);
     for (size_t i = 0; i < f->nlinks; i++)
-        f->link[i].width = 4;
+        set_link (f, f->link[i].id, 4, "HDR");
 
     set_link (f, "h0007/1", 0, "");
     f->port[fabric_find_port (f, "h0009/1")].rates.active
@@ -312,12 +319,10 @@ static void test_file (void)
 {
     struct fabric *f = model (), *g;
     struct counters *then = all_zero (f, 1000), *now = all_zero (f, 8200);
-    char path[] = "/tmp/pmm-check.XXXXXX";
-    FILE *fp = fdopen (mkstemp (path), "w");
+    FILE *fp = tmpfile ();
+    struct check_signs signs;
     struct link_check *c;
-    struct sign *sign;
     struct error err = { 0 };
-    size_t n;
 
     set_link (f, "h0001/1", 1, "HDR");
     at (now, f, "h0002/1")->value[COUNTER_LINK_DOWNED] = 9;
@@ -325,30 +330,33 @@ static void test_file (void)
     c = check_links (f, then, now, &err);
     ok (c && check_write (c, f, fp, &err) == 0, "a file of signs%s",
         err.text);
-    fclose (fp);
-    ok (check_load_signs (path, f, &sign, &n, &err) == 0 && n == 3
-            && sign[0].kind == SIGN_WIDTH
-            && sign[0].link == fabric_find_link (f, "h0001/1")
-            && sign[1].kind == SIGN_COUNTER
-            && sign[1].link == fabric_find_link (f, "h0002/1")
-            && sign[2].kind == SIGN_WAIT
-            && sign[2].link == fabric_find_link (f, "h0003/1"),
+    rewind (fp);
+    ok (check_read_signs (&signs, fp, "x", f, &err) == 0 && signs.n == 3
+            && signs.time == 8200 && signs.v[0].kind == SIGN_WIDTH
+            && signs.v[0].link == fabric_find_link (f, "h0001/1")
+            && signs.v[1].kind == SIGN_COUNTER
+            && signs.v[1].link == fabric_find_link (f, "h0002/1")
+            && signs.v[2].kind == SIGN_WAIT
+            && signs.v[2].link == fabric_find_link (f, "h0003/1"),
         "... is read%s", err.text);
-    free (sign);
+    check_clear_signs (&signs);
     check_destroy (c);
 
     g = generate_fat_tree (&(struct fat_tree){ .ports = 4, .levels = 2 },
                            &err);
-    ok (check_load_signs (path, g, &sign, &n, &err) < 0 && !sign && n == 0,
+    rewind (fp);
+    ok (check_read_signs (&signs, fp, "x", g, &err) < 0 && !signs.v
+            && signs.n == 0,
         "%s", err.text);
-    fp = fopen (path, "w");
-    fprintf (fp, "{\"kind\":\"link-check\",\"version\":1,\"fabric\":\"%s\","
-                 "\"findings\":[{\"link\":\"%s\",\"sign\":\"smell\"}],"
-                 "\"waits\":[]}\n",
-             f->hash, f->link[0].id);
     fclose (fp);
-    ok (check_load_signs (path, f, &sign, &n, &err) < 0, "%s", err.text);
-    unlink (path);
+    fp = tmpfile ();
+    fprintf (fp, "{\"kind\":\"link-check\",\"version\":1,\"fabric\":\"%s\","
+                 "\"time\":1,\"waits\":[],"
+                 "\"findings\":[{\"link\":\"%s\",\"sign\":\"smell\"}]}\n",
+             f->hash, f->link[0].id);
+    rewind (fp);
+    ok (check_read_signs (&signs, fp, "x", f, &err) < 0, "%s", err.text);
+    fclose (fp);
     counters_destroy (then);
     counters_destroy (now);
     fabric_destroy (f);
