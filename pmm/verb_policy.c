@@ -124,7 +124,7 @@ static json_t *signs_json (const struct policy_input *in, const char *node,
                          json_pack ("{s:I, s:I, s:s, s:s}", "audit",
                                     (json_int_t)s->after, "time",
                                     (json_int_t)s->time, "sign",
-                                    policy_sign_name (s->kind), "link",
+                                    sign_name (s->kind), "link",
                                     s->link),
                          err);
     }

@@ -210,6 +210,8 @@ struct self {
     struct roster *roster;
     struct group *group;
     struct fabric *fabric;
+    struct local_port *port; /* as they were; audits */
+    size_t nports;
 };
 
 static void phase (const struct self *self, const char *what)
@@ -394,6 +396,7 @@ static void self_clear (struct self *self)
         self->coord->close (self->c);
     roster_destroy (self->roster);
     fabric_destroy (self->fabric);
+    free (self->port);
 }
 
 static int run (const struct args *args)
@@ -405,8 +408,10 @@ static int run (const struct args *args)
 
     if (join (&self, &err) < 0)
         goto error;
-    if (args->audit)
+    if (args->audit) {
         ports_say (LOCAL_SYSFS, args->nonce, stderr);
+        local_ports (LOCAL_SYSFS, &self.port, &self.nports, NULL);
+    }
     if (self.size == 1) {
         strcpy (result.sentence, "one node: nothing to measure");
         result.status = VERDICT_OK;
@@ -435,6 +440,7 @@ error:
                   err.text);
         say_trouble (&self, err.text);
     }
+    ports_say_waits (LOCAL_SYSFS, args->nonce, self.port, self.nports, stderr);
     if (alarm_prints) {
         rc = print_result (args->nonce, &result);
         rc = rc < 0 ? ERROR_WORLD : exit_status (result.status);

@@ -24,7 +24,7 @@ mkdir state
 chown slurm: state
 
 # Its probe plays what ./act says before it measures. ./symbols is the counter
-# of a port of h0005.
+# of a port of h0005, and with ./waits messages waited there.
 link=$(pmm path -f fabric --json h0005 h0001 | jq -r '.forward[0]')
 cat >bin/probe <<END
 #!/bin/bash
@@ -33,6 +33,8 @@ cd "$workdir"
 nonce=\$(grep -oE -e '--nonce [0-9a-f]+' <<<"\$*")
 [[ \$SLURMD_NODENAME != h0005 ]] || echo "pmm-port 1 \${nonce#* } $link" \
     "4 5 4xHDR SymbolErrorCounter=\$(<symbols)" >&2
+[[ ! -e waits || \$SLURMD_NODENAME != h0005 ]] ||
+    echo "pmm-wait 1 \${nonce#* } $link 77" >&2
 case \$(<act) in
 slow) sleep 3 ;;
 hang) exec sleep 1000 ;;
@@ -52,6 +54,7 @@ conf ()
 Snapshot=$workdir/fabric
 Ledger=$workdir/state/ledger
 Baseline=$workdir/state/baseline.json
+Signs=$workdir/state/signs
 Probe=$workdir/bin/probe
 Transport=emu
 EmuSocket=$workdir/emu
@@ -125,12 +128,23 @@ audit --nodes "$nodes" >said
 is "$? $(cut -d' ' -f1-3 said)" "1 audit 7 FAIL" "drained, it is measured"
 is "$(sinfo -h -N -p main -n h0005 -o '%T %E')" "drained pmm: host end h0005" \
     "... and stays so"
+touch waits
+jq -c --arg link "$(pmm path -f fabric --json h0006 h0001 |
+    jq -r '.forward[0]')" '{kind: "link-check", version: 1, fabric,
+    time: (now | floor), findings: [{link: $link, sign: "width"}],
+    waits: []}' < <(pmm fabric show -f fabric --json) >state/signs
+out=$(audit --nodes "$nodes" --json)
+is "$? $(jq -c '[.id, .status]' <<<"$out")" '3 [8,"UNKNOWN"]' \
+    "... and does not FAIL where messages waited for others'"
+is "$(jq -c '.signs[] | [.host, .kind]' <<<"$out")" '["h0006","width"]' \
+    "a published sign of a link is one of the audit"
+rm waits state/signs
 emu heal all
 is "$(try --json | sed 's/^0 //' | jq -c '[.status, (.hosts | length)]')" \
     '["OK",6]' "... until the cable is repaired"
 within 20 idle 5
 like "$(audit --drained) $(audit --nodes h0005)" \
-    '^audit 9 OK .* 6 nodes.* no two nodes' "... with idle partners, not alone"
+    '^audit 10 OK .* 6 nodes.* no two nodes' "... with idle partners, not alone"
 scontrol update nodename=h0005 state=resume
 within 20 idle 6
 
@@ -139,10 +153,10 @@ within 20 idle 6
 srun -N1 -w h0006 --exclusive sleep 100 2>/dev/null &
 busy=$!
 within 20 eval '[[ $(squeue -h -t R -o %N) == h0006 ]]'
-like "$(try)" '^3 audit 10 UNKNOWN not measured: srun: error: Unable to alloc' \
+like "$(try)" '^3 audit 11 UNKNOWN not measured: srun: error: Unable to alloc' \
     "a node is busy: it is not waited for"
 within 20 idle 5
-like "$(audit --idle)" '^audit 11 OK .* 5 nodes' "... the idle ones are audited"
+like "$(audit --idle)" '^audit 12 OK .* 5 nodes' "... the idle ones are audited"
 kill $busy
 wait $busy 2>/dev/null
 within 20 idle 6
@@ -169,7 +183,7 @@ printf '%s\n' PreemptType=preempt/partition_prio PreemptMode=requeue \
     >>slurm/etc/slurm.conf
 "$srcdir/contrib/cluster/cluster" start slurm slurmctld
 wait $first
-like "$(<first)" '^0 audit 12 OK' "slurmctld is restarted in an audit"
+like "$(<first)" '^0 audit 13 OK' "slurmctld is restarted in an audit"
 within 30 idle 6
 like "$(try)" '^3 not audited: jobs in partition audit would preempt those in' \
     "... with a configuration by which audits would preempt jobs"
@@ -177,7 +191,7 @@ scontrol update partitionname=audit prioritytier=1
 
 conf 4 >conf
 act hang
-like "$(try)" '^3 audit 13 UNKNOWN not measured: no result within 4 s' \
+like "$(try)" '^3 audit 14 UNKNOWN not measured: no result within 4 s' \
     "an audit beyond its deadline"
 within 20 idle 6
 ok $? "... leaves no job"
@@ -192,8 +206,8 @@ is "$(begun)" 1 "pmm is killed in an audit"
 within 20 idle 6
 ok $? "... its job goes with it"
 act measure
-like "$(try)" '^0 audit 15 OK' "... the next is in order"
-is "$(begun) $(ledger show 14 --json | jq -r .sentence)" \
+like "$(try)" '^0 audit 16 OK' "... the next is in order"
+is "$(begun) $(ledger show 15 --json | jq -r .sentence)" \
     "0 whoever ran it was killed" "... and ends it"
 
 # The clock
@@ -201,10 +215,10 @@ is "$(begun) $(ledger show 14 --json | jq -r .sentence)" \
 if type -P faketime >/dev/null; then
     within 20 idle 6
     like "$(as_slurm faketime -f +2d bin/pmm audit --conf conf --idle 2>&1)" \
-        '^audit 16 OK' "the clock is two days ahead"
-    like "$(try)" '^0 audit 17 OK' "... and is set back"
+        '^audit 17 OK' "the clock is two days ahead"
+    like "$(try)" '^0 audit 18 OK' "... and is set back"
     is "$(ledger show --json | jq -c '.audits[:2] | [map(.id), .[0].begun
-        < .[1].begun, map(.ended >= .begun)]')" '[[17,16],true,[true,true]]' \
+        < .[1].begun, map(.ended >= .begun)]')" '[[18,17],true,[true,true]]' \
         "... which numbers tell, not times"
 else
     skip "the clock is set back" "not installed: faketime"

@@ -27,6 +27,8 @@ const struct conf_option site_options[] = {
     { "Baseline", CONF_PATH, FIELD (baseline),
       "/var/lib/slurm-pmm/baseline.json",
       "the published baseline samples, if there are any" },
+    { "Signs", CONF_PATH, FIELD (signs), "/var/lib/slurm-pmm/signs.json",
+      "what pmm fabric check --json found of the links, if it is run" },
     { "Ledger", CONF_PATH, FIELD (ledger), "/var/lib/slurm-pmm/ledger",
       "what the audits leave, for pmm ledger" },
     { "Spool", CONF_PATH, FIELD (spool), "/var/spool/slurm-pmm",

@@ -22,6 +22,7 @@ struct site {
     int read_every_ms; /* all of the fabric, though no change is seen */
     char *baseline;   /* published baseline samples; "" is none; a missing
                          file is none as well */
+    char *signs;      /* published check of the links; as the baseline */
     char *ledger;     /* what the audits leave */
     char *spool;      /* which jobs ended, for the audit service */
     char *verdicts;   /* the published verdict cache */

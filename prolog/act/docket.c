@@ -157,9 +157,9 @@ static const char *action_name (int i)
     return policy_kind_name ((enum policy_kind)i);
 }
 
-static const char *sign_name (int i)
+static const char *kind_of_sign (int i)
 {
-    return policy_sign_name ((enum policy_sign_kind)i);
+    return sign_name ((enum sign_kind)i);
 }
 
 static void doubt_row (struct making *m, const char *what, int64_t id)
@@ -678,13 +678,13 @@ static int make_signs (struct making *m)
         uint32_t e = l == FABRIC_NONE ? l : endpoint_of (m->fabric, l);
         const char *host = text_of (row, "host");
         int kind = find_name (text_of (row, "kind"), SIGN_SPEED + 1,
-                              sign_name);
+                              kind_of_sign);
 
         if (kind > SIGN_SPEED)
             doubt_row (m, "a sign of audit", number_of (row, "audit"));
         else if (host && e != FABRIC_NONE && !strcmp (host, m->node[e]))
             sign[in->nsigns++] = (struct policy_sign){
-                .kind = (enum policy_sign_kind)kind, .link = link,
+                .kind = (enum sign_kind)kind, .link = link,
                 .host = m->node[e], .time = number_of (row, "time"),
                 .after = (uint64_t)number_of (row, "audit"),
             };

@@ -212,7 +212,24 @@ static int find_partners (struct run *run, struct error *err)
  * The verdict
  */
 
+/* Who waited while it was measured may be slow for the traffic of others. */
+static int hold_against_waits (const struct run *run,
+                               const struct job_said *said,
+                               struct verdict *v,
+                               const struct judge_options *opts,
+                               struct error *err)
+{
+    struct sign *sign;
+    int n = signs_waits (run->audit->fabric, run->node_of, said->wait,
+                         said->nwaits, &sign, err);
+    int rc = n < 0 ? -1 : corroborate (v, sign, (size_t)n, opts);
+
+    free (sign);
+    return n >= 0 && rc < 0 ? error_nomem (err) : rc;
+}
+
 static struct verdict *judge_record (struct run *run, struct record *r,
+                                     const struct job_said *said,
                                      struct error *err)
 {
     const struct site *site = run->audit->site;
@@ -237,14 +254,19 @@ static struct verdict *judge_record (struct run *run, struct record *r,
         v = NULL;
         error_nomem (err);
     }
+    if (v && hold_against_waits (run, said, v, &opts, err) < 0) {
+        verdict_destroy (v);
+        v = NULL;
+    }
     baseline_clear (&base);
     return v;
 }
 
-static int enter (struct run *run, struct record *r, struct error *err)
+static int enter (struct run *run, struct record *r,
+                  const struct job_said *said, struct error *err)
 {
     struct audit_result *result = run->result;
-    struct verdict *v = judge_record (run, r, err);
+    struct verdict *v = judge_record (run, r, said, err);
     int rc = -1;
 
     if (v && ledger_record (run->audit->ledger, time (NULL), r->ps,
@@ -276,7 +298,7 @@ static int conclude (struct run *run, struct job_said *said,
     else if (!r.plan)
         rc = decline (run, "%s", r.sentence);
     else
-        rc = enter (run, &r, err);
+        rc = enter (run, &r, said, err);
     record_clear (&r);
     return rc;
 }
@@ -294,9 +316,18 @@ static void publish (const struct run *run)
 static int enter_ports (const struct run *run, const struct job_said *said,
                         struct error *err)
 {
-    return signs_enter (run->audit->ledger, run->result->id, time (NULL),
-                        run->audit->fabric, run->node_of, said->port,
-                        said->nports, err) < 0 ? -1 : 0;
+    const struct audit *a = run->audit;
+    char odd[256];
+
+    if (signs_enter (a->ledger, run->result->id, time (NULL), a->fabric,
+                     run->node_of, said->port, said->nports, err) < 0
+        || signs_enter_file (a->ledger, run->result->id, time (NULL),
+                             a->fabric, run->node_of, a->site->signs, odd,
+                             sizeof (odd), err) < 0)
+        return -1;
+    if (*odd)
+        report (run, "no signs of the links: %s", odd);
+    return 0;
 }
 
 static int measure (struct run *run, struct error *err)

@@ -209,6 +209,10 @@ static void hear_words (void *arg, struct program_line *line)
         if (!line->cut && said->nports < ear->max_ports)
             said->port[said->nports++] = port;
     }
+    else if (ports_parse_wait (line->text, ear->job->nonce, &port)) {
+        if (!line->cut && said->nwaits < ear->max_ports)
+            said->wait[said->nwaits++] = port;
+    }
     else if (!srun_hear (&ear->srun, line->text))
         strcpy (ear->last, line->text);
 }
@@ -335,7 +339,8 @@ int job_run (const struct job *job, struct job_said *said, struct error *err)
     int rc = -1;
 
     *said = (struct job_said){ 0 };
-    if (!(said->port = calloc (ear.max_ports, sizeof (*said->port))))
+    if (!(said->port = calloc (ear.max_ports, sizeof (*said->port)))
+        || !(said->wait = calloc (ear.max_ports, sizeof (*said->wait))))
         error_nomem (err);
     else if (job_environment (&env, job->site, err) == 0
              && job_arguments (&argv, job, &env, err) == 0)
@@ -349,5 +354,6 @@ void job_said_clear (struct job_said *said)
 {
     free (said->record);
     free (said->port);
+    free (said->wait);
     *said = (struct job_said){ 0 };
 }

@@ -31,6 +31,8 @@ struct job_said {
     size_t len;
     struct local_port *port; /* as the members know theirs */
     size_t nports;
+    struct local_port *wait; /* where messages waited meanwhile */
+    size_t nwaits;
     char why[256];           /* there is no result */
     char left[256];          /* what may have been left behind; "" nothing */
 };

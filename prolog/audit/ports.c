@@ -47,6 +47,41 @@ void ports_say (const char *sysfs, const char *nonce, FILE *fp)
     free (v);
 }
 
+/* How much more a port has waited; 0 where it began anew, or stands at its
+ * end, or is another one.
+ */
+static uint64_t waited (const struct local_port *p,
+                        const struct local_port *before)
+{
+    uint64_t now = p->counter[LOCAL_XMIT_WAIT];
+    uint64_t then = before->counter[LOCAL_XMIT_WAIT];
+
+    if (p->node_guid != before->node_guid || p->port != before->port
+        || !p->has[LOCAL_XMIT_WAIT] || !before->has[LOCAL_XMIT_WAIT])
+        return 0;
+    return now > then ? now - then : 0;
+}
+
+void ports_say_waits (const char *sysfs, const char *nonce,
+                      const struct local_port *before, size_t n, FILE *fp)
+{
+    struct local_port *v;
+    size_t now;
+
+    if (local_ports (sysfs, &v, &now, NULL) < 0)
+        return;
+    for (size_t i = 0; i < now; i++)
+        for (size_t k = 0; k < n; k++) {
+            uint64_t ticks = waited (&v[i], &before[k]);
+
+            if (ticks > 0 && v[i].layer == LAYER_INFINIBAND
+                && v[i].node_guid)
+                fprintf (fp, "pmm-wait 1 %s %016" PRIx64 "/%u %" PRIu64 "\n",
+                         nonce, v[i].node_guid, v[i].port, ticks);
+        }
+    free (v);
+}
+
 /* The next word of a line, into buf; false at its end, or where it is longer.
  */
 static bool take_word (const char **line, char buf[WORD_BYTES])
@@ -104,17 +139,26 @@ static bool take_counter (const char *word, struct local_port *p)
     return true;
 }
 
+/* "KIND 1 NONCE GUID/PORT" */
+static bool take_head (const char **line, const char *kind, const char *nonce,
+                       struct local_port *p)
+{
+    const char *const head[] = { kind, "1", nonce };
+    char word[WORD_BYTES];
+
+    for (size_t i = 0; i < 3; i++)
+        if (!take_word (line, word) || strcmp (word, head[i]))
+            return false;
+    return take_name (line, p);
+}
+
 bool ports_parse (const char *line, const char *nonce, struct local_port *port)
 {
-    static const char *const head[] = { "pmm-port", "1" };
     struct local_port p = { .layer = LAYER_INFINIBAND };
     char word[WORD_BYTES];
 
-    for (size_t i = 0; i < 2; i++)
-        if (!take_word (&line, word) || strcmp (word, head[i]))
-            return false;
-    if (!take_word (&line, word) || strcmp (word, nonce)
-        || !take_name (&line, &p) || !take_number (&line, 15, &p.state)
+    if (!take_head (&line, "pmm-port", nonce, &p)
+        || !take_number (&line, 15, &p.state)
         || !take_number (&line, 15, &p.phys_state) || !take_word (&line, word))
         return false;
     local_rate_parse (word, &p.rate); /* else it is not told */
@@ -123,6 +167,21 @@ bool ports_parse (const char *line, const char *nonce, struct local_port *port)
             return false;
     if (line[strspn (line, " ")])
         return false;
+    *port = p;
+    return true;
+}
+
+bool ports_parse_wait (const char *line, const char *nonce,
+                       struct local_port *port)
+{
+    struct local_port p = { .layer = LAYER_INFINIBAND };
+    char word[WORD_BYTES];
+
+    if (!take_head (&line, "pmm-wait", nonce, &p) || !take_word (&line, word)
+        || text_u64 (word, 1, INT64_MAX, &p.counter[LOCAL_XMIT_WAIT]) < 0
+        || line[strspn (line, " ")])
+        return false;
+    p.has[LOCAL_XMIT_WAIT] = true;
     *port = p;
     return true;
 }

@@ -10,6 +10,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "ibquery/links/check.h"
+#include "util/file.h"
 
 struct place {
     uint32_t link;
@@ -28,10 +32,9 @@ struct entry {
 };
 
 /* Where a port is in the snapshot. False: nowhere, or not of the audit. */
-static bool find_place (const struct entry *e, const struct local_port *p,
-                        struct place *place)
+static bool find_place (const struct fabric *f, const char *const *node_of,
+                        const struct local_port *p, struct place *place)
 {
-    const struct fabric *f = e->f;
     uint32_t node = fabric_find_node (f, p->node_guid);
     uint32_t port;
     const struct fabric_host *host;
@@ -45,7 +48,7 @@ static bool find_place (const struct entry *e, const struct local_port *p,
     place->node = NULL;
     for (uint32_t i = host->first; i < host->first + host->count; i++)
         if (f->endpoint[i].port == port)
-            place->node = e->node_of[i];
+            place->node = node_of[i];
     snprintf (place->name, sizeof (place->name), "%016jx/%u",
               (uintmax_t)p->node_guid, p->port);
     return place->node && place->link != FABRIC_NONE;
@@ -123,7 +126,7 @@ static int look_at_ports (struct entry *e, const struct local_port *port,
                           struct place *place, size_t n, struct error *err)
 {
     for (size_t i = 0; i < n; i++)
-        if (find_place (e, &port[i], &place[i])
+        if (find_place (e->f, e->node_of, &port[i], &place[i])
             && (look_at_rate (e, &port[i], &place[i], err) < 0
                 || look_at_counters (e, &port[i], &place[i], err) < 0))
             return -1;
@@ -147,4 +150,79 @@ int signs_enter (struct ledger *ledger, int64_t audit, int64_t time,
     free (e.counter);
     free (place);
     return rc < 0 ? -1 : e.signs;
+}
+
+/* The audit's node at a link's end; NULL: none is. */
+static const char *node_at (const struct fabric *f,
+                            const char *const *node_of, uint32_t link)
+{
+    const struct fabric_link *l = &f->link[link];
+
+    for (size_t i = 0; i < f->nendpoints; i++)
+        if (node_of[i]
+            && (f->endpoint[i].port == l->a || f->endpoint[i].port == l->b))
+            return node_of[i];
+    return NULL;
+}
+
+static int enter_signs (struct ledger *ledger, int64_t audit,
+                        const struct fabric *f, const char *const *node_of,
+                        const struct check_signs *signs, struct error *err)
+{
+    int entered = 0;
+
+    for (size_t i = 0; i < signs->n; i++) {
+        const struct sign *s = &signs->v[i];
+        const char *node = node_at (f, node_of, s->link);
+
+        if (!node || s->kind == SIGN_WAIT)
+            continue;
+        if (ledger_sign_add (ledger, audit, f->link[s->link].id, node,
+                             sign_name (s->kind), signs->time, err) < 0)
+            return -1;
+        entered++;
+    }
+    return entered;
+}
+
+int signs_enter_file (struct ledger *ledger, int64_t audit, int64_t time,
+                      const struct fabric *f, const char *const *node_of,
+                      const char *path, char *odd, size_t size,
+                      struct error *err)
+{
+    struct check_signs signs = { 0 };
+    struct error why;
+    FILE *fp;
+    int rc = 0;
+
+    *odd = '\0';
+    if (!*path || access (path, F_OK) < 0)
+        return 0;
+    fp = file_open_trusted (path, geteuid (), &why);
+    if (!fp || check_read_signs (&signs, fp, path, f, &why) < 0)
+        snprintf (odd, size, "%s", why.text);
+    else if (signs.time > time || time - signs.time > SIGNS_MAX_AGE)
+        snprintf (odd, size, "%s is older than a day, or of the future",
+                  path);
+    else
+        rc = enter_signs (ledger, audit, f, node_of, &signs, err);
+    check_clear_signs (&signs);
+    if (fp)
+        fclose (fp);
+    return rc;
+}
+
+int signs_waits (const struct fabric *f, const char *const *node_of,
+                 const struct local_port *port, size_t n, struct sign **sign,
+                 struct error *err)
+{
+    struct place place;
+    int found = 0;
+
+    if (!(*sign = calloc (n + 1, sizeof (**sign))))
+        return error_nomem (err);
+    for (size_t i = 0; i < n; i++)
+        if (find_place (f, node_of, &port[i], &place))
+            (*sign)[found++] = (struct sign){ place.link, SIGN_WAIT };
+    return found;
 }

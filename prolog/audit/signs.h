@@ -6,6 +6,10 @@
  *            audit before that saw it (prolog/node/local's table)
  *   width    the port has fewer lanes than the snapshot knows of its cable,
  *   speed    or slower ones
+ *
+ * and one that is not entered, but held against the verdict:
+ *
+ *   wait     messages waited at the port while it was measured
  */
 #ifndef PROLOG_SIGNS_H
 #define PROLOG_SIGNS_H
@@ -13,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/judge/corroborate.h"
 #include "ibquery/fabric.h"
 #include "prolog/ledger/ledger.h"
 #include "prolog/node/local.h"
@@ -25,5 +30,24 @@
 int signs_enter (struct ledger *ledger, int64_t audit, int64_t time,
                  const struct fabric *f, const char *const *node_of,
                  const struct local_port *port, size_t n, struct error *err);
+
+/* Enter what a published check (pmm fabric check --json) found of the host
+ * links of the audit's nodes, if it is of this fabric and younger than
+ * SIGNS_MAX_AGE; path "" and a missing file are none. Return how many, or -1
+ * with err where the ledger is at fault; for a file that is of no use, *odd
+ * has the reason in `size` bytes, else "".
+ */
+enum { SIGNS_MAX_AGE = 86400 };
+int signs_enter_file (struct ledger *ledger, int64_t audit, int64_t time,
+                      const struct fabric *f, const char *const *node_of,
+                      const char *path, char *odd, size_t size,
+                      struct error *err);
+
+/* The links of n ports that waited, as signs for the judge; of the same ports
+ * as above. The caller frees *sign. Return how many, or -1 with err.
+ */
+int signs_waits (const struct fabric *f, const char *const *node_of,
+                 const struct local_port *port, size_t n, struct sign **sign,
+                 struct error *err);
 
 #endif /* PROLOG_SIGNS_H */

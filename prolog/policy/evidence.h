@@ -33,7 +33,7 @@ struct event {
     unsigned int seen;
     bool fresh;     /* not of the future, not beyond ConfirmWithin */
     enum doubt doubt;
-    enum policy_sign_kind sign;
+    enum sign_kind sign;
     size_t place;   /* among the suspects */
     double excess_ns, expected_ns;
 };

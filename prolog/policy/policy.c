@@ -33,17 +33,6 @@ const char *policy_kind_name (enum policy_kind kind)
     return name[kind];
 }
 
-const char *policy_sign_name (enum policy_sign_kind kind)
-{
-    static const char *const name[] = {
-        [SIGN_COUNTER] = "counter",
-        [SIGN_WIDTH] = "width",
-        [SIGN_SPEED] = "speed",
-    };
-
-    return name[kind];
-}
-
 void policy_config (struct policy_config *cfg, const struct site *site)
 {
     static const struct {

@@ -65,6 +65,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/judge/corroborate.h"
 #include "core/judge/verdict.h"
 #include "util/error.h"
 #include "util/site.h"
@@ -119,11 +120,9 @@ struct policy_audit {
     size_t nfindings;
 };
 
-/* A sign of trouble that root saw at the port. */
-enum policy_sign_kind { SIGN_COUNTER, SIGN_WIDTH, SIGN_SPEED };
-
+/* A sign of trouble that root saw at the port; not SIGN_WAIT. */
 struct policy_sign {
-    enum policy_sign_kind kind;
+    enum sign_kind kind;
     const char *link, *host;
     int64_t time;
     uint64_t after;
@@ -225,6 +224,5 @@ int policy_decide (struct decisions *d, const struct policy_input *in,
 void policy_clear (struct decisions *d);
 
 const char *policy_kind_name (enum policy_kind kind);
-const char *policy_sign_name (enum policy_sign_kind kind);
 
 #endif /* PROLOG_POLICY_H */

@@ -79,6 +79,58 @@ static void test_others (void)
             tab[i].good ? "a line:" : "none:", tab[i].line);
 }
 
+/* What is said of ports whose PortXmitWait grew. */
+static void test_waits (void)
+{
+    static const char *const bad[] = {
+        "pmm-wait 1 abd ec0d9a0300ec8240/1 5",
+        "pmm-wait 1 abc ec0d9a0300ec8240/1 0",
+        "pmm-wait 1 abc ec0d9a0300ec8240/1 -5",
+        "pmm-wait 1 abc ec0d9a0300ec8240/1 5 6",
+        "pmm-wait 1 abc ec0d9a0300ec8240/1",
+        "pmm-wait 1 abc ec0d9a0300ec8240 5",
+        "pmm-wait 2 abc ec0d9a0300ec8240/1 5",
+        HEAD,
+    };
+    char dir[] = "/tmp/pmm-test.XXXXXX";
+    char command[64];
+    char *text = NULL;
+    struct local_port *before, p;
+    size_t len, n;
+    FILE *fp = open_memstream (&text, &len);
+
+    if (!mkdtemp (dir))
+        exit (1);
+    sysfs_port (dir, "mlx5_0", 1, 0xec0d9a0300ec8240);
+    sysfs_port (dir, "mlx5_1", 1, 0xec0d9a0300ec8250);
+    sysfs_port (dir, "mlx5_2", 1, 0xec0d9a0300ec8260);
+    sysfs_set (dir, "mlx5_2", 1, "counters/port_xmit_wait", "900\n");
+    if (local_ports (dir, &before, &n, NULL) < 0)
+        exit (1);
+    ports_say_waits (dir, "abc", before, n, fp);
+    fflush (fp);
+    ok (len == 0, "nobody waited");
+    sysfs_set (dir, "mlx5_1", 1, "counters/port_xmit_wait", "77\n");
+    sysfs_set (dir, "mlx5_2", 1, "counters/port_xmit_wait", "5\n");
+    ports_say_waits (dir, "abc", before, n, fp);
+    fclose (fp);
+    ok (!strcmp (text, "pmm-wait 1 abc ec0d9a0300ec8250/1 77\n"),
+        "one did; of one that began anew it is not known: %.60s", text);
+    text[strcspn (text, "\n")] = '\0';
+    ok (ports_parse_wait (text, "abc", &p) && p.port == 1
+            && p.node_guid == 0xec0d9a0300ec8250
+            && p.counter[LOCAL_XMIT_WAIT] == 77
+            && !ports_parse (text, "abc", &p),
+        "what is said is understood");
+    for (size_t i = 0; i < sizeof (bad) / sizeof (bad[0]); i++)
+        ok (!ports_parse_wait (bad[i], "abc", &p), "none: '%s'", bad[i]);
+    free (before);
+    free (text);
+    snprintf (command, sizeof (command), "rm -rf %s", dir);
+    if (system (command) != 0)
+        exit (1);
+}
+
 /* Whatever a line is, it is a line or none. */
 static void test_damaged (void)
 {
@@ -109,5 +161,6 @@ int main (void)
     test_damaged ();
     test_others ();
     test_own ();
+    test_waits ();
     return done_testing ();
 }

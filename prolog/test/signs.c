@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "ibquery/model/generate.h"
@@ -133,6 +134,82 @@ static void test_others (void)
         "no such audit: %s", err.text);
 }
 
+/* What a published check says, if it is of use. */
+static void test_file (void)
+{
+    static const struct {
+        const char *what;
+        int64_t time;
+        const char *findings; /* %s: a link of n1, of n2's, of another's */
+        int signs;
+        bool odd;
+    } tab[] = {
+        { "a sign of a node's link", 5000,
+          "{\"link\":\"%s\",\"sign\":\"width\"},"
+          "{\"link\":\"%s\",\"sign\":\"counter\"},"
+          "{\"link\":\"%s\",\"sign\":\"speed\"}",
+          2, false },
+        { "none", 5000, "", 0, false },
+        { "an old one", 5000 - SIGNS_MAX_AGE,
+          "{\"link\":\"%s\",\"sign\":\"width\"}", 0, true },
+        { "one of the future", 9000, "", 0, true },
+        { "nonsense", 5000, "7", 0, true },
+    };
+    const char *link[3];
+    struct error err = { .text = "" };
+    char odd[256];
+
+    for (size_t i = 0; i < 3; i++)
+        link[i] = fabric->link[fabric->port[fabric->endpoint[i].port].link].id;
+    for (size_t i = 0; i < sizeof (tab) / sizeof (tab[0]); i++) {
+        int64_t id = begin (5001);
+        FILE *fp = fopen ("signs", "w");
+
+        fprintf (fp, "{\"kind\":\"link-check\",\"version\":1,"
+                     "\"fabric\":\"%s\",\"time\":%jd,\"findings\":[",
+                 fabric->hash, (intmax_t)tab[i].time);
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+        fprintf (fp, tab[i].findings, link[0], link[1], link[2]);
+#pragma GCC diagnostic pop
+        fprintf (fp, "],\"waits\":[{\"link\":\"%s\",\"sign\":\"wait\"}]}\n",
+                 link[0]);
+        fclose (fp);
+        chmod ("signs", 0644);
+        ok (signs_enter_file (ledger, id, 5001, fabric, node_of, "./signs",
+                              odd, sizeof (odd), &err)
+                    == tab[i].signs
+                && (*odd != '\0') == tab[i].odd,
+            "%s: %d sign%s %s", tab[i].what, tab[i].signs,
+            tab[i].signs == 1 ? "" : "s", odd);
+    }
+    ok (signs_enter_file (ledger, 1, 5001, fabric, node_of, "./none", odd,
+                          sizeof (odd), &err)
+                == 0
+            && !*odd,
+        "no file is no sign");
+}
+
+/* Who waited is held against the verdict, not entered. */
+static void test_waits (void)
+{
+    struct local_port p[] = { port_of (2), port_of (1), port_of (0) };
+    struct error err = { .text = "" };
+    struct sign *sign;
+    int n;
+
+    p[2].node_guid = 12345;
+    n = signs_waits (fabric, node_of, p, 3, &sign, &err);
+    ok (n == 1 && sign[0].kind == SIGN_WAIT
+            && sign[0].link
+                   == fabric->port[fabric->endpoint[1].port].link,
+        "of three ports that waited one is of the audit %s", err.text);
+    free (sign);
+    n = signs_waits (fabric, node_of, NULL, 0, &sign, &err);
+    ok (n == 0, "nobody waited");
+    free (sign);
+}
+
 int main (void)
 {
     struct fat_tree tree = { .ports = 4, .levels = 2 };
@@ -150,6 +227,8 @@ int main (void)
     test_signs ();
     test_entered ();
     test_others ();
+    test_waits ();
+    test_file ();
     ledger_close (ledger);
     fabric_destroy (fabric);
     free (node_of);
