@@ -32,6 +32,7 @@ struct owner {
 struct way {
     uint64_t *wanted, *used; /* bits by index into `lid`; NULL: none */
     bool all;                /* a host is on it: it leads to every LID */
+    bool followed;           /* which has been checked */
 };
 
 struct reach {
@@ -179,6 +180,22 @@ static int want (struct reach *r, uint32_t node, size_t i, struct error *err)
                : explore_table (r->e, node, err);
 }
 
+/* The first LID that is not below `low`. */
+static size_t first_from (const struct reach *r, unsigned int low)
+{
+    size_t a = 0, b = r->nlids;
+
+    while (a < b) {
+        size_t mid = a + (b - a) / 2;
+
+        if (r->lid[mid] < low)
+            a = mid + 1;
+        else
+            b = mid;
+    }
+    return a;
+}
+
 /* Do something for all LIDs that are wanted at a node and lie from `low` to
  * `high`.
  */
@@ -188,9 +205,9 @@ static int for_wanted (struct reach *r, uint32_t node, unsigned int low,
                                   struct error *err),
                        struct error *err)
 {
-    for (size_t i = 0; i < r->nlids && r->lid[i] <= high; i++)
-        if (r->lid[i] >= low && node < r->nways
-            && has (r->way[node].wanted, i) && fn (r, node, i, err) < 0)
+    for (size_t i = first_from (r, low);
+         i < r->nlids && r->lid[i] <= high && node < r->nways; i++)
+        if (has (r->way[node].wanted, i) && fn (r, node, i, err) < 0)
             return -1;
     return 0;
 }
@@ -214,6 +231,8 @@ static int on_ahead (void *arg, uint32_t node, unsigned int num,
     struct reach *r = arg;
     const struct explored_node *n = r->e->node[node];
 
+    if (num == 0)
+        return want_all (r, node, err);
     if (n->port[num].far == EXPLORE_NONE)
         return 0;
     if (!is_switch (r, node)) /* the own one */
@@ -249,9 +268,8 @@ static int find_owners (struct reach *r, struct error *err)
 
             if (is_switch (r, k) || !n->port[num].known || low == 0)
                 continue;
-            for (size_t i = 0; i < r->nlids && r->lid[i] <= high; i++) {
-                if (r->lid[i] < low)
-                    continue;
+            for (size_t i = first_from (r, low);
+                 i < r->nlids && r->lid[i] <= high; i++) {
                 if (r->owner[i].node != EXPLORE_NONE) {
                     error_world (err, "LID %u belongs to %s and to %s",
                                  r->lid[i],
@@ -295,9 +313,11 @@ static int use (struct reach *r, const struct hop *hop, int hops, size_t i,
     for (int k = 0; k < hops; k++) {
         struct explored_node *n = r->e->node[hop[k].node];
         struct explored_port *p = &n->port[hop[k].num];
-        struct way *w = way_of (r, hop[k].node, err);
+        struct way *w;
 
-        if (!w || set (r, &w->used, i, err) < 0)
+        if (is_switch (r, hop[k].node)
+            && (!(w = way_of (r, hop[k].node, err))
+                || set (r, &w->used, i, err) < 0))
             return -1;
         n->used = p->used = true;
         r->e->node[p->far]->used = true;
@@ -350,21 +370,45 @@ static int follow (struct reach *r, uint32_t node, unsigned int num, size_t i,
     return noted && use (r, hop, hops, i, err) < 0 ? -1 : 1;
 }
 
-/* Whether all LIDs of a port are among those that were asked for. */
-static int check_owner (const struct reach *r, const struct owner *o,
-                        struct error *err)
+/* Whether all LIDs of LID k's port are among those that were asked for. */
+static int check_owner (const struct reach *r, size_t k, struct error *err)
 {
+    const struct owner *o = &r->owner[k];
     const struct explored_node *n = r->e->node[o->node];
     const struct port_attr *info = &n->port[o->num].info;
+    size_t i = first_from (r, info->lid);
     unsigned int count = 0;
 
-    for (size_t i = 0; i < r->nlids; i++)
-        count += r->owner[i].node == o->node && r->owner[i].num == o->num;
+    for (; i < r->nlids && r->owner[i].node == o->node
+           && r->owner[i].num == o->num;
+         i++)
+        count++;
     if (count == 1U << info->lmc)
         return 1;
     error_world (err, "%s (%016" PRIx64 ") port %u has LID %u and LMC %u",
                  n->desc, n->info.guid, o->num, info->lid, info->lmc);
     return 0;
+}
+
+/* LID k's host reaches every LID; where it is on a switch, so do all that are
+ * on it.
+ */
+static int check_from (struct reach *r, size_t k, struct error *err)
+{
+    const struct owner *o = &r->owner[k];
+    uint32_t leaf = r->e->node[o->node]->port[o->num].far;
+    bool shared = leaf != EXPLORE_NONE && is_switch (r, leaf);
+    struct way *w = shared ? way_of (r, leaf, err) : NULL;
+    int rc = 1;
+
+    if (shared && (!w || w->followed))
+        return w ? 1 : -1;
+    if (shared)
+        w->followed = true;
+    for (size_t i = 0; rc > 0 && i < r->nlids; i++)
+        if (shared || r->owner[i].node != o->node)
+            rc = follow (r, o->node, o->num, i, true, err);
+    return rc;
 }
 
 /* Every LID is reached from the own port and from each of the hosts. Return 1,
@@ -379,18 +423,13 @@ static int check (struct reach *r, struct error *err)
         if (own->info.type != NODE_SWITCH)
             rc = follow (r, 0, own->info.local_port, i, false, err);
     for (size_t k = 0; rc > 0 && k < r->nlids; k++) {
-        const struct owner *o = &r->owner[k];
-
-        if (o->node == EXPLORE_NONE) {
+        if (r->owner[k].node == EXPLORE_NONE) {
             error_world (err, "nobody has LID %u", r->lid[k]);
             return 0;
         }
-        if (k > 0 && o->node == o[-1].node && o->num == o[-1].num)
-            continue;
-        rc = check_owner (r, o, err);
-        for (size_t i = 0; rc > 0 && i < r->nlids; i++)
-            if (r->owner[i].node != o->node || r->owner[i].num != o->num)
-                rc = follow (r, o->node, o->num, i, true, err);
+        rc = check_owner (r, k, err);
+        if (rc > 0)
+            rc = check_from (r, k, err);
     }
     return rc;
 }

@@ -155,6 +155,7 @@ struct agents *agents_create (const struct fabric *f, const char *from,
         return NULL;
     }
     a->f = f;
+    a->from = FABRIC_NONE;
     a->port = f->endpoint[f->host[host].first].port;
     rng_seed (&a->rng, seed);
     a->node[f->port[a->port].node].sm.state = SM_MASTER;
@@ -310,7 +311,8 @@ static struct place home (const struct agents *a)
 {
     const struct fabric_port *p = &a->f->port[a->port];
 
-    return (struct place){ p->node, p->num };
+    return a->from == FABRIC_NONE ? (struct place){ p->node, p->num }
+                                  : (struct place){ a->from, 0 };
 }
 
 static bool by_route (const struct agents *a, const uint8_t *mad,
@@ -326,7 +328,7 @@ static bool by_route (const struct agents *a, const uint8_t *mad,
 
         if (i > 1 && !is_switch (a, at->node))
             return false;
-        if (i == 1 && out != a->f->port[a->port].num)
+        if (i == 1 && !is_switch (a, at->node) && out != at->port)
             return false;
         if (!hop (a, at, out, STATE_INIT))
             return false;

@@ -106,6 +106,7 @@ struct agents_request {
 struct agents {
     const struct fabric *f;
     uint32_t port;       /* the adapter's port that asks */
+    uint32_t from;       /* or the switch that asks; FABRIC_NONE */
     unsigned int loss;   /* per cent of all MADs that are lost */
     struct rng rng;
     struct agents_node *node; /* [f->nnodes] */

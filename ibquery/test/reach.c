@@ -30,6 +30,17 @@ static struct agents *agents (const struct fabric *f, const char *from)
     return a;
 }
 
+static struct fabric *tree (enum routing routing)
+{
+    const struct fat_tree t
+        = { .ports = 8, .levels = 2, .how = { .routing = routing } };
+    struct fabric *f = generate_fat_tree (&t, NULL);
+
+    if (!f)
+        exit (1);
+    return f;
+}
+
 /* What a part is asked for: names of some hosts. */
 struct job {
     const char *name[MOST_HOSTS];
@@ -224,6 +235,82 @@ static void any_fabric (void)
     }
 }
 
+/* A switch may read, too. */
+static void from_switch (void)
+{
+    struct fabric *f = tree (ROUTING_DMODK), *part;
+    const struct job job = some (f, 3, 9, NULL);
+    struct agents *a = agents (f, NULL);
+    struct error err;
+
+    for (int level = 1; level <= 2; level++) {
+        a->from = fabric_find_switch (f, level == 1 ? "s1-0004" : "s2-0001");
+        part = read_part (a, &job, f, &err);
+        if (!ok (part && is_part (part, f, &job), "from a switch of level %d",
+                 level))
+            diag ("%s", err.text);
+        fabric_destroy (part);
+    }
+    agents_destroy (a);
+    fabric_destroy (f);
+}
+
+/* Two planes that one cable joins, and hosts with a port on each. */
+static struct fabric *planes (void)
+{
+    struct fabric *f = fabric_create ();
+    struct error err = { 0 };
+    uint8_t lft[16];
+    char desc[16];
+
+    memset (lft, LFT_NO_ROUTE, sizeof (lft));
+    for (int s = 0; s < 2; s++) {
+        snprintf (desc, sizeof (desc), "plane%d", s + 1);
+        fabric_add_node (f, 0x100 + s, NODE_SWITCH, 6, desc, &err);
+        fabric_set_switch_lid (f, s, 14 + s, &err);
+    }
+    for (int h = 0; h < 4; h++) {
+        snprintf (desc, sizeof (desc), "h%d a", h + 1);
+        fabric_add_node (f, 0x10 + h, NODE_CA, 2, desc, &err);
+        fabric_set_port (f, 2 + h, 1, 0x20 + h, 1 + h, 0, &err);
+        fabric_set_port (f, 2 + h, 2, 0x30 + h, 5 + h, 0, &err);
+        fabric_add_cable (f, 2 + h, 1, 0, 1 + h, 4, "HDR", &err);
+        fabric_add_cable (f, 2 + h, 2, 1, 1 + h, 4, "HDR", &err);
+    }
+    fabric_add_cable (f, 0, 5, 1, 5, 4, "HDR", &err);
+    for (int s = 0; s < 2; s++) {
+        for (int h = 0; h < 4; h++) {
+            lft[1 + h] = s == 0 ? 1 + h : 5;
+            lft[5 + h] = s == 1 ? 1 + h : 5;
+        }
+        fabric_set_lft (f, s, lft, 15, &err);
+    }
+    if (fabric_finish (f, &err) < 0) {
+        diag ("%s", err.text);
+        exit (1);
+    }
+    return f;
+}
+
+static void rails (void)
+{
+    const struct job job = { { "h1", "h3", "h4" }, 3 };
+    struct fabric *f = planes (), *part;
+    struct agents *a = agents (f, NULL);
+    struct error err;
+
+    part = read_part (a, &job, f, &err);
+    ok (part && is_part (part, f, &job) && part->nendpoints == 6,
+        "hosts of two rails, all of them");
+    fabric_destroy (part);
+    part = read_part (a, &job, NULL, &err);
+    ok (part && is_part (part, f, &job) && part->nendpoints == 6,
+        "... without a hint, too");
+    fabric_destroy (part);
+    agents_destroy (a);
+    fabric_destroy (f);
+}
+
 /* What it costs, on 432 hosts; on 3,456 under PMM_LONG. */
 static void cost (void)
 {
@@ -259,17 +346,6 @@ static void cost (void)
     }
     agents_destroy (a);
     fabric_destroy (f);
-}
-
-static struct fabric *tree (enum routing routing)
-{
-    const struct fat_tree t
-        = { .ports = 8, .levels = 2, .how = { .routing = routing } };
-    struct fabric *f = generate_fat_tree (&t, NULL);
-
-    if (!f)
-        exit (1);
-    return f;
 }
 
 static struct fabric_port *port_of (struct fabric *f, const char *name)
@@ -494,6 +570,8 @@ int main (void)
     lies ();
     refused ();
     all_torn ();
+    from_switch ();
+    rails ();
     any_fabric ();
     cost ();
     return done_testing ();
