@@ -15,7 +15,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <sys/stat.h>
 
 #include "ibquery/digest.h"
 #include "util/file.h"
@@ -782,5 +782,23 @@ struct fabric *fabric_load (const char *path, struct error *err)
     f = fabric_read (fp, strcmp (path, "-") == 0 ? "standard input" : path,
                      err);
     file_close_input (fp);
+    return f;
+}
+
+struct fabric *fabric_load_trusted (const char *path, uid_t owner,
+                                    struct timespec *date,
+                                    struct error *err)
+{
+    FILE *fp = file_open_trusted (path, owner, err);
+    struct fabric *f = NULL;
+    struct stat st;
+
+    if (!fp)
+        return NULL;
+    if (fstat (fileno (fp), &st) < 0)
+        error_errno (err, "%s", path);
+    else if ((f = fabric_read (fp, path, err)) && date)
+        *date = st.st_mtim;
+    fclose (fp);
     return f;
 }

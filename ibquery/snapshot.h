@@ -8,6 +8,8 @@
 #define IBQUERY_SNAPSHOT_H
 
 #include <stdio.h>
+#include <sys/types.h>
+#include <time.h>
 
 #include "ibquery/fabric.h"
 
@@ -21,5 +23,12 @@ struct fabric *fabric_read (FILE *fp, const char *name, struct error *err);
 
 /* The same from a path ("-": standard input). */
 struct fabric *fabric_load (const char *path, struct error *err);
+
+/* The same where it steers who is drained: only a file that `owner` or root
+ * owns and nobody else may write. *date is when it was made; it may be NULL.
+ */
+struct fabric *fabric_load_trusted (const char *path, uid_t owner,
+                                    struct timespec *date,
+                                    struct error *err);
 
 #endif /* IBQUERY_SNAPSHOT_H */

@@ -6,7 +6,6 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "ibquery/snapshot.h"
 #include "util/file.h"
@@ -17,18 +16,6 @@ enum {
     LIST_BYTES_MAX = 1 << 24,
     HOSTS_MAX = 1 << 20,
 };
-
-struct fabric *inputs_snapshot (const char *path, struct error *err)
-{
-    FILE *fp = file_open_trusted (path, geteuid (), err);
-    struct fabric *f;
-
-    if (!fp)
-        return NULL;
-    f = fabric_read (fp, path, err);
-    fclose (fp);
-    return f;
-}
 
 struct samples *inputs_samples (const struct fabric *fabric, const char *path,
                                 struct pathset **ps, struct error *err)

@@ -25,11 +25,6 @@ int inputs_load (struct inputs *in, const char *fabric, const char *plan,
                  const char *samples, struct error *err);
 void inputs_clear (struct inputs *in);
 
-/* The published snapshot, if it is root's or ours and nobody else may write it.
- * NULL with err.
- */
-struct fabric *inputs_snapshot (const char *path, struct error *err);
-
 /* Samples on their own set of the same fabric: a baseline. NULL with err;
  * where *ps is not NULL, it is the caller's in any case.
  */

@@ -11,8 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ibquery/snapshot.h"
 #include "pmm/common.h"
-#include "pmm/inputs.h"
 #include "pmm/verb.h"
 #include "prolog/audit/audit.h"
 #include "prolog/serve/serve.h"
@@ -126,7 +126,8 @@ static int prepare (struct work *w, struct error *err)
     if (o->conf && !realpath (o->conf, w->conf))
         return error_errno (err, "%s", o->conf);
     if (site_read (&w->site, o->conf, 1, err) < 0
-        || !(w->fabric = inputs_snapshot (w->site.snapshot, err))
+        || !(w->fabric = fabric_load_trusted (w->site.snapshot, geteuid (),
+                                              NULL, err))
         || !(w->ledger = ledger_open (w->site.ledger, LEDGER_CREATE, err)))
         return -1;
     return find_nodes (w, err);

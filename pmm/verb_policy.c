@@ -11,7 +11,6 @@
 
 #include "ibquery/snapshot.h"
 #include "pmm/common.h"
-#include "pmm/inputs.h"
 #include "pmm/verb.h"
 #include "prolog/act/act.h"
 #include "util/file.h"
@@ -393,7 +392,8 @@ static int act (struct work *w, struct error *err)
 
     world.say = say;
     if (site_read (&w->site, w->o->conf, 1, err) < 0
-        || !(w->fabric = inputs_snapshot (w->site.snapshot, err))
+        || !(w->fabric = fabric_load_trusted (w->site.snapshot, geteuid (),
+                                              NULL, err))
         || check_user (err) < 0
         || !(w->ledger = ledger_open (w->site.ledger, LEDGER_WRITE, err))
         || act_round (&w->report, &world, &w->site, w->ledger, w->fabric,

@@ -18,7 +18,6 @@
 
 #include "ibquery/snapshot.h"
 #include "prolog/serve/duty.h"
-#include "util/file.h"
 #include "util/program.h"
 
 enum {
@@ -119,24 +118,6 @@ static int keep_ledger (struct service *s, struct error *err)
     return 0;
 }
 
-/* What it steers is privileged: who published it must be root or we. */
-static struct fabric *load_fabric (const char *path, struct timespec *date,
-                                   struct error *err)
-{
-    FILE *fp = file_open_trusted (path, geteuid (), err);
-    struct fabric *f = NULL;
-    struct stat st;
-
-    if (!fp)
-        return NULL;
-    if (fstat (fileno (fp), &st) < 0)
-        error_errno (err, "%s", path);
-    else if ((f = fabric_read (fp, path, err)))
-        *date = st.st_mtim;
-    fclose (fp);
-    return f;
-}
-
 /* The snapshot that is published, and the map. */
 static int keep_fabric (struct service *s, struct error *err)
 {
@@ -152,7 +133,8 @@ static int keep_fabric (struct service *s, struct error *err)
               ? nodemap_load_trusted (s->site.node_map, geteuid (), err)
               : NULL;
     if ((*s->site.node_map && !map)
-        || !(f = load_fabric (s->site.snapshot, &date, err))) {
+        || !(f = fabric_load_trusted (s->site.snapshot, geteuid (),
+                                      &date, err))) {
         nodemap_destroy (map);
         return -1;
     }
