@@ -207,10 +207,10 @@ int fabric_finish (struct fabric *f, struct error *err);
 /* Look up; FABRIC_NONE where there is none. fabric_find_node works while the
  * fabric is built, too. fabric_find_endpoint takes a host's name for its first
  * rail; fabric_find_end the same names, and with "~1" and so on behind them
- * ("~0" is the base LID's). fabric_find_link takes either end as "guid/port" (so
- * a link id, too) or as "NAME/PORT" with a host's name, or a description that
- * is unique; fabric_find_port the same, for that end's port. fabric_find_switch takes a
- * GUID or a description that is unique, for a node.
+ * ("~0" is the base LID's). fabric_find_link takes either end as "guid/port"
+ * (so a link id, too) or as "NAME/PORT" with a host's name, or a description
+ * that is unique; fabric_find_port the same, for that end's port.
+ * fabric_find_switch takes a GUID or a description that is unique, for a node.
  */
 uint32_t fabric_find_node (const struct fabric *f, uint64_t guid);
 uint32_t fabric_find_host (const struct fabric *f, const char *name);

@@ -4,9 +4,9 @@
  * Notes: what the leader sends each member (GROUP_PLAN), little-endian:
  * version 2, service level 1, repeats 2, rounds 4, tasks 4; per task, in the
  * order of the rounds: round 4, peer 4, rail 1, side 1, own LID 1, the peer's
- * 1. What it gets back (GROUP_RESULT): late 4, duplicate 4, foreign 4, all since
- * the beginning; what went wrong there, as a length 1 and so many bytes; per
- * task: echoes 2, then an RTT in ns, 4 bytes, for each.
+ * 1. What it gets back (GROUP_RESULT): late 4, duplicate 4, foreign 4, all
+ * since the beginning; what went wrong there, as a length 1 and so many bytes;
+ * per task: echoes 2, then an RTT in ns, 4 bytes, for each.
  *
  * A member waits until it is asked for one of two things that have nothing in
  * them: a stage's GROUP_NEXT, then it fetches its plan, or GROUP_BYE. All that
