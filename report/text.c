@@ -34,8 +34,10 @@ static void print_links (const uint32_t *list, size_t n, const char *first,
         }
         fabric_port_name (fab, link->a, a, sizeof (a));
         fabric_port_name (fab, link->b, b, sizeof (b));
-        fprintf (fp, "pmm:   %s%s -- %s  (%s)\n", i ? next : first,
-                 text_clean (a), text_clean (b), link->id);
+        fprintf (fp, "pmm:   %s%s -- %s  (%s%s)\n", i ? next : first,
+                 text_clean (a), text_clean (b), link->id,
+                 link->internal ? ", no cable: within a chassis or card"
+                                : "");
     }
 }
 

@@ -188,6 +188,9 @@ found chassis "n11 n12 n13 n21 n22 n23 n31 n32 n33 n41 n42 n43 n51 n52 n53" \
 is "$(jq -c '[.links[] | select(.internal)] | length' shown)" 10 \
     "... ten links within the box"
 names "${zeros}a3/9"
+like "$(pmm report -f snapshot verdict)" \
+    "line-3/9 -- spine-1/3  \(${zeros}a3/9, no cable: within a chassis" \
+    "... of which the report says that it is no cable"
 names "${zeros}c1/1"
 
 found odd "0000000000000012 0000000000000013 0000000000000014 dual: n11 n12 \
