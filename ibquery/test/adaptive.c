@@ -7,6 +7,7 @@
 
 #include "ibquery/model/generate.h"
 #include "ibquery/read/steady.h"
+#include "ibquery/snapshot.h"
 #include "ibquery/test/agents.h"
 #include "tests/tap.h"
 
@@ -258,8 +259,35 @@ static void read_all (void)
     fabric_destroy (f);
 }
 
-int main (void)
+/* What a reader of a fabric makes whose switches route adaptively on these
+ * levels, for tests of what comes after.
+ */
+static int write_one (uint16_t levels)
 {
+    const struct fat_tree tree = { .ports = 4, .levels = 3 };
+    const struct teller told = { true, true, true, levels, levels };
+    struct error err = { 0 };
+    struct fabric *f = generate_fat_tree (&tree, &err), *got;
+    struct agents *a = agents_create (f, NULL, 7);
+    int rc;
+
+    for (size_t k = 0; k < f->nnodes; k++)
+        tell (&a->node[k], &told);
+    got = reading (a, &err);
+    rc = got && fabric_write (got, stdout, &err) == 0 ? 0 : 1;
+    if (rc != 0)
+        diag ("%s", err.text);
+    fabric_destroy (got);
+    agents_destroy (a);
+    fabric_destroy (f);
+    return rc;
+}
+
+/* Without arguments, the tests; with LEVELS, write_one. */
+int main (int argc, char **argv)
+{
+    if (argc > 1)
+        return write_one ((uint16_t)strtoul (argv[1], NULL, 0));
     decode ();
     choose ();
     read_all ();

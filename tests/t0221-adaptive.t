@@ -1,0 +1,94 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# Adaptive routing, from what the switches say to the report. No simulator has
+# the attribute, so agents in a process do (ibquery/test/agents); the emulator
+# has no service levels, so that a level that keeps to the tables and one that
+# does not are the same to it.
+
+# shellcheck disable=SC2154 source-path=SCRIPTDIR source=lib.sh
+. "$(dirname "$0")/lib.sh"
+need pmm pmm-probe pmm-emu jq
+told=$builddir/ibquery/test/adaptive.t
+[[ -x $told ]] || skip_all "not built: ibquery/test/adaptive.t"
+workdir
+cd "$workdir" || exit 1
+
+hosts=(h0001 h0003 h0006 h0008 h0009 h0012 h0014 h0015)
+link=0002c90100000010/3 # the first leaf's, up
+
+# A fabric whose switches route adaptively on these levels, and an emulator of
+# it.
+levels ()
+{
+    "$told" "$1" >snapshot || return
+    rm -f emu.log
+    pmm-emu -f snapshot --socket "$workdir/emu" --control "$workdir/control" \
+        >emu.log 2>&1 &
+    emu=$!
+    within 10 grep -qs 'pmm-emu:' emu.log
+}
+emu_down ()
+{
+    kill "$emu" 2>/dev/null
+    wait "$emu" 2>/dev/null
+}
+cleanup emu_down
+
+cat >conf <<END
+Snapshot=$workdir/snapshot
+Baseline=$workdir/baseline.json
+Transport=emu
+EmuSocket=$workdir/emu
+Timeout=20
+END
+
+# check DIR: a check by all hosts
+check ()
+{
+    local i n=${#hosts[@]}
+    rm -f rendezvous
+    for ((i = 0; i < n; i++)); do
+        pmm-probe --conf conf --nonce ab --output "$1" --coord \
+            "local:$i:$n:${hosts[i]}:$workdir/rendezvous" >>stdout 2>>stderr &
+        pids[i]=$!
+    done
+    wait "${pids[@]}"
+}
+
+# A link between switches gets slow; what comes of that.
+slow ()
+{
+    rm -rf before after baseline.json
+    check before
+    cp before/samples.json baseline.json
+    pmm-emu --control "$workdir/control" slow "$link" +2000 >said 2>&1
+    ok $? "... a slow $link"
+    check after
+    emu_down
+}
+
+levels 0x0003
+like "$(pmm fabric show -f snapshot)" \
+    'adaptive routing: on at 20 switches \(service levels 0x0003\), off at 0' \
+    "on for levels 0 and 1: shown"
+slow
+is "$(jq -c '[.service_level, .adaptive_switches]' after/samples.json)" \
+    '[2,0]' "... measured on level 2, where nobody does"
+is "$(jq -c --arg id "$link" '[.status, (.findings[0].suspects | any (. == $id))]' \
+    after/verdict.json)" '["FAIL",true]' "... and the link is found"
+like "$(jq -r '.limits[]' after/verdict.json)" \
+    'measured on service level 2: on 0 adaptive routing is on at [0-9]+ switches' \
+    "... the report says on which level"
+
+levels 0xffff
+slow
+is "$(jq -c '[.service_level, .adaptive_switches > 10]' after/samples.json)" \
+    '[0,true]' "on for all levels: measured on that which is wanted"
+is "$(jq -c '[.status, .findings]' after/verdict.json)" '["UNKNOWN",[]]' \
+    "... and no link between switches is named"
+like "$(pmm report -f snapshot after/verdict.json)" \
+    'limit: adaptive routing: [0-9]+ switches may have sent messages of service level 0 other ways' \
+    "... the report says why"
+
+done_testing
