@@ -80,11 +80,14 @@ char *words_next (struct words *w)
     return start;
 }
 
-static int parse_guid (const char *s, uint64_t *guid, struct error *err)
+static int parse_hex (const char *s, int digits, const char *what,
+                      uint64_t *value, struct error *err)
 {
-    if (strlen (s) != 16 || strspn (s, "0123456789abcdef") != 16)
-        return error_input (err, "\"%.40s\" is no GUID of 16 hex digits", s);
-    *guid = strtoull (s, NULL, 16);
+    if (strlen (s) != (size_t)digits
+        || strspn (s, "0123456789abcdef") != (size_t)digits)
+        return error_input (err, "\"%.40s\" is no %s of %d hex digits", s,
+                            what, digits);
+    *value = strtoull (s, NULL, 16);
     return 0;
 }
 
@@ -98,9 +101,15 @@ static int parse_number (const char *s, uint64_t max, const char *what,
     return 0;
 }
 
+int words_hex (struct words *w, int digits, const char *what,
+               uint64_t *value, struct error *err)
+{
+    return parse_hex (words_next (w), digits, what, value, err);
+}
+
 int words_guid (struct words *w, uint64_t *guid, struct error *err)
 {
-    return parse_guid (words_next (w), guid, err);
+    return words_hex (w, 16, "GUID", guid, err);
 }
 
 int words_number (struct words *w, uint64_t max, const char *what,
@@ -118,7 +127,7 @@ int words_port (struct words *w, uint64_t *guid, unsigned int *port,
     if (!slash)
         return error_input (err, "\"%.40s\" is no GUID/PORT", text);
     *slash = '\0';
-    if (parse_guid (text, guid, err) < 0
+    if (parse_hex (text, 16, "GUID", guid, err) < 0
         || parse_number (slash + 1, UINT8_MAX, "port", &number, err) < 0)
         return -1;
     *port = number;
@@ -190,8 +199,8 @@ static int read_all (struct reading *r, char *text, size_t len,
 
     digest_init (&digest);
     for (char *p = text; p < end; p = newline + 1) {
+        struct words words = { .next = p, .file = len };
         size_t length;
-        int rc;
 
         r->number++;
         newline = memchr (p, '\n', end - p);
@@ -204,10 +213,11 @@ static int read_all (struct reading *r, char *text, size_t len,
         if (!newline)
             break;
         if (strncmp (p, "end ", 4) == 0)
-            return check_end (&digest, p + 4, newline + 1 == end, err);
+            return check_end (&digest, p + 4, newline + 1 == end, err) < 0
+                       ? -1
+                       : r->fn (r->arg, NULL, err);
         digest_bytes (&digest, p, length);
-        rc = r->number == 1 ? 0 : r->fn (r->arg, &(struct words){ p }, err);
-        if (rc < 0)
+        if (r->number > 1 && r->fn (r->arg, &words, err) < 0)
             return -1;
     }
     return error_input (err, "the file is cut short");

@@ -37,13 +37,17 @@ char *lines_format_time (int64_t when, char text[LINES_TIME]);
 int lines_parse_time (const char *s, int64_t *when, struct error *err);
 
 /* Read. A line is taken apart word by word; where there is none left, the
- * next is "". The others return 0, or -1 with err: a GUID of 16 hexadecimal
- * digits, a decimal number without leading zeros, GUID/PORT, the line's end.
+ * next is "". The others return 0, or -1 with err: a number of so many lower-
+ * case hexadecimal digits, a GUID of 16, a decimal number without leading
+ * zeros, GUID/PORT, the line's end.
  */
 struct words {
-    char *next; /* the rest of the line */
+    char *next;  /* the rest of the line */
+    size_t file; /* bytes of all lines */
 };
 char *words_next (struct words *w);
+int words_hex (struct words *w, int digits, const char *what,
+               uint64_t *value, struct error *err);
 int words_guid (struct words *w, uint64_t *guid, struct error *err);
 int words_number (struct words *w, uint64_t max, const char *what,
                   uint64_t *value, struct error *err);
@@ -52,9 +56,9 @@ int words_port (struct words *w, uint64_t *guid, unsigned int *port,
 int words_end (const struct words *w, struct error *err);
 
 /* Read a file of at most max bytes; fn gets each line but the first and the
- * last, in their order. Return 0, or -1 with err: fn said so, or the file is
- * cut short, damaged, of another version, or none of these at all. what is
- * for the error: "fabric snapshot".
+ * last, in their order, and then, where the file is whole, NULL. Return 0, or
+ * -1 with err: fn said so, or the file is cut short, damaged, of another
+ * version, or none of these at all. what is for the error: "fabric snapshot".
  */
 struct lines_format {
     const char *magic, *what;

@@ -10,63 +10,31 @@
 #include "config.h"
 #include "ibquery/snapshot.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "ibquery/digest.h"
+#include "ibquery/lines.h"
 #include "util/file.h"
-#include "util/text.h"
-
-#define MAGIC "pmm-fabric "
-#define FORMAT "1"
-#define TIME_FORMAT "%Y-%m-%dT%H:%M:%SZ"
 
 enum {
-    MAX_LINE = 1200,
     MAX_HEX = 512,  /* table entries of one line */
     MIN_RUN = 16,   /* a shorter run is not worth a line */
-    MAX_FILE = 1 << 30,
     TABLES_MIN = 1 << 20,
     TABLES_FACTOR = 64,
-    TIME_SIZE = 32,
+};
+
+static const struct lines_format format = {
+    .magic = "pmm-fabric",
+    .what = "fabric snapshot",
+    .version = 1,
+    .max = 1 << 30,
 };
 
 /* Write */
 
-struct writer {
-    FILE *fp;
-    struct digest digest;
-};
-
-__attribute__ ((format (printf, 2, 3)))
-static void put (struct writer *w, const char *fmt, ...)
-{
-    char line[MAX_LINE];
-    va_list ap;
-    int len;
-
-    va_start (ap, fmt);
-    len = vsnprintf (line, sizeof (line), fmt, ap);
-    va_end (ap);
-    digest_bytes (&w->digest, line, len);
-    fwrite (line, 1, len, w->fp);
-    putc ('\n', w->fp);
-}
-
-static void format_time (int64_t when, char text[TIME_SIZE])
-{
-    time_t t = when;
-    struct tm tm;
-
-    gmtime_r (&t, &tm);
-    strftime (text, TIME_SIZE, TIME_FORMAT, &tm);
-}
-
-static void put_rates (struct writer *w, const struct fabric *f,
+static void put_rates (struct lines_out *w, const struct fabric *f,
                        const struct fabric_node *n)
 {
     static const struct port_rates none;
@@ -76,59 +44,59 @@ static void put_rates (struct writer *w, const struct fabric *f,
         char supported[RATES_TEXT], enabled[RATES_TEXT], active[RATES_TEXT];
 
         if (memcmp (r, &none, sizeof (none)) != 0)
-            put (w, "rates %016" PRIx64 "/%u %s %s %s", n->guid, i + 1,
-                 rates_format (&r->supported, supported),
-                 rates_format (&r->enabled, enabled),
-                 rates_format (&r->active, active));
+            lines_put (w, "rates %016" PRIx64 "/%u %s %s %s", n->guid, i + 1,
+                       rates_format (&r->supported, supported),
+                       rates_format (&r->enabled, enabled),
+                       rates_format (&r->active, active));
     }
 }
 
 /* Of a port, what is not as usual. */
-static void put_state (struct writer *w, const struct fabric_node *n,
+static void put_state (struct lines_out *w, const struct fabric_node *n,
                        const struct fabric_port *p)
 {
     if (p->link != FABRIC_NONE && p->state != PORT_UNKNOWN
         && p->state != PORT_ACTIVE)
-        put (w, "state %016" PRIx64 "/%u %s", n->guid, p->num,
-             fabric_state_name (p->state));
+        lines_put (w, "state %016" PRIx64 "/%u %s", n->guid, p->num,
+                   fabric_state_name (p->state));
 }
 
-static void put_node (struct writer *w, const struct fabric *f,
+static void put_node (struct lines_out *w, const struct fabric *f,
                       const struct fabric_node *n)
 {
     const char *type = fabric_type_name (n->type);
     const char *gap = *n->desc ? " " : "";
 
     if (n->type == NODE_SWITCH)
-        put (w, "%s %016" PRIx64 " %u %u%s%s", type, n->guid, n->nports,
-             n->lid, gap, n->desc);
+        lines_put (w, "%s %016" PRIx64 " %u %u%s%s", type, n->guid, n->nports,
+                   n->lid, gap, n->desc);
     else
-        put (w, "%s %016" PRIx64 " %u%s%s", type, n->guid, n->nports, gap,
-             n->desc);
+        lines_put (w, "%s %016" PRIx64 " %u%s%s", type, n->guid, n->nports, gap,
+                   n->desc);
     if (n->system != 0)
-        put (w, "system %016" PRIx64 " %016" PRIx64, n->guid, n->system);
+        lines_put (w, "system %016" PRIx64 " %016" PRIx64, n->guid, n->system);
     if (n->adaptive.known)
-        put (w, "adaptive %016" PRIx64 " %04x %04x", n->guid, n->adaptive.ud,
-             n->adaptive.rc);
+        lines_put (w, "adaptive %016" PRIx64 " %04x %04x", n->guid,
+                   n->adaptive.ud, n->adaptive.rc);
     for (unsigned int i = 0; i < n->nports; i++) {
         const struct fabric_port *p = &f->port[n->first_port + i];
 
         put_state (w, n, p);
         if (n->type != NODE_SWITCH && (p->guid != 0 || p->lid != 0))
-            put (w, "port %016" PRIx64 "/%u %016" PRIx64 " %u %u", n->guid,
-                 p->num, p->guid, p->lid, p->lmc);
+            lines_put (w, "port %016" PRIx64 "/%u %016" PRIx64 " %u %u",
+                       n->guid, p->num, p->guid, p->lid, p->lmc);
     }
 }
 
-static void put_cable (struct writer *w, const struct fabric *f,
+static void put_cable (struct lines_out *w, const struct fabric *f,
                        const struct fabric_link *l)
 {
     const struct fabric_port *b = &f->port[l->b];
     char rate[16];
 
     fabric_rate_name (l, rate, sizeof (rate));
-    put (w, "cable %s %016" PRIx64 "/%u %s", l->id, f->node[b->node].guid,
-         b->num, *rate ? rate : "-");
+    lines_put (w, "cable %s %016" PRIx64 "/%u %s", l->id, f->node[b->node].guid,
+               b->num, *rate ? rate : "-");
 }
 
 static unsigned int run (const struct fabric_node *n, unsigned int lid)
@@ -140,13 +108,13 @@ static unsigned int run (const struct fabric_node *n, unsigned int lid)
     return end - lid;
 }
 
-static void put_lft (struct writer *w, const struct fabric_node *n)
+static void put_lft (struct lines_out *w, const struct fabric_node *n)
 {
     static const char digit[] = "0123456789abcdef";
     char hex[2 * MAX_HEX + 1];
     unsigned int lid = 0;
 
-    put (w, "lft %016" PRIx64 " %u", n->guid, n->lft_top);
+    lines_put (w, "lft %016" PRIx64 " %u", n->guid, n->lft_top);
     while (lid <= n->lft_top) {
         unsigned int length = run (n, lid), first = lid, k = 0;
 
@@ -155,7 +123,7 @@ static void put_lft (struct writer *w, const struct fabric_node *n)
             continue;
         }
         if (length >= MIN_RUN) {
-            put (w, "%u-%u %02x", lid, lid + length - 1, n->lft[lid]);
+            lines_put (w, "%u-%u %02x", lid, lid + length - 1, n->lft[lid]);
             lid += length;
             continue;
         }
@@ -169,31 +137,28 @@ static void put_lft (struct writer *w, const struct fabric_node *n)
             }
         }
         hex[2 * k] = '\0';
-        put (w, "%u %s", first, hex);
+        lines_put (w, "%u %s", first, hex);
     }
 }
 
 int fabric_write (const struct fabric *f, FILE *fp, struct error *err)
 {
-    struct writer w = { .fp = fp };
-    char hex[DIGEST_HEX], when[TIME_SIZE];
+    struct lines_out w;
+    char when[LINES_TIME];
 
-    digest_init (&w.digest);
-    put (&w, MAGIC FORMAT);
-    put (&w, "generator " PACKAGE_STRING);
+    lines_begin (&w, fp, format.magic, format.version);
+    lines_put (&w, "generator " PACKAGE_STRING);
     if (*f->source)
-        put (&w, "source %s", f->source);
-    if (f->time != 0) {
-        format_time (f->time, when);
-        put (&w, "time %s", when);
-    }
+        lines_put (&w, "source %s", f->source);
+    if (f->time != 0)
+        lines_put (&w, "time %s", lines_format_time (f->time, when));
     if (f->subnet != 0)
-        put (&w, "subnet %016" PRIx64, f->subnet);
+        lines_put (&w, "subnet %016" PRIx64, f->subnet);
     if (f->part)
-        put (&w, "part");
-    put (&w, "hash %s", f->hash);
+        lines_put (&w, "part");
+    lines_put (&w, "hash %s", f->hash);
     for (size_t i = 0; i < f->nwarnings; i++)
-        put (&w, "warning %s", f->warning[i]);
+        lines_put (&w, "warning %s", f->warning[i]);
     for (size_t i = 0; i < f->nnodes; i++) {
         put_node (&w, f, &f->node[i]);
         put_rates (&w, f, &f->node[i]);
@@ -203,20 +168,16 @@ int fabric_write (const struct fabric *f, FILE *fp, struct error *err)
     for (size_t i = 0; i < f->nnodes; i++)
         if (f->node[i].lft)
             put_lft (&w, &f->node[i]);
-    digest_hex (&w.digest, hex);
-    fprintf (fp, "end %s\n", hex);
-    if (ferror (fp))
-        return error_errno (err, "cannot write the fabric");
-    return 0;
+    return lines_end (&w, err);
 }
 
 /* Read */
 
-enum section { START, HEADER, NODES, CABLES, TABLES, END };
+enum section { HEADER, NODES, CABLES, TABLES };
 
 struct reader {
     struct fabric *f;
-    char *next;          /* the rest of the line */
+    struct words *w;     /* of the line */
     uint32_t node;       /* whose table is being read */
     enum section section;
     unsigned int seen;   /* rows of the table that come but once */
@@ -224,21 +185,8 @@ struct reader {
     uint8_t *lft;        /* the table that is being read */
     bool in_lft;
     unsigned int lft_top, lft_next;
-    size_t lft_left;     /* bytes that tables may still take */
+    size_t lft_size;     /* bytes that tables take */
 };
-
-/* The next word of the line; "" at its end. Two spaces make an empty word. */
-static char *word (struct reader *r)
-{
-    char *start = r->next, *end = strchr (start, ' ');
-
-    if (end) {
-        *end = '\0';
-        r->next = end + 1;
-    } else
-        r->next = start + strlen (start);
-    return start;
-}
 
 static int hex_digit (char c)
 {
@@ -247,40 +195,14 @@ static int hex_digit (char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-static int parse_hex (const char *s, int digits, const char *what,
-                      uint64_t *number, struct error *err)
+/* A number that is the next word. */
+static int take_number (struct reader *r, unsigned int max, const char *what,
+                        unsigned int *value, struct error *err)
 {
-    uint64_t value = 0;
+    uint64_t number = 0;
 
-    for (int i = 0; i < digits; i++) {
-        int digit = hex_digit (s[i]);
-
-        if (digit < 0)
-            return error_input (err, "\"%.40s\" is no %s of %d hex digits", s,
-                                what, digits);
-        value = value << 4 | digit;
-    }
-    if (s[digits])
-        return error_input (err, "\"%.40s\" is no %s of %d hex digits", s,
-                            what, digits);
-    *number = value;
-    return 0;
-}
-
-static int parse_guid (const char *s, uint64_t *guid, struct error *err)
-{
-    return parse_hex (s, 16, "GUID", guid, err);
-}
-
-static int parse_number (const char *s, unsigned int max, const char *what,
-                         unsigned int *value, struct error *err)
-{
-    uint64_t number;
-
-    if (text_u64 (s, 0, max, &number) < 0 || strspn (s, "0123456789") == 0
-        || (s[0] == '0' && s[1]))
-        return error_input (err, "\"%.40s\" is no %s of 0 to %u", s, what,
-                            max);
+    if (words_number (r->w, max, what, &number, err) < 0)
+        return -1;
     *value = number;
     return 0;
 }
@@ -296,24 +218,14 @@ static int find_node (const struct reader *r, uint64_t guid, uint32_t *node,
 }
 
 /* GUID/PORT */
-static int parse_end (struct reader *r, uint32_t *node, unsigned int *port,
-                      struct error *err)
+static int take_end (struct reader *r, uint32_t *node, unsigned int *port,
+                     struct error *err)
 {
-    char *text = word (r), *slash = strchr (text, '/');
     uint64_t guid = 0;
 
-    if (!slash)
-        return error_input (err, "\"%.40s\" is no GUID/PORT", text);
-    *slash = '\0';
-    if (parse_guid (text, &guid, err) < 0
-        || parse_number (slash + 1, UINT8_MAX, "port", port, err) < 0)
+    if (words_port (r->w, &guid, port, err) < 0)
         return -1;
     return find_node (r, guid, node, err);
-}
-
-static int end_of_line (const struct reader *r, struct error *err)
-{
-    return *r->next ? error_input (err, "\"%.40s\" is left over", r->next) : 0;
 }
 
 static int read_generator (struct reader *r, struct error *err)
@@ -325,53 +237,41 @@ static int read_generator (struct reader *r, struct error *err)
 
 static int read_source (struct reader *r, struct error *err)
 {
-    return fabric_set_source (r->f, r->next, r->f->time, err);
+    return fabric_set_source (r->f, r->w->next, r->f->time, err);
 }
 
 static int read_time (struct reader *r, struct error *err)
 {
-    struct tm tm = { 0 };
-    const char *end = strptime (r->next, TIME_FORMAT, &tm);
-    char again[TIME_SIZE];
-    int64_t when;
-
-    if (!end || *end)
-        return error_input (err, "\"%.40s\" is no time", r->next);
-    when = timegm (&tm);
-    format_time (when, again);
-    if (strcmp (r->next, again) != 0)
-        return error_input (err, "\"%.40s\" is no time", r->next);
-    r->f->time = when;
-    return 0;
+    return lines_parse_time (r->w->next, &r->f->time, err);
 }
 
 static int read_subnet (struct reader *r, struct error *err)
 {
-    if (parse_guid (word (r), &r->f->subnet, err) < 0)
+    if (words_guid (r->w, &r->f->subnet, err) < 0)
         return -1;
-    return end_of_line (r, err);
+    return words_end (r->w, err);
 }
 
 static int read_part (struct reader *r, struct error *err)
 {
     r->f->part = true;
-    return end_of_line (r, err);
+    return words_end (r->w, err);
 }
 
 static int read_hash (struct reader *r, struct error *err)
 {
-    const char *hex = word (r);
+    const char *hex = words_next (r->w);
 
     if (strlen (hex) != DIGEST_HEX - 1
         || strspn (hex, "0123456789abcdef") != DIGEST_HEX - 1)
         return error_input (err, "\"%.40s\" is no hash", hex);
     strcpy (r->hash, hex);
-    return end_of_line (r, err);
+    return words_end (r->w, err);
 }
 
 static int read_warning (struct reader *r, struct error *err)
 {
-    return fabric_warn (r->f, err, "%s", r->next);
+    return fabric_warn (r->f, err, "%s", r->w->next);
 }
 
 static int read_node (struct reader *r, enum node_type type,
@@ -381,13 +281,13 @@ static int read_node (struct reader *r, enum node_type type,
     uint64_t guid = 0;
     int64_t node;
 
-    if (parse_guid (word (r), &guid, err) < 0
-        || parse_number (word (r), UINT8_MAX, "number of ports", &nports, err)
+    if (words_guid (r->w, &guid, err) < 0
+        || take_number (r, UINT8_MAX, "number of ports", &nports, err)
                < 0
         || (type == NODE_SWITCH
-            && parse_number (word (r), FABRIC_MAX_LID, "LID", &lid, err) < 0))
+            && take_number (r, FABRIC_MAX_LID, "LID", &lid, err) < 0))
         return -1;
-    node = fabric_add_node (r->f, guid, type, nports, r->next, err);
+    node = fabric_add_node (r->f, guid, type, nports, r->w->next, err);
     if (node < 0)
         return -1;
     return fabric_set_switch_lid (r->f, node, lid, err);
@@ -414,11 +314,11 @@ static int read_port (struct reader *r, struct error *err)
     uint32_t node;
     uint64_t guid = 0;
 
-    if (parse_end (r, &node, &port, err) < 0
-        || parse_guid (word (r), &guid, err) < 0
-        || parse_number (word (r), FABRIC_MAX_LID, "LID", &lid, err) < 0
-        || parse_number (word (r), FABRIC_MAX_LMC, "LMC", &lmc, err) < 0
-        || end_of_line (r, err) < 0)
+    if (take_end (r, &node, &port, err) < 0
+        || words_guid (r->w, &guid, err) < 0
+        || take_number (r, FABRIC_MAX_LID, "LID", &lid, err) < 0
+        || take_number (r, FABRIC_MAX_LMC, "LMC", &lmc, err) < 0
+        || words_end (r->w, err) < 0)
         return -1;
     if (r->f->node[node].type == NODE_SWITCH)
         return error_input (err, "a switch's ports have no LIDs");
@@ -438,21 +338,21 @@ static int read_rates (struct reader *r, struct error *err)
     unsigned int port;
     uint32_t node;
 
-    if (parse_end (r, &node, &port, err) < 0
-        || parse_rates (word (r), &rates.supported, err) < 0
-        || parse_rates (word (r), &rates.enabled, err) < 0
-        || parse_rates (word (r), &rates.active, err) < 0
-        || end_of_line (r, err) < 0)
+    if (take_end (r, &node, &port, err) < 0
+        || parse_rates (words_next (r->w), &rates.supported, err) < 0
+        || parse_rates (words_next (r->w), &rates.enabled, err) < 0
+        || parse_rates (words_next (r->w), &rates.active, err) < 0
+        || words_end (r->w, err) < 0)
         return -1;
     return fabric_set_rates (r->f, node, port, &rates, err);
 }
 
 /* GUID of a node that was named above */
-static int parse_node (struct reader *r, uint32_t *node, struct error *err)
+static int take_node (struct reader *r, uint32_t *node, struct error *err)
 {
     uint64_t guid = 0;
 
-    if (parse_guid (word (r), &guid, err) < 0)
+    if (words_guid (r->w, &guid, err) < 0)
         return -1;
     return find_node (r, guid, node, err);
 }
@@ -462,9 +362,9 @@ static int read_system (struct reader *r, struct error *err)
     uint32_t node;
     uint64_t system = 0;
 
-    if (parse_node (r, &node, err) < 0
-        || parse_guid (word (r), &system, err) < 0
-        || end_of_line (r, err) < 0)
+    if (take_node (r, &node, err) < 0
+        || words_guid (r->w, &system, err) < 0
+        || words_end (r->w, err) < 0)
         return -1;
     fabric_set_system (r->f, node, system);
     return 0;
@@ -475,10 +375,10 @@ static int read_adaptive (struct reader *r, struct error *err)
     uint32_t node;
     uint64_t ud = 0, rc = 0;
 
-    if (parse_node (r, &node, err) < 0
-        || parse_hex (word (r), 4, "set of service levels", &ud, err) < 0
-        || parse_hex (word (r), 4, "set of service levels", &rc, err) < 0
-        || end_of_line (r, err) < 0)
+    if (take_node (r, &node, err) < 0
+        || words_hex (r->w, 4, "set of service levels", &ud, err) < 0
+        || words_hex (r->w, 4, "set of service levels", &rc, err) < 0
+        || words_end (r->w, err) < 0)
         return -1;
     return fabric_set_adaptive (r->f, node, ud, rc, err);
 }
@@ -490,21 +390,22 @@ static int read_state (struct reader *r, struct error *err)
     uint32_t node;
     int state;
 
-    if (parse_end (r, &node, &port, err) < 0)
+    if (take_end (r, &node, &port, err) < 0)
         return -1;
-    name = word (r);
+    name = words_next (r->w);
     if ((state = fabric_find_state (name)) < 0)
         return error_input (err, "\"%.40s\" is no state of a port", name);
-    if (end_of_line (r, err) < 0)
+    if (words_end (r->w, err) < 0)
         return -1;
     return fabric_set_state (r->f, node, port, state, err);
 }
 
 /* "4xHDR", "?xHDR", "4x?" or "-" */
-static int parse_rate (char *text, unsigned int *width, const char **speed,
-                       struct error *err)
+static int take_rate (struct reader *r, unsigned int *width,
+                      const char **speed, struct error *err)
 {
-    char *x;
+    char *text = words_next (r->w), *x;
+    uint64_t lanes = 0;
 
     *width = 0;
     *speed = "";
@@ -515,8 +416,10 @@ static int parse_rate (char *text, unsigned int *width, const char **speed,
         return error_input (err, "\"%.40s\" is no width and speed", text);
     *x = '\0';
     if (strcmp (text, "?") != 0
-        && parse_number (text, UINT8_MAX, "width", width, err) < 0)
+        && words_number (&(struct words){ .next = text }, UINT8_MAX, "width",
+                         &lanes, err) < 0)
         return -1;
+    *width = lanes;
     if (strcmp (x + 1, "?") != 0)
         *speed = x + 1;
     return 0;
@@ -528,10 +431,10 @@ static int read_cable (struct reader *r, struct error *err)
     uint32_t a, b;
     const char *speed;
 
-    if (parse_end (r, &a, &port_a, err) < 0
-        || parse_end (r, &b, &port_b, err) < 0
-        || parse_rate (word (r), &width, &speed, err) < 0
-        || end_of_line (r, err) < 0)
+    if (take_end (r, &a, &port_a, err) < 0
+        || take_end (r, &b, &port_b, err) < 0
+        || take_rate (r, &width, &speed, err) < 0
+        || words_end (r->w, err) < 0)
         return -1;
     return fabric_add_cable (r->f, a, port_a, b, port_b, width, speed, err);
 }
@@ -549,14 +452,14 @@ static int read_lft (struct reader *r, struct error *err)
     unsigned int top;
     uint32_t node;
 
-    if (parse_node (r, &node, err) < 0
-        || parse_number (word (r), FABRIC_MAX_LID, "LID", &top, err) < 0
-        || end_of_line (r, err) < 0)
+    if (take_node (r, &node, err) < 0
+        || take_number (r, FABRIC_MAX_LID, "LID", &top, err) < 0
+        || words_end (r->w, err) < 0)
         return -1;
-    if (top + 1 > r->lft_left)
+    r->lft_size += top + 1;
+    if (r->lft_size > TABLES_MIN + TABLES_FACTOR * r->w->file)
         return error_input (err, "the forwarding tables are too large for "
                                  "the length of the file");
-    r->lft_left -= top + 1;
     r->node = node;
     r->lft_top = top;
     r->lft_next = 0;
@@ -565,25 +468,45 @@ static int read_lft (struct reader *r, struct error *err)
     return 0;
 }
 
+/* "FIRST" or "FIRST-LAST", which is a run. */
+static int take_range (struct reader *r, unsigned int *first,
+                       unsigned int *last, bool *is_run, struct error *err)
+{
+    struct words low = { .next = words_next (r->w) };
+    struct words high = { .next = strchr (low.next, '-') };
+    uint64_t from = 0, to = 0;
+
+    *is_run = high.next;
+    if (high.next)
+        *high.next++ = '\0';
+    if (words_number (&low, FABRIC_MAX_LID, "LID", &from, err) < 0
+        || (*is_run
+            && words_number (&high, FABRIC_MAX_LID, "LID", &to, err) < 0))
+        return -1;
+    *first = from;
+    *last = to;
+    return 0;
+}
+
 /* "FIRST HEX..." or "FIRST-LAST HEX" */
 static int read_entries (struct reader *r, struct error *err)
 {
-    char *range = word (r), *hex = word (r), *dash = strchr (range, '-');
-    size_t len = strlen (hex);
     unsigned int first, last;
+    const char *hex;
+    bool is_run;
+    size_t len;
 
     if (!r->in_lft)
         return error_input (err, "table entries without a table");
-    if (dash)
-        *dash = '\0';
-    if (parse_number (range, FABRIC_MAX_LID, "LID", &first, err) < 0
-        || (dash
-            && parse_number (dash + 1, FABRIC_MAX_LID, "LID", &last, err) < 0)
-        || end_of_line (r, err) < 0)
+    if (take_range (r, &first, &last, &is_run, err) < 0)
         return -1;
-    if (len == 0 || len % 2 != 0 || (dash && len != 2))
+    hex = words_next (r->w);
+    len = strlen (hex);
+    if (words_end (r->w, err) < 0)
+        return -1;
+    if (len == 0 || len % 2 != 0 || (is_run && len != 2))
         return error_input (err, "%zu hex digits are no table entries", len);
-    if (!dash)
+    if (!is_run)
         last = first + len / 2 - 1;
     if (first < r->lft_next || last < first || last > r->lft_top)
         return error_input (err, "LIDs %u to %u do not belong here", first,
@@ -594,7 +517,7 @@ static int read_entries (struct reader *r, struct error *err)
         if (high < 0 || low < 0)
             return error_input (err, "\"%.2s\" is no port in hex", hex);
         r->lft[lid] = high << 4 | low;
-        if (!dash)
+        if (!is_run)
             hex += 2;
     }
     r->lft_next = last + 1;
@@ -626,30 +549,30 @@ static const struct keyword {
     { "lft", TABLES, false, read_lft },
 };
 
-static int read_magic (struct reader *r, struct error *err)
+/* All is there and whole. */
+static int finish (struct reader *r, struct error *err)
 {
-    if (strncmp (r->next, MAGIC, strlen (MAGIC)) != 0)
-        return error_input (err, "this is no fabric snapshot: its first line "
-                                 "is not \"" MAGIC FORMAT "\"");
-    r->next += strlen (MAGIC);
-    if (strcmp (r->next, FORMAT) != 0)
-        return error_input (err,
-                            "this is a fabric snapshot of version %.20s, but "
-                            "only version " FORMAT " is known",
-                            r->next);
-    r->section = HEADER;
-    return 0;
+    if (finish_lft (r, err) < 0 || fabric_finish (r->f, err) < 0)
+        return -1;
+    return digest_agrees (r->hash, r->f->hash)
+               ? 0
+               : error_input (err, "the fabric is not the one whose hash the "
+                                   "file gives");
 }
 
-static int read_line (struct reader *r, struct error *err)
+static int read_line (void *arg, struct words *w, struct error *err)
 {
+    struct reader *r = arg;
     const char *name;
 
-    if (*r->next >= '0' && *r->next <= '9')
+    if (!w)
+        return finish (r, err);
+    r->w = w;
+    if (*w->next >= '0' && *w->next <= '9')
         return read_entries (r, err);
     if (finish_lft (r, err) < 0)
         return -1;
-    name = word (r);
+    name = words_next (r->w);
     for (size_t i = 0; i < sizeof (keywords) / sizeof (keywords[0]); i++) {
         const struct keyword *k = &keywords[i];
 
@@ -667,109 +590,22 @@ static int read_line (struct reader *r, struct error *err)
                         name);
 }
 
-/* The last line; nothing may follow it. */
-static int read_end (struct reader *r, const struct digest *digest,
-                     const char *hex, bool last, struct error *err)
-{
-    char expected[DIGEST_HEX];
-
-    if (finish_lft (r, err) < 0)
-        return -1;
-    digest_hex (digest, expected);
-    if (!digest_agrees (hex, expected))
-        return error_input (err, "the checksum is wrong: the file was changed "
-                                 "or damaged");
-    if (!last)
-        return error_input (err, "something follows the last line");
-    r->section = END;
-    return 0;
-}
-
-static int check_line (const char *line, size_t len, struct error *err)
-{
-    if (len >= MAX_LINE)
-        return error_input (err, "the line is longer than %d bytes",
-                            MAX_LINE - 1);
-    for (size_t i = 0; i < len; i++)
-        if (line[i] < 0x20 || line[i] > 0x7e)
-            return error_input (err, "byte %zu of the line (0x%02x) is no "
-                                     "printable ASCII",
-                                i + 1, (unsigned char)line[i]);
-    return 0;
-}
-
-/* All lines of the text, which has a NUL behind it. */
-static int read_lines (struct reader *r, char *text, size_t len,
-                       size_t *number, struct error *err)
-{
-    char *end = text + len, *newline;
-    struct digest digest;
-
-    digest_init (&digest);
-    for (char *p = text; p < end; p = newline + 1) {
-        bool first = r->section == START;
-        size_t length;
-
-        ++*number;
-        newline = memchr (p, '\n', end - p);
-        length = (newline ? newline : end) - p;
-        if (check_line (p, length, err) < 0)
-            return -1;
-        p[length] = '\0';
-        r->next = p;
-        if (first && read_magic (r, err) < 0)
-            return -1;
-        if (!newline)
-            break;
-        if (strncmp (p, "end ", 4) == 0)
-            return read_end (r, &digest, p + 4, newline + 1 == end, err);
-        digest_bytes (&digest, p, length);
-        if (!first && read_line (r, err) < 0)
-            return -1;
-    }
-    return error_input (err, "the file is cut short");
-}
-
 struct fabric *fabric_read (FILE *fp, const char *name, struct error *err)
 {
-    struct reader r = { .section = START };
-    size_t len, number = 0;
-    char *text;
+    struct reader r = { .f = fabric_create (),
+                        .lft = malloc (FABRIC_MAX_LID + 1) };
+    int rc;
 
-    text = file_slurp (fp, MAX_FILE, &len, err);
-    if (!text) {
-        error_prefix (err, "%s", name);
+    if (r.f && r.lft)
+        rc = lines_read (fp, name, &format, read_line, &r, err);
+    else
+        rc = error_nomem (err);
+    free (r.lft);
+    if (rc < 0) {
+        fabric_destroy (r.f);
         return NULL;
     }
-    r.lft_left = TABLES_MIN + TABLES_FACTOR * len;
-    r.f = fabric_create ();
-    r.lft = malloc (FABRIC_MAX_LID + 1);
-    if (!r.f || !r.lft) {
-        error_nomem (err);
-        goto error;
-    }
-    if (read_lines (&r, text, len, &number, err) < 0) {
-        error_prefix (err, "%s:%zu", name, number ? number : 1);
-        goto error;
-    }
-    if (fabric_finish (r.f, err) < 0) {
-        error_prefix (err, "%s:%zu", name, number);
-        goto error;
-    }
-    if (!digest_agrees (r.hash, r.f->hash)) {
-        error_input (err, "%s:%zu: the fabric is not the one whose hash the "
-                          "file gives",
-                     name, number);
-        goto error;
-    }
-    free (r.lft);
-    free (text);
     return r.f;
-error:
-    fabric_destroy (r.f);
-    free (r.lft);
-    free (text);
-    return NULL;
 }
 
 struct fabric *fabric_load (const char *path, struct error *err)

@@ -349,7 +349,7 @@ static int read_value (struct port_counters *p, unsigned int id, char *word,
         return 0;
     if (at_end)
         word[len - 1] = '\0';
-    if (words_number (&(struct words){ word }, UINT64_MAX, "count",
+    if (words_number (&(struct words){ .next = word }, UINT64_MAX, "count",
                       &p->value[id], err) < 0)
         return -1;
     p->told |= BIT (id);
@@ -400,11 +400,23 @@ static const struct keyword {
     { "port", false, false, read_port },
 };
 
+/* All lines are there. */
+static int finish (struct reader *r, struct error *err)
+{
+    for (size_t i = 0; i < COUNT (keywords); i++)
+        if (keywords[i].needed && !(r->seen & BIT (i)))
+            return error_input (err, "there is no %s line", keywords[i].name);
+    return counters_sort (r->c, err);
+}
+
 static int read_line (void *arg, struct words *w, struct error *err)
 {
-    const char *name = words_next (w);
     struct reader *r = arg;
+    const char *name;
 
+    if (!w)
+        return finish (r, err);
+    name = words_next (w);
     for (size_t i = 0; i < COUNT (keywords); i++) {
         const struct keyword *k = &keywords[i];
 
@@ -419,14 +431,6 @@ static int read_line (void *arg, struct words *w, struct error *err)
                         name);
 }
 
-static int check_complete (struct reader *r, struct error *err)
-{
-    for (size_t i = 0; i < COUNT (keywords); i++)
-        if (keywords[i].needed && !(r->seen & BIT (i)))
-            return error_input (err, "there is no %s line", keywords[i].name);
-    return counters_sort (r->c, err);
-}
-
 struct counters *counters_read (FILE *fp, const char *name,
                                 struct error *err)
 {
@@ -436,13 +440,11 @@ struct counters *counters_read (FILE *fp, const char *name,
         error_nomem (err);
         return NULL;
     }
-    if (lines_read (fp, name, &format, read_line, &r, err) == 0) {
-        if (check_complete (&r, err) == 0)
-            return r.c;
-        error_prefix (err, "%s", name);
+    if (lines_read (fp, name, &format, read_line, &r, err) < 0) {
+        counters_destroy (r.c);
+        return NULL;
     }
-    counters_destroy (r.c);
-    return NULL;
+    return r.c;
 }
 
 struct counters *counters_load (const char *path, struct error *err)
