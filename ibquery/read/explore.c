@@ -604,12 +604,14 @@ static int on_look (void *arg, uint64_t cookie, const struct mads_answer *a,
     attr_switch (a->data, &now);
     if (n->sw.changed || now.changed || now.top != n->sw.top)
         e->moved = true;
+    if (now.changed)
+        e->pending = true;
     return 0;
 }
 
 int explore_look (struct explore *e, struct error *err)
 {
-    e->moved = false;
+    e->moved = e->pending = false;
     for (uint32_t i = 0; i < e->nnodes; i++)
         if (e->node[i]->table == EXPLORE_HERE
             && ask (e, i, e->node[i]->to, ATTR_SWITCH_INFO, 0, on_look, err)

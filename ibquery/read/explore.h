@@ -81,6 +81,8 @@ struct explore {
     bool no_tables;             /* explore_places */
     bool part;                  /* only what is `used` is of interest */
     bool moved;                 /* explore_look: what came first is no more */
+    bool pending;               /* ... and some switch has a change that the
+                                   subnet manager has not seen */
 };
 
 /* The mads stay the caller's, and live longer. */
@@ -115,9 +117,8 @@ int explore_ahead (struct explore *e, uint32_t node, unsigned int port,
                    struct error *err);
 
 /* Look again at what tells of a change: SwitchInfo of all switches that have
- * been asked for it. Return 1
- * where nothing has changed and no switch has PortStateChange set, 0 where
- * that cannot be said, -1 with err.
+ * been asked for it. Return 1 where nothing has changed and no switch has
+ * PortStateChange set, 0 where that cannot be said, -1 with err.
  */
 int explore_look (struct explore *e, struct error *err);
 

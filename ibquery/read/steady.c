@@ -6,7 +6,8 @@
  * one after the other tell what a quiet one counts: `own`.
  *
  * While opensm computes routes, it sends nothing; but then the switches with a
- * change still have PortStateChange set, which it clears when it is done.
+ * change still have PortStateChange set, which it clears when it sets their
+ * tables. Somewhat before, even: so the tables are looked at as well.
  */
 #include "config.h"
 #include "ibquery/read/steady.h"
@@ -22,7 +23,9 @@ enum {
     MAX_PASSES = 8,
     PAUSE_MS = 100,       /* before the second pass; then twice as long */
     MAX_PAUSE_MS = 1000,
-    SETTLE_MS = 500,      /* for a change that the SM has not seen */
+    SETTLE_MS = 500,      /* between looks at what the SM has not seen */
+    MAX_SETTLE_MS = 5000,
+    STALE_PASSES = 3,     /* that tables which lead nowhere must last */
     SM_QUIET_MS = 30,     /* between two looks at ActCount */
     SM_WAIT_MS = 60000,   /* for a sweep */
     SM_TRIES = 5,
@@ -156,6 +159,57 @@ static bool same (const struct fabric *a, const struct fabric *b)
     return true;
 }
 
+/* Whether a switch leads to a LID by a port without a cable. */
+static bool leads_nowhere (const struct fabric *f, const struct fabric_node *n,
+                           unsigned int lid)
+{
+    unsigned int out = lid > 0 && lid <= n->lft_top ? n->lft[lid] : 0;
+
+    return out >= 1 && out <= n->nports
+           && f->port[n->first_port + out - 1].link == FABRIC_NONE;
+}
+
+/* The first LID of a host or switch to which a switch leads nowhere; 0: there
+ * is none.
+ */
+static unsigned int stale_lid (const struct fabric *f,
+                               const struct fabric_node *n)
+{
+    for (size_t i = 0; i < f->nendpoints; i++) {
+        unsigned int lid = f->port[f->endpoint[i].port].lid;
+
+        if (leads_nowhere (f, n, lid))
+            return lid;
+    }
+    for (size_t i = 0; i < f->nnodes; i++)
+        if (leads_nowhere (f, n, f->node[i].lid))
+            return f->node[i].lid;
+    return 0;
+}
+
+/* The first switch that leads nowhere; FABRIC_NONE: there is none. Of a part,
+ * the cables are not all there.
+ */
+static uint32_t find_stale (const struct fabric *f, unsigned int *lid)
+{
+    for (uint32_t i = 0; !f->part && i < f->nnodes; i++)
+        if (f->node[i].type == NODE_SWITCH
+            && (*lid = stale_lid (f, &f->node[i])) > 0)
+            return i;
+    return FABRIC_NONE;
+}
+
+static int warn_stale (struct fabric *f, uint32_t node, unsigned int lid,
+                       struct error *err)
+{
+    const struct fabric_node *n = &f->node[node];
+
+    return fabric_warn (f, err,
+                        "switch %s (%016" PRIx64 "): the table leads to LID "
+                        "%u by port %u, which has no cable",
+                        n->desc, n->guid, lid, n->lft[lid]);
+}
+
 static int ask_all (void *arg, struct explore *e, struct error *err)
 {
     (void)arg;
@@ -167,8 +221,19 @@ static const struct steady_how everything = { ask_all, NULL };
 /* What became of a reading. */
 struct outcome {
     bool sure;  /* nothing can have changed meanwhile */
+    bool stale; /* tables lead nowhere: a warning says so */
     bool final; /* no use trying again */
 };
+
+/* Give the subnet manager time to see what has changed. */
+static int settle (struct mads *m, struct explore *e, struct error *err)
+{
+    for (int waited = 0; e->pending && waited < MAX_SETTLE_MS;
+         waited += SETTLE_MS)
+        if (mads_pause (m, SETTLE_MS, err) < 0 || explore_look (e, err) < 0)
+            return -1;
+    return 0;
+}
 
 static struct fabric *read_once (struct mads *m, const char *source,
                                  const struct steady_how *how,
@@ -177,9 +242,11 @@ static struct fabric *read_once (struct mads *m, const char *source,
     struct explore *e = NULL;
     struct fabric *f = NULL;
     struct steady_sm sm;
-    int quiet, still = 0, rc;
+    unsigned int lid;
+    uint32_t stale;
+    int quiet, still, rc;
 
-    *o = (struct outcome){ false, false };
+    *o = (struct outcome){ 0 };
     quiet = steady_sm_wait (m, SM_WAIT_MS, &sm, err);
     if (quiet < 0)
         return NULL;
@@ -195,14 +262,18 @@ static struct fabric *read_once (struct mads *m, const char *source,
         if (still < 0 || (quiet = steady_sm_same (m, &sm, err)) < 0)
             goto done;
         o->sure = still && quiet;
+        if (settle (m, e, err) < 0)
+            goto done;
     }
     f = explore_fabric (e, source, err);
-done:
-    explore_destroy (e);
-    if (f && quiet && !still && mads_pause (m, SETTLE_MS, err) < 0) {
+    stale = f ? find_stale (f, &lid) : FABRIC_NONE;
+    o->stale = stale != FABRIC_NONE;
+    if (o->stale && warn_stale (f, stale, lid, err) < 0) {
         fabric_destroy (f);
         f = NULL;
     }
+done:
+    explore_destroy (e);
     return f;
 }
 
@@ -222,7 +293,7 @@ struct fabric *steady_read_by (struct mads *m, const char *source,
     struct fabric *f, *before = NULL;
     struct outcome o;
     bool failed = false;
-    int pass = 0;
+    int pass = 0, equal = 0;
 
     do {
         f = read_once (m, source, how, &o, err);
@@ -230,11 +301,10 @@ struct fabric *steady_read_by (struct mads *m, const char *source,
             failed = true;
             continue;
         }
-        if (o.sure || (before && same (before, f))) {
-            fabric_destroy (before);
-            return f;
-        }
+        equal = before && same (before, f) ? equal + 1 : 1;
         fabric_destroy (before);
+        if ((o.sure && !o.stale) || equal >= (o.stale ? STALE_PASSES : 2))
+            return f;
         before = f;
     } while (!o.final && again (m, pass++, err));
     fabric_destroy (before);

@@ -7,6 +7,10 @@
  * PortStateChange) or has another table. Where these cannot tell, because
  * there is no subnet manager, or it sent something, or a switch has a change
  * that it has not seen, a second reading of everything must be equal.
+ *
+ * A subnet manager that has not seen a change yet is given time to; and where
+ * tables still lead to hosts or switches by ports that lead nowhere, the third
+ * equal reading is good, with a warning.
  */
 #ifndef IBQUERY_STEADY_H
 #define IBQUERY_STEADY_H
