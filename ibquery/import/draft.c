@@ -16,6 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ibquery/import/deliver.h"
+
 enum {
     GROW_MIN = 64,
     TABLES_MIN = 1 << 26, /* bytes that tables may take for nothing */
@@ -23,11 +25,12 @@ enum {
     LIDS = FABRIC_MAX_LID + 1,
 };
 
-/* Of a node of the fabric. */
+/* Of a node of the fabric; of a switch's port 0 and table. */
 struct node_note {
     struct place at;
-    struct place lid_at; /* a switch's LID; file NULL: not told */
-    uint64_t port_guid;  /* a switch's, of its port 0 */
+    struct place lid_at; /* file NULL: not told */
+    struct place lft_at;
+    uint64_t port_guid;
 };
 
 /* Of a port of the fabric. */
@@ -52,6 +55,7 @@ struct table {
 struct lid {
     struct place at;     /* file NULL: nobody's */
     uint32_t node;
+    uint32_t port;       /* FABRIC_NONE: a switch's */
     uint64_t guid;       /* of the port; 0: not told */
     uint64_t table_guid; /* or DRAFT_UNTOLD, DRAFT_SOMEBODY */
     struct place table_at; /* file NULL: in no table */
@@ -506,7 +510,8 @@ static int join_cables (struct draft *d, struct error *err)
 
 /* Give a LID of the topology to its port. */
 static int take_lid (struct draft *d, unsigned int lid, uint32_t node,
-                     uint64_t guid, const struct place *at, struct error *err)
+                     uint32_t port, uint64_t guid, const struct place *at,
+                     struct error *err)
 {
     struct lid *l = &d->lid[lid];
 
@@ -519,6 +524,7 @@ static int take_lid (struct draft *d, unsigned int lid, uint32_t node,
         return place_error (at, err);
     }
     l->node = node;
+    l->port = port;
     l->guid = guid;
     l->at = *at;
     return 0;
@@ -534,14 +540,16 @@ static int take_node_lids (struct draft *d, uint32_t node, struct error *err)
         return place_error (&note->at, err);
     }
     if (n->type == NODE_SWITCH)
-        return take_lid (d, n->lid, node, note->port_guid, &note->lid_at, err);
+        return take_lid (d, n->lid, node, FABRIC_NONE, note->port_guid,
+                         &note->lid_at, err);
     for (unsigned int i = 0; i < n->nports; i++) {
         const struct fabric_port *p = &d->f->port[n->first_port + i];
         const struct port_note *at = &d->port[n->first_port + i];
         unsigned int end = p->lid == 0 ? 0 : p->lid + (1U << p->lmc);
 
         for (unsigned int lid = p->lid; lid < end; lid++)
-            if (take_lid (d, lid, node, p->guid, &at->lid_at, err) < 0)
+            if (take_lid (d, lid, node, n->first_port + i, p->guid,
+                          &at->lid_at, err) < 0)
                 return -1;
     }
     return 0;
@@ -588,7 +596,8 @@ static int find_lmc (struct draft *d, const struct fabric_port *p,
     if (fabric_set_port (d->f, p->node, p->num, p->guid, p->lid, lmc, err) < 0)
         return place_error (at, err);
     for (unsigned int i = 1; i < count; i++)
-        if (take_lid (d, p->lid + i, p->node, p->guid, at, err) < 0)
+        if (take_lid (d, p->lid + i, p->node, p - d->f->port, p->guid, at,
+                      err) < 0)
             return -1;
     return 0;
 }
@@ -726,6 +735,7 @@ static int join_table (struct draft *d, struct table *t, struct error *err)
     }
     if (fabric_set_lft (d->f, node, t->lft, t->is.last, err) < 0)
         return place_error (&t->at, err);
+    d->node[node].lft_at = t->at;
     free (t->lft);
     t->lft = NULL;
     return 0;
@@ -750,6 +760,30 @@ static int join_tables (struct draft *d, struct error *err)
     return 0;
 }
 
+/* That what one file says of routes fits what another says of cables. */
+static int check_routes (const struct draft *d, struct error *err)
+{
+    uint32_t *port = malloc (LIDS * sizeof (*port));
+    struct deliver_fault fault;
+    int rc;
+
+    if (!port)
+        return error_nomem (err);
+    for (unsigned int lid = 0; lid < LIDS; lid++)
+        port[lid] = d->lid[lid].at.file ? d->lid[lid].port : FABRIC_NONE;
+    rc = deliver_check (d->f, port, &fault, err);
+    free (port);
+    if (rc != 0)
+        return rc < 0 ? -1 : 0;
+    error_input (err,
+                 "switch %016" PRIx64 " sends LID %u, of %s:%" PRIu64
+                 ", to port %u, %s",
+                 d->f->node[fault.node].guid, fault.lid,
+                 d->lid[fault.lid].at.file, d->lid[fault.lid].at.line,
+                 fault.port, fault.why);
+    return place_error (&d->node[fault.node].lft_at, err);
+}
+
 struct fabric *draft_finish (struct draft *d, const char *source,
                              struct error *err)
 {
@@ -765,6 +799,7 @@ struct fabric *draft_finish (struct draft *d, const char *source,
     }
     if (join_cables (d, err) < 0 || join_lids (d, err) < 0
         || check_owners (d, err) < 0 || join_tables (d, err) < 0
+        || check_routes (d, err) < 0
         || fabric_set_source (f, source, 0, err) < 0
         || fabric_finish (f, err) < 0)
         return NULL;

@@ -356,6 +356,24 @@ static const struct {
     { 7, 1, "0x000e 00", "# 0x000e 00", false,
       "tree.lfts.dump:1: LID 14 is not in this table, nor that it has no "
       "route: give opensm.fdbs or the output of dump_fts" },
+    { 0, 1, "0x000e 002", "0x000e 001", false,
+      "tree.dump_fts:1: switch 0002c90100000040 sends LID 14, of "
+      "tree.ibnetdiscover:71, to port 1, which leads to another node" },
+    { 0, 1, "0x000e 002", "0x000e 003", false,
+      "tree.dump_fts:73: switch 0002c90200000010 sends LID 14, of "
+      "tree.ibnetdiscover:71, to port 4, from where it comes back" },
+    { 0, 1, "0x000e 002", "0x000e 005", false,
+      "tree.dump_fts:1: switch 0002c90100000040 sends LID 14, of "
+      "tree.ibnetdiscover:71, to port 5, which leads nowhere" },
+    { 0, 1, "0x000e 002", "0x000e 000", false,
+      "tree.dump_fts:1: switch 0002c90100000040 sends LID 14, of "
+      "tree.ibnetdiscover:71, to port 0, which leads nowhere" },
+    { 6, 1, "0x000E : 004  : 02   : yes\ndump_ucast_routes: Switch "
+            "0x0002c90100000030",
+      "0x000E : UNREACHABLE\ndump_ucast_routes: Switch 0x0002c90100000030",
+      false,
+      "tree.fdbs:1: switch 0002c90100000010 sends LID 14, of tree.lst:26, to "
+      "port 4, where it has no route" },
     { 13, 0, "LID:000A", "LID:0009", true,
       "lmc.fdbs:43: LID 11 is not known to be of the port with LID 9 in "
       "lmc.lst:19, whose LMC no file has" },
