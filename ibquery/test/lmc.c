@@ -3,6 +3,7 @@
 #include "config.h"
 #include "ibquery/fabric.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -254,6 +255,46 @@ static void plans (void)
     }
 }
 
+static bool same_plan (const struct plan *x, const struct plan *y)
+{
+    if (plan_rounds (x) != plan_rounds (y) || plan_rank (x) != plan_rank (y)
+        || plan_basis_rounds (x) != plan_basis_rounds (y))
+        return false;
+    for (size_t r = 0; r < plan_rounds (x); r++) {
+        size_t n, m;
+        const struct probe *p = plan_round (x, r, &n);
+        const struct probe *q = plan_round (y, r, &m);
+
+        if (n != m || memcmp (p, q, n * sizeof (*p)) != 0)
+            return false;
+    }
+    return true;
+}
+
+/* By the first LIDs alone all is as if there were no others: the same plan. */
+static void base (void)
+{
+    const struct plan_options opts = { .extra_rounds = EXTRA, .seed = 1 };
+
+    for (enum routing r = ROUTING_DMODK; r <= ROUTING_RANDOM; r++) {
+        struct plan *plan[2];
+
+        for (int i = 0; i < 2; i++) {
+            struct fabric *f = tree (8, 3, r, i == 0 ? 0 : 2);
+            struct error err;
+            struct pathset *ps = fabric_pathset (f, NULL, 0, &err);
+
+            plan[i] = ps ? plan_make (ps, &opts, &err) : NULL;
+            pathset_destroy (ps);
+            fabric_destroy (f);
+        }
+        ok (plan[0] && plan[1] && same_plan (plan[0], plan[1]),
+            "%s: the first LIDs' plan is that of LMC 0", routing_name (r));
+        plan_destroy (plan[0]);
+        plan_destroy (plan[1]);
+    }
+}
+
 /* What the checker must not let pass: add a probe to a sound plan, in a round
  * of its own or in the first.
  */
@@ -327,6 +368,7 @@ int main (void)
     sets ();
     paths ();
     plans ();
+    base ();
     faults ();
     file ();
     return done_testing ();
