@@ -356,6 +356,36 @@ static void keys (void)
     fabric_destroy (f);
 }
 
+/* A host whose port no SM has made active, though it answers: it is there, and
+ * carries no messages.
+ */
+static void not_active (void)
+{
+    static const enum port_state state[] = { PORT_INIT, PORT_ARMED };
+    struct fabric *f = tree (4, 2, ROUTING_DMODK);
+    uint32_t link = f->port[f->endpoint[3].port].link;
+
+    for (size_t i = 0; i < sizeof (state) / sizeof (*state); i++) {
+        struct agents *a = agents (f);
+        struct error err;
+        struct fabric *got;
+
+        a->p[f->link[link].a].state = a->p[f->link[link].b].state = state[i];
+        got = reading (a, &err);
+        ok (got && strcmp (got->hash, f->hash) == 0
+                && got->nhosts == f->nhosts - 1 && got->nwarnings == 1
+                && strstr (got->warning[0], "is connected but is not active"),
+            "a host whose port is %s: no host, and a warning",
+            fabric_state_name (state[i]));
+        ok (got && got->port[got->link[link].a].state == state[i]
+                && !fabric_is_up (got, &got->link[link]),
+            "... and no cable that carries messages");
+        fabric_destroy (got);
+        agents_destroy (a);
+    }
+    fabric_destroy (f);
+}
+
 static void states (void)
 {
     struct fabric *f = tree (4, 2, ROUTING_DMODK);
@@ -553,6 +583,7 @@ int main (void)
     keys ();
     states ();
     unfinished ();
+    not_active ();
     sweeps ();
     limits ();
     return done_testing ();
