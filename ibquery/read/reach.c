@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Notes
  *
- * Reading goes before checking. While answers come, `want` spreads the LIDs
- * over the switches that their tables lead to; what leads nowhere is left
- * alone. When nothing is left to ask, `follow` walks from each host to each
+ * Reading goes before checking. While answers come, the LIDs are spread over
+ * the switches that their tables lead to; what leads nowhere is left alone. When nothing is left to ask, `follow` walks from each host to each
  * LID over what has come: it alone says what is used, and what is wrong.
  *
  * A LID is wanted at a switch once, so a table that sends it in a circle ends
@@ -35,6 +34,11 @@ struct way {
     bool followed;           /* which has been checked */
 };
 
+/* A LID that is wanted at a switch, to be looked up there. */
+struct errand {
+    uint32_t node, lid; /* by index */
+};
+
 struct reach {
     const struct reach_hosts *hosts;
     const char *source;
@@ -45,6 +49,8 @@ struct reach {
     struct owner *owner;     /* [nlids] */
     struct way *way;         /* [nways] by node */
     size_t nways;
+    struct errand *errand;   /* [nerrands] still to be done */
+    size_t nerrands, room;
 };
 
 static bool has (const uint64_t *bits, size_t i)
@@ -72,9 +78,11 @@ static void forget (struct reach *r)
     }
     free (r->way);
     free (r->owner);
+    free (r->errand);
     r->way = NULL;
     r->owner = NULL;
-    r->nways = 0;
+    r->errand = NULL;
+    r->nways = r->nerrands = r->room = 0;
 }
 
 static struct way *way_of (struct reach *r, uint32_t node, struct error *err)
@@ -113,7 +121,24 @@ static unsigned int out_port (const struct explored_node *n, unsigned int lid)
 
 /* Asking */
 
-static int want (struct reach *r, uint32_t node, size_t i, struct error *err);
+static int want (struct reach *r, uint32_t node, size_t i, struct error *err)
+{
+    struct way *w = way_of (r, node, err);
+
+    if (!w || has (w->wanted, i))
+        return w ? 0 : -1;
+    if (r->nerrands == r->room) {
+        size_t room = r->room ? 2 * r->room : 64;
+        struct errand *more = realloc (r->errand, room * sizeof (*more));
+
+        if (!more)
+            return error_nomem (err);
+        r->errand = more;
+        r->room = room;
+    }
+    r->errand[r->nerrands++] = (struct errand){ node, (uint32_t)i };
+    return set (r, &w->wanted, i, err);
+}
 
 /* A host is on this switch. */
 static int want_all (struct reach *r, uint32_t node, struct error *err)
@@ -167,17 +192,18 @@ static int look_up (struct reach *r, uint32_t node, size_t i,
                : explore_block (r->e, node, block, err);
 }
 
-static int want (struct reach *r, uint32_t node, size_t i, struct error *err)
+/* What is wanted, as far as answers have come. */
+static int work (struct reach *r, struct error *err)
 {
-    struct way *w = way_of (r, node, err);
+    while (r->nerrands > 0) {
+        struct errand e = r->errand[--r->nerrands];
 
-    if (!w || has (w->wanted, i))
-        return w ? 0 : -1;
-    if (set (r, &w->wanted, i, err) < 0)
-        return -1;
-    return r->e->node[node]->table == EXPLORE_HERE
-               ? look_up (r, node, i, err)
-               : explore_table (r->e, node, err);
+        if (r->e->node[e.node]->table == EXPLORE_HERE
+                ? look_up (r, e.node, e.lid, err) < 0
+                : explore_table (r->e, e.node, err) < 0)
+            return -1;
+    }
+    return 0;
 }
 
 /* The first LID that is not below `low`. */
@@ -209,7 +235,7 @@ static int for_wanted (struct reach *r, uint32_t node, unsigned int low,
          i < r->nlids && r->lid[i] <= high && node < r->nways; i++)
         if (has (r->way[node].wanted, i) && fn (r, node, i, err) < 0)
             return -1;
-    return 0;
+    return work (r, err);
 }
 
 static int on_table (void *arg, uint32_t node, struct error *err)
@@ -224,27 +250,34 @@ static int on_block (void *arg, uint32_t node, unsigned int block,
                        block * LFT_BLOCK + LFT_BLOCK - 1, step, err);
 }
 
+/* LID i, if it leaves the switch by this port. */
+static int leave (struct reach *r, uint32_t node, unsigned int num, size_t i,
+                  struct error *err)
+{
+    return out_port (r->e->node[node], r->lid[i]) == num
+               ? go_on (r, node, num, i, err)
+               : 0;
+}
+
 /* Who is at the far end of a port is known, or that nobody answers. */
 static int on_ahead (void *arg, uint32_t node, unsigned int num,
                      struct error *err)
 {
     struct reach *r = arg;
-    const struct explored_node *n = r->e->node[node];
+    uint32_t far = r->e->node[node]->port[num].far;
+    int rc = 0;
 
-    if (num == 0)
-        return want_all (r, node, err);
-    if (n->port[num].far == EXPLORE_NONE)
+    if (num == 0) /* we are a switch */
+        rc = want_all (r, node, err);
+    else if (far == EXPLORE_NONE)
         return 0;
-    if (!is_switch (r, node)) /* the own one */
-        return is_switch (r, n->port[num].far)
-                   ? want_all (r, n->port[num].far, err)
-                   : 0;
-    for (size_t i = 0; i < r->nlids; i++)
-        if (node < r->nways && has (r->way[node].wanted, i)
-            && out_port (n, r->lid[i]) == num
-            && go_on (r, node, num, i, err) < 0)
-            return -1;
-    return 0;
+    else if (!is_switch (r, node)) /* we are an adapter */
+        rc = is_switch (r, far) ? want_all (r, far, err) : 0;
+    else
+        for (size_t i = 0; rc == 0 && i < r->nlids && node < r->nways; i++)
+            if (has (r->way[node].wanted, i))
+                rc = leave (r, node, num, i, err);
+    return rc < 0 ? -1 : work (r, err);
 }
 
 /* Checking */
