@@ -7,6 +7,7 @@
 
 #include "ibquery/export/lfts.h"
 #include "ibquery/export/netfile.h"
+#include "ibquery/export/topology.h"
 #include "ibquery/snapshot.h"
 #include "pmm/common.h"
 #include "pmm/fabric/fabric_verb.h"
@@ -18,6 +19,7 @@ static const struct {
     { "netfile", netfile_write_lids },
     { "ibnetdiscover", netdiscover_write },
     { "lfts", lfts_write },
+    { "topology.conf", topology_write },
 };
 
 struct export_options {
@@ -40,7 +42,7 @@ static const struct opt export_table[] = {
     { "fabric", 'f', "FILE", opt_string, FIELD (fabric), "the snapshot" },
     { "format", 0, "F", set_format, FIELD (write),
       "netfile (of ibsim), ibnetdiscover (its output), lfts (dump_fts's, for "
-      "opensm -R file)" },
+      "opensm -R file), topology.conf (of Slurm)" },
     { "output", 'o', "FILE", opt_string, FIELD (output),
       "write here, not to standard output" },
     { 0 },

@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Notes
+ *
+ * Switches are united level by level, from the leaves upwards; each time, the
+ * groups so far that have come together get a new group above them.
+ */
+#include "config.h"
+#include "ibquery/export/topology.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/text.h"
+
+enum { NAME = FABRIC_NAME_MAX + 24, GUID_DIGITS = 16 };
+
+/* A leaf with its hosts, or a group of leaves and groups. */
+struct item {
+    char name[NAME];
+    uint32_t node;    /* a switch in it */
+    uint32_t parent;  /* item; FABRIC_NONE */
+    uint8_t level;
+    bool leaf;
+    size_t nhosts;
+};
+
+struct topology {
+    const struct fabric *f;
+    uint32_t *up;     /* by switch: towards its set's first */
+    uint32_t *leaf;   /* by host: its switch; FABRIC_NONE: left out */
+    struct item *item;
+    size_t nitems;
+    uint32_t *scratch; /* by node */
+    uint8_t top;      /* the highest level */
+    size_t nleft_out, nelsewhere, nplanes, ncrossings;
+    uint32_t crossing; /* a cable between leaves */
+};
+
+static uint32_t find (const struct topology *t, uint32_t node)
+{
+    while (t->up[node] != node) {
+        t->up[node] = t->up[t->up[node]];
+        node = t->up[node];
+    }
+    return node;
+}
+
+static void unite (struct topology *t, uint32_t a, uint32_t b)
+{
+    a = find (t, a);
+    b = find (t, b);
+    t->up[a > b ? a : b] = a < b ? a : b;
+}
+
+/* The switches at a cable's ends, if they are both switches. */
+static bool joins (const struct fabric *f, const struct fabric_link *l,
+                   uint32_t *a, uint32_t *b)
+{
+    *a = f->port[l->a].node;
+    *b = f->port[l->b].node;
+    return f->node[*a].type == NODE_SWITCH && f->node[*b].type == NODE_SWITCH;
+}
+
+/* All apart, then joined by the cables of which the higher end is of a level
+ * from `low` to `high`.
+ */
+static void unite_levels (struct topology *t, unsigned int low,
+                          unsigned int high)
+{
+    for (size_t i = 0; i < t->f->nlinks; i++) {
+        uint32_t a, b;
+        unsigned int x, y;
+
+        if (!joins (t->f, &t->f->link[i], &a, &b))
+            continue;
+        x = t->f->node[a].level;
+        y = t->f->node[b].level;
+        if (x > 0 && y > 0 && (x > y ? x : y) >= low
+            && (x > y ? x : y) <= high)
+            unite (t, a, b);
+    }
+}
+
+static void part (struct topology *t)
+{
+    for (size_t i = 0; i < t->f->nnodes; i++)
+        t->up[i] = i;
+}
+
+/*
+ * Hosts
+ */
+
+/* The switch of an endpoint; FABRIC_NONE. */
+static uint32_t switch_of (const struct fabric *f, uint32_t endpoint)
+{
+    uint32_t port = f->endpoint[endpoint].port;
+    const struct fabric_link *l = &f->link[f->port[port].link];
+    uint32_t node = f->port[l->a == port ? l->b : l->a].node;
+
+    return f->node[node].type == NODE_SWITCH ? node : FABRIC_NONE;
+}
+
+static bool is_guid (const char *name)
+{
+    return strlen (name) == GUID_DIGITS
+           && strspn (name, "0123456789abcdef") == GUID_DIGITS;
+}
+
+/* The first endpoint's switch that is in this plane; any plane: FABRIC_NONE. */
+static uint32_t place (const struct topology *t, const struct fabric_host *h,
+                       uint32_t plane)
+{
+    for (uint32_t e = h->first; e < h->first + h->count; e++) {
+        uint32_t node = switch_of (t->f, e);
+
+        if (node != FABRIC_NONE
+            && (plane == FABRIC_NONE || find (t, node) == plane))
+            return node;
+    }
+    return FABRIC_NONE;
+}
+
+/* The plane that most hosts are in, and how many there are. */
+static uint32_t choose_plane (struct topology *t)
+{
+    const struct fabric *f = t->f;
+    uint32_t best = FABRIC_NONE;
+
+    memset (t->scratch, 0, f->nnodes * sizeof (*t->scratch));
+    for (size_t i = 0; i < f->nendpoints; i++) {
+        uint32_t node = switch_of (f, i);
+
+        if (node != FABRIC_NONE)
+            t->scratch[find (t, node)]++;
+    }
+    for (size_t i = 0; i < f->nnodes; i++) {
+        t->nplanes += t->scratch[i] > 0;
+        if (t->scratch[i] > 0
+            && (best == FABRIC_NONE || t->scratch[i] > t->scratch[best]))
+            best = i;
+    }
+    return best;
+}
+
+/* A host that is not in the greatest plane is in its own. */
+static void place_hosts (struct topology *t)
+{
+    uint32_t plane;
+
+    part (t);
+    unite_levels (t, 1, UINT8_MAX);
+    plane = choose_plane (t);
+    for (size_t i = 0; i < t->f->nhosts; i++) {
+        const struct fabric_host *h = &t->f->host[i];
+        uint32_t node = place (t, h, plane);
+
+        if (node == FABRIC_NONE)
+            node = place (t, h, FABRIC_NONE);
+        if (is_guid (h->name))
+            node = FABRIC_NONE;
+        t->nleft_out += node == FABRIC_NONE;
+        t->nelsewhere += node != FABRIC_NONE && h->count > 1;
+        t->leaf[i] = node;
+    }
+}
+
+/*
+ * The tree
+ */
+
+/* What a switch calls itself, in letters that Slurm takes. */
+static void clean_name (const struct fabric_node *n, char name[NAME])
+{
+    const char *start = strchr (n->desc, ';'); /* "MF0;leaf1:MQM8700/U1" */
+    size_t len;
+
+    snprintf (name, NAME, "%s", start ? start + 1 : n->desc);
+    for (char *p = name; *p; p++)
+        if (!strchr ("0123456789abcdefghijklmnopqrstuvwxyz"
+                     "ABCDEFGHIJKLMNOPQRSTUVWXYZ_.",
+                     *p))
+            *p = '-';
+    for (len = strlen (name); len > 0 && name[len - 1] == '-'; len--)
+        name[len - 1] = '\0';
+    if (!*name || *name == '-' || *name == '.')
+        snprintf (name, NAME, "switch-%016" PRIx64, n->guid);
+}
+
+static struct item *add_item (struct topology *t, uint32_t node, uint8_t level,
+                              bool leaf)
+{
+    struct item *item = &t->item[t->nitems++];
+
+    *item = (struct item){
+        .node = node,
+        .parent = FABRIC_NONE,
+        .level = level,
+        .leaf = leaf,
+    };
+    return item;
+}
+
+static void add_leaves (struct topology *t, uint8_t level)
+{
+    memset (t->scratch, 0, t->f->nnodes * sizeof (*t->scratch));
+    for (size_t i = 0; i < t->f->nhosts; i++)
+        if (t->leaf[i] != FABRIC_NONE)
+            t->scratch[t->leaf[i]]++;
+    for (size_t i = 0; i < t->f->nnodes; i++) {
+        struct item *item;
+
+        if (t->scratch[i] == 0 || t->f->node[i].level != level)
+            continue;
+        item = add_item (t, i, level, true);
+        clean_name (&t->f->node[i], item->name);
+        item->nhosts = t->scratch[i];
+    }
+}
+
+/* Groups of what this level has brought together. */
+static void add_groups (struct topology *t, uint8_t level)
+{
+    size_t before = t->nitems, number = 0;
+    uint32_t *group = t->scratch; /* by set: how many, then which item */
+
+    unite_levels (t, level, level);
+    memset (group, 0, t->f->nnodes * sizeof (*group));
+    for (size_t i = 0; i < before; i++)
+        if (t->item[i].parent == FABRIC_NONE)
+            group[find (t, t->item[i].node)]++;
+    for (size_t i = 0; i < t->f->nnodes; i++) {
+        struct item *item;
+
+        if (group[i] < 2) {
+            group[i] = FABRIC_NONE;
+            continue;
+        }
+        item = add_item (t, i, level, false);
+        snprintf (item->name, NAME, "level%u-%zu", level, ++number);
+        group[i] = item - t->item;
+    }
+    for (size_t i = 0; i < before; i++) {
+        uint32_t parent = group[find (t, t->item[i].node)];
+
+        if (t->item[i].parent != FABRIC_NONE || parent == FABRIC_NONE)
+            continue;
+        t->item[i].parent = parent;
+        t->item[parent].nhosts += t->item[i].nhosts;
+    }
+}
+
+static void find_crossings (struct topology *t)
+{
+    for (size_t i = 0; i < t->f->nlinks; i++) {
+        uint32_t a, b;
+
+        if (joins (t->f, &t->f->link[i], &a, &b)
+            && t->f->node[a].level == 1 && t->f->node[b].level == 1
+            && t->ncrossings++ == 0)
+            t->crossing = i;
+    }
+}
+
+static int compare_names (const void *a, const void *b)
+{
+    return strcmp ((*(struct item *const *)a)->name,
+                   (*(struct item *const *)b)->name);
+}
+
+/* Those of one name get their GUIDs behind it. */
+static int tell_apart (struct topology *t, struct error *err)
+{
+    struct item **v = calloc (t->nitems + 1, sizeof (struct item *));
+    size_t end;
+
+    if (!v)
+        return error_nomem (err);
+    for (size_t i = 0; i < t->nitems; i++)
+        v[i] = &t->item[i];
+    qsort (v, t->nitems, sizeof (struct item *), compare_names);
+    for (size_t i = 0; i < t->nitems; i = end) {
+        for (end = i + 1; end < t->nitems && !compare_names (&v[i], &v[end]);
+             end++)
+            ;
+        for (size_t k = i; end - i > 1 && k < end; k++) {
+            size_t len = strlen (v[k]->name);
+
+            snprintf (v[k]->name + len, NAME - len, "-%016" PRIx64,
+                      t->f->node[v[k]->node].guid);
+        }
+    }
+    free (v);
+    return 0;
+}
+
+static int build (struct topology *t, struct error *err)
+{
+    place_hosts (t);
+    part (t);
+    for (size_t i = 0; i < t->f->nnodes; i++)
+        if (t->f->node[i].level > t->top)
+            t->top = t->f->node[i].level;
+    for (unsigned int level = 1; level <= t->top; level++) {
+        add_leaves (t, level);
+        add_groups (t, level);
+    }
+    find_crossings (t);
+    if (t->nitems == 0)
+        return error_input (err, "the fabric has no hosts that have names");
+    return tell_apart (t, err);
+}
+
+/*
+ * The file
+ */
+
+static void put_sizes (const struct topology *t, unsigned int level, bool leaf,
+                       FILE *fp)
+{
+    size_t n = 0, least = SIZE_MAX, most = 0;
+
+    for (size_t i = 0; i < t->nitems; i++) {
+        const struct item *item = &t->item[i];
+
+        if (item->leaf != leaf || (!leaf && item->level != level))
+            continue;
+        n++;
+        least = item->nhosts < least ? item->nhosts : least;
+        most = item->nhosts > most ? item->nhosts : most;
+    }
+    if (n == 0)
+        return;
+    if (leaf)
+        fprintf (fp, "# %zu leaves", n);
+    else
+        fprintf (fp, "# %zu groups of level %u", n, level);
+    if (least == most)
+        fprintf (fp, " of %zu hosts\n", most);
+    else
+        fprintf (fp, " of %zu to %zu hosts\n", least, most);
+}
+
+static void put_notes (const struct topology *t, FILE *fp)
+{
+    const struct fabric_link *l = &t->f->link[t->crossing];
+    char a[NAME], b[NAME];
+
+    if (t->nleft_out > 0)
+        fprintf (fp, "# Left out: %zu hosts that have no name, or no switch.\n",
+                 t->nleft_out);
+    if (t->nelsewhere > 0)
+        fprintf (fp, "# %zu hosts have several ports, and are where the first "
+                     "is.\n", t->nelsewhere);
+    if (t->nplanes > 1)
+        fprintf (fp, "# %zu planes are not joined; hosts are placed by the one "
+                     "that most are in.\n", t->nplanes);
+    if (t->ncrossings == 0)
+        return;
+    fabric_port_name (t->f, l->a, a, sizeof (a));
+    fabric_port_name (t->f, l->b, b, sizeof (b));
+    fprintf (fp,
+             "# This fabric is no tree: %zu cables join leaves to each other "
+             "(%s - %s).\n"
+             "# Leaves are grouped by them; within a group, Slurm takes all to "
+             "be equally far.\n"
+             "# For a dragonfly, TopologyParam=Dragonfly may place jobs "
+             "better.\n",
+             t->ncrossings, a, b);
+}
+
+/* Fold what `name` says of 0 .. n-1, NULL being none, behind KEY=. */
+typedef const char *(*name_f) (const struct topology *t, size_t i,
+                               uint32_t item);
+
+static int put_list (const struct topology *t, const char *key, name_f name,
+                     size_t n, uint32_t item, FILE *fp, struct error *err)
+{
+    const char **v = calloc (n + 1, sizeof (*v));
+    size_t found = 0;
+    char *folded;
+
+    if (!v)
+        return error_nomem (err);
+    for (size_t i = 0; i < n; i++)
+        if ((v[found] = name (t, i, item)))
+            found++;
+    folded = hostlist_fold (v, found);
+    free (v);
+    if (!folded)
+        return error_nomem (err);
+    fprintf (fp, "SwitchName=%s %s=%s\n", t->item[item].name, key, folded);
+    free (folded);
+    return 0;
+}
+
+static const char *host_of (const struct topology *t, size_t i, uint32_t item)
+{
+    return t->leaf[i] == t->item[item].node ? t->f->host[i].name : NULL;
+}
+
+static const char *child_of (const struct topology *t, size_t i, uint32_t item)
+{
+    return t->item[i].parent == item ? t->item[i].name : NULL;
+}
+
+static int put_item (const struct topology *t, uint32_t item, FILE *fp,
+                     struct error *err)
+{
+    return t->item[item].leaf
+               ? put_list (t, "Nodes", host_of, t->f->nhosts, item, fp, err)
+               : put_list (t, "Switches", child_of, t->nitems, item, fp, err);
+}
+
+static int put (const struct topology *t, FILE *fp, struct error *err)
+{
+    fprintf (fp,
+             "# topology.conf for TopologyPlugin=topology/tree, as fabric %.8s "
+             "suggests.\n"
+             "# Nodes that Slurm does not have are to be taken out.\n",
+             t->f->hash);
+    put_sizes (t, 0, true, fp);
+    for (unsigned int level = 1; level <= t->top; level++)
+        put_sizes (t, level, false, fp);
+    put_notes (t, fp);
+    for (int leaves = 1; leaves >= 0; leaves--)
+        for (size_t i = 0; i < t->nitems; i++)
+            if (t->item[i].leaf == leaves && put_item (t, i, fp, err) < 0)
+                return -1;
+    return 0;
+}
+
+int topology_write (const struct fabric *f, FILE *fp, struct error *err)
+{
+    struct topology t = {
+        .f = f,
+        .up = calloc (f->nnodes + 1, sizeof (*t.up)),
+        .leaf = calloc (f->nhosts + 1, sizeof (*t.leaf)),
+        .item = calloc (2 * f->nnodes + 1, sizeof (*t.item)),
+        .scratch = calloc (f->nnodes + 1, sizeof (*t.scratch)),
+    };
+    int rc;
+
+    if (!t.up || !t.leaf || !t.item || !t.scratch)
+        rc = error_nomem (err);
+    else if (f->part)
+        rc = error_input (err, "a part of a fabric says nothing of the rest");
+    else if ((rc = build (&t, err)) == 0)
+        rc = put (&t, fp, err);
+    free (t.up);
+    free (t.leaf);
+    free (t.item);
+    free (t.scratch);
+    return rc;
+}
