@@ -4,31 +4,39 @@
 
 #include <string.h>
 
-const struct import_format import_formats[] = {
-    { "ibnetdiscover", "ibnetdiscover", { "vendid=", "Switch\t", "Ca\t",
-      "Rt\t", "Chassis " }, import_netdiscover },
-    { "lst", "opensm-subnet.lst or ibdiagnet's .lst", { "{ " }, import_list },
-    { "lfts", "dump_fts, dump_lfts, ibroute or opensm-lfts.dump",
-      { "Unicast lids " }, import_lfts },
-    { "fdbs", "opensm.fdbs or ibdiagnet's .fdbs",
+struct format {
+    const char *name;     /* or, where nothing reads it, what it is */
+    const char *start[6]; /* one begins its first line that is no comment */
+    import_f read;
+};
+
+static const struct format formats[] = {
+    { "ibnetdiscover",
+      { "vendid=", "Switch\t", "Ca\t", "Rt\t", "Chassis " },
+      import_netdiscover },
+    { "lst", { "{ " }, import_list },
+    { "lfts", { "Unicast lids " }, import_lfts },
+    { "fdbs",
       { "dump_ucast_routes: Switch ",
-        "osm_ucast_mgr_dump_ucast_routes: Switch " }, import_fdbs },
+        "osm_ucast_mgr_dump_ucast_routes: Switch " },
+      import_fdbs },
     { 0 },
 };
 
 /* What is mistaken for them; looked for first. */
-static const struct import_format others[] = {
+static const struct format others[] = {
     { "a list of nodes without cables: give the output of ibnetdiscover "
-      "without -l", NULL, { "Switch\t :", "Ca\t :", "Router\t :" }, NULL },
+      "without -l",
+      { "Switch\t :", "Ca\t :", "Router\t :" }, NULL },
     { "a report of ports without the GUIDs of adapters: give the output of "
-      "ibnetdiscover without -p", NULL, { "SW ", "CA ", "RT " }, NULL },
-    { "a dump of multicast tables", NULL, { "Multicast mlids " }, NULL },
-    { "a snapshot already", NULL, { "pmm-fabric " }, NULL },
+      "ibnetdiscover without -p",
+      { "SW ", "CA ", "RT " }, NULL },
+    { "a dump of multicast tables", { "Multicast mlids " }, NULL },
+    { "a snapshot already", { "pmm-fabric " }, NULL },
     { 0 },
 };
 
-static const struct import_format *find (const struct import_format *table,
-                                         const char *line)
+static const struct format *find (const struct format *table, const char *line)
 {
     for (; table->name; table++)
         for (const char *const *start = table->start; *start; start++)
@@ -38,16 +46,16 @@ static const struct import_format *find (const struct import_format *table,
 }
 
 /* The format of the first line that tells. */
-static const struct import_format *detect (struct scan *s, struct error *err)
+static const struct format *detect (struct scan *s, struct error *err)
 {
     const char *line = scan_peek (s, err);
-    const struct import_format *format = NULL;
+    const struct format *format = NULL;
 
     if (!line)
         return NULL;
     while (*line && !format) {
         if (!(format = find (others, line)))
-            format = find (import_formats, line);
+            format = find (formats, line);
         line += strcspn (line, "\n");
         line += *line == '\n';
     }
@@ -62,10 +70,9 @@ static const struct import_format *detect (struct scan *s, struct error *err)
     return NULL;
 }
 
-static const struct import_format *by_name (const char *name,
-                                            struct error *err)
+static const struct format *by_name (const char *name, struct error *err)
 {
-    for (const struct import_format *f = import_formats; f->name; f++)
+    for (const struct format *f = formats; f->name; f++)
         if (strcmp (f->name, name) == 0)
             return f;
     error_input (err, "'%.40s' is no format", name);
@@ -75,7 +82,7 @@ static const struct import_format *by_name (const char *name,
 int import_file (struct draft *d, FILE *fp, const char *name,
                  const char *format, struct error *err)
 {
-    const struct import_format *f;
+    const struct format *f;
     struct scan s;
     int rc = -1;
 

@@ -21,16 +21,6 @@ int import_list (struct draft *d, struct scan *s, struct error *err);
 int import_lfts (struct draft *d, struct scan *s, struct error *err);
 int import_fdbs (struct draft *d, struct scan *s, struct error *err);
 
-struct import_format {
-    const char *name;
-    const char *help;     /* who writes it */
-    const char *start[6]; /* one begins its first line that is no comment */
-    import_f read;        /* NULL: known, but no use */
-};
-
-/* Those of use, the last without a name. */
-extern const struct import_format import_formats[];
-
 /* Read fp, which people call `name`, as the format of that name (NULL: by its
  * content). name must live as long as the draft. Return 0, or -1 with err.
  */
