@@ -123,9 +123,9 @@ static void put_adaptive (const struct fabric *f, FILE *fp)
     }
     if (told > 0)
         fprintf (fp,
-                 "adaptive routing: on at %zu switches (service levels "
+                 "adaptive routing: on at %zu switch%s (service levels "
                  "0x%04x), off at %zu, not known of %zu\n",
-                 on, levels, told - on, all - told);
+                 on, on == 1 ? "" : "es", levels, told - on, all - told);
 }
 
 static int write_text (const struct fabric *f, FILE *fp, struct error *err)
