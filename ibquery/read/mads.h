@@ -22,7 +22,7 @@ enum {
     MADS_SIZE = 256,       /* bytes of a MAD */
     MADS_DATA_OFFSET = 64, /* of its data, in the classes below */
     MADS_HOPS = 63,        /* of the longest directed route */
-    MADS_MAX_WINDOW = 1024,
+    MADS_MAX_WINDOW = 256,
     MADS_PERMISSIVE_LID = 0xffff,
 };
 
