@@ -3,13 +3,14 @@
 # state.awk - is a snapshot true? By the word of ibsim, whose console command
 # Dump tells the state of all ports and tables at one moment.
 #
-#   awk -v host=NODE -f state.awk NETFILE SNAPSHOT DUMPS
+#   awk -v host=NODE [-v part=1] -f state.awk NETFILE SNAPSHOT DUMPS
 #
 # Prints "true" if one of the dumps shows just that which the snapshot says, of
 # all that is connected to NODE: nodes, their descriptions (those of NETFILE)
 # and LIDs, cables with width and speed, the entries of the tables. Else how
 # the snapshot differs from the last of them, a line each. A host's port that
-# is not connected is not looked at.
+# is not connected is not looked at. Of a part, what it says must be true; what
+# it leaves out is not looked at either.
 
 BEGIN {
     for (i = 0; i < 256; i++)
@@ -187,7 +188,7 @@ function add_cable(a, i, b, j, rate)
 function same(    key)
 {
     for (key in truth)
-        if (!(key in snapshot) || snapshot[key] "" != truth[key] "")
+        if (differs(key))
             return 0
     for (key in snapshot)
         if (!(key in truth))
@@ -195,10 +196,15 @@ function same(    key)
     return 1
 }
 
+function differs(key)
+{
+    return key in snapshot ? snapshot[key] "" != truth[key] "" : !part
+}
+
 function differences(    key, n)
 {
     for (key in truth)
-        if (!(key in snapshot) || snapshot[key] "" != truth[key] "") {
+        if (differs(key)) {
             if (n++ < 6)
                 print key ": " (key in snapshot ? snapshot[key] : "missing") \
                     ", not " truth[key]
