@@ -84,33 +84,31 @@ void counters_destroy (struct counters *c)
     }
 }
 
-/* Room for one more: it doubles at powers of two. */
-static int make_room (struct counters *c)
+/* v, which holds n, with room for one more: it doubles at powers of two. NULL
+ * and v untouched.
+ */
+static struct port_counters *grow (struct port_counters *v, size_t n)
 {
-    size_t n = c->nports;
-    struct port_counters *port;
-
     if (n > 0 && (n < FIRST_ROOM || (n & (n - 1)) != 0))
-        return 0;
-    n = n < FIRST_ROOM ? FIRST_ROOM : 2 * n;
-    port = realloc (c->port, n * sizeof (*port));
-    if (!port)
-        return -1;
-    c->port = port;
-    return 0;
+        return v;
+    return realloc (v, (n < FIRST_ROOM ? FIRST_ROOM : 2 * n) * sizeof (*v));
 }
 
 struct port_counters *counters_add (struct counters *c, uint64_t guid,
                                     uint8_t port, struct error *err)
 {
+    struct port_counters *v;
+
     if (c->nports == COUNTERS_MAX_PORTS) {
         error_input (err, "more than %d ports", COUNTERS_MAX_PORTS);
         return NULL;
     }
-    if (make_room (c) < 0) {
+    v = grow (c->port, c->nports);
+    if (!v) {
         error_nomem (err);
         return NULL;
     }
+    c->port = v;
     c->port[c->nports] = (struct port_counters){ .guid = guid, .port = port };
     return &c->port[c->nports++];
 }
