@@ -83,7 +83,7 @@ static int ask_sm (struct mads *m, struct steady_sm *sm, struct error *err)
         .arg = &q,
     };
 
-    sm->guid = 0;
+    *sm = (struct steady_sm){ 0 };
     if (mads_get (m, &port, err) < 0 || mads_run (m, err) < 0)
         return -1;
     if (q.port.sm_lid == 0)
