@@ -95,6 +95,36 @@ is "$? $(<err)" "2 pmm fabric read: --hint goes with --hosts" "a hint alone"
 on_host h0001 pmm fabric read --hosts h0001 --hint err -o again 2>err2
 is "$?" 2 "a hint that is no snapshot: $(<err2)"
 
+# A cable is pulled and plugged in, and opensm routes anew, while the part is
+# read: it is as it was, as it will be, or refused.
+if [[ $PMM_LONG ]]; then
+    was=$(hash_of drawn)
+    wrong=0 refused=0 changed=0
+    for ((i = 0; i < 20; i++)); do
+        ((i % 2)) && act=ReLink || act=Unlink
+        sim "$act \"$leaf\"[5]"
+        sleep 0.$((RANDOM % 5))
+        rm -f torn
+        if on_host h0001 pmm fabric read --hosts "$list" --hint whole -o torn \
+            2>err; then
+            torn=$(hash_of torn)
+        else
+            torn=
+            ((refused++))
+            diag "$(<err)"
+        fi
+        sleep 2
+        on_host h0001 pmm fabric read --hosts "$list" --hint whole -o now
+        now=$(hash_of now)
+        [[ ! $torn || $torn == "$was" || $torn == "$now" ]] || ((wrong++))
+        [[ $now == "$was" ]] || ((changed++))
+        was=$now
+    done
+    is "$wrong" 0 "$changed changes at $leaf: never another part, $refused refused"
+    ((changed > 1))
+    ok $? "... which the part has seen"
+fi
+
 # A host is pulled: it is gone, or its leaf says so, never elsewhere.
 gone=$(tail -n 1 <<<"$drawn")
 sim "Unlink \"$gone\""

@@ -2,8 +2,9 @@
 /* Notes
  *
  * Reading goes before checking. While answers come, the LIDs are spread over
- * the switches that their tables lead to; what leads nowhere is left alone. When nothing is left to ask, `follow` walks from each host to each
- * LID over what has come: it alone says what is used, and what is wrong.
+ * the switches that their tables lead to; what leads nowhere is left alone.
+ * When nothing is left to ask, `follow` walks from each host to each LID over
+ * what has come: it alone says what is used, and what is wrong.
  *
  * A LID is wanted at a switch once, so a table that sends it in a circle ends
  * the spreading, not the program; follow counts hops.
