@@ -25,6 +25,7 @@ enum {
     GRACE_MS = 500,
     MIN_ROOM = 64,
     BURST_US = 1000, /* how far `rate` is made up for */
+    SETTLE_US = 100000,
     MAX_RETRIES = 100,
     MAX_TIMEOUT_MS = 60000,
 };
@@ -184,14 +185,6 @@ static void release (struct mads *m, struct slot *s)
 {
     m->tid[s - m->slot] = 0;
     m->idle[m->nidle++] = s - m->slot;
-}
-
-static void drop_all (struct mads *m)
-{
-    m->fresh.n = m->again.n = 0;
-    for (size_t i = 0; i < m->opts.window; i++)
-        if (m->tid[i] != 0)
-            release (m, &m->slot[i]);
 }
 
 /* How long the sending waits for its answer: it is the item's sent-th. */
@@ -425,6 +418,26 @@ static int step (struct mads *m, struct error *err)
     if (rc > 0)
         rc = take (m, &packet, err);
     return rc < 0 ? -1 : expire (m, err);
+}
+
+/* Forget all requests. What is under way comes back first, if it does so soon:
+ * a simulated device goes wrong where it is closed meanwhile.
+ */
+static void drop_all (struct mads *m)
+{
+    int64_t until = now_us (m) + SETTLE_US;
+    struct mads_packet late;
+    size_t left = in_flight (m);
+    int rc = 0;
+
+    while (left > 0 && rc >= 0 && now_us (m) < until) {
+        rc = m->wire.recv (m->wire.arg, &late, patience_ms (m, until), NULL);
+        left -= rc > 0;
+    }
+    m->fresh.n = m->again.n = 0;
+    for (size_t i = 0; i < m->opts.window; i++)
+        if (m->tid[i] != 0)
+            release (m, &m->slot[i]);
 }
 
 int mads_run (struct mads *m, struct error *err)
