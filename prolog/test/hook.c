@@ -241,6 +241,19 @@ static int wait_for (const char *path, int there)
     return 0;
 }
 
+/* The reading that has made this file has ended, and let go of the lock. */
+static int ended (const char *path)
+{
+    int fd, rc;
+
+    if (!wait_for (path, 0))
+        return 0;
+    fd = open ("run/fabric.lock", O_RDWR | O_CLOEXEC);
+    rc = fd >= 0 && flock (fd, LOCK_EX) == 0;
+    close (fd);
+    return rc;
+}
+
 /* A pmm that counts, and then does this. */
 static void be_pmm (const char *act)
 {
@@ -287,7 +300,7 @@ static void test_part (void)
     struct site site;
     char text[16], args[256], *live, *map;
     int before;
-    FILE *fp;
+    FILE *fp = NULL;
 
     if (asprintf (&live, "LiveFabric = %s/run/fabric\n", dir) < 0)
         exit (1);
@@ -306,7 +319,8 @@ static void test_part (void)
     ok (live_request (&site, &seven, &err) == 1
             && (fp = live_open (&site, &seven, 60000, &err)),
         "what is old is a hint");
-    ok (fgets (text, sizeof (text), fp) && !strcmp (text, "a part\n"),
+    ok (fp && fgets (text, sizeof (text), fp)
+            && !strcmp (text, "a part\n"),
         "... for the job's part");
     fclose (fp);
     snprintf (args, sizeof (args),
@@ -323,14 +337,14 @@ static void test_part (void)
             && (fp = live_open (&site, &eight, 60000, &err)),
         "two jobs at once");
     fclose (fp);
-    ok (wait_for ("run/fabric.job7.new", 0) && access ("both", F_OK) < 0
+    ok (ended ("run/fabric.job7.new") && access ("both", F_OK) < 0
             && runs () == before + 3,
         "... one after the other");
 
     age ("run/fabric.job7", LIVE_EVERY_S + LIVE_TIMEOUT_S + 5);
     be_pmm ("case $* in *--hosts*) exit 1;; esac; echo a fabric");
     ok (live_request (&site, &eight, &err) == 1
-            && wait_for ("run/fabric.job8.new", 0)
+            && ended ("run/fabric.job8.new")
             && (fp = live_open (&site, &nobody, 60000, &err))
             && fgets (text, sizeof (text), fp)
             && !strcmp (text, "a fabric\n"),
@@ -341,8 +355,8 @@ static void test_part (void)
     age ("run/fabric.lock", LIVE_EVERY_S + 5);
     before = runs ();
     ok (live_request (&site, &eight, &err) == 1
-            && wait_for ("run/fabric.job8.new", 0)
-            && wait_for ("run/fabric.new", 0) && runs () == before + 2,
+            && ended ("run/fabric.job8.new")
+            && ended ("run/fabric.new") && runs () == before + 2,
         "neither can be had");
     ok (live_request (&site, &eight, &err) == 0 && runs () == before + 2,
         "... which is not repeated");
@@ -351,7 +365,7 @@ static void test_part (void)
         age ("run/fabric.lock", LIVE_EVERY_S + 5);
         unlink ("args");
         ok (live_request (&site, &bad[i], &err) == 1
-                && wait_for ("run/fabric.new", 0)
+                && ended ("run/fabric.new")
                 && !strcmp (contents ("args"), "fabric read --smps 2\n"),
             "no part for job %s of %s", bad[i].id ? bad[i].id : "(null)",
             bad[i].nodes ? bad[i].nodes : "(null)");
@@ -366,7 +380,7 @@ static void test_part (void)
     age ("run/fabric.lock", LIVE_EVERY_S + 5);
     unlink ("args");
     ok (live_request (&site, &seven, &err) == 1
-            && wait_for ("run/fabric.new", 0)
+            && ended ("run/fabric.new")
             && !strcmp (contents ("args"), "fabric read --smps 2\n"),
         "nor where nodes have other names than hosts");
     site_clear (&site);
@@ -420,7 +434,7 @@ static void test_live (void)
     age ("run/fabric.lock", LIVE_EVERY_S + 5);
     be_pmm ("echo half; exit 1");
     ok (live_request (&site, &nobody, &err) == 1
-            && wait_for ("run/fabric.new", 0)
+            && ended ("run/fabric.new")
             && !live_open (&site, &nobody, 100, &err),
         "a reading that fails leaves nothing");
     for (int i = 0; i < 20; i++)
@@ -434,7 +448,7 @@ static void test_live (void)
     ok (live_request (&site, &nobody, &err) == 0,
         "one at a time, whatever the clock");
     ok (!live_open (&site, &nobody, 100, &err), "who cannot wait has none");
-    ok (wait_for ("run/fabric.new", 0)
+    ok (ended ("run/fabric.new")
             && (fp = live_open (&site, &nobody, 60000, &err)),
         "who waits, has: %s", err.text);
     fclose (fp);
