@@ -74,7 +74,7 @@ static unsigned int most_down (const struct fabric *f)
 
 static void tower (unsigned int p, unsigned int q)
 {
-    struct fat_tree tree = { p, q, .how = { ROUTING_DMODK, 1, 0 } };
+    struct fat_tree tree = { p, q, .how = { ROUTING_DMODK, .seed = 1 } };
     struct error err;
     struct fabric *f = generate_fat_tree (&tree, &err);
     unsigned int most = most_down (f);
@@ -125,7 +125,7 @@ static void seeds (void)
 
     for (int i = 0; i < 3; i++) {
         struct fat_tree tree = { 8, 3,
-                                 .how = { ROUTING_MINHOP, seed[i], 0 } };
+                                 .how = { ROUTING_MINHOP, .seed = seed[i] } };
         struct error err;
         struct fabric *f = generate_fat_tree (&tree, &err);
 
@@ -358,7 +358,7 @@ static void pruned (void)
 
     for (int r = ROUTING_DMODK; r <= ROUTING_RANDOM; r++)
         for (unsigned int percent = 1; percent <= 90; percent += 8) {
-            struct fat_tree tree = { 8, 3, .how = { r, percent, percent } };
+            struct fat_tree tree = { 8, 3, .how = { r, percent, percent, 0 } };
             struct fabric *f = generate_fat_tree (&tree, &err);
 
             whole = whole && f && diameter (f) >= 0 && f->nhosts < 128
@@ -497,7 +497,7 @@ static void refusals (void)
 
 static void netfile (void)
 {
-    struct fat_tree tree = { 4, 2, .how = { ROUTING_DMODK, 1, 0 } };
+    struct fat_tree tree = { 4, 2, .how = { ROUTING_DMODK, .seed = 1 } };
     struct error err;
     struct fabric *f = generate_fat_tree (&tree, &err);
     char *text = NULL;

@@ -230,7 +230,7 @@ static struct pathset *fat_tree (unsigned int ports, unsigned int levels,
                                  enum routing routing, struct fabric **f)
 {
     struct fat_tree tree = {
-        .ports = ports, .levels = levels, .how = { routing, 1, 0 },
+        .ports = ports, .levels = levels, .how = { routing, .seed = 1 },
     };
 
     if (!(*f = generate_fat_tree (&tree, &err)))
@@ -243,7 +243,7 @@ static struct pathset *dragonfly (unsigned int p, unsigned int a,
 {
     struct dragonfly fly = {
         .hosts = p, .routers = a, .globals = h,
-        .how = { ROUTING_MINHOP, 1, 0 },
+        .how = { ROUTING_MINHOP, .seed = 1 },
     };
 
     if (!(*f = generate_dragonfly (&fly, &err)))
