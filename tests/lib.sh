@@ -22,6 +22,8 @@
 #                             a fat tree under ibsim and opensm, in $fabric, with
 #                             these options of contrib/cluster/fabric
 #   on_host HOST COMMAND...   with the umad devices of a host of $fabric
+#   replay NAME SNAPSHOT HOST [OPTION]...  export it, simulate that, with
+#       with_fabric's OPTIONs, and read it by HOST: two tests, the same fabric
 #   wiring LEAVES SPINES EACH [TWINS]
 #                             prints a netfile: EACH hosts h0001, ... a leaf, of
 #                             which the first of each of the first TWINS leaves
@@ -170,6 +172,21 @@ on_host ()
     local host=$1
     shift
     "$srcdir/contrib/cluster/fabric" run "$fabric" "$host" -- "$@"
+}
+
+replay ()
+{
+    local name=$1 snapshot=$2 host=$3
+    shift 3
+    pmm fabric export -f "$snapshot" --format netfile -o replay.net \
+        && pmm fabric export -f "$snapshot" --format lfts -o replay.lfts
+    ok $? "$name: exported"
+    with_fabric '' '' file,no_fallback replay.net --sm-host "$host" \
+        --conf "lfts_file $PWD/replay.lfts" "$@"
+    on_host "$host" pmm fabric read -o replayed 2>err
+    is "$(sed -n 's/^hash //p' replayed)$(pmm fabric diff "$snapshot" \
+        replayed 2>&1)" "$(sed -n 's/^hash //p' "$snapshot")" \
+        "$name: replayed, the same fabric" || diag "$(<err)"
 }
 
 wiring ()

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
 # Fabrics of the shapes that sites have, read live through opensm: who is a
-# host, what is a link, and that a slow one is named.
+# host, what is a link, that a slow one is named, and that what is exported is
+# the same fabric again.
 
 # shellcheck disable=SC2154,SC2317 source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -181,6 +182,7 @@ found rails "n1: n2: n3: n4: n5: n6: n7: n8:" "[6,24,0]" \
     "16 host 4xHDR, 8 switch 1-2 4xHDR"
 names "${zeros}a1/2"
 names "${zeros}b2/9"
+replay rails snapshot n1
 
 found chassis "n11 n12 n13 n21 n22 n23 n31 n32 n33 n41 n42 n43 n51 n52 n53" \
     "[7,27,0]" "15 host 4xHDR, 2 other internal 4xEDR, 2 switch 1-1 4xHDR, \
@@ -192,6 +194,7 @@ like "$(pmm report -f snapshot verdict)" \
     "line-3/9 -- spine-1/3  \(${zeros}a3/9, no cable: within a chassis" \
     "... of which the report says that it is no cable"
 names "${zeros}c1/1"
+replay chassis snapshot n11
 
 found odd "0000000000000012 0000000000000013 0000000000000014 dual: n11 n12 \
 n13 n14 n21 n22 n23 n24 n31 n32 n33 n34 old ufm" "[6,33,2]" \
@@ -201,5 +204,6 @@ like "$(jq -r '.warnings[]' shown)" "12 and ${zeros}13 are on different cards, \
 and both call themselves twin mlx5_0" "... two of a name are told apart"
 names "${zeros}a1/11"
 names "${zeros}13/1"
+replay odd snapshot n11
 
 done_testing

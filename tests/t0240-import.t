@@ -91,22 +91,6 @@ like "$(<err)" 'fts:1: LID 64 is left out' "... is noticed"
 cp "$fabric/opensm/opensm-lfts.dump" .
 same "64 LIDs" net opensm-lfts.dump
 
-# replay NAME SNAPSHOT HOST [OPTION]...: export it, simulate that, read it.
-replay ()
-{
-    local name=$1 snapshot=$2 host=$3
-    shift 3
-    pmm fabric export -f $snapshot --format netfile -o replay.net \
-        && pmm fabric export -f $snapshot --format lfts -o replay.lfts
-    ok $? "$name: exported"
-    with_fabric '' '' file,no_fallback replay.net \
-        --conf "lfts_file $PWD/replay.lfts" "$@"
-    on_host $host pmm fabric read -o replayed 2>err
-    is "$(hash_of replayed)$(pmm fabric diff $snapshot replayed 2>&1)" \
-        "$(hash_of $snapshot)" "$name: replayed, the same fabric" \
-        || diag "$(<err)"
-}
-
 pmm fabric generate fat-tree --ports 8 --levels 3 -o model
 replay "a fat tree" model h0002
 pmm fabric generate irregular --switches 20 --hosts 60 --seed 3 -o model
