@@ -241,19 +241,6 @@ static int wait_for (const char *path, int there)
     return 0;
 }
 
-/* The reading that has made this file has ended, and let go of the lock. */
-static int ended (const char *path)
-{
-    int fd, rc;
-
-    if (!wait_for (path, 0))
-        return 0;
-    fd = open ("run/fabric.lock", O_RDWR | O_CLOEXEC);
-    rc = fd >= 0 && flock (fd, LOCK_EX) == 0;
-    close (fd);
-    return rc;
-}
-
 /* A pmm that counts, and then does this. */
 static void be_pmm (const char *act)
 {
@@ -288,6 +275,19 @@ static void age (const char *path, int64_t seconds)
     utimensat (AT_FDCWD, path, (const struct timespec[]){ t, t }, 0);
 }
 
+/* The same of LIVE.lock, once who reads has let go of it: that is a moment
+ * after the file is there, or gone.
+ */
+static void tried (int64_t seconds)
+{
+    int fd = open ("run/fabric.lock", O_RDWR | O_CLOEXEC);
+
+    if (fd < 0 || flock (fd, LOCK_EX) < 0)
+        exit (1);
+    close (fd);
+    age ("run/fabric.lock", seconds);
+}
+
 static const struct live_job nobody;
 
 /* A job's part, where the snapshot of everything is old. */
@@ -315,7 +315,7 @@ static void test_part (void)
     ok (live_request (&site, &seven, &err) == 0,
         "what is fresh will do for a job");
     age ("run/fabric", LIVE_EVERY_S + LIVE_TIMEOUT_S + 5);
-    age ("run/fabric.lock", LIVE_EVERY_S + 5);
+    tried (LIVE_EVERY_S + 5);
     ok (live_request (&site, &seven, &err) == 1
             && (fp = live_open (&site, &seven, 60000, &err)),
         "what is old is a hint");
@@ -337,14 +337,14 @@ static void test_part (void)
             && (fp = live_open (&site, &eight, 60000, &err)),
         "two jobs at once");
     fclose (fp);
-    ok (ended ("run/fabric.job7.new") && access ("both", F_OK) < 0
+    ok (wait_for ("run/fabric.job7.new", 0) && access ("both", F_OK) < 0
             && runs () == before + 3,
         "... one after the other");
 
     age ("run/fabric.job7", LIVE_EVERY_S + LIVE_TIMEOUT_S + 5);
     be_pmm ("case $* in *--hosts*) exit 1;; esac; echo a fabric");
     ok (live_request (&site, &eight, &err) == 1
-            && ended ("run/fabric.job8.new")
+            && wait_for ("run/fabric.job8.new", 0)
             && (fp = live_open (&site, &nobody, 60000, &err))
             && fgets (text, sizeof (text), fp)
             && !strcmp (text, "a fabric\n"),
@@ -352,20 +352,20 @@ static void test_part (void)
     fclose (fp);
     ok (wait_for ("run/fabric.job7", 0), "... and an old part is dropped");
     be_pmm ("exit 1");
-    age ("run/fabric.lock", LIVE_EVERY_S + 5);
+    tried (LIVE_EVERY_S + 5);
     before = runs ();
     ok (live_request (&site, &eight, &err) == 1
-            && ended ("run/fabric.job8.new")
-            && ended ("run/fabric.new") && runs () == before + 2,
+            && wait_for ("run/fabric.job8.new", 0)
+            && wait_for ("run/fabric.new", 0) && runs () == before + 2,
         "neither can be had");
     ok (live_request (&site, &eight, &err) == 0 && runs () == before + 2,
         "... which is not repeated");
 
     for (size_t i = 0; i < sizeof (bad) / sizeof (bad[0]); i++) {
-        age ("run/fabric.lock", LIVE_EVERY_S + 5);
+        tried (LIVE_EVERY_S + 5);
         unlink ("args");
         ok (live_request (&site, &bad[i], &err) == 1
-                && ended ("run/fabric.new")
+                && wait_for ("run/fabric.new", 0)
                 && !strcmp (contents ("args"), "fabric read --smps 2\n"),
             "no part for job %s of %s", bad[i].id ? bad[i].id : "(null)",
             bad[i].nodes ? bad[i].nodes : "(null)");
@@ -377,10 +377,10 @@ static void test_part (void)
     configure (map);
     if (site_read (&site, "pmm.conf", 1, &err) < 0)
         exit (1);
-    age ("run/fabric.lock", LIVE_EVERY_S + 5);
+    tried (LIVE_EVERY_S + 5);
     unlink ("args");
     ok (live_request (&site, &seven, &err) == 1
-            && ended ("run/fabric.new")
+            && wait_for ("run/fabric.new", 0)
             && !strcmp (contents ("args"), "fabric read --smps 2\n"),
         "nor where nodes have other names than hosts");
     site_clear (&site);
@@ -429,18 +429,18 @@ static void test_live (void)
     age ("run/fabric", LIVE_EVERY_S + LIVE_TIMEOUT_S + 5);
     ok (!live_open (&site, &nobody, 100, &err), "what is old is refused: %s",
         err.text);
-    age ("run/fabric.lock", LIVE_EVERY_S - 5);
+    tried (LIVE_EVERY_S - 5);
     ok (live_request (&site, &nobody, &err) == 0, "it is not due yet");
-    age ("run/fabric.lock", LIVE_EVERY_S + 5);
+    tried (LIVE_EVERY_S + 5);
     be_pmm ("echo half; exit 1");
     ok (live_request (&site, &nobody, &err) == 1
-            && ended ("run/fabric.new")
+            && wait_for ("run/fabric.new", 0)
             && !live_open (&site, &nobody, 100, &err),
         "a reading that fails leaves nothing");
     for (int i = 0; i < 20; i++)
         live_request (&site, &nobody, &err);
     ok (runs () == 2, "and is not repeated at once");
-    age ("run/fabric.lock", -9999);
+    tried (-9999);
     be_pmm ("sleep 3; echo a fabric");
     ok (live_request (&site, &nobody, &err) == 1,
         "the clock was set back: once more");
@@ -448,7 +448,7 @@ static void test_live (void)
     ok (live_request (&site, &nobody, &err) == 0,
         "one at a time, whatever the clock");
     ok (!live_open (&site, &nobody, 100, &err), "who cannot wait has none");
-    ok (ended ("run/fabric.new")
+    ok (wait_for ("run/fabric.new", 0)
             && (fp = live_open (&site, &nobody, 60000, &err)),
         "who waits, has: %s", err.text);
     fclose (fp);
@@ -457,7 +457,7 @@ static void test_live (void)
     chmod ("run/fabric", 0666);
     ok (!live_open (&site, &nobody, 100, &err), "others may write it: %s",
         err.text);
-    age ("run/fabric.lock", LIVE_EVERY_S + 5);
+    tried (LIVE_EVERY_S + 5);
     chmod ("run", 0777);
     ok (live_request (&site, &nobody, &err) < 0 && runs () == 3,
         "others may write its directory: %s", err.text);
