@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Comm: what a test sees of its transport, as one of `size` processes that
+ * exchange messages.
+ *
+ * A plug point. To add one, write comm_<name>.c and declare its table where its
+ * program is; all calls get what the program has opened, as `c`. A run is the
+ * same calls by all processes: barrier, collect and tell are for all at once,
+ * in the same order everywhere; messages are for who names one another.
+ *
+ * Calls that may fail return
+ *
+ *     1   it is done
+ *     0   it is lost: the message, or the process at the other end, which a
+ *         comm finds out in a time of its own and remembers, so that a dead
+ *         process does not hold up the rest for long again
+ *    -1   this process cannot go on; with err
+ *
+ * Barriers, collect and tell are 1 without those that died; where process 0
+ * did, tell is -1. Between two processes messages arrive in the order in which
+ * they were sent, whatever became of earlier ones: what comes late is not taken
+ * for what is waited for next.
+ *
+ * The bytes of a message are of no interest, but for a note, which is short.
+ */
+#ifndef PROBE_EXCHANGE_COMM_H
+#define PROBE_EXCHANGE_COMM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "util/error.h"
+
+enum {
+    COMM_NOTE_MAX = 16, /* bytes of a note */
+    COMM_WINDOW = 64,   /* a generic exchange starts no more at once */
+};
+
+struct comm;
+
+/* What one process has for process 0. */
+struct comm_blob {
+    uint8_t *data; /* NULL: it is dead */
+    size_t len;
+};
+
+/* What has come of something that was started. */
+struct comm_done {
+    uint32_t peer; /* from whom, to whom */
+    bool sent;     /* else received */
+    bool lost;
+};
+
+/* A kind of exchange: n times len bytes each way between two processes, both
+ * of which call it at the same time. The one that is `first` times them, from
+ * before the first message to after the last: *ns, of all n together; whoever
+ * is second leaves it alone. Return as above.
+ */
+struct comm_exchange {
+    const char *name;
+    const char *help; /* one line */
+    int (*run) (const struct comm *comm, void *c, uint32_t peer, bool first,
+                size_t len, unsigned int n, int64_t *ns, struct error *err);
+};
+
+struct comm {
+    const char *name; /* "emu", "verbs", "mpi" */
+
+    /* Who is who. A label is a host's name, or host:core, unique; borrowed,
+     * as is the name of the host that a process runs on. Both are clean text.
+     */
+    uint32_t (*rank) (const void *c);
+    uint32_t (*size) (const void *c);
+    const char *(*label) (const void *c, uint32_t rank);
+    const char *(*host) (const void *c, uint32_t rank);
+
+    /* Make ready for messages of up to len bytes, by all and before the first
+     * one. Where that is more than the comm can, -1 with err.
+     */
+    int (*reserve) (void *c, size_t len, struct error *err);
+
+    int64_t (*now_ns) (void *c); /* only differences mean anything */
+    int (*barrier) (void *c, struct error *err);
+
+    /* Blocking, to and from others. A send may return before the message has
+     * been received, or not. recv_any takes the next message of len bytes from
+     * whomever, and says from whom; with 0 there came none for as long as the
+     * comm waits for one.
+     */
+    int (*send) (void *c, uint32_t to, size_t len, struct error *err);
+    int (*recv) (void *c, uint32_t from, size_t len, struct error *err);
+    int (*recv_any) (void *c, size_t len, uint32_t *from, struct error *err);
+
+    /* Start, also to and from oneself; then wait for the next of all that was
+     * started to be done (0: there is nothing left), or for all of it (0: some
+     * were lost).
+     */
+    int (*start_send) (void *c, uint32_t to, size_t len, struct error *err);
+    int (*start_recv) (void *c, uint32_t from, size_t len, struct error *err);
+    int (*wait_one) (void *c, struct comm_done *done, struct error *err);
+    int (*wait_all) (void *c, struct error *err);
+
+    /* A note of at most COMM_NOTE_MAX bytes between two processes, as a
+     * blocking message that carries what is in it.
+     */
+    int (*send_note) (void *c, uint32_t to, const void *data, size_t len,
+                      struct error *err);
+    int (*recv_note) (void *c, uint32_t from, void *data, size_t len,
+                      struct error *err);
+
+    /* Process 0 gets what each has, itself included: all[size], which it has
+     * and fills; it frees the data. Elsewhere `all` is NULL.
+     */
+    int (*collect) (void *c, const void *data, size_t len,
+                    struct comm_blob *all, struct error *err);
+    /* All get what process 0 has in blob; elsewhere it is filled, and its data
+     * is the caller's to free.
+     */
+    int (*tell) (void *c, struct comm_blob *blob, struct error *err);
+
+    /* Kinds of exchange that only this comm has, or does better than the
+     * generic one of the same name; ends in a row whose name is NULL. May be
+     * NULL.
+     */
+    const struct comm_exchange *exchanges;
+};
+
+#endif /* PROBE_EXCHANGE_COMM_H */
