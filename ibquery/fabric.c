@@ -671,6 +671,13 @@ static bool is_internal (const struct fabric *f, const struct fabric_link *l)
            && memcmp (a->desc, b->desc, len) == 0;
 }
 
+static double nominal_rate (const struct fabric_link *l)
+{
+    const struct rates rate = rates_of (l->width, l->speed);
+
+    return rates_data_bits (&rate);
+}
+
 static int classify (struct fabric *f, struct error *err)
 {
     uint32_t *key = calloc (f->nlinks + 1, sizeof (*key));
@@ -694,6 +701,7 @@ static int classify (struct fabric *f, struct error *err)
         f->link_info[i].kind = l->kind;
         f->link_info[i].end[0] = switch_at (f, l->a);
         f->link_info[i].end[1] = switch_at (f, l->b);
+        f->link_info[i].rate = nominal_rate (l);
         if (host != FABRIC_NONE)
             f->link_info[i].host = f->host[host].name;
         key[i] = class_key (f, l);

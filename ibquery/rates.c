@@ -30,11 +30,18 @@ enum {
 static const struct {
     const char *name;
     double gigabits; /* a lane, a second */
+    double data;     /* of these, for packets */
 } speeds[] = {
-    { "", 0 },        { "SDR", 2.5 },    { "DDR", 5 },
-    { "QDR", 10 },    { "FDR10", 10.3125 }, { "FDR", 14.0625 },
-    { "EDR", 25.78125 }, { "HDR", 53.125 }, { "NDR", 106.25 },
-    { "XDR", 212.5 },
+    { "", 0, 0 },
+    { "SDR", 2.5, 2 },
+    { "DDR", 5, 4 },
+    { "QDR", 10, 8 },
+    { "FDR10", 10.3125, 10 },
+    { "FDR", 14.0625, 14.0625 * 64 / 66 },
+    { "EDR", 25.78125, 25 },
+    { "HDR", 53.125, 50 },
+    { "NDR", 106.25, 100 },
+    { "XDR", 212.5, 200 },
 };
 static const uint8_t lanes[] = { 0, 1, 2, 4, 8, 12 };
 
@@ -197,6 +204,11 @@ bool rates_slower (const struct rates *a, const struct rates *b)
 double rates_bits (const struct rates *r)
 {
     return rates_lanes (r) * speeds[greatest (r->speeds)].gigabits * 1e9;
+}
+
+double rates_data_bits (const struct rates *r)
+{
+    return rates_lanes (r) * speeds[greatest (r->speeds)].data * 1e9;
 }
 
 uint32_t rates_cap_mask (const uint8_t info[RATES_PORTINFO])

@@ -66,6 +66,12 @@ bool rates_slower (const struct rates *a, const struct rates *b);
  */
 double rates_bits (const struct rates *r);
 
+/* What of them is left for packets: without the line code (8b/10b up to QDR,
+ * 64b/66b from FDR10 on) and, from HDR on, the forward error correction
+ * (256b/257b in RS(544,514)): 2, 4, 8, 10, 13.64, 25, 50, 100, 200 Gb/s a lane.
+ */
+double rates_data_bits (const struct rates *r);
+
 /* What a PortInfo says. cap_mask is its own for adapters and routers, that of
  * port 0 for a switch's ports: whether the extended speeds count. FDR10 is not
  * in PortInfo (a vendor attribute has it) and shows as QDR; XDR is a bit of

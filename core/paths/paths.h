@@ -40,6 +40,8 @@ struct link_info {
     const char *class_name; /* for reports */
     const char *host;       /* LINK_HOST: the host's name, else NULL */
     uint32_t end[2];        /* switches at its ends, NETWORK_NONE: a host */
+    double rate;            /* nominal, bits of packets a second in either
+                               direction; 0: not known */
 };
 
 /* An arc is a link in one direction: 2 * link from its first end to its

@@ -241,6 +241,7 @@ static void hashes (void)
             && !first->link_info[2].host
             && first->link_info[2].kind == LINK_SWITCH,
         "kinds and hosts of links");
+    ok (first->link_info[2].rate == 200e9, "their nominal rate");
     fabric_destroy (first);
 }
 

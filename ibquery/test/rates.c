@@ -64,6 +64,9 @@ static void test_order (void)
         "lanes and speed");
     ok (fabs (rates_bits (&a) - 103.125e9) < 1 && rates_bits (&unknown) == 0,
         "bits a second");
+    ok (fabs (rates_data_bits (&a) - 100e9) < 1
+            && rates_data_bits (&unknown) == 0,
+        "... of packets, without line code and error correction");
 }
 
 /* A PortInfo: where its bytes are was taken from the standard's table. */
