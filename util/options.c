@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "config.h"
+#include "util/options.h"
+
+#include <float.h>
+#include <getopt.h>
+#include <limits.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/text.h"
+
+enum { OPTIONS_MAX = 64 };
+
+int opt_string (void *field, const char *value, struct error *err)
+{
+    (void)err;
+    *(const char **)field = value;
+    return 0;
+}
+
+int opt_int (void *field, const char *value, struct error *err)
+{
+    uint64_t v;
+
+    if (text_u64 (value, 0, INT_MAX, &v) < 0)
+        return error_input (err, "'%.40s' is no number from 0 to %d", value,
+                            INT_MAX);
+    *(int *)field = v;
+    return 0;
+}
+
+int opt_u64 (void *field, const char *value, struct error *err)
+{
+    if (text_u64 (value, 0, UINT64_MAX, (uint64_t *)field) < 0)
+        return error_input (err, "'%.40s' is no whole number", value);
+    return 0;
+}
+
+int opt_double (void *field, const char *value, struct error *err)
+{
+    if (text_double (value, 0, DBL_MAX, (double *)field) < 0)
+        return error_input (err, "'%.40s' is no number of at least 0", value);
+    return 0;
+}
+
+int opt_true (void *field, const char *value, struct error *err)
+{
+    (void)value;
+    (void)err;
+    *(bool *)field = true;
+    return 0;
+}
+
+int opt_append (void *field, const char *value, struct error *err)
+{
+    struct strings *s = field;
+    const char **v = realloc (s->v, (s->n + 1) * sizeof (*v));
+
+    if (!v)
+        return error_nomem (err);
+    s->v = v;
+    s->v[s->n++] = value;
+    return 0;
+}
+
+/* All tables' options, as getopt has them; row i is of found[i]. */
+struct known {
+    struct option longs[OPTIONS_MAX + 2];
+    char shorts[2 * OPTIONS_MAX + 4];
+    struct found {
+        const struct opt *opt;
+        void *data;
+    } found[OPTIONS_MAX];
+    size_t n;
+};
+
+static void learn (struct known *k, const struct opt_group *group)
+{
+    char *s = k->shorts;
+
+    *s++ = ':'; /* it is we who say what is wrong */
+    *s++ = 'h';
+    for (; group->table; group++) {
+        for (const struct opt *o = group->table;
+             o->name && k->n < OPTIONS_MAX; o++) {
+            int has_arg = o->arg ? required_argument : no_argument;
+
+            k->longs[k->n] = (struct option){ o->name, has_arg, NULL, 0 };
+            k->found[k->n++] = (struct found){ o, group->data };
+            if (o->letter) {
+                *s++ = o->letter;
+                if (o->arg)
+                    *s++ = ':';
+            }
+        }
+    }
+    k->longs[k->n] = (struct option){ "help", no_argument, NULL, 'h' };
+}
+
+static const struct found *find_letter (const struct known *k, int letter)
+{
+    for (size_t i = 0; i < k->n; i++)
+        if (k->found[i].opt->letter == letter)
+            return &k->found[i];
+    return NULL;
+}
+
+/* What getopt did not take. */
+static int refuse (int c, char **argv, struct error *err)
+{
+    const char *why = c == ':' ? "takes an argument" : "is no option";
+
+    if (optopt > 0 && optopt < 256 && optopt != 'h')
+        return error_input (err, "-%c %s", optopt, why);
+    return error_input (err, "'%.80s' %s", argv[optind - 1],
+                        optopt == 'h' ? "takes no argument" : why);
+}
+
+int options_get (const struct opt_group *group, int argc, char **argv,
+                 struct error *err)
+{
+    struct known k = { .n = 0 };
+    int c, index = -1;
+
+    learn (&k, group);
+    optind = 0;
+    opterr = 0;
+    while ((c = getopt_long (argc, argv, k.shorts, k.longs, &index)) != -1) {
+        const struct found *f;
+
+        if (c == 'h')
+            return OPTIONS_HELP;
+        if (c == ':' || c == '?')
+            return refuse (c, argv, err);
+        f = c == 0 ? &k.found[index] : find_letter (&k, c);
+        if (f->opt->set ((char *)f->data + f->opt->offset, optarg, err) < 0)
+            return error_prefix (err, "--%s", f->opt->name);
+    }
+    return optind;
+}
+
+void options_help (const struct opt_group *group, FILE *fp)
+{
+    for (; group->table; group++) {
+        for (const struct opt *o = group->table; o->name; o++) {
+            char left[64];
+
+            snprintf (left, sizeof (left), "%c%c%s --%s%s%s",
+                      o->letter ? '-' : ' ', o->letter ? o->letter : ' ',
+                      o->letter ? "," : " ", o->name, o->arg ? " " : "",
+                      o->arg ? o->arg : "");
+            fprintf (fp, "  %-28s %s\n", left, o->help);
+        }
+    }
+    fprintf (fp, "  -h, --help%18s show this\n", "");
+}

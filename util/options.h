@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Options of commands, by table: long names, some with a letter, each with a
+ * setter for a field of the owner's struct.
+ */
+#ifndef UTIL_OPTIONS_H
+#define UTIL_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "util/error.h"
+
+/* One option. A table ends in a row whose name is NULL. */
+struct opt {
+    const char *name; /* long name without "--" */
+    char letter;      /* short form, or 0; not 'h' */
+    const char *arg;  /* what to call its argument; NULL: takes none */
+    /* Called for each use, in order; value is NULL where it takes none.
+     * Return 0, or -1 with err. */
+    int (*set) (void *data, const char *value, struct error *err);
+    size_t offset;    /* for the opt_* setters: of the field in data */
+    const char *help;
+};
+
+/* Setters: const char *, int (>= 0), uint64_t, double, bool. They set the
+ * field at `offset` of data.
+ */
+int opt_string (void *field, const char *value, struct error *err);
+int opt_int (void *field, const char *value, struct error *err);
+int opt_u64 (void *field, const char *value, struct error *err);
+int opt_double (void *field, const char *value, struct error *err);
+int opt_true (void *field, const char *value, struct error *err);
+
+/* A list of strings, for options that may be given several times. */
+struct strings {
+    const char **v;
+    size_t n;
+};
+int opt_append (void *field, const char *value, struct error *err);
+
+/* Tables that make up a command's options, and what each sets; ends in a row
+ * whose table is NULL.
+ */
+struct opt_group {
+    const struct opt *table;
+    void *data;
+};
+
+/* Read argv[1..] by the tables. Setters get data + offset. Returns the index
+ * of the first operand (operands are moved to the end), OPTIONS_HELP where
+ * that was asked for, or -1 with err.
+ */
+enum { OPTIONS_HELP = -2 };
+int options_get (const struct opt_group *group, int argc, char **argv,
+                 struct error *err);
+
+/* The lines of --help. */
+void options_help (const struct opt_group *group, FILE *fp);
+
+#endif /* UTIL_OPTIONS_H */
