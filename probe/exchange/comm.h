@@ -61,6 +61,7 @@ struct comm_exchange {
     const char *help; /* one line */
     int (*run) (const struct comm *comm, void *c, uint32_t peer, bool first,
                 size_t len, unsigned int n, int64_t *ns, struct error *err);
+    bool both_ways; /* messages of both ways are under way at once */
 };
 
 struct comm {
@@ -101,7 +102,8 @@ struct comm {
     int (*wait_all) (void *c, struct error *err);
 
     /* A note of at most COMM_NOTE_MAX bytes between two processes, as a
-     * blocking message that carries what is in it.
+     * blocking message that carries what is in it. It is lost only where one
+     * of them is dead.
      */
     int (*send_note) (void *c, uint32_t to, const void *data, size_t len,
                       struct error *err);
