@@ -22,7 +22,7 @@
 
 enum ping_kind { COUNTS, WAKING };
 
-enum message_type { PING = 1, PONG, TOKEN, ASK, BUSY, GET, DATA };
+enum message_type { PING = 1, PONG, TOKEN, ASK, BUSY, GET, DATA, LETTER };
 
 enum {
     HEADER = 16,
@@ -42,7 +42,7 @@ enum {
 struct message {
     enum message_type type;
     uint8_t kind; /* or step */
-    uint16_t fragment;
+    uint16_t fragment; /* of pings and letters: the pad's bytes */
     uint32_t number;
 };
 
@@ -95,6 +95,9 @@ struct group {
     bool *ready[GROUP_KINDS];               /* [n + 1] */
     bool served[GROUP_KINDS];
     struct fetch *fetch;
+
+    group_letter_f take; /* NULL: nobody does */
+    void *take_arg;
 };
 
 struct group *group_create (const struct transport *transport, void *t,
@@ -269,10 +272,16 @@ int group_prepare (struct group *g, uint32_t rail, uint32_t peer,
                : 1;
 }
 
+static bool has_pad (const struct message *msg)
+{
+    return msg->type == PING || msg->type == PONG || msg->type == LETTER;
+}
+
 static int send_from (struct group *g, uint32_t rail, uint32_t peer,
                       struct message msg, const void *data, size_t len,
                       struct transport_timing *timing, struct error *err)
 {
+    size_t pad = has_pad (&msg) ? msg.fragment : 0;
     uint8_t buf[TRANSPORT_DATA_MAX];
 
     wire_put (buf, g->key, 8);
@@ -282,8 +291,8 @@ static int send_from (struct group *g, uint32_t rail, uint32_t peer,
     wire_put (buf + 12, msg.number, 4);
     if (len > 0)
         memcpy (buf + HEADER, data, len);
-    return g->transport->send (g->t, rail, peer, buf, HEADER + len, timing,
-                               err);
+    return g->transport->send (g->t, rail, peer, buf, HEADER + len, pad,
+                               timing, err);
 }
 
 static bool usable (const struct group *g, uint32_t rail)
@@ -340,15 +349,20 @@ static int tell (struct group *g, size_t member, struct message msg,
                       data, len, NULL, err);
 }
 
-/* Tell what wants an answer; another way, if the last was in vain. */
-static int ask (struct group *g, size_t member, struct message msg,
-                struct error *err)
+/* What wants an answer goes another way, if the last was in vain. */
+static void note_asking (struct group *g, size_t member)
 {
     struct way *way = &g->way[member];
 
     if (way->asked > way->heard)
         try_another (g, member);
     way->asked = group_now (g);
+}
+
+static int ask (struct group *g, size_t member, struct message msg,
+                struct error *err)
+{
+    note_asking (g, member);
     return tell (g, member, msg, NULL, 0, err);
 }
 
@@ -364,6 +378,8 @@ static int on_ping (struct group *g, const struct packet *p,
     struct message echo = { PONG, msg->kind, msg->fragment, msg->number };
     struct transport_timing timing = { .answers = p };
 
+    if (msg->fragment > group_pad_max (g, p->len - HEADER))
+        return 0;
     return send_from (g, p->rail, p->peer, echo, p->data + HEADER,
                       p->len - HEADER, &timing, err);
 }
@@ -507,6 +523,23 @@ static int on_data (struct group *g, const struct packet *p,
     return ask_fragment (g, m, err);
 }
 
+static int on_letter (struct group *g, const struct packet *p,
+                      const struct message *msg, struct error *err)
+{
+    struct group_letter letter = {
+        .kind = msg->kind,
+        .pad = msg->fragment,
+        .number = msg->number,
+        .data = p->data + HEADER,
+        .len = p->len - HEADER,
+    };
+
+    if (g->take)
+        return g->take (g->take_arg, g->member[p->peer], &letter, err);
+    g->stats.foreign++;
+    return 0;
+}
+
 static const struct {
     enum message_type type;
     int (*fn) (struct group *g, const struct packet *p,
@@ -514,7 +547,7 @@ static const struct {
 } handlers[] = {
     { PING, on_ping }, { PONG, on_pong }, { TOKEN, on_token },
     { ASK, on_ask },   { BUSY, on_busy }, { GET, on_get },
-    { DATA, on_data },
+    { DATA, on_data }, { LETTER, on_letter },
 };
 
 static int handle (struct group *g, const struct packet *p, struct error *err)
@@ -539,8 +572,7 @@ static int handle (struct group *g, const struct packet *p, struct error *err)
     return 0;
 }
 
-/* Handle one message, or let the time pass. Return 1, 0, or -1. */
-static int turn (struct group *g, int64_t time_ns, struct error *err)
+int group_turn (struct group *g, int64_t time_ns, struct error *err)
 {
     struct packet packet;
     int rc;
@@ -558,7 +590,7 @@ static int turn (struct group *g, int64_t time_ns, struct error *err)
 int group_until (struct group *g, int64_t time_ns, struct error *err)
 {
     while (group_now (g) < time_ns)
-        if (turn (g, time_ns, err) < 0)
+        if (group_turn (g, time_ns, err) < 0)
             return -1;
     return 0;
 }
@@ -571,7 +603,7 @@ static int catch_up (struct group *g, struct error *err)
     int rc;
 
     do
-        rc = turn (g, group_now (g), err);
+        rc = group_turn (g, group_now (g), err);
     while (rc > 0);
     return rc;
 }
@@ -739,7 +771,7 @@ static int barrier_step (struct group *g, unsigned int step,
                 return -1;
             ask_later (g, &a);
         }
-        else if (turn (g, a.next, err) < 0)
+        else if (group_turn (g, a.next, err) < 0)
             return -1;
     }
     return 0;
@@ -766,7 +798,7 @@ static int ping (struct group *g, struct group_ping *v, size_t n,
     g->ping = v;
     g->npings = g->pings_left = n;
     for (size_t i = 0; i < n && rc == 0; i++) {
-        struct message msg = { PING, (uint8_t)kind, 0, ++g->number };
+        struct message msg = { PING, (uint8_t)kind, v[i].pad, ++g->number };
         struct transport_timing timing = { .way = v[i].way };
 
         v[i].number = msg.number;
@@ -776,7 +808,7 @@ static int ping (struct group *g, struct group_ping *v, size_t n,
         v[i].stamp_ns = timing.stamp_ns;
     }
     while (rc >= 0 && g->pings_left > 0 && group_now (g) < until)
-        rc = turn (g, until, err);
+        rc = group_turn (g, until, err);
     g->npings = 0;
     return rc < 0 ? -1 : 0;
 }
@@ -806,6 +838,44 @@ int group_wake (struct group *g, struct group_ping *v, size_t n,
                 struct error *err)
 {
     return ping (g, v, n, WAKING, group_gap (g), err);
+}
+
+bool group_is_dead (const struct group *g, size_t member)
+{
+    return g->dead[member];
+}
+
+bool group_listens (struct group *g, size_t member, int64_t since_ns)
+{
+    if (is_silent (g, member, since_ns))
+        g->dead[member] = true;
+    return !g->dead[member];
+}
+
+void group_listen (struct group *g, group_letter_f fn, void *arg)
+{
+    g->take = fn;
+    g->take_arg = arg;
+}
+
+int group_send (struct group *g, size_t member,
+                const struct group_letter *letter, struct error *err)
+{
+    struct message msg = { LETTER, letter->kind, letter->pad,
+                           letter->number };
+
+    if (letter->asks)
+        note_asking (g, member);
+    return tell (g, member, msg, letter->data, letter->len, err);
+}
+
+size_t group_pad_max (const struct group *g, size_t len)
+{
+    size_t most = g->transport->size_max ? g->transport->size_max (g->t) : 0;
+
+    if (most > UINT16_MAX)
+        most = UINT16_MAX;
+    return most > HEADER + len ? most - HEADER - len : 0;
 }
 
 void group_serve (struct group *g, enum group_kind kind, int member,
@@ -841,7 +911,7 @@ int group_await (struct group *g, const enum group_kind *kind, size_t n,
 
     while (!any_served (g, kind, n)) {
         if (group_now (g) < next) {
-            if (turn (g, next, err) < 0)
+            if (group_turn (g, next, err) < 0)
                 return -1;
             continue;
         }
@@ -868,7 +938,7 @@ static int run_fetch (struct group *g, struct error *err)
     a = start_asking (g, true);
     while (f->left > 0) {
         if (group_now (g) < a.next) {
-            if (turn (g, a.next, err) < 0)
+            if (group_turn (g, a.next, err) < 0)
                 return -1;
             continue;
         }

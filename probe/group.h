@@ -13,8 +13,11 @@
  * anything for DEAD gaps, or DEAD_NS, while it was being asked is dead, to this
  * member.
  *
- * Messages, little-endian: key 8, type 1, kind or step 1, fragment 2,
- * number 4, then data.
+ * Messages, little-endian: key 8, type 1, kind or step 1, fragment or pad 2,
+ * number 4, then data. Types: ping 1, its echo 2, a barrier's token 3, "are you
+ * there?" 4, "I am" 5, "give me a fragment" 6, the fragment 7; and letters 8,
+ * of which a group knows no more than that a user of it (exchange/stream.h)
+ * sends and takes them.
  */
 #ifndef PROBE_GROUP_H
 #define PROBE_GROUP_H
@@ -118,6 +121,7 @@ int group_prepare (struct group *g, uint32_t rail, uint32_t peer,
 struct group_ping {
     uint32_t rail, peer;
     struct transport_way way;
+    uint16_t pad;     /* behind it, and behind its echo */
     uint32_t number;  /* set by group_pings, as is stamp_ns */
     int64_t stamp_ns; /* when it left */
     int64_t rtt_ns;
@@ -130,6 +134,49 @@ int group_pings (struct group *g, struct group_ping *v, size_t n,
  */
 int group_wake (struct group *g, struct group_ping *v, size_t n,
                 struct error *err);
+
+/* Handle the next message that comes until then. Return 1, 0 where none came,
+ * or -1 with err.
+ */
+int group_turn (struct group *g, int64_t time_ns, struct error *err);
+
+/* Whether a member is dead; group_listens finds out about one that has been
+ * asked since a time, and is to be called when what has come is handled.
+ */
+bool group_is_dead (const struct group *g, size_t member);
+bool group_listens (struct group *g, size_t member, int64_t since_ns);
+
+/* Letters: what a user of the group sends and takes, unreliable as all is. One
+ * that asks is to be answered: it goes another way where the last was in vain.
+ */
+enum { GROUP_LETTER_MAX = TRANSPORT_DATA_MAX - 16 };
+
+struct group_letter {
+    uint8_t kind;
+    bool asks;   /* is not told to who gets it */
+    uint16_t pad;
+    uint32_t number;
+    const uint8_t *data; /* borrowed */
+    size_t len;          /* at most GROUP_LETTER_MAX */
+};
+
+/* Letters that come are handed to fn, which may send some, from now on; before
+ * they are foreign. fn returns 0, or -1 with err, which ends the call of the
+ * group's from within which it was called.
+ */
+typedef int (*group_letter_f) (void *arg, size_t member,
+                               const struct group_letter *letter,
+                               struct error *err);
+void group_listen (struct group *g, group_letter_f fn, void *arg);
+
+/* Return 0, or -1 with err. */
+int group_send (struct group *g, size_t member,
+                const struct group_letter *letter, struct error *err);
+
+/* The largest pad behind so many bytes of a letter's or ping's data; 0 where
+ * the transport has none.
+ */
+size_t group_pad_max (const struct group *g, size_t len);
 
 /* What members fetch from one another. */
 enum group_kind {

@@ -250,7 +250,7 @@ static int meet (struct self *self, struct error *err)
 
     if (getrandom (&key, sizeof (key), 0) != sizeof (key))
         return error_errno (err, "getrandom");
-    self->t = self->transport->open (site, self->host, &why);
+    self->t = self->transport->open (site, self->host, false, &why);
     len = roster_pack (buf, self->host, key, self->transport, self->t,
                        why.text);
     if (!(blob = calloc (self->size, sizeof (*blob)))) {

@@ -18,6 +18,9 @@
  * A port may have several LIDs, to each of which the path is another. One rail
  * serves all of them; a timed message says by which it goes, and its answer
  * goes back by the same. All other messages go by the first.
+ *
+ * A message may have a pad behind it: bytes that keep the wire busy, as those
+ * of a user's message do, and that nobody reads.
  */
 #ifndef PROBE_TRANSPORT_H
 #define PROBE_TRANSPORT_H
@@ -88,8 +91,10 @@ struct transport_counts {
 struct transport {
     const char *name;
 
-    /* Open this host's endpoints, as the site says. NULL with err. */
-    void *(*open) (const struct site *site, const char *host,
+    /* Open this host's endpoints, as the site says; `pads` where messages are
+     * to have some. NULL with err.
+     */
+    void *(*open) (const struct site *site, const char *host, bool pads,
                    struct error *err);
     void (*close) (void *t);
 
@@ -115,6 +120,11 @@ struct transport {
      */
     int64_t (*gap_ns) (const void *t);
 
+    /* After connect: how long a message may be with its pad; all members have
+     * the same. May be NULL: there are no pads.
+     */
+    size_t (*size_max) (const void *t);
+
     /* After connect: in how many turns the members had better ping in a round,
      * as some share a core, and which is this one's, from 0 on. All have the
      * same number of turns. May be NULL: there is one.
@@ -138,11 +148,12 @@ struct transport {
      */
     bool (*attend) (void *t, bool on);
 
-    /* Send now, or with the next recv; timing is NULL for a message that is
-     * not timed. Return 0, or -1 with err.
+    /* Send now, or with the next recv, a message and a pad of so many bytes;
+     * timing is NULL for a message that is not timed. Return 0, or -1 with
+     * err.
      */
     int (*send) (void *t, uint32_t rail, uint32_t peer, const uint8_t *data,
-                 size_t len, struct transport_timing *timing,
+                 size_t len, size_t pad, struct transport_timing *timing,
                  struct error *err);
 
     /* Wait for a message until the deadline. Return 1, 0 where the deadline

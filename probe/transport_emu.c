@@ -173,7 +173,7 @@ static int read_welcome (struct emu *e, struct error *err)
     return 0;
 }
 
-static void *emu_open (const struct site *site, const char *host,
+static void *emu_open (const struct site *site, const char *host, bool pads,
                        struct error *err)
 {
     const char *where = site->emu_socket;
@@ -181,6 +181,7 @@ static void *emu_open (const struct site *site, const char *host,
     struct emu *e = calloc (1, sizeof (*e));
     uint8_t *p;
 
+    (void)pads;
     if (!e) {
         error_nomem (err);
         return NULL;
@@ -254,8 +255,14 @@ static int64_t emu_gap_ns (const void *t)
     return GAP_NS;
 }
 
+static size_t emu_size_max (const void *t)
+{
+    (void)t;
+    return EMU_SIZE_MAX;
+}
+
 static int emu_send (void *t, uint32_t rail, uint32_t peer,
-                     const uint8_t *data, size_t len,
+                     const uint8_t *data, size_t len, size_t pad,
                      struct transport_timing *timing, struct error *err)
 {
     struct emu *e = t;
@@ -270,6 +277,7 @@ static int emu_send (void *t, uint32_t rail, uint32_t peer,
     wire_put (p + 4, e->endpoint[peer], 4);
     p[8] = way.own;
     p[9] = way.other;
+    wire_put (p + 10, pad, 4);
     memcpy (p + EMU_SEND_HEADER, data, len);
     if (timing)
         timing->stamp_ns = e->now;
@@ -331,6 +339,7 @@ const struct transport transport_emu = {
     .address = emu_address,
     .connect = emu_connect,
     .gap_ns = emu_gap_ns,
+    .size_max = emu_size_max,
     .send = emu_send,
     .recv = emu_recv,
     .now_ns = emu_now_ns,

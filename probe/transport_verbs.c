@@ -106,12 +106,12 @@ static int mapped_devices (const struct site *site, const char *host,
 }
 
 static void open_rail (struct verbs *v, const struct verbs_port_name *name,
-                       uint8_t number, const struct site *site)
+                       uint8_t number, bool pads, const struct site *site)
 {
     struct verbs_rail *rail = &v->rail[v->rails];
     struct error why;
 
-    if (verbs_rail_open (rail, name, v->rails == 0, site, &why) < 0) {
+    if (verbs_rail_open (rail, name, v->rails == 0, pads, site, &why) < 0) {
         verbs_rail_close (rail);
         if (!v->unopened.text[0])
             v->unopened = why;
@@ -121,7 +121,7 @@ static void open_rail (struct verbs *v, const struct verbs_port_name *name,
     v->rails++;
 }
 
-static void *verbs_open (const struct site *site, const char *host,
+static void *verbs_open (const struct site *site, const char *host, bool pads,
                          struct error *err)
 {
     struct verbs_port_name name[TRANSPORT_RAILS_MAX];
@@ -140,7 +140,7 @@ static void *verbs_open (const struct site *site, const char *host,
                                   TRANSPORT_RAILS_MAX, err)) == 0)
         goto error;
     for (size_t i = 0; i < n; i++)
-        open_rail (v, &name[i], (uint8_t)i, site);
+        open_rail (v, &name[i], (uint8_t)i, pads, site);
     if (v->rails > 0)
         return v;
     *err = v->unopened;
@@ -168,6 +168,7 @@ static int read_peers (struct verbs *v, const struct transport_address *peer,
                        size_t n, struct error *err)
 {
     uint32_t gap_us = 1;
+    size_t mtu = UINT8_MAX;
 
     if (!(v->run.at = calloc (n, sizeof (*v->run.at)))
         || !(v->run.window = calloc (n, sizeof (*v->run.window))))
@@ -180,7 +181,11 @@ static int read_peers (struct verbs *v, const struct transport_address *peer,
             return error_world (err, "a node published a bad address");
         if (at->gap_us > gap_us)
             gap_us = at->gap_us;
+        if (at->mtu < mtu)
+            mtu = at->mtu;
     }
+    /* a way through switches of a smaller MTU would lose what is longer */
+    v->run.size_max = mtu > 0 ? (128UL << mtu) - VERBS_HEADER : 0;
     v->run.gap_ns = (int64_t)gap_us * NS_PER_US;
     return 0;
 }
@@ -252,6 +257,11 @@ static int64_t verbs_gap_ns (const void *t)
     return ((const struct verbs *)t)->run.gap_ns;
 }
 
+static size_t verbs_size_max (const void *t)
+{
+    return ((const struct verbs *)t)->run.size_max;
+}
+
 static size_t verbs_turns (const void *t, size_t *mine)
 {
     const struct verbs *v = t;
@@ -305,13 +315,14 @@ static int verbs_prepare (void *t, uint32_t rail, uint32_t peer,
 }
 
 static int verbs_send (void *t, uint32_t rail, uint32_t peer,
-                       const uint8_t *data, size_t len,
+                       const uint8_t *data, size_t len, size_t pad,
                        struct transport_timing *timing, struct error *err)
 {
     struct verbs *v = t;
     struct verbs_rail *r = &v->rail[rail];
 
-    if (verbs_rail_send (r, &v->run, peer, VERBS_DATA, data, len, timing, err)
+    if (verbs_rail_send (r, &v->run, peer, VERBS_DATA, data, len, pad, timing,
+                         err)
         < 0)
         return lose (v, r, err);
     return 0;
@@ -498,6 +509,7 @@ const struct transport transport_verbs = {
     .agree = verbs_agree,
     .connect = verbs_connect,
     .gap_ns = verbs_gap_ns,
+    .size_max = verbs_size_max,
     .turns = verbs_turns,
     .prepare = verbs_prepare,
     .set_level = verbs_set_level,

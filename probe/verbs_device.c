@@ -418,14 +418,35 @@ int verbs_device_open (struct verbs_device *d,
     return 0;
 }
 
+int verbs_device_open_pads (struct verbs_device *d, struct error *err)
+{
+    size_t page = (size_t)sysconf (_SC_PAGESIZE);
+    size_t size = ((128UL << d->attr.active_mtu) + page - 1) / page * page;
+
+    if (!(d->pad = aligned_alloc (page, size)))
+        return error_nomem (err);
+    memset (d->pad, 0, size);
+    if (!(d->pad_mr = ibv_reg_mr (d->pd, d->pad, size,
+                                  IBV_ACCESS_LOCAL_WRITE)))
+        return verbs_device_failed (d, "memory cannot be registered", errno,
+                                    err);
+    d->at.mtu = (uint8_t)d->attr.active_mtu;
+    return 0;
+}
+
 void verbs_device_close (struct verbs_device *d)
 {
+    if (d->pad_mr)
+        ibv_dereg_mr (d->pad_mr);
+    free (d->pad);
     if (d->pd)
         ibv_dealloc_pd (d->pd);
     if (d->context)
         ibv_close_device (d->context);
     d->pd = NULL;
     d->context = NULL;
+    d->pad_mr = NULL;
+    d->pad = NULL;
 }
 
 int64_t verbs_device_stamp_ns (const struct verbs_device *d, uint64_t ticks)

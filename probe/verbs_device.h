@@ -40,6 +40,8 @@ struct verbs_device {
     bool inlines;             /* takes inline messages, until proved wrong */
     uint64_t clock_khz;       /* of its own clock; 0: it has none to use */
     uint64_t clock_mask, clock_base;
+    uint8_t *pad;         /* an MTU of bytes: where pads come from and go to; */
+    struct ibv_mr *pad_mr; /* ... NULL: messages have none */
 };
 
 struct verbs_port_name {
@@ -62,6 +64,9 @@ int verbs_device_open (struct verbs_device *d,
                        const struct verbs_port_name *name,
                        const struct site *site, struct error *err);
 void verbs_device_close (struct verbs_device *d);
+
+/* Let messages have pads. Return 0, or -1 with err. */
+int verbs_device_open_pads (struct verbs_device *d, struct error *err);
 
 /* The clock: the device's where clock_khz is set, else CLOCK_MONOTONIC.
  * verbs_device_stamp_ns is for a time stamp of a completion.

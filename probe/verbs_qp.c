@@ -55,6 +55,7 @@ static int create (struct verbs_qp *q, enum ibv_qp_type type,
                    struct verbs_cq *send_cq, struct verbs_cq *receive_cq,
                    struct error *err)
 {
+    uint32_t parts = q->device->pad_mr ? 2 : 1;
     struct ibv_qp_init_attr attr = {
         .send_cq = send_cq->cq,
         .recv_cq = receive_cq->cq,
@@ -62,8 +63,8 @@ static int create (struct verbs_qp *q, enum ibv_qp_type type,
         .cap = {
             .max_send_wr = q->depth,
             .max_recv_wr = q->receives,
-            .max_send_sge = 1,
-            .max_recv_sge = 1,
+            .max_send_sge = parts,
+            .max_recv_sge = parts,
             .max_inline_data = q->device->inlines ? INLINE_WANTED : 0,
         },
     };
@@ -202,18 +203,33 @@ static int failed (struct verbs_qp *q, const char *what, int code,
     return 0;
 }
 
+/* Returns how many parts a message has. */
+static int add_pad (const struct verbs_qp *q, size_t bytes,
+                    struct ibv_sge *sge)
+{
+    const struct verbs_device *d = q->device;
+
+    if (bytes == 0)
+        return 1;
+    *sge = (struct ibv_sge){ (uintptr_t)d->pad, (uint32_t)bytes,
+                             d->pad_mr->lkey };
+    return 2;
+}
+
 int verbs_qp_send (struct verbs_qp *q, const struct verbs_message *m,
                    struct error *err)
 {
     size_t len = VERBS_HEADER + m->len;
     uint8_t *slot = send_slot (q, q->sent % q->depth);
-    struct ibv_sge sge = { (uintptr_t)slot, (uint32_t)len, q->mr->lkey };
+    struct ibv_sge sge[2] = {
+        { (uintptr_t)slot, (uint32_t)len, q->mr->lkey },
+    };
     struct ibv_send_wr wr = {
         .wr_id = (uintptr_t)q,
-        .sg_list = &sge,
-        .num_sge = 1,
+        .sg_list = sge,
+        .num_sge = add_pad (q, m->pad, &sge[1]),
         .opcode = IBV_WR_SEND,
-        .send_flags = len <= q->inline_max ? IBV_SEND_INLINE : 0,
+        .send_flags = len + m->pad <= q->inline_max ? IBV_SEND_INLINE : 0,
     };
     struct ibv_send_wr *bad;
     int rc;
@@ -235,14 +251,21 @@ int verbs_qp_send (struct verbs_qp *q, const struct verbs_message *m,
     return 1;
 }
 
+static size_t pad_room (const struct verbs_device *d)
+{
+    return d->pad_mr ? 128UL << d->at.mtu : 0;
+}
+
 int verbs_qp_return (struct verbs_slot *slot, struct error *err)
 {
     struct verbs_qp *q = slot->qp;
-    struct ibv_sge sge = { (uintptr_t)slot->data, VERBS_SLOT, q->mr->lkey };
+    struct ibv_sge sge[2] = {
+        { (uintptr_t)slot->data, VERBS_SLOT, q->mr->lkey },
+    };
     struct ibv_recv_wr wr = {
         .wr_id = (uintptr_t)slot,
-        .sg_list = &sge,
-        .num_sge = 1,
+        .sg_list = sge,
+        .num_sge = add_pad (q, pad_room (q->device), &sge[1]),
     };
     struct ibv_recv_wr *bad;
     int rc = ibv_post_recv (q->qp, &wr, &bad);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A queue pair, UD or RC, with buffers of its own: its receives are posted
- * from the beginning, and a send needs no memory of the caller's to last.
+ * from the beginning, and a send needs no memory of the caller's to last. Where
+ * the device has pads, all of them come from and go to the same few bytes.
  */
 #ifndef PROBE_VERBS_QP_H
 #define PROBE_VERBS_QP_H
@@ -66,6 +67,7 @@ struct verbs_message {
     const uint8_t *header; /* [VERBS_HEADER] */
     const uint8_t *data;
     size_t len;
+    size_t pad;
     struct ibv_ah *ah;
     uint32_t qpn, qkey;
 };

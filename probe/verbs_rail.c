@@ -63,7 +63,7 @@ static uint32_t wanted_gap (const struct verbs_device *d,
 
 int verbs_rail_open (struct verbs_rail *rail,
                      const struct verbs_port_name *name, bool first,
-                     const struct site *site, struct error *err)
+                     bool pads, const struct site *site, struct error *err)
 {
     struct verbs_device *d = &rail->device;
     bool rc = !strcmp (site->service, "rc");
@@ -71,7 +71,8 @@ int verbs_rail_open (struct verbs_rail *rail,
     uint32_t depth;
 
     *rail = (struct verbs_rail){ .armed = false };
-    if (verbs_device_open (d, name, site, err) < 0)
+    if (verbs_device_open (d, name, site, err) < 0
+        || (pads && verbs_device_open_pads (d, err) < 0))
         return -1;
     receives = verbs_device_at_most (UD_RECEIVES, d->limits.max_cqe);
     depth = verbs_device_at_most (rc ? RC_CQ_DEPTH : UD_RECEIVES,
@@ -221,6 +222,29 @@ static uint32_t stamp (struct verbs_rail *rail,
     return held < 0 ? 0 : held < UINT32_MAX ? (uint32_t)held : UINT32_MAX;
 }
 
+/* See what sends are over, where half of the queue is full. */
+static int make_room (struct verbs_rail *rail, const struct verbs_run *run,
+                      const struct verbs_qp *q, bool waits, struct error *err)
+{
+    int64_t until = 0;
+
+    if (q->sent - q->done < q->depth / 2)
+        return 0;
+    for (;;) {
+        int64_t now;
+
+        if (verbs_qp_reap (&rail->sends, err) < 0)
+            return -1;
+        if (!waits || q->sent - q->done < q->depth)
+            return 0;
+        now = verbs_device_now_ns (&rail->device);
+        if (until == 0)
+            until = now + run->gap_ns;
+        else if (now >= until)
+            return 0;
+    }
+}
+
 static int post (struct verbs_rail *rail, const struct verbs_run *run,
                  struct verbs_qp *q, enum verbs_type type,
                  struct verbs_message *m, struct transport_timing *timing,
@@ -231,10 +255,10 @@ static int post (struct verbs_rail *rail, const struct verbs_run *run,
         .from = rail->self,
         .sequence = ++rail->sequence,
         .type = type,
+        .pad = (uint16_t)m->pad,
     };
 
-    if (q->sent - q->done >= q->depth / 2
-        && verbs_qp_reap (&rail->sends, err) < 0)
+    if (make_room (rail, run, q, m->pad > 0, err) < 0)
         return -1;
     if (timing)
         header.held_ns = stamp (rail, timing);
@@ -253,7 +277,7 @@ static struct transport_way way_of (const struct transport_timing *timing)
 
 int verbs_rail_send (struct verbs_rail *rail, const struct verbs_run *run,
                      uint32_t peer, enum verbs_type type, const uint8_t *data,
-                     size_t len, struct transport_timing *timing,
+                     size_t len, size_t pad, struct transport_timing *timing,
                      struct error *err)
 {
     bool by_rc = timing && rail->at.rc;
@@ -262,6 +286,7 @@ int verbs_rail_send (struct verbs_rail *rail, const struct verbs_run *run,
     struct verbs_message m = {
         .data = data,
         .len = len,
+        .pad = pad,
         .ah = by_rc || rail->lost || !way
                   ? NULL : find_ah (rail, run, peer, way, timing != NULL),
         .qpn = run->at[peer].qpn,
@@ -319,7 +344,7 @@ static int check (const struct verbs_rail *rail, struct verbs_run *run,
         return -1;
     }
     *data = p + VERBS_HEADER;
-    return (int)(len - VERBS_HEADER);
+    return (int)(len - VERBS_HEADER - h->pad);
 }
 
 /* Do without the device's clock where a stamp is not of the recent past. */
@@ -389,7 +414,7 @@ static int say_wire (struct verbs_rail *rail, const struct verbs_run *run,
     buf[5] = rail->sl;
     buf[6] = q->way.own;
     buf[7] = q->way.other;
-    return verbs_rail_send (rail, run, peer, VERBS_WIRE, buf, sizeof (buf),
+    return verbs_rail_send (rail, run, peer, VERBS_WIRE, buf, sizeof (buf), 0,
                             NULL, err);
 }
 

@@ -30,6 +30,7 @@ struct verbs_run {
     struct verbs_address *at;    /* [npeers] */
     struct verbs_window *window; /* [npeers] of datagrams to any own rail */
     int64_t gap_ns;
+    size_t size_max; /* of a message with its pad; 0: there are no pads */
     struct transport_counts counts;
 };
 
@@ -64,13 +65,13 @@ struct verbs_rail {
     struct error trouble;  /* its text is "": none */
 };
 
-/* Open a port, the first of its process or another, and fill in its address.
- * Return 0, or -1 with err;
- * verbs_rail_close is due in both cases.
+/* Open a port, the first of its process or another, for messages with pads or
+ * without, and fill in its address. Return 0, or -1 with err; verbs_rail_close
+ * is due in both cases.
  */
 int verbs_rail_open (struct verbs_rail *rail,
                      const struct verbs_port_name *name, bool first,
-                     const struct site *site, struct error *err);
+                     bool pads, const struct site *site, struct error *err);
 void verbs_rail_close (struct verbs_rail *rail);
 
 /* Begin to send and receive. Return 0, or -1 with err. */
@@ -78,11 +79,12 @@ int verbs_rail_start (struct verbs_rail *rail, const struct verbs_run *run,
                       uint32_t self, struct error *err);
 
 /* Send a datagram by UD, or by the RC queue pair. Where there is no way it is
- * lost. Return 0, or -1 with err.
+ * lost. One with a pad waits for room in the queue, no longer than a gap.
+ * Return 0, or -1 with err.
  */
 int verbs_rail_send (struct verbs_rail *rail, const struct verbs_run *run,
                      uint32_t peer, enum verbs_type type, const uint8_t *data,
-                     size_t len, struct transport_timing *timing,
+                     size_t len, size_t pad, struct transport_timing *timing,
                      struct error *err);
 
 /* Take one datagram, if there is any. Return 1 with packet and header filled

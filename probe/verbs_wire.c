@@ -10,7 +10,7 @@
 #include "util/text.h"
 
 enum {
-    ADDRESS_VERSION = 1,
+    ADDRESS_VERSION = 2,
     ADDRESS_SIZE = 32, /* before the name */
     WINDOW = 64,
     IPV4_HEADER = 20, /* where it is in the room of a GRH */
@@ -30,6 +30,7 @@ enum { /* flags of an address */
     FLAG_GLOBAL = 4,
     FLAG_RC = 8,
     FLAG_FIRST = 16,
+    FLAGS_MTU = 5, /* from this bit on */
 };
 
 void verbs_address_pack (const struct verbs_address *a,
@@ -44,7 +45,8 @@ void verbs_address_pack (const struct verbs_address *a,
                             | (a->roce_v1 ? FLAG_ROCE_V1 : 0)
                             | (a->global ? FLAG_GLOBAL : 0)
                             | (a->rc ? FLAG_RC : 0)
-                            | (a->first ? FLAG_FIRST : 0));
+                            | (a->first ? FLAG_FIRST : 0)
+                            | a->mtu << FLAGS_MTU);
     wire_put (to->data + 2, a->pkey, 2);
     wire_put (to->data + 4, a->qpn, 3);
     to->data[7] = a->cores;
@@ -72,6 +74,7 @@ bool verbs_address_unpack (struct verbs_address *a,
         .global = p[1] & FLAG_GLOBAL,
         .rc = p[1] & FLAG_RC,
         .first = p[1] & FLAG_FIRST,
+        .mtu = p[1] >> FLAGS_MTU,
         .node = from->node,
         .lid = from->lid,
         .lmc = from->lmc,
@@ -222,23 +225,29 @@ void verbs_header_pack (uint8_t buf[VERBS_HEADER], uint64_t nonce,
     wire_put (buf + 8, h->from, 4);
     wire_put (buf + 12, h->sequence, 4);
     wire_put (buf + 16, h->held_ns, 4);
-    wire_put (buf + 20, h->type, 4);
+    wire_put (buf + 20, h->type, 2);
+    wire_put (buf + 22, h->pad, 2);
 }
 
 bool verbs_header_unpack (struct verbs_header *h, const uint8_t *buf,
                           size_t len, uint64_t nonce, size_t npeers)
 {
     uint32_t type;
+    uint16_t pad;
 
-    if (len < VERBS_HEADER || len > VERBS_HEADER + TRANSPORT_DATA_MAX
-        || wire_get (buf, 8) != nonce)
+    if (len < VERBS_HEADER || wire_get (buf, 8) != nonce)
         return false;
-    type = (uint32_t)wire_get (buf + 20, 4);
+    type = (uint32_t)wire_get (buf + 20, 2);
+    pad = (uint16_t)wire_get (buf + 22, 2);
+    if (len - VERBS_HEADER < pad
+        || len - VERBS_HEADER - pad > TRANSPORT_DATA_MAX)
+        return false;
     *h = (struct verbs_header){
         .from = (uint32_t)wire_get (buf + 8, 4),
         .sequence = (uint32_t)wire_get (buf + 12, 4),
         .held_ns = (uint32_t)wire_get (buf + 16, 4),
         .type = (enum verbs_type)type,
+        .pad = pad,
     };
     return h->from < npeers && (type == VERBS_DATA || type == VERBS_WIRE);
 }

@@ -6,7 +6,8 @@
  * us 4, machine 4, GID 16, and the port's name for people, up to 16.
  *
  * A datagram: the run's nonce 8, sending peer 4, sequence number 4, time held
- * in ns 4, type 1, zero 3, then data. Over UD the room of a GRH is before it.
+ * in ns 4, type 1, zero 1, bytes of the pad 2, then data, then the pad. Over UD
+ * the room of a GRH is before it.
  */
 #ifndef PROBE_VERBS_WIRE_H
 #define PROBE_VERBS_WIRE_H
@@ -33,6 +34,7 @@ struct verbs_address {
     bool global;      /* InfiniBand: by LID and GID; Ethernet: always */
     bool rc;          /* pings by RC; else by UD, as everything else */
     bool first;       /* of its process */
+    uint8_t mtu;      /* as ibv_mtu has it: 128 << mtu bytes; 0: no pads */
     const char *node; /* not in the bytes, as are the LIDs: */
     uint16_t lid;     /* ... transport_address has them */
     uint8_t lmc;
@@ -92,13 +94,14 @@ struct verbs_header {
     uint32_t sequence;
     uint32_t held_ns;
     enum verbs_type type;
+    uint16_t pad;
 };
 
 void verbs_header_pack (uint8_t buf[VERBS_HEADER], uint64_t nonce,
                         const struct verbs_header *h);
 
-/* False for what is no datagram of the run: another nonce, too short or long,
- * no type that is known, no peer below npeers.
+/* False for what is no datagram of the run: another nonce, too short or long
+ * for its pad, no type that is known, no peer below npeers.
  */
 bool verbs_header_unpack (struct verbs_header *h, const uint8_t *buf,
                           size_t len, uint64_t nonce, size_t npeers);

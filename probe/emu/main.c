@@ -2,13 +2,16 @@
 /* pmm-emu: a fabric in virtual time, for pmm-probe's transport "emu".
  *
  * It takes the place of the cables alone; the processes, their coordination
- * and their plans are real. It does not emulate: credits and flow control, so
+ * and their plans are real. A message of up to 4096 bytes, pad included, holds
+ * each link of its way for its size over the link's rate, and what meets it
+ * there waits its turn. It does not emulate: credits and flow control, so
  * no congestion spreading (a queue never fills and never stops another);
  * virtual lanes, SL and adaptive routing; retransmission on the link, bit
  * errors, ports that change state; the adapter's own queues, PCIe and CPU as
- * anything but a constant in the host link; clocks that drift apart; and jobs
- * do not see one another's messages: the only foreign traffic is the
- * background that it was told to make.
+ * anything but a constant in the host link, so that no message is slower for
+ * want of a processor or of memory, in which its pad has never been; clocks
+ * that drift apart; and jobs do not see one another's messages: the only
+ * foreign traffic is the background that it was told to make.
  */
 #include "config.h"
 
@@ -29,7 +32,7 @@ enum { COMMANDS_MAX = 1024 };
 
 /* Options are words for model_command, kept until the fabric is there. */
 static const char *const model_options[] = {
-    "slow", "noise", "outliers", "loss", "packet", "background",
+    "slow", "rate", "noise", "outliers", "loss", "packet", "background",
 };
 
 enum {
@@ -51,11 +54,12 @@ static const struct option options[] = {
     { "stall", required_argument, NULL, OPT_STALL },
     { "ready-fd", required_argument, NULL, OPT_READY },
     { "slow", required_argument, NULL, OPT_MODEL },
-    { "noise", required_argument, NULL, OPT_MODEL + 1 },
-    { "outliers", required_argument, NULL, OPT_MODEL + 2 },
-    { "loss", required_argument, NULL, OPT_MODEL + 3 },
-    { "packet", required_argument, NULL, OPT_MODEL + 4 },
-    { "background", required_argument, NULL, OPT_MODEL + 5 },
+    { "rate", required_argument, NULL, OPT_MODEL + 1 },
+    { "noise", required_argument, NULL, OPT_MODEL + 2 },
+    { "outliers", required_argument, NULL, OPT_MODEL + 3 },
+    { "loss", required_argument, NULL, OPT_MODEL + 4 },
+    { "packet", required_argument, NULL, OPT_MODEL + 5 },
+    { "background", required_argument, NULL, OPT_MODEL + 6 },
     { "help", no_argument, NULL, 'h' },
     { "version", no_argument, NULL, 'V' },
     { 0 },
@@ -72,6 +76,7 @@ static const char usage[] =
     "  --seed N                of latencies and noise [1]\n"
     "  --latency FILE          lines LINK NS [NS]\n"
     "  --slow LINK=+NS         plant a slow link (repeatable)\n"
+    "  --rate LINK=GBPS        no more than that over a link (repeatable)\n"
     "  --noise SIGMA           half-normal, ns per message\n"
     "  --outliers P:SCALE      with probability P, exponential of mean SCALE\n"
     "  --loss P                lose messages with probability P\n"
@@ -81,8 +86,8 @@ static const char usage[] =
     "  --ready-fd FD           write a line there, not to standard output,\n"
     "                          when clients may connect\n"
     "\n"
-    "Commands: slow LINK +NS, heal LINK|all, noise, outliers, loss, packet,\n"
-    "background (each as above, or off), show, stats.\n";
+    "Commands: slow LINK +NS, rate LINK GBPS, heal LINK|all, noise, outliers,\n"
+    "loss, packet, background (each as above, or off), show, stats.\n";
 
 struct command {
     const char *name;
@@ -162,10 +167,11 @@ static int plant (struct model *m, const struct command *cmd,
     char *equals = strrchr (cmd->value, '=');
     int rc;
 
-    if (strcmp (cmd->name, "slow"))
+    if (strcmp (cmd->name, "slow") && strcmp (cmd->name, "rate"))
         return model_command (m, 2, word, err);
     if (!equals)
-        return error_input (err, "--slow: '%s' is not LINK=+NS", cmd->value);
+        return error_input (err, "--%s: '%s' is not LINK=VALUE", cmd->name,
+                            cmd->value);
     *equals = '\0';
     word[2] = equals + 1;
     rc = model_command (m, 3, word, err);

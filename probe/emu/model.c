@@ -13,6 +13,7 @@
 
 enum {
     NS_MAX = 1000000000,     /* of any latency that is given */
+    GBPS_MAX = 10000,
     FLOWS_MAX = 4096,
     FLOW_PACKET = 4096,      /* bytes, of background traffic */
     HOST_BASE_NS = 700,      /* adapter, PCIe, software, half a switch */
@@ -23,6 +24,7 @@ enum {
 };
 
 #define LOAD_MAX 0.95 /* of a link, all flows together */
+#define GBPS_MIN 0.001
 
 static const struct { /* effective Gb/s of a lane */
     const char *speed;
@@ -45,6 +47,7 @@ struct model {
     int64_t *latency; /* [2 * nlinks] by arc */
     int64_t *excess;  /* [nlinks] */
     double *byte_ns;  /* [nlinks] */
+    double *gbps;     /* [nlinks] where that is planted; 0: as it is */
     double *load;     /* [2 * nlinks] by arc */
     struct flow flow[FLOWS_MAX];
     size_t nflows;
@@ -96,6 +99,7 @@ struct model *model_create (const struct fabric *f, uint64_t seed)
     if (!(m->latency = calloc (2 * n, sizeof (*m->latency)))
         || !(m->excess = calloc (n, sizeof (*m->excess)))
         || !(m->byte_ns = calloc (n, sizeof (*m->byte_ns)))
+        || !(m->gbps = calloc (n, sizeof (*m->gbps)))
         || !(m->load = calloc (2 * n, sizeof (*m->load))))
         goto error;
     rng_seed (&m->rng, seed);
@@ -127,6 +131,7 @@ void model_destroy (struct model *m)
     free (m->latency);
     free (m->excess);
     free (m->byte_ns);
+    free (m->gbps);
     free (m->load);
     free (m);
     errno = saved_errno;
@@ -259,18 +264,42 @@ static int command_slow (struct model *m, char *const arg[],
     return 0;
 }
 
+static int command_rate (struct model *m, char *const arg[],
+                         struct error *err)
+{
+    uint32_t link;
+    double gbps;
+
+    if (find_link (m, arg[0], &link, err) < 0)
+        return -1;
+    if (text_double (arg[1], GBPS_MIN, GBPS_MAX, &gbps) < 0)
+        return error_input (err, "rate: '%s' is no number of Gb/s from %g to "
+                            "%d", arg[1], GBPS_MIN, GBPS_MAX);
+    m->gbps[link] = gbps;
+    m->byte_ns[link] = 8 / gbps;
+    return 0;
+}
+
+static void heal (struct model *m, uint32_t link)
+{
+    m->excess[link] = 0;
+    m->gbps[link] = 0;
+    m->byte_ns[link] = link_byte_ns (&m->fabric->link[link]);
+}
+
 static int command_heal (struct model *m, char *const arg[],
                          struct error *err)
 {
     uint32_t link;
 
     if (!strcmp (arg[0], "all")) {
-        memset (m->excess, 0, m->fabric->nlinks * sizeof (*m->excess));
+        for (uint32_t i = 0; i < m->fabric->nlinks; i++)
+            heal (m, i);
         return 0;
     }
     if (find_link (m, arg[0], &link, err) < 0)
         return -1;
-    m->excess[link] = 0;
+    heal (m, link);
     return 0;
 }
 
@@ -402,6 +431,7 @@ static const struct {
     int (*fn) (struct model *m, char *const arg[], struct error *err);
 } commands[] = {
     { "slow", 2, command_slow },
+    { "rate", 2, command_rate },
     { "heal", 1, command_heal },
     { "noise", 1, command_noise },
     { "outliers", 1, command_outliers },
@@ -449,6 +479,15 @@ char *model_show (const struct model *m)
                  f->link[i].id, m->excess[i]);
         sep = ",";
     }
+    fprintf (fp, "],\"limited\":[");
+    sep = "";
+    for (size_t i = 0; i < f->nlinks; i++) {
+        if (m->gbps[i] <= 0)
+            continue;
+        fprintf (fp, "%s{\"link\":\"%s\",\"gbps\":%.17g}", sep,
+                 f->link[i].id, m->gbps[i]);
+        sep = ",";
+    }
     fprintf (fp, "],\"background\":[");
     for (size_t i = 0; i < m->nflows; i++)
         fprintf (fp, "%s{\"from\":\"%s\",\"to\":\"%s\",\"load\":%.17g}",
@@ -460,9 +499,10 @@ char *model_show (const struct model *m)
         int64_t back = model_latency (m, (uint32_t)(2 * i + 1));
 
         fprintf (fp, "%s{\"id\":\"%s\",\"a_to_b_ns\":%" PRId64
-                 ",\"b_to_a_ns\":%" PRId64 ",\"latency_ns\":%.1f}",
+                 ",\"b_to_a_ns\":%" PRId64 ",\"latency_ns\":%.1f"
+                 ",\"gbps\":%.6g}",
                  i ? "," : "", f->link[i].id, there, back,
-                 (double)(there + back) / 2);
+                 (double)(there + back) / 2, 8 / m->byte_ns[i]);
     }
     fprintf (fp, "]}\n");
     bad = ferror (fp);
@@ -496,7 +536,12 @@ int64_t model_latency (const struct model *m, uint32_t arc)
 
 int64_t model_busy (const struct model *m, uint32_t arc, size_t bytes)
 {
-    return m->packet_ns + llround ((double)bytes * m->byte_ns[arc / 2]);
+    return m->packet_ns + model_bytes_ns (m, arc, bytes);
+}
+
+int64_t model_bytes_ns (const struct model *m, uint32_t arc, size_t bytes)
+{
+    return llround ((double)bytes * m->byte_ns[arc / 2]);
 }
 
 bool model_lost (const struct model *m, struct rng *rng)

@@ -9,9 +9,11 @@
  * length lies in a range by class (5 ns/m). A planted excess counts in both
  * directions, so that the link's latency (their mean) grows by just that.
  *
- * A message's size does not lengthen its own way (switches cut through), but
- * it keeps each link direction busy for bytes * 8 / bandwidth plus a fixed
- * time per packet; a message that finds it busy waits.
+ * Switches cut through: a message's first byte is as fast as if it were alone,
+ * and its pad comes in behind it at the rate of the slowest link of the way;
+ * what is before the pad costs no time of its own. All of it keeps each link
+ * direction busy for bytes * 8 / bandwidth plus a fixed time per packet; a
+ * message that finds it busy waits.
  */
 #ifndef PROBE_EMU_MODEL_H
 #define PROBE_EMU_MODEL_H
@@ -45,7 +47,8 @@ int model_read_latency (struct model *m, FILE *fp, const char *name,
  * Return 0, or -1 with err.
  *
  *     slow LINK +NS             plant an excess (replacing the one before)
- *     heal LINK | heal all      take it back
+ *     rate LINK GBPS            carry no more than that, both ways
+ *     heal LINK | heal all      take both back
  *     noise SIGMA               half-normal, per message, in ns
  *     outliers P:SCALE | off    with probability P, exponential, mean SCALE ns
  *     loss P                    probability that a message is lost
@@ -58,7 +61,7 @@ int model_read_latency (struct model *m, FILE *fp, const char *name,
 int model_command (struct model *m, int argc, char *const argv[],
                    struct error *err);
 
-/* The state as a JSON object: what is planted, and per link the true
+/* The state as a JSON object: what is planted, and per link the rate and true
  * latencies ("a_to_b_ns", "b_to_a_ns", their mean "latency_ns", excess
  * included). Returns a string that the caller frees, NULL with errno ENOMEM.
  */
@@ -77,6 +80,9 @@ uint32_t model_first_arc (const struct model *m, uint32_t endpoint);
 /* Latency of an arc; how long a message of this size keeps it busy. */
 int64_t model_latency (const struct model *m, uint32_t arc);
 int64_t model_busy (const struct model *m, uint32_t arc, size_t bytes);
+
+/* How long so many bytes take to pass it. */
+int64_t model_bytes_ns (const struct model *m, uint32_t arc, size_t bytes);
 
 /* Drawn per message: is it lost; its noise and outlier; and per arc the wait
  * behind background traffic.

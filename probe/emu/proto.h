@@ -10,7 +10,7 @@
  *                         endpoint 4, port GUID 8, LID 2, LMC 1
  *     JOIN     to emu     session key 8, clients of the session 4
  *     SEND     to emu     own endpoint 4, other endpoint 4, own LID 1, other
- *                         LID 1, both counted from the first, message
+ *                         LID 1, both counted from the first, pad 4, message
  *     WAIT     to emu     deadline 8, in ns of virtual time
  *     RECV     to client  time 8, from endpoint 4, own endpoint 4, other LID 1,
  *                         own LID 1, message
@@ -21,17 +21,21 @@
  * is the time in that answer and stands still until the next, so what a
  * client computes costs no virtual time; it sends at that time. Sessions end
  * with their last connection.
+ *
+ * A pad is so many bytes behind the message, on the wire alone: nobody gets
+ * them.
  */
 #ifndef PROBE_EMU_PROTO_H
 #define PROBE_EMU_PROTO_H
 
 enum {
-    EMU_VERSION = 2,
+    EMU_VERSION = 3,
     EMU_HEADER = 4,
     EMU_RAIL = 15,                      /* bytes, of a WELCOME */
-    EMU_SEND_HEADER = 10,
+    EMU_SEND_HEADER = 14,
     EMU_RECV_HEADER = 18,
     EMU_DATA_MAX = 256,                 /* bytes of a message */
+    EMU_SIZE_MAX = 4096,                /* ... with its pad: the MTU */
     EMU_PAYLOAD_MAX = EMU_RECV_HEADER + EMU_DATA_MAX,
     EMU_FRAME_MAX = EMU_HEADER + EMU_PAYLOAD_MAX,
     EMU_RAILS_MAX = 16,                 /* endpoints of a host */

@@ -400,13 +400,15 @@ static void on_send (struct conn *c, const uint8_t *p, size_t len)
 {
     const struct fabric *f = model_fabric (c->srv->model);
     struct error err;
+    size_t bytes = len - EMU_SEND_HEADER;
+    size_t pad;
 
-    if (len <= EMU_SEND_HEADER || len > EMU_SEND_HEADER + EMU_DATA_MAX
-        || !c->client)
+    if (len <= EMU_SEND_HEADER || bytes > EMU_DATA_MAX || !c->client
+        || (pad = wire_get (p + 10, 4)) > EMU_SIZE_MAX - bytes)
         refuse (c, "bad SEND");
     else if (session_send (c->client, find_end (f, wire_get (p, 4), p[8]),
                            find_end (f, wire_get (p + 4, 4), p[9]),
-                           p + EMU_SEND_HEADER, len - EMU_SEND_HEADER, &err)
+                           p + EMU_SEND_HEADER, bytes, pad, &err)
              < 0)
         refuse (c, err.text);
 }

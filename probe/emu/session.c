@@ -40,9 +40,10 @@ struct message {
     struct client *from; /* NULL: gone */
     uint32_t to;
     int hop;
-    uint16_t len;
+    uint16_t len, pad;
     bool lost;
     int64_t noise;
+    int64_t tail; /* from its first byte to its last, at the end */
     uint8_t data[];
 };
 
@@ -424,11 +425,26 @@ static void enter_link (struct session *s, struct message *msg,
     start += model_background (s->model, arc, rng);
     if (start < s->busy[arc])
         start = s->busy[arc];
-    s->busy[arc] = start + model_busy (s->model, arc, msg->len);
+    s->busy[arc] = start + model_busy (s->model, arc, msg->len + msg->pad);
     msg->event.time = start + model_latency (s->model, arc);
     if (msg->hop == msg->path->hops)
-        msg->event.time += msg->noise;
+        msg->event.time += msg->noise + msg->tail;
     heap_add (s, &msg->event);
+}
+
+/* For how long a pad comes in: as the slowest link of its way lets it. */
+static int64_t tail (const struct model *m, const struct path *path,
+                     size_t pad)
+{
+    int64_t longest = 0;
+
+    for (int i = 0; i < path->hops && pad > 0; i++) {
+        int64_t ns = model_bytes_ns (m, path->arc[i], pad);
+
+        if (ns > longest)
+            longest = ns;
+    }
+    return longest;
 }
 
 /* Who has the endpoint; NULL: nobody yet. */
@@ -438,7 +454,8 @@ static struct client *client_at (const struct session *s, uint32_t end)
 }
 
 int session_send (struct client *c, uint32_t from, uint32_t to,
-                  const uint8_t *data, size_t len, struct error *err)
+                  const uint8_t *data, size_t len, size_t pad,
+                  struct error *err)
 {
     struct session *s = c->session;
     const struct fabric *f = model_fabric (s->model);
@@ -463,8 +480,10 @@ int session_send (struct client *c, uint32_t from, uint32_t to,
         .from = c,
         .to = to,
         .len = (uint16_t)len,
+        .pad = (uint16_t)pad,
         .lost = model_lost (s->model, &c->rng) || path->hops < 1,
         .noise = model_noise (s->model, &c->rng),
+        .tail = tail (s->model, path, pad),
     };
     memcpy (msg->data, data, len);
     c->under_way++;

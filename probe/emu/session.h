@@ -72,10 +72,12 @@ struct session *client_session (const struct client *c);
 size_t session_clients (const struct session *s);
 
 /* Send from an end of the client's to another endpoint's; the bytes are copied.
- * Return 0, or -1 with err: not its own, no such end, too many under way.
+ * A pad of so many more takes the time of its own. Return 0, or -1 with err:
+ * not its own, no such end, too many under way.
  */
 int session_send (struct client *c, uint32_t from, uint32_t to,
-                  const uint8_t *data, size_t len, struct error *err);
+                  const uint8_t *data, size_t len, size_t pad,
+                  struct error *err);
 
 /* The client waits until a message or the deadline; one of more than some
  * hundred years never passes.

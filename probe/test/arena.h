@@ -120,7 +120,8 @@ arena_run (const struct arena *a, size_t n, uint64_t key, member_f fn,
     for (size_t i = 0; i <= n; i++)
         first[i] = (uint32_t)i;
     for (size_t i = 0; i < n; i++) {
-        t[i] = transport_emu.open (&site, a->fabric->host[i].name, &err);
+        t[i] = transport_emu.open (&site, a->fabric->host[i].name, true,
+                                   &err);
         if (!t[i])
             return 0;
         peer[i] = *transport_emu.address (t[i], 0);

@@ -27,7 +27,8 @@ static int reach (const char *path)
     return fd;
 }
 
-#define HELLO "\x09\0\1\0" "\2\0\0\0" "h0001"
+#define HELLO "\x09\0\1\0" "\3\0\0\0" "h0001"
+#define PAD "\0\0\0\0"
 #define JOIN "\x0c\0\3\0" "\1\2\3\4\5\6\7\x8" "\1\0\0\0"
 
 /* Sent to the emulator; what it must answer with. */
@@ -38,9 +39,9 @@ static const struct {
     int answer; /* type of the last frame; 0: none */
 } streams[] = {
     { "a good HELLO", HELLO, 13, EMU_WELCOME },
-    { "an unknown host", "\x09\0\1\0" "\2\0\0\0" "h0099", 13, EMU_ERROR },
+    { "an unknown host", "\x09\0\1\0" "\3\0\0\0" "h0099", 13, EMU_ERROR },
     { "another version", "\x09\0\1\0" "\1\0\0\0" "h0001", 13, EMU_ERROR },
-    { "a HELLO without a name", "\4\0\1\0" "\2\0\0\0", 8, EMU_ERROR },
+    { "a HELLO without a name", "\4\0\1\0" "\3\0\0\0", 8, EMU_ERROR },
     { "an empty HELLO", "\0\0\1\0", 4, EMU_ERROR },
     { "two HELLOs", HELLO HELLO, 26, EMU_ERROR },
     { "an unknown frame", "\0\0\x63\0", 4, EMU_ERROR },
@@ -57,21 +58,24 @@ static const struct {
     { "a short WAIT", HELLO JOIN "\4\0\5\0" "\0\0\0\0", 37, EMU_ERROR },
     { "a WAIT for ever, then SEND", HELLO JOIN
       "\x8\0\5\0" "\xff\xff\xff\xff\xff\xff\xff\xff"
-      "\xb\0\4\0" "\0\0\0\0" "\1\0\0\0" "\0\0" "x", 56, EMU_WELCOME },
-    { "SEND before JOIN", HELLO "\xb\0\4\0" "\0\0\0\0" "\1\0\0\0" "\0\0" "x",
-      28, EMU_ERROR },
-    { "SEND of nothing", HELLO JOIN "\xa\0\4\0" "\0\0\0\0" "\1\0\0\0" "\0\0",
-      43, EMU_ERROR },
+      "\xf\0\4\0" "\0\0\0\0" "\1\0\0\0" "\0\0" PAD "x", 60, EMU_WELCOME },
+    { "SEND before JOIN", HELLO "\xf\0\4\0" "\0\0\0\0" "\1\0\0\0" "\0\0" PAD
+      "x", 32, EMU_ERROR },
+    { "SEND of nothing", HELLO JOIN "\xe\0\4\0" "\0\0\0\0" "\1\0\0\0" "\0\0"
+      PAD, 47, EMU_ERROR },
     { "SEND as another host", HELLO JOIN
-      "\xb\0\4\0" "\1\0\0\0" "\2\0\0\0" "\0\0" "x", 44, EMU_ERROR },
+      "\xf\0\4\0" "\1\0\0\0" "\2\0\0\0" "\0\0" PAD "x", 48, EMU_ERROR },
     { "SEND to nowhere", HELLO JOIN
-      "\xb\0\4\0" "\0\0\0\0" "\xff\xff\xff\xff" "\0\0" "x", 44, EMU_ERROR },
+      "\xf\0\4\0" "\0\0\0\0" "\xff\xff\xff\xff" "\0\0" PAD "x", 48, EMU_ERROR },
     { "SEND to itself", HELLO JOIN
-      "\xb\0\4\0" "\0\0\0\0" "\0\0\0\0" "\0\0" "x", 44, EMU_ERROR },
+      "\xf\0\4\0" "\0\0\0\0" "\0\0\0\0" "\0\0" PAD "x", 48, EMU_ERROR },
     { "SEND by a LID that it does not have", HELLO JOIN
-      "\xb\0\4\0" "\0\0\0\0" "\1\0\0\0" "\1\0" "x", 44, EMU_ERROR },
+      "\xf\0\4\0" "\0\0\0\0" "\1\0\0\0" "\1\0" PAD "x", 48, EMU_ERROR },
     { "SEND to one that the other does not have", HELLO JOIN
-      "\xb\0\4\0" "\0\0\0\0" "\1\0\0\0" "\0\xff" "x", 44, EMU_ERROR },
+      "\xf\0\4\0" "\0\0\0\0" "\1\0\0\0" "\0\xff" PAD "x", 48, EMU_ERROR },
+    { "SEND with more than a message can be", HELLO JOIN
+      "\xf\0\4\0" "\0\0\0\0" "\1\0\0\0" "\0\0" "\0\x10\0\0" "x", 48,
+      EMU_ERROR },
     { "half a frame", HELLO "\x0c\0", 15, EMU_WELCOME },
 };
 
@@ -100,7 +104,7 @@ static bool alive (const struct arena *a)
 {
     struct site site = { .emu_socket = (char *)a->socket };
     struct error err;
-    void *t = transport_emu.open (&site, "h0002", &err);
+    void *t = transport_emu.open (&site, "h0002", false, &err);
 
     transport_emu.close (t);
     return t != NULL;

@@ -71,7 +71,7 @@ static void say (struct table *t, size_t i, uint32_t to)
 {
     uint8_t data[64] = { 1 };
 
-    session_send (t->client[i], (uint32_t)i, to, data, sizeof (data), NULL);
+    session_send (t->client[i], (uint32_t)i, to, data, sizeof (data), 0, NULL);
 }
 
 static void test_messages (void)
@@ -167,6 +167,47 @@ static void test_faults (void)
     ok (way (0, 1) == healthy, "... and heals");
 }
 
+/* When a message with a pad is there, and another that left right after it. */
+static void send_pad (size_t pad, int64_t time[2])
+{
+    uint8_t data[64] = { 1 };
+    struct table t;
+
+    sit (&t, 3);
+    session_send (t.client[0], 0, 2, data, sizeof (data), pad, NULL);
+    say (&t, 0, 1);
+    for (int turn = 0; turn < 2; turn++) {
+        for (size_t i = 0; i < 3; i++)
+            session_wait (t.client[i], INT64_MAX);
+        session_run (t.s, 0);
+    }
+    time[0] = t.got[2].time - way (0, 2);
+    time[1] = t.got[1].time - way (0, 1);
+    session_destroy (t.s);
+}
+
+static void test_pads (void)
+{
+    const struct fabric_link *last
+        = &fabric->link[model_first_arc (model, 2) / 2];
+    int64_t bare[2];
+    int64_t time[2];
+
+    send_pad (0, bare);
+    send_pad (4000, time);
+    ok (bare[0] == 0 && time[0] == 160, "4000 bytes at 200 Gb/s: %d ns",
+        (int)time[0]);
+    ok (time[1] - bare[1] == 160, "... for which the next one waits");
+    command ("rate", last->id, "10");
+    send_pad (4000, time);
+    ok (time[0] == 3200, "one link of 10 Gb/s on the way: %d ns",
+        (int)time[0]);
+    ok (time[1] - bare[1] == 160, "... who does not pass it does not wait");
+    command ("heal", last->id, NULL);
+    send_pad (4000, time);
+    ok (time[0] == 160, "healed");
+}
+
 static void test_background (void)
 {
     struct table t;
@@ -219,9 +260,9 @@ static void test_people (void)
     session_run (t.s, SECOND + 2);
     ok (stats.lost == 1, "a message to who has left is lost");
     ok (!session_join (t.s, NULL, &zero, 1, 0, &err), "nobody joins twice");
-    ok (session_send (t.client[0], 1, 0, NULL, 0, &err) < 0
-            && session_send (t.client[0], 0, 16, NULL, 0, &err) < 0
-            && session_send (t.client[0], 0, 0, NULL, 0, &err) < 0,
+    ok (session_send (t.client[0], 1, 0, NULL, 0, 0, &err) < 0
+            && session_send (t.client[0], 0, 16, NULL, 0, 0, &err) < 0
+            && session_send (t.client[0], 0, 0, NULL, 0, 0, &err) < 0,
         "endpoints are checked");
     session_destroy (t.s);
 
@@ -248,6 +289,11 @@ static const struct {
     { "slow", "h0001/1", "+1e99", false },
     { "slow", "h0001/9", "+5", false },
     { "slow", "h0001/1", NULL, false },
+    { "rate", "h0001/1", "2.5", true },
+    { "rate", "h0001/1", "0", false },
+    { "rate", "h0001/1", "1e9", false },
+    { "rate", "h0001/9", "5", false },
+    { "rate", "h0001/1", NULL, false },
     { "heal", "all", NULL, true },
     { "heal", "nothing", NULL, false },
     { "loss", "1.1", NULL, false },
@@ -314,6 +360,7 @@ int main (void)
     test_messages ();
     test_queues ();
     test_faults ();
+    test_pads ();
     test_background ();
     test_people ();
     test_words ();

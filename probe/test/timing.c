@@ -49,11 +49,12 @@ struct fake {
 enum { AHEAD_NS = 1000000000 };
 
 static int fake_send (void *t, uint32_t rail, uint32_t peer,
-                      const uint8_t *data, size_t len,
+                      const uint8_t *data, size_t len, size_t pad,
                       struct transport_timing *timing, struct error *err)
 {
     struct fake *f = t;
 
+    (void)pad;
     (void)err;
     if (!timing)
         return 0;
@@ -172,11 +173,12 @@ struct slow {
 };
 
 static int slow_send (void *t, uint32_t rail, uint32_t peer,
-                      const uint8_t *data, size_t len,
+                      const uint8_t *data, size_t len, size_t pad,
                       struct transport_timing *timing, struct error *err)
 {
     struct slow *s = t;
 
+    (void)pad;
     (void)rail;
     (void)peer;
     (void)len;
@@ -271,12 +273,13 @@ struct planes {
 };
 
 static int planes_send (void *t, uint32_t rail, uint32_t peer,
-                        const uint8_t *data, size_t len,
+                        const uint8_t *data, size_t len, size_t pad,
                         struct transport_timing *timing, struct error *err)
 {
     const struct rails *r = ((struct planes *)t)->rails;
     struct planes *p = t;
 
+    (void)pad;
     (void)timing;
     (void)err;
     p->sent++;
