@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Series as the text matrices of PARUS: a file of matrices for each of four
+ * statistics, with the lines
+ *
+ *   processors N
+ *   test type "one_to_one"
+ *   data type "average"
+ *   begin message length B
+ *   end message length E
+ *   step length S
+ *   noise message length, number of noise messages, number of noise
+ *   processes, number of repeats, a number each
+ *
+ *   hosts:
+ *   a label a line, N of them
+ *
+ * and for each length an empty line, "Message length L" and N lines of N
+ * times in seconds: row a, column b is what a measured with b. Lengths are B,
+ * B + S, ... below E; where they are not in even steps S is 0.
+ */
+#ifndef CORE_PARUS_H
+#define CORE_PARUS_H
+
+#include <stdio.h>
+
+#include "core/series/series.h"
+#include "util/error.h"
+
+enum { PARUS_FILES = 4 };
+
+/* The files of a run: what their data type is called (also the end of the
+ * file's name, PREFIX_average.txt) and what it holds.
+ */
+extern const struct parus_file {
+    const char *name;
+    enum series_stat stat;
+} parus_files[PARUS_FILES];
+
+/* Write one of them. Pairs that were not measured are "NaN"; a process with
+ * itself, where that was no part of the test, is 0. A series of topologies
+ * alone is an error. Return 0, or -1 with err.
+ */
+int parus_write (const struct series *s, const struct parus_file *file,
+                 FILE *fp, struct error *err);
+
+/* Read any of them, "number of repeates" included: a sorted series, of which
+ * that one statistic is known. NULL with err ("NAME:LINE: sentence").
+ */
+struct series *parus_read (FILE *fp, const char *name, struct error *err);
+
+#endif /* CORE_PARUS_H */
