@@ -244,6 +244,44 @@ error:
     return NULL;
 }
 
+static int copy (FILE *from, FILE *to, size_t *size)
+{
+    char block[1 << 16];
+    size_t n;
+
+    while ((n = fread (block, 1, sizeof (block), from)) > 0) {
+        if (fwrite (block, 1, n, to) != n)
+            return -1;
+        *size += n;
+    }
+    return ferror (from) ? -1 : 0;
+}
+
+struct outfile *file_append (const char *path, size_t *size,
+                             struct error *err)
+{
+    struct outfile *out = file_create (path, err);
+    FILE *fp;
+    int rc;
+
+    *size = 0;
+    if (!out || !out->temp || access (out->path, F_OK) < 0)
+        return out;
+    if (!(fp = file_open_input (out->path, err))) {
+        file_abort (out);
+        return NULL;
+    }
+    rc = copy (fp, out->fp, size);
+    if (rc < 0)
+        error_errno (err, "cannot copy %s", path);
+    file_close_input (fp);
+    if (rc < 0) {
+        file_abort (out);
+        return NULL;
+    }
+    return out;
+}
+
 struct outfile *file_create_public (const char *path, struct error *err)
 {
     struct outfile *out = calloc (1, sizeof (*out));

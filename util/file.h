@@ -40,9 +40,16 @@ char *file_slurp (FILE *fp, size_t max, size_t *len, struct error *err);
 struct outfile;
 struct outfile *file_create (const char *path, struct error *err);
 
-/* The same for what is published: mode 0644 whatever the umask is, and a
- * symbolic link at path, which another user may have put there, is replaced
- * itself.
+/* The same, starting with what path holds now, if anything: to append, whole
+ * or not at all. Of two that do so at the same time the later commit stays.
+ * *size is what is there already, in bytes.
+ */
+struct outfile *file_append (const char *path, size_t *size,
+                             struct error *err);
+
+/* The same as file_create for what is published: mode 0644 whatever the umask
+ * is, and a symbolic link at path, which another user may have put there, is
+ * replaced itself.
  */
 struct outfile *file_create_public (const char *path, struct error *err);
 FILE *file_stream (struct outfile *out);

@@ -201,6 +201,36 @@ static void test_output (void)
         "standard output stays open");
 }
 
+static void test_append (void)
+{
+    struct error err;
+    struct outfile *out;
+    size_t held = 9;
+
+    mkdir ("a", 0755);
+    out = file_append ("a/f", &held, &err);
+    fputs ("one", file_stream (out));
+    ok (held == 0 && file_commit (out, &err) == 0
+            && !strcmp (contents ("a/f"), "one"),
+        "appended to nothing");
+    out = file_append ("a/f", &held, &err);
+    fputs (", two", file_stream (out));
+    ok (held == 3 && !strcmp (contents ("a/f"), "one"),
+        "nothing is seen of it yet");
+    ok (file_commit (out, &err) == 0
+            && !strcmp (contents ("a/f"), "one, two"),
+        "appended to that");
+    out = file_append ("a/f", &held, &err);
+    fputs ("half", file_stream (out));
+    file_abort (out);
+    ok (!strcmp (contents ("a/f"), "one, two"), "aborted: as before");
+    ok (!file_append ("a", &held, &err), "%s", err.text);
+    out = file_append (NULL, &held, &err);
+    ok (file_stream (out) == stdout && held == 0
+            && file_commit (out, &err) == 0,
+        "standard output");
+}
+
 int main (void)
 {
     char dir[] = "/tmp/pmm-file.XXXXXX";
@@ -212,6 +242,7 @@ int main (void)
     test_trusted ();
     test_slurp ();
     test_output ();
+    test_append ();
     rc = done_testing ();
     if (chdir ("/") == 0) {
         char cmd[64];
