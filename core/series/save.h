@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Runs to a file, in any of the formats that there are. */
+#ifndef CORE_SERIES_SAVE_H
+#define CORE_SERIES_SAVE_H
+
+#include <stdbool.h>
+
+#include "core/series/series.h"
+#include "util/error.h"
+
+#define SERIES_FORMATS "table, rates, csv, json, parus"
+
+struct series_save {
+    const char *format;    /* one of SERIES_FORMATS */
+    const char *path;      /* NULL, "-": standard output */
+    enum series_stat stat; /* that tables speak of, where it is known */
+    bool append;           /* behind what the file holds */
+};
+
+/* True if there is such a format. */
+bool series_format_known (const char *name);
+
+/* The statistic itself where a pair or topology of s has it, else the first
+ * that one has (a matrix of PARUS has only one).
+ */
+enum series_stat series_stat_known (const struct series *s,
+                                    enum series_stat stat);
+
+/* Write all runs, whole or not at all. The format parus makes four files,
+ * PATH_average.txt, PATH_median.txt, PATH_deviation.txt and PATH_min.txt, of
+ * the second run PATH-2_average.txt and so on; it cannot append. Return 0, or
+ * -1 with err.
+ */
+int series_save (const struct series_list *runs, const struct series_save *to,
+                 struct error *err);
+
+#endif /* CORE_SERIES_SAVE_H */
