@@ -258,7 +258,7 @@ static int post (struct verbs_rail *rail, const struct verbs_run *run,
         .pad = (uint16_t)m->pad,
     };
 
-    if (make_room (rail, run, q, m->pad > 0, err) < 0)
+    if (make_room (rail, run, q, !timing && run->size_max > 0, err) < 0)
         return -1;
     if (timing)
         header.held_ns = stamp (rail, timing);

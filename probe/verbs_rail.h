@@ -79,8 +79,8 @@ int verbs_rail_start (struct verbs_rail *rail, const struct verbs_run *run,
                       uint32_t self, struct error *err);
 
 /* Send a datagram by UD, or by the RC queue pair. Where there is no way it is
- * lost. One with a pad waits for room in the queue, no longer than a gap.
- * Return 0, or -1 with err.
+ * lost. Where there are pads, what is not timed waits for room in the queue,
+ * no longer than a gap. Return 0, or -1 with err.
  */
 int verbs_rail_send (struct verbs_rail *rail, const struct verbs_run *run,
                      uint32_t peer, enum verbs_type type, const uint8_t *data,

@@ -1,0 +1,789 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Streams: reliable trains of packets over a group's letters.
+ *
+ * Notes: as in the group, everything that must arrive is pulled, by who waits
+ * for it: the receiver for packets, the sender for room in its window. Nothing
+ * but what is waited for keeps time, and the handler of letters serves whatever
+ * call of the group this member is in, a barrier as well. What may have to be
+ * sent again is 64 sizes, not bytes.
+ *
+ * A packet that was overtaken is kept; the window is a bit per packet. What is
+ * missing is sent again only where someone has asked, so that packets that the
+ * network reorders are not taken for lost.
+ */
+#include "config.h"
+#include "probe/exchange/stream.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "probe/wire.h"
+
+enum letter_kind { PACKET = 1, HAS, ASKS, ANSWERS };
+
+enum packet_flag { END = 1, NOTE = 2 };
+
+enum {
+    PACKET_HEADER = 5,
+    STATE_SIZE = 8,
+    TELL_EVERY = STREAM_WINDOW / 4, /* packets */
+    ASK_FIRST = 16,                 /* gaps */
+    ASK_TIMES = 12, /* who is asked in vain so often, at last, is dead */
+};
+
+struct slot { /* a packet that is out, or was overtaken */
+    uint16_t pad;
+    uint8_t flags;
+    uint8_t len; /* of the note */
+    uint8_t note[STREAM_NOTE_MAX];
+};
+
+struct outgoing { /* a message that is not all out */
+    struct outgoing *next;
+    size_t left;
+    bool is_note, started;
+    uint8_t len; /* of the note */
+    uint8_t note[];
+};
+
+struct note {
+    struct note *next;
+    size_t len;
+    uint8_t data[];
+};
+
+struct peer {
+    int64_t heard; /* last */
+
+    /* out: first .. next-1 are on their way, as far as is known */
+    uint32_t first, next;
+    uint64_t has; /* bit i: the peer has first + i */
+    struct slot *out; /* [STREAM_WINDOW] by number; NULL: never sent to */
+    struct outgoing *queue, **queue_end;
+    bool ready; /* in the list of those that something can be sent to */
+
+    /* in: all before `missed` are here */
+    uint32_t missed;
+    uint64_t here; /* bit i: missed + i is */
+    struct slot *in;
+    uint32_t untold; /* packets that came since the peer was told */
+    bool owes;       /* in the list of those that are to be told */
+    uint64_t arrived; /* messages, not taken yet */
+    uint64_t wanted;  /* receives that were started */
+    struct note *note, **note_end;
+};
+
+struct list { /* of members, each at most once: a ring */
+    uint32_t *member;
+    size_t first, count;
+};
+
+struct event {
+    struct event *next;
+    struct stream_done done;
+};
+
+struct stream {
+    struct group *g;
+    size_t n;
+    size_t chunk; /* largest pad */
+    struct peer *peer; /* [n] */
+    struct list ready, owing;
+    int64_t owing_since;
+    uint64_t flight;  /* packets on their way */
+    uint64_t arrived; /* messages, of all peers */
+    uint32_t last_any;
+    uint64_t started; /* and not done */
+    struct event *event, **event_end;
+
+    /* what is waited for, beside all that was started */
+    int64_t from, to; /* members; -1: none */
+    int64_t until;    /* for whomever; 0: for nobody in particular */
+};
+
+/*
+ * Making
+ */
+
+static int list_create (struct list *l, size_t n)
+{
+    l->member = calloc (n, sizeof (*l->member));
+    return l->member ? 0 : -1;
+}
+
+static void list_add (struct list *l, size_t n, uint32_t member)
+{
+    l->member[(l->first + l->count++) % n] = member;
+}
+
+static uint32_t list_take (struct list *l, size_t n)
+{
+    uint32_t member = l->member[l->first];
+
+    l->first = (l->first + 1) % n;
+    l->count--;
+    return member;
+}
+
+static int take_letter (void *arg, size_t member,
+                        const struct group_letter *letter, struct error *err);
+
+struct stream *stream_create (struct group *g)
+{
+    struct stream *s = calloc (1, sizeof (*s));
+
+    if (!s)
+        return NULL;
+    s->g = g;
+    s->n = group_size (g);
+    s->chunk = group_pad_max (g, PACKET_HEADER);
+    s->from = s->to = -1;
+    s->event_end = &s->event;
+    if (!(s->peer = calloc (s->n, sizeof (*s->peer)))
+        || list_create (&s->ready, s->n) < 0
+        || list_create (&s->owing, s->n) < 0) {
+        stream_destroy (s);
+        errno = ENOMEM;
+        return NULL;
+    }
+    for (size_t m = 0; m < s->n; m++) {
+        struct peer *p = &s->peer[m];
+
+        p->first = p->next = p->missed = 1;
+        p->queue_end = &p->queue;
+        p->note_end = &p->note;
+    }
+    group_listen (g, take_letter, s);
+    return s;
+}
+
+static void free_queue (struct peer *p)
+{
+    while (p->queue) {
+        struct outgoing *o = p->queue;
+
+        p->queue = o->next;
+        free (o);
+    }
+    p->queue_end = &p->queue;
+}
+
+void stream_destroy (struct stream *s)
+{
+    int saved_errno = errno;
+
+    if (!s)
+        return;
+    if (s->peer)
+        group_listen (s->g, NULL, NULL);
+    for (size_t m = 0; s->peer && m < s->n; m++) {
+        struct peer *p = &s->peer[m];
+
+        free_queue (p);
+        while (p->note) {
+            struct note *note = p->note;
+
+            p->note = note->next;
+            free (note);
+        }
+        free (p->out);
+        free (p->in);
+    }
+    while (s->event) {
+        struct event *e = s->event;
+
+        s->event = e->next;
+        free (e);
+    }
+    free (s->peer);
+    free (s->ready.member);
+    free (s->owing.member);
+    free (s);
+    errno = saved_errno;
+}
+
+bool stream_carries (const struct stream *s)
+{
+    return s->chunk > 0;
+}
+
+/*
+ * What was started
+ */
+
+static int report (struct stream *s, uint32_t m, bool sent, bool lost,
+                   struct error *err)
+{
+    struct event *e = malloc (sizeof (*e));
+
+    if (!e)
+        return error_nomem (err);
+    *e = (struct event){ .done = { m, sent, lost } };
+    *s->event_end = e;
+    s->event_end = &e->next;
+    s->started--;
+    return 0;
+}
+
+/* A message is here: for who wants one, or until someone does. */
+static int arrive (struct stream *s, uint32_t m, struct error *err)
+{
+    struct peer *p = &s->peer[m];
+
+    if (p->wanted > 0) {
+        p->wanted--;
+        return report (s, m, false, false, err);
+    }
+    p->arrived++;
+    s->arrived++;
+    return 0;
+}
+
+/* Nothing comes from there any more, nor goes there. */
+static int bury (struct stream *s, uint32_t m, struct error *err)
+{
+    struct peer *p = &s->peer[m];
+
+    for (struct outgoing *o = p->queue; o; o = o->next)
+        if (o->started && report (s, m, true, true, err) < 0)
+            return -1;
+    free_queue (p);
+    s->flight -= p->next - p->first;
+    p->first = p->next;
+    for (; p->wanted > 0; p->wanted--)
+        if (report (s, m, false, true, err) < 0)
+            return -1;
+    return 0;
+}
+
+/*
+ * Sending
+ */
+
+/* With a packet goes what came from there. */
+static int send_packet (struct stream *s, uint32_t m, uint32_t number,
+                        struct error *err)
+{
+    struct peer *p = &s->peer[m];
+    const struct slot *slot = &p->out[number % STREAM_WINDOW];
+    uint8_t data[PACKET_HEADER + STREAM_NOTE_MAX];
+    struct group_letter letter = {
+        .kind = PACKET,
+        .pad = slot->pad,
+        .number = number,
+        .data = data,
+        .len = PACKET_HEADER + (size_t)slot->len,
+    };
+
+    wire_put (data, p->missed, 4);
+    data[4] = slot->flags;
+    memcpy (data + PACKET_HEADER, slot->note, slot->len);
+    p->untold = 0;
+    return group_send (s->g, m, &letter, err);
+}
+
+static int send_state (struct stream *s, uint32_t m, enum letter_kind kind,
+                       struct error *err)
+{
+    struct peer *p = &s->peer[m];
+    uint8_t data[STATE_SIZE];
+    struct group_letter letter = {
+        .kind = (uint8_t)kind,
+        .asks = kind == ASKS,
+        .number = p->missed,
+        .data = data,
+        .len = sizeof (data),
+    };
+
+    wire_put (data, p->here, 8);
+    p->untold = 0;
+    return group_send (s->g, m, &letter, err);
+}
+
+static bool has_room (const struct peer *p)
+{
+    return p->next - p->first < STREAM_WINDOW;
+}
+
+static void make_ready (struct stream *s, uint32_t m)
+{
+    struct peer *p = &s->peer[m];
+
+    if (p->ready || !p->queue || !has_room (p))
+        return;
+    p->ready = true;
+    list_add (&s->ready, s->n, m);
+}
+
+/* Send the next packet of a peer's first message. */
+static int send_next (struct stream *s, uint32_t m, struct error *err)
+{
+    struct peer *p = &s->peer[m];
+    struct outgoing *o = p->queue;
+    size_t bytes = o->left < s->chunk ? o->left : s->chunk;
+    struct slot *slot = &p->out[p->next % STREAM_WINDOW];
+
+    o->left -= bytes;
+    slot->pad = (uint16_t)bytes;
+    slot->flags = o->left > 0 ? 0 : o->is_note ? NOTE : END;
+    slot->len = o->len;
+    memcpy (slot->note, o->note, o->len);
+    s->flight++;
+    if (send_packet (s, m, p->next++, err) < 0)
+        return -1;
+    if (o->left > 0)
+        return 0;
+    if (!(p->queue = o->next))
+        p->queue_end = &p->queue;
+    if (o->started && report (s, m, true, false, err) < 0) {
+        free (o);
+        return -1;
+    }
+    free (o);
+    return 0;
+}
+
+/* Send what may be, a packet to each peer in turn. */
+static int pump (struct stream *s, struct error *err)
+{
+    while (s->ready.count > 0 && s->flight < STREAM_FLIGHT) {
+        uint32_t m = list_take (&s->ready, s->n);
+        struct peer *p = &s->peer[m];
+
+        p->ready = false;
+        if (p->queue && has_room (p) && send_next (s, m, err) < 0)
+            return -1;
+        make_ready (s, m);
+    }
+    return 0;
+}
+
+static int enqueue (struct stream *s, uint32_t m, struct outgoing *o,
+                    struct error *err)
+{
+    struct peer *p = &s->peer[m];
+
+    if (!p->out && !(p->out = calloc (STREAM_WINDOW, sizeof (*p->out)))) {
+        free (o);
+        return error_nomem (err);
+    }
+    *p->queue_end = o;
+    p->queue_end = &o->next;
+    make_ready (s, m);
+    return pump (s, err);
+}
+
+static int post (struct stream *s, uint32_t m, size_t len, bool started,
+                 struct error *err)
+{
+    struct outgoing *o = calloc (1, sizeof (*o));
+
+    if (!o)
+        return error_nomem (err);
+    if (len > 0 && !stream_carries (s)) {
+        free (o);
+        return error_input (err, "messages of this transport have no length");
+    }
+    o->left = len;
+    o->started = started;
+    return enqueue (s, m, o, err);
+}
+
+/*
+ * Receiving
+ */
+
+/* The peer has all before `missed`, and what bits say behind it. */
+static void settle (struct stream *s, uint32_t m, uint32_t missed,
+                    uint64_t here)
+{
+    struct peer *p = &s->peer[m];
+    uint32_t gone = missed - p->first;
+
+    /* an old word says less than what is known */
+    if (gone > p->next - p->first)
+        return;
+    s->flight -= gone;
+    p->first = missed;
+    p->has = here | (gone < STREAM_WINDOW ? p->has >> gone : 0);
+    make_ready (s, m);
+}
+
+static int send_again (struct stream *s, uint32_t m, struct error *err)
+{
+    struct peer *p = &s->peer[m];
+
+    for (uint32_t i = p->first; i != p->next; i++)
+        if (!(p->has >> (i - p->first) & 1)
+            && send_packet (s, m, i, err) < 0)
+            return -1;
+    return 0;
+}
+
+static int keep_note (struct stream *s, uint32_t m, const struct slot *slot,
+                      struct error *err)
+{
+    struct peer *p = &s->peer[m];
+    struct note *note = malloc (sizeof (*note) + slot->len);
+
+    if (!note)
+        return error_nomem (err);
+    note->next = NULL;
+    note->len = slot->len;
+    memcpy (note->data, slot->note, slot->len);
+    *p->note_end = note;
+    p->note_end = &note->next;
+    return 0;
+}
+
+static int owe (struct stream *s, uint32_t m, struct error *err)
+{
+    struct peer *p = &s->peer[m];
+
+    if (++p->untold >= TELL_EVERY)
+        return send_state (s, m, HAS, err);
+    if (p->owes)
+        return 0;
+    if (s->owing.count == 0)
+        s->owing_since = group_now (s->g);
+    p->owes = true;
+    list_add (&s->owing, s->n, m);
+    return 0;
+}
+
+static int on_packet (struct stream *s, uint32_t m,
+                      const struct group_letter *letter, struct error *err)
+{
+    struct peer *p = &s->peer[m];
+    uint32_t ahead = letter->number - p->missed;
+    struct slot *slot;
+
+    if (letter->len < PACKET_HEADER)
+        return 0;
+    settle (s, m, (uint32_t)wire_get (letter->data, 4), 0);
+    if (ahead >= STREAM_WINDOW || (p->here >> ahead & 1))
+        return 0;
+    if (!p->in && !(p->in = calloc (STREAM_WINDOW, sizeof (*p->in))))
+        return error_nomem (err);
+    slot = &p->in[letter->number % STREAM_WINDOW];
+    slot->flags = letter->data[4];
+    slot->len = (uint8_t)(letter->len - PACKET_HEADER);
+    memcpy (slot->note, letter->data + PACKET_HEADER, slot->len);
+    for (p->here |= UINT64_C (1) << ahead; p->here & 1; p->here >>= 1) {
+        slot = &p->in[p->missed++ % STREAM_WINDOW];
+        if ((slot->flags == END && arrive (s, m, err) < 0)
+            || (slot->flags == NOTE && keep_note (s, m, slot, err) < 0))
+            return -1;
+    }
+    return owe (s, m, err);
+}
+
+static int take_letter (void *arg, size_t member,
+                        const struct group_letter *letter, struct error *err)
+{
+    struct stream *s = arg;
+    uint32_t m = (uint32_t)member;
+    int rc = 0;
+
+    s->peer[m].heard = group_now (s->g);
+    if (letter->kind == PACKET)
+        rc = on_packet (s, m, letter, err);
+    else if (letter->len == STATE_SIZE) {
+        settle (s, m, letter->number, wire_get (letter->data, 8));
+        if (letter->kind == ASKS || letter->kind == ANSWERS)
+            rc = send_again (s, m, err);
+        if (rc == 0 && letter->kind == ASKS)
+            rc = send_state (s, m, ANSWERS, err);
+    }
+    return rc < 0 ? -1 : pump (s, err);
+}
+
+/*
+ * Waiting
+ */
+
+static bool is_awaited (const struct stream *s, uint32_t m)
+{
+    const struct peer *p = &s->peer[m];
+
+    return m != group_me (s->g)
+           && (s->until || s->from == m || p->wanted > 0 || p->queue
+               || (s->flight >= STREAM_FLIGHT && p->first != p->next));
+}
+
+static int tell_owing (struct stream *s, struct error *err)
+{
+    while (s->owing.count > 0) {
+        uint32_t m = list_take (&s->owing, s->n);
+
+        s->peer[m].owes = false;
+        if (s->peer[m].untold > 0 && send_state (s, m, HAS, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Ask those that are waited for and have not been heard of lately; bury who has
+ * been silent since the beginning.
+ */
+static int ask_all (struct stream *s, int64_t begin_ns, int64_t lately_ns,
+                    struct error *err)
+{
+    for (uint32_t m = 0; m < s->n; m++) {
+        int rc;
+
+        if (!is_awaited (s, m) || s->peer[m].heard > lately_ns)
+            continue;
+        rc = group_listens (s->g, m, begin_ns) ? send_state (s, m, ASKS, err)
+                                               : bury (s, m, err);
+        if (rc < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Handle what has come, so that nobody is taken for silent too soon. */
+static int catch_up (struct stream *s, struct error *err)
+{
+    int rc;
+
+    do
+        rc = group_turn (s->g, group_now (s->g), err);
+    while (rc > 0);
+    return rc;
+}
+
+static int64_t least (int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Wait until `done` says so. Return 0, or -1 with err. */
+static int await (struct stream *s, bool (*done) (const struct stream *s),
+                  struct error *err)
+{
+    int64_t gap = group_gap (s->g);
+    int64_t longest = group_dead_ns (s->g) / ASK_TIMES;
+    int64_t begin = group_now (s->g);
+    int64_t interval = least (ASK_FIRST * gap, longest);
+    int64_t next = begin + interval;
+
+    while (!done (s)) {
+        int64_t now = group_now (s->g);
+        int64_t tell = s->owing.count > 0 ? s->owing_since + gap : INT64_MAX;
+
+        if (now >= tell) {
+            if (tell_owing (s, err) < 0)
+                return -1;
+        }
+        else if (now >= next) {
+            if (catch_up (s, err) < 0
+                || ask_all (s, begin, now - interval, err) < 0)
+                return -1;
+            interval = least (2 * interval, longest);
+            next = group_now (s->g) + interval;
+        }
+        else if (group_turn (s->g, least (next, tell), err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static bool is_dead (const struct stream *s, int64_t m)
+{
+    return group_is_dead (s->g, (size_t)m);
+}
+
+static bool is_sent (const struct stream *s)
+{
+    return !s->peer[s->to].queue || is_dead (s, s->to);
+}
+
+static bool is_here (const struct stream *s)
+{
+    return s->peer[s->from].arrived > 0 || is_dead (s, s->from);
+}
+
+static bool is_noted (const struct stream *s)
+{
+    return s->peer[s->from].note || is_dead (s, s->from);
+}
+
+static bool is_any_here (const struct stream *s)
+{
+    return s->arrived > 0 || group_now (s->g) >= s->until;
+}
+
+static bool is_event (const struct stream *s)
+{
+    return s->event || s->started == 0;
+}
+
+static bool is_all_done (const struct stream *s)
+{
+    return s->started == 0;
+}
+
+static int wait_sent (struct stream *s, uint32_t to, struct error *err)
+{
+    int rc;
+
+    s->to = to;
+    rc = await (s, is_sent, err);
+    s->to = -1;
+    return rc < 0 ? -1 : !is_dead (s, to);
+}
+
+static int wait_from (struct stream *s, uint32_t from,
+                      bool (*done) (const struct stream *s),
+                      struct error *err)
+{
+    int rc;
+
+    s->from = from;
+    rc = await (s, done, err);
+    s->from = -1;
+    return rc;
+}
+
+/*
+ * Calls
+ */
+
+int stream_send (struct stream *s, uint32_t to, size_t len, struct error *err)
+{
+    if (is_dead (s, to))
+        return 0;
+    return post (s, to, len, false, err) < 0 ? -1 : wait_sent (s, to, err);
+}
+
+static void take_message (struct stream *s, uint32_t from)
+{
+    s->peer[from].arrived--;
+    s->arrived--;
+}
+
+int stream_receive (struct stream *s, uint32_t from, struct error *err)
+{
+    if (wait_from (s, from, is_here, err) < 0)
+        return -1;
+    if (s->peer[from].arrived == 0)
+        return 0;
+    take_message (s, from);
+    return 1;
+}
+
+int stream_receive_any (struct stream *s, uint32_t *from, struct error *err)
+{
+    int rc;
+
+    s->until = group_now (s->g) + group_dead_ns (s->g);
+    rc = await (s, is_any_here, err);
+    s->until = 0;
+    if (rc < 0 || s->arrived == 0)
+        return rc;
+    do
+        s->last_any = (s->last_any + 1) % (uint32_t)s->n;
+    while (s->peer[s->last_any].arrived == 0);
+    *from = s->last_any;
+    take_message (s, *from);
+    return 1;
+}
+
+int stream_start_send (struct stream *s, uint32_t to, size_t len,
+                       struct error *err)
+{
+    s->started++;
+    if (is_dead (s, to))
+        return report (s, to, true, true, err) < 0 ? -1 : 1;
+    if (to == group_me (s->g))
+        return report (s, to, true, false, err) < 0 || arrive (s, to, err) < 0
+                   ? -1 : 1;
+    return post (s, to, len, true, err) < 0 ? -1 : 1;
+}
+
+int stream_start_receive (struct stream *s, uint32_t from, struct error *err)
+{
+    struct peer *p = &s->peer[from];
+
+    s->started++;
+    if (p->arrived > 0) {
+        take_message (s, from);
+        return report (s, from, false, false, err) < 0 ? -1 : 1;
+    }
+    if (is_dead (s, from))
+        return report (s, from, false, true, err) < 0 ? -1 : 1;
+    p->wanted++;
+    return 1;
+}
+
+static bool take_event (struct stream *s, struct stream_done *done)
+{
+    struct event *e = s->event;
+
+    if (!e)
+        return false;
+    *done = e->done;
+    if (!(s->event = e->next))
+        s->event_end = &s->event;
+    free (e);
+    return true;
+}
+
+int stream_wait_one (struct stream *s, struct stream_done *done,
+                     struct error *err)
+{
+    if (await (s, is_event, err) < 0)
+        return -1;
+    return take_event (s, done);
+}
+
+int stream_wait_all (struct stream *s, struct error *err)
+{
+    struct stream_done done;
+    bool lost = false;
+
+    if (await (s, is_all_done, err) < 0)
+        return -1;
+    while (take_event (s, &done))
+        lost = lost || done.lost;
+    return !lost;
+}
+
+int stream_send_note (struct stream *s, uint32_t to, const void *data,
+                      size_t len, struct error *err)
+{
+    struct outgoing *o;
+
+    if (is_dead (s, to))
+        return 0;
+    if (len > STREAM_NOTE_MAX)
+        return error_input (err, "a note of %zu bytes is too long", len);
+    if (!(o = calloc (1, sizeof (*o) + len)))
+        return error_nomem (err);
+    o->is_note = true;
+    o->len = (uint8_t)len;
+    if (len > 0)
+        memcpy (o->note, data, len);
+    return enqueue (s, to, o, err) < 0 ? -1 : wait_sent (s, to, err);
+}
+
+int stream_receive_note (struct stream *s, uint32_t from, void *buf,
+                         size_t *len, struct error *err)
+{
+    struct peer *p = &s->peer[from];
+    struct note *note;
+
+    if (wait_from (s, from, is_noted, err) < 0)
+        return -1;
+    if (!(note = p->note))
+        return 0;
+    if (!(p->note = note->next))
+        p->note_end = &p->note;
+    if (note->len < *len)
+        *len = note->len;
+    memcpy (buf, note->data, *len);
+    free (note);
+    return 1;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Streams: messages of any length between the members of a group, that arrive,
+ * each once and in order, for as long as both live.
+ *
+ * A message is a train of packets, each the pad of a letter (probe/group.h):
+ * its bytes are on the wire, and nobody reads them. A note is a message of one
+ * packet that carries what is in it. Of what has left for a member no more than
+ * STREAM_WINDOW packets are on their way at a time, and no more than
+ * STREAM_FLIGHT for all.
+ *
+ * Letters may be lost, come twice or out of order. Who waits asks now and then,
+ * telling what it has, and what it misses is sent again; what came is told with
+ * what goes back, every STREAM_WINDOW / 4 packets, or by who waits for a gap of
+ * the transport without having anything to send. So an exchange without losses
+ * has no more packets on its way than its messages need.
+ *
+ * A member that is silent though it is asked is dead (group_dead_ns): what was
+ * to go there or to come from there is lost, now and ever after.
+ *
+ * Calls return 1, 0 where it is lost, or -1 with err where the group has
+ * failed.
+ *
+ * Letters, by kind; numbers are of packets, from 1 on for each direction:
+ *
+ *     packet 1   number; data: what its sender misses first 4, end of a
+ *                message 1 or of a note 2 or neither 0 1, a note's bytes
+ *     has 2      what is missed first; data: bit i: the one i behind it is here 8
+ *     asks 3     as has; who gets it sends what is not there, and answers
+ *     answers 4  as has; who gets it sends what is not there
+ */
+#ifndef PROBE_EXCHANGE_STREAM_H
+#define PROBE_EXCHANGE_STREAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "probe/group.h"
+#include "util/error.h"
+
+enum {
+    STREAM_WINDOW = 64,
+    STREAM_FLIGHT = 4096,
+    STREAM_NOTE_MAX = GROUP_LETTER_MAX - 5, /* bytes */
+};
+
+struct stream;
+
+/* For a group that is borrowed, whose letters are the stream's from now on.
+ * NULL with errno ENOMEM.
+ */
+struct stream *stream_create (struct group *g);
+void stream_destroy (struct stream *s);
+
+/* Whether messages may be longer than zero bytes: where there are pads. */
+bool stream_carries (const struct stream *s);
+
+/* Send a message: done when the last packet has left. Receive one: done when it
+ * is here, whatever its length. stream_receive_any takes one of whomever, and
+ * gives up when there was none for as long as a silent member is waited for.
+ */
+int stream_send (struct stream *s, uint32_t to, size_t len,
+                 struct error *err);
+int stream_receive (struct stream *s, uint32_t from, struct error *err);
+int stream_receive_any (struct stream *s, uint32_t *from, struct error *err);
+
+/* Start that, also with oneself. Return 1, or -1 with err. */
+int stream_start_send (struct stream *s, uint32_t to, size_t len,
+                       struct error *err);
+int stream_start_receive (struct stream *s, uint32_t from, struct error *err);
+
+struct stream_done {
+    uint32_t peer;
+    bool sent; /* else received */
+    bool lost;
+};
+
+/* Wait for the next of what was started (0: there is nothing left), or for all
+ * of it (0: some of it was lost).
+ */
+int stream_wait_one (struct stream *s, struct stream_done *done,
+                     struct error *err);
+int stream_wait_all (struct stream *s, struct error *err);
+
+/* Notes are in order among themselves, apart from messages. len is that of
+ * buf, and then of the note, which is cut where there is less room.
+ */
+int stream_send_note (struct stream *s, uint32_t to, const void *data,
+                      size_t len, struct error *err);
+int stream_receive_note (struct stream *s, uint32_t from, void *buf,
+                         size_t *len, struct error *err);
+
+#endif /* PROBE_EXCHANGE_STREAM_H */

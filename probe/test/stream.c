@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Streams over the emulator: messages of any length arrive, each once and in
+ * order, in the time that the wire takes, whatever gets lost.
+ */
+#include "config.h"
+#include "probe/exchange/stream.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "probe/test/arena.h"
+#include "tests/tap.h"
+
+enum { ROUNDS = 20, DEADLINE_S = 100, MEGABYTE = 1 << 20 };
+
+/* A member's part in something; 0 is well. */
+typedef int (*part_f) (struct stream *s, struct group *g);
+
+static int check (int rc, int expected, const char *what,
+                  const struct error *err)
+{
+    if (rc == expected)
+        return 0;
+    diag ("%s: %d%s%s", what, rc, rc < 0 ? ": " : "", rc < 0 ? err->text : "");
+    return 1;
+}
+
+#define CHECK(call, expected) check (call, expected, #call, &err)
+
+/* Back and forth, of lengths about a packet's. */
+static int play_lengths (struct stream *s, struct group *g)
+{
+    static const size_t lengths[] = { 0, 1, 4075, 4076, 100000 };
+    uint32_t me = (uint32_t)group_me (g);
+    struct error err;
+    int bad = 0;
+
+    if (me > 1)
+        return 0;
+    for (int i = 0; i < ROUNDS && !bad; i++) {
+        size_t len = lengths[i % 5];
+
+        if (me == 0)
+            bad = CHECK (stream_send (s, 1, len, &err), 1)
+                  || CHECK (stream_receive (s, 1, &err), 1);
+        else
+            bad = CHECK (stream_receive (s, 0, &err), 1)
+                  || CHECK (stream_send (s, 0, len, &err), 1);
+    }
+    return bad;
+}
+
+/* What is in notes, in order, with messages between them. */
+static int play_notes (struct stream *s, struct group *g)
+{
+    uint32_t me = (uint32_t)group_me (g);
+    struct error err;
+    int bad = 0;
+
+    if (me > 1)
+        return 0;
+    for (uint32_t i = 0; i < 10 * ROUNDS && !bad; i++) {
+        char text[STREAM_NOTE_MAX];
+        char got[STREAM_NOTE_MAX];
+        size_t len = sizeof (got);
+
+        memset (text, (int)i, sizeof (text));
+        if (me == 0)
+            bad = CHECK (stream_send_note (s, 1, text, i % sizeof (text),
+                                           &err), 1)
+                  || CHECK (stream_send (s, 1, 10000, &err), 1);
+        else
+            bad = CHECK (stream_receive_note (s, 0, got, &len, &err), 1)
+                  || len != i % sizeof (text) || memcmp (text, got, len);
+    }
+    for (int i = 0; i < 10 * ROUNDS && !bad && me == 1; i++)
+        bad = CHECK (stream_receive (s, 0, &err), 1);
+    return bad;
+}
+
+/* Everyone to everyone at once, itself included. */
+static int play_all (struct stream *s, struct group *g)
+{
+    uint32_t n = (uint32_t)group_size (g);
+    struct stream_done done;
+    size_t count[16][2] = { { 0 } };
+    struct error err;
+    int bad = 0;
+    int rc;
+
+    for (uint32_t m = 0; m < n && !bad; m++)
+        for (int k = 0; k < 3 && !bad; k++)
+            bad = CHECK (stream_start_receive (s, m, &err), 1)
+                  || CHECK (stream_start_send (s, m, 30000, &err), 1);
+    while (!bad && (rc = stream_wait_one (s, &done, &err)) != 0)
+        if (rc < 0 || done.lost || ++count[done.peer][done.sent] > 3)
+            bad = 1;
+    for (uint32_t m = 0; m < n; m++)
+        bad = bad || count[m][0] != 3 || count[m][1] != 3;
+    return bad;
+}
+
+/* Who comes first is answered first. */
+static int play_any (struct stream *s, struct group *g)
+{
+    uint32_t n = (uint32_t)group_size (g);
+    bool seen[16] = { false };
+    struct error err;
+    int bad = 0;
+
+    if (group_me (g) > 0)
+        return CHECK (stream_send (s, 0, 5000, &err), 1)
+               || CHECK (stream_receive (s, 0, &err), 1);
+    for (uint32_t i = 1; i < n && !bad; i++) {
+        uint32_t from = 0;
+
+        bad = CHECK (stream_receive_any (s, &from, &err), 1)
+              || from == 0 || seen[from]
+              || CHECK (stream_send (s, from, 5000, &err), 1);
+        seen[from] = true;
+    }
+    return bad;
+}
+
+static const struct {
+    const char *what;
+    part_f play;
+} games[] = {
+    { "messages of any length", play_lengths },
+    { "notes", play_notes },
+    { "all to all", play_all },
+    { "from whomever", play_any },
+};
+
+static int run_game (struct group *g, void *data)
+{
+    struct stream *s = stream_create (g);
+    struct error err;
+    int bad;
+
+    if (!s)
+        return 1;
+    group_set_deadline (g, group_now (g) + DEADLINE_S * 1000000000LL);
+    bad = games[*(const size_t *)data].play (s, g)
+          || CHECK (group_barrier (g, &err), 0);
+    /* answer who missed what was last */
+    bad = bad || group_until (g, group_now (g) + 3000000000LL, &err) < 0;
+    stream_destroy (s);
+    return bad;
+}
+
+static void test_games (const char *word, const char *value)
+{
+    for (size_t i = 0; i < sizeof (games) / sizeof (games[0]); i++) {
+        struct arena a;
+
+        ok (arena_start (&a, word, value) == 0
+                && arena_run (&a, 16, 1, run_game, &i) == 16,
+            "%s, %s %s", games[i].what, word, value);
+        arena_stop (&a);
+    }
+}
+
+/* A train is as fast as the wire: 1 MB from 0 to 1, and its way back. */
+static int run_rate (struct group *g, void *data)
+{
+    struct stream *s = stream_create (g);
+    double ns = *(const double *)data * MEGABYTE;
+    struct error err;
+    int64_t start;
+    int bad;
+
+    group_set_deadline (g, group_now (g) + DEADLINE_S * 1000000000LL);
+    bad = group_barrier (g, &err) < 0;
+    start = group_now (g);
+    if (group_me (g) == 0) {
+        bad = bad || CHECK (stream_send (s, 1, MEGABYTE, &err), 1)
+              || CHECK (stream_receive (s, 1, &err), 1);
+        ns = (double)(group_now (g) - start) / ns;
+        diag ("1 MB: %.3f times what its bytes take", ns);
+        bad = bad || ns < 1 || ns > 1.1; /* it has a way to go */
+    }
+    else
+        bad = bad || CHECK (stream_receive (s, 0, &err), 1)
+              || CHECK (stream_send (s, 0, 0, &err), 1);
+    bad = bad || group_until (g, group_now (g) + 1000000000LL, &err) < 0;
+    stream_destroy (s);
+    return bad;
+}
+
+static void test_rates (void)
+{
+    /* a packet of 4096 bytes carries 4075, and 30 ns more */
+    double byte_ns = (4096 * 0.04 + 30) / 4075;
+    struct arena a;
+
+    ok (arena_start (&a, NULL, NULL) == 0
+            && arena_run (&a, 2, 1, run_rate, &byte_ns) == 2,
+        "a message takes what its bytes take");
+    arena_stop (&a);
+}
+
+/* Member 1 dies: what it owes is lost, soon and for good, and others live. */
+static int run_death (struct group *g, void *data)
+{
+    struct stream *s = stream_create (g);
+    struct stream_done done;
+    uint32_t from;
+    struct error err;
+    int bad = 0;
+
+    (void)data;
+    group_set_deadline (g, group_now (g) + DEADLINE_S * 1000000000LL);
+    if (group_me (g) == 1)
+        return 0;
+    if (group_me (g) == 0) {
+        int64_t start;
+
+        bad = CHECK (stream_receive (s, 1, &err), 0);
+        start = group_now (g);
+        bad = bad || CHECK (stream_send (s, 1, MEGABYTE, &err), 0)
+              || CHECK (stream_start_receive (s, 1, &err), 1)
+              || CHECK (stream_wait_one (s, &done, &err), 1) || !done.lost
+              || CHECK (stream_start_send (s, 1, 0, &err), 1)
+              || CHECK (stream_wait_all (s, &err), 0)
+              || group_now (g) != start
+              || CHECK (stream_receive_any (s, &from, &err), 0)
+              || CHECK (stream_receive (s, 2, &err), 1);
+    }
+    else
+        bad = CHECK (stream_start_send (s, 1, MEGABYTE, &err), 1)
+              || CHECK (stream_wait_all (s, &err), 0)
+              || group_until (g, group_now (g) + 4 * group_dead_ns (g), &err)
+                     < 0
+              || CHECK (stream_send (s, 0, 100, &err), 1);
+    bad = bad || group_until (g, group_now (g) + 1000000000LL, &err) < 0;
+    stream_destroy (s);
+    return bad;
+}
+
+static void test_death (void)
+{
+    struct arena a;
+
+    ok (arena_start (&a, NULL, NULL) == 0
+            && arena_run (&a, 3, 1, run_death, NULL) == 3,
+        "what a dead member owes is lost, and no more");
+    arena_stop (&a);
+}
+
+int main (void)
+{
+    test_games ("noise", "0");
+    test_games ("noise", "500");
+    test_games ("loss", "0.05");
+    test_rates ();
+    test_death ();
+    return done_testing ();
+}
