@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Pairs of processes, step by step. */
+#ifndef PROBE_EXCHANGE_PAIRS_H
+#define PROBE_EXCHANGE_PAIRS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/pattern/pattern.h"
+#include "core/series/series.h"
+#include "probe/exchange/measure.h"
+#include "probe/exchange/party.h"
+#include "util/error.h"
+
+/* Measure the pairs of a pattern, length by length; before each step all
+ * processes wait for one another. Process 0, which alone has a series, gets
+ * what was measured, sorted, with the number of steps and probes and the
+ * seconds it took. Return 0, or -1 with err.
+ */
+int pairs_run (struct party *p, const struct pattern *pattern,
+               const struct comm_exchange *ex, const uint64_t *length,
+               size_t nlengths, const struct measure_how *how,
+               struct series *s, struct error *err);
+
+/* The same of everyone with everyone, itself included, all at once: each
+ * message is timed by whom it is for, from the start of all to the wait that
+ * completes it. How many exchanges a repeat has is of no matter: it is one.
+ */
+int pairs_run_all (struct party *p, const uint64_t *length, size_t nlengths,
+                   const struct measure_how *how, struct series *s,
+                   struct error *err);
+
+#endif /* PROBE_EXCHANGE_PAIRS_H */

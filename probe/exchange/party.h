@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Party: one process among those of a test. Which functions take one are
+ * called by all processes at the same time, with the same arguments but for
+ * what only process 0 has.
+ */
+#ifndef PROBE_EXCHANGE_PARTY_H
+#define PROBE_EXCHANGE_PARTY_H
+
+#include <stdint.h>
+
+#include "probe/exchange/comm.h"
+#include "util/progress.h"
+
+struct party {
+    const struct comm *comm;
+    void *c;
+    uint32_t me, n;           /* of n processes this is me */
+    struct progress progress; /* at process 0, on a terminal */
+};
+
+#endif /* PROBE_EXCHANGE_PARTY_H */
