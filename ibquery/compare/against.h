@@ -42,12 +42,14 @@ struct against_way {
 struct against {
     const struct fabric *f;     /* the caller's */
     size_t compared;            /* hosts */
-    size_t switches;            /* that were found again */
+    size_t switches;            /* found again by their hosts */
+    size_t nclear;              /* ways between these that are as the snapshot
+                                   has them */
     struct against_hosts *hosts;
     size_t nhosts;
     struct against_way *way;
     size_t nways;
-    uint32_t *stranger;         /* vertices: nodes that the fabric has not */
+    uint32_t *stranger;         /* nodes that the fabric has not */
     size_t nstrangers;
     size_t alone;               /* hosts without another one measured on their
                                    switch */
