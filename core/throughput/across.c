@@ -241,10 +241,15 @@ static int find_alike (struct across *a, struct pathset *ps, struct rng *rng,
     for (size_t i = 0; i < basis.n; i++)
         for (size_t k = basis.first[i]; k < basis.first[i + 1]; k++) {
             uint32_t l = link[basis.col[k]];
+            size_t length = basis.first[i + 1] - basis.first[i];
 
-            if (a->nalike[l] < ACROSS_ALIKE)
-                a->alike[(size_t)l * ACROSS_ALIKE + a->nalike[l]++]
-                    = basis.pair[i];
+            if (a->nalike[l] == ACROSS_ALIKE)
+                continue;
+            if (a->nalike[l] == 0)
+                a->near[l] = length;
+            a->nnear[l] += length == a->near[l];
+            a->alike[(size_t)l * ACROSS_ALIKE + a->nalike[l]++]
+                = basis.pair[i];
         }
     basis_clear (&basis);
     return 0;
@@ -261,7 +266,10 @@ int across_find (struct across *a, struct pathset *ps, const double *rate,
     a->pair = calloc (2 * m * ACROSS_PAIRS + 1, sizeof (*a->pair));
     a->nalike = calloc (m + 1, 1);
     a->alike = calloc (m * ACROSS_ALIKE + 1, sizeof (*a->alike));
-    if (!a->most || !a->npairs || !a->pair || !a->nalike || !a->alike)
+    a->nnear = calloc (m + 1, 1);
+    a->near = calloc (m + 1, 1);
+    if (!a->most || !a->npairs || !a->pair || !a->nalike || !a->alike
+        || !a->nnear || !a->near)
         return error_nomem (err);
     if (find_alike (a, ps, rng, err) < 0)
         return -1;
@@ -275,5 +283,7 @@ void across_clear (struct across *a)
     free (a->pair);
     free (a->nalike);
     free (a->alike);
+    free (a->nnear);
+    free (a->near);
     *a = (struct across){ 0 };
 }

@@ -19,6 +19,7 @@
 enum {
     ROUNDS_MAX = 4096,
     DRAWS = 2, /* of other pairs, when a round brings nothing */
+    NEAR_TRIES = 3,
 };
 
 /* Pairs that have been measured: a hash table of what is 0 or a pair. */
@@ -32,6 +33,7 @@ struct load {
     double best;
     unsigned int times;    /* all it is to have */
     struct probe last;     /* one of the flows */
+    uint8_t near;          /* tries left to load it by the nearest pairs */
 };
 
 struct maker {
@@ -122,8 +124,10 @@ static int set_targets (struct maker *m, struct error *err)
         m->target[link[i]] = true;
     }
     for (size_t x = 0; x < 2 * nlinks; x++)
-        if (m->target[x / 2] && m->across.most[x] > 0)
+        if (m->target[x / 2] && m->across.most[x] > 0) {
             m->order[m->norder++] = x;
+            m->load[x].near = m->across.near[x / 2] > 0 ? NEAR_TRIES : 0;
+        }
     return 0;
 }
 
@@ -191,11 +195,8 @@ static int add_pairs (struct maker *m, uint32_t arc, const struct probe *pair,
     return 0;
 }
 
-/* Load an arc, by the nearest pairs alone or by all; without success leave the
- * round as it was.
- */
-static int load_arc (struct maker *m, uint32_t arc, bool nearest,
-                     struct error *err)
+/* Load an arc; without success leave the round as it was. */
+static int load_arc (struct maker *m, uint32_t arc, struct error *err)
 {
     const struct across *a = &m->across;
     uint32_t link = arc_link (arc);
@@ -204,9 +205,8 @@ static int load_arc (struct maker *m, uint32_t arc, bool nearest,
 
     if (add_pairs (m, arc, &a->alike[(size_t)link * ACROSS_ALIKE],
                    a->nalike[link], err) < 0
-        || (!nearest
-            && add_pairs (m, arc, &a->pair[(size_t)arc * ACROSS_PAIRS],
-                          a->npairs[arc], err) < 0))
+        || add_pairs (m, arc, &a->pair[(size_t)arc * ACROSS_PAIRS],
+                      a->npairs[arc], err) < 0)
         return -1;
     load = packing_load (m->round, arc);
     if (!enough (m, arc, load) && !packing_is_full (m->round, link)
@@ -215,19 +215,69 @@ static int load_arc (struct maker *m, uint32_t arc, bool nearest,
     return 0;
 }
 
-/* Arcs that were loaded so often, in random order, host ends last. */
-static int load_arcs (struct maker *m, unsigned int times, struct error *err)
+/* The same by the nearest pairs alone. */
+static int load_near (struct maker *m, uint32_t arc, struct error *err)
 {
-    rng_shuffle (&m->rng, m->order, m->norder);
+    const struct across *a = &m->across;
+    uint32_t link = arc_link (arc);
+    size_t before = packing_flows (m->round);
+
+    if (add_pairs (m, arc, &a->alike[(size_t)link * ACROSS_ALIKE],
+                   a->nnear[link], err) < 0)
+        return -1;
+    if (enough (m, arc, packing_load (m->round, arc))) {
+        m->load[arc].near = 0;
+        return 0;
+    }
+    m->load[arc].near--;
+    if (!packing_is_full (m->round, link))
+        packing_undo (m->round, before);
+    return 0;
+}
+
+/* Those that have few links on their nearest pairs' ways first. */
+static int load_all_near (struct maker *m, struct error *err)
+{
+    size_t left = 0;
+
+    for (size_t i = 0; i < m->norder; i++)
+        left += m->load[m->order[i]].near > 0;
+    for (unsigned int near = 1; near <= UINT8_MAX && left > 0; near++)
+        for (size_t i = 0; i < m->norder; i++) {
+            uint32_t x = m->order[i];
+
+            if (m->across.near[arc_link (x)] != near || m->load[x].near == 0)
+                continue;
+            left--;
+            if (load_near (m, x, err) < 0)
+                return -1;
+        }
+    return 0;
+}
+
+/* Arcs that were loaded so often, host ends last. */
+static int load_all (struct maker *m, unsigned int times, struct error *err)
+{
     for (int host = 0; host < 2; host++)
         for (size_t i = 0; i < m->norder; i++) {
             uint32_t x = m->order[i];
 
             if (m->load[x].times == times && is_host (m, x) == host
-                && load_arc (m, x, false, err) < 0)
+                && load_arc (m, x, err) < 0)
                 return -1;
         }
     return 0;
+}
+
+static int fill_round (struct maker *m, struct error *err)
+{
+    int rc;
+
+    rng_shuffle (&m->rng, m->order, m->norder);
+    rc = load_all_near (m, err);
+    for (unsigned int times = 0; times < m->opts->times && rc == 0; times++)
+        rc = load_all (m, times, err);
+    return rc;
 }
 
 /* Put the round into the plan. Returns 1, or 0 where it brings nothing more;
@@ -265,17 +315,6 @@ static int keep_round (struct maker *m, struct error *err)
     return more;
 }
 
-/* Host ends by their nearest partners. */
-static int make_nearest (struct maker *m, struct error *err)
-{
-    rng_shuffle (&m->rng, m->order, m->norder);
-    for (size_t i = 0; i < m->norder; i++)
-        if (is_host (m, m->order[i])
-            && load_arc (m, m->order[i], true, err) < 0)
-            return -1;
-    return keep_round (m, err) < 0 ? -1 : 0;
-}
-
 static int draw_more (struct maker *m, struct error *err)
 {
     bool *wanted = calloc (2 * m->across.nlinks + 1, sizeof (*wanted));
@@ -301,14 +340,9 @@ static int make_rounds (struct maker *m, struct error *err)
 {
     int draws = 0;
 
-    if (make_nearest (m, err) < 0)
-        return -1;
     while (!is_done (m) && plan_rounds (m->plan) < ROUNDS_MAX) {
-        int rc = 0;
+        int rc = fill_round (m, err);
 
-        for (unsigned int times = 0; times < m->opts->times && rc == 0;
-             times++)
-            rc = load_arcs (m, times, err);
         if (rc < 0 || (rc = keep_round (m, err)) < 0)
             return -1;
         if (rc > 0)

@@ -8,12 +8,12 @@
  * packing.h says, so that each flow is held up in one place at most; no pair
  * is in two rounds.
  *
- * First all host ends are loaded by their nearest partners, where few other
- * links are in the way: what is slow later is not the host. Then, in each
- * round, links that no round has loaded as often as asked for get flows until
- * they have what they carry by their nominal rates, or what their endpoints
- * can bring on them by these paths (across.h). A further time is by other
- * endpoints where there are any.
+ * In each round, links that no round has loaded as often as asked for get flows
+ * until they have what they carry by their nominal rates, or what their
+ * endpoints can bring on them by these paths (across.h). Once it is by the
+ * nearest pairs that use the same links there and back, host ends first, then
+ * the links above: where few other links are in the way, what is slow further
+ * up is none of them. A further time is by other endpoints where there are any.
  */
 #ifndef CORE_FLOWS_H
 #define CORE_FLOWS_H
