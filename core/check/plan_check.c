@@ -33,6 +33,7 @@ enum { VECTORS = 2 };
 struct check {
     struct pathset *ps;
     const struct plan *plan;
+    bool schedule; /* by its rules */
     struct echelon *form;
     uint32_t *uses;      /* [nlinks] basis probes that cross the link */
     size_t *link_round;  /* [nlinks] last round, from 1, that used it */
@@ -98,7 +99,7 @@ static int check_round (struct check *c, size_t round, struct error *err)
                 first++;
             if (first < k)
                 continue;
-            if (c->link_round[link[k]] == round + 1)
+            if (c->link_round[link[k]] == round + 1 && !c->schedule)
                 return error_input (err, "round %zu: %s to %s shares link %s"
                                     " with another probe", round + 1,
                                     name (c, end[0]), name (c, end[1]),
@@ -127,28 +128,19 @@ static int compare_length (const void *a, const void *b)
     return memcmp (&x->probe, &y->probe, sizeof (x->probe));
 }
 
-/* The rows of the basis rounds, short ones first, are independent. */
-static int check_rank (struct check *c, struct error *err)
+/* The probes of the basis rounds, those with short rows first; the caller's.
+ */
+static struct order *list_basis (const struct check *c, size_t *count,
+                                 struct error *err)
 {
+    struct order *order = calloc (plan_probes (c->plan) + 1, sizeof (*order));
     uint32_t link[ROW_MAX];
-    struct order *order = NULL;
     size_t n = 0;
-    int rc = -1;
 
-    for (size_t r = 0; r < plan_basis_rounds (c->plan); r++) {
-        size_t more;
-
-        plan_round (c->plan, r, &more);
-        n += more;
+    if (!order) {
+        error_nomem (err);
+        return NULL;
     }
-    if (n != plan_rank (c->plan))
-        return error_input (err, "%zu probes in the basis rounds, but a rank"
-                            " of %zu", n, plan_rank (c->plan));
-    order = calloc (n + 1, sizeof (*order));
-    c->form = echelon_create (pathset_network (c->ps)->nlinks, c->uses);
-    if (!order || !c->form)
-        goto nomem;
-    n = 0;
     for (size_t r = 0; r < plan_basis_rounds (c->plan); r++) {
         size_t more;
         const struct probe *p = plan_round (c->plan, r, &more);
@@ -156,34 +148,63 @@ static int check_rank (struct check *c, struct error *err)
         for (size_t i = 0; i < more; i++) {
             int length = both_ways (c, p[i].a, p[i].b, link, err);
 
-            if (length < 0)
-                goto out;
+            if (length < 0) {
+                free (order);
+                return NULL;
+            }
             order[n++] = (struct order){ p[i], r, length };
         }
     }
     qsort (order, n, sizeof (*order), compare_length);
+    *count = n;
+    return order;
+}
+
+/* Add them to the form: all independent, but those of a schedule. */
+static int add_basis (struct check *c, const struct order *order, size_t n,
+                      struct error *err)
+{
+    uint32_t link[ROW_MAX];
+
     for (size_t i = 0; i < n; i++) {
         const struct probe *p = &order[i].probe;
         int nlinks = both_ways (c, p->a, p->b, link, err);
         int kept;
 
         if (nlinks < 0)
-            goto out;
+            return -1;
         kept = echelon_add (c->form, link, nlinks);
         if (kept < 0)
-            goto nomem;
-        if (kept == 0) {
-            error_input (err, "round %zu: %s to %s follows from the other"
-                         " probes of the basis rounds", order[i].round + 1,
-                         name (c, p->a), name (c, p->b));
-            goto out;
-        }
+            return error_nomem (err);
+        if (kept == 0 && !c->schedule)
+            return error_input (err, "round %zu: %s to %s follows from the"
+                                " other probes of the basis rounds",
+                                order[i].round + 1, name (c, p->a),
+                                name (c, p->b));
     }
-    rc = 0;
-    goto out;
-nomem:
-    error_nomem (err);
-out:
+    return 0;
+}
+
+static int check_rank (struct check *c, struct error *err)
+{
+    size_t rank = plan_rank (c->plan);
+    struct order *order;
+    size_t n;
+    int rc;
+
+    if (!(order = list_basis (c, &n, err)))
+        return -1;
+    if (n != rank && !c->schedule)
+        rc = error_input (err, "%zu probes in the basis rounds, but a rank"
+                          " of %zu", n, rank);
+    else if (!(c->form = echelon_create (pathset_network (c->ps)->nlinks,
+                                         c->uses)))
+        rc = error_nomem (err);
+    else
+        rc = add_basis (c, order, n, err);
+    if (rc == 0 && echelon_rank (c->form) != rank)
+        rc = error_input (err, "the rounds have a rank of %zu, the plan says"
+                          " %zu", echelon_rank (c->form), rank);
     free (order);
     return rc;
 }
@@ -440,8 +461,16 @@ static int check_pairs (struct check *c, struct error *err)
 }
 
 /*
- * A plan that is not maximal: its basis rounds leave no link out.
+ * A plan that is not maximal: its basis rounds leave no link out, unless they
+ * are a schedule.
  */
+
+static int check_columns (const struct check *c, struct error *err)
+{
+    size_t m;
+
+    return pathset_links (c->ps, &m, err) ? check_links (c, m, err) : -1;
+}
 
 static int check_cover (const struct check *c, struct error *err)
 {
@@ -449,7 +478,7 @@ static int check_cover (const struct check *c, struct error *err)
     size_t m;
     const uint32_t *link = pathset_links (c->ps, &m, err);
 
-    if (!link || check_links (c, m, err) < 0)
+    if (!link || check_columns (c, err) < 0)
         return -1;
     for (size_t i = 0; i < m; i++)
         if (c->uses[link[i]] == 0)
@@ -507,14 +536,20 @@ static int check_span (struct check *c, struct error *err)
     plan_targets (c->plan, &ntargets);
     if (ntargets > 0)
         return check_targets (c, err);
-    return plan_maximal (c->plan) ? check_pairs (c, err)
-                                  : check_cover (c, err);
+    if (plan_maximal (c->plan))
+        return check_pairs (c, err);
+    return c->schedule ? check_columns (c, err) : check_cover (c, err);
 }
 
 int plan_check (struct pathset *ps, const struct plan *plan,
                 struct error *err)
 {
-    struct check c = { .ps = ps, .plan = plan };
+    const struct plan_rules *rules = plan_rules (plan_method (plan));
+    struct check c = {
+        .ps = ps,
+        .plan = plan,
+        .schedule = rules && rules->schedule,
+    };
     size_t m = pathset_network (ps)->nlinks;
     int rc = -1;
 

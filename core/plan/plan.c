@@ -5,6 +5,26 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+
+static const struct plan_rules rules[] = {
+    { "pmm", false },
+    { "paper", false },
+    { "links", false },
+    { "one-factor", true },
+    { "bisection", true },
+    { "by-host", true },
+    { "by-host-bisection", true },
+    { "one-to-one", true },
+};
+
+const struct plan_rules *plan_rules (const char *method)
+{
+    for (size_t i = 0; i < sizeof (rules) / sizeof (rules[0]); i++)
+        if (strcmp (rules[i].method, method) == 0)
+            return &rules[i];
+    return NULL;
+}
 
 struct round {
     struct probe *probe;

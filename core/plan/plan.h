@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The plan: which round trips to measure, in which rounds.
  *
- * Made by plan/basis and plan/rounds (plan_make), later by core/pattern.
- * Read by probe/ and the solver. File: JSON, kind "plan" (pmm(1), section
- * FILES).
+ * Made by plan/basis and plan/rounds (plan_make), and by core/pattern of other
+ * schedules. Read by probe/ and the solver. File: JSON, kind "plan" (pmm(1),
+ * section FILES).
  *
  * No two probes of a round share a link. The first plan_basis_rounds () rounds
  * hold a maximal independent set of the rows of all pairs: rank many; or, where
@@ -11,6 +11,9 @@
  * of the job (plan_maximal). The rounds behind them are redundant; the last of
  * these, where there was a first stage and it left suspects, are the confirm
  * stage (judge/confirm).
+ *
+ * Schedules that are not made for links are plans by other rules: their method
+ * says so (plan_rules).
  */
 #ifndef CORE_PLAN_H
 #define CORE_PLAN_H
@@ -39,6 +42,19 @@ struct plan_options {
     double budget;             /* at most PLAN_BUDGET_MAX */
     unsigned int threads;      /* to look with: 0, 1: one */
 };
+
+/* What holds of a plan's rounds, by its method. */
+struct plan_rules {
+    const char *method;
+    /* Probes of a round may share links, and the rows of the basis rounds,
+     * which are all but those of the confirm stage, depend on each other: the
+     * rank is theirs. Where the plan is not maximal, links may be left out.
+     */
+    bool schedule;
+};
+
+/* Those of a method; NULL: there is no such. */
+const struct plan_rules *plan_rules (const char *method);
 
 struct plan;
 
@@ -109,7 +125,8 @@ void plan_set_bound (struct plan *plan, size_t rounds);
  * independent, their rank that of all pairs of the set (recomputed by another
  * elimination, over another prime), the links those of all pairs, and not
  * fewer rounds than its bound. Of a plan that is not maximal: that the basis
- * rounds cross all links, instead of their rank. Return 0, or -1 with err.
+ * rounds cross all links, instead of their rank. What plan_rules excuse is
+ * left out. Return 0, or -1 with err.
  */
 int plan_check (struct pathset *ps, const struct plan *plan,
                 struct error *err);

@@ -17,9 +17,6 @@ enum {
     FRACTION_MAX = 1 << 20, /* |p| and q */
 };
 
-/* What a plan may call its method. */
-static const char *const methods[] = { "pmm", "paper", "links" };
-
 static json_t *row_json (const struct pathset *ps, const struct row *row)
 {
     const struct link_info *info = pathset_network (ps)->link;
@@ -475,7 +472,8 @@ static struct plan *read_plan (const json_t *json, struct pathset *ps,
     json_t *rounds;
     uint64_t rank, basis_rounds;
     uint64_t confirm_rounds = 0;
-    size_t links, i = 0;
+    const struct plan_rules *rules;
+    size_t links;
 
     if (json_get_string (json, NULL, "method", &method, err) < 0
         || json_get_array (json, NULL, "rounds", ROUNDS_MAX, &rounds, err) < 0
@@ -488,19 +486,16 @@ static struct plan *read_plan (const json_t *json, struct pathset *ps,
                              json_array_size (rounds) - basis_rounds,
                              &confirm_rounds, err) < 0))
         return NULL;
-    while (i < sizeof (methods) / sizeof (methods[0])
-           && strcmp (method, methods[i]) != 0)
-        i++;
-    if (i == sizeof (methods) / sizeof (methods[0])) {
+    if (!(rules = plan_rules (method))) {
         error_input (err, "method: %.40s is not known", method);
         return NULL;
     }
-    if (!(plan = plan_create (methods[i]))) {
+    if (!(plan = plan_create (rules->method))) {
         error_nomem (err);
         return NULL;
     }
     if (read_rounds (plan, rounds, ps, err) < 0
-        || (strcmp (methods[i], "links") == 0
+        || (strcmp (method, "links") == 0
             && read_targets (plan, json, ps, err) < 0))
         goto error;
     plan_set_rank (plan, links, rank, basis_rounds);
