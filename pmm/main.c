@@ -15,6 +15,7 @@ static const struct verb {
 } verbs[] = {
     { "fabric", verb_fabric, "read, show or generate a fabric snapshot" },
     { "path", verb_path, "the links between two hosts, there and back" },
+    { "pattern", verb_pattern, "the steps of a schedule, to compare by eye" },
     { "plan", verb_plan, "the fewest probes that resolve a job's links" },
     { "simulate", verb_simulate, "the round-trip times a plan would see" },
     { "confirm", verb_confirm, "more rounds, for what looks slow in these" },

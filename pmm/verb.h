@@ -14,6 +14,7 @@ int verb_doctor (int argc, char **argv);
 int verb_fabric (int argc, char **argv);
 int verb_ledger (int argc, char **argv);
 int verb_path (int argc, char **argv);
+int verb_pattern (int argc, char **argv);
 int verb_plan (int argc, char **argv);
 int verb_policy (int argc, char **argv);
 int verb_report (int argc, char **argv);

@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "core/check/bound.h"
+#include "core/pattern/schedule.h"
 #include "core/plan/paper.h"
 #include "core/plan/plan.h"
 #include "core/solve/solve.h"
@@ -26,7 +27,9 @@ enum {
     EXTRA_ROUNDS_MAX = 1000,
 };
 
-/* How to plan. A method that is not ours makes no redundant rounds. */
+/* How to plan. A method that is not ours makes no redundant rounds. Patterns
+ * are methods, too, by the names that they have.
+ */
 static const struct method {
     const char *name;
     struct plan *(*make) (struct pathset *ps, const struct plan_options *opts,
@@ -39,12 +42,15 @@ static const struct method {
     { "paper-first", paper_make_first, 0, 0 },
 };
 
+/* How a pattern is a method: of no redundant rounds. */
+static const struct method schedule = { "schedule", NULL, 0, 0 };
+
 static const struct method *find_method (const char *name)
 {
     for (size_t i = 0; i < sizeof (methods) / sizeof (methods[0]); i++)
         if (strcmp (name, methods[i].name) == 0)
             return &methods[i];
-    return NULL;
+    return pattern_find (name) >= 0 ? &schedule : NULL;
 }
 
 struct options {
@@ -53,7 +59,7 @@ struct options {
     int extra_rounds, threads;
     double budget;
     uint64_t seed;
-    bool base_lids, verbose;
+    bool base_lids, shuffle, verbose;
 };
 
 #define FIELD(name) offsetof (struct options, name)
@@ -74,7 +80,9 @@ static const struct opt table[] = {
     { "json", 0, NULL, opt_true, FIELD (part.json),
       "with --separate: the answer as JSON" },
     { "method", 0, "M", opt_string, FIELD (method),
-      "pmm, or to compare with: paper, paper-first: pmm" },
+      "pmm, or to compare with: paper, paper-first, a pattern: pmm" },
+    { "shuffle", 0, NULL, opt_true, FIELD (shuffle),
+      "hosts and steps of a pattern in an order by the seed" },
     { "extra-rounds", 0, "N", opt_int, FIELD (extra_rounds),
       "redundant rounds: 2 for all links with pmm, else 0" },
     { "budget", 0, "S", opt_double, FIELD (budget),
@@ -126,6 +134,9 @@ static int check_options (const struct options *o, struct error *err)
     if (o->extra_rounds > method->extra_rounds_max)
         return error_input (err, "--extra-rounds: more than %d",
                             method->extra_rounds_max);
+    if (o->shuffle && method != &schedule)
+        return error_input (err, "--shuffle goes with the method of a"
+                            " pattern");
     if (o->budget > PLAN_BUDGET_MAX)
         return error_input (err, "--budget: more than %d", PLAN_BUDGET_MAX);
     if (o->check && (o->part.hosts || o->part.output))
@@ -172,9 +183,10 @@ static void summary (const struct plan *plan, const struct pathset *ps,
              plan_probes (plan), plan_basis_rounds (plan),
              plan_rounds (plan) - plan_basis_rounds (plan));
     if (!plan_maximal (plan))
-        fprintf (stderr,
-                 "pmm plan: not all that the hosts could tell, which takes"
-                 " more than --budget to find; all links are probed\n");
+        fprintf (stderr, "pmm plan: not all that the hosts could tell%s\n",
+                 plan_rules (plan_method (plan))->schedule
+                     ? "" : ", which takes more than --budget to find; all"
+                            " links are probed");
     if (extra->stderr_rms > 0)
         fprintf (stderr,
                  "pmm plan: predicted standard errors of links and groups:"
@@ -233,8 +245,15 @@ static struct plan *make_for_all (const struct fabric *f,
                                   const struct plan_options *opts,
                                   struct pathset **ps, struct error *err)
 {
+    const struct method *method = find_method (o->method);
+    struct pattern_options order = { o->seed, o->shuffle };
+
     *ps = inputs_hosts (f, "hosts", o->part.hosts, !o->base_lids, err);
-    return *ps ? find_method (o->method)->make (*ps, opts, err) : NULL;
+    if (!*ps)
+        return NULL;
+    if (method == &schedule)
+        return schedule_make (*ps, pattern_find (o->method), &order, err);
+    return method->make (*ps, opts, err);
 }
 
 static struct plan *make (const struct fabric *f, const struct options *o,
