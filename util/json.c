@@ -53,7 +53,7 @@ static int check_kind (const json_t *json, const char *kind,
         return error_input (err, "not a JSON object");
     if (json_get_string (json, NULL, "kind", &s, err) < 0)
         return -1;
-    if (strcmp (s, kind))
+    if (kind && strcmp (s, kind))
         return error_input (err, "a %s is wanted, this is a %.64s", kind, s);
     if (json_get_u64 (json, NULL, "version", 0, INT64_MAX, &version, err) < 0)
         return -1;

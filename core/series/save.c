@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/series/line.h"
 #include "core/series/parus.h"
 #include "core/series/table.h"
 #include "util/file.h"
@@ -35,6 +36,7 @@ static const struct format {
 } formats[] = {
     { "table", NULL, write_table },
     { "rates", NULL, table_write_rates },
+    { "fit", NULL, series_fit_write },
     { "csv", table_write_csv_header, table_write_csv },
     { "json", NULL, write_json },
 };

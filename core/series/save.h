@@ -8,7 +8,7 @@
 #include "core/series/series.h"
 #include "util/error.h"
 
-#define SERIES_FORMATS "table, rates, csv, json, parus"
+#define SERIES_FORMATS "table, rates, fit, csv, json, parus"
 
 struct series_save {
     const char *format;    /* one of SERIES_FORMATS */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Series as a file: JSON, kind "series", a run a line. */
+/* Series as a file: JSON, kind "series", a run a line; and whatever else one
+ * can be read from.
+ */
 #include "config.h"
 #include "core/series/series.h"
 
@@ -9,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/series/parus.h"
+#include "core/series/solved.h"
 #include "util/json.h"
 
 enum { FILE_MAX = 1 << 30, RUNS_MAX = 1 << 16 };
@@ -383,16 +387,47 @@ static int read_lists (struct series *s, const json_t *json,
     return 0;
 }
 
-static struct series *read_run (FILE *fp, const char *name, size_t max,
-                                struct error *err)
+static struct series *read_series (const json_t *json, struct error *err)
 {
-    json_t *json = json_read (fp, name, "series", max, err);
+    struct series *s = read_head (json, err);
+
+    if (s && read_lists (s, json, err) < 0) {
+        series_destroy (s);
+        s = NULL;
+    }
+    return s;
+}
+
+/* What a series can be made of. */
+static const struct {
+    const char *kind;
+    struct series *(*read) (const json_t *json, struct error *err);
+} kinds[] = {
+    { "series", read_series },
+    { "solution", solved_series },
+};
+
+static struct series *read_kind (const json_t *json, struct error *err)
+{
+    const char *kind = json_string_value (json_object_get (json, "kind"));
+
+    for (size_t i = 0; i < sizeof (kinds) / sizeof (kinds[0]); i++)
+        if (!strcmp (kind, kinds[i].kind))
+            return kinds[i].read (json, err);
+    error_input (err, "a series or a solution is wanted, this is a %.64s",
+                 kind);
+    return NULL;
+}
+
+static struct series *read_json (FILE *fp, const char *name,
+                                 struct error *err)
+{
+    json_t *json = json_read (fp, name, NULL, FILE_MAX, err);
     struct series *s = NULL;
 
     if (!json)
         return NULL;
-    if (!(s = read_head (json, err)) || read_lists (s, json, err) < 0
-        || series_sort (s, err) < 0) {
+    if (!(s = read_kind (json, err)) || series_sort (s, err) < 0) {
         error_prefix (err, "%s", name);
         series_destroy (s);
         s = NULL;
@@ -401,14 +436,22 @@ static struct series *read_run (FILE *fp, const char *name, size_t max,
     return s;
 }
 
-static bool more (FILE *fp)
+/* What comes behind the blanks; EOF: nothing. */
+static int peek (FILE *fp)
 {
     int c;
 
     do
         c = getc (fp);
     while (isspace (c));
-    return c != EOF && ungetc (c, fp) != EOF;
+    return c == EOF ? EOF : ungetc (c, fp);
+}
+
+/* Matrices of PARUS start with a word. */
+static struct series *read_run (FILE *fp, const char *name, struct error *err)
+{
+    return isalpha (peek (fp)) ? parus_read (fp, name, err)
+                               : read_json (fp, name, err);
 }
 
 int series_list_add (struct series_list *list, struct series *s,
@@ -441,7 +484,7 @@ int series_read (struct series_list *list, FILE *fp, const char *name,
     *list = (struct series_list){ 0 };
     snprintf (where, sizeof (where), "%.255s", name);
     do {
-        struct series *s = read_run (fp, where, FILE_MAX, err);
+        struct series *s = read_run (fp, where, err);
 
         if (!s)
             goto error;
@@ -451,7 +494,7 @@ int series_read (struct series_list *list, FILE *fp, const char *name,
         }
         snprintf (where, sizeof (where), "%.255s: run %zu", name,
                   list->n + 1);
-    } while (more (fp));
+    } while (peek (fp) != EOF);
     return 0;
 error:
     series_list_clear (list);
