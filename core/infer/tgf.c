@@ -283,7 +283,8 @@ static int compare_ends (const void *a, const void *b)
 
 static int end_edges (struct reader *r, struct error *err)
 {
-    qsort (r->ends, r->nends, sizeof (*r->ends), compare_ends);
+    if (r->nends > 0)
+        qsort (r->ends, r->nends, sizeof (*r->ends), compare_ends);
     for (size_t i = 0; i < r->nends; i++) {
         const struct ends *e = &r->ends[i];
 
