@@ -72,6 +72,7 @@ struct group {
     int64_t deadline;
     bool *dead;      /* [n] */
     int64_t *heard;  /* [n] */
+    int64_t *spoke;  /* [n] by a ping or a letter */
     struct way *way; /* [n] */
     struct group_stats stats;
 
@@ -122,6 +123,7 @@ struct group *group_create (const struct transport *transport, void *t,
         || !(g->misses = calloc (g->npeers, sizeof (*g->misses)))
         || !(g->dead = calloc (n, sizeof (*g->dead)))
         || !(g->heard = calloc (n, sizeof (*g->heard)))
+        || !(g->spoke = calloc (n, sizeof (*g->spoke)))
         || !(g->way = calloc (n, sizeof (*g->way)))
         || !(g->want = calloc (n, sizeof (*g->want)))
         || !(g->asked = calloc (n, sizeof (*g->asked))))
@@ -156,6 +158,7 @@ void group_destroy (struct group *g)
     free (g->misses);
     free (g->dead);
     free (g->heard);
+    free (g->spoke);
     free (g->way);
     free (g->want);
     free (g->asked);
@@ -187,6 +190,11 @@ size_t group_find_peer (const struct group *g, uint32_t peer, uint32_t *rail)
 {
     *rail = peer - g->first[g->member[peer]];
     return g->member[peer];
+}
+
+uint32_t group_first_peer (const struct group *g, size_t member)
+{
+    return g->first[member];
 }
 
 int64_t group_now (const struct group *g)
@@ -563,6 +571,8 @@ static int handle (struct group *g, const struct packet *p, struct error *err)
         for (size_t i = 0; i < sizeof (handlers) / sizeof (handlers[0]); i++)
             if (msg.type == handlers[i].type) {
                 g->heard[g->member[p->peer]] = p->time_ns;
+                if (msg.type == PING || msg.type == LETTER)
+                    g->spoke[g->member[p->peer]] = p->time_ns;
                 if (msg.type != PING && msg.type != PONG)
                     note_way (g, p);
                 return handlers[i].fn (g, p, &msg, err);
@@ -850,6 +860,11 @@ bool group_listens (struct group *g, size_t member, int64_t since_ns)
     if (is_silent (g, member, since_ns))
         g->dead[member] = true;
     return !g->dead[member];
+}
+
+int64_t group_spoke (const struct group *g, size_t member)
+{
+    return g->spoke[member];
 }
 
 void group_listen (struct group *g, group_letter_f fn, void *arg)

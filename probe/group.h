@@ -64,6 +64,7 @@ size_t group_me (const struct group *g);
 uint32_t group_peers (const struct group *g); /* of all members */
 size_t group_rails (const struct group *g);   /* own */
 size_t group_find_peer (const struct group *g, uint32_t peer, uint32_t *rail);
+uint32_t group_first_peer (const struct group *g, size_t member);
 int64_t group_now (const struct group *g);
 int64_t group_gap (const struct group *g);
 int64_t group_dead_ns (const struct group *g); /* who is silent for so long */
@@ -145,6 +146,11 @@ int group_turn (struct group *g, int64_t time_ns, struct error *err);
  */
 bool group_is_dead (const struct group *g, size_t member);
 bool group_listens (struct group *g, size_t member, int64_t since_ns);
+
+/* When the last ping or letter of a member's came: what is no more than a sign
+ * of life does not count.
+ */
+int64_t group_spoke (const struct group *g, size_t member);
 
 /* Letters: what a user of the group sends and takes, unreliable as all is. One
  * that asks is to be answered: it goes another way where the last was in vain.

@@ -54,8 +54,6 @@ struct note {
 };
 
 struct peer {
-    int64_t heard; /* last */
-
     /* out: first .. next-1 are on their way, as far as is known */
     uint32_t first, next;
     uint64_t has; /* bit i: the peer has first + i */
@@ -486,7 +484,6 @@ static int take_letter (void *arg, size_t member,
     uint32_t m = (uint32_t)member;
     int rc = 0;
 
-    s->peer[m].heard = group_now (s->g);
     if (letter->kind == PACKET)
         rc = on_packet (s, m, letter, err);
     else if (letter->len == STATE_SIZE) {
@@ -533,7 +530,7 @@ static int ask_all (struct stream *s, int64_t begin_ns, int64_t lately_ns,
     for (uint32_t m = 0; m < s->n; m++) {
         int rc;
 
-        if (!is_awaited (s, m) || s->peer[m].heard > lately_ns)
+        if (!is_awaited (s, m) || group_spoke (s->g, m) > lately_ns)
             continue;
         rc = group_listens (s->g, m, begin_ns) ? send_state (s, m, ASKS, err)
                                                : bury (s, m, err);
@@ -783,7 +780,8 @@ int stream_receive_note (struct stream *s, uint32_t from, void *buf,
         p->note_end = &p->note;
     if (note->len < *len)
         *len = note->len;
-    memcpy (buf, note->data, *len);
+    if (*len > 0)
+        memcpy (buf, note->data, *len);
     free (note);
     return 1;
 }

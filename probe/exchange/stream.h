@@ -24,7 +24,7 @@
  *
  *     packet 1   number; data: what its sender misses first 4, end of a
  *                message 1 or of a note 2 or neither 0 1, a note's bytes
- *     has 2      what is missed first; data: bit i: the one i behind it is here 8
+ *     has 2      what is missed first; data: bit i: that + i is here 8
  *     asks 3     as has; who gets it sends what is not there, and answers
  *     answers 4  as has; who gets it sends what is not there
  */

@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Comm over a group.
+ *
+ * Notes: what is collected and told goes as notes, one of eight bytes that says
+ * how long it is before those that it is cut into. Process 0 collects from a
+ * few at a time, who wait for an empty note: all at once would be more than its
+ * port has receives for.
+ */
+#include "config.h"
+#include "probe/exchange/comm_group.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "probe/exchange/stream.h"
+#include "probe/wire.h"
+
+enum {
+    BLOB_MAX = 1 << 28,
+    PULLED = 16,  /* from whom is collected at a time */
+    LINGER = 500, /* gaps in which the last may be asked for again */
+};
+
+struct comm_group {
+    struct group *g;
+    struct stream *stream;
+    const char *const *host;
+    bool *ready; /* [member] to be pinged */
+};
+
+struct comm_group *comm_group_open (struct group *g, const char *const *host)
+{
+    struct comm_group *c = calloc (1, sizeof (*c));
+
+    if (!c)
+        return NULL;
+    c->g = g;
+    c->host = host;
+    if (!(c->stream = stream_create (g))
+        || !(c->ready = calloc (group_size (g), sizeof (*c->ready)))) {
+        stream_destroy (c->stream);
+        free (c);
+        errno = ENOMEM;
+        return NULL;
+    }
+    group_set_ping_size (g, GROUP_PING_MIN);
+    return c;
+}
+
+void comm_group_close (struct comm_group *c)
+{
+    int saved_errno = errno;
+    struct error err;
+
+    if (!c)
+        return;
+    group_attend (c->g, false);
+    if (group_barrier (c->g, &err) == 0)
+        group_until (c->g, group_now (c->g) + LINGER * group_gap (c->g),
+                     &err);
+    stream_destroy (c->stream);
+    free (c->ready);
+    free (c);
+    errno = saved_errno;
+}
+
+/*
+ * Who is who
+ */
+
+static uint32_t comm_rank (const void *c)
+{
+    return (uint32_t)group_me (((const struct comm_group *)c)->g);
+}
+
+static uint32_t comm_size (const void *c)
+{
+    return (uint32_t)group_size (((const struct comm_group *)c)->g);
+}
+
+static const char *comm_host (const void *c, uint32_t rank)
+{
+    return ((const struct comm_group *)c)->host[rank];
+}
+
+static int64_t comm_now (void *c)
+{
+    return group_now (((struct comm_group *)c)->g);
+}
+
+/*
+ * Messages
+ */
+
+static int comm_reserve (void *c, size_t len, struct error *err)
+{
+    if (len > 0 && !stream_carries (((struct comm_group *)c)->stream))
+        return error_world (err, "messages of this transport have no length");
+    return 1;
+}
+
+static int comm_barrier (void *arg, struct error *err)
+{
+    struct comm_group *c = arg;
+
+    group_attend (c->g, true);
+    return group_barrier (c->g, err) < 0 ? -1 : 1;
+}
+
+static int comm_send (void *c, uint32_t to, size_t len, struct error *err)
+{
+    return stream_send (((struct comm_group *)c)->stream, to, len, err);
+}
+
+static int comm_recv (void *c, uint32_t from, size_t len, struct error *err)
+{
+    (void)len;
+    return stream_receive (((struct comm_group *)c)->stream, from, err);
+}
+
+static int comm_recv_any (void *c, size_t len, uint32_t *from,
+                          struct error *err)
+{
+    (void)len;
+    return stream_receive_any (((struct comm_group *)c)->stream, from, err);
+}
+
+static int comm_start_send (void *c, uint32_t to, size_t len,
+                            struct error *err)
+{
+    return stream_start_send (((struct comm_group *)c)->stream, to, len, err);
+}
+
+static int comm_start_recv (void *c, uint32_t from, size_t len,
+                            struct error *err)
+{
+    (void)len;
+    return stream_start_receive (((struct comm_group *)c)->stream, from, err);
+}
+
+static int comm_wait_one (void *c, struct comm_done *done, struct error *err)
+{
+    struct stream_done d = { 0 };
+    int rc = stream_wait_one (((struct comm_group *)c)->stream, &d, err);
+
+    *done = (struct comm_done){ d.peer, d.sent, d.lost };
+    return rc;
+}
+
+static int comm_wait_all (void *c, struct error *err)
+{
+    return stream_wait_all (((struct comm_group *)c)->stream, err);
+}
+
+static int comm_send_note (void *c, uint32_t to, const void *data, size_t len,
+                           struct error *err)
+{
+    return stream_send_note (((struct comm_group *)c)->stream, to, data, len,
+                             err);
+}
+
+static int comm_recv_note (void *c, uint32_t from, void *data, size_t len,
+                           struct error *err)
+{
+    size_t got = len;
+    int rc = stream_receive_note (((struct comm_group *)c)->stream, from, data,
+                                  &got, err);
+
+    if (rc > 0 && got != len)
+        return error_world (err, "%s sent what makes no sense",
+                            comm_host (c, from));
+    return rc;
+}
+
+/*
+ * For all at once
+ */
+
+static int send_blob (struct comm_group *c, uint32_t to, const uint8_t *data,
+                      size_t len, struct error *err)
+{
+    uint8_t header[8];
+    int rc;
+
+    wire_put (header, len, 8);
+    rc = stream_send_note (c->stream, to, header, sizeof (header), err);
+    for (size_t at = 0; at < len && rc > 0; at += STREAM_NOTE_MAX)
+        rc = stream_send_note (c->stream, to, data + at,
+                               len - at < STREAM_NOTE_MAX ? len - at
+                                                          : STREAM_NOTE_MAX,
+                               err);
+    return rc;
+}
+
+/* Fill a blob; its data is NULL where the other end died. */
+static int receive_blob (struct comm_group *c, uint32_t from,
+                         struct comm_blob *blob, struct error *err)
+{
+    uint8_t header[8];
+    size_t at = 0;
+    int rc = comm_recv_note (c, from, header, sizeof (header), err);
+
+    *blob = (struct comm_blob){ 0 };
+    if (rc <= 0)
+        return rc;
+    blob->len = wire_get (header, 8);
+    if (blob->len > BLOB_MAX)
+        return error_world (err, "%s sent what makes no sense",
+                            comm_host (c, from));
+    if (!(blob->data = malloc (blob->len + 1)))
+        return error_nomem (err);
+    while (at < blob->len && rc > 0) {
+        size_t len = blob->len - at;
+
+        rc = stream_receive_note (c->stream, from, blob->data + at, &len, err);
+        if (rc > 0 && len == 0)
+            rc = error_world (err, "%s sent what makes no sense",
+                              comm_host (c, from));
+        at += len;
+    }
+    if (rc <= 0) {
+        free (blob->data);
+        *blob = (struct comm_blob){ 0 };
+    }
+    return rc;
+}
+
+static int keep_own (const void *data, size_t len, struct comm_blob *blob,
+                     struct error *err)
+{
+    if (!(blob->data = malloc (len + 1)))
+        return error_nomem (err);
+    if (len > 0)
+        memcpy (blob->data, data, len);
+    blob->len = len;
+    return 1;
+}
+
+/* Collect, with PULLED members told to send at a time. */
+static int pull (struct comm_group *c, struct comm_blob *all,
+                 struct error *err)
+{
+    uint32_t n = comm_size (c);
+    uint32_t told = 1;
+
+    for (uint32_t m = 1; m < n; m++) {
+        for (; told < n && told < m + PULLED; told++)
+            if (stream_send_note (c->stream, told, NULL, 0, err) < 0)
+                return -1;
+        if (receive_blob (c, m, &all[m], err) < 0)
+            return -1;
+    }
+    return 1;
+}
+
+static int comm_collect (void *arg, const void *data, size_t len,
+                         struct comm_blob *all, struct error *err)
+{
+    struct comm_group *c = arg;
+    int rc;
+
+    if (comm_rank (c) > 0) {
+        rc = comm_recv_note (c, 0, NULL, 0, err);
+        if (rc > 0)
+            rc = send_blob (c, 0, data, len, err);
+        return rc < 0 ? -1 : 1;
+    }
+    memset (all, 0, comm_size (c) * sizeof (*all));
+    rc = keep_own (data, len, &all[0], err);
+    if (rc > 0)
+        rc = pull (c, all, err);
+    for (uint32_t m = 0; m < comm_size (c) && rc < 0; m++)
+        free (all[m].data);
+    return rc;
+}
+
+static int comm_tell (void *arg, struct comm_blob *blob, struct error *err)
+{
+    struct comm_group *c = arg;
+    int rc;
+
+    if (comm_rank (c) == 0) {
+        for (uint32_t m = 1; m < comm_size (c); m++)
+            if (send_blob (c, m, blob->data, blob->len, err) < 0)
+                return -1;
+        return 1;
+    }
+    rc = receive_blob (c, 0, blob, err);
+    return rc != 0 ? rc
+                   : error_world (err, "%s, which leads, is gone",
+                                  comm_host (c, 0));
+}
+
+/*
+ * Round trips
+ */
+
+/* Both ends at the same time. What is not ready in time will be lost. */
+static int make_ready (struct comm_group *c, uint32_t m, struct error *err)
+{
+    int64_t until = group_now (c->g) + group_dead_ns (c->g);
+    struct transport_way way = { 0, 0 };
+    int rc = 0;
+
+    while (!c->ready[m]) {
+        rc = group_prepare (c->g, 0, group_first_peer (c->g, m), way, err);
+        if (rc < 0)
+            return -1;
+        c->ready[m] = rc > 0 || group_now (c->g) >= until;
+        if (!c->ready[m]
+            && group_until (c->g, group_now (c->g) + group_gap (c->g), err)
+                   < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Ping n times; then the other end may go on. */
+static int run_pings (struct comm_group *c, uint32_t m, size_t len,
+                      unsigned int n, bool awake, int64_t *ns,
+                      struct error *err)
+{
+    struct group_ping ping = { .peer = group_first_peer (c->g, m),
+                               .pad = (uint16_t)len };
+    int64_t gap = group_gap (c->g);
+    size_t mine;
+    size_t turns = group_turns (c->g, &mine);
+    int64_t start = group_now (c->g) + gap;
+    bool lost = false;
+    int rc;
+
+    *ns = 0;
+    for (unsigned int i = 0; i < n; i++) {
+        size_t turn = turns > 1 ? i * turns + mine : 0;
+
+        if (group_until (c->g, start + (int64_t)turn * gap, err) < 0
+            || (!awake && group_wake (c->g, &ping, 1, err) < 0)
+            || group_pings (c->g, &ping, 1, err) < 0)
+            return -1;
+        lost = lost || ping.rtt_ns < 0;
+        *ns += ping.rtt_ns;
+    }
+    rc = stream_send_note (c->stream, m, NULL, 0, err);
+    return rc > 0 ? !lost : rc;
+}
+
+static int run_trains (struct comm_group *c, uint32_t m, bool first,
+                       size_t len, unsigned int n, int64_t *ns,
+                       struct error *err)
+{
+    int64_t start = group_now (c->g);
+
+    for (unsigned int i = 0; i < n; i++)
+        for (int way = 0; way < 2; way++) {
+            int rc = (way == 0) == first
+                         ? stream_send (c->stream, m, len, err)
+                         : stream_receive (c->stream, m, err);
+
+            if (rc <= 0)
+                return rc;
+        }
+    if (first)
+        *ns = group_now (c->g) - start;
+    return 1;
+}
+
+static int run_round_trips (const struct comm *comm, void *arg, uint32_t peer,
+                            bool first, size_t len, unsigned int n,
+                            int64_t *ns, struct error *err)
+{
+    struct comm_group *c = arg;
+    bool awake = group_attend (c->g, true);
+
+    (void)comm;
+    if (len > group_pad_max (c->g, 0))
+        return run_trains (c, peer, first, len, n, ns, err);
+    if (make_ready (c, peer, err) < 0)
+        return -1;
+    return first ? run_pings (c, peer, len, n, awake, ns, err)
+                 : stream_receive_note (c->stream, peer, NULL, &(size_t){ 0 },
+                                        err);
+}
+
+static const struct comm_exchange exchanges[] = {
+    { "round-trip", "there and back; what a datagram holds: a ping",
+      run_round_trips, false },
+    { 0 },
+};
+
+struct comm comm_group_table (const char *name)
+{
+    return (struct comm){
+        .name = name,
+        .rank = comm_rank,
+        .size = comm_size,
+        .label = comm_host,
+        .host = comm_host,
+        .reserve = comm_reserve,
+        .now_ns = comm_now,
+        .barrier = comm_barrier,
+        .send = comm_send,
+        .recv = comm_recv,
+        .recv_any = comm_recv_any,
+        .start_send = comm_start_send,
+        .start_recv = comm_start_recv,
+        .wait_one = comm_wait_one,
+        .wait_all = comm_wait_all,
+        .send_note = comm_send_note,
+        .recv_note = comm_recv_note,
+        .collect = comm_collect,
+        .tell = comm_tell,
+        .exchanges = exchanges,
+    };
+}
