@@ -147,23 +147,36 @@ static void say_targets (const struct plan *plan, const struct network *net)
     }
 }
 
+uint32_t *part_links (const struct fabric *f, const struct part *part,
+                      size_t *n, struct error *err)
+{
+    struct links links = { 0 };
+
+    if ((part->links ? read_links (&links, f, "links", part->links, err)
+                     : switch_links (&links, f, part->at, err)) < 0) {
+        free (links.v);
+        return NULL;
+    }
+    *n = links.n;
+    return links.v;
+}
+
 struct plan *part_plan (const struct fabric *f, const struct part *part,
                         const struct plan_options *opts, struct pathset **ps,
                         struct error *err)
 {
-    struct links links = { 0 };
+    size_t n;
+    uint32_t *link = part_links (f, part, &n, err);
     struct pathset *all = NULL;
     struct plan *plan = NULL;
 
     *ps = NULL;
-    if ((part->links ? read_links (&links, f, "links", part->links, err)
-                     : switch_links (&links, f, part->at, err)) == 0
-        && (all = inputs_hosts (f, "hosts", part->hosts, false, err)))
-        plan = select_links (all, links.v, links.n, opts, ps, err);
+    if (link && (all = inputs_hosts (f, "hosts", part->hosts, false, err)))
+        plan = select_links (all, link, n, opts, ps, err);
     if (plan)
         say_targets (plan, fabric_network (f));
     pathset_destroy (all);
-    free (links.v);
+    free (link);
     return plan;
 }
 

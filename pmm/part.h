@@ -27,6 +27,12 @@ struct plan *part_plan (const struct fabric *f, const struct part *part,
                         const struct plan_options *opts, struct pathset **ps,
                         struct error *err);
 
+/* The links that are asked for, or a switch's: rising, the caller's, their
+ * number in *n. NULL with err.
+ */
+uint32_t *part_links (const struct fabric *f, const struct part *part,
+                      size_t *n, struct error *err);
+
 /* Name the idle hosts that tell the suspects apart. 0, or -1 with err. */
 int part_separate (const struct fabric *f, const struct part *part,
                    struct error *err);

@@ -15,6 +15,7 @@
 #include "core/plan/paper.h"
 #include "core/plan/plan.h"
 #include "core/solve/solve.h"
+#include "core/throughput/flows.h"
 #include "ibquery/snapshot.h"
 #include "pmm/common.h"
 #include "pmm/inputs.h"
@@ -25,6 +26,7 @@
 
 enum {
     EXTRA_ROUNDS_MAX = 1000,
+    TIMES_MAX = 100,
 };
 
 /* How to plan. A method that is not ours makes no redundant rounds. Patterns
@@ -45,11 +47,16 @@ static const struct method {
 /* How a pattern is a method: of no redundant rounds. */
 static const struct method schedule = { "schedule", NULL, 0, 0 };
 
+/* A redundant round fills each link once more. */
+static const struct method throughput = { "throughput", NULL, 1, TIMES_MAX };
+
 static const struct method *find_method (const char *name)
 {
     for (size_t i = 0; i < sizeof (methods) / sizeof (methods[0]); i++)
         if (strcmp (name, methods[i].name) == 0)
             return &methods[i];
+    if (strcmp (name, throughput.name) == 0)
+        return &throughput;
     return pattern_find (name) >= 0 ? &schedule : NULL;
 }
 
@@ -61,6 +68,12 @@ struct options {
     uint64_t seed;
     bool base_lids, shuffle, verbose;
 };
+
+static int set_throughput (void *field, const char *value, struct error *err)
+{
+    (void)value;
+    return opt_string (field, throughput.name, err);
+}
 
 #define FIELD(name) offsetof (struct options, name)
 static const struct opt table[] = {
@@ -81,10 +94,13 @@ static const struct opt table[] = {
       "with --separate: the answer as JSON" },
     { "method", 0, "M", opt_string, FIELD (method),
       "pmm, or to compare with: paper, paper-first, a pattern: pmm" },
+    { "throughput", 0, NULL, set_throughput, FIELD (method),
+      "flows that fill links, to see what they carry" },
     { "shuffle", 0, NULL, opt_true, FIELD (shuffle),
       "hosts and steps of a pattern in an order by the seed" },
     { "extra-rounds", 0, "N", opt_int, FIELD (extra_rounds),
-      "redundant rounds: 2 for all links with pmm, else 0" },
+      "redundant rounds: 2 for all links with pmm, else 0; with"
+      " --throughput, how often more links are filled: 1" },
     { "budget", 0, "S", opt_double, FIELD (budget),
       "seconds, about, to look for fewer rounds: what pays" },
     { "threads", 0, "N", opt_int, FIELD (threads),
@@ -118,7 +134,8 @@ static int check_part (const struct options *o, struct error *err)
         return error_input (err, "--separate needs --idle HOSTS");
     if ((p->idle || p->json) && !p->suspects)
         return error_input (err, "--idle and --json go with --separate");
-    if ((is_part (o) || p->suspects) && strcmp (o->method, "pmm") != 0)
+    if ((is_part (o) || p->suspects) && strcmp (o->method, "pmm") != 0
+        && (p->suspects || find_method (o->method) != &throughput))
         return error_input (err, "--method goes with plans for all links");
     return 0;
 }
@@ -163,6 +180,18 @@ static void say_bound (const struct plan *plan, const struct pathset *ps,
              bound->best ? ", none better" : "");
 }
 
+static void say_filled (const struct plan *plan, size_t endpoints)
+{
+    size_t n, filled = 0;
+    const struct plan_target *t = plan_targets (plan, &n);
+
+    for (size_t i = 0; i < n; i++)
+        filled += t[i].n > 0;
+    fprintf (stderr, "pmm plan: %zu endpoints: %zu flows in %zu rounds fill"
+             " %zu of %zu links\n", endpoints, plan_probes (plan),
+             plan_rounds (plan), filled, n);
+}
+
 static void summary (const struct plan *plan, const struct pathset *ps,
                      const struct plan_file_extra *extra,
                      const struct bound *bound)
@@ -176,6 +205,10 @@ static void summary (const struct plan *plan, const struct pathset *ps,
     }
     if (pathset_size (ps) > n)
         fprintf (stderr, "pmm plan: by %zu LIDs\n", pathset_size (ps));
+    if (plan_rules (plan_method (plan))->flows) {
+        say_filled (plan, n);
+        return;
+    }
     fprintf (stderr,
              "pmm plan: %zu endpoints, %zu links, rank %zu: %zu probes in"
              " %zu + %zu rounds\n",
@@ -256,12 +289,33 @@ static struct plan *make_for_all (const struct fabric *f,
     return method->make (*ps, opts, err);
 }
 
+static struct plan *make_flows (const struct fabric *f,
+                                const struct options *o, int extra_rounds,
+                                struct pathset **ps, struct error *err)
+{
+    struct flows_options opts = {
+        .times = 1 + extra_rounds,
+        .seed = o->seed,
+    };
+    uint32_t *link = NULL;
+    struct plan *plan = NULL;
+
+    if (is_part (o) && !(link = part_links (f, &o->part, &opts.nlinks, err)))
+        return NULL;
+    opts.link = link;
+    if ((*ps = inputs_hosts (f, "hosts", o->part.hosts, !o->base_lids, err)))
+        plan = flows_make (*ps, &opts, err);
+    free (link);
+    return plan;
+}
+
 static struct plan *make (const struct fabric *f, const struct options *o,
                           struct pathset **ps, struct plan_file_extra *extra,
                           struct error *err)
 {
     const struct method *method = find_method (o->method);
-    int extra_rounds = is_part (o) ? 0 : method->extra_rounds;
+    bool flows = method == &throughput;
+    int extra_rounds = is_part (o) && !flows ? 0 : method->extra_rounds;
     struct plan_options opts = {
         .extra_rounds = o->extra_rounds < 0 ? extra_rounds : o->extra_rounds,
         .seed = o->seed,
@@ -269,14 +323,15 @@ static struct plan *make (const struct fabric *f, const struct options *o,
         .threads = o->threads,
     };
     double start = now ();
-    struct plan *plan = is_part (o) ? part_plan (f, &o->part, &opts, ps, err)
-                                    : make_for_all (f, o, &opts, ps, err);
+    struct plan *plan = flows ? make_flows (f, o, opts.extra_rounds, ps, err)
+        : is_part (o) ? part_plan (f, &o->part, &opts, ps, err)
+                      : make_for_all (f, o, &opts, ps, err);
     struct rusage usage;
 
     extra->seconds = now () - start;
     if (getrusage (RUSAGE_SELF, &usage) == 0)
         extra->peak_rss_mb = usage.ru_maxrss / 1024.0;
-    if (plan
+    if (plan && !flows
         && solve_predict (*ps, plan, &extra->stderr_rms, &extra->stderr_max,
                           err) < 0) {
         plan_destroy (plan);

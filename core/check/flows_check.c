@@ -235,9 +235,16 @@ static int compare_pairs (const void *a, const void *b)
 
 static int check_whole (struct check *c, struct error *err)
 {
-    size_t n;
+    size_t n, links;
     const struct plan_target *t = plan_targets (c->plan, &n);
 
+    if (!pathset_links (c->ps, &links, err))
+        return -1;
+    if (plan_links (c->plan) != links || plan_rank (c->plan) > 0
+        || plan_basis_rounds (c->plan) > 0
+        || plan_confirm_rounds (c->plan) > 0)
+        return error_input (err, "a plan of flows for %zu links has no rank,"
+                            " and neither basis nor confirm rounds", links);
     qsort (c->pair, c->npairs, sizeof (*c->pair), compare_pairs);
     for (size_t i = 1; i < c->npairs; i++)
         if (c->pair[i] == c->pair[i - 1])

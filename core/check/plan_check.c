@@ -26,6 +26,7 @@
 
 #include "core/check/echelon.h"
 #include "core/paths/tree.h"
+#include "core/throughput/flows.h"
 #include "util/rng.h"
 
 enum { VECTORS = 2 };
@@ -553,6 +554,8 @@ int plan_check (struct pathset *ps, const struct plan *plan,
     size_t m = pathset_network (ps)->nlinks;
     int rc = -1;
 
+    if (rules && rules->flows)
+        return flows_check (ps, plan, err);
     rng_seed (&c.rng, plan_rank (plan));
     c.uses = calloc (m + 1, sizeof (*c.uses));
     c.link_round = calloc (m + 1, sizeof (*c.link_round));

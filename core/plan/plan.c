@@ -8,14 +8,15 @@
 #include <string.h>
 
 static const struct plan_rules rules[] = {
-    { "pmm", false },
-    { "paper", false },
-    { "links", false },
-    { "one-factor", true },
-    { "bisection", true },
-    { "by-host", true },
-    { "by-host-bisection", true },
-    { "one-to-one", true },
+    { "pmm", false, false },
+    { "paper", false, false },
+    { "links", false, false },
+    { "one-factor", true, false },
+    { "bisection", true, false },
+    { "by-host", true, false },
+    { "by-host-bisection", true, false },
+    { "one-to-one", true, false },
+    { "throughput", true, true },
 };
 
 const struct plan_rules *plan_rules (const char *method)

@@ -51,6 +51,11 @@ struct plan_rules {
      * rank is theirs. Where the plan is not maximal, links may be left out.
      */
     bool schedule;
+    /* Probes are flows, and rounds fill links, as throughput/flows.h says: they
+     * are checked by that. There are no basis rounds; targets are links that
+     * are filled, and such that are not.
+     */
+    bool flows;
 };
 
 /* Those of a method; NULL: there is no such. */
@@ -81,7 +86,7 @@ void plan_set_maximal (struct plan *plan, bool maximal);
 /* The last n rounds are the confirm stage. */
 void plan_set_confirm (struct plan *plan, size_t n);
 
-/* What a plan of method "links" is for: a link, and the combination of links
+/* What a plan of method "links" or "throughput" is for: a link, and the combination of links
  * with it in it that the plan determines, the sum of p/q times their
  * latencies. n == 1: the link alone; n == 0: nothing with it in it.
  */

@@ -13,7 +13,7 @@ enum {
     BYTES_MAX = 1 << 28,
     ENDPOINTS_MAX = 1 << 20,
     ROUNDS_MAX = 1 << 20,
-    TARGETS_MAX = 1 << 16,
+    TARGETS_MAX = 1 << 20,
     FRACTION_MAX = 1 << 20, /* |p| and q */
 };
 
@@ -318,19 +318,55 @@ static int read_rounds (struct plan *plan, const json_t *rounds,
     return 0;
 }
 
-static int find_link (const struct pathset *ps, const char *id,
-                      uint32_t *link, struct error *err)
-{
-    size_t m;
-    const uint32_t *of = pathset_links ((struct pathset *)ps, &m, err);
+/* The links of the set's paths by their ids. */
+struct ids {
+    const struct link_info *info;
+    uint32_t *link; /* in the order of their ids */
+    size_t n;
+};
 
-    for (size_t i = 0; of && i < m; i++)
-        if (strcmp (pathset_network (ps)->link[of[i]].id, id) == 0) {
-            *link = of[i];
+static int compare_ids (const void *a, const void *b, void *arg)
+{
+    const struct link_info *info = arg;
+
+    return strcmp (info[*(const uint32_t *)a].id,
+                   info[*(const uint32_t *)b].id);
+}
+
+static int sort_ids (struct ids *ids, struct pathset *ps, struct error *err)
+{
+    const uint32_t *link = pathset_links (ps, &ids->n, err);
+
+    if (!link)
+        return -1;
+    if (!(ids->link = malloc ((ids->n + 1) * sizeof (*ids->link))))
+        return error_nomem (err);
+    memcpy (ids->link, link, ids->n * sizeof (*ids->link));
+    ids->info = pathset_network (ps)->link;
+    qsort_r (ids->link, ids->n, sizeof (*ids->link), compare_ids,
+             (void *)ids->info);
+    return 0;
+}
+
+static int find_link (const struct ids *ids, const char *id, uint32_t *link,
+                      struct error *err)
+{
+    size_t low = 0, high = ids->n;
+
+    while (low < high) {
+        size_t at = low + (high - low) / 2;
+        int order = strcmp (ids->info[ids->link[at]].id, id);
+
+        if (order == 0) {
+            *link = ids->link[at];
             return 0;
         }
-    return of ? error_input (err, "no path between the hosts crosses %.40s",
-                             id) : -1;
+        if (order < 0)
+            low = at + 1;
+        else
+            high = at;
+    }
+    return error_input (err, "no path between the hosts crosses %.40s", id);
 }
 
 /* "p/q" in lowest terms is not asked for, q > 0 is. */
@@ -351,7 +387,7 @@ static int read_fraction (const json_t *json, struct plan_member *m)
 }
 
 static int read_combination (struct plan *plan, const char *id,
-                             json_t *members, struct pathset *ps,
+                             json_t *members, const struct ids *ids,
                              struct error *err)
 {
     size_t size = json_object_size (members);
@@ -365,10 +401,10 @@ static int read_combination (struct plan *plan, const char *id,
 
     if (!m)
         return error_nomem (err);
-    if (find_link (ps, id, &link, err) < 0)
+    if (find_link (ids, id, &link, err) < 0)
         goto error;
     json_object_foreach (members, key, value) {
-        if (find_link (ps, key, &m[n].link, err) < 0)
+        if (find_link (ids, key, &m[n].link, err) < 0)
             goto error;
         if (read_fraction (value, &m[n]) < 0) {
             error_input (err, "combined.%.40s.%.40s: no fraction", id, key);
@@ -388,6 +424,29 @@ error:
     return rc;
 }
 
+static int add_targets (struct plan *plan, json_t *list, json_t *combined,
+                        const struct ids *ids, struct error *err)
+{
+    const char *id;
+    json_t *value;
+    size_t i;
+
+    json_array_foreach (list, i, value) {
+        struct plan_member m = { .p = 1, .q = 1 };
+
+        if (!json_is_string (value))
+            return error_input (err, "targets[%zu]: not a string", i);
+        if (find_link (ids, json_string_value (value), &m.link, err) < 0)
+            return error_prefix (err, "targets[%zu]", i);
+        if (plan_add_target (plan, m.link, &m, 1) < 0)
+            return error_nomem (err);
+    }
+    json_object_foreach (combined, id, value)
+        if (read_combination (plan, id, value, ids, err) < 0)
+            return -1;
+    return 0;
+}
+
 /* As set_targets writes them. Links that are not determined may be on no path
  * of these hosts, and nothing is promised of them: they are not read.
  */
@@ -395,29 +454,31 @@ static int read_targets (struct plan *plan, const json_t *json,
                          struct pathset *ps, struct error *err)
 {
     json_t *list, *combined = NULL;
-    const char *id;
-    json_t *value;
-    size_t i, n;
+    struct ids ids = { 0 };
+    size_t n;
+    int rc;
 
     if (json_get_array (json, NULL, "targets", TARGETS_MAX, &list, err) < 0
         || (json_object_get (json, "combined")
             && json_get_object (json, NULL, "combined", &combined, err) < 0))
         return -1;
-    json_array_foreach (list, i, value) {
-        struct plan_member m = { .p = 1, .q = 1 };
-
-        if (!json_is_string (value))
-            return error_input (err, "targets[%zu]: not a string", i);
-        if (find_link (ps, json_string_value (value), &m.link, err) < 0)
-            return error_prefix (err, "targets[%zu]", i);
-        if (plan_add_target (plan, m.link, &m, 1) < 0)
-            return error_nomem (err);
-    }
-    json_object_foreach (combined, id, value)
-        if (read_combination (plan, id, value, ps, err) < 0)
-            return -1;
+    if ((rc = sort_ids (&ids, ps, err)) == 0)
+        rc = add_targets (plan, list, combined, &ids, err);
+    free (ids.link);
+    if (rc < 0)
+        return -1;
     plan_targets (plan, &n);
-    return n > 0 ? 0 : error_input (err, "targets: there are none");
+    return n > 0 || plan_rules (plan_method (plan))->flows
+        ? 0 : error_input (err, "targets: there are none");
+}
+
+/* Plans of method "links" are for targets; those of flows, unless they are
+ * empty.
+ */
+static bool has_targets (const struct plan_rules *rules, const json_t *json)
+{
+    return rules->flows ? json_object_get (json, "targets") != NULL
+                        : strcmp (rules->method, "links") == 0;
 }
 
 /* A number that follows from the rest of the file or from the fabric. */
@@ -495,7 +556,7 @@ static struct plan *read_plan (const json_t *json, struct pathset *ps,
         return NULL;
     }
     if (read_rounds (plan, rounds, ps, err) < 0
-        || (strcmp (method, "links") == 0
+        || (has_targets (rules, json)
             && read_targets (plan, json, ps, err) < 0))
         goto error;
     plan_set_rank (plan, links, rank, basis_rounds);
