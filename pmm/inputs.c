@@ -70,6 +70,31 @@ void inputs_clear (struct inputs *in)
     *in = (struct inputs){ 0 };
 }
 
+int inputs_series (struct series_list *list, const char *path,
+                   struct error *err)
+{
+    FILE *fp = file_open_input (path, err);
+    int rc;
+
+    *list = (struct series_list){ 0 };
+    if (!fp)
+        return -1;
+    rc = series_read (list, fp, path, err);
+    file_close_input (fp);
+    return rc;
+}
+
+int inputs_stat (void *field, const char *value, struct error *err)
+{
+    int stat = series_stat_find (value);
+
+    if (stat < 0)
+        return error_input (err, "'%.40s' is none of min, p25, median, p75, "
+                                 "max, mean, sd", value);
+    *(int *)field = stat;
+    return 0;
+}
+
 int baselines_read (struct baselines *b, const struct fabric *fabric,
                     const char *const *path, size_t n, struct error *err)
 {

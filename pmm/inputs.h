@@ -8,6 +8,7 @@
 #include "core/judge/judge.h"
 #include "core/plan/plan.h"
 #include "core/samples/samples.h"
+#include "core/series/series.h"
 #include "ibquery/fabric.h"
 #include "util/error.h"
 
@@ -30,6 +31,15 @@ void inputs_clear (struct inputs *in);
  */
 struct samples *inputs_samples (const struct fabric *fabric, const char *path,
                                 struct pathset **ps, struct error *err);
+
+/* The runs of a file that is a series, a solution with pairs or a matrix of
+ * PARUS, sorted. Return 0, or -1 with err and *list empty.
+ */
+int inputs_series (struct series_list *list, const char *path,
+                   struct error *err);
+
+/* An option's setter of an int: the statistic (enum series_stat) by name. */
+int inputs_stat (void *field, const char *value, struct error *err);
 
 /* Baselines, each with the set that it was measured on. */
 struct baselines {

@@ -21,6 +21,8 @@ static const struct verb {
     { "confirm", verb_confirm, "more rounds, for what looks slow in these" },
     { "solve", verb_solve, "link latencies from round-trip times" },
     { "judge", verb_judge, "what got slower, and who is suspect" },
+    { "series", verb_series, "what tests of pairs measured, as tables, fits" },
+    { "compare", verb_compare, "by how much two series or solutions deviate" },
     { "report", verb_report, "a verdict for people; what jobs' comments say" },
 #if defined(HAVE_LEDGER) && defined(HAVE_SLURM)
     { "audit", verb_audit, "measure nodes by a job of our own" },

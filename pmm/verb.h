@@ -9,6 +9,7 @@
 typedef int (*verb_f) (int argc, char **argv);
 
 int verb_audit (int argc, char **argv);
+int verb_compare (int argc, char **argv);
 int verb_confirm (int argc, char **argv);
 int verb_doctor (int argc, char **argv);
 int verb_fabric (int argc, char **argv);
@@ -18,6 +19,7 @@ int verb_pattern (int argc, char **argv);
 int verb_plan (int argc, char **argv);
 int verb_policy (int argc, char **argv);
 int verb_report (int argc, char **argv);
+int verb_series (int argc, char **argv);
 int verb_simulate (int argc, char **argv);
 int verb_solve (int argc, char **argv);
 int verb_judge (int argc, char **argv);

@@ -286,6 +286,34 @@ int series_sort (struct series *s, struct error *err)
     return 0;
 }
 
+static bool among (uint64_t length, const uint64_t *v, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (v[i] == length)
+            return true;
+    return false;
+}
+
+void series_keep (struct series *s, const uint64_t *length, size_t n)
+{
+    size_t pairs = 0;
+    size_t topologies = 0;
+    size_t lengths = 0;
+
+    for (size_t i = 0; i < s->npairs; i++)
+        if (among (s->pair[i].length, length, n))
+            s->pair[pairs++] = s->pair[i];
+    for (size_t i = 0; i < s->ntopologies; i++)
+        if (among (s->topology[i].length, length, n))
+            s->topology[topologies++] = s->topology[i];
+    for (size_t i = 0; i < s->nlengths; i++)
+        if (among (s->length[i], length, n))
+            s->length[lengths++] = s->length[i];
+    s->npairs = pairs;
+    s->ntopologies = topologies;
+    s->nlengths = lengths;
+}
+
 const struct series_pair *series_at (const struct series *s, uint32_t a,
                                      uint32_t b, uint64_t length)
 {

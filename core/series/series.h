@@ -125,6 +125,9 @@ int series_add_topology (struct series *s, const struct series_topology *t,
  */
 int series_sort (struct series *s, struct error *err);
 
+/* Drop pairs and topologies of other lengths than these; the order stays. */
+void series_keep (struct series *s, const uint64_t *length, size_t n);
+
 /* The pair in a sorted series; NULL: was not measured. */
 const struct series_pair *series_at (const struct series *s, uint32_t a,
                                      uint32_t b, uint64_t length);

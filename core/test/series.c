@@ -230,6 +230,22 @@ static void test_refused (void)
     series_destroy (s);
 }
 
+static void test_keep (void)
+{
+    static const uint64_t lengths[] = { 64, 7, 0 };
+    struct series *s = sample ();
+
+    series_sort (s, NULL);
+    series_keep (s, lengths, 3);
+    ok (s->nlengths == 2 && s->length[0] == 0 && s->length[1] == 64
+            && s->npairs == 2 && s->ntopologies == 2
+            && series_at (s, 2, 0, 0) && !series_at (s, 2, 0, 1000),
+        "some lengths alone");
+    series_keep (s, lengths, 0);
+    ok (s->nlengths + s->npairs + s->ntopologies == 0, "and none");
+    series_destroy (s);
+}
+
 #define HEAD "{\"kind\":\"series\",\"version\":1,\"test\":\"one_to_one\"," \
     "\"seed\":1,\"repeats\":1,\"noise_length\":0,\"noise_messages\":0," \
     "\"noise_processes\":0,\"steps\":1,\"probes\":1,\"seconds\":1," \
@@ -321,6 +337,7 @@ int main (void)
     test_shapes ();
     test_round_trip ();
     test_refused ();
+    test_keep ();
     test_hostile ();
     return done_testing ();
 }

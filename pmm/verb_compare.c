@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* pmm compare: by how much the pairs of two series deviate. */
+#include "config.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "core/series/compare.h"
+#include "pmm/common.h"
+#include "pmm/inputs.h"
+#include "pmm/verb.h"
+#include "util/file.h"
+#include "util/json.h"
+
+enum { LISTED = 10 }; /* pairs of one alone, for people */
+
+struct options {
+    const char *output;
+    int stat, run[2];
+    double within;
+    bool json;
+};
+
+#define FIELD(name) offsetof (struct options, name)
+static const struct opt table[] = {
+    { "stat", 0, "NAME", inputs_stat, FIELD (stat),
+      "compare this of each pair: min, p25, median (default), mean, ..." },
+    { "run-a", 0, "N", opt_int, FIELD (run[0]), "the N-th run of A: 1" },
+    { "run-b", 0, "N", opt_int, FIELD (run[1]),
+      "the N-th of B: 1; where there is no B, of A: 2" },
+    { "within", 0, "PERCENT", opt_double, FIELD (within),
+      "exit with 1 where a pair deviates by more" },
+    { "json", 0, NULL, opt_true, FIELD (json), "all of it, as JSON" },
+    { "output", 'o', "FILE", opt_string, FIELD (output),
+      "write here, not to standard output" },
+    { 0 },
+};
+#undef FIELD
+
+/* The two that are compared. */
+struct sides {
+    const struct series *s[2];
+    const char *name[2];
+};
+
+static json_t *pair_json (const struct series *s, const struct series_pair *p)
+{
+    return json_pack ("{s:s, s:s, s:I}", "a", s->process[p->a].label, "b",
+                      s->process[p->b].label, "length",
+                      (json_int_t)p->length);
+}
+
+static json_t *number (double x)
+{
+    return isnan (x) ? json_null () : json_real (x);
+}
+
+static json_t *deviation_json (const struct series *s,
+                               const struct deviation *d)
+{
+    return json_pack ("{s:o, s:o, s:o, s:o, s:o}", "mean", number (d->mean),
+                      "absolute", number (d->absolute), "quadratic",
+                      number (d->quadratic), "max", number (d->max), "at",
+                      d->at ? pair_json (s, d->at) : json_null ());
+}
+
+static json_t *only_json (const struct series *s,
+                          const struct series_pair *const *pair, size_t n)
+{
+    json_t *list = json_array ();
+
+    for (size_t i = 0; list && i < n; i++)
+        if (json_array_append_new (list, pair_json (s, pair[i])) < 0) {
+            json_decref (list);
+            return NULL;
+        }
+    return list;
+}
+
+static int write_json (const struct sides *of,
+                       const struct series_comparison *c, FILE *fp,
+                       struct error *err)
+{
+    json_t *json = json_file ("comparison", NULL);
+    json_t *rest = json_pack (
+        "{s:s, s:I, s:o, s:o, s:o, s:o}", "stat", series_stat_name (c->stat),
+        "pairs", (json_int_t)c->n, "deviation_ns",
+        deviation_json (of->s[0], &c->ns), "relative",
+        deviation_json (of->s[0], &c->relative), "only_a",
+        only_json (of->s[0], c->only[0], c->nonly[0]), "only_b",
+        only_json (of->s[1], c->only[1], c->nonly[1]));
+    int rc;
+
+    if (!json || !rest || json_object_update (json, rest) < 0)
+        rc = error_nomem (err);
+    else
+        rc = json_write (json, fp, err);
+    json_decref (json);
+    json_decref (rest);
+    return rc;
+}
+
+static void print_row (const char *what, double ns, double relative, FILE *fp)
+{
+    fprintf (fp, "%-26s %+14.3f ns", what, ns);
+    if (!isnan (relative))
+        fprintf (fp, " %+10.3f %%", 100 * relative);
+    fprintf (fp, "\n");
+}
+
+static void print_deviations (const struct sides *of,
+                              const struct series_comparison *c, FILE *fp)
+{
+    const struct series_process *process = of->s[0]->process;
+    const struct series_pair *at = c->ns.at;
+
+    print_row ("mean deviation", c->ns.mean, c->relative.mean, fp);
+    print_row ("mean absolute deviation", c->ns.absolute,
+               c->relative.absolute, fp);
+    print_row ("quadratic mean deviation", c->ns.quadratic,
+               c->relative.quadratic, fp);
+    print_row ("maximum deviation", c->ns.max, c->relative.max, fp);
+    fprintf (fp, "    in ns: %s %s, %ju bytes\n", process[at->a].label,
+             process[at->b].label, (uintmax_t)at->length);
+    if ((at = c->relative.at))
+        fprintf (fp, "    in %%: %s %s, %ju bytes\n", process[at->a].label,
+                 process[at->b].label, (uintmax_t)at->length);
+}
+
+static void print_only (const struct sides *of,
+                        const struct series_comparison *c, int which,
+                        FILE *fp)
+{
+    const struct series *s = of->s[which];
+    size_t n = c->nonly[which];
+
+    if (n == 0)
+        return;
+    fprintf (fp, "only in %s: %zu\n", of->name[which], n);
+    for (size_t i = 0; i < n && i < LISTED; i++) {
+        const struct series_pair *p = c->only[which][i];
+
+        fprintf (fp, "    %s %s, %ju bytes\n", s->process[p->a].label,
+                 s->process[p->b].label, (uintmax_t)p->length);
+    }
+    if (n > LISTED)
+        fprintf (fp, "    and %zu more\n", n - LISTED);
+}
+
+static int print (const struct sides *of, const struct series_comparison *c,
+                  const struct options *o, struct error *err)
+{
+    struct outfile *out = file_create (o->output, err);
+    FILE *fp;
+
+    if (!out)
+        return -1;
+    fp = file_stream (out);
+    if (o->json) {
+        if (write_json (of, c, fp, err) < 0) {
+            file_abort (out);
+            return -1;
+        }
+        return file_commit (out, err);
+    }
+    fprintf (fp, "%s to %s: the %s of %zu pairs in both\n", of->name[0],
+             of->name[1], series_stat_name (c->stat), c->n);
+    if (c->n > 0)
+        print_deviations (of, c, fp);
+    print_only (of, c, 0, fp);
+    print_only (of, c, 1, fp);
+    return file_commit (out, err);
+}
+
+static const struct series *nth (const struct series_list *list, int n,
+                                 const char *name, struct error *err)
+{
+    if (n < 1 || (size_t)n > list->n) {
+        error_input (err, "%.200s has no run %d", name, n);
+        return NULL;
+    }
+    return list->run[n - 1];
+}
+
+/* Nothing in common is "could not tell". */
+static int status_of (const struct series_comparison *c, double within)
+{
+    if (c->n == 0)
+        return EXIT_WORLD;
+    if (within >= 0 && 100 * fabs (c->relative.max) > within)
+        return EXIT_FAIL;
+    return EXIT_OK;
+}
+
+static int run (const struct options *o, struct sides *of,
+                const struct series_list *list, struct error *err)
+{
+    struct series_comparison c;
+    int status = -1;
+
+    for (int i = 0; i < 2; i++)
+        if (!(of->s[i] = nth (&list[i], o->run[i], of->name[i], err)))
+            return -1;
+    if (series_compare (&c, of->s[0], of->s[1], o->stat, err) < 0)
+        return -1;
+    if (print (of, &c, o, err) == 0)
+        status = status_of (&c, o->within);
+    comparison_clear (&c);
+    return status;
+}
+
+int verb_compare (int argc, char **argv)
+{
+    struct options o = { .stat = SERIES_MEDIAN, .run = { 1 }, .within = -1 };
+    struct series_list list[2] = { 0 };
+    struct sides of = { 0 };
+    struct error err;
+    int operand;
+    int status;
+    bool alone;
+
+    operand = options_parse (table, &o, argc, argv, "A [B]", 1, 2, &status);
+    if (operand < 0)
+        return status;
+    alone = argc - operand == 1;
+    of.name[0] = argv[operand];
+    of.name[1] = argv[argc - 1];
+    if (o.run[1] == 0)
+        o.run[1] = alone ? 2 : 1;
+    if (inputs_series (&list[0], of.name[0], &err) < 0
+        || (!alone && inputs_series (&list[1], of.name[1], &err) < 0))
+        status = -1;
+    else
+        status = run (&o, &of,
+                      (struct series_list[]){ list[0], list[!alone] }, &err);
+    if (status < 0)
+        status = fail (argv[0], &err);
+    series_list_clear (&list[0]);
+    series_list_clear (&list[1]);
+    return status;
+}
