@@ -78,6 +78,47 @@ static void read_line (const char *path, char *buf, int size)
         fclose (fp);
 }
 
+/* The threads of the core that this processor is of. */
+static void read_siblings (int cpu, cpu_set_t *set)
+{
+    char path[128];
+    char list[4096];
+
+    snprintf (path, sizeof (path),
+              "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list",
+              cpu);
+    read_line (path, list, sizeof (list));
+    if (cpu_parse_list (list, set) < 0)
+        CPU_ZERO (set);
+}
+
+void cpu_cores (cpu_set_t *cores)
+{
+    cpu_set_t others;
+
+    if (sched_getaffinity (0, sizeof (*cores), cores) < 0)
+        CPU_ZERO (cores);
+    for (int i = 0; i < CPU_SETSIZE; i++) {
+        if (!CPU_ISSET (i, cores))
+            continue;
+        read_siblings (i, &others);
+        for (int k = i + 1; k < CPU_SETSIZE; k++)
+            if (CPU_ISSET (k, &others))
+                CPU_CLR (k, cores);
+    }
+    if (CPU_COUNT (cores) == 0)
+        CPU_SET (0, cores);
+}
+
+int cpu_bind (int cpu)
+{
+    cpu_set_t set;
+
+    CPU_ZERO (&set);
+    CPU_SET (cpu, &set);
+    return sched_setaffinity (0, sizeof (set), &set);
+}
+
 void cpu_pin (const char *device, size_t nth)
 {
     char path[128];
@@ -93,9 +134,7 @@ void cpu_pin (const char *device, size_t nth)
         || cpu_parse_list (list, &near) < 0
         || (cpu = cpu_choose (&allowed, &near, nth)) < 0)
         return;
-    CPU_ZERO (&allowed);
-    CPU_SET (cpu, &allowed);
-    sched_setaffinity (0, sizeof (allowed), &allowed);
+    cpu_bind (cpu);
 }
 
 uint32_t cpu_machine (void)

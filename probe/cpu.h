@@ -21,6 +21,14 @@ int cpu_choose (const cpu_set_t *allowed, const cpu_set_t *near, size_t nth);
 /* How many cores this process may use; at least 1. */
 size_t cpu_count (void);
 
+/* The processors that this process may use, one of each core: the first of its
+ * threads that are allowed. At least one.
+ */
+void cpu_cores (cpu_set_t *cores);
+
+/* Stay on this processor. Return 0, or -1 with errno. */
+int cpu_bind (int cpu);
+
 /* Stay on the core that cpu_choose finds for an RDMA device. Where that is not
  * possible all remains as it was.
  */

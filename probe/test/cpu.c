@@ -37,6 +37,26 @@ static const struct {
     { "", "0-7", 0, -1 },
 };
 
+static void test_cores (void)
+{
+    cpu_set_t all;
+    cpu_set_t cores;
+    cpu_set_t both;
+    int last;
+
+    sched_getaffinity (0, sizeof (all), &all);
+    cpu_cores (&cores);
+    CPU_AND (&both, &all, &cores);
+    ok (CPU_COUNT (&cores) >= 1 && CPU_EQUAL (&both, &cores),
+        "a processor of each core is one of those allowed");
+    last = last_of (&cores);
+    ok (cpu_bind (last) == 0 && cpu_count () == 1, "bound to the last");
+    cpu_cores (&cores);
+    ok (CPU_COUNT (&cores) == 1 && CPU_ISSET (last, &cores),
+        "... it is the one of its core");
+    sched_setaffinity (0, sizeof (all), &all);
+}
+
 int main (void)
 {
     for (size_t i = 0; i < sizeof (lists) / sizeof (lists[0]); i++) {
@@ -60,5 +80,6 @@ int main (void)
     }
     ok (cpu_machine () == cpu_machine () && cpu_count () >= 1,
         "this is one machine, with cores");
+    test_cores ();
     return done_testing ();
 }

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "config.h"
+#include "probe/mpi/places.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const namings[PLACE_NAMINGS] = {
+    [PLACE_BY_ANY] = "any",
+    [PLACE_BY_HOST] = "host",
+    [PLACE_BY_CORE] = "core",
+};
+
+int place_naming_find (const char *name)
+{
+    for (int i = 0; i < PLACE_NAMINGS; i++)
+        if (!strcmp (name, namings[i]))
+            return i;
+    return -1;
+}
+
+/* Those of a host together, of these those of the same cores, by rank. */
+static int compare_places (const void *va, const void *vb)
+{
+    const struct place *a = *(const struct place *const *)va;
+    const struct place *b = *(const struct place *const *)vb;
+    int c = strcmp (a->host, b->host);
+
+    if (c == 0)
+        c = memcmp (&a->cores, &b->cores, sizeof (a->cores));
+    return c ? c : (a > b) - (a < b);
+}
+
+static const struct place **sort_places (const struct place *place, uint32_t n,
+                                         struct error *err)
+{
+    const struct place **sorted = calloc (n, sizeof (*sorted));
+
+    if (!sorted) {
+        error_nomem (err);
+        return NULL;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        sorted[i] = &place[i];
+    qsort (sorted, n, sizeof (*sorted), compare_places);
+    return sorted;
+}
+
+static bool same_host (const struct place *a, const struct place *b)
+{
+    return !strcmp (a->host, b->host);
+}
+
+static bool same_cores (const struct place *a, const struct place *b)
+{
+    return same_host (a, b) && CPU_EQUAL (&a->cores, &b->cores);
+}
+
+/* The first host with more than one process; NULL: none. */
+static const char *crowded (const struct place *const *sorted, uint32_t n)
+{
+    for (uint32_t i = 1; i < n; i++)
+        if (same_host (sorted[i - 1], sorted[i]))
+            return sorted[i]->host;
+    return NULL;
+}
+
+/* The nth of them; -1: there are not as many. */
+static int nth_core (const cpu_set_t *cores, uint32_t nth)
+{
+    for (int i = 0; i < CPU_SETSIZE; i++)
+        if (CPU_ISSET (i, cores) && nth-- == 0)
+            return i;
+    return -1;
+}
+
+static void name_by_host (const struct place *place, uint32_t n,
+                          struct place_name *name)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        snprintf (name[i].label, sizeof (name[i].label), "%s", place[i].host);
+        name[i].core = -1;
+    }
+}
+
+static int name_by_core (const struct place *place,
+                         const struct place *const *sorted, uint32_t n,
+                         struct place_name *name, struct error *err)
+{
+    const char *host = NULL;
+    uint32_t nth = 0;
+    cpu_set_t taken;
+
+    for (uint32_t i = 0; i < n; i++) {
+        const struct place *p = sorted[i];
+        struct place_name *named = &name[p - place];
+
+        nth = i > 0 && same_cores (sorted[i - 1], p) ? nth + 1 : 0;
+        if (!host || strcmp (host, p->host))
+            CPU_ZERO (&taken);
+        host = p->host;
+        named->core = nth_core (&p->cores, nth);
+        if (named->core < 0)
+            return error_input (err, "%s: more processes than the %d cores "
+                                "that they may use", host,
+                                CPU_COUNT (&p->cores));
+        if (CPU_ISSET (named->core, &taken))
+            return error_input (err, "%s: two processes would share core %d: "
+                                "bind each to a core of its own", host,
+                                named->core);
+        CPU_SET (named->core, &taken);
+        snprintf (named->label, sizeof (named->label), "%s:%d", host,
+                  named->core);
+    }
+    return 0;
+}
+
+int places_name (const struct place *place, uint32_t n,
+                 enum place_naming naming, struct place_name *name,
+                 struct error *err)
+{
+    const struct place **sorted = sort_places (place, n, err);
+    const char *several;
+    int rc = 0;
+
+    if (!sorted)
+        return -1;
+    several = crowded (sorted, n);
+    if (several && naming == PLACE_BY_HOST)
+        rc = error_input (err, "%s has several processes: start one per host, "
+                          "or label them by core", several);
+    else if (several || naming == PLACE_BY_CORE)
+        rc = name_by_core (place, sorted, n, name, err);
+    else
+        name_by_host (place, n, name);
+    free (sorted);
+    return rc;
+}
+
+int places_hosts (const struct place *place, uint32_t n, uint32_t *hosts,
+                  struct error *err)
+{
+    const struct place **sorted = sort_places (place, n, err);
+
+    if (!sorted)
+        return -1;
+    *hosts = n > 0;
+    for (uint32_t i = 1; i < n; i++)
+        *hosts += !same_host (sorted[i - 1], sorted[i]);
+    free (sorted);
+    return 0;
+}
