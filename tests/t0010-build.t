@@ -32,7 +32,7 @@ san="$san -fno-omit-frame-pointer"
 build clang "check-programs bench-programs" --enable-werror CC=clang CFLAGS=-O0
 ok $? "clang builds it without a warning"
 build bare all --enable-werror CFLAGS=-O0 --without-fabric --without-slurm \
-    --without-pmix --without-verbs --without-ledger
+    --without-pmix --without-verbs --without-ledger --without-mpi
 ok $? "it builds without any optional part"
 build san "check $both" CFLAGS="$san"
 ok $? "the unit tests pass under ASan and UBSan"

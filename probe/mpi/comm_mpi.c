@@ -1,0 +1,499 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "config.h"
+#include "probe/mpi/comm_mpi.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "probe/cpu.h"
+#include "probe/mpi/call.h"
+#include "probe/mpi/kinds.h"
+#include "util/text.h"
+
+enum { TAG = 1, TAG_NOTE = 2, TAG_BLOB = 3 };
+
+/* Messages that were started, the i-th of the live ones in each array. Each
+ * has a buffer to be received into, which is kept for the next one that is
+ * started; what is sent all comes from one.
+ */
+struct started {
+    MPI_Request *request;
+    MPI_Status *status; /* MPICH's MPI_STATUSES_IGNORE is no array to gcc */
+    struct comm_done *what;
+    uint8_t **buffer; /* [room]; NULL until needed */
+    int n, room;
+};
+
+struct comm_mpi {
+    MPI_Comm comm;
+    int rank, size;
+    struct place *place;     /* [size] */
+    struct place_name *name; /* [size] */
+    uint32_t hosts;
+    size_t len; /* of the longest message */
+    uint8_t *out, *in;
+    struct started started;
+    uint64_t want_buffer;
+    uint8_t *buffer; /* that MPI has; NULL: none */
+};
+
+/*
+ * Who is who
+ */
+
+/* A name that Slurm gives; what the environment says is checked. MPI's may be
+ * a name with its domain.
+ */
+static int find_host (char host[PLACE_HOST_MAX], struct error *err)
+{
+    const char *node = getenv ("SLURMD_NODENAME");
+    char processor[MPI_MAX_PROCESSOR_NAME] = "";
+    int len;
+
+    if (!node || !text_is_hostname (node)) {
+        if (CALL (err, MPI_Get_processor_name, processor, &len) < 0)
+            return -1;
+        processor[strcspn (processor, ".")] = '\0';
+        node = processor;
+    }
+    if (!text_is_hostname (node))
+        return error_world (err, "'%s' is no name for a host", node);
+    snprintf (host, PLACE_HOST_MAX, "%s", node);
+    return 0;
+}
+
+static int find_places (struct comm_mpi *c, const struct comm_mpi_options *opts,
+                        struct error *err)
+{
+    struct place me = { .host = "" };
+    size_t n = (size_t)c->size;
+
+    c->place = calloc (n, sizeof (*c->place));
+    c->name = calloc (n, sizeof (*c->name));
+    if (!c->place || !c->name)
+        return error_nomem (err);
+    cpu_cores (&me.cores);
+    if (find_host (me.host, err) < 0
+        || CALL (err, MPI_Allgather, &me, sizeof (me), MPI_BYTE, c->place,
+                 sizeof (me), MPI_BYTE, c->comm) < 0
+        || places_hosts (c->place, (uint32_t)c->size, &c->hosts, err) < 0
+        || places_name (c->place, (uint32_t)c->size, opts->naming, c->name,
+                        err) < 0)
+        return -1;
+    if (c->name[c->rank].core >= 0 && cpu_bind (c->name[c->rank].core) < 0)
+        return error_errno (err, "%s: cannot stay on core %d", me.host,
+                            c->name[c->rank].core);
+    return 0;
+}
+
+static void drop_messages (struct comm_mpi *c)
+{
+    void *buffer;
+    int size;
+
+    if (c->buffer)
+        MPI_Buffer_detach (&buffer, &size);
+    free (c->buffer);
+    free (c->out);
+    free (c->in);
+    for (int i = 0; i < c->started.room; i++) {
+        free (c->started.buffer[i]);
+        c->started.buffer[i] = NULL;
+    }
+    c->buffer = c->out = c->in = NULL;
+}
+
+struct comm_mpi *comm_mpi_open (MPI_Comm mpi,
+                                const struct comm_mpi_options *opts,
+                                struct error *err)
+{
+    struct comm_mpi *c = calloc (1, sizeof (*c));
+
+    if (!c) {
+        error_nomem (err);
+        return NULL;
+    }
+    c->comm = MPI_COMM_NULL;
+    c->want_buffer = opts->buffer;
+    if (CALL (err, MPI_Comm_dup, mpi, &c->comm) < 0
+        || CALL (err, MPI_Comm_set_errhandler, c->comm, MPI_ERRORS_RETURN) < 0
+        || CALL (err, MPI_Comm_rank, c->comm, &c->rank) < 0
+        || CALL (err, MPI_Comm_size, c->comm, &c->size) < 0
+        || find_places (c, opts, err) < 0) {
+        comm_mpi_close (c);
+        return NULL;
+    }
+    return c;
+}
+
+void comm_mpi_close (struct comm_mpi *c)
+{
+    if (!c)
+        return;
+    drop_messages (c);
+    if (c->comm != MPI_COMM_NULL)
+        MPI_Comm_free (&c->comm);
+    free (c->started.request);
+    free (c->started.status);
+    free (c->started.what);
+    free (c->started.buffer);
+    free (c->place);
+    free (c->name);
+    free (c);
+}
+
+struct comm_mpi_wire comm_mpi_wire (const struct comm_mpi *c)
+{
+    return (struct comm_mpi_wire){ c->comm, c->out, c->in };
+}
+
+uint32_t comm_mpi_hosts (const struct comm_mpi *c)
+{
+    return c->hosts;
+}
+
+static uint32_t get_rank (const void *vc)
+{
+    return (uint32_t)((const struct comm_mpi *)vc)->rank;
+}
+
+static uint32_t get_size (const void *vc)
+{
+    return (uint32_t)((const struct comm_mpi *)vc)->size;
+}
+
+static const char *get_label (const void *vc, uint32_t rank)
+{
+    return ((const struct comm_mpi *)vc)->name[rank].label;
+}
+
+static const char *get_host (const void *vc, uint32_t rank)
+{
+    return ((const struct comm_mpi *)vc)->place[rank].host;
+}
+
+/*
+ * Messages. They are touched before they are sent, so that no page of them is
+ * the kernel's one page of zeros.
+ */
+
+static uint8_t *make_message (size_t len)
+{
+    uint8_t *bytes = malloc (len + 1);
+
+    return bytes ? memset (bytes, 0xa5, len + 1) : NULL;
+}
+
+/* As much as a round trip's messages need, where nothing is said: MPI may not
+ * yet have noticed that the one before is out.
+ */
+int comm_mpi_buffer (struct comm_mpi *c, size_t len, struct error *err)
+{
+    uint64_t needed = (uint64_t)len + MPI_BSEND_OVERHEAD;
+    uint64_t size = c->want_buffer ? c->want_buffer
+                                   : 4 * ((uint64_t)c->len + MPI_BSEND_OVERHEAD);
+
+    if (size < needed)
+        return error_input (err, "a message of %zu bytes needs a send buffer "
+                            "of %ju, not of %ju", len, (uintmax_t)needed,
+                            (uintmax_t)size);
+    if (c->buffer)
+        return 0;
+    if (size > INT_MAX)
+        return error_input (err, "MPI takes no buffer of %ju bytes",
+                            (uintmax_t)size);
+    if (!(c->buffer = malloc ((size_t)size)))
+        return error_nomem (err);
+    if (CALL (err, MPI_Buffer_attach, c->buffer, (int)size) == 0)
+        return 0;
+    free (c->buffer);
+    c->buffer = NULL;
+    return -1;
+}
+
+static int reserve (void *vc, size_t len, struct error *err)
+{
+    struct comm_mpi *c = vc;
+
+    if (len > INT_MAX)
+        return error_input (err, "MPI takes no message of %zu bytes", len);
+    drop_messages (c);
+    c->len = len;
+    if (!(c->out = make_message (len)) || !(c->in = make_message (len)))
+        return error_nomem (err);
+    return 0;
+}
+
+static int64_t now_ns (void *vc)
+{
+    struct timespec ts;
+
+    (void)vc;
+    clock_gettime (CLOCK_MONOTONIC, &ts);
+    return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+/* 0 as 1: it is done. */
+static int done (int rc)
+{
+    return rc < 0 ? -1 : 1;
+}
+
+static int barrier (void *vc, struct error *err)
+{
+    struct comm_mpi *c = vc;
+
+    return done (CALL (err, MPI_Barrier, c->comm));
+}
+
+static int send (void *vc, uint32_t to, size_t len, struct error *err)
+{
+    struct comm_mpi *c = vc;
+
+    return done (CALL (err, MPI_Send, c->out, (int)len, MPI_BYTE, (int)to, TAG,
+                       c->comm));
+}
+
+static int recv (void *vc, uint32_t from, size_t len, struct error *err)
+{
+    struct comm_mpi *c = vc;
+
+    return done (CALL (err, MPI_Recv, c->in, (int)len, MPI_BYTE, (int)from,
+                       TAG, c->comm, MPI_STATUS_IGNORE));
+}
+
+static int recv_any (void *vc, size_t len, uint32_t *from, struct error *err)
+{
+    struct comm_mpi *c = vc;
+    MPI_Status status;
+
+    if (CALL (err, MPI_Recv, c->in, (int)len, MPI_BYTE, MPI_ANY_SOURCE, TAG,
+              c->comm, &status) < 0)
+        return -1;
+    *from = (uint32_t)status.MPI_SOURCE;
+    return 1;
+}
+
+/*
+ * Messages that are started, and waited for later
+ */
+
+static int grow (void *array, size_t size, int room)
+{
+    void *old = *(void **)array;
+    void *new = realloc (old, (size_t)room * size);
+
+    if (!new)
+        return -1;
+    *(void **)array = new;
+    return 0;
+}
+
+/* Room for one more. */
+static int make_room (struct started *s, struct error *err)
+{
+    int room = s->room > 0 ? 2 * s->room : COMM_WINDOW;
+
+    if (s->n < s->room)
+        return 0;
+    if (grow (&s->request, sizeof (*s->request), room) < 0
+        || grow (&s->status, sizeof (*s->status), room) < 0
+        || grow (&s->what, sizeof (*s->what), room) < 0
+        || grow (&s->buffer, sizeof (*s->buffer), room) < 0)
+        return error_nomem (err);
+    for (int i = s->room; i < room; i++)
+        s->buffer[i] = NULL;
+    s->room = room;
+    return 0;
+}
+
+static int start_send (void *vc, uint32_t to, size_t len, struct error *err)
+{
+    struct comm_mpi *c = vc;
+    struct started *s = &c->started;
+
+    if (make_room (s, err) < 0
+        || CALL (err, MPI_Isend, c->out, (int)len, MPI_BYTE, (int)to, TAG,
+                 c->comm, &s->request[s->n]) < 0)
+        return -1;
+    s->what[s->n++] = (struct comm_done){ .peer = to, .sent = true };
+    return 1;
+}
+
+static int start_recv (void *vc, uint32_t from, size_t len, struct error *err)
+{
+    struct comm_mpi *c = vc;
+    struct started *s = &c->started;
+
+    if (make_room (s, err) < 0)
+        return -1;
+    if (!s->buffer[s->n] && !(s->buffer[s->n] = make_message (c->len)))
+        return error_nomem (err);
+    if (CALL (err, MPI_Irecv, s->buffer[s->n], (int)len, MPI_BYTE, (int)from,
+              TAG, c->comm, &s->request[s->n]) < 0)
+        return -1;
+    s->what[s->n++] = (struct comm_done){ .peer = from };
+    return 1;
+}
+
+static int wait_one (void *vc, struct comm_done *what, struct error *err)
+{
+    struct comm_mpi *c = vc;
+    struct started *s = &c->started;
+    uint8_t *buffer;
+    int i;
+
+    if (s->n == 0)
+        return 0;
+    if (CALL (err, MPI_Waitany, s->n, s->request, &i, MPI_STATUS_IGNORE) < 0)
+        return -1;
+    *what = s->what[i];
+    /* the last takes its place, buffers and all */
+    s->n--;
+    buffer = s->buffer[i];
+    s->request[i] = s->request[s->n];
+    s->what[i] = s->what[s->n];
+    s->buffer[i] = s->buffer[s->n];
+    s->buffer[s->n] = buffer;
+    return 1;
+}
+
+static int wait_all (void *vc, struct error *err)
+{
+    struct comm_mpi *c = vc;
+    int n = c->started.n;
+
+    c->started.n = 0;
+    return done (CALL (err, MPI_Waitall, n, c->started.request,
+                       c->started.status));
+}
+
+/*
+ * What means something
+ */
+
+static int send_note (void *vc, uint32_t to, const void *data, size_t len,
+                      struct error *err)
+{
+    struct comm_mpi *c = vc;
+
+    return done (CALL (err, MPI_Send, data, (int)len, MPI_BYTE, (int)to,
+                       TAG_NOTE, c->comm));
+}
+
+static int recv_note (void *vc, uint32_t from, void *data, size_t len,
+                      struct error *err)
+{
+    struct comm_mpi *c = vc;
+
+    return done (CALL (err, MPI_Recv, data, (int)len, MPI_BYTE, (int)from,
+                       TAG_NOTE, c->comm, MPI_STATUS_IGNORE));
+}
+
+/* What process `from` has, of blob->len bytes; at 0, from 0, its own data. */
+static int receive_blob (struct comm_mpi *c, int from, const void *own,
+                         struct comm_blob *blob, struct error *err)
+{
+    if (!(blob->data = malloc (blob->len + 1)))
+        return error_nomem (err);
+    if (from == c->rank) {
+        if (blob->len > 0)
+            memcpy (blob->data, own, blob->len);
+        return 0;
+    }
+    return CALL (err, MPI_Recv, blob->data, (int)blob->len, MPI_BYTE, from,
+                 TAG_BLOB, c->comm, MPI_STATUS_IGNORE);
+}
+
+static int check_blob (size_t len, struct error *err)
+{
+    return len <= INT_MAX ? 0
+                          : error_world (err, "results of %zu bytes are more "
+                                         "than MPI takes at once", len);
+}
+
+static int collect (void *vc, const void *data, size_t len,
+                    struct comm_blob *all, struct error *err)
+{
+    struct comm_mpi *c = vc;
+    uint64_t mine = len;
+    uint64_t *lens = NULL;
+    int rc = -1;
+
+    if (check_blob (len, err) < 0)
+        return -1;
+    if (c->rank == 0 && !(lens = calloc ((size_t)c->size, sizeof (*lens))))
+        return error_nomem (err);
+    if (CALL (err, MPI_Gather, &mine, 1, MPI_UINT64_T, lens, 1, MPI_UINT64_T,
+              0, c->comm) < 0)
+        goto error;
+    if (c->rank != 0) {
+        rc = CALL (err, MPI_Send, data, (int)len, MPI_BYTE, 0, TAG_BLOB,
+                   c->comm);
+        goto error;
+    }
+    memset (all, 0, (size_t)c->size * sizeof (*all));
+    for (int i = 0; i < c->size; i++) {
+        all[i].len = lens[i];
+        if (receive_blob (c, i, data, &all[i], err) < 0)
+            goto error;
+    }
+    rc = 0;
+error:
+    if (rc < 0 && lens)
+        for (int i = 0; i < c->size; i++) {
+            free (all[i].data);
+            all[i].data = NULL;
+        }
+    free (lens);
+    return done (rc);
+}
+
+static int tell (void *vc, struct comm_blob *blob, struct error *err)
+{
+    struct comm_mpi *c = vc;
+    uint64_t len = blob->len;
+
+    if (c->rank == 0 && check_blob (blob->len, err) < 0)
+        return -1;
+    if (CALL (err, MPI_Bcast, &len, 1, MPI_UINT64_T, 0, c->comm) < 0)
+        return -1;
+    if (c->rank != 0) {
+        blob->len = (size_t)len;
+        if (!(blob->data = malloc (blob->len + 1)))
+            return error_nomem (err);
+    }
+    if (CALL (err, MPI_Bcast, blob->data, (int)len, MPI_BYTE, 0, c->comm) == 0)
+        return 1;
+    if (c->rank != 0) {
+        free (blob->data);
+        blob->data = NULL;
+    }
+    return -1;
+}
+
+const struct comm comm_mpi = {
+    .name = "mpi",
+    .rank = get_rank,
+    .size = get_size,
+    .label = get_label,
+    .host = get_host,
+    .reserve = reserve,
+    .now_ns = now_ns,
+    .barrier = barrier,
+    .send = send,
+    .recv = recv,
+    .recv_any = recv_any,
+    .start_send = start_send,
+    .start_recv = start_recv,
+    .wait_one = wait_one,
+    .wait_all = wait_all,
+    .send_note = send_note,
+    .recv_note = recv_note,
+    .collect = collect,
+    .tell = tell,
+    .exchanges = kinds,
+};

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What MPI's operations cost: `pmm-probe-mpi operations`.
+ *
+ * All processes time
+ *
+ *     barrier - t1 - operation - barrier - t2
+ *
+ * and take the cost of reading the timer, DT, and of the barrier, DB, from
+ * t2 - t1. Those are measured likewise, first: DT as reading it again and again,
+ * DB as nothing between the barriers, net of DT. An operation that is too fast
+ * for that is done many times at each go.
+ *
+ * Point to point it is between process 0 and the last, which under the usual
+ * distributions is on another node; the others are in the barriers only.
+ *
+ * Made by operations_run; read by people and, as JSON of kind "operations", by
+ * programs:
+ *
+ *     "mpi", "processes", "hosts", "repeats", "fast_repeats", "operations":
+ *     [{"name","text","us":{"min","p25","median","p75","max","mean","sd"}}]
+ *
+ * A mean that is within a few of its standard errors of zero, or below, could
+ * not be told from the barrier's own scatter.
+ */
+#ifndef PROBE_MPI_OPERATIONS_H
+#define PROBE_MPI_OPERATIONS_H
+
+#include <mpi.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "core/series/series.h"
+#include "util/error.h"
+
+struct operations_options {
+    uint64_t repeats;      /* of an operation, 1 or more */
+    uint64_t fast_repeats; /* at each of them, of one that is fast */
+    uint64_t warm_up;      /* repeats before, which do not count */
+};
+
+/* As this process saw it. */
+struct operation_cost {
+    const char *name; /* for programs: "allreduce_10" */
+    const char *text; /* for people */
+    double us[SERIES_STATS];
+};
+
+/* Rows of the table, DT and DB first. */
+size_t operations_count (void);
+
+/* Measure all into cost[operations_count ()]; every process of comm, 2 or more,
+ * calls it with the same options. Return 0, or -1 with err.
+ */
+int operations_run (MPI_Comm comm, const struct operations_options *opts,
+                    struct operation_cost *cost, struct error *err);
+
+/* Who measured, for the head of what is written. */
+struct operations_scene {
+    const char *mpi; /* the library, in a word or two */
+    unsigned int processes, hosts;
+    const struct operations_options *opts;
+};
+
+/* Lines of microseconds, their standard error and the operation. */
+void operations_print (const struct operations_scene *scene,
+                       const struct operation_cost *cost, FILE *fp);
+
+/* Return 0, or -1 with err. */
+int operations_write (const struct operations_scene *scene,
+                      const struct operation_cost *cost, FILE *fp,
+                      struct error *err);
+
+#endif /* PROBE_MPI_OPERATIONS_H */
