@@ -1,0 +1,102 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# pmm-probe-mpi in a real Slurm, over Open MPI and over MPICH: what MPI's
+# operations cost, by 2, 3, 4 and 8 processes, and what is said where processes
+# are too few or are not where they should be.
+
+. "$(dirname "$0")/lib.sh"
+need srun jq
+(($(nproc) >= 2)) || skip_all "nodes of two processes need two cores"
+workdir
+with_cluster 4
+cd "$workdir" || exit 1
+# More processes than cores, all nodes on one machine, where segments of shared
+# memory would be taken for one another's.
+export OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_btl=self,tcp
+export OMPI_MCA_btl_tcp_if_include=lo
+
+job=$(salloc -N4 --exclusive --no-shell 2>&1 | sed -n 's/.*allocation //p')
+
+# step N PROGRAM...: N processes, on as many nodes as there are
+step ()
+{
+    local n=$1
+    shift
+    timeout 60 srun -Q --jobid="$job" --mpi="$pmi" -N$((n < 4 ? n : 4)) \
+        -n"$n" --ntasks-per-node=$(((n + 3) / 4)) "$@" 2>err
+}
+
+said () { grep "^$prog:" err; }
+
+# Words that each table has, one a line.
+operations="timer (DT)
+barrier (DB)
+allreduce of 1 integer
+allreduce of 10 integers
+reduce of 1 integer
+reduce of 10 integers
+broadcast of 10 integers
+gather of 10 integers of each
+non-blocking send of 10 integers, with wait
+iprobe, without a message
+blocking send of 10 integers
+sendrecv of 10 integers
+send, then receive 10 integers
+5 persistent sends of 10 integers, started at once
+5 blocking sends of 10 integers
+signal: an empty message there and back"
+
+test_operations ()
+{
+    local n
+    for n in 2 3 4 8; do
+        rm -f costs
+        step "$n" "$probe" operations --repeats 2 --warm-up 0 \
+            --fast-repeats 10 -o costs >table
+        is $? 0 "$mpi: operations by $n processes" || diag "$(<err)"
+        is "$(sed -nE 's/^ *-?[0-9.]+ +[0-9.]+  //p' table)" "$operations" \
+            "... each has its line"
+        is "$(jq -c '[.kind, .processes, .hosts, .repeats,
+            (.operations | length), ([.operations[] | select(.us.min <= .us.median
+                and .us.median <= .us.max)] | length)]' costs)" \
+            "[\"operations\",$n,$((n < 4 ? n : 4)),2,16,16]" \
+            "... in the file, too"
+    done
+    is "$(jq '.operations[0].us | .mean > 0 and .mean < 1000' costs)" true \
+        "... reading the timer costs something"
+}
+
+test_refusals ()
+{
+    step 1 "$probe" operations >out
+    like "$? $(said)" "^2 $prog: operations needs 2 processes, this is 1: " \
+        "$mpi: one process: exit 2"
+    step 2 "$probe" operations --repeats 0 >out
+    is "$? $(said)" "2 $prog: --repeats: 1 to 1000000" \
+        "... no repeats: exit 2, said by one"
+    step 2 "$probe" operation >out
+    like "$? $(said)" "^2 $prog: unknown test 'operation'" "... no such test"
+    step 8 "$probe" operations --label host >out
+    like "$? $(said)" "^2 $prog: h0001 has several processes: " \
+        "... two on a host, to be called by its name"
+    timeout 60 srun -Q --jobid="$job" --mpi="$pmi" -N1 -n4 taskset -c 0 "$probe" operations \
+        >out 2>err
+    like "$? $(said)" "^2 $prog: h0001: more processes than the 1 cores" \
+        "... four on one core"
+    step 2 "$probe" operations --repeats 2 -o /nowhere/costs >out
+    like "$? $(said)" "^3 $prog: cannot .*/nowhere" \
+        "... costs that cannot be written: exit 3"
+}
+
+prog=pmm-probe-mpi
+for mpi in openmpi:pmix mpich:pmi2; do
+    pmi=${mpi#*:}
+    mpi=${mpi%:*}
+    probe=$(type -P "$prog.$mpi") \
+        || { skip "$mpi" "$prog was not built for it"; continue; }
+    test_operations
+    test_refusals
+done
+
+done_testing
