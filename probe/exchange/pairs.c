@@ -6,6 +6,8 @@
 
 #include "probe/exchange/results.h"
 
+enum { GATHER_STEPS = 64 };
+
 /* Take part in a step, if this process is in it. */
 static int run_step (const struct party *p, const struct probe *pair,
                      uint32_t npairs, const struct comm_exchange *ex,
@@ -39,7 +41,7 @@ static int finish (const struct party *p, int64_t start, uint64_t steps,
 int pairs_run (struct party *p, const struct pattern *pattern,
                const struct comm_exchange *ex, const uint64_t *length,
                size_t nlengths, const struct measure_how *how,
-               struct series *s, struct error *err)
+               bool again_and_again, struct series *s, struct error *err)
 {
     uint64_t steps = pattern_steps (pattern);
     struct probe *pair = calloc (pattern_width (pattern) + 1, sizeof (*pair));
@@ -61,9 +63,11 @@ int pairs_run (struct party *p, const struct pattern *pattern,
                 goto error;
             probes += n;
             progress_show (&p->progress, k * steps + i + 1, nlengths * steps);
+            if ((i + 1 == steps
+                 || (!again_and_again && (i + 1) % GATHER_STEPS == 0))
+                && results_collect (r, p, length[k], s, err) < 0)
+                goto error;
         }
-        if (results_collect (r, p, length[k], s, err) < 0)
-            goto error;
     }
     rc = finish (p, start, steps, probes, s, err);
 error:

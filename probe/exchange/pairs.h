@@ -3,6 +3,7 @@
 #ifndef PROBE_EXCHANGE_PAIRS_H
 #define PROBE_EXCHANGE_PAIRS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,13 +15,15 @@
 
 /* Measure the pairs of a pattern, length by length; before each step all
  * processes wait for one another. Process 0, which alone has a series, gets
- * what was measured, sorted, with the number of steps and probes and the
- * seconds it took. Return 0, or -1 with err.
+ * what was measured, every now and then or, where a pair may be in several
+ * steps (again_and_again), with all its repeats at the end of a length; at last
+ * it is sorted, with the number of steps and probes and the seconds it took.
+ * Return 0, or -1 with err.
  */
 int pairs_run (struct party *p, const struct pattern *pattern,
                const struct comm_exchange *ex, const uint64_t *length,
                size_t nlengths, const struct measure_how *how,
-               struct series *s, struct error *err);
+               bool again_and_again, struct series *s, struct error *err);
 
 /* The same of everyone with everyone, itself included, all at once: each
  * message is timed by whom it is for, from the start of all to the wait that

@@ -73,6 +73,7 @@ struct inproc_world {
     size_t nall;
     uint32_t running;
     int64_t barrier_ns[4];
+    int64_t hub_free;
 };
 
 /*
@@ -256,6 +257,7 @@ static struct message *post (struct process *p, uint32_t to, size_t len)
     struct inproc_world *v = p->w->world;
     struct process *q = &v->process[to];
     int64_t bytes = (int64_t)((double)len * p->w->ns_per_byte);
+    int64_t *wire = p->w->hub ? &v->hub_free : &p->out_free;
     struct message *m = calloc (1, sizeof (*m));
 
     if (!m || v->nall == sizeof (v->all) / sizeof (v->all[0]))
@@ -264,14 +266,14 @@ static struct message *post (struct process *p, uint32_t to, size_t len)
     note (p, 's', to);
     *m = (struct message){ .from = p->rank, .to = to, .len = len,
                            .taken_ns = -1 };
-    p->out_free = later (p->clock, p->out_free);
-    m->there_ns = p->out_free + p->w->latency_ns;
+    *wire = later (p->clock, *wire);
+    m->there_ns = *wire + p->w->latency_ns;
     if (p->w->more_ns)
         m->there_ns += p->w->more_ns (p->rank, to);
-    m->there_ns = later (m->there_ns, q->in_free) + bytes;
-    p->out_free += bytes;
-    m->left_ns = p->out_free;
-    q->in_free = m->there_ns;
+    if (bytes > 0)
+        m->there_ns = q->in_free = later (m->there_ns, q->in_free) + bytes;
+    *wire += bytes;
+    m->left_ns = *wire;
     m->lost = q->dead
               || (p->w->loses
                   && p->w->loses (p->rank, to, v->count[to][p->rank]));

@@ -48,6 +48,7 @@ struct inproc {
     int64_t latency_ns;
     double ns_per_byte;
     int64_t timeout_ns;
+    bool hub;                  /* all bytes go over one wire, in turn */
     bool synchronous;          /* a send ends when it is being received */
     int64_t dies_ns[INPROC_MAX]; /* 0: does not */
     /* what a message takes longer between two; NULL: nothing */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "probe/exchange/exchange.h"
+#include "probe/exchange/told.h"
 #include "probe/exchange/worst.h"
 #include "probe/test/inproc.h"
 #include "tests/tap.h"
@@ -25,22 +26,6 @@ struct task {
     struct series *series, *repeated;
 };
 
-/* What process 0 alone knows all get to know. */
-static int tell_pairs (const struct party *p, struct probe *pair, int n,
-                       struct error *err)
-{
-    struct comm_blob blob = { .data = (uint8_t *)pair,
-                              .len = (size_t)n * sizeof (*pair) };
-
-    if (p->comm->tell (p->c, &blob, err) < 0)
-        return -1;
-    if (p->me != 0) {
-        memcpy (pair, blob.data, blob.len);
-        free (blob.data);
-    }
-    return (int)(blob.len / sizeof (*pair));
-}
-
 static int run_again (struct party *p, const struct task *task,
                       const struct comm_exchange *ex, const struct series *s,
                       struct series *again, struct error *err)
@@ -50,11 +35,10 @@ static int run_again (struct party *p, const struct task *task,
     int n = s ? worst_pairs (s, pair, task->again, err) : 0;
     int rc = -1;
 
-    n = tell_pairs (p, pair, n, err);
-    pattern = pattern_of_pairs (pair, (size_t)n, p->n, NULL, err);
+    pattern = told_pairs (p, pair, (size_t)n, err);
     if (pattern)
-        rc = pairs_run (p, pattern, ex, lengths, LENGTHS, &task->how, again,
-                        err);
+        rc = pairs_run (p, pattern, ex, lengths, LENGTHS, &task->how, false,
+                        again, err);
     pattern_destroy (pattern);
     return rc;
 }
@@ -79,8 +63,8 @@ static int run_task (void *c, void *arg)
     if (task->kind == PATTERN_ALL_TO_ALL)
         rc = pairs_run_all (&p, lengths, LENGTHS, &task->how, s, &err);
     else if (ex && pattern)
-        rc = pairs_run (&p, pattern, ex, lengths, LENGTHS, &task->how, s,
-                        &err);
+        rc = pairs_run (&p, pattern, ex, lengths, LENGTHS, &task->how,
+                        false, s, &err);
     if (rc == 0 && task->again > 0)
         rc = run_again (&p, task, ex, s, again, &err);
     if (rc < 0)

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Whole topologies.
+ *
+ * Notes: who has lost something exchanges no more, it only comes to the
+ * barriers. After every BLOCK repeats process 0 hears from all how many went
+ * well, and tells whether to go on, so that a dead process is waited for a few
+ * times and no more.
+ */
+#include "config.h"
+#include "probe/exchange/topology.h"
+
+#include <stdlib.h>
+
+#include "probe/wire.h"
+
+enum {
+    BLOCK = 8,
+    WORD = 4, /* bytes of what is told */
+};
+
+/*
+ * One pass. All return as a comm's calls do: 0, something was lost.
+ */
+
+typedef int (*pass_f) (const struct party *p, size_t len, struct error *err);
+
+static int star (const struct party *p, size_t len, struct error *err)
+{
+    int rc = 1;
+
+    if (p->me != 0) {
+        rc = p->comm->recv (p->c, 0, len, err);
+        return rc <= 0 ? rc : p->comm->send (p->c, 0, len, err);
+    }
+    for (uint32_t i = 1; i < p->n && rc > 0; i++)
+        rc = p->comm->send (p->c, i, len, err);
+    for (uint32_t i = 1; i < p->n && rc > 0; i++) {
+        uint32_t from;
+
+        rc = p->comm->recv_any (p->c, len, &from, err);
+    }
+    return rc;
+}
+
+static int complete (const struct party *p, size_t len, struct error *err)
+{
+    uint32_t from;
+    int all, rc = 1;
+
+    for (uint32_t i = p->me + 1; i < p->n && rc > 0; i++)
+        rc = p->comm->send (p->c, i, len, err);
+    for (uint32_t i = 1; i < p->n && rc > 0; i++) {
+        rc = p->comm->recv_any (p->c, len, &from, err);
+        if (rc > 0 && from < p->me)
+            rc = p->comm->start_send (p->c, from, len, err);
+    }
+    if (rc < 0 || (all = p->comm->wait_all (p->c, err)) < 0)
+        return -1;
+    return rc && all;
+}
+
+/* To one neighbour while from the other. */
+static int shift (const struct party *p, uint32_t to, uint32_t from,
+                  size_t len, struct error *err)
+{
+    int rc = p->comm->start_send (p->c, to, len, err);
+    int all;
+
+    if (rc > 0)
+        rc = p->comm->recv (p->c, from, len, err);
+    if (rc < 0 || (all = p->comm->wait_all (p->c, err)) < 0)
+        return -1;
+    return rc && all;
+}
+
+static int ring (const struct party *p, size_t len, struct error *err)
+{
+    uint32_t right = (p->me + 1) % p->n;
+    uint32_t left = (p->me + p->n - 1) % p->n;
+    int rc = shift (p, right, left, len, err);
+
+    return rc <= 0 ? rc : shift (p, left, right, len, err);
+}
+
+/* Start a message from and to each of so many, and wait for all. */
+static int with_all (const struct party *p, const uint32_t *peer, uint32_t n,
+                     size_t len, struct error *err)
+{
+    int all, rc = 1;
+
+    for (uint32_t i = 0; i < n && rc > 0; i++)
+        rc = p->comm->start_recv (p->c, peer[i], len, err);
+    for (uint32_t i = 0; i < n && rc > 0; i++)
+        rc = p->comm->start_send (p->c, peer[i], len, err);
+    if (rc < 0 || (all = p->comm->wait_all (p->c, err)) < 0)
+        return -1;
+    return rc && all;
+}
+
+static int with_others (const struct party *p, size_t len, struct error *err)
+{
+    uint32_t *peer = calloc (p->n, sizeof (*peer));
+    int rc;
+
+    if (!peer)
+        return error_nomem (err);
+    for (uint32_t i = 1; i < p->n; i++)
+        peer[i - 1] = (p->me + i) % p->n;
+    rc = with_all (p, peer, p->n - 1, len, err);
+    free (peer);
+    return rc;
+}
+
+static int star_both (const struct party *p, size_t len, struct error *err)
+{
+    const uint32_t centre = 0;
+
+    return p->me == centre ? with_others (p, len, err)
+                           : with_all (p, &centre, 1, len, err);
+}
+
+static int ring_both (const struct party *p, size_t len, struct error *err)
+{
+    const uint32_t peer[] = { (p->me + 1) % p->n,
+                              (p->me + p->n - 1) % p->n };
+
+    return with_all (p, peer, 2, len, err);
+}
+
+static const pass_f passes[SERIES_SHAPES][2] = {
+    [SERIES_STAR] = { star, star_both },
+    [SERIES_COMPLETE] = { complete, with_others },
+    [SERIES_RING] = { ring, ring_both },
+};
+
+/*
+ * Repeats
+ */
+
+struct state {
+    pass_f pass;
+    size_t len;
+    unsigned int n;      /* passes of a repeat */
+    bool well;           /* this process has lost nothing yet */
+    uint32_t went_well;  /* repeats, all processes' */
+    double *time;        /* [repeats] at process 0 */
+};
+
+/* One repeat; *ns is what it took. */
+static int repeat (const struct party *p, struct state *st, int64_t *ns,
+                   struct error *err)
+{
+    int64_t start;
+
+    if (p->comm->barrier (p->c, err) < 0)
+        return -1;
+    start = p->comm->now_ns (p->c);
+    for (unsigned int i = 0; i < st->n; i++) {
+        int rc = st->well ? st->pass (p, st->len, err) : 0;
+
+        if (rc < 0 || p->comm->barrier (p->c, err) < 0)
+            return -1;
+        st->well = rc > 0;
+    }
+    *ns = p->comm->now_ns (p->c) - start;
+    return 0;
+}
+
+/* Process 0 has a word for all. */
+static int tell_word (const struct party *p, uint32_t *word,
+                      struct error *err)
+{
+    uint8_t data[WORD];
+    struct comm_blob blob = { data, sizeof (data) };
+
+    wire_put (data, *word, WORD);
+    if (p->comm->tell (p->c, &blob, err) < 0)
+        return -1;
+    if (p->me != 0) {
+        *word = blob.len == WORD ? (uint32_t)wire_get (blob.data, WORD) : 0;
+        free (blob.data);
+    }
+    return 0;
+}
+
+/* Find out how many repeats went well everywhere; who is dead is marked. */
+static int agree (const struct party *p, uint32_t *word, struct series *s,
+                  struct error *err)
+{
+    struct comm_blob *all = s ? calloc (p->n, sizeof (*all)) : NULL;
+    uint8_t data[WORD];
+    int rc;
+
+    if (s && !all)
+        return error_nomem (err);
+    wire_put (data, *word, WORD);
+    rc = p->comm->collect (p->c, data, sizeof (data), all, err);
+    for (uint32_t i = 0; s && rc >= 0 && i < p->n; i++) {
+        uint32_t theirs = all[i].len == WORD
+                              ? (uint32_t)wire_get (all[i].data, WORD)
+                              : 0;
+
+        if (!all[i].data)
+            s->process[i].lost = true;
+        else if (theirs < *word)
+            *word = theirs;
+        free (all[i].data);
+    }
+    free (all);
+    return rc < 0 ? -1 : tell_word (p, word, err);
+}
+
+/* More passes until a repeat takes as long as is wanted. */
+static int settle (const struct party *p, struct state *st, int64_t batch_ns,
+                   struct error *err)
+{
+    uint32_t next;
+    int64_t ns;
+
+    do {
+        if (repeat (p, st, &ns, err) < 0)
+            return -1;
+        next = st->well ? measure_grow (st->n, ns, batch_ns) : 0;
+        if (tell_word (p, &next, err) < 0)
+            return -1;
+        if (next > 0 && next <= MEASURE_EXCHANGES_MAX)
+            st->n = next;
+    } while (next > 0);
+    return 0;
+}
+
+/* All repeats, until one is lost. */
+static int run (const struct party *p, struct state *st,
+                const struct measure_how *how, struct series *s,
+                struct error *err)
+{
+    uint32_t done = 0;
+
+    while (done < how->repeats && st->went_well == done) {
+        uint32_t well = done;
+
+        for (unsigned int i = 0; i < BLOCK && done < how->repeats; i++) {
+            int64_t ns;
+
+            if (repeat (p, st, &ns, err) < 0)
+                return -1;
+            if (st->time)
+                st->time[done] = (double)ns / st->n;
+            done++;
+            well += st->well;
+        }
+        if (agree (p, &well, s, err) < 0)
+            return -1;
+        st->went_well = well;
+    }
+    return 0;
+}
+
+static int add (const struct state *st, const struct measure_how *how,
+                struct series_topology *t, struct series *s,
+                struct error *err)
+{
+    t->count = how->repeats;
+    t->lost = how->repeats - st->went_well;
+    if (st->went_well > 0)
+        series_stats (st->time, st->went_well, t->time_ns);
+    s->complete = s->complete && t->lost == 0;
+    return series_add_topology (s, t, err);
+}
+
+int topology_run (const struct party *p, enum series_shape shape,
+                  bool both_ways, size_t len, const struct measure_how *how,
+                  struct series *s, struct error *err)
+{
+    struct series_topology t = { .shape = shape, .both_ways = both_ways,
+                                 .length = len };
+    struct state st = { .pass = passes[shape][both_ways], .len = len,
+                        .well = true };
+    int64_t ns;
+    int rc = -1;
+
+    if (s && !(st.time = calloc (how->repeats, sizeof (*st.time))))
+        return error_nomem (err);
+    st.n = how->warm_up;
+    if (st.n > 0 && repeat (p, &st, &ns, err) < 0)
+        goto error;
+    st.n = how->exchanges;
+    if (how->batch_ns > 0 && settle (p, &st, how->batch_ns, err) < 0)
+        goto error;
+    if (run (p, &st, how, s, err) < 0)
+        goto error;
+    rc = s ? add (&st, how, &t, s, err) : 0;
+    if (rc == 0)
+        rc = st.went_well == how->repeats;
+error:
+    free (st.time);
+    return rc;
+}

@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests as a program runs them: from its words to what it prints and leaves.
+ */
+#include "config.h"
+#include "probe/exchange/program.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "probe/test/inproc.h"
+#include "tests/tap.h"
+
+enum { N = 6, LATENCY = 1000, TIMEOUT = 1000000, WORDS = 16, TEXT = 1 << 16 };
+
+static char dir[] = "/tmp/pmm-program.XXXXXX";
+static char results[64], plan_file[64], printed[64];
+
+struct task {
+    const char *const *word; /* the test's name first; NULL ends them */
+    int rc[INPROC_MAX];
+    struct error err[INPROC_MAX];
+};
+
+/* A program with a plan of its own: two rounds. */
+static struct plan *own_plan (void *data, struct error *err)
+{
+    struct plan *plan = plan_create ("pmm");
+
+    (void)data;
+    (void)err;
+    plan_add (plan, 0, 0, 1);
+    plan_add (plan, 0, 2, 3);
+    plan_add (plan, 1, 1, 2);
+    return plan;
+}
+
+static size_t runs_after; /* that the program was shown */
+
+static int look_after (void *data, const struct exchange_session *x,
+                       struct error *err)
+{
+    (void)data;
+    (void)err;
+    runs_after = x->runs.n;
+    return 0;
+}
+
+static const struct exchange_program program = {
+    .name = "pmm-test",
+    .plan = own_plan,
+    .after = look_after,
+};
+
+static int parse (const char *const *word, struct exchange_args *args,
+                  struct error *err)
+{
+    char *argv[WORDS + 1];
+    int argc = 0;
+
+    for (; argc < WORDS && word[argc]; argc++)
+        argv[argc] = (char *)word[argc];
+    argv[argc] = NULL;
+    return exchange_parse (&program, argc, argv, args, err);
+}
+
+static int run_task (void *c, void *arg)
+{
+    struct task *task = arg;
+    uint32_t me = comm_inproc.rank (c);
+    struct error *err = &task->err[me];
+    struct exchange_args args;
+    int rc = parse (task->word, &args, err);
+
+    if (rc == 0)
+        rc = exchange_run (&program,
+                           exchange_test_find (&program, task->word[0]),
+                           &args, &comm_inproc, c, err);
+    args_clear (&args);
+    task->rc[me] = rc;
+    return rc != 0;
+}
+
+static char *slurp (const char *path)
+{
+    static char text[TEXT];
+    FILE *fp = fopen (path, "r");
+    size_t n = fp ? fread (text, 1, sizeof (text) - 1, fp) : 0;
+
+    text[n] = '\0';
+    if (fp)
+        fclose (fp);
+    return text;
+}
+
+/* Run, what is printed going to a file. Returns how many did well. */
+static size_t run (struct inproc *w, struct task *task)
+{
+    int saved = dup (STDOUT_FILENO);
+    size_t well;
+
+    fflush (stdout);
+    if (saved < 0 || !freopen (printed, "w", stdout))
+        exit (1);
+    well = inproc_run (w, run_task, task);
+    fflush (stdout);
+    dup2 (saved, STDOUT_FILENO);
+    close (saved);
+    return well;
+}
+
+static struct series_list load (void)
+{
+    struct series_list list = { 0 };
+    FILE *fp = fopen (results, "r");
+    struct error err;
+
+    if (fp && series_read (&list, fp, results, &err) < 0)
+        diag ("%s", err.text);
+    if (fp)
+        fclose (fp);
+    unlink (results);
+    return list;
+}
+
+static struct inproc world (void)
+{
+    return (struct inproc){ .n = N, .per_host = 2, .latency_ns = LATENCY,
+                            .ns_per_byte = 1, .timeout_ns = TIMEOUT };
+}
+
+#define SAY(...) (const char *const[]){ __VA_ARGS__, NULL }
+#define OUT "--output", results
+
+static const struct {
+    const char *what;
+    const char *word[WORDS];
+    size_t runs;
+    enum series_test test; /* of the last run */
+    const char *pattern, *exchange;
+    uint64_t steps, probes;
+    size_t lengths;
+    const char *prints;
+} table[] = {
+    { "all pairs", { "pairs", "-n2" }, 1, SERIES_ONE_TO_ONE, "one-factor",
+      "round-trip", 10, 30, 1, "Latency: 1" },
+    { "patterns one behind the other",
+      { "pairs", "-p", "one-factor,by-host", "-n2", "-x", "async" }, 2,
+      SERIES_ASYNC_ONE_TO_ONE, "by-host", "async", 12, 24, 1, "by-host" },
+    { "the program's own plan", { "pairs", "--pattern=pmm", "-n2" }, 1,
+      SERIES_ONE_TO_ONE, "pmm", "round-trip", 4, 6, 1, "pmm" },
+    { "a plan's file", { "pairs", "--plan", plan_file, "-n2" }, 1,
+      SERIES_ONE_TO_ONE, "pmm", "round-trip", 6, 8, 1, "pmm" },
+    { "a sweep", { "pairs", "-l", "0:16:x2", "-n2" }, 1, SERIES_ONE_TO_ONE,
+      "one-factor", "round-trip", 10, 30, 6, "16" },
+    { "a retest", { "pairs", "--retest", "3", "-n2" }, 2, SERIES_ONE_TO_ONE,
+      "one-factor-again", "round-trip", 3, 3, 1, "first, us" },
+    { "all to all", { "pairs", "-p", "all-to-all", "-n2" }, 1,
+      SERIES_ALL_TO_ALL, "all-to-all", "async", 1, 36, 1, "all_to_all" },
+    { "topologies", { "topology", "-l", "1024", "-n2" }, 1, SERIES_TOPOLOGY,
+      "topology", "", 6, 2 * (5 + 6 + 15), 1, "iChaos" },
+    { "two topologies", { "topology", "--shapes", "ring,istar", "-n2" }, 1,
+      SERIES_TOPOLOGY, "topology", "", 6, 3 * (5 + 6), 3, "iStar" },
+    { "noise", { "noise", "-n2", "--goals", "7" }, 2, SERIES_NOISE, "noise",
+      "both-ways", 7, 7, 1, "noise, us" },
+    { "blocking noise", { "noise", "-n2", "--goals=3", "--blocking" }, 2,
+      SERIES_NOISE_BLOCKING, "noise", "round-trip", 3, 3, 1, "alone, us" },
+};
+
+static void test_runs (void)
+{
+    for (size_t i = 0; i < sizeof (table) / sizeof (table[0]); i++) {
+        const char *word[WORDS + 1] = { NULL };
+        struct task task = { .word = word };
+        struct inproc w = world ();
+        struct series_list list;
+        const struct series *s = NULL;
+        size_t n = 0, well;
+
+        for (; table[i].word[n]; n++)
+            word[n] = table[i].word[n];
+        word[n++] = "-o";
+        word[n] = results;
+        runs_after = 0;
+        well = run (&w, &task);
+        list = load ();
+        if (list.n > 0)
+            s = list.run[list.n - 1];
+        ok (well == N && list.n == table[i].runs && list.n == runs_after,
+            "%s: %zu do well, %zu runs %s", table[i].what, well, list.n,
+            task.err[0].text);
+        ok (s && s->test == table[i].test && s->complete
+                && !strcmp (s->pattern, table[i].pattern)
+                && !strcmp (s->exchange, table[i].exchange)
+                && !strcmp (s->transport, "inproc") && s->repeats == 2,
+            "... %s, %s %s", s ? series_test_name (s->test) : "",
+            s ? s->pattern : "", s ? s->exchange : "");
+        ok (s && s->steps == table[i].steps && s->probes == table[i].probes
+                && s->nlengths == table[i].lengths,
+            "... %d steps, %d probes, %zu lengths", s ? (int)s->steps : 0,
+            s ? (int)s->probes : 0, s ? s->nlengths : 0);
+        ok (s && s->nprocesses == N && !strcmp (s->process[3].label, "h01:1")
+                && !strcmp (s->process[3].host, "h01"),
+            "... processes have labels and hosts");
+        ok (strstr (slurp (printed), table[i].prints) != NULL,
+            "... prints '%s'", table[i].prints);
+        series_list_clear (&list);
+    }
+}
+
+/* Alone a message each way takes 1100 ns, both at once; noise makes them wait
+ * where all share one wire: that of process 0 is first, then come two of 1000
+ * bytes of each of three, then that of process 5.
+ */
+static const struct {
+    const char *what;
+    bool hub;
+    double alone, noisy;
+} wires[] = {
+    { "noise is none where nothing is shared", false, 1100, 1100 },
+    { "noise on the same wire", true, 1200, 7200 },
+};
+
+static void test_noise (void)
+{
+    for (size_t i = 0; i < sizeof (wires) / sizeof (wires[0]); i++) {
+        struct task task = {
+            .word = SAY ("noise", "--goal", "h00:0,h02:1", "--noise-on",
+                         "h01:0,h01:1,h02:0", "--noise-length=1000", "-n3",
+                         "-l100", "--noise-messages", "2", "--warm-up=0", OUT),
+        };
+        struct inproc w = world ();
+        struct series_list list;
+        const struct series_pair *x, *y;
+        size_t well;
+
+        w.hub = wires[i].hub;
+        well = run (&w, &task);
+        list = load ();
+        x = list.n == 2 ? series_at (list.run[0], 0, 5, 100) : NULL;
+        y = list.n == 2 ? series_at (list.run[1], 0, 5, 100) : NULL;
+        ok (well == N && x && y && x->count == 3 && y->count == 3, "%s",
+            wires[i].what);
+        ok (x && 2 * x->time_ns[SERIES_MAX] == wires[i].alone,
+            "... %g ns alone", x ? 2 * x->time_ns[SERIES_MAX] : 0);
+        ok (y && 2 * y->time_ns[SERIES_MIN] == wires[i].noisy,
+            "... %g ns", y ? 2 * y->time_ns[SERIES_MIN] : 0);
+        ok (list.n == 2 && list.run[1]->noise_processes == 3
+                && list.run[1]->noise_length == 1000
+                && list.run[1]->noise_messages == 2,
+            "... and the series tells of it");
+        series_list_clear (&list);
+    }
+}
+
+/* Who makes noise, and how much: from the log, between two barriers. */
+static void test_drawn (void)
+{
+    struct task task = { .word = SAY ("noise", "--goal=h00:0,h02:1",
+                                      "--noise-processes=2", "-n20",
+                                      "--warm-up=0", "--noise-messages=3") };
+    struct inproc w = world ();
+    bool noisy[N] = { false };
+    size_t sends = 0, well = run (&w, &task);
+
+    for (size_t i = 0; i < w.nlog; i++)
+        if (w.log[i].what == 's' && w.log[i].rank != 0 && w.log[i].rank != 5) {
+            noisy[w.log[i].rank] = true;
+            sends += w.log[i].peer != 0 && w.log[i].peer != 5;
+        }
+    ok (well == N && sends == 20 * 2 * 3,
+        "two noise processes, afresh: %zu messages", sends);
+    ok (noisy[1] && noisy[2] && noisy[3] && noisy[4],
+        "... each of the four comes to it");
+}
+
+static const struct {
+    const char *word[WORDS];
+    const char *why;
+} bad[] = {
+    { { "pairs", "more" }, "'more' is no option" },
+    { { "pairs", "-p", "nothing" }, "--pattern: 'nothing' is no pattern" },
+    { { "pairs", "-p", "ring" },
+      "--pattern: ring is a topology, not a pattern of pairs" },
+    { { "pairs", "-n0" }, "--repeats: '0' is no number from 1 to 1000000" },
+    { { "pairs", "-l", "5:1:1" }, "--lengths: '5:1:1' is no length of 0 to "
+      "1073741824 bytes, nor FROM:TO:STEP or FROM:TO:xFACTOR" },
+    { { "pairs", "-l", "0,0" }, "--lengths: the lengths do not ascend" },
+    { { "pairs", "-l", "" }, "--lengths: there is no length" },
+    { { "pairs", "--append" }, "--append: to which --output?" },
+    { { "pairs", "--stat=best" }, "--stat: 'best' is no statistic; there are "
+      "min, p25, median, p75, max, mean, sd" },
+    { { "topology", "--shapes", "line" }, "--shapes: 'line' is none of star, "
+      "complete, ring, istar, icomplete, iring" },
+    { { "topology", "--retest", "1" }, "'--retest' is no option" },
+    { { "noise", "--noise-on=h00" }, "--noise-on: beside which --goal?" },
+};
+
+static void test_bad (void)
+{
+    struct exchange_args args;
+    struct error err;
+
+    for (size_t i = 0; i < sizeof (bad) / sizeof (bad[0]); i++) {
+        int rc = parse (bad[i].word, &args, &err);
+
+        ok (rc == -1 && !strcmp (err.text, bad[i].why), "%s", err.text);
+        args_clear (&args);
+    }
+}
+
+/* What only shows when the processes are known. */
+static const struct {
+    const char *word[WORDS];
+    const char *why;
+    const char *theirs; /* of the other processes; NULL: the same */
+} worse[] = {
+    { { "pairs", "-x", "loud" }, "'loud' is no exchange; there are round-trip,"
+      " one-way, both-ways, async", NULL },
+    { { "noise", "--goal", "h00:0" }, "--goal: a pair is two processes",
+      NULL },
+    { { "noise", "--goal", "h00:0,h09" }, "--goal: no process is 'h09'",
+      NULL },
+    { { "noise", "--goal", "h00:0,h01", "--noise-on", "h01:0,h02" },
+      "--noise-on: the goal pair makes no noise", NULL },
+    { { "noise", "--noise-processes=5" },
+      "a goal pair and 5 noise processes are more than 6", NULL },
+    { { "noise", "--batch-ms=1" },
+      "--batch-ms: noise does not wait; say how many --exchanges", NULL },
+    { { "pairs", "--plan", "/none" },
+      "cannot open /none: No such file or directory",
+      "process 0 has nothing to measure" },
+};
+
+static void test_worse (void)
+{
+    for (size_t i = 0; i < sizeof (worse) / sizeof (worse[0]); i++) {
+        struct task task = { .word = worse[i].word };
+        const char *theirs
+            = worse[i].theirs ? worse[i].theirs : worse[i].why;
+        struct inproc w = world ();
+        size_t said = 0;
+
+        run (&w, &task);
+        for (uint32_t k = 1; k < N; k++)
+            said += task.rc[k] == -1 && !strcmp (task.err[k].text, theirs);
+        ok (task.rc[0] == -1 && !strcmp (task.err[0].text, worse[i].why),
+            "%s", task.err[0].text);
+        ok (said == N - 1 && !w.stuck, "... and nobody waits: %s",
+            task.err[1].text);
+    }
+}
+
+static const struct {
+    const char *text;
+    uint64_t length[8];
+    size_t n;
+} lists[] = {
+    { "0", { 0 }, 1 },
+    { "0,8,64", { 0, 8, 64 }, 3 },
+    { "10:30:10", { 10, 20, 30 }, 3 },
+    { "0:9:x3", { 0, 1, 3, 9 }, 4 },
+    { "1k:5k:2k,1M", { 1024, 3072, 5120, 1 << 20 }, 4 },
+    { "7:8:5", { 7 }, 1 },
+};
+
+static void test_lengths (void)
+{
+    for (size_t i = 0; i < sizeof (lists) / sizeof (lists[0]); i++) {
+        struct exchange_args args;
+        struct error err = { .text = "" };
+        int rc = parse (SAY ("pairs", "--lengths", lists[i].text), &args,
+                        &err);
+
+        ok (rc == 0 && args.length.n == lists[i].n
+                && !memcmp (args.length.v, lists[i].length,
+                            lists[i].n * sizeof (lists[i].length[0])),
+            "%s are %zu lengths %s", lists[i].text, args.length.n, err.text);
+        args_clear (&args);
+    }
+}
+
+static const char *const deaths[][WORDS] = {
+    { "pairs", "-n5", "-o", results },
+    { "pairs", "-n5", "-o", results, "-p", "all-to-all" },
+    { "topology", "-n5", "-o", results },
+    { "noise", "-n5", "-o", results },
+};
+
+static void test_deaths (void)
+{
+    for (size_t i = 0; i < sizeof (deaths) / sizeof (deaths[0]); i++) {
+        struct task task = { .word = deaths[i] };
+        struct inproc w = world ();
+        struct series_list list;
+        size_t well, kept = 0;
+
+        w.dies_ns[4] = 3500;
+        well = run (&w, &task);
+        list = load ();
+        for (size_t k = 0; list.n > 0 && k < list.run[0]->npairs; k++)
+            kept += series_measured (&list.run[0]->pair[k]);
+        ok (well == N - 2 && task.rc[0] == ERROR_WORLD && list.n > 0
+                && !list.run[0]->complete && list.run[0]->process[4].lost,
+            "%s: one dies, exit 3, and the result says so", deaths[i][0]);
+        ok (i == 2 || kept >= 20, "... the other pairs are kept, %zu", kept);
+        ok (strstr (slurp (printed), "lost: process 4, h02:0") != NULL,
+            "... and printed");
+        series_list_clear (&list);
+    }
+}
+
+static void test_formats (void)
+{
+    struct task task = { .word = SAY ("pairs", "-n2", "--format", "csv") };
+    struct inproc w = world ();
+    size_t well = run (&w, &task), lines = 0;
+    struct series_list list;
+
+    for (const char *s = slurp (printed); *s; s++)
+        lines += *s == '\n';
+    ok (well == N && lines == 31, "a format alone is for standard output, %zu",
+        lines);
+    task.word = SAY ("pairs", "-n2", OUT);
+    run (&w, &task);
+    task.word = SAY ("pairs", "-n2", "--append", OUT);
+    run (&w, &task);
+    list = load ();
+    ok (list.n == 2, "results are put behind others");
+    series_list_clear (&list);
+}
+
+static void write_plan (void)
+{
+    FILE *fp = fopen (plan_file, "w");
+
+    fputs ("{\"kind\":\"plan\",\"version\":1,\"fabric\":\"00\",\"rounds\":["
+           "[{\"a\":\"h00\",\"b\":\"h01:1\"},{\"a\":\"h00:1\",\"b\":\"h02\"}],"
+           "[{\"a\":\"h00\",\"b\":\"h02\"}],[{\"a\":\"h00\",\"b\":\"h01:1\"}]"
+           "]}\n", fp);
+    fclose (fp);
+}
+
+int main (void)
+{
+    if (!mkdtemp (dir))
+        return 1;
+    snprintf (results, sizeof (results), "%s/results", dir);
+    snprintf (plan_file, sizeof (plan_file), "%s/plan", dir);
+    snprintf (printed, sizeof (printed), "%s/printed", dir);
+    write_plan ();
+    test_bad ();
+    test_lengths ();
+    test_runs ();
+    test_noise ();
+    test_drawn ();
+    test_worse ();
+    test_deaths ();
+    test_formats ();
+    unlink (plan_file);
+    unlink (printed);
+    rmdir (dir);
+    return done_testing ();
+}
