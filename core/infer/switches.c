@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The topology that explains latencies.
+ *
+ * Notes: a level's vertices are grouped (twins), each group gets a switch, the
+ * switches are the next level, until one vertex or no twins are left (mesh).
+ * In a tree of switches that is all; nothing is asked but differences that are
+ * means over many pairs, so that one wrong value is not fatal.
+ *
+ * All depends on which lengths are none. That length is tried from the range
+ * of the values down, by factors of STEP. Of the models the one is taken that
+ * describes the values in the fewest digits (Rissanen, Automatica 14, 1978):
+ * each edge costs what a value costs, log (range / resolution), and which
+ * vertices it joins; each value what is left of it, log (noise / resolution).
+ *
+ * An answer is given only where noise leaves no doubt: a switch is told from
+ * its neighbour if pairs of nodes across the edge between them are further
+ * apart than those behind one of them by CLUSTER_APART times the noise of one
+ * value; across a switch that no node is at, two edges lie between. And where
+ * one switch is all that was found, what is left of the values must be noise:
+ * the eigenvalues of a symmetric matrix of n rows of noise are not beyond
+ * 2 sigma sqrt (n) (Wigner, Ann. Math. 62, 1955), those of groups that are
+ * somewhat further apart than noise are.
+ */
+#include "config.h"
+#include "core/infer/switches.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/infer/cluster.h"
+#include "core/infer/level.h"
+#include "core/infer/mesh.h"
+#include "core/infer/settle.h"
+#include "core/infer/twins.h"
+#include "core/linear/linalg.h"
+#include "core/linear/stats.h"
+
+enum {
+    STEPS = 28,
+    EDGES = 16,     /* for a node: of a model that is worth looking at */
+    SETTLINGS = 6,
+    POWERS = 200,
+};
+
+#define STEP M_SQRT2
+#define SAME 1e-2       /* digits: the model with the longer lengths is kept */
+#define RESOLUTION 1e-4 /* of the median: what values do not tell */
+#define TOO_NOISY 0.1   /* of the median: anything may be hidden in it */
+#define TOO_FAR 1.25    /* eigenvalues beyond what they may be */
+
+/* What the values are like. */
+struct scale {
+    double median, range;
+    size_t n;
+};
+
+struct search {
+    const struct infer_matrix *matrix;
+    struct scale scale;
+    struct level *nodes;
+    struct twins *twins;
+    struct topology_model *best;
+    double least;
+};
+
+static int scale_of (const struct infer_matrix *m, struct scale *s)
+{
+    double *v = malloc ((size_t)m->n * m->n * sizeof (*v));
+
+    *s = (struct scale){ 0 };
+    if (!v)
+        return -1;
+    for (uint32_t a = 0; a < m->n; a++)
+        for (uint32_t b = 0; b < a; b++)
+            if (!isnan (infer_matrix_at (m, a, b)))
+                v[s->n++] = infer_matrix_at (m, a, b);
+    if (s->n > 0) {
+        stats_sort (v, s->n);
+        s->median = stats_quantile (v, s->n, 0.5);
+        s->range = v[s->n - 1] - v[0];
+    }
+    free (v);
+    return 0;
+}
+
+/* Give each group of two or more a switch. */
+static int add_switches (struct topology_model *m, const struct level *l,
+                         struct groups *g)
+{
+    for (uint32_t i = 0; i < g->next->n; i++)
+        if (g->size[i] > 1)
+            g->next->vertex[i] = topology_add_switch (m);
+    for (uint32_t a = 0; a < l->n; a++)
+        if (g->size[g->of[a]] > 1
+            && topology_add_edge (m, l->vertex[a], g->next->vertex[g->of[a]],
+                                  g->end[a]) < 0)
+            return -1;
+    return 0;
+}
+
+/* Group a level and all that come of it. */
+static int climb (struct topology_model *m, const struct level *l,
+                  const struct twins *twins, double zero)
+{
+    struct twins *next = NULL;
+    struct groups g = { 0 };
+    int rc = -1;
+
+    if (l->n < 3)
+        return mesh_join (l, zero, m);
+    if (twins_group (twins, zero, &g) < 0)
+        return -1;
+    if (g.next->n == l->n)
+        rc = mesh_join (l, zero, m);
+    else if (add_switches (m, l, &g) == 0
+             && (next = twins_find (g.next)))
+        rc = climb (m, g.next, next, zero);
+    twins_destroy (next);
+    groups_clear (&g);
+    return rc;
+}
+
+/* Let the edges have their latencies, until no switch or edge goes. */
+static int settle_all (struct topology_model *m, const struct infer_matrix *w,
+                       double zero, double *squares)
+{
+    for (int i = 0; i < SETTLINGS; i++) {
+        size_t edges = m->nedges;
+        double before = *squares;
+
+        if (settle (m, w, squares) < 0 || topology_normal (m, zero) < 0)
+            return -1;
+        if (m->nedges == edges && *squares > before * (1 - 1e-6))
+            break;
+    }
+    return 0;
+}
+
+/* Digits (of base e) that a model needs for the values. */
+static double cost (const struct scale *s, const struct topology_model *m,
+                    double squares)
+{
+    double resolution = s->median * RESOLUTION;
+    double noise = sqrt (squares / (double)(m->dof ? m->dof : 1));
+    double which = 2 * log (m->nnodes);
+
+    return (double)s->n * log (fmax (noise / resolution, 1))
+           + (double)m->nedges
+                 * (which + log (fmax (s->range / resolution, M_E)));
+}
+
+/* Make the model for a length that is none, and keep it if it is better. */
+static int try_zero (struct search *s, double zero)
+{
+    const struct infer_matrix *w = s->matrix;
+    struct topology_model *m
+        = topology_create (w->n, (const char *const *)w->label);
+    double squares = INFINITY, digits;
+
+    if (!m || climb (m, s->nodes, s->twins, zero) < 0
+        || topology_normal (m, zero) < 0)
+        goto nomem;
+    if (m->nedges > (size_t)EDGES * w->n) {
+        topology_destroy (m);
+        return 0;
+    }
+    if (settle_all (m, w, zero, &squares) < 0)
+        goto nomem;
+    digits = cost (&s->scale, m, squares);
+    if (digits < s->least - SAME) {
+        topology_destroy (s->best);
+        s->best = m;
+        s->least = digits;
+        return 0;
+    }
+    topology_destroy (m);
+    return 0;
+nomem:
+    topology_destroy (m);
+    return -1;
+}
+
+static int try_all (struct search *s, double eps)
+{
+    double zero = fmax (s->scale.range, s->scale.median * RESOLUTION);
+
+    if (eps > 0)
+        return try_zero (s, eps * s->scale.median);
+    for (int i = 0; i < STEPS; i++, zero /= STEP)
+        if (try_zero (s, zero) < 0)
+            return -1;
+    return 0;
+}
+
+/* By how much pairs of nodes across an edge between two switches are further
+ * apart than others.
+ */
+static double step_of (const bool *has_node,
+                       const struct topology_edge *e)
+{
+    return e->latency_ns * (has_node[e->a] && has_node[e->b] ? 1 : 2);
+}
+
+/* The least of these steps, INFINITY where there are none; -1 without memory.
+ */
+static double least_step (const struct topology_model *m)
+{
+    bool *has_node = calloc ((size_t)m->nvertices + 1, sizeof (*has_node));
+    double least = INFINITY;
+
+    if (!has_node)
+        return -1;
+    for (size_t i = 0; i < m->nedges; i++)
+        if (m->edge[i].a < m->nnodes)
+            has_node[m->edge[i].b] = true;
+    for (size_t i = 0; i < m->nedges; i++)
+        if (m->edge[i].a >= m->nnodes)
+            least = fmin (least, step_of (has_node, &m->edge[i]));
+    free (has_node);
+    return least;
+}
+
+/* What the model leaves of the values, into rest [n * n]; 0 where they are not
+ * known.
+ */
+static int residuals (const struct topology_model *m,
+                      const struct infer_matrix *w, double *rest)
+{
+    double *d = malloc ((size_t)m->nnodes * m->nvertices * sizeof (*d));
+
+    if (!d || topology_paths (m, d, NULL) < 0) {
+        free (d);
+        return -1;
+    }
+    for (uint32_t a = 0; a < w->n; a++)
+        for (uint32_t b = 0; b < w->n; b++) {
+            double ns = infer_matrix_at (w, a, b);
+
+            rest[(size_t)a * w->n + b]
+                = isnan (ns) ? 0 : ns - d[(size_t)a * m->nvertices + b];
+        }
+    free (d);
+    return 0;
+}
+
+/* Greatest eigenvalue of a symmetric matrix, by size: by powers of it, from a
+ * vector x that is all but sure to have a part of its own; y is scratch.
+ */
+static double eigenvalue (const double *a, uint32_t n, double *x, double *y)
+{
+    double length = 0;
+
+    for (uint32_t i = 0; i < n; i++)
+        x[i] = sin (1 + i);
+    for (int round = 0; round < POWERS; round++) {
+        double sum = 0;
+
+        for (uint32_t i = 0; i < n; i++) {
+            y[i] = linalg_dot (a + (size_t)i * n, x, n);
+            sum += y[i] * y[i];
+        }
+        length = sqrt (sum);
+        if (!(length > 0))
+            return 0;
+        for (uint32_t i = 0; i < n; i++)
+            x[i] = y[i] / length;
+    }
+    return length;
+}
+
+/* The same of what the model leaves of the values; -1 without memory. */
+static double rest_eigenvalue (const struct search *s)
+{
+    uint32_t n = s->matrix->n;
+    double *rest = malloc (((size_t)n + 2) * n * sizeof (*rest));
+    double value = -1;
+
+    if (rest && residuals (s->best, s->matrix, rest) == 0)
+        value = eigenvalue (rest, n, rest + (size_t)n * n,
+                            rest + (size_t)n * n + n);
+    free (rest);
+    return value;
+}
+
+/* Whether noise leaves no doubt: 1 or 0, with err; -1. */
+static int is_clear (const struct search *s, struct error *err)
+{
+    const struct topology_model *m = s->best;
+    double least = least_step (m), value;
+
+    if (least < 0)
+        return error_nomem (err);
+    if (m->noise_ns * CLUSTER_APART > least) {
+        error_world (err, "cannot tell: latencies overlap; switches seem to "
+                          "be %.4g apart, and values scatter by %.3g",
+                     least, m->noise_ns);
+        return 0;
+    }
+    if (isfinite (least))
+        return 1;
+    value = rest_eigenvalue (s);
+    if (value < 0)
+        return error_nomem (err);
+    if (m->noise_ns > TOO_NOISY * s->scale.median
+        || value > TOO_FAR * 2 * m->noise_ns * sqrt (m->nnodes)
+                       + RESOLUTION * s->scale.median) {
+        error_world (err, "cannot tell: latencies overlap; they scatter by "
+                          "%.3g about %.4g, in which a switch may hide",
+                     m->noise_ns, s->scale.median);
+        return 0;
+    }
+    return 1;
+}
+
+int infer_switches (const struct infer_matrix *m, double eps,
+                    struct topology_model **model, struct error *err)
+{
+    struct search s = { .matrix = m, .least = INFINITY };
+    int rc = -1;
+
+    *model = NULL;
+    if (scale_of (m, &s.scale) < 0 || !(s.nodes = level_of_matrix (m))
+        || !(s.twins = twins_find (s.nodes)) || try_all (&s, eps) < 0)
+        error_nomem (err);
+    else if (!s.best)
+        rc = (error_world (err, "cannot tell: the pairs measured do not join "
+                                "all nodes"),
+              0);
+    else
+        rc = is_clear (&s, err);
+    if (rc == 1) {
+        *model = s.best;
+        s.best = NULL;
+    }
+    topology_destroy (s.best);
+    twins_destroy (s.twins);
+    level_destroy (s.nodes);
+    return rc;
+}
