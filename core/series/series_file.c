@@ -64,82 +64,78 @@ static json_t *times_json (const double *time_ns)
     return json;
 }
 
-/* "time_ns" is left out where nothing came to its end. */
-static int add_row (json_t *list, json_t *row, uint64_t length,
-                    uint32_t count, uint32_t lost, const double *time_ns)
+/* What pairs and topologies have in common goes into row, which is the
+ * caller's. "time_ns" is left out where nothing came to its end.
+ */
+static json_t *row_json (json_t *row, uint64_t length, uint32_t count,
+                         uint32_t lost, const double *time_ns)
 {
-    if (row
-        && (json_object_set_new (row, "length", json_integer (
-                                     (json_int_t)length)) < 0
-            || json_object_set_new (row, "count", json_integer (count)) < 0
-            || json_object_set_new (row, "lost", json_integer (lost)) < 0
-            || (lost < count
-                && json_object_set_new (row, "time_ns", times_json (time_ns))
-                       < 0))) {
+    json_t *rest = json_pack ("{s:I, s:I, s:I}", "length", (json_int_t)length,
+                              "count", (json_int_t)count, "lost",
+                              (json_int_t)lost);
+
+    if (!row || !rest || json_object_update (row, rest) < 0
+        || (lost < count
+            && json_object_set_new (row, "time_ns", times_json (time_ns))
+                   < 0)) {
         json_decref (row);
-        return -1;
+        row = NULL;
     }
-    return json_array_append_new (list, row);
+    json_decref (rest);
+    return row;
 }
 
-static json_t *processes_json (const struct series *s)
+static json_t *process_json (const struct series *s, size_t i)
 {
-    json_t *list = json_array ();
+    const struct series_process *p = &s->process[i];
 
-    for (uint32_t i = 0; list && i < s->nprocesses; i++) {
-        const struct series_process *p = &s->process[i];
-
-        if (json_array_append_new (
-                list, json_pack ("{s:s, s:s, s:b}", "label", p->label, "host",
-                                 p->host, "lost", p->lost))
-            < 0) {
-            json_decref (list);
-            return NULL;
-        }
-    }
-    return list;
+    return json_pack ("{s:s, s:s, s:b}", "label", p->label, "host", p->host,
+                      "lost", p->lost);
 }
 
-static json_t *pairs_json (const struct series *s)
+static json_t *pair_json (const struct series *s, size_t i)
 {
-    json_t *list = json_array ();
+    const struct series_pair *p = &s->pair[i];
 
-    for (size_t i = 0; list && i < s->npairs; i++) {
-        const struct series_pair *p = &s->pair[i];
-
-        if (add_row (list,
-                     json_pack ("{s:I, s:I}", "a", (json_int_t)p->a, "b",
+    return row_json (json_pack ("{s:I, s:I}", "a", (json_int_t)p->a, "b",
                                 (json_int_t)p->b),
-                     p->length, p->count, p->lost, p->time_ns)
-            < 0) {
-            json_decref (list);
-            return NULL;
-        }
-    }
-    return list;
+                     p->length, p->count, p->lost, p->time_ns);
 }
 
-static json_t *topologies_json (const struct series *s)
+static json_t *topology_json (const struct series *s, size_t i)
 {
-    json_t *list = json_array ();
+    const struct series_topology *t = &s->topology[i];
 
-    for (size_t i = 0; list && i < s->ntopologies; i++) {
-        const struct series_topology *t = &s->topology[i];
-
-        if (add_row (list,
-                     json_pack ("{s:s, s:b}", "shape",
+    return row_json (json_pack ("{s:s, s:b}", "shape",
                                 series_shape_name (t->shape), "both_ways",
                                 t->both_ways),
-                     t->length, t->count, t->lost, t->time_ns)
-            < 0) {
-            json_decref (list);
-            return NULL;
-        }
-    }
-    return list;
+                     t->length, t->count, t->lost, t->time_ns);
 }
 
-static int write_head (json_t *json, const struct series *s)
+/* A list in the object, row by row: there may be millions. */
+static int write_list (const char *key, size_t n, const struct series *s,
+                       json_t *(*row) (const struct series *s, size_t i),
+                       FILE *fp, struct error *err)
+{
+    fprintf (fp, ",\"%s\":[", key);
+    for (size_t i = 0; i < n; i++) {
+        json_t *json = row (s, i);
+        int rc;
+
+        if (!json)
+            return error_nomem (err);
+        if (i > 0)
+            putc (',', fp);
+        rc = json_dumpf (json, fp, JSON_COMPACT);
+        json_decref (json);
+        if (rc < 0)
+            return error_errno (err, "cannot write JSON");
+    }
+    putc (']', fp);
+    return 0;
+}
+
+static int fill_head (json_t *json, const struct series *s)
 {
     const char *base = (const char *)s;
 
@@ -171,20 +167,33 @@ static int write_head (json_t *json, const struct series *s)
     return 0;
 }
 
-int series_write (const struct series *s, FILE *fp, struct error *err)
+/* The object's head, without the brace that closes it. */
+static int write_head (const struct series *s, FILE *fp, struct error *err)
 {
     json_t *json = json_file ("series", NULL);
-    int rc;
+    char *text = NULL;
 
-    if (!json || write_head (json, s) < 0
-        || json_object_set_new (json, "processes", processes_json (s)) < 0
-        || json_object_set_new (json, "pairs", pairs_json (s)) < 0
-        || json_object_set_new (json, "topologies", topologies_json (s)) < 0)
-        rc = error_nomem (err);
-    else
-        rc = json_write (json, fp, err);
+    if (json && fill_head (json, s) == 0)
+        text = json_dumps (json, JSON_COMPACT);
     json_decref (json);
-    return rc;
+    if (!text)
+        return error_nomem (err);
+    fprintf (fp, "%.*s", (int)strlen (text) - 1, text);
+    free (text);
+    return 0;
+}
+
+int series_write (const struct series *s, FILE *fp, struct error *err)
+{
+    if (write_head (s, fp, err) < 0
+        || write_list ("processes", s->nprocesses, s, process_json, fp, err)
+               < 0
+        || write_list ("pairs", s->npairs, s, pair_json, fp, err) < 0
+        || write_list ("topologies", s->ntopologies, s, topology_json, fp,
+                       err) < 0)
+        return -1;
+    fprintf (fp, "}\n");
+    return ferror (fp) ? error_errno (err, "cannot write JSON") : 0;
 }
 
 /*
