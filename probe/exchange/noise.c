@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/pattern/noise.h"
+#include "probe/exchange/pairs.h"
 #include "probe/exchange/results.h"
 
 /* As noise_draw, or with the processes that are always the ones. */
@@ -126,16 +127,6 @@ static int run_length (struct party *p, struct state *st,
     return 0;
 }
 
-static int finish (const struct party *p, int64_t start, uint64_t ngoals,
-                   struct series *s, struct error *err)
-{
-    if (!s)
-        return 0;
-    s->steps = s->probes = ngoals;
-    s->seconds = (double)(p->comm->now_ns (p->c) - start) / 1e9;
-    return series_sort (s, err);
-}
-
 int noise_run (struct party *p, const struct pattern *goals,
                const struct comm_exchange *ex, const uint64_t *length,
                size_t nlengths, const struct measure_how *how,
@@ -169,9 +160,9 @@ int noise_run (struct party *p, const struct pattern *goals,
             goto error;
         progress_show (&p->progress, k + 1, nlengths);
     }
-    rc = finish (p, start, ngoals, alone, err);
+    rc = pairs_finish (p, start, ngoals, ngoals, alone, err);
     if (rc == 0)
-        rc = finish (p, start, ngoals, noisy, err);
+        rc = pairs_finish (p, start, ngoals, ngoals, noisy, err);
 error:
     progress_hide (&p->progress);
     results_destroy (st.alone);

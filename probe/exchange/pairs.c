@@ -27,15 +27,20 @@ static int run_step (const struct party *p, const struct probe *pair,
 }
 
 /* What process 0 writes down when all is over. */
-static int finish (const struct party *p, int64_t start, uint64_t steps,
-                   uint64_t probes, struct series *s, struct error *err)
+int pairs_finish (const struct party *p, int64_t start, uint64_t steps,
+                  uint64_t probes, struct series *s, struct error *err)
 {
+    int rc;
+
     if (!s)
         return 0;
+    keep_lock (p->keep);
     s->steps = steps;
     s->probes = probes;
     s->seconds = (double)(p->comm->now_ns (p->c) - start) / 1e9;
-    return series_sort (s, err);
+    rc = series_sort (s, err);
+    keep_unlock (p->keep);
+    return rc;
 }
 
 int pairs_run (struct party *p, const struct pattern *pattern,
@@ -69,7 +74,7 @@ int pairs_run (struct party *p, const struct pattern *pattern,
                 goto error;
         }
     }
-    rc = finish (p, start, steps, probes, s, err);
+    rc = pairs_finish (p, start, steps, probes, s, err);
 error:
     progress_hide (&p->progress);
     results_destroy (r);
@@ -148,7 +153,7 @@ int pairs_run_all (struct party *p, const uint64_t *length, size_t nlengths,
         if (results_collect (r, p, length[k], s, err) < 0)
             goto error;
     }
-    rc = finish (p, start, 1, (uint64_t)p->n * p->n, s, err);
+    rc = pairs_finish (p, start, 1, (uint64_t)p->n * p->n, s, err);
 error:
     progress_hide (&p->progress);
     results_destroy (r);

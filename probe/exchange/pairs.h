@@ -33,4 +33,10 @@ int pairs_run_all (struct party *p, const uint64_t *length, size_t nlengths,
                    const struct measure_how *how, struct series *s,
                    struct error *err);
 
+/* What process 0 writes down in its series when all is over: the seconds from
+ * start on; sorted. Elsewhere nothing. Return 0, or -1 with err.
+ */
+int pairs_finish (const struct party *p, int64_t start, uint64_t steps,
+                  uint64_t probes, struct series *s, struct error *err);
+
 #endif /* PROBE_EXCHANGE_PAIRS_H */

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "probe/exchange/comm.h"
+#include "probe/exchange/keep.h"
 #include "util/progress.h"
 
 struct party {
@@ -16,6 +17,7 @@ struct party {
     void *c;
     uint32_t me, n;           /* of n processes this is me */
     struct progress progress; /* at process 0, on a terminal */
+    struct keep *keep;        /* at process 0, of the series; or NULL */
 };
 
 #endif /* PROBE_EXCHANGE_PARTY_H */

@@ -82,6 +82,7 @@ int session_series (struct exchange_session *x, enum series_test test,
     const struct party *p = &x->party;
     const struct exchange_args *a = x->args;
     struct series *s;
+    int rc;
 
     *series = NULL;
     if (p->me != 0)
@@ -99,12 +100,14 @@ int session_series (struct exchange_session *x, enum series_test test,
             series_destroy (s);
             return -1;
         }
-    if (series_list_add (&x->runs, s, err) < 0) {
+    keep_lock (p->keep);
+    rc = series_list_add (&x->runs, s, err);
+    keep_unlock (p->keep);
+    if (rc < 0)
         series_destroy (s);
-        return -1;
-    }
-    *series = s;
-    return 0;
+    else
+        *series = s;
+    return rc;
 }
 
 struct beside {
@@ -177,16 +180,21 @@ static int save (const struct exchange_session *x, struct error *err)
     return a->output || !a->format ? print (x, err) : 0;
 }
 
-/* What there is of a run that failed is kept. */
-static void give_up (struct exchange_session *x)
+/* Of a run that comes to no good end what there is is kept. */
+static void give_up (void *arg)
 {
-    struct series *s = x->runs.n > 0 ? x->runs.run[x->runs.n - 1] : NULL;
+    struct exchange_session *x = arg;
 
-    if (s) {
+    for (size_t i = 0; i < x->runs.n; i++) {
+        struct series *s = x->runs.run[i];
+
+        if (s->steps > 0)
+            continue; /* it was over */
         s->complete = false;
         series_sort (s, NULL);
-        save (x, NULL);
     }
+    x->nbeside = 0;
+    save (x, NULL);
 }
 
 static bool is_complete (const struct series_list *runs)
@@ -212,10 +220,13 @@ int exchange_run (const struct exchange_program *program,
     int rc = -1;
 
     x.party.progress = progress_begin (terminal, "pmm: step");
-    if (number_hosts (&x, err) < 0)
+    if (number_hosts (&x, err) < 0
+        || (x.party.me == 0
+            && !(x.party.keep = keep_start (give_up, &x, err))))
         goto error;
     rc = test->run (&x, err);
     progress_end (&x.party.progress);
+    keep_stop (x.party.keep);
     if (rc < 0)
         give_up (&x);
     else if (x.party.me == 0

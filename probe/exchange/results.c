@@ -169,11 +169,13 @@ int results_collect (struct results *r, const struct party *p,
     if (p->comm->collect (p->c, data, len, all, err) < 0)
         goto error;
     rc = 0;
+    keep_lock (p->keep);
     for (uint32_t i = 0; s && i < p->n; i++) {
         if (rc == 0)
             rc = take (r, p, i, &all[i], length, s, err);
         free (all[i].data);
     }
+    keep_unlock (p->keep);
     clear (r);
 error:
     free (data);

@@ -289,7 +289,9 @@ int topology_run (const struct party *p, enum series_shape shape,
         goto error;
     if (run (p, &st, how, s, err) < 0)
         goto error;
+    keep_lock (p->keep);
     rc = s ? add (&st, how, &t, s, err) : 0;
+    keep_unlock (p->keep);
     if (rc == 0)
         rc = st.went_well == how->repeats;
 error:

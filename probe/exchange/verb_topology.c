@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "probe/exchange/pairs.h"
 #include "probe/exchange/topology.h"
 
 static const uint64_t some_bytes[] = { 1024, 8192, 65536 };
@@ -64,12 +65,9 @@ static int run (struct exchange_session *x, struct error *err)
         progress_show (&p->progress, i + 1, n);
     }
     progress_hide (&p->progress);
-    if (rc < 0 || !s)
-        return rc < 0 ? -1 : 0;
-    s->steps = s->ntopologies;
-    s->probes = count_exchanges (s);
-    s->seconds = (double)(p->comm->now_ns (p->c) - start) / 1e9;
-    return series_sort (s, err);
+    return rc < 0 ? -1
+                  : pairs_finish (p, start, s ? s->ntopologies : 0,
+                                  s ? count_exchanges (s) : 0, s, err);
 }
 
 const struct exchange_test exchange_topology = {

@@ -4,8 +4,10 @@
 #include "config.h"
 #include "probe/exchange/program.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "probe/test/inproc.h"
@@ -430,6 +432,58 @@ static void test_formats (void)
     series_list_clear (&list);
 }
 
+/* The process's launcher ends it, in the second length of a sweep. */
+static int barriers;
+
+static int barrier_and_end (void *c, struct error *err)
+{
+    if (comm_inproc.rank (c) == 0 && ++barriers == 50) {
+        kill (getpid (), SIGTERM);
+        for (;;)
+            pause ();
+    }
+    return comm_inproc.barrier (c, err);
+}
+
+static int run_to_end (void *c, void *arg)
+{
+    struct comm comm = comm_inproc;
+    struct exchange_args args;
+    struct error err;
+
+    (void)arg;
+    comm.barrier = barrier_and_end;
+    parse (SAY ("pairs", "-p", "one-to-one", "-n2", "-l", "0,8", OUT), &args,
+           &err);
+    return exchange_run (&program, &exchange_pairs, &args, &comm, c, &err);
+}
+
+static void test_ended (void)
+{
+    struct inproc w = world ();
+    struct series_list list;
+    int status = 0;
+    pid_t pid;
+
+    fflush (stdout);
+    if ((pid = fork ()) == 0) {
+        if (freopen (printed, "w", stdout))
+            inproc_run (&w, run_to_end, NULL);
+        _exit (0);
+    }
+    waitpid (pid, &status, 0);
+    list = load ();
+    ok (WIFEXITED (status) && WEXITSTATUS (status) == ERROR_WORLD,
+        "who is ended exits 3");
+    ok (list.n == 1 && !list.run[0]->complete && list.run[0]->npairs == 30
+            && list.run[0]->nlengths == 1,
+        "... and leaves what was gathered, %zu pairs",
+        list.n ? list.run[0]->npairs : 0);
+    ok (strstr (slurp (printed), "incomplete") != NULL,
+        "... and prints that it is not all");
+    series_list_clear (&list);
+}
+
 static void write_plan (void)
 {
     FILE *fp = fopen (plan_file, "w");
@@ -457,6 +511,7 @@ int main (void)
     test_worse ();
     test_deaths ();
     test_formats ();
+    test_ended ();
     unlink (plan_file);
     unlink (printed);
     rmdir (dir);
