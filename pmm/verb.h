@@ -13,6 +13,7 @@ int verb_compare (int argc, char **argv);
 int verb_confirm (int argc, char **argv);
 int verb_doctor (int argc, char **argv);
 int verb_fabric (int argc, char **argv);
+int verb_infer (int argc, char **argv);
 int verb_ledger (int argc, char **argv);
 int verb_path (int argc, char **argv);
 int verb_pattern (int argc, char **argv);

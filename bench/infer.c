@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* infer - how often is the right topology inferred?
+ *
+ *   infer [-n TRIALS] [-s SEED] [NETWORK...]
+ *
+ * Each trial measures the latency of every pair of a network's hosts once,
+ * along its routes, cables of 130 ns and host ends of 420 ns, with noise, and
+ * infers. The topology is right if it is the one that is inferred without
+ * noise, edge for edge; this has to stand against the fabric itself, or the
+ * network is marked. It is done again with host ends that differ: by up to
+ * 400 ns, each its own.
+ *
+ *   noise   its standard deviation, in ns
+ *   p       that one value is nearer to its own class of values than to the
+ *           next: half of the least distance between classes away
+ *   p^N     that this is so for all N = n (n - 1) / 2: how often the topology
+ *           were right if one wrong value were fatal
+ *   right   of the trials
+ *   untold  of the trials: "cannot tell"
+ *   ms      for one inference
+ *
+ * The last lines are 300 hosts of a tree, with the time that they take.
+ */
+#include "config.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/infer/switches.h"
+#include "core/linear/stats.h"
+#include "ibquery/compare/against.h"
+#include "ibquery/model/generate.h"
+#include "util/rng.h"
+#include "util/text.h"
+
+#define COUNT(v) (sizeof (v) / sizeof ((v)[0]))
+#define HOST_NS 420.0
+#define SPREAD_NS 400.0
+#define SWITCH_NS 130.0
+
+enum family { FAT_TREE, DRAGONFLY, SLIMFLY, IRREGULAR };
+
+static const struct network_case {
+    const char *name;
+    enum family family;
+    unsigned int size[3];
+    enum routing routing;
+    size_t hosts; /* drawn from all; 0: all */
+} networks[] = {
+    { "tree", FAT_TREE, { 8, 2 }, ROUTING_DMODK, 0 },
+    { "tree3", FAT_TREE, { 6, 3 }, ROUTING_DMODK, 0 },
+    { "job", FAT_TREE, { 8, 3 }, ROUTING_MINHOP, 32 },
+    { "dragonfly", DRAGONFLY, { 2, 4, 2 }, ROUTING_DMODK, 0 },
+    { "slimfly", SLIMFLY, { 3, 3 }, ROUTING_MINHOP, 0 },
+    { "irregular", IRREGULAR, { 12, 48, 3 }, ROUTING_MINHOP, 0 },
+    { "300", FAT_TREE, { 12, 3 }, ROUTING_DMODK, 300 },
+};
+
+static const double noises[] = { 0, 5, 10, 20, 30, 50, 80 };
+
+struct scene {
+    struct fabric *f;
+    struct pathset *ps;
+    struct topology_model *right;
+    double gap;      /* the least between two classes of latencies */
+    double *latency; /* [nlinks] */
+};
+
+struct sums {
+    size_t right, untold;
+    double seconds;
+};
+
+static void die (const struct error *err)
+{
+    fprintf (stderr, "infer: %s\n", err->text);
+    exit (1);
+}
+
+static void *need (void *p, const struct error *err)
+{
+    if (!p)
+        die (err);
+    return p;
+}
+
+static void *allocate (size_t n, size_t size)
+{
+    static const struct error none = { .text = "out of memory" };
+
+    return need (calloc (n + 1, size), &none);
+}
+
+static double now (void)
+{
+    struct timespec t;
+
+    clock_gettime (CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static struct fabric *make (const struct network_case *net, uint64_t seed)
+{
+    struct choice how = { .routing = net->routing, .seed = seed };
+    struct fat_tree tree = { net->size[0], net->size[1], how, 0 };
+    struct dragonfly dragon
+        = { net->size[0], net->size[1], net->size[2], how };
+    struct slimfly slim = { net->size[0], net->size[1], how };
+    struct irregular any
+        = { net->size[0], net->size[1], net->size[2], how };
+    struct error err;
+
+    switch (net->family) {
+    case FAT_TREE: return need (generate_fat_tree (&tree, &err), &err);
+    case DRAGONFLY: return need (generate_dragonfly (&dragon, &err), &err);
+    case SLIMFLY: return need (generate_slimfly (&slim, &err), &err);
+    case IRREGULAR: return need (generate_irregular (&any, &err), &err);
+    }
+    return NULL;
+}
+
+static struct pathset *draw_hosts (struct fabric *f, size_t n, struct rng *rng)
+{
+    uint32_t *order = allocate (f->nhosts, sizeof (*order));
+    const char **name = allocate (f->nhosts, sizeof (*name));
+    struct pathset *ps;
+    struct error err;
+
+    for (size_t i = 0; i < f->nhosts; i++)
+        order[i] = i;
+    rng_shuffle (rng, order, f->nhosts);
+    for (size_t i = 0; i < n; i++)
+        name[i] = f->host[order[i]].name;
+    ps = need (fabric_pathset (f, name, n, &err), &err);
+    free (order);
+    free (name);
+    return ps;
+}
+
+static void draw_latencies (struct scene *s, double spread, struct rng *rng)
+{
+    for (size_t l = 0; l < s->f->nlinks; l++)
+        s->latency[l] = s->f->link[l].kind == LINK_HOST
+                            ? HOST_NS + spread * rng_uniform (rng)
+                            : SWITCH_NS;
+}
+
+static struct infer_matrix *measure (const struct scene *s, double noise,
+                                     struct rng *rng)
+{
+    uint32_t n = (uint32_t)pathset_size (s->ps);
+    struct error err;
+    struct infer_matrix *m = need (infer_matrix_create (n, &err), &err);
+    struct row row;
+
+    for (uint32_t a = 0; a < n; a++)
+        if (infer_matrix_name (m, a, pathset_endpoint (s->ps, a)->name, &err)
+            < 0)
+            die (&err);
+    for (uint32_t a = 0; a < n; a++)
+        for (uint32_t b = a + 1; b < n; b++) {
+            double ns = 0;
+
+            if (pathset_row (s->ps, a, b, &row, &err) < 0)
+                die (&err);
+            for (size_t k = 0; k < row.n; k++)
+                ns += row.count[k] * s->latency[row.link[k]] / 2;
+            ns += noise * rng_normal (rng);
+            infer_matrix_set (m, a, b, fmax (ns, 1));
+        }
+    return m;
+}
+
+/* The least difference between two values that is more than rounding. */
+static double find_gap (const struct infer_matrix *m)
+{
+    size_t n = (size_t)m->n * m->n;
+    double *v = allocate (n, sizeof (*v));
+    double gap = INFINITY;
+
+    memcpy (v, m->ns, n * sizeof (*v));
+    stats_sort (v, n);
+    for (size_t i = m->n + 1; i < n; i++)
+        if (v[i] - v[i - 1] > 1)
+            gap = fmin (gap, v[i] - v[i - 1]);
+    free (v);
+    return gap;
+}
+
+static struct topology_model *infer (const struct infer_matrix *m)
+{
+    struct topology_model *model = NULL;
+    struct error err;
+
+    if (infer_switches (m, 0, &model, &err) < 0)
+        die (&err);
+    return model;
+}
+
+static void scene_open (struct scene *s, const struct network_case *net,
+                        uint64_t seed)
+{
+    struct infer_matrix *m;
+    struct rng rng;
+
+    rng_seed (&rng, seed);
+    s->f = make (net, seed);
+    s->ps = draw_hosts (s->f, net->hosts, &rng);
+    s->latency = allocate (s->f->nlinks, sizeof (*s->latency));
+    draw_latencies (s, 0, &rng);
+    m = measure (s, 0, &rng);
+    s->gap = find_gap (m);
+    s->right = infer (m);
+    infer_matrix_destroy (m);
+}
+
+static void scene_close (struct scene *s)
+{
+    topology_destroy (s->right);
+    pathset_destroy (s->ps);
+    fabric_destroy (s->f);
+    free (s->latency);
+}
+
+/* Whether what is inferred without noise stands against the fabric. */
+static bool stands (const struct scene *s)
+{
+    struct error err;
+    struct against *a;
+    bool good;
+
+    if (!s->right)
+        return false;
+    a = need (against_compare (s->f, s->right, &err), &err);
+    good = a->nhosts + a->nways == 0;
+    against_destroy (a);
+    return good;
+}
+
+static void try_one (struct scene *s, double noise, double spread,
+                     struct rng *rng, struct sums *sums)
+{
+    struct topology_model *model;
+    struct infer_matrix *m;
+    double start;
+
+    draw_latencies (s, spread, rng);
+    m = measure (s, noise, rng);
+    start = now ();
+    model = infer (m);
+    sums->seconds += now () - start;
+    sums->untold += !model;
+    sums->right += model && s->right && topology_alike (model, s->right) == 1;
+    topology_destroy (model);
+    infer_matrix_destroy (m);
+}
+
+static void run_noise (struct scene *s, const struct network_case *net,
+                       double noise, size_t trials, uint64_t seed)
+{
+    double n = (double)pathset_size (s->ps);
+    double p = noise > 0 ? erf (s->gap / 2 / noise / sqrt (2)) : 1;
+    struct sums alike = { 0 };
+    struct sums different = { 0 };
+    struct rng rng;
+
+    rng_seed (&rng, seed + (uint64_t)noise);
+    for (size_t i = 0; i < trials; i++) {
+        try_one (s, noise, 0, &rng, &alike);
+        try_one (s, noise, SPREAD_NS, &rng, &different);
+    }
+    printf ("| %-9s | %4.0f | %3.0f | %.6f | %.3f | %.2f (%.2f) | %.2f (%.2f) "
+            "| %6.0f |\n",
+            net->name, n, noise, p, pow (p, n * (n - 1) / 2),
+            (double)alike.right / (double)trials,
+            (double)alike.untold / (double)trials,
+            (double)different.right / (double)trials,
+            (double)different.untold / (double)trials,
+            1e3 * (alike.seconds + different.seconds) / 2 / (double)trials);
+    fflush (stdout);
+}
+
+static void run_network (const struct network_case *net, size_t trials,
+                         uint64_t seed)
+{
+    struct scene s = { 0 };
+
+    scene_open (&s, net, seed);
+    if (!stands (&s))
+        printf ("| %-9s | without noise it is not the fabric's |\n",
+                net->name);
+    for (size_t i = 0; i < COUNT (noises); i++)
+        run_noise (&s, net, noises[i], trials, seed);
+    scene_close (&s);
+}
+
+static size_t number (const char *text, uint64_t min, uint64_t max)
+{
+    uint64_t n;
+
+    if (text_u64 (text, min, max, &n) < 0) {
+        fprintf (stderr, "infer: '%s' is no number from %ju to %ju\n", text,
+                 (uintmax_t)min, (uintmax_t)max);
+        exit (2);
+    }
+    return n;
+}
+
+static bool selected (const char *name, char *const *word)
+{
+    if (!*word)
+        return true;
+    for (; *word; word++)
+        if (!strcmp (*word, name))
+            return true;
+    return false;
+}
+
+int main (int argc, char **argv)
+{
+    size_t trials = 10;
+    uint64_t seed = 1;
+    int c;
+
+    while ((c = getopt (argc, argv, "n:s:")) != -1) {
+        switch (c) {
+        case 'n': trials = number (optarg, 1, 1000000); break;
+        case 's': seed = number (optarg, 0, 1000000); break;
+        default:
+            fprintf (stderr, "Usage: infer [-n TRIALS] [-s SEED] "
+                             "[NETWORK]...\n");
+            return 2;
+        }
+    }
+    printf ("`bench/infer`, %zu trials:\n\n"
+            "| network   | hosts | noise | p | p^N | hosts alike: right "
+            "(untold) | different: right (untold) | ms |\n"
+            "|---|---|---|---|---|---|---|---|\n",
+            trials);
+    for (size_t i = 0; i < COUNT (networks); i++)
+        if (selected (networks[i].name, argv + optind))
+            run_network (&networks[i],
+                         networks[i].hosts >= 300 ? 1 : trials, seed);
+    return 0;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The parts of `pmm infer`: what it reads, and what it makes of a model. */
+#ifndef PMM_INFER_H
+#define PMM_INFER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/infer/fit.h"
+#include "core/infer/matrix.h"
+#include "core/infer/model.h"
+#include "core/series/series.h"
+#include "util/error.h"
+
+/* How latencies are read and compared. */
+struct infer_how {
+    enum series_stat stat; /* of the repeats */
+    bool any_length;       /* the shortest messages, or: */
+    uint64_t length;       /* ... messages of so many bytes */
+    double eps;            /* 0: latencies are clustered */
+    bool basic;            /* no switches */
+};
+
+/* Read latencies: a series (the last run of the file that has pairs), a matrix
+ * of PARUS, or a plain matrix (core/infer/matrix.h); the file's first
+ * character tells which. Both directions of a pair are one latency, their mean.
+ * NULL with err.
+ */
+struct infer_matrix *infer_load (const char *path, const struct infer_how *how,
+                                 struct error *err);
+
+/* Infer a model by the options. Returns 1 with *model; 0 and err saying why
+ * the topology cannot be told; -1 with err.
+ */
+int infer_model (const struct infer_matrix *w, const struct infer_how *how,
+                 struct topology_model **model, struct error *err);
+
+/* Read a model out of a graph, and put the latencies of its nodes into its
+ * order: *w is replaced. NULL with err: a node of the one is not in the other.
+ */
+struct topology_model *infer_graph (const char *path, struct infer_matrix **w,
+                                    struct error *err);
+
+/* Join models of cores to a model of nodes (core/infer/join.h). Each word is HOST=FILE, latencies
+ * between the cores of a host ("HOST:..") and one other process. Returns 1 with
+ * *model replaced; 0 and -1 as infer_model, with *model as it was.
+ */
+int infer_join (struct topology_model **model, const char *const *word,
+                size_t n, const struct infer_how *how, struct error *err);
+
+/* Write the model to path: as "text", "tgf", "dot" or "json". fit is told in
+ * texts and JSON; NULL: there is none. Return 0, or -1 with err.
+ */
+#define INFER_FORMATS "text, tgf, dot, json"
+bool infer_format_known (const char *name);
+int infer_save (const struct topology_model *m, const struct fit *fit,
+                const char *format, const char *path, struct error *err);
+
+/* Write a plan of the pairs that determine the model's edges to path. Return
+ * 0, or -1 with err.
+ */
+int infer_plan (const struct topology_model *m, const char *path,
+                struct error *err);
+
+/* Compare the model with a snapshot, and write where they disagree to path, as
+ * text or JSON; *agrees is whether they do. Return 0, or -1 with err.
+ */
+int infer_against (const struct topology_model *m, const char *fabric,
+                   bool json, const char *path, bool *agrees,
+                   struct error *err);
+
+#endif /* PMM_INFER_H */

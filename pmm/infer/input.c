@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What `pmm infer` reads. */
+#include "config.h"
+#include "pmm/infer/infer.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/infer/basic.h"
+#include "core/infer/join.h"
+#include "core/infer/switches.h"
+#include "core/infer/tgf.h"
+#include "core/series/parus.h"
+#include "core/series/save.h"
+#include "util/file.h"
+#include "util/text.h"
+
+#define NONE TOPOLOGY_NONE
+
+/* Whether a run holds latencies between processes. */
+static bool has_pairs (const struct series *s)
+{
+    return s->npairs > 0 && s->nprocesses >= 2;
+}
+
+static int put_pairs (struct infer_matrix *m, const struct series *s,
+                      enum series_stat stat, uint64_t length,
+                      struct error *err)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < s->npairs; i++) {
+        const struct series_pair *p = &s->pair[i];
+        double ns = p->time_ns[stat];
+
+        if (p->a == p->b || p->length != length || !series_measured (p)
+            || !(ns > 0))
+            continue;
+        /* the other direction stays, for infer_matrix_mean */
+        m->ns[(size_t)p->a * m->n + p->b] = ns;
+        n++;
+    }
+    if (n == 0)
+        return error_input (err, "no pair was measured by messages of %ju "
+                                 "bytes",
+                            (uintmax_t)length);
+    infer_matrix_mean (m);
+    return 0;
+}
+
+static struct infer_matrix *of_series (const struct series *s,
+                                       const struct infer_how *how,
+                                       struct error *err)
+{
+    enum series_stat stat = series_stat_known (s, how->stat);
+    struct infer_matrix *m;
+
+    if (s->nprocesses > INFER_MAX_NODES) {
+        error_input (err, "%u processes: at most %d are wanted",
+                     s->nprocesses, INFER_MAX_NODES);
+        return NULL;
+    }
+    if (!(m = infer_matrix_create (s->nprocesses, err)))
+        return NULL;
+    for (uint32_t i = 0; i < s->nprocesses; i++)
+        if (infer_matrix_name (m, i, s->process[i].label, err) < 0)
+            goto error;
+    if (put_pairs (m, s, stat, how->any_length ? s->length[0] : how->length,
+                   err)
+        < 0)
+        goto error;
+    return m;
+error:
+    infer_matrix_destroy (m);
+    return NULL;
+}
+
+static struct infer_matrix *load_series (FILE *fp, const char *path,
+                                         const struct infer_how *how,
+                                         struct error *err)
+{
+    struct series_list list;
+    struct infer_matrix *m = NULL;
+    size_t i;
+
+    if (series_read (&list, fp, path, err) < 0)
+        return NULL;
+    for (i = list.n; i > 0 && !has_pairs (list.run[i - 1]); i--)
+        ;
+    if (i == 0)
+        error_input (err, "%s: no run of pairs", path);
+    else if (!(m = of_series (list.run[i - 1], how, err)))
+        error_prefix (err, "%s", path);
+    series_list_clear (&list);
+    return m;
+}
+
+static struct infer_matrix *load_parus (FILE *fp, const char *path,
+                                        const struct infer_how *how,
+                                        struct error *err)
+{
+    struct series *s = parus_read (fp, path, err);
+    struct infer_matrix *m = NULL;
+
+    if (!s)
+        return NULL;
+    if (!has_pairs (s))
+        error_input (err, "%s: no pairs", path);
+    else if (!(m = of_series (s, how, err)))
+        error_prefix (err, "%s", path);
+    series_destroy (s);
+    return m;
+}
+
+/* What a file may be, by the word that it starts with; the last is any. */
+static const struct kind {
+    const char *start;
+    struct infer_matrix *(*load) (FILE *fp, const char *path,
+                                  const struct infer_how *how,
+                                  struct error *err);
+} kinds[] = {
+    { "{", load_series },
+    { "processors ", load_parus },
+};
+
+static struct infer_matrix *load_text (const char *text, size_t len,
+                                       const char *path,
+                                       const struct infer_how *how,
+                                       struct error *err)
+{
+    FILE *fp = fmemopen ((void *)text, len, "r");
+    struct infer_matrix *m = NULL;
+    size_t i;
+
+    if (!fp) {
+        error_errno (err, "%s", path);
+        return NULL;
+    }
+    for (i = 0; i < sizeof (kinds) / sizeof (kinds[0]); i++)
+        if (strncmp (text, kinds[i].start, strlen (kinds[i].start)) == 0) {
+            m = kinds[i].load (fp, path, how, err);
+            break;
+        }
+    if (i == sizeof (kinds) / sizeof (kinds[0]))
+        m = infer_matrix_read (fp, path, err);
+    fclose (fp);
+    return m;
+}
+
+struct infer_matrix *infer_load (const char *path, const struct infer_how *how,
+                                 struct error *err)
+{
+    enum { BYTES_MAX = 1 << 30 };
+    FILE *fp = file_open_input (path, err);
+    struct infer_matrix *m = NULL;
+    size_t len;
+    char *text;
+
+    if (!fp)
+        return NULL;
+    if (!(text = file_slurp (fp, BYTES_MAX, &len, err)))
+        error_prefix (err, "%s", path);
+    else if (len == 0)
+        error_input (err, "%s: the file is empty", path);
+    else
+        m = load_text (text, len, path, how, err);
+    free (text);
+    file_close_input (fp);
+    return m;
+}
+
+int infer_model (const struct infer_matrix *w, const struct infer_how *how,
+                 struct topology_model **model, struct error *err)
+{
+    if (!how->basic)
+        return infer_switches (w, how->eps, model, err);
+    *model = infer_basic (w, how->eps, err);
+    return *model ? 1 : -1;
+}
+
+static uint32_t find_label (const struct infer_matrix *w, const char *label)
+{
+    for (uint32_t i = 0; i < w->n; i++)
+        if (strcmp (w->label[i], label) == 0)
+            return i;
+    return NONE;
+}
+
+/* The matrix of the nodes called label[0 .. n-1]. */
+static struct infer_matrix *pick (const struct infer_matrix *w,
+                                  const char *const *label, uint32_t n,
+                                  struct error *err)
+{
+    struct infer_matrix *out = infer_matrix_create (n, err);
+    uint32_t *from = calloc (n + 1, sizeof (*from));
+
+    if (!from)
+        error_nomem (err);
+    if (!from || !out)
+        goto error;
+    for (uint32_t i = 0; i < n; i++) {
+        if ((from[i] = find_label (w, label[i])) == NONE) {
+            error_input (err, "no latency of %.80s was measured", label[i]);
+            goto error;
+        }
+        if (infer_matrix_name (out, i, label[i], err) < 0)
+            goto error;
+    }
+    for (uint32_t a = 0; a < n; a++)
+        for (uint32_t b = 0; b < a; b++)
+            infer_matrix_set (out, a, b, infer_matrix_at (w, from[a],
+                                                          from[b]));
+    free (from);
+    return out;
+error:
+    free (from);
+    infer_matrix_destroy (out);
+    return NULL;
+}
+
+struct topology_model *infer_graph (const char *path, struct infer_matrix **w,
+                                    struct error *err)
+{
+    FILE *fp = file_open_input (path, err);
+    struct infer_matrix *picked;
+    struct topology_model *m;
+
+    if (!fp)
+        return NULL;
+    m = tgf_read (fp, path, err);
+    file_close_input (fp);
+    if (!m)
+        return NULL;
+    picked = pick (*w, (const char *const *)m->label, m->nnodes, err);
+    if (!picked) {
+        error_prefix (err, "%s", path);
+        topology_destroy (m);
+        return NULL;
+    }
+    infer_matrix_destroy (*w);
+    *w = picked;
+    return m;
+}
+
+/*
+ * Models of cores
+ */
+
+static uint32_t find_node (const struct topology_model *m, const char *name)
+{
+    for (uint32_t i = 0; i < m->nnodes; i++)
+        if (strcmp (m->label[i], name) == 0)
+            return i;
+    return NONE;
+}
+
+/* The only process that is no core of the host. */
+static uint32_t find_external (const struct infer_matrix *w, const char *host,
+                               struct error *err)
+{
+    size_t len = strlen (host);
+    uint32_t found = NONE;
+
+    for (uint32_t i = 0; i < w->n; i++) {
+        if (strncmp (w->label[i], host, len) == 0 && w->label[i][len] == ':')
+            continue;
+        if (found != NONE) {
+            error_input (err, "%s and %s are both no cores of %s",
+                         w->label[found], w->label[i], host);
+            return NONE;
+        }
+        found = i;
+    }
+    if (found == NONE)
+        error_input (err, "all processes are cores of %s: one of another "
+                          "host is wanted",
+                     host);
+    return found;
+}
+
+/* The model of one host's cores; returns as infer_model. */
+static int infer_cores (struct join_part *part, const char *host,
+                        const char *path, const struct infer_how *how,
+                        struct topology_model **cores, struct error *err)
+{
+    struct infer_matrix *w = infer_load (path, how, err);
+    int rc = -1;
+
+    if (!w)
+        return -1;
+    part->external = find_external (w, host, err);
+    if (part->external == NONE || join_external (w, part->external, err) < 0
+        || (rc = infer_model (w, how, cores, err)) < 1)
+        error_prefix (err, "%s", path);
+    part->cores = *cores;
+    part->by = NONE;
+    infer_matrix_destroy (w);
+    return rc;
+}
+
+static int infer_part (const struct topology_model *m, struct join_part *part,
+                       const char *word, const struct infer_how *how,
+                       struct topology_model **cores, struct error *err)
+{
+    const char *equals = strchr (word, '=');
+    char *host = equals ? strndup (word, (size_t)(equals - word)) : NULL;
+    int rc = -1;
+
+    if (!equals)
+        return error_input (err, "--cores %.80s: HOST=FILE is wanted", word);
+    if (!host)
+        return error_nomem (err);
+    if ((part->node = find_node (m, host)) == NONE)
+        error_input (err, "--cores %.80s: no such node", word);
+    else
+        rc = infer_cores (part, host, equals + 1, how, cores, err);
+    free (host);
+    return rc;
+}
+
+int infer_join (struct topology_model **model, const char *const *word,
+                size_t n, const struct infer_how *how, struct error *err)
+{
+    struct join_part *part = calloc (n + 1, sizeof (*part));
+    struct topology_model **cores = calloc (n + 1, sizeof (*cores));
+    struct topology_model *joined = NULL;
+    int rc = 1;
+
+    if (!part || !cores)
+        rc = error_nomem (err);
+    for (size_t i = 0; i < n && rc > 0; i++)
+        rc = infer_part (*model, &part[i], word[i], how, &cores[i], err);
+    if (rc > 0 && !(joined = join_models (*model, part, n, err)))
+        rc = -1;
+    if (joined) {
+        topology_destroy (*model);
+        *model = joined;
+    }
+    for (size_t i = 0; cores && i < n; i++)
+        topology_destroy (cores[i]);
+    free (cores);
+    free (part);
+    return rc;
+}

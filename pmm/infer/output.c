@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What `pmm infer` makes of a model. */
+#include "config.h"
+#include "pmm/infer/infer.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/infer/routes.h"
+#include "core/infer/show.h"
+#include "core/infer/tgf.h"
+#include "core/plan/plan.h"
+#include "util/file.h"
+#include "util/text.h"
+
+enum { NAME_SIZE = INFER_MAX_LABEL + 1 };
+
+/*
+ * For people
+ */
+
+static void put_fit (const struct fit *fit, FILE *fp)
+{
+    fprintf (fp, "%zu pairs measured, %zu edges of rank %zu, %zu degrees of "
+                 "freedom",
+             fit->pairs, fit->nedges, fit->rank, fit->dof);
+    if (!isnan (fit->residual_ns))
+        fprintf (fp, ": %.1f ns are left", fit->residual_ns);
+    if (!isnan (fit->r2))
+        fprintf (fp, ", R^2 %.6f (adjusted %.6f)", fit->r2, fit->r2_adjusted);
+    fputc ('\n', fp);
+    if (fit->apart > 0)
+        fprintf (fp, "%zu pairs measured are not joined\n", fit->apart);
+}
+
+static void put_edge (const struct topology_model *m, const struct fit *fit,
+                      size_t i, FILE *fp)
+{
+    const struct topology_edge *e = &m->edge[i];
+    char a[NAME_SIZE], b[NAME_SIZE];
+
+    show_name (m, e->a, a, sizeof (a));
+    show_name (m, e->b, b, sizeof (b));
+    fprintf (fp, "  %s - %s  %.1f ns", a, b, e->latency_ns);
+    if (fit && !isnan (fit->stderr_ns[i]))
+        fprintf (fp, " +- %.1f", fit->stderr_ns[i]);
+    if (fit && !fit->determined[i])
+        fprintf (fp, "  not determined by these pairs");
+    fputc ('\n', fp);
+}
+
+/* The nodes whose only edge leads to a switch, folded. */
+static int put_switch (const struct topology_model *m, uint32_t sw,
+                       const uint32_t *degree, FILE *fp)
+{
+    const char **name = calloc (m->nnodes + 1, sizeof (*name));
+    char *folded = NULL;
+    size_t n = 0;
+
+    for (size_t i = 0; name && i < m->nedges; i++)
+        if (m->edge[i].b == sw && m->edge[i].a < m->nnodes
+            && degree[m->edge[i].a] == 1)
+            name[n++] = m->label[m->edge[i].a];
+    if (!name || (n > 0 && !(folded = hostlist_fold (name, n)))) {
+        free (name);
+        return -1;
+    }
+    fprintf (fp, "switch %u: %s\n", sw - m->nnodes + 1,
+             folded ? folded : "no nodes");
+    free (folded);
+    free (name);
+    return 0;
+}
+
+static int write_text (const struct topology_model *m, const struct fit *fit,
+                       FILE *fp, struct error *err)
+{
+    uint32_t *degree = calloc (m->nvertices + 1, sizeof (*degree));
+    int rc = 0;
+
+    if (!degree)
+        return error_nomem (err);
+    for (size_t i = 0; i < m->nedges; i++) {
+        degree[m->edge[i].a]++;
+        degree[m->edge[i].b]++;
+    }
+    fprintf (fp, "%u nodes, %u switches\n", m->nnodes,
+             m->nvertices - m->nnodes);
+    for (uint32_t v = m->nnodes; v < m->nvertices && rc == 0; v++)
+        rc = put_switch (m, v, degree, fp);
+    free (degree);
+    if (rc < 0)
+        return error_nomem (err);
+    for (size_t i = 0; i < m->nedges; i++)
+        put_edge (m, fit, i, fp);
+    if (fit)
+        put_fit (fit, fp);
+    return 0;
+}
+
+/*
+ * Files
+ */
+
+static int write_tgf (const struct topology_model *m, const struct fit *fit,
+                      FILE *fp, struct error *err)
+{
+    (void)fit;
+    return tgf_write (m, fp, err);
+}
+
+static int write_dot (const struct topology_model *m, const struct fit *fit,
+                      FILE *fp, struct error *err)
+{
+    (void)fit;
+    return show_dot (m, fp, err);
+}
+
+static const struct format {
+    const char *name;
+    int (*write) (const struct topology_model *m, const struct fit *fit,
+                  FILE *fp, struct error *err);
+} formats[] = {
+    { "text", write_text },
+    { "tgf", write_tgf },
+    { "dot", write_dot },
+    { "json", show_json },
+};
+
+static const struct format *find_format (const char *name)
+{
+    for (size_t i = 0; i < sizeof (formats) / sizeof (formats[0]); i++)
+        if (strcmp (formats[i].name, name) == 0)
+            return &formats[i];
+    return NULL;
+}
+
+bool infer_format_known (const char *name)
+{
+    return find_format (name) != NULL;
+}
+
+int infer_save (const struct topology_model *m, const struct fit *fit,
+                const char *format, const char *path, struct error *err)
+{
+    struct outfile *out = file_create (path, err);
+
+    if (!out)
+        return -1;
+    if (find_format (format)->write (m, fit, file_stream (out), err) < 0) {
+        file_abort (out);
+        return -1;
+    }
+    return file_commit (out, err);
+}
+
+/*
+ * A plan
+ */
+
+static int save_plan (const struct plan *plan, struct pathset *ps,
+                      const char *path, struct error *err)
+{
+    struct outfile *out = file_create (path, err);
+
+    if (!out)
+        return -1;
+    if (plan_write (plan, ps, NULL, file_stream (out), err) < 0) {
+        file_abort (out);
+        return -1;
+    }
+    return file_commit (out, err);
+}
+
+int infer_plan (const struct topology_model *m, const char *path,
+                struct error *err)
+{
+    static const struct plan_options opts = { .extra_rounds = 2, .seed = 1 };
+    struct routes *r = routes_create (m, err);
+    struct pathset *ps = r ? routes_nodes (r, err) : NULL;
+    struct plan *plan = ps ? plan_make (ps, &opts, err) : NULL;
+    int rc = plan ? save_plan (plan, ps, path, err) : -1;
+
+    plan_destroy (plan);
+    pathset_destroy (ps);
+    routes_destroy (r);
+    return rc;
+}
