@@ -24,6 +24,7 @@ static const struct verb {
     { "series", verb_series, "what tests of pairs measured, as tables, fits" },
     { "compare", verb_compare, "by how much two series or solutions deviate" },
     { "infer", verb_infer, "the topology, from latencies alone" },
+    { "export", verb_export, "plans and latencies as others read them" },
     { "report", verb_report, "a verdict for people; what jobs' comments say" },
 #if defined(HAVE_LEDGER) && defined(HAVE_SLURM)
     { "audit", verb_audit, "measure nodes by a job of our own" },

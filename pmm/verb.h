@@ -12,6 +12,7 @@ int verb_audit (int argc, char **argv);
 int verb_compare (int argc, char **argv);
 int verb_confirm (int argc, char **argv);
 int verb_doctor (int argc, char **argv);
+int verb_export (int argc, char **argv);
 int verb_fabric (int argc, char **argv);
 int verb_infer (int argc, char **argv);
 int verb_ledger (int argc, char **argv);

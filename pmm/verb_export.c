@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* pmm export: plans and latencies as other programs read them. */
+#include "config.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/export/clusterkit.h"
+#include "core/export/loggops.h"
+#include "core/export/scotch.h"
+#include "core/infer/pairs.h"
+#include "ibquery/snapshot.h"
+#include "pmm/common.h"
+#include "pmm/inputs.h"
+#include "pmm/verb.h"
+#include "util/file.h"
+
+struct options {
+    const struct format *format;
+    const char *fabric, *hosts, *plan, *series, *order, *output;
+    uint64_t length;
+    bool length_given;
+    int stat;
+    double overhead_ns, eps;
+};
+
+/* What a format is made of, and where it goes. */
+struct job {
+    const struct options *o;
+    struct inputs in;       /* fabric and plan, where the format is of them */
+    struct infer_matrix *m; /* latencies, where it is of these */
+    uint32_t *order;        /* [n] the nodes in order */
+};
+
+static int write_clusterkit (struct job *j, FILE *fp, struct error *err)
+{
+    return clusterkit_write (j->in.plan, j->in.ps, fp, err);
+}
+
+static int write_loggops (struct job *j, FILE *fp, struct error *err)
+{
+    return loggops_write (j->m, j->o->overhead_ns, fp, err);
+}
+
+static int write_loggops_pairs (struct job *j, FILE *fp, struct error *err)
+{
+    return loggops_write_pairs (j->m, j->o->overhead_ns, fp, err);
+}
+
+static int write_deco (struct job *j, FILE *fp, struct error *err)
+{
+    return scotch_write_deco (j->m, fp, err);
+}
+
+static int write_tleaf (struct job *j, FILE *fp, struct error *err)
+{
+    return scotch_write_tleaf (j->m, j->o->eps, j->order, fp, err);
+}
+
+enum { PLAN = 1, SERIES = 2, PATHS = 4 };
+
+static const struct format {
+    const char *name;
+    int from; /* any of these */
+    int (*write) (struct job *j, FILE *fp, struct error *err);
+} formats[] = {
+    { "clusterkit", PLAN, write_clusterkit },
+    { "loggopsim", SERIES, write_loggops },
+    { "loggopsim-pairs", SERIES, write_loggops_pairs },
+    { "scotch-deco", SERIES | PATHS, write_deco },
+    { "scotch-tleaf", SERIES | PATHS, write_tleaf },
+};
+
+static int set_format (void *field, const char *value, struct error *err)
+{
+    for (size_t i = 0; i < sizeof (formats) / sizeof (formats[0]); i++)
+        if (strcmp (value, formats[i].name) == 0) {
+            *(const struct format **)field = &formats[i];
+            return 0;
+        }
+    return error_input (err, "'%.40s' is no format to export", value);
+}
+
+static int set_length (void *data, const char *value, struct error *err)
+{
+    struct options *o = data;
+
+    o->length_given = true;
+    return opt_u64 (&o->length, value, err);
+}
+
+#define FIELD(name) offsetof (struct options, name)
+static const struct opt table[] = {
+    { "format", 0, "F", set_format, FIELD (format),
+      "clusterkit (of a plan), loggopsim, loggopsim-pairs (of a series), "
+      "scotch-deco, scotch-tleaf (of a series or a fabric)" },
+    { "fabric", 'f', "FILE", opt_string, FIELD (fabric), "the snapshot" },
+    { "hosts", 0, "LIST", opt_string, FIELD (hosts),
+      "of the fabric these hosts, node[01-16], or @FILE: all" },
+    { "plan", 0, "FILE", opt_string, FIELD (plan), "the plan" },
+    { "series", 0, "FILE", opt_string, FIELD (series),
+      "latencies of pairs: a series, or what 'pmm solve --pairs' wrote" },
+    { "length", 0, "N", set_length, 0,
+      "by messages of so many bytes: the least" },
+    { "stat", 0, "NAME", inputs_stat, FIELD (stat),
+      "of the repeats: min, p25, median, ...: median" },
+    { "overhead", 0, "NS", opt_double, FIELD (overhead_ns),
+      "LogGOPSim's o, which either side of a message takes: 0" },
+    { "eps", 0, "X", opt_double, FIELD (eps),
+      "latencies that differ relatively by less are one: 0.05" },
+    { "order", 0, "FILE", opt_string, FIELD (order),
+      "write the nodes here, in the order in which they are numbered" },
+    { "output", 'o', "FILE", opt_string, FIELD (output),
+      "write here, not to standard output" },
+    { 0 },
+};
+#undef FIELD
+
+static int check_options (const struct options *o, struct error *err)
+{
+    int given = (o->plan ? PLAN : 0) | (o->series ? SERIES : 0)
+                | (o->fabric && !o->plan ? PATHS : 0);
+
+    if (!o->format)
+        return error_input (err, "--format is missing");
+    if (o->plan && !o->fabric)
+        return error_input (err, "--plan goes with -f FABRIC");
+    if ((given & (given - 1)) || !(given & o->format->from))
+        return error_input (err, "%s is made of %s", o->format->name,
+                            o->format->from == PLAN ? "-f FABRIC and --plan"
+                            : o->format->from == SERIES ? "--series"
+                                             : "--series or -f FABRIC");
+    if (o->hosts && given != PATHS)
+        return error_input (err, "--hosts goes with -f FABRIC alone");
+    if (o->order && given == PLAN)
+        return error_input (err, "--order goes with formats of latencies");
+    return 0;
+}
+
+/* The last run of pairs. */
+static const struct series *choose_run (const struct series_list *list,
+                                        struct error *err)
+{
+    for (size_t i = list->n; i-- > 0;)
+        if (list->run[i]->npairs > 0)
+            return list->run[i];
+    error_input (err, "no run of it has pairs");
+    return NULL;
+}
+
+static struct infer_matrix *load_series (const struct options *o,
+                                         struct error *err)
+{
+    struct infer_matrix *m = NULL;
+    struct series_list list;
+    const struct series *s;
+
+    if (inputs_series (&list, o->series, err) < 0)
+        return NULL;
+    if ((s = choose_run (&list, err)))
+        m = infer_matrix_of_series (s, o->length_given ? o->length
+                                                       : s->pair[0].length,
+                                    o->stat, err);
+    if (!m)
+        error_prefix (err, "%s", o->series);
+    series_list_clear (&list);
+    return m;
+}
+
+static struct infer_matrix *load_paths (const struct options *o,
+                                        struct error *err)
+{
+    struct fabric *f = fabric_load (o->fabric, err);
+    struct pathset *ps = f ? inputs_hosts (f, "hosts", o->hosts, false, err)
+                           : NULL;
+    struct infer_matrix *m = ps ? infer_matrix_of_paths (ps, err) : NULL;
+
+    pathset_destroy (ps);
+    fabric_destroy (f);
+    return m;
+}
+
+static int load (struct job *j, struct error *err)
+{
+    const struct options *o = j->o;
+
+    if (o->plan)
+        return inputs_load (&j->in, o->fabric, o->plan, NULL, err);
+    j->m = o->series ? load_series (o, err) : load_paths (o, err);
+    if (!j->m)
+        return -1;
+    if (!(j->order = calloc (j->m->n, sizeof (*j->order))))
+        return error_nomem (err);
+    for (uint32_t i = 0; i < j->m->n; i++)
+        j->order[i] = i;
+    return 0;
+}
+
+static int write_order (struct job *j, FILE *fp, struct error *err)
+{
+    (void)err;
+    for (uint32_t i = 0; i < j->m->n; i++)
+        fprintf (fp, "%s\n", j->m->label[j->order[i]]);
+    return 0;
+}
+
+static int save (struct job *j, const char *path,
+                 int (*write) (struct job *j, FILE *fp, struct error *err),
+                 struct error *err)
+{
+    struct outfile *out = file_create (path, err);
+
+    if (!out)
+        return -1;
+    if (write (j, file_stream (out), err) < 0) {
+        file_abort (out);
+        return -1;
+    }
+    return file_commit (out, err);
+}
+
+int verb_export (int argc, char **argv)
+{
+    struct options o = { .stat = SERIES_MEDIAN, .eps = .05 };
+    struct job j = { .o = &o };
+    struct error err;
+    int status;
+
+    if (options_parse (table, &o, argc, argv, "", 0, 0, &status) < 0)
+        return status;
+    status = EXIT_OK;
+    if (check_options (&o, &err) < 0 || load (&j, &err) < 0
+        || save (&j, o.output, o.format->write, &err) < 0
+        || (o.order && save (&j, o.order, write_order, &err) < 0))
+        status = fail (argv[0], &err);
+    infer_matrix_destroy (j.m);
+    free (j.order);
+    inputs_clear (&j.in);
+    return status;
+}

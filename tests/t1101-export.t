@@ -1,0 +1,75 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# Plans and latencies as other programs read them: ClusterKit, LogGOPSim and
+# Scotch, whose own tester looks at what it is given where it is installed.
+# Then what is refused.
+
+. "$(dirname "$0")/lib.sh"
+need pmm jq
+workdir
+cd "$workdir" || exit 1
+
+hosts='h[0001-0008,0017-0024]'
+pmm fabric generate fat-tree --ports 8 --levels 3 -o fabric
+pmm plan -f fabric --hosts "$hosts" -o plan
+pmm simulate -f fabric --plan plan -o samples
+pmm solve -f fabric --plan plan --samples samples --pairs -o solution
+
+pmm export --format clusterkit -f fabric --plan plan -o lines
+ok $? "a plan for ClusterKit"
+is "$(<lines)" "$(jq -r '.rounds | to_entries[] | .key as $round | .value[]
+    | "\($round + 1) \(.a) \(.b)"' plan)" "... its rounds, a line a pair"
+
+is "$(pmm export --format loggopsim --series solution --overhead 100)" \
+    "-L $(jq '[.pairs[].rtt_ns / 2] | sort | .[length / 2 | floor]
+        | . - 200 | round' solution) -o 100" "LogGOPSim's options"
+pmm export --format loggopsim-pairs --series solution --order nodes -o pairs
+ok $? "... of all pairs"
+is "$(wc -l <pairs) $(head -1 pairs | wc -w)" '16 16' \
+    "... a matrix of as many as there are hosts"
+# the one of two hosts, by the order of the nodes
+read -r row column < <(awk '/^h0002$/ { a = NR } /^h0024$/ { b = NR }
+    END { print a, b }' nodes)
+is "$(awk "NR == $row { print \$$column }" pairs)" \
+    "$(jq '.pairs[] | select (([.a, .b] | sort) == ["h0002", "h0024"])
+        | .rtt_ns / 2 | round' solution)" "... with half of the round trips"
+
+is "$(pmm export --format scotch-tleaf -f fabric)" \
+    "$(printf 'tleaf\t3\t8 2\t4 2\t4 2')" \
+    "a fabric as a tree: 8 pods of 4 leaves of 4 hosts"
+is "$(pmm export --format scotch-tleaf --series solution)" \
+    "$(printf 'tleaf\t3\t2 300\t2 300\t4 800')" \
+    "the same of a job, by its latencies"
+pmm export --format scotch-deco --series solution -o deco
+ok $? "a job as it is"
+if type -P atst >/dev/null; then
+    like "$(atst deco)" 'nbr=16.*max=1400' "... which Scotch finds good"
+else
+    skip "... which Scotch finds good" "no atst"
+fi
+
+# refuse REASON OPTION...
+refuse ()
+{
+    pmm export "${@:2}" -o never 2>err
+    is $? 2 "${*:2}: exit 2"
+    like "$(<err)" "$1" "... and why"
+}
+refuse 'format is missing' -f fabric
+refuse 'no format' --format nix
+refuse 'made of -f FABRIC and --plan' --format clusterkit -f fabric
+refuse 'goes with -f' --format clusterkit --plan plan
+refuse 'made of --series' --format loggopsim -f fabric
+refuse 'made of' --format scotch-deco -f fabric --series solution
+refuse 'goes with -f FABRIC alone' --format loggopsim --series solution \
+    --hosts h0001
+refuse 'less than twice' --format loggopsim --series solution --overhead 9999
+refuse 'no tree of equal groups' --format scotch-tleaf -f fabric \
+    --hosts 'h[0001-0005]'
+refuse 'no pair was measured by messages of 64' --format loggopsim \
+    --series solution --length 64
+[[ ! -e never ]]
+ok $? "... and nothing was written"
+
+done_testing
