@@ -163,9 +163,12 @@ jq -c '.test = "topology" | .pairs = [] | .topologies = [
     { shape: "ring", both_ways: true, length: 1000, count: 1, lost: 0,
       time_ns: { min: 5000, p25: 5000, median: 5000, p75: 5000, max: 5000,
                  mean: 5000, sd: 0 } }]' s >topologies
-is "$(pmm series topologies | tail -3 | tr -s ' ')" \
+is "$(pmm series topologies | sed -n '4,5p' | tr -s ' ')" \
     " Size Star Chaos Ring iStar iChaos iRing
  1000 250.000 - - - - 400.000" "R(avg) of topologies"
+is "$(pmm series topologies | sed -n '8,9p' | tr -s ' ')" \
+    " 1000 8.000 250.000 1000.000 250.000 1000.000 star
+ 1000 5.000 400.000 2000.000 800.000 800.000 iring" "and all their rates"
 is "$(pmm series topologies --format rates | sed -n '1,3p;8,9p')" \
     "star, one way, 1000 bytes: R(total) 1000.000 R(avg) 250.000 MB/s
     R(local) 1000.000 MB/s h0001

@@ -364,7 +364,7 @@ uint64_t series_exchanges (enum series_shape shape, uint32_t n)
 {
     switch (shape) {
     case SERIES_STAR:
-        return n - 1;
+        return n > 0 ? n - 1 : 0;
     case SERIES_RING:
         return n;
     default:

@@ -198,14 +198,59 @@ static void write_topologies (const struct series *s, enum series_stat stat,
     }
 }
 
+/* R(local) of the process that exchanges least, and most. */
+static void local_range (const struct series *s,
+                         const struct series_topology *t, double mbs,
+                         double range[2])
+{
+    range[0] = INFINITY;
+    range[1] = 0;
+    for (uint32_t i = 0; i < s->nprocesses; i++) {
+        double local = mbs
+                       * (double)series_exchanges_of (t->shape,
+                                                      s->nprocesses, i);
+
+        range[0] = fmin (range[0], local);
+        range[1] = fmax (range[1], local);
+    }
+}
+
+static void write_all_rates (const struct series *s, enum series_stat stat,
+                             FILE *fp)
+{
+    fprintf (fp, "\n%12s %12s %12s %12s %12s %12s  %s\n", "Size", "Time us",
+             "R(avg)", "R(total)", "R(local) >=", "<=", "Topology");
+    for (size_t i = 0; i < s->ntopologies; i++) {
+        const struct series_topology *t = &s->topology[i];
+        double mbs = topology_rate (t, stat);
+        double range[2];
+
+        if (isnan (mbs))
+            continue;
+        local_range (s, t, mbs, range);
+        fprintf (fp, "%12ju", (uintmax_t)t->length);
+        write_number (t->time_ns[stat] / NS_PER_US, fp);
+        write_number (mbs, fp);
+        write_number (mbs * (double)series_exchanges (t->shape,
+                                                      s->nprocesses),
+                      fp);
+        write_number (range[0], fp);
+        write_number (range[1], fp);
+        fprintf (fp, "  %s%s\n", t->both_ways ? "i" : "",
+                 series_shape_name (t->shape));
+    }
+}
+
 int table_write (const struct series *s, enum series_stat stat, FILE *fp,
                  struct error *err)
 {
     write_head (s, stat, fp);
     if (s->npairs > 0 && write_pairs (s, stat, fp, err) < 0)
         return -1;
-    if (s->ntopologies > 0)
+    if (s->ntopologies > 0) {
         write_topologies (s, stat, fp);
+        write_all_rates (s, stat, fp);
+    }
     return done (fp, err);
 }
 

@@ -22,6 +22,8 @@
 #include "core/plan/separate.h"
 #include "core/samples/samples.h"
 #include "core/samples/simulate.h"
+#include "core/series/compare.h"
+#include "core/series/line.h"
 #include "core/solve/solve.h"
 #include "core/test/tablenet.h"
 #include "tests/tap.h"
@@ -180,6 +182,49 @@ static int step_confirm (struct job *job, struct error *err)
     return some ? 0 : -1;
 }
 
+/* Every pair at two lengths, and what follows from that. */
+static int fill_series (struct series *s, struct error *err)
+{
+    for (uint32_t i = 0; i < 8; i++)
+        if (series_add_process (s, NULL, "host", err) < 0)
+            return -1;
+    for (uint32_t i = 0; i < 128; i++) {
+        struct series_pair p = {
+            .a = i / 16,
+            .b = i / 2 % 8,
+            .count = 1,
+            .length = i % 2,
+            .time_ns = { [SERIES_MEDIAN] = 100 + i },
+        };
+
+        if (series_add_pair (s, &p, err) < 0)
+            return -1;
+    }
+    return series_sort (s, err);
+}
+
+static int step_series (struct job *job, struct error *err)
+{
+    struct series *s = series_create (SERIES_ALL_TO_ALL);
+    struct series_comparison c;
+    struct series_fit *fit = NULL;
+    size_t n;
+    int rc = -1;
+
+    (void)job;
+    if (!s)
+        return error_nomem (err);
+    if (fill_series (s, err) == 0
+        && (fit = series_fit (s, SERIES_MEDIAN, &n, err))
+        && series_compare (&c, s, s, SERIES_MEDIAN, err) == 0) {
+        comparison_clear (&c);
+        rc = 0;
+    }
+    free (fit);
+    series_destroy (s);
+    return rc;
+}
+
 static const struct {
     const char *name;
     int (*run) (struct job *job, struct error *err);
@@ -189,7 +234,7 @@ static const struct {
     { "simulate", step_simulate }, { "solve", step_solve },
     { "predict", step_predict },   { "judge", step_judge },
     { "select", step_select },     { "separate", step_separate },
-    { "confirm", step_confirm },
+    { "confirm", step_confirm },   { "series", step_series },
 };
 
 static bool open_job (struct job *job)

@@ -126,6 +126,13 @@ static void test_topologies (void)
              "        1000      100.000       50.000            -"
              "            -            -      200.000\n"),
         "R(avg) = 2 L / T");
+    ok (has (text, "\n        1000       20.000      100.000      300.000"
+                   "      100.000      300.000  star\n"
+                   "        1000       40.000       50.000      300.000"
+                   "      150.000      150.000  complete\n"
+                   "        1000       10.000      200.000      800.000"
+                   "      400.000      400.000  iring\n"),
+        "R(total) = 2 L N / T, R(local) = 2 L N_i / T of leaves and centre");
     free (text);
     text = written (table_write_rates, s, SERIES_MEAN);
     ok (has (text, "star, one way, 1000 bytes: R(total) 300.000 R(avg) "
