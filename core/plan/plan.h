@@ -86,9 +86,10 @@ void plan_set_maximal (struct plan *plan, bool maximal);
 /* The last n rounds are the confirm stage. */
 void plan_set_confirm (struct plan *plan, size_t n);
 
-/* What a plan of method "links" or "throughput" is for: a link, and the combination of links
+/* What a plan of method "links" is for: a link, and the combination of links
  * with it in it that the plan determines, the sum of p/q times their
- * latencies. n == 1: the link alone; n == 0: nothing with it in it.
+ * latencies. n == 1: the link alone; n == 0: nothing with it in it. Of flows:
+ * a link that they fill, or, with 0, do not.
  */
 struct plan_member {
     uint32_t link;
