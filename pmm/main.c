@@ -25,6 +25,7 @@ static const struct verb {
     { "compare", verb_compare, "by how much two series or solutions deviate" },
     { "infer", verb_infer, "the topology, from latencies alone" },
     { "export", verb_export, "plans and latencies as others read them" },
+    { "rates", verb_rates, "what links carried, beside their nominal rates" },
     { "report", verb_report, "a verdict for people; what jobs' comments say" },
 #if defined(HAVE_LEDGER) && defined(HAVE_SLURM)
     { "audit", verb_audit, "measure nodes by a job of our own" },

@@ -20,6 +20,7 @@ int verb_path (int argc, char **argv);
 int verb_pattern (int argc, char **argv);
 int verb_plan (int argc, char **argv);
 int verb_policy (int argc, char **argv);
+int verb_rates (int argc, char **argv);
 int verb_report (int argc, char **argv);
 int verb_series (int argc, char **argv);
 int verb_simulate (int argc, char **argv);

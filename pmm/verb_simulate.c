@@ -10,6 +10,7 @@
 #include "ibquery/snapshot.h"
 #include "pmm/common.h"
 #include "pmm/inputs.h"
+#include "pmm/simulate_flows.h"
 #include "pmm/verb.h"
 #include "util/file.h"
 #include "util/rng.h"
@@ -28,7 +29,7 @@ enum {
 
 struct options {
     const char *fabric, *plan, *latency, *outliers, *busy, *output;
-    struct strings slow, oneway, slow_switch, misroute;
+    struct strings slow, oneway, slow_switch, misroute, rate;
     double noise, spread;
     int repeats;
     uint64_t seed;
@@ -48,6 +49,8 @@ static const struct opt table[] = {
       "the same, of all links of a switch" },
     { "misroute", 0, "SWITCH:HOST=PORT", opt_append, FIELD (misroute),
       "in truth the switch sends what is for HOST by this port" },
+    { "rate", 0, "LINK=GBPS", opt_append, FIELD (rate),
+      "of a --throughput plan: in truth one carries no more" },
     { "spread", 0, "NS", opt_double, FIELD (spread),
       "of cables' lengths: each is longer by up to this much" },
     { "busy", 0, "SHARE:P:NS", opt_string, FIELD (busy),
@@ -442,7 +445,20 @@ static int save (const struct samples *s, const struct pathset *ps,
     return file_commit (out, err);
 }
 
-static int run (const struct options *o, struct error *err)
+/* What takes and gives latencies does not go with flows. */
+static int check_flows (const struct options *o, struct error *err)
+{
+    if (o->latency || o->outliers || o->busy || o->slow.n > 0
+        || o->oneway.n > 0 || o->slow_switch.n > 0 || o->misroute.n > 0
+        || o->noise > 0 || o->spread > 0)
+        return error_input (err, "the plan is of flows, which have no latency:"
+                            " of what is different in truth, --rate alone goes"
+                            " with it");
+    return 0;
+}
+
+static int run_probes (const struct options *o, const struct inputs *in,
+                       struct error *err)
 {
     struct simulate_options opts = {
         .noise_ns = o->noise,
@@ -453,21 +469,33 @@ static int run (const struct options *o, struct error *err)
     struct fabric *twisted = NULL;
     struct pathset *actual = NULL;
     struct truth truth = { 0 };
-    struct inputs in;
     int rc = -1;
 
-    if (inputs_load (&in, o->fabric, o->plan, NULL, err) == 0
-        && parse_outliers (o->outliers, &opts, err) == 0
-        && make_truth (in.fabric, o, &opts, &truth, err) == 0
-        && (o->misroute.n == 0
-            || (actual = actual_paths (o, in.ps, &twisted, err)))
-        && (samples = simulate (actual ? actual : in.ps, in.plan,
-                                truth.latency, &opts, err)))
-        rc = save (samples, in.ps, o->output, err);
+    if (o->rate.n > 0)
+        error_input (err, "--rate goes with a plan of method throughput");
+    else if (parse_outliers (o->outliers, &opts, err) == 0
+             && make_truth (in->fabric, o, &opts, &truth, err) == 0
+             && (o->misroute.n == 0
+                 || (actual = actual_paths (o, in->ps, &twisted, err)))
+             && (samples = simulate (actual ? actual : in->ps, in->plan,
+                                     truth.latency, &opts, err)))
+        rc = save (samples, in->ps, o->output, err);
     samples_destroy (samples);
     truth_clear (&truth);
     pathset_destroy (actual);
     fabric_destroy (twisted);
+    return rc;
+}
+
+static int run (const struct options *o, struct error *err)
+{
+    struct inputs in;
+    int rc = inputs_load (&in, o->fabric, o->plan, NULL, err);
+
+    if (rc == 0 && !plan_rules (plan_method (in.plan))->flows)
+        rc = run_probes (o, &in, err);
+    else if (rc == 0 && (rc = check_flows (o, err)) == 0)
+        rc = simulate_flows (&in, &o->rate, o->output, err);
     inputs_clear (&in);
     return rc;
 }
@@ -492,5 +520,6 @@ done:
     free (o.oneway.v);
     free (o.slow_switch.v);
     free (o.misroute.v);
+    free (o.rate.v);
     return status;
 }

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* pmm rates: what links carried beside their nominal rates; or, before anything
+ * is measured, what switches and the hosts' halves can carry at most.
+ */
+#include "config.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/throughput/across.h"
+#include "core/throughput/carry.h"
+#include "core/throughput/measured.h"
+#include "ibquery/snapshot.h"
+#include "pmm/common.h"
+#include "pmm/inputs.h"
+#include "pmm/verb.h"
+#include "report/rates.h"
+#include "util/file.h"
+
+struct options {
+    const char *fabric, *plan, *series, *hosts, *output;
+    double much;
+    uint64_t seed;
+    bool json;
+};
+
+#define FIELD(name) offsetof (struct options, name)
+static const struct opt table[] = {
+    { "fabric", 'f', "FILE", opt_string, FIELD (fabric), "the snapshot" },
+    { "plan", 0, "FILE", opt_string, FIELD (plan),
+      "the flows: of pmm plan --throughput" },
+    { "series", 0, "FILE", opt_string, FIELD (series),
+      "what they measured: pairs --plan, --exchange both-ways" },
+    { "below", 0, "SHARE", opt_double, FIELD (much),
+      "a flow is slow that lacks this share: 0.2" },
+    { "hosts", 0, "LIST", opt_string, FIELD (hosts),
+      "without a plan: the hosts that could send, or @FILE: all" },
+    { "seed", 0, "N", opt_u64, FIELD (seed),
+      "of the halves and pairs that are looked at: 1" },
+    { "json", 0, NULL, opt_true, FIELD (json), "as JSON" },
+    { "output", 'o', "FILE", opt_string, FIELD (output),
+      "write here, not to standard output" },
+    { 0 },
+};
+#undef FIELD
+
+static int check_options (const struct options *o, struct error *err)
+{
+    if (!o->plan != !o->series)
+        return error_input (err, "--plan and --series go together");
+    if (o->plan && o->hosts)
+        return error_input (err, "--hosts goes without a plan, which has its"
+                            " own");
+    if (o->much <= 0 || o->much >= 1)
+        return error_input (err, "--below: not between 0 and 1");
+    return o->fabric ? 0 : error_input (err, "-f FABRIC is missing");
+}
+
+/* The last run of exchanges both ways at once, else the last. */
+static const struct series *choose_run (const struct series_list *list,
+                                        const struct fabric *f,
+                                        struct error *err)
+{
+    const struct series *s = list->run[list->n - 1];
+
+    for (size_t i = 0; i < list->n; i++)
+        if (list->run[i]->test == SERIES_ASYNC_ONE_TO_ONE)
+            s = list->run[i];
+    if (*s->fabric && strcmp (s->fabric, f->hash) != 0) {
+        error_input (err, "measured in another fabric (%.64s, this one is"
+                     " %.64s)", s->fabric, f->hash);
+        return NULL;
+    }
+    return s;
+}
+
+static int load_series (const char *path, struct series_list *list,
+                        struct error *err)
+{
+    FILE *fp = file_open_input (path, err);
+    int rc;
+
+    if (!fp)
+        return -1;
+    rc = series_read (list, fp, path, err);
+    file_close_input (fp);
+    return rc;
+}
+
+static struct carry *judge_series (const struct inputs *in,
+                                   const struct series *s, double much,
+                                   struct error *err)
+{
+    const struct carry_options opts = { .much = much };
+    double *rate = calloc (plan_probes (in->plan) + 1, sizeof (*rate));
+    struct carry *c = NULL;
+
+    if (!rate)
+        error_nomem (err);
+    else if (measured_rates (s, in->ps, in->plan, rate, err) == 0)
+        c = carry_make (in->ps, in->plan, rate, &opts, err);
+    free (rate);
+    return c;
+}
+
+/* Write the report; returns the exit status, or -1 with err. */
+static int write_measured (const struct rates_measured *m,
+                           const struct options *o, struct error *err)
+{
+    static const int status[] = {
+        [VERDICT_OK] = EXIT_OK,
+        [VERDICT_WARN] = EXIT_OK,
+        [VERDICT_UNKNOWN] = EXIT_WORLD,
+        [VERDICT_FAIL] = EXIT_FAIL,
+    };
+    struct outfile *out = file_create (o->output, err);
+
+    if (!out)
+        return -1;
+    if ((o->json ? rates_json : rates_text) (m, o->much, file_stream (out),
+                                             err) < 0) {
+        file_abort (out);
+        return -1;
+    }
+    return file_commit (out, err) < 0 ? -1 : status[rates_status (m, o->much)];
+}
+
+static int run_measured (const struct options *o, struct error *err)
+{
+    struct series_list list = { 0 };
+    struct rates_measured m = { 0 };
+    const struct series *s;
+    struct carry *carry = NULL;
+    struct inputs in;
+    int rc = -1;
+
+    if (inputs_load (&in, o->fabric, o->plan, NULL, err) == 0
+        && load_series (o->series, &list, err) == 0
+        && (s = choose_run (&list, in.fabric, err))) {
+        if ((carry = judge_series (&in, s, o->much, err))) {
+            m = (struct rates_measured){
+                .fabric = in.fabric,
+                .carry = carry,
+                .length = s->length[s->nlengths - 1],
+                .complete = s->complete,
+            };
+            rc = write_measured (&m, o, err);
+        }
+        else
+            error_prefix (err, "%s", o->series);
+    }
+    carry_destroy (carry);
+    series_list_clear (&list);
+    inputs_clear (&in);
+    return rc;
+}
+
+/* The switches that paths of the set cross. */
+static int find_switches (const struct fabric *f, struct pathset *ps,
+                          const double *rate, struct rates_nominal *n,
+                          struct error *err)
+{
+    const struct network *net = fabric_network (f);
+    bool *used = calloc (net->nswitches + 1, sizeof (*used));
+    struct rates_switch *sw = calloc (net->nswitches + 1, sizeof (*sw));
+    size_t m;
+    const uint32_t *link = pathset_links (ps, &m, err);
+    int rc = used && sw ? 0 : error_nomem (err);
+
+    n->sw = sw;
+    for (size_t i = 0; link && i < m && rc == 0; i++)
+        for (int k = 0; k < 2; k++)
+            if (net->link[link[i]].end[k] != NETWORK_NONE)
+                used[net->link[link[i]].end[k]] = true;
+    for (uint32_t i = 0; link && i < net->nswitches && rc == 0; i++) {
+        if (!used[i])
+            continue;
+        sw[n->nswitches].node = i;
+        rc = through_switch (ps, i, rate, &sw[n->nswitches++].through, err);
+    }
+    free (used);
+    return link ? rc : -1;
+}
+
+static int write_nominal (const struct rates_nominal *n,
+                          const struct options *o, struct error *err)
+{
+    struct outfile *out = file_create (o->output, err);
+
+    if (!out)
+        return -1;
+    if ((o->json ? rates_nominal_json
+                 : rates_nominal_text) (n, file_stream (out), err) < 0) {
+        file_abort (out);
+        return -1;
+    }
+    return file_commit (out, err);
+}
+
+static int run_nominal (const struct options *o, struct error *err)
+{
+    struct rates_nominal n = { 0 };
+    struct fabric *f = fabric_load (o->fabric, err);
+    struct pathset *ps = NULL;
+    double *rate = NULL;
+    int rc = -1;
+
+    n.fabric = f;
+    if (f && (ps = inputs_hosts (f, "hosts", o->hosts, false, err))
+        && (rate = across_rates (ps, err))
+        && find_switches (f, ps, rate, &n, err) == 0
+        && cut_find (ps, rate, o->seed, &n.cut, err) == 0)
+        rc = write_nominal (&n, o, err);
+    free ((void *)n.sw);
+    free (rate);
+    pathset_destroy (ps);
+    fabric_destroy (f);
+    return rc;
+}
+
+int verb_rates (int argc, char **argv)
+{
+    struct options o = { .much = .2, .seed = 1 };
+    struct error err;
+    int status, rc = -1;
+
+    if (options_parse (table, &o, argc, argv, "", 0, 0, &status) < 0)
+        return status;
+    if (check_options (&o, &err) == 0)
+        rc = o.plan ? run_measured (&o, &err) : run_nominal (&o, &err);
+    return rc < 0 ? fail (argv[0], &err) : rc;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Reports of rates: what links carried beside what they should; what switches
+ * and halves can carry at most.
+ */
+#ifndef REPORT_RATES_H
+#define REPORT_RATES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "core/judge/verdict.h"
+#include "core/throughput/carry.h"
+#include "core/throughput/cut.h"
+#include "core/throughput/through.h"
+#include "ibquery/fabric.h"
+#include "util/error.h"
+
+/* What was measured. */
+struct rates_measured {
+    const struct fabric *fabric;
+    const struct carry *carry;
+    uint64_t length;     /* bytes of a message */
+    bool complete;       /* as the series says */
+};
+
+/* FAIL where a link is slow; else UNKNOWN where flows were lost or nothing was
+ * measured; else WARN where flows are slow that no link explains, or what is
+ * usual is much less than nominal (by the same share `much`).
+ */
+enum verdict_status rates_status (const struct rates_measured *m, double much);
+
+/* Write text, lines of findings starting with "pmm: " and a table of the links
+ * that were measured behind them; or JSON, kind "rates". Return 0, or -1 with
+ * err.
+ */
+int rates_text (const struct rates_measured *m, double much, FILE *fp,
+                struct error *err);
+int rates_json (const struct rates_measured *m, double much, FILE *fp,
+                struct error *err);
+
+/* What can be carried at most. */
+struct rates_switch {
+    uint32_t node; /* of the fabric */
+    struct through through;
+};
+struct rates_nominal {
+    const struct fabric *fabric;
+    const struct rates_switch *sw;
+    size_t nswitches;
+    struct cut cut;
+};
+
+int rates_nominal_text (const struct rates_nominal *n, FILE *fp,
+                        struct error *err);
+int rates_nominal_json (const struct rates_nominal *n, FILE *fp,
+                        struct error *err);
+
+#endif /* REPORT_RATES_H */
