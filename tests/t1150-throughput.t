@@ -1,0 +1,122 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# What links carry: rounds of flows are planned that fill them, and a link of
+# less rate is named, of hosts and of switches, and no other. Then what switches
+# and halves can carry at most, and what each verb must refuse.
+
+. "$(dirname "$0")/lib.sh"
+need pmm jq
+workdir
+cd "$workdir" || exit 1
+
+pmm fabric generate fat-tree --ports 8 --levels 3 -o fabric
+pmm plan -f fabric --throughput -v -o plan 2>said
+ok $? "a plan for all links of 128 hosts"
+like "$(<said)" 'fill 384 of 384 links' "... each of which a round fills"
+pmm plan -f fabric --check plan
+ok $? "... which the checker finds true"
+is "$(jq -r '[.method, (.targets | length)] | @tsv' plan)" "throughput	384" \
+    "... as the file has it"
+
+# Flows that are in one round in the file are one link's too much.
+jq -c '.rounds = [[.rounds[][] | select (.a == "h0001" or .b == "h0001")]]
+    | .measurements = (.rounds[0] | length) | .extra_rounds = 1' plan >wrong
+pmm plan -f fabric --check wrong 2>said
+is $? 2 "a host in two flows of a round"
+like "$(<said)" 'h0001 is in two flows' "... is named"
+jq -c 'del (.rounds[1:][]) | .measurements = (.rounds[0] | length)
+    | .extra_rounds = 1' plan >wrong
+pmm plan -f fabric --check wrong 2>said
+like "$(<said)" 'no round fills' "a round that is missing leaves links unfilled"
+
+pmm simulate -f fabric --plan plan -o series
+ok $? "what it measures"
+pmm rates -f fabric --plan plan --series series >table
+ok $? "nothing is slow"
+is "$(grep -cE '( 200\.0   ){4} 200\.0 ' table)" 384 \
+    "... each link has its nominal rate beside it"
+
+# rates LINK=GBPS...: judge what a plan measures where these links are slow.
+rates ()
+{
+    pmm simulate -f fabric --plan plan "${@/#/--rate=}" -o slow &&
+        pmm rates -f fabric --plan plan --series slow --json >rates
+}
+host=$(pmm path -f fabric h0003 h0128 --json | jq -r '.forward[0]')
+first=$(pmm path -f fabric h0003 h0128 --json | jq -r '.forward[1]')
+second=$(pmm path -f fabric h0003 h0128 --json | jq -r '.forward[2]')
+rates "$host=50"
+is $? 1 "a host end of a quarter of its rate: exit 1"
+is "$(jq -c '.findings[] | [.level, .kind, .suspects, .nodes,
+    .carried_gbps, .nominal_gbps]' rates)" \
+    "[\"FAIL\",\"host end\",[\"$host\"],[\"h0003\"],50,200]" \
+    "... that link, and its rate"
+rates "$first=100" "$second=50"
+is "$(jq -c '[.findings[].suspects[]] | sort' rates)" \
+    "$(jq -nc '$ARGS.positional | sort' --args "$first" "$second")" \
+    "two switch links on one way: both"
+is "$(jq -c --arg id "$second" '.links[] | select (.id == $id)
+    | [.nominal_gbps, ([.carried_gbps[]] | min)]' rates)" '[200,50]' \
+    "... with the rates that they have"
+
+# Cables of twice the hosts' rate need two hosts on either side.
+pmm fabric export -f fabric --format ibnetdiscover -o wires
+pmm fabric export -f fabric --format lfts -o tables
+sed '/"H-/s/4xHDR/4xEDR/; /^Ca/,/^$/s/4xHDR/4xEDR/' wires >slower
+pmm fabric import slower tables -o mixed
+pmm plan -f mixed --throughput -v -o plan2 2>said
+like "$(<said)" 'fill 384 of 384 links' "hosts of half the cables' rate"
+pmm plan -f mixed --check plan2 &&
+    pmm simulate -f mixed --plan plan2 --rate "$first=120" -o slow
+pmm rates -f mixed --plan plan2 --series slow --json >rates
+is "$(jq -c '[.findings[] | .suspects, .carried_gbps, .nominal_gbps]' rates)" \
+    "[[\"$first\"],120,200]" \
+    "... one that carries more than a host, and less than two, is named"
+
+pmm plan -f fabric --throughput --links "$first" --extra-rounds 2 -v \
+    -o links 2>said
+like "$(<said)" 'fill 1 of 1 links' "one for a link"
+is "$(jq -c '[.targets, (.rounds | length)]' links)" "[[\"$first\"],3]" \
+    "... three times"
+
+# A host that is lost.
+jq -c '(.processes | map (.host) | index ("h0005")) as $lost
+    | .pairs |= map (select (.a != $lost and .b != $lost))
+    | .complete = false' series >part
+pmm rates -f fabric --plan plan --series part --json >rates
+is $? 3 "a host is lost: exit 3"
+is "$(jq -c '[.status, (.lost > 0), (.findings | length)]' rates)" \
+    '["UNKNOWN",true,0]' "... it says so, and keeps the rest"
+
+pmm rates -f fabric --json >most
+ok $? "what can be carried at most"
+is "$(jq -c '[.bisection.halves, .bisection.at_most_gbps,
+    (.switches | length)]' most)" '[[64,64],12800,80]' \
+    "... between halves: 64 hosts of 200 Gb/s"
+pmm rates -f fabric --hosts 'h[0001,0005-0006,0009-0011,0013-0016]' >table
+like "$(grep ' s2-0001$' table)" ' 4 +5 +5 ' \
+    "... through a switch above 1, 2, 3 and 4 hosts: 5 and 5"
+
+refused ()
+{
+    local what=$1
+    shift
+    "$@" >out 2>said
+    is $? 2 "refused: $what"
+}
+refused "a plan without a series" pmm rates -f fabric --plan plan
+refused "hosts beside a plan" pmm rates -f fabric --plan plan \
+    --series series --hosts h0001
+refused "latencies of flows" pmm simulate -f fabric --plan plan --noise 5
+refused "no such link" pmm simulate -f fabric --plan plan --rate h9999/1=5
+refused "a rate that is none" pmm simulate -f fabric --plan plan \
+    --rate "$host=fast"
+pmm plan -f fabric --hosts 'h[0001-0008]' -o probes
+refused "rates of probes" pmm simulate -f fabric --plan probes \
+    --rate "$host=50"
+jq -c '.test = "one_to_one"' series >alone
+refused "exchanges one way at a time" pmm rates -f fabric --plan plan \
+    --series alone
+
+done_testing
