@@ -13,8 +13,8 @@
  * transfer rate, time, and the fastest and the slowest pair; where there are
  * topologies, the Size/Star/Chaos/Ring/iStar/iChaos/iRing table of R(avg) in
  * MB/s, and of each its time, R(avg), R(total) and the least and the greatest
- * R(local). What is said of a pair is `stat` of its repeats; what is said of all
- * pairs is the median over them. Return 0, or -1 with err.
+ * R(local). What is said of a pair is `stat` of its repeats; what is said of
+ * all pairs is the median over them. Return 0, or -1 with err.
  */
 int table_write (const struct series *s, enum series_stat stat, FILE *fp,
                  struct error *err);

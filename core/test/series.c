@@ -206,6 +206,7 @@ static void test_refused (void)
 {
     struct series *s = sample ();
     struct series_pair p = { .a = 0, .b = 3 };
+    struct series_topology t;
     char word[SERIES_WORD_MAX + 2];
     struct error err;
 
@@ -225,7 +226,8 @@ static void test_refused (void)
     ok (series_sort (s, &err) < 0, "%s", err.text);
     series_destroy (s);
     s = sample ();
-    series_add_topology (s, &s->topology[1], &err);
+    t = s->topology[1];
+    series_add_topology (s, &t, &err);
     ok (series_sort (s, &err) < 0, "%s", err.text);
     series_destroy (s);
 }
