@@ -13,7 +13,7 @@
 
 struct options {
     struct infer_how how;
-    const char *graph, *against, *plan, *format, *output;
+    const char *graph, *against, *plan, *throughput, *format, *output;
     struct strings cores;
 };
 
@@ -60,6 +60,8 @@ static const struct opt table[] = {
       "say where a snapshot disagrees, instead of the topology" },
     { "plan", 0, "FILE", opt_string, FIELD (plan),
       "also write a plan of the pairs that determine the edges" },
+    { "throughput", 0, "FILE", opt_string, FIELD (throughput),
+      "also write a plan of flows that fill the edges" },
     { "format", 0, "NAME", set_format, FIELD (format),
       INFER_FORMATS " [text]" },
     { "output", 'o', "FILE", opt_string, FIELD (output),
@@ -98,7 +100,10 @@ static int save_all (const struct options *o, const struct topology_model *m,
 {
     bool agrees = true;
 
-    if (o->plan && infer_plan (m, o->plan, err) < 0)
+    if (o->plan && infer_plan (m, INFER_LATENCY, o->plan, err) < 0)
+        return -1;
+    if (o->throughput
+        && infer_plan (m, INFER_THROUGHPUT, o->throughput, err) < 0)
         return -1;
     if (!o->against)
         return infer_save (m, fit, o->format, o->output, err) < 0 ? -1

@@ -98,6 +98,9 @@ pmm infer --graph graph.tgf few --format json | jq -e '.fit.rank == 40
 ok $? "fitted to these pairs alone, all of them"
 pmm infer --graph graph.tgf latencies --format tgf | diff - graph.tgf >said
 ok $? "the graph is read as it was written" || diag "$(<said)"
+pmm infer latencies --throughput flows >said
+is "$(jq -c '[.method, .links, ([.rounds[] | length] | max)]' flows)" \
+    '["throughput",40,16]' "flows for all edges, sixteen at a time"
 if type -P dot >/dev/null; then
     pmm infer latencies --format dot | dot -Tsvg >drawing
     ok $? "Graphviz draws it"

@@ -57,11 +57,13 @@ bool infer_format_known (const char *name);
 int infer_save (const struct topology_model *m, const struct fit *fit,
                 const char *format, const char *path, struct error *err);
 
-/* Write a plan of the pairs that determine the model's edges to path. Return
- * 0, or -1 with err.
+/* Write a plan to path: of the pairs that determine the latencies of the
+ * model's edges, or of flows that fill these, which count as equally fast.
+ * Return 0, or -1 with err.
  */
-int infer_plan (const struct topology_model *m, const char *path,
-                struct error *err);
+enum infer_plan { INFER_LATENCY, INFER_THROUGHPUT };
+int infer_plan (const struct topology_model *m, enum infer_plan what,
+                const char *path, struct error *err);
 
 /* Compare the model with a snapshot, and write where they disagree to path, as
  * text or JSON; *agrees is whether they do. Return 0, or -1 with err.

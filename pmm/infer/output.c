@@ -12,6 +12,7 @@
 #include "core/infer/show.h"
 #include "core/infer/tgf.h"
 #include "core/plan/plan.h"
+#include "core/throughput/flows.h"
 #include "util/file.h"
 #include "util/text.h"
 
@@ -174,15 +175,33 @@ static int save_plan (const struct plan *plan, struct pathset *ps,
     return file_commit (out, err);
 }
 
-int infer_plan (const struct topology_model *m, const char *path,
-                struct error *err)
+static struct plan *plan_latency (struct pathset *ps, struct error *err)
 {
     static const struct plan_options opts = { .extra_rounds = 2, .seed = 1 };
+
+    return plan_make (ps, &opts, err);
+}
+
+static struct plan *plan_throughput (struct pathset *ps, struct error *err)
+{
+    static const struct flows_options opts = { .times = 1, .seed = 1 };
+
+    return flows_make (ps, &opts, err);
+}
+
+int infer_plan (const struct topology_model *m, enum infer_plan what,
+                const char *path, struct error *err)
+{
     struct routes *r = routes_create (m, err);
     struct pathset *ps = r ? routes_nodes (r, err) : NULL;
-    struct plan *plan = ps ? plan_make (ps, &opts, err) : NULL;
-    int rc = plan ? save_plan (plan, ps, path, err) : -1;
+    struct plan *plan = NULL;
+    int rc = -1;
 
+    if (ps)
+        plan = what == INFER_LATENCY ? plan_latency (ps, err)
+                                     : plan_throughput (ps, err);
+    if (plan)
+        rc = save_plan (plan, ps, path, err);
     plan_destroy (plan);
     pathset_destroy (ps);
     routes_destroy (r);
