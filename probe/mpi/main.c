@@ -1,47 +1,39 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* pmm-probe-mpi: the tests of pmm-probe over MPI, and what MPI's operations
- * cost. Built once for each MPI; see operations.h and probe/exchange.
+ * cost. Built once for each MPI; see probe/exchange/program.h and operations.h.
  *
- * What is wrong with the arguments, or with where the processes are, is the
- * same for all: process 0 says so, all end in order. Later a process that
- * cannot go on says why and ends them all.
+ * What is wrong is said by one process where all have come to their end, as
+ * with bad arguments. Else who cannot go on ends the others as well.
  */
 #include "config.h"
 
+#include <limits.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "probe/exchange/program.h"
 #include "probe/mpi/comm_mpi.h"
 #include "probe/mpi/operations.h"
 #include "util/file.h"
-#include "util/options.h"
 #include "util/text.h"
 
-enum { REPEATS_MAX = 1000000 };
+enum {
+    FAST_REPEATS_MAX = 1000000,
+    PROCESSES_MIN = 2,
+    POLL_US = 500,
+    GRACE_S = 2, /* for the others to come to their end as well */
+};
 
-static const char prog[] = "pmm-probe-mpi";
+static const char name[] = "pmm-probe-mpi";
 
-/* What the options set. */
-struct args {
+/* What the options of this program set. */
+static struct own {
     struct comm_mpi_options comm;
-    struct operations_options operations;
-    const char *output;
-};
-
-/* A test: all run it, then process 0 alone writes what came of it. */
-struct verb {
-    const char *name;
-    const char *help;
-    int processes; /* at least */
-    const struct opt *options;
-    int (*check) (const struct args *args, struct error *err);
-    void *(*run) (const struct args *args, struct comm_mpi *c,
-                  struct error *err); /* to free; NULL with err */
-    int (*write) (const struct args *args, const struct comm_mpi *c,
-                  const void *result, struct error *err);
-};
+    uint64_t fast_repeats;
+} own = { .fast_repeats = 1000 };
 
 /* The library's name and version, in a line. */
 static void describe_mpi (char *buf, size_t size)
@@ -58,35 +50,17 @@ static void describe_mpi (char *buf, size_t size)
 }
 
 /*
- * operations
+ * The test "operations"
  */
 
-static int check_operations (const struct args *args, struct error *err)
+static int check_operations (const struct exchange_args *a, struct error *err)
 {
-    const struct operations_options *o = &args->operations;
-
-    if (o->repeats < 1 || o->repeats > REPEATS_MAX)
-        return error_input (err, "--repeats: 1 to %d", REPEATS_MAX);
-    if (o->fast_repeats < 1 || o->fast_repeats > REPEATS_MAX)
-        return error_input (err, "--fast-repeats: 1 to %d", REPEATS_MAX);
-    if (o->warm_up > REPEATS_MAX)
-        return error_input (err, "--warm-up: 0 to %d", REPEATS_MAX);
+    if (a->length.n > 0 || a->append || a->format)
+        return error_input (err, "operations takes neither --lengths, "
+                                 "--append nor --format");
+    if (own.fast_repeats < 1 || own.fast_repeats > FAST_REPEATS_MAX)
+        return error_input (err, "--fast-repeats: 1 to %d", FAST_REPEATS_MAX);
     return 0;
-}
-
-static void *run_operations (const struct args *args, struct comm_mpi *c,
-                             struct error *err)
-{
-    struct operation_cost *cost = calloc (operations_count (), sizeof (*cost));
-
-    if (!cost)
-        error_nomem (err);
-    else if (operations_run (comm_mpi_wire (c).comm, &args->operations, cost,
-                             err) < 0) {
-        free (cost);
-        cost = NULL;
-    }
-    return cost;
 }
 
 static int save_operations (const struct operations_scene *scene,
@@ -104,27 +78,51 @@ static int save_operations (const struct operations_scene *scene,
     return file_commit (out, err);
 }
 
-static int write_operations (const struct args *args, const struct comm_mpi *c,
-                             const void *cost, struct error *err)
+static int show_operations (const struct exchange_session *x,
+                            const struct operations_options *opts,
+                            const struct operation_cost *cost,
+                            struct error *err)
 {
     char mpi[100];
     struct operations_scene scene = {
         .mpi = mpi,
-        .processes = comm_mpi.size (c),
-        .hosts = comm_mpi_hosts (c),
-        .opts = &args->operations,
+        .processes = x->party.n,
+        .hosts = comm_mpi_hosts (x->party.c),
+        .opts = opts,
     };
 
     describe_mpi (mpi, sizeof (mpi));
     operations_print (&scene, cost, stdout);
-    if (fflush (stdout) != 0 || ferror (stdout))
-        return error_errno (err, "cannot write the costs");
-    return args->output ? save_operations (&scene, cost, args->output, err)
-                        : 0;
+    if (fflush (stdout) == EOF)
+        return error_errno (err, "standard output");
+    return x->args->output
+               ? save_operations (&scene, cost, x->args->output, err)
+               : 0;
+}
+
+static int run_operations (struct exchange_session *x, struct error *err)
+{
+    const struct operations_options opts = {
+        .repeats = x->args->how.repeats,
+        .fast_repeats = own.fast_repeats,
+        .warm_up = x->args->how.warm_up,
+    };
+    struct operation_cost *cost;
+    int rc;
+
+    if (check_operations (x->args, err) < 0)
+        return -1;
+    if (!(cost = calloc (operations_count (), sizeof (*cost))))
+        return error_nomem (err);
+    rc = operations_run (comm_mpi_wire (x->party.c).comm, &opts, cost, err);
+    if (rc == 0 && x->party.me == 0)
+        rc = show_operations (x, &opts, cost, err);
+    free (cost);
+    return rc;
 }
 
 /*
- * Arguments
+ * The program
  */
 
 static int set_naming (void *field, const char *value, struct error *err)
@@ -137,141 +135,131 @@ static int set_naming (void *field, const char *value, struct error *err)
     return 0;
 }
 
-static const struct opt common_options[] = {
-    { "label", 0, "WHAT", set_naming, offsetof (struct args, comm.naming),
-      "host, core, or any: by core where hosts have several (any)" },
+static const struct opt own_options[] = {
+    { "label", 0, "WHAT", set_naming, offsetof (struct own, comm.naming),
+      "call processes by host, core, or any of them: any" },
+    { "buffer", 0, "BYTES", opt_u64, offsetof (struct own, comm.buffer),
+      "what buffered sends have: as the longest message needs" },
     { 0 },
 };
 
-static const struct opt operations_table[] = {
-    { "repeats", 0, "N", opt_u64, offsetof (struct args, operations.repeats),
-      "of each operation (1000)" },
-    { "fast-repeats", 0, "N", opt_u64,
-      offsetof (struct args, operations.fast_repeats),
-      "of the fast ones, at each of these (1000)" },
-    { "warm-up", 0, "N", opt_u64, offsetof (struct args, operations.warm_up),
-      "repeats before, which do not count (10)" },
-    { "output", 'o', "FILE", opt_string, offsetof (struct args, output),
-      "write the costs there, as JSON" },
+static const struct opt operations_options[] = {
+    { "fast-repeats", 0, "N", opt_u64, offsetof (struct own, fast_repeats),
+      "of the fastest ones, at each of the repeats: 1000" },
     { 0 },
 };
 
-static const struct verb verbs[] = {
-    { "operations", "what MPI's operations cost", 2, operations_table,
-      check_operations, run_operations, write_operations },
+static const struct exchange_test own_tests[] = {
+    { .name = "operations", .help = "what MPI's operations cost",
+      .options = operations_options, .data = &own, .run = run_operations },
     { 0 },
+};
+
+static const struct exchange_program program = {
+    .name = name,
+    .options = own_options,
+    .data = &own,
+    .tests = own_tests,
 };
 
 static void usage (FILE *fp)
 {
-    fprintf (fp, "Usage: srun|mpirun ... %s TEST [OPTION]...\n\n", prog);
-    for (const struct verb *v = verbs; v->name; v++)
-        fprintf (fp, "  %-12s %s\n", v->name, v->help);
-    fprintf (fp, "\n'%s TEST --help' shows a test's options; %s(1) has the "
-                 "rest.\n", prog, prog);
-}
+    static const struct exchange_test *const tests[]
+        = { &exchange_pairs, &exchange_topology, &exchange_noise,
+            &own_tests[0] };
 
-static const struct verb *find_verb (const char *name, struct error *err)
-{
-    for (const struct verb *v = verbs; v->name; v++)
-        if (!strcmp (name, v->name))
-            return v;
-    error_input (err, "unknown test '%.40s'; '%s --help' lists them", name,
-                 prog);
-    return NULL;
+    fprintf (fp, "Usage: srun|mpirun ... %s TEST [OPTION]...\n\n", name);
+    for (size_t i = 0; i < sizeof (tests) / sizeof (tests[0]); i++)
+        fprintf (fp, "  %-12s %s\n", tests[i]->name, tests[i]->help);
+    fprintf (fp, "\n'%s TEST --help' shows a test's options; %s(1) has the "
+                 "rest.\n", name, name);
 }
 
 /* Return 0, OPTIONS_HELP after it was printed, or -1 with err. */
-static int parse (const struct verb *v, struct args *args, int argc,
-                  char **argv, struct error *err)
+static int parse (int argc, char **argv, const struct exchange_test **test,
+                  struct exchange_args *args, struct error *err)
 {
-    const struct opt_group group[] = {
-        { v->options, args },
-        { common_options, args },
-        { 0 },
-    };
-    int first = options_get (group, argc, argv, err);
+    int rc;
 
-    if (first == OPTIONS_HELP) {
-        printf ("Usage: srun|mpirun ... %s %s [OPTION]...\n\n", prog, v->name);
-        options_help (group, stdout);
-        return OPTIONS_HELP;
-    }
-    if (first < 0)
-        return -1;
-    if (first < argc)
-        return error_input (err, "'%.40s' is no option", argv[first]);
-    return v->check (args, err);
+    *test = exchange_test_find (&program, argv[1]);
+    if (!*test)
+        return error_input (err, "unknown test '%.40s'; '%s --help' lists "
+                                 "them", argv[1], name);
+    rc = exchange_parse (&program, argc - 1, argv + 1, args, err);
+    if (rc == OPTIONS_HELP)
+        exchange_help (&program, *test, stdout);
+    return rc;
 }
 
-/*
- * A run
- */
-
-static int check_size (const struct verb *v, struct error *err)
+static int check_size (const struct exchange_test *test, struct error *err)
 {
     char mpi[100];
     int size;
 
     MPI_Comm_size (MPI_COMM_WORLD, &size);
-    if (size >= v->processes)
+    if (size >= PROCESSES_MIN)
         return 0;
     describe_mpi (mpi, sizeof (mpi));
     return error_input (err, "%s needs %d processes, this is %d: start more, by "
-                        "a launcher that knows %s", v->name, v->processes,
+                        "a launcher that knows %s", test->name, PROCESSES_MIN,
                         size, mpi);
 }
 
-/* All have come so far: process 0 says what there is to say, where there is.
- * Return the exit status.
- */
-static int end_in_order (const struct error *err)
+static int run (const struct exchange_test *test,
+                const struct exchange_args *args, struct error *err)
 {
-    int rank;
-
-    MPI_Comm_rank (MPI_COMM_WORLD, &rank);
-    if (err && rank == 0)
-        fprintf (stderr, "%s: %s\n", prog, err->text);
-    MPI_Finalize ();
-    return err ? (int)err->fault : 0;
-}
-
-static int end_all (const char *label, const struct error *err)
-{
-    fprintf (stderr, "%s: %s%s%s\n", prog, label, *label ? ": " : "",
-             err->text);
-    MPI_Abort (MPI_COMM_WORLD, err->fault);
-    return err->fault;
-}
-
-static int run (const struct verb *v, const struct args *args)
-{
-    struct error err = { .fault = ERROR_WORLD };
     struct comm_mpi *c;
-    void *result;
-    int rc = 0;
+    int rc;
 
-    if (check_size (v, &err) < 0)
-        return end_in_order (&err);
-    if (!(c = comm_mpi_open (MPI_COMM_WORLD, &args->comm, &err)))
-        return err.fault == ERROR_INPUT ? end_in_order (&err)
-                                        : end_all ("", &err);
-    if (!(result = v->run (args, c, &err)))
-        return end_all (comm_mpi.label (c, comm_mpi.rank (c)), &err);
-    if (comm_mpi.rank (c) == 0)
-        rc = v->write (args, c, result, &err);
-    free (result);
+    if (check_size (test, err) < 0
+        || !(c = comm_mpi_open (MPI_COMM_WORLD, &own.comm, err)))
+        return -1;
+    rc = exchange_run (&program, test, args, &comm_mpi, c, err);
     comm_mpi_close (c);
-    return end_in_order (rc < 0 ? &err : NULL);
+    return rc;
+}
+
+/* Learn who is the first for whom something went wrong; INT_MAX: nobody. Who
+ * has had no trouble waits for all the others, else for some seconds: then it
+ * is -1.
+ */
+static int first_in_trouble (int me, bool trouble)
+{
+    const struct timespec pause = { .tv_nsec = 1000L * POLL_US };
+    double end = MPI_Wtime () + GRACE_S;
+    int mine = trouble ? me : INT_MAX;
+    MPI_Request request;
+    int done = 0;
+    int first;
+
+    MPI_Iallreduce (&mine, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD,
+                    &request);
+    while (MPI_Test (&request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS
+           && !done && (!trouble || MPI_Wtime () < end))
+        nanosleep (&pause, NULL);
+    return done ? first : -1;
+}
+
+/* Return the exit status. */
+static int finish (int rc, const struct error *err)
+{
+    int first, me;
+
+    MPI_Comm_rank (MPI_COMM_WORLD, &me);
+    first = first_in_trouble (me, rc < 0);
+    if (rc < 0 && (first < 0 || first == me))
+        fprintf (stderr, "%s: %s\n", name, err->text);
+    if (first < 0)
+        MPI_Abort (MPI_COMM_WORLD, err->fault);
+    MPI_Finalize ();
+    return rc < 0 ? (int)err->fault : rc;
 }
 
 int main (int argc, char **argv)
 {
-    struct args args = {
-        .operations = { .repeats = 1000, .fast_repeats = 1000, .warm_up = 10 },
-    };
-    struct error err = { .fault = ERROR_INPUT };
-    const struct verb *v;
+    struct error err = { .fault = ERROR_WORLD };
+    const struct exchange_test *test;
+    struct exchange_args args;
     int rc;
 
     if (argc < 2) {
@@ -283,13 +271,17 @@ int main (int argc, char **argv)
         return 0;
     }
     if (!strcmp (argv[1], "--version") || !strcmp (argv[1], "-V")) {
-        printf ("%s %s\n", prog, PACKAGE_VERSION);
+        printf ("%s %s\n", name, PACKAGE_VERSION);
         return 0;
     }
-    v = find_verb (argv[1], &err);
-    rc = v ? parse (v, &args, argc - 1, argv + 1, &err) : -1;
+    args_init (&args);
+    rc = parse (argc, argv, &test, &args, &err);
     if (rc == OPTIONS_HELP)
         return 0;
     MPI_Init (&argc, &argv);
-    return rc < 0 ? end_in_order (&err) : run (v, &args);
+    if (rc == 0)
+        rc = run (test, &args, &err);
+    rc = finish (rc, &err);
+    args_clear (&args);
+    return rc;
 }
