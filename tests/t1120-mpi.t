@@ -67,14 +67,67 @@ test_operations ()
         "... reading the timer costs something"
 }
 
+# Each measures all that there is: pairs, or shapes, with times above zero.
+test_exchanges ()
+{
+    local n kind
+    for kind in sendrecv nonblocking persistent ready buffered round-trip \
+        one-way both-ways async; do
+        step 2 "$probe" pairs -x "$kind" -l 0,1k,256k -n 3 -o pairs \
+            >table
+        is "$? $(pairs pairs)" "0 $kind mpi 2 2 6 6" "$mpi: $kind" \
+            || diag "$(<err)"
+    done
+    for n in 3 4 8; do
+        step "$n" "$probe" pairs -p one-factor,one-to-one -x nonblocking -n 2 \
+            --warm-up 1 -o pairs >table
+        is "$? $(pairs pairs)" "0 nonblocking mpi $n $((n < 4 ? n : 4)) \
+$((n * (n - 1))) $((n * (n - 1)))
+nonblocking mpi $n $((n < 4 ? n : 4)) $((n * (n - 1))) $((n * (n - 1)))" \
+            "$mpi: pairs of $n processes, by two patterns" || diag "$(<err)"
+        step "$n" "$probe" topology -l 1k -n 2 --warm-up 1 -o topology >table
+        is "$? $(jq -c '[.complete, (.topologies | length)]' topology)" \
+            '0 [true,6]' "... and their topologies" || diag "$(<err)"
+    done
+    step 4 "$probe" pairs -p all-to-all,by-host,bisection -n 2 -o pairs >table
+    is "$? $(pairs pairs)" "0 async mpi 4 4 16 16
+round-trip mpi 4 4 12 12
+round-trip mpi 4 4 8 8" "$mpi: other patterns" || diag "$(<err)"
+    step 4 "$probe" noise -n 2 --noise-length 64k -o noise >table
+    is "$? $(pairs noise)" "0 both-ways mpi 4 4 12 12
+both-ways mpi 4 4 12 12" "$mpi: noise" || diag "$(<err)"
+}
+
+# What the runs of a series have: exchange, transport, processes, hosts, pairs,
+# pairs that took time.
+pairs ()
+{
+    jq -r '[.exchange, .transport, (.processes | length),
+        (.processes | map(.host) | unique | length), (.pairs | length),
+        ([.pairs[] | select(.lost == 0 and .time_ns.min > 0)] | length)]
+        | join(" ")' "$1"
+}
+
 test_refusals ()
 {
     step 1 "$probe" operations >out
     like "$? $(said)" "^2 $prog: operations needs 2 processes, this is 1: " \
         "$mpi: one process: exit 2"
     step 2 "$probe" operations --repeats 0 >out
-    is "$? $(said)" "2 $prog: --repeats: 1 to 1000000" \
+    is "$? $(said)" "2 $prog: --repeats: '0' is no number from 1 to 1000000" \
         "... no repeats: exit 2, said by one"
+    step 2 "$probe" operations --append -o costs >out
+    like "$? $(said)" "^2 $prog: operations takes neither " \
+        "... costs that are to be appended"
+    step 2 "$probe" pairs -x push >out
+    like "$? $(said)" "^2 $prog: 'push' is no exchange; there are sendrecv, " \
+        "... no such exchange"
+    step 2 "$probe" topology >out
+    is "$? $(said)" "2 $prog: topologies have 3 processes or more, not 2" \
+        "... two processes are no topology"
+    step 2 "$probe" pairs -x buffered -l 1k --buffer 1000 >out
+    like "$? $(said)" "^2 $prog: a message of 1024 bytes needs a send buffer" \
+        "... a send buffer that is too small"
     step 2 "$probe" operation >out
     like "$? $(said)" "^2 $prog: unknown test 'operation'" "... no such test"
     step 8 "$probe" operations --label host >out
@@ -96,6 +149,7 @@ for mpi in openmpi:pmix mpich:pmi2; do
     probe=$(type -P "$prog.$mpi") \
         || { skip "$mpi" "$prog was not built for it"; continue; }
     test_operations
+    test_exchanges
     test_refusals
 done
 
