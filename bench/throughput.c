@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Plans that fill links, and what they find, as Markdown.
+ *
+ *     throughput [--long]
+ *
+ * On whole fabrics and on jobs, all links 4xHDR, or host ends 4xEDR, so that a
+ * cable between switches takes two hosts: rounds and flows for each link twice,
+ * the links that are filled, and the seconds to plan and to check. Then one
+ * link after the other, TRIALS drawn ones, has half its rate, flows are max-min
+ * fair, noise is NOISE of a rate: the share of links that are named, that are
+ * named alone, and findings that name others. --long adds big fabrics.
+ */
+#include "config.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/networks.h"
+#include "core/throughput/across.h"
+#include "core/throughput/carry.h"
+#include "core/throughput/flows.h"
+#include "ibquery/fabric.h"
+#include "util/rng.h"
+
+enum { TIMES = 2, TRIALS = 50 };
+
+#define NOISE .05
+#define HOST_RATE 100e9 /* of 4xEDR */
+
+static const struct net {
+    const char *name;
+    struct shape shape;
+    bool slow_hosts; /* 4xEDR */
+    size_t hosts;    /* of a random job; 0: all */
+    bool big;
+} nets[] = {
+    { "8-port 3-tree d", { FAT_TREE, { 8, 3 }, ROUTING_DMODK, 0 }, false, 0,
+      false },
+    { "8-port 3-tree d, EDR", { FAT_TREE, { 8, 3 }, ROUTING_DMODK, 0 }, true,
+      0, false },
+    { "16-port 3-tree d", { FAT_TREE, { 16, 3 }, ROUTING_DMODK, 0 }, false, 0,
+      false },
+    { "16-port 3-tree d, EDR", { FAT_TREE, { 16, 3 }, ROUTING_DMODK, 0 },
+      true, 0, false },
+    { "16-port 3-tree m", { FAT_TREE, { 16, 3 }, ROUTING_MINHOP, 0 }, false, 0,
+      false },
+    { "16-port 3-tree m, EDR", { FAT_TREE, { 16, 3 }, ROUTING_MINHOP, 0 },
+      true, 0, false },
+    { "16-port 3-tree m, job", { FAT_TREE, { 16, 3 }, ROUTING_MINHOP, 0 },
+      false, 128, false },
+    { "dragonfly (4,8,4)", { DRAGONFLY, { 4, 8, 4 }, ROUTING_MINHOP, 0 },
+      false, 0, false },
+    { "36-port 3-tree d", { FAT_TREE, { 36, 3 }, ROUTING_DMODK, 0 }, false, 0,
+      true },
+    { "36-port 3-tree d, EDR", { FAT_TREE, { 36, 3 }, ROUTING_DMODK, 0 },
+      true, 0, true },
+    { "36-port 3-tree m", { FAT_TREE, { 36, 3 }, ROUTING_MINHOP, 0 }, false, 0,
+      true },
+};
+
+static void fatal (const struct error *err)
+{
+    fprintf (stderr, "throughput: %s\n", err->text);
+    exit (EXIT_FAILURE);
+}
+
+struct trials {
+    size_t n, named, alone, others;
+};
+
+/* Does a finding name the link? */
+static bool names (const struct carry_finding *f, uint32_t link)
+{
+    for (size_t i = 0; i < f->nlinks; i++)
+        if (f->link[i] == link)
+            return true;
+    return false;
+}
+
+static void try_link (struct pathset *ps, const struct plan *plan,
+                      uint32_t link, double *link_rate, struct rng *rng,
+                      struct trials *t)
+{
+    const struct carry_options opts = { .much = .2 };
+    double *rate = calloc (plan_probes (plan) + 1, sizeof (*rate));
+    struct error err = { 0 };
+    struct carry *c = NULL;
+
+    link_rate[link] /= 2;
+    if (rate && carry_simulate (ps, plan, link_rate, rate, &err) == 0) {
+        for (size_t i = 0; i < plan_probes (plan); i++)
+            rate[i] *= 1 - NOISE * rng_uniform (rng);
+        c = carry_make (ps, plan, rate, &opts, &err);
+    }
+    link_rate[link] *= 2;
+    if (!c)
+        fatal (&err);
+    t->n++;
+    for (size_t i = 0; i < c->nfindings; i++)
+        if (names (&c->finding[i], link)) {
+            t->named++;
+            t->alone += c->finding[i].nlinks == 1;
+        }
+        else
+            t->others++;
+    carry_destroy (c);
+    free (rate);
+}
+
+static struct trials try_links (struct pathset *ps, const struct plan *plan)
+{
+    struct trials t = { 0 };
+    struct error err = { 0 };
+    double *rate = across_rates (ps, &err);
+    size_t m;
+    const uint32_t *link = pathset_links (ps, &m, &err);
+    struct rng rng;
+
+    rng_seed (&rng, 1);
+    if (!rate || !link)
+        fatal (&err);
+    for (int i = 0; i < TRIALS; i++)
+        try_link (ps, plan, link[rng_below (&rng, m)], rate, &rng, &t);
+    free (rate);
+    return t;
+}
+
+static void run (const struct net *n)
+{
+    struct flows_options opts = { .times = TIMES, .seed = 1 };
+    size_t hosts = n->hosts, links, filled = 0;
+    const struct plan_target *target;
+    struct stopwatch watch;
+    struct instance net;
+    struct error err = { 0 };
+    struct pathset *ps;
+    struct plan *plan;
+    struct trials t;
+    uint32_t *who;
+    double made, checked;
+
+    if (instance_make (&net, &n->shape, &err) < 0
+        || !(who = instance_draw (&net, hosts > 0 ? RANDOM : WHOLE, &hosts, 1,
+                                  &err)))
+        fatal (&err);
+    for (size_t l = 0; n->slow_hosts && l < net.fabric->nlinks; l++)
+        if (net.fabric->link[l].kind == LINK_HOST)
+            net.fabric->link_info[l].rate = HOST_RATE;
+    if (!(ps = instance_pathset (&net, who, hosts, &err)))
+        fatal (&err);
+    watch = stopwatch_start ();
+    if (!(plan = flows_make (ps, &opts, &err)))
+        fatal (&err);
+    made = stopwatch_seconds (&watch);
+    watch = stopwatch_start ();
+    if (flows_check (ps, plan, &err) < 0)
+        fatal (&err);
+    checked = stopwatch_seconds (&watch);
+    target = plan_targets (plan, &links);
+    for (size_t i = 0; i < links; i++)
+        filled += target[i].n > 0;
+    t = try_links (ps, plan);
+    printf ("| %s | %zu | %zu | %zu | %zu | %zu | %.2f | %.2f | %zu/%zu | %zu"
+            " | %zu |\n", n->name, hosts, links, plan_rounds (plan),
+            plan_probes (plan), filled, made, checked, t.named, t.n, t.alone,
+            t.others);
+    fflush (stdout);
+    plan_destroy (plan);
+    pathset_destroy (ps);
+    free (who);
+    instance_clear (&net);
+}
+
+int main (int argc, char **argv)
+{
+    bool big = argc == 2 && strcmp (argv[1], "--long") == 0;
+
+    if (argc > 2 || (argc == 2 && !big)) {
+        fprintf (stderr, "usage: throughput [--long]\n");
+        return EXIT_FAILURE;
+    }
+    printf ("`bench/throughput%s`: d-mod-k, min-hop; a link's rate halved in"
+            " %d trials\n\n", big ? " --long" : "", TRIALS);
+    printf ("| network | hosts | links | rounds | flows | filled | plan s |"
+            " check s | named | alone | others |\n"
+            "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n");
+    for (size_t i = 0; i < sizeof (nets) / sizeof (nets[0]); i++)
+        if (big || !nets[i].big)
+            run (&nets[i]);
+    return EXIT_SUCCESS;
+}
