@@ -4,7 +4,9 @@
  * Notes: how far vertex v is from the rest, its end, is the least of Gromov's
  * products (d(v,b) + d(v,c) - d(b,c)) / 2 over all b, c: the way to the nearest
  * path between two others. Noise makes the least of many too small; the mean
- * of those that are no more than `zero` above it is less so.
+ * of those that are no more than `zero` above it is less so. It is never below
+ * zero: messages need not take the shortest way (those of a dragonfly do not),
+ * and then products are, of vertices that have no end.
  *
  * Behind the ends, what is alike is made the same: if the distances are in
  * clusters that noise explains, ends are fitted to these (d(a,b) = end_a +
@@ -86,7 +88,7 @@ static int find_ends (struct mesh *k, double more)
     if (!longer)
         return -1;
     for (uint32_t v = 0; v < k->n; v++)
-        longer[v] = least_product (k, v, more);
+        longer[v] = fmax (least_product (k, v, more), 0);
     for (uint32_t v = 0; v < k->n; v++) {
         for (uint32_t b = 0; b < k->n; b++)
             if (b != v) {
