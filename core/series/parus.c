@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "util/text.h"
 
@@ -292,9 +293,17 @@ error:
     return NULL;
 }
 
-/* A process with itself is 0 where that was not measured; PARUS has no word
- * for what is missing elsewhere, we write NaN.
+/* We write NaN for what was not measured. PARUS leaves 0 there, which no time
+ * is; of deviations, some are.
  */
+static bool is_missing (const struct series *s, enum series_stat stat,
+                        bool itself, double seconds)
+{
+    return seconds <= 0
+           && (stat != SERIES_SD
+               || (itself && s->test != SERIES_ALL_TO_ALL));
+}
+
 static int read_time (struct scan *in, struct series *s, uint64_t length,
                       enum series_stat stat, uint32_t a, uint32_t b)
 {
@@ -304,11 +313,11 @@ static int read_time (struct scan *in, struct series *s, uint64_t length,
 
     if (need (in, "a time") < 0)
         return -1;
-    if (!strcmp (in->word, "NaN"))
+    if (!strcasecmp (in->word + (in->word[0] == '-'), "nan"))
         return 0;
     if (text_double (in->word, 0, SECONDS_MAX, &seconds) < 0)
         return bad (in, "'%.40s' is no time in seconds", in->word);
-    if (a == b && s->test != SERIES_ALL_TO_ALL && seconds <= 0)
+    if (is_missing (s, stat, a == b, seconds))
         return 0;
     p.count = s->repeats > 0 && s->repeats < SERIES_COUNT_MAX
                   ? (uint32_t)s->repeats

@@ -43,8 +43,9 @@ extern const struct parus_file {
 int parus_write (const struct series *s, const struct parus_file *file,
                  FILE *fp, struct error *err);
 
-/* Read any of them, "number of repeates" included: a sorted series, of which
- * that one statistic is known. NULL with err ("NAME:LINE: sentence").
+/* Read any of them, those that PARUS wrote as well ("number of repeates", 0 for
+ * what was not measured): a sorted series, of which that one statistic is
+ * known. NULL with err ("NAME:LINE: sentence").
  */
 struct series *parus_read (FILE *fp, const char *name, struct error *err);
 

@@ -131,21 +131,39 @@ static void test_round_trip (void)
     series_destroy (s);
 }
 
-/* A process's time with itself counts where that is part of the test. */
-static void test_diagonal (void)
+/* As PARUS writes it: its spelling, zeros, two processes of a name. */
+static void test_theirs (void)
 {
-    static const char *const text
-        = "processors 2\ntest type \"all_to_all\"\ndata type \"median\"\n"
-          "begin message length 0\nend message length 1\nstep length 1\n"
-          "noise message length 0\nnumber of noise messages 0\n"
-          "number of noise processes 0\nnumber of repeates 3\n\nhosts:\n"
-          "a\na\n\nMessage length 0\n1e-7 2e-6\n2e-6 0\n";
-    struct error err;
-    struct series *s = read_text (text, &err);
+    static const struct {
+        const char *test, *type;
+        const char *matrix;
+        size_t pairs;
+    } rows[] = {
+        { "one_to_one", "median", "0 2e-6\n2e-6 0\n", 2 },
+        { "all_to_all", "median", "1e-7 2e-6\n2e-6 1e-7\n", 4 },
+        { "test_noise", "min", "0.000000 2e-6\n0.000000 0.000000\n", 1 },
+        { "test_noise", "average", "-nan 2e-6\nnan 0\n", 1 },
+        { "one_to_one", "deviation", "0 0\n0 0\n", 2 },
+        { "all_to_all", "deviation", "0 0\n0 0\n", 4 },
+    };
 
-    ok (s && s->npairs == 4 && series_at (s, 1, 1, 0),
-        "all to all, spelt as PARUS does, two of a name");
-    series_destroy (s);
+    for (size_t i = 0; i < sizeof (rows) / sizeof (rows[0]); i++) {
+        struct error err = { .text = "accepted" };
+        struct series *s;
+        char text[1024];
+
+        snprintf (text, sizeof (text),
+                  "processors 2\ntest type \"%s\"\ndata type \"%s\"\n"
+                  "begin message length 0\nend message length 1\n"
+                  "step length 1\nnoise message length 0\nnumber of noise "
+                  "messages 0\nnumber of noise processes 0\nnumber of "
+                  "repeates 3\n\nhosts:\na\na\n\nMessage length 0\n%s",
+                  rows[i].test, rows[i].type, rows[i].matrix);
+        s = read_text (text, &err);
+        ok (s && s->npairs == rows[i].pairs, "%s of %s: %zu pairs, %s",
+            rows[i].type, rows[i].test, rows[i].pairs, err.text);
+        series_destroy (s);
+    }
 }
 
 #define GOOD HEAD ("min", "1", "1") HOSTS MATRIX ("0", "1e-06")
@@ -217,7 +235,7 @@ int main (void)
 
     test_written ();
     test_round_trip ();
-    test_diagonal ();
+    test_theirs ();
     test_hostile ();
     test_refused ();
     s = read_text (HEAD ("min", "1", "1") HOSTS MATRIX ("0", "x"), &err);
