@@ -70,12 +70,37 @@ static const struct opt table[] = {
 };
 #undef FIELD
 
+/* Latencies of those that were measured; the others are named, and *lost says
+ * whether there are any.
+ */
+static struct infer_matrix *load (const char *path, const struct options *o,
+                                  bool *lost, struct error *err)
+{
+    struct infer_matrix *all = infer_load (path, &o->how, err);
+    struct infer_matrix *w;
+    char **label;
+    size_t n;
+
+    if (!all)
+        return NULL;
+    if (!(w = infer_matrix_measured (all, &label, &n, err)))
+        error_prefix (err, "%s", path);
+    *lost = n > 0;
+    for (size_t i = 0; i < n; i++) {
+        fprintf (stderr, "pmm infer: not measured: %s\n", label[i]);
+        free (label[i]);
+    }
+    free (label);
+    infer_matrix_destroy (all);
+    return w;
+}
+
 /* The model with its latencies as they fit best; returns as infer_model. */
 static int make_model (const char *path, const struct options *o,
                        struct topology_model **m, struct fit *fit,
-                       struct error *err)
+                       bool *lost, struct error *err)
 {
-    struct infer_matrix *w = infer_load (path, &o->how, err);
+    struct infer_matrix *w = load (path, o, lost, err);
     int rc = -1;
 
     if (!w)
@@ -120,19 +145,21 @@ static int run (const char *path, const struct options *o, int *status,
                 struct error *err)
 {
     struct topology_model *m = NULL;
-    bool joined = o->cores.n > 0;
+    bool joined = o->cores.n > 0, lost = false;
     struct fit fit = { 0 };
     int rc;
 
     if (joined && o->against)
         return error_input (err, "a snapshot has no cores: --cores and "
                                  "--against do not go together");
-    rc = make_model (path, o, &m, &fit, err);
+    rc = make_model (path, o, &m, &fit, &lost, err);
     if (rc > 0 && joined)
         rc = infer_join (&m, o->cores.v, o->cores.n, &o->how, err);
     if (rc > 0
         && (*status = save_all (o, m, joined ? NULL : &fit, err)) < 0)
         rc = -1;
+    if (rc > 0 && lost && *status == EXIT_OK)
+        *status = EXIT_WORLD;
     fit_clear (&fit);
     topology_destroy (m);
     return rc;

@@ -3,8 +3,8 @@
 #include "config.h"
 #include "core/infer/matrix.h"
 
-#include <float.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -154,7 +154,7 @@ static int read_row (struct infer_matrix *m, uint32_t a, char *words,
             return error_input (err, "%u values, not %u", b, m->n);
         if (a == b || !strcmp (word, "-"))
             continue;
-        if (text_double (word, DBL_MIN, DBL_MAX, ns) < 0)
+        if (text_double (word, INFER_MIN_NS, INFER_MAX_NS, ns) < 0)
             return error_input (err, "'%.40s' is no latency", word);
     }
     if (strtok_r (NULL, blanks, &words))
@@ -232,4 +232,68 @@ int infer_matrix_write (const struct infer_matrix *m, FILE *fp,
     if (ferror (fp))
         return error_errno (err, "cannot write the matrix");
     return 0;
+}
+
+static bool is_measured (const struct infer_matrix *m, uint32_t a)
+{
+    for (uint32_t b = 0; b < m->n; b++)
+        if (b != a && !isnan (infer_matrix_at (m, a, b)))
+            return true;
+    return false;
+}
+
+/* The nodes `kept` [n] of a matrix. */
+static struct infer_matrix *part (const struct infer_matrix *m,
+                                  const uint32_t *kept, uint32_t n,
+                                  struct error *err)
+{
+    struct infer_matrix *p = infer_matrix_create (n, err);
+
+    for (uint32_t a = 0; p && a < n; a++) {
+        for (uint32_t b = 0; b < a; b++)
+            infer_matrix_set (p, a, b,
+                              infer_matrix_at (m, kept[a], kept[b]));
+        free (p->label[a]);
+        if (!(p->label[a] = strdup (m->label[kept[a]]))) {
+            infer_matrix_destroy (p);
+            error_nomem (err);
+            return NULL;
+        }
+    }
+    return p;
+}
+
+struct infer_matrix *infer_matrix_measured (const struct infer_matrix *m,
+                                            char ***lost, size_t *nlost,
+                                            struct error *err)
+{
+    uint32_t *kept = calloc (m->n, sizeof (*kept));
+    struct infer_matrix *p = NULL;
+    uint32_t n = 0;
+
+    *nlost = 0;
+    if (!(*lost = calloc (m->n, sizeof (**lost))) || !kept)
+        goto nomem;
+    for (uint32_t a = 0; a < m->n; a++)
+        if (is_measured (m, a))
+            kept[n++] = a;
+        else if (!((*lost)[(*nlost)++] = strdup (m->label[a])))
+            goto nomem;
+    if (n == 0)
+        error_world (err, "no pair was measured");
+    else
+        p = part (m, kept, n, err);
+    goto out;
+nomem:
+    error_nomem (err);
+out:
+    free (kept);
+    for (size_t i = 0; !p && i < *nlost; i++)
+        free ((*lost)[i]);
+    if (!p) {
+        free (*lost);
+        *lost = NULL;
+        *nlost = 0;
+    }
+    return p;
 }

@@ -25,6 +25,9 @@ enum {
     INFER_MAX_LABEL = 255, /* bytes */
 };
 
+#define INFER_MIN_NS 1e-6
+#define INFER_MAX_NS 1e15
+
 struct infer_matrix {
     uint32_t n;
     double *ns;   /* [n * n], symmetric, 0 on the diagonal; NAN: not known */
@@ -61,12 +64,20 @@ void infer_matrix_mean (struct infer_matrix *m);
 /* Pairs of which nothing is known. */
 uint64_t infer_matrix_unknown (const struct infer_matrix *m);
 
-/* Values must be finite and greater than zero. NULL with err as "NAME:LINE:
+/* Values must be from INFER_MIN_NS to INFER_MAX_NS. NULL with err as "NAME:LINE:
  * sentence".
  */
 struct infer_matrix *infer_matrix_read (FILE *fp, const char *name,
                                         struct error *err);
 int infer_matrix_write (const struct infer_matrix *m, FILE *fp,
                         struct error *err);
+
+/* The matrix without the nodes of which nothing is known; their labels are
+ * handed over in lost [*nlost], which the caller frees (each, and the list).
+ * NULL with err: less than two nodes are left; *lost is NULL then.
+ */
+struct infer_matrix *infer_matrix_measured (const struct infer_matrix *m,
+                                            char ***lost, size_t *nlost,
+                                            struct error *err);
 
 #endif /* CORE_INFER_MATRIX_H */

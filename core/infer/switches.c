@@ -293,8 +293,8 @@ static int is_clear (const struct search *s, struct error *err)
     if (least < 0)
         return error_nomem (err);
     if (m->noise_ns * CLUSTER_APART > least) {
-        error_world (err, "cannot tell: latencies overlap; switches seem to "
-                          "be %.4g apart, and values scatter by %.3g",
+        error_world (err, "latencies overlap: switches seem to be %.4g "
+                          "apart, and values scatter by %.3g",
                      least, m->noise_ns);
         return 0;
     }
@@ -306,8 +306,8 @@ static int is_clear (const struct search *s, struct error *err)
     if (m->noise_ns > TOO_NOISY * s->scale.median
         || value > TOO_FAR * 2 * m->noise_ns * sqrt (m->nnodes)
                        + RESOLUTION * s->scale.median) {
-        error_world (err, "cannot tell: latencies overlap; they scatter by "
-                          "%.3g about %.4g, in which a switch may hide",
+        error_world (err, "latencies overlap: they scatter by %.3g about "
+                          "%.4g, in which a switch may hide",
                      m->noise_ns, s->scale.median);
         return 0;
     }
@@ -325,8 +325,7 @@ int infer_switches (const struct infer_matrix *m, double eps,
         || !(s.twins = twins_find (s.nodes)) || try_all (&s, eps) < 0)
         error_nomem (err);
     else if (!s.best)
-        rc = (error_world (err, "cannot tell: the pairs measured do not join "
-                                "all nodes"),
+        rc = (error_world (err, "the pairs measured do not join all nodes"),
               0);
     else
         rc = is_clear (&s, err);
