@@ -247,6 +247,20 @@ static void note (struct process *p, char what, uint32_t peer)
             = (struct inproc_event){ p->clock, p->rank, peer, what };
 }
 
+volatile bool inproc_allocates;
+
+static void *allocate (size_t size)
+{
+    void *p;
+
+    inproc_allocates = true;
+    p = calloc (1, size);
+    inproc_allocates = false;
+    if (!p)
+        abort ();
+    return p;
+}
+
 /*
  * Messages
  */
@@ -258,9 +272,9 @@ static struct message *post (struct process *p, uint32_t to, size_t len)
     struct process *q = &v->process[to];
     int64_t bytes = (int64_t)((double)len * p->w->ns_per_byte);
     int64_t *wire = p->w->hub ? &v->hub_free : &p->out_free;
-    struct message *m = calloc (1, sizeof (*m));
+    struct message *m = allocate (sizeof (*m));
 
-    if (!m || v->nall == sizeof (v->all) / sizeof (v->all[0]))
+    if (v->nall == sizeof (v->all) / sizeof (v->all[0]))
         abort ();
     v->all[v->nall++] = m;
     note (p, 's', to);
@@ -507,10 +521,8 @@ static int do_barrier (void *c, struct error *err)
 
 static uint8_t *copy (const void *data, size_t len)
 {
-    uint8_t *p = malloc (len + 1);
+    uint8_t *p = allocate (len + 1);
 
-    if (!p)
-        abort ();
     if (len > 0)
         memcpy (p, data, len);
     return p;
@@ -528,7 +540,7 @@ static int do_collect (void *c, const void *data, size_t len,
         struct process *q = &p->w->world->process[i];
 
         all[i] = (struct comm_blob){ NULL, 0 };
-        if (!q->dead)
+        if (!q->dead && !q->over)
             all[i] = (struct comm_blob){ copy (q->blob.data, q->blob.len),
                                          q->blob.len };
     }
@@ -548,8 +560,8 @@ static int do_tell (void *c, struct comm_blob *blob, struct error *err)
         p->blob = *blob;
     if (do_barrier (c, err) < 0)
         return -1;
-    if (first->dead)
-        return error_world (err, "%s, which leads, is dead", first->label);
+    if (first->dead || first->over)
+        return error_world (err, "%s, which leads, is gone", first->label);
     if (p != first)
         *blob = (struct comm_blob){ copy (first->blob.data, first->blob.len),
                                     first->blob.len };
@@ -634,17 +646,17 @@ static void *run_process (void *arg)
 size_t inproc_run (struct inproc *w, int (*fn) (void *c, void *arg),
                    void *arg)
 {
-    struct inproc_world *v = calloc (1, sizeof (*v));
+    struct inproc_world *v = allocate (sizeof (*v));
     uint32_t per_host = w->per_host ? w->per_host : 1;
     size_t well = 0;
 
-    if (!v)
-        abort ();
+    inproc_allocates = true;
     w->world = v;
     w->nlog = 0;
     w->stuck = false;
     w->end_ns = 0;
     pthread_mutex_init (&v->lock, NULL);
+    pthread_mutex_lock (&v->lock); /* until all are there */
     for (uint32_t i = 0; i < w->n; i++) {
         struct process *p = &v->process[i];
 
@@ -663,6 +675,8 @@ size_t inproc_run (struct inproc *w, int (*fn) (void *c, void *arg),
         if (pthread_create (&v->process[i].thread, NULL, run_process,
                             &v->process[i]) != 0)
             abort ();
+    inproc_allocates = false;
+    pthread_mutex_unlock (&v->lock);
     for (uint32_t i = 0; i < w->n; i++)
         pthread_join (v->process[i].thread, NULL);
     for (uint32_t i = 0; i < w->n; i++) {

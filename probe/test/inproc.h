@@ -64,6 +64,9 @@ struct inproc {
     struct inproc_world *world;
 };
 
+/* While it allocates for itself: not to be made to fail. */
+extern volatile bool inproc_allocates;
+
 /* Run fn as each process, c being what the comm takes. Returns how many did
  * well: returned 0.
  */

@@ -48,8 +48,42 @@ static int look_after (void *data, const struct exchange_session *x,
     return 0;
 }
 
+/* ... and a test of its own, with options of its own, and of the program's. */
+static struct own {
+    int size, size_of_all;
+    bool loud;
+} own;
+
+static const struct opt own_options[] = {
+    { "size", 0, "N", opt_int, offsetof (struct own, size), "" },
+    { 0 },
+};
+
+static const struct opt program_options[] = {
+    { "loud", 0, NULL, opt_true, offsetof (struct own, loud), "" },
+    { 0 },
+};
+
+static int run_own (struct exchange_session *x, struct error *err)
+{
+    if (x->args->how.repeats != 7 || !own.loud)
+        return error_input (err, "not what was asked for");
+    if (x->party.comm->barrier (x->party.c, err) < 0)
+        return -1;
+    own.size_of_all += own.size;
+    return 0;
+}
+
+static const struct exchange_test own_tests[] = {
+    { "own", "a test of this program", own_options, &own, run_own },
+    { 0 },
+};
+
 static const struct exchange_program program = {
     .name = "pmm-test",
+    .options = program_options,
+    .data = &own,
+    .tests = own_tests,
     .plan = own_plan,
     .after = look_after,
 };
@@ -274,6 +308,26 @@ static void test_drawn (void)
         "two noise processes, afresh: %zu messages", sends);
     ok (noisy[1] && noisy[2] && noisy[3] && noisy[4],
         "... each of the four comes to it");
+}
+
+static void test_own (void)
+{
+    struct task task = { .word = SAY ("own", "--size=2", "-n7", "--loud") };
+    struct inproc w = world ();
+    size_t well = run (&w, &task);
+    char *text = NULL;
+    size_t size;
+    FILE *fp = open_memstream (&text, &size);
+
+    ok (well == N && own.size_of_all == 2 * N, "a program has tests too");
+    exchange_help (&program, exchange_test_find (&program, "own"), fp);
+    fclose (fp);
+    ok (!strncmp (text, "Usage: pmm-test own [OPTION]...\n", 32)
+            && strstr (text, "--size N") && strstr (text, "--repeats N")
+            && strstr (text, "--loud"),
+        "... of which the help has all options");
+    ok (!exchange_test_find (&program, "other"), "... and no others");
+    free (text);
 }
 
 static const struct {
@@ -506,6 +560,7 @@ int main (void)
     test_bad ();
     test_lengths ();
     test_runs ();
+    test_own ();
     test_noise ();
     test_drawn ();
     test_worse ();

@@ -5,8 +5,10 @@
 #include "config.h"
 #include "probe/exchange/topology.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "core/series/table.h"
 #include "probe/test/inproc.h"
 #include "tests/tap.h"
 
@@ -96,6 +98,32 @@ static void test_shapes (void)
                 "... %u: %s", k, inproc_story (&w, k, 1));
         series_destroy (task.series);
     }
+}
+
+/* What a star of 4 with 100 bytes and 2400 ns comes to, in MB/s: R(avg) is
+ * 2 L / T, N is 3, as is N_i of the centre, and N_i of the others is 1.
+ */
+static void test_rates (void)
+{
+    struct inproc w = world (N);
+    struct task task = { .shape = SERIES_STAR, .len = 100,
+                         .how = { .repeats = 1, .exchanges = 1 } };
+    char *text = NULL;
+    size_t size;
+    FILE *fp = open_memstream (&text, &size);
+
+    inproc_run (&w, run_task, &task);
+    table_write_rates (task.series, SERIES_MEAN, fp, NULL);
+    fclose (fp);
+    ok (!strcmp (text, "star, one way, 100 bytes: R(total) 250.000 R(avg) "
+                       "83.333 MB/s\n"
+                       "    R(local) 250.000 MB/s h00\n"
+                       "    R(local) 83.333 MB/s h01\n"
+                       "    R(local) 83.333 MB/s h02\n"
+                       "    R(local) 83.333 MB/s h03\n"),
+        "rates follow from that");
+    free (text);
+    series_destroy (task.series);
 }
 
 static int64_t slow_first (uint32_t from, uint32_t to)
@@ -193,6 +221,7 @@ static void test_deaths (void)
 int main (void)
 {
     test_shapes ();
+    test_rates ();
     test_arrival ();
     test_batch ();
     test_stuck ();
