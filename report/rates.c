@@ -122,20 +122,29 @@ static void print_finding (const struct rates_measured *m,
     }
 }
 
+/* Gb/s, or a dash for what is not known. */
+static void print_rate (double rate, FILE *fp)
+{
+    if (rate > 0)
+        fprintf (fp, " %8.1f", rate / GIGA);
+    else
+        fprintf (fp, " %8s", "-");
+}
+
 static void print_link (const struct rates_measured *m, uint32_t link,
                         FILE *fp)
 {
     const struct carry_link *l = &m->carry->link[link];
-    double most = nominal (m->fabric, link);
-    char a[NAME_BYTES], b[NAME_BYTES], rate[32] = "?";
+    char a[NAME_BYTES], b[NAME_BYTES];
 
-    if (most > 0)
-        snprintf (rate, sizeof (rate), "%.1f", most / GIGA);
+    fprintf (fp, "%-20s", m->fabric->link[link].id);
+    print_rate (nominal (m->fabric, link), fp);
+    for (int way = 0; way < 2; way++) {
+        print_rate (l->carried[way], fp);
+        print_rate (l->offered[way], fp);
+    }
     ends (m->fabric, link, a, b);
-    fprintf (fp, "%-20s %8s %8.1f %8.1f %8.1f %8.1f  %s -- %s\n",
-             m->fabric->link[link].id, rate, l->carried[0] / GIGA,
-             l->offered[0] / GIGA, l->carried[1] / GIGA,
-             l->offered[1] / GIGA, a, b);
+    fprintf (fp, "  %s -- %s\n", a, b);
 }
 
 int rates_text (const struct rates_measured *m, double much, FILE *fp,
