@@ -126,22 +126,61 @@ static int write_measured (const struct rates_measured *m,
     return file_commit (out, err) < 0 ? -1 : status[rates_status (m, o->much)];
 }
 
+/* The switches that paths of the set cross, with what goes through them at most:
+ * the caller's, their number in *n. NULL with err.
+ */
+static struct rates_switch *find_switches (const struct fabric *f,
+                                           struct pathset *ps, size_t *n,
+                                           struct error *err)
+{
+    const struct network *net = fabric_network (f);
+    bool *used = calloc (net->nswitches + 1, sizeof (*used));
+    struct rates_switch *sw = calloc (net->nswitches + 1, sizeof (*sw));
+    double *rate = across_rates (ps, err);
+    size_t m;
+    const uint32_t *link = rate ? pathset_links (ps, &m, err) : NULL;
+    int rc = !link ? -1 : used && sw ? 0 : error_nomem (err);
+
+    *n = 0;
+    for (size_t i = 0; rc == 0 && i < m; i++)
+        for (int k = 0; k < 2; k++)
+            if (net->link[link[i]].end[k] != NETWORK_NONE)
+                used[net->link[link[i]].end[k]] = true;
+    for (uint32_t i = 0; rc == 0 && i < net->nswitches; i++) {
+        if (!used[i])
+            continue;
+        sw[*n].node = i;
+        rc = through_switch (ps, i, rate, &sw[(*n)++].through, err);
+    }
+    free (used);
+    free (rate);
+    if (rc == 0)
+        return sw;
+    free (sw);
+    return NULL;
+}
+
 static int run_measured (const struct options *o, struct error *err)
 {
     struct series_list list = { 0 };
     struct rates_measured m = { 0 };
     const struct series *s;
     struct carry *carry = NULL;
+    struct rates_switch *sw = NULL;
     struct inputs in;
+    size_t n;
     int rc = -1;
 
     if (inputs_load (&in, o->fabric, o->plan, NULL, err) == 0
         && load_series (o->series, &list, err) == 0
         && (s = choose_run (&list, in.fabric, err))) {
-        if ((carry = judge_series (&in, s, o->much, err))) {
+        if ((carry = judge_series (&in, s, o->much, err))
+            && (sw = find_switches (in.fabric, in.ps, &n, err))) {
             m = (struct rates_measured){
                 .fabric = in.fabric,
                 .carry = carry,
+                .sw = sw,
+                .nswitches = n,
                 .length = s->length[s->nlengths - 1],
                 .complete = s->complete,
             };
@@ -151,36 +190,10 @@ static int run_measured (const struct options *o, struct error *err)
             error_prefix (err, "%s", o->series);
     }
     carry_destroy (carry);
+    free (sw);
     series_list_clear (&list);
     inputs_clear (&in);
     return rc;
-}
-
-/* The switches that paths of the set cross. */
-static int find_switches (const struct fabric *f, struct pathset *ps,
-                          const double *rate, struct rates_nominal *n,
-                          struct error *err)
-{
-    const struct network *net = fabric_network (f);
-    bool *used = calloc (net->nswitches + 1, sizeof (*used));
-    struct rates_switch *sw = calloc (net->nswitches + 1, sizeof (*sw));
-    size_t m;
-    const uint32_t *link = pathset_links (ps, &m, err);
-    int rc = used && sw ? 0 : error_nomem (err);
-
-    n->sw = sw;
-    for (size_t i = 0; link && i < m && rc == 0; i++)
-        for (int k = 0; k < 2; k++)
-            if (net->link[link[i]].end[k] != NETWORK_NONE)
-                used[net->link[link[i]].end[k]] = true;
-    for (uint32_t i = 0; link && i < net->nswitches && rc == 0; i++) {
-        if (!used[i])
-            continue;
-        sw[n->nswitches].node = i;
-        rc = through_switch (ps, i, rate, &sw[n->nswitches++].through, err);
-    }
-    free (used);
-    return link ? rc : -1;
 }
 
 static int write_nominal (const struct rates_nominal *n,
@@ -203,16 +216,17 @@ static int run_nominal (const struct options *o, struct error *err)
     struct rates_nominal n = { 0 };
     struct fabric *f = fabric_load (o->fabric, err);
     struct pathset *ps = NULL;
+    struct rates_switch *sw = NULL;
     double *rate = NULL;
     int rc = -1;
 
     n.fabric = f;
     if (f && (ps = inputs_hosts (f, "hosts", o->hosts, false, err))
         && (rate = across_rates (ps, err))
-        && find_switches (f, ps, rate, &n, err) == 0
+        && (n.sw = sw = find_switches (f, ps, &n.nswitches, err))
         && cut_find (ps, rate, o->seed, &n.cut, err) == 0)
         rc = write_nominal (&n, o, err);
-    free ((void *)n.sw);
+    free (sw);
     free (rate);
     pathset_destroy (ps);
     fabric_destroy (f);

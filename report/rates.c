@@ -122,6 +122,12 @@ static void print_finding (const struct rates_measured *m,
     }
 }
 
+static void switch_name (const struct fabric *f, uint32_t node, char *buf)
+{
+    snprintf (buf, NAME_BYTES, "%s", f->node[node].desc);
+    text_clean (buf);
+}
+
 /* Gb/s, or a dash for what is not known. */
 static void print_rate (double rate, FILE *fp)
 {
@@ -147,6 +153,23 @@ static void print_link (const struct rates_measured *m, uint32_t link,
     fprintf (fp, "  %s -- %s\n", a, b);
 }
 
+static void print_switches (const struct rates_measured *m, FILE *fp)
+{
+    char name[NAME_BYTES];
+
+    fprintf (fp, "%-20s %8s %8s  Gb/s each way, in a round\n", "# switch",
+             "most", "through");
+    for (size_t i = 0; i < m->nswitches; i++) {
+        uint32_t node = m->sw[i].node;
+
+        fprintf (fp, "%016jx    ", (uintmax_t)m->fabric->node[node].guid);
+        print_rate (m->sw[i].through.rate, fp);
+        print_rate (m->carry->through[node], fp);
+        switch_name (m->fabric, node, name);
+        fprintf (fp, "  %s\n", name);
+    }
+}
+
 int rates_text (const struct rates_measured *m, double much, FILE *fp,
                 struct error *err)
 {
@@ -163,6 +186,7 @@ int rates_text (const struct rates_measured *m, double much, FILE *fp,
         print_finding (m, &c->finding[i], fp);
     for (int i = 0; limit (m, much, i, text, sizeof (text)); i++)
         fprintf (fp, "pmm: %s\n", text);
+    print_switches (m, fp);
     fprintf (fp, "%-20s %8s %8s %8s %8s %8s  Gb/s, of what was offered\n",
              "# link", "nominal", "there", "of", "back", "of");
     for (uint32_t l = 0; l < c->nlinks; l++)
@@ -176,6 +200,35 @@ static json_t *gbps (double rate)
 {
     return rate > 0 ? json_real (round (rate / GIGA * 1000) / 1000)
                     : json_null ();
+}
+
+static json_t *switch_json (const struct fabric *f,
+                            const struct rates_switch *sw)
+{
+    const struct through *t = &sw->through;
+    char guid[17], name[NAME_BYTES];
+
+    snprintf (guid, sizeof (guid), "%016jx",
+              (uintmax_t)f->node[sw->node].guid);
+    switch_name (f, sw->node, name);
+    return json_pack ("{s:s, s:s, s:I, s:[i, i], s:o}", "guid", guid, "name",
+                      name, "subtrees", (json_int_t)t->subtrees, "halves",
+                      (int)t->ports[0], (int)t->ports[1], "most_gbps",
+                      gbps (t->rate));
+}
+
+/* The same, and what went through. */
+static json_t *passed_json (const struct rates_measured *m, size_t i)
+{
+    json_t *json = switch_json (m->fabric, &m->sw[i]);
+
+    if (json
+        && json_object_set_new (json, "through_gbps",
+                                gbps (m->carry->through[m->sw[i].node])) < 0) {
+        json_decref (json);
+        return NULL;
+    }
+    return json;
 }
 
 static json_t *link_json (const struct rates_measured *m, uint32_t link)
@@ -239,6 +292,7 @@ int rates_json (const struct rates_measured *m, double much, FILE *fp,
     json_t *links = json_array ();
     json_t *findings = json_array ();
     json_t *limits = json_array ();
+    json_t *switches = json_array ();
     json_t *rest = NULL;
     char text[256];
     int rc = 0;
@@ -249,11 +303,13 @@ int rates_json (const struct rates_measured *m, double much, FILE *fp,
     for (size_t i = 0; i < c->nfindings && rc == 0; i++)
         rc = json_array_append_new (findings,
                                     finding_json (m, &c->finding[i]));
+    for (size_t i = 0; i < m->nswitches && rc == 0; i++)
+        rc = json_array_append_new (switches, passed_json (m, i));
     for (int i = 0; rc == 0 && limit (m, much, i, text, sizeof (text)); i++)
         rc = json_array_append_new (limits, json_string (text));
     if (rc == 0)
         rest = json_pack (
-            "{s:s, s:I, s:I, s:I, s:I, s:I, s:o, s:O, s:O, s:O}",
+            "{s:s, s:I, s:I, s:I, s:I, s:I, s:o, s:O, s:O, s:O, s:O}",
             "status", verdict_status_name (rates_status (m, much)),
             "length", (json_int_t)m->length,
             "flows", (json_int_t)c->flows,
@@ -263,22 +319,18 @@ int rates_json (const struct rates_measured *m, double much, FILE *fp,
             "usual", c->flows > 0 ? json_real (c->usual) : json_null (),
             "findings", findings,
             "limits", limits,
+            "switches", switches,
             "links", links);
     json_decref (links);
     json_decref (findings);
     json_decref (limits);
+    json_decref (switches);
     if (!rest || json_object_update (root, rest) < 0) {
         json_decref (root);
         root = NULL;
     }
     json_decref (rest);
     return write_root (root, fp, err);
-}
-
-static void switch_name (const struct fabric *f, uint32_t node, char *buf)
-{
-    snprintf (buf, NAME_BYTES, "%s", f->node[node].desc);
-    text_clean (buf);
 }
 
 int rates_nominal_text (const struct rates_nominal *n, FILE *fp,
@@ -304,20 +356,6 @@ int rates_nominal_text (const struct rates_nominal *n, FILE *fp,
     return ferror (fp) ? error_errno (err, "output") : 0;
 }
 
-static json_t *switch_json (const struct rates_nominal *n, size_t i)
-{
-    const struct through *t = &n->sw[i].through;
-    char guid[17], name[NAME_BYTES];
-
-    snprintf (guid, sizeof (guid), "%016jx",
-              (uintmax_t)n->fabric->node[n->sw[i].node].guid);
-    switch_name (n->fabric, n->sw[i].node, name);
-    return json_pack ("{s:s, s:s, s:I, s:[i, i], s:o}", "guid", guid, "name",
-                      name, "subtrees", (json_int_t)t->subtrees, "halves",
-                      (int)t->ports[0], (int)t->ports[1], "most_gbps",
-                      gbps (t->rate));
-}
-
 int rates_nominal_json (const struct rates_nominal *n, FILE *fp,
                         struct error *err)
 {
@@ -330,7 +368,7 @@ int rates_nominal_json (const struct rates_nominal *n, FILE *fp,
     int rc = 0;
 
     for (size_t i = 0; i < n->nswitches && rc == 0; i++)
-        rc = json_array_append_new (switches, switch_json (n, i));
+        rc = json_array_append_new (switches, switch_json (n->fabric, &n->sw[i]));
     if (rc < 0 || json_object_set (root, "bisection", bisection) < 0
         || json_object_set (root, "switches", switches) < 0) {
         json_decref (root);

@@ -17,29 +17,6 @@
 #include "ibquery/fabric.h"
 #include "util/error.h"
 
-/* What was measured. */
-struct rates_measured {
-    const struct fabric *fabric;
-    const struct carry *carry;
-    uint64_t length;     /* bytes of a message */
-    bool complete;       /* as the series says */
-};
-
-/* FAIL where a link is slow; else UNKNOWN where flows were lost or nothing was
- * measured; else WARN where flows are slow that no link explains, or what is
- * usual is much less than nominal (by the same share `much`).
- */
-enum verdict_status rates_status (const struct rates_measured *m, double much);
-
-/* Write text, lines of findings starting with "pmm: " and a table of the links
- * that were measured behind them; or JSON, kind "rates". Return 0, or -1 with
- * err.
- */
-int rates_text (const struct rates_measured *m, double much, FILE *fp,
-                struct error *err);
-int rates_json (const struct rates_measured *m, double much, FILE *fp,
-                struct error *err);
-
 /* What can be carried at most. */
 struct rates_switch {
     uint32_t node; /* of the fabric */
@@ -52,6 +29,32 @@ struct rates_nominal {
     struct cut cut;
 };
 
+/* What was measured. */
+struct rates_measured {
+    const struct fabric *fabric;
+    const struct carry *carry;
+    const struct rates_switch *sw; /* beside what it can be */
+    size_t nswitches;
+    uint64_t length;     /* bytes of a message */
+    bool complete;       /* as the series says */
+};
+
+/* FAIL where a link is slow; else UNKNOWN where flows were lost or nothing was
+ * measured; else WARN where flows are slow that no link explains, or what is
+ * usual is much less than nominal (by the same share `much`).
+ */
+enum verdict_status rates_status (const struct rates_measured *m, double much);
+
+/* Write text, lines of findings starting with "pmm: " and tables of the switches
+ * and links that were measured behind them; or JSON, kind "rates". Return 0, or -1 with
+ * err.
+ */
+int rates_text (const struct rates_measured *m, double much, FILE *fp,
+                struct error *err);
+int rates_json (const struct rates_measured *m, double much, FILE *fp,
+                struct error *err);
+
+/* The same of what can be carried at most. */
 int rates_nominal_text (const struct rates_nominal *n, FILE *fp,
                         struct error *err);
 int rates_nominal_json (const struct rates_nominal *n, FILE *fp,

@@ -37,6 +37,9 @@ ok $? "nothing is slow"
 is "$(grep -cE '( 200\.0   ){4} 200\.0 ' table)" 384 \
     "... each link has its nominal rate beside it"
 
+is "$(grep -cE '^[0-9a-f]{16} +800\.0 +[0-9]+\.[0-9]  s[123]-' table)" 80 \
+    "... each switch what can go through it beside what did"
+
 # rates LINK=GBPS...: judge what a plan measures where these links are slow.
 rates ()
 {

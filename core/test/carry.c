@@ -167,6 +167,9 @@ static void test_several (void)
             && c->link[8].carried[0] > 190 * GIGA
             && c->link[8].rounds[0] > 1,
         "half the rate was carried, of what was offered");
+    ok (c->through[0] > 380 * GIGA && c->through[0] <= 800 * GIGA,
+        "%.0f Gb/s through a leaf of four hosts, four cables up",
+        c->through[0] / GIGA);
     carry_destroy (c);
 
     for (size_t i = 0; i < plan_probes (s.plan); i++)
@@ -182,7 +185,7 @@ static void test_several (void)
         s.rate[i] = NAN;
     c = carry_make (s.ps, s.plan, s.rate, &options, NULL);
     ok (c && c->flows == 0 && isnan (c->usual) && c->nfindings == 0
-            && c->link[7].carried[0] == 0,
+            && c->link[7].carried[0] == 0 && c->through[0] == 0,
         "all of them: nothing is known");
     carry_destroy (c);
     site_close (&s);

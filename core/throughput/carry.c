@@ -27,11 +27,13 @@ struct suspect {
 };
 
 struct work {
+    const struct network *net;
     const struct flows *f;
     const double *nominal;  /* [nlinks] */
     const double *rate;     /* [n] measured */
     double *fair;           /* [n] by nominal rates, HUGE_VAL: not measured */
     double *sum;            /* [narcs] of a round */
+    double *through;        /* [nswitches] of a round */
     double floor;           /* share below which a flow is slow */
     struct suspect *suspect; /* of slow flows, flow by flow */
     size_t nsuspects, size;
@@ -167,7 +169,22 @@ static struct carry_link *of_arc (struct work *w, uint32_t arc)
     return &w->out->link[arc_link (arc)];
 }
 
-/* What each arc carried at most, and what it was offered then. */
+/* Whoever passes a switch, there and back, crosses four arcs that end at it: its
+ * part of what one of them carries.
+ */
+static void pass_switches (struct work *w, uint32_t arc, double carried)
+{
+    const uint32_t *end = w->net->link[arc_link (arc)].end;
+
+    for (int k = 0; k < 2; k++)
+        if (end[k] != NETWORK_NONE) {
+            w->through[end[k]] += carried / 4;
+            w->out->through[end[k]] = fmax (w->out->through[end[k]],
+                                            w->through[end[k]]);
+        }
+}
+
+/* What each arc and switch carried at most, and what it was offered then. */
 static void find_most (struct work *w, size_t round)
 {
     const struct flows *f = w->f;
@@ -175,6 +192,7 @@ static void find_most (struct work *w, size_t round)
     size_t to = f->first[f->round[round + 1]];
 
     sum_round (w, round, w->rate);
+    memset (w->through, 0, w->net->nswitches * sizeof (*w->through));
     for (size_t k = from; k < to; k++) {
         uint32_t x = f->arc[k];
         struct carry_link *l = of_arc (w, x);
@@ -182,6 +200,7 @@ static void find_most (struct work *w, size_t round)
         if (w->sum[x] <= 0) /* nothing, or this round's is taken */
             continue;
         l->rounds[x % 2]++;
+        pass_switches (w, x, w->sum[x]);
         if (w->sum[x] > l->carried[x % 2]) {
             l->carried[x % 2] = w->sum[x];
             l->offered[x % 2] = 0; /* of this round, below */
@@ -372,7 +391,7 @@ static int find_slow (struct work *w, double much, struct error *err)
     return 0;
 }
 
-static struct carry *carry_create (size_t nlinks)
+static struct carry *carry_create (size_t nlinks, size_t nswitches)
 {
     struct carry *c = calloc (1, sizeof (*c));
 
@@ -380,8 +399,9 @@ static struct carry *carry_create (size_t nlinks)
         return NULL;
     c->nlinks = nlinks;
     c->link = calloc (nlinks + 1, sizeof (*c->link));
+    c->through = calloc (nswitches + 1, sizeof (*c->through));
     c->finding = calloc (CARRY_FINDINGS_MAX, sizeof (*c->finding));
-    if (c->link && c->finding)
+    if (c->link && c->through && c->finding)
         return c;
     carry_destroy (c);
     return NULL;
@@ -395,6 +415,7 @@ void carry_destroy (struct carry *c)
         free (c->finding[i].link);
     free (c->finding);
     free (c->link);
+    free (c->through);
     free (c);
 }
 
@@ -414,18 +435,21 @@ struct carry *carry_make (const struct pathset *ps, const struct plan *plan,
                           const struct carry_options *opts,
                           struct error *err)
 {
-    size_t nlinks = pathset_network (ps)->nlinks;
+    const struct network *net = pathset_network (ps);
     struct flows f = { 0 };
     double *nominal = across_rates (ps, err);
-    struct work w = { .f = &f, .nominal = nominal, .rate = rate };
+    struct work w = {
+        .net = net, .f = &f, .nominal = nominal, .rate = rate,
+    };
 
     if (!nominal || lay_out (&f, ps, plan, err) < 0)
         goto error;
     w.fair = calloc (f.n + 1, sizeof (*w.fair));
     w.sum = calloc (f.narcs + 1, sizeof (*w.sum));
-    w.explains = calloc (nlinks + 1, sizeof (*w.explains));
-    w.out = carry_create (nlinks);
-    if (!w.fair || !w.sum || !w.explains || !w.out)
+    w.through = calloc (net->nswitches + 1, sizeof (*w.through));
+    w.explains = calloc (net->nlinks + 1, sizeof (*w.explains));
+    w.out = carry_create (net->nlinks, net->nswitches);
+    if (!w.fair || !w.sum || !w.through || !w.explains || !w.out)
         error_nomem (err);
     else if (run (&w, ps, opts, err) == 0)
         goto done;
@@ -437,6 +461,7 @@ done:
     free (nominal);
     free (w.fair);
     free (w.sum);
+    free (w.through);
     free (w.explains);
     free (w.suspect);
     return w.out;

@@ -51,6 +51,8 @@ struct carry_finding {
 struct carry {
     size_t nlinks;
     struct carry_link *link;
+    double *through;     /* [nswitches] of the network: the most in a round,
+                            each way, if as much goes back */
     size_t flows, lost;  /* measured, and not */
     size_t slow, unexplained;
     double usual; /* median share that flows had of their fair shares; NAN
