@@ -41,7 +41,8 @@ static const struct opt table[] = {
 /* The two that are compared. */
 struct sides {
     const struct series *s[2];
-    const char *name[2];
+    const char *name[2]; /* of the files, */
+    int run[2];          /* ... and which of their runs; 0: the only one */
 };
 
 static json_t *pair_json (const struct series *s, const struct series_pair *p)
@@ -137,7 +138,9 @@ static void print_only (const struct sides *of,
 
     if (n == 0)
         return;
-    fprintf (fp, "only in %s: %zu\n", of->name[which], n);
+    fprintf (fp, "only in ");
+    print_name (of, which, fp);
+    fprintf (fp, ": %zu\n", n);
     for (size_t i = 0; i < n && i < LISTED; i++) {
         const struct series_pair *p = c->only[which][i];
 
@@ -146,6 +149,13 @@ static void print_only (const struct sides *of,
     }
     if (n > LISTED)
         fprintf (fp, "    and %zu more\n", n - LISTED);
+}
+
+static void print_name (const struct sides *of, int which, FILE *fp)
+{
+    fprintf (fp, "%s", of->name[which]);
+    if (of->run[which] > 0)
+        fprintf (fp, " (run %d)", of->run[which]);
 }
 
 static int print (const struct sides *of, const struct series_comparison *c,
@@ -164,8 +174,11 @@ static int print (const struct sides *of, const struct series_comparison *c,
         }
         return file_commit (out, err);
     }
-    fprintf (fp, "%s to %s: the %s of %zu pairs in both\n", of->name[0],
-             of->name[1], series_stat_name (c->stat), c->n);
+    print_name (of, 0, fp);
+    fprintf (fp, " to ");
+    print_name (of, 1, fp);
+    fprintf (fp, ": the %s of %zu pairs in both\n",
+             series_stat_name (c->stat), c->n);
     if (c->n > 0)
         print_deviations (of, c, fp);
     print_only (of, c, 0, fp);
@@ -199,9 +212,11 @@ static int run (const struct options *o, struct sides *of,
     struct series_comparison c;
     int status = -1;
 
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++) {
         if (!(of->s[i] = nth (&list[i], o->run[i], of->name[i], err)))
             return -1;
+        of->run[i] = list[i].n > 1 ? o->run[i] : 0;
+    }
     if (series_compare (&c, of->s[0], of->s[1], o->stat, err) < 0)
         return -1;
     if (print (of, &c, o, err) == 0)

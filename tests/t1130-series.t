@@ -76,6 +76,8 @@ series 0.55 0 1000 2000 3000 >slower
 cp s two
 pmm series slower --format json --append -o two
 is "$?:$(wc -l <two)" 0:2 "a second run behind the first"
+like "$(pmm compare two)" '^two \(run 1\) to two \(run 2\): the median of 80' \
+    "two runs of a file"
 pmm compare two --json >one
 pmm compare s slower --json | cmp - one
 ok $? "the second beside the first"
