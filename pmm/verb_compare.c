@@ -129,6 +129,13 @@ static void print_deviations (const struct sides *of,
                  process[at->b].label, (uintmax_t)at->length);
 }
 
+static void print_name (const struct sides *of, int which, FILE *fp)
+{
+    fprintf (fp, "%s", of->name[which]);
+    if (of->run[which] > 0)
+        fprintf (fp, " (run %d)", of->run[which]);
+}
+
 static void print_only (const struct sides *of,
                         const struct series_comparison *c, int which,
                         FILE *fp)
@@ -149,13 +156,6 @@ static void print_only (const struct sides *of,
     }
     if (n > LISTED)
         fprintf (fp, "    and %zu more\n", n - LISTED);
-}
-
-static void print_name (const struct sides *of, int which, FILE *fp)
-{
-    fprintf (fp, "%s", of->name[which]);
-    if (of->run[which] > 0)
-        fprintf (fp, " (run %d)", of->run[which]);
 }
 
 static int print (const struct sides *of, const struct series_comparison *c,
