@@ -18,6 +18,7 @@
 #include "probe/identify.h"
 #include "probe/nodemap.h"
 #include "probe/probe.h"
+#include "probe/result.h"
 #include "report/report.h"
 #include "util/file.h"
 #include "util/progress.h"
@@ -48,6 +49,7 @@ struct check {
     char reason[256];    /* ... of the first */
     char unconfirmed[192]; /* why there is no second stage; "": as it should */
     struct verdict *verdict;
+    struct lead_result *result; /* the caller's */
 };
 
 struct thought {
@@ -461,9 +463,18 @@ static void say (const struct check *ck)
  * What is handed out
  */
 
-enum output { OUTPUT_PLAN, OUTPUT_SAMPLES, OUTPUT_VERDICT, OUTPUTS };
+enum output { OUTPUT_PLAN, OUTPUT_SAMPLES, OUTPUT_VERDICT, OUTPUT_RESULT,
+              OUTPUTS };
 
 static const char *const output_name[] = { "plan", "samples", "verdict" };
+
+static int write_result (const struct check *ck, FILE *fp, struct error *err)
+{
+    struct result r = { ck->result->sentence, ck->verdict,
+                        ck->measured.samples, ck->ps };
+
+    return result_write (&r, fp, err);
+}
 
 static int write_one (struct check *ck, enum output what, FILE *fp,
                       struct error *err)
@@ -475,6 +486,8 @@ static int write_one (struct check *ck, enum output what, FILE *fp,
         return plan_write (ck->plan, ck->ps, &none, fp, err);
     case OUTPUT_SAMPLES:
         return samples_write (ck->measured.samples, ck->ps, fp, err);
+    case OUTPUT_RESULT:
+        return write_result (ck, fp, err);
     default:
         return verdict_write (ck->verdict, pathset_network (ck->ps), fp, err);
     }
@@ -494,25 +507,42 @@ static int write_file (struct check *ck, enum output what, const char *path,
     return file_commit (out, err);
 }
 
+/* Where an output goes, and that there is such a directory; "" where it is not
+ * wanted.
+ */
+static int output_path (const struct check *ck, enum output what, char *path,
+                        size_t size, struct error *err)
+{
+    const char *dir = ck->opts->output;
+
+    *path = '\0';
+    if (what == OUTPUT_RESULT) {
+        snprintf (path, size, "%s", ck->opts->result ? ck->opts->result : "");
+        return 0;
+    }
+    if (!dir)
+        return 0;
+    if (mkdir (dir, 0777) < 0 && errno != EEXIST)
+        return error_errno (err, "cannot make %s", dir);
+    snprintf (path, size, "%s/%s.json", dir, output_name[what]);
+    return 0;
+}
+
 /* Write a file, whole or not at all; what an earlier check left in its place
  * goes, if there is nothing to write yet. Whatever goes wrong here is said, and
  * no more.
  */
 static void write_output (struct check *ck, enum output what)
 {
-    const char *dir = ck->opts->output;
     char path[4096];
     struct error err;
-    int rc = 0;
+    int rc = output_path (ck, what, path, sizeof (path), &err);
 
-    if (!dir)
+    if (rc == 0 && !*path)
         return;
-    snprintf (path, sizeof (path), "%s/%s.json", dir, output_name[what]);
-    if (mkdir (dir, 0777) < 0 && errno != EEXIST)
-        rc = error_errno (&err, "cannot make %s", dir);
-    else if (what == OUTPUT_VERDICT && !ck->verdict)
+    if (rc == 0 && what >= OUTPUT_VERDICT && !ck->verdict)
         unlink (path);
-    else
+    else if (rc == 0)
         rc = write_file (ck, what, path, &err);
     if (rc < 0 && ck->report)
         fprintf (ck->report, "pmm: %s\n", err.text);
@@ -580,7 +610,8 @@ int lead (struct group *g, const struct roster *roster,
           FILE *report, struct lead_result *result, struct error *err)
 {
     struct check ck = { .group = g, .roster = roster, .fabric = f,
-                        .opts = opts, .report = report };
+                        .opts = opts, .report = report,
+                        .result = result };
     int rc = -1;
 
     *result = (struct lead_result){ .status = VERDICT_UNKNOWN };
@@ -595,6 +626,7 @@ int lead (struct group *g, const struct roster *roster,
     say (&ck);
     print_verdict (&ck, result);
     write_output (&ck, OUTPUT_VERDICT);
+    write_output (&ck, OUTPUT_RESULT);
     rc = 0;
 error:
     if (!ck.led && g)

@@ -20,6 +20,7 @@ struct lead_options {
     const char *nonce;  /* up to 32 lower-case hex digits */
     const char *plan;   /* file with a plan to use; NULL: make one */
     const char *output; /* directory for plan, samples, verdict; NULL: none */
+    const char *result; /* file for all that a task wants; NULL: none */
     bool relay;         /* the progress to who reads the report */
     bool audit;         /* for who judges again: the plan is wanted, too */
 };

@@ -47,7 +47,7 @@ struct args {
     struct site site;
     const char *coord;
     char nonce[NONCE_MAX + 1];
-    const char *plan, *output;
+    const char *plan, *output, *result;
     bool relay, audit;
 };
 
@@ -59,6 +59,7 @@ static const char usage[] =
     "  --set KEY=VALUE     set an option of pmm.conf(5) (repeatable)\n"
     "  --nonce HEX         the run's name in the result record\n"
     "  --output DIR        leave plan.json, samples.json, verdict.json there\n"
+    "  --result FILE       leave status, verdict and pairs in one file\n"
     "  --plan FILE         measure this plan\n"
     "  --repeats N         round trips of a probe from either side\n"
     "  --timeout SECONDS   give up after this long\n"
@@ -71,6 +72,7 @@ enum {
     OPT_SET,
     OPT_NONCE,
     OPT_OUTPUT,
+    OPT_RESULT,
     OPT_PLAN,
     OPT_REPEATS,
     OPT_TIMEOUT,
@@ -84,6 +86,7 @@ static const struct option options[] = {
     { "set", required_argument, NULL, OPT_SET },
     { "nonce", required_argument, NULL, OPT_NONCE },
     { "output", required_argument, NULL, OPT_OUTPUT },
+    { "result", required_argument, NULL, OPT_RESULT },
     { "plan", required_argument, NULL, OPT_PLAN },
     { "repeats", required_argument, NULL, OPT_REPEATS },
     { "timeout", required_argument, NULL, OPT_TIMEOUT },
@@ -357,10 +360,14 @@ static int run_leader (struct self *self, struct lead_result *result,
         .nonce = args->nonce,
         .plan = args->plan,
         .output = args->output,
+        .result = args->result,
         .relay = args->relay,
         .audit = args->audit,
     };
 
+    /* whatever happens, there is none of another check */
+    if (args->result)
+        unlink (args->result);
     if (form_group (self, err) < 0 || load_and_serve (self, err) < 0)
         return -1;
     return lead (self->group, self->roster, self->fabric, &opts, stderr,
@@ -542,6 +549,9 @@ static int parse (struct args *a, int argc, char *argv[], struct error *err)
             break;
         case OPT_OUTPUT:
             a->output = optarg;
+            break;
+        case OPT_RESULT:
+            a->result = optarg;
             break;
         case OPT_PLAN:
             a->plan = optarg;

@@ -226,13 +226,13 @@ static json_t *finding_json (const struct finding *f,
                       f->why);
 }
 
-int verdict_write (const struct verdict *v, const struct network *net,
-                   FILE *fp, struct error *err)
+json_t *verdict_json (const struct verdict *v, const struct network *net,
+                      struct error *err)
 {
     json_t *json = json_file ("verdict", net->hash);
     json_t *findings = json_array ();
     json_t *rest;
-    int rc = -1;
+    int rc;
 
     for (size_t i = 0; i < v->nfindings; i++)
         if (json_array_append_new (findings,
@@ -252,12 +252,21 @@ int verdict_write (const struct verdict *v, const struct network *net,
     json_decref (rest);
     if (rc < 0)
         goto nomem;
-    rc = json_write (json, fp, err);
-    goto done;
+    json_decref (findings);
+    return json;
 nomem:
-    rc = error_nomem (err);
-done:
+    error_nomem (err);
     json_decref (json);
     json_decref (findings);
+    return NULL;
+}
+
+int verdict_write (const struct verdict *v, const struct network *net,
+                   FILE *fp, struct error *err)
+{
+    json_t *json = verdict_json (v, net, err);
+    int rc = json ? json_write (json, fp, err) : -1;
+
+    json_decref (json);
     return rc;
 }

@@ -8,6 +8,7 @@
 #ifndef CORE_VERDICT_H
 #define CORE_VERDICT_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -114,6 +115,10 @@ void verdict_sentence (const struct verdict *v, const struct network *net,
 /* Write the file. Return 0, or -1 with err. */
 int verdict_write (const struct verdict *v, const struct network *net,
                    FILE *fp, struct error *err);
+
+/* What it writes, for who has more to say; the caller's. NULL with err. */
+json_t *verdict_json (const struct verdict *v, const struct network *net,
+                      struct error *err);
 
 /* Read one that was written of this network. Its `reason` is not in the file.
  * NULL with err, which begins with name.
