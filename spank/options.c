@@ -53,7 +53,7 @@ static int set_output (int val, const char *arg, int remote)
 {
     (void)val;
     if (!arg || !*arg || strlen (arg) >= sizeof (user.output)) {
-        slurm_error ("pmm: --pmm-output takes the name of a directory");
+        slurm_error ("pmm: --pmm-output takes the name of a directory or file");
         return remote ? 0 : -1;
     }
     strcpy (user.output, arg);
@@ -67,8 +67,9 @@ int options_register (spank_t sp)
           "measure the job's InfiniBand cables before it starts and report "
           "the slow ones (default); require: do not start if one fails",
           2, 0, set_check },
-        { "pmm-output", "DIR",
-          "with --pmm-check, write the plan, samples and verdict to DIR", 1,
+        { "pmm-output", "FILE.json|DIR",
+          "with --pmm-check, write the result, with the latency of each pair, "
+          "to FILE.json; or the plan, samples and verdict to DIR", 1,
           0, set_output },
     };
     int rc = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What the user asked for and what the site says, in one place: the SPANK
- * options --pmm-check[=MODE] and --pmm-output=DIR, pmm.conf, and the words
+ * options --pmm-check[=MODE] and --pmm-output=PATH, pmm.conf, and the words
  * behind the plugin's name in plugstack.conf.
  */
 #ifndef SPANK_OPTIONS_H

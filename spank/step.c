@@ -166,15 +166,20 @@ char **step_environment (const struct step_env *env, int timeout_ms)
     return finish (&s);
 }
 
-static void add_output (struct strings *s, const char *dir)
+/* A name that ends as JSON files do is that of one file, any other that of a
+ * directory.
+ */
+static void add_output (struct strings *s, const char *path)
 {
+    size_t len = strlen (path);
     char cwd[PATH_MAX];
 
-    add (s, "--output");
-    if (*dir == '/' || !getcwd (cwd, sizeof (cwd)))
-        add (s, "%s", dir);
+    add (s, len > 5 && !strcmp (path + len - 5, ".json") ? "--result"
+                                                          : "--output");
+    if (*path == '/' || !getcwd (cwd, sizeof (cwd)))
+        add (s, "%s", path);
     else
-        add (s, "%s/%s", cwd, dir);
+        add (s, "%s/%s", cwd, path);
 }
 
 /* What pmm-probe gets of the time left: it ends before the watchdog bites,

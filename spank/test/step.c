@@ -127,6 +127,18 @@ static void test_arguments (void)
     ok (v && strstr (join (v), wanted), "arguments: output gets absolute");
     step_free (v);
 
+    set.output = "/tmp/out.json";
+    v = step_arguments (&step, "abc", 1000);
+    ok (v && strstr (join (v), "|--result|/tmp/out.json|")
+            && !strstr (join (v), "--output"),
+        "arguments: JSON is one file");
+    step_free (v);
+    set.output = ".json";
+    v = step_arguments (&step, "abc", 1000);
+    ok (v && strstr (join (v), "/.json|") && strstr (join (v), "--output"),
+        "arguments: an ending alone is not");
+    step_free (v);
+
     step.terminal = true;
     v = step_arguments (&step, "abc", 1000);
     ok (v && strstr (join (v), "|--progress|"),
