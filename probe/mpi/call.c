@@ -2,13 +2,11 @@
 #include "config.h"
 #include "probe/mpi/call.h"
 
-int call_check (int code, const char *function, struct error *err)
+int call_failed (int code, const char *function, struct error *err)
 {
     char text[MPI_MAX_ERROR_STRING] = "";
     int len;
 
-    if (code == MPI_SUCCESS)
-        return 0;
     MPI_Error_string (code, text, &len);
     return error_world (err, "%s: %.300s", function, text);
 }

@@ -16,7 +16,13 @@
 #define CALL(err, function, ...) \
     call_check (function (__VA_ARGS__), #function, err)
 
-/* 0 where code is MPI_SUCCESS, else -1 with MPI's words for it in err. */
-int call_check (int code, const char *function, struct error *err);
+/* What MPI says of a code that is not MPI_SUCCESS, in err. Return -1. */
+int call_failed (int code, const char *function, struct error *err);
+
+static inline int call_check (int code, const char *function,
+                              struct error *err)
+{
+    return code == MPI_SUCCESS ? 0 : call_failed (code, function, err);
+}
 
 #endif /* PROBE_MPI_CALL_H */

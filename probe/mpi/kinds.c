@@ -102,6 +102,25 @@ static int loop_persistent (struct side *s, struct error *err)
  * Round trips
  */
 
+static int send (struct side *s, struct error *err)
+{
+    return CALL (err, MPI_Send, s->wire.out, s->len, MPI_BYTE, s->peer, TAG,
+                 s->wire.comm);
+}
+
+static int loop_round_trip (struct side *s, struct error *err)
+{
+    for (unsigned int i = 0; i < s->n; i++) {
+        if (s->first) {
+            if (send (s, err) < 0 || receive (s, err) < 0)
+                return -1;
+        }
+        else if (receive (s, err) < 0 || send (s, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 static int begin_ready (struct side *s, struct error *err)
 {
     return s->first ? 0 : start_receive (s, err);
@@ -197,6 +216,15 @@ error:
     return rc;
 }
 
+static int run_round_trip (const struct comm *comm, void *c, uint32_t peer,
+                           bool first, size_t len, unsigned int n, int64_t *ns,
+                           struct error *err)
+{
+    static const struct manner manner = { NULL, loop_round_trip };
+
+    return run (&manner, comm, c, peer, first, len, n, ns, err);
+}
+
 static int run_sendrecv (const struct comm *comm, void *c, uint32_t peer,
                          bool first, size_t len, unsigned int n, int64_t *ns,
                          struct error *err)
@@ -243,6 +271,7 @@ static int run_buffered (const struct comm *comm, void *c, uint32_t peer,
 }
 
 const struct comm_exchange kinds[] = {
+    { "round-trip", "a message there, then one back", run_round_trip, false },
     { "sendrecv", "both ways, each by one call", run_sendrecv, true },
     { "nonblocking", "both ways, started and waited for", run_nonblocking,
       true },

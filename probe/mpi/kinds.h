@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The kinds of exchange that only MPI has: sendrecv, nonblocking, ready,
- * persistent, buffered. For comm_mpi.c.
+ * persistent, buffered; and round trips without anything between them and MPI.
+ * For comm_mpi.c.
  */
 #ifndef PROBE_MPI_KINDS_H
 #define PROBE_MPI_KINDS_H
