@@ -9,10 +9,12 @@
 
 #include <limits.h>
 #include <mpi.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "probe/exchange/program.h"
 #include "probe/mpi/comm_mpi.h"
@@ -25,6 +27,7 @@ enum {
     PROCESSES_MIN = 2,
     POLL_US = 500,
     GRACE_S = 2, /* for the others to come to their end as well */
+    TIMEOUT_MAX = 1 << 24,
 };
 
 static const char name[] = "pmm-probe-mpi";
@@ -33,6 +36,7 @@ static const char name[] = "pmm-probe-mpi";
 static struct own {
     struct comm_mpi_options comm;
     uint64_t fast_repeats;
+    int timeout_s; /* 0: none */
 } own = { .fast_repeats = 1000 };
 
 /* The library's name and version, in a line. */
@@ -138,6 +142,8 @@ static int set_naming (void *field, const char *value, struct error *err)
 static const struct opt own_options[] = {
     { "label", 0, "WHAT", set_naming, offsetof (struct own, comm.naming),
       "call processes by host, core, or any of them: any" },
+    { "timeout", 0, "SECONDS", opt_int, offsetof (struct own, timeout_s),
+      "then end, and keep what was measured" },
     { "buffer", 0, "BYTES", opt_u64, offsetof (struct own, comm.buffer),
       "what buffered sends have: as the longest message needs" },
     { 0 },
@@ -205,13 +211,45 @@ static int check_size (const struct exchange_test *test, struct error *err)
                         size, mpi);
 }
 
+/*
+ * The watchdog. It does to process 0 what a launcher does that has lost another
+ * one, which makes it leave what there is (probe/exchange/keep.h); the others
+ * give it a second for that.
+ */
+
+static void on_timeout (union sigval arg)
+{
+    if (arg.sival_int == 0)
+        fprintf (stderr, "%s: timed out after %d s\n", name, own.timeout_s);
+    kill (getpid (), SIGTERM);
+}
+
+static int start_watchdog (struct error *err)
+{
+    struct sigevent event = { .sigev_notify = SIGEV_THREAD,
+                              .sigev_notify_function = on_timeout };
+    struct itimerspec when = { .it_value.tv_sec = own.timeout_s };
+    timer_t timer;
+
+    if (own.timeout_s == 0)
+        return 0;
+    if (own.timeout_s > TIMEOUT_MAX)
+        return error_input (err, "--timeout: 1 to %d", TIMEOUT_MAX);
+    MPI_Comm_rank (MPI_COMM_WORLD, &event.sigev_value.sival_int);
+    when.it_value.tv_sec += event.sigev_value.sival_int > 0;
+    if (timer_create (CLOCK_MONOTONIC, &event, &timer) < 0
+        || timer_settime (timer, 0, &when, NULL) < 0)
+        return error_errno (err, "cannot have a timer");
+    return 0;
+}
+
 static int run (const struct exchange_test *test,
                 const struct exchange_args *args, struct error *err)
 {
     struct comm_mpi *c;
     int rc;
 
-    if (check_size (test, err) < 0
+    if (start_watchdog (err) < 0 || check_size (test, err) < 0
         || !(c = comm_mpi_open (MPI_COMM_WORLD, &own.comm, err)))
         return -1;
     rc = exchange_run (&program, test, args, &comm_mpi, c, err);
