@@ -26,6 +26,12 @@
 #include "core/series/line.h"
 #include "core/solve/solve.h"
 #include "core/test/tablenet.h"
+#include "core/throughput/across.h"
+#include "core/throughput/carry.h"
+#include "core/throughput/cut.h"
+#include "core/throughput/flows.h"
+#include "core/throughput/measured.h"
+#include "core/throughput/through.h"
 #include "tests/tap.h"
 
 void *__libc_malloc (size_t size);
@@ -225,6 +231,51 @@ static int step_series (struct job *job, struct error *err)
     return rc;
 }
 
+/* Flows of a plan there to a series and back, judged. */
+static int judge_flows (struct job *job, const struct plan *plan,
+                        struct error *err)
+{
+    const struct carry_options opts = { .much = .2 };
+    double *link = across_rates (job->ps, err), rate[64];
+    struct series *s = NULL;
+    struct carry *c = NULL;
+
+    if (link)
+        link[1] /= 2;
+    if (link && flows_check (job->ps, plan, err) == 0
+        && carry_simulate (job->ps, plan, link, rate, err) == 0
+        && (s = measured_series (job->ps, plan, rate, 100, err))
+        && measured_rates (s, job->ps, plan, rate, err) == 0)
+        c = carry_make (job->ps, plan, rate, &opts, err);
+    free (link);
+    series_destroy (s);
+    carry_destroy (c);
+    return c ? 0 : -1;
+}
+
+static int step_flows (struct job *job, struct error *err)
+{
+    struct flows_options opts = { .times = 1, .seed = 1 };
+    struct plan *plan = flows_make (job->ps, &opts, err);
+    int rc = plan ? judge_flows (job, plan, err) : -1;
+
+    plan_destroy (plan);
+    return rc;
+}
+
+static int step_most (struct job *job, struct error *err)
+{
+    double *rate = across_rates (job->ps, err);
+    struct through through;
+    struct cut cut;
+    int rc = -1;
+
+    if (rate && cut_find (job->ps, rate, 1, &cut, err) == 0)
+        rc = through_switch (job->ps, 8, rate, &through, err);
+    free (rate);
+    return rc;
+}
+
 static const struct {
     const char *name;
     int (*run) (struct job *job, struct error *err);
@@ -235,6 +286,7 @@ static const struct {
     { "predict", step_predict },   { "judge", step_judge },
     { "select", step_select },     { "separate", step_separate },
     { "confirm", step_confirm },   { "series", step_series },
+    { "flows", step_flows },       { "most", step_most },
 };
 
 static bool open_job (struct job *job)

@@ -16,6 +16,7 @@
 #include "core/throughput/carry.h"
 #include "util/rng.h"
 
+#define MANY (INT64_C (1) << 60) /* bits a second: no limit */
 #define NO_EDGE UINT32_MAX
 #define NO_LEVEL UINT32_MAX
 
@@ -68,7 +69,7 @@ static void add_edge (struct graph *g, uint32_t from, uint32_t to,
 
 static int64_t whole (double rate)
 {
-    return rate < INT64_MAX / 4 ? llround (rate) : INT64_MAX / 4;
+    return rate < (double)MANY ? llround (rate) : MANY;
 }
 
 static void add_links (struct graph *g, const uint32_t *link, size_t m)
@@ -85,7 +86,7 @@ static void add_links (struct graph *g, const uint32_t *link, size_t m)
         uint32_t arc, id = pathset_endpoint (g->ps, g->port[p])->id;
         uint32_t at = g->net->attach (g->net->net, id, &arc);
         int64_t rate = arc == NETWORK_NONE
-            ? INT64_MAX / 4 : whole (g->rate[arc_link (arc)]);
+            ? MANY : whole (g->rate[arc_link (arc)]);
 
         if (at != NETWORK_NONE)
             add_edge (g, vertex_of (g, p), at, rate, rate);
@@ -186,15 +187,15 @@ static int64_t max_flow (struct graph *g, const bool *first)
     restore_links (g);
     for (size_t p = 0; p < g->nports; p++)
         if (first[p])
-            add_edge (g, g->source, vertex_of (g, p), INT64_MAX / 4, 0);
+            add_edge (g, g->source, vertex_of (g, p), MANY, 0);
         else
-            add_edge (g, vertex_of (g, p), g->sink, INT64_MAX / 4, 0);
+            add_edge (g, vertex_of (g, p), g->sink, MANY, 0);
     for (;;) {
         find_levels (g, g->source);
         if (g->level[g->sink] == NO_LEVEL)
             return sum;
         memcpy (g->next, g->first, g->nvertices * sizeof (*g->next));
-        sum += send (g, g->source, INT64_MAX / 2);
+        sum += send (g, g->source, INT64_MAX);
     }
 }
 
