@@ -36,16 +36,21 @@ static int by_length (const void *va, const void *vb)
     return (a->b > b->b) - (a->b < b->b);
 }
 
-/* Whether a path from a over a neighbour of b is as short as ab. */
+/* Whether a path from a over a neighbour of b is as short as ab. Its first part
+ * has been looked at before ab, so that it is joined: what is as short but for
+ * noise must not stand in for each other.
+ */
 static bool path_over (const struct drawing *g, uint32_t a, uint32_t b)
 {
     double ab = g->d[(size_t)a * g->n + b];
 
     for (uint32_t i = 0; i < g->degree[b]; i++) {
         uint32_t over = g->next[(size_t)b * g->n + i];
-        double path = g->d[(size_t)a * g->n + over]
-                      + g->d[(size_t)over * g->n + b];
+        double first = g->d[(size_t)a * g->n + over];
+        double path = first + g->d[(size_t)over * g->n + b];
 
+        if (!(first < ab))
+            continue;
         if (path <= ab + g->slack
             || (g->eps > 0 && !cluster_less (ab, path, g->eps)))
             return true;

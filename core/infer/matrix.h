@@ -64,7 +64,7 @@ void infer_matrix_mean (struct infer_matrix *m);
 /* Pairs of which nothing is known. */
 uint64_t infer_matrix_unknown (const struct infer_matrix *m);
 
-/* Values must be from INFER_MIN_NS to INFER_MAX_NS. NULL with err as "NAME:LINE:
+/* Values are from INFER_MIN_NS to INFER_MAX_NS. NULL with err as "NAME:LINE:
  * sentence".
  */
 struct infer_matrix *infer_matrix_read (FILE *fp, const char *name,

@@ -45,6 +45,8 @@ enum {
 };
 
 #define STEP M_SQRT2
+#define NOISES 4.0      /* what is none between nodes is so much less so in an
+                           edge, which many pairs tell */
 #define SAME 1e-2       /* digits: the model with the longer lengths is kept */
 #define RESOLUTION 1e-4 /* of the median: what values do not tell */
 #define TOO_NOISY 0.1   /* of the median: anything may be hidden in it */
@@ -130,7 +132,8 @@ static int settle_all (struct topology_model *m, const struct infer_matrix *w,
         size_t edges = m->nedges;
         double before = *squares;
 
-        if (settle (m, w, squares) < 0 || topology_normal (m, zero) < 0)
+        if (settle (m, w, squares) < 0
+            || topology_normal (m, zero / NOISES) < 0)
             return -1;
         if (m->nedges == edges && *squares > before * (1 - 1e-6))
             break;
@@ -160,7 +163,7 @@ static int try_zero (struct search *s, double zero)
     double squares = INFINITY, digits;
 
     if (!m || climb (m, s->nodes, s->twins, zero) < 0
-        || topology_normal (m, zero) < 0)
+        || topology_normal (m, zero / NOISES) < 0)
         goto nomem;
     if (m->nedges > (size_t)EDGES * w->n) {
         topology_destroy (m);
