@@ -1,0 +1,55 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# A process of an MPI test is lost in a real Slurm, which then ends the others:
+# the first process leaves what there is, says that it is not all, and exits 3.
+
+. "$(dirname "$0")/lib.sh"
+need srun jq
+workdir
+with_cluster 4
+cd "$workdir" || exit 1
+export OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_btl=self,tcp
+export OMPI_MCA_btl_tcp_if_include=lo
+
+# Whether a process minds SIGTERM, as the one does that keeps the results.
+keeps ()
+{
+    local mask
+    mask=$(sed -n 's/^SigCgt:[[:space:]]*//p' "/proc/$1/status" 2>/dev/null)
+    ((16#${mask:-0} & 16#4000))
+}
+
+# Sets keeper and another process of a program, once all is under way.
+find_processes ()
+{
+    local pid
+    keeper='' another=''
+    for pid in $(pgrep -f "^$1 pairs"); do
+        if keeps "$pid"; then keeper=$pid; else another=$pid; fi
+    done
+    [[ $keeper && $another ]]
+}
+
+for mpi in openmpi:pmix mpich:pmi2; do
+    pmi=${mpi#*:}
+    mpi=${mpi%:*}
+    probe=$(type -P "pmm-probe-mpi.$mpi") \
+        || { skip "$mpi" "pmm-probe-mpi was not built for it"; continue; }
+    timeout 60 srun -Q --mpi="$pmi" -N4 -n4 -K1 "$probe" pairs -l 0,1M \
+        -n 100000 -o "$mpi" >table 2>err &
+    srun=$!
+    for _ in {1..200}; do
+        find_processes "$probe" && break
+        sleep 0.1
+    done
+    kill -KILL "$another"
+    wait $srun
+    like "$(<err)" "task 0: Exited with exit code 3" \
+        "$mpi: one is lost, the first exits 3"
+    is "$(jq -c '[.complete, (.processes | length)]' "$mpi")" "[false,4]" \
+        "... the results say that they are not all"
+    like "$(<table)" "incomplete: not all was measured" "... and the table"
+done
+
+done_testing
