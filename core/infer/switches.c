@@ -11,6 +11,7 @@
  * describes the values in the fewest digits (Rissanen, Automatica 14, 1978):
  * each edge costs what a value costs, log (range / resolution), and which
  * vertices it joins; each value what is left of it, log (noise / resolution).
+ * Of that model, edges go that cost more than they explain (prune).
  *
  * An answer is given only where noise leaves no doubt: a switch is told from
  * its neighbour if pairs of nodes across the edge between them are further
@@ -32,6 +33,7 @@
 #include "core/infer/cluster.h"
 #include "core/infer/level.h"
 #include "core/infer/mesh.h"
+#include "core/infer/prune.h"
 #include "core/infer/settle.h"
 #include "core/infer/twins.h"
 #include "core/linear/linalg.h"
@@ -141,17 +143,22 @@ static int settle_all (struct topology_model *m, const struct infer_matrix *w,
     return 0;
 }
 
-/* Digits (of base e) that a model needs for the values. */
+/* Digits (of base e) of an edge: which vertices it joins, and its latency. */
+static double edge_cost (const struct scale *s, const struct topology_model *m)
+{
+    return 2 * log (m->nnodes)
+           + log (fmax (s->range / (s->median * RESOLUTION), M_E));
+}
+
+/* Digits that a model needs for the values. */
 static double cost (const struct scale *s, const struct topology_model *m,
                     double squares)
 {
     double resolution = s->median * RESOLUTION;
     double noise = sqrt (squares / (double)(m->dof ? m->dof : 1));
-    double which = 2 * log (m->nnodes);
 
     return (double)s->n * log (fmax (noise / resolution, 1))
-           + (double)m->nedges
-                 * (which + log (fmax (s->range / resolution, M_E)));
+           + (double)m->nedges * edge_cost (s, m);
 }
 
 /* Make the model for a length that is none, and keep it if it is better. */
@@ -185,6 +192,22 @@ nomem:
     return -1;
 }
 
+/* Take away what noise has put into the best model. */
+static int prune_best (struct search *s)
+{
+    struct topology_model *m = s->best;
+    double squares = INFINITY;
+
+    if (!m || settle (m, s->matrix, &squares) < 0)
+        return m ? -1 : 0;
+    if (isinf (squares))
+        return 0;
+    if (prune (m, s->matrix, squares, edge_cost (&s->scale, m)) < 0
+        || topology_normal (m, 0) < 0)
+        return -1;
+    return settle_all (m, s->matrix, 0, &squares);
+}
+
 static int try_all (struct search *s, double eps)
 {
     double zero = fmax (s->scale.range, s->scale.median * RESOLUTION);
@@ -194,7 +217,7 @@ static int try_all (struct search *s, double eps)
     for (int i = 0; i < STEPS; i++, zero /= STEP)
         if (try_zero (s, zero) < 0)
             return -1;
-    return 0;
+    return prune_best (s);
 }
 
 /* By how much pairs of nodes across an edge between two switches are further

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Prune: edges between switches that noise alone has put into a model.
+ *
+ * Made for the search among models (core/infer/switches).
+ */
+#ifndef CORE_INFER_PRUNE_H
+#define CORE_INFER_PRUNE_H
+
+#include "core/infer/matrix.h"
+#include "core/infer/model.h"
+
+/* Take away the edges between two switches that explain less than they cost:
+ * by `digits` (of base e) an edge has to make the values shorter, where
+ * squares is what the model leaves of these. One that could go as well as its
+ * two switches be one goes. The model is in its normal form, and has to be
+ * settled and made normal afterwards. Returns how many edges went, or -1 with
+ * errno ENOMEM. Cost: for each that goes, that of topology_paths, of the pairs'
+ * paths, and the edges between switches times the square of these.
+ */
+int prune (struct topology_model *m, const struct infer_matrix *w,
+           double squares, double digits);
+
+#endif /* CORE_INFER_PRUNE_H */
