@@ -207,24 +207,24 @@ static void test_append (void)
     struct outfile *out;
     size_t held = 9;
 
-    mkdir ("a", 0755);
-    out = file_append ("a/f", &held, &err);
+    mkdir ("append", 0755);
+    out = file_append ("append/f", &held, &err);
     fputs ("one", file_stream (out));
     ok (held == 0 && file_commit (out, &err) == 0
-            && !strcmp (contents ("a/f"), "one"),
+            && !strcmp (contents ("append/f"), "one"),
         "appended to nothing");
-    out = file_append ("a/f", &held, &err);
+    out = file_append ("append/f", &held, &err);
     fputs (", two", file_stream (out));
-    ok (held == 3 && !strcmp (contents ("a/f"), "one"),
+    ok (held == 3 && !strcmp (contents ("append/f"), "one"),
         "nothing is seen of it yet");
     ok (file_commit (out, &err) == 0
-            && !strcmp (contents ("a/f"), "one, two"),
+            && !strcmp (contents ("append/f"), "one, two"),
         "appended to that");
-    out = file_append ("a/f", &held, &err);
+    out = file_append ("append/f", &held, &err);
     fputs ("half", file_stream (out));
     file_abort (out);
-    ok (!strcmp (contents ("a/f"), "one, two"), "aborted: as before");
-    ok (!file_append ("a", &held, &err), "%s", err.text);
+    ok (!strcmp (contents ("append/f"), "one, two"), "aborted: as before");
+    ok (!file_append ("append", &held, &err), "%s", err.text);
     out = file_append (NULL, &held, &err);
     ok (file_stream (out) == stdout && held == 0
             && file_commit (out, &err) == 0,
