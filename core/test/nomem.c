@@ -14,8 +14,11 @@
 #include <string.h>
 
 #include "core/check/bound.h"
+#include "core/export/scotch.h"
+#include "core/infer/pairs.h"
 #include "core/judge/confirm.h"
 #include "core/judge/judge.h"
+#include "core/pattern/schedule.h"
 #include "core/plan/paper.h"
 #include "core/plan/plan.h"
 #include "core/plan/select.h"
@@ -83,6 +86,7 @@ struct job {
     struct samples *samples;
     struct baseline before;
     double latency[64];
+    FILE *null;
 };
 
 static int step_plan (struct job *job, struct error *err)
@@ -101,6 +105,27 @@ static int step_paper (struct job *job, struct error *err)
 
     plan_destroy (plan);
     return plan ? 0 : -1;
+}
+
+static int step_schedule (struct job *job, struct error *err)
+{
+    struct pattern_options opts = { .seed = 1, .shuffle = true };
+    struct plan *plan = schedule_make (job->ps, PATTERN_BY_HOST, &opts, err);
+
+    plan_destroy (plan);
+    return plan ? 0 : -1;
+}
+
+/* As a tree and as it is; the files are nobody's. */
+static int step_export (struct job *job, struct error *err)
+{
+    struct infer_matrix *m = infer_matrix_of_paths (job->ps, err);
+    uint32_t order[8];
+    int rc = m && scotch_write_tleaf (m, .05, order, job->null, err) == 0
+             && scotch_write_deco (m, job->null, err) == 0 ? 0 : -1;
+
+    infer_matrix_destroy (m);
+    return rc;
 }
 
 static int step_bound (struct job *job, struct error *err)
@@ -286,6 +311,7 @@ static const struct {
     { "predict", step_predict },   { "judge", step_judge },
     { "select", step_select },     { "separate", step_separate },
     { "confirm", step_confirm },   { "series", step_series },
+    { "schedule", step_schedule }, { "export", step_export },
     { "flows", step_flows },       { "most", step_most },
 };
 
@@ -297,6 +323,9 @@ static bool open_job (struct job *job)
 
     job->net = tablenet_fattree (4, 2, TABLE_MINHOP, 1);
     job->ps = tablenet_pathset (job->net, NULL, 0);
+    if (!(job->null = fopen ("/dev/null", "w")))
+        return false;
+    setvbuf (job->null, NULL, _IONBF, 0);
     for (size_t i = 0; i < 64; i++)
         job->latency[i] = 100 + i;
     job->plan = plan_make (job->ps, &opts, &err);
@@ -319,6 +348,8 @@ static void close_job (struct job *job)
     plan_destroy (job->plan);
     pathset_destroy (job->ps);
     tablenet_destroy (job->net);
+    if (job->null)
+        fclose (job->null);
 }
 
 /* Fail each allocation of the step in turn, until there are no more. */
