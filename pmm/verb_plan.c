@@ -303,7 +303,8 @@ static struct plan *make_flows (const struct fabric *f,
     if (is_part (o) && !(link = part_links (f, &o->part, &opts.nlinks, err)))
         return NULL;
     opts.link = link;
-    if ((*ps = inputs_hosts (f, "hosts", o->part.hosts, !o->base_lids, err)))
+    /* those who exchange messages do so by the base LIDs */
+    if ((*ps = inputs_hosts (f, "hosts", o->part.hosts, false, err)))
         plan = flows_make (*ps, &opts, err);
     free (link);
     return plan;

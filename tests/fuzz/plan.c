@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A plan of fuzz_fabric; what was accepted is written. */
+/* A plan of fuzz_fabric; what was accepted is checked and written. */
 #include "config.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -13,6 +13,7 @@ static void use (const struct plan *p, struct pathset *ps)
     size_t len;
     FILE *fp = open_memstream (&text, &len);
 
+    plan_check (ps, p, NULL);
     if (!fp || plan_write (p, ps, NULL, fp, NULL) < 0 || fclose (fp) != 0)
         abort ();
     free (text);
