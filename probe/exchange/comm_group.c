@@ -27,6 +27,7 @@ struct comm_group {
     struct stream *stream;
     const char *const *host;
     bool *ready; /* [member] to be pinged */
+    int64_t epoch; /* the last barrier: turns are counted from there */
 };
 
 struct comm_group *comm_group_open (struct group *g, const char *const *host)
@@ -105,7 +106,11 @@ static int comm_barrier (void *arg, struct error *err)
     struct comm_group *c = arg;
 
     group_attend (c->g, true);
-    return group_barrier (c->g, err) < 0 ? -1 : 1;
+    if (group_barrier (c->g, err) < 0)
+        return -1;
+    c->epoch = group_now (c->g);
+    stream_age (c->stream);
+    return 1;
 }
 
 static int comm_send (void *c, uint32_t to, size_t len, struct error *err)
@@ -316,6 +321,23 @@ static int make_ready (struct comm_group *c, uint32_t m, struct error *err)
     return 0;
 }
 
+/* When this process may ping: not before the barrier's last messages have come,
+ * and in its turn, where there are several.
+ */
+static int64_t next_turn (const struct comm_group *c)
+{
+    int64_t gap = group_gap (c->g);
+    int64_t now = group_now (c->g);
+    size_t mine;
+    int64_t cycle = (int64_t)group_turns (c->g, &mine) * gap;
+    int64_t start = c->epoch + gap + (int64_t)mine * gap;
+
+    if (now <= start)
+        return start;
+    return cycle > gap ? start + (now - start + cycle - 1) / cycle * cycle
+                       : now;
+}
+
 /* Ping n times; then the other end may go on. */
 static int run_pings (struct comm_group *c, uint32_t m, size_t len,
                       unsigned int n, bool awake, int64_t *ns,
@@ -323,18 +345,12 @@ static int run_pings (struct comm_group *c, uint32_t m, size_t len,
 {
     struct group_ping ping = { .peer = group_first_peer (c->g, m),
                                .pad = (uint16_t)len };
-    int64_t gap = group_gap (c->g);
-    size_t mine;
-    size_t turns = group_turns (c->g, &mine);
-    int64_t start = group_now (c->g) + gap;
     bool lost = false;
     int rc;
 
     *ns = 0;
     for (unsigned int i = 0; i < n; i++) {
-        size_t turn = turns > 1 ? i * turns + mine : 0;
-
-        if (group_until (c->g, start + (int64_t)turn * gap, err) < 0
+        if (group_until (c->g, next_turn (c), err) < 0
             || (!awake && group_wake (c->g, &ping, 1, err) < 0)
             || group_pings (c->g, &ping, 1, err) < 0)
             return -1;
@@ -375,6 +391,8 @@ static int run_round_trips (const struct comm *comm, void *arg, uint32_t peer,
     (void)comm;
     if (len > group_pad_max (c->g, 0))
         return run_trains (c, peer, first, len, n, ns, err);
+    if (group_is_dead (c->g, peer))
+        return 0;
     if (make_ready (c, peer, err) < 0)
         return -1;
     return first ? run_pings (c, peer, len, n, awake, ns, err)

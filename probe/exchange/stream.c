@@ -25,7 +25,7 @@ enum letter_kind { PACKET = 1, HAS, ASKS, ANSWERS };
 enum packet_flag { END = 1, NOTE = 2 };
 
 enum {
-    PACKET_HEADER = 5,
+    PACKET_HEADER = 6,
     STATE_SIZE = 8,
     TELL_EVERY = STREAM_WINDOW / 4, /* packets */
     ASK_FIRST = 16,                 /* gaps */
@@ -35,6 +35,7 @@ enum {
 struct slot { /* a packet that is out, or was overtaken */
     uint16_t pad;
     uint8_t flags;
+    uint8_t age; /* of the message */
     uint8_t len; /* of the note */
     uint8_t note[STREAM_NOTE_MAX];
 };
@@ -43,6 +44,7 @@ struct outgoing { /* a message that is not all out */
     struct outgoing *next;
     size_t left;
     bool is_note, started;
+    uint8_t age;
     uint8_t len; /* of the note */
     uint8_t note[];
 };
@@ -67,8 +69,10 @@ struct peer {
     struct slot *in;
     uint32_t untold; /* packets that came since the peer was told */
     bool owes;       /* in the list of those that are to be told */
-    uint64_t arrived; /* messages, not taken yet */
+    uint64_t arrived; /* messages, not taken yet, */
+    uint64_t early;   /* ... and of the next age */
     uint64_t wanted;  /* receives that were started */
+    int64_t moved;    /* when the last packet came */
     struct note *note, **note_end;
 };
 
@@ -90,6 +94,7 @@ struct stream {
     struct list ready, owing;
     int64_t owing_since;
     uint64_t flight;  /* packets on their way */
+    uint8_t age;
     uint64_t arrived; /* messages, of all peers */
     uint32_t last_any;
     uint64_t started; /* and not done */
@@ -98,6 +103,8 @@ struct stream {
     /* what is waited for, beside all that was started */
     int64_t from, to; /* members; -1: none */
     int64_t until;    /* for whomever; 0: for nobody in particular */
+    bool note;        /* a note, which comes unless the member is dead */
+    bool given_up;
 };
 
 /*
@@ -225,16 +232,33 @@ static int report (struct stream *s, uint32_t m, bool sent, bool lost,
 }
 
 /* A message is here: for who wants one, or until someone does. */
-static int arrive (struct stream *s, uint32_t m, struct error *err)
+static int arrive (struct stream *s, uint32_t m, uint8_t age,
+                   struct error *err)
 {
     struct peer *p = &s->peer[m];
 
+    if (age != s->age) {
+        p->early += age == (uint8_t)(s->age + 1);
+        return 0;
+    }
     if (p->wanted > 0) {
         p->wanted--;
         return report (s, m, false, false, err);
     }
     p->arrived++;
     s->arrived++;
+    return 0;
+}
+
+/* Nothing comes from there for who waits now. */
+static int forsake (struct stream *s, uint32_t m, struct error *err)
+{
+    struct peer *p = &s->peer[m];
+
+    for (; p->wanted > 0; p->wanted--)
+        if (report (s, m, false, true, err) < 0)
+            return -1;
+    s->given_up = s->given_up || (s->from == m && !s->note);
     return 0;
 }
 
@@ -249,10 +273,7 @@ static int bury (struct stream *s, uint32_t m, struct error *err)
     free_queue (p);
     s->flight -= p->next - p->first;
     p->first = p->next;
-    for (; p->wanted > 0; p->wanted--)
-        if (report (s, m, false, true, err) < 0)
-            return -1;
-    return 0;
+    return forsake (s, m, err);
 }
 
 /*
@@ -276,6 +297,7 @@ static int send_packet (struct stream *s, uint32_t m, uint32_t number,
 
     wire_put (data, p->missed, 4);
     data[4] = slot->flags;
+    data[5] = slot->age;
     memcpy (data + PACKET_HEADER, slot->note, slot->len);
     p->untold = 0;
     return group_send (s->g, m, &letter, err);
@@ -325,6 +347,7 @@ static int send_next (struct stream *s, uint32_t m, struct error *err)
     o->left -= bytes;
     slot->pad = (uint16_t)bytes;
     slot->flags = o->left > 0 ? 0 : o->is_note ? NOTE : END;
+    slot->age = o->age;
     slot->len = o->len;
     memcpy (slot->note, o->note, o->len);
     s->flight++;
@@ -366,6 +389,7 @@ static int enqueue (struct stream *s, uint32_t m, struct outgoing *o,
         free (o);
         return error_nomem (err);
     }
+    o->age = s->age;
     *p->queue_end = o;
     p->queue_end = &o->next;
     make_ready (s, m);
@@ -465,12 +489,14 @@ static int on_packet (struct stream *s, uint32_t m,
     if (!p->in && !(p->in = calloc (STREAM_WINDOW, sizeof (*p->in))))
         return error_nomem (err);
     slot = &p->in[letter->number % STREAM_WINDOW];
+    p->moved = group_now (s->g);
     slot->flags = letter->data[4];
+    slot->age = letter->data[5];
     slot->len = (uint8_t)(letter->len - PACKET_HEADER);
     memcpy (slot->note, letter->data + PACKET_HEADER, slot->len);
     for (p->here |= UINT64_C (1) << ahead; p->here & 1; p->here >>= 1) {
         slot = &p->in[p->missed++ % STREAM_WINDOW];
-        if ((slot->flags == END && arrive (s, m, err) < 0)
+        if ((slot->flags == END && arrive (s, m, slot->age, err) < 0)
             || (slot->flags == NOTE && keep_note (s, m, slot, err) < 0))
             return -1;
     }
@@ -521,6 +547,18 @@ static int tell_owing (struct stream *s, struct error *err)
     return 0;
 }
 
+/* Whether a message is waited for that its sender, though it lives, has been
+ * owing for as long as a silent member is waited for.
+ */
+static bool is_overdue (const struct stream *s, uint32_t m, int64_t begin_ns)
+{
+    const struct peer *p = &s->peer[m];
+    int64_t since = p->moved > begin_ns ? p->moved : begin_ns;
+
+    return (p->wanted > 0 || (s->from == m && !s->note))
+           && group_now (s->g) - since > group_dead_ns (s->g);
+}
+
 /* Ask those that are waited for and have not been heard of lately; bury who has
  * been silent since the beginning.
  */
@@ -530,6 +568,8 @@ static int ask_all (struct stream *s, int64_t begin_ns, int64_t lately_ns,
     for (uint32_t m = 0; m < s->n; m++) {
         int rc;
 
+        if (is_overdue (s, m, begin_ns) && forsake (s, m, err) < 0)
+            return -1;
         if (!is_awaited (s, m) || group_spoke (s->g, m) > lately_ns)
             continue;
         rc = group_listens (s->g, m, begin_ns) ? send_state (s, m, ASKS, err)
@@ -599,7 +639,8 @@ static bool is_sent (const struct stream *s)
 
 static bool is_here (const struct stream *s)
 {
-    return s->peer[s->from].arrived > 0 || is_dead (s, s->from);
+    return s->peer[s->from].arrived > 0 || s->given_up
+           || is_dead (s, s->from);
 }
 
 static bool is_noted (const struct stream *s)
@@ -639,8 +680,10 @@ static int wait_from (struct stream *s, uint32_t from,
     int rc;
 
     s->from = from;
+    s->note = done == is_noted;
     rc = await (s, done, err);
     s->from = -1;
+    s->note = s->given_up = false;
     return rc;
 }
 
@@ -653,6 +696,18 @@ int stream_send (struct stream *s, uint32_t to, size_t len, struct error *err)
     if (is_dead (s, to))
         return 0;
     return post (s, to, len, false, err) < 0 ? -1 : wait_sent (s, to, err);
+}
+
+void stream_age (struct stream *s)
+{
+    s->age++;
+    s->arrived = 0;
+    for (size_t m = 0; m < s->n; m++) {
+        struct peer *p = &s->peer[m];
+
+        s->arrived += p->arrived = p->early;
+        p->early = 0;
+    }
 }
 
 static void take_message (struct stream *s, uint32_t from)
@@ -695,7 +750,8 @@ int stream_start_send (struct stream *s, uint32_t to, size_t len,
     if (is_dead (s, to))
         return report (s, to, true, true, err) < 0 ? -1 : 1;
     if (to == group_me (s->g))
-        return report (s, to, true, false, err) < 0 || arrive (s, to, err) < 0
+        return report (s, to, true, false, err) < 0
+                       || arrive (s, to, s->age, err) < 0
                    ? -1 : 1;
     return post (s, to, len, true, err) < 0 ? -1 : 1;
 }

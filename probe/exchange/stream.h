@@ -15,7 +15,10 @@
  * has no more packets on its way than its messages need.
  *
  * A member that is silent though it is asked is dead (group_dead_ns): what was
- * to go there or to come from there is lost, now and ever after.
+ * to go there or to come from there is lost, now and ever after. A message that
+ * a living member does not send in that time is lost to who waits for it, and a
+ * late one is not taken for another: with each barrier messages come of age,
+ * and those of an earlier one are dropped.
  *
  * Calls return 1, 0 where it is lost, or -1 with err where the group has
  * failed.
@@ -23,7 +26,8 @@
  * Letters, by kind; numbers are of packets, from 1 on for each direction:
  *
  *     packet 1   number; data: what its sender misses first 4, end of a
- *                message 1 or of a note 2 or neither 0 1, a note's bytes
+ *                message 1 or of a note 2 or neither 0 1, age 1, a note's
+ *                bytes
  *     has 2      what is missed first; data: bit i: that + i is here 8
  *     asks 3     as has; who gets it sends what is not there, and answers
  *     answers 4  as has; who gets it sends what is not there
@@ -41,7 +45,7 @@
 enum {
     STREAM_WINDOW = 64,
     STREAM_FLIGHT = 4096,
-    STREAM_NOTE_MAX = GROUP_LETTER_MAX - 5, /* bytes */
+    STREAM_NOTE_MAX = GROUP_LETTER_MAX - 6, /* bytes */
 };
 
 struct stream;
@@ -54,6 +58,9 @@ void stream_destroy (struct stream *s);
 
 /* Whether messages may be longer than zero bytes: where there are pads. */
 bool stream_carries (const struct stream *s);
+
+/* Messages are of another age from now on: behind a barrier of all. */
+void stream_age (struct stream *s);
 
 /* Send a message: done when the last packet has left. Receive one: done when it
  * is here, whatever its length. stream_receive_any takes one of whomever, and

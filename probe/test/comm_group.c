@@ -178,8 +178,8 @@ static void test_trips (void)
     } trips[] = {
         { 0, 0, "0", 1 },
         { 4000, 2 * 160, "0", 1 },
-        /* 3 packets of 4075 bytes: two that go before, and the last one's */
-        { 12225, 2 * (163 + 2 * (30 + 164)), "0", 1 },
+        /* 3 packets of 4074 bytes: two that go before, and the last one's */
+        { 12222, 2 * (163 + 2 * (30 + 164)), "0", 1 },
         { 0, 0, "0.5", 0 },
     };
 

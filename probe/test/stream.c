@@ -30,7 +30,7 @@ static int check (int rc, int expected, const char *what,
 /* Back and forth, of lengths about a packet's. */
 static int play_lengths (struct stream *s, struct group *g)
 {
-    static const size_t lengths[] = { 0, 1, 4075, 4076, 100000 };
+    static const size_t lengths[] = { 0, 1, 4074, 4075, 100000 };
     uint32_t me = (uint32_t)group_me (g);
     struct error err;
     int bad = 0;
@@ -190,8 +190,8 @@ static int run_rate (struct group *g, void *data)
 
 static void test_rates (void)
 {
-    /* a packet of 4096 bytes carries 4075, and 30 ns more */
-    double byte_ns = (4096 * 0.04 + 30) / 4075;
+    /* a packet of 4096 bytes carries 4074, and 30 ns more */
+    double byte_ns = (4096 * 0.04 + 30) / 4074;
     struct arena a;
 
     ok (arena_start (&a, NULL, NULL) == 0
@@ -230,8 +230,8 @@ static int run_death (struct group *g, void *data)
     else
         bad = CHECK (stream_start_send (s, 1, MEGABYTE, &err), 1)
               || CHECK (stream_wait_all (s, &err), 0)
-              || group_until (g, group_now (g) + 4 * group_dead_ns (g), &err)
-                     < 0
+              || group_until (g, group_now (g) + 3 * group_dead_ns (g) / 2,
+                              &err) < 0
               || CHECK (stream_send (s, 0, 100, &err), 1);
     bad = bad || group_until (g, group_now (g) + 1000000000LL, &err) < 0;
     stream_destroy (s);
@@ -248,6 +248,48 @@ static void test_death (void)
     arena_stop (&a);
 }
 
+/* Member 1 does not send what 0 waits for, but something else behind the next
+ * barrier, and not before 0 has given up.
+ */
+static int run_late (struct group *g, void *data)
+{
+    struct stream *s = stream_create (g);
+    struct stream_done done;
+    struct error err;
+    int bad = 0;
+
+    (void)data;
+    group_set_deadline (g, group_now (g) + DEADLINE_S * 1000000000LL);
+    if (group_me (g) == 0)
+        bad = CHECK (stream_receive (s, 1, &err), 0)
+              || CHECK (stream_start_receive (s, 1, &err), 1)
+              || CHECK (stream_wait_one (s, &done, &err), 1) || !done.lost;
+    else
+        bad = group_until (g, group_now (g) + 5 * group_dead_ns (g), &err) < 0
+              || CHECK (stream_send (s, 0, 100, &err), 1);
+    bad = bad || group_barrier (g, &err) < 0;
+    stream_age (s);
+    if (group_me (g) == 0)
+        bad = bad || CHECK (stream_receive (s, 1, &err), 1)
+              || CHECK (stream_receive (s, 1, &err), 0);
+    else
+        bad = bad || CHECK (stream_send (s, 0, 100, &err), 1)
+              || group_until (g, group_now (g) + 3 * group_dead_ns (g), &err)
+                     < 0;
+    stream_destroy (s);
+    return bad;
+}
+
+static void test_late (void)
+{
+    struct arena a;
+
+    ok (arena_start (&a, NULL, NULL) == 0
+            && arena_run (&a, 2, 1, run_late, NULL) == 2,
+        "what comes late is not taken for what is waited for next");
+    arena_stop (&a);
+}
+
 int main (void)
 {
     test_games ("noise", "0");
@@ -255,5 +297,6 @@ int main (void)
     test_games ("loss", "0.05");
     test_rates ();
     test_death ();
+    test_late ();
     return done_testing ();
 }
