@@ -25,16 +25,12 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "ibquery/snapshot.h"
-#include "probe/coord.h"
 #include "probe/group.h"
 #include "probe/lead.h"
 #include "probe/probe.h"
-#include "probe/roster.h"
-#include "probe/transport.h"
+#include "probe/step.h"
+#include "probe/tests.h"
 #include "prolog/audit/ports.h"
-#include "prolog/node/live.h"
-#include "util/file.h"
 #include "util/site.h"
 #include "util/text.h"
 
@@ -53,7 +49,9 @@ struct args {
 
 static const char usage[] =
     "Usage: srun --mpi=pmix --ntasks-per-node=1 pmm-probe [OPTION]...\n"
-    "Measure the links between the nodes of a job step.\n"
+    "       srun --mpi=pmix --ntasks-per-node=1 pmm-probe TEST [OPTION]...\n"
+    "Measure the links between the nodes of a job step, or test what messages\n"
+    "take between them: pairs, topology, noise (pmm-probe TEST --help).\n"
     "\n"
     "  --conf FILE         read FILE, not " PMM_CONF_PATH "\n"
     "  --set KEY=VALUE     set an option of pmm.conf(5) (repeatable)\n"
@@ -204,151 +202,42 @@ static int64_t time_left_ns (void)
 
 struct self {
     const struct args *args;
-    const struct coord *coord;
-    void *c;
-    const struct transport *transport;
-    void *t;
-    unsigned int rank, size;
-    char host[64]; /* "" where it is not known */
-    struct roster *roster;
-    struct group *group;
-    struct fabric *fabric;
+    struct step step;
     struct local_port *port; /* as they were; audits */
     size_t nports;
 };
 
-static void phase (const struct self *self, const char *what)
+static void phase (void *arg, const char *host, const char *what)
 {
-    set_phase (self->args, self->host, what);
-}
+    const struct self *self = arg;
 
-static int join (struct self *self, struct error *err)
-{
-    const struct site *site = &self->args->site;
-    const char *arg;
-
-    phase (self, "the nodes of the step were starting");
-    if (!(self->transport = transport_find (site->transport, err))
-        || !(self->coord = coord_find (self->args->coord, &arg, err))
-        || !(self->c = self->coord->open (arg, site->timeout_ms, err)))
-        return -1;
-    self->rank = self->coord->rank (self->c);
-    self->size = self->coord->size (self->c);
-    snprintf (self->host, sizeof (self->host), "%s",
-              self->coord->host (self->c, self->rank));
-    alarm_prints = self->rank == 0;
-    return 0;
-}
-
-/* Open the transport, tell the others, learn of theirs. */
-static int meet (struct self *self, struct error *err)
-{
-    const struct site *site = &self->args->site;
-    struct coord_blob *blob = NULL;
-    uint8_t buf[COORD_BLOB_MAX];
-    struct error why = { .text = "" };
-    uint64_t key;
-    size_t len;
-    int rc = -1;
-
-    if (getrandom (&key, sizeof (key), 0) != sizeof (key))
-        return error_errno (err, "getrandom");
-    self->t = self->transport->open (site, self->host, false, &why);
-    len = roster_pack (buf, self->host, key, self->transport, self->t,
-                       why.text);
-    if (!(blob = calloc (self->size, sizeof (*blob)))) {
-        error_nomem (err);
-        goto error;
-    }
-    phase (self, "the nodes of the step were meeting");
-    if (self->coord->exchange (self->c, buf, len, blob, err) < 0)
-        goto error;
-    self->roster = roster_create (blob, self->size, self->transport,
-                                  self->coord->host, self->c);
-    if (!self->roster) {
-        error_nomem (err);
-        goto error;
-    }
-    rc = 0;
-error:
-    free (blob);
-    return rc;
-}
-
-static unsigned int leader_of (const struct self *self)
-{
-    return self->roster->nmembers > 0 ? self->roster->member[0] : 0;
-}
-
-/* What the prolog of this node is having read, or has. */
-static struct fabric *load_live (const struct site *site, struct error *err)
-{
-    const struct live_job job = { .id = getenv ("SLURM_JOB_ID") };
-    FILE *fp = live_open (site, &job, site->timeout_ms / 2, err);
-    struct fabric *f = fp ? fabric_read (fp, site->live_fabric, err) : NULL;
-
-    file_close_input (fp);
-    return f;
-}
-
-static int load_fabric (struct self *self, struct error *err)
-{
-    const struct site *site = &self->args->site;
-
-    if (!self->fabric)
-        self->fabric = live_wanted (site) ? load_live (site, err)
-                                          : fabric_load (site->snapshot, err);
-    return self->fabric ? 0 : -1;
-}
-
-struct loading {
-    struct self *self;
-    struct error err;
-    int rc;
-};
-
-static void run_loading (void *arg)
-{
-    struct loading *l = arg;
-
-    l->rc = load_fabric (l->self, &l->err);
-}
-
-/* The others learn that there is none. */
-static int load_and_serve (struct self *self, struct error *err)
-{
-    struct loading l = { .self = self };
-
-    if (!self->group)
-        return load_fabric (self, err);
-    if (group_meanwhile (self->group, run_loading, &l, err) < 0)
-        return -1;
-    if (l.rc < 0) {
-        *err = l.err;
-        probe_cancel (self->group, NULL);
-    }
-    return l.rc;
+    set_phase (self->args, host, what);
 }
 
 static int form_group (struct self *self, struct error *err)
 {
-    const struct roster *r = self->roster;
-    int me = r->rank[self->rank].member;
+    struct step *step = &self->step;
 
-    phase (self, "it measured");
-    if (me == ROSTER_NONE)
-        return 0;
-    if (self->transport->connect (self->t, r->key, r->peer,
-                                  r->first[r->nmembers], r->nmembers, err) < 0)
+    if (step_form_group (step, err) < 0)
         return -1;
-    self->group = group_create (self->transport, self->t, r->key, r->nmembers,
-                                (size_t)me, r->first);
-    if (!self->group)
-        return error_nomem (err);
-    group_set_ping_size (self->group, (size_t)self->args->site.ping_bytes);
-    group_set_deadline (self->group,
-                        group_now (self->group) + time_left_ns ());
+    if (!step->group)
+        return 0;
+    group_set_ping_size (step->group, (size_t)self->args->site.ping_bytes);
+    group_set_deadline (step->group, group_now (step->group)
+                                         + time_left_ns ());
     return 0;
+}
+
+/* Without a fabric the others learn that there is none. */
+static int load_fabric (struct self *self, struct error *err)
+{
+    struct step *step = &self->step;
+
+    if (step_load_and_serve (step, err) == 0)
+        return 0;
+    if (step->group && !step->fabric)
+        probe_cancel (step->group, NULL);
+    return -1;
 }
 
 static int run_leader (struct self *self, struct lead_result *result,
@@ -368,17 +257,18 @@ static int run_leader (struct self *self, struct lead_result *result,
     /* whatever happens, there is none of another check */
     if (args->result)
         unlink (args->result);
-    if (form_group (self, err) < 0 || load_and_serve (self, err) < 0)
+    if (form_group (self, err) < 0 || load_fabric (self, err) < 0)
         return -1;
-    return lead (self->group, self->roster, self->fabric, &opts, stderr,
-                 result, err);
+    return lead (self->step.group, self->step.roster, self->step.fabric, &opts,
+                 stderr, result, err);
 }
 
 /* For people, by the node's name. */
 static void say (const struct self *self, const char *text)
 {
-    fprintf (stderr, "pmm: %s%s%s\n", self->host, *self->host ? ": " : "",
-             text);
+    const char *host = self->step.host;
+
+    fprintf (stderr, "pmm: %s%s%s\n", host, *host ? ": " : "", text);
 }
 
 /* What the transport could not do, if anything else than what is said anyway.
@@ -386,8 +276,9 @@ static void say (const struct self *self, const char *text)
  */
 static void say_trouble (const struct self *self, const char *said)
 {
-    const char *text = self->t && self->transport->trouble
-                           ? self->transport->trouble (self->t)
+    const struct step *step = &self->step;
+    const char *text = step->t && step->transport->trouble
+                           ? step->transport->trouble (step->t)
                            : NULL;
 
     if (text && strcmp (text, said))
@@ -396,30 +287,30 @@ static void say_trouble (const struct self *self, const char *said)
 
 static void self_clear (struct self *self)
 {
-    group_destroy (self->group);
-    if (self->t)
-        self->transport->close (self->t);
-    if (self->c)
-        self->coord->close (self->c);
-    roster_destroy (self->roster);
-    fabric_destroy (self->fabric);
+    step_clear (&self->step);
     free (self->port);
 }
 
 static int run (const struct args *args)
 {
-    struct self self = { .args = args };
+    struct self self = {
+        .args = args,
+        .step = { .site = &args->site, .coordination = args->coord,
+                  .phase = phase, .arg = &self },
+    };
+    struct step *step = &self.step;
     struct lead_result result = { .status = VERDICT_UNKNOWN };
     struct error err = { .fault = ERROR_WORLD };
     int rc = -1;
 
-    if (join (&self, &err) < 0)
+    if (step_join (step, &err) < 0)
         goto error;
+    alarm_prints = step->rank == 0;
     if (args->audit) {
         ports_say (LOCAL_SYSFS, args->nonce, stderr);
         local_ports (LOCAL_SYSFS, &self.port, &self.nports, NULL);
     }
-    if (self.size == 1) {
+    if (step->size == 1) {
         strcpy (result.sentence, "one node: nothing to measure");
         result.status = VERDICT_OK;
         rc = 0;
@@ -427,18 +318,18 @@ static int run (const struct args *args)
     }
     /* what rank 0 reads now costs no time: the daemons need some anyhow. It
      * is read again, for the error, by who leads. */
-    if (self.rank == 0)
-        load_fabric (&self, NULL);
-    if (meet (&self, &err) < 0)
+    if (step->rank == 0)
+        step_load (step, NULL);
+    if (step_meet (step, &err) < 0)
         goto error;
-    alarm_prints = self.rank == leader_of (&self);
+    alarm_prints = step->rank == step_leader (step);
     if (alarm_prints)
         rc = run_leader (&self, &result, &err);
     else {
         rc = form_group (&self, &err);
-        if (rc == 0 && self.group)
-            rc = probe_follow (self.group, 0,
-                               self.roster->rank[leader_of (&self)].host,
+        if (rc == 0 && step->group)
+            rc = probe_follow (step->group, 0,
+                               step->roster->rank[step_leader (step)].host,
                                &err);
     }
 error:
@@ -455,7 +346,7 @@ error:
     else {
         if (rc < 0)
             say (&self, err.text);
-        rc = self.size > 0 ? 0 : ERROR_WORLD;
+        rc = step->size > 0 ? 0 : ERROR_WORLD;
     }
     alarm_prints = 0; /* said; what is left may hang in a library */
     lead_result_clear (&result);
@@ -583,6 +474,8 @@ int main (int argc, char *argv[])
     struct error err = { .fault = ERROR_WORLD };
     int rc;
 
+    if (argc > 1 && tests_named (argv[1]))
+        return tests_main (argc - 1, argv + 1);
     alarm_prints = is_first_task ();
     if (parse (&args, argc, argv, &err) < 0) {
         fprintf (stderr, "pmm: %s\n", err.text);

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "config.h"
+#include "probe/step.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+
+#include "ibquery/snapshot.h"
+#include "prolog/node/live.h"
+#include "util/file.h"
+
+static void phase (const struct step *s, const char *what)
+{
+    s->phase (s->arg, s->host, what);
+}
+
+int step_join (struct step *s, struct error *err)
+{
+    const struct site *site = s->site;
+    const char *arg;
+
+    phase (s, "the nodes of the step were starting");
+    if (!(s->transport = transport_find (site->transport, err))
+        || !(s->coord = coord_find (s->coordination, &arg, err))
+        || !(s->c = s->coord->open (arg, site->timeout_ms, err)))
+        return -1;
+    s->rank = s->coord->rank (s->c);
+    s->size = s->coord->size (s->c);
+    snprintf (s->host, sizeof (s->host), "%s",
+              s->coord->host (s->c, s->rank));
+    return 0;
+}
+
+int step_meet (struct step *s, struct error *err)
+{
+    const struct site *site = s->site;
+    struct coord_blob *blob = NULL;
+    uint8_t buf[COORD_BLOB_MAX];
+    struct error why = { .text = "" };
+    uint64_t key;
+    size_t len;
+    int rc = -1;
+
+    if (getrandom (&key, sizeof (key), 0) != sizeof (key))
+        return error_errno (err, "getrandom");
+    s->t = s->transport->open (site, s->host, s->pads, &why);
+    len = roster_pack (buf, s->host, key, s->transport, s->t, why.text);
+    if (!(blob = calloc (s->size, sizeof (*blob)))) {
+        error_nomem (err);
+        goto error;
+    }
+    phase (s, "the nodes of the step were meeting");
+    if (s->coord->exchange (s->c, buf, len, blob, err) < 0)
+        goto error;
+    s->roster = roster_create (blob, s->size, s->transport, s->coord->host,
+                               s->c);
+    if (!s->roster) {
+        error_nomem (err);
+        goto error;
+    }
+    rc = 0;
+error:
+    free (blob);
+    return rc;
+}
+
+unsigned int step_leader (const struct step *s)
+{
+    return s->roster->nmembers > 0 ? s->roster->member[0] : 0;
+}
+
+/* What the prolog of this node is having read, or has. */
+static struct fabric *load_live (const struct site *site, struct error *err)
+{
+    const struct live_job job = { .id = getenv ("SLURM_JOB_ID") };
+    FILE *fp = live_open (site, &job, site->timeout_ms / 2, err);
+    struct fabric *f = fp ? fabric_read (fp, site->live_fabric, err) : NULL;
+
+    file_close_input (fp);
+    return f;
+}
+
+int step_load (struct step *s, struct error *err)
+{
+    const struct site *site = s->site;
+
+    if (!s->fabric)
+        s->fabric = live_wanted (site) ? load_live (site, err)
+                                       : fabric_load (site->snapshot, err);
+    return s->fabric ? 0 : -1;
+}
+
+struct loading {
+    struct step *step;
+    struct error err;
+    int rc;
+};
+
+static void run_loading (void *arg)
+{
+    struct loading *l = arg;
+
+    l->rc = step_load (l->step, &l->err);
+}
+
+int step_load_and_serve (struct step *s, struct error *err)
+{
+    struct loading l = { .step = s };
+
+    if (!s->group)
+        return step_load (s, err);
+    if (group_meanwhile (s->group, run_loading, &l, err) < 0)
+        return -1;
+    if (l.rc < 0)
+        *err = l.err;
+    return l.rc;
+}
+
+int step_form_group (struct step *s, struct error *err)
+{
+    const struct roster *r = s->roster;
+    int me = r->rank[s->rank].member;
+
+    phase (s, "it measured");
+    if (me == ROSTER_NONE)
+        return 0;
+    if (s->transport->connect (s->t, r->key, r->peer, r->first[r->nmembers],
+                               r->nmembers, err) < 0)
+        return -1;
+    s->group = group_create (s->transport, s->t, r->key, r->nmembers,
+                             (size_t)me, r->first);
+    return s->group ? 0 : error_nomem (err);
+}
+
+void step_clear (struct step *s)
+{
+    group_destroy (s->group);
+    if (s->t)
+        s->transport->close (s->t);
+    if (s->c)
+        s->coord->close (s->c);
+    roster_destroy (s->roster);
+    fabric_destroy (s->fabric);
+}
+
