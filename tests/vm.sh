@@ -9,6 +9,9 @@
 #   begin NAME [OPTION]...
 #                       starts a check: a pmm-probe for each of $hosts, by
 #                       `conf`; own[HOST] are options of one host, once
+#   begin_test NAME TEST [OPTION]...
+#                       the same of a test, which leaves its series as
+#                       NAME/series.json
 #   ready HOST          waits until it has met the others
 #   finish              waits for the check's end; leaves NAME/, with what
 #                       --output does, standard output and error and status as
@@ -39,7 +42,8 @@ network ()
     done <map
 }
 
-begin ()
+# launch NAME COMMAND...: for each host, with what it adds
+launch ()
 {
     local i host
     check=$1
@@ -49,12 +53,19 @@ begin ()
     for i in "${!hosts[@]}"; do
         host=${hosts[i]}
         # shellcheck disable=SC2086
-        pmm-probe --conf conf "$@" ${own[$host]-} --output "/run/$check" \
+        "$@" --conf conf ${own[$host]-} \
             --coord "local:$i:${#hosts[@]}:$host:/run/$check/socket" \
             >"/run/$check/$host.out" 2>"/run/$check/$host.err" &
         pid[$host]=$!
     done
     own=()
+}
+
+begin () { launch "$1" pmm-probe --output "/run/$1" "${@:2}"; }
+
+begin_test ()
+{
+    launch "$1" pmm-probe "$2" --output "/run/$1/series.json" "${@:3}"
 }
 
 # Then its queue pair is ready to send.
