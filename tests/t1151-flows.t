@@ -1,0 +1,94 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# What links carry, measured: the flows of a plan for throughput are run by
+# pmm-probe over the emulator, where a link of less rate is planted, of a host
+# and of a switch. Cables take two hosts, so that one alone does not show it.
+
+. "$(dirname "$0")/lib.sh"
+need pmm pmm-probe pmm-emu jq
+workdir
+cd "$workdir" || exit 1
+
+hosts=(h000{1..4} h000{5..8} h0009 h001{0..2})
+
+emu_up ()
+{
+    pmm-emu -f fabric --socket "$workdir/emu" --control "$workdir/control" \
+        >emu.log 2>&1 &
+    emu=$!
+    within 10 grep -qs 'pmm-emu:' emu.log
+}
+emu_down () { kill "$emu" 2>/dev/null; wait "$emu" 2>/dev/null; }
+emu () { pmm-emu --control "$workdir/control" "$@"; }
+cleanup emu_down
+
+# run: the plan's flows, both ways, into the file series; its leader's status
+run ()
+{
+    local i n=${#hosts[@]} pids=()
+    rm -f rendezvous series
+    for ((i = 0; i < n; i++)); do
+        pmm-probe pairs --plan plan --exchange both-ways --lengths 131072 \
+            --repeats 3 --exchanges 8 --conf conf --timeout 60 -o series \
+            --coord "local:$i:$n:${hosts[i]}:$workdir/rendezvous" \
+            >>stdout 2>>stderr &
+        pids[i]=$!
+    done
+    wait "${pids[0]}"
+    i=$?
+    wait "${pids[@]}"
+    return "$i"
+}
+
+# rates: judge them; prints status and suspects
+rates ()
+{
+    pmm rates -f fabric --plan plan --series series --json >rates
+    echo "$? $(jq -c '[.findings[].suspects]' rates)"
+}
+
+# Hosts of 100 Gb/s on cables of 200.
+pmm fabric generate fat-tree --ports 8 --levels 2 --routing minhop -o whole
+pmm fabric export -f whole --format ibnetdiscover -o wires
+pmm fabric export -f whole --format lfts -o tables
+sed -i '/"H-/s/4xHDR/4xEDR/; /^Ca/,/^$/s/4xHDR/4xEDR/' wires
+pmm fabric import wires tables -o fabric
+pmm plan -f fabric --throughput --hosts "$(IFS=,; echo "${hosts[*]}")" \
+    -o plan
+ok $? "a plan for ${#hosts[@]} hosts: $(jq -c '.rounds | map (length)' plan)"
+cat >conf <<END
+Snapshot=$workdir/fabric
+Transport=emu
+EmuSocket=$workdir/emu
+END
+emu_up
+
+run
+ok $? "its flows are measured" || diag "$(<stderr)"
+is "$(jq -c '[.test, .exchange, .complete, (.pairs | length)]' series)" \
+    "[\"async_one_to_one\",\"both-ways\",true,$(
+        jq '2 * .measurements' plan)]" "... from both sides"
+is "$(rates)" '0 []' "... nothing is slow"
+
+# A cable that two flows share.
+link=$(jq -r '[.rounds[][].row | to_entries[].key] as $all | .targets[]
+    | select (test ("^0002c901"))' plan | head -n 1)
+emu rate "$link" 100
+run
+is "$(rates)" "1 [[\"$link\"]]" \
+    "a switch link of half its rate, which each host alone has: it is named"
+carried=$(jq '.findings[0].carried_gbps' rates)
+is "$(jq -n "$carried > 50 and $carried <= 100")" true \
+    "... with what it carries, $carried Gb/s"
+emu rate "$link" 200
+
+emu rate h0007/1 30
+run
+is "$(rates)" \
+    "1 [[\"$(pmm path -f fabric h0007 h0001 --json | jq -r '.forward[0]')\"]]" \
+    "a host end of less rate: it is named"
+is "$(jq -c '.findings[0] | [.kind, .nodes]' rates)" '["host end",["h0007"]]' \
+    "... as its host's"
+
+done_testing
