@@ -126,8 +126,8 @@ static int write_measured (const struct rates_measured *m,
     return file_commit (out, err) < 0 ? -1 : status[rates_status (m, o->much)];
 }
 
-/* The switches that paths of the set cross, with what goes through them at most:
- * the caller's, their number in *n. NULL with err.
+/* The switches that paths of the set cross, with what goes through them at
+ * most: the caller's, their number in *n. NULL with err.
  */
 static struct rates_switch *find_switches (const struct fabric *f,
                                            struct pathset *ps, size_t *n,

@@ -368,7 +368,8 @@ int rates_nominal_json (const struct rates_nominal *n, FILE *fp,
     int rc = 0;
 
     for (size_t i = 0; i < n->nswitches && rc == 0; i++)
-        rc = json_array_append_new (switches, switch_json (n->fabric, &n->sw[i]));
+        rc = json_array_append_new (switches,
+                                    switch_json (n->fabric, &n->sw[i]));
     if (rc < 0 || json_object_set (root, "bisection", bisection) < 0
         || json_object_set (root, "switches", switches) < 0) {
         json_decref (root);

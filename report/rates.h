@@ -45,9 +45,9 @@ struct rates_measured {
  */
 enum verdict_status rates_status (const struct rates_measured *m, double much);
 
-/* Write text, lines of findings starting with "pmm: " and tables of the switches
- * and links that were measured behind them; or JSON, kind "rates". Return 0, or -1 with
- * err.
+/* Write text, lines of findings starting with "pmm: " and tables of switches
+ * and links that were measured behind them; or JSON, kind "rates". Return 0, or
+ * -1 with err.
  */
 int rates_text (const struct rates_measured *m, double much, FILE *fp,
                 struct error *err);

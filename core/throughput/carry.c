@@ -169,8 +169,8 @@ static struct carry_link *of_arc (struct work *w, uint32_t arc)
     return &w->out->link[arc_link (arc)];
 }
 
-/* Whoever passes a switch, there and back, crosses four arcs that end at it: its
- * part of what one of them carries.
+/* Whoever passes a switch, there and back, crosses four arcs that end at it:
+ * its part of what one of them carries.
  */
 static void pass_switches (struct work *w, uint32_t arc, double carried)
 {
