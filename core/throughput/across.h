@@ -29,9 +29,9 @@ struct across {
     uint8_t *npairs;       /* [2 * nlinks] */
     struct probe *pair;    /* [2 * nlinks][ACROSS_PAIRS] a's path to b does */
     uint8_t *nalike;       /* [nlinks] */
-    struct probe *alike;   /* [nlinks][ACROSS_ALIKE] the shortest first, of */
-    uint8_t *nnear;        /* [nlinks] as many there are */
-    uint8_t *near;         /* [nlinks] links that these cross */
+    struct probe *alike;   /* [nlinks][ACROSS_ALIKE] the shortest first */
+    uint8_t *nnear;        /* [nlinks] how many of these are the shortest */
+    uint8_t *near;         /* [nlinks] how many links these cross */
 };
 
 /* The rates of the links, bits a second: nominal, and where that is not known,

@@ -54,9 +54,9 @@ bool packing_is_full (const struct packing *p, uint32_t link);
 /* The caps on an arc, summed. */
 double packing_load (const struct packing *p, uint32_t arc);
 
-/* carried[2 * nlinks]: what each arc has of the flows' fair rates; and the
- * last flow that crosses it, SIZE_MAX where none does. Return 0, or -1 with
- * err.
+/* carried[2 * nlinks]: what each arc has of the flows' fair rates; flow[2 *
+ * nlinks]: the last flow that crosses it, SIZE_MAX where none does. Return 0,
+ * or -1 with err.
  */
 int packing_expect (const struct packing *p, double *carried, size_t *flow,
                     struct error *err);
