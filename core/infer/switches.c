@@ -42,6 +42,7 @@
 enum {
     STEPS = 28,
     EDGES = 16,     /* for a node: of a model that is worth looking at */
+    MANY = 4,       /* such models one after the other: noise is told apart */
     SETTLINGS = 6,
     POWERS = 200,
 };
@@ -161,7 +162,9 @@ static double cost (const struct scale *s, const struct topology_model *m,
            + (double)m->nedges * edge_cost (s, m);
 }
 
-/* Make the model for a length that is none, and keep it if it is better. */
+/* Make the model for a length that is none, and keep it if it is better. 1: it
+ * has more edges than is worth a look.
+ */
 static int try_zero (struct search *s, double zero)
 {
     const struct infer_matrix *w = s->matrix;
@@ -174,7 +177,7 @@ static int try_zero (struct search *s, double zero)
         goto nomem;
     if (m->nedges > (size_t)EDGES * w->n) {
         topology_destroy (m);
-        return 0;
+        return 1;
     }
     if (settle_all (m, w, zero, &squares) < 0)
         goto nomem;
@@ -211,12 +214,17 @@ static int prune_best (struct search *s)
 static int try_all (struct search *s, double eps)
 {
     double zero = fmax (s->scale.range, s->scale.median * RESOLUTION);
+    int many = 0;
 
     if (eps > 0)
-        return try_zero (s, eps * s->scale.median);
-    for (int i = 0; i < STEPS; i++, zero /= STEP)
-        if (try_zero (s, zero) < 0)
+        return try_zero (s, eps * s->scale.median) < 0 ? -1 : 0;
+    for (int i = 0; i < STEPS && many < MANY; i++, zero /= STEP) {
+        int rc = try_zero (s, zero);
+
+        if (rc < 0)
             return -1;
+        many = rc > 0 ? many + 1 : 0;
+    }
     return prune_best (s);
 }
 
