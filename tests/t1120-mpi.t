@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
 # pmm-probe-mpi in a real Slurm, over Open MPI and over MPICH: what MPI's
-# operations cost, by 2, 3, 4 and 8 processes, and what is said where processes
-# are too few or are not where they should be.
+# operations cost and every exchange, pattern and topology, by 2, 3, 4 and 8
+# processes; what is left when one is lost, and what is said where processes are
+# too few or are not where they should be. PMM_LONG tries all of it over both,
+# and each number of processes.
 
 . "$(dirname "$0")/lib.sh"
 need srun jq
@@ -50,7 +52,7 @@ signal: an empty message there and back"
 test_operations ()
 {
     local n
-    for n in 2 3 4 8; do
+    for n in 2 ${PMM_LONG:+3 4} 8; do
         rm -f costs
         step "$n" "$probe" operations --repeats 2 --warm-up 0 \
             --fast-repeats 10 -o costs >table
@@ -58,8 +60,9 @@ test_operations ()
         is "$(sed -nE 's/^ *-?[0-9.]+ +[0-9.]+  //p' table)" "$operations" \
             "... each has its line"
         is "$(jq -c '[.kind, .processes, .hosts, .repeats,
-            (.operations | length), ([.operations[] | select(.us.min <= .us.median
-                and .us.median <= .us.max)] | length)]' costs)" \
+            (.operations | length), ([.operations[].us
+                | select(.min <= .median and .median <= .max)] | length)]' \
+            costs)" \
             "[\"operations\",$n,$((n < 4 ? n : 4)),2,16,16]" \
             "... in the file, too"
     done
@@ -78,18 +81,18 @@ test_exchanges ()
         is "$? $(pairs pairs)" "0 $kind mpi 2 2 6 6" "$mpi: $kind" \
             || diag "$(<err)"
     done
-    for n in 3 4 8; do
-        step "$n" "$probe" pairs -p one-factor,one-to-one -x nonblocking -n 2 \
-            --warm-up 1 -o pairs >table
+    for n in 3 ${PMM_LONG:+4} 8; do
+        step "$n" "$probe" pairs -x nonblocking -n 2 --warm-up 1 -o pairs \
+            >table
         is "$? $(pairs pairs)" "0 nonblocking mpi $n $((n < 4 ? n : 4)) \
-$((n * (n - 1))) $((n * (n - 1)))
-nonblocking mpi $n $((n < 4 ? n : 4)) $((n * (n - 1))) $((n * (n - 1)))" \
-            "$mpi: pairs of $n processes, by two patterns" || diag "$(<err)"
+$((n * (n - 1))) $((n * (n - 1)))" "$mpi: pairs of $n processes" \
+            || diag "$(<err)"
         step "$n" "$probe" topology -l 1k -n 2 --warm-up 1 -o topology >table
         is "$? $(jq -c '[.complete, (.topologies | length)]' topology)" \
             '0 [true,6]' "... and their topologies" || diag "$(<err)"
     done
-    step 4 "$probe" pairs -p all-to-all,by-host,bisection -n 2 -o pairs >table
+    step 4 "$probe" pairs -p all-to-all,one-to-one,bisection -n 2 -o pairs \
+        >table
     is "$? $(pairs pairs)" "0 async mpi 4 4 16 16
 round-trip mpi 4 4 12 12
 round-trip mpi 4 4 8 8" "$mpi: other patterns" || diag "$(<err)"
@@ -97,6 +100,33 @@ round-trip mpi 4 4 8 8" "$mpi: other patterns" || diag "$(<err)"
     is "$? $(pairs noise)" "0 both-ways mpi 4 4 12 12
 both-ways mpi 4 4 12 12" "$mpi: noise" || diag "$(<err)"
 }
+
+# A process is lost, and the launcher leaves the others waiting, until the time
+# is over. What had been measured is there. How soon that is depends on the
+# machine.
+test_loss ()
+{
+    local after
+    for after in 3 12; do
+        rm -f lost
+        step 4 "$workdir/mortal" "$after" "$probe" pairs -l 0,32M -n 90 \
+            --timeout $((after + 1)) -o lost >table
+        [[ -s lost && $(pairs lost) != *" 0 0" ]] && break
+    done
+    is "$(pairs lost) $(jq .complete lost)" "round-trip mpi 4 4 12 12 false" \
+        "$mpi: a process is lost, the rest is kept"
+    like "$(<table)" 'incomplete: not all was measured' "... which is said"
+    is "$(said)" "$prog: timed out after $((after + 1)) s" "... why, too"
+}
+
+cat >mortal <<'X'
+#!/bin/bash
+# mortal SECONDS PROGRAM...: task 2 lives no longer than that
+[[ $SLURM_PROCID != 2 ]] || { sleep "$1" && kill -KILL $$; } &
+shift
+exec "$@"
+X
+chmod 755 mortal
 
 # What the runs of a series have: exchange, transport, processes, hosts, pairs,
 # pairs that took time.
@@ -113,6 +143,13 @@ test_refusals ()
     step 1 "$probe" operations >out
     like "$? $(said)" "^2 $prog: operations needs 2 processes, this is 1: " \
         "$mpi: one process: exit 2"
+    step 2 "$probe" operations --repeats 2 -o /nowhere/costs >out
+    like "$? $(said)" "^3 $prog: cannot .*/nowhere" \
+        "... costs that cannot be written: exit 3"
+}
+
+test_arguments ()
+{
     step 2 "$probe" operations --repeats 0 >out
     is "$? $(said)" "2 $prog: --repeats: '0' is no number from 1 to 1000000" \
         "... no repeats: exit 2, said by one"
@@ -120,7 +157,7 @@ test_refusals ()
     like "$? $(said)" "^2 $prog: operations takes neither " \
         "... costs that are to be appended"
     step 2 "$probe" pairs -x push >out
-    like "$? $(said)" "^2 $prog: 'push' is no exchange; there are sendrecv, " \
+    like "$? $(said)" "^2 $prog: 'push' is no exchange; there are " \
         "... no such exchange"
     step 2 "$probe" topology >out
     is "$? $(said)" "2 $prog: topologies have 3 processes or more, not 2" \
@@ -133,16 +170,13 @@ test_refusals ()
     step 8 "$probe" operations --label host >out
     like "$? $(said)" "^2 $prog: h0001 has several processes: " \
         "... two on a host, to be called by its name"
-    timeout 60 srun -Q --jobid="$job" --mpi="$pmi" -N1 -n4 taskset -c 0 "$probe" operations \
-        >out 2>err
+    timeout 60 srun -Q --jobid="$job" --mpi="$pmi" -N1 -n4 taskset -c 0 \
+        "$probe" operations >out 2>err
     like "$? $(said)" "^2 $prog: h0001: more processes than the 1 cores" \
         "... four on one core"
-    step 2 "$probe" operations --repeats 2 -o /nowhere/costs >out
-    like "$? $(said)" "^3 $prog: cannot .*/nowhere" \
-        "... costs that cannot be written: exit 3"
 }
 
-prog=pmm-probe-mpi
+prog=pmm-probe-mpi once=
 for mpi in openmpi:pmix mpich:pmi2; do
     pmi=${mpi#*:}
     mpi=${mpi%:*}
@@ -151,6 +185,8 @@ for mpi in openmpi:pmix mpich:pmi2; do
     test_operations
     test_exchanges
     test_refusals
+    [[ $once && ! ${PMM_LONG-} ]] || { test_arguments; test_loss; }
+    once=yes
 done
 
 done_testing
