@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 
-# PMM_MPI(VARIABLE, NAME, MODULE, DEBIAN PACKAGE): whether to build pmm-probe-mpi
-# for this MPI: --with-mpi names it, or asks for those that are found.
-# HAVE_VARIABLE is a conditional; MPI_FOUND lists the names.
+# PMM_MPI(VARIABLE, NAME, MODULE, DEBIAN PACKAGE): whether to build
+# pmm-probe-mpi for this MPI: --with-mpi names it, or asks for those that are
+# found. HAVE_VARIABLE is a conditional; MPI_FOUND lists the names.
 AC_DEFUN([PMM_MPI],[
   have_mpi=no
   AS_CASE([,$with_mpi,],
@@ -15,8 +15,8 @@ AC_DEFUN([PMM_MPI],[
   AM_CONDITIONAL([HAVE_$1],[test $have_mpi = yes])
 ])
 
-# PMM_MPI_DONE: there is what --with-mpi asked for. MPI_FIRST is the MPI that has
-# the plain name.
+# PMM_MPI_DONE: there is what --with-mpi asked for. MPI_FIRST is the MPI that
+# has the plain name.
 AC_DEFUN([PMM_MPI_DONE],[
   AS_CASE([$with_mpi],
     [no|check|"$MPI_FOUND"],[],

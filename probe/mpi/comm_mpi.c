@@ -192,9 +192,9 @@ static uint8_t *make_message (size_t len)
  */
 int comm_mpi_buffer (struct comm_mpi *c, size_t len, struct error *err)
 {
-    uint64_t needed = (uint64_t)len + MPI_BSEND_OVERHEAD;
-    uint64_t size = c->want_buffer ? c->want_buffer
-                                   : 4 * ((uint64_t)c->len + MPI_BSEND_OVERHEAD);
+    const uint64_t extra = MPI_BSEND_OVERHEAD;
+    uint64_t needed = len + extra;
+    uint64_t size = c->want_buffer ? c->want_buffer : 4 * (c->len + extra);
 
     if (size < needed)
         return error_input (err, "a message of %zu bytes needs a send buffer "

@@ -206,9 +206,9 @@ static int check_size (const struct exchange_test *test, struct error *err)
     if (size >= PROCESSES_MIN)
         return 0;
     describe_mpi (mpi, sizeof (mpi));
-    return error_input (err, "%s needs %d processes, this is %d: start more, by "
-                        "a launcher that knows %s", test->name, PROCESSES_MIN,
-                        size, mpi);
+    return error_input (err, "%s needs %d processes, this is %d: start more, "
+                        "by a launcher that knows %s", test->name,
+                        PROCESSES_MIN, size, mpi);
 }
 
 /*

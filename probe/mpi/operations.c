@@ -22,7 +22,7 @@ struct bench {
     int rank, last;
     int out[INTS], in[INTS];
     int *gathered;                  /* [INTS * processes] */
-    MPI_Request request[MESSAGES];  /* persistent: sends of 0, receives of last */
+    MPI_Request request[MESSAGES];  /* persistent: of 0 and of the last */
     double *us;                     /* [repeats] */
 };
 

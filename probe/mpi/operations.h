@@ -6,9 +6,9 @@
  *     barrier - t1 - operation - barrier - t2
  *
  * and take the cost of reading the timer, DT, and of the barrier, DB, from
- * t2 - t1. Those are measured likewise, first: DT as reading it again and again,
- * DB as nothing between the barriers, net of DT. An operation that is too fast
- * for that is done many times at each go.
+ * t2 - t1. Those are measured likewise, first: DT as reading it again and
+ * again, DB as nothing between the barriers, net of DT. An operation that is
+ * too fast for that is done many times at each go.
  *
  * Point to point it is between process 0 and the last, which under the usual
  * distributions is on another node; the others are in the barriers only.
