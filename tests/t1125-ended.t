@@ -4,6 +4,7 @@
 # A process of an MPI test is lost in a real Slurm, which then ends the others:
 # the first process leaves what there is, says that it is not all, and exits 3.
 
+# shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
 need srun jq
 workdir
