@@ -7,20 +7,23 @@
  * means over many pairs, so that one wrong value is not fatal.
  *
  * All depends on which lengths are none. That length is tried from the range
- * of the values down, by factors of STEP. Of the models the one is taken that
- * describes the values in the fewest digits (Rissanen, Automatica 14, 1978):
- * each edge costs what a value costs, log (range / resolution), and which
- * vertices it joins; each value what is left of it, log (noise / resolution).
+ * of the values down, by factors of STEP, until models only get more edges. Of
+ * the models the one is taken that describes the values in the fewest digits
+ * (Rissanen, Automatica 14, 1978): each edge costs what a value costs, log
+ * (range / resolution), and which vertices it joins; each value what is left
+ * of it, log (noise / resolution).
  * Of that model, edges go that cost more than they explain (prune).
  *
  * An answer is given only where noise leaves no doubt: a switch is told from
  * its neighbour if pairs of nodes across the edge between them are further
  * apart than those behind one of them by CLUSTER_APART times the noise of one
- * value; across a switch that no node is at, two edges lie between. And where
- * one switch is all that was found, what is left of the values must be noise:
- * the eigenvalues of a symmetric matrix of n rows of noise are not beyond
- * 2 sigma sqrt (n) (Wigner, Ann. Math. 62, 1955), those of groups that are
- * somewhat further apart than noise are.
+ * value, give or take what is not known of the edge: UNSURE standard errors,
+ * which are the noise by the root of how many pairs of nodes there are at the
+ * switch. Across a switch that no two nodes are at, two edges lie between.
+ * And where one switch is all that was found, what is left of the values must
+ * be noise: the eigenvalues of a symmetric matrix of n rows of noise are not
+ * beyond 2 sigma sqrt (n) (Wigner, Ann. Math. 62, 1955), those of groups that
+ * are somewhat further apart than noise are.
  */
 #include "config.h"
 #include "core/infer/switches.h"
@@ -41,8 +44,8 @@
 
 enum {
     STEPS = 28,
-    EDGES = 16,     /* for a node: of a model that is worth looking at */
-    MANY = 4,       /* such models one after the other: noise is told apart */
+    EDGES = 8,      /* for a node: of a model that is worth looking at */
+    MANY = 3,       /* with too many, in a row: noise is told apart */
     SETTLINGS = 6,
     POWERS = 200,
 };
@@ -52,6 +55,7 @@ enum {
                            edge, which many pairs tell */
 #define SAME 1e-2       /* digits: the model with the longer lengths is kept */
 #define RESOLUTION 1e-4 /* of the median: what values do not tell */
+#define UNSURE 2.0
 #define TOO_NOISY 0.1   /* of the median: anything may be hidden in it */
 #define TOO_FAR 1.25    /* eigenvalues beyond what they may be */
 
@@ -163,7 +167,7 @@ static double cost (const struct scale *s, const struct topology_model *m,
 }
 
 /* Make the model for a length that is none, and keep it if it is better. 1: it
- * has more edges than is worth a look.
+ * has more edges than is worth a look, or twice the best one's, in vain.
  */
 static int try_zero (struct search *s, double zero)
 {
@@ -171,6 +175,7 @@ static int try_zero (struct search *s, double zero)
     struct topology_model *m
         = topology_create (w->n, (const char *const *)w->label);
     double squares = INFINITY, digits;
+    int many;
 
     if (!m || climb (m, s->nodes, s->twins, zero) < 0
         || topology_normal (m, zero / NOISES) < 0)
@@ -188,8 +193,9 @@ static int try_zero (struct search *s, double zero)
         s->least = digits;
         return 0;
     }
+    many = s->best && m->nedges > 2 * s->best->nedges;
     topology_destroy (m);
-    return 0;
+    return many;
 nomem:
     topology_destroy (m);
     return -1;
@@ -228,32 +234,59 @@ static int try_all (struct search *s, double eps)
     return prune_best (s);
 }
 
-/* By how much pairs of nodes across an edge between two switches are further
- * apart than others.
+/* How far the switches of an edge seem to be apart, and how far they need to
+ * be, in standard deviations of one value.
  */
-static double step_of (const bool *has_node,
-                       const struct topology_edge *e)
+struct step {
+    double ns, needed;
+};
+
+/* Nodes at each vertex. NULL without memory. */
+static uint32_t *count_nodes (const struct topology_model *m)
 {
-    return e->latency_ns * (has_node[e->a] && has_node[e->b] ? 1 : 2);
+    uint32_t *nodes = calloc ((size_t)m->nvertices + 1, sizeof (*nodes));
+
+    for (size_t i = 0; nodes && i < m->nedges; i++)
+        if (m->edge[i].a < m->nnodes)
+            nodes[m->edge[i].b]++;
+    return nodes;
 }
 
-/* The least of these steps, INFINITY where there are none; -1 without memory.
- */
-static double least_step (const struct topology_model *m)
+static struct step step_of (const uint32_t *nodes,
+                            const struct topology_edge *e)
 {
-    bool *has_node = calloc ((size_t)m->nvertices + 1, sizeof (*has_node));
-    double least = INFINITY;
+    double least = fmin (nodes[e->a], nodes[e->b]);
+    double n = least > 1 ? least : fmax (nodes[e->a], nodes[e->b]);
+    double pairs = n * (n - 1) / 2;
 
-    if (!has_node)
+    return (struct step){
+        .ns = e->latency_ns * (least > 1 ? 1 : 2),
+        .needed = CLUSTER_APART
+                  - (pairs > 0 ? UNSURE / sqrt (pairs) : n > 0 ? UNSURE : 0),
+    };
+}
+
+/* The step that is the least for what it needs; its ns is INFINITY where there
+ * are none. Return 0, or -1 without memory.
+ */
+static int least_step (const struct topology_model *m, struct step *least)
+{
+    uint32_t *nodes = count_nodes (m);
+
+    *least = (struct step){ INFINITY, 1 };
+    if (!nodes)
         return -1;
-    for (size_t i = 0; i < m->nedges; i++)
+    for (size_t i = 0; i < m->nedges; i++) {
+        struct step step;
+
         if (m->edge[i].a < m->nnodes)
-            has_node[m->edge[i].b] = true;
-    for (size_t i = 0; i < m->nedges; i++)
-        if (m->edge[i].a >= m->nnodes)
-            least = fmin (least, step_of (has_node, &m->edge[i]));
-    free (has_node);
-    return least;
+            continue;
+        step = step_of (nodes, &m->edge[i]);
+        if (step.ns / step.needed < least->ns / least->needed)
+            *least = step;
+    }
+    free (nodes);
+    return 0;
 }
 
 /* What the model leaves of the values, into rest [n * n]; 0 where they are not
@@ -322,17 +355,18 @@ static double rest_eigenvalue (const struct search *s)
 static int is_clear (const struct search *s, struct error *err)
 {
     const struct topology_model *m = s->best;
-    double least = least_step (m), value;
+    struct step least;
+    double value;
 
-    if (least < 0)
+    if (least_step (m, &least) < 0)
         return error_nomem (err);
-    if (m->noise_ns * CLUSTER_APART > least) {
+    if (m->noise_ns * least.needed > least.ns) {
         error_world (err, "latencies overlap: switches seem to be %.4g "
                           "apart, and values scatter by %.3g",
-                     least, m->noise_ns);
+                     least.ns, m->noise_ns);
         return 0;
     }
-    if (isfinite (least))
+    if (isfinite (least.ns))
         return 1;
     value = rest_eigenvalue (s);
     if (value < 0)
