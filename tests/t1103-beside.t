@@ -1,0 +1,55 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# pmm-probe measures by plans of others' schedules as by ours, over the emulator:
+# steps, probes, and that the latencies of all pairs agree within noise.
+
+. "$(dirname "$0")/lib.sh"
+need pmm pmm-probe pmm-emu jq
+workdir
+cd "$workdir" || exit 1
+
+pmm fabric generate fat-tree --ports 8 --levels 2 -o fabric
+pmm fabric show -f fabric --json |
+    jq -r '.links | to_entries[] | "\(.value.id) \(100 + 7 * .key)"' >latency
+printf '%s\n' "Snapshot=$workdir/fabric" Baseline= Transport=emu \
+    "EmuSocket=$workdir/emu" Timeout=20 >conf
+pmm-emu -f fabric --socket emu --latency latency --noise 20 >emu.log 2>&1 &
+cleanup kill $!
+within 10 test -S emu
+ok $? "the emulator is there" || exit 1
+
+# measure METHOD: 16 hosts by it; what came of it is in METHOD.json
+measure ()
+{
+    local i pids=()
+    rm -f rendezvous
+    pmm plan -f fabric --hosts 'h[0001-0016]' --method "$1" -o plan
+    for i in {1..16}; do
+        pmm-probe --conf conf --nonce ab --plan plan --output "$1" \
+            --result "$1.json" --coord \
+            "local:$((i - 1)):16:$(printf h%04d "$i"):$workdir/rendezvous" \
+            >>stdout 2>>stderr &
+        pids+=($!)
+    done
+    wait "${pids[@]}"
+}
+
+for method in pmm one-factor by-host; do
+    measure "$method"
+    is "$(jq -c '[.all_pairs, (.pairs | length)]' "$method.json")" \
+        '[true,120]' "16 hosts by $method: all pairs"
+    pmm plan -f fabric --check "$method/plan.json"
+    ok $? "... by a plan that is sound, with what was measured again"
+done
+is "$(jq .basis_rounds one-factor/plan.json)" 15 "one-factor in 15 steps"
+ok $(($(jq .basis_rounds pmm/plan.json) >= 15)) "... ours in fewer"
+for method in one-factor by-host; do
+    is "$(jq -n --slurpfile a pmm.json --slurpfile b "$method.json" '
+        [$a[0], $b[0] | .pairs | map({key: "\(.a) \(.b)",
+                                      value: .latency_ns}) | from_entries]
+        | .[1] as $b | [.[0] | to_entries[] | .value - $b[.key] | fabs]
+        | max < 100')" true "pair latencies by $method as by ours"
+done
+
+done_testing
