@@ -4,7 +4,8 @@
 # Real verbs, in a virtual machine: 16 hosts on 4 leaves and 2 spines, routed by
 # opensm, every cable another latency. All 120 pairs, by UD and by RC: a round
 # trip is the sum of its cables' latencies and a constant, the solved latencies
-# are the cables', and nothing is lost.
+# are the cables', and nothing is lost. Then the tests of pmm-probe: all pairs
+# by one-factor and by PMM, and topologies.
 
 # shellcheck disable=SC2154,SC2086 source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -53,6 +54,10 @@ for service in ud rc; do
     begin $service --set Service=$service --plan plan.json
     finish
 done
+begin_test pairs pairs --pattern one-factor,pmm --repeats 3 --warm-up 1
+finish
+begin_test shapes topology --lengths 4096 --repeats 1
+finish
 END
 in_vm 900 inside >out 2>err
 is "$? $(<out)$(<err)" "0 " "measured by 16 processes"
@@ -109,5 +114,16 @@ for service in ud rc; do
         ok $? "$service: $n $kind links solved, but for $min to $max us"
     done
 done
+
+is "$(jq -c '[.pattern, .complete, ([.pairs[].lost] | add)]' \
+    pairs/series.json)" $'["one-factor",true,0]\n["pmm",true,0]' \
+    "all pairs by one-factor and by PMM" || diag "$(cat pairs/*.err)"
+# In ns, of some 900 us.
+read -r known off < <(awk '$1 == "pmm" { print $6, $8 }' pairs/*.out)
+is "$known $(jq -n "$off < 10000")" "240 true" \
+    "... PMM knows of all, and the same: $off ns off"
+is "$(jq -c '[.complete, (.topologies | length)]' shapes/series.json)" \
+    '[true,6]' "star, complete and ring, one way and both ways" \
+    || diag "$(cat shapes/*.err)"
 
 done_testing
