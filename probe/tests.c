@@ -12,6 +12,7 @@
 #include "core/series/compare.h"
 #include "probe/exchange/comm_group.h"
 #include "probe/exchange/program.h"
+#include "probe/exchange/told.h"
 #include "probe/mapped.h"
 #include "probe/step.h"
 #include "util/conf.h"
@@ -103,12 +104,14 @@ static int make_plan (void *arg, struct error *err)
     return p->plan ? 0 : -1;
 }
 
-static struct plan *plan_pmm (void *data, struct error *err)
+static struct plan *plan_pmm (void *data, char *fabric, struct error *err)
 {
     struct planning p = { .x = data };
 
-    if (think (data, make_plan, &p, err) == 0)
+    if (think (data, make_plan, &p, err) == 0) {
+        snprintf (fabric, TOLD_FABRIC, "%s", p.x->step.fabric->hash);
         return p.plan;
+    }
     plan_destroy (p.plan);
     return NULL;
 }

@@ -247,7 +247,7 @@ const struct opt args_common[] = {
     { "warm-up", 0, "N", set_warm_up, FIELD (how.warm_up),
       "exchanges before, which do not count: 2" },
     { "exchanges", 0, "N", set_exchanges, FIELD (how.exchanges),
-      "exchanges of a repeat, timed together: 1" },
+      "exchanges of a repeat, timed together: 1, both ways 16" },
     { "batch-ms", 0, "MS", set_batch, FIELD (how.batch_ns),
       "more of them, until a repeat takes so long" },
     { "seed", 0, "N", set_seed, 0,
@@ -303,7 +303,7 @@ const struct opt args_noise[] = {
 void args_init (struct exchange_args *a)
 {
     *a = (struct exchange_args){
-        .how = { .warm_up = 2, .repeats = 100, .exchanges = 1 },
+        .how = { .warm_up = 2, .repeats = 100 },
         .stat = SERIES_MEDIAN,
         .noise_processes = -1,
         .noise_length = 8192,

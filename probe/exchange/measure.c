@@ -58,7 +58,9 @@ int measure (const struct party *p, const struct comm_exchange *ex,
              const struct measure_how *how, struct results *r,
              struct error *err)
 {
-    unsigned int n = how->exchanges;
+    unsigned int n = how->exchanges     ? how->exchanges
+                     : ex->both_ways ? MEASURE_BOTH_WAYS
+                                        : 1;
     int64_t ns;
 
     if (how->warm_up > 0

@@ -13,12 +13,17 @@
 enum {
     MEASURE_REPEATS_MAX = 1000 * 1000,
     MEASURE_EXCHANGES_MAX = 1 << 24,
+    MEASURE_BOTH_WAYS = 16, /* exchanges of a repeat, where nobody says */
 };
 
 struct measure_how {
     unsigned int warm_up;   /* exchanges before, which do not count */
     unsigned int repeats;
-    unsigned int exchanges; /* of a repeat, timed together; their mean counts */
+    /* Of a repeat, timed together; their mean counts. 0: one, or of a kind
+     * that goes both ways at once MEASURE_BOTH_WAYS, as who comes second to
+     * the first of them finds the other's message there.
+     */
+    unsigned int exchanges;
     int64_t batch_ns;       /* more of these, if need be, until a repeat takes
                                so long; 0: no more */
 };

@@ -140,9 +140,11 @@ int noise_run (struct party *p, const struct pattern *goals,
         .alone = results_create (p->n, false),
         .noisy = results_create (p->n, false),
     };
+    /* one, where nobody says: the noise may be over before many */
+    unsigned int n = how->exchanges > 0 ? how->exchanges : 1;
     struct goal goal = { .ex = ex,
                          .how = { .warm_up = how->warm_up, .repeats = 1,
-                                  .exchanges = how->exchanges } };
+                                  .exchanges = n } };
     int64_t start = p->comm->now_ns (p->c);
     int rc = -1;
 

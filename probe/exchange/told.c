@@ -218,20 +218,40 @@ static int read_round (const struct party *p, struct plan *plan, size_t r,
     return 0;
 }
 
+/* An empty plan of the file's method, and its fabric. NULL with err. */
+static struct plan *read_head (const json_t *json, char *fabric,
+                               struct error *err)
+{
+    const struct plan_rules *rules;
+    const char *method, *hash;
+    struct plan *plan;
+
+    if (json_get_string (json, NULL, "method", &method, err) < 0
+        || json_get_string (json, NULL, "fabric", &hash, err) < 0)
+        return NULL;
+    if (!(rules = plan_rules (method))) {
+        error_input (err, "method: '%.40s' is not known", method);
+        return NULL;
+    }
+    if (!(plan = plan_create (rules->method)))
+        error_nomem (err);
+    snprintf (fabric, TOLD_FABRIC, "%s", hash);
+    return plan;
+}
+
 struct plan *told_read (const struct party *p, FILE *fp, const char *name,
-                        struct error *err)
+                        char *fabric, struct error *err)
 {
     json_t *json = json_read (fp, name, "plan", PLAN_BYTES_MAX, err);
-    struct plan *plan = json ? plan_create ("pmm") : NULL;
+    struct plan *plan;
     json_t *rounds;
     int rc = -1;
 
     if (!json)
         return NULL;
-    if (!plan)
-        error_nomem (err);
-    else if (json_get_array (json, NULL, "rounds", ROUNDS_MAX, &rounds, err)
-             == 0) {
+    if ((plan = read_head (json, fabric, err))
+        && json_get_array (json, NULL, "rounds", ROUNDS_MAX, &rounds, err)
+               == 0) {
         rc = 0;
         for (size_t r = 0; rc == 0 && r < json_array_size (rounds); r++)
             rc = read_round (p, plan, r, json_array_get (rounds, r), err);

@@ -25,10 +25,12 @@ struct pattern *told_pattern (const struct plan *plan, uint32_t n,
                               struct error *err);
 
 /* Read the rounds of a plan's file as a plan between processes: an endpoint is
- * the process of its label, else the first of its host. NULL with err.
+ * the process of its label, else the first of its host. fabric, of TOLD_FABRIC
+ * bytes, gets the hash of the fabric that it was made for. NULL with err.
  */
+enum { TOLD_FABRIC = 64 };
 struct plan *told_read (const struct party *p, FILE *fp, const char *name,
-                        struct error *err);
+                        char *fabric, struct error *err);
 
 /* The process of a label, else the first of a host; n: there is none. */
 uint32_t told_process (const struct party *p, const char *name);

@@ -284,7 +284,7 @@ int topology_run (const struct party *p, enum series_shape shape,
     st.n = how->warm_up;
     if (st.n > 0 && repeat (p, &st, &ns, err) < 0)
         goto error;
-    st.n = how->exchanges;
+    st.n = how->exchanges > 0 ? how->exchanges : 1;
     if (how->batch_ns > 0 && settle (p, &st, how->batch_ns, err) < 0)
         goto error;
     if (run (p, &st, how, s, err) < 0)

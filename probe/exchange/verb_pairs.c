@@ -24,8 +24,8 @@ static struct lengths lengths_of (const struct exchange_args *a)
                            : (struct lengths){ (uint64_t *)no_bytes, 1 };
 }
 
-/* The plan of pattern pmm, at process 0. */
-static struct plan *get_plan (const struct exchange_session *x,
+/* The plan of pattern pmm, at process 0, and the fabric that it is for. */
+static struct plan *get_plan (const struct exchange_session *x, char *fabric,
                               struct error *err)
 {
     const char *path = x->args->plan;
@@ -34,20 +34,22 @@ static struct plan *get_plan (const struct exchange_session *x,
 
     if (path) {
         if ((fp = file_open_input (path, err)))
-            plan = told_read (&x->party, fp, path, err);
+            plan = told_read (&x->party, fp, path, fabric, err);
         file_close_input (fp);
         return plan;
     }
     if (x->program->plan)
-        return x->program->plan (x->program->data, err);
+        return x->program->plan (x->program->data, fabric, err);
     error_input (err, "pattern pmm needs a --plan");
     return NULL;
 }
 
-/* A pattern, and the plan that it is of, if any. */
+/* A pattern, and the plan that it is of, if any, whose method is its name. */
 struct schedule {
+    const char *name;
     struct pattern *pattern;
     struct plan *plan;
+    char fabric[TOLD_FABRIC]; /* at process 0; "": not known */
 };
 
 static void schedule_clear (struct schedule *s)
@@ -60,9 +62,11 @@ static int schedule_plan (const struct exchange_session *x,
                           struct schedule *s, struct error *err)
 {
     const struct party *p = &x->party;
-    struct plan *plan = p->me == 0 ? get_plan (x, err) : NULL;
+    struct plan *plan = p->me == 0 ? get_plan (x, s->fabric, err) : NULL;
     struct error why; /* of who has no plan is known */
 
+    if (plan)
+        s->name = plan_method (plan);
     s->plan = told_plan (p, plan, p->me == 0 && !plan ? &why : err);
     if (s->plan)
         s->pattern = told_pattern (s->plan, p->n, err);
@@ -75,7 +79,7 @@ static int schedule_find (const struct exchange_session *x, const char *name,
 {
     struct pattern_options opts = { x->args->seed, x->args->shuffle };
 
-    *s = (struct schedule){ NULL, NULL };
+    *s = (struct schedule){ .name = name };
     if (!strcmp (name, "pmm"))
         return schedule_plan (x, s, err);
     s->pattern = pattern_create ((enum pattern_kind)pattern_find (name),
@@ -139,12 +143,14 @@ static int run_pattern (struct exchange_session *x, const char *name,
     if (rc == 0)
         rc = session_series (x, ex->both_ways ? SERIES_ASYNC_ONE_TO_ONE
                                               : SERIES_ONE_TO_ONE,
-                             name, ex->name, &s, err);
+                             schedule.name, ex->name, &s, err);
+    if (rc == 0 && s)
+        snprintf (s->fabric, sizeof (s->fabric), "%s", schedule.fabric);
     if (rc == 0)
         rc = pairs_run (&x->party, schedule.pattern, ex, l.v, l.n,
                         &x->args->how, schedule.plan != NULL, s, err);
     if (rc == 0 && x->args->retest > 0)
-        rc = retest (x, name, ex, s, err);
+        rc = retest (x, schedule.name, ex, s, err);
     schedule_clear (&schedule);
     return rc;
 }

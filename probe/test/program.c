@@ -25,12 +25,13 @@ struct task {
 };
 
 /* A program with a plan of its own: two rounds. */
-static struct plan *own_plan (void *data, struct error *err)
+static struct plan *own_plan (void *data, char *fabric, struct error *err)
 {
     struct plan *plan = plan_create ("pmm");
 
     (void)data;
     (void)err;
+    strcpy (fabric, "f1");
     plan_add (plan, 0, 0, 1);
     plan_add (plan, 0, 2, 3);
     plan_add (plan, 1, 1, 2);
@@ -176,31 +177,32 @@ static const struct {
     const char *pattern, *exchange;
     uint64_t steps, probes;
     size_t lengths;
-    const char *prints;
+    const char *prints, *fabric;
 } table[] = {
     { "all pairs", { "pairs", "-n2" }, 1, SERIES_ONE_TO_ONE, "one-factor",
-      "round-trip", 10, 30, 1, "Latency: 1" },
+      "round-trip", 10, 30, 1, "Latency: 1", "" },
     { "patterns one behind the other",
       { "pairs", "-p", "one-factor,by-host", "-n2", "-x", "async" }, 2,
-      SERIES_ASYNC_ONE_TO_ONE, "by-host", "async", 12, 24, 1, "by-host" },
+      SERIES_ASYNC_ONE_TO_ONE, "by-host", "async", 12, 24, 1, "by-host", "" },
     { "the program's own plan", { "pairs", "--pattern=pmm", "-n2" }, 1,
-      SERIES_ONE_TO_ONE, "pmm", "round-trip", 4, 6, 1, "pmm" },
+      SERIES_ONE_TO_ONE, "pmm", "round-trip", 4, 6, 1, "pmm", "f1" },
     { "a plan's file", { "pairs", "--plan", plan_file, "-n2" }, 1,
-      SERIES_ONE_TO_ONE, "pmm", "round-trip", 6, 8, 1, "pmm" },
+      SERIES_ONE_TO_ONE, "by-host", "round-trip", 6, 8, 1, "by-host",
+      "f2" },
     { "a sweep", { "pairs", "-l", "0:16:x2", "-n2" }, 1, SERIES_ONE_TO_ONE,
-      "one-factor", "round-trip", 10, 30, 6, "16" },
+      "one-factor", "round-trip", 10, 30, 6, "16", "" },
     { "a retest", { "pairs", "--retest", "3", "-n2" }, 2, SERIES_ONE_TO_ONE,
-      "one-factor-again", "round-trip", 3, 3, 1, "first, us" },
+      "one-factor-again", "round-trip", 3, 3, 1, "first, us", "" },
     { "all to all", { "pairs", "-p", "all-to-all", "-n2" }, 1,
-      SERIES_ALL_TO_ALL, "all-to-all", "async", 1, 36, 1, "all_to_all" },
+      SERIES_ALL_TO_ALL, "all-to-all", "async", 1, 36, 1, "all_to_all", "" },
     { "topologies", { "topology", "-l", "1024", "-n2" }, 1, SERIES_TOPOLOGY,
-      "topology", "", 6, 2 * (5 + 6 + 15), 1, "iChaos" },
+      "topology", "", 6, 2 * (5 + 6 + 15), 1, "iChaos", "" },
     { "two topologies", { "topology", "--shapes", "ring,istar", "-n2" }, 1,
-      SERIES_TOPOLOGY, "topology", "", 6, 3 * (5 + 6), 3, "iStar" },
+      SERIES_TOPOLOGY, "topology", "", 6, 3 * (5 + 6), 3, "iStar", "" },
     { "noise", { "noise", "-n2", "--goals", "7" }, 2, SERIES_NOISE, "noise",
-      "both-ways", 7, 7, 1, "noise, us" },
+      "both-ways", 7, 7, 1, "noise, us", "" },
     { "blocking noise", { "noise", "-n2", "--goals=3", "--blocking" }, 2,
-      SERIES_NOISE_BLOCKING, "noise", "round-trip", 3, 3, 1, "alone, us" },
+      SERIES_NOISE_BLOCKING, "noise", "round-trip", 3, 3, 1, "alone, us", "" },
 };
 
 static void test_runs (void)
@@ -228,7 +230,8 @@ static void test_runs (void)
         ok (s && s->test == table[i].test && s->complete
                 && !strcmp (s->pattern, table[i].pattern)
                 && !strcmp (s->exchange, table[i].exchange)
-                && !strcmp (s->transport, "inproc") && s->repeats == 2,
+                && !strcmp (s->transport, "inproc") && s->repeats == 2
+                && !strcmp (s->fabric, table[i].fabric),
             "... %s, %s %s", s ? series_test_name (s->test) : "",
             s ? s->pattern : "", s ? s->exchange : "");
         ok (s && s->steps == table[i].steps && s->probes == table[i].probes
@@ -542,7 +545,8 @@ static void write_plan (void)
 {
     FILE *fp = fopen (plan_file, "w");
 
-    fputs ("{\"kind\":\"plan\",\"version\":1,\"fabric\":\"00\",\"rounds\":["
+    fputs ("{\"kind\":\"plan\",\"version\":1,\"fabric\":\"f2\","
+           "\"method\":\"by-host\",\"rounds\":["
            "[{\"a\":\"h00\",\"b\":\"h01:1\"},{\"a\":\"h00:1\",\"b\":\"h02\"}],"
            "[{\"a\":\"h00\",\"b\":\"h02\"}],[{\"a\":\"h00\",\"b\":\"h01:1\"}]"
            "]}\n", fp);

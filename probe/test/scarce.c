@@ -54,11 +54,12 @@ void *realloc (void *p, size_t size)
 
 #endif
 
-static struct plan *no_plan (void *data, struct error *err)
+static struct plan *no_plan (void *data, char *fabric, struct error *err)
 {
     struct plan *plan = plan_create ("pmm");
 
     (void)data;
+    (void)fabric;
     if (plan && plan_add (plan, 0, 0, 1) == 0 && plan_add (plan, 0, 2, 3) == 0)
         return plan;
     plan_destroy (plan);
