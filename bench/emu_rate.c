@@ -38,7 +38,7 @@ static int play (char *where, long trips, char *const *host, size_t n,
         return -1;
     /* every process learns all addresses, without any coordination */
     for (size_t i = 0; i < n; i++) {
-        void *other = emu->open (&site, host[i], &err);
+        void *other = emu->open (&site, host[i], false, &err);
 
         if (!other)
             goto error;
@@ -52,13 +52,14 @@ static int play (char *where, long trips, char *const *host, size_t n,
         goto error;
     for (long i = 0; i < trips; i++) {
         if (me % 2 == 0
-            && emu->send (t, 0, (uint32_t)me + 1, packet.data, 64, NULL,
+            && emu->send (t, 0, (uint32_t)me + 1, packet.data, 64, 0, NULL,
                           &err) < 0)
             goto error;
         if (emu->recv (t, INT64_MAX, &packet, &err) != 1)
             goto error;
         if (me % 2 == 1
-            && emu->send (t, 0, packet.peer, packet.data, 64, NULL, &err) < 0)
+            && emu->send (t, 0, packet.peer, packet.data, 64, 0, NULL,
+                          &err) < 0)
             goto error;
     }
     /* the last answer goes out with a wait */

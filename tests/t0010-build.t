@@ -41,7 +41,7 @@ ok $? "make distcheck, by gcc and without a warning"
 
 if git -C "$srcdir" ls-files >files 2>/dev/null; then
     said=$(cd "$srcdir" && grep -v COPYING "$workdir/files" |
-        xargs codespell -L nin,nam,nknown,sanpshot,snapshoot,iif,fo)
+        xargs codespell -L nin,nam,nknown,nnumber,repeates,sanpshot,snapshoot,iif,fo)
     is "$said" "" "no word is misspelt"
 else
     skip "no word is misspelt" "not a git checkout"
