@@ -211,8 +211,10 @@ static int run_death (struct group *g, void *data)
 
     (void)data;
     group_set_deadline (g, group_now (g) + DEADLINE_S * 1000000000LL);
-    if (group_me (g) == 1)
+    if (group_me (g) == 1) {
+        stream_destroy (s);
         return 0;
+    }
     if (group_me (g) == 0) {
         int64_t start;
 
