@@ -22,7 +22,8 @@
  * switch. Across a switch that no two nodes are at, two edges lie between.
  * And where one switch is all that was found, what is left of the values must
  * be noise: the eigenvalues of a symmetric matrix of n rows of noise are not
- * beyond 2 sigma sqrt (n) (Wigner, Ann. Math. 62, 1955), those of groups that
+ * beyond 2 sigma sqrt (n) (Wigner, Ann. Math. 62, 1955) by more than some sigma
+ * n^(-1/6) (Tracy, Widom, Commun. Math. Phys. 177, 1996), those of groups that
  * are somewhat further apart than noise are.
  */
 #include "config.h"
@@ -57,7 +58,7 @@ enum {
 #define RESOLUTION 1e-4 /* of the median: what values do not tell */
 #define UNSURE 2.0
 #define TOO_NOISY 0.1   /* of the median: anything may be hidden in it */
-#define TOO_FAR 1.25    /* eigenvalues beyond what they may be */
+#define TOO_FAR 3.3     /* eigenvalues: one of noise in a thousand is */
 
 /* What the values are like. */
 struct scale {
@@ -351,6 +352,12 @@ static double rest_eigenvalue (const struct search *s)
     return value;
 }
 
+/* What the eigenvalues of noise are not beyond. */
+static double noise_eigenvalue (double sigma, uint32_t n)
+{
+    return sigma * (2 * sqrt (n) + TOO_FAR * pow (n, -1.0 / 6));
+}
+
 /* Whether noise leaves no doubt: 1 or 0, with err; -1. */
 static int is_clear (const struct search *s, struct error *err)
 {
@@ -372,7 +379,7 @@ static int is_clear (const struct search *s, struct error *err)
     if (value < 0)
         return error_nomem (err);
     if (m->noise_ns > TOO_NOISY * s->scale.median
-        || value > TOO_FAR * 2 * m->noise_ns * sqrt (m->nnodes)
+        || value > noise_eigenvalue (m->noise_ns, m->nnodes)
                        + RESOLUTION * s->scale.median) {
         error_world (err, "latencies overlap: they scatter by %.3g about "
                           "%.4g, in which a switch may hide",
