@@ -358,6 +358,17 @@ static double noise_eigenvalue (double sigma, uint32_t n)
     return sigma * (2 * sqrt (n) + TOO_FAR * pow (n, -1.0 / 6));
 }
 
+/* The noise of one value, as much greater as few degrees of freedom, at least
+ * one, leave it open: the first term by which Student's quantiles are beyond
+ * the normal one of CLUSTER_APART (Fisher, Cornish, Technometrics 2, 1960).
+ */
+static double noise_at_most (const struct topology_model *m)
+{
+    double z = CLUSTER_APART;
+
+    return m->noise_ns * (1 + (z * z + 1) / (4.0 * (double)m->dof));
+}
+
 /* Whether noise leaves no doubt: 1 or 0, with err; -1. */
 static int is_clear (const struct search *s, struct error *err)
 {
@@ -367,7 +378,13 @@ static int is_clear (const struct search *s, struct error *err)
 
     if (least_step (m, &least) < 0)
         return error_nomem (err);
-    if (m->noise_ns * least.needed > least.ns) {
+    if (isfinite (least.ns) && m->dof == 0) {
+        error_world (err, "as many edges as pairs: nothing says by how much "
+                          "values scatter");
+        return 0;
+    }
+    if (isfinite (least.ns)
+        && noise_at_most (m) * least.needed > least.ns) {
         error_world (err, "latencies overlap: switches seem to be %.4g "
                           "apart, and values scatter by %.3g",
                      least.ns, m->noise_ns);

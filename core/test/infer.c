@@ -131,8 +131,9 @@ static const struct side ring[] = {
     { 12, 13, 2 }, { 13, 14, 2 }, { 14, 15, 2 }, { 12, 15, 2 }, { 0 },
 };
 static const struct side lonely_ring[] = {
-    { 0, 5, 1 }, { 1, 6, 1 }, { 2, 7, 1 }, { 3, 8, 1 }, { 4, 9, 1 },
-    { 5, 6, 2 }, { 6, 7, 2 }, { 7, 8, 2 }, { 8, 9, 2 }, { 5, 9, 2 }, { 0 },
+    { 0, 6, 1 },  { 1, 7, 1 },  { 2, 8, 1 },   { 3, 9, 1 },  { 4, 10, 1 },
+    { 5, 11, 1 }, { 6, 7, 2 },  { 7, 8, 2 },   { 8, 9, 2 },  { 9, 10, 2 },
+    { 10, 11, 2 }, { 6, 11, 2 }, { 0 },
 };
 /* pairs of nodes, pairs of their switches, one above; a node at the top */
 static const struct side three_levels[] = {
@@ -159,7 +160,7 @@ static const struct {
     { { 4, 1, of_one_kind }, "two of one kind and two others" },
     { { 6, 1, two_kinds }, "two kinds on one switch" },
     { { 12, 4, ring }, "four switches in a ring" },
-    { { 5, 5, lonely_ring }, "five switches in a ring, a host each" },
+    { { 6, 6, lonely_ring }, "six switches in a ring, a host each" },
     { { 9, 7, three_levels }, "three levels of switches" },
     { { 6, 4, line }, "a line of switches" },
     { { 3, 1, one_switch }, "three hosts" },
@@ -248,6 +249,25 @@ static int sockets (double width, double apart, uint64_t seed,
     return rc;
 }
 
+/* Five switches in a ring, a host each, would have ten edges: any ten values
+ * have such a topology.
+ */
+static void test_no_freedom (void)
+{
+    struct infer_matrix *w = infer_matrix_create (5, NULL);
+    struct topology_model *m = NULL;
+    struct error err = { .text = "" };
+
+    for (uint32_t a = 0; a < w->n; a++)
+        for (uint32_t b = a + 1; b < w->n; b++)
+            infer_matrix_set (w, a, b, b - a == 1 || b - a == 4 ? 4 : 6);
+    ok (infer_switches (w, 0, &m, &err) == 0
+            && strstr (err.text, "as many edges as pairs"),
+        "as many edges as pairs: cannot tell");
+    infer_matrix_destroy (w);
+    topology_destroy (m);
+}
+
 static void test_overlap (void)
 {
     struct error err;
@@ -279,6 +299,7 @@ int main (void)
     test_exact ();
     test_noise ();
     test_basic ();
+    test_no_freedom ();
     test_overlap ();
     test_apart ();
     return done_testing ();
