@@ -101,10 +101,11 @@ is "$(jq -c '.counters[] | [.name, .value]' <<<"$out")" \
     '["SymbolErrorCounter",7]' "... and the counters of its ports"
 like "$(audit --nodes h0001,nobody 2>/dev/null)" \
     '^not audited: there are no two nodes' "one node is none to audit"
-audit --nodes "$nodes" >/dev/null && within 20 idle 6 && audit --idle >/dev/null
-ok $? "two more, one of the idle nodes"
+audit --nodes "$nodes" >said 2>&1 && within 60 idle 6 &&
+    audit --idle >>said 2>&1
+ok $? "two more, one of the idle nodes" || diag "$(cat said; sinfo -N)"
 is "$(jq -r .kind state/baseline.json)" samples "... publish a baseline"
-within 20 idle 6
+within 60 idle 6
 out=$(audit --all --size 3)
 is "$(cut -d' ' -f1-3 <<<"$out" | xargs)" "audit 4 OK audit 5 OK" \
     "all, in two audits"
