@@ -23,7 +23,7 @@
  * And where one switch is all that was found, what is left of the values must
  * be noise: the eigenvalues of a symmetric matrix of n rows of noise are not
  * beyond 2 sigma sqrt (n) (Wigner, Ann. Math. 62, 1955) by more than some sigma
- * n^(-1/6) (Tracy, Widom, Commun. Math. Phys. 177, 1996), those of groups that
+ * n^(-1/6) (Tracy, Widom, Comm. Math. Phys. 177, 1996), those of groups that
  * are somewhat further apart than noise are.
  */
 #include "config.h"
