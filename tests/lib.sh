@@ -256,6 +256,20 @@ with_cluster ()
     eval "$("$srcdir/contrib/cluster/cluster" env "$workdir/slurm")"
 }
 
+# A cluster of that many nodes whose processes talk by MPI, more of them than
+# cores. Where TreeWidth is not below the number of nodes, Slurm 22.05 has PMIx
+# fences without data wait for nobody on other nodes, and Open MPI gets messages
+# before it can take them. All nodes are on one machine, where segments of shared
+# memory would be taken for one another's.
+with_mpi_cluster ()
+{
+    workdir
+    echo TreeWidth=2 >"$workdir/tree.conf"
+    with_cluster "$1" --conf "$workdir/tree.conf"
+    export OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_btl=self,tcp
+    export OMPI_MCA_btl_tcp_if_include=lo
+}
+
 cluster_down ()
 {
     [[ ! -d $1 ]] || "$srcdir/contrib/cluster/cluster" down "$1"

@@ -10,13 +10,8 @@
 . "$(dirname "$0")/lib.sh"
 need srun jq
 (($(nproc) >= 2)) || skip_all "nodes of two processes need two cores"
-workdir
-with_cluster 4
+with_mpi_cluster 4
 cd "$workdir" || exit 1
-# More processes than cores, all nodes on one machine, where segments of shared
-# memory would be taken for one another's.
-export OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_btl=self,tcp
-export OMPI_MCA_btl_tcp_if_include=lo
 
 job=$(salloc -N4 --exclusive --no-shell 2>&1 | sed -n 's/.*allocation //p')
 
@@ -107,7 +102,7 @@ both-ways mpi 4 4 12 12" "$mpi: noise" || diag "$(<err)"
 test_loss ()
 {
     local after
-    for after in 3 12; do
+    for after in 3 12 40; do
         rm -f lost
         step 4 "$workdir/mortal" "$after" "$probe" pairs -l 0,32M -n 90 \
             --timeout $((after + 1)) -o lost >table

@@ -7,11 +7,8 @@
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
 need srun jq
-workdir
-with_cluster 4
+with_mpi_cluster 4
 cd "$workdir" || exit 1
-export OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_btl=self,tcp
-export OMPI_MCA_btl_tcp_if_include=lo
 
 # Whether a process minds SIGTERM, as the one does that keeps the results.
 keeps ()
