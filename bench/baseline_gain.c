@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "bench/need.h"
 #include "core/judge/explain.h"
 #include "core/linear/stats.h"
 #include "core/plan/plan.h"
@@ -57,14 +58,6 @@ static const struct {
 
 enum { CASES = sizeof (cases) / sizeof (cases[0]) };
 
-static void need (bool good, const struct error *err)
-{
-    if (!good) {
-        fprintf (stderr, "baseline_gain: %s\n", err->text);
-        exit (1);
-    }
-}
-
 /* The samples of a job of n hosts drawn at random, as observations. */
 static struct pathset *measure (const struct treenet *net, size_t n,
                                 const double *latency, uint64_t hosts,
@@ -80,13 +73,12 @@ static struct pathset *measure (const struct treenet *net, size_t n,
     };
     struct pathset *ps = treenet_random (net, n, hosts);
     struct error err;
-    struct plan *plan = plan_make (ps, &opts, &err);
-    struct samples *s;
+    struct plan *plan = need (plan_make (ps, &opts, &err), &err);
+    struct samples *s
+        = need (simulate (ps, plan, latency, &sim, &err), &err);
 
-    need (plan != NULL, &err);
-    s = simulate (ps, plan, latency, &sim, &err);
-    need (s != NULL, &err);
-    need (observe (o, ps, s, RTT_MEDIAN, &accuracy, &err) == 0, &err);
+    if (observe (o, ps, s, RTT_MEDIAN, &accuracy, &err) < 0)
+        die (&err);
     samples_destroy (s);
     plan_destroy (plan);
     return ps;
@@ -145,8 +137,9 @@ static struct figures look (struct pathset *ps, const struct observations *now,
     size_t step;
     size_t n = 0;
 
-    need (model_make (&m, ps, now, base, nbase, &err) == 0, &err);
-    need (causes_make (&c, ps, now, &err) == 0, &err);
+    if (model_make (&m, ps, now, base, nbase, &err) < 0
+        || causes_make (&c, ps, now, &err) < 0)
+        die (&err);
     v = treenet_alloc (m.nrows + c.n, sizeof (*v));
     step = m.nrows / LOOKED_AT + 1;
     for (size_t i = 0; i < m.nrows; i += step)

@@ -32,41 +32,38 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bench/need.h"
+#include "bench/networks.h"
 #include "core/infer/switches.h"
 #include "core/linear/stats.h"
 #include "ibquery/compare/against.h"
-#include "ibquery/model/generate.h"
 #include "util/rng.h"
-#include "util/text.h"
 
 #define COUNT(v) (sizeof (v) / sizeof ((v)[0]))
 #define HOST_NS 420.0
 #define SPREAD_NS 400.0
 #define SWITCH_NS 130.0
 
-enum family { FAT_TREE, DRAGONFLY, SLIMFLY, IRREGULAR };
-
 static const struct network_case {
     const char *name;
-    enum family family;
-    unsigned int size[3];
-    enum routing routing;
+    struct shape shape;
     size_t hosts; /* drawn from all; 0: all */
     double most;  /* noise */
 } networks[] = {
-    { "tree", FAT_TREE, { 8, 2 }, ROUTING_DMODK, 0, 80 },
-    { "tree3", FAT_TREE, { 6, 3 }, ROUTING_DMODK, 0, 80 },
-    { "job", FAT_TREE, { 8, 3 }, ROUTING_MINHOP, 32, 80 },
-    { "dragonfly", DRAGONFLY, { 2, 4, 2 }, ROUTING_DMODK, 0, 80 },
-    { "slimfly", SLIMFLY, { 3, 3 }, ROUTING_MINHOP, 0, 80 },
-    { "irregular", IRREGULAR, { 12, 48, 3 }, ROUTING_MINHOP, 0, 80 },
-    { "300", FAT_TREE, { 12, 3 }, ROUTING_DMODK, 300, 10 },
+    { "tree", { FAT_TREE, { 8, 2 }, ROUTING_DMODK, 0 }, 0, 80 },
+    { "tree3", { FAT_TREE, { 6, 3 }, ROUTING_DMODK, 0 }, 0, 80 },
+    { "job", { FAT_TREE, { 8, 3 }, ROUTING_MINHOP, 0 }, 32, 80 },
+    { "dragonfly", { DRAGONFLY, { 2, 4, 2 }, ROUTING_DMODK, 0 }, 0, 80 },
+    { "slimfly", { SLIMFLY, { 3, 3 }, ROUTING_MINHOP, 0 }, 0, 80 },
+    { "irregular", { IRREGULAR, { 12, 48, 3 }, ROUTING_MINHOP, 0 }, 0, 80 },
+    { "300", { FAT_TREE, { 12, 3 }, ROUTING_DMODK, 0 }, 300, 10 },
 };
 
 static const double noises[] = { 0, 5, 10, 20, 30, 50, 80 };
 
 struct scene {
-    struct fabric *f;
+    struct instance net;
+    struct fabric *f; /* its */
     struct pathset *ps;
     struct topology_model *right;
     double gap;      /* the least between two classes of latencies */
@@ -78,70 +75,12 @@ struct sums {
     double seconds;
 };
 
-static void die (const struct error *err)
-{
-    fprintf (stderr, "infer: %s\n", err->text);
-    exit (1);
-}
-
-static void *need (void *p, const struct error *err)
-{
-    if (!p)
-        die (err);
-    return p;
-}
-
-static void *allocate (size_t n, size_t size)
-{
-    static const struct error none = { .text = "out of memory" };
-
-    return need (calloc (n + 1, size), &none);
-}
-
 static double now (void)
 {
     struct timespec t;
 
     clock_gettime (CLOCK_PROCESS_CPUTIME_ID, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static struct fabric *make (const struct network_case *net, uint64_t seed)
-{
-    struct choice how = { .routing = net->routing, .seed = seed };
-    struct fat_tree tree = { net->size[0], net->size[1], how, 0 };
-    struct dragonfly dragon
-        = { net->size[0], net->size[1], net->size[2], how };
-    struct slimfly slim = { net->size[0], net->size[1], how };
-    struct irregular any
-        = { net->size[0], net->size[1], net->size[2], how };
-    struct error err;
-
-    switch (net->family) {
-    case FAT_TREE: return need (generate_fat_tree (&tree, &err), &err);
-    case DRAGONFLY: return need (generate_dragonfly (&dragon, &err), &err);
-    case SLIMFLY: return need (generate_slimfly (&slim, &err), &err);
-    case IRREGULAR: return need (generate_irregular (&any, &err), &err);
-    }
-    return NULL;
-}
-
-static struct pathset *draw_hosts (struct fabric *f, size_t n, struct rng *rng)
-{
-    uint32_t *order = allocate (f->nhosts, sizeof (*order));
-    const char **name = allocate (f->nhosts, sizeof (*name));
-    struct pathset *ps;
-    struct error err;
-
-    for (size_t i = 0; i < f->nhosts; i++)
-        order[i] = i;
-    rng_shuffle (rng, order, f->nhosts);
-    for (size_t i = 0; i < n; i++)
-        name[i] = f->host[order[i]].name;
-    ps = need (fabric_pathset (f, name, n, &err), &err);
-    free (order);
-    free (name);
-    return ps;
 }
 
 static void draw_latencies (struct scene *s, double spread, struct rng *rng)
@@ -208,11 +147,14 @@ static void scene_open (struct scene *s, const struct network_case *net,
                         uint64_t seed)
 {
     struct infer_matrix *m;
+    struct error err;
     struct rng rng;
 
     rng_seed (&rng, seed);
-    s->f = make (net, seed);
-    s->ps = draw_hosts (s->f, net->hosts, &rng);
+    if (instance_make (&s->net, &net->shape, &err) < 0)
+        die (&err);
+    s->f = s->net.fabric;
+    s->ps = need (draw_hosts (s->f, net->hosts, &rng, &err), &err);
     s->latency = allocate (s->f->nlinks, sizeof (*s->latency));
     draw_latencies (s, 0, &rng);
     m = measure (s, 0, &rng);
@@ -225,7 +167,7 @@ static void scene_close (struct scene *s)
 {
     topology_destroy (s->right);
     pathset_destroy (s->ps);
-    fabric_destroy (s->f);
+    instance_clear (&s->net);
     free (s->latency);
 }
 
@@ -299,18 +241,6 @@ static void run_network (const struct network_case *net, size_t trials,
     for (size_t i = 0; i < COUNT (noises) && noises[i] <= net->most; i++)
         run_noise (&s, net, noises[i], trials, seed);
     scene_close (&s);
-}
-
-static size_t number (const char *text, uint64_t min, uint64_t max)
-{
-    uint64_t n;
-
-    if (text_u64 (text, min, max, &n) < 0) {
-        fprintf (stderr, "infer: '%s' is no number from %ju to %ju\n", text,
-                 (uintmax_t)min, (uintmax_t)max);
-        exit (2);
-    }
-    return n;
 }
 
 static bool selected (const char *name, char *const *word)

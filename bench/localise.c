@@ -37,6 +37,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bench/need.h"
+#include "bench/networks.h"
 #include "core/judge/confirm.h"
 #include "core/judge/judge.h"
 #include "core/paths/tree.h"
@@ -44,7 +46,6 @@
 #include "ibquery/model/generate.h"
 #include "ibquery/walk.h"
 #include "util/rng.h"
-#include "util/text.h"
 
 #define COUNT(v) (sizeof (v) / sizeof ((v)[0]))
 
@@ -107,26 +108,6 @@ static double now (void)
 
     clock_gettime (CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static void die (const struct error *err)
-{
-    fprintf (stderr, "localise: %s\n", err->text);
-    exit (1);
-}
-
-static void *need (void *p, const struct error *err)
-{
-    if (!p)
-        die (err);
-    return p;
-}
-
-static void *allocate (size_t n, size_t size)
-{
-    static const struct error nomem = { ERROR_WORLD, "out of memory" };
-
-    return need (calloc (n + 1, size), &nomem);
 }
 
 struct trial {
@@ -505,26 +486,6 @@ static void twist (struct trial *t, struct fabric *twisted)
     free (e);
 }
 
-/* The hosts of a job; all of them where hosts is 0. */
-static struct pathset *draw_job (struct fabric *f, size_t hosts,
-                                 struct rng *rng)
-{
-    uint32_t *order = allocate (f->nhosts, sizeof (*order));
-    const char **name = allocate (f->nhosts, sizeof (*name));
-    struct pathset *ps;
-    struct error err;
-
-    for (size_t i = 0; i < f->nhosts; i++)
-        order[i] = i;
-    rng_shuffle (rng, order, f->nhosts);
-    for (size_t i = 0; i < hosts; i++)
-        name[i] = f->host[order[i]].name;
-    ps = need (fabric_pathset (f, name, hosts, &err), &err);
-    free (order);
-    free (name);
-    return ps;
-}
-
 static void find_used (struct trial *t)
 {
     struct error err;
@@ -547,7 +508,7 @@ static void trial_open (struct trial *t, struct fabric *f,
     struct error err;
 
     t->net = fabric_network (f);
-    t->ps = draw_job (f, hosts, &t->rng);
+    t->ps = need (draw_hosts (f, hosts, &t->rng, &err), &err);
     t->plan = need (plan_make (t->ps, &opts, &err), &err);
     t->link = need ((void *)pathset_links (t->ps, &t->m, &err), &err);
     t->latency = allocate (t->net->nlinks, sizeof (*t->latency));
@@ -725,18 +686,6 @@ static void run (const struct args *args, char *const *word,
         fabric_destroy (f[0]);
         fabric_destroy (f[1]);
     }
-}
-
-static size_t number (const char *text, uint64_t min, uint64_t max)
-{
-    uint64_t n;
-
-    if (text_u64 (text, min, max, &n) < 0) {
-        fprintf (stderr, "localise: '%s' is no number from %ju to %ju\n",
-                 text, (uintmax_t)min, (uintmax_t)max);
-        exit (2);
-    }
-    return n;
 }
 
 int main (int argc, char **argv)

@@ -105,6 +105,27 @@ struct pathset *instance_pathset (const struct instance *net,
     return ps;
 }
 
+struct pathset *draw_hosts (struct fabric *f, size_t n, struct rng *rng,
+                            struct error *err)
+{
+    uint32_t *order = calloc (f->nhosts + 1, sizeof (*order));
+    const char **name = calloc (f->nhosts + 1, sizeof (*name));
+    struct pathset *ps = NULL;
+
+    if (order && name) {
+        for (size_t i = 0; i < f->nhosts; i++)
+            order[i] = i;
+        rng_shuffle (rng, order, f->nhosts);
+        for (size_t i = 0; i < n; i++)
+            name[i] = f->host[order[i]].name;
+        ps = fabric_pathset (f, name, n, err);
+    } else
+        error_nomem (err);
+    free (order);
+    free (name);
+    return ps;
+}
+
 static int rising (const void *a, const void *b)
 {
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;

@@ -9,6 +9,7 @@
 #include "core/paths/paths.h"
 #include "ibquery/model/generate.h"
 #include "util/error.h"
+#include "util/rng.h"
 
 enum family {
     FAT_TREE,  /* ports, levels, times oversubscribed */
@@ -42,6 +43,10 @@ void instance_clear (struct instance *net);
 struct pathset *instance_pathset (const struct instance *net,
                                   const uint32_t *who, size_t n,
                                   struct error *err);
+
+/* The set of n hosts of f drawn from all; NULL with err. */
+struct pathset *draw_hosts (struct fabric *f, size_t n, struct rng *rng,
+                            struct error *err);
 
 enum draw {
     WHOLE,

@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/need.h"
 #include "bench/networks.h"
 #include "core/pattern/pattern.h"
 #include "core/plan/plan.h"
@@ -57,19 +58,13 @@ struct table {
     uint32_t *load; /* [nlinks] probes of a step; 0 between steps */
 };
 
-static void fatal (const char *what)
-{
-    fprintf (stderr, "schedules: %s\n", what);
-    exit (2);
-}
-
 static void walk (const struct table *t, const struct probe *pair,
                   struct row *row)
 {
     struct error err;
 
     if (pathset_row (t->ps, pair->a, pair->b, row, &err) < 0)
-        fatal (err.text);
+        die (&err);
 }
 
 /* How many of a step's probes share a link; the worst link's in *worst. */
@@ -136,9 +131,8 @@ static void row_schedule (struct table *t, const struct schedule *sched)
 
     if (!(p = pattern_create (sched->kind, pathset_size (t->ps), NULL, &opts,
                               &err)))
-        fatal (err.text);
-    if (!(pair = calloc (pattern_width (p), sizeof (*pair))))
-        fatal ("out of memory");
+        die (&err);
+    pair = allocate (pattern_width (p), sizeof (*pair));
     for (uint64_t s = 0; s < pattern_turn (p); s++)
         probes += pattern_step (p, s, pair);
     made = stopwatch_seconds (&start);
@@ -165,7 +159,7 @@ static void row_plan (struct table *t, unsigned int extra, const char *name)
     size_t sharing = 0;
 
     if (!plan)
-        fatal (err.text);
+        die (&err);
     for (size_t r = 0; r < plan_rounds (plan); r++) {
         size_t n;
         const struct probe *pair = plan_round (plan, r, &n);
@@ -189,10 +183,8 @@ static void rows (const struct net *net)
     if (instance_make (&in, &net->shape, &err) < 0
         || !(who = instance_draw (&in, draw, &n, 1, &err))
         || !(t.ps = instance_pathset (&in, who, n, &err)))
-        fatal (err.text);
-    t.load = calloc (pathset_network (t.ps)->nlinks + 1, sizeof (*t.load));
-    if (!t.load)
-        fatal ("out of memory");
+        die (&err);
+    t.load = allocate (pathset_network (t.ps)->nlinks, sizeof (*t.load));
     for (size_t k = 0; k < sizeof (schedules) / sizeof (schedules[0]); k++)
         row_schedule (&t, &schedules[k]);
     row_plan (&t, 0, "pmm, the basis");
@@ -208,8 +200,10 @@ int main (int argc, char **argv)
     bool big = argc == 2 && strcmp (argv[1], "--long") == 0;
     char machine[128];
 
-    if (argc > 1 && !big)
-        fatal ("usage: schedules [--long]");
+    if (argc > 1 && !big) {
+        fprintf (stderr, "usage: schedules [--long]\n");
+        return 2;
+    }
     machine_name (machine, sizeof (machine));
     printf ("`bench/schedules%s` on %s\n\n", big ? " --long" : "", machine);
     printf ("Seconds are predicted: %d passes; a step is four gaps of %d us"

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/need.h"
 #include "bench/networks.h"
 #include "core/throughput/across.h"
 #include "core/throughput/carry.h"
@@ -60,12 +61,6 @@ static const struct net {
       true },
 };
 
-static void fatal (const struct error *err)
-{
-    fprintf (stderr, "throughput: %s\n", err->text);
-    exit (EXIT_FAILURE);
-}
-
 struct trials {
     size_t n, named, alone, others;
 };
@@ -84,19 +79,19 @@ static void try_link (struct pathset *ps, const struct plan *plan,
                       struct trials *t)
 {
     const struct carry_options opts = { .much = .2 };
-    double *rate = calloc (plan_probes (plan) + 1, sizeof (*rate));
-    struct error err = { 0 };
+    double *rate = allocate (plan_probes (plan), sizeof (*rate));
+    struct error err;
     struct carry *c = NULL;
 
     link_rate[link] /= 2;
-    if (rate && carry_simulate (ps, plan, link_rate, rate, &err) == 0) {
+    if (carry_simulate (ps, plan, link_rate, rate, &err) == 0) {
         for (size_t i = 0; i < plan_probes (plan); i++)
             rate[i] *= 1 - NOISE * rng_uniform (rng);
         c = carry_make (ps, plan, rate, &opts, &err);
     }
     link_rate[link] *= 2;
     if (!c)
-        fatal (&err);
+        die (&err);
     t->n++;
     for (size_t i = 0; i < c->nfindings; i++)
         if (names (&c->finding[i], link)) {
@@ -120,7 +115,7 @@ static struct trials try_links (struct pathset *ps, const struct plan *plan)
 
     rng_seed (&rng, 1);
     if (!rate || !link)
-        fatal (&err);
+        die (&err);
     for (int i = 0; i < TRIALS; i++)
         try_link (ps, plan, link[rng_below (&rng, m)], rate, &rng, &t);
     free (rate);
@@ -144,19 +139,19 @@ static void run (const struct net *n)
     if (instance_make (&net, &n->shape, &err) < 0
         || !(who = instance_draw (&net, hosts > 0 ? RANDOM : WHOLE, &hosts, 1,
                                   &err)))
-        fatal (&err);
+        die (&err);
     for (size_t l = 0; n->slow_hosts && l < net.fabric->nlinks; l++)
         if (net.fabric->link[l].kind == LINK_HOST)
             net.fabric->link_info[l].rate = HOST_RATE;
     if (!(ps = instance_pathset (&net, who, hosts, &err)))
-        fatal (&err);
+        die (&err);
     watch = stopwatch_start ();
     if (!(plan = flows_make (ps, &opts, &err)))
-        fatal (&err);
+        die (&err);
     made = stopwatch_seconds (&watch);
     watch = stopwatch_start ();
     if (flows_check (ps, plan, &err) < 0)
-        fatal (&err);
+        die (&err);
     checked = stopwatch_seconds (&watch);
     target = plan_targets (plan, &links);
     for (size_t i = 0; i < links; i++)
