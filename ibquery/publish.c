@@ -299,11 +299,7 @@ static int write_new (const struct publish *p, const struct fabric *f,
 
     if (!out)
         return -1;
-    if (fabric_write (f, file_stream (out), err) < 0) {
-        file_abort (out);
-        return -1;
-    }
-    return file_commit (out, err);
+    return file_finish (out, fabric_write (f, file_stream (out), err), err);
 }
 
 int publish_put (struct publish *p, const struct fabric *old,

@@ -301,18 +301,15 @@ static int write_report (const struct report *r, const struct part *part,
                          struct error *err)
 {
     struct outfile *out = file_create (part->output, err);
+    int rc = 0;
 
     if (!out)
         return -1;
-    if (part->json) {
-        if (write_json (r, file_stream (out), err) < 0) {
-            file_abort (out);
-            return -1;
-        }
-    }
+    if (part->json)
+        rc = write_json (r, file_stream (out), err);
     else
         write_text (r, file_stream (out));
-    return file_commit (out, err);
+    return file_finish (out, rc, err);
 }
 
 int part_separate (const struct fabric *f, const struct part *part,

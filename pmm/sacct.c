@@ -49,16 +49,15 @@ static int save (struct history *h, bool json, int64_t since,
                  const char *output, struct error *err)
 {
     struct outfile *out = file_create (output, err);
+    int rc = 0;
 
     if (!out)
         return -1;
     if (!json)
         history_text (h, file_stream (out));
-    else if (write_json (h, since, file_stream (out), err) < 0) {
-        file_abort (out);
-        return -1;
-    }
-    return file_commit (out, err);
+    else
+        rc = write_json (h, since, file_stream (out), err);
+    return file_finish (out, rc, err);
 }
 
 int sacct_report (int64_t since, bool json, const char *output,

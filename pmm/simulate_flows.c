@@ -38,11 +38,7 @@ static int save (struct series *s, const char *path, struct error *err)
 
     if (!out)
         return -1;
-    if (series_write (s, file_stream (out), err) < 0) {
-        file_abort (out);
-        return -1;
-    }
-    return file_commit (out, err);
+    return file_finish (out, series_write (s, file_stream (out), err), err);
 }
 
 int simulate_flows (const struct inputs *in, const struct strings *rates,

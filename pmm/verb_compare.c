@@ -167,13 +167,8 @@ static int print (const struct sides *of, const struct series_comparison *c,
     if (!out)
         return -1;
     fp = file_stream (out);
-    if (o->json) {
-        if (write_json (of, c, fp, err) < 0) {
-            file_abort (out);
-            return -1;
-        }
-        return file_commit (out, err);
-    }
+    if (o->json)
+        return file_finish (out, write_json (of, c, fp, err), err);
     print_name (of, 0, fp);
     fprintf (fp, " to ");
     print_name (of, 1, fp);

@@ -58,11 +58,9 @@ static int save (const struct plan *plan, struct pathset *ps,
 
     if (!out)
         return -1;
-    if (plan_write (plan, ps, NULL, file_stream (out), err) < 0) {
-        file_abort (out);
-        return -1;
-    }
-    return file_commit (out, err);
+    return file_finish (out,
+                        plan_write (plan, ps, NULL, file_stream (out), err),
+                        err);
 }
 
 static int run (const struct options *o, struct error *err)

@@ -31,11 +31,7 @@ int fabric_save (const struct fabric *f, const char *path,
 
     if (!out)
         return -1;
-    if (write (f, file_stream (out), err) < 0) {
-        file_abort (out);
-        return -1;
-    }
-    return file_commit (out, err);
+    return file_finish (out, write (f, file_stream (out), err), err);
 }
 
 json_t *fabric_node_json (const struct fabric *f, uint32_t node)

@@ -50,17 +50,15 @@ static int save (const struct verdict *v, const struct fabric *f,
                  const struct options *o, struct error *err)
 {
     struct outfile *out = file_create (o->output, err);
+    int rc = 0;
 
     if (!out)
         return -1;
     if (o->text)
         report_text (v, f, file_stream (out));
-    else if (verdict_write (v, fabric_network (f), file_stream (out), err)
-             < 0) {
-        file_abort (out);
-        return -1;
-    }
-    return file_commit (out, err);
+    else
+        rc = verdict_write (v, fabric_network (f), file_stream (out), err);
+    return file_finish (out, rc, err);
 }
 
 /* Hold the verdict against a file of signs; NULL: there is none. */

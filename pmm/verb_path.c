@@ -115,20 +115,18 @@ static int print (const struct fabric *f, const struct options *o,
 {
     struct outfile *out = file_create (o->output, err);
     FILE *fp;
+    int rc = 0;
 
     if (!out)
         return -1;
     fp = file_stream (out);
-    if (o->json) {
-        if (write_json (f, there, back, fp, err) < 0) {
-            file_abort (out);
-            return -1;
-        }
-    } else {
+    if (o->json)
+        rc = write_json (f, there, back, fp, err);
+    else {
         print_path (f, there, fp);
         print_path (f, back, fp);
     }
-    return file_commit (out, err);
+    return file_finish (out, rc, err);
 }
 
 static int find_ends (const struct fabric *f, const char *const name[2],
@@ -203,11 +201,9 @@ static int many_pairs (const struct fabric *f, const struct options *o,
         return -1;
     out = file_create (o->output, err);
     if (out)
-        rc = pairs_of_file (f, in, name, file_stream (out), err);
-    if (rc == 0)
-        rc = file_commit (out, err);
-    else
-        file_abort (out);
+        rc = file_finish (out,
+                          pairs_of_file (f, in, name, file_stream (out), err),
+                          err);
     file_close_input (in);
     return rc;
 }

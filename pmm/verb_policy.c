@@ -359,11 +359,7 @@ static int explain (struct work *w, struct error *err)
         || !(out = file_create (o->output, err)))
         return -1;
     w->fp = file_stream (out);
-    if (tell (w, err) < 0) {
-        file_abort (out);
-        return -1;
-    }
-    return file_commit (out, err);
+    return file_finish (out, tell (w, err), err);
 }
 
 static void say (void *arg, const char *line)

@@ -438,11 +438,8 @@ static int save (const struct samples *s, const struct pathset *ps,
 
     if (!out)
         return -1;
-    if (samples_write (s, ps, file_stream (out), err) < 0) {
-        file_abort (out);
-        return -1;
-    }
-    return file_commit (out, err);
+    return file_finish (out,
+                        samples_write (s, ps, file_stream (out), err), err);
 }
 
 /* What takes and gives latencies does not go with flows. */

@@ -84,11 +84,8 @@ static int save (const struct solution *sol, const struct pathset *ps,
 
     if (!out)
         return -1;
-    if (solution_write (sol, ps, file_stream (out), err) < 0) {
-        file_abort (out);
-        return -1;
-    }
-    return file_commit (out, err);
+    return file_finish (out,
+                        solution_write (sol, ps, file_stream (out), err), err);
 }
 
 int verb_solve (int argc, char **argv)

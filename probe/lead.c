@@ -500,11 +500,7 @@ static int write_file (struct check *ck, enum output what, const char *path,
 
     if (!out)
         return -1;
-    if (write_one (ck, what, file_stream (out), err) < 0) {
-        file_abort (out);
-        return -1;
-    }
-    return file_commit (out, err);
+    return file_finish (out, write_one (ck, what, file_stream (out), err), err);
 }
 
 /* Where an output goes, and that there is such a directory; "" where it is not

@@ -275,20 +275,10 @@ static json_t *finding_json (const struct rates_measured *m,
                       "share", f->share);
 }
 
-/* Write and forget the object; NULL where memory ran out. */
-static int write_root (json_t *root, FILE *fp, struct error *err)
-{
-    int rc = root ? json_write (root, fp, err) : error_nomem (err);
-
-    json_decref (root);
-    return rc;
-}
-
 int rates_json (const struct rates_measured *m, double much, FILE *fp,
                 struct error *err)
 {
     const struct carry *c = m->carry;
-    json_t *root = json_file ("rates", m->fabric->hash);
     json_t *links = json_array ();
     json_t *findings = json_array ();
     json_t *limits = json_array ();
@@ -325,12 +315,7 @@ int rates_json (const struct rates_measured *m, double much, FILE *fp,
     json_decref (findings);
     json_decref (limits);
     json_decref (switches);
-    if (!rest || json_object_update (root, rest) < 0) {
-        json_decref (root);
-        root = NULL;
-    }
-    json_decref (rest);
-    return write_root (root, fp, err);
+    return json_write_file ("rates", m->fabric->hash, rest, fp, err);
 }
 
 int rates_nominal_text (const struct rates_nominal *n, FILE *fp,
@@ -359,23 +344,19 @@ int rates_nominal_text (const struct rates_nominal *n, FILE *fp,
 int rates_nominal_json (const struct rates_nominal *n, FILE *fp,
                         struct error *err)
 {
-    json_t *root = json_file ("rates", n->fabric->hash);
     json_t *switches = json_array ();
-    json_t *bisection = json_pack (
-        "{s:[i, i], s:o, s:o}", "halves", (int)n->cut.ports[0],
-        (int)n->cut.ports[1], "at_most_gbps", gbps (n->cut.most),
-        "effective_gbps", gbps (n->cut.effective));
+    json_t *rest = NULL;
     int rc = 0;
 
     for (size_t i = 0; i < n->nswitches && rc == 0; i++)
         rc = json_array_append_new (switches,
                                     switch_json (n->fabric, &n->sw[i]));
-    if (rc < 0 || json_object_set (root, "bisection", bisection) < 0
-        || json_object_set (root, "switches", switches) < 0) {
-        json_decref (root);
-        root = NULL;
-    }
-    json_decref (bisection);
+    if (rc == 0)
+        rest = json_pack (
+            "{s:{s:[i, i], s:o, s:o}, s:O}", "bisection", "halves",
+            (int)n->cut.ports[0], (int)n->cut.ports[1], "at_most_gbps",
+            gbps (n->cut.most), "effective_gbps", gbps (n->cut.effective),
+            "switches", switches);
     json_decref (switches);
-    return write_root (root, fp, err);
+    return json_write_file ("rates", n->fabric->hash, rest, fp, err);
 }

@@ -339,3 +339,11 @@ void file_abort (struct outfile *out)
     outfile_destroy (out);
     errno = saved_errno;
 }
+
+int file_finish (struct outfile *out, int rc, struct error *err)
+{
+    if (rc >= 0)
+        return file_commit (out, err);
+    file_abort (out);
+    return -1;
+}

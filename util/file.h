@@ -34,8 +34,9 @@ char *file_slurp (FILE *fp, size_t max, size_t *len, struct error *err);
  * it, renamed by file_commit. path "-" or NULL is standard output.
  *
  * file_commit returns 0, or -1 with err set (a full disk is noticed here) and
- * nothing changed at path. file_abort drops the output. Both free `out`;
- * NULL is safe for file_abort. The mode is 0666 less the umask.
+ * nothing changed at path. file_abort drops the output. file_finish commits
+ * where rc, the writer's, is not negative, and else drops it and returns -1.
+ * All free `out`; NULL is safe for file_abort. The mode is 0666 less the umask.
  */
 struct outfile;
 struct outfile *file_create (const char *path, struct error *err);
@@ -55,5 +56,6 @@ struct outfile *file_create_public (const char *path, struct error *err);
 FILE *file_stream (struct outfile *out);
 int file_commit (struct outfile *out, struct error *err);
 void file_abort (struct outfile *out);
+int file_finish (struct outfile *out, int rc, struct error *err);
 
 #endif /* UTIL_FILE_H */

@@ -110,6 +110,21 @@ int json_write (const json_t *json, FILE *fp, struct error *err)
     return 0;
 }
 
+int json_write_file (const char *kind, const char *fabric, json_t *members,
+                     FILE *fp, struct error *err)
+{
+    json_t *root = json_file (kind, fabric);
+    int rc;
+
+    if (!root || !members || json_object_update (root, members) < 0)
+        rc = error_nomem (err);
+    else
+        rc = json_write (root, fp, err);
+    json_decref (root);
+    json_decref (members);
+    return rc;
+}
+
 __attribute__ ((format (printf, 4, 5))) static int
 bad (struct error *err, const char *where, const char *key, const char *fmt,
      ...)

@@ -33,6 +33,12 @@ json_t *json_file (const char *kind, const char *fabric);
  */
 int json_write (const json_t *json, FILE *fp, struct error *err);
 
+/* Write what json_file makes of kind and fabric, with the members behind it: a
+ * reference that is taken; NULL: memory ran out. Return 0, or -1 with err.
+ */
+int json_write_file (const char *kind, const char *fabric, json_t *members,
+                     FILE *fp, struct error *err);
+
 /* Fields of an object; err names the key on failure ("probes[3].sent" where
  * the caller gives the place as `where`, else just the key). A number must lie
  * in [min, max]; a string has 1 to 255 bytes of printable ASCII.

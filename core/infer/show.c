@@ -114,20 +114,12 @@ static json_t *fit_json (const struct fit *fit)
 int show_json (const struct topology_model *m, const struct fit *fit, FILE *fp,
                struct error *err)
 {
-    json_t *root = json_file ("topology", NULL);
     json_t *rest = json_pack ("{s:o, s:I, s:o}", "nodes", nodes_json (m),
                               "switches",
                               (json_int_t)(m->nvertices - m->nnodes), "edges",
                               edges_json (m, fit));
-    int rc;
 
     if (rest && fit)
         json_object_set_new (rest, "fit", fit_json (fit));
-    if (!root || !rest || json_object_update (root, rest) < 0)
-        rc = error_nomem (err);
-    else
-        rc = json_write (root, fp, err);
-    json_decref (root);
-    json_decref (rest);
-    return rc;
+    return json_write_file ("topology", NULL, rest, fp, err);
 }

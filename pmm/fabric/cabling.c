@@ -258,21 +258,13 @@ static json_t *absent_json (const struct cabling *c)
 
 static int write_json (const struct work *w, FILE *fp, struct error *err)
 {
-    json_t *root = json_file ("cabling", w->c->f->hash);
     json_t *rest = json_pack (
         "{s:b, s:I, s:o, s:o, s:o, s:o}", "as_wanted", is_clean (w), "right",
         (json_int_t)w->c->found.nsame, "wrong", wrong_json (w), "missing",
         missing_json (w), "unexpected", unexpected_json (w), "absent",
         absent_json (w->c));
-    int rc;
 
-    if (!root || !rest || json_object_update (root, rest) < 0)
-        rc = error_nomem (err);
-    else
-        rc = json_write (root, fp, err);
-    json_decref (root);
-    json_decref (rest);
-    return rc;
+    return json_write_file ("cabling", w->c->f->hash, rest, fp, err);
 }
 
 static int write_work (const struct work *w, const struct options *o,
@@ -282,11 +274,10 @@ static int write_work (const struct work *w, const struct options *o,
 
     if (!out)
         return -1;
-    if ((o->json ? write_json : write_text) (w, file_stream (out), err) < 0) {
-        file_abort (out);
-        return -1;
-    }
-    return file_commit (out, err);
+    return file_finish (out,
+                        (o->json ? write_json : write_text) (
+                            w, file_stream (out), err),
+                        err);
 }
 
 /* Compare, and write what is to be done: the exit status. */

@@ -56,12 +56,10 @@ static int save (const struct link_check *c, const struct fabric *f,
 
     if (!out)
         return -1;
-    if ((o->json ? check_write : check_write_text) (c, f, file_stream (out),
-                                                    err) < 0) {
-        file_abort (out);
-        return -1;
-    }
-    return file_commit (out, err);
+    return file_finish (out,
+                        (o->json ? check_write : check_write_text) (
+                            c, f, file_stream (out), err),
+                        err);
 }
 
 int fabric_verb_check (int argc, char **argv)

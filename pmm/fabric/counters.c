@@ -76,11 +76,7 @@ static int save (const struct counters *c, const char *path,
 
     if (!out)
         return -1;
-    if (counters_write (c, file_stream (out), err) < 0) {
-        file_abort (out);
-        return -1;
-    }
-    return file_commit (out, err);
+    return file_finish (out, counters_write (c, file_stream (out), err), err);
 }
 
 int fabric_verb_counters (int argc, char **argv)

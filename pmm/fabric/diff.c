@@ -435,7 +435,6 @@ static json_t *routes (const struct diff *d)
 
 static int write_json (const struct diff *d, FILE *fp, struct error *err)
 {
-    json_t *root = json_file ("diff", NULL);
     json_t *rest = json_pack (
         "{s:o, s:o, s:b, s:{s:o, s:o}, s:{s:o, s:o, s:o, s:o},"
         " s:{s:o, s:o, s:o, s:o}, s:I, s:o}",
@@ -449,15 +448,8 @@ static int write_json (const struct diff *d, FILE *fp, struct error *err)
         "lost", link_list (d->a, &d->cables_lost), "new",
         link_list (d->b, &d->cables_added), "retrained", retrained (d),
         "addresses", (json_int_t)d->addresses, "routes", routes (d));
-    int rc;
 
-    if (!root || !rest || json_object_update (root, rest) < 0)
-        rc = error_nomem (err);
-    else
-        rc = json_write (root, fp, err);
-    json_decref (root);
-    json_decref (rest);
-    return rc;
+    return json_write_file ("diff", NULL, rest, fp, err);
 }
 
 static int write_diff (const struct diff *d, const struct options *o,
@@ -467,13 +459,11 @@ static int write_diff (const struct diff *d, const struct options *o,
 
     if (!out)
         return -1;
-    if ((o->json ? write_json (d, file_stream (out), err)
-                 : write_text (d, o->all, file_stream (out), err))
-        < 0) {
-        file_abort (out);
-        return -1;
-    }
-    return file_commit (out, err);
+    return file_finish (out,
+                        o->json
+                            ? write_json (d, file_stream (out), err)
+                            : write_text (d, o->all, file_stream (out), err),
+                        err);
 }
 
 #define FIELD(name) offsetof (struct options, name)

@@ -163,7 +163,6 @@ static json_t *strangers_json (const struct topology_model *m,
 static int write_json (const struct topology_model *m, const struct against *a,
                        FILE *fp, struct error *err)
 {
-    json_t *root = json_file ("against", a->f->hash);
     json_t *rest = json_pack (
         "{s:b, s:I, s:I, s:I, s:o, s:o, s:o, s:I, s:I}", "agrees", agree (a),
         "compared", (json_int_t)a->compared, "switches",
@@ -171,15 +170,8 @@ static int write_json (const struct topology_model *m, const struct against *a,
         hosts_json (a), "ways", ways_json (a), "not_in_snapshot",
         strangers_json (m, a), "hosts_untold", (json_int_t)a->alone,
         "ways_untold", (json_int_t)a->unclear);
-    int rc;
 
-    if (!root || !rest || json_object_update (root, rest) < 0)
-        rc = error_nomem (err);
-    else
-        rc = json_write (root, fp, err);
-    json_decref (root);
-    json_decref (rest);
-    return rc;
+    return json_write_file ("against", a->f->hash, rest, fp, err);
 }
 
 static int save (const struct topology_model *m, const struct against *a,
@@ -189,11 +181,10 @@ static int save (const struct topology_model *m, const struct against *a,
 
     if (!out)
         return -1;
-    if ((json ? write_json : write_text) (m, a, file_stream (out), err) < 0) {
-        file_abort (out);
-        return -1;
-    }
-    return file_commit (out, err);
+    return file_finish (out,
+                        (json ? write_json : write_text) (
+                            m, a, file_stream (out), err),
+                        err);
 }
 
 int infer_against (const struct topology_model *m, const char *fabric,

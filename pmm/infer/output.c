@@ -150,11 +150,10 @@ int infer_save (const struct topology_model *m, const struct fit *fit,
 
     if (!out)
         return -1;
-    if (find_format (format)->write (m, fit, file_stream (out), err) < 0) {
-        file_abort (out);
-        return -1;
-    }
-    return file_commit (out, err);
+    return file_finish (out,
+                        find_format (format)->write (m, fit,
+                                                     file_stream (out), err),
+                        err);
 }
 
 /*
@@ -168,11 +167,9 @@ static int save_plan (const struct plan *plan, struct pathset *ps,
 
     if (!out)
         return -1;
-    if (plan_write (plan, ps, NULL, file_stream (out), err) < 0) {
-        file_abort (out);
-        return -1;
-    }
-    return file_commit (out, err);
+    return file_finish (out,
+                        plan_write (plan, ps, NULL, file_stream (out), err),
+                        err);
 }
 
 static struct plan *plan_latency (struct pathset *ps, struct error *err)

@@ -75,11 +75,9 @@ static int save_operations (const struct operations_scene *scene,
 
     if (!out)
         return -1;
-    if (operations_write (scene, cost, file_stream (out), err) < 0) {
-        file_abort (out);
-        return -1;
-    }
-    return file_commit (out, err);
+    return file_finish (out,
+                        operations_write (scene, cost, file_stream (out), err),
+                        err);
 }
 
 static int show_operations (const struct exchange_session *x,

@@ -173,6 +173,16 @@ static void test_output (void)
     ok (errno == EBADMSG && !strcmp (contents ("o/f"), "one")
             && entries () == 1,
         "aborted: as before");
+    out = file_create ("o/f", NULL);
+    fputs ("two", file_stream (out));
+    ok (file_finish (out, -1, NULL) == -1 && entries () == 1
+            && !strcmp (contents ("o/f"), "one"),
+        "finished where its writer failed: as before");
+    out = file_create ("o/f", NULL);
+    fputs ("two", file_stream (out));
+    ok (file_finish (out, 0, NULL) == 0 && entries () == 1
+            && !strcmp (contents ("o/f"), "two"),
+        "finished where it did not: there");
     file_abort (NULL);
 
     ok (symlink ("f", "o/link") == 0, "a link");

@@ -99,6 +99,15 @@ static void test_write (void)
     free (s);
     json_decref (json);
 
+    fp = open_memstream (&s, &size);
+    ok (json_write_file ("plan", NULL, json_pack ("{s:i}", "a", 2), fp, NULL)
+                == 0
+            && fclose (fp) == 0 && !strcmp (s, HEAD ",\"a\":2}\n"),
+        "members behind kind and version");
+    free (s);
+    ok (json_write_file ("plan", NULL, NULL, stdout, NULL) < 0,
+        "none: memory ran out");
+
     json = json_file ("plan", "abc");
     ok (!strcmp (json_string_value (json_object_get (json, "fabric")), "abc"),
         "with its fabric");
