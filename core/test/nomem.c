@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Each allocation of a whole job, from the plan to the verdict, fails once:
  * that is an error in words, never a crash and never half a result.
- *
- * The allocator is glibc's, behind a counter. It does not fail twice in a
- * row, nor inside libc itself where libc does not call malloc by name.
  */
 #include "config.h"
 
@@ -35,46 +32,10 @@
 #include "core/throughput/flows.h"
 #include "core/throughput/measured.h"
 #include "core/throughput/through.h"
+#include "tests/scarce.h"
 #include "tests/tap.h"
 
-void *__libc_malloc (size_t size);
-void *__libc_calloc (size_t n, size_t size);
-void *__libc_realloc (void *p, size_t size);
-
 enum { TRIES = 100 };
-
-static size_t allocations;   /* since the count began */
-static size_t failing;       /* the one that fails; 0: none */
-
-#ifndef __SANITIZE_ADDRESS__ /* which has an allocator of its own */
-
-static bool fails (void)
-{
-    return ++allocations == failing;
-}
-
-static void *none (void)
-{
-    errno = ENOMEM;
-    return NULL;
-}
-
-void *malloc (size_t size)
-{
-    return fails () ? none () : __libc_malloc (size);
-}
-
-void *calloc (size_t n, size_t size)
-{
-    return fails () ? none () : __libc_calloc (n, size);
-}
-
-void *realloc (void *p, size_t size)
-{
-    return fails () ? none () : __libc_realloc (p, size);
-}
-
-#endif
 
 /* One step of the pipeline: 0, or -1 with err. What it leaves behind, the
  * steps after it find in the job.

@@ -259,19 +259,20 @@ static void test_keep (void)
     "\"median\":2,\"p75\":null,\"max\":" max ",\"mean\":" mean ",\"sd\":0}"
 #define ROW(a, b, count, lost, times) "{\"a\":" a ",\"b\":" b \
     ",\"length\":8,\"count\":" count ",\"lost\":" lost times "}"
-#define GOOD ROW ("0", "1", "3", "1", TIMES ("1", "3", "2"))
+#define TIMED(min, max, mean) ROW ("0", "1", "3", "1", TIMES (min, max, mean))
+#define GOOD TIMED ("1", "3", "2")
 #define NONE "\"topologies\":[]}\n"
+#define PAIRS(rows) HEAD PROCESSES "\"pairs\":[" rows "]," NONE
 
 static const struct {
     const char *what;
     const char *text;
     int good;
 } hostile[] = {
-    { "a good one", HEAD PROCESSES "\"pairs\":[" GOOD "]," NONE, 1 },
+    { "a good one", PAIRS (GOOD), 1 },
     { "nobody", HEAD "\"processes\":[],\"pairs\":[]," NONE, 1 },
     { "all lost, without times",
-      HEAD PROCESSES "\"pairs\":[" ROW ("0", "1", "3", "3", "") "]," NONE,
-      1 },
+      PAIRS (ROW ("0", "1", "3", "3", "")), 1 },
     { "nothing at all", "\n", 0 },
     { "an array", "[1]\n", 0 },
     { "no test",
@@ -284,40 +285,24 @@ static const struct {
       HEAD "\"processes\":[" PROCESS ("1") "],\"pairs\":[]," NONE, 0 },
     { "a label with a blank",
       HEAD "\"processes\":[" PROCESS ("\"a b\"") "],\"pairs\":[]," NONE, 0 },
-    { "a pair that is a number",
-      HEAD PROCESSES "\"pairs\":[1]," NONE, 0 },
+    { "a pair that is a number", PAIRS ("1"), 0 },
     { "a process that is not there",
-      HEAD PROCESSES "\"pairs\":["
-      ROW ("0", "2", "3", "1", TIMES ("1", "3", "2")) "]," NONE, 0 },
+      PAIRS (ROW ("0", "2", "3", "1", TIMES ("1", "3", "2"))), 0 },
     { "a negative process",
-      HEAD PROCESSES "\"pairs\":["
-      ROW ("-1", "1", "3", "1", TIMES ("1", "3", "2")) "]," NONE, 0 },
+      PAIRS (ROW ("-1", "1", "3", "1", TIMES ("1", "3", "2"))), 0 },
     { "more lost than begun",
-      HEAD PROCESSES "\"pairs\":["
-      ROW ("0", "1", "3", "4", TIMES ("1", "3", "2")) "]," NONE, 0 },
-    { "no times", HEAD PROCESSES "\"pairs\":[" ROW ("0", "1", "3", "1", "")
-      "]," NONE, 0 },
-    { "quantiles that fall",
-      HEAD PROCESSES "\"pairs\":["
-      ROW ("0", "1", "3", "1", TIMES ("3", "3", "3")) "]," NONE, 0 },
-    { "a maximum below the median",
-      HEAD PROCESSES "\"pairs\":["
-      ROW ("0", "1", "3", "1", TIMES ("1", "1", "1")) "]," NONE, 0 },
-    { "a mean beyond the maximum",
-      HEAD PROCESSES "\"pairs\":["
-      ROW ("0", "1", "3", "1", TIMES ("1", "3", "4")) "]," NONE, 0 },
-    { "a negative time",
-      HEAD PROCESSES "\"pairs\":["
-      ROW ("0", "1", "3", "1", TIMES ("-1", "3", "2")) "]," NONE, 0 },
-    { "a time beyond all times",
-      HEAD PROCESSES "\"pairs\":["
-      ROW ("0", "1", "3", "1", TIMES ("1", "1e300", "2")) "]," NONE, 0 },
-    { "a pair twice",
-      HEAD PROCESSES "\"pairs\":[" GOOD "," GOOD "]," NONE, 0 },
+      PAIRS (ROW ("0", "1", "3", "4", TIMES ("1", "3", "2"))), 0 },
+    { "no times", PAIRS (ROW ("0", "1", "3", "1", "")), 0 },
+    { "quantiles that fall", PAIRS (TIMED ("3", "3", "3")), 0 },
+    { "a maximum below the median", PAIRS (TIMED ("1", "1", "1")), 0 },
+    { "a mean beyond the maximum", PAIRS (TIMED ("1", "3", "4")), 0 },
+    { "a negative time", PAIRS (TIMED ("-1", "3", "2")), 0 },
+    { "a time beyond all times", PAIRS (TIMED ("1", "1e300", "2")), 0 },
+    { "a pair twice", PAIRS (GOOD "," GOOD), 0 },
     { "an unknown shape",
       HEAD PROCESSES "\"pairs\":[],\"topologies\":[{\"shape\":\"x\","
       "\"both_ways\":true,\"length\":1,\"count\":0,\"lost\":0}]}\n", 0 },
-    { "text behind it", HEAD PROCESSES "\"pairs\":[]," NONE "x\n", 0 },
+    { "text behind it", PAIRS ("") "x\n", 0 },
 };
 
 static void test_hostile (void)

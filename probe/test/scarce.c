@@ -2,8 +2,6 @@
 /* Each allocation of a test fails once, in whichever process it is: that is an
  * error in words, or something that is missing in the result, never a crash and
  * never a wait for ever.
- *
- * The allocator is glibc's, behind a counter, as in core/test/nomem.c.
  */
 #include "config.h"
 
@@ -13,46 +11,10 @@
 
 #include "probe/exchange/program.h"
 #include "probe/test/inproc.h"
+#include "tests/scarce.h"
 #include "tests/tap.h"
 
-void *__libc_malloc (size_t size);
-void *__libc_calloc (size_t n, size_t size);
-void *__libc_realloc (void *p, size_t size);
-
 enum { N = 4, WORDS = 12 };
-
-static size_t allocations; /* since the count began */
-static size_t failing;     /* the one that fails; 0: none */
-
-#ifndef __SANITIZE_ADDRESS__ /* which has an allocator of its own */
-
-static bool fails (void)
-{
-    return !inproc_allocates && ++allocations == failing;
-}
-
-static void *none (void)
-{
-    errno = ENOMEM;
-    return NULL;
-}
-
-void *malloc (size_t size)
-{
-    return fails () ? none () : __libc_malloc (size);
-}
-
-void *calloc (size_t n, size_t size)
-{
-    return fails () ? none () : __libc_calloc (n, size);
-}
-
-void *realloc (void *p, size_t size)
-{
-    return fails () ? none () : __libc_realloc (p, size);
-}
-
-#endif
 
 static struct plan *no_plan (void *data, char *fabric, struct error *err)
 {
@@ -119,6 +81,7 @@ int main (void)
 {
     int out = dup (STDOUT_FILENO);
 
+    not_counted = &inproc_allocates;
     for (size_t i = 0; i < sizeof (tests) / sizeof (tests[0]); i++) {
         size_t silent = 0, waiting = 0, total;
         bool stuck;
