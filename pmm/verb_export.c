@@ -133,6 +133,8 @@ static int check_options (const struct options *o, struct error *err)
                                              : "--series or -f FABRIC");
     if (o->hosts && given != PATHS)
         return error_input (err, "--hosts goes with -f FABRIC alone");
+    if (o->length_given && given != SERIES)
+        return error_input (err, "--length goes with --series");
     if (o->order && given == PLAN)
         return error_input (err, "--order goes with formats of latencies");
     return 0;
@@ -197,27 +199,29 @@ static int load (struct job *j, struct error *err)
     return 0;
 }
 
-static int write_order (struct job *j, FILE *fp, struct error *err)
+static void write_order (const struct job *j, FILE *fp)
 {
-    (void)err;
     for (uint32_t i = 0; i < j->m->n; i++)
         fprintf (fp, "%s\n", j->m->label[j->order[i]]);
-    return 0;
 }
 
-static int save (struct job *j, const char *path,
-                 int (*write) (struct job *j, FILE *fp, struct error *err),
-                 struct error *err)
+/* The order, where it is wanted, first: numbers without it mean little. */
+static int save (struct job *j, struct error *err)
 {
-    struct outfile *out = file_create (path, err);
+    const struct options *o = j->o;
+    struct outfile *out = file_create (o->output, err);
+    struct outfile *order = NULL;
+    int rc = -1;
 
-    if (!out)
-        return -1;
-    if (write (j, file_stream (out), err) < 0) {
-        file_abort (out);
-        return -1;
+    if (out && (!o->order || (order = file_create (o->order, err))))
+        rc = o->format->write (j, file_stream (out), err);
+    if (rc == 0 && order) {
+        write_order (j, file_stream (order));
+        rc = file_commit (order, err);
+        order = NULL;
     }
-    return file_commit (out, err);
+    file_abort (order);
+    return out ? file_finish (out, rc, err) : -1;
 }
 
 int verb_export (int argc, char **argv)
@@ -231,8 +235,7 @@ int verb_export (int argc, char **argv)
         return status;
     status = EXIT_OK;
     if (check_options (&o, &err) < 0 || load (&j, &err) < 0
-        || save (&j, o.output, o.format->write, &err) < 0
-        || (o.order && save (&j, o.order, write_order, &err) < 0))
+        || save (&j, &err) < 0)
         status = fail (argv[0], &err);
     infer_matrix_destroy (j.m);
     free (j.order);

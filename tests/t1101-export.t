@@ -69,7 +69,16 @@ refuse 'no tree of equal groups' --format scotch-tleaf -f fabric \
     --hosts 'h[0001-0005]'
 refuse 'no pair was measured by messages of 64' --format loggopsim \
     --series solution --length 64
+refuse '^pmm export: --length goes with --series$' --format scotch-deco \
+    -f fabric --length 8
 [[ ! -e never ]]
 ok $? "... and nothing was written"
+jq -c '.pairs |= .[:-1]' solution >less
+is "$(pmm export --format loggopsim-pairs --series less 2>err)" "" \
+    "a pair that is not known: nothing of the others is written"
+like "$(<err)" 'is not known' "... and why"
+pmm export --format scotch-tleaf -f fabric -o never --order none/order 2>err
+is "$? $(ls never 2>&1 | grep -c 'No such')" "3 1" \
+    "an order that cannot be written: exit 3, and nothing is"
 
 done_testing

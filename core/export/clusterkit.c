@@ -33,16 +33,19 @@ int clusterkit_write (const struct plan *plan, const struct pathset *ps,
                       FILE *fp, struct error *err)
 {
     const char **host = calloc (pathset_ports (ps) + 2, sizeof (*host));
+    const struct probe *p;
+    size_t n;
     int rc = 0;
 
     if (!host)
         return error_nomem (err);
     for (size_t r = 0; r < plan_rounds (plan) && rc == 0; r++) {
-        size_t n;
-        const struct probe *p = plan_round (plan, r, &n);
-
+        p = plan_round (plan, r, &n);
         rc = check_round (p, n, r, ps, host, err);
-        for (size_t i = 0; i < n && rc == 0; i++)
+    }
+    for (size_t r = 0; r < plan_rounds (plan) && rc == 0; r++) {
+        p = plan_round (plan, r, &n);
+        for (size_t i = 0; i < n; i++)
             fprintf (fp, "%zu %s %s\n", r + 1,
                      pathset_endpoint (ps, p[i].a)->host,
                      pathset_endpoint (ps, p[i].b)->host);

@@ -10,8 +10,8 @@
 
 static int below_zero (double ns, double overhead_ns, struct error *err)
 {
-    return error_input (err, "a latency of %.0f ns is less than twice the"
-                        " overhead of %.0f ns", ns, overhead_ns);
+    return error_input (err, "a latency of %.6g ns is less than twice the"
+                        " overhead of %.6g ns", ns, overhead_ns);
 }
 
 int loggops_write (const struct infer_matrix *m, double overhead_ns, FILE *fp,
@@ -37,20 +37,31 @@ int loggops_write (const struct infer_matrix *m, double overhead_ns, FILE *fp,
     return 0;
 }
 
-int loggops_write_pairs (const struct infer_matrix *m, double overhead_ns,
-                         FILE *fp, struct error *err)
+static int check_pairs (const struct infer_matrix *m, double overhead_ns,
+                        struct error *err)
 {
     for (uint32_t a = 0; a < m->n; a++)
-        for (uint32_t b = 0; b < m->n; b++) {
-            double ns = a == b ? 2 * overhead_ns : infer_matrix_at (m, a, b);
+        for (uint32_t b = a + 1; b < m->n; b++) {
+            double ns = infer_matrix_at (m, a, b);
 
             if (isnan (ns))
                 return error_input (err, "%s to %s is not known",
                                     m->label[a], m->label[b]);
             if (ns < 2 * overhead_ns)
                 return below_zero (ns, overhead_ns, err);
-            fprintf (fp, "%.0f%c", ns - 2 * overhead_ns,
-                     b + 1 < m->n ? ' ' : '\n');
         }
+    return 0;
+}
+
+int loggops_write_pairs (const struct infer_matrix *m, double overhead_ns,
+                         FILE *fp, struct error *err)
+{
+    if (check_pairs (m, overhead_ns, err) < 0)
+        return -1;
+    for (uint32_t a = 0; a < m->n; a++)
+        for (uint32_t b = 0; b < m->n; b++)
+            fprintf (fp, "%.0f%c",
+                     a == b ? 0 : infer_matrix_at (m, a, b) - 2 * overhead_ns,
+                     b + 1 < m->n ? ' ' : '\n');
     return 0;
 }

@@ -16,7 +16,7 @@
 
 enum { N_MAX = 80 };
 
-/* What a writer writes, the caller's; NULL where it failed. */
+/* What a writer writes, the caller's; NULL where it failed and wrote nothing. */
 struct text {
     char *buf;
     size_t size;
@@ -34,7 +34,7 @@ static FILE *open_text (struct text *t)
 static char *close_text (struct text *t, int rc)
 {
     fclose (t->fp);
-    if (rc == 0)
+    if (rc == 0 || t->size > 0)
         return t->buf;
     free (t->buf);
     return NULL;
