@@ -66,14 +66,8 @@ struct options {
     int extra_rounds, threads;
     double budget;
     uint64_t seed;
-    bool base_lids, shuffle, verbose;
+    bool throughput, base_lids, shuffle, verbose;
 };
-
-static int set_throughput (void *field, const char *value, struct error *err)
-{
-    (void)value;
-    return opt_string (field, throughput.name, err);
-}
 
 #define FIELD(name) offsetof (struct options, name)
 static const struct opt table[] = {
@@ -94,7 +88,7 @@ static const struct opt table[] = {
       "with --separate: the answer as JSON" },
     { "method", 0, "M", opt_string, FIELD (method),
       "pmm, or to compare with: paper, paper-first, a pattern: pmm" },
-    { "throughput", 0, NULL, set_throughput, FIELD (method),
+    { "throughput", 0, NULL, opt_true, FIELD (throughput),
       "flows that fill links, to see what they carry" },
     { "shuffle", 0, NULL, opt_true, FIELD (shuffle),
       "hosts and steps of a pattern in an order by the seed" },
@@ -140,12 +134,17 @@ static int check_part (const struct options *o, struct error *err)
     return 0;
 }
 
-static int check_options (const struct options *o, struct error *err)
+static int check_options (struct options *o, struct error *err)
 {
-    const struct method *method = find_method (o->method);
+    const struct method *method;
 
     if (!o->fabric)
         return error_input (err, "-f FABRIC is missing");
+    if (o->throughput && o->method)
+        return error_input (err, "--throughput and --method go one at a time");
+    if (!o->method)
+        o->method = o->throughput ? throughput.name : "pmm";
+    method = find_method (o->method);
     if (!method)
         return error_input (err, "--method: %s is not known", o->method);
     if (o->extra_rounds > method->extra_rounds_max)
@@ -349,16 +348,14 @@ static int save (const struct plan *plan, struct pathset *ps,
 
     if (!out)
         return -1;
-    if (plan_write (plan, ps, extra, file_stream (out), err) < 0) {
-        file_abort (out);
-        return -1;
-    }
-    return file_commit (out, err);
+    return file_finish (out,
+                        plan_write (plan, ps, extra, file_stream (out), err),
+                        err);
 }
 
 int verb_plan (int argc, char **argv)
 {
-    struct options o = { .method = "pmm", .extra_rounds = -1, .seed = 1 };
+    struct options o = { .extra_rounds = -1, .seed = 1 };
     struct plan_file_extra extra = { 0 };
     struct bound bound = { 0 };
     struct fabric *f = NULL;

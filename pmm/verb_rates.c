@@ -57,35 +57,33 @@ static int check_options (const struct options *o, struct error *err)
     return o->fabric ? 0 : error_input (err, "-f FABRIC is missing");
 }
 
-/* The last run of exchanges both ways at once, else the last. */
+/* The last run of exchanges both ways at once by the plan, as far as the runs
+ * say by what: pairs that were measured again were so alone.
+ */
 static const struct series *choose_run (const struct series_list *list,
-                                        const struct fabric *f,
+                                        const struct inputs *in,
                                         struct error *err)
 {
-    const struct series *s = list->run[list->n - 1];
+    const char *method = plan_method (in->plan);
+    const char *hash = in->fabric->hash;
+    const struct series *s = NULL;
 
-    for (size_t i = 0; i < list->n; i++)
-        if (list->run[i]->test == SERIES_ASYNC_ONE_TO_ONE)
-            s = list->run[i];
-    if (*s->fabric && strcmp (s->fabric, f->hash) != 0) {
+    for (size_t i = 0; i < list->n; i++) {
+        const struct series *run = list->run[i];
+
+        if (run->test == SERIES_ASYNC_ONE_TO_ONE
+            && (!*run->pattern || strcmp (run->pattern, method) == 0))
+            s = run;
+    }
+    if (!s)
+        error_input (err, "no run of exchanges both ways at once by a plan of"
+                     " method %s", method);
+    else if (*s->fabric && strcmp (s->fabric, hash) != 0) {
         error_input (err, "measured in another fabric (%.64s, this one is"
-                     " %.64s)", s->fabric, f->hash);
-        return NULL;
+                     " %.64s)", s->fabric, hash);
+        s = NULL;
     }
     return s;
-}
-
-static int load_series (const char *path, struct series_list *list,
-                        struct error *err)
-{
-    FILE *fp = file_open_input (path, err);
-    int rc;
-
-    if (!fp)
-        return -1;
-    rc = series_read (list, fp, path, err);
-    file_close_input (fp);
-    return rc;
 }
 
 static struct carry *judge_series (const struct inputs *in,
@@ -118,12 +116,12 @@ static int write_measured (const struct rates_measured *m,
 
     if (!out)
         return -1;
-    if ((o->json ? rates_json : rates_text) (m, o->much, file_stream (out),
-                                             err) < 0) {
-        file_abort (out);
+    if (file_finish (out,
+                     (o->json ? rates_json : rates_text) (
+                         m, o->much, file_stream (out), err),
+                     err) < 0)
         return -1;
-    }
-    return file_commit (out, err) < 0 ? -1 : status[rates_status (m, o->much)];
+    return status[rates_status (m, o->much)];
 }
 
 /* The switches that paths of the set cross, with what goes through them at
@@ -172,9 +170,9 @@ static int run_measured (const struct options *o, struct error *err)
     int rc = -1;
 
     if (inputs_load (&in, o->fabric, o->plan, NULL, err) == 0
-        && load_series (o->series, &list, err) == 0
-        && (s = choose_run (&list, in.fabric, err))) {
-        if ((carry = judge_series (&in, s, o->much, err))
+        && inputs_series (&list, o->series, err) == 0) {
+        if ((s = choose_run (&list, &in, err))
+            && (carry = judge_series (&in, s, o->much, err))
             && (sw = find_switches (in.fabric, in.ps, &n, err))) {
             m = (struct rates_measured){
                 .fabric = in.fabric,
@@ -203,12 +201,23 @@ static int write_nominal (const struct rates_nominal *n,
 
     if (!out)
         return -1;
-    if ((o->json ? rates_nominal_json
-                 : rates_nominal_text) (n, file_stream (out), err) < 0) {
-        file_abort (out);
-        return -1;
-    }
-    return file_commit (out, err);
+    return file_finish (out,
+                        (o->json ? rates_nominal_json : rates_nominal_text) (
+                            n, file_stream (out), err),
+                        err);
+}
+
+static struct pathset *find_hosts (const struct fabric *f, const char *hosts,
+                                   struct error *err)
+{
+    struct pathset *ps = inputs_hosts (f, "hosts", hosts, false, err);
+
+    if (!ps || pathset_ports (ps) > 1)
+        return ps;
+    error_input (err, "two hosts or more are wanted: one has nobody to send"
+                 " to");
+    pathset_destroy (ps);
+    return NULL;
 }
 
 static int run_nominal (const struct options *o, struct error *err)
@@ -221,7 +230,7 @@ static int run_nominal (const struct options *o, struct error *err)
     int rc = -1;
 
     n.fabric = f;
-    if (f && (ps = inputs_hosts (f, "hosts", o->hosts, false, err))
+    if (f && (ps = find_hosts (f, o->hosts, err))
         && (rate = across_rates (ps, err))
         && (n.sw = sw = find_switches (f, ps, &n.nswitches, err))
         && cut_find (ps, rate, o->seed, &n.cut, err) == 0)

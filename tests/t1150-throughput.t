@@ -121,5 +121,26 @@ refused "rates of probes" pmm simulate -f fabric --plan probes \
 jq -c '.test = "one_to_one"' series >alone
 refused "exchanges one way at a time" pmm rates -f fabric --plan plan \
     --series alone
+refused "what another plan measured" pmm rates -f fabric --plan probes \
+    --series series
+is "$(<said)" "pmm rates: series: no run of exchanges both ways at once by a \
+plan of method pmm" "... which is said"
+jq -c '.pairs[].time_ns |= map_values(1e-300)' series >fast
+refused "rates of no link" pmm rates -f fabric --plan plan --series fast --json
+like "$(<said)" '^pmm rates: fast: h[0-9]+ to h[0-9]+: .* than any link has$' \
+    "... whose pair is named"
+refused "the halves of one host" pmm rates -f fabric --hosts h0001
+refused "two methods" pmm plan -f fabric --throughput --method one-factor
+jq -c '.fabric = "other"' series >other
+refused "another fabric's" pmm rates -f fabric --plan plan --series other
+like "$(<said)" '^pmm rates: other: measured in another fabric' \
+    "... by its name"
+
+# What is measured again is so alone, and says nothing of links.
+jq -c '.pattern = "throughput-again" | .pairs |= .[:2]' series >again
+cat series again >both
+pmm rates -f fabric --plan plan --series both >table
+is "$? $(grep -c 'not measured' table)" "0 0" \
+    "pairs that were measured again, alone, do not count"
 
 done_testing

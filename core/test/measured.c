@@ -89,6 +89,10 @@ static void test_series (struct pathset *ps, struct plan *plan)
             && fabs (rate[0] - 12e9) < 1 && isnan (rate[1])
             && isnan (rate[2]) && fabs (rate[3] - 4e9) < 1,
         "by the greatest length, from both sides, the mean for no median");
+    add (s, 1, 0, 2 * LENGTH, 1, 1);
+    add (s, 2, 0, 2 * LENGTH, 1e-300, 1e-300);
+    series_sort (s, NULL);
+    ok (refuses (s, ps, plan, "any link has"), "a time that takes none");
     series_add_process (s, "k3:1", "k3", NULL);
     ok (refuses (s, ps, plan, "two processes"), "two processes of a host");
     series_destroy (s);

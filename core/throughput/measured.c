@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define NOBODY UINT32_MAX
+#define RATE_MAX 1e14 /* bits a second: of no link */
 
 /* The endpoint of a process, or NOBODY. */
 static uint32_t endpoint_of (const struct pathset *ps,
@@ -94,8 +95,15 @@ int measured_rates (const struct series *s, const struct pathset *ps,
         size_t n;
         const struct probe *p = plan_round (plan, r, &n);
 
-        for (size_t i = 0; i < n; i++)
-            rate[at++] = flow_rate (s, process[p[i].a], process[p[i].b]);
+        for (size_t i = 0; i < n && rc == 0; i++, at++) {
+            rate[at] = flow_rate (s, process[p[i].a], process[p[i].b]);
+            if (rate[at] > RATE_MAX)
+                rc = error_input (err, "%s to %s: %.3g Gb/s are more than any"
+                                  " link has",
+                                  pathset_endpoint (ps, p[i].a)->name,
+                                  pathset_endpoint (ps, p[i].b)->name,
+                                  rate[at] / 1e9);
+        }
     }
     free (process);
     return rc;

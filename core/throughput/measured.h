@@ -20,7 +20,8 @@
  * and the median (the mean where there is none) of the repeats, for each probe
  * of the plan in its order; NAN where it was not measured. A pair that was
  * measured from both sides has the mean of these. Return 0, or -1 with err: a
- * series of something else, or of no process that the set knows.
+ * series of something else, or of no process that the set knows, or a rate that
+ * no link has.
  */
 int measured_rates (const struct series *s, const struct pathset *ps,
                     const struct plan *plan, double *rate, struct error *err);
