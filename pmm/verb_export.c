@@ -140,17 +140,6 @@ static int check_options (const struct options *o, struct error *err)
     return 0;
 }
 
-/* The last run of pairs. */
-static const struct series *choose_run (const struct series_list *list,
-                                        struct error *err)
-{
-    for (size_t i = list->n; i-- > 0;)
-        if (list->run[i]->npairs > 0)
-            return list->run[i];
-    error_input (err, "no run of it has pairs");
-    return NULL;
-}
-
 static struct infer_matrix *load_series (const struct options *o,
                                          struct error *err)
 {
@@ -160,7 +149,9 @@ static struct infer_matrix *load_series (const struct options *o,
 
     if (inputs_series (&list, o->series, err) < 0)
         return NULL;
-    if ((s = choose_run (&list, err)))
+    if (!(s = series_list_pairs (&list)))
+        error_input (err, "no run of pairs");
+    else
         m = infer_matrix_of_series (s, o->length_given ? o->length
                                                        : s->pair[0].length,
                                     o->stat, err);

@@ -49,6 +49,31 @@ else
     skip "... which Scotch finds good" "no atst"
 fi
 
+# What is measured again is a few of the pairs, alone.
+jq -c '{kind: "series", version, test: "one_to_one", pattern: "one-factor",
+    seed: 1, repeats: 1, noise_length: 0, noise_messages: 0,
+    noise_processes: 0, steps: 1, probes: 1, seconds: 1, complete: true,
+    processes: [[.pairs[] | .a, .b] | unique[]
+        | {label: ., host: ., lost: false}],
+    topologies: []} as $run
+    | ([.pairs[] | .a, .b] | unique) as $name
+    | [.pairs[] | (.rtt_ns / 2) as $ns | {a: (.a as $a | $name | index ($a)),
+        b: (.b as $b | $name | index ($b)), length: 0, count: 1, lost: 0,
+        time_ns: (["min", "p25", "median", "p75", "max", "mean"]
+            | map ({key: ., value: $ns}) | from_entries + {sd: 0})}]
+        as $pairs
+    | $run + {pairs: $pairs}, $run + {pattern: "one-factor-again",
+        pairs: $pairs[:1]}' solution >series
+is "$(wc -l <series) $(pmm export --format loggopsim --series series)" \
+    "2 $(pmm export --format loggopsim --series solution)" \
+    "pairs that were measured again, alone, are not the series"
+is "$(pmm infer series --format tgf)" "$(pmm infer solution --format tgf)" \
+    "... nor what a topology is inferred of"
+pmm series solution --format parus -o text
+is "$(pmm export --format loggopsim --series text_min.txt)" \
+    "$(pmm export --format loggopsim --series solution)" \
+    "a matrix of PARUS, which has one statistic alone"
+
 # refuse REASON OPTION...
 refuse ()
 {

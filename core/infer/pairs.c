@@ -6,6 +6,8 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "core/series/save.h"
+
 struct infer_matrix *infer_matrix_of_series (const struct series *s,
                                              uint64_t length,
                                              enum series_stat stat,
@@ -16,6 +18,7 @@ struct infer_matrix *infer_matrix_of_series (const struct series *s,
 
     if (!m)
         return NULL;
+    stat = series_stat_known (s, stat);
     for (uint32_t i = 0; i < s->nprocesses; i++)
         if (infer_matrix_name (m, i, s->process[i].label, err) < 0)
             goto error;

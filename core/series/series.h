@@ -184,4 +184,14 @@ int series_read (struct series_list *list, FILE *fp, const char *name,
                  struct error *err);
 void series_list_clear (struct series_list *list);
 
+/* What the word of a pattern ends in where some of its pairs were measured
+ * again, alone.
+ */
+#define SERIES_AGAIN "-again"
+
+/* The last run of pairs, one of those that were measured again where there is
+ * no other; borrowed. NULL: there is none.
+ */
+const struct series *series_list_pairs (const struct series_list *list);
+
 #endif /* CORE_SERIES_H */

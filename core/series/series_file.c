@@ -485,6 +485,27 @@ void series_list_clear (struct series_list *list)
     *list = (struct series_list){ 0 };
 }
 
+static bool is_again (const struct series *s)
+{
+    size_t len = strlen (s->pattern), tail = strlen (SERIES_AGAIN);
+
+    return len > tail && strcmp (s->pattern + len - tail, SERIES_AGAIN) == 0;
+}
+
+const struct series *series_list_pairs (const struct series_list *list)
+{
+    const struct series *again = NULL;
+
+    for (size_t i = list->n; i-- > 0;) {
+        if (list->run[i]->npairs == 0)
+            continue;
+        if (!is_again (list->run[i]))
+            return list->run[i];
+        again = again ? again : list->run[i];
+    }
+    return again;
+}
+
 int series_read (struct series_list *list, FILE *fp, const char *name,
                  struct error *err)
 {

@@ -318,6 +318,42 @@ static void test_hostile (void)
     }
 }
 
+/* Runs by their patterns, "" has no pairs; which of them is that of pairs. */
+static const struct {
+    const char *pattern[3];
+    int at; /* -1: none */
+} picked[] = {
+    { { "one-factor", "pmm", NULL }, 1 },
+    { { "one-factor", "one-factor-again", "" }, 0 },
+    { { "one-factor-again", "pmm-again", NULL }, 1 },
+    { { "again", "-again", NULL }, 1 },
+    { { "", NULL, NULL }, -1 },
+};
+
+static void test_picked (void)
+{
+    for (size_t i = 0; i < sizeof (picked) / sizeof (picked[0]); i++) {
+        struct series_list list = { 0 };
+        const struct series *s;
+
+        for (int k = 0; k < 3 && picked[i].pattern[k]; k++) {
+            struct series *run = series_create (SERIES_ONE_TO_ONE);
+
+            series_add_process (run, NULL, "h", NULL);
+            snprintf (run->pattern, sizeof (run->pattern), "%s",
+                      picked[i].pattern[k]);
+            if (*run->pattern)
+                series_add_pair (run, &(struct series_pair){ .count = 1 },
+                                 NULL);
+            series_list_add (&list, run, NULL);
+        }
+        s = series_list_pairs (&list);
+        ok (s == (picked[i].at < 0 ? NULL : list.run[picked[i].at]),
+            "of %s and so on: run %d", picked[i].pattern[0], picked[i].at);
+        series_list_clear (&list);
+    }
+}
+
 int main (void)
 {
     test_stats ();
@@ -326,5 +362,6 @@ int main (void)
     test_refused ();
     test_keep ();
     test_hostile ();
+    test_picked ();
     return done_testing ();
 }

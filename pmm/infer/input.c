@@ -10,120 +10,43 @@
 
 #include "core/infer/basic.h"
 #include "core/infer/join.h"
+#include "core/infer/pairs.h"
 #include "core/infer/switches.h"
 #include "core/infer/tgf.h"
-#include "core/series/parus.h"
-#include "core/series/save.h"
 #include "util/file.h"
 #include "util/text.h"
 
 #define NONE TOPOLOGY_NONE
 
-/* Whether a run holds latencies between processes. */
-static bool has_pairs (const struct series *s)
-{
-    return s->npairs > 0 && s->nprocesses >= 2;
-}
-
-static int put_pairs (struct infer_matrix *m, const struct series *s,
-                      enum series_stat stat, uint64_t length,
-                      struct error *err)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < s->npairs; i++) {
-        const struct series_pair *p = &s->pair[i];
-        double ns = p->time_ns[stat];
-
-        if (p->a == p->b || p->length != length || !series_measured (p)
-            || !(ns > 0))
-            continue;
-        /* the other direction stays, for infer_matrix_mean */
-        m->ns[(size_t)p->a * m->n + p->b] = ns;
-        n++;
-    }
-    if (n == 0)
-        return error_input (err, "no pair was measured by messages of %ju "
-                                 "bytes",
-                            (uintmax_t)length);
-    infer_matrix_mean (m);
-    return 0;
-}
-
-static struct infer_matrix *of_series (const struct series *s,
-                                       const struct infer_how *how,
-                                       struct error *err)
-{
-    enum series_stat stat = series_stat_known (s, how->stat);
-    struct infer_matrix *m;
-
-    if (s->nprocesses > INFER_MAX_NODES) {
-        error_input (err, "%u processes: at most %d are wanted",
-                     s->nprocesses, INFER_MAX_NODES);
-        return NULL;
-    }
-    if (!(m = infer_matrix_create (s->nprocesses, err)))
-        return NULL;
-    for (uint32_t i = 0; i < s->nprocesses; i++)
-        if (infer_matrix_name (m, i, s->process[i].label, err) < 0)
-            goto error;
-    if (put_pairs (m, s, stat, how->any_length ? s->length[0] : how->length,
-                   err)
-        < 0)
-        goto error;
-    return m;
-error:
-    infer_matrix_destroy (m);
-    return NULL;
-}
-
 static struct infer_matrix *load_series (FILE *fp, const char *path,
                                          const struct infer_how *how,
                                          struct error *err)
 {
-    struct series_list list;
     struct infer_matrix *m = NULL;
-    size_t i;
+    struct series_list list;
+    const struct series *s;
 
     if (series_read (&list, fp, path, err) < 0)
         return NULL;
-    for (i = list.n; i > 0 && !has_pairs (list.run[i - 1]); i--)
-        ;
-    if (i == 0)
-        error_input (err, "%s: no run of pairs", path);
-    else if (!(m = of_series (list.run[i - 1], how, err)))
+    if (!(s = series_list_pairs (&list)))
+        error_input (err, "no run of pairs");
+    else
+        m = infer_matrix_of_series (s, how->any_length ? s->pair[0].length
+                                                       : how->length,
+                                    how->stat, err);
+    if (!m)
         error_prefix (err, "%s", path);
     series_list_clear (&list);
     return m;
 }
 
-static struct infer_matrix *load_parus (FILE *fp, const char *path,
-                                        const struct infer_how *how,
-                                        struct error *err)
+/* A file that is none is a matrix. */
+static bool is_series (const char *text)
 {
-    struct series *s = parus_read (fp, path, err);
-    struct infer_matrix *m = NULL;
+    static const char parus[] = "processors ";
 
-    if (!s)
-        return NULL;
-    if (!has_pairs (s))
-        error_input (err, "%s: no pairs", path);
-    else if (!(m = of_series (s, how, err)))
-        error_prefix (err, "%s", path);
-    series_destroy (s);
-    return m;
+    return *text == '{' || strncmp (text, parus, sizeof (parus) - 1) == 0;
 }
-
-/* What a file may be, by the word that it starts with; the last is any. */
-static const struct kind {
-    const char *start;
-    struct infer_matrix *(*load) (FILE *fp, const char *path,
-                                  const struct infer_how *how,
-                                  struct error *err);
-} kinds[] = {
-    { "{", load_series },
-    { "processors ", load_parus },
-};
 
 static struct infer_matrix *load_text (const char *text, size_t len,
                                        const char *path,
@@ -131,20 +54,14 @@ static struct infer_matrix *load_text (const char *text, size_t len,
                                        struct error *err)
 {
     FILE *fp = fmemopen ((void *)text, len, "r");
-    struct infer_matrix *m = NULL;
-    size_t i;
+    struct infer_matrix *m;
 
     if (!fp) {
         error_errno (err, "%s", path);
         return NULL;
     }
-    for (i = 0; i < sizeof (kinds) / sizeof (kinds[0]); i++)
-        if (strncmp (text, kinds[i].start, strlen (kinds[i].start)) == 0) {
-            m = kinds[i].load (fp, path, how, err);
-            break;
-        }
-    if (i == sizeof (kinds) / sizeof (kinds[0]))
-        m = infer_matrix_read (fp, path, err);
+    m = is_series (text) ? load_series (fp, path, how, err)
+                         : infer_matrix_read (fp, path, err);
     fclose (fp);
     return m;
 }

@@ -101,11 +101,11 @@ static int retest (struct exchange_session *x, const char *name,
     struct pattern *pattern
         = told_pairs (&x->party, pair, n > 0 ? (size_t)n : 0,
                       n < 0 ? &why : err);
-    char word[NAME_MAX_BYTES + 8];
+    char word[NAME_MAX_BYTES + sizeof (SERIES_AGAIN)];
     struct series *again;
     int rc = -1;
 
-    snprintf (word, sizeof (word), "%s-again", name);
+    snprintf (word, sizeof (word), "%s" SERIES_AGAIN, name);
     if (pattern
         && session_series (x, s ? s->test : SERIES_ONE_TO_ONE, word, ex->name,
                            &again, err) == 0)
