@@ -171,13 +171,21 @@ static void run (const struct net *n)
 int main (int argc, char **argv)
 {
     bool big = argc == 2 && strcmp (argv[1], "--long") == 0;
+    char machine[128];
 
     if (argc > 2 || (argc == 2 && !big)) {
         fprintf (stderr, "usage: throughput [--long]\n");
         return EXIT_FAILURE;
     }
-    printf ("`bench/throughput%s`: d-mod-k, min-hop; a link's rate halved in"
-            " %d trials\n\n", big ? " --long" : "", TRIALS);
+    machine_name (machine, sizeof (machine));
+    printf ("`bench/throughput%s` on %s\n\n"
+            "Plans fill each link %d times, by nominal rates: 4xHDR, of EDR host"
+            " ends 4xEDR.\n*Filled*: links that a round loads as much as they"
+            " carry. A link drawn at random\nhas half its rate, in each of %d"
+            " trials, and flows lack up to %.0f %% by noise.\n*Named*: it is"
+            " among the suspects of a finding; *alone*: no other is;"
+            " *others*:\nfindings that name others.\n\n",
+            big ? " --long" : "", machine, TIMES, TRIALS, 100 * NOISE);
     printf ("| network | hosts | links | rounds | flows | filled | plan s |"
             " check s | named | alone | others |\n"
             "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n");
