@@ -39,6 +39,17 @@
 #                             a home; what is below /root is out of its reach
 #   as_slurm COMMAND...       as SlurmUser of --slurm-user slurm, whose name is
 #                             Debian's; with an environment of its own
+#   built_to DIR FILE...      copies them out of $builddir to where users reach
+#   with_plugin               makes ./fabric, ./pmm.conf and, for with_cluster,
+#                             ./plugstack: jobs are checked over the emulator
+#
+#   emu_up SNAPSHOT [OPTION]...
+#                             pmm-emu of it, in $emu, at $workdir/emu
+#   emu_down                  ends it
+#   emu COMMAND...            has it do that
+#   start_probes [OPTION]...  a pmm-probe with ./conf for each of $hosts, in $pids;
+#                             what they say goes to ./stdout and ./stderr
+#   finish_probes             waits for them; the status of the first
 #
 #   within SECONDS COMMAND... runs COMMAND until it succeeds; false if it did not
 #                             by then
@@ -51,7 +62,8 @@ builddir=${builddir:-$srcdir/build}
 PATH=$builddir/pmm:$builddir/probe:$builddir/probe/emu:$builddir/probe/mpi:$PATH
 PATH=$PATH:/usr/sbin:/sbin
 test_user=${PMM_TEST_USER:-nobody}
-workdir='' fabric='' nodes=''
+workdir='' fabric='' nodes='' emu=''
+hosts=() pids=()
 
 # A cluster of the caller's is not ours to use.
 unset SLURM_CONF "${!SLURM_@}" "${!PMM_CONF@}"
@@ -300,4 +312,76 @@ as_slurm ()
 {
     setpriv --reuid=slurm --regid="$(id -g slurm)" --init-groups \
         env -i PATH="$PATH" SLURM_CONF="$SLURM_CONF" "$@"
+}
+
+built_to ()
+{
+    local dir=$1
+    shift
+    install -d -m 755 "$dir"
+    must "installed: $*" "$builddir/libtool" --quiet --mode=install \
+        install -m 755 "${@/#/$builddir/}" "$dir/"
+}
+
+with_plugin ()
+{
+    need pmm pmm-probe pmm-emu srun
+    built_to "$workdir" probe/pmm-probe spank/spank_pmm.la
+    pmm fabric generate fat-tree --ports 8 --levels 2 -o fabric
+    cat >pmm.conf <<X
+Snapshot  = $workdir/fabric
+Baseline  =
+Probe     = $workdir/pmm-probe
+Transport = emu
+EmuSocket = $workdir/emu
+Timeout   = 15
+X
+    echo "required $workdir/spank_pmm.so conf=$workdir/pmm.conf" >plugstack
+}
+
+emu_up ()
+{
+    # The line of an earlier one is not this one's.
+    rm -f "$workdir/emu.log"
+    pmm-emu -f "$1" --socket "$workdir/emu" --control "$workdir/control" \
+        "${@:2}" >"$workdir/emu.log" 2>&1 &
+    emu=$!
+    cleanup emu_down
+    must "an emulator of $1" within 10 grep -qs pmm-emu: "$workdir/emu.log"
+}
+
+emu_down ()
+{
+    [[ $emu ]] || return 0
+    kill "$emu" 2>/dev/null
+    wait "$emu" 2>/dev/null
+    emu=''
+}
+
+emu () { pmm-emu --control "$workdir/control" "$@"; }
+
+start_probes ()
+{
+    local i n=${#hosts[@]}
+    pids=()
+    rm -f "$workdir/rendezvous"
+    : >stdout 2>stderr
+    for ((i = 0; i < n; i++)); do
+        pmm-probe "$@" --conf conf --coord \
+            "local:$i:$n:${hosts[i]}:$workdir/rendezvous" \
+            >>stdout 2>>stderr &
+        pids[i]=$!
+    done
+}
+
+finish_probes ()
+{
+    local status pid
+    # Bash tells of those that were killed.
+    wait "${pids[0]}" 2>/dev/null
+    status=$?
+    for pid in "${pids[@]}"; do
+        wait "$pid" 2>/dev/null
+    done
+    return "$status"
 }

@@ -21,19 +21,8 @@ link=0002c90100000010/3 # the first leaf's, up
 # it.
 levels ()
 {
-    "$told" "$1" >snapshot || return
-    rm -f emu.log
-    pmm-emu -f snapshot --socket "$workdir/emu" --control "$workdir/control" \
-        >emu.log 2>&1 &
-    emu=$!
-    within 10 grep -qs 'pmm-emu:' emu.log
+    "$told" "$1" >snapshot && emu_up snapshot
 }
-emu_down ()
-{
-    kill "$emu" 2>/dev/null
-    wait "$emu" 2>/dev/null
-}
-cleanup emu_down
 
 cat >conf <<END
 Snapshot=$workdir/snapshot
@@ -46,14 +35,8 @@ END
 # check DIR: a check by all hosts
 check ()
 {
-    local i n=${#hosts[@]}
-    rm -f rendezvous
-    for ((i = 0; i < n; i++)); do
-        pmm-probe --conf conf --nonce ab --output "$1" --coord \
-            "local:$i:$n:${hosts[i]}:$workdir/rendezvous" >>stdout 2>>stderr &
-        pids[i]=$!
-    done
-    wait "${pids[@]}"
+    start_probes --nonce ab --output "$1"
+    finish_probes
 }
 
 # A link between switches gets slow; what comes of that.
@@ -62,7 +45,7 @@ slow ()
     rm -rf before after baseline.json
     check before
     cp before/samples.json baseline.json
-    pmm-emu --control "$workdir/control" slow "$link" +2000 >said 2>&1
+    emu slow "$link" +2000 >said 2>&1
     ok $? "... a slow $link"
     check after
     emu_down

@@ -117,35 +117,24 @@ is "$(named first.verdict)" "$end $slow" \
 is "$(named all.verdict)" "$slow" "... by all of them it is not"
 
 # The same on the wire, as far as the emulator is one.
-pmm-emu -f fabric --socket "$PWD/emu" --control "$PWD/control" >emu.log 2>&1 &
-emu=$!
-stop_emu () { kill "$emu" 2>/dev/null; wait "$emu" 2>/dev/null; }
-cleanup stop_emu
-within 5 grep -qs pmm-emu: emu.log
+emu_up fabric
 cat >conf <<END
 Snapshot=$PWD/fabric
 Transport=emu
-EmuSocket=$PWD/emu
+EmuSocket=$workdir/emu
 Timeout=30
 END
 
 # probe OUTPUT OPTION...: a check of the job's hosts
 probe ()
 {
-    local i n=${#hosts[@]} out=$1 pids=()
-    shift
-    rm -f rendezvous
-    for ((i = 0; i < n; i++)); do
-        pmm-probe --conf conf --nonce c0ffee --output "$out" "$@" --coord \
-            "local:$i:$n:${hosts[i]}:$PWD/rendezvous" >>stdout 2>>stderr &
-        pids+=($!)
-    done
-    wait "${pids[@]}"
+    start_probes --nonce c0ffee --output "$@"
+    finish_probes
 }
 probe clean
 is "$(jq .rank clean/plan.json)" "$(jq .rank all.plan)" \
     "pmm-probe plans by all LIDs"
-pmm-emu --control "$PWD/control" slow "$slow" +1000 >out
+emu slow "$slow" +1000 >out
 echo "Baseline=$PWD/clean/samples.json" >>conf
 probe slow
 is "$(named slow/verdict.json)" "$slow" "... and names the cable"

@@ -13,50 +13,10 @@ cd "$workdir" || exit 1
 hosts=(h0003 h0011 h0017 h0018 h0040 h0061 h0077 h0090 h0091 h0092 h0113
     h0128 h0055 h0023 h0100 h0001)
 
-emu_up ()
-{
-    # the line of an earlier one is not this one's
-    rm -f emu.log
-    pmm-emu -f fabric --socket "$workdir/emu" --control "$workdir/control" \
-        "$@" >emu.log 2>&1 &
-    emu=$!
-    for _ in {1..100}; do
-        grep -qs 'pmm-emu:' emu.log && return
-        sleep 0.05
-    done
-}
-emu_down () { kill "$emu" 2>/dev/null; wait "$emu" 2>/dev/null; }
-emu () { pmm-emu --control "$workdir/control" "$@"; }
-cleanup emu_down
-
-# start OPTION...: a check over $hosts in the background, its pids in $pids
-start ()
-{
-    local i n=${#hosts[@]}
-    pids=()
-    rm -f rendezvous stdout stderr
-    for ((i = 0; i < n; i++)); do
-        pmm-probe --conf conf --nonce "$nonce" "$@" --coord \
-            "local:$i:$n:${hosts[i]}:$workdir/rendezvous" \
-            >>stdout 2>>stderr &
-        pids[i]=$!
-    done
-}
-# finish: its leader's exit status
-finish ()
-{
-    local status pid
-    # Bash tells of those that were killed.
-    wait "${pids[0]}" 2>/dev/null
-    status=$?
-    for pid in "${pids[@]}"; do
-        wait "$pid" 2>/dev/null
-    done
-    return "$status"
-}
-run () { start "$@"; finish; }
-result () { tail -n 1 stdout; }
 nonce=c0ffee
+start () { start_probes --nonce "$nonce" "$@"; }
+run () { start "$@"; finish_probes; }
+result () { tail -n 1 stdout; }
 
 pmm fabric generate fat-tree --ports 8 --levels 3 -o fabric
 cat >conf <<END
@@ -66,14 +26,14 @@ Transport=emu
 EmuSocket=$workdir/emu
 Timeout=20
 END
-emu_up
+emu_up fabric
 mkdir out
 
 # Exactness: the same latency both ways, so that a row says it all
 
 emu show | jq -r '.links[] | "\(.id) \(.latency_ns | floor)"' >latency
 emu_down
-emu_up --latency latency
+emu_up fabric --latency latency
 run --output out
 is $? 0 "16 processes over the emulator"
 like "$(result)" "^pmm-result 1 OK $nonce " "... the result record"
@@ -184,10 +144,10 @@ hosts=("${save[@]}")
 # What dies or hangs
 
 # in the midst of a long check
-start --repeats 200
+start --repeats 200 --timeout 100 # a busy machine takes long
 sleep 0.5
 kill -KILL "${pids[5]}"
-finish
+finish_probes
 is $? 3 "a process that is killed: exit 3"
 like "$(result)" "^pmm-result 1 UNKNOWN $nonce .*${hosts[5]}" "... it is named"
 is "$(head -n 1 stdout | jq -c '.nodes.missing')" "[\"${hosts[5]}\"]" \
@@ -199,12 +159,12 @@ wait "${pids[0]}"
 is $? 3 "a process that is stopped: exit 3"
 like "$(result)" "^pmm-result 1 UNKNOWN $nonce .*${hosts[7]}" "... it is named"
 kill -KILL "${pids[7]}"
-finish
+finish_probes
 start --repeats 300
 sleep 1
 kill -KILL "$emu"
 wait "$emu" 2>/dev/null
-finish
+finish_probes
 is $? 3 "the emulator is killed: exit 3"
 like "$(result)" "^pmm-result 1 UNKNOWN $nonce .*emulator is gone" \
     "... which is said"
@@ -212,7 +172,7 @@ run
 is $? 3 "no emulator: exit 3"
 like "$(result)" "^pmm-result 1 UNKNOWN $nonce .*no fabric emulator" \
     "... which is said"
-emu_up
+emu_up fabric
 kill -STOP "$emu"
 run --timeout 2
 is $? 3 "the emulator hangs: exit 3"

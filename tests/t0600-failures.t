@@ -6,49 +6,11 @@
 # does not start.
 
 . "$(dirname "$0")/lib.sh"
-need pmm pmm-probe pmm-emu srun
 workdir
 cd "$workdir" || exit 1
-
-# What jobs of ordinary users run must be within their reach.
-"$builddir/libtool" --quiet --mode=install install -m 755 \
-    "$builddir/probe/pmm-probe" "$workdir/" >/dev/null 2>&1
-"$builddir/libtool" --quiet --mode=install install -m 755 \
-    "$builddir/spank/spank_pmm.la" "$workdir/" >/dev/null 2>&1
-chmod 755 "$workdir"
-
-pmm fabric generate fat-tree --ports 8 --levels 2 -o fabric
-cat >pmm.conf <<X
-Snapshot  = $workdir/fabric
-Baseline  =
-Probe     = $workdir/pmm-probe
-Transport = emu
-EmuSocket = $workdir/emu.sock
-Timeout   = 15
-X
-echo "required $workdir/spank_pmm.so conf=$workdir/pmm.conf" >plugstack
-
-emu_up ()
-{
-    rm -f emu.sock
-    pmm-emu -f fabric --socket emu.sock --seed 1 --noise 50 >emu.log 2>&1 &
-    emu_pid=$!
-    for _ in $(seq 100); do
-        [ -S emu.sock ] && return
-        sleep 0.05
-    done
-    diag "$(cat emu.log)"
-    exit 1
-}
-
-emu_down ()
-{
-    kill "$emu_pid" 2>/dev/null && wait "$emu_pid"
-    return 0
-}
-
-emu_up
-cleanup emu_down
+with_plugin
+noisy_emu () { emu_up fabric --seed 1 --noise 50; }
+noisy_emu
 with_cluster 8 --plugstack plugstack
 
 # checked NAME REGEX [OPTION...]: an ordinary user's job of four nodes; it must
@@ -99,8 +61,8 @@ checked "no probe" "nothing-here|without a result"
 conf Probe "$workdir/pmm-probe"
 
 emu_down
-checked "the emulator gone" "emu.sock"
-emu_up
+checked "the emulator gone" "$workdir/emu"
+noisy_emu
 
 cp fabric good
 chmod 600 fabric

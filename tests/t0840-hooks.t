@@ -13,12 +13,8 @@ cd "$workdir" || exit 1
 mkdir hooks lib log
 chmod 777 log
 
-"$builddir/libtool" --quiet --mode=install install -m 755 \
-    "$builddir/probe/pmm-probe" "$workdir/" >/dev/null 2>&1
-"$builddir/libtool" --quiet --mode=install install -m 755 \
-    "$builddir/spank/spank_pmm.la" "$builddir/spank/spank_pmm_hooks.la" \
-    "$workdir/" >/dev/null 2>&1
-chmod 755 "$workdir"
+built_to "$workdir" probe/pmm-probe spank/spank_pmm.la \
+    spank/spank_pmm_hooks.la
 
 # What slurmd runs: ours, with what this test makes of a machine; of each run a
 # line "JOB NODE STATUS what it said" in log/NAME, its environment beside it.
@@ -56,7 +52,7 @@ Pmm         = $workdir/reader
 Baseline    =
 Probe       = $workdir/pmm-probe
 Transport   = emu
-EmuSocket   = $workdir/emu.sock
+EmuSocket   = $workdir/emu
 Timeout     = 30
 X
     printf '%s\n' "$@" >>pmm.conf
@@ -213,12 +209,7 @@ is "$(ls log/evil log/reads 2>/dev/null)" "" "... and nobody reads the fabric"
 # A job that asks, where no snapshot is published, has the fabric read; its
 # check waits for that. Twenty at a time have it read once.
 (cd / && on_host h0001 pmm fabric read -o "$workdir/emulated") || exit 1
-pmm-emu -f emulated --socket emu.sock --seed 1 2>emu.log &
-emu=$!
-cleanup kill "$emu"
-until [ -S emu.sock ]; do
-    sleep 0.05
-done
+emu_up emulated --seed 1
 out=$(cd / && as_user srun -Q -N4 --pmm-check=require /bin/echo it runs 2>&1)
 is "$(grep -c '^it runs$' <<<"$out")" 4 "a check that needs the live fabric" \
     || diag "$out"

@@ -16,10 +16,7 @@ cd "$workdir" || exit 1
 pmm fabric generate fat-tree --ports 8 --levels 2 -o fabric
 with_cluster h0001,h0002,h0005,h0006,h0009,h0013 --slurm-user slurm
 
-# SlurmUser must reach the programs wherever the tree is.
-mkdir bin
-"$builddir/libtool" --quiet --mode=install install -m 755 \
-    "$builddir/probe/pmm-probe" "$builddir/pmm/pmm" "$workdir/bin/" >/dev/null
+built_to "$workdir/bin" probe/pmm-probe pmm/pmm
 mkdir state
 chown slurm: state
 
@@ -63,15 +60,7 @@ END
 }
 conf 40 >conf
 
-pmm-emu -f fabric --socket "$workdir/emu" --control "$workdir/control" \
-    >emu.log 2>&1 &
-cleanup kill $!
-for _ in {1..100}; do
-    grep -qs 'pmm-emu:' emu.log && break
-    sleep 0.05
-done
-chmod 666 emu
-emu () { pmm-emu --control "$workdir/control" "$@"; }
+emu_up fabric
 
 audit () { as_slurm "$workdir/bin/pmm" audit --conf "$workdir/conf" "$@"; }
 # try OPTION...: an audit of all nodes: its exit status and what it says

@@ -14,10 +14,7 @@ workdir
 cd "$workdir" || exit 1
 
 pmm fabric generate fat-tree --ports 8 --levels 2 -o fabric
-mkdir bin
-"$builddir/libtool" --quiet --mode=install install -m 755 \
-    "$builddir/probe/pmm-probe" "$builddir/pmm/pmm" \
-    "$builddir/prolog/pmm-epilogslurmctld" "$workdir/bin/" >/dev/null
+built_to "$workdir/bin" probe/pmm-probe pmm/pmm prolog/pmm-epilogslurmctld
 install -d -o slurm -m 755 state
 install -d -o slurm -m 700 spool
 cat >conf <<END
@@ -47,15 +44,7 @@ echo "required $workdir/spank_pmm.so conf=$workdir/conf" >plugstack
 with_cluster h0001,h0002,h0005,h0006,h0009 --slurm-user slurm \
     --conf "$workdir/slurm.conf" --plugstack "$workdir/plugstack"
 
-pmm-emu -f fabric --socket "$workdir/emu" --control "$workdir/control" \
-    >emu.log 2>&1 &
-emu=$!
-cleanup kill $emu
-for _ in {1..100}; do
-    grep -qs 'pmm-emu:' emu.log && break
-    sleep 0.05
-done
-chmod 666 emu control
+emu_up fabric
 
 # As often as a busy machine needs.
 serve ()

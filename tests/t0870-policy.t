@@ -18,10 +18,7 @@ pmm fabric generate fat-tree --ports 8 --levels 2 -o fabric
 with_cluster h0001,h0002,h0005,h0006,h0009,h0010,h0013,h0014 \
     --slurm-user slurm
 
-# SlurmUser must reach the programs wherever the tree is.
-mkdir bin
-"$builddir/libtool" --quiet --mode=install install -m 755 \
-    "$builddir/probe/pmm-probe" "$builddir/pmm/pmm" "$workdir/bin/" >/dev/null
+built_to "$workdir/bin" probe/pmm-probe pmm/pmm
 install -d -o slurm -m 755 state
 configure ()
 {
@@ -42,15 +39,7 @@ END
 }
 configure Action=report
 
-pmm-emu -f fabric --socket "$workdir/emu" --control "$workdir/control" \
-    >emu.log 2>&1 &
-cleanup kill $!
-for _ in {1..100}; do
-    grep -qs 'pmm-emu:' emu.log && break
-    sleep 0.05
-done
-chmod 666 emu control
-emu () { pmm-emu --control "$workdir/control" "$@"; }
+emu_up fabric
 
 pmm_slurm () { as_slurm "$workdir/bin/pmm" "$@" --conf "$workdir/conf"; }
 # audit LIST

@@ -16,11 +16,8 @@ cd "$workdir" || exit 1
 # The site: h0005 is the victim.
 pmm fabric generate fat-tree --ports 8 --levels 2 -o fabric
 nodes=h0001,h0002,h0005,h0006,h0009,h0013
-mkdir bin
 install -d -o slurm state spool
-"$builddir/libtool" --quiet --mode=install install -m 755 \
-    "$builddir/probe/pmm-probe" "$builddir/pmm/pmm" \
-    "$builddir/prolog/pmm-epilogslurmctld" "$workdir/bin/" >/dev/null
+built_to "$workdir/bin" probe/pmm-probe pmm/pmm prolog/pmm-epilogslurmctld
 install -m 755 "$builddir/spank/.libs/spank_pmm.so" .
 cat >pmm.conf <<X
 Snapshot=$workdir/fabric

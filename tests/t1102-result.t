@@ -6,34 +6,13 @@
 # user, before the tasks start; they read the latency of each pair in it.
 
 . "$(dirname "$0")/lib.sh"
-need pmm pmm-probe pmm-emu srun jq
+need jq
 workdir
 cd "$workdir" || exit 1
-
-# What jobs of ordinary users run must be within their reach.
-"$builddir/libtool" --quiet --mode=install install -m 755 \
-    "$builddir/probe/pmm-probe" "$workdir/" >/dev/null 2>&1
-"$builddir/libtool" --quiet --mode=install install -m 755 \
-    "$builddir/spank/spank_pmm.la" "$workdir/" >/dev/null 2>&1
-chmod 755 "$workdir"
-
-pmm fabric generate fat-tree --ports 8 --levels 2 -o fabric
-cat >pmm.conf <<X
-Snapshot  = $workdir/fabric
-Baseline  =
-Probe     = $workdir/pmm-probe
-Transport = emu
-EmuSocket = $workdir/emu.sock
-Timeout   = 15
-X
-echo "required $workdir/spank_pmm.so conf=$workdir/pmm.conf" >plugstack
+with_plugin
 pmm fabric show -f fabric --json |
     jq -r '.links | to_entries[] | "\(.value.id) \(100 + 37 * .key)"' >latency
-pmm-emu -f fabric --socket emu.sock --latency latency >emu.log 2>&1 &
-cleanup kill $!
-within 10 test -S emu.sock
-ok $? "the emulator is there" || exit 1
-
+emu_up fabric --latency latency
 with_cluster 5 --plugstack plugstack
 
 # checked OPTION...: a job of an ordinary user, of five nodes, whose first task

@@ -14,25 +14,15 @@ pmm fabric show -f fabric --json |
     jq -r '.links | to_entries[] | "\(.value.id) \(100 + 7 * .key)"' >latency
 printf '%s\n' "Snapshot=$workdir/fabric" Baseline= Transport=emu \
     "EmuSocket=$workdir/emu" Timeout=20 >conf
-pmm-emu -f fabric --socket emu --latency latency --noise 20 >emu.log 2>&1 &
-cleanup kill $!
-within 10 test -S emu
-ok $? "the emulator is there" || exit 1
+emu_up fabric --latency latency --noise 20
+hosts=(h00{01..16})
 
 # measure METHOD: 16 hosts by it; what came of it is in METHOD.json
 measure ()
 {
-    local i pids=()
-    rm -f rendezvous
     pmm plan -f fabric --hosts 'h[0001-0016]' --method "$1" -o plan
-    for i in {1..16}; do
-        pmm-probe --conf conf --nonce ab --plan plan --output "$1" \
-            --result "$1.json" --coord \
-            "local:$((i - 1)):16:$(printf h%04d "$i"):$workdir/rendezvous" \
-            >>stdout 2>>stderr &
-        pids+=($!)
-    done
-    wait "${pids[@]}"
+    start_probes --nonce ab --plan plan --output "$1" --result "$1.json"
+    finish_probes
 }
 
 for method in pmm one-factor by-host; do

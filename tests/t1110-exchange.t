@@ -16,44 +16,8 @@ all=(h0003 h0011 h0017 h0018 h0040 h0061 h0077 h0090 h0091 h0092 h0113
     h0128 h0055 h0023 h0100 h0001)
 hosts=("${all[@]}")
 
-emu_up ()
-{
-    pmm-emu -f fabric --socket "$workdir/emu" --control "$workdir/control" \
-        >emu.log 2>&1 &
-    emu=$!
-    within 10 grep -qs 'pmm-emu:' emu.log
-}
-emu_down () { kill "$emu" 2>/dev/null; wait "$emu" 2>/dev/null; }
-emu () { pmm-emu --control "$workdir/control" "$@"; }
-cleanup emu_down
-
-# start TEST [OPTION]...: over $hosts in the background, its pids in $pids
-start ()
-{
-    local i n=${#hosts[@]}
-    pids=()
-    rm -f rendezvous out.json
-    : >stdout 2>stderr
-    for ((i = 0; i < n; i++)); do
-        pmm-probe "$@" --conf conf --timeout 60 --coord \
-            "local:$i:$n:${hosts[i]}:$workdir/rendezvous" \
-            >>stdout 2>>stderr &
-        pids[i]=$!
-    done
-}
-# finish: its leader's exit status
-finish ()
-{
-    local status pid
-    # Bash tells of those that were killed.
-    wait "${pids[0]}" 2>/dev/null
-    status=$?
-    for pid in "${pids[@]}"; do
-        wait "$pid" 2>/dev/null
-    done
-    return "$status"
-}
-run () { start "$@" -o out.json; finish; }
+start () { rm -f out.json; start_probes "$@" --timeout 60; }
+run () { start "$@" -o out.json; finish_probes; }
 # what FILTER: of the last run's first series
 what () { head -n 1 out.json | jq -c "$1"; }
 
@@ -63,7 +27,7 @@ Snapshot=$workdir/fabric
 Transport=emu
 EmuSocket=$workdir/emu
 END
-emu_up
+emu_up fabric
 
 # All pairs, by one-factor and by PMM
 
@@ -181,7 +145,7 @@ kill_in_midst ()
     start "${@:2}" -o out.json
     within 30 grown $((before + 3000))
     kill -KILL "${pids[$1]}"
-    finish
+    finish_probes
 }
 kill_in_midst 3 pairs --pattern one-factor,pmm --repeats 1000
 is $? 3 "a process that is killed: exit 3"

@@ -12,33 +12,13 @@ cd "$workdir" || exit 1
 
 hosts=(h000{1..4} h000{5..8} h0009 h001{0..2})
 
-emu_up ()
-{
-    pmm-emu -f fabric --socket "$workdir/emu" --control "$workdir/control" \
-        >emu.log 2>&1 &
-    emu=$!
-    within 10 grep -qs 'pmm-emu:' emu.log
-}
-emu_down () { kill "$emu" 2>/dev/null; wait "$emu" 2>/dev/null; }
-emu () { pmm-emu --control "$workdir/control" "$@"; }
-cleanup emu_down
-
 # run: the plan's flows, both ways, into the file series; its leader's status
 run ()
 {
-    local i n=${#hosts[@]} pids=()
-    rm -f rendezvous series
-    for ((i = 0; i < n; i++)); do
-        pmm-probe pairs --plan plan --exchange both-ways --lengths 131072 \
-            --repeats 3 --exchanges 8 --conf conf --timeout 60 -o series \
-            --coord "local:$i:$n:${hosts[i]}:$workdir/rendezvous" \
-            >>stdout 2>>stderr &
-        pids[i]=$!
-    done
-    wait "${pids[0]}"
-    i=$?
-    wait "${pids[@]}"
-    return "$i"
+    rm -f series
+    start_probes pairs --plan plan --exchange both-ways --lengths 131072 \
+        --repeats 3 --exchanges 8 --timeout 60 -o series
+    finish_probes
 }
 
 # rates: judge them; prints status and suspects
@@ -62,7 +42,7 @@ Snapshot=$workdir/fabric
 Transport=emu
 EmuSocket=$workdir/emu
 END
-emu_up
+emu_up fabric
 
 run
 ok $? "its flows are measured" || diag "$(<stderr)"
