@@ -63,7 +63,9 @@ static const char usage[] =
     "  --timeout SECONDS   give up after this long\n"
     "  --progress          say how far it is, for a program that shows it\n"
     "  --audit             print plan and ports as well, for pmm audit\n"
-    "  --coord NAME        pmix, or local:RANK:SIZE:HOST:SOCKET for tests\n";
+    "  --coord NAME        pmix, or local:RANK:SIZE:HOST:SOCKET for tests\n"
+    "  -h, --help          show this\n"
+    "  -V, --version       tell the version\n";
 
 enum {
     OPT_CONF = 256,

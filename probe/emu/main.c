@@ -85,6 +85,8 @@ static const char usage[] =
     "  --stall SECONDS         when a client that computes is given up [2]\n"
     "  --ready-fd FD           write a line there, not to standard output,\n"
     "                          when clients may connect\n"
+    "  -h, --help              show this\n"
+    "  -V, --version           tell the version\n"
     "\n"
     "Commands: slow LINK +NS, rate LINK GBPS, heal LINK|all, noise, outliers,\n"
     "loss, packet, background (each as above, or off), show, stats.\n";
