@@ -170,8 +170,10 @@ static struct infer_matrix *read_lines (char *text, unsigned long *number,
     uint32_t a = 0;
 
     while ((line = next_line (&text, number))) {
-        if (!m && !(m = infer_matrix_create (count_words (line) - 1, err)))
+        if (!m && !(m = infer_matrix_create (count_words (line) - 1, err))) {
+            error_prefix (err, "wanted is a label and a value for each node");
             return NULL;
+        }
         if (a == m->n) {
             error_input (err, "more than %u nodes", m->n);
             goto error;
