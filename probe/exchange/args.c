@@ -240,12 +240,18 @@ static int set_shapes (void *field, const char *value, struct error *err)
 #define FIELD(x) offsetof (struct exchange_args, x)
 
 const struct opt args_common[] = {
-    { "lengths", 'l', "LIST", set_lengths, FIELD (length),
-      "bytes of a message: N, FROM:TO:STEP, FROM:TO:xFACTOR" },
     { "repeats", 'n', "N", set_repeats, FIELD (how.repeats),
       "how often to measure each: 100" },
     { "warm-up", 0, "N", set_warm_up, FIELD (how.warm_up),
       "exchanges before, which do not count: 2" },
+    { "output", 'o', "FILE", opt_string, FIELD (output),
+      "leave the results there, too" },
+    { 0 },
+};
+
+const struct opt args_series[] = {
+    { "lengths", 'l', "LIST", set_lengths, FIELD (length),
+      "bytes of a message: N, FROM:TO:STEP, FROM:TO:xFACTOR" },
     { "exchanges", 0, "N", set_exchanges, FIELD (how.exchanges),
       "exchanges of a repeat, timed together: 1, both ways 16" },
     { "batch-ms", 0, "MS", set_batch, FIELD (how.batch_ns),
@@ -254,10 +260,8 @@ const struct opt args_common[] = {
       "shuffle steps and processes, by this number" },
     { "stat", 0, "NAME", set_stat, FIELD (stat),
       "what tables say of the repeats: min, median, mean, ...: median" },
-    { "output", 'o', "FILE", opt_string, FIELD (output),
-      "leave the results there, too" },
     { "append", 0, NULL, opt_true, FIELD (append),
-      "... behind those that are there" },
+      "behind what the output holds already" },
     { "format", 0, "NAME", set_format, FIELD (format),
       "as " SERIES_FORMATS ": json, or table where there is no FILE" },
     { 0 },

@@ -41,9 +41,9 @@ struct exchange_args {
     const char *noise_on;   /* labels */
 };
 
-/* The tables: of all tests, and of each. */
-extern const struct opt args_common[], args_pairs[], args_topology[],
-    args_noise[];
+/* The tables: of all tests, of those that leave a series, and of each. */
+extern const struct opt args_common[], args_series[], args_pairs[],
+    args_topology[], args_noise[];
 
 /* Defaults; and what was given, freed. */
 void args_init (struct exchange_args *a);

@@ -27,7 +27,7 @@ exchange_test_find (const struct exchange_program *program, const char *name)
     return NULL;
 }
 
-enum { GROUPS = 4 };
+enum { GROUPS = 5 };
 
 /* The tables of a test, its own first. */
 static void list_options (const struct exchange_program *program,
@@ -41,6 +41,8 @@ static void list_options (const struct exchange_program *program,
         group[n++] = (struct opt_group){ test->options,
                                          test->data ? test->data : args };
     group[n++] = (struct opt_group){ args_common, args };
+    if (!test->no_series)
+        group[n++] = (struct opt_group){ args_series, args };
     if (program->options)
         group[n++] = (struct opt_group){ program->options, program->data };
     group[n] = (struct opt_group){ NULL, NULL };

@@ -38,6 +38,7 @@ struct exchange_test {
     const char *name, *help;
     const struct opt *options; /* of its own; NULL: none */
     void *data;                /* which they set; NULL: exchange_args */
+    bool no_series;            /* it leaves none, nor takes args_series */
     /* By all processes. What process 0 leaves in the session's runs is printed
      * and saved. Return 0, or -1 with err.
      */

@@ -76,7 +76,8 @@ static int run_own (struct exchange_session *x, struct error *err)
 }
 
 static const struct exchange_test own_tests[] = {
-    { "own", "a test of this program", own_options, &own, run_own },
+    { .name = "own", .help = "a test of this program",
+      .options = own_options, .data = &own, .run = run_own },
     { 0 },
 };
 
