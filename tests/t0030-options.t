@@ -1,0 +1,63 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# Manual pages and --help list the same options: of each verb of pmm, its
+# sections in pmm(1); of the other programs, their pages.
+
+. "$(dirname "$0")/lib.sh"
+need pmm pmm-probe pmm-emu
+
+# options COMMAND...: that --help lists, also those of verbs within the verb
+options ()
+{
+    local help word
+    help=$("$@" --help) || diag "$* --help: status $?"
+    sed -nE 's/^ +(-[a-zA-Z], +)?(--[a-z-]+).*/\2/p' <<<"$help"
+    for word in $(sed -nE 's/^[A-Z][a-z]+, each with --help: //p
+        s/^Usage: pmm [a-z]+ ([a-z]+\|[a-z|]+) .*/\1/p' <<<"$help" | tr '|' ' ')
+    do
+        options "$@" "$word"
+    done
+}
+
+# page NAME [VERB]: its text without markup, or the verb's sections of it
+page ()
+{
+    sed -E 's/\\-/-/g; s/\\f.//g' "$srcdir/man/$1.in" | awk -v verb="${2-}" '
+        /^\.S[HS]/ { on = index ($0 " ", "\"pmm " verb " ") }
+        on || verb == ""'
+}
+
+# tags: what of a page's text names an option that it then describes
+tags () { awk 'tag || /^\.SS/; { tag = /^\.TP/ }'; }
+
+named () { grep -oE -e '(^|[^a-z-])--[a-z][a-z-]*' | sed 's/^[^-]//' | sort -u; }
+
+# compare PAGE VERB COMMAND...
+compare ()
+{
+    local have
+    have=$(for word in "${@:3}"; do
+        # shellcheck disable=SC2086
+        options $word
+    done | sort -u)
+    is "$(comm -23 <(echo "$have") \
+            <({ page "$1" "$2"; echo "$everywhere"; } | named))" "" \
+        "$1${2:+, $2}: all options of --help are there"
+    is "$(comm -13 <(named <<<"$have $everywhere") \
+            <(page "$1" "$2" | tags | named))" "" "... and no others"
+}
+
+everywhere="--help --version --output --fabric"
+verbs=$(pmm --help | sed -nE 's/^  ([a-z]+) .*/\1/p')
+like "$verbs" "series" "pmm --help lists the verbs"
+for verb in $verbs; do
+    compare pmm.1 "$verb" "pmm $verb"
+done
+compare pmm-emu.1 "" pmm-emu
+compare pmm-probe.1 "" pmm-probe "pmm-probe pairs" "pmm-probe topology" \
+    "pmm-probe noise"
+probe=$(compgen -G "$builddir/probe/mpi/pmm-probe-mpi.*[a-z]" | head -n 1)
+[ -z "$probe" ] || compare pmm-probe-mpi.1 "" "$probe operations"
+
+done_testing
