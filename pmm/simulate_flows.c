@@ -13,7 +13,7 @@
 
 enum { MESSAGE = 1 << 20 }; /* bytes, of which times are told */
 
-#define GBPS_MAX 1e6
+#define GBPS_MAX 1e5
 
 static int set_rate (const struct fabric *f, const char *word, double *rate,
                      struct error *err)
@@ -51,6 +51,9 @@ int simulate_flows (const struct inputs *in, const struct strings *rates,
 
     if (!rate)
         rc = error_nomem (err);
+    else if (rc == 0 && !across_known (in->ps))
+        rc = error_input (err, "the snapshot has no link's width and speed,"
+                          " which flows could have");
     for (size_t i = 0; i < rates->n && rc == 0; i++)
         rc = set_rate (in->fabric, rates->v[i], link, err);
     if (rc == 0)

@@ -148,7 +148,10 @@ static struct rates_switch *find_switches (const struct fabric *f,
         if (!used[i])
             continue;
         sw[*n].node = i;
-        rc = through_switch (ps, i, rate, &sw[(*n)++].through, err);
+        rc = through_switch (ps, i, rate, &sw[*n].through, err);
+        if (!across_known (ps))
+            sw[*n].through.rate = 0;
+        ++*n;
     }
     free (used);
     free (rate);
@@ -212,10 +215,16 @@ static struct pathset *find_hosts (const struct fabric *f, const char *hosts,
 {
     struct pathset *ps = inputs_hosts (f, "hosts", hosts, false, err);
 
-    if (!ps || pathset_ports (ps) > 1)
+    if (!ps)
+        return NULL;
+    if (pathset_ports (ps) < 2)
+        error_input (err, "two hosts or more are wanted: one has nobody to"
+                     " send to");
+    else if (!across_known (ps))
+        error_world (err, "the snapshot has no link's width and speed: what"
+                     " they can carry is not known");
+    else
         return ps;
-    error_input (err, "two hosts or more are wanted: one has nobody to send"
-                 " to");
     pathset_destroy (ps);
     return NULL;
 }

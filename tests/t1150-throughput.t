@@ -136,6 +136,17 @@ refused "another fabric's" pmm rates -f fabric --plan plan --series other
 like "$(<said)" '^pmm rates: other: measured in another fabric' \
     "... by its name"
 
+# No link's width and speed are known.
+sed 's/ 4xHDR/ ?????/' wires >unknown
+pmm fabric import unknown tables -o blind
+pmm rates -f blind >out 2>said
+is "$? $(<out)" "3 " "no rate is known: what can be carried is not, either"
+like "$(<said)" 'width and speed' "... and why"
+refused "flows of no rate" pmm simulate -f blind --plan plan
+pmm rates -f blind --plan plan --series series --json >rates
+is "$? $(jq -c '[.status, ([.switches[].most_gbps] | unique)]' rates)" \
+    '0 ["OK",[null]]' "... nor through a switch, of flows that were measured"
+
 # What is measured again is so alone, and says nothing of links.
 jq -c '.pattern = "throughput-again" | .pairs |= .[:2]' series >again
 cat series again >both

@@ -55,6 +55,16 @@ double *across_rates (const struct pathset *ps, struct error *err)
     return rate;
 }
 
+bool across_known (const struct pathset *ps)
+{
+    const struct network *net = pathset_network (ps);
+
+    for (size_t l = 0; l < net->nlinks; l++)
+        if (net->link[l].rate > 0)
+            return true;
+    return false;
+}
+
 static void search_clear (struct search *s)
 {
     tree_destroy (s->tree);

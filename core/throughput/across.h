@@ -40,6 +40,9 @@ struct across {
  */
 double *across_rates (const struct pathset *ps, struct error *err);
 
+/* Whether the nominal rate of any link is known. */
+bool across_known (const struct pathset *ps);
+
 /* Find them. across_clear is due in any case. Return 0, or -1 with err. */
 int across_find (struct across *a, struct pathset *ps, const double *rate,
                  struct rng *rng, struct error *err);

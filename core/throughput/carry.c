@@ -216,16 +216,6 @@ static void find_most (struct work *w, size_t round)
     }
 }
 
-static bool any_known (const struct pathset *ps)
-{
-    const struct network *net = pathset_network (ps);
-
-    for (size_t l = 0; l < net->nlinks; l++)
-        if (net->link[l].rate > 0)
-            return true;
-    return false;
-}
-
 static int find_usual (struct work *w, bool known, double much,
                        struct error *err)
 {
@@ -423,7 +413,7 @@ static int run (struct work *w, const struct pathset *ps,
                 const struct carry_options *opts, struct error *err)
 {
     if (share_all (w->f, w->rate, w->nominal, w->fair, err) < 0
-        || find_usual (w, any_known (ps), opts->much, err) < 0)
+        || find_usual (w, across_known (ps), opts->much, err) < 0)
         return -1;
     for (size_t r = 0; r < w->f->nrounds; r++)
         find_most (w, r);

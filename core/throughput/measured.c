@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define NOBODY UINT32_MAX
-#define RATE_MAX 1e14 /* bits a second: of no link */
+#define RATE_MAX 1e15 /* bits a second: of no link */
 
 /* The endpoint of a process, or NOBODY. */
 static uint32_t endpoint_of (const struct pathset *ps,
