@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "core/paths/paths.h"
+#include "core/test/named.h"
 #include "util/rng.h"
 
 struct tablenet {
@@ -28,7 +29,7 @@ struct tablenet {
     } *path;            /* [n * n] */
     struct link_info *info;
     char (*id)[24];
-    char (*name)[24];
+    char (*name)[NAMED_BYTES];
 };
 
 static void *table_alloc (size_t n, size_t size)
@@ -191,39 +192,14 @@ tablenet_both (struct tablenet *t, size_t a, size_t b, int n, ...)
 __attribute__ ((unused)) static struct pathset *
 tablenet_pathset (const struct tablenet *t, const uint32_t *who, size_t n)
 {
-    struct endpoint *e = table_alloc (t->n + n, sizeof (*e));
-    struct pathset *ps;
-    struct error err;
-
-    if (!who)
-        n = t->n;
-    for (size_t i = 0; i < n; i++) {
-        uint32_t id = who ? who[i] : i;
-
-        e[i] = (struct endpoint){ id, t->name[id], t->name[id] };
-    }
-    ps = pathset_create (&t->net, e, n, &err);
-    if (!ps)
-        abort ();
-    free (e);
-    return ps;
+    return named_pathset (&t->net, t->name, t->n, who, n);
 }
 
 /* A set of n endpoints drawn at random. */
 __attribute__ ((unused)) static struct pathset *
 tablenet_random (const struct tablenet *t, size_t n, uint64_t seed)
 {
-    uint32_t *who = table_alloc (t->n, sizeof (*who));
-    struct pathset *ps;
-    struct rng rng;
-
-    rng_seed (&rng, seed);
-    for (size_t i = 0; i < t->n; i++)
-        who[i] = i;
-    rng_shuffle (&rng, who, t->n);
-    ps = tablenet_pathset (t, who, n);
-    free (who);
-    return ps;
+    return named_random (&t->net, t->name, t->n, n, seed);
 }
 
 /* The sample network of the paper: k1, k2, k5, k6 (l1, l2, l7, l8) on switch

@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "core/paths/paths.h"
-#include "util/rng.h"
+#include "core/test/named.h"
 
 enum tree_routing {
     TREE_DMODK,  /* up by the digits of the destination: needs no table */
@@ -38,7 +38,7 @@ struct treenet {
     struct link_info *info;
     struct switch_info *sw;
     char (*id)[24];     /* of links */
-    char (*name)[24];   /* of hosts */
+    char (*name)[NAMED_BYTES];   /* of hosts */
     char (*switch_id)[48];
 };
 
@@ -246,39 +246,14 @@ __attribute__ ((unused)) static void treenet_destroy (struct treenet *t)
 __attribute__ ((unused)) static struct pathset *
 treenet_pathset (const struct treenet *t, const uint32_t *who, size_t n)
 {
-    struct endpoint *e = treenet_alloc (t->n + n, sizeof (*e));
-    struct pathset *ps;
-    struct error err;
-
-    if (!who)
-        n = t->n;
-    for (size_t i = 0; i < n; i++) {
-        uint32_t id = who ? who[i] : i;
-
-        e[i] = (struct endpoint){ id, t->name[id], t->name[id] };
-    }
-    ps = pathset_create (&t->net, e, n, &err);
-    if (!ps)
-        abort ();
-    free (e);
-    return ps;
+    return named_pathset (&t->net, t->name, t->n, who, n);
 }
 
 /* A set of n endpoints drawn at random. */
 __attribute__ ((unused)) static struct pathset *
 treenet_random (const struct treenet *t, size_t n, uint64_t seed)
 {
-    uint32_t *who = treenet_alloc (t->n, sizeof (*who));
-    struct pathset *ps;
-    struct rng rng;
-
-    rng_seed (&rng, seed);
-    for (size_t i = 0; i < t->n; i++)
-        who[i] = i;
-    rng_shuffle (&rng, who, t->n);
-    ps = treenet_pathset (t, who, n);
-    free (who);
-    return ps;
+    return named_random (&t->net, t->name, t->n, n, seed);
 }
 
 #endif /* CORE_TEST_TREENET_H */
