@@ -74,22 +74,7 @@ trace ()
             done' <$part >trace.${part##*.} 2>/dev/null &
     done
     wait
-    cat trace.a? | awk '
-        function guid(s) { sub(/.*{0x/, "", s); sub(/}.*/, "", s); return s }
-        function port(s) { sub(/^[^\[]*\[/, "", s); sub(/\].*/, "", s); return s }
-        $1 == "pair" { name = $2 " " $3 }
-        $1 == "From" { n = 0; at = guid($0) }
-        /^\[/ { out[++n] = at "/" port($1); at = guid($0); to[n] = at
-                s = $0; sub(/.*}/, "", s); into[n] = port(s) }
-        $1 == "To" {
-            to[n] = guid($0)
-            printf "%s", name
-            for (i = 1; i <= n; i++) {
-                far = to[i] "/" into[i]
-                printf " %s", out[i] < far ? out[i] : far
-            }
-            print ""
-        }'
+    cat trace.a? | awk -f "$srcdir/tests/ibtracert.awk"
 }
 
 cables ()

@@ -46,22 +46,7 @@ for lmc in 1 2; do
     on_host h0002 bash -c 'while read -r a from b to; do
             echo "pair $a $b"
             ibtracert "$from" "$to" || echo failed
-        done' <pairs 2>/dev/null | awk '
-        function guid(s) { sub(/.*{0x/, "", s); sub(/}.*/, "", s); return s }
-        function port(s) { sub(/^[^\[]*\[/, "", s); sub(/\].*/, "", s); return s }
-        $1 == "pair" { name = $2 " " $3 }
-        $1 == "From" { n = 0; at = guid($0) }
-        /^\[/ { out[++n] = at "/" port($1); at = guid($0); to[n] = at
-                s = $0; sub(/.*}/, "", s); into[n] = port(s) }
-        $1 == "To" {
-            to[n] = guid($0)
-            printf "%s", name
-            for (i = 1; i <= n; i++) {
-                far = to[i] "/" into[i]
-                printf " %s", out[i] < far ? out[i] : far
-            }
-            print ""
-        }' >traced
+        done' <pairs 2>/dev/null | awk -f "$srcdir/tests/ibtracert.awk" >traced
     while read -r a _ b _; do
         echo "$a $b $(pmm path -f fabric.$lmc "$a" "$b" --json |
             jq -r '.forward | join (" ")')"
