@@ -388,6 +388,9 @@ static int read_site (struct args *a, int argc, char *argv[],
     const char *conf = NULL;
     int c;
 
+    if (argc > 1 && argv[1][0] != '-')
+        return error_input (err, "unknown test '%.40s'; 'pmm-probe --help' "
+                                 "lists them", argv[1]);
     while ((c = getopt_long (argc, argv, "hV", options, NULL)) != -1) {
         switch (c) {
         case OPT_CONF:

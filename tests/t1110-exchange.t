@@ -176,6 +176,10 @@ run pairs --pattern nosuch
 is $? 2 "no such pattern: exit 2"
 run pairs --exchange nosuch
 is $? 2 "no such exchange: exit 2"
+run pair
+is "$? $(head -n 1 stderr)" \
+    "2 pmm: unknown test 'pair'; 'pmm-probe --help' lists them" \
+    "no such test: exit 2"
 run pairs --bytes 5
 is $? 2 "no such option: exit 2"
 pmm-probe pairs --help | grep -q -- --retest

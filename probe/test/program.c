@@ -339,7 +339,8 @@ static const struct {
     const char *why;
 } bad[] = {
     { { "pairs", "more" }, "'more' is no option" },
-    { { "pairs", "-p", "nothing" }, "--pattern: 'nothing' is no pattern" },
+    { { "pairs", "-p", "nothing" },
+      "--pattern: 'nothing' is no pattern; 'pmm pattern' lists them" },
     { { "pairs", "-p", "ring" },
       "--pattern: ring is a topology, not a pattern of pairs" },
     { { "pairs", "-n0" }, "--repeats: '0' is no number from 1 to 1000000" },
