@@ -158,7 +158,7 @@ static void print_switches (const struct rates_measured *m, FILE *fp)
     char name[NAME_BYTES];
 
     fprintf (fp, "%-20s %8s %8s  Gb/s each way, in a round\n", "# switch",
-             "most", "through");
+             "halves", "through");
     for (size_t i = 0; i < m->nswitches; i++) {
         uint32_t node = m->sw[i].node;
 
