@@ -244,7 +244,7 @@ error:
     return NULL;
 }
 
-static int copy (FILE *from, FILE *to, size_t *size)
+static int copy (FILE *from, FILE *to, struct file_held *held)
 {
     char block[1 << 16];
     size_t n;
@@ -252,26 +252,30 @@ static int copy (FILE *from, FILE *to, size_t *size)
     while ((n = fread (block, 1, sizeof (block), from)) > 0) {
         if (fwrite (block, 1, n, to) != n)
             return -1;
-        *size += n;
+        if (held->size == 0)
+            memcpy (held->start, block,
+                    n < sizeof (held->start) ? n : sizeof (held->start) - 1);
+        held->size += n;
+        held->last = block[n - 1];
     }
     return ferror (from) ? -1 : 0;
 }
 
-struct outfile *file_append (const char *path, size_t *size,
+struct outfile *file_append (const char *path, struct file_held *held,
                              struct error *err)
 {
     struct outfile *out = file_create (path, err);
     FILE *fp;
     int rc;
 
-    *size = 0;
+    *held = (struct file_held){ 0 };
     if (!out || !out->temp || access (out->path, F_OK) < 0)
         return out;
     if (!(fp = file_open_input (out->path, err))) {
         file_abort (out);
         return NULL;
     }
-    rc = copy (fp, out->fp, size);
+    rc = copy (fp, out->fp, held);
     if (rc < 0)
         error_errno (err, "cannot copy %s", path);
     file_close_input (fp);

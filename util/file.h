@@ -43,9 +43,14 @@ struct outfile *file_create (const char *path, struct error *err);
 
 /* The same, starting with what path holds now, if anything: to append, whole
  * or not at all. Of two that do so at the same time the later commit stays.
- * *size is what is there already, in bytes.
+ * *held is what is there already.
  */
-struct outfile *file_append (const char *path, size_t *size,
+struct file_held {
+    size_t size;    /* bytes */
+    char start[32]; /* the first of them, and a NUL */
+    char last;      /* the last one */
+};
+struct outfile *file_append (const char *path, struct file_held *held,
                              struct error *err);
 
 /* The same as file_create for what is published: mode 0644 whatever the umask

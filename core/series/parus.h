@@ -28,6 +28,8 @@
 
 enum { PARUS_FILES = 4 };
 
+#define PARUS_START "processors " /* of each of them */
+
 /* The files of a run: what their data type is called (also the end of the
  * file's name, PREFIX_average.txt) and what it holds.
  */

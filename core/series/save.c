@@ -2,7 +2,6 @@
 #include "config.h"
 #include "core/series/save.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +9,8 @@
 #include "core/series/parus.h"
 #include "core/series/table.h"
 #include "util/file.h"
+
+#define BLANKS " \t\r\n"
 
 static int write_table (const struct series *s, enum series_stat stat,
                         FILE *fp, struct error *err)
@@ -27,26 +28,84 @@ static int write_json (const struct series *s, enum series_stat stat,
     return series_write (s, fp, err);
 }
 
+static bool any (const struct series *s)
+{
+    (void)s;
+    return true;
+}
+
+static bool has_topologies (const struct series *s)
+{
+    return s->ntopologies > 0;
+}
+
+static bool has_pairs (const struct series *s)
+{
+    return s->npairs > 0;
+}
+
+static bool has_lines (const struct series *s)
+{
+    return s->npairs > 0 && s->nlengths > 1;
+}
+
 /* Formats of which a file holds any number of runs. */
 static const struct format {
     const char *name;
+    const char *start; /* of its files; NULL: none of the others' */
+    const char *of;    /* of which runs it tells, */
+    bool (*has) (const struct series *s); /* whether this is one */
     int (*head) (FILE *fp, struct error *err); /* of a new file, or NULL */
     int (*write) (const struct series *s, enum series_stat stat, FILE *fp,
                   struct error *err);
 } formats[] = {
-    { "table", NULL, write_table },
-    { "rates", NULL, table_write_rates },
-    { "fit", NULL, series_fit_write },
-    { "csv", table_write_csv_header, table_write_csv },
-    { "json", NULL, write_json },
+    { "table", NULL, "", any, NULL, write_table },
+    { "rates", NULL, "topologies", has_topologies, NULL, table_write_rates },
+    { "fit", NULL, "pairs at two lengths", has_lines, NULL,
+      series_fit_write },
+    { "csv", "test,pattern,", "", any, table_write_csv_header,
+      table_write_csv },
+    { "json", "{", "", any, NULL, write_json },
 };
+
+enum { FORMATS = sizeof (formats) / sizeof (formats[0]) };
 
 static const struct format *find (const char *name)
 {
-    for (size_t i = 0; i < sizeof (formats) / sizeof (formats[0]); i++)
+    for (size_t i = 0; i < FORMATS; i++)
         if (!strcmp (formats[i].name, name))
             return &formats[i];
     return NULL;
+}
+
+/* What a file is that starts so. */
+static const char *name_of (const char *start)
+{
+    if (!strncmp (start, PARUS_START, strlen (PARUS_START)))
+        return "parus";
+    for (size_t i = 0; i < FORMATS; i++)
+        if (formats[i].start
+            && !strncmp (start, formats[i].start, strlen (formats[i].start)))
+            return formats[i].name;
+    return "text";
+}
+
+/* Who reads a file wants one format, and whole lines. */
+static int check_held (const struct format *format, const char *path,
+                       const struct file_held *held, struct error *err)
+{
+    const char *name = name_of (held->start + strspn (held->start, BLANKS));
+    const char *wanted = format->start ? format->name : "text";
+
+    if (held->size == 0)
+        return 0;
+    if (held->last != '\n')
+        return error_input (err, "%s does not end with a line: nothing can "
+                                 "be appended", path);
+    if (strcmp (name, wanted))
+        return error_input (err, "%s holds %s: no %s can be appended", path,
+                            name, format->name);
+    return 0;
 }
 
 bool series_format_known (const char *name)
@@ -54,47 +113,37 @@ bool series_format_known (const char *name)
     return !strcmp (name, "parus") || find (name);
 }
 
-static bool knows (const struct series *s, enum series_stat stat)
-{
-    for (size_t i = 0; i < s->npairs; i++)
-        if (series_measured (&s->pair[i])
-            && !isnan (s->pair[i].time_ns[stat]))
-            return true;
-    for (size_t i = 0; i < s->ntopologies; i++)
-        if (s->topology[i].lost < s->topology[i].count
-            && !isnan (s->topology[i].time_ns[stat]))
-            return true;
-    return false;
-}
-
-enum series_stat series_stat_known (const struct series *s,
-                                    enum series_stat stat)
-{
-    if (!knows (s, stat))
-        for (int i = 0; i < SERIES_STATS; i++)
-            if (knows (s, i))
-                return i;
-    return stat;
-}
-
 static int save_runs (const struct series_list *runs,
                       const struct format *format,
                       const struct series_save *to, struct error *err)
 {
-    size_t held = 0;
+    struct file_held held = { 0 };
     struct outfile *out = to->append ? file_append (to->path, &held, err)
                                      : file_create (to->path, err);
+    size_t n = 0;
 
     if (!out)
         return -1;
-    if (held == 0 && format->head && format->head (file_stream (out), err) < 0)
+    if (check_held (format, to->path, &held, err) < 0
+        || (held.size == 0 && format->head
+            && format->head (file_stream (out), err) < 0))
         goto error;
-    for (size_t i = 0; i < runs->n; i++)
-        if (format->write (runs->run[i],
-                           series_stat_known (runs->run[i], to->stat),
+    for (size_t i = 0; i < runs->n; i++) {
+        const struct series *s = runs->run[i];
+
+        if (!format->has (s))
+            continue;
+        n++;
+        if (format->write (s, series_stat_known (s, to->stat),
                            file_stream (out), err)
             < 0)
             goto error;
+    }
+    if (n == 0) {
+        error_input (err, "%s tells of %s: there are none", format->name,
+                     format->of);
+        goto error;
+    }
     return file_commit (out, err);
 error:
     file_abort (out);
@@ -128,28 +177,47 @@ static struct outfile *create_matrices (const struct series *s, size_t run,
 static int save_matrices (const struct series_list *runs, const char *prefix,
                           struct error *err)
 {
-    size_t n = runs->n * PARUS_FILES;
-    struct outfile **out = calloc (n, sizeof (*out));
-    size_t i;
+    struct outfile **out = calloc (runs->n * PARUS_FILES + 1, sizeof (*out));
+    size_t n = 0;
     int rc = -1;
 
     if (!out)
         return error_nomem (err);
-    for (i = 0; i < n; i++)
-        if (!(out[i] = create_matrices (runs->run[i / PARUS_FILES],
-                                        i / PARUS_FILES,
-                                        &parus_files[i % PARUS_FILES], prefix,
-                                        err)))
-            goto error;
-    for (i = 0, rc = 0; rc == 0 && i < n; i++) {
+    for (size_t i = 0; i < runs->n; i++)
+        for (int k = 0; k < PARUS_FILES && has_pairs (runs->run[i]); k++, n++)
+            if (!(out[n] = create_matrices (runs->run[i], n / PARUS_FILES,
+                                            &parus_files[k], prefix, err)))
+                goto error;
+    if (n == 0) {
+        error_input (err, "parus tells of pairs: there are none");
+        goto error;
+    }
+    rc = 0;
+    for (size_t i = 0; rc == 0 && i < n; i++) {
         rc = file_commit (out[i], err);
         out[i] = NULL;
     }
 error:
-    for (i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++)
         file_abort (out[i]);
     free (out);
     return rc;
+}
+
+int series_save_check (const struct series_save *to, struct error *err)
+{
+    if (!series_format_known (to->format))
+        return error_input (err, "format '%.40s' is none of " SERIES_FORMATS,
+                            to->format);
+    if (find (to->format))
+        return 0;
+    if (!to->path || !strcmp (to->path, "-"))
+        return error_input (err, "parus makes four files: a prefix of their "
+                                 "names is wanted");
+    if (to->append)
+        return error_input (err, "a file of parus holds one run: there is no "
+                                 "appending");
+    return 0;
 }
 
 int series_save (const struct series_list *runs, const struct series_save *to,
@@ -157,16 +225,8 @@ int series_save (const struct series_list *runs, const struct series_save *to,
 {
     const struct format *format = find (to->format);
 
-    if (format)
-        return save_runs (runs, format, to, err);
-    if (strcmp (to->format, "parus"))
-        return error_input (err, "format '%.40s' is none of " SERIES_FORMATS,
-                            to->format);
-    if (!to->path || !strcmp (to->path, "-"))
-        return error_input (err, "parus makes four files: a prefix of their "
-                                 "names is wanted");
-    if (to->append)
-        return error_input (err, "a file of parus holds one run: there is no "
-                                 "appending");
-    return save_matrices (runs, to->path, err);
+    if (series_save_check (to, err) < 0)
+        return -1;
+    return format ? save_runs (runs, format, to, err)
+                  : save_matrices (runs, to->path, err);
 }

@@ -20,16 +20,16 @@ struct series_save {
 /* True if there is such a format. */
 bool series_format_known (const char *name);
 
-/* The statistic itself where a pair or topology of s has it, else the first
- * that one has (a matrix of PARUS has only one).
+/* Whether that can be done, as far as it does not depend on runs and files.
+ * Return 0, or -1 with err.
  */
-enum series_stat series_stat_known (const struct series *s,
-                                    enum series_stat stat);
+int series_save_check (const struct series_save *to, struct error *err);
 
-/* Write all runs, whole or not at all. The format parus makes four files,
+/* Write all runs that the format tells of (one at least), whole or not at all;
+ * append only to a file of that format. The format parus makes four files,
  * PATH_average.txt, PATH_median.txt, PATH_deviation.txt and PATH_min.txt, of
- * the second run PATH-2_average.txt and so on; it cannot append. Return 0, or
- * -1 with err.
+ * the second run of pairs PATH-2_average.txt and so on; it cannot append.
+ * Return 0, or -1 with err.
  */
 int series_save (const struct series_list *runs, const struct series_save *to,
                  struct error *err);

@@ -340,6 +340,29 @@ const struct series_topology *series_topology_at (const struct series *s,
                                           sizeof (key), compare_topologies);
 }
 
+static bool knows (const struct series *s, enum series_stat stat)
+{
+    for (size_t i = 0; i < s->npairs; i++)
+        if (series_measured (&s->pair[i])
+            && !isnan (s->pair[i].time_ns[stat]))
+            return true;
+    for (size_t i = 0; i < s->ntopologies; i++)
+        if (s->topology[i].lost < s->topology[i].count
+            && !isnan (s->topology[i].time_ns[stat]))
+            return true;
+    return false;
+}
+
+enum series_stat series_stat_known (const struct series *s,
+                                    enum series_stat stat)
+{
+    if (!knows (s, stat))
+        for (int i = 0; i < SERIES_STATS; i++)
+            if (knows (s, i))
+                return i;
+    return stat;
+}
+
 /* The mean is kept within the extremes, which rounding may leave. */
 void series_stats (double *v, size_t n, double out[SERIES_STATS])
 {

@@ -142,6 +142,12 @@ static inline bool series_measured (const struct series_pair *pair)
     return pair && pair->lost < pair->count;
 }
 
+/* The statistic itself where a pair or topology of s has it, else the first
+ * that one has (a matrix of PARUS has only one).
+ */
+enum series_stat series_stat_known (const struct series *s,
+                                    enum series_stat stat);
+
 /* Fill out from n > 0 durations; v is sorted in place. Quantiles by linear
  * interpolation (R's type 7); SD with n - 1.
  */
@@ -162,6 +168,14 @@ const char *series_stat_name (enum series_stat stat);
 int series_test_find (const char *name);
 int series_shape_find (const char *name);
 int series_stat_find (const char *name);
+
+/* True if the statistic is a time itself, and no spread of times: only of those
+ * there are a latency and a rate.
+ */
+static inline bool series_stat_is_time (enum series_stat stat)
+{
+    return stat != SERIES_SD;
+}
 
 /* Write one run, a line. Return 0, or -1 with err. */
 int series_write (const struct series *s, FILE *fp, struct error *err);

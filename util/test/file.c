@@ -215,18 +215,19 @@ static void test_append (void)
 {
     struct error err;
     struct outfile *out;
-    size_t held = 9;
+    struct file_held held = { .size = 9, .last = 'x' };
 
     mkdir ("append", 0755);
     out = file_append ("append/f", &held, &err);
     fputs ("one", file_stream (out));
-    ok (held == 0 && file_commit (out, &err) == 0
+    ok (held.size == 0 && !held.last && file_commit (out, &err) == 0
             && !strcmp (contents ("append/f"), "one"),
         "appended to nothing");
     out = file_append ("append/f", &held, &err);
     fputs (", two", file_stream (out));
-    ok (held == 3 && !strcmp (contents ("append/f"), "one"),
-        "nothing is seen of it yet");
+    ok (!strcmp (contents ("append/f"), "one"), "nothing is seen of it yet");
+    ok (held.size == 3 && !strcmp (held.start, "one") && held.last == 'e',
+        "what is there already is told");
     ok (file_commit (out, &err) == 0
             && !strcmp (contents ("append/f"), "one, two"),
         "appended to that");
@@ -235,8 +236,16 @@ static void test_append (void)
     file_abort (out);
     ok (!strcmp (contents ("append/f"), "one, two"), "aborted: as before");
     ok (!file_append ("append", &held, &err), "%s", err.text);
+    out = file_create ("append/f", &err);
+    fprintf (file_stream (out), "%070d", 1);
+    file_commit (out, &err);
+    out = file_append ("append/f", &held, &err);
+    ok (held.size == 70 && held.last == '1'
+            && strlen (held.start) == sizeof (held.start) - 1,
+        "of much the start");
+    file_abort (out);
     out = file_append (NULL, &held, &err);
-    ok (file_stream (out) == stdout && held == 0
+    ok (file_stream (out) == stdout && held.size == 0
             && file_commit (out, &err) == 0,
         "standard output");
 }
