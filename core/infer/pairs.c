@@ -6,19 +6,22 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "core/series/save.h"
-
 struct infer_matrix *infer_matrix_of_series (const struct series *s,
                                              uint64_t length,
                                              enum series_stat stat,
                                              struct error *err)
 {
-    struct infer_matrix *m = infer_matrix_create (s->nprocesses, err);
+    struct infer_matrix *m;
     size_t known = 0;
 
-    if (!m)
-        return NULL;
     stat = series_stat_known (s, stat);
+    if (!series_stat_is_time (stat)) {
+        error_input (err, "the %s of repeats is no time",
+                     series_stat_name (stat));
+        return NULL;
+    }
+    if (!(m = infer_matrix_create (s->nprocesses, err)))
+        return NULL;
     for (uint32_t i = 0; i < s->nprocesses; i++)
         if (infer_matrix_name (m, i, s->process[i].label, err) < 0)
             goto error;

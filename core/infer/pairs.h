@@ -9,10 +9,10 @@
 #include "util/error.h"
 
 /* Of a sorted series, the pairs that were measured at a length: a statistic of
- * their times (that which it has, of a matrix of PARUS), the mean of both sides
- * where either initiated. Nodes are the processes, in their order, by their
- * labels. NULL with err: nothing was measured at that length, or two labels are
- * the same.
+ * their times (series_stat_known), the mean of both sides where either
+ * initiated. Nodes are the processes, in their order, by their labels. NULL
+ * with err: nothing was measured at that length, there is no more of it than
+ * how times spread, or two labels are the same.
  */
 struct infer_matrix *infer_matrix_of_series (const struct series *s,
                                              uint64_t length,

@@ -111,12 +111,17 @@ struct series_fit *series_fit (const struct series *s, enum series_stat stat,
                                size_t *n, struct error *err)
 {
     size_t points;
-    const struct series_pair **p = collect (s, stat, &points, err);
+    const struct series_pair **p;
     struct series_fit *v = NULL;
     size_t end;
 
     *n = 0;
-    if (!p)
+    if (!series_stat_is_time (stat)) {
+        error_input (err, "%s is no time: there is no line through it",
+                     series_stat_name (stat));
+        return NULL;
+    }
+    if (!(p = collect (s, stat, &points, err)))
         return NULL;
     if (!(v = calloc (points / 2 + 1, sizeof (*v)))) {
         error_nomem (err);

@@ -56,11 +56,14 @@ static void write_head (const struct series *s, enum series_stat stat,
     write_word ("pattern", s->pattern, fp);
     write_word ("exchange", s->exchange, fp);
     write_word ("transport", s->transport, fp);
-    fprintf (fp, "\n%ju processes, %ju probes in %ju steps, %.3f s; %s of "
-                 "%ju repeats\n",
-             (uintmax_t)s->nprocesses, (uintmax_t)s->probes,
-             (uintmax_t)s->steps, s->seconds, series_stat_name (stat),
-             (uintmax_t)s->repeats);
+    fprintf (fp, "\n%ju processes", (uintmax_t)s->nprocesses);
+    if (s->steps > 0)
+        fprintf (fp, ", %ju probes in %ju steps, %.3f s",
+                 (uintmax_t)s->probes, (uintmax_t)s->steps, s->seconds);
+    fprintf (fp, "; %s", series_stat_name (stat));
+    if (s->repeats > 0)
+        fprintf (fp, " of %ju repeats", (uintmax_t)s->repeats);
+    fprintf (fp, "\n");
     if (s->noise_processes > 0)
         fprintf (fp, "noise: %ju processes, %ju messages of %ju bytes\n",
                  (uintmax_t)s->noise_processes, (uintmax_t)s->noise_messages,
@@ -70,6 +73,7 @@ static void write_head (const struct series *s, enum series_stat stat,
 
 /* What the pairs of one length took. */
 struct row {
+    enum series_stat stat;
     double *time_ns; /* sorted */
     size_t n;
     const struct series_pair *slowest;
@@ -78,9 +82,9 @@ struct row {
 /* Of the pairs of a length, the first of which is s->pair[i]; returns where
  * the next length's begin.
  */
-static size_t collect (struct row *row, const struct series *s, size_t i,
-                       enum series_stat stat)
+static size_t collect (struct row *row, const struct series *s, size_t i)
 {
+    enum series_stat stat = row->stat;
     uint64_t length = s->pair[i].length;
     double worst = -1;
 
@@ -109,19 +113,27 @@ static void write_number (double x, FILE *fp)
         fprintf (fp, " %12.3f", x);
 }
 
-static double rate (uint64_t bytes, double ns)
+/* Of a time; of a spread of times there is none. */
+static double rate (uint64_t bytes, double ns, enum series_stat stat)
 {
-    return ns > 0 ? MB_PER_GB * (double)bytes / ns : NAN;
+    return ns > 0 && series_stat_is_time (stat)
+               ? MB_PER_GB * (double)bytes / ns
+               : NAN;
+}
+
+static double median_of (const struct row *row)
+{
+    return stats_quantile (row->time_ns, row->n, 0.5);
 }
 
 static void write_row (const struct row *row, const struct series *s,
                        FILE *fp)
 {
     const struct series_pair *p = row->slowest;
-    double median = stats_quantile (row->time_ns, row->n, 0.5);
+    double median = median_of (row);
 
     fprintf (fp, "%12ju", (uintmax_t)p->length);
-    write_number (rate (p->length, median), fp);
+    write_number (rate (p->length, median, row->stat), fp);
     write_number (median / NS_PER_US, fp);
     write_number (row->time_ns[0] / NS_PER_US, fp);
     write_number (row->time_ns[row->n - 1] / NS_PER_US, fp);
@@ -129,26 +141,40 @@ static void write_row (const struct row *row, const struct series *s,
              s->process[p->b].label);
 }
 
+/* Of the first row: the least length. That of messages with bytes says so. */
+static void write_latency (const struct row *row, FILE *fp)
+{
+    uint64_t length = row->slowest->length;
+
+    if (!series_stat_is_time (row->stat))
+        return;
+    fprintf (fp, "Latency: %.3f microseconds", median_of (row) / NS_PER_US);
+    if (length > 0)
+        fprintf (fp, ", with %ju bytes", (uintmax_t)length);
+    fprintf (fp, "\n");
+}
+
 static int write_pairs (const struct series *s, enum series_stat stat,
                         FILE *fp, struct error *err)
 {
-    struct row row = { .time_ns = calloc (s->npairs, sizeof (double)) };
+    struct row row = { .stat = stat,
+                       .time_ns = calloc (s->npairs, sizeof (double)) };
     bool first = true;
 
     if (!row.time_ns)
         return error_nomem (err);
     for (size_t i = 0; i < s->npairs;) {
-        i = collect (&row, s, i, stat);
+        i = collect (&row, s, i);
         if (row.n == 0)
             continue;
-        if (first)
+        if (first) {
+            write_latency (&row, fp);
             fprintf (fp,
-                     "Latency: %.3f microseconds\n\n"
-                     "%12s %12s %12s %12s %12s  %s\n"
+                     "\n%12s %12s %12s %12s %12s  %s\n"
                      "%12s %12s %12s %12s %12s\n",
-                     stats_quantile (row.time_ns, row.n, 0.5) / NS_PER_US,
                      "Size", "Transfer", "Time", "Fastest", "Slowest",
                      "Slowest pair", "bytes", "MB/s", "us", "us", "us");
+        }
         write_row (&row, s, fp);
         first = false;
     }
@@ -175,7 +201,7 @@ static double topology_rate (const struct series_topology *t,
 {
     if (!t || t->lost == t->count)
         return NAN;
-    return 2 * rate (t->length, t->time_ns[stat]);
+    return 2 * rate (t->length, t->time_ns[stat], stat);
 }
 
 static void write_topologies (const struct series *s, enum series_stat stat,
@@ -339,7 +365,7 @@ int table_write_csv (const struct series *s, enum series_stat stat, FILE *fp,
         write_field (s->process[p->a].label, fp);
         write_field (s->process[p->b].label, fp);
         write_times (p->length, p->count, p->lost, p->time_ns,
-                     rate (p->length, p->time_ns[stat]), fp);
+                     rate (p->length, p->time_ns[stat], stat), fp);
     }
     for (size_t i = 0; i < s->ntopologies; i++) {
         const struct series_topology *t = &s->topology[i];

@@ -359,6 +359,18 @@ static void test_series (void)
     infer_matrix_destroy (m);
     m = infer_matrix_of_series (s, 9, SERIES_MEDIAN, &err);
     ok (!m && strstr (err.text, "9 bytes"), "of none: %s", err.text);
+    for (size_t k = 0; k < s->npairs; k++)
+        for (int i = 0; i < SERIES_STATS; i++)
+            if (i != SERIES_SD && i != SERIES_MEAN)
+                s->pair[k].time_ns[i] = NAN;
+    m = infer_matrix_of_series (s, 8, SERIES_MEDIAN, &err);
+    ok (m && infer_matrix_at (m, 3, 1) == 600 + SERIES_MEAN,
+        "of the statistic that is known");
+    infer_matrix_destroy (m);
+    for (size_t k = 0; k < s->npairs; k++)
+        s->pair[k].time_ns[SERIES_MEAN] = NAN;
+    m = infer_matrix_of_series (s, 8, SERIES_MEDIAN, &err);
+    ok (!m, "not of spreads: %s", err.text);
     series_destroy (s);
 }
 

@@ -108,6 +108,7 @@ static void test_unknown (void)
     v = series_fit (s, SERIES_MEDIAN, &n, &err);
     ok (n == 1 && isnan (v->rate), "time that falls tells no throughput");
     free (v);
+    ok (!series_fit (s, SERIES_SD, &n, &err) && n == 0, "%s", err.text);
     series_destroy (s);
 }
 

@@ -111,6 +111,35 @@ static void test_pairs (void)
     series_destroy (s);
 }
 
+/* As a matrix of deviations has it: no time, and of the test little. */
+static void test_spread (void)
+{
+    struct series *s = create (SERIES_ONE_TO_ONE, 2);
+    struct series_pair p = { .b = 1, .length = 1000, .count = 1 };
+    char *text;
+
+    for (int i = 0; i < SERIES_STATS; i++)
+        p.time_ns[i] = i == SERIES_SD ? 20 : NAN;
+    series_add_pair (s, &p, NULL);
+    text = written (table_write, s, SERIES_SD);
+    ok (has (text, "test one_to_one\n2 processes; sd\n\n"),
+        "what is not known is not said");
+    ok (has (text, "\n        1000            -        0.020        0.020"
+                   "        0.020  n1 n2\n")
+            && !strstr (text, "Latency"),
+        "a spread of times is no latency, and has no rate");
+    free (text);
+    text = written (table_write_csv, s, SERIES_SD);
+    ok (has (text, ",1000,1,0,,,,,,,20,\n"), "nor in CSV");
+    free (text);
+    s->pair[0].time_ns[SERIES_MIN] = 500;
+    text = written (table_write, s, SERIES_MIN);
+    ok (has (text, "\nLatency: 0.500 microseconds, with 1000 bytes\n"),
+        "the latency of messages that are not empty says so");
+    free (text);
+    series_destroy (s);
+}
+
 static void test_topologies (void)
 {
     struct series *s = create (SERIES_TOPOLOGY, 4);
@@ -188,6 +217,7 @@ static void test_csv (void)
 int main (void)
 {
     test_pairs ();
+    test_spread ();
     test_topologies ();
     test_csv ();
     return done_testing ();

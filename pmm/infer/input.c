@@ -13,6 +13,7 @@
 #include "core/infer/pairs.h"
 #include "core/infer/switches.h"
 #include "core/infer/tgf.h"
+#include "core/series/parus.h"
 #include "util/file.h"
 #include "util/text.h"
 
@@ -43,9 +44,8 @@ static struct infer_matrix *load_series (FILE *fp, const char *path,
 /* A file that is none is a matrix. */
 static bool is_series (const char *text)
 {
-    static const char parus[] = "processors ";
-
-    return *text == '{' || strncmp (text, parus, sizeof (parus) - 1) == 0;
+    return *text == '{'
+           || strncmp (text, PARUS_START, strlen (PARUS_START)) == 0;
 }
 
 static struct infer_matrix *load_text (const char *text, size_t len,
