@@ -196,7 +196,8 @@ static int status_of (const struct series_comparison *c, double within)
 {
     if (c->n == 0)
         return EXIT_WORLD;
-    if (within >= 0 && 100 * fabs (c->relative.max) > within)
+    if (within >= 0
+        && (c->boundless || 100 * fabs (c->relative.max) > within))
         return EXIT_FAIL;
     return EXIT_OK;
 }

@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/series/save.h"
-
 #define NONE UINT32_MAX
 
 /* Processes by label, in order of their numbers where labels are the same. */
@@ -133,6 +131,9 @@ static int split (struct series_comparison *c, const struct series *s,
             if (x > 0) {
                 add (&c->relative, d / x, p);
                 relative++;
+            }
+            else if (d > 0) {
+                c->boundless = true;
             }
         }
     }

@@ -5,6 +5,7 @@
 #ifndef CORE_SERIES_COMPARE_H
 #define CORE_SERIES_COMPARE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "core/series/series.h"
@@ -21,7 +22,8 @@ struct series_comparison {
     enum series_stat stat; /* what was compared */
     size_t n;              /* pairs, at each length, that both have */
     struct deviation ns;
-    struct deviation relative;          /* of d / x; pairs of x > 0 */
+    struct deviation relative; /* of d / x; pairs of x > 0 */
+    bool boundless;            /* one of x = 0 deviates */
     const struct series_pair **only[2]; /* those that x, that y alone has */
     size_t nonly[2];
 };
