@@ -20,7 +20,7 @@ struct options {
     int stat, own_time, run;
 };
 
-enum { OWN_NONE = -1 };
+enum { OWN_NONE = -1, ALL_RUNS = -1 };
 
 static int set_format (void *field, const char *value, struct error *err)
 {
@@ -53,7 +53,7 @@ static const struct opt table[] = {
     { "stat", 0, "NAME", inputs_stat, FIELD (stat),
       "that tables speak of: min, p25, median (default), mean, ..." },
     { "lengths", 0, "LIST", opt_string, FIELD (lengths),
-      "no others than these: bytes, with commas between" },
+      "no others than these: bytes, also 64k, with commas between" },
     { "run", 0, "N", opt_int, FIELD (run), "only the N-th of all runs" },
     { "own-time", 0, "NAME", set_own_time, FIELD (own_time),
       "less the message's time on the wire: cut-through, store-and-forward" },
@@ -90,10 +90,11 @@ static int load (struct series_list *all, char **path, int n,
 
 static int select_run (struct series_list *list, int run, struct error *err)
 {
-    if (run == 0)
+    if (run == ALL_RUNS)
         return 0;
-    if ((size_t)run > list->n)
-        return error_input (err, "--run: there are %zu", list->n);
+    if (run == 0 || (size_t)run > list->n)
+        return error_input (err, "--run: there is no run %d of %zu", run,
+                            list->n);
     for (size_t i = 0; i < list->n; i++)
         if (i + 1 != (size_t)run)
             series_destroy (list->run[i]);
@@ -102,29 +103,44 @@ static int select_run (struct series_list *list, int run, struct error *err)
     return 0;
 }
 
+static bool is_there (const struct series_list *list, uint64_t length)
+{
+    for (size_t i = 0; i < list->n; i++)
+        for (size_t k = 0; k < list->run[i]->nlengths; k++)
+            if (list->run[i]->length[k] == length)
+                return true;
+    return false;
+}
+
 static int keep_lengths (struct series_list *list, const char *text,
                          struct error *err)
 {
-    uint64_t *v = NULL;
-    size_t n;
+    uint64_t *v;
+    size_t n = 0;
     int rc = -1;
 
     if (!text)
         return 0;
     if (!(v = calloc (strlen (text) + 1, sizeof (*v))))
         return error_nomem (err);
-    for (n = 0; *text; n++) {
+    do {
         char word[24];
         size_t len = strcspn (text, ",");
 
         snprintf (word, sizeof (word), "%.*s", (int)len, text);
-        if (len >= sizeof (word) || text_u64 (word, 0, INT64_MAX, &v[n]) < 0) {
+        if (len >= sizeof (word) || text_bytes (word, INT64_MAX, &v[n]) < 0) {
             error_input (err, "--lengths: '%.40s' is no number of bytes",
                          text);
             goto done;
         }
-        text += len + (text[len] == ',');
-    }
+        if (!is_there (list, v[n])) {
+            error_input (err, "--lengths: nothing was measured by messages "
+                              "of %ju bytes", (uintmax_t)v[n]);
+            goto done;
+        }
+        n++;
+        text += len;
+    } while (*text++);
     for (size_t i = 0; i < list->n; i++)
         series_keep (list->run[i], v, n);
     rc = 0;
@@ -174,6 +190,7 @@ static int correct (struct series_list *list, const struct options *o,
                     struct error *err)
 {
     struct fabric *f;
+    size_t runs = 0;
     int rc = 0;
 
     if (o->own_time == OWN_NONE)
@@ -183,7 +200,12 @@ static int correct (struct series_list *list, const struct options *o,
     if (!(f = fabric_load (o->fabric, err)))
         return -1;
     for (size_t i = 0; rc == 0 && i < list->n; i++)
-        rc = less_own_time (list->run[i], f, o->own_time, err);
+        if (list->run[i]->npairs > 0) {
+            rc = less_own_time (list->run[i], f, o->own_time, err);
+            runs++;
+        }
+    if (runs == 0)
+        rc = error_input (err, "--own-time is that of pairs: there are none");
     fabric_destroy (f);
     return rc;
 }
@@ -194,6 +216,7 @@ int verb_series (int argc, char **argv)
         .to = { .format = "table" },
         .stat = SERIES_MEDIAN,
         .own_time = OWN_NONE,
+        .run = ALL_RUNS,
     };
     struct series_list list = { 0 };
     struct error err;

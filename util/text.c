@@ -90,6 +90,25 @@ int text_double (const char *s, double min, double max, double *value)
     return 0;
 }
 
+int text_bytes (const char *s, uint64_t max, uint64_t *bytes)
+{
+    static const char units[] = "kKmM";
+    size_t len = strlen (s);
+    const char *unit = len > 0 ? strchr (units, s[len - 1]) : NULL;
+    unsigned int shift = !unit ? 0 : unit < units + 2 ? 10 : 20;
+    char number[32];
+    uint64_t n;
+
+    if (len >= sizeof (number))
+        return error_number (EINVAL);
+    snprintf (number, sizeof (number), "%.*s", (int)(len - (unit != NULL)),
+              s);
+    if (text_u64 (number, 0, max >> shift, &n) < 0)
+        return -1;
+    *bytes = n << shift;
+    return 0;
+}
+
 /* Notes: a name of a list is expanded depth first. `done` is what stands
  * before the bracket looked at, so that a few bytes of input cannot ask for
  * more memory than `max` names.

@@ -26,6 +26,11 @@ bool text_is_hostname (const char *s);
 int text_u64 (const char *s, uint64_t min, uint64_t max, uint64_t *value);
 int text_double (const char *s, double min, double max, double *value);
 
+/* The same of a number of bytes up to max, behind which k and M stand for
+ * multiples of 2^10 and 2^20, K and m too.
+ */
+int text_bytes (const char *s, uint64_t max, uint64_t *bytes);
+
 /* A list of host names, in the order they were given. */
 struct hostlist {
     char **name;

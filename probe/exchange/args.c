@@ -55,7 +55,10 @@ static int set_seed (void *field, const char *value, struct error *err)
     struct exchange_args *a = field;
 
     a->shuffle = true;
-    return opt_u64 (&a->seed, value, err);
+    if (text_u64 (value, 0, INT64_MAX, &a->seed) < 0)
+        return error_input (err, "'%.40s' is no number from 0 to %jd", value,
+                            (intmax_t)INT64_MAX);
+    return 0;
 }
 
 static int set_stat (void *field, const char *value, struct error *err)
@@ -96,31 +99,6 @@ static int add_length (struct lengths *l, uint64_t length, struct error *err)
     return 0;
 }
 
-/* A number of bytes, perhaps of KiB or MiB. */
-static int parse_bytes (const char *text, uint64_t *bytes)
-{
-    static const struct {
-        char letter;
-        unsigned int shift;
-    } units[] = { { 'k', 10 }, { 'K', 10 }, { 'm', 20 }, { 'M', 20 } };
-    size_t len = strlen (text);
-    unsigned int shift = 0;
-    char number[WORD_MAX];
-
-    if (len == 0 || len >= sizeof (number))
-        return -1;
-    strcpy (number, text);
-    for (size_t i = 0; i < sizeof (units) / sizeof (units[0]); i++)
-        if (number[len - 1] == units[i].letter)
-            shift = units[i].shift;
-    if (shift > 0)
-        number[len - 1] = '\0';
-    if (text_u64 (number, 0, ARGS_LENGTH_MAX >> shift, bytes) < 0)
-        return -1;
-    *bytes <<= shift;
-    return 0;
-}
-
 static int bad_length (const char *text, struct error *err)
 {
     return error_input (err, "'%.40s' is no length of 0 to %d bytes, nor "
@@ -135,8 +113,10 @@ static int add_range (struct lengths *l, const char *const *part,
     bool by_factor = part[2][0] == 'x';
     uint64_t from, to, step;
 
-    if (parse_bytes (part[0], &from) < 0 || parse_bytes (part[1], &to) < 0
-        || parse_bytes (part[2] + by_factor, &step) < 0 || step == 0
+    if (text_bytes (part[0], ARGS_LENGTH_MAX, &from) < 0
+        || text_bytes (part[1], ARGS_LENGTH_MAX, &to) < 0
+        || text_bytes (part[2] + by_factor, ARGS_LENGTH_MAX, &step) < 0
+        || step == 0
         || (by_factor && step == 1) || from > to)
         return bad_length (text, err);
     for (uint64_t x = from; x <= to;
@@ -163,7 +143,7 @@ static int add_lengths (struct lengths *l, char *text, struct error *err)
     }
     if (n == NUMBERS_MAX)
         return add_range (l, part, whole, err);
-    if (n != 1 || parse_bytes (part[0], &length) < 0)
+    if (n != 1 || text_bytes (part[0], ARGS_LENGTH_MAX, &length) < 0)
         return bad_length (whole, err);
     return add_length (l, length, err);
 }
@@ -182,7 +162,9 @@ static int set_lengths (void *field, const char *value, struct error *err)
 
 static int set_bytes (void *field, const char *value, struct error *err)
 {
-    return parse_bytes (value, field) < 0 ? bad_length (value, err) : 0;
+    return text_bytes (value, ARGS_LENGTH_MAX, field) < 0
+               ? bad_length (value, err)
+               : 0;
 }
 
 /*
@@ -325,6 +307,11 @@ void args_clear (struct exchange_args *a)
 
 int args_check (const struct exchange_args *a, struct error *err)
 {
+    struct series_save to = { .format = a->format ? a->format : "json",
+                              .path = a->output, .append = a->append };
+
+    if (series_save_check (&to, err) < 0)
+        return error_prefix (err, "--format");
     if (a->append && !a->output)
         return error_input (err, "--append: to which --output?");
     if (a->noise_on && !a->goal)

@@ -177,8 +177,10 @@ static int save (const struct exchange_session *x, struct error *err)
 
     if (x->runs.n == 0)
         return 0;
-    if ((a->output || a->format) && series_save (&x->runs, &to, err) < 0)
+    if ((a->output || a->format) && series_save (&x->runs, &to, err) < 0) {
+        print (x, NULL); /* of what was measured at least that is left */
         return -1;
+    }
     return a->output || !a->format ? print (x, err) : 0;
 }
 

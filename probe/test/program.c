@@ -349,6 +349,10 @@ static const struct {
     { { "pairs", "-l", "0,0" }, "--lengths: the lengths do not ascend" },
     { { "pairs", "-l", "" }, "--lengths: there is no length" },
     { { "pairs", "--append" }, "--append: to which --output?" },
+    { { "pairs", "--format=parus" }, "--format: parus makes four files: a "
+      "prefix of their names is wanted" },
+    { { "pairs", "--seed", "9223372036854775808" }, "--seed: "
+      "'9223372036854775808' is no number from 0 to 9223372036854775807" },
     { { "pairs", "--stat=best" }, "--stat: 'best' is no statistic; there are "
       "min, p25, median, p75, max, mean, sd" },
     { { "topology", "--shapes", "line" }, "--shapes: 'line' is none of star, "

@@ -92,6 +92,21 @@ static void test_numbers (void)
         { "inf", EINVAL, 0 },   { "0x1", EINVAL, 0 }, { "1.5.2", EINVAL, 0 },
         { " 1", EINVAL, 0 },    { "e", EINVAL, 0 },
     };
+    static const struct {
+        const char *in;
+        int errnum;
+        uint64_t expected;
+    } btab[] = {
+        { "0", 0, 0 },         { "1048576", 0, 1 << 20 },
+        { "1048577", ERANGE, 0 }, { "3k", 0, 3 << 10 },
+        { "1024K", 0, 1 << 20 },  { "1025k", ERANGE, 0 },
+        { "1M", 0, 1 << 20 },     { "0m", 0, 0 },
+        { "2m", ERANGE, 0 },      { "k", EINVAL, 0 },
+        { "", EINVAL, 0 },        { "1g", EINVAL, 0 },
+        { "1kk", EINVAL, 0 },     { "-1k", EINVAL, 0 },
+        { "18014398509481985k", ERANGE, 0 },
+        { "00000000000000000000000000000001", EINVAL, 0 },
+    };
 
     for (size_t i = 0; i < sizeof (tab) / sizeof (tab[0]); i++) {
         uint64_t n = 0;
@@ -110,6 +125,16 @@ static void test_numbers (void)
         ok (rc == (dtab[i].errnum ? -1 : 0) && x == dtab[i].expected
                 && (rc == 0 || errno == dtab[i].errnum),
             "real '%s'", dtab[i].in);
+    }
+    for (size_t i = 0; i < sizeof (btab) / sizeof (btab[0]); i++) {
+        uint64_t n = 0;
+        int rc;
+
+        errno = 0;
+        rc = text_bytes (btab[i].in, 1 << 20, &n);
+        ok (rc == (btab[i].errnum ? -1 : 0) && errno == btab[i].errnum
+                && n == btab[i].expected,
+            "bytes '%s'", btab[i].in);
     }
 }
 
