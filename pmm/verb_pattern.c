@@ -12,6 +12,11 @@
 #include "pmm/verb.h"
 #include "util/file.h"
 
+enum {
+    ONE_EACH = -1,            /* hosts: as many as processes */
+    PAIRS_PRINTED = 1 << 24,  /* of a step, which is in memory */
+};
+
 struct options {
     const char *output;
     int processes, hosts;
@@ -124,8 +129,8 @@ static struct pattern *make (const struct options *o, const char *name,
         return NULL;
     }
     if (o->processes < 2 || o->processes > PATTERN_PROCESSES_MAX
-        || o->hosts > o->processes) {
-        error_input (err, "--processes is 2 to %d, and --hosts no more",
+        || o->hosts < 1 || o->hosts > o->processes) {
+        error_input (err, "--processes is 2 to %d, and --hosts 1 to as many",
                      PATTERN_PROCESSES_MAX);
         return NULL;
     }
@@ -143,29 +148,48 @@ static struct pattern *make (const struct options *o, const char *name,
 static int print (const struct options *o, const struct pattern *p,
                   const char *kind, struct error *err)
 {
-    struct probe *pair = calloc ((size_t)pattern_width (p) + 1,
-                                 sizeof (*pair));
-    struct outfile *out = pair ? file_create (o->output, err) : NULL;
+    struct probe *pair;
+    struct outfile *out;
 
-    if (!pair)
+    if (pattern_width (p) > PAIRS_PRINTED)
+        return error_input (err, "%" PRIu32 " pairs in a step: %d at most are"
+                            " printed", pattern_width (p), PAIRS_PRINTED);
+    if (!(pair = calloc ((size_t)pattern_width (p) + 1, sizeof (*pair))))
         return error_nomem (err);
-    if (out)
+    if ((out = file_create (o->output, err)))
         (o->json ? print_json : print_text) (o, p, kind, pair,
                                              file_stream (out));
     free (pair);
     return out ? file_commit (out, err) : -1;
 }
 
-static void list_patterns (void)
+static int list_patterns (const struct options *o, struct error *err)
 {
+    struct outfile *out;
+
+    if (o->json)
+        return error_input (err, "--json: of which pattern?");
+    if (!(out = file_create (o->output, err)))
+        return -1;
     for (int k = 0; k < PATTERN_KINDS; k++)
-        printf ("%-18s %s\n", pattern_name (k), pattern_help (k));
+        fprintf (file_stream (out), "%-18s %s\n", pattern_name (k),
+                 pattern_help (k));
+    return file_commit (out, err);
+}
+
+static int print_pattern (const struct options *o, const char *name,
+                          struct error *err)
+{
+    struct pattern *p = make (o, name, err);
+    int rc = p ? print (o, p, name, err) : -1;
+
+    pattern_destroy (p);
+    return rc;
 }
 
 int verb_pattern (int argc, char **argv)
 {
-    struct options o = { .processes = 16 };
-    struct pattern *p;
+    struct options o = { .processes = 16, .hosts = ONE_EACH };
     struct error err;
     int status;
     int operand = options_parse (table, &o, argc, argv, "[PATTERN]", 0, 1,
@@ -173,16 +197,10 @@ int verb_pattern (int argc, char **argv)
 
     if (operand < 0)
         return status;
-    status = EXIT_OK;
-    if (operand == argc) {
-        list_patterns ();
-        return status;
-    }
-    if (o.hosts == 0)
+    if (o.hosts == ONE_EACH)
         o.hosts = o.processes;
-    p = make (&o, argv[operand], &err);
-    if (!p || print (&o, p, argv[operand], &err) < 0)
-        status = fail (argv[0], &err);
-    pattern_destroy (p);
-    return status;
+    if ((operand < argc ? print_pattern (&o, argv[operand], &err)
+                        : list_patterns (&o, &err)) < 0)
+        return fail (argv[0], &err);
+    return EXIT_OK;
 }

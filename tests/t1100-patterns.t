@@ -42,7 +42,9 @@ is "$(pairs one-factor --seed 4 | jq -c sort)" \
     "$(pairs one-factor | jq -c sort)" "a seed changes the order alone"
 [[ $(pairs one-factor --seed 4) != "$(pairs one-factor)" ]]
 ok $? "... and does so"
-is "$(pmm pattern | wc -l)" 9 "a list of the patterns"
+is "$(pmm pattern -o list && wc -l <list)" 9 "a list of the patterns"
+pmm pattern >/dev/full 2>err
+is $? 3 "... that cannot be written: $(<err)"
 
 pmm fabric generate fat-tree --ports 8 --levels 3 -o fabric
 hosts='h[0001-0012,0065-0070]'
@@ -96,7 +98,10 @@ refuse ()
 }
 refuse 'no pattern' pmm pattern two-factor
 refuse '2 to 65535' pmm pattern ring -n 1
-refuse 'hosts no more' pmm pattern ring -n 4 --hosts 5
+refuse 'hosts 1 to as many' pmm pattern ring -n 4 --hosts 5
+refuse 'hosts 1 to as many' pmm pattern ring -n 4 --hosts 0
+refuse 'of which pattern' pmm pattern --json
+refuse 'at most are printed' pmm pattern all-to-all -n 65535
 refuse 'no schedule' pmm plan -f fabric --method star
 refuse 'not known' pmm plan -f fabric --method two-factor
 refuse 'goes with' pmm plan -f fabric --shuffle
