@@ -72,6 +72,38 @@ is "$?:$(wc -l <csv):$(grep -c ^test csv)" 0:161:1 \
 is "$(sed -n 2p csv)" "one_to_one,one-to-one,round-trip,emu,,,h0001,h0002,0,\
 10,0,1000,1000,1001,1002,1004,1002,1.5,0" "and a line for each pair"
 
+# a spread of times is no time
+pmm series p_deviation.txt >said
+is "$?:$(grep -c Latency said):$(sed -n 6p said | tr -s ' ')" \
+    "0:0: 0 - 0.002 0.002 0.002 h0001 h0002" \
+    "deviations alone: no latency, no rate"
+for verb in 'series --format fit' infer 'export --format loggopsim --series'; do
+    # shellcheck disable=SC2086
+    pmm $verb p_deviation.txt 2>said
+    is "$?" 2 "$verb: $(<said)"
+done
+pmm export --format loggopsim --series p_min.txt >said
+is "$?" 0 "of a matrix of minima there are latencies"
+
+for lengths in '' 7 0,7 1k 0,, x; do
+    pmm series s --lengths "$lengths" >said 2>&1
+    is "$?" 2 "--lengths '$lengths': $(<said)"
+done
+series 1 1024 >kib
+like "$(pmm series kib --lengths 1k)" \
+    'Latency: 2.125 microseconds, with 1024 bytes' "by units"
+pmm series s --run 0 2>said
+is "$?" 2 "$(<said)"
+
+# appended to another kind of file, or to half a file
+cp s half && truncate -s -1 half
+cp s json
+for to in 'json table' 'json csv' 'csv json' 'p_min.txt json' 'half json'; do
+    cp "${to% *}" held
+    pmm series s --format "${to#* }" --append -o held 2>said
+    is "$?:$(cmp held "${to% *}")" 2: "$(<said)"
+done
+
 series 0.55 0 1000 2000 3000 >slower
 cp s two
 pmm series slower --format json --append -o two
@@ -93,6 +125,12 @@ pmm compare s slower --within 7 >said
 is "$?" 0 "within 7 %"
 pmm compare s slower --within 5 >said
 is "$?" 1 "but not within 5 %"
+
+jq -c '.pairs[].time_ns[] |= 0' s >zero
+pmm compare zero s --within 5 >said
+is "$?" 1 "from nothing, anything is more than 5 %"
+pmm compare zero zero --within 5 >said
+is "$?" 0 "but nothing is not"
 
 jq -c '.pairs |= map (select (.a != 2 and .length < 3000))' s >part
 pmm compare s part >said
@@ -171,6 +209,13 @@ is "$(pmm series topologies | sed -n '4,5p' | tr -s ' ')" \
 is "$(pmm series topologies | sed -n '8,9p' | tr -s ' ')" \
     " 1000 8.000 250.000 1000.000 250.000 1000.000 star
  1000 5.000 400.000 2000.000 800.000 800.000 iring" "and all their rates"
+cat s topologies >mixed
+is "$(pmm series mixed --format rates | wc -l)" 12 "rates of these runs alone"
+is "$(pmm series mixed --format fit | wc -l)" 22 "and lines of the others"
+pmm series s --format rates 2>said
+is "$?" 2 "$(<said)"
+pmm series topologies -f fabric --own-time cut-through 2>said
+is "$?" 2 "$(<said)"
 is "$(pmm series topologies --format rates | sed -n '1,3p;8,9p')" \
     "star, one way, 1000 bytes: R(total) 1000.000 R(avg) 250.000 MB/s
     R(local) 1000.000 MB/s h0001
