@@ -136,6 +136,17 @@ static void print_name (const struct sides *of, int which, FILE *fp)
         fprintf (fp, " (run %d)", of->run[which]);
 }
 
+/* Series of one length each are compared whatever it is. */
+static void print_lengths (const struct sides *of, FILE *fp)
+{
+    const struct series *x = of->s[0];
+    const struct series *y = of->s[1];
+
+    if (x->nlengths == 1 && y->nlengths == 1 && x->length[0] != y->length[0])
+        fprintf (fp, "by messages of %ju bytes, and of %ju\n",
+                 (uintmax_t)x->length[0], (uintmax_t)y->length[0]);
+}
+
 static void print_only (const struct sides *of,
                         const struct series_comparison *c, int which,
                         FILE *fp)
@@ -174,6 +185,7 @@ static int print (const struct sides *of, const struct series_comparison *c,
     print_name (of, 1, fp);
     fprintf (fp, ": the %s of %zu pairs in both\n",
              series_stat_name (c->stat), c->n);
+    print_lengths (of, fp);
     if (c->n > 0)
         print_deviations (of, c, fp);
     print_only (of, c, 0, fp);

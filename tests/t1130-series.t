@@ -132,6 +132,13 @@ is "$?" 1 "from nothing, anything is more than 5 %"
 pmm compare zero zero --within 5 >said
 is "$?" 0 "but nothing is not"
 
+for length in 0 1000; do
+    pmm series s --lengths "$length" --format json -o "only$length"
+done
+is "$(pmm compare only0 only1000 | sed -n 2p)" \
+    'by messages of 0 bytes, and of 1000' "lengths that differ are said"
+is "$(pmm compare only0 only0 | grep -c messages)" 0 "others are not"
+
 jq -c '.pairs |= map (select (.a != 2 and .length < 3000))' s >part
 pmm compare s part >said
 is "$?:$(grep -c 'only in s: 32$' said):$(tail -1 said)" \
