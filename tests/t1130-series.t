@@ -85,7 +85,7 @@ done
 pmm export --format loggopsim --series p_min.txt >said
 is "$?" 0 "of a matrix of minima there are latencies"
 
-for lengths in '' 7 0,7 1k 0,, x; do
+for lengths in '' 7 0,7 1k '0,,' x; do
     pmm series s --lengths "$lengths" >said 2>&1
     is "$?" 2 "--lengths '$lengths': $(<said)"
 done
