@@ -619,8 +619,10 @@ static int catch_up (struct group *g, struct error *err)
 }
 
 struct thinking {
-    void (*fn) (void *arg);
+    int (*fn) (void *arg, struct error *err);
     void *arg;
+    struct error err;
+    int rc;
     pthread_mutex_t lock;
     pthread_cond_t changed;
     bool done;
@@ -630,7 +632,7 @@ static void *think (void *arg)
 {
     struct thinking *th = arg;
 
-    th->fn (th->arg);
+    th->rc = th->fn (th->arg, &th->err);
     pthread_mutex_lock (&th->lock);
     th->done = true;
     pthread_cond_signal (&th->changed);
@@ -657,7 +659,8 @@ static bool wait_a_little (struct thinking *th)
     return done;
 }
 
-int group_meanwhile (struct group *g, void (*fn) (void *arg), void *arg,
+int group_meanwhile (struct group *g,
+                     int (*fn) (void *arg, struct error *err), void *arg,
                      struct error *err)
 {
     struct thinking th = { .fn = fn, .arg = arg,
@@ -666,6 +669,8 @@ int group_meanwhile (struct group *g, void (*fn) (void *arg), void *arg,
     pthread_t thread;
     int rc = 0;
 
+    if (!g)
+        return fn (arg, err);
     pthread_condattr_init (&attr);
     pthread_condattr_setclock (&attr, CLOCK_MONOTONIC);
     pthread_cond_init (&th.changed, &attr);
@@ -677,9 +682,13 @@ int group_meanwhile (struct group *g, void (*fn) (void *arg), void *arg,
         pthread_join (thread, NULL);
     }
     else
-        fn (arg);
+        th.rc = fn (arg, &th.err);
     pthread_cond_destroy (&th.changed);
-    return rc < 0 ? -1 : 0;
+    if (rc < 0)
+        return -1;
+    if (th.rc < 0 && err)
+        *err = th.err;
+    return th.rc;
 }
 
 /* When to ask again: at growing intervals. */

@@ -89,10 +89,12 @@ bool group_attend (struct group *g, bool on);
 int group_until (struct group *g, int64_t time_ns, struct error *err);
 
 /* Run fn in a thread of its own, and serve until it is done, so that who leads
- * is heard of while it thinks. fn is to leave the group alone. Return 0, or -1
- * with err where the group has failed meanwhile; fn is over in both cases.
+ * is heard of while it thinks. fn is to leave the group alone. Return what fn
+ * does, 0 or -1 with err, or -1 with err where the group has failed meanwhile;
+ * fn is over in both cases. g NULL: there is nobody to serve.
  */
-int group_meanwhile (struct group *g, void (*fn) (void *arg), void *arg,
+int group_meanwhile (struct group *g,
+                     int (*fn) (void *arg, struct error *err), void *arg,
                      struct error *err);
 
 /* Wait until every living member has come to its call of this: dissemination

@@ -52,36 +52,6 @@ struct check {
     struct lead_result *result; /* the caller's */
 };
 
-struct thought {
-    struct check *ck;
-    int (*fn) (struct check *ck, struct error *err);
-    struct error err;
-    int rc;
-};
-
-static void run_thought (void *arg)
-{
-    struct thought *t = arg;
-
-    t->rc = t->fn (t->ck, &t->err);
-}
-
-/* Do what may take long, and be there for the members meanwhile. */
-static int think (struct check *ck,
-                  int (*fn) (struct check *ck, struct error *err),
-                  struct error *err)
-{
-    struct thought t = { .ck = ck, .fn = fn };
-
-    if (!ck->group)
-        return fn (ck, err);
-    if (group_meanwhile (ck->group, run_thought, &t, err) < 0)
-        return -1;
-    if (t.rc < 0)
-        *err = t.err;
-    return t.rc;
-}
-
 /* Who is measured, by GUIDs, names and the site's map. */
 static int find_out (struct check *ck, struct error *err)
 {
@@ -224,8 +194,10 @@ static int choose_level (struct check *ck, struct error *err)
                             err);
 }
 
-static int prepare (struct check *ck, struct error *err)
+static int prepare (void *arg, struct error *err)
 {
+    struct check *ck = arg;
+
     if (find_out (ck, err) < 0)
         return -1;
     ck->plan = ck->opts->plan ? load_plan (ck, err) : make_plan (ck, err);
@@ -242,8 +214,9 @@ static int prepare (struct check *ck, struct error *err)
  */
 
 /* Plan the second stage, if anything looks slow. */
-static int plan_again (struct check *ck, struct error *err)
+static int plan_again (void *arg, struct error *err)
 {
+    struct check *ck = arg;
     struct baseline baseline = { ck->baseline, ck->baseline_ps };
     struct confirm_options opts = {
         .rounds = (unsigned int)ck->opts->site->confirm_rounds,
@@ -278,7 +251,7 @@ static void measure_again (struct check *ck, const struct probe_how *how,
                            const struct probe_watch *watch)
 {
     struct error err;
-    int rc = think (ck, plan_again, &err);
+    int rc = group_meanwhile (ck->group, plan_again, ck, &err);
 
     if (rc == 0 && !ck->longer)
         return;
@@ -611,7 +584,7 @@ int lead (struct group *g, const struct roster *roster,
     int rc = -1;
 
     *result = (struct lead_result){ .status = VERDICT_UNKNOWN };
-    if (think (&ck, prepare, err) < 0 || measure (&ck, err) < 0
+    if (group_meanwhile (g, prepare, &ck, err) < 0 || measure (&ck, err) < 0
         || complete_samples (&ck, err) < 0
         || print_record (&ck, result, err) < 0)
         goto error;

@@ -91,30 +91,14 @@ int step_load (struct step *s, struct error *err)
     return s->fabric ? 0 : -1;
 }
 
-struct loading {
-    struct step *step;
-    struct error err;
-    int rc;
-};
-
-static void run_loading (void *arg)
+static int load (void *arg, struct error *err)
 {
-    struct loading *l = arg;
-
-    l->rc = step_load (l->step, &l->err);
+    return step_load (arg, err);
 }
 
 int step_load_and_serve (struct step *s, struct error *err)
 {
-    struct loading l = { .step = s };
-
-    if (!s->group)
-        return step_load (s, err);
-    if (group_meanwhile (s->group, run_loading, &l, err) < 0)
-        return -1;
-    if (l.rc < 0)
-        *err = l.err;
-    return l.rc;
+    return group_meanwhile (s->group, load, s, err);
 }
 
 int step_form_group (struct step *s, struct error *err)

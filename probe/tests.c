@@ -44,36 +44,6 @@ static const struct opt tests_options[] = {
 };
 
 /*
- * What takes long is done while the group is served
- */
-
-struct thought {
-    int (*fn) (void *arg, struct error *err);
-    void *arg;
-    struct error err;
-    int rc;
-};
-
-static void run_thought (void *arg)
-{
-    struct thought *t = arg;
-
-    t->rc = t->fn (t->arg, &t->err);
-}
-
-static int think (struct tests *x, int (*fn) (void *arg, struct error *err),
-                  void *arg, struct error *err)
-{
-    struct thought t = { .fn = fn, .arg = arg };
-
-    if (group_meanwhile (x->step.group, run_thought, &t, err) < 0)
-        return -1;
-    if (t.rc < 0)
-        *err = t.err;
-    return t.rc;
-}
-
-/*
  * Pattern pmm
  */
 
@@ -108,7 +78,7 @@ static struct plan *plan_pmm (void *data, char *fabric, struct error *err)
 {
     struct planning p = { .x = data };
 
-    if (think (data, make_plan, &p, err) == 0) {
+    if (group_meanwhile (p.x->step.group, make_plan, &p, err) == 0) {
         snprintf (fabric, TOLD_FABRIC, "%s", p.x->step.fabric->hash);
         return p.plan;
     }
@@ -154,8 +124,10 @@ static int print_pmm (struct tests *x, const struct exchange_session *session,
 {
     struct prediction p = { x, s, session->args->stat, NULL };
 
-    if (think (x, predict, &p, err) < 0)
+    if (group_meanwhile (x->step.group, predict, &p, err) < 0) {
+        series_destroy (p.series);
         return -1;
+    }
     for (size_t i = 0; i < session->runs.n; i++) {
         const struct series *other = session->runs.run[i];
         struct series_comparison c;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Groups over the emulator: barriers, pings and fetches while messages get
- * lost and members die.
+ * lost and members die; and what a member does meanwhile.
  */
 #include "config.h"
 #include "probe/group.h"
@@ -12,7 +12,7 @@
 #include "probe/test/arena.h"
 #include "tests/tap.h"
 
-enum { BARRIERS = 40, DIES_AT = 10, DEADLINE_S = 100 };
+enum { BARRIERS = 40, DIES_AT = 10, DEADLINE_S = 100, WORK_MS = 100 };
 
 struct shared {
     atomic_int entered[BARRIERS];
@@ -153,6 +153,52 @@ static int run_ping (struct group *g, void *data)
            || group_stats (g).late;
 }
 
+/* What is done meanwhile: it ends well or not, or lasts until the group has
+ * failed.
+ */
+static const struct work {
+    const char *what;
+    bool fails, late, alone;
+    const char *why; /* "": nothing went wrong */
+} works[] = {
+    { "it ends well", false, false, false, "" },
+    { "it fails", true, false, false, "the work is too hard" },
+    { "the group fails", false, true, false,
+      "timed out before the nodes were done" },
+    { "both do", true, true, false, "timed out before the nodes were done" },
+    { "it fails without a group", true, false, true, "the work is too hard" },
+};
+
+static int do_work (void *arg, struct error *err)
+{
+    const struct work **work = arg;
+    bool fails = (*work)->fails;
+
+    if ((*work)->late)
+        usleep (WORK_MS * 1000);
+    *work = NULL;
+    return fails ? error_input (err, "the work is too hard") : 0;
+}
+
+static int run_meanwhile (struct group *g, void *data)
+{
+    (void)data;
+    for (size_t i = 0; i < sizeof (works) / sizeof (works[0]); i++) {
+        const struct work *w = &works[i];
+        const struct work *todo = w;
+        struct error err = { .text = "" };
+        int rc;
+
+        group_set_deadline (g, w->late ? group_now (g) : INT64_MAX);
+        rc = group_meanwhile (w->alone ? NULL : g, do_work, &todo, &err);
+        if (todo || strcmp (err.text, w->why) || rc != (*w->why ? -1 : 0)) {
+            diag ("%s: %d %s", w->what, rc, err.text);
+            return 1;
+        }
+    }
+    return 0;
+}
+
 static struct shared *new_shared (void)
 {
     struct shared *sh = mmap (NULL, sizeof (*sh), PROT_READ | PROT_WRITE,
@@ -209,6 +255,16 @@ static void test_pings (struct shared *sh)
     arena_stop (&a);
 }
 
+static void test_meanwhile (void)
+{
+    struct arena a;
+
+    ok (arena_start (&a, NULL, NULL) == 0
+            && arena_run (&a, 1, 1, run_meanwhile, NULL) == 1,
+        "what is done meanwhile says how it went, if the group does well");
+    arena_stop (&a);
+}
+
 int main (void)
 {
     struct shared *sh = new_shared ();
@@ -218,5 +274,6 @@ int main (void)
     test_barriers (sh);
     test_fetches (sh);
     test_pings (sh);
+    test_meanwhile ();
     return done_testing ();
 }

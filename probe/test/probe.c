@@ -81,9 +81,11 @@ static void look (struct shared *sh, const struct plan *plan,
         sh->answered += result->answered[m];
 }
 
-static void sleep_ms (void *ms)
+static int sleep_ms (void *ms, struct error *err)
 {
+    (void)err;
     usleep (*(useconds_t *)ms * 1000);
+    return 0;
 }
 
 /* Each member with the next, in two rounds. */
