@@ -12,7 +12,6 @@
 #include "core/series/compare.h"
 #include "probe/exchange/comm_group.h"
 #include "probe/exchange/program.h"
-#include "probe/exchange/told.h"
 #include "probe/mapped.h"
 #include "probe/step.h"
 #include "util/conf.h"
@@ -79,7 +78,7 @@ static struct plan *plan_pmm (void *data, char *fabric, struct error *err)
     struct planning p = { .x = data };
 
     if (group_meanwhile (p.x->step.group, make_plan, &p, err) == 0) {
-        snprintf (fabric, TOLD_FABRIC, "%s", p.x->step.fabric->hash);
+        snprintf (fabric, PLAN_FABRIC, "%s", p.x->step.fabric->hash);
         return p.plan;
     }
     plan_destroy (p.plan);

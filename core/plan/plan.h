@@ -163,4 +163,17 @@ struct plan *plan_read (FILE *fp, const char *name, const char *fabric_hash,
                         pathset_resolve_f resolve, void *arg,
                         struct pathset **ps, struct error *err);
 
+/* Read the rounds alone, for who knows no fabric: between what `find` gives for
+ * the names of their ends, which is -1 with err where that is nothing. No end
+ * is measured with itself; rows, ranks and targets are not looked at. fabric,
+ * of PLAN_FABRIC bytes, gets the hash of what the plan was made for. NULL with
+ * err.
+ */
+enum { PLAN_FABRIC = 64 };
+typedef int (*plan_find_f) (const void *arg, const char *name,
+                            struct error *err);
+struct plan *plan_read_probes (FILE *fp, const char *name, plan_find_f find,
+                               const void *arg, char *fabric,
+                               struct error *err);
+
 #endif /* CORE_PLAN_H */

@@ -13,6 +13,7 @@ enum {
     BYTES_MAX = 1 << 28,
     ENDPOINTS_MAX = 1 << 20,
     ROUNDS_MAX = 1 << 20,
+    PROBES_MAX = 1 << 20, /* of a round */
     TARGETS_MAX = 1 << 20,
     FRACTION_MAX = 1 << 20, /* |p| and q */
 };
@@ -272,47 +273,76 @@ static int check_row (const json_t *json, const char *where,
     return 0;
 }
 
+/* What the ends of probes are. */
+struct ends {
+    plan_find_f find;
+    const void *arg;
+    size_t most;              /* probes of a round */
+    const struct pathset *ps; /* whose paths the rows are; NULL: no matter */
+};
+
+static int find_endpoint (const void *ps, const char *name,
+                          struct error *err)
+{
+    int i = pathset_find (ps, name);
+
+    return i >= 0 ? i
+                  : error_input (err, "%s is not among the endpoints", name);
+}
+
 static int read_end (const json_t *json, const char *where, const char *key,
-                     const struct pathset *ps, int *end, struct error *err)
+                     const struct ends *ends, int *end, struct error *err)
 {
     const char *name;
 
     if (json_get_string (json, where, key, &name, err) < 0)
         return -1;
-    if ((*end = pathset_find (ps, name)) < 0)
-        return error_input (err, "%s.%s: %s is not among the endpoints",
-                            where, key, name);
+    if ((*end = ends->find (ends->arg, name, err)) < 0)
+        return error_prefix (err, "%s.%s", where, key);
     return 0;
 }
 
+static bool are_one (const struct ends *ends, int a, int b)
+{
+    return ends->ps ? pathset_port (ends->ps, a) == pathset_port (ends->ps, b)
+                    : a == b;
+}
+
+static int read_probe (struct plan *plan, size_t r, const json_t *probe,
+                       const char *where, const struct ends *ends,
+                       struct error *err)
+{
+    int a, b;
+
+    if (!json_is_object (probe))
+        return error_input (err, "%s: not an object", where);
+    if (read_end (probe, where, "a", ends, &a, err) < 0
+        || read_end (probe, where, "b", ends, &b, err) < 0)
+        return -1;
+    if (are_one (ends, a, b))
+        return error_input (err, "%s: a and b are one endpoint", where);
+    if (ends->ps && check_row (probe, where, ends->ps, a, b, err) < 0)
+        return -1;
+    return plan_add (plan, r, a, b) < 0 ? error_nomem (err) : 0;
+}
+
 static int read_rounds (struct plan *plan, const json_t *rounds,
-                        const struct pathset *ps, struct error *err)
+                        const struct ends *ends, struct error *err)
 {
     for (size_t r = 0; r < json_array_size (rounds); r++) {
         const json_t *round = json_array_get (rounds, r);
         size_t n = json_array_size (round);
 
-        if (!json_is_array (round) || n == 0 || n > pathset_ports (ps) / 2)
+        if (!json_is_array (round) || n == 0 || n > ends->most)
             return error_input (err, "rounds[%zu]: not 1 to %zu probes", r,
-                                pathset_ports (ps) / 2);
+                                ends->most);
         for (size_t i = 0; i < n; i++) {
-            const json_t *probe = json_array_get (round, i);
             char where[64];
-            int a, b;
 
             snprintf (where, sizeof (where), "rounds[%zu][%zu]", r, i);
-            if (!json_is_object (probe))
-                return error_input (err, "%s: not an object", where);
-            if (read_end (probe, where, "a", ps, &a, err) < 0
-                || read_end (probe, where, "b", ps, &b, err) < 0)
+            if (read_probe (plan, r, json_array_get (round, i), where, ends,
+                            err) < 0)
                 return -1;
-            if (pathset_port (ps, a) == pathset_port (ps, b))
-                return error_input (err, "%s: a and b are one endpoint",
-                                    where);
-            if (check_row (probe, where, ps, a, b, err) < 0)
-                return -1;
-            if (plan_add (plan, r, a, b) < 0)
-                return error_nomem (err);
         }
     }
     return 0;
@@ -525,38 +555,51 @@ static int read_maximal (struct plan *plan, const json_t *json,
     return 0;
 }
 
-static struct plan *read_plan (const json_t *json, struct pathset *ps,
-                               struct error *err)
+/* A plan of the file's method that has the file's rounds. NULL with err. */
+static struct plan *read_probes (const json_t *json, const struct ends *ends,
+                                 struct error *err)
 {
-    struct plan *plan = NULL;
+    const struct plan_rules *rules;
+    struct plan *plan;
     const char *method;
     json_t *rounds;
-    uint64_t rank, basis_rounds;
-    uint64_t confirm_rounds = 0;
-    const struct plan_rules *rules;
-    size_t links;
 
     if (json_get_string (json, NULL, "method", &method, err) < 0
-        || json_get_array (json, NULL, "rounds", ROUNDS_MAX, &rounds, err) < 0
-        || !pathset_links (ps, &links, err)
-        || json_get_u64 (json, NULL, "rank", 0, links, &rank, err) < 0
-        || json_get_u64 (json, NULL, "basis_rounds", 0,
-                         json_array_size (rounds), &basis_rounds, err) < 0
-        || (json_object_get (json, "confirm_rounds")
-            && json_get_u64 (json, NULL, "confirm_rounds", 0,
-                             json_array_size (rounds) - basis_rounds,
-                             &confirm_rounds, err) < 0))
+        || json_get_array (json, NULL, "rounds", ROUNDS_MAX, &rounds, err) < 0)
         return NULL;
     if (!(rules = plan_rules (method))) {
         error_input (err, "method: %.40s is not known", method);
         return NULL;
     }
-    if (!(plan = plan_create (rules->method))) {
+    if (!(plan = plan_create (rules->method)))
         error_nomem (err);
-        return NULL;
+    else if (read_rounds (plan, rounds, ends, err) < 0) {
+        plan_destroy (plan);
+        plan = NULL;
     }
-    if (read_rounds (plan, rounds, ps, err) < 0
-        || (has_targets (rules, json)
+    return plan;
+}
+
+static struct plan *read_plan (const json_t *json, struct pathset *ps,
+                               struct error *err)
+{
+    const struct ends ends = { find_endpoint, ps, pathset_ports (ps) / 2, ps };
+    struct plan *plan = read_probes (json, &ends, err);
+    uint64_t rank, basis_rounds;
+    uint64_t confirm_rounds = 0;
+    size_t links;
+
+    if (!plan)
+        return NULL;
+    if (!pathset_links (ps, &links, err)
+        || json_get_u64 (json, NULL, "rank", 0, links, &rank, err) < 0
+        || json_get_u64 (json, NULL, "basis_rounds", 0,
+                         plan_rounds (plan), &basis_rounds, err) < 0
+        || (json_object_get (json, "confirm_rounds")
+            && json_get_u64 (json, NULL, "confirm_rounds", 0,
+                             plan_rounds (plan) - basis_rounds,
+                             &confirm_rounds, err) < 0)
+        || (has_targets (plan_rules (plan_method (plan)), json)
             && read_targets (plan, json, ps, err) < 0))
         goto error;
     plan_set_rank (plan, links, rank, basis_rounds);
@@ -588,6 +631,26 @@ struct plan *plan_read (FILE *fp, const char *name, const char *fabric_hash,
         || !(*ps = read_endpoints (json, resolve, arg, err))
         || !(plan = read_plan (json, *ps, err)))
         error_prefix (err, "%s", name);
+    json_decref (json);
+    return plan;
+}
+
+struct plan *plan_read_probes (FILE *fp, const char *name, plan_find_f find,
+                               const void *arg, char *fabric,
+                               struct error *err)
+{
+    const struct ends ends = { find, arg, PROBES_MAX, NULL };
+    json_t *json = json_read (fp, name, "plan", BYTES_MAX, err);
+    struct plan *plan = NULL;
+    const char *hash;
+
+    if (!json)
+        return NULL;
+    if (json_get_string (json, NULL, "fabric", &hash, err) < 0
+        || !(plan = read_probes (json, &ends, err)))
+        error_prefix (err, "%s", name);
+    else
+        snprintf (fabric, PLAN_FABRIC, "%s", hash);
     json_decref (json);
     return plan;
 }

@@ -847,6 +847,86 @@ static void test_files (void)
     tablenet_destroy (t);
 }
 
+/* The same without a network: "k3" is 3, and so is "k3:1". */
+static int find_number (const void *most, const char *name, struct error *err)
+{
+    int k = 0;
+
+    return sscanf (name, "k%d", &k) == 1 && k > 0 && k <= *(const int *)most
+               ? k : error_input (err, "%s is nobody", name);
+}
+
+static const struct {
+    const char *from, *to;
+    const char *error;
+} bare[] = {
+    { "", "", NULL },
+    { "\"table\"", "\"other\"", NULL },
+    { "\"row\":{\"l1\":2,\"l2\":2}", "\"row\":7", NULL },
+    { "\"rank\":3", "\"rank\":-1", NULL },
+    { "[\"k1\"", "[7", NULL },
+    { "\"a\":\"k1\"", "\"a\":\"k1:1\"", NULL },
+    { "[{\"a\":\"k1\",\"b\":\"k2\",\"row\":{\"l1\":2,\"l2\":2}}],", "",
+      NULL },
+    { "\"plan\"", "\"samples\"", "p.json: a plan is wanted" },
+    { "\"fabric\":\"table\",", "", "p.json: fabric: missing" },
+    { "\"pmm\"", "\"guess\"", "p.json: method: guess is not known" },
+    { "\"rounds\"", "\"round\"", "p.json: rounds: missing" },
+    { "\"a\":\"k1\"", "\"a\":\"k7\"", "p.json: rounds[0][0].a: k7 is nobody" },
+    { "\"a\":\"k1\"", "\"a\":\"k2:1\"",
+      "p.json: rounds[0][0]: a and b are one endpoint" },
+    { "\"b\":\"k1\",", "", "p.json: rounds[1][0].b: missing" },
+    { "[{\"a\":\"k1\",\"b\":\"k2\",\"row\":{\"l1\":2,\"l2\":2}}]", "[]",
+      "p.json: rounds[0]: not 1 to " },
+    { "[{\"a\":\"k1\",\"b\":\"k2\",\"row\":{\"l1\":2,\"l2\":2}}]", "7",
+      "p.json: rounds[0]: not 1 to " },
+};
+
+static struct plan *read_bare (const char *text, char *fabric,
+                               struct error *err)
+{
+    const int most = 3;
+    FILE *fp = fmemopen ((char *)text, strlen (text), "r");
+    struct plan *plan = plan_read_probes (fp, "p.json", find_number, &most,
+                                          fabric, err);
+
+    fclose (fp);
+    return plan;
+}
+
+static void test_bare (void)
+{
+    for (size_t i = 0; i < COUNT (bare); i++) {
+        char text[2 * sizeof (file)];
+        const char *at = strstr (file, bare[i].from);
+        char fabric[PLAN_FABRIC] = "";
+        struct error err = { 0 };
+        struct plan *plan;
+        size_t n = 0;
+
+        if (!at)
+            abort ();
+        snprintf (text, sizeof (text), "%.*s%s%s", (int)(at - file), file,
+                  bare[i].to, at + strlen (bare[i].from));
+        plan = read_bare (text, fabric, &err);
+        if (bare[i].error)
+            ok (!plan && err.fault == ERROR_INPUT
+                    && !strncmp (err.text, bare[i].error,
+                                 strlen (bare[i].error)),
+                "bare: %s -> %s: %s", bare[i].from, bare[i].to, err.text);
+        else {
+            const struct probe *p
+                = plan ? plan_round (plan, plan_rounds (plan) - 1, &n) : NULL;
+
+            ok (n == 1 && p->a == 2 && p->b == 3
+                    && !strcmp (plan_method (plan), "pmm")
+                    && strstr (text, fabric) && strlen (fabric) == 5,
+                "bare: %s -> %s: %s", bare[i].from, bare[i].to, err.text);
+        }
+        plan_destroy (plan);
+    }
+}
+
 int main (void)
 {
     test_paper ();
@@ -863,5 +943,6 @@ int main (void)
     test_confirm ();
     test_maximal_key ();
     test_files ();
+    test_bare ();
     return done_testing ();
 }

@@ -52,7 +52,7 @@ struct exchange_program {
     /* Further tests; end in a row whose name is NULL. May be NULL. */
     const struct exchange_test *tests;
     /* At process 0, the plan of pattern pmm, between processes, which the
-     * caller destroys, and in fabric, of TOLD_FABRIC bytes, the hash of what it
+     * caller destroys, and in fabric, of PLAN_FABRIC bytes, the hash of what it
      * is for. NULL with err. May be NULL: a file is needed.
      */
     struct plan *(*plan) (void *data, char *fabric, struct error *err);

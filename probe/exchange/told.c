@@ -11,11 +11,8 @@
 #include <string.h>
 
 #include "probe/wire.h"
-#include "util/json.h"
 
 enum {
-    PLAN_BYTES_MAX = 1 << 28,
-    ROUNDS_MAX = 1 << 24,
     NAME_MAX_BYTES = 256,
     PROBE = 12,
     PAIR = 8,
@@ -176,91 +173,23 @@ done:
  */
 
 /* The process of an endpoint, of which the name may have a rail behind it. */
-static int find_end (const struct party *p, const json_t *probe,
-                     const char *where, const char *key, uint32_t *process,
-                     struct error *err)
+static int find_end (const void *arg, const char *name, struct error *err)
 {
+    const struct party *p = arg;
+    uint32_t process = told_process (p, name);
     char host[NAME_MAX_BYTES];
-    const char *name;
 
-    if (json_get_string (probe, where, key, &name, err) < 0)
-        return -1;
-    *process = told_process (p, name);
-    if (*process == p->n) {
+    if (process == p->n) {
         snprintf (host, sizeof (host), "%.*s", (int)strcspn (name, ":"),
                   name);
-        *process = told_process (p, host);
+        process = told_process (p, host);
     }
-    if (*process == p->n)
-        return error_input (err, "%s: no process is on '%s'", where, name);
-    return 0;
-}
-
-static int read_round (const struct party *p, struct plan *plan, size_t r,
-                       const json_t *round, struct error *err)
-{
-    if (json_array_size (round) == 0)
-        return error_input (err, "rounds[%zu]: no probes", r);
-    for (size_t i = 0; i < json_array_size (round); i++) {
-        const json_t *probe = json_array_get (round, i);
-        char where[64];
-        uint32_t a, b;
-
-        snprintf (where, sizeof (where), "rounds[%zu][%zu]", r, i);
-        if (find_end (p, probe, where, "a", &a, err) < 0
-            || find_end (p, probe, where, "b", &b, err) < 0)
-            return -1;
-        if (a == b)
-            return error_input (err, "%s: both ends are one process", where);
-        if (plan_add (plan, r, a, b) < 0)
-            return error_nomem (err);
-    }
-    return 0;
-}
-
-/* An empty plan of the file's method, and its fabric. NULL with err. */
-static struct plan *read_head (const json_t *json, char *fabric,
-                               struct error *err)
-{
-    const struct plan_rules *rules;
-    const char *method, *hash;
-    struct plan *plan;
-
-    if (json_get_string (json, NULL, "method", &method, err) < 0
-        || json_get_string (json, NULL, "fabric", &hash, err) < 0)
-        return NULL;
-    if (!(rules = plan_rules (method))) {
-        error_input (err, "method: '%.40s' is not known", method);
-        return NULL;
-    }
-    if (!(plan = plan_create (rules->method)))
-        error_nomem (err);
-    snprintf (fabric, TOLD_FABRIC, "%s", hash);
-    return plan;
+    return process < p->n ? (int)process
+                          : error_input (err, "no process is on '%s'", name);
 }
 
 struct plan *told_read (const struct party *p, FILE *fp, const char *name,
                         char *fabric, struct error *err)
 {
-    json_t *json = json_read (fp, name, "plan", PLAN_BYTES_MAX, err);
-    struct plan *plan;
-    json_t *rounds;
-    int rc = -1;
-
-    if (!json)
-        return NULL;
-    if ((plan = read_head (json, fabric, err))
-        && json_get_array (json, NULL, "rounds", ROUNDS_MAX, &rounds, err)
-               == 0) {
-        rc = 0;
-        for (size_t r = 0; rc == 0 && r < json_array_size (rounds); r++)
-            rc = read_round (p, plan, r, json_array_get (rounds, r), err);
-    }
-    if (rc < 0) {
-        error_prefix (err, "%s", name);
-        plan_destroy (plan);
-        plan = NULL;
-    }
-    json_decref (json);
-    return plan;
+    return plan_read_probes (fp, name, find_end, p, fabric, err);
 }

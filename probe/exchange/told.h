@@ -25,10 +25,9 @@ struct pattern *told_pattern (const struct plan *plan, uint32_t n,
                               struct error *err);
 
 /* Read the rounds of a plan's file as a plan between processes: an endpoint is
- * the process of its label, else the first of its host. fabric, of TOLD_FABRIC
+ * the process of its label, else the first of its host. fabric, of PLAN_FABRIC
  * bytes, gets the hash of the fabric that it was made for. NULL with err.
  */
-enum { TOLD_FABRIC = 64 };
 struct plan *told_read (const struct party *p, FILE *fp, const char *name,
                         char *fabric, struct error *err);
 

@@ -49,7 +49,7 @@ struct schedule {
     const char *name;
     struct pattern *pattern;
     struct plan *plan;
-    char fabric[TOLD_FABRIC]; /* at process 0; "": not known */
+    char fabric[PLAN_FABRIC]; /* at process 0; "": not known */
 };
 
 static void schedule_clear (struct schedule *s)

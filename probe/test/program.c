@@ -547,16 +547,38 @@ static void test_ended (void)
     series_list_clear (&list);
 }
 
-static void write_plan (void)
+static void write_plan (const char *last)
 {
     FILE *fp = fopen (plan_file, "w");
 
-    fputs ("{\"kind\":\"plan\",\"version\":1,\"fabric\":\"f2\","
-           "\"method\":\"by-host\",\"rounds\":["
-           "[{\"a\":\"h00\",\"b\":\"h01:1\"},{\"a\":\"h00:1\",\"b\":\"h02\"}],"
-           "[{\"a\":\"h00\",\"b\":\"h02\"}],[{\"a\":\"h00\",\"b\":\"h01:1\"}]"
-           "]}\n", fp);
+    fprintf (fp, "{\"kind\":\"plan\",\"version\":1,\"fabric\":\"f2\","
+             "\"method\":\"by-host\",\"rounds\":[[{\"a\":\"h00\",\"b\":"
+             "\"h01:1\"},{\"a\":\"h00:1\",\"b\":\"h02\"}],[{\"a\":\"h00\","
+             "\"b\":\"h02:7\"}],[{\"a\":\"h00\",\"b\":\"%s\"}]]}\n", last);
     fclose (fp);
+}
+
+/* Plans that these processes cannot be measured by. */
+static const struct {
+    const char *last, *why;
+} strangers[] = {
+    { "h0", "rounds[2][0].b: no process is on 'h0'" },
+    { "h03:1", "rounds[2][0].b: no process is on 'h03:1'" },
+    { "h00:9", "rounds[2][0]: a and b are one endpoint" },
+};
+
+static void test_strangers (void)
+{
+    for (size_t i = 0; i < sizeof (strangers) / sizeof (strangers[0]); i++) {
+        struct task task = { .word = SAY ("pairs", "--plan", plan_file) };
+        struct inproc w = world ();
+        size_t well;
+
+        write_plan (strangers[i].last);
+        well = run (&w, &task);
+        ok (well == 0 && strstr (task.err[0].text, strangers[i].why),
+            "a plan's file: %s", task.err[0].text);
+    }
 }
 
 int main (void)
@@ -566,7 +588,7 @@ int main (void)
     snprintf (results, sizeof (results), "%s/results", dir);
     snprintf (plan_file, sizeof (plan_file), "%s/plan", dir);
     snprintf (printed, sizeof (printed), "%s/printed", dir);
-    write_plan ();
+    write_plan ("h01:1");
     test_bad ();
     test_lengths ();
     test_runs ();
@@ -577,6 +599,7 @@ int main (void)
     test_deaths ();
     test_formats ();
     test_ended ();
+    test_strangers ();
     unlink (plan_file);
     unlink (printed);
     rmdir (dir);
