@@ -16,6 +16,8 @@ struct party {
     const struct comm *comm;
     void *c;
     uint32_t me, n;           /* of n processes this is me */
+    const uint32_t *by_host;  /* [n] all, those of a host together: sorted by
+                                 its name, then by number */
     struct progress progress; /* at process 0, on a terminal */
     struct keep *keep;        /* at process 0, of the series; or NULL */
 };

@@ -132,23 +132,39 @@ int session_beside (struct exchange_session *x, const struct series *a,
     return 0;
 }
 
-/* Number the hosts. Processes of one are mostly neighbours. */
+static int compare_hosts (const struct party *p, uint32_t a, uint32_t b)
+{
+    return strcmp (p->comm->host (p->c, a), p->comm->host (p->c, b));
+}
+
+static int compare_processes (const void *va, const void *vb, void *party)
+{
+    uint32_t a = *(const uint32_t *)va;
+    uint32_t b = *(const uint32_t *)vb;
+    int order = compare_hosts (party, a, b);
+
+    return order ? order : (a > b) - (a < b);
+}
+
+/* Sort the processes by their hosts, and number these. */
 static int number_hosts (struct exchange_session *x, struct error *err)
 {
-    const struct party *p = &x->party;
-    const char *(*host) (const void *c, uint32_t rank) = p->comm->host;
+    struct party *p = &x->party;
+    uint32_t first = 0;
 
-    if (!(x->host = calloc (p->n, sizeof (*x->host))))
+    x->by_host = calloc (p->n, sizeof (*x->by_host));
+    x->host = calloc (p->n, sizeof (*x->host));
+    if (!x->by_host || !x->host)
         return error_nomem (err);
+    for (uint32_t i = 0; i < p->n; i++)
+        x->by_host[i] = i;
+    qsort_r (x->by_host, p->n, sizeof (*x->by_host), compare_processes, p);
     for (uint32_t i = 0; i < p->n; i++) {
-        uint32_t k = 0;
-
-        if (i > 0 && !strcmp (host (p->c, i), host (p->c, i - 1)))
-            k = x->host[i - 1];
-        while (k < i && strcmp (host (p->c, i), host (p->c, k)))
-            k++;
-        x->host[i] = k;
+        if (i == 0 || compare_hosts (p, x->by_host[i - 1], x->by_host[i]))
+            first = x->by_host[i];
+        x->host[x->by_host[i]] = first;
     }
+    p->by_host = x->by_host;
     return 0;
 }
 
@@ -243,6 +259,7 @@ int exchange_run (const struct exchange_program *program,
 error:
     series_list_clear (&x.runs);
     free (x.beside);
+    free (x.by_host);
     free (x.host);
     return rc;
 }

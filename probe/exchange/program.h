@@ -28,7 +28,8 @@ struct exchange_session {
     const struct exchange_program *program;
     const struct exchange_args *args;
     struct party party;
-    uint32_t *host; /* [n] of each process, the first one on its host */
+    uint32_t *by_host; /* [n] the party's */
+    uint32_t *host;    /* [n] of each process, the first one on its host */
     struct series_list runs; /* at process 0 */
     struct beside *beside;   /* [nbeside] what to print side by side */
     size_t nbeside;

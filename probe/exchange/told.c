@@ -18,15 +18,34 @@ enum {
     PAIR = 8,
 };
 
+/* The order of a process's host and one that is called by len letters. */
+static int compare_host (const struct party *p, uint32_t process,
+                         const char *name, size_t len)
+{
+    const char *host = p->comm->host (p->c, process);
+    int order = strncmp (host, name, len);
+
+    return order ? order : host[len] != '\0';
+}
+
+/* What is behind a host's name in a label is no part of the name. */
 uint32_t told_process (const struct party *p, const char *name)
 {
-    for (uint32_t i = 0; i < p->n; i++)
-        if (!strcmp (p->comm->label (p->c, i), name))
-            return i;
-    for (uint32_t i = 0; i < p->n; i++)
-        if (!strcmp (p->comm->host (p->c, i), name))
-            return i;
-    return p->n;
+    size_t len = strcspn (name, ":");
+    uint32_t first = 0, end = p->n;
+
+    while (first < end) {
+        uint32_t mid = first + (end - first) / 2;
+
+        if (compare_host (p, p->by_host[mid], name, len) < 0)
+            first = mid + 1;
+        else
+            end = mid;
+    }
+    for (; end < p->n && !compare_host (p, p->by_host[end], name, len); end++)
+        if (!strcmp (p->comm->label (p->c, p->by_host[end]), name))
+            return p->by_host[end];
+    return end > first && name[len] == '\0' ? p->by_host[first] : p->n;
 }
 
 /* All get what process 0 has; NULL with err. The caller frees the data. */

@@ -20,6 +20,7 @@ static char results[64], plan_file[64], printed[64];
 
 struct task {
     const char *const *word; /* the test's name first; NULL ends them */
+    const struct comm *comm; /* NULL: comm_inproc */
     int rc[INPROC_MAX];
     struct error err[INPROC_MAX];
 };
@@ -113,7 +114,8 @@ static int run_task (void *c, void *arg)
     if (rc == 0)
         rc = exchange_run (&program,
                            exchange_test_find (&program, task->word[0]),
-                           &args, &comm_inproc, c, err);
+                           &args, task->comm ? task->comm : &comm_inproc, c,
+                           err);
     args_clear (&args);
     task->rc[me] = rc;
     return rc != 0;
@@ -547,6 +549,60 @@ static void test_ended (void)
     series_list_clear (&list);
 }
 
+/* Processes that are dealt out to three hosts, of which one's name begins as
+ * another's.
+ */
+static const char *const dealt[N] = { "h1:0", "h11:0", "h:0",
+                                      "h1:1", "h11:1", "h:1" };
+
+static const char *dealt_label (const void *c, uint32_t rank)
+{
+    (void)c;
+    return dealt[rank];
+}
+
+static const char *dealt_host (const void *c, uint32_t rank)
+{
+    static const char *const host[] = { "h1", "h11", "h" };
+
+    (void)c;
+    return host[rank % 3];
+}
+
+static const struct {
+    const char *word[WORDS];
+    size_t pairs;  /* that are measured, */
+    uint32_t a, b; /* ... this one among them */
+} deals[] = {
+    { { "pairs", "-p", "by-host", "-n1", OUT }, 24, 2, 4 },
+    { { "noise", "--goal", "h1,h", "-n1", OUT }, 1, 0, 2 },
+    { { "noise", "--goal", "h11,h1:1", "-n1", OUT }, 1, 1, 3 },
+    { { "noise", "--goal", "h:1,h11:1", "-n1", OUT }, 1, 5, 4 },
+};
+
+static void test_dealt (void)
+{
+    struct comm comm = comm_inproc;
+
+    comm.host = dealt_host;
+    comm.label = dealt_label;
+    for (size_t i = 0; i < sizeof (deals) / sizeof (deals[0]); i++) {
+        struct task task = { .word = deals[i].word, .comm = &comm };
+        struct inproc w = world ();
+        size_t well = run (&w, &task), within = 0;
+        struct series_list list = load ();
+        const struct series *s = list.n > 0 ? list.run[0] : NULL;
+
+        for (size_t k = 0; s && k < s->npairs; k++)
+            within += s->pair[k].a % 3 == s->pair[k].b % 3;
+        ok (well == N && s && s->npairs == deals[i].pairs && within == 0
+                && series_at (s, deals[i].a, deals[i].b, 0),
+            "dealt out to hosts, %s: %zu pairs %s", deals[i].word[2],
+            s ? s->npairs : 0, task.err[0].text);
+        series_list_clear (&list);
+    }
+}
+
 static void write_plan (const char *last)
 {
     FILE *fp = fopen (plan_file, "w");
@@ -599,6 +655,7 @@ int main (void)
     test_deaths ();
     test_formats ();
     test_ended ();
+    test_dealt ();
     test_strangers ();
     unlink (plan_file);
     unlink (printed);
