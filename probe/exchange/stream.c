@@ -510,6 +510,9 @@ static int take_letter (void *arg, size_t member,
     uint32_t m = (uint32_t)member;
     int rc = 0;
 
+    /* who only stalled takes this one for dead, too, hearing nothing */
+    if (group_is_dead (s->g, member))
+        return 0;
     if (letter->kind == PACKET)
         rc = on_packet (s, m, letter, err);
     else if (letter->len == STATE_SIZE) {

@@ -15,7 +15,8 @@
  * has no more packets on its way than its messages need.
  *
  * A member that is silent though it is asked is dead (group_dead_ns): what was
- * to go there or to come from there is lost, now and ever after. A message that
+ * to go there or to come from there is lost, now and ever after, and should it
+ * live it finds no answer, so that neither waits for the other. A message that
  * a living member does not send in that time is lost to who waits for it, and a
  * late one is not taken for another: with each barrier messages come of age,
  * and those of an earlier one are dropped.

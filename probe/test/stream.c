@@ -5,6 +5,7 @@
 #include "config.h"
 #include "probe/exchange/stream.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -292,6 +293,60 @@ static void test_late (void)
     arena_stop (&a);
 }
 
+/* Member 1 stops for so long that it is dead for 0, then goes on: neither waits
+ * for the other for ever.
+ */
+struct stall {
+    atomic_int awake, done;
+};
+
+static int run_stall (struct group *g, void *data)
+{
+    struct stream *s = stream_create (g);
+    struct stall *st = data;
+    size_t len = 0;
+    struct error err;
+    int64_t start;
+    int bad;
+
+    group_set_deadline (g, group_now (g) + DEADLINE_S * 1000000000LL);
+    if (group_me (g) == 0) {
+        bad = CHECK (stream_receive (s, 1, &err), 0);
+        while (!st->awake)
+            usleep (1000);
+        while (!bad && !st->done)
+            bad = group_until (g, group_now (g) + group_gap (g), &err) < 0;
+        bad = bad || CHECK (stream_receive (s, 1, &err), 0);
+    }
+    else {
+        usleep (3 * ARENA_STALL_MS * 1000);
+        st->awake = 1;
+        bad = group_until (g, group_now (g) + group_gap (g), &err) < 0;
+        start = group_now (g);
+        bad = bad || CHECK (stream_receive_note (s, 0, NULL, &len, &err), 0)
+              || group_now (g) - start > 3 * group_dead_ns (g)
+              || CHECK (stream_send (s, 0, 100, &err), 0);
+        st->done = 1;
+    }
+    stream_destroy (s);
+    return bad;
+}
+
+static void test_stall (void)
+{
+    struct stall *st = mmap (NULL, sizeof (*st), PROT_READ | PROT_WRITE,
+                             MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct arena a;
+
+    if (st == MAP_FAILED)
+        exit (1);
+    ok (arena_start (&a, NULL, NULL) == 0
+            && arena_run (&a, 2, 1, run_stall, st) == 2,
+        "who only stalled, and is dead for another, does not wait for it");
+    arena_stop (&a);
+    munmap (st, sizeof (*st));
+}
+
 int main (void)
 {
     test_games ("noise", "0");
@@ -300,5 +355,6 @@ int main (void)
     test_rates ();
     test_death ();
     test_late ();
+    test_stall ();
     return done_testing ();
 }
