@@ -338,7 +338,9 @@ static int64_t next_turn (const struct comm_group *c)
                        : now;
 }
 
-/* Ping n times; then the other end may go on. */
+/* Ping n times, or until one is lost, as nothing comes of the rest; then the
+ * other end may go on.
+ */
 static int run_pings (struct comm_group *c, uint32_t m, size_t len,
                       unsigned int n, bool awake, int64_t *ns,
                       struct error *err)
@@ -349,12 +351,12 @@ static int run_pings (struct comm_group *c, uint32_t m, size_t len,
     int rc;
 
     *ns = 0;
-    for (unsigned int i = 0; i < n; i++) {
+    for (unsigned int i = 0; i < n && !lost; i++) {
         if (group_until (c->g, next_turn (c), err) < 0
             || (!awake && group_wake (c->g, &ping, 1, err) < 0)
             || group_pings (c->g, &ping, 1, err) < 0)
             return -1;
-        lost = lost || ping.rtt_ns < 0;
+        lost = ping.rtt_ns < 0;
         *ns += ping.rtt_ns;
     }
     rc = stream_send_note (c->stream, m, NULL, 0, err);

@@ -129,21 +129,28 @@ struct trip {
     int rc;
 };
 
+static int round_trips (struct comm_group *c, size_t len, unsigned int n,
+                        int64_t *ns, struct error *err)
+{
+    const struct comm_exchange *x = comm.exchanges;
+
+    while (strcmp (x->name, "round-trip") != 0)
+        x++;
+    return x->run (&comm, c, !comm.rank (c), comm.rank (c) == 0, len, n, ns,
+                   err);
+}
+
 static int run_trip (struct group *g, void *data)
 {
     const struct trip *trip = data;
-    const struct comm_exchange *x;
     struct comm_group *c = join (g);
     int64_t ns = -1;
     struct error err = { .text = "" };
     int rc;
 
-    for (x = comm.exchanges; strcmp (x->name, "round-trip") != 0;)
-        x++;
     rc = comm.reserve (c, trip->len, &err) == 1
              && comm.barrier (c, &err) == 1
-             ? x->run (&comm, c, !comm.rank (c), comm.rank (c) == 0,
-                       trip->len, 10, &ns, &err)
+             ? round_trips (c, trip->len, 10, &ns, &err)
              : -1;
     comm_group_close (c);
     if (group_me (g) == 1)
@@ -195,6 +202,38 @@ static void test_trips (void)
     }
 }
 
+/* Member 1 dies: of many round trips that are timed together no more are tried
+ * when one is lost.
+ */
+static int run_vain (struct group *g, void *data)
+{
+    struct comm_group *c = join (g);
+    int64_t start, ns;
+    struct error err = { .text = "" };
+    int rc;
+
+    (void)data;
+    if (comm.barrier (c, &err) < 0)
+        return 1;
+    if (group_me (g) == 1)
+        raise (SIGKILL);
+    start = group_now (g);
+    rc = round_trips (c, 0, 1000, &ns, &err);
+    ns = group_now (g) - start;
+    comm_group_close (c);
+    return rc != 0 || ns > 2 * GROUP_PING_TIMEOUT * group_gap (g);
+}
+
+static void test_vain (void)
+{
+    struct arena a;
+
+    ok (arena_start (&a, NULL, NULL) == 0
+            && arena_run (&a, 2, 1, run_vain, NULL) == 1,
+        "a thousand round trips with a dead member are given up soon");
+    arena_stop (&a);
+}
+
 int main (void)
 {
     bool dead[MEMBERS] = { false };
@@ -205,5 +244,6 @@ int main (void)
     test_speeches ("0.01", dead);
     test_leaderless ();
     test_trips ();
+    test_vain ();
     return done_testing ();
 }
