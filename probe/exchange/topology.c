@@ -200,8 +200,10 @@ static int agree (const struct party *p, uint32_t *word, struct series *s,
                               ? (uint32_t)wire_get (all[i].data, WORD)
                               : 0;
 
-        if (!all[i].data)
+        if (!all[i].data) {
             s->process[i].lost = true;
+            s->complete = false;
+        }
         else if (theirs < *word)
             *word = theirs;
         free (all[i].data);

@@ -218,6 +218,23 @@ static void test_deaths (void)
     }
 }
 
+/* One dies in the last pass, when the others have all that it sent. */
+static void test_last_death (void)
+{
+    struct inproc w = world (N);
+    struct task task = { .shape = SERIES_RING,
+                         .how = { .repeats = 1, .exchanges = 1 } };
+    const struct series_topology *t;
+
+    w.dies_ns[3] = 2000;
+    inproc_run (&w, run_task, &task);
+    t = &task.series->topology[0];
+    ok (t->count == 1 && t->lost == 0 && task.series->process[3].lost
+            && !task.series->complete,
+        "one dies when nothing is missing: no test of all is complete");
+    series_destroy (task.series);
+}
+
 int main (void)
 {
     test_shapes ();
@@ -226,5 +243,6 @@ int main (void)
     test_batch ();
     test_stuck ();
     test_deaths ();
+    test_last_death ();
     return done_testing ();
 }
