@@ -187,6 +187,8 @@ static int set_patterns (void *field, const char *value, struct error *err)
     const char *list = value;
     char name[WORD_MAX];
 
+    if (!*value)
+        return error_input (err, "there is no pattern");
     while (args_next (&list, name, sizeof (name))) {
         int kind = pattern_find (name);
 

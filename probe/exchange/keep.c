@@ -81,15 +81,22 @@ struct keep *keep_start (void (*fn) (void *arg), void *arg,
     return k;
 }
 
+void keep_over (struct keep *k)
+{
+    if (!k)
+        return;
+    keep_lock (k);
+    k->over = true;
+    keep_unlock (k);
+}
+
 void keep_stop (struct keep *k)
 {
     if (!k)
         return;
     for (int i = 0; i < SIGNALS; i++)
         sigaction (signals[i], &k->before[i], NULL);
-    keep_lock (k);
-    k->over = true;
-    keep_unlock (k);
+    keep_over (k);
     sem_post (&word);
     pthread_join (k->thread, NULL);
     pthread_mutex_destroy (&k->lock);

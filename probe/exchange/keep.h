@@ -14,7 +14,11 @@
 struct keep;
 struct keep *keep_start (void (*fn) (void *arg), void *arg,
                          struct error *err);
-/* No more: signals do what they did before. NULL is safe. */
+/* No more: what there is is being left where it is wanted, which signals do not
+ * end. NULL is safe.
+ */
+void keep_over (struct keep *k);
+/* Signals do what they did before. NULL is safe. */
 void keep_stop (struct keep *k);
 
 /* Hold fn off while what it looks at is changed. NULL is safe. */

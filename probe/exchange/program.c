@@ -246,7 +246,7 @@ int exchange_run (const struct exchange_program *program,
         goto error;
     rc = test->run (&x, err);
     progress_end (&x.party.progress);
-    keep_stop (x.party.keep);
+    keep_over (x.party.keep);
     if (rc < 0)
         give_up (&x);
     else if (x.party.me == 0
@@ -254,6 +254,7 @@ int exchange_run (const struct exchange_program *program,
                  || (program->after
                      && program->after (program->data, &x, err) < 0)))
         rc = -1;
+    keep_stop (x.party.keep);
     if (rc == 0 && !is_complete (&x.runs))
         rc = ERROR_WORLD;
 error:

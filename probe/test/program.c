@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -345,6 +346,7 @@ static const struct {
       "--pattern: 'nothing' is no pattern; 'pmm pattern' lists them" },
     { { "pairs", "-p", "ring" },
       "--pattern: ring is a topology, not a pattern of pairs" },
+    { { "pairs", "-p", "" }, "--pattern: there is no pattern" },
     { { "pairs", "-n0" }, "--repeats: '0' is no number from 1 to 1000000" },
     { { "pairs", "-l", "5:1:1" }, "--lengths: '5:1:1' is no length of 0 to "
       "1073741824 bytes, nor FROM:TO:STEP or FROM:TO:xFACTOR" },
@@ -497,6 +499,20 @@ static void test_formats (void)
     series_list_clear (&list);
 }
 
+/* What cannot be left where it is wanted is not lost. */
+static void test_unwritable (void)
+{
+    struct task task = { .word = SAY ("pairs", "-n2", "-o", "/none/file") };
+    struct inproc w = world ();
+    size_t well = run (&w, &task);
+
+    ok (well == N - 1 && task.rc[0] == -1
+            && strstr (task.err[0].text, "cannot write /none/file"),
+        "%s", task.err[0].text);
+    ok (strstr (slurp (printed), "Latency: 1") != NULL,
+        "... but the results are printed");
+}
+
 /* The process's launcher ends it, in the second length of a sweep. */
 static int barriers;
 
@@ -603,6 +619,57 @@ static void test_dealt (void)
     }
 }
 
+/* ... or when it is about to leave what it has: in a pipe, which holds less.
+ */
+static int run_to_pipe (void *c, void *arg)
+{
+    struct exchange_args args;
+    struct error err;
+    int rc;
+
+    (void)arg;
+    parse (SAY ("pairs", "-n2", "-l", "0:40:1", OUT), &args, &err);
+    rc = exchange_run (&program, &exchange_pairs, &args, &comm_inproc, c,
+                       &err);
+    args_clear (&args);
+    return rc;
+}
+
+static void test_ended_late (void)
+{
+    struct series_list list = { 0 };
+    struct inproc w = world ();
+    struct error err = { .text = "" };
+    int status = 0;
+    FILE *fp;
+    pid_t pid;
+    int c;
+
+    fflush (stdout);
+    if (mkfifo (results, 0600) < 0)
+        exit (1);
+    if ((pid = fork ()) == 0) {
+        bool good = freopen (printed, "w", stdout)
+                    && inproc_run (&w, run_to_pipe, NULL) == N;
+
+        _exit (good ? 0 : 1);
+    }
+    fp = fopen (results, "r");
+    c = getc (fp);
+    kill (pid, SIGTERM);
+    ungetc (c, fp);
+    ok (series_read (&list, fp, results, &err) == 0 && list.n == 1
+            && list.run[0]->complete && list.run[0]->npairs == 41 * 30,
+        "who is ended while it leaves its results leaves all of them: %s",
+        err.text);
+    fclose (fp);
+    waitpid (pid, &status, 0);
+    ok (WIFEXITED (status) && WEXITSTATUS (status) == 0,
+        "... and ends as it would have");
+    series_list_clear (&list);
+    unlink (results);
+}
+
 static void write_plan (const char *last)
 {
     FILE *fp = fopen (plan_file, "w");
@@ -654,7 +721,9 @@ int main (void)
     test_worse ();
     test_deaths ();
     test_formats ();
+    test_unwritable ();
     test_ended ();
+    test_ended_late ();
     test_dealt ();
     test_strangers ();
     unlink (plan_file);
