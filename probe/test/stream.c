@@ -297,7 +297,7 @@ static void test_late (void)
  * for the other for ever.
  */
 struct stall {
-    atomic_int awake, done;
+    atomic_int awake, serves, done;
 };
 
 static int run_stall (struct group *g, void *data)
@@ -314,6 +314,9 @@ static int run_stall (struct group *g, void *data)
         bad = CHECK (stream_receive (s, 1, &err), 0);
         while (!st->awake)
             usleep (1000);
+        /* from here on the emulator's clock waits for this one, too */
+        bad = bad || group_until (g, group_now (g) + group_gap (g), &err) < 0;
+        st->serves = 1;
         while (!bad && !st->done)
             bad = group_until (g, group_now (g) + group_gap (g), &err) < 0;
         bad = bad || CHECK (stream_receive (s, 1, &err), 0);
@@ -321,6 +324,8 @@ static int run_stall (struct group *g, void *data)
     else {
         usleep (3 * ARENA_STALL_MS * 1000);
         st->awake = 1;
+        while (!st->serves)
+            usleep (100);
         bad = group_until (g, group_now (g) + group_gap (g), &err) < 0;
         start = group_now (g);
         bad = bad || CHECK (stream_receive_note (s, 0, NULL, &len, &err), 0)
