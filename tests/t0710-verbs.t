@@ -5,7 +5,7 @@
 # opensm, every cable another latency. All 120 pairs, by UD and by RC: a round
 # trip is the sum of its cables' latencies and a constant, the solved latencies
 # are the cables', and nothing is lost. Then the tests of pmm-probe: all pairs
-# by one-factor and by PMM, and topologies.
+# by one-factor and by PMM, topologies, and all pairs where a process is killed.
 
 # shellcheck disable=SC2154,SC2086 source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -57,6 +57,11 @@ done
 begin_test pairs pairs --pattern one-factor,pmm --repeats 3 --warm-up 1
 finish
 begin_test shapes topology --lengths 4096 --repeats 1
+finish
+begin_test killed pairs --pattern one-factor --repeats 50
+ready h0006
+sleep 2
+kill -KILL "${pid[h0006]}"
 finish
 END
 in_vm 900 inside >out 2>err
@@ -125,5 +130,14 @@ is "$known $(jq -n "$off < 10000")" "240 true" \
 is "$(jq -c '[.complete, (.topologies | length)]' shapes/series.json)" \
     '[true,6]' "star, complete and ring, one way and both ways" \
     || diag "$(cat shapes/*.err)"
+
+of_killed () { jq -c "$1" killed/series.json; }
+is "$(cat killed/h0001.status) $(of_killed '[.complete,
+    (.processes | map(select(.lost) | .label)), (.pairs | length > 100)]')" \
+    '3 [false,["h0006"],true]' "a process that is killed: said, the rest is kept" \
+    || diag "$(cat killed/h0001.err)"
+is "$(of_killed '[.pairs[] | select(.a != 5 and .b != 5)
+    | .lost == 0 and .count == 50] | [length, all]')" '[210,true]' \
+    "... and all pairs of the others are measured"
 
 done_testing
