@@ -15,7 +15,8 @@
  * two switches be one goes. The model is in its normal form, and has to be
  * settled and made normal afterwards. Returns how many edges went, or -1 with
  * errno ENOMEM. Cost: for each that goes, that of topology_paths, of the pairs'
- * paths, and the edges between switches times the square of these.
+ * paths, the cube of the edges, and the edges between switches times the square
+ * of these.
  */
 int prune (struct topology_model *m, const struct infer_matrix *w,
            double squares, double digits);

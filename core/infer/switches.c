@@ -20,11 +20,9 @@
  * value, give or take what is not known of the edge: UNSURE standard errors,
  * which are the noise by the root of how many pairs of nodes there are at the
  * switch. Across a switch that no two nodes are at, two edges lie between.
- * And where one switch is all that was found, what is left of the values must
- * be noise: the eigenvalues of a symmetric matrix of n rows of noise are not
- * beyond 2 sigma sqrt (n) (Wigner, Ann. Math. 62, 1955) by more than some sigma
- * n^(-1/6) (Tracy, Widom, Comm. Math. Phys. 177, 1996), those of groups that
- * are somewhat further apart than noise are.
+ * And what is left of the values must be noise: a switch or an edge that the
+ * model lacks leaves pairs that are nearer than it says, by about a step, in a
+ * pattern that noise does not have (rest).
  */
 #include "config.h"
 #include "core/infer/switches.h"
@@ -38,9 +36,9 @@
 #include "core/infer/level.h"
 #include "core/infer/mesh.h"
 #include "core/infer/prune.h"
+#include "core/infer/rest.h"
 #include "core/infer/settle.h"
 #include "core/infer/twins.h"
-#include "core/linear/linalg.h"
 #include "core/linear/stats.h"
 
 enum {
@@ -48,7 +46,6 @@ enum {
     EDGES = 8,      /* for a node: of a model that is worth looking at */
     MANY = 3,       /* with too many, in a row: noise is told apart */
     SETTLINGS = 6,
-    POWERS = 200,
 };
 
 #define STEP M_SQRT2
@@ -57,8 +54,9 @@ enum {
 #define SAME 1e-2       /* digits: the model with the longer lengths is kept */
 #define RESOLUTION 1e-4 /* of the median: what values do not tell */
 #define UNSURE 2.0
-#define TOO_NOISY 0.1   /* of the median: anything may be hidden in it */
-#define TOO_FAR 3.3     /* eigenvalues: one of noise in a thousand is */
+#define TOO_NOISY 0.05  /* of the median: anything may be hidden in it */
+#define HIDDEN 3.5      /* digits saved: by less than one of noise in 30 */
+#define SMALL 0.5       /* of the least step: nearer to none than to one */
 
 /* What the values are like. */
 struct scale {
@@ -290,74 +288,6 @@ static int least_step (const struct topology_model *m, struct step *least)
     return 0;
 }
 
-/* What the model leaves of the values, into rest [n * n]; 0 where they are not
- * known.
- */
-static int residuals (const struct topology_model *m,
-                      const struct infer_matrix *w, double *rest)
-{
-    double *d = malloc ((size_t)m->nnodes * m->nvertices * sizeof (*d));
-
-    if (!d || topology_paths (m, d, NULL) < 0) {
-        free (d);
-        return -1;
-    }
-    for (uint32_t a = 0; a < w->n; a++)
-        for (uint32_t b = 0; b < w->n; b++) {
-            double ns = infer_matrix_at (w, a, b);
-
-            rest[(size_t)a * w->n + b]
-                = isnan (ns) ? 0 : ns - d[(size_t)a * m->nvertices + b];
-        }
-    free (d);
-    return 0;
-}
-
-/* Greatest eigenvalue of a symmetric matrix, by size: by powers of it, from a
- * vector x that is all but sure to have a part of its own; y is scratch.
- */
-static double eigenvalue (const double *a, uint32_t n, double *x, double *y)
-{
-    double length = 0;
-
-    for (uint32_t i = 0; i < n; i++)
-        x[i] = sin (1 + i);
-    for (int round = 0; round < POWERS; round++) {
-        double sum = 0;
-
-        for (uint32_t i = 0; i < n; i++) {
-            y[i] = linalg_dot (a + (size_t)i * n, x, n);
-            sum += y[i] * y[i];
-        }
-        length = sqrt (sum);
-        if (!(length > 0))
-            return 0;
-        for (uint32_t i = 0; i < n; i++)
-            x[i] = y[i] / length;
-    }
-    return length;
-}
-
-/* The same of what the model leaves of the values; -1 without memory. */
-static double rest_eigenvalue (const struct search *s)
-{
-    uint32_t n = s->matrix->n;
-    double *rest = malloc (((size_t)n + 2) * n * sizeof (*rest));
-    double value = -1;
-
-    if (rest && residuals (s->best, s->matrix, rest) == 0)
-        value = eigenvalue (rest, n, rest + (size_t)n * n,
-                            rest + (size_t)n * n + n);
-    free (rest);
-    return value;
-}
-
-/* What the eigenvalues of noise are not beyond. */
-static double noise_eigenvalue (double sigma, uint32_t n)
-{
-    return sigma * (2 * sqrt (n) + TOO_FAR * pow (n, -1.0 / 6));
-}
-
 /* The noise of one value, as much greater as few degrees of freedom, at least
  * one, leave it open: the first term by which Student's quantiles are beyond
  * the normal one of CLUSTER_APART (Fisher, Cornish, Technometrics 2, 1960).
@@ -374,30 +304,28 @@ static int is_clear (const struct search *s, struct error *err)
 {
     const struct topology_model *m = s->best;
     struct step least;
-    double value;
+    struct rest rest = { 0 };
+    bool one;
 
-    if (least_step (m, &least) < 0)
+    if (least_step (m, &least) < 0
+        || (m->noise_ns > RESOLUTION * s->scale.median
+            && rest_of (m, s->matrix, &rest) < 0))
         return error_nomem (err);
-    if (isfinite (least.ns) && m->dof == 0) {
+    one = isinf (least.ns);
+    if (!one && m->dof == 0) {
         error_world (err, "as many edges as pairs: nothing says by how much "
                           "values scatter");
         return 0;
     }
-    if (isfinite (least.ns)
-        && noise_at_most (m) * least.needed > least.ns) {
+    if (!one && noise_at_most (m) * least.needed > least.ns) {
         error_world (err, "latencies overlap: switches seem to be %.4g "
                           "apart, and values scatter by %.3g",
                      least.ns, m->noise_ns);
         return 0;
     }
-    if (isfinite (least.ns))
-        return 1;
-    value = rest_eigenvalue (s);
-    if (value < 0)
-        return error_nomem (err);
-    if (m->noise_ns > TOO_NOISY * s->scale.median
-        || value > noise_eigenvalue (m->noise_ns, m->nnodes)
-                       + RESOLUTION * s->scale.median) {
+    if ((one && m->noise_ns > TOO_NOISY * s->scale.median)
+        || (rest.digits > HIDDEN
+            && (one || rest.ns > SMALL * least.ns))) {
         error_world (err, "latencies overlap: they scatter by %.3g about "
                           "%.4g, in which a switch may hide",
                      m->noise_ns, s->scale.median);

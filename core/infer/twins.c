@@ -33,18 +33,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/infer/linkage.h"
+
 #define NOISES 4.0 /* standard deviations of one value are `zero` */
 
 enum { FILLS = 6 };
 
-struct merge {
-    uint32_t a, b; /* b's group goes into a's */
-    double e;
-};
-
 struct twins {
     const struct level *l;
-    struct merge *merge; /* by rising e, as far as they are known */
+    struct merge *merge; /* by e, as far as they are known */
     uint32_t nmerges;
 };
 
@@ -108,104 +105,25 @@ error:
     return NULL;
 }
 
-/* Average linkage. */
-struct linkage {
-    uint32_t n;
-    double *sum, *weight; /* [n * n] of e, of pairs of groups */
-    bool *gone;
-    uint32_t *near;       /* [n] to whom a group is nearest */
-};
-
-static double linked (const struct linkage *k, uint32_t a, uint32_t b)
-{
-    double w = k->weight[(size_t)a * k->n + b];
-
-    return w > 0 ? k->sum[(size_t)a * k->n + b] / w : INFINITY;
-}
-
-static void look_near (struct linkage *k, uint32_t a)
-{
-    uint32_t best = a;
-    double min = INFINITY;
-
-    for (uint32_t b = 0; b < k->n; b++)
-        if (b != a && !k->gone[b] && linked (k, a, b) < min) {
-            min = linked (k, a, b);
-            best = b;
-        }
-    k->near[a] = best;
-}
-
-static void link (struct linkage *k, uint32_t a, uint32_t b)
-{
-    k->gone[b] = true;
-    for (uint32_t c = 0; c < k->n; c++) {
-        size_t to = (size_t)a * k->n + c, from = (size_t)b * k->n + c;
-
-        if (c == a || k->gone[c])
-            continue;
-        k->sum[(size_t)c * k->n + a] = k->sum[to] += k->sum[from];
-        k->weight[(size_t)c * k->n + a] = k->weight[to] += k->weight[from];
-    }
-    look_near (k, a);
-    for (uint32_t c = 0; c < k->n; c++) {
-        if (c == a || k->gone[c])
-            continue;
-        if (k->near[c] == a || k->near[c] == b)
-            look_near (k, c);
-        else if (linked (k, c, a) < linked (k, c, k->near[c]))
-            k->near[c] = a;
-    }
-}
-
-static void link_all (struct twins *t, struct linkage *k)
-{
-    for (uint32_t a = 0; a < k->n; a++)
-        look_near (k, a);
-    for (;;) {
-        uint32_t best = k->n;
-
-        for (uint32_t a = 0; a < k->n; a++)
-            if (!k->gone[a] && k->near[a] != a
-                && (best == k->n
-                    || linked (k, a, k->near[a])
-                           < linked (k, best, k->near[best])))
-                best = a;
-        if (best == k->n)
-            return;
-        t->merge[t->nmerges++] = (struct merge){
-            best,
-            k->near[best],
-            linked (k, best, k->near[best]),
-        };
-        link (k, best, k->near[best]);
-    }
-}
-
 struct twins *twins_find (const struct level *l)
 {
     struct twins *t = calloc (1, sizeof (*t));
-    struct linkage k = {
-        .n = l->n,
-        .sum = separations (l),
-        .weight = square (l->n),
-        .gone = calloc ((size_t)l->n + 1, sizeof (*k.gone)),
-        .near = calloc ((size_t)l->n + 1, sizeof (*k.near)),
-    };
+    double *sum = separations (l), *weight = square (l->n);
+    int64_t n = -1;
 
-    if (!t || !k.sum || !k.weight || !k.gone || !k.near
-        || !(t->merge = calloc ((size_t)l->n + 1, sizeof (*t->merge)))) {
-        free (t);
-        t = NULL;
-    } else {
+    if (t && sum && weight
+        && (t->merge = calloc ((size_t)l->n + 1, sizeof (*t->merge)))) {
         t->l = l;
-        memcpy (k.weight, l->w, (size_t)l->n * l->n * sizeof (*k.weight));
-        link_all (t, &k);
+        memcpy (weight, l->w, (size_t)l->n * l->n * sizeof (*weight));
+        n = linkage (l->n, sum, weight, t->merge);
+        t->nmerges = n;
     }
-    free (k.sum);
-    free (k.weight);
-    free (k.gone);
-    free (k.near);
+    free (sum);
+    free (weight);
+    if (n < 0) {
+        twins_destroy (t);
+        t = NULL;
+    }
     return t;
 }
 
@@ -513,7 +431,7 @@ static void cut (struct work *k, const struct twins *t)
         k->of[a] = a;
         k->size[a] = 1;
     }
-    for (uint32_t i = 0; i < t->nmerges && t->merge[i].e <= k->zero; i++)
+    for (uint32_t i = 0; i < t->nmerges && t->merge[i].mean <= k->zero; i++)
         for (uint32_t a = 0; a < k->l->n; a++)
             if (k->of[a] == t->merge[i].b)
                 move (k, a, t->merge[i].a);

@@ -294,10 +294,81 @@ static void test_apart (void)
     infer_matrix_destroy (w);
 }
 
+/* Switches at one above them, with 4 nodes each, or with 4, 3, 2, 1 in turn;
+ * each edge between switches is 1 long.
+ */
+static struct net tree (uint32_t switches, bool uneven, struct side *side)
+{
+    struct net net = { 0, switches + 1, side };
+
+    for (uint32_t i = 0; i < switches; i++)
+        net.nodes += uneven ? 4 - i % 4 : 4;
+    for (uint32_t i = 0, a = 0; i < switches; i++) {
+        for (uint32_t end = a + (uneven ? 4 - i % 4 : 4); a < end; a++)
+            *side++ = (struct side){ a, net.nodes + i, 3 };
+        *side++ = (struct side){ net.nodes + i, net.nodes + switches, 1 };
+    }
+    *side = (struct side){ 0 };
+    return net;
+}
+
+/* Of 20 times, how often a net is found and how often something else is told.
+ */
+struct answers {
+    int right, wrong;
+};
+
+static struct answers answers (const struct net *net, double ends,
+                               double noise)
+{
+    struct answers n = { 0 };
+
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        const struct trouble t
+            = { .ends = ends, .noise = noise, .seed = seed };
+        struct topology_model *truth, *m = NULL;
+        struct infer_matrix *w;
+        struct error err;
+        struct rng rng;
+
+        rng_seed (&rng, t.seed);
+        truth = draw (net, &t, &rng);
+        w = measure (truth, &t, &rng);
+        infer_switches (w, 0, &m, &err);
+        if (m && topology_alike (m, truth) == 1)
+            n.right++;
+        else if (m)
+            n.wrong++;
+        infer_matrix_destroy (w);
+        topology_destroy (truth);
+        topology_destroy (m);
+    }
+    return n;
+}
+
+static void test_trees (void)
+{
+    struct side side[64];
+
+    for (int uneven = 0; uneven < 2; uneven++)
+        for (int noise = 1; noise <= 7; noise++) {
+            struct net net = tree (8, uneven, side);
+            struct answers alike = answers (&net, 0, 0.1 * noise);
+            struct answers other = answers (&net, 3, 0.1 * noise);
+
+            ok (alike.wrong + other.wrong == 0
+                    && (noise > 2 || alike.right + other.right == 40),
+                "%s tree, noise 0.%d: right %d and %d times, wrong %d and %d",
+                uneven ? "an uneven" : "a", noise, alike.right, other.right,
+                alike.wrong, other.wrong);
+        }
+}
+
 int main (void)
 {
     test_exact ();
     test_noise ();
+    test_trees ();
     test_basic ();
     test_no_freedom ();
     test_overlap ();
