@@ -71,7 +71,7 @@ theirs ()
 # until_there N: flush until N in all have been put there.
 until_there ()
 {
-    local sum=0 n end=$((SECONDS + 90))
+    local sum=0 n end=$((SECONDS + 240))
     while ((sum < $1 && SECONDS < end)); do
         n=$(flush 2>/dev/null) || n=0
         ((sum += n))
