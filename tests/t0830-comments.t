@@ -80,10 +80,11 @@ until_there ()
     echo "$sum"
 }
 
-# ended JOB N: until slurmdbd knows it, of N tasks or parts.
+# ended JOB N: until slurmdbd knows it, of N tasks or parts. The comments of
+# those that have not ended wait longer each time.
 ended ()
 {
-    local end=$((SECONDS + 30))
+    local end=$((SECONDS + 30 + 2 * $2))
     while ((SECONDS < end)); do
         [[ $(sacct -X -n -P -j "$1" -o end,partition \
             | grep -cv 'Unknown\||$') == "$2" ]] && return
