@@ -29,7 +29,10 @@ printf '#!/bin/sh\nexec sleep 100\n' >"$workdir/hung"
 chmod 755 "$workdir/probe" "$workdir/hung"
 words="probe=$workdir/probe jobcomment=$workdir/pmm-comment timeout=10"
 echo "optional $workdir/spank_pmm.so $words" >"$workdir/plugstack"
-with_cluster 2 --cpus 256 --slurm-user slurm --plugstack "$workdir/plugstack"
+# a busy slurmd that has not answered by then has its jobs again in two minutes
+echo MessageTimeout=100 >"$workdir/lines"
+with_cluster 2 --cpus 256 --slurm-user slurm --conf "$workdir/lines" \
+    --plugstack "$workdir/plugstack"
 plugstack=$workdir/slurm/etc/plugstack.conf
 
 # comment_of JOB: its AdminComment, in one piece.
