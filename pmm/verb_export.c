@@ -60,6 +60,11 @@ static int write_tleaf (struct job *j, FILE *fp, struct error *err)
 
 enum { PLAN = 1, SERIES = 2, PATHS = 4 };
 
+/* Unless told otherwise; options that say otherwise are refused where they mean
+ * nothing.
+ */
+static const struct options usual = { .stat = SERIES_MEDIAN, .eps = .05 };
+
 static const struct format {
     const char *name;
     int from; /* any of these */
@@ -135,6 +140,14 @@ static int check_options (const struct options *o, struct error *err)
         return error_input (err, "--hosts goes with -f FABRIC alone");
     if (o->length_given && given != SERIES)
         return error_input (err, "--length goes with --series");
+    if (o->stat != usual.stat && given != SERIES)
+        return error_input (err, "--stat goes with --series");
+    if (o->overhead_ns != usual.overhead_ns
+        && o->format->write != write_loggops
+        && o->format->write != write_loggops_pairs)
+        return error_input (err, "--overhead goes with LogGOPSim's formats");
+    if (o->eps != usual.eps && o->format->write != write_tleaf)
+        return error_input (err, "--eps goes with scotch-tleaf");
     if (o->order && given == PLAN)
         return error_input (err, "--order goes with formats of latencies");
     return 0;
@@ -217,7 +230,7 @@ static int save (struct job *j, struct error *err)
 
 int verb_export (int argc, char **argv)
 {
-    struct options o = { .stat = SERIES_MEDIAN, .eps = .05 };
+    struct options o = usual;
     struct job j = { .o = &o };
     struct error err;
     int status;

@@ -25,6 +25,11 @@ struct options {
     bool json;
 };
 
+/* Unless told otherwise; options that say otherwise are refused where they mean
+ * nothing.
+ */
+static const struct options usual = { .much = .2, .seed = 1 };
+
 #define FIELD(name) offsetof (struct options, name)
 static const struct opt table[] = {
     { "fabric", 'f', "FILE", opt_string, FIELD (fabric), "the snapshot" },
@@ -33,11 +38,11 @@ static const struct opt table[] = {
     { "series", 0, "FILE", opt_string, FIELD (series),
       "what they measured: pairs --plan, --exchange both-ways" },
     { "below", 0, "SHARE", opt_double, FIELD (much),
-      "a flow is slow that lacks this share: 0.2" },
+      "with a plan: a flow is slow that lacks this share: 0.2" },
     { "hosts", 0, "LIST", opt_string, FIELD (hosts),
       "without a plan: the hosts that could send, or @FILE: all" },
     { "seed", 0, "N", opt_u64, FIELD (seed),
-      "of the halves and pairs that are looked at: 1" },
+      "without a plan: of the halves and pairs that are looked at: 1" },
     { "json", 0, NULL, opt_true, FIELD (json), "as JSON" },
     { "output", 'o', "FILE", opt_string, FIELD (output),
       "write here, not to standard output" },
@@ -52,6 +57,10 @@ static int check_options (const struct options *o, struct error *err)
     if (o->plan && o->hosts)
         return error_input (err, "--hosts goes without a plan, which has its"
                             " own");
+    if (o->plan && o->seed != usual.seed)
+        return error_input (err, "--seed goes without a plan");
+    if (!o->plan && o->much != usual.much)
+        return error_input (err, "--below goes with --plan");
     if (o->much <= 0 || o->much >= 1)
         return error_input (err, "--below: not between 0 and 1");
     return o->fabric ? 0 : error_input (err, "-f FABRIC is missing");
@@ -253,7 +262,7 @@ static int run_nominal (const struct options *o, struct error *err)
 
 int verb_rates (int argc, char **argv)
 {
-    struct options o = { .much = .2, .seed = 1 };
+    struct options o = usual;
     struct error err;
     int status, rc = -1;
 

@@ -94,6 +94,10 @@ refuse 'no tree of equal groups' --format scotch-tleaf -f fabric \
     --hosts 'h[0001-0005]'
 refuse 'no pair was measured by messages of 64' --format loggopsim \
     --series solution --length 64
+refuse '--stat goes with --series' --format scotch-deco -f fabric --stat min
+refuse "--overhead goes with LogGOPSim's" --format scotch-deco -f fabric \
+    --overhead 5
+refuse '--eps goes with scotch-tleaf' --format scotch-deco -f fabric --eps .1
 refuse '^pmm export: --length goes with --series$' --format scotch-deco \
     -f fabric --length 8
 [[ ! -e never ]]
