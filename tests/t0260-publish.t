@@ -65,7 +65,9 @@ pmm fabric diff snapshot.*Z snapshot >out
 is "$? $(grep -c '^  lost ' out)" "1 1" "... and diff tells what happened"
 like "$(<out)" 's1-0003/6' "... where"
 
+# Earlier ones are named by the second in which they were read.
 for links in 62 61 60; do
+    sleep 1
     console "Unlink \"s1-0004\"[$((links - 54))]"
     within 20 renewed $links || diag "$links cables: $(<err)"
 done

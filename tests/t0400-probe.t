@@ -152,7 +152,7 @@ is $? 3 "a process that is killed: exit 3"
 like "$(result)" "^pmm-result 1 UNKNOWN $nonce .*${hosts[5]}" "... it is named"
 is "$(head -n 1 stdout | jq -c '.nodes.missing')" "[\"${hosts[5]}\"]" \
     "... it is missing, the others answered"
-start --repeats 20
+start --repeats 200
 sleep 0.4
 kill -STOP "${pids[7]}"
 wait "${pids[0]}"
