@@ -319,14 +319,13 @@ built_to ()
     local dir=$1
     shift
     install -d -m 755 "$dir"
-    must "installed: $*" "$builddir/libtool" --quiet --mode=install \
-        install -m 755 "${@/#/$builddir/}" "$dir/"
+    must "installed: $*" install -m 755 "${@/#/$builddir/}" "$dir/"
 }
 
 with_plugin ()
 {
     need pmm pmm-probe pmm-emu srun
-    built_to "$workdir" probe/pmm-probe spank/spank_pmm.la
+    built_to "$workdir" probe/pmm-probe spank/spank_pmm.so
     pmm fabric generate fat-tree --ports 8 --levels 2 -o fabric
     cat >pmm.conf <<X
 Snapshot  = $workdir/fabric

@@ -8,7 +8,7 @@
 
 . "$(dirname "$0")/lib.sh"
 need perl srun sbatch salloc scancel squeue sinfo
-plugin=$builddir/spank/.libs/spank_pmm.so
+plugin=$builddir/spank/spank_pmm.so
 [[ -r $plugin ]] || skip_all "no $plugin"
 workdir
 

@@ -16,7 +16,7 @@ install -d -o slurm "$workdir/ledger"
 
 # The plugin, with a probe that has always measured, and what puts its outcome
 # into the job's Comment.
-install -m 755 "$builddir/spank/.libs/spank_pmm.so" \
+install -m 755 "$builddir/spank/spank_pmm.so" \
     "$builddir/spank/pmm-comment" "$workdir"
 cat >"$workdir/probe" <<'X'
 #!/bin/bash

@@ -13,8 +13,8 @@ cd "$workdir" || exit 1
 mkdir hooks lib log
 chmod 777 log
 
-built_to "$workdir" probe/pmm-probe spank/spank_pmm.la \
-    spank/spank_pmm_hooks.la
+built_to "$workdir" probe/pmm-probe spank/spank_pmm.so \
+    spank/spank_pmm_hooks.so
 
 # What slurmd runs: ours, with what this test makes of a machine; of each run a
 # line "JOB NODE STATUS what it said" in log/NAME, its environment beside it.

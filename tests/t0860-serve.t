@@ -39,7 +39,7 @@ exec $workdir/bin/pmm-epilogslurmctld --conf $workdir/conf
 END
 chmod 755 epilog
 echo "EpilogSlurmctld=$workdir/epilog" >slurm.conf
-install -m 755 "$builddir/spank/.libs/spank_pmm.so" spank_pmm.so
+install -m 755 "$builddir/spank/spank_pmm.so" spank_pmm.so
 echo "required $workdir/spank_pmm.so conf=$workdir/conf" >plugstack
 with_cluster h0001,h0002,h0005,h0006,h0009 --slurm-user slurm \
     --conf "$workdir/slurm.conf" --plugstack "$workdir/plugstack"

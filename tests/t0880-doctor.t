@@ -6,7 +6,7 @@
 
 . "$(dirname "$0")/lib.sh"
 need sacctmgr scontrol perl jq flock pkill
-plugin=$builddir/spank/.libs/spank_pmm.so
+plugin=$builddir/spank/spank_pmm.so
 [[ -r $plugin ]] || skip_all "no $plugin"
 id slurm &>/dev/null || skip_all "no user slurm"
 ((EUID == 0)) || skip_all "a Slurm cluster needs root"

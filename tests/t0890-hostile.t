@@ -18,7 +18,7 @@ pmm fabric generate fat-tree --ports 8 --levels 2 -o fabric
 nodes=h0001,h0002,h0005,h0006,h0009,h0013
 install -d -o slurm state spool
 built_to "$workdir/bin" probe/pmm-probe pmm/pmm prolog/pmm-epilogslurmctld
-install -m 755 "$builddir/spank/.libs/spank_pmm.so" .
+install -m 755 "$builddir/spank/spank_pmm.so" .
 cat >pmm.conf <<X
 Snapshot=$workdir/fabric
 Ledger=$workdir/state/ledger

@@ -177,8 +177,8 @@ static void test_outcomes (void)
 }
 
 /* The signals that the fake srun ignores, as a mask; without SIGQUIT, and
- * without 32 and 33, which are the C library's own: its posix_spawn, by which
- * make starts us, leaves them ignored, and nobody can undo it.
+ * without 32 and 33, the C library's own: a make that starts us by posix_spawn
+ * leaves them ignored, and nobody can undo it.
  */
 static uint64_t ignored_signals (void)
 {
@@ -535,7 +535,7 @@ int main (void)
     char cmd[128];
     int rc;
 
-    snprintf (path, sizeof (path), "%s/spank/.libs/spank_pmm.so",
+    snprintf (path, sizeof (path), "%s/spank/spank_pmm.so",
               builddir ? builddir : ".");
     if (access (path, R_OK) < 0) {
         printf ("1..0 # SKIP no %s\n", path);
@@ -561,7 +561,7 @@ int main (void)
     test_signals ();
     test_stubborn ();
     test_retry ();
-    snprintf (path, sizeof (path), "%s/spank/.libs/spank_pmm_hooks.so",
+    snprintf (path, sizeof (path), "%s/spank/spank_pmm_hooks.so",
               builddir ? builddir : ".");
     ok (!spankhost_exports ("slurm_spank_job_prolog")
             && !spankhost_exports ("slurm_spank_job_epilog"),
