@@ -253,15 +253,18 @@ is "$(tail -n +3 log/reads | sed 's/ --max.*//; s/fabric read //' | xargs)" \
     "--smps 2 --smps 2" \
     "... and a part and all of it are tried once"
 
-# The same hooks by way of the plugin.
-sed -i '/^Prolog=\|^Epilog=/d' slurm/etc/given slurm/etc/slurm.conf 2>/dev/null
-scontrol reconfigure
-echo "required $workdir/spank_pmm_hooks.so Hooks=$workdir/hooks" \
+# The same hooks by way of the plugin, where slurmd's own are others'.
+settle
+mkdir ours
+mv hooks/pmm-prolog hooks/pmm-epilog ours
+ln -s /bin/true hooks/pmm-prolog
+ln -s /bin/true hooks/pmm-epilog
+echo "required $workdir/spank_pmm_hooks.so Hooks=$workdir/ours" \
     >slurm/etc/plugstack.conf
 verdicts "node h0003 WARN 58 $(date +%s) by way of the plugin"
 ran "SPANK hooks"
 like "$(said)" "WARNING: audit 58 WARN: by way of the plugin" "... say the same"
-printf '#!/bin/sh\nexit 1\n' >hooks/pmm-prolog
+printf '#!/bin/sh\nexit 1\n' >ours/pmm-prolog
 out=$(cd / && as_user srun -Q -N4 /bin/echo it runs 2>&1)
 is "$(grep -c '^it runs$' <<<"$out")" 4 "SPANK hooks that fail: the job runs"
 is "$(sinfo -h -t drain,drng,down,fail -o %N)" "" "... no node is drained"
