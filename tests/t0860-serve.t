@@ -184,13 +184,22 @@ serve --once
 is "$(of_job 9300) $(grep -c 'job 9[12].* ran on its nodes since' log)" \
     "[1,1] 199" "... the last one is audited"
 
-# Without jobs
-sed -i 's/AuditEvery=0/AuditEvery=24h/' conf
+# Without jobs, but for one that has just ended, and not yet on all its nodes
+sed -i 's/AuditEvery=0/AuditEvery=24h/; s|^Ledger=.*|Ledger='"$workdir/state/new|" \
+    conf
+ended 9400 'h[0001-0002,0005,0010]' # which Slurm does not have
+serve --once
+is "$(pmm ledger export -L state/new | jq -s -c '[.[]
+    | select(.why == "sweep") | .hosts[].host] | unique')" \
+    '["h0006","h0009"]' "what a job has just left is not swept"
+rm spool/9400.*
+sed -i "s|^Ledger=.*|Ledger=$workdir/state/ledger|" conf
 start
 rested () { said 'idle nodes are audited, of 0 cables' && known; }
 known () { [[ $(grep -c '^node h.* OK ' state/verdicts) == 5 ]]; }
 within 40 rested
-ok $? "idle nodes are swept, and all nodes have a verdict that is published"
+ok $? "idle nodes are swept, and all nodes have a verdict that is published" \
+    || diag "$(<log)"
 is "$(export | jq -s -c '[.[] | select(.why == "sweep") | .hosts[].host]
     | index("h0009") != null')" true "... that which no job was on, too"
 finish TERM

@@ -44,6 +44,7 @@ struct service {
     struct nodemap *map;        /* NULL: the site has none */
     struct timespec snapshot;   /* its date */
 
+    struct spool_list ended; /* the spool, as duty_spool saw it last */
     struct queue_hold *hold;
     size_t nholds;
     struct wish *wish;
@@ -85,6 +86,10 @@ typedef int (*duty_f) (struct service *s, struct error *err);
 
 /* Take the spool in hand: audit the job that is next, if one is. */
 int duty_spool (struct service *s, struct error *err);
+
+/* Whether a job has just left the node, whose audit may be about to begin. */
+bool service_just_left (const struct service *s, const char *node,
+                        int64_t now);
 
 /* Have the policy decide and act; audit a node that it waits for. */
 int duty_policy (struct service *s, struct error *err);

@@ -69,7 +69,7 @@ static int finish (struct service *s, struct spool_entry *e, int64_t audit,
     return spool_mark (s->spool, e, SPOOL_DONE, (uint64_t)audit, err);
 }
 
-static int drop (struct service *s, const struct spool_entry *e,
+static int drop (struct service *s, struct spool_entry *e,
                  const char *why, struct error *err)
 {
     service_log (s, "job %" PRIu64 " is not audited: %s", e->job, why);
@@ -117,12 +117,34 @@ static void log_remarks (struct service *s, const struct spool_list *list)
 }
 
 /* Nodes that a job has just left are seldom idle for long. */
+static bool is_young (const struct spool_entry *e, int64_t now)
+{
+    return e->state != SPOOL_DONE && e->time <= now && e->time > now - YOUNG_S;
+}
+
 static bool any_young (const struct spool_list *list, int64_t now)
 {
     for (size_t i = 0; i < list->n; i++)
-        if (list->v[i].state != SPOOL_DONE && list->v[i].time <= now
-            && list->v[i].time > now - YOUNG_S)
+        if (is_young (&list->v[i], now))
             return true;
+    return false;
+}
+
+static int compare_name (const void *key, const void *name)
+{
+    return strcmp (key, *(char *const *)name);
+}
+
+bool service_just_left (const struct service *s, const char *node, int64_t now)
+{
+    for (size_t i = 0; i < s->ended.n; i++) {
+        const struct hostlist *nodes = &s->ended.v[i].nodes;
+
+        if (is_young (&s->ended.v[i], now) && nodes->count
+            && bsearch (node, nodes->name, nodes->count,
+                        sizeof (*nodes->name), compare_name))
+            return true;
+    }
     return false;
 }
 
@@ -185,16 +207,16 @@ int duty_spool (struct service *s, struct error *err)
 {
     int64_t now = (int64_t)time (NULL);
     struct hostlist idle = { 0 };
-    struct spool_list list;
-    int rc = spool_read (s->spool, now, &list, err);
+    int rc;
 
-    log_remarks (s, &list);
+    spool_list_clear (&s->ended);
+    rc = spool_read (s->spool, now, &s->ended, err);
+    log_remarks (s, &s->ended);
     let_go (s, now);
-    if (rc == 0 && any_open (&list)
+    if (rc == 0 && any_open (&s->ended)
         && (rc = service_idle (s, &idle, err)) == 0)
-        rc = decide (s, &list, &idle, now, err);
-    s->hurry = any_young (&list, now);
+        rc = decide (s, &s->ended, &idle, now, err);
+    s->hurry = any_young (&s->ended, now);
     hostlist_clear (&idle);
-    spool_list_clear (&list);
     return rc;
 }

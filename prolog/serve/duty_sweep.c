@@ -6,6 +6,9 @@
  * while only, since that takes a look at all that they measured. What they
  * found slow was measured as well: it is not open.
  *
+ * Nodes that a job has just left are for its own audit, which waits until all
+ * of them are idle.
+ *
  * A node that is idle for Slurm but whose probe does not answer would be the
  * oldest in every sweep, so it is left alone for a while.
  */
@@ -67,7 +70,8 @@ static int find_idle (struct service *s, struct work *w, int64_t now,
         return -1;
     for (size_t i = 0; i < f->nendpoints; i++)
         if (is_idle (w, w->node[i])
-            && !json_object_get (silent, host_name (f, i)))
+            && !json_object_get (silent, host_name (f, i))
+            && !service_just_left (s, w->node[i], now))
             w->name[w->n++] = f->endpoint[i].name;
     json_decref (silent);
     if (w->n < 2)

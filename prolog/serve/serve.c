@@ -320,6 +320,7 @@ int serve (const struct serve_options *options, FILE *log, struct error *err)
         service_log (&s, "the audit service ends");
     }
     close_all (&s);
+    spool_list_clear (&s.ended);
     spool_close (s.spool);
     site_clear (&s.site);
     free (s.hold);

@@ -621,13 +621,13 @@ int spool_mark (struct spool *s, struct spool_entry *e, enum spool_state state,
     return 0;
 }
 
-int spool_remove (struct spool *s, const struct spool_entry *e,
-                  struct error *err)
+int spool_remove (struct spool *s, struct spool_entry *e, struct error *err)
 {
     char name[NAME_BYTES];
 
     name_of (e, name);
     if (unlinkat (s->dir, name, 0) < 0 && errno != ENOENT)
         return error_errno (err, "%s/%s cannot be removed", s->path, name);
+    e->state = SPOOL_DONE;
     return 0;
 }

@@ -102,13 +102,13 @@ int spool_read (struct spool *spool, int64_t now, struct spool_list *list,
                 struct error *err);
 void spool_list_clear (struct spool_list *list);
 
-/* Put an entry in a state; when it returns, that is on the disk. Or remove it;
- * then it may come back when the machine crashes, and be refused again. Return
- * 0, or -1 with err.
+/* Put an entry in a state; when it returns, that is on the disk. Or remove it,
+ * which is done then; it may come back when the machine crashes, and be refused
+ * again. Return 0, or -1 with err.
  */
 int spool_mark (struct spool *spool, struct spool_entry *entry,
                 enum spool_state state, uint64_t audit, struct error *err);
-int spool_remove (struct spool *spool, const struct spool_entry *entry,
+int spool_remove (struct spool *spool, struct spool_entry *entry,
                   struct error *err);
 
 #endif /* PROLOG_SPOOL_H */
