@@ -71,7 +71,8 @@ try ()
     echo "$? $out"
 }
 ledger () { as_slurm "$workdir/bin/pmm" ledger "$1" -L state/ledger "${@:2}"; }
-idle () { [[ $(sinfo -h -N -p main -t idle -o %N | wc -l) == "$1" ]]; }
+# Completing nodes count as idle for -t.
+idle () { [[ $(sinfo -h -N -p main -o %t | grep -cx idle) == "$1" ]]; }
 auditing () { squeue -h -t R -o %j | grep -q '^pmm-audit'; }
 # The audits that have not ended.
 begun ()
