@@ -55,6 +55,9 @@ start ()
     disown $!
 }
 
+# How long what starts may take, on a busy machine, too; what ends is noticed.
+patience=600
+
 # within SECONDS COMMAND...: run COMMAND until it succeeds.
 within ()
 {
@@ -66,13 +69,13 @@ within ()
     done
 }
 
-# within, given up at once when daemon $1 ends.  ready NAME SECONDS COMMAND...
+# ready NAME COMMAND...: until COMMAND succeeds, given up when daemon NAME ends.
 ready ()
 {
-    local name=$1 seconds=$2
-    shift 2
+    local name=$1
+    shift
     ready_or_dead () { "$@" || ! alive "$name"; }
-    within "$seconds" ready_or_dead "$@" && alive "$name"
+    within "$patience" ready_or_dead "$@" && alive "$name"
 }
 
 # stop SECONDS NAME...: SIGTERM, and SIGKILL for those that take too long.
