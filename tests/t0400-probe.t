@@ -24,7 +24,7 @@ Snapshot=$workdir/fabric
 Baseline=$workdir/baseline.json
 Transport=emu
 EmuSocket=$workdir/emu
-Timeout=20
+Timeout=$((20 * patience))
 END
 emu_up fabric
 mkdir out
@@ -143,25 +143,21 @@ hosts=("${save[@]}")
 
 # What dies or hangs
 
-# in the midst of a long check
-start --repeats 200 --timeout 100 # a busy machine takes long
-sleep 0.5
+in_midst start --repeats 200
 kill -KILL "${pids[5]}"
 finish_probes
 is $? 3 "a process that is killed: exit 3"
 like "$(result)" "^pmm-result 1 UNKNOWN $nonce .*${hosts[5]}" "... it is named"
 is "$(head -n 1 stdout | jq -c '.nodes.missing')" "[\"${hosts[5]}\"]" \
     "... it is missing, the others answered"
-start --repeats 200
-sleep 0.4
+in_midst start --repeats 200
 kill -STOP "${pids[7]}"
 wait "${pids[0]}"
 is $? 3 "a process that is stopped: exit 3"
 like "$(result)" "^pmm-result 1 UNKNOWN $nonce .*${hosts[7]}" "... it is named"
 kill -KILL "${pids[7]}"
 finish_probes
-start --repeats 300
-sleep 1
+in_midst start --repeats 300
 kill -KILL "$emu"
 wait "$emu" 2>/dev/null
 finish_probes
@@ -234,14 +230,14 @@ install -m 755 "$(type -P pmm-probe)" "$workdir/" # where users reach
 chmod 644 conf baseline.json fabric
 PATH=$workdir:$PATH
 export -f step
-export workdir nonce SLURM_PMIX_TIMEOUT=10
+export workdir nonce SLURM_PMIX_TIMEOUT=$((10 * patience))
 for user in root "$test_user"; do
     good=0
     for _ in {1..20}; do
         if [[ $user = root ]]; then
-            said=$(timeout 60 bash -c step)
+            said=$(timeout 600 bash -c step)
         else
-            said=$(as_user timeout 60 bash -c step)
+            said=$(as_user timeout 600 bash -c step)
         fi
         [[ $said =~ ^pmm-result\ 1\ OK ]] && ((++good))
     done

@@ -16,7 +16,7 @@ all=(h0003 h0011 h0017 h0018 h0040 h0061 h0077 h0090 h0091 h0092 h0113
     h0128 h0055 h0023 h0100 h0001)
 hosts=("${all[@]}")
 
-start () { rm -f out.json; start_probes "$@" --timeout 60; }
+start () { rm -f out.json; start_probes "$@" --timeout $((60 * patience)); }
 run () { start "$@" -o out.json; finish_probes; }
 # what FILTER: of the last run's first series
 what () { head -n 1 out.json | jq -c "$1"; }
@@ -135,15 +135,10 @@ emu loss 0
 
 # Who dies
 
-messages () { emu stats | jq .messages; }
-grown () { (($(messages) > $1)); }
 # kill_in_midst I TEST [OPTION]...: that process, when much has been sent
 kill_in_midst ()
 {
-    local before
-    before=$(messages)
-    start "${@:2}" -o out.json
-    within 30 grown $((before + 3000))
+    in_midst start "${@:2}" -o out.json
     kill -KILL "${pids[$1]}"
     finish_probes
 }

@@ -6,15 +6,28 @@
  * diag (fmt, ...)       a comment
  * skip (fmt, ...)       one result that passes, marked as skipped
  * done_testing ()       prints the plan; the exit status of main ()
+ *
+ * Signals are as by default, whoever started the test (nohup, a script's &).
  */
 #ifndef TESTS_TAP_H
 #define TESTS_TAP_H
 
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 
 static int tap_count;
 static int tap_failed;
+
+__attribute__ ((constructor)) static void tap_signals (void)
+{
+    sigset_t none;
+
+    for (int sig = 1; sig < NSIG; sig++)
+        signal (sig, SIG_DFL);
+    sigemptyset (&none);
+    sigprocmask (SIG_SETMASK, &none, NULL);
+}
 
 __attribute__ ((format (printf, 2, 3), unused)) static int
 ok (int cond, const char *fmt, ...)
