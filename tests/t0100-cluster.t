@@ -46,22 +46,21 @@ is "$(scontrol show config | awk '$1 == "KillWait" { print $3 }')" 7 \
     "a setting of ours is in force"
 
 # Slurmctld tells slurmdbd about new jobs every five seconds.
-for _ in $(seq 60); do
-    seen=$(sacct -aXn -o user,state | grep -c COMPLETED)
-    ((seen == 5)) && break
-    sleep 0.25
-done
-is "$seen" 5 "sacct shows the jobs"
+seen () { [[ $(sacct -aXn -o user,state | grep -c COMPLETED) == 5 ]]; }
+within 20 seen
+ok $? "sacct shows the jobs"
 
 said=$("$srcdir/contrib/cluster/cluster" status slurm)
 is "$? $(grep -c idle <<<"$said")" "0 4" "status: all daemons run, all nodes idle"
 
-srun -N2 sh -c 'setsid sleep 1000 & env -i sleep 1000' &>/dev/null &
+mkdir own
+ln -s "$(type -P sleep)" own/sleep
+srun -N2 sh -c 'setsid own/sleep 1000 & env -i "$PWD/own/sleep" 1000' \
+    &>/dev/null &
 disown
-for _ in $(seq 60); do
-    [[ $(squeue -ht R) ]] && pgrep -f '^sleep 1000$' >/dev/null && break
-    sleep 0.1
-done
+running () { [[ $(pgrep -c -f "^$workdir/own/sleep 1000") == 2 ]]; }
+within 20 running
+ok $? "a job of two nodes runs"
 cluster_down "$workdir/slurm"
 ok $? "down, in the middle of a job"
 unset SLURM_CONF

@@ -46,10 +46,7 @@ stop_sim ()
     sim=
 }
 cleanup stop_sim
-for ((i = 0; i < 100; i++)); do
-    grep -aq 'Network simulator ready' ibsim.out && break
-    sleep 0.1
-done
+within 10 grep -aq 'Network simulator ready' ibsim.out
 for library in /usr/lib{/*,,64}/umad2sim/libumad2sim.so; do
     [[ -r $library ]] && break
 done

@@ -103,7 +103,7 @@ count ()
 # settle NODES CABLES: a reading of so many, soon
 settle ()
 {
-    local end=$((SECONDS + 20))
+    local end=$((SECONDS + 20 * patience))
     until look whole; [[ $true && $(count) == "$*" ]]; do
         ((SECONDS < end)) || { ((late++)); return; }
         nap 0.1

@@ -29,7 +29,7 @@ Snapshot=$workdir/snapshot
 Baseline=$workdir/baseline.json
 Transport=emu
 EmuSocket=$workdir/emu
-Timeout=20
+Timeout=$((20 * patience))
 END
 
 # check DIR: a check by all hosts

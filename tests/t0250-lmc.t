@@ -107,7 +107,7 @@ cat >conf <<END
 Snapshot=$PWD/fabric
 Transport=emu
 EmuSocket=$workdir/emu
-Timeout=30
+Timeout=$((30 * patience))
 END
 
 # probe OUTPUT OPTION...: a check of the job's hosts

@@ -74,14 +74,15 @@ done
 is "$(find . -name 'snapshot.*Z' | wc -l) $(cables)" "2 60" \
     "of four earlier ones, two are left beside the newest"
 
-flock snapshot.lock sleep 2 &
-sleep 0.3
-begin=${EPOCHREALTIME/./}
-publish
-is "$?" 0 "who finds the lock taken waits"
-((${EPOCHREALTIME/./} - begin > 1000000))
-ok $? "... for it"
-wait
+exec {lock}>>snapshot.lock
+flock $lock
+publish {lock}>&- &
+sleep 1
+kill -0 $!
+ok $? "who finds the lock taken waits"
+exec {lock}>&-
+wait $!
+is "$?" 0 "... for it"
 for i in 1 2 3; do
     { said=said.$i publish; echo $? >status.$i; } &
 done
@@ -91,7 +92,9 @@ is "$(sort -u status.*)" 0 "three at once, one after the other" \
 
 hash=$(hash snapshot)
 console 'ReLink "s1-0003"[6]'
+rm "$workdir/pid"
 publish --rate 50 &
+within 10 test -s "$workdir/pid"
 sleep 1
 kill -KILL "$(<"$workdir/pid")"
 wait

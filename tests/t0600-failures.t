@@ -52,10 +52,12 @@ wrap 'kill -9 $$' h0001
 checked "a leader that dies" "not checked: .*h0001"
 wrap '(sleep 0.2; kill -9 $$) &' h0001
 checked "... when it has started" "not checked: .*h0001"
-wrap 'sleep 100'
+conf Timeout 30
+wrap 'sleep 1000'
 checked "a probe that hangs" "1 node did not answer: h0003"
 wrap 'exit 0'
 checked "a probe that leaves" "not checked: (timed out|PMIx)"
+conf Timeout $((15 * patience))
 conf Probe "$workdir/nothing-here"
 checked "no probe" "nothing-here|without a result"
 conf Probe "$workdir/pmm-probe"
@@ -92,10 +94,8 @@ out=$(cd / && as_user srun -Q -N4 --pmm-check=require /bin/echo it runs 2>&1)
 is "$?" 1 "required, and it could not run: srun fails"
 is "$(grep -c '^it runs$' <<<"$out")" 0 "... and the job does not start"
 states () { sinfo -h -N -p main -o %T | sort -u; }
-for _ in {1..50}; do # the last job's nodes are completing
-    [[ $(states) == idle ]] && break
-    sleep 0.2
-done
+all_idle () { [[ $(states) == idle ]]; }
+within 10 all_idle # the last job's nodes are completing
 is "$(states)" idle "no node was drained by any"
 
 done_testing

@@ -14,7 +14,7 @@ cp "$builddir/prolog/test/ask" "$workdir/ask"
 echo MessageTimeout=2 >"$workdir/conf"
 with_cluster 5 --slurm-user slurm --conf "$workdir/conf"
 
-ask () { as_slurm timeout 60 "$workdir/ask" "$@"; }
+ask () { as_slurm timeout 600 "$workdir/ask" "$@"; }
 # A node's line of ask.
 node () { ask nodes | grep "^$1 "; }
 updated () { scontrol update nodename="$1" "${@:2}"; }
@@ -43,7 +43,7 @@ like "$(ask drain h0099 "$ours")" "no node h0099|node name" \
 # A drained node is measured with partners that a job holds.
 measure ()
 {
-    as_slurm timeout 60 salloc -Q -KKILL --immediate=10 --exclusive --no-bell \
+    as_slurm timeout 600 salloc -Q -KKILL --immediate=100 --exclusive --no-bell \
         -t 2 -p audit -N 2 -w h0004,h0005 \
         srun -Q --no-allocate --mpi=pmix --propagate=NONE --export=NONE -K1 \
         -N 3 -n 3 --ntasks-per-node=1 -w h0002,h0004,h0005 /bin/sh -c "$1"
@@ -56,7 +56,7 @@ like "$(scontrol -o show job)" 'Partition=audit .* NodeList=h\[0004-0005\]' \
     "the partners were held"
 
 mkdir -m 1777 "$workdir/at"
-measure "echo >$workdir/at/\$SLURMD_NODENAME; /bin/sleep 20" &>/dev/null &
+measure "echo >$workdir/at/\$SLURMD_NODENAME; /bin/sleep 200" &>/dev/null &
 measuring=$!
 running () { [[ -e $workdir/at/h0002 ]]; }
 within 30 running
@@ -67,7 +67,7 @@ free () { [[ $(ask idle audit | xargs) == "h0001 h0004 h0005" ]]; }
 within 30 free
 ok $? "frees its partners when salloc is asked to end"
 
-quietly as_user timeout 60 srun --no-allocate -N 1 -n 1 -w h0002 /bin/true
+quietly as_user timeout 600 srun --no-allocate -N 1 -n 1 -w h0002 /bin/true
 ok $((! $?)) "no other user starts anything there"
 
 # Resume
@@ -112,7 +112,7 @@ is "$(squeue -h -t PD -o '%u %j' | sort | xargs)" \
     "$test_user pmm-audit-7 slurm pmm-audit-70" "and no other, nor another's"
 
 # Who may not
-like "$(as_user timeout 60 "$workdir/ask" drain h0002 "$ours")" \
+like "$(as_user timeout 600 "$workdir/ask" drain h0002 "$ours")" \
     "^slurmctld: Invalid user" "an ordinary user may not drain"
 like "$(node h0002)" "^h0002 by= " "and has not"
 

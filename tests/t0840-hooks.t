@@ -23,7 +23,7 @@ for hook in pmm-prolog pmm-epilog pmm-healthcheck; do
 #!/bin/bash
 env >$workdir/log/$hook.env
 said=\$([ ! -e $workdir/full ] || ulimit -S -f 0
-    exec timeout 30 $builddir/prolog/$hook --conf $workdir/pmm.conf \\
+    exec timeout 300 $builddir/prolog/$hook --conf $workdir/pmm.conf \\
     --sysfs $workdir/sys "\$@" 2>&1)
 status=\$?
 echo "\$SLURM_JOB_ID \$SLURMD_NODENAME \$status \$said" >>$workdir/log/$hook
@@ -53,7 +53,7 @@ Baseline    =
 Probe       = $workdir/pmm-probe
 Transport   = emu
 EmuSocket   = $workdir/emu
-Timeout     = 30
+Timeout     = $((30 * patience))
 X
     printf '%s\n' "$@" >>pmm.conf
 }
@@ -87,30 +87,23 @@ X
 with_cluster 4 --plugstack plugstack --conf slurm.lines
 
 # Until the epilogs of all jobs have ended.
-settle ()
-{
-    local i
-    for ((i = 0; i < 600; i++)); do
-        [ -z "$(squeue -h)" ] && break
-        sleep 0.1
-    done
-}
+no_job () { [ -z "$(squeue -h)" ]; }
+settle () { within 60 no_job; }
+
+ended () { [ "$(grep -c . log/pmm-epilog 2>/dev/null)" = 4 ]; }
 
 # ran NAME [OPTION...]: an ordinary user's job on all nodes runs, the hooks end
 # with 0 on each of them, and no node is drained.
 ran ()
 {
-    local name=$1 out i
+    local name=$1 out
     shift
     settle
     rm -f log/pmm-prolog log/pmm-epilog
-    out=$(cd / && as_user timeout 60 srun -Q -N4 "$@" /bin/echo it runs 2>&1)
+    out=$(cd / && as_user timeout 600 srun -Q -N4 "$@" /bin/echo it runs 2>&1)
     is "$(grep -c '^it runs$' <<<"$out")" 4 "$name: the job runs" \
         || diag "$out"
-    for ((i = 0; i < 100; i++)); do
-        [ "$(grep -c . log/pmm-epilog 2>/dev/null)" = 4 ] && break
-        sleep 0.1
-    done
+    within 10 ended
     is "$(cat log/pmm-prolog log/pmm-epilog | cut -d' ' -f3 | sort | uniq -c \
         | xargs)" "8 0" "... after 4 prologs, before 4 epilogs"
     is "$(sinfo -h -t drain,drng,down,fail -o %N)" "" \
@@ -119,16 +112,14 @@ ran ()
 
 said () { cat log/pmm-prolog log/pmm-epilog | cut -d' ' -f4- | grep .; }
 
+# checked REGEX: what it said last, with that in it
+checked () { tail -n 1 log/pmm-healthcheck 2>/dev/null | grep -E -e "${1-}"; }
+
 # health STATUS REGEX: slurmd has its health check say this.
 health ()
 {
-    local i line
-    for ((i = 0; i < 100; i++)); do
-        line=$(tail -n 1 log/pmm-healthcheck 2>/dev/null)
-        [[ ! $line =~ $2 ]] || break
-        sleep 0.1
-    done
-    like "$line" "^ h000[1-4] $1 pmm $2" "the health check: $1"
+    within 10 checked "$2"
+    like "$(checked)" "^ h000[1-4] $1 pmm $2" "the health check: $1"
 }
 
 ran "all is well"
@@ -166,7 +157,7 @@ mv $port/state was
 mkfifo $port/state
 ran "a driver that hangs"
 like "$(said)" "UNKNOWN: the look has not ended in 500 ms" "... which is said"
-is "$(pgrep -c -f "$builddir/prolog/pmm-(pro|epi)log")" 0 \
+is "$(pgrep -c -f "prolog/pmm-(pro|epi)log --conf $workdir/")" 0 \
     "... and nothing is left behind"
 rm $port/state
 mv was $port/state

@@ -33,7 +33,7 @@ nonce=\$(grep -oE -e '--nonce [0-9a-f]+' <<<"\$*")
 [[ ! -e waits || \$SLURMD_NODENAME != h0005 ]] ||
     echo "pmm-wait 1 \${nonce#* } $link 77" >&2
 case \$(<act) in
-slow) sleep 3 ;;
+slow) while [[ ! -e go ]]; do sleep 0.1; done ;;
 hang) exec sleep 1000 ;;
 die) kill -KILL \$\$ ;;
 loud) while :; do echo "{ nonsense"; done ;;
@@ -58,7 +58,7 @@ EmuSocket=$workdir/emu
 AuditTimeout=$1
 END
 }
-conf 40 >conf
+conf $((40 * patience)) >conf
 
 emu_up fabric
 
@@ -141,7 +141,7 @@ within 20 idle 6
 
 # Others
 
-srun -N1 -w h0006 --exclusive sleep 100 2>/dev/null &
+srun -N1 -w h0006 --exclusive sleep 1000 2>/dev/null &
 busy=$!
 within 20 eval '[[ $(squeue -h -t R -o %N) == h0006 ]]'
 like "$(try)" '^3 audit 11 UNKNOWN not measured: srun: error: Unable to alloc' \
@@ -173,6 +173,7 @@ within 20 eval '! kill -0 $pid 2>/dev/null'
 printf '%s\n' PreemptType=preempt/partition_prio PreemptMode=requeue \
     >>slurm/etc/slurm.conf
 "$srcdir/contrib/cluster/cluster" start slurm slurmctld
+touch go
 wait $first
 like "$(<first)" '^0 audit 13 OK' "slurmctld is restarted in an audit"
 within 30 idle 6
@@ -186,8 +187,9 @@ like "$(try)" '^3 audit 14 UNKNOWN not measured: no result within 4 s' \
     "an audit beyond its deadline"
 within 20 idle 6
 ok $? "... leaves no job"
-conf 40 >conf
+conf $((40 * patience)) >conf
 
+rm go
 act slow
 audit --nodes "$nodes" >/dev/null 2>&1 &
 within 20 auditing
@@ -259,6 +261,7 @@ task=$(grep -lsz '^SLURMD_NODENAME=h0013' /proc/[0-9]*/environ | head -n 1)
 task=${task//[!0-9]/}
 read -r pid _ <slurm/pid/slurmd.h0013
 kill -KILL "$pid" "$(ps -o ppid= "$task")" "$task"
+touch go
 wait $first
 like "$(<first)" '^3 audit .* UNKNOWN .*' "slurmd is killed in an audit"
 is "$(begun)" 0 "... which has an end"

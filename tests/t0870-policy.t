@@ -29,7 +29,7 @@ Baseline=$workdir/state/baseline.json
 Probe=$workdir/bin/pmm-probe
 Transport=emu
 EmuSocket=$workdir/emu
-AuditTimeout=20
+AuditTimeout=$((20 * patience))
 ConfirmAfter=1s
 MaxDrainPerDay=3
 MaxDrainShare=50
@@ -42,24 +42,20 @@ configure Action=report
 emu_up fabric
 
 pmm_slurm () { as_slurm "$workdir/bin/pmm" "$@" --conf "$workdir/conf"; }
+ended () { [[ -z $(sinfo -h -p main -t completing,alloc -o %N) ]]; }
 # audit LIST
 audit ()
 {
-    for _ in {1..100}; do
-        [[ -z $(sinfo -h -p main -t completing,alloc -o %N) ]] && break
-        sleep 0.1
-    done
+    within 10 ended
     pmm_slurm audit --nodes "$1"
 }
 act () { pmm_slurm policy act; }
 reason () { sinfo -h -p main -n "$1" -o %E; }
+idle () { [[ $(sinfo -h -p main -n "$1" -o %T) == idle ]]; }
 in_service ()
 {
     scontrol update nodename="$1" state=resume
-    for _ in {1..100}; do
-        [[ $(sinfo -h -p main -n "$1" -o %T) == idle ]] && break
-        sleep 0.1
-    done
+    within 10 idle "$1"
 }
 drained () { sinfo -h -p main -N -t drain -o %N | xargs; }
 

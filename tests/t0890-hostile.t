@@ -28,7 +28,7 @@ Verdicts=$workdir/state/verdicts
 Probe=$workdir/bin/pmm-probe
 Transport=emu
 EmuSocket=$workdir/emu
-AuditTimeout=20
+AuditTimeout=$((20 * patience))
 AuditEvery=0
 Action=drain
 ConfirmAfter=1
@@ -52,10 +52,7 @@ emulate ()
     pmm-emu -f "$2" --socket "$workdir/$name" \
         --control "$workdir/$name.control" "${@:3}" >"$name.log" 2>&1 &
     cleanup kill $!
-    for _ in {1..100}; do
-        grep -qs 'pmm-emu:' "$name.log" && break
-        sleep 0.05
-    done
+    within 10 grep -qs 'pmm-emu:' "$name.log"
     chmod 666 "$workdir/$name"
 }
 emulate emu fabric

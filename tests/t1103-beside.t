@@ -13,7 +13,7 @@ pmm fabric generate fat-tree --ports 8 --levels 2 -o fabric
 pmm fabric show -f fabric --json |
     jq -r '.links | to_entries[] | "\(.value.id) \(100 + 7 * .key)"' >latency
 printf '%s\n' "Snapshot=$workdir/fabric" Baseline= Transport=emu \
-    "EmuSocket=$workdir/emu" Timeout=20 >conf
+    "EmuSocket=$workdir/emu" Timeout=$((20 * patience)) >conf
 emu_up fabric --latency latency --noise 20
 hosts=(h00{01..16})
 

@@ -20,7 +20,7 @@ step ()
 {
     local n=$1
     shift
-    timeout 60 srun -Q --jobid="$job" --mpi="$pmi" -N$((n < 4 ? n : 4)) \
+    timeout 600 srun -Q --jobid="$job" --mpi="$pmi" -N$((n < 4 ? n : 4)) \
         -n"$n" --ntasks-per-node=$(((n + 3) / 4)) "$@" 2>err
 }
 
@@ -103,7 +103,7 @@ both-ways mpi 4 4 12 12" "$mpi: noise" || diag "$(<err)"
 test_loss ()
 {
     local after
-    for after in 3 12 40; do
+    for after in 3 12 40 160; do
         rm -f lost
         step 4 -o table.%t -e err.%t "$workdir/mortal" "$after" "$probe" \
             pairs -l 0,32M -n 90 --timeout $((after + 1)) -o lost
@@ -166,7 +166,7 @@ test_arguments ()
     step 8 "$probe" operations --label host >out
     like "$? $(said)" "^2 $prog: h0001 has several processes: " \
         "... two on a host, to be called by its name"
-    timeout 60 srun -Q --jobid="$job" --mpi="$pmi" -N1 -n4 taskset -c 0 \
+    timeout 600 srun -Q --jobid="$job" --mpi="$pmi" -N1 -n4 taskset -c 0 \
         "$probe" operations >out 2>err
     like "$? $(said)" "^2 $prog: h0001: more processes than the 1 cores" \
         "... four on one core"

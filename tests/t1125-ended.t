@@ -36,13 +36,10 @@ for mpi in openmpi:pmix mpich:pmi2; do
     mpi=${mpi%:*}
     probe=$(type -P "pmm-probe-mpi.$mpi") \
         || { skip "$mpi" "pmm-probe-mpi was not built for it"; continue; }
-    timeout 60 srun -Q -o "$mpi.%t" --mpi="$pmi" -N4 -n4 -K1 "$probe" pairs -l 0,1M \
+    timeout 600 srun -Q -o "$mpi.%t" --mpi="$pmi" -N4 -n4 -K1 "$probe" pairs -l 0,1M \
         -n 100000 -o "$mpi" 2>err &
     srun=$!
-    for _ in {1..200}; do
-        find_processes "$probe" && break
-        sleep 0.1
-    done
+    within 20 find_processes "$probe"
     kill -KILL "$another"
     wait $srun
     like "$(<err)" "task 0: Exited with exit code 3" \

@@ -17,7 +17,7 @@ run ()
 {
     rm -f series
     start_probes pairs --plan plan --exchange both-ways --lengths 131072 \
-        --repeats 3 --exchanges 8 --timeout 60 -o series
+        --repeats 3 --exchanges 8 --timeout 600 -o series
     finish_probes
 }
 

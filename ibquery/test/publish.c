@@ -164,7 +164,7 @@ static void one_at_a_time (void)
     pid = fork ();
     if (pid == 0) {
         publish_close (p);
-        p = publish_open (path, 10000, &err);
+        p = publish_open (path, 100000, &err);
         _exit (p ? 0 : 1);
     }
     usleep (100000);

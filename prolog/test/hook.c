@@ -441,13 +441,14 @@ static void test_live (void)
         live_request (&site, &nobody, &err);
     ok (runs () == 2, "and is not repeated at once");
     tried (-9999);
-    be_pmm ("sleep 3; echo a fabric");
+    be_pmm ("until [ -e ${0%pmm}go ]; do sleep 0.1; done; echo a fabric");
     ok (live_request (&site, &nobody, &err) == 1,
         "the clock was set back: once more");
     age ("run/fabric.lock", LIVE_EVERY_S + 5);
     ok (live_request (&site, &nobody, &err) == 0,
         "one at a time, whatever the clock");
     ok (!live_open (&site, &nobody, 100, &err), "who cannot wait has none");
+    put ("go", "", 0600);
     ok (wait_for ("run/fabric.new", 0)
             && (fp = live_open (&site, &nobody, 60000, &err)),
         "who waits, has: %s", err.text);

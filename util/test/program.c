@@ -82,18 +82,19 @@ static void test_ends (void)
         int code, sig; /* that ended it */
         const char *out, *err;
     } tab[] = {
-        { "echo a; echo b >&2; exit 7", 9999, PROGRAM_ENDED, 7, 0, "a|", "b|" },
-        { "env", 9999, PROGRAM_ENDED, 0, 0, "PATH=/usr/bin:/bin|PWD=", "" },
-        { "cat; ls /proc/self/fd | wc -l", 9999, PROGRAM_ENDED, 0, 0, "4|",
+        { "echo a; echo b >&2; exit 7", 99999, PROGRAM_ENDED, 7, 0, "a|",
+          "b|" },
+        { "env", 99999, PROGRAM_ENDED, 0, 0, "PATH=/usr/bin:/bin|PWD=", "" },
+        { "cat; ls /proc/self/fd | wc -l", 99999, PROGRAM_ENDED, 0, 0, "4|",
           "" },
         { "exec sleep 100", 100, PROGRAM_TIMED_OUT, 0, SIGTERM, "", "" },
         /* what holds its output open does not hold us */
-        { "sleep 100 & echo x", 9999, PROGRAM_ENDED, 0, 0, "x|", "" },
+        { "sleep 100 & echo x", 99999, PROGRAM_ENDED, 0, 0, "x|", "" },
         /* done is left some seconds */
         { "echo done; exec sleep 100", 99999, PROGRAM_TIMED_OUT, 0, SIGTERM,
           "done|", "" },
-        { "trap '' TERM; echo deaf; while :; do sleep 100; done", 300,
-          PROGRAM_TIMED_OUT, 0, SIGKILL, "deaf|", "" },
+        { "trap '' TERM; echo done; while :; do sleep 100; done", 99999,
+          PROGRAM_TIMED_OUT, 0, SIGKILL, "done|", "" },
     };
     struct heard h;
     int status;
@@ -141,7 +142,7 @@ static void test_nothing (void)
     struct heard h;
     char *none[] = { "/nowhere/program", NULL };
     struct program program = { .argv = none, .env = none + 1,
-                           .deadline_ms = program_now_ms () + 9999,
+                           .deadline_ms = program_now_ms () + 99999,
                            .take = take, .done = is_done, .arg = &h };
     int status;
 
@@ -161,7 +162,7 @@ static void test_group (void)
     pid_t pid;
 
     prctl (PR_SET_CHILD_SUBREAPER, 1);
-    run (&h, "sleep 100 & echo $!; wait", 300, &status);
+    run (&h, "sleep 100 & echo $!; echo done; wait", 99999, &status);
     pid = (pid_t)atoi (h.text[PROGRAM_OUT]);
     ok (pid > 1 && waitpid (pid, &status, 0) == pid && WIFSIGNALED (status)
             && WTERMSIG (status) == SIGKILL,
