@@ -82,19 +82,17 @@ static void set_finding (struct comment *c, const struct finding *x,
     c->found = true;
     c->kind = x->kind;
     c->excess_ns = x->excess_ns;
-    if (x->nsw > 0
-        && (x->kind == FINDING_SWITCH || x->kind == FINDING_ROUTE)) {
+    c->others = finding_others (x);
+    if (finding_is_of_switch (x)) {
         const struct switch_info *sw = &net->sw[x->sw[0]];
         const char *name = sw->name && *sw->name ? sw->name : sw->id;
 
         set_name (c->worst, name, strlen (name));
-        c->others = x->nsw - 1;
         return;
     }
     set_port (c->worst, f, b_is_host ? link->b : link->a);
     set_port (c->to, f, b_is_host ? link->a : link->b);
     set_name (c->link, link->id, strlen (link->id));
-    c->others = x->nsuspects - 1;
     if (x->kind == FINDING_HOST_END && x->nnodes == 1)
         set_name (c->node, x->node[0], strlen (x->node[0]));
 }
@@ -114,31 +112,22 @@ void comment_of_audit (struct comment *c, int64_t audit,
         set_finding (c, &v->finding[0], f);
 }
 
-/* "... host end h0018 (ec0d9a0300ec8240/1) or 2 more +412 ns, and ..." */
+/* What the sentence says of a link, if it does. */
 static void look_into_sentence (struct comment *c)
 {
-    static const char host_end[] = "host end ";
-    const char *s = c->text;
-    const char *paren = strchr (s, '(');
-    const char *word;
+    struct verdict_phrase p;
     size_t len;
-    int end = 0;
-    double ns;
 
-    if (!paren || !is_link_id (paren + 1, &len) || paren[1 + len] != ')')
+    if (!verdict_phrase_read (&p, c->text) || !is_link_id (p.id, &len)
+        || p.id[len] || fabs (p.excess_ns) > EXCESS_MAX_NS)
         return;
-    set_name (c->link, paren + 1, len);
-    if (!strncmp (s, host_end, strlen (host_end)) && paren > s
-        && !strncmp (paren + len + 2, " +", 2)) {
-        word = s + strlen (host_end);
-        set_name (c->node, word, (size_t)(paren - word) - 1);
-        if (!text_is_hostname (c->node))
-            c->node[0] = '\0';
-    }
-    word = strstr (paren, " +");
-    if (word && sscanf (word, " +%10lf ns%n", &ns, &end) == 1 && end > 0
-        && ns <= EXCESS_MAX_NS)
-        c->excess_ns = ns;
+    set_name (c->link, p.id, len);
+    c->excess_ns = p.excess_ns;
+    if (verdict_phrase_is_ambiguous (&p))
+        c->others = p.others > 0 ? p.others : 1;
+    else if (!strcmp (p.words, finding_kind_name (FINDING_HOST_END))
+             && text_is_hostname (p.name))
+        set_name (c->node, p.name, strlen (p.name));
 }
 
 void comment_of_check (struct comment *c, enum verdict_status status,

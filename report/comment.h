@@ -53,9 +53,9 @@ struct comment {
     enum finding_kind kind;
     char worst[COMMENT_NAME_MAX];
     char to[COMMENT_NAME_MAX];   /* "": worst is a switch */
-    uint64_t others;
 
     /* of both; "": none */
+    uint64_t others;             /* that explain it as well as link or worst */
     char link[COMMENT_NAME_MAX]; /* id */
     char node[COMMENT_NAME_MAX];
     double excess_ns;            /* NAN: none */

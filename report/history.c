@@ -28,6 +28,7 @@ struct mention {
     int64_t time;
     uint32_t job;
     enum verdict_status status;
+    bool ambiguous;   /* it may as well be another of its kind */
     double excess_ns; /* NAN: none */
 };
 
@@ -121,8 +122,10 @@ static int add_entry (struct history *h, uint32_t job, int64_t end,
     };
 
     if (add_mention (h, &m, err) < 0
-        || add_subject (h, &m, NODE, c->node, strlen (c->node), err) < 0
-        || add_switches (h, &m, c, err) < 0)
+        || add_subject (h, &m, NODE, c->node, strlen (c->node), err) < 0)
+        return -1;
+    m.ambiguous = c->others > 0;
+    if (add_switches (h, &m, c, err) < 0)
         return -1;
     if (c->to[0]) {
         memcpy (m.a, c->worst, sizeof (m.a));
@@ -166,6 +169,7 @@ int history_add (struct history *h, uint32_t job, int64_t end,
 
 struct counts {
     size_t of[STATUSES];
+    size_t ambiguous; /* of no status: it may be another's */
 };
 
 /* What is said of one, by [begin, end). */
@@ -241,8 +245,10 @@ static void summarise (struct summary *s, const struct mention *begin,
                            .first = begin->time, .last = begin->time,
                            .days = count_days (begin, end) };
     for (const struct mention *m = begin; m < end; m++) {
+        struct counts *c = m->audit ? &s->audits : &s->checks;
+
         if (counts (m, begin))
-            (m->audit ? &s->audits : &s->checks)->of[m->status]++;
+            ++*(m->ambiguous ? &c->ambiguous : &c->of[m->status]);
         if (m->a[0])
             s->ends = m;
         if (m->time < s->first)
@@ -257,13 +263,17 @@ static void summarise (struct summary *s, const struct mention *begin,
 
 static int compare_counts (const struct counts *a, const struct counts *b)
 {
-    static const enum verdict_status worst_first[]
-        = { VERDICT_FAIL, VERDICT_WARN, VERDICT_UNKNOWN };
+    const size_t worst_first[][2] = {
+        { a->of[VERDICT_FAIL], b->of[VERDICT_FAIL] },
+        { a->ambiguous, b->ambiguous },
+        { a->of[VERDICT_WARN], b->of[VERDICT_WARN] },
+        { a->of[VERDICT_UNKNOWN], b->of[VERDICT_UNKNOWN] },
+    };
     int order = 0;
 
-    for (size_t i = 0; i < 3 && !order; i++)
-        order = compare ((int64_t)b->of[worst_first[i]],
-                         (int64_t)a->of[worst_first[i]]);
+    for (size_t i = 0; i < 4 && !order; i++)
+        order = compare ((int64_t)worst_first[i][1],
+                         (int64_t)worst_first[i][0]);
     return order;
 }
 
@@ -370,14 +380,14 @@ static void day_name (int64_t time, char buf[32])
 
 static size_t total (const struct counts *c)
 {
-    size_t n = 0;
+    size_t n = c->ambiguous;
 
     for (int s = 0; s < STATUSES; s++)
         n += c->of[s];
     return n;
 }
 
-/* "3 audits: 1 OK, 2 FAIL" */
+/* "3 audits: 2 FAIL, 1 OK" */
 static void print_counts (const struct counts *c, const char *what, FILE *fp)
 {
     const char *before = ": ";
@@ -390,6 +400,8 @@ static void print_counts (const struct counts *c, const char *what, FILE *fp)
                      verdict_status_name ((enum verdict_status)s));
             before = ", ";
         }
+    if (c->ambiguous > 0)
+        fprintf (fp, "%s%zu ambiguous", before, c->ambiguous);
 }
 
 static void print_both (const struct counts *audits,
@@ -471,7 +483,7 @@ void history_text (struct history *h, FILE *fp)
 
 static json_t *counts_json (const struct counts *c)
 {
-    json_t *obj = json_object ();
+    json_t *obj = json_pack ("{s:I}", "ambiguous", (json_int_t)c->ambiguous);
 
     for (int s = 0; s < STATUSES && obj; s++)
         if (json_object_set_new (obj,
@@ -496,10 +508,11 @@ static json_t *seen_json (const struct summary *s)
         json_t *audit = m->audit ? json_integer (m->audit) : json_null ();
 
         if (json_array_append_new (
-                list, json_pack ("{s:I,s:I,s:o,s:s,s:o}", "time",
+                list, json_pack ("{s:I,s:I,s:o,s:s,s:b,s:o}", "time",
                                  (json_int_t)m->time, "job",
                                  (json_int_t)m->job, "audit", audit,
                                  "status", verdict_status_name (m->status),
+                                 "ambiguous", m->ambiguous,
                                  "excess_ns", ns_json (m->excess_ns)))
             < 0) {
             json_decref (list);

@@ -3,10 +3,12 @@
 #include "core/judge/verdict.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "util/json.h"
 #include "util/text.h"
@@ -18,11 +20,14 @@ static const char *const status_name[] = {
     [VERDICT_FAIL] = "FAIL",
 };
 
-static const char *const kind_name[] = {
+/* Of each kind, and of one that may be either kind of link. */
+enum { EITHER_LINK = FINDING_ROUTE + 1 };
+static const char *const words[] = {
     [FINDING_HOST_END] = "host end",
     [FINDING_SWITCH_LINK] = "switch link",
     [FINDING_SWITCH] = "switch",
     [FINDING_ROUTE] = "route",
+    [EITHER_LINK] = "host end or switch link",
 };
 
 static const char *const basis_name[] = {
@@ -41,7 +46,7 @@ const char *verdict_status_name (enum verdict_status status)
 
 const char *finding_kind_name (enum finding_kind kind)
 {
-    return kind_name[kind];
+    return words[kind];
 }
 
 const char *finding_basis_name (enum finding_basis basis)
@@ -51,9 +56,14 @@ const char *finding_basis_name (enum finding_basis basis)
 
 const char *finding_words (const struct finding *f)
 {
-    return f->kind == FINDING_SWITCH_LINK && f->nnodes > 0
-               ? "host end or switch link"
-               : kind_name[f->kind];
+    return words[f->kind == FINDING_SWITCH_LINK && f->nnodes > 0 ? EITHER_LINK
+                                                                 : f->kind];
+}
+
+bool finding_is_of_switch (const struct finding *f)
+{
+    return f->nsw > 0
+           && (f->kind == FINDING_SWITCH || f->kind == FINDING_ROUTE);
 }
 
 struct verdict *verdict_create (void)
@@ -125,19 +135,28 @@ bool verdict_is_limited (const struct verdict *v)
            && (v->nfindings == 0 || v->finding[0].level < VERDICT_UNKNOWN);
 }
 
+/* How many more than the first may be the cause. */
+size_t finding_others (const struct finding *f)
+{
+    return finding_is_of_switch (f) ? f->nsw - 1
+                                    : f->nsuspects - 1 + f->noneway;
+}
+
+static const char loses[] = "loses messages";
+
 static void finding_sentence (const struct finding *f,
                               const struct network *net, char *buf,
                               size_t size)
 {
     const struct link_info *link = &net->link[f->suspect[0]];
-    bool by_switch = f->nsw > 0 && (f->kind == FINDING_SWITCH
-                                    || f->kind == FINDING_ROUTE);
+    bool by_switch = finding_is_of_switch (f);
     const char *name = by_switch ? net->sw[f->sw[0]].name : link->host;
     const char *id = by_switch ? net->sw[f->sw[0]].id : link->id;
-    size_t more = (by_switch ? f->nsw : f->nsuspects) - 1;
-    char excess[64] = "loses messages";
+    size_t more = finding_others (f);
+    char excess[64];
     char others[64] = "";
 
+    snprintf (excess, sizeof (excess), "%s", loses);
     if (f->basis != BASIS_LOSS)
         snprintf (excess, sizeof (excess), "%+.0f ns", f->excess_ns);
     if (more > 0)
@@ -145,6 +164,69 @@ static void finding_sentence (const struct finding *f,
     snprintf (buf, size, "%s %s%s%s%s%s %s", finding_words (f),
               name ? name : "", name ? " (" : "", id, name ? ")" : "",
               others, excess);
+}
+
+/* Behind the words that a sentence begins with, the longest that do. */
+static const char *read_words (struct verdict_phrase *p, const char *s)
+{
+    size_t len = 0;
+
+    for (size_t i = 0; i < sizeof (words) / sizeof (words[0]); i++) {
+        size_t n = strlen (words[i]);
+
+        if (n > len && !strncmp (s, words[i], n) && s[n] == ' ') {
+            p->words = words[i];
+            len = n;
+        }
+    }
+    return len > 0 ? s + len + 1 : NULL;
+}
+
+/* Behind "NAME (ID)" or "ID": names may hold anything. */
+static const char *read_who (struct verdict_phrase *p, const char *s)
+{
+    static const char digits[] = "0123456789abcdef/";
+    const char *paren = strrchr (s, '(');
+    const char *id = paren ? paren + 1 : s;
+    size_t len = strspn (id, digits);
+    size_t name = paren ? (size_t)(paren - s) : 0;
+
+    if (len == 0 || len >= sizeof (p->id) || name >= sizeof (p->name)
+        || (name > 0 && s[name - 1] != ' ') || (paren && id[len] != ')'))
+        return NULL;
+    memcpy (p->id, id, len);
+    if (name > 0)
+        memcpy (p->name, s, name - 1);
+    return id + len + (paren != NULL);
+}
+
+bool verdict_phrase_read (struct verdict_phrase *p, const char *sentence)
+{
+    const char *s;
+    int end = 0;
+
+    *p = (struct verdict_phrase){ .excess_ns = NAN };
+    if (!(s = read_words (p, sentence)) || !(s = read_who (p, s)))
+        return false;
+    if (sscanf (s, " or %10" SCNu64 " more%n", &p->others, &end) == 1)
+        s += end;
+    end = 0;
+    if (*s++ != ' ')
+        return false;
+    if (!strncmp (s, loses, strlen (loses)))
+        s += strlen (loses);
+    else if (strchr ("+-", *s)
+             && sscanf (s, "%10lf ns%n", &p->excess_ns, &end) == 1 && end > 0
+             && isfinite (p->excess_ns))
+        s += end;
+    else
+        return false;
+    return !*s || !strncmp (s, ", and ", 6);
+}
+
+bool verdict_phrase_is_ambiguous (const struct verdict_phrase *p)
+{
+    return p->others > 0 || p->words == words[EITHER_LINK];
 }
 
 void verdict_sentence (const struct verdict *v, const struct network *net,
@@ -218,7 +300,7 @@ static json_t *finding_json (const struct finding *f,
                       " s:s}",
                       "level", status_name[f->level], "suspects", suspects,
                       "oneway", oneway, "switches", switches, "kind",
-                      kind_name[f->kind],
+                      words[f->kind],
                       "excess_ns", number (f->excess_ns), "stderr_ns",
                       number (f->stderr_ns), "expected_ns",
                       number (f->expected_ns), "basis", basis_name[f->basis],

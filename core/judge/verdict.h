@@ -105,12 +105,41 @@ bool verdict_is_limited (const struct verdict *v);
  */
 const char *finding_words (const struct finding *f);
 
+/* Whether a switch is to blame, sw[0]; else it is suspect[0]. And how many
+ * others explain it as well, single directions of links among them.
+ */
+bool finding_is_of_switch (const struct finding *f);
+size_t finding_others (const struct finding *f);
+
 /* One sentence, printable ASCII, cut to size: for the result record, a
  * comment, a log. It does not repeat the status, but says what made it so: the
  * worst finding, or where that is not as bad, a limit.
  */
 void verdict_sentence (const struct verdict *v, const struct network *net,
                        char *buf, size_t size);
+
+/* What verdict_sentence says of its worst finding:
+ *
+ *     WORDS [NAME] (ID) [or N more] +412 ns | loses messages
+ *     WORDS ID [or N more] +412 ns | loses messages
+ *
+ * with ", and N more findings" behind it where there are any.
+ */
+struct verdict_phrase {
+    const char *words;   /* finding_words */
+    char name[128];      /* of the host or switch; "": none */
+    char id[64];         /* of the link or switch */
+    uint64_t others;     /* that explain it as well */
+    double excess_ns;    /* NAN: loses messages */
+};
+
+/* Read it back. False where the sentence is of no finding. Untrusted: what is
+ * in *p is bounded, not true.
+ */
+bool verdict_phrase_read (struct verdict_phrase *p, const char *sentence);
+
+/* Whether it does not tell which link or switch it is. */
+bool verdict_phrase_is_ambiguous (const struct verdict_phrase *p);
 
 /* Write the file. Return 0, or -1 with err. */
 int verdict_write (const struct verdict *v, const struct network *net,

@@ -205,9 +205,27 @@ static void test_bad_files (void)
     }
 }
 
+/* What it says of its worst finding can be read back. */
+static void test_phrase (const struct verdict *v, const char *text)
+{
+    const struct finding *f = v->finding;
+    struct verdict_phrase p;
+    bool is = verdict_phrase_read (&p, text);
+
+    if (v->nfindings == 0 || verdict_is_limited (v))
+        ok (!is, "... is of no finding");
+    else
+        ok (is && p.words == finding_words (f)
+                && p.others == finding_others (f) && !strcmp (p.name, "h1")
+                && !strcmp (p.id, "1d")
+                && (f->basis == BASIS_LOSS ? isnan (p.excess_ns)
+                                           : p.excess_ns == f->excess_ns),
+            "... can be read back");
+}
+
 int main (void)
 {
-    struct link_info link = { .id = (char *)"id", .host = (char *)"h1" };
+    struct link_info link = { .id = (char *)"1d", .host = (char *)"h1" };
     struct network net = { .link = &link, .nlinks = 1 };
 
     test_file ();
@@ -222,6 +240,7 @@ int main (void)
                 && !strncmp (text, cases[i].sentence,
                              strlen (cases[i].sentence)),
             "%s: %s", verdict_status_name (v->status), text);
+        test_phrase (v, text);
         verdict_destroy (v);
     }
     return done_testing ();

@@ -88,6 +88,13 @@ static void test_audits (void)
     ok (survives (&c) && c.others == 2 && !c.node[0],
         "one of three links: no node is named");
 
+    x.nsuspects = 1;
+    x.oneway = &host_link;
+    x.noneway = 1;
+    comment_of_audit (&c, 58, &v, f);
+    ok (survives (&c) && c.others == 1 && !c.node[0],
+        "one link, or one direction of another");
+
     x.excess_ns = NAN;
     v.status = VERDICT_WARN;
     comment_of_audit (&c, 59, &v, f);
@@ -149,8 +156,20 @@ static void test_checks (void)
         { "host end h0002 (0002c90000000012/1) or 2 more +412 ns", NULL,
           "0002c90000000012/1", "", 412 },
         { "host end h0002 (0002c90000000012/1) loses messages", NULL,
-          "0002c90000000012/1", "", NAN },
-        { "switch link 0002c90000000012/1 +412 ns", NULL, "", "", NAN },
+          "0002c90000000012/1", "h0002", NAN },
+        { "host end h0002 (0002c90000000012/1) -12 ns", NULL,
+          "0002c90000000012/1", "h0002", -12 },
+        { "switch link 0002c90000000012/1 +412 ns", NULL,
+          "0002c90000000012/1", "", 412 },
+        { "host end or switch link node5 (0002c90000000012/1) +412 ns", NULL,
+          "0002c90000000012/1", "", 412 },
+        { "host end or switch link node5 (0002c90000000012/1) or 2 more +412 "
+          "ns, and 1 more finding", NULL, "0002c90000000012/1", "", 412 },
+        { "switch leaf (1) (0002c90000000012) +412 ns", NULL, "", "", NAN },
+        { "host end h0002 (0002c90000000012/1) +4", NULL, "", "", NAN },
+        { "host end h0002 (0002c90000000012/1)", NULL, "", "", NAN },
+        { "host end h0002 (0002c90000000012/1) +nan ns", NULL, "", "", NAN },
+        { "node h0002 (0002c90000000012/1) +412 ns", NULL, "", "", NAN },
         { "host end ../../x; y (0002c90000000012/1) +1 ns",
           "host end ../../x, y (0002c90000000012/1) +1 ns",
           "0002c90000000012/1", "", 1 },
