@@ -88,6 +88,7 @@ void fabric_destroy (struct fabric *f)
         return;
     for (size_t i = 0; i < f->nnodes; i++) {
         free (f->node[i].desc);
+        free (f->node[i].name);
         free (f->node[i].lft);
     }
     for (size_t i = f->nendpoints; i < f->nends; i++)
@@ -791,6 +792,82 @@ error:
     return rc;
 }
 
+/*
+ * Names for people
+ */
+
+struct called {
+    const char *name;
+    size_t i;
+};
+
+static int compare_called (const void *a, const void *b)
+{
+    return strcmp (((const struct called *)a)->name,
+                   ((const struct called *)b)->name);
+}
+
+/* Put the GUID behind a name. */
+static int append_guid (char **name, uint64_t guid)
+{
+    enum { BEHIND = 1 + 16 + 4 }; /* "-GUID", then a port's "/254" */
+    char *longer;
+
+    if (asprintf (&longer, "%.*s-%016" PRIx64, FABRIC_NAME_MAX - 1 - BEHIND,
+                  *name, guid) < 0)
+        return -1;
+    free (*name);
+    *name = longer;
+    return 0;
+}
+
+int fabric_tell_apart (const struct fabric *f, char **name,
+                       const uint32_t *node, size_t n, struct error *err)
+{
+    struct called *v = calloc (n + 1, sizeof (*v));
+    bool alike = false;
+    int rc = v ? 0 : -1;
+
+    for (size_t i = 0; i < n && v; i++)
+        v[i] = (struct called){ name[i], i };
+    if (v)
+        qsort (v, n, sizeof (*v), compare_called);
+    for (size_t k = 0; k < n && rc == 0; k++) {
+        size_t i = v[k].i;
+        bool next = k + 1 < n && compare_called (&v[k], &v[k + 1]) == 0;
+
+        if (alike || next)
+            rc = append_guid (&name[i], f->node[node[i]].guid);
+        alike = next;
+    }
+    free (v);
+    return rc < 0 ? error_nomem (err) : 0;
+}
+
+static int name_nodes (struct fabric *f, struct error *err)
+{
+    char **name = calloc (f->nnodes + 1, sizeof (*name));
+    uint32_t *node = calloc (f->nnodes + 1, sizeof (*node));
+    int rc = name && node ? 0 : -1;
+
+    for (uint32_t i = 0; i < f->nnodes && rc >= 0; i++) {
+        const struct fabric_node *n = &f->node[i];
+
+        node[i] = i;
+        rc = *n->desc ? asprintf (&name[i], "%s", n->desc)
+                      : asprintf (&name[i], "%016" PRIx64, n->guid);
+        if (rc < 0)
+            name[i] = NULL;
+    }
+    rc = rc < 0 ? error_nomem (err)
+                : fabric_tell_apart (f, name, node, f->nnodes, err);
+    for (size_t i = 0; i < f->nnodes && name; i++)
+        f->node[i].name = name[i];
+    free (name);
+    free (node);
+    return rc;
+}
+
 int fabric_finish (struct fabric *f, struct error *err)
 {
     uint32_t *owner = NULL;
@@ -798,7 +875,7 @@ int fabric_finish (struct fabric *f, struct error *err)
 
     if (!f->source && fabric_set_source (f, "", 0, err) < 0)
         return -1;
-    if (sort (f, err) < 0)
+    if (sort (f, err) < 0 || name_nodes (f, err) < 0)
         goto error;
     owner = find_lids (f, err);
     if (!owner || hosts_find (f, err) < 0 || list_ends (f, err) < 0
@@ -873,6 +950,11 @@ uint32_t fabric_find_end (const struct fabric *f, const char *name)
     return fabric_end_of (f, i, offset);
 }
 
+static bool is_called (const struct fabric_node *n, const char *name)
+{
+    return strcmp (n->desc, name) == 0 || strcmp (n->name, name) == 0;
+}
+
 /* A connected port called NAME/PORT; FABRIC_NONE where two might be meant. */
 static uint32_t find_by_name (const struct fabric *f, const char *name,
                               unsigned int num)
@@ -885,7 +967,7 @@ static uint32_t find_by_name (const struct fabric *f, const char *name,
         uint32_t port;
 
         if (num > n->nports
-            || (strcmp (n->desc, name) != 0
+            || (!is_called (n, name)
                 && (host == FABRIC_NONE || n->host != host)))
             continue;
         port = n->first_port + num - 1;
@@ -938,7 +1020,7 @@ uint32_t fabric_find_switch (const struct fabric *f, const char *text)
     if (found != FABRIC_NONE)
         return f->node[found].type == NODE_SWITCH ? found : FABRIC_NONE;
     for (size_t i = 0; i < f->nnodes; i++) {
-        if (f->node[i].type != NODE_SWITCH || strcmp (f->node[i].desc, text))
+        if (f->node[i].type != NODE_SWITCH || !is_called (&f->node[i], text))
             continue;
         if (found != FABRIC_NONE)
             return FABRIC_NONE;
@@ -988,10 +1070,6 @@ void fabric_port_name (const struct fabric *f, uint32_t port, char *buf,
                        size_t size)
 {
     const struct fabric_port *p = &f->port[port];
-    const struct fabric_node *n = &f->node[p->node];
 
-    if (*n->desc)
-        snprintf (buf, size, "%s/%u", n->desc, p->num);
-    else
-        snprintf (buf, size, "%016" PRIx64 "/%u", n->guid, p->num);
+    snprintf (buf, size, "%s/%u", f->node[p->node].name, p->num);
 }

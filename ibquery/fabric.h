@@ -72,6 +72,8 @@ struct fabric_node {
                             part of; 0 unknown */
     enum node_type type;
     char *desc;          /* NodeDescription, cleaned */
+    char *name;          /* what texts call it: its description, where others
+                            have that too with its GUID behind it; never "" */
     uint8_t nports;      /* external ports 1 .. nports */
     uint16_t lid;        /* switch: of port 0 */
     uint32_t first_port; /* port[first_port + n - 1] is number n */
@@ -208,9 +210,9 @@ int fabric_finish (struct fabric *f, struct error *err);
  * fabric is built, too. fabric_find_endpoint takes a host's name for its first
  * rail; fabric_find_end the same names, and with "~1" and so on behind them
  * ("~0" is the base LID's). fabric_find_link takes either end as "guid/port"
- * (so a link id, too) or as "NAME/PORT" with a host's name, or a description
- * that is unique; fabric_find_port the same, for that end's port.
- * fabric_find_switch takes a GUID or a description that is unique, for a node.
+ * (so a link id, too) or as "NAME/PORT" with a host's name, what texts call the
+ * node, or a description that is unique; fabric_find_port the same, for that
+ * end's port. fabric_find_switch takes a GUID or such a name, for a node.
  */
 uint32_t fabric_find_node (const struct fabric *f, uint64_t guid);
 uint32_t fabric_find_host (const struct fabric *f, const char *name);
@@ -234,6 +236,13 @@ bool fabric_is_up (const struct fabric *f, const struct fabric_link *l);
 
 /* Write "4xHDR", "4x?" or "": what is known of width and speed. */
 void fabric_rate_name (const struct fabric_link *l, char *buf, size_t size);
+
+/* Make names of nodes different: "-" and the node's GUID go behind those that
+ * are alike, of which the ends are cut to keep them below FABRIC_NAME_MAX.
+ * Names are replaced in place; node[i] is of name[i].
+ */
+int fabric_tell_apart (const struct fabric *f, char **name,
+                       const uint32_t *node, size_t n, struct error *err);
 
 /* Write "h0001 mlx5_0/1" or "leaf 1/12": an end of a link, for people. */
 void fabric_port_name (const struct fabric *f, uint32_t port, char *buf,

@@ -131,7 +131,7 @@ static void add_switch (struct fabric_walk *w, const struct fabric *f,
     }
     snprintf (w->id[node], sizeof (w->id[node]), "%016" PRIx64,
               n->guid);
-    w->sw[node] = (struct switch_info){ w->id[node], n->desc };
+    w->sw[node] = (struct switch_info){ w->id[node], n->name };
 }
 
 static void add_target (struct fabric_walk *w, const struct fabric *f,

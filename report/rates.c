@@ -124,7 +124,7 @@ static void print_finding (const struct rates_measured *m,
 
 static void switch_name (const struct fabric *f, uint32_t node, char *buf)
 {
-    snprintf (buf, NAME_BYTES, "%s", f->node[node].desc);
+    snprintf (buf, NAME_BYTES, "%s", f->node[node].name);
     text_clean (buf);
 }
 

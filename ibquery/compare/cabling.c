@@ -42,18 +42,22 @@ static int compare_called (const void *a, const void *b)
     return order ? order : (x->node > y->node) - (x->node < y->node);
 }
 
-/* All nodes by their descriptions, those of hosts by their hosts as well. */
+/* All nodes by their descriptions, by what texts call them where that differs,
+ * and those of hosts by their hosts as well.
+ */
 static int index_names (struct reader *r, struct error *err)
 {
     const struct fabric *f = r->c->f;
 
-    r->by_name = calloc (2 * f->nnodes + 1, sizeof (*r->by_name));
+    r->by_name = calloc (3 * f->nnodes + 1, sizeof (*r->by_name));
     if (!r->by_name)
         return error_nomem (err);
     for (uint32_t i = 0; i < f->nnodes; i++) {
         const struct fabric_node *n = &f->node[i];
 
         r->by_name[r->nnames++] = (struct called){ n->desc, i };
+        if (strcmp (n->name, n->desc) != 0)
+            r->by_name[r->nnames++] = (struct called){ n->name, i };
         if (n->host != FABRIC_NONE
             && strcmp (f->host[n->host].name, n->desc) != 0)
             r->by_name[r->nnames++]

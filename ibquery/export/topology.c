@@ -17,7 +17,7 @@ enum { NAME = FABRIC_NAME_MAX + 24, GUID_DIGITS = 16 };
 
 /* A leaf with its hosts, or a group of leaves and groups. */
 struct item {
-    char name[NAME];
+    char *name;
     uint32_t node;    /* a switch in it */
     uint32_t parent;  /* item; FABRIC_NONE */
     uint8_t level;
@@ -189,11 +189,12 @@ static void clean_name (const struct fabric_node *n, char name[NAME])
 }
 
 static struct item *add_item (struct topology *t, uint32_t node, uint8_t level,
-                              bool leaf)
+                              bool leaf, const char *name)
 {
     struct item *item = &t->item[t->nitems++];
 
     *item = (struct item){
+        .name = strdup (name),
         .node = node,
         .parent = FABRIC_NONE,
         .level = level,
@@ -209,13 +210,12 @@ static void add_leaves (struct topology *t, uint8_t level)
         if (t->leaf[i] != FABRIC_NONE)
             t->scratch[t->leaf[i]]++;
     for (size_t i = 0; i < t->f->nnodes; i++) {
-        struct item *item;
+        char name[NAME];
 
         if (t->scratch[i] == 0 || t->f->node[i].level != level)
             continue;
-        item = add_item (t, i, level, true);
-        clean_name (&t->f->node[i], item->name);
-        item->nhosts = t->scratch[i];
+        clean_name (&t->f->node[i], name);
+        add_item (t, i, level, true, name)->nhosts = t->scratch[i];
     }
 }
 
@@ -231,15 +231,14 @@ static void add_groups (struct topology *t, uint8_t level)
         if (t->item[i].parent == FABRIC_NONE)
             group[find (t, t->item[i].node)]++;
     for (size_t i = 0; i < t->f->nnodes; i++) {
-        struct item *item;
+        char name[NAME];
 
         if (group[i] < 2) {
             group[i] = FABRIC_NONE;
             continue;
         }
-        item = add_item (t, i, level, false);
-        snprintf (item->name, NAME, "level%u-%zu", level, ++number);
-        group[i] = item - t->item;
+        snprintf (name, NAME, "level%u-%zu", level, ++number);
+        group[i] = add_item (t, i, level, false, name) - t->item;
     }
     for (size_t i = 0; i < before; i++) {
         uint32_t parent = group[find (t, t->item[i].node)];
@@ -263,36 +262,24 @@ static void find_crossings (struct topology *t)
     }
 }
 
-static int compare_names (const void *a, const void *b)
-{
-    return strcmp ((*(struct item *const *)a)->name,
-                   (*(struct item *const *)b)->name);
-}
-
-/* Those of one name get their GUIDs behind it. */
 static int tell_apart (struct topology *t, struct error *err)
 {
-    struct item **v = calloc (t->nitems + 1, sizeof (struct item *));
-    size_t end;
+    char **name = calloc (t->nitems + 1, sizeof (*name));
+    uint32_t *node = calloc (t->nitems + 1, sizeof (*node));
+    int rc = name && node ? 0 : error_nomem (err);
 
-    if (!v)
-        return error_nomem (err);
-    for (size_t i = 0; i < t->nitems; i++)
-        v[i] = &t->item[i];
-    qsort (v, t->nitems, sizeof (struct item *), compare_names);
-    for (size_t i = 0; i < t->nitems; i = end) {
-        for (end = i + 1; end < t->nitems && !compare_names (&v[i], &v[end]);
-             end++)
-            ;
-        for (size_t k = i; end - i > 1 && k < end; k++) {
-            size_t len = strlen (v[k]->name);
-
-            snprintf (v[k]->name + len, NAME - len, "-%016" PRIx64,
-                      t->f->node[v[k]->node].guid);
-        }
+    for (size_t i = 0; i < t->nitems && rc == 0; i++) {
+        if (!(name[i] = t->item[i].name))
+            rc = error_nomem (err);
+        node[i] = t->item[i].node;
     }
-    free (v);
-    return 0;
+    if (rc == 0)
+        rc = fabric_tell_apart (t->f, name, node, t->nitems, err);
+    for (size_t i = 0; name && node && i < t->nitems && name[i]; i++)
+        t->item[i].name = name[i];
+    free (name);
+    free (node);
+    return rc;
 }
 
 static int build (struct topology *t, struct error *err)
@@ -448,6 +435,8 @@ int topology_write (const struct fabric *f, FILE *fp, struct error *err)
         rc = error_input (err, "a part of a fabric says nothing of the rest");
     else if ((rc = build (&t, err)) == 0)
         rc = put (&t, fp, err);
+    for (size_t i = 0; i < t.nitems; i++)
+        free (t.item[i].name);
     free (t.up);
     free (t.leaf);
     free (t.item);

@@ -15,6 +15,7 @@ enum {
     ALIKE_MIN = 3, /* so many of one rate are that old, */
     ALIKE_SHARE = 10, /* and 1 / so many of a kind are meant to be so */
     NAME = FABRIC_NAME_MAX + 8,
+    GROUND = 64 + RATES_TEXT,
 };
 
 /* Why the growth of a port's counters could not be told. */
@@ -173,13 +174,14 @@ static bool is_less (const struct rates *a, const struct rates *b)
 }
 
 /* Whether most of its kind do better, and this one should: then *want is what
- * they do, as far as both ends can.
+ * they do, as far as both ends can, and *ground says so.
  */
 static bool is_odd (const struct checking *x, size_t link,
                     const struct rates *active, const struct rates *can,
-                    struct rates *want)
+                    struct rates *want, char ground[GROUND])
 {
     const struct usual *u = &x->usual[link];
+    char text[RATES_TEXT];
     struct rates usual;
 
     if (u->link == FABRIC_NONE)
@@ -193,6 +195,11 @@ static bool is_odd (const struct checking *x, size_t link,
         return false;
     if (!is_less (active, want) && u->alike < ALIKE_MIN)
         *want = usual;
+    strcpy (ground, "most links of its kind run at");
+    if (is_less (want, &usual))
+        snprintf (ground, GROUND, "most links of its kind run at %s, and both "
+                                  "ends can run at",
+                  rates_format (&usual, text));
     return is_less (active, want);
 }
 
@@ -206,7 +213,7 @@ static bool is_common (const struct usual *u)
  * where it is one of many that are not meant to.
  */
 static bool expect (struct checking *x, size_t link, struct rates *want,
-                    const char **ground)
+                    char ground[GROUND])
 {
     const struct fabric_link *l = &x->f->link[link];
     const struct port_rates *a = &x->f->port[l->a].rates;
@@ -219,14 +226,13 @@ static bool expect (struct checking *x, size_t link, struct rates *want,
 
     x->meant += meant;
     *want = may;
-    *ground = "both ends may run at";
+    strcpy (ground, "both ends may run at");
     if (low && !meant)
         return true;
-    *ground = "most links of its kind run at";
-    if (!meant && is_odd (x, link, &active, &can, want))
+    if (!meant && is_odd (x, link, &active, &can, want, ground))
         return true;
     *want = (struct rates){ can.lanes, active.speeds };
-    *ground = "both ends can run at";
+    strcpy (ground, "both ends can run at");
     return l->width == 1 && is_less (&active, want);
 }
 
@@ -262,11 +268,11 @@ static int check_rate (struct checking *x, size_t link)
     const struct rates active = rate_of (l);
     char now[RATES_TEXT], better[RATES_TEXT];
     char setting[2 * (NAME + RATES_TEXT + 32)];
-    const char *ground;
+    char ground[GROUND];
     struct rates want;
     int rc = 0;
 
-    if (!expect (x, link, &want, &ground))
+    if (!expect (x, link, &want, ground))
         return 0;
     say_setting (x->f, l, &want, setting, sizeof (setting));
     rates_format (&active, now);

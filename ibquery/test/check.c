@@ -133,6 +133,29 @@ static void test_rates (void)
     }
 }
 
+/* An old adapter that is below what it can: what others do is told as it is. */
+static void test_capped (void)
+{
+    struct fabric *f = model ();
+    uint32_t port = fabric_find_port (f, "h0001/1");
+    struct link_check *c;
+    struct error err;
+
+    set_ports (f, ALL, ALL, "4xHDR");
+    f->port[port].rates.supported = set_of ("1,4xSDR,DDR,QDR");
+    f->port[port].rates.enabled = set_of ("4xSDR,DDR");
+    set_link (f, "h0001/1", 4, "DDR");
+    c = check_links (f, NULL, NULL, &err);
+    ok (c && c->nfindings == 1
+            && strstr (c->finding[0].why,
+                       "it runs at 4xDDR, most links of its kind run at 4xHDR,"
+                       " and both ends can run at 4xQDR: h0001 mlx5_0/1 is set"
+                       " to 4xSDR,DDR"),
+        "%s", c && c->nfindings ? c->finding[0].why : "no finding");
+    check_destroy (c);
+    fabric_destroy (f);
+}
+
 /* Half of the hosts have old adapters. */
 static void test_mixed (void)
 {
@@ -366,6 +389,7 @@ static void test_file (void)
 int main (void)
 {
     test_rates ();
+    test_capped ();
     test_mixed ();
     test_counters ();
     test_untold ();

@@ -88,6 +88,61 @@ static void host_names (void)
     fabric_destroy (f);
 }
 
+/* A site's switches may all have one description. */
+static void names_alike (void)
+{
+    static const struct {
+        uint64_t guid;
+        enum node_type type;
+        const char *desc, *name;
+    } rows[] = {
+        { 0x0002c90000000001, NODE_SWITCH, "Infiniscale-IV",
+          "Infiniscale-IV-0002c90000000001" },
+        { 0x0002c90000000002, NODE_SWITCH, "Infiniscale-IV",
+          "Infiniscale-IV-0002c90000000002" },
+        { 0x0002c90000000003, NODE_SWITCH, "leaf", "leaf" },
+        { 0x0002c90000000004, NODE_SWITCH, "", "0002c90000000004" },
+        { 0x0002c90000000005, NODE_SWITCH, "", "0002c90000000005" },
+        { 0x0002c90000000006, NODE_SWITCH, /* 63 bytes */
+          "123456789012345678901234567890123456789012345678901234567890abc",
+          "123456789012345678901234567890123456789012-0002c90000000006" },
+        { 0x0002c90000000007, NODE_SWITCH,
+          "123456789012345678901234567890123456789012345678901234567890abc",
+          "123456789012345678901234567890123456789012-0002c90000000007" },
+    };
+    const size_t n = sizeof (rows) / sizeof (rows[0]);
+    struct fabric *f = fabric_create ();
+    struct error err = { 0 };
+    char name[160];
+
+    for (size_t i = 0; i < n; i++)
+        fabric_add_node (f, rows[i].guid, rows[i].type, 4, rows[i].desc,
+                         &err);
+    for (size_t i = 0; i + 1 < n; i++)
+        fabric_add_cable (f, i, 1, i + 1, 2, 4, "EDR", &err);
+    ok (fabric_finish (f, &err) == 0, "finished");
+    for (size_t i = 0; i < n; i++) {
+        uint32_t node = fabric_find_node (f, rows[i].guid);
+
+        snprintf (name, sizeof (name), "%s/%zu", rows[i].name, i ? 2 : 1ul);
+        ok (strcmp (f->node[node].name, rows[i].name) == 0
+                && strcmp (f->node[node].desc, rows[i].desc) == 0
+                && strcmp (fabric_network (f)->sw[node].name, rows[i].name)
+                       == 0
+                && fabric_find_switch (f, rows[i].name) == node
+                && fabric_find_port (f, name)
+                       == f->node[node].first_port + (i > 0),
+            "called %s, and found by it", f->node[node].name);
+    }
+    ok (fabric_find_switch (f, "Infiniscale-IV") == FABRIC_NONE,
+        "a description that two have is no name");
+    fabric_port_name (f, f->link[0].a, name, sizeof (name));
+    ok (strcmp (name, "Infiniscale-IV-0002c90000000001/1") == 0
+            && strlen (rows[n - 1].name) + strlen ("/254") < FABRIC_NAME_MAX,
+        "a port: %s", name);
+    fabric_destroy (f);
+}
+
 static void find_links (void)
 {
     struct error err = { 0 };
@@ -392,6 +447,7 @@ static void empty (void)
 int main (void)
 {
     host_names ();
+    names_alike ();
     find_links ();
     hashes ();
     refusals ();

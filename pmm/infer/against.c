@@ -19,7 +19,7 @@ static bool agree (const struct against *a)
 
 static const char *name_of (const struct against *a, uint32_t node)
 {
-    return a->f->node[node].desc;
+    return a->f->node[node].name;
 }
 
 /*
