@@ -205,9 +205,25 @@ is "$(export | jq -s -c '[.[] | select(.why == "sweep") | .hosts[].host]
 finish TERM
 is $? 0 "it ends"
 
+sed -i 's/AuditEvery=24h/AuditEvery=0/' conf
+
+# An adapter that has failed leaves the next snapshot, too.
+expected () { grep -c "^ports $1 1 " state/verdicts; }
+is "$(expected h0009) $(expected h0006)" "1 1" "what is published tells of ports"
+pmm fabric generate fat-tree --ports 4 --levels 2 -o small
+cp conf conf.was
+sed -i "s|^Snapshot=.*|Snapshot=$workdir/small|; s|^Ledger=.*|Ledger=$workdir/state/small|" \
+    conf
+serve --once
+is "$(expected h0009) $(expected h0006)" "1 1" \
+    "... also of those that were in the snapshot until now"
+sed -i 's/^\(ports h0009 1\) .*/\1 1000/' state/verdicts
+serve --once
+is "$(expected h0009) $(expected h0006)" "0 1" "... for some days"
+mv conf.was conf
+
 # Killed before a system call that makes something durable, or that asks Slurm:
 # SYSCALL/N is its N-th such call.
-sed -i 's/AuditEvery=24h/AuditEvery=0/' conf
 all='h[0001-0002,0005-0006,0009]'
 recovered ()
 {

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -34,30 +35,32 @@ static void put_node (const struct cache_node *n, FILE *fp)
              level_name[n->level], n->audit, n->time, text_clean (sentence));
 }
 
-static void put_all (FILE *fp, int64_t now, const struct cache_node *node,
-                     size_t nnodes, const struct cache_port *port,
-                     size_t nports)
+static void put_all (FILE *fp, int64_t now, const struct cache *c)
 {
     char rate[LOCAL_RATE_BYTES];
 
     fprintf (fp, "pmm-verdicts 1 %" PRId64 "\n", now);
-    for (size_t i = 0; i < nnodes; i++)
-        put_node (&node[i], fp);
-    for (size_t i = 0; i < nports; i++)
-        fprintf (fp, "port %016" PRIx64 " %s\n", port[i].guid,
-                 local_rate_format (&port[i].rate, rate));
+    for (size_t i = 0; i < c->nnodes; i++)
+        put_node (&c->node[i], fp);
+    for (size_t i = 0; i < c->nports; i++)
+        fprintf (fp, "port %016" PRIx64 " %s\n", c->port[i].guid,
+                 local_rate_format (&c->port[i].rate, rate));
+    for (size_t i = 0; i < c->nexpect; i++)
+        if (text_is_hostname (c->expect[i].node))
+            fprintf (fp, "ports %s %" PRIu64 " %" PRId64 "\n",
+                     c->expect[i].node, c->expect[i].ports,
+                     c->expect[i].seen);
     fprintf (fp, "end\n");
 }
 
-int cache_write (const char *path, int64_t now, const struct cache_node *node,
-                 size_t nnodes, const struct cache_port *port, size_t nports,
+int cache_write (const char *path, int64_t now, const struct cache *cache,
                  struct error *err)
 {
     struct outfile *out = file_create (path, err);
 
     if (!out)
         return -1;
-    put_all (file_stream (out), now, node, nnodes, port, nports);
+    put_all (file_stream (out), now, cache);
     if (fchmod (fileno (file_stream (out)), 0644) == 0)
         return file_commit (out, err);
     error_errno (err, "cannot publish %s", path);
@@ -70,6 +73,10 @@ struct reading {
     struct cache_view *view;
     struct cache_port *port;
     size_t nports;
+
+    struct cache_expect *expect; /* of all nodes; only for who wants it */
+    size_t nexpect, size;
+    bool all;
 };
 
 /* The word at *s, ended; *s goes behind the blank. NULL: there is none. */
@@ -87,7 +94,7 @@ static int get_number (char **s, uint64_t *value)
     return w ? text_u64 (w, 0, INT64_MAX, value) : -1;
 }
 
-static int get_node (const struct reading *r, char *s)
+static int get_node (struct reading *r, char *s)
 {
     const char *name = word (&s), *level;
     uint64_t audit, when;
@@ -95,7 +102,7 @@ static int get_node (const struct reading *r, char *s)
 
     if (!name)
         return -1;
-    if (strcmp (name, r->node))
+    if (!r->node || strcmp (name, r->node))
         return 0;
     if (!(level = word (&s)) || get_number (&s, &audit) < 0
         || get_number (&s, &when) < 0 || !s || strlen (s) >= CACHE_SENTENCE)
@@ -129,7 +136,7 @@ static int get_guid (const char *s, uint64_t *guid)
     return s[16] == ' ' ? 0 : -1;
 }
 
-static int get_port (const struct reading *r, char *s)
+static int get_port (struct reading *r, char *s)
 {
     uint64_t guid;
 
@@ -144,7 +151,40 @@ static int get_port (const struct reading *r, char *s)
     return 0;
 }
 
-static int get_end (const struct reading *r, char *s)
+static int keep_expect (struct reading *r, const struct cache_expect *x)
+{
+    if (r->nexpect == r->size) {
+        size_t size = r->size ? 2 * r->size : 64;
+        void *v = realloc (r->expect, size * sizeof (*r->expect));
+
+        if (!v)
+            return -1;
+        r->expect = v;
+        r->size = size;
+    }
+    r->expect[r->nexpect++] = *x;
+    return 0;
+}
+
+static int get_expect (struct reading *r, char *s)
+{
+    const char *name = word (&s);
+    struct cache_expect x;
+    uint64_t when;
+
+    if (!name || !text_is_hostname (name))
+        return -1;
+    if (!r->all && strcmp (name, r->node))
+        return 0;
+    if (get_number (&s, &x.ports) < 0 || get_number (&s, &when) < 0 || s)
+        return -1;
+    strcpy (x.node, name);
+    x.seen = (int64_t)when;
+    r->view->ports = x.ports;
+    return r->all ? keep_expect (r, &x) : 0;
+}
+
+static int get_end (struct reading *r, char *s)
 {
     (void)r;
     return *s ? -1 : 1;
@@ -152,12 +192,12 @@ static int get_end (const struct reading *r, char *s)
 
 static const struct {
     const char *key;
-    int (*get) (const struct reading *r, char *s); /* 1: it is the last */
+    int (*get) (struct reading *r, char *s); /* 1: it is the last */
 } lines[] = { { "node ", get_node }, { "port ", get_port },
-              { "end", get_end } };
+              { "ports ", get_expect }, { "end", get_end } };
 
 /* Return 1 at the end, 0 to go on, -1 if it is no line of ours. */
-static int get_line (const struct reading *r, char *line)
+static int get_line (struct reading *r, char *line)
 {
     char *newline = strchr (line, '\n');
 
@@ -189,7 +229,7 @@ static int get_head (FILE *fp, int64_t *time)
     return 0;
 }
 
-static int read_all (FILE *fp, const struct reading *r, struct error *err)
+static int read_all (FILE *fp, struct reading *r, struct error *err)
 {
     char line[LINE_MAX_BYTES];
     struct stat st;
@@ -215,20 +255,43 @@ static int read_all (FILE *fp, const struct reading *r, struct error *err)
     return 0;
 }
 
-int cache_read (const char *path, uid_t owner, const char *node,
-                struct cache_view *view, struct cache_port *port,
-                size_t nports, struct error *err)
+static int read_file (const char *path, uid_t owner, struct reading *r,
+                      struct error *err)
 {
-    const struct reading r = { node, view, port, nports };
     FILE *fp = file_open_trusted (path, owner, err);
     int rc;
 
     if (!fp)
         return -1;
-    memset (view, 0, sizeof (*view));
+    memset (r->view, 0, sizeof (*r->view));
     errno = 0;
-    if ((rc = read_all (fp, &r, err)) < 0)
+    if ((rc = read_all (fp, r, err)) < 0)
         error_prefix (err, "%s", path);
     file_close_input (fp);
+    return rc;
+}
+
+int cache_read (const char *path, uid_t owner, const char *node,
+                struct cache_view *view, struct cache_port *port,
+                size_t nports, struct error *err)
+{
+    struct reading r = {
+        .node = node, .view = view, .port = port, .nports = nports,
+    };
+
+    return read_file (path, owner, &r, err);
+}
+
+int cache_read_expect (const char *path, uid_t owner, struct cache_expect **v,
+                       size_t *n, struct error *err)
+{
+    struct cache_view view;
+    struct reading r = { .view = &view, .all = true };
+    int rc = read_file (path, owner, &r, err);
+
+    if (rc < 0)
+        free (r.expect);
+    *v = rc < 0 ? NULL : r.expect;
+    *n = rc < 0 ? 0 : r.nexpect;
     return rc;
 }

@@ -148,7 +148,10 @@ static int look (struct looking *l, struct error *err)
         return -1;
     ask_cache (&known, l, port, in.n);
     in.port = port;
-    in.cached = known.rc == 0 ? known.port : NULL;
+    if (known.rc == 0) {
+        in.cached = known.port;
+        in.expected = known.view.ports;
+    }
     look_ports (&l->look, &l->state, &in);
     if (known.rc == 0)
         look_verdict (&l->look, &known.view, time (NULL),

@@ -209,11 +209,13 @@ static bool is_there (const struct look_port *past,
     return false;
 }
 
-static void look_gone (struct look *look, struct look_state *next,
-                       const struct look_state *last,
-                       const struct look_input *in)
+/* Return how many have gone. */
+static size_t look_gone (struct look *look, struct look_state *next,
+                         const struct look_state *last,
+                         const struct look_input *in)
 {
     char what[96];
+    size_t gone = 0;
 
     for (size_t i = 0; i < last->n; i++) {
         const struct look_port *past = &last->port[i];
@@ -225,15 +227,24 @@ static void look_gone (struct look *look, struct look_state *next,
                   past->port);
         if (next->n < LOCAL_PORTS_MAX)
             next->port[next->n++] = *past;
+        gone++;
     }
+    return gone;
 }
 
-static void look_count (struct look *look, size_t ports, size_t active)
+static void look_count (struct look *look, size_t ports, size_t active,
+                        size_t gone, uint64_t expected)
 {
     const char *s = ports == 1 ? "" : "s";
 
-    if (ports == 0)
-        look_add (look, VERDICT_OK, "", "no InfiniBand port");
+    if (expected > ports + gone)
+        look_add (look, VERDICT_FAIL, "expected",
+                  "%" PRIu64 " port%s expected, %zu found", expected,
+                  expected == 1 ? "" : "s", ports);
+    if (ports == 0 && look->level == VERDICT_OK)
+        look_add (look, VERDICT_UNKNOWN, "none",
+                  "no InfiniBand port, and it is not known how many there "
+                  "should be");
     else if (active > 0)
         look_add (look, VERDICT_OK, "", "%zu of %zu port%s active", active,
                   ports, s);
@@ -279,8 +290,8 @@ void look_ports (struct look *look, struct look_state *state,
         if (old || p->state == LOCAL_ACTIVE)
             state->port[state->n++] = past;
     }
-    look_gone (look, state, &last, in);
-    look_count (look, ports, active);
+    look_count (look, ports, active, look_gone (look, state, &last, in),
+                in->expected);
 }
 
 void look_verdict (struct look *look, const struct cache_view *view,

@@ -5,7 +5,9 @@
  * left; said by the hooks.
  *
  *   state     A port that is not active is a FAIL if it ever was, or if there
- *             is a cable in it by the fabric snapshot; so is one that has gone.
+ *             is a cable in it by the fabric snapshot; so is one that has gone,
+ *             and fewer ports than the site knows of. None at all, of which
+ *             nothing is known, is UNKNOWN.
  *   rate      Fewer or slower lanes than expected are a WARN. Expected is what
  *             pmm.conf says; else the best that the snapshot or any look has
  *             seen of this port.
@@ -82,6 +84,7 @@ struct look_input {
     const struct local_port *port;
     const struct cache_port *cached; /* of each port; NULL: nothing is known */
     size_t n;
+    uint64_t expected; /* ports that the node should have; 0: not known */
     struct local_rate want;          /* of all; not told: no wish */
     const char *boot;
     int64_t now;                     /* seconds since then */

@@ -4,6 +4,9 @@
  * Notes: of a node counts the newest audit that measured its cables, with the
  * worst of what that found at this host's end. What it found elsewhere is no
  * matter of the node's.
+ *
+ * How many ports a node should have is known from the snapshot. One that has
+ * fewer now is not believed for some days: what is published remembers.
  */
 #include "config.h"
 #include "prolog/serve/duty.h"
@@ -11,9 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "probe/guids.h"
 #include "prolog/node/cache.h"
+#include "util/text.h"
 
 /* What is published, and the texts that it points to. */
 struct work {
@@ -24,6 +29,8 @@ struct work {
     struct cache_port *port; /* [endpoint] */
     size_t nports;
     json_t *result;          /* list of them: they hold the sentences */
+    struct cache_expect *expect;
+    size_t nexpect;
 };
 
 static int start (struct work *w, const struct service *s, struct error *err)
@@ -62,6 +69,61 @@ static void take_ports (struct work *w)
         strcpy (to->rate.speed, link->speed);
         w->nports++;
     }
+}
+
+/* By name, of one name the most ports first, then the newest. */
+static int compare_expect (const void *va, const void *vb)
+{
+    const struct cache_expect *a = va, *b = vb;
+    int c = strcmp (a->node, b->node);
+
+    if (c == 0)
+        c = (a->ports < b->ports) - (a->ports > b->ports);
+    return c ? c : (a->seen < b->seen) - (a->seen > b->seen);
+}
+
+/* Sort, and leave one of each name: of all its ports, or its first. */
+static void fold_expect (struct work *w, bool sum)
+{
+    size_t n = 0;
+
+    qsort (w->expect, w->nexpect, sizeof (*w->expect), compare_expect);
+    for (size_t i = 0; i < w->nexpect; i++)
+        if (n == 0 || strcmp (w->expect[n - 1].node, w->expect[i].node))
+            w->expect[n++] = w->expect[i];
+        else if (sum)
+            w->expect[n - 1].ports += w->expect[i].ports;
+    w->nexpect = n;
+}
+
+static int take_expect (struct work *w, const char *path, int64_t now,
+                        struct error *err)
+{
+    const struct fabric *f = w->f;
+    struct cache_expect *last;
+    size_t n;
+
+    /* what cannot be read is replaced, and has nothing to remember */
+    cache_read_expect (path, geteuid (), &last, &n, NULL);
+    w->expect = calloc (f->nendpoints + n + 1, sizeof (*w->expect));
+    for (size_t i = 0; i < f->nendpoints && w->expect; i++)
+        if (w->name[i] && text_is_hostname (w->name[i])
+            && f->port[f->endpoint[i].port].link != FABRIC_NONE) {
+            struct cache_expect *x = &w->expect[w->nexpect++];
+
+            strcpy (x->node, w->name[i]);
+            x->ports = 1;
+            x->seen = now;
+        }
+    if (w->expect)
+        fold_expect (w, true);
+    for (size_t i = 0; i < n && w->expect; i++)
+        if (last[i].seen <= now && now - last[i].seen <= CACHE_EXPECT_S)
+            w->expect[w->nexpect++] = last[i];
+    if (w->expect)
+        fold_expect (w, false);
+    free (last);
+    return w->expect ? 0 : error_nomem (err);
 }
 
 /* The endpoint of a host link; FABRIC_NONE. */
@@ -201,16 +263,25 @@ static size_t fold (struct work *w)
 
 int duty_publish (struct service *s, struct error *err)
 {
+    const char *path = s->site.verdicts;
+    int64_t now = time (NULL);
     struct work w = { 0 };
     int rc = start (&w, s, err);
 
-    if (rc == 0 && *s->site.verdicts) {
+    if (rc == 0 && *path) {
         take_ports (&w);
         rc = take_audits (&w, s, err);
         if (rc == 0)
-            rc = cache_write (s->site.verdicts, (int64_t)time (NULL), w.node,
-                              fold (&w), w.port, w.nports, err);
+            rc = take_expect (&w, path, now, err);
+        if (rc == 0) {
+            const struct cache cache
+                = { w.node, fold (&w),  w.port,
+                    w.nports, w.expect, w.nexpect };
+
+            rc = cache_write (path, now, &cache, err);
+        }
     }
+    free (w.expect);
     free (w.name);
     free (w.endpoint);
     free (w.node);

@@ -42,6 +42,11 @@ static void test_there_and_back (void)
         { 0xec0d9a0300ec8240, { 4, "EDR" }, false },
         { .guid = 0xec0d9a0300ec8241 },
     };
+    const struct cache_expect expect[]
+        = { { "h10", 2, 3000 }, { "h1\nend", 9, 1 }, { "h11", 1, 4000 } };
+    const struct cache all = { node, 3, port, 2, expect, 3 };
+    struct cache_expect *v;
+    size_t n;
     struct cache_port mine[]
         = { { .guid = 0xec0d9a0300ec8240 }, { 7, { 12, "XDR" }, false } };
     char longer[2 * CACHE_SENTENCE];
@@ -49,7 +54,7 @@ static void test_there_and_back (void)
     struct stat st;
     mode_t mask = umask (077);
 
-    ok (cache_write ("v", 4000, node, 3, port, 2, &err) == 0, "written");
+    ok (cache_write ("v", 4000, &all, &err) == 0, "written");
     umask (mask);
     ok (stat ("v", &st) == 0 && (st.st_mode & 07777) == 0644,
         "whatever the umask, all nodes may read it");
@@ -63,21 +68,33 @@ static void test_there_and_back (void)
             && !strcmp (mine[0].rate.speed, "EDR")
             && !mine[1].known && mine[1].rate.width == 12,
         "the rates of ports that it knows");
+    ok (view.ports == 2 && get ("h11") == 0 && view.ports == 1 && !view.known
+            && get ("h1") == 0 && view.ports == 0,
+        "how many ports they should have, where that is known");
+    ok (cache_read_expect ("v", geteuid (), &v, &n, &err) == 0 && n == 2
+            && !strcmp (v[0].node, "h10") && v[0].ports == 2
+            && v[0].seen == 3000 && !strcmp (v[1].node, "h11")
+            && v[1].seen == 4000,
+        "... of all nodes; an odd name is left out");
+    free (v);
     ok (get ("end") == 0 && view.known && view.level == VERDICT_UNKNOWN
             && get ("h1") == 0 && view.level == VERDICT_OK && !*view.sentence,
         "each its own");
     ok (get ("h2") == 0 && !view.known && view.time == 4000,
         "a node without a verdict");
-    ok (cache_write ("v", 1, odd, 2, NULL, 0, &err) == 0 && get ("h2") == 0
-            && !view.known && get ("h1") == 0 && !view.known
+    ok (cache_write ("v", 1, &(struct cache){ .node = odd, .nnodes = 2 },
+                     &err) == 0
+            && get ("h2") == 0 && !view.known && get ("h1") == 0 && !view.known
             && get ("h3") == 0 && view.known,
         "an odd name is left out");
     memset (longer, 'x', sizeof (longer) - 1);
     longer[sizeof (longer) - 1] = '\0';
-    ok (cache_write ("v", 1, &wordy, 1, NULL, 0, &err) == 0 && get ("h1") == 0
-            && strlen (view.sentence) == CACHE_SENTENCE - 1,
+    ok (cache_write ("v", 1, &(struct cache){ .node = &wordy, .nnodes = 1 },
+                     &err) == 0
+            && get ("h1") == 0 && strlen (view.sentence) == CACHE_SENTENCE - 1,
         "a long sentence is cut");
-    ok (cache_write ("none/v", 1, node, 1, NULL, 0, &err) < 0,
+    ok (cache_write ("none/v", 1,
+                     &(struct cache){ .node = node, .nnodes = 1 }, &err) < 0,
         "nowhere to write: %s", err.text);
 }
 
@@ -104,6 +121,11 @@ static void test_bad (void)
         "pmm-verdicts 1 1\nport 0000000000000001\nend\n",
         "pmm-verdicts 1 1\nport 00000000000000012 4xEDR\nend\n",
         "pmm-verdicts 1 1\nroute 1\nend\n",
+        "pmm-verdicts 1 1\nports h1\nend\n",
+        "pmm-verdicts 1 1\nports h1 1\nend\n",
+        "pmm-verdicts 1 1\nports h1 -1 1\nend\n",
+        "pmm-verdicts 1 1\nports h1 1 1 1\nend\n",
+        "pmm-verdicts 1 1\nports -rf 1 1\nend\n",
         "pmm-verdicts 1 1\n\nend\n",
     };
     struct cache_port port = { .guid = 1 };

@@ -120,7 +120,8 @@ static void test_look (void)
     ok (access ("lib/local", R_OK) == 0 && access ("run/look.lock", R_OK) == 0,
         "it leaves something to the next");
     ok (says (HOOK_PROLOG, VERDICT_OK, "OK: 1") && !result.news, "no news");
-    ok (cache_write ("lib/verdicts", time (NULL), &node, 1, NULL, 0, &err) == 0
+    ok (cache_write ("lib/verdicts", time (NULL),
+                     &(struct cache){ .node = &node, .nnodes = 1 }, &err) == 0
             && says (HOOK_PROLOG, VERDICT_FAIL,
                      "CRITICAL: audit 57 FAIL: host end h1; 1 of 1")
             && result.news,
@@ -151,6 +152,31 @@ static void test_look (void)
     configure ("SlurmUser = nobody-of-this-name\n");
     ok (says (HOOK_PROLOG, VERDICT_OK, "OK: "), "no such user");
     configure ("");
+}
+
+/* Its adapter is gone, and what was known of it: a diskless image. */
+static void test_gone (void)
+{
+    const struct cache_expect expect = { "h1", 1, 0 };
+    const struct cache cache = { .expect = &expect, .nexpect = 1 };
+    struct hook hook = hook_of (HOOK_HEALTHCHECK);
+
+    hook.sysfs = "sys.none";
+    unlink ("lib/local");
+    hook_run (&hook, 60000, &result);
+    ok (result.level == VERDICT_UNKNOWN
+            && strstr (result.line, "UNKNOWN: no InfiniBand port, and it"),
+        "no adapter: %s", result.line);
+    cache_write ("lib/verdicts", time (NULL), &cache, &err);
+    hook_run (&hook, 60000, &result);
+    ok (result.level == VERDICT_FAIL
+            && !strcmp (result.line, "CRITICAL: 1 port expected, 0 found"),
+        "... that the site knows of: %s", result.line);
+    hook.node = "h2";
+    hook_run (&hook, 60000, &result);
+    ok (result.level == VERDICT_UNKNOWN, "... another's");
+    unlink ("lib/verdicts");
+    unlink ("lib/local");
 }
 
 static void test_state (void)
@@ -492,7 +518,8 @@ int main (void)
         skip ("the hooks are root's");
     else {
         test_look ();
-        test_state ();
+        test_gone ();
+    test_state ();
         test_deadline ();
         test_live ();
         test_part ();

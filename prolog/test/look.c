@@ -69,6 +69,9 @@ static int says (int64_t later, const char *wanted)
     return 0;
 }
 
+#define NONE                                                                  \
+    "UNKNOWN: no InfiniBand port, and it is not known how many there should " \
+    "be"
 #define FINE "OK: 2 of 2 ports active"
 
 static void test_states (void)
@@ -109,10 +112,26 @@ static void test_states (void)
     port[0].state = port[1].state = 2;
     ok (says (0, "WARN: none of 2 ports active"), "none is active");
     port[0].layer = port[1].layer = LAYER_ETHERNET;
-    ok (says (0, "OK: no InfiniBand port"), "Ethernet is not looked at");
+    ok (says (0, NONE), "Ethernet is not looked at");
     fresh ();
     in.n = 0;
-    ok (says (0, "OK: no InfiniBand port"), "a node without ports");
+    ok (says (0, NONE), "a node without ports, of which nothing is known");
+    in.expected = 1;
+    ok (says (0, "FAIL: 1 port expected, 0 found"),
+        "an adapter has gone, and what was known here with it");
+    in.expected = 3;
+    in.n = 1;
+    ok (says (0, "FAIL: 3 ports expected, 1 found; 1 of 1 port active"),
+        "some are there");
+    in.expected = in.n = 2;
+    ok (says (0, FINE), "all are there");
+    in.n = 1;
+    ok (says (0, "FAIL: mlx5_0/2 is gone; 1 of 1 port active"),
+        "one that is known here to have gone is told once");
+    in.expected = 1;
+    in.n = 2;
+    fresh ();
+    ok (says (0, FINE), "more than expected");
 }
 
 static void test_rates (void)
@@ -243,7 +262,7 @@ static void test_verdict (void)
     ok (look.n == 0 && look.what == 0, "none");
     for (size_t i = 0; i < sizeof (rows) / sizeof (rows[0]); i++) {
         view = (struct cache_view){ 1000, true, rows[i].level, 57,
-                                    rows[i].when, "why" };
+                                    rows[i].when, "why", 0 };
         memset (&look, 0, sizeof (look));
         look_verdict (&look, &view, 1000, 86400);
         if (!ok (!strcmp (look_line (&look, words, line), rows[i].said)
