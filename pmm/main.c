@@ -7,6 +7,7 @@
 
 #include "pmm/common.h"
 #include "pmm/verb.h"
+#include "util/text.h"
 
 static const struct verb {
     const char *name;
@@ -54,6 +55,8 @@ static void usage (FILE *fp)
 
 int main (int argc, char **argv)
 {
+    struct text_guess guess = { 0 };
+
     if (argc < 2) {
         usage (stderr);
         return EXIT_BAD_INPUT;
@@ -66,11 +69,15 @@ int main (int argc, char **argv)
         printf ("%s %s\n", PACKAGE_NAME, PACKAGE_VERSION);
         return EXIT_OK;
     }
+    guess.word = argv[1];
     for (int i = 0; i < VERB_COUNT; i++) {
         if (!strcmp (argv[1], verbs[i].name))
             return verbs[i].fn (argc - 1, argv + 1);
+        text_guess (&guess, verbs[i].name);
     }
-    fprintf (stderr, "pmm: unknown verb '%.40s'; 'pmm --help' lists them\n",
-             argv[1]);
+    fprintf (stderr,
+             "pmm: unknown verb '%.40s'; %s%s%s'pmm --help' lists them\n",
+             text_clean (argv[1]), guess.best ? "did you mean " : "",
+             guess.best ? guess.best : "", guess.best ? "? " : "");
     return EXIT_BAD_INPUT;
 }

@@ -257,7 +257,7 @@ like "$rc $(probed) $out" '^0 2 .*not started.*task' \
 plugstack required "$words tmeout=5"
 run user srun -N2 --pmm-check echo task
 like "$rc $(probed) $out" "^0 0 .*pmm: not checked: plugstack.conf: unknown \
-option 'tmeout'.*task" "a wrong word: said, the job goes on"
+key 'tmeout'; did you mean Timeout\?.*task" "a wrong word: said, the job goes on"
 cat >"$workdir/pmm.conf" <<X
 Probe = $workdir/probe
 Mode = report

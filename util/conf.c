@@ -25,17 +25,12 @@ static bool is_string (const struct conf_option *opt)
     return opt->type == CONF_STRING || opt->type == CONF_PATH;
 }
 
-static char lower (char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-}
-
 static bool key_equal (const char *a, const char *b)
 {
     for (;;) {
         a += strspn (a, "_-");
         b += strspn (b, "_-");
-        if (lower (*a) != lower (*b))
+        if (text_lower (*a) != text_lower (*b))
             return false;
         if (!*a)
             return true;
@@ -47,10 +42,16 @@ static bool key_equal (const char *a, const char *b)
 static const struct conf_option *find (const struct conf_option *table,
                                        const char *key, struct error *err)
 {
-    for (; table->key; table++)
+    struct text_guess guess = { .word = key };
+
+    for (; table->key; table++) {
         if (key_equal (table->key, key))
             return table;
-    error_input (err, "unknown option '%s'", key);
+        text_guess (&guess, table->key);
+    }
+    error_input (err, "unknown key '%.64s'%s%s%s", key,
+                 guess.best ? "; did you mean " : "",
+                 guess.best ? guess.best : "", guess.best ? "?" : "");
     return NULL;
 }
 
@@ -59,6 +60,34 @@ static int bad (const struct conf_option *opt, const char *value,
 {
     return error_input (err, "option %s: '%s' is not %s", opt->key, value,
                         what);
+}
+
+/* Whether the value's number is allowed. */
+static int check_number (const struct conf_option *opt, double x,
+                         const char *value, struct error *err)
+{
+    if (x >= opt->min && (opt->max == 0 || x <= opt->max))
+        return 0;
+    if (opt->max == 0)
+        return bad (opt, value, "more than 0", err);
+    return error_input (err, "option %s: '%s' is not from %g to %g", opt->key,
+                        value, opt->min, opt->max);
+}
+
+/* True if value is one of the comma-separated words. */
+static bool is_word (const char *words, const char *value)
+{
+    size_t len = strlen (value);
+
+    while (*words) {
+        size_t n = strcspn (words, ",");
+
+        if (n == len && !memcmp (words, value, n))
+            return true;
+        words += n;
+        words += strspn (words, ", ");
+    }
+    return false;
 }
 
 static int set_string (const struct conf_option *opt, void *data,
@@ -70,8 +99,13 @@ static int set_string (const struct conf_option *opt, void *data,
     for (const char *s = value; *s; s++)
         if (*s < 0x20 || *s > 0x7e)
             return bad (opt, value, "printable ASCII", err);
+    if (opt->words && !is_word (opt->words, value))
+        return error_input (err, "option %s: '%s' is not one of %s", opt->key,
+                            value, opt->words);
     if (opt->type == CONF_PATH && *value && *value != '/')
         return bad (opt, value, "an absolute path", err);
+    if (opt->min > 0 && !*value)
+        return error_input (err, "option %s: must not be empty", opt->key);
     if (!(copy = strdup (value)))
         return error_nomem (err);
     free (*p);
@@ -105,6 +139,8 @@ static int set_int (const struct conf_option *opt, void *data,
 
     if (text_u64 (value, 0, INT_MAX, &n) < 0)
         return bad (opt, value, "a whole number", err);
+    if (check_number (opt, (double)n, value, err) < 0)
+        return -1;
     *(int *)field (opt, data) = (int)n;
     return 0;
 }
@@ -116,6 +152,8 @@ static int set_double (const struct conf_option *opt, void *data,
 
     if (text_double (value, 0, DBL_MAX, &x) < 0)
         return bad (opt, value, "a number", err);
+    if (check_number (opt, x, value, err) < 0)
+        return -1;
     *(double *)field (opt, data) = x;
     return 0;
 }
@@ -139,6 +177,8 @@ static int set_seconds (const struct conf_option *opt, void *data,
     digits[len] = '\0';
     if (text_double (digits, 0, INT_MAX / factor, &x) < 0)
         return bad (opt, value, "a time such as 60, 0.5, 90s, 10m, 2h", err);
+    if (check_number (opt, x * factor, value, err) < 0)
+        return -1;
     *(int *)field (opt, data) = (int)(x * factor + 0.5);
     return 0;
 }
@@ -185,8 +225,7 @@ int conf_set_word (const struct conf_option *table, void *data,
     if (!eq || eq == word)
         return error_input (err, "'%s' is not key=value", word);
     if ((size_t)(eq - word) >= sizeof (key))
-        return error_input (err, "unknown option '%.*s'", (int)(eq - word),
-                            word);
+        return error_input (err, "unknown key '%.*s'", (int)(eq - word), word);
     memcpy (key, word, (size_t)(eq - word));
     key[eq - word] = '\0';
     return conf_set (table, data, key, eq + 1, err);

@@ -36,6 +36,10 @@ struct conf_option {
     size_t offset;      /* of the field in the owner's struct */
     const char *value;  /* default, as it would be written; NULL is "" */
     const char *help;   /* one line */
+    const char *words;  /* of a string: what it may be, "off, on" */
+    double min, max;    /* of a number, or of milliseconds; max 0: no limit, and
+                           min is 0 or 1: more than 0. Of a string, min 1: not
+                           empty */
 };
 
 /* Set every field to its default. Return 0, or -1 with errno ENOMEM. */
@@ -51,8 +55,8 @@ int conf_set (const struct conf_option *table, void *data, const char *key,
 
 /* Read "key = value" lines; '#' starts a comment, blank lines are skipped,
  * a value may stand in double quotes. The same key twice is an error.
- * Return 0, or -1 with err as "NAME:LINE: sentence"; `data` may then be
- * partly set and is still good for conf_clear.
+ * Return 0, or -1 with err as "NAME:LINE: sentence", which tells what may stand
+ * there; `data` may then be partly set and is still good for conf_clear.
  */
 int conf_read (const struct conf_option *table, void *data, FILE *fp,
                const char *name, struct error *err);

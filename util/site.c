@@ -13,13 +13,25 @@ enum {
     PMIX_MAX_S = 10,
 };
 
+enum { /* of others' headers, which util does not know */
+    CONFIRM_MAX = 8,   /* core/judge/confirm.h */
+    PING_MIN = 16,     /* probe/group.h */
+    PING_MAX = 256,
+    ROUND_TRIP_MAX_US = 1000000, /* probe/transport_verbs.c */
+    AUDITS_PER_HOUR_MAX = 100, /* prolog/serve/spool.h holds a day's */
+    LEDGER_DAYS_MAX = 36500,
+};
+
+/* most rows allow any value */
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 #define FIELD(name) offsetof (struct site, name)
 
 const struct conf_option site_options[] = {
     { "Conf", CONF_PATH, FIELD (conf), "",
       "in plugstack.conf only: the pmm.conf to read" },
     { "Snapshot", CONF_PATH, FIELD (snapshot), "/var/lib/slurm-pmm/fabric",
-      "the published fabric snapshot" },
+      "the published fabric snapshot",
+      .min = 1 },
     { "SnapshotsKept", CONF_INT, FIELD (snapshots_kept), "5",
       "how many earlier snapshots are kept beside it" },
     { "ReadEvery", CONF_SECONDS, FIELD (read_every_ms), "1h",
@@ -50,55 +62,69 @@ const struct conf_option site_options[] = {
     { "PortRate", CONF_STRING, FIELD (port_rate), "",
       "what a node's ports should be, as 4xEDR; else what they were" },
     { "Srun", CONF_PATH, FIELD (srun), "/usr/bin/srun",
-      "the srun that starts a check" },
+      "the srun that starts a check",
+      .min = 1 },
     { "Probe", CONF_PATH, FIELD (probe), PMM_PROBE_PATH,
-      "the pmm-probe that a check runs" },
+      "the pmm-probe that a check runs",
+      .min = 1 },
     { "JobComment", CONF_PATH, FIELD (job_comment), PMM_COMMENT_PATH,
       "puts what a check said behind the job's Comment; empty: nobody" },
     { "Mode", CONF_STRING, FIELD (mode), "off",
-      "where the job does not say: off, report or require" },
+      "where the job does not say: off, report or require",
+      .words = "off, report, require" },
     { "ReportPartitions", CONF_STRING, FIELD (report_partitions), "",
       "partitions whose jobs are checked, comma-separated" },
     { "RequirePartitions", CONF_STRING, FIELD (require_partitions), "",
       "partitions whose jobs need a check that does not fail" },
     { "Timeout", CONF_SECONDS, FIELD (timeout_ms), "60",
-      "how long a check may take" },
+      "how long a check may take",
+      .min = 1 },
     { "Transport", CONF_STRING, FIELD (transport), "verbs",
-      "what carries the probes: verbs or emu" },
+      "what carries the probes: verbs or emu",
+      .words = "verbs, emu" },
     { "EmuSocket", CONF_PATH, FIELD (emu_socket), "",
       "the fabric emulator's socket, for Transport=emu" },
     { "NodeMap", CONF_PATH, FIELD (node_map), "",
       "a map of nodes to endpoints, where names and GUIDs do not tell" },
     { "Repeats", CONF_INT, FIELD (repeats), "5",
-      "round trips of a probe from either side" },
+      "round trips of a probe from either side",
+      .min = 1 },
     { "PingBytes", CONF_INT, FIELD (ping_bytes), "64",
-      "size of a round trip's messages" },
+      "size of a round trip's messages",
+      .min = PING_MIN, .max = PING_MAX },
     { "ExtraRounds", CONF_INT, FIELD (extra_rounds), "2",
       "rounds made only for redundancy" },
     { "BaseLids", CONF_BOOL, FIELD (base_lids), "no",
       "use no other LIDs of a port than its first, where LMC is not 0" },
     { "ConfirmRounds", CONF_INT, FIELD (confirm_rounds), "4",
-      "rounds that measure again what looks slow, at most" },
+      "rounds that measure again what looks slow, at most",
+      .min = 1, .max = CONFIRM_MAX },
     { "Device", CONF_STRING, FIELD (device), "",
       "ports to use, as mlx5_0 or mlx5_0/1, comma-separated; else all" },
     { "Service", CONF_STRING, FIELD (service), "ud",
-      "of the probes over verbs: ud or rc" },
+      "of the probes over verbs: ud or rc",
+      .words = "ud, rc" },
     { "GidIndex", CONF_STRING, FIELD (gid_index), SITE_AUTO,
       "of the GID to use, or auto" },
     { "PKey", CONF_STRING, FIELD (pkey), "",
       "of the partition to use, as 0x8001; else the port's first full one" },
     { "ServiceLevel", CONF_INT, FIELD (service_level), "0",
-      "of the probes, 0 to 15" },
+      "of the probes, 0 to 15",
+      .max = 15 },
     { "TrafficClass", CONF_INT, FIELD (traffic_class), "0",
-      "of the probes, 0 to 255, where they have a GID" },
+      "of the probes, 0 to 255, where they have a GID",
+      .max = 255 },
     { "Polling", CONF_STRING, FIELD (polling), SITE_AUTO,
-      "wait for messages busy, by event, or auto: busy if cores suffice" },
+      "wait for messages busy, by event, or auto: busy if cores suffice",
+      .words = SITE_AUTO ", busy, event" },
     { "Clock", CONF_STRING, FIELD (clock), SITE_AUTO,
-      "that times: the host's, or auto: the device's if it has one" },
+      "that times: the host's, or auto: the device's if it has one",
+      .words = SITE_AUTO ", host" },
     { "Pin", CONF_BOOL, FIELD (pin), "yes",
       "poll on a core near the device" },
     { "RoundTrip", CONF_INT, FIELD (round_trip_us), "0",
-      "longer than any round trip, in us; 0: by the device" },
+      "longer than any round trip, in us; 0: by the device",
+      .max = ROUND_TRIP_MAX_US },
     { "WarnExcess", CONF_DOUBLE, FIELD (warn_ns), "100",
       "WARN needs this excess, in ns, ..." },
     { "WarnSpread", CONF_DOUBLE, FIELD (warn_spread), "6",
@@ -108,9 +134,11 @@ const struct conf_option site_options[] = {
     { "FailSpread", CONF_DOUBLE, FIELD (fail_spread), "10",
       "... and this many standard deviations" },
     { "Action", CONF_STRING, FIELD (action), "report",
-      "what audits may bring about: report, comment or drain" },
+      "what audits may bring about: report, comment or drain",
+      .words = "report, comment, drain" },
     { "ConfirmAfter", CONF_SECONDS, FIELD (confirm_after_ms), "10m",
-      "a drain or resume needs two audits that are this far apart, ..." },
+      "a drain or resume needs two audits that are this far apart, ...",
+      .min = 1 },
     { "ConfirmWithin", CONF_SECONDS, FIELD (confirm_within_ms), "24h",
       "... and no older than this" },
     { "FailLatency", CONF_DOUBLE, FIELD (fail_latency_ns), "0",
@@ -118,112 +146,38 @@ const struct conf_option site_options[] = {
     { "MaxDrainPerDay", CONF_INT, FIELD (max_drain_per_day), "5",
       "if more hosts FAIL at once than this, ..." },
     { "MaxDrainShare", CONF_DOUBLE, FIELD (max_drain_share), "1",
-      "... or than this percentage, but one at least, none is drained" },
+      "... or than this percentage, but one at least, none is drained",
+      .max = 100 },
     { "MaxUnavailable", CONF_DOUBLE, FIELD (max_unavailable), "10",
-      "percentage of unavailable nodes beyond which none is drained" },
+      "percentage of unavailable nodes beyond which none is drained",
+      .max = 100 },
     { "DrainAgainAfter", CONF_SECONDS, FIELD (drain_again_after_ms), "24h",
       "a node that somebody put back in service is left alone for so long" },
     { "Resume", CONF_BOOL, FIELD (resume), "no",
       "resume nodes that audits drained and now find clean" },
     { "AuditPartition", CONF_STRING, FIELD (audit_partition), "audit",
-      "the partition that audits run in" },
+      "the partition that audits run in",
+      .min = 1 },
     { "AuditTimeout", CONF_SECONDS, FIELD (audit_timeout_ms), "60",
-      "how long an audit may take" },
+      "how long an audit may take",
+      .min = 1 },
     { "AuditMinNodes", CONF_INT, FIELD (audit_min_nodes), "8",
       "jobs of so many nodes are audited when they end; 0: none" },
     { "AuditEvery", CONF_SECONDS, FIELD (audit_every_ms), "24h",
       "how often each cable is to be measured; 0: no matter" },
     { "AuditsPerHour", CONF_INT, FIELD (audits_per_hour), "12",
-      "more audits are not begun in an hour" },
+      "more audits are not begun in an hour",
+      .max = AUDITS_PER_HOUR_MAX },
     { "ChecksPerUser", CONF_INT, FIELD (checks_per_user), "4",
       "audits that the checks of a user may bring about in a day" },
     { "LedgerDays", CONF_INT, FIELD (ledger_days), "90",
-      "audits are forgotten after so many days; 0: never" },
+      "audits are forgotten after so many days; 0: never",
+      .max = LEDGER_DAYS_MAX },
     { 0 },
-};
-
-static int one_of (const char *key, const char *value, const char *const *word,
-                   struct error *err)
-{
-    for (; *word; word++)
-        if (!strcmp (value, *word))
-            return 0;
-    return error_input (err, "option %s: '%s' is not known", key, value);
-}
-
-static int in_range (const char *key, int value, int min, int max,
-                     struct error *err)
-{
-    if (value >= min && value <= max)
-        return 0;
-    return error_input (err, "option %s: %d to %d is wanted", key, min, max);
-}
-
-static int is_percentage (const char *key, double value, struct error *err)
-{
-    if (value <= 100)
-        return 0;
-    return error_input (err, "option %s: 0 to 100 per cent is wanted", key);
-}
-
-enum { /* of others' headers, which util does not know */
-    CONFIRM_MAX = 8,   /* core/judge/confirm.h */
-    PING_MIN = 16,     /* probe/group.h */
-    PING_MAX = 256,
-    ROUND_TRIP_MAX_US = 1000000, /* probe/transport_verbs.c */
-    AUDITS_PER_HOUR_MAX = 100, /* prolog/serve/spool.h holds a day's */
-    LEDGER_DAYS_MAX = 36500,
 };
 
 int site_check (const struct site *site, struct error *err)
 {
-    static const char *const modes[] = { "off", "report", "require", NULL };
-    static const char *const transports[] = { "verbs", "emu", NULL };
-    static const char *const services[] = { "ud", "rc", NULL };
-    static const char *const pollings[]
-        = { SITE_AUTO, "busy", "event", NULL };
-    static const char *const clocks[] = { SITE_AUTO, "host", NULL };
-    static const char *const actions[] = { "report", "comment", "drain", NULL };
-    const struct {
-        const char *key;
-        int set;
-    } needed[] = {
-        { "Snapshot", site->snapshot[0] != '\0' },
-        { "Srun", site->srun[0] != '\0' },
-        { "Probe", site->probe[0] != '\0' },
-        { "Timeout", site->timeout_ms > 0 },
-        { "AuditPartition", site->audit_partition[0] != '\0' },
-        { "AuditTimeout", site->audit_timeout_ms > 0 },
-        { "Repeats", site->repeats > 0 },
-        { "ConfirmAfter", site->confirm_after_ms > 0 },
-    };
-
-    if (one_of ("Mode", site->mode, modes, err) < 0
-        || one_of ("Transport", site->transport, transports, err) < 0
-        || one_of ("Service", site->service, services, err) < 0
-        || one_of ("Polling", site->polling, pollings, err) < 0
-        || one_of ("Clock", site->clock, clocks, err) < 0
-        || one_of ("Action", site->action, actions, err) < 0)
-        return -1;
-    for (size_t i = 0; i < sizeof (needed) / sizeof (needed[0]); i++)
-        if (!needed[i].set)
-            return error_input (err, "option %s: must not be empty or 0",
-                                needed[i].key);
-    if (in_range ("ConfirmRounds", site->confirm_rounds, 1, CONFIRM_MAX, err)
-            < 0
-        || in_range ("PingBytes", site->ping_bytes, PING_MIN, PING_MAX, err)
-               < 0
-        || in_range ("AuditsPerHour", site->audits_per_hour, 0,
-                     AUDITS_PER_HOUR_MAX, err) < 0
-        || in_range ("LedgerDays", site->ledger_days, 0, LEDGER_DAYS_MAX, err)
-               < 0
-        || in_range ("ServiceLevel", site->service_level, 0, 15, err) < 0
-        || in_range ("TrafficClass", site->traffic_class, 0, 255, err) < 0
-        || in_range ("RoundTrip", site->round_trip_us, 0, ROUND_TRIP_MAX_US,
-                     err) < 0
-        || is_percentage ("MaxDrainShare", site->max_drain_share, err) < 0
-        || is_percentage ("MaxUnavailable", site->max_unavailable, err) < 0)
-        return -1;
     if (site->confirm_within_ms <= site->confirm_after_ms)
         return error_input (err, "option ConfirmWithin: must be more than "
                                  "ConfirmAfter");

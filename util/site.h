@@ -109,9 +109,9 @@ int site_read (struct site *site, const char *path, int trusted,
                struct error *err);
 void site_clear (struct site *site);
 
-/* Check what the table cannot: a known mode and transport, nothing empty
- * that is needed. site_read does this; it is due again after conf_set. Return
- * 0, or -1 with err naming the option.
+/* Check what the table cannot: values that do not go together. site_read does
+ * this; it is due again after conf_set. Return 0, or -1 with err naming the
+ * option.
  */
 int site_check (const struct site *site, struct error *err);
 

@@ -43,6 +43,56 @@ bool text_is_hostname (const char *s)
     return true;
 }
 
+char text_lower (char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+/* The optimal string alignment distance; SIZE_MAX where a is too long. */
+static size_t distance (const char *a, const char *b)
+{
+    size_t rows[3][NAME_MAX_LEN + 1];
+    size_t *row = rows[0], *last = rows[1], *before = rows[2];
+    size_t n = strlen (a);
+
+    if (n > NAME_MAX_LEN)
+        return SIZE_MAX;
+    for (size_t i = 0; i <= n; i++)
+        row[i] = i;
+    for (size_t j = 1; b[j - 1]; j++) {
+        size_t *free_row = before;
+
+        before = last;
+        last = row;
+        row = free_row;
+        row[0] = j;
+        for (size_t i = 1; i <= n; i++) {
+            char x = text_lower (a[i - 1]), y = text_lower (b[j - 1]);
+
+            row[i] = last[i - 1] + (x != y);
+            if (row[i] > last[i] + 1)
+                row[i] = last[i] + 1;
+            if (row[i] > row[i - 1] + 1)
+                row[i] = row[i - 1] + 1;
+            if (i > 1 && j > 1 && x == text_lower (b[j - 2])
+                && y == text_lower (a[i - 2])
+                && row[i] > before[i - 2] + 1)
+                row[i] = before[i - 2] + 1;
+        }
+    }
+    return row[n];
+}
+
+void text_guess (struct text_guess *guess, const char *name)
+{
+    size_t d = distance (guess->word, name);
+
+    if (d > strlen (name) / 3 || (guess->best && d >= guess->distance))
+        return;
+    guess->best = name;
+    guess->distance = d;
+}
+
 static int error_number (int errnum)
 {
     errno = errnum;

@@ -14,6 +14,9 @@
  */
 char *text_clean (char *s);
 
+/* An ASCII letter's lower case, whatever the locale; other bytes are kept. */
+char text_lower (char c);
+
 /* True if s is a host name as Slurm and the fabric know them: 1 to 63
  * letters, digits, '-', '_' and '.', not starting with '-' or '.'.
  */
@@ -30,6 +33,17 @@ int text_double (const char *s, double min, double max, double *value);
  * multiples of 2^10 and 2^20, K and m too.
  */
 int text_bytes (const char *s, uint64_t max, uint64_t *bytes);
+
+/* Which of some names `word` was meant to be: {word}, then text_guess for each
+ * name; `best` is then the one that is a few letters from it, whatever their
+ * case, or NULL.
+ */
+struct text_guess {
+    const char *word;
+    const char *best;
+    size_t distance; /* of best: letters wrong, missing, too many or swapped */
+};
+void text_guess (struct text_guess *guess, const char *name);
 
 /* A list of host names, in the order they were given. */
 struct hostlist {

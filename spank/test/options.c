@@ -157,9 +157,10 @@ static void test_files (void)
     } tab[] = {
         { "Timeout=5\n", 0644, "timeout=7", NULL },
         { "Timeout=5\n", 0666, "timeout=7", "not trusted" },
-        { "Tmeout=5\n", 0644, "timeout=7", "unknown option 'Tmeout'" },
+        { "Tmeout=5\n", 0644, "timeout=7",
+          "pmm.conf:1: unknown key 'Tmeout'; did you mean Timeout?" },
         { "Timeout=5\n", 0644, "tmeout=7",
-          "plugstack.conf: unknown option 'tmeout'" },
+          "plugstack.conf: unknown key 'tmeout'; did you mean Timeout?" },
         { "Timeout=5\n", 0644, "timeout", "plugstack.conf: 'timeout' is not" },
         { "Timeout=5\n", 0644, "timeout=0", "plugstack.conf: option Timeout" },
     };

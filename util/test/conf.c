@@ -21,8 +21,11 @@ struct my {
     int count;
     double ratio;
     int timeout_ms;
+    char *mode;
+    int share;
 };
 
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 static const struct conf_option table[] = {
     { "Name", CONF_STRING, offsetof (struct my, name), "joe", "a name" },
     { "SomePath", CONF_PATH, offsetof (struct my, path), NULL, "a path" },
@@ -30,7 +33,11 @@ static const struct conf_option table[] = {
     { "Count", CONF_INT, offsetof (struct my, count), "3", "a count" },
     { "Ratio", CONF_DOUBLE, offsetof (struct my, ratio), "0.5", "a ratio" },
     { "Timeout", CONF_SECONDS, offsetof (struct my, timeout_ms), "60",
-      "a time" },
+      "a time", .min = 1 },
+    { "Mode", CONF_STRING, offsetof (struct my, mode), "off", "a word",
+      .words = "off, report, on" },
+    { "Share", CONF_INT, offsetof (struct my, share), "10", "a share",
+      .min = 1, .max = 100 },
     { 0 },
 };
 
@@ -67,11 +74,19 @@ static void test_words (void)
         { "name", NULL, "'name' is not key=value" },
         { "=x", NULL, "is not key=value" },
         { "", NULL, "is not key=value" },
-        { "nam=x", NULL, "unknown option 'nam'" },
-        { "names=x", NULL, "unknown option 'names'" },
-        { "-=x", NULL, "unknown option '-'" },
+        { "nam=x", NULL, "unknown key 'nam'; did you mean Name?" },
+        { "names=x", NULL, "unknown key 'names'; did you mean Name?" },
+        { "-=x", NULL, "unknown key '-'" },
         { "aaaaaaaaaabbbbbbbbbbaaaaaaaaaabbbbbbbbbbaaaaaaaaaabbbbbbbbbbaaaaa=",
-          NULL, "unknown option" },
+          NULL, "unknown key" },
+        { "tmieout=1", NULL, "unknown key 'tmieout'; did you mean Timeout?" },
+        { "colour=1", NULL, "unknown key 'colour'" },
+        { "timeout=0", NULL, "option Timeout: '0' is not more than 0" },
+        { "mode=", NULL, "option Mode: '' is not one of off, report, on" },
+        { "mode=of", NULL, "'of' is not one of off, report, on" },
+        { "mode=off, report", NULL, "is not one of" },
+        { "share=0", NULL, "option Share: '0' is not from 1 to 100" },
+        { "share=101", NULL, "'101' is not from 1 to 100" },
         { "name=a\nb", NULL, "option Name: 'a?b' is not printable ASCII" },
         { "somepath=a", NULL, "is not an absolute path" },
         { "flag=maybe", NULL, "is not yes or no" },
@@ -125,11 +140,13 @@ static void test_read (void)
         { "count=1\r\nflag=yes\r\n", "joe||1|1|0.5|60000", NULL },
         { "name\n", NULL, "f:1: not 'key = value'" },
         { "= x\n", NULL, "f:1: not" },
-        { "\nnam = x\n", NULL, "f:2: unknown option 'nam'" },
+        { "\nnam = x\n", NULL, "f:2: unknown key 'nam'; did you mean Name?" },
         { "name=a\nNAME=b\n", NULL, "f:2: option Name is given twice" },
         { "name=\"a\n", NULL, "f:1: option Name: quotes do not match" },
         { "name=\"a\"b\n", NULL, "quotes do not match" },
         { "count=x\n", NULL, "f:1: option Count: 'x'" },
+        { "\nmode = maybe\n", NULL,
+          "f:2: option Mode: 'maybe' is not one of off, report, on" },
     };
     char big[6000];
     struct error err = { 0 };
@@ -191,13 +208,18 @@ static void test_site (void)
         const char *error; /* NULL: good */
     } tab[] = {
         { "Mode=require\nTransport=emu\nTimeout=10\n", NULL },
-        { "Mode=maybe\n", "option Mode" },
-        { "Transport=smoke\n", "option Transport" },
+        { "\nMode=maybe\n",
+          "pmm.conf:2: option Mode: 'maybe' is not one of off, report, "
+          "require" },
+        { "Transport=smoke\n", "is not one of verbs, emu" },
         { "Conf=/etc/other\n", "Conf" },
-        { "Repeats=0\n", "option Repeats" },
+        { "Repeats=0\n", "pmm.conf:1: option Repeats: '0' is not more" },
+        { "PingBytes=9\n", "option PingBytes: '9' is not from 16 to 256" },
+        { "MaxDrainShare=101\n", "is not from 0 to 100" },
         { "Timeout=0\n", "option Timeout" },
-        { "Snapshot=\n", "option Snapshot" },
-        { "Sanpshot=/x\n", "pmm.conf:1: unknown option 'Sanpshot'" },
+        { "Snapshot=\n", "option Snapshot: must not be empty" },
+        { "Sanpshot=/x\n", "pmm.conf:1: unknown key 'Sanpshot'; did you mean "
+          "Snapshot?" },
     };
     char path[] = "/tmp/pmm-conf.XXXXXX";
     char file[64];

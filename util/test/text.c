@@ -245,8 +245,37 @@ static void test_fold (void)
     free (s);
 }
 
+static void test_guess (void)
+{
+    static const char *const names[] = { "plan", "path", "pattern", "report",
+                                         "ReportPartitions" };
+    static const struct {
+        const char *word;
+        const char *expected;
+    } tab[] = {
+        { "plna", "plan" },     { "pla", "plan" },    { "PLANE", "plan" },
+        { "paln", "plan" },     { "pth", "path" },    { "paterrn", "pattern" },
+        { "reprot", "report" }, { "re", NULL },       { "", NULL },
+        { "xxxx", NULL },       { "repport", "report" },
+        { "report_partition", "ReportPartitions" },
+        { "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+          NULL },
+    };
+
+    for (size_t i = 0; i < sizeof (tab) / sizeof (tab[0]); i++) {
+        struct text_guess g = { .word = tab[i].word };
+
+        for (size_t k = 0; k < sizeof (names) / sizeof (names[0]); k++)
+            text_guess (&g, names[k]);
+        ok (tab[i].expected ? g.best && !strcmp (g.best, tab[i].expected)
+                            : !g.best,
+            "'%s' may mean %s", tab[i].word, g.best ? g.best : "nothing");
+    }
+}
+
 int main (void)
 {
+    test_guess ();
     test_clean ();
     test_hostname ();
     test_numbers ();
