@@ -43,7 +43,7 @@ struct args {
     struct site site;
     const char *coord;
     char nonce[NONCE_MAX + 1];
-    const char *plan, *output, *result;
+    const char *plan, *output, *result, *leader;
     bool relay, audit;
 };
 
@@ -62,6 +62,7 @@ static const char usage[] =
     "  --repeats N         round trips of a probe from either side\n"
     "  --timeout SECONDS   give up after this long\n"
     "  --progress          say how far it is, for a program that shows it\n"
+    "  --leader NODE       the node that leads, if it can; else the first\n"
     "  --audit             print plan and ports as well, for pmm audit\n"
     "  --coord NAME        pmix, or local:RANK:SIZE:HOST:SOCKET for tests\n"
     "  -h, --help          show this\n"
@@ -77,6 +78,7 @@ enum {
     OPT_REPEATS,
     OPT_TIMEOUT,
     OPT_PROGRESS,
+    OPT_LEADER,
     OPT_AUDIT,
     OPT_COORD,
 };
@@ -91,6 +93,7 @@ static const struct option options[] = {
     { "repeats", required_argument, NULL, OPT_REPEATS },
     { "timeout", required_argument, NULL, OPT_TIMEOUT },
     { "progress", no_argument, NULL, OPT_PROGRESS },
+    { "leader", required_argument, NULL, OPT_LEADER },
     { "audit", no_argument, NULL, OPT_AUDIT },
     { "coord", required_argument, NULL, OPT_COORD },
     { "help", no_argument, NULL, 'h' },
@@ -287,6 +290,15 @@ static void say_trouble (const struct self *self, const char *said)
         say (self, text);
 }
 
+static int follow (struct step *step, struct error *err)
+{
+    const struct roster_rank *leader
+        = &step->roster->rank[step_leader (step)];
+
+    return probe_follow (step->group, (size_t)leader->member, leader->host,
+                         err);
+}
+
 static void self_clear (struct self *self)
 {
     step_clear (&self->step);
@@ -298,7 +310,7 @@ static int run (const struct args *args)
     struct self self = {
         .args = args,
         .step = { .site = &args->site, .coordination = args->coord,
-                  .phase = phase, .arg = &self },
+                  .leader = args->leader, .phase = phase, .arg = &self },
     };
     struct step *step = &self.step;
     struct lead_result result = { .status = VERDICT_UNKNOWN };
@@ -318,9 +330,9 @@ static int run (const struct args *args)
         rc = 0;
         goto error;
     }
-    /* what rank 0 reads now costs no time: the daemons need some anyhow. It
-     * is read again, for the error, by who leads. */
-    if (step->rank == 0)
+    /* what is read now costs no time: the daemons need some anyhow. It is
+     * read again, for the error, by who leads. */
+    if (args->leader ? !strcmp (step->host, args->leader) : step->rank == 0)
         step_load (step, NULL);
     if (step_meet (step, &err) < 0)
         goto error;
@@ -330,9 +342,7 @@ static int run (const struct args *args)
     else {
         rc = form_group (&self, &err);
         if (rc == 0 && step->group)
-            rc = probe_follow (step->group, 0,
-                               step->roster->rank[step_leader (step)].host,
-                               &err);
+            rc = follow (step, &err);
     }
 error:
     if (rc < 0) {
@@ -454,6 +464,9 @@ static int parse (struct args *a, int argc, char *argv[], struct error *err)
             break;
         case OPT_PROGRESS:
             a->relay = true;
+            break;
+        case OPT_LEADER:
+            a->leader = optarg;
             break;
         case OPT_AUDIT:
             a->audit = true;

@@ -5,8 +5,7 @@
  * not, because a node answered only some, their rosters have other keys, and
  * they are strangers to each other on the transport.
  *
- * A rank without a transport says why and is no member. The first member
- * leads: it plans, gathers and reports.
+ * A rank without a transport says why and is no member.
  */
 #ifndef PROBE_ROSTER_H
 #define PROBE_ROSTER_H

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 
 #include "ibquery/snapshot.h"
@@ -67,7 +68,12 @@ error:
 
 unsigned int step_leader (const struct step *s)
 {
-    return s->roster->nmembers > 0 ? s->roster->member[0] : 0;
+    const struct roster *r = s->roster;
+
+    for (size_t i = 0; s->leader && i < r->nmembers; i++)
+        if (!strcmp (r->rank[r->member[i]].host, s->leader))
+            return r->member[i];
+    return r->nmembers > 0 ? r->member[0] : 0;
 }
 
 /* What the prolog of this node is having read, or has. */

@@ -21,6 +21,7 @@ struct step {
     const struct site *site;
     const char *coordination; /* as coord_find has it */
     bool pads;                /* messages are to have some */
+    const char *leader;       /* the host that is to lead; NULL: any */
     /* Told what is waited for, and by which host ("": not known yet). */
     void (*phase) (void *arg, const char *host, const char *what);
     void *arg;
@@ -42,7 +43,9 @@ struct step {
 int step_join (struct step *s, struct error *err);
 int step_meet (struct step *s, struct error *err);
 
-/* The rank that leads: the first member, or where there is none, 0. */
+/* The rank that leads: that of the host that is to, if it is a member; else
+ * the first member, or where there is none, 0.
+ */
 unsigned int step_leader (const struct step *s);
 
 /* Be a member, if that can be. Return 0, or -1 with err. */

@@ -213,6 +213,17 @@ run --set "Snapshot=$workdir/other"
 like "$(result)" "UNKNOWN $nonce h0011 is not in the fabric snapshot" \
     "another fabric's snapshot"
 hosts=("${save[@]}")
+start --leader "${hosts[4]}" --set "Snapshot=$workdir/nowhere"
+wait "${pids[4]}"
+led=$?
+finish_probes
+is "$led $? $(grep -c ^pmm-result stdout)" "3 0 1" \
+    "--leader: another leads, and prints the record"
+run --leader "${hosts[4]}"
+is "$(head -n 1 stdout | jq '.nodes.answered | length') $(wc -l <stdout)" \
+    "16 2" "... of all nodes"
+run --leader stranger
+like "$? $(result)" "^0 pmm-result 1 OK" "... who is not there leads nobody"
 jq -c '.fabric = "00000000000000000000000000000000"' baseline.json >foreign
 run --set "Baseline=$workdir/foreign"
 is $? 0 "the baseline of another fabric: the check goes on"
