@@ -121,6 +121,7 @@ int verdict_limit (struct verdict *v, enum verdict_status status,
         return -1;
     }
     text_clean (limit[v->nlimits]);
+    v->limited |= status >= VERDICT_UNKNOWN;
     if (status > v->status) {
         v->status = status;
         v->reason = v->nlimits;

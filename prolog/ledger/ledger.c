@@ -51,7 +51,7 @@ const char *ledger_why_name (enum ledger_why why)
     static const char *const names[] = {
         [LEDGER_BY_HAND] = "hand", [LEDGER_JOB] = "job",
         [LEDGER_CHECK] = "check",  [LEDGER_SWEEP] = "sweep",
-        [LEDGER_CONFIRM] = "confirm",
+        [LEDGER_CONFIRM] = "confirm", [LEDGER_AGAIN] = "again",
     };
 
     return names[why];
@@ -69,24 +69,41 @@ static int check_job (struct ledger *l, const struct ledger_cause *c,
     return id < 0 ? -1 : 0;
 }
 
+/* A name's id as a value, NULL where there is none. */
+static int named (struct ledger *l, const char *name, struct db_value *v,
+                  struct error *err)
+{
+    *v = (struct db_value)TEXT (NULL);
+    if (!name)
+        return 0;
+    *v = (struct db_value)INT (0);
+    return db_name (l, name, &v->i, err);
+}
+
 static int64_t begin (struct ledger *l, int64_t time, const char *fabric,
                       const struct ledger_cause *cause,
                       const char *const *host, size_t n, const char *nonce,
                       struct error *err)
 {
+    static const struct db_value none = TEXT (NULL);
+    bool users = cause->why == LEDGER_JOB || cause->why == LEDGER_CHECK;
     struct db_value uid = INT (cause->uid);
+    struct db_value node, leader;
     int64_t epoch, audit, id;
     bool added;
 
-    if (cause->why != LEDGER_CHECK)
-        uid = (struct db_value)TEXT (NULL);
+    if (!users || cause->uid < 0)
+        uid = none;
     if (check_job (l, cause, err) < 0
+        || named (l, cause->node, &node, err) < 0
+        || named (l, cause->leader, &leader, err) < 0
         || find_or_add (l, DB_FIND_EPOCH, DB_ADD_EPOCH, &epoch, &added,
                      VALUES (NAME (fabric)), err) < 0
         || db_run (l, DB_BEGIN_AUDIT, NULL,
                    VALUES (INT (time), INT (epoch), INT ((int64_t)cause->job),
                            NAME (nonce), NAME (ledger_why_name (cause->why)),
-                           INT (cause->submitted), uid), err) < 0)
+                           INT (cause->submitted), uid, node, leader),
+                   err) < 0)
         return -1;
     audit = sqlite3_last_insert_rowid (l->db);
     for (size_t i = 0; i < n; i++)
@@ -291,7 +308,8 @@ static int add_verdict (struct record *r, int64_t time,
                    VALUES (INT (r->audit), INT (time), INT ((int64_t)s->job),
                            INT ((int64_t)s->step),
                            NAME (verdict_status_name (v->status)),
-                           INT (s->complete), TEXT (sentence)), err);
+                           INT (s->complete), TEXT (sentence),
+                           INT (v->limited)), err);
 }
 
 static int64_t record (struct record *r, int64_t time,

@@ -39,7 +39,7 @@
 #include "util/error.h"
 
 enum {
-    LEDGER_VERSION = 2,
+    LEDGER_VERSION = 3,
     LEDGER_WAIT_MS = 5000,
     LEDGER_TEXT_MAX = 1023,  /* bytes of a sentence, a reason, a why */
     LEDGER_NAME_MAX = 127,   /* of a host, a link's id, who did it */
@@ -93,12 +93,15 @@ enum ledger_why {
     LEDGER_CHECK,   /* likewise, since its user asked for a check */
     LEDGER_SWEEP,
     LEDGER_CONFIRM, /* an audit before it found something */
+    LEDGER_AGAIN,   /* whether a node that we drained is mended */
 };
 struct ledger_cause {
     enum ledger_why why;
     uint64_t job;      /* 0: none */
     int64_t submitted; /* 0: not known */
-    int64_t uid;       /* CHECK: whose */
+    int64_t uid;       /* JOB, CHECK: whose */
+    const char *node;  /* CONFIRM, AGAIN: that it is about; NULL */
+    const char *leader; /* of the hosts; NULL: not known */
 };
 const char *ledger_why_name (enum ledger_why why);
 
@@ -229,8 +232,9 @@ int64_t ledger_prune (struct ledger *ledger, int64_t before, int64_t keep,
 /* Audits as JSON. Lists are newest first. NULL with err. */
 
 /* The newest n: {id, begun, ended, why, about, submitted, uid, job, step,
- * fabric, status, complete, sentence, hosts}; what is not known yet is null,
- * as uid is for all but a check; hosts is their number.
+ * fabric, status, complete, sentence, node, leader, hosts}; what is not known
+ * yet is null, as uid is where it was no job's, and node where it is about
+ * none; hosts is their number.
  */
 json_t *ledger_audits (struct ledger *ledger, size_t n, struct error *err);
 
@@ -277,13 +281,11 @@ json_t *ledger_comments (struct ledger *ledger, size_t n, struct error *err);
 int64_t ledger_audited (struct ledger *ledger, uint64_t job,
                         int64_t submitted, struct error *err);
 
-/* How many audits begun from one time to another: all, or those that the
- * checks of a user gave rise to (uid < 0: of all users). Work grows with them.
+/* The audits that begun from one time to another, [{begun, why}]. Work grows
+ * with them.
  */
-int64_t ledger_begun (struct ledger *ledger, int64_t from, int64_t to,
+json_t *ledger_begun (struct ledger *ledger, int64_t from, int64_t to,
                       struct error *err);
-int64_t ledger_begun_by_checks (struct ledger *ledger, int64_t uid,
-                                int64_t from, int64_t to, struct error *err);
 
 /* The oldest audit that begun at that time or later; 0: none, -1 with err. */
 int64_t ledger_since (struct ledger *ledger, int64_t time,
@@ -328,18 +330,28 @@ json_t *ledger_found (struct ledger *ledger, int64_t from, const char *link,
 json_t *ledger_suspects (struct ledger *ledger, int64_t from,
                          struct error *err);
 
-/* Audits from `from` on whose routes crossed the link: [{audit, own, clean}].
+/* Audits from `from` on whose routes crossed the link: [{audit, own, clean,
+ * lossy, peer}].
  * own: all of these routes ended at the host, so it is this host's link. clean:
  * an RTT over it was measured, no finding suspects it, and ledger_baseline
- * would have had an RTT over it before.
+ * would have had an RTT over it before. lossy: half of its probes or more were
+ * lost. peer: the one host that all RTTs over it were measured with; null
+ * where there were several.
  */
 json_t *ledger_sights (struct ledger *ledger, const char *link,
                        const char *host, int64_t from, struct error *err);
 
-/* What came of an audit: {id, ended, status, complete, answered, findings}.
- * complete: no host and no probe is missing. answered: how many hosts.
+/* What came of an audit: {id, ended, status, complete, asked, answered,
+ * limited, leader, findings}. complete: no host and no probe is missing. asked,
+ * answered: how many hosts. limited: that something could not be determined
+ * made it UNKNOWN, or would have; also where that is not known. leader: null
+ * where it is not known, or did not answer: then another led.
  */
 json_t *ledger_result (struct ledger *ledger, int64_t id, struct error *err);
+
+/* Audits from `from` on that were about a node: [{audit, node, begun}]. */
+json_t *ledger_tries (struct ledger *ledger, int64_t from,
+                      struct error *err);
 
 /* What was said to those who read the log and still holds, [{node, words}], by
  * node; node "": about the site. ledger_say adds it, or where not `on` takes it

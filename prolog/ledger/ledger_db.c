@@ -150,11 +150,20 @@ const char *const db_steps[LEDGER_VERSION] = {
     /* of decisions that stand, node '': about the site */
     "CREATE TABLE said (node TEXT NOT NULL, words TEXT NOT NULL,"
     " PRIMARY KEY (node, words)) WITHOUT ROWID;",
+
+    /* node: that it is about; limited NULL: not known */
+    "ALTER TABLE audit ADD COLUMN node INTEGER REFERENCES name;"
+    "ALTER TABLE audit ADD COLUMN leader INTEGER REFERENCES name;"
+    "ALTER TABLE audit ADD COLUMN limited INTEGER;"
+    "CREATE INDEX audit_node ON audit (id) WHERE node IS NOT NULL;"
+    "DROP INDEX audit_check;",
 };
 
 #define AUDIT_COLUMNS                                                         \
     "SELECT a.id, a.begun, a.ended, a.why, a.about, a.submitted, a.uid,"      \
     " a.job, a.step, e.fabric, a.status, a.complete, a.sentence,"             \
+    " (SELECT text FROM name WHERE id = a.node) AS node,"                     \
+    " (SELECT text FROM name WHERE id = a.leader) AS leader,"                 \
     " (SELECT count(*) FROM member m WHERE m.audit = a.id) AS hosts"          \
     " FROM audit a"                                                           \
     " JOIN epoch e ON e.id = a.epoch "
@@ -168,6 +177,13 @@ const char *const db_steps[LEDGER_VERSION] = {
 #define COMMENT_COLUMNS                                                       \
     "SELECT id, after, job, submitted, text, queued, tries, due, done, error" \
     " FROM comment "
+#define HOST_OF(name)                                                         \
+    "substr (" name ", 1, instr (" name " || ':', ':') - 1)"
+/* the host at a route's other end than ?2's, of an RTT that was measured */
+#define PEER                                                                  \
+    "CASE WHEN r.lost < r.sent THEN nullif (CASE " HOST_OF ("na.text")        \
+    " WHEN ?2 THEN " HOST_OF ("nb.text") " ELSE " HOST_OF ("na.text")         \
+    " END, ?2) END"
 #define QUANTILES "r.min, r.p05, r.p25, r.median, r.p75, r.p95, r.max"
 
 const char *const db_sql[DB_STMTS] = {
@@ -182,14 +198,15 @@ const char *const db_sql[DB_STMTS] = {
     [DB_ADD_EPOCH] = "INSERT INTO epoch (fabric) VALUES (?)",
     [DB_FIND_EPOCH] = "SELECT id FROM epoch WHERE fabric = ?",
     [DB_BEGIN_AUDIT] = "INSERT INTO audit (begun, epoch, about, nonce, why,"
-                       " submitted, uid) VALUES (?, ?, ?, ?, ?, ?, ?)",
+                       " submitted, uid, node, leader)"
+                       " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
     [DB_FIND_JOB] = "SELECT id FROM audit WHERE about = ?1"
                     " AND submitted = ?2 AND submitted > 0",
     [DB_FIND_NONCE] = "SELECT a.id, a.epoch, a.ended, e.fabric FROM audit a"
                       " JOIN epoch e ON e.id = a.epoch WHERE a.nonce = ?",
     [DB_END_AUDIT] = "UPDATE audit SET ended = ?2, job = ?3, step = ?4,"
-                     " status = ?5, complete = ?6, sentence = ?7"
-                     " WHERE id = ?1",
+                     " status = ?5, complete = ?6, sentence = ?7,"
+                     " limited = ?8 WHERE id = ?1",
     [DB_GIVE_UP] = "UPDATE audit SET ended = ?1, status = 'UNKNOWN',"
                    " complete = 0, sentence = ?2 WHERE ended IS NULL"
                    " AND id > 0 AND (id = ?3 OR ?3 = 0)",
@@ -302,11 +319,7 @@ const char *const db_sql[DB_STMTS] = {
     [DB_COMMENTS_DUE] = COMMENT_COLUMNS "WHERE id > 0 AND done IS NULL AND"
                         " due NOT BETWEEN ?1 + 1 AND ?2 ORDER BY id LIMIT ?3",
     [DB_COMMENTS] = COMMENT_COLUMNS "WHERE id > 0 ORDER BY id DESC LIMIT ?",
-    [DB_BEGUN] = "SELECT count(*) FROM audit WHERE begun BETWEEN ? AND ?",
-    [DB_BEGUN_BY_CHECKS] = "SELECT count(*) FROM audit WHERE uid IS NOT NULL"
-                           " AND begun BETWEEN ? AND ?",
-    [DB_BEGUN_BY_CHECKS_OF] = "SELECT count(*) FROM audit WHERE uid IS NOT"
-                              " NULL AND begun BETWEEN ? AND ? AND uid = ?",
+    [DB_BEGUN] = "SELECT begun, why FROM audit WHERE begun BETWEEN ? AND ?",
     [DB_SINCE] = "SELECT min (id) FROM audit WHERE begun >= ?",
     [DB_SILENT] = "SELECT n.text, max (a.begun) FROM audit a CROSS"
                   " JOIN member m ON m.audit = a.id AND m.answered = 0"
@@ -343,8 +356,10 @@ const char *const db_sql[DB_STMTS] = {
       " JOIN rebase e ON e.link = x.link WHERE x.route = q.route), 0)"
       " AND NOT EXISTS (SELECT 1 FROM crossing x JOIN suspect s"
       " ON s.link = x.link AND s.audit = q.audit WHERE x.route = q.route))"
-      " AS clean"
+      " AS clean, 2 * sum (r.lost = r.sent) >= count (*) AS lossy,"
+      " CASE count (DISTINCT " PEER ") WHEN 1 THEN max (" PEER ") END AS peer"
       " FROM crossing c JOIN route t ON t.id = c.route"
+      " JOIN name na ON na.id = t.a JOIN name nb ON nb.id = t.b"
       " JOIN rtt r ON r.route = t.id AND r.audit >= ?3 WHERE c.link ="
       " (SELECT id FROM name WHERE text = ?1) GROUP BY r.audit",
     [DB_RESULT]
@@ -352,8 +367,15 @@ const char *const db_sql[DB_STMTS] = {
       " FROM member m WHERE m.audit = a.id AND m.answered IS NOT 1)"
       " AND NOT EXISTS (SELECT 1 FROM rtt r WHERE r.audit = a.id"
       " AND r.lost = r.sent) AS complete, (SELECT count (*) FROM member m"
-      " WHERE m.audit = a.id AND m.answered = 1) AS answered"
+      " WHERE m.audit = a.id) AS asked, (SELECT count (*) FROM member m"
+      " WHERE m.audit = a.id AND m.answered = 1) AS answered,"
+      " coalesce (a.limited, 1) AS limited, (SELECT n.text FROM member m"
+      " JOIN name n ON n.id = m.host WHERE m.audit = a.id"
+      " AND m.host = a.leader AND m.answered = 1) AS leader"
       " FROM audit a WHERE a.id = ?",
+    [DB_TRIES] = "SELECT a.id AS audit, n.text AS node, a.begun FROM audit a"
+                 " JOIN name n ON n.id = a.node WHERE a.node IS NOT NULL"
+                 " AND a.id >= ? ORDER BY a.id",
     [DB_SAID] = "SELECT node, words FROM said ORDER BY node, words",
     [DB_SAY] = "INSERT INTO said (node, words) VALUES (?, ?)"
                " ON CONFLICT DO NOTHING",

@@ -60,6 +60,11 @@ json_t *ledger_result (struct ledger *l, int64_t id, struct error *err)
     return NULL;
 }
 
+json_t *ledger_tries (struct ledger *l, int64_t from, struct error *err)
+{
+    return db_list (l, DB_TRIES, VALUES (INT (from)), err);
+}
+
 json_t *ledger_said (struct ledger *l, struct error *err)
 {
     return db_list (l, DB_SAID, NULL, 0, err);

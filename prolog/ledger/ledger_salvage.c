@@ -42,9 +42,14 @@ static const struct copy of_audit[] = {
     { 2, 0, "INSERT OR IGNORE INTO main.name SELECT * FROM old.name"
             " WHERE id IN (SELECT link FROM old.sign WHERE audit = ?1"
             " UNION SELECT host FROM old.sign WHERE audit = ?1)" },
-    { 1, 1, "INSERT INTO main.audit SELECT *, 'hand', 0, NULL FROM old.audit"
-            " WHERE id = ?1" },
-    { 2, 0, "INSERT INTO main.audit SELECT * FROM old.audit WHERE id = ?1" },
+    { 3, 0, "INSERT OR IGNORE INTO main.name SELECT * FROM old.name"
+            " WHERE id IN (SELECT node FROM old.audit WHERE id = ?1"
+            " UNION SELECT leader FROM old.audit WHERE id = ?1)" },
+    { 1, 1, "INSERT INTO main.audit SELECT *, 'hand', 0, NULL, NULL, NULL,"
+            " NULL FROM old.audit WHERE id = ?1" },
+    { 2, 2, "INSERT INTO main.audit SELECT *, NULL, NULL, NULL"
+            " FROM old.audit WHERE id = ?1" },
+    { 3, 0, "INSERT INTO main.audit SELECT * FROM old.audit WHERE id = ?1" },
     { 0, 0, "INSERT INTO main.member SELECT * FROM old.member"
             " WHERE audit = ?1" },
     { 0, 0, "INSERT OR IGNORE INTO main.route SELECT * FROM old.route"

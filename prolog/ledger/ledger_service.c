@@ -108,19 +108,10 @@ int64_t ledger_audited (struct ledger *l, uint64_t job, int64_t submitted,
                    VALUES (INT ((int64_t)job), INT (submitted)), err);
 }
 
-int64_t ledger_begun (struct ledger *l, int64_t from, int64_t to,
+json_t *ledger_begun (struct ledger *l, int64_t from, int64_t to,
                       struct error *err)
 {
-    return number (l, DB_BEGUN, VALUES (INT (from), INT (to)), err);
-}
-
-int64_t ledger_begun_by_checks (struct ledger *l, int64_t uid, int64_t from,
-                                int64_t to, struct error *err)
-{
-    return uid < 0 ? number (l, DB_BEGUN_BY_CHECKS,
-                             VALUES (INT (from), INT (to)), err)
-                   : number (l, DB_BEGUN_BY_CHECKS_OF,
-                             VALUES (INT (from), INT (to), INT (uid)), err);
+    return db_list (l, DB_BEGUN, VALUES (INT (from), INT (to)), err);
 }
 
 int64_t ledger_since (struct ledger *l, int64_t time, struct error *err)

@@ -249,7 +249,7 @@ static void add_finding (struct verdict *v, const char *name,
 static int64_t begin (struct season *s, int64_t time,
                       char nonce[LEDGER_NONCE_BYTES])
 {
-    static const struct ledger_cause cause = { LEDGER_BY_HAND, 0, 0, 0 };
+    static const struct ledger_cause cause = { .why = LEDGER_BY_HAND };
     const char *host[HOSTS];
 
     for (size_t i = 0; i < HOSTS; i++)

@@ -413,7 +413,7 @@ static void test_record (void)
     char nonce[LEDGER_NONCE_BYTES];
     char other[LEDGER_NONCE_BYTES];
     struct verdict *v = verdict_of (VERDICT_FAIL, 2);
-    struct ledger_cause check = { LEDGER_CHECK, 42, 300, 1000 };
+    struct ledger_cause check = { LEDGER_CHECK, 42, 300, 1000, NULL, NULL };
     struct ledger_cause sweep = { .why = LEDGER_SWEEP, .uid = 5 };
     struct samples *s;
     json_t *a;
@@ -711,14 +711,16 @@ static int64_t begin_at (struct ledger *l, int64_t time,
 
 static void test_service (void)
 {
-    static const struct ledger_cause job = { LEDGER_JOB, 8, 90, -1 };
-    static const struct ledger_cause again = { LEDGER_CHECK, 8, 95, 1000 };
-    static const struct ledger_cause other = { LEDGER_CHECK, 9, 95, 2000 };
+    static const struct ledger_cause job = { LEDGER_JOB, 8, 90, -1, NULL, NULL };
+    static const struct ledger_cause again = { LEDGER_CHECK, 8, 95, 1000, NULL,
+                                              NULL };
+    static const struct ledger_cause other = { LEDGER_CHECK, 9, 95, 2000, NULL,
+                                              NULL };
     struct ledger *l = fresh ("led");
     char nonce[LEDGER_NONCE_BYTES];
     struct verdict *v = verdict_of (VERDICT_OK, 0);
     struct samples *s;
-    json_t *silent;
+    json_t *silent, *begun;
 
     ok (begin_at (l, 100, &job) == 1 && begin_at (l, 200, &job) < 0
             && errno == EEXIST,
@@ -732,11 +734,12 @@ static void test_service (void)
             && ledger_audited (l, 8, 96, &err) == 0
             && ledger_audited (l, 7, 0, &err) == 0,
         "which is known of each");
-    ok (ledger_begun (l, 200, 1000, &err) == 3
-            && ledger_begun_by_checks (l, -1, 200, 1000, &err) == 2
-            && ledger_begun_by_checks (l, 1000, 200, 1000, &err) == 1
-            && ledger_begun_by_checks (l, 1000, 301, 1000, &err) == 0,
-        "how many there were, by whose checks");
+    begun = ledger_begun (l, 200, 1000, &err);
+    ok (json_array_size (begun) == 3
+            && integer (json_array_get (begun, 0), "begun") == 300
+            && is_text (json_array_get (begun, 0), "why", "check"),
+        "which there were of that time");
+    json_decref (begun);
     ok (ledger_since (l, 300, &err) == 2 && ledger_since (l, 450, &err) == 4
             && ledger_since (l, 9999, &err) == 0,
         "the first since then");
