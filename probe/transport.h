@@ -173,6 +173,11 @@ struct transport {
     /* May be NULL. */
     const struct transport_counts *(*counts) (const void *t);
 
+    /* After connect: where the kernel shows this host's ports, as they are now,
+     * in place of LOCAL_SYSFS; NULL: nowhere. The op may be NULL: it is that.
+     */
+    const char *(*sysfs) (void *t);
+
     /* One sentence about what got lost here and why, a rail before a way, or
      * NULL where nothing went wrong. May be NULL.
      */

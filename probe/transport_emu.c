@@ -38,6 +38,7 @@ struct emu {
     size_t nout;
     uint8_t out[OUT_MAX];
     uint8_t in[EMU_FRAME_MAX]; /* an answer; never more than one */
+    char ports[EMU_DATA_MAX + 1];
 };
 
 static int gone (struct error *err)
@@ -326,6 +327,20 @@ static int emu_recv (void *t, int64_t deadline_ns, struct packet *packet,
     return type == EMU_RECV ? take_packet (e, len, packet, err) : 0;
 }
 
+static const char *emu_sysfs (void *t)
+{
+    struct emu *e = t;
+    struct error err;
+    size_t len;
+
+    if (!add_frame (e, EMU_PORTS, 0, &err)
+        || read_frame (e, &len, &err) != EMU_PORTS || len > EMU_DATA_MAX)
+        return NULL;
+    memcpy (e->ports, e->in + EMU_HEADER, len);
+    e->ports[len] = '\0';
+    return e->ports;
+}
+
 static int64_t emu_now_ns (const void *t)
 {
     return ((const struct emu *)t)->now;
@@ -343,4 +358,5 @@ const struct transport transport_emu = {
     .send = emu_send,
     .recv = emu_recv,
     .now_ns = emu_now_ns,
+    .sysfs = emu_sysfs,
 };

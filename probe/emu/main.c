@@ -4,14 +4,16 @@
  * It takes the place of the cables alone; the processes, their coordination
  * and their plans are real. A message of up to 4096 bytes, pad included, holds
  * each link of its way for its size over the link's rate, and what meets it
- * there waits its turn. It does not emulate: credits and flow control, so
- * no congestion spreading (a queue never fills and never stops another);
+ * there waits its turn. Background flows that offer more than a link carries
+ * saturate it, and fill the links before it (flood.h has how, and how not). It
+ * does not emulate: credits and flow control between the jobs' own messages;
  * virtual lanes, SL and adaptive routing; retransmission on the link, bit
  * errors, ports that change state; the adapter's own queues, PCIe and CPU as
  * anything but a constant in the host link, so that no message is slower for
  * want of a processor or of memory, in which its pad has never been; clocks
  * that drift apart; and jobs do not see one another's messages: the only
- * foreign traffic is the background that it was told to make.
+ * foreign traffic is the background that it was told to make. What the kernel
+ * would show of a host's ports it writes into files (sysfs.h).
  */
 #include "config.h"
 
@@ -81,7 +83,8 @@ static const char usage[] =
     "  --outliers P:SCALE      with probability P, exponential of mean SCALE\n"
     "  --loss P                lose messages with probability P\n"
     "  --packet NS             time that a packet keeps a link busy [30]\n"
-    "  --background A,B:LOAD   a flow between hosts; random:N:LOAD for any\n"
+    "  --background A,B:LOAD   a flow between hosts, of up to 1 of what A's link\n"
+    "                          carries; random:N:LOAD for any\n"
     "  --stall SECONDS         when a client that computes is given up [2]\n"
     "  --ready-fd FD           write a line there, not to standard output,\n"
     "                          when clients may connect\n"

@@ -15,7 +15,6 @@ enum {
     NS_MAX = 1000000000,     /* of any latency that is given */
     GBPS_MAX = 10000,
     FLOWS_MAX = 4096,
-    FLOW_PACKET = 4096,      /* bytes, of background traffic */
     HOST_BASE_NS = 700,      /* adapter, PCIe, software, half a switch */
     SWITCH_BASE_NS = 120,
     CABLE_NS_PER_M = 5,
@@ -23,7 +22,7 @@ enum {
     ASYMMETRY_NS = 4,
 };
 
-#define LOAD_MAX 0.95 /* of a link, all flows together */
+#define LOAD_MAX 0.95 /* of a link that is not saturated, for its queue */
 #define GBPS_MIN 0.001
 
 static const struct { /* effective Gb/s of a lane */
@@ -48,7 +47,7 @@ struct model {
     int64_t *excess;  /* [nlinks] */
     double *byte_ns;  /* [nlinks] */
     double *gbps;     /* [nlinks] where that is planted; 0: as it is */
-    double *load;     /* [2 * nlinks] by arc */
+    struct flood_arc *flood; /* [2 * nlinks] by arc */
     struct flow flow[FLOWS_MAX];
     size_t nflows;
     struct rng rng;   /* of random flows */
@@ -100,7 +99,7 @@ struct model *model_create (const struct fabric *f, uint64_t seed)
         || !(m->excess = calloc (n, sizeof (*m->excess)))
         || !(m->byte_ns = calloc (n, sizeof (*m->byte_ns)))
         || !(m->gbps = calloc (n, sizeof (*m->gbps)))
-        || !(m->load = calloc (2 * n, sizeof (*m->load))))
+        || !(m->flood = calloc (2 * n, sizeof (*m->flood))))
         goto error;
     rng_seed (&m->rng, seed);
     for (size_t i = 0; i < f->nlinks; i++) {
@@ -132,7 +131,7 @@ void model_destroy (struct model *m)
     free (m->excess);
     free (m->byte_ns);
     free (m->gbps);
-    free (m->load);
+    free (m->flood);
     free (m);
     errno = saved_errno;
 }
@@ -224,19 +223,21 @@ error:
     return -1;
 }
 
-static void recompute_load (struct model *m)
+static int recompute_flood (struct model *m, struct error *err)
 {
-    memset (m->load, 0, 2 * m->fabric->nlinks * sizeof (*m->load));
-    for (size_t i = 0; i < m->nflows; i++) {
-        uint32_t arc[PATH_MAX_HOPS];
-        int n = model_path (m, m->flow[i].from, m->flow[i].to, arc);
+    struct flood_flow *f = calloc (m->nflows + 1, sizeof (*f));
+    int rc = -1;
 
-        for (int k = 0; k < n; k++) {
-            double load = m->load[arc[k]] + m->flow[i].load;
-
-            m->load[arc[k]] = load < LOAD_MAX ? load : LOAD_MAX;
-        }
+    for (size_t i = 0; f && i < m->nflows; i++) {
+        f[i].hops = model_path (m, m->flow[i].from, m->flow[i].to, f[i].arc);
+        if (f[i].hops > 0)
+            f[i].offer = m->flow[i].load / m->byte_ns[f[i].arc[0] / 2];
     }
+    if (f)
+        rc = flood (f, m->nflows, m->byte_ns, m->flood,
+                    2 * m->fabric->nlinks);
+    free (f);
+    return rc < 0 ? error_nomem (err) : 0;
 }
 
 static int parse_share (const char *what, const char *s, double max,
@@ -277,7 +278,7 @@ static int command_rate (struct model *m, char *const arg[],
                             "%d", arg[1], GBPS_MIN, GBPS_MAX);
     m->gbps[link] = gbps;
     m->byte_ns[link] = 8 / gbps;
-    return 0;
+    return recompute_flood (m, err);
 }
 
 static void heal (struct model *m, uint32_t link)
@@ -295,12 +296,12 @@ static int command_heal (struct model *m, char *const arg[],
     if (!strcmp (arg[0], "all")) {
         for (uint32_t i = 0; i < m->fabric->nlinks; i++)
             heal (m, i);
-        return 0;
     }
-    if (find_link (m, arg[0], &link, err) < 0)
+    else if (find_link (m, arg[0], &link, err) < 0)
         return -1;
-    heal (m, link);
-    return 0;
+    else
+        heal (m, link);
+    return recompute_flood (m, err);
 }
 
 static int command_noise (struct model *m, char *const arg[],
@@ -403,15 +404,14 @@ static int command_background (struct model *m, char *const arg[],
 
     if (!strcmp (arg[0], "off")) {
         m->nflows = 0;
-        recompute_load (m);
-        return 0;
+        return recompute_flood (m, err);
     }
     snprintf (buf, sizeof (buf), "%s", arg[0]);
     if (!(colon = strrchr (buf, ':')))
         return error_input (err, "background: not A,B:LOAD, random:N:LOAD "
                             "or off");
     *colon = '\0';
-    if (parse_share ("background", colon + 1, LOAD_MAX, &load, err) < 0)
+    if (parse_share ("background", colon + 1, 1, &load, err) < 0)
         return -1;
     if (!strncmp (buf, "random:", 7)) {
         if (text_u64 (buf + 7, 1, FLOWS_MAX, &n) < 0)
@@ -421,8 +421,7 @@ static int command_background (struct model *m, char *const arg[],
     }
     else
         rc = named_flow (m, buf, load, err);
-    recompute_load (m);
-    return rc;
+    return rc < 0 ? -1 : recompute_flood (m, err);
 }
 
 static const struct {
@@ -539,6 +538,11 @@ int64_t model_busy (const struct model *m, uint32_t arc, size_t bytes)
     return m->packet_ns + model_bytes_ns (m, arc, bytes);
 }
 
+double model_byte_ns (const struct model *m, uint32_t arc)
+{
+    return m->byte_ns[arc / 2];
+}
+
 int64_t model_bytes_ns (const struct model *m, uint32_t arc, size_t bytes)
 {
     return llround ((double)bytes * m->byte_ns[arc / 2]);
@@ -560,17 +564,33 @@ int64_t model_noise (const struct model *m, struct rng *rng)
     return llround (ns);
 }
 
-/* A message finds the link busy with probability `load`: the rest of the
- * packet under way, then those queued behind it.
- */
-int64_t model_background (const struct model *m, uint32_t arc,
-                          struct rng *rng)
+const struct flood_arc *model_flood (const struct model *m)
 {
-    double load = m->load[arc];
-    double packet = FLOW_PACKET * m->byte_ns[arc / 2];
+    return m->flood;
+}
+
+/* Of a link that has room: a message finds it busy with probability `load`:
+ * the rest of the packet under way, then those queued behind it.
+ */
+static double queue (const struct model *m, uint32_t arc, struct rng *rng)
+{
+    double byte_ns = m->byte_ns[arc / 2];
+    double load = fmin (m->flood[arc].rate * byte_ns, LOAD_MAX);
 
     if (load <= 0 || rng_uniform (rng) >= load)
         return 0;
-    return llround (packet * (rng_uniform (rng)
-                              + rng_exponential (rng) * load / (1 - load)));
+    return FLOOD_PACKET * byte_ns
+           * (rng_uniform (rng) + rng_exponential (rng) * load / (1 - load));
+}
+
+int64_t model_background (const struct model *m, const uint32_t *from,
+                          uint32_t arc, struct rng *rng)
+{
+    double ns = from ? m->flood[*from].ahead_ns : 0;
+
+    if (m->flood[arc].turn_ns > 0)
+        ns += m->flood[arc].turn_ns * rng_uniform (rng);
+    else
+        ns += queue (m, arc, rng);
+    return llround (ns);
 }

@@ -13,7 +13,9 @@
  * and its pad comes in behind it at the rate of the slowest link of the way;
  * what is before the pad costs no time of its own. All of it keeps each link
  * direction busy for bytes * 8 / bandwidth plus a fixed time per packet; a
- * message that finds it busy waits.
+ * message that finds it busy waits. So does one that meets the background:
+ * behind a random queue where that leaves room, for its turn where it does not
+ * (probe/emu/flood).
  */
 #ifndef PROBE_EMU_MODEL_H
 #define PROBE_EMU_MODEL_H
@@ -22,6 +24,7 @@
 #include <stdio.h>
 
 #include "ibquery/fabric.h"
+#include "probe/emu/flood.h"
 #include "util/error.h"
 #include "util/rng.h"
 
@@ -53,8 +56,8 @@ int model_read_latency (struct model *m, FILE *fp, const char *name,
  *     outliers P:SCALE | off    with probability P, exponential, mean SCALE ns
  *     loss P                    probability that a message is lost
  *     packet NS                 fixed time that a packet keeps a link busy
- *     background A,B:LOAD       a flow from host A to B that takes this share
- *                               of every link on its way
+ *     background A,B:LOAD       a flow from host A to B that offers this share
+ *                               of what A's link carries
  *     background random:N:LOAD  N flows between random hosts
  *     background off            no flows
  */
@@ -81,15 +84,22 @@ uint32_t model_first_arc (const struct model *m, uint32_t endpoint);
 int64_t model_latency (const struct model *m, uint32_t arc);
 int64_t model_busy (const struct model *m, uint32_t arc, size_t bytes);
 
-/* How long so many bytes take to pass it. */
+/* How long a byte, and how long so many bytes, take to pass it. */
+double model_byte_ns (const struct model *m, uint32_t arc);
 int64_t model_bytes_ns (const struct model *m, uint32_t arc, size_t bytes);
 
+/* What the background does on an arc; the array is of all arcs, and changes
+ * with the next command.
+ */
+const struct flood_arc *model_flood (const struct model *m);
+
 /* Drawn per message: is it lost; its noise and outlier; and per arc the wait
- * behind background traffic.
+ * behind background traffic, of one that comes by the arc `from`, or at its
+ * host, where there is none (NULL).
  */
 bool model_lost (const struct model *m, struct rng *rng);
 int64_t model_noise (const struct model *m, struct rng *rng);
-int64_t model_background (const struct model *m, uint32_t arc,
-                          struct rng *rng);
+int64_t model_background (const struct model *m, const uint32_t *from,
+                          uint32_t arc, struct rng *rng);
 
 #endif /* PROBE_EMU_MODEL_H */

@@ -15,6 +15,8 @@
  *     RECV     to client  time 8, from endpoint 4, own endpoint 4, other LID 1,
  *                         own LID 1, message
  *     TIMEOUT  to client  time 8: the deadline has passed
+ *     PORTS    to emu     (after JOIN) write the host's ports
+ *     PORTS    to client  the directory that has them (probe/emu/sysfs.h)
  *     ERROR    to client  a sentence; the emulator then closes
  *
  * After JOIN every WAIT is answered by one RECV or TIMEOUT. A client's clock
@@ -29,7 +31,7 @@
 #define PROBE_EMU_PROTO_H
 
 enum {
-    EMU_VERSION = 3,
+    EMU_VERSION = 4,
     EMU_HEADER = 4,
     EMU_RAIL = 15,                      /* bytes, of a WELCOME */
     EMU_SEND_HEADER = 14,
@@ -51,6 +53,7 @@ enum emu_frame {
     EMU_RECV,
     EMU_TIMEOUT,
     EMU_ERROR,
+    EMU_PORTS,
 };
 
 #endif /* PROBE_EMU_PROTO_H */

@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -26,6 +27,7 @@
 
 #include "probe/emu/proto.h"
 #include "probe/emu/session.h"
+#include "probe/emu/sysfs.h"
 #include "probe/wire.h"
 #include "util/text.h"
 
@@ -67,7 +69,7 @@ struct conn {
 };
 
 struct slot {
-    uint64_t key;
+    uint64_t key, number;
     uint32_t size;
     struct session *session;
 };
@@ -333,7 +335,7 @@ static struct slot *find_slot (struct server *srv, uint64_t key, size_t size)
         return NULL;
     slot->key = key;
     slot->size = (uint32_t)size;
-    srv->sessions++;
+    slot->number = srv->sessions++;
     srv->nslots++;
     return slot;
 }
@@ -344,6 +346,11 @@ static void drop_if_empty (struct server *srv, struct session *s)
         return;
     for (size_t i = 0; i < srv->nslots; i++)
         if (srv->slot[i].session == s) {
+            char dir[PATH_MAX];
+
+            snprintf (dir, sizeof (dir), "%s.sysfs/%" PRIu64, srv->path[0],
+                      srv->slot[i].number);
+            sysfs_remove (dir);
             session_destroy (s);
             srv->slot[i] = srv->slot[--srv->nslots];
             return;
@@ -426,6 +433,30 @@ static void on_wait (struct conn *c, const uint8_t *p, size_t len)
                   deadline < INT64_MAX ? (int64_t)deadline : INT64_MAX);
 }
 
+static void on_ports (struct conn *c, const uint8_t *p, size_t len)
+{
+    const struct server *srv = c->srv;
+    const struct fabric *f = model_fabric (srv->model);
+    char path[EMU_DATA_MAX + 1];
+    struct error err;
+    size_t i = 0;
+
+    (void)p;
+    if (len != 0 || !c->client) {
+        refuse (c, "bad PORTS");
+        return;
+    }
+    while (srv->slot[i].session != client_session (c->client))
+        i++;
+    /* a socket's name has 107 bytes, a host's 63 */
+    snprintf (path, sizeof (path), "%s.sysfs/%" PRIu64 "/%.63s", srv->path[0],
+              srv->slot[i].number, f->host[c->host].name);
+    if (sysfs_write (path, f, c->host, c->client, &err) < 0)
+        refuse (c, err.text);
+    else
+        send_frame (c, EMU_PORTS, (const uint8_t *)path, strlen (path));
+}
+
 static const struct {
     enum emu_frame type;
     void (*fn) (struct conn *c, const uint8_t *payload, size_t len);
@@ -434,6 +465,7 @@ static const struct {
     { EMU_WAIT, on_wait },
     { EMU_HELLO, on_hello },
     { EMU_JOIN, on_join },
+    { EMU_PORTS, on_ports },
 };
 
 static void on_frame (struct conn *c, unsigned int type, const uint8_t *p,
@@ -503,10 +535,14 @@ static char *run_command (struct server *srv, char *line)
                        PRIu64 ",\"sessions\":%" PRIu64 ",\"open\":%zu}\n",
                        srv->stats.messages, srv->stats.lost, srv->sessions,
                        srv->nslots);
-    else if (model_command (srv->model, n, word, &err) == 0)
-        rc = asprintf (&answer, "ok\n");
-    else
-        rc = asprintf (&answer, "error %s\n", err.text);
+    else {
+        for (size_t i = 0; i < srv->nslots; i++)
+            session_settle (srv->slot[i].session);
+        if (model_command (srv->model, n, word, &err) == 0)
+            rc = asprintf (&answer, "ok\n");
+        else
+            rc = asprintf (&answer, "error %s\n", err.text);
+    }
     return rc < 0 ? NULL : answer;
 }
 
@@ -669,6 +705,12 @@ void server_destroy (struct server *srv)
     while (srv->conn) {
         srv->conn->dead = true;
         free_conn (srv->conn);
+    }
+    if (srv->path[0]) {
+        char dir[PATH_MAX];
+
+        snprintf (dir, sizeof (dir), "%s.sysfs", srv->path[0]);
+        sysfs_remove (dir);
     }
     for (int i = 0; i < 2; i++) {
         if (srv->path[i])

@@ -69,6 +69,10 @@ struct client {
     uint32_t own[];
 };
 
+struct carried {
+    double bytes, packets, waited;
+};
+
 struct session {
     const struct model *model;
     session_deliver_f deliver;
@@ -87,6 +91,8 @@ struct session {
     size_t nclients, nrunning;
     struct client **by_endpoint; /* [nendpoints of the fabric] */
     int64_t *busy;               /* [arcs] until when */
+    struct carried *carried;     /* [arcs] until `settled` */
+    int64_t settled;
     struct path ***path;         /* [from][to] ends, made when first used */
     struct event **heap;         /* [1 .. nheap] */
     size_t nheap, heap_size;
@@ -244,6 +250,7 @@ struct session *session_create (const struct model *m, uint64_t number,
         || !(s->running = calloc (f->nendpoints, sizeof (*s->running)))
         || !(s->by_endpoint = calloc (f->nendpoints, sizeof (*s->client)))
         || !(s->busy = calloc (2 * f->nlinks + 1, sizeof (*s->busy)))
+        || !(s->carried = calloc (2 * f->nlinks + 1, sizeof (*s->carried)))
         || !(s->path = calloc (f->nends, sizeof (*s->path)))) {
         session_destroy (s);
         errno = ENOMEM;
@@ -296,6 +303,7 @@ void session_destroy (struct session *s)
     free (s->running);
     free (s->by_endpoint);
     free (s->busy);
+    free (s->carried);
     free (s->path);
     free (s->heap);
     free (s);
@@ -419,13 +427,17 @@ static const struct path *find_path (struct session *s, uint32_t from,
 static void enter_link (struct session *s, struct message *msg,
                         struct rng *rng)
 {
-    uint32_t arc = msg->path->arc[msg->hop++];
+    const uint32_t *way = &msg->path->arc[msg->hop++];
+    uint32_t arc = *way;
     int64_t start = msg->event.time;
 
-    start += model_background (s->model, arc, rng);
+    start += model_background (s->model, msg->hop > 1 ? way - 1 : NULL, arc,
+                               rng);
     if (start < s->busy[arc])
         start = s->busy[arc];
     s->busy[arc] = start + model_busy (s->model, arc, msg->len + msg->pad);
+    s->carried[arc].bytes += msg->len + msg->pad + SESSION_HEADER;
+    s->carried[arc].packets++;
     msg->event.time = start + model_latency (s->model, arc);
     if (msg->hop == msg->path->hops)
         msg->event.time += msg->noise + msg->tail;
@@ -573,6 +585,45 @@ static void check_stalled (struct session *s)
     }
     if (changed)
         recompute_horizon (s);
+}
+
+static struct carried carry (const struct session *s, uint32_t arc,
+                             int64_t until)
+{
+    const struct flood_arc *flood = &model_flood (s->model)[arc];
+    double ns = (double)(until - s->settled);
+    struct carried c = s->carried[arc];
+
+    c.bytes += flood->rate * ns;
+    c.packets += flood->rate * ns / FLOOD_PACKET;
+    if (flood->ahead_ns > 0)
+        c.waited += ns / model_byte_ns (s->model, arc) - flood->rate * ns;
+    return c;
+}
+
+void session_settle (struct session *s)
+{
+    uint32_t narcs = (uint32_t)(2 * model_fabric (s->model)->nlinks);
+
+    for (uint32_t arc = 0; arc < narcs; arc++)
+        s->carried[arc] = carry (s, arc, s->now);
+    s->settled = s->now;
+}
+
+void session_count (struct client *c, uint32_t endpoint,
+                    struct session_count *count)
+{
+    const struct session *s = c->session;
+    int64_t until = c->clock > s->settled ? c->clock : s->settled;
+    uint32_t out = model_first_arc (s->model, endpoint);
+    struct carried sent = carry (s, out, until);
+    struct carried received = carry (s, out ^ 1, until);
+
+    *count = (struct session_count){
+        .sent = sent.bytes, .sent_packets = sent.packets,
+        .received = received.bytes, .received_packets = received.packets,
+        .waited = sent.waited,
+    };
 }
 
 void session_run (struct session *s, int64_t wall_ns)

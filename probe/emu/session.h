@@ -84,6 +84,20 @@ int session_send (struct client *c, uint32_t from, uint32_t to,
  */
 void session_wait (struct client *c, int64_t deadline);
 
+/* What an endpoint of the client's has carried since the session began, at the
+ * client's time: its messages, each a packet with SESSION_HEADER bytes before
+ * it, and the background's. In bytes; `waited` for so many bytes' times.
+ */
+enum { SESSION_HEADER = 32 }; /* LRH, BTH, DETH, ICRC */
+struct session_count {
+    double sent, received, sent_packets, received_packets, waited;
+};
+void session_count (struct client *c, uint32_t endpoint,
+                    struct session_count *count);
+
+/* The background is to change: count what it carried until now. */
+void session_settle (struct session *s);
+
 /* Let events happen as far as they may. Call after any of the above, and every
  * now and then with the real time, so that stalled clients are noticed.
  */

@@ -3,6 +3,7 @@
 #include "config.h"
 #include "probe/emu/session.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "ibquery/model/generate.h"
@@ -231,6 +232,77 @@ static void test_background (void)
     command ("background", "off", NULL);
 }
 
+/* By how much a message is late. */
+static double flooded (uint32_t from, uint32_t to, uint64_t number)
+{
+    uint32_t end[] = { from, to };
+    struct table t = { 0 };
+    double late;
+
+    t.s = session_create (model, number, 2, deliver, &stats, SECOND, 0);
+    for (int k = 0; k < 2; k++)
+        t.client[k] = session_join (t.s, &t.got[k], &end[k], 1, 0, NULL);
+    session_send (t.client[0], from, to, (const uint8_t *)"x", 1, 0, NULL);
+    session_wait (t.client[0], SECOND);
+    session_wait (t.client[1], SECOND);
+    session_run (t.s, 0);
+    late = (double)(t.got[1].time - way (from, to));
+    session_destroy (t.s);
+    return late;
+}
+
+static void test_flood (void)
+{
+    const double T = FLOOD_PACKET * model_byte_ns (model, 0);
+    struct session_count before, now;
+    double most = 0, least = SECOND, shared = SECOND;
+    uint32_t zero = 0, five = 5;
+    struct table t = { 0 };
+    bool quiet = true;
+
+    command ("background", "h0005,h0001:1", NULL);
+    command ("background", "h0009,h0001:1", NULL);
+    for (uint64_t i = 0; i < 50; i++) {
+        double late = flooded (1, 0, i); /* its neighbour's */
+
+        most = late > most ? late : most;
+        least = late < least ? late : least;
+        late = flooded (8, 0, i); /* h0009's own */
+        shared = late < shared ? late : shared;
+        quiet &= flooded (0, 2, i) <= 0;
+    }
+    ok (least < 0.2 * T && most > 0.8 * T && most <= T + 1,
+        "one full input: a message waits for up to a packet's time");
+    ok (shared > 4 * T, "... behind those that share its input (%.0f ns)",
+        shared);
+    ok (quiet, "... and not the other way");
+
+    t.s = session_create (model, 0, 2, deliver, &stats, SECOND, 0);
+    t.client[0] = session_join (t.s, &t.got[0], &zero, 1, 0, NULL);
+    t.client[1] = session_join (t.s, &t.got[1], &five, 1, 0, NULL);
+    session_count (t.client[0], 0, &before);
+    session_wait (t.client[0], 1000000);
+    session_wait (t.client[1], 1000000);
+    session_run (t.s, 0);
+    session_count (t.client[0], 0, &now);
+    ok (before.received <= 0 && now.sent <= 0
+            && llround (now.received * model_byte_ns (model, 0)) == 1000000
+            && llround (now.received_packets)
+                   == llround (now.received / FLOOD_PACKET),
+        "its counters grow by what its link carries in the time");
+    session_settle (t.s);
+    command ("background", "off", NULL);
+    session_send (t.client[1], 5, 0, (const uint8_t *)"x", 1, 0, NULL);
+    session_wait (t.client[0], 2000000);
+    session_wait (t.client[1], 2000000);
+    session_run (t.s, 0);
+    before = now;
+    session_count (t.client[0], 0, &now);
+    ok (llround (now.received - before.received) == 1 + SESSION_HEADER,
+        "... and by messages, when the flows have ended");
+    session_destroy (t.s);
+}
+
 static void test_people (void)
 {
     struct table t;
@@ -362,6 +434,7 @@ int main (void)
     test_faults ();
     test_pads ();
     test_background ();
+    test_flood ();
     test_people ();
     test_words ();
     model_destroy (model);

@@ -51,6 +51,14 @@ const struct local_counter local_counters[LOCAL_COUNTERS] = {
     = { "port_xmit_wait", "PortXmitWait", UINT32_MAX, 0, 0 },
 };
 
+const char *const local_traffic_file[LOCAL_TRAFFIC] = {
+    [LOCAL_SENT] = "port_xmit_data",
+    [LOCAL_RECEIVED] = "port_rcv_data",
+    [LOCAL_SENT_PACKETS] = "port_xmit_packets",
+    [LOCAL_RECEIVED_PACKETS] = "port_rcv_packets",
+    [LOCAL_WAITED] = "port_xmit_wait",
+};
+
 /* The slower before the faster. */
 static const char *const speeds[]
     = { "", "SDR", "DDR", "QDR", "FDR10", "FDR", "EDR", "HDR", "NDR", "XDR" };
@@ -300,6 +308,36 @@ int local_ports (const char *sysfs, struct local_port **v, size_t *n,
     *v = list.v;
     *n = list.n;
     return 0;
+}
+
+/* Older kernels have 64 bits in a directory of their own. */
+void local_traffic (const char *sysfs, const struct local_port *p,
+                    struct local_traffic *t)
+{
+    static const char *const format[] = { "%s/%s/ports/%u/counters_ext/%s_64",
+                                          "%s/%s/ports/%u/counters/%s" };
+    char path[4096], line[64];
+
+    for (size_t i = 0; i < LOCAL_TRAFFIC; i++) {
+        t->has[i] = false;
+        for (size_t k = 0; k < COUNT (format) && !t->has[i]; k++) {
+            snprintf (path, sizeof (path), format[k], sysfs, p->device,
+                      p->port, local_traffic_file[i]);
+            t->has[i] = read_line (AT_FDCWD, path, line, sizeof (line)) == 0
+                        && text_u64 (line, 0, INT64_MAX, &t->v[i]) == 0;
+        }
+    }
+}
+
+bool local_growth (const struct local_traffic *before,
+                   const struct local_traffic *now, enum local_traffic_id id,
+                   uint64_t *growth)
+{
+    if (!before->has[id] || !now->has[id] || now->v[id] < before->v[id]
+        || now->v[id] == UINT32_MAX)
+        return false;
+    *growth = now->v[id] - before->v[id];
+    return true;
 }
 
 int local_rate_parse (const char *s, struct local_rate *rate)

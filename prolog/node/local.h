@@ -72,6 +72,36 @@ struct local_port {
 int local_ports (const char *sysfs, struct local_port **v, size_t *n,
                  struct error *err);
 
+/* What a port has sent and received since its counters began, and for how long
+ * it had to wait before it could send. Data is in words of four bytes, with the
+ * headers of packets. Read apart from the other counters, twice where growth is
+ * wanted.
+ */
+enum local_traffic_id {
+    LOCAL_SENT,
+    LOCAL_RECEIVED,
+    LOCAL_SENT_PACKETS,
+    LOCAL_RECEIVED_PACKETS,
+    LOCAL_WAITED, /* PortXmitWait */
+    LOCAL_TRAFFIC,
+};
+extern const char *const local_traffic_file[LOCAL_TRAFFIC];
+
+struct local_traffic {
+    uint64_t v[LOCAL_TRAFFIC];
+    bool has[LOCAL_TRAFFIC];
+};
+
+void local_traffic (const char *sysfs, const struct local_port *p,
+                    struct local_traffic *t);
+
+/* How much one has grown. False where that is not known: the kernel does not
+ * show it, it began anew, or it stands at the end of its 32 bits.
+ */
+bool local_growth (const struct local_traffic *before,
+                   const struct local_traffic *now, enum local_traffic_id id,
+                   uint64_t *growth);
+
 /* "Active", "Polling" and the like; never NULL. */
 const char *local_state_name (unsigned int state);
 const char *local_phys_state_name (unsigned int phys_state);
