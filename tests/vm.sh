@@ -72,7 +72,7 @@ begin_test ()
 ready ()
 {
     local tries
-    for ((tries = 0; tries < 1000; tries++)); do
+    for ((tries = 0; tries < 10000; tries++)); do
         ! rdma resource show qp link "${device[$1]}" 2>/dev/null \
             | grep -q "type UD state RTS .*pid ${pid[$1]} " || return 0
         sleep 0.01
