@@ -27,7 +27,7 @@ struct arena {
     pid_t emu;
 };
 
-enum { ARENA_STALL_MS = 300 };
+enum { ARENA_STALL_MS = 1000 };
 
 enum { ARENA_SEED = 7 };
 
