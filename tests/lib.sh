@@ -52,6 +52,7 @@
 #                             what they say goes to ./stdout and ./stderr
 #   finish_probes             waits for them; the status of the first
 #
+#   gone PID                  whether a process has ended
 #   within SECONDS COMMAND... runs COMMAND until it succeeds; false if it did not
 #                             by then on a machine $patience times as slow as a
 #                             quiet one
@@ -309,6 +310,8 @@ as_user ()
         --clear-groups env HOME="$home" USER="$test_user" \
         LOGNAME="$test_user" "$@"
 }
+
+gone () { ! kill -0 "$1" 2>/dev/null; }
 
 within ()
 {

@@ -18,6 +18,12 @@ static size_t failing;     /* the one that fails; 0: none */
 /* Where it is not NULL: allocations do not count while it is true. */
 __attribute__ ((unused)) static const volatile bool *not_counted;
 
+#if defined __has_feature && !defined __SANITIZE_ADDRESS__ /* clang */
+#if __has_feature (address_sanitizer)
+#define __SANITIZE_ADDRESS__ 1
+#endif
+#endif
+
 #ifndef __SANITIZE_ADDRESS__
 
 void *__libc_malloc (size_t size);

@@ -28,14 +28,15 @@ ok $? "the targets are built" || diag "$(tail -n 20 log)"
 fuzz ()
 {
     mkdir "new.$1"
-    timeout $((seconds + 60)) "build/tests/fuzz/$1" -max_total_time="$seconds" \
-        -timeout=10 -rss_limit_mb=2048 -max_len=65536 -print_final_stats=1 \
+    timeout $((seconds + 60 * patience)) "build/tests/fuzz/$1" \
+        -max_total_time="$seconds" -timeout=$((10 * patience)) \
+        -rss_limit_mb=2048 -max_len=65536 -print_final_stats=1 \
         -artifact_prefix="found/$1-" "new.$1" \
         "$srcdir/tests/fuzz/corpus/$1" >"log.$1" 2>&1
     echo $? >"status.$1"
 }
 export -f fuzz
-export seconds srcdir
+export seconds srcdir patience
 
 targets=()
 for dir in "$srcdir"/tests/fuzz/corpus/*/; do

@@ -125,8 +125,7 @@ kill -CONT "$pid"
 within 30 up
 ok $? "did not come about"
 kill "$pid"
-gone () { ! kill -0 "$pid" 2>/dev/null; }
-within 20 gone
+within 20 gone "$pid"
 like "$(ask nodes)" "^slurmctld: Unable to contact" "slurmctld is gone"
 
 done_testing

@@ -169,7 +169,7 @@ is "$(try)" \
     "two at once"
 read -r pid _ <slurm/pid/slurmctld
 kill "$pid"
-within 20 eval '! kill -0 $pid 2>/dev/null'
+within 20 gone "$pid"
 printf '%s\n' PreemptType=preempt/partition_prio PreemptMode=requeue \
     >>slurm/etc/slurm.conf
 "$srcdir/contrib/cluster/cluster" start slurm slurmctld
@@ -252,13 +252,17 @@ like "$(try)" '^3 audit .* UNKNOWN not measured: ' "a record without an end"
 conf 12 >conf
 within 20 idle 6
 
+rm -f go
 act slow
 try >first &
 first=$!
-within 20 auditing
-sleep 1
-task=$(grep -lsz '^SLURMD_NODENAME=h0013' /proc/[0-9]*/environ | head -n 1)
-task=${task//[!0-9]/}
+task_runs ()
+{
+    task=$(pgrep -f "$workdir/bin/probe" | sed 's|.*|/proc/&/environ|' \
+        | xargs grep -lsz '^SLURMD_NODENAME=h0013' | head -n 1 | tr -dc 0-9)
+    [[ $task ]]
+}
+within 20 task_runs
 read -r pid _ <slurm/pid/slurmd.h0013
 kill -KILL "$pid" "$(ps -o ppid= "$task")" "$task"
 touch go

@@ -150,8 +150,7 @@ ok $? "pmm.conf is reread"
 # What it needs is away
 read -r pid _ <slurm/pid/slurmctld
 kill "$pid"
-gone () { ! kill -0 "$pid" 2>/dev/null; }
-within 20 gone
+within 20 gone "$pid"
 ended 9001 'h[0001-0002,0005-0006]'
 within 60 said '^slurmctld: '
 ok $? "it says that slurmctld is away"

@@ -302,6 +302,7 @@ is "$(doctor | grep -v '^OK')" "" "all is well again"
 # slurmctld
 read -r pid _ <"$workdir/slurm/pid/slurmctld"
 kill "$pid"
+within 20 gone "$pid"
 said=$(doctor)
 is $? 3 "exit status 3 where slurmctld is gone"
 like "$said" 'UNKNOWN +slurmctld: .*Unable to contact .* not looked at' \

@@ -36,8 +36,10 @@ for mpi in openmpi:pmix mpich:pmi2; do
     mpi=${mpi%:*}
     probe=$(type -P "pmm-probe-mpi.$mpi") \
         || { skip "$mpi" "pmm-probe-mpi was not built for it"; continue; }
-    timeout 600 srun -Q -o "$mpi.%t" --mpi="$pmi" -N4 -n4 -K1 "$probe" pairs -l 0,1M \
-        -n 100000 -o "$mpi" 2>err &
+    install -m 755 "$probe" "$workdir/probe.$mpi" # where only ours run
+    probe=$workdir/probe.$mpi
+    timeout 600 srun -Q -o "$mpi.%t" --mpi="$pmi" -N4 -n4 -K1 \
+        "$probe" pairs -l 0,1M -n 100000 -o "$mpi" 2>err &
     srun=$!
     within 20 find_processes "$probe"
     kill -KILL "$another"
