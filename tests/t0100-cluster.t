@@ -45,6 +45,10 @@ is "$(srun -p audit -N4 $where | wc -l)" 4 "the audit partition works"
 is "$(scontrol show config | awk '$1 == "KillWait" { print $3 }')" 7 \
     "a setting of ours is in force"
 
+is "$(scontrol show config | sed -n 's/^ClusterName *= //p')" \
+    "pmm$(sed -n 's/^SlurmctldPort=//p' "$SLURM_CONF")" \
+    "no other cluster on this machine has its name"
+
 # Slurmctld tells slurmdbd about new jobs every five seconds.
 seen () { [[ $(sacct -aXn -o user,state | grep -c COMPLETED) == 5 ]]; }
 within 20 seen
