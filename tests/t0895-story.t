@@ -15,6 +15,8 @@ workdir
 
 seed=${SEED:-$RANDOM}
 diag "seed $seed"
+export PMM_TMPDIR=$workdir/tmp
+mkdir "$PMM_TMPDIR"
 "$srcdir/contrib/demo" --parts story --nodes 8 --seed "$seed" \
     --output "$workdir/demo" >"$workdir/demo.log" 2>&1
 ok $? "the story ends well" || diag "$(<"$workdir/demo.log")"
@@ -44,6 +46,6 @@ like "$(step switch-fail)" '^FAIL switch link ' \
 like "$(step switch-comment)" '^pmm: audit [0-9]+ FAIL .* kind=link ' \
     "... which the job's comment has"
 is "$(step switch-no-drain)" "" "... and nobody is drained, after two audits"
-is "$(ls -d /tmp/pmm-demo.* 2>/dev/null)" "" "nothing is left"
+is "$(ls "$PMM_TMPDIR")" "" "nothing is left"
 
 done_testing
