@@ -2,6 +2,7 @@
 /* pmm: one verb for each step of the pipeline. */
 #include "config.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -57,6 +58,7 @@ int main (int argc, char **argv)
 {
     struct text_guess guess = { 0 };
 
+    signal (SIGXFSZ, SIG_IGN); /* a file that is too large is an error */
     if (argc < 2) {
         usage (stderr);
         return EXIT_BAD_INPUT;

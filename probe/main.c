@@ -492,6 +492,7 @@ int main (int argc, char *argv[])
     struct error err = { .fault = ERROR_WORLD };
     int rc;
 
+    signal (SIGXFSZ, SIG_IGN); /* a file that is too large is an error */
     if (argc > 1 && tests_named (argv[1]))
         return tests_main (argc - 1, argv + 1);
     alarm_prints = is_first_task ();

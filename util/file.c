@@ -1,15 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Files: opened with checks, read within bounds, written whole. */
+/* Files: opened with checks, read within bounds, written whole.
+ *
+ * Notes: a way is gone one directory at a time, each from the descriptor of
+ * the one before, so that what was checked is what is used. O_DIRECTORY has an
+ * automounter mount what it leads to; O_PATH needs no right to list it.
+ */
 #include "config.h"
 #include "util/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 /* As error_errno, but a file that is not there is the caller's mistake. */
@@ -20,10 +31,20 @@ static void error_open (struct error *err, const char *path)
         err->fault = ERROR_INPUT;
 }
 
+/* Not the name of a pipe, which a shell makes for <(...) */
+static bool is_named_pipe (int fd, const struct stat *st)
+{
+    struct statfs fs;
+
+    return S_ISFIFO (st->st_mode) && fstatfs (fd, &fs) == 0
+           && fs.f_type != PIPEFS_MAGIC;
+}
+
 FILE *file_open_input (const char *path, struct error *err)
 {
     struct stat st;
-    FILE *fp;
+    FILE *fp = NULL;
+    int fd;
 
     if (!strcmp (path, "-"))
         return stdin;
@@ -37,13 +58,24 @@ FILE *file_open_input (const char *path, struct error *err)
         error_input (err, "%s is a directory", path);
         return NULL;
     }
-    if (!S_ISREG (st.st_mode) && !S_ISFIFO (st.st_mode)) {
+    fd = S_ISREG (st.st_mode) || S_ISFIFO (st.st_mode)
+             ? open (path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
+             : -1;
+    if (fd >= 0 && fstat (fd, &st) < 0)
+        st.st_mode = 0;
+    if ((!S_ISREG (st.st_mode) && !S_ISFIFO (st.st_mode))
+        || (fd >= 0 && is_named_pipe (fd, &st))) {
         errno = EINVAL;
-        error_input (err, "%s is no regular file", path);
-        return NULL;
+        error_input (err, "%s is not a regular file", path);
     }
-    if (!(fp = fopen (path, "re")))
+    else if (fd < 0 || fcntl (fd, F_SETFL, 0) < 0 || !(fp = fdopen (fd, "r")))
         error_open (err, path);
+    if (!fp && fd >= 0) {
+        int saved_errno = errno;
+
+        close (fd);
+        errno = saved_errno;
+    }
     return fp;
 }
 
@@ -53,79 +85,311 @@ void file_close_input (FILE *fp)
         fclose (fp);
 }
 
-/* True if only root or owner may change what st is of. */
-static int owned (const struct stat *st, uid_t owner)
+/*
+ * Ways
+ */
+
+enum { LINKS_MAX = 40 };
+
+struct way {
+    const char *path; /* for people */
+    uid_t owner;
+    bool trusted;        /* root or owner alone may change any part of it */
+    int dir;             /* as far as it was gone */
+    struct stat st;      /* of dir */
+    char left[PATH_MAX]; /* to go */
+    int links;
+};
+
+static bool owned (const struct stat *st, uid_t owner)
 {
     return st->st_uid == 0 || st->st_uid == owner;
 }
 
-static int open_parent (const char *path, const char **base)
+/* Whether only root or owner may change what fd, of st, is: 0, or -1 with err.
+ * In a sticky directory others may make files, and change their own only.
+ */
+static int check_trust (const char *path, int fd, const struct stat *st,
+                        uid_t owner, bool sticky, struct error *err)
 {
-    const char *slash = strrchr (path, '/');
-    char dir[PATH_MAX];
+    char self[32], what[PATH_MAX] = "its directory";
 
-    *base = slash ? slash + 1 : path;
-    if (!slash)
-        strcpy (dir, ".");
-    else if (slash == path)
-        strcpy (dir, "/");
-    else if ((size_t)(slash - path) < sizeof (dir)) {
-        memcpy (dir, path, (size_t)(slash - path));
-        dir[slash - path] = '\0';
-    }
-    else {
-        errno = ENAMETOOLONG;
+    if (owned (st, owner)
+        && (!(st->st_mode & 022) || (sticky && (st->st_mode & S_ISVTX))))
+        return 0;
+    snprintf (self, sizeof (self), "/proc/self/fd/%d", fd);
+    (void)!readlink (self, what, sizeof (what) - 1);
+    errno = EPERM;
+    if (!owned (st, owner))
+        return error_world (err, "%s is not trusted: %s belongs to user %ju",
+                            path, what, (uintmax_t)st->st_uid);
+    return error_world (err,
+                        "%s is not trusted: others may write %s: chmod "
+                        "go-w %s",
+                        path, what, what);
+}
+
+/* As errno says. Always -1. */
+static int stuck (const struct way *w, struct error *err)
+{
+    if (!w->trusted)
+        return error_errno (err, "cannot write %s", w->path);
+    error_open (err, w->path);
+    return -1;
+}
+
+/* Go on to a directory; -1 with errno where name is none. */
+static int enter (struct way *w, const char *name)
+{
+    int fd =
+        openat (w->dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+    if (fd < 0 || fstat (fd, &w->st) < 0)
         return -1;
+    if (w->dir >= 0)
+        close (w->dir);
+    w->dir = fd;
+    return 0;
+}
+
+/* Whether a link at this place is followed. What others put into a directory
+ * like /tmp never is, nor, for what is trusted and for root, that of any other
+ * user.
+ */
+static bool is_followed (const struct way *w, const struct stat *link)
+{
+    return owned (link, w->owner)
+           || (!w->trusted && w->owner != 0
+               && (!(w->st.st_mode & S_ISVTX) || !(w->st.st_mode & S_IWOTH)));
+}
+
+/* Put what the link `name` says before what is left. */
+static int follow (struct way *w, const char *name, const char *rest,
+                   struct error *err)
+{
+    char target[PATH_MAX];
+    int fd = openat (w->dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    struct stat st;
+    ssize_t n = -1;
+
+    if (fd >= 0 && fstat (fd, &st) == 0) {
+        errno = EINVAL;
+        if (S_ISLNK (st.st_mode))
+            n = readlinkat (fd, "", target, sizeof (target));
     }
-    return open (dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0) {
+        int saved_errno = errno;
+
+        close (fd);
+        errno = saved_errno;
+    }
+    if (n < 0) {
+        errno = errno == EINVAL ? ENOTDIR : errno;
+        return stuck (w, err);
+    }
+    if (!is_followed (w, &st)) {
+        errno = EPERM;
+        return error_world (err,
+                            "%s is not trusted: the link %s belongs to "
+                            "user %ju",
+                            w->path, name, (uintmax_t)st.st_uid);
+    }
+    errno = ENAMETOOLONG;
+    if ((size_t)n + strlen (rest) + 2 > sizeof (target))
+        return stuck (w, err);
+    snprintf (target + n, sizeof (target) - (size_t)n, "%s%s",
+              *rest ? "/" : "", rest);
+    strcpy (w->left, target);
+    errno = ELOOP;
+    if (++w->links > LINKS_MAX || (*target == '/' && enter (w, "/") < 0))
+        return stuck (w, err);
+    return 0;
+}
+
+static int here_is_trusted (const struct way *w, struct error *err)
+{
+    return w->trusted
+               ? check_trust (w->path, w->dir, &w->st, w->owner, true, err)
+               : 0;
+}
+
+/* Take the first component off what is left: name, and what is behind it. */
+static char *split (char *left, char **rest)
+{
+    char *name = left + strspn (left, "/");
+    char *end = name + strcspn (name, "/");
+
+    *rest = end + strspn (end, "/");
+    if (*end)
+        *end = '\0';
+    return name;
+}
+
+/* Go the way up to its last component, which is left, or to its very end. A
+ * link at the last component is followed if `links`. Return 0, or -1 with err.
+ */
+static int go (struct way *w, bool to_end, bool links, struct error *err)
+{
+    char copy[PATH_MAX], *rest;
+
+    if (here_is_trusted (w, err) < 0)
+        return -1;
+    for (;;) {
+        const char *name = split (strcpy (copy, w->left), &rest);
+        bool last = !*rest && !to_end;
+        struct stat st;
+
+        if (!*name)
+            return 0;
+        if (last
+            && (!links || fstatat (w->dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0
+                || !S_ISLNK (st.st_mode)))
+            return 0;
+        if (!last && enter (w, name) == 0)
+            memmove (w->left, w->left + (rest - copy), strlen (rest) + 1);
+        else if (!last && errno != ENOTDIR && errno != ELOOP)
+            return stuck (w, err);
+        else if (follow (w, name, rest, err) < 0)
+            return -1;
+        if (here_is_trusted (w, err) < 0)
+            return -1;
+    }
+}
+
+/* Begin a way from where path does, for one of this user. leave is due. */
+static int set_out (struct way *w, const char *path, uid_t owner, bool trusted,
+                    struct error *err)
+{
+    *w = (struct way){
+        .path = path, .owner = owner, .trusted = trusted, .dir = -1
+    };
+    if (*path != '/' && !getcwd (w->left, sizeof (w->left)))
+        return stuck (w, err);
+    errno = ENAMETOOLONG;
+    if (strlen (w->left) + 1 + strlen (path) >= sizeof (w->left))
+        return stuck (w, err);
+    sprintf (w->left + strlen (w->left), "/%s", path);
+    return enter (w, "/") < 0 ? stuck (w, err) : 0;
+}
+
+static void leave (struct way *w)
+{
+    int saved_errno = errno;
+
+    if (w->dir >= 0)
+        close (w->dir);
+    errno = saved_errno;
+}
+
+/* The last component. */
+static const char *last_of (const struct way *w)
+{
+    return w->left + strspn (w->left, "/");
+}
+
+/*
+ * What is trusted
+ */
+
+static FILE *open_here (const struct way *w, struct error *err)
+{
+    int fd =
+        openat (w->dir, last_of (w),
+                O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    struct stat st;
+    FILE *fp = NULL;
+
+    if (fd < 0 || fstat (fd, &st) < 0)
+        error_open (err, w->path);
+    else if (!S_ISREG (st.st_mode) || st.st_size > FILE_TRUSTED_MAX) {
+        errno = EINVAL;
+        error_input (err, "%s is %s", w->path,
+                     S_ISREG (st.st_mode) ? "larger than 1 GiB"
+                                          : "not a regular file");
+    }
+    else if (check_trust (w->path, fd, &st, w->owner, false, err) == 0
+             && !(fp = fdopen (fd, "r")))
+        error_open (err, w->path);
+    if (!fp && fd >= 0) {
+        int saved_errno = errno;
+
+        close (fd);
+        errno = saved_errno;
+    }
+    return fp;
 }
 
 FILE *file_open_trusted (const char *path, uid_t owner, struct error *err)
 {
-    const char *base;
-    int dir = open_parent (path, &base);
-    int fd = -1;
-    struct stat st;
+    struct way w;
     FILE *fp = NULL;
 
-    if (dir < 0 || fstat (dir, &st) < 0) {
-        error_open (err, path);
-        goto out;
-    }
-    if (!owned (&st, owner)
-        || ((st.st_mode & 022) && !(st.st_mode & S_ISVTX))) {
-        errno = EPERM;
-        error_world (err, "%s is not trusted: others may write its directory",
-                     path);
-        goto out;
-    }
-    fd = openat (dir, base,
-                 O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-    if (fd < 0 || fstat (fd, &st) < 0) {
-        error_open (err, path);
-        goto out;
-    }
-    if (!S_ISREG (st.st_mode)) {
-        errno = EINVAL;
-        error_input (err, "%s is no regular file", path);
-        goto out;
-    }
-    if (!owned (&st, owner) || (st.st_mode & 022)) {
-        errno = EPERM;
-        error_world (err, "%s is not trusted: others may write it", path);
-        goto out;
-    }
-    if (!(fp = fdopen (fd, "r")))
-        error_open (err, path);
-    else
-        fd = -1;
-out:
-    if (fd >= 0)
-        close (fd);
-    if (dir >= 0)
-        close (dir);
+    if (set_out (&w, path, owner, true, err) == 0
+        && go (&w, false, false, err) == 0)
+        fp = open_here (&w, err);
+    leave (&w);
     return fp;
 }
+
+int file_open_trusted_dir (const char *path, uid_t owner, struct error *err)
+{
+    struct way w;
+    int fd = -1;
+
+    if (set_out (&w, path, owner, true, err) == 0
+        && go (&w, true, true, err) == 0
+        && check_trust (path, w.dir, &w.st, owner, false, err) == 0
+        && (fd = openat (w.dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
+        error_open (err, path);
+    leave (&w);
+    return fd;
+}
+
+int file_open_lock (int dir, const char *path, struct error *err)
+{
+    struct stat st;
+
+    for (int again = 1;; again--) {
+        int fd = openat (
+            dir, path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
+            0600);
+
+        if (fd < 0 || fstat (fd, &st) < 0)
+            return error_errno (err, "cannot open %s", path);
+        if (!S_ISREG (st.st_mode) || st.st_uid != geteuid ()
+            || st.st_nlink != 1) {
+            close (fd);
+            return error_world (err,
+                                "%s is not trusted: it is not a file of "
+                                "ours alone: remove it",
+                                path);
+        }
+        if (!(st.st_mode & 077))
+            return fd;
+        /* others may have it open, and hold it: a new one takes its place */
+        close (fd);
+        if (!again || unlinkat (dir, path, 0) < 0)
+            return error_errno (err, "cannot replace %s", path);
+    }
+}
+
+int file_lock (int fd, int wait_ms)
+{
+    enum { TICK_MS = 50 };
+
+    for (; flock (fd, LOCK_EX | LOCK_NB) < 0; wait_ms -= TICK_MS) {
+        if (errno != EWOULDBLOCK && errno != EINTR)
+            return -1;
+        if (wait_ms <= 0)
+            return 0;
+        poll (NULL, 0, TICK_MS);
+    }
+    return 1;
+}
+
+/*
+ * Reading
+ */
 
 char *file_slurp (FILE *fp, size_t max, size_t *len, struct error *err)
 {
@@ -162,86 +426,158 @@ error:
     return NULL;
 }
 
+/*
+ * Writing
+ */
+
 struct outfile {
     FILE *fp;
-    char *path; /* NULL: standard output */
-    char *temp; /* NULL: written in place (a pipe, a device) */
+    int fd;     /* what fp goes to */
+    int dir;    /* -1: written in place: standard output, a pipe, a device */
+    char *path; /* for people */
+    char *name; /* in dir */
+    char *temp; /* NULL: there is none */
+    int errnum; /* of the first write that failed */
 };
 
 static void outfile_destroy (struct outfile *out)
 {
     if (!out)
         return;
-    if (out->fp && out->fp != stdout)
+    if (out->fp)
         fclose (out->fp);
+    if (out->fd > STDERR_FILENO)
+        close (out->fd);
+    if (out->dir >= 0)
+        close (out->dir);
     free (out->path);
+    free (out->name);
     free (out->temp);
     free (out);
 }
 
+/* Write all; stdio only keeps that it failed, not why. */
+static ssize_t put (void *cookie, const char *data, size_t size)
+{
+    struct outfile *out = cookie;
+
+    for (size_t done = 0; done < size && !out->errnum;) {
+        ssize_t n = write (out->fd, data + done, size - done);
+
+        if (n >= 0)
+            done += (size_t)n;
+        else if (errno != EINTR)
+            out->errnum = errno;
+    }
+    return out->errnum ? 0 : (ssize_t)size;
+}
+
 static int open_temp (struct outfile *out)
 {
-    int fd = -1;
-
-    for (int tries = 0; fd < 0 && tries < 10; tries++) {
+    for (int tries = 0; out->fd < 0 && tries < 10; tries++) {
         unsigned int n;
 
         if (getrandom (&n, sizeof (n), 0) != sizeof (n))
             return -1;
         free (out->temp);
-        if (asprintf (&out->temp, "%s.%08x", out->path, n) < 0) {
+        if (asprintf (&out->temp, "%s.%08x", out->name, n) < 0) {
             out->temp = NULL;
             return -1;
         }
-        fd = open (out->temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (fd < 0 && errno != EEXIST)
-            return -1;
+        out->fd = openat (out->dir, out->temp,
+                          O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                          0666);
+        if (out->fd < 0 && errno != EEXIST)
+            break;
     }
-    return fd;
+    if (out->fd >= 0)
+        return 0;
+    free (out->temp);
+    out->temp = NULL;
+    return -1;
 }
 
-/* Take over fd; -1 with errno. */
-static int open_stream (struct outfile *out, int fd)
+/* A file beside what path leads to; links are followed, as far as that is
+ * safe, or replaced themselves.
+ */
+static int open_beside (struct outfile *out, bool links, struct error *err)
 {
-    int saved_errno;
+    size_t len = strlen (out->path);
+    struct way w;
+    int rc = set_out (&w, out->path, geteuid (), false, err);
 
-    if (fd >= 0 && (out->fp = fdopen (fd, "w")))
-        return 0;
-    saved_errno = errno;
-    if (fd >= 0)
-        close (fd);
-    if (fd >= 0 && out->temp)
-        unlink (out->temp);
-    errno = saved_errno;
-    return -1;
+    errno = EISDIR;
+    if (rc == 0 && (len == 0 || out->path[len - 1] == '/'))
+        rc = stuck (&w, err);
+    if (rc == 0 && (rc = go (&w, false, links, err)) == 0) {
+        out->dir = w.dir;
+        w.dir = -1;
+        out->name = strdup (last_of (&w));
+        if (!out->name || open_temp (out) < 0)
+            rc = stuck (&w, err);
+    }
+    leave (&w);
+    return rc;
+}
+
+/* What is no regular file is written in place. A pipe that another user has
+ * put there could hold us for ever.
+ */
+static int open_in_place (struct outfile *out, struct error *err)
+{
+    struct stat st;
+
+    if (lstat (out->path, &st) == 0 && S_ISFIFO (st.st_mode)
+        && !owned (&st, geteuid ())) {
+        errno = EPERM;
+        return error_world (err, "cannot write %s: it is a pipe of user %ju",
+                            out->path, (uintmax_t)st.st_uid);
+    }
+    out->fd = open (out->path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
+    return out->fd < 0 ? error_errno (err, "cannot write %s", out->path) : 0;
+}
+
+/* With a fixed mode it is a file that others rely on: that, and no link. */
+static struct outfile *create (const char *path, mode_t mode,
+                               struct error *err)
+{
+    static const cookie_io_functions_t io = { .write = put };
+    struct outfile *out = calloc (1, sizeof (*out));
+    struct stat st;
+    int rc = 0;
+
+    if (!out || !(out->path = strdup (path ? path : "standard output"))) {
+        free (out);
+        error_nomem (err);
+        return NULL;
+    }
+    out->fd = out->dir = -1;
+    if (!path) {
+        fflush (stdout);
+        out->fd = STDOUT_FILENO;
+    }
+    else if (!mode && stat (path, &st) == 0 && !S_ISREG (st.st_mode))
+        rc = open_in_place (out, err);
+    else
+        rc = open_beside (out, !mode, err);
+    if (rc == 0
+        && ((mode && fchmod (out->fd, mode) < 0)
+            || !(out->fp = fopencookie (out, "w", io))))
+        rc = error_errno (err, "cannot write %s", out->path);
+    if (rc == 0)
+        return out;
+    file_abort (out);
+    return NULL;
 }
 
 struct outfile *file_create (const char *path, struct error *err)
 {
-    struct outfile *out = calloc (1, sizeof (*out));
-    struct stat st;
-    int fd;
+    return create (path && strcmp (path, "-") != 0 ? path : NULL, 0, err);
+}
 
-    if (!out)
-        goto error;
-    if (!path || !strcmp (path, "-")) {
-        out->fp = stdout;
-        return out;
-    }
-    /* what a link points to is replaced, not the link */
-    if (!(out->path = realpath (path, NULL)) && !(out->path = strdup (path)))
-        goto error;
-    if (stat (out->path, &st) == 0 && !S_ISREG (st.st_mode))
-        fd = open (out->path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
-    else
-        fd = open_temp (out);
-    if (open_stream (out, fd) < 0)
-        goto error;
-    return out;
-error:
-    error_errno (err, "cannot write %s", path ? path : "standard output");
-    outfile_destroy (out);
-    return NULL;
+struct outfile *file_create_public (const char *path, struct error *err)
+{
+    return create (path, 0644, err);
 }
 
 static int copy (FILE *from, FILE *to, struct file_held *held)
@@ -265,39 +601,25 @@ struct outfile *file_append (const char *path, struct file_held *held,
                              struct error *err)
 {
     struct outfile *out = file_create (path, err);
-    FILE *fp;
-    int rc;
+    FILE *fp = NULL;
+    int fd;
 
     *held = (struct file_held){ 0 };
-    if (!out || !out->temp || access (out->path, F_OK) < 0)
+    if (!out || !out->temp)
         return out;
-    if (!(fp = file_open_input (out->path, err))) {
-        file_abort (out);
-        return NULL;
+    fd = openat (out->dir, out->name,
+                 O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (fd < 0 && errno == ENOENT)
+        return out;
+    if (fd >= 0 && !(fp = fdopen (fd, "r")))
+        close (fd);
+    if (fp && copy (fp, out->fp, held) == 0) {
+        fclose (fp);
+        return out;
     }
-    rc = copy (fp, out->fp, held);
-    if (rc < 0)
-        error_errno (err, "cannot copy %s", path);
+    error_errno (err, "cannot copy %s", path);
     file_close_input (fp);
-    if (rc < 0) {
-        file_abort (out);
-        return NULL;
-    }
-    return out;
-}
-
-struct outfile *file_create_public (const char *path, struct error *err)
-{
-    struct outfile *out = calloc (1, sizeof (*out));
-
-    if (out && (out->path = strdup (path))
-        && open_stream (out, open_temp (out)) == 0) {
-        if (fchmod (fileno (out->fp), 0644) == 0)
-            return out;
-        unlink (out->temp);
-    }
-    error_errno (err, "cannot write %s", path);
-    outfile_destroy (out);
+    file_abort (out);
     return NULL;
 }
 
@@ -309,24 +631,29 @@ FILE *file_stream (struct outfile *out)
 /* Push everything out to where it is safe. */
 static int flush (struct outfile *out)
 {
-    if (ferror (out->fp)) {
-        errno = EIO;
+    int fd = out->fd;
+
+    if (fflush (out->fp) == EOF || ferror (out->fp)) {
+        errno = out->errnum ? out->errnum : EIO;
         return -1;
     }
-    if (fflush (out->fp) == EOF)
-        return -1;
     if (!out->temp)
         return 0;
-    if (fsync (fileno (out->fp)) < 0 && errno != EINVAL)
+    if (fsync (fd) < 0 && errno != EINVAL)
         return -1;
-    return rename (out->temp, out->path);
+    out->fd = -1;
+    if (close (fd) < 0
+        || renameat (out->dir, out->temp, out->dir, out->name) < 0)
+        return -1;
+    free (out->temp);
+    out->temp = NULL;
+    return 0;
 }
 
 int file_commit (struct outfile *out, struct error *err)
 {
     if (flush (out) < 0) {
-        error_errno (err, "cannot write %s",
-                     out->path ? out->path : "standard output");
+        error_errno (err, "cannot write %s", out->path);
         file_abort (out);
         return -1;
     }
@@ -339,7 +666,7 @@ void file_abort (struct outfile *out)
     int saved_errno = errno;
 
     if (out && out->temp)
-        unlink (out->temp);
+        unlinkat (out->dir, out->temp, 0);
     outfile_destroy (out);
     errno = saved_errno;
 }

@@ -10,20 +10,39 @@
 
 #include "util/error.h"
 
-/* Open path for reading; "-" is standard input. A directory or a device is
- * refused. Returns NULL with err set (ERROR_WORLD where the file may not be
- * read, ERROR_INPUT where it does not exist or is no file). Close with
- * file_close_input, which leaves standard input open.
+/* Open path for reading; "-" is standard input. A directory, a device or a
+ * named pipe, which could hold us for ever, is refused. Returns NULL with err
+ * set (ERROR_WORLD where the file may not be read, ERROR_INPUT where it does
+ * not exist or is no file). Close with file_close_input, which leaves standard
+ * input open.
  */
 FILE *file_open_input (const char *path, struct error *err);
 void file_close_input (FILE *fp);
 
 /* Open path, which steers privileged programs, for reading: a regular file
- * that root or `owner` owns and that only its owner may write, in a directory
- * of which the same holds (or that is sticky). No symbolic link at the end.
+ * that root or `owner` owns and that only its owner may write. The same holds
+ * of all directories on the way to it, up to the root, which may be sticky
+ * though, and of symbolic links among them; itself it is none. Never waits.
  * Returns NULL with err set.
  */
+enum { FILE_TRUSTED_MAX = 1 << 30 };
 FILE *file_open_trusted (const char *path, uid_t owner, struct error *err);
+
+/* The same of a directory in which programs make files: a descriptor to read
+ * and to lock it, or -1 with err. Itself it may not be sticky.
+ */
+int file_open_trusted_dir (const char *path, uid_t owner, struct error *err);
+
+/* Open a lock, which is made where it is missing, at dir or AT_FDCWD. Others
+ * may not open it, since who can read a file can hold a lock on it: one that
+ * they could open is replaced. It is closed on exec. Returns a descriptor, or
+ * -1 with err.
+ */
+int file_open_lock (int dir, const char *path, struct error *err);
+
+/* Lock it; wait so long for another. 1; 0 where another has it; -1 with errno.
+ */
+int file_lock (int fd, int wait_ms);
 
 /* Read fp to its end, at most max bytes; more is an error. The result ends
  * in a NUL that *len does not count; the caller frees it. NULL with err set.
@@ -36,7 +55,12 @@ char *file_slurp (FILE *fp, size_t max, size_t *len, struct error *err);
  * file_commit returns 0, or -1 with err set (a full disk is noticed here) and
  * nothing changed at path. file_abort drops the output. file_finish commits
  * where rc, the writer's, is not negative, and else drops it and returns -1.
- * All free `out`; NULL is safe for file_abort. The mode is 0666 less the umask.
+ * All free `out`; NULL is safe for file_abort. The mode is 0666 less the
+ * umask.
+ *
+ * What a symbolic link leads to is replaced, as long as the links on the way
+ * are safe: others' are not where they lie in a directory like /tmp, and those
+ * of any user are not for root. A pipe or a device is written in place.
  */
 struct outfile;
 struct outfile *file_create (const char *path, struct error *err);
@@ -54,8 +78,8 @@ struct outfile *file_append (const char *path, struct file_held *held,
                              struct error *err);
 
 /* The same as file_create for what is published: mode 0644 whatever the umask
- * is, and a symbolic link at path, which another user may have put there, is
- * replaced itself.
+ * is, and what is not a regular file, like a symbolic link, is replaced
+ * itself.
  */
 struct outfile *file_create_public (const char *path, struct error *err);
 FILE *file_stream (struct outfile *out);

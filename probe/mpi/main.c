@@ -296,6 +296,7 @@ int main (int argc, char **argv)
     struct exchange_args args;
     int rc;
 
+    signal (SIGXFSZ, SIG_IGN); /* a file that is too large is an error */
     if (argc < 2) {
         usage (stderr);
         return ERROR_INPUT;

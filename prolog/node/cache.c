@@ -56,16 +56,12 @@ static void put_all (FILE *fp, int64_t now, const struct cache *c)
 int cache_write (const char *path, int64_t now, const struct cache *cache,
                  struct error *err)
 {
-    struct outfile *out = file_create (path, err);
+    struct outfile *out = file_create_public (path, err);
 
     if (!out)
         return -1;
     put_all (file_stream (out), now, cache);
-    if (fchmod (fileno (file_stream (out)), 0644) == 0)
-        return file_commit (out, err);
-    error_errno (err, "cannot publish %s", path);
-    file_abort (out);
-    return -1;
+    return file_commit (out, err);
 }
 
 struct reading {

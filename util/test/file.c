@@ -3,10 +3,16 @@
 #include "config.h"
 #include "util/file.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/tap.h"
@@ -40,23 +46,34 @@ static void test_input (void)
         { "gone", "No such file" },
         { "a/b", "Not a directory" },
         { "dir", "is a directory" },
-        { "/dev/null", "is no regular file" },
+        { "/dev/null", "is not a regular file" },
+        { "pipe", "is not a regular file" },
     };
+    char name[64];
     FILE *fp;
+    int fd[2];
 
     put ("a", "text");
     mkdir ("dir", 0755);
+    mkfifo ("pipe", 0600);
     ok ((fp = file_open_input ("a", NULL)) != NULL, "a file");
     file_close_input (fp);
     ok (file_open_input ("-", NULL) == stdin, "- is standard input");
     file_close_input (stdin);
     ok (fileno (stdin) == 0, "which stays open");
+    ok (pipe (fd) == 0 && write (fd[1], "text", 4) == 4, "a shell's pipe");
+    snprintf (name, sizeof (name), "/dev/fd/%d", fd[0]);
+    ok ((fp = file_open_input (name, NULL)) && getc (fp) == 't'
+            && !(fcntl (fileno (fp), F_GETFL) & O_NONBLOCK),
+        "is read, and waited for");
+    file_close_input (fp);
+    close (fd[0]);
+    close (fd[1]);
     for (size_t i = 0; i < sizeof (tab) / sizeof (tab[0]); i++) {
         struct error err = { 0 };
 
         ok (!file_open_input (tab[i].path, &err)
-                && strstr (err.text, tab[i].error)
-                && err.fault == ERROR_INPUT,
+                && strstr (err.text, tab[i].error) && err.fault == ERROR_INPUT,
             "refuse: %s", err.text);
     }
 }
@@ -72,12 +89,12 @@ static void test_trusted (void)
         { "t/f", 0755, 0644, NULL },
         { "t/f", 0700, 0600, NULL },
         { "t/f", 01777, 0644, NULL },
-        { "t/f", 0777, 0644, "write its directory" },
-        { "t/f", 0775, 0644, "write its directory" },
-        { "t/f", 0755, 0664, "others may write it" },
-        { "t/f", 0755, 0646, "others may write it" },
+        { "t/f", 0777, 0644, "others may write /" },
+        { "t/f", 0775, 0644, "others may write /" },
+        { "t/f", 0755, 0664, "/t/f: chmod go-w /" },
+        { "t/f", 0755, 0646, "/t/f: chmod go-w /" },
         { "t/link", 0755, 0644, "cannot open" },
-        { "t/fifo", 0755, 0644, "no regular file" },
+        { "t/fifo", 0755, 0644, "not a regular file" },
         { "t/gone", 0755, 0644, "No such file" },
         { "gone/f", 0755, 0644, "No such file" },
     };
@@ -108,10 +125,126 @@ static void test_trusted (void)
     else {
         struct error err = { 0 };
 
-        ok (chown ("t/f", 1, 1) == 0
-                && !file_open_trusted ("t/f", 0, &err),
+        ok (chown ("t/f", 1, 1) == 0 && !file_open_trusted ("t/f", 0, &err),
             "another's file: %s", err.text);
     }
+}
+
+/* A file four directories down, and who may change what leads to it. */
+static void test_way (void)
+{
+    static const struct {
+        const char *path;
+        const char *name; /* what is changed: */
+        mode_t mode;
+        uid_t owner; /* needs root unless 0, which is whoever we are */
+        const char *error;
+    } tab[] = {
+        { "w/a/b/f", "w", 0755, 0, NULL },
+        { "w/a/b/f", "w/a", 01777, 0, NULL },
+        { "w/a/b/f", "w/a", 0777, 0, "/w/a: chmod go-w /" },
+        { "w/a/b/f", "w", 0775, 0, "/w: chmod go-w /" },
+        { "w/a/b/f", "w", 0755, 7, "/w belongs to user 7" },
+        { "w/a/b/f", "w/a", 01777, 7, "/w/a belongs to user 7" },
+        { "w/a/b/f", "w/a/b", 0755, 7, "/w/a/b belongs to user 7" },
+        { "w/a/b/f", "w/a/b/f", 0644, 7, "/w/a/b/f belongs to user 7" },
+        { "w/a/../a/./b//f", "w", 0755, 0, NULL },
+        { "w/link/f", "w", 0755, 0, NULL },
+        { "w/link/f", "w", 01777, 0, NULL },
+        { "w/link/f", "w/a", 0777, 0, "/w/a: chmod go-w /" },
+        { "w/link/f", "w/link", 0, 7, "the link link belongs to user 7" },
+        { "w/far/f", "w", 0755, 0, NULL },
+        { "w/far/f", "w/a", 0777, 0, "/w/a: chmod go-w /" },
+        { "w/round/f", "w", 0755, 0, "Too many levels" },
+        { "w/gone/f", "w", 0755, 0, "No such file" },
+        { "w/a/b/f/f", "w", 0755, 0, "Not a directory" },
+    };
+    char here[256], far[300];
+
+    if (!getcwd (here, sizeof (here)))
+        return;
+    snprintf (far, sizeof (far), "%s/w/a/b", here);
+    mkdir ("w", 0755);
+    mkdir ("w/a", 0755);
+    mkdir ("w/a/b", 0755);
+    put ("w/a/b/f", "text");
+    ok (symlink ("a/b", "w/link") == 0 && symlink (far, "w/far") == 0
+            && symlink ("round", "w/round") == 0,
+        "links to directories");
+    for (size_t i = 0; i < sizeof (tab) / sizeof (tab[0]); i++) {
+        struct error err = { 0 };
+        struct stat st;
+        FILE *fp;
+
+        if (tab[i].owner && geteuid () != 0) {
+            skip ("needs root");
+            continue;
+        }
+        lstat (tab[i].name, &st);
+        if (tab[i].owner && lchown (tab[i].name, tab[i].owner, (gid_t)-1) < 0)
+            diag ("cannot chown %s", tab[i].name);
+        if (tab[i].mode)
+            chmod (tab[i].name, tab[i].mode);
+        fp = file_open_trusted (tab[i].path, geteuid (), &err);
+        ok (tab[i].error ? !fp && strstr (err.text, tab[i].error) : !!fp,
+            "%s, %s %o: %s", tab[i].path, tab[i].name,
+            (unsigned int)tab[i].mode, err.text);
+        if (fp)
+            fclose (fp);
+        if (lchown (tab[i].name, st.st_uid, (gid_t)-1) < 0
+            || (tab[i].mode && chmod (tab[i].name, st.st_mode & 07777) < 0))
+            diag ("cannot mend %s", tab[i].name);
+    }
+}
+
+static void test_dir (void)
+{
+    struct error err = { 0 };
+    int fd;
+
+    mkdir ("d", 0755);
+    ok ((fd = file_open_trusted_dir ("d", geteuid (), &err)) >= 0,
+        "a directory");
+    close (fd);
+    chmod ("d", 01777);
+    ok (file_open_trusted_dir ("d", geteuid (), &err) < 0,
+        "others may make files in it: %s", err.text);
+    chmod ("d", 0755);
+    put ("d/f", "");
+    ok (file_open_trusted_dir ("d/f", geteuid (), &err) < 0, "%s", err.text);
+}
+
+static void test_lock (void)
+{
+    struct error err = { 0 };
+    struct stat st, old;
+    int fd, others, second;
+
+    umask (0);
+    fd = file_open_lock (AT_FDCWD, "lock", &err);
+    ok (fd >= 0 && fstat (fd, &st) == 0 && (st.st_mode & 0777) == 0600
+            && file_lock (fd, 0) == 1,
+        "a lock that others cannot open");
+    second = file_open_lock (AT_FDCWD, "lock", &err);
+    ok (file_lock (second, 60) == 0, "is held");
+    close (fd);
+    ok (file_lock (second, 0) == 1, "and free");
+    close (second);
+
+    fchmodat (AT_FDCWD, "lock", 0644, 0);
+    stat ("lock", &old);
+    others = open ("lock", O_RDONLY);
+    ok (flock (others, LOCK_SH) == 0, "one that others could open is held");
+    fd = file_open_lock (AT_FDCWD, "lock", &err);
+    ok (fd >= 0 && fstat (fd, &st) == 0 && st.st_ino != old.st_ino
+            && (st.st_mode & 0777) == 0600 && file_lock (fd, 0) == 1,
+        "which does not matter: it is replaced");
+    close (fd);
+    close (others);
+    ok (link ("lock", "lock2") == 0
+            && file_open_lock (AT_FDCWD, "lock2", &err) < 0,
+        "a link to a file: %s", err.text);
+    umask (022);
 }
 
 static void test_slurp (void)
@@ -139,15 +272,15 @@ static void test_slurp (void)
     fclose (fp);
 }
 
-static int entries (void)
+static int entries (const char *dir)
 {
-    FILE *fp = popen ("ls -A o | wc -l", "r");
-    int n = -1;
+    struct dirent **list;
+    int n = scandir (dir, &list, NULL, NULL);
 
-    if (fscanf (fp, "%d", &n) != 1)
-        n = -1;
-    pclose (fp);
-    return n;
+    for (int i = 0; i < n; i++)
+        free (list[i]);
+    free (list);
+    return n - 2;
 }
 
 static void test_output (void)
@@ -171,16 +304,16 @@ static void test_output (void)
     errno = EBADMSG;
     file_abort (out);
     ok (errno == EBADMSG && !strcmp (contents ("o/f"), "one")
-            && entries () == 1,
+            && entries ("o") == 1,
         "aborted: as before");
     out = file_create ("o/f", NULL);
     fputs ("two", file_stream (out));
-    ok (file_finish (out, -1, NULL) == -1 && entries () == 1
+    ok (file_finish (out, -1, NULL) == -1 && entries ("o") == 1
             && !strcmp (contents ("o/f"), "one"),
         "finished where its writer failed: as before");
     out = file_create ("o/f", NULL);
     fputs ("two", file_stream (out));
-    ok (file_finish (out, 0, NULL) == 0 && entries () == 1
+    ok (file_finish (out, 0, NULL) == 0 && entries ("o") == 1
             && !strcmp (contents ("o/f"), "two"),
         "finished where it did not: there");
     file_abort (NULL);
@@ -200,15 +333,146 @@ static void test_output (void)
     ok (file_commit (out, NULL) == 0 && stat ("/dev/null", &st) == 0
             && S_ISCHR (st.st_mode),
         "a device is written, not replaced");
-    if ((out = file_create ("/dev/full", NULL))) {
-        fputs ("x", file_stream (out));
-        ok (file_commit (out, &err) < 0 && err.fault == ERROR_WORLD, "%s",
-            err.text);
-    }
+    for (int n = 1; n <= 100000; n += 99999)
+        if ((out = file_create ("/dev/full", NULL))) {
+            fprintf (file_stream (out), "%0*d", n, 1);
+            ok (file_commit (out, &err) < 0 && err.fault == ERROR_WORLD
+                    && strstr (err.text, "No space left"),
+                "%d bytes: %s", n, err.text);
+        }
     out = file_create ("-", NULL);
-    ok (file_stream (out) == stdout && file_commit (out, NULL) == 0
-            && puts ("#") >= 0,
+    fputs ("# to ", file_stream (out));
+    ok (file_commit (out, NULL) == 0 && puts ("standard output") >= 0
+            && fflush (stdout) == 0,
         "standard output stays open");
+}
+
+/* A file that cannot grow is not there, and what was there is as it was. */
+static void test_full (void)
+{
+    const struct rlimit small = { 100, RLIM_INFINITY };
+    const struct rlimit none = { RLIM_INFINITY, RLIM_INFINITY };
+    struct error err = { 0 };
+    struct outfile *out;
+
+    mkdir ("full", 0755);
+    put ("full/f", "old");
+    signal (SIGXFSZ, SIG_IGN);
+    for (int n = 200; n <= 200000; n *= 1000) {
+        fflush (stdout);
+        setrlimit (RLIMIT_FSIZE, &small);
+        out = file_create ("full/f", &err);
+        fprintf (file_stream (out), "%0*d", n, 1);
+        file_commit (out, &err);
+        setrlimit (RLIMIT_FSIZE, &none);
+        ok (strstr (err.text, "full/f: File too large")
+                && !strcmp (contents ("full/f"), "old")
+                && entries ("full") == 1,
+            "%d bytes: %s", n, err.text);
+    }
+}
+
+/* Links that others put where we write: user 7 and user 8, a directory like
+ * /tmp, and a file of user 8's. Return what user 8 hears; "" where it wrote.
+ */
+static const char *write_as (uid_t uid, const char *path)
+{
+    static struct error err;
+    int fd[2];
+    pid_t pid;
+
+    err = (struct error){ 0 };
+    if (pipe (fd) < 0 || fflush (stdout) == EOF || (pid = fork ()) < 0)
+        return "no child";
+    if (pid == 0) {
+        struct outfile *out;
+
+        if (setuid (uid) < 0 || !(out = file_create (path, &err))
+            || fputs ("new", file_stream (out)) == EOF
+            || file_commit (out, &err) < 0)
+            err.fault = ERROR_WORLD;
+        _exit (write (fd[1], &err, sizeof (err)) != sizeof (err));
+    }
+    close (fd[1]);
+    if (read (fd[0], &err, sizeof (err)) != sizeof (err))
+        strcpy (err.text, "no answer");
+    close (fd[0]);
+    waitpid (pid, NULL, 0);
+    return err.text;
+}
+
+static void test_links (void)
+{
+    static const struct {
+        uid_t who;
+        const char *path, *error;
+    } tab[] = {
+        { 8, "tmp/theirs", "the link theirs belongs to user 7" },
+        { 0, "tmp/theirs", "the link theirs belongs to user 7" },
+        { 8, "tmp/dir/f", "the link dir belongs to user 7" },
+        { 0, "tmp/dir/f", "the link dir belongs to user 7" },
+        { 0, "project/theirs", "the link theirs belongs to user 7" },
+        { 0, "tmp/pipe", "a pipe of user 7" },
+        { 8, "tmp/own", "" },
+        { 8, "project/theirs", "" },
+        { 8, "tmp/roots", "" },
+    };
+
+    if (geteuid () != 0) {
+        skip ("needs root");
+        return;
+    }
+    chmod (".", 0755);
+    mkdir ("home", 0755);
+    mkdir ("tmp", 0);
+    mkdir ("project", 0);
+    ok (chmod ("tmp", 01777) == 0 && chmod ("project", 0777) == 0
+            && chown ("home", 8, 8) == 0
+            && symlink ("../home/f", "tmp/theirs") == 0
+            && symlink ("../home", "tmp/dir") == 0
+            && symlink ("../home/f", "tmp/own") == 0
+            && symlink ("../home/f", "tmp/roots") == 0
+            && symlink ("../home/f", "project/theirs") == 0
+            && mkfifo ("tmp/pipe", 0666) == 0 && chown ("tmp/pipe", 7, 7) == 0
+            && lchown ("tmp/theirs", 7, 7) == 0
+            && lchown ("tmp/dir", 7, 7) == 0 && lchown ("tmp/own", 8, 8) == 0
+            && lchown ("project/theirs", 7, 7) == 0,
+        "links of user 7, of user 8 and of root");
+    for (size_t i = 0; i < sizeof (tab) / sizeof (tab[0]); i++) {
+        const char *said;
+
+        put ("home/f", "old");
+        said = write_as (tab[i].who, tab[i].path);
+        ok (tab[i].error[0] ? !!strstr (said, tab[i].error) : !*said,
+            "user %u: %s %s", (unsigned int)tab[i].who, tab[i].path, said);
+        ok (!strcmp (contents ("home/f"), *tab[i].error ? "old" : "new"),
+            "the file is %s", *tab[i].error ? "as it was" : "written");
+    }
+}
+
+/* What is published replaces whatever is there. */
+static void test_public (void)
+{
+    struct error err = { 0 };
+    struct outfile *out;
+    struct stat st;
+
+    mkdir ("p", 0755);
+    put ("p/f", "old");
+    umask (077);
+    ok (symlink ("f", "p/link") == 0 && mkfifo ("p/pipe", 0600) == 0,
+        "a link and a pipe");
+    for (int i = 0; i < 2; i++) {
+        const char *path = i ? "p/pipe" : "p/link";
+
+        out = file_create_public (path, &err);
+        fputs ("new", file_stream (out));
+        ok (file_commit (out, &err) == 0 && lstat (path, &st) == 0
+                && S_ISREG (st.st_mode) && (st.st_mode & 0777) == 0644
+                && !strcmp (contents ("p/f"), "old"),
+            "%s is replaced", path);
+    }
+    umask (022);
 }
 
 static void test_append (void)
@@ -245,9 +509,7 @@ static void test_append (void)
         "of much the start");
     file_abort (out);
     out = file_append (NULL, &held, &err);
-    ok (file_stream (out) == stdout && held.size == 0
-            && file_commit (out, &err) == 0,
-        "standard output");
+    ok (held.size == 0 && file_commit (out, &err) == 0, "standard output");
 }
 
 int main (void)
@@ -259,8 +521,14 @@ int main (void)
         return 1;
     test_input ();
     test_trusted ();
+    test_way ();
+    test_dir ();
+    test_lock ();
     test_slurp ();
     test_output ();
+    test_public ();
+    test_full ();
+    test_links ();
     test_append ();
     rc = done_testing ();
     if (chdir ("/") == 0) {
