@@ -13,11 +13,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -27,7 +25,7 @@
 
 #define STAMP "%Y%m%dT%H%M%SZ"
 
-enum { STAMP_SIZE = 17, TEMP_DIGITS = 8, TEMP_OLD_S = 3600, TICK_MS = 50 };
+enum { STAMP_SIZE = 17, TEMP_DIGITS = 8, TEMP_OLD_S = 3600 };
 
 struct publish {
     char *path, *lock_path;
@@ -35,36 +33,16 @@ struct publish {
     struct publish_state state;
 };
 
-/* Nobody may have put another file of ours there. */
-static int check_lock (const struct publish *p, struct error *err)
-{
-    struct stat st;
-
-    if (fstat (p->lock, &st) < 0)
-        return error_errno (err, "%s", p->lock_path);
-    if (!S_ISREG (st.st_mode) || st.st_uid != geteuid () || st.st_nlink != 1)
-        return error_world (err, "%s is not trusted: it is not ours alone",
-                            p->lock_path);
-    return 0;
-}
-
 static int take_lock (struct publish *p, int wait_ms, struct error *err)
 {
-    p->lock = open (p->lock_path,
-                    O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
-                    0644);
-    if (p->lock < 0)
-        return error_errno (err, "cannot open %s", p->lock_path);
-    if (check_lock (p, err) < 0)
+    int rc;
+
+    if ((p->lock = file_open_lock (AT_FDCWD, p->lock_path, err)) < 0)
         return -1;
-    for (; flock (p->lock, LOCK_EX | LOCK_NB) < 0; wait_ms -= TICK_MS) {
-        if (errno != EWOULDBLOCK && errno != EINTR)
-            return error_errno (err, "cannot lock %s", p->lock_path);
-        if (wait_ms <= 0)
-            return error_world (err, "another publisher holds %s",
-                                p->lock_path);
-        poll (NULL, 0, TICK_MS);
-    }
+    if ((rc = file_lock (p->lock, wait_ms)) < 0)
+        return error_errno (err, "cannot lock %s", p->lock_path);
+    if (rc == 0)
+        return error_world (err, "another publisher holds %s", p->lock_path);
     return 0;
 }
 

@@ -4,9 +4,10 @@
  *
  *     FILE                       the snapshot, 0644
  *     FILE.20261122T013000Z      earlier ones, by the time they were read
- *     FILE.lock                  held by who publishes; its time is that of the
- *                                last look, in it is when all was read last and
- *                                how many looks there were since
+ *     FILE.lock                  held by who publishes, for others to see, not
+ *                                to open; its time is that of the last look, in
+ *                                it is when all was read last and how many
+ *                                looks there were since
  *
  * FILE holds one subnet for ever: another one, or another fabric that has the
  * same prefix, is refused.

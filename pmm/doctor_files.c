@@ -17,6 +17,7 @@
 #include "pmm/doctor.h"
 #include "pmm/inputs.h"
 #include "probe/nodemap.h"
+#include "prolog/serve/spool.h"
 #include "util/file.h"
 
 enum {
@@ -200,12 +201,16 @@ static intmax_t holder (const struct stat *st)
 
 enum verdict_status doctor_service (const struct patient *p, char *text)
 {
-    const char *path = p->site.spool;
-    struct stat st;
+    char path[PATH_MAX];
+    struct stat st = { 0 };
     intmax_t pid;
 
-    if (stat (path, &st) < 0)
+    snprintf (path, sizeof (path), "%s/%s", p->site.spool, SPOOL_LOCK);
+    if (access (p->site.spool, F_OK) < 0)
         return doctor_say (text, VERDICT_WARN, "does not run: it has no spool");
+    if (stat (path, &st) < 0 && errno != ENOENT)
+        return doctor_say (text, VERDICT_UNKNOWN, "%s: %s", path,
+                           strerror (errno));
     if ((pid = holder (&st)) == 0)
         return doctor_say (text, VERDICT_WARN,
                            "does not run on this machine: no job is audited "

@@ -91,7 +91,7 @@ with_slurm ()
 with_stack () { printf '%s\n' "$@" >"$etc/plugstack.conf"; }
 serve ()
 {
-    flock "$workdir/spool" sleep 1000 &
+    flock "$workdir/spool/lock" sleep 1000 &
     service=$!
     cleanup pkill -P "$service"
 }

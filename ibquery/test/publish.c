@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -155,6 +156,8 @@ static void one_at_a_time (void)
     struct error err = { 0 };
     struct publish *p = publish_open (path, 0, &err), *q;
     struct publish_state s;
+    struct stat st;
+    char lock[80];
     pid_t pid;
     int status;
 
@@ -172,6 +175,9 @@ static void one_at_a_time (void)
         "two looks");
     publish_close (p);
     ok (waitpid (pid, &status, 0) == pid && status == 0, "who waits gets it");
+    snprintf (lock, sizeof (lock), "%s.lock", path);
+    ok (stat (lock, &st) == 0 && (st.st_mode & 0777) == 0600,
+        "the lock is one that others cannot open");
     p = publish_open (path, 0, &err);
     s = publish_state (p);
     ok (s.looks == 2 && s.read > T0, "the looks are counted");
@@ -188,6 +194,7 @@ static void traps (void)
     const struct timespec old[2] = { { .tv_sec = 1 }, { .tv_sec = 1 } };
     struct error err = { 0 };
     struct stat st;
+    int held;
 
     snprintf (lock, sizeof (lock), "%s.lock", path);
     snprintf (other, sizeof (other), "%s/other", dir);
@@ -200,6 +207,11 @@ static void traps (void)
     ok (link (other, lock) == 0 && put (f, &err) == -2,
         "another file for a lock: %s", err.text);
     unlink (lock);
+    held = open (lock, O_CREAT | O_RDONLY, 0644);
+    ok (flock (held, LOCK_SH) == 0 && put (f, &err) >= 0,
+        "a lock of before, which everybody could open, and holds: %s",
+        err.text);
+    close (held);
     unlink (path);
     ok (symlink (other, path) == 0 && put (f, &err) == 1
             && lstat (path, &st) == 0 && S_ISREG (st.st_mode)

@@ -31,6 +31,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "util/file.h"
+
 #include "util/text.h"
 
 enum {
@@ -756,21 +758,23 @@ static int check_place (struct ledger *l, enum ledger_mode mode,
 {
     const char *slash = strrchr (l->path, '/');
     char dir[PATH_MAX] = ".";
-    struct stat at, st;
+    struct error why;
+    struct stat st;
+    int there, fd;
 
     if (slash && (size_t)snprintf (dir, sizeof (dir), "%.*s",
                                    (int)(slash - l->path) + 1, l->path)
                      >= sizeof (dir))
         return db_refuse (l, ENAMETOOLONG, err, "%s", strerror (ENAMETOOLONG));
-    if (stat (dir, &at) < 0)
+    there = lstat (l->path, &st) == 0;
+    if (!there && (errno != ENOENT || mode != LEDGER_CREATE))
         return db_refuse (l, errno, err, "%s", strerror (errno));
-    if (at.st_mode & 022)
-        return db_refuse (l, EPERM, err, "others may write its directory");
-    if (lstat (l->path, &st) < 0) {
-        if (errno == ENOENT && mode == LEDGER_CREATE)
-            return 0;
-        return db_refuse (l, errno, err, "%s", strerror (errno));
-    }
+    fd = file_open_trusted_dir (dir, there ? st.st_uid : geteuid (), &why);
+    if (fd < 0)
+        return db_refuse (l, errno, err, "%s", why.text);
+    close (fd);
+    if (!there)
+        return 0;
     if (!S_ISREG (st.st_mode))
         return db_refuse (l, EINVAL, err, "is no regular file");
     if (st.st_mode & 022)
@@ -779,8 +783,6 @@ static int check_place (struct ledger *l, enum ledger_mode mode,
         return db_refuse (l, EPERM, err,
                           "belongs to user %ju, who alone may write it",
                           (uintmax_t)st.st_uid);
-    if (at.st_uid != 0 && at.st_uid != st.st_uid)
-        return db_refuse (l, EPERM, err, "its directory belongs to another");
     return 1;
 }
 

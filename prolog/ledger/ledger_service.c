@@ -7,27 +7,27 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include "prolog/ledger/ledger_db.h"
+#include "util/file.h"
 
 int ledger_lock (const struct ledger *l, int *fd, struct error *err)
 {
     char path[PATH_MAX];
+    int rc;
 
     if (snprintf (path, sizeof (path), "%s.lock", l->path)
         >= (int)sizeof (path))
         return error_input (err, "the ledger's name is too long");
-    *fd = open (path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (*fd < 0)
-        return error_errno (err, "%s", path);
-    if (flock (*fd, LOCK_EX | LOCK_NB) == 0)
+    if ((*fd = file_open_lock (AT_FDCWD, path, err)) < 0)
+        return -1;
+    if ((rc = file_lock (*fd, 0)) == 1)
         return 1;
     error_errno (err, "%s", path);
     close (*fd);
     *fd = -1;
-    return errno == EWOULDBLOCK ? 0 : -1;
+    return rc;
 }
 
 /*

@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "prolog/node/live.h"
+#include "util/file.h"
 #include "util/program.h"
 #include "util/site.h"
 #include "util/text.h"
@@ -57,17 +58,11 @@ static void unknown (struct hook_result *r, const char *why)
 /* One look at a time; who cannot have the lock looks without it. */
 static void lock_run (const char *run)
 {
-    struct stat st;
     int dir, fd;
 
     mkdir (run, 0755);
-    dir = open (run, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (dir >= 0 && fstat (dir, &st) == 0 && st.st_uid == geteuid ()
-        && !(st.st_mode & 022)
-        && (fd = openat (dir, "look.lock",
-                         O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK
-                             | O_CLOEXEC,
-                         0600)) >= 0)
+    dir = file_open_trusted_dir (run, geteuid (), NULL);
+    if (dir >= 0 && (fd = file_open_lock (dir, "look.lock", NULL)) >= 0)
         flock (fd, LOCK_EX); /* until we end */
     if (dir >= 0)
         close (dir);

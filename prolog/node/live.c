@@ -23,7 +23,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -57,15 +56,6 @@ static void leave (struct place *p)
     free (p->path);
 }
 
-/* Only who we are may write there. */
-static bool is_ours (int fd)
-{
-    struct stat st;
-
-    return fstat (fd, &st) == 0 && st.st_uid == geteuid ()
-           && !(st.st_mode & 022);
-}
-
 /* The number of a job; false where it has none. */
 static bool job_number (const struct live_job *job, uint64_t *id)
 {
@@ -95,13 +85,8 @@ static int enter (struct place *p, const char *path,
     }
     if (mkdir (p->path, 0755) < 0 && errno != EEXIST)
         return error_errno (err, "cannot make %s", p->path);
-    p->dir = open (p->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (p->dir < 0)
-        return error_errno (err, "cannot open %s", p->path);
-    if (!is_ours (p->dir))
-        return error_world (err, "%s is not trusted: others may write it",
-                            p->path);
-    return 0;
+    p->dir = file_open_trusted_dir (p->path, geteuid (), err);
+    return p->dir < 0 ? -1 : 0;
 }
 
 /* Whether the last attempt was long enough ago, or cannot have been yet: the
@@ -119,11 +104,12 @@ static bool is_due (int lock)
 
 static int open_lock (const struct place *p, struct error *err)
 {
-    int fd = openat (p->dir, p->lock,
-                     O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0600);
+    int fd = file_open_lock (p->dir, p->lock, err);
 
-    return fd < 0 ? error_errno (err, "cannot open %s/%s", p->path, p->lock)
-                  : fd;
+    if (fd < 0)
+        return error_prefix (err, "%s", p->path);
+    fcntl (fd, F_SETFD, 0); /* it goes with the reader */
+    return fd;
 }
 
 /* Note the time of an attempt at everything. */
@@ -132,17 +118,6 @@ static int note (const struct place *p, int lock, struct error *err)
     if (pwrite (lock, "tried\n", 6, 0) == 6)
         return 0;
     return error_errno (err, "cannot write %s/%s", p->path, p->lock);
-}
-
-/* Our turn, or within LIVE_TIMEOUT_S. */
-static bool wait_turn (int lock)
-{
-    for (int ms = 0; ms < LIVE_TIMEOUT_S * 1000; ms += TICK_MS) {
-        if (flock (lock, LOCK_EX | LOCK_NB) == 0)
-            return true;
-        poll (NULL, 0, TICK_MS);
-    }
-    return false;
 }
 
 /* Begin an output; what one who was killed has left is dropped. */
@@ -259,7 +234,7 @@ static void drop_old_parts (const struct place *p)
 static void read_part (const struct place *p, const struct site *site,
                        const char *nodes, int lock, int out)
 {
-    bool turn = wait_turn (lock) && is_due (lock);
+    bool turn = file_lock (lock, LIVE_TIMEOUT_S * 1000) == 1 && is_due (lock);
     bool good = turn && publish_part (p, site, nodes, out);
     int all = -1;
 
@@ -351,8 +326,7 @@ static int prepare (struct task *t, struct error *err)
 
     if ((t->lock = open_lock (p, err)) < 0)
         return -1;
-    if ((!t->nodes && flock (t->lock, LOCK_EX | LOCK_NB) < 0)
-        || !is_due (t->lock))
+    if ((!t->nodes && file_lock (t->lock, 0) != 1) || !is_due (t->lock))
         return 0;
     if (!t->nodes && note (p, t->lock, err) < 0)
         return -1;

@@ -26,6 +26,7 @@ enum {
     SETTLE_MS = 200,       /* for jobs that end together */
     RETRY_MIN_MS = SECOND_MS,
     RETRY_MAX_MS = MINUTE_MS,
+    SPOOL_WAIT_MS = 10 * SECOND_MS, /* for who was killed */
 };
 
 static const struct duty {
@@ -282,7 +283,7 @@ static int open_all (struct service *s, struct error *err)
     if (geteuid () == 0)
         return error_input (err, "it is not for root to run: SlurmUser does");
     if (site_read (&s->site, s->conf, 1, err) < 0 || catch_signals (err) < 0
-        || !(s->spool = spool_open (s->site.spool, err)))
+        || !(s->spool = spool_open (s->site.spool, SPOOL_WAIT_MS, err)))
         return -1;
     return keep_ledger (s, err);
 }

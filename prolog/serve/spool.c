@@ -18,10 +18,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "util/file.h"
 
 #define MAGIC "pmm-spool 1"
 #define DROPPED "dropped" /* a byte for each */
@@ -47,26 +48,6 @@ enum { NUMBERS = sizeof (numbers) / sizeof (numbers[0]) };
 static uint64_t *number_of (struct spool_record *r, size_t i)
 {
     return (uint64_t *)((char *)r + numbers[i].offset);
-}
-
-/* The spool's directory, if only its owner may write it; *st is of it. */
-static int open_dir (const char *dir, struct stat *st, struct error *err)
-{
-    int fd = open (dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-
-    if (fd < 0 || fstat (fd, st) < 0)
-        error_errno (err, "cannot open the spool %s", dir);
-    else if ((st->st_uid != geteuid () && st->st_uid != 0)
-             || (st->st_mode & 022)) {
-        errno = EPERM;
-        error_world (err, "the spool %s is not trusted: others may write it",
-                     dir);
-    }
-    else
-        return fd;
-    if (fd >= 0)
-        close (fd);
-    return -1;
 }
 
 /* A directory stream of its own for fd, which stays open. */
@@ -172,12 +153,11 @@ int spool_drop (const char *dir, const struct spool_record *record,
                 struct error *err)
 {
     struct spool_record r = *record;
-    struct stat st;
-    int fd = open_dir (dir, &st, err);
+    int fd = file_open_trusted_dir (dir, geteuid (), err);
     int rc;
 
     if (fd < 0)
-        return -1;
+        return error_prefix (err, "the spool");
     rc = has_room (fd);
     if (rc == 0)
         errno = ENOSPC;
@@ -195,12 +175,29 @@ int spool_drop (const char *dir, const struct spool_record *record,
  */
 
 struct spool {
-    int dir;    /* locked */
+    int dir;
+    int lock;
     int notify;
     char *path;
 };
 
-struct spool *spool_open (const char *dir, struct error *err)
+/* One who was killed is still ending, and has the lock until then. */
+static int take_lock (struct spool *s, int wait_ms, struct error *err)
+{
+    int rc;
+
+    if ((s->lock = file_open_lock (s->dir, SPOOL_LOCK, err)) < 0)
+        return error_prefix (err, "%s", s->path);
+    if ((rc = file_lock (s->lock, wait_ms)) < 0)
+        return error_errno (err, "cannot lock %s/%s", s->path, SPOOL_LOCK);
+    if (rc > 0)
+        return 0;
+    errno = EWOULDBLOCK;
+    return error_world (err, "another audit service runs: it holds %s/%s",
+                        s->path, SPOOL_LOCK);
+}
+
+struct spool *spool_open (const char *dir, int wait_ms, struct error *err)
 {
     struct spool *s = calloc (1, sizeof (*s));
     struct stat st;
@@ -210,18 +207,18 @@ struct spool *spool_open (const char *dir, struct error *err)
         free (s);
         return NULL;
     }
-    s->notify = -1;
-    if ((s->dir = open_dir (dir, &st, err)) < 0)
+    s->notify = s->lock = -1;
+    if ((s->dir = file_open_trusted_dir (dir, geteuid (), err)) < 0) {
+        error_prefix (err, "the spool");
         goto error;
-    if (st.st_uid != geteuid ()) {
+    }
+    if (fstat (s->dir, &st) < 0 || st.st_uid != geteuid ()) {
         errno = EPERM;
         error_world (err, "the spool %s is not ours", dir);
         goto error;
     }
-    if (flock (s->dir, LOCK_EX | LOCK_NB) < 0) {
-        error_errno (err, "%s: another service has the spool", dir);
+    if (take_lock (s, wait_ms, err) < 0)
         goto error;
-    }
     if ((s->notify = inotify_init1 (IN_NONBLOCK | IN_CLOEXEC)) < 0
         || inotify_add_watch (s->notify, dir, IN_MOVED_TO | IN_ONLYDIR) < 0) {
         error_errno (err, "%s cannot be watched", dir);
@@ -241,6 +238,8 @@ void spool_close (struct spool *s)
         return;
     if (s->notify >= 0)
         close (s->notify);
+    if (s->lock >= 0)
+        close (s->lock);
     if (s->dir >= 0)
         close (s->dir);
     free (s->path);

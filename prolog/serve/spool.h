@@ -43,6 +43,11 @@ enum {
     SPOOL_AGAIN_S = 60,
 };
 
+/* In the spool, held by the service: others may read the directory, and so lock
+ * that.
+ */
+#define SPOOL_LOCK "lock"
+
 struct spool_record {
     uint64_t job; /* of an array: the task's own number */
     uint64_t uid;
@@ -83,11 +88,12 @@ struct spool_list {
     uint64_t dropped; /* by hooks, since the last spool_read */
 };
 
-/* Open the spool, which must be ours alone to write, for the one service:
- * errno EWOULDBLOCK where another has it. NULL with err.
+/* Open the spool, which must be ours alone to write, for the one service, and
+ * wait so long for another to end: errno EWOULDBLOCK where it does not. NULL
+ * with err.
  */
 struct spool;
-struct spool *spool_open (const char *dir, struct error *err);
+struct spool *spool_open (const char *dir, int wait_ms, struct error *err);
 void spool_close (struct spool *spool);
 
 /* Readable when there may be something new; spool_read empties it. */

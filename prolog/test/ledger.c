@@ -172,7 +172,7 @@ static void test_places (void)
         { "text/led", LEDGER_CREATE, ERROR_INPUT, "Not a directory" },
         { "dir", LEDGER_WRITE, ERROR_INPUT, "no regular file" },
         { "link", LEDGER_WRITE, ERROR_INPUT, "no regular file" },
-        { "open/led", LEDGER_CREATE, ERROR_INPUT, "write its directory" },
+        { "open/led", LEDGER_CREATE, ERROR_INPUT, "others may write /" },
         { "loose", LEDGER_WRITE, ERROR_INPUT, "others may write it" },
         { "text", LEDGER_WRITE, ERROR_INPUT, "not a database" },
         { "text", LEDGER_READ, ERROR_INPUT, "not a database" },

@@ -8,9 +8,12 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -74,14 +77,15 @@ static bool there (const char *name)
     return lstat (path_of (name), &st) == 0;
 }
 
-/* Empty it, and then remove it. */
+/* Empty it, but for the service's lock. */
 static void wipe (void)
 {
     DIR *d = opendir (dir);
     struct dirent *e;
 
     while (d && (e = readdir (d)))
-        unlinkat (dirfd (d), e->d_name, 0);
+        if (strcmp (e->d_name, SPOOL_LOCK) != 0)
+            unlinkat (dirfd (d), e->d_name, 0);
     if (d)
         closedir (d);
 }
@@ -237,30 +241,70 @@ static void test_full (void)
     unlink (path_of ("file0"));
     unlink (path_of ("file1"));
     unlink (path_of ("file2"));
+    unlink (path_of ("file3")); /* the lock is one, too */
     ok (drop (60) == 0, "and there is room again");
 }
 
 static void test_trust (void)
 {
-    struct spool *other = spool_open (dir, &err);
+    struct spool *other = spool_open (dir, 0, &err);
 
-    ok (!other && errno == EWOULDBLOCK, "one service, no more");
+    ok (!other && errno == EWOULDBLOCK, "one service, no more: %s", err.text);
     spool_close (other);
     chmod (dir, 0770);
     ok (drop (61) < 0 && errno == EPERM && !there ("61.1000000"),
         "no record where others may write");
     spool_close (spool);
-    ok (!(spool = spool_open (dir, &err)) && errno == EPERM, "nor a service");
+    ok (!(spool = spool_open (dir, 0, &err)) && errno == EPERM,
+        "nor a service");
     chmod (dir, 0700);
-    ok ((spool = spool_open (dir, &err)) != NULL, "which can come back");
-    ok (!(other = spool_open ("/nowhere/spool", &err)) && errno == ENOENT,
+    ok ((spool = spool_open (dir, 0, &err)) != NULL, "which can come back");
+    ok (!(other = spool_open ("/nowhere/spool", 0, &err)) && errno == ENOENT,
         "no spool, no service");
     spool_close (other);
 }
 
+/* Who may read the spool's directory can lock that. */
+static void test_locked (void)
+{
+    int fd = open (dir, O_RDONLY | O_DIRECTORY);
+
+    spool_close (spool);
+    ok (flock (fd, LOCK_SH) == 0 && (spool = spool_open (dir, 0, &err)),
+        "the spool's directory is locked by others: %s", err.text);
+    close (fd);
+}
+
+/* The lock of one who is killed goes when he has ended. */
+static void test_ending (void)
+{
+    pid_t pid;
+    int ready[2];
+    char byte;
+
+    spool_close (spool);
+    spool = NULL;
+    if (pipe (ready) < 0 || (pid = fork ()) < 0)
+        return;
+    if (pid == 0) {
+        struct spool *theirs = spool_open (dir, 0, &err);
+
+        if (write (ready[1], "", 1) < 0)
+            _exit (1);
+        poll (NULL, 0, 200);
+        _exit (theirs == NULL);
+    }
+    ok (read (ready[0], &byte, 1) == 1 && !spool_open (dir, 0, &err),
+        "another service has it");
+    ok ((spool = spool_open (dir, 60000, &err)) != NULL, "until it has ended");
+    waitpid (pid, NULL, 0);
+    close (ready[0]);
+    close (ready[1]);
+}
+
 int main (void)
 {
-    if (!mkdtemp (dir) || !(spool = spool_open (dir, &err))) {
+    if (!mkdtemp (dir) || !(spool = spool_open (dir, 0, &err))) {
         ok (0, "a spool: %s", err.text);
         return done_testing ();
     }
@@ -273,10 +317,13 @@ int main (void)
     test_killed ();
     wipe ();
     test_trust ();
+    test_locked ();
+    test_ending ();
     test_full ();
     wipe ();
     spool_list_clear (&list);
     spool_close (spool);
+    unlink (path_of (SPOOL_LOCK));
     rmdir (dir);
     return done_testing ();
 }
