@@ -465,14 +465,18 @@ int db_error (struct ledger *l, struct error *err)
     case SQLITE_NOMEM:
         return error_nomem (err);
     case SQLITE_NOTADB:
+        errno = EUCLEAN;
         return error_input (err, "%s is no ledger: not a database", l->path);
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
         return error_world (err, "%s: another has had it locked for more "
                                  "than %d ms", l->path, LEDGER_WAIT_MS);
     case SQLITE_CORRUPT:
-        return error_world (err, "%s is damaged: %s", l->path,
-                            sqlite3_errmsg (l->db));
+        errno = EUCLEAN;
+        return error_world (err, "%s is damaged: %s: look at it with pmm "
+                                 "ledger check, rescue it with pmm ledger "
+                                 "salvage",
+                            l->path, sqlite3_errmsg (l->db));
     case SQLITE_FULL:
         return error_world (err, "%s: cannot be written: the disk is full",
                             l->path);

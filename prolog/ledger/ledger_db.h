@@ -127,7 +127,7 @@ int db_mark (struct ledger *l, bool half, struct error *err);
 bool db_is_short (struct ledger *l);
 
 /* What SQLite has just said, as our sentence. Returns -1; errno ENOSPC where
- * db_is_short.
+ * db_is_short, EUCLEAN where it is damaged.
  */
 int db_error (struct ledger *l, struct error *err);
 

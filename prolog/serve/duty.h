@@ -35,7 +35,9 @@ struct service {
     struct site site;
     struct spool *spool;
 
-    bool hurry; /* a duty's: it is due again in a second */
+    bool hurry;   /* a duty's: it is due again in a second */
+    bool untried; /* a duty's: what it failed at was not due, so that it is
+                     not known to work again */
 
     char user[CONTROLLER_NAME]; /* SlurmUser, who we are */
     struct ledger *ledger;

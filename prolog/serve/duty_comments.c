@@ -170,6 +170,7 @@ int duty_comments (struct service *s, struct error *err)
     int n = accounting_flush (&s->site, s->ledger, (int64_t)time (NULL),
                               AT_ONCE, err);
 
+    s->untried = n == 0;
     if (n > 0)
         service_log (s, "%d comments were written", n);
     return n < 0 ? -1 : 0;

@@ -150,6 +150,7 @@ int duty_confirm (struct service *s, struct error *err)
     int rc;
 
     s->hurry = find_due (s, NULL, now + SOON_S) != NULL;
+    s->untried = s->nwishes > 0;
     if (!find_due (s, NULL, now)
         || (rc = service_may_audit (s, s->site.audits_per_hour, err)) == 0)
         return 0;

@@ -217,6 +217,7 @@ int duty_spool (struct service *s, struct error *err)
         && (rc = service_idle (s, &idle, err)) == 0)
         rc = decide (s, &s->ended, &idle, now, err);
     s->hurry = any_young (&s->ended, now);
+    s->untried = s->nholds > 0;
     hostlist_clear (&idle);
     return rc;
 }

@@ -192,6 +192,7 @@ int duty_sweep (struct service *s, struct error *err)
 
     if (s->site.audit_every_ms >= 1000)
         rc = service_may_audit (s, (s->site.audits_per_hour + 1) / 2, err);
+    s->untried = rc == 0;
     if (rc > 0)
         rc = sweep (s, &w, err);
     pathset_destroy (w.ps);

@@ -21,6 +21,7 @@
 #include "util/program.h"
 
 enum {
+    SAID_MAX = 4, /* sentences; those of one cause may come by turns */
     SECOND_MS = 1000,
     MINUTE_MS = 60 * SECOND_MS,
     SETTLE_MS = 200,       /* for jobs that end together */
@@ -47,12 +48,13 @@ static const struct duty {
 enum { DUTIES = sizeof (duties) / sizeof (duties[0]) };
 
 /* Of a duty: when it is due, how long it waits after it failed, and what was
- * said of that.
+ * said of that since it last worked.
  */
 struct state {
     int64_t due_ms;
     int wait_ms;
-    char said[sizeof (((struct error *)0)->text)];
+    char said[SAID_MAX][sizeof (((struct error *)0)->text)];
+    size_t nsaid;
 };
 
 static volatile sig_atomic_t stop, again;
@@ -157,9 +159,14 @@ static int keep_fabric (struct service *s, struct error *err)
 static void failed (struct service *s, struct state *state,
                     const struct error *err)
 {
-    if (strcmp (state->said, err->text) != 0)
+    size_t i = 0;
+
+    while (i < state->nsaid && strcmp (state->said[i], err->text) != 0)
+        i++;
+    if (i == state->nsaid && i < SAID_MAX) {
         service_log (s, "%s", err->text);
-    strcpy (state->said, err->text);
+        strcpy (state->said[state->nsaid++], err->text);
+    }
     state->wait_ms = state->wait_ms ? 2 * state->wait_ms : RETRY_MIN_MS;
     if (state->wait_ms > RETRY_MAX_MS)
         state->wait_ms = RETRY_MAX_MS;
@@ -168,8 +175,8 @@ static void failed (struct service *s, struct state *state,
 
 static void worked (struct service *s, struct state *state, int every_ms)
 {
-    if (state->said[0])
-        service_log (s, "it works again, where was: %s", state->said);
+    if (state->nsaid)
+        service_log (s, "recovered: %s", state->said[0]);
     *state = (struct state){ .due_ms = program_now_ms () + every_ms };
 }
 
@@ -179,12 +186,16 @@ static int perform (struct service *s, size_t i, struct state *state)
     struct error err;
     int rc = -1;
 
-    s->hurry = false;
+    s->hurry = s->untried = false;
     if (keep_ledger (s, &err) == 0
         && (!duties[i].fabric || keep_fabric (s, &err) == 0))
         rc = duties[i].run (s, &err);
     if (rc < 0)
         failed (s, state, &err);
+    else if (rc == 0 && s->untried && state->nsaid) {
+        state->wait_ms = 0;
+        state->due_ms = program_now_ms () + duties[i].every_ms;
+    }
     else
         worked (s, state, s->hurry ? SECOND_MS : duties[i].every_ms);
     return rc > 0;
@@ -313,6 +324,10 @@ int serve (const struct serve_options *options, FILE *log, struct error *err)
     struct service s = { .conf = options->conf, .log = log, .stop = &stop };
     int rc = open_all (&s, err);
 
+    if (rc < 0 && err && errno == EUCLEAN)
+        err->fault = ERROR_INPUT; /* no other start will mend it */
+    else if (rc < 0 && err && errno == ENOENT)
+        err->fault = ERROR_WORLD; /* it may not be mounted yet */
     if (rc == 0)
         rc = know_user (&s, options->once, err);
     if (rc == 0) {

@@ -6,7 +6,7 @@
  * All that must outlive the process is in the ledger, in the spool and in
  * Slurm: it may be killed at any point and started again. What fails is tried
  * again after a second, then after two and so on, up to a minute; what failed
- * is said once.
+ * is said once, and that it recovered.
  */
 #ifndef PROLOG_SERVE_H
 #define PROLOG_SERVE_H
@@ -27,7 +27,8 @@ struct serve_options {
  *
  * Return 0 at the end, or -1 with err where it may not or cannot start: as
  * root, as another than the owner of ledger and spool or than SlurmUser, or
- * while another one runs. Where slurmctld does not answer it waits.
+ * while another one runs. ERROR_INPUT: another start will not help, as with a
+ * bad pmm.conf or a damaged ledger. Where slurmctld does not answer it waits.
  */
 int serve (const struct serve_options *options, FILE *log, struct error *err);
 

@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "util/file.h"
+#include "util/program.h"
 
 #define MAGIC "pmm-spool 1"
 #define DROPPED "dropped" /* a byte for each */
@@ -174,7 +175,17 @@ int spool_drop (const char *dir, const struct spool_record *record,
  * The service
  */
 
+/* A record, by its job and time, and when on the clock that nobody sets it
+ * would have been written.
+ */
+struct seen {
+    uint64_t job;
+    int64_t time, since;
+};
+
 struct spool {
+    struct seen *seen; /* of the last spool_read, in its order */
+    size_t nseen;
     int dir;
     int lock;
     int notify;
@@ -243,6 +254,7 @@ void spool_close (struct spool *s)
     if (s->dir >= 0)
         close (s->dir);
     free (s->path);
+    free (s->seen);
     free (s);
     errno = saved_errno;
 }
@@ -573,6 +585,39 @@ static uint64_t take_dropped (struct spool *s)
     return (uint64_t)st.st_size;
 }
 
+/* Tell how long each has waited. A clock that steps makes none old that was
+ * seen before; one that it was set back from has just ended.
+ */
+static int tell_ages (struct spool *s, int64_t now, struct spool_list *list,
+                      struct error *err)
+{
+    struct seen *seen = calloc (list->n + 1, sizeof (*seen));
+    int64_t clock = program_now_ms () / 1000;
+    size_t k = 0;
+
+    if (!seen)
+        return error_nomem (err);
+    for (size_t i = 0; i < list->n; i++) {
+        struct spool_entry *e = &list->v[i];
+
+        while (k < s->nseen
+               && (s->seen[k].job < e->job
+                   || (s->seen[k].job == e->job && s->seen[k].time < e->time)))
+            k++;
+        seen[i] = k < s->nseen && s->seen[k].job == e->job
+                          && s->seen[k].time == e->time
+                      ? s->seen[k]
+                      : (struct seen){ e->job, e->time,
+                                       e->time < now ? clock - (now - e->time)
+                                                     : clock };
+        e->waited = clock - seen[i].since;
+    }
+    free (s->seen);
+    s->seen = seen;
+    s->nseen = list->n;
+    return 0;
+}
+
 int spool_read (struct spool *s, int64_t now, struct spool_list *list,
                 struct error *err)
 {
@@ -597,6 +642,8 @@ int spool_read (struct spool *s, int64_t now, struct spool_list *list,
     closedir (d);
     if (rc == 0)
         rc = weed (s, now, list, err);
+    if (rc == 0)
+        rc = tell_ages (s, now, list, err);
     if (rc == 0)
         list->dropped = take_dropped (s);
     return rc;

@@ -75,6 +75,7 @@ struct spool_entry {
     uint64_t audit; /* BEGUN: the newest before; DONE: the one; FRESH: 0 */
     uint64_t job, uid;
     int64_t time;
+    int64_t waited; /* s since then, on a clock that nobody sets */
     bool checked;
     char partition[SPOOL_PARTITION_BYTES];
     struct hostlist nodes; /* sorted by strcmp */

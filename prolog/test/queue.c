@@ -55,8 +55,8 @@ static const struct {
       "57:drop", 0 },
     { "the clock stepped back", { "57 -3599 h[1-4]" }, { 0 }, { 0 },
       "h[1-4]", "57:go", 57 },
-    { "a long way", { "57 -3600 h[1-4]" }, { 0 }, { 0 }, "h[1-4]",
-      "57:drop", 0 },
+    { "a long way", { "57 -90000 h[1-4]" }, { 0 }, { 0 }, "h[1-4]",
+      "57:go", 57 },
 
     { "a later job on its nodes",
       { "57 20 h[2-5]", "58 10 h[1-8]" }, { 0 }, { 0 }, "h[1-8]",
@@ -187,6 +187,7 @@ static void make_record (struct spool_entry *e, const char *text)
     *e = (struct spool_entry){
         .job = job,
         .time = NOW - age,
+        .waited = age > 0 ? age : 0,
         .uid = uid < 0 ? 1000 : (uint64_t)uid,
         .checked = strstr (text, "asked") != NULL,
         .state = begun >= 0 ? SPOOL_BEGUN : done >= 0 ? SPOOL_DONE

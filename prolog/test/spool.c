@@ -264,6 +264,28 @@ static void test_trust (void)
     spool_close (other);
 }
 
+/* What waits does not get old because somebody sets the clock. */
+static void test_clock (void)
+{
+    static const int64_t jump[] = { 10, 86400, -86400, 0 };
+
+    drop_at (80, NOW - 10);
+    ok (look (NOW) == 0 && list.n == 1 && list.v[0].waited >= 10
+            && list.v[0].waited < 1000,
+        "a job has ended a moment ago");
+    for (size_t i = 0; i < sizeof (jump) / sizeof (jump[0]); i++)
+        ok (look (NOW + jump[i]) == 0 && list.n == 1
+                && list.v[0].waited >= 10 && list.v[0].waited < 1000,
+            "the clock is %d s ahead: it has waited no longer",
+            (int)jump[i]);
+    drop_at (79, NOW - 5000);
+    drop_at (81, NOW + 5000);
+    ok (look (NOW) == 0 && list.n == 3 && list.v[0].waited >= 5000
+            && list.v[1].waited < 1000 && list.v[2].waited < 1000,
+        "one that was there before is old, one of a clock ahead is not");
+    wipe ();
+}
+
 /* Who may read the spool's directory can lock that. */
 static void test_locked (void)
 {
@@ -317,6 +339,7 @@ int main (void)
     test_killed ();
     wipe ();
     test_trust ();
+    test_clock ();
     test_locked ();
     test_ending ();
     test_full ();
