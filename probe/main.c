@@ -31,6 +31,7 @@
 #include "probe/step.h"
 #include "probe/tests.h"
 #include "prolog/audit/ports.h"
+#include "prolog/audit/record.h"
 #include "util/site.h"
 #include "util/text.h"
 
@@ -105,15 +106,30 @@ static const struct option options[] = {
  * The result record
  */
 
-/* Return 0, or -1 where it cannot be written. */
-static int print_result (const char *nonce, const struct lead_result *r)
+/* A line of any length as prolog/audit/record wants it. */
+static void print_pieces (const char *line)
 {
-    if (r->plan)
-        fputs (r->plan, stdout);
-    if (r->samples)
-        fputs (r->samples, stdout);
-    printf ("pmm-result 1 %s %s %s\n", verdict_status_name (r->status), nonce,
-            r->sentence);
+    size_t len = strcspn (line, "\n");
+
+    for (size_t at = 0; at < len; at += RECORD_PIECE)
+        printf ("+%.*s\n",
+                (int)(len - at < RECORD_PIECE ? len - at : RECORD_PIECE),
+                line + at);
+    puts ("+");
+}
+
+/* Return 0, or -1 where it cannot be written. */
+static int print_result (const struct args *args, const struct lead_result *r)
+{
+    const char *const part[] = { r->plan, r->samples };
+
+    for (size_t i = 0; i < 2; i++)
+        if (part[i] && args->audit)
+            print_pieces (part[i]);
+        else if (part[i])
+            fputs (part[i], stdout);
+    printf ("pmm-result 1 %s %s %s\n", verdict_status_name (r->status),
+            args->nonce, r->sentence);
     if (fflush (stdout) == 0 && !ferror (stdout))
         return 0;
     fprintf (stderr, "pmm: cannot write the result: %s\n", strerror (errno));
@@ -352,7 +368,7 @@ error:
     }
     ports_say_waits (LOCAL_SYSFS, args->nonce, self.port, self.nports, stderr);
     if (alarm_prints) {
-        rc = print_result (args->nonce, &result);
+        rc = print_result (args, &result);
         rc = rc < 0 ? ERROR_WORLD : exit_status (result.status);
     }
     else {

@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* How well a line explains that there is no result: that others were ended, as
@@ -45,6 +46,61 @@ bool srun_hear (struct srun_words *words, const char *line)
         snprintf (words->complaint, sizeof (words->complaint), "%s", line);
     }
     return true;
+}
+
+enum srun_news srun_tells (struct srun_told *told, const char *line)
+{
+    static const struct {
+        const char *format; /* of nodes, then of a task; or of that alone */
+        enum srun_news news;
+        bool task_alone;
+        const char *why;    /* before what is behind the format */
+    } tab[] = {
+        { "srun: launching %*s on host %255[^ ,:], 1 tasks: %9u%n",
+          SRUN_LAUNCHING, false, "" },
+        { "srun: %*[^N]Node %255[^ ,], %*u tasks started%n", SRUN_STARTED,
+          false, "" },
+        { "srun: Node %255[^ ,], %*u tasks started%n", SRUN_STARTED, false,
+          "" },
+        { "srun: error: Task launch for %*s failed on node %255[^ :]: %n",
+          SRUN_NO_LAUNCH, false, "task launch failed: " },
+        { "srun: error: task %9u launch failed: %n", SRUN_NO_LAUNCH, true,
+          "task launch failed: " },
+        { "srun: error: %255[^ :]: task%*[^:]: Exited with exit code %n",
+          SRUN_LOST, false, "the probe ended with exit code " },
+        { "srun: error: Node failure on %255[^ :]%n", SRUN_LOST, false,
+          "node failure" },
+    };
+
+    for (size_t i = 0; i < sizeof (tab) / sizeof (tab[0]); i++) {
+        int end = -1;
+
+        *told = (struct srun_told){ .news = tab[i].news };
+        if (tab[i].task_alone)
+            sscanf (line, tab[i].format, &told->task, &end);
+        else if (tab[i].news == SRUN_LAUNCHING)
+            sscanf (line, tab[i].format, told->nodes, &told->task, &end);
+        else
+            sscanf (line, tab[i].format, told->nodes, &end);
+        if (end < 0)
+            continue;
+        snprintf (told->why, sizeof (told->why), "%s%s", tab[i].why,
+                  line + end);
+        return told->news;
+    }
+    *told = (struct srun_told){ .news = SRUN_NO_NEWS };
+    return SRUN_NO_NEWS;
+}
+
+char *srun_label (char *line, unsigned int *task)
+{
+    char *digits = line + strspn (line, " ");
+    size_t len = strspn (digits, "0123456789");
+
+    if (len < 1 || len > 9 || strncmp (digits + len, ": ", 2))
+        return NULL;
+    *task = (unsigned int)strtoul (digits, NULL, 10);
+    return digits + len + 2;
 }
 
 const char *srun_cause (const struct srun_words *words)

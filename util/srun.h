@@ -18,6 +18,27 @@ struct srun_words {
  */
 bool srun_hear (struct srun_words *words, const char *line);
 
+/* What a line of srun -v, not of what it runs, tells of nodes. */
+enum srun_news {
+    SRUN_NO_NEWS,
+    SRUN_LAUNCHING, /* it has `task`, */
+    SRUN_STARTED,   /* ... and answered, whether it could start that or not */
+    SRUN_NO_LAUNCH, /* of `task`, where nodes is "" */
+    SRUN_LOST,      /* they failed, or what ran on them, with a status */
+};
+struct srun_told {
+    enum srun_news news;
+    char nodes[256];    /* a list; "" where it is not said */
+    unsigned int task;
+    char why[128];
+};
+enum srun_news srun_tells (struct srun_told *told, const char *line);
+
+/* Where the text of a line begins that srun --label has of a task, and *task;
+ * NULL: it is of none. Tasks cannot write in front of that.
+ */
+char *srun_label (char *line, unsigned int *task);
+
 /* A complaint that needs no more words than ours; NULL: none is known. */
 const char *srun_cause (const struct srun_words *words);
 

@@ -330,6 +330,14 @@ static int enter_ports (const struct run *run, const struct job_said *said,
     return 0;
 }
 
+static bool owns (const void *arg, const char *node,
+                  const struct local_port *port)
+{
+    const struct run *run = arg;
+
+    return signs_owns (run->audit->fabric, run->node_of, node, port);
+}
+
 static int measure (struct run *run, struct error *err)
 {
     const struct job job = {
@@ -342,6 +350,8 @@ static int measure (struct run *run, struct error *err)
         .partners = run->partners,
         .npartners = run->npartners,
         .stop = run->audit->stop,
+        .owns = owns,
+        .arg = run,
     };
     struct job_said said;
     int rc = job_run (&job, &said, err);

@@ -89,7 +89,7 @@ static void add_job (struct job_args *a, const struct job *job,
                      const char *list, size_t n)
 {
     static const char *const fixed[]
-        = { "--exclusive", "--mem=0", "--gres=none", "--quiet" };
+        = { "--exclusive", "--mem=0", "--gres=none" };
     const struct site *site = job->site;
 
     add (a, "--job-name=%s", job->name);
@@ -111,6 +111,8 @@ static void add_step (struct job_args *a, const struct job *job)
     };
 
     add (a, "--ntasks=%zu", job->n);
+    add (a, "--verbose"); /* which node has which task, */
+    add (a, "--label");   /* ... and which task says what */
     add_fixed (a, fixed, sizeof (fixed) / sizeof (fixed[0]));
 }
 
@@ -145,6 +147,7 @@ static void add_with_drained (struct job_args *a, const struct job *job,
     const char *name = strrchr (srun, '/');
 
     add (a, "%.*ssalloc", (int)(name ? name + 1 - srun : 0), srun);
+    add (a, "--quiet");
     add (a, "--kill-command=KILL");
     add (a, "--no-bell");
     add_job (a, job, job->partners, job->npartners);
@@ -153,7 +156,6 @@ static void add_with_drained (struct job_args *a, const struct job *job,
     add_fixed (a, (const char *const *)env->v, env->n);
     add (a, "%s", srun);
     add (a, "--no-allocate");
-    add (a, "--quiet");
     add (a, "--nodelist=%s", job->nodes);
     add (a, "--nodes=%zu", job->n);
 }
@@ -176,26 +178,96 @@ int job_arguments (struct job_args *a, const struct job *job,
  * What it says
  */
 
+/* A node of the step, as srun knows it. */
+struct job_member {
+    char node[64];
+    bool started; /* or it said that it could not */
+};
+
 struct ear {
     const struct job *job;
     struct job_said *said;
     size_t size;            /* of said->record */
     size_t max_ports;
+    struct job_member *member;  /* [task] */
+    unsigned int recorder;  /* the task whose record it is; UINT_MAX: none */
     bool too_much, done;
     struct program_line line[PROGRAM_STREAMS];
     struct srun_words srun;
     char last[PROGRAM_LINE]; /* of pmm-probe's, for people */
 };
 
-static void hear_result (void *arg, struct program_line *line)
+static void blame (struct ear *ear, const char *node, const char *why,
+                   bool launch)
 {
-    struct ear *ear = arg;
-    const char *sentence;
-    bool unknown;
+    struct job_said *said = ear->said;
+    struct job_fault *f = said->fault + said->nfaults;
+    size_t i = 0;
 
-    ear->done |= !line->cut
-                 && record_is_result (line->text, ear->job->nonce, &unknown,
-                                      &sentence);
+    while (i < said->nfaults && strcmp (said->fault[i].node, node))
+        i++;
+    if (i < said->nfaults || i == ear->job->n || !text_is_hostname (node)
+        || strlen (node) >= sizeof (said->fault->node))
+        return;
+    strcpy (f->node, node);
+    snprintf (f->cause, sizeof (f->cause), "%s", why);
+    f->launch = launch;
+    said->nfaults++;
+}
+
+static void blame_list (struct ear *ear, const struct srun_told *told,
+                        bool launch)
+{
+    struct hostlist hl = { 0 };
+
+    if (hostlist_parse (&hl, told->nodes, ear->job->n, NULL) == 0)
+        for (size_t i = 0; i < hl.count; i++)
+            blame (ear, hl.name[i], told->why, launch);
+    hostlist_clear (&hl);
+}
+
+/* What srun knows of nodes. */
+static void hear_srun (struct ear *ear, const char *line)
+{
+    struct srun_told told;
+    size_t n = ear->job->n;
+
+    switch (srun_tells (&told, line)) {
+    case SRUN_LAUNCHING:
+        ear->said->launched = true;
+        if (told.task < n && strlen (told.nodes) < sizeof (ear->member->node))
+            strcpy (ear->member[told.task].node, told.nodes);
+        break;
+    case SRUN_STARTED:
+        for (size_t i = 0; i < n; i++)
+            if (!strcmp (ear->member[i].node, told.nodes))
+                ear->member[i].started = true;
+        break;
+    case SRUN_NO_LAUNCH:
+        if (told.nodes[0])
+            blame_list (ear, &told, true);
+        else if (told.task < n)
+            blame (ear, ear->member[told.task].node, told.why, true);
+        break;
+    case SRUN_LOST:
+        blame_list (ear, &told, false);
+        break;
+    case SRUN_NO_NEWS:
+        break;
+    }
+    ear->said->cancelled |= strstr (line, "Force Terminated Job") != NULL
+                            || strstr (line, "has been revoked") != NULL;
+}
+
+/* Whether a task may say that of a port. */
+static bool is_own (const struct ear *ear, unsigned int task,
+                    const struct local_port *port)
+{
+    const struct job *job = ear->job;
+
+    return !job->owns
+           || (task < job->n && ear->member[task].node[0]
+               && job->owns (job->arg, ear->member[task].node, port));
 }
 
 static void hear_words (void *arg, struct program_line *line)
@@ -203,18 +275,27 @@ static void hear_words (void *arg, struct program_line *line)
     struct ear *ear = arg;
     struct job_said *said = ear->said;
     struct local_port port;
+    unsigned int task;
+    char *text;
 
     text_clean (line->text);
-    if (ports_parse (line->text, ear->job->nonce, &port)) {
-        if (!line->cut && said->nports < ear->max_ports)
+    if (!(text = srun_label (line->text, &task))) {
+        hear_srun (ear, line->text);
+        if (!srun_hear (&ear->srun, line->text))
+            strcpy (ear->last, line->text);
+    }
+    else if (ports_parse (text, ear->job->nonce, &port)) {
+        if (!line->cut && said->nports < ear->max_ports
+            && is_own (ear, task, &port))
             said->port[said->nports++] = port;
     }
-    else if (ports_parse_wait (line->text, ear->job->nonce, &port)) {
-        if (!line->cut && said->nwaits < ear->max_ports)
+    else if (ports_parse_wait (text, ear->job->nonce, &port)) {
+        if (!line->cut && said->nwaits < ear->max_ports
+            && is_own (ear, task, &port))
             said->wait[said->nwaits++] = port;
     }
-    else if (!srun_hear (&ear->srun, line->text))
-        strcpy (ear->last, line->text);
+    else if (!srun_hear (&ear->srun, text))
+        strcpy (ear->last, text);
 }
 
 static void keep (struct ear *ear, const char *data, size_t len)
@@ -239,15 +320,46 @@ static void keep (struct ear *ear, const char *data, size_t len)
     said->record[said->len] = '\0';
 }
 
+/* A line of a record, or a piece of one. The first task that has any is the
+ * one whose record it is.
+ */
+static void hear_record (void *arg, struct program_line *line)
+{
+    struct ear *ear = arg;
+    const char *sentence;
+    char *text;
+    unsigned int task;
+    bool unknown, result;
+
+    if (ear->done || ear->too_much || line->cut
+        || !(text = srun_label (line->text, &task)))
+        return;
+    result = record_is_result (text, ear->job->nonce, &unknown, &sentence);
+    if (*text != '+' && !result)
+        return;
+    if (ear->recorder == UINT_MAX)
+        ear->recorder = task;
+    if (ear->recorder != task)
+        return;
+    if (result && ear->said->len > 0
+        && ear->said->record[ear->said->len - 1] != '\n')
+        keep (ear, "\n", 1); /* the task was interrupted */
+    if (result)
+        keep (ear, text, strlen (text));
+    else if (text[1])
+        keep (ear, text + 1, strlen (text + 1));
+    if (result || !text[1])
+        keep (ear, "\n", 1);
+    ear->done = result;
+}
+
 static void hear (void *arg, enum program_stream from, const char *data,
                   size_t len)
 {
     struct ear *ear = arg;
 
-    if (from == PROGRAM_OUT && !ear->too_much)
-        keep (ear, data, len);
     program_lines (&ear->line[from], data, len,
-                   from == PROGRAM_OUT ? hear_result : hear_words, ear);
+                   from == PROGRAM_OUT ? hear_record : hear_words, ear);
 }
 
 /* What is too much need not go on. */
@@ -269,8 +381,31 @@ because (struct job_said *said, const char *fmt, ...)
     return 0;
 }
 
+/* Who is to blame: where the step was not started anywhere but on some nodes,
+ * these; what the others ended with follows from that.
+ */
+static void settle_faults (struct ear *ear, bool timed_out)
+{
+    struct job_said *said = ear->said;
+    size_t n = ear->job->n, started = 0, launches = 0, kept = 0;
+
+    for (size_t i = 0; i < n; i++)
+        started += ear->member[i].started;
+    if (timed_out && started > 0)
+        for (size_t i = 0; i < n; i++)
+            if (!ear->member[i].started)
+                blame (ear, ear->member[i].node, "no answer to the task launch",
+                       true);
+    for (size_t i = 0; i < said->nfaults; i++)
+        launches += said->fault[i].launch;
+    for (size_t i = 0; i < said->nfaults; i++)
+        if (!launches || said->fault[i].launch)
+            said->fault[kept++] = said->fault[i];
+    said->nfaults = kept;
+}
+
 /* Why there is no result. */
-static int explain (const struct ear *ear, enum program_end end, int status)
+static int explain (struct ear *ear, enum program_end end, int status)
 {
     const struct site *site = ear->job->site;
     const char *cause = srun_cause (&ear->srun);
@@ -284,6 +419,11 @@ static int explain (const struct ear *ear, enum program_end end, int status)
         return because (ear->said, "%s", cause);
     if (end == PROGRAM_STOPPED)
         return because (ear->said, "the audit was interrupted");
+    settle_faults (ear, end == PROGRAM_TIMED_OUT);
+    if (ear->said->nfaults > 0)
+        return because (ear->said, "node %s: %s%s", ear->said->fault[0].node,
+                        ear->said->fault[0].cause,
+                        ear->said->nfaults > 1 ? "; and others" : "");
     if (end == PROGRAM_TIMED_OUT)
         return because (ear->said, "no result within %g s%s%s",
                         site->audit_timeout_ms / 1e3, *detail ? "; " : "",
@@ -333,20 +473,23 @@ static int run (const struct job *job, struct ear *ear,
 
 int job_run (const struct job *job, struct job_said *said, struct error *err)
 {
-    struct ear ear = { .job = job, .said = said,
+    struct ear ear = { .job = job, .said = said, .recorder = UINT_MAX,
                        .max_ports = PORTS_MAX * job->n };
     struct job_args argv = { 0 }, env = { 0 };
     int rc = -1;
 
     *said = (struct job_said){ 0 };
     if (!(said->port = calloc (ear.max_ports, sizeof (*said->port)))
-        || !(said->wait = calloc (ear.max_ports, sizeof (*said->wait))))
+        || !(said->wait = calloc (ear.max_ports, sizeof (*said->wait)))
+        || !(said->fault = calloc (job->n, sizeof (*said->fault)))
+        || !(ear.member = calloc (job->n, sizeof (*ear.member))))
         error_nomem (err);
     else if (job_environment (&env, job->site, err) == 0
              && job_arguments (&argv, job, &env, err) == 0)
         rc = run (job, &ear, &argv, &env, err);
     job_args_clear (&argv);
     job_args_clear (&env);
+    free (ear.member);
     return rc;
 }
 
@@ -355,5 +498,6 @@ void job_said_clear (struct job_said *said)
     free (said->record);
     free (said->port);
     free (said->wait);
+    free (said->fault);
     *said = (struct job_said){ 0 };
 }

@@ -7,6 +7,7 @@
 #define PROLOG_JOB_H
 
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "prolog/node/local.h"
@@ -24,15 +25,33 @@ struct job {
                              which are drained, have the step beside it */
     size_t npartners;
     const volatile sig_atomic_t *stop; /* not 0: end it; may be NULL */
+
+    /* Whether what a node says of that port is heard: of its own. Which node
+     * says it is srun's word (--label), not the node's. NULL: all is.
+     */
+    bool (*owns) (const void *arg, const char *node,
+                  const struct local_port *port);
+    const void *arg;
+};
+
+/* A node on which the step was not started, or ended. */
+struct job_fault {
+    char node[64];
+    char cause[128];
+    bool launch; /* it was not started there, while it was elsewhere */
 };
 
 struct job_said {
-    char *record;            /* its standard output: len bytes and a NUL */
+    char *record;            /* of one task: len bytes and a NUL */
     size_t len;
     struct local_port *port; /* as the members know theirs */
     size_t nports;
     struct local_port *wait; /* where messages waited meanwhile */
     size_t nwaits;
+    bool launched;           /* there were nodes to start the step on */
+    bool cancelled;          /* others ended the job */
+    struct job_fault *fault; /* why there is no result, as far as srun knows */
+    size_t nfaults;
     char why[256];           /* there is no result */
     char left[256];          /* what may have been left behind; "" nothing */
 };

@@ -8,6 +8,9 @@
  * in it is trusted: rows must be those of the snapshot at hand, endpoints those
  * of the nodes that were asked for. The step's own verdict counts as far as it
  * says that something could not be told.
+ *
+ * Slurm cuts lines of more than 1 KB where it labels them. So plan and samples
+ * come in pieces, each a line that begins with '+', and a '+' alone ends them.
  */
 #ifndef PROLOG_RECORD_H
 #define PROLOG_RECORD_H
@@ -21,7 +24,10 @@
 #include "ibquery/fabric.h"
 #include "util/error.h"
 
-enum { RECORD_MAX = 64 << 20 }; /* bytes */
+enum {
+    RECORD_MAX = 64 << 20, /* bytes */
+    RECORD_PIECE = 900,
+};
 
 /* Of whom a record may be: node[endpoint of the fabric] is the node that has
  * it, and is asked for; NULL: it is not.

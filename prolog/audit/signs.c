@@ -54,6 +54,15 @@ static bool find_place (const struct fabric *f, const char *const *node_of,
     return place->node && place->link != FABRIC_NONE;
 }
 
+bool signs_owns (const struct fabric *f, const char *const *node_of,
+                 const char *node, const struct local_port *port)
+{
+    struct place place;
+
+    return find_place (f, node_of, port, &place)
+           && strcmp (place.node, node) == 0;
+}
+
 static int add_sign (struct entry *e, const struct place *place,
                      const char *kind, struct error *err)
 {

@@ -14,6 +14,7 @@
 #ifndef PROLOG_SIGNS_H
 #define PROLOG_SIGNS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,6 +31,10 @@
 int signs_enter (struct ledger *ledger, int64_t audit, int64_t time,
                  const struct fabric *f, const char *const *node_of,
                  const struct local_port *port, size_t n, struct error *err);
+
+/* Whether a port is that node's, as the snapshot has it. */
+bool signs_owns (const struct fabric *f, const char *const *node_of,
+                 const char *node, const struct local_port *port);
 
 /* Enter what a published check (pmm fabric check --json) found of the host
  * links of the audit's nodes, if it is of this fabric and younger than

@@ -33,10 +33,9 @@ static const char *join (const struct job_args *a)
 
 #define JOB(nodes, n)                                                         \
     "--job-name=pmm-audit-7|--partition=audit|--nodelist=" nodes              \
-    "|--nodes=" n "|--immediate=5|--time=3|--exclusive|--mem=0|--gres=none|"  \
-    "--quiet|"
+    "|--nodes=" n "|--immediate=5|--time=3|--exclusive|--mem=0|--gres=none|"
 #define STEP                                                                  \
-    "--ntasks=3|--mpi=pmix|--ntasks-per-node=1|--cpu-bind=none|"              \
+    "--ntasks=3|--verbose|--label|--mpi=pmix|--ntasks-per-node=1|--cpu-bind=none|"              \
     "--propagate=NONE|--export=NONE|--input=none|--chdir=/|"                  \
     "--kill-on-bad-exit=1|/usr/bin/pmm-probe|"
 #define PROBE "--timeout|57.0|--nonce|abc|--audit|"
@@ -66,9 +65,9 @@ static void test_arguments (void)
     job.npartners = 2;
     ok (job_arguments (&a, &job, &env, &err) == 0
             && !strcmp (join (&a),
-                        "/usr/bin/salloc|--kill-command=KILL|--no-bell|"
+                        "/usr/bin/salloc|--quiet|--kill-command=KILL|--no-bell|"
                         JOB ("n[1-2]", "2") "/usr/bin/env|-i|" ENV
-                        "/usr/bin/srun|--no-allocate|--quiet|"
+                        "/usr/bin/srun|--no-allocate|"
                         "--nodelist=n[1-3]|--nodes=3|" STEP
                         "--conf|/etc/my.conf|" PROBE),
         "beside a job: %s", join (&a));
@@ -82,6 +81,22 @@ static void test_arguments (void)
     unsetenv ("SLURM_CONF");
 }
 
+static bool owns (const void *arg, const char *node,
+                  const struct local_port *port)
+{
+    (void)arg;
+    return port->node_guid == (uint64_t)(node[1] - '0');
+}
+
+/* The task of each node, as srun -v says it: not in order of name. */
+#define LAUNCH                                                                \
+    "for i in '2, 1 tasks: 0' '1, 1 tasks: 1' '3, 1 tasks: 2'; do\n"          \
+    "echo \"srun: launching StepId=7.0 on host n$i\" >&2; done\n"
+#define STARTED(n)                                                            \
+    "echo 'srun: launch/slurm: _task_start: Node " n ", 1 tasks started' >&2\n"
+#define PORT "pmm-port 1 abc 0000000000000001/1 4 5 4xHDR' >&2\n"
+#define RESULT "echo '1: pmm-result 1 OK abc fine'\n"
+
 /* What comes of a script in srun's place. */
 static void test_said (void)
 {
@@ -90,32 +105,67 @@ static void test_said (void)
         int rc;
         size_t ports;
         const char *text; /* of the record, or why there is none */
+        const char *faults;
     } tab[] = {
-        { "echo '{}'; echo 'pmm-result 1 OK abc fine'", 1, 0,
-          "{}\npmm-result 1 OK abc fine\n" },
-        { "echo 'pmm-port 1 abc 0000000000000001/1 4 5 4xHDR' >&2\n"
-          "echo 'pmm-port 1 xyz 0000000000000002/1 4 5 4xHDR' >&2\n"
-          "echo 'pmm-result 1 OK abc fine'", 1, 1, "pmm-result" },
-        { "echo 'pmm-result 1 OK abcd fine'; exit 1", 0, 0,
-          "srun ended without a word" },
+        { "echo '1: +{'; echo '1: +}'; echo '1: +'\n" RESULT, 1, 0,
+          "{}\npmm-result 1 OK abc fine\n", "" },
+        { "echo ' 1: +{'; echo '2: +x'; echo ' 2: pmm-result 1 OK abc no'\n"
+          "echo rubbish; echo '1: rubbish'; echo '1: +}'; echo '1: +'\n" RESULT,
+          1, 0, "{}\npmm-result 1 OK abc fine\n", "" },
+        { "echo '1: +{\"a'; echo '1: pmm-result 1 UNKNOWN abc late'", 1, 0,
+          "{\"a\npmm-result 1 UNKNOWN abc late\n", "" },
+        { LAUNCH "echo '1: " PORT "echo '1: pmm-port 1 xyz "
+          "0000000000000001/1 4 5 4xHDR' >&2\n" RESULT, 1, 1, "pmm-result",
+          "" },
+        /* of another's port, by a label that is the task's own, by what srun
+         * is said to have said, by nobody, and of a task that is nobody's */
+        { LAUNCH "echo '0: " PORT "echo '0: 1: " PORT
+          "echo '0: srun: launching StepId=7.0 on host n1, 1 tasks: 0' >&2\n"
+          "echo '0: " PORT "echo '" PORT "echo '3: " PORT RESULT, 1, 0,
+          "pmm-result", "" },
+        { "echo '1: " PORT RESULT, 1, 0, "pmm-result", "" },
+        { "echo '1: pmm-result 1 OK abcd fine'; exit 1", 0, 0,
+          "srun ended without a word", "" },
         { "echo 'srun: error: Unable to allocate resources: Requested nodes "
           "are busy' >&2; exit 1", 0, 0,
           "srun: error: Unable to allocate resources: Requested nodes are "
-          "busy" },
-        { "echo 'salloc: error: no' >&2; exit 1", 0, 0, "salloc: error: no" },
-        { "echo 'pmm: h1: no port' >&2", 0, 0, "pmm: h1: no port" },
-        { "printf 'a\\033b\\n' >&2", 0, 0, "a?b" },
-        { "exit 127", 0, 0, "cannot run ./srun" },
-        { "yes '{ nonsense' | head -c 70000000; exec sleep 100", 0, 0,
-          "the record is longer than 67108864 bytes" },
+          "busy", "" },
+        { "echo 'salloc: error: no' >&2; exit 1", 0, 0, "salloc: error: no",
+          "" },
+        { "echo '0: pmm: h1: no port' >&2", 0, 0, "pmm: h1: no port", "" },
+        { "printf 'a\\033b\\n' >&2", 0, 0, "a?b", "" },
+        { "exit 127", 0, 0, "cannot run ./srun", "" },
+        { "printf '1: +'; yes '{ nonsense' | tr -d '\\n' | fold -w 900 | "
+          "sed 's/^/1: +/' | head -c 80000000; exec sleep 100", 0, 0,
+          "the record is longer than 67108864 bytes", "" },
+        /* who is to blame */
+        { LAUNCH STARTED ("n1") STARTED ("n3")
+          "echo 'srun: error: task 1 launch failed: Unspecified error' >&2\n"
+          "echo 'srun: error: n2: task 0: Exited with exit code 2' >&2", 0, 0,
+          "node n1: task launch failed: Unspecified error",
+          "n1 task launch failed: Unspecified error" },
+        { LAUNCH "echo 'srun: error: Task launch for StepId=7.0 failed on "
+          "node n3: Communication connection failure' >&2", 0, 0,
+          "node n3: task launch failed: Communication connection failure",
+          "n3 task launch failed: Communication connection failure" },
+        { LAUNCH "echo 'srun: error: n[2-3]: tasks 0,2: Exited with exit code "
+          "7' >&2\necho 'srun: error: n1: task 1: Killed' >&2", 0, 0,
+          "node n2: the probe ended with exit code 7; and others",
+          "n2 the probe ended with exit code 7|"
+          "n3 the probe ended with exit code 7" },
+        { LAUNCH "echo 'srun: error: Node failure on n2' >&2", 0, 0,
+          "node n2: node failure", "n2 node failure" },
+        { LAUNCH "echo '0: srun: error: task 1 launch failed: x' >&2", 0, 0,
+          "srun: error: task 1 launch failed: x", "" },
     };
     struct job job = { .site = &site, .name = "pmm-audit-7", .nonce = "abc",
                        .nodes = "n[1-3]", .n = 3, .partners = "n[1-3]",
-                       .npartners = 3 };
+                       .npartners = 3, .owns = owns };
 
     site.srun = (char *)"./srun";
     for (size_t i = 0; i < sizeof (tab) / sizeof (tab[0]); i++) {
         FILE *fp = fopen ("srun", "w");
+        char faults[512] = "";
         struct job_said said;
         int rc;
 
@@ -123,13 +173,40 @@ static void test_said (void)
         fclose (fp);
         chmod ("srun", 0755);
         rc = job_run (&job, &said, &err);
+        for (size_t k = 0; k < said.nfaults; k++)
+            sprintf (faults + strlen (faults), "%s%s %s", k ? "|" : "",
+                     said.fault[k].node, said.fault[k].cause);
         ok (rc == tab[i].rc && said.nports == tab[i].ports
                 && (rc == 1 ? !strncmp (said.record, tab[i].text,
                                         strlen (tab[i].text))
-                            : !strcmp (said.why, tab[i].text)),
-            "%s: %.80s", rc == 1 ? "a record" : "none", said.why);
+                            : !strcmp (said.why, tab[i].text))
+                && !strcmp (faults, tab[i].faults),
+            "%zu: %s: %.80s %s", i, rc == 1 ? "a record" : "none", said.why,
+            faults);
         job_said_clear (&said);
     }
+    unlink ("srun");
+}
+
+/* Nodes that do not answer where others do. */
+static void test_silent (void)
+{
+    struct job job = { .site = &site, .name = "pmm-audit-7", .nonce = "abc",
+                       .nodes = "n[1-3]", .n = 3, .partners = "n[1-3]",
+                       .npartners = 3 };
+    FILE *fp = fopen ("srun", "w");
+    struct job_said said;
+
+    fprintf (fp, "#!/bin/sh\n%s%s%sexec sleep 100\n", LAUNCH, STARTED ("n1"),
+             STARTED ("n2"));
+    fclose (fp);
+    chmod ("srun", 0755);
+    site.audit_timeout_ms = -4000; /* and what nodes are waited for */
+    ok (job_run (&job, &said, &err) == 0 && said.launched
+            && said.nfaults == 1 && said.fault[0].launch
+            && !strcmp (said.why, "node n3: no answer to the task launch"),
+        "no answer: %s", said.why);
+    job_said_clear (&said);
     unlink ("srun");
 }
 
@@ -141,5 +218,6 @@ int main (void)
         return 1;
     test_arguments ();
     test_said ();
+    test_silent ();
     return chdir ("/") < 0 || rmdir (dir) < 0 ? 1 : done_testing ();
 }
