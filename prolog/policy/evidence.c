@@ -25,7 +25,9 @@ const char *doubt_text (enum doubt doubt)
     static const char *const text[] = {
         [DOUBT_NONE] = "",
         [DOUBT_NUMBERS] = "its figures are no numbers",
-        [DOUBT_INCOMPLETE] = "it is incomplete",
+        [DOUBT_LOSSY] = "half of its messages or more were lost",
+        [DOUBT_INCOMPLETE] = ("it did not come to its end, or many of its "
+                              "hosts did not answer"),
         [DOUBT_COMMON] = "it found a switch or a route at fault, too",
         [DOUBT_MANY] = ("so many of its hosts FAIL that it is a common "
                         "cause, or our error"),
@@ -84,7 +86,7 @@ static enum doubt doubt_of (const struct policy_audit *a, const char **name)
     size_t n = 0;
     size_t hosts = 0;
 
-    if (!a->complete)
+    if (!a->whole || a->asked > a->nodes + a->asked / MANY)
         return DOUBT_INCOMPLETE;
     for (size_t i = 0; i < a->nfindings; i++) {
         const struct policy_finding *f = &a->finding[i];
@@ -129,7 +131,9 @@ static unsigned int seen_slow (const struct policy_finding *f,
         return SEEN_WARN;
     if (!has_numbers (f))
         *doubt = DOUBT_NUMBERS;
-    else if (f->basis == BASIS_CLASS)
+    else if (f->suspect[0].lossy && !*doubt)
+        *doubt = DOUBT_LOSSY;
+    if (f->basis == BASIS_CLASS && has_numbers (f))
         what = seen_static (f, cfg);
     return *doubt && (what & (SEEN_FAIL | SEEN_STATIC)) ? SEEN_DOUBT : what;
 }
@@ -163,7 +167,8 @@ static void add_finding (struct evidence *e, const struct policy_input *in,
         if (s->host)
             e->event[e->nevents++] = (struct event){
                 .host = s->host, .link = s->link,
-                .port = s->port ? s->port : "", .audit = a->id,
+                .port = s->port ? s->port : "", .leader = a->leader,
+                .peer = s->peer, .audit = a->id,
                 .time = a->time, .seen = what,
                 .fresh = is_fresh (a->time, in->now, cfg),
                 .doubt = what & SEEN_DOUBT ? doubt : DOUBT_NONE, .place = i,
@@ -390,8 +395,12 @@ static void grade (struct track *t, size_t start, unsigned int counts)
         if (ev->seen & (counts | SEEN_DOUBT)) {
             if (!t->failing || ev->time > t->bad_time)
                 t->bad_time = ev->time;
+            t->bad_audit = ev->audit;
+            t->lone = !t->failing && !(ev->seen & SEEN_DOUBT);
             t->failing = true;
         }
+        else if (ev->seen & SEEN_UNSURE)
+            t->unsure = ev->audit;
         while (k < NSTANDINGS && !(ev->seen & standings[k].seen))
             k++;
         if (ev->seen & counts)
@@ -403,46 +412,91 @@ static void grade (struct track *t, size_t start, unsigned int counts)
     }
 }
 
+static bool same (const char *a, const char *b)
+{
+    return a && b && !strcmp (a, b);
+}
+
+/* Why one node may be the cause of both; NULL: none can. */
+static const char *shared_cause (const struct event *a, const struct event *b)
+{
+    if (!a->leader || !b->leader)
+        return "it is not known who led one of them";
+    if (same (a->leader, a->host) || same (b->leader, b->host))
+        return "it led one of them itself";
+    if (same (a->leader, b->leader))
+        return "one node led both";
+    if (same (a->peer, b->peer) || same (a->peer, b->leader)
+        || same (a->leader, b->peer))
+        return "one node had a part in all that they measured of it";
+    return NULL;
+}
+
+/* The one that came first by its time, far enough before this one, of which
+ * this one is independent; NULL: there is none.
+ */
+static const struct event *confirmed_by (struct track *t, size_t start,
+                                         size_t i, unsigned int counts,
+                                         const struct policy_config *cfg)
+{
+    const struct event *ev = &t->event[i];
+    const struct event *first = NULL;
+
+    for (size_t k = start; k < i; k++) {
+        const struct event *e = &t->event[k];
+        const char *shared;
+
+        if (!(e->seen & counts) || !e->fresh
+            || ev->time - e->time < cfg->confirm_after_s)
+            continue;
+        if ((shared = shared_cause (e, ev)))
+            t->needs = shared;
+        else if (!first || e->time < first->time)
+            first = e;
+    }
+    return first;
+}
+
 /* Audits count in their order, and in a pair the later one by its time as
- * well, so that a clock that stepped back confirms nothing.
+ * well, so that a clock that stepped back confirms nothing. Each is held
+ * against all before it: they are as many as a day has at worst.
  */
 static void confirm (struct track *t, size_t start, unsigned int counts,
-                     int64_t now, const struct policy_config *cfg)
+                     const struct policy_config *cfg)
 {
-    const struct event *early = NULL; /* of the least time */
-
-    t->when = now;
     for (size_t i = start; i < t->nevents; i++) {
         const struct event *ev = &t->event[i];
+        const struct event *first;
 
         if (!(ev->seen & counts) || !ev->fresh)
             continue;
-        if (early && ev->time - early->time >= cfg->confirm_after_s) {
+        if ((first = confirmed_by (t, start, i, counts, cfg))) {
             t->standing = STANDING_CONFIRMED;
-            t->first = early;
+            t->first = first;
             t->last = ev;
         }
         else if (t->sign && (ev->seen & SEEN_FAIL) && !t->first) {
             t->standing = STANDING_CONFIRMED;
             t->last = ev;
         }
-        if (!early || ev->time < early->time)
-            early = ev;
+        if (!t->early || ev->time < t->early->time)
+            t->early = ev;
+        if (ev->leader && strcmp (ev->leader, ev->host))
+            t->open = ev;
     }
-    if (early && early->time + cfg->confirm_after_s > now)
-        t->when = early->time + cfg->confirm_after_s;
 }
 
-void track_stand (struct track *t, int64_t now,
-                  const struct policy_config *cfg)
+void track_stand (struct track *t, const struct policy_config *cfg)
 {
     unsigned int counts = SEEN_FAIL;
     size_t start = 0;
 
     t->standing = STANDING_NONE;
     t->since = t->floor;
-    t->last = t->first = t->sign = NULL;
-    t->failing = false;
+    t->last = t->first = t->sign = t->early = t->open = NULL;
+    t->needs = NULL;
+    t->failing = t->lone = false;
+    t->unsure = t->bad_audit = 0;
     for (size_t i = 0; i < t->nevents; i++) {
         const struct event *ev = &t->event[i];
 
@@ -461,11 +515,12 @@ void track_stand (struct track *t, int64_t now,
     if (t->sign)
         counts |= SEEN_STATIC;
     grade (t, start, counts);
-    confirm (t, start, counts, now, cfg);
+    confirm (t, start, counts, cfg);
 }
 
 size_t track_clean (const struct track *t, uint64_t floor,
-                    const struct policy_config *cfg, bool *enough)
+                    const struct policy_config *cfg,
+                    const struct event **last, bool *enough)
 {
     const unsigned int bad = SEEN_WARN | SEEN_STATIC | SEEN_AMONG | SEEN_DOUBT
                              | SEEN_FAIL | SEEN_SIGN;
@@ -487,6 +542,7 @@ size_t track_clean (const struct track *t, uint64_t floor,
                 *enough = true;
             if (n == 0 || ev->time < early)
                 early = ev->time;
+            *last = ev;
             n++;
         }
     }

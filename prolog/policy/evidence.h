@@ -21,6 +21,7 @@ enum { /* what an audit, or a sign, says of a link */
 enum doubt { /* why an audit counts against no host */
     DOUBT_NONE,
     DOUBT_NUMBERS,
+    DOUBT_LOSSY,
     DOUBT_INCOMPLETE,
     DOUBT_COMMON,
     DOUBT_MANY,
@@ -28,6 +29,7 @@ enum doubt { /* why an audit counts against no host */
 
 struct event {
     const char *host, *link, *port;
+    const char *leader, *peer; /* of the audit; NULL: as in policy.h */
     uint64_t audit; /* of a sign: the one before it */
     int64_t time;
     unsigned int seen;
@@ -65,9 +67,14 @@ struct track {
     const struct event *first; /* CONFIRMED: the audit that `last` confirms;
                                   NULL: a sign does */
     const struct event *sign;  /* the newest one that is fresh */
-    int64_t when;          /* FAIL: when another audit would confirm it */
-    bool failing;          /* a FAIL stands, doubtful or not, */
-    int64_t bad_time;      /* ... of then */
+    const struct event *early; /* FAIL: the first that is fresh, */
+    const struct event *open;  /* ... the newest that another can confirm */
+    const char *needs;         /* FAIL: why two do not; NULL: there are none */
+    bool failing;              /* a FAIL stands, doubtful or not, */
+    bool lone;                 /* ... one alone, which is not in doubt, */
+    int64_t bad_time;          /* ... of then, */
+    uint64_t bad_audit;        /* ... the newest */
+    uint64_t unsure;           /* the newest that could not tell */
 };
 
 struct evidence {
@@ -88,15 +95,15 @@ int evidence_make (struct evidence *e, const struct policy_input *in,
 void evidence_clear (struct evidence *e);
 
 /* How the link stands. */
-void track_stand (struct track *t, int64_t now,
-                  const struct policy_config *cfg);
+void track_stand (struct track *t, const struct policy_config *cfg);
 
 /* How many fresh clean audits are newer than `floor`, the last without
- * anything worse than UNKNOWN between or behind them. *enough: two or more,
- * ConfirmAfter apart.
+ * anything worse than UNKNOWN between or behind them; *last is the newest of
+ * them. *enough: two or more, ConfirmAfter apart.
  */
 size_t track_clean (const struct track *t, uint64_t floor,
-                    const struct policy_config *cfg, bool *enough);
+                    const struct policy_config *cfg,
+                    const struct event **last, bool *enough);
 
 /* The track of a link; NULL: nothing is known. */
 struct track *evidence_find (const struct evidence *e, const char *host,

@@ -61,6 +61,39 @@ void policy_config (struct policy_config *cfg, const struct site *site)
             cfg->act = acts[i].act;
 }
 
+int64_t policy_retry (int64_t since, size_t n, int64_t now,
+                      const struct policy_config *cfg)
+{
+    int64_t span = cfg->confirm_after_s;
+    int64_t most = span > POLICY_RETRY_MAX_S ? span : POLICY_RETRY_MAX_S;
+
+    while (n-- > 0 && span < most)
+        span *= 2;
+    if (span > most)
+        span = most;
+    return since > now || since + span < now ? now : since + span;
+}
+
+/* When an audit of a node makes sense, if what it is to follow was at that
+ * time, and had that number.
+ */
+static int64_t retry (const struct scene *s, const struct ward *w,
+                      int64_t time, uint64_t audit)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < s->in->ntried; i++) {
+        const struct policy_try *t = &s->in->tried[i];
+
+        if (t->audit <= audit || strcmp (t->node, w->node->name))
+            continue;
+        n++;
+        if (n == 1 || t->time > time)
+            time = t->time;
+    }
+    return policy_retry (time, n, s->in->now, s->cfg);
+}
+
 /* Decide, and have something to say. */
 __attribute__ ((format (printf, 3, 4))) static bool
 say (struct decision *d, enum policy_kind kind, const char *fmt, ...)
@@ -157,11 +190,13 @@ static struct phrase in_hand_text (const struct policy_node *n)
  */
 static bool is_mended (const struct scene *s, const struct ward *w,
                        const struct policy_action *drain,
-                       const struct track **t, size_t *clean)
+                       const struct track **t, size_t *clean,
+                       const struct event **last)
 {
     bool found = false;
 
     *t = NULL;
+    *last = NULL;
     *clean = 0;
     for (size_t i = 0; i < w->ntracks; i++) {
         const struct track *track = &w->track[i];
@@ -173,7 +208,7 @@ static bool is_mended (const struct scene *s, const struct ward *w,
 
         if (!own && (!track->failing || track->muted))
             continue;
-        n = track_clean (track, floor, s->cfg, &enough);
+        n = track_clean (track, floor, s->cfg, last, &enough);
         found = found || own;
         if (!enough) {
             *t = track;
@@ -189,6 +224,7 @@ static bool decide_resume (const struct scene *s, const struct ward *w,
                            struct decision *d)
 {
     const struct track *t;
+    const struct event *last;
     size_t clean;
 
     if (!s->cfg->resume || s->cfg->act != POLICY_ACT_DRAIN)
@@ -201,12 +237,13 @@ static bool decide_resume (const struct scene *s, const struct ward *w,
         return say (d, POLICY_NONE,
                     "we drained it after audit %" PRIu64 "; it is down or "
                     "reserved", drain->after);
-    if (is_mended (s, w, drain, &t, &clean))
+    if (is_mended (s, w, drain, &t, &clean, &last))
         return say (d, POLICY_RESUME,
                     "we drained it after audit %" PRIu64 ", and its link was "
                     "clean in audits %s apart since", drain->after,
                     span_of (s->cfg->confirm_after_s).text);
-    d->when = s->in->now;
+    d->when = clean > 0 ? retry (s, w, last->time, last->audit)
+                        : retry (s, w, drain->time, drain->after);
     return say (d, POLICY_WAIT,
                 "we drained it after audit %" PRIu64 "; link %s was clean in "
                 "%zu audit%s since, and must be in %d, %s apart", drain->after,
@@ -357,16 +394,29 @@ static bool rule_wait (const struct scene *s, const struct ward *w,
                        struct decision *d)
 {
     const struct track *t = w->worst;
+    const struct event *to = t->early ? t->early : t->last;
     const char *old = t->last->time > s->in->now ? ", by a clock ahead of ours"
                                                  : ", which is long ago";
 
     if (t->standing == STANDING_CONFIRMED)
         return false;
-    d->when = t->when;
+    d->when = retry (s, w, to->time, to->audit);
+    d->audit = t->open ? t->open->audit : t->last->audit;
+    if (t->needs)
+        return say (d, POLICY_WAIT,
+                    "FAIL in audits %" PRIu64 " and %" PRIu64 ", but %s: "
+                    "needs another leader and other partners", to->audit,
+                    t->last->audit, t->needs);
     return say (d, POLICY_WAIT,
                 "FAIL in audit %" PRIu64 "%s: waits for another, %s later, to "
                 "confirm it", t->last->audit, t->last->fresh ? "" : old,
                 span_of (s->cfg->confirm_after_s).text);
+}
+
+/* "none ... drained": with another Action it would not be, either. */
+static const char *is_drained (const struct scene *s)
+{
+    return s->cfg->act == POLICY_ACT_DRAIN ? "is" : "would be";
 }
 
 static bool rule_broad (const struct scene *s, const struct ward *w,
@@ -377,7 +427,8 @@ static bool rule_broad (const struct scene *s, const struct ward *w,
            && say (d, POLICY_NOTE,
                    "its FAIL is confirmed, but so many hosts FAIL or were "
                    "drained within a day (%zu, of which MaxDrainPerDay allows "
-                   "%zu) that none is drained", s->nbroad, s->limit);
+                   "%zu) that none %s drained", s->nbroad, s->limit,
+                   is_drained (s));
 }
 
 static bool rule_short (const struct scene *s, const struct ward *w,
@@ -387,8 +438,9 @@ static bool rule_short (const struct scene *s, const struct ward *w,
     return scene_is_short (s)
            && say (d, POLICY_NOTE,
                    "its FAIL is confirmed, but %zu of %zu nodes are "
-                   "unavailable, and MaxUnavailable is %g %%",
-                   s->unavailable, s->counted,
+                   "unavailable%s, and MaxUnavailable is %g %%",
+                   s->unavailable + s->unknown, s->counted,
+                   s->unknown > 0 ? " or not registered yet" : "",
                    s->cfg->max_unavailable_percent);
 }
 
@@ -465,8 +517,8 @@ static int remark_broad (struct decisions *d, const struct scene *s)
         return -1;
     rc = remark (d, "%zu hosts FAIL or were drained by us within a day, and "
                  "MaxDrainPerDay allows %zu: a common cause, a wrong snapshot "
-                 "or baseline? none is drained: %.*s%s", s->nbroad, s->limit,
-                 NAMES_SHOWN, names,
+                 "or baseline? none %s drained: %.*s%s", s->nbroad, s->limit,
+                 is_drained (s), NAMES_SHOWN, names,
                  strlen (names) > NAMES_SHOWN ? "..." : "");
     free (names);
     return rc;
@@ -521,10 +573,10 @@ static int make_remarks (struct decisions *d, const struct scene *s)
         return remark (d, "nothing is changed: %s", s->stop);
     if (scene_is_broad (s) && remark_broad (d, s) < 0)
         return -1;
-    if (scene_is_short (s)
+    if (scene_is_known_short (s)
         && remark (d, "%zu of %zu nodes are unavailable, and MaxUnavailable is "
-                   "%g %%: none is drained", s->unavailable, s->counted,
-                   s->cfg->max_unavailable_percent)
+                   "%g %%: none %s drained", s->unavailable, s->counted,
+                   s->cfg->max_unavailable_percent, is_drained (s))
                < 0)
         return -1;
     if (future > 0

@@ -24,14 +24,15 @@
  *                apart, both within the last ConfirmWithin, none between or
  *                after them having found it clean. Or in one, if it is slower
  *                than it was, and there was a sign since it was last clean.
+ *   By others    No other node can be the cause of both audits. They have
+ *                different leaders (who plans, gathers and reports), neither
+ *                of them the node itself. No one node was the only partner in
+ *                both, or led one and was the only partner in the other. A
+ *                leader that is not known confirms nothing.
  *   Alone        Hosts that FAIL, and those that we drained in the last day,
  *                are together no more than MaxDrainPerDay, and no more than
  *                MaxDrainShare of the nodes (but one may be). Else it is a
- *                common cause, or our error, and *none* is drained. Nor does
- *                an audit count against hosts in which several of them FAIL,
- *                more than a quarter of those measured; or which found a
- *                switch or a route at fault, or is incomplete; but it counts
- *                as a warning here.
+ *                common cause, or our error, and *none* is drained.
  *   Affordable   No more than MaxUnavailable of the nodes are unavailable.
  *                Nodes that are powered down or reserved are on neither side
  *                of that sum.
@@ -46,6 +47,24 @@
  *                resumed ourselves is not drained again before the baseline
  *                of the link it was drained for is reset: a cable that comes
  *                and goes costs one drain, then a person.
+ *
+ * What one host or one audit says does not hold up the drains of others for
+ * long. These are all cases in which it does.
+ *
+ *   A host that FAILs counts for Alone while it is in service, and for a day
+ *   where it is not. It counts no more once an audit finds it clean; nor, as
+ *   long as its FAIL is not confirmed, once one finds it UNKNOWN, as where
+ *   others' traffic is in the way. If it FAILed in one audit, and none was
+ *   about it since, it counts for an hour (or twice ConfirmAfter).
+ *   A FAIL of one of several hosts counts as one host for as long.
+ *   A host that we drained counts for a day, whatever came of it.
+ *   An audit counts against no host, but as a warning here, if more than a
+ *   quarter of the hosts measured FAIL, and several do; if it found a switch
+ *   or a route at fault; if it did not come to its end; if more than a quarter
+ *   of its hosts did not answer. Hosts that are UNKNOWN do not FAIL, and a
+ *   few that are silent, or lose messages, void nothing: who loses half of
+ *   its own messages is in doubt, and no other.
+ *   An audit that is UNKNOWN for a host end alone finds the others clean.
  *
  * A node is resumed only if Resume and Action=drain are set, it still shows
  * our drain (the Reason to the letter, by us: who edits it has taken the node
@@ -70,7 +89,11 @@
 #include "util/error.h"
 #include "util/site.h"
 
-enum { POLICY_REASON_MAX = 256, POLICY_WHY_MAX = 320 };
+enum {
+    POLICY_REASON_MAX = 256,
+    POLICY_WHY_MAX = 320,
+    POLICY_RETRY_MAX_S = 6 * 3600,
+};
 
 /* What a site decides; pmm.conf(5) has the words and the defaults. */
 enum policy_act { POLICY_ACT_REPORT, POLICY_ACT_COMMENT, POLICY_ACT_DRAIN };
@@ -99,6 +122,9 @@ struct policy_suspect {
     const char *link; /* id */
     const char *host; /* as Slurm calls it; NULL: a link between switches */
     const char *port; /* as the host calls it, "mlx5_0/1"; NULL: not known */
+    const char *peer; /* node at the other end of all that was measured over
+                         it; NULL: there were several */
+    bool lossy;       /* half of its messages or more were lost */
 };
 
 struct policy_finding {
@@ -114,10 +140,20 @@ struct policy_audit {
     uint64_t id;   /* from 1 on; of a user's check: of no meaning */
     int64_t time;  /* when it ended */
     bool user;     /* a user's check */
-    bool complete; /* no node and no probe is missing */
-    size_t nodes;  /* that were measured */
+    bool whole;    /* it came to its end, */
+    bool complete; /* ... and no node and no probe is missing */
+    size_t asked;  /* nodes that were to be measured, */
+    size_t nodes;  /* ... and that were */
+    const char *leader; /* a node; NULL: not known */
     const struct policy_finding *finding;
     size_t nfindings;
+};
+
+/* An audit that was about a node, whatever came of it. */
+struct policy_try {
+    const char *node;
+    uint64_t audit;
+    int64_t time;
 };
 
 /* A sign of trouble that root saw at the port; not SIGN_WAIT. */
@@ -185,6 +221,8 @@ struct policy_input {
     size_t nnodes;
     const struct policy_audit *audit;
     size_t naudits;
+    const struct policy_try *tried;
+    size_t ntried;
     const struct policy_sign *sign;
     size_t nsigns;
     const struct policy_action *action;
@@ -200,7 +238,8 @@ struct decision {
     const char *node; /* of the input */
     const char *link; /* that it is about, of the input; NULL: none */
     enum policy_kind kind;
-    int64_t when;     /* WAIT: an audit makes sense from then on */
+    int64_t when;     /* WAIT: an audit makes sense from then on, */
+    uint64_t audit;   /* ... to confirm this one; 0: to find it mended */
     char reason[POLICY_REASON_MAX]; /* DRAIN: for Slurm; else "" */
     char why[POLICY_WHY_MAX];       /* one sentence, always there */
 };
@@ -222,6 +261,14 @@ struct decisions {
 int policy_decide (struct decisions *d, const struct policy_input *in,
                    const struct policy_config *cfg, struct error *err);
 void policy_clear (struct decisions *d);
+
+/* When a node is to be audited again: for the first time, ConfirmAfter behind
+ * `since`; where n audits came to nothing, the last at that time, 2^n times
+ * ConfirmAfter behind it, but no later than POLICY_RETRY_MAX_S. Now, if that
+ * is a time of the future: then clocks stepped.
+ */
+int64_t policy_retry (int64_t since, size_t n, int64_t now,
+                      const struct policy_config *cfg);
 
 const char *policy_kind_name (enum policy_kind kind);
 

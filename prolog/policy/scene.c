@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DAY_S = 24 * 3600 };
+enum { DAY_S = 24 * 3600, LONE_S = 3600 };
 
 bool scene_within (int64_t time, int64_t span, int64_t now)
 {
@@ -195,7 +195,7 @@ static void judge_tracks (struct scene *s)
 
         t->muted = is_muted (s, t);
         t->floor = larger (t->floor, scene_reset_after (s, t->link));
-        track_stand (t, s->in->now, s->cfg);
+        track_stand (t, s->cfg);
     }
     for (size_t i = 0; i < s->nwards; i++) {
         struct ward *w = &s->ward[i];
@@ -225,6 +225,14 @@ const struct ward *scene_find (const struct scene *s, const char *name)
                     compare_nodes);
 }
 
+/* For how long a FAIL counts that no other audit is about. */
+static int64_t lone_span (const struct scene *s)
+{
+    int64_t twice = 2 * s->cfg->confirm_after_s;
+
+    return twice > LONE_S ? twice : LONE_S;
+}
+
 /* A host that FAILs counts while it is in service, and for a day where it is
  * not; one that we drained, for a day from then.
  */
@@ -233,6 +241,11 @@ static bool counts_as_broad (const struct scene *s, const struct track *t)
     const struct ward *w = scene_find (s, t->host);
 
     if (t->muted || !t->failing || (w && ward_is_drained_by_us (w)))
+        return false;
+    if (t->standing != STANDING_CONFIRMED
+        && (t->unsure > t->bad_audit
+            || (t->lone
+                && !scene_within (t->bad_time, lone_span (s), s->in->now))))
         return false;
     return (w && in_service (w->node))
            || scene_within (t->bad_time, DAY_S, s->in->now);
@@ -260,8 +273,8 @@ static const char *one_more (const struct scene *s,
         if (!strcmp (p->host, host))
             t = evidence_find (&s->evidence, host, p->link);
     }
-    return t && !t->muted && a->id > t->since
-                   && scene_within (a->time, DAY_S, s->in->now)
+    return t && !t->muted && a->id > t->since && a->id > t->unsure
+                   && scene_within (a->time, lone_span (s), s->in->now)
                ? host
                : NULL;
 }
@@ -306,7 +319,8 @@ static void count_nodes (struct scene *s)
 
         if (!n->powered_down && !n->reserved) {
             s->counted++;
-            s->unavailable += n->unknown || n->down || n->drained;
+            s->unknown += n->unknown;
+            s->unavailable += !n->unknown && (n->down || n->drained);
         }
     }
     s->limit = s->cfg->max_drain;
@@ -319,10 +333,20 @@ bool scene_is_broad (const struct scene *s)
     return s->nbroad > s->limit;
 }
 
+static bool is_short (const struct scene *s, size_t unavailable)
+{
+    return 100 * (double)unavailable
+           > s->cfg->max_unavailable_percent * (double)s->counted;
+}
+
 bool scene_is_short (const struct scene *s)
 {
-    return 100 * (double)s->unavailable
-           > s->cfg->max_unavailable_percent * (double)s->counted;
+    return is_short (s, s->unavailable + s->unknown);
+}
+
+bool scene_is_known_short (const struct scene *s)
+{
+    return is_short (s, s->unavailable);
 }
 
 static void check_state (struct scene *s)

@@ -30,7 +30,8 @@ struct scene {
     size_t nbroad;
     size_t limit;       /* on these */
     size_t counted;     /* nodes neither powered down nor reserved */
-    size_t unavailable; /* of these */
+    size_t unavailable; /* of these, */
+    size_t unknown;     /* ... and of which nothing is known yet */
     const char *stop;   /* why nothing at all is changed; NULL: go on */
 };
 
@@ -45,10 +46,12 @@ void scene_clear (struct scene *s);
 const struct ward *scene_find (const struct scene *s, const char *name);
 
 /* Whether more hosts FAIL at once than may be drained; whether too few nodes
- * are available.
+ * are known to be available, or too many to be unavailable: between these are
+ * those that have not registered since slurmctld started.
  */
 bool scene_is_broad (const struct scene *s);
 bool scene_is_short (const struct scene *s);
+bool scene_is_known_short (const struct scene *s);
 
 /* The audit before the newest reset of a link's baseline; 0: none. */
 uint64_t scene_reset_after (const struct scene *s, const char *link);

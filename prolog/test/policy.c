@@ -24,9 +24,16 @@ static void step_audit (struct world *w, words v)
 
     for (size_t i = 3; i < WORDS && v[i]; i++) {
         a->user = a->user || !strcmp (v[i], "user");
-        a->complete = a->complete && strcmp (v[i], "incomplete") != 0;
+        a->whole = a->complete
+            = a->complete && strcmp (v[i], "incomplete") != 0;
         if (!strncmp (v[i], "nodes=", 6))
-            a->nodes = (size_t)atol (v[i] + 6);
+            a->nodes = a->asked = (size_t)atol (v[i] + 6);
+        if (!strncmp (v[i], "silent=", 7)) {
+            a->complete = false;
+            a->nodes = a->asked - (size_t)atol (v[i] + 7);
+        }
+        if (!strncmp (v[i], "led=", 4))
+            a->leader = v[i][4] ? word (v[i] + 4, strlen (v[i] + 4)) : NULL;
     }
 }
 
@@ -58,11 +65,29 @@ static const struct {
 #undef SINCE
 };
 
+/* FINDING SUSPECTS [lossy | with=NODE] */
 static void step_finding (struct world *w, words v)
 {
+    struct policy_suspect *s;
+
     for (size_t i = 0; i < sizeof (findings) / sizeof (findings[0]); i++)
         if (!strcmp (findings[i].name, v[0]))
             world_find (w, findings[i].finding, v[1]);
+    if (!v[2])
+        return;
+    s = w->suspect[w->in.naudits - 1]
+                  [w->audit[w->in.naudits - 1].nfindings - 1];
+    s->lossy = !strcmp (v[2], "lossy");
+    if (!strncmp (v[2], "with=", 5))
+        s->peer = word (v[2] + 5, strlen (v[2] + 5));
+}
+
+static void step_tried (struct world *w, words v)
+{
+    w->tried[w->in.ntried++] = (struct policy_try){
+        .node = word (v[1], strlen (v[1])), .time = NOW + atol (v[2]),
+        .audit = strtoull (v[3], NULL, 10),
+    };
 }
 
 static void step_sign (struct world *w, words v)
@@ -165,7 +190,9 @@ static const struct {
     const char *name;
     void (*step) (struct world *w, words v);
 } steps[] = {
-    { "audit", step_audit },      /* ID TIME [user] [incomplete] [nodes=N] */
+    /* ID TIME [user] [incomplete] [nodes=N] [silent=N] [led=NODE] */
+    { "audit", step_audit },
+    { "tried", step_tried },      /* HOST TIME AUDIT */
     { "sign", step_sign },        /* HOST TIME AFTER */
     { "down", step_state },       { "reserved", step_state },
     { "off", step_state },        { "unclear", step_state },
@@ -363,7 +390,42 @@ static const struct {
       NULL },
     { "an incomplete audit",
       "audit 1 -1800; fail h1; audit 2 -600 incomplete; fail h1",
-      POLICY_WAIT, "audit 1", "incomplete" },
+      POLICY_WAIT, "audit 1", "did not come to its end" },
+    { "a quarter of its hosts are silent",
+      "audit 1 -1800 silent=4; fail h1; audit 2 -600 silent=4; fail h1",
+      POLICY_DRAIN, "", NULL },
+    { "more are", "audit 1 -1800; fail h1; audit 2 -600 silent=5; fail h1",
+      POLICY_WAIT, "audit 1", "did not answer" },
+    { "a host that loses most of its messages",
+      "audit 1 -1800; fail h1 lossy; audit 2 -600; fail h1 lossy",
+      POLICY_NOTE, "half of its messages", NULL },
+    { "another that does", "audit 1 -1800 silent=1; fail h1; loss h2 lossy;"
+      "audit 2 -600 silent=1; fail h1; loss h2 lossy", POLICY_DRAIN, "",
+      NULL },
+
+    /* by others */
+    { "one leader", "audit 1 -1800 led=h7; fail h1; audit 2 -600 led=h7;"
+      "fail h1", POLICY_WAIT, "audits 1 and 2, but one node led both: needs "
+      "another leader", NULL },
+    { "another in the third", "audit 1 -1800 led=h7; fail h1;"
+      "audit 2 -700 led=h7; fail h1; audit 3 -60 led=h8; fail h1",
+      POLICY_DRAIN, "audits 1 and 3", NULL },
+    { "it led one itself", "audit 1 -1800 led=h1; fail h1; audit 2 -600;"
+      "fail h1", POLICY_WAIT, "it led one of them itself", NULL },
+    { "who led one is not known", "audit 1 -1800 led=; fail h1;"
+      "audit 2 -600; fail h1", POLICY_WAIT, "not known who led", NULL },
+    { "one partner alone", "audit 1 -1800; fail h1 with=h7; audit 2 -600;"
+      "fail h1 with=h7", POLICY_WAIT, "one node had a part", NULL },
+    { "another partner", "audit 1 -1800; fail h1 with=h7; audit 2 -600;"
+      "fail h1 with=h8", POLICY_DRAIN, "", NULL },
+    { "several partners in one of them",
+      "audit 1 -1800; fail h1 with=h7; audit 2 -600; fail h1", POLICY_DRAIN,
+      "", NULL },
+    { "the only partner of one led the other",
+      "audit 1 -1800 led=h7; fail h1; audit 2 -600; fail h1 with=h7",
+      POLICY_WAIT, "one node had a part", NULL },
+    { "a sign needs no other leader", "audit 1 -600 led=h1; fail h1;"
+      "sign h1 -300 1", POLICY_DRAIN, "lost width", NULL },
     { "two of eight hosts", "set MaxDrainShare 5;"
       "audit 1 -1800 nodes=8; fail h1; fail h2;"
       "audit 2 -600 nodes=8; fail h1; fail h2", POLICY_DRAIN, "", NULL },
@@ -398,9 +460,25 @@ static const struct {
       "audit 2 -1800; fail h1; audit 3 -600; fail h1", POLICY_DRAIN, "",
       NULL },
     { "another that is in service, and not audited since long",
-      "audit 1 -172800; fail h2;"
+      "audit 1 -172800; fail h2; audit 2 -170000; fail h2;"
+      "audit 3 -1800; fail h1; audit 4 -600; fail h1", POLICY_NOTE, "",
+      "2 hosts" },
+    { "another that FAILed once, and was not audited for an hour",
+      "audit 1 -3600; fail h2;"
+      "audit 2 -1800; fail h1; audit 3 -600; fail h1", POLICY_DRAIN, "",
+      NULL },
+    { "a second less", "audit 1 -3599; fail h2;"
       "audit 2 -1800; fail h1; audit 3 -600; fail h1", POLICY_NOTE, "",
       "2 hosts" },
+    { "another that a later audit is not sure of",
+      TWICE ("h1") "fail h2; audit 3 -100; unknown h2", POLICY_DRAIN, "",
+      NULL },
+    { "that FAILs again", TWICE ("h1") "fail h2; audit 3 -300; unknown h2;"
+      "audit 4 -100; fail h2", POLICY_NOTE, "", "2 hosts" },
+    { "others that are UNKNOWN in the same audits",
+      "audit 1 -1800; fail h1; unknown h2; unknown h3; unknown h4;"
+      "unknown h5; audit 2 -600; fail h1; unknown h2; unknown h3;"
+      "unknown h4; unknown h5", POLICY_DRAIN, "", NULL },
     { "one of ten nodes", "nodes 10; " TWICE ("h1"), POLICY_DRAIN, "", NULL },
     { "another that was drained by others today", TWICE ("h1") "fail h2;"
       "foreign h2", POLICY_NOTE, "", "2 hosts" },
@@ -419,6 +497,9 @@ static const struct {
       NULL },
     { "one of two others", TWICE ("h1") "fail h2,h3", POLICY_NOTE, "",
       "2 hosts" },
+    { "of which a later audit is not sure",
+      TWICE ("h1") "fail h2,h3; audit 3 -100; unknown h2,h3", POLICY_DRAIN,
+      "", NULL },
     { "no drain at all", "set MaxDrainPerDay 0; " TWICE ("h1"), POLICY_NOTE,
       "allows 0", "allows 0" },
     { "two links of a host that Slurm does not know",
@@ -437,7 +518,10 @@ static const struct {
     { "half is reserved", TWICE ("h1") "last reserved 50; last down 50",
       POLICY_DRAIN, "", NULL },
     { "states are not known", TWICE ("h1") "last unclear 11", POLICY_NOTE,
-      "11 of 100 nodes", "11 of 100" },
+      "11 of 100 nodes are unavailable or not registered yet", NULL },
+    { "with another Action, no drain is held back",
+      TWICE ("h1") "last down 11; set Action report", POLICY_NOTE,
+      "11 of 100 nodes", "none would be drained" },
 
     /* ours to do */
     { "drained by others", TWICE ("h1") "foreign h1", POLICY_LEFT,
@@ -725,6 +809,19 @@ static void test_when (void)
         { "audit 1 100; fail h1", 0 },
         { "audit 1 -90000; fail h1", 0 },
         { "did drain h1 -90000 2; ours h1", 0 },
+        { "audit 1 -900; fail h1; tried h1 -300 2", 900 },
+        { "audit 1 -900; fail h1; tried h2 -300 2", 0 },
+        { "audit 2 -900; fail h1; tried h1 -300 1", 0 },
+        { "audit 1 -900; fail h1; tried h1 9 2", 0 },
+        { "did drain h1 -100 2; ours h1", 500 },
+        { "did drain h1 -9000 2; ours h1; tried h1 -200 3", 1000 },
+        { "did drain h1 -9000 2; ours h1; tried h1 -2000 3;"
+          "tried h1 -200 4", 2200 },
+        { "did drain h1 -99999 2; ours h1; tried h1 -900 3; tried h1 -800 4;"
+          "tried h1 -700 5; tried h1 -600 6; tried h1 -500 7;"
+          "tried h1 -400 8; tried h1 -300 9", 21300 },
+        { "did drain h1 -9000 2; ours h1; tried h1 -2000 3;"
+          "tried h1 -200 4; audit 4 -190; clean h1", 410 },
     };
 
     for (size_t i = 0; i < sizeof (rows) / sizeof (rows[0]); i++) {

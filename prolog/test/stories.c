@@ -195,7 +195,11 @@ static void test_wrong_snapshot (void)
             size_t n = 2 + rng_below (&rng, 6);
             size_t first = rng_below (&rng, nodes);
 
-            world_audit (w, k + 1, time)->nodes = n;
+            {
+                struct policy_audit *a = world_audit (w, k + 1, time);
+
+                a->nodes = a->asked = n;
+            }
             for (size_t i = 0; i < n; i++)
                 world_find (w, found_fail, w->name[(first + i) % nodes]);
             act (w, time, &deeds);
@@ -421,7 +425,10 @@ static struct world *random_world (struct rng *rng)
             w, 10 * (i + 1),
             rng_below (rng, 10) ? 1500 * ((int64_t)i - 8) : random_time (rng));
 
-        a->complete = rng_below (rng, 10) > 0;
+        a->whole = rng_below (rng, 20) > 0;
+        a->complete = a->whole && rng_below (rng, 20) > 0;
+        if (rng_below (rng, 4) == 0)
+            a->leader = rng_below (rng, 2) ? random_host (rng) : NULL;
         random_findings (w, rng, 1 + rng_below (rng, 2), well);
     }
     for (size_t i = rng_below (rng, 3); i-- > 0;) {
@@ -525,11 +532,14 @@ static void add_unknown (struct world *w, struct rng *rng)
     world_find (w, found_unknown, random_link (rng));
 }
 
-/* Each node that is drained in b is drained in a. */
+/* Each node that is drained in b is drained in a, or would be if others did
+ * not FAIL.
+ */
 static bool is_less (const struct decisions *b, const struct decisions *a)
 {
     for (size_t i = 0; i < b->n; i++)
-        if (b->v[i].kind == POLICY_DRAIN && a->v[i].kind != POLICY_DRAIN)
+        if (b->v[i].kind == POLICY_DRAIN && a->v[i].kind != POLICY_DRAIN
+            && !strstr (a->v[i].why, "its FAIL is confirmed"))
             return false;
     return true;
 }
@@ -554,7 +564,36 @@ static size_t audits_of (const struct world *w, const char *host, bool clean)
                         && (f->level == VERDICT_FAIL
                             || f->basis == BASIS_CLASS));
         }
-        n += found && !a->user && a->complete && a->time <= w->in.now;
+        if (clean)
+            found = found && a->complete;
+        else
+            found = found && a->whole;
+        n += found && !a->user && a->time <= w->in.now;
+    }
+    return n;
+}
+
+/* How many others led audits in which the host FAILs. */
+static size_t leaders_of (const struct world *w, const char *host)
+{
+    const char *leader[AUDITS];
+    size_t n = 0;
+
+    for (size_t i = 0; i < w->in.naudits; i++) {
+        const struct policy_audit *a = &w->audit[i];
+        bool found = false;
+        size_t l = 0;
+
+        for (size_t k = 0; k < a->nfindings; k++)
+            for (size_t j = 0; j < a->finding[k].nsuspects; j++)
+                found = found
+                        || !strcmp (a->finding[k].suspect[j].host, host);
+        if (!found || a->user || !a->leader || !strcmp (a->leader, host))
+            continue;
+        while (l < n && strcmp (leader[l], a->leader))
+            l++;
+        if (l == n)
+            leader[n++] = a->leader;
     }
     return n;
 }
@@ -575,7 +614,8 @@ static bool is_sound (struct world *w, const struct decisions *d)
         if (v->kind == POLICY_DRAIN) {
             drains++;
             sound = sound && !n->drained && !n->reserved
-                    && audits_of (w, v->node, false) + sign >= 2;
+                    && audits_of (w, v->node, false) + sign >= 2
+                    && (sign || leaders_of (w, v->node) >= 2);
         }
         if (v->kind == POLICY_RESUME)
             sound = sound && n->drained && !strcmp (n->by, SELF)

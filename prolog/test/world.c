@@ -68,7 +68,8 @@ struct world *world_create (void)
     world_set (w, "Resume", "yes");
     w->in = (struct policy_input){
         .now = NOW,       .self = SELF,     .node = w->node,
-        .audit = w->audit, .sign = w->sign, .action = w->action,
+        .audit = w->audit, .tried = w->tried, .sign = w->sign,
+        .action = w->action,
         .mute = w->mute,  .reset = w->reset,
     };
     world_nodes (w, 100);
@@ -93,13 +94,16 @@ struct policy_audit *world_audit (struct world *w, uint64_t id,
                                          int64_t time)
 {
     size_t i = w->in.naudits++;
+    char leader[NAME];
 
     if (i == AUDITS)
         abort ();
     w->audit[i] = (struct policy_audit){
-        .id = id, .time = NOW + time, .complete = true, .nodes = 16,
-        .finding = w->finding[i],
+        .id = id, .time = NOW + time, .whole = true, .complete = true,
+        .asked = 16, .nodes = 16, .finding = w->finding[i],
     };
+    snprintf (leader, sizeof (leader), "l%d", (int)(id % 100));
+    w->audit[i].leader = word (leader, strlen (leader));
     return &w->audit[i];
 }
 

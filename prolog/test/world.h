@@ -30,6 +30,7 @@ struct world {
     struct policy_audit audit[AUDITS];
     struct policy_finding finding[AUDITS][FINDINGS];
     struct policy_suspect suspect[AUDITS][FINDINGS][SUSPECTS];
+    struct policy_try tried[THINGS];
     struct policy_sign sign[THINGS];
     struct policy_action action[THINGS];
     struct policy_mute mute[THINGS];
