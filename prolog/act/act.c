@@ -118,16 +118,21 @@ static json_t *words_of (const struct decision *d)
     return json_string (words);
 }
 
-static json_t *words_of_remark (const char *remark)
-{
-    char words[LEDGER_TEXT_MAX + 1];
+/* What tells remarks apart. */
+struct words {
+    char text[LEDGER_TEXT_MAX + 1];
+};
 
-    snprintf (words, sizeof (words), "%s", remark);
-    drop_numbers (words);
-    return json_string (words);
+static struct words words_of_remark (const char *remark)
+{
+    struct words words;
+
+    snprintf (words.text, sizeof (words.text), "%s", remark);
+    drop_numbers (words.text);
+    return words;
 }
 
-/* {node: words, ...}; about the site, {words: true, ...}. */
+/* {node: words, ...}; about the site, {words of it: remark, ...}. */
 static json_t *said_of (struct round *r, bool site)
 {
     json_t *rows = ledger_said (r->ledger, r->err);
@@ -141,8 +146,9 @@ static json_t *said_of (struct round *r, bool site)
         json_t *words = json_object_get (row, "words");
 
         if (site && !*node)
-            json_object_set_new (said, json_string_value (words),
-                                 json_true ());
+            json_object_set (said,
+                             words_of_remark (json_string_value (words)).text,
+                             words);
         else if (!site && *node)
             json_object_set (said, node, words);
     }
@@ -166,20 +172,17 @@ static int say_remarks (struct round *r)
     const char *words;
     json_t *v;
 
-    for (size_t i = 0; rc >= 0 && i < d->nremarks; i++) {
-        json_t *now = words_of_remark (d->remark[i]);
-
-        if (!now)
-            rc = error_nomem (r->err);
-        else if (json_object_del (said, json_string_value (now)) < 0) {
+    for (size_t i = 0; rc >= 0 && i < d->nremarks; i++)
+        if (json_object_del (said, words_of_remark (d->remark[i]).text) < 0) {
             say (r, "%s", d->remark[i]);
-            rc = keep (r, "", json_string_value (now), true);
+            rc = keep (r, "", d->remark[i], true);
         }
-        json_decref (now);
-    }
+    /* who is stopped does not know whether they hold */
     json_object_foreach (said, words, v)
-        if (rc >= 0)
-            rc = keep (r, "", words, false);
+        if (rc >= 0 && !d->stopped) {
+            say (r, "no longer so: %s", json_string_value (v));
+            rc = keep (r, "", json_string_value (v), false);
+        }
     json_decref (said);
     return rc < 0 ? -1 : 0;
 }

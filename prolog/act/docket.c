@@ -34,6 +34,8 @@ struct interest {
 struct sight {
     int64_t audit;
     size_t interest;
+    const char *peer; /* all of them began at this node; NULL: at several */
+    bool lossy; /* half of its messages or more were lost */
     bool own;   /* all routes over it ended at its host */
     bool clean; /* it was measured against a baseline, and not suspected */
 };
@@ -43,7 +45,8 @@ struct making {
     struct ledger *ledger;
     const struct fabric *fabric;
     const char **node;   /* [nendpoints] whose it is */
-    int64_t from;        /* the first audit that counts */
+    int64_t from;        /* the first audit that counts, */
+    int64_t oldest;      /* ... where a drain of ours stands as well */
     struct interest *interest;
     size_t ninterests;
     size_t *place;       /* [nlinks] 1 + its interest */
@@ -390,6 +393,7 @@ static int add_drained (struct making *m)
         if (a->kind != POLICY_DRAIN || !may_stand (m->d, a))
             continue;
         from = from < m->from ? from : m->from;
+        m->oldest = from < m->oldest ? from : m->oldest;
         for (uint32_t e = 0; e < f->nendpoints; e++) {
             uint32_t link = f->port[f->endpoint[e].port].link;
 
@@ -439,11 +443,22 @@ static int add_suspects (struct making *m)
     return rc;
 }
 
+/* A host's node; NULL where it is none, or not of the fabric. */
+static const char *node_of_host (const struct making *m, const char *host)
+{
+    uint32_t h = host ? fabric_find_host (m->fabric, host) : FABRIC_NONE;
+
+    return h != FABRIC_NONE && m->fabric->host[h].count > 0
+               ? m->node[m->fabric->host[h].first]
+               : host;
+}
+
 static int add_sights (struct making *m, size_t interest)
 {
     const struct interest *in = &m->interest[interest];
-    json_t *rows = ledger_sights (m->ledger, m->fabric->link[in->link].id,
-                                  in->host, in->from, m->err);
+    json_t *rows = keep (m, ledger_sights (m->ledger,
+                                           m->fabric->link[in->link].id,
+                                           in->host, in->from, m->err));
     int rc = rows ? 0 : -1;
 
     for (size_t i = 0; rc == 0 && i < json_array_size (rows); i++) {
@@ -458,13 +473,13 @@ static int add_sights (struct making *m, size_t interest)
         v += m->nsights++;
         *v = (struct sight){
             .audit = number_of (row, "audit"), .interest = interest,
-            .own = number_of (row, "own"),
+            .peer = node_of_host (m, text_of (row, "peer")),
+            .lossy = number_of (row, "lossy"), .own = number_of (row, "own"),
             .clean = number_of (row, "own") && number_of (row, "clean"),
         };
         if (v->clean)
             rc = add_id (m, v->audit);
     }
-    json_decref (rows);
     return rc;
 }
 
@@ -480,9 +495,10 @@ static int compare_sights (const void *va, const void *vb)
 
 /* --- audits -------------------------------------------------------------- */
 
-/* Whose the link was in the audit; NULL: a switch's, or not known. */
-static const struct interest *owner (const struct making *m, int64_t audit,
-                                     const char *link)
+/* The link in the audit, if it was its host's; NULL: a switch's, or not known.
+ */
+static const struct sight *owned (const struct making *m, int64_t audit,
+                                  const char *link)
 {
     uint32_t n = fabric_find_link (m->fabric, link);
     struct sight key = { .audit = audit };
@@ -494,7 +510,7 @@ static const struct interest *owner (const struct making *m, int64_t audit,
     s = m->nsights ? bsearch (&key, m->sight, m->nsights, sizeof (key),
                               compare_sights)
                    : NULL;
-    return s && s->own ? &m->interest[key.interest] : NULL;
+    return s && s->own ? s : NULL;
 }
 
 static int make_finding (struct making *m, int64_t audit, const json_t *row,
@@ -529,12 +545,15 @@ static int make_finding (struct making *m, int64_t audit, const json_t *row,
     };
     for (size_t i = 0; i < f->nsuspects; i++) {
         const char *link = text_of (json_array_get (suspects, i), "id");
-        const struct interest *in = owner (m, audit, link);
+        const struct sight *seen = owned (m, audit, link);
 
-        s[i] = (struct policy_suspect){
-            .link = link, .host = in ? in->node : NULL,
-            .port = in ? in->port : NULL,
-        };
+        s[i] = (struct policy_suspect){ .link = link };
+        if (seen) {
+            s[i].host = m->interest[seen->interest].node;
+            s[i].port = m->interest[seen->interest].port;
+            s[i].peer = seen->peer;
+            s[i].lossy = seen->lossy;
+        }
     }
     return 0;
 }
@@ -569,6 +588,15 @@ static int make_clean (struct making *m, int64_t audit,
     return 0;
 }
 
+/* Whether what is off may be of more than the host ends it names. */
+static bool is_unclear (const struct policy_finding *f, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (f[i].level >= VERDICT_UNKNOWN && f[i].kind != FINDING_HOST_END)
+            return true;
+    return false;
+}
+
 static int make_audit (struct making *m, const json_t *row,
                        struct policy_audit *a)
 {
@@ -577,6 +605,7 @@ static int make_audit (struct making *m, const json_t *row,
     struct policy_finding *f = alloc (m, n + 2, sizeof (*f));
     int status = find_name (text_of (row, "status"), VERDICT_FAIL + 1,
                             level_name);
+    int unclear = VERDICT_OK; /* ... of more than host ends */
     int64_t id = number_of (row, "id");
 
     if (!f)
@@ -585,19 +614,23 @@ static int make_audit (struct making *m, const json_t *row,
         doubt_row (m, "audit", id);
     *a = (struct policy_audit){
         .id = (uint64_t)id, .time = number_of (row, "ended"),
+        .whole = number_of (row, "whole"),
         .complete = number_of (row, "complete"),
+        .asked = (size_t)number_of (row, "asked"),
         .nodes = (size_t)number_of (row, "answered"),
-        .finding = f, .nfindings = n,
+        .leader = text_of (row, "leader"), .finding = f, .nfindings = n,
     };
     for (size_t i = 0; i < n; i++)
         if (make_finding (m, id, json_array_get (findings, i), &f[i]) < 0)
             return -1;
-    if (status == VERDICT_UNKNOWN)
+    if (number_of (row, "limited") || is_unclear (f, n))
+        unclear = status;
+    if (unclear == VERDICT_UNKNOWN)
         return 0;
     if (make_clean (m, id, &f[n]) < 0)
         return -1;
     a->nfindings++;
-    if (status == VERDICT_FAIL) { /* it may hide an UNKNOWN */
+    if (unclear == VERDICT_FAIL) { /* it may hide an UNKNOWN */
         f[n + 1] = f[n];
         f[n + 1].level = VERDICT_UNKNOWN;
         a->nfindings++;
@@ -648,6 +681,7 @@ static int make_evidence (struct making *m, int64_t since)
         return -1;
     if (m->from == 0) /* none is newer */
         m->from = INT64_MAX;
+    m->oldest = m->from;
     if (add_drained (m) < 0 || add_found (m, m->from, NULL) < 0
         || add_suspects (m) < 0)
         return -1;
@@ -657,6 +691,29 @@ static int make_evidence (struct making *m, int64_t since)
     if (m->nsights > 0)
         qsort (m->sight, m->nsights, sizeof (*m->sight), compare_sights);
     return make_audits (m);
+}
+
+/* --- audits about a node ------------------------------------------------- */
+
+static int make_tries (struct making *m)
+{
+    json_t *rows = keep (m, ledger_tries (m->ledger, m->oldest, m->err));
+    size_t n = json_array_size (rows);
+    struct policy_try *tried;
+
+    if (!rows || !(tried = alloc (m, n, sizeof (*tried))))
+        return -1;
+    m->d->input.tried = tried;
+    m->d->input.ntried = n;
+    for (size_t i = 0; i < n; i++) {
+        const json_t *row = json_array_get (rows, i);
+
+        tried[i] = (struct policy_try){
+            .node = text_of (row, "node"), .time = number_of (row, "begun"),
+            .audit = (uint64_t)number_of (row, "audit"),
+        };
+    }
+    return 0;
 }
 
 /* --- signs --------------------------------------------------------------- */
@@ -705,7 +762,9 @@ static int make (struct making *m, const struct nodemap *map, int64_t since)
         || guids_nodes (f, map, m->node, m->err) < 0
         || read_actions (m) < 0 || read_mutes (m) < 0 || read_resets (m) < 0)
         return -1;
-    return make_evidence (m, since) < 0 ? -1 : make_signs (m);
+    return make_evidence (m, since) < 0 || make_tries (m) < 0
+               ? -1
+               : make_signs (m);
 }
 
 int docket_make (struct docket *d, struct ledger *ledger,

@@ -15,8 +15,9 @@
  *
  * Clean is a link that a complete audit measured and did not suspect, of which
  * the ledger had a baseline before (else a slow one would be found slow by its
- * class at most), if nothing else was UNKNOWN. In an audit that has a FAIL
- * elsewhere it is clean, but that does not prove it mended.
+ * class at most), if only host ends, of others, were UNKNOWN or FAILed. In an
+ * audit that has a FAIL, and could not tell something else, it is clean, but
+ * that does not prove it mended.
  *
  * What it does not understand, like a finding of a later version, or more than
  * it holds, makes it unreadable: then the policy changes nothing.

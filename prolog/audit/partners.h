@@ -23,12 +23,22 @@ enum { PARTNERS_NEAR = 3 }; /* on the node's switch, at most */
 /* Choose at most `most` of the idle nodes, sorted by strcmp, as partners of a
  * node, into partner: names borrowed from idle. Another turn chooses others,
  * where there are more. map NULL: nodes are called as the fabric's hosts. A
- * node that is not in the fabric has partners from all over. Return how many,
- * or -1 with err.
+ * node that is not in the fabric has partners from all over. Who is in
+ * `former` (NULL: nobody) is chosen only where there are too
+ * few others: so that two audits of a node share no more than they must. Return
+ * how many, or -1 with err.
  */
 int partners_choose (const struct fabric *f, const struct nodemap *map,
                      const char *node, const struct hostlist *idle,
-                     uint64_t turn, char **partner, size_t most,
-                     struct error *err);
+                     const struct hostlist *former, uint64_t turn,
+                     char **partner, size_t most, struct error *err);
+
+/* Which of n nodes leads an audit: at each turn another, but neither the one
+ * that it is about nor the one that led before, if there is a third (NULL:
+ * there is none such). NULL where n is 0.
+ */
+const char *partners_leader (const char *const *node, size_t n,
+                             const char *about, const char *before,
+                             uint64_t turn);
 
 #endif /* PROLOG_PARTNERS_H */

@@ -365,7 +365,8 @@ const char *const db_sql[DB_STMTS] = {
       " JOIN rtt r ON r.route = t.id AND r.audit >= ?3 WHERE c.link ="
       " (SELECT id FROM name WHERE text = ?1) GROUP BY r.audit",
     [DB_RESULT]
-    = "SELECT a.id, a.ended, a.status, a.complete AND NOT EXISTS (SELECT 1"
+    = "SELECT a.id, a.ended, a.status, a.complete AS whole,"
+      " a.complete AND NOT EXISTS (SELECT 1"
       " FROM member m WHERE m.audit = a.id AND m.answered IS NOT 1)"
       " AND NOT EXISTS (SELECT 1 FROM rtt r WHERE r.audit = a.id"
       " AND r.lost = r.sent) AS complete, (SELECT count (*) FROM member m"

@@ -16,14 +16,15 @@ static struct fabric *fabric;
 
 /* Choose for a node, and print it: "h0002 h0009". */
 static const char *chosen (const struct nodemap *map, const char *node,
-                           const struct hostlist *idle, uint64_t turn,
+                           const struct hostlist *idle,
+                           const struct hostlist *former, uint64_t turn,
                            size_t most)
 {
     static char text[HOSTS * 8];
     char *partner[HOSTS];
     struct error err;
-    int n = partners_choose (fabric, map, node, idle, turn, partner, most,
-                             &err);
+    int n = partners_choose (fabric, map, node, idle, former, turn,
+                             partner, most, &err);
 
     if (n < 0 || (size_t)n > most)
         abort ();
@@ -69,7 +70,7 @@ static void test_table (void)
 {
     for (size_t i = 0; i < sizeof (table) / sizeof (table[0]); i++) {
         struct hostlist idle = nodes (table[i].idle);
-        const char *got = chosen (NULL, table[i].node, &idle, 0,
+        const char *got = chosen (NULL, table[i].node, &idle, NULL, 0,
                                   table[i].most);
 
         ok (!strcmp (got, table[i].wanted), "%s", table[i].what);
@@ -88,7 +89,8 @@ static void test_turns (void)
     size_t all = 0;
 
     for (uint64_t turn = 0; turn < TURNS; turn++) {
-        const char *got = chosen (NULL, "h0006", &idle, turn, MOST);
+        const char *got = chosen (NULL, "h0006", &idle, NULL, turn,
+                                  MOST);
         bool beside = false;
 
         for (const char *p = got; (p = strchr (p, 'h')); p++) {
@@ -118,12 +120,67 @@ static void test_map (void)
     if (fd < 0 || write (fd, lines, strlen (lines)) < 0
         || !(map = nodemap_load (path, &err)))
         abort ();
-    ok (!strcmp (chosen (map, "n1", &idle, 0, 1), "n3"),
+    ok (!strcmp (chosen (map, "n1", &idle, NULL, 0, 1), "n3"),
         "by the site's map");
     nodemap_destroy (map);
     hostlist_clear (&idle);
     close (fd);
     unlink (path);
+}
+
+/* Whom a second audit chooses, after a first one. */
+static void test_former (void)
+{
+    static const struct {
+        const char *what, *idle, *former;
+        size_t most;
+        const char *wanted;
+    } rows[] = {
+        { "others than before", "h[0001-0032]", "h[0001-0016]", 3,
+          "h0002 h0003 h0004" },
+        { "others of its switch than before, and of others",
+          "h[0001-0004,0009,0013,0017]", "h[0002-0003,0009,0013]", 4,
+          "h0004 h0002 h0003 h0017" },
+        { "the same, where there are no others", "h[0001-0003,0009]",
+          "h[0002-0003,0009]", 9, "h0002 h0003 h0009" },
+    };
+
+    for (size_t i = 0; i < 3; i++) {
+        struct hostlist idle = nodes (rows[i].idle);
+        struct hostlist former = nodes (rows[i].former);
+        const char *got = chosen (NULL, "h0001", &idle, &former, 0,
+                                  rows[i].most);
+
+        ok (!strcmp (got, rows[i].wanted), "%s: %s", rows[i].what, got);
+        hostlist_clear (&idle);
+        hostlist_clear (&former);
+    }
+}
+
+static void test_leader (void)
+{
+    static const char *const node[] = { "n1", "n2", "n3", "n4" };
+    static const struct {
+        size_t n;
+        const char *about, *before;
+        const char *wanted; /* at turns 0 to 3 */
+    } rows[] = {
+        { 4, NULL, NULL, "n1n2n3n4" }, { 4, "n2", "n3", "n1n4n1n4" },
+        { 4, "n2", NULL, "n1n3n4n1" }, { 2, "n2", "n1", "n1n1n1n1" },
+        { 1, "n1", "n2", "n1n1n1n1" },
+    };
+
+    for (size_t i = 0; i < sizeof (rows) / sizeof (rows[0]); i++) {
+        char got[16] = "";
+
+        for (uint64_t turn = 0; turn < 4; turn++)
+            strcat (got, partners_leader (node, rows[i].n, rows[i].about,
+                                          rows[i].before, turn));
+        ok (!strcmp (got, rows[i].wanted), "of %zu, about %s, after %s: %s",
+            rows[i].n, rows[i].about ? rows[i].about : "none",
+            rows[i].before ? rows[i].before : "none", got);
+    }
+    ok (!partners_leader (node, 0, NULL, NULL, 7), "of none: none");
 }
 
 int main (void)
@@ -137,6 +194,8 @@ int main (void)
     test_table ();
     test_turns ();
     test_map ();
+    test_former ();
+    test_leader ();
     fabric_destroy (fabric);
     return done_testing ();
 }

@@ -276,12 +276,29 @@ static struct verdict *check (struct season *s, struct pathset *ps,
     return v;
 }
 
+/* As prolog/audit/partners has it, by chance. */
+static const char *lead (struct season *s, const char *const *host, size_t n,
+                         const char *about)
+{
+    const char *leader;
+
+    do
+        leader = host[rng_below (&s->turns, n)];
+    while (leader == about || leader == s->leader);
+    return leader;
+}
+
 static void audit (struct season *s, const char *const *host, size_t n)
 {
     struct pathset *ledger_ps = NULL;
     struct samples *samples;
     struct baseline base = s->published;
-    struct ledger_cause cause = { .why = LEDGER_SWEEP };
+    const char *about = s->about != FABRIC_NONE ? s->node[s->about].name
+                                                : NULL;
+    struct ledger_cause cause = {
+        .why = about ? LEDGER_CONFIRM : LEDGER_SWEEP, .node = about,
+        .leader = lead (s, host, n, about),
+    };
     struct error err;
     struct pathset *ps = need (fabric_pathset (s->fabric, host, n, &err),
                                &err);
@@ -303,6 +320,7 @@ static void audit (struct season *s, const char *const *host, size_t n)
         || ledger_record (s->ledger, s->now, ps, samples, v, &err) < 0)
         die (&err);
     s->begun = true;
+    s->leader = cause.leader;
     act (s);
     count (s, v);
     verdict_destroy (v);
@@ -331,7 +349,7 @@ static uint32_t awaited (struct season *s)
 static size_t draw_job (struct season *s, const char **host)
 {
     size_t want = (size_t)4 << rng_below (&s->rng, 4);
-    uint32_t first = awaited (s);
+    uint32_t first = s->about = awaited (s);
     uint32_t order[SEASON_HOSTS];
     size_t kept = 0;
     size_t n = 0;
@@ -361,10 +379,11 @@ static size_t draw_job (struct season *s, const char **host)
     return n;
 }
 
-static size_t all_hosts (const struct season *s, const char **host)
+static size_t all_hosts (struct season *s, const char **host)
 {
     for (size_t i = 0; i < SEASON_HOSTS; i++)
         host[i] = s->node[i].name;
+    s->about = FABRIC_NONE;
     return SEASON_HOSTS;
 }
 
@@ -405,6 +424,8 @@ struct season *season_open (const struct fabric *fabric, const char *path,
     struct error err;
 
     rng_seed (&s->rng, seed);
+    rng_seed (&s->turns, seed);
+    s->about = FABRIC_NONE;
     s->fabric = s->actual = fabric;
     s->net = fabric_network (fabric);
     s->fault = NETWORK_NONE;

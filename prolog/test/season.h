@@ -51,7 +51,7 @@ struct season {
     struct baseline published; /* none: the ledger's */
     uint32_t fault;            /* link or switch; NETWORK_NONE */
     bool is_switch;
-    struct rng rng;
+    struct rng rng, turns;
     struct outcome outcome;
 
     struct ledger *ledger;
@@ -61,6 +61,8 @@ struct season {
     char reason[SEASON_HOSTS][POLICY_REASON_MAX]; /* of their drains */
     struct act_report last;
     bool begun; /* an audit was made */
+    uint32_t about;     /* host that the next one is about; FABRIC_NONE */
+    const char *leader; /* of the last one */
     double *busy;
 };
 
