@@ -3,8 +3,6 @@
 #include "config.h"
 
 #include <dlfcn.h>
-#include <glob.h>
-#include <limits.h>
 #include <slurm/slurm_errno.h>
 #include <slurm/slurm.h>
 #include <stdio.h>
@@ -14,109 +12,41 @@
 
 #include "pmm/doctor.h"
 #include "prolog/slurm/child.h"
+#include "util/plugstack.h"
 
-enum {
-    WAIT_MS = 5000,
-    INCLUDES_MAX = 4, /* within each other */
-    LINE_BYTES = 4096,
-};
+enum { WAIT_MS = 5000 };
 
 static const char plugin_name[] = "spank_pmm.so";
 
-/* What a line of plugstack.conf says of our plugin. */
+/* What plugstack.conf says of our plugin. */
 struct stack {
-    bool found, required;
-    char path[LINE_BYTES];
+    int found;        /* as plugstack_find returns it; -1 with the error */
+    struct plugstack_line line;
     struct site site; /* pmm.conf, then the words of the line */
     bool bad;         /* that is bad, with this */
     struct error error;
-    bool unread;      /* a file of the stack could not be read */
-    char file[PATH_MAX];
 };
 
-static bool is_ours (const char *path)
+static void read_words (struct stack *s)
 {
-    const char *base = strrchr (path, '/');
-
-    return strcmp (base ? base + 1 : path, plugin_name) == 0;
-}
-
-static void read_words (struct stack *s, char *rest)
-{
+    char *rest = s->line.words;
     char *word;
 
-    while (!s->bad && (word = strsep (&rest, " \t\n")))
+    while (!s->bad && (word = strsep (&rest, " ")))
         s->bad = *word
                  && conf_set_word (site_options, &s->site, word, &s->error)
                         < 0;
     if (!s->bad)
         s->bad = site_check (&s->site, &s->error) < 0;
-}
-
-static void read_stack (struct stack *s, const char *path, int depth);
-
-static void include (struct stack *s, const char *pattern, int depth)
-{
-    glob_t found;
-
-    if (depth >= INCLUDES_MAX || glob (pattern, 0, NULL, &found) != 0)
-        return;
-    for (size_t i = 0; i < found.gl_pathc; i++)
-        read_stack (s, found.gl_pathv[i], depth + 1);
-    globfree (&found);
-}
-
-/* The next word; *rest is what is behind it. NULL at the end. */
-static char *next_word (char **rest)
-{
-    char *word;
-
-    while ((word = strsep (rest, " \t\n")) && !*word)
-        ;
-    return word;
-}
-
-static void read_line (struct stack *s, char *line, int depth)
-{
-    char *rest = line;
-    char *first, *second;
-
-    line[strcspn (line, "#")] = '\0';
-    first = next_word (&rest);
-    second = next_word (&rest);
-    if (!first || !second)
-        return;
-    if (strcmp (first, "include") == 0)
-        include (s, second, depth);
-    else if (is_ours (second) && !s->found) {
-        s->found = true;
-        s->required = strcmp (first, "required") == 0;
-        snprintf (s->path, sizeof (s->path), "%s", second);
-        if (rest)
-            read_words (s, rest);
-    }
-}
-
-static void read_stack (struct stack *s, const char *path, int depth)
-{
-    char line[LINE_BYTES];
-    FILE *fp = fopen (path, "r");
-
-    if (!fp) {
-        s->unread = true;
-        snprintf (s->file, sizeof (s->file), "%s", path);
-        return;
-    }
-    while (fgets (line, sizeof (line), fp))
-        read_line (s, line, depth);
-    fclose (fp);
+    if (s->bad)
+        error_prefix (&s->error, "%s:%d", s->line.file, s->line.lineno);
 }
 
 /* Where the plugin is: its path, or in one of the directories of PluginDir. */
-static bool find_plugin (const char *dirs, char path[LINE_BYTES],
+static bool find_plugin (const char *dirs, char path[PLUGSTACK_LINE],
                          struct stat *st)
 {
-    char name[LINE_BYTES];
+    char name[PLUGSTACK_LINE];
 
     if (path[0] == '/')
         return stat (path, st) == 0;
@@ -124,7 +54,7 @@ static bool find_plugin (const char *dirs, char path[LINE_BYTES],
     for (; *dirs; dirs += strspn (dirs, ":")) {
         size_t len = strcspn (dirs, ":");
 
-        snprintf (path, LINE_BYTES, "%.*s/%.256s", (int)len, dirs, name);
+        snprintf (path, PLUGSTACK_LINE, "%.*s/%.256s", (int)len, dirs, name);
         if (stat (path, st) == 0)
             return true;
         dirs += len;
@@ -149,33 +79,39 @@ static enum verdict_status look_at_plugin (const struct patient *p,
                                            struct stack *s, char *text)
 {
     const char *running = controller_conf_get (&p->slurm, "SLURM_VERSION");
+    char *path = s->line.path;
     struct error err;
     struct stat st;
     char *version;
     size_t len;
 
-    if (!find_plugin (controller_conf_get (&p->slurm, "PluginDir"), s->path,
+    if (!find_plugin (controller_conf_get (&p->slurm, "PluginDir"), path,
                       &st))
         return doctor_say (text, VERDICT_FAIL,
-                           "there is no %s: %s", s->path,
-                           s->required ? "no job starts from here"
+                           "there is no %s: %s", path,
+                           s->line.required ? "no job starts from here"
                                        : "no job is checked");
     if (st.st_uid != 0 || (st.st_mode & (S_IWGRP | S_IWOTH)))
         return doctor_say (text, VERDICT_FAIL,
                            "%s runs as root and is not root's alone to write",
-                           s->path);
-    if (child_call (tell_version, s->path, WAIT_MS, &version, &len, &err) < 0)
+                           path);
+    if (child_call (tell_version, path, WAIT_MS, &version, &len, &err) < 0)
         return doctor_say (text, VERDICT_FAIL, "%s", err.text);
     if (len == 0 || strncmp (running, version, len) != 0) {
         doctor_say (text, VERDICT_FAIL,
                     "%s was built against Slurm %s, this is %s: build it anew",
-                    s->path, version, running);
+                    path, version, running);
         free (version);
         return VERDICT_FAIL;
     }
     free (version);
-    return doctor_say (text, VERDICT_OK, "%s %s",
-                       s->required ? "required" : "optional", s->path);
+    if (!s->line.required)
+        return doctor_say (text, VERDICT_WARN,
+                           "%s:%d: optional: --pmm-check=require keeps no job "
+                           "from starting; say required %s once it is on all "
+                           "nodes",
+                           s->line.file, s->line.lineno, path);
+    return doctor_say (text, VERDICT_OK, "required %s", path);
 }
 
 /* NULL: out of memory, or pmm.conf is bad. */
@@ -185,7 +121,11 @@ static struct stack *stack_load (const struct patient *p)
     struct error err;
 
     if (s && site_read (&s->site, p->path, 1, &err) == 0) {
-        read_stack (s, controller_conf_get (&p->slurm, "PlugStackConfig"), 0);
+        s->found = plugstack_find (
+            controller_conf_get (&p->slurm, "PlugStackConfig"), plugin_name,
+            &s->line, &s->error);
+        if (s->found > 0)
+            read_words (s);
         return s;
     }
     if (s)
@@ -209,16 +149,15 @@ static enum verdict_status look_at_stack (const struct patient *p,
     if (!s)
         return doctor_say (text, VERDICT_UNKNOWN,
                            "with a bad pmm.conf nobody can tell");
-    if (!s->found && s->unread)
-        return doctor_say (text, VERDICT_UNKNOWN, "%s cannot be read",
-                           s->file);
+    if (s->found < 0)
+        return doctor_say (text, VERDICT_UNKNOWN, "%s", s->error.text);
     if (!s->found)
         return doctor_say (text, VERDICT_WARN,
                            "%s does not name %s: there is no --pmm-check",
                            path, plugin_name);
     if (s->bad)
-        return doctor_say (text, VERDICT_FAIL, "%s: %s", path, s->error.text);
-    if (!s->required
+        return doctor_say (text, VERDICT_FAIL, "%s", s->error.text);
+    if (!s->line.required
         && (strcmp (s->site.mode, "require") == 0
             || *s->site.require_partitions))
         return doctor_say (text, VERDICT_FAIL,
@@ -242,7 +181,7 @@ char *doctor_hooks (const struct patient *p)
     struct stack *s = stack_load (p);
     char *dir = NULL;
 
-    if (s && s->found && !s->bad && *s->site.hooks)
+    if (s && s->found > 0 && !s->bad && *s->site.hooks)
         dir = strdup (s->site.hooks);
     stack_destroy (s);
     return dir;

@@ -202,8 +202,13 @@ complains FAIL plugstack.conf 'slurm-wlm.*no job is checked' \
     "nor in PluginDir"
 with_stack "optional $workdir/spank_pmm.so mode=require"
 complains FAIL plugstack.conf 'optional' "an optional plugin that is to veto"
-with_stack "required $workdir/spank_pmm.so colour=red"
-complains FAIL plugstack.conf 'colour' "a word that means nothing"
+with_stack "optional $workdir/spank_pmm.so"
+complains WARN plugstack.conf 'plugstack.conf:1: optional: .*=require keeps no' \
+    "an optional plugin, which cannot veto"
+with_stack "# ours" "required $workdir/spank_pmm.so snapsht=/x"
+complains FAIL plugstack.conf \
+    "plugstack.conf:2: unknown key 'snapsht'; did you mean Snapshot" \
+    "a word that means nothing"
 mkdir "$etc/stack.d"
 echo "required $workdir/spank_pmm.so colour=red" >"$etc/stack.d/pmm.conf"
 with_stack "include $etc/stack.d/*.conf # all"

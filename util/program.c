@@ -30,6 +30,7 @@ enum {
     KILL_GRACE_MS = 500,    /* from there to the process group */
     PIPE_READS = 16,        /* of READ_BYTES: a pipe's worth */
     READ_BYTES = 4096,
+    FILES_ENOUGH = 4096,    /* some programs close as many as they may have */
 };
 
 int64_t program_now_ms (void)
@@ -73,6 +74,24 @@ void program_close_from (unsigned int first)
         close ((int)fd);
 }
 
+/* A user's `ulimit` is for the job, and not for what looks at its cables. */
+static void lift_limits (void)
+{
+    struct rlimit limit;
+
+    for (int i = 0; i < RLIM_NLIMITS; i++) {
+        if (i == RLIMIT_STACK || getrlimit (i, &limit) < 0)
+            continue;
+        if (i == RLIMIT_CORE)
+            limit.rlim_cur = 0;
+        else if (i != RLIMIT_NOFILE || limit.rlim_max < FILES_ENOUGH)
+            limit.rlim_cur = limit.rlim_max;
+        else if (limit.rlim_cur < FILES_ENOUGH)
+            limit.rlim_cur = FILES_ENOUGH;
+        setrlimit (i, &limit);
+    }
+}
+
 __attribute__ ((noreturn)) static void become (const struct launch *l)
 {
     struct sigaction action = { .sa_handler = SIG_DFL };
@@ -90,6 +109,7 @@ __attribute__ ((noreturn)) static void become (const struct launch *l)
         || dup2 (l->to[PROGRAM_ERR], STDERR_FILENO) < 0)
         _exit (127);
     program_close_from (3);
+    lift_limits ();
     sigemptyset (&none);
     sigprocmask (SIG_SETMASK, &none, NULL);
     execve (l->program->argv[0], l->program->argv, l->program->env);
@@ -128,6 +148,7 @@ static pid_t launch (const struct program *program, int from[PROGRAM_STREAMS])
     struct launch l = { program, getpid (), -1, { -1, -1 } };
     int null = open ("/dev/null", O_RDONLY | O_CLOEXEC);
     pid_t pid = -1;
+    int saved_errno;
     sigset_t all;
     sigset_t mask;
 
@@ -142,9 +163,11 @@ static pid_t launch (const struct program *program, int from[PROGRAM_STREAMS])
         if (pid > 0)
             setpgid (pid, pid); /* by both: whoever is first */
     }
+    saved_errno = errno;
     close_fd (&l.null);
     close_fd (&l.to[PROGRAM_OUT]);
     close_fd (&l.to[PROGRAM_ERR]);
+    errno = saved_errno;
     return pid;
 }
 

@@ -2,8 +2,9 @@
 /* A program that is run under a watchdog: the srun of a check or of an audit.
  *
  * It gets its arguments and its environment and nothing else of ours: no open
- * file, no handler, no signal mask; a process group of its own. Should we die,
- * SIGTERM ends it.
+ * file, no handler, no signal mask, no soft limit below its hard one (but that
+ * of the stack, which may be what it is for threads; and no core); a process
+ * group of its own. Should we die, SIGTERM ends it.
  */
 #ifndef UTIL_PROGRAM_H
 #define UTIL_PROGRAM_H

@@ -258,8 +258,8 @@ static void test_guess (void)
         { "reprot", "report" }, { "re", NULL },       { "", NULL },
         { "xxxx", NULL },       { "repport", "report" },
         { "report_partition", "ReportPartitions" },
-        { "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
-          NULL },
+        { "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+          "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", NULL },
     };
 
     for (size_t i = 0; i < sizeof (tab) / sizeof (tab[0]); i++) {

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* How Slurm is told to load a plugin. */
+#include "config.h"
+#include "util/plugstack.h"
+
+#include <glob.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { INCLUDES_MAX = 4 }; /* within each other */
+
+struct search {
+    const char *name;
+    struct plugstack_line *line;
+    int found; /* what plugstack_find returns */
+    struct error *err;
+};
+
+static void read_file (struct search *s, const char *path, int depth);
+
+static void include (struct search *s, const char *file, const char *pattern,
+                     int depth)
+{
+    const char *slash = *pattern == '/' ? NULL : strrchr (file, '/');
+    char path[PATH_MAX];
+    glob_t found;
+
+    if (depth >= INCLUDES_MAX
+        || snprintf (path, sizeof (path), "%.*s%s",
+                     slash ? (int)(slash + 1 - file) : 0, file, pattern)
+               >= (int)sizeof (path)
+        || glob (path, 0, NULL, &found) != 0)
+        return;
+    for (size_t i = 0; i < found.gl_pathc && s->found <= 0; i++)
+        read_file (s, found.gl_pathv[i], depth + 1);
+    globfree (&found);
+}
+
+/* The next word; *rest is what is behind it. NULL at the end. */
+static char *next_word (char **rest)
+{
+    char *word;
+
+    while ((word = strsep (rest, " \t\r\n")) && !*word)
+        ;
+    return word;
+}
+
+static void take_line (struct search *s, const char *file, int lineno,
+                       bool required, const char *path, char *rest)
+{
+    struct plugstack_line *line = s->line;
+    size_t len = 0;
+    char *word;
+
+    s->found = 1;
+    line->required = required;
+    line->lineno = lineno;
+    snprintf (line->file, sizeof (line->file), "%s", file);
+    snprintf (line->path, sizeof (line->path), "%s", path);
+    line->words[0] = '\0';
+    while ((word = next_word (&rest)) && len < sizeof (line->words))
+        len += (size_t)snprintf (line->words + len,
+                                 sizeof (line->words) - len, "%s%s",
+                                 len ? " " : "", word);
+}
+
+static void read_line (struct search *s, const char *file, int lineno,
+                       char *line, int depth)
+{
+    char *rest = line;
+    char *first, *second;
+    const char *base;
+
+    line[strcspn (line, "#")] = '\0';
+    first = next_word (&rest);
+    second = next_word (&rest);
+    if (!first || !second)
+        return;
+    base = strrchr (second, '/');
+    if (!strcmp (first, "include"))
+        include (s, file, second, depth);
+    else if (!strcmp (base ? base + 1 : second, s->name))
+        take_line (s, file, lineno, !strcmp (first, "required"), second,
+                   rest);
+}
+
+static void read_file (struct search *s, const char *path, int depth)
+{
+    char line[PLUGSTACK_LINE];
+    FILE *fp = fopen (path, "re");
+
+    if (!fp) {
+        s->found = error_errno (s->err, "cannot read %s", path);
+        return;
+    }
+    for (int n = 1; s->found <= 0 && fgets (line, sizeof (line), fp); n++)
+        read_line (s, path, n, line, depth);
+    fclose (fp);
+}
+
+int plugstack_find (const char *path, const char *name,
+                    struct plugstack_line *line, struct error *err)
+{
+    struct search s = { name, line, 0, err };
+
+    read_file (&s, path, 0);
+    return s.found;
+}
