@@ -30,6 +30,8 @@ AuditTimeout=$((20 * patience))
 AuditMinNodes=4
 AuditEvery=0
 AuditsPerHour=100
+AuditsPerUser=100
+AuditAgainAfter=0
 ChecksPerUser=1
 Action=comment
 END

@@ -93,7 +93,9 @@ struct site {
     /* the audit service: prolog/serve/queue.h */
     int audit_min_nodes;
     int audit_every_ms;
+    int audit_again_after_ms;
     int audits_per_hour;
+    int audits_per_user;
     int checks_per_user;
     int ledger_days;  /* audits are kept for so long; 0: for ever */
 };

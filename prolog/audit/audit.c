@@ -16,6 +16,7 @@
 #include "probe/nodemap.h"
 #include "prolog/audit/baseline.h"
 #include "prolog/audit/job.h"
+#include "prolog/audit/partners.h"
 #include "prolog/audit/record.h"
 #include "prolog/audit/signs.h"
 #include "prolog/slurm/controller.h"
@@ -36,8 +37,10 @@ struct run {
     const char **node;     /* those that are measured, in order of name */
     size_t n;
     char *list;            /* these, folded */
-    char *partners;        /* of them those that we have not drained */
+    const char **partner;  /* of them those that we have not drained */
     size_t npartners;
+    char *partners;        /* these, folded */
+    const char *leader;    /* one of these */
     char nonce[LEDGER_NONCE_BYTES];
     char job_name[NAME_BYTES];
     int lock;
@@ -187,7 +190,7 @@ static int find_partners (struct run *run, struct error *err)
     struct hostlist drained = { 0 };
     int rc = -1;
 
-    if (!partner)
+    if (!(run->partner = partner))
         error_nomem (err);
     else if (controller_drained (&drained, err) == 0) {
         for (size_t i = 0; i < run->n; i++) {
@@ -204,7 +207,6 @@ static int find_partners (struct run *run, struct error *err)
             error_nomem (err);
     }
     hostlist_clear (&drained);
-    free (partner);
     return rc;
 }
 
@@ -345,6 +347,7 @@ static int measure (struct run *run, struct error *err)
         .conf = run->audit->conf,
         .name = run->job_name,
         .nonce = run->nonce,
+        .leader = run->leader,
         .nodes = run->list,
         .n = run->n,
         .partners = run->partners,
@@ -372,17 +375,39 @@ static int measure (struct run *run, struct error *err)
  * All of it
  */
 
+/* Another than led the audit that this one is to confirm, or the last one. */
+static int find_leader (struct run *run, struct error *err)
+{
+    const struct audit_request *rq = run->request;
+    json_t *list = ledger_audits (run->audit->ledger, 1, err);
+    const json_t *last = json_array_get (list, 0);
+    const char *before
+        = rq->before ? rq->before
+                     : json_string_value (json_object_get (last, "leader"));
+    uint64_t turn = (uint64_t)json_integer_value (json_object_get (last,
+                                                                   "id"));
+
+    run->leader = partners_leader (run->partner, run->npartners,
+                                   rq->cause.node, before, turn);
+    json_decref (list);
+    return list ? 0 : -1;
+}
+
 /* Begin. Return 1, 0 where the job has its audit, -1 with err. */
 static int begin (struct run *run, struct error *err)
 {
     struct ledger *ledger = run->audit->ledger;
+    struct ledger_cause cause = run->request->cause;
     int64_t id;
 
     if (ledger_give_up (ledger, time (NULL), 0,
                         "whoever ran it was killed", err) < 0)
         return -1;
+    if (find_leader (run, err) < 0)
+        return -1;
+    cause.leader = run->leader;
     id = ledger_begin (ledger, time (NULL), run->audit->fabric->hash,
-                       &run->request->cause, run->node, run->n, run->nonce,
+                       &cause, run->node, run->n, run->nonce,
                        err);
     if (id < 0)
         return errno == EEXIST ? decline (run, "%s", err->text) : -1;
@@ -432,6 +457,7 @@ static void run_clear (struct run *run)
     free (run->node_of);
     free (run->node);
     free (run->list);
+    free (run->partner);
     free (run->partners);
 }
 

@@ -45,7 +45,9 @@ struct audit {
 struct audit_request {
     const char *const *node; /* as Slurm calls them */
     size_t n;
-    struct ledger_cause cause;
+    struct ledger_cause cause; /* its leader is chosen here, */
+    const char *before;        /* ... not this one, if that can be; NULL: not
+                                  the last audit's */
 };
 
 struct audit_result {

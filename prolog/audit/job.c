@@ -131,6 +131,8 @@ static void add_probe (struct job_args *a, const struct job *job)
     add (a, "%.1f", (ms - early_ms) / 1e3);
     add (a, "--nonce");
     add (a, "%s", job->nonce);
+    add (a, "--leader");
+    add (a, "%s", job->leader);
     add (a, "--audit");
 }
 

@@ -19,6 +19,7 @@ struct job {
     const char *conf;     /* pmm.conf for pmm-probe; NULL: its own */
     const char *name;     /* as Slurm shows it, and no other job's */
     const char *nonce;
+    const char *leader;   /* of the nodes */
     const char *nodes;    /* a list of n, */
     size_t n;
     const char *partners; /* ... of which these are in the job; the others,

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "prolog/serve/intake.h"
+
 enum { HOUR_S = 3600, DAY_S = 24 * HOUR_S };
 
 void service_log (const struct service *s, const char *fmt, ...)
@@ -37,12 +39,40 @@ enum verdict_status service_status (const json_t *obj, const char *key)
     return VERDICT_UNKNOWN;
 }
 
-int service_may_audit (const struct service *s, int n, struct error *err)
+int service_may_audit (const struct service *s, enum ledger_why reason,
+                       char why[QUEUE_WHY_MAX], struct error *err)
 {
     int64_t now = (int64_t)time (NULL);
-    int64_t begun = ledger_begun (s->ledger, now - HOUR_S, now + HOUR_S, err);
+    struct queue_audit *audit = NULL;
+    size_t n;
+    int rc = intake_begun (s->ledger, now - HOUR_S, now + HOUR_S, &audit, &n,
+                           err);
 
-    return begun < 0 ? -1 : begun < n;
+    if (rc == 0)
+        rc = queue_may (audit, n, reason, (size_t)s->site.audits_per_hour,
+                        now, why);
+    free (audit);
+    return rc;
+}
+
+void service_keep (struct service *s, enum kept who, const char *why)
+{
+    static const char *const names[] = {
+        [KEPT_JOBS] = "jobs wait for their audits",
+        [KEPT_USER] = "jobs wait for their audits",
+        [KEPT_CONFIRM] = "nodes wait for an audit that confirms what was "
+                         "found",
+        [KEPT_AGAIN] = "drained nodes wait for an audit that finds them "
+                       "mended",
+    };
+
+    if (!strcmp (s->kept[who], why))
+        return;
+    if (*why)
+        service_log (s, "%s: %s", names[who], why);
+    else
+        service_log (s, "no longer so: %s: %s", names[who], s->kept[who]);
+    strcpy (s->kept[who], why);
 }
 
 static int compare_strings (const void *a, const void *b)
@@ -62,7 +92,7 @@ int service_idle (const struct service *s, struct hostlist *idle,
 }
 
 int service_audit (struct service *s, const struct hostlist *nodes,
-                   const struct ledger_cause *cause,
+                   const struct ledger_cause *cause, const char *before,
                    struct audit_result *result, struct error *err)
 {
     const struct audit audit = {
@@ -74,7 +104,8 @@ int service_audit (struct service *s, const struct hostlist *nodes,
         .report = s->log,
     };
     const char *node[AUDIT_NODES_MAX];
-    struct audit_request request = { .node = node, .cause = *cause };
+    struct audit_request request = { .node = node, .cause = *cause,
+                                     .before = before };
     int rc;
 
     request.n = nodes->count < AUDIT_NODES_MAX ? nodes->count

@@ -24,9 +24,14 @@
 /* A node that the policy waits for an audit of. */
 struct wish {
     char node[64];
-    int64_t when; /* it makes sense from then on */
-    int64_t held; /* there was one: none before */
+    enum ledger_why why; /* CONFIRM or AGAIN */
+    uint64_t audit; /* CONFIRM: this one */
+    int64_t when;   /* it makes sense from then on */
+    int64_t held;   /* there was none to be had: not before */
 };
+
+/* Who may be kept waiting. */
+enum kept { KEPT_JOBS, KEPT_USER, KEPT_CONFIRM, KEPT_AGAIN, KEPT };
 
 struct service {
     const char *conf;
@@ -51,6 +56,7 @@ struct service {
     size_t nholds;
     struct wish *wish;
     size_t nwishes;
+    char kept[KEPT][QUEUE_WHY_MAX]; /* why; "": nobody does */
     int64_t looked; /* when what audits leave open was looked for */
 };
 
@@ -61,8 +67,16 @@ void service_log (const struct service *s, const char *fmt, ...)
 /* A status in the ledger's JSON; UNKNOWN where there is none. */
 enum verdict_status service_status (const json_t *obj, const char *key);
 
-/* Whether there were fewer than n audits in an hour: 1, 0, or -1 with err. */
-int service_may_audit (const struct service *s, int n, struct error *err);
+/* Whether another audit may begin for this reason, and in why, why not: 1, 0, or
+ * -1 with err.
+ */
+int service_may_audit (const struct service *s, enum ledger_why reason,
+                       char why[QUEUE_WHY_MAX], struct error *err);
+
+/* Who is kept waiting, and why ("": nobody is): a line of the log, once, and
+ * one when it is over.
+ */
+void service_keep (struct service *s, enum kept who, const char *why);
 
 /* The idle nodes of the audits' partition, sorted by strcmp. Return 0, or -1
  * with err.
@@ -70,9 +84,11 @@ int service_may_audit (const struct service *s, int n, struct error *err);
 int service_idle (const struct service *s, struct hostlist *idle,
                   struct error *err);
 
-/* Audit nodes: of more than an audit may have, some. Return as audit_run. */
+/* Audit nodes: of more than an audit may have, some. `before`: as audit_request
+ * has it. Return as audit_run.
+ */
 int service_audit (struct service *s, const struct hostlist *nodes,
-                   const struct ledger_cause *cause,
+                   const struct ledger_cause *cause, const char *before,
                    struct audit_result *result, struct error *err);
 
 /* Queue a job's comment for what an audit found, where the site wants any. The

@@ -5,6 +5,7 @@
 #include "config.h"
 #include "prolog/serve/duty.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,8 +34,8 @@ static const struct wish *find_wish (const struct service *s,
     return NULL;
 }
 
-/* Note whom the policy waits for now. Who was audited for it, or should have
- * been, is left alone for as long as before.
+/* Note whom the policy waits for now. Who should have been audited for it is left
+ * alone for as long as before.
  */
 static int note_wishes (struct service *s, const struct decisions *d,
                         struct error *err)
@@ -51,6 +52,8 @@ static int note_wishes (struct service *s, const struct decisions *d,
             || strlen (d->v[i].node) >= sizeof (v->node))
             continue;
         strcpy (v[n].node, d->v[i].node);
+        v[n].audit = d->v[i].audit;
+        v[n].why = v[n].audit ? LEDGER_CONFIRM : LEDGER_AGAIN;
         v[n].when = d->v[i].when;
         v[n].held = old ? old->held : INT64_MIN;
         n++;
@@ -82,12 +85,10 @@ int duty_policy (struct service *s, struct error *err)
  */
 
 /* Held no longer than it can have been, if the clock stepped back. */
-static bool is_due (const struct service *s, const struct wish *w,
-                    int64_t now)
+static bool is_due (const struct wish *w, int64_t now)
 {
     return w->when <= now
-           && (w->held <= now
-               || w->held > now + RETRY_S + s->site.confirm_after_ms / 1000);
+           && (w->held <= now || w->held > now + RETRY_S);
 }
 
 static bool is_in (const struct hostlist *list, const char *node)
@@ -104,41 +105,94 @@ struct nodes {
     struct hostlist drained; /* by us */
 };
 
-/* The wish that is due and whose node can be audited, as all can where nodes is
- * NULL; NULL: there is none.
+/* Of the wishes of a kind the one that is due for longest, and whose node can be
+ * audited, as all can where nodes is NULL; NULL: there is none.
  */
-static struct wish *find_due (const struct service *s,
+static struct wish *find_due (const struct service *s, enum ledger_why why,
                               const struct nodes *nodes, int64_t now)
 {
-    for (size_t i = 0; i < s->nwishes; i++)
-        if (is_due (s, &s->wish[i], now)
-            && (!nodes || is_in (&nodes->idle, s->wish[i].node)
-                || is_in (&nodes->drained, s->wish[i].node)))
-            return &s->wish[i];
-    return NULL;
+    struct wish *due = NULL;
+
+    for (size_t i = 0; i < s->nwishes; i++) {
+        struct wish *w = &s->wish[i];
+
+        if (w->why == why && is_due (w, now) && (!due || w->when < due->when)
+            && (!nodes || is_in (&nodes->idle, w->node)
+                || is_in (&nodes->drained, w->node)))
+            due = w;
+    }
+    return due;
+}
+
+/* Who took part in the audit that is to be confirmed, and who led it: names
+ * borrowed from *row. Of one that is forgotten nothing is known.
+ */
+static int find_former (struct service *s, const struct wish *w,
+                        struct hostlist *former, const char **leader,
+                        json_t **row, struct error *err)
+{
+    const json_t *hosts, *host;
+
+    *leader = NULL;
+    if (w->why != LEDGER_CONFIRM)
+        return 0;
+    if (!(*row = ledger_audit (s->ledger, (int64_t)w->audit, err)))
+        return errno == ENOENT ? 0 : -1;
+    hosts = json_object_get (*row, "hosts");
+    if (!(former->name = calloc (json_array_size (hosts) + 1,
+                                 sizeof (*former->name))))
+        return error_nomem (err);
+    json_array_foreach (hosts, former->count, host)
+        former->name[former->count] = (char *)json_string_value (
+            json_object_get (host, "host"));
+    *leader = json_string_value (json_object_get (*row, "leader"));
+    return 0;
 }
 
 static int confirm (struct service *s, struct wish *w,
                     const struct hostlist *idle, struct error *err)
 {
-    const struct ledger_cause cause = { .why = LEDGER_CONFIRM };
+    const struct ledger_cause cause = { .why = w->why, .node = w->node };
     int64_t now = (int64_t)time (NULL);
     char *name[PARTNERS + 1];
     struct hostlist nodes = { .name = name };
+    struct hostlist former = { 0 };
     struct audit_result result;
-    int rc;
-    int n;
+    const char *before;
+    json_t *row = NULL;
+    int rc = find_former (s, w, &former, &before, &row, err);
+    int n = rc < 0 ? -1
+                   : partners_choose (s->fabric, s->map, w->node, idle,
+                                      &former, (uint64_t)now / RETRY_S,
+                                      &name[1], PARTNERS, err);
 
-    n = partners_choose (s->fabric, s->map, w->node, idle,
-                         (uint64_t)now / RETRY_S, &name[1], PARTNERS, err);
-    if (n < 0)
+    if (n >= 0) {
+        name[0] = w->node;
+        nodes.count = (size_t)n + 1;
+        service_log (s, "node %s is audited again, with %zu others", w->node,
+                     nodes.count - 1);
+        rc = service_audit (s, &nodes, &cause, before, &result, err);
+        w->held = now + RETRY_S;
+    }
+    free (former.name);
+    json_decref (row);
+    return n < 0 ? -1 : rc;
+}
+
+/* Whether one of a kind is due and may be; who must wait is told so. 1, 0, or -1
+ * with err.
+ */
+static int may_confirm (struct service *s, enum ledger_why why, int64_t now,
+                        struct error *err)
+{
+    char reason[QUEUE_WHY_MAX] = "";
+    int rc = 0;
+
+    if (find_due (s, why, NULL, now)
+        && (rc = service_may_audit (s, why, reason, err)) < 0)
         return -1;
-    name[0] = w->node;
-    nodes.count = (size_t)n + 1;
-    service_log (s, "node %s is audited again, with %zu others", w->node,
-                 nodes.count - 1);
-    rc = service_audit (s, &nodes, &cause, &result, err);
-    w->held = now + (rc > 0 ? s->site.confirm_after_ms / 1000 : RETRY_S);
+    service_keep (s, why == LEDGER_CONFIRM ? KEPT_CONFIRM : KEPT_AGAIN,
+                  rc > 0 ? "" : reason);
     return rc;
 }
 
@@ -146,17 +200,22 @@ int duty_confirm (struct service *s, struct error *err)
 {
     int64_t now = (int64_t)time (NULL);
     struct nodes nodes = { 0 };
-    struct wish *w;
+    struct wish *w = NULL;
+    int first = may_confirm (s, LEDGER_CONFIRM, now, err);
+    int then = first < 0 ? -1 : may_confirm (s, LEDGER_AGAIN, now, err);
     int rc;
 
-    s->hurry = find_due (s, NULL, now + SOON_S) != NULL;
+    s->hurry = find_due (s, LEDGER_CONFIRM, NULL, now + SOON_S)
+               || find_due (s, LEDGER_AGAIN, NULL, now + SOON_S);
     s->untried = s->nwishes > 0;
-    if (!find_due (s, NULL, now)
-        || (rc = service_may_audit (s, s->site.audits_per_hour, err)) == 0)
-        return 0;
-    if (rc > 0 && service_idle (s, &nodes.idle, err) == 0
+    if (then < 0 || first + then == 0)
+        return then < 0 ? -1 : 0;
+    if (service_idle (s, &nodes.idle, err) == 0
         && controller_drained (&nodes.drained, err) == 0) {
-        w = find_due (s, &nodes, now);
+        if (first)
+            w = find_due (s, LEDGER_CONFIRM, &nodes, now);
+        if (!w && then)
+            w = find_due (s, LEDGER_AGAIN, &nodes, now);
         rc = w ? confirm (s, w, &nodes.idle, err) : 0;
     }
     else

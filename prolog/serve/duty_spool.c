@@ -93,7 +93,7 @@ static int audit_it (struct service *s, struct spool_entry *e,
         return -1;
     service_log (s, "job %" PRIu64 " is audited %s: %zu nodes", e->job,
                  causes[cause].words, e->nodes.count);
-    rc = service_audit (s, &e->nodes, &why, &result, err);
+    rc = service_audit (s, &e->nodes, &why, NULL, &result, err);
     if (rc > 0)
         return finish (s, e, result.id, err);
     if (*s->stop)
@@ -195,6 +195,10 @@ static int decide (struct service *s, struct spool_list *list,
     in.input.nholds = s->nholds;
     if (rc == 0)
         rc = queue_decide (&plan, &in.input, &rules, err);
+    if (rc == 0) {
+        service_keep (s, KEPT_JOBS, plan.full);
+        service_keep (s, KEPT_USER, plan.user);
+    }
     if (rc == 0)
         rc = carry_out (s, list, &plan, in.input.naudits ? in.audit[0].id : 0,
                         err);

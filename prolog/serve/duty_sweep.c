@@ -141,7 +141,7 @@ static int audit (struct service *s, struct work *w, const struct sweep *plan,
     }
     service_log (s, "%zu idle nodes are audited, of %zu cables that are due",
                  nodes.count, plan->due);
-    rc = service_audit (s, &nodes, &cause, &result, err);
+    rc = service_audit (s, &nodes, &cause, NULL, &result, err);
     free (name);
     return rc;
 }
@@ -188,10 +188,11 @@ static int sweep (struct service *s, struct work *w, struct error *err)
 int duty_sweep (struct service *s, struct error *err)
 {
     struct work w = { 0 };
+    char why[QUEUE_WHY_MAX];
     int rc = 0;
 
     if (s->site.audit_every_ms >= 1000)
-        rc = service_may_audit (s, (s->site.audits_per_hour + 1) / 2, err);
+        rc = service_may_audit (s, LEDGER_SWEEP, why, err);
     s->untried = rc == 0;
     if (rc > 0)
         rc = sweep (s, &w, err);

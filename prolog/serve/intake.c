@@ -14,7 +14,9 @@ void intake_rules (struct queue_rules *rules, const struct site *site)
         .partition = site->audit_partition,
         .min_nodes = (size_t)site->audit_min_nodes,
         .per_hour = (size_t)site->audits_per_hour,
+        .per_user = (size_t)site->audits_per_user,
         .checks_per_user = (size_t)site->checks_per_user,
+        .again_s = site->audit_again_after_ms / 1000,
         .every_s = site->audit_every_ms / 1000,
     };
 }
@@ -30,32 +32,58 @@ static int64_t number_of (const json_t *obj, const char *key, int64_t none)
     return json_is_integer (v) ? json_integer_value (v) : none;
 }
 
+static enum ledger_why why_of (const json_t *v)
+{
+    const char *word = json_string_value (json_object_get (v, "why"));
+    enum ledger_why why = LEDGER_AGAIN;
+
+    while (why > LEDGER_BY_HAND
+           && (!word || strcmp (word, ledger_why_name (why)) != 0))
+        why--;
+    return why;
+}
+
+/* The list is taken. */
+static int fill_audits (json_t *list, struct queue_audit **audit, size_t *n,
+                        struct error *err)
+{
+    struct queue_audit *a = calloc (json_array_size (list) + 1, sizeof (*a));
+    const json_t *v;
+    size_t i;
+
+    *audit = a;
+    *n = json_array_size (list);
+    json_array_foreach (list, i, v)
+        if (a)
+            a[i] = (struct queue_audit){
+                .id = number_of (v, "id", 0),
+                .begun = number_of (v, "begun", 0),
+                .result = number_of (v, "job", -1) >= 0,
+                .why = why_of (v),
+                .job = (uint64_t)number_of (v, "about", 0),
+                .uid = number_of (v, "uid", -1),
+            };
+    json_decref (list);
+    return a ? 0 : error_nomem (err);
+}
+
+int intake_begun (struct ledger *ledger, int64_t from, int64_t to,
+                  struct queue_audit **v, size_t *n, struct error *err)
+{
+    json_t *list = ledger_begun (ledger, from, to, err);
+
+    return list ? fill_audits (list, v, n, err) : -1;
+}
+
 static int make_audits (struct intake *in, struct ledger *ledger,
                         struct error *err)
 {
     json_t *list = ledger_audits (ledger, INTAKE_AUDITS_MAX, err);
-    size_t i;
-    json_t *v;
+    int rc = list ? fill_audits (list, &in->audit, &in->input.naudits, err)
+                  : -1;
 
-    if (!list)
-        return -1;
-    in->audit = calloc (json_array_size (list) + 1, sizeof (*in->audit));
-    if (!in->audit) {
-        json_decref (list);
-        return error_nomem (err);
-    }
-    json_array_foreach (list, i, v)
-        in->audit[i] = (struct queue_audit){
-            .id = number_of (v, "id", 0),
-            .begun = number_of (v, "begun", 0),
-            .result = number_of (v, "job", -1) >= 0,
-            .job = (uint64_t)number_of (v, "about", 0),
-            .uid = number_of (v, "uid", -1),
-        };
     in->input.audit = in->audit;
-    in->input.naudits = i;
-    json_decref (list);
-    return 0;
+    return rc;
 }
 
 /*

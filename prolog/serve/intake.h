@@ -23,6 +23,12 @@ struct intake {
 /* The rules of a site; the partition's name is borrowed. */
 void intake_rules (struct queue_rules *rules, const struct site *site);
 
+/* The audits that begun from one time to another, *v the caller's. Return 0, or
+ * -1 with err.
+ */
+int intake_begun (struct ledger *ledger, int64_t from, int64_t to,
+                  struct queue_audit **v, size_t *n, struct error *err);
+
 /* Read the ledger. A node was measured when the oldest of its cables was; which
  * are its own is as the map (NULL: none) and the fabric say. All is borrowed.
  * Return 0, or -1 with err; intake_clear is due in both cases.

@@ -158,6 +158,15 @@ static bool is_measured (const struct queue *q, const struct spool_entry *e,
            && decide (a, QUEUE_DROP, "its nodes have been measured since");
 }
 
+static bool is_recent (const struct queue *q, const struct spool_entry *e,
+                       struct queue_answer *a)
+{
+    int64_t time = measured (q, &e->nodes);
+
+    return time != INT64_MIN && within (time, q->rules->again_s, q->in->now)
+           && decide (a, QUEUE_PASS, "its nodes were measured a moment ago");
+}
+
 /* Sets the cause where it is wanted. */
 static bool is_unwanted (const struct queue *q, const struct spool_entry *e,
                          struct queue_answer *a)
@@ -176,17 +185,28 @@ static bool is_unwanted (const struct queue *q, const struct spool_entry *e,
     return false;
 }
 
-static bool is_over_quota (const struct queue *q, const struct spool_entry *e,
-                           struct queue_answer *a)
+/* How many of a user's a span had: of checks alone, or of all jobs. */
+static size_t audits_of (const struct queue *q, uint64_t uid, bool checks,
+                         int64_t span)
 {
     size_t n = 0;
 
-    if (a->cause != QUEUE_CHECK)
-        return false;
     for (size_t i = 0; i < q->in->naudits; i++)
         n += q->in->audit[i].uid >= 0
-             && (uint64_t)q->in->audit[i].uid == e->uid
-             && within (q->in->audit[i].begun, DAY_S, q->in->now);
+             && (uint64_t)q->in->audit[i].uid == uid
+             && (!checks || q->in->audit[i].why == LEDGER_CHECK)
+             && within (q->in->audit[i].begun, span, q->in->now);
+    return n;
+}
+
+static bool is_over_quota (const struct queue *q, const struct spool_entry *e,
+                           struct queue_answer *a)
+{
+    size_t n;
+
+    if (a->cause != QUEUE_CHECK)
+        return false;
+    n = audits_of (q, e->uid, true, DAY_S);
     return n >= q->rules->checks_per_user
            && decide (a, QUEUE_DROP,
                       "checks of user %" PRIu64 " had %zu audits in a day",
@@ -195,7 +215,7 @@ static bool is_over_quota (const struct queue *q, const struct spool_entry *e,
 
 static const rule_f rules_of_one[] = {
     is_done,     is_found, is_audit,    is_single,
-    is_unwanted, is_old,   is_measured, is_over_quota,
+    is_unwanted, is_old,   is_measured, is_recent, is_over_quota,
 };
 
 /* True if a ended later. */
@@ -238,22 +258,47 @@ static bool goes_first (const struct queue *q, size_t i, size_t k)
     return is_later (a, b);
 }
 
-static void look_at_rate (struct queue *q)
+/* Of AuditsPerHour, in quarters, that may have begun before one more does: of
+ * its own, of all but confirmations, of all.
+ */
+static const struct {
+    unsigned int own, rest, all;
+} shares[] = {
+    [LEDGER_BY_HAND] = { 4, 4, 4 }, [LEDGER_JOB] = { 4, 3, 4 },
+    [LEDGER_CHECK] = { 4, 3, 4 },   [LEDGER_SWEEP] = { 4, 3, 2 },
+    [LEDGER_CONFIRM] = { 2, 4, 4 }, [LEDGER_AGAIN] = { 1, 3, 4 },
+};
+
+/* Rounded up, so that of few each has one. */
+static size_t quarters (size_t n, unsigned int of)
 {
-    size_t n = 0;
-    int64_t first = INT64_MAX;
+    return (of * n + 3) / 4;
+}
 
-    for (size_t i = 0; i < q->in->naudits; i++) {
-        int64_t begun = q->in->audit[i].begun;
+bool queue_may (const struct queue_audit *audit, size_t n,
+                enum ledger_why reason, size_t per_hour, int64_t now,
+                char why[QUEUE_WHY_MAX])
+{
+    size_t own = 0, rest = 0, all = 0;
+    const char *what = NULL;
 
-        if (!within (begun, HOUR_S, q->in->now))
-            continue;
-        n++;
-        if (begun < first)
-            first = begun;
-    }
-    q->plan->full = n >= q->rules->per_hour;
-    q->plan->when = (first < q->in->now ? first : q->in->now) + HOUR_S;
+    for (size_t i = 0; i < n; i++)
+        if (within (audit[i].begun, HOUR_S, now)) {
+            all++;
+            own += audit[i].why == reason;
+            rest += audit[i].why != LEDGER_CONFIRM;
+        }
+    if (all >= per_hour)
+        what = "an hour has no more";
+    else if (own >= quarters (per_hour, shares[reason].own))
+        what = "these have had their share";
+    else if (rest >= quarters (per_hour, shares[reason].rest))
+        what = "the rest is kept for confirmations";
+    else if (all >= quarters (per_hour, shares[reason].all))
+        what = "the rest is kept for others";
+    snprintf (why, QUEUE_WHY_MAX, "AuditsPerHour is %zu: %s", per_hour,
+              what ? what : "");
+    return !what;
 }
 
 bool queue_is_held (const struct queue_hold *hold, int64_t now)
@@ -274,6 +319,11 @@ static bool is_held (const struct queue *q, const struct spool_entry *e)
 static void choose (struct queue *q)
 {
     struct queue_plan *plan = q->plan;
+    const struct queue_input *in = q->in;
+    char why[QUEUE_WHY_MAX];
+    bool may = queue_may (in->audit, in->naudits, LEDGER_JOB,
+                          q->rules->per_hour, in->now, why);
+    uint64_t first = UINT64_MAX;
 
     plan->next = SIZE_MAX;
     for (size_t i = 0; i < q->in->spool->n; i++) {
@@ -283,9 +333,20 @@ static void choose (struct queue *q)
             decide (&plan->v[i], QUEUE_HOLD, "its nodes are busy");
         else if (is_held (q, entry_of (q, i)))
             decide (&plan->v[i], QUEUE_HOLD, "it was tried a moment ago");
-        else if (plan->full)
+        else if (audits_of (q, entry_of (q, i)->uid, false, HOUR_S)
+                 >= q->rules->per_user) {
             decide (&plan->v[i], QUEUE_HOLD,
-                    "there were %zu audits in an hour", q->rules->per_hour);
+                    "jobs of user %" PRIu64 " had AuditsPerUser (%zu) audits "
+                    "in an hour", entry_of (q, i)->uid, q->rules->per_user);
+            if (entry_of (q, i)->uid < first) {
+                first = entry_of (q, i)->uid;
+                strcpy (plan->user, plan->v[i].why);
+            }
+        }
+        else if (!may) {
+            decide (&plan->v[i], QUEUE_HOLD, "%s", why);
+            strcpy (plan->full, why);
+        }
         else if (plan->next == SIZE_MAX || goes_first (q, i, plan->next))
             plan->next = i;
     }
@@ -316,7 +377,6 @@ int queue_decide (struct queue_plan *plan, const struct queue_input *in,
             decide (a, QUEUE_GO, "%s", causes[a->cause]);
     }
     drop_superseded (&q);
-    look_at_rate (&q);
     choose (&q);
     return 0;
 }

@@ -12,7 +12,7 @@
  *   no rule asks for it: it has fewer than AuditMinNodes nodes, each of which
  *     was measured within AuditEvery, and its user asked for no check
  *   only its user asked, whose checks had ChecksPerUser audits in a day
- *   its nodes have all been measured since
+ *   its nodes have all been measured since, or within AuditAgainAfter
  *   a later job, for whose audit there is a rule too, ran on all of its nodes
  *   an hour went by, its nodes never idle at once or the audits too many
  *   QUEUE_TRIES audits of it were begun and none of them has a result
@@ -20,8 +20,13 @@
  * Of the rest, one is next of which all nodes are idle: first what was begun
  * before, then what is due for its size, then for cables that were not
  * measured for long, then for a user's check; the youngest first, since its
- * nodes will be taken next. None is, while AuditsPerHour were begun in the
- * last hour.
+ * nodes will be taken next. None is, while AuditsPerHour were begun in the last
+ * hour, nor of a user whose jobs had AuditsPerUser of these.
+ *
+ * Of AuditsPerHour nobody takes all. A quarter is kept for confirmations, which
+ * drain a node or clear it; these take no more than half. A quarter at most is
+ * for nodes that we drained, to find them mended. Idle nodes are swept while
+ * half is left.
  *
  * Clocks step. A time counts as within a span if it is less than that span
  * before or after now: so a clock that was ahead holds nothing back for longer
@@ -34,6 +39,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "prolog/ledger/ledger.h"
 #include "prolog/serve/spool.h"
 #include "util/error.h"
 #include "util/text.h"
@@ -50,8 +56,10 @@ struct queue_rules {
     const char *partition;
     size_t min_nodes; /* 0: no job for its size */
     size_t per_hour;
-    size_t checks_per_user;
+    size_t per_user;        /* of these */
+    size_t checks_per_user; /* a day */
     int64_t every_s;  /* 0: no job for the age of measurements */
+    int64_t again_s;  /* 0: however young these are */
 };
 
 /* Of the ledger: audits of the last day, and those since a record was begun. */
@@ -59,8 +67,9 @@ struct queue_audit {
     int64_t id;
     int64_t begun;
     bool result;  /* it has one */
+    enum ledger_why why;
     uint64_t job; /* that gave rise to it; 0: none */
-    int64_t uid;  /* whose check it was that did; -1: none */
+    int64_t uid;  /* whose that was; -1: not known */
 };
 
 /* When each host was last measured, by name. */
@@ -114,8 +123,8 @@ struct queue_answer {
 struct queue_plan {
     struct queue_answer *v; /* one a record, in the spool's order */
     size_t next;            /* of these; SIZE_MAX: none */
-    bool full;              /* AuditsPerHour: no other audit either */
-    int64_t when;           /* full: until then */
+    /* Why jobs wait, or those of a user do, for the log; "": none does. */
+    char full[QUEUE_WHY_MAX], user[QUEUE_WHY_MAX];
 };
 
 /* Decide. Costs O(r (a + n log h)) for r records of n nodes, and O(r^2 n) at
@@ -125,6 +134,13 @@ struct queue_plan {
 int queue_decide (struct queue_plan *plan, const struct queue_input *in,
                   const struct queue_rules *rules, struct error *err);
 void queue_clear (struct queue_plan *plan);
+
+/* Whether another audit may begin that is for this reason, so many having begun
+ * in the last hour. Where not, `why` says what there is none left of.
+ */
+bool queue_may (const struct queue_audit *audit, size_t n,
+                enum ledger_why reason, size_t per_hour, int64_t now,
+                char why[QUEUE_WHY_MAX]);
 
 /* Whether a hold is still one. */
 bool queue_is_held (const struct queue_hold *hold, int64_t now);

@@ -38,7 +38,7 @@ static const char *join (const struct job_args *a)
     "--ntasks=3|--verbose|--label|--mpi=pmix|--ntasks-per-node=1|--cpu-bind=none|"              \
     "--propagate=NONE|--export=NONE|--input=none|--chdir=/|"                  \
     "--kill-on-bad-exit=1|/usr/bin/pmm-probe|"
-#define PROBE "--timeout|57.0|--nonce|abc|--audit|"
+#define PROBE "--timeout|57.0|--nonce|abc|--leader|n2|--audit|"
 #define ENV                                                                   \
     "PATH=/usr/local/bin:/usr/bin:/bin|LC_ALL=C|SLURM_CONF=/etc/s.conf|"      \
     "PMM_CHECK_NESTED=1|SLURM_PMIX_TIMEOUT=10|"
@@ -46,6 +46,7 @@ static const char *join (const struct job_args *a)
 static void test_arguments (void)
 {
     struct job job = { .site = &site, .name = "pmm-audit-7", .nonce = "abc",
+                       .leader = "n2",
                        .nodes = "n[1-3]", .n = 3, .partners = "n[1-3]",
                        .npartners = 3 };
     struct job_args env = { 0 }, a = { 0 };

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "prolog/policy/policy.h"
 #include "tests/tap.h"
 
 enum { NOW = 1000000000, MANY = 8, HOSTS = 16, LINE = 256 };
@@ -122,10 +123,34 @@ static const struct {
 
     { "as many as may be in an hour, less one", { "57 10 h[1-4]" },
       { "1 3599", "2 20", "3 3600" }, { 0 }, "h[1-8]", "57:go", 57 },
-    { "as many", { "57 10 h[1-4]" }, { "1 3599", "2 20", "3 10" }, { 0 },
-      "h[1-8]", "57:hold", 0 },
+    { "as many, but for confirmations", { "57 10 h[1-4]" },
+      { "1 3599", "2 20", "3 10" }, { 0 }, "h[1-8]", "57:hold", 0 },
+    { "of which there were some", { "57 10 h[1-4]" },
+      { "1 3599", "2 20", "3 10 confirm" }, { 0 }, "h[1-8]", "57:go", 57 },
+    { "as many, with these", { "57 10 h[1-4]" },
+      { "1 3599", "2 20", "3 10 confirm", "4 9 confirm" }, { 0 }, "h[1-8]",
+      "57:hold", 0 },
     { "of a clock that was ahead", { "57 10 h[1-4]" },
       { "1 3599", "2 -3599", "3 10" }, { 0 }, "h[1-8]", "57:hold", 0 },
+    { "measured a moment ago, for its size", { "57 3 h[1-4]" }, { 0 },
+      { "4 h[1-4]" }, "h[1-8]", "57:pass", 0 },
+    { "for a check", { "57 3 h[1-3] asked" }, { 0 }, { "4 h[1-3]" },
+      "h[1-8]", "57:pass", 0 },
+    { "by a clock that was ahead", { "57 -6 h[1-4]" }, { 0 },
+      { "-4 h[1-4]" }, "h[1-8]", "57:pass", 0 },
+    { "not all of it", { "57 3 h[1-4]" }, { 0 }, { "4 h[1-3]", "5 h4" },
+      "h[1-8]", "57:go", 57 },
+    { "three of the same two nodes in ten seconds",
+      { "57 3 h[1-2] asked", "58 2 h[1-2] asked", "59 1 h[1-2] asked" },
+      { 0 }, { "4 h[1-2]" }, "h[1-8]", "57:pass 58:pass 59:pass", 0 },
+    { "a user's jobs, less than may be in an hour",
+      { "57 10 h[1-4] uid=1001" },
+      { "1 3599 uid=1001 sized", "2 3600 uid=1001 sized" }, { 0 }, "h[1-8]",
+      "57:go", 57 },
+    { "as many as may be, by size and check",
+      { "57 10 h[1-4] uid=1001", "58 20 h[5-8] uid=1002" },
+      { "1 3599 uid=1001 sized", "2 20 uid=1001" }, { 0 }, "h[1-8]",
+      "57:hold 58:go", 58 },
     { "far ahead", { "57 10 h[1-4]" }, { "1 -3600", "2 -9000", "3 10" },
       { 0 }, "h[1-8]", "57:go", 57 },
     { "of a user's checks, in a day, less one",
@@ -148,9 +173,11 @@ static const struct {
 static const struct queue_rules rules = {
     .partition = "audit",
     .min_nodes = 4,
-    .per_hour = 3,
+    .per_hour = 4,
     .checks_per_user = 2,
+    .per_user = 2,
     .every_s = 24 * 3600,
+    .again_s = 5,
 };
 
 static int compare_strings (const void *a, const void *b)
@@ -209,7 +236,10 @@ static void make_audit (struct queue_audit *a, const char *text)
         .result = !strstr (text, "nothing"),
         .job = job < 0 ? 0 : (uint64_t)job,
         .uid = value_of (text, "uid="),
+        .why = strstr (text, "confirm") ? LEDGER_CONFIRM : LEDGER_CHECK,
     };
+    if (strstr (text, "sized"))
+        a->why = LEDGER_JOB;
 }
 
 static int compare_hosts (const void *a, const void *b)
@@ -306,33 +336,103 @@ static void test_row (size_t row)
     hostlist_clear (&idle);
 }
 
-static void test_rate (void)
+/* What of AuditsPerHour each may have: how many audits of its own, of a job, of
+ * a confirmation there were.
+ */
+static void test_shares (void)
 {
-    const struct queue_audit audit[]
-        = { { .id = 1, .begun = NOW - 3000, .result = true, .uid = -1 },
-            { .id = 2, .begun = NOW - 100, .result = true, .uid = -1 },
-            { .id = 3, .begun = NOW - 10, .result = true, .uid = -1 } };
-    const struct spool_list none = { 0 };
-    const struct hostlist idle = { 0 };
-    struct queue_input in
-        = { .now = NOW, .spool = &none, .audit = audit, .idle = &idle };
-    struct queue_plan plan;
+    static const char *const names[] = {
+        [LEDGER_JOB] = "job",         [LEDGER_CHECK] = "check",
+        [LEDGER_SWEEP] = "sweep",     [LEDGER_CONFIRM] = "confirm",
+        [LEDGER_AGAIN] = "again",
+    };
+    static const struct {
+        size_t per_hour;
+        enum ledger_why why;
+        size_t own, jobs, confirmed;
+        bool may;
+    } shares[] = {
+        { 12, LEDGER_JOB, 8, 0, 0, true },
+        { 12, LEDGER_JOB, 9, 0, 0, false }, /* the rest is a reserve */
+        { 12, LEDGER_JOB, 6, 0, 5, true },
+        { 12, LEDGER_JOB, 6, 0, 6, false },
+        { 12, LEDGER_CHECK, 0, 9, 0, false },
+        { 12, LEDGER_CONFIRM, 0, 11, 0, true },
+        { 12, LEDGER_CONFIRM, 0, 12, 0, false },
+        { 12, LEDGER_CONFIRM, 5, 6, 0, true },
+        { 12, LEDGER_CONFIRM, 6, 0, 0, false }, /* nor do these take all */
+        { 12, LEDGER_AGAIN, 2, 0, 0, true },
+        { 12, LEDGER_AGAIN, 3, 0, 0, false },
+        { 12, LEDGER_AGAIN, 2, 7, 0, false },
+        { 12, LEDGER_SWEEP, 5, 0, 0, true },
+        { 12, LEDGER_SWEEP, 0, 6, 0, false },
+        { 1, LEDGER_JOB, 0, 0, 0, true },
+        { 1, LEDGER_AGAIN, 0, 0, 0, true },
+        { 1, LEDGER_SWEEP, 0, 0, 0, true },
+        { 1, LEDGER_CONFIRM, 0, 1, 0, false },
+        { 0, LEDGER_CONFIRM, 0, 0, 0, false },
+    };
 
-    in.naudits = 2;
-    ok (queue_decide (&plan, &in, &rules, NULL) == 0 && !plan.full,
-        "there may be another");
-    queue_clear (&plan);
-    in.naudits = 3;
-    ok (queue_decide (&plan, &in, &rules, NULL) == 0 && plan.full
-            && plan.when == NOW + 600,
-        "or not until one is an hour ago");
-    queue_clear (&plan);
+    for (size_t i = 0; i < sizeof (shares) / sizeof (shares[0]); i++) {
+        struct queue_audit audit[32];
+        char why[QUEUE_WHY_MAX];
+        size_t n = 0;
+        bool may;
+
+        for (size_t k = 0; k < shares[i].own; k++)
+            audit[n++] = (struct queue_audit){ .why = shares[i].why };
+        for (size_t k = 0; k < shares[i].jobs; k++)
+            audit[n++] = (struct queue_audit){ .why = LEDGER_JOB };
+        for (size_t k = 0; k < shares[i].confirmed; k++)
+            audit[n++] = (struct queue_audit){ .why = LEDGER_CONFIRM };
+        for (size_t k = 0; k < n; k++)
+            audit[k].begun = NOW - 10;
+        may = queue_may (audit, n, shares[i].why, shares[i].per_hour, NOW,
+                         why);
+        ok (may == shares[i].may, "%s, %zu of its own, %zu and %zu of others: "
+            "%s", names[shares[i].why], shares[i].own,
+            shares[i].jobs, shares[i].confirmed, may ? "may" : why);
+    }
+}
+
+/* Two nodes that stay bad: how many audits of a day they take, and how many are
+ * left to others.
+ */
+static void test_bad_nodes (void)
+{
+    enum { DAY = 24 * 3600, NODES = 2, MOST = 400 };
+    static const struct policy_config cfg = { .confirm_after_s = 600 };
+    struct queue_audit audit[MOST];
+    int64_t last[NODES] = { NOW, NOW };
+    size_t tries[NODES] = { 0 };
+    size_t n = 0, jobs = 0;
+    char why[QUEUE_WHY_MAX];
+
+    for (int64_t now = NOW; now < NOW + DAY; now += 60) {
+        for (size_t k = 0; k < NODES; k++)
+            if (policy_retry (last[k], tries[k], now, &cfg) <= now
+                && queue_may (audit, n, LEDGER_AGAIN, 12, now, why)) {
+                audit[n++] = (struct queue_audit){ .begun = last[k] = now,
+                                                   .why = LEDGER_AGAIN };
+                tries[k]++;
+            }
+        if (queue_may (audit, n, LEDGER_JOB, 12, now, why)) {
+            audit[n++] = (struct queue_audit){ .begun = now,
+                                               .why = LEDGER_JOB };
+            jobs++;
+        }
+    }
+    ok (tries[0] == tries[1] && tries[0] >= 6 && tries[0] <= 9
+            && jobs >= 24 * 9 - 2 * tries[0],
+        "two drained nodes that stay bad take %zu of %zu audits of a day",
+        tries[0] + tries[1], n);
 }
 
 int main (void)
 {
     for (size_t i = 0; i < sizeof (rows) / sizeof (rows[0]); i++)
         test_row (i);
-    test_rate ();
+    test_shares ();
+    test_bad_nodes ();
     return done_testing ();
 }
