@@ -44,7 +44,7 @@ static struct error err;
 
 static struct made {
     struct made_node {
-        bool drained, down;
+        bool drained, down, unknown;
         char name[16], reason[POLICY_REASON_MAX], by[16];
     } node[HOSTS];
     char deeds[LINE]; /* what was done, in order */
@@ -115,6 +115,7 @@ static int made_nodes (void *arg, struct controller_nodes *n, struct error *e)
 
         n->v[i] = (struct policy_node){
             .name = m->name, .down = m->down, .drained = m->drained,
+            .unknown = m->unknown,
             .reason = m->drained ? m->reason : NULL,
             .by = m->drained ? m->by : NULL,
         };
@@ -186,6 +187,7 @@ struct season {
     struct site site;
     struct ledger *ledger;
     int failed; /* rounds that did not end well */
+    const char *leader, *about; /* of audits; NULL: by turn, none */
 };
 
 /* A step's words: its name, and what follows. */
@@ -250,8 +252,10 @@ static int64_t begin (struct season *s, int64_t time,
                       char nonce[LEDGER_NONCE_BYTES])
 {
     static unsigned int turn;
-    const struct ledger_cause cause
-        = { .leader = fabric->host[9 + turn++ % 5].name };
+    const struct ledger_cause cause = {
+        .leader = s->leader ? s->leader : fabric->host[9 + turn++ % 5].name,
+        .node = s->about,
+    };
     const char *host[HOSTS];
 
     for (size_t i = 0; i < HOSTS; i++)
@@ -289,6 +293,16 @@ static void step_audit (struct season *s, words v)
     free (latency);
 }
 
+static void step_led (struct season *s, words v)
+{
+    uint32_t host = v[1] ? fabric_find_host (fabric, v[1]) : FABRIC_NONE;
+
+    if (!strcmp (v[0], "led"))
+        s->leader = host == FABRIC_NONE ? NULL : fabric->host[host].name;
+    else
+        s->about = host == FABRIC_NONE ? NULL : fabric->host[host].name;
+}
+
 static void step_sign (struct season *s, words v)
 {
     ledger_sign_add (s->ledger, atol (v[3]),
@@ -321,6 +335,16 @@ static void step_node (struct season *s, words v)
         strcat (n->reason, " RMA");
     else
         n->down = !strcmp (v[0], "down");
+}
+
+/* Of all nodes. */
+static void step_all (struct season *s, words v)
+{
+    (void)s;
+    for (size_t i = 0; i < HOSTS; i++) {
+        made->node[i].unknown = !strcmp (v[1], "unknown");
+        made->node[i].down = !strcmp (v[1], "down");
+    }
 }
 
 static void step_fail_at (struct season *s, words v)
@@ -400,10 +424,12 @@ static const struct {
     void (*fn) (struct season *s, words v);
 } steps[] = {
     { "audit", step_audit },   /* TIME [FINDING SUSPECTS | incomplete]... */
+    { "led", step_led }, { "about", step_led }, /* [HOST] */
     { "sign", step_sign },     /* HOST TIME AUDIT [NODE] */
     { "round", step_round },   /* TIME */
     { "drain", step_node },    { "resume", step_node },  /* HOST, by others */
     { "edit", step_node },     { "down", step_node },    { "up", step_node },
+    { "all", step_all },        /* unknown, down, up */
     { "failing", step_fail_at }, /* CALL, and all behind it; 0: none */
     { "rebase", step_rebase }, { "mute", step_mute },    /* HOST */
     { "tell", step_tell },     /* TABLE COLUMN */
@@ -563,6 +589,12 @@ static const struct {
     { "mended, but other cables FAIL then", DRAINED
       "audit 700 cable spine; audit 1400 cable spine; round 1500",
       "drain h0003", "drain", "clean in 0 audits since" },
+    { "mended, but another host is UNKNOWN then", DRAINED
+      "audit 700 unsure h0007; audit 1400 unsure h0007; round 1500",
+      "drain h0003; resume h0003", "drain resume", "h0003: resumed" },
+    { "mended, but another host FAILs then", DRAINED
+      "audit 700 fail h0007; audit 1400 fail h0008; round 1500",
+      "drain h0003; resume h0003", "drain resume", "h0003: resumed" },
     { "mended, in incomplete audits",
       DRAINED "audit 700 incomplete; audit 1400 incomplete; round 1500",
       "drain h0003", "drain", "clean in 0 audits since" },
@@ -601,6 +633,23 @@ static const struct {
     { "a full disk", TWICE "full; round 0", "", "", "error: " },
     { "a full disk, later", DRAINED MENDED "full; round 1500", "drain h0003",
       "drain", "error: " },
+
+    /* by others */
+    { "one leader", "audit -9000; led h0009;" TWICE "round 0", "", "",
+      "one node led both" },
+    { "another one", "audit -9000; led h0009;" TWICE "led; audit -1 fail h0003;"
+      "round 0", "drain h0003", "drain", "" },
+    { "it led itself", "led h0003;" TWICE "round 0", "", "",
+      "it led one of them itself" },
+
+    /* slurmctld starts anew */
+    { "nodes that have not registered", "all unknown; round 0; all up;"
+      "round 60", "", "", NULL },
+    { "nodes that are down", "all down; round 0; all up; round 60", "", "",
+      "none is drained;  no longer so: 16 of 16 nodes are unavailable" },
+    { "likewise, where none is drained anyhow", "set Action report; all down;"
+      "round 0", "", "", "16 of 16 nodes are unavailable, and MaxUnavailable "
+      "is 10 %: none would be drained" },
 
     /* what cannot be read */
     { "lost before it looks", "failing 1; " TWICE "round 0", "", "",

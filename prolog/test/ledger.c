@@ -785,6 +785,81 @@ static int64_t age_of (struct ledger *l, uint32_t link)
     return time;
 }
 
+/* Of the link at the first host: with whom it was measured, and how much of it
+ * was lost. "several", "lost", or a name.
+ */
+static const char *met (struct ledger *l)
+{
+    static char text[64];
+    const char *link = NULL;
+    const json_t *row;
+    json_t *rows;
+
+    for (size_t i = 0; i < net->net.nlinks && !link; i++)
+        if (net->net.link[i].kind == LINK_HOST
+            && !strcmp (net->net.link[i].host, host[0]))
+            link = net->net.link[i].id;
+    rows = ledger_sights (l, link, host[0], 0, &err);
+    row = json_array_get (rows, 0);
+    snprintf (text, sizeof (text), "%s",
+              integer (row, "lossy") ? "lost"
+              : json_is_null (json_object_get (row, "peer"))
+                  ? "several"
+                  : json_string_value (json_object_get (row, "peer")));
+    json_decref (rows);
+    return text;
+}
+
+/* Who led, whom it was about, with whom each host was measured. */
+static void test_company (void)
+{
+    const struct ledger_cause cause = {
+        .why = LEDGER_AGAIN, .node = host[0], .leader = host[1],
+    };
+    struct ledger *l = fresh ("led");
+    char nonce[LEDGER_NONCE_BYTES];
+    struct verdict *v = verdict_of (VERDICT_OK, 0);
+    struct samples *s;
+    json_t *row, *rows;
+    char sql[256];
+
+    ledger_begin (l, 100, net->net.hash, &cause, host, HOSTS, nonce, &err);
+    s = measure (nonce, 0, 0);
+    ok (ledger_record (l, 101, ps, s, v, &err) == 1, "an audit with a leader");
+    row = ledger_result (l, 1, &err);
+    ok (is_text (row, "leader", host[1]) && integer (row, "asked") == HOSTS
+            && integer (row, "answered") == HOSTS
+            && integer (row, "limited") == 0,
+        "who led it");
+    json_decref (row);
+    tell ("led", "UPDATE member SET answered = 0");
+    row = ledger_result (l, 1, &err);
+    ok (json_is_null (json_object_get (row, "leader")),
+        "who did not answer did not");
+    json_decref (row);
+    rows = ledger_tries (l, 1, &err);
+    row = json_array_get (rows, 0);
+    ok (json_array_size (rows) == 1 && is_text (row, "node", host[0])
+            && integer (row, "begun") == 100,
+        "which node it was about");
+    json_decref (rows);
+    ok (!strcmp (met (l), "several"), "a host was measured with several");
+    snprintf (sql, sizeof (sql),
+              "DELETE FROM rtt WHERE route IN (SELECT t.id FROM route t"
+              " JOIN name a ON a.id = t.a JOIN name b ON b.id = t.b"
+              " WHERE '%s' IN (a.text, b.text)"
+              " AND '%s' NOT IN (a.text, b.text))", host[0], host[1]);
+    tell ("led", sql);
+    if (!strcmp (met (l), "several")) /* the plan has no such pair */
+        diag ("no pair of %s and %s", host[0], host[1]);
+    ok (!strcmp (met (l), host[1]), "... or with one alone: %s", met (l));
+    tell ("led", "UPDATE rtt SET lost = sent");
+    ok (!strcmp (met (l), "lost"), "... or most of it was lost");
+    samples_destroy (s);
+    verdict_destroy (v);
+    ledger_close (l);
+}
+
 static void test_ages (void)
 {
     struct ledger *l = fresh ("led");
@@ -1661,6 +1736,7 @@ int main (void)
     test_signs ();
     test_comments ();
     test_service ();
+    test_company ();
     test_ages ();
     test_trend ();
     test_separate ();
