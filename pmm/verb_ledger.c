@@ -196,10 +196,13 @@ static void print_audit (const json_t *a, FILE *fp)
 
 static void print_details (const json_t *a, FILE *fp)
 {
+    const char *leader = json_string_value (json_object_get (a, "leader"));
     char date[32];
     size_t i;
     json_t *v;
 
+    if (leader)
+        fprintf (fp, "  led by %s\n", leader);
     json_array_foreach (json_object_get (a, "findings"), i, v)
         fprintf (fp, "  %s %s\n", text_of (v, "level"), text_of (v, "why"));
     json_array_foreach (json_object_get (a, "limits"), i, v)

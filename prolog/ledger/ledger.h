@@ -343,9 +343,10 @@ json_t *ledger_sights (struct ledger *ledger, const char *link,
 
 /* What came of an audit: {id, ended, status, whole, complete, asked, answered,
  * limited, leader, findings}. whole: it came to its end. complete: moreover no
- * host and no probe is missing. asked, answered: how many hosts. limited: that something could not be determined
- * made it UNKNOWN, or would have; also where that is not known. leader: null
- * where it is not known, or did not answer: then another led.
+ * host and no probe is missing. asked, answered: how many hosts. limited: that
+ * something could not be determined made it UNKNOWN, or would have; also where
+ * that is not known. leader: null where it is not known, or did not answer:
+ * then another led.
  */
 json_t *ledger_result (struct ledger *ledger, int64_t id, struct error *err);
 

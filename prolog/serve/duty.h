@@ -67,8 +67,8 @@ void service_log (const struct service *s, const char *fmt, ...)
 /* A status in the ledger's JSON; UNKNOWN where there is none. */
 enum verdict_status service_status (const json_t *obj, const char *key);
 
-/* Whether another audit may begin for this reason, and in why, why not: 1, 0, or
- * -1 with err.
+/* Whether another audit may begin for this reason, and in why, why not: 1, 0,
+ * or -1 with err.
  */
 int service_may_audit (const struct service *s, enum ledger_why reason,
                        char why[QUEUE_WHY_MAX], struct error *err);

@@ -34,8 +34,8 @@ static const struct wish *find_wish (const struct service *s,
     return NULL;
 }
 
-/* Note whom the policy waits for now. Who should have been audited for it is left
- * alone for as long as before.
+/* Note whom the policy waits for now. Who should have been audited for it is
+ * left alone for as long as before.
  */
 static int note_wishes (struct service *s, const struct decisions *d,
                         struct error *err)
@@ -105,8 +105,8 @@ struct nodes {
     struct hostlist drained; /* by us */
 };
 
-/* Of the wishes of a kind the one that is due for longest, and whose node can be
- * audited, as all can where nodes is NULL; NULL: there is none.
+/* Of the wishes of a kind the one that is due for longest, and whose node can
+ * be audited, as all can where nodes is NULL; NULL: there is none.
  */
 static struct wish *find_due (const struct service *s, enum ledger_why why,
                               const struct nodes *nodes, int64_t now)
@@ -179,8 +179,8 @@ static int confirm (struct service *s, struct wish *w,
     return n < 0 ? -1 : rc;
 }
 
-/* Whether one of a kind is due and may be; who must wait is told so. 1, 0, or -1
- * with err.
+/* Whether one of a kind is due and may be; who must wait is told so. 1, 0, or
+ * -1 with err.
  */
 static int may_confirm (struct service *s, enum ledger_why why, int64_t now,
                         struct error *err)

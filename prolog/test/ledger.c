@@ -711,7 +711,8 @@ static int64_t begin_at (struct ledger *l, int64_t time,
 
 static void test_service (void)
 {
-    static const struct ledger_cause job = { LEDGER_JOB, 8, 90, -1, NULL, NULL };
+    static const struct ledger_cause job = { LEDGER_JOB, 8, 90, -1, NULL,
+                                             NULL };
     static const struct ledger_cause again = { LEDGER_CHECK, 8, 95, 1000, NULL,
                                               NULL };
     static const struct ledger_cause other = { LEDGER_CHECK, 9, 95, 2000, NULL,
