@@ -311,7 +311,7 @@ static int give_back (struct mads *m, struct slot *s, struct error *err)
     struct item item = s->item;
     unsigned int tries = item.request.tries;
 
-    m->counts.lost++;
+    ++*(item.request.optional ? &m->counts.silent : &m->counts.lost);
     release (m, s);
     if (item.sent < (tries > 0 ? tries : m->opts.retries + 1))
         return queue_put (&m->again, &item, err);

@@ -76,6 +76,7 @@ struct mads_request {
     uint32_t mod;
     uint8_t select;           /* MADS_PERF: PortSelect */
     uint8_t tries;            /* sent so often at most; 0: as the options say */
+    bool optional;            /* nobody needs to answer: counted apart */
     const struct mads_to *to; /* stays until the answer */
     mads_answer_f fn;
     void *arg;
@@ -83,7 +84,8 @@ struct mads_request {
 };
 
 struct mads_counts {
-    uint64_t sent, answered, lost; /* lost: each sending without an answer */
+    uint64_t sent, answered;
+    uint64_t lost, silent; /* each sending without an answer; of optional ones */
 };
 
 /* One MAD in network order and its address. */

@@ -240,6 +240,29 @@ static void fates (void)
     }
 }
 
+/* No answer to what need not be answered is nothing lost. */
+static void optional (void)
+{
+    static struct script s;
+    const struct mads_request r = {
+        .class = MADS_DIRECTED, .attr = ATTR_ADAPTIVE, .tries = 2,
+        .optional = true, .to = &nowhere, .fn = note, .arg = &s, .cookie = 1,
+    };
+    struct mads_counts c;
+
+    memset (&s, 0, sizeof (s));
+    s.fate[0] = s.fate[1] = REPORTED;
+    options = plain;
+    begin (&s);
+    mads_get (s.m, &r, &err);
+    mads_run (s.m, &err);
+    c = mads_counts (s.m);
+    ok (strcmp (s.log, "-1 ") == 0 && c.sent == 2 && c.lost == 0
+            && c.silent == 2,
+        "no answer that need not come: %" PRIu64 " lost", c.lost);
+    mads_destroy (s.m);
+}
+
 static void late (void)
 {
     static struct script s;
@@ -420,6 +443,7 @@ static void bad_options (void)
 int main (void)
 {
     fates ();
+    optional ();
     late ();
     order ();
     headers ();

@@ -5,6 +5,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "util/text.h"
+
 struct live_options live_defaults (void)
 {
     return (struct live_options){
@@ -40,9 +42,13 @@ int live_mads (const struct live_options *o, struct mads_options *mads,
 
 void live_report (const struct live_options *o, struct mads_counts counts)
 {
-    if (o->verbose)
-        fprintf (stderr,
-                 "%" PRIu64 " queries, %" PRIu64 " of them without an "
-                 "answer\n",
-                 counts.sent, counts.lost);
+    if (!o->verbose)
+        return;
+    fprintf (stderr, "%s, %" PRIu64 " of them without an answer",
+             COUNTED (counts.sent, "query"), counts.lost);
+    if (counts.silent > 0)
+        fprintf (stderr, "; %" PRIu64 " others asked about adaptive routing, "
+                         "which a switch without it need not answer",
+                 counts.silent);
+    fputc ('\n', stderr);
 }
