@@ -47,6 +47,7 @@ with_cluster h0001,h0002,h0005,h0006,h0009 --slurm-user slurm \
     --conf "$workdir/slurm.conf" --plugstack "$workdir/plugstack"
 
 emu_up fabric
+mkfifo state/baseline.json # which nobody ever writes to
 
 # As often as a busy machine needs.
 serve ()
@@ -114,6 +115,9 @@ like "$(tail -n 1 log)" 'another audit service runs' "... and no more"
 srun -N4 true
 within 30 audited 1
 ok $? "a job of AuditMinNodes is audited, and has a comment"
+regular () { [[ -f state/baseline.json ]]; }
+within 30 regular
+ok $? "a pipe for a Baseline holds nobody, and is replaced"
 comment ()
 {
     [[ $(sacct -n -P -j 1 -X -o admincomment) =~ ^'pmm: audit 1 OK' ]]
@@ -159,6 +163,22 @@ ok $? "it says that slurmctld is away"
 "$srcdir/contrib/cluster/cluster" start slurm slurmctld
 within 60 audited 9001
 ok $? "... and goes on where it was"
+read -r pid _ <slurm/pid/slurmdbd
+kill "$pid"
+within 20 gone
+ended 9003 'h[0001-0002,0005-0006]'
+tried ()
+{
+    [[ $(export | jq 'select(.kind == "comment" and .job == 9003)
+        | .tries >= 3') == true ]]
+}
+within 60 tried
+ok $? "slurmdbd is away: a comment is tried again"
+"$srcdir/contrib/cluster/cluster" start slurm slurmdbd
+within 120 said '^recovered: slurmdbd'
+ok $? "... until it is back"
+is "$(grep -c '^recovered: slurmdbd' log) $(grep '^slurmdbd' log | sort |
+    uniq -d)" "1 " "... which is said once, as what was wrong"
 
 # Ended in an audit
 kill -STOP $emu
@@ -269,5 +289,12 @@ is "$(export | jq -s -c '[.[] | .actions[]?, select(.kind == "action")
     | select(.kind == "drain") | .node] | unique')" '["h0006"]' "... it alone"
 is "$(grep -c 'node h0006 reason set to: pmm: ' slurm/log/slurmctld.log)" 1 \
     "... once"
+
+# A page of it
+dd if=/dev/zero of=state/ledger bs=100 seek=1 count=30 conv=notrunc 2>/dev/null
+serve --once
+is $? 2 "a damaged ledger: systemd is not to start it again"
+like "$(tail -n 1 log)" 'ledger is damaged: .*pmm ledger salvage' \
+    "... and what to do is said"
 
 done_testing

@@ -167,11 +167,12 @@ int service_comment (struct service *s, uint64_t job, int64_t audit,
 
 int duty_comments (struct service *s, struct error *err)
 {
-    int n = accounting_flush (&s->site, s->ledger, (int64_t)time (NULL),
-                              AT_ONCE, err);
+    int written;
+    int tried = accounting_flush (&s->site, s->ledger, (int64_t)time (NULL),
+                                  AT_ONCE, &written, err);
 
-    s->untried = n == 0;
-    if (n > 0)
-        service_log (s, "%d comments were written", n);
-    return n < 0 ? -1 : 0;
+    s->untried = tried == 0;
+    if (written > 0)
+        service_log (s, "%d comments were written", written);
+    return tried < 0 ? -1 : 0;
 }

@@ -60,11 +60,11 @@ int accounting_append (struct accounting_line *line, size_t n,
 
 /* Work off up to n of the comments that are due in the ledger, where the site
  * wants comments. It takes ACCOUNTING_WAIT_MS at most; what could not be
- * written is due again some time later. Return how many are there now, or -1
- * with err: the next try can wait as well.
+ * written is due again some time later. Return how many were tried, and how
+ * many of them are there now, or -1 with err: the next try can wait as well.
  */
 int accounting_flush (const struct site *site, struct ledger *ledger,
-                      int64_t now, size_t n, struct error *err);
+                      int64_t now, size_t n, int *written, struct error *err);
 
 /* A job that has ended, and its comments, "" where there are none. */
 struct accounting_job {

@@ -66,11 +66,10 @@ static int put_off (struct ledger *ledger, const json_t *due, int64_t now,
 }
 
 static int flush (struct ledger *ledger, const json_t *due, int64_t now,
-                  struct error *err)
+                  int *written, struct error *err)
 {
     size_t n = json_array_size (due);
     struct accounting_line *line = calloc (n + 1, sizeof (*line));
-    int written = 0;
     int rc = 0;
 
     if (!line)
@@ -86,19 +85,20 @@ static int flush (struct ledger *ledger, const json_t *due, int64_t now,
         rc = put_off (ledger, due, now, err);
     for (size_t i = 0; i < n && rc >= 0; i++) {
         rc = settle (ledger, json_array_get (due, i), line[i].fate, now, err);
-        written += rc > 0;
+        *written += rc > 0;
     }
     free (line);
-    return rc < 0 ? -1 : written;
+    return rc < 0 ? -1 : (int)n;
 }
 
 int accounting_flush (const struct site *site, struct ledger *ledger,
-                      int64_t now, size_t n, struct error *err)
+                      int64_t now, size_t n, int *written, struct error *err)
 {
     struct error own = { .fault = ERROR_WORLD };
     json_t *due;
     int rc;
 
+    *written = 0;
     if (!strcmp (site->action, "report"))
         return 0;
     if (n > ACCOUNTING_LINES_MAX)
@@ -106,7 +106,9 @@ int accounting_flush (const struct site *site, struct ledger *ledger,
     if (!(due = ledger_comments_due (ledger, now, n, &own)))
         rc = -1;
     else
-        rc = json_array_size (due) > 0 ? flush (ledger, due, now, &own) : 0;
+        rc = json_array_size (due) > 0
+                 ? flush (ledger, due, now, written, &own)
+                 : 0;
     json_decref (due);
     if (rc < 0 && err)
         *err = own;

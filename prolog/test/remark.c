@@ -33,10 +33,12 @@ static int flush (struct ledger *l, const char *n)
 {
     char action[] = "comment";
     struct site site = { .action = action };
-    int rc = accounting_flush (&site, l, time (NULL), (size_t)atoi (n), &err);
+    int written;
+    int rc = accounting_flush (&site, l, time (NULL), (size_t)atoi (n),
+                               &written, &err);
 
     if (rc >= 0)
-        printf ("%d\n", rc);
+        printf ("%d\n", written);
     return rc;
 }
 
