@@ -49,6 +49,34 @@ ok $? "... for $(queries) queries, not $whole"
 ((EPOCHSECONDS - $(stat -c %Y snapshot.lock) < 60))
 ok $? "... and the lock has the time of the look"
 
+is "$(stat -c %a snapshot.lock)" 600 "... which others cannot open"
+
+# By the rights that the unit leaves, in a directory of another user's.
+units=$srcdir/contrib/systemd
+rights=$(sed -n 's/^CapabilityBoundingSet=//p' "$units/pmm-fabric.service.in")
+if [[ $(id -u) == 0 ]] && type -P setpriv >/dev/null; then
+    mkdir theirs && chown nobody theirs
+    sed "s|^Snapshot=.*|Snapshot=$workdir/site/theirs/snapshot|" pmm.conf \
+        >theirs.conf
+    on_host h0002 setpriv --no-new-privs --inh-caps=-all \
+        "--bounding-set=-all,+${rights#CAP_}" \
+        "$builddir/pmm/pmm" fabric read --publish --conf theirs.conf 2>err
+    is "$? $(stat -c %a theirs/snapshot)" "0 644" \
+        "published with $rights alone" || diag "$(<err)"
+else
+    skip "published with $rights alone" "needs root and setpriv"
+fi
+for unit in pmm-fabric pmm-audit; do
+    sed 's|@man_bindir@|/usr/bin|' "$units/$unit.service.in" >$unit.service
+    if systemd-analyze security --help 2>&1 | grep -q -e --threshold; then
+        systemd-analyze security --no-pager --offline=yes --threshold=25 \
+            "$PWD/$unit.service" >err 2>&1
+        ok $? "$unit has few rights" || diag "$(tail -n 2 err)"
+    else
+        skip "$unit has few rights" "no systemd-analyze"
+    fi
+done
+
 echo 'ReadEvery=0' >>pmm.conf
 publish
 is "$? $(stat -c '%i %Y' snapshot)" "0 $before" "read whole, the same: not written"
