@@ -148,6 +148,24 @@ ok $? "what is inside of a host is joined"
 is "$(head -n 1 joined)" "6 nodes, 3 switches" \
     "two sockets, of which one has the way out"
 
+# Cables differ by up to 20 ns, switches by 150: whatever the noise, it is the
+# topology of cables that are alike, from all pairs and from a solution
+pmm fabric generate irregular --switches 16 --hosts 48 --routing minhop \
+    -o fabric && measured fabric \
+    && pmm infer latencies --against fabric >alike
+ok $? "cables that are alike"
+pmm plan -f fabric -o few
+for noise in 0 0.3 1 3 10; do
+    measured fabric --spread 20 --noise $noise
+    is "$(pmm infer latencies --against fabric 2>&1)" "$(<alike)" \
+        "cables that are not, noise of $noise ns"
+    pmm simulate -f fabric --plan few --seed "$seed" --spread 20 \
+        --noise $noise -o samples
+    pmm solve -f fabric --plan few --samples samples --pairs -o solution
+    is "$(pmm infer solution --against fabric 2>&1)" "$(<alike)" \
+        "... pairs of a solution"
+done
+
 # Wrong input
 pmm infer latencies --format png 2>said
 is $? 2 "no such format"

@@ -33,6 +33,25 @@ nomem:
     return NULL;
 }
 
+struct topology_model *topology_copy (const struct topology_model *m)
+{
+    struct topology_model *copy
+        = topology_create (m->nnodes, (const char *const *)m->label);
+    size_t bytes = m->nedges * sizeof (*m->edge);
+
+    if (!copy || !(copy->edge = malloc (bytes + 1))) {
+        topology_destroy (copy);
+        return NULL;
+    }
+    memcpy (copy->edge, m->edge, bytes);
+    copy->nedges = copy->edges_size = m->nedges;
+    copy->nvertices = m->nvertices;
+    copy->noise_ns = m->noise_ns;
+    copy->r2 = m->r2;
+    copy->dof = m->dof;
+    return copy;
+}
+
 void topology_destroy (struct topology_model *m)
 {
     int saved = errno;

@@ -42,6 +42,7 @@ struct topology_model {
  */
 struct topology_model *topology_create (uint32_t nnodes,
                                         const char *const *label);
+struct topology_model *topology_copy (const struct topology_model *m);
 void topology_destroy (struct topology_model *m);
 
 /* Another switch. Returns its vertex. */

@@ -33,7 +33,7 @@ struct look {
     uint32_t n;     /* nodes */
     double *left;   /* [n * n] of the values, by their standard deviation; 0:
                        not known */
-    double sd;
+    double sd, most; /* ns: of all, and the furthest */
     uint8_t *known; /* [n * n] */
     uint32_t *at;   /* [n] the vertex of a node: its switch, or itself */
     uint32_t nvertices;
@@ -66,6 +66,7 @@ static int fill_left (struct look *k, const struct topology_model *m,
                 continue;
             k->left[i] = ns - d[(size_t)a * m->nvertices + b];
             k->known[i] = 1;
+            k->most = fmax (k->most, fabs (k->left[i]));
             sum += k->left[i] * k->left[i];
             known++;
         }
@@ -79,8 +80,10 @@ static int fill_left (struct look *k, const struct topology_model *m,
 /* Keep what saves more than what is known. */
 static void keep (struct rest *rest, double digits, double ns)
 {
-    if (digits > rest->digits)
-        *rest = (struct rest){ digits, ns };
+    if (digits > rest->digits) {
+        rest->digits = digits;
+        rest->ns = ns;
+    }
 }
 
 /* Blocks whose rows are those of `of`, columns those at a vertex. */
@@ -294,6 +297,7 @@ int rest_of (const struct topology_model *m, const struct infer_matrix *w,
     *rest = (struct rest){ 0 };
     if (!k.left || !k.known || !k.at || !self || fill_left (&k, m, w) < 0)
         goto out;
+    rest->most = k.most;
     for (uint32_t a = 0; a < n; a++)
         k.at[a] = self[a] = a;
     for (size_t i = 0; i < m->nedges; i++)

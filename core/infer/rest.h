@@ -18,6 +18,7 @@ struct rest {
                       is said which pairs these are: noise alone saves more
                       than d once in e^d times, at most */
     double ns;     /* by so much they are nearer, in the mean */
+    double most;   /* ns: by so much any pair is nearer, or further */
 };
 
 /* Look at what a model, which is settled and in its normal form, leaves.

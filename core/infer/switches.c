@@ -14,6 +14,16 @@
  * of it, log (noise / resolution).
  * Of that model, edges go that cost more than they explain (prune).
  *
+ * Values scatter for two reasons: noise, and cables that are not alike. The
+ * less noise there is, the more of the latter the shortest description tells,
+ * by edges as short as cables differ. If noise leaves doubt about these, a
+ * coarser model may be clear (switches are 300 ns apart, cables differ by 20):
+ * models of no more edges are looked at, by the digits that they need. What
+ * such a model leaves is data, not noise, so it is not enough that its standard
+ * deviation is small: there has to be a gap. No value may be further from where
+ * the model has it than SMALL of the least step between switches, so that each
+ * is nearer to its own class than to the next.
+ *
  * An answer is given only where noise leaves no doubt: a switch is told from
  * its neighbour if pairs of nodes across the edge between them are further
  * apart than those behind one of them by CLUSTER_APART times the noise of one
@@ -64,13 +74,20 @@ struct scale {
     size_t n;
 };
 
+struct candidate {
+    struct topology_model *model; /* NULL: it has been looked at */
+    double digits;
+};
+
 struct search {
     const struct infer_matrix *matrix;
     struct scale scale;
     struct level *nodes;
     struct twins *twins;
-    struct topology_model *best;
-    double least;
+    struct candidate model[STEPS]; /* by falling lengths that are none */
+    size_t n;
+    double least;  /* digits */
+    size_t edges;  /* of the model that needs them */
 };
 
 static int scale_of (const struct infer_matrix *m, struct scale *s)
@@ -165,8 +182,8 @@ static double cost (const struct scale *s, const struct topology_model *m,
            + (double)m->nedges * edge_cost (s, m);
 }
 
-/* Make the model for a length that is none, and keep it if it is better. 1: it
- * has more edges than is worth a look, or twice the best one's, in vain.
+/* Make the model for a length that is none. 1: it has more edges than is worth
+ * a look, or twice the best one's, in vain.
  */
 static int try_zero (struct search *s, double zero)
 {
@@ -174,7 +191,6 @@ static int try_zero (struct search *s, double zero)
     struct topology_model *m
         = topology_create (w->n, (const char *const *)w->label);
     double squares = INFINITY, digits;
-    int many;
 
     if (!m || climb (m, s->nodes, s->twins, zero) < 0
         || topology_normal (m, zero / NOISES) < 0)
@@ -186,34 +202,16 @@ static int try_zero (struct search *s, double zero)
     if (settle_all (m, w, zero, &squares) < 0)
         goto nomem;
     digits = cost (&s->scale, m, squares);
+    s->model[s->n++] = (struct candidate){ m, digits };
     if (digits < s->least - SAME) {
-        topology_destroy (s->best);
-        s->best = m;
         s->least = digits;
+        s->edges = m->nedges;
         return 0;
     }
-    many = s->best && m->nedges > 2 * s->best->nedges;
-    topology_destroy (m);
-    return many;
+    return m->nedges > 2 * s->edges;
 nomem:
     topology_destroy (m);
     return -1;
-}
-
-/* Take away what noise has put into the best model. */
-static int prune_best (struct search *s)
-{
-    struct topology_model *m = s->best;
-    double squares = INFINITY;
-
-    if (!m || settle (m, s->matrix, &squares) < 0)
-        return m ? -1 : 0;
-    if (isinf (squares))
-        return 0;
-    if (prune (m, s->matrix, squares, edge_cost (&s->scale, m)) < 0
-        || topology_normal (m, 0) < 0)
-        return -1;
-    return settle_all (m, s->matrix, 0, &squares);
 }
 
 static int try_all (struct search *s, double eps)
@@ -230,7 +228,24 @@ static int try_all (struct search *s, double eps)
             return -1;
         many = rc > 0 ? many + 1 : 0;
     }
-    return prune_best (s);
+    return 0;
+}
+
+/* The model without what noise has put into it. NULL without memory. */
+static struct topology_model *prune_model (const struct search *s,
+                                           const struct topology_model *from)
+{
+    struct topology_model *m = topology_copy (from);
+    double squares = INFINITY;
+
+    if (m && settle (m, s->matrix, &squares) == 0
+        && (isinf (squares)
+            || (prune (m, s->matrix, squares, edge_cost (&s->scale, m)) >= 0
+                && topology_normal (m, 0) == 0
+                && settle_all (m, s->matrix, 0, &squares) == 0)))
+        return m;
+    topology_destroy (m);
+    return NULL;
 }
 
 /* How far the switches of an edge seem to be apart, and how far they need to
@@ -299,16 +314,18 @@ static double noise_at_most (const struct topology_model *m)
     return m->noise_ns * (1 + (z * z + 1) / (4.0 * (double)m->dof));
 }
 
-/* Whether noise leaves no doubt: 1 or 0, with err; -1. */
-static int is_clear (const struct search *s, struct error *err)
+/* Whether noise leaves no doubt about a model, and if others take fewer digits,
+ * a gap does: 1 or 0, with err; -1.
+ */
+static int is_clear (const struct search *s, const struct topology_model *m,
+                     bool others, struct error *err)
 {
-    const struct topology_model *m = s->best;
     struct step least;
     struct rest rest = { 0 };
     bool one;
 
     if (least_step (m, &least) < 0
-        || (m->noise_ns > RESOLUTION * s->scale.median
+        || ((others || m->noise_ns > RESOLUTION * s->scale.median)
             && rest_of (m, s->matrix, &rest) < 0))
         return error_nomem (err);
     one = isinf (least.ns);
@@ -324,14 +341,71 @@ static int is_clear (const struct search *s, struct error *err)
         return 0;
     }
     if ((one && m->noise_ns > TOO_NOISY * s->scale.median)
-        || (rest.digits > HIDDEN
-            && (one || rest.ns > SMALL * least.ns))) {
+        || (rest.digits > HIDDEN && (one || rest.ns > SMALL * least.ns))
+        || (others && (one || rest.most > SMALL * least.ns))) {
         error_world (err, "latencies overlap: they scatter by %.3g about "
                           "%.4g, in which a switch may hide",
                      m->noise_ns, s->scale.median);
         return 0;
     }
     return 1;
+}
+
+/* Of the models that are left, and have no more edges than the best of all, the
+ * one of the fewest digits; of two that need the same, the one with the longer
+ * lengths. NULL: there is none.
+ */
+static struct candidate *best_left (struct search *s)
+{
+    struct candidate *best = NULL;
+
+    for (struct candidate *c = s->model; c < s->model + s->n; c++)
+        if (c->model && isfinite (c->digits) && c->model->nedges <= s->edges
+            && (!best || c->digits < best->digits - SAME))
+            best = c;
+    return best;
+}
+
+/* Hand a model over that is clear, else destroy it. Returns as is_clear. */
+static int offer (const struct search *s, struct topology_model *m,
+                  bool others, struct topology_model **model,
+                  struct error *err)
+{
+    int rc = is_clear (s, m, others, err);
+
+    if (rc == 1)
+        *model = m;
+    else
+        topology_destroy (m);
+    return rc;
+}
+
+/* The best model that is clear, or a coarser one: 1 with *model; 0 with why the
+ * best one is not, or -1, with err.
+ */
+static int choose (struct search *s, bool prune,
+                   struct topology_model **model, struct error *err)
+{
+    struct topology_model *m;
+    struct candidate *c;
+    struct error ignored, *why = err;
+    int rc = 0;
+
+    error_world (err, "the pairs measured do not join all nodes");
+    while (rc == 0 && (c = best_left (s))) {
+        if (prune && !(m = prune_model (s, c->model)))
+            return error_nomem (err);
+        if (prune) {
+            rc = offer (s, m, why != err, model, why);
+            why = &ignored;
+        }
+        if (rc == 0) {
+            rc = offer (s, c->model, why != err, model, why);
+            c->model = NULL;
+        }
+        why = &ignored;
+    }
+    return rc < 0 ? error_nomem (err) : rc;
 }
 
 int infer_switches (const struct infer_matrix *m, double eps,
@@ -344,16 +418,10 @@ int infer_switches (const struct infer_matrix *m, double eps,
     if (scale_of (m, &s.scale) < 0 || !(s.nodes = level_of_matrix (m))
         || !(s.twins = twins_find (s.nodes)) || try_all (&s, eps) < 0)
         error_nomem (err);
-    else if (!s.best)
-        rc = (error_world (err, "the pairs measured do not join all nodes"),
-              0);
     else
-        rc = is_clear (&s, err);
-    if (rc == 1) {
-        *model = s.best;
-        s.best = NULL;
-    }
-    topology_destroy (s.best);
+        rc = choose (&s, eps == 0, model, err);
+    for (size_t i = 0; i < s.n; i++)
+        topology_destroy (s.model[i].model);
     twins_destroy (s.twins);
     level_destroy (s.nodes);
     return rc;

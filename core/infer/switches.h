@@ -5,6 +5,10 @@
  * Nodes at one switch are equally far from everything else but for their own
  * ends, which may differ; so are switches at another switch. What is left in
  * the end is a mesh, of the edges that no path is as short as.
+ *
+ * Cables need not be alike: what they differ by is told as switches only where
+ * noise leaves no doubt about it. Else the topology is told without, if its
+ * steps are further apart than the values of each are spread.
  */
 #ifndef CORE_INFER_SWITCHES_H
 #define CORE_INFER_SWITCHES_H
