@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "core/judge/confirm.h"
 #include "core/judge/judge.h"
@@ -436,8 +435,7 @@ static void say (const struct check *ck)
  * What is handed out
  */
 
-enum output { OUTPUT_PLAN, OUTPUT_SAMPLES, OUTPUT_VERDICT, OUTPUT_RESULT,
-              OUTPUTS };
+enum output { OUTPUT_PLAN, OUTPUT_SAMPLES, OUTPUT_VERDICT, OUTPUT_RESULT };
 
 static const char *const output_name[] = { "plan", "samples", "verdict" };
 
@@ -497,9 +495,9 @@ static int output_path (const struct check *ck, enum output what, char *path,
     return 0;
 }
 
-/* Write a file, whole or not at all; what an earlier check left in its place
- * goes, if there is nothing to write yet. Whatever goes wrong here is said, and
- * no more.
+/* Write a file, whole or not at all; an earlier check's verdict goes if there
+ * is none yet, and so does what it left where this cannot be written. Whatever
+ * goes wrong here is said, and no more.
  */
 static void write_output (struct check *ck, enum output what)
 {
@@ -509,10 +507,10 @@ static void write_output (struct check *ck, enum output what)
 
     if (rc == 0 && !*path)
         return;
-    if (rc == 0 && what >= OUTPUT_VERDICT && !ck->verdict)
-        unlink (path);
-    else if (rc == 0)
-        rc = write_file (ck, what, path, &err);
+    if (rc == 0 && what == OUTPUT_VERDICT && !ck->verdict)
+        result_drop (path);
+    else if (rc == 0 && (rc = write_file (ck, what, path, &err)) < 0)
+        result_drop (path);
     if (rc < 0 && ck->report)
         fprintf (ck->report, "pmm: %s\n", err.text);
 }
@@ -588,7 +586,7 @@ int lead (struct group *g, const struct roster *roster,
         || complete_samples (&ck, err) < 0
         || print_record (&ck, result, err) < 0)
         goto error;
-    for (enum output what = 0; what < OUTPUTS; what++)
+    for (enum output what = 0; what < OUTPUT_RESULT; what++)
         write_output (&ck, what);
     if (reach_verdict (&ck, err) < 0)
         goto error;

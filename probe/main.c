@@ -28,6 +28,7 @@
 #include "probe/group.h"
 #include "probe/lead.h"
 #include "probe/probe.h"
+#include "probe/result.h"
 #include "probe/step.h"
 #include "probe/tests.h"
 #include "prolog/audit/ports.h"
@@ -157,6 +158,7 @@ static int exit_status (enum verdict_status status)
 
 static char alarm_record[256];
 static char alarm_word[256];
+static const char *alarm_result; /* a file that is not of this check */
 static volatile sig_atomic_t alarm_prints;
 
 static void on_alarm (int signum)
@@ -164,6 +166,8 @@ static void on_alarm (int signum)
     ssize_t n;
 
     (void)signum;
+    if (alarm_prints && alarm_result)
+        result_drop (alarm_result);
     if (alarm_prints)
         n = write (STDOUT_FILENO, alarm_record, strlen (alarm_record));
     else
@@ -275,13 +279,18 @@ static int run_leader (struct self *self, struct lead_result *result,
         .audit = args->audit,
     };
 
-    /* whatever happens, there is none of another check */
-    if (args->result)
-        unlink (args->result);
     if (form_group (self, err) < 0 || load_fabric (self, err) < 0)
         return -1;
     return lead (self->step.group, self->step.roster, self->step.fabric, &opts,
                  stderr, result, err);
+}
+
+/* There is no result: nor is there one of another check. */
+static void drop_result (const struct args *args)
+{
+    if (args->result && result_drop (args->result))
+        fprintf (stderr, "pmm: removed %s: it was of an earlier check\n",
+                 args->result);
 }
 
 /* For people, by the node's name. */
@@ -368,6 +377,8 @@ error:
     }
     ports_say_waits (LOCAL_SYSFS, args->nonce, self.port, self.nports, stderr);
     if (alarm_prints) {
+        if (rc < 0 || step->size == 1)
+            drop_result (args);
         rc = print_result (args, &result);
         rc = rc < 0 ? ERROR_WORLD : exit_status (result.status);
     }
@@ -518,6 +529,7 @@ int main (int argc, char *argv[])
     }
     else {
         set_phase (&args, "", "it started");
+        alarm_result = args.result;
         start_watchdog (args.site.timeout_ms);
         rc = run (&args);
     }

@@ -4,6 +4,8 @@
 #include "probe/result.h"
 
 #include <math.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "core/solve/solve.h"
 #include "util/json.h"
@@ -112,4 +114,12 @@ error:
     json_decref (rest);
     json_decref (json);
     return rc;
+}
+
+bool result_drop (const char *path)
+{
+    struct stat st;
+
+    return lstat (path, &st) == 0 && S_ISREG (st.st_mode)
+           && unlink (path) == 0;
 }

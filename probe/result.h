@@ -8,6 +8,7 @@
 #ifndef PROBE_RESULT_H
 #define PROBE_RESULT_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "core/judge/verdict.h"
@@ -32,5 +33,10 @@ struct result {
  * with err.
  */
 int result_write (const struct result *r, FILE *fp, struct error *err);
+
+/* Remove what an earlier check left at path, if it is a file. True if it was
+ * one and is gone. A handler of signals may call it.
+ */
+bool result_drop (const char *path);
 
 #endif /* PROBE_RESULT_H */

@@ -47,11 +47,13 @@ jq -r '.pairs[] | "\(.a) \(.b) \(.latency_ns)"' read | while read -r a b ns; do
 done >off
 is "$(<off)" "" "... each with the latency of its links"
 
+before=$(jq .job read)
 sed -i "s|^Snapshot .*|Snapshot = $workdir/nothing|" pmm.conf
 checked >read
 like "$(<said)" "nothing" "a check that cannot run says so"
-[[ ! -e $file && ! -s read ]]
-ok $? "... and leaves no result of another job"
+is "$(jq -c '[.kind, .status, .pairs, .job > '"$before"']' read)" \
+    '["result","UNKNOWN",[],true]' "... and leaves no result of another job"
+like "$(jq -r .sentence read)" "nothing" "... but one that says why"
 
 sed -i "s|^Snapshot .*|Snapshot = $workdir/fabric|" pmm.conf
 file=$workdir/home/none/result.json
