@@ -3,32 +3,106 @@
 #include "config.h"
 #include "spank/check.h"
 
+#include <inttypes.h>
 #include <slurm/spank.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <syslog.h>
 #include <unistd.h>
 
 #include "spank/guard.h"
 #include "spank/outcome.h"
 #include "spank/remark.h"
+#include "spank/stack.h"
+#include "util/file.h"
 
 enum { LOCK_TICK_MS = 50 };
 
-static int decide (const struct outcome *o, enum check_mode mode)
+/* The job should not start. Return CHECK_VETO unless Slurm would not heed it.
+ */
+static int veto (const struct settings *settings, const struct job_env *env,
+                 const char *what, const char *why)
 {
-    if (mode != MODE_REQUIRE)
-        return CHECK_GO_ON;
-    if (o->status == OUTCOME_FAIL) {
-        slurm_error ("pmm: the job is not started, since its check failed: "
-                     "%s", o->text);
-        return CHECK_VETO;
-    }
-    if (o->status == OUTCOME_NONE) {
-        slurm_error ("pmm: the job is not started, since it requires a check "
-                     "that did not run: %s", o->text);
-        return CHECK_VETO;
-    }
+    static const char *const consequence[] = {
+        [STACK_UNKNOWN] = "the job does not start if plugstack.conf has the "
+                          "plugin as required",
+        [STACK_OPTIONAL] = "the plugin is optional in plugstack.conf, so the "
+                           "job starts",
+        [STACK_REQUIRED] = "the job does not start",
+    };
+    enum stack stack = stack_look (settings, env->may_ask);
+
+    slurm_error ("pmm: %s: %s; %s", what, why, consequence[stack]);
+    return stack == STACK_OPTIONAL ? CHECK_GO_ON : CHECK_VETO;
+}
+
+static int decide (const struct settings *settings, const struct job_env *env,
+                   const struct outcome *o, enum check_mode mode)
+{
+    if (mode == MODE_REQUIRE && o->status == OUTCOME_FAIL)
+        return veto (settings, env, "check FAILED", o->text);
+    if (mode == MODE_REQUIRE && o->status == OUTCOME_NONE)
+        return veto (settings, env, "a check is required and could not run",
+                     o->text);
     return CHECK_GO_ON;
+}
+
+/* As syslog does it, which leaves things open in a process that is not ours,
+ * and may wait.
+ */
+static void tell_site (const char *reason)
+{
+    const struct sockaddr_un to = { AF_UNIX, "/dev/log" };
+    int fd = socket (AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    char line[OUTCOME_LINE];
+
+    if (fd < 0)
+        return;
+    snprintf (line, sizeof (line), "<%d>pmm[%d]: not checked: %s",
+              LOG_USER | LOG_WARNING, (int)getpid (), reason);
+    sendto (fd, line, strlen (line), MSG_NOSIGNAL,
+            (const struct sockaddr *)&to, sizeof (to));
+    close (fd);
+}
+
+/* What the user did not ask for is no trouble of the user's. */
+static void not_checked (const struct settings *settings, const char *reason)
+{
+    if (settings->asked)
+        slurm_spank_log ("pmm: not checked: %s", reason);
+    else
+        tell_site (reason);
+}
+
+static int write_none (FILE *fp, uint32_t jobid, const char *reason)
+{
+    fprintf (fp, "{\"kind\": \"result\", \"version\": 1, \"job\": %" PRIu32
+                 ", \"status\": \"UNKNOWN\", \"sentence\": \"", jobid);
+    for (; *reason; reason++)
+        fprintf (fp, strchr ("\"\\", *reason) ? "\\%c" : "%c", *reason);
+    fprintf (fp, "\", \"all_pairs\": false, \"pairs\": []}\n");
+    return 0;
+}
+
+/* Nothing was measured: a result that says so. What pmm-probe could not say,
+ * it could not write.
+ */
+static void leave_none (const struct settings *settings, uint32_t jobid,
+                        const char *reason)
+{
+    struct outfile *out;
+    struct error err;
+
+    if (!settings_one_file (settings))
+        return;
+    out = file_create (settings->output, &err);
+    if (!out
+        || file_finish (out, write_none (file_stream (out), jobid, reason),
+                        &err) < 0)
+        slurm_spank_log ("pmm: %s; what is there is not of this job",
+                         err.text);
 }
 
 /* True if this outcome need not be measured again. Where a check is required
@@ -39,16 +113,22 @@ static bool settles (const struct outcome *o, enum check_mode mode)
     return o->status != OUTCOME_NONE || mode != MODE_REQUIRE;
 }
 
-static bool remembered (const struct job *job, const struct job_env *env,
-                        int guard, struct outcome *o)
+static bool is_in_environment (uint32_t jobid, const struct job_env *env,
+                               struct outcome *o)
 {
     char record[OUTCOME_LINE];
 
+    return env->step.get (env->step.arg, CHECK_VARIABLE, record,
+                          sizeof (record)) == 0
+           && outcome_parse_record (o, record, jobid);
+}
+
+static bool remembered (const struct job *job, const struct job_env *env,
+                        int guard, struct outcome *o)
+{
     if (job->first_step)
         return false;
-    return (env->step.get (env->step.arg, CHECK_VARIABLE, record,
-                           sizeof (record)) == 0
-            && outcome_parse_record (o, record, job->id))
+    return is_in_environment (job->id, env, o)
            || (guard >= 0 && guard_read (guard, job->id, job->start, o));
 }
 
@@ -102,14 +182,18 @@ static void check (const struct settings *settings, const struct job *job,
     if (reason) {
         outcome_set (o, OUTCOME_UNKNOWN, "%s", reason);
         if (settings->asked)
-            slurm_spank_log ("pmm: not checked: %s", reason);
+            not_checked (settings, reason);
+        leave_none (settings, job->id, reason);
         return;
     }
     step_run (&step, &env->step, o);
     if (o->status != OUTCOME_NONE)
         remark (settings, job->id, &env->step, o);
-    else if (mode == MODE_REPORT && step_pause (0) == 0)
-        slurm_spank_log ("pmm: not checked: %s", o->text);
+    else if (step_pause (0) == 0) {
+        if (mode == MODE_REPORT)
+            not_checked (settings, o->text);
+        leave_none (settings, job->id, o->text);
+    }
 }
 
 int check_job (const struct settings *settings, const struct job *job,
@@ -136,17 +220,23 @@ int check_job (const struct settings *settings, const struct job *job,
         slurm_error ("pmm: the check was interrupted");
         return CHECK_STOPPED;
     }
-    return decide (&o, mode);
+    return decide (settings, env, &o, mode);
 }
 
-int check_failed (const struct settings *settings, const char *reason)
+int check_failed (const struct settings *settings, uint32_t jobid,
+                  const struct job_env *env, const char *reason)
 {
     struct outcome o;
 
-    outcome_set (&o, OUTCOME_NONE, "%s", reason);
-    if (!settings->asked || settings->mode != MODE_REQUIRE) {
-        slurm_error ("pmm: not checked: %s", o.text);
+    if (settings->chosen && settings->mode == MODE_OFF)
         return CHECK_GO_ON;
-    }
-    return decide (&o, MODE_REQUIRE);
+    /* an earlier step of the job was luckier */
+    if (is_in_environment (jobid, env, &o) && o.status != OUTCOME_NONE)
+        return decide (settings, env, &o, settings->mode);
+    outcome_set (&o, OUTCOME_NONE, "%s", reason);
+    leave_none (settings, jobid, o.text);
+    if (settings->chosen && settings->mode == MODE_REQUIRE)
+        return decide (settings, env, &o, MODE_REQUIRE);
+    not_checked (settings, o.text);
+    return CHECK_GO_ON;
 }

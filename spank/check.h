@@ -28,20 +28,25 @@ struct job {
 
 struct job_env {
     struct step_env step;
+    bool may_ask;      /* the controller */
     void (*set) (void *arg, const char *name, const char *value);
 };
 
 enum { CHECK_GO_ON = 0, CHECK_VETO = -1, CHECK_STOPPED = 1 };
 
 /* Return CHECK_GO_ON, CHECK_VETO, or CHECK_STOPPED when a signal ended the
- * check, with its number in *sig. Says what there is to say.
+ * check, with its number in *sig. Says what there is to say: that there was no
+ * check, to who asked for one; else syslog has it, unless that is a matter of
+ * course. Who asked for one file of what came of it finds there also that
+ * nothing did: what an earlier check left cannot be taken for it.
  */
 int check_job (const struct settings *settings, const struct job *job,
                const struct job_env *env, int *sig);
 
-/* The check could not run for the reason given: say so. Return CHECK_VETO if
- * the user required it, else CHECK_GO_ON.
+/* The check of this job could not run for the reason given: say so. Return
+ * CHECK_VETO if the user required it, else CHECK_GO_ON.
  */
-int check_failed (const struct settings *settings, const char *reason);
+int check_failed (const struct settings *settings, uint32_t jobid,
+                  const struct job_env *env, const char *reason);
 
 #endif /* SPANK_CHECK_H */

@@ -14,7 +14,7 @@
 
 /* SPANK's callbacks carry no pointer of ours. */
 static struct {
-    bool asked;
+    bool chosen;
     enum check_mode mode;
     char output[PATH_MAX];
 } user;
@@ -45,7 +45,7 @@ static int set_check (int val, const char *arg, int remote)
         slurm_error ("pmm: --pmm-check takes report, require or off");
         return remote ? 0 : -1;
     }
-    user.asked = true;
+    user.chosen = true;
     return 0;
 }
 
@@ -68,8 +68,8 @@ int options_register (spank_t sp)
           "the slow ones (default); require: do not start if one fails",
           2, 0, set_check },
         { "pmm-output", "FILE.json|DIR",
-          "with --pmm-check, write the result, with the latency of each pair, "
-          "to FILE.json; or the plan, samples and verdict to DIR", 1,
+          "check, and write the result, with the latency of each pair, to "
+          "FILE.json; or the plan, samples and verdict to DIR", 1,
           0, set_output },
     };
     int rc = 0;
@@ -82,10 +82,10 @@ int options_register (spank_t sp)
 
 void options_tell_hooks (spank_t sp)
 {
-    if (user.asked || getenv (STEP_NESTED))
+    if (user.chosen || user.output[0] || getenv (STEP_NESTED))
         spank_job_control_setenv (
             sp, "PMM_CHECK",
-            mode_names[user.asked ? user.mode : MODE_REPORT], 1);
+            mode_names[user.chosen ? user.mode : MODE_REPORT], 1);
 }
 
 int settings_read (struct settings *s, int argc, char **argv,
@@ -96,7 +96,8 @@ int settings_read (struct settings *s, int argc, char **argv,
     *s = (struct settings){
         .word = (const char *const *)argv,
         .words = argc,
-        .asked = user.asked,
+        .asked = user.chosen || user.output[0],
+        .chosen = user.chosen,
         .mode = user.mode,
         .output = user.output[0] ? user.output : NULL,
     };
@@ -120,9 +121,9 @@ void settings_clear (struct settings *s)
 
 bool settings_any (const struct settings *s)
 {
-    if (s->asked)
+    if (s->chosen)
         return s->mode != MODE_OFF;
-    return strcmp (s->site.mode, mode_names[MODE_OFF]) != 0
+    return s->output || strcmp (s->site.mode, mode_names[MODE_OFF]) != 0
            || s->site.report_partitions[0] || s->site.require_partitions[0];
 }
 
@@ -131,8 +132,15 @@ enum check_mode settings_mode (const struct settings *s,
 {
     enum check_mode mode = MODE_OFF;
 
-    if (s->asked)
+    if (s->chosen)
         return s->mode;
     find_mode (site_mode (&s->site, partition), &mode);
-    return mode;
+    return mode == MODE_OFF && s->output ? MODE_REPORT : mode;
+}
+
+bool settings_one_file (const struct settings *s)
+{
+    size_t len = s->output ? strlen (s->output) : 0;
+
+    return len > 5 && !strcmp (s->output + len - 5, ".json");
 }

@@ -18,8 +18,10 @@ struct settings {
     struct site site;        /* pmm.conf, then the words */
     const char *const *word; /* key=value of plugstack.conf, borrowed */
     int words;
-    bool asked;              /* the user gave --pmm-check */
-    enum check_mode mode;    /* valid where asked */
+    bool asked;              /* the user gave --pmm-check or --pmm-output: only
+                                then are troubles of a check the user's */
+    bool chosen;             /* the user gave --pmm-check, */
+    enum check_mode mode;    /* and this with it */
     const char *output;      /* --pmm-output, or NULL; borrowed */
 };
 
@@ -46,8 +48,13 @@ void settings_clear (struct settings *s);
 /* True unless the mode is off for a job of any partition. */
 bool settings_any (const struct settings *s);
 
-/* The mode of a job in this partition. */
+/* The mode of a job in this partition. Who wants the output wants a check. */
 enum check_mode settings_mode (const struct settings *s,
                                const char *partition);
+
+/* True if the output is one file, and not a directory: its name ends as JSON
+ * files do.
+ */
+bool settings_one_file (const struct settings *s);
 
 #endif /* SPANK_OPTIONS_H */

@@ -7,7 +7,10 @@
  */
 #include "config.h"
 
+#include <pthread.h>
+#include <signal.h>
 #include <slurm/spank.h>
+#include <time.h>
 
 #include "spank/options.h"
 #include "spank/slurmstepd.h"
@@ -32,12 +35,41 @@ int slurm_spank_init (spank_t sp, int argc, char **argv)
     return 0;
 }
 
+/* Check, without the two signals that say what a write's return value says as
+ * well: a user's `ulimit -f`, or somebody who no longer reads what srun says,
+ * may cost the check, and not the job. They come to the thread that writes.
+ */
+static int shielded (int (*check) (spank_t sp, int argc, char **argv),
+                     spank_t sp, int argc, char **argv)
+{
+    const struct timespec at_once = { 0 };
+    sigset_t shield;
+    sigset_t before;
+    sigset_t old;
+    int rc;
+
+    sigemptyset (&shield);
+    sigaddset (&shield, SIGXFSZ);
+    sigaddset (&shield, SIGPIPE);
+    sigpending (&before);
+    pthread_sigmask (SIG_BLOCK, &shield, &old);
+    rc = check (sp, argc, argv);
+    if (sigismember (&before, SIGXFSZ))
+        sigdelset (&shield, SIGXFSZ);
+    if (sigismember (&before, SIGPIPE))
+        sigdelset (&shield, SIGPIPE);
+    while (sigtimedwait (&shield, NULL, &at_once) > 0)
+        ;
+    pthread_sigmask (SIG_SETMASK, &old, NULL);
+    return rc;
+}
+
 int slurm_spank_init_post_opt (spank_t sp, int argc, char **argv)
 {
     switch (spank_context ()) {
     case S_CTX_LOCAL:
         options_tell_hooks (sp);
-        return srun_check_early (argc, argv);
+        return shielded (srun_check_early, sp, argc, argv);
     case S_CTX_ALLOCATOR:
         options_tell_hooks (sp);
         return 0;
@@ -48,11 +80,14 @@ int slurm_spank_init_post_opt (spank_t sp, int argc, char **argv)
 
 int slurm_spank_local_user_init (spank_t sp, int argc, char **argv)
 {
-    return spank_context () == S_CTX_LOCAL ? srun_check (sp, argc, argv) : 0;
+    return spank_context () == S_CTX_LOCAL
+               ? shielded (srun_check, sp, argc, argv)
+               : 0;
 }
 
 int slurm_spank_task_init (spank_t sp, int argc, char **argv)
 {
-    return spank_context () == S_CTX_REMOTE ? slurmstepd_check (sp, argc, argv)
-                                            : 0;
+    return spank_context () == S_CTX_REMOTE
+               ? shielded (slurmstepd_check, sp, argc, argv)
+               : 0;
 }

@@ -11,6 +11,7 @@
 #include "config.h"
 #include "spank/slurmstepd.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <slurm/slurm.h>
 #include <stdlib.h>
@@ -47,7 +48,7 @@ static int load_job (spank_t sp, struct job *job, struct error *err)
     char value[32];
     uint64_t nodes;
 
-    if (spank_get_item (sp, S_JOB_ID, &job->id) != ESPANK_SUCCESS
+    if (job->id == 0
         || env_get (sp, "SLURM_JOB_NUM_NODES", value, sizeof (value)) < 0
         || text_u64 (value, 1, UINT32_MAX, &nodes) < 0)
         return error_world (err, "Slurm does not tell the job's nodes");
@@ -60,9 +61,23 @@ static int load_job (spank_t sp, struct job *job, struct error *err)
     return 0;
 }
 
+/* End as we would have without the check. From 24.11 on slurmstepd has
+ * handlers and blocks signals, both of which its children inherit.
+ */
+static void end_by (int sig)
+{
+    sigset_t set;
+
+    signal (sig, SIG_DFL);
+    sigemptyset (&set);
+    sigaddset (&set, sig);
+    pthread_sigmask (SIG_UNBLOCK, &set, NULL);
+    raise (sig);
+}
+
 int slurmstepd_check (spank_t sp, int argc, char **argv)
 {
-    const struct job_env env = { { env_get, sp }, env_set };
+    const struct job_env env = { { env_get, sp }, false, env_set };
     struct settings settings;
     struct job job = { 0 };
     struct error err;
@@ -74,17 +89,18 @@ int slurmstepd_check (spank_t sp, int argc, char **argv)
         return 0;
     prctl (PR_GET_NAME, name);
     prctl (PR_SET_NAME, "pmm-check");
+    spank_get_item (sp, S_JOB_ID, &job.id);
     if (settings_read (&settings, argc, argv, &err) < 0)
-        rc = check_failed (&settings, err.text);
+        rc = check_failed (&settings, job.id, &env, err.text);
     else if (settings_any (&settings)) {
         if (load_job (sp, &job, &err) < 0)
-            rc = check_failed (&settings, err.text);
+            rc = check_failed (&settings, job.id, &env, err.text);
         else
             rc = check_job (&settings, &job, &env, &sig);
     }
     settings_clear (&settings);
     prctl (PR_SET_NAME, name);
     if (rc == CHECK_STOPPED)
-        raise (sig); /* as it would have ended without us */
+        end_by (sig);
     return rc == CHECK_VETO ? -1 : 0;
 }

@@ -70,7 +70,7 @@ static int check (uint32_t jobid, bool early, int argc, char **argv)
 {
     static uint32_t checked;
     static int rc;
-    const struct job_env env = { { env_get, NULL }, env_set };
+    const struct job_env env = { { env_get, NULL }, true, env_set };
     struct settings settings;
     struct job job = { 0 };
     struct error err;
@@ -84,7 +84,7 @@ static int check (uint32_t jobid, bool early, int argc, char **argv)
     rc = CHECK_GO_ON;
     if (settings_read (&settings, argc, argv, &err) < 0) {
         checked = jobid;
-        rc = check_failed (&settings, err.text);
+        rc = check_failed (&settings, jobid, &env, err.text);
     }
     else if (settings_any (&settings)) {
         int loaded = load_job (jobid, &job, &running, &err);
@@ -92,7 +92,7 @@ static int check (uint32_t jobid, bool early, int argc, char **argv)
         /* srun itself says what is wrong with the job of its environment */
         if (!early || (loaded == 0 && running)) {
             checked = jobid;
-            rc = loaded < 0 ? check_failed (&settings, err.text)
+            rc = loaded < 0 ? check_failed (&settings, jobid, &env, err.text)
                             : check_job (&settings, &job, &env, &sig);
         }
     }
@@ -101,11 +101,12 @@ static int check (uint32_t jobid, bool early, int argc, char **argv)
     return rc = rc == CHECK_GO_ON ? 0 : -1;
 }
 
-int srun_check_early (int argc, char **argv)
+int srun_check_early (spank_t sp, int argc, char **argv)
 {
     const char *value = getenv ("SLURM_JOB_ID");
     uint64_t jobid;
 
+    (void)sp;
     if (!value || text_u64 (value, 1, UINT32_MAX, &jobid) < 0)
         return 0;
     return check ((uint32_t)jobid, true, argc, argv);
@@ -113,11 +114,8 @@ int srun_check_early (int argc, char **argv)
 
 int srun_check (spank_t sp, int argc, char **argv)
 {
-    uint32_t jobid;
+    uint32_t jobid = 0; /* of which Slurm tells nothing */
 
-    if (spank_get_item (sp, S_JOB_ID, &jobid) != ESPANK_SUCCESS) {
-        slurm_error ("pmm: not checked: Slurm does not tell the job id");
-        return 0;
-    }
+    spank_get_item (sp, S_JOB_ID, &jobid);
     return check (jobid, false, argc, argv);
 }

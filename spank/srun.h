@@ -10,7 +10,7 @@
  * is vetoed later, and the step would keep processors from the job's others.
  * Return 0, or -1 to veto.
  */
-int srun_check_early (int argc, char **argv);
+int srun_check_early (spank_t sp, int argc, char **argv);
 
 /* In slurm_spank_local_user_init, where the job that srun has made is known
  * and its tasks are not started: check it, unless srun_check_early did.

@@ -166,16 +166,12 @@ char **step_environment (const struct step_env *env, int timeout_ms)
     return finish (&s);
 }
 
-/* A name that ends as JSON files do is that of one file, any other that of a
- * directory.
- */
-static void add_output (struct strings *s, const char *path)
+static void add_output (struct strings *s, const struct settings *set)
 {
-    size_t len = strlen (path);
+    const char *path = set->output;
     char cwd[PATH_MAX];
 
-    add (s, len > 5 && !strcmp (path + len - 5, ".json") ? "--result"
-                                                          : "--output");
+    add (s, settings_one_file (set) ? "--result" : "--output");
     if (*path == '/' || !getcwd (cwd, sizeof (cwd)))
         add (s, "%s", path);
     else
@@ -225,7 +221,7 @@ char **step_arguments (const struct step *step, const char *nonce, int left_ms)
     if (step->terminal)
         add (&s, "--progress");
     if (set->output)
-        add_output (&s, set->output);
+        add_output (&s, set);
     return finish (&s);
 }
 
@@ -319,6 +315,9 @@ static void explain (struct run *run, const struct site *site,
     else if (end == PROGRAM_TIMED_OUT)
         outcome_set (run->o, OUTCOME_NONE, "no result within %g s%s%s",
                      site->timeout_ms / 1e3, *detail ? "; " : "", detail);
+    else if (WIFSIGNALED (status))
+        outcome_set (run->o, OUTCOME_NONE, "%.160s was ended: %s", site->srun,
+                     strsignal (WTERMSIG (status)));
     else if (WIFEXITED (status) && WEXITSTATUS (status) == 127)
         outcome_set (run->o, OUTCOME_NONE, "cannot run %.200s", site->srun);
     else
@@ -343,7 +342,7 @@ static enum program_end run_once (const struct step *step,
     enum program_end end = PROGRAM_NONE;
     int status = 0;
 
-    outcome_set (o, OUTCOME_NONE, "cannot start a process");
+    outcome_set (o, OUTCOME_NONE, "no memory or entropy for a check");
     if (getrandom (random, sizeof (random), 0) != sizeof (random))
         return end;
     for (size_t i = 0; i < sizeof (random); i++)
@@ -356,6 +355,9 @@ static enum program_end run_once (const struct step *step,
         run.progress = progress_begin (step->terminal ? stderr : NULL,
                                        "pmm: step");
         end = program_run (&program, &status);
+        if (end == PROGRAM_NONE)
+            outcome_set (o, OUTCOME_NONE, "cannot start %.160s: %s",
+                         site->srun, strerror (errno));
         progress_end (&run.progress);
     }
     if (end != PROGRAM_NONE && o->status == OUTCOME_NONE && !run.said) {

@@ -22,18 +22,24 @@ struct spankhost {
     int load_fails;    /* slurm_load_job does */
     int running;
     const char *check; /* --pmm-check's argument; NULL: not given */
+    const char *output; /* --pmm-output's */
+    const char *stack; /* what plugstack.conf has before the plugin's name */
+    void (*limit) (void); /* called when the plugin is loaded */
     char *words[8];    /* of plugstack.conf, ended by NULL */
 
     /* what happened */
     char said[4096];   /* by slurm_error and slurm_spank_log */
+    char logged[1024]; /* to syslog's socket */
     char passed[64];   /* NAME=VALUE, to the job's hooks */
     char env[320];     /* PMM_CHECK as spank_setenv left it */
 };
 
 extern struct spankhost spankhost;
 
-/* Load the plugin. Return 0, or -1 with a diagnostic. */
-int spankhost_load (const char *path);
+/* Load the plugin; plugstack.conf will be in dir. Return 0, or -1 with a
+ * diagnostic.
+ */
+int spankhost_load (const char *path, const char *dir);
 
 /* Be a fresh srun outside of a job, an srun inside it (with SLURM_JOB_ID in
  * the environment), or the slurmstepd of its batch script or of another step.

@@ -18,6 +18,16 @@ spank_err_t spank_option_register (spank_t sp, struct spank_option *opt)
     return ESPANK_SUCCESS;
 }
 
+spank_err_t spank_job_control_setenv (spank_t sp, const char *name,
+                                      const char *value, int overwrite)
+{
+    (void)sp;
+    (void)name;
+    (void)value;
+    (void)overwrite;
+    return ESPANK_SUCCESS;
+}
+
 void slurm_error (const char *fmt, ...)
 {
     (void)fmt;
