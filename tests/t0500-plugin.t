@@ -7,7 +7,7 @@
 # t0400's business.
 
 . "$(dirname "$0")/lib.sh"
-need perl srun sbatch salloc scancel squeue sinfo
+need jq perl srun sbatch salloc scancel squeue sinfo
 plugin=$builddir/spank/spank_pmm.so
 [[ -r $plugin ]] || skip_all "no $plugin"
 workdir
@@ -121,7 +121,7 @@ for user in root "$test_user"; do
     is "$rc $(grep -c '^task$' <<<"$out")" "0 4" "FAIL, report: goes on"
     run "$user" srun -N4 --pmm-check=require echo task
     is "$rc $(grep -c '^task$' <<<"$out")" "1 0" "FAIL, require: does not run"
-    like "$out" 'pmm: the job is not started, since its check failed: it is' \
+    like "$out" 'pmm: check FAILED: it is FAIL; the job does not start' \
         "... and says why"
     act WARN
     run "$user" srun -N4 --pmm-check=require echo task
@@ -162,6 +162,14 @@ run user srun -N2 --pmm-check --pmm-output=some/dir true
 like "$(cat "$acts"/log/*.0)" "--output $home/some/dir$" \
     "a relative --pmm-output gets absolute"
 probed >/dev/null
+run user srun -N2 --pmm-output=dir true
+like "$rc $(cat "$acts"/log/*.0)" "^0 .*--output $home/dir$" \
+    "--pmm-output asks for a check"
+probed >/dev/null
+run user srun -N1 --pmm-output=one.json true
+is "$rc $(probed) $(jq -r '.kind, .status, .sentence' "$home/one.json")" \
+    $'0 0 result\nUNKNOWN\none node, nothing to measure' \
+    "the result of a job of one node says that there is no cable"
 run user srun --pmm-check=bogus true
 like "$rc $out" '^[1-9].*takes report, require or off' "a mode that is none"
 run user sbatch --pmm-check=bogus --wrap true
@@ -202,7 +210,7 @@ for user in root "$test_user"; do
     batch "$user" -N3 --pmm-check=require
     is "$rc $(probed) $(grep -c '^script' <<<"$out")" "1 3 0" \
         "FAIL, require: the script does not run"
-    like "$out" 'not started, since its check failed: it is FAIL' "... says why"
+    like "$out" 'check FAILED: it is FAIL; the job does not start' "... says why"
 done
 is "$(sinfo -h -R)" "" "no node was drained"
 
@@ -252,12 +260,21 @@ run user srun -N2 -p audit --pmm-check=off echo task
 is "$rc $(probed)" "0 0" "... which the user can switch off"
 plugstack optional "$words"
 run user srun -N2 --pmm-check=require echo task
-like "$rc $(probed) $out" '^0 2 .*not started.*task' \
-    "an optional plugin cannot veto"
+like "$rc $(probed) $out" "^0 2 .*check FAILED: it is FAIL; the plugin is \
+optional in plugstack.conf, so the job starts.*task" \
+    "an optional plugin cannot veto, and says so"
+batch user -N2 --pmm-check=require
+like "$rc $(probed) $out" '^0 2 .*optional in plugstack.conf, so the job starts' \
+    "... nor in a batch job"
 plugstack required "$words tmeout=5"
 run user srun -N2 --pmm-check echo task
 like "$rc $(probed) $out" "^0 0 .*pmm: not checked: plugstack.conf: unknown \
 key 'tmeout'; did you mean Timeout\?.*task" "a wrong word: said, the job goes on"
+run user srun -N2 echo task
+is "$rc $(probed) $(sort -u <<<"$out")" "0 0 task" "... to who asked alone"
+run user srun -N2 --pmm-output=dir echo task
+like "$rc $(probed) $out" "^0 0 .*did you mean Timeout.*task" \
+    "... as who wants the output does"
 cat >"$workdir/pmm.conf" <<X
 Probe = $workdir/probe
 Mode = report
@@ -284,6 +301,32 @@ run user srun -N2 --pmm-check echo task
 is "$rc $out" "0 pmm: not checked: this Slurm has no PMIx (srun --mpi=list)
 task
 task" "no PMIx: one clear line"
+plugstack required "$words"
+
+#
+# Limits of the user's
+#
+# limited LIMIT CHECK: a job under it
+limited ()
+{
+    run user bash -c "ulimit $1; srun -N2 $2 sh -c 'echo task >&2'"
+}
+plugstack required "$words mode=report"
+act OK
+for limit in "-f 0" "-S -f 0" "-n 16" "-n 32" "-t 1" "-v 300000" "-s 512"; do
+    limited "$limit" --pmm-check=off
+    alone="$rc $(grep -c '^task$' <<<"$out")"
+    limited "$limit"
+    is "$rc $(grep -c '^task$' <<<"$out") $(grep -c 'not checked' <<<"$out")" \
+        "$alone 0" "ulimit $limit: what srun can do, where nobody asked" \
+        || diag "$out"
+    [[ $alone == "0 2" ]] || continue
+    limited "$limit" --pmm-check=require
+    [[ $rc == 0 && $(grep -c '^task$' <<<"$out") == 2 ||
+        $rc == 1 && $out == *"a check is required and could not run: "* ]]
+    ok $? "... and is vetoed only where a check is required" || diag "$rc $out"
+done
+probed >/dev/null
 plugstack required "$words"
 
 #
