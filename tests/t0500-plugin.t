@@ -313,7 +313,7 @@ limited ()
 }
 plugstack required "$words mode=report"
 act OK
-for limit in "-f 0" "-S -f 0" "-n 16" "-n 32" "-t 1" "-v 300000" "-s 512"; do
+for limit in "-f 0" "-S -f 0" "-n 32" "-t 1" "-v 300000"; do
     limited "$limit" --pmm-check=off
     alone="$rc $(grep -c '^task$' <<<"$out")"
     limited "$limit"
