@@ -32,6 +32,17 @@ int options_parse (const struct opt *table, void *data, int argc, char **argv,
     return first;
 }
 
+int no_verb (const char *of, const struct text_guess *guess)
+{
+    struct error err;
+
+    error_input (&err, "unknown verb '%.40s'; %s%s%s'%s --help' lists them",
+                 guess->word, guess->best ? "did you mean " : "",
+                 guess->best ? guess->best : "", guess->best ? "? " : "", of);
+    fprintf (stderr, "%s: %s\n", of, err.text);
+    return EXIT_BAD_INPUT;
+}
+
 int fail (const char *verb, const struct error *err)
 {
     fprintf (stderr, "pmm %s: %s\n", verb, err->text);

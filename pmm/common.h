@@ -5,6 +5,7 @@
 
 #include "util/error.h"
 #include "util/options.h"
+#include "util/text.h"
 
 enum {
     EXIT_OK = 0,        /* OK or WARN */
@@ -21,6 +22,11 @@ enum {
  */
 int options_parse (const struct opt *table, void *data, int argc, char **argv,
                    const char *args, int min, int max, int *status);
+
+/* Print that the word is no verb of `of`, "pmm" or "pmm fabric", and which one
+ * may be meant. Return the exit status.
+ */
+int no_verb (const char *of, const struct text_guess *guess);
 
 /* Print "pmm VERB: sentence" and return the exit status that fits. */
 int fail (const char *verb, const struct error *err);

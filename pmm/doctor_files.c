@@ -19,6 +19,7 @@
 #include "probe/nodemap.h"
 #include "prolog/serve/spool.h"
 #include "util/file.h"
+#include "util/text.h"
 
 enum {
     OLD_S = 7 * 24 * 3600, /* of a snapshot: cables are moved */
@@ -80,17 +81,19 @@ enum verdict_status doctor_snapshot (const struct patient *p, char *text)
         return doctor_say (text, VERDICT_FAIL, "%s", p->fabric_error.text);
     if (p->fabric->part)
         return doctor_say (text, VERDICT_FAIL,
-                           "%s is a part of the fabric, of %zu hosts: publish "
-                           "all of it",
-                           p->site.snapshot, p->fabric->nhosts);
+                           "%s is a part of the fabric, of %s: publish all of "
+                           "it",
+                           p->site.snapshot,
+                           COUNTED (p->fabric->nhosts, "host"));
     looked = publish_time (p->site.snapshot);
     if (looked > p->now || p->now - looked > OLD_S)
         return doctor_say (text, VERDICT_WARN,
                            "%s is %jd days old: does the timer of pmm fabric "
                            "read run?", p->site.snapshot,
                            (intmax_t)(p->now - looked) / DAY_S);
-    return doctor_say (text, VERDICT_OK, "%s, %zu hosts, fabric %.8s",
-                       p->site.snapshot, p->fabric->nhosts, p->fabric->hash);
+    return doctor_say (text, VERDICT_OK, "%s, %s, fabric %.8s",
+                       p->site.snapshot, COUNTED (p->fabric->nhosts, "host"),
+                       p->fabric->hash);
 }
 
 enum verdict_status doctor_baseline (const struct patient *p, char *text)

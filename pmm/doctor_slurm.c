@@ -232,13 +232,14 @@ static enum verdict_status partition_level (
         return doctor_say (text, VERDICT_FAIL, "%s is not up", name);
     if (part->minutes < need)
         return doctor_say (text, VERDICT_FAIL,
-                           "%s gives a job %u minutes, AuditTimeout needs %u",
-                           name, (unsigned)part->minutes, need);
+                           "%s gives a job %s, AuditTimeout needs %u", name,
+                           COUNTED (part->minutes, "minute"), need);
     if (part->outside.count > 0)
         return doctor_say (text, VERDICT_WARN,
-                           "%zu nodes are not in %s, as %s: they are never "
-                           "audited", part->outside.count, name,
-                           part->outside.name[0]);
+                           "%s not in %s and never audited: %s%s",
+                           COUNTED (part->outside.count, "node"), name,
+                           part->outside.name[0],
+                           part->outside.count > 1 ? ", ..." : "");
     if (part->open)
         return doctor_say (text, VERDICT_WARN,
                            "users may run jobs in %s, which are never audited: "

@@ -50,7 +50,7 @@ static void usage (FILE *fp)
     fprintf (fp, "Usage: pmm VERB [OPTION]...\n\n");
     for (int i = 0; i < VERB_COUNT; i++)
         fprintf (fp, "  %-10s %s\n", verbs[i].name, verbs[i].help);
-    fprintf (fp, "\n'pmm VERB --help' shows a verb's options; pmm(1) has the "
+    fprintf (fp, "\n'pmm help VERB' shows a verb's options; pmm(1) has the "
                  "rest.\n");
 }
 
@@ -63,7 +63,12 @@ int main (int argc, char **argv)
         usage (stderr);
         return EXIT_BAD_INPUT;
     }
-    if (!strcmp (argv[1], "--help") || !strcmp (argv[1], "-h")) {
+    if (!strcmp (argv[1], "help") && argc > 2) {
+        memmove (argv + 1, argv + 2, (size_t)(argc - 2) * sizeof (*argv));
+        argv[argc - 1] = (char *)"--help";
+    }
+    if (!strcmp (argv[1], "--help") || !strcmp (argv[1], "-h")
+        || !strcmp (argv[1], "help")) {
         usage (stdout);
         return EXIT_OK;
     }
@@ -77,9 +82,5 @@ int main (int argc, char **argv)
             return verbs[i].fn (argc - 1, argv + 1);
         text_guess (&guess, verbs[i].name);
     }
-    fprintf (stderr,
-             "pmm: unknown verb '%.40s'; %s%s%s'pmm --help' lists them\n",
-             text_clean (argv[1]), guess.best ? "did you mean " : "",
-             guess.best ? guess.best : "", guess.best ? "? " : "");
-    return EXIT_BAD_INPUT;
+    return no_verb ("pmm", &guess);
 }

@@ -10,6 +10,7 @@
 #include "pmm/inputs.h"
 #include "util/file.h"
 #include "util/json.h"
+#include "util/text.h"
 
 struct links {
     uint32_t *v;
@@ -275,8 +276,9 @@ static int write_json (const struct report *r, FILE *fp, struct error *err)
 
 static void write_text (const struct report *r, FILE *fp)
 {
-    fprintf (fp, "%zu suspects: told apart into %zu of them, %zu without more"
-             " hosts\n", r->suspects->n, r->s->nsets, r->s->nsets_before);
+    fprintf (fp, "%s: told apart into %zu of them, %zu without more"
+             " hosts\n", COUNTED (r->suspects->n, "suspect"), r->s->nsets,
+             r->s->nsets_before);
     for (size_t i = 0; i < r->s->nextra; i++)
         fprintf (fp, "add %s\n", name (r, r->s->extra[i]));
     for (size_t i = 0; i < r->s->nprobes; i++)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "config.h"
 #include "pmm/trends.h"
+#include "util/text.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -245,10 +246,10 @@ int trends_print (const struct trends *t, FILE *fp, struct error *err)
         if (!isnan (t->now->link[i].latency_ns))
             c[n++] = change_of (t, i);
     qsort (c, n, sizeof (*c), compare_changes);
-    fprintf (fp, "%zu of %zu links are determined, %zu groups of others, by "
-                 "%zu round trips\n",
-             n, t->now->nlinks, t->now->ngroups + t->now->unlisted,
-             t->now->rows);
+    fprintf (fp, "determined: %zu of %s, %s of others, by %s\n", n,
+             COUNTED (t->now->nlinks, "link"),
+             COUNTED (t->now->ngroups + t->now->unlisted, "group"),
+             COUNTED (t->now->rows, "round trip"));
     for (size_t i = 0; i < n; i++)
         print_link (t, &c[i], fp);
     for (size_t i = 0; i < t->now->ngroups; i++)

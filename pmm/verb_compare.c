@@ -12,6 +12,7 @@
 #include "pmm/verb.h"
 #include "util/file.h"
 #include "util/json.h"
+#include "util/text.h"
 
 enum { LISTED = 10 }; /* pairs of one alone, for people */
 
@@ -131,7 +132,7 @@ static void print_deviations (const struct sides *of,
 
 static void print_name (const struct sides *of, int which, FILE *fp)
 {
-    fprintf (fp, "%s", of->name[which]);
+    fputs (SHOWN (of->name[which]), fp);
     if (of->run[which] > 0)
         fprintf (fp, " (run %d)", of->run[which]);
 }
@@ -183,8 +184,8 @@ static int print (const struct sides *of, const struct series_comparison *c,
     print_name (of, 0, fp);
     fprintf (fp, " to ");
     print_name (of, 1, fp);
-    fprintf (fp, ": the %s of %zu pairs in both\n",
-             series_stat_name (c->stat), c->n);
+    fprintf (fp, ": the %s of %s in both\n", series_stat_name (c->stat),
+             COUNTED (c->n, "pair"));
     print_lengths (of, fp);
     if (c->n > 0)
         print_deviations (of, c, fp);

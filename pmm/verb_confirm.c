@@ -11,6 +11,7 @@
 #include "pmm/inputs.h"
 #include "pmm/verb.h"
 #include "util/file.h"
+#include "util/text.h"
 
 struct options {
     const char *fabric, *plan, *samples, *conf, *output;
@@ -85,9 +86,9 @@ static int run (const struct options *o, struct error *err)
                                  &opts, err)))
         rc = save (plan, in.ps, o->output, err);
     if (rc == 0 && o->verbose)
-        fprintf (stderr, "pmm confirm: %zu probes in %zu rounds\n",
-                 plan_probes (plan) - plan_probes (in.plan),
-                 plan_rounds (plan) - plan_rounds (in.plan));
+        fprintf (stderr, "pmm confirm: %s in %s\n",
+                 COUNTED (plan_probes (plan) - plan_probes (in.plan), "probe"),
+                 COUNTED (plan_rounds (plan) - plan_rounds (in.plan), "round"));
     plan_destroy (plan);
     baselines_clear (&base);
     inputs_clear (&in);

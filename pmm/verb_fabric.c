@@ -82,12 +82,17 @@ int verb_fabric (int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "";
     bool help = strcmp (name, "--help") == 0 || strcmp (name, "-h") == 0;
+    struct text_guess guess = { .word = name };
 
-    for (size_t i = 0; i < VERBS; i++)
+    for (size_t i = 0; i < VERBS; i++) {
         if (strcmp (name, verbs[i].name) == 0) {
             argv[1] = verbs[i].full;
             return verbs[i].fn (argc - 1, argv + 1);
         }
+        text_guess (&guess, verbs[i].name);
+    }
+    if (*name && !help)
+        return no_verb ("pmm fabric", &guess);
     usage (help ? stdout : stderr);
     return help ? EXIT_OK : EXIT_BAD_INPUT;
 }

@@ -187,7 +187,7 @@ static void print_audit (const json_t *a, FILE *fp)
     json_int_t n = json_is_array (hosts) ? (json_int_t)json_array_size (hosts)
                                          : json_integer_value (hosts);
 
-    fprintf (fp, "audit %jd %s %s hosts=%jd job=%jd by=%s %s\n",
+    fprintf (fp, "audit %jd begun=%s %s hosts=%jd job=%jd by=%s %s\n",
              (intmax_t)number_of (a, "id"),
              date_of (a, "begun", date, sizeof (date)), text_of (a, "status"),
              (intmax_t)n, (intmax_t)number_of (a, "about"),
@@ -219,8 +219,9 @@ static void print_details (const json_t *a, FILE *fp)
                  text_of (v, "node"),
                  date_of (v, "done", date, sizeof (date)),
                  text_of (v, "reason"), text_of (v, "why"));
-    fprintf (fp, "  %zu probes\n",
-             json_array_size (json_object_get (a, "probes")));
+    fprintf (fp, "  %s\n",
+             COUNTED (json_array_size (json_object_get (a, "probes")),
+                    "probe"));
 }
 
 static void print_mute (const json_t *m, FILE *fp)
@@ -250,12 +251,11 @@ static void print_point (const json_t *p, FILE *fp)
 {
     char date[32];
 
-    fprintf (fp, "audit %jd %s %s %+.0f ns on %jd route%s\n",
+    fprintf (fp, "audit %jd begun=%s %s %+.0f ns on %s\n",
              (intmax_t)number_of (p, "audit"),
              date_of (p, "begun", date, sizeof (date)), text_of (p, "level"),
              json_number_value (json_object_get (p, "change_ns")),
-             (intmax_t)number_of (p, "routes"),
-             number_of (p, "routes") == 1 ? "" : "s");
+             COUNTED ((uint64_t)number_of (p, "routes"), "route"));
 }
 
 /* Write an object as a line of its own, with `kind` before the rest. Takes it;
@@ -547,8 +547,8 @@ static int salvage (struct work *w, struct error *err)
         lost = ledger_salvage (into, ledger_path (w->ledger), err);
     ledger_close (into);
     if (lost > 0)
-        fprintf (stderr, "pmm ledger salvage: %jd audits or other records "
-                         "are lost\n", (intmax_t)lost);
+        fprintf (stderr, "pmm ledger salvage: %s lost, audits or others\n",
+                 COUNTED ((uint64_t)lost, "record"));
     return lost < 0 ? -1 : 0;
 }
 
@@ -695,10 +695,15 @@ int verb_ledger (int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "";
     bool help = strcmp (name, "--help") == 0 || strcmp (name, "-h") == 0;
+    struct text_guess guess = { .word = name };
 
-    for (size_t i = 0; i < sizeof (verbs) / sizeof (verbs[0]); i++)
+    for (size_t i = 0; i < sizeof (verbs) / sizeof (verbs[0]); i++) {
         if (strcmp (name, verbs[i].name) == 0)
             return run_verb (i, argc - 1, argv + 1);
+        text_guess (&guess, verbs[i].name);
+    }
+    if (*name && !help)
+        return no_verb ("pmm ledger", &guess);
     fprintf (help ? stdout : stderr, "Usage: pmm ledger ");
     for (size_t i = 0; i < sizeof (verbs) / sizeof (verbs[0]); i++)
         fprintf (help ? stdout : stderr, "%s%s", i ? "|" : "", verbs[i].name);

@@ -13,6 +13,7 @@
 #include "pmm/verb.h"
 #include "util/file.h"
 #include "util/json.h"
+#include "util/text.h"
 
 struct options {
     const char *fabric, *output, *pairs;
@@ -86,8 +87,8 @@ static void print_path (const struct fabric *f, const struct path *p, FILE *fp)
     const struct fabric_end *to = &f->end[p->to];
     uint32_t node = f->port[f->endpoint[from->endpoint].port].node;
 
-    fprintf (fp, "%s to %s (LID %u): %d cables\n", from->name, to->name,
-             to->lid, p->n);
+    fprintf (fp, "%s to %s (LID %u): %s\n", from->name, to->name, to->lid,
+             COUNTED ((uint64_t)p->n, "cable"));
     for (int i = 0; i < p->n; i++) {
         const struct fabric_link *l = &f->link[p->link[i]];
         uint32_t near = f->port[l->a].node == node ? l->a : l->b;

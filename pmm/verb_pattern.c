@@ -11,6 +11,7 @@
 #include "pmm/common.h"
 #include "pmm/verb.h"
 #include "util/file.h"
+#include "util/text.h"
 
 enum {
     ONE_EACH = -1,            /* hosts: as many as processes */
@@ -85,9 +86,10 @@ static void print_steps (const struct pattern *p, struct probe *pair,
 static void print_text (const struct options *o, const struct pattern *p,
                         const char *kind, struct probe *pair, FILE *fp)
 {
-    fprintf (fp, "%s: %" PRIu32 " processes, %d host%s, %" PRIu64 " step%s",
-             kind, pattern_processes (p), o->hosts, o->hosts == 1 ? "" : "s",
-             pattern_turn (p), pattern_turn (p) == 1 ? "" : "s");
+    fprintf (fp, "%s: %s, %s, %s", kind,
+             COUNTED (pattern_processes (p), "process"),
+             COUNTED ((uint64_t)o->hosts, "host"),
+             COUNTED (pattern_turn (p), "step"));
     if (pattern_steps (p) > pattern_turn (p))
         fputs (", then the same with roles swapped", fp);
     putc ('\n', fp);

@@ -85,7 +85,7 @@ static const struct opt table[] = {
     { "idle", 0, "LIST", opt_string, FIELD (part.idle),
       "with --separate: hosts to choose from, or @FILE" },
     { "json", 0, NULL, opt_true, FIELD (part.json),
-      "with --separate: the answer as JSON" },
+      "the answer of --separate as JSON; a plan always is" },
     { "method", 0, "M", opt_string, FIELD (method),
       "pmm, or to compare with: paper, paper-first, a pattern: pmm" },
     { "throughput", 0, NULL, opt_true, FIELD (throughput),
@@ -126,8 +126,8 @@ static int check_part (const struct options *o, struct error *err)
                             " go one at a time");
     if (p->suspects && !p->idle)
         return error_input (err, "--separate needs --idle HOSTS");
-    if ((p->idle || p->json) && !p->suspects)
-        return error_input (err, "--idle and --json go with --separate");
+    if (p->idle && !p->suspects)
+        return error_input (err, "--idle goes with --separate");
     if ((is_part (o) || p->suspects) && strcmp (o->method, "pmm") != 0
         && (p->suspects || find_method (o->method) != &throughput))
         return error_input (err, "--method goes with plans for all links");
@@ -186,9 +186,11 @@ static void say_filled (const struct plan *plan, size_t endpoints)
 
     for (size_t i = 0; i < n; i++)
         filled += t[i].n > 0;
-    fprintf (stderr, "pmm plan: %zu endpoints: %zu flows in %zu rounds fill"
-             " %zu of %zu links\n", endpoints, plan_probes (plan),
-             plan_rounds (plan), filled, n);
+    fprintf (stderr, "pmm plan: %s: %s in %s to fill %zu of %s\n",
+             COUNTED (endpoints, "endpoint"),
+             COUNTED (plan_probes (plan), "flow"),
+             COUNTED (plan_rounds (plan), "round"), filled,
+             COUNTED (n, "link"));
 }
 
 static void summary (const struct plan *plan, const struct pathset *ps,
@@ -198,8 +200,8 @@ static void summary (const struct plan *plan, const struct pathset *ps,
     size_t n = pathset_ports (ps);
 
     if (n < 2) {
-        fprintf (stderr, "pmm plan: %zu endpoint%s, nothing to measure\n",
-                 n, n == 1 ? "" : "s");
+        fprintf (stderr, "pmm plan: %s, nothing to measure\n",
+                 COUNTED (n, "endpoint"));
         return;
     }
     if (pathset_size (ps) > n)
@@ -209,10 +211,10 @@ static void summary (const struct plan *plan, const struct pathset *ps,
         return;
     }
     fprintf (stderr,
-             "pmm plan: %zu endpoints, %zu links, rank %zu: %zu probes in"
-             " %zu + %zu rounds\n",
-             n, plan_links (plan), plan_rank (plan),
-             plan_probes (plan), plan_basis_rounds (plan),
+             "pmm plan: %s, %s, rank %zu: %s in %zu + %zu rounds\n",
+             COUNTED (n, "endpoint"), COUNTED (plan_links (plan), "link"),
+             plan_rank (plan), COUNTED (plan_probes (plan), "probe"),
+             plan_basis_rounds (plan),
              plan_rounds (plan) - plan_basis_rounds (plan));
     if (!plan_maximal (plan))
         fprintf (stderr, "pmm plan: not all that the hosts could tell%s\n",

@@ -233,7 +233,7 @@ static void print_finding (const json_t *v, FILE *fp)
     bool slow = json_number_value (excess) > 0;
     char date[32];
 
-    fprintf (fp, "  audit %jd %s %s %s",
+    fprintf (fp, "  audit %jd ended=%s %s %s",
              (intmax_t)json_integer_value (json_object_get (v, "audit")),
              date_of (v, date), text_of (v, "level"), text_of (v, "link"));
     if (slow && others > 0)
@@ -441,10 +441,15 @@ int verb_policy (int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "";
     bool help = !strcmp (name, "--help") || !strcmp (name, "-h");
+    struct text_guess guess = { .word = name };
 
-    for (size_t i = 0; i < sizeof (verbs) / sizeof (verbs[0]); i++)
+    for (size_t i = 0; i < sizeof (verbs) / sizeof (verbs[0]); i++) {
         if (!strcmp (name, verbs[i].name))
             return run_verb (i, argc - 1, argv + 1);
+        text_guess (&guess, verbs[i].name);
+    }
+    if (*name && !help)
+        return no_verb ("pmm policy", &guess);
     fprintf (help ? stdout : stderr,
              "Usage: pmm policy explain|act [OPTION]...\nEach has --help.\n");
     return help ? EXIT_OK : EXIT_BAD_INPUT;

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "probe/guids.h"
+#include "util/text.h"
 
 struct search {
     struct identity *id;
@@ -235,13 +236,13 @@ static int identify_all (struct search *s, struct error *err)
             return -1;
     }
     if (s->by_name > 0 && s->report)
-        fprintf (s->report, "pmm: the GUIDs of %zu ports are not in the "
-                 "fabric snapshot: they count by the names of their nodes\n",
-                 s->by_name);
+        fprintf (s->report, "pmm: %s by the names of the nodes, as the GUIDs "
+                 "are not in the fabric snapshot\n",
+                 COUNTED (s->by_name, "port"));
     if (s->strange > 0 && s->report)
-        fprintf (s->report, "pmm: %zu ports are not in the fabric snapshot, "
-                 "and are not measured: see Device in pmm.conf\n",
-                 s->strange);
+        fprintf (s->report, "pmm: not in the fabric snapshot, and not measured:"
+                 " %s: see Device in pmm.conf\n",
+                 COUNTED (s->strange, "port"));
     if (id->hosts >= 2)
         return 0;
     for (size_t rank = 0; rank < r->nranks; rank++)

@@ -398,9 +398,9 @@ static int limit_level (struct check *ck)
         return 0;
     return verdict_limit (ck->verdict, VERDICT_OK,
                           "measured on service level %u: on %d adaptive "
-                          "routing is on at %zu switch%s", c->level,
-                          ck->opts->site->service_level, c->wanted,
-                          c->wanted == 1 ? "" : "es");
+                          "routing is on at %s", c->level,
+                          ck->opts->site->service_level,
+                          COUNTED (c->wanted, "switch"));
 }
 
 static int reach_verdict (struct check *ck, struct error *err)

@@ -10,6 +10,7 @@
 #include "ibquery/snapshot.h"
 #include "prolog/node/live.h"
 #include "util/file.h"
+#include "util/text.h"
 
 static void phase (const struct step *s, const char *what)
 {
@@ -30,6 +31,7 @@ int step_join (struct step *s, struct error *err)
     s->size = s->coord->size (s->c);
     snprintf (s->host, sizeof (s->host), "%s",
               s->coord->host (s->c, s->rank));
+    text_clean (s->host);
     return 0;
 }
 

@@ -15,6 +15,7 @@
 #include <time.h>
 
 #include "report/comment.h"
+#include "util/text.h"
 
 enum subject { ALL, LINK, NODE, SWITCH, SUBJECTS };
 
@@ -391,9 +392,8 @@ static size_t total (const struct counts *c)
 static void print_counts (const struct counts *c, const char *what, FILE *fp)
 {
     const char *before = ": ";
-    size_t n = total (c);
 
-    fprintf (fp, "%zu %s%s", n, what, n == 1 ? "" : "s");
+    fputs (COUNTED (total (c), what), fp);
     for (int s = STATUSES - 1; s >= 0; s--)
         if (c->of[s] > 0) {
             fprintf (fp, "%s%zu %s", before, c->of[s],
@@ -457,7 +457,7 @@ static void print_days (struct history *h, FILE *fp)
 
 void history_text (struct history *h, FILE *fp)
 {
-    fprintf (fp, "%zu job%s with comments", h->jobs, h->jobs == 1 ? "" : "s");
+    fprintf (fp, "%s with comments", COUNTED (h->jobs, "job"));
     for (int subject = ALL; subject < SUBJECTS; subject++) {
         size_t n;
         struct summary *v = list_subjects (h, (enum subject)subject, &n);

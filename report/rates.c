@@ -52,8 +52,8 @@ static bool limit (const struct rates_measured *m, double much, int i,
     else if (!m->complete && c->lost == 0 && n++ == i)
         snprintf (buf, size, "the series is not complete");
     else if (c->unexplained > 0 && n++ == i)
-        snprintf (buf, size, "%zu flows were slow, though all links on their"
-                  " way carried more at other times", c->unexplained);
+        snprintf (buf, size, "%s slow, though all links on the way carried"
+                  " more at other times", COUNTED (c->unexplained, "flow"));
     else if (is_low (m, much) && n++ == i)
         snprintf (buf, size, "flows have %.0f %% of what the links allow, at"
                   " the median: a link that is slow by less than that does"
@@ -108,8 +108,8 @@ static void print_finding (const struct rates_measured *m,
     fprintf (fp, ", carried %.1f", l->carried[worse (l)] / GIGA);
     if (nominal (m->fabric, f->link[0]) > 0)
         fprintf (fp, " of %.1f", nominal (m->fabric, f->link[0]) / GIGA);
-    fprintf (fp, " Gb/s; %zu slow flow%s had %.0f %% of their fair shares\n",
-             f->flows, f->flows == 1 ? "" : "s", 100 * f->share);
+    fprintf (fp, " Gb/s; %s had %.0f %% of the fair share\n",
+             COUNTED (f->flows, "slow flow"), 100 * f->share);
     for (size_t i = 0; i < f->nlinks; i++) {
         if (i == SUSPECTS_SHOWN) {
             fprintf (fp, "pmm:   or %zu more, listed in the JSON report\n",
@@ -176,9 +176,9 @@ int rates_text (const struct rates_measured *m, double much, FILE *fp,
     const struct carry *c = m->carry;
     char text[256];
 
-    fprintf (fp, "pmm: %s: %zu flows of %ju bytes",
-             verdict_status_name (rates_status (m, much)), c->flows,
-             (uintmax_t)m->length);
+    fprintf (fp, "pmm: %s: %s of %s",
+             verdict_status_name (rates_status (m, much)),
+             COUNTED (c->flows, "flow"), COUNTED (m->length, "byte"));
     if (c->flows > 0)
         fprintf (fp, ", %zu of them slow", c->slow);
     fprintf (fp, "\n");

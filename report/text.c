@@ -84,12 +84,11 @@ void report_text (const struct verdict *v, const struct fabric *f, FILE *fp)
 {
     fprintf (fp, "pmm: %s: ", verdict_status_name (v->status));
     if (v->probes > 0)
-        fprintf (fp, "%zu links by %zu probes in %zu rounds, %zu node%s",
-                 v->links, v->probes, v->rounds, v->nodes,
-                 v->nodes == 1 ? "" : "s");
+        fprintf (fp, "%s by %s in %s, %s", COUNTED (v->links, "link"),
+                 COUNTED (v->probes, "probe"), COUNTED (v->rounds, "round"),
+                 COUNTED (v->nodes, "node"));
     else
-        fprintf (fp, "%zu node%s, nothing measured", v->nodes,
-                 v->nodes == 1 ? "" : "s");
+        fprintf (fp, "%s, nothing measured", COUNTED (v->nodes, "node"));
     if (v->links > 0)
         fprintf (fp, "; %.0f %% of the links told apart",
                  floor (100.0 * (double)v->separable / (double)v->links));

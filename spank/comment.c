@@ -4,7 +4,7 @@
  *     pmm-comment JOB STATUS SENTENCE
  *
  * The plugin runs it as the user who owns the job, and ends it when it takes
- * too long. Exit: 0 it is there, 2 usage, 3 it is not, with one sentence.
+ * too long. Exit: 0 it is there, or --help; 2 usage, 3 it is not, with one sentence.
  */
 #include "config.h"
 
@@ -87,10 +87,13 @@ int main (int argc, char **argv)
     struct error err;
     uint32_t id = 0;
 
+    bool help = argc == 2
+                && (!strcmp (argv[1], "--help") || !strcmp (argv[1], "-h"));
+
     if (argc != 4) {
-        fprintf (stderr, "Usage: pmm-comment JOB OK|WARN|FAIL|UNKNOWN "
-                         "SENTENCE\n");
-        return ERROR_INPUT;
+        fprintf (help ? stdout : stderr,
+                 "Usage: pmm-comment JOB OK|WARN|FAIL|UNKNOWN SENTENCE\n");
+        return help ? EXIT_SUCCESS : ERROR_INPUT;
     }
     if (parse (argv + 1, &id, entry, &err) == 0) {
         slurm_init (NULL);

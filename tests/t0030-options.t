@@ -60,4 +60,23 @@ compare pmm-probe.1 "" pmm-probe "pmm-probe pairs" "pmm-probe topology" \
 probe=$(compgen -G "$builddir/probe/mpi/pmm-probe-mpi.*[a-z]" | head -n 1)
 [ -z "$probe" ] || compare pmm-probe-mpi.1 "" "$probe operations"
 
+# What is no verb is shown clean, and short.
+for words in "" "fabric " "fabric generate " "ledger " "policy "; do
+    # shellcheck disable=SC2086
+    out=$(pmm $words$'\e[31m\x01'"$(printf 'x%.0s' {1..500})" 2>&1)
+    is "$? $(wc -l <<<"$out")" "2 1" "pmm $words: no such verb: one line"
+    [[ $out == *"unknown verb '?[31m?xxx"* && ${#out} -lt 200
+        && $out != *[^[:print:]]* ]]
+    ok $? "... $out"
+done
+for verb in plan "fabric read" "ledger show" "fabric generate fat-tree"; do
+    # shellcheck disable=SC2086
+    is "$(pmm help $verb)" "$(pmm $verb --help)" "pmm help $verb"
+done
+is "$(pmm help)" "$(pmm --help)" "pmm help"
+for program in spank/pmm-comment prolog/pmm-healthcheck; do
+    [ ! -x "$builddir/$program" ] || like \
+        "$("$builddir/$program" --help) $?" '^Usage: .* 0$' "$program --help"
+done
+
 done_testing

@@ -116,6 +116,13 @@ judge
 is "$(jq '[.findings[] | select(.level == "FAIL")] | length' verdict)" 0 \
     "without a baseline it is not a FAIL"
 
+pmm plan -f fabric --hosts h0003 -o one --json
+is "$(jq -c '[.stderr_rms, .stderr_max]' one)" '[null,null]' \
+    "a plan that measures nothing: its errors are null, with --json, too"
+jq 'del(.stderr_rms, .stderr_max)' plan >bare
+pmm plan -f fabric --check bare
+ok $? "... a plan without these keys is read"
+
 # what else can be planted
 base=(pmm simulate -f fabric --plan plan --spread 150 --repeats 3)
 "${base[@]}" -o calm

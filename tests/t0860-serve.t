@@ -131,7 +131,7 @@ as_user $two --pmm-check true 2>/dev/null
 checked () { said 'is audited as its user asked' && said 'audit 2 of 2 nodes'; }
 within 30 checked
 as_user $two --pmm-check true 2>/dev/null
-over () { said 'is not audited: checks of user 65534 had 1 audits'; }
+over () { said 'is not audited: checks of user 65534 had 1 audit in'; }
 within 30 over
 ok $? "of a user's checks as many as the quota allows"
 is "$(export | jq -s -c '[.[] | select(.kind == "audit" and .why == "check")

@@ -296,7 +296,7 @@ healthy
 scontrol update partition=audit rootonly=no
 complains WARN AuditPartition 'RootOnly' "a partition for all"
 scontrol update partition=audit nodes=h0001,h0003
-complains WARN AuditPartition '1 nodes.*h0002' "a partition without some nodes"
+complains WARN AuditPartition '1 node not in .*h0002' "a partition without some nodes"
 scontrol update partition=audit state=down
 complains FAIL AuditPartition 'not up' "a partition that is down"
 with_slurm PreemptType=preempt/partition_prio PreemptMode=requeue

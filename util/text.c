@@ -31,6 +31,34 @@ char *text_clean (char *s)
     return s;
 }
 
+char *text_shown (char *buf, const char *s)
+{
+    snprintf (buf, TEXT_SHOWN, "%s", s);
+    return text_clean (buf);
+}
+
+char *text_count (char *buf, uint64_t n, const char *noun)
+{
+    static const char *const es[] = { "s", "x", "ch", "sh" };
+    size_t len = strlen (noun), cut = 0;
+    const char *end = noun + len;
+    const char *more = "s";
+
+    for (size_t i = 0; i < sizeof (es) / sizeof (es[0]); i++)
+        if (len > 2 && !strcmp (end - strlen (es[i]), es[i]))
+            more = "es";
+    if (len > 2 && end[-1] == 'y' && !strchr ("aeiou", end[-2])) {
+        more = "ies";
+        cut = 1;
+    }
+    if (n == 1)
+        snprintf (buf, TEXT_COUNT, "1 %s", noun);
+    else
+        snprintf (buf, TEXT_COUNT, "%" PRIu64 " %.*s%s", n, (int)(len - cut),
+                  noun, more);
+    return buf;
+}
+
 bool text_is_hostname (const char *s)
 {
     size_t len = strlen (s);

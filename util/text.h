@@ -17,6 +17,20 @@ char *text_clean (char *s);
 /* An ASCII letter's lower case, whatever the locale; other bytes are kept. */
 char text_lower (char c);
 
+/* What stands in argv or the like, for one printf: clean, and cut to
+ * TEXT_SHOWN. Sentences of util/error are clean anyway.
+ */
+enum { TEXT_SHOWN = 256 };
+char *text_shown (char *buf, const char *s);
+#define SHOWN(s) text_shown ((char[TEXT_SHOWN]){ 0 }, (s))
+
+/* "1 link", "3 links", "2 switches", "0 queries", for one printf: a number and
+ * its noun, of regular English, into buf[TEXT_COUNT], which it returns.
+ */
+enum { TEXT_COUNT = 64 };
+char *text_count (char *buf, uint64_t n, const char *noun);
+#define COUNTED(n, noun) text_count ((char[TEXT_COUNT]){ 0 }, (n), (noun))
+
 /* True if s is a host name as Slurm and the fabric know them: 1 to 63
  * letters, digits, '-', '_' and '.', not starting with '-' or '.'.
  */

@@ -16,14 +16,15 @@
 #include <stdlib.h>
 
 #include "core/infer/cluster.h"
+#include "util/text.h"
 
 static int check_known (const struct infer_matrix *m, struct error *err)
 {
     uint64_t unknown = infer_matrix_unknown (m);
 
     if (unknown > 0)
-        return error_input (err, "%" PRIu64 " pairs are not known: an"
-                            " architecture wants all", unknown);
+        return error_input (err, "an architecture wants all pairs, %s not"
+                            " known", COUNTED (unknown, "pair"));
     return 0;
 }
 

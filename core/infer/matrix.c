@@ -20,7 +20,7 @@ struct infer_matrix *infer_matrix_create (uint32_t n, struct error *err)
     struct infer_matrix *m;
 
     if (n < 2 || n > INFER_MAX_NODES) {
-        error_input (err, "%u nodes are not between 2 and %d", n,
+        error_input (err, "%s, not 2 to %d", COUNTED (n, "node"),
                      INFER_MAX_NODES);
         return NULL;
     }
@@ -151,7 +151,8 @@ static int read_row (struct infer_matrix *m, uint32_t a, char *words,
         double *ns = &m->ns[(size_t)a * m->n + b];
 
         if (!word)
-            return error_input (err, "%u values, not %u", b, m->n);
+            return error_input (err, "%s, not %u", COUNTED (b, "value"),
+                                m->n);
         if (a == b || !strcmp (word, "-"))
             continue;
         if (text_double (word, INFER_MIN_NS, INFER_MAX_NS, ns) < 0)
@@ -186,7 +187,7 @@ static struct infer_matrix *read_lines (char *text, unsigned long *number,
     if (!m)
         error_input (err, "there is no matrix");
     else if (a < m->n)
-        error_input (err, "%u nodes, not %u", a, m->n);
+        error_input (err, "%s, not %u", COUNTED (a, "node"), m->n);
     else {
         infer_matrix_mean (m);
         return m;

@@ -179,7 +179,8 @@ static int end_vertices (struct reader *r, struct error *err)
             r->named[i].vertex = n++;
         }
     if (n < 2 || n > INFER_MAX_NODES) {
-        error_input (err, "%u nodes: 2 to %d are wanted", n, INFER_MAX_NODES);
+        error_input (err, "%s: 2 to %d are wanted", COUNTED (n, "node"),
+                     INFER_MAX_NODES);
         goto done;
     }
     if (!(r->m = topology_create (n, label))) {

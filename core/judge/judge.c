@@ -113,11 +113,6 @@ struct judgement {
     struct verdict *verdict;
 };
 
-static const char *plural (size_t n)
-{
-    return n == 1 ? "" : "s";
-}
-
 /*
  * Samples against the plan
  */
@@ -216,8 +211,8 @@ static int limit_missing (struct judgement *j)
     if (!fold)
         return -1;
     rc = verdict_limit (j->verdict, VERDICT_UNKNOWN,
-                        "%zu node%s did not answer: %s", s->nmissing,
-                        plural (s->nmissing), fold);
+                        "%s did not answer: %s", COUNTED (s->nmissing, "node"),
+                        fold);
     free (fold);
     return rc;
 }
@@ -241,16 +236,16 @@ static int limit_coverage (struct judgement *j, size_t absent)
         return -1;
     if (o->silent > 0
         && verdict_limit (v, VERDICT_UNKNOWN,
-                          "%zu probe%s lost all of %s messages", o->silent,
-                          plural (o->silent), o->silent == 1 ? "its" : "their")
+                          "%s lost all of %s messages",
+                          COUNTED (o->silent, "probe"),
+                          o->silent == 1 ? "its" : "their")
                < 0)
         return -1;
     if (o->disputed > DISPUTED_FEW
         && o->disputed > DISPUTED_SHARE * (double)o->n
         && verdict_limit (v, VERDICT_UNKNOWN,
-                          "%zu probes took longer from one side than from "
-                          "the other",
-                          o->disputed)
+                          "%s took longer from one side than from the other",
+                          COUNTED (o->disputed, "probe"))
                < 0)
         return -1;
     if (o->lost > 0
@@ -268,12 +263,11 @@ static int limit_adaptive (struct judgement *j)
 
     if (s->adaptive > 0)
         return verdict_limit (j->verdict, VERDICT_OK,
-                              "adaptive routing: %" PRIu64 " switch%s may have "
-                              "sent messages of service level %" PRIu64
+                              "adaptive routing: %s may have sent messages of "
+                              "service level %" PRIu64
                               " other ways than the fabric says, so that only "
                               "host ends are judged",
-                              s->adaptive, s->adaptive == 1 ? "" : "es",
-                              s->level);
+                              COUNTED (s->adaptive, "switch"), s->level);
     if (j->adaptive)
         return verdict_limit (j->verdict, VERDICT_OK,
                               "adaptive routing: messages of the baseline may "
@@ -823,9 +817,9 @@ static int explain_finding (const struct judgement *j, struct finding *f,
         way = "(in one direction, the mean of both)";
     if (f->kind != FINDING_ROUTE)
         return asprintf (&f->why,
-                         "%zu of %zu probe%s across %s show%s %+.0f ns "
-                         "(+-%.0f) %s over %s%s",
-                         s->rows - s->disagree, s->rows, plural (s->rows),
+                         "%zu of %s across %s show%s %+.0f ns (+-%.0f) %s "
+                         "over %s%s",
+                         s->rows - s->disagree, COUNTED (s->rows, "probe"),
                          where, s->rows - s->disagree == 1 ? "s" : "",
                          f->excess_ns, f->stderr_ns, way, over,
                          f->nsw > 0 && f->kind != FINDING_SWITCH
@@ -834,9 +828,9 @@ static int explain_finding (const struct judgement *j, struct finding *f,
     if (!(name = name_of (j, c)))
         return -1;
     rc = asprintf (&f->why,
-                   "%zu probe%s by %s differ%s by %+.0f ns (+-%.0f) from "
-                   "what the forwarding tables let expect",
-                   s->rows, plural (s->rows), name, s->rows == 1 ? "s" : "",
+                   "%s by %s differ%s by %+.0f ns (+-%.0f) from what the "
+                   "forwarding tables let expect",
+                   COUNTED (s->rows, "probe"), name, s->rows == 1 ? "s" : "",
                    f->excess_ns, f->stderr_ns);
     free (name);
     return rc;
@@ -1057,9 +1051,9 @@ static int limit_scatter (struct judgement *j)
         return verdict_limit (j->verdict, VERDICT_UNKNOWN,
                               "times scatter %.1f times as much as their "
                               "repeats let expect: more than %.0f ns would "
-                              "not show on %zu link%s",
-                              scale, j->opts->fail_ns, hidden,
-                              plural (hidden));
+                              "not show on %s",
+                              scale, j->opts->fail_ns,
+                              COUNTED (hidden, "link"));
     return verdict_limit (j->verdict, VERDICT_OK,
                           "times scatter %.1f times as much as their repeats "
                           "let expect: small excesses went unseen",

@@ -240,19 +240,19 @@ void verdict_sentence (const struct verdict *v, const struct network *net,
     else if (v->nfindings > 0) {
         finding_sentence (&v->finding[0], net, what, sizeof (what));
         if (v->nfindings > 1)
-            snprintf (buf, size, "%s, and %zu more finding%s", what,
-                      v->nfindings - 1, v->nfindings > 2 ? "s" : "");
+            snprintf (buf, size, "%s, and %s", what,
+                      COUNTED (v->nfindings - 1, "more finding"));
         else
             snprintf (buf, size, "%s", what);
     }
     else if (v->probes == 0)
-        snprintf (buf, size, "%zu node%s, nothing to measure", v->nodes,
-                  v->nodes == 1 ? "" : "s");
+        snprintf (buf, size, "%s, nothing to measure",
+                  COUNTED (v->nodes, "node"));
     else
         snprintf (buf, size,
-                  "%zu links by %zu probes in %zu rounds, %zu nodes; "
-                  "%.0f %% of the links told apart",
-                  v->links, v->probes, v->rounds, v->nodes,
+                  "%s by %s in %s, %s; %.0f %% of the links told apart",
+                  COUNTED (v->links, "link"), COUNTED (v->probes, "probe"),
+                  COUNTED (v->rounds, "round"), COUNTED (v->nodes, "node"),
                   v->links ? floor (100. * v->separable / v->links) : 100);
     text_clean (buf);
 }

@@ -56,23 +56,32 @@ static int append_round (json_t *rounds, const struct plan *plan,
     return 0;
 }
 
+/* What is not known of the errors is null, of its making not there. */
 static int set_extra (json_t *json, const struct plan_file_extra *extra)
 {
+    static const struct plan_file_extra none;
+    const struct plan_file_extra *x = extra ? extra : &none;
     const struct {
         const char *key;
         double value;
     } number[] = {
-        { "stderr_rms", extra->stderr_rms },
-        { "stderr_max", extra->stderr_max },
-        { "seconds", extra->seconds },
-        { "peak_rss_mb", extra->peak_rss_mb },
+        { "stderr_rms", x->stderr_rms },
+        { "stderr_max", x->stderr_max },
+        { "seconds", x->seconds },
+        { "peak_rss_mb", x->peak_rss_mb },
     };
 
-    for (size_t i = 0; i < sizeof (number) / sizeof (number[0]); i++)
-        if (number[i].value != 0
-            && json_object_set_new (json, number[i].key,
-                                    json_real (number[i].value)) < 0)
+    for (size_t i = 0; i < sizeof (number) / sizeof (number[0]); i++) {
+        json_t *v = number[i].value != 0 ? json_real (number[i].value)
+                                         : json_null ();
+
+        if ((i < 2 || number[i].value != 0)
+            && json_object_set (json, number[i].key, v) < 0) {
+            json_decref (v);
             return -1;
+        }
+        json_decref (v);
+    }
     return 0;
 }
 
@@ -180,7 +189,7 @@ int plan_write (const struct plan *plan, struct pathset *ps,
                    json, "confirm_rounds",
                    json_integer ((json_int_t)plan_confirm_rounds (plan))) < 0)
         || set_targets (json, plan, ps) < 0
-        || (extra && set_extra (json, extra) < 0)
+        || set_extra (json, extra) < 0
         || json_object_set (json, "endpoints", endpoints) < 0
         || json_object_set (json, "rounds", rounds) < 0)
         goto nomem;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "util/json.h"
+#include "util/text.h"
 
 void solution_destroy (struct solution *s)
 {
@@ -133,8 +134,8 @@ static json_t *limits_json (const struct solution *s)
                                   "themselves", unknown, s->nlinks));
     if (s->unlisted > 0)
         json_array_append_new (
-            limits, json_sprintf ("%zu groups are of too many links to be "
-                                  "listed", s->unlisted));
+            limits, json_sprintf ("too large to be listed: %s",
+                                  COUNTED (s->unlisted, "group")));
     return limits;
 }
 

@@ -72,7 +72,7 @@ static const struct {
     { "nothing", "", "graph:1: no '#' is between vertices and edges" },
     { "no edges' part", "1 a\n2 b\n",
       "graph:3: no '#' is between vertices and edges" },
-    { "one node", "1 a\n2 switch\n#\n", "graph:3: 1 nodes: 2 to 2048 are "
+    { "one node", "1 a\n2 switch\n#\n", "graph:3: 1 node: 2 to 2048 are "
                                         "wanted" },
     { "an ID twice", "1 a\n1 b\n#\n", "graph:2: vertex 1 is there twice" },
     { "a label twice", "1 a\n2 b\n3 a\n#\n",

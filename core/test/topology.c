@@ -136,11 +136,11 @@ static void test_matrix (void)
         const char *text, *error;
     } bad[] = {
         { "# nothing\n", "f:1: there is no matrix" },
-        { "a 0\n", "f:1: wanted is a label and a value for each node: 1 nodes "
-                   "are not between 2 and 2048" },
-        { "a 0 1\n\nb 1\n", "f:3: 1 values, not 2" },
+        { "a 0\n", "f:1: wanted is a label and a value for each node: 1 node, "
+                   "not 2 to 2048" },
+        { "a 0 1\n\nb 1\n", "f:3: 1 value, not 2" },
         { "a 0 1\nb 1 0 7\n", "f:2: more than 2 values" },
-        { "a 0 1\n", "f:1: 1 nodes, not 2" },
+        { "a 0 1\n", "f:1: 1 node, not 2" },
         { "a 0 1\nb 1 0\nc 1 0\n", "f:3: more than 2 nodes" },
         { "a 0 1\na 1 0\n", "f:2: two nodes are called a" },
         { "a 0 x\nb 1 0\n", "f:1: 'x' is no latency" },

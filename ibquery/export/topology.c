@@ -320,13 +320,14 @@ static void put_sizes (const struct topology *t, unsigned int level, bool leaf,
     if (n == 0)
         return;
     if (leaf)
-        fprintf (fp, "# %zu leaves", n);
+        fprintf (fp, "# %zu %s", n, n == 1 ? "leaf" : "leaves");
     else
-        fprintf (fp, "# %zu groups of level %u", n, level);
-    if (least == most)
-        fprintf (fp, " of %zu hosts\n", most);
+        fprintf (fp, "# %s of level %u", COUNTED (n, "group"), level);
+    if (least < most)
+        fprintf (fp, " of %zu to", least);
     else
-        fprintf (fp, " of %zu to %zu hosts\n", least, most);
+        fprintf (fp, " of");
+    fprintf (fp, " %s\n", COUNTED (most, "host"));
 }
 
 static void put_notes (const struct topology *t, FILE *fp)
@@ -335,11 +336,11 @@ static void put_notes (const struct topology *t, FILE *fp)
     char a[NAME], b[NAME];
 
     if (t->nleft_out > 0)
-        fprintf (fp, "# Left out: %zu hosts that have no name, or no switch.\n",
-                 t->nleft_out);
+        fprintf (fp, "# Left out for want of a name, or of a switch: %s.\n",
+                 COUNTED (t->nleft_out, "host"));
     if (t->nelsewhere > 0)
-        fprintf (fp, "# %zu hosts have several ports, and are where the first "
-                     "is.\n", t->nelsewhere);
+        fprintf (fp, "# Of several ports, and placed where the first is: %s.\n",
+                 COUNTED (t->nelsewhere, "host"));
     if (t->nplanes > 1)
         fprintf (fp, "# %zu planes are not joined; hosts are placed by the one "
                      "that most are in.\n", t->nplanes);
@@ -348,13 +349,13 @@ static void put_notes (const struct topology *t, FILE *fp)
     fabric_port_name (t->f, l->a, a, sizeof (a));
     fabric_port_name (t->f, l->b, b, sizeof (b));
     fprintf (fp,
-             "# This fabric is no tree: %zu cables join leaves to each other "
+             "# This fabric is no tree: leaves are joined to each other by %s "
              "(%s - %s).\n"
              "# Leaves are grouped by them; within a group, Slurm takes all to "
              "be equally far.\n"
              "# For a dragonfly, TopologyParam=Dragonfly may place jobs "
              "better.\n",
-             t->ncrossings, a, b);
+             COUNTED (t->ncrossings, "cable"), a, b);
 }
 
 /* Fold what `name` says of 0 .. n-1, NULL being none, behind KEY=. */

@@ -316,12 +316,12 @@ static int limit_rates (struct checking *x)
                       x->meant) < 0)
         return -1;
     if (unknown > 0
-        && add_limit (x->c, "the width or speed of %zu links is not known",
-                      unknown) < 0)
+        && add_limit (x->c, "the width or speed of %s is not known",
+                      COUNTED (unknown, "link")) < 0)
         return -1;
-    return apart > 0 ? add_limit (x->c, "the two ends of %zu links do not "
-                                        "agree on width and speed",
-                                  apart)
+    return apart > 0 ? add_limit (x->c, "the two ends of %s do not agree on "
+                                        "width and speed",
+                                  COUNTED (apart, "link"))
                      : 0;
 }
 
@@ -425,8 +425,8 @@ static int limit_counters (struct checking *x)
             continue;
         fabric_port_name (x->f, x->untold[i].first, name, sizeof (name));
         if (x->untold[i].n > 1)
-            snprintf (others, sizeof (others), " and %zu others",
-                      x->untold[i].n - 1);
+            snprintf (others, sizeof (others), " and %s",
+                      COUNTED (x->untold[i].n - 1, "other"));
         if (add_limit (x->c, "ports %s, so that their errors may be more: "
                              "%s%s",
                        reason_text[i], name, others) < 0)

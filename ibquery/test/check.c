@@ -215,7 +215,7 @@ static void test_mixed (void)
         = rates_of (1, "HDR");
     c = check_links (f, NULL, NULL, &err);
     ok (c && check_status (c) == VERDICT_UNKNOWN && c->nlimits == 2
-            && strstr (c->limit[0], "of 1 links is not known")
+            && strstr (c->limit[0], "of 1 link is not known")
             && strstr (c->limit[1], "do not agree"),
         "what is not known is no finding, and said");
     check_destroy (c);
@@ -296,7 +296,7 @@ static void test_untold (void)
         "did not tell their counters before, so that their errors may be "
         "more: h0001 mlx5_0/1",
         "reset in between, so that their errors may be more: h0003 mlx5_0/1 "
-        "and 1 others",
+        "and 1 other",
         "at their ends, so that their errors may be more: h0004 mlx5_0/1",
     };
     struct fabric *f = model ();

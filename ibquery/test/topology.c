@@ -47,11 +47,11 @@ static struct fabric *tree (unsigned int ports, unsigned int levels)
 static void fat_trees (void)
 {
     expect (tree (4, 1), "one switch",
-            "# 1 leaves of 4 hosts\n"
+            "# 1 leaf of 4 hosts\n"
             "SwitchName=s1-0001 Nodes=h[0001-0004]\n");
     expect (tree (4, 2), "two levels",
             "# 4 leaves of 2 hosts\n"
-            "# 1 groups of level 2 of 8 hosts\n"
+            "# 1 group of level 2 of 8 hosts\n"
             "SwitchName=s1-0001 Nodes=h[0001-0002]\n"
             "SwitchName=s1-0002 Nodes=h[0003-0004]\n"
             "SwitchName=s1-0003 Nodes=h[0005-0006]\n"
@@ -60,7 +60,7 @@ static void fat_trees (void)
     expect (tree (4, 3), "three levels: a pod is a group",
             "# 8 leaves of 2 hosts\n"
             "# 4 groups of level 2 of 4 hosts\n"
-            "# 1 groups of level 3 of 16 hosts\n"
+            "# 1 group of level 3 of 16 hosts\n"
             "SwitchName=s1-0001 Nodes=h[0001-0002]\n"
             "SwitchName=s1-0002 Nodes=h[0003-0004]\n"
             "SwitchName=s1-0003 Nodes=h[0005-0006]\n"
@@ -82,10 +82,10 @@ static void no_tree (void)
     struct error err;
 
     expect (generate_dragonfly (&d, &err), "a dragonfly",
-            "# 6 leaves of 1 hosts\n"
-            "# 1 groups of level 1 of 6 hosts\n"
-            "# This fabric is no tree: 6 cables join leaves to each other "
-            "(s1-0001/2 - s1-0002/2).\n"
+            "# 6 leaves of 1 host\n"
+            "# 1 group of level 1 of 6 hosts\n"
+            "# This fabric is no tree: leaves are joined to each other by 6 "
+            "cables (s1-0001/2 - s1-0002/2).\n"
             "# Leaves are grouped by them; within a group, Slurm takes all to "
             "be equally far.\n"
             "# For a dragonfly, TopologyParam=Dragonfly may place jobs "
@@ -156,7 +156,7 @@ static void odd_ones (void)
     expect (wired (9, 1, names, 3, spine, sizeof (spine) / sizeof (*spine)),
             "two switches of one name, and a host at the spine",
             "# 3 leaves of 1 to 4 hosts\n"
-            "# 1 groups of level 2 of 9 hosts\n"
+            "# 1 group of level 2 of 9 hosts\n"
             "SwitchName=leaf-MQM8700-U1-0000000000000100 Nodes=h[1-4]\n"
             "SwitchName=leaf-MQM8700-U1-0000000000000101 Nodes=h[5-8]\n"
             "SwitchName=sp-ine-1 Nodes=h9\n"
@@ -164,8 +164,8 @@ static void odd_ones (void)
             "[0000000000000100-0000000000000101],sp-ine-1\n");
     expect (wired (3, 2, names, 4, planes, sizeof (planes) / sizeof (*planes)),
             "two planes: all are where most are",
-            "# 1 leaves of 3 hosts\n"
-            "# 2 hosts have several ports, and are where the first is.\n"
+            "# 1 leaf of 3 hosts\n"
+            "# Of several ports, and placed where the first is: 2 hosts.\n"
             "# 2 planes are not joined; hosts are placed by the one that most "
             "are in.\n"
             "SwitchName=leaf-MQM8700-U1 Nodes=h[1-3]\n");

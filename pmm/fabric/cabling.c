@@ -137,7 +137,7 @@ static void put_line (const struct work *w, size_t line, FILE *fp)
 
     if (!(w->move[line] || w->missing[line]) || is_told (w, line))
         return;
-    fprintf (fp, "%s:%u: ", w->file, l->number);
+    fprintf (fp, "%s:%u: ", SHOWN (w->file), l->number);
     if (*l->label)
         fprintf (fp, "%s: ", l->label);
     if (w->move[line])

@@ -37,8 +37,8 @@ static void put_fabric (const char *which, const struct fabric *f, FILE *fp)
 
     if (t != 0)
         strftime (when, sizeof (when), ", %Y-%m-%d %H:%M:%S UTC", gmtime (&t));
-    fprintf (fp, "%s  %.8s%s: %zu hosts, %zu cables\n", which, f->hash, when,
-             f->nhosts, f->nlinks);
+    fprintf (fp, "%s  %.8s%s: %s, %s\n", which, f->hash, when,
+             COUNTED (f->nhosts, "host"), COUNTED (f->nlinks, "cable"));
 }
 
 static void put_node (const struct fabric *f, uint32_t node, FILE *fp)
@@ -80,7 +80,7 @@ static void node_with_cables (const struct fabric *f, uint32_t node, FILE *fp)
     unsigned int cables = cables_of (f, node);
 
     put_node (f, node, fp);
-    fprintf (fp, " with %u cable%s", cables, cables == 1 ? "" : "s");
+    fprintf (fp, " with %s", COUNTED (cables, "cable"));
 }
 
 static void node_gone (const struct diff *d, uint32_t i, FILE *fp)
@@ -109,7 +109,7 @@ static void node_changed (const struct diff *d, uint32_t i, FILE *fp)
     if (strcmp (was->desc, is->desc) != 0)
         fprintf (fp, ", was %s", was->desc);
     if (was->nports != is->nports)
-        fprintf (fp, ", %u ports, had %u", is->nports, was->nports);
+        fprintf (fp, ", %s, had %u", COUNTED (is->nports, "port"), was->nports);
     if (was->adaptive.ud != is->adaptive.ud
         || was->adaptive.rc != is->adaptive.rc)
         fprintf (fp, ", adaptive routing on SLs 0x%04x, was on 0x%04x",
@@ -315,8 +315,8 @@ static int write_text (const struct diff *d, bool all, FILE *fp,
     section (d, "switches and adapters", nodes, all, fp);
     section (d, "cables", cables, all, fp);
     if (d->addresses > 0)
-        fprintf (fp, "addresses: %zu switches or ports have another LID, LMC "
-                     "or GUID\n", d->addresses);
+        fprintf (fp, "addresses: another LID, LMC or GUID: %s\n",
+                 COUNTED (d->addresses, "port"));
     put_routes (d, all, fp);
     return 0;
 }

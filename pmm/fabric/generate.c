@@ -161,12 +161,15 @@ int fabric_verb_generate (int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "";
     bool help = strcmp (name, "--help") == 0 || strcmp (name, "-h") == 0;
+    struct text_guess guess = { .word = name };
 
-    for (size_t i = 0; i < FAMILIES; i++)
+    for (size_t i = 0; i < FAMILIES; i++) {
         if (strcmp (name, families[i].name) == 0)
             return generate_family (i, argc - 1, argv + 1);
-    if (!help && *name)
-        fprintf (stderr, "pmm fabric generate: '%.40s' is no family\n", name);
+        text_guess (&guess, families[i].name);
+    }
+    if (*name && !help)
+        return no_verb ("pmm fabric generate", &guess);
     fprintf (help ? stdout : stderr,
              "Usage: pmm fabric generate FAMILY [OPTION]...\n"
              "Families, each with --help:");

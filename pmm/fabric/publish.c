@@ -21,6 +21,7 @@
 #include "ibquery/snapshot.h"
 #include "pmm/common.h"
 #include "util/site.h"
+#include "util/text.h"
 
 enum { WAIT_MS = 120000 }; /* for another publisher */
 
@@ -41,7 +42,7 @@ static void tell (const struct job *j, const char *fmt, ...)
 
     if (!j->verbose)
         return;
-    fprintf (stderr, "%s: ", j->path);
+    fprintf (stderr, "%s: ", SHOWN (j->path));
     va_start (ap, fmt);
     vfprintf (stderr, fmt, ap);
     va_end (ap);
@@ -112,7 +113,7 @@ static int look (const struct job *j, struct error *err)
     rc = discover_changed (j->old, &j->opts, publish_state (j->publish).looks,
                            &counts, &why, err);
     if (rc == 0)
-        tell (j, "no change, %" PRIu64 " queries", counts.sent);
+        tell (j, "no change, %s", COUNTED (counts.sent, "query"));
     if (rc > 0)
         tell (j, "%s", why.text);
     return rc;
@@ -128,8 +129,8 @@ static int read_whole (const struct job *j, struct error *err)
         return -1;
     rc = publish_put (j->publish, j->old, f, j->site->snapshots_kept, err);
     if (rc >= 0)
-        tell (j, "%s, %" PRIu64 " queries",
-              rc > 0 ? "published" : "the same", counts.sent);
+        tell (j, "%s, %s", rc > 0 ? "published" : "the same",
+              COUNTED (counts.sent, "query"));
     fabric_destroy (f);
     return rc;
 }

@@ -12,6 +12,7 @@
 #include "pmm/common.h"
 #include "pmm/fabric/fabric_verb.h"
 #include "util/json.h"
+#include "util/text.h"
 
 static json_t *guid_json (uint64_t guid)
 {
@@ -123,9 +124,9 @@ static void put_adaptive (const struct fabric *f, FILE *fp)
     }
     if (told > 0)
         fprintf (fp,
-                 "adaptive routing: on at %zu switch%s (service levels "
-                 "0x%04x), off at %zu, not known of %zu\n",
-                 on, on == 1 ? "" : "es", levels, told - on, all - told);
+                 "adaptive routing: on at %s (service levels 0x%04x), off at "
+                 "%zu, not known of %zu\n",
+                 COUNTED (on, "switch"), levels, told - on, all - told);
 }
 
 static int write_text (const struct fabric *f, FILE *fp, struct error *err)
@@ -151,8 +152,9 @@ static int write_text (const struct fabric *f, FILE *fp, struct error *err)
     }
     if (f->part)
         fprintf (fp, "a part: the paths between its hosts\n");
-    fprintf (fp, "%zu hosts (%zu ports), %zu switches, %zu cables\n",
-             f->nhosts, f->nendpoints, switches, f->nlinks);
+    fprintf (fp, "%s (%s), %s, %s\n", COUNTED (f->nhosts, "host"),
+             COUNTED (f->nendpoints, "port"), COUNTED (switches, "switch"),
+             COUNTED (f->nlinks, "cable"));
     for (size_t i = 0; i < f->nclasses; i++)
         fprintf (fp, "%8zu  %s\n", count[i], f->class_name[i]);
     put_adaptive (f, fp);

@@ -90,17 +90,17 @@ static int write_text (const struct topology_model *m, const struct against *a,
             return error_nomem (err);
     for (size_t i = 0; i < a->nways; i++)
         put_way (a, &a->way[i], fp);
-    fprintf (fp, "%zu hosts on %zu switches compared, %zu ways between these "
-                 "as in the snapshot\n",
-             a->compared, a->switches, a->nclear);
+    fprintf (fp, "%s on %s compared, %s between these as in the snapshot\n",
+             COUNTED (a->compared, "host"), COUNTED (a->switches, "switch"),
+             COUNTED (a->nclear, "way"));
     if (a->alone > 0)
-        fprintf (fp, "cannot tell: %zu hosts, no other one was measured on "
-                     "their switch\n",
-                 a->alone);
+        fprintf (fp, "cannot tell: %s, no other one was measured on the same "
+                     "switch\n",
+                 COUNTED (a->alone, "host"));
     if (a->unclear > 0)
-        fprintf (fp, "cannot tell: %zu ways, too few are as long in the "
-                     "snapshot, or their latency is between others'\n",
-                 a->unclear);
+        fprintf (fp, "cannot tell: %s, too few are as long in the snapshot, "
+                     "or of a latency between others'\n",
+                 COUNTED (a->unclear, "way"));
     return 0;
 }
 

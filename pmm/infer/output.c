@@ -87,8 +87,8 @@ static int write_text (const struct topology_model *m, const struct fit *fit,
         degree[m->edge[i].a]++;
         degree[m->edge[i].b]++;
     }
-    fprintf (fp, "%u nodes, %u switches\n", m->nnodes,
-             m->nvertices - m->nnodes);
+    fprintf (fp, "%s, %s\n", COUNTED (m->nnodes, "node"),
+             COUNTED (m->nvertices - m->nnodes, "switch"));
     for (uint32_t v = m->nnodes; v < m->nvertices && rc == 0; v++)
         rc = put_switch (m, v, degree, fp);
     free (degree);

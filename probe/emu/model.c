@@ -446,9 +446,9 @@ int model_command (struct model *m, int argc, char *const argv[],
         if (argc < 1 || strcmp (argv[0], commands[i].name))
             continue;
         if (argc - 1 != commands[i].args)
-            return error_input (err, "%s takes %d argument%s", argv[0],
-                                commands[i].args,
-                                commands[i].args == 1 ? "" : "s");
+            return error_input (err, "%s takes %s", argv[0],
+                                COUNTED ((uint64_t)commands[i].args,
+                                       "argument"));
         return commands[i].fn (m, argv + 1, err);
     }
     return error_input (err, "unknown command '%s'", argc > 0 ? argv[0] : "");

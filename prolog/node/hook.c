@@ -268,7 +268,7 @@ static const struct {
 
 static int usage (const char *program)
 {
-    printf ("Usage: %s [OPTION]...\n\n", program);
+    printf ("Usage: %s [OPTION]...\n\n", SHOWN (program));
     for (size_t i = 0; i < sizeof (options) / sizeof (options[0]); i++)
         printf ("  %s %s\n", options[i].name, options[i].help);
     return 0;

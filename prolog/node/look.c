@@ -235,22 +235,19 @@ static size_t look_gone (struct look *look, struct look_state *next,
 static void look_count (struct look *look, size_t ports, size_t active,
                         size_t gone, uint64_t expected)
 {
-    const char *s = ports == 1 ? "" : "s";
-
     if (expected > ports + gone)
-        look_add (look, VERDICT_FAIL, "expected",
-                  "%" PRIu64 " port%s expected, %zu found", expected,
-                  expected == 1 ? "" : "s", ports);
+        look_add (look, VERDICT_FAIL, "expected", "%s expected, %zu found",
+                  COUNTED (expected, "port"), ports);
     if (ports == 0 && look->level == VERDICT_OK)
         look_add (look, VERDICT_UNKNOWN, "none",
                   "no InfiniBand port, and it is not known how many there "
                   "should be");
     else if (active > 0)
-        look_add (look, VERDICT_OK, "", "%zu of %zu port%s active", active,
-                  ports, s);
+        look_add (look, VERDICT_OK, "", "%zu of %s active", active,
+                  COUNTED (ports, "port"));
     else if (look->level == VERDICT_OK)
-        look_add (look, VERDICT_WARN, "none", "none of %zu port%s active",
-                  ports, s);
+        look_add (look, VERDICT_WARN, "none", "none of %s active",
+                  COUNTED (ports, "port"));
 }
 
 static void start (struct look_state *s, const char *boot)

@@ -246,9 +246,9 @@ static bool decide_resume (const struct scene *s, const struct ward *w,
                         : retry (s, w, drain->time, drain->after);
     return say (d, POLICY_WAIT,
                 "we drained it after audit %" PRIu64 "; link %s was clean in "
-                "%zu audit%s since, and must be in %d, %s apart", drain->after,
-                t ? t->link : or_unknown (drain->link), clean,
-                clean == 1 ? "" : "s", CLEAN_WANTED,
+                "%s since, and must be in %d, %s apart", drain->after,
+                t ? t->link : or_unknown (drain->link),
+                COUNTED (clean, "audit"), CLEAN_WANTED,
                 span_of (s->cfg->confirm_after_s).text);
 }
 

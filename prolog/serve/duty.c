@@ -2,6 +2,7 @@
 /* What the duties of the audit service share. */
 #include "config.h"
 #include "prolog/serve/duty.h"
+#include "util/text.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -114,8 +115,9 @@ int service_audit (struct service *s, const struct hostlist *nodes,
         node[i] = nodes->name[i * nodes->count / request.n];
     rc = audit_run (&audit, &request, result, err);
     if (rc > 0)
-        service_log (s, "audit %" PRId64 " of %zu nodes: %s: %s", result->id,
-                     request.n, verdict_status_name (result->status),
+        service_log (s, "audit %" PRId64 " of %s: %s: %s", result->id,
+                     COUNTED (request.n, "node"),
+                     verdict_status_name (result->status),
                      result->sentence);
     else if (rc == 0)
         service_log (s, "no audit: %s", result->sentence);
@@ -132,7 +134,8 @@ int duty_prune (struct service *s, struct error *err)
     n = ledger_prune (s->ledger, now - (int64_t)s->site.ledger_days * DAY_S,
                       INT64_MAX, err);
     if (n > 0)
-        service_log (s, "%" PRId64 " audits of more than %d days ago are "
-                        "forgotten", n, s->site.ledger_days);
+        service_log (s, "%s of more than %s ago forgotten",
+                     COUNTED ((uint64_t)n, "audit"),
+                     COUNTED ((uint64_t)s->site.ledger_days, "day"));
     return n < 0 ? -1 : 0;
 }

@@ -15,6 +15,7 @@
 
 #include "prolog/slurm/accounting.h"
 #include "report/comment.h"
+#include "util/text.h"
 
 enum { AT_ONCE = 200 };
 
@@ -173,6 +174,7 @@ int duty_comments (struct service *s, struct error *err)
 
     s->untried = tried == 0;
     if (written > 0)
-        service_log (s, "%d comments were written", written);
+        service_log (s, "%s written",
+                     COUNTED ((uint64_t)written, "comment"));
     return tried < 0 ? -1 : 0;
 }

@@ -13,6 +13,7 @@
 
 #include "prolog/act/act.h"
 #include "prolog/audit/partners.h"
+#include "util/text.h"
 
 enum { PARTNERS = 15, RETRY_S = 60, SOON_S = 10 };
 
@@ -169,8 +170,8 @@ static int confirm (struct service *s, struct wish *w,
     if (n >= 0) {
         name[0] = w->node;
         nodes.count = (size_t)n + 1;
-        service_log (s, "node %s is audited again, with %zu others", w->node,
-                     nodes.count - 1);
+        service_log (s, "node %s is audited again, with %s", w->node,
+                     COUNTED (nodes.count - 1, "other"));
         rc = service_audit (s, &nodes, &cause, before, &result, err);
         w->held = now + RETRY_S;
     }

@@ -17,6 +17,7 @@
 
 #include "prolog/audit/audit.h"
 #include "prolog/serve/intake.h"
+#include "util/text.h"
 
 enum { YOUNG_S = 15 };
 
@@ -91,8 +92,8 @@ static int audit_it (struct service *s, struct spool_entry *e,
     if (e->state == SPOOL_FRESH
         && spool_mark (s->spool, e, SPOOL_BEGUN, (uint64_t)newest, err) < 0)
         return -1;
-    service_log (s, "job %" PRIu64 " is audited %s: %zu nodes", e->job,
-                 causes[cause].words, e->nodes.count);
+    service_log (s, "job %" PRIu64 " is audited %s: %s", e->job,
+                 causes[cause].words, COUNTED (e->nodes.count, "node"));
     rc = service_audit (s, &e->nodes, &why, NULL, &result, err);
     if (rc > 0)
         return finish (s, e, result.id, err);
@@ -112,8 +113,8 @@ static void log_remarks (struct service *s, const struct spool_list *list)
     for (size_t i = 0; i < list->nremarks; i++)
         service_log (s, "%s", list->remark[i]);
     if (list->dropped)
-        service_log (s, "%" PRIu64 " jobs were not noted in the spool, which "
-                        "was full or could not be written", list->dropped);
+        service_log (s, "%s not noted in the spool, which was full or could "
+                        "not be written", COUNTED (list->dropped, "job"));
 }
 
 /* Nodes that a job has just left are seldom idle for long. */

@@ -2,6 +2,7 @@
 /* Which audit is next. */
 #include "config.h"
 #include "prolog/serve/queue.h"
+#include "util/text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -124,7 +125,8 @@ static bool is_found (const struct queue *q, const struct spool_entry *e,
     }
     if (tries < QUEUE_TRIES)
         return false;
-    return decide (a, QUEUE_DROP, "%zu audits of it came to no result", tries);
+    return decide (a, QUEUE_DROP, "%s of it came to no result",
+                   COUNTED (tries, "audit"));
 }
 
 static bool is_audit (const struct queue *q, const struct spool_entry *e,
@@ -209,8 +211,8 @@ static bool is_over_quota (const struct queue *q, const struct spool_entry *e,
     n = audits_of (q, e->uid, true, DAY_S);
     return n >= q->rules->checks_per_user
            && decide (a, QUEUE_DROP,
-                      "checks of user %" PRIu64 " had %zu audits in a day",
-                      e->uid, n);
+                      "checks of user %" PRIu64 " had %s in a day", e->uid,
+                      COUNTED (n, "audit"));
 }
 
 static const rule_f rules_of_one[] = {

@@ -19,6 +19,7 @@
 #include "ibquery/snapshot.h"
 #include "prolog/serve/duty.h"
 #include "util/program.h"
+#include "util/text.h"
 
 enum {
     SAID_MAX = 4, /* sentences; those of one cause may come by turns */
@@ -142,8 +143,8 @@ static int keep_fabric (struct service *s, struct error *err)
         return -1;
     }
     if (!s->fabric || strcmp (s->fabric->hash, f->hash) != 0)
-        service_log (s, "the fabric is %.12s: %zu hosts, %zu links", f->hash,
-                     f->nhosts, f->nlinks);
+        service_log (s, "the fabric is %.12s: %s, %s", f->hash,
+                     COUNTED (f->nhosts, "host"), COUNTED (f->nlinks, "link"));
     close_fabric (s);
     s->fabric = f;
     s->map = map;

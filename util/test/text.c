@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,6 +30,45 @@ static void test_clean (void)
         ok (!strcmp (text_clean (s), tab[i].expected), "clean: %s",
             tab[i].expected);
     }
+}
+
+static void test_count (void)
+{
+    static const struct {
+        uint64_t n;
+        const char *noun, *expected;
+    } tab[] = {
+        { 0, "link", "0 links" },
+        { 1, "link", "1 link" },
+        { 2, "link", "2 links" },
+        { 1, "switch", "1 switch" },
+        { 2, "switch", "2 switches" },
+        { 3, "process", "3 processes" },
+        { 1, "query", "1 query" },
+        { 0, "query", "0 queries" },
+        { 4, "way", "4 ways" },
+        { 1, "more finding", "1 more finding" },
+        { 1000, "round trip", "1000 round trips" },
+        { UINT64_MAX, "port", "18446744073709551615 ports" },
+    };
+    char both[64];
+
+    for (size_t i = 0; i < sizeof (tab) / sizeof (tab[0]); i++)
+        ok (!strcmp (COUNTED (tab[i].n, tab[i].noun), tab[i].expected), "%s",
+            COUNTED (tab[i].n, tab[i].noun));
+    snprintf (both, sizeof (both), "%s, %s", COUNTED (1, "node"),
+              COUNTED (2, "node"));
+    ok (!strcmp (both, "1 node, 2 nodes"), "two in a sentence: %s", both);
+}
+
+static void test_shown (void)
+{
+    char longer[2 * TEXT_SHOWN];
+
+    memset (longer, '\n', sizeof (longer) - 1);
+    longer[sizeof (longer) - 1] = '\0';
+    ok (!strcmp (SHOWN ("a \033[2J"), "a ?[2J"), "shown clean");
+    ok (strlen (SHOWN (longer)) == TEXT_SHOWN - 1, "... and cut");
 }
 
 static void test_hostname (void)
@@ -277,6 +317,8 @@ int main (void)
 {
     test_guess ();
     test_clean ();
+    test_count ();
+    test_shown ();
     test_hostname ();
     test_numbers ();
     test_parse ();
