@@ -45,7 +45,9 @@ static enum stack look_in (const char *path, const struct settings *settings)
     return line.required ? STACK_REQUIRED : STACK_OPTIONAL;
 }
 
-/* PlugStackConfig, as slurmctld has it; "" where it does not tell. */
+/* PlugStackConfig, as slurmctld has it; "" where it does not tell. The answer,
+ * some KB, once, is not freed: what does so has another name from 26.05 on.
+ */
 static void ask_controller (char path[PATH_MAX])
 {
     slurm_conf_t *conf = NULL;
@@ -55,7 +57,6 @@ static void ask_controller (char path[PATH_MAX])
         return;
     if (conf->plugstack)
         snprintf (path, PATH_MAX, "%s", conf->plugstack);
-    slurm_free_ctl_conf (conf);
 }
 
 /* plugstack.conf beside slurm.conf. */

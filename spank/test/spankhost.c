@@ -185,11 +185,6 @@ int slurm_load_ctl_conf (time_t since, slurm_conf_t **conf)
     return SLURM_SUCCESS;
 }
 
-void slurm_free_ctl_conf (slurm_conf_t *conf)
-{
-    (void)conf;
-}
-
 /* In place of libc's. */
 ssize_t sendto (int fd, const void *data, size_t len, int flags,
                 const struct sockaddr *to, socklen_t size)
