@@ -79,7 +79,7 @@ is "$(jq -c '[.findings[] | .suspects, .carried_gbps, .nominal_gbps]' rates)" \
 
 pmm plan -f fabric --throughput --links "$first" --extra-rounds 2 -v \
     -o links 2>said
-like "$(<said)" '1 flow in 1 round to fill 1 of 1 link$' "one for a link"
+like "$(<said)" 'to fill 1 of 1 link$' "one for a link"
 is "$(jq -c '[.targets, (.rounds | length)]' links)" "[[\"$first\"],3]" \
     "... three times"
 
