@@ -47,8 +47,8 @@ void live_report (const struct live_options *o, struct mads_counts counts)
     fprintf (stderr, "%s, %" PRIu64 " of them without an answer",
              COUNTED (counts.sent, "query"), counts.lost);
     if (counts.silent > 0)
-        fprintf (stderr, "; %" PRIu64 " others asked about adaptive routing, "
-                         "which a switch without it need not answer",
-                 counts.silent);
+        fprintf (stderr, "; %s about adaptive routing, which a switch without "
+                         "it need not answer",
+                 COUNTED (counts.silent, "other"));
     fputc ('\n', stderr);
 }

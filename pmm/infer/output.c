@@ -24,16 +24,17 @@ enum { NAME_SIZE = INFER_MAX_LABEL + 1 };
 
 static void put_fit (const struct fit *fit, FILE *fp)
 {
-    fprintf (fp, "%zu pairs measured, %zu edges of rank %zu, %zu degrees of "
-                 "freedom",
-             fit->pairs, fit->nedges, fit->rank, fit->dof);
+    fprintf (fp, "%s measured, %s of rank %zu, %s of freedom",
+             COUNTED (fit->pairs, "pair"), COUNTED (fit->nedges, "edge"),
+             fit->rank, COUNTED (fit->dof, "degree"));
     if (!isnan (fit->residual_ns))
         fprintf (fp, ": %.1f ns are left", fit->residual_ns);
     if (!isnan (fit->r2))
         fprintf (fp, ", R^2 %.6f (adjusted %.6f)", fit->r2, fit->r2_adjusted);
     fputc ('\n', fp);
     if (fit->apart > 0)
-        fprintf (fp, "%zu pairs measured are not joined\n", fit->apart);
+        fprintf (fp, "%s measured, but not joined\n",
+                 COUNTED (fit->apart, "pair"));
 }
 
 static void put_edge (const struct topology_model *m, const struct fit *fit,
