@@ -14,16 +14,6 @@
  * of it, log (noise / resolution).
  * Of that model, edges go that cost more than they explain (prune).
  *
- * Values scatter for two reasons: noise, and cables that are not alike. The
- * less noise there is, the more of the latter the shortest description tells,
- * by edges as short as cables differ. If noise leaves doubt about these, a
- * coarser model may be clear (switches are 300 ns apart, cables differ by 20):
- * models of no more edges are looked at, by the digits that they need. What
- * such a model leaves is data, not noise, so it is not enough that its standard
- * deviation is small: there has to be a gap. No value may be further from where
- * the model has it than SMALL of the least step between switches, so that each
- * is nearer to its own class than to the next.
- *
  * An answer is given only where noise leaves no doubt: a switch is told from
  * its neighbour if pairs of nodes across the edge between them are further
  * apart than those behind one of them by CLUSTER_APART times the noise of one
@@ -33,6 +23,15 @@
  * And what is left of the values must be noise: a switch or an edge that the
  * model lacks leaves pairs that are nearer than it says, by about a step, in a
  * pattern that noise does not have (rest).
+ *
+ * But values scatter by cables that are not alike, too, and the less noise
+ * there is, the more of that the shortest description tells, by edges as short
+ * as cables differ. So if there is a doubt, models of no more edges are looked
+ * at, the shortest description first, also as they were before edges went, and
+ * one is told that puts the values into classes: none is further from where the
+ * model has it than SMALL of the least step, so that each is nearer to its own
+ * class than to the next, whatever it is that scatters. Only where there is no
+ * such model the best one may leave a pattern, if that is less than a step.
  */
 #include "config.h"
 #include "core/infer/switches.h"
@@ -81,6 +80,7 @@ struct candidate {
 
 struct search {
     const struct infer_matrix *matrix;
+    bool given; /* which lengths are none */
     struct scale scale;
     struct level *nodes;
     struct twins *twins;
@@ -231,13 +231,17 @@ static int try_all (struct search *s, double eps)
     return 0;
 }
 
-/* The model without what noise has put into it. NULL without memory. */
+/* The model without what noise has put into it, unless it is given which lengths
+ * are none. NULL without memory.
+ */
 static struct topology_model *prune_model (const struct search *s,
                                            const struct topology_model *from)
 {
     struct topology_model *m = topology_copy (from);
     double squares = INFINITY;
 
+    if (m && s->given)
+        return m;
     if (m && settle (m, s->matrix, &squares) == 0
         && (isinf (squares)
             || (prune (m, s->matrix, squares, edge_cost (&s->scale, m)) >= 0
@@ -314,19 +318,23 @@ static double noise_at_most (const struct topology_model *m)
     return m->noise_ns * (1 + (z * z + 1) / (4.0 * (double)m->dof));
 }
 
-/* Whether noise leaves no doubt about a model, and if others take fewer digits,
- * a gap does: 1 or 0, with err; -1.
- */
+/* What a model has to show, besides that its steps exceed what it leaves. */
+enum proof {
+    NOISE_OR_GAP, /* what it leaves is noise, or values lie in classes */
+    GAP,          /* values lie in classes */
+    NO_STEP,      /* what it leaves is noise, or less than a step */
+};
+
+/* Whether a model shows it: 1; 0 with why not, or -1, with err. */
 static int is_clear (const struct search *s, const struct topology_model *m,
-                     bool others, struct error *err)
+                     enum proof proof, struct error *err)
 {
     struct step least;
     struct rest rest = { 0 };
+    double left;
     bool one;
 
-    if (least_step (m, &least) < 0
-        || ((others || m->noise_ns > RESOLUTION * s->scale.median)
-            && rest_of (m, s->matrix, &rest) < 0))
+    if (least_step (m, &least) < 0)
         return error_nomem (err);
     one = isinf (least.ns);
     if (!one && m->dof == 0) {
@@ -340,9 +348,13 @@ static int is_clear (const struct search *s, const struct topology_model *m,
                      least.ns, m->noise_ns);
         return 0;
     }
+    if (m->noise_ns > RESOLUTION * s->scale.median
+        && rest_of (m, s->matrix, &rest) < 0)
+        return error_nomem (err);
+    left = proof == NO_STEP ? rest.ns : rest.most;
     if ((one && m->noise_ns > TOO_NOISY * s->scale.median)
-        || (rest.digits > HIDDEN && (one || rest.ns > SMALL * least.ns))
-        || (others && (one || rest.most > SMALL * least.ns))) {
+        || ((proof == GAP || rest.digits > HIDDEN)
+            && (one || left > SMALL * least.ns))) {
         error_world (err, "latencies overlap: they scatter by %.3g about "
                           "%.4g, in which a switch may hide",
                      m->noise_ns, s->scale.median);
@@ -366,52 +378,48 @@ static struct candidate *best_left (struct search *s)
     return best;
 }
 
-/* Hand a model over that is clear, else destroy it. Returns as is_clear. */
-static int offer (const struct search *s, struct topology_model *m,
-                  bool others, struct topology_model **model,
-                  struct error *err)
-{
-    int rc = is_clear (s, m, others, err);
-
-    if (rc == 1)
-        *model = m;
-    else
-        topology_destroy (m);
-    return rc;
-}
-
-/* The best model that is clear, or a coarser one: 1 with *model; 0 with why the
- * best one is not, or -1, with err.
+/* The best model without what noise has put into it, if that is clear or no
+ * coarser one has its values in classes: 1 with *model; 0 or -1, with err.
  */
-static int choose (struct search *s, bool prune,
-                   struct topology_model **model, struct error *err)
+static int choose (struct search *s, struct topology_model **model,
+                   struct error *err)
 {
-    struct topology_model *m;
-    struct candidate *c;
-    struct error ignored, *why = err;
-    int rc = 0;
+    struct candidate *c = best_left (s);
+    struct topology_model *best = c ? prune_model (s, c->model) : NULL;
+    struct error ignored;
+    int rc;
 
-    error_world (err, "the pairs measured do not join all nodes");
-    while (rc == 0 && (c = best_left (s))) {
-        if (prune && !(m = prune_model (s, c->model)))
-            return error_nomem (err);
-        if (prune) {
-            rc = offer (s, m, why != err, model, why);
-            why = &ignored;
-        }
-        if (rc == 0) {
-            rc = offer (s, c->model, why != err, model, why);
-            c->model = NULL;
-        }
-        why = &ignored;
+    if (!c)
+        error_world (err, "the pairs measured do not join all nodes");
+    if (!best)
+        return c ? error_nomem (err) : 0;
+    *model = best;
+    rc = is_clear (s, best, NOISE_OR_GAP, err);
+    for (; rc == 0 && c; c = best_left (s)) {
+        rc = is_clear (s, c->model, GAP, &ignored);
+        if (rc == 1)
+            *model = c->model;
+        else
+            topology_destroy (c->model);
+        c->model = NULL;
     }
+    if (rc == 0)
+        rc = is_clear (s, best, NO_STEP, err);
+    if (rc < 1 || *model != best)
+        topology_destroy (best);
+    if (rc < 1)
+        *model = NULL;
     return rc < 0 ? error_nomem (err) : rc;
 }
 
 int infer_switches (const struct infer_matrix *m, double eps,
                     struct topology_model **model, struct error *err)
 {
-    struct search s = { .matrix = m, .least = INFINITY };
+    struct search s = {
+        .matrix = m,
+        .given = eps > 0,
+        .least = INFINITY,
+    };
     int rc = -1;
 
     *model = NULL;
@@ -419,7 +427,7 @@ int infer_switches (const struct infer_matrix *m, double eps,
         || !(s.twins = twins_find (s.nodes)) || try_all (&s, eps) < 0)
         error_nomem (err);
     else
-        rc = choose (&s, eps == 0, model, err);
+        rc = choose (&s, model, err);
     for (size_t i = 0; i < s.n; i++)
         topology_destroy (s.model[i].model);
     twins_destroy (s.twins);

@@ -6,9 +6,9 @@
  * ends, which may differ; so are switches at another switch. What is left in
  * the end is a mesh, of the edges that no path is as short as.
  *
- * Cables need not be alike: what they differ by is told as switches only where
- * noise leaves no doubt about it. Else the topology is told without, if its
- * steps are further apart than the values of each are spread.
+ * Cables need not be alike: values are told in classes, between which there are
+ * gaps. What cables differ by is told as switches only where noise leaves no
+ * doubt about it.
  */
 #ifndef CORE_INFER_SWITCHES_H
 #define CORE_INFER_SWITCHES_H
