@@ -34,15 +34,15 @@ allreduce of 1 integer
 allreduce of 10 integers
 reduce of 1 integer
 reduce of 10 integers
-broadcast of 10 integers
-gather of 10 integers of each
+broadcast of 1 integer
+gather of 1 integer of each
 non-blocking send of 10 integers, with wait
 iprobe, without a message
 blocking send of 10 integers
-sendrecv of 10 integers
+sendrecv of 1 integer
 send, then receive 10 integers
-5 persistent sends of 10 integers, started at once
-5 blocking sends of 10 integers
+5 persistent sends of 1 integer, started at once
+5 non-blocking sends of 1 integer, with wait
 signal: an empty message there and back"
 
 test_operations ()
@@ -64,7 +64,46 @@ test_operations ()
     done
     is "$(jq '.operations[0].us | .mean > 0 and .mean < 1000' costs)" true \
         "... reading the timer costs something"
+    step 2 "$probe" operations --repeats 1 --warm-up 0 --fast-repeats 10 \
+        -o costs >table
+    is "$? $(grep -cE '^ *-?[0-9.]+ +-  ' table) $(jq -c \
+        '[.operations[].stderr_us] | unique' costs)" "0 16 [null]" \
+        "... one repeat: no standard error"
+    preempted
 }
+
+# A process is preempted for 0.2 s in one of the repeats of the barrier. Its
+# times between barriers are counted, not those before: so, in two in a row.
+preempted ()
+{
+    cc -shared -fPIC -o preempt.so preempt.c \
+        || { skip "$mpi: preempted" "there is no C compiler"; return; }
+    step 2 env LD_PRELOAD="$PWD/preempt.so" "$probe" operations --repeats 20 \
+        --warm-up 0 --fast-repeats 10 -o costs >table
+    is "$? $(jq -c '[.operations[1].us.max > 150000,
+        ([.operations[].us.median | select(. < -5000)] | length)]' costs)" \
+        "0 [true,0]" "$mpi: one barrier is preempted: no operation costs less" \
+        || diag "$(<table)"
+    is "$(jq '.operations | map (.stderr_us * .stderr_us) as $v
+        | [range (2; 16) | select (. != 9)
+            | $v[.] - ($v[1] - $v[0]) > -1e-6] | all' costs)" true \
+        "... and their errors have that of the barrier in them" \
+        || diag "$(<table)"
+}
+cat >preempt.c <<'END'
+#include <unistd.h>
+/* a communicator is a pointer or an int */
+int PMPI_Barrier (void *comm);
+int MPI_Barrier (void *comm)
+{
+    static int n;
+
+    n++;
+    if (n == 20 || n == 21)
+        usleep (200000);
+    return PMPI_Barrier (comm);
+}
+END
 
 # Each measures all that there is: pairs, or shapes, with times above zero.
 test_exchanges ()

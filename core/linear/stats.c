@@ -28,6 +28,16 @@ double stats_quantile (const double *v, size_t n, double p)
     return v[i] + (h - (double)i) * (v[i + 1] - v[i]);
 }
 
+double stats_median_error (const double *v, size_t n)
+{
+    double off = 0.5 / sqrt ((double)n);
+
+    if (n < 2)
+        return NAN;
+    return (stats_quantile (v, n, 0.5 + off) - stats_quantile (v, n, 0.5 - off))
+           / 2;
+}
+
 double stats_median (double *v, size_t n)
 {
     stats_sort (v, n);

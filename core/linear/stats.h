@@ -13,6 +13,13 @@ void stats_sort (double *v, size_t n);
  */
 double stats_quantile (const double *v, size_t n, double p);
 
+/* Standard error of the median of sorted v, whatever its distribution: half the
+ * distance of the quantiles 1/2 +- 1 / (2 sqrt (n)), a share's standard error
+ * to either side (after McKean, Schrader, Commun. Stat. B 13, 1984). NAN where
+ * n < 2.
+ */
+double stats_median_error (const double *v, size_t n);
+
 /* Median; 1.4826 times the median distance from `centre`, which estimates a
  * normal distribution's standard deviation. n > 0; v is reordered, by
  * stats_mad also changed.

@@ -122,12 +122,41 @@ static void test_singular (void)
         "a matrix beyond all memory: ENOMEM");
 }
 
+/* As far as medians of normal values lie apart, and no further where one in
+ * eight of these is an outlier.
+ */
+static void test_median_error (void)
+{
+    enum { TIMES = 2000, N = 101 };
+    double squares = 0, error = 0, spoilt = 0;
+    double v[N];
+    struct rng rng;
+
+    rng_seed (&rng, 1);
+    for (int i = 0; i < TIMES; i++) {
+        for (int k = 0; k < N; k++)
+            v[k] = rng_normal (&rng);
+        stats_sort (v, N);
+        squares += pow (stats_quantile (v, N, 0.5), 2) / TIMES;
+        error += stats_median_error (v, N) / TIMES;
+        for (int k = 0; k < N / 8; k++)
+            v[N - 1 - k] = 1e6;
+        spoilt += stats_median_error (v, N) / TIMES;
+    }
+    ok (fabs (error / sqrt (squares) - 1) < 0.1,
+        "standard error of the median: %g, medians are %g apart", error,
+        sqrt (squares));
+    ok (near (error, spoilt), "outliers do not change it");
+    ok (isnan (stats_median_error (v, 1)), "one value tells none");
+}
+
 int main (void)
 {
     static const size_t size[] = { 1, 2, 3, 5, 63, 64, 65, 131, 200 };
 
     test_quantiles ();
     test_robust ();
+    test_median_error ();
     for (size_t i = 0; i < sizeof (size) / sizeof (size[0]); i++)
         test_matrix (size[i]);
     test_singular ();

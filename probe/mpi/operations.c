@@ -6,11 +6,12 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "core/linear/stats.h"
 #include "probe/mpi/call.h"
 #include "util/json.h"
 
 enum {
-    INTS = 10,      /* integers of a message, where it is not said */
+    INTS = 10,      /* integers of a message at most */
     MESSAGES = 5,   /* of what takes several */
     TAG = 1,
 };
@@ -21,9 +22,12 @@ struct bench {
     const struct operations_options *opts;
     int rank, last;
     int out[INTS], in[INTS];
-    int *gathered;                  /* [INTS * processes] */
+    int *gathered;                  /* [processes] */
     MPI_Request request[MESSAGES];  /* persistent: of 0 and of the last */
     double *us;                     /* [repeats] */
+    struct overhead {
+        double us, error;
+    } overhead; /* what each time includes, and its standard error */
 };
 
 /*
@@ -79,12 +83,12 @@ static int do_reduce_10 (struct bench *b, struct error *err)
 
 static int do_broadcast (struct bench *b, struct error *err)
 {
-    return CALL (err, MPI_Bcast, b->out, INTS, MPI_INT, 0, b->comm);
+    return CALL (err, MPI_Bcast, b->out, 1, MPI_INT, 0, b->comm);
 }
 
 static int do_gather (struct bench *b, struct error *err)
 {
-    return CALL (err, MPI_Gather, b->out, INTS, MPI_INT, b->gathered, INTS,
+    return CALL (err, MPI_Gather, b->out, 1, MPI_INT, b->gathered, 1,
                  MPI_INT, 0, b->comm);
 }
 
@@ -135,8 +139,8 @@ static int do_sendrecv (struct bench *b, struct error *err)
 
     if (b->rank != 0 && b->rank != b->last)
         return 0;
-    return CALL (err, MPI_Sendrecv, b->out, INTS, MPI_INT, peer, TAG, b->in,
-                 INTS, MPI_INT, peer, TAG, b->comm, MPI_STATUS_IGNORE);
+    return CALL (err, MPI_Sendrecv, b->out, 1, MPI_INT, peer, TAG, b->in,
+                 1, MPI_INT, peer, TAG, b->comm, MPI_STATUS_IGNORE);
 }
 
 static int there_and_back (struct bench *b, int n, struct error *err)
@@ -166,12 +170,20 @@ static int do_persistent_5 (struct bench *b, struct error *err)
     return CALL (err, MPI_Waitall, MESSAGES, b->request, status);
 }
 
-static int do_send_5 (struct bench *b, struct error *err)
+static int do_isend_5 (struct bench *b, struct error *err)
 {
+    MPI_Request request[MESSAGES];
+    MPI_Status status[MESSAGES];
+
+    if (b->rank != 0 && b->rank != b->last)
+        return 0;
     for (int i = 0; i < MESSAGES; i++)
-        if (do_send (b, err) < 0)
+        if ((b->rank == 0 ? CALL (err, MPI_Isend, &b->out[i], 1, MPI_INT,
+                                  b->last, TAG, b->comm, &request[i])
+                          : CALL (err, MPI_Irecv, &b->in[i], 1, MPI_INT, 0,
+                                  TAG, b->comm, &request[i])) < 0)
             return -1;
-    return 0;
+    return CALL (err, MPI_Waitall, MESSAGES, request, status);
 }
 
 static int do_signal (struct bench *b, struct error *err)
@@ -195,23 +207,24 @@ static const struct operation {
     { "allreduce_10", "allreduce of 10 integers", do_allreduce_10, 0 },
     { "reduce_1", "reduce of 1 integer", do_reduce_1, 0 },
     { "reduce_10", "reduce of 10 integers", do_reduce_10, 0 },
-    { "broadcast", "broadcast of 10 integers", do_broadcast, 0 },
-    { "gather", "gather of 10 integers of each", do_gather, 0 },
+    { "broadcast", "broadcast of 1 integer", do_broadcast, 0 },
+    { "gather", "gather of 1 integer of each", do_gather, 0 },
     { "isend_wait", "non-blocking send of 10 integers, with wait",
       do_isend_wait, 0 },
     { "iprobe", "iprobe, without a message", do_iprobe, FAST },
     { "send", "blocking send of 10 integers", do_send, 0 },
-    { "sendrecv", "sendrecv of 10 integers", do_sendrecv, 0 },
+    { "sendrecv", "sendrecv of 1 integer", do_sendrecv, 0 },
     { "send_receive", "send, then receive 10 integers", do_send_receive, 0 },
-    { "persistent_5", "5 persistent sends of 10 integers, started at once",
+    { "persistent_5", "5 persistent sends of 1 integer, started at once",
       do_persistent_5, 0 },
-    { "send_5", "5 blocking sends of 10 integers", do_send_5, 0 },
+    { "isend_5", "5 non-blocking sends of 1 integer, with wait", do_isend_5,
+      0 },
     { "signal", "signal: an empty message there and back", do_signal, 0 },
 };
 
 enum {
     OPERATIONS = sizeof (operations) / sizeof (operations[0]),
-    OVERHEADS = 2, /* the first: what each time includes */
+    BARRIER = 1, /* its row */
 };
 
 size_t operations_count (void)
@@ -242,30 +255,37 @@ static int once (struct bench *b, const struct operation *o, uint64_t n,
     return 0;
 }
 
-/* cost[0 .. i-1] are known. */
+/* cost[0 .. i-1] are known. What a time of the barrier's row is, each behind it
+ * includes: DT, which is in both, has no share in their errors.
+ */
 static int measure (struct bench *b, size_t i, struct operation_cost *cost,
                     struct error *err)
 {
     const struct operation *o = &operations[i];
     uint64_t n = o->flags & FAST ? b->opts->fast_repeats : 1;
+    size_t repeats = b->opts->repeats;
     /* the reading that ends it is one of the timer's, too */
     double each = (double)n + (o->flags & ALONE ? 1 : 0);
-    double overhead = 0;
-    double ignored;
+    double before = b->overhead.us, error, ignored;
 
-    for (size_t k = 0; k < i && k < OVERHEADS; k++)
-        overhead += cost[k].us[SERIES_MEAN];
     for (uint64_t k = 0; k < b->opts->warm_up; k++)
         if (once (b, o, n, &ignored, err) < 0)
             return -1;
-    for (uint64_t k = 0; k < b->opts->repeats; k++) {
+    for (size_t k = 0; k < repeats; k++) {
         if (once (b, o, n, &b->us[k], err) < 0)
             return -1;
-        b->us[k] = (b->us[k] - overhead) / each;
+        b->us[k] = (b->us[k] - before) / each;
     }
     cost[i].name = o->name;
     cost[i].text = o->text;
-    series_stats (b->us, b->opts->repeats, cost[i].us);
+    series_stats (b->us, repeats, cost[i].us);
+    error = stats_median_error (b->us, repeats);
+    cost[i].error = hypot (error, b->overhead.error / each);
+    if (i <= BARRIER)
+        b->overhead = (struct overhead){
+            before + cost[i].us[SERIES_MEDIAN],
+            error,
+        };
     return 0;
 }
 
@@ -273,10 +293,10 @@ static int make_requests (struct bench *b, struct error *err)
 {
     for (int i = 0; i < MESSAGES; i++)
         if ((b->rank == 0
-             && CALL (err, MPI_Send_init, b->out, INTS, MPI_INT, b->last, TAG,
+             && CALL (err, MPI_Send_init, &b->out[i], 1, MPI_INT, b->last, TAG,
                       b->comm, &b->request[i]) < 0)
             || (b->rank == b->last
-                && CALL (err, MPI_Recv_init, b->in, INTS, MPI_INT, 0, TAG,
+                && CALL (err, MPI_Recv_init, &b->in[i], 1, MPI_INT, 0, TAG,
                          b->comm, &b->request[i]) < 0))
             return -1;
     return 0;
@@ -303,7 +323,7 @@ int operations_run (MPI_Comm comm, const struct operations_options *opts,
     MPI_Comm_rank (comm, &b.rank);
     MPI_Comm_size (comm, &size);
     b.last = size - 1;
-    b.gathered = calloc ((size_t)size, sizeof (b.in));
+    b.gathered = calloc ((size_t)size, sizeof (*b.gathered));
     b.us = calloc (opts->repeats, sizeof (*b.us));
     if (!b.gathered || !b.us) {
         error_nomem (err);
@@ -324,10 +344,15 @@ error:
  * As it is written
  */
 
-static double standard_error (const struct operations_scene *scene,
-                              const struct operation_cost *cost)
+/* One repeat does not tell how far it may be off. */
+static void print_cost (const struct operation_cost *cost, FILE *fp)
 {
-    return cost->us[SERIES_SD] / sqrt ((double)scene->opts->repeats);
+    fprintf (fp, "%15.3f ", cost->us[SERIES_MEDIAN]);
+    if (isnan (cost->error))
+        fprintf (fp, "%15s", "-");
+    else
+        fprintf (fp, "%15.3f", cost->error);
+    fprintf (fp, "  %s\n", cost->text);
 }
 
 void operations_print (const struct operations_scene *scene,
@@ -337,8 +362,7 @@ void operations_print (const struct operations_scene *scene,
              "#  microseconds  standard error  operation\n", scene->mpi,
              scene->processes, scene->hosts, (uintmax_t)scene->opts->repeats);
     for (size_t i = 0; i < OPERATIONS; i++)
-        fprintf (fp, "%15.3f %15.3f  %s\n", cost[i].us[SERIES_MEAN],
-                 standard_error (scene, &cost[i]), cost[i].text);
+        print_cost (&cost[i], fp);
 }
 
 static json_t *cost_json (const struct operation_cost *cost)
@@ -351,8 +375,10 @@ static json_t *cost_json (const struct operation_cost *cost)
             json_decref (us);
             return NULL;
         }
-    return json_pack ("{s:s, s:s, s:o}", "name", cost->name, "text",
-                      cost->text, "us", us);
+    return json_pack ("{s:s, s:s, s:o, s:o}", "name", cost->name, "text",
+                      cost->text, "us", us, "stderr_us",
+                      isnan (cost->error) ? json_null ()
+                                          : json_real (cost->error));
 }
 
 static json_t *costs_json (const struct operation_cost *cost)

@@ -17,10 +17,15 @@
  * programs:
  *
  *     "mpi", "processes", "hosts", "repeats", "fast_repeats", "operations":
- *     [{"name","text","us":{"min","p25","median","p75","max","mean","sd"}}]
+ *     [{"name","text","us":{"min","p25","median","p75","max","mean","sd"},
+ *       "stderr_us"}]
  *
- * A mean that is within a few of its standard errors of zero, or below, could
- * not be told from the barrier's own scatter.
+ * What one costs is the median of its repeats, and so are DT and DB: a process
+ * that is preempted now and then does not move it. Its standard error is that
+ * of both medians (stats_median_error), its own and the one that was taken away;
+ * null where one repeat does not tell. A median that is within a few of its
+ * standard errors of zero, or below, could not be told from the barrier's own
+ * scatter.
  */
 #ifndef PROBE_MPI_OPERATIONS_H
 #define PROBE_MPI_OPERATIONS_H
@@ -44,6 +49,7 @@ struct operation_cost {
     const char *name; /* for programs: "allreduce_10" */
     const char *text; /* for people */
     double us[SERIES_STATS];
+    double error; /* of the median; NAN: one repeat */
 };
 
 /* Rows of the table, DT and DB first. */
