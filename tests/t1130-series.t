@@ -65,6 +65,23 @@ for file in average:mean median:median deviation:sd min:min; do
         "$name: no pair deviates, none is missing"
 done
 
+sed 's/^data type "min"/data type "minimum"/' p_min.txt >theirs_min.txt
+pmm series theirs_min.txt --format parus -o again && cmp p_min.txt again_min.txt
+ok $? "a minimum by its other name"
+
+# A noise test: the goal pairs alone, then with noise
+{
+    jq -c '.pattern = "alone"' s
+    jq -c '.test = "test_noise" | .pattern = "noise" | .noise_processes = 3' s
+} >noise
+pmm series noise --format parus -o n
+is "$?:$(echo n[-_]*average.txt):$(grep -h '^test' n_average.txt n-alone_*ge.txt)" \
+    '0:n-alone_average.txt n_average.txt:test type "test_noise"
+test type "one_to_one"' "of a noise test, the one with noise is the first"
+cat noise noise | pmm series - --format parus -o m
+is "$?:$(ls m[-_]*min.txt | sort | tr '\n' ' ')" \
+    "0:m-2-alone_min.txt m-2_min.txt m-alone_min.txt m_min.txt " "of two as well"
+
 pmm series s --format csv --append -o csv \
     && pmm series s --format csv --append -o csv
 is "$?:$(wc -l <csv):$(grep -c ^test csv)" 0:161:1 \

@@ -19,10 +19,10 @@ enum {
 #define NS 1e9
 
 const struct parus_file parus_files[PARUS_FILES] = {
-    { "average", SERIES_MEAN },
-    { "median", SERIES_MEDIAN },
-    { "deviation", SERIES_SD },
-    { "min", SERIES_MIN },
+    { "average", "average", SERIES_MEAN },
+    { "median", "median", SERIES_MEDIAN },
+    { "deviation", "deviation", SERIES_SD },
+    { "min", "minimum", SERIES_MIN },
 };
 
 /* Lengths as PARUS has them: for (l = begin; l < end; l += step). */
@@ -219,7 +219,8 @@ static int read_stat (struct scan *in, enum series_stat *stat)
     if (quoted (in, "data type") < 0)
         return -1;
     for (int i = 0; i < PARUS_FILES; i++)
-        if (!strcmp (in->word, parus_files[i].name)) {
+        if (!strcmp (in->word, parus_files[i].name)
+            || !strcmp (in->word, parus_files[i].also)) {
             *stat = parus_files[i].stat;
             return 0;
         }

@@ -31,10 +31,10 @@ enum { PARUS_FILES = 4 };
 #define PARUS_START "processors " /* of each of them */
 
 /* The files of a run: what their data type is called (also the end of the
- * file's name, PREFIX_average.txt) and what it holds.
+ * file's name, PREFIX_average.txt), and elsewhere, and what it holds.
  */
 extern const struct parus_file {
-    const char *name;
+    const char *name, *also;
     enum series_stat stat;
 } parus_files[PARUS_FILES];
 

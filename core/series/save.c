@@ -150,7 +150,22 @@ error:
     return -1;
 }
 
+static bool is_noise (const struct series *s)
+{
+    return s->test == SERIES_NOISE || s->test == SERIES_NOISE_BLOCKING;
+}
+
+/* A noise test is two runs, the goal pairs alone and with noise: of these, the
+ * latter is what PARUS has.
+ */
+static bool is_before_noise (const struct series_list *runs, size_t i)
+{
+    return !strcmp (runs->run[i]->pattern, "alone") && i + 1 < runs->n
+           && is_noise (runs->run[i + 1]);
+}
+
 static struct outfile *create_matrices (const struct series *s, size_t run,
+                                        bool alone,
                                         const struct parus_file *file,
                                         const char *prefix, struct error *err)
 {
@@ -160,7 +175,8 @@ static struct outfile *create_matrices (const struct series *s, size_t run,
 
     if (run > 0)
         snprintf (number, sizeof (number), "-%zu", run + 1);
-    if (asprintf (&path, "%s%s_%s.txt", prefix, number, file->name) < 0) {
+    if (asprintf (&path, "%s%s%s_%s.txt", prefix, number,
+                  alone ? "-alone" : "", file->name) < 0) {
         error_nomem (err);
         return NULL;
     }
@@ -178,16 +194,22 @@ static int save_matrices (const struct series_list *runs, const char *prefix,
                           struct error *err)
 {
     struct outfile **out = calloc (runs->n * PARUS_FILES + 1, sizeof (*out));
-    size_t n = 0;
+    size_t n = 0, run = 0;
     int rc = -1;
 
     if (!out)
         return error_nomem (err);
-    for (size_t i = 0; i < runs->n; i++)
-        for (int k = 0; k < PARUS_FILES && has_pairs (runs->run[i]); k++, n++)
-            if (!(out[n] = create_matrices (runs->run[i], n / PARUS_FILES,
+    for (size_t i = 0; i < runs->n; i++) {
+        bool alone = is_before_noise (runs, i);
+
+        if (!has_pairs (runs->run[i]))
+            continue;
+        for (int k = 0; k < PARUS_FILES; k++, n++)
+            if (!(out[n] = create_matrices (runs->run[i], run, alone,
                                             &parus_files[k], prefix, err)))
                 goto error;
+        run += !alone;
+    }
     if (n == 0) {
         error_input (err, "parus tells of pairs: there are none");
         goto error;

@@ -142,6 +142,7 @@ static void test_theirs (void)
         { "one_to_one", "median", "0 2e-6\n2e-6 0\n", 2 },
         { "all_to_all", "median", "1e-7 2e-6\n2e-6 1e-7\n", 4 },
         { "test_noise", "min", "0.000000 2e-6\n0.000000 0.000000\n", 1 },
+        { "test_noise", "minimum", "0.000000 2e-6\n0.000000 0.000000\n", 1 },
         { "test_noise", "average", "-nan 2e-6\nnan 0\n", 1 },
         { "one_to_one", "deviation", "0 0\n0 0\n", 2 },
         { "all_to_all", "deviation", "0 0\n0 0\n", 4 },
