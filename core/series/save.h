@@ -28,8 +28,8 @@ int series_save_check (const struct series_save *to, struct error *err);
 /* Write all runs that the format tells of (one at least), whole or not at all;
  * append only to a file of that format. The format parus makes four files,
  * PATH_average.txt, PATH_median.txt, PATH_deviation.txt and PATH_min.txt, of
- * the second run of pairs PATH-2_average.txt and so on, of the goal pairs alone,
- * before a run with noise, PATH-alone_average.txt; it cannot append.
+ * the second run of pairs PATH-2_average.txt and so on, of the goal pairs
+ * alone, before a run with noise, PATH-alone_average.txt; it cannot append.
  * Return 0, or -1 with err.
  */
 int series_save (const struct series_list *runs, const struct series_save *to,
