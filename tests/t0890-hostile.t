@@ -30,6 +30,7 @@ Transport=emu
 EmuSocket=$workdir/emu
 AuditTimeout=$((20 * patience))
 AuditEvery=0
+AuditAgainAfter=0
 Action=drain
 ConfirmAfter=1
 MaxUnavailable=50
