@@ -924,6 +924,43 @@ static void test_size (void)
     close_season (&s);
 }
 
+/* How often a drained node was audited is the ledger's to know, as long as the
+ * drain stands.
+ */
+static void test_tries (void)
+{
+    struct season s;
+    struct act_report r;
+    const struct decision *d = NULL;
+
+    begin_season (&s);
+    play (&s, DRAINED "about h0003; audit 700 fail h0003;"
+              "audit 2000 fail h0003; audit 4500 fail h0003; about");
+    close_season (&s);
+    open_season (&s);
+    play (&s, "set Action drain; set Resume yes");
+    if (act_look (&r, &world, &s.site, s.ledger, fabric, NOW + 200000, &err)
+        < 0)
+        diag ("%s", err.text);
+    for (size_t i = 0; i < r.decisions.n; i++)
+        if (!strcmp (r.decisions.v[i].node, "h0003"))
+            d = &r.decisions.v[i];
+    ok (r.docket.input.ntried == 3 && d && d->kind == POLICY_WAIT
+            && d->audit == 0,
+        "a drained node was audited three times, long ago");
+    act_report_clear (&r);
+    if (act_look (&r, &world, &s.site, s.ledger, fabric, NOW + 4500, &err) < 0)
+        diag ("%s", err.text);
+    for (size_t i = 0; i < r.decisions.n; i++)
+        if (!strcmp (r.decisions.v[i].node, "h0003"))
+            d = &r.decisions.v[i];
+    ok (d->when == NOW + 4500 + 8 * 600,
+        "another service waits for %lld s before it does so again",
+        (long long)(d->when - NOW - 4500));
+    act_report_clear (&r);
+    close_season (&s);
+}
+
 int main (void)
 {
     struct fat_tree tree = { .ports = 4, .levels = 3 };
@@ -946,6 +983,7 @@ int main (void)
     test_killed ();
     test_lost ();
     test_size ();
+    test_tries ();
     plan_destroy (plan);
     pathset_destroy (ps);
     fabric_destroy (fabric);
