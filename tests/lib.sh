@@ -262,8 +262,8 @@ with_vm ()
 
 in_vm ()
 {
-    "$srcdir/contrib/vm/vm" --timeout $(($1 * patience)) --share . -- env PATH="$PATH" \
-        srcdir="$srcdir" BASH_ENV="$srcdir/tests/vm.sh" bash "$2"
+    "$srcdir/contrib/vm/vm" --timeout $(($1 * patience)) --share . -- env \
+        PATH="$PATH" srcdir="$srcdir" BASH_ENV="$srcdir/tests/vm.sh" bash "$2"
 }
 
 with_cluster ()

@@ -50,7 +50,8 @@ echo "pmm-result 1 $act $nonce it is $act"
 X
 chmod 755 "$workdir/probe"
 
-words="probe=$workdir/probe timeout=$((5 * patience)) emusocket=$workdir/some.sock"
+words="probe=$workdir/probe timeout=$((5 * patience))"
+words="$words emusocket=$workdir/some.sock"
 echo "required $workdir/spank_pmm.so $words" >"$workdir/plugstack"
 with_cluster 4 --plugstack "$workdir/plugstack"
 plugstack=$workdir/slurm/etc/plugstack.conf

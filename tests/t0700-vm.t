@@ -113,8 +113,8 @@ echo more words >&2
 exit 77
 END
 before=$(date +%s)
-"$vm" --timeout $((600 * patience)) --share . -- env PATH="$PATH" bash inside "$srcdir" \
-    >out 2>err
+"$vm" --timeout $((600 * patience)) --share . -- env PATH="$PATH" \
+    bash inside "$srcdir" >out 2>err
 is "$?" 77 "the command's status"
 diag "$(($(date +%s) - before)) s of wall time"
 is "$(<out)" $'status 2\nwords' "its output"

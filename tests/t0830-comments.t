@@ -27,7 +27,8 @@ echo "pmm-result 1 FAIL $2 host end h0002 (0002c90000000013/1) +412 ns"
 X
 printf '#!/bin/sh\nexec sleep 100\n' >"$workdir/hung"
 chmod 755 "$workdir/probe" "$workdir/hung"
-words="probe=$workdir/probe jobcomment=$workdir/pmm-comment timeout=$((10 * patience))"
+words="probe=$workdir/probe jobcomment=$workdir/pmm-comment"
+words="$words timeout=$((10 * patience))"
 echo "optional $workdir/spank_pmm.so $words" >"$workdir/plugstack"
 with_cluster 2 --cpus 256 --slurm-user slurm \
     --plugstack "$workdir/plugstack"

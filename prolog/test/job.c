@@ -202,7 +202,7 @@ static void test_silent (void)
              STARTED ("n2"));
     fclose (fp);
     chmod ("srun", 0755);
-    site.audit_timeout_ms = -4000; /* and what nodes are waited for */
+    site.audit_timeout_ms = -2000; /* and what nodes are waited for */
     ok (job_run (&job, &said, &err) == 0 && said.launched
             && said.nfaults == 1 && said.fault[0].launch
             && !strcmp (said.why, "node n3: no answer to the task launch"),
