@@ -115,7 +115,7 @@ static bool take_name (const char **line, struct local_port *p)
     char guid[20] = "0x";
     uint64_t port;
 
-    if (!take_word (line, word) || strcspn (word, "/") != 16
+    if (!take_word (line, word) || strcspn (word, "/") != 16 || !word[16]
         || text_u64 (word + 17, 1, UINT8_MAX, &port) < 0)
         return false;
     memcpy (guid + 2, word, 16);
