@@ -438,6 +438,7 @@ struct outfile {
     char *name; /* in dir */
     char *temp; /* NULL: there is none */
     int errnum; /* of the first write that failed */
+    char buf[1 << 16];
 };
 
 static void outfile_destroy (struct outfile *out)
@@ -564,8 +565,10 @@ static struct outfile *create (const char *path, mode_t mode,
         && ((mode && fchmod (out->fd, mode) < 0)
             || !(out->fp = fopencookie (out, "w", io))))
         rc = error_errno (err, "cannot write %s", out->path);
-    if (rc == 0)
+    if (rc == 0) {
+        setvbuf (out->fp, out->buf, _IOFBF, sizeof (out->buf));
         return out;
+    }
     file_abort (out);
     return NULL;
 }
