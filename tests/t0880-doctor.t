@@ -141,7 +141,7 @@ chmod 600 fabric
 complains FAIL snapshot 'cannot read' "a snapshot that users cannot read"
 healthy
 chown "$test_user" fabric
-complains FAIL snapshot 'others may write' "a snapshot of an ordinary user's"
+complains FAIL snapshot 'belongs to user' "a snapshot of an ordinary user's"
 chown root fabric
 touch -d '9 days ago' fabric
 complains WARN snapshot '9 days old' "an old snapshot"
@@ -187,7 +187,7 @@ chmod 755 "$workdir/spool"
 pkill -P "$service"
 wait "$service"
 complains WARN service 'pmm audit --serve' "no audit service"
-rmdir "$workdir/spool"
+rm -r "$workdir/spool"
 like "$(doctor)" 'WARN +spool: .*install -d -o slurm' "WARN: no spool"
 install -d -o slurm "$workdir/spool"
 serve
