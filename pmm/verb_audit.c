@@ -190,6 +190,7 @@ static int run_one (struct work *w, char **node, size_t n, struct error *err)
     struct audit_request request = {
         .node = (const char *const *)node,
         .n = n,
+        .anyway = w->o->nodes || w->o->drained,
         .cause.why = LEDGER_BY_HAND,
     };
     struct audit_result result;

@@ -20,21 +20,32 @@
 #include "prolog/audit/record.h"
 #include "prolog/audit/signs.h"
 #include "prolog/slurm/controller.h"
+#include "util/program.h"
 #include "util/text.h"
 
 enum {
     LIST_MAX = 100000, /* bytes of a node list: one argument of srun's */
     NAME_BYTES = 48,   /* of the job's name */
+    SEARCH_EVERY_S = 3600,
+    IDLE_PAUSE_MS = 500, /* between tries */
+    IDLE_PAUSES = 40,
 };
 
-/* An audit on its way. */
+/* A node that an audit has no result for. */
+struct fault {
+    int64_t audit;
+    struct job_fault of;
+};
+
+/* An audit on its way, or one of its tries. */
 struct run {
     const struct audit *audit;
     const struct audit_request *request;
     struct audit_result *result;
     struct nodemap *map;
-    const char **node_of;  /* [endpoint of the fabric]: the node, borrowed */
-    const char **node;     /* those that are measured, in order of name */
+    const char **all_of;   /* [endpoint of the fabric]: the node, borrowed */
+    const char **node_of;  /* ... of those that are measured; else NULL */
+    const char **node;     /* these, in order of name */
     size_t n;
     char *list;            /* these, folded */
     const char **partner;  /* of them those that we have not drained */
@@ -44,6 +55,13 @@ struct run {
     char nonce[LEDGER_NONCE_BYTES];
     char job_name[NAME_BYTES];
     int lock;
+
+    const struct ledger_cause *cause;
+    size_t tries;
+    int64_t end_ms;        /* no other try from then on */
+    bool launched, cancelled; /* the last one's job */
+    struct fault *fault;   /* of all tries, */
+    size_t nfaults, ntold; /* ... and those before the last one */
 };
 
 /* Nothing will be measured. Return 0, as audit_run does then. */
@@ -119,68 +137,105 @@ static int load_map (struct run *run, struct error *err)
     return run->map ? 0 : -1;
 }
 
-/* Leave in node_of what was asked for, and mark who has an endpoint. */
+/* Mark who has an endpoint. */
 static int match_nodes (struct run *run, bool *known, struct error *err)
 {
     const struct fabric *f = run->audit->fabric;
 
     if (load_map (run, err) < 0)
         return -1;
-    if (!(run->node_of = calloc (f->nendpoints + 1, sizeof (*run->node_of))))
+    run->all_of = calloc (f->nendpoints + 1, sizeof (*run->all_of));
+    run->node_of = calloc (f->nendpoints + 1, sizeof (*run->node_of));
+    if (!run->all_of || !run->node_of)
         return error_nomem (err);
-    if (guids_nodes (f, run->map, run->node_of, err) < 0)
+    if (guids_nodes (f, run->map, run->all_of, err) < 0)
         return -1;
     for (size_t i = 0; i < f->nendpoints; i++) {
-        const char **found = bsearch (&run->node_of[i], run->node, run->n,
+        const char **found = bsearch (&run->all_of[i], run->node, run->n,
                                       sizeof (*run->node), compare_names);
 
         if (found)
             known[found - run->node] = true;
-        else
-            run->node_of[i] = NULL;
     }
     return 0;
 }
 
-/* Name those that are not in the snapshot, and leave them out. */
-static int leave_out (struct run *run, const bool *known, struct error *err)
+/* Leave out those that are not marked, and say so. */
+static int leave_out (struct run *run, const bool *marked, const char *why,
+                      struct error *err)
 {
-    const char **strange = calloc (run->n + 1, sizeof (*strange));
-    size_t nstrange = 0, kept = 0;
+    const char **out = calloc (run->n + 1, sizeof (*out));
+    size_t n = 0, kept = 0;
     char *list = NULL;
 
-    if (!strange)
+    if (!out)
         return error_nomem (err);
     for (size_t i = 0; i < run->n; i++) {
-        if (known[i])
+        if (marked[i])
             run->node[kept++] = run->node[i];
         else
-            strange[nstrange++] = run->node[i];
+            out[n++] = run->node[i];
     }
     run->n = kept;
-    if (nstrange > 0 && (list = hostlist_fold (strange, nstrange)))
-        report (run, "not in the snapshot, and left out: %.400s", list);
+    if (n > 0 && (list = hostlist_fold (out, n)))
+        report (run, "%s, and left out: %.400s", why, list);
     free (list);
-    free (strange);
+    free (out);
     return 0;
+}
+
+/* Mark who does not keep audits from their measurement. */
+static int mark_sound (struct run *run, bool *sound, struct error *err)
+{
+    int64_t now = (int64_t)time (NULL);
+    json_t *faulty = ledger_faulty (run->audit->ledger, now, err);
+
+    if (!faulty)
+        return -1;
+    for (size_t i = 0; i < run->n; i++)
+        sound[i] = !ledger_is_out (faulty, run->node[i], now);
+    json_decref (faulty);
+    return 0;
+}
+
+/* These are measured from now on. */
+static int choose (struct run *run, const char *const *node, size_t n,
+                   struct error *err)
+{
+    memmove (run->node, node, n * sizeof (*node));
+    run->n = n;
+    if (n > 0)
+        qsort (run->node, n, sizeof (*run->node), compare_names);
+    for (size_t i = 0; i < run->audit->fabric->nendpoints; i++)
+        run->node_of[i] = bsearch (&run->all_of[i], run->node, n,
+                                   sizeof (*run->node), compare_names)
+                              ? run->all_of[i]
+                              : NULL;
+    free (run->list);
+    run->list = hostlist_fold (run->node, n);
+    return run->list ? 0 : error_nomem (err);
 }
 
 static int find_nodes (struct run *run, struct error *err)
 {
-    bool *known;
+    bool *mark;
     int rc;
 
     if (sort_nodes (run, err) < 0)
         return -1;
-    if (!(known = calloc (run->n + 1, sizeof (*known))))
+    if (!(mark = calloc (run->n + 1, sizeof (*mark)))
+        || !(run->fault = calloc (run->n + 1, sizeof (*run->fault)))) {
+        free (mark);
         return error_nomem (err);
-    rc = match_nodes (run, known, err);
+    }
+    rc = match_nodes (run, mark, err);
     if (rc == 0)
-        rc = leave_out (run, known, err);
-    free (known);
-    if (rc == 0 && !(run->list = hostlist_fold (run->node, run->n)))
-        rc = error_nomem (err);
-    return rc;
+        rc = leave_out (run, mark, "not in the snapshot", err);
+    if (rc == 0 && !run->request->anyway
+        && (rc = mark_sound (run, mark, err)) == 0)
+        rc = leave_out (run, mark, "kept audits from their measurement", err);
+    free (mark);
+    return rc == 0 ? choose (run, run->node, run->n, err) : rc;
 }
 
 /* Tell those that we drained from their partners. */
@@ -190,6 +245,10 @@ static int find_partners (struct run *run, struct error *err)
     struct hostlist drained = { 0 };
     int rc = -1;
 
+    free (run->partners);
+    run->partners = NULL;
+    free (run->partner);
+    run->npartners = 0;
     if (!(run->partner = partner))
         error_nomem (err);
     else if (controller_drained (&drained, err) == 0) {
@@ -340,6 +399,19 @@ static bool owns (const void *arg, const char *node,
     return signs_owns (run->audit->fabric, run->node_of, node, port);
 }
 
+/* Of a node that is measured, and once. */
+static void add_fault (struct run *run, const struct job_fault *fault)
+{
+    const char *node = fault->node;
+
+    for (size_t i = 0; i < run->nfaults; i++)
+        if (!strcmp (run->fault[i].of.node, node))
+            return;
+    if (bsearch (&node, run->node, run->n, sizeof (*run->node),
+                 compare_names))
+        run->fault[run->nfaults++] = (struct fault){ run->result->id, *fault };
+}
+
 static int measure (struct run *run, struct error *err)
 {
     const struct job job = {
@@ -361,6 +433,10 @@ static int measure (struct run *run, struct error *err)
 
     if (said.left[0])
         report (run, "%s", said.left);
+    run->launched = said.launched;
+    run->cancelled = said.cancelled;
+    for (size_t i = 0; rc == 0 && i < said.nfaults; i++)
+        add_fault (run, &said.fault[i]);
     if (rc >= 0 && enter_ports (run, &said, err) < 0)
         rc = -1;
     if (rc == 0)
@@ -388,7 +464,7 @@ static int find_leader (struct run *run, struct error *err)
                                                                    "id"));
 
     run->leader = partners_leader (run->partner, run->npartners,
-                                   rq->cause.node, before, turn);
+                                   run->cause->node, before, turn);
     json_decref (list);
     return list ? 0 : -1;
 }
@@ -397,7 +473,7 @@ static int find_leader (struct run *run, struct error *err)
 static int begin (struct run *run, struct error *err)
 {
     struct ledger *ledger = run->audit->ledger;
-    struct ledger_cause cause = run->request->cause;
+    struct ledger_cause cause = *run->cause;
     int64_t id;
 
     if (ledger_give_up (ledger, time (NULL), 0,
@@ -437,16 +513,250 @@ static int run_begun (struct run *run, struct error *err)
     return rc;
 }
 
-static int run_locked (struct run *run, struct error *err)
+/* What the try before this one ran on is soon idle again. */
+static void await_idle (const struct run *run)
 {
-    int rc = controller_evicts (run->audit->site->audit_partition, err);
+    const struct timespec pause = { 0, IDLE_PAUSE_MS * 1000000L };
+    const volatile sig_atomic_t *stop = run->audit->stop;
+    struct error err;
 
-    if (rc != 0 || find_partners (run, err) < 0)
+    for (int i = 0; i < IDLE_PAUSES && !(stop && *stop); i++) {
+        struct hostlist idle;
+        size_t n = 0;
+
+        if (controller_idle (&idle, run->audit->site->audit_partition, &err)
+            < 0)
+            return;
+        for (size_t k = 0; k < idle.count; k++)
+            n += bsearch (&idle.name[k], run->node, run->n,
+                          sizeof (*run->node), compare_names) != NULL;
+        hostlist_clear (&idle);
+        if (n >= run->npartners)
+            return;
+        nanosleep (&pause, NULL);
+    }
+}
+
+/* Try to audit those who are chosen. Return as audit_run. */
+static int attempt (struct run *run, const struct ledger_cause *cause,
+                    struct error *err)
+{
+    int rc;
+
+    run->cause = cause;
+    run->ntold = run->nfaults;
+    run->launched = run->cancelled = false;
+    if (find_partners (run, err) < 0)
         return decline (run, "%.250s", err->text);
     if (run->npartners == 0)
         return decline (run, "all of the nodes are drained");
+    if (run->tries++ > 0)
+        await_idle (run);
     rc = begin (run, err);
     return rc == 1 ? run_begun (run, err) : rc;
+}
+
+/*
+ * Without those that keep it from its result
+ */
+
+static bool may_try (const struct run *run)
+{
+    const volatile sig_atomic_t *stop = run->audit->stop;
+
+    return run->launched && !run->cancelled && !(stop && *stop)
+           && run->tries < AUDIT_TRIES && program_now_ms () < run->end_ms;
+}
+
+/* Whether n nodes, and another one that is no fault's, have a result. Return
+ * 1, 0, or -1 with err; what is not to be told is a 0 with !may_try.
+ */
+static int works (struct run *run, const char *const *node, size_t n,
+                  const char *other, struct error *err)
+{
+    static const struct ledger_cause cause = { .why = LEDGER_SEARCH };
+    const char **all = calloc (n + 1, sizeof (*all));
+    int rc = -1;
+
+    if (!all)
+        return error_nomem (err);
+    memcpy (all, node, n * sizeof (*node));
+    all[n] = other;
+    if (choose (run, all, n + (other != NULL), err) == 0)
+        rc = attempt (run, &cause, err);
+    run->nfaults = run->ntold; /* it is of one that is looked for */
+    free (all);
+    return rc;
+}
+
+/* Halve the n nodes, of which one is at fault, until it is told. Where neither
+ * half works, none is; nor where all works that was tried. Return 1 with it in
+ * *found, 0, or -1 with err.
+ */
+static int halve (struct run *run, const char **node, size_t n,
+                  const char **found, struct error *err)
+{
+    size_t half = (n + 1) / 2;
+    const char *other = NULL; /* one that is not at fault */
+    bool failed = false;
+    int rc;
+
+    do {
+        rc = works (run, node, half, other, err);
+
+        if (rc < 0 || (rc == 0 && !may_try (run)))
+            return rc;
+        if (rc == 0 && !other && n - half >= AUDIT_NODES_MIN) {
+            rc = works (run, node + half, n - half, NULL, err);
+            if (rc <= 0)
+                return rc;
+            rc = 0;
+        }
+        failed |= rc == 0;
+        if (!other)
+            other = rc ? node[0] : node[half];
+        if (rc)
+            node += half;
+        n = rc ? n - half : half;
+        half = n / 2;
+    } while (n > 1);
+    *found = node[0];
+    if (failed)
+        return 1;
+    rc = works (run, node, 1, other, err);
+    return rc == 0 ? may_try (run) : rc < 0 ? -1 : 0;
+}
+
+/* Whether there was a search within the hour. Return 1, 0, or -1 with err. */
+static int has_searched (const struct run *run, struct error *err)
+{
+    int64_t now = (int64_t)time (NULL);
+    json_t *list = ledger_begun (run->audit->ledger, now - SEARCH_EVERY_S,
+                                 now + SEARCH_EVERY_S, err);
+    int rc = list ? 0 : -1;
+    size_t i;
+    json_t *v;
+
+    json_array_foreach (list, i, v)
+        rc |= !strcmp (json_string_value (json_object_get (v, "why")),
+                       ledger_why_name (LEDGER_SEARCH));
+    json_decref (list);
+    return rc;
+}
+
+/* Search for the node at fault. Return 1 where it is in run->fault, 0, or -1
+ * with err; the nodes are as they were.
+ */
+static int search (struct run *run, struct error *err)
+{
+    const struct audit_result first = *run->result;
+    const char **node;
+    const char *found;
+    size_t n = run->n;
+    int rc = n > AUDIT_NODES_MIN ? has_searched (run, err) : 1;
+
+    if (rc != 0)
+        return rc < 0 ? -1 : 0;
+    if (!(node = calloc (n, sizeof (*node))))
+        return error_nomem (err);
+    memcpy (node, run->node, n * sizeof (*node));
+    report (run, "audit %" PRId64 ": %s; searching for the node at fault",
+            first.id, first.sentence);
+    rc = halve (run, node, n, &found, err);
+    *run->result = first;
+    if (rc >= 0 && choose (run, node, n, err) < 0)
+        rc = -1;
+    if (rc > 0) {
+        struct job_fault fault = { 0 };
+
+        snprintf (fault.node, sizeof (fault.node), "%s", found);
+        snprintf (fault.cause, sizeof (fault.cause), "%.*s",
+                  (int)sizeof (fault.cause) - 1, first.sentence);
+        add_fault (run, &fault);
+    }
+    free (node);
+    return rc;
+}
+
+/* Whether the last try has told the node that the audit is about. */
+static bool is_told (const struct run *run)
+{
+    const char *about = run->request->cause.node;
+
+    for (size_t k = run->ntold; about && k < run->nfaults; k++)
+        if (!strcmp (run->fault[k].of.node, about))
+            return true;
+    return false;
+}
+
+/* Go on without those that the last try has told. Return how many are left, or
+ * -1 with err.
+ */
+static int without (struct run *run, struct error *err)
+{
+    size_t told = run->nfaults - run->ntold;
+    bool *keep = calloc (run->n + 1, sizeof (*keep));
+    const char *cause = run->fault[run->ntold].of.cause;
+    char why[200];
+    int rc = -1;
+
+    if (!keep)
+        return error_nomem (err);
+    snprintf (why, sizeof (why), "audit %" PRId64 ": %s", run->result->id,
+              cause);
+    for (size_t i = 0; i < run->n; i++) {
+        size_t k = run->ntold;
+
+        while (k < run->nfaults && strcmp (run->fault[k].of.node, run->node[i]))
+            k++;
+        keep[i] = k == run->nfaults;
+    }
+    if (told == run->n) {
+        for (size_t k = run->ntold; k < run->nfaults; k++)
+            run->fault[k].of.launch = false;
+        rc = 0;
+    }
+    else if (run->n - told < AUDIT_NODES_MIN || is_told (run))
+        rc = 0;
+    else if (leave_out (run, keep, why, err) == 0
+             && choose (run, run->node, run->n, err) == 0)
+        rc = (int)run->n;
+    free (keep);
+    return rc;
+}
+
+static int enter_faults (struct run *run, bool measured, struct error *err)
+{
+    for (size_t i = 0; i < run->nfaults; i++)
+        if ((measured || run->fault[i].of.launch)
+            && ledger_fault_add (run->audit->ledger, run->fault[i].audit,
+                                 run->fault[i].of.node,
+                                 run->fault[i].of.cause, err) < 0)
+            return -1;
+    return 0;
+}
+
+static int run_locked (struct run *run, struct error *err)
+{
+    const struct ledger_cause *cause = &run->request->cause;
+    int rc = controller_evicts (run->audit->site->audit_partition, err);
+
+    if (rc != 0)
+        return decline (run, "%.250s", err->text);
+    run->end_ms = program_now_ms ()
+                  + (int64_t)AUDIT_TRIES_TIME
+                        * run->audit->site->audit_timeout_ms;
+    rc = attempt (run, cause, err);
+    while (rc == 0 && may_try (run)) {
+        if (run->nfaults == run->ntold && (rc = search (run, err)) <= 0)
+            break;
+        if ((rc = without (run, err)) <= 0)
+            break;
+        rc = attempt (run, cause, err);
+    }
+    if (rc >= 0 && enter_faults (run, rc > 0, err) < 0)
+        return -1;
+    return rc;
 }
 
 static void run_clear (struct run *run)
@@ -454,7 +764,9 @@ static void run_clear (struct run *run)
     if (run->lock >= 0)
         close (run->lock);
     nodemap_destroy (run->map);
+    free (run->all_of);
     free (run->node_of);
+    free (run->fault);
     free (run->node);
     free (run->list);
     free (run->partner);

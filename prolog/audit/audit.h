@@ -18,6 +18,7 @@
 #define PROLOG_AUDIT_H
 
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -30,6 +31,8 @@
 enum {
     AUDIT_NODES_MAX = 1024, /* of one audit */
     AUDIT_NODES_MIN = 2,
+    AUDIT_TRIES = 12,
+    AUDIT_TRIES_TIME = 4,
 };
 
 /* What audits are run with; all borrowed. */
@@ -45,6 +48,7 @@ struct audit {
 struct audit_request {
     const char *const *node; /* as Slurm calls them */
     size_t n;
+    bool anyway;               /* those, too, that are left out for a while */
     struct ledger_cause cause; /* its leader is chosen here, */
     const char *before;        /* ... not this one, if that can be; NULL: not
                                   the last audit's */
@@ -58,7 +62,17 @@ struct audit_result {
 };
 
 /* Audit the nodes; those that are not in the snapshot are named on `report`
- * and left out. Takes at most AuditTimeout and some seconds.
+ * and left out, and so are those that kept audits from their measurement and
+ * were not measured since (ledger_faulty).
+ *
+ * Where there is no result for the fault of some nodes, the others are tried
+ * again, each time as an audit of its own. Whose fault it is srun tells, or a
+ * search: by halves, at most once an hour. These enter the ledger as faults:
+ * where srun could start the step on others, or the others were measured. What
+ * befalls all nodes is no node's fault.
+ *
+ * Takes at most AuditTimeout and some seconds, or AUDIT_TRIES_TIME times that
+ * where it is tried again.
  *
  * Return 1 where they were measured; 0 where that could not be, with UNKNOWN
  * and the reason in the result: the nodes are busy, fewer than two are left,

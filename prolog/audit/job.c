@@ -411,8 +411,13 @@ static int explain (struct ear *ear, enum program_end end, int status)
 {
     const struct site *site = ear->job->site;
     const char *cause = srun_cause (&ear->srun);
-    const char *detail = ear->srun.complaint[0] ? ear->srun.complaint
-                                                : ear->last;
+    /* that it was ended in the end explains nothing */
+    const char *detail = ear->srun.weight > 1 || !ear->last[0]
+                             ? ear->srun.complaint
+                             : ear->last;
+
+    if (end == PROGRAM_TIMED_OUT && ear->srun.weight == 1)
+        detail = ear->last;
 
     if (ear->too_much)
         return because (ear->said, "the record is longer than %d bytes",
@@ -422,6 +427,9 @@ static int explain (struct ear *ear, enum program_end end, int status)
     if (end == PROGRAM_STOPPED)
         return because (ear->said, "the audit was interrupted");
     settle_faults (ear, end == PROGRAM_TIMED_OUT);
+    if (ear->said->nfaults == ear->job->n)
+        return because (ear->said, "all of the nodes: %s",
+                        ear->said->fault[0].cause);
     if (ear->said->nfaults > 0)
         return because (ear->said, "node %s: %s%s", ear->said->fault[0].node,
                         ear->said->fault[0].cause,

@@ -52,6 +52,7 @@ const char *ledger_why_name (enum ledger_why why)
         [LEDGER_BY_HAND] = "hand", [LEDGER_JOB] = "job",
         [LEDGER_CHECK] = "check",  [LEDGER_SWEEP] = "sweep",
         [LEDGER_CONFIRM] = "confirm", [LEDGER_AGAIN] = "again",
+        [LEDGER_SEARCH] = "search",
     };
 
     return names[why];
@@ -436,6 +437,25 @@ int ledger_sign_add (struct ledger *l, int64_t audit, const char *link,
         return -1;
     return (int)db_end (l, add_sign (l, audit, link, host, kind, time, err),
                         err);
+}
+
+static int add_fault (struct ledger *l, int64_t audit, const char *node,
+                      const char *cause, struct error *err)
+{
+    int64_t id;
+
+    if (check_audit (l, audit, err) < 0 || db_name (l, node, &id, err) < 0)
+        return -1;
+    return db_run (l, DB_ADD_FAULT, NULL,
+                   VALUES (INT (audit), INT (id), TEXT (cause)), err);
+}
+
+int ledger_fault_add (struct ledger *l, int64_t audit, const char *node,
+                      const char *cause, struct error *err)
+{
+    if (db_begin (l, DB_BEGIN, err) < 0)
+        return -1;
+    return (int)db_end (l, add_fault (l, audit, node, cause, err), err);
 }
 
 static int64_t intend (struct ledger *l, int64_t time,

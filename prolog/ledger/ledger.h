@@ -39,7 +39,7 @@
 #include "util/error.h"
 
 enum {
-    LEDGER_VERSION = 3,
+    LEDGER_VERSION = 4,
     LEDGER_WAIT_MS = 5000,
     LEDGER_TEXT_MAX = 1023,  /* bytes of a sentence, a reason, a why */
     LEDGER_NAME_MAX = 127,   /* of a host, a link's id, who did it */
@@ -94,6 +94,7 @@ enum ledger_why {
     LEDGER_SWEEP,
     LEDGER_CONFIRM, /* an audit before it found something */
     LEDGER_AGAIN,   /* whether a node that we drained is mended */
+    LEDGER_SEARCH,  /* one before it had no result: for whose fault that is */
 };
 struct ledger_cause {
     enum ledger_why why;
@@ -158,6 +159,12 @@ int ledger_counter_last (struct ledger *ledger, int64_t audit,
 int ledger_sign_add (struct ledger *ledger, int64_t audit, const char *link,
                      const char *host, const char *kind, int64_t time,
                      struct error *err);
+
+/* A node that kept an audit, which has no result, from its measurement: the
+ * step could not be started there, or ended. Return 0, or -1 with err.
+ */
+int ledger_fault_add (struct ledger *ledger, int64_t audit, const char *node,
+                      const char *cause, struct error *err);
 
 /* What was done about a node, or seen done: "drain" and "resume" by us;
  * "left", "lifted": it FAILs in others' hands, it is out of these or they
@@ -241,7 +248,7 @@ json_t *ledger_audits (struct ledger *ledger, size_t n, struct error *err);
 /* All of one: the above, hosts [{host, answered}], findings [{level, kind,
  * basis, excess_ns, stderr_ns, expected_ns, why, suspects}], limits, probes
  * [{a, b, round, initiator, sent, lost, min, ..., max, row}], counters, signs,
- * and actions. errno ENOENT where there is none.
+ * faults [{node, cause}], and actions. errno ENOENT where there is none.
  */
 json_t *ledger_audit (struct ledger *ledger, int64_t id, struct error *err);
 
@@ -297,6 +304,33 @@ int64_t ledger_since (struct ledger *ledger, int64_t time,
  */
 json_t *ledger_silent (struct ledger *ledger, int64_t since,
                        struct error *err);
+
+/* Audits from that time on that ended without a result, by node and cause:
+ * [{node, cause, audits, newest}], the most first; node "": of no single node.
+ * Work grows with the audits since.
+ */
+json_t *ledger_failed (struct ledger *ledger, int64_t since,
+                       struct error *err);
+
+/* Nodes with faults that no audit measured since: {node: {cause, faults, since,
+ * until}}. Audits leave them out `until` then: LEDGER_OUT_MIN_S after the
+ * first of these faults, twice as long after each other one. What is a week
+ * old is forgotten.
+ */
+enum { LEDGER_OUT_MIN_S = 600, LEDGER_OUT_MAX_S = 6 * 3600 };
+json_t *ledger_faulty (struct ledger *ledger, int64_t now, struct error *err);
+/* Whether a node is left out: its entry, borrowed, or NULL. */
+const json_t *ledger_is_out (const json_t *faulty, const char *node,
+                             int64_t now);
+
+/* When the newest audit that measured the node began. Return 1, 0 where none
+ * did, -1 with err.
+ */
+int ledger_measured (struct ledger *ledger, const char *node, int64_t *begun,
+                     struct error *err);
+
+/* When the first audit that is left began. Return likewise. */
+int ledger_first (struct ledger *ledger, int64_t *begun, struct error *err);
 
 /* When each link was last measured: {link: time}, of those that were, by the
  * audits that are left. Work grows with the links.

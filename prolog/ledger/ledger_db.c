@@ -159,6 +159,13 @@ const char *const db_steps[LEDGER_VERSION] = {
     "ALTER TABLE audit ADD COLUMN limited INTEGER;"
     "CREATE INDEX audit_node ON audit (id) WHERE node IS NOT NULL;"
     "DROP INDEX audit_check;",
+
+    "CREATE TABLE fault (audit INTEGER NOT NULL"
+    " REFERENCES audit ON DELETE CASCADE,"
+    " host INTEGER NOT NULL REFERENCES name, cause TEXT NOT NULL,"
+    " PRIMARY KEY (audit, host)) WITHOUT ROWID;"
+    "CREATE INDEX member_answered ON member (host, audit)"
+    " WHERE answered = 1;",
 };
 
 #define AUDIT_COLUMNS                                                         \
@@ -246,6 +253,8 @@ const char *const db_sql[DB_STMTS] = {
     [DB_ADD_SIGN] = "INSERT OR REPLACE INTO sign"
                     " (audit, link, host, kind, time)"
                     " VALUES (?, ?, ?, ?, ?)",
+    [DB_ADD_FAULT] = "INSERT OR REPLACE INTO fault (audit, host, cause)"
+                     " VALUES (?, ?, ?)",
     [DB_ADD_ACTION] = "INSERT INTO action (after, node, link, kind, intended,"
                       " reason, why) VALUES (?, ?, ?, ?, ?, ?, ?)",
     [DB_FIND_ACTION] = "SELECT id FROM action WHERE node = ? AND kind = ?"
@@ -311,6 +320,27 @@ const char *const db_sql[DB_STMTS] = {
     [DB_AUDIT_SIGNS] = SIGN_COLUMNS "WHERE s.audit = ? ORDER BY s.link, s.kind",
     [DB_SIGNS] = SIGN_COLUMNS "WHERE s.audit >= ?"
                               " ORDER BY s.audit, s.link, s.kind",
+    [DB_AUDIT_FAULTS] = "SELECT n.text AS node, f.cause FROM fault f"
+                        " JOIN name n ON n.id = f.host WHERE f.audit = ?"
+                        " ORDER BY n.text",
+    [DB_FAULTS] = "SELECT n.text, f.cause, a.begun FROM audit a"
+                  " CROSS JOIN fault f ON f.audit = a.id"
+                  " JOIN name n ON n.id = f.host"
+                  " WHERE a.begun >= ? AND NOT EXISTS (SELECT 1"
+                  " FROM member m WHERE m.host = f.host AND m.answered = 1"
+                  " AND m.audit > f.audit) ORDER BY f.audit",
+    [DB_FAILED] = "SELECT coalesce (n.text, '') AS node,"
+                  " coalesce (f.cause, a.sentence) AS cause,"
+                  " count(*) AS audits, max(a.id) AS newest FROM audit a"
+                  " LEFT JOIN fault f ON f.audit = a.id"
+                  " LEFT JOIN name n ON n.id = f.host WHERE a.begun >= ?"
+                  " AND a.ended IS NOT NULL AND a.job IS NULL"
+                  " GROUP BY 1, 2 ORDER BY 3 DESC, 4 DESC",
+    [DB_NODE_LAST] = "SELECT a.begun FROM member m JOIN audit a"
+                     " ON a.id = m.audit WHERE m.host ="
+                     " (SELECT id FROM name WHERE text = ?)"
+                     " AND m.answered = 1 ORDER BY m.audit DESC LIMIT 1",
+    [DB_FIRST] = "SELECT begun FROM audit WHERE id > 0 ORDER BY id LIMIT 1",
     [DB_AUDIT_ACTIONS] = ACTION_COLUMNS "WHERE after = ? ORDER BY id",
     [DB_ACTIONS] = ACTION_COLUMNS "WHERE id > 0 ORDER BY id DESC LIMIT ?",
     [DB_MUTES] = "SELECT link, node, time, until, who, why FROM mute"

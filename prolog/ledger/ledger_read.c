@@ -151,6 +151,8 @@ static json_t *audit_json (struct ledger *l, int64_t id, struct error *err)
                 db_list (l, DB_COUNTERS, VALUES (INT (id)), err), err) < 0
         || put (audit, "signs",
                 db_list (l, DB_AUDIT_SIGNS, VALUES (INT (id)), err), err) < 0
+        || put (audit, "faults",
+                db_list (l, DB_AUDIT_FAULTS, VALUES (INT (id)), err), err) < 0
         || put (audit, "actions",
                 db_list (l, DB_AUDIT_ACTIONS, VALUES (INT (id)), err), err)
                < 0) {

@@ -65,6 +65,10 @@ static const struct copy of_audit[] = {
     { 0, 0, "INSERT INTO main.counter SELECT * FROM old.counter"
             " WHERE audit = ?1" },
     { 2, 0, "INSERT INTO main.sign SELECT * FROM old.sign WHERE audit = ?1" },
+    { 4, 0, "INSERT OR IGNORE INTO main.name SELECT * FROM old.name"
+            " WHERE id IN (SELECT host FROM old.fault WHERE audit = ?1)" },
+    { 4, 0, "INSERT INTO main.fault SELECT * FROM old.fault"
+            " WHERE audit = ?1" },
     { 0, 0, "INSERT OR REPLACE INTO main.seen SELECT DISTINCT c.link, ?1"
             " FROM main.rtt r JOIN main.crossing c ON c.route = r.route"
             " WHERE r.audit = ?1 AND r.lost < r.sent" },

@@ -12,6 +12,8 @@
 #include "prolog/ledger/ledger_db.h"
 #include "util/file.h"
 
+enum { FAULT_MAX_AGE_S = 7 * 86400 };
+
 int ledger_lock (const struct ledger *l, int *fd, struct error *err)
 {
     char path[PATH_MAX];
@@ -146,6 +148,80 @@ static json_t *times (struct ledger *l, enum db_stmt id,
 json_t *ledger_silent (struct ledger *l, int64_t since, struct error *err)
 {
     return times (l, DB_SILENT, VALUES (INT (since)), err);
+}
+
+json_t *ledger_failed (struct ledger *l, int64_t since, struct error *err)
+{
+    return db_list (l, DB_FAILED, VALUES (INT (since)), err);
+}
+
+int ledger_first (struct ledger *l, int64_t *begun, struct error *err)
+{
+    return db_run (l, DB_FIRST, begun, NULL, 0, err);
+}
+
+int ledger_measured (struct ledger *l, const char *node, int64_t *begun,
+                     struct error *err)
+{
+    return db_run (l, DB_NODE_LAST, begun, VALUES (NAME (node)), err);
+}
+
+/*
+ * Faults
+ */
+
+/* One more of a node, which is newer than those before it. */
+static int add_fault (json_t *of, const char *node, const char *cause,
+                      int64_t begun)
+{
+    json_t *old = json_object_get (of, node);
+    json_int_t faults = 1 + json_integer_value (json_object_get (old,
+                                                                 "faults"));
+    json_t *since = old ? json_object_get (old, "since")
+                        : json_integer (begun);
+    int64_t out_s = LEDGER_OUT_MIN_S;
+
+    for (json_int_t i = 1; i < faults && out_s < LEDGER_OUT_MAX_S; i++)
+        out_s *= 2;
+    if (out_s > LEDGER_OUT_MAX_S)
+        out_s = LEDGER_OUT_MAX_S;
+    if (old)
+        json_incref (since);
+    return json_object_set_new (
+        of, node,
+        json_pack ("{s:s, s:I, s:o, s:I}", "cause", cause, "faults", faults,
+                   "since", since, "until", (json_int_t)(begun + out_s)));
+}
+
+json_t *ledger_faulty (struct ledger *l, int64_t now, struct error *err)
+{
+    sqlite3_stmt *stmt = db_bind (l, DB_FAULTS,
+                                  VALUES (INT (now - FAULT_MAX_AGE_S)), err);
+    json_t *of = json_object ();
+    int rc = stmt ? 1 : -1;
+
+    while (rc == 1 && (rc = db_step (l, DB_FAULTS, err)) == 1)
+        if (add_fault (of, (const char *)sqlite3_column_text (stmt, 0),
+                       (const char *)sqlite3_column_text (stmt, 1),
+                       sqlite3_column_int64 (stmt, 2)) < 0)
+            rc = error_nomem (err);
+    db_reset (l, DB_FAULTS);
+    if (rc == 0 && !of)
+        error_nomem (err);
+    if (rc == 0)
+        return of;
+    json_decref (of);
+    return NULL;
+}
+
+/* No longer than it can have been, if the clock stepped back. */
+const json_t *ledger_is_out (const json_t *faulty, const char *node,
+                             int64_t now)
+{
+    const json_t *v = json_object_get (faulty, node);
+    int64_t until = json_integer_value (json_object_get (v, "until"));
+
+    return until > now && until <= now + LEDGER_OUT_MAX_S ? v : NULL;
 }
 
 json_t *ledger_ages (struct ledger *l, struct error *err)

@@ -92,6 +92,25 @@ int service_idle (const struct service *s, struct hostlist *idle,
     return 0;
 }
 
+int service_leave_out (const struct service *s, struct hostlist *nodes,
+                       struct error *err)
+{
+    int64_t now = (int64_t)time (NULL);
+    json_t *faulty = ledger_faulty (s->ledger, now, err);
+    size_t n = 0;
+
+    if (!faulty)
+        return -1;
+    for (size_t i = 0; i < nodes->count; i++)
+        if (ledger_is_out (faulty, nodes->name[i], now))
+            free (nodes->name[i]);
+        else
+            nodes->name[n++] = nodes->name[i];
+    nodes->count = n;
+    json_decref (faulty);
+    return 0;
+}
+
 int service_audit (struct service *s, const struct hostlist *nodes,
                    const struct ledger_cause *cause, const char *before,
                    struct audit_result *result, struct error *err)

@@ -84,6 +84,12 @@ void service_keep (struct service *s, enum kept who, const char *why);
 int service_idle (const struct service *s, struct hostlist *idle,
                   struct error *err);
 
+/* Take those off a list that audits leave out (ledger_faulty). Return 0, or -1
+ * with err.
+ */
+int service_leave_out (const struct service *s, struct hostlist *nodes,
+                       struct error *err);
+
 /* Audit nodes: of more than an audit may have, some. `before`: as audit_request
  * has it. Return as audit_run.
  */

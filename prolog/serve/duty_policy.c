@@ -212,7 +212,9 @@ int duty_confirm (struct service *s, struct error *err)
     if (then < 0 || first + then == 0)
         return then < 0 ? -1 : 0;
     if (service_idle (s, &nodes.idle, err) == 0
-        && controller_drained (&nodes.drained, err) == 0) {
+        && controller_drained (&nodes.drained, err) == 0
+        && service_leave_out (s, &nodes.idle, err) == 0
+        && service_leave_out (s, &nodes.drained, err) == 0) {
         if (first)
             w = find_due (s, LEDGER_CONFIRM, &nodes, now);
         if (!w && then)

@@ -65,6 +65,7 @@ static int find_idle (struct service *s, struct work *w, int64_t now,
     if (!w->node || !w->name)
         return error_nomem (err);
     if (service_idle (s, &w->idle, err) < 0
+        || service_leave_out (s, &w->idle, err) < 0
         || guids_nodes (f, s->map, w->node, err) < 0
         || !(silent = ledger_silent (s->ledger, now - SILENT_S, err)))
         return -1;

@@ -35,7 +35,7 @@ static int64_t number_of (const json_t *obj, const char *key, int64_t none)
 static enum ledger_why why_of (const json_t *v)
 {
     const char *word = json_string_value (json_object_get (v, "why"));
-    enum ledger_why why = LEDGER_AGAIN;
+    enum ledger_why why = LEDGER_SEARCH;
 
     while (why > LEDGER_BY_HAND
            && (!word || strcmp (word, ledger_why_name (why)) != 0))

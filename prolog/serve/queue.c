@@ -261,7 +261,7 @@ static bool goes_first (const struct queue *q, size_t i, size_t k)
 }
 
 /* Of AuditsPerHour, in quarters, that may have begun before one more does: of
- * its own, of all but confirmations, of all.
+ * its own, of all but confirmations, of all. A search has its own limit.
  */
 static const struct {
     unsigned int own, rest, all;
@@ -269,6 +269,7 @@ static const struct {
     [LEDGER_BY_HAND] = { 4, 4, 4 }, [LEDGER_JOB] = { 4, 3, 4 },
     [LEDGER_CHECK] = { 4, 3, 4 },   [LEDGER_SWEEP] = { 4, 3, 2 },
     [LEDGER_CONFIRM] = { 2, 4, 4 }, [LEDGER_AGAIN] = { 1, 3, 4 },
+    [LEDGER_SEARCH] = { 4, 4, 4 },
 };
 
 /* Rounded up, so that of few each has one. */
@@ -285,7 +286,8 @@ bool queue_may (const struct queue_audit *audit, size_t n,
     const char *what = NULL;
 
     for (size_t i = 0; i < n; i++)
-        if (within (audit[i].begun, HOUR_S, now)) {
+        if (within (audit[i].begun, HOUR_S, now)
+            && audit[i].why != LEDGER_SEARCH) {
             all++;
             own += audit[i].why == reason;
             rest += audit[i].why != LEDGER_CONFIRM;

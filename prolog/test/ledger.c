@@ -574,6 +574,88 @@ static void test_mutes (void)
     ledger_close (l);
 }
 
+/* An audit without a result at a time, for the fault of nodes; its id. */
+static int64_t failed (struct ledger *l, int64_t time, const char *const *node,
+                       size_t n, const char *cause)
+{
+    char nonce[LEDGER_NONCE_BYTES];
+    int64_t id = ledger_begin (l, time, net->net.hash, &by_hand, host, HOSTS,
+                               nonce, &err);
+
+    for (size_t i = 0; i < n; i++)
+        ledger_fault_add (l, id, node[i], cause, &err);
+    ledger_give_up (l, time + 1, id, cause, &err);
+    return id;
+}
+
+static int64_t out_s (struct ledger *l, const char *node, int64_t now)
+{
+    json_t *faulty = ledger_faulty (l, now, &err);
+    const json_t *out = ledger_is_out (faulty, node, now);
+    int64_t until = json_integer_value (json_object_get (out, "until"));
+
+    json_decref (faulty);
+    return out ? until - now : 0;
+}
+
+static bool is_failed (const json_t *v, const char *node, const char *cause,
+                       json_int_t audits)
+{
+    return !strcmp (json_string_value (json_object_get (v, "node")), node)
+           && !strcmp (json_string_value (json_object_get (v, "cause")), cause)
+           && json_integer_value (json_object_get (v, "audits")) == audits;
+}
+
+static void test_faults (void)
+{
+    struct ledger *l = fresh ("led");
+    int64_t begun = 0, now = 1000;
+    json_t *json;
+
+    ok (ledger_first (l, &begun, &err) == 0
+            && ledger_measured (l, host[0], &begun, &err) == 0,
+        "no audit has measured anything yet");
+    audit (l, now, 2, 0, VERDICT_OK);
+    ok (ledger_first (l, &begun, &err) == 1 && begun == now
+            && ledger_measured (l, host[0], &begun, &err) == 1 && begun == now
+            && ledger_measured (l, "nobody", &begun, &err) == 0,
+        "when a node was measured");
+    failed (l, now + 10, host, 1, "no launch");
+    failed (l, now + 20, NULL, 0, "busy");
+    ok (ledger_fault_add (l, 99, host[0], "x", &err) < 0,
+        "a fault is of an audit: %s", err.text);
+    json = ledger_audit (l, 2, &err);
+    ok (json_array_size (json_object_get (json, "faults")) == 1,
+        "... and is told with it");
+    json_decref (json);
+    ok (out_s (l, host[0], now + 11) == LEDGER_OUT_MIN_S - 1
+            && out_s (l, host[1], now + 11) == 0
+            && out_s (l, host[0], now + 10 + LEDGER_OUT_MIN_S) == 0
+            && out_s (l, host[0], now + 10 - LEDGER_OUT_MAX_S) == 0,
+        "its node is left out for a while, whatever the clock does");
+    for (int i = 1; i < 12; i++) {
+        int64_t most = LEDGER_OUT_MIN_S << i;
+
+        failed (l, now + 100 * i, host, 1, "no launch");
+        if (out_s (l, host[0], now + 100 * i)
+            != (most < LEDGER_OUT_MAX_S ? most : LEDGER_OUT_MAX_S))
+            now = 0;
+    }
+    ok (now > 0, "... twice as long each time, up to a limit");
+    json = ledger_failed (l, now, &err);
+    ok (json_array_size (json) == 2
+            && is_failed (json_array_get (json, 0), host[0], "no launch", 12)
+            && is_failed (json_array_get (json, 1), "", "busy", 1),
+        "audits without a result are counted by node and cause");
+    json_decref (json);
+    ledger_close (l);
+    l = ledger_open ("led", LEDGER_CREATE, &err);
+    ok (out_s (l, host[0], now + 1200) > 0, "... also after a restart");
+    audit (l, now + 1300, 2, 0, VERDICT_OK);
+    ok (out_s (l, host[0], now + 1301) == 0, "... until it was measured");
+    ledger_close (l);
+}
+
 static void test_signs (void)
 {
     static const struct ledger_counter then = { "a/1", "SymbolError", 3 };
@@ -1734,6 +1816,7 @@ int main (void)
     test_record ();
     test_notes ();
     test_mutes ();
+    test_faults ();
     test_signs ();
     test_comments ();
     test_service ();
