@@ -61,6 +61,7 @@ enum verdict_status doctor_umad (const struct patient *, char *);
 enum verdict_status doctor_release (const struct patient *, char *);
 enum verdict_status doctor_nodes (const struct patient *, char *);
 enum verdict_status doctor_pmix (const struct patient *, char *);
+enum verdict_status doctor_pmix_directory (const struct patient *, char *);
 enum verdict_status doctor_mpi_default (const struct patient *, char *);
 enum verdict_status doctor_memlock (const struct patient *, char *);
 enum verdict_status doctor_ports (const struct patient *, char *);
@@ -72,6 +73,10 @@ enum verdict_status doctor_epilogslurmctld (const struct patient *, char *);
 enum verdict_status doctor_prolog (const struct patient *, char *);
 enum verdict_status doctor_epilog (const struct patient *, char *);
 enum verdict_status doctor_healthcheck (const struct patient *, char *);
+
+/* doctor_audits.c: how audits went; the same */
+enum verdict_status doctor_audits (const struct patient *, char *);
+enum verdict_status doctor_nodes_audited (const struct patient *, char *);
 
 /* doctor_plugin.c: plugstack.conf and what it loads; the same */
 enum verdict_status doctor_plugin (const struct patient *, char *);

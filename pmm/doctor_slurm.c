@@ -158,6 +158,34 @@ enum verdict_status doctor_pmix (const struct patient *p, char *text)
     return VERDICT_OK;
 }
 
+/* Slurm's plugin makes a directory of a name that all can guess there, for each
+ * step, and the step fails where it exists.
+ */
+enum verdict_status doctor_pmix_directory (const struct patient *p, char *text)
+{
+    static const char how[]
+        = "any user can keep audits from a node: in mpi.conf say "
+          "PMIxCliTmpDirBase=, a directory on all nodes that is root's alone "
+          "to write (mode 755)";
+    const char *base = conf (p, "PMIxCliTmpDirBase");
+    const char *dir = *base ? base : conf (p, "TmpFS");
+    struct stat st;
+
+    if (!*dir || strchr (dir, '%') || stat (dir, &st) < 0)
+        return *base ? doctor_say (text, VERDICT_OK,
+                                   "%s; it is not on this machine", base)
+                     : doctor_say (text, VERDICT_WARN, "not set: %s", how);
+    if (!S_ISDIR (st.st_mode) || st.st_uid != 0
+        || (st.st_mode & (S_IWGRP | S_IWOTH)))
+        return doctor_say (text, VERDICT_WARN, "%s%s: %s", *base ? "" : "not "
+                           "set, and TmpFS is ", dir, how);
+    if (!(st.st_mode & S_IXOTH))
+        return doctor_say (text, VERDICT_WARN,
+                           "%s: steps of users cannot enter it: chmod 755 %s",
+                           dir, dir);
+    return doctor_say (text, VERDICT_OK, "%s is root's alone to write", dir);
+}
+
 enum verdict_status doctor_mpi_default (const struct patient *p, char *text)
 {
     const char *mpi = conf (p, "MpiDefault");

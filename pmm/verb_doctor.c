@@ -66,6 +66,7 @@ static const struct check {
     { "nodes", true, doctor_nodes },
     { "plugstack.conf", true, doctor_plugin },
     { "PMIx", true, doctor_pmix },
+    { "PMIxCliTmpDirBase", true, doctor_pmix_directory },
     { "MpiDefault", true, doctor_mpi_default },
     { "memlock", true, doctor_memlock },
     { "SrunPortRange", true, doctor_ports },
@@ -76,6 +77,10 @@ static const struct check {
     { "ledger", true, doctor_ledger },
     { "spool", true, doctor_spool },
     { "service", true, doctor_service },
+#ifdef HAVE_LEDGER
+    { "audits", true, doctor_audits },
+    { "audited nodes", true, doctor_nodes_audited },
+#endif
     { "EpilogSlurmctld", true, doctor_epilogslurmctld },
     { "Prolog", true, doctor_prolog },
     { "Epilog", true, doctor_epilog },

@@ -76,6 +76,12 @@ static const struct opt show_table[] = {
     LAST ("so many of the newest audits: 20"),
     { 0 },
 };
+static const struct opt missed_table[] = {
+    LEDGER,
+    JSON,
+    { "days", 0, "N", opt_int, FIELD (days), "audits of so many days: 1" },
+    { 0 },
+};
 static const struct opt trend_table[] = {
     LEDGER,
     FABRIC ("the snapshot"),
@@ -214,6 +220,9 @@ static void print_details (const json_t *a, FILE *fp)
     json_array_foreach (json_object_get (a, "signs"), i, v)
         fprintf (fp, "  sign: %s at %s %s\n", text_of (v, "kind"),
                  text_of (v, "link"), text_of (v, "host"));
+    json_array_foreach (json_object_get (a, "faults"), i, v)
+        fprintf (fp, "  at fault: %s: %s\n", text_of (v, "node"),
+                 text_of (v, "cause"));
     json_array_foreach (json_object_get (a, "actions"), i, v)
         fprintf (fp, "  %s %s %s: %s (%s)\n", text_of (v, "kind"),
                  text_of (v, "node"),
@@ -319,6 +328,44 @@ static int show (struct work *w, struct error *err)
     print_details (audit, w->fp);
     json_decref (audit);
     return 0;
+}
+
+static void print_missed (const json_t *failed, json_t *faulty, FILE *fp)
+{
+    char date[32], until[32];
+    const char *node;
+    json_t *v;
+    size_t i;
+
+    json_object_foreach (faulty, node, v)
+        fprintf (fp, "%s left out until %s: %s (faults: %jd since %s)\n",
+                 node, date_of (v, "until", until, sizeof (until)),
+                 text_of (v, "cause"), (intmax_t)number_of (v, "faults"),
+                 date_of (v, "since", date, sizeof (date)));
+    json_array_foreach (failed, i, v)
+        fprintf (fp, "%s, newest %jd, without a result: %s%s%s\n",
+                 COUNTED ((uint64_t)number_of (v, "audits"), "audit"),
+                 (intmax_t)number_of (v, "newest"), text_of (v, "node"),
+                 *text_of (v, "node") ? ": " : "", text_of (v, "cause"));
+}
+
+static int missed (struct work *w, struct error *err)
+{
+    int64_t days = w->o->days < 0 ? 1 : w->o->days;
+    json_t *failed = ledger_failed (w->ledger, w->now - days * DAY_S, err);
+    json_t *faulty = failed ? ledger_faulty (w->ledger, w->now, err) : NULL;
+    int rc = faulty ? 0 : -1;
+
+    if (rc == 0 && w->o->json)
+        rc = write_line (w, "ledger",
+                         json_pack ("{s:I, s:O, s:O}", "days",
+                                    (json_int_t)days, "failed", failed,
+                                    "faulty", faulty), err);
+    else if (rc == 0)
+        print_missed (failed, faulty, w->fp);
+    json_decref (failed);
+    json_decref (faulty);
+    return rc;
 }
 
 /* The id of a link that is named on the command line, into buf. */
@@ -602,6 +649,8 @@ static const struct {
 } verbs[] = {
     { "show", "ledger show", show_table, "[AUDIT]", 0, 1, LEDGER_READ,
       LEDGER_READ, show },
+    { "missed", "ledger missed", missed_table, "", 0, 0, LEDGER_READ,
+      LEDGER_READ, missed },
     { "trend", "ledger trend", trend_table, "LINK", 1, 1, LEDGER_READ,
       LEDGER_READ, trend },
     { "solve", "ledger solve", solve_table, "", 0, 0, LEDGER_READ,

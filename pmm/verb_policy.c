@@ -157,6 +157,21 @@ static json_t *actions_json (const struct policy_input *in, const char *node,
     return NULL;
 }
 
+/* That audits leave the node out. */
+static int add_out (const struct work *w, json_t *obj, const char *node,
+                    struct error *err)
+{
+    int64_t now = w->report.docket.input.now;
+    json_t *faulty = ledger_faulty (w->ledger, now, err);
+    const json_t *out = ledger_is_out (faulty, node, now);
+    int rc = faulty ? 0 : -1;
+
+    if (out && json_object_set (obj, "left_out", (json_t *)out) < 0)
+        rc = error_nomem (err);
+    json_decref (faulty);
+    return rc;
+}
+
 /* A decision with all that it is based on. NULL with err. */
 static json_t *node_json (const struct work *w, const struct decision *d,
                           struct error *err)
@@ -178,6 +193,8 @@ static json_t *node_json (const struct work *w, const struct decision *d,
     if (rc == 0 && d->kind == POLICY_WAIT
         && json_object_set_new (obj, "when", json_integer (d->when)) < 0)
         rc = error_nomem (err);
+    if (rc == 0)
+        rc = add_out (w, obj, d->node, err);
     for (size_t i = 0; rc == 0 && i < sizeof (lists) / sizeof (lists[0]);
          i++) {
         json_t *list = lists[i].list (&w->report.docket.input, d->node, err);
@@ -277,6 +294,11 @@ static void print_node (const json_t *v, bool all, FILE *fp)
              text_of (v, "decision"), text_of (v, "why"));
     if (*text_of (v, "reason"))
         fprintf (fp, "  Reason: %s\n", text_of (v, "reason"));
+    if ((item = json_object_get (v, "left_out")))
+        fprintf (fp, "  left out of audits for a while: %s (faults: %jd)\n",
+                 text_of (item, "cause"),
+                 (intmax_t)json_integer_value (json_object_get (item,
+                                                                "faults")));
     for (size_t i = 0; all && i < sizeof (lists) / sizeof (lists[0]); i++)
         json_array_foreach (json_object_get (v, lists[i].key), k, item)
             lists[i].print (item, fp);

@@ -35,6 +35,14 @@ nonce=\$(grep -oE -e '--nonce [0-9a-f]+' <<<"\$*")
 case \$(<act) in
 slow) while [[ ! -e go ]]; do sleep 0.1; done ;;
 hang) exec sleep 1000 ;;
+exit) exit 7 ;;
+once) ! mkdir state/once 2>/dev/null || kill -KILL \$\$ ;;
+killed) [[ \$SLURMD_NODENAME != h0006 ]] || kill -KILL \$\$ ;;
+forge) [[ \$SLURMD_NODENAME != h0006 ]] || for who in '' '0: ' '1: ' '2: '; do
+    echo "\${who}pmm-port 1 \${nonce#* } $link 4 5 4xHDR" \
+        "SymbolErrorCounter=99999" >&2
+    printf '%s' "\${who}pmm-wait 1 \${nonce#* } $link 99" >&2
+    done ;;
 die) kill -KILL \$\$ ;;
 loud) while :; do echo "{ nonsense"; done ;;
 esac
@@ -100,8 +108,17 @@ out=$(audit --all --size 3)
 is "$(cut -d' ' -f1-3 <<<"$out" | xargs)" "audit 4 OK audit 5 OK" \
     "all, in two audits"
 
+act forge
+within 60 idle 6
+out=$(audit --nodes "$nodes" --json)
+is "$? $(jq -c '[.status, .signs, (.counters[] | [.name, .value])]' \
+    <<<"$out")" '0 ["OK",[],["SymbolErrorCounter",7]]' \
+    "a node is not believed about another one's port"
+act measure
+
 # A slow cable
 
+within 60 idle 6
 emu slow h0005/1 +1000
 echo 900 >symbols
 out=$(audit --nodes "$nodes" --json)
@@ -116,7 +133,7 @@ as_slurm scontrol update nodename=h0005 state=drain \
     reason='pmm: host end h0005'
 within 20 eval '[[ $(sinfo -h -N -p main -n h0005 -o %T) == drained ]]'
 audit --nodes "$nodes" >said
-is "$? $(cut -d' ' -f1-3 said)" "1 audit 7 FAIL" "drained, it is measured"
+is "$? $(cut -d' ' -f1-3 said)" "1 audit 8 FAIL" "drained, it is measured"
 is "$(sinfo -h -N -p main -n h0005 -o '%T %E')" "drained pmm: host end h0005" \
     "... and stays so"
 touch waits
@@ -125,7 +142,7 @@ jq -c --arg link "$(pmm path -f fabric --json h0006 h0001 |
     time: (now | floor), findings: [{link: $link, sign: "width"}],
     waits: []}' < <(pmm fabric show -f fabric --json) >state/signs
 out=$(audit --nodes "$nodes" --json)
-is "$? $(jq -c '[.id, .status]' <<<"$out")" '3 [8,"UNKNOWN"]' \
+is "$? $(jq -c '[.id, .status]' <<<"$out")" '3 [9,"UNKNOWN"]' \
     "... and does not FAIL where messages waited for others'"
 is "$(jq -c '.signs[] | [.host, .kind]' <<<"$out")" '["h0006","width"]' \
     "a published sign of a link is one of the audit"
@@ -135,7 +152,7 @@ is "$(try --json | sed 's/^0 //' | jq -c '[.status, (.hosts | length)]')" \
     '["OK",6]' "... until the cable is repaired"
 within 20 idle 5
 like "$(audit --drained) $(audit --nodes h0005)" \
-    '^audit 10 OK .* 6 nodes.* no two nodes' "... with idle partners, not alone"
+    '^audit 11 OK .* 6 nodes.* no two nodes' "... with idle partners, not alone"
 scontrol update nodename=h0005 state=resume
 within 20 idle 6
 
@@ -144,10 +161,10 @@ within 20 idle 6
 srun -N1 -w h0006 --exclusive sleep 1000 2>/dev/null &
 busy=$!
 within 20 eval '[[ $(squeue -h -t R -o %N) == h0006 ]]'
-like "$(try)" '^3 audit 11 UNKNOWN not measured: srun: error: Unable to alloc' \
+like "$(try)" '^3 audit 12 UNKNOWN not measured: srun: error: Unable to alloc' \
     "a node is busy: it is not waited for"
 within 20 idle 5
-like "$(audit --idle)" '^audit 12 OK .* 5 nodes' "... the idle ones are audited"
+like "$(audit --idle)" '^audit 13 OK .* 5 nodes' "... the idle ones are audited"
 kill $busy
 wait $busy 2>/dev/null
 within 20 idle 6
@@ -175,16 +192,33 @@ printf '%s\n' PreemptType=preempt/partition_prio PreemptMode=requeue \
 "$srcdir/contrib/cluster/cluster" start slurm slurmctld
 touch go
 wait $first
-like "$(<first)" '^0 audit 13 OK' "slurmctld is restarted in an audit"
+like "$(<first)" '^0 audit 14 OK' "slurmctld is restarted in an audit"
 within 30 idle 6
 like "$(try)" '^3 not audited: jobs in partition audit would preempt those in' \
     "... with a configuration by which audits would preempt jobs"
 scontrol update partitionname=audit prioritytier=1
 
+act killed
+like "$(try)" '^0 .*searching.*left out: h0006.*audit [0-9]+ OK .* 5 nodes' \
+    "srun does not tell whose fault it is: halves do"
+act once
+within 20 idle 6
+sed 's|state/ledger|state/other|' conf >conf.other
+like "$(as_slurm bin/pmm audit --conf "$workdir/conf.other" --nodes "$nodes" 2>&1)
+$(pmm ledger missed -L state/other --json | jq -c .faulty)" \
+    'searching for the node.*not measured.*[{][}]$' \
+    "what does not happen again is no node's fault"
+act exit
+within 20 idle 6
+like "$(try)" '^3 audit [0-9]+ UNKNOWN not measured: all of the nodes: the pro' \
+    "what befalls all nodes"
+is "$(ledger missed --json | jq -c '.faulty | keys')" '["h0006"]' \
+    "... is no node's fault"
 conf 4 >conf
 act hang
-like "$(try)" '^3 audit 14 UNKNOWN not measured: no result within 4 s' \
-    "an audit beyond its deadline"
+within 20 idle 6
+like "$(try)" '^3 audit [0-9]+ UNKNOWN not measured: no result within 4 s$' \
+    "an audit beyond its deadline, after a search within the hour"
 within 20 idle 6
 ok $? "... leaves no job"
 conf $((40 * patience)) >conf
@@ -199,19 +233,60 @@ is "$(begun)" 1 "pmm is killed in an audit"
 within 20 idle 6
 ok $? "... its job goes with it"
 act measure
-like "$(try)" '^0 audit 16 OK' "... the next is in order"
-is "$(begun) $(ledger show 15 --json | jq -r .sentence)" \
+killed=$(ledger show --json | jq '.audits[0].id')
+like "$(try)" '^0 audit [0-9]+ OK' "... the next is in order"
+is "$(begun) $(ledger show "$killed" --json | jq -r .sentence)" \
     "0 whoever ran it was killed" "... and ends it"
 
+# What keeps a node from being measured
+
+like "$(TZ=UTC as_slurm bin/pmm doctor --conf conf)" \
+    'WARN +PMIxCliTmpDirBase: not set: any user can keep' \
+    "doctor: Slurm's PMIx uses a directory that is all users'"
+in_the_way ()
+{
+    (cd "slurm/tmp/$1" && as_user mkdir -p "${@:2}")
+}
+in_the_way h0006 $(seq -f "spmix_appdir_$(id -u slurm)_%.0f.0" 2000)
+within 20 idle 6
+like "$(try)" \
+    '^0 .*: task launch failed: .* left out: h0006.*audit [0-9]+ OK .* 5 nod' \
+    "a user's directories stop the task launch: it goes on without that node"
+is "$(ledger show --json | jq -c '[.audits[:2][] | .status, .hosts]')" \
+    '["OK",5,"UNKNOWN",6]' "... as another audit"
+is "$(ledger missed --json | jq -c '[.failed[] | select(.node == "h0006"
+    and (.cause | startswith("task launch failed"))) | .audits],
+    (.faulty | map_values([.faults, .until - .since]))' | xargs)" \
+    '[1] {h0006:[1,600]}' "... and the ledger has whose fault it was"
+within 20 idle 6
+like "$(audit --idle 2>&1)" \
+    'left out: h0006.*audit [0-9]+ OK .* 5 nodes' "... it is left out"
+like "$(as_slurm bin/pmm policy explain --conf conf h0006)" \
+    'left out of audits for a while: task launch failed' "... explained"
+like "$(as_slurm bin/pmm doctor --conf conf)" \
+    'WARN +audited nodes: 1 left out for a while, as h0006' "... and doctored"
+within 20 idle 6
+try >/dev/null
+is "$(ledger missed --json | jq -c '.faulty.h0006
+    | [.faults, .until - .since > 1200 - 1]')" '[2,true]' \
+    "tried by hand it fails again, and is left out for twice as long"
+in_the_way h0005 $(seq -f "spmix_appdir_$(id -u slurm)_%.0f.0" 2000)
+within 20 idle 6
+like "$(try)" '^0 .*audit [0-9]+ OK .* 4 nodes' "two such nodes"
+rm -rf slurm/tmp/h000[56]/spmix_appdir_*
+within 20 idle 6
+like "$(try)" '^0 audit [0-9]+ OK .* 6 nodes' "they work again"
+is "$(ledger missed --json | jq -c .faulty)" '{}' "... and are in again"
 # The clock
 
 if type -P faketime >/dev/null; then
     within 20 idle 6
     like "$(as_slurm faketime -f +2d bin/pmm audit --conf conf --idle 2>&1)" \
-        '^audit 17 OK' "the clock is two days ahead"
-    like "$(try)" '^0 audit 18 OK' "... and is set back"
-    is "$(ledger show --json | jq -c '.audits[:2] | [map(.id), .[0].begun
-        < .[1].begun, map(.ended >= .begun)]')" '[[18,17],true,[true,true]]' \
+        '^audit [0-9]+ OK' "the clock is two days ahead"
+    like "$(try)" '^0 audit [0-9]+ OK' "... and is set back"
+    is "$(ledger show --json | jq -c '.audits[:2] | [.[0].id - .[1].id,
+        .[0].begun < .[1].begun, map(.ended >= .begun)]')" \
+        '[1,true,[true,true]]' \
         "... which numbers tell, not times"
 else
     skip "the clock is set back" "not installed: faketime"

@@ -225,6 +225,17 @@ is "$(export | jq -s -c '[.[] | select(.why == "sweep") | .hosts[].host]
     | index("h0009") != null')" true "... that which no job was on, too"
 finish TERM
 is $? 0 "it ends"
+if type -P faketime >/dev/null; then
+    cp conf conf.was
+    sed -i 's/^AuditsPerHour=.*/AuditsPerHour=0/; s/^Verdicts=.*/&.later/' conf
+    : >log
+    serve --once faketime -f +3d
+    said 'not audited for a day or more: 5 nodes: h\[0001-0002,0005-0006,0009\]'
+    ok $? "nodes that were not audited for long are said" || diag "$(<log)"
+    mv conf.was conf
+else
+    skip "nodes that were not audited for long" "not installed: faketime"
+fi
 
 sed -i 's/AuditEvery=24h/AuditEvery=0/' conf
 

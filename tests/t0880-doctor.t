@@ -51,6 +51,9 @@ X
 with_cluster 3 --slurm-user slurm --plugstack "$workdir/plugstack" \
     --conf "$workdir/conf"
 etc=$workdir/slurm/etc
+mkdir "$workdir/pmix"
+echo "PMIxCliTmpDirBase=$workdir/pmix" >"$etc/mpi.conf"
+scontrol reconfigure
 cp -p "$etc/slurm.conf" "$workdir/slurm.conf"
 cp -p "$etc/plugstack.conf" "$workdir/plugstack.conf"
 cp -p pmm.conf "$workdir/pmm.conf"
@@ -116,6 +119,15 @@ ok $? "exit status 0"
 doctor --json | jq -e '.kind == "doctor" and .status == "OK" and
     (.checks | length > 20 and all(.level == "OK" and .text != ""))' >/dev/null
 ok $? "--json"
+
+# Slurm's PMIx
+chmod 1777 "$workdir/pmix"
+complains WARN PMIxCliTmpDirBase 'pmix: any user can keep audits from a node' \
+    "users may write where Slurm's PMIx makes directories"
+chmod 700 "$workdir/pmix"
+complains WARN PMIxCliTmpDirBase 'cannot enter it: chmod 755' \
+    "... or may not enter it"
+chmod 755 "$workdir/pmix"
 
 # Our files
 with_conf Colour=red

@@ -56,6 +56,7 @@ struct service {
     size_t nholds;
     struct wish *wish;
     size_t nwishes;
+    json_t *missed; /* {node: time}: said not to have been audited for long */
     char kept[KEPT][QUEUE_WHY_MAX]; /* why; "": nobody does */
     int64_t looked; /* when what audits leave open was looked for */
 };
@@ -123,6 +124,9 @@ int duty_confirm (struct service *s, struct error *err);
  * apart.
  */
 int duty_sweep (struct service *s, struct error *err);
+
+/* Say who was not audited for long. */
+int duty_missed (struct service *s, struct error *err);
 
 /* Publish what is known of each node, for the hooks. */
 int duty_publish (struct service *s, struct error *err);

@@ -42,6 +42,7 @@ static const struct duty {
     { duty_confirm, 10 * SECOND_MS, true, false },
     { duty_sweep, MINUTE_MS, true, false },
     { duty_publish, 60 * MINUTE_MS, true, false },
+    { duty_missed, 60 * MINUTE_MS, true, false },
     { duty_comments, 5 * SECOND_MS, false, false },
     { duty_prune, 60 * MINUTE_MS, false, false },
 };
@@ -342,6 +343,7 @@ int serve (const struct serve_options *options, FILE *log, struct error *err)
     site_clear (&s.site);
     free (s.hold);
     free (s.wish);
+    json_decref (s.missed);
     for (size_t i = 0; i < 2; i++)
         if (wake[i] >= 0)
             close (wake[i]);

@@ -35,7 +35,8 @@ static const char *join (const struct job_args *a)
     "--job-name=pmm-audit-7|--partition=audit|--nodelist=" nodes              \
     "|--nodes=" n "|--immediate=5|--time=3|--exclusive|--mem=0|--gres=none|"
 #define STEP                                                                  \
-    "--ntasks=3|--verbose|--label|--mpi=pmix|--ntasks-per-node=1|--cpu-bind=none|"              \
+    "--ntasks=3|--verbose|--label|--mpi=pmix|--ntasks-per-node=1|"            \
+    "--cpu-bind=none|"                                                        \
     "--propagate=NONE|--export=NONE|--input=none|--chdir=/|"                  \
     "--kill-on-bad-exit=1|/usr/bin/pmm-probe|"
 #define PROBE "--timeout|57.0|--nonce|abc|--leader|n2|--audit|"
