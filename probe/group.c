@@ -26,6 +26,7 @@ enum message_type { PING = 1, PONG, TOKEN, ASK, BUSY, GET, DATA, LETTER };
 
 enum {
     HEADER = 16,
+    WIRE_HEADER = 72, /* LRH, GRH, BTH, DETH, ICRC */
     HOPELESS_PART = 10, /* of a time-out */
     FRAGMENT = 224,
     STEPS_MAX = 32,
@@ -97,6 +98,8 @@ struct group {
     bool served[GROUP_KINDS];
     struct fetch *fetch;
 
+    char *(*remark) (void *arg);
+    void *remark_arg;
     group_letter_f take; /* NULL: nobody does */
     void *take_arg;
 };
@@ -246,6 +249,17 @@ const char *group_trouble (const struct group *g)
     return g->transport->trouble ? g->transport->trouble (g->t) : NULL;
 }
 
+void group_set_remark (struct group *g, char *(*fn) (void *arg), void *arg)
+{
+    g->remark = fn;
+    g->remark_arg = arg;
+}
+
+char *group_remark (const struct group *g)
+{
+    return g->remark ? g->remark (g->remark_arg) : NULL;
+}
+
 void group_set_deadline (struct group *g, int64_t time_ns)
 {
     g->deadline = time_ns;
@@ -299,6 +313,7 @@ static int send_from (struct group *g, uint32_t rail, uint32_t peer,
     wire_put (buf + 12, msg.number, 4);
     if (len > 0)
         memcpy (buf + HEADER, data, len);
+    g->stats.bytes[0] += WIRE_HEADER + HEADER + len + pad;
     return g->transport->send (g->t, rail, peer, buf, HEADER + len, pad,
                                timing, err);
 }
@@ -592,6 +607,8 @@ int group_turn (struct group *g, int64_t time_ns, struct error *err)
     if (time_ns > g->deadline)
         time_ns = g->deadline;
     rc = g->transport->recv (g->t, time_ns, &packet, err);
+    if (rc == 1)
+        g->stats.bytes[1] += WIRE_HEADER + packet.len;
     if (rc == 1 && handle (g, &packet, err) < 0)
         return -1;
     return rc;

@@ -48,6 +48,8 @@ struct group_stats {
     uint32_t late;      /* echoes that came after their time-out */
     uint32_t duplicate; /* messages that came twice */
     uint32_t foreign;   /* messages of another key, or no messages at all */
+    uint64_t bytes[2];  /* that this member sent, and received, with the longest
+                           headers that packets have */
 };
 
 /* Take part with n members, of whom this is `me`; peers first[m] ..
@@ -106,6 +108,12 @@ int group_barrier (struct group *g, struct error *err);
 
 /* What went wrong with this member's rails, one sentence; NULL: nothing. */
 const char *group_trouble (const struct group *g);
+
+/* What goes to who leads with this member's results, a short text that the
+ * caller of group_remark frees; NULL: nothing.
+ */
+void group_set_remark (struct group *g, char *(*fn) (void *arg), void *arg);
+char *group_remark (const struct group *g);
 
 /* Ping on this service level from now on, where the transport has such. */
 void group_set_level (struct group *g, unsigned int level);

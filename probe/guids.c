@@ -63,6 +63,22 @@ void guids_clear (struct guids *g)
     *g = (struct guids){ 0 };
 }
 
+uint32_t guids_endpoint (const struct fabric *f, uint64_t node_guid,
+                         unsigned int number)
+{
+    uint32_t node = fabric_find_node (f, node_guid);
+    const struct fabric_host *host;
+
+    if (node == FABRIC_NONE || number < 1 || number > f->node[node].nports
+        || f->node[node].type != NODE_CA || f->node[node].host == FABRIC_NONE)
+        return FABRIC_NONE;
+    host = &f->host[f->node[node].host];
+    for (uint32_t i = host->first; i < host->first + host->count; i++)
+        if (f->endpoint[i].port == f->node[node].first_port + number - 1)
+            return i;
+    return FABRIC_NONE;
+}
+
 int guids_nodes (const struct fabric *f, const struct nodemap *map,
                  const char **node, struct error *err)
 {

@@ -27,6 +27,10 @@ int guids_find_text (struct guids *g, const struct fabric *f,
                      const char *text, uint32_t *endpoint, struct error *err);
 void guids_clear (struct guids *g);
 
+/* The endpoint at an adapter's port, by the adapter's GUID; FABRIC_NONE. */
+uint32_t guids_endpoint (const struct fabric *f, uint64_t node_guid,
+                         unsigned int port);
+
 /* By the map (NULL: there is none), the node of each endpoint; else the host
  * that the fabric calls it. node [nendpoints] is borrowed from both. Lines of
  * what is not in the fabric are passed over. Return 0, or -1 with err.

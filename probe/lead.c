@@ -18,6 +18,7 @@
 #include "probe/nodemap.h"
 #include "probe/probe.h"
 #include "probe/result.h"
+#include "probe/traffic.h"
 #include "report/report.h"
 #include "util/file.h"
 #include "util/progress.h"
@@ -403,12 +404,56 @@ static int limit_level (struct check *ck)
                           COUNTED (c->wanted, "switch"));
 }
 
+/* What the members' ports carried for others. */
+static int find_traffic (struct check *ck, struct traffic *traffic,
+                         struct error *err)
+{
+    struct port_traffic *port = NULL;
+    size_t n = 0;
+    int rc = 0;
+
+    for (size_t m = 0; rc == 0 && m < ck->measured.nmembers; m++) {
+        char *text = ck->measured.remark[m], *save;
+
+        for (char *line = text ? strtok_r (text, "\n", &save) : NULL; line;
+             line = strtok_r (NULL, "\n", &save)) {
+            struct port_traffic *v = realloc (port, (n + 1) * sizeof (*v));
+
+            if (!v) {
+                rc = error_nomem (err);
+                break;
+            }
+            port = v;
+            n += ports_parse_traffic (line, LEAD_REMARK, &port[n]);
+        }
+    }
+    if (rc == 0)
+        rc = traffic_find (traffic, ck->fabric, NULL, port, n,
+                           ck->opts->site->busy_share, err);
+    free (port);
+    return rc;
+}
+
 static int reach_verdict (struct check *ck, struct error *err)
 {
     struct baseline baseline = { ck->baseline, ck->baseline_ps };
+    struct judge_options *opts = &ck->thresholds;
+    struct traffic traffic = { 0 };
 
-    ck->verdict = judge (ck->ps, ck->plan, ck->measured.samples, &baseline,
-                         ck->baseline ? 1 : 0, &ck->thresholds, err);
+    if (find_traffic (ck, &traffic, err) == 0) {
+        opts->busy = traffic.busy;
+        opts->nbusy = traffic.nbusy;
+        ck->verdict = judge (ck->ps, ck->plan, ck->measured.samples, &baseline,
+                             ck->baseline ? 1 : 0, opts, err);
+        opts->nbusy = 0;
+    }
+    if (ck->verdict
+        && corroborate (ck->verdict, traffic.wait, traffic.nwaits, opts) < 0) {
+        verdict_destroy (ck->verdict);
+        ck->verdict = NULL;
+        error_nomem (err);
+    }
+    traffic_clear (&traffic);
     if (!ck->verdict)
         return -1;
     if (ck->unconfirmed[0]
@@ -551,6 +596,10 @@ static int print_record (struct check *ck, struct lead_result *result,
 static void print_verdict (struct check *ck, struct lead_result *result)
 {
     result->status = ck->verdict->status;
+    /* who judges again is told what could not be told here alone */
+    if (ck->opts->audit && result->status == VERDICT_UNKNOWN && ck->odd == 0
+        && !ck->unconfirmed[0])
+        result->status = VERDICT_WARN;
     if (verdict_is_limited (ck->verdict) && ck->odd > 0)
         snprintf (result->sentence, sizeof (result->sentence), "%s",
                   ck->reason);

@@ -228,8 +228,7 @@ static int64_t time_left_ns (void)
 struct self {
     const struct args *args;
     struct step step;
-    struct local_port *port; /* as they were; audits */
-    size_t nports;
+    struct ports_watch watch;
 };
 
 static void phase (void *arg, const char *host, const char *what)
@@ -237,6 +236,42 @@ static void phase (void *arg, const char *host, const char *what)
     const struct self *self = arg;
 
     set_phase (self->args, host, what);
+}
+
+/* Where the ports are seen. */
+static const char *sysfs (const struct step *step)
+{
+    const char *dir = LOCAL_SYSFS;
+
+    if (step->transport->sysfs)
+        dir = step->transport->sysfs (step->t);
+    return dir ? dir : "/nowhere";
+}
+
+/* What they carried for others, to who judges. */
+static void say_traffic (const struct self *self, const char *nonce, FILE *fp)
+{
+    const struct step *step = &self->step;
+    struct group_stats stats;
+
+    if (!step->group)
+        return;
+    stats = group_stats (step->group);
+    ports_say_traffic (&self->watch, sysfs (step), group_now (step->group),
+                       stats.bytes, nonce, fp);
+}
+
+static char *remark (void *arg)
+{
+    char *text = NULL;
+    size_t len;
+    FILE *fp = open_memstream (&text, &len);
+
+    if (fp) {
+        say_traffic (arg, LEAD_REMARK, fp);
+        fclose (fp);
+    }
+    return text;
 }
 
 static int form_group (struct self *self, struct error *err)
@@ -247,6 +282,8 @@ static int form_group (struct self *self, struct error *err)
         return -1;
     if (!step->group)
         return 0;
+    ports_watch (&self->watch, sysfs (step), group_now (step->group));
+    group_set_remark (step->group, remark, self);
     group_set_ping_size (step->group, (size_t)self->args->site.ping_bytes);
     group_set_deadline (step->group, group_now (step->group)
                                          + time_left_ns ());
@@ -327,7 +364,7 @@ static int follow (struct step *step, struct error *err)
 static void self_clear (struct self *self)
 {
     step_clear (&self->step);
-    free (self->port);
+    ports_watch_clear (&self->watch);
 }
 
 static int run (const struct args *args)
@@ -345,10 +382,8 @@ static int run (const struct args *args)
     if (step_join (step, &err) < 0)
         goto error;
     alarm_prints = step->rank == 0;
-    if (args->audit) {
+    if (args->audit)
         ports_say (LOCAL_SYSFS, args->nonce, stderr);
-        local_ports (LOCAL_SYSFS, &self.port, &self.nports, NULL);
-    }
     if (step->size == 1) {
         strcpy (result.sentence, "one node: nothing to measure");
         result.status = VERDICT_OK;
@@ -375,7 +410,8 @@ error:
                   err.text);
         say_trouble (&self, err.text);
     }
-    ports_say_waits (LOCAL_SYSFS, args->nonce, self.port, self.nports, stderr);
+    if (args->audit)
+        say_traffic (&self, args->nonce, stderr);
     if (alarm_prints) {
         if (rc < 0 || step->size == 1)
             drop_result (args);

@@ -27,8 +27,9 @@ enum {
     PLAN_VERSION = 2,
     PLAN_HEADER = 12,
     TASK_SIZE = 12,
-    RESULT_HEADER = 13,
+    RESULT_HEADER = 15,
     TROUBLE_MAX = 200, /* bytes */
+    REMARK_MAX = 1600,
     LINGER = 500, /* gaps in which the last answer may be asked for again */
     STEP_DEADS = 8, /* times that one may be silent in a step */
 };
@@ -79,7 +80,8 @@ static bool fits (const struct part *part)
 
     return part->ntasks <= (GROUP_BLOB_MAX - PLAN_HEADER) / TASK_SIZE
            && part->ntasks
-                  <= (GROUP_BLOB_MAX - RESULT_HEADER - TROUBLE_MAX) / result;
+                  <= (GROUP_BLOB_MAX - RESULT_HEADER - TROUBLE_MAX - REMARK_MAX)
+                         / result;
 }
 
 static int pack_plan (const struct part *part, struct group_blob *blob,
@@ -304,21 +306,30 @@ static int pack_result (const struct group *g, const struct part *part,
 {
     struct group_stats stats = group_stats (g);
     const char *trouble = group_trouble (g);
+    char *remark = group_remark (g);
     size_t len = trouble ? strnlen (trouble, TROUBLE_MAX) : 0;
+    size_t more = remark ? strnlen (remark, REMARK_MAX) : 0;
     uint8_t *p;
 
-    blob->len = RESULT_HEADER + len;
+    blob->len = RESULT_HEADER + len + more;
     for (size_t i = 0; i < part->ntasks; i++)
         blob->len += 2 + 4 * (size_t)part->echoes[i];
-    if (!(p = blob->data = malloc (blob->len)))
+    if (!(p = blob->data = malloc (blob->len))) {
+        free (remark);
         return error_nomem (err);
+    }
     wire_put (p, stats.late, 4);
     wire_put (p + 4, stats.duplicate, 4);
     wire_put (p + 8, stats.foreign, 4);
     wire_put (p + 12, len, 1);
+    wire_put (p + 13, more, 2);
+    p += RESULT_HEADER;
     if (len > 0)
-        memcpy (p + RESULT_HEADER, trouble, len);
-    p += RESULT_HEADER + len;
+        memcpy (p, trouble, len);
+    if (more > 0)
+        memcpy (p + len, remark, more);
+    free (remark);
+    p += len + more;
     for (size_t i = 0; i < part->ntasks; i++) {
         wire_put (p, part->echoes[i], 2);
         p += 2;
@@ -328,35 +339,43 @@ static int pack_result (const struct group *g, const struct part *part,
     return 0;
 }
 
-/* Take a sentence in place of an earlier one, if there is any. Return 0, or -1
+/* Take a text in place of an earlier one, if there is any. Return 0, or -1
  * with errno ENOMEM.
  */
-static int take_trouble (char **trouble, const void *text, size_t len)
+static int take_text (char **text, const void *data, size_t len)
 {
     char *copy;
 
     if (len == 0)
         return 0;
-    if (!(copy = strndup (text, len)))
+    if (!(copy = strndup (data, len)))
         return -1;
-    free (*trouble);
-    *trouble = text_clean (copy);
+    free (*text);
+    *text = copy;
     return 0;
 }
 
 /* False where the result makes no sense. */
 static bool unpack_result (struct part *part, const struct group_blob *blob,
-                           struct group_stats *stats, char **trouble)
+                           struct group_stats *stats, char **trouble,
+                           char **remark)
 {
     const uint8_t *p = blob->data;
-    size_t left;
+    size_t len, more, left;
 
-    if (blob->len < RESULT_HEADER
-        || blob->len - RESULT_HEADER < (left = p[12])
-        || take_trouble (trouble, p + RESULT_HEADER, left) < 0)
+    if (blob->len < RESULT_HEADER)
         return false;
-    p += RESULT_HEADER + left;
-    left = blob->len - RESULT_HEADER - left;
+    len = wire_get (p + 12, 1);
+    more = wire_get (p + 13, 2);
+    p += RESULT_HEADER;
+    left = blob->len - RESULT_HEADER;
+    if (left < len + more || take_text (trouble, p, len) < 0
+        || take_text (remark, p + len, more) < 0)
+        return false;
+    if (len > 0)
+        text_clean (*trouble);
+    p += len + more;
+    left -= len + more;
     stats->late += (uint32_t)wire_get (blob->data, 4);
     stats->duplicate += (uint32_t)wire_get (blob->data + 4, 4);
     stats->foreign += (uint32_t)wire_get (blob->data + 8, 4);
@@ -662,14 +681,15 @@ static int run_stage (struct group *g, int stage, const struct plan *plan,
         return -1;
     result->stats = group_stats (g);
     if (group_trouble (g)
-        && take_trouble (&result->trouble[me], group_trouble (g), TROUBLE_MAX)
-               < 0)
+        && take_text (&result->trouble[me], group_trouble (g), TROUBLE_MAX) < 0)
         return error_nomem (err);
+    free (result->remark[me]);
+    result->remark[me] = group_remark (g);
     for (size_t m = 0; m < n; m++) {
         if (m == me || !got[m].data)
             continue;
         if (!unpack_result (&part[m], &got[m], &result->stats,
-                            &result->trouble[m])) {
+                            &result->trouble[m], &result->remark[m])) {
             result->answered[m] = false;
             memset (part[m].echoes, 0,
                     part[m].ntasks * sizeof (*part[m].echoes));
@@ -719,8 +739,10 @@ int probe_lead (struct group *g, const struct plan *plan,
     *result = (struct probe_result){ .samples = samples_create (),
                                      .answered = calloc (n, sizeof (bool)),
                                      .trouble = calloc (n, sizeof (char *)),
+                                     .remark = calloc (n, sizeof (char *)),
                                      .nmembers = n };
-    if (!result->samples || !result->answered || !result->trouble)
+    if (!result->samples || !result->answered || !result->trouble
+        || !result->remark)
         return error_nomem (err);
     memset (result->answered, 1, n * sizeof (bool));
     return measure (g, 0, plan, 0, end, how, watch, result, err);
@@ -761,8 +783,11 @@ void probe_result_clear (struct probe_result *result)
     }
     for (size_t m = 0; result->trouble && m < result->nmembers; m++)
         free (result->trouble[m]);
+    for (size_t m = 0; result->remark && m < result->nmembers; m++)
+        free (result->remark[m]);
     samples_destroy (result->samples);
     free (result->answered);
     free (result->trouble);
+    free (result->remark);
     *result = (struct probe_result){ 0 };
 }

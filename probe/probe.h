@@ -44,6 +44,7 @@ struct probe_result {
     bool *answered;           /* [member] */
     char **trouble;           /* [member] what went wrong with its rails, one
                                  sentence; NULL: nothing */
+    char **remark;            /* [member] what it says beside (group_remark) */
     struct group_stats stats; /* of all members that answered */
     size_t nmembers;
     /* [member] what the members were told, in each stage: to be asked for as

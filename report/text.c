@@ -16,6 +16,7 @@ static const char *const against[] = {
     [BASIS_COUNTER] = "slower than its class, and counts errors",
     [BASIS_WIDTH] = "slower than its class, and lacks lanes",
     [BASIS_SPEED] = "slower than its class, and its lanes are, too",
+    [BASIS_TRAFFIC] = "not judged",
     [BASIS_LOSS] = "loses messages",
 };
 

@@ -21,7 +21,7 @@ mkdir state
 chown slurm: state
 
 # Its probe plays what ./act says before it measures. ./symbols is the counter
-# of a port of h0005, and with ./waits messages waited there.
+# of a port of h0005.
 link=$(pmm path -f fabric --json h0005 h0001 | jq -r '.forward[0]')
 cat >bin/probe <<END
 #!/bin/bash
@@ -30,8 +30,6 @@ cd "$workdir"
 nonce=\$(grep -oE -e '--nonce [0-9a-f]+' <<<"\$*")
 [[ \$SLURMD_NODENAME != h0005 ]] || echo "pmm-port 1 \${nonce#* } $link" \
     "4 5 4xHDR SymbolErrorCounter=\$(<symbols)" >&2
-[[ ! -e waits || \$SLURMD_NODENAME != h0005 ]] ||
-    echo "pmm-wait 1 \${nonce#* } $link 77" >&2
 case \$(<act) in
 slow) while [[ ! -e go ]]; do sleep 0.1; done ;;
 hang) exec sleep 1000 ;;
@@ -136,17 +134,22 @@ audit --nodes "$nodes" >said
 is "$? $(cut -d' ' -f1-3 said)" "1 audit 8 FAIL" "drained, it is measured"
 is "$(sinfo -h -N -p main -n h0005 -o '%T %E')" "drained pmm: host end h0005" \
     "... and stays so"
-touch waits
+emu background h0007,h0005:1
+emu background h0008,h0005:1
 jq -c --arg link "$(pmm path -f fabric --json h0006 h0001 |
     jq -r '.forward[0]')" '{kind: "link-check", version: 1, fabric,
     time: (now | floor), findings: [{link: $link, sign: "width"}],
     waits: []}' < <(pmm fabric show -f fabric --json) >state/signs
 out=$(audit --nodes "$nodes" --json)
 is "$? $(jq -c '[.id, .status]' <<<"$out")" '3 [9,"UNKNOWN"]' \
-    "... and does not FAIL where messages waited for others'"
+    "... and does not FAIL while others flood its node"
+is "$(jq -r '.findings[] | select(.level == "UNKNOWN") | .why' <<<"$out")" \
+    "h0005 mlx5_0/1 carries others' traffic: received 100 % of what its link\
+ carries" "... which is said"
 is "$(jq -c '.signs[] | [.host, .kind]' <<<"$out")" '["h0006","width"]' \
     "a published sign of a link is one of the audit"
-rm waits state/signs
+rm state/signs
+emu background off
 emu heal all
 is "$(try --json | sed 's/^0 //' | jq -c '[.status, (.hosts | length)]')" \
     '["OK",6]' "... until the cable is repaired"

@@ -74,6 +74,7 @@ struct site {
     double warn_spread;
     double fail_ns;
     double fail_spread;
+    double busy_share;
 
     /* the policy: prolog/policy/policy.h says what they mean */
     char *action;     /* report, comment, drain */

@@ -83,6 +83,7 @@ enum {
 #define LOSS_RATE 0.05
 #define LOSS_EVIDENCE 8.0      /* natural log of odds */
 #define LOSS_MARGIN 3.0
+#define BUSY_NS 1e6            /* standard error of what crosses a busy link */
 
 static const struct accuracy accuracy = { .ns = 5, .of_reading = 1e-3 };
 
@@ -1286,6 +1287,22 @@ static int analyse (struct judgement *j, const struct observations *base,
     return error_nomem (err);
 }
 
+static int find_busy (struct judgement *j)
+{
+    for (size_t i = 0; i < j->opts->nbusy; i++) {
+        struct finding *f = add_finding (j->verdict);
+
+        if (!f || add_suspect (j, f, j->opts->busy[i].link) < 0
+            || !(f->why = strdup (j->opts->busy[i].why)))
+            return -1;
+        f->level = VERDICT_UNKNOWN;
+        f->basis = BASIS_TRAFFIC;
+        f->excess_ns = f->stderr_ns = f->expected_ns = NAN;
+        raise_status (j, f->level);
+    }
+    return 0;
+}
+
 static int judge_links (struct judgement *j, const struct plan *plan,
                         const struct observations *base, size_t nbase,
                         struct error *err)
@@ -1306,7 +1323,7 @@ static int judge_links (struct judgement *j, const struct plan *plan,
         || limit_model (j) < 0)
         return error_nomem (err);
     find_doubted (j);
-    if (judge_rest (j) < 0)
+    if (judge_rest (j) < 0 || find_busy (j) < 0)
         return error_nomem (err);
     if (j->obs.lost > 0 && judge_loss (j, err) < 0)
         return -1;
@@ -1328,6 +1345,24 @@ static int observe_baselines (struct observations *base,
     return 0;
 }
 
+/* Round trips over busy links tell nothing, and dispute nothing. */
+static void discount_busy (struct judgement *j)
+{
+    for (size_t i = 0; i < j->obs.n; i++) {
+        struct observation *o = &j->obs.v[i];
+        bool busy = false;
+
+        for (size_t k = 0; k < o->n; k++)
+            for (size_t b = 0; b < j->opts->nbusy; b++)
+                busy |= o->link[k] == j->opts->busy[b].link;
+        if (!busy)
+            continue;
+        j->obs.disputed -= !o->both && j->obs.disputed > 0;
+        o->min_ns = o->rtt_ns;
+        o->var += BUSY_NS * BUSY_NS;
+    }
+}
+
 static int observe_all (struct judgement *j, struct observations *base,
                         const struct baseline *baseline, size_t n,
                         struct error *err)
@@ -1336,6 +1371,7 @@ static int observe_all (struct judgement *j, struct observations *base,
             < 0
         || observe_baselines (base, baseline, n, err) < 0)
         return -1;
+    discount_busy (j);
     j->adaptive = j->samples->adaptive > 0;
     for (size_t i = 0; i < n; i++) {
         j->has_baseline |= base[i].n > 0;

@@ -8,7 +8,8 @@
  *                   paths: WARN or FAIL;
  *   basis class     where they do not: WARN at most, since the length of a
  *                   cable alone makes links of a class differ;
- *   basis loss      where messages were lost on it: WARN at most.
+ *   basis loss      where messages were lost on it: WARN at most;
+ *   basis traffic   where others' messages filled it: UNKNOWN.
  *
  * An excess becomes a finding only if it is confirmed: the rows of the plan's
  * confirm rounds show it, and all others, each on their own; its rows agree,
@@ -41,6 +42,15 @@
 #include "core/samples/samples.h"
 #include "util/error.h"
 
+/* A host link of the network that carried so much of others' traffic while it
+ * was measured that round trips over it tell nothing: they are not judged, and
+ * it is an UNKNOWN finding, for which `why` is the sentence.
+ */
+struct busy_link {
+    uint32_t link;
+    char why[192];
+};
+
 /* Sigma is the standard deviation that the excess would have on a healthy
  * fabric: of noise, here and in the baseline, and for basis class of the
  * spread within the class (1.4826 MAD where it can be estimated, 100 ns where
@@ -52,6 +62,8 @@ struct judge_options {
     double fail_ns;     /* 300: FAIL where it is more than this, */
     double fail_spread; /* 10: and more than this many sigma, and three */
                         /* standard errors less would still WARN */
+    const struct busy_link *busy;
+    size_t nbusy;
 };
 
 /* The figures above. */

@@ -36,6 +36,7 @@ static const char *const basis_name[] = {
     [BASIS_COUNTER] = "counter",
     [BASIS_WIDTH] = "width",
     [BASIS_SPEED] = "speed",
+    [BASIS_TRAFFIC] = "traffic",
     [BASIS_LOSS] = "loss",
 };
 
@@ -157,6 +158,10 @@ static void finding_sentence (const struct finding *f,
     char excess[64];
     char others[64] = "";
 
+    if (f->basis == BASIS_TRAFFIC) {
+        snprintf (buf, size, "%s", f->why);
+        return;
+    }
     snprintf (excess, sizeof (excess), "%s", loses);
     if (f->basis != BASIS_LOSS)
         snprintf (excess, sizeof (excess), "%+.0f ns", f->excess_ns);

@@ -39,6 +39,8 @@ enum finding_basis {
     BASIS_COUNTER,  /* slower than these, and its error counters, */
     BASIS_WIDTH,    /* its lanes */
     BASIS_SPEED,    /* or their speed show it, too (judge/corroborate) */
+    BASIS_TRAFFIC,  /* carries others' traffic, so that nothing else is known:
+                       UNKNOWN */
     BASIS_LOSS,     /* loses messages: WARN at most */
 };
 
@@ -54,8 +56,8 @@ struct finding {
     uint32_t *sw;       /* switches of the network that may be the cause */
     size_t nsw;
     double excess_ns;   /* of a suspect's one-way latency; FINDING_ROUTE: of
-                           round trips, of either sign; NAN: BASIS_LOSS */
-    double stderr_ns;   /* NAN: BASIS_LOSS */
+                           round trips, of either sign; NAN: BASIS_LOSS, _TRAFFIC */
+    double stderr_ns;   /* likewise */
     double expected_ns; /* the likeliest one's latency; NAN: not known */
     char **node;        /* hosts of the host links among the suspects */
     size_t nnodes;

@@ -616,6 +616,70 @@ static void test_cases (void)
     tablenet_destroy (net);
 }
 
+/* Two hosts are slow, and one of them carries others' traffic: it is UNKNOWN,
+ * for what it carries, and the other one FAILs as if it were alone.
+ */
+static void test_busy (void)
+{
+    struct tablenet *net = tablenet_fattree (8, 3, TABLE_DMODK, 1);
+    struct judge_options opts = judge_defaults;
+    struct busy_link busy = { .why = "k1 carries others' traffic" };
+    struct job job;
+
+    job_open (&job, net, NODES, 5, 99);
+    for (int flooded = 0; flooded < 2; flooded++) {
+        struct baseline base = { job.before, job.ps };
+        struct samples *s = job_samples (&job, 5, 99);
+        uint32_t slow[2] = { busiest (&job, s, LINK_HOST), 0 };
+        struct plan *plan = job.plan;
+        struct verdict *v;
+        struct error err;
+
+        while (net->info[job.link[slow[1]]].kind != LINK_HOST
+               || job.link[slow[1]] == slow[0])
+            slow[1]++;
+        slow[1] = job.link[slow[1]];
+        busy.link = slow[0];
+        opts.busy = &busy;
+        opts.nbusy = (size_t)flooded;
+        for (int again = 0; again < 2; again++) {
+            for (size_t i = 0; i < s->nsamples; i++)
+                for (int k = 0; k < 2; k++)
+                    shift (&s->sample[i],
+                           (k ? 1000 : 1500 + 300 * (int)(i % 7))
+                               * crosses (&job, &s->sample[i], slow[k]));
+            if (again)
+                break;
+            check (job.plan = confirm_plan (job.ps, plan, s, &base, 1,
+                                            &confirm_defaults, &err),
+                   &err);
+            samples_destroy (s);
+            s = job_samples (&job, 5, 99);
+        }
+        check (v = judge (job.ps, job.plan, s, &base, 1, &opts, &err), &err);
+        if (flooded)
+            ok (v->nfindings == 2 && v->finding[0].level == VERDICT_FAIL
+                    && v->finding[0].suspect[0] == slow[1]
+                    && v->finding[1].level == VERDICT_UNKNOWN
+                    && v->finding[1].basis == BASIS_TRAFFIC
+                    && v->finding[1].kind == FINDING_HOST_END
+                    && v->finding[1].suspect[0] == slow[0]
+                    && v->finding[1].nnodes == 1 && !v->limited
+                    && !strcmp (v->finding[1].why, busy.why),
+                "a flooded host is UNKNOWN, a slow one FAILs");
+        else
+            ok (v->nfindings > 0 && v->status == VERDICT_FAIL,
+                "who does not know of a flood has it FAIL");
+        print (v);
+        verdict_destroy (v);
+        samples_destroy (s);
+        plan_destroy (job.plan);
+        job.plan = plan;
+    }
+    job_close (&job);
+    tablenet_destroy (net);
+}
+
 static void slow_adaptive (struct job *job, struct samples *s, uint32_t link)
 {
     for (size_t i = 0; i < s->nsamples; i++)
@@ -832,6 +896,7 @@ int main (int argc, char **argv)
     size_t trials = argc > 1 ? strtoul (argv[1], NULL, 10) : few;
 
     test_cases ();
+    test_busy ();
     test_adaptive ();
     test_ranks ();
     test_first ();

@@ -14,6 +14,7 @@
 #include "core/judge/judge.h"
 #include "probe/guids.h"
 #include "probe/nodemap.h"
+#include "probe/traffic.h"
 #include "prolog/audit/baseline.h"
 #include "prolog/audit/job.h"
 #include "prolog/audit/partners.h"
@@ -273,20 +274,22 @@ static int find_partners (struct run *run, struct error *err)
  * The verdict
  */
 
-/* Who waited while it was measured may be slow for the traffic of others. */
-static int hold_against_waits (const struct run *run,
-                               const struct job_said *said,
-                               struct verdict *v,
-                               const struct judge_options *opts,
-                               struct error *err)
+/* Whose ports do not tell is judged as if there were no others. */
+static int limit_untold (const struct run *run, const struct traffic *t,
+                         struct verdict *v)
 {
-    struct sign *sign;
-    int n = signs_waits (run->audit->fabric, run->node_of, said->wait,
-                         said->nwaits, &sign, err);
-    int rc = n < 0 ? -1 : corroborate (v, sign, (size_t)n, opts);
+    size_t n = run->audit->fabric->nendpoints;
+    size_t untold = 0, all = 0;
 
-    free (sign);
-    return n >= 0 && rc < 0 ? error_nomem (err) : rc;
+    for (size_t i = 0; i < n; i++) {
+        all += run->node_of[i] != NULL;
+        untold += run->node_of[i] && !t->told[i];
+    }
+    if (untold == 0)
+        return 0;
+    return verdict_limit (v, VERDICT_OK, "%zu of %zu ports did not tell what "
+                          "they carried: others' traffic is not seen there",
+                          untold, all);
 }
 
 static struct verdict *judge_record (struct run *run, struct record *r,
@@ -294,32 +297,41 @@ static struct verdict *judge_record (struct run *run, struct record *r,
                                      struct error *err)
 {
     const struct site *site = run->audit->site;
+    const struct fabric *f = run->audit->fabric;
     struct judge_options opts = {
         .warn_ns = site->warn_ns,
         .warn_spread = site->warn_spread,
         .fail_ns = site->fail_ns,
         .fail_spread = site->fail_spread,
     };
-    struct baseline_set base;
+    struct baseline_set base = { 0 };
+    struct traffic traffic;
     struct verdict *v = NULL;
 
-    if (baseline_gather (&base, run->audit->ledger, run->audit->fabric,
-                         site->baseline, err) == 0)
+    if (traffic_find (&traffic, f, run->node_of, said->traffic,
+                      said->ntraffic, site->busy_share, err) == 0
+        && baseline_gather (&base, run->audit->ledger, f, site->baseline, err)
+               == 0) {
+        opts.busy = traffic.busy;
+        opts.nbusy = traffic.nbusy;
         v = judge (r->ps, r->plan, r->samples, base.v, base.n, &opts, err);
+    }
     if (base.odd[0])
         report (run, "no baseline: %s", base.odd);
-    /* what the step could not tell, it alone knows */
-    if (v && r->unknown && v->status != VERDICT_UNKNOWN
-        && verdict_limit (v, VERDICT_UNKNOWN, "%s", r->sentence) < 0) {
+    /* what the step could not tell, it alone knows; who waited while it was
+     * measured may be slow for the traffic of others */
+    if (v
+        && ((r->unknown && verdict_limit (v, VERDICT_UNKNOWN, "%s", r->sentence)
+                               < 0)
+            || limit_untold (run, &traffic, v) < 0
+            || corroborate (v, traffic.wait, traffic.nwaits, &opts) < 0
+            || signs_hold (v, f, site->signs, time (NULL), &opts) < 0)) {
         verdict_destroy (v);
         v = NULL;
         error_nomem (err);
     }
-    if (v && hold_against_waits (run, said, v, &opts, err) < 0) {
-        verdict_destroy (v);
-        v = NULL;
-    }
     baseline_clear (&base);
+    traffic_clear (&traffic);
     return v;
 }
 

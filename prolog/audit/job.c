@@ -16,7 +16,6 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "prolog/audit/ports.h"
 #include "prolog/audit/record.h"
 #include "prolog/slurm/controller.h"
 #include "util/program.h"
@@ -276,6 +275,7 @@ static void hear_words (void *arg, struct program_line *line)
 {
     struct ear *ear = arg;
     struct job_said *said = ear->said;
+    struct port_traffic traffic;
     struct local_port port;
     unsigned int task;
     char *text;
@@ -291,10 +291,12 @@ static void hear_words (void *arg, struct program_line *line)
             && is_own (ear, task, &port))
             said->port[said->nports++] = port;
     }
-    else if (ports_parse_wait (text, ear->job->nonce, &port)) {
-        if (!line->cut && said->nwaits < ear->max_ports
+    else if (ports_parse_traffic (text, ear->job->nonce, &traffic)) {
+        port = (struct local_port){ .node_guid = traffic.node_guid,
+                                    .port = traffic.port };
+        if (!line->cut && said->ntraffic < ear->max_ports
             && is_own (ear, task, &port))
-            said->wait[said->nwaits++] = port;
+            said->traffic[said->ntraffic++] = traffic;
     }
     else if (!srun_hear (&ear->srun, text))
         strcpy (ear->last, text);
@@ -490,7 +492,7 @@ int job_run (const struct job *job, struct job_said *said, struct error *err)
 
     *said = (struct job_said){ 0 };
     if (!(said->port = calloc (ear.max_ports, sizeof (*said->port)))
-        || !(said->wait = calloc (ear.max_ports, sizeof (*said->wait)))
+        || !(said->traffic = calloc (ear.max_ports, sizeof (*said->traffic)))
         || !(said->fault = calloc (job->n, sizeof (*said->fault)))
         || !(ear.member = calloc (job->n, sizeof (*ear.member))))
         error_nomem (err);
@@ -507,7 +509,7 @@ void job_said_clear (struct job_said *said)
 {
     free (said->record);
     free (said->port);
-    free (said->wait);
+    free (said->traffic);
     free (said->fault);
     *said = (struct job_said){ 0 };
 }

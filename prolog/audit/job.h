@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "prolog/node/local.h"
+#include "prolog/audit/ports.h"
 #include "util/error.h"
 #include "util/site.h"
 
@@ -47,8 +47,8 @@ struct job_said {
     size_t len;
     struct local_port *port; /* as the members know theirs */
     size_t nports;
-    struct local_port *wait; /* where messages waited meanwhile */
-    size_t nwaits;
+    struct port_traffic *traffic; /* what they carried meanwhile */
+    size_t ntraffic;
     bool launched;           /* there were nodes to start the step on */
     bool cancelled;          /* others ended the job */
     struct job_fault *fault; /* why there is no result, as far as srun knows */

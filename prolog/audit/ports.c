@@ -47,39 +47,101 @@ void ports_say (const char *sysfs, const char *nonce, FILE *fp)
     free (v);
 }
 
-/* How much more a port has waited; 0 where it began anew, or stands at its
- * end, or is another one.
- */
-static uint64_t waited (const struct local_port *p,
-                        const struct local_port *before)
+void ports_watch (struct ports_watch *w, const char *sysfs, int64_t now_ns)
 {
-    uint64_t now = p->counter[LOCAL_XMIT_WAIT];
-    uint64_t then = before->counter[LOCAL_XMIT_WAIT];
+    size_t n = 0;
 
-    if (p->node_guid != before->node_guid || p->port != before->port
-        || !p->has[LOCAL_XMIT_WAIT] || !before->has[LOCAL_XMIT_WAIT])
-        return 0;
-    return now > then ? now - then : 0;
+    *w = (struct ports_watch){ .since_ns = now_ns };
+    if (local_ports (sysfs, &w->port, &w->n, NULL) < 0)
+        return;
+    for (size_t i = 0; i < w->n; i++)
+        if (w->port[i].layer == LAYER_INFINIBAND && w->port[i].node_guid)
+            w->port[n++] = w->port[i];
+    w->n = n;
+    if (!(w->before = calloc (n + 1, sizeof (*w->before))))
+        w->n = 0;
+    for (size_t i = 0; i < w->n; i++)
+        local_traffic (sysfs, &w->port[i], &w->before[i]);
 }
 
-void ports_say_waits (const char *sysfs, const char *nonce,
-                      const struct local_port *before, size_t n, FILE *fp)
+void ports_watch_clear (struct ports_watch *w)
 {
-    struct local_port *v;
-    size_t now;
+    free (w->port);
+    free (w->before);
+    *w = (struct ports_watch){ 0 };
+}
 
-    if (local_ports (sysfs, &v, &now, NULL) < 0)
-        return;
-    for (size_t i = 0; i < now; i++)
-        for (size_t k = 0; k < n; k++) {
-            uint64_t ticks = waited (&v[i], &before[k]);
+/* In bytes; PORTS_UNTOLD: not known. */
+static uint64_t carried (const struct local_traffic *before,
+                         const struct local_traffic *now, int way)
+{
+    uint64_t words, packets;
 
-            if (ticks > 0 && v[i].layer == LAYER_INFINIBAND
-                && v[i].node_guid)
-                fprintf (fp, "pmm-wait 1 %s %016" PRIx64 "/%u %" PRIu64 "\n",
-                         nonce, v[i].node_guid, v[i].port, ticks);
+    if (!local_growth (before, now, (enum local_traffic_id)(LOCAL_SENT + way), &words))
+        return PORTS_UNTOLD;
+    if (local_growth (before, now, (enum local_traffic_id)(LOCAL_SENT_PACKETS + way),
+                      &packets)
+        && packets > words / (PORTS_PACKET / 4))
+        words = packets * (PORTS_PACKET / 4);
+    return words < INT64_MAX / 4 ? 4 * words : PORTS_UNTOLD;
+}
+
+static void say_number (uint64_t n, const char *end, FILE *fp)
+{
+    if (n == PORTS_UNTOLD)
+        fprintf (fp, "?%s", end);
+    else
+        fprintf (fp, "%" PRIu64 "%s", n, end);
+}
+
+static void say_traffic (const struct port_traffic *t, const char *nonce,
+                         FILE *fp)
+{
+    fprintf (fp, "pmm-traffic 1 %s %016" PRIx64 "/%u %" PRIu64 " ", nonce,
+             t->node_guid, t->port, t->ns);
+    say_number (t->bytes[0], " ", fp);
+    say_number (t->bytes[1], " ", fp);
+    say_number (t->waited, "\n", fp);
+}
+
+void ports_say_traffic (const struct ports_watch *w, const char *sysfs,
+                        int64_t now_ns, const uint64_t own[2],
+                        const char *nonce, FILE *fp)
+{
+    struct port_traffic *t = calloc (w->n + 1, sizeof (*t));
+    uint64_t sum[2] = { 0, 0 };
+    char *text = NULL;
+    size_t len;
+    FILE *lines = t ? open_memstream (&text, &len) : NULL;
+
+    for (size_t i = 0; lines && i < w->n; i++) {
+        struct local_traffic now;
+
+        local_traffic (sysfs, &w->port[i], &now);
+        t[i] = (struct port_traffic){ w->port[i].node_guid, w->port[i].port,
+                                      (uint64_t)(now_ns - w->since_ns),
+                                      .waited = PORTS_UNTOLD };
+        local_growth (&w->before[i], &now, LOCAL_WAITED, &t[i].waited);
+        for (int way = 0; way < 2; way++) {
+            t[i].bytes[way] = carried (&w->before[i], &now, way);
+            if (t[i].bytes[way] != PORTS_UNTOLD)
+                sum[way] += t[i].bytes[way];
         }
-    free (v);
+    }
+    for (size_t i = 0; lines && i < w->n; i++) {
+        for (int way = 0; way < 2; way++)
+            if (t[i].bytes[way] != PORTS_UNTOLD)
+                t[i].bytes[way] = sum[way] < own[way] / 4 ? PORTS_UNTOLD
+                                  : t[i].bytes[way] > own[way]
+                                      ? t[i].bytes[way] - own[way]
+                                      : 0;
+        say_traffic (&t[i], nonce, lines);
+    }
+    /* as one write, so that lines of many nodes stay whole */
+    if (lines && fclose (lines) == 0)
+        fputs (text, fp);
+    free (text);
+    free (t);
 }
 
 /* The next word of a line, into buf; false at its end, or where it is longer.
@@ -109,7 +171,8 @@ static bool take_number (const char **line, uint64_t max, unsigned int *value)
     return true;
 }
 
-static bool take_name (const char **line, struct local_port *p)
+static bool take_name (const char **line, uint64_t *node_guid,
+                       unsigned int *number)
 {
     char word[WORD_BYTES];
     char guid[20] = "0x";
@@ -119,8 +182,8 @@ static bool take_name (const char **line, struct local_port *p)
         || text_u64 (word + 17, 1, UINT8_MAX, &port) < 0)
         return false;
     memcpy (guid + 2, word, 16);
-    p->port = (unsigned int)port;
-    return text_u64 (guid, 1, UINT64_MAX, &p->node_guid) == 0;
+    *number = (unsigned int)port;
+    return text_u64 (guid, 1, UINT64_MAX, node_guid) == 0;
 }
 
 static bool take_counter (const char *word, struct local_port *p)
@@ -141,7 +204,7 @@ static bool take_counter (const char *word, struct local_port *p)
 
 /* "KIND 1 NONCE GUID/PORT" */
 static bool take_head (const char **line, const char *kind, const char *nonce,
-                       struct local_port *p)
+                       uint64_t *node_guid, unsigned int *port)
 {
     const char *const head[] = { kind, "1", nonce };
     char word[WORD_BYTES];
@@ -149,7 +212,7 @@ static bool take_head (const char **line, const char *kind, const char *nonce,
     for (size_t i = 0; i < 3; i++)
         if (!take_word (line, word) || strcmp (word, head[i]))
             return false;
-    return take_name (line, p);
+    return take_name (line, node_guid, port);
 }
 
 bool ports_parse (const char *line, const char *nonce, struct local_port *port)
@@ -157,7 +220,7 @@ bool ports_parse (const char *line, const char *nonce, struct local_port *port)
     struct local_port p = { .layer = LAYER_INFINIBAND };
     char word[WORD_BYTES];
 
-    if (!take_head (&line, "pmm-port", nonce, &p)
+    if (!take_head (&line, "pmm-port", nonce, &p.node_guid, &p.port)
         || !take_number (&line, 15, &p.state)
         || !take_number (&line, 15, &p.phys_state) || !take_word (&line, word))
         return false;
@@ -171,17 +234,27 @@ bool ports_parse (const char *line, const char *nonce, struct local_port *port)
     return true;
 }
 
-bool ports_parse_wait (const char *line, const char *nonce,
-                       struct local_port *port)
+static bool take_bytes (const char **line, uint64_t *n)
 {
-    struct local_port p = { .layer = LAYER_INFINIBAND };
     char word[WORD_BYTES];
 
-    if (!take_head (&line, "pmm-wait", nonce, &p) || !take_word (&line, word)
-        || text_u64 (word, 1, INT64_MAX, &p.counter[LOCAL_XMIT_WAIT]) < 0
-        || line[strspn (line, " ")])
+    *n = PORTS_UNTOLD;
+    return take_word (line, word)
+           && (!strcmp (word, "?") || text_u64 (word, 0, INT64_MAX, n) == 0);
+}
+
+bool ports_parse_traffic (const char *line, const char *nonce,
+                          struct port_traffic *traffic)
+{
+    struct port_traffic t;
+    char word[WORD_BYTES];
+
+    if (!take_head (&line, "pmm-traffic", nonce, &t.node_guid, &t.port)
+        || !take_word (&line, word)
+        || text_u64 (word, 0, INT64_MAX, &t.ns) < 0
+        || !take_bytes (&line, &t.bytes[0]) || !take_bytes (&line, &t.bytes[1])
+        || !take_bytes (&line, &t.waited) || line[strspn (line, " ")])
         return false;
-    p.has[LOCAL_XMIT_WAIT] = true;
-    *port = p;
+    *traffic = t;
     return true;
 }

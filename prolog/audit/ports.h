@@ -5,10 +5,16 @@
  *     pmm-port 1 NONCE GUID/PORT STATE PHYS RATE [COUNTER=VALUE]...
  *
  * by the node's GUID, and states as in PortInfo; the audit that has the nonce
- * enters it in the ledger. Behind what it measured, a line for each port where
- * messages waited meanwhile: by how much PortXmitWait grew.
+ * enters it in the ledger. Behind what it measured, a line for each port, of
+ * what others' messages were there meanwhile, in bytes:
  *
- *     pmm-wait 1 NONCE GUID/PORT TICKS
+ *     pmm-traffic 1 NONCE GUID/PORT NS SENT RECEIVED WAITED
+ *
+ * NS is how long that was by the clock of the measurement, WAITED the growth of
+ * PortXmitWait; '?' stands for what is not known. SENT and RECEIVED are the
+ * growth of the port's counters less what the measurement itself sent there.
+ * A packet counts for PORTS_PACKET bytes at least: adapters take no more of
+ * small ones than fill a link so.
  */
 #ifndef PROLOG_PORTS_H
 #define PROLOG_PORTS_H
@@ -27,14 +33,38 @@ void ports_say (const char *sysfs, const char *nonce, FILE *fp);
 bool ports_parse (const char *line, const char *nonce,
                   struct local_port *port);
 
-/* Say who waited, against what n ports were before. */
-void ports_say_waits (const char *sysfs, const char *nonce,
-                      const struct local_port *before, size_t n, FILE *fp);
+enum { PORTS_PACKET = 128 };
 
-/* Whether a line, without its end, says that; then *port is the one that
- * waited, and has how long as its PortXmitWait.
+/* What a port carried for others. */
+struct port_traffic {
+    uint64_t node_guid;
+    unsigned int port;
+    uint64_t ns;
+    uint64_t bytes[2]; /* sent, received; PORTS_UNTOLD: not known */
+    uint64_t waited;   /* likewise */
+};
+#define PORTS_UNTOLD UINT64_MAX
+
+/* This node's ports of InfiniBand, as they were at a time. All zero: none. */
+struct ports_watch {
+    struct local_port *port;
+    struct local_traffic *before;
+    size_t n;
+    int64_t since_ns;
+};
+void ports_watch (struct ports_watch *w, const char *sysfs, int64_t now_ns);
+void ports_watch_clear (struct ports_watch *w);
+
+/* Say what they have carried since, where the measurement itself sent and
+ * received so many bytes. Where the counters of no port show even these, they
+ * do not count, and nothing is known.
  */
-bool ports_parse_wait (const char *line, const char *nonce,
-                       struct local_port *port);
+void ports_say_traffic (const struct ports_watch *w, const char *sysfs,
+                        int64_t now_ns, const uint64_t own[2],
+                        const char *nonce, FILE *fp);
+
+/* Whether a line, without its end, says that; then *t is what. */
+bool ports_parse_traffic (const char *line, const char *nonce,
+                          struct port_traffic *t);
 
 #endif /* PROLOG_PORTS_H */

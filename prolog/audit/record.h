@@ -7,7 +7,7 @@
  * or the result alone, whose sentence says why nothing was measured. Nothing
  * in it is trusted: rows must be those of the snapshot at hand, endpoints those
  * of the nodes that were asked for. The step's own verdict counts as far as it
- * says that something could not be told.
+ * is UNKNOWN: there something went wrong that the samples do not show.
  *
  * Slurm cuts lines of more than 1 KB where it labels them. So plan and samples
  * come in pieces, each a line that begins with '+', and a '+' alone ends them.

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "ibquery/links/check.h"
+#include "probe/guids.h"
 #include "util/file.h"
 
 struct place {
@@ -35,20 +36,12 @@ struct entry {
 static bool find_place (const struct fabric *f, const char *const *node_of,
                         const struct local_port *p, struct place *place)
 {
-    uint32_t node = fabric_find_node (f, p->node_guid);
-    uint32_t port;
-    const struct fabric_host *host;
+    uint32_t e = guids_endpoint (f, p->node_guid, p->port);
 
-    if (node == FABRIC_NONE || p->port < 1 || p->port > f->node[node].nports
-        || f->node[node].type != NODE_CA || f->node[node].host == FABRIC_NONE)
+    if (e == FABRIC_NONE)
         return false;
-    port = f->node[node].first_port + p->port - 1;
-    host = &f->host[f->node[node].host];
-    place->link = f->port[port].link;
-    place->node = NULL;
-    for (uint32_t i = host->first; i < host->first + host->count; i++)
-        if (f->endpoint[i].port == port)
-            place->node = node_of[i];
+    place->link = f->port[f->endpoint[e].port].link;
+    place->node = node_of[e];
     snprintf (place->name, sizeof (place->name), "%016jx/%u",
               (uintmax_t)p->node_guid, p->port);
     return place->node && place->link != FABRIC_NONE;
@@ -194,12 +187,10 @@ static int enter_signs (struct ledger *ledger, int64_t audit,
     return entered;
 }
 
-int signs_enter_file (struct ledger *ledger, int64_t audit, int64_t time,
-                      const struct fabric *f, const char *const *node_of,
-                      const char *path, char *odd, size_t size,
-                      struct error *err)
+/* Return 1 where there are signs that count, 0 where not, with *odd. */
+static int read_file (struct check_signs *signs, const struct fabric *f,
+                      const char *path, int64_t time, char *odd, size_t size)
 {
-    struct check_signs signs = { 0 };
     struct error why;
     FILE *fp;
     int rc = 0;
@@ -208,30 +199,47 @@ int signs_enter_file (struct ledger *ledger, int64_t audit, int64_t time,
     if (!*path || access (path, F_OK) < 0)
         return 0;
     fp = file_open_trusted (path, geteuid (), &why);
-    if (!fp || check_read_signs (&signs, fp, path, f, &why) < 0)
+    if (!fp || check_read_signs (signs, fp, path, f, &why) < 0)
         snprintf (odd, size, "%s", why.text);
-    else if (signs.time > time || time - signs.time > SIGNS_MAX_AGE)
+    else if (signs->time > time || time - signs->time > SIGNS_MAX_AGE)
         snprintf (odd, size, "%s is older than a day, or of the future",
                   path);
     else
-        rc = enter_signs (ledger, audit, f, node_of, &signs, err);
-    check_clear_signs (&signs);
+        rc = 1;
     if (fp)
         fclose (fp);
     return rc;
 }
 
-int signs_waits (const struct fabric *f, const char *const *node_of,
-                 const struct local_port *port, size_t n, struct sign **sign,
-                 struct error *err)
+int signs_enter_file (struct ledger *ledger, int64_t audit, int64_t time,
+                      const struct fabric *f, const char *const *node_of,
+                      const char *path, char *odd, size_t size,
+                      struct error *err)
 {
-    struct place place;
-    int found = 0;
+    struct check_signs signs = { 0 };
+    int rc = read_file (&signs, f, path, time, odd, size);
 
-    if (!(*sign = calloc (n + 1, sizeof (**sign))))
-        return error_nomem (err);
-    for (size_t i = 0; i < n; i++)
-        if (find_place (f, node_of, &port[i], &place))
-            (*sign)[found++] = (struct sign){ place.link, SIGN_WAIT };
-    return found;
+    if (rc > 0)
+        rc = enter_signs (ledger, audit, f, node_of, &signs, err);
+    check_clear_signs (&signs);
+    return rc;
+}
+
+int signs_hold (struct verdict *v, const struct fabric *f, const char *path,
+                int64_t time, const struct judge_options *opts)
+{
+    struct check_signs signs = { 0 };
+    char odd[256];
+    size_t n = 0;
+    int rc = 0;
+
+    if (read_file (&signs, f, path, time, odd, sizeof (odd)) > 0
+        && time - signs.time <= SIGNS_WAIT_AGE) {
+        for (size_t i = 0; i < signs.n; i++)
+            if (signs.v[i].kind == SIGN_WAIT)
+                signs.v[n++] = signs.v[i];
+        rc = corroborate (v, signs.v, n, opts);
+    }
+    check_clear_signs (&signs);
+    return rc;
 }

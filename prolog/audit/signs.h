@@ -9,7 +9,7 @@
  *
  * and one that is not entered, but held against the verdict:
  *
- *   wait     messages waited at the port while it was measured
+ *   wait     messages waited at a port, by a published check
  */
 #ifndef PROLOG_SIGNS_H
 #define PROLOG_SIGNS_H
@@ -48,11 +48,12 @@ int signs_enter_file (struct ledger *ledger, int64_t audit, int64_t time,
                       const char *path, char *odd, size_t size,
                       struct error *err);
 
-/* The links of n ports that waited, as signs for the judge; of the same ports
- * as above. The caller frees *sign. Return how many, or -1 with err.
+/* Hold the waits that it tells of, those of switches' ports among them, against
+ * a verdict, if it is younger than SIGNS_WAIT_AGE. Return 0, or -1 with errno
+ * ENOMEM.
  */
-int signs_waits (const struct fabric *f, const char *const *node_of,
-                 const struct local_port *port, size_t n, struct sign **sign,
-                 struct error *err);
+enum { SIGNS_WAIT_AGE = 600 };
+int signs_hold (struct verdict *v, const struct fabric *f, const char *path,
+                int64_t time, const struct judge_options *opts);
 
 #endif /* PROLOG_SIGNS_H */

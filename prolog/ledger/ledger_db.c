@@ -193,6 +193,9 @@ const char *const db_steps[LEDGER_VERSION] = {
     "CASE WHEN r.lost < r.sent THEN nullif (CASE " HOST_OF ("na.text")        \
     " WHEN ?2 THEN " HOST_OF ("nb.text") " ELSE " HOST_OF ("na.text")         \
     " END, ?2) END"
+/* what was measured counts, but for links that are suspected */
+#define SOUND(a)                                                              \
+    "(" a ".status IN ('OK', 'WARN', 'FAIL') OR " a ".limited = 0)"
 #define QUANTILES "r.min, r.p05, r.p25, r.median, r.p75, r.p95, r.max"
 
 const char *const db_sql[DB_STMTS] = {
@@ -382,7 +385,7 @@ const char *const db_sql[DB_STMTS] = {
       " AND EXISTS (SELECT 1 FROM crossing k JOIN route u ON u.id = k.route"
       " AND u.epoch = t.epoch JOIN rtt q ON q.route = u.id"
       " AND q.audit < r.audit AND q.lost < q.sent"
-      " JOIN audit b ON b.id = q.audit AND b.status IN ('OK', 'WARN', 'FAIL')"
+      " JOIN audit b ON b.id = q.audit AND " SOUND ("b")
       " WHERE k.link = c.link"
       " AND q.audit > coalesce ((SELECT max (e.after) FROM crossing x"
       " JOIN rebase e ON e.link = x.link WHERE x.route = q.route), 0)"
@@ -441,7 +444,7 @@ const char *const db_sql[DB_STMTS] = {
     = "SELECT r.audit, a.begun, r.route, r.round, r.first, r.sent, r.lost, "
       QUANTILES " FROM audit a JOIN rtt r ON r.audit = a.id"
       " WHERE a.epoch = ?1 AND a.begun BETWEEN ?2 AND ?3"
-      " AND r.lost < r.sent AND NOT (?4 AND (a.status = 'UNKNOWN'"
+      " AND r.lost < r.sent AND NOT (?4 AND (NOT " SOUND ("a")
       " OR (EXISTS (SELECT 1 FROM suspect s WHERE s.audit = a.id)"
       " AND EXISTS (SELECT 1 FROM crossing c JOIN suspect s"
       " ON s.link = c.link AND s.audit = a.id WHERE c.route = r.route))))"
@@ -449,7 +452,7 @@ const char *const db_sql[DB_STMTS] = {
     [DB_BASELINE]
     = "SELECT r.audit, r.round, r.first, r.sent, r.lost, " QUANTILES
       " FROM rtt r JOIN audit a ON a.id = r.audit"
-      " AND a.status IN ('OK', 'WARN', 'FAIL')"
+      " AND " SOUND ("a")
       " WHERE r.route = ?1 AND r.lost < r.sent"
       " AND r.audit > coalesce ((SELECT max(b.after) FROM crossing c"
       " JOIN rebase b ON b.link = c.link WHERE c.route = ?1), 0)"

@@ -1184,6 +1184,37 @@ static double of_link_2 (struct ledger *l, const struct ledger_ageing *ageing)
     return ns;
 }
 
+/* What is UNKNOWN of one link, as of one that is flooded, takes the baseline
+ * from no other; what is UNKNOWN of the whole audit does.
+ */
+static void test_unknown (void)
+{
+    struct verdict *v = verdict_of (VERDICT_UNKNOWN, 2);
+    struct ledger_ageing ageing = { RTT_MIDDLE, 3000, INT64_MAX, 1000, true };
+    double latency[LINKS_MAX], rtt;
+    struct ledger *l = fresh ("led");
+    struct observations o;
+
+    for (size_t j = 0; j < LINKS_MAX; j++)
+        latency[j] = 100;
+    audit_of (l, 1000, ps, latency, v, NULL);
+    ok (crossing (l, 2, 10, &rtt) == 0 && rounds > 0,
+        "a link is UNKNOWN: the others have a baseline");
+    ok (ledger_combine (l, ps, &ageing, &o, &err) == 0 && o.n > 0,
+        "... and are sound");
+    observations_clear (&o);
+    l = fresh ("led");
+    verdict_limit (v, VERDICT_UNKNOWN, "2 nodes did not answer");
+    audit_of (l, 1000, ps, latency, v, NULL);
+    ok (crossing (l, 2, 10, &rtt) == 0 && rounds == 0,
+        "an audit is UNKNOWN: none has");
+    ok (ledger_combine (l, ps, &ageing, &o, &err) < 0 || o.n == 0,
+        "... nor is any sound");
+    observations_clear (&o);
+    verdict_destroy (v);
+    ledger_close (l);
+}
+
 static void test_ageing (void)
 {
     struct verdict *good = verdict_of (VERDICT_OK, 0);
@@ -1825,6 +1856,7 @@ int main (void)
     test_trend ();
     test_separate ();
     test_ageing ();
+    test_unknown ();
     test_prune ();
     test_lock ();
     test_full ();

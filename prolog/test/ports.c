@@ -79,56 +79,98 @@ static void test_others (void)
             tab[i].good ? "a line:" : "none:", tab[i].line);
 }
 
-/* What is said of ports whose PortXmitWait grew. */
-static void test_waits (void)
+/* What is said of a port's traffic, for counters before and behind it. The
+ * measurement itself sent and received 1000 bytes, in 5 us.
+ */
+static void test_traffic (void)
 {
-    static const char *const bad[] = {
-        "pmm-wait 1 abd ec0d9a0300ec8240/1 5",
-        "pmm-wait 1 abc ec0d9a0300ec8240/1 0",
-        "pmm-wait 1 abc ec0d9a0300ec8240/1 -5",
-        "pmm-wait 1 abc ec0d9a0300ec8240/1 5 6",
-        "pmm-wait 1 abc ec0d9a0300ec8240/1",
-        "pmm-wait 1 abc ec0d9a0300ec8240 5",
-        "pmm-wait 2 abc ec0d9a0300ec8240/1 5",
-        HEAD,
+    static const struct {
+        const char *what;
+        const char *file;
+        const char *before, *now;
+        const char *said; /* behind the name */
+    } tab[] = {
+        { "its own messages alone", NULL, NULL, NULL, "5000 0 0 0" },
+        { "others' messages came", "port_rcv_data", "7", "10257",
+          "5000 0 40000 0" },
+        { "... and more than 32 bits can count", "port_rcv_data", "4294967200",
+          "4294977450", "5000 0 40000 0" },
+        { "many that are small", "port_xmit_packets", "9", "1009",
+          "5000 127000 0 0" },
+        { "it began anew", "port_rcv_data", "500000", "400", "5000 0 ? 0" },
+        { "it stands at its end", "port_rcv_data", "4294967295", "4294967295",
+          "5000 0 ? 0" },
+        { "it does not count", "port_rcv_data", "3", "3", "5000 0 ? 0" },
+        { "it is no number", "port_rcv_data", "3", "many", "5000 0 ? 0" },
+        { "messages waited", "port_xmit_wait", "5", "82", "5000 0 0 77" },
+        { "... of one that began anew it is not known", "port_xmit_wait",
+          "900", "5", "5000 0 0 ?" },
     };
+    static const uint64_t own[2] = { 1000, 1000 };
     char dir[] = "/tmp/pmm-test.XXXXXX";
-    char command[64];
-    char *text = NULL;
-    struct local_port *before, p;
-    size_t len, n;
-    FILE *fp = open_memstream (&text, &len);
+    char command[64], file[64];
 
     if (!mkdtemp (dir))
         exit (1);
-    sysfs_port (dir, "mlx5_0", 1, 0xec0d9a0300ec8240);
-    sysfs_port (dir, "mlx5_1", 1, 0xec0d9a0300ec8250);
-    sysfs_port (dir, "mlx5_2", 1, 0xec0d9a0300ec8260);
-    sysfs_set (dir, "mlx5_2", 1, "counters/port_xmit_wait", "900\n");
-    if (local_ports (dir, &before, &n, NULL) < 0)
-        exit (1);
-    ports_say_waits (dir, "abc", before, n, fp);
-    fflush (fp);
-    ok (len == 0, "nobody waited");
-    sysfs_set (dir, "mlx5_1", 1, "counters/port_xmit_wait", "77\n");
-    sysfs_set (dir, "mlx5_2", 1, "counters/port_xmit_wait", "5\n");
-    ports_say_waits (dir, "abc", before, n, fp);
-    fclose (fp);
-    ok (!strcmp (text, "pmm-wait 1 abc ec0d9a0300ec8250/1 77\n"),
-        "one did; of one that began anew it is not known: %.60s", text);
-    text[strcspn (text, "\n")] = '\0';
-    ok (ports_parse_wait (text, "abc", &p) && p.port == 1
-            && p.node_guid == 0xec0d9a0300ec8250
-            && p.counter[LOCAL_XMIT_WAIT] == 77
-            && !ports_parse (text, "abc", &p),
-        "what is said is understood");
-    for (size_t i = 0; i < sizeof (bad) / sizeof (bad[0]); i++)
-        ok (!ports_parse_wait (bad[i], "abc", &p), "none: '%s'", bad[i]);
-    free (before);
-    free (text);
+    for (size_t i = 0; i < sizeof (tab) / sizeof (tab[0]); i++) {
+        char *text = NULL;
+        size_t len;
+        FILE *fp = open_memstream (&text, &len);
+        struct port_traffic t;
+        struct ports_watch w;
+
+        sysfs_port (dir, "mlx5_0", 1, 0xec0d9a0300ec8240);
+        for (int k = 0; k < LOCAL_TRAFFIC; k++) {
+            snprintf (file, sizeof (file), "counters/%s",
+                      local_traffic_file[k]);
+            sysfs_set (dir, "mlx5_0", 1, file, "0\n");
+        }
+        snprintf (file, sizeof (file), "counters/%s",
+                  tab[i].file ? tab[i].file : "");
+        if (tab[i].file)
+            sysfs_set (dir, "mlx5_0", 1, file, tab[i].before);
+        ports_watch (&w, dir, 1000);
+        sysfs_set (dir, "mlx5_0", 1, "counters/port_xmit_data", "250\n");
+        sysfs_set (dir, "mlx5_0", 1, "counters/port_rcv_data", "250\n");
+        if (tab[i].file)
+            sysfs_set (dir, "mlx5_0", 1, file, tab[i].now);
+        ports_say_traffic (&w, dir, 6000, own, "abc", fp);
+        fclose (fp);
+        ok (!strncmp (text, "pmm-traffic 1 abc ec0d9a0300ec8240/1 ", 37)
+                && !strncmp (text + 37, tab[i].said, strlen (tab[i].said))
+                && !strcmp (text + 37 + strlen (tab[i].said), "\n"),
+            "%s: %.80s", tab[i].what, text);
+        text[strcspn (text, "\n")] = '\0';
+        ok (ports_parse_traffic (text, "abc", &t) && t.port == 1
+                && t.node_guid == 0xec0d9a0300ec8240 && t.ns == 5000
+                && (t.bytes[1] == PORTS_UNTOLD) == !!strstr (tab[i].said, "? 0"),
+            "... which is understood");
+        free (text);
+        ports_watch_clear (&w);
+    }
     snprintf (command, sizeof (command), "rm -rf %s", dir);
     if (system (command) != 0)
         exit (1);
+}
+
+static void test_no_traffic (void)
+{
+    static const char *const bad[] = {
+        "pmm-traffic 1 abd ec0d9a0300ec8240/1 5 1 2 3",
+        "pmm-traffic 1 abc ec0d9a0300ec8240/1 -5 1 2 3",
+        "pmm-traffic 1 abc ec0d9a0300ec8240/1 ? 1 2 3",
+        "pmm-traffic 1 abc ec0d9a0300ec8240/1 5 1 2 3 4",
+        "pmm-traffic 1 abc ec0d9a0300ec8240/1 5 1 2",
+        "pmm-traffic 1 abc ec0d9a0300ec8240/1 5 1 -2 3",
+        "pmm-traffic 1 abc ec0d9a0300ec8240/1 5 1 99999999999999999999 3",
+        "pmm-traffic 1 abc ec0d9a0300ec8240 5 1 2 3",
+        "pmm-traffic 2 abc ec0d9a0300ec8240/1 5 1 2 3",
+        HEAD,
+    };
+    struct port_traffic t;
+
+    for (size_t i = 0; i < sizeof (bad) / sizeof (bad[0]); i++)
+        ok (!ports_parse_traffic (bad[i], "abc", &t), "none: '%s'", bad[i]);
 }
 
 /* Whatever a line is, it is a line or none. */
@@ -161,6 +203,7 @@ int main (void)
     test_damaged ();
     test_others ();
     test_own ();
-    test_waits ();
+    test_traffic ();
+    test_no_traffic ();
     return done_testing ();
 }

@@ -3,6 +3,7 @@
 #include "config.h"
 #include "prolog/audit/signs.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -190,24 +191,35 @@ static void test_file (void)
         "no file is no sign");
 }
 
-/* Who waited is held against the verdict, not entered. */
+/* Waits of a published check are held against a verdict while they are new. */
 static void test_waits (void)
 {
-    struct local_port p[] = { port_of (2), port_of (1), port_of (0) };
-    struct error err = { .text = "" };
-    struct sign *sign;
-    int n;
+    uint32_t link = fabric->port[fabric->endpoint[1].port].link;
+    const enum verdict_status level[] = { VERDICT_UNKNOWN, VERDICT_FAIL };
 
-    p[2].node_guid = 12345;
-    n = signs_waits (fabric, node_of, p, 3, &sign, &err);
-    ok (n == 1 && sign[0].kind == SIGN_WAIT
-            && sign[0].link
-                   == fabric->port[fabric->endpoint[1].port].link,
-        "of three ports that waited one is of the audit %s", err.text);
-    free (sign);
-    n = signs_waits (fabric, node_of, NULL, 0, &sign, &err);
-    ok (n == 0, "nobody waited");
-    free (sign);
+    for (int old = 0; old < 2; old++) {
+        FILE *fp = fopen ("waits", "w");
+        struct finding f = { .level = VERDICT_FAIL, .suspect = &link,
+                             .nsuspects = 1, .excess_ns = 1000,
+                             .stderr_ns = 1, .expected_ns = NAN };
+        struct verdict v = { .status = VERDICT_FAIL, .finding = &f,
+                             .nfindings = 1 };
+
+        fprintf (fp, "{\"kind\":\"link-check\",\"version\":1,\"fabric\":"
+                 "\"%s\",\"time\":1000,\"findings\":[],\"waits\":"
+                 "[{\"link\":\"%s\",\"sign\":\"wait\"}]}\n",
+                 fabric->hash, fabric->link[link].id);
+        fclose (fp);
+        chmod ("waits", 0644);
+        ok (signs_hold (&v, fabric, "./waits",
+                        1000 + old + SIGNS_WAIT_AGE, NULL)
+                    == 0
+                && f.level == level[old] && v.status == level[old],
+            "a switch's port waited: %s",
+            old ? "too long ago" : "what it carries does not FAIL");
+        free (f.why);
+    }
+    unlink ("waits");
 }
 
 int main (void)

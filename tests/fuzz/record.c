@@ -36,11 +36,13 @@ static void read_record (const char *text)
 int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
 {
     char *text = fuzz_text (data, size), *rest = text, *line;
+    struct port_traffic traffic;
     struct local_port port;
 
     read_record (text);
     while ((line = strsep (&rest, "\n")))
-        ports_parse (line, NONCE, &port);
+        if (!ports_parse (line, NONCE, &port))
+            ports_parse_traffic (line, NONCE, &traffic);
     free (text);
     return 0;
 }
