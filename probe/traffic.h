@@ -22,14 +22,16 @@
 struct traffic {
     struct busy_link *busy; /* host links, with what they carried */
     size_t nbusy;
-    struct sign *wait;      /* SIGN_WAIT of those whose messages waited */
+    struct sign *wait;      /* SIGN_WAIT of those whose messages waited, and of
+                               what leads to a full one */
     size_t nwaits;
     bool *told;             /* [endpoint of the fabric] what it carried */
 };
 
 /* Look at n ports, of the endpoints that `wanted` says (by endpoint; NULL:
  * all). Busy is what sent or received more than `percent` of what its link
- * carries. Return 0, or -1 with err; traffic_clear is due in both cases.
+ * carries. Of one that received more than half of that, links on the way to it
+ * from those that told may be full as well. Return 0, or -1 with err; traffic_clear is due in both cases.
  */
 int traffic_find (struct traffic *t, const struct fabric *f,
                   const char *const *wanted, const struct port_traffic *port,

@@ -17,8 +17,8 @@ static const struct {
     [SIGN_WIDTH] = { "width", BASIS_WIDTH, "it has lost lanes" },
     [SIGN_SPEED] = { "speed", BASIS_SPEED, "its lanes are slower than they "
                                            "could be" },
-    [SIGN_WAIT] = { "wait", BASIS_CLASS, "messages waited at a port of it "
-                                         "meanwhile (PortXmitWait)" },
+    [SIGN_WAIT] = { "wait", BASIS_CLASS, "others' traffic was in its way "
+                                         "meanwhile" },
 };
 
 const char *sign_name (enum sign_kind kind)

@@ -1295,6 +1295,10 @@ static int find_busy (struct judgement *j)
         if (!f || add_suspect (j, f, j->opts->busy[i].link) < 0
             || !(f->why = strdup (j->opts->busy[i].why)))
             return -1;
+        for (size_t k = 0; k < j->opts->busy[i].nway; k++)
+            if (add_number (&f->oneway, &f->noneway, j->opts->busy[i].way[k])
+                < 0)
+                return -1;
         f->level = VERDICT_UNKNOWN;
         f->basis = BASIS_TRAFFIC;
         f->excess_ns = f->stderr_ns = f->expected_ns = NAN;

@@ -120,7 +120,7 @@ static void test_order (void)
     ok (corroborate (v, &sign, 1, NULL) == 0 && v->status == VERDICT_FAIL
             && v->finding[0].excess_ns == 900
             && v->finding[1].level == VERDICT_UNKNOWN
-            && strstr (v->finding[1].why, "PortXmitWait"),
+            && strstr (v->finding[1].why, "traffic was in its way"),
         "the worst comes first");
     ok (corroborate (v, NULL, 0, NULL) == 0 && v->status == VERDICT_FAIL,
         "no sign, no change");

@@ -249,7 +249,11 @@ static void trial (struct sums *s, bool by_idle)
         int64_t id = audit ();
 
         for (size_t v = 0; v < victims; v++)
-            s->named += is_named (id, idle[v]);
+            if (is_named (id, idle[v]))
+                s->named++;
+            else
+                diag ("%s is not named in audit %jd: %s", idle[v],
+                      (intmax_t)id, said);
     }
     s->victims += 2 * (int)victims;
     s->drains += drained[0] != '\0';
