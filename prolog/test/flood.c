@@ -56,6 +56,13 @@ int controller_drained (struct hostlist *names, struct error *e)
     return 0;
 }
 
+int controller_idle (struct hostlist *hl, const char *partition,
+                     struct error *e)
+{
+    (void)hl;
+    return error_world (e, "%s: which are idle is not known", partition);
+}
+
 int controller_cancel (const char *name, struct error *e)
 {
     (void)name;
