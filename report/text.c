@@ -77,7 +77,7 @@ static void print_finding (const struct finding *f, const struct fabric *fab,
     print_links (f->suspect, f->nsuspects, "", "or ", fab, fp);
     if (f->basis != BASIS_TRAFFIC)
         print_links (f->oneway, f->noneway, "or, in one direction, ",
-                 "or, in one direction, ", fab, fp);
+                     "or, in one direction, ", fab, fp);
     fprintf (fp, "pmm:   %s\n", f->why);
     print_owner (f, fp);
 }

@@ -9,8 +9,8 @@
  *            figures for that. The suspects that have a sign come first; they
  *            stay as many.
  *   wait     messages waited at a port of it while it was measured
- *            (PortXmitWait grew), or it leads to one that was full, so that others' traffic may be what is
- *            slow: no FAIL, but UNKNOWN.
+ *            (PortXmitWait grew), or it leads to one that was full, so that
+ *            others' traffic may be what is slow: no FAIL, but UNKNOWN.
  */
 #ifndef CORE_CORROBORATE_H
 #define CORE_CORROBORATE_H

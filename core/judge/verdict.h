@@ -56,7 +56,8 @@ struct finding {
     uint32_t *sw;       /* switches of the network that may be the cause */
     size_t nsw;
     double excess_ns;   /* of a suspect's one-way latency; FINDING_ROUTE: of
-                           round trips, of either sign; NAN: BASIS_LOSS, _TRAFFIC */
+                           round trips, of either sign; NAN: BASIS_LOSS and
+                           BASIS_TRAFFIC */
     double stderr_ns;   /* likewise */
     double expected_ns; /* the likeliest one's latency; NAN: not known */
     char **node;        /* hosts of the host links among the suspects */

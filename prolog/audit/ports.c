@@ -75,12 +75,14 @@ void ports_watch_clear (struct ports_watch *w)
 static uint64_t carried (const struct local_traffic *before,
                          const struct local_traffic *now, int way)
 {
+    static const enum local_traffic_id data[] = { LOCAL_SENT, LOCAL_RECEIVED };
+    static const enum local_traffic_id small[]
+        = { LOCAL_SENT_PACKETS, LOCAL_RECEIVED_PACKETS };
     uint64_t words, packets;
 
-    if (!local_growth (before, now, (enum local_traffic_id)(LOCAL_SENT + way), &words))
+    if (!local_growth (before, now, data[way], &words))
         return PORTS_UNTOLD;
-    if (local_growth (before, now, (enum local_traffic_id)(LOCAL_SENT_PACKETS + way),
-                      &packets)
+    if (local_growth (before, now, small[way], &packets)
         && packets > words / (PORTS_PACKET / 4))
         words = packets * (PORTS_PACKET / 4);
     return words < INT64_MAX / 4 ? 4 * words : PORTS_UNTOLD;

@@ -409,10 +409,10 @@ json_t *ledger_trend (struct ledger *ledger, const char *fabric,
 
 /* A baseline out of the ledger: of each route of the fabric the newest n
  * RTTs, of audits after the last rebase of any of its links, that are not
- * UNKNOWN for a limit and in which none of them was suspected. What was measured in
- * different rounds or audits is in different rounds here, so that it counts as
- * different observations (core/samples/observe). Names resolve as in
- * plan_read; *ps is the caller's, also on failure. NULL with err.
+ * UNKNOWN for a limit and in which none of them was suspected. What was
+ * measured in different rounds or audits is in different rounds here, so that
+ * it counts as different observations (core/samples/observe). Names resolve as
+ * in plan_read; *ps is the caller's, also on failure. NULL with err.
  */
 struct samples *ledger_baseline (struct ledger *ledger, const char *fabric,
                                  size_t n, pathset_resolve_f resolve,
@@ -422,9 +422,10 @@ struct samples *ledger_baseline (struct ledger *ledger, const char *fabric,
 /* All that audits of a fabric measured, each route once: what the solver and
  * the sweeps take. Left out: audits begun later than `until`, what was
  * measured before the last rebase of any of a route's links, and where only
- * what is sound is wanted, audits that are UNKNOWN for a limit and of others the
- * routes that a finding suspects a link of. What is a half-life older counts half as
- * much; it is left out where it counts for less than a thousandth.
+ * what is sound is wanted, audits that are UNKNOWN for a limit and of others
+ * the routes that a finding suspects a link of. What is a half-life older
+ * counts half as much; it is left out where it counts for less than a
+ * thousandth.
  * The set has all endpoints of the fabric. Work grows with the RTTs of that
  * time, memory with the routes. Return 0, or -1 with err, errno ENOENT where
  * there are none of this fabric; observations_clear is due in both cases.
