@@ -65,9 +65,11 @@
 # $srcdir and $builddir come from make check; by hand, the tree of this file and
 # its build/.
 
-# Bash cannot reset what was ignored when it started.
-! grep -q '^SigIgn:.*[1-9a-f]' /proc/self/status \
-    || exec env --default-signal bash "$0" "$@"
+# Bash cannot reset what was ignored when it started: it starts once more, as the
+# same process.
+[[ ${signals_reset-} == "$$" ]] \
+    || signals_reset=$$ exec env --default-signal bash "$0" "$@"
+unset signals_reset
 
 srcdir=${srcdir:-$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)}
 builddir=${builddir:-$srcdir/build}

@@ -11,7 +11,8 @@ cd "$workdir" || exit 1
 
 cat >system <<X
 . "$srcdir/tests/lib.sh"
-sed -n 's/^SigIgn:[[:space:]]*//p' /proc/self/status
+# but for 32 and 33, which only the C library may set
+echo \$((0x\$(sed -n 's/^SigIgn:[[:space:]]*//p' /proc/self/status) & ~(3 << 31)))
 X
 cat >unit.c <<X
 #include <signal.h>
@@ -27,7 +28,7 @@ int main (void)
 }
 X
 must "a unit test" gcc -D_GNU_SOURCE -I"$srcdir" -o unit unit.c
-is "$(trap '' HUP INT QUIT PIPE TERM; bash system)" 0000000000000000 \
+is "$(trap '' HUP INT QUIT PIPE TERM; bash system)" 0 \
     "a system test"
 is "$(trap '' HUP INT QUIT PIPE TERM; ./unit)" "" "a unit test"
 
