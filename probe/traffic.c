@@ -40,7 +40,7 @@ static void add_busy (struct traffic *t, const struct fabric *f,
     t->nbusy++;
     fabric_port_name (f, port, name, sizeof (name));
     busy->link = f->port[port].link;
-    snprintf (busy->why, sizeof (busy->why), "%.90s carries others' traffic: "
+    snprintf (busy->why, sizeof (busy->why), "%.70s carries others' traffic: "
               "%s of what its link carries", text_clean (name), much);
 }
 
