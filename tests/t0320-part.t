@@ -121,7 +121,7 @@ refuses 2 'no path between these hosts crosses' --links h0001/1 \
 refuses 2 'no path between these hosts crosses' --links h0001/1 --hosts h0001
 refuses 2 'one at a time' --links h0001/1 --switch "$guid"
 refuses 2 'needs --idle' --separate h0001/1
-refuses 2 'go with --separate' --idle h0001
+refuses 2 'goes with --separate' --idle h0001
 refuses 2 'no link h0999/1' --separate h0999/1 --idle h0001
 refuses 2 'h0999' --separate h0001/1 --idle h0999
 refuses 2 'h0001 is there twice' --separate h0001/1 --hosts h0001 --idle h0001

@@ -15,7 +15,7 @@ double stats_quantile (const double *v, size_t n, double p);
 
 /* Standard error of the median of sorted v, whatever its distribution: half the
  * distance of the quantiles 1/2 +- 1 / (2 sqrt (n)), a share's standard error
- * to either side (after McKean, Schrader, Commun. Stat. B 13, 1984). NAN where
+ * to either side (after McKean and Schrader 1984). NAN where
  * n < 2.
  */
 double stats_median_error (const double *v, size_t n);

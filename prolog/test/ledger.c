@@ -1203,6 +1203,7 @@ static void test_unknown (void)
     ok (ledger_combine (l, ps, &ageing, &o, &err) == 0 && o.n > 0,
         "... and are sound");
     observations_clear (&o);
+    ledger_close (l);
     l = fresh ("led");
     verdict_limit (v, VERDICT_UNKNOWN, "2 nodes did not answer");
     audit_of (l, 1000, ps, latency, v, NULL);
