@@ -183,13 +183,13 @@ int job_arguments (struct job_args *a, const struct job *job,
 struct job_member {
     char node[64];
     bool started; /* or it said that it could not */
+    size_t nports, ntraffic; /* what it said of its ports */
 };
 
 struct ear {
     const struct job *job;
     struct job_said *said;
     size_t size;            /* of said->record */
-    size_t max_ports;
     struct job_member *member;  /* [task] */
     unsigned int recorder;  /* the task whose record it is; UINT_MAX: none */
     bool too_much, done;
@@ -260,15 +260,15 @@ static void hear_srun (struct ear *ear, const char *line)
                             || strstr (line, "has been revoked") != NULL;
 }
 
-/* Whether a task may say that of a port. */
-static bool is_own (const struct ear *ear, unsigned int task,
-                    const struct local_port *port)
+/* The member that a task is, if it may say that of a port; else NULL. */
+static struct job_member *owner (const struct ear *ear, unsigned int task,
+                                 uint64_t node_guid, unsigned int number)
 {
+    const struct local_port port = { .node_guid = node_guid, .port = number };
     const struct job *job = ear->job;
+    struct job_member *m = task < job->n ? &ear->member[task] : NULL;
 
-    return !job->owns
-           || (task < job->n && ear->member[task].node[0]
-               && job->owns (job->arg, ear->member[task].node, port));
+    return m && m->node[0] && job->owns (job->arg, m->node, &port) ? m : NULL;
 }
 
 static void hear_words (void *arg, struct program_line *line)
@@ -277,6 +277,7 @@ static void hear_words (void *arg, struct program_line *line)
     struct job_said *said = ear->said;
     struct port_traffic traffic;
     struct local_port port;
+    struct job_member *m;
     unsigned int task;
     char *text;
 
@@ -287,15 +288,14 @@ static void hear_words (void *arg, struct program_line *line)
             strcpy (ear->last, line->text);
     }
     else if (ports_parse (text, ear->job->nonce, &port)) {
-        if (!line->cut && said->nports < ear->max_ports
-            && is_own (ear, task, &port))
+        if (!line->cut && (m = owner (ear, task, port.node_guid, port.port))
+            && m->nports++ < PORTS_MAX)
             said->port[said->nports++] = port;
     }
     else if (ports_parse_traffic (text, ear->job->nonce, &traffic)) {
-        port = (struct local_port){ .node_guid = traffic.node_guid,
-                                    .port = traffic.port };
-        if (!line->cut && said->ntraffic < ear->max_ports
-            && is_own (ear, task, &port))
+        if (!line->cut
+            && (m = owner (ear, task, traffic.node_guid, traffic.port))
+            && m->ntraffic++ < PORTS_MAX)
             said->traffic[said->ntraffic++] = traffic;
     }
     else if (!srun_hear (&ear->srun, text))
@@ -485,14 +485,14 @@ static int run (const struct job *job, struct ear *ear,
 
 int job_run (const struct job *job, struct job_said *said, struct error *err)
 {
-    struct ear ear = { .job = job, .said = said, .recorder = UINT_MAX,
-                       .max_ports = PORTS_MAX * job->n };
+    struct ear ear = { .job = job, .said = said, .recorder = UINT_MAX };
+    const size_t max_ports = PORTS_MAX * job->n;
     struct job_args argv = { 0 }, env = { 0 };
     int rc = -1;
 
     *said = (struct job_said){ 0 };
-    if (!(said->port = calloc (ear.max_ports, sizeof (*said->port)))
-        || !(said->traffic = calloc (ear.max_ports, sizeof (*said->traffic)))
+    if (!(said->port = calloc (max_ports, sizeof (*said->port)))
+        || !(said->traffic = calloc (max_ports, sizeof (*said->traffic)))
         || !(said->fault = calloc (job->n, sizeof (*said->fault)))
         || !(ear.member = calloc (job->n, sizeof (*ear.member))))
         error_nomem (err);

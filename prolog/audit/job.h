@@ -28,7 +28,7 @@ struct job {
     const volatile sig_atomic_t *stop; /* not 0: end it; may be NULL */
 
     /* Whether what a node says of that port is heard: of its own. Which node
-     * says it is srun's word (--label), not the node's. NULL: all is.
+     * says it is srun's word (--label), not the node's.
      */
     bool (*owns) (const void *arg, const char *node,
                   const struct local_port *port);
