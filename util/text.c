@@ -111,6 +111,35 @@ static size_t distance (const char *a, const char *b)
     return row[n];
 }
 
+int text_compare (const void *a, const void *b)
+{
+    return strcmp (*(const char *const *)a, *(const char *const *)b);
+}
+
+size_t text_unique (const char **name, size_t n)
+{
+    size_t kept = 0;
+
+    if (n > 0)
+        qsort (name, n, sizeof (*name), text_compare);
+    for (size_t i = 0; i < n; i++)
+        if (kept == 0 || strcmp (name[kept - 1], name[i]))
+            name[kept++] = name[i];
+    return kept;
+}
+
+const char *const *text_find (const char *const *sorted, size_t n,
+                              const char *name)
+{
+    return n > 0 ? bsearch (&name, sorted, n, sizeof (*sorted), text_compare)
+                 : NULL;
+}
+
+bool hostlist_has (const struct hostlist *sorted, const char *name)
+{
+    return text_find ((const char *const *)sorted->name, sorted->count, name);
+}
+
 void text_guess (struct text_guess *guess, const char *name)
 {
     size_t d = distance (guess->word, name);
@@ -277,11 +306,6 @@ static int expand (struct expansion *x, const char *done, const char *rest)
     return 0;
 }
 
-static int compare_strings (const void *a, const void *b)
-{
-    return strcmp (*(char *const *)a, *(char *const *)b);
-}
-
 static int check_twice (const struct hostlist *hl, struct error *err)
 {
     const char **v;
@@ -292,7 +316,7 @@ static int check_twice (const struct hostlist *hl, struct error *err)
     if (!(v = malloc (hl->count * sizeof (*v))))
         return error_nomem (err);
     memcpy (v, hl->name, hl->count * sizeof (*v));
-    qsort (v, hl->count, sizeof (*v), compare_strings);
+    qsort (v, hl->count, sizeof (*v), text_compare);
     for (size_t i = 1; i < hl->count && rc == 0; i++)
         if (!strcmp (v[i - 1], v[i]))
             rc = error_input (err, "host %s is listed twice", v[i]);

@@ -59,11 +59,23 @@ struct text_guess {
 };
 void text_guess (struct text_guess *guess, const char *name);
 
+/* The order of an array of strings, for qsort; to sort n of them and drop those
+ * that are there twice, which returns how many are left; and where `name` is in
+ * an array of n that is sorted, or NULL.
+ */
+int text_compare (const void *a, const void *b);
+size_t text_unique (const char **name, size_t n);
+const char *const *text_find (const char *const *sorted, size_t n,
+                              const char *name);
+
 /* A list of host names, in the order they were given. */
 struct hostlist {
     char **name;
     size_t count;
 };
+
+/* True if a list that is sorted by text_compare has the name. */
+bool hostlist_has (const struct hostlist *sorted, const char *name);
 
 /* Parse "node[001-016,020],login1", commas and white space between entries,
  * nested brackets not allowed, at most `max` names. A name twice is an error.

@@ -6,10 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int compare_names (const void *a, const void *b)
-{
-    return strcmp (*(const char *const *)a, *(const char *const *)b);
-}
+#include "util/text.h"
 
 /* The hosts of a round, each of which may be there once. */
 static int check_round (const struct probe *p, size_t n, size_t round,
@@ -20,7 +17,7 @@ static int check_round (const struct probe *p, size_t n, size_t round,
         host[2 * i] = pathset_endpoint (ps, p[i].a)->host;
         host[2 * i + 1] = pathset_endpoint (ps, p[i].b)->host;
     }
-    qsort (host, 2 * n, sizeof (*host), compare_names);
+    qsort (host, 2 * n, sizeof (*host), text_compare);
     for (size_t i = 1; i < 2 * n; i++)
         if (strcmp (host[i - 1], host[i]) == 0)
             return error_input (err, "round %zu: %s is in it twice, by two"

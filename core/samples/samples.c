@@ -189,17 +189,11 @@ struct names {
     size_t n;
 };
 
-static int compare_names (const void *a, const void *b)
-{
-    return strcmp (*(const char *const *)a, *(const char *const *)b);
-}
-
 static int collect_names (struct names *names, const json_t *probes,
                           const json_t *answered, const char *file,
                           struct error *err)
 {
     size_t n = json_array_size (probes);
-    size_t unique = 0;
 
     /* where nothing was probed, the hosts are all that there is */
     if (n == 0)
@@ -225,19 +219,14 @@ static int collect_names (struct names *names, const json_t *probes,
             return error_prefix (err, "%s", file);
         names->n += 2;
     }
-    qsort (names->name, names->n, sizeof (*names->name), compare_names);
-    for (size_t i = 0; i < names->n; i++)
-        if (i == 0 || strcmp (names->name[i], names->name[unique - 1]))
-            names->name[unique++] = names->name[i];
-    names->n = unique;
+    names->n = text_unique (names->name, names->n);
     return 0;
 }
 
 static int find_name (const struct names *names, const char *name,
                       uint32_t *index)
 {
-    const char **p = bsearch (&name, names->name, names->n,
-                              sizeof (*names->name), compare_names);
+    const char *const *p = text_find (names->name, names->n, name);
 
     if (!p)
         return -1;

@@ -7,13 +7,9 @@
 #include <string.h>
 
 #include "util/json.h"
+#include "util/text.h"
 
 #define RTT_LIMIT_NS 1e15
-
-static int compare (const void *x, const void *y)
-{
-    return strcmp (*(const char *const *)x, *(const char *const *)y);
-}
 
 /* The endpoints of all pairs, sorted, each once; *n of them. */
 static const char **names (const json_t *pairs, uint32_t *n,
@@ -21,7 +17,6 @@ static const char **names (const json_t *pairs, uint32_t *n,
 {
     size_t size = json_array_size (pairs);
     const char **v = calloc (2 * size + 1, sizeof (*v));
-    uint32_t unique = 0;
 
     if (!v) {
         error_nomem (err);
@@ -38,11 +33,7 @@ static const char **names (const json_t *pairs, uint32_t *n,
             return NULL;
         }
     }
-    qsort (v, 2 * size, sizeof (*v), compare);
-    for (size_t i = 0; i < 2 * size; i++)
-        if (i == 0 || strcmp (v[i], v[unique - 1]))
-            v[unique++] = v[i];
-    *n = unique;
+    *n = text_unique (v, 2 * size);
     return v;
 }
 
@@ -50,9 +41,8 @@ static uint32_t find (const char **name, uint32_t n, const json_t *pair,
                       const char *key)
 {
     const char *text = json_string_value (json_object_get (pair, key));
-    const char **p = bsearch (&text, name, n, sizeof (*name), compare);
 
-    return (uint32_t)(p - name);
+    return (uint32_t)(text_find (name, n, text) - name);
 }
 
 /* "host" or "host:rail" */

@@ -99,11 +99,6 @@ report (const struct run *run, const char *fmt, ...)
  * Whom
  */
 
-static int compare_names (const void *a, const void *b)
-{
-    return strcmp (*(const char *const *)a, *(const char *const *)b);
-}
-
 /* The nodes of the request, each once, in order of name. */
 static int sort_nodes (struct run *run, struct error *err)
 {
@@ -120,10 +115,7 @@ static int sort_nodes (struct run *run, struct error *err)
                                 rq->node[i]);
         run->node[i] = rq->node[i];
     }
-    qsort (run->node, rq->n, sizeof (*run->node), compare_names);
-    for (size_t i = 0; i < rq->n; i++)
-        if (i == 0 || strcmp (run->node[i], run->node[run->n - 1]))
-            run->node[run->n++] = run->node[i];
+    run->n = text_unique (run->node, rq->n);
     return 0;
 }
 
@@ -152,8 +144,8 @@ static int match_nodes (struct run *run, bool *known, struct error *err)
     if (guids_nodes (f, run->map, run->all_of, err) < 0)
         return -1;
     for (size_t i = 0; i < f->nendpoints; i++) {
-        const char **found = bsearch (&run->all_of[i], run->node, run->n,
-                                      sizeof (*run->node), compare_names);
+        const char *const *found = text_find (run->node, run->n,
+                                              run->all_of[i]);
 
         if (found)
             known[found - run->node] = true;
@@ -206,10 +198,9 @@ static int choose (struct run *run, const char *const *node, size_t n,
     memmove (run->node, node, n * sizeof (*node));
     run->n = n;
     if (n > 0)
-        qsort (run->node, n, sizeof (*run->node), compare_names);
+        qsort (run->node, n, sizeof (*run->node), text_compare);
     for (size_t i = 0; i < run->audit->fabric->nendpoints; i++)
-        run->node_of[i] = bsearch (&run->all_of[i], run->node, n,
-                                   sizeof (*run->node), compare_names)
+        run->node_of[i] = text_find (run->node, n, run->all_of[i])
                               ? run->all_of[i]
                               : NULL;
     free (run->list);
@@ -253,14 +244,9 @@ static int find_partners (struct run *run, struct error *err)
     if (!(run->partner = partner))
         error_nomem (err);
     else if (controller_drained (&drained, err) == 0) {
-        for (size_t i = 0; i < run->n; i++) {
-            size_t k = 0;
-
-            while (k < drained.count && strcmp (drained.name[k], run->node[i]))
-                k++;
-            if (k == drained.count)
+        for (size_t i = 0; i < run->n; i++)
+            if (!hostlist_has (&drained, run->node[i]))
                 partner[run->npartners++] = run->node[i];
-        }
         if ((run->partners = hostlist_fold (partner, run->npartners)))
             rc = 0;
         else
@@ -414,13 +400,10 @@ static bool owns (const void *arg, const char *node,
 /* Of a node that is measured, and once. */
 static void add_fault (struct run *run, const struct job_fault *fault)
 {
-    const char *node = fault->node;
-
     for (size_t i = 0; i < run->nfaults; i++)
-        if (!strcmp (run->fault[i].of.node, node))
+        if (!strcmp (run->fault[i].of.node, fault->node))
             return;
-    if (bsearch (&node, run->node, run->n, sizeof (*run->node),
-                 compare_names))
+    if (text_find (run->node, run->n, fault->node))
         run->fault[run->nfaults++] = (struct fault){ run->result->id, *fault };
 }
 
@@ -540,8 +523,7 @@ static void await_idle (const struct run *run)
             < 0)
             return;
         for (size_t k = 0; k < idle.count; k++)
-            n += bsearch (&idle.name[k], run->node, run->n,
-                          sizeof (*run->node), compare_names) != NULL;
+            n += text_find (run->node, run->n, idle.name[k]) != NULL;
         hostlist_clear (&idle);
         if (n >= run->npartners)
             return;

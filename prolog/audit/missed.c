@@ -17,11 +17,6 @@ struct look {
     int64_t first, now; /* the ledger's first audit */
 };
 
-static int compare (const void *a, const void *b)
-{
-    return strcmp (*(const char *const *)a, *(const char *const *)b);
-}
-
 /* Return 1, 0, or -1 with err. */
 static int is_overdue (const struct look *l, const char *node,
                        struct error *err)
@@ -56,7 +51,7 @@ static int look (struct hostlist *missed, const struct look *l,
 
         if (v->unknown || v->down || v->powered_down || v->reserved
             || v->drained
-            || !bsearch (&v->name, node, n, sizeof (*node), compare))
+            || !text_find (node, n, v->name))
             continue;
         if ((rc = is_overdue (l, v->name, err)) < 0
             || (rc > 0 && add (missed, v->name, err) < 0))
@@ -84,7 +79,7 @@ int missed_nodes (struct hostlist *missed, struct ledger *ledger,
         if (rc == 0 && !(l.faulty = ledger_faulty (ledger, now, err)))
             rc = -1;
         if (rc == 0 && f->nendpoints > 0) {
-            qsort (node, f->nendpoints, sizeof (*node), compare);
+            qsort (node, f->nendpoints, sizeof (*node), text_compare);
             rc = look (missed, &l, node, f->nendpoints, nodes, err);
         }
     }

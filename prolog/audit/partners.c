@@ -29,19 +29,14 @@ static uint32_t switch_of (const struct fabric *f, size_t endpoint)
                                            : f->link[link].a].node;
 }
 
-static int compare_names (const void *a, const void *b)
-{
-    return strcmp (*(char *const *)a, *(char *const *)b);
-}
-
 /* Mark an idle node. */
 static void mark (const struct choice *c, bool *marks, const char *node)
 {
-    char **found = bsearch (&node, c->idle->name, c->idle->count,
-                            sizeof (*c->idle->name), compare_names);
+    const char *const *name = (const char *const *)c->idle->name;
+    const char *const *found = text_find (name, c->idle->count, node);
 
     if (found)
-        marks[found - c->idle->name] = true;
+        marks[found - name] = true;
 }
 
 /* node_of [nendpoints]; sw [nnodes] is scratch, all false. */

@@ -16,6 +16,7 @@
 
 #include "core/samples/combine.h"
 #include "prolog/ledger/ledger_db.h"
+#include "util/text.h"
 
 /*
  * Routes
@@ -83,11 +84,6 @@ static void clear_routes (struct routes *r)
     free (r->v);
 }
 
-static int compare_names (const void *a, const void *b)
-{
-    return strcmp (*(char *const *)a, *(char *const *)b);
-}
-
 /* The set of all endpoints of the routes, each once. NULL with err. */
 static struct pathset *route_ends (const struct routes *r,
                                    pathset_resolve_f resolve, void *arg,
@@ -95,7 +91,6 @@ static struct pathset *route_ends (const struct routes *r,
 {
     const char **name = calloc (2 * r->n + 1, sizeof (*name));
     struct pathset *ps;
-    size_t n = 0;
 
     if (!name) {
         error_nomem (err);
@@ -103,11 +98,7 @@ static struct pathset *route_ends (const struct routes *r,
     }
     for (size_t i = 0; i < 2 * r->n; i++)
         name[i] = r->v[i / 2].name[i % 2];
-    qsort (name, 2 * r->n, sizeof (*name), compare_names);
-    for (size_t i = 0; i < 2 * r->n; i++)
-        if (n == 0 || strcmp (name[n - 1], name[i]))
-            name[n++] = name[i];
-    ps = resolve (name, n, arg, err);
+    ps = resolve (name, text_unique (name, 2 * r->n), arg, err);
     free (name);
     return ps;
 }

@@ -16,6 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/text.h"
+
 enum { MANY = 4 /* more than one in so many hosts */ };
 
 static const double sure = 3; /* standard errors */
@@ -75,16 +77,11 @@ static bool is_host_fail (const struct policy_finding *f)
            && finding_host (f, &alone) != NULL;
 }
 
-static int compare_names (const void *a, const void *b)
-{
-    return strcmp (*(const char *const *)a, *(const char *const *)b);
-}
-
 /* name [a->nfindings] is scratch. */
 static enum doubt doubt_of (const struct policy_audit *a, const char **name)
 {
     size_t n = 0;
-    size_t hosts = 0;
+    size_t hosts;
 
     if (!a->whole || a->asked > a->nodes + a->asked / MANY)
         return DOUBT_INCOMPLETE;
@@ -98,10 +95,7 @@ static enum doubt doubt_of (const struct policy_audit *a, const char **name)
         if (is_host_fail (f))
             name[n++] = finding_host (f, &alone);
     }
-    qsort (name, n, sizeof (*name), compare_names);
-    for (size_t i = 0; i < n; i++)
-        if (i == 0 || strcmp (name[i - 1], name[i]))
-            hosts++;
+    hosts = text_unique (name, n);
     return hosts > 1 && hosts > a->nodes / MANY ? DOUBT_MANY : DOUBT_NONE;
 }
 

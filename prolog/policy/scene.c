@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/text.h"
+
 enum { DAY_S = 24 * 3600, LONE_S = 3600 };
 
 bool scene_within (int64_t time, int64_t span, int64_t now)
@@ -39,28 +41,6 @@ static int compare_actions (const void *va, const void *vb)
     int order = strcmp (a->node, b->node);
 
     return order ? order : (a->id > b->id) - (a->id < b->id);
-}
-
-static int compare_names (const void *a, const void *b)
-{
-    return strcmp (*(const char *const *)a, *(const char *const *)b);
-}
-
-/* Sort the names and drop those that are there twice. Return their number. */
-static size_t sort_names (const char **name, size_t n)
-{
-    size_t kept = 0;
-
-    qsort (name, n, sizeof (*name), compare_names);
-    for (size_t i = 0; i < n; i++)
-        if (kept == 0 || strcmp (name[kept - 1], name[i]))
-            name[kept++] = name[i];
-    return kept;
-}
-
-static bool has_name (const char *const *name, size_t n, const char *key)
-{
-    return n > 0 && bsearch (&key, name, n, sizeof (*name), compare_names);
 }
 
 static int make_wards (struct scene *s)
@@ -268,7 +248,7 @@ static const char *one_more (const struct scene *s,
     for (size_t i = 0; i < f->nsuspects; i++) {
         const struct policy_suspect *p = &f->suspect[i];
 
-        if (has_name (s->broad, counted, p->host))
+        if (text_find (s->broad, counted, p->host))
             return NULL;
         if (!strcmp (p->host, host))
             t = evidence_find (&s->evidence, host, p->link);
@@ -296,7 +276,7 @@ static int make_broad (struct scene *s)
     for (size_t i = 0; i < s->evidence.ntracks; i++)
         if (counts_as_broad (s, &s->evidence.track[i]))
             s->broad[s->nbroad++] = s->evidence.track[i].host;
-    counted = s->nbroad = sort_names (s->broad, s->nbroad);
+    counted = s->nbroad = text_unique (s->broad, s->nbroad);
     for (size_t i = 0; i < in->naudits; i++)
         for (size_t k = 0; k < in->audit[i].nfindings; k++) {
             const struct policy_audit *a = &in->audit[i];
@@ -305,7 +285,7 @@ static int make_broad (struct scene *s)
             if (host)
                 s->broad[s->nbroad++] = host;
         }
-    s->nbroad = sort_names (s->broad, s->nbroad);
+    s->nbroad = text_unique (s->broad, s->nbroad);
     return 0;
 }
 

@@ -2,7 +2,6 @@
 /* What the duties of the audit service share. */
 #include "config.h"
 #include "prolog/serve/duty.h"
-#include "util/text.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -74,22 +73,6 @@ void service_keep (struct service *s, enum kept who, const char *why)
     else
         service_log (s, "no longer so: %s: %s", names[who], s->kept[who]);
     strcpy (s->kept[who], why);
-}
-
-static int compare_strings (const void *a, const void *b)
-{
-    return strcmp (*(char *const *)a, *(char *const *)b);
-}
-
-int service_idle (const struct service *s, struct hostlist *idle,
-                  struct error *err)
-{
-    if (controller_idle (idle, s->site.audit_partition, err) < 0)
-        return -1;
-    if (idle->count)
-        qsort (idle->name, idle->count, sizeof (*idle->name),
-               compare_strings);
-    return 0;
 }
 
 int service_leave_out (const struct service *s, struct hostlist *nodes,

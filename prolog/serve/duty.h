@@ -79,12 +79,6 @@ int service_may_audit (const struct service *s, enum ledger_why reason,
  */
 void service_keep (struct service *s, enum kept who, const char *why);
 
-/* The idle nodes of the audits' partition, sorted by strcmp. Return 0, or -1
- * with err.
- */
-int service_idle (const struct service *s, struct hostlist *idle,
-                  struct error *err);
-
 /* Take those off a list that audits leave out (ledger_faulty). Return 0, or -1
  * with err.
  */

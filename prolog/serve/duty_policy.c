@@ -92,14 +92,6 @@ static bool is_due (const struct wish *w, int64_t now)
            && (w->held <= now || w->held > now + RETRY_S);
 }
 
-static bool is_in (const struct hostlist *list, const char *node)
-{
-    for (size_t i = 0; i < list->count; i++)
-        if (!strcmp (list->name[i], node))
-            return true;
-    return false;
-}
-
 /* Nodes that can be audited. */
 struct nodes {
     struct hostlist idle;    /* for jobs */
@@ -118,8 +110,8 @@ static struct wish *find_due (const struct service *s, enum ledger_why why,
         struct wish *w = &s->wish[i];
 
         if (w->why == why && is_due (w, now) && (!due || w->when < due->when)
-            && (!nodes || is_in (&nodes->idle, w->node)
-                || is_in (&nodes->drained, w->node)))
+            && (!nodes || hostlist_has (&nodes->idle, w->node)
+                || hostlist_has (&nodes->drained, w->node)))
             due = w;
     }
     return due;
@@ -211,7 +203,7 @@ int duty_confirm (struct service *s, struct error *err)
     s->untried = s->nwishes > 0;
     if (then < 0 || first + then == 0)
         return then < 0 ? -1 : 0;
-    if (service_idle (s, &nodes.idle, err) == 0
+    if (controller_idle (&nodes.idle, s->site.audit_partition, err) == 0
         && controller_drained (&nodes.drained, err) == 0
         && service_leave_out (s, &nodes.idle, err) == 0
         && service_leave_out (s, &nodes.drained, err) == 0) {

@@ -131,21 +131,12 @@ static bool any_young (const struct spool_list *list, int64_t now)
     return false;
 }
 
-static int compare_name (const void *key, const void *name)
-{
-    return strcmp (key, *(char *const *)name);
-}
-
 bool service_just_left (const struct service *s, const char *node, int64_t now)
 {
-    for (size_t i = 0; i < s->ended.n; i++) {
-        const struct hostlist *nodes = &s->ended.v[i].nodes;
-
-        if (is_young (&s->ended.v[i], now) && nodes->count
-            && bsearch (node, nodes->name, nodes->count,
-                        sizeof (*nodes->name), compare_name))
+    for (size_t i = 0; i < s->ended.n; i++)
+        if (is_young (&s->ended.v[i], now)
+            && hostlist_has (&s->ended.v[i].nodes, node))
             return true;
-    }
     return false;
 }
 
@@ -219,7 +210,7 @@ int duty_spool (struct service *s, struct error *err)
     log_remarks (s, &s->ended);
     let_go (s, now);
     if (rc == 0 && any_open (&s->ended)
-        && (rc = service_idle (s, &idle, err)) == 0)
+        && (rc = controller_idle (&idle, s->site.audit_partition, err)) == 0)
         rc = decide (s, &s->ended, &idle, now, err);
     s->hurry = any_young (&s->ended, now);
     s->untried = s->nholds > 0;

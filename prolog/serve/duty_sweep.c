@@ -36,18 +36,6 @@ struct work {
     double *unknown;     /* [link]; NULL: not looked for */
 };
 
-static int compare_name (const void *key, const void *name)
-{
-    return strcmp (key, *(char *const *)name);
-}
-
-static bool is_idle (const struct work *w, const char *node)
-{
-    return w->idle.count
-           && bsearch (node, w->idle.name, w->idle.count,
-                       sizeof (*w->idle.name), compare_name);
-}
-
 static const char *host_name (const struct fabric *f, size_t endpoint)
 {
     return f->host[f->endpoint[endpoint].host].name;
@@ -64,13 +52,13 @@ static int find_idle (struct service *s, struct work *w, int64_t now,
     w->name = calloc (f->nendpoints + 1, sizeof (*w->name));
     if (!w->node || !w->name)
         return error_nomem (err);
-    if (service_idle (s, &w->idle, err) < 0
+    if (controller_idle (&w->idle, s->site.audit_partition, err) < 0
         || service_leave_out (s, &w->idle, err) < 0
         || guids_nodes (f, s->map, w->node, err) < 0
         || !(silent = ledger_silent (s->ledger, now - SILENT_S, err)))
         return -1;
     for (size_t i = 0; i < f->nendpoints; i++)
-        if (is_idle (w, w->node[i])
+        if (hostlist_has (&w->idle, w->node[i])
             && !json_object_get (silent, host_name (f, i))
             && !service_just_left (s, w->node[i], now))
             w->name[w->n++] = f->endpoint[i].name;

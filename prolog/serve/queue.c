@@ -2,7 +2,6 @@
 /* Which audit is next. */
 #include "config.h"
 #include "prolog/serve/queue.h"
-#include "util/text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -31,11 +30,6 @@ static const struct spool_entry *entry_of (const struct queue *q, size_t i)
  * Lists of hosts, sorted
  */
 
-static int compare_name (const void *key, const void *name)
-{
-    return strcmp (key, *(char *const *)name);
-}
-
 static int compare_host (const void *key, const void *host)
 {
     return strcmp (key, ((const struct queue_host *)host)->name);
@@ -48,8 +42,7 @@ static bool contains (const struct hostlist *whole,
     if (part->count > whole->count)
         return false;
     for (size_t i = 0; i < part->count; i++)
-        if (!bsearch (part->name[i], whole->name, whole->count,
-                      sizeof (*whole->name), compare_name))
+        if (!hostlist_has (whole, part->name[i]))
             return false;
     return true;
 }

@@ -337,11 +337,6 @@ static const char *next_value (char **text, const char *key)
     return line + len + 1;
 }
 
-static int compare_strings (const void *a, const void *b)
-{
-    return strcmp (*(char *const *)a, *(char *const *)b);
-}
-
 /* Fill an entry, of which the name is known, from a record. */
 static int parse (struct spool_entry *e, char *text, struct error *err)
 {
@@ -367,7 +362,7 @@ static int parse (struct spool_entry *e, char *text, struct error *err)
         return error_input (err, "it is not whole");
     if (hostlist_parse (&e->nodes, value, SPOOL_NODES_MAX, err) < 0)
         return error_prefix (err, "its nodes");
-    qsort (e->nodes.name, e->nodes.count, sizeof (char *), compare_strings);
+    qsort (e->nodes.name, e->nodes.count, sizeof (char *), text_compare);
     e->uid = r.uid;
     e->checked = r.checked;
     return 0;

@@ -516,6 +516,7 @@ static int ask_names (struct hostlist *hl, child_f fn, const void *arg,
     *hl = (struct hostlist){ 0 };
     if (len > 0) /* an empty list is an error to the parser */
         rc = hostlist_parse (hl, text, CONTROLLER_NODES_MAX, err);
+    hl->count = text_unique ((const char **)hl->name, hl->count);
     free (text);
     return rc;
 }

@@ -82,8 +82,9 @@ int controller_resume (const char *node, const char *reason,
                        struct error *err);
 
 /* The nodes of a partition on which nothing runs, nothing is planned, and
- * nothing but its being idle is to be said. Return 0, or -1 with err (also
- * where there is no such partition); hostlist_clear frees them.
+ * nothing but its being idle is to be said, sorted as hostlist_has wants it.
+ * Return 0, or -1 with err (also where there is no such partition);
+ * hostlist_clear frees them.
  */
 int controller_idle (struct hostlist *hl, const char *partition,
                      struct error *err);
@@ -125,6 +126,8 @@ int controller_cancel (const char *job_name, struct error *err);
  * SIGTERM to salloc frees the partners and ends salloc and srun at once; after
  * SIGKILL the partners are held until the time is over. Neither ends the
  * tasks, since slurmctld knows of none: pmm-probe --timeout does.
+ *
+ * Sorted likewise.
  */
 int controller_drained (struct hostlist *hl, struct error *err);
 
