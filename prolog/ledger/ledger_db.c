@@ -32,7 +32,6 @@
 #include <unistd.h>
 
 #include "util/file.h"
-
 #include "util/text.h"
 
 enum {
@@ -632,23 +631,81 @@ static json_t *row_json (sqlite3_stmt *stmt)
     return row;
 }
 
-json_t *db_list (struct ledger *l, enum db_stmt id, const struct db_value *v,
-                 size_t n, struct error *err)
+static int add_row (json_t *of, sqlite3_stmt *row)
+{
+    return json_array_append_new (of, row_json (row));
+}
+
+static int add_pair (json_t *of, sqlite3_stmt *row)
+{
+    return json_object_set_new (of, (const char *)sqlite3_column_text (row, 0),
+                                json_integer (sqlite3_column_int64 (row, 1)));
+}
+
+int db_rows (struct ledger *l, enum db_stmt id, const struct db_value *v,
+             size_t n,
+             int (*fn) (void *arg, sqlite3_stmt *row, struct error *err),
+             void *arg, struct error *err)
 {
     sqlite3_stmt *stmt = db_bind (l, id, v, n, err);
-    json_t *rows = json_array ();
     int rc = stmt ? 1 : -1;
 
     while (rc == 1 && (rc = db_step (l, id, err)) == 1)
-        if (json_array_append_new (rows, row_json (stmt)) < 0)
-            rc = error_nomem (err);
+        if (fn (arg, stmt, err) < 0)
+            rc = -1;
     db_reset (l, id);
-    if (rc == 0 && !rows)
+    return rc;
+}
+
+struct collection {
+    json_t *of;
+    int (*add) (json_t *of, sqlite3_stmt *row);
+};
+
+static int add_to (void *arg, sqlite3_stmt *row, struct error *err)
+{
+    const struct collection *c = arg;
+
+    return c->add (c->of, row) < 0 ? error_nomem (err) : 0;
+}
+
+json_t *db_collect (struct ledger *l, enum db_stmt id,
+                    const struct db_value *v, size_t n, json_t *of,
+                    int (*add) (json_t *of, sqlite3_stmt *row),
+                    struct error *err)
+{
+    struct collection c = { of, add };
+
+    if (!of)
         error_nomem (err);
-    if (rc == 0)
-        return rows;
-    json_decref (rows);
+    else if (db_rows (l, id, v, n, add_to, &c, err) == 0)
+        return of;
+    json_decref (of);
     return NULL;
+}
+
+json_t *db_list (struct ledger *l, enum db_stmt id, const struct db_value *v,
+                 size_t n, struct error *err)
+{
+    return db_collect (l, id, v, n, json_array (), add_row, err);
+}
+
+json_t *db_map (struct ledger *l, enum db_stmt id, const struct db_value *v,
+                size_t n, struct error *err)
+{
+    return db_collect (l, id, v, n, json_object (), add_pair, err);
+}
+
+json_t *db_audit (struct ledger *l, enum db_stmt id, int64_t audit,
+                  struct error *err)
+{
+    json_t *rows = db_list (l, id, VALUES (INT (audit)), err);
+    json_t *row = json_incref (json_array_get (rows, 0));
+
+    if (rows && !row)
+        db_refuse (l, ENOENT, err, "there is no audit %jd", (intmax_t)audit);
+    json_decref (rows);
+    return row;
 }
 
 int db_name (struct ledger *l, const char *name, int64_t *id,

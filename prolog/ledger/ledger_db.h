@@ -173,11 +173,35 @@ int db_step (struct ledger *l, enum db_stmt id, struct error *err);
 int db_run (struct ledger *l, enum db_stmt id, int64_t *value,
             const struct db_value *v, size_t n, struct error *err);
 
-/* All rows of a statement as JSON objects, by the names of its columns. The
- * caller's; NULL with err.
+/* Hand each row of a statement to fn, until it returns less than 0 with err.
+ * Return 0, or -1 with err.
+ */
+int db_rows (struct ledger *l, enum db_stmt id, const struct db_value *v,
+             size_t n,
+             int (*fn) (void *arg, sqlite3_stmt *row, struct error *err),
+             void *arg, struct error *err);
+
+/* Add each row of a statement to `of`, which is taken, by a function that
+ * returns less than 0 without memory. The caller's; NULL with err.
+ */
+json_t *db_collect (struct ledger *l, enum db_stmt id,
+                    const struct db_value *v, size_t n, json_t *of,
+                    int (*add) (json_t *of, sqlite3_stmt *row),
+                    struct error *err);
+
+/* All rows of a statement as JSON objects, by the names of its columns; or of
+ * two columns, as {text: integer}. Likewise.
  */
 json_t *db_list (struct ledger *l, enum db_stmt id, const struct db_value *v,
                  size_t n, struct error *err);
+json_t *db_map (struct ledger *l, enum db_stmt id, const struct db_value *v,
+                size_t n, struct error *err);
+
+/* The one row of a statement about an audit; NULL with err, errno ENOENT where
+ * there is none.
+ */
+json_t *db_audit (struct ledger *l, enum db_stmt id, int64_t audit,
+                  struct error *err);
 
 /* The findings of an audit, as ledger_audit has them. NULL with err. */
 json_t *db_findings (struct ledger *l, int64_t id, struct error *err);

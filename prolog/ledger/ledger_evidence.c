@@ -42,13 +42,9 @@ json_t *ledger_sights (struct ledger *l, const char *link, const char *host,
 
 json_t *ledger_result (struct ledger *l, int64_t id, struct error *err)
 {
-    json_t *found = db_list (l, DB_RESULT, VALUES (INT (id)), err);
-    json_t *audit = json_incref (json_array_get (found, 0));
+    json_t *audit = db_audit (l, DB_RESULT, id, err);
     json_t *findings;
 
-    if (found && !audit)
-        db_refuse (l, ENOENT, err, "there is no audit %jd", (intmax_t)id);
-    json_decref (found);
     if (!audit)
         return NULL;
     if ((findings = db_findings (l, id, err))

@@ -93,28 +93,6 @@ json_t *db_findings (struct ledger *l, int64_t id, struct error *err)
     return rows;
 }
 
-/* {link: count} of a route. NULL with err. */
-static json_t *crossings_json (struct ledger *l, int64_t route,
-                               struct error *err)
-{
-    sqlite3_stmt *stmt = db_bind (l, DB_CROSSINGS, VALUES (INT (route)), err);
-    json_t *row = json_object ();
-    int rc = stmt ? 1 : -1;
-
-    while (rc == 1 && (rc = db_step (l, DB_CROSSINGS, err)) == 1)
-        if (json_object_set_new (row,
-                                 (const char *)sqlite3_column_text (stmt, 0),
-                                 json_integer (
-                                     sqlite3_column_int64 (stmt, 1)))
-            < 0)
-            rc = error_nomem (err);
-    db_reset (l, DB_CROSSINGS);
-    if (rc == 0 && row)
-        return row;
-    json_decref (row);
-    return NULL;
-}
-
 static json_t *probes_json (struct ledger *l, int64_t id, struct error *err)
 {
     json_t *rows = db_list (l, DB_RTTS, VALUES (INT (id)), err);
@@ -124,7 +102,8 @@ static json_t *probes_json (struct ledger *l, int64_t id, struct error *err)
         json_int_t route = json_integer_value (json_object_get (r, "route"));
 
         json_object_del (r, "route");
-        if (put (r, "row", crossings_json (l, route, err), err) < 0) {
+        if (put (r, "row", db_map (l, DB_CROSSINGS, VALUES (INT (route)), err),
+                 err) < 0) {
             json_decref (rows);
             return NULL;
         }
@@ -134,32 +113,26 @@ static json_t *probes_json (struct ledger *l, int64_t id, struct error *err)
 
 static json_t *audit_json (struct ledger *l, int64_t id, struct error *err)
 {
-    json_t *found = db_list (l, DB_AUDIT, VALUES (INT (id)), err);
-    json_t *audit = json_incref (json_array_get (found, 0));
+    static const struct {
+        const char *key;
+        enum db_stmt stmt;
+    } lists[] = {
+        { "hosts", DB_MEMBERS },        { "counters", DB_COUNTERS },
+        { "signs", DB_AUDIT_SIGNS },    { "faults", DB_AUDIT_FAULTS },
+        { "actions", DB_AUDIT_ACTIONS },
+    };
+    json_t *audit = db_audit (l, DB_AUDIT, id, err);
+    int rc = audit ? 0 : -1;
 
-    if (found && !audit)
-        db_refuse (l, ENOENT, err, "there is no audit %jd", (intmax_t)id);
-    json_decref (found);
-    if (!audit)
-        return NULL;
-    if (put (audit, "hosts", db_list (l, DB_MEMBERS, VALUES (INT (id)), err),
-             err) < 0
-        || put (audit, "findings", db_findings (l, id, err), err) < 0
-        || put (audit, "limits", limits_json (l, id, err), err) < 0
-        || put (audit, "probes", probes_json (l, id, err), err) < 0
-        || put (audit, "counters",
-                db_list (l, DB_COUNTERS, VALUES (INT (id)), err), err) < 0
-        || put (audit, "signs",
-                db_list (l, DB_AUDIT_SIGNS, VALUES (INT (id)), err), err) < 0
-        || put (audit, "faults",
-                db_list (l, DB_AUDIT_FAULTS, VALUES (INT (id)), err), err) < 0
-        || put (audit, "actions",
-                db_list (l, DB_AUDIT_ACTIONS, VALUES (INT (id)), err), err)
-               < 0) {
-        json_decref (audit);
-        return NULL;
-    }
-    return audit;
+    for (size_t i = 0; rc == 0 && i < sizeof (lists) / sizeof (lists[0]); i++)
+        rc = put (audit, lists[i].key,
+                  db_list (l, lists[i].stmt, VALUES (INT (id)), err), err);
+    if (rc == 0 && put (audit, "findings", db_findings (l, id, err), err) == 0
+        && put (audit, "limits", limits_json (l, id, err), err) == 0
+        && put (audit, "probes", probes_json (l, id, err), err) == 0)
+        return audit;
+    json_decref (audit);
+    return NULL;
 }
 
 json_t *ledger_audit (struct ledger *l, int64_t id, struct error *err)
@@ -192,9 +165,10 @@ struct changes {
     size_t n;
 };
 
-static int add_change (struct changes *c, sqlite3_stmt *stmt,
-                       struct error *err)
+static int add_change (void *arg, sqlite3_stmt *stmt, struct error *err)
 {
+    struct changes *c = arg;
+
     if ((c->n & (c->n - 1)) == 0) {
         size_t size = c->n ? 2 * c->n : 1;
         struct change *v = realloc (c->v, size * sizeof (*v));
@@ -212,21 +186,6 @@ static int add_change (struct changes *c, sqlite3_stmt *stmt,
         .level = sqlite3_column_int (stmt, 5),
     };
     return 0;
-}
-
-static int read_changes (struct ledger *l, struct changes *c, int64_t epoch,
-                         const char *link, int64_t from, struct error *err)
-{
-    sqlite3_stmt *stmt = db_bind (l, DB_TREND,
-                                  VALUES (INT (epoch), NAME (link),
-                                          INT (from)), err);
-    int rc = stmt ? 1 : -1;
-
-    while (rc == 1 && (rc = db_step (l, DB_TREND, err)) == 1)
-        if (add_change (c, stmt, err) < 0)
-            rc = -1;
-    db_reset (l, DB_TREND);
-    return rc;
 }
 
 /* Take its lower quartile off each route, which are one behind the other;
@@ -319,7 +278,9 @@ static json_t *trend (struct ledger *l, const char *fabric, const char *link,
         && db_run (l, DB_TREND_AUDITS, &from,
                    VALUES (INT (epoch), NAME (link), INT ((int64_t)n)), err)
                >= 0
-        && read_changes (l, &c, epoch, link, from, err) >= 0)
+        && db_rows (l, DB_TREND,
+                    VALUES (INT (epoch), NAME (link), INT (from)), add_change,
+                    &c, err) == 0)
         points = changes_json (&c, err);
     free (c.v);
     return points;

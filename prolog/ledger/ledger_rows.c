@@ -34,8 +34,9 @@ struct routes {
     size_t n;
 };
 
-static int add_route (struct routes *r, sqlite3_stmt *stmt, struct error *err)
+static int add_route (void *arg, sqlite3_stmt *stmt, struct error *err)
 {
+    struct routes *r = arg;
     struct route *new;
 
     if ((r->n & (r->n - 1)) == 0) {
@@ -61,16 +62,10 @@ static int read_routes (struct ledger *l, struct routes *r,
                         const char *fabric, int64_t *epoch,
                         struct error *err)
 {
-    sqlite3_stmt *stmt = NULL;
     int rc = db_run (l, DB_FIND_EPOCH, epoch, VALUES (NAME (fabric)), err);
 
     if (rc >= 0)
-        stmt = db_bind (l, DB_ROUTES, VALUES (INT (*epoch)), err);
-    rc = stmt ? 1 : -1;
-    while (rc == 1 && (rc = db_step (l, DB_ROUTES, err)) == 1)
-        if (add_route (r, stmt, err) < 0)
-            rc = -1;
-    db_reset (l, DB_ROUTES);
+        rc = db_rows (l, DB_ROUTES, VALUES (INT (*epoch)), add_route, r, err);
     if (rc == 0 && r->n == 0)
         return db_refuse (l, ENOENT, err, "holds no samples of this fabric");
     return rc;
@@ -253,8 +248,9 @@ static int compare_ids (const void *key, const void *route)
 }
 
 /* A row of DB_MEASURED. */
-static int gather (struct gather *g, sqlite3_stmt *stmt, struct error *err)
+static int gather (void *arg, sqlite3_stmt *stmt, struct error *err)
 {
+    struct gather *g = arg;
     int64_t audit = sqlite3_column_int64 (stmt, 0);
     int64_t id = sqlite3_column_int64 (stmt, 2);
     const struct route *r = bsearch (&id, g->routes.v, g->routes.n,
@@ -277,20 +273,14 @@ static int gather_all (struct ledger *l, struct gather *g, int64_t epoch,
 {
     const struct ledger_ageing *ageing = g->ageing;
     int64_t from = INT64_MIN;
-    sqlite3_stmt *stmt;
-    int rc;
 
     if (ageing->half_life_s > 0)
         from = ageing->now - (int64_t)(FORGOTTEN * ageing->half_life_s);
-    stmt = db_bind (l, DB_MEASURED,
-                    VALUES (INT (epoch), INT (from), INT (ageing->until),
-                            INT (ageing->sound)), err);
-    rc = stmt ? 1 : -1;
-    while (rc == 1 && (rc = db_step (l, DB_MEASURED, err)) == 1)
-        if (gather (g, stmt, err) < 0)
-            rc = -1;
-    db_reset (l, DB_MEASURED);
-    return rc == 0 ? take (g, err) : -1;
+    if (db_rows (l, DB_MEASURED,
+                 VALUES (INT (epoch), INT (from), INT (ageing->until),
+                         INT (ageing->sound)), gather, g, err) < 0)
+        return -1;
+    return take (g, err);
 }
 
 static int combine (struct ledger *l, struct gather *g,

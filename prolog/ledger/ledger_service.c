@@ -121,33 +121,9 @@ int64_t ledger_since (struct ledger *l, int64_t time, struct error *err)
     return number (l, DB_SINCE, VALUES (INT (time)), err);
 }
 
-/* {name: time} of all rows of a statement. The caller's; NULL with err. */
-static json_t *times (struct ledger *l, enum db_stmt id,
-                      const struct db_value *v, size_t n, struct error *err)
-{
-    sqlite3_stmt *stmt = db_bind (l, id, v, n, err);
-    json_t *of = json_object ();
-    int rc = stmt ? 1 : -1;
-
-    while (rc == 1 && (rc = db_step (l, id, err)) == 1)
-        if (json_object_set_new (of,
-                                 (const char *)sqlite3_column_text (stmt, 0),
-                                 json_integer (
-                                     sqlite3_column_int64 (stmt, 1)))
-            < 0)
-            rc = error_nomem (err);
-    db_reset (l, id);
-    if (rc == 0 && !of)
-        error_nomem (err);
-    if (rc == 0)
-        return of;
-    json_decref (of);
-    return NULL;
-}
-
 json_t *ledger_silent (struct ledger *l, int64_t since, struct error *err)
 {
-    return times (l, DB_SILENT, VALUES (INT (since)), err);
+    return db_map (l, DB_SILENT, VALUES (INT (since)), err);
 }
 
 json_t *ledger_failed (struct ledger *l, int64_t since, struct error *err)
@@ -171,47 +147,33 @@ int ledger_measured (struct ledger *l, const char *node, int64_t *begun,
  */
 
 /* One more of a node, which is newer than those before it. */
-static int add_fault (json_t *of, const char *node, const char *cause,
-                      int64_t begun)
+static int add_fault (json_t *of, sqlite3_stmt *row)
 {
+    const char *node = (const char *)sqlite3_column_text (row, 0);
+    int64_t begun = sqlite3_column_int64 (row, 2);
     json_t *old = json_object_get (of, node);
+    json_t *since = json_object_get (old, "since");
     json_int_t faults = 1 + json_integer_value (json_object_get (old,
                                                                  "faults"));
-    json_t *since = old ? json_object_get (old, "since")
-                        : json_integer (begun);
     int64_t out_s = LEDGER_OUT_MIN_S;
 
     for (json_int_t i = 1; i < faults && out_s < LEDGER_OUT_MAX_S; i++)
         out_s *= 2;
     if (out_s > LEDGER_OUT_MAX_S)
         out_s = LEDGER_OUT_MAX_S;
-    if (old)
-        json_incref (since);
     return json_object_set_new (
         of, node,
-        json_pack ("{s:s, s:I, s:o, s:I}", "cause", cause, "faults", faults,
-                   "since", since, "until", (json_int_t)(begun + out_s)));
+        json_pack ("{s:s, s:I, s:I, s:I}", "cause",
+                   (const char *)sqlite3_column_text (row, 1), "faults",
+                   faults, "since",
+                   since ? json_integer_value (since) : (json_int_t)begun,
+                   "until", (json_int_t)(begun + out_s)));
 }
 
 json_t *ledger_faulty (struct ledger *l, int64_t now, struct error *err)
 {
-    sqlite3_stmt *stmt = db_bind (l, DB_FAULTS,
-                                  VALUES (INT (now - FAULT_MAX_AGE_S)), err);
-    json_t *of = json_object ();
-    int rc = stmt ? 1 : -1;
-
-    while (rc == 1 && (rc = db_step (l, DB_FAULTS, err)) == 1)
-        if (add_fault (of, (const char *)sqlite3_column_text (stmt, 0),
-                       (const char *)sqlite3_column_text (stmt, 1),
-                       sqlite3_column_int64 (stmt, 2)) < 0)
-            rc = error_nomem (err);
-    db_reset (l, DB_FAULTS);
-    if (rc == 0 && !of)
-        error_nomem (err);
-    if (rc == 0)
-        return of;
-    json_decref (of);
-    return NULL;
+    return db_collect (l, DB_FAULTS, VALUES (INT (now - FAULT_MAX_AGE_S)),
+                       json_object (), add_fault, err);
 }
 
 /* No longer than it can have been, if the clock stepped back. */
@@ -226,7 +188,7 @@ const json_t *ledger_is_out (const json_t *faulty, const char *node,
 
 json_t *ledger_ages (struct ledger *l, struct error *err)
 {
-    return times (l, DB_AGES, NULL, 0, err);
+    return db_map (l, DB_AGES, NULL, 0, err);
 }
 
 json_t *ledger_newest (struct ledger *l, struct error *err)
