@@ -31,5 +31,5 @@ void remark (const struct settings *settings, uint32_t jobid,
     snprintf (level, sizeof (level), "%s", outcome_name (o->status));
     snprintf (text, sizeof (text), "%s", o->text);
     program_run (&program, &status);
-    step_free (environment);
+    program_free (environment);
 }

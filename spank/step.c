@@ -14,7 +14,6 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,55 +96,6 @@ int step_pause (int ms)
  * Environment and arguments
  */
 
-struct strings {
-    char **v;
-    size_t count;
-    size_t size;
-    bool failed;
-};
-
-__attribute__ ((format (printf, 2, 3))) static void
-add (struct strings *s, const char *fmt, ...)
-{
-    va_list ap;
-
-    if (s->count + 2 > s->size) {
-        size_t size = s->size ? 2 * s->size : 32;
-        char **v = realloc (s->v, size * sizeof (*v));
-
-        if (!v) {
-            s->failed = true;
-            return;
-        }
-        s->v = v;
-        s->size = size;
-    }
-    va_start (ap, fmt);
-    if (vasprintf (&s->v[s->count], fmt, ap) < 0) {
-        s->failed = true;
-        s->v[s->count] = NULL;
-    }
-    else
-        s->v[++s->count] = NULL;
-    va_end (ap);
-}
-
-static char **finish (struct strings *s)
-{
-    if (!s->failed)
-        return s->v;
-    step_free (s->v);
-    errno = ENOMEM;
-    return NULL;
-}
-
-void step_free (char **v)
-{
-    for (char **p = v; p && *p; p++)
-        free (*p);
-    free (v);
-}
-
 char **step_environment (const struct step_env *env, int timeout_ms)
 {
     static const char *const taken[] = {
@@ -153,37 +103,29 @@ char **step_environment (const struct step_env *env, int timeout_ms)
         "SLURM_CONF",            /* which Slurm this is, ... */
         "SLURM_WORKING_CLUSTER", /* ... with -M */
     };
-    struct strings s = { 0 };
+    struct program_words s = { 0 };
     char value[2048];
 
-    add (&s, "PATH=/usr/local/bin:/usr/bin:/bin");
-    add (&s, "LC_ALL=C");
+    program_add (&s, "PATH=/usr/local/bin:/usr/bin:/bin");
+    program_add (&s, "LC_ALL=C");
     for (size_t i = 0; i < sizeof (taken) / sizeof (taken[0]); i++)
         if (env->get (env->arg, taken[i], value, sizeof (value)) == 0)
-            add (&s, "%s=%s", taken[i], value);
-    add (&s, "%s=1", STEP_NESTED);
-    add (&s, "SLURM_PMIX_TIMEOUT=%d", site_pmix_timeout_s (timeout_ms));
-    return finish (&s);
+            program_add (&s, "%s=%s", taken[i], value);
+    program_add (&s, "%s=1", STEP_NESTED);
+    program_add (&s, "SLURM_PMIX_TIMEOUT=%d", site_pmix_timeout_s (timeout_ms));
+    return program_words_end (&s);
 }
 
-static void add_output (struct strings *s, const struct settings *set)
+static void add_output (struct program_words *s, const struct settings *set)
 {
     const char *path = set->output;
     char cwd[PATH_MAX];
 
-    add (s, settings_one_file (set) ? "--result" : "--output");
+    program_add (s, settings_one_file (set) ? "--result" : "--output");
     if (*path == '/' || !getcwd (cwd, sizeof (cwd)))
-        add (s, "%s", path);
+        program_add (s, "%s", path);
     else
-        add (s, "%s/%s", cwd, path);
-}
-
-/* What pmm-probe gets of the time left: it ends before the watchdog bites,
- * to say what it waited for.
- */
-static int probe_timeout_ms (int left_ms)
-{
-    return left_ms - (left_ms / 5 < 3000 ? left_ms / 5 : 3000);
+        program_add (s, "%s/%s", cwd, path);
 }
 
 char **step_arguments (const struct step *step, const char *nonce, int left_ms)
@@ -195,34 +137,33 @@ char **step_arguments (const struct step *step, const char *nonce, int left_ms)
         "--kill-on-bad-exit=1", "--job-name=pmm-check", "--quiet",
     };
     const struct settings *set = step->settings;
-    struct strings s = { 0 };
+    struct program_words s = { 0 };
 
-    add (&s, "%s", set->site.srun);
-    add (&s, "--jobid=%" PRIu32, step->jobid);
-    add (&s, "--nodes=%" PRIu32, step->nodes);
-    add (&s, "--ntasks=%" PRIu32, step->nodes);
-    for (size_t i = 0; i < sizeof (fixed) / sizeof (fixed[0]); i++)
-        add (&s, "%s", fixed[i]);
-    add (&s, "%s", set->site.probe);
+    program_add (&s, "%s", set->site.srun);
+    program_add (&s, "--jobid=%" PRIu32, step->jobid);
+    program_add (&s, "--nodes=%" PRIu32, step->nodes);
+    program_add (&s, "--ntasks=%" PRIu32, step->nodes);
+    program_add_all (&s, fixed, sizeof (fixed) / sizeof (fixed[0]));
+    program_add (&s, "%s", set->site.probe);
     for (int i = 0; i < set->words; i++) {
         if (!strncasecmp (set->word[i], "conf=", 5)) {
-            add (&s, "--conf");
-            add (&s, "%s", set->word[i] + 5);
+            program_add (&s, "--conf");
+            program_add (&s, "%s", set->word[i] + 5);
         }
         else {
-            add (&s, "--set");
-            add (&s, "%s", set->word[i]);
+            program_add (&s, "--set");
+            program_add (&s, "%s", set->word[i]);
         }
     }
-    add (&s, "--timeout");
-    add (&s, "%.1f", probe_timeout_ms (left_ms) / 1e3);
-    add (&s, "--nonce");
-    add (&s, "%s", nonce);
+    program_add (&s, "--timeout");
+    program_add (&s, "%.1f", site_probe_timeout_ms (left_ms) / 1e3);
+    program_add (&s, "--nonce");
+    program_add (&s, "%s", nonce);
     if (step->terminal)
-        add (&s, "--progress");
+        program_add (&s, "--progress");
     if (set->output)
         add_output (&s, set);
-    return finish (&s);
+    return program_words_end (&s);
 }
 
 /*
@@ -366,8 +307,8 @@ static enum program_end run_once (const struct step *step,
             end = PROGRAM_STOPPED;
         explain (&run, site, end, status);
     }
-    step_free (argv);
-    step_free (envp);
+    program_free (argv);
+    program_free (envp);
     return end;
 }
 
@@ -393,6 +334,6 @@ void step_run (const struct step *step, const struct step_env *env,
     if (o->status == OUTCOME_NONE && end == PROGRAM_ENDED
         && took >= site_pmix_timeout_s (timeout_ms) * 1000
         && took + RETRY_SLACK_MS
-               <= probe_timeout_ms ((int)(timeout_ms - took)))
+               <= site_probe_timeout_ms ((int)(timeout_ms - took)))
         run_once (step, env, deadline, o);
 }

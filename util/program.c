@@ -16,6 +16,9 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -72,6 +75,46 @@ void program_close_from (unsigned int first)
         limit.rlim_cur = 1 << 20;
     for (unsigned int fd = first; fd < limit.rlim_cur; fd++)
         close ((int)fd);
+}
+
+void program_add (struct program_words *w, const char *fmt, ...)
+{
+    char **v = realloc (w->v, (w->n + 2) * sizeof (*v));
+    int len = -1;
+    va_list ap;
+
+    if (v) {
+        w->v = v;
+        va_start (ap, fmt);
+        len = vasprintf (&v[w->n], fmt, ap);
+        va_end (ap);
+        w->n += len >= 0;
+        v[w->n] = NULL;
+    }
+    w->failed |= len < 0;
+}
+
+void program_add_all (struct program_words *w, const char *const *word,
+                      size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        program_add (w, "%s", word[i]);
+}
+
+char **program_words_end (struct program_words *w)
+{
+    if (!w->failed)
+        return w->v;
+    program_free (w->v);
+    errno = ENOMEM;
+    return NULL;
+}
+
+void program_free (char **v)
+{
+    for (char **p = v; p && *p; p++)
+        free (*p);
+    free (v);
 }
 
 /* A user's `ulimit` is for the job, and not for what looks at its cables. */

@@ -53,6 +53,21 @@ struct program {
  */
 enum program_end program_run (const struct program *program, int *status);
 
+/* Arguments or an environment, put together word by word. At first all zero. */
+struct program_words {
+    char **v; /* n of them, and NULL */
+    size_t n;
+    bool failed; /* memory was short */
+};
+__attribute__ ((format (printf, 2, 3))) void
+program_add (struct program_words *words, const char *fmt, ...);
+void program_add_all (struct program_words *words, const char *const *word,
+                      size_t n);
+
+/* The whole of it, to be freed by program_free; NULL with errno ENOMEM. */
+char **program_words_end (struct program_words *words);
+void program_free (char **v);
+
 /* Close all file descriptors from this one on; also between fork and exec. */
 void program_close_from (unsigned int first);
 

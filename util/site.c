@@ -263,3 +263,8 @@ int site_pmix_timeout_s (int timeout_ms)
 
     return s < PMIX_MIN_S ? PMIX_MIN_S : s > PMIX_MAX_S ? PMIX_MAX_S : s;
 }
+
+int site_probe_timeout_ms (int left_ms)
+{
+    return left_ms - (left_ms / 5 < 3000 ? left_ms / 5 : 3000);
+}

@@ -128,4 +128,9 @@ const char *site_mode (const struct site *site, const char *partition);
  */
 int site_pmix_timeout_s (int timeout_ms);
 
+/* What pmm-probe gets of the time left: it ends before the watchdog bites, to
+ * say what it waited for.
+ */
+int site_probe_timeout_ms (int left_ms);
+
 #endif /* UTIL_SITE_H */

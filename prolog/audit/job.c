@@ -23,85 +23,48 @@
 #include "util/text.h"
 
 enum {
-    IMMEDIATE_S = 5,       /* for the nodes to be free */
-    PROBE_EARLY_MS = 3000, /* pmm-probe ends before the watchdog bites */
-    PORTS_MAX = 8,         /* of a node */
+    IMMEDIATE_S = 5, /* for the nodes to be free */
+    PORTS_MAX = 8,   /* of a node */
 };
 
 /*
  * Arguments and environment
  */
 
-__attribute__ ((format (printf, 2, 3))) static void
-add (struct job_args *a, const char *fmt, ...)
-{
-    va_list ap;
-
-    if (a->n == JOB_ARGS_MAX)
-        return;
-    va_start (ap, fmt);
-    if (vasprintf (&a->v[a->n], fmt, ap) < 0)
-        a->v[a->n] = NULL;
-    va_end (ap);
-    if (a->v[a->n])
-        a->n++;
-    else
-        a->n = JOB_ARGS_MAX; /* no memory: what is there is not to be run */
-}
-
-void job_args_clear (struct job_args *a)
-{
-    for (size_t i = 0; i < JOB_ARGS_MAX; i++)
-        free (a->v[i]);
-    *a = (struct job_args){ 0 };
-}
-
-/* Whether memory and room were enough. */
-static int whole (const struct job_args *a, struct error *err)
-{
-    return a->n < JOB_ARGS_MAX ? 0 : error_nomem (err);
-}
-
-int job_environment (struct job_args *env, const struct site *site,
-                     struct error *err)
+char **job_environment (const struct site *site)
 {
     const char *conf = getenv ("SLURM_CONF");
+    struct program_words env = { 0 };
 
-    add (env, "PATH=/usr/local/bin:/usr/bin:/bin");
-    add (env, "LC_ALL=C");
+    program_add (&env, "PATH=/usr/local/bin:/usr/bin:/bin");
+    program_add (&env, "LC_ALL=C");
     if (conf && *conf == '/')
-        add (env, "SLURM_CONF=%.*s", PATH_MAX, conf);
-    add (env, "PMM_CHECK_NESTED=1"); /* the plugin does nothing then */
-    add (env, "SLURM_PMIX_TIMEOUT=%d",
-         site_pmix_timeout_s (site->audit_timeout_ms));
-    return whole (env, err);
-}
-
-static void add_fixed (struct job_args *a, const char *const *word, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        add (a, "%s", word[i]);
+        program_add (&env, "SLURM_CONF=%.*s", PATH_MAX, conf);
+    program_add (&env, "PMM_CHECK_NESTED=1"); /* the plugin does nothing then */
+    program_add (&env, "SLURM_PMIX_TIMEOUT=%d",
+                 site_pmix_timeout_s (site->audit_timeout_ms));
+    return program_words_end (&env);
 }
 
 /* The job: n nodes, at once or not at all. */
-static void add_job (struct job_args *a, const struct job *job,
+static void add_job (struct program_words *a, const struct job *job,
                      const char *list, size_t n)
 {
     static const char *const fixed[]
         = { "--exclusive", "--mem=0", "--gres=none" };
     const struct site *site = job->site;
 
-    add (a, "--job-name=%s", job->name);
-    add (a, "--partition=%s", site->audit_partition);
-    add (a, "--nodelist=%s", list);
-    add (a, "--nodes=%zu", n);
-    add (a, "--immediate=%d", IMMEDIATE_S);
+    program_add (a, "--job-name=%s", job->name);
+    program_add (a, "--partition=%s", site->audit_partition);
+    program_add (a, "--nodelist=%s", list);
+    program_add (a, "--nodes=%zu", n);
+    program_add (a, "--immediate=%d", IMMEDIATE_S);
     /* minutes: if all else fails */
-    add (a, "--time=%d", site->audit_timeout_ms / 60000 + 2);
-    add_fixed (a, fixed, sizeof (fixed) / sizeof (fixed[0]));
+    program_add (a, "--time=%d", site->audit_timeout_ms / 60000 + 2);
+    program_add_all (a, fixed, sizeof (fixed) / sizeof (fixed[0]));
 }
 
-static void add_step (struct job_args *a, const struct job *job)
+static void add_step (struct program_words *a, const struct job *job)
 {
     static const char *const fixed[] = {
         "--mpi=pmix",       "--ntasks-per-node=1", "--cpu-bind=none",
@@ -109,30 +72,29 @@ static void add_step (struct job_args *a, const struct job *job)
         "--chdir=/",        "--kill-on-bad-exit=1",
     };
 
-    add (a, "--ntasks=%zu", job->n);
-    add (a, "--verbose"); /* which node has which task, */
-    add (a, "--label");   /* ... and which task says what */
-    add_fixed (a, fixed, sizeof (fixed) / sizeof (fixed[0]));
+    program_add (a, "--ntasks=%zu", job->n);
+    program_add (a, "--verbose"); /* which node has which task, */
+    program_add (a, "--label");   /* ... and which task says what */
+    program_add_all (a, fixed, sizeof (fixed) / sizeof (fixed[0]));
 }
 
-static void add_probe (struct job_args *a, const struct job *job)
+static void add_probe (struct program_words *a, const struct job *job)
 {
     const struct site *site = job->site;
-    int ms = site->audit_timeout_ms;
-    int early_ms = ms / 5 < PROBE_EARLY_MS ? ms / 5 : PROBE_EARLY_MS;
 
-    add (a, "%s", site->probe);
+    program_add (a, "%s", site->probe);
     if (job->conf) {
-        add (a, "--conf");
-        add (a, "%s", job->conf);
+        program_add (a, "--conf");
+        program_add (a, "%s", job->conf);
     }
-    add (a, "--timeout");
-    add (a, "%.1f", (ms - early_ms) / 1e3);
-    add (a, "--nonce");
-    add (a, "%s", job->nonce);
-    add (a, "--leader");
-    add (a, "%s", job->leader);
-    add (a, "--audit");
+    program_add (a, "--timeout");
+    program_add (a, "%.1f",
+                 site_probe_timeout_ms (site->audit_timeout_ms) / 1e3);
+    program_add (a, "--nonce");
+    program_add (a, "%s", job->nonce);
+    program_add (a, "--leader");
+    program_add (a, "%s", job->leader);
+    program_add (a, "--audit");
 }
 
 /* A step that is also on nodes which Slurm gives to no job: it starts them for
@@ -141,38 +103,40 @@ static void add_probe (struct job_args *a, const struct job *job)
  * that only these are of the job: so srun has an environment from scratch
  * again.
  */
-static void add_with_drained (struct job_args *a, const struct job *job,
-                              const struct job_args *env)
+static void add_with_drained (struct program_words *a, const struct job *job,
+                              char *const *env)
 {
     const char *srun = job->site->srun;
     const char *name = strrchr (srun, '/');
 
-    add (a, "%.*ssalloc", (int)(name ? name + 1 - srun : 0), srun);
-    add (a, "--quiet");
-    add (a, "--kill-command=KILL");
-    add (a, "--no-bell");
+    program_add (a, "%.*ssalloc", (int)(name ? name + 1 - srun : 0), srun);
+    program_add (a, "--quiet");
+    program_add (a, "--kill-command=KILL");
+    program_add (a, "--no-bell");
     add_job (a, job, job->partners, job->npartners);
-    add (a, "/usr/bin/env");
-    add (a, "-i");
-    add_fixed (a, (const char *const *)env->v, env->n);
-    add (a, "%s", srun);
-    add (a, "--no-allocate");
-    add (a, "--nodelist=%s", job->nodes);
-    add (a, "--nodes=%zu", job->n);
+    program_add (a, "/usr/bin/env");
+    program_add (a, "-i");
+    for (; *env; env++)
+        program_add (a, "%s", *env);
+    program_add (a, "%s", srun);
+    program_add (a, "--no-allocate");
+    program_add (a, "--nodelist=%s", job->nodes);
+    program_add (a, "--nodes=%zu", job->n);
 }
 
-int job_arguments (struct job_args *a, const struct job *job,
-                   const struct job_args *env, struct error *err)
+char **job_arguments (const struct job *job, char *const *env)
 {
+    struct program_words a = { 0 };
+
     if (job->npartners < job->n)
-        add_with_drained (a, job, env);
+        add_with_drained (&a, job, env);
     else {
-        add (a, "%s", job->site->srun);
-        add_job (a, job, job->nodes, job->n);
+        program_add (&a, "%s", job->site->srun);
+        add_job (&a, job, job->nodes, job->n);
     }
-    add_step (a, job);
-    add_probe (a, job);
-    return whole (a, err);
+    add_step (&a, job);
+    add_probe (&a, job);
+    return program_words_end (&a);
 }
 
 /*
@@ -460,12 +424,12 @@ static void cancel (const struct job *job, struct job_said *said)
 }
 
 static int run (const struct job *job, struct ear *ear,
-                const struct job_args *argv, const struct job_args *env,
+                char *const *argv, char *const *env,
                 struct error *err)
 {
     struct program program = {
-        .argv = argv->v,
-        .env = env->v,
+        .argv = argv,
+        .env = env,
         .deadline_ms = program_now_ms () + job->site->audit_timeout_ms
                        + IMMEDIATE_S * 1000,
         .stop = job->stop,
@@ -487,20 +451,20 @@ int job_run (const struct job *job, struct job_said *said, struct error *err)
 {
     struct ear ear = { .job = job, .said = said, .recorder = UINT_MAX };
     const size_t max_ports = PORTS_MAX * job->n;
-    struct job_args argv = { 0 }, env = { 0 };
+    char **env = job_environment (job->site);
+    char **argv = env ? job_arguments (job, env) : NULL;
     int rc = -1;
 
     *said = (struct job_said){ 0 };
     if (!(said->port = calloc (max_ports, sizeof (*said->port)))
         || !(said->traffic = calloc (max_ports, sizeof (*said->traffic)))
         || !(said->fault = calloc (job->n, sizeof (*said->fault)))
-        || !(ear.member = calloc (job->n, sizeof (*ear.member))))
+        || !(ear.member = calloc (job->n, sizeof (*ear.member))) || !argv)
         error_nomem (err);
-    else if (job_environment (&env, job->site, err) == 0
-             && job_arguments (&argv, job, &env, err) == 0)
-        rc = run (job, &ear, &argv, &env, err);
-    job_args_clear (&argv);
-    job_args_clear (&env);
+    else
+        rc = run (job, &ear, argv, env, err);
+    program_free (argv);
+    program_free (env);
     free (ear.member);
     return rc;
 }

@@ -64,19 +64,11 @@ struct job_said {
 int job_run (const struct job *job, struct job_said *said, struct error *err);
 void job_said_clear (struct job_said *said);
 
-/* The program's environment and arguments, ended by NULL. Of our environment it
- * has but SLURM_CONF. Return 0, or -1 with err; job_args_clear is due in both
- * cases.
+/* The program's environment and arguments, ended by NULL, to be freed by
+ * program_free. Of our environment it has but SLURM_CONF. NULL with errno
+ * ENOMEM.
  */
-enum { JOB_ARGS_MAX = 64 };
-struct job_args {
-    char *v[JOB_ARGS_MAX + 1];
-    size_t n;
-};
-int job_environment (struct job_args *env, const struct site *site,
-                     struct error *err);
-int job_arguments (struct job_args *a, const struct job *job,
-                   const struct job_args *env, struct error *err);
-void job_args_clear (struct job_args *a);
+char **job_environment (const struct site *site);
+char **job_arguments (const struct job *job, char *const *env);
 
 #endif /* PROLOG_JOB_H */

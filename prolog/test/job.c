@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "tests/tap.h"
+#include "util/program.h"
 
 static struct site site = {
     .srun = (char *)"/usr/bin/srun",
@@ -21,13 +22,13 @@ static struct site site = {
 };
 static struct error err;
 
-static const char *join (const struct job_args *a)
+static const char *join (char *const *v)
 {
     static char s[8192];
 
     s[0] = '\0';
-    for (size_t i = 0; a->v[i]; i++)
-        strcat (strcat (s, a->v[i]), "|");
+    for (; *v; v++)
+        strcat (strcat (s, *v), "|");
     return s;
 }
 
@@ -50,36 +51,36 @@ static void test_arguments (void)
                        .leader = "n2",
                        .nodes = "n[1-3]", .n = 3, .partners = "n[1-3]",
                        .npartners = 3 };
-    struct job_args env = { 0 }, a = { 0 };
+    char **env, **a;
 
     setenv ("SLURM_CONF", "/etc/s.conf", 1);
     setenv ("LD_PRELOAD_X", "/evil.so", 1);
     setenv ("SLURM_NTASKS", "99", 1);
-    ok (job_environment (&env, &site, &err) == 0 && !strcmp (join (&env), ENV),
-        "an environment from scratch: %s", join (&env));
-    ok (job_arguments (&a, &job, &env, &err) == 0
-            && !strcmp (join (&a), "/usr/bin/srun|" JOB ("n[1-3]", "3")
-                                       STEP PROBE),
-        "of a job: %s", join (&a));
-    job_args_clear (&a);
+    env = job_environment (&site);
+    ok (!strcmp (join (env), ENV), "an environment from scratch: %s",
+        join (env));
+    a = job_arguments (&job, env);
+    ok (!strcmp (join (a), "/usr/bin/srun|" JOB ("n[1-3]", "3") STEP PROBE),
+        "of a job: %s", join (a));
+    program_free (a);
     job.conf = "/etc/my.conf";
     job.partners = "n[1-2]";
     job.npartners = 2;
-    ok (job_arguments (&a, &job, &env, &err) == 0
-            && !strcmp (join (&a),
-                        "/usr/bin/salloc|--quiet|--kill-command=KILL|--no-bell|"
-                        JOB ("n[1-2]", "2") "/usr/bin/env|-i|" ENV
-                        "/usr/bin/srun|--no-allocate|"
-                        "--nodelist=n[1-3]|--nodes=3|" STEP
-                        "--conf|/etc/my.conf|" PROBE),
-        "beside a job: %s", join (&a));
-    job_args_clear (&a);
-    job_args_clear (&env);
+    a = job_arguments (&job, env);
+    ok (!strcmp (join (a),
+                 "/usr/bin/salloc|--quiet|--kill-command=KILL|--no-bell|"
+                 JOB ("n[1-2]", "2") "/usr/bin/env|-i|" ENV
+                 "/usr/bin/srun|--no-allocate|"
+                 "--nodelist=n[1-3]|--nodes=3|" STEP
+                 "--conf|/etc/my.conf|" PROBE),
+        "beside a job: %s", join (a));
+    program_free (a);
+    program_free (env);
     setenv ("SLURM_CONF", "relative", 1);
-    ok (job_environment (&env, &site, &err) == 0
-            && !strstr (join (&env), "SLURM_CONF"),
+    env = job_environment (&site);
+    ok (!strstr (join (env), "SLURM_CONF"),
         "a relative SLURM_CONF is none of ours");
-    job_args_clear (&env);
+    program_free (env);
     unsetenv ("SLURM_CONF");
 }
 

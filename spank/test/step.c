@@ -87,7 +87,7 @@ static void test_environment (void)
         if (!ok (v && !strcmp (join (v), tab[i].expected),
                  "environment row %zu", i))
             diag ("%s", join (v));
-        step_free (v);
+        program_free (v);
     }
 }
 
@@ -113,7 +113,7 @@ static void test_arguments (void)
                                 "--ntasks=16|" FIXED
                                 "/bin/probe|--timeout|57.0|--nonce|abc|"),
         "arguments: nothing set");
-    step_free (v);
+    program_free (v);
 
     set.word = words;
     set.words = 3;
@@ -126,7 +126,7 @@ static void test_arguments (void)
                       "--nonce|abc|"
                       "--output|/out dir|"),
         "arguments: words and output");
-    step_free (v);
+    program_free (v);
 
     set.words = 0;
     set.output = "out";
@@ -135,25 +135,25 @@ static void test_arguments (void)
               getcwd (cwd, sizeof (cwd)));
     v = step_arguments (&step, "abc", 1000);
     ok (v && strstr (join (v), wanted), "arguments: output gets absolute");
-    step_free (v);
+    program_free (v);
 
     set.output = "/tmp/out.json";
     v = step_arguments (&step, "abc", 1000);
     ok (v && strstr (join (v), "|--result|/tmp/out.json|")
             && !strstr (join (v), "--output"),
         "arguments: JSON is one file");
-    step_free (v);
+    program_free (v);
     set.output = ".json";
     v = step_arguments (&step, "abc", 1000);
     ok (v && strstr (join (v), "/.json|") && strstr (join (v), "--output"),
         "arguments: an ending alone is not");
-    step_free (v);
+    program_free (v);
 
     step.terminal = true;
     v = step_arguments (&step, "abc", 1000);
     ok (v && strstr (join (v), "|--progress|"),
         "arguments: on a terminal the progress is shown");
-    step_free (v);
+    program_free (v);
 }
 
 static void test_clean (void)
