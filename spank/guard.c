@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "util/file.h"
 #include "util/text.h"
 
 static int open_dir (const char *dir, struct error *err)
@@ -36,7 +37,6 @@ int guard_open (const char *dir, const char *cluster, uint32_t jobid,
                 struct error *err)
 {
     char name[96];
-    struct stat st;
     int dirfd = open_dir (dir, err);
     int fd;
 
@@ -44,17 +44,8 @@ int guard_open (const char *dir, const char *cluster, uint32_t jobid,
         return -1;
     snprintf (name, sizeof (name), "%s.%" PRIu32,
               text_is_hostname (cluster) ? cluster : "", jobid % GUARD_SLOTS);
-    fd = openat (dirfd, name,
-                 O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
-                 0600);
-    if (fd < 0)
-        error_errno (err, "cannot open %s/%s", dir, name);
-    else if (fstat (fd, &st) < 0 || !S_ISREG (st.st_mode)
-             || st.st_uid != geteuid () || st.st_nlink != 1) {
-        error_world (err, "%s/%s is not a file of ours", dir, name);
-        close (fd);
-        fd = -1;
-    }
+    if ((fd = file_open_lock (dirfd, name, err)) < 0)
+        error_prefix (err, "%s", dir);
     close (dirfd);
     return fd;
 }

@@ -31,6 +31,16 @@ static void error_open (struct error *err, const char *path)
         err->fault = ERROR_INPUT;
 }
 
+/* Close, and keep errno. */
+static void shut (int fd)
+{
+    int saved_errno = errno;
+
+    if (fd >= 0)
+        close (fd);
+    errno = saved_errno;
+}
+
 /* Not the name of a pipe, which a shell makes for <(...) */
 static bool is_named_pipe (int fd, const struct stat *st)
 {
@@ -70,12 +80,8 @@ FILE *file_open_input (const char *path, struct error *err)
     }
     else if (fd < 0 || fcntl (fd, F_SETFL, 0) < 0 || !(fp = fdopen (fd, "r")))
         error_open (err, path);
-    if (!fp && fd >= 0) {
-        int saved_errno = errno;
-
-        close (fd);
-        errno = saved_errno;
-    }
+    if (!fp)
+        shut (fd);
     return fp;
 }
 
@@ -177,12 +183,7 @@ static int follow (struct way *w, const char *name, const char *rest,
         if (S_ISLNK (st.st_mode))
             n = readlinkat (fd, "", target, sizeof (target));
     }
-    if (fd >= 0) {
-        int saved_errno = errno;
-
-        close (fd);
-        errno = saved_errno;
-    }
+    shut (fd);
     if (n < 0) {
         errno = errno == EINVAL ? ENOTDIR : errno;
         return stuck (w, err);
@@ -256,7 +257,7 @@ static int go (struct way *w, bool to_end, bool links, struct error *err)
     }
 }
 
-/* Begin a way from where path does, for one of this user. leave is due. */
+/* Begin a way from where path does, for one of this user. w->dir is due to shut. */
 static int set_out (struct way *w, const char *path, uid_t owner, bool trusted,
                     struct error *err)
 {
@@ -270,15 +271,6 @@ static int set_out (struct way *w, const char *path, uid_t owner, bool trusted,
         return stuck (w, err);
     sprintf (w->left + strlen (w->left), "/%s", path);
     return enter (w, "/") < 0 ? stuck (w, err) : 0;
-}
-
-static void leave (struct way *w)
-{
-    int saved_errno = errno;
-
-    if (w->dir >= 0)
-        close (w->dir);
-    errno = saved_errno;
 }
 
 /* The last component. */
@@ -310,12 +302,8 @@ static FILE *open_here (const struct way *w, struct error *err)
     else if (check_trust (w->path, fd, &st, w->owner, false, err) == 0
              && !(fp = fdopen (fd, "r")))
         error_open (err, w->path);
-    if (!fp && fd >= 0) {
-        int saved_errno = errno;
-
-        close (fd);
-        errno = saved_errno;
-    }
+    if (!fp)
+        shut (fd);
     return fp;
 }
 
@@ -327,7 +315,7 @@ FILE *file_open_trusted (const char *path, uid_t owner, struct error *err)
     if (set_out (&w, path, owner, true, err) == 0
         && go (&w, false, false, err) == 0)
         fp = open_here (&w, err);
-    leave (&w);
+    shut (w.dir);
     return fp;
 }
 
@@ -341,7 +329,7 @@ int file_open_trusted_dir (const char *path, uid_t owner, struct error *err)
         && check_trust (path, w.dir, &w.st, owner, false, err) == 0
         && (fd = openat (w.dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
         error_open (err, path);
-    leave (&w);
+    shut (w.dir);
     return fd;
 }
 
@@ -360,8 +348,8 @@ int file_open_lock (int dir, const char *path, struct error *err)
             || st.st_nlink != 1) {
             close (fd);
             return error_world (err,
-                                "%s is not trusted: it is not a file of "
-                                "ours alone: remove it",
+                                "%s is not trusted: it has another owner or "
+                                "another name, or is not a file: remove it",
                                 path);
         }
         if (!(st.st_mode & 077))
@@ -517,7 +505,7 @@ static int open_beside (struct outfile *out, bool links, struct error *err)
         if (!out->name || open_temp (out) < 0)
             rc = stuck (&w, err);
     }
-    leave (&w);
+    shut (w.dir);
     return rc;
 }
 
