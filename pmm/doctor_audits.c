@@ -120,7 +120,7 @@ enum verdict_status doctor_nodes_audited (const struct patient *p, char *text)
     if (is_none (p, text))
         return VERDICT_OK;
     if (!p->fabric)
-        return doctor_say (text, level, "without a snapshot nobody can tell");
+        return doctor_say (text, level, "not checked: no snapshot");
     if (!(l = ledger_open (p->site.ledger, LEDGER_READ, &err))
         || (*p->site.node_map
             && !(map = nodemap_load (p->site.node_map, &err)))

@@ -111,7 +111,7 @@ enum verdict_status doctor_baseline (const struct patient *p, char *text)
         return doctor_say (text, VERDICT_FAIL, "%s", err.text);
     if (!p->fabric)
         return doctor_say (text, VERDICT_UNKNOWN,
-                           "without a snapshot nobody can tell");
+                           "not checked: no snapshot");
     if (baselines_read (&base, p->fabric, &path, 1, &err) < 0)
         level = doctor_say (text, VERDICT_WARN, "%s", err.text);
     else

@@ -148,7 +148,7 @@ static enum verdict_status look_at_stack (const struct patient *p,
 
     if (!s)
         return doctor_say (text, VERDICT_UNKNOWN,
-                           "with a bad pmm.conf nobody can tell");
+                           "not checked: pmm.conf is bad");
     if (s->found < 0)
         return doctor_say (text, VERDICT_UNKNOWN, "%s", s->error.text);
     if (!s->found)

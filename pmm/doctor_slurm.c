@@ -82,10 +82,10 @@ enum verdict_status doctor_nodes (const struct patient *p, char *text)
 
     if (!p->fabric)
         return doctor_say (text, VERDICT_UNKNOWN,
-                           "without a snapshot nobody can tell");
+                           "not checked: no snapshot");
     if (*p->site.node_map && !(map = nodemap_load (p->site.node_map, &err)))
         return doctor_say (text, VERDICT_UNKNOWN,
-                           "without its NodeMap nobody can tell");
+                           "not checked: no NodeMap");
     if (controller_nodes (&nodes, &err) < 0) {
         nodemap_destroy (map);
         return doctor_say (text, VERDICT_UNKNOWN, "%s", err.text);

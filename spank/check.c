@@ -101,7 +101,7 @@ static void leave_none (const struct settings *settings, uint32_t jobid,
     if (!out
         || file_finish (out, write_none (file_stream (out), jobid, reason),
                         &err) < 0)
-        slurm_spank_log ("pmm: %s; what is there is not of this job",
+        slurm_spank_log ("pmm: %s; the file there is of an earlier job",
                          err.text);
 }
 

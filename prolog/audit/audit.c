@@ -225,7 +225,7 @@ static int find_nodes (struct run *run, struct error *err)
         rc = leave_out (run, mark, "not in the snapshot", err);
     if (rc == 0 && !run->request->anyway
         && (rc = mark_sound (run, mark, err)) == 0)
-        rc = leave_out (run, mark, "kept audits from their measurement", err);
+        rc = leave_out (run, mark, "made earlier audits fail", err);
     free (mark);
     return rc == 0 ? choose (run, run->node, run->n, err) : rc;
 }

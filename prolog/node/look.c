@@ -300,7 +300,8 @@ void look_verdict (struct look *look, const struct cache_view *view,
         return;
     snprintf (what, sizeof (what), "audit %" PRIu64, view->audit);
     if (view->when > now + SKEW_S)
-        look_add (look, VERDICT_OK, what, "%s is of the future", what);
+        look_add (look, VERDICT_OK, what, "%s has a time stamp in the future",
+                  what);
     else if (now - view->when > max_age_s)
         look_add (look, VERDICT_OK, what, "%s is %" PRId64 " h old", what,
                   (now - view->when) / 3600);

@@ -159,7 +159,8 @@ static bool is_recent (const struct queue *q, const struct spool_entry *e,
     int64_t time = measured (q, &e->nodes);
 
     return time != INT64_MIN && within (time, q->rules->again_s, q->in->now)
-           && decide (a, QUEUE_PASS, "its nodes were measured a moment ago");
+           && decide (a, QUEUE_PASS, "its nodes were measured within "
+                                    "AuditAgainAfter");
 }
 
 /* Sets the cause where it is wanted. */
@@ -286,9 +287,9 @@ bool queue_may (const struct queue_audit *audit, size_t n,
             rest += audit[i].why != LEDGER_CONFIRM;
         }
     if (all >= per_hour)
-        what = "an hour has no more";
+        what = "they were begun in the last hour";
     else if (own >= quarters (per_hour, shares[reason].own))
-        what = "these have had their share";
+        what = "the share of these is used up";
     else if (rest >= quarters (per_hour, shares[reason].rest))
         what = "the rest is kept for confirmations";
     else if (all >= quarters (per_hour, shares[reason].all))

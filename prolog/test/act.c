@@ -678,7 +678,7 @@ static const struct {
       "map h0003 h0007; loose; " TWICE "round 0", "", "",
       "nothing is changed: " },
     { "the clock steps back", TWICE "round -90000", "", "",
-      "time of the future" },
+      "time stamp in the future" },
 };
 
 static void test_seasons (void)

@@ -253,7 +253,7 @@ static void test_verdict (void)
         { VERDICT_UNKNOWN, 1000, "OK: audit 57 could not tell: why" },
         { VERDICT_FAIL, 1000 - 86401, "OK: audit 57 is 24 h old" },
         { VERDICT_FAIL, 1200, "FAIL: audit 57 FAIL: why" },
-        { VERDICT_FAIL, 5000, "OK: audit 57 is of the future" },
+        { VERDICT_FAIL, 5000, "OK: audit 57 has a time stamp in the future" },
     };
     struct cache_view view = { .known = false, .level = VERDICT_FAIL };
 

@@ -668,7 +668,7 @@ static const struct {
     /* the clock steps back */
     { "the second is of the future",
       "audit 1 -1800; fail h1; audit 2 1; fail h1", POLICY_WAIT,
-      "clock ahead", "1 audit bears a time of the future" },
+      "clock ahead", "1 audit has a time stamp in the future" },
     { "the second is as of now",
       "audit 1 -1800; fail h1; audit 2 0; fail h1", POLICY_DRAIN, "", NULL },
     { "the first is later than the others",
