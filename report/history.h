@@ -39,12 +39,12 @@ int history_add (struct history *h, uint32_t job, int64_t end,
  * those that were no more than a WARN, then UNKNOWN, then the checks likewise,
  * then by time. The text has all of it but the single occasions.
  *
- * JSON: {jobs, audits {OK, WARN, UNKNOWN, FAIL, ambiguous}, checks {...}, links,
- * nodes, switches, days}. A link, node or switch is {name, ends (of links; [] where
- * no audit told), audits, checks, days (on so many), first, last, max_ns, seen
- * [{time, job, audit (null: a check), status, ambiguous, excess_ns}]}; links are named by
- * their ids. days is [{day, audits, checks}]. Times are seconds since 1970,
- * days are UTC's. NULL with errno ENOMEM.
+ * JSON: {jobs, audits {OK, WARN, UNKNOWN, FAIL, ambiguous}, checks {...},
+ * links, nodes, switches, days}. A link, node or switch is {name, ends (of
+ * links; [] where no audit told), audits, checks, days (on so many), first,
+ * last, max_ns, seen [{time, job, audit (null: a check), status, ambiguous,
+ * excess_ns}]}; links are named by their ids. days is [{day, audits, checks}].
+ * Times are seconds since 1970, days are UTC's. NULL with errno ENOMEM.
  */
 void history_text (struct history *h, FILE *fp);
 json_t *history_json (struct history *h);

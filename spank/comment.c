@@ -4,7 +4,8 @@
  *     pmm-comment JOB STATUS SENTENCE
  *
  * The plugin runs it as the user who owns the job, and ends it when it takes
- * too long. Exit: 0 it is there, or --help; 2 usage, 3 it is not, with one sentence.
+ * too long. Exit: 0 it is there, or --help; 2 usage; 3 it is not, with one
+ * sentence.
  */
 #include "config.h"
 
@@ -86,7 +87,6 @@ int main (int argc, char **argv)
     char entry[COMMENT_ENTRY_MAX + 1];
     struct error err;
     uint32_t id = 0;
-
     bool help = argc == 2
                 && (!strcmp (argv[1], "--help") || !strcmp (argv[1], "-h"));
 

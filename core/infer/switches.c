@@ -231,8 +231,8 @@ static int try_all (struct search *s, double eps)
     return 0;
 }
 
-/* The model without what noise has put into it, unless the lengths that are none
- * are given. NULL without memory.
+/* The model without what noise has put into it, unless the lengths that are
+ * none are given. NULL without memory.
  */
 static struct topology_model *prune_model (const struct search *s,
                                            const struct topology_model *from)

@@ -85,7 +85,7 @@ struct mads_request {
 
 struct mads_counts {
     uint64_t sent, answered;
-    uint64_t lost, silent; /* each sending without an answer; of optional ones */
+    uint64_t lost, silent; /* sendings without an answer; of optional ones */
 };
 
 /* One MAD in network order and its address. */

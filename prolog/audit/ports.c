@@ -31,34 +31,42 @@ static void say_port (const struct local_port *p, const char *nonce, FILE *fp)
         fprintf (fp, "%s\n", line);
 }
 
+/* This node's ports of InfiniBand, which the caller frees. */
+static int own_ports (const char *sysfs, struct local_port **v, size_t *n,
+                      struct error *err)
+{
+    size_t all, kept = 0;
+
+    if (local_ports (sysfs, v, &all, err) < 0)
+        return -1;
+    for (size_t i = 0; i < all; i++)
+        if ((*v)[i].layer == LAYER_INFINIBAND && (*v)[i].node_guid)
+            (*v)[kept++] = (*v)[i];
+    *n = kept;
+    return 0;
+}
+
 void ports_say (const char *sysfs, const char *nonce, FILE *fp)
 {
     struct local_port *v;
     struct error err;
     size_t n;
 
-    if (local_ports (sysfs, &v, &n, &err) < 0) {
+    if (own_ports (sysfs, &v, &n, &err) < 0) {
         fprintf (fp, "pmm: %s\n", err.text);
         return;
     }
     for (size_t i = 0; i < n; i++)
-        if (v[i].layer == LAYER_INFINIBAND && v[i].node_guid)
-            say_port (&v[i], nonce, fp);
+        say_port (&v[i], nonce, fp);
     free (v);
 }
 
 void ports_watch (struct ports_watch *w, const char *sysfs, int64_t now_ns)
 {
-    size_t n = 0;
-
     *w = (struct ports_watch){ .since_ns = now_ns };
-    if (local_ports (sysfs, &w->port, &w->n, NULL) < 0)
+    if (own_ports (sysfs, &w->port, &w->n, NULL) < 0)
         return;
-    for (size_t i = 0; i < w->n; i++)
-        if (w->port[i].layer == LAYER_INFINIBAND && w->port[i].node_guid)
-            w->port[n++] = w->port[i];
-    w->n = n;
-    if (!(w->before = calloc (n + 1, sizeof (*w->before))))
+    if (!(w->before = calloc (w->n + 1, sizeof (*w->before))))
         w->n = 0;
     for (size_t i = 0; i < w->n; i++)
         local_traffic (sysfs, &w->port[i], &w->before[i]);
@@ -88,22 +96,12 @@ static uint64_t carried (const struct local_traffic *before,
     return words < INT64_MAX / 4 ? 4 * words : PORTS_UNTOLD;
 }
 
-static void say_number (uint64_t n, const char *end, FILE *fp)
+static const char *number (uint64_t n, char text[24])
 {
     if (n == PORTS_UNTOLD)
-        fprintf (fp, "?%s", end);
-    else
-        fprintf (fp, "%" PRIu64 "%s", n, end);
-}
-
-static void say_traffic (const struct port_traffic *t, const char *nonce,
-                         FILE *fp)
-{
-    fprintf (fp, "pmm-traffic 1 %s %016" PRIx64 "/%u %" PRIu64 " ", nonce,
-             t->node_guid, t->port, t->ns);
-    say_number (t->bytes[0], " ", fp);
-    say_number (t->bytes[1], " ", fp);
-    say_number (t->waited, "\n", fp);
+        return "?";
+    snprintf (text, 24, "%" PRIu64, n);
+    return text;
 }
 
 void ports_say_traffic (const struct ports_watch *w, const char *sysfs,
@@ -112,17 +110,12 @@ void ports_say_traffic (const struct ports_watch *w, const char *sysfs,
 {
     struct port_traffic *t = calloc (w->n + 1, sizeof (*t));
     uint64_t sum[2] = { 0, 0 };
-    char *text = NULL;
-    size_t len;
-    FILE *lines = t ? open_memstream (&text, &len) : NULL;
 
-    for (size_t i = 0; lines && i < w->n; i++) {
+    for (size_t i = 0; t && i < w->n; i++) {
         struct local_traffic now;
 
         local_traffic (sysfs, &w->port[i], &now);
-        t[i] = (struct port_traffic){ w->port[i].node_guid, w->port[i].port,
-                                      (uint64_t)(now_ns - w->since_ns),
-                                      .waited = PORTS_UNTOLD };
+        t[i].waited = PORTS_UNTOLD;
         local_growth (&w->before[i], &now, LOCAL_WAITED, &t[i].waited);
         for (int way = 0; way < 2; way++) {
             t[i].bytes[way] = carried (&w->before[i], &now, way);
@@ -130,19 +123,22 @@ void ports_say_traffic (const struct ports_watch *w, const char *sysfs,
                 sum[way] += t[i].bytes[way];
         }
     }
-    for (size_t i = 0; lines && i < w->n; i++) {
+    for (size_t i = 0; t && i < w->n; i++) {
+        char text[3][24];
+
         for (int way = 0; way < 2; way++)
             if (t[i].bytes[way] != PORTS_UNTOLD)
                 t[i].bytes[way] = sum[way] < own[way] / 4 ? PORTS_UNTOLD
                                   : t[i].bytes[way] > own[way]
                                       ? t[i].bytes[way] - own[way]
                                       : 0;
-        say_traffic (&t[i], nonce, lines);
+        fprintf (fp,
+                 "pmm-traffic 1 %s %016" PRIx64 "/%u %" PRId64 " %s %s %s\n",
+                 nonce, w->port[i].node_guid, w->port[i].port,
+                 now_ns - w->since_ns, number (t[i].bytes[0], text[0]),
+                 number (t[i].bytes[1], text[1]),
+                 number (t[i].waited, text[2]));
     }
-    /* as one write, so that lines of many nodes stay whole */
-    if (lines && fclose (lines) == 0)
-        fputs (text, fp);
-    free (text);
     free (t);
 }
 

@@ -202,8 +202,8 @@ static int read_file (struct check_signs *signs, const struct fabric *f,
     if (!fp || check_read_signs (signs, fp, path, f, &why) < 0)
         snprintf (odd, size, "%s", why.text);
     else if (signs->time > time || time - signs->time > SIGNS_MAX_AGE)
-        snprintf (odd, size, "%s is older than a day, or has a time stamp in the "
-                  "future", path);
+        snprintf (odd, size, "%s is older than a day, or has a time stamp in "
+                  "the future", path);
     else
         rc = 1;
     if (fp)

@@ -580,8 +580,8 @@ static int make_remarks (struct decisions *d, const struct scene *s)
                < 0)
         return -1;
     if (future > 0
-        && remark (d, "%zu audit%s a time stamp in the future: the clock stepped "
-                   "back; %s confirm%s nothing", future,
+        && remark (d, "%zu audit%s a time stamp in the future: the clock "
+                   "stepped back; %s confirm%s nothing", future,
                    future > 1 ? "s have" : " has", future > 1 ? "they" : "it",
                    future > 1 ? "" : "s")
                < 0)
