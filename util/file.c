@@ -257,7 +257,8 @@ static int go (struct way *w, bool to_end, bool links, struct error *err)
     }
 }
 
-/* Begin a way from where path does, for one of this user. To shut w->dir is due.
+/* Begin a way from where path does, for one of this user. The caller shuts
+ * w->dir.
  */
 static int set_out (struct way *w, const char *path, uid_t owner, bool trusted,
                     struct error *err)
