@@ -65,9 +65,10 @@ for ((i = 0; i < n; i++)); do
 done
 for ((i = 0; i < n; i++)); do
     if [[ $label ]]; then
-        SLURMD_NODENAME=${nodes[i]} "$@" \
-            --coord "local:$i:$n:${nodes[i]}:$PWD/rendezvous" \
-            2> >(sed -u "s/^/$i: /" >&2) > >(sed -u "s/^/$i: /") &
+        # pipes, which the end waits for, not >(...): all that was said comes
+        { SLURMD_NODENAME=${nodes[i]} "$@" \
+            --coord "local:$i:$n:${nodes[i]}:$PWD/rendezvous" 2>&1 >&3 \
+            | sed -u "s/^/$i: /" >&2; } 3>&1 | sed -u "s/^/$i: /" &
     else
         SLURMD_NODENAME=${nodes[i]} "$@" \
             --coord "local:$i:$n:${nodes[i]}:$PWD/rendezvous" &
