@@ -158,7 +158,8 @@ static int read_welcome (struct emu *e, struct error *err)
     if (type != EMU_WELCOME || len < 4)
         return bad_answer (err);
     e->rails = wire_get (p, 4);
-    if (e->rails < 1 || e->rails > EMU_RAILS_MAX || len != 4 + EMU_RAIL * e->rails)
+    if (e->rails < 1 || e->rails > EMU_RAILS_MAX
+        || len != 4 + EMU_RAIL * e->rails)
         return bad_answer (err);
     for (size_t i = 0; i < e->rails; i++) {
         const uint8_t *rail = p + 4 + EMU_RAIL * i;
@@ -321,7 +322,8 @@ static int emu_recv (void *t, int64_t deadline_ns, struct packet *packet,
     wire_put (p, (uint64_t)deadline_ns, 8);
     if ((type = read_frame (e, &len, err)) < 0)
         return -1;
-    if ((type != EMU_RECV || len < EMU_RECV_HEADER) && (type != EMU_TIMEOUT || len != 8))
+    if ((type != EMU_RECV || len < EMU_RECV_HEADER)
+        && (type != EMU_TIMEOUT || len != 8))
         return bad_answer (err);
     e->now = (int64_t)wire_get (e->in + EMU_HEADER, 8);
     return type == EMU_RECV ? take_packet (e, len, packet, err) : 0;

@@ -22,9 +22,9 @@
  *
  * What one costs is the median of its repeats, and so are DT and DB: a process
  * that is preempted now and then does not move it. Its standard error is that
- * of both medians (stats_median_error), its own and the one taken away; null where one repeat does not tell. A median that is within a few of its
- * standard errors of zero, or below, could not be told from the barrier's own
- * scatter.
+ * of both medians (stats_median_error), its own and the one taken away; null
+ * where one repeat does not tell. A median that is within a few of its standard
+ * errors of zero, or below, could not be told from the barrier's own scatter.
  */
 #ifndef PROBE_MPI_OPERATIONS_H
 #define PROBE_MPI_OPERATIONS_H
