@@ -13,9 +13,9 @@ flood=$builddir/prolog/test/flood
 workdir
 cd "$workdir" || exit 1
 
-seed=${PMM_SEED:-$RANDOM}
-read -r ports trials <<<"8 2"
-[[ ! ${PMM_LONG-} ]] || read -r ports trials <<<"16 ${PMM_TRIALS:-50}"
+read -r ports trials seed <<<"8 2 1"
+[[ ! ${PMM_LONG-} ]] || read -r ports trials seed <<<"16 ${PMM_TRIALS:-50} $RANDOM"
+seed=${PMM_SEED:-$seed}
 pmm fabric generate fat-tree --ports "$ports" --levels 2 -o fabric
 cat >conf <<END
 Snapshot=$workdir/fabric
