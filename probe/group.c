@@ -100,6 +100,8 @@ struct group {
 
     char *(*remark) (void *arg);
     void *remark_arg;
+    void (*stage) (void *arg, bool begins);
+    void *stage_arg;
     group_letter_f take; /* NULL: nobody does */
     void *take_arg;
 };
@@ -258,6 +260,19 @@ void group_set_remark (struct group *g, char *(*fn) (void *arg), void *arg)
 char *group_remark (const struct group *g)
 {
     return g->remark ? g->remark (g->remark_arg) : NULL;
+}
+
+void group_set_stage (struct group *g, void (*fn) (void *arg, bool begins),
+                      void *arg)
+{
+    g->stage = fn;
+    g->stage_arg = arg;
+}
+
+void group_stage (const struct group *g, bool begins)
+{
+    if (g->stage)
+        g->stage (g->stage_arg, begins);
 }
 
 void group_set_deadline (struct group *g, int64_t time_ns)

@@ -115,6 +115,11 @@ const char *group_trouble (const struct group *g);
 void group_set_remark (struct group *g, char *(*fn) (void *arg), void *arg);
 char *group_remark (const struct group *g);
 
+/* Who hears that round trips which count begin, and that they have ended. */
+void group_set_stage (struct group *g, void (*fn) (void *arg, bool begins),
+                      void *arg);
+void group_stage (const struct group *g, bool begins);
+
 /* Ping on this service level from now on, where the transport has such. */
 void group_set_level (struct group *g, unsigned int level);
 

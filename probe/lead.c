@@ -213,11 +213,47 @@ static int prepare (void *arg, struct error *err)
  * The measurement
  */
 
-/* Plan the second stage, if anything looks slow. */
+/* What the members' ports carried for others, as they said last. */
+static int find_traffic (const struct check *ck, struct traffic *traffic,
+                         struct error *err)
+{
+    struct port_traffic *port = NULL;
+    size_t n = 0;
+    int rc = 0;
+
+    *traffic = (struct traffic){ 0 };
+    for (size_t m = 0; rc == 0 && m < ck->measured.nmembers; m++) {
+        const char *text = ck->measured.remark[m];
+        char *copy = text ? strdup (text) : NULL, *save;
+
+        if (text && !copy)
+            rc = error_nomem (err);
+        for (char *line = copy ? strtok_r (copy, "\n", &save) : NULL;
+             rc == 0 && line; line = strtok_r (NULL, "\n", &save)) {
+            struct port_traffic *v = realloc (port, (n + 1) * sizeof (*v));
+
+            if (!v) {
+                rc = error_nomem (err);
+                break;
+            }
+            port = v;
+            n += ports_parse_traffic (line, LEAD_REMARK, &port[n]);
+        }
+        free (copy);
+    }
+    if (rc == 0)
+        rc = traffic_find (traffic, ck->fabric, NULL, port, n,
+                           ck->opts->site->busy_share, err);
+    free (port);
+    return rc;
+}
+
+/* Plan the second stage, if anything looks slow but for others' traffic. */
 static int plan_again (void *arg, struct error *err)
 {
     struct check *ck = arg;
     struct baseline baseline = { ck->baseline, ck->baseline_ps };
+    struct traffic traffic;
     struct confirm_options opts = {
         .rounds = (unsigned int)ck->opts->site->confirm_rounds,
         .judge = &ck->thresholds,
@@ -225,8 +261,15 @@ static int plan_again (void *arg, struct error *err)
 
     if (plan_confirm_rounds (ck->plan) > 0)
         return 0;
-    ck->longer = confirm_plan (ck->ps, ck->plan, ck->measured.samples,
-                               &baseline, ck->baseline ? 1 : 0, &opts, err);
+    if (find_traffic (ck, &traffic, err) == 0) {
+        ck->thresholds.busy = traffic.busy;
+        ck->thresholds.nbusy = traffic.nbusy;
+        ck->longer = confirm_plan (ck->ps, ck->plan, ck->measured.samples,
+                                   &baseline, ck->baseline ? 1 : 0, &opts,
+                                   err);
+        ck->thresholds.nbusy = 0;
+    }
+    traffic_clear (&traffic);
     if (!ck->longer)
         return -1;
     if (plan_confirm_rounds (ck->longer) == 0) {
@@ -404,41 +447,11 @@ static int limit_level (struct check *ck)
                           COUNTED (c->wanted, "switch"));
 }
 
-/* What the members' ports carried for others. */
-static int find_traffic (struct check *ck, struct traffic *traffic,
-                         struct error *err)
-{
-    struct port_traffic *port = NULL;
-    size_t n = 0;
-    int rc = 0;
-
-    for (size_t m = 0; rc == 0 && m < ck->measured.nmembers; m++) {
-        char *text = ck->measured.remark[m], *save;
-
-        for (char *line = text ? strtok_r (text, "\n", &save) : NULL; line;
-             line = strtok_r (NULL, "\n", &save)) {
-            struct port_traffic *v = realloc (port, (n + 1) * sizeof (*v));
-
-            if (!v) {
-                rc = error_nomem (err);
-                break;
-            }
-            port = v;
-            n += ports_parse_traffic (line, LEAD_REMARK, &port[n]);
-        }
-    }
-    if (rc == 0)
-        rc = traffic_find (traffic, ck->fabric, NULL, port, n,
-                           ck->opts->site->busy_share, err);
-    free (port);
-    return rc;
-}
-
 static int reach_verdict (struct check *ck, struct error *err)
 {
     struct baseline baseline = { ck->baseline, ck->baseline_ps };
     struct judge_options *opts = &ck->thresholds;
-    struct traffic traffic = { 0 };
+    struct traffic traffic;
 
     if (find_traffic (ck, &traffic, err) == 0) {
         opts->busy = traffic.busy;

@@ -251,14 +251,17 @@ static const char *sysfs (const struct step *step)
 /* What they carried for others, to who judges. */
 static void say_traffic (const struct self *self, const char *nonce, FILE *fp)
 {
-    const struct step *step = &self->step;
-    struct group_stats stats;
+    ports_say_traffic (&self->watch, nonce, fp);
+}
 
-    if (!step->group)
-        return;
-    stats = group_stats (step->group);
-    ports_say_traffic (&self->watch, sysfs (step), group_now (step->group),
-                       stats.bytes, nonce, fp);
+static void watch_stage (void *arg, bool begins)
+{
+    struct self *self = arg;
+    const struct step *step = &self->step;
+    struct group_stats stats = group_stats (step->group);
+
+    (begins ? ports_watch_begin : ports_watch_end) (
+        &self->watch, sysfs (step), group_now (step->group), stats.bytes);
 }
 
 static char *remark (void *arg)
@@ -282,7 +285,7 @@ static int form_group (struct self *self, struct error *err)
         return -1;
     if (!step->group)
         return 0;
-    ports_watch (&self->watch, sysfs (step), group_now (step->group));
+    group_set_stage (step->group, watch_stage, self);
     group_set_remark (step->group, remark, self);
     group_set_ping_size (step->group, (size_t)self->args->site.ping_bytes);
     group_set_deadline (step->group, group_now (step->group)

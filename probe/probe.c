@@ -295,8 +295,11 @@ static int run_part (struct group *g, struct part *part,
 
     group_set_level (g, part->level);
     group_attend (g, part->ntasks > 0);
-    rc = prepare (g, part, err) < 0 ? -1
-                                    : run_rounds (g, part, watch, err);
+    rc = prepare (g, part, err);
+    group_stage (g, true);
+    if (rc == 0)
+        rc = run_rounds (g, part, watch, err);
+    group_stage (g, false);
     group_attend (g, false);
     return rc;
 }

@@ -61,21 +61,37 @@ void ports_say (const char *sysfs, const char *nonce, FILE *fp)
     free (v);
 }
 
-void ports_watch (struct ports_watch *w, const char *sysfs, int64_t now_ns)
+/* Those that there are, which carried nothing yet. */
+static void find_ports (struct ports_watch *w, const char *sysfs)
 {
-    *w = (struct ports_watch){ .since_ns = now_ns };
     if (own_ports (sysfs, &w->port, &w->n, NULL) < 0)
         return;
-    if (!(w->before = calloc (w->n + 1, sizeof (*w->before))))
+    w->before = calloc (w->n + 1, sizeof (*w->before));
+    w->sum = calloc (w->n + 1, sizeof (*w->sum));
+    if (!w->before || !w->sum)
         w->n = 0;
+    for (size_t i = 0; i < w->n; i++) {
+        w->sum[i].node_guid = w->port[i].node_guid;
+        w->sum[i].port = w->port[i].port;
+    }
+}
+
+void ports_watch_begin (struct ports_watch *w, const char *sysfs,
+                        int64_t now_ns, const uint64_t own[2])
+{
+    if (!w->port)
+        find_ports (w, sysfs);
     for (size_t i = 0; i < w->n; i++)
         local_traffic (sysfs, &w->port[i], &w->before[i]);
+    w->since_ns = now_ns;
+    memcpy (w->since, own, sizeof (w->since));
 }
 
 void ports_watch_clear (struct ports_watch *w)
 {
     free (w->port);
     free (w->before);
+    free (w->sum);
     *w = (struct ports_watch){ 0 };
 }
 
@@ -96,6 +112,34 @@ static uint64_t carried (const struct local_traffic *before,
     return words < INT64_MAX / 4 ? 4 * words : PORTS_UNTOLD;
 }
 
+/* What is not known once is not known of all. */
+static void add_bytes (uint64_t *sum, uint64_t growth)
+{
+    if (growth == PORTS_UNTOLD || *sum == PORTS_UNTOLD)
+        *sum = PORTS_UNTOLD;
+    else
+        *sum += growth;
+}
+
+void ports_watch_end (struct ports_watch *w, const char *sysfs, int64_t now_ns,
+                      const uint64_t own[2])
+{
+    for (size_t i = 0; i < w->n; i++) {
+        struct port_traffic *sum = &w->sum[i];
+        uint64_t waited = PORTS_UNTOLD;
+        struct local_traffic now;
+
+        local_traffic (sysfs, &w->port[i], &now);
+        local_growth (&w->before[i], &now, LOCAL_WAITED, &waited);
+        add_bytes (&sum->waited, waited);
+        for (int way = 0; way < 2; way++)
+            add_bytes (&sum->bytes[way], carried (&w->before[i], &now, way));
+        sum->ns += (uint64_t)(now_ns - w->since_ns);
+    }
+    for (int way = 0; way < 2; way++)
+        w->own[way] += own[way] - w->since[way];
+}
+
 static const char *number (uint64_t n, char text[24])
 {
     if (n == PORTS_UNTOLD)
@@ -104,42 +148,30 @@ static const char *number (uint64_t n, char text[24])
     return text;
 }
 
-void ports_say_traffic (const struct ports_watch *w, const char *sysfs,
-                        int64_t now_ns, const uint64_t own[2],
-                        const char *nonce, FILE *fp)
+void ports_say_traffic (const struct ports_watch *w, const char *nonce,
+                        FILE *fp)
 {
-    struct port_traffic *t = calloc (w->n + 1, sizeof (*t));
     uint64_t sum[2] = { 0, 0 };
 
-    for (size_t i = 0; t && i < w->n; i++) {
-        struct local_traffic now;
-
-        local_traffic (sysfs, &w->port[i], &now);
-        t[i].waited = PORTS_UNTOLD;
-        local_growth (&w->before[i], &now, LOCAL_WAITED, &t[i].waited);
-        for (int way = 0; way < 2; way++) {
-            t[i].bytes[way] = carried (&w->before[i], &now, way);
-            if (t[i].bytes[way] != PORTS_UNTOLD)
-                sum[way] += t[i].bytes[way];
-        }
-    }
-    for (size_t i = 0; t && i < w->n; i++) {
+    for (size_t i = 0; i < w->n; i++)
+        for (int way = 0; way < 2; way++)
+            if (w->sum[i].bytes[way] != PORTS_UNTOLD)
+                sum[way] += w->sum[i].bytes[way];
+    for (size_t i = 0; i < w->n; i++) {
+        struct port_traffic t = w->sum[i];
         char text[3][24];
 
         for (int way = 0; way < 2; way++)
-            if (t[i].bytes[way] != PORTS_UNTOLD)
-                t[i].bytes[way] = sum[way] < own[way] / 4 ? PORTS_UNTOLD
-                                  : t[i].bytes[way] > own[way]
-                                      ? t[i].bytes[way] - own[way]
-                                      : 0;
+            if (t.bytes[way] != PORTS_UNTOLD)
+                t.bytes[way] = sum[way] < w->own[way] / 4 ? PORTS_UNTOLD
+                               : t.bytes[way] > w->own[way]
+                                   ? t.bytes[way] - w->own[way]
+                                   : 0;
         fprintf (fp,
-                 "pmm-traffic 1 %s %016" PRIx64 "/%u %" PRId64 " %s %s %s\n",
-                 nonce, w->port[i].node_guid, w->port[i].port,
-                 now_ns - w->since_ns, number (t[i].bytes[0], text[0]),
-                 number (t[i].bytes[1], text[1]),
-                 number (t[i].waited, text[2]));
+                 "pmm-traffic 1 %s %016" PRIx64 "/%u %" PRIu64 " %s %s %s\n",
+                 nonce, t.node_guid, t.port, t.ns, number (t.bytes[0], text[0]),
+                 number (t.bytes[1], text[1]), number (t.waited, text[2]));
     }
-    free (t);
 }
 
 /* The next word of a line, into buf; false at its end, or where it is longer.

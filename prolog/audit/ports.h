@@ -10,7 +10,8 @@
  *
  *     pmm-traffic 1 NONCE GUID/PORT NS SENT RECEIVED WAITED
  *
- * NS is how long that was by the clock of the measurement, WAITED the growth of
+ * NS is how long its round trips took by the clock of the measurement, without
+ * what was planned before them and between stages; WAITED is the growth of
  * PortXmitWait; '?' stands for what is not known. SENT and RECEIVED are the
  * growth of the port's counters less what the measurement itself sent there.
  * A packet counts for PORTS_PACKET bytes at least: adapters take no more of
@@ -45,23 +46,33 @@ struct port_traffic {
 };
 #define PORTS_UNTOLD UINT64_MAX
 
-/* This node's ports of InfiniBand, as they were at a time. All zero: none. */
+/* This node's ports of InfiniBand, and what they carried from each begin to its
+ * end. All zero: none.
+ */
 struct ports_watch {
     struct local_port *port;
     struct local_traffic *before;
+    struct port_traffic *sum; /* the measurement's own bytes among them */
     size_t n;
     int64_t since_ns;
+    uint64_t since[2]; /* own bytes then */
+    uint64_t own[2];
 };
-void ports_watch (struct ports_watch *w, const char *sysfs, int64_t now_ns);
+
+/* It is that time, and the measurement itself has sent and received so many
+ * bytes until now.
+ */
+void ports_watch_begin (struct ports_watch *w, const char *sysfs,
+                        int64_t now_ns, const uint64_t own[2]);
+void ports_watch_end (struct ports_watch *w, const char *sysfs, int64_t now_ns,
+                      const uint64_t own[2]);
 void ports_watch_clear (struct ports_watch *w);
 
-/* Say what they have carried since, where the measurement itself sent and
- * received so many bytes. Where the counters of no port show even these, they
- * do not count, and nothing is known.
+/* Say it. Where the counters of no port show even the measurement's own bytes,
+ * they do not count, and nothing is known.
  */
-void ports_say_traffic (const struct ports_watch *w, const char *sysfs,
-                        int64_t now_ns, const uint64_t own[2],
-                        const char *nonce, FILE *fp);
+void ports_say_traffic (const struct ports_watch *w, const char *nonce,
+                        FILE *fp);
 
 /* Whether a line, without its end, says that; then *t is what. */
 bool ports_parse_traffic (const char *line, const char *nonce,

@@ -106,7 +106,8 @@ static void test_traffic (void)
         { "... of one that began anew it is not known", "port_xmit_wait",
           "900", "5", "5000 0 0 ?" },
     };
-    static const uint64_t own[2] = { 1000, 1000 };
+    static const uint64_t own[2] = { 1500, 1500 };
+    static const uint64_t none[2] = { 500, 500 };
     char dir[] = "/tmp/pmm-test.XXXXXX";
     char command[64], file[64];
 
@@ -117,7 +118,7 @@ static void test_traffic (void)
         size_t len;
         FILE *fp = open_memstream (&text, &len);
         struct port_traffic t;
-        struct ports_watch w;
+        struct ports_watch w = { 0 };
 
         sysfs_port (dir, "mlx5_0", 1, 0xec0d9a0300ec8240);
         for (int k = 0; k < LOCAL_TRAFFIC; k++) {
@@ -129,12 +130,13 @@ static void test_traffic (void)
                   tab[i].file ? tab[i].file : "");
         if (tab[i].file)
             sysfs_set (dir, "mlx5_0", 1, file, tab[i].before);
-        ports_watch (&w, dir, 1000);
+        ports_watch_begin (&w, dir, 1000, none);
         sysfs_set (dir, "mlx5_0", 1, "counters/port_xmit_data", "250\n");
         sysfs_set (dir, "mlx5_0", 1, "counters/port_rcv_data", "250\n");
         if (tab[i].file)
             sysfs_set (dir, "mlx5_0", 1, file, tab[i].now);
-        ports_say_traffic (&w, dir, 6000, own, "abc", fp);
+        ports_watch_end (&w, dir, 6000, own);
+        ports_say_traffic (&w, "abc", fp);
         fclose (fp);
         ok (!strncmp (text, "pmm-traffic 1 abc ec0d9a0300ec8240/1 ", 37)
                 && !strncmp (text + 37, tab[i].said, strlen (tab[i].said))
@@ -148,6 +150,48 @@ static void test_traffic (void)
         free (text);
         ports_watch_clear (&w);
     }
+    snprintf (command, sizeof (command), "rm -rf %s", dir);
+    if (system (command) != 0)
+        exit (1);
+}
+
+/* Two stages, between which others sent much more, while a plan was made. */
+static void test_stages (void)
+{
+    static const uint64_t own[4][2] = { { 0 }, { 600, 600 }, { 700, 700 },
+                                        { 900, 900 } };
+    static const char *const words[] = { "0\n", "150\n", "900150\n",
+                                         "910200\n" };
+    char dir[] = "/tmp/pmm-test.XXXXXX";
+    char command[64];
+    char *text = NULL;
+    size_t len;
+    FILE *fp = open_memstream (&text, &len);
+    struct ports_watch w = { 0 };
+
+    if (!mkdtemp (dir) || !fp)
+        exit (1);
+    sysfs_port (dir, "mlx5_0", 1, 0xec0d9a0300ec8240);
+    for (int k = 0; k < 4; k++) {
+        for (int i = 0; i < LOCAL_TRAFFIC; i++) {
+            char file[64];
+
+            snprintf (file, sizeof (file), "counters/%s",
+                      local_traffic_file[i]);
+            sysfs_set (dir, "mlx5_0", 1, file,
+                       i == LOCAL_SENT || i == LOCAL_RECEIVED ? words[k]
+                                                              : "0\n");
+        }
+        (k % 2 ? ports_watch_end : ports_watch_begin) (&w, dir, 3000 * k * k,
+                                                       own[k]);
+    }
+    ports_say_traffic (&w, "abc", fp);
+    fclose (fp);
+    ok (!strcmp (text, "pmm-traffic 1 abc ec0d9a0300ec8240/1 18000 40000 40000 "
+                       "0\n"),
+        "what comes between stages is none of theirs: %.80s", text);
+    free (text);
+    ports_watch_clear (&w);
     snprintf (command, sizeof (command), "rm -rf %s", dir);
     if (system (command) != 0)
         exit (1);
@@ -204,6 +248,7 @@ int main (void)
     test_others ();
     test_own ();
     test_traffic ();
+    test_stages ();
     test_no_traffic ();
     return done_testing ();
 }
