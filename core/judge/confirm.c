@@ -585,8 +585,21 @@ static void find_silent (struct hunt *h, const struct samples *samples)
     }
 }
 
+/* What others' traffic fills is crossed in no round. */
+static void avoid_busy (struct hunt *h, const struct judge_options *opts)
+{
+    for (size_t i = 0; opts && i < opts->nbusy; i++) {
+        const struct busy_link *busy = &opts->busy[i];
+
+        h->link_busy[busy->link] = UINT8_MAX;
+        for (size_t k = 0; k < busy->nway; k++)
+            h->link_busy[busy->way[k]] = UINT8_MAX;
+    }
+}
+
 static int hunt (struct hunt *h, const struct suspicions *s,
-                 const struct samples *samples, struct error *err)
+                 const struct samples *samples,
+                 const struct confirm_options *opts, struct error *err)
 {
     unsigned int rounds = h->rounds;
     size_t n = pathset_size (h->ps);
@@ -603,6 +616,7 @@ static int hunt (struct hunt *h, const struct suspicions *s,
         || !h->silent || !h->order || !h->pool || find_known (h) < 0)
         return error_nomem (err);
     find_silent (h, samples);
+    avoid_busy (h, opts->judge);
     if (!(h->tree = tree_create (h->ps, err)))
         return -1;
     for (size_t c = 0; c < s->n && c < CAUSES_HUNTED; c++)
@@ -653,7 +667,7 @@ int confirm_suspects (struct plan *plan, struct pathset *ps,
         return error_input (err, "more than %d confirm rounds",
                             CONFIRM_ROUNDS_MAX);
     rng_seed (&h.rng, opts->seed);
-    rc = s->n > 0 ? hunt (&h, s, samples, err) : 0;
+    rc = s->n > 0 ? hunt (&h, s, samples, opts, err) : 0;
     hunt_clear (&h);
     return rc;
 }

@@ -42,7 +42,8 @@ struct plan *confirm_plan (struct pathset *ps, const struct plan *plan,
 
 /* The same of given suspects, in the order of their causes, onto the plan.
  * Endpoints from which nothing came back in the samples (NULL: no matter) are
- * left out. Return 0, or -1 with err; the plan is then of no use.
+ * left out, and no probe crosses what opts->judge says is busy. Return 0, or -1
+ * with err; the plan is then of no use.
  */
 int confirm_suspects (struct plan *plan, struct pathset *ps,
                       const struct suspicions *s,

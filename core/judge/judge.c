@@ -111,6 +111,7 @@ struct judgement {
     double fast[CAUSES_MAX]; /* of a cause's excess, by the fastest repeats */
     bool doubted[CAUSES_MAX];
     bool shifted; /* a whole class is off by as much as a FAIL */
+    size_t unjudged; /* switch links, for others' traffic */
     struct verdict *verdict;
 };
 
@@ -1304,7 +1305,13 @@ static int find_busy (struct judgement *j)
         f->excess_ns = f->stderr_ns = f->expected_ns = NAN;
         raise_status (j, f->level);
     }
-    return 0;
+    if (j->unjudged == 0)
+        return 0;
+    return verdict_limit (j->verdict, VERDICT_OK,
+                          "%s lead%s to host ends that others' traffic filled: "
+                          "not judged",
+                          COUNTED (j->unjudged, "switch link"),
+                          j->unjudged == 1 ? "s" : "");
 }
 
 static int judge_links (struct judgement *j, const struct plan *plan,
@@ -1350,21 +1357,35 @@ static int observe_baselines (struct observations *base,
 }
 
 /* Round trips over busy links tell nothing, and dispute nothing. */
-static void discount_busy (struct judgement *j)
+static int discount_busy (struct judgement *j, struct error *err)
 {
+    bool *full = calloc (j->net->nlinks + 1, sizeof (*full));
+
+    if (!full)
+        return error_nomem (err);
+    for (size_t b = 0; b < j->opts->nbusy; b++) {
+        const struct busy_link *busy = &j->opts->busy[b];
+
+        full[busy->link] = true;
+        for (size_t k = 0; k < busy->nway; k++) {
+            j->unjudged += !full[busy->way[k]];
+            full[busy->way[k]] = true;
+        }
+    }
     for (size_t i = 0; i < j->obs.n; i++) {
         struct observation *o = &j->obs.v[i];
         bool busy = false;
 
         for (size_t k = 0; k < o->n; k++)
-            for (size_t b = 0; b < j->opts->nbusy; b++)
-                busy |= o->link[k] == j->opts->busy[b].link;
+            busy |= full[o->link[k]];
         if (!busy)
             continue;
         j->obs.disputed -= !o->both && j->obs.disputed > 0;
         o->min_ns = o->rtt_ns;
         o->var += BUSY_NS * BUSY_NS;
     }
+    free (full);
+    return 0;
 }
 
 static int observe_all (struct judgement *j, struct observations *base,
@@ -1375,7 +1396,8 @@ static int observe_all (struct judgement *j, struct observations *base,
             < 0
         || observe_baselines (base, baseline, n, err) < 0)
         return -1;
-    discount_busy (j);
+    if (discount_busy (j, err) < 0)
+        return -1;
     j->adaptive = j->samples->adaptive > 0;
     for (size_t i = 0; i < n; i++) {
         j->has_baseline |= base[i].n > 0;

@@ -43,8 +43,9 @@
 #include "util/error.h"
 
 /* A host link of the network that carried so much of others' traffic while it
- * was measured that round trips over it tell nothing: they are not judged, and
- * it is an UNKNOWN finding, for which `why` is the sentence.
+ * was measured that round trips over it tell nothing, nor do those over what
+ * that traffic may have filled on its way: they are not judged, and the host
+ * link is an UNKNOWN finding, for which `why` is the sentence.
  */
 struct busy_link {
     uint32_t link;

@@ -616,8 +616,30 @@ static void test_cases (void)
     tablenet_destroy (net);
 }
 
-/* Two hosts are slow, and one of them carries others' traffic: it is UNKNOWN,
- * for what it carries, and the other one FAILs as if it were alone.
+/* The switch link that the most probes cross without another link. */
+static uint32_t busiest_beside (const struct job *job, const struct samples *s,
+                                uint32_t other)
+{
+    uint32_t best = 0;
+    size_t most = 0;
+
+    for (size_t j = 0; j < job->m; j++) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < s->nsamples; i++)
+            n += crosses (job, &s->sample[i], job->link[j])
+                 && !crosses (job, &s->sample[i], other);
+        if (n > most && job->net->info[job->link[j]].kind == LINK_SWITCH) {
+            most = n;
+            best = job->link[j];
+        }
+    }
+    return best;
+}
+
+/* Two hosts are slow, and one of them carries others' traffic, which fills a
+ * switch link on its way, too: it is UNKNOWN, for what it carries, the other one
+ * FAILs as if it were alone, and what is full is not measured again.
  */
 static void test_busy (void)
 {
@@ -630,8 +652,10 @@ static void test_busy (void)
     for (int flooded = 0; flooded < 2; flooded++) {
         struct baseline base = { job.before, job.ps };
         struct samples *s = job_samples (&job, 5, 99);
-        uint32_t slow[2] = { busiest (&job, s, LINK_HOST), 0 };
+        uint32_t slow[] = { busiest (&job, s, LINK_HOST), 0, 0 };
+        struct confirm_options confirm = confirm_defaults;
         struct plan *plan = job.plan;
+        size_t there = 0;
         struct verdict *v;
         struct error err;
 
@@ -640,23 +664,33 @@ static void test_busy (void)
             slow[1]++;
         slow[1] = job.link[slow[1]];
         busy.link = slow[0];
+        slow[2] = busiest_beside (&job, s, slow[0]);
+        busy.way = &slow[2];
+        busy.nway = 1;
         opts.busy = &busy;
         opts.nbusy = (size_t)flooded;
         for (int again = 0; again < 2; again++) {
             for (size_t i = 0; i < s->nsamples; i++)
-                for (int k = 0; k < 2; k++)
+                for (int k = 0; k < 3; k++)
                     shift (&s->sample[i],
-                           (k ? 1000 : 1500 + 300 * (int)(i % 7))
+                           (k > 0 ? 1000 * k : 1500 + 300 * (int)(i % 7))
                                * crosses (&job, &s->sample[i], slow[k]));
             if (again)
                 break;
-            check (job.plan = confirm_plan (job.ps, plan, s, &base, 1,
-                                            &confirm_defaults, &err),
+            confirm.judge = &opts;
+            check (job.plan = confirm_plan (job.ps, plan, s, &base, 1, &confirm,
+                                            &err),
                    &err);
             samples_destroy (s);
             s = job_samples (&job, 5, 99);
         }
         check (v = judge (job.ps, job.plan, s, &base, 1, &opts, &err), &err);
+        for (size_t i = 0; i < s->nsamples; i++)
+            there += s->sample[i].round >= plan_rounds (plan)
+                     && (crosses (&job, &s->sample[i], slow[0])
+                         || crosses (&job, &s->sample[i], slow[2]));
+        ok ((there == 0) == flooded, "%zu probes are to confirm what is there",
+            there);
         if (flooded)
             ok (v->nfindings == 2 && v->finding[0].level == VERDICT_FAIL
                     && v->finding[0].suspect[0] == slow[1]
