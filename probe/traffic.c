@@ -10,6 +10,7 @@
 #include "util/text.h"
 
 #define FULL 50 /* per cent received: switches may hold packets back */
+#define HELD 1  /* per cent sent, while some waited: they do */
 
 /* Of what the link carries in that time; less than 0: not known. */
 static double percent_of (const struct fabric_link *link,
@@ -55,9 +56,12 @@ static int add_wait (struct traffic *t, uint32_t link, struct error *err)
     return 0;
 }
 
-/* What a flood to an endpoint may have filled before it. */
+/* What a flood to an endpoint may have filled before it, the host links that it
+ * held up among them.
+ */
 static int add_way (struct traffic *t, const struct fabric *f,
-                    struct busy_link *busy, uint32_t to, struct error *err)
+                    struct busy_link *busy, uint32_t to, const bool *held,
+                    struct error *err)
 {
     const struct network *net = fabric_network (f);
     bool *seen = calloc (f->nlinks + 1, sizeof (*seen));
@@ -71,6 +75,8 @@ static int add_way (struct traffic *t, const struct fabric *f,
         int n = e != to && t->told[e] ? net->walk (net->net, e, to, arc, NULL)
                                       : 0;
 
+        if (n > 0 && held[e])
+            busy->way[busy->nway++] = arc_link (arc[0]);
         for (int k = 0; rc == 0 && k < n; k++) {
             uint32_t link = arc_link (arc[k]);
 
@@ -85,13 +91,16 @@ static int add_way (struct traffic *t, const struct fabric *f,
     return rc;
 }
 
-/* full[i]: the endpoint of busy[i], where it was full. */
+/* full[i]: the endpoint of busy[i], where it was full; held[e]: whether it held
+ * back endpoint e's messages.
+ */
 static int find_ways (struct traffic *t, const struct fabric *f,
-                      const uint32_t *full, struct error *err)
+                      const uint32_t *full, const bool *held,
+                      struct error *err)
 {
     for (size_t i = 0; i < t->nbusy; i++)
         if (full[i] != FABRIC_NONE
-            && add_way (t, f, &t->busy[i], full[i], err) < 0)
+            && add_way (t, f, &t->busy[i], full[i], held, err) < 0)
             return -1;
     return 0;
 }
@@ -101,11 +110,12 @@ int traffic_find (struct traffic *t, const struct fabric *f,
                   size_t n, double percent, struct error *err)
 {
     uint32_t *full = calloc (n + 1, sizeof (*full));
+    bool *held = calloc (f->nendpoints + 1, sizeof (*held));
     int rc = 0;
 
     *t = (struct traffic){ .busy = calloc (n + 1, sizeof (*t->busy)),
                            .told = calloc (f->nendpoints + 1, sizeof (bool)) };
-    if (!t->busy || !t->told || !full)
+    if (!t->busy || !t->told || !full || !held)
         rc = error_nomem (err);
     for (size_t i = 0; rc == 0 && i < n; i++) {
         uint32_t e = guids_endpoint (f, port[i].node_guid, port[i].port);
@@ -120,11 +130,14 @@ int traffic_find (struct traffic *t, const struct fabric *f,
         t->told[e] = share[0] >= 0 && share[1] >= 0;
         full[t->nbusy] = share[1] > FULL ? e : FABRIC_NONE;
         add_busy (t, f, f->endpoint[e].port, share, percent);
-        if (port[i].waited != PORTS_UNTOLD && port[i].waited > 0)
-            rc = add_wait (t, f->port[f->endpoint[e].port].link, err);
+        if (port[i].waited == PORTS_UNTOLD || port[i].waited == 0)
+            continue;
+        held[e] = share[0] > HELD;
+        rc = add_wait (t, f->port[f->endpoint[e].port].link, err);
     }
     if (rc == 0)
-        rc = find_ways (t, f, full, err);
+        rc = find_ways (t, f, full, held, err);
+    free (held);
     free (full);
     return rc;
 }

@@ -30,8 +30,9 @@ struct traffic {
 
 /* Look at n ports, of the endpoints that `wanted` says (by endpoint; NULL:
  * all). Busy is what sent or received more than `percent` of what its link
- * carries. Of one that received more than half of that, links on the way to it
- * from those that told may be full as well. Return 0, or -1 with err;
+ * carries. Of one that received more than half of that, switch links on the way
+ * to it from those that told may be full as well, and so may be the host links
+ * of those that sent something and had to wait. Return 0, or -1 with err;
  * traffic_clear is due in both cases.
  */
 int traffic_find (struct traffic *t, const struct fabric *f,

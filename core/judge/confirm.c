@@ -374,10 +374,14 @@ static int draw_sources (struct hunt *h, uint32_t to, size_t draws,
     for (size_t l = 0; l < t->nleaves; l++) {
         uint64_t mask = h->step[t->leaf[l]];
         size_t size = t->first[l + 1] - t->first[l];
-        uint32_t from = t->member[t->first[l] + rng_below (&h->rng, size)];
+        size_t k = rng_below (&h->rng, size);
+        uint32_t from = t->member[t->first[l] + k];
         size_t s = 0;
         uint64_t at;
 
+        /* it has partners beside it, too */
+        if (pathset_port (h->ps, from) == pathset_port (h->ps, to))
+            from = t->member[t->first[l] + (k + 1) % size];
         if (!mask
             || pathset_port (h->ps, from) == pathset_port (h->ps, to))
             continue;

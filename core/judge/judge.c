@@ -111,7 +111,7 @@ struct judgement {
     double fast[CAUSES_MAX]; /* of a cause's excess, by the fastest repeats */
     bool doubted[CAUSES_MAX];
     bool shifted; /* a whole class is off by as much as a FAIL */
-    size_t unjudged; /* switch links, for others' traffic */
+    size_t unjudged; /* links, for others' traffic to a host end */
     struct verdict *verdict;
 };
 
@@ -1308,10 +1308,9 @@ static int find_busy (struct judgement *j)
     if (j->unjudged == 0)
         return 0;
     return verdict_limit (j->verdict, VERDICT_OK,
-                          "%s lead%s to host ends that others' traffic filled: "
-                          "not judged",
-                          COUNTED (j->unjudged, "switch link"),
-                          j->unjudged == 1 ? "s" : "");
+                          "others' traffic filled host ends, and may have "
+                          "filled %s on its way: not judged",
+                          COUNTED (j->unjudged, "link"));
 }
 
 static int judge_links (struct judgement *j, const struct plan *plan,
@@ -1363,10 +1362,11 @@ static int discount_busy (struct judgement *j, struct error *err)
 
     if (!full)
         return error_nomem (err);
+    for (size_t b = 0; b < j->opts->nbusy; b++)
+        full[j->opts->busy[b].link] = true;
     for (size_t b = 0; b < j->opts->nbusy; b++) {
         const struct busy_link *busy = &j->opts->busy[b];
 
-        full[busy->link] = true;
         for (size_t k = 0; k < busy->nway; k++) {
             j->unjudged += !full[busy->way[k]];
             full[busy->way[k]] = true;

@@ -638,8 +638,8 @@ static uint32_t busiest_beside (const struct job *job, const struct samples *s,
 }
 
 /* Two hosts are slow, and one of them carries others' traffic, which fills a
- * switch link on its way, too: it is UNKNOWN, for what it carries, the other one
- * FAILs as if it were alone, and what is full is not measured again.
+ * switch link on its way, too: it is UNKNOWN, for what it carries, the other
+ * one FAILs as if it were alone, and what is full is not measured again.
  */
 static void test_busy (void)
 {
