@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
 # Traffic that saturates the links of idle hosts drains none of them, and is
-# said of them; a cable that is slow under it is found when it has ended. With
-# PMM_LONG=1 fifty times on a fabric with 64 idle hosts, else twice on one with
-# 16.
+# said of them; a cable that is slow under it is found when it has ended, and
+# most of those that are slow elsewhere before. With PMM_LONG=1 fifty times on a
+# fabric with 64 idle hosts, else twice on one with 16.
 
 . "$(dirname "$0")/lib.sh"
 need pmm pmm-probe pmm-emu
