@@ -8,10 +8,7 @@
 
 #include "util/file.h"
 
-enum {
-    PMIX_MIN_S = 2,
-    PMIX_MAX_S = 10,
-};
+enum { PMIX_MIN_S = 2 };
 
 enum { /* of others' headers, which util does not know */
     CONFIRM_MAX = 8,   /* core/judge/confirm.h */
@@ -261,7 +258,7 @@ int site_pmix_timeout_s (int timeout_ms)
 {
     int s = timeout_ms / 4 / 1000;
 
-    return s < PMIX_MIN_S ? PMIX_MIN_S : s > PMIX_MAX_S ? PMIX_MAX_S : s;
+    return s < PMIX_MIN_S ? PMIX_MIN_S : s;
 }
 
 int site_probe_timeout_ms (int left_ms)

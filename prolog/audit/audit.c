@@ -321,6 +321,15 @@ static struct verdict *judge_record (struct run *run, struct record *r,
     return v;
 }
 
+/* The ledger's leader is the node whose record it is, whoever was chosen. */
+static int enter_leader (const struct run *run, const struct job_said *said,
+                         struct error *err)
+{
+    const char *leader = said->recorder[0] ? said->recorder : NULL;
+
+    return ledger_led (run->audit->ledger, run->result->id, leader, err);
+}
+
 static int enter (struct run *run, struct record *r,
                   const struct job_said *said, struct error *err)
 {
@@ -328,7 +337,8 @@ static int enter (struct run *run, struct record *r,
     struct verdict *v = judge_record (run, r, said, err);
     int rc = -1;
 
-    if (v && ledger_record (run->audit->ledger, time (NULL), r->ps,
+    if (v && enter_leader (run, said, err) == 0
+        && ledger_record (run->audit->ledger, time (NULL), r->ps,
                             r->samples, v, err) > 0) {
         result->job = r->samples->job;
         result->status = v->status;

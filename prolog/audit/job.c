@@ -463,6 +463,8 @@ int job_run (const struct job *job, struct job_said *said, struct error *err)
         error_nomem (err);
     else
         rc = run (job, &ear, argv, env, err);
+    if (ear.member && ear.recorder < job->n)
+        strcpy (said->recorder, ear.member[ear.recorder].node);
     program_free (argv);
     program_free (env);
     free (ear.member);

@@ -45,6 +45,7 @@ struct job_fault {
 struct job_said {
     char *record;            /* of one task: len bytes and a NUL */
     size_t len;
+    char recorder[64];       /* the node of that task; "": srun did not tell */
     struct local_port *port; /* as the members know theirs */
     size_t nports;
     struct port_traffic *traffic; /* what they carried meanwhile */

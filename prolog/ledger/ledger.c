@@ -129,6 +129,26 @@ int64_t ledger_begin (struct ledger *l, int64_t time, const char *fabric,
                    err);
 }
 
+static int led (struct ledger *l, int64_t audit, const char *leader,
+                struct error *err)
+{
+    struct db_value node;
+
+    return named (l, leader, &node, err) < 0
+                   || db_run (l, DB_LED, NULL, VALUES (node, INT (audit)), err)
+                          < 0
+               ? -1
+               : 0;
+}
+
+int ledger_led (struct ledger *l, int64_t audit, const char *leader,
+                struct error *err)
+{
+    if (db_begin (l, DB_BEGIN, err) < 0)
+        return -1;
+    return (int)db_end (l, led (l, audit, leader, err), err);
+}
+
 int64_t ledger_give_up (struct ledger *l, int64_t time, int64_t audit,
                         const char *sentence, struct error *err)
 {

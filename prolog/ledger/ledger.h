@@ -115,6 +115,12 @@ int64_t ledger_begin (struct ledger *ledger, int64_t time, const char *fabric,
                       const char *const *host, size_t n,
                       char nonce[LEDGER_NONCE_BYTES], struct error *err);
 
+/* Who led an audit, as its record shows; NULL: that is not known. Return 0, or
+ * -1 with err.
+ */
+int ledger_led (struct ledger *ledger, int64_t audit, const char *leader,
+                struct error *err);
+
 /* End an audit that has no result, as UNKNOWN: none will be taken any more.
  * audit 0: all of these, as is due when the service starts. Return how many
  * they were, or -1 with err.

@@ -211,6 +211,7 @@ const char *const db_sql[DB_STMTS] = {
     [DB_BEGIN_AUDIT] = "INSERT INTO audit (begun, epoch, about, nonce, why,"
                        " submitted, uid, node, leader)"
                        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    [DB_LED] = "UPDATE audit SET leader = ?1 WHERE id = ?2",
     [DB_FIND_JOB] = "SELECT id FROM audit WHERE about = ?1"
                     " AND submitted = ?2 AND submitted > 0",
     [DB_FIND_NONCE] = "SELECT a.id, a.epoch, a.ended, e.fabric FROM audit a"

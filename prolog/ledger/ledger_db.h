@@ -26,6 +26,7 @@ enum db_stmt {
     DB_ADD_EPOCH,
     DB_FIND_EPOCH,
     DB_BEGIN_AUDIT,
+    DB_LED,
     DB_FIND_JOB,
     DB_FIND_NONCE,
     DB_END_AUDIT,

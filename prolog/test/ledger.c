@@ -915,6 +915,12 @@ static void test_company (void)
             && integer (row, "limited") == 0,
         "who led it");
     json_decref (row);
+    ledger_led (l, 1, NULL, &err);
+    row = ledger_result (l, 1, &err);
+    ok (json_is_null (json_object_get (row, "leader")),
+        "... which need not be known");
+    json_decref (row);
+    ok (ledger_led (l, 1, host[1], &err) == 0, "... or was another");
     tell ("led", "UPDATE member SET answered = 0");
     row = ledger_result (l, 1, &err);
     ok (json_is_null (json_object_get (row, "leader")),

@@ -67,7 +67,7 @@ static void test_environment (void)
     } tab[] = {
         { { NULL }, 60000,
           "PATH=/usr/local/bin:/usr/bin:/bin|LC_ALL=C|PMM_CHECK_NESTED=1|"
-          "SLURM_PMIX_TIMEOUT=10|" },
+          "SLURM_PMIX_TIMEOUT=15|" },
         { { "HOME=/h", "USER=u", "SLURM_CONF=/c", "PATH=/evil",
             "LD_PRELOAD=/evil.so", "SLURM_NTASKS=9", "PMIX_RANK=3" },
           20000,
