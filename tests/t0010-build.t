@@ -39,8 +39,9 @@ build dist "distcheck PROVE_FLAGS=-j$(nproc)"
 ok $? "make distcheck, the unit tests under ASan and UBSan"
 
 if git -C "$srcdir" ls-files >files 2>/dev/null; then
+    words=nin,nam,nknown,nnumber,repeates,sanpshot,snapshoot,iif,fo,paln,reprot
     said=$(cd "$srcdir" && grep -v COPYING "$workdir/files" |
-        xargs codespell -L nin,nam,nknown,nnumber,repeates,sanpshot,snapshoot,iif,fo)
+        xargs codespell -L "$words,repport")
     is "$said" "" "no word is misspelt"
 else
     skip "no word is misspelt" "not a git checkout"
