@@ -379,7 +379,7 @@ static int draw_sources (struct hunt *h, uint32_t to, size_t draws,
         size_t s = 0;
         uint64_t at;
 
-        /* it has partners beside it, too */
+        /* a suspect is not its own partner: take the next one of its leaf */
         if (pathset_port (h->ps, from) == pathset_port (h->ps, to))
             from = t->member[t->first[l] + (k + 1) % size];
         if (!mask

@@ -50,8 +50,8 @@
 struct busy_link {
     uint32_t link;
     char why[192];
-    uint32_t *way; /* links that the traffic may have filled as well: what */
-    size_t nway;   /* was measured over them is no baseline */
+    uint32_t *way; /* links that the traffic may have filled as well: round */
+    size_t nway;   /* trips over them give no baseline */
 };
 
 /* Sigma is the standard deviation that the excess would have on a healthy

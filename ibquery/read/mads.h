@@ -76,7 +76,7 @@ struct mads_request {
     uint32_t mod;
     uint8_t select;           /* MADS_PERF: PortSelect */
     uint8_t tries;            /* sent so often at most; 0: as the options say */
-    bool optional;            /* nobody needs to answer: counted apart */
+    bool optional;            /* an answer is not due: counted apart */
     const struct mads_to *to; /* stays until the answer */
     mads_answer_f fn;
     void *arg;
