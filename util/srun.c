@@ -17,6 +17,7 @@ static int weigh (const char *line)
         const char *part;
         int weight;
     } tab[] = {
+        { " DUE TO TASK FAILURE", 1 }, /* since 25.05 */
         { " DUE TO ", 3 },
         { " CANCELLED AT ", 1 },
         { ": Terminated", 1 },
@@ -32,14 +33,27 @@ static int weigh (const char *line)
     return 3;
 }
 
+/* slurmstepd's own name is in front up to 24.11, the time since 25.05. */
+static bool is_slurms (const char *line)
+{
+    static const char *const begin[] = { "srun: ", "salloc: ", "slurm" };
+    int end = -1;
+
+    for (size_t i = 0; i < sizeof (begin) / sizeof (begin[0]); i++)
+        if (!strncmp (line, begin[i], strlen (begin[i])))
+            return true;
+    sscanf (line, "[%*4u-%*2u-%*2uT%*2u:%*2u:%*2u.%*3u] %n", &end);
+    return end > 0;
+}
+
 bool srun_hear (struct srun_words *words, const char *line)
 {
     int weight;
 
-    if (strncmp (line, "srun: ", 6) && strncmp (line, "salloc: ", 8)
-        && strncmp (line, "slurm", 5))
+    if (!is_slurms (line))
         return false;
-    words->cancelled |= strstr (line, " CANCELLED AT ") != NULL;
+    words->cancelled |= strstr (line, " CANCELLED AT ")
+                        && !strstr (line, " DUE TO TASK FAILURE");
     weight = weigh (line);
     if (weight > words->weight) {
         words->weight = weight;
@@ -111,6 +125,8 @@ const char *srun_cause (const struct srun_words *words)
     } known[] = {
         { "--mpi=list", "this Slurm has no PMIx (srun --mpi=list)" },
         { "plugin name for mpi/", "this Slurm has no PMIx (srun --mpi=list)" },
+        { "create context for mpi/",
+          "this Slurm has no PMIx (srun --mpi=list)" },
     };
 
     for (size_t i = 0; i < sizeof (known) / sizeof (known[0]); i++)

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What srun says, in the words of several releases. */
+#include "config.h"
+#include "util/srun.h"
+
+#include <string.h>
+
+#include "tests/tap.h"
+
+#define AT "[2026-11-22T22:42:32.104] "
+
+static void test_hear (void)
+{
+    static const struct {
+        const char *line[3];
+        const char *complaint; /* NULL: the first line is not Slurm's */
+        bool cancelled;
+    } tab[] = {
+        { { "srun: job 7 queued" }, "", false },
+        { { "pmm-probe: error: no device" }, NULL, false },
+        { { "[2026] error: of a program" }, NULL, false },
+        { { "[2026-11-22T22:42:32] error: of a program" }, NULL, false },
+        { { "slurmstepd: error: x" }, "slurmstepd: error: x", false },
+        { { AT "error: x" }, AT "error: x", false },
+        { { AT "debug: x" }, "", false },
+        { { "srun: error: n1: task 0: Exited with exit code 2",
+            "slurmstepd: error: *** STEP 7.0 ON n1 CANCELLED AT 2026-11-22 ***",
+            "srun: error: n2: task 1: Killed" },
+          "srun: error: n1: task 0: Exited with exit code 2", true },
+        { { AT "error: *** STEP 7.0 ON n1 CANCELLED AT 2026-11-22 DUE TO TASK "
+               "FAILURE ***",
+            "srun: error: n1: task 0: Exited with exit code 2" },
+          "srun: error: n1: task 0: Exited with exit code 2", false },
+        { { "srun: error: n1: task 0: Killed",
+            AT "error: *** STEP 7.0 ON n1 CANCELLED AT 2026-11-22 DUE TO TIME "
+               "LIMIT ***" },
+          AT "error: *** STEP 7.0 ON n1 CANCELLED AT 2026-11-22 DUE TO TIME "
+             "LIMIT ***",
+          true },
+    };
+
+    for (size_t i = 0; i < sizeof (tab) / sizeof (tab[0]); i++) {
+        struct srun_words words = { 0 };
+        bool slurms = false;
+
+        for (size_t k = 0; k < 3 && tab[i].line[k]; k++)
+            slurms |= srun_hear (&words, tab[i].line[k]);
+        ok (slurms == (tab[i].complaint != NULL)
+                && (!slurms || !strcmp (words.complaint, tab[i].complaint))
+                && words.cancelled == tab[i].cancelled,
+            "heard %s: '%s'", tab[i].line[0], words.complaint);
+    }
+}
+
+static void test_cause (void)
+{
+    static const char *const no_pmix[] = {
+        "srun: error: Couldn't find the specified plugin name for mpi/pmix",
+        "srun: error: Try --mpi=list", /* up to 23.02 */
+        "srun: error: MPI: Cannot create context for mpi/pmix", /* 25.05 */
+    };
+    struct srun_words words = { 0 };
+
+    for (size_t i = 0; i < sizeof (no_pmix) / sizeof (no_pmix[0]); i++) {
+        const char *cause;
+
+        words = (struct srun_words){ 0 };
+        srun_hear (&words, no_pmix[i]);
+        cause = srun_cause (&words);
+        ok (cause && strstr (cause, "this Slurm has no PMIx"), "%s",
+            no_pmix[i]);
+    }
+    words = (struct srun_words){ 0 };
+    srun_hear (&words, "srun: error: Unable to allocate resources");
+    ok (!srun_cause (&words), "another complaint speaks for itself");
+}
+
+int main (void)
+{
+    test_hear ();
+    test_cause ();
+    return done_testing ();
+}
