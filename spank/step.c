@@ -101,6 +101,8 @@ char **step_environment (const struct step_env *env, int timeout_ms)
     static const char *const taken[] = {
         "HOME", "USER", "LOGNAME", "TERM",
         "SLURM_CONF",            /* which Slurm this is, ... */
+        "SLURM_CONF_SERVER",     /* ... where it has no slurm.conf here, */
+        "SLURM_SACK_SOCKET",     /* ... where it has no munge, */
         "SLURM_WORKING_CLUSTER", /* ... with -M */
     };
     struct program_words s = { 0 };

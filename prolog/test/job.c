@@ -77,11 +77,18 @@ static void test_arguments (void)
     program_free (a);
     program_free (env);
     setenv ("SLURM_CONF", "relative", 1);
+    setenv ("SLURM_CONF_SERVER", "head:6817", 1);
+    setenv ("SLURM_SACK_SOCKET", "/run/sack", 1);
     env = job_environment (&site);
-    ok (!strstr (join (env), "SLURM_CONF"),
+    ok (!strstr (join (env), "SLURM_CONF="),
         "a relative SLURM_CONF is none of ours");
+    ok (strstr (join (env),
+                "|SLURM_CONF_SERVER=head:6817|SLURM_SACK_SOCKET=/run/sack|"),
+        "a Slurm without files: %s", join (env));
     program_free (env);
     unsetenv ("SLURM_CONF");
+    unsetenv ("SLURM_CONF_SERVER");
+    unsetenv ("SLURM_SACK_SOCKET");
 }
 
 static bool owns (const void *arg, const char *node,

@@ -68,6 +68,10 @@ static void test_environment (void)
         { { NULL }, 60000,
           "PATH=/usr/local/bin:/usr/bin:/bin|LC_ALL=C|PMM_CHECK_NESTED=1|"
           "SLURM_PMIX_TIMEOUT=15|" },
+        { { "SLURM_CONF_SERVER=head:6817", "SLURM_SACK_SOCKET=/s" }, 60000,
+          "PATH=/usr/local/bin:/usr/bin:/bin|LC_ALL=C|"
+          "SLURM_CONF_SERVER=head:6817|SLURM_SACK_SOCKET=/s|"
+          "PMM_CHECK_NESTED=1|SLURM_PMIX_TIMEOUT=15|" },
         { { "HOME=/h", "USER=u", "SLURM_CONF=/c", "PATH=/evil",
             "LD_PRELOAD=/evil.so", "SLURM_NTASKS=9", "PMIX_RANK=3" },
           20000,
