@@ -3,8 +3,6 @@
 #include "config.h"
 
 #include <dlfcn.h>
-#include <slurm/slurm_errno.h>
-#include <slurm/slurm.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +11,7 @@
 #include "pmm/doctor.h"
 #include "prolog/slurm/child.h"
 #include "util/plugstack.h"
+#include "util/slurmapi.h"
 
 enum { WAIT_MS = 5000 };
 

@@ -6,8 +6,6 @@
 #include <errno.h>
 #include <glob.h>
 #include <limits.h>
-#include <slurm/slurm.h>
-#include <slurm/slurm_errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +17,7 @@
 #include "probe/nodemap.h"
 #include "prolog/slurm/child.h"
 #include "util/file.h"
+#include "util/slurmapi.h"
 #include "util/text.h"
 
 enum {

@@ -10,26 +10,25 @@
 #include "config.h"
 
 #include <errno.h>
-#include <slurm/slurm.h>
-#include <slurm/slurm_errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "report/comment.h"
 #include "util/error.h"
+#include "util/slurmapi.h"
 #include "util/text.h"
 
 static int slurm_fault (struct error *err)
 {
     return error_world (err, "slurmctld: %s",
-                        slurm_strerror (slurm_get_errno ()));
+                        slurm_strerror (errno));
 }
 
 static const job_info_t *find_job (const job_info_msg_t *msg, uint32_t id)
 {
     for (uint32_t i = 0; i < msg->record_count; i++)
-        if (msg->job_array[i].job_id == id)
+        if (msg->job_array[i].slurmapi_job_id == id)
             return &msg->job_array[i];
     return NULL;
 }
@@ -39,7 +38,7 @@ static int update (uint32_t id, char *comment, struct error *err)
     job_desc_msg_t change;
 
     slurm_init_job_desc_msg (&change);
-    change.job_id = id;
+    change.slurmapi_job_id = id;
     change.comment = comment;
     return slurm_update_job (&change) == SLURM_SUCCESS ? 0 : slurm_fault (err);
 }
@@ -51,7 +50,7 @@ static int append (uint32_t id, const char *entry, struct error *err)
     char *comment = NULL;
     int rc = 0;
 
-    if (slurm_load_job (&msg, id, 0) != SLURM_SUCCESS)
+    if (slurm_load_job (&msg, slurmapi_job (id), 0) != SLURM_SUCCESS)
         return slurm_fault (err);
     if (!(job = find_job (msg, id)))
         rc = error_world (err, "there is no job %u", id);
@@ -95,11 +94,9 @@ int main (int argc, char **argv)
                  "Usage: pmm-comment JOB OK|WARN|FAIL|UNKNOWN SENTENCE\n");
         return help ? EXIT_SUCCESS : ERROR_INPUT;
     }
-    if (parse (argv + 1, &id, entry, &err) == 0) {
-        slurm_init (NULL);
-        if (append (id, entry, &err) == 0)
-            return EXIT_SUCCESS;
-    }
+    if (parse (argv + 1, &id, entry, &err) == 0
+        && slurmapi_start (&err) == 0 && append (id, entry, &err) == 0)
+        return EXIT_SUCCESS;
     fprintf (stderr, "pmm-comment: %s\n", err.text);
     return (int)err.fault;
 }

@@ -13,13 +13,13 @@
 
 #include <pthread.h>
 #include <signal.h>
-#include <slurm/slurm.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
 #include "spank/check.h"
+#include "util/slurmapi.h"
 #include "util/text.h"
 
 static int env_get (void *arg, const char *name, char *buf, int size)

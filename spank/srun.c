@@ -4,13 +4,14 @@
 #include "spank/srun.h"
 
 #include <errno.h>
-#include <slurm/slurm.h>
-#include <slurm/slurm_errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "spank/check.h"
+#include "util/slurmapi.h"
 #include "util/text.h"
 
 static int env_get (void *arg, const char *name, char *buf, int size)
@@ -40,13 +41,13 @@ static int load_job (uint32_t jobid, struct job *job, bool *running,
     job_info_msg_t *msg = NULL;
     bool found = false;
 
-    if (slurm_load_job (&msg, jobid, 0) != SLURM_SUCCESS)
+    if (slurm_load_job (&msg, slurmapi_job (jobid), 0) != SLURM_SUCCESS)
         return error_world (err, "Slurm does not tell about job %u: %s",
                             jobid, slurm_strerror (errno));
     for (uint32_t i = 0; i < msg->record_count && !found; i++) {
         const job_info_t *info = &msg->job_array[i];
 
-        if (info->job_id != jobid)
+        if (info->slurmapi_job_id != jobid)
             continue;
         found = true;
         *running = (info->job_state & JOB_STATE_BASE) == JOB_RUNNING;
@@ -63,6 +64,23 @@ static int load_job (uint32_t jobid, struct job *job, bool *running,
     if (!found)
         return error_world (err, "Slurm does not know job %u", jobid);
     return 0;
+}
+
+/* Where the site names no other, take the srun that this is. */
+static void take_own_srun (struct settings *set)
+{
+    char path[PATH_MAX];
+    ssize_t n = readlink ("/proc/self/exe", path, sizeof (path) - 1);
+    char *own, *last;
+
+    if (n < 0 || strcmp (set->site.srun, PMM_SRUN_PATH))
+        return;
+    path[n] = '\0';
+    last = strrchr (path, '/');
+    if (last && !strcmp (last, "/srun") && (own = strdup (path))) {
+        free (set->site.srun);
+        set->site.srun = own;
+    }
 }
 
 /* Check this job, unless srun's first look at it did. */
@@ -92,6 +110,7 @@ static int check (uint32_t jobid, bool early, int argc, char **argv)
         /* srun itself says what is wrong with the job of its environment */
         if (!early || (loaded == 0 && running)) {
             checked = jobid;
+            take_own_srun (&settings);
             rc = loaded < 0 ? check_failed (&settings, jobid, &env, err.text)
                             : check_job (&settings, &job, &env, &sig);
         }

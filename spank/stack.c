@@ -5,12 +5,12 @@
 
 #include <dlfcn.h>
 #include <limits.h>
-#include <slurm/slurm.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "util/plugstack.h"
+#include "util/slurmapi.h"
 
 /* The name of the file that this is in; "" where it is not known. */
 static const char *own_name (void)

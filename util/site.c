@@ -58,7 +58,7 @@ const struct conf_option site_options[] = {
       "whose files the hooks trust, as root's" },
     { "PortRate", CONF_STRING, FIELD (port_rate), "",
       "what a node's ports should be, as 4xEDR; else what they were" },
-    { "Srun", CONF_PATH, FIELD (srun), "/usr/bin/srun",
+    { "Srun", CONF_PATH, FIELD (srun), PMM_SRUN_PATH,
       "the srun that starts a check",
       .min = 1 },
     { "Probe", CONF_PATH, FIELD (probe), PMM_PROBE_PATH,

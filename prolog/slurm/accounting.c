@@ -22,9 +22,6 @@
 #include <inttypes.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <slurm/slurm.h>
-#include <slurm/slurm_errno.h>
-#include <slurm/slurmdb.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +31,7 @@
 #include "prolog/slurm/child.h"
 #include "report/comment.h"
 #include "util/program.h"
+#include "util/slurmapi.h"
 #include "util/text.h"
 
 enum {
@@ -48,21 +46,22 @@ enum {
 
 struct database {
     void *conn;
-    List clusters; /* ours: others may use the same slurmdbd */
+    void *clusters; /* ours: others may use the same slurmdbd */
 };
 
 static int slurm_fault (struct error *err)
 {
-    int errnum = slurm_get_errno ();
+    int errnum = errno;
 
     return error_world (err, "%s", errnum ? slurm_strerror (errnum)
                                           : "it did not do what it was asked");
 }
 
-static int list_add (List list, void *item, struct error *err)
+static int list_add (void *list, void *item, struct error *err)
 {
-    if (!list || !item || !slurm_list_append (list, item))
+    if (!list || !item)
         return error_nomem (err);
+    slurm_list_append (list, item);
     return 0;
 }
 
@@ -89,10 +88,11 @@ static int connect_database (struct database *db, struct error *err)
 {
     slurm_conf_t *conf;
 
-    slurm_init (NULL);
+    if (slurmapi_start (err) < 0)
+        return -1;
     if (slurm_load_ctl_conf (0, &conf) != SLURM_SUCCESS)
         return error_world (err, "slurmctld: %s",
-                            slurm_strerror (slurm_get_errno ()));
+                            slurm_strerror (errno));
     db->clusters = slurm_list_create (NULL);
     if (list_add (db->clusters, conf->cluster_name, err) < 0)
         return -1;
@@ -123,8 +123,7 @@ static int add_job (slurmdb_job_cond_t *cond, uint32_t job, uint32_t task,
         return error_nomem (err);
     step->array_task_id = task;
     step->het_job_offset = NO_VAL;
-    step->step_id = (slurm_step_id_t){ .job_id = job, .step_id = NO_VAL,
-                                       .step_het_comp = NO_VAL };
+    step->step_id = slurmapi_whole_job (job);
     return list_add (cond->step_list, step, err);
 }
 
@@ -135,13 +134,13 @@ struct batch {
 };
 
 /* All records of the jobs' numbers, and some of others. NULL with err. */
-static List load_records (const struct database *db, const struct batch *b,
+static void *load_records (const struct database *db, const struct batch *b,
                           struct error *err)
 {
     slurmdb_job_cond_t *cond
         = condition (db, JOBCOND_FLAG_DUP | JOBCOND_FLAG_NO_TRUNC
                              | JOBCOND_FLAG_NO_STEP);
-    List records;
+    void *records;
 
     if (!cond) {
         error_nomem (err);
@@ -162,13 +161,13 @@ static bool same_owner (const slurmdb_job_rec_t *a, const slurmdb_job_rec_t *b)
 }
 
 /* The last run of a line's job, if it has ended; else NULL, and its fate. */
-static const slurmdb_job_rec_t *find_record (List records,
+static const slurmdb_job_rec_t *find_record (void *records,
                                              struct accounting_line *line)
 {
     const slurmdb_job_rec_t *last = NULL;
     const slurmdb_job_rec_t *own = NULL;
     const slurmdb_job_rec_t *rec;
-    ListIterator i = slurm_list_iterator_create (records);
+    void *i = slurm_list_iterator_create (records);
 
     line->fate = ACCOUNTING_LATER;
     while ((rec = slurm_list_next (i))) {
@@ -198,7 +197,7 @@ static int write_comment (const struct database *db,
     bool task = rec->array_job_id != 0 && rec->array_task_id != NO_VAL;
     slurmdb_job_cond_t *cond = condition (db, JOBCOND_FLAG_NO_DEFAULT_USAGE);
     slurmdb_job_rec_t *change = calloc (1, sizeof (*change));
-    List changed;
+    void *changed;
 
     if (!cond || !change)
         return error_nomem (err);
@@ -230,7 +229,7 @@ static bool is_second (const struct batch *b, size_t i)
 }
 
 static int append_line (const struct database *db, const struct batch *b,
-                        size_t i, List records, struct error *err)
+                        size_t i, void *records, struct error *err)
 {
     struct accounting_line *line = &b->line[i];
     const slurmdb_job_rec_t *rec;
@@ -254,7 +253,7 @@ static int append_line (const struct database *db, const struct batch *b,
 static int look_again (const struct database *db, const struct batch *b,
                        struct error *err)
 {
-    List records = load_records (db, b, err);
+    void *records = load_records (db, b, err);
 
     if (!records)
         return -1;
@@ -281,7 +280,7 @@ static int append_all (FILE *out, const void *arg, struct error *err)
     const struct batch *b = arg;
     int64_t enough = program_now_ms () + ACCOUNTING_WAIT_MS / 2;
     struct database db;
-    List records;
+    void *records;
 
     if (connect_database (&db, err) < 0
         || !(records = load_records (&db, b, err)))
@@ -319,8 +318,8 @@ static int tell_jobs (FILE *out, const void *arg, struct error *err)
     struct database db;
     slurmdb_job_cond_t *cond;
     const slurmdb_job_rec_t *rec;
-    ListIterator i;
-    List records;
+    void *i;
+    void *records;
 
     if (connect_database (&db, err) < 0)
         return -1;

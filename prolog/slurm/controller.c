@@ -3,9 +3,6 @@
  *
  * Notes: what a child has found comes back as strings, each with its NUL: for
  * a node its state in hex, its name, its Reason and who gave it.
- *
- * Slurm's host lists and lists are void * here: their types have other names
- * from 23.11 on.
  */
 #include "config.h"
 #include "prolog/slurm/controller.h"
@@ -15,14 +12,12 @@
 #include <limits.h>
 #include <pwd.h>
 #include <signal.h>
-#include <slurm/slurm.h>
-#include <slurm/slurm_errno.h>
-#include <slurm/slurmdb.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "prolog/slurm/child.h"
+#include "util/slurmapi.h"
 
 /*
  * In the child
@@ -30,7 +25,7 @@
 
 static int slurm_error (struct error *err)
 {
-    return error_world (err, "%s", slurm_strerror (slurm_get_errno ()));
+    return error_world (err, "%s", slurm_strerror (errno));
 }
 
 /* NSS may hang as well as slurmctld: this, too, is the child's to do. */
@@ -57,7 +52,8 @@ static int tell_nodes (FILE *out, const void *arg, struct error *err)
     uid_t last = (uid_t)-1;
 
     (void)arg;
-    slurm_init (NULL);
+    if (slurmapi_start (err) < 0)
+        return -1;
     if (slurm_load_node (0, &msg, SHOW_ALL) != SLURM_SUCCESS)
         return slurm_error (err);
     for (uint32_t i = 0; i < msg->record_count; i++) {
@@ -108,7 +104,8 @@ static int change_node (FILE *out, const void *arg, struct error *err)
     update_node_msg_t update;
     bool due;
 
-    slurm_init (NULL);
+    if (slurmapi_start (err) < 0)
+        return -1;
     if (slurm_load_node_single (&msg, c->node, SHOW_ALL) != SLURM_SUCCESS)
         return slurm_error (err);
     if (msg->record_count != 1 || !msg->node_array[0].name)
@@ -119,7 +116,7 @@ static int change_node (FILE *out, const void *arg, struct error *err)
     update.node_state = c->to;
     if (c->to == NODE_STATE_DRAIN) {
         update.reason = c->reason;
-        update.reason_uid = geteuid ();
+        slurmapi_reason_by (&update, geteuid ());
     }
     if (due && slurm_update_node (&update) != SLURM_SUCCESS)
         return slurm_error (err);
@@ -153,7 +150,8 @@ static int tell_idle (FILE *out, const void *arg, struct error *err)
     node_info_msg_t *nodes;
     void *members;
 
-    slurm_init (NULL);
+    if (slurmapi_start (err) < 0)
+        return -1;
     if (slurm_load_partitions (0, &parts, SHOW_ALL) != SLURM_SUCCESS
         || slurm_load_node (0, &nodes, SHOW_ALL) != SLURM_SUCCESS)
         return slurm_error (err);
@@ -176,7 +174,8 @@ static int tell_drained (FILE *out, const void *arg, struct error *err)
     node_info_msg_t *nodes;
 
     (void)arg;
-    slurm_init (NULL);
+    if (slurmapi_start (err) < 0)
+        return -1;
     if (slurm_load_node (0, &nodes, SHOW_ALL) != SLURM_SUCCESS)
         return slurm_error (err);
     for (uint32_t i = 0; i < nodes->record_count; i++) {
@@ -222,7 +221,8 @@ static int tell_evicted (FILE *out, const void *arg, struct error *err)
     partition_info_msg_t *parts;
     const partition_info_t *part;
 
-    slurm_init (NULL);
+    if (slurmapi_start (err) < 0)
+        return -1;
     if (slurm_load_ctl_conf (0, &conf) != SLURM_SUCCESS
         || slurm_load_partitions (0, &parts, SHOW_ALL) != SLURM_SUCCESS)
         return slurm_error (err);
@@ -249,7 +249,8 @@ static int cancel_jobs (FILE *out, const void *arg, struct error *err)
     job_info_msg_t *jobs;
     unsigned int n = 0;
 
-    slurm_init (NULL);
+    if (slurmapi_start (err) < 0)
+        return -1;
     if (slurm_load_job_user (&jobs, geteuid (), SHOW_ALL) != SLURM_SUCCESS)
         return slurm_error (err);
     for (uint32_t i = 0; i < jobs->record_count; i++) {
@@ -258,8 +259,8 @@ static int cancel_jobs (FILE *out, const void *arg, struct error *err)
         if ((job->job_state & JOB_STATE_BASE) > JOB_SUSPENDED || !job->name
             || strcmp (job->name, arg))
             continue;
-        if (slurm_kill_job (job->job_id, SIGKILL, 0) != SLURM_SUCCESS
-            && slurm_get_errno () != ESLURM_ALREADY_DONE)
+        if (slurm_kill_job (slurmapi_job (job->slurmapi_job_id), SIGKILL, 0) != SLURM_SUCCESS
+            && errno != ESLURM_ALREADY_DONE)
             return slurm_error (err);
         n++;
     }
@@ -274,7 +275,8 @@ static int tell_user (FILE *out, const void *arg, struct error *err)
     char name[CONTROLLER_NAME];
 
     (void)arg;
-    slurm_init (NULL);
+    if (slurmapi_start (err) < 0)
+        return -1;
     if (slurm_load_ctl_conf (0, &conf) != SLURM_SUCCESS)
         return slurm_error (err);
     user_name (name, conf->slurm_user_id);
@@ -290,7 +292,8 @@ static int tell_conf (FILE *out, const void *arg, struct error *err)
     slurm_conf_t *conf;
 
     (void)arg;
-    slurm_init (NULL);
+    if (slurmapi_start (err) < 0)
+        return -1;
     if (slurm_load_ctl_conf (0, &conf) != SLURM_SUCCESS)
         return slurm_error (err);
     slurm_print_ctl_conf (out, conf);
@@ -305,7 +308,8 @@ static int tell_partition (FILE *out, const void *arg, struct error *err)
     node_info_msg_t *nodes;
     void *members;
 
-    slurm_init (NULL);
+    if (slurmapi_start (err) < 0)
+        return -1;
     if (slurm_load_partitions (0, &parts, SHOW_ALL) != SLURM_SUCCESS
         || slurm_load_node (0, &nodes, SHOW_ALL) != SLURM_SUCCESS)
         return slurm_error (err);
@@ -336,7 +340,8 @@ static int tell_associations (FILE *out, const void *arg, struct error *err)
     void *db;
     void *found;
 
-    slurm_init (NULL);
+    if (slurmapi_start (err) < 0)
+        return -1;
     if (slurm_load_ctl_conf (0, &conf) != SLURM_SUCCESS)
         return slurm_error (err);
     cond.user_list = slurm_list_create (NULL);

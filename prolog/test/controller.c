@@ -5,12 +5,12 @@
 #include "config.h"
 #include "prolog/slurm/controller.h"
 
-#include <slurm/slurm.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "tests/tap.h"
+#include "util/slurmapi.h"
 
 static const struct {
     uint32_t state;

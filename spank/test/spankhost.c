@@ -5,8 +5,6 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <slurm/slurm.h>
-#include <slurm/slurm_errno.h>
 #include <slurm/spank.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,6 +12,8 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include "util/slurmapi.h"
 
 struct spankhost spankhost;
 
@@ -142,23 +142,23 @@ spank_err_t spank_setenv (spank_t sp, const char *var, const char *val,
     return ESPANK_SUCCESS;
 }
 
-int slurm_load_job (job_info_msg_t **msg, uint32_t jobid, uint16_t flags)
+int slurm_load_job (job_info_msg_t **msg, slurmapi_job_t job, uint16_t flags)
 {
+    static slurm_job_info_t both[2]; /* no memory is short of it */
+    static job_info_msg_t the_msg;
     slurm_job_info_t *info;
 
+    (void)job;
     (void)flags;
     if (spankhost.load_fails) {
         errno = ETIMEDOUT;
         return SLURM_ERROR;
     }
-    static slurm_job_info_t both[2]; /* no memory is short of it */
-    static job_info_msg_t the_msg;
-
     *msg = &the_msg;
     info = the_msg.job_array = both;
     (*msg)->record_count = 2;
-    info[0].job_id = jobid + 1;
-    info[1].job_id = jobid;
+    info[0].slurmapi_job_id = spankhost.jobid + 1;
+    info[1].slurmapi_job_id = spankhost.jobid;
     info[1].num_nodes = spankhost.nodes;
     info[1].partition = (char *)spankhost.partition;
     info[1].cluster = "test";
