@@ -25,21 +25,11 @@ struct bench {
     int *gathered;                  /* [processes] */
     MPI_Request request[MESSAGES];  /* persistent: of 0 and of the last */
     double *us;                     /* [repeats] */
-    struct overhead {
-        double us, error;
-    } overhead; /* what each time includes, and its standard error */
 };
 
 /*
  * The operations. Those of two processes say what process 0 and the last do.
  */
-
-static int do_nothing (struct bench *b, struct error *err)
-{
-    (void)b;
-    (void)err;
-    return 0;
-}
 
 static int do_timer (struct bench *b, struct error *err)
 {
@@ -47,6 +37,11 @@ static int do_timer (struct bench *b, struct error *err)
     (void)err;
     MPI_Wtime ();
     return 0;
+}
+
+static int do_barrier (struct bench *b, struct error *err)
+{
+    return CALL (err, MPI_Barrier, b->comm);
 }
 
 static int allreduce (struct bench *b, int n, struct error *err)
@@ -192,7 +187,7 @@ static int do_signal (struct bench *b, struct error *err)
 }
 
 enum {
-    ALONE = 1, /* no barriers about it */
+    ALONE = 1, /* no barrier ends it */
     FAST = 2,  /* many at each go */
 };
 
@@ -202,7 +197,7 @@ static const struct operation {
     int flags;
 } operations[] = {
     { "timer", "timer (DT)", do_timer, ALONE | FAST },
-    { "barrier", "barrier (DB)", do_nothing, 0 },
+    { "barrier", "barrier (DB)", do_barrier, ALONE },
     { "allreduce_1", "allreduce of 1 integer", do_allreduce_1, 0 },
     { "allreduce_10", "allreduce of 10 integers", do_allreduce_10, 0 },
     { "reduce_1", "reduce of 1 integer", do_reduce_1, 0 },
@@ -224,7 +219,8 @@ static const struct operation {
 
 enum {
     OPERATIONS = sizeof (operations) / sizeof (operations[0]),
-    BARRIER = 1, /* its row */
+    TIMER = 0, /* their rows */
+    BARRIER = 1,
 };
 
 size_t operations_count (void)
@@ -236,27 +232,36 @@ size_t operations_count (void)
  * How they are timed
  */
 
-/* One go, n times the operation, in microseconds as the clock has it. */
+/* One go, n times the operation, in microseconds as the clock has it. The
+ * barrier that ends it takes another time whenever the machine does something
+ * else: what one took right before is taken off.
+ */
 static int once (struct bench *b, const struct operation *o, uint64_t n,
                  double *us, struct error *err)
 {
     bool together = !(o->flags & ALONE);
-    double begin;
+    double begin, barrier = 0;
 
-    if (together && CALL (err, MPI_Barrier, b->comm) < 0)
-        return -1;
+    if (together) {
+        if (do_barrier (b, err) < 0)
+            return -1;
+        begin = MPI_Wtime ();
+        if (do_barrier (b, err) < 0)
+            return -1;
+        barrier = MPI_Wtime () - begin;
+    }
     begin = MPI_Wtime ();
     for (uint64_t i = 0; i < n; i++)
         if (o->run (b, err) < 0)
             return -1;
-    if (together && CALL (err, MPI_Barrier, b->comm) < 0)
+    if (together && do_barrier (b, err) < 0)
         return -1;
-    *us = 1e6 * (MPI_Wtime () - begin);
+    *us = 1e6 * (MPI_Wtime () - begin - barrier);
     return 0;
 }
 
-/* cost[0 .. i-1] are known. What a time of the barrier's row is, each behind it
- * includes: DT, which is in both, has no share in their errors.
+/* cost[0 .. i-1] are known. A go of the timer has one more reading; DT is in
+ * that of the barrier, and in both parts of each behind it.
  */
 static int measure (struct bench *b, size_t i, struct operation_cost *cost,
                     struct error *err)
@@ -264,9 +269,9 @@ static int measure (struct bench *b, size_t i, struct operation_cost *cost,
     const struct operation *o = &operations[i];
     uint64_t n = o->flags & FAST ? b->opts->fast_repeats : 1;
     size_t repeats = b->opts->repeats;
-    /* the reading that ends it is one of the timer's, too */
-    double each = (double)n + (o->flags & ALONE ? 1 : 0);
-    double before = b->overhead.us, error, ignored;
+    double each = (double)n + (i == TIMER ? 1 : 0);
+    double dt = i == BARRIER ? cost[TIMER].us[SERIES_MEDIAN] : 0;
+    double ignored;
 
     for (uint64_t k = 0; k < b->opts->warm_up; k++)
         if (once (b, o, n, &ignored, err) < 0)
@@ -274,18 +279,12 @@ static int measure (struct bench *b, size_t i, struct operation_cost *cost,
     for (size_t k = 0; k < repeats; k++) {
         if (once (b, o, n, &b->us[k], err) < 0)
             return -1;
-        b->us[k] = (b->us[k] - before) / each;
+        b->us[k] = (b->us[k] - dt) / each;
     }
     cost[i].name = o->name;
     cost[i].text = o->text;
     series_stats (b->us, repeats, cost[i].us);
-    error = stats_median_error (b->us, repeats);
-    cost[i].error = hypot (error, b->overhead.error / each);
-    if (i <= BARRIER)
-        b->overhead = (struct overhead){
-            before + cost[i].us[SERIES_MEDIAN],
-            error,
-        };
+    cost[i].error = stats_median_error (b->us, repeats);
     return 0;
 }
 

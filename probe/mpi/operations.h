@@ -3,12 +3,13 @@
  *
  * All processes time
  *
- *     barrier - t1 - operation - barrier - t2
+ *     barrier - t1 - barrier - t2 - operation - barrier - t3
  *
- * and take the cost of reading the timer, DT, and of the barrier, DB, from
- * t2 - t1. Those are measured likewise, first: DT as reading it again and
- * again, DB as nothing between the barriers, net of DT. An operation that is
- * too fast for that is done many times at each go.
+ * and what the operation costs is t3 - t2 less t2 - t1: barriers cost much more
+ * while something else has the processors, for longer than one repeat takes. DT,
+ * the cost of reading the timer, is measured as reading it again and again; DB,
+ * that of a barrier, as a barrier alone, net of DT. An operation that is too fast
+ * for that is done many times at each go.
  *
  * Point to point it is between process 0 and the last, which under the usual
  * distributions is on another node; the others are in the barriers only.
@@ -20,10 +21,10 @@
  *     [{"name","text","us":{"min","p25","median","p75","max","mean","sd"},
  *       "stderr_us"}]
  *
- * What one costs is the median of its repeats, and so are DT and DB: a process
- * that is preempted now and then does not move it. Its standard error is that
- * of both medians (stats_median_error), its own and the one taken away; null
- * where one repeat does not tell. A median that is within a few of its standard
+ * What one costs is the median of its repeats: a process that is preempted now
+ * and then does not move it. Its standard error is that of the median
+ * (stats_median_error) of what scatters as both barriers do; null where one
+ * repeat does not tell. A median that is within a few of its standard
  * errors of zero, or below, could not be told from the barrier's own scatter.
  */
 #ifndef PROBE_MPI_OPERATIONS_H
