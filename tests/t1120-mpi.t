@@ -72,22 +72,18 @@ test_operations ()
     preempted
 }
 
-# A process is preempted for 0.2 s in one of the repeats of the barrier. Its
-# times between barriers are counted, not those before: so, in two in a row.
+# Something else has the processors while the barrier is measured, and no more
+# from the second operation on.
 preempted ()
 {
     cc -shared -fPIC -o preempt.so preempt.c \
         || { skip "$mpi: preempted" "there is no C compiler"; return; }
     step 2 env LD_PRELOAD="$PWD/preempt.so" "$probe" operations --repeats 20 \
         --warm-up 0 --fast-repeats 10 -o costs >table
-    is "$? $(jq -c '[.operations[1].us.max > 150000,
-        ([.operations[].us.median | select(. < -5000)] | length)]' costs)" \
-        "0 [true,0]" "$mpi: one barrier is preempted: no operation costs less" \
-        || diag "$(<table)"
-    is "$(jq '.operations | map (.stderr_us * .stderr_us) as $v
-        | [range (2; 16) | select (. != 9)
-            | $v[.] - ($v[1] - $v[0]) > -1e-6] | all' costs)" true \
-        "... and their errors have that of the barrier in them" \
+    is "$? $(jq -c '[.operations[1].us.median > 15000,
+        ([.operations[] | select(.us.median < -5000
+            and .us.median < -6 * .stderr_us)] | length)]' costs)" \
+        "0 [true,0]" "$mpi: barriers were slow for a while: no operation costs less" \
         || diag "$(<table)"
 }
 cat >preempt.c <<'END'
@@ -98,9 +94,8 @@ int MPI_Barrier (void *comm)
 {
     static int n;
 
-    n++;
-    if (n == 20 || n == 21)
-        usleep (200000);
+    if (n++ < 30)
+        usleep (20000);
     return PMPI_Barrier (comm);
 }
 END
