@@ -15,6 +15,13 @@ AC_DEFUN([PMM_C11],[
     [AC_MSG_ERROR([a C11 compiler is missing: install gcc])])
 ])
 
+# PMM_64_BITS: counts of links times rounds, and __int128, need them.
+AC_DEFUN([PMM_64_BITS],[
+  AC_COMPILE_IFELSE([AC_LANG_PROGRAM([],
+    [[int big[sizeof (void *) >= 8 ? 1 : -1]; (void)big;]])],[],
+    [AC_MSG_ERROR([slurm-pmm needs a 64-bit machine, and $CC compiles for another])])
+])
+
 # PMM_WARNINGS: what the compiler accepts of our warnings, in WARN_CFLAGS.
 AC_DEFUN([PMM_WARNINGS],[
   WARN_CFLAGS=

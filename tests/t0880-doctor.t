@@ -243,8 +243,12 @@ chmod 757 "$workdir/spank_pmm.so"
 complains FAIL plugstack.conf 'alone to write' "a plugin that all may write"
 chmod 755 "$workdir/spank_pmm.so"
 cp "$workdir/spank_pmm.so" "$workdir/plugin"
-perl -0pi -e 's/\x08\x05\x16\0/\x08\x05\x17\0/g' "$workdir/spank_pmm.so"
-complains FAIL plugstack.conf 'against Slurm 23.05.*build it anew' \
+# shellcheck disable=SC2016
+perl -0pi -e 'BEGIN { ($year, $month, $micro) = shift =~ /(\d+)[.](\d+)[.](\d+)/ }
+    $is = pack "C4", $micro, $month, $year, 0;
+    $next = pack "C4", $micro, $month, $year + 1, 0;
+    s/\Q$is\E/$next/g' "$(scontrol --version)" "$workdir/spank_pmm.so"
+complains FAIL plugstack.conf 'against Slurm [0-9.]+, this is .*build it anew' \
     "a plugin of another release"
 cp "$workdir/plugin" "$workdir/spank_pmm.so"
 
