@@ -1,16 +1,53 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The list of coordinations. */
+/* The list of coordinations, the best first. */
 #include "config.h"
 #include "probe/coord.h"
 
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+
+#include "util/program.h"
 
 static const struct coord *const coords[] = {
 #ifdef HAVE_PMIX
     &coord_pmix,
 #endif
+    &coord_pmi2,
     &coord_local,
 };
+
+enum { COORDS = sizeof (coords) / sizeof (coords[0]) };
+
+/* A step within another one has the marks of both, and SLURM_MPI_TYPE of its
+ * own: pmix, pmix_v4, pmi2.
+ */
+static const struct coord *choose (struct error *err)
+{
+    const char *type = getenv ("SLURM_MPI_TYPE");
+    const struct coord *found = NULL;
+
+    for (size_t i = 0; i < COORDS; i++) {
+        const char *name = coords[i]->name;
+
+        if (!coords[i]->mark || !getenv (coords[i]->mark))
+            continue;
+        if (type && !strncmp (type, name, strlen (name)))
+            return coords[i];
+        if (!found)
+            found = coords[i];
+    }
+    if (!found)
+#ifdef HAVE_PMIX
+        error_world (err, "this is no step of srun --mpi=pmix or --mpi=pmi2");
+#else
+        error_world (err, "this is no step of srun --mpi=pmi2; this pmm-probe "
+                          "was built without PMIx");
+#endif
+    return found;
+}
 
 const struct coord *coord_find (const char *text, const char **arg,
                                 struct error *err)
@@ -18,7 +55,9 @@ const struct coord *coord_find (const char *text, const char **arg,
     size_t len = strcspn (text, ":");
 
     *arg = text[len] ? text + len + 1 : "";
-    for (size_t i = 0; i < sizeof (coords) / sizeof (coords[0]); i++)
+    if (!strcmp (text, COORD_AUTO))
+        return choose (err);
+    for (size_t i = 0; i < COORDS; i++)
         if (strlen (coords[i]->name) == len
             && !strncmp (coords[i]->name, text, len))
             return coords[i];
@@ -27,4 +66,35 @@ const struct coord *coord_find (const char *text, const char **arg,
     else
         error_input (err, "there is no coordination called '%s'", text);
     return NULL;
+}
+
+int coord_transfer (int fd, void *buf, size_t size, short events,
+                    int64_t deadline_ms)
+{
+    uint8_t *p = buf;
+
+    while (size > 0) {
+        struct pollfd pfd = { .fd = fd, .events = events };
+        int64_t left = deadline_ms - program_now_ms ();
+        int rc = poll (&pfd, 1, left > 0 ? (int)left : 0);
+        ssize_t n;
+
+        if (rc < 0 && errno == EINTR)
+            continue;
+        if (rc <= 0) {
+            errno = rc == 0 ? ETIMEDOUT : errno;
+            return -1;
+        }
+        n = events == POLLIN ? recv (fd, p, size, MSG_DONTWAIT)
+                             : send (fd, p, size, MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+            continue;
+        if (n <= 0) {
+            errno = n == 0 ? 0 : errno;
+            return -1;
+        }
+        p += n;
+        size -= (size_t)n;
+    }
+    return 0;
 }

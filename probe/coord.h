@@ -13,6 +13,8 @@
 
 #include "util/error.h"
 
+#define COORD_AUTO "auto"
+
 enum {
     COORD_BLOB_MAX = 1024,
     COORD_RANKS_MAX = 65536,
@@ -25,6 +27,8 @@ struct coord_blob {
 
 struct coord {
     const char *name;
+    const char *mark; /* an environment variable of its steps; NULL: it is not
+                         chosen by itself */
 
     /* Join the step; `arg` is the coordination's own (coord_local.c). NULL
      * with err.
@@ -46,12 +50,20 @@ struct coord {
 };
 
 extern const struct coord coord_pmix;
+extern const struct coord coord_pmi2;
 extern const struct coord coord_local;
 
 /* The coordination called "NAME" or "NAME:ARG"; *arg is what follows the
- * colon, or "". NULL with err.
+ * colon, or "". COORD_AUTO is the first one that this step has. NULL with err.
  */
 const struct coord *coord_find (const char *text, const char **arg,
                                 struct error *err);
+
+/* For those with a socket: send (POLLOUT) or receive (POLLIN) all of buf until
+ * deadline_ms, as program_now_ms has it. 0, or -1 with errno: ETIMEDOUT; 0
+ * where the other end is closed.
+ */
+int coord_transfer (int fd, void *buf, size_t size, short events,
+                    int64_t deadline_ms);
 
 #endif /* PROBE_COORD_H */

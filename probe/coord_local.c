@@ -13,10 +13,10 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "probe/wire.h"
+#include "util/program.h"
 #include "util/text.h"
 
 enum {
@@ -35,41 +35,11 @@ struct local {
     int *peer; /* rank 0: [size] */
 };
 
-static int64_t now_ms (void)
-{
-    struct timespec ts;
-
-    clock_gettime (CLOCK_MONOTONIC, &ts);
-    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
-
 static int left_ms (int64_t deadline_ms)
 {
-    int64_t left = deadline_ms - now_ms ();
+    int64_t left = deadline_ms - program_now_ms ();
 
     return left > 0 ? (int)left : 0;
-}
-
-static int transfer (int fd, uint8_t *buf, size_t size, short events,
-                     int64_t deadline_ms)
-{
-    for (size_t pos = 0; pos < size;) {
-        struct pollfd pfd = { .fd = fd, .events = events };
-        ssize_t n;
-
-        if (poll (&pfd, 1, left_ms (deadline_ms)) <= 0)
-            return -1;
-        if (events == POLLIN)
-            n = recv (fd, buf + pos, size - pos, MSG_DONTWAIT);
-        else
-            n = send (fd, buf + pos, size - pos, MSG_DONTWAIT | MSG_NOSIGNAL);
-        if (n < 0 && (errno == EAGAIN || errno == EINTR))
-            continue;
-        if (n <= 0)
-            return -1;
-        pos += (size_t)n;
-    }
-    return 0;
 }
 
 static void local_close (void *coord)
@@ -138,8 +108,8 @@ static void *local_open (const char *arg, int timeout_ms, struct error *err)
         return NULL;
     }
     c->fd = -1;
-    c->deadline_ms = now_ms () + timeout_ms;
-    c->own_deadline_ms = now_ms () + timeout_ms / WAIT_PART;
+    c->deadline_ms = program_now_ms () + timeout_ms;
+    c->own_deadline_ms = program_now_ms () + timeout_ms / WAIT_PART;
     if (parse (c, arg, err) < 0)
         goto error;
     if ((c->fd = socket (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) < 0) {
@@ -214,9 +184,10 @@ static void gather (struct local *c, struct coord_blob *blob, uint8_t *buf)
             return;
         if ((fd = accept4 (c->fd, NULL, NULL, SOCK_CLOEXEC)) < 0)
             continue;
-        rank = transfer (fd, buf, HELLO_SIZE, POLLIN, c->own_deadline_ms) < 0
-                   ? -1
-                   : unpack (c, blob, buf);
+        rank = -1;
+        if (coord_transfer (fd, buf, HELLO_SIZE, POLLIN, c->own_deadline_ms)
+            == 0)
+            rank = unpack (c, blob, buf);
         if (rank <= 0 || c->peer[rank] >= 0) {
             close (fd);
             continue;
@@ -240,17 +211,18 @@ static int local_exchange (void *coord, const uint8_t *data, size_t len,
         for (unsigned int to = 1; to < c->size; to++)
             for (unsigned int i = 0; i < c->size && c->peer[to] >= 0; i++) {
                 pack (c, i, &blob[i], buf);
-                if (transfer (c->peer[to], buf, sizeof (buf), POLLOUT,
-                              c->deadline_ms) < 0)
+                if (coord_transfer (c->peer[to], buf, sizeof (buf), POLLOUT,
+                                    c->deadline_ms) < 0)
                     break;
             }
         return 0;
     }
     pack (c, c->rank, &blob[c->rank], buf);
-    if (transfer (c->fd, buf, sizeof (buf), POLLOUT, c->deadline_ms) < 0)
+    if (coord_transfer (c->fd, buf, sizeof (buf), POLLOUT, c->deadline_ms) < 0)
         return error_world (err, "rank 0 is gone");
     for (unsigned int i = 0; i < c->size; i++)
-        if (transfer (c->fd, buf, sizeof (buf), POLLIN, c->deadline_ms) < 0
+        if (coord_transfer (c->fd, buf, sizeof (buf), POLLIN, c->deadline_ms)
+                < 0
             || unpack (c, blob, buf) < 0)
             return error_world (err, "rank 0 is gone");
     return 0;

@@ -108,7 +108,7 @@ static void *pmix_open (const char *arg, int timeout_ms, struct error *err)
     pthread_condattr_setclock (&attr, CLOCK_MONOTONIC);
     pthread_cond_init (&c->changed, &attr);
     pthread_condattr_destroy (&attr);
-    c->fence_s = site_pmix_timeout_s (timeout_ms);
+    c->fence_s = site_meet_timeout_s (timeout_ms);
     all = proc_of (c, PMIX_RANK_WILDCARD);
     rc = PMIx_Get (&all, PMIX_JOB_SIZE, NULL, 0, &value);
     if (rc != PMIX_SUCCESS) {
@@ -257,6 +257,7 @@ static int pmix_exchange (void *coord, const uint8_t *data, size_t len,
 
 const struct coord coord_pmix = {
     .name = "pmix",
+    .mark = "PMIX_RANK",
     .open = pmix_open,
     .close = pmix_close,
     .rank = pmix_rank,

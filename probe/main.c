@@ -66,7 +66,7 @@ static const char usage[] =
     "  --progress          say how far it is, for a program that shows it\n"
     "  --leader NODE       the node that leads, if it can; else the first\n"
     "  --audit             print plan and ports as well, for pmm audit\n"
-    "  --coord NAME        pmix, or local:RANK:SIZE:HOST:SOCKET for tests\n"
+    "  --coord NAME        auto, pmix, pmi2, or local:RANK:SIZE:HOST:SOCKET\n"
     "  -h, --help          show this\n"
     "  -V, --version       tell the version\n";
 
@@ -554,7 +554,7 @@ static bool is_first_task (void)
 
 int main (int argc, char *argv[])
 {
-    static struct args args = { .coord = "pmix" };
+    static struct args args = { .coord = COORD_AUTO };
     struct error err = { .fault = ERROR_WORLD };
     int rc;
 

@@ -38,7 +38,7 @@ static const struct opt tests_options[] = {
     { "timeout", 0, "SECONDS", opt_int, FIELD (timeout_s),
       "give up after this long [3600]" },
     { "coord", 0, "NAME", opt_string, FIELD (coord),
-      "pmix, or local:RANK:SIZE:HOST:SOCKET for tests" },
+      "auto, pmix, pmi2, or local:RANK:SIZE:HOST:SOCKET" },
     { 0 },
 };
 
@@ -319,7 +319,7 @@ static int finish (const struct tests *x, int rc, const struct error *err)
 
 int tests_main (int argc, char *argv[])
 {
-    static struct tests x = { .coord = "pmix", .timeout_s = TIMEOUT_S };
+    static struct tests x = { .coord = COORD_AUTO, .timeout_s = TIMEOUT_S };
     struct exchange_program program = program_of (&x);
     const struct exchange_test *test = exchange_test_find (&program, argv[0]);
     struct exchange_args args;

@@ -114,7 +114,7 @@ char **step_environment (const struct step_env *env, int timeout_ms)
         if (env->get (env->arg, taken[i], value, sizeof (value)) == 0)
             program_add (&s, "%s=%s", taken[i], value);
     program_add (&s, "%s=1", STEP_NESTED);
-    program_add (&s, "SLURM_PMIX_TIMEOUT=%d", site_pmix_timeout_s (timeout_ms));
+    program_add (&s, "SLURM_PMIX_TIMEOUT=%d", site_meet_timeout_s (timeout_ms));
     return program_words_end (&s);
 }
 
@@ -334,7 +334,7 @@ void step_run (const struct step *step, const struct step_env *env,
      * it fail again, there must be time to say so in one line.
      */
     if (o->status == OUTCOME_NONE && end == PROGRAM_ENDED
-        && took >= site_pmix_timeout_s (timeout_ms) * 1000
+        && took >= site_meet_timeout_s (timeout_ms) * 1000
         && took + RETRY_SLACK_MS
                <= site_probe_timeout_ms ((int)(timeout_ms - took)))
         run_once (step, env, deadline, o);

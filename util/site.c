@@ -8,7 +8,7 @@
 
 #include "util/file.h"
 
-enum { PMIX_MIN_S = 2 };
+enum { MEET_MIN_S = 2 };
 
 enum { /* of others' headers, which util does not know */
     CONFIRM_MAX = 8,   /* core/judge/confirm.h */
@@ -254,11 +254,11 @@ const char *site_mode (const struct site *site, const char *partition)
     return site->mode;
 }
 
-int site_pmix_timeout_s (int timeout_ms)
+int site_meet_timeout_s (int timeout_ms)
 {
     int s = timeout_ms / 4 / 1000;
 
-    return s < PMIX_MIN_S ? PMIX_MIN_S : s;
+    return s < MEET_MIN_S ? MEET_MIN_S : s;
 }
 
 int site_probe_timeout_ms (int left_ms)

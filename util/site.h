@@ -123,11 +123,11 @@ int site_check (const struct site *site, struct error *err);
  */
 const char *site_mode (const struct site *site, const char *partition);
 
-/* How long PMIx may wait for a peer, in seconds, of all the time that a check
+/* How long a step may wait for a peer, in seconds, of all the time that a check
  * may take: a quarter, so that a second try fits, but 2 at least. A site where
  * nodes answer late gives checks and audits more time.
  */
-int site_pmix_timeout_s (int timeout_ms);
+int site_meet_timeout_s (int timeout_ms);
 
 /* What pmm-probe gets of the time left: it ends before the watchdog bites, to
  * say what it waited for.

@@ -47,7 +47,7 @@ char **job_environment (const struct site *site)
     }
     program_add (&env, "PMM_CHECK_NESTED=1"); /* the plugin does nothing then */
     program_add (&env, "SLURM_PMIX_TIMEOUT=%d",
-                 site_pmix_timeout_s (site->audit_timeout_ms));
+                 site_meet_timeout_s (site->audit_timeout_ms));
     return program_words_end (&env);
 }
 

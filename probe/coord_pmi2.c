@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Coordination by PMI-2, in a step that `srun --mpi=pmi2` started: every Slurm
+ * can, without a library.
+ *
+ * Notes: slurmstepd is at the other end of the socket PMI_FD. A line of PMI-1
+ * agrees upon the version. From then on a message is its length in six
+ * characters and "cmd=NAME;KEY=VALUE;..."; each request has one answer, which
+ * has "rc=0" where all is well. A value has at most 1,024 characters and no
+ * ';': so a blob, with its length in front, is put as hexadecimal digits, in
+ * as many pieces as that takes.
+ *
+ * A fence that not all ranks reach has no answer, and without one nothing that
+ * others have put is there: nobody can then be measured.
+ */
+#include "config.h"
+#include "probe/coord.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "probe/wire.h"
+#include "util/program.h"
+#include "util/site.h"
+#include "util/text.h"
+
+enum {
+    LENGTH_SIZE = 6,    /* of a message's length, */
+    MESSAGE_MAX = 2048, /* ... which is no more */
+    LINE_SIZE = 128,    /* of PMI-1 */
+    PIECE = 500,        /* bytes in a value */
+    BLOB_LENGTH = 2,    /* bytes of a blob's length */
+    BYTES_MAX = BLOB_LENGTH + COORD_BLOB_MAX,
+    CLOSE_MS = 1000,
+};
+
+#define KEY "key=pmm%u.%u;" /* piece, rank: slurmstepd hashes a key's end */
+
+struct pmi2 {
+    int fd;
+    unsigned int rank, size;
+    int wait_s;          /* for the others */
+    int64_t deadline_ms; /* of what is under way */
+    bool joined;
+    char answer[MESSAGE_MAX + 1];
+};
+
+static void set_deadline (struct pmi2 *c)
+{
+    c->deadline_ms = program_now_ms () + c->wait_s * 1000;
+}
+
+/*
+ * Messages
+ */
+
+static int nonsense (const char *cmd, struct error *err)
+{
+    errno = EPROTO;
+    return error_world (err, "PMI-2: slurmstepd's answer to %s makes no sense",
+                        cmd);
+}
+
+static int transfer (struct pmi2 *c, void *buf, size_t size, short events,
+                     const char *cmd, struct error *err)
+{
+    if (coord_transfer (c->fd, buf, size, events, c->deadline_ms) == 0)
+        return 0;
+    if (errno == 0)
+        return error_world (err, "PMI-2: slurmstepd is gone at %s", cmd);
+    return error_errno (err, "PMI-2: slurmstepd does not answer to %s", cmd);
+}
+
+/* A value of the answer, and its length; NULL: it has none of that name. */
+static const char *find (const struct pmi2 *c, const char *key, size_t *len)
+{
+    size_t n = strlen (key);
+    const char *end;
+
+    for (const char *p = c->answer; (end = strchr (p, ';')); p = end + 1)
+        if (!strncmp (p, key, n) && p[n] == '=') {
+            *len = (size_t)(end - p) - n - 1;
+            return p + n + 1;
+        }
+    return NULL;
+}
+
+static bool is (const struct pmi2 *c, const char *key, const char *text)
+{
+    size_t len;
+    const char *value = find (c, key, &len);
+
+    return value && len == strlen (text) && !memcmp (value, text, len);
+}
+
+/* A number of the answer, up to max. */
+static bool find_number (const struct pmi2 *c, const char *key,
+                         unsigned int max, unsigned int *number)
+{
+    size_t len;
+    const char *value = find (c, key, &len);
+
+    if (!value || len == 0 || len > 9 || strspn (value, "0123456789") != len)
+        return false;
+    *number = (unsigned int)strtoul (value, NULL, 10);
+    return *number <= max;
+}
+
+/* The length of a message: digits, blanks before or behind them. */
+static size_t parse_length (const char head[LENGTH_SIZE + 1])
+{
+    const char *digits = head + strspn (head, " ");
+    size_t n = strspn (digits, "0123456789");
+
+    if (n == 0 || digits[n + strspn (digits + n, " ")])
+        return 0;
+    return strtoul (digits, NULL, 10);
+}
+
+static int hear (struct pmi2 *c, const char *cmd, struct error *err)
+{
+    char head[LENGTH_SIZE + 1] = "";
+    char response[32];
+    const char *why;
+    size_t len;
+
+    if (transfer (c, head, LENGTH_SIZE, POLLIN, cmd, err) < 0)
+        return -1;
+    len = parse_length (head);
+    if (len == 0 || len > MESSAGE_MAX)
+        return nonsense (cmd, err);
+    if (transfer (c, c->answer, len, POLLIN, cmd, err) < 0)
+        return -1;
+    c->answer[len] = '\0';
+    snprintf (response, sizeof (response), "%s-response", cmd);
+    if (strlen (c->answer) != len || c->answer[len - 1] != ';'
+        || !is (c, "cmd", response) || !find (c, "rc", &len))
+        return nonsense (cmd, err);
+    if (is (c, "rc", "0"))
+        return 0;
+    if (!(why = find (c, "errmsg", &len)))
+        why = find (c, "rc", &len);
+    errno = EPROTO;
+    return error_world (err, "PMI-2: slurmstepd's answer to %s: %.*s", cmd,
+                        len < 200 ? (int)len : 200, why);
+}
+
+/* Send a request and hear the answer. */
+__attribute__ ((format (printf, 4, 5))) static int
+ask (struct pmi2 *c, const char *cmd, struct error *err, const char *fmt, ...)
+{
+    char message[LENGTH_SIZE + MESSAGE_MAX];
+    char digits[16];
+    size_t len = LENGTH_SIZE;
+    va_list ap;
+
+    len += (size_t)snprintf (message + len, MESSAGE_MAX, "cmd=%s;", cmd);
+    va_start (ap, fmt);
+    len += (size_t)vsnprintf (message + len, sizeof (message) - len, fmt, ap);
+    va_end (ap);
+    if (len >= sizeof (message))
+        return error_world (err, "PMI-2: a %s that is too long", cmd);
+    snprintf (digits, sizeof (digits), "%6zu", len - LENGTH_SIZE);
+    memcpy (message, digits, LENGTH_SIZE);
+    if (transfer (c, message, len, POLLOUT, cmd, err) < 0)
+        return -1;
+    return hear (c, cmd, err);
+}
+
+/*
+ * Joining
+ */
+
+static int agree_on_version (struct pmi2 *c, struct error *err)
+{
+    char hello[] = "cmd=init pmi_version=2 pmi_subversion=0\n";
+    size_t len = 0;
+
+    if (transfer (c, hello, strlen (hello), POLLOUT, "init", err) < 0)
+        return -1;
+    do {
+        if (transfer (c, c->answer + len, 1, POLLIN, "init", err) < 0)
+            return -1;
+    } while (c->answer[len++] != '\n' && len < LINE_SIZE);
+    c->answer[len] = '\0';
+    if (strncmp (c->answer, "cmd=response_to_init ", 21)
+        || !strstr (c->answer, " rc=0")
+        || !strstr (c->answer, " pmi_version=2")) {
+        errno = EPROTO;
+        return error_world (err, "PMI-2: slurmstepd does not speak it");
+    }
+    return 0;
+}
+
+static int join (struct pmi2 *c, struct error *err)
+{
+    const char *job = getenv ("PMI_JOBID");
+    const char *rank = getenv ("PMI_RANK");
+
+    if (agree_on_version (c, err) < 0
+        || ask (c, "fullinit", err,
+                "pmijobid=%.32s;pmirank=%.9s;threaded=FALSE;", job ? job : "0",
+                rank ? rank : "0")
+               < 0)
+        return -1;
+    if (!find_number (c, "rank", COORD_RANKS_MAX - 1, &c->rank)
+        || !find_number (c, "size", COORD_RANKS_MAX, &c->size)
+        || c->rank >= c->size)
+        return nonsense ("fullinit", err);
+    c->joined = true;
+    return 0;
+}
+
+static void pmi2_close (void *coord)
+{
+    struct pmi2 *c = coord;
+    int saved_errno = errno;
+
+    if (!c)
+        return;
+    if (c->joined) { /* else it may be another's socket */
+        c->deadline_ms = program_now_ms () + CLOSE_MS;
+        ask (c, "finalize", NULL, "%s", "");
+        close (c->fd);
+    }
+    free (c);
+    errno = saved_errno;
+}
+
+static void *pmi2_open (const char *arg, int timeout_ms, struct error *err)
+{
+    const char *fd = getenv ("PMI_FD");
+    struct pmi2 *c;
+
+    if (*arg) {
+        error_input (err, "pmi2 takes no argument");
+        return NULL;
+    }
+    if (!fd || !*fd || strlen (fd) > 6 || fd[strspn (fd, "0123456789")]) {
+        error_world (err, "this is no step of srun --mpi=pmi2");
+        return NULL;
+    }
+    if (!(c = calloc (1, sizeof (*c)))) {
+        error_nomem (err);
+        return NULL;
+    }
+    c->fd = atoi (fd);
+    c->wait_s = site_meet_timeout_s (timeout_ms);
+    set_deadline (c);
+    if (join (c, err) < 0) {
+        pmi2_close (c);
+        return NULL;
+    }
+    return c;
+}
+
+static unsigned int pmi2_rank (const void *coord)
+{
+    return ((const struct pmi2 *)coord)->rank;
+}
+
+static unsigned int pmi2_size (const void *coord)
+{
+    return ((const struct pmi2 *)coord)->size;
+}
+
+static const char *pmi2_host (void *coord, unsigned int rank)
+{
+    const char *name = rank == ((struct pmi2 *)coord)->rank
+                           ? getenv ("SLURMD_NODENAME")
+                           : NULL;
+
+    return name && text_is_hostname (name) ? name : "";
+}
+
+/*
+ * The exchange
+ */
+
+static int put (struct pmi2 *c, const uint8_t *data, size_t len,
+                struct error *err)
+{
+    uint8_t bytes[BYTES_MAX];
+    char digits[2 * PIECE + 1];
+    size_t done = 0;
+
+    wire_put (bytes, len, BLOB_LENGTH);
+    memcpy (bytes + BLOB_LENGTH, data, len);
+    len += BLOB_LENGTH;
+    for (unsigned int piece = 0; done < len; piece++) {
+        size_t n = len - done < PIECE ? len - done : PIECE;
+
+        for (size_t i = 0; i < n; i++)
+            snprintf (digits + 2 * i, 3, "%02x", bytes[done + i]);
+        if (ask (c, "kvs-put", err, KEY "value=%s;", piece, c->rank, digits)
+            < 0)
+            return -1;
+        done += n;
+    }
+    return 0;
+}
+
+/* Digits as bytes, as many as wanted at most. Returns how many; 0: they are
+ * none, or there are more.
+ */
+static size_t unhex (const char *digits, size_t len, uint8_t *bytes,
+                     size_t wanted)
+{
+    if (len % 2 || len / 2 > wanted
+        || strspn (digits, "0123456789abcdef") != len)
+        return 0;
+    for (size_t i = 0; i < len / 2; i++) {
+        const char two[3] = { digits[2 * i], digits[2 * i + 1], '\0' };
+
+        bytes[i] = (uint8_t)strtoul (two, NULL, 16);
+    }
+    return len / 2;
+}
+
+/* What a rank has put. What makes no sense is no answer. */
+static int get (struct pmi2 *c, unsigned int rank, struct coord_blob *blob,
+                struct error *err)
+{
+    uint8_t bytes[BYTES_MAX];
+    size_t have = 0, wanted = BYTES_MAX;
+
+    for (unsigned int piece = 0; have < wanted; piece++) {
+        const char *value;
+        size_t len, n = 0;
+
+        if (ask (c, "kvs-get", err, KEY, piece, rank) < 0)
+            return -1;
+        if (is (c, "found", "TRUE") && (value = find (c, "value", &len)))
+            n = unhex (value, len, bytes + have, wanted - have);
+        have += n;
+        if (n == 0 || have < BLOB_LENGTH)
+            return 0;
+        if (piece == 0)
+            wanted = BLOB_LENGTH + wire_get (bytes, BLOB_LENGTH);
+        if (wanted < have || wanted > BYTES_MAX)
+            return 0;
+    }
+    blob->len = wanted - BLOB_LENGTH;
+    memcpy (blob->data, bytes + BLOB_LENGTH, blob->len);
+    return 0;
+}
+
+static int pmi2_exchange (void *coord, const uint8_t *data, size_t len,
+                          struct coord_blob *blob, struct error *err)
+{
+    struct pmi2 *c = coord;
+
+    memset (blob, 0, c->size * sizeof (*blob));
+    set_deadline (c);
+    if (put (c, data, len, err) < 0)
+        return -1;
+    if (ask (c, "kvs-fence", err, "%s", "") < 0)
+        return errno == ETIMEDOUT
+                   ? error_world (err,
+                                  "PMI-2: not all of the %u nodes came within "
+                                  "%d s",
+                                  c->size, c->wait_s)
+                   : -1;
+    set_deadline (c);
+    for (unsigned int i = 0; i < c->size; i++)
+        if (get (c, i, &blob[i], err) < 0)
+            return -1;
+    return 0;
+}
+
+const struct coord coord_pmi2 = {
+    .name = "pmi2",
+    .mark = "PMI_FD",
+    .open = pmi2_open,
+    .close = pmi2_close,
+    .rank = pmi2_rank,
+    .size = pmi2_size,
+    .host = pmi2_host,
+    .exchange = pmi2_exchange,
+};
