@@ -130,13 +130,14 @@ static void add_output (struct program_words *s, const struct settings *set)
         program_add (s, "%s/%s", cwd, path);
 }
 
-char **step_arguments (const struct step *step, const char *nonce, int left_ms)
+char **step_arguments (const struct step *step, const char *mpi,
+                       const char *nonce, int left_ms)
 {
     static const char *const fixed[] = {
-        "--overlap",         "--mpi=pmix",      "--ntasks-per-node=1",
-        "--mem=0",           "--gres=none",     "--cpu-bind=none",
-        "--propagate=NONE",  "--input=none",    "--chdir=/",
-        "--kill-on-bad-exit=1", "--job-name=pmm-check", "--quiet",
+        "--overlap",        "--ntasks-per-node=1",  "--mem=0",
+        "--gres=none",      "--cpu-bind=none",      "--propagate=NONE",
+        "--input=none",     "--chdir=/",            "--kill-on-bad-exit=1",
+        "--job-name=pmm-check", "--quiet",
     };
     const struct settings *set = step->settings;
     struct program_words s = { 0 };
@@ -145,6 +146,7 @@ char **step_arguments (const struct step *step, const char *nonce, int left_ms)
     program_add (&s, "--jobid=%" PRIu32, step->jobid);
     program_add (&s, "--nodes=%" PRIu32, step->nodes);
     program_add (&s, "--ntasks=%" PRIu32, step->nodes);
+    program_add (&s, "--mpi=%s", mpi);
     program_add_all (&s, fixed, sizeof (fixed) / sizeof (fixed[0]));
     program_add (&s, "%s", set->site.probe);
     for (int i = 0; i < set->words; i++) {
@@ -248,11 +250,10 @@ static bool has_result (void *arg)
 static void explain (struct run *run, const struct site *site,
                      enum program_end end, int status)
 {
-    const char *cause = srun_cause (&run->srun);
     const char *detail = run->srun.complaint;
 
-    if (cause)
-        outcome_set (run->o, OUTCOME_NONE, "%s", cause);
+    if (run->srun.no_mpi)
+        outcome_set (run->o, OUTCOME_NONE, "%s", site_mpi (site)->none);
     else if (end == PROGRAM_STOPPED)
         outcome_set (run->o, OUTCOME_NONE, "the check was interrupted");
     else if (end == PROGRAM_TIMED_OUT)
@@ -269,9 +270,11 @@ static void explain (struct run *run, const struct site *site,
                      *detail ? "; " : "", detail);
 }
 
+/* *no_mpi: Slurm has no such, and there is no result. */
 static enum program_end run_once (const struct step *step,
-                                  const struct step_env *env,
-                                  int64_t deadline, struct outcome *o)
+                                  const struct step_env *env, const char *mpi,
+                                  int64_t deadline, struct outcome *o,
+                                  bool *no_mpi)
 {
     const struct site *site = &step->settings->site;
     unsigned char random[(STEP_NONCE - 1) / 2];
@@ -290,7 +293,8 @@ static enum program_end run_once (const struct step *step,
         return end;
     for (size_t i = 0; i < sizeof (random); i++)
         snprintf (nonce + 2 * i, 3, "%02x", random[i]);
-    argv = step_arguments (step, nonce, (int)(deadline - program_now_ms ()));
+    argv = step_arguments (step, mpi, nonce,
+                           (int)(deadline - program_now_ms ()));
     envp = step_environment (env, site->timeout_ms);
     if (argv && envp) {
         program.argv = argv;
@@ -309,6 +313,8 @@ static enum program_end run_once (const struct step *step,
             end = PROGRAM_STOPPED;
         explain (&run, site, end, status);
     }
+    *no_mpi = run.srun.no_mpi && end == PROGRAM_ENDED
+              && o->status == OUTCOME_NONE && !run.said;
     program_free (argv);
     program_free (envp);
     return end;
@@ -318,24 +324,28 @@ void step_run (const struct step *step, const struct step_env *env,
                struct outcome *o)
 {
     int timeout_ms = step->settings->site.timeout_ms;
+    const char *const *mpi = site_mpi (&step->settings->site)->types;
     int64_t start = program_now_ms ();
     int64_t deadline = start + timeout_ms;
     int64_t took;
     enum program_end end;
+    bool no_mpi;
 
     if (stopped) {
         outcome_set (o, OUTCOME_NONE, "the check was interrupted");
         return;
     }
-    end = run_once (step, env, deadline, o);
+    do
+        end = run_once (step, env, *mpi, deadline, o, &no_mpi);
+    while (no_mpi && *++mpi);
     took = program_now_ms () - start;
     /* PMIx sometimes loses a message of an ordinary user's first fence, and
      * gives up after its timeout. What fails sooner would fail again; and should
      * it fail again, there must be time to say so in one line.
      */
-    if (o->status == OUTCOME_NONE && end == PROGRAM_ENDED
+    if (o->status == OUTCOME_NONE && end == PROGRAM_ENDED && !no_mpi
         && took >= site_meet_timeout_s (timeout_ms) * 1000
         && took + RETRY_SLACK_MS
                <= site_probe_timeout_ms ((int)(timeout_ms - took)))
-        run_once (step, env, deadline, o);
+        run_once (step, env, *mpi, deadline, o, &no_mpi);
 }

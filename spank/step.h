@@ -39,11 +39,11 @@ struct step {
 
 /* The step's environment and arguments, ended by NULL; the caller frees them
  * with program_free. NULL with errno ENOMEM. `output` of the settings is made
- * absolute; left_ms is what is left of the site's Timeout.
+ * absolute; mpi is of site_mpi; left_ms is what is left of the site's Timeout.
  */
 char **step_environment (const struct step_env *env, int timeout_ms);
-char **step_arguments (const struct step *step, const char *nonce,
-                       int left_ms);
+char **step_arguments (const struct step *step, const char *mpi,
+                       const char *nonce, int left_ms);
 
 /* A line of the step's standard error for the user's, cleaned in place: what
  * to put before it ("pmm: ", or "" where it says itself who speaks).

@@ -64,6 +64,9 @@ const struct conf_option site_options[] = {
     { "Probe", CONF_PATH, FIELD (probe), PMM_PROBE_PATH,
       "the pmm-probe that a check runs",
       .min = 1 },
+    { "Mpi", CONF_STRING, FIELD (mpi), SITE_AUTO,
+      "how its processes meet: pmix, pmi2, or auto: PMI-2 without PMIx",
+      .words = SITE_AUTO ", pmix, pmi2" },
     { "JobComment", CONF_PATH, FIELD (job_comment), PMM_COMMENT_PATH,
       "puts what a check said behind the job's Comment; empty: nobody" },
     { "Mode", CONF_STRING, FIELD (mode), "off",
@@ -252,6 +255,25 @@ const char *site_mode (const struct site *site, const char *partition)
     if (listed (site->report_partitions, partition))
         return "report";
     return site->mode;
+}
+
+const struct site_mpi *site_mpi (const struct site *site)
+{
+    static const struct site_mpi tab[] = {
+        { "pmix", { "pmix" }, "this Slurm has no PMIx (srun --mpi=list)" },
+        { "pmi2", { "pmi2" }, "this Slurm has no PMI-2 (srun --mpi=list)" },
+#ifdef HAVE_PMIX
+        { SITE_AUTO, { "pmix", "pmi2" },
+          "this Slurm has neither PMIx nor PMI-2 (srun --mpi=list)" },
+#else /* pmm-probe has none */
+        { SITE_AUTO, { "pmi2" }, "this Slurm has no PMI-2 (srun --mpi=list)" },
+#endif
+    };
+    const struct site_mpi *mpi = tab;
+
+    while (strcmp (mpi->name, SITE_AUTO) && strcmp (mpi->name, site->mpi))
+        mpi++;
+    return mpi;
 }
 
 int site_meet_timeout_s (int timeout_ms)

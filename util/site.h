@@ -35,6 +35,7 @@ struct site {
     char *slurm_user; /* whom the hooks trust, like root; "": nobody */
     char *srun;       /* the srun that starts the nested step */
     char *probe;      /* the pmm-probe that it runs */
+    char *mpi;        /* how the processes of the step meet */
     char *job_comment; /* the pmm-comment for what it said; "": none */
 
     /* the check */
@@ -122,6 +123,16 @@ int site_check (const struct site *site, struct error *err);
  * or require.
  */
 const char *site_mode (const struct site *site, const char *partition);
+
+/* The ways for the processes of a step to meet, by names of srun --mpi=, the
+ * best first, then NULL: each is for where Slurm has none of those before it.
+ */
+struct site_mpi {
+    const char *name;     /* in pmm.conf */
+    const char *types[3];
+    const char *none;     /* what to say where Slurm has none of them */
+};
+const struct site_mpi *site_mpi (const struct site *site);
 
 /* How long a step may wait for a peer, in seconds, of all the time that a check
  * may take: a quarter, so that a second try fits, but 2 at least. A site where

@@ -46,6 +46,24 @@ static bool is_slurms (const char *line)
     return end > 0;
 }
 
+/* Whether a line says that there is no plugin for --mpi, in the words of any
+ * release.
+ */
+static bool lacks_mpi (const char *line)
+{
+    static const char *const parts[] = {
+        "--mpi=list",
+        " plugin name for mpi/",
+        " create context for mpi/",
+        "Invalid MPI plugin name",
+    };
+
+    for (size_t i = 0; i < sizeof (parts) / sizeof (parts[0]); i++)
+        if (strstr (line, parts[i]))
+            return true;
+    return false;
+}
+
 bool srun_hear (struct srun_words *words, const char *line)
 {
     int weight;
@@ -54,6 +72,7 @@ bool srun_hear (struct srun_words *words, const char *line)
         return false;
     words->cancelled |= strstr (line, " CANCELLED AT ")
                         && !strstr (line, " DUE TO TASK FAILURE");
+    words->no_mpi |= lacks_mpi (line);
     weight = weigh (line);
     if (weight > words->weight) {
         words->weight = weight;
@@ -115,22 +134,4 @@ char *srun_label (char *line, unsigned int *task)
         return NULL;
     *task = (unsigned int)strtoul (digits, NULL, 10);
     return digits + len + 2;
-}
-
-const char *srun_cause (const struct srun_words *words)
-{
-    static const struct {
-        const char *part; /* of what Slurm says */
-        const char *text;
-    } known[] = {
-        { "--mpi=list", "this Slurm has no PMIx (srun --mpi=list)" },
-        { "plugin name for mpi/", "this Slurm has no PMIx (srun --mpi=list)" },
-        { "create context for mpi/",
-          "this Slurm has no PMIx (srun --mpi=list)" },
-    };
-
-    for (size_t i = 0; i < sizeof (known) / sizeof (known[0]); i++)
-        if (strstr (words->complaint, known[i].part))
-            return known[i].text;
-    return NULL;
 }

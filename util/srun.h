@@ -11,6 +11,7 @@ struct srun_words {
     char complaint[160]; /* that explains best; "" where there is none */
     int weight;          /* of it */
     bool cancelled;      /* the step or the job was */
+    bool no_mpi;         /* Slurm has none of the type of its --mpi */
 };
 
 /* Hear a line, already cleaned. True if it is of Slurm, and not of what it
@@ -38,8 +39,5 @@ enum srun_news srun_tells (struct srun_told *told, const char *line);
  * NULL: it is of none. Tasks cannot write in front of that.
  */
 char *srun_label (char *line, unsigned int *task);
-
-/* A complaint that needs no more words than ours; NULL: none is known. */
-const char *srun_cause (const struct srun_words *words);
 
 #endif /* UTIL_SRUN_H */

@@ -69,17 +69,19 @@ static void add_job (struct program_words *a, const struct job *job,
     program_add_all (a, fixed, sizeof (fixed) / sizeof (fixed[0]));
 }
 
-static void add_step (struct program_words *a, const struct job *job)
+static void add_step (struct program_words *a, const struct job *job,
+                      const char *mpi)
 {
     static const char *const fixed[] = {
-        "--mpi=pmix",       "--ntasks-per-node=1", "--cpu-bind=none",
-        "--propagate=NONE", "--export=NONE",       "--input=none",
-        "--chdir=/",        "--kill-on-bad-exit=1",
+        "--ntasks-per-node=1", "--cpu-bind=none", "--propagate=NONE",
+        "--export=NONE",       "--input=none",    "--chdir=/",
+        "--kill-on-bad-exit=1",
     };
 
     program_add (a, "--ntasks=%zu", job->n);
     program_add (a, "--verbose"); /* which node has which task, */
     program_add (a, "--label");   /* ... and which task says what */
+    program_add (a, "--mpi=%s", mpi);
     program_add_all (a, fixed, sizeof (fixed) / sizeof (fixed[0]));
 }
 
@@ -129,7 +131,8 @@ static void add_with_drained (struct program_words *a, const struct job *job,
     program_add (a, "--nodes=%zu", job->n);
 }
 
-char **job_arguments (const struct job *job, char *const *env)
+char **job_arguments (const struct job *job, const char *mpi,
+                      char *const *env)
 {
     struct program_words a = { 0 };
 
@@ -139,7 +142,7 @@ char **job_arguments (const struct job *job, char *const *env)
         program_add (&a, "%s", job->site->srun);
         add_job (&a, job, job->nodes, job->n);
     }
-    add_step (&a, job);
+    add_step (&a, job, mpi);
     add_probe (&a, job);
     return program_words_end (&a);
 }
@@ -381,7 +384,6 @@ static void settle_faults (struct ear *ear, bool timed_out)
 static int explain (struct ear *ear, enum program_end end, int status)
 {
     const struct site *site = ear->job->site;
-    const char *cause = srun_cause (&ear->srun);
     /* that it was ended in the end explains nothing */
     const char *detail = ear->srun.weight > 1 || !ear->last[0]
                              ? ear->srun.complaint
@@ -393,8 +395,8 @@ static int explain (struct ear *ear, enum program_end end, int status)
     if (ear->too_much)
         return because (ear->said, "the record is longer than %d bytes",
                         RECORD_MAX);
-    if (cause)
-        return because (ear->said, "%s", cause);
+    if (ear->srun.no_mpi)
+        return because (ear->said, "%s", site_mpi (site)->none);
     if (end == PROGRAM_STOPPED)
         return because (ear->said, "the audit was interrupted");
     settle_faults (ear, end == PROGRAM_TIMED_OUT);
@@ -452,12 +454,14 @@ static int run (const struct job *job, struct ear *ear,
     return ear->done && !ear->too_much ? 1 : explain (ear, end, status);
 }
 
-int job_run (const struct job *job, struct job_said *said, struct error *err)
+/* *no_mpi: Slurm has no such, and there is no result. */
+static int run_once (const struct job *job, const char *mpi,
+                     struct job_said *said, bool *no_mpi, struct error *err)
 {
     struct ear ear = { .job = job, .said = said, .recorder = UINT_MAX };
     const size_t max_ports = PORTS_MAX * job->n;
     char **env = job_environment (job->site);
-    char **argv = env ? job_arguments (job, env) : NULL;
+    char **argv = env ? job_arguments (job, mpi, env) : NULL;
     int rc = -1;
 
     *said = (struct job_said){ 0 };
@@ -470,9 +474,23 @@ int job_run (const struct job *job, struct job_said *said, struct error *err)
         rc = run (job, &ear, argv, env, err);
     if (ear.member && ear.recorder < job->n)
         strcpy (said->recorder, ear.member[ear.recorder].node);
+    *no_mpi = rc == 0 && ear.srun.no_mpi;
     program_free (argv);
     program_free (env);
     free (ear.member);
+    return rc;
+}
+
+int job_run (const struct job *job, struct job_said *said, struct error *err)
+{
+    const char *const *mpi = site_mpi (job->site)->types;
+    bool no_mpi;
+    int rc = run_once (job, *mpi, said, &no_mpi, err);
+
+    while (no_mpi && *++mpi) {
+        job_said_clear (said);
+        rc = run_once (job, *mpi, said, &no_mpi, err);
+    }
     return rc;
 }
 

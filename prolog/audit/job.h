@@ -66,10 +66,11 @@ int job_run (const struct job *job, struct job_said *said, struct error *err);
 void job_said_clear (struct job_said *said);
 
 /* The program's environment and arguments, ended by NULL, to be freed by
- * program_free. Of our environment it has but SLURM_CONF. NULL with errno
- * ENOMEM.
+ * program_free. Of our environment it has but SLURM_CONF; mpi is of
+ * site_mpi. NULL with errno ENOMEM.
  */
 char **job_environment (const struct site *site);
-char **job_arguments (const struct job *job, char *const *env);
+char **job_arguments (const struct job *job, const char *mpi,
+                      char *const *env);
 
 #endif /* PROLOG_JOB_H */

@@ -114,7 +114,7 @@ int controller_cancel (const char *job_name, struct error *err);
  *     salloc -Q -KKILL --immediate=S --exclusive --no-bell -t MINUTES
  *            -p AuditPartition -N p -w PARTNERS
  *     env -i SLURM_CONF=...
- *     srun -Q --no-allocate --mpi=pmix --propagate=NONE --export=NONE -K1
+ *     srun -Q --no-allocate --mpi=... --propagate=NONE --export=NONE -K1
  *          -N n -n n --ntasks-per-node=1 -w NODE,PARTNERS /path/pmm-probe ...
  *
  * It needs what any audit needs: slurmd up, SlurmUser known on the node. The

@@ -18,6 +18,7 @@ static struct site site = {
     .srun = (char *)"/usr/bin/srun",
     .probe = (char *)"/usr/bin/pmm-probe",
     .audit_partition = (char *)"audit",
+    .mpi = (char *)"auto",
     .audit_timeout_ms = 60000,
 };
 static struct error err;
@@ -59,14 +60,14 @@ static void test_arguments (void)
     env = job_environment (&site);
     ok (!strcmp (join (env), ENV), "an environment from scratch: %s",
         join (env));
-    a = job_arguments (&job, env);
+    a = job_arguments (&job, "pmix", env);
     ok (!strcmp (join (a), "/usr/bin/srun|" JOB ("n[1-3]", "3") STEP PROBE),
         "of a job: %s", join (a));
     program_free (a);
     job.conf = "/etc/my.conf";
     job.partners = "n[1-2]";
     job.npartners = 2;
-    a = job_arguments (&job, env);
+    a = job_arguments (&job, "pmix", env);
     ok (!strcmp (join (a),
                  "/usr/bin/salloc|--quiet|--kill-command=KILL|--no-bell|"
                  JOB ("n[1-2]", "2") "/usr/bin/env|-i|" ENV
@@ -105,6 +106,11 @@ static bool owns (const void *arg, const char *node,
 #define STARTED(n)                                                            \
     "echo 'srun: launch/slurm: _task_start: Node " n ", 1 tasks started' >&2\n"
 #define PORT "pmm-port 1 abc 0000000000000001/1 4 5 4xHDR' >&2\n"
+#ifdef HAVE_PMIX
+#define NEITHER "neither PMIx nor PMI-2"
+#else
+#define NEITHER "no PMI-2"
+#endif
 #define RESULT "echo '1: pmm-result 1 OK abc fine'\n"
 
 /* What comes of a script in srun's place. */
@@ -152,6 +158,16 @@ static void test_said (void)
         { "printf '1: +'; yes '{ nonsense' | tr -d '\\n' | fold -w 900 | "
           "sed 's/^/1: +/' | head -c 80000000; exec sleep 100", 0, 0,
           "the record is longer than 67108864 bytes", "" },
+        /* no PMIx: said by srun, by a node; nor PMI-2 */
+        { "case $* in *--mpi=pmix*) echo 'srun: error: MPI: Cannot create "
+          "context for mpi/pmix' >&2; exit 1;; esac\n" RESULT, 1, 0,
+          "pmm-result 1 OK abc fine\n", "" },
+        { "case $* in *--mpi=pmix*) " LAUNCH "echo 'srun: error: task 1 "
+          "launch failed: Invalid MPI plugin name' >&2; exit 1;; esac\n"
+          RESULT, 1, 0, "pmm-result 1 OK abc fine\n", "" },
+        { "echo \"srun: error: Couldn't find the specified plugin name for "
+          "mpi/x looking at all files\" >&2; exit 1", 0, 0,
+          "this Slurm has " NEITHER " (srun --mpi=list)", "" },
         /* who is to blame */
         { LAUNCH STARTED ("n1") STARTED ("n3")
           "echo 'srun: error: task 1 launch failed: Unspecified error' >&2\n"

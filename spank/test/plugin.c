@@ -118,6 +118,17 @@ static void test_exports (void)
         "only what Slurm looks for is exported");
 }
 
+/* Of a Slurm that has no such types, and says so. */
+#define NO_MPI(types, text)                                                \
+    "if grep -q -e --mpi=" types " args; then echo \"srun: error: " text       \
+    "\" >&2; exit 1; fi; "
+
+#ifdef HAVE_PMIX
+#define NEITHER "neither PMIx nor PMI-2"
+#else
+#define NEITHER "no PMI-2"
+#endif
+
 static void test_outcomes (void)
 {
     static const struct {
@@ -154,11 +165,19 @@ static void test_outcomes (void)
           -1,
           "pmm: not checked: the check ended without a result; srun: error: a "
           "node is gone\n" },
-        { "no PMIx",
-          "echo \"srun: error: Couldn't find the specified plugin name for "
-          "mpi/pmix looking at all files\" >&2; exit 1",
+        { "no PMIx, in the words of 22.05",
+          NO_MPI ("pmix", "Couldn't find the specified plugin name for "
+                          "mpi/pmix looking at all files") "ok OK", 0, "" },
+        { "no PMIx, in those of 25.05",
+          NO_MPI ("pmix", "MPI: Cannot create context for mpi/pmix") "ok OK",
+          0, "" },
+        { "nor PMI-2",
+          NO_MPI ("pmi", "Invalid MPI type, --mpi=list for acceptable types"),
           -1,
-          "pmm: not checked: this Slurm has no PMIx (srun --mpi=list)\n" },
+          "pmm: not checked: this Slurm has " NEITHER " (srun --mpi=list)\n" },
+        { "no PMIx, and PMI-2 that fails",
+          NO_MPI ("pmix", "MPI: Cannot create context for mpi/pmix") "exit 1",
+          -1, "pmm: not checked: the check ended without a result\n" },
         { "a hang", "sleep 600", -1,
           "pmm: not checked: no result within 1 s\n" },
     };

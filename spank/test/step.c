@@ -96,7 +96,7 @@ static void test_environment (void)
 }
 
 #define FIXED                                                              \
-    "--overlap|--mpi=pmix|--ntasks-per-node=1|--mem=0|--gres=none|"        \
+    "--mpi=pmix|--overlap|--ntasks-per-node=1|--mem=0|--gres=none|"        \
     "--cpu-bind=none|--propagate=NONE|--input=none|--chdir=/|"             \
     "--kill-on-bad-exit=1|--job-name=pmm-check|--quiet|"
 
@@ -112,7 +112,7 @@ static void test_arguments (void)
 
     set.site.srun = "/bin/srun";
     set.site.probe = "/bin/probe";
-    v = step_arguments (&step, "abc", 60000);
+    v = step_arguments (&step, "pmix", "abc", 60000);
     ok (v && !strcmp (join (v), "/bin/srun|--jobid=4294967295|--nodes=16|"
                                 "--ntasks=16|" FIXED
                                 "/bin/probe|--timeout|57.0|--nonce|abc|"),
@@ -122,7 +122,7 @@ static void test_arguments (void)
     set.word = words;
     set.words = 3;
     set.output = "/out dir";
-    v = step_arguments (&step, "abc", 10000);
+    v = step_arguments (&step, "pmix", "abc", 10000);
     ok (v && !strcmp (join (v),
                       "/bin/srun|--jobid=4294967295|--nodes=16|--ntasks=16|"
                       FIXED "/bin/probe|--conf|/etc/my.conf|--set|"
@@ -137,24 +137,24 @@ static void test_arguments (void)
     snprintf (wanted, sizeof (wanted),
               "--timeout|0.8|--nonce|abc|--output|%s/out|",
               getcwd (cwd, sizeof (cwd)));
-    v = step_arguments (&step, "abc", 1000);
+    v = step_arguments (&step, "pmix", "abc", 1000);
     ok (v && strstr (join (v), wanted), "arguments: output gets absolute");
     program_free (v);
 
     set.output = "/tmp/out.json";
-    v = step_arguments (&step, "abc", 1000);
+    v = step_arguments (&step, "pmix", "abc", 1000);
     ok (v && strstr (join (v), "|--result|/tmp/out.json|")
             && !strstr (join (v), "--output"),
         "arguments: JSON is one file");
     program_free (v);
     set.output = ".json";
-    v = step_arguments (&step, "abc", 1000);
+    v = step_arguments (&step, "pmix", "abc", 1000);
     ok (v && strstr (join (v), "/.json|") && strstr (join (v), "--output"),
         "arguments: an ending alone is not");
     program_free (v);
 
     step.terminal = true;
-    v = step_arguments (&step, "abc", 1000);
+    v = step_arguments (&step, "pmix", "abc", 1000);
     ok (v && strstr (join (v), "|--progress|"),
         "arguments: on a terminal the progress is shown");
     program_free (v);
