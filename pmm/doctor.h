@@ -60,7 +60,7 @@ enum verdict_status doctor_umad (const struct patient *, char *);
 /* doctor_slurm.c: what Slurm is configured to; slurmctld must answer */
 enum verdict_status doctor_release (const struct patient *, char *);
 enum verdict_status doctor_nodes (const struct patient *, char *);
-enum verdict_status doctor_pmix (const struct patient *, char *);
+enum verdict_status doctor_mpi (const struct patient *, char *);
 enum verdict_status doctor_pmix_directory (const struct patient *, char *);
 enum verdict_status doctor_mpi_default (const struct patient *, char *);
 enum verdict_status doctor_memlock (const struct patient *, char *);

@@ -118,13 +118,14 @@ static int load_pmix (FILE *out, const void *arg, struct error *err)
 }
 
 /* Slurm's plugin, in one of the directories of PluginDir. */
-static bool find_pmix (const char *dirs, char path[PATH_MAX])
+static bool find_plugin (const char *dirs, const char *type,
+                         char path[PATH_MAX])
 {
     for (; *dirs; dirs += strspn (dirs, ":")) {
         size_t len = strcspn (dirs, ":");
         glob_t found;
 
-        snprintf (path, PATH_MAX, "%.*s/mpi_pmix*.so", (int)len, dirs);
+        snprintf (path, PATH_MAX, "%.*s/mpi_%s*.so", (int)len, dirs, type);
         if (glob (path, 0, NULL, &found) == 0) {
             snprintf (path, PATH_MAX, "%s", found.gl_pathv[0]);
             globfree (&found);
@@ -135,24 +136,40 @@ static bool find_pmix (const char *dirs, char path[PATH_MAX])
     return false;
 }
 
-enum verdict_status doctor_pmix (const struct patient *p, char *text)
+/* The type of step that Slurm has of those that are wanted; NULL: none. */
+static const char *find_mpi (const struct patient *p, char path[PATH_MAX])
 {
-    const char *dirs = conf (p, "PluginDir");
+    const char *const *type = site_mpi (&p->site)->types;
+
+    while (*type && !find_plugin (conf (p, "PluginDir"), *type, path))
+        type++;
+    return *type;
+}
+
+enum verdict_status doctor_mpi (const struct patient *p, char *text)
+{
+    const struct site_mpi *mpi = site_mpi (&p->site);
     char path[PATH_MAX];
+    const char *type = find_mpi (p, path);
     struct error err;
     char *out;
     size_t len;
 
-    if (!find_pmix (dirs, path))
+    if (!type)
         return doctor_say (text, VERDICT_FAIL,
-                           "there is no mpi_pmix*.so in %s: Slurm must be "
-                           "built --with-pmix, or its package for it be "
-                           "installed", dirs);
-    doctor_say (text, VERDICT_OK, "%s", path);
+                           "%s: there is no mpi_%s*.so in %s", mpi->none,
+                           mpi->types[0], conf (p, "PluginDir"));
+    if (type != mpi->types[0])
+        return doctor_say (text, VERDICT_OK,
+                           "%s: %s; there is no mpi_%s*.so: Mpi=%s saves a try "
+                           "each time", type, path, mpi->types[0], type);
+    doctor_say (text, VERDICT_OK, "%s: %s", type, path);
+    if (strcmp (type, "pmix") != 0)
+        return VERDICT_OK;
     if (child_call (load_pmix, NULL, WAIT_MS, &out, &len, &err) < 0)
-        return doctor_say (text, VERDICT_FAIL,
-                           "%s; Slurm's plugin needs it, on all nodes",
-                           err.text);
+        return doctor_say (text, mpi->types[1] ? VERDICT_WARN : VERDICT_FAIL,
+                           "%s; Slurm's plugin needs it, on all nodes; or say "
+                           "Mpi=pmi2", err.text);
     free (out);
     return VERDICT_OK;
 }
@@ -168,8 +185,12 @@ enum verdict_status doctor_pmix_directory (const struct patient *p, char *text)
           "to write (mode 755)";
     const char *base = conf (p, "PMIxCliTmpDirBase");
     const char *dir = *base ? base : conf (p, "TmpFS");
+    char path[PATH_MAX];
+    const char *type = find_mpi (p, path);
     struct stat st;
 
+    if (!type || strcmp (type, "pmix") != 0)
+        return doctor_say (text, VERDICT_OK, "PMIx is not used");
     if (!*dir || strchr (dir, '%') || stat (dir, &st) < 0)
         return *base ? doctor_say (text, VERDICT_OK,
                                    "%s; it is not on this machine", base)
@@ -188,11 +209,14 @@ enum verdict_status doctor_pmix_directory (const struct patient *p, char *text)
 enum verdict_status doctor_mpi_default (const struct patient *p, char *text)
 {
     const char *mpi = conf (p, "MpiDefault");
-    bool pmix = strncmp (mpi, "pmix", 4) == 0;
+    char path[PATH_MAX];
+    const char *type = find_mpi (p, path);
 
-    return doctor_say (text, VERDICT_OK, "%s%s", mpi,
-                       pmix ? "" : ": checks and audits say --mpi=pmix; who "
-                                   "runs pmm-probe by hand must, too");
+    if (!type || strncmp (mpi, type, strlen (type)) == 0)
+        return doctor_say (text, VERDICT_OK, "%s", mpi);
+    return doctor_say (text, VERDICT_OK,
+                       "%s: checks and audits say --mpi=%s; who runs pmm-probe "
+                       "by hand must, too", mpi, type);
 }
 
 /* Whether a comma-separated list has that word, in any case. */

@@ -65,7 +65,7 @@ static const struct check {
     { "release", true, doctor_release },
     { "nodes", true, doctor_nodes },
     { "plugstack.conf", true, doctor_plugin },
-    { "PMIx", true, doctor_pmix },
+    { "Mpi", true, doctor_mpi },
     { "PMIxCliTmpDirBase", true, doctor_pmix_directory },
     { "MpiDefault", true, doctor_mpi_default },
     { "memlock", true, doctor_memlock },
