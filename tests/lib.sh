@@ -33,8 +33,8 @@
 #   in_vm SECONDS SCRIPT      has bash run it there, with what is in tests/vm.sh
 #   with_cluster N|LIST [OPTION]...
 #                             a Slurm of hosts h0001 to N or LIST, with these
-#                             options of contrib/cluster/cluster; sets $nodes
-#                             and SLURM_CONF
+#                             options of contrib/cluster/cluster; sets $nodes,
+#                             SLURM_CONF and $mpi, the best type for srun --mpi
 #   as_user COMMAND...        as an ordinary user ($PMM_TEST_USER or nobody) with
 #                             a home; what is below /root is out of its reach
 #   as_slurm COMMAND...       as SlurmUser of --slurm-user slurm, whose name is
@@ -76,7 +76,7 @@ builddir=${builddir:-$srcdir/build}
 PATH=$builddir/pmm:$builddir/probe:$builddir/probe/emu:$builddir/probe/mpi:$PATH
 PATH=$PATH:/usr/sbin:/sbin
 test_user=${PMM_TEST_USER:-nobody}
-workdir='' fabric='' nodes='' emu=''
+workdir='' fabric='' nodes='' mpi='' emu=''
 patience=10
 hosts=() pids=()
 
@@ -281,6 +281,8 @@ with_cluster ()
         "$workdir/slurm" --nodes "$nodes" "$@"
     cleanup cluster_down "$workdir/slurm"
     eval "$("$srcdir/contrib/cluster/cluster" env "$workdir/slurm")"
+    mpi=pmix
+    srun --mpi=list 2>&1 | grep -qw pmix || mpi=pmi2
 }
 
 # A cluster of that many nodes whose processes talk by MPI, more of them than

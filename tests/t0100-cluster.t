@@ -36,7 +36,7 @@ with_cluster h0003,h0017,h0040,h0128 --conf "$workdir/conf"
 where="printenv SLURMD_NODENAME"
 all=$(tr , '\n' <<<"$nodes")
 is "$(srun -N4 $where | sort)" "$all" "root's job runs on the four nodes"
-is "$(as_user srun -N4 --mpi=pmix $where | sort)" "$all" "... and a user's"
+is "$(as_user srun -N4 "--mpi=$mpi" $where | sort)" "$all" "... and a user's"
 is "$(as_user srun -N1 id -un)" "$test_user" "... with the user's rights"
 as_user sbatch -W -N2 -o "$workdir/home/out" --wrap "srun $where" >/dev/null
 is $? 0 "a batch job ends well"

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
 # pmm-probe over pmm-emu: 16 processes on this machine, then steps of a real
-# Slurm with PMIx. Round trips are what the emulator planted, faults are found
-# and named, and whatever dies or hangs, the check ends with a result record.
+# Slurm, with PMIx and with PMI-2. Round trips are what the emulator planted,
+# faults are found and named, and whatever dies or hangs, the check ends with a
+# result record.
 
 . "$(dirname "$0")/lib.sh"
 need pmm pmm-probe pmm-emu jq
@@ -229,30 +230,49 @@ run --set "Baseline=$workdir/foreign"
 is $? 0 "the baseline of another fabric: the check goes on"
 like "$(<stderr)" 'no baseline: .*another fabric' "... and says so"
 
-# In a Slurm, by PMIx
+# In a Slurm, by PMIx and by PMI-2
 
 with_cluster "$(IFS=,; echo "${hosts[*]}")"
+# step [OPTION]...: on the nodes $where, else on any
 step ()
 {
-    srun --mpi=pmix -N8 -n8 --ntasks-per-node=1 -K1 pmm-probe \
-        --conf "$workdir/conf" --nonce "$nonce" 2>/dev/null | tail -n 1
+    srun "--mpi=$mpi" -N8 -n8 ${where:+-w "$where"} --ntasks-per-node=1 -K1 \
+        pmm-probe --conf "$workdir/conf" --nonce "$nonce" "$@" 2>stderr \
+        | tail -n 1
 }
 install -m 755 "$(type -P pmm-probe)" "$workdir/" # where users reach
 chmod 644 conf baseline.json fabric
 PATH=$workdir:$PATH
 export -f step
-export workdir nonce SLURM_PMIX_TIMEOUT=$((10 * patience))
-for user in root "$test_user"; do
-    good=0
-    for _ in {1..20}; do
-        if [[ $user = root ]]; then
-            said=$(timeout 600 bash -c step)
-        else
-            said=$(as_user timeout 600 bash -c step)
-        fi
-        [[ $said =~ ^pmm-result\ 1\ OK ]] && ((++good))
+export workdir nonce mpi SLURM_PMIX_TIMEOUT=$((10 * patience))
+as_user mkdir -p home/work
+types=() where=
+for mpi in pmix pmi2; do
+    srun --mpi=list 2>&1 | grep -qw $mpi \
+        || { skip "$mpi" "this Slurm has none"; continue; }
+    types+=("$mpi")
+    for run in root:5 "$test_user:15"; do
+        good=0 user=${run%:*} runs=${run#*:}
+        for ((i = 0; i < runs; i++)); do
+            if [[ $user = root ]]; then
+                said=$(timeout 600 bash -c step)
+            else
+                said=$(cd home/work && as_user timeout 600 bash -c step)
+            fi
+            [[ $said =~ ^pmm-result\ 1\ OK ]] && ((++good))
+        done
+        is "$good" "$runs" "$mpi: $runs steps of 8 nodes as $user, all OK"
     done
-    is "$good" 20 "20 steps of 8 nodes as $user: all end, all OK"
 done
+emu slow h0003/1 +1000
+where=$(IFS=,; echo "${hosts[*]:0:8}")
+for mpi in "${types[@]}"; do
+    like "$(step --output "$mpi")" "^pmm-result 1 FAIL $nonce .*h0003" \
+        "$mpi: a slow host cable"
+done
+is "$(for mpi in "${types[@]}"; do
+    jq -c '[.status, (.findings[] | [.level, .kind, .suspects, .nodes])]' \
+        "$mpi/verdict.json"
+done | sort -u | wc -l)" 1 "... the same verdict by ${types[*]}"
 
 done_testing

@@ -294,14 +294,28 @@ plugstack required "probe=/nonexistent"
 run user srun -N2 --pmm-check echo task
 like "$rc $out" '^0 .*pmm: not checked: .*/nonexistent: No such file.*task' \
     "no probe"
-printf '#!/bin/bash\nexec srun "${@/--mpi=pmix/--mpi=pmix_v9}"\n' \
-    >"$workdir/srun-without-pmix"
-chmod 755 "$workdir/srun-without-pmix"
-plugstack required "$words srun=$workdir/srun-without-pmix"
-run user srun -N2 --pmm-check echo task
-is "$rc $out" "0 pmm: not checked: this Slurm has no PMIx (srun --mpi=list)
-task
-task" "no PMIx: one clear line"
+
+#
+# Slurms without PMIx
+#
+# without TYPES WORD: a Slurm that lacks them, and the check's outcome
+without ()
+{
+    printf '#!/bin/bash\nexec srun "${@/#--mpi=%s/--mpi=none_such}"\n' "$1" \
+        >"$workdir/srun-without"
+    chmod 755 "$workdir/srun-without"
+    plugstack required "$words srun=$workdir/srun-without $2"
+    run user srun -N2 --pmm-check echo task
+    echo "$rc $(probed) $(grep -c '^task$' <<<"$out")" \
+        "$(grep -v '^task$' <<<"$out")"
+}
+is "$(without pmix)" "0 2 2 pmm: the report" "no PMIx: checked by PMI-2"
+is "$(without pmi)" "0 0 2 pmm: not checked: this Slurm has neither PMIx nor \
+PMI-2 (srun --mpi=list)" "neither: one clear line"
+is "$(without pmix mpi=pmix)" "0 0 2 pmm: not checked: this Slurm has no PMIx \
+(srun --mpi=list)" "no PMIx, which is asked for"
+is "$(without pmi2 mpi=pmi2)" "0 0 2 pmm: not checked: this Slurm has no PMI-2 \
+(srun --mpi=list)" "nor PMI-2"
 plugstack required "$words"
 
 #

@@ -54,9 +54,10 @@ wrap '(sleep 0.2; kill -9 $$) &' h0001
 checked "... when it has started" "not checked: .*h0001"
 conf Timeout 30
 wrap 'sleep 1000'
-checked "a probe that hangs" "1 node did not answer: h0003"
+checked "a probe that hangs" \
+    "1 node did not answer: h0003|PMI-2: not all of the 4 nodes came within"
 wrap 'exit 0'
-checked "a probe that leaves" "not checked: (timed out|PMIx)"
+checked "a probe that leaves" "not checked: (timed out|PMIx|PMI-2)"
 conf Timeout $((15 * patience))
 conf Probe "$workdir/nothing-here"
 checked "no probe" "nothing-here|without a result"

@@ -45,11 +45,11 @@ measure ()
 {
     as_slurm timeout 600 salloc -Q -KKILL --immediate=100 --exclusive --no-bell \
         -t 2 -p audit -N 2 -w h0004,h0005 \
-        srun -Q --no-allocate --mpi=pmix --propagate=NONE --export=NONE -K1 \
+        srun -Q --no-allocate "--mpi=$mpi" --propagate=NONE --export=NONE -K1 \
         -N 3 -n 3 --ntasks-per-node=1 -w h0002,h0004,h0005 /bin/sh -c "$1"
 }
 # shellcheck disable=SC2016
-is "$(measure 'echo $SLURMD_NODENAME $PMIX_RANK' | sort | xargs)" \
+is "$(measure 'echo $SLURMD_NODENAME ${PMIX_RANK-$PMI_RANK}' | sort | xargs)" \
     "h0002 0 h0004 1 h0005 2" "a step runs on a drained node and its partners"
 is "$(node h0002)" "h0002 drained by=slurm $ours" "which stays drained"
 like "$(scontrol -o show job)" 'Partition=audit .* NodeList=h\[0004-0005\]' \

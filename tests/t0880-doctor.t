@@ -52,7 +52,8 @@ with_cluster 3 --slurm-user slurm --plugstack "$workdir/plugstack" \
     --conf "$workdir/conf"
 etc=$workdir/slurm/etc
 mkdir "$workdir/pmix"
-echo "PMIxCliTmpDirBase=$workdir/pmix" >"$etc/mpi.conf"
+[[ $mpi != pmix ]] \
+    || echo "PMIxCliTmpDirBase=$workdir/pmix" >"$etc/mpi.conf"
 scontrol reconfigure
 cp -p "$etc/slurm.conf" "$workdir/slurm.conf"
 cp -p "$etc/plugstack.conf" "$workdir/plugstack.conf"
@@ -121,13 +122,18 @@ doctor --json | jq -e '.kind == "doctor" and .status == "OK" and
 ok $? "--json"
 
 # Slurm's PMIx
-chmod 1777 "$workdir/pmix"
-complains WARN PMIxCliTmpDirBase 'pmix: any user can keep audits from a node' \
-    "users may write where Slurm's PMIx makes directories"
-chmod 700 "$workdir/pmix"
-complains WARN PMIxCliTmpDirBase 'cannot enter it: chmod 755' \
-    "... or may not enter it"
-chmod 755 "$workdir/pmix"
+if [[ $mpi == pmix ]]; then
+    chmod 1777 "$workdir/pmix"
+    complains WARN PMIxCliTmpDirBase \
+        'pmix: any user can keep audits from a node' \
+        "users may write where Slurm's PMIx makes directories"
+    chmod 700 "$workdir/pmix"
+    complains WARN PMIxCliTmpDirBase 'cannot enter it: chmod 755' \
+        "... or may not enter it"
+    chmod 755 "$workdir/pmix"
+else
+    skip "what PMIx leaves to any user" "this Slurm has none"
+fi
 
 # Our files
 with_conf Colour=red
@@ -258,7 +264,7 @@ complains WARN memlock 'LimitMEMLOCK' "a limit of locked memory propagates"
 with_slurm SrunPortRange=60001-60008
 complains WARN SrunPortRange 'few' "few ports"
 with_slurm MpiDefault=none
-like "$(doctor)" 'OK +MpiDefault: none: .*--mpi=pmix' "MpiDefault is only told"
+like "$(doctor)" "OK +MpiDefault: none: .*--mpi=$mpi" "MpiDefault is only told"
 with_slurm AccountingStoreFlags=
 complains WARN comments 'AccountingStoreFlags=job_comment' \
     "users' comments are not kept"
@@ -278,7 +284,12 @@ complains WARN HealthCheckProgram 'idle nodes' "none"
 plugins=$(scontrol show config | awk '$1 == "PluginDir" { print $3 }')
 mkdir "$workdir/plugins"
 with_slurm PluginDir="$workdir/plugins:$plugins"
-like "$(doctor)" "OK +PMIx: $plugins/mpi_pmix" "several directories of plugins"
+like "$(doctor)" "OK +Mpi: $mpi: $plugins/mpi_$mpi" \
+    "several directories of plugins"
+healthy
+with_conf Mpi=pmi2
+like "$(doctor)" "OK +Mpi: pmi2: $plugins/mpi_pmi2" "PMI-2 is asked for"
+like "$(doctor)" 'OK +PMIxCliTmpDirBase: PMIx is not used' "... and PMIx not"
 healthy
 
 # without FILE INSTEAD: the doctor, where one is the other.
@@ -286,18 +297,28 @@ without ()
 {
     unshare -m /bin/sh -c \
         'mount --bind "$1" "$2" && exec pmm doctor --conf "$3"' \
-        - "$2" "$1" "$workdir/site/pmm.conf" | grep -v '^OK'
+        - "$2" "$1" "$workdir/site/pmm.conf"
 }
-if unshare -m mount --bind "$workdir/plugins" "$plugins" 2>/dev/null; then
+if [[ $mpi == pmix ]] \
+    && unshare -m mount --bind "$workdir/plugins" "$plugins" 2>/dev/null; then
     cp "$plugins"/*.so "$workdir/plugins"
     rm "$workdir"/plugins/mpi_pmix*
     like "$(without "$plugins" "$workdir/plugins")" \
-        '^FAIL +PMIx: there is no mpi_pmix' "FAIL: no PMIx in Slurm"
+        'OK +Mpi: pmi2: .*/mpi_pmi2.so; there is no mpi_pmix.*Mpi=pmi2 saves' \
+        "no PMIx in Slurm: PMI-2"
+    with_conf Mpi=pmix
+    like "$(without "$plugins" "$workdir/plugins")" \
+        'FAIL +Mpi: this Slurm has no PMIx .*: there is no mpi_pmix' \
+        "FAIL: no PMIx, which is asked for"
+    healthy
+    rm "$workdir"/plugins/mpi_pmi2*
+    like "$(without "$plugins" "$workdir/plugins")" \
+        'FAIL +Mpi: this Slurm has neither PMIx nor PMI-2' "FAIL: neither"
     lib=$(ldconfig -p | awk '$1 == "libpmix.so.2" { print $NF }')
-    like "$(without "$lib" /dev/null)" '^FAIL +PMIx: .*libpmix.so.2' \
-        "FAIL: nor its library"
+    like "$(without "$lib" /dev/null)" 'WARN +Mpi: .*libpmix.so.2.*Mpi=pmi2' \
+        "WARN: PMIx without its library"
 else
-    skip "no PMIx" "cannot mount"
+    skip "no PMIx" "there is none, or nothing can be mounted"
 fi
 
 # The partition

@@ -173,7 +173,7 @@ harmless "samples of the user's"
 # A fabric, a wire and a configuration of the user's own
 as_user bin/pmm fabric generate fat-tree --ports 8 --levels 2 -o evil/fabric
 emulate evil.sock evil/fabric --slow h0005/1=+9000
-as_user srun -N 4 -w h0001,h0005,h0006,h0009 --mpi=pmix bin/pmm-probe \
+as_user srun -N 4 -w h0001,h0005,h0006,h0009 "--mpi=$mpi" bin/pmm-probe \
     --set Snapshot="$workdir/evil/fabric" --set Transport=emu \
     --set EmuSocket="$workdir/evil.sock" >/dev/null 2>said
 like "$(<said)" 'h0005' "a wire of the user's, on which h0005 is slow"

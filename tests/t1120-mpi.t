@@ -210,6 +210,8 @@ prog=pmm-probe-mpi once=
 for mpi in openmpi:pmix mpich:pmi2; do
     pmi=${mpi#*:}
     mpi=${mpi%:*}
+    srun --mpi=list 2>&1 | grep -qw "$pmi" \
+        || { skip "$mpi" "this Slurm has no $pmi"; continue; }
     probe=$(type -P "$prog.$mpi") \
         || { skip "$mpi" "$prog was not built for it"; continue; }
     test_operations

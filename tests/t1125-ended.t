@@ -34,6 +34,8 @@ find_processes ()
 for mpi in openmpi:pmix mpich:pmi2; do
     pmi=${mpi#*:}
     mpi=${mpi%:*}
+    srun --mpi=list 2>&1 | grep -qw "$pmi" \
+        || { skip "$mpi" "this Slurm has no $pmi"; continue; }
     probe=$(type -P "pmm-probe-mpi.$mpi") \
         || { skip "$mpi" "pmm-probe-mpi was not built for it"; continue; }
     install -m 755 "$probe" "$workdir/probe.$mpi" # where only ours run
