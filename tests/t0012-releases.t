@@ -13,6 +13,7 @@ headers=${PMM_SLURM_HEADERS:-$srcdir/../shared/slurm-headers}
 own=/usr/include
 [[ -e $own/slurm/slurm.h ]] || skip_all "there is no $own/slurm/slurm.h"
 workdir
+cd "$workdir" || exit
 
 mapfile -t files < <(cd "$srcdir" &&
     grep -rlE '<slurm/|slurmapi[.]h"' --include='*.c' prolog spank pmm util)
