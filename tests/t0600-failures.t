@@ -13,12 +13,15 @@ noisy_emu () { emu_up fabric --seed 1 --noise 50; }
 noisy_emu
 with_cluster 8 --plugstack plugstack
 
-# checked NAME REGEX [OPTION...]: an ordinary user's job of four nodes; it must
-# run, and the check say what REGEX matches.
+idle () { [[ $(sinfo -h -p main -t idle -o %D) == 8 ]]; }
+
+# checked NAME REGEX [OPTION...]: an ordinary user's job of the first four nodes;
+# it must run, and the check say what REGEX matches.
 checked ()
 {
     local name=$1 regex=$2 out
     shift 2
+    within 30 idle
     out=$(cd / && as_user srun -Q -N4 --ntasks-per-node=1 --pmm-check "$@" \
         /bin/echo it runs 2>&1)
     is "$(grep -c '^it runs$' <<<"$out")" \
