@@ -244,8 +244,9 @@ sacct -X -n -P -j "$array" -o jobidraw \
 remark queue <"$workdir/lines"
 
 dbd=$(cut -d' ' -f1 "$workdir/slurm/pid/slurmdbd")
+kill -STOP "$dbd" # some are done with it in less than one second
 flush >"$workdir/flushed" 2>&1 &
-sleep .2 # some slurmdbds are done with it in less than one second
+sleep 1
 kill -KILL "$dbd"
 wait $!
 like "$? $(<"$workdir/flushed")" '^3 slurmdbd: ' "slurmdbd is killed meanwhile"
