@@ -52,8 +52,6 @@ static int tell_nodes (FILE *out, const void *arg, struct error *err)
     uid_t last = (uid_t)-1;
 
     (void)arg;
-    if (slurmapi_start (err) < 0)
-        return -1;
     if (slurm_load_node (0, &msg, SHOW_ALL) != SLURM_SUCCESS)
         return slurm_error (err);
     for (uint32_t i = 0; i < msg->record_count; i++) {
@@ -104,8 +102,6 @@ static int change_node (FILE *out, const void *arg, struct error *err)
     update_node_msg_t update;
     bool due;
 
-    if (slurmapi_start (err) < 0)
-        return -1;
     if (slurm_load_node_single (&msg, c->node, SHOW_ALL) != SLURM_SUCCESS)
         return slurm_error (err);
     if (msg->record_count != 1 || !msg->node_array[0].name)
@@ -150,8 +146,6 @@ static int tell_idle (FILE *out, const void *arg, struct error *err)
     node_info_msg_t *nodes;
     void *members;
 
-    if (slurmapi_start (err) < 0)
-        return -1;
     if (slurm_load_partitions (0, &parts, SHOW_ALL) != SLURM_SUCCESS
         || slurm_load_node (0, &nodes, SHOW_ALL) != SLURM_SUCCESS)
         return slurm_error (err);
@@ -174,8 +168,6 @@ static int tell_drained (FILE *out, const void *arg, struct error *err)
     node_info_msg_t *nodes;
 
     (void)arg;
-    if (slurmapi_start (err) < 0)
-        return -1;
     if (slurm_load_node (0, &nodes, SHOW_ALL) != SLURM_SUCCESS)
         return slurm_error (err);
     for (uint32_t i = 0; i < nodes->record_count; i++) {
@@ -221,8 +213,6 @@ static int tell_evicted (FILE *out, const void *arg, struct error *err)
     partition_info_msg_t *parts;
     const partition_info_t *part;
 
-    if (slurmapi_start (err) < 0)
-        return -1;
     if (slurm_load_ctl_conf (0, &conf) != SLURM_SUCCESS
         || slurm_load_partitions (0, &parts, SHOW_ALL) != SLURM_SUCCESS)
         return slurm_error (err);
@@ -249,8 +239,6 @@ static int cancel_jobs (FILE *out, const void *arg, struct error *err)
     job_info_msg_t *jobs;
     unsigned int n = 0;
 
-    if (slurmapi_start (err) < 0)
-        return -1;
     if (slurm_load_job_user (&jobs, geteuid (), SHOW_ALL) != SLURM_SUCCESS)
         return slurm_error (err);
     for (uint32_t i = 0; i < jobs->record_count; i++) {
@@ -259,7 +247,8 @@ static int cancel_jobs (FILE *out, const void *arg, struct error *err)
         if ((job->job_state & JOB_STATE_BASE) > JOB_SUSPENDED || !job->name
             || strcmp (job->name, arg))
             continue;
-        if (slurm_kill_job (slurmapi_job (job->slurmapi_job_id), SIGKILL, 0) != SLURM_SUCCESS
+        if (slurm_kill_job (slurmapi_job (job->slurmapi_job_id), SIGKILL, 0)
+                != SLURM_SUCCESS
             && errno != ESLURM_ALREADY_DONE)
             return slurm_error (err);
         n++;
@@ -275,8 +264,6 @@ static int tell_user (FILE *out, const void *arg, struct error *err)
     char name[CONTROLLER_NAME];
 
     (void)arg;
-    if (slurmapi_start (err) < 0)
-        return -1;
     if (slurm_load_ctl_conf (0, &conf) != SLURM_SUCCESS)
         return slurm_error (err);
     user_name (name, conf->slurm_user_id);
@@ -292,8 +279,6 @@ static int tell_conf (FILE *out, const void *arg, struct error *err)
     slurm_conf_t *conf;
 
     (void)arg;
-    if (slurmapi_start (err) < 0)
-        return -1;
     if (slurm_load_ctl_conf (0, &conf) != SLURM_SUCCESS)
         return slurm_error (err);
     slurm_print_ctl_conf (out, conf);
@@ -308,8 +293,6 @@ static int tell_partition (FILE *out, const void *arg, struct error *err)
     node_info_msg_t *nodes;
     void *members;
 
-    if (slurmapi_start (err) < 0)
-        return -1;
     if (slurm_load_partitions (0, &parts, SHOW_ALL) != SLURM_SUCCESS
         || slurm_load_node (0, &nodes, SHOW_ALL) != SLURM_SUCCESS)
         return slurm_error (err);
@@ -340,8 +323,6 @@ static int tell_associations (FILE *out, const void *arg, struct error *err)
     void *db;
     void *found;
 
-    if (slurmapi_start (err) < 0)
-        return -1;
     if (slurm_load_ctl_conf (0, &conf) != SLURM_SUCCESS)
         return slurm_error (err);
     cond.user_list = slurm_list_create (NULL);
@@ -355,6 +336,18 @@ static int tell_associations (FILE *out, const void *arg, struct error *err)
     return 0;
 }
 
+struct call {
+    child_f fn;
+    const void *arg;
+};
+
+static int prepare_and_call (FILE *out, const void *arg, struct error *err)
+{
+    const struct call *call = arg;
+
+    return slurmapi_start (err) < 0 ? -1 : call->fn (out, call->arg, err);
+}
+
 /*
  * In the caller
  */
@@ -362,7 +355,11 @@ static int tell_associations (FILE *out, const void *arg, struct error *err)
 static int ask (child_f fn, const void *arg, char **text, size_t *len,
                 struct error *err)
 {
-    if (child_call (fn, arg, CONTROLLER_WAIT_MS, text, len, err) < 0)
+    const struct call call = { fn, arg };
+
+    if (child_call (prepare_and_call, &call, CONTROLLER_WAIT_MS, text, len,
+                    err)
+        < 0)
         return error_prefix (err, "slurmctld");
     return 0;
 }
