@@ -415,10 +415,11 @@ json_t *ledger_trend (struct ledger *ledger, const char *fabric,
 
 /* A baseline out of the ledger: of each route of the fabric the newest n
  * RTTs, of audits after the last rebase of any of its links, that are not
- * UNKNOWN for a limit and in which none of them was suspected. What was
- * measured in different rounds or audits is in different rounds here, so that
- * it counts as different observations (core/samples/observe). Names resolve as
- * in plan_read; *ps is the caller's, also on failure. NULL with err.
+ * UNKNOWN for a limit, found no others' traffic, and in which none of its links
+ * was suspected. What was measured in different rounds or audits is in
+ * different rounds here, so that it counts as different observations
+ * (core/samples/observe). Names resolve as in plan_read; *ps is the caller's,
+ * also on failure. NULL with err.
  */
 struct samples *ledger_baseline (struct ledger *ledger, const char *fabric,
                                  size_t n, pathset_resolve_f resolve,

@@ -192,9 +192,12 @@ const char *const db_steps[LEDGER_VERSION] = {
     "CASE WHEN r.lost < r.sent THEN nullif (CASE " HOST_OF ("na.text")        \
     " WHEN ?2 THEN " HOST_OF ("nb.text") " ELSE " HOST_OF ("na.text")         \
     " END, ?2) END"
-/* what was measured counts, but for links that are suspected */
+/* what was measured counts, but for links that are suspected; beside traffic
+ * that keeps most links from being judged, what is odd may go unsaid */
 #define SOUND(a)                                                              \
-    "(" a ".status IN ('OK', 'WARN', 'FAIL') OR " a ".limited = 0)"
+    "((" a ".status IN ('OK', 'WARN', 'FAIL') OR " a ".limited = 0)"          \
+    " AND NOT EXISTS (SELECT 1 FROM finding u WHERE u.audit = " a ".id"       \
+    " AND u.basis = 'traffic'))"
 #define QUANTILES "r.min, r.p05, r.p25, r.median, r.p75, r.p95, r.max"
 
 const char *const db_sql[DB_STMTS] = {

@@ -1076,6 +1076,12 @@ static void test_trend (void)
     t = ledger_rebases (l, &err);
     ok (integer (json_array_get (t, 0), "after") == 6, "since when");
     json_decref (t);
+    n = crossing (l, 2, 9, &rtt);
+    audit (l, 800, 0, 500, VERDICT_UNKNOWN);
+    ok (crossing (l, 2, 9, &rtt) > n, "of another link's doubt, what is not "
+                                      "suspected counts");
+    tell ("led", "UPDATE finding SET basis = 'traffic' WHERE audit = 8");
+    ok (crossing (l, 2, 9, &rtt) == n, "but not beside others' traffic");
     ledger_close (l);
 }
 
