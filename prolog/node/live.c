@@ -211,16 +211,16 @@ static void drop_old_parts (const struct place *p)
 {
     int fd = openat (p->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *dir = fd < 0 ? NULL : fdopendir (fd);
+    size_t len = strlen (p->all.name);
     time_t now = time (NULL);
     struct dirent *entry;
-    char prefix[sizeof (p->all.name) + 8];
     struct stat st;
 
     if (!dir && fd >= 0)
         close (fd);
-    snprintf (prefix, sizeof (prefix), "%s.job", p->all.name);
     while (dir && (entry = readdir (dir)))
-        if (strncmp (entry->d_name, prefix, strlen (prefix)) == 0
+        if (strncmp (entry->d_name, p->all.name, len) == 0
+            && strncmp (entry->d_name + len, ".job", 4) == 0
             && fstatat (p->dir, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0
             && now - st.st_mtime > LIVE_EVERY_S + LIVE_TIMEOUT_S)
             unlinkat (p->dir, entry->d_name, 0);
