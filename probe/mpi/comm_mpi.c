@@ -61,7 +61,7 @@ static int find_host (char host[PLACE_HOST_MAX], struct error *err)
     }
     if (!text_is_hostname (node))
         return error_world (err, "'%s' is no name for a host", node);
-    snprintf (host, PLACE_HOST_MAX, "%s", node);
+    snprintf (host, PLACE_HOST_MAX, "%.*s", PLACE_HOST_MAX - 1, node);
     return 0;
 }
 
