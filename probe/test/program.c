@@ -20,10 +20,10 @@ static char dir[] = "/tmp/pmm-program.XXXXXX";
 static char results[64], plan_file[64], printed[64];
 
 struct task {
-    const char *const *word; /* the test's name first; NULL ends them */
     const struct comm *comm; /* NULL: comm_inproc */
     int rc[INPROC_MAX];
     struct error err[INPROC_MAX];
+    const char *const *word; /* the test's name first; NULL ends them */
 };
 
 /* A program with a plan of its own: two rounds. */
