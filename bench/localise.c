@@ -586,34 +586,36 @@ static struct sums run_trials (const struct args *args,
                                const struct condition *what)
 {
     struct sums sums = { 0 };
-    int fd[WORKERS_MAX][2];
-    pid_t pid[WORKERS_MAX];
+    struct {
+        int fd[2];
+        pid_t pid;
+    } worker[WORKERS_MAX], *p = worker;
 
     fflush (stdout);
-    for (size_t w = 0; w < args->workers; w++) {
+    for (size_t w = 0; w < args->workers; w++, p++) {
         struct sums part;
 
-        if (pipe (fd[w]) < 0 || (pid[w] = fork ()) < 0) {
+        if (pipe (p->fd) < 0 || (p->pid = fork ()) < 0) {
             perror ("localise");
             exit (1);
         }
-        if (pid[w] > 0)
+        if (p->pid > 0)
             continue;
         part = run_share (args, f, net, what, w);
         fflush (stdout);
-        _exit (write (fd[w][1], &part, sizeof (part)) != sizeof (part));
+        _exit (write (p->fd[1], &part, sizeof (part)) != sizeof (part));
     }
-    for (size_t w = 0; w < args->workers; w++) {
+    for (p = worker; p < worker + args->workers; p++) {
         struct sums part = { 0 };
         int status;
 
-        close (fd[w][1]);
-        if (read (fd[w][0], &part, sizeof (part)) != sizeof (part)
-            || waitpid (pid[w], &status, 0) < 0 || status != 0) {
+        close (p->fd[1]);
+        if (read (p->fd[0], &part, sizeof (part)) != sizeof (part)
+            || waitpid (p->pid, &status, 0) < 0 || status != 0) {
             fprintf (stderr, "localise: a worker failed\n");
             exit (1);
         }
-        close (fd[w][0]);
+        close (p->fd[0]);
         add (&sums, &part);
     }
     return sums;

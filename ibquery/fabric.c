@@ -57,10 +57,10 @@ static void *grow (void *v, size_t have, size_t more, size_t size)
 
 static char *clean_copy (const char *s)
 {
-    char *copy = strndup (s, FABRIC_NAME_MAX);
+    char *copy;
     size_t len;
 
-    if (!copy)
+    if (asprintf (&copy, "%.*s", FABRIC_NAME_MAX, s) < 0)
         return NULL;
     text_clean (copy);
     for (len = strlen (copy); len > 0 && copy[len - 1] == ' '; len--)

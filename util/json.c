@@ -47,7 +47,7 @@ static int check_kind (const json_t *json, const char *kind,
                        struct error *err)
 {
     const char *s;
-    uint64_t version;
+    uint64_t version = 0;
 
     if (!json_is_object (json))
         return error_input (err, "not a JSON object");

@@ -412,7 +412,7 @@ static int set_spreads (const struct model *model, struct model_side *side)
  * Estimates
  */
 
-/* b = A' N^-1 d - K0 x for normal d of covariance N and x of K0^-1; noise
+/* Add A' N^-1 d - K0 x to b, for normal d of covariance N and x of K0^-1; noise
  * (unless NULL) is d in standard deviations.
  */
 static void draw_pull (const struct model *model, struct rng *rng,
@@ -420,7 +420,6 @@ static void draw_pull (const struct model *model, struct rng *rng,
 {
     const struct model_side *before = &model->before;
 
-    memset (b, 0, unknowns (model) * sizeof (*b));
     for (size_t i = 0; i < before->a->nrows; i++)
         row_add (before->a, i,
                  sqrt (before->weight[i]) * rng_normal (rng), b);
@@ -439,7 +438,7 @@ static int draw_errors (const struct model *model, struct rng *rng, size_t n,
                         double *noise, double *u)
 {
     size_t size = unknowns (model);
-    double *b = malloc ((n * size + 1) * sizeof (*b));
+    double *b = calloc (n * size + 1, sizeof (*b));
     int rc;
 
     if (!b)

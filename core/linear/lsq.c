@@ -349,7 +349,7 @@ static void add_row (struct form *g, struct columns *c, const struct form *k,
     uint32_t *col = g->col + g->start[j];
     float *value = g->value + g->start[j];
     struct neighbour best[SIDE];
-    double x[SIDE];
+    double x[SIDE] = { 0 };
     double m[SIDE][SIDE];
     size_t n = strongest (c, k, j, best);
 

@@ -434,7 +434,7 @@ static int read_combination (struct plan *plan, const char *id,
     bool has = false;
     const char *key;
     json_t *value;
-    uint32_t link;
+    uint32_t link = 0;
     size_t n = 0;
     int rc = -1;
 

@@ -418,7 +418,7 @@ static int check_port (struct checking *x, uint32_t port)
 
 static int limit_counters (struct checking *x)
 {
-    for (size_t i = 0; i < REASONS; i++) {
+    for (size_t i = NO_REASON + 1; i < REASONS; i++) {
         char name[NAME], others[40] = "";
 
         if (x->untold[i].n == 0)

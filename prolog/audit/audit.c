@@ -655,7 +655,7 @@ static int search (struct run *run, struct error *err)
 {
     const struct audit_result first = *run->result;
     const char **node;
-    const char *found;
+    const char *found = NULL;
     size_t n = run->n;
     int rc = n > AUDIT_NODES_MIN ? has_searched (run, err) : 1;
 

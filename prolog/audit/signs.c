@@ -200,7 +200,7 @@ static int read_file (struct check_signs *signs, const struct fabric *f,
         return 0;
     fp = file_open_trusted (path, geteuid (), &why);
     if (!fp || check_read_signs (signs, fp, path, f, &why) < 0)
-        snprintf (odd, size, "%s", why.text);
+        snprintf (odd, size, "%.*s", (int)size - 1, why.text);
     else if (signs->time > time || time - signs->time > SIGNS_MAX_AGE)
         snprintf (odd, size, "%s is older than a day, or has a time stamp in "
                   "the future", path);

@@ -775,7 +775,7 @@ static int pragma_value (struct ledger *l, const char *sql, int64_t *value,
 static int find_version (struct ledger *l, int64_t *version,
                          struct error *err)
 {
-    int64_t id, tables;
+    int64_t id = 0, tables = 0;
 
     if (pragma_value (l, "PRAGMA user_version", version, err) < 0
         || pragma_value (l, "PRAGMA application_id", &id, err) < 0
