@@ -11,7 +11,8 @@ AC_DEFUN([PMM_PKG],[
 
 # PMM_C11: the whole tree is C11 with the system's extensions.
 AC_DEFUN([PMM_C11],[
-  AS_IF([test "$ac_cv_prog_cc_c11" = no],
+  AC_COMPILE_IFELSE([AC_LANG_PROGRAM([],
+    [[int c11[__STDC_VERSION__ >= 201112L ? 1 : -1]; (void)c11;]])],[],
     [AC_MSG_ERROR([a C11 compiler is missing: install gcc])])
 ])
 
@@ -56,7 +57,7 @@ AC_DEFUN([PMM_EXPAND],[
 # loudly in a tree that has a folder of that name. Take the word out.
 m4_define([PMM_KEEP_CORE],
   [m4_define([$1],
-    m4_bpatsubst(m4_dquote(m4_defn([$1])), [rm -f core ], [rm -f ]))])
+    m4_bpatsubst(m4_dquote(m4_defn([$1])), [\(rm -f.*\) core ], [\1 ]))])
 PMM_KEEP_CORE([_AC_INIT_PREPARE])
 PMM_KEEP_CORE([_AC_COMPILE_IFELSE])
 PMM_KEEP_CORE([_AC_LINK_IFELSE])
