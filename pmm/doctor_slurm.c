@@ -208,7 +208,8 @@ enum verdict_status doctor_pmix_directory (const struct patient *p, char *text)
 
 enum verdict_status doctor_mpi_default (const struct patient *p, char *text)
 {
-    const char *mpi = conf (p, "MpiDefault");
+    const char *set = conf (p, "MpiDefault");
+    const char *mpi = *set ? set : "none"; /* which is not said since 23.11 */
     char path[PATH_MAX];
     const char *type = find_mpi (p, path);
 
