@@ -312,7 +312,7 @@ as_user ()
     fi
     setpriv --reuid="$test_user" --regid="$(id -g "$test_user")" \
         --clear-groups env HOME="$home" USER="$test_user" \
-        LOGNAME="$test_user" "$@"
+        LOGNAME="$test_user" SHELL=/bin/sh "$@"
 }
 
 gone () { ! kill -0 "$1" 2>/dev/null; }

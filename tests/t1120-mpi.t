@@ -200,8 +200,8 @@ test_arguments ()
     step 8 "$probe" operations --label host >out
     like "$? $(said)" "^2 $prog: h0001 has several processes: " \
         "... two on a host, to be called by its name"
-    timeout 600 srun -Q --jobid="$job" --mpi="$pmi" -N1 -n4 taskset -c 0 \
-        "$probe" operations >out 2>err
+    timeout 600 srun -Q --jobid="$job" --mpi="$pmi" -w h0001 -n4 \
+        taskset -c 0 "$probe" operations >out 2>err
     like "$? $(said)" "^2 $prog: h0001: more processes than the 1 cores" \
         "... four on one core"
 }
