@@ -56,8 +56,9 @@ try ()
 some=(t0500-plugin.t t0510-without.t t0820-controller.t t0830-comments.t
     t0870-policy.t)
 if [[ ${PMM_LONG-} ]]; then
-    some+=(t0100-cluster.t t0400-probe.t t0840-hooks.t t0850-audit.t
-        t0860-serve.t t0880-doctor.t t0890-hostile.t t1120-mpi.t)
+    some+=(t0100-cluster.t t0400-probe.t t0520-users.t t0810-ledger.t
+        t0840-hooks.t t0850-audit.t t0860-serve.t t0880-doctor.t
+        t0890-hostile.t t1120-mpi.t)
     try forky "${some[@]}"
 fi
 try trixie "${some[@]}"
