@@ -9,6 +9,47 @@ AC_DEFUN([PMM_PKG],[
       [[$2 is missing, needed for $4: install $3]]))])
 ])
 
+# Where the loader looks by itself, or as Debian's PMIx, has links to what is there.
+m4_define([PMM_SYSTEM_LIBDIRS],
+  [''|/lib|/lib64|/usr/lib|/usr/lib64|/usr/lib/*-linux-gnu|/usr/lib/*-linux-gnu/pmix2/lib])
+
+# PMM_LIBDIR(VARIABLE, PREFIX, FILE, OPTION): where below PREFIX libraries are,
+# FILE among them.
+AC_DEFUN([PMM_LIBDIR],[
+  $1=
+  AS_CASE([$2],[/*],[],[AC_MSG_ERROR([$4=PREFIX takes an absolute path])])
+  for dir in "$2"/lib64 "$2"/lib "$2"/lib/*-linux-gnu; do
+    AS_IF([test -e "$dir/$3"],[$1=$dir; break])
+  done
+  AS_IF([test -z "$$1"],
+    [AC_MSG_ERROR([there is no $3 below $2, which $4 names])])
+])
+
+# PMM_LIBS(VARIABLE, DIRECTORY, LIBRARY): how to link it, with an rpath where it
+# needs one.
+AC_DEFUN([PMM_LIBS],[
+  AS_CASE([$2],[PMM_SYSTEM_LIBDIRS],[$1=-l$3],
+    [$1="-L$2 -Wl,-rpath,$2 -l$3"])
+])
+
+# PMM_PMIX: the PMIx that --with-pmix=PREFIX names, else pkg-config's.
+AC_DEFUN([PMM_PMIX],[
+  pmix_path=$PKG_CONFIG_PATH pmix_libs=$PMIX_LIBS
+  AS_IF([test "$with_pmix" != yes],[
+    PMM_LIBDIR([pmix_libdir],[$with_pmix],[pkgconfig/pmix.pc],[--with-pmix])
+    PKG_CONFIG_PATH=$pmix_libdir/pkgconfig:$PKG_CONFIG_PATH
+  ])
+  export PKG_CONFIG_PATH
+  PMM_PKG([PMIX],[pmix >= 3],[libpmix-dev],
+    [coordinating pmm-probe as a job step],[--without-pmix])
+  AS_IF([test -z "$pmix_libs"],[
+    pmix_libdir=`$PKG_CONFIG --variable=libdir pmix`
+    PMM_LIBS([PMIX_LIBS],[$pmix_libdir],[pmix])
+  ])
+  PKG_CONFIG_PATH=$pmix_path
+  AC_DEFINE([HAVE_PMIX],[1],[Define to coordinate by PMIx.])
+])
+
 # PMM_C11: the whole tree is C11 with the system's extensions.
 AC_DEFUN([PMM_C11],[
   AC_COMPILE_IFELSE([AC_LANG_PROGRAM([],

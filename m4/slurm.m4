@@ -2,9 +2,9 @@
 
 # PMM_SLURM: which Slurm this is for. --with-slurm=PREFIX names it, else
 # slurm.pc does, else it is the system's. Sets SLURM_CPPFLAGS, SLURM_LIBS,
-# slurm_release, slurm_libdir where that is known, and SRUN.
+# slurm_release, slurm_libdir and slurm_plugindir where they are known, and SRUN.
 AC_DEFUN([PMM_SLURM],[
-  slurm_release=no slurm_libdir= slurm_prefix=
+  slurm_release=no slurm_libdir= slurm_plugindir= slurm_prefix=
   AS_IF([test "$with_slurm" != no],[
     PMM_SLURM_FIND
     PMM_SLURM_CHECK
@@ -20,20 +20,27 @@ AC_DEFUN([PMM_SLURM_FIND],[
     [yes],[PKG_CHECK_EXISTS([slurm],[
         slurm_prefix=`$PKG_CONFIG --variable=prefix slurm`
         slurm_libdir=`$PKG_CONFIG --variable=libdir slurm`
+        slurm_plugindir=`$PKG_CONFIG --variable=plugindir slurm`
         SLURM_CPPFLAGS="-I`$PKG_CONFIG --variable=includedir slurm`"])],
-    [/*],[slurm_prefix=$with_slurm
-      for dir in "$slurm_prefix"/lib64 "$slurm_prefix"/lib \
-                 "$slurm_prefix"/lib/*-linux-gnu; do
-        AS_IF([test -e "$dir/libslurm.so"],[slurm_libdir=$dir; break])
-      done
-      AS_IF([test -z "$slurm_libdir"],[AC_MSG_ERROR(
-        [there is no libslurm.so below $slurm_prefix, which --with-slurm names])])
-      SLURM_CPPFLAGS="-I$slurm_prefix/include"],
-    [AC_MSG_ERROR([--with-slurm=PREFIX takes an absolute path])])
-  SLURM_LIBS=-lslurm
-  AS_CASE([$slurm_libdir],
-    [''|/lib|/lib64|/usr/lib|/usr/lib64|/usr/lib/*-linux-gnu],[],
-    [SLURM_LIBS="-L$slurm_libdir -Wl,-rpath,$slurm_libdir -lslurm"])
+    [slurm_prefix=$with_slurm
+      PMM_LIBDIR([slurm_libdir],[$slurm_prefix],[libslurm.so],[--with-slurm])
+      SLURM_CPPFLAGS="-I$slurm_prefix/include"])
+  PMM_LIBS([SLURM_LIBS],[$slurm_libdir],[slurm])
+])
+
+# PMM_PLUGINDIR: sets plugindir to where this Slurm has its plugins. The system's
+# may be called slurm-wlm, and is not ours to write to where the prefix is not
+# the system's.
+AC_DEFUN([PMM_PLUGINDIR],[
+  plugindir='${libdir}/slurm'
+  AS_CASE([$slurm_libdir],[PMM_SYSTEM_LIBDIRS],[
+      pmm_system=/usr/lib/`$CC -print-multiarch 2>/dev/null`
+      for dir in "$slurm_plugindir" "$pmm_system/slurm-wlm" \
+                 "$pmm_system/slurm" /usr/lib64/slurm; do
+        AS_IF([test "$prefix" = /usr && test -e "$dir/mpi_pmi2.so"],
+          [plugindir=$dir; break])
+      done],
+    [plugindir=${slurm_plugindir:-$slurm_libdir/slurm}])
 ])
 
 # The headers, the library, and that they are of the same release: a -I alone
