@@ -4,13 +4,17 @@
 
 #include <errno.h>
 #include <glob.h>
+#include <grp.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <pwd.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "ibquery/publish.h"
@@ -18,12 +22,15 @@
 #include "pmm/inputs.h"
 #include "probe/nodemap.h"
 #include "prolog/serve/spool.h"
+#include "prolog/slurm/child.h"
 #include "util/file.h"
 #include "util/text.h"
 
 enum {
     OLD_S = 7 * 24 * 3600, /* of a snapshot: cables are moved */
     DAY_S = 24 * 3600,
+    WAIT_MS = 5000, /* for a program that says its version */
+    NOBODY = 65534,
 };
 
 enum verdict_status doctor_conf (const struct patient *p, char *text)
@@ -242,16 +249,48 @@ enum verdict_status doctor_ledger (const struct patient *p, char *text)
     return doctor_say (text, VERDICT_OK, "%s", path);
 }
 
+/* As users run it: it may lack a library. Who ended otherwise than well has
+ * said why in its last line.
+ */
+static int try_probe (FILE *out, const void *arg, struct error *err)
+{
+    int status;
+    pid_t pid = fork ();
+
+    (void)out;
+    if (pid == 0) {
+        prctl (PR_SET_PDEATHSIG, SIGKILL);
+        if (getuid () != 0
+            || (setgroups (0, NULL) == 0 && setgid (NOBODY) == 0
+                && setuid (NOBODY) == 0))
+            execl (arg, arg, "--version", (char *)NULL);
+        perror (arg);
+        _exit (EXIT_FAILURE);
+    }
+    if (pid < 0 || waitpid (pid, &status, 0) != pid)
+        return error_errno (err, "no process for it");
+    if (status != 0)
+        _exit (EXIT_FAILURE);
+    return 0;
+}
+
 enum verdict_status doctor_programs (const struct patient *p, char *text)
 {
     const char *const path[] = { p->site.srun, p->site.probe };
     static const char *const key[] = { "Srun", "Probe" };
+    struct error err;
+    char *said;
+    size_t len;
 
     for (size_t i = 0; i < sizeof (key) / sizeof (key[0]); i++)
         if (access (path[i], X_OK) < 0)
             return doctor_say (text, VERDICT_FAIL,
                                "%s=%s: %s; it is to be there on all nodes",
                                key[i], path[i], strerror (errno));
+    if (child_call (try_probe, path[1], WAIT_MS, &said, &len, &err) < 0)
+        return doctor_say (text, VERDICT_FAIL, "Probe does not run: %s",
+                           err.text);
+    free (said);
     return doctor_say (text, VERDICT_OK, "%s, %s", path[0], path[1]);
 }
 

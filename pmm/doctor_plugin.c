@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "pmm/doctor.h"
 #include "prolog/slurm/child.h"
@@ -85,11 +86,15 @@ static enum verdict_status look_at_plugin (const struct patient *p,
     size_t len;
 
     if (!find_plugin (controller_conf_get (&p->slurm, "PluginDir"), path,
-                      &st))
-        return doctor_say (text, VERDICT_FAIL,
-                           "there is no %s: %s", path,
+                      &st)) {
+        bool other = access (PMM_PLUGIN_PATH, F_OK) == 0;
+
+        return doctor_say (text, VERDICT_FAIL, "there is no %s: %s%s%s", path,
                            s->line.required ? "no job starts from here"
-                                       : "no job is checked");
+                                            : "no job is checked",
+                           other ? "; write " : "",
+                           other ? PMM_PLUGIN_PATH : "");
+    }
     if (st.st_uid != 0 || (st.st_mode & (S_IWGRP | S_IWOTH)))
         return doctor_say (text, VERDICT_FAIL,
                            "%s runs as root and is not root's alone to write",

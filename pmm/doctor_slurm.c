@@ -22,6 +22,7 @@
 
 enum {
     WAIT_MS = 5000,          /* for a library to load */
+    PLUGIN_BYTES = 1 << 26,
     FEW_PORTS = 64,          /* for all srun of a machine */
     SCRIPT_BYTES = 1 << 16,  /* of a hook that is read */
     NAMES_SHOWN = 3,
@@ -107,12 +108,35 @@ enum verdict_status doctor_nodes (const struct patient *p, char *text)
  * The step
  */
 
-/* As Slurm's PMIx plugin does; it is a program of its own that may end here. */
+/* Load the library as Slurm's PMIx plugin does, by two strings that are in it:
+ * the directory that it was configured with, and a name (libpmix.so in 22.05). A
+ * directory that others may write is none.
+ */
 static int load_pmix (FILE *out, const void *arg, struct error *err)
 {
+    static const char stem[] = "libpmix.so";
+    FILE *fp = file_open_input (arg, err);
+    size_t len;
+    char *plugin = fp ? file_slurp (fp, PLUGIN_BYTES, &len, err) : NULL;
+    const char *name = "libpmix.so.2";
+
     (void)out;
-    (void)arg;
-    if (dlopen ("libpmix.so.2", RTLD_LAZY))
+    file_close_input (fp);
+    if (!plugin)
+        return -1;
+    for (const char *s = plugin; s < plugin + len; s += strlen (s) + 1)
+        if (!strncmp (s, stem, strlen (stem)))
+            name = s;
+    for (const char *s = plugin; s < plugin + len; s += strlen (s) + 1) {
+        char path[PATH_MAX];
+        struct error no;
+
+        snprintf (path, sizeof (path), "%s/%s", s, name);
+        if (*s == '/' && file_open_trusted_dir (s, 0, &no) >= 0
+            && dlopen (path, RTLD_LAZY))
+            return 0;
+    }
+    if (dlopen (name, RTLD_LAZY))
         return 0;
     return error_world (err, "%s", dlerror ());
 }
@@ -166,7 +190,7 @@ enum verdict_status doctor_mpi (const struct patient *p, char *text)
     doctor_say (text, VERDICT_OK, "%s: %s", type, path);
     if (strcmp (type, "pmix") != 0)
         return VERDICT_OK;
-    if (child_call (load_pmix, NULL, WAIT_MS, &out, &len, &err) < 0)
+    if (child_call (load_pmix, path, WAIT_MS, &out, &len, &err) < 0)
         return doctor_say (text, mpi->types[1] ? VERDICT_WARN : VERDICT_FAIL,
                            "%s; Slurm's plugin needs it, on all nodes; or say "
                            "Mpi=pmi2", err.text);
