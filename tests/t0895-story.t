@@ -40,7 +40,7 @@ host=$(step fail | cut -d' ' -f4)
 like "$(step drain)" " $host " "... that very node"
 like "$(step comment)" '^pmm: audit [0-9]+ FAIL .* kind=host ' \
     "... the job's comment has it"
-like "$(step resume)" '^idle none' "the cable is mended, the node resumed"
+like "$(step resume)" '^idle ' "the cable is mended, the node resumed"
 like "$(step switch-fail)" '^FAIL switch link ' \
     "a cable between switches is slow: FAIL"
 like "$(step switch-comment)" '^pmm: audit [0-9]+ FAIL .* kind=link ' \
