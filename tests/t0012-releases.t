@@ -17,7 +17,7 @@ cd "$workdir" || exit
 
 mapfile -t files < <(cd "$srcdir" &&
     grep -rlE '<slurm/|slurmapi[.]h"' --include='*.c' prolog spank pmm util)
-paths=(-DPMM_CONF_PATH='""' -DPMM_{,COMMENT_,PROBE_,SRUN_}PATH='""')
+paths=(-DPMM_CONF_PATH='""' -DPMM_{,COMMENT_,PLUGIN_,PROBE_,SRUN_}PATH='""')
 
 # compiles DIRECTORY: where slurm/slurm.h is
 compiles ()
@@ -49,8 +49,10 @@ SLURM_VERSION_NUM ($1, $2, 0)/" "$prefix/include/slurm/slurm_version.h"
 }
 configure ()
 {
-    (cd build && "$srcdir/configure" -q --with-slurm="$1") 2>&1
+    (cd build && "$srcdir/configure" -q --with-slurm="$1" "${@:2}") 2>&1
 }
+# made VARIABLE: of the Makefile
+made () { sed -n "s/^$1 = //p" build/Makefile; }
 if [[ -x $srcdir/configure ]]; then
     out=$(configure "$workdir/none")
     is "$? $(grep -c 'error: there is no libslurm.so below' <<<"$out")" "1 1" \
@@ -58,6 +60,32 @@ if [[ -x $srcdir/configure ]]; then
     out=$(configure opt/slurm)
     is "$? $(grep -c 'error: .*takes an absolute path' <<<"$out")" "1 1" \
         "configure: a relative prefix" || diag "$out"
+    out=$(configure "$prefix" --with-pmix="$workdir/none")
+    is "$? $(grep -c 'error: there is no pkgconfig/pmix.pc below' <<<"$out")" \
+        "1 1" "configure: no PMIx there" || diag "$out"
+    plugins=$(find /usr/lib* -name mpi_pmi2.so 2>/dev/null | head -n 1)
+    out=$(configure "$prefix" --with-slurm --prefix=/usr)
+    # shellcheck disable=SC2016
+    is "$? $(made plugindir)" "0 $([[ $plugins ]] && dirname "$plugins" \
+        || echo '${libdir}/slurm')" \
+        "configure: the plugin goes to this Slurm's" || diag "$out"
+
+    # Of its own prefix, too; a PMIx where the loader does not look.
+    pmix=$workdir/opt/pmix
+    mkdir -p "$pmix/lib/pkgconfig"
+    sed "s|^libdir=.*|libdir=$pmix/lib|" \
+        "$(pkg-config --variable=pcfiledir pmix)/pmix.pc" \
+        >"$pmix/lib/pkgconfig/pmix.pc"
+    cp "$(pkg-config --variable=libdir pmix)"/libpmix.so* "$pmix/lib/"
+    out=$(configure "$prefix" --with-pmix="$pmix")
+    is "$? $(made plugindir)" "0 $prefix/lib/slurm" \
+        "configure --with-slurm=PREFIX: the plugin goes there" || diag "$out"
+    echo 'int PMIx_Initialized (void);
+        int main (void) { return PMIx_Initialized (); }' >pmix.c
+    # shellcheck disable=SC2046
+    gcc pmix.c -o pmix-program $(made PMIX_LIBS) >log 2>&1 || diag "$(<log)"
+    like "$(ldd pmix-program)" "libpmix.so.2 => $pmix/lib/libpmix.so.2" \
+        "configure --with-pmix=PREFIX: a program finds it"
     say 21 8
     out=$(configure "$prefix")
     is "$? $(grep -c 'error: .* are of 21.08; slurm-pmm needs 22.05' \

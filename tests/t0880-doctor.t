@@ -292,12 +292,16 @@ like "$(doctor)" "OK +Mpi: pmi2: $plugins/mpi_pmi2" "PMI-2 is asked for"
 like "$(doctor)" 'OK +PMIxCliTmpDirBase: PMIx is not used' "... and PMIx not"
 healthy
 
-# without FILE INSTEAD: the doctor, where one is the other.
+# without [FILE INSTEAD]...: the doctor, where one is the other.
 without ()
 {
-    unshare -m /bin/sh -c \
-        'mount --bind "$1" "$2" && exec pmm doctor --conf "$3"' \
-        - "$2" "$1" "$workdir/site/pmm.conf"
+    # shellcheck disable=SC2016
+    conf=$workdir/site/pmm.conf unshare -m /bin/sh -c '
+        while [ $# -gt 0 ]; do
+            mount --bind "$2" "$1" || exit
+            shift 2
+        done
+        exec pmm doctor --conf "$conf"' - "$@"
 }
 if [[ $mpi == pmix ]] \
     && unshare -m mount --bind "$workdir/plugins" "$plugins" 2>/dev/null; then
@@ -315,8 +319,30 @@ if [[ $mpi == pmix ]] \
     like "$(without "$plugins" "$workdir/plugins")" \
         'FAIL +Mpi: this Slurm has neither PMIx nor PMI-2' "FAIL: neither"
     lib=$(ldconfig -p | awk '$1 == "libpmix.so.2" { print $NF }')
-    like "$(without "$lib" /dev/null)" 'WARN +Mpi: .*libpmix.so.2.*Mpi=pmi2' \
+    like "$(without "$lib" /dev/null)" 'WARN +Mpi: .*libpmix.so.*Mpi=pmi2' \
         "WARN: PMIx without its library"
+    built_to "$workdir/real" probe/pmm-probe
+    with_conf Probe="$workdir/real/pmm-probe"
+    said=$(without "$lib" /dev/null)
+    if readelf -d "$workdir/real/pmm-probe" | grep -q libpmix; then
+        like "$said" 'FAIL +programs: Probe does not run: .*libpmix.so.2' \
+            "FAIL: pmm-probe without it"
+    fi
+    healthy
+
+    # Slurm's plugin, for a PMIx where the loader does not look.
+    prefix=$(strings "$plugins/mpi_pmix.so" | grep '^/.*pmix.*/lib')
+    perl -0pe 'BEGIN { ($was, $is) = splice @ARGV, 0, 2 }
+        s/\Q$was\E/pack "a" . length $was, $is/ge' "$prefix" "$workdir/lib" \
+        <"$plugins/mpi_pmix.so" >"$workdir/plugins/mpi_pmix.so"
+    mkdir "$workdir/lib"
+    set -- "$lib" /dev/null "$plugins" "$workdir/plugins"
+    like "$(without "$@")" 'WARN +Mpi: .*libpmix.so.*Mpi=pmi2' \
+        "WARN: its library is nowhere"
+    cp "$lib" "$workdir/lib/libpmix.so"
+    cp "$lib" "$workdir/lib/libpmix.so.2"
+    like "$(without "$@")" 'OK +Mpi: pmix: ' \
+        "... nor in the loader's way, but where the plugin looks"
 else
     skip "no PMIx" "there is none, or nothing can be mounted"
 fi
