@@ -7,24 +7,22 @@
 
 . "$(dirname "$0")/lib.sh"
 [[ ${PMM_LONG-} ]] || skip_all "PMM_LONG is not set"
-need debootstrap systemd-nspawn
+need debootstrap systemd-nspawn jq
 ((EUID == 0)) || skip_all "a container needs root"
 workdir
 cd "$workdir" || exit
 
-# The last commit's tree, if packages can be made of it.
-from=()
-git clone -q --no-hardlinks "$srcdir" last 2>/dev/null \
-    && git -C last checkout -q HEAD~1 2>/dev/null || rm -rf last
 for release in bookworm trixie; do
-    if [[ -x last/contrib/site ]]; then
-        last/contrib/site --build $release "$PWD/$release-last" >out 2>&1
+    package=("$srcdir/contrib/package" --suite $release)
+    from=()
+    if git -C "$srcdir" cat-file -e HEAD~1:debian 2>/dev/null; then
+        "${package[@]}" --commit HEAD~1 deb $release-last >out 2>&1
         ok $? "$release: the last commit's packages" || diag "$(<out)"
-        from=(--from "$release-last")
+        from=(--from $release-last)
     fi
-    "$srcdir/contrib/site" --build $release "$PWD/$release" >out 2>&1
+    "${package[@]}" deb $release >out 2>&1
     ok $? "$release: packages" || { diag "$(<out)"; continue; }
-    "$srcdir/contrib/site" "${from[@]}" $release "$release" >out 2>&1
+    "$srcdir/contrib/site" "${from[@]}" $release $release >out 2>&1
     status=$?
     diag "$(grep -E '^(#|site:|==)' out)"
     while read -r _ right what; do
