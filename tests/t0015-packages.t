@@ -129,7 +129,9 @@ is "$(for f in $elf; do
     readelf -hldW "$f" >dump
     grep -q 'Type: *DYN' dump && grep -q GNU_RELRO dump &&
         grep -qE 'BIND_NOW|FLAGS_1.*NOW' dump &&
-        readelf -sW --dyn-syms "$f" | grep -q __stack_chk_fail ||
+        readelf -W --dyn-syms "$f" >dump.syms &&
+        grep -q __stack_chk_fail dump.syms &&
+        grep -qE '__[a-z]+_chk@' dump.syms ||
         echo "$f: not hardened"
     ! grep -E 'R(UN)?PATH' dump || echo "$f: rpath"
 done)" "" "all are hardened, none has an rpath"
