@@ -215,9 +215,11 @@ slurm-pmm: removing /var/spool/slurm-pmm" "... says what it removes"
     is "$(cd "$root/var" && find lib/slurm-pmm spool/slurm-pmm -printf \
         '%p %U ' 2>/dev/null)" "lib/slurm-pmm 0 lib/slurm-pmm/local 0 " \
         "... and that is gone"
-    echo 'Prolog=/usr/bin/pmm-prolog' >"$root/etc/slurm/slurm.conf"
+    printf '%s\n' 'Prolog=/usr/bin/pmm-prolog' \
+        'EpilogSlurmctld=/usr/bin/pmm-epilogslurmctld' '#Epilog=/x/pmm-epilog' \
+        >"$root/etc/slurm/slurm.conf"
     dpkg_to -r slurm-pmm-node
-    like "$(<out)" "drained until slurm.conf does without pmm-prolog" \
+    like "$(<out)" $'drained until slurm.conf does without pmm-prolog(\n|$)' \
         "the hooks' removal tells what will happen"
     dpkg_to -P slurm-pmm-plugin slurm-pmm-node
     is "$? $(find "$root" -name '*pmm*' ! -path '*/var/lib/systemd/*')" "0 " \
