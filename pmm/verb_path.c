@@ -163,7 +163,7 @@ static int pair_of_line (const struct fabric *f, char *line, FILE *fp,
 {
     const char *name[2];
     struct path path;
-    uint32_t end[2];
+    uint32_t end[2] = { 0 };
     char *rest;
 
     name[0] = strtok_r (line, " \t\n", &rest);
