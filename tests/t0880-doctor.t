@@ -347,6 +347,20 @@ else
     skip "no PMIx" "there is none, or nothing can be mounted"
 fi
 
+# Where make install would have put the plugin, which Slurm does not look at.
+path=$(strings "$(type -P pmm)" | grep '^/.*/spank_pmm[.]so$')
+up=${path%/*/*}
+if [[ $up == /usr/local/* && -d $up ]]; then
+    install -D "$workdir/spank_pmm.so" "$workdir/up/${path#"$up/"}"
+    with_stack 'required spank_pmm.so'
+    like "$(without "$up" "$workdir/up")" \
+        "FAIL +plugstack.conf: .*no job starts from here; write $path" \
+        "FAIL: the plugin is elsewhere, which is said"
+    healthy
+else
+    skip "the plugin is elsewhere" "this slurm-pmm is not for /usr/local"
+fi
+
 # The partition
 with_conf AuditPartition=none
 like "$(doctor)" 'FAIL +AuditPartition: there is no none: PartitionName=none' \
