@@ -43,9 +43,10 @@ emu_up fabric
 
 pmm_slurm () { as_slurm "$workdir/bin/pmm" "$@" --conf "$workdir/conf"; }
 ended () { [[ -z $(sinfo -h -p main -t completing,alloc -o %N) ]]; }
-# audit LIST
+# audit LIST: ConfirmAfter behind the one before
 audit ()
 {
+    sleep 1
     within 10 ended
     pmm_slurm audit --nodes "$1"
 }
@@ -151,7 +152,6 @@ act >>said
 like "$(<said)" 'h0005: wait: we drained it .* was clean in 1 audit since' \
     "the cable is mended" || diag "$(<said)"
 is "$(drained)" h0005 "which one audit does not show"
-sleep 2 # more than ConfirmAfter
 audit "$nodes" >said
 act >>said
 like "$(<said)" 'h0005: resumed' "two do: the node is resumed" \
