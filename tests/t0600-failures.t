@@ -22,8 +22,8 @@ checked ()
     local name=$1 regex=$2 out
     shift 2
     within 30 idle
-    out=$(cd / && as_user srun -Q -N4 --ntasks-per-node=1 --pmm-check "$@" \
-        /bin/echo it runs 2>&1)
+    out=$(cd / && as_user srun -Q -N4 -w 'h[0001-0004]' --ntasks-per-node=1 \
+        --pmm-check "$@" /bin/echo it runs 2>&1)
     is "$(grep -c '^it runs$' <<<"$out")" \
         "$([[ " $* " == *" -N1 "* ]] && echo 1 || echo 4)" "$name: the job runs"
     like "$out" "$regex" "... and it is said"
@@ -34,12 +34,17 @@ checked ()
 # conf KEY VALUE: change pmm.conf for what follows.
 conf () { sed -i "s|^$1 .*|$1 = $2|" pmm.conf; }
 
-# wrap COMMAND [HOST]: a pmm-probe that runs COMMAND first on h0003, or HOST
+# wrap COMMAND [HOST [OTHER]]: a pmm-probe that runs COMMAND first on h0003, or
+# HOST, and OTHER elsewhere
 wrap ()
 {
     cat >wrapped <<X
 #!/bin/sh
-[ "\$SLURMD_NODENAME" != ${2-h0003} ] || $1
+if [ "\$SLURMD_NODENAME" = ${2-h0003} ]; then
+    $1
+else
+    ${3-:}
+fi
 exec $workdir/pmm-probe "\$@"
 X
     chmod 755 wrapped
@@ -47,13 +52,14 @@ X
 }
 
 checked "all well" "pmm: (OK|UNKNOWN|WARN)"
-checked "one node" "one node: nothing to measure|one node, nothing" -N1
+checked "one node" "one node: nothing to measure|one node, nothing" \
+    -N1 -w h0001
 
 wrap 'kill -9 $$'
 checked "a probe that dies" "h0003"
 wrap 'kill -9 $$' h0001
 checked "a leader that dies" "not checked: .*h0001"
-wrap '(sleep 0.2; kill -9 $$) &' h0001
+wrap '(sleep 0.2; kill -9 $$) &' h0001 'sleep 1'
 checked "... when it has started" "not checked: .*h0001"
 conf Timeout 30
 wrap 'sleep 1000'
