@@ -52,7 +52,7 @@ second=$(pmm path -f fabric h0003 h0128 --json | jq -r '.forward[2]')
 rates "$host=50"
 is $? 1 "a host end of a quarter of its rate: exit 1"
 is "$(jq -c '.findings[] | [.level, .kind, .suspects, .nodes,
-    .carried_gbps, .nominal_gbps]' rates)" \
+    (.carried_gbps, .nominal_gbps | floor)]' rates)" \
     "[\"FAIL\",\"host end\",[\"$host\"],[\"h0003\"],50,200]" \
     "... that link, and its rate"
 rates "$first=100" "$second=50"
@@ -60,7 +60,7 @@ is "$(jq -c '[.findings[].suspects[]] | sort' rates)" \
     "$(jq -nc '$ARGS.positional | sort' --args "$first" "$second")" \
     "two switch links on one way: both"
 is "$(jq -c --arg id "$second" '.links[] | select (.id == $id)
-    | [.nominal_gbps, ([.carried_gbps[]] | min)]' rates)" '[200,50]' \
+    | [.nominal_gbps, ([.carried_gbps[]] | min) | floor]' rates)" '[200,50]' \
     "... with the rates that they have"
 
 # Cables of twice the hosts' rate need two hosts on either side.
@@ -73,7 +73,8 @@ like "$(<said)" 'fill 384 of 384 links' "hosts of half the cables' rate"
 pmm plan -f mixed --check plan2 &&
     pmm simulate -f mixed --plan plan2 --rate "$first=120" -o slow
 pmm rates -f mixed --plan plan2 --series slow --json >rates
-is "$(jq -c '[.findings[] | .suspects, .carried_gbps, .nominal_gbps]' rates)" \
+is "$(jq -c '[.findings[] | .suspects, (.carried_gbps,
+    .nominal_gbps | floor)]' rates)" \
     "[[\"$first\"],120,200]" \
     "... one that carries more than a host, and less than two, is named"
 
@@ -94,7 +95,7 @@ is "$(jq -c '[.status, (.lost > 0), (.findings | length)]' rates)" \
 
 pmm rates -f fabric --json >most
 ok $? "what can be carried at most"
-is "$(jq -c '[.bisection.halves, .bisection.at_most_gbps,
+is "$(jq -c '[.bisection.halves, (.bisection.at_most_gbps | floor),
     (.switches | length)]' most)" '[[64,64],12800,80]' \
     "... between halves: 64 hosts of 200 Gb/s"
 pmm rates -f fabric --hosts 'h[0001,0005-0006,0009-0011,0013-0016]' >table
