@@ -420,10 +420,9 @@ static int read_entry (int dir, const char *name, struct spool_entry *e,
 
     if (!text)
         return errno == 0 ? 0 : -1;
-    errno = 0;
     rc = parse (e, text, err);
     free (text);
-    return rc == 0 ? 1 : errno == ENOMEM ? -1 : 0;
+    return rc == 0 ? 1 : err->fault == ERROR_INPUT ? 0 : -1;
 }
 
 /*
