@@ -102,7 +102,8 @@ slow srun --pmm-check 0 6 FAIL
 slow srun --pmm-check=require 1 0 FAIL
 slow sbatch --pmm-check=require 1 0 FAIL
 X
-    is "$(squeue -h -t all -o '%u %k' | grep -oE '.* pmm: check FAIL' | sort -u)" \
+    is "$(squeue -h -t all -o '%u %k' | grep -o '.* pmm: check FAIL' |
+        sort -u)" \
         "$(printf '%s pmm: check FAIL\n' root slurm "$test_user" | sort)" \
         "... and is in the Comments of their jobs"
 
