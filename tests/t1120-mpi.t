@@ -137,6 +137,11 @@ both-ways mpi 4 4 12 12" "$mpi: noise" || diag "$(<err)"
 test_loss ()
 {
     local after
+    [[ $mpi != openmpi || $(ompi_info --version) != *v[5-9].* ]] || {
+        skip "$mpi: a process is lost" \
+            "Open MPI ends all processes at once since 5"
+        return 1
+    }
     for after in 3 12 40 160; do
         rm -f lost
         step 4 -o table.%t -e err.%t "$workdir/mortal" "$after" "$probe" \
@@ -217,8 +222,7 @@ for mpi in openmpi:pmix mpich:pmi2; do
     test_operations
     test_exchanges
     test_refusals
-    [[ $once && ! ${PMM_LONG-} ]] || { test_arguments; test_loss; }
-    once=yes
+    [[ $once && ! ${PMM_LONG-} ]] || { test_arguments; test_loss && once=yes; }
 done
 
 done_testing
