@@ -146,6 +146,7 @@ is "$(flush) $(comment_of "$job")" "0 " "a job that has not ended: later"
 known "$job" RUNNING
 scontrol requeue "$job"
 known "$job" PENDING
+sleep 1.5 # a slurmd starts none again within the second in which it ended it
 scontrol update jobid="$job" starttime=now
 queue "$job" "pmm: audit 8 OK" $((submitted - 86400))
 is "$(until_there 1)" 1 "one that was requeued"
