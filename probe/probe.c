@@ -640,7 +640,7 @@ static int join_results (struct group *g, const struct plan *plan,
                 rtt[k] = part[m].rtt[next[m] * part[m].repeats + k];
             next[m]++;
             if (echoes > 0)
-                sample_quantiles (&sample, rtt, echoes);
+                sample_quantiles (sample.rtt_ns, rtt, echoes);
             if (samples_add (samples, &sample) < 0) {
                 error_nomem (err);
                 goto error;

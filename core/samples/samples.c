@@ -51,6 +51,7 @@ void samples_destroy (struct samples *s)
         free_names (s->answered, s->nanswered);
         free_names (s->missing, s->nmissing);
         free (s->sample);
+        free (s->loopback);
         free (s);
         errno = saved_errno;
     }
@@ -75,6 +76,17 @@ int samples_add (struct samples *s, const struct sample *sample)
     return 0;
 }
 
+int samples_add_loopback (struct samples *s, const struct loopback *loopback)
+{
+    struct loopback *v = grow (s->loopback, s->nloopbacks, sizeof (*v));
+
+    if (!v)
+        return -1;
+    s->loopback = v;
+    v[s->nloopbacks++] = *loopback;
+    return 0;
+}
+
 int samples_add_host (struct samples *s, const char *host, bool answered)
 {
     char ***list = answered ? &s->answered : &s->missing;
@@ -90,11 +102,11 @@ int samples_add_host (struct samples *s, const char *host, bool answered)
     return 0;
 }
 
-void sample_quantiles (struct sample *sample, double *v, size_t n)
+void sample_quantiles (double *rtt_ns, double *v, size_t n)
 {
     stats_sort (v, n);
     for (int q = 0; q < RTT_COUNT; q++)
-        sample->rtt_ns[q] = stats_quantile (v, n, quantiles[q].p);
+        rtt_ns[q] = stats_quantile (v, n, quantiles[q].p);
 }
 
 /*

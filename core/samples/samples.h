@@ -35,6 +35,15 @@ struct sample {
     double rtt_ns[RTT_COUNT]; /* meaningless where lost == sent */
 };
 
+/* The repeats of an endpoint's messages to itself, through its adapter and over
+ * no cable: what a host's processes, its buses and its adapter take.
+ */
+struct loopback {
+    uint32_t end;   /* endpoint of the pathset */
+    uint32_t round; /* before which it was measured; all rounds: behind them */
+    double rtt_ns[RTT_COUNT];
+};
+
 struct samples {
     uint64_t job, step; /* 0: not from a job step */
     char nonce[33];     /* hex digits; "" where not from a step */
@@ -50,6 +59,8 @@ struct samples {
                            that level another way than their tables say */
     struct sample *sample;
     size_t nsamples;
+    struct loopback *loopback; /* none where they were not measured */
+    size_t nloopbacks;
     bool complete; /* every probe of the plan accounted for */
 };
 
@@ -59,12 +70,13 @@ void samples_destroy (struct samples *s);
 
 /* Append one; the struct is copied. 0, or -1 with errno ENOMEM. */
 int samples_add (struct samples *s, const struct sample *sample);
+int samples_add_loopback (struct samples *s, const struct loopback *loopback);
 int samples_add_host (struct samples *s, const char *host, bool answered);
 
-/* Fill rtt_ns from n raw repeats, n > 0; v is sorted in place. Quantiles by
- * linear interpolation between order statistics (R's type 7).
+/* Fill rtt_ns [RTT_COUNT] from n raw repeats, n > 0; v is sorted in place.
+ * Quantiles by linear interpolation between order statistics (R's type 7).
  */
-void sample_quantiles (struct sample *sample, double *v, size_t n);
+void sample_quantiles (double *rtt_ns, double *v, size_t n);
 
 /* Write; read. Names resolve as in plan_read: the reader collects the names
  * of all endpoints in the file. Where *ps is not NULL on entry, names must be

@@ -2,6 +2,7 @@
 #include "config.h"
 #include "core/samples/simulate.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,12 +57,29 @@ static double quiet_ns (const struct row *row, const double *latency_ns,
 
 struct simulation {
     const struct pathset *ps;
+    uint32_t arc[2 * PATH_MAX_HOPS]; /* of the round trip */
+    int narcs;
     const double *latency_ns;
     const struct simulate_options *opts;
-    struct rng noise, traffic;
+    struct rng noise, traffic, loop;
     double *v;            /* [repeats] scratch */
     struct samples *samples;
 };
+
+/* What is simple of the noise, and traffic. */
+static double disturb (struct simulation *sim, const struct row *row,
+                       unsigned int pass)
+{
+    const struct simulate_options *opts = sim->opts;
+    double ns = wait_ns (row, pass, opts, &sim->traffic);
+
+    if (opts->noise_ns > 0)
+        ns += opts->noise_ns * rng_normal (&sim->noise);
+    if (opts->outlier_share > 0
+        && rng_uniform (&sim->noise) < opts->outlier_share)
+        ns += opts->outlier_ns * rng_exponential (&sim->noise);
+    return ns;
+}
 
 /* Fill the quantiles of one side's repeats. */
 static void measure (struct simulation *sim, struct sample *s,
@@ -69,19 +87,20 @@ static void measure (struct simulation *sim, struct sample *s,
 {
     const struct simulate_options *opts = sim->opts;
     double rtt_ns = quiet_ns (row, sim->latency_ns, opts);
-    double *v = sim->v;
+    unsigned int n = 0;
 
     for (unsigned int k = 0; k < opts->repeats; k++) {
-        v[k] = rtt_ns + wait_ns (row, k, opts, &sim->traffic);
-        if (opts->noise_ns > 0)
-            v[k] += opts->noise_ns * rng_normal (&sim->noise);
-        if (opts->outlier_share > 0
-            && rng_uniform (&sim->noise) < opts->outlier_share)
-            v[k] += opts->outlier_ns * rng_exponential (&sim->noise);
-        if (v[k] < 0)
-            v[k] = 0;
+        double ns = rtt_ns + disturb (sim, row, k);
+
+        if (opts->noise)
+            ns += noise_message_ns (opts->noise, s->a, s->b, s->round,
+                                    sim->arc, sim->narcs, &sim->traffic);
+        if (ns > -INFINITY)
+            sim->v[n++] = fmax (ns, 0);
     }
-    sample_quantiles (s, v, opts->repeats);
+    s->lost = opts->repeats - n;
+    if (n > 0)
+        sample_quantiles (s->rtt_ns, sim->v, n);
 }
 
 static int simulate_probe (struct simulation *sim, const struct probe *probe,
@@ -95,15 +114,45 @@ static int simulate_probe (struct simulation *sim, const struct probe *probe,
     };
     const uint32_t initiator[2] = { probe->a, probe->b };
     struct row row;
+    int there, back;
 
-    if (pathset_row (sim->ps, probe->a, probe->b, &row, err) < 0)
+    if (pathset_row (sim->ps, probe->a, probe->b, &row, err) < 0
+        || (there = pathset_walk (sim->ps, probe->a, probe->b, sim->arc, err))
+               < 0
+        || (back = pathset_walk (sim->ps, probe->b, probe->a,
+                                 sim->arc + there, err)) < 0)
         return -1;
+    sim->narcs = there + back;
     for (int side = 0; side < 2; side++) {
         sample.initiator = initiator[side];
         measure (sim, &sample, &row);
         if (samples_add (sim->samples, &sample) < 0)
             return error_nomem (err);
     }
+    return 0;
+}
+
+static int simulate_loopbacks (struct simulation *sim, size_t rounds)
+{
+    const struct simulate_options *opts = sim->opts;
+    struct loopback l;
+
+    for (int part = 0; part <= 2; part++)
+        for (size_t i = 0; i < pathset_size (sim->ps); i++) {
+            uint32_t end = (uint32_t)i;
+
+            l = (struct loopback){ .end = end,
+                                   .round = (uint32_t)(part * rounds / 2) };
+            for (unsigned int k = 0; k < opts->repeats; k++) {
+                sim->v[k] = opts->loopback_ns[i];
+                if (opts->noise)
+                    sim->v[k] += noise_loopback_ns (opts->noise, end,
+                                                    &sim->loop);
+            }
+            sample_quantiles (l.rtt_ns, sim->v, opts->repeats);
+            if (samples_add_loopback (sim->samples, &l) < 0)
+                return -1;
+        }
     return 0;
 }
 
@@ -140,6 +189,11 @@ struct samples *simulate (const struct pathset *ps, const struct plan *plan,
     }
     rng_seed (&sim.noise, opts->seed);
     rng_seed (&sim.traffic, ~opts->seed);
+    rng_seed (&sim.loop, opts->seed + 1);
+    if (opts->loopback_ns && simulate_loopbacks (&sim, plan_rounds (plan)) < 0) {
+        error_nomem (err);
+        goto error;
+    }
     for (size_t r = 0; r < plan_rounds (plan); r++) {
         size_t n;
         const struct probe *probe = plan_round (plan, r, &n);

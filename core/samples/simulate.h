@@ -14,6 +14,7 @@
 
 #include "core/paths/paths.h"
 #include "core/plan/plan.h"
+#include "core/samples/noise.h"
 #include "core/samples/samples.h"
 #include "util/error.h"
 
@@ -21,8 +22,12 @@ struct simulate_options {
     double noise_ns;         /* standard deviation of one RTT; 0: none */
     double outlier_share;    /* of RTTs that take longer, 0 .. 1, by an */
     double outlier_ns;       /* exponential of this mean */
+    const struct noise *noise; /* beside that; NULL: none */
     unsigned int repeats;    /* from each side, at least 1 */
     uint64_t seed;
+    /* [endpoints] what a message to oneself takes: loopbacks are measured before,
+     * between and after the rounds, with the noise of the hosts; NULL: not */
+    const double *loopback_ns;
 
     /* faults and traffic; NULL where there are none */
     const double *arc_ns; /* [2 * nlinks] what one direction has more */

@@ -45,7 +45,7 @@ static void test_quantiles (void)
     static const double expected[RTT_COUNT] = { 10, 12, 20, 30, 40, 48, 50 };
     int same = 1;
 
-    sample_quantiles (&s, v, 5);
+    sample_quantiles (s.rtt_ns, v, 5);
     for (int q = 0; q < RTT_COUNT; q++)
         same &= s.rtt_ns[q] > expected[q] - 1e-9
                 && s.rtt_ns[q] < expected[q] + 1e-9;

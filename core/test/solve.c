@@ -90,7 +90,7 @@ static struct samples *paper_samples (size_t n)
         };
         double rtt = measured[i].rtt_ns;
 
-        sample_quantiles (&sample, &rtt, 1);
+        sample_quantiles (sample.rtt_ns, &rtt, 1);
         if (samples_add (s, &sample) < 0)
             abort ();
     }
