@@ -2,7 +2,7 @@
 /* localise - how well do two stages find what is slow?
  *
  *   localise [-n TRIALS] [-s SEED] [-w WORKERS] [-r ROUTING] [-e SE]
- *            [CASE|NETWORK...]
+ *            [-l] [CASE|NOISE/FAULT|NETWORK...]
  *
  * Each trial draws the lengths of all cables (0 to 150 ns), the hosts of a job
  * (HOSTS/FABRIC; a fabric's size alone: all of them) and a fault; takes a
@@ -10,6 +10,17 @@
  * samples of both and judges these. Noise of 50 ns, 1 % outliers of 2,000 ns
  * in the mean, 5 repeats from each side. Nothing but fabric, planner,
  * simulator and judge is at work; bench/judge-rates has probes and a wire.
+ *
+ * NOISE/FAULT is a case on a day like a site's: a noise of `pmm simulate
+ * --noise` (core/samples/noise), drawn anew for the baseline and for the run,
+ * with adapters and sockets of several kinds; and loopbacks, unless -l. FAULT is
+ * healthy, host+NS, switch+NS, oneway+NS, two+NS, or a change that is no fault:
+ * profile1 and profile4 (so many hosts are 1 us slower), fec5 and fec100 (so
+ * many percent of the links take 100 to 200 ns more), long2 (2 % of the cables
+ * are 30 m longer), firmware (a switch takes 50 ns more). Two lines below a
+ * case are two other methods on the same samples: naive, the median excess of
+ * a host's rows; sparse, a greedy regression with non-negative excesses
+ * (bench/reference.h).
  *
  * A route that is wrong sends what is for one host by another port of a switch,
  * and makes an RTT of the first stage another by SE standard errors (3).
@@ -21,7 +32,7 @@
  *   (FAIL)     those of a FAIL
  *   suspects   of a finding that names a fault, in the mean, and how many
  *              of the rows measured could not tell from it
- *   UNKNOWN    share of verdicts
+ *   UNKNOWN    share of verdicts; and of those that are OK
  *   again      trials with a confirm stage, its probes and its rounds
  *   ms         for the confirm plan and for the verdict
  */
@@ -39,9 +50,11 @@
 
 #include "bench/need.h"
 #include "bench/networks.h"
+#include "bench/reference.h"
 #include "core/judge/confirm.h"
 #include "core/judge/judge.h"
 #include "core/paths/tree.h"
+#include "core/samples/noise.h"
 #include "core/samples/simulate.h"
 #include "ibquery/model/generate.h"
 #include "ibquery/walk.h"
@@ -54,6 +67,11 @@ enum { FAULTS_MAX = 2, WORKERS_MAX = 2, REPEATS = 5, SWITCHES_FEW = 3 };
 #define HOST_NS 420.0
 #define SWITCH_NS 130.0
 #define SPREAD_NS 150.0
+#define SOCKET_NS 80.0
+#define LOOPBACK_NS 900.0
+#define PROFILE_NS 1000.0
+#define FIRMWARE_NS 50.0
+#define LONGER_NS 150.0 /* 30 m */
 #define NOISE_NS 50.0
 /* of one RTT by the medians of both sides, against such another */
 #define RTT_STDERR_NS (NOISE_NS * sqrt (M_PI_2 / REPEATS))
@@ -72,7 +90,12 @@ static const struct network_case {
     { "16/3456", 24, 16 }, { "64/3456", 24, 64 },
 };
 
-enum fault { FAULT_LINK, FAULT_ARC, FAULT_SWITCH, FAULT_ROUTE };
+enum fault { FAULT_LINK, FAULT_ARC, FAULT_SWITCH, FAULT_ROUTE, FAULT_HOST_END,
+             FAULT_CABLE };
+
+/* What changes that is no fault. */
+enum change { CHANGE_NONE, CHANGE_PROFILE, CHANGE_FEC, CHANGE_LENGTH,
+              CHANGE_FIRMWARE };
 
 static const struct condition {
     const char *name;
@@ -81,19 +104,28 @@ static const struct condition {
     double excess_ns;
     bool blind; /* no baseline */
     bool busy;
+    const struct noise_kind *noise;
+    enum change change;
+    double share; /* of what changes; profiles: how many */
 } conditions[] = {
-    { "slow", 1, FAULT_LINK, 1000, false, false },
-    { "blind", 1, FAULT_LINK, 1000, true, false },
-    { "two", 2, FAULT_LINK, 1000, false, false },
-    { "300", 1, FAULT_LINK, 300, false, false },
-    { "oneway", 1, FAULT_ARC, 2000, false, false },
-    { "switch", 1, FAULT_SWITCH, 500, false, false },
-    { "route", 1, FAULT_ROUTE, 0, false, false },
-    { "healthy", 0, FAULT_LINK, 0, false, false },
-    { "busy", 0, FAULT_LINK, 0, false, true },
+    { "slow", 1, FAULT_LINK, 1000, .noise = NULL },
+    { "blind", 1, FAULT_LINK, 1000, .blind = true },
+    { "two", 2, FAULT_LINK, 1000, .noise = NULL },
+    { "300", 1, FAULT_LINK, 300, .noise = NULL },
+    { "oneway", 1, FAULT_ARC, 2000, .noise = NULL },
+    { "switch", 1, FAULT_SWITCH, 500, .noise = NULL },
+    { "route", 1, FAULT_ROUTE, 0, .noise = NULL },
+    { "healthy", 0, FAULT_LINK, 0, .noise = NULL },
+    { "busy", 0, FAULT_LINK, 0, .busy = true },
+};
+
+struct method { /* of bench/reference */
+    size_t found, wrong; /* a fault; what is none */
 };
 
 struct sums {
+    struct method method[REFERENCES];
+    size_t ok;
     size_t trials, faults, found, failed;
     size_t stray, stray_failed;
     size_t suspects, smallest; /* of those that were found */
@@ -123,6 +155,7 @@ struct trial {
     uint8_t *used;          /* [2 * nlinks] arcs that its paths cross */
     struct rng rng;
     double *latency, *busy; /* [nlinks] */
+    double *loopback;       /* [endpoints] */
     double *arc;            /* [2 * nlinks] */
     uint32_t fault[FAULTS_MAX]; /* links, arcs or switches (also of routes) */
     bool bent;                  /* messages go the wrong way */
@@ -233,6 +266,12 @@ static uint32_t draw_fault (struct trial *t)
         switch (t->what->kind) {
         case FAULT_LINK:
             return link;
+        case FAULT_HOST_END:
+        case FAULT_CABLE:
+            if ((t->net->link[link].kind == LINK_HOST)
+                == (t->what->kind == FAULT_HOST_END))
+                return link;
+            break;
         case FAULT_ARC:
             if (t->used[2 * link + side])
                 return 2 * link + side;
@@ -247,14 +286,29 @@ static uint32_t draw_fault (struct trial *t)
     }
 }
 
+/* What hosts differ by: an adapter of one of three kinds, on this socket or the
+ * other.
+ */
+static double host_part (struct rng *rng)
+{
+    static const double adapter[] = { 0, 60, 150 };
+
+    return adapter[rng_below (rng, COUNT (adapter))]
+           + (rng_below (rng, 2) ? SOCKET_NS : 0);
+}
+
 static void plant (struct trial *t)
 {
     size_t nlinks = t->net->nlinks;
 
+    for (size_t i = 0; i < pathset_size (t->ps); i++)
+        t->loopback[i] = LOOPBACK_NS + host_part (&t->rng);
     for (size_t l = 0; l < nlinks; l++) {
         t->latency[l] = (t->net->link[l].kind == LINK_HOST ? HOST_NS
                                                            : SWITCH_NS)
                         + SPREAD_NS * rng_uniform (&t->rng);
+        if (t->what->noise && t->net->link[l].kind == LINK_HOST)
+            t->latency[l] += host_part (&t->rng);
         t->busy[l] = t->what->busy && rng_uniform (&t->rng) < BUSY_SHARE
                          ? BUSY_P
                          : 0;
@@ -265,9 +319,57 @@ static void plant (struct trial *t)
         while (i > 0 && t->fault[i] == t->fault[i - 1]);
 }
 
+/* A profile is the host's: loopbacks have it, too. */
+static void change_profiles (struct trial *t)
+{
+    size_t n = pathset_size (t->ps);
+
+    for (int k = 0; k < (int)t->what->share; k++) {
+        size_t i = rng_below (&t->rng, n);
+        const char *host = pathset_endpoint (t->ps, i)->host;
+
+        t->loopback[i] += 2 * PROFILE_NS;
+        for (size_t l = 0; l < t->net->nlinks; l++)
+            if (t->net->link[l].host && !strcmp (t->net->link[l].host, host))
+                t->latency[l] += PROFILE_NS;
+    }
+}
+
+/* What changes that is no fault. */
+static void alter (struct trial *t)
+{
+    uint32_t sw = t->net->link[t->link[t->m - 1]].end[0];
+
+    if (t->what->change == CHANGE_PROFILE)
+        change_profiles (t);
+    for (size_t l = 0; l < t->net->nlinks; l++) {
+        const struct link_info *link = &t->net->link[l];
+        double *ns = &t->latency[l];
+
+        switch (t->what->change) {
+        case CHANGE_FEC:
+            if (rng_uniform (&t->rng) < t->what->share)
+                *ns += 100 + 100 * rng_uniform (&t->rng);
+            break;
+        case CHANGE_LENGTH:
+            if (rng_uniform (&t->rng) < t->what->share)
+                *ns += LONGER_NS;
+            break;
+        case CHANGE_FIRMWARE:
+            if (link->end[0] == sw || link->end[1] == sw)
+                *ns += FIRMWARE_NS;
+            break;
+        default:
+            break;
+        }
+    }
+}
+
 static void slow_down (struct trial *t)
 {
     double ns = t->what->excess_ns;
+
+    alter (t);
 
     for (int i = 0; i < t->what->faults; i++)
         for (uint32_t l = 0; l < t->net->nlinks; l++)
@@ -277,6 +379,8 @@ static void slow_down (struct trial *t)
         t->arc[t->fault[0]] = ns;
     t->bent = t->what->kind == FAULT_ROUTE;
 }
+
+static bool with_loopbacks = true;
 
 static struct samples *measure (const struct trial *t,
                                 const struct plan *plan, uint64_t seed)
@@ -291,10 +395,20 @@ static struct samples *measure (const struct trial *t,
         .busy = t->what->busy ? t->busy : NULL,
         .busy_ns = BUSY_NS,
     };
+    struct noise *noise = NULL;
+    struct samples *s;
     struct error err;
 
-    return need (simulate (t->bent ? t->actual : t->ps, plan, t->latency,
-                           &sim, &err), &err);
+    if (t->what->noise) {
+        noise = noise_create (t->what->noise, t->ps, seed);
+        sim.noise_ns = sim.outlier_share = 0;
+        sim.noise = noise;
+        sim.loopback_ns = with_loopbacks ? t->loopback : NULL;
+    }
+    s = need (simulate (t->bent ? t->actual : t->ps, plan, t->latency, &sim,
+                        &err), &err);
+    noise_destroy (noise);
+    return s;
 }
 
 /* How many links the plan's rows do not tell from this one. */
@@ -392,7 +506,37 @@ static void count (const struct trial *t, const struct plan *plan,
         sums->failed += failed[i];
     }
     sums->unknown += v->status == VERDICT_UNKNOWN;
+    sums->ok += v->status == VERDICT_OK;
     sums->trials++;
+}
+
+/* The same of the methods beside it. */
+static void count_methods (const struct trial *t, const struct samples *run,
+                           const struct samples *base, struct sums *sums)
+{
+    struct reference r[REFERENCES];
+
+    reference_find (r, t->ps, run, base, judge_defaults.fail_ns);
+    for (int i = 0; i < REFERENCES; i++) {
+        bool found[FAULTS_MAX] = { false };
+
+        for (size_t k = 0; k < r[i].n; k++) {
+            struct finding f = { .suspect = r[i].found[k].link,
+                                 .nsuspects = r[i].found[k].nlinks,
+                                 .oneway = r[i].found[k].link,
+                                 .noneway = r[i].found[k].nlinks };
+            bool stray = true;
+
+            for (int x = 0; x < t->what->faults; x++)
+                if (names (t, &f, x)) {
+                    stray = false;
+                    found[x] = true;
+                }
+            sums->method[i].wrong += stray;
+        }
+        for (int x = 0; x < t->what->faults; x++)
+            sums->method[i].found += found[x];
+    }
 }
 
 static void show (const struct trial *t, const struct plan *plan,
@@ -459,6 +603,8 @@ static void run_trial (struct trial *t, uint64_t seed, struct sums *sums)
               &err);
     sums->judge_s += now () - start;
     count (t, plan, v, sums);
+    if (t->what->noise)
+        count_methods (t, s, before, sums);
     if (verbose)
         show (t, plan, v);
     if (t->entry)
@@ -513,6 +659,7 @@ static void trial_open (struct trial *t, struct fabric *f,
     t->link = need ((void *)pathset_links (t->ps, &t->m, &err), &err);
     t->latency = allocate (t->net->nlinks, sizeof (*t->latency));
     t->busy = allocate (t->net->nlinks, sizeof (*t->busy));
+    t->loopback = allocate (pathset_size (t->ps), sizeof (*t->loopback));
     t->arc = allocate (2 * t->net->nlinks, sizeof (*t->arc));
     t->used = allocate (2 * t->net->nlinks, sizeof (*t->used));
     find_used (t);
@@ -527,6 +674,7 @@ static void trial_close (struct trial *t)
     pathset_destroy (t->actual);
     free (t->latency);
     free (t->busy);
+    free (t->loopback);
     free (t->arc);
     free (t->used);
 }
@@ -572,6 +720,11 @@ static void add (struct sums *to, const struct sums *s)
     to->suspects += s->suspects;
     to->smallest += s->smallest;
     to->unknown += s->unknown;
+    to->ok += s->ok;
+    for (int i = 0; i < REFERENCES; i++) {
+        to->method[i].found += s->method[i].found;
+        to->method[i].wrong += s->method[i].wrong;
+    }
     to->confirmed += s->confirmed;
     to->rounds += s->rounds;
     to->probes += s->probes;
@@ -639,12 +792,56 @@ static void print_row (const struct network_case *net,
         snprintf (again, sizeof (again), "%zu, %.1f in %.1f", s->confirmed,
                   (double)s->probes / (double)s->confirmed,
                   (double)s->rounds / (double)s->confirmed);
-    printf ("| %-7s | %-7s | %9s | %4zu | %.3f (%.3f) | %-13s | %.3f | %-17s "
-            "| %.1f + %.1f |\n",
+    printf ("| %-7s | %-7s | %9s | %4zu | %.3f (%.3f) | %-13s "
+            "| %.3f (%.3f) | %-17s | %.1f + %.1f |\n",
             what->name, net->name, found, s->failed, (double)s->stray / n,
             (double)s->stray_failed / n, suspects, (double)s->unknown / n,
-            again, 1e3 * s->confirm_s / n, 1e3 * s->judge_s / n);
+            (double)s->ok / n, again, 1e3 * s->confirm_s / n,
+            1e3 * s->judge_s / n);
+    for (int i = 0; i < REFERENCES && what->noise; i++)
+        printf ("| ... %s | | | %zu | (%.3f) | | | | |\n",
+                reference_names[i], s->method[i].found,
+                (double)s->method[i].wrong / n);
     fflush (stdout);
+}
+
+/* What stands behind NOISE/ in a case. */
+static const struct condition kinds[] = {
+    { "healthy", 0, FAULT_LINK, 0, .change = CHANGE_NONE },
+    { "host+", 1, FAULT_HOST_END, 0, .change = CHANGE_NONE },
+    { "switch+", 1, FAULT_CABLE, 0, .change = CHANGE_NONE },
+    { "oneway+", 1, FAULT_ARC, 0, .change = CHANGE_NONE },
+    { "two+", 2, FAULT_LINK, 0, .change = CHANGE_NONE },
+    { "profile", 0, FAULT_LINK, 0, .change = CHANGE_PROFILE },
+    { "fec", 0, FAULT_LINK, 0, .change = CHANGE_FEC },
+    { "long", 0, FAULT_LINK, 0, .change = CHANGE_LENGTH },
+    { "firmware", 0, FAULT_LINK, 0, .change = CHANGE_FIRMWARE },
+};
+
+/* False: it is no case. */
+static bool parse_case (const char *word, struct condition *c)
+{
+    const char *slash = strchr (word, '/');
+    char name[16];
+
+    if (!slash || slash - word >= (ptrdiff_t)sizeof (name))
+        return false;
+    memcpy (name, word, slash - word);
+    name[slash - word] = '\0';
+    for (size_t i = 0; i < COUNT (kinds); i++) {
+        size_t len = strlen (kinds[i].name);
+        double number = atof (slash + 1 + len);
+
+        if (strncmp (slash + 1, kinds[i].name, len) != 0)
+            continue;
+        *c = kinds[i];
+        c->name = word;
+        c->noise = noise_find (name);
+        c->excess_ns = number;
+        c->share = c->change == CHANGE_PROFILE ? number : number / 100;
+        return c->noise != NULL;
+    }
+    return false;
 }
 
 /* Whether a word names a row of a table, or none names any. */
@@ -677,6 +874,15 @@ static void run (const struct args *args, char *const *word,
             continue;
         for (int k = 0; k < 2; k++)
             f[k] = need (generate_fat_tree (&tree, &err), &err);
+        for (size_t c = 0; word[c]; c++) {
+            struct condition of;
+            struct sums sums;
+
+            if (!is_case[c] || !parse_case (word[c], &of))
+                continue;
+            sums = run_trials (args, f, &networks[i], &of);
+            print_row (&networks[i], &of, &sums);
+        }
         for (size_t c = 0; c < COUNT (conditions); c++) {
             struct sums sums;
 
@@ -697,12 +903,13 @@ int main (int argc, char **argv)
     bool *is_case = allocate (argc, sizeof (*is_case));
     int c;
 
-    while ((c = getopt (argc, argv, "n:s:w:r:e:v")) != -1) {
+    while ((c = getopt (argc, argv, "n:s:w:r:e:lv")) != -1) {
         switch (c) {
         case 'n': args.trials = number (optarg, 1, 1000000); break;
         case 's': args.seed = number (optarg, 0, 1000000); break;
         case 'w': args.workers = number (optarg, 1, WORKERS_MAX); break;
         case 'e': least_se = (double)number (optarg, 0, 1000); break;
+        case 'l': with_loopbacks = false; break;
         case 'v': verbose = true; break;
         case 'r':
             if (routing_find (optarg) >= 0) {
@@ -712,7 +919,7 @@ int main (int argc, char **argv)
             /* fall through */
         default:
             fprintf (stderr, "Usage: localise [-n TRIALS] [-s SEED] "
-                     "[-w WORKERS] [-r dmodk|minhop|random] [-e SE] [-v] "
+                     "[-w WORKERS] [-r dmodk|minhop|random] [-e SE] [-l] [-v] "
                      "[CASE|NETWORK]...\n");
             return 2;
         }
@@ -724,10 +931,13 @@ int main (int argc, char **argv)
             routing_name (args.routing));
     argv += optind;
     for (size_t i = 0; argv[i]; i++) {
+        struct condition of;
+
         for (size_t k = 0; k < COUNT (networks); k++)
             is_network[i] |= !strcmp (argv[i], networks[k].name);
         for (size_t k = 0; k < COUNT (conditions); k++)
             is_case[i] |= !strcmp (argv[i], conditions[k].name);
+        is_case[i] |= parse_case (argv[i], &of);
         if (!is_network[i] && !is_case[i]) {
             fprintf (stderr, "localise: no case or network '%s'\n", argv[i]);
             return 2;
