@@ -181,17 +181,21 @@ static int refit (struct work *w)
     return 0;
 }
 
-/* How much chi square improves by signature k. */
-static double gain (const struct work *w, size_t k)
+/* What is slow takes more time; but routes and classes differ either way. */
+static bool is_excess (const struct explanation *ex, size_t k)
+{
+    enum suspect_kind kind = kind_of (ex, k);
+
+    return kind != SUSPECT_CLASS && kind != SUSPECT_ROUTE;
+}
+
+/* Information on signature k beside all causes. */
+static double information (const struct work *w, size_t k)
 {
     const struct explanation *ex = w->ex;
-    double h = ex->info[k];
-    double left = h;
+    double left = ex->info[k];
     double v[CAUSES_MAX];
-    double b;
 
-    if (!(h > 0))
-        return 0;
     for (size_t i = 0; i < ex->n; i++)
         v[i] = causes_dot (ex->causes, k, ex->cause[i].p);
     /* forward substitution alone: |L^-1 v|^2 = v' H^-1 v */
@@ -200,13 +204,26 @@ static double gain (const struct work *w, size_t k)
                / w->h[i * ex->n + i];
         left -= v[i] * v[i];
     }
+    return left;
+}
+
+/* How much chi square improves by signature k. */
+static double gain (const struct work *w, size_t k)
+{
+    const struct explanation *ex = w->ex;
+    double h = ex->info[k];
+    double left;
+    double b = causes_dot (ex->causes, k, ex->z);
+
+    if (!(h > 0) || (b < 0 && is_excess (ex, k)))
+        return 0;
+    left = information (w, k);
     if (left < INDEPENDENT * h) {
         /* of an estimate it proves nothing but that it is too small */
         if (ex->exact[k] || ex->n == 0)
             return 0;
         left = h;
     }
-    b = causes_dot (ex->causes, k, ex->z);
     return b * b / left;
 }
 
@@ -310,8 +327,9 @@ static int drop_one (struct work *w)
 
     for (size_t i = 0; i < ex->n; i++) {
         const struct cause *c = &ex->cause[i];
-        double t = fabs (c->excess_ns) / c->stderr_ns
-                   / threshold (w, c->signature);
+        double ns = is_excess (ex, c->signature) ? c->excess_ns
+                                                 : fabs (c->excess_ns);
+        double t = ns / c->stderr_ns / threshold (w, c->signature);
 
         if (t < least) {
             least = t;
@@ -844,130 +862,41 @@ double explain_excess (const struct explanation *ex, size_t k)
            / (ex->info[k] * causes_simplest (ex->causes, k)->unit);
 }
 
-int explain_fast (const struct explanation *ex, double *share)
+int explain_bounds (struct explanation *ex, double sd, double enough,
+                    double *upper)
 {
-    const struct causes *causes = ex->causes;
-    size_t n = ex->n;
-    double *r = malloc ((2 * ex->model->nrows + 1) * sizeof (*r));
-    double *h = malloc ((n * n + 1) * sizeof (*h));
-    double e[CAUSES_MAX];
-    double *p;
+    struct work *w = calloc (1, sizeof (*w));
+    size_t next[LSQ_LANES];
+    size_t n = 0;
     int rc = -1;
 
-    if (!r || !h)
+    if (!w || work_open (w, ex) < 0 || refit (w) < 0)
         goto done;
-    p = r + ex->model->nrows;
-    model_residual_fast (ex->model, r);
-    if (model_whiten (ex->model, r, 1, p) < 0)
-        goto done;
-    for (size_t i = 0; i < n; i++) {
-        size_t k = ex->cause[i].signature;
+    for (int turn = 0; turn < 2; turn++)
+        for (size_t k = 0; k < ex->causes->n; k++) {
+            const struct member *m = causes_simplest (ex->causes, k);
+            double left;
 
-        for (size_t j = 0; j <= i; j++)
-            h[i * n + j] = causes_dot (causes, k, ex->cause[j].p);
-        share[i] = causes_dot (causes, k, p);
-        e[i] = causes_dot (causes, k, ex->unexplained);
-    }
-    if (linalg_cholesky (h, n) < 0)
-        goto done;
-    linalg_solve (h, n, share);
-    linalg_solve (h, n, e);
-    for (size_t i = 0; i < n; i++)
-        share[i] /= e[i];
-    rc = 0;
-done:
-    free (r);
-    free (h);
-    return rc;
-}
-
-/* The normal equations of all causes, and last of part d of one. */
-static int parts_equations (const struct explanation *ex, const double *d,
-                            double *h, double *e)
-{
-    const struct causes *causes = ex->causes;
-    size_t n = ex->n + 1;
-    size_t nrows = ex->model->nrows;
-    double *p = malloc ((nrows + 1) * sizeof (*p));
-
-    if (!p || model_whiten (ex->model, d, 1, p) < 0) {
-        free (p);
-        return -1;
-    }
-    for (size_t i = 0; i < ex->n; i++) {
-        size_t k = ex->cause[i].signature;
-
-        for (size_t j = 0; j <= i; j++)
-            h[i * n + j] = causes_dot (causes, k, ex->cause[j].p);
-        h[(n - 1) * n + i] = causes_dot (causes, k, p);
-        e[i] = causes_dot (causes, k, ex->unexplained);
-    }
-    h[n * n - 1] = linalg_dot (d, p, nrows);
-    e[n - 1] = linalg_dot (d, ex->unexplained, nrows);
-    free (p);
-    return 0;
-}
-
-/* Sum of the estimates e whose numbers are 1 in u; h is the factor. */
-static struct shows parts_sum (const struct explanation *ex, const double *h,
-                               const double *e, const double *u,
-                               double unit)
-{
-    size_t n = ex->n + 1;
-    double v[CAUSES_MAX + 1];
-    double sum = linalg_dot (e, u, n);
-
-    memcpy (v, u, n * sizeof (*v));
-    linalg_solve (h, n, v);
-    return (struct shows){
-        .excess_ns = sum / unit,
-        .t = sum / (sqrt (linalg_dot (u, v, n)) * ex->scale),
-    };
-}
-
-int explain_parts (const struct explanation *ex, size_t c, const bool *some,
-                   struct shows *in, struct shows *others)
-{
-    const struct causes *causes = ex->causes;
-    size_t self = ex->cause[c].signature;
-    double unit = causes_simplest (causes, self)->unit;
-    size_t n = ex->n + 1;
-    double *d = calloc (ex->model->nrows + 1, sizeof (*d));
-    double *h = malloc (n * n * sizeof (*h));
-    double e[CAUSES_MAX + 1];
-    double u[CAUSES_MAX + 1] = { 0 };
-    size_t inside = 0;
-    int rc = -1;
-
-    *in = *others = (struct shows){ 0 };
-    if (!d || !h)
-        goto done;
-    for (size_t k = causes->start[self]; k < causes->start[self + 1]; k++)
-        if (some[causes->row[k]]) {
-            d[causes->row[k]] = causes->value[k];
-            inside++;
+            if (m->suspect.kind != SUSPECT_LINK)
+                continue;
+            left = ex->info[k] > 0 ? information (w, k) : 0;
+            upper[k] = INFINITY;
+            if (left > INDEPENDENT * ex->info[k])
+                upper[k] = (fmax (causes_dot (ex->causes, k, ex->z) / left, 0)
+                            + sd * ex->scale / sqrt (left)) / m->unit;
+            /* about: worth knowing better where it matters */
+            if (turn == 0 && !ex->exact[k] && upper[k] > enough / 2)
+                next[n++] = k;
+            if (n > 0 && (n == LSQ_LANES || k + 1 == ex->causes->n)) {
+                if (compute_info (w, next, n) < 0)
+                    goto done;
+                n = 0;
+            }
         }
     rc = 0;
-    if (inside == 0
-        || inside == causes->start[self + 1] - causes->start[self]) {
-        *(inside ? in : others) = (struct shows){
-            .excess_ns = ex->cause[c].excess_ns,
-            .t = ex->cause[c].excess_ns / ex->cause[c].stderr_ns,
-        };
-        goto done;
-    }
-    /* the part in some rows counts from what the cause is in the others; a
-     * part that another cause is a copy of shows nothing */
-    if ((rc = parts_equations (ex, d, h, e)) < 0
-        || linalg_cholesky (h, n) < 0)
-        goto done;
-    linalg_solve (h, n, e);
-    u[c] = 1;
-    *others = parts_sum (ex, h, e, u, unit);
-    u[n - 1] = 1;
-    *in = parts_sum (ex, h, e, u, unit);
 done:
-    free (d);
-    free (h);
+    for (size_t i = 0; i < ex->n; i++)
+        ex->cause[i].stderr_ns *= ex->scale; /* refit has them without */
+    work_close (w);
     return rc;
 }

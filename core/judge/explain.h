@@ -63,10 +63,13 @@ struct rival *explain_suspects (struct explanation *ex, size_t c, size_t *n);
  */
 int explain_swap (struct explanation *ex, size_t c, size_t signature);
 
-/* share[c]: how much of each cause's excess the fastest repeats alone show,
- * beside all other causes. Return 0, or -1 with errno ENOMEM.
+/* upper[k], of signatures that links have: the most that the excess of its
+ * simplest member may be beside all causes, to so many standard errors; exact
+ * where it is more than half of `enough`. INFINITY: the rows do not tell.
+ * Return 0, or -1 with errno ENOMEM.
  */
-int explain_fast (const struct explanation *ex, double *share);
+int explain_bounds (struct explanation *ex, double sd, double enough,
+                    double *upper);
 
 /* What to watch: routes that what is left over has more than sd standard
  * errors of, too little for a cause. Group i is list[first[i]] to
@@ -88,16 +91,5 @@ void watch_clear (struct watch *watch);
  * too.
  */
 double explain_excess (const struct explanation *ex, size_t k);
-
-/* Estimate cause number c apart in some rows and in the others, beside all
- * other causes: in how many standard errors it shows in each. A part without
- * rows: 0. Return 0, or -1 with errno ENOMEM.
- */
-struct shows {
-    double excess_ns;
-    double t; /* excess over its standard error */
-};
-int explain_parts (const struct explanation *ex, size_t c, const bool *some,
-                   struct shows *in, struct shows *others);
 
 #endif /* CORE_EXPLAIN_H */

@@ -64,20 +64,11 @@ enum {
 #define ALARMS 1e-4            /* causes in a healthy run that stay in doubt */
 #define ALARMS_CONFIRMED 0.05  /* and where each is to be confirmed: routes,
                                   links need more than that anyway */
+#define CLEAR_SD 2.0           /* that a link is said to be sound to */
+#define OPEN_SHARE 0.2         /* of the links: more are the check's doubt */
 #define ALARMS_FIRST 0.1       /* and that a confirm stage is planned for */
 #define WATCH_SD 2.0           /* of a route, for a second look */
-#define FIRST_SD 3.0           /* in the first stage's rows alone */
-#define CONFIRM_SD 4.0         /* in the confirm stage's */
-#define ROUTE_SD 4.0           /* of a route, in both */
-#define CONFIRM_SHARE 0.5      /* of the first stage's excess */
 #define BASELINE_SHARE 0.25    /* of the class's variance */
-#define DISAGREE_SHARE 0.3     /* of the excess */
-#define DISAGREE_SD 5.0
-#define FASTEST_SHARE 0.3      /* of the excess */
-#define FASTEST_SHARE_FEW 0.1
-#define ACCURATE_SD 2.0        /* less is beyond what a row can tell */
-#define FAST_SHARE 0.5         /* of the excess, in the fastest repeats */
-#define SCALE_MUCH 2.0         /* of the noise */
 #define KNOWN_SD 120.0         /* of a latency that is worth saying */
 #define DISPUTED_SHARE 0.05    /* of the probes */
 #define LOSS_RATE 0.05
@@ -101,15 +92,13 @@ struct judgement {
     const struct judge_options *opts;
     bool has_baseline;
     bool adaptive; /* only host ends are sure to be crossed */
-    struct observations obs;
-    double gap_ns; /* of an RTT over the fastest repeat, by noise alone */
+    struct model_run run, *base;
+    size_t nbase;
     struct model model;
     struct causes causes;
     struct explanation ex;
     const struct member *face[CAUSES_MAX]; /* what causes are taken for */
-    bool *confirm; /* [rows] of the confirm stage */
-    double fast[CAUSES_MAX]; /* of a cause's excess, by the fastest repeats */
-    bool doubted[CAUSES_MAX];
+    size_t disturbed; /* rows */
     bool shifted; /* a whole class is off by as much as a FAIL */
     size_t unjudged; /* links, for others' traffic to a host end */
     struct verdict *verdict;
@@ -222,7 +211,7 @@ static int limit_missing (struct judgement *j)
 static int limit_coverage (struct judgement *j, size_t absent)
 {
     struct verdict *v = j->verdict;
-    const struct observations *o = &j->obs;
+    const struct observations *o = &j->run.obs;
 
     if (limit_missing (j) < 0)
         return -1;
@@ -400,7 +389,7 @@ static int add_route (const struct judgement *j, struct finding *f,
                       size_t signature, const struct suspect *route)
 {
     size_t row = j->causes.row[j->causes.start[signature]];
-    const struct observation *o = &j->obs.v[row];
+    const struct observation *o = &j->run.obs.v[row];
     uint32_t from = o->a == route->to ? o->b : o->a;
     uint32_t arc[PATH_MAX_HOPS];
     bool passed = false;
@@ -423,7 +412,7 @@ static int add_all (const struct judgement *j, struct finding *f,
     const struct causes *c = &j->causes;
 
     for (size_t e = c->start[signature]; e < c->start[signature + 1]; e++) {
-        const struct observation *o = &j->obs.v[c->row[e]];
+        const struct observation *o = &j->run.obs.v[c->row[e]];
 
         for (size_t p = 0; p < o->n; p++) {
             const struct link_info *info = &j->net->link[o->link[p]];
@@ -492,7 +481,7 @@ static int add_members (const struct judgement *j, struct finding *f,
 static int has_basis (const struct judgement *j, const struct cause *c)
 {
     const struct model *m = &j->model;
-    double *u = malloc ((m->n + m->nclasses + 1) * sizeof (*u));
+    double *u = malloc ((model_unknowns (m) + 1) * sizeof (*u));
     double alone = 0;
     double var;
 
@@ -513,7 +502,7 @@ static int expected_of (const struct judgement *j, uint32_t link, double *ns)
 {
     const struct model *m = &j->model;
     int col = pathset_column (j->ps, link);
-    double *u = calloc (m->n + m->nclasses + 1, sizeof (*u));
+    double *u = calloc (model_unknowns (m) + 1, sizeof (*u));
     double var;
 
     if (!u)
@@ -526,15 +515,6 @@ static int expected_of (const struct judgement *j, uint32_t link, double *ns)
     *ns = var < KNOWN_SD * KNOWN_SD ? m->expected[col] : NAN;
     return 0;
 }
-
-struct support {
-    size_t rows;
-    size_t disagree; /* do not show it */
-    size_t both;     /* both sides saw it */
-    size_t fastest;  /* the fastest repeat shows it */
-    size_t clear;    /* and nothing that is doubted is beside it */
-    size_t repeats;
-};
 
 static const struct member *simplest (const struct judgement *j,
                                       const struct cause *c)
@@ -555,110 +535,10 @@ static bool is_row (const struct judgement *j, const struct cause *c)
            && rows_of (j, c) == 1;
 }
 
-/* What a cause adds to a row. */
-static double excess_of (const struct judgement *j, const struct cause *c,
-                         size_t row)
-{
-    const struct causes *s = &j->causes;
-    size_t low = s->start[c->signature];
-    size_t high = s->start[c->signature + 1];
-
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-
-        if (s->row[mid] < row)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    if (low == s->start[c->signature + 1] || s->row[low] != row)
-        return 0;
-    return s->value[low] * simplest (j, c)->unit * c->excess_ns;
-}
-
-static bool is_cause (const struct judgement *j, size_t row,
-                      double *excess_ns)
-{
-    for (size_t i = 0; i < j->ex.n; i++) {
-        const struct cause *c = &j->ex.cause[i];
-
-        if (is_row (j, c) && excess_of (j, c, row) != 0) {
-            *excess_ns = c->excess_ns;
-            return true;
-        }
-    }
-    return false;
-}
-
-/* True if a row crosses something else that got faster: what is slow there is
- * so only beside it, and proves nothing.
- */
-static bool is_offset (const struct judgement *j, const struct cause *but,
-                       size_t row)
-{
-    for (size_t i = 0; i < j->ex.n; i++) {
-        const struct cause *c = &j->ex.cause[i];
-
-        if (c != but && simplest (j, c)->suspect.kind != SUSPECT_CLASS
-            && !is_row (j, c) && excess_of (j, c, row) < 0)
-            return true;
-    }
-    return false;
-}
-
-/* What causes in doubt add to a row. */
-static double doubted_of (const struct judgement *j, size_t row)
-{
-    double sum = 0;
-
-    for (size_t i = 0; i < j->ex.n; i++)
-        if (j->doubted[i])
-            sum += excess_of (j, &j->ex.cause[i], row);
-    return sum;
-}
-
 /* Kinds that are judged as slow: links and what is made of them. */
 static bool is_links (const struct judgement *j, const struct cause *c)
 {
     return simplest (j, c)->suspect.kind <= SUSPECT_SWITCH;
-}
-
-static struct support support_of (const struct judgement *j,
-                                  const struct cause *c)
-{
-    size_t first = j->causes.start[c->signature];
-    size_t end = j->causes.start[c->signature + 1];
-    double share = end - first <= ROWS_FEW ? FASTEST_SHARE_FEW
-                                           : FASTEST_SHARE;
-    struct support s = { 0 };
-
-    for (size_t e = first; e < end; e++) {
-        size_t i = j->causes.row[e];
-        const struct observation *row = &j->obs.v[i];
-        double excess = fabs (excess_of (j, c, i));
-        double sd = j->ex.scale / sqrt (j->ex.row_info[i]);
-        double left = j->ex.z[i] / j->ex.row_info[i];
-        double missing = row->rtt_ns - row->min_ns - j->gap_ns;
-        bool fastest;
-
-        if (is_cause (j, i, &left))
-            sd = 0;
-        missing -= fmin (left, 0);
-        fastest = missing < fmin (share * excess,
-                                  fmax (j->opts->fail_ns, ACCURATE_SD * sd));
-        if (!is_links (j, c))
-            fastest = j->fast[c - j->ex.cause] > FAST_SHARE;
-        s.rows++;
-        s.disagree += is_offset (j, c, i)
-                      || (fabs (left) > DISAGREE_SHARE * excess
-                          && fabs (left) > DISAGREE_SD * sd);
-        s.both += row->both;
-        s.fastest += fastest;
-        s.clear += fastest
-                   && fabs (doubted_of (j, i)) < DISAGREE_SHARE * excess;
-        s.repeats += row->repeats;
-    }
-    return s;
 }
 
 static double warn_threshold (const struct judge_options *opts, double se)
@@ -667,12 +547,11 @@ static double warn_threshold (const struct judge_options *opts, double se)
 }
 
 static enum verdict_status level_of (const struct judge_options *opts,
-                                     const struct cause *c, bool baseline,
-                                     size_t repeats)
+                                     const struct cause *c, bool baseline)
 {
     double warn = warn_threshold (opts, c->stderr_ns);
 
-    if (!baseline || repeats < REPEATS_ENOUGH)
+    if (!baseline)
         return VERDICT_WARN;
     if (c->excess_ns > fmax (opts->fail_ns, opts->fail_spread * c->stderr_ns)
         && c->excess_ns - 3 * c->stderr_ns > warn)
@@ -684,37 +563,6 @@ static enum verdict_status level_of (const struct judge_options *opts,
 static double size_of (const struct judgement *j, const struct cause *c)
 {
     return is_links (j, c) ? c->excess_ns : fabs (c->excess_ns) / 2;
-}
-
-/* Whether a cause's rows have to bear it out. */
-static bool is_claim (const struct judgement *j, const struct cause *c)
-{
-    if (is_links (j, c))
-        return c->excess_ns > warn_threshold (j->opts, c->stderr_ns);
-    return simplest (j, c)->suspect.kind != SUSPECT_CLASS && !is_row (j, c);
-}
-
-/* Doubt causes that their rows do not bear out, then those that stand beside
- * them.
- */
-static void find_doubted (struct judgement *j)
-{
-    bool changed = true;
-
-    while (changed) {
-        changed = false;
-        for (size_t i = 0; i < j->ex.n; i++) {
-            const struct cause *c = &j->ex.cause[i];
-            struct support s;
-
-            if (j->doubted[i] || !is_claim (j, c))
-                continue;
-            s = support_of (j, c);
-            if (3 * s.disagree > s.rows || 2 * s.both < s.rows
-                || 2 * s.clear < s.rows)
-                changed = j->doubted[i] = true;
-        }
-    }
 }
 
 /* What a cause is called in a sentence; the caller frees it. */
@@ -771,41 +619,10 @@ static enum verdict_status limit_status (const struct judgement *j,
     return size_of (j, c) > j->opts->fail_ns ? VERDICT_UNKNOWN : VERDICT_OK;
 }
 
-static int doubt (struct judgement *j, const struct cause *c,
-                  const struct support *s)
-{
-    const char *why = ", but has others beside it that come and go";
-
-    if (3 * s->disagree > s->rows)
-        why = ", but not on all paths across it";
-    else if (2 * s->both < s->rows)
-        why = ", but was not seen from both ends";
-    else if (2 * s->fastest < s->rows)
-        why = ", but comes and goes";
-    return limit_cause (j, c, limit_status (j, c), why);
-}
-
-/* 1: both stages show the cause, each on its own; 0: they do not. -1: out of
- * memory.
- */
-static int is_confirmed (const struct judgement *j, size_t number)
-{
-    const struct cause *c = &j->ex.cause[number];
-    struct shows first;
-    struct shows then;
-
-    if (explain_parts (&j->ex, number, j->confirm, &then, &first) < 0)
-        return -1;
-    if (!is_links (j, c))
-        return first.t * then.t > 0 && fabs (then.t) > FIRST_SD
-               && fabs (c->excess_ns) > ROUTE_SD * c->stderr_ns;
-    return fabs (first.t) > FIRST_SD && fabs (then.t) > CONFIRM_SD
-           && then.excess_ns / first.excess_ns > CONFIRM_SHARE;
-}
-
 static int explain_finding (const struct judgement *j, struct finding *f,
-                            const struct cause *c, const struct support *s)
+                            const struct cause *c)
 {
+    size_t rows = rows_of (j, c);
     const char *over = f->basis == BASIS_BASELINE
                            ? "what the baseline lets expect"
                            : "its class; no baseline tells whether that is "
@@ -819,10 +636,9 @@ static int explain_finding (const struct judgement *j, struct finding *f,
         way = "(in one direction, the mean of both)";
     if (f->kind != FINDING_ROUTE)
         return asprintf (&f->why,
-                         "%zu of %s across %s show%s %+.0f ns (+-%.0f) %s "
+                         "%s across %s show%s %+.0f ns (+-%.0f) %s "
                          "over %s%s",
-                         s->rows - s->disagree, COUNTED (s->rows, "probe"),
-                         where, s->rows - s->disagree == 1 ? "s" : "",
+                         COUNTED (rows, "probe"), where, rows == 1 ? "s" : "",
                          f->excess_ns, f->stderr_ns, way, over,
                          f->nsw > 0 && f->kind != FINDING_SWITCH
                              ? "; a switch would do as well"
@@ -832,7 +648,7 @@ static int explain_finding (const struct judgement *j, struct finding *f,
     rc = asprintf (&f->why,
                    "%s by %s differ%s by %+.0f ns (+-%.0f) from what the "
                    "forwarding tables let expect",
-                   COUNTED (s->rows, "probe"), name, s->rows == 1 ? "s" : "",
+                   COUNTED (rows, "probe"), name, rows == 1 ? "s" : "",
                    f->excess_ns, f->stderr_ns);
     free (name);
     return rc;
@@ -863,7 +679,7 @@ static int add_path (const struct judgement *j, struct finding *f,
                      const struct cause *c)
 {
     const struct observation *o
-        = &j->obs.v[j->causes.row[j->causes.start[c->signature]]];
+        = &j->run.obs.v[j->causes.row[j->causes.start[c->signature]]];
 
     for (size_t p = 0; p < o->n; p++)
         if (add_suspect (j, f, o->link[p]) < 0)
@@ -907,22 +723,13 @@ static int fill_suspects (struct judgement *j, struct finding *f,
 static int judge_cause (struct judgement *j, size_t number)
 {
     const struct cause *c = &j->ex.cause[number];
-    struct support s = support_of (j, c);
     struct finding *f;
-    int confirmed;
     int baseline;
 
-    if (is_links (j, c)
-        && c->excess_ns <= warn_threshold (j->opts, c->stderr_ns))
+    if (size_of (j, c) <= warn_threshold (j->opts, c->stderr_ns))
         return 0;
-    if (j->doubted[number])
-        return doubt (j, c, &s);
-    if ((confirmed = is_confirmed (j, number)) < 0
-        || (baseline = has_basis (j, c)) < 0)
-        return -1;
-    if (!confirmed)
-        return limit_cause (j, c, limit_status (j, c), ", not confirmed");
-    if (!(f = add_finding (j->verdict)) || fill_suspects (j, f, number) < 0
+    if ((baseline = has_basis (j, c)) < 0
+        || !(f = add_finding (j->verdict)) || fill_suspects (j, f, number) < 0
         || expected_of (j, f->suspect[0], &f->expected_ns) < 0)
         return -1;
     if (j->adaptive && f->kind != FINDING_HOST_END) {
@@ -930,7 +737,7 @@ static int judge_cause (struct judgement *j, size_t number)
         return limit_cause (j, c, limit_status (j, c),
                             ", or what adaptive routing went by instead");
     }
-    f->level = level_of (j->opts, c, baseline, s.repeats);
+    f->level = level_of (j->opts, c, baseline);
     /* never on the ground of one explanation where another does as well */
     if (f->kind == FINDING_ROUTE
         || (f->kind != FINDING_SWITCH && f->nsw > 0))
@@ -938,7 +745,7 @@ static int judge_cause (struct judgement *j, size_t number)
     f->basis = baseline ? BASIS_BASELINE : BASIS_CLASS;
     f->excess_ns = c->excess_ns;
     f->stderr_ns = c->stderr_ns;
-    return explain_finding (j, f, c, &s) < 0 ? -1 : 0;
+    return explain_finding (j, f, c) < 0 ? -1 : 0;
 }
 
 /* A class that is slower or faster as a whole: the runs differ, no link. */
@@ -991,37 +798,18 @@ static void doubt_baseline (struct verdict *v)
             v->finding[i].level = VERDICT_UNKNOWN;
 }
 
-struct rest {
-    size_t disturbed; /* rows */
-    size_t faster;    /* links */
-};
-
-/* True if a row that is off by itself is so by every sign not by chance. */
-static bool is_lasting (const struct judgement *j, const struct cause *c)
-{
-    const struct observation *row
-        = &j->obs.v[j->causes.row[j->causes.start[c->signature]]];
-
-    return c->excess_ns / 2 > j->opts->fail_ns && row->both
-           && row->rtt_ns - row->min_ns < c->excess_ns / 2;
-}
-
-static int judge_causes (struct judgement *j, struct rest *rest)
+static int judge_causes (struct judgement *j)
 {
     for (size_t i = 0; i < j->ex.n; i++) {
         const struct cause *c = &j->ex.cause[i];
-        double ns = c->excess_ns;
         int rc = 0;
 
         if (simplest (j, c)->suspect.kind == SUSPECT_CLASS)
             rc = judge_class (j, c);
-        else if (is_links (j, c)
-                 && -ns > warn_threshold (j->opts, c->stderr_ns))
-            rest->faster++;
-        else if (!is_row (j, c) || is_lasting (j, c))
+        else if (!is_row (j, c))
             rc = judge_cause (j, i);
-        else if (fabs (ns) / 2 > warn_threshold (j->opts, c->stderr_ns / 2))
-            rest->disturbed++;
+        else
+            j->disturbed++;
         if (rc < 0)
             return -1;
     }
@@ -1033,63 +821,70 @@ static int judge_causes (struct judgement *j, struct rest *rest)
     return 0;
 }
 
-/* Links that could hide a FAIL because times scatter are not determined. */
-static int limit_scatter (struct judgement *j)
+static bool is_suspect (const struct verdict *v, uint32_t link)
 {
-    double scale = j->ex.scale;
-    size_t hidden = 0;
+    for (size_t i = 0; i < v->nfindings; i++)
+        for (size_t k = 0; k < v->finding[i].nsuspects; k++)
+            if (v->finding[i].suspect[k] == link)
+                return true;
+    return false;
+}
 
-    for (size_t k = 0; k < j->causes.n; k++) {
-        double least = j->opts->warn_spread
-                       / (sqrt (j->ex.info[k])
-                          * causes_simplest (&j->causes, k)->unit);
+/* Links of which the rows do not say that they are sound. */
+static int judge_open (struct judgement *j)
+{
+    const struct causes *c = &j->causes;
+    double *upper = malloc ((c->n + 1) * sizeof (*upper));
+    size_t open = 0, hosts = 0;
+    int rc = -1;
 
-        if (count_links (&j->causes, k) == 0)
-            continue;
-        hidden += least <= j->opts->fail_ns
-                  && least * scale > j->opts->fail_ns;
-    }
-    if (hidden > 0)
-        return verdict_limit (j->verdict, VERDICT_UNKNOWN,
-                              "times scatter %.1f times as much as their "
-                              "repeats let expect: more than %.0f ns would "
-                              "not show on %s",
-                              scale, j->opts->fail_ns,
-                              COUNTED (hidden, "link"));
-    return verdict_limit (j->verdict, VERDICT_OK,
-                          "times scatter %.1f times as much as their repeats "
-                          "let expect: small excesses went unseen",
-                          scale);
+    if (!upper
+        || explain_bounds (&j->ex, CLEAR_SD, j->opts->fail_ns, upper) < 0)
+        goto done;
+    for (size_t k = 0; k < c->n; k++)
+        for (size_t i = c->first[k]; i < c->first[k + 1]; i++) {
+            const struct member *m = &c->member[i];
+
+            if (m->suspect.kind != SUSPECT_LINK
+                || upper[k] * causes_simplest (c, k)->unit / m->unit
+                       <= j->opts->fail_ns
+                || is_suspect (j->verdict, m->suspect.index))
+                continue;
+            open++;
+            hosts += j->net->link[m->suspect.index].kind == LINK_HOST;
+        }
+    rc = 0;
+    if (open > 0)
+        rc = verdict_limit (j->verdict,
+                            hosts > 0 || (double)open
+                                             > OPEN_SHARE * (double)j->model.m
+                                ? VERDICT_UNKNOWN
+                                : VERDICT_OK,
+                            "%s of %zu, %zu of them host ends, could not be "
+                            "judged: more than %.0f ns would not show",
+                            COUNTED (open, "link"), j->model.m, hosts,
+                            j->opts->fail_ns);
+done:
+    free (upper);
+    return rc;
 }
 
 /* Say what is no finding but worth saying. */
 static int judge_rest (struct judgement *j)
 {
     struct verdict *v = j->verdict;
-    struct rest rest = { 0 };
 
-    if (judge_causes (j, &rest) < 0)
+    if (judge_causes (j) < 0 || judge_open (j) < 0)
         return -1;
     if (j->ex.full
         && verdict_limit (v, VERDICT_UNKNOWN,
                           "more is slow than can be told apart") < 0)
         return -1;
-    if (rest.disturbed > 0
-        && verdict_limit (v, VERDICT_OK,
-                          "%zu probe%s disturbed and left aside",
-                          rest.disturbed,
-                          rest.disturbed == 1 ? " was" : "s were")
-               < 0)
-        return -1;
-    if (rest.faster > 0
-        && verdict_limit (v, VERDICT_OK,
-                          "%zu link%s faster than %s", rest.faster,
-                          rest.faster == 1 ? " is" : "s are",
-                          j->has_baseline ? "in the baseline" : "the class")
-               < 0)
-        return -1;
-    if (j->ex.scale > SCALE_MUCH)
-        return limit_scatter (j);
+    if (j->disturbed > 0)
+        return verdict_limit (v, VERDICT_OK,
+                              "%zu probe%s disturbed and left aside",
+                              j->disturbed,
+                              j->disturbed == 1 ? " was" : "s were");
     return 0;
 }
 
@@ -1243,18 +1038,6 @@ static int compare_findings (const void *va, const void *vb)
     return (a->excess_ns < b->excess_ns) - (a->excess_ns > b->excess_ns);
 }
 
-/* Which rows are of the confirm stage. */
-static int mark_confirm (struct judgement *j, const struct plan *plan)
-{
-    size_t first = plan_rounds (plan) - plan_confirm_rounds (plan);
-
-    if (!(j->confirm = calloc (j->obs.n + 1, sizeof (*j->confirm))))
-        return -1;
-    for (size_t i = 0; i < j->obs.n; i++)
-        j->confirm[i] = j->obs.v[i].round >= first;
-    return 0;
-}
-
 /* Take causes for what they are likeliest to be, and measure them by that. */
 static int find_faces (struct judgement *j)
 {
@@ -1273,11 +1056,10 @@ static int find_faces (struct judgement *j)
 }
 
 /* Find the causes. */
-static int analyse (struct judgement *j, const struct observations *base,
-                    size_t nbase, double alarms, struct error *err)
+static int analyse (struct judgement *j, double alarms, struct error *err)
 {
-    if (model_make (&j->model, j->ps, &j->obs, base, nbase, err) < 0
-        || causes_make (&j->causes, j->ps, &j->obs, err) < 0)
+    if (model_make (&j->model, j->ps, &j->run, j->base, j->nbase, err) < 0
+        || causes_make (&j->causes, j->ps, &j->run.obs, err) < 0)
         return -1;
     if (explain (&j->ex, &j->model, &j->causes, alarms) == 0
         && find_faces (j) == 0)
@@ -1314,28 +1096,20 @@ static int find_busy (struct judgement *j)
 }
 
 static int judge_links (struct judgement *j, const struct plan *plan,
-                        const struct observations *base, size_t nbase,
                         struct error *err)
 {
     double alarms = plan_confirm_rounds (plan) > 0 ? ALARMS_CONFIRMED
                                                    : ALARMS;
 
-    if (analyse (j, base, nbase, alarms, err) < 0)
+    if (analyse (j, alarms, err) < 0)
         return -1;
     j->verdict->links = j->model.m;
-    j->gap_ns = j->obs.gap_ns;
-    for (size_t i = 0; i < nbase; i++)
-        if (base[i].n > 0)
-            j->gap_ns = fmin (j->gap_ns, base[i].gap_ns);
-    if (explain_fast (&j->ex, j->fast) < 0)
-        return error_nomem (err);
-    if (mark_confirm (j, plan) < 0 || limit_adaptive (j) < 0
+    if (limit_adaptive (j) < 0
         || limit_model (j) < 0)
         return error_nomem (err);
-    find_doubted (j);
     if (judge_rest (j) < 0 || find_busy (j) < 0)
         return error_nomem (err);
-    if (j->obs.lost > 0 && judge_loss (j, err) < 0)
+    if (j->run.obs.lost > 0 && judge_loss (j, err) < 0)
         return -1;
     if (j->verdict->nfindings > 0)
         qsort (j->verdict->finding, j->verdict->nfindings,
@@ -1343,15 +1117,43 @@ static int judge_links (struct judgement *j, const struct plan *plan,
     return 0;
 }
 
-static int observe_baselines (struct observations *base,
-                              const struct baseline *baseline, size_t n,
-                              struct error *err)
+/* What loopbacks took, by host link: the median over the run of the fastest. */
+static double *find_loopbacks (const struct pathset *ps,
+                               const struct samples *s)
 {
-    for (size_t i = 0; i < n; i++)
-        if (observe (&base[i], baseline[i].ps, baseline[i].samples,
-                     RTT_MIDDLE, &accuracy, err)
-            < 0)
-            return -1;
+    const struct network *net = pathset_network (ps);
+    double *ns = malloc ((net->nlinks + 1) * sizeof (*ns));
+    double *v = malloc ((s->nloopbacks + 1) * sizeof (*v));
+
+    for (size_t l = 0; ns && l < net->nlinks; l++)
+        ns[l] = NAN;
+    for (uint32_t i = 0; ns && v && i < pathset_size (ps); i++) {
+        uint32_t arc;
+        size_t n = 0;
+
+        for (size_t k = 0; k < s->nloopbacks; k++)
+            if (s->loopback[k].end == i)
+                v[n++] = s->loopback[k].rtt_ns[RTT_MIN];
+        net->attach (net->net, pathset_endpoint (ps, i)->id, &arc);
+        if (n > 0 && arc != NETWORK_NONE)
+            ns[arc_link (arc)] = stats_median (v, n);
+    }
+    if (!v) {
+        free (ns);
+        ns = NULL;
+    }
+    free (v);
+    return ns;
+}
+
+static int observe_run (struct model_run *run, const struct pathset *ps,
+                        const struct samples *samples, struct error *err)
+{
+    if (observe (&run->obs, ps, samples, RTT_FASTEST, &accuracy, err) < 0)
+        return -1;
+    if (samples->nloopbacks > 0
+        && !(run->loopback = find_loopbacks (ps, samples)))
+        return error_nomem (err);
     return 0;
 }
 
@@ -1372,15 +1174,15 @@ static int discount_busy (struct judgement *j, struct error *err)
             full[busy->way[k]] = true;
         }
     }
-    for (size_t i = 0; i < j->obs.n; i++) {
-        struct observation *o = &j->obs.v[i];
+    for (size_t i = 0; i < j->run.obs.n; i++) {
+        struct observation *o = &j->run.obs.v[i];
         bool busy = false;
 
         for (size_t k = 0; k < o->n; k++)
             busy |= full[o->link[k]];
         if (!busy)
             continue;
-        j->obs.disputed -= !o->both && j->obs.disputed > 0;
+        j->run.obs.disputed -= !o->both && j->run.obs.disputed > 0;
         o->min_ns = o->rtt_ns;
         o->var += BUSY_NS * BUSY_NS;
     }
@@ -1388,34 +1190,42 @@ static int discount_busy (struct judgement *j, struct error *err)
     return 0;
 }
 
-static int observe_all (struct judgement *j, struct observations *base,
-                        const struct baseline *baseline, size_t n,
-                        struct error *err)
+static int observe_all (struct judgement *j, const struct baseline *baseline,
+                        size_t n, struct error *err)
 {
-    if (observe (&j->obs, j->ps, j->samples, RTT_MIDDLE, &accuracy, err)
-            < 0
-        || observe_baselines (base, baseline, n, err) < 0)
-        return -1;
-    if (discount_busy (j, err) < 0)
+    if (!(j->base = calloc (n + 1, sizeof (*j->base))))
+        return error_nomem (err);
+    j->nbase = n;
+    if (observe_run (&j->run, j->ps, j->samples, err) < 0
+        || discount_busy (j, err) < 0)
         return -1;
     j->adaptive = j->samples->adaptive > 0;
     for (size_t i = 0; i < n; i++) {
-        j->has_baseline |= base[i].n > 0;
-        j->adaptive |= base[i].n > 0 && baseline[i].samples->adaptive > 0;
+        if (observe_run (&j->base[i], baseline[i].ps, baseline[i].samples, err)
+            < 0)
+            return -1;
+        j->has_baseline |= j->base[i].obs.n > 0;
+        j->adaptive |= j->base[i].obs.n > 0
+                       && baseline[i].samples->adaptive > 0;
     }
     return 0;
 }
 
-static void clear (struct judgement *j, struct observations *base, size_t n)
+static void run_clear (struct model_run *run)
 {
-    free (j->confirm);
+    observations_clear (&run->obs);
+    free (run->loopback);
+}
+
+static void clear (struct judgement *j)
+{
     explanation_clear (&j->ex);
     causes_clear (&j->causes);
     model_clear (&j->model);
-    observations_clear (&j->obs);
-    for (size_t i = 0; base && i < n; i++)
-        observations_clear (&base[i]);
-    free (base);
+    run_clear (&j->run);
+    for (size_t i = 0; i < j->nbase; i++)
+        run_clear (&j->base[i]);
+    free (j->base);
 }
 
 struct verdict *judge (struct pathset *ps, const struct plan *plan,
@@ -1423,7 +1233,6 @@ struct verdict *judge (struct pathset *ps, const struct plan *plan,
                        const struct baseline *baseline, size_t nbaselines,
                        const struct judge_options *opts, struct error *err)
 {
-    struct observations *base = calloc (nbaselines + 1, sizeof (*base));
     struct judgement j = {
         .ps = ps,
         .net = pathset_network (ps),
@@ -1434,16 +1243,16 @@ struct verdict *judge (struct pathset *ps, const struct plan *plan,
     struct verdict *result = NULL;
     size_t absent;
 
-    if (!base || !j.verdict) {
+    if (!j.verdict) {
         error_nomem (err);
         goto done;
     }
     if (check_plan (plan, samples, &absent, err) < 0
-        || observe_all (&j, base, baseline, nbaselines, err) < 0)
+        || observe_all (&j, baseline, nbaselines, err) < 0)
         goto done;
     j.verdict->nodes = samples->nanswered;
     j.verdict->rounds = plan_rounds (plan);
-    j.verdict->probes = j.obs.n;
+    j.verdict->probes = j.run.obs.n;
     if (limit_coverage (&j, absent) < 0) {
         error_nomem (err);
         goto done;
@@ -1454,13 +1263,13 @@ struct verdict *judge (struct pathset *ps, const struct plan *plan,
             goto done;
         }
     }
-    else if (judge_links (&j, plan, base, nbaselines, err) < 0)
+    else if (judge_links (&j, plan, err) < 0)
         goto done;
     result = j.verdict;
     j.verdict = NULL;
 done:
     verdict_destroy (j.verdict);
-    clear (&j, base, nbaselines);
+    clear (&j);
     return result;
 }
 
@@ -1566,7 +1375,6 @@ int judge_first (struct suspicions *s, struct pathset *ps,
                  const struct baseline *baseline, size_t nbaselines,
                  const struct judge_options *opts, struct error *err)
 {
-    struct observations *base = calloc (nbaselines + 1, sizeof (*base));
     struct judgement j = {
         .ps = ps,
         .net = pathset_network (ps),
@@ -1577,13 +1385,9 @@ int judge_first (struct suspicions *s, struct pathset *ps,
     int rc = -1;
 
     *s = (struct suspicions){ 0 };
-    if (!base) {
-        error_nomem (err);
-        goto done;
-    }
     if (check_plan (plan, samples, &absent, err) < 0
-        || observe_all (&j, base, baseline, nbaselines, err) < 0
-        || analyse (&j, base, nbaselines, ALARMS_FIRST, err) < 0)
+        || observe_all (&j, baseline, nbaselines, err) < 0
+        || analyse (&j, ALARMS_FIRST, err) < 0)
         goto done;
     if (list_suspicions (&j, s) < 0) {
         error_nomem (err);
@@ -1591,7 +1395,7 @@ int judge_first (struct suspicions *s, struct pathset *ps,
     }
     rc = 0;
 done:
-    clear (&j, base, nbaselines);
+    clear (&j);
     return rc;
 }
 

@@ -65,6 +65,8 @@ enum {
 #define SWITCH_FIGURE 150.0 /* a hop and a few metres */
 #define MEAN_SD 3000.0      /* at least; else the usual RTT */
 #define SPREAD_DEFAULT 100.0
+#define OFFSET_SD 80.0      /* of a host in a run, where nothing is known of it */
+#define LOOPBACK_SD 20.0    /* of what loopbacks do not show of it */
 #define SPREAD_MIN 20.0
 
 /* of what links differ by */
@@ -83,11 +85,6 @@ enum {
 static double figure (const struct network *net, uint32_t link)
 {
     return net->link[link].kind == LINK_HOST ? HOST_FIGURE : SWITCH_FIGURE;
-}
-
-static size_t unknowns (const struct model *model)
-{
-    return model->n + model->nclasses;
 }
 
 static void row_add (const struct sparse *a, size_t row, double w, double *x)
@@ -125,12 +122,13 @@ struct gather {
     const struct observation **row; /* [n] */
     double *weight;                 /* [n] of the baselines */
     double *rtt_ns;                 /* [n] their weighted mean */
-    double *fast_ns;                /* [n] the same of fastest repeats */
+    uint32_t *run;                  /* [n] 0: the job; 1 ..: a baseline */
     size_t n;
     size_t njob;                    /* of the job */
     uint32_t *slot;                 /* open hashing: row + 1 */
     size_t mask;
     uint8_t *keep;                  /* [n] */
+    uint32_t *offset;               /* [runs * nlinks] number or NONE */
     const uint32_t *col;            /* the model's column[] */
 };
 
@@ -145,9 +143,9 @@ static int gather_open (struct gather *g, size_t rows)
     g->row = malloc ((rows + 1) * sizeof (*g->row));
     g->weight = calloc (rows + 1, sizeof (*g->weight));
     g->rtt_ns = calloc (rows + 1, sizeof (*g->rtt_ns));
-    g->fast_ns = calloc (rows + 1, sizeof (*g->fast_ns));
+    g->run = calloc (rows + 1, sizeof (*g->run));
     g->keep = calloc (rows + 1, 1);
-    return g->slot && g->row && g->weight && g->rtt_ns && g->fast_ns
+    return g->slot && g->row && g->weight && g->rtt_ns && g->run
                    && g->keep
                ? 0
                : -1;
@@ -159,38 +157,37 @@ static void gather_close (struct gather *g)
     free (g->row);
     free (g->weight);
     free (g->rtt_ns);
-    free (g->fast_ns);
+    free (g->run);
     free (g->keep);
+    free (g->offset);
 }
 
-static uint32_t gather_row (struct gather *g, const struct observation *row)
+static uint32_t gather_row (struct gather *g, const struct observation *row,
+                            uint32_t run)
 {
-    size_t at = row_hash (row) & g->mask;
+    size_t at = (row_hash (row) + run) & g->mask;
 
-    while (g->slot[at] && !same_row (g->row[g->slot[at] - 1], row))
+    while (g->slot[at]
+           && (g->run[g->slot[at] - 1] != run
+               || !same_row (g->row[g->slot[at] - 1], row)))
         at = (at + 1) & g->mask;
     if (!g->slot[at]) {
+        g->run[g->n] = run;
         g->row[g->n++] = row;
         g->slot[at] = (uint32_t)g->n;
     }
     return g->slot[at] - 1;
 }
 
-/* What a row would take if its fastest repeat were a usual one. */
-static double fast_ns (const struct observations *o, size_t row)
-{
-    return o->v[row].min_ns + o->gap_ns;
-}
-
-static void gather_baseline (struct gather *g, const struct observations *o)
+static void gather_baseline (struct gather *g, const struct observations *o,
+                             uint32_t run)
 {
     for (size_t i = 0; i < o->n; i++) {
-        uint32_t k = gather_row (g, &o->v[i]);
+        uint32_t k = gather_row (g, &o->v[i], run);
         double w = 1 / o->v[i].var;
 
         g->weight[k] += w;
         g->rtt_ns[k] += (o->v[i].rtt_ns - g->rtt_ns[k]) * w / g->weight[k];
-        g->fast_ns[k] += (fast_ns (o, i) - g->fast_ns[k]) * w / g->weight[k];
     }
 }
 
@@ -262,7 +259,7 @@ static int keep_near (struct model *model, struct gather *g)
 }
 
 static int gather_rows (struct model *model, struct pathset *ps,
-                        struct gather *g, const struct observations *base,
+                        struct gather *g, const struct model_run *base,
                         size_t nbase)
 {
     size_t rows = model->nrows;
@@ -270,7 +267,7 @@ static int gather_rows (struct model *model, struct pathset *ps,
     struct error err;
 
     for (size_t b = 0; b < nbase; b++)
-        rows += base[b].n;
+        rows += base[b].obs.n;
     model->row_of = malloc ((model->nrows + 1) * sizeof (*model->row_of));
     model->link = malloc ((g->net->nlinks + 1) * sizeof (*model->link));
     model->column = malloc ((g->net->nlinks + 1) * sizeof (*model->column));
@@ -284,10 +281,10 @@ static int gather_rows (struct model *model, struct pathset *ps,
     for (size_t j = 0; j < model->m; j++)
         add_link (model, link[j]);
     for (size_t i = 0; i < model->nrows; i++)
-        model->row_of[i] = gather_row (g, &model->obs->v[i]);
+        model->row_of[i] = gather_row (g, &model->obs->v[i], 0);
     g->njob = g->n;
     for (size_t b = 0; b < nbase; b++)
-        gather_baseline (g, &base[b]);
+        gather_baseline (g, &base[b].obs, (uint32_t)b + 1);
     for (size_t i = 0; i < g->n; i++)
         model->baseline_rows += g->weight[i] > 0;
     return keep_near (model, g);
@@ -316,23 +313,99 @@ static int number_classes (struct model *model, const struct network *net)
 }
 
 /*
+ * Hosts' offsets: of a run, by host link. Those of the job come first.
+ */
+
+/* Number the offsets of a run; column[nlinks] is where a host link's is, NONE. */
+static void number_offsets (struct model *model, const struct gather *g,
+                            uint32_t run, uint32_t *column)
+{
+    for (size_t i = 0; i < g->n; i++) {
+        if (g->run[i] != run || (run > 0 && !g->keep[i]))
+            continue;
+        for (size_t p = 0; p < g->row[i]->n; p++) {
+            uint32_t link = g->row[i]->link[p];
+
+            if (g->net->link[link].kind == LINK_HOST && column[link] == NONE)
+                column[link] = (uint32_t)model->noffsets++;
+        }
+    }
+}
+
+/* How much a run's offset is known of beforehand. A baseline's is what loopbacks
+ * are compared with.
+ */
+static void expect_offset (struct model *model, uint32_t offset,
+                           double loopback, double before)
+{
+    bool known = !isnan (loopback) && !isnan (before);
+
+    model->offset_mean[offset] = known ? loopback - before : 0;
+    model->offset_sd[offset] = known ? LOOPBACK_SD : OFFSET_SD;
+}
+
+static double loopback_of (const struct model_run *run, uint32_t link)
+{
+    return run->loopback ? run->loopback[link] : NAN;
+}
+
+static int make_offsets (struct model *model, struct gather *g,
+                         const struct model_run *job,
+                         const struct model_run *base, size_t nbase)
+{
+    size_t nlinks = g->net->nlinks;
+
+    g->offset = malloc (((nbase + 1) * nlinks + 1) * sizeof (*g->offset));
+    if (!g->offset)
+        return -1;
+    for (size_t i = 0; i < (nbase + 1) * nlinks; i++)
+        g->offset[i] = NONE;
+    for (size_t run = 0; run <= nbase; run++)
+        number_offsets (model, g, (uint32_t)run, g->offset + run * nlinks);
+    model->offset_mean = calloc (model->noffsets + 1, sizeof (double));
+    model->offset_sd = calloc (model->noffsets + 1, sizeof (double));
+    if (!model->offset_mean || !model->offset_sd)
+        return -1;
+    for (uint32_t run = 0; run <= nbase; run++)
+        for (uint32_t l = 0; l < nlinks; l++) {
+            uint32_t offset = g->offset[run * nlinks + l];
+            double before = NAN;
+
+            if (offset == NONE)
+                continue;
+            for (size_t b = 0; b < nbase && isnan (before); b++)
+                before = loopback_of (&base[b], l);
+            expect_offset (model, offset,
+                           loopback_of (run ? &base[run - 1] : job, l),
+                           before);
+        }
+    return 0;
+}
+
+/*
  * The least squares problems: measured rows (the job's first), then a row per
  * link that ties it to its class, then one per class.
  */
 
-static int add_row (struct model_side *side, const struct gather *g,
-                    size_t row, double weight)
+static int add_row (const struct model *model, struct model_side *side,
+                    const struct gather *g, size_t row, double weight)
 {
     const struct observation *o = g->row[row];
-    uint32_t col[ROW_MAX];
-    int8_t value[ROW_MAX];
+    const uint32_t *offset = g->offset + g->run[row] * g->net->nlinks;
+    uint32_t col[2 * ROW_MAX];
+    int8_t value[2 * ROW_MAX];
+    size_t n = o->n;
 
     for (size_t p = 0; p < o->n; p++) {
         col[p] = g->col[o->link[p]];
         value[p] = (int8_t)o->count[p];
+        if (offset[o->link[p]] == NONE)
+            continue;
+        col[n] = (uint32_t)(model->n + model->nclasses) + offset[o->link[p]];
+        value[n++] = 1;
     }
     side->weight[side->a->nrows] = weight;
-    return sparse_add (side->a, col, value, o->n);
+    return sparse_add (side->a, col, value, n);
 }
 
 static int add_priors (const struct model *model, struct model_side *side)
@@ -349,7 +422,7 @@ static int add_priors (const struct model *model, struct model_side *side)
         if (sparse_add (side->a, col, value, 2) < 0)
             return -1;
     }
-    for (size_t c = 0; c < model->nclasses; c++) {
+    for (size_t c = 0; c < model->nclasses + model->noffsets; c++) {
         uint32_t col = (uint32_t)(model->n + c);
 
         if (sparse_add (side->a, &col, value, 1) < 0)
@@ -361,15 +434,15 @@ static int add_priors (const struct model *model, struct model_side *side)
 static int make_side (const struct model *model, struct model_side *side,
                       const struct gather *g, const double *job)
 {
-    side->a = sparse_create (unknowns (model));
-    side->weight = malloc ((g->n + unknowns (model) + 1) * sizeof (double));
+    side->a = sparse_create (model_unknowns (model));
+    side->weight = malloc ((g->n + model_unknowns (model) + 1) * sizeof (double));
     if (!side->a || !side->weight)
         return -1;
     for (size_t i = 0; i < g->n; i++) {
         double weight = g->weight[i] + (job ? job[i] : 0);
 
         if ((i < g->njob || g->keep[i]) && weight > 0
-            && add_row (side, g, i, weight) < 0)
+            && add_row (model, side, g, i, weight) < 0)
             return -1;
     }
     return add_priors (model, side);
@@ -403,6 +476,9 @@ static int set_spreads (const struct model *model, struct model_side *side)
     for (size_t c = 0; c < model->nclasses; c++)
         side->weight[side->measured + model->n + c]
             = 1 / (model->mean_sd * model->mean_sd);
+    for (size_t i = 0; i < model->noffsets; i++)
+        side->weight[side->measured + model->n + model->nclasses + i]
+            = 1 / pow (model->offset_sd[i], 2);
     lsq_destroy (side->lsq);
     side->lsq = lsq_create (side->a, side->weight);
     return side->lsq ? 0 : -1;
@@ -437,7 +513,7 @@ static void draw_pull (const struct model *model, struct rng *rng,
 static int draw_errors (const struct model *model, struct rng *rng, size_t n,
                         double *noise, double *u)
 {
-    size_t size = unknowns (model);
+    size_t size = model_unknowns (model);
     double *b = calloc (n * size + 1, sizeof (*b));
     int rc;
 
@@ -458,7 +534,7 @@ static int estimate (const struct model *model, const struct gather *g,
                      const double *rtt_ns, bool job, double *x)
 {
     const struct sparse *a = model->before.a;
-    size_t n = unknowns (model);
+    size_t n = model_unknowns (model);
     double *b = calloc (n + 1, sizeof (*b));
     double *f = calloc (n + 1, sizeof (*f));
     size_t row = 0;
@@ -468,6 +544,8 @@ static int estimate (const struct model *model, const struct gather *g,
         goto done;
     for (size_t l = 0; l < model->n; l++)
         f[l] = figure (g->net, model->link[l]);
+    memcpy (f + model->n + model->nclasses, model->offset_mean,
+            model->noffsets * sizeof (*f));
     for (size_t i = 0; i < g->n; i++) {
         if (!(i < g->njob || g->keep[i]) || !(g->weight[i] > 0))
             continue;
@@ -496,7 +574,7 @@ done:
 /* var[l]: of the posterior of link l, by a few draws. */
 static int rough_variances (const struct model *model, double *var)
 {
-    size_t n = unknowns (model);
+    size_t n = model_unknowns (model);
     double *u = malloc ((DRAWS * n + 1) * sizeof (*u));
     struct rng rng;
     int rc = -1;
@@ -538,6 +616,8 @@ static double count_classes (const struct model *model, size_t row,
 
     memset (count, 0, model->nclasses * sizeof (*count));
     for (size_t e = a->start[row]; e < a->start[row + 1]; e++) {
+        if (a->col[e] >= model->n)
+            continue;
         count[model->class_of[a->col[e]]] += a->value[e];
         squares += a->value[e] * a->value[e];
     }
@@ -623,7 +703,7 @@ done:
 
 static int estimate_spreads (struct model *model, const struct gather *g)
 {
-    size_t n = unknowns (model);
+    size_t n = model_unknowns (model);
     double *x = malloc ((n + 1) * sizeof (*x));
     double *var = malloc ((n + 1) * sizeof (*var));
     double *v = malloc ((n + 1) * sizeof (*v));
@@ -689,7 +769,7 @@ static int find_scatter (struct model *model)
 static int count_uncovered (struct model *model)
 {
     const struct sparse *a = model->before.a;
-    bool *seen = calloc (unknowns (model) + 1, sizeof (*seen));
+    bool *seen = calloc (model_unknowns (model) + 1, sizeof (*seen));
 
     if (!seen)
         return -1;
@@ -702,31 +782,28 @@ static int count_uncovered (struct model *model)
 }
 
 int model_make (struct model *model, struct pathset *ps,
-                const struct observations *obs,
-                const struct observations *base, size_t nbase,
-                struct error *err)
+                const struct model_run *job, const struct model_run *base,
+                size_t nbase, struct error *err)
 {
     struct gather g = { .net = pathset_network (ps) };
     int rc = -1;
 
-    *model = (struct model){ .obs = obs, .nrows = obs->n };
+    *model = (struct model){ .obs = &job->obs, .nrows = job->obs.n };
     if (!pathset_links (ps, &model->m, err))
         return -1;
     if (gather_rows (model, ps, &g, base, nbase) < 0
-        || number_classes (model, g.net) < 0 || make_sides (model, &g) < 0)
+        || number_classes (model, g.net) < 0
+        || make_offsets (model, &g, job, base, nbase) < 0 || make_sides (model, &g) < 0)
         goto nomem;
     model->mean = calloc (model->nclasses + 1, sizeof (double));
     model->spread = malloc ((model->nclasses + 1) * sizeof (double));
-    model->expected = calloc (unknowns (model) + 1, sizeof (double));
-    model->fast = calloc (unknowns (model) + 1, sizeof (double));
+    model->expected = calloc (model_unknowns (model) + 1, sizeof (double));
     if (!model->mean || !model->spread || !model->expected
-        || !model->fast
         || find_differences (model, &g) < 0
         || estimate_spreads (model, &g) < 0
         || set_spreads (model, &model->before) < 0
         || set_spreads (model, &model->after) < 0
         || estimate (model, &g, g.rtt_ns, false, model->expected) < 0
-        || estimate (model, &g, g.fast_ns, false, model->fast) < 0
         || count_uncovered (model) < 0)
         goto nomem;
     for (size_t l = 0; l < model->n; l++) {
@@ -734,11 +811,13 @@ int model_make (struct model *model, struct pathset *ps,
         uint32_t c = model->class_of[l];
 
         model->expected[l] += ns;
-        model->fast[l] += ns;
         model->mean[c] = ns + model->expected[model->n + c];
     }
     for (size_t c = 0; c < model->nclasses; c++)
-        model->expected[model->n + c] = model->fast[model->n + c] = 0;
+        model->expected[model->n + c] = 0;
+    for (size_t i = 0; i < model->noffsets; i++)
+        model->expected[model->n + model->nclasses + i]
+            += model->offset_mean[i];
     if (find_scatter (model) < 0)
         goto nomem;
     rc = 0;
@@ -766,7 +845,8 @@ void model_clear (struct model *model)
 {
     free (model->link);
     free (model->expected);
-    free (model->fast);
+    free (model->offset_mean);
+    free (model->offset_sd);
     free (model->column);
     free (model->class_of);
     free (model->class_id);
@@ -789,15 +869,9 @@ void model_residual (const struct model *model, double *r)
         r[i] = model->obs->v[i].rtt_ns - row_dot (model, i, model->expected);
 }
 
-void model_residual_fast (const struct model *model, double *r)
-{
-    for (size_t i = 0; i < model->nrows; i++)
-        r[i] = fast_ns (model->obs, i) - row_dot (model, i, model->fast);
-}
-
 void model_transpose (const struct model *model, const double *v, double *u)
 {
-    memset (u, 0, unknowns (model) * sizeof (*u));
+    memset (u, 0, model_unknowns (model) * sizeof (*u));
     for (size_t i = 0; i < model->nrows; i++)
         if (v[i] != 0)
             row_add (model->after.a, model->row_of[i], v[i], u);
@@ -806,7 +880,7 @@ void model_transpose (const struct model *model, const double *v, double *u)
 int model_whiten (const struct model *model, const double *d, size_t n,
                   double *p)
 {
-    size_t size = unknowns (model);
+    size_t size = model_unknowns (model);
     size_t nrows = model->nrows;
     double *b = calloc (n * size + 1, sizeof (*b));
     double *x = malloc ((n * size + 1) * sizeof (*x));
@@ -837,7 +911,7 @@ done:
 int model_draw (const struct model *model, struct rng *rng, size_t n,
                 double *z)
 {
-    size_t size = unknowns (model);
+    size_t size = model_unknowns (model);
     double *u = malloc ((n * size + 1) * sizeof (*u));
 
     if (!u || draw_errors (model, rng, n, z, u) < 0) {
@@ -857,7 +931,7 @@ int model_draw (const struct model *model, struct rng *rng, size_t n,
 
 double model_prior_variance (const struct model *model, const double *u)
 {
-    size_t n = unknowns (model);
+    size_t n = model_unknowns (model);
     double *x = malloc ((n + 1) * sizeof (*x));
     double var = NAN;
 

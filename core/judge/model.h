@@ -29,7 +29,6 @@ struct model {
     uint32_t *link;        /* [n] of the network */
     uint32_t *column;      /* [nlinks] where a link is, NETWORK_NONE */
     double *expected;      /* [n] latency, before the job's samples, ns */
-    double *fast;          /* [n] the same by the fastest repeats */
     uint32_t *class_of;    /* [n] numbered from 0 */
     size_t nclasses;
     uint32_t *class_id;    /* [nclasses] the network's */
@@ -37,6 +36,9 @@ struct model {
     double mean_sd;        /* of classes' means, before anything is known */
     double *mean;          /* [nclasses] expected of another link of it, ns */
     double *spread;        /* [nclasses] standard deviation within, ns */
+    size_t noffsets;       /* hosts' offsets, of the job and of baselines */
+    double *offset_mean;   /* [noffsets] ns, of round trips */
+    double *offset_sd;
     double scatter;        /* of the job's rows over what their classes let
                               expect, by the spreads; at least 1 */
     size_t uncovered;      /* links of the job that no baseline row crosses */
@@ -45,7 +47,7 @@ struct model {
 
     /* the linear model without and with the job's rows, see model.c */
     struct model_side {
-        struct sparse *a;  /* columns: links, then the classes' means */
+        struct sparse *a;  /* columns: links, the classes' means, offsets */
         double *weight;    /* [rows of a] 1 / variance */
         size_t measured;   /* rows of a that are of RTTs */
         struct lsq *lsq;
@@ -53,23 +55,25 @@ struct model {
     uint32_t *row_of;      /* [nrows] the job's among those of `after` */
 };
 
-/* Make the model of a job from its observations and those of nbase baselines
- * (none is fine). obs is borrowed. Return 0, or -1 with err; model_clear is
- * due in both cases.
+/* One run's rows, and what its hosts' loopbacks took, by host link of the
+ * network: ns, NAN where that is not known.
+ */
+struct model_run {
+    struct observations obs;
+    double *loopback; /* [nlinks] */
+};
+
+/* Make the model of a job from its run and those of nbase baselines (none is
+ * fine). All is borrowed. Return 0, or -1 with err; model_clear is due in both
+ * cases.
  */
 int model_make (struct model *model, struct pathset *ps,
-                const struct observations *obs,
-                const struct observations *base, size_t nbase,
-                struct error *err);
+                const struct model_run *job, const struct model_run *base,
+                size_t nbase, struct error *err);
 void model_clear (struct model *model);
 
 /* r, over the rows. */
 void model_residual (const struct model *model, double *r);
-
-/* The same by the fastest repeats of all rows and baselines, which the traffic
- * of others moves less.
- */
-void model_residual_fast (const struct model *model, double *r);
 
 /* p = V^-1 d for n vectors over the rows, one behind the other. Eight at once
  * cost little more than one. Return 0, or -1 with errno ENOMEM.
@@ -84,11 +88,16 @@ int model_whiten (const struct model *model, const double *d, size_t n,
 int model_draw (const struct model *model, struct rng *rng, size_t n,
                 double *z);
 
-/* u [n + nclasses]: sum of weights v (over the rows) times the rows. */
+/* How many columns there are: links, classes, offsets. */
+static inline size_t model_unknowns (const struct model *m)
+{
+    return m->n + m->nclasses + m->noffsets;
+}
+
+/* u [model_unknowns]: sum of weights v (over the rows) times the rows. */
 void model_transpose (const struct model *model, const double *v, double *u);
 
-/* Variance of the combination u [n + nclasses] of latencies (and, at its end,
- * of class means), before the job's samples. NAN with errno ENOMEM.
+/* Variance of the combination u [model_unknowns] of them all, before the job's samples. NAN with errno ENOMEM.
  */
 double model_prior_variance (const struct model *model, const double *u);
 

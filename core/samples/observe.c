@@ -26,6 +26,9 @@ enum {
 };
 
 #define AGREE 4.0 /* standard deviations */
+#define LEAST_SD 12.0   /* ns, of a least repeat where few rows tell */
+#define USUAL_GAPS 2.0  /* of medians over least repeats: no sign of traffic */
+#define GAP_DOUBT 0.4   /* of what is more: that a least repeat may have waited */
 
 static double spread_of (const struct sample *s)
 {
@@ -203,6 +206,57 @@ static bool merge (struct observation *o, const struct sample *const *s,
     return disputed;
 }
 
+/* Merge by the fastest repeat; *gap: of the better side's median over it. */
+static void merge_fastest (struct observation *o,
+                           const struct sample *const *s, size_t n,
+                           double *gap)
+{
+    double median = INFINITY;
+    bool from[2] = { false };
+
+    *o = (struct observation){ .a = s[0]->a, .b = s[0]->b,
+                               .round = s[0]->round, .rtt_ns = INFINITY };
+    for (size_t i = 0; i < n; i++) {
+        if (!usable (s[i]))
+            continue;
+        o->repeats += s[i]->sent - s[i]->lost;
+        o->rtt_ns = fmin (o->rtt_ns, s[i]->rtt_ns[RTT_MIN]);
+        median = fmin (median, s[i]->rtt_ns[RTT_MEDIAN]);
+        from[s[i]->initiator == o->a] = true;
+    }
+    o->min_ns = o->rtt_ns;
+    o->both = from[0] && from[1];
+    *gap = median - o->rtt_ns;
+}
+
+/* What a least repeat of one side scatters by, from the differences of two
+ * sides' (1.4826 times the median size over the root of two).
+ */
+static double least_sd (const struct sample *const *s, size_t n, double *v)
+{
+    size_t k = 0;
+
+    for (size_t i = 1; i < n; i++)
+        if (same_row (s[i - 1], s[i]) && usable (s[i - 1]) && usable (s[i]))
+            v[k++] = s[i]->rtt_ns[RTT_MIN] - s[i - 1]->rtt_ns[RTT_MIN];
+    return k >= PAIRS_ENOUGH ? stats_mad (v, k, 0) * M_SQRT1_2 : LEAST_SD;
+}
+
+/* Variances of rows by their gaps, which v is a copy of. */
+static void weigh_gaps (struct observations *o, const double *gap, double *v,
+                        double sd, double floor)
+{
+    double usual;
+
+    memcpy (v, gap, o->n * sizeof (*v));
+    usual = o->n > 0 ? stats_median (v, o->n) : 0;
+    for (size_t i = 0; i < o->n; i++) {
+        double more = fmax (0, gap[i] - USUAL_GAPS * usual);
+
+        o->v[i].var = fmax (sd * sd + pow (GAP_DOUBT * more, 2), floor);
+    }
+}
+
 static int grow (struct observations *o, size_t size)
 {
     uint32_t *link = realloc (o->link, size * sizeof (*link));
@@ -258,13 +312,14 @@ int observe (struct observations *o, const struct pathset *ps,
     size_t n = samples->nsamples;
     const struct sample **s = malloc ((n + 1) * sizeof (*s));
     double *v = malloc ((n + 1) * sizeof (*v));
+    double *gap = malloc ((n + 1) * sizeof (*gap));
     double sigma;
     double floor;
     int rc = -1;
 
     *o = (struct observations){ 0 };
     o->v = malloc ((n + 1) * sizeof (*o->v));
-    if (!s || !v || !o->v) {
+    if (!s || !v || !gap || !o->v) {
         error_nomem (err);
         goto done;
     }
@@ -275,21 +330,28 @@ int observe (struct observations *o, const struct pathset *ps,
     }
     qsort (s, n, sizeof (*s), compare_samples);
     /* medians bear more than the middle does */
-    sigma = o->sigma_ns = pool (s, n,
-                                quantile == RTT_MIDDLE ? RTT_MEDIAN : quantile,
-                                v);
+    sigma = o->sigma_ns
+        = quantile == RTT_FASTEST
+              ? least_sd (s, n, v)
+              : pool (s, n, quantile == RTT_MIDDLE ? RTT_MEDIAN : quantile, v);
     floor = least_variance (accuracy, s, n, v);
     for (size_t i = 0, end; i < n; i = end) {
         bool some = false;
 
         for (end = i; end < n && same_row (s[i], s[end]); end++)
             some |= usable (s[end]);
-        if (some)
+        if (some && quantile == RTT_FASTEST) {
+            merge_fastest (&o->v[o->n], s + i, end - i, &gap[o->n]);
+            o->n++;
+        }
+        else if (some)
             o->disputed += merge (&o->v[o->n++], s + i, end - i, quantile,
                                   sigma, floor);
         else
             o->silent++;
     }
+    if (quantile == RTT_FASTEST)
+        weigh_gaps (o, gap, v, sigma, floor);
     for (size_t i = 0; i < o->n; i++)
         v[i] = o->v[i].rtt_ns - o->v[i].min_ns;
     stats_sort (v, o->n);
@@ -299,6 +361,7 @@ int observe (struct observations *o, const struct pathset *ps,
 done:
     free (s);
     free (v);
+    free (gap);
     return rc;
 }
 

@@ -13,11 +13,14 @@
 #include "core/samples/samples.h"
 #include "util/error.h"
 
-/* In place of a quantile: the mean of median and quartiles. It scatters less
- * than the median and is moved as little by what disturbs less than a quarter
- * of the repeats.
+/* In place of a quantile: RTT_MIDDLE, the mean of median and quartiles. It
+ * scatters less than the median and is moved as little by what disturbs less
+ * than a quarter of the repeats. RTT_FASTEST, the least of all repeats from both
+ * sides, since traffic only ever adds: as sure as two sides' least repeats agree
+ * in the run, and less so where the median of the better side is far above it:
+ * then the least repeat may have waited, too.
  */
-enum { RTT_MIDDLE = RTT_COUNT };
+enum { RTT_MIDDLE = RTT_COUNT, RTT_FASTEST };
 
 /* All samples of one pair in one round, taken together: the mean of those
  * that agree with the lowest within four standard deviations, weighted. What
