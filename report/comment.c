@@ -22,6 +22,7 @@ static const char *const kind_names[] = {
     [FINDING_SWITCH_LINK] = "link",
     [FINDING_SWITCH] = "switch",
     [FINDING_ROUTE] = "route",
+    [FINDING_NODE] = "node",
 };
 
 /* Copy the first len bytes of a name, cut and fit to stand as a word. */
@@ -93,7 +94,8 @@ static void set_finding (struct comment *c, const struct finding *x,
     set_port (c->worst, f, b_is_host ? link->b : link->a);
     set_port (c->to, f, b_is_host ? link->a : link->b);
     set_name (c->link, link->id, strlen (link->id));
-    if (x->kind == FINDING_HOST_END && x->nnodes == 1)
+    if ((x->kind == FINDING_HOST_END || x->kind == FINDING_NODE)
+        && x->nnodes == 1)
         set_name (c->node, x->node[0], strlen (x->node[0]));
 }
 

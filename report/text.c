@@ -52,6 +52,11 @@ static void print_owner (const struct finding *f, FILE *fp)
         fprintf (fp,
                  "pmm:   look at node %s: adapter, port, cable, software\n",
                  nodes ? nodes : "?");
+    else if (f->kind == FINDING_NODE)
+        fprintf (fp,
+                 "pmm:   look at node %s: its loopback is slower, too, so it is "
+                 "no cable\n",
+                 nodes ? nodes : "?");
     else if (nodes)
         fprintf (fp,
                  "pmm:   for the fabric team, or at the end of node %s\n",

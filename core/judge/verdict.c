@@ -21,12 +21,13 @@ static const char *const status_name[] = {
 };
 
 /* Of each kind, and of one that may be either kind of link. */
-enum { EITHER_LINK = FINDING_ROUTE + 1 };
+enum { EITHER_LINK = FINDING_KINDS };
 static const char *const words[] = {
     [FINDING_HOST_END] = "host end",
     [FINDING_SWITCH_LINK] = "switch link",
     [FINDING_SWITCH] = "switch",
     [FINDING_ROUTE] = "route",
+    [FINDING_NODE] = "software, PCIe or adapter",
     [EITHER_LINK] = "host end or switch link",
 };
 

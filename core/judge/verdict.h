@@ -31,6 +31,10 @@ enum finding_kind {
     FINDING_ROUTE,       /* messages do not go the way that the fabric says:
                             the suspects are the links that they should
                             cross; UNKNOWN, never FAIL */
+    FINDING_NODE,        /* what the host's loopback shows, too: its software,
+                            PCIe or adapter; WARN at most. Suspects: the host's
+                            links */
+    FINDING_KINDS,
 };
 
 enum finding_basis {

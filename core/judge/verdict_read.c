@@ -186,7 +186,7 @@ static int read_finding (struct finding *f, const json_t *obj,
 {
     int level = get_name (obj, "level", status_name, VERDICT_FAIL + 1, r);
     int kind = level < 0 ? -1 : get_name (obj, "kind", kind_name,
-                                          FINDING_ROUTE + 1, r);
+                                          FINDING_KINDS, r);
     int basis = kind < 0 ? -1 : get_name (obj, "basis", basis_name,
                                           BASIS_LOSS + 1, r);
 

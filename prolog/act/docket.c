@@ -521,14 +521,14 @@ static int make_finding (struct making *m, int64_t audit, const json_t *row,
                                       sizeof (*s));
     int level = find_name (text_of (row, "level"), VERDICT_FAIL + 1,
                            level_name);
-    int kind = find_name (text_of (row, "kind"), FINDING_ROUTE + 1,
+    int kind = find_name (text_of (row, "kind"), FINDING_KINDS,
                           kind_name);
     int basis = find_name (text_of (row, "basis"), BASIS_LOSS + 1,
                            basis_name);
 
     if (!s)
         return -1;
-    if (level > VERDICT_FAIL || kind > FINDING_ROUTE || basis > BASIS_LOSS) {
+    if (level > VERDICT_FAIL || kind >= FINDING_KINDS || basis > BASIS_LOSS) {
         doubt_row (m, "a finding of audit", audit);
         level = VERDICT_UNKNOWN;
         kind = FINDING_ROUTE;

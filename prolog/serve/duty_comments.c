@@ -28,7 +28,7 @@ static const char *text_of (const json_t *obj, const char *key)
 
 static enum finding_kind kind_of (const json_t *obj)
 {
-    enum finding_kind kind = FINDING_ROUTE;
+    enum finding_kind kind = FINDING_KINDS - 1;
 
     while (kind > 0 && strcmp (text_of (obj, "kind"),
                                finding_kind_name (kind)) != 0)
