@@ -835,7 +835,7 @@ static int judge_open (struct judgement *j)
 {
     const struct causes *c = &j->causes;
     double *upper = malloc ((c->n + 1) * sizeof (*upper));
-    size_t open = 0, hosts = 0;
+    size_t hosts = 0;
     int rc = -1;
 
     if (!upper
@@ -850,19 +850,21 @@ static int judge_open (struct judgement *j)
                        <= j->opts->fail_ns
                 || is_suspect (j->verdict, m->suspect.index))
                 continue;
-            open++;
+            if (add_number (&j->verdict->open, &j->verdict->nopen,
+                            m->suspect.index) < 0)
+                goto done;
             hosts += j->net->link[m->suspect.index].kind == LINK_HOST;
         }
     rc = 0;
-    if (open > 0)
+    if (j->verdict->nopen > 0)
         rc = verdict_limit (j->verdict,
-                            hosts > 0 || (double)open
+                            hosts > 0 || (double)j->verdict->nopen
                                              > OPEN_SHARE * (double)j->model.m
                                 ? VERDICT_UNKNOWN
                                 : VERDICT_OK,
                             "%s of %zu, %zu of them host ends, could not be "
                             "judged: more than %.0f ns would not show",
-                            COUNTED (open, "link"), j->model.m, hosts,
+                            COUNTED (j->verdict->nopen, "link"), j->model.m, hosts,
                             j->opts->fail_ns);
 done:
     free (upper);

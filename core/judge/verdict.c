@@ -99,6 +99,7 @@ void verdict_destroy (struct verdict *v)
         while (v->nfindings > 0)
             verdict_drop (v);
         free (v->finding);
+        free (v->open);
         free_strings (v->limit, v->nlimits);
         free (v);
         errno = saved_errno;
@@ -280,33 +281,40 @@ static json_t *strings_json (char **v, size_t n)
     return list;
 }
 
+/* Ids of links. */
+static json_t *links_json (const uint32_t *link, size_t n,
+                           const struct network *net)
+{
+    json_t *list = json_array ();
+
+    for (size_t i = 0; i < n; i++)
+        if (json_array_append_new (list, json_string (net->link[link[i]].id))
+            < 0) {
+            json_decref (list);
+            return NULL;
+        }
+    return list;
+}
+
 static json_t *finding_json (const struct finding *f,
                              const struct network *net)
 {
-    json_t *suspects = json_array ();
-    json_t *oneway = json_array ();
     json_t *switches = json_array ();
     int rc = 0;
 
-    for (size_t i = 0; i < f->nsuspects; i++)
-        rc |= json_array_append_new (
-            suspects, json_string (net->link[f->suspect[i]].id));
-    for (size_t i = 0; i < f->noneway; i++)
-        rc |= json_array_append_new (
-            oneway, json_string (net->link[f->oneway[i]].id));
     for (size_t i = 0; i < f->nsw; i++)
         rc |= json_array_append_new (switches,
                                      json_string (net->sw[f->sw[i]].id));
     if (rc < 0) {
-        json_decref (suspects);
-        json_decref (oneway);
         json_decref (switches);
         return NULL;
     }
     return json_pack ("{s:s, s:o, s:o, s:o, s:s, s:o, s:o, s:o, s:s, s:o,"
                       " s:s}",
-                      "level", status_name[f->level], "suspects", suspects,
-                      "oneway", oneway, "switches", switches, "kind",
+                      "level", status_name[f->level], "suspects",
+                      links_json (f->suspect, f->nsuspects, net), "oneway",
+                      links_json (f->oneway, f->noneway, net), "switches",
+                      switches, "kind",
                       words[f->kind],
                       "excess_ns", number (f->excess_ns), "stderr_ns",
                       number (f->stderr_ns), "expected_ns",
@@ -328,8 +336,9 @@ json_t *verdict_json (const struct verdict *v, const struct network *net,
                                    finding_json (&v->finding[i], net))
             < 0)
             goto nomem;
-    rest = json_pack ("{s:s, s:O, s:o, s:I, s:I, s:I, s:I, s:I}", "status",
-                      status_name[v->status], "findings", findings, "limits",
+    rest = json_pack ("{s:s, s:O, s:o, s:o, s:I, s:I, s:I, s:I, s:I}", "status",
+                      status_name[v->status], "findings", findings,
+                      "not_judged", links_json (v->open, v->nopen, net), "limits",
                       strings_json (v->limit, v->nlimits), "hosts",
                       (json_int_t)v->nodes, "links", (json_int_t)v->links,
                       "separable", (json_int_t)v->separable, "measurements",

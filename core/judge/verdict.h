@@ -73,6 +73,9 @@ struct verdict {
     enum verdict_status status;
     struct finding *finding; /* the worst first */
     size_t nfindings;
+    uint32_t *open;          /* links that could not be judged: neither among
+                                the suspects nor known to be sound */
+    size_t nopen;
     char **limit;            /* what was not determined, a sentence each */
     size_t nlimits;
     size_t reason;           /* the limit that raised the status, if one did */

@@ -270,6 +270,10 @@ static int read_verdict (struct verdict *v, const json_t *json,
         return error_nomem (r->err);
     if (read_numbers (v, json, r->err) < 0 || read_findings (v, json, r) < 0)
         return -1;
+    /* older files have none */
+    if (json_object_get (json, "not_judged")
+        && !(v->open = get_ids (json, "not_judged", &r->links, &v->nopen, r)))
+        return -1;
     return get_texts (json, "limits", &v->limit, &v->nlimits, r);
 }
 
