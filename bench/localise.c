@@ -544,7 +544,8 @@ static void show (const struct trial *t, const struct plan *plan,
 {
     for (int i = 0; i < t->what->faults; i++)
         printf ("# planted %s\n",
-                t->what->kind >= FAULT_SWITCH ? t->net->sw[t->fault[i]].name
+                t->what->kind == FAULT_SWITCH || t->what->kind == FAULT_ROUTE
+                    ? t->net->sw[t->fault[i]].name
                 : t->what->kind == FAULT_ARC
                     ? t->net->link[arc_link (t->fault[i])].id
                     : t->net->link[t->fault[i]].id);

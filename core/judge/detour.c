@@ -98,7 +98,7 @@ static int walk (const struct network *net, uint32_t sw, uint32_t to,
 
 /* Add the links of arcs that the other n do not cross. */
 static void add_links (const struct model *model, const struct network *net,
-                       const uint32_t *arc, int narcs, const uint32_t *other,
+                       const double *more_ns, const uint32_t *arc, int narcs, const uint32_t *other,
                        int n, double sign, double *mean, double *var)
 {
     for (int i = 0; i < narcs; i++) {
@@ -111,15 +111,15 @@ static void add_links (const struct model *model, const struct network *net,
         if (k < n)
             continue;
         model_link (model, net, arc_link (arc[i]), &ns, &spread);
-        *mean += sign * ns;
+        *mean += sign * (ns + more_ns[arc[i]]);
         *var += spread * spread;
     }
 }
 
 struct detour_fit detour_fit (const struct detours *d,
-                              const struct model *model, uint32_t sw,
-                              uint32_t to, double excess_ns,
-                              double stderr_ns)
+                              const struct model *model,
+                              const double *more_ns, uint32_t sw, uint32_t to,
+                              double excess_ns, double stderr_ns)
 {
     struct detour_fit fit = { INFINITY, 0 };
     uint32_t right[PATH_MAX_HOPS];
@@ -135,8 +135,10 @@ struct detour_fit detour_fit (const struct detours *d,
 
         if (narcs == 0)
             continue;
-        add_links (model, d->net, arc, narcs, right, nright, 1, &mean, &var);
-        add_links (model, d->net, right, nright, arc, narcs, -1, &mean, &var);
+        add_links (model, d->net, more_ns, arc, narcs, right, nright, 1,
+                   &mean, &var);
+        add_links (model, d->net, more_ns, right, nright, arc, narcs, -1,
+                   &mean, &var);
         sd = fabs (excess_ns - mean) / sqrt (var);
         fit.sd = fmin (fit.sd, sd);
         fit.density += exp (-sd * sd / 2) / sqrt (2 * M_PI * var);

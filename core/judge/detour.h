@@ -38,15 +38,16 @@ int detour_walk (const struct detours *d, uint32_t out, uint32_t to,
 bool detour_exists (const struct detours *d, uint32_t sw, uint32_t to);
 
 /* How an excess of messages from switch sw to the endpoint goes with what the
- * links' expected latencies say of the detours, each of which is as likely.
+ * links' expected latencies and what arcs have more (more_ns [2 * nlinks], by
+ * other causes) say of the detours, each of which is as likely.
  */
 struct detour_fit {
     double sd;      /* that the closest misses it by; INFINITY: none is there */
     double density; /* of the excess, per ns */
 };
 struct detour_fit detour_fit (const struct detours *d,
-                              const struct model *model, uint32_t sw,
-                              uint32_t to, double excess_ns,
-                              double stderr_ns);
+                              const struct model *model,
+                              const double *more_ns, uint32_t sw, uint32_t to,
+                              double excess_ns, double stderr_ns);
 
 #endif /* CORE_DETOUR_H */

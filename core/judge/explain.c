@@ -181,12 +181,43 @@ static int refit (struct work *w)
     return 0;
 }
 
-/* What is slow takes more time; but routes and classes differ either way. */
+/* What is slow takes more time. But routes and classes differ either way, and
+ * so does a host, of which the baseline may have seen a slow day.
+ */
 static bool is_excess (const struct explanation *ex, size_t k)
 {
-    enum suspect_kind kind = kind_of (ex, k);
+    const struct suspect *s = &causes_simplest (ex->causes, k)->suspect;
 
-    return kind != SUSPECT_CLASS && kind != SUSPECT_ROUTE;
+    if (s->kind == SUSPECT_LINK)
+        return ex->causes->detours.net->link[s->index].kind != LINK_HOST;
+    return s->kind != SUSPECT_CLASS && s->kind != SUSPECT_ROUTE;
+}
+
+/* What others' traffic may have added to all rows of a signature alike, of its
+ * simplest member.
+ */
+static double doubt_of (const struct explanation *ex, size_t k)
+{
+    const struct causes *c = ex->causes;
+    double doubt = 0;
+    double weight = 0;
+
+    for (size_t e = c->start[k]; e < c->start[k + 1]; e++) {
+        const struct observation *o = &ex->model->obs->v[c->row[e]];
+
+        doubt += c->value[e] * o->doubt_ns / o->var;
+        weight += c->value[e] * c->value[e] / o->var;
+    }
+    return doubt / weight / causes_simplest (c, k)->unit;
+}
+
+/* Let standard errors have the noise's scale and traffic in them. */
+static void widen_errors (struct explanation *ex)
+{
+    for (size_t i = 0; i < ex->n; i++)
+        ex->cause[i].stderr_ns
+            = hypot (ex->cause[i].stderr_ns * ex->scale,
+                     doubt_of (ex, ex->cause[i].signature));
 }
 
 /* Information on signature k beside all causes. */
@@ -596,8 +627,7 @@ int explain (struct explanation *ex, const struct model *model,
         ;
     if (rc < 0)
         goto done;
-    for (size_t i = 0; i < ex->n; i++)
-        ex->cause[i].stderr_ns *= ex->scale;
+    widen_errors (ex);
     rc = 0;
 done:
     work_close (w);
@@ -695,7 +725,7 @@ static struct rival make_rival (const struct work *w, size_t k, double less)
         .signature = k,
         .less = less,
         .excess_ns = g / b,
-        .stderr_ns = ex->scale * fabs (sqrt (g) / b),
+        .stderr_ns = hypot (ex->scale * sqrt (g) / b, doubt_of (ex, k)),
     };
 }
 
@@ -748,8 +778,7 @@ int explain_swap (struct explanation *ex, size_t c, size_t signature)
             ex->cause[c].p = p;
             ex->cause[c].signature = signature;
             rc = refit (w);
-            for (size_t i = 0; i < ex->n; i++)
-                ex->cause[i].stderr_ns *= ex->scale;
+            widen_errors (ex);
         }
     }
     work_close (w);
@@ -881,6 +910,11 @@ int explain_bounds (struct explanation *ex, double sd, double enough,
                 continue;
             left = ex->info[k] > 0 ? information (w, k) : 0;
             upper[k] = INFINITY;
+            for (size_t i = 0; i < ex->n; i++)
+                if (ex->cause[i].signature == k)
+                    upper[k] = fmax (ex->cause[i].excess_ns, 0)
+                               + sd * hypot (ex->cause[i].stderr_ns * ex->scale,
+                                             doubt_of (ex, k));
             if (left > INDEPENDENT * ex->info[k])
                 upper[k] = (fmax (causes_dot (ex->causes, k, ex->z) / left, 0)
                             + sd * ex->scale / sqrt (left)) / m->unit;
@@ -895,8 +929,7 @@ int explain_bounds (struct explanation *ex, double sd, double enough,
         }
     rc = 0;
 done:
-    for (size_t i = 0; i < ex->n; i++)
-        ex->cause[i].stderr_ns *= ex->scale; /* refit has them without */
+    widen_errors (ex); /* refit has them without */
     work_close (w);
     return rc;
 }

@@ -32,7 +32,8 @@ struct explanation {
     double *z;        /* V^-1 of what is left over, over the rows */
     double *unexplained; /* V^-1 r, nothing explained */
     double scale;     /* left-over noise over the model's, at least 1;
-                         standard errors have it in them */
+                         standard errors have it in them, and what others'
+                         traffic may have added to all their rows alike */
     double *row_info; /* [rows] diagonal of V^-1, about */
     double *info;     /* [causes->n] d' V^-1 d of signatures d: about, */
     bool *exact;      /* or exact */

@@ -56,6 +56,7 @@ enum {
     LOSS_ENOUGH = 4, /* samples, so two probes at least */
     DISPUTED_FEW = 2,
     ROWS_FEW = 2,
+    ROUNDS_ENOUGH = 3, /* that a single row is believed in */
     REPEATS_ENOUGH = 6, /* over the rows of a FAIL */
     SWITCHES_NAMED = 3, /* for a route, the likeliest */
     WATCHED = 8,        /* groups of routes that may be wrong, a guess */
@@ -68,12 +69,15 @@ enum {
 #define OPEN_SHARE 0.2         /* of the links: more are the check's doubt */
 #define ALARMS_FIRST 0.1       /* and that a confirm stage is planned for */
 #define WATCH_SD 2.0           /* of a route, for a second look */
+#define BASELINE_SD 3.0        /* that a row of the baseline is too slow by */
 #define BASELINE_SHARE 0.25    /* of the class's variance */
 #define KNOWN_SD 120.0         /* of a latency that is worth saying */
 #define DISPUTED_SHARE 0.05    /* of the probes */
 #define LOSS_RATE 0.05
 #define LOSS_EVIDENCE 8.0      /* natural log of odds */
 #define LOSS_MARGIN 3.0
+#define ROUTE_NS 60.0          /* of round trips: a route that is off by less
+                                  harms nobody */
 #define BUSY_NS 1e6            /* standard error of what crosses a busy link */
 
 static const struct accuracy accuracy = { .ns = 5, .of_reading = 1e-3 };
@@ -127,6 +131,16 @@ static int compare_keys (const void *va, const void *vb)
     if (a->low != b->low)
         return a->low < b->low ? -1 : 1;
     return (a->high > b->high) - (a->high < b->high);
+}
+
+static int compare_ends (const void *va, const void *vb)
+{
+    const struct observation *a = va;
+    const struct observation *b = vb;
+    struct key x = make_key (0, a->a, a->b);
+    struct key y = make_key (0, b->a, b->b);
+
+    return compare_keys (&x, &y);
 }
 
 static size_t unique_keys (struct key *key, size_t n)
@@ -528,17 +542,39 @@ static size_t rows_of (const struct judgement *j, const struct cause *c)
            - j->causes.start[c->signature];
 }
 
-/* A single row that is off by itself: nothing that other rows could show. */
-static bool is_row (const struct judgement *j, const struct cause *c)
-{
-    return simplest (j, c)->suspect.kind >= SUSPECT_ROUTE
-           && rows_of (j, c) == 1;
-}
-
 /* Kinds that are judged as slow: links and what is made of them. */
 static bool is_links (const struct judgement *j, const struct cause *c)
 {
     return simplest (j, c)->suspect.kind <= SUSPECT_SWITCH;
+}
+
+/* Whether neither the job's nor a baseline's repeats of a pair show traffic. */
+static bool is_tight (const struct judgement *j, const struct observation *o)
+{
+    for (size_t i = 0; i < j->nbase; i++) {
+        const struct observation *b
+            = bsearch (o, j->base[i].obs.v, j->base[i].obs.n, sizeof (*b),
+                       compare_ends);
+
+        if (b && !b->tight)
+            return false;
+    }
+    return o->tight;
+}
+
+/* What nothing explains, and what is in a single row while others could show
+ * it too: others' traffic, of this day or of the baseline's.
+ */
+static bool is_traffic (const struct judgement *j, const struct cause *c)
+{
+    const struct observation *o
+        = &j->run.obs.v[j->causes.row[j->causes.start[c->signature]]];
+
+    if (!simplest (j, c))
+        return true;
+    if (rows_of (j, c) > 1 || j->model.nrows <= ROWS_FEW)
+        return false;
+    return o->rounds < ROUNDS_ENOUGH || (!is_links (j, c) && !is_tight (j, o));
 }
 
 static double warn_threshold (const struct judge_options *opts, double se)
@@ -726,7 +762,9 @@ static int judge_cause (struct judgement *j, size_t number)
     struct finding *f;
     int baseline;
 
-    if (size_of (j, c) <= warn_threshold (j->opts, c->stderr_ns))
+    if (is_links (j, c)
+            ? c->excess_ns <= warn_threshold (j->opts, c->stderr_ns)
+            : fabs (c->excess_ns) <= ROUTE_NS)
         return 0;
     if ((baseline = has_basis (j, c)) < 0
         || !(f = add_finding (j->verdict)) || fill_suspects (j, f, number) < 0
@@ -739,8 +777,9 @@ static int judge_cause (struct judgement *j, size_t number)
     }
     f->level = level_of (j->opts, c, baseline);
     /* never on the ground of one explanation where another does as well */
-    if (f->kind == FINDING_ROUTE
-        || (f->kind != FINDING_SWITCH && f->nsw > 0))
+    if (f->kind == FINDING_ROUTE)
+        f->level = VERDICT_WARN;
+    else if (f->kind != FINDING_SWITCH && f->nsw > 0)
         f->level = VERDICT_UNKNOWN;
     f->basis = baseline ? BASIS_BASELINE : BASIS_CLASS;
     f->excess_ns = c->excess_ns;
@@ -783,7 +822,8 @@ static void spread_doubt (struct verdict *v)
             for (size_t a = 0; a < f->nsuspects && !common; a++)
                 for (size_t b = 0; b < route->nsuspects && !common; b++)
                     common = f->suspect[a] == route->suspect[b];
-            if (common)
+            /* what is more than the route may make of it stands */
+            if (common && k != i && f->excess_ns < fabs (route->excess_ns))
                 f->level = VERDICT_UNKNOWN;
         }
 }
@@ -804,12 +844,12 @@ static int judge_causes (struct judgement *j)
         const struct cause *c = &j->ex.cause[i];
         int rc = 0;
 
-        if (simplest (j, c)->suspect.kind == SUSPECT_CLASS)
+        if (is_traffic (j, c))
+            j->disturbed += rows_of (j, c);
+        else if (simplest (j, c)->suspect.kind == SUSPECT_CLASS)
             rc = judge_class (j, c);
-        else if (!is_row (j, c))
-            rc = judge_cause (j, i);
         else
-            j->disturbed++;
+            rc = judge_cause (j, i);
         if (rc < 0)
             return -1;
     }
@@ -1044,12 +1084,13 @@ static int compare_findings (const void *va, const void *vb)
 static int find_faces (struct judgement *j)
 {
     for (size_t i = 0; i < j->ex.n; i++)
-        if (!(j->face[i] = route_or_link (&j->ex, i, j->ps)))
+        if (route_or_link (&j->ex, i, j->ps, &j->face[i]) < 0)
             return -1;
     for (size_t i = 0; i < j->ex.n; i++) {
         struct cause *c = &j->ex.cause[i];
-        double scale = causes_simplest (&j->causes, c->signature)->unit
-                       / j->face[i]->unit;
+        const struct member *simplest = causes_simplest (&j->causes,
+                                                         c->signature);
+        double scale = j->face[i] ? simplest->unit / j->face[i]->unit : 1;
 
         c->excess_ns *= scale;
         c->stderr_ns *= scale;
@@ -1057,9 +1098,35 @@ static int find_faces (struct judgement *j)
     return 0;
 }
 
+/* What traffic may have added to a row is no more than the row is above what the
+ * model expects.
+ */
+static int bound_doubts (struct judgement *j)
+{
+    double *r = malloc ((j->model.nrows + 1) * sizeof (*r));
+
+    if (!r)
+        return -1;
+    model_residual (&j->model, r);
+    for (size_t i = 0; i < j->run.obs.n; i++) {
+        struct observation *o = &j->run.obs.v[i];
+        double doubt = fmin (o->doubt_ns, fmax (0, r[i]));
+
+        o->var += doubt * doubt - o->doubt_ns * o->doubt_ns;
+        o->doubt_ns = doubt;
+    }
+    free (r);
+    return 0;
+}
+
 /* Find the causes. */
 static int analyse (struct judgement *j, double alarms, struct error *err)
 {
+    if (model_make (&j->model, j->ps, &j->run, j->base, j->nbase, err) < 0)
+        return -1;
+    if (bound_doubts (j) < 0)
+        return error_nomem (err);
+    model_clear (&j->model);
     if (model_make (&j->model, j->ps, &j->run, j->base, j->nbase, err) < 0
         || causes_make (&j->causes, j->ps, &j->run.obs, err) < 0)
         return -1;
@@ -1119,33 +1186,31 @@ static int judge_links (struct judgement *j, const struct plan *plan,
     return 0;
 }
 
-/* What loopbacks took, by host link: the median over the run of the fastest. */
-static double *find_loopbacks (const struct pathset *ps,
-                               const struct samples *s)
+/* What loopbacks took, by host link. */
+static struct loopback_time *find_loopbacks (const struct pathset *ps,
+                                             const struct samples *s)
 {
     const struct network *net = pathset_network (ps);
-    double *ns = malloc ((net->nlinks + 1) * sizeof (*ns));
-    double *v = malloc ((s->nloopbacks + 1) * sizeof (*v));
+    size_t n = pathset_size (ps);
+    struct loopback_time *link = malloc ((net->nlinks + 1) * sizeof (*link));
+    struct loopback_time *end = malloc ((n + 1) * sizeof (*end));
 
-    for (size_t l = 0; ns && l < net->nlinks; l++)
-        ns[l] = NAN;
-    for (uint32_t i = 0; ns && v && i < pathset_size (ps); i++) {
+    if (!link || !end || observe_loopbacks (s, n, end) < 0) {
+        free (link);
+        free (end);
+        return NULL;
+    }
+    for (size_t l = 0; l < net->nlinks; l++)
+        link[l].ns = NAN;
+    for (size_t i = 0; i < n; i++) {
         uint32_t arc;
-        size_t n = 0;
 
-        for (size_t k = 0; k < s->nloopbacks; k++)
-            if (s->loopback[k].end == i)
-                v[n++] = s->loopback[k].rtt_ns[RTT_MIN];
         net->attach (net->net, pathset_endpoint (ps, i)->id, &arc);
-        if (n > 0 && arc != NETWORK_NONE)
-            ns[arc_link (arc)] = stats_median (v, n);
+        if (arc != NETWORK_NONE)
+            link[arc_link (arc)] = end[i];
     }
-    if (!v) {
-        free (ns);
-        ns = NULL;
-    }
-    free (v);
-    return ns;
+    free (end);
+    return link;
 }
 
 static int observe_run (struct model_run *run, const struct pathset *ps,
@@ -1192,6 +1257,34 @@ static int discount_busy (struct judgement *j, struct error *err)
     return 0;
 }
 
+/* Traffic in the baseline hides what is slow now, and makes nothing slow. But a
+ * path that takes less now, and had repeats that differ much, had others'
+ * traffic then.
+ */
+static void doubt_baseline_rows (struct judgement *j, struct model_run *base)
+{
+    for (size_t i = 0; i < base->obs.n; i++) {
+        struct observation *b = &base->obs.v[i];
+        const struct observation *o
+            = bsearch (b, j->run.obs.v, j->run.obs.n, sizeof (*o),
+                       compare_ends);
+        double more;
+        double doubt;
+        double sd;
+
+        if (!o)
+            continue;
+        b->var -= b->doubt_ns * b->doubt_ns;
+        more = b->rtt_ns - o->rtt_ns
+               + model_shift (j->net, o, &j->run, base, &sd);
+        sd = sqrt (sd * sd + b->var + o->var - o->doubt_ns * o->doubt_ns);
+        doubt = fmin (b->doubt_ns, fmax (0, more) + sd);
+        if (more > BASELINE_SD * sd && !b->tight)
+            doubt = more;
+        b->var += doubt * doubt;
+    }
+}
+
 static int observe_all (struct judgement *j, const struct baseline *baseline,
                         size_t n, struct error *err)
 {
@@ -1206,6 +1299,7 @@ static int observe_all (struct judgement *j, const struct baseline *baseline,
         if (observe_run (&j->base[i], baseline[i].ps, baseline[i].samples, err)
             < 0)
             return -1;
+        doubt_baseline_rows (j, &j->base[i]);
         j->has_baseline |= j->base[i].obs.n > 0;
         j->adaptive |= j->base[i].obs.n > 0
                        && baseline[i].samples->adaptive > 0;
@@ -1319,7 +1413,8 @@ static int list_causes (struct judgement *j, struct suspicions *list)
         size_t n;
         int rc;
 
-        if (simplest (j, c)->suspect.kind == SUSPECT_CLASS)
+        if (causes_simplest (&j->causes, c->signature)->suspect.kind
+            == SUSPECT_CLASS)
             continue;
         if (!(rival = explain_suspects (&j->ex, i, &n)))
             return -1;

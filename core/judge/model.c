@@ -336,17 +336,47 @@ static void number_offsets (struct model *model, const struct gather *g,
  * are compared with.
  */
 static void expect_offset (struct model *model, uint32_t offset,
-                           double loopback, double before)
+                           struct loopback_time loopback,
+                           struct loopback_time before)
 {
-    bool known = !isnan (loopback) && !isnan (before);
+    bool known = !isnan (loopback.ns) && !isnan (before.ns);
 
-    model->offset_mean[offset] = known ? loopback - before : 0;
-    model->offset_sd[offset] = known ? LOOPBACK_SD : OFFSET_SD;
+    model->offset_mean[offset] = known ? loopback.ns - before.ns : 0;
+    model->offset_sd[offset] = known ? hypot (LOOPBACK_SD,
+                                              hypot (loopback.sd, before.sd))
+                                     : OFFSET_SD;
 }
 
-static double loopback_of (const struct model_run *run, uint32_t link)
+static struct loopback_time loopback_of (const struct model_run *run,
+                                         uint32_t link)
 {
-    return run->loopback ? run->loopback[link] : NAN;
+    static const struct loopback_time none = { .ns = NAN };
+
+    return run->loopback ? run->loopback[link] : none;
+}
+
+double model_shift (const struct network *net, const struct observation *row,
+                    const struct model_run *run, const struct model_run *base,
+                    double *sd)
+{
+    double shift = 0;
+    double var = 0;
+
+    for (size_t p = 0; p < row->n; p++) {
+        struct loopback_time x = loopback_of (run, row->link[p]);
+        struct loopback_time y = loopback_of (base, row->link[p]);
+
+        if (net->link[row->link[p]].kind != LINK_HOST)
+            continue;
+        if (isnan (x.ns) || isnan (y.ns)) {
+            var += 2 * OFFSET_SD * OFFSET_SD;
+            continue;
+        }
+        shift += x.ns - y.ns;
+        var += 2 * LOOPBACK_SD * LOOPBACK_SD + x.sd * x.sd + y.sd * y.sd;
+    }
+    *sd = sqrt (var);
+    return shift;
 }
 
 static int make_offsets (struct model *model, struct gather *g,
@@ -369,11 +399,11 @@ static int make_offsets (struct model *model, struct gather *g,
     for (uint32_t run = 0; run <= nbase; run++)
         for (uint32_t l = 0; l < nlinks; l++) {
             uint32_t offset = g->offset[run * nlinks + l];
-            double before = NAN;
+            struct loopback_time before = { .ns = NAN };
 
             if (offset == NONE)
                 continue;
-            for (size_t b = 0; b < nbase && isnan (before); b++)
+            for (size_t b = 0; b < nbase && isnan (before.ns); b++)
                 before = loopback_of (&base[b], l);
             expect_offset (model, offset,
                            loopback_of (run ? &base[run - 1] : job, l),

@@ -55,12 +55,11 @@ struct model {
     uint32_t *row_of;      /* [nrows] the job's among those of `after` */
 };
 
-/* One run's rows, and what its hosts' loopbacks took, by host link of the
- * network: ns, NAN where that is not known.
+/* One run's rows, and what loopbacks took, by host link; NULL: there are none.
  */
 struct model_run {
     struct observations obs;
-    double *loopback; /* [nlinks] */
+    struct loopback_time *loopback; /* [nlinks] */
 };
 
 /* Make the model of a job from its run and those of nbase baselines (none is
@@ -71,6 +70,13 @@ int model_make (struct model *model, struct pathset *ps,
                 const struct model_run *job, const struct model_run *base,
                 size_t nbase, struct error *err);
 void model_clear (struct model *model);
+
+/* What a row should take more in `run` than in `base` by what its hosts' loopbacks
+ * say, and the standard deviation of that.
+ */
+double model_shift (const struct network *net, const struct observation *row,
+                    const struct model_run *run, const struct model_run *base,
+                    double *sd);
 
 /* r, over the rows. */
 void model_residual (const struct model *model, double *r);

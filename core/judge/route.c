@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Notes. By Bayes, a route's odds are the likelihood of the rows, exp of minus
- * half of what it misses of chi square, times the density of such an excess
- * over its detours. A switch has the odds of all its routes.
+/* Notes. By Bayes, the odds of what explains a cause are the likelihood of the
+ * rows, exp of minus half of what it misses of chi square, times the density of
+ * such an excess. A route's is over its detours, which cost what their links
+ * take, with what other causes found of these. A link's is as likely in each
+ * decade from EXCESS_MIN to EXCESS_MAX. That a table is other than what was read
+ * of it just before is rare (ROUTE_ODDS to a slow link, a guess). A switch has
+ * the odds of all its routes.
  */
 #include "config.h"
 #include "core/judge/route.h"
@@ -10,10 +14,34 @@
 #include <stdlib.h>
 
 #define DETOUR_SD 2.5 /* that a route may be off what a detour adds */
+#define ROUTE_ODDS 0.1
+#define EXCESS_MIN 1e2 /* ns */
+#define EXCESS_MAX 1e6
+
+/* What each arc has more by all causes but one; the caller frees it. */
+static double *find_more (const struct explanation *ex, size_t but)
+{
+    const struct network *net = ex->causes->detours.net;
+    double *more = calloc (2 * net->nlinks + 1, sizeof (*more));
+
+    for (size_t i = 0; i < ex->n && more; i++) {
+        const struct cause *c = &ex->cause[i];
+        const struct suspect *s = &causes_simplest (ex->causes, c->signature)
+                                       ->suspect;
+
+        if (i != but && s->kind == SUSPECT_LINK) {
+            more[2 * s->index] += c->excess_ns;
+            more[2 * s->index + 1] += c->excess_ns;
+        }
+        else if (i != but && s->kind == SUSPECT_ARC)
+            more[s->index] += 2 * c->excess_ns;
+    }
+    return more;
+}
 
 /* How a rival's excess goes with what a route of its members would add. */
 static struct detour_fit fit_of (const struct explanation *ex,
-                                 const struct pathset *ps,
+                                 const struct pathset *ps, const double *more,
                                  const struct rival *rival,
                                  const struct member *m)
 {
@@ -23,16 +51,22 @@ static struct detour_fit fit_of (const struct explanation *ex,
 
     if (s->kind != SUSPECT_ROUTE)
         return (struct detour_fit){ INFINITY, 0 };
-    return detour_fit (&ex->causes->detours, ex->model, s->index,
+    return detour_fit (&ex->causes->detours, ex->model, more, s->index,
                        pathset_endpoint (ps, s->to)->id,
                        rival->excess_ns * scale,
                        rival->stderr_ns * scale);
 }
 
-static double odds (const struct explanation *ex, const struct rival *rival,
-                    const struct detour_fit *fit)
+static double likelihood (const struct explanation *ex,
+                          const struct rival *rival)
 {
-    return exp (-rival->less / (2 * ex->scale * ex->scale)) * fit->density;
+    return exp (-rival->less / (2 * ex->scale * ex->scale));
+}
+
+/* Density of a slow link's excess. */
+static double link_density (double excess_ns)
+{
+    return 1 / (fmax (excess_ns, EXCESS_MIN) * log (EXCESS_MAX / EXCESS_MIN));
 }
 
 static bool is_switch_link (const struct network *net,
@@ -44,52 +78,63 @@ static bool is_switch_link (const struct network *net,
            && net->link[arc_link (s->index)].kind == LINK_SWITCH;
 }
 
-const struct member *route_or_link (struct explanation *ex, size_t c,
-                                    const struct pathset *ps)
+/* The best explanation so far. */
+struct choice {
+    const struct member *member;
+    size_t signature;
+    double odds;
+};
+
+static void choose (struct choice *best, const struct member *m,
+                    const struct rival *rival, double odds)
+{
+    if (odds > best->odds)
+        *best = (struct choice){ m, rival->signature, odds };
+}
+
+int route_or_link (struct explanation *ex, size_t c, const struct pathset *ps,
+                   const struct member **face)
 {
     const struct network *net = pathset_network (ps);
     const struct causes *causes = ex->causes;
-    const struct member *self = causes_simplest (causes,
-                                                 ex->cause[c].signature);
-    const struct member *route = NULL;
-    const struct member *link = NULL;
-    const struct rival *of_route = NULL;
-    const struct rival *of_link = NULL;
+    struct choice best = { 0 };
     struct rival *rival;
-    double most = 0;
+    double *more;
     size_t n;
+    int rc = 0;
 
-    if (self->suspect.kind != SUSPECT_ROUTE
-        && !is_switch_link (net, &self->suspect))
-        return self;
-    if (!(rival = explain_suspects (ex, c, &n)))
-        return NULL;
-    for (size_t i = 0; i < n; i++) {
+    *face = causes_simplest (causes, ex->cause[c].signature);
+    if ((*face)->suspect.kind != SUSPECT_ROUTE
+        && !is_switch_link (net, &(*face)->suspect))
+        return 0;
+    more = find_more (ex, c);
+    rival = explain_suspects (ex, c, &n);
+    for (size_t i = 0; i < n && more && rival; i++) {
         const struct rival *r = &rival[i];
+        double unit = causes_simplest (causes, r->signature)->unit;
 
         for (size_t k = causes->first[r->signature];
              k < causes->first[r->signature + 1]; k++) {
             const struct member *m = &causes->member[k];
-            struct detour_fit fit = fit_of (ex, ps, r, m);
+            struct detour_fit fit = fit_of (ex, ps, more, r, m);
 
-            if (!link && is_switch_link (net, &m->suspect)) {
-                link = m;
-                of_link = r;
-            }
-            if (fit.sd < DETOUR_SD && odds (ex, r, &fit) > most) {
-                most = odds (ex, r, &fit);
-                route = m;
-                of_route = r;
-            }
+            if (r->excess_ns > 0 && is_switch_link (net, &m->suspect))
+                choose (&best, m, r,
+                        likelihood (ex, r)
+                            * link_density (r->excess_ns * unit / m->unit));
+            if (fit.sd < DETOUR_SD)
+                choose (&best, m, r,
+                        ROUTE_ODDS * likelihood (ex, r) * fit.density);
         }
     }
-    if (route || link) {
-        self = route ? route : link;
-        if (explain_swap (ex, c, (route ? of_route : of_link)->signature) < 0)
-            self = NULL;
-    }
+    if (!more || !rival)
+        rc = -1;
+    else if (best.member)
+        rc = explain_swap (ex, c, best.signature);
+    *face = best.member;
     free (rival);
-    return self;
+    free (more);
+    return rc;
 }
 
 struct guess {
@@ -127,22 +172,24 @@ int route_switches (struct explanation *ex, size_t c,
     size_t found = 0;
     struct guess *v;
     size_t n;
-    struct rival *rival = explain_suspects (ex, c, &n);
+    double *more = find_more (ex, c);
+    struct rival *rival = more ? explain_suspects (ex, c, &n) : NULL;
 
-    for (size_t i = 0; i < n && rival; i++)
+    for (size_t i = 0; rival && i < n; i++)
         members += causes->first[rival[i].signature + 1]
                    - causes->first[rival[i].signature];
     v = malloc ((members + 1) * sizeof (*v));
-    for (size_t i = 0; i < n && rival && v; i++)
+    for (size_t i = 0; rival && v && i < n; i++)
         for (size_t k = causes->first[rival[i].signature];
              k < causes->first[rival[i].signature + 1]; k++) {
             const struct member *m = &causes->member[k];
-            struct detour_fit fit = fit_of (ex, ps, &rival[i], m);
+            struct detour_fit fit = fit_of (ex, ps, more, &rival[i], m);
 
             if (m->suspect.kind == SUSPECT_ROUTE)
                 found = add_guess (v, found, m->suspect.index,
-                                   odds (ex, &rival[i], &fit));
+                                   likelihood (ex, &rival[i]) * fit.density);
         }
+    free (more);
     if (!rival || !v) {
         free (rival);
         free (v);

@@ -5,9 +5,8 @@
  * Rows in which a link carries one endpoint's messages only say the same of
  * both. A slow link takes any time more; what a wrong route takes more, or
  * less, is the latency of its links over that of those that it should cross,
- * which are all about as expected (judge/detour). A cause that such a detour
- * would explain is taken for a wrong route, since that harms nobody: nothing
- * fails for it.
+ * which are all about as expected, or what other causes say (judge/detour).
+ * The likelier of the two it is taken for.
  */
 #ifndef CORE_ROUTE_H
 #define CORE_ROUTE_H
@@ -18,12 +17,13 @@
 #include "core/judge/explain.h"
 #include "core/paths/paths.h"
 
-/* What cause c is taken for: of all that explain it as well, the likeliest
- * route where one fits, a link between switches where none does, else itself.
- * The cause becomes that, by explain_swap. Return NULL with errno ENOMEM.
+/* What cause c is taken for: itself, but of a route or a link between switches
+ * the likeliest of all such that explain it as well, which the cause becomes by
+ * explain_swap; NULL: of these, none would make such an excess. Return 0, or -1
+ * with errno ENOMEM.
  */
-const struct member *route_or_link (struct explanation *ex, size_t c,
-                                    const struct pathset *ps);
+int route_or_link (struct explanation *ex, size_t c, const struct pathset *ps,
+                   const struct member **face);
 
 /* Switches from which messages may go the wrong way, where cause c is a
  * route: at most `most` of them into sw, the likeliest first. Return how many,

@@ -23,12 +23,14 @@
 enum {
     PRIOR_REPEATS = 20,
     PAIRS_ENOUGH = 8, /* differences that make an estimate */
+    LOOPBACK_REPEATS = 5,
 };
 
 #define AGREE 4.0 /* standard deviations */
 #define LEAST_SD 12.0   /* ns, of a least repeat where few rows tell */
 #define USUAL_GAPS 2.0  /* of medians over least repeats: no sign of traffic */
-#define GAP_DOUBT 0.4   /* of what is more: that a least repeat may have waited */
+#define STEP_GAPS 10.0  /* of the least repeat below all others: a clock's step */
+#define DOUBT_MEANS 3.0  /* that an exponential is above in 5 of 100 cases */
 
 static double spread_of (const struct sample *s)
 {
@@ -72,23 +74,36 @@ static uint32_t high (const struct sample *s)
 
 #define ORDER(x, y) if ((x) != (y)) return (x) < (y) ? -1 : 1
 
+static int compare_pairs (const void *va, const void *vb)
+{
+    const struct sample *x = *(const struct sample *const *)va;
+    const struct sample *y = *(const struct sample *const *)vb;
+
+    ORDER (low (x), low (y));
+    ORDER (high (x), high (y));
+    ORDER (x->round, y->round);
+    ORDER (x->initiator, y->initiator);
+    ORDER (x, y);
+    return 0;
+}
+
 static int compare_samples (const void *va, const void *vb)
 {
     const struct sample *x = *(const struct sample *const *)va;
     const struct sample *y = *(const struct sample *const *)vb;
 
     ORDER (x->round, y->round);
-    ORDER (low (x), low (y));
-    ORDER (high (x), high (y));
-    ORDER (x->initiator, y->initiator);
-    ORDER (x, y);
-    return 0;
+    return compare_pairs (va, vb);
+}
+
+static bool same_pair (const struct sample *x, const struct sample *y)
+{
+    return low (x) == low (y) && high (x) == high (y);
 }
 
 static bool same_row (const struct sample *x, const struct sample *y)
 {
-    return x->round == y->round && low (x) == low (y)
-           && high (x) == high (y);
+    return x->round == y->round && same_pair (x, y);
 }
 
 /* Pooled standard deviation of one repeat, by samples of a quantile; v has
@@ -206,27 +221,89 @@ static bool merge (struct observation *o, const struct sample *const *s,
     return disputed;
 }
 
-/* Merge by the fastest repeat; *gap: of the better side's median over it. */
-static void merge_fastest (struct observation *o,
-                           const struct sample *const *s, size_t n,
-                           double *gap)
-{
-    double median = INFINITY;
-    bool from[2] = { false };
+/* The repeats of some samples that should take the same: the least, the next,
+ * the most of what three quarters of a sample's are below, and the sum of the
+ * samples' medians.
+ */
+struct fastest {
+    double least, next, most, medians;
+    size_t samples, repeats;
+};
 
-    *o = (struct observation){ .a = s[0]->a, .b = s[0]->b,
-                               .round = s[0]->round, .rtt_ns = INFINITY };
-    for (size_t i = 0; i < n; i++) {
-        if (!usable (s[i]))
-            continue;
-        o->repeats += s[i]->sent - s[i]->lost;
-        o->rtt_ns = fmin (o->rtt_ns, s[i]->rtt_ns[RTT_MIN]);
-        median = fmin (median, s[i]->rtt_ns[RTT_MEDIAN]);
-        from[s[i]->initiator == o->a] = true;
-    }
-    o->min_ns = o->rtt_ns;
-    o->both = from[0] && from[1];
-    *gap = median - o->rtt_ns;
+static const struct fastest fastest_none = { .least = INFINITY,
+                                             .next = INFINITY };
+
+static void fastest_add (struct fastest *f, const double *rtt_ns,
+                         size_t repeats)
+{
+    double least = rtt_ns[RTT_MIN];
+
+    f->next = fmin (f->next, fmin (fmax (f->least, least),
+                                   least < f->least ? rtt_ns[RTT_P25]
+                                                    : INFINITY));
+    f->least = fmin (f->least, least);
+    f->most = fmax (f->most, rtt_ns[RTT_P75]);
+    f->medians += rtt_ns[RTT_MEDIAN];
+    f->samples++;
+    f->repeats += repeats;
+}
+
+/* How far a usual repeat is above the least. */
+static double gap_of (const struct fastest *f)
+{
+    return f->medians / (double)f->samples - f->least;
+}
+
+/* How far it is by noise alone: the lower quarter says, which traffic on some
+ * does not move; v has room for n.
+ */
+static double usual_gap (const struct fastest *f, size_t n, double *v)
+{
+    size_t k = 0;
+
+    for (size_t i = 0; i < n; i++)
+        if (f[i].samples > 0)
+            v[k++] = gap_of (&f[i]);
+    stats_sort (v, k);
+    return k > 0 ? stats_quantile (v, k, 0.25) : 0;
+}
+
+/* Take the next for the least, where that is a clock's step. */
+static void drop_step (struct fastest *f, double usual)
+{
+    if (f->next - f->least > STEP_GAPS * usual
+        && f->most - f->next < STEP_GAPS * usual / 2)
+        f->least = f->next;
+}
+
+/* Put what was measured at another time to it. */
+static void fastest_join (struct fastest *f, const struct fastest *other)
+{
+    f->least = fmin (f->least, other->least);
+    f->most = fmax (f->most, other->most);
+    f->medians += other->medians;
+    f->samples += other->samples;
+    f->repeats += other->repeats;
+}
+
+/* What all repeats may have waited, if each did: where waits are exponential, of
+ * their mean over the number of repeats, and half of them are more than the gap.
+ */
+static double doubt_of (const struct fastest *f, double usual)
+{
+    double gap = fmax (0, gap_of (f) - USUAL_GAPS * usual);
+
+    return DOUBT_MEANS * gap / M_LN2 / (double)f->repeats;
+}
+
+static struct fastest gather_round (const struct sample *const *s, size_t n)
+{
+    struct fastest f = fastest_none;
+
+    for (size_t i = 0; i < n; i++)
+        if (usable (s[i]))
+            fastest_add (&f, s[i]->rtt_ns, s[i]->sent - s[i]->lost);
+    return f;
 }
 
 /* What a least repeat of one side scatters by, from the differences of two
@@ -242,19 +319,86 @@ static double least_sd (const struct sample *const *s, size_t n, double *v)
     return k >= PAIRS_ENOUGH ? stats_mad (v, k, 0) * M_SQRT1_2 : LEAST_SD;
 }
 
-/* Variances of rows by their gaps, which v is a copy of. */
-static void weigh_gaps (struct observations *o, const double *gap, double *v,
-                        double sd, double floor)
+/* Fill o->v with rows of least repeats; s is in order of pairs. Return 0, or -1
+ * with errno ENOMEM.
+ */
+static int merge_fastest (struct observations *o,
+                          const struct sample *const *s, size_t n,
+                          double floor, double *v)
 {
+    struct fastest *f = malloc ((n + 1) * sizeof (*f));
+    size_t rounds = 0;
     double usual;
 
-    memcpy (v, gap, o->n * sizeof (*v));
-    usual = o->n > 0 ? stats_median (v, o->n) : 0;
-    for (size_t i = 0; i < o->n; i++) {
-        double more = fmax (0, gap[i] - USUAL_GAPS * usual);
-
-        o->v[i].var = fmax (sd * sd + pow (GAP_DOUBT * more, 2), floor);
+    if (!f)
+        return -1;
+    for (size_t i = 0, end; i < n; i = end) {
+        for (end = i; end < n && same_row (s[i], s[end]);)
+            end++;
+        f[rounds++] = gather_round (s + i, end - i);
     }
+    usual = usual_gap (f, rounds, v);
+    rounds = 0;
+    for (size_t i = 0, end; i < n; i = end) {
+        struct observation *row = &o->v[o->n];
+        struct fastest all = fastest_none;
+
+        *row = (struct observation){ .a = s[i]->a, .b = s[i]->b,
+                                     .round = s[i]->round };
+        for (end = i; end < n && same_pair (s[i], s[end]); end++) {
+            if (end > i && same_row (s[end], s[end - 1]))
+                continue;
+            if (f[rounds].samples > 0) {
+                drop_step (&f[rounds], usual);
+                fastest_join (&all, &f[rounds]);
+                row->rounds++;
+            }
+            rounds++;
+        }
+        if (all.samples == 0) {
+            o->silent++;
+            continue;
+        }
+        row->rtt_ns = row->min_ns = all.least;
+        row->repeats = (uint32_t)all.repeats;
+        row->doubt_ns = doubt_of (&all, usual);
+        row->var = fmax (pow (o->sigma_ns, 2) + pow (row->doubt_ns, 2), floor);
+        row->tight = all.most - all.least < STEP_GAPS * usual / 2;
+        o->n++;
+    }
+    free (f);
+    return 0;
+}
+
+int observe_loopbacks (const struct samples *samples, size_t nendpoints,
+                       struct loopback_time *time)
+{
+    struct fastest *f = malloc ((nendpoints + 1) * sizeof (*f));
+    double *v = malloc ((nendpoints + 1) * sizeof (*v));
+    double usual;
+    int rc = -1;
+
+    if (!f || !v)
+        goto done;
+    for (size_t i = 0; i < nendpoints; i++)
+        f[i] = fastest_none;
+    for (size_t k = 0; k < samples->nloopbacks; k++)
+        fastest_add (&f[samples->loopback[k].end],
+                     samples->loopback[k].rtt_ns, LOOPBACK_REPEATS);
+    usual = usual_gap (f, nendpoints, v);
+    for (size_t i = 0; i < nendpoints; i++) {
+        time[i] = (struct loopback_time){ .ns = NAN };
+        if (f[i].samples == 0)
+            continue;
+        drop_step (&f[i], usual);
+        time[i] = (struct loopback_time){ f[i].least,
+                                          doubt_of (&f[i], usual) };
+    }
+    rc = 0;
+done:
+    free (f);
+    free (v);
+    return rc;
 }
 
 static int grow (struct observations *o, size_t size)
@@ -312,14 +456,13 @@ int observe (struct observations *o, const struct pathset *ps,
     size_t n = samples->nsamples;
     const struct sample **s = malloc ((n + 1) * sizeof (*s));
     double *v = malloc ((n + 1) * sizeof (*v));
-    double *gap = malloc ((n + 1) * sizeof (*gap));
     double sigma;
     double floor;
     int rc = -1;
 
     *o = (struct observations){ 0 };
     o->v = malloc ((n + 1) * sizeof (*o->v));
-    if (!s || !v || !gap || !o->v) {
+    if (!s || !v || !o->v) {
         error_nomem (err);
         goto done;
     }
@@ -328,40 +471,33 @@ int observe (struct observations *o, const struct pathset *ps,
         o->sent += s[i]->sent;
         o->lost += s[i]->lost;
     }
-    qsort (s, n, sizeof (*s), compare_samples);
+    qsort (s, n, sizeof (*s),
+           quantile == RTT_FASTEST ? compare_pairs : compare_samples);
     /* medians bear more than the middle does */
     sigma = o->sigma_ns
         = quantile == RTT_FASTEST
               ? least_sd (s, n, v)
               : pool (s, n, quantile == RTT_MIDDLE ? RTT_MEDIAN : quantile, v);
     floor = least_variance (accuracy, s, n, v);
-    for (size_t i = 0, end; i < n; i = end) {
+    if (quantile == RTT_FASTEST && merge_fastest (o, s, n, floor, v) < 0) {
+        error_nomem (err);
+        goto done;
+    }
+    for (size_t i = 0, end; i < n && quantile != RTT_FASTEST; i = end) {
         bool some = false;
 
         for (end = i; end < n && same_row (s[i], s[end]); end++)
             some |= usable (s[end]);
-        if (some && quantile == RTT_FASTEST) {
-            merge_fastest (&o->v[o->n], s + i, end - i, &gap[o->n]);
-            o->n++;
-        }
-        else if (some)
+        if (some)
             o->disputed += merge (&o->v[o->n++], s + i, end - i, quantile,
                                   sigma, floor);
         else
             o->silent++;
     }
-    if (quantile == RTT_FASTEST)
-        weigh_gaps (o, gap, v, sigma, floor);
-    for (size_t i = 0; i < o->n; i++)
-        v[i] = o->v[i].rtt_ns - o->v[i].min_ns;
-    stats_sort (v, o->n);
-    if (o->n > 0)
-        o->gap_ns = stats_quantile (v, o->n, 1 / 3.);
     rc = observe_rows (o, ps, err);
 done:
     free (s);
     free (v);
-    free (gap);
     return rc;
 }
 

@@ -18,11 +18,13 @@
  * than a quarter of the repeats. RTT_FASTEST, the least of all repeats from both
  * sides, since traffic only ever adds: as sure as two sides' least repeats agree
  * in the run, and less so where the median of the better side is far above it:
- * then the least repeat may have waited, too.
+ * then the least repeat may have waited, too (doubt_ns). A single repeat far
+ * below others that agree is a step of a clock, and not the least.
  */
 enum { RTT_MIDDLE = RTT_COUNT, RTT_FASTEST };
 
-/* All samples of one pair in one round, taken together: the mean of those
+/* All samples of one pair in one round (RTT_FASTEST: in all rounds), taken
+ * together: the mean of those
  * that agree with the lowest within four standard deviations, weighted. What
  * disturbs an RTT makes it longer, so a side that stands above the other is
  * the side that was disturbed.
@@ -30,11 +32,15 @@ enum { RTT_MIDDLE = RTT_COUNT, RTT_FASTEST };
 struct observation {
     uint32_t a, b;
     uint32_t round;      /* of the plan */
+    uint32_t rounds;     /* of RTT_FASTEST: that it was measured in */
     uint32_t repeats;    /* that came back */
     bool both;           /* both sides initiated, and agree */
     double rtt_ns;
     double min_ns;       /* of all repeats */
     double var;          /* of rtt_ns, ns^2 */
+    double doubt_ns;     /* of RTT_FASTEST, and within var: what others'
+                            traffic may have added to all repeats alike */
+    bool tight;          /* of RTT_FASTEST: no traffic shows in its repeats */
     size_t n;            /* entries of the row */
     const uint32_t *link;
     const uint8_t *count;
@@ -45,9 +51,6 @@ struct observations {
     struct observation *v;
     size_t n;
     double sigma_ns;     /* of one repeat, pooled; 0: none seen */
-    double gap_ns;       /* of an RTT over its fastest repeat, by noise: the
-                            lower third of the rows says, which traffic on
-                            some does not move; 0: no rows */
     uint64_t sent, lost; /* repeats, over all samples */
     size_t silent;       /* rows of which nothing came back: not in v */
     size_t disputed;     /* rows whose two sides do not agree */
@@ -74,6 +77,16 @@ int observe (struct observations *o, const struct pathset *ps,
              const struct samples *samples, int quantile,
              const struct accuracy *accuracy, struct error *err);
 void observations_clear (struct observations *o);
+
+/* What an endpoint's loopbacks took over a run, as RTT_FASTEST. */
+struct loopback_time {
+    double ns; /* NAN: it has none */
+    double sd;
+};
+
+/* Fill time [endpoints of ps]. Return 0, or -1 with errno ENOMEM. */
+int observe_loopbacks (const struct samples *samples, size_t nendpoints,
+                       struct loopback_time *time);
 
 /* Fill in the rows of observations whose endpoints are known. Return 0, or -1
  * with err.
