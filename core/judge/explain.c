@@ -181,16 +181,19 @@ static int refit (struct work *w)
     return 0;
 }
 
-/* What is slow takes more time. But routes and classes differ either way, and
- * so does a host, of which the baseline may have seen a slow day.
+/* What is slow takes more time. But routes and classes differ either way; and so
+ * do a host and a row, of which the baseline may have seen a slow day.
  */
 static bool is_excess (const struct explanation *ex, size_t k)
 {
-    const struct suspect *s = &causes_simplest (ex->causes, k)->suspect;
+    const struct causes *c = ex->causes;
+    const struct suspect *s = &causes_simplest (c, k)->suspect;
 
+    if (c->start[k + 1] - c->start[k] == 1)
+        return false;
     if (s->kind == SUSPECT_LINK)
-        return ex->causes->detours.net->link[s->index].kind != LINK_HOST;
-    return s->kind != SUSPECT_CLASS && s->kind != SUSPECT_ROUTE;
+        return c->detours.net->link[s->index].kind != LINK_HOST;
+    return s->kind == SUSPECT_ARC || s->kind == SUSPECT_SWITCH;
 }
 
 /* What others' traffic may have added to all rows of a signature alike, of its

@@ -56,7 +56,7 @@ enum {
     LOSS_ENOUGH = 4, /* samples, so two probes at least */
     DISPUTED_FEW = 2,
     ROWS_FEW = 2,
-    ROUNDS_ENOUGH = 3, /* that a single row is believed in */
+    ROUNDS_ENOUGH = 2, /* that a single row is believed in */
     REPEATS_ENOUGH = 6, /* over the rows of a FAIL */
     SWITCHES_NAMED = 3, /* for a route, the likeliest */
     WATCHED = 8,        /* groups of routes that may be wrong, a guess */
@@ -570,11 +570,13 @@ static bool is_traffic (const struct judgement *j, const struct cause *c)
     const struct observation *o
         = &j->run.obs.v[j->causes.row[j->causes.start[c->signature]]];
 
-    if (!simplest (j, c))
+    if (!simplest (j, c) || simplest (j, c)->suspect.kind == SUSPECT_ROW)
         return true;
     if (rows_of (j, c) > 1 || j->model.nrows <= ROWS_FEW)
         return false;
-    return o->rounds < ROUNDS_ENOUGH || (!is_links (j, c) && !is_tight (j, o));
+    if (is_links (j, c))
+        return o->rounds < ROUNDS_ENOUGH && !is_tight (j, o);
+    return !is_tight (j, o);
 }
 
 static double warn_threshold (const struct judge_options *opts, double se)
@@ -1110,8 +1112,12 @@ static int bound_doubts (struct judgement *j)
     model_residual (&j->model, r);
     for (size_t i = 0; i < j->run.obs.n; i++) {
         struct observation *o = &j->run.obs.v[i];
-        double doubt = fmin (o->doubt_ns, fmax (0, r[i]));
+        double doubt;
+        double sd = 0;
 
+        if (j->nbase > 0)
+            model_shift (j->net, o, &j->run, &j->base[0], &sd);
+        doubt = fmin (o->doubt_ns, fmax (0, r[i]) + sd);
         o->var += doubt * doubt - o->doubt_ns * o->doubt_ns;
         o->doubt_ns = doubt;
     }

@@ -30,6 +30,7 @@ enum {
 #define LEAST_SD 12.0   /* ns, of a least repeat where few rows tell */
 #define USUAL_GAPS 2.0  /* of medians over least repeats: no sign of traffic */
 #define STEP_GAPS 10.0  /* of the least repeat below all others: a clock's step */
+#define STEP_SPREAD 0.25 /* of that: what the others differ by */
 #define DOUBT_MEANS 3.0  /* that an exponential is above in 5 of 100 cases */
 
 static double spread_of (const struct sample *s)
@@ -272,7 +273,7 @@ static double usual_gap (const struct fastest *f, size_t n, double *v)
 static void drop_step (struct fastest *f, double usual)
 {
     if (f->next - f->least > STEP_GAPS * usual
-        && f->most - f->next < STEP_GAPS * usual / 2)
+        && f->most - f->next < STEP_SPREAD * (f->next - f->least))
         f->least = f->next;
 }
 
@@ -363,7 +364,7 @@ static int merge_fastest (struct observations *o,
         row->repeats = (uint32_t)all.repeats;
         row->doubt_ns = doubt_of (&all, usual);
         row->var = fmax (pow (o->sigma_ns, 2) + pow (row->doubt_ns, 2), floor);
-        row->tight = all.most - all.least < STEP_GAPS * usual / 2;
+        row->tight = all.most - all.least < STEP_GAPS * usual;
         o->n++;
     }
     free (f);
@@ -373,30 +374,36 @@ static int merge_fastest (struct observations *o,
 int observe_loopbacks (const struct samples *samples, size_t nendpoints,
                        struct loopback_time *time)
 {
-    struct fastest *f = malloc ((nendpoints + 1) * sizeof (*f));
-    double *v = malloc ((nendpoints + 1) * sizeof (*v));
+    size_t n = samples->nloopbacks;
+    struct fastest *f = malloc ((n + 1) * sizeof (*f));
+    struct fastest *all = malloc ((nendpoints + 1) * sizeof (*all));
+    double *v = malloc ((n + 1) * sizeof (*v));
     double usual;
     int rc = -1;
 
-    if (!f || !v)
+    if (!f || !all || !v)
         goto done;
     for (size_t i = 0; i < nendpoints; i++)
-        f[i] = fastest_none;
-    for (size_t k = 0; k < samples->nloopbacks; k++)
-        fastest_add (&f[samples->loopback[k].end],
-                     samples->loopback[k].rtt_ns, LOOPBACK_REPEATS);
-    usual = usual_gap (f, nendpoints, v);
+        all[i] = fastest_none;
+    for (size_t k = 0; k < n; k++) {
+        f[k] = fastest_none;
+        fastest_add (&f[k], samples->loopback[k].rtt_ns, LOOPBACK_REPEATS);
+    }
+    usual = usual_gap (f, n, v);
+    for (size_t k = 0; k < n; k++) {
+        drop_step (&f[k], usual);
+        fastest_join (&all[samples->loopback[k].end], &f[k]);
+    }
     for (size_t i = 0; i < nendpoints; i++) {
         time[i] = (struct loopback_time){ .ns = NAN };
-        if (f[i].samples == 0)
-            continue;
-        drop_step (&f[i], usual);
-        time[i] = (struct loopback_time){ f[i].least,
-                                          doubt_of (&f[i], usual) };
+        if (all[i].samples > 0)
+            time[i] = (struct loopback_time){ all[i].least,
+                                              doubt_of (&all[i], usual) };
     }
     rc = 0;
 done:
     free (f);
+    free (all);
     free (v);
     return rc;
 }
