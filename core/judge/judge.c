@@ -786,7 +786,9 @@ static int judge_cause (struct judgement *j, size_t number)
     f->basis = baseline ? BASIS_BASELINE : BASIS_CLASS;
     f->excess_ns = c->excess_ns;
     f->stderr_ns = c->stderr_ns;
-    return explain_finding (j, f, c) < 0 ? -1 : 0;
+    if (explain_finding (j, f, c) < 0)
+        return -1;
+    return f->kind == FINDING_SWITCH_LINK ? add_switches (j, f, number) : 0;
 }
 
 /* A class that is slower or faster as a whole: the runs differ, no link. */

@@ -31,6 +31,8 @@ enum {
 #define USUAL_GAPS 2.0  /* of medians over least repeats: no sign of traffic */
 #define STEP_GAPS 10.0  /* of the least repeat below all others: a clock's step */
 #define STEP_SPREAD 0.25 /* of that: what the others differ by */
+#define MIDDLE_BETTER 0.8 /* of the standard deviation */
+#define TIGHT 2.5       /* of the usual spread: no traffic shows */
 #define DOUBT_MEANS 3.0  /* that an exponential is above in 5 of 100 cases */
 
 static double spread_of (const struct sample *s)
@@ -41,13 +43,15 @@ static double spread_of (const struct sample *s)
            / (1.349 * (1 - 1.25 / n));
 }
 
+static double middle_of (const double *rtt_ns)
+{
+    return (rtt_ns[RTT_P25] + rtt_ns[RTT_MEDIAN] + rtt_ns[RTT_P75]) / 3;
+}
+
 static double value (const struct sample *s, int quantile)
 {
-    const double *rtt = s->rtt_ns;
-
-    if (quantile == RTT_MIDDLE)
-        return (rtt[RTT_P25] + rtt[RTT_MEDIAN] + rtt[RTT_P75]) / 3;
-    return rtt[quantile];
+    return quantile == RTT_MIDDLE ? middle_of (s->rtt_ns)
+                                  : s->rtt_ns[quantile];
 }
 
 /* Its variance over n repeats, in units of one repeat's. */
@@ -223,16 +227,17 @@ static bool merge (struct observation *o, const struct sample *const *s,
 }
 
 /* The repeats of some samples that should take the same: the least, the next,
- * the most of what three quarters of a sample's are below, and the sum of the
- * samples' medians.
+ * what a quarter of the best sample's are below, and three quarters of the worst
+ * one's.
  */
 struct fastest {
-    double least, next, most, medians;
+    double least, next, low, most;
+    double middles; /* sum of the samples' */
     size_t samples, repeats;
 };
 
-static const struct fastest fastest_none = { .least = INFINITY,
-                                             .next = INFINITY };
+static const struct fastest fastest_none = { INFINITY, INFINITY, INFINITY,
+                                             0, 0, 0, 0 };
 
 static void fastest_add (struct fastest *f, const double *rtt_ns,
                          size_t repeats)
@@ -244,35 +249,43 @@ static void fastest_add (struct fastest *f, const double *rtt_ns,
                                                     : INFINITY));
     f->least = fmin (f->least, least);
     f->most = fmax (f->most, rtt_ns[RTT_P75]);
-    f->medians += rtt_ns[RTT_MEDIAN];
+    f->low = fmin (f->low, rtt_ns[RTT_P25]);
+    f->middles += middle_of (rtt_ns);
     f->samples++;
     f->repeats += repeats;
 }
 
-/* How far a usual repeat is above the least. */
+/* How far a fast repeat is above the least. */
 static double gap_of (const struct fastest *f)
 {
-    return f->medians / (double)f->samples - f->least;
+    return f->low - f->least;
 }
 
-/* How far it is by noise alone: the lower quarter says, which traffic on some
+/* How far a slow one is. */
+static double spread_above (const struct fastest *f)
+{
+    return f->most - f->least;
+}
+
+/* What of these is noise alone: the lower quarter says, which traffic on some
  * does not move; v has room for n.
  */
-static double usual_gap (const struct fastest *f, size_t n, double *v)
+static double usual (double (*of) (const struct fastest *f),
+                     const struct fastest *f, size_t n, double *v)
 {
     size_t k = 0;
 
     for (size_t i = 0; i < n; i++)
         if (f[i].samples > 0)
-            v[k++] = gap_of (&f[i]);
+            v[k++] = of (&f[i]);
     stats_sort (v, k);
     return k > 0 ? stats_quantile (v, k, 0.25) : 0;
 }
 
 /* Take the next for the least, where that is a clock's step. */
-static void drop_step (struct fastest *f, double usual)
+static void drop_step (struct fastest *f, double gap)
 {
-    if (f->next - f->least > STEP_GAPS * usual
+    if (f->next - f->least > STEP_GAPS * gap
         && f->most - f->next < STEP_SPREAD * (f->next - f->least))
         f->least = f->next;
 }
@@ -282,19 +295,20 @@ static void fastest_join (struct fastest *f, const struct fastest *other)
 {
     f->least = fmin (f->least, other->least);
     f->most = fmax (f->most, other->most);
-    f->medians += other->medians;
+    f->low = fmin (f->low, other->low);
+    f->middles += other->middles;
     f->samples += other->samples;
     f->repeats += other->repeats;
 }
 
 /* What all repeats may have waited, if each did: where waits are exponential, of
- * their mean over the number of repeats, and half of them are more than the gap.
+ * their mean over the number of repeats, and a quarter of them less than the gap.
  */
-static double doubt_of (const struct fastest *f, double usual)
+static double doubt_of (const struct fastest *f, double usual_gap)
 {
-    double gap = fmax (0, gap_of (f) - USUAL_GAPS * usual);
+    double gap = fmax (0, gap_of (f) - USUAL_GAPS * usual_gap);
 
-    return DOUBT_MEANS * gap / M_LN2 / (double)f->repeats;
+    return DOUBT_MEANS * gap / log (4 / 3.) / (double)f->repeats;
 }
 
 static struct fastest gather_round (const struct sample *const *s, size_t n)
@@ -307,17 +321,50 @@ static struct fastest gather_round (const struct sample *const *s, size_t n)
     return f;
 }
 
-/* What a least repeat of one side scatters by, from the differences of two
- * sides' (1.4826 times the median size over the root of two).
+/* What a value of one side scatters by, from the differences of two sides'
+ * (1.4826 times the median size over the root of two).
  */
-static double least_sd (const struct sample *const *s, size_t n, double *v)
+static double side_sd (const struct sample *const *s, size_t n, int quantile,
+                       double *v)
 {
     size_t k = 0;
 
     for (size_t i = 1; i < n; i++)
         if (same_row (s[i - 1], s[i]) && usable (s[i - 1]) && usable (s[i]))
-            v[k++] = s[i]->rtt_ns[RTT_MIN] - s[i - 1]->rtt_ns[RTT_MIN];
+            v[k++] = value (s[i], quantile) - value (s[i - 1], quantile);
     return k >= PAIRS_ENOUGH ? stats_mad (v, k, 0) * M_SQRT1_2 : LEAST_SD;
+}
+
+static bool is_tight (const struct fastest *f, double usual_spread)
+{
+    return spread_above (f) < TIGHT * usual_spread;
+}
+
+/* How far middles are above the least repeats of rounds that no traffic shows in;
+ * v has room for n.
+ */
+static double usual_middle (const struct fastest *f, size_t n, double spread,
+                            double *v)
+{
+    size_t k = 0;
+
+    for (size_t i = 0; i < n; i++)
+        if (f[i].samples > 0 && is_tight (&f[i], spread))
+            v[k++] = f[i].middles / (double)f[i].samples - f[i].least;
+    return k > 0 ? stats_median (v, k) : NAN;
+}
+
+/* Where noise is symmetrical, the middles of what no traffic shows in say more
+ * than the least repeats do.
+ */
+static void use_middles (struct observation *row, const struct fastest *tight,
+                         double above, double sd, double floor)
+{
+    if (tight->samples == 0 || isnan (above))
+        return;
+    row->rtt_ns = tight->middles / (double)tight->samples - above;
+    row->var = fmax (sd * sd / (double)tight->samples, floor);
+    row->doubt_ns = 0;
 }
 
 /* Fill o->v with rows of least repeats; s is in order of pairs. Return 0, or -1
@@ -328,8 +375,12 @@ static int merge_fastest (struct observations *o,
                           double floor, double *v)
 {
     struct fastest *f = malloc ((n + 1) * sizeof (*f));
+    double middle_sd = side_sd (s, n, RTT_MIDDLE, v);
+    bool by_middles = middle_sd < MIDDLE_BETTER * o->sigma_ns;
     size_t rounds = 0;
-    double usual;
+    double gap;
+    double spread;
+    double above;
 
     if (!f)
         return -1;
@@ -338,11 +389,14 @@ static int merge_fastest (struct observations *o,
             end++;
         f[rounds++] = gather_round (s + i, end - i);
     }
-    usual = usual_gap (f, rounds, v);
+    gap = usual (gap_of, f, rounds, v);
+    spread = usual (spread_above, f, rounds, v);
+    above = usual_middle (f, rounds, spread, v);
     rounds = 0;
     for (size_t i = 0, end; i < n; i = end) {
         struct observation *row = &o->v[o->n];
         struct fastest all = fastest_none;
+        struct fastest tight = fastest_none;
 
         *row = (struct observation){ .a = s[i]->a, .b = s[i]->b,
                                      .round = s[i]->round };
@@ -350,8 +404,10 @@ static int merge_fastest (struct observations *o,
             if (end > i && same_row (s[end], s[end - 1]))
                 continue;
             if (f[rounds].samples > 0) {
-                drop_step (&f[rounds], usual);
+                drop_step (&f[rounds], gap);
                 fastest_join (&all, &f[rounds]);
+                if (is_tight (&f[rounds], spread))
+                    fastest_join (&tight, &f[rounds]);
                 row->rounds++;
             }
             rounds++;
@@ -362,9 +418,11 @@ static int merge_fastest (struct observations *o,
         }
         row->rtt_ns = row->min_ns = all.least;
         row->repeats = (uint32_t)all.repeats;
-        row->doubt_ns = doubt_of (&all, usual);
+        row->doubt_ns = doubt_of (&all, gap);
         row->var = fmax (pow (o->sigma_ns, 2) + pow (row->doubt_ns, 2), floor);
-        row->tight = all.most - all.least < STEP_GAPS * usual;
+        row->tight = tight.samples == all.samples;
+        if (by_middles)
+            use_middles (row, &tight, above, middle_sd, floor);
         o->n++;
     }
     free (f);
@@ -378,7 +436,7 @@ int observe_loopbacks (const struct samples *samples, size_t nendpoints,
     struct fastest *f = malloc ((n + 1) * sizeof (*f));
     struct fastest *all = malloc ((nendpoints + 1) * sizeof (*all));
     double *v = malloc ((n + 1) * sizeof (*v));
-    double usual;
+    double gap;
     int rc = -1;
 
     if (!f || !all || !v)
@@ -389,16 +447,16 @@ int observe_loopbacks (const struct samples *samples, size_t nendpoints,
         f[k] = fastest_none;
         fastest_add (&f[k], samples->loopback[k].rtt_ns, LOOPBACK_REPEATS);
     }
-    usual = usual_gap (f, n, v);
+    gap = usual (gap_of, f, n, v);
     for (size_t k = 0; k < n; k++) {
-        drop_step (&f[k], usual);
+        drop_step (&f[k], gap);
         fastest_join (&all[samples->loopback[k].end], &f[k]);
     }
     for (size_t i = 0; i < nendpoints; i++) {
         time[i] = (struct loopback_time){ .ns = NAN };
         if (all[i].samples > 0)
             time[i] = (struct loopback_time){ all[i].least,
-                                              doubt_of (&all[i], usual) };
+                                              doubt_of (&all[i], gap) };
     }
     rc = 0;
 done:
@@ -483,7 +541,7 @@ int observe (struct observations *o, const struct pathset *ps,
     /* medians bear more than the middle does */
     sigma = o->sigma_ns
         = quantile == RTT_FASTEST
-              ? least_sd (s, n, v)
+              ? side_sd (s, n, RTT_MIN, v)
               : pool (s, n, quantile == RTT_MIDDLE ? RTT_MEDIAN : quantile, v);
     floor = least_variance (accuracy, s, n, v);
     if (quantile == RTT_FASTEST && merge_fastest (o, s, n, floor, v) < 0) {
