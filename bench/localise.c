@@ -55,6 +55,7 @@
 #include "core/judge/judge.h"
 #include "core/paths/tree.h"
 #include "core/samples/noise.h"
+#include "core/samples/observe.h"
 #include "core/samples/simulate.h"
 #include "ibquery/model/generate.h"
 #include "ibquery/walk.h"
@@ -84,9 +85,10 @@ static const struct network_case {
     unsigned int ports; /* of a 3-tree */
     size_t hosts;       /* 0: all */
 } networks[] = {
-    { "432", 12, 0 },      { "3456", 24, 0 },
-    { "16/128", 8, 16 },   { "64/128", 8, 64 },
-    { "16/432", 12, 16 },  { "64/432", 12, 64 },
+    { "128", 8, 0 },       { "432", 12, 0 },
+    { "3456", 24, 0 },     { "16/128", 8, 16 },
+    { "64/128", 8, 64 },   { "16/432", 12, 16 },
+    { "32/432", 12, 32 },  { "64/432", 12, 64 },
     { "16/3456", 24, 16 }, { "64/3456", 24, 64 },
 };
 
@@ -606,8 +608,26 @@ static void run_trial (struct trial *t, uint64_t seed, struct sums *sums)
     count (t, plan, v, sums);
     if (t->what->noise)
         count_methods (t, s, before, sums);
-    if (verbose)
+    if (verbose) {
         show (t, plan, v);
+        for (size_t q = 0; q < (t->what->faults ? 1 : v->nfindings); q++) for (int w = 0; w < 2; w++) {
+            struct observations o; if (q) break;
+            observe (&o, t->ps, w ? s : before, RTT_FASTEST, &(struct accuracy){5,1e-3}, &err);
+            for (size_t i = 0; i < o.n; i++)
+                for (size_t k = 0; k < o.v[i].n; k++)
+                    if (o.v[i].link[k] == (t->what->faults ? t->fault[0] : v->finding[0].suspect[0])) {
+                        struct row r = {.n = o.v[i].n};
+                        memcpy (r.link, o.v[i].link, r.n * sizeof (*r.link)); memcpy (r.count, o.v[i].count, r.n);
+                        for (size_t z = 0; z < (w ? s : before)->nsamples; z++) {
+                            struct sample *q2 = &(w ? s : before)->sample[z];
+                            if (q2->round == o.v[i].round && (q2->a == o.v[i].a || q2->b == o.v[i].a) && (q2->a == o.v[i].b || q2->b == o.v[i].b))
+                                printf ("#          %.0f %.0f %.0f %.0f %.0f\n", q2->rtt_ns[0] - rtt_ns (t, &r), q2->rtt_ns[2] - rtt_ns (t, &r), q2->rtt_ns[3] - rtt_ns (t, &r), q2->rtt_ns[4] - rtt_ns (t, &r), q2->rtt_ns[6] - rtt_ns (t, &r));
+                        }
+                        printf ("#      %zu %s %u-%u r%u fwd %d of %d: off %.0f sd %.0f doubt %.0f\n", q, w ? "run" : "base", o.v[i].a, o.v[i].b, o.v[i].round,
+                           o.v[i].forth[k], o.v[i].count[k], o.v[i].rtt_ns - rtt_ns (t, &r), sqrt (o.v[i].var), o.v[i].doubt_ns);
+                    }
+        }
+    }
     if (t->entry)
         *t->entry = t->right;
     t->entry = NULL;

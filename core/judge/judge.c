@@ -766,7 +766,8 @@ static int judge_cause (struct judgement *j, size_t number)
 
     if (is_links (j, c)
             ? c->excess_ns <= warn_threshold (j->opts, c->stderr_ns)
-            : fabs (c->excess_ns) <= ROUTE_NS)
+            : fabs (c->excess_ns)
+                  <= fmax (ROUTE_NS, j->opts->warn_spread * c->stderr_ns))
         return 0;
     if ((baseline = has_basis (j, c)) < 0
         || !(f = add_finding (j->verdict)) || fill_suspects (j, f, number) < 0

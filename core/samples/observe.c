@@ -32,7 +32,7 @@ enum {
 #define STEP_GAPS 10.0  /* of the least repeat below all others: a clock's step */
 #define STEP_SPREAD 0.25 /* of that: what the others differ by */
 #define MIDDLE_BETTER 0.8 /* of the standard deviation */
-#define TIGHT 2.5       /* of the usual spread: no traffic shows */
+#define TIGHT 4.0       /* of the usual spread: no traffic shows */
 #define DOUBT_MEANS 3.0  /* that an exponential is above in 5 of 100 cases */
 
 static double spread_of (const struct sample *s)
