@@ -227,8 +227,8 @@ static bool merge (struct observation *o, const struct sample *const *s,
 }
 
 /* The repeats of some samples that should take the same: the least, the next,
- * what a quarter of the best sample's are below, and three quarters of the worst
- * one's.
+ * what a quarter of a sample's are below in the mean, and three quarters of the
+ * worst sample's.
  */
 struct fastest {
     double least, next, low, most;
@@ -249,7 +249,10 @@ static void fastest_add (struct fastest *f, const double *rtt_ns,
                                                     : INFINITY));
     f->least = fmin (f->least, least);
     f->most = fmax (f->most, rtt_ns[RTT_P75]);
-    f->low = fmin (f->low, rtt_ns[RTT_P25]);
+    f->low = f->samples == 0 ? rtt_ns[RTT_P25]
+                             : f->low
+                                   + (rtt_ns[RTT_P25] - f->low)
+                                         / (double)(f->samples + 1);
     f->middles += middle_of (rtt_ns);
     f->samples++;
     f->repeats += repeats;
