@@ -55,7 +55,6 @@
 #include "core/judge/judge.h"
 #include "core/paths/tree.h"
 #include "core/samples/noise.h"
-#include "core/samples/observe.h"
 #include "core/samples/simulate.h"
 #include "ibquery/model/generate.h"
 #include "ibquery/walk.h"
@@ -608,26 +607,8 @@ static void run_trial (struct trial *t, uint64_t seed, struct sums *sums)
     count (t, plan, v, sums);
     if (t->what->noise)
         count_methods (t, s, before, sums);
-    if (verbose) {
+    if (verbose)
         show (t, plan, v);
-        for (size_t q = 0; q < (t->what->faults ? 1 : v->nfindings); q++) for (int w = 0; w < 2; w++) {
-            struct observations o; if (q) break;
-            observe (&o, t->ps, w ? s : before, RTT_FASTEST, &(struct accuracy){5,1e-3}, &err);
-            for (size_t i = 0; i < o.n; i++)
-                for (size_t k = 0; k < o.v[i].n; k++)
-                    if (o.v[i].link[k] == (t->what->faults ? t->fault[0] : v->finding[0].suspect[0])) {
-                        struct row r = {.n = o.v[i].n};
-                        memcpy (r.link, o.v[i].link, r.n * sizeof (*r.link)); memcpy (r.count, o.v[i].count, r.n);
-                        for (size_t z = 0; z < (w ? s : before)->nsamples; z++) {
-                            struct sample *q2 = &(w ? s : before)->sample[z];
-                            if (q2->round == o.v[i].round && (q2->a == o.v[i].a || q2->b == o.v[i].a) && (q2->a == o.v[i].b || q2->b == o.v[i].b))
-                                printf ("#          %.0f %.0f %.0f %.0f %.0f\n", q2->rtt_ns[0] - rtt_ns (t, &r), q2->rtt_ns[2] - rtt_ns (t, &r), q2->rtt_ns[3] - rtt_ns (t, &r), q2->rtt_ns[4] - rtt_ns (t, &r), q2->rtt_ns[6] - rtt_ns (t, &r));
-                        }
-                        printf ("#      %zu %s %u-%u r%u fwd %d of %d: off %.0f sd %.0f doubt %.0f\n", q, w ? "run" : "base", o.v[i].a, o.v[i].b, o.v[i].round,
-                           o.v[i].forth[k], o.v[i].count[k], o.v[i].rtt_ns - rtt_ns (t, &r), sqrt (o.v[i].var), o.v[i].doubt_ns);
-                    }
-        }
-    }
     if (t->entry)
         *t->entry = t->right;
     t->entry = NULL;

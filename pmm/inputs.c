@@ -135,12 +135,7 @@ int inputs_thresholds (struct judge_options *opts, const char *conf,
     struct site site;
     int rc = site_read (&site, conf, 0, err);
 
-    *opts = (struct judge_options){
-        .warn_ns = site.warn_ns,
-        .warn_spread = site.warn_spread,
-        .fail_ns = site.fail_ns,
-        .fail_spread = site.fail_spread,
-    };
+    *opts = judge_site_options (&site);
     site_clear (&site);
     return rc;
 }

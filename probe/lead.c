@@ -174,16 +174,6 @@ static void load_baseline (struct check *ck)
     file_close_input (fp);
 }
 
-static struct judge_options site_thresholds (const struct site *site)
-{
-    return (struct judge_options){
-        .warn_ns = site->warn_ns,
-        .warn_spread = site->warn_spread,
-        .fail_ns = site->fail_ns,
-        .fail_spread = site->fail_spread,
-    };
-}
-
 /* On a level whose messages keep to the tables, if there is one. */
 static int choose_level (struct check *ck, struct error *err)
 {
@@ -205,7 +195,7 @@ static int prepare (void *arg, struct error *err)
         || choose_level (ck, err) < 0)
         return -1;
     load_baseline (ck);
-    ck->thresholds = site_thresholds (ck->opts->site);
+    ck->thresholds = judge_site_options (ck->opts->site);
     return 0;
 }
 

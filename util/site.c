@@ -133,6 +133,10 @@ const struct conf_option site_options[] = {
       "FAIL needs this excess, in ns, ..." },
     { "FailSpread", CONF_DOUBLE, FIELD (fail_spread), "10",
       "... and this many standard deviations" },
+    { "NotJudgedShare", CONF_DOUBLE, FIELD (open_share), "20",
+      "links that could not be judged, as a percentage: of more, a check is "
+      "UNKNOWN",
+      .max = 100 },
     { "BusyShare", CONF_DOUBLE, FIELD (busy_share), "10",
       "host ends that carry more for others, as a percentage, are UNKNOWN",
       .max = 100 },

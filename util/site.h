@@ -75,6 +75,7 @@ struct site {
     double warn_spread;
     double fail_ns;
     double fail_spread;
+    double open_share;
     double busy_share;
 
     /* the policy: prolog/policy/policy.h says what they mean */

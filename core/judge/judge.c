@@ -41,6 +41,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,11 +55,10 @@
 
 enum {
     LOSS_ENOUGH = 4, /* samples, so two probes at least */
-    DISPUTED_FEW = 2,
     ROWS_FEW = 2,
     ROUNDS_ENOUGH = 2, /* that a single row is believed in */
-    REPEATS_ENOUGH = 6, /* over the rows of a FAIL */
     SWITCHES_NAMED = 3, /* for a route, the likeliest */
+    OPEN_NAMED = 4,     /* links that are not judged */
     WATCHED = 8,        /* groups of routes that may be wrong, a guess */
 };
 
@@ -66,13 +66,13 @@ enum {
 #define ALARMS_CONFIRMED 0.05  /* and where each is to be confirmed: routes,
                                   links need more than that anyway */
 #define CLEAR_SD 2.0           /* that a link is said to be sound to */
-#define OPEN_SHARE 0.2         /* of the links: more are the check's doubt */
+#define SOFTWARE_NS 500.0      /* one way: what a host's power profile, or its
+                                  process on another socket, may make of it */
 #define ALARMS_FIRST 0.1       /* and that a confirm stage is planned for */
 #define WATCH_SD 2.0           /* of a route, for a second look */
 #define BASELINE_SD 3.0        /* that a row of the baseline is too slow by */
 #define BASELINE_SHARE 0.25    /* of the class's variance */
 #define KNOWN_SD 120.0         /* of a latency that is worth saying */
-#define DISPUTED_SHARE 0.05    /* of the probes */
 #define LOSS_RATE 0.05
 #define LOSS_EVIDENCE 8.0      /* natural log of odds */
 #define LOSS_MARGIN 3.0
@@ -87,7 +87,19 @@ const struct judge_options judge_defaults = {
     .warn_spread = 6,
     .fail_ns = 300,
     .fail_spread = 10,
+    .open_share = 20,
 };
+
+struct judge_options judge_site_options (const struct site *site)
+{
+    return (struct judge_options){
+        .warn_ns = site->warn_ns,
+        .warn_spread = site->warn_spread,
+        .fail_ns = site->fail_ns,
+        .fail_spread = site->fail_spread,
+        .open_share = site->open_share,
+    };
+}
 
 struct judgement {
     struct pathset *ps;
@@ -234,23 +246,16 @@ static int limit_coverage (struct judgement *j, size_t absent)
                < 0)
         return -1;
     if (absent > 0
-        && verdict_limit (v, VERDICT_UNKNOWN,
+        && verdict_limit (v, VERDICT_OK,
                           "%zu planned probe%s not measured", absent,
                           absent == 1 ? " was" : "s were")
                < 0)
         return -1;
     if (o->silent > 0
-        && verdict_limit (v, VERDICT_UNKNOWN,
+        && verdict_limit (v, VERDICT_OK,
                           "%s lost all of %s messages",
                           COUNTED (o->silent, "probe"),
                           o->silent == 1 ? "its" : "their")
-               < 0)
-        return -1;
-    if (o->disputed > DISPUTED_FEW
-        && o->disputed > DISPUTED_SHARE * (double)o->n
-        && verdict_limit (v, VERDICT_UNKNOWN,
-                          "%s took longer from one side than from the other",
-                          COUNTED (o->disputed, "probe"))
                < 0)
         return -1;
     if (o->lost > 0
@@ -306,7 +311,7 @@ static int limit_model (struct judgement *j)
         v->separable += n == 1;
     }
     if (seen < m->m
-        && verdict_limit (v, VERDICT_UNKNOWN,
+        && verdict_limit (v, VERDICT_OK,
                           "%zu link%s not measured by any probe", m->m - seen,
                           m->m - seen == 1 ? " was" : "s were")
                < 0)
@@ -658,7 +663,7 @@ static enum verdict_status limit_status (const struct judgement *j,
 }
 
 static int explain_finding (const struct judgement *j, struct finding *f,
-                            const struct cause *c)
+                            const struct cause *c, bool software)
 {
     size_t rows = rows_of (j, c);
     const char *over = f->basis == BASIS_BASELINE
@@ -675,12 +680,15 @@ static int explain_finding (const struct judgement *j, struct finding *f,
     if (f->kind != FINDING_ROUTE)
         return asprintf (&f->why,
                          "%s across %s show%s %+.0f ns (+-%.0f) %s "
-                         "over %s%s",
+                         "over %s%s%s",
                          COUNTED (rows, "probe"), where, rows == 1 ? "s" : "",
                          f->excess_ns, f->stderr_ns, way, over,
                          f->nsw > 0 && f->kind != FINDING_SWITCH
                              ? "; a switch would do as well"
-                             : "");
+                             : "",
+                         software ? "; a loopback, which is missing, would "
+                                    "tell whether it is the host's software"
+                                  : "");
     if (!(name = name_of (j, c)))
         return -1;
     rc = asprintf (&f->why,
@@ -758,8 +766,27 @@ static int fill_suspects (struct judgement *j, struct finding *f,
     return rc;
 }
 
+/* Whether a host that runs otherwise than at the baseline would do as well, and
+ * no loopback tells.
+ */
+static bool may_be_software (const struct judgement *j,
+                             const struct finding *f, const struct cause *c)
+{
+    double ns;
+    double sd;
+
+    if (c->excess_ns - 3 * c->stderr_ns > SOFTWARE_NS)
+        return false;
+    for (size_t i = 0; i < f->nsuspects; i++)
+        if (j->net->link[f->suspect[i]].kind == LINK_HOST
+            && !model_loopback (&j->model, f->suspect[i], &ns, &sd))
+            return true;
+    return false;
+}
+
 static int judge_cause (struct judgement *j, size_t number)
 {
+    bool software = false;
     const struct cause *c = &j->ex.cause[number];
     struct finding *f;
     int baseline;
@@ -784,10 +811,14 @@ static int judge_cause (struct judgement *j, size_t number)
         f->level = VERDICT_WARN;
     else if (f->kind != FINDING_SWITCH && f->nsw > 0)
         f->level = VERDICT_UNKNOWN;
+    else if (f->level == VERDICT_FAIL && may_be_software (j, f, c)) {
+        f->level = VERDICT_WARN;
+        software = true;
+    }
     f->basis = baseline ? BASIS_BASELINE : BASIS_CLASS;
     f->excess_ns = c->excess_ns;
     f->stderr_ns = c->stderr_ns;
-    if (explain_finding (j, f, c) < 0)
+    if (explain_finding (j, f, c, software) < 0)
         return -1;
     return f->kind == FINDING_SWITCH_LINK ? add_switches (j, f, number) : 0;
 }
@@ -875,14 +906,17 @@ static bool is_suspect (const struct verdict *v, uint32_t link)
     return false;
 }
 
-/* Links of which the rows do not say that they are sound. */
-static int judge_open (struct judgement *j)
+/* How much links may be slower, at most, that no finding suspects: [m] ns, -1
+ * for suspects.
+ */
+static int bound_links (struct judgement *j, double *most)
 {
     const struct causes *c = &j->causes;
     double *upper = malloc ((c->n + 1) * sizeof (*upper));
-    size_t hosts = 0;
     int rc = -1;
 
+    for (size_t k = 0; k < j->model.m; k++)
+        most[k] = INFINITY;
     if (!upper
         || explain_bounds (&j->ex, CLEAR_SD, j->opts->fail_ns, upper) < 0)
         goto done;
@@ -890,30 +924,110 @@ static int judge_open (struct judgement *j)
         for (size_t i = c->first[k]; i < c->first[k + 1]; i++) {
             const struct member *m = &c->member[i];
 
-            if (m->suspect.kind != SUSPECT_LINK
-                || upper[k] * causes_simplest (c, k)->unit / m->unit
-                       <= j->opts->fail_ns
-                || is_suspect (j->verdict, m->suspect.index))
-                continue;
-            if (add_number (&j->verdict->open, &j->verdict->nopen,
-                            m->suspect.index) < 0)
-                goto done;
-            hosts += j->net->link[m->suspect.index].kind == LINK_HOST;
+            if (m->suspect.kind == SUSPECT_LINK)
+                most[pathset_column (j->ps, m->suspect.index)]
+                    = upper[k] * causes_simplest (c, k)->unit / m->unit;
         }
+    for (size_t k = 0; k < j->model.m; k++)
+        if (is_suspect (j->verdict, j->model.link[k]))
+            most[k] = -1;
     rc = 0;
-    if (j->verdict->nopen > 0)
-        rc = verdict_limit (j->verdict,
-                            hosts > 0 || (double)j->verdict->nopen
-                                             > OPEN_SHARE * (double)j->model.m
-                                ? VERDICT_UNKNOWN
-                                : VERDICT_OK,
-                            "%s of %zu, %zu of them host ends, could not be "
-                            "judged: more than %.0f ns would not show",
-                            COUNTED (j->verdict->nopen, "link"), j->model.m, hosts,
-                            j->opts->fail_ns);
 done:
     free (upper);
     return rc;
+}
+
+static const char *link_name (const struct link_info *link)
+{
+    return link->kind == LINK_HOST && link->host ? link->host : link->id;
+}
+
+/* Say which links could not be judged, the first few by name. */
+static int limit_open (struct judgement *j, size_t hosts, size_t open_hosts)
+{
+    struct verdict *v = j->verdict;
+    char names[512] = "";
+    size_t used = 0;
+    bool many = open_hosts > 0
+                || 100 * (double)v->nopen
+                       > j->opts->open_share * (double)j->model.m;
+
+    for (size_t i = 0; i < v->nopen && i < OPEN_NAMED; i++) {
+        used += snprintf (names + used, sizeof (names) - used, "%s%s",
+                          i ? ", " : "",
+                          link_name (&j->net->link[v->open[i]]));
+        if (used >= sizeof (names))
+            break;
+    }
+    return verdict_limit (v, many ? VERDICT_UNKNOWN : VERDICT_OK,
+                          "%zu of %s and %zu of %s were judged; not %s%s: "
+                          "traffic of others, or too few probes, would hide "
+                          "%.0f ns there",
+                          hosts - open_hosts, COUNTED (hosts, "host end"),
+                          j->model.m - hosts - (v->nopen - open_hosts),
+                          COUNTED (j->model.m - hosts, "other link"), names,
+                          v->nopen > OPEN_NAMED ? ", ..." : "",
+                          j->opts->fail_ns);
+}
+
+/* Links of which the rows do not say that they are sound: host ends first. */
+static int judge_open (struct judgement *j)
+{
+    size_t m = j->model.m;
+    double *most = malloc ((m + 1) * sizeof (*most));
+    size_t hosts = 0, open_hosts = 0;
+    int rc = -1;
+
+    if (!most || bound_links (j, most) < 0)
+        goto done;
+    for (int kind = 0; kind < 2; kind++)
+        for (size_t k = 0; k < m; k++) {
+            bool host = j->net->link[j->model.link[k]].kind == LINK_HOST;
+
+            if (host == (kind == 1) || (j->adaptive && !host))
+                continue;
+            hosts += host;
+            if (most[k] <= j->opts->fail_ns)
+                continue;
+            open_hosts += host;
+            if (add_number (&j->verdict->open, &j->verdict->nopen,
+                            j->model.link[k]) < 0)
+                goto done;
+        }
+    rc = j->verdict->nopen > 0 ? limit_open (j, hosts, open_hosts) : 0;
+done:
+    free (most);
+    return rc;
+}
+
+/* Hosts whose loopback is slower than at the baseline by as much as a FAIL. */
+static int judge_nodes (struct judgement *j)
+{
+    for (size_t k = 0; k < j->model.m; k++) {
+        uint32_t link = j->model.link[k];
+        struct finding *f;
+        double ns;
+        double sd;
+
+        if (!model_loopback (&j->model, link, &ns, &sd)
+            || (ns - 3 * sd) / 2 <= j->opts->fail_ns)
+            continue;
+        if (!(f = add_finding (j->verdict)) || add_suspect (j, f, link) < 0)
+            return -1;
+        f->kind = FINDING_NODE;
+        f->level = VERDICT_WARN;
+        f->basis = BASIS_BASELINE;
+        f->excess_ns = ns / 2;
+        f->stderr_ns = sd / 2;
+        f->expected_ns = NAN;
+        raise_status (j, f->level);
+        if (asprintf (&f->why,
+                      "its loopback, which crosses no cable, shows %+.0f ns "
+                      "(+-%.0f) one way over the baseline's",
+                      f->excess_ns, f->stderr_ns) < 0)
+            return -1;
+    }
+    return 0;
 }
 
 /* Say what is no finding but worth saying. */
@@ -921,7 +1035,7 @@ static int judge_rest (struct judgement *j)
 {
     struct verdict *v = j->verdict;
 
-    if (judge_causes (j) < 0 || judge_open (j) < 0)
+    if (judge_causes (j) < 0 || judge_nodes (j) < 0 || judge_open (j) < 0)
         return -1;
     if (j->ex.full
         && verdict_limit (v, VERDICT_UNKNOWN,
@@ -1133,11 +1247,9 @@ static int analyse (struct judgement *j, double alarms, struct error *err)
 {
     if (model_make (&j->model, j->ps, &j->run, j->base, j->nbase, err) < 0)
         return -1;
-    if (bound_doubts (j) < 0)
+    if (bound_doubts (j) < 0 || model_reweigh (&j->model) < 0)
         return error_nomem (err);
-    model_clear (&j->model);
-    if (model_make (&j->model, j->ps, &j->run, j->base, j->nbase, err) < 0
-        || causes_make (&j->causes, j->ps, &j->run.obs, err) < 0)
+    if (causes_make (&j->causes, j->ps, &j->run.obs, err) < 0)
         return -1;
     if (explain (&j->ex, &j->model, &j->causes, alarms) == 0
         && find_faces (j) == 0)
@@ -1258,7 +1370,6 @@ static int discount_busy (struct judgement *j, struct error *err)
             busy |= full[o->link[k]];
         if (!busy)
             continue;
-        j->run.obs.disputed -= !o->both && j->run.obs.disputed > 0;
         o->min_ns = o->rtt_ns;
         o->var += BUSY_NS * BUSY_NS;
     }

@@ -41,6 +41,7 @@
 #include "core/plan/plan.h"
 #include "core/samples/samples.h"
 #include "util/error.h"
+#include "util/site.h"
 
 /* A host link of the network that carried so much of others' traffic while it
  * was measured that round trips over it tell nothing, nor do those over what
@@ -65,12 +66,15 @@ struct judge_options {
     double fail_ns;     /* 300: FAIL where it is more than this, */
     double fail_spread; /* 10: and more than this many sigma, and three */
                         /* standard errors less would still WARN */
+    double open_share;  /* 20: the verdict is UNKNOWN where more of the links,
+                           as a percentage, or any host end, is not judged */
     const struct busy_link *busy;
     size_t nbusy;
 };
 
-/* The figures above. */
+/* The figures above; those of a site. */
 extern const struct judge_options judge_defaults;
+struct judge_options judge_site_options (const struct site *site);
 
 /* Earlier samples of the same fabric, with the set that they refer to. */
 struct baseline {

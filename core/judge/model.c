@@ -392,6 +392,10 @@ static int make_offsets (struct model *model, struct gather *g,
         g->offset[i] = NONE;
     for (size_t run = 0; run <= nbase; run++)
         number_offsets (model, g, (uint32_t)run, g->offset + run * nlinks);
+    model->offset_of = malloc ((nlinks + 1) * sizeof (*model->offset_of));
+    if (!model->offset_of)
+        return -1;
+    memcpy (model->offset_of, g->offset, nlinks * sizeof (*g->offset));
     model->offset_mean = calloc (model->noffsets + 1, sizeof (double));
     model->offset_sd = calloc (model->noffsets + 1, sizeof (double));
     if (!model->offset_mean || !model->offset_sd)
@@ -864,6 +868,17 @@ done:
     return rc;
 }
 
+int model_reweigh (struct model *model)
+{
+    double *weight = model->after.weight;
+
+    for (size_t i = 0; i < model->nrows; i++)
+        weight[model->row_of[i]] = 0;
+    for (size_t i = 0; i < model->nrows; i++)
+        weight[model->row_of[i]] += 1 / model->obs->v[i].var;
+    return set_spreads (model, &model->after);
+}
+
 static void clear_side (struct model_side *side)
 {
     lsq_destroy (side->lsq);
@@ -875,6 +890,7 @@ void model_clear (struct model *model)
 {
     free (model->link);
     free (model->expected);
+    free (model->offset_of);
     free (model->offset_mean);
     free (model->offset_sd);
     free (model->column);
@@ -886,6 +902,18 @@ void model_clear (struct model *model)
     clear_side (&model->before);
     clear_side (&model->after);
     *model = (struct model){ 0 };
+}
+
+bool model_loopback (const struct model *model, uint32_t link, double *ns,
+                     double *sd)
+{
+    uint32_t offset = model->offset_of[link];
+
+    if (offset == NONE || model->offset_sd[offset] == OFFSET_SD)
+        return false;
+    *ns = model->offset_mean[offset];
+    *sd = model->offset_sd[offset];
+    return true;
 }
 
 static double row_dot (const struct model *model, size_t row, const double *x)

@@ -10,6 +10,7 @@
 #ifndef CORE_MODEL_H
 #define CORE_MODEL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -36,6 +37,7 @@ struct model {
     double mean_sd;        /* of classes' means, before anything is known */
     double *mean;          /* [nclasses] expected of another link of it, ns */
     double *spread;        /* [nclasses] standard deviation within, ns */
+    uint32_t *offset_of;   /* [nlinks] the job's, by host link; NETWORK_NONE */
     size_t noffsets;       /* hosts' offsets, of the job and of baselines */
     double *offset_mean;   /* [noffsets] ns, of round trips */
     double *offset_sd;
@@ -71,12 +73,23 @@ int model_make (struct model *model, struct pathset *ps,
                 size_t nbase, struct error *err);
 void model_clear (struct model *model);
 
+/* Take the variances of the job's observations as they are now. Return 0, or -1
+ * with errno ENOMEM.
+ */
+int model_reweigh (struct model *model);
+
 /* What a row should take more in `run` than in `base` by what its hosts' loopbacks
  * say, and the standard deviation of that.
  */
 double model_shift (const struct network *net, const struct observation *row,
                     const struct model_run *run, const struct model_run *base,
                     double *sd);
+
+/* What a host's loopback takes more than in the baseline, by its link, ns of
+ * round trip. False: loopbacks do not tell.
+ */
+bool model_loopback (const struct model *model, uint32_t link, double *ns,
+                     double *sd);
 
 /* r, over the rows. */
 void model_residual (const struct model *model, double *r);

@@ -284,12 +284,7 @@ static struct verdict *judge_record (struct run *run, struct record *r,
 {
     const struct site *site = run->audit->site;
     const struct fabric *f = run->audit->fabric;
-    struct judge_options opts = {
-        .warn_ns = site->warn_ns,
-        .warn_spread = site->warn_spread,
-        .fail_ns = site->fail_ns,
-        .fail_spread = site->fail_spread,
-    };
+    struct judge_options opts = judge_site_options (site);
     struct baseline_set base = { 0 };
     struct traffic traffic;
     struct verdict *v = NULL;
