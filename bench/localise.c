@@ -69,7 +69,7 @@ enum { FAULTS_MAX = 2, WORKERS_MAX = 2, REPEATS = 5, SWITCHES_FEW = 3 };
 #define SPREAD_NS 150.0
 #define SOCKET_NS 80.0
 #define LOOPBACK_NS 900.0
-#define PROFILE_NS 1000.0
+#define PROFILE_NS 1000.0 /* of round trips */
 #define FIRMWARE_NS 50.0
 #define LONGER_NS 150.0 /* 30 m */
 #define NOISE_NS 50.0
@@ -329,10 +329,10 @@ static void change_profiles (struct trial *t)
         size_t i = rng_below (&t->rng, n);
         const char *host = pathset_endpoint (t->ps, i)->host;
 
-        t->loopback[i] += 2 * PROFILE_NS;
+        t->loopback[i] += PROFILE_NS;
         for (size_t l = 0; l < t->net->nlinks; l++)
             if (t->net->link[l].host && !strcmp (t->net->link[l].host, host))
-                t->latency[l] += PROFILE_NS;
+                t->latency[l] += PROFILE_NS / 2;
     }
 }
 

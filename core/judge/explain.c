@@ -20,7 +20,7 @@
  * All but H_kk is a sparse product for a candidate; H_kk would need a system
  * solved for each. It is estimated for all at once from draws z* of what
  * healthy rows look like (model_draw), since E (d_k' z*)^2 = H_kk: their mean
- * square, averaged with what the kind's candidates have on average of d_k'
+ * square, averaged with what the group's candidates have on average of d_k'
  * N^-1 d_k, their bound. Only where the estimate lets a candidate compete it
  * is computed.
  *
@@ -57,6 +57,7 @@ enum {
     COMPUTE_TURNS = 3, /* of LSQ_LANES candidates that compete */
     SUSPECTS_MAX = 8 * LSQ_LANES, /* computed */
     GROUP_MAX = 16,    /* signatures that are watched together */
+    GROUPS = SUSPECT_KINDS + 1, /* of information that is alike */
 };
 
 #define SETTLED 0.9          /* of the scale before */
@@ -508,6 +509,19 @@ static void add_draw (struct explanation *ex, const double *z)
     }
 }
 
+/* Signatures of which the model knows about as much: of a host end, whose offset
+ * in the run is not known, less than of other links.
+ */
+static int group_of (const struct explanation *ex, size_t k)
+{
+    const struct suspect *s = &causes_simplest (ex->causes, k)->suspect;
+
+    if (s->kind == SUSPECT_LINK
+        && ex->causes->detours.net->link[s->index].kind == LINK_HOST)
+        return SUSPECT_KINDS;
+    return s->kind;
+}
+
 /* Estimate all information from draws. */
 static int sketch (struct work *w)
 {
@@ -515,8 +529,8 @@ static int sketch (struct work *w)
     const struct causes *causes = ex->causes;
     const struct observation *row = ex->model->obs->v;
     double *z = malloc ((LSQ_LANES * w->nrows + 1) * sizeof (*z));
-    double sum[SUSPECT_KINDS] = { 0 };
-    double sum_bound[SUSPECT_KINDS] = { 0 };
+    double sum[GROUPS] = { 0 };
+    double sum_bound[GROUPS] = { 0 };
     double rows = 0;
     size_t draws = DRAWS_ROWS / (w->nrows + 1);
     struct rng rng;
@@ -541,12 +555,12 @@ static int sketch (struct work *w)
         ex->row_info[r] = (ex->row_info[r] + DRAWS_PRIOR * rows / row[r].var)
                           / (double)(draws + DRAWS_PRIOR);
     for (size_t k = 0; k < causes->n; k++) {
-        sum[kind_of (ex, k)] += ex->info[k] / (double)draws;
-        sum_bound[kind_of (ex, k)] += bound_of (ex, k);
+        sum[group_of (ex, k)] += ex->info[k] / (double)draws;
+        sum_bound[group_of (ex, k)] += bound_of (ex, k);
     }
     for (size_t k = 0; k < causes->n; k++) {
-        enum suspect_kind kind = kind_of (ex, k);
-        double mean = bound_of (ex, k) * sum[kind] / sum_bound[kind];
+        int group = group_of (ex, k);
+        double mean = bound_of (ex, k) * sum[group] / sum_bound[group];
 
         set_info (ex, k, (ex->info[k] + DRAWS_PRIOR * mean)
                              / (double)(draws + DRAWS_PRIOR));
