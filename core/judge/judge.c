@@ -1203,7 +1203,7 @@ static int compare_findings (const void *va, const void *vb)
 static int find_faces (struct judgement *j)
 {
     for (size_t i = 0; i < j->ex.n; i++)
-        if (route_or_link (&j->ex, i, j->ps, &j->face[i]) < 0)
+        if (route_or_link (&j->ex, i, j->ps, j->opts->fail_ns, &j->face[i]) < 0)
             return -1;
     for (size_t i = 0; i < j->ex.n; i++) {
         struct cause *c = &j->ex.cause[i];
@@ -1297,7 +1297,7 @@ static int judge_links (struct judgement *j, const struct plan *plan,
     if (limit_adaptive (j) < 0
         || limit_model (j) < 0)
         return error_nomem (err);
-    if (judge_rest (j) < 0 || find_busy (j) < 0)
+    if (find_busy (j) < 0 || judge_rest (j) < 0)
         return error_nomem (err);
     if (j->run.obs.lost > 0 && judge_loss (j, err) < 0)
         return -1;

@@ -4,8 +4,9 @@
  * such an excess. A route's is over its detours, which cost what their links
  * take, with what other causes found of these. A link's is as likely in each
  * decade from EXCESS_MIN to EXCESS_MAX. That a table is other than what was read
- * of it just before is rare (ROUTE_ODDS to a slow link, a guess). A switch has
- * the odds of all its routes.
+ * of it just before is rare (ROUTE_ODDS to a slow link, a guess); and as rare
+ * are links that got slower by less than what fails. A switch has the odds of
+ * all its routes.
  */
 #include "config.h"
 #include "core/judge/route.h"
@@ -93,7 +94,7 @@ static void choose (struct choice *best, const struct member *m,
 }
 
 int route_or_link (struct explanation *ex, size_t c, const struct pathset *ps,
-                   const struct member **face)
+                   double fail_ns, const struct member **face)
 {
     const struct network *net = pathset_network (ps);
     const struct causes *causes = ex->causes;
@@ -117,11 +118,12 @@ int route_or_link (struct explanation *ex, size_t c, const struct pathset *ps,
              k < causes->first[r->signature + 1]; k++) {
             const struct member *m = &causes->member[k];
             struct detour_fit fit = fit_of (ex, ps, more, r, m);
+            double excess_ns = r->excess_ns * unit / m->unit;
 
             if (r->excess_ns > 0 && is_switch_link (net, &m->suspect))
                 choose (&best, m, r,
-                        likelihood (ex, r)
-                            * link_density (r->excess_ns * unit / m->unit));
+                        likelihood (ex, r) * link_density (excess_ns)
+                            * (excess_ns > fail_ns ? 1 : ROUTE_ODDS));
             if (fit.sd < DETOUR_SD)
                 choose (&best, m, r,
                         ROUTE_ODDS * likelihood (ex, r) * fit.density);

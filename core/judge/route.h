@@ -19,11 +19,11 @@
 
 /* What cause c is taken for: itself, but of a route or a link between switches
  * the likeliest of all such that explain it as well, which the cause becomes by
- * explain_swap; NULL: of these, none would make such an excess. Return 0, or -1
- * with errno ENOMEM.
+ * explain_swap; NULL: of these, none would make such an excess. Links of more
+ * than fail_ns are likelier than routes. Return 0, or -1 with errno ENOMEM.
  */
 int route_or_link (struct explanation *ex, size_t c, const struct pathset *ps,
-                   const struct member **face);
+                   double fail_ns, const struct member **face);
 
 /* Switches from which messages may go the wrong way, where cause c is a
  * route: at most `most` of them into sw, the likeliest first. Return how many,

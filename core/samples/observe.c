@@ -33,6 +33,7 @@ enum {
 #define STEP_SPREAD 0.25 /* of that: what the others differ by */
 #define MIDDLE_BETTER 0.8 /* of the standard deviation */
 #define TIGHT 4.0       /* of the usual spread: no traffic shows */
+#define DOUBT_MOST 1e6   /* ns: the row tells nothing */
 #define DOUBT_MEANS 3.0  /* that an exponential is above in 5 of 100 cases */
 
 static double spread_of (const struct sample *s)
@@ -311,7 +312,8 @@ static double doubt_of (const struct fastest *f, double usual_gap)
 {
     double gap = fmax (0, gap_of (f) - USUAL_GAPS * usual_gap);
 
-    return DOUBT_MEANS * gap / log (4 / 3.) / (double)f->repeats;
+    return fmin (DOUBT_MEANS * gap / log (4 / 3.) / (double)f->repeats,
+                 DOUBT_MOST);
 }
 
 static struct fastest gather_round (const struct sample *const *s, size_t n)

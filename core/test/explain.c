@@ -39,7 +39,7 @@ struct job {
     struct pathset *ps;
     struct plan *plan;
     double *latency;
-    struct observations before, now;
+    struct model_run before, now;
 };
 
 static void take (struct job *job, uint64_t seed, struct observations *o)
@@ -72,14 +72,14 @@ static void job_open (struct job *job, struct treenet *net, size_t nodes,
     rng_seed (&rng, seed);
     for (size_t l = 0; l < net->net.nlinks; l++)
         job->latency[l] = 150 + 150 * rng_uniform (&rng);
-    take (job, 2 * seed, &job->before);
-    take (job, 2 * seed + 1, &job->now);
+    take (job, 2 * seed, &job->before.obs);
+    take (job, 2 * seed + 1, &job->now.obs);
 }
 
 static void job_close (struct job *job)
 {
-    observations_clear (&job->before);
-    observations_clear (&job->now);
+    observations_clear (&job->before.obs);
+    observations_clear (&job->now.obs);
     plan_destroy (job->plan);
     pathset_destroy (job->ps);
     free (job->latency);
@@ -267,7 +267,7 @@ static void test_causes (struct job *job)
     bool distinct = true;
     bool arrives = true;
 
-    check (causes_make (&c, job->ps, &job->now, &err) == 0, &err);
+    check (causes_make (&c, job->ps, &job->now.obs, &err) == 0, &err);
     check (pathset_links (job->ps, &m, &err) != NULL, &err);
     for (size_t k = 0; k < c.n; k++) {
         for (size_t j = 0; j < k && distinct; j++)
@@ -336,7 +336,7 @@ static void test_planted (struct job *job)
     struct causes c;
     struct error err;
 
-    check (causes_make (&c, job->ps, &job->now, &err) == 0, &err);
+    check (causes_make (&c, job->ps, &job->now.obs, &err) == 0, &err);
     for (size_t i = 0; i < sizeof (planted) / sizeof (planted[0]); i++) {
         size_t k = draw_cause (&c, planted[i].kind, planted[i].rows, i);
         struct explanation ex;
@@ -346,7 +346,7 @@ static void test_planted (struct job *job)
             ok (false, "%s: there is none", planted[i].what);
             continue;
         }
-        shift (&job->now, &c, k, planted[i].excess_ns);
+        shift (&job->now.obs, &c, k, planted[i].excess_ns);
         job_model (job, &m, true);
         if (explain (&ex, &m, &c, 1e-3) < 0)
             abort ();
@@ -358,7 +358,7 @@ static void test_planted (struct job *job)
             ex.n ? ex.cause->stderr_ns : 0, planted[i].excess_ns);
         explanation_clear (&ex);
         model_clear (&m);
-        shift (&job->now, &c, k, -planted[i].excess_ns);
+        shift (&job->now.obs, &c, k, -planted[i].excess_ns);
     }
     causes_clear (&c);
 }
@@ -375,7 +375,7 @@ static void test_info (struct job *job)
     size_t far = 0;
     size_t n = 0;
 
-    check (causes_make (&c, job->ps, &job->now, &err) == 0, &err);
+    check (causes_make (&c, job->ps, &job->now.obs, &err) == 0, &err);
     job_model (job, &m, true);
     if (explain (&ex, &m, &c, 1e-3) < 0)
         abort ();
@@ -399,43 +399,6 @@ static void test_info (struct job *job)
     model_clear (&m);
 }
 
-/* The same cause in two parts of the rows. */
-static void test_parts (struct job *job)
-{
-    struct explanation ex;
-    struct causes c;
-    struct model m;
-    struct error err;
-    struct shows in;
-    struct shows others;
-    bool *some;
-    size_t k;
-
-    check (causes_make (&c, job->ps, &job->now, &err) == 0, &err);
-    k = draw_cause (&c, SUSPECT_LINK, 6, 3);
-    shift (&job->now, &c, k, 500);
-    some = treenet_alloc (job->now.n, sizeof (*some));
-    for (size_t e = c.start[k]; e < c.start[k] + 3; e++)
-        some[c.row[e]] = true;
-    job_model (job, &m, true);
-    if (explain (&ex, &m, &c, 1e-3) < 0
-        || explain_parts (&ex, 0, some, &in, &others) < 0)
-        abort ();
-    ok (in.t > 5 && others.t > 5 && fabs (in.excess_ns - 500) < 100
-            && fabs (others.excess_ns - 500) < 100,
-        "shows in both parts: %.0f (%.0f sigma), %.0f (%.0f sigma)",
-        in.excess_ns, in.t, others.excess_ns, others.t);
-    memset (some, 0, job->now.n * sizeof (*some));
-    if (explain_parts (&ex, 0, some, &in, &others) < 0)
-        abort ();
-    ok (in.t == 0 && others.t > 10, "no rows show nothing");
-    explanation_clear (&ex);
-    model_clear (&m);
-    shift (&job->now, &c, k, -500);
-    causes_clear (&c);
-    free (some);
-}
-
 int main (void)
 {
     struct treenet *net = treenet_create (8, 3, TREE_MINHOP, 1);
@@ -448,7 +411,6 @@ int main (void)
     test_causes (&job);
     test_planted (&job);
     test_info (&job);
-    test_parts (&job);
     job_close (&job);
     treenet_destroy (net);
     test_far ();
