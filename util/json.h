@@ -12,11 +12,11 @@
 
 #include "util/error.h"
 
-enum { JSON_VERSION = 1 }; /* of every kind of file, until one changes */
+enum { JSON_VERSION = 1 }; /* of all kinds of files but json.c's `changed` */
 
 /* Read one object from fp: at most max_bytes, "kind" equal to kind (any where
- * that is NULL), "version" JSON_VERSION. name is for the error: "NAME:LINE:
- * sentence".
+ * that is NULL), "version" from 1 to its kind's. name is for the error:
+ * "NAME:LINE: sentence".
  * Text behind the object is left alone when it starts on a line of its own
  * (the result record's last line). Returns a new reference, NULL with err.
  */

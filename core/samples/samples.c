@@ -2,6 +2,7 @@
 #include "config.h"
 #include "core/samples/samples.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@ enum {
     ROUNDS_MAX = 1 << 20,
     SENT_MAX = 1 << 24,
     LEVEL_MAX = 15,
+    LOOPBACKS_MAX = 1 << 20,
 };
 
 #define RTT_LIMIT_NS 1e12
@@ -52,6 +54,7 @@ void samples_destroy (struct samples *s)
         free_names (s->missing, s->nmissing);
         free (s->sample);
         free (s->loopback);
+        free (s->node);
         free (s);
         errno = saved_errno;
     }
@@ -87,6 +90,17 @@ int samples_add_loopback (struct samples *s, const struct loopback *loopback)
     return 0;
 }
 
+int samples_add_node (struct samples *s, const struct node *node)
+{
+    struct node *v = grow (s->node, s->nnodes, sizeof (*v));
+
+    if (!v)
+        return -1;
+    s->node = v;
+    v[s->nnodes++] = *node;
+    return 0;
+}
+
 int samples_add_host (struct samples *s, const char *host, bool answered)
 {
     char ***list = answered ? &s->answered : &s->missing;
@@ -99,6 +113,48 @@ int samples_add_host (struct samples *s, const char *host, bool answered)
     if (!(v[*n] = strdup (host)))
         return -1;
     (*n)++;
+    return 0;
+}
+
+/* 8-4-4-4-12 hex digits. */
+static bool is_uuid (const char *s)
+{
+    size_t i;
+
+    for (i = 0; s[i]; i++) {
+        bool dash = i == 8 || i == 13 || i == 18 || i == 23;
+
+        if (dash ? s[i] != '-' : !isxdigit ((unsigned char)s[i]))
+            return false;
+    }
+    return i == 36;
+}
+
+static bool is_word (const char *s)
+{
+    while (isgraph ((unsigned char)*s))
+        s++;
+    return !*s;
+}
+
+static bool is_numa (int numa)
+{
+    return numa >= -1 && numa <= NODE_NUMA_MAX;
+}
+
+int node_check (const struct node *node, const char *where, struct error *err)
+{
+    if (!text_is_hostname (node->host))
+        return error_input (err, "%s.host is no host name", where);
+    if (*node->boot && !is_uuid (node->boot))
+        return error_input (err, "%s.boot is no UUID", where);
+    if (!is_word (node->kernel))
+        return error_input (err, "%s.kernel is no release", where);
+    if (!is_word (node->governor))
+        return error_input (err, "%s.governor is no word", where);
+    if (!is_numa (node->numa) || !is_numa (node->adapter_numa))
+        return error_input (err, "%s: a NUMA node is none from 0 to %d",
+                            where, NODE_NUMA_MAX);
     return 0;
 }
 
@@ -125,16 +181,19 @@ static json_t *names_json (char **name, size_t n)
     return list;
 }
 
+static json_t *rtt_json (const double *rtt_ns)
+{
+    json_t *rtt = json_object ();
+
+    for (int q = 0; q < RTT_COUNT; q++)
+        json_object_set_new (rtt, quantiles[q].key, json_real (rtt_ns[q]));
+    return rtt;
+}
+
 static json_t *sample_json (const struct sample *s, const struct pathset *ps)
 {
-    json_t *rtt = NULL;
+    json_t *rtt = s->lost < s->sent ? rtt_json (s->rtt_ns) : NULL;
 
-    if (s->lost < s->sent) {
-        rtt = json_object ();
-        for (int q = 0; q < RTT_COUNT; q++)
-            json_object_set_new (rtt, quantiles[q].key,
-                                 json_real (s->rtt_ns[q]));
-    }
     return json_pack ("{s:s, s:s, s:I, s:s, s:I, s:I, s:o?}", "a",
                       pathset_endpoint (ps, s->a)->name, "b",
                       pathset_endpoint (ps, s->b)->name, "round",
@@ -142,6 +201,60 @@ static json_t *sample_json (const struct sample *s, const struct pathset *ps)
                       pathset_endpoint (ps, s->initiator)->name, "sent",
                       (json_int_t)s->sent, "lost", (json_int_t)s->lost,
                       "rtt_ns", rtt);
+}
+
+static json_t *loopbacks_json (const struct samples *s,
+                               const struct pathset *ps)
+{
+    json_t *list = json_array ();
+
+    for (size_t i = 0; i < s->nloopbacks; i++) {
+        const struct loopback *l = &s->loopback[i];
+        json_t *one = json_pack ("{s:s, s:I, s:o}", "end",
+                                 pathset_endpoint (ps, l->end)->name, "round",
+                                 (json_int_t)l->round, "rtt_ns",
+                                 rtt_json (l->rtt_ns));
+
+        if (json_array_append_new (list, one) < 0) {
+            json_decref (list);
+            return NULL;
+        }
+    }
+    return list;
+}
+
+static json_t *text_or_null (const char *s)
+{
+    return *s ? json_string (s) : NULL;
+}
+
+static json_t *numa_or_null (int numa)
+{
+    return numa >= 0 ? json_integer (numa) : NULL;
+}
+
+/* What is not known of a node is left out. */
+static json_t *nodes_json (const struct samples *s)
+{
+    json_t *list = json_array ();
+
+    for (size_t i = 0; i < s->nnodes; i++) {
+        const struct node *n = &s->node[i];
+        json_t *one = json_pack ("{s:s, s:o*, s:o*, s:o*, s:o*, s:o*}",
+                                 "host", n->host,
+                                 "boot", text_or_null (n->boot),
+                                 "kernel", text_or_null (n->kernel),
+                                 "governor", text_or_null (n->governor),
+                                 "numa", numa_or_null (n->numa),
+                                 "adapter_numa",
+                                 numa_or_null (n->adapter_numa));
+
+        if (json_array_append_new (list, one) < 0) {
+            json_decref (list);
+            return NULL;
+        }
+    }
+    return list;
 }
 
 int samples_write (const struct samples *s, const struct pathset *ps,
@@ -154,17 +267,19 @@ int samples_write (const struct samples *s, const struct pathset *ps,
 
     if (!json || !probes)
         goto error;
-    head = json_pack ("{s:I, s:I, s:s, s:{s:o, s:o}, s:{s:I, s:I, s:I},"
-                      " s:I, s:I}",
+    head = json_pack ("{s:I, s:I, s:s, s:{s:o, s:o, s:o}, s:{s:I, s:I, s:I},"
+                      " s:I, s:I, s:o}",
                       "job", (json_int_t)s->job, "step", (json_int_t)s->step,
                       "nonce", s->nonce, "nodes", "answered",
                       names_json (s->answered, s->nanswered), "missing",
-                      names_json (s->missing, s->nmissing), "messages",
+                      names_json (s->missing, s->nmissing), "known",
+                      nodes_json (s), "messages",
                       "late", (json_int_t)s->late, "repeated",
                       (json_int_t)s->repeated, "foreign",
                       (json_int_t)s->foreign, "service_level",
                       (json_int_t)s->level, "adaptive_switches",
-                      (json_int_t)s->adaptive);
+                      (json_int_t)s->adaptive, "loopbacks",
+                      loopbacks_json (s, ps));
     if (!head)
         goto error;
     rc = json_object_update (json, head);
@@ -195,23 +310,31 @@ done:
  * that a set can be made of them; then they are looked up again.
  */
 
+struct lists { /* of the JSON, borrowed */
+    json_t *probes, *answered;
+    json_t *loopbacks; /* NULL in older files */
+};
+
 struct names {
     const char **name; /* sorted, borrowed from the JSON */
     uint32_t *index;   /* in the pathset */
     size_t n;
 };
 
-static int collect_names (struct names *names, const json_t *probes,
-                          const json_t *answered, const char *file,
-                          struct error *err)
+static int collect_names (struct names *names, const struct lists *lists,
+                          const char *file, struct error *err)
 {
+    const json_t *probes = lists->probes;
     size_t n = json_array_size (probes);
+    size_t loops = json_array_size (lists->loopbacks);
+    size_t size;
 
     /* where nothing was probed, the hosts are all that there is */
     if (n == 0)
-        n = json_array_size (answered);
-    if (!(names->name = calloc (2 * n + 1, sizeof (*names->name)))
-        || !(names->index = calloc (2 * n + 1, sizeof (*names->index))))
+        n = json_array_size (lists->answered);
+    size = 2 * n + loops + 1;
+    if (!(names->name = calloc (size, sizeof (*names->name)))
+        || !(names->index = calloc (size, sizeof (*names->index))))
         return error_nomem (err);
     for (size_t i = 0; i < n; i++) {
         const json_t *probe = json_array_get (probes, i);
@@ -220,7 +343,7 @@ static int collect_names (struct names *names, const json_t *probes,
         snprintf (where, sizeof (where), "probes[%zu]", i);
         if (!probe) {
             names->name[names->n++]
-                = json_string_value (json_array_get (answered, i));
+                = json_string_value (json_array_get (lists->answered, i));
             continue;
         }
         if (json_get_string (probe, where, "a", &names->name[names->n], err)
@@ -230,6 +353,14 @@ static int collect_names (struct names *names, const json_t *probes,
                    < 0)
             return error_prefix (err, "%s", file);
         names->n += 2;
+    }
+    for (size_t i = 0; i < loops; i++) {
+        char where[64];
+
+        snprintf (where, sizeof (where), "loopbacks[%zu]", i);
+        if (json_get_string (json_array_get (lists->loopbacks, i), where,
+                             "end", &names->name[names->n++], err) < 0)
+            return error_prefix (err, "%s", file);
     }
     names->n = text_unique (names->name, names->n);
     return 0;
@@ -264,21 +395,19 @@ static int read_hosts (struct samples *s, const json_t *nodes, bool answered,
     return 0;
 }
 
-static int read_rtt (struct sample *sample, const json_t *probe,
-                     const char *where, struct error *err)
+static int read_rtt (double *rtt_ns, const json_t *of, const char *where,
+                     struct error *err)
 {
     json_t *rtt = NULL;
     char place[80];
 
-    if (sample->lost == sample->sent)
-        return 0;
-    if (json_get_object (probe, where, "rtt_ns", &rtt, err) < 0)
+    if (json_get_object (of, where, "rtt_ns", &rtt, err) < 0)
         return -1;
     snprintf (place, sizeof (place), "%s.rtt_ns", where);
     for (int q = 0; q < RTT_COUNT; q++)
         if (json_get_double (rtt, place, quantiles[q].key,
-                             q > 0 ? sample->rtt_ns[q - 1] : 0, RTT_LIMIT_NS,
-                             &sample->rtt_ns[q], err)
+                             q > 0 ? rtt_ns[q - 1] : 0, RTT_LIMIT_NS,
+                             &rtt_ns[q], err)
             < 0)
             return -1;
     return 0;
@@ -314,7 +443,107 @@ static int read_sample (struct sample *sample, const struct names *names,
     sample->round = (uint32_t)round;
     sample->sent = (uint32_t)sent;
     sample->lost = (uint32_t)lost;
-    return read_rtt (sample, probe, where, err);
+    return lost < sent ? read_rtt (sample->rtt_ns, probe, where, err) : 0;
+}
+
+static int read_loopback (struct loopback *l, const struct names *names,
+                          const json_t *from, const char *where,
+                          struct error *err)
+{
+    const char *end;
+    uint64_t round;
+
+    if (json_get_string (from, where, "end", &end, err) < 0
+        || json_get_u64 (from, where, "round", 0, ROUNDS_MAX, &round, err) < 0)
+        return -1;
+    if (find_name (names, end, &l->end) < 0)
+        return error_input (err, "%s: no such endpoint", where);
+    l->round = (uint32_t)round;
+    return read_rtt (l->rtt_ns, from, where, err);
+}
+
+/*
+ * Nodes
+ */
+
+/* A text that may be left out, of less than size bytes. */
+static int read_text (const json_t *from, const char *where, const char *key,
+                      char *text, size_t size, struct error *err)
+{
+    const char *s = "";
+
+    if (json_object_get (from, key)
+        && json_get_string (from, where, key, &s, err) < 0)
+        return -1;
+    if (strlen (s) >= size)
+        return error_input (err, "%s.%s: longer than %zu bytes", where, key,
+                            size - 1);
+    strcpy (text, s);
+    return 0;
+}
+
+static int read_numa (const json_t *from, const char *where, const char *key,
+                      int *numa, struct error *err)
+{
+    uint64_t n;
+
+    *numa = -1;
+    if (!json_object_get (from, key))
+        return 0;
+    if (json_get_u64 (from, where, key, 0, NODE_NUMA_MAX, &n, err) < 0)
+        return -1;
+    *numa = (int)n;
+    return 0;
+}
+
+static int read_node (struct node *n, const json_t *from, const char *where,
+                      struct error *err)
+{
+    if (!json_is_object (from))
+        return error_input (err, "%s is no object", where);
+    if (read_text (from, where, "host", n->host, sizeof (n->host), err) < 0
+        || read_text (from, where, "boot", n->boot, sizeof (n->boot), err) < 0
+        || read_text (from, where, "kernel", n->kernel, sizeof (n->kernel),
+                      err) < 0
+        || read_text (from, where, "governor", n->governor,
+                      sizeof (n->governor), err) < 0
+        || read_numa (from, where, "numa", &n->numa, err) < 0
+        || read_numa (from, where, "adapter_numa", &n->adapter_numa, err) < 0)
+        return -1;
+    return node_check (n, where, err);
+}
+
+/* Hosts that answered, each once. */
+static int read_known (struct samples *s, const json_t *list,
+                       struct error *err)
+{
+    size_t n = s->nanswered;
+    const char **name = calloc (n + 1, sizeof (*name));
+    bool *seen = calloc (n + 1, sizeof (*seen));
+    int rc = name && seen ? 0 : error_nomem (err);
+
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        name[i] = s->answered[i];
+    n = rc == 0 ? text_unique (name, n) : 0;
+    for (size_t i = 0; rc == 0 && i < json_array_size (list); i++) {
+        const char *const *at = NULL;
+        struct node node = { .numa = -1 };
+        char where[64];
+
+        snprintf (where, sizeof (where), "nodes.known[%zu]", i);
+        rc = read_node (&node, json_array_get (list, i), where, err);
+        if (rc == 0
+            && (!(at = text_find (name, n, node.host)) || seen[at - name]))
+            rc = error_input (err, "%s: %s %s", where, node.host,
+                              at ? "is there twice" : "did not answer");
+        else if (rc == 0 && samples_add_node (s, &node) < 0)
+            rc = error_nomem (err);
+        if (rc == 0)
+            seen[at - name] = true;
+    }
+    free (name);
+    free (seen);
+    return rc;
 }
 
 static int resolve_names (struct names *names, pathset_resolve_f resolve,
@@ -383,8 +612,26 @@ static int read_messages (struct samples *s, const json_t *json,
     return 0;
 }
 
-static int read_head (struct samples *s, const json_t *json, json_t **probes,
-                      json_t **answered, struct error *err)
+/* What came with version 2. */
+static int read_controls (struct samples *s, const json_t *json,
+                          const json_t *nodes, struct lists *lists,
+                          struct error *err)
+{
+    json_t *known = NULL;
+
+    if (json_object_get (json, "loopbacks")
+        && json_get_array (json, NULL, "loopbacks", LOOPBACKS_MAX,
+                           &lists->loopbacks, err) < 0)
+        return -1;
+    if (json_object_get (nodes, "known")
+        && json_get_array (nodes, "nodes", "known", HOSTS_MAX, &known, err)
+               < 0)
+        return -1;
+    return known ? read_known (s, known, err) : 0;
+}
+
+static int read_head (struct samples *s, const json_t *json,
+                      struct lists *lists, struct error *err)
 {
     json_t *missing;
     json_t *nodes;
@@ -394,10 +641,12 @@ static int read_head (struct samples *s, const json_t *json, json_t **probes,
     if (json_get_u64 (json, NULL, "job", 0, INT64_MAX, &s->job, err) < 0
         || json_get_u64 (json, NULL, "step", 0, INT64_MAX, &s->step, err) < 0
         || json_get_bool (json, NULL, "complete", &s->complete, err) < 0
-        || json_get_array (json, NULL, "probes", SAMPLES_MAX, probes, err) < 0
+        || json_get_array (json, NULL, "probes", SAMPLES_MAX, &lists->probes,
+                           err) < 0
         || json_get_object (json, NULL, "nodes", &nodes, err) < 0
-        || read_hosts (s, nodes, true, answered, err) < 0
+        || read_hosts (s, nodes, true, &lists->answered, err) < 0
         || read_hosts (s, nodes, false, &missing, err) < 0
+        || read_controls (s, json, nodes, lists, err) < 0
         || read_messages (s, json, err) < 0 || read_level (s, json, err) < 0)
         return -1;
     nonce = json_string_value (json_object_get (json, "nonce"));
@@ -405,6 +654,35 @@ static int read_head (struct samples *s, const json_t *json, json_t **probes,
         || strspn (nonce, "0123456789abcdef") != strlen (nonce))
         return error_input (err, "nonce is not up to 32 hex digits");
     strcpy (s->nonce, nonce);
+    return 0;
+}
+
+static int read_lists (struct samples *s, const struct lists *lists,
+                       const struct names *names, struct error *err)
+{
+    char where[64];
+
+    for (size_t i = 0; i < json_array_size (lists->probes); i++) {
+        struct sample sample = { 0 };
+
+        snprintf (where, sizeof (where), "probes[%zu]", i);
+        if (read_sample (&sample, names, json_array_get (lists->probes, i),
+                         where, err) < 0)
+            return -1;
+        if (samples_add (s, &sample) < 0)
+            return error_nomem (err);
+    }
+    for (size_t i = 0; i < json_array_size (lists->loopbacks); i++) {
+        struct loopback loopback;
+
+        snprintf (where, sizeof (where), "loopbacks[%zu]", i);
+        if (read_loopback (&loopback, names,
+                           json_array_get (lists->loopbacks, i), where, err)
+            < 0)
+            return -1;
+        if (samples_add_loopback (s, &loopback) < 0)
+            return error_nomem (err);
+    }
     return 0;
 }
 
@@ -416,8 +694,7 @@ struct samples *samples_read (FILE *fp, const char *name,
     json_t *json = json_read (fp, name, "samples", FILE_MAX, err);
     struct samples *s = NULL;
     struct names names = { 0 };
-    json_t *probes;
-    json_t *answered;
+    struct lists lists = { 0 };
 
     if (!json)
         return NULL;
@@ -426,31 +703,16 @@ struct samples *samples_read (FILE *fp, const char *name,
         goto error;
     }
     if (check_hash (json, fabric_hash, err) < 0
-        || read_head (s, json, &probes, &answered, err) < 0) {
+        || read_head (s, json, &lists, err) < 0) {
         error_prefix (err, "%s", name);
         goto error;
     }
-    if (collect_names (&names, probes, answered, name, err) < 0)
+    if (collect_names (&names, &lists, name, err) < 0)
         goto error;
-    if (resolve_names (&names, resolve, arg, ps, err) < 0) {
+    if (resolve_names (&names, resolve, arg, ps, err) < 0
+        || read_lists (s, &lists, &names, err) < 0) {
         error_prefix (err, "%s", name);
         goto error;
-    }
-    for (size_t i = 0; i < json_array_size (probes); i++) {
-        struct sample sample = { 0 };
-        char where[64];
-
-        snprintf (where, sizeof (where), "probes[%zu]", i);
-        if (read_sample (&sample, &names, json_array_get (probes, i), where,
-                         err)
-            < 0) {
-            error_prefix (err, "%s", name);
-            goto error;
-        }
-        if (samples_add (s, &sample) < 0) {
-            error_nomem (err);
-            goto error;
-        }
     }
     goto done;
 error:

@@ -2,7 +2,8 @@
 /* Samples: the round-trip times that the probes of a plan took.
  *
  * Made by probe/ (pmm-probe) and samples/simulate. Read by the solver and the
- * judge; kept as baselines. File: JSON, kind "samples".
+ * judge; kept as baselines. File: JSON, kind "samples", version 2; of version 1
+ * are those without loopbacks and nodes.
  */
 #ifndef CORE_SAMPLES_H
 #define CORE_SAMPLES_H
@@ -36,13 +37,28 @@ struct sample {
 };
 
 /* The repeats of an endpoint's messages to itself, through its adapter and over
- * no cable: what a host's processes, its buses and its adapter take.
+ * no cable: what a host's processes, its buses and its adapter take. Times are
+ * of one way, a message sent and received once: so much of them, and no more,
+ * is in a round trip to another host, which sends once and receives once.
  */
 struct loopback {
     uint32_t end;   /* endpoint of the pathset */
     uint32_t round; /* before which it was measured; all rounds: behind them */
     double rtt_ns[RTT_COUNT];
 };
+
+/* What a host was while it was measured, as far as it is known: "" or -1 where
+ * it is not.
+ */
+struct node {
+    char host[64];
+    char boot[37];     /* the id of its boot, a UUID */
+    char kernel[65];   /* the release of its kernel */
+    char governor[17]; /* of its processor's frequency (cpufreq) */
+    int numa;          /* the NUMA node of that processor, and of the first */
+    int adapter_numa;  /* ... adapter that it used */
+};
+enum { NODE_NUMA_MAX = 1023 };
 
 struct samples {
     uint64_t job, step; /* 0: not from a job step */
@@ -61,6 +77,8 @@ struct samples {
     size_t nsamples;
     struct loopback *loopback; /* none where they were not measured */
     size_t nloopbacks;
+    struct node *node; /* of hosts that answered, each at most once */
+    size_t nnodes;
     bool complete; /* every probe of the plan accounted for */
 };
 
@@ -72,6 +90,13 @@ void samples_destroy (struct samples *s);
 int samples_add (struct samples *s, const struct sample *sample);
 int samples_add_loopback (struct samples *s, const struct loopback *loopback);
 int samples_add_host (struct samples *s, const char *host, bool answered);
+int samples_add_node (struct samples *s, const struct node *node);
+
+/* Whether each field is what it says, or not known. Return 0, or -1 with err,
+ * which names the field as one of `where`.
+ */
+int node_check (const struct node *node, const char *where,
+                struct error *err);
 
 /* Fill rtt_ns [RTT_COUNT] from n raw repeats, n > 0; v is sorted in place.
  * Quantiles by linear interpolation between order statistics (R's type 7).

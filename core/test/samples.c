@@ -65,6 +65,33 @@ static char *written (const struct samples *s, const struct pathset *ps)
     return text;
 }
 
+static const struct loopback loopbacks[] = {
+    { .end = 1, .round = 0, .rtt_ns = { 1, 2, 3, 4, 5, 6, 7 } },
+    { .end = 1, .round = 5, .rtt_ns = { 1.5, 2, 3, 4, 5, 6, 8 } },
+    { .end = 4, .round = 0, .rtt_ns = { 9, 9, 9, 9, 9, 9, 9 } },
+};
+
+static const struct node nodes[] = {
+    { .host = "k2", .boot = "01234567-89ab-cdef-0123-456789abcdef",
+      .kernel = "6.1.0-25-amd64", .governor = "performance", .numa = 1,
+      .adapter_numa = 0 },
+    { .host = "k5", .numa = -1, .adapter_numa = -1 },
+};
+
+/* What goes with the probes is there again. */
+static void check_controls (const struct samples *s)
+{
+    bool same = s && s->nloopbacks == 3 && s->nnodes == 2;
+
+    for (size_t i = 0; same && i < 3; i++)
+        same = !memcmp (&s->loopback[i], &loopbacks[i], sizeof (*s->loopback));
+    ok (same, "loopbacks");
+    same = s && s->nnodes == 2;
+    for (size_t i = 0; same && i < 2; i++)
+        same = !memcmp (&s->node[i], &nodes[i], sizeof (*s->node));
+    ok (same, "what is known of nodes, all or nothing");
+}
+
 static void test_round_trip (void)
 {
     struct tablenet *net = tablenet_paper ();
@@ -95,6 +122,10 @@ static void test_round_trip (void)
     s->level = 4;
     s->adaptive = 5;
     s->sample[1].lost = s->sample[1].sent;
+    for (uint32_t i = 0; i < 3; i++)
+        samples_add_loopback (s, &loopbacks[i]);
+    for (size_t i = 0; i < 2; i++)
+        samples_add_node (s, &nodes[i]);
     samples_add_host (s, "gone", false);
     text = written (s, ps);
     ok (strchr (text, '\n') == text + strlen (text) - 1,
@@ -106,6 +137,7 @@ static void test_round_trip (void)
         "messages that did not count");
     ok (again && again->level == 4 && again->adaptive == 5,
         "the service level, and who routes adaptively on it");
+    check_controls (again);
     ok (again && again->job == 4711 && again->step == 3 && again->complete
             && again->nanswered == 6 && again->nmissing == 1
             && again->nsamples == s->nsamples
@@ -157,6 +189,13 @@ static void test_round_trip (void)
     ",\"round\":0,\"initiator\":" init ",\"sent\":" sent ",\"lost\":" lost \
     "," rtt "}"
 #define GOOD PROBE ("\"k1\"", "\"k2\"", "\"k1\"", "5", "0", RTT ("1", "3"))
+#define NEW(version) "{\"kind\":\"samples\",\"version\":" version "," \
+    "\"fabric\":\"table\",\"job\":1,\"step\":0,\"nonce\":\"ab\","
+#define LOOP(end, round, rtt) "\"loopbacks\":[{\"end\":" end \
+    ",\"round\":" round "," rtt "}],\"probes\":[" GOOD "]" TAIL
+#define KNOWN(node) "\"nodes\":{\"answered\":[\"k1\",\"k2\"],\"missing\"" \
+    ":[\"k3\"],\"known\":[" node "]},\"probes\":[" GOOD "]" TAIL
+#define K1(field) KNOWN ("{\"host\":\"k1\"," field "}")
 #define TAIL ",\"complete\":true}\n"
 
 static const struct {
@@ -250,6 +289,51 @@ static const struct {
       "\"probes\":[]" TAIL, 0 },
     { "a service level on its own",
       HEAD ("table") NODES "\"service_level\":1,\"probes\":[]" TAIL, 0 },
+    { "a version that there is not yet",
+      NEW ("3") NODES "\"probes\":[" GOOD "]" TAIL, 0 },
+    { "a version before the first",
+      NEW ("0") NODES "\"probes\":[" GOOD "]" TAIL, 0 },
+    { "the newest version",
+      NEW ("2") NODES "\"probes\":[" GOOD "]" TAIL, 1 },
+    { "a loopback",
+      NEW ("2") NODES LOOP ("\"k1\"", "3", RTT ("1", "3")), 1 },
+    { "a loopback of who was not probed",
+      NEW ("2") NODES LOOP ("\"k3\"", "3", RTT ("1", "3")), 1 },
+    { "a loopback of nobody",
+      NEW ("2") NODES LOOP ("\"x9\"", "3", RTT ("1", "3")), 0 },
+    { "a loopback of a number",
+      NEW ("2") NODES LOOP ("9", "3", RTT ("1", "3")), 0 },
+    { "a loopback before the beginning",
+      NEW ("2") NODES LOOP ("\"k1\"", "-1", RTT ("1", "3")), 0 },
+    { "a loopback without times",
+      NEW ("2") NODES LOOP ("\"k1\"", "1", "\"x\":0"), 0 },
+    { "a loopback whose quantiles fall",
+      NEW ("2") NODES LOOP ("\"k1\"", "1", RTT ("4", "5")), 0 },
+    { "loopbacks that are no list",
+      NEW ("2") NODES "\"loopbacks\":{},\"probes\":[" GOOD "]" TAIL, 0 },
+    { "a loopback that is a number",
+      NEW ("2") NODES "\"loopbacks\":[7],\"probes\":[" GOOD "]" TAIL, 0 },
+    { "a node of which all is known",
+      NEW ("2") K1 ("\"boot\":\"01234567-89ab-cdef-0123-456789abcdef\","
+                    "\"kernel\":\"6.1\",\"governor\":\"powersave\","
+                    "\"numa\":0,\"adapter_numa\":1023"), 1 },
+    { "a node that did not answer",
+      NEW ("2") KNOWN ("{\"host\":\"k3\"}"), 0 },
+    { "a node twice",
+      NEW ("2") KNOWN ("{\"host\":\"k1\"},{\"host\":\"k1\"}"), 0 },
+    { "a node without a name", NEW ("2") KNOWN ("{\"kernel\":\"6\"}"), 0 },
+    { "a node that is a number", NEW ("2") KNOWN ("1"), 0 },
+    { "a boot that is no UUID",
+      NEW ("2") K1 ("\"boot\":\"01234567-89ab-cdef-0123-456789abcdeg\""),
+      0 },
+    { "a boot that is too short", NEW ("2") K1 ("\"boot\":\"0123\""), 0 },
+    { "a kernel with spaces", NEW ("2") K1 ("\"kernel\":\"6 1\""), 0 },
+    { "a kernel that is a number", NEW ("2") K1 ("\"kernel\":6"), 0 },
+    { "a governor that is too long",
+      NEW ("2") K1 ("\"governor\":\"abcdefghijklmnopq\""), 0 },
+    { "a NUMA node below 0", NEW ("2") K1 ("\"numa\":-2"), 0 },
+    { "a NUMA node that is too large",
+      NEW ("2") K1 ("\"adapter_numa\":1024"), 0 },
     { "a nonce that is not hex",
       "{\"kind\":\"samples\",\"version\":1,\"fabric\":\"table\",\"job\":1,"
       "\"step\":0,\"nonce\":\"../x\"," NODES "\"probes\":[]" TAIL, 0 },
