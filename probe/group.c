@@ -191,6 +191,11 @@ size_t group_rails (const struct group *g)
     return g->first[g->me + 1] - g->first[g->me];
 }
 
+uint32_t group_own_peer (const struct group *g, uint32_t rail)
+{
+    return g->first[g->me] + rail;
+}
+
 size_t group_find_peer (const struct group *g, uint32_t peer, uint32_t *rail)
 {
     *rail = peer - g->first[g->member[peer]];
@@ -262,6 +267,14 @@ char *group_remark (const struct group *g)
     return g->remark ? g->remark (g->remark_arg) : NULL;
 }
 
+const char *group_device (const struct group *g, char *name, size_t size)
+{
+    if (!g->transport->device)
+        return NULL;
+    g->transport->device (g->t, 0, name, size);
+    return name;
+}
+
 void group_set_stage (struct group *g, void (*fn) (void *arg, bool begins),
                       void *arg)
 {
@@ -328,7 +341,8 @@ static int send_from (struct group *g, uint32_t rail, uint32_t peer,
     wire_put (buf + 12, msg.number, 4);
     if (len > 0)
         memcpy (buf + HEADER, data, len);
-    g->stats.bytes[0] += WIRE_HEADER + HEADER + len + pad;
+    if (g->member[peer] != g->me) /* a cable carries it */
+        g->stats.bytes[0] += WIRE_HEADER + HEADER + len + pad;
     return g->transport->send (g->t, rail, peer, buf, HEADER + len, pad,
                                timing, err);
 }
@@ -622,7 +636,8 @@ int group_turn (struct group *g, int64_t time_ns, struct error *err)
     if (time_ns > g->deadline)
         time_ns = g->deadline;
     rc = g->transport->recv (g->t, time_ns, &packet, err);
-    if (rc == 1)
+    if (rc == 1
+        && (packet.peer >= g->npeers || g->member[packet.peer] != g->me))
         g->stats.bytes[1] += WIRE_HEADER + packet.len;
     if (rc == 1 && handle (g, &packet, err) < 0)
         return -1;

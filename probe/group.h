@@ -49,7 +49,8 @@ struct group_stats {
     uint32_t duplicate; /* messages that came twice */
     uint32_t foreign;   /* messages of another key, or no messages at all */
     uint64_t bytes[2];  /* that this member sent, and received, with the longest
-                           headers that packets have */
+                           headers that packets have, but for what it sent
+                           itself */
 };
 
 /* Take part with n members, of whom this is `me`; peers first[m] ..
@@ -65,6 +66,7 @@ size_t group_size (const struct group *g);
 size_t group_me (const struct group *g);
 uint32_t group_peers (const struct group *g); /* of all members */
 size_t group_rails (const struct group *g);   /* own */
+uint32_t group_own_peer (const struct group *g, uint32_t rail);
 size_t group_find_peer (const struct group *g, uint32_t peer, uint32_t *rail);
 uint32_t group_first_peer (const struct group *g, size_t member);
 int64_t group_now (const struct group *g);
@@ -114,6 +116,10 @@ const char *group_trouble (const struct group *g);
  */
 void group_set_remark (struct group *g, char *(*fn) (void *arg), void *arg);
 char *group_remark (const struct group *g);
+
+/* The name of the first rail's device; NULL: the kernel has none. Returns name.
+ */
+const char *group_device (const struct group *g, char *name, size_t size);
 
 /* Who hears that round trips which count begin, and that they have ended. */
 void group_set_stage (struct group *g, void (*fn) (void *arg, bool begins),

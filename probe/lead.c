@@ -349,6 +349,19 @@ static uint64_t number_of_env (const char *name)
     return n;
 }
 
+/* What is known of a host; several of its processes may have told. */
+static int add_node (struct samples *s, const char *host,
+                     const struct node *known)
+{
+    struct node node = *known;
+
+    snprintf (node.host, sizeof (node.host), "%s", host);
+    for (size_t i = 0; i < s->nnodes; i++)
+        if (!strcmp (s->node[i].host, host))
+            return 0;
+    return node_check (&node, "", NULL) < 0 ? 0 : samples_add_node (s, &node);
+}
+
 static int complete_samples (struct check *ck, struct error *err)
 {
     const struct roster *r = ck->roster;
@@ -373,7 +386,8 @@ static int complete_samples (struct check *ck, struct error *err)
             snprintf (number, sizeof (number), "rank%zu", rank);
             host = number;
         }
-        if (samples_add_host (s, host, answered) < 0)
+        if (samples_add_host (s, host, answered) < 0
+            || (answered && add_node (s, host, &ck->measured.node[member]) < 0))
             return error_nomem (err);
     }
     return 0;

@@ -5,8 +5,13 @@
  * version 2, service level 1, repeats 2, rounds 4, tasks 4; per task, in the
  * order of the rounds: round 4, peer 4, rail 1, side 1, own LID 1, the peer's
  * 1. What it gets back (GROUP_RESULT): late 4, duplicate 4, foreign 4, all
- * since the beginning; what went wrong there, as a length 1 and so many bytes;
- * per task: echoes 2, then an RTT in ns, 4 bytes, for each.
+ * since the beginning; the lengths of what went wrong there 1, of the remark 2
+ * and of what the host is (probe/about) 1, then these; per task, and behind them
+ * per loopback, by part of the run and rail: echoes 2, then an RTT in ns, 4
+ * bytes, for each.
+ *
+ * A loopback is a ping of a rail to itself, so that its round trip is two ways
+ * of one message each.
  *
  * A member waits until it is asked for one of two things that have nothing in
  * them: a stage's GROUP_NEXT, then it fetches its plan, or GROUP_BYE. All that
@@ -20,18 +25,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "probe/about.h"
 #include "probe/wire.h"
 #include "util/text.h"
 
 enum {
-    PLAN_VERSION = 2,
+    PLAN_VERSION = 3,
     PLAN_HEADER = 12,
     TASK_SIZE = 12,
-    RESULT_HEADER = 15,
+    RESULT_HEADER = 16,
     TROUBLE_MAX = 200, /* bytes */
     REMARK_MAX = 1600,
     LINGER = 500, /* gaps in which the last answer may be asked for again */
     STEP_DEADS = 8, /* times that one may be silent in a step */
+    LOOP_PARTS = 3, /* loopbacks: before, amid and behind the rounds */
+    LOOPS_PER_GAP = 4,
+    NO_END = 0xffffffff,
+    LOOP_READY = 50, /* gaps in which a rail is ready for its loopback */
 };
 
 static const struct {
@@ -55,9 +65,22 @@ struct part { /* of a member in a plan */
     uint32_t rounds;
     struct task *task;
     size_t ntasks;
-    uint32_t *rtt; /* [ntasks * repeats] */
-    unsigned int *echoes; /* [ntasks] */
+    size_t rails;
+    bool loops[TRANSPORT_RAILS_MAX]; /* rails that can send to themselves */
+    /* of the tasks, then of the loopbacks by part of the run and rail */
+    uint32_t *rtt; /* [rows * repeats] */
+    unsigned int *echoes; /* [rows] */
 };
+
+static size_t rows_of (const struct part *part)
+{
+    return part->ntasks + LOOP_PARTS * part->rails;
+}
+
+static size_t loop_row (const struct part *part, size_t which, size_t rail)
+{
+    return part->ntasks + which * part->rails + rail;
+}
 
 static void part_clear (struct part *part)
 {
@@ -68,8 +91,10 @@ static void part_clear (struct part *part)
 
 static int part_alloc_results (struct part *part, struct error *err)
 {
-    part->rtt = calloc (part->ntasks * part->repeats + 1, sizeof (*part->rtt));
-    part->echoes = calloc (part->ntasks + 1, sizeof (*part->echoes));
+    size_t rows = rows_of (part);
+
+    part->rtt = calloc (rows * part->repeats + 1, sizeof (*part->rtt));
+    part->echoes = calloc (rows + 1, sizeof (*part->echoes));
     return part->rtt && part->echoes ? 0 : error_nomem (err);
 }
 
@@ -77,11 +102,11 @@ static int part_alloc_results (struct part *part, struct error *err)
 static bool fits (const struct part *part)
 {
     size_t result = 2 + 4 * (size_t)part->repeats; /* of one task */
+    size_t most = GROUP_BLOB_MAX - RESULT_HEADER - TROUBLE_MAX - REMARK_MAX
+                  - ABOUT_MAX;
 
     return part->ntasks <= (GROUP_BLOB_MAX - PLAN_HEADER) / TASK_SIZE
-           && part->ntasks
-                  <= (GROUP_BLOB_MAX - RESULT_HEADER - TROUBLE_MAX - REMARK_MAX)
-                         / result;
+           && rows_of (part) <= most / result;
 }
 
 static int pack_plan (const struct part *part, struct group_blob *blob,
@@ -129,6 +154,7 @@ static int unpack_plan (struct part *part, const struct group_blob *blob,
     part->repeats = (unsigned int)wire_get (p + 2, 2);
     part->rounds = (uint32_t)wire_get (p + 4, 4);
     part->ntasks = wire_get (p + 8, 4);
+    part->rails = rails;
     if (part->level > PROBE_LEVEL_MAX
         || part->repeats > PROBE_REPEATS_MAX || part->rounds > PROBE_ROUNDS_MAX
         || blob->len != PLAN_HEADER + part->ntasks * TASK_SIZE
@@ -151,21 +177,29 @@ static int unpack_plan (struct part *part, const struct group_blob *blob,
     return part_alloc_results (part, err);
 }
 
-/* Ping for a task, from a state of being awake or not. */
-static int run_task (struct group *g, struct part *part, size_t i, bool awake,
-                     struct error *err)
+/* Ping for a row of the results, from a state of being awake or not. */
+static int run_ping (struct group *g, struct part *part, size_t row,
+                     struct group_ping ping, bool awake, struct error *err)
 {
-    struct group_ping ping = { .rail = part->task[i].rail,
-                               .peer = part->task[i].peer,
-                               .way = part->task[i].way };
-
     if ((!awake && group_wake (g, &ping, 1, err) < 0)
         || group_pings (g, &ping, 1, err) < 0)
         return -1;
     if (ping.rtt_ns >= 0)
-        part->rtt[i * part->repeats + part->echoes[i]++]
+        part->rtt[row * part->repeats + part->echoes[row]++]
             = ping.rtt_ns < UINT32_MAX ? (uint32_t)ping.rtt_ns : UINT32_MAX;
     return 0;
+}
+
+static struct group_ping ping_of (const struct task *task)
+{
+    return (struct group_ping){ .rail = task->rail, .peer = task->peer,
+                                .way = task->way };
+}
+
+static struct group_ping loop_of (const struct group *g, size_t rail)
+{
+    return (struct group_ping){ .rail = (uint32_t)rail,
+                                .peer = group_own_peer (g, (uint32_t)rail) };
 }
 
 /* Ping for the tasks first .. last-1 whose turn it is in this half. What a
@@ -183,44 +217,68 @@ static int run_half (struct group *g, struct part *part, size_t first,
         for (size_t i = first; i < last; i++)
             if (part->task[i].rail == rail && part->task[i].side == side
                 && (group_until (g, start + (int64_t)rail * slot, err) < 0
-                    || run_task (g, part, i, awake, err) < 0))
+                    || run_ping (g, part, i, ping_of (&part->task[i]), awake,
+                                 err) < 0))
                 return -1;
     return 0;
 }
 
-/* The first ping of a task also warms what is on its way: it does not count.
- */
-static int warm_up (struct group *g, const struct task *task,
-                    struct error *err)
+/* Make one ready, until then. What is not ready in time will be lost. */
+static int prepare_one (struct group *g, const struct group_ping *ping,
+                        int64_t until, struct error *err)
 {
-    struct group_ping ping = { .rail = task->rail, .peer = task->peer,
-                               .way = task->way };
+    int rc;
 
-    return group_pings (g, &ping, 1, err);
+    while ((rc = group_prepare (g, ping->rail, ping->peer, ping->way, err)) == 0
+           && group_now (g) < until)
+        if (group_until (g, group_now (g) + group_gap (g), err) < 0)
+            return -1;
+    return rc < 0 ? -1 : 0;
 }
 
-/* Make ready for all pings. What is not ready in time will be lost. */
-static int prepare (struct group *g, const struct part *part,
-                    struct error *err)
+/* The loopbacks of rails that measure: the first ping tells whether there is
+ * one at all. Where there is none, nothing is wrong.
+ */
+static int prepare_loops (struct group *g, struct part *part,
+                          struct error *err)
+{
+    int64_t until = group_now (g) + LOOP_READY * group_gap (g);
+
+    for (size_t i = 0; i < part->ntasks; i++)
+        part->loops[part->task[i].rail] = true;
+    for (size_t rail = 0; rail < part->rails; rail++) {
+        struct group_ping ping = loop_of (g, rail);
+
+        if (!part->loops[rail])
+            continue;
+        if (prepare_one (g, &ping, until, err) < 0
+            || group_pings (g, &ping, 1, err) < 0)
+            return -1;
+        part->loops[rail] = ping.rtt_ns >= 0;
+    }
+    return 0;
+}
+
+/* Make ready for all pings. The first of a task also warms what is on its way:
+ * it does not count.
+ */
+static int prepare (struct group *g, struct part *part, struct error *err)
 {
     int64_t until = group_now (g) + group_dead_ns (g);
-    size_t ready = 0;
 
-    while (ready < part->ntasks) {
-        const struct task *task = &part->task[ready];
-        int rc = group_prepare (g, task->rail, task->peer, task->way, err);
+    for (size_t i = 0; i < part->ntasks; i++) {
+        struct group_ping ping = ping_of (&part->task[i]);
 
-        if (rc < 0)
-            return -1;
-        if (rc > 0 || group_now (g) >= until)
-            ready++;
-        else if (group_until (g, group_now (g) + group_gap (g), err) < 0)
+        if (prepare_one (g, &ping, until, err) < 0)
             return -1;
     }
-    for (size_t i = 0; i < part->ntasks; i++)
-        if (warm_up (g, &part->task[i], err) < 0)
+    for (size_t i = 0; i < part->ntasks; i++) {
+        struct group_ping ping = ping_of (&part->task[i]);
+
+        if (group_pings (g, &ping, 1, err) < 0)
             return -1;
-    return 0;
+    }
+    return prepare_loops (g, part, err);
 }
 
 /* One step: the tasks first .. last-1. */
@@ -245,10 +303,56 @@ static int run_step (struct group *g, struct part *part, unsigned int pass,
     return 0;
 }
 
-/* As run_step, by a deadline. */
-static int run_in_time (struct group *g, struct part *part, unsigned int pass,
-                        uint32_t round, size_t first, size_t last,
-                        struct error *err)
+/* Every rail to itself, while nobody measures anything else; those who share a
+ * core in turn. One that loses a message has no loopback any more.
+ */
+static int run_loops (struct group *g, struct part *part, unsigned int which,
+                      struct error *err)
+{
+    int64_t gap = group_gap (g);
+    size_t gaps = 1 + part->rails * part->repeats / LOOPS_PER_GAP;
+    int64_t turn = (int64_t)gaps * gap;
+    size_t mine;
+    int64_t turns = (int64_t)group_turns (g, &mine);
+    bool awake = group_attend (g, part->ntasks > 0);
+    int64_t start;
+
+    if (group_barrier (g, err) < 0)
+        return -1;
+    start = group_now (g) + gap;
+    if (group_until (g, start + (int64_t)mine * turn, err) < 0)
+        return -1;
+    for (size_t rail = 0; rail < part->rails; rail++) {
+        size_t row = loop_row (part, which, rail);
+
+        for (unsigned int k = 0; part->loops[rail] && k < part->repeats; k++) {
+            if (run_ping (g, part, row, loop_of (g, rail), awake, err) < 0)
+                return -1;
+            part->loops[rail] = part->echoes[row] > k;
+        }
+    }
+    return group_until (g, start + turns * turn + gap, err);
+}
+
+/* A step, or the loopbacks of a part of the run. */
+struct work {
+    bool loops;
+    unsigned int part; /* of the run */
+    unsigned int pass;
+    uint32_t round;
+    size_t first, last; /* tasks */
+};
+
+static int run_work (struct group *g, struct part *part, const struct work *w,
+                     struct error *err)
+{
+    return w->loops ? run_loops (g, part, w->part, err)
+                    : run_step (g, part, w->pass, w->first, w->last, err);
+}
+
+/* By a deadline. */
+static int run_in_time (struct group *g, struct part *part,
+                        const struct work *w, struct error *err)
 {
     int64_t end = group_deadline (g);
     int64_t limit = STEP_DEADS * group_dead_ns (g);
@@ -256,12 +360,35 @@ static int run_in_time (struct group *g, struct part *part, unsigned int pass,
 
     if (group_now (g) + limit < end)
         group_set_deadline (g, group_now (g) + limit);
-    rc = run_step (g, part, pass, first, last, err);
+    rc = run_work (g, part, w, err);
     if (rc < 0 && group_now (g) >= group_deadline (g) && group_now (g) < end)
-        error_world (err, "round %u took longer than %g s", round + 1,
+        error_world (err, "round %u took longer than %g s", w->round + 1,
                      (double)limit / 1e9);
     group_set_deadline (g, end);
     return rc;
+}
+
+/* Before which round a part's loopbacks are, as if there was one pass. */
+static uint32_t loop_round (uint32_t rounds, unsigned int which)
+{
+    return (uint32_t)((uint64_t)rounds * which / (LOOP_PARTS - 1));
+}
+
+/* The loopbacks that are due when so many steps are done. */
+static int run_due (struct group *g, struct part *part, uint64_t done,
+                    unsigned int *which, struct error *err)
+{
+    uint64_t total = (uint64_t)part->repeats * part->rounds;
+
+    for (; *which < LOOP_PARTS && done >= total * *which / (LOOP_PARTS - 1);
+         ++*which) {
+        struct work w = { .loops = true, .part = *which,
+                          .round = loop_round (part->rounds, *which) };
+
+        if (run_in_time (g, part, &w, err) < 0)
+            return -1;
+    }
+    return 0;
 }
 
 static int run_rounds (struct group *g, struct part *part,
@@ -269,23 +396,25 @@ static int run_rounds (struct group *g, struct part *part,
 {
     uint64_t total = (uint64_t)part->repeats * part->rounds;
     uint64_t done = 0;
+    unsigned int which = 0;
 
     for (unsigned int pass = 0; pass < part->repeats; pass++) {
-        size_t first = 0;
+        struct work w = { .pass = pass };
 
-        for (uint32_t round = 0; round < part->rounds; round++) {
-            size_t last = first;
-
-            while (last < part->ntasks && part->task[last].round == round)
-                last++;
-            if (run_in_time (g, part, pass, round, first, last, err) < 0)
+        for (; w.round < part->rounds; w.round++) {
+            w.first = w.last;
+            while (w.last < part->ntasks
+                   && part->task[w.last].round == w.round)
+                w.last++;
+            if (run_due (g, part, done, &which, err) < 0
+                || run_in_time (g, part, &w, err) < 0)
                 return -1;
-            first = last;
+            done++;
             if (watch)
-                watch->fn (watch->arg, ++done, total);
+                watch->fn (watch->arg, done, total);
         }
     }
-    return 0;
+    return run_due (g, part, done, &which, err);
 }
 
 static int run_part (struct group *g, struct part *part,
@@ -304,6 +433,23 @@ static int run_part (struct group *g, struct part *part,
     return rc;
 }
 
+/* What this host is, now that its process is where it measured. */
+static struct node read_about (const struct group *g)
+{
+    struct node node;
+    char device[64];
+
+    about_read (&node, "", group_device (g, device, sizeof (device)));
+    return node;
+}
+
+static size_t pack_about (const struct group *g, uint8_t *buf)
+{
+    struct node node = read_about (g);
+
+    return about_pack (&node, buf);
+}
+
 static int pack_result (const struct group *g, const struct part *part,
                         struct group_blob *blob, struct error *err)
 {
@@ -312,10 +458,12 @@ static int pack_result (const struct group *g, const struct part *part,
     char *remark = group_remark (g);
     size_t len = trouble ? strnlen (trouble, TROUBLE_MAX) : 0;
     size_t more = remark ? strnlen (remark, REMARK_MAX) : 0;
+    uint8_t about[ABOUT_MAX];
+    size_t about_len = pack_about (g, about);
     uint8_t *p;
 
-    blob->len = RESULT_HEADER + len + more;
-    for (size_t i = 0; i < part->ntasks; i++)
+    blob->len = RESULT_HEADER + len + more + about_len;
+    for (size_t i = 0; i < rows_of (part); i++)
         blob->len += 2 + 4 * (size_t)part->echoes[i];
     if (!(p = blob->data = malloc (blob->len))) {
         free (remark);
@@ -326,14 +474,16 @@ static int pack_result (const struct group *g, const struct part *part,
     wire_put (p + 8, stats.foreign, 4);
     wire_put (p + 12, len, 1);
     wire_put (p + 13, more, 2);
+    wire_put (p + 15, about_len, 1);
     p += RESULT_HEADER;
     if (len > 0)
         memcpy (p, trouble, len);
     if (more > 0)
         memcpy (p + len, remark, more);
     free (remark);
-    p += len + more;
-    for (size_t i = 0; i < part->ntasks; i++) {
+    memcpy (p + len + more, about, about_len);
+    p += len + more + about_len;
+    for (size_t i = 0; i < rows_of (part); i++) {
         wire_put (p, part->echoes[i], 2);
         p += 2;
         for (unsigned int k = 0; k < part->echoes[i]; k++, p += 4)
@@ -360,29 +510,31 @@ static int take_text (char **text, const void *data, size_t len)
 
 /* False where the result makes no sense. */
 static bool unpack_result (struct part *part, const struct group_blob *blob,
-                           struct group_stats *stats, char **trouble,
-                           char **remark)
+                           size_t m, struct probe_result *result)
 {
     const uint8_t *p = blob->data;
-    size_t len, more, left;
+    size_t len, more, about, left;
 
     if (blob->len < RESULT_HEADER)
         return false;
     len = wire_get (p + 12, 1);
     more = wire_get (p + 13, 2);
+    about = wire_get (p + 15, 1);
     p += RESULT_HEADER;
     left = blob->len - RESULT_HEADER;
-    if (left < len + more || take_text (trouble, p, len) < 0
-        || take_text (remark, p + len, more) < 0)
+    if (left < len + more + about
+        || take_text (&result->trouble[m], p, len) < 0
+        || take_text (&result->remark[m], p + len, more) < 0
+        || about_unpack (&result->node[m], p + len + more, about) != about)
         return false;
     if (len > 0)
-        text_clean (*trouble);
-    p += len + more;
-    left -= len + more;
-    stats->late += (uint32_t)wire_get (blob->data, 4);
-    stats->duplicate += (uint32_t)wire_get (blob->data + 4, 4);
-    stats->foreign += (uint32_t)wire_get (blob->data + 8, 4);
-    for (size_t i = 0; i < part->ntasks; i++) {
+        text_clean (result->trouble[m]);
+    p += len + more + about;
+    left -= len + more + about;
+    result->stats.late += (uint32_t)wire_get (blob->data, 4);
+    result->stats.duplicate += (uint32_t)wire_get (blob->data + 4, 4);
+    result->stats.foreign += (uint32_t)wire_get (blob->data + 8, 4);
+    for (size_t i = 0; i < rows_of (part); i++) {
         size_t n;
 
         if (left < 2 || (n = wire_get (p, 2)) > part->repeats
@@ -571,6 +723,7 @@ static int cut_plan (struct group *g, const struct plan *plan, size_t from,
         part[m].repeats = how->repeats;
         part[m].level = how->level;
         part[m].rounds = (uint32_t)(plan_rounds (plan) - from);
+        part[m].rails = group_first_peer (g, m + 1) - group_first_peer (g, m);
     }
     for (size_t round = from; round < plan_rounds (plan); round++) {
         size_t n;
@@ -653,6 +806,69 @@ error:
     return rc;
 }
 
+/* Endpoints of the plan's rounds by peer, by their first LIDs if these are
+ * there; NO_END where there is none. NULL without memory.
+ */
+static uint32_t *ends_of_peers (struct group *g, const struct plan *plan,
+                                size_t from, const struct probe_end *end)
+{
+    uint32_t *found = malloc (group_peers (g) * sizeof (*found));
+
+    for (uint32_t p = 0; found && p < group_peers (g); p++)
+        found[p] = NO_END;
+    for (size_t round = from; found && round < plan_rounds (plan); round++) {
+        size_t n;
+        const struct probe *probe = plan_round (plan, round, &n);
+
+        for (size_t i = 0; i < 2 * n; i++) {
+            uint32_t e = i % 2 ? probe[i / 2].b : probe[i / 2].a;
+            uint32_t *at = &found[end[e].peer];
+
+            if (*at == NO_END || end[e].lid < end[*at].lid)
+                *at = e;
+        }
+    }
+    return found;
+}
+
+/* A row's echoes, as a loopback of this endpoint. */
+static int add_loopback (struct samples *samples, const struct part *part,
+                         size_t row, uint32_t end, uint32_t round)
+{
+    struct loopback loopback = { .end = end, .round = round };
+    double way[PROBE_REPEATS_MAX];
+    unsigned int n = part->echoes[row];
+
+    for (unsigned int k = 0; k < n; k++)
+        way[k] = part->rtt[row * part->repeats + k] / 2.0;
+    if (n == 0)
+        return 0;
+    sample_quantiles (loopback.rtt_ns, way, n);
+    return samples_add_loopback (samples, &loopback);
+}
+
+static int join_loops (struct group *g, const struct plan *plan, size_t from,
+                       const struct probe_end *end, const struct part *part,
+                       struct samples *samples, struct error *err)
+{
+    uint32_t *ends = ends_of_peers (g, plan, from, end);
+    int rc = ends ? 0 : -1;
+
+    for (unsigned int which = 0; rc == 0 && which < LOOP_PARTS; which++)
+        for (uint32_t p = 0; rc == 0 && p < group_peers (g); p++) {
+            uint32_t rail;
+            const struct part *of = &part[group_find_peer (g, p, &rail)];
+
+            if (ends[p] != NO_END)
+                rc = add_loopback (samples, of, loop_row (of, which, rail),
+                                   ends[p],
+                                   (uint32_t)from
+                                       + loop_round (of->rounds, which));
+        }
+    free (ends);
+    return rc < 0 ? error_nomem (err) : 0;
+}
+
 /* Tell all their parts, do the own, and take what they found. */
 static int run_stage (struct group *g, int stage, const struct plan *plan,
                       size_t from, const struct probe_end *end,
@@ -688,17 +904,19 @@ static int run_stage (struct group *g, int stage, const struct plan *plan,
         return error_nomem (err);
     free (result->remark[me]);
     result->remark[me] = group_remark (g);
+    result->node[me] = read_about (g);
     for (size_t m = 0; m < n; m++) {
         if (m == me || !got[m].data)
             continue;
-        if (!unpack_result (&part[m], &got[m], &result->stats,
-                            &result->trouble[m], &result->remark[m])) {
+        if (!unpack_result (&part[m], &got[m], m, result)) {
             result->answered[m] = false;
             memset (part[m].echoes, 0,
-                    part[m].ntasks * sizeof (*part[m].echoes));
+                    rows_of (&part[m]) * sizeof (*part[m].echoes));
         }
     }
-    return join_results (g, plan, from, end, part, result->samples, err);
+    if (join_results (g, plan, from, end, part, result->samples, err) < 0)
+        return -1;
+    return join_loops (g, plan, from, end, part, result->samples, err);
 }
 
 static int measure (struct group *g, int stage, const struct plan *plan,
@@ -709,6 +927,7 @@ static int measure (struct group *g, int stage, const struct plan *plan,
 {
     size_t n = group_size (g);
     size_t before = result->samples->nsamples;
+    size_t loops = result->samples->nloopbacks;
     struct part *part = calloc (n, sizeof (*part));
     struct group_blob *got = calloc (n, sizeof (*got));
     int rc;
@@ -719,8 +938,10 @@ static int measure (struct group *g, int stage, const struct plan *plan,
     else
         rc = run_stage (g, stage, plan, from, end, how, watch, part, got,
                         result, err);
-    if (rc < 0)
+    if (rc < 0) {
         result->samples->nsamples = before;
+        result->samples->nloopbacks = loops;
+    }
     for (size_t m = 0; m < n; m++) {
         if (part)
             part_clear (&part[m]);
@@ -743,9 +964,10 @@ int probe_lead (struct group *g, const struct plan *plan,
                                      .answered = calloc (n, sizeof (bool)),
                                      .trouble = calloc (n, sizeof (char *)),
                                      .remark = calloc (n, sizeof (char *)),
+                                     .node = calloc (n, sizeof (struct node)),
                                      .nmembers = n };
     if (!result->samples || !result->answered || !result->trouble
-        || !result->remark)
+        || !result->remark || !result->node)
         return error_nomem (err);
     memset (result->answered, 1, n * sizeof (bool));
     return measure (g, 0, plan, 0, end, how, watch, result, err);
@@ -792,5 +1014,6 @@ void probe_result_clear (struct probe_result *result)
     free (result->answered);
     free (result->trouble);
     free (result->remark);
+    free (result->node);
     *result = (struct probe_result){ 0 };
 }

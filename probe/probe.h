@@ -16,6 +16,10 @@
  * before its own. A ping without an echo in time is lost. A step has a
  * deadline: time enough to find out about many dead members, but not for ever.
  *
+ * Before the first step, amid them and behind the last, in a step of their own
+ * where nobody does anything else, all members measure their loopbacks: as many
+ * pings of each rail to itself. Who cannot has none, and nothing is wrong.
+ *
  * Before that and behind it the members wait asleep, for as long as the leader
  * plans and judges, and learn whether there is a plan, of a second stage at
  * last, or they may leave.
@@ -45,6 +49,8 @@ struct probe_result {
     char **trouble;           /* [member] what went wrong with its rails, one
                                  sentence; NULL: nothing */
     char **remark;            /* [member] what it says beside (group_remark) */
+    struct node *node;        /* [member] what its host is, without its name;
+                                 of those that answered */
     struct group_stats stats; /* of all members that answered */
     size_t nmembers;
     /* [member] what the members were told, in each stage: to be asked for as

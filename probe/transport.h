@@ -7,7 +7,8 @@
  *
  * A transport is unreliable: messages may be lost, repeated or late, not
  * damaged. A rail is one of this host's own endpoints, 0 .. rails-1; a peer is
- * any endpoint of the group that connect () is given, own ones included.
+ * any endpoint of the group that connect () is given, own ones included: what a
+ * rail sends to itself goes through its adapter and over no cable, or is lost.
  *
  * A rail may have a clock of its own, a finer one than now_ns: that of its
  * device. Stamps are of this clock, in ns, and only their differences mean
@@ -166,6 +167,11 @@ struct transport {
      * is lost, and recv fails when there is no other. May be NULL: all do.
      */
     bool (*usable) (const void *t, uint32_t rail);
+
+    /* The name of a rail's device, as the kernel has it. May be NULL: it is
+     * none of the kernel's.
+     */
+    void (*device) (const void *t, size_t rail, char *name, size_t size);
 
     /* The transport's clock. */
     int64_t (*now_ns) (const void *t);

@@ -208,6 +208,14 @@ static int start_rail (struct verbs *v, struct verbs_rail *rail,
                         rail->device.name);
 }
 
+static void verbs_device (const void *t, size_t rail, char *name, size_t size)
+{
+    const struct verbs *v = t;
+    const char *port = v->rail[rail].device.name;
+
+    snprintf (name, size, "%.*s", (int)strcspn (port, "/"), port);
+}
+
 /* Take a core, unless there are more processes of the run on this machine than
  * it has cores for them: then all sleep while they wait.
  */
@@ -223,9 +231,7 @@ static int find_core (struct verbs *v, struct error *err)
                 || (strcmp (v->polling, "busy")
                     && share->processes > cpu_count ());
     if (v->pin && !v->sleeps) {
-        snprintf (device, sizeof (device), "%.*s",
-                  (int)strcspn (v->rail[0].device.name, "/"),
-                  v->rail[0].device.name);
+        verbs_device (v, 0, device, sizeof (device));
         cpu_pin (device, share->before);
     }
     prctl (PR_SET_TIMERSLACK, TIMER_SLACK_NS);
@@ -517,6 +523,7 @@ const struct transport transport_verbs = {
     .send = verbs_send,
     .recv = verbs_recv,
     .usable = verbs_usable,
+    .device = verbs_device,
     .now_ns = verbs_now_ns,
     .counts = verbs_counts,
     .trouble = verbs_trouble,

@@ -10,8 +10,10 @@
  * virtual lanes, SL and adaptive routing; retransmission on the link, bit
  * errors, ports that change state; the adapter's own queues, PCIe and CPU as
  * anything but a constant in the host link, so that no message is slower for
- * want of a processor or of memory, in which its pad has never been; clocks
- * that drift apart; and jobs do not see one another's messages: the only
+ * want of a processor or of memory, in which its pad has never been (a host's
+ * software can be made slower, by the same for all of its messages); what a
+ * message that a host sends to itself takes but as a constant: it meets no
+ * other, and is not lost; clocks that drift apart; and jobs do not see one another's messages: the only
  * foreign traffic is the background that it was told to make. What the kernel
  * would show of a host's ports it writes into files (sysfs.h).
  */
@@ -35,6 +37,7 @@ enum { COMMANDS_MAX = 1024 };
 /* Options are words for model_command, kept until the fabric is there. */
 static const char *const model_options[] = {
     "slow", "rate", "noise", "outliers", "loss", "packet", "background",
+    "slow-host",
 };
 
 enum {
@@ -62,6 +65,7 @@ static const struct option options[] = {
     { "loss", required_argument, NULL, OPT_MODEL + 4 },
     { "packet", required_argument, NULL, OPT_MODEL + 5 },
     { "background", required_argument, NULL, OPT_MODEL + 6 },
+    { "slow-host", required_argument, NULL, OPT_MODEL + 7 },
     { "help", no_argument, NULL, 'h' },
     { "version", no_argument, NULL, 'V' },
     { 0 },
@@ -78,6 +82,7 @@ static const char usage[] =
     "  --seed N                of latencies and noise [1]\n"
     "  --latency FILE          lines LINK NS [NS]\n"
     "  --slow LINK=+NS         plant a slow link (repeatable)\n"
+    "  --slow-host HOST=+NS    slow software of a host (repeatable)\n"
     "  --rate LINK=GBPS        no more than that over a link (repeatable)\n"
     "  --noise SIGMA           half-normal, ns per message\n"
     "  --outliers P:SCALE      with probability P, exponential of mean SCALE\n"
@@ -91,8 +96,9 @@ static const char usage[] =
     "  -h, --help              show this\n"
     "  -V, --version           tell the version\n"
     "\n"
-    "Commands: slow LINK +NS, rate LINK GBPS, heal LINK|all, noise, outliers,\n"
-    "loss, packet, background (each as above, or off), show, stats.\n";
+    "Commands: slow LINK +NS, slow-host HOST +NS, rate LINK GBPS, heal LINK|all,\n"
+    "noise, outliers, loss, packet, background (each as above, or off), show,\n"
+    "stats.\n";
 
 struct command {
     const char *name;
@@ -172,11 +178,13 @@ static int plant (struct model *m, const struct command *cmd,
     char *equals = strrchr (cmd->value, '=');
     int rc;
 
-    if (strcmp (cmd->name, "slow") && strcmp (cmd->name, "rate"))
+    if (strcmp (cmd->name, "slow") && strcmp (cmd->name, "slow-host")
+        && strcmp (cmd->name, "rate"))
         return model_command (m, 2, word, err);
     if (!equals)
-        return error_input (err, "--%s: '%s' is not LINK=VALUE", cmd->name,
-                            cmd->value);
+        return error_input (err, "--%s: '%s' is not %s=VALUE", cmd->name,
+                            cmd->value,
+                            strcmp (cmd->name, "slow-host") ? "LINK" : "HOST");
     *equals = '\0';
     word[2] = equals + 1;
     rc = model_command (m, 3, word, err);

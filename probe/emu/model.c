@@ -45,6 +45,7 @@ struct model {
     uint64_t seed;
     int64_t *latency; /* [2 * nlinks] by arc */
     int64_t *excess;  /* [nlinks] */
+    int64_t *host_ns; /* [nhosts] of software */
     double *byte_ns;  /* [nlinks] */
     double *gbps;     /* [nlinks] where that is planted; 0: as it is */
     struct flood_arc *flood; /* [2 * nlinks] by arc */
@@ -97,6 +98,7 @@ struct model *model_create (const struct fabric *f, uint64_t seed)
     m->packet_ns = PACKET_NS;
     if (!(m->latency = calloc (2 * n, sizeof (*m->latency)))
         || !(m->excess = calloc (n, sizeof (*m->excess)))
+        || !(m->host_ns = calloc (f->nhosts + 1, sizeof (*m->host_ns)))
         || !(m->byte_ns = calloc (n, sizeof (*m->byte_ns)))
         || !(m->gbps = calloc (n, sizeof (*m->gbps)))
         || !(m->flood = calloc (2 * n, sizeof (*m->flood))))
@@ -129,6 +131,7 @@ void model_destroy (struct model *m)
         return;
     free (m->latency);
     free (m->excess);
+    free (m->host_ns);
     free (m->byte_ns);
     free (m->gbps);
     free (m->flood);
@@ -249,20 +252,37 @@ static int parse_share (const char *what, const char *s, double max,
     return 0;
 }
 
+static int parse_excess (const char *what, const char *s, int64_t *excess,
+                         struct error *err)
+{
+    double ns;
+
+    if (s[0] != '+')
+        return error_input (err, "%s: '%s' does not start with +", what, s);
+    if (parse_ns (what, s + 1, 0, &ns, err) < 0)
+        return -1;
+    *excess = llround (ns);
+    return 0;
+}
+
 static int command_slow (struct model *m, char *const arg[],
                          struct error *err)
 {
     uint32_t link;
-    double ns;
 
     if (find_link (m, arg[0], &link, err) < 0)
         return -1;
-    if (arg[1][0] != '+')
-        return error_input (err, "slow: '%s' does not start with +", arg[1]);
-    if (parse_ns ("slow", arg[1] + 1, 0, &ns, err) < 0)
-        return -1;
-    m->excess[link] = llround (ns);
-    return 0;
+    return parse_excess ("slow", arg[1], &m->excess[link], err);
+}
+
+static int command_slow_host (struct model *m, char *const arg[],
+                              struct error *err)
+{
+    uint32_t host = fabric_find_host (m->fabric, arg[0]);
+
+    if (host == FABRIC_NONE)
+        return error_input (err, "no host '%s' in the fabric", arg[0]);
+    return parse_excess ("slow-host", arg[1], &m->host_ns[host], err);
 }
 
 static int command_rate (struct model *m, char *const arg[],
@@ -296,6 +316,7 @@ static int command_heal (struct model *m, char *const arg[],
     if (!strcmp (arg[0], "all")) {
         for (uint32_t i = 0; i < m->fabric->nlinks; i++)
             heal (m, i);
+        memset (m->host_ns, 0, m->fabric->nhosts * sizeof (*m->host_ns));
     }
     else if (find_link (m, arg[0], &link, err) < 0)
         return -1;
@@ -430,6 +451,7 @@ static const struct {
     int (*fn) (struct model *m, char *const arg[], struct error *err);
 } commands[] = {
     { "slow", 2, command_slow },
+    { "slow-host", 2, command_slow_host },
     { "rate", 2, command_rate },
     { "heal", 1, command_heal },
     { "noise", 1, command_noise },
@@ -476,6 +498,15 @@ char *model_show (const struct model *m)
             continue;
         fprintf (fp, "%s{\"link\":\"%s\",\"excess_ns\":%" PRId64 "}", sep,
                  f->link[i].id, m->excess[i]);
+        sep = ",";
+    }
+    fprintf (fp, "],\"slow_hosts\":[");
+    sep = "";
+    for (size_t i = 0; i < f->nhosts; i++) {
+        if (!m->host_ns[i])
+            continue;
+        fprintf (fp, "%s{\"host\":\"%s\",\"excess_ns\":%" PRId64 "}", sep,
+                 f->host[i].name, m->host_ns[i]);
         sep = ",";
     }
     fprintf (fp, "],\"limited\":[");
@@ -562,6 +593,11 @@ int64_t model_noise (const struct model *m, struct rng *rng)
     if (m->outlier_p > 0 && rng_uniform (rng) < m->outlier_p)
         ns += rng_exponential (rng) * m->outlier_ns;
     return llround (ns);
+}
+
+int64_t model_host (const struct model *m, uint32_t endpoint)
+{
+    return m->host_ns[m->fabric->endpoint[endpoint].host];
 }
 
 const struct flood_arc *model_flood (const struct model *m)

@@ -9,6 +9,10 @@
  * length lies in a range by class (5 ns/m). A planted excess counts in both
  * directions, so that the link's latency (their mean) grows by just that.
  *
+ * What a host's software takes beside that is in every message that it sends:
+ * so a round trip to it or from it has it once, as has a message that it sends
+ * to itself. Such a one crosses no link, and takes MODEL_LOOPBACK_NS otherwise.
+ *
  * Switches cut through: a message's first byte is as fast as if it were alone,
  * and its pad comes in behind it at the rate of the slowest link of the way;
  * what is before the pad costs no time of its own. All of it keeps each link
@@ -27,6 +31,8 @@
 #include "probe/emu/flood.h"
 #include "util/error.h"
 #include "util/rng.h"
+
+enum { MODEL_LOOPBACK_NS = 1200 };
 
 struct model;
 
@@ -50,8 +56,9 @@ int model_read_latency (struct model *m, FILE *fp, const char *name,
  * Return 0, or -1 with err.
  *
  *     slow LINK +NS             plant an excess (replacing the one before)
+ *     slow-host HOST +NS        the same of a host's software
  *     rate LINK GBPS            carry no more than that, both ways
- *     heal LINK | heal all      take both back
+ *     heal LINK | heal all      take back a link's, or all, hosts' too
  *     noise SIGMA               half-normal, per message, in ns
  *     outliers P:SCALE | off    with probability P, exponential, mean SCALE ns
  *     loss P                    probability that a message is lost
@@ -87,6 +94,9 @@ int64_t model_busy (const struct model *m, uint32_t arc, size_t bytes);
 /* How long a byte, and how long so many bytes, take to pass it. */
 double model_byte_ns (const struct model *m, uint32_t arc);
 int64_t model_bytes_ns (const struct model *m, uint32_t arc, size_t bytes);
+
+/* What the software of an endpoint's host takes for a message that it sends. */
+int64_t model_host (const struct model *m, uint32_t endpoint);
 
 /* What the background does on an arc; the array is of all arcs, and changes
  * with the next command.

@@ -184,6 +184,8 @@ static int64_t reach (const struct client *c)
         if (ns < least)
             least = ns;
     }
+    if (least > MODEL_LOOPBACK_NS)
+        least = MODEL_LOOPBACK_NS;
     return c->clock + least;
 }
 
@@ -459,6 +461,18 @@ static int64_t tail (const struct model *m, const struct path *path,
     return longest;
 }
 
+/* What goes to the same endpoint crosses no link: it comes back through the
+ * adapter.
+ */
+static void loop_back (struct session *s, struct message *msg)
+{
+    static const struct path none = { .hops = 0 };
+
+    msg->path = &none;
+    msg->event.time += MODEL_LOOPBACK_NS + msg->noise + msg->tail;
+    heap_add (s, &msg->event);
+}
+
 /* Who has the endpoint; NULL: nobody yet. */
 static struct client *client_at (const struct session *s, uint32_t end)
 {
@@ -473,14 +487,16 @@ int session_send (struct client *c, uint32_t from, uint32_t to,
     const struct fabric *f = model_fabric (s->model);
     const struct path *path;
     struct message *msg;
+    bool loops;
 
     if (from >= f->nends || client_at (s, from) != c)
         return error_input (err, "end %u is not the sender's", from);
-    if (to >= f->nends || f->end[to].endpoint == f->end[from].endpoint)
+    if (to >= f->nends)
         return error_input (err, "there is no end %u to send to", to);
     if (c->under_way >= SESSION_PENDING_MAX)
         return error_input (err, "more than %d messages under way",
                             SESSION_PENDING_MAX);
+    loops = f->end[to].endpoint == f->end[from].endpoint;
     if (!(path = find_path (s, from, to)) || heap_reserve (s) < 0
         || !(msg = malloc (sizeof (*msg) + len)))
         return error_nomem (err);
@@ -493,14 +509,17 @@ int session_send (struct client *c, uint32_t from, uint32_t to,
         .to = to,
         .len = (uint16_t)len,
         .pad = (uint16_t)pad,
-        .lost = model_lost (s->model, &c->rng) || path->hops < 1,
-        .noise = model_noise (s->model, &c->rng),
+        .lost = !loops && (model_lost (s->model, &c->rng) || path->hops < 1),
+        .noise = model_noise (s->model, &c->rng)
+                 + model_host (s->model, f->end[from].endpoint),
         .tail = tail (s->model, path, pad),
     };
     memcpy (msg->data, data, len);
     c->under_way++;
     if (msg->lost)
         drop (s, msg);
+    else if (loops)
+        loop_back (s, msg);
     else
         enter_link (s, msg, &c->rng);
     return 0;

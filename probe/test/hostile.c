@@ -67,8 +67,6 @@ static const struct {
       "\xf\0\4\0" "\1\0\0\0" "\2\0\0\0" "\0\0" PAD "x", 48, EMU_ERROR },
     { "SEND to nowhere", HELLO JOIN
       "\xf\0\4\0" "\0\0\0\0" "\xff\xff\xff\xff" "\0\0" PAD "x", 48, EMU_ERROR },
-    { "SEND to itself", HELLO JOIN
-      "\xf\0\4\0" "\0\0\0\0" "\0\0\0\0" "\0\0" PAD "x", 48, EMU_ERROR },
     { "SEND by a LID that it does not have", HELLO JOIN
       "\xf\0\4\0" "\0\0\0\0" "\1\0\0\0" "\1\0" PAD "x", 48, EMU_ERROR },
     { "SEND to one that the other does not have", HELLO JOIN

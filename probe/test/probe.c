@@ -19,6 +19,8 @@ enum {
     REPEATS = 4,
     LEVEL = 5,
     DEADLINE_S = 100000,
+    PARTS = 3,
+    STAGE_2 = 2, /* rounds */
     THINK_MS = 3 * ARENA_STALL_MS, /* the emulator does not wait for long */
 };
 
@@ -28,17 +30,22 @@ static const struct stages {
     bool plans;   /* the leader, for longer than the emulator waits */
     bool again;   /* there is a second stage */
     bool dies;    /* the victim, before that */
+    bool one_way; /* the victim's adapter does not loop back */
     bool bad;     /* the second stage's plan makes no sense */
     size_t well;  /* members that end well */
 } table[] = {
-    { "one stage", "0", false, false, false, false, MEMBERS },
-    { "long plans", "0", true, true, false, false, MEMBERS },
-    { "two stages", "0", false, true, false, false, MEMBERS },
-    { "two stages, loss", "0.1", false, true, false, false, MEMBERS },
-    { "one dies between the stages", "0", false, true, true, false,
-      MEMBERS - 1 },
-    { "a second stage that cannot be", "0", false, true, false, true,
-      MEMBERS },
+    { .what = "one stage", .loss = "0", .well = MEMBERS },
+    { .what = "long plans", .loss = "0", .plans = true, .again = true,
+      .well = MEMBERS },
+    { .what = "two stages", .loss = "0", .again = true, .well = MEMBERS },
+    { .what = "two stages, loss", .loss = "0.1", .again = true,
+      .well = MEMBERS },
+    { .what = "one dies between the stages", .loss = "0", .again = true,
+      .dies = true, .well = MEMBERS - 1 },
+    { .what = "one has no loopback", .loss = "0", .again = true,
+      .one_way = true, .well = MEMBERS },
+    { .what = "a second stage that cannot be", .loss = "0", .again = true,
+      .bad = true, .well = MEMBERS },
 };
 
 static const struct probe_how how = { REPEATS, LEVEL };
@@ -56,6 +63,10 @@ struct shared {
     size_t silent;                /* of these, all lost, beside the victim's */
     size_t victims, mute;         /* of the victim's in the second; lost */
     size_t answered;
+    size_t loops[2];              /* loopbacks, behind the first, the second */
+    size_t odd;                   /* of these, not what the emulator takes, */
+    size_t misplaced;             /* ... or not of a part of a stage */
+    size_t known;                 /* members that told what their host is */
     int again;                    /* what probe_again returned */
 };
 
@@ -77,8 +88,21 @@ static void look (struct shared *sh, const struct plan *plan,
         sh->mute += victims && mute;
         sh->silent += !victims && mute;
     }
-    for (size_t m = 0; m < MEMBERS; m++)
+    for (size_t i = 0; i < s->nloopbacks; i++) {
+        const struct loopback *l = &s->loopback[i];
+        size_t first = i < sh->loops[0] ? 0 : plan_rounds (plan);
+        size_t n = i < sh->loops[0] ? plan_rounds (plan) : STAGE_2;
+
+        sh->odd += l->rtt_ns[RTT_MIN] != MODEL_LOOPBACK_NS
+                   || l->rtt_ns[RTT_MAX] != MODEL_LOOPBACK_NS;
+        sh->misplaced += l->round != first && l->round != first + n / 2
+                         && l->round != first + n;
+    }
+    sh->loops[1] = s->nloopbacks - sh->loops[0];
+    for (size_t m = 0; m < MEMBERS; m++) {
         sh->answered += result->answered[m];
+        sh->known += result->answered[m] && *result->node[m].kernel;
+    }
 }
 
 static int sleep_ms (void *ms, struct error *err)
@@ -95,7 +119,7 @@ static struct plan *second_stage (const struct plan *plan, bool bad)
     size_t r = plan_rounds (plan);
 
     for (uint32_t i = 0; longer && i < MEMBERS; i++)
-        if (plan_add (longer, r + (bad ? 0 : i % 2), i, (i + 1) % MEMBERS) < 0)
+        if (plan_add (longer, r + (bad ? 0 : i % STAGE_2), i, (i + 1) % MEMBERS) < 0)
             return NULL;
     return longer;
 }
@@ -131,6 +155,7 @@ static int run_leader (struct group *g, struct shared *sh)
         group_meanwhile (g, sleep_ms, &think_ms, &err);
     rc = probe_lead (g, plan, end, &how, NULL, &result, &err);
     sh->samples = rc == 0 ? result.samples->nsamples : 0;
+    sh->loops[0] = rc == 0 ? result.samples->nloopbacks : 0;
     if (rc == 0 && sh->what->plans)
         rc = group_meanwhile (g, sleep_ms, &think_ms, &err);
     if (sh->what->dies)
@@ -235,6 +260,7 @@ int main (void)
 
         memset (sh, 0, sizeof (*sh));
         sh->what = what;
+        arena_one_way = what->one_way ? VICTIM : UINT32_MAX;
         if (arena_start (&a, "loss", what->loss) < 0)
             return 1;
         sh->fabric = a.fabric;
@@ -252,6 +278,13 @@ int main (void)
                 && sh->mute == (what->dies ? sh->victims : 0)
                 && sh->answered == (size_t)MEMBERS - what->dies,
             "... lost are those of who died, %zu", sh->mute);
+        ok (sh->loops[0] == PARTS * ((size_t)MEMBERS - what->one_way)
+                && sh->loops[1]
+                       == (second ? PARTS * (sh->answered - what->one_way) : 0)
+                && sh->odd == 0 && sh->misplaced == 0,
+            "... loopbacks of all who have one, %zu and %zu", sh->loops[0],
+            sh->loops[1]);
+        ok (sh->known == sh->answered, "... who say what they are");
         ok (arena_stop (&a), "... the emulator ends well");
     }
     test_orphans (sh);

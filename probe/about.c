@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What this host is.
+ *
+ * Notes: bytes are three texts, each its length 1 and so many bytes: boot,
+ * kernel, governor; then the NUMA nodes of process and adapter, 2 each, and
+ * 0xffff where one is not known.
+ */
+#include "config.h"
+#include "probe/about.h"
+
+#include <dirent.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "probe/wire.h"
+#include "util/text.h"
+
+enum { NUMA_UNKNOWN = 0xffff, NAME_MAX_BYTES = 64 };
+
+static const struct node unknown = { .numa = -1, .adapter_numa = -1 };
+
+/* The first line of a file; "" where there is none, or it is too long. */
+static void read_word (const char *root, const char *path, char *buf,
+                       size_t size)
+{
+    char line[256] = "";
+    char full[512];
+    size_t len;
+    FILE *fp;
+
+    buf[0] = '\0';
+    snprintf (full, sizeof (full), "%s%s", root, path);
+    if (!(fp = fopen (full, "re")))
+        return;
+    if (fgets (line, sizeof (line), fp)
+        && (len = strcspn (line, "\n")) < size) {
+        memcpy (buf, line, len);
+        buf[len] = '\0';
+    }
+    fclose (fp);
+}
+
+static int read_numa (const char *root, const char *path)
+{
+    char word[16];
+    uint64_t n;
+
+    read_word (root, path, word, sizeof (word));
+    return text_u64 (word, 0, NODE_NUMA_MAX, &n) < 0 ? -1 : (int)n;
+}
+
+/* The kernel shows it as a link of the processor's, nodeN. */
+static int find_numa (const char *root, int cpu)
+{
+    char path[256];
+    struct dirent *entry;
+    uint64_t n;
+    int numa = -1;
+    DIR *dir;
+
+    snprintf (path, sizeof (path), "%.200s/sys/devices/system/cpu/cpu%d",
+              root, cpu);
+    if (!(dir = opendir (path)))
+        return -1;
+    while (numa < 0 && (entry = readdir (dir)))
+        if (!strncmp (entry->d_name, "node", 4)
+            && text_u64 (entry->d_name + 4, 0, NODE_NUMA_MAX, &n) == 0)
+            numa = (int)n;
+    closedir (dir);
+    return numa;
+}
+
+/* What is not as it should be is not known. */
+static void check (struct node *node)
+{
+    struct node one = unknown;
+
+    strcpy (one.host, "host");
+    strcpy (one.boot, node->boot);
+    if (node_check (&one, "", NULL) < 0)
+        node->boot[0] = one.boot[0] = '\0';
+    strcpy (one.kernel, node->kernel);
+    if (node_check (&one, "", NULL) < 0)
+        node->kernel[0] = one.kernel[0] = '\0';
+    strcpy (one.governor, node->governor);
+    if (node_check (&one, "", NULL) < 0)
+        node->governor[0] = '\0';
+}
+
+void about_read (struct node *node, const char *root, const char *device)
+{
+    int cpu = sched_getcpu ();
+    char path[128];
+
+    *node = unknown;
+    read_word (root, "/proc/sys/kernel/random/boot_id", node->boot,
+               sizeof (node->boot));
+    read_word (root, "/proc/sys/kernel/osrelease", node->kernel,
+               sizeof (node->kernel));
+    if (cpu >= 0) {
+        snprintf (path, sizeof (path),
+                  "/sys/devices/system/cpu/cpu%d/cpufreq/scaling_governor",
+                  cpu);
+        read_word (root, path, node->governor, sizeof (node->governor));
+        node->numa = find_numa (root, cpu);
+    }
+    if (device) {
+        snprintf (path, sizeof (path),
+                  "/sys/class/infiniband/%.*s/device/numa_node",
+                  NAME_MAX_BYTES, device);
+        node->adapter_numa = read_numa (root, path);
+    }
+    check (node);
+}
+
+static uint8_t *put_text (uint8_t *p, const char *s)
+{
+    size_t len = strlen (s);
+
+    *p++ = (uint8_t)len;
+    memcpy (p, s, len);
+    return p + len;
+}
+
+static void put_numa (uint8_t *p, int numa)
+{
+    wire_put (p, numa < 0 ? NUMA_UNKNOWN : (uint64_t)numa, 2);
+}
+
+size_t about_pack (const struct node *node, uint8_t *buf)
+{
+    uint8_t *p = buf;
+
+    p = put_text (p, node->boot);
+    p = put_text (p, node->kernel);
+    p = put_text (p, node->governor);
+    put_numa (p, node->numa);
+    put_numa (p + 2, node->adapter_numa);
+    return (size_t)(p + 4 - buf);
+}
+
+/* Take a text of less than size bytes. Return what is behind it, or NULL. */
+static const uint8_t *get_text (const uint8_t *p, const uint8_t *end,
+                                char *text, size_t size)
+{
+    if (!p || p == end || *p >= size || end - p - 1 < *p
+        || memchr (p + 1, 0, *p))
+        return NULL;
+    memcpy (text, p + 1, *p);
+    text[*p] = '\0';
+    return p + 1 + *p;
+}
+
+static int get_numa (const uint8_t *p)
+{
+    uint64_t n = wire_get (p, 2);
+
+    return n == NUMA_UNKNOWN ? -1 : (int)n;
+}
+
+size_t about_unpack (struct node *node, const uint8_t *buf, size_t len)
+{
+    const uint8_t *end = buf + len;
+    const uint8_t *p = buf;
+
+    *node = unknown;
+    p = get_text (p, end, node->boot, sizeof (node->boot));
+    p = get_text (p, end, node->kernel, sizeof (node->kernel));
+    p = get_text (p, end, node->governor, sizeof (node->governor));
+    if (!p || end - p < 4) {
+        *node = unknown;
+        return 0;
+    }
+    node->numa = get_numa (p);
+    node->adapter_numa = get_numa (p + 2);
+    strcpy (node->host, "host");
+    if (node_check (node, "", NULL) < 0) {
+        *node = unknown;
+        return 0;
+    }
+    node->host[0] = '\0';
+    return (size_t)(p + 4 - buf);
+}
