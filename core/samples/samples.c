@@ -513,36 +513,28 @@ static int read_node (struct node *n, const json_t *from, const char *where,
     return node_check (n, where, err);
 }
 
-/* Hosts that answered, each once. */
+/* Of hosts, each once. */
 static int read_known (struct samples *s, const json_t *list,
                        struct error *err)
 {
-    size_t n = s->nanswered;
+    size_t n = json_array_size (list);
     const char **name = calloc (n + 1, sizeof (*name));
-    bool *seen = calloc (n + 1, sizeof (*seen));
-    int rc = name && seen ? 0 : error_nomem (err);
+    int rc = name ? 0 : error_nomem (err);
 
-    for (size_t i = 0; rc == 0 && i < n; i++)
-        name[i] = s->answered[i];
-    n = rc == 0 ? text_unique (name, n) : 0;
-    for (size_t i = 0; rc == 0 && i < json_array_size (list); i++) {
-        const char *const *at = NULL;
+    for (size_t i = 0; rc == 0 && i < n; i++) {
         struct node node = { .numa = -1 };
         char where[64];
 
         snprintf (where, sizeof (where), "nodes.known[%zu]", i);
         rc = read_node (&node, json_array_get (list, i), where, err);
-        if (rc == 0
-            && (!(at = text_find (name, n, node.host)) || seen[at - name]))
-            rc = error_input (err, "%s: %s %s", where, node.host,
-                              at ? "is there twice" : "did not answer");
-        else if (rc == 0 && samples_add_node (s, &node) < 0)
+        if (rc == 0 && samples_add_node (s, &node) < 0)
             rc = error_nomem (err);
-        if (rc == 0)
-            seen[at - name] = true;
     }
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        name[i] = s->node[i].host;
+    if (rc == 0 && text_unique (name, n) < n)
+        rc = error_input (err, "nodes.known: a host is there twice");
     free (name);
-    free (seen);
     return rc;
 }
 

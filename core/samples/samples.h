@@ -77,7 +77,7 @@ struct samples {
     size_t nsamples;
     struct loopback *loopback; /* none where they were not measured */
     size_t nloopbacks;
-    struct node *node; /* of hosts that answered, each at most once */
+    struct node *node; /* each host's at most once */
     size_t nnodes;
     bool complete; /* every probe of the plan accounted for */
 };

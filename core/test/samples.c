@@ -317,8 +317,8 @@ static const struct {
       NEW ("2") K1 ("\"boot\":\"01234567-89ab-cdef-0123-456789abcdef\","
                     "\"kernel\":\"6.1\",\"governor\":\"powersave\","
                     "\"numa\":0,\"adapter_numa\":1023"), 1 },
-    { "a node that did not answer",
-      NEW ("2") KNOWN ("{\"host\":\"k3\"}"), 0 },
+    { "a node that is known from before",
+      NEW ("2") KNOWN ("{\"host\":\"k3\"}"), 1 },
     { "a node twice",
       NEW ("2") KNOWN ("{\"host\":\"k1\"},{\"host\":\"k1\"}"), 0 },
     { "a node without a name", NEW ("2") KNOWN ("{\"kernel\":\"6\"}"), 0 },

@@ -31,7 +31,20 @@ static int count_samples (const struct samples *s, const struct pathset *ps,
     return 0;
 }
 
-/* Drop the samples that cross a link whose baseline was reset. */
+/* Whether what an endpoint is at was reset. */
+static bool is_reset (const struct pathset *ps, uint32_t end,
+                      const bool *reset)
+{
+    const struct network *net = pathset_network (ps);
+    uint32_t arc;
+
+    net->attach (net->net, pathset_endpoint (ps, end)->id, &arc);
+    return arc != NETWORK_NONE && reset[arc_link (arc)];
+}
+
+/* Drop the samples that cross a link whose baseline was reset, and the
+ * loopbacks of who is at one.
+ */
 static int drop_reset (struct samples *s, const struct pathset *ps,
                        const bool *reset, struct error *err)
 {
@@ -49,6 +62,11 @@ static int drop_reset (struct samples *s, const struct pathset *ps,
             s->sample[kept++] = s->sample[i];
     }
     s->nsamples = kept;
+    kept = 0;
+    for (size_t i = 0; i < s->nloopbacks; i++)
+        if (!is_reset (ps, s->loopback[i].end, reset))
+            s->loopback[kept++] = s->loopback[i];
+    s->nloopbacks = kept;
     return 0;
 }
 

@@ -274,6 +274,83 @@ static int add_sample (struct record *r, size_t seq, const struct sample *s,
                    err);
 }
 
+/* The loopback of those of an endpoint, from `first` on in a list that is sorted
+ * by endpoints, whose fastest is the middle one.
+ */
+static const struct loopback *middle (const struct loopback *const *first,
+                                      size_t n)
+{
+    const struct loopback *best = first[0];
+
+    for (size_t i = 0; i < n; i++) {
+        size_t before = 0;
+
+        for (size_t k = 0; k < n; k++)
+            before += first[k]->rtt_ns[RTT_MIN] < first[i]->rtt_ns[RTT_MIN]
+                      || (first[k]->rtt_ns[RTT_MIN]
+                              == first[i]->rtt_ns[RTT_MIN]
+                          && k < i);
+        if (before == n / 2)
+            best = first[i];
+    }
+    return best;
+}
+
+static int compare_ends (const void *a, const void *b)
+{
+    const struct loopback *x = *(const struct loopback *const *)a;
+    const struct loopback *y = *(const struct loopback *const *)b;
+
+    return (x->end > y->end) - (x->end < y->end);
+}
+
+static int add_loopback (struct record *r, const struct loopback *l,
+                         struct error *err)
+{
+    const double *q = l->rtt_ns;
+    int64_t end;
+
+    if (db_name (r->l, pathset_endpoint (r->ps, l->end)->name, &end, err) < 0)
+        return -1;
+    return db_run (r->l, DB_ADD_LOOPBACK, NULL,
+                   VALUES (INT (r->audit), INT (end), REAL (q[RTT_MIN]),
+                           REAL (q[RTT_P05]), REAL (q[RTT_P25]),
+                           REAL (q[RTT_MEDIAN]), REAL (q[RTT_P75]),
+                           REAL (q[RTT_P95]), REAL (q[RTT_MAX])),
+                   err);
+}
+
+/* Of each endpoint one will do. */
+static int add_loopbacks (struct record *r, const struct samples *s,
+                          struct error *err)
+{
+    const struct loopback **v = calloc (s->nloopbacks + 1, sizeof (*v));
+    size_t n;
+    int rc = v ? 0 : error_nomem (err);
+
+    for (size_t i = 0; v && i < s->nloopbacks; i++)
+        v[i] = &s->loopback[i];
+    if (v)
+        qsort (v, s->nloopbacks, sizeof (*v), compare_ends);
+    for (size_t i = 0; rc >= 0 && i < s->nloopbacks; i += n) {
+        for (n = 1; i + n < s->nloopbacks && v[i + n]->end == v[i]->end; n++)
+            ;
+        rc = add_loopback (r, middle (&v[i], n), err);
+    }
+    free (v);
+    return rc;
+}
+
+/* One that is not of the audit, or did not answer, is passed over. */
+static int add_node (struct record *r, const struct node *n,
+                     struct error *err)
+{
+    return db_run (r->l, DB_ADD_NODE, NULL,
+                   VALUES (INT (r->audit), NAME (n->host), NAME (n->boot),
+                           NAME (n->kernel), NAME (n->governor),
+                           INT (n->numa), INT (n->adapter_numa)), err);
+}
+
 static int add_suspect (struct record *r, size_t finding, size_t seq,
                         const char *role, const char *name, struct error *err)
 {
@@ -343,6 +420,11 @@ static int64_t record (struct record *r, int64_t time,
         return -1;
     for (size_t i = 0; i < s->nsamples; i++)
         if (add_sample (r, i, &s->sample[i], err) < 0)
+            return -1;
+    if (add_loopbacks (r, s, err) < 0)
+        return -1;
+    for (size_t i = 0; i < s->nnodes; i++)
+        if (add_node (r, &s->node[i], err) < 0)
             return -1;
     if (db_run (r->l, DB_SEEN, NULL, VALUES (INT (r->audit)), err) < 0)
         return -1;

@@ -39,7 +39,7 @@
 #include "util/error.h"
 
 enum {
-    LEDGER_VERSION = 4,
+    LEDGER_VERSION = 5,
     LEDGER_WAIT_MS = 5000,
     LEDGER_TEXT_MAX = 1023,  /* bytes of a sentence, a reason, a why */
     LEDGER_NAME_MAX = 127,   /* of a host, a link's id, who did it */
@@ -418,8 +418,10 @@ json_t *ledger_trend (struct ledger *ledger, const char *fabric,
  * UNKNOWN for a limit, found no others' traffic, and in which none of its links
  * was suspected. What was measured in different rounds or audits is in
  * different rounds here, so that it counts as different observations
- * (core/samples/observe). Names resolve as in plan_read; *ps is the caller's,
- * also on failure. NULL with err.
+ * (core/samples/observe). Likewise of each endpoint the newest n loopbacks, one
+ * of each audit, in which its host link was not suspected; and what was last
+ * known of the nodes. Names resolve as in plan_read; *ps is the caller's, also
+ * on failure. NULL with err.
  */
 struct samples *ledger_baseline (struct ledger *ledger, const char *fabric,
                                  size_t n, pathset_resolve_f resolve,

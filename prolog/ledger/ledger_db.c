@@ -165,6 +165,20 @@ const char *const db_steps[LEDGER_VERSION] = {
     " PRIMARY KEY (audit, host)) WITHOUT ROWID;"
     "CREATE INDEX member_answered ON member (host, audit)"
     " WHERE answered = 1;",
+
+    /* of each endpoint one of an audit; of a node what is not known is NULL */
+    "CREATE TABLE loopback (audit INTEGER NOT NULL"
+    " REFERENCES audit ON DELETE CASCADE,"
+    " end INTEGER NOT NULL REFERENCES name,"
+    " min REAL, p05 REAL, p25 REAL, median REAL, p75 REAL, p95 REAL,"
+    " max REAL, PRIMARY KEY (end, audit)) WITHOUT ROWID;"
+    "CREATE INDEX loopback_audit ON loopback (audit);"
+    "CREATE TABLE node (audit INTEGER NOT NULL"
+    " REFERENCES audit ON DELETE CASCADE,"
+    " host INTEGER NOT NULL REFERENCES name, boot TEXT, kernel TEXT,"
+    " governor TEXT, numa INTEGER, adapter_numa INTEGER,"
+    " PRIMARY KEY (host, audit)) WITHOUT ROWID;"
+    "CREATE INDEX node_audit ON node (audit);",
 };
 
 #define AUDIT_COLUMNS                                                         \
@@ -462,6 +476,31 @@ const char *const db_sql[DB_STMTS] = {
       " AND NOT EXISTS (SELECT 1 FROM crossing c JOIN suspect s"
       " ON s.link = c.link AND s.audit = r.audit WHERE c.route = ?1)"
       " ORDER BY r.audit DESC, r.round DESC LIMIT ?2",
+    [DB_ADD_LOOPBACK] = "INSERT INTO loopback (audit, end, min, p05, p25,"
+                        " median, p75, p95, max) VALUES"
+                        " (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    [DB_ADD_NODE] = "INSERT INTO node (audit, host, boot, kernel, governor,"
+                    " numa, adapter_numa) SELECT ?1, m.host,"
+                    " nullif (?3, ''), nullif (?4, ''), nullif (?5, ''),"
+                    " nullif (?6, -1), nullif (?7, -1) FROM member m"
+                    " WHERE m.audit = ?1 AND m.answered = 1"
+                    " AND m.host = (SELECT id FROM name WHERE text = ?2)",
+    /* ?1: the endpoint, ?2: its host link */
+    [DB_LOOPBACKS]
+    = "SELECT " QUANTILES " FROM loopback r JOIN audit a ON a.id = r.audit"
+      " AND a.epoch = ?4 AND " SOUND ("a")
+      " WHERE r.end = (SELECT id FROM name WHERE text = ?1)"
+      " AND r.audit > coalesce ((SELECT b.after FROM rebase b"
+      " WHERE b.link = (SELECT id FROM name WHERE text = ?2)), 0)"
+      " AND NOT EXISTS (SELECT 1 FROM suspect s WHERE s.audit = r.audit"
+      " AND s.link = (SELECT id FROM name WHERE text = ?2))"
+      " ORDER BY r.audit DESC LIMIT ?3",
+    [DB_LAST_NODE]
+    = "SELECT boot, kernel, governor, coalesce (numa, -1),"
+      " coalesce (adapter_numa, -1) FROM node d JOIN audit a"
+      " ON a.id = d.audit AND a.epoch = ?2 AND " SOUND ("a")
+      " WHERE d.host = (SELECT id FROM name WHERE text = ?1)"
+      " ORDER BY d.audit DESC LIMIT 1",
 };
 
 int db_refuse (struct ledger *l, int errnum, struct error *err,

@@ -105,6 +105,10 @@ enum db_stmt {
     DB_ROUTES,
     DB_MEASURED,
     DB_BASELINE,
+    DB_ADD_LOOPBACK,
+    DB_ADD_NODE,
+    DB_LOOPBACKS,
+    DB_LAST_NODE,
     DB_STMTS,
 };
 

@@ -163,6 +163,86 @@ static int add_newest (struct ledger *l, struct samples *s,
     return rc;
 }
 
+/* The link that an endpoint is at; "" where there is none. */
+static const char *link_of (const struct pathset *ps, uint32_t end)
+{
+    const struct network *net = pathset_network (ps);
+    uint32_t arc;
+
+    net->attach (net->net, pathset_endpoint (ps, end)->id, &arc);
+    return arc == NETWORK_NONE ? "" : net->link[arc_link (arc)].id;
+}
+
+struct controls {
+    struct samples *samples;
+    const char *host;
+    uint32_t end, round; /* of the next loopback */
+};
+
+/* A row of DB_LOOPBACKS. */
+static int add_loopback (void *arg, sqlite3_stmt *stmt, struct error *err)
+{
+    struct controls *c = arg;
+    struct loopback loopback = { .end = c->end, .round = c->round++ };
+
+    for (int q = 0; q < RTT_COUNT; q++)
+        loopback.rtt_ns[q] = sqlite3_column_double (stmt, q);
+    return samples_add_loopback (c->samples, &loopback) < 0 ? error_nomem (err)
+                                                            : 0;
+}
+
+static void copy_text (char *to, size_t size, sqlite3_stmt *stmt, int column)
+{
+    const char *text = (const char *)sqlite3_column_text (stmt, column);
+
+    snprintf (to, size, "%s", text ? text : "");
+}
+
+/* A row of DB_LAST_NODE; one that makes no sense is not known. */
+static int add_node (void *arg, sqlite3_stmt *stmt, struct error *err)
+{
+    struct controls *c = arg;
+    struct node n = { .numa = sqlite3_column_int (stmt, 3),
+                      .adapter_numa = sqlite3_column_int (stmt, 4) };
+
+    snprintf (n.host, sizeof (n.host), "%s", c->host);
+    copy_text (n.boot, sizeof (n.boot), stmt, 0);
+    copy_text (n.kernel, sizeof (n.kernel), stmt, 1);
+    copy_text (n.governor, sizeof (n.governor), stmt, 2);
+    if (node_check (&n, "", NULL) == 0
+        && samples_add_node (c->samples, &n) < 0)
+        return error_nomem (err);
+    return 0;
+}
+
+/* What goes with the routes: loopbacks of their ends, and nodes. The rails of
+ * a host stand together.
+ */
+static int read_controls (struct ledger *l, struct samples *s,
+                          const struct pathset *ps, int64_t epoch, size_t n,
+                          struct error *err)
+{
+    struct controls c = { .samples = s, .host = "" };
+
+    for (; c.end < pathset_size (ps); c.end++) {
+        const struct endpoint *e = pathset_endpoint (ps, c.end);
+        bool another = strcmp (c.host, e->host) != 0;
+
+        c.host = e->host;
+        c.round = 0;
+        if (db_rows (l, DB_LOOPBACKS,
+                     VALUES (NAME (e->name), NAME (link_of (ps, c.end)),
+                             INT ((int64_t)n), INT (epoch)),
+                     add_loopback, &c, err) < 0
+            || (another
+                && db_rows (l, DB_LAST_NODE,
+                            VALUES (NAME (c.host), INT (epoch)), add_node, &c,
+                            err) < 0))
+            return -1;
+    }
+    return 0;
+}
+
 static int read_baseline (struct ledger *l, struct samples *s,
                           const char *fabric, size_t n,
                           pathset_resolve_f resolve, void *arg,
@@ -177,6 +257,8 @@ static int read_baseline (struct ledger *l, struct samples *s,
         rc = -1;
     for (size_t i = 0; rc == 0 && i < r.n; i++)
         rc = add_newest (l, s, &r.v[i], n, err);
+    if (rc == 0)
+        rc = read_controls (l, s, *ps, epoch, n, err);
     clear_routes (&r);
     s->complete = true;
     return rc;

@@ -19,12 +19,13 @@ static char dir[] = "/tmp/pmm-test.XXXXXX";
 static const char *const some[] = { "h0001", "h0002", "h0003" };
 static const char *const all[] = { "h0001", "h0002", "h0003", "h0004" };
 
-/* Measure hosts, all links alike. */
+/* Measure hosts, all links and loopbacks alike. */
 static struct samples *measure (const char *const *host, size_t n,
                                 struct pathset **ps)
 {
+    static const double loopback[] = { 500, 500, 500, 500 };
     struct plan_options opts = { .extra_rounds = 2 };
-    struct simulate_options sim = { .repeats = 2 };
+    struct simulate_options sim = { .repeats = 2, .loopback_ns = loopback };
     double *latency = calloc (fabric->nlinks, sizeof (*latency));
     struct samples *s;
     struct plan *plan;
@@ -41,7 +42,8 @@ static struct samples *measure (const char *const *host, size_t n,
     return s;
 }
 
-static void enter (const char *const *host, size_t n)
+/* An audit in which a link was suspected; NULL: none. */
+static void enter (const char *const *host, size_t n, const char *link)
 {
     struct ledger_cause cause = { .why = LEDGER_BY_HAND };
     struct pathset *ps;
@@ -49,6 +51,15 @@ static void enter (const char *const *host, size_t n)
     struct verdict *v = verdict_create ();
     struct error err = { .text = "" };
 
+    if (link) {
+        struct finding *f = v->finding = calloc (1, sizeof (*f));
+
+        v->nfindings = f->nsuspects = 1;
+        f->level = VERDICT_WARN;
+        f->suspect = malloc (sizeof (*f->suspect));
+        f->suspect[0] = fabric_find_link (fabric, link);
+        f->why = strdup ("it is slow");
+    }
     ok (ledger_begin (ledger, 1, fabric->hash, &cause, host, n, s->nonce,
                       &err) > 0
             && ledger_record (ledger, 2, ps, s, v, &err) > 0,
@@ -87,6 +98,29 @@ static int gather (bool *publish, size_t *of_file, char odd[256])
     return rc;
 }
 
+/* How many loopbacks of a host there are, in the ledger's baseline and in the
+ * file's, as "LEDGER FILE".
+ */
+static const char *loopbacks (const char *host)
+{
+    static char text[32];
+    struct baseline_set set;
+    struct error err;
+    size_t n[2] = { 0, 0 };
+
+    baseline_gather (&set, ledger, fabric, "file", &err);
+    for (int k = 0; k < 2; k++)
+        for (size_t i = 0; set.samples[k] && i < set.samples[k]->nloopbacks;
+             i++)
+            n[k] += !strcmp (host,
+                             pathset_endpoint (set.ps[k],
+                                               set.samples[k]->loopback[i].end)
+                                 ->name);
+    baseline_clear (&set);
+    snprintf (text, sizeof (text), "%zu %zu", n[0], n[1]);
+    return text;
+}
+
 int main (void)
 {
     struct fat_tree tree = { .ports = 4, .levels = 2 };
@@ -111,19 +145,29 @@ int main (void)
     ok (gather (&publish, &n, odd) == 1 && !publish && n > 0,
         "a file alone counts");
     for (int i = 0; i < 3; i++)
-        enter (some, 3);
+        enter (some, 3, NULL);
     ok (gather (&publish, &n, odd) == 2 && !publish,
         "a file that knows more counts as well");
     ok (baseline_publish (ledger, fabric, "file", &err) == 0,
         "and is not replaced");
+    ok (!strcmp (loopbacks ("h0001"), "3 3")
+            && !strcmp (loopbacks ("h0004"), "0 3"),
+        "loopbacks: one of each audit, all of the file");
+    enter (some, 3, "h0002/1");
+    ok (!strcmp (loopbacks ("h0001"), "4 3")
+            && !strcmp (loopbacks ("h0002"), "3 3"),
+        "... but of a host end that was suspected");
     ok (ledger_rebase (ledger, 3, fabric->link[fabric_find_link (fabric,
                                                                  "h0001/1")]
                                       .id,
                        "me", "mended", &err) == 0
             && gather (&publish, &m, odd) == 2 && m < n,
         "of a link that was reset it counts no more");
+    ok (!strcmp (loopbacks ("h0001"), "0 0")
+            && !strcmp (loopbacks ("h0002"), "3 3"),
+        "... nor do loopbacks of who is there");
     for (int i = 0; i < 3; i++)
-        enter (all, 4);
+        enter (all, 4, NULL);
     ok (gather (&publish, &n, odd) == 1 && publish,
         "the ledger alone counts where it knows all");
     ok (baseline_publish (ledger, fabric, "file", &err) == 1

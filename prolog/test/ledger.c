@@ -33,16 +33,28 @@ static const char *host[HOSTS];
 
 static struct error err;
 
+#define BOOT "01234567-89ab-cdef-0123-456789abcdef"
+
 static struct samples *measure (const char *nonce, uint32_t slow, double ns)
 {
     struct simulate_options opts = { .noise_ns = 5, .repeats = 3, .seed = 1 };
+    struct node node = { .boot = BOOT, .numa = 1, .adapter_numa = -1 };
     double latency[LINKS_MAX];
+    double loopback[HOSTS];
     struct samples *s;
 
     for (size_t i = 0; i < LINKS_MAX; i++)
         latency[i] = 100 + (i == slow ? ns : 0);
+    for (size_t i = 0; i < HOSTS; i++)
+        loopback[i] = 500;
+    opts.loopback_ns = loopback;
     s = simulate (ps, plan, latency, &opts, &err);
     snprintf (s->nonce, sizeof (s->nonce), "%s", nonce);
+    for (size_t i = 0; i < 2; i++) {
+        /* the second is of no audit, and is not to be entered */
+        strcpy (node.host, i == 0 ? host[0] : "stranger");
+        samples_add_node (s, &node);
+    }
     return s;
 }
 
@@ -1024,6 +1036,77 @@ static size_t crossing (struct ledger *l, uint32_t link, size_t n, double *rtt)
     return count;
 }
 
+/* An audit whose loopbacks of the first host took about that. */
+static int64_t audit_loops (struct ledger *l, int64_t time, double ns,
+                            const char *kernel)
+{
+    static const double off[] = { 0, 20, -10 };
+    char nonce[LEDGER_NONCE_BYTES];
+    int64_t id = ledger_begin (l, time, net->net.hash, &by_hand, host, HOSTS,
+                               nonce, &err);
+    struct samples *s = measure (nonce, 0, 0);
+    struct verdict *v = verdict_of (VERDICT_OK, 0);
+    size_t n = 0;
+
+    for (size_t i = 0; i < s->nloopbacks; i++)
+        for (int q = 0; s->loopback[i].end == 0 && q < RTT_COUNT; q++)
+            s->loopback[i].rtt_ns[q] = ns + off[n / RTT_COUNT] + q, n++;
+    strcpy (s->node[0].kernel, kernel);
+    id = ledger_record (l, time + 1, ps, s, v, &err);
+    verdict_destroy (v);
+    samples_destroy (s);
+    return id;
+}
+
+/* The newest two loopbacks of the first host, as "FASTEST FASTEST", how many
+ * others there are, and the first host's kernel.
+ */
+static const char *loops (struct ledger *l, size_t *others)
+{
+    static char text[96];
+    struct pathset *set = NULL;
+    struct samples *s = ledger_baseline (l, net->net.hash, 2, resolve, net,
+                                         &set, &err);
+    size_t len = 0;
+
+    *others = 0;
+    text[0] = '\0';
+    for (size_t i = 0; s && i < s->nloopbacks; i++) {
+        const struct loopback *x = &s->loopback[i];
+
+        if (strcmp (pathset_endpoint (set, x->end)->name, host[0]))
+            ++*others;
+        else
+            len += (size_t)snprintf (text + len, sizeof (text) - len,
+                                     "%g:%g ", x->rtt_ns[RTT_MIN],
+                                     x->rtt_ns[RTT_MAX] - x->rtt_ns[RTT_MIN]);
+    }
+    if (s && s->nnodes == 1 && !strcmp (s->node[0].host, host[0])
+        && !strcmp (s->node[0].boot, BOOT) && !*s->node[0].governor
+        && s->node[0].numa == 1 && s->node[0].adapter_numa == -1)
+        snprintf (text + len, sizeof (text) - len, "%s", s->node[0].kernel);
+    samples_destroy (s);
+    pathset_destroy (set);
+    return text;
+}
+
+static void test_loopbacks (void)
+{
+    struct ledger *l = fresh ("led");
+    size_t others;
+
+    audit_loops (l, 100, 1000, "5.1");
+    ok (!strcmp (loops (l, &others), "1000:6 5.1") && others == HOSTS - 1,
+        "the middle loopback of an audit, and its node: %s",
+        loops (l, &others));
+    audit_loops (l, 200, 1100, "5.2");
+    audit_loops (l, 300, 1200, "5.3");
+    ok (!strcmp (loops (l, &others), "1200:6 1100:6 5.3")
+            && others == 2 * (HOSTS - 1),
+        "the newest of the newest audits: %s", loops (l, &others));
+    ledger_close (l);
+}
+
 static void test_trend (void)
 {
     const char *link = net->net.link[2].id;
@@ -1412,7 +1495,7 @@ static void test_full (void)
  */
 static int64_t salvaged (int64_t audits)
 {
-    int64_t lost, left, ended, rtts, findings;
+    int64_t lost, left, ended, rtts, findings, loops, nodes;
     struct ledger *l = ledger_open ("hit", LEDGER_LOOK, &err);
 
     ledger_close (l);
@@ -1423,11 +1506,14 @@ static int64_t salvaged (int64_t audits)
     left = ask ("new", "SELECT count(*) FROM audit");
     ended = ask ("new", "SELECT count(*) FROM audit WHERE ended");
     rtts = ask ("new", "SELECT count(*) FROM rtt");
+    loops = ask ("new", "SELECT count(*) FROM loopback");
+    nodes = ask ("new", "SELECT count(*) FROM node");
     findings = ask ("new", "SELECT count(*) FROM finding");
     if (lost >= 0
         && (ledger_check (l, &err) < 0 || left + lost < audits
             || rtts != ended * (int64_t)plan_probes (plan) * 2
-            || findings != ended))
+            || findings != ended || loops != ended * HOSTS
+            || nodes != ended))
         ended = -2;
     ledger_close (l);
     return lost < 0 ? -1 : ended;
@@ -1866,6 +1952,7 @@ int main (void)
     test_service ();
     test_company ();
     test_ages ();
+    test_loopbacks ();
     test_trend ();
     test_separate ();
     test_ageing ();
