@@ -21,16 +21,18 @@ enum {
     LATENCY_BYTES_MAX = 1 << 28,
     SPREAD_SEED = 1,
     BUSY_SEED = 1 << 20,
+    NOISE_SEED = 1 << 21,
 };
 
 #define LATENCY_MAX_NS 1e9
 #define HOST_NS 400.0
 #define SWITCH_NS 150.0
+#define LOOPBACK_NS 600.0
 
 struct options {
-    const char *fabric, *plan, *latency, *outliers, *busy, *output;
-    struct strings slow, oneway, slow_switch, misroute, rate;
-    double noise, spread;
+    const char *fabric, *plan, *latency, *noise, *outliers, *busy, *output;
+    struct strings slow, oneway, slow_switch, slow_host, misroute, rate;
+    double spread, loopback;
     int repeats;
     uint64_t seed;
 };
@@ -47,6 +49,8 @@ static const struct opt table[] = {
       "the same, of messages that leave by this port only" },
     { "slow-switch", 0, "SWITCH=+NS", opt_append, FIELD (slow_switch),
       "the same, of all links of a switch" },
+    { "slow-host", 0, "HOST=+NS", opt_append, FIELD (slow_host),
+      "a host's software: of all its round trips, and its loopback" },
     { "misroute", 0, "SWITCH:HOST=PORT", opt_append, FIELD (misroute),
       "in truth the switch sends what is for HOST by this port" },
     { "rate", 0, "LINK=GBPS", opt_append, FIELD (rate),
@@ -55,10 +59,12 @@ static const struct opt table[] = {
       "of cables' lengths: each is longer by up to this much" },
     { "busy", 0, "SHARE:P:NS", opt_string, FIELD (busy),
       "on this share of the links others make messages wait" },
-    { "noise", 0, "NS", opt_double, FIELD (noise),
-      "standard deviation of one RTT: 0" },
+    { "noise", 0, "NS|NAME", opt_string, FIELD (noise),
+      "standard deviation of one RTT, or a day like a site's: 0" },
     { "outliers", 0, "P:NS", opt_string, FIELD (outliers),
       "this share takes longer by an exponential of mean NS" },
+    { "loopback", 0, "NS", opt_double, FIELD (loopback),
+      "what a host's message to itself takes; 0: no loopbacks: 600" },
     { "repeats", 0, "N", opt_int, FIELD (repeats),
       "of each probe from either side: 5" },
     { "seed", 0, "N", opt_u64, FIELD (seed), "of noise and outliers: 1" },
@@ -202,6 +208,9 @@ struct truth {
     double *latency; /* [nlinks] */
     double *arc;     /* [2 * nlinks] more in one direction */
     double *busy;    /* [nlinks] */
+    double *host;    /* [nhosts] what its software takes more */
+    double *loopback; /* [endpoints of the plan] */
+    struct noise *noise;
 };
 
 static int slow_link (const struct fabric *f, const char *name, double ns,
@@ -244,6 +253,27 @@ static int slow_switch (const struct fabric *f, const char *name, double ns,
     return 0;
 }
 
+/* Half of it each way: so much in a round trip, and in its loopback, of which
+ * a round trip has one way at either end.
+ */
+static int slow_host (const struct fabric *f, const char *name, double ns,
+                      struct truth *t)
+{
+    uint32_t host = fabric_find_host (f, name);
+
+    if (host == FABRIC_NONE)
+        return -1;
+    t->host[host] += ns;
+    for (uint32_t i = 0; i < f->host[host].count; i++) {
+        uint32_t port = f->endpoint[f->host[host].first + i].port;
+        uint32_t link = f->port[port].link;
+
+        if (link != FABRIC_NONE)
+            t->latency[link] += ns / 2;
+    }
+    return 0;
+}
+
 typedef int (*slow_f) (const struct fabric *f, const char *name, double ns,
                        struct truth *t);
 
@@ -263,7 +293,9 @@ static int add_faults (const struct fabric *f, const struct strings *faults,
         if (rc < 0)
             return error_input (err, "--%s %.80s: no such %s", option,
                                 faults->v[i],
-                                slow == slow_switch ? "switch" : "link");
+                                slow == slow_switch ? "switch"
+                                : slow == slow_host ? "host"
+                                                    : "link");
     }
     return 0;
 }
@@ -327,7 +359,8 @@ static int make_truth (const struct fabric *f, const struct options *o,
     t->latency = malloc ((f->nlinks + 1) * sizeof (*t->latency));
     t->arc = calloc (2 * f->nlinks + 1, sizeof (*t->arc));
     t->busy = calloc (f->nlinks + 1, sizeof (*t->busy));
-    if (!t->latency || !t->arc || !t->busy)
+    t->host = calloc (f->nhosts + 1, sizeof (*t->host));
+    if (!t->latency || !t->arc || !t->busy || !t->host)
         return error_nomem (err);
     opts->arc_ns = t->arc;
     for (size_t l = 0; l < f->nlinks; l++)
@@ -342,7 +375,8 @@ static int make_truth (const struct fabric *f, const struct options *o,
     if (add_faults (f, &o->slow, "slow", slow_link, t, err) < 0
         || add_faults (f, &o->oneway, "slow-oneway", slow_arc, t, err) < 0
         || add_faults (f, &o->slow_switch, "slow-switch", slow_switch, t, err)
-               < 0)
+               < 0
+        || add_faults (f, &o->slow_host, "slow-host", slow_host, t, err) < 0)
         return -1;
     if (check_truth (f, t, err) < 0)
         return -1;
@@ -354,6 +388,51 @@ static void truth_clear (struct truth *t)
     free (t->latency);
     free (t->arc);
     free (t->busy);
+    free (t->host);
+    free (t->loopback);
+    noise_destroy (t->noise);
+}
+
+/* A number of ns, or a kind's name. */
+static int make_noise (const struct options *o, const struct pathset *ps,
+                       struct simulate_options *opts, struct truth *t,
+                       struct error *err)
+{
+    const struct noise_kind *kind;
+
+    if (!o->noise
+        || text_double (o->noise, 0, LATENCY_MAX_NS, &opts->noise_ns) == 0)
+        return 0;
+    if (!(kind = noise_find (o->noise)))
+        return error_input (err, "--noise %.80s: a number of ns is wanted, or "
+                                 "one of %s", o->noise, noise_names ());
+    opts->noise = t->noise = noise_create (kind, ps, NOISE_SEED + o->seed);
+    return t->noise ? 0 : error_nomem (err);
+}
+
+/* What the loopbacks of the plan's endpoints take. */
+static int make_loopbacks (const struct fabric *f, const struct options *o,
+                           const struct pathset *ps,
+                           struct simulate_options *opts, struct truth *t,
+                           struct error *err)
+{
+    size_t n = pathset_size (ps);
+
+    if (o->loopback > LATENCY_MAX_NS)
+        return error_input (err, "--loopback: 0 to %g ns is wanted",
+                            LATENCY_MAX_NS);
+    if (o->loopback == 0)
+        return 0;
+    if (!(t->loopback = malloc ((n + 1) * sizeof (*t->loopback))))
+        return error_nomem (err);
+    for (size_t i = 0; i < n; i++) {
+        uint32_t end = pathset_endpoint (ps, i)->id;
+
+        t->loopback[i] = o->loopback
+                         + t->host[f->endpoint[f->end[end].endpoint].host];
+    }
+    opts->loopback_ns = t->loopback;
+    return 0;
 }
 
 /* SWITCH:HOST=PORT, into the tables of f, a copy for this alone. */
@@ -446,8 +525,8 @@ static int save (const struct samples *s, const struct pathset *ps,
 static int check_flows (const struct options *o, struct error *err)
 {
     if (o->latency || o->outliers || o->busy || o->slow.n > 0
-        || o->oneway.n > 0 || o->slow_switch.n > 0 || o->misroute.n > 0
-        || o->noise > 0 || o->spread > 0)
+        || o->oneway.n > 0 || o->slow_switch.n > 0 || o->slow_host.n > 0
+        || o->misroute.n > 0 || o->noise || o->spread > 0)
         return error_input (err, "the plan is of flows, which have no latency:"
                             " of what is different in truth, --rate alone goes"
                             " with it");
@@ -458,7 +537,6 @@ static int run_probes (const struct options *o, const struct inputs *in,
                        struct error *err)
 {
     struct simulate_options opts = {
-        .noise_ns = o->noise,
         .repeats = (unsigned int)o->repeats,
         .seed = o->seed,
     };
@@ -472,6 +550,8 @@ static int run_probes (const struct options *o, const struct inputs *in,
         error_input (err, "--rate goes with a plan of method throughput");
     else if (parse_outliers (o->outliers, &opts, err) == 0
              && make_truth (in->fabric, o, &opts, &truth, err) == 0
+             && make_noise (o, in->ps, &opts, &truth, err) == 0
+             && make_loopbacks (in->fabric, o, in->ps, &opts, &truth, err) == 0
              && (o->misroute.n == 0
                  || (actual = actual_paths (o, in->ps, &twisted, err)))
              && (samples = simulate (actual ? actual : in->ps, in->plan,
@@ -499,7 +579,8 @@ static int run (const struct options *o, struct error *err)
 
 int verb_simulate (int argc, char **argv)
 {
-    struct options o = { .repeats = 5, .seed = 1 };
+    struct options o = { .repeats = 5, .seed = 1,
+                         .loopback = LOOPBACK_NS };
     struct error err;
     int status;
 
@@ -516,6 +597,7 @@ done:
     free (o.slow.v);
     free (o.oneway.v);
     free (o.slow_switch.v);
+    free (o.slow_host.v);
     free (o.misroute.v);
     free (o.rate.v);
     return status;

@@ -144,6 +144,35 @@ is "$(jq -c '.probes | map(.rtt_ns.min)' other | jq --slurpfile calm calm -c '
     . as $r | [$calm[0].probes | to_entries[] | $r[.key] - .value.rtt_ns.min] |
     min >= 0')" true "traffic makes nothing faster"
 
+is "$(jq -c '[(.loopbacks | length / 3), ([.loopbacks[].rtt_ns.max] | unique),
+    ([.loopbacks[].round] | unique)] == [([.probes[] | .a, .b] | unique
+    | length), [600], [0, (. as $s | [$s.probes[].round] | (max + 1) / 2
+    | floor), ([.probes[].round] | max + 1)]]' calm)" true \
+    "each endpoint has loopbacks: before the rounds, amid them and behind"
+"${base[@]}" --loopback 0 -o other
+is "$(jq -c '.loopbacks' other)" '[]' "... or none has any"
+is "$(jq -c .probes other | cksum)" "$(jq -c .probes calm | cksum)" \
+    "... and the probes are the same"
+jq -c '.version = 1 | del (.loopbacks, .nodes.known)' calm >older
+is "$(pmm solve -f fabric --plan plan --samples older)" \
+    "$(pmm solve -f fabric --plan plan --samples calm)" \
+    "samples of an older version tell the same latencies"
+"${base[@]}" --slow-host h0061=+900 -o other
+is "$(jq --slurpfile calm calm -c '[.probes | to_entries[]
+        | [([.value.a, .value.b] | any (. == "h0061")),
+            (.value.rtt_ns.min - $calm[0].probes[.key].rtt_ns.min | round)]]
+    | unique' other)" '[[false,0],[true,900]]' \
+    "software of a host: 900 ns more in all of its round trips"
+is "$(jq -c '[.loopbacks[] | [.end == "h0061", .rtt_ns.median]] | unique' \
+    other)" '[[false,600],[true,1500]]' "... and in its loopback"
+"${base[@]}" --noise repin600 --seed 5 -o other
+is "$(jq -c '[.loopbacks[].rtt_ns.median / 100 | round] | unique
+    | map(. - . % 3) | unique' other)" '[0,6,12]' \
+    "a day on which some processes run elsewhere" \
+    || diag "$(jq -c '[.loopbacks[] | [.end, .rtt_ns.median]]' other)"
+"${base[@]}" --noise repin600 --seed 5 | cmp - other
+ok $? "... is the same again by its seed"
+
 # refuses STATUS SENTENCE COMMAND...: one line that holds SENTENCE, no output
 refuses ()
 {
@@ -165,6 +194,8 @@ echo hello >text
 jq -c '.rounds[0] += [.rounds[0][0]]' plan >twice
 jq -c '.hash = 1 | .probes[0].a = "h0002"' healthy >stranger
 jq -c '.probes[0].rtt_ns.median = -1' healthy >negative
+jq -c '.version = 3' healthy >newer
+jq -c '.loopbacks[0].end = "nobody"' healthy >nobodys
 
 refuses 2 'nowhere' pmm plan -f nowhere
 refuses 2 'cut:' pmm plan -f cut
@@ -184,7 +215,13 @@ refuses 2 'no such switch' pmm simulate -f fabric --plan plan \
     --slow-switch h0001=+3
 refuses 2 'SHARE:P:NS' pmm simulate -f fabric --plan plan --busy 0.2
 refuses 2 'below 0' pmm simulate -f fabric --plan plan --slow h0003/1=-900
-refuses 2 "'sideways'" pmm simulate -f fabric --plan plan --noise sideways
+refuses 2 'noise sideways: .*number of ns .* one of calm, site, busy, ' \
+    pmm simulate -f fabric --plan plan --noise sideways
+refuses 2 'no such host' pmm simulate -f fabric --plan plan --slow-host s1=+3
+refuses 2 "loopback: '-1' is no" pmm simulate -f fabric --plan plan --loopback -1
+refuses 2 'version 3 is not known' pmm solve -f fabric --plan plan \
+    --samples newer
+refuses 2 'endpoint nobody' pmm solve -f fabric --plan plan --samples nobodys
 
 pmm plan -f fabric --hosts h0001 -o one
 is "$(jq -c '[.rank, .rounds]' one)" '[0,[]]' \

@@ -67,6 +67,42 @@ is "$(jq '[.[] | select(.got != [.want, .want])] | length' rtts)" 0 \
 is "$(jq 'length > 100' rtts)" true "... of more than 100"
 pmm solve -f fabric --plan out/plan.json --samples out/samples.json -o solution
 is $? 0 "... and the files fit the verbs"
+is "$(jq -c '[(.loopbacks | group_by(.end) | map([.[0].end, length])),
+        ([.loopbacks[].rtt_ns | .min, .max] | unique)]' out/samples.json)" \
+    "[$(jq -c '[.nodes.answered | sort[] | [., 3]]' out/samples.json),[1200]]" \
+    "each endpoint has three loopbacks, without a cable"
+is "$(jq -c --arg boot "$(</proc/sys/kernel/random/boot_id)" \
+    --arg kernel "$(uname -r)" '[.version, ([.nodes.known[].host]
+        == .nodes.answered), ([.nodes.known[] | [.boot == $boot,
+            .kernel == $kernel, (.adapter_numa // "none")]] | unique)]' \
+    out/samples.json)" '[2,true,[[true,true,"none"]]]' "... and what each node is"
+
+# Software
+
+emu slow-host h0061 +700
+cp out/samples.json calm.json
+run --plan out/plan.json --output out
+is "$(jq --slurpfile calm calm.json -c '[.probes | to_entries[]
+        | [([.value.a, .value.b] | any (. == "h0061")),
+            .value.rtt_ns.min - $calm[0].probes[.key].rtt_ns.min]] | unique' \
+    out/samples.json)" '[[false,0],[true,700]]' \
+    "slow software of a host: in its round trips"
+is "$(jq -c '[.loopbacks[] | [.end == "h0061", .rtt_ns.max]] | unique' \
+    out/samples.json)" '[[false,1200],[true,1900]]' "... and in its loopback"
+is "$(emu show | jq -c .slow_hosts)" '[{"host":"h0061","excess_ns":700}]' \
+    "... is shown"
+emu heal all && emu noise repin600
+run --output out
+is "$(jq -c '[.loopbacks | group_by(.end)[] | map(.rtt_ns.median) | add / 3
+    | (. - 1200) / 600 | round] | unique | [length > 1, . - [-1, 0, 1]]' \
+    out/samples.json)" '[true,[]]' \
+    "a day like a site's: who runs elsewhere has another loopback"
+is "$(emu show | jq -c .noise)" '"repin600"' "... is shown"
+said=$(emu noise sunny 2>&1)
+is $? 2 "no such day: exit 2"
+like "$said" "'sunny' is neither a time .* one of calm, site" "... and a sentence"
+emu noise 0
+run --output out
 
 # Faults
 

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,6 +55,17 @@ const struct noise_kind *noise_find (const char *name)
         if (!strcmp (k->name, name))
             return k;
     return NULL;
+}
+
+const char *noise_names (void)
+{
+    static char text[256];
+    size_t len = 0;
+
+    for (const struct noise_kind *k = noise_kinds; k->name; k++)
+        len += (size_t)snprintf (text + len, sizeof (text) - len, "%s%s",
+                                 len ? ", " : "", k->name);
+    return text;
 }
 
 struct host_state {
@@ -157,12 +169,22 @@ static double host_ns (const struct host_state *h, struct rng *rng)
     return ns;
 }
 
+/* Of a part of a round trip. */
+static double delay (const struct noise_kind *kind, double part,
+                     struct rng *rng)
+{
+    double ns = part * kind->jitter_ns
+                * exp (JITTER_LOG_SD * rng_normal (rng));
+
+    if (happens (rng, part * kind->tail_share))
+        ns += kind->tail_ns * rng_exponential (rng);
+    return ns;
+}
+
 static double jitter (const struct noise_kind *kind, struct rng *rng)
 {
-    double ns = kind->jitter_ns * exp (JITTER_LOG_SD * rng_normal (rng));
+    double ns = delay (kind, 1, rng);
 
-    if (happens (rng, kind->tail_share))
-        ns += kind->tail_ns * rng_exponential (rng);
     if (happens (rng, kind->step_share))
         ns += happens (rng, .5) ? STEP_NS : -STEP_NS;
     return ns;
@@ -185,4 +207,19 @@ double noise_message_ns (const struct noise *n, uint32_t a, uint32_t b,
     for (int i = 0; i < narcs; i++)
         ns += traffic_ns (n, round, arc[i], rng);
     return ns;
+}
+
+double noise_way_ns (const struct noise *n, uint32_t from, uint32_t slice,
+                     const uint32_t *arc, int narcs, struct rng *rng)
+{
+    double ns = delay (n->kind, .5, rng) + host_ns (&n->host[from], rng);
+
+    for (int i = 0; i < narcs; i++)
+        ns += traffic_ns (n, slice, arc[i], rng);
+    return ns;
+}
+
+double noise_way_loss (const struct noise *n)
+{
+    return 1 - sqrt (1 - n->kind->loss_share);
 }

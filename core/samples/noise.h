@@ -38,8 +38,9 @@ struct noise_kind {
 /* The last has no name. */
 extern const struct noise_kind noise_kinds[];
 
-/* NULL: no such kind. */
+/* NULL: no such kind; to say which there are, their names with commas. */
 const struct noise_kind *noise_find (const char *name);
+const char *noise_names (void);
 
 /* One run's. */
 struct noise;
@@ -59,5 +60,14 @@ double noise_loopback_ns (const struct noise *n, uint32_t end,
 double noise_message_ns (const struct noise *n, uint32_t a, uint32_t b,
                          uint32_t round, const uint32_t *arc, int narcs,
                          struct rng *rng);
+
+/* The same of one way of it, from an endpoint along these arcs, so that there
+ * and back both come to what noise_message_ns is: but for loss and clocks that
+ * step. `slice` is of the time, as a round is. And the probability that it is
+ * lost.
+ */
+double noise_way_ns (const struct noise *n, uint32_t from, uint32_t slice,
+                     const uint32_t *arc, int narcs, struct rng *rng);
+double noise_way_loss (const struct noise *n);
 
 #endif /* CORE_NOISE_H */

@@ -132,6 +132,18 @@ static int simulate_probe (struct simulation *sim, const struct probe *probe,
     return 0;
 }
 
+static double loopback_ns (struct simulation *sim, uint32_t end)
+{
+    const struct simulate_options *opts = sim->opts;
+    double ns = opts->loopback_ns[end];
+
+    if (opts->noise_ns > 0)
+        ns += opts->noise_ns * rng_normal (&sim->loop);
+    if (opts->noise)
+        ns += noise_loopback_ns (opts->noise, end, &sim->loop);
+    return fmax (ns, 0);
+}
+
 static int simulate_loopbacks (struct simulation *sim, size_t rounds)
 {
     const struct simulate_options *opts = sim->opts;
@@ -143,12 +155,8 @@ static int simulate_loopbacks (struct simulation *sim, size_t rounds)
 
             l = (struct loopback){ .end = end,
                                    .round = (uint32_t)(part * rounds / 2) };
-            for (unsigned int k = 0; k < opts->repeats; k++) {
-                sim->v[k] = opts->loopback_ns[i];
-                if (opts->noise)
-                    sim->v[k] += noise_loopback_ns (opts->noise, end,
-                                                    &sim->loop);
-            }
+            for (unsigned int k = 0; k < opts->repeats; k++)
+                sim->v[k] = loopback_ns (sim, end);
             sample_quantiles (l.rtt_ns, sim->v, opts->repeats);
             if (samples_add_loopback (sim->samples, &l) < 0)
                 return -1;

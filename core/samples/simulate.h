@@ -26,7 +26,8 @@ struct simulate_options {
     unsigned int repeats;    /* from each side, at least 1 */
     uint64_t seed;
     /* [endpoints] what a message to oneself takes: loopbacks are measured before,
-     * between and after the rounds, with the noise of the hosts; NULL: not */
+     * between and after the rounds, with the noise of hosts and messages, and
+     * are of all endpoints; NULL: not */
     const double *loopback_ns;
 
     /* faults and traffic; NULL where there are none */

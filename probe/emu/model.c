@@ -9,12 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/samples/noise.h"
 #include "util/text.h"
 
 enum {
     NS_MAX = 1000000000,     /* of any latency that is given */
     GBPS_MAX = 10000,
     FLOWS_MAX = 4096,
+    SLICE_NS = 1000000,      /* of a burst of others' traffic */
     HOST_BASE_NS = 700,      /* adapter, PCIe, software, half a switch */
     SWITCH_BASE_NS = 120,
     CABLE_NS_PER_M = 5,
@@ -53,6 +55,9 @@ struct model {
     size_t nflows;
     struct rng rng;   /* of random flows */
     double noise_ns;
+    struct noise *day; /* NULL: like no other; of ps, the endpoints */
+    const struct noise_kind *kind;
+    struct pathset *ps;
     double outlier_p;
     double outlier_ns;
     double loss;
@@ -132,6 +137,8 @@ void model_destroy (struct model *m)
     free (m->latency);
     free (m->excess);
     free (m->host_ns);
+    noise_destroy (m->day);
+    pathset_destroy (m->ps);
     free (m->byte_ns);
     free (m->gbps);
     free (m->flood);
@@ -325,10 +332,46 @@ static int command_heal (struct model *m, char *const arg[],
     return recompute_flood (m, err);
 }
 
+/* All endpoints, in their order. NULL with err. */
+static struct pathset *all_endpoints (const struct fabric *f,
+                                      struct error *err)
+{
+    struct endpoint *e = calloc (f->nendpoints + 1, sizeof (*e));
+    struct pathset *ps = NULL;
+
+    if (!e)
+        error_nomem (err);
+    for (uint32_t i = 0; e && i < f->nendpoints; i++)
+        e[i] = (struct endpoint){ i, f->endpoint[i].name,
+                                  f->host[f->endpoint[i].host].name };
+    if (e)
+        ps = pathset_create (fabric_network (f), e, f->nendpoints, err);
+    free (e);
+    return ps;
+}
+
 static int command_noise (struct model *m, char *const arg[],
                           struct error *err)
 {
-    return parse_ns ("noise", arg[0], 0, &m->noise_ns, err);
+    const struct noise_kind *kind = NULL;
+    struct noise *day = NULL;
+    double ns = 0;
+
+    if (text_double (arg[0], 0, NS_MAX, &ns) < 0) {
+        if (!(kind = noise_find (arg[0])))
+            return error_input (err, "noise: '%.80s' is neither a time from 0 "
+                                     "to %d ns nor one of %s", arg[0], NS_MAX,
+                                noise_names ());
+        if (!m->ps && !(m->ps = all_endpoints (m->fabric, err)))
+            return -1;
+        if (!(day = noise_create (kind, m->ps, rng_next (&m->rng))))
+            return error_nomem (err);
+    }
+    noise_destroy (m->day);
+    m->day = day;
+    m->kind = kind;
+    m->noise_ns = ns;
+    return 0;
 }
 
 static int command_outliers (struct model *m, char *const arg[],
@@ -489,10 +532,11 @@ char *model_show (const struct model *m)
         return NULL;
     /* ids, hashes and host names are plain text by the fabric's own checks */
     fprintf (fp, "{\"fabric\":\"%s\",\"seed\":%" PRIu64 ",\"noise_ns\":%.17g,"
-             "\"outliers\":{\"probability\":%.17g,\"scale_ns\":%.17g},"
+             "\"noise\":%s%s%s,\"outliers\":{\"probability\":%.17g,\"scale_ns\":%.17g},"
              "\"loss\":%.17g,\"packet_ns\":%" PRId64 ",\"slow\":[",
-             f->hash, m->seed, m->noise_ns, m->outlier_p, m->outlier_ns,
-             m->loss, m->packet_ns);
+             f->hash, m->seed, m->noise_ns, m->kind ? "\"" : "",
+             m->kind ? m->kind->name : "null", m->kind ? "\"" : "",
+             m->outlier_p, m->outlier_ns, m->loss, m->packet_ns);
     for (size_t i = 0; i < f->nlinks; i++) {
         if (!m->excess[i])
             continue;
@@ -581,23 +625,24 @@ int64_t model_bytes_ns (const struct model *m, uint32_t arc, size_t bytes)
 
 bool model_lost (const struct model *m, struct rng *rng)
 {
+    if (m->day && rng_uniform (rng) < noise_way_loss (m->day))
+        return true;
     return m->loss > 0 && rng_uniform (rng) < m->loss;
 }
 
-int64_t model_noise (const struct model *m, struct rng *rng)
+int64_t model_noise (const struct model *m, uint32_t endpoint, int64_t now,
+                     const uint32_t *arc, int narcs, struct rng *rng)
 {
-    double ns = 0;
+    double ns = (double)m->host_ns[m->fabric->endpoint[endpoint].host];
 
     if (m->noise_ns > 0)
         ns += fabs (rng_normal (rng)) * m->noise_ns;
     if (m->outlier_p > 0 && rng_uniform (rng) < m->outlier_p)
         ns += rng_exponential (rng) * m->outlier_ns;
+    if (m->day)
+        ns += noise_way_ns (m->day, endpoint, (uint32_t)(now / SLICE_NS), arc,
+                            narcs, rng);
     return llround (ns);
-}
-
-int64_t model_host (const struct model *m, uint32_t endpoint)
-{
-    return m->host_ns[m->fabric->endpoint[endpoint].host];
 }
 
 const struct flood_arc *model_flood (const struct model *m)

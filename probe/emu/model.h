@@ -32,7 +32,7 @@
 #include "util/error.h"
 #include "util/rng.h"
 
-enum { MODEL_LOOPBACK_NS = 1200 };
+enum { MODEL_LOOPBACK_NS = 1200, MODEL_LOOPBACK_LEAST_NS = 600 };
 
 struct model;
 
@@ -60,6 +60,7 @@ int model_read_latency (struct model *m, FILE *fp, const char *name,
  *     rate LINK GBPS            carry no more than that, both ways
  *     heal LINK | heal all      take back a link's, or all, hosts' too
  *     noise SIGMA               half-normal, per message, in ns
+ *     noise NAME                a day like a site's (core/samples/noise)
  *     outliers P:SCALE | off    with probability P, exponential, mean SCALE ns
  *     loss P                    probability that a message is lost
  *     packet NS                 fixed time that a packet keeps a link busy
@@ -95,20 +96,20 @@ int64_t model_busy (const struct model *m, uint32_t arc, size_t bytes);
 double model_byte_ns (const struct model *m, uint32_t arc);
 int64_t model_bytes_ns (const struct model *m, uint32_t arc, size_t bytes);
 
-/* What the software of an endpoint's host takes for a message that it sends. */
-int64_t model_host (const struct model *m, uint32_t endpoint);
-
 /* What the background does on an arc; the array is of all arcs, and changes
  * with the next command.
  */
 const struct flood_arc *model_flood (const struct model *m);
 
-/* Drawn per message: is it lost; its noise and outlier; and per arc the wait
- * behind background traffic, of one that comes by the arc `from`, or at its
- * host, where there is none (NULL).
+/* Drawn per message: is it lost; how much longer than the arcs' latencies it
+ * takes that an endpoint sends now along these arcs, by its host's software,
+ * noise and outliers (less than 0 on days when a host is faster than usual); and
+ * per arc the wait behind background traffic, of one that comes by the arc
+ * `from`, or at its host, where there is none (NULL).
  */
 bool model_lost (const struct model *m, struct rng *rng);
-int64_t model_noise (const struct model *m, struct rng *rng);
+int64_t model_noise (const struct model *m, uint32_t endpoint, int64_t now,
+                     const uint32_t *arc, int narcs, struct rng *rng);
 int64_t model_background (const struct model *m, const uint32_t *from,
                           uint32_t arc, struct rng *rng);
 

@@ -184,8 +184,8 @@ static int64_t reach (const struct client *c)
         if (ns < least)
             least = ns;
     }
-    if (least > MODEL_LOOPBACK_NS)
-        least = MODEL_LOOPBACK_NS;
+    if (least > MODEL_LOOPBACK_LEAST_NS)
+        least = MODEL_LOOPBACK_LEAST_NS;
     return c->clock + least;
 }
 
@@ -441,8 +441,12 @@ static void enter_link (struct session *s, struct message *msg,
     s->carried[arc].bytes += msg->len + msg->pad + SESSION_HEADER;
     s->carried[arc].packets++;
     msg->event.time = start + model_latency (s->model, arc);
-    if (msg->hop == msg->path->hops)
+    if (msg->hop == msg->path->hops) {
         msg->event.time += msg->noise + msg->tail;
+        /* who is faster than usual does not come before it was sent */
+        if (msg->event.time < start)
+            msg->event.time = start;
+    }
     heap_add (s, &msg->event);
 }
 
@@ -469,6 +473,8 @@ static void loop_back (struct session *s, struct message *msg)
     static const struct path none = { .hops = 0 };
 
     msg->path = &none;
+    if (msg->noise < MODEL_LOOPBACK_LEAST_NS - MODEL_LOOPBACK_NS)
+        msg->noise = MODEL_LOOPBACK_LEAST_NS - MODEL_LOOPBACK_NS;
     msg->event.time += MODEL_LOOPBACK_NS + msg->noise + msg->tail;
     heap_add (s, &msg->event);
 }
@@ -510,10 +516,13 @@ int session_send (struct client *c, uint32_t from, uint32_t to,
         .len = (uint16_t)len,
         .pad = (uint16_t)pad,
         .lost = !loops && (model_lost (s->model, &c->rng) || path->hops < 1),
-        .noise = model_noise (s->model, &c->rng)
-                 + model_host (s->model, f->end[from].endpoint),
+        .noise = model_noise (s->model, f->end[from].endpoint, c->clock,
+                              path->arc, loops ? 0 : path->hops, &c->rng),
         .tail = tail (s->model, path, pad),
     };
+    /* who waits for it counts on the first link's latency */
+    if (path->hops == 1 && msg->noise < 0)
+        msg->noise = 0;
     memcpy (msg->data, data, len);
     c->under_way++;
     if (msg->lost)

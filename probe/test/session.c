@@ -153,7 +153,8 @@ static void test_loopbacks (void)
     ok (t.got[0].time == way (0, 1) + way (1, 0) + 300,
         "... and so is a round trip, once");
     session_destroy (t.s);
-    ok (command ("heal", "all", NULL) == 0 && model_host (model, 1) == 0,
+    ok (command ("heal", "all", NULL) == 0
+            && model_noise (model, 1, 0, NULL, 0, NULL) == 0,
         "... healed");
 }
 
@@ -412,6 +413,12 @@ static const struct {
     { "loss", "1.1", NULL, false },
     { "loss", "nan", NULL, false },
     { "noise", "-1", NULL, false },
+    { "noise", "site", NULL, true },
+    { "noise", "sunny", NULL, false },
+    { "noise", "0", NULL, true },
+    { "slow-host", "h0001", "+5", true },
+    { "slow-host", "h0001", "+0", true },
+    { "slow-host", "h0001/1", "+5", false },
     { "outliers", "0.1:100", NULL, true },
     { "outliers", "0.1", NULL, false },
     { "outliers", ":", NULL, false },
