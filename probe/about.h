@@ -11,8 +11,8 @@
 #include "core/samples/samples.h"
 
 /* Fill in all but the host's name, of this process on the processor where it
- * is, and of an RDMA device; NULL: of none. What the kernel does not say, or not
- * as it should, is not known. root is "" but in tests.
+ * is, and of an RDMA device; NULL: of none. What the kernel does not say, or
+ * not as it should, is not known. root is "" but in tests.
  */
 void about_read (struct node *node, const char *root, const char *device);
 

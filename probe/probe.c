@@ -6,9 +6,9 @@
  * order of the rounds: round 4, peer 4, rail 1, side 1, own LID 1, the peer's
  * 1. What it gets back (GROUP_RESULT): late 4, duplicate 4, foreign 4, all
  * since the beginning; the lengths of what went wrong there 1, of the remark 2
- * and of what the host is (probe/about) 1, then these; per task, and behind them
- * per loopback, by part of the run and rail: echoes 2, then an RTT in ns, 4
- * bytes, for each.
+ * and of what the host is (probe/about) 1, then these; per task, and behind
+ * them per loopback, by part of the run and rail: echoes 2, then an RTT in ns,
+ * 4 bytes, for each.
  *
  * A loopback is a ping of a rail to itself, so that its round trip is two ways
  * of one message each.

@@ -24,7 +24,7 @@ struct noise_kind {
                            round trips to a host take more */
     double repin_share; /* of hosts: the process runs elsewhere than usual, */
     double repin_ns;    /* which takes so much more or less */
-    double wait_share;  /* of arcs between switches: others' packets are there */
+    double wait_share;  /* of arcs between switches: others' packets come */
     double wait_p;      /* of messages: wait for them, by an */
     double wait_ns;     /* exponential of this mean; */
     double burst_share; /* of these arcs: they do so in a few rounds */

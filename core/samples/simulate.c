@@ -198,7 +198,8 @@ struct samples *simulate (const struct pathset *ps, const struct plan *plan,
     rng_seed (&sim.noise, opts->seed);
     rng_seed (&sim.traffic, ~opts->seed);
     rng_seed (&sim.loop, opts->seed + 1);
-    if (opts->loopback_ns && simulate_loopbacks (&sim, plan_rounds (plan)) < 0) {
+    if (opts->loopback_ns
+        && simulate_loopbacks (&sim, plan_rounds (plan)) < 0) {
         error_nomem (err);
         goto error;
     }

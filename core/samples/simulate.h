@@ -25,9 +25,10 @@ struct simulate_options {
     const struct noise *noise; /* beside that; NULL: none */
     unsigned int repeats;    /* from each side, at least 1 */
     uint64_t seed;
-    /* [endpoints] what a message to oneself takes: loopbacks are measured before,
-     * between and after the rounds, with the noise of hosts and messages, and
-     * are of all endpoints; NULL: not */
+    /* [endpoints] what a message to oneself takes: loopbacks are measured
+     * before, between and after the rounds, of all endpoints, with the noise of
+     * hosts and messages; NULL: not
+     */
     const double *loopback_ns;
 
     /* faults and traffic; NULL where there are none */

@@ -82,8 +82,8 @@ static void test_ways (const char *name)
         worst = fmax (worst, fabs (m.ways - m.round));
         most = fmax (most, fabs (m.round));
     }
-    ok (worst < 1 + most / 100, "%s: there and back come to a round trip, up to %.0f ns, "
-                    "but for %.0f", name, most, worst);
+    ok (worst < 1 + most / 100, "%s: there and back come to a round trip, up "
+                                "to %.0f ns, but for %.0f", name, most, worst);
 }
 
 /* Loopbacks of both ends have all that the hosts do, and the jitter twice. */

@@ -13,9 +13,10 @@
  * want of a processor or of memory, in which its pad has never been (a host's
  * software can be made slower, by the same for all of its messages); what a
  * message that a host sends to itself takes but as a constant: it meets no
- * other, and is not lost; clocks that drift apart; and jobs do not see one another's messages: the only
- * foreign traffic is the background that it was told to make. What the kernel
- * would show of a host's ports it writes into files (sysfs.h).
+ * other, and is not lost; clocks that drift apart; and jobs do not see one
+ * another's messages: the only foreign traffic is the background that it was
+ * told to make, and that of a day like a site's. What the kernel would show of
+ * a host's ports it writes into files (sysfs.h).
  */
 #include "config.h"
 
@@ -84,7 +85,7 @@ static const char usage[] =
     "  --slow LINK=+NS         plant a slow link (repeatable)\n"
     "  --slow-host HOST=+NS    slow software of a host (repeatable)\n"
     "  --rate LINK=GBPS        no more than that over a link (repeatable)\n"
-    "  --noise SIGMA           half-normal, ns per message\n"
+    "  --noise SIGMA|NAME      half-normal, ns per message; or a day's name\n"
     "  --outliers P:SCALE      with probability P, exponential of mean SCALE\n"
     "  --loss P                lose messages with probability P\n"
     "  --packet NS             time that a packet keeps a link busy [30]\n"
@@ -96,9 +97,9 @@ static const char usage[] =
     "  -h, --help              show this\n"
     "  -V, --version           tell the version\n"
     "\n"
-    "Commands: slow LINK +NS, slow-host HOST +NS, rate LINK GBPS, heal LINK|all,\n"
-    "noise, outliers, loss, packet, background (each as above, or off), show,\n"
-    "stats.\n";
+    "Commands: slow LINK +NS, slow-host HOST +NS, rate LINK GBPS,\n"
+    "heal LINK|all, noise, outliers, loss, packet, background (each as above,\n"
+    "or off), show, stats.\n";
 
 struct command {
     const char *name;

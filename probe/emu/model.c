@@ -532,7 +532,8 @@ char *model_show (const struct model *m)
         return NULL;
     /* ids, hashes and host names are plain text by the fabric's own checks */
     fprintf (fp, "{\"fabric\":\"%s\",\"seed\":%" PRIu64 ",\"noise_ns\":%.17g,"
-             "\"noise\":%s%s%s,\"outliers\":{\"probability\":%.17g,\"scale_ns\":%.17g},"
+             "\"noise\":%s%s%s,"
+             "\"outliers\":{\"probability\":%.17g,\"scale_ns\":%.17g},"
              "\"loss\":%.17g,\"packet_ns\":%" PRId64 ",\"slow\":[",
              f->hash, m->seed, m->noise_ns, m->kind ? "\"" : "",
              m->kind ? m->kind->name : "null", m->kind ? "\"" : "",

@@ -103,8 +103,8 @@ const struct flood_arc *model_flood (const struct model *m);
 
 /* Drawn per message: is it lost; how much longer than the arcs' latencies it
  * takes that an endpoint sends now along these arcs, by its host's software,
- * noise and outliers (less than 0 on days when a host is faster than usual); and
- * per arc the wait behind background traffic, of one that comes by the arc
+ * noise and outliers (less than 0 on days when a host is faster than usual);
+ * and per arc the wait behind background traffic, of one that comes by the arc
  * `from`, or at its host, where there is none (NULL).
  */
 bool model_lost (const struct model *m, struct rng *rng);

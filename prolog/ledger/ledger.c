@@ -274,8 +274,8 @@ static int add_sample (struct record *r, size_t seq, const struct sample *s,
                    err);
 }
 
-/* The loopback of those of an endpoint, from `first` on in a list that is sorted
- * by endpoints, whose fastest is the middle one.
+/* The loopback of n of an endpoint, from `first` on in a list that is sorted by
+ * endpoints, whose fastest is the middle one.
  */
 static const struct loopback *middle (const struct loopback *const *first,
                                       size_t n)

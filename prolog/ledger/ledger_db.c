@@ -501,6 +501,13 @@ const char *const db_sql[DB_STMTS] = {
       " ON a.id = d.audit AND a.epoch = ?2 AND " SOUND ("a")
       " WHERE d.host = (SELECT id FROM name WHERE text = ?1)"
       " ORDER BY d.audit DESC LIMIT 1",
+    [DB_AUDIT_LOOPBACKS] = "SELECT n.text AS end, " QUANTILES
+                           " FROM loopback r JOIN name n ON n.id = r.end"
+                           " WHERE r.audit = ? ORDER BY n.text",
+    [DB_AUDIT_NODES] = "SELECT n.text AS host, d.boot, d.kernel, d.governor,"
+                       " d.numa, d.adapter_numa FROM node d"
+                       " JOIN name n ON n.id = d.host WHERE d.audit = ?"
+                       " ORDER BY n.text",
 };
 
 int db_refuse (struct ledger *l, int errnum, struct error *err,

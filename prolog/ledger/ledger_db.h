@@ -109,6 +109,8 @@ enum db_stmt {
     DB_ADD_NODE,
     DB_LOOPBACKS,
     DB_LAST_NODE,
+    DB_AUDIT_LOOPBACKS,
+    DB_AUDIT_NODES,
     DB_STMTS,
 };
 

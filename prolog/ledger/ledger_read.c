@@ -120,6 +120,8 @@ static json_t *audit_json (struct ledger *l, int64_t id, struct error *err)
         { "hosts", DB_MEMBERS },        { "counters", DB_COUNTERS },
         { "signs", DB_AUDIT_SIGNS },    { "faults", DB_AUDIT_FAULTS },
         { "actions", DB_AUDIT_ACTIONS },
+        { "loopbacks", DB_AUDIT_LOOPBACKS },
+        { "nodes", DB_AUDIT_NODES },
     };
     json_t *audit = db_audit (l, DB_AUDIT, id, err);
     int rc = audit ? 0 : -1;

@@ -446,6 +446,17 @@ static void test_record (void)
     a = ledger_audit (l, 1, &err);
     ok (a && same_probes (json_object_get (a, "probes"), s),
         "its probes and rows come back");
+    f = json_array_get (json_object_get (a, "loopbacks"), 3);
+    ok (json_array_size (json_object_get (a, "loopbacks")) == HOSTS
+            && is_text (f, "end", host[3])
+            && json_real_value (json_object_get (f, "min")) > 400,
+        "so do loopbacks, one of each endpoint");
+    f = json_array_get (json_object_get (a, "nodes"), 0);
+    ok (json_array_size (json_object_get (a, "nodes")) == 1
+            && is_text (f, "host", host[0]) && is_text (f, "boot", BOOT)
+            && json_is_null (json_object_get (f, "governor"))
+            && integer (f, "numa") == 1,
+        "and what was known of a node");
     ok (integer (a, "begun") == 500 && integer (a, "ended") == 600
             && integer (a, "about") == 42 && integer (a, "job") == 99
             && is_text (a, "why", "check") && integer (a, "uid") == 1000
