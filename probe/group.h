@@ -68,6 +68,7 @@ uint32_t group_peers (const struct group *g); /* of all members */
 size_t group_rails (const struct group *g);   /* own */
 uint32_t group_own_peer (const struct group *g, uint32_t rail);
 size_t group_find_peer (const struct group *g, uint32_t peer, uint32_t *rail);
+/* Of a member, up to that of the one behind it; also behind the last. */
 uint32_t group_first_peer (const struct group *g, size_t member);
 int64_t group_now (const struct group *g);
 int64_t group_gap (const struct group *g);

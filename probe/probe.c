@@ -303,6 +303,22 @@ static int run_step (struct group *g, struct part *part, unsigned int pass,
     return 0;
 }
 
+/* Of a member, and of the member that has the most: all take as long. */
+static size_t rails_of (const struct group *g, size_t m)
+{
+    return group_first_peer (g, m + 1) - group_first_peer (g, m);
+}
+
+static size_t most_rails (const struct group *g)
+{
+    size_t most = 1;
+
+    for (size_t m = 0; m < group_size (g); m++)
+        if (rails_of (g, m) > most)
+            most = rails_of (g, m);
+    return most;
+}
+
 /* Every rail to itself, while nobody measures anything else; those who share a
  * core in turn. One that loses a message has no loopback any more.
  */
@@ -310,7 +326,7 @@ static int run_loops (struct group *g, struct part *part, unsigned int which,
                       struct error *err)
 {
     int64_t gap = group_gap (g);
-    size_t gaps = 1 + part->rails * part->repeats / LOOPS_PER_GAP;
+    size_t gaps = 1 + most_rails (g) * part->repeats / LOOPS_PER_GAP;
     int64_t turn = (int64_t)gaps * gap;
     size_t mine;
     int64_t turns = (int64_t)group_turns (g, &mine);
@@ -723,7 +739,7 @@ static int cut_plan (struct group *g, const struct plan *plan, size_t from,
         part[m].repeats = how->repeats;
         part[m].level = how->level;
         part[m].rounds = (uint32_t)(plan_rounds (plan) - from);
-        part[m].rails = group_first_peer (g, m + 1) - group_first_peer (g, m);
+        part[m].rails = rails_of (g, m);
     }
     for (size_t round = from; round < plan_rounds (plan); round++) {
         size_t n;
