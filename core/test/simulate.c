@@ -92,6 +92,34 @@ static void test_direction (const struct job *job)
     samples_destroy (s);
 }
 
+/* What messages to oneself take, and what is not of them. */
+static void test_loopbacks (const struct job *job)
+{
+    double own[LINKS] = { 0 };
+    double arc[2 * LINKS] = { [2 * SLOW] = 1000 };
+    struct simulate_options sim = { .repeats = REPEATS, .arc_ns = arc,
+                                    .loopback_ns = own };
+    size_t n = pathset_size (job->ps);
+    size_t rounds = plan_rounds (job->plan);
+    struct samples *s;
+    bool all;
+
+    for (size_t i = 0; i < n; i++)
+        own[i] = 500 + i;
+    s = measure (job, job->plan, &sim);
+    all = s->nloopbacks == 3 * n;
+    for (size_t i = 0; all && i < s->nloopbacks; i++) {
+        const struct loopback *l = &s->loopback[i];
+
+        all = l->end == i % n && l->round == i / n * rounds / 2
+              && l->rtt_ns[RTT_MIN] == own[l->end]
+              && l->rtt_ns[RTT_MAX] == own[l->end];
+    }
+    ok (all && job->quiet->nloopbacks == 0,
+        "loopbacks before, amid and behind the rounds, whatever cables do");
+    samples_destroy (s);
+}
+
 static void test_busy (const struct job *job)
 {
     double busy[LINKS] = { [SLOW] = 0.5 };
@@ -151,6 +179,7 @@ int main (void)
 
     job_open (&job);
     test_direction (&job);
+    test_loopbacks (&job);
     test_busy (&job);
     test_prefix (&job);
     job_close (&job);
