@@ -142,6 +142,14 @@ moved ()
         END { print own + 0, most + 0 }'
 }
 
+# found RUN WHAT LEVEL KIND: one finding, of h0005
+found ()
+{
+    is "$(jq -c '[.findings[] | [.level, .kind, .nodes]]' $1/verdict.json)" \
+        "[[\"$3\",\"$4\",[\"h0005\"]]]" "${1#*.}: $2" \
+        || diag "$(jq -c . $1/verdict.json)"
+}
+
 for service in ud rc; do
     samples=well.$service/samples.json
     is "$(jq -c '[.loopbacks | group_by(.end)[] | [.[0].end,
@@ -168,13 +176,12 @@ for service in ud rc; do
         'BEGIN { exit !(own > 95 && own < 115 && others < 10) }'
     ok $? "$service: a slow process: its loopback by $own us, others by $others"
     read -r own others < <(moved cable.$service)
-    awk -v own="$own" -v others="$others" 'BEGIN { exit !(own < 10 && others < 10) }'
+    awk -v own="$own" -v others="$others" \
+        'BEGIN { exit !(own < 10 && others < 10) }'
     ok $? "$service: a delayed cable: its loopback by $own us, others by $others"
-    is "$(jq -c '[.findings[] | select(.level == "FAIL")]' \
-        slow.$service/verdict.json)" '[]' "$service: a slow process is no slow cable"
-    is "$(jq -c '[.findings[] | [.level, .kind, .nodes]]' \
-        cable.$service/verdict.json)" '[["FAIL","host end",["h0005"]]]' \
-        "$service: a delayed cable is one" || diag "$(jq -c . cable.$service/verdict.json)"
+    found slow.$service "a slow process is no slow cable" \
+        WARN "software, PCIe or adapter"
+    found cable.$service "a delayed cable is one" FAIL "host end"
 done
 
 done_testing
