@@ -130,6 +130,16 @@ ok $? "... by a plan that is sound"
 pmm judge -f fabric --plan out/plan.json --samples out/samples.json \
     --baseline baseline.json | cmp - out/verdict.json
 ok $? "... and from the files the verdict is the same"
+other=${hosts[0]}
+[[ $other != "$host" ]] || other=${hosts[1]}
+emu slow-host "$other" +2000
+run --output out
+# Who is alone on its leaf shares its rows with the leaf's links.
+is "$(jq -c '[.findings[] | [.level, .kind == "software, PCIe or adapter",
+        .nodes[0]]] | sort' out/verdict.json)" \
+    "[[\"FAIL\",false,\"$host\"],[\"WARN\",true,\"$other\"]]" \
+    "and slow software of another: each is called what it is" \
+    || diag "$(jq -c .findings out/verdict.json)"
 run --set ConfirmRounds=9
 is $? 2 "more rounds than there may be: exit 2"
 emu heal all
