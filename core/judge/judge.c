@@ -987,7 +987,10 @@ static int judge_open (struct judgement *j)
             if (host == (kind == 1) || (j->adaptive && !host))
                 continue;
             hosts += host;
-            if (most[k] <= j->opts->fail_ns)
+            /* of a link that was compared with its class alone, only that it
+             * was not measured is news */
+            if (most[k] <= j->opts->fail_ns
+                || (!j->model.covered[k] && most[k] < INFINITY))
                 continue;
             open_hosts += host;
             if (add_number (&j->verdict->open, &j->verdict->nopen,
@@ -1323,12 +1326,13 @@ static struct loopback_time *find_loopbacks (const struct pathset *ps,
     }
     for (size_t l = 0; l < net->nlinks; l++)
         link[l].ns = NAN;
-    for (size_t i = 0; i < n; i++) {
-        uint32_t arc;
+    for (size_t i = 0; i < n && n > 1; i++) {
+        uint32_t arc[PATH_MAX_HOPS];
+        struct error err;
 
-        net->attach (net->net, pathset_endpoint (ps, i)->id, &arc);
-        if (arc != NETWORK_NONE)
-            link[arc_link (arc)] = end[i];
+        /* the first link of any of its paths */
+        if (pathset_walk (ps, i, i == 0, arc, &err) > 0)
+            link[arc_link (arc[0])] = end[i];
     }
     free (end);
     return link;

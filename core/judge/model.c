@@ -800,18 +800,18 @@ static int find_scatter (struct model *model)
     return 0;
 }
 
-static int count_uncovered (struct model *model)
+static int find_covered (struct model *model)
 {
     const struct sparse *a = model->before.a;
-    bool *seen = calloc (model_unknowns (model) + 1, sizeof (*seen));
 
-    if (!seen)
+    model->covered = calloc (model->m + 1, sizeof (*model->covered));
+    if (!model->covered)
         return -1;
     for (size_t e = 0; e < a->start[model->before.measured]; e++)
-        seen[a->col[e]] = true;
+        if (a->col[e] < model->m)
+            model->covered[a->col[e]] = true;
     for (size_t j = 0; j < model->m; j++)
-        model->uncovered += !seen[j];
-    free (seen);
+        model->uncovered += !model->covered[j];
     return 0;
 }
 
@@ -838,7 +838,7 @@ int model_make (struct model *model, struct pathset *ps,
         || set_spreads (model, &model->before) < 0
         || set_spreads (model, &model->after) < 0
         || estimate (model, &g, g.rtt_ns, false, model->expected) < 0
-        || count_uncovered (model) < 0)
+        || find_covered (model) < 0)
         goto nomem;
     for (size_t l = 0; l < model->n; l++) {
         double ns = figure (g.net, model->link[l]);
@@ -890,6 +890,7 @@ void model_clear (struct model *model)
 {
     free (model->link);
     free (model->expected);
+    free (model->covered);
     free (model->offset_of);
     free (model->offset_mean);
     free (model->offset_sd);

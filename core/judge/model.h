@@ -43,7 +43,8 @@ struct model {
     double *offset_sd;
     double scatter;        /* of the job's rows over what their classes let
                               expect, by the spreads; at least 1 */
-    size_t uncovered;      /* links of the job that no baseline row crosses */
+    bool *covered;         /* [m] some row of the baseline crosses the link */
+    size_t uncovered;      /* links that none does */
     size_t baseline_rows;  /* different ones */
     size_t far_rows;       /* of them left out, see model.c */
 

@@ -200,7 +200,7 @@ static void test_baseline (struct job *job)
         double *u;
 
         job_model (job, &m, baseline);
-        u = treenet_alloc (m.n + m.nclasses, sizeof (*u));
+        u = treenet_alloc (model_unknowns (&m), sizeof (*u));
         expand (m.after.a, m.row_of[0], u);
         variance[baseline] = model_prior_variance (&m, u);
         ok (m.uncovered == (baseline ? 0 : m.m),

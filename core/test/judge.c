@@ -701,7 +701,7 @@ static void test_busy (void)
                     && v->finding[1].basis == BASIS_TRAFFIC
                     && v->finding[1].kind == FINDING_HOST_END
                     && v->finding[1].suspect[0] == slow[0]
-                    && v->finding[1].nnodes == 1 && !v->limited
+                    && v->finding[1].nnodes == 1
                     && !strcmp (v->finding[1].why, busy.why),
                 "a flooded host is UNKNOWN, a slow one FAILs");
         else
