@@ -42,16 +42,15 @@ const char *finding_host (const struct policy_finding *f, bool *alone)
 {
     const char *first = NULL;
 
-    *alone = true;
+    *alone = f->kind == FINDING_HOST_END;
+    if (f->kind != FINDING_HOST_END && f->kind != FINDING_SWITCH_LINK)
+        return NULL;
     for (size_t i = 0; i < f->nsuspects; i++) {
         const char *host = f->suspect[i].host;
-        int order;
+        int order = host && first ? strcmp (host, first) : 0;
 
-        if (!host)
-            return NULL;
-        order = first ? strcmp (host, first) : 0;
-        *alone = *alone && order == 0;
-        if (!first || order < 0)
+        *alone = *alone && host && order == 0;
+        if (host && (!first || order < 0))
             first = host;
     }
     return first;
@@ -73,8 +72,7 @@ static bool is_host_fail (const struct policy_finding *f)
 {
     bool alone;
 
-    return f->level == VERDICT_FAIL && f->kind == FINDING_HOST_END
-           && finding_host (f, &alone) != NULL;
+    return f->level == VERDICT_FAIL && finding_host (f, &alone) != NULL;
 }
 
 /* name [a->nfindings] is scratch. */
@@ -112,21 +110,35 @@ static unsigned int seen_static (const struct policy_finding *f,
                : SEEN_WARN;
 }
 
+static bool is_lossy (const struct policy_finding *f)
+{
+    bool lossy = false;
+
+    for (size_t i = 0; i < f->nsuspects; i++)
+        lossy |= f->suspect[i].lossy;
+    return lossy;
+}
+
 static unsigned int seen_slow (const struct policy_finding *f,
                                enum doubt *doubt,
                                const struct policy_config *cfg)
 {
     unsigned int what = f->level == VERDICT_FAIL ? SEEN_FAIL : SEEN_WARN;
-    bool alone;
+    bool alone = false;
 
-    if (f->kind != FINDING_HOST_END || !finding_host (f, &alone) || !alone)
-        return what == SEEN_FAIL ? SEEN_AMONG : SEEN_WARN;
+    if (f->kind == FINDING_NODE)
+        return SEEN_NODE;
     if (f->basis == BASIS_LOSS)
         return SEEN_WARN;
+    if (!finding_host (f, &alone) && !*doubt)
+        *doubt = DOUBT_COMMON;
     if (!has_numbers (f))
         *doubt = DOUBT_NUMBERS;
-    else if (f->suspect[0].lossy && !*doubt)
+    else if (is_lossy (f) && !*doubt)
         *doubt = DOUBT_LOSSY;
+    if (!alone)
+        return what == SEEN_FAIL && f->basis != BASIS_CLASS ? SEEN_AMONG
+                                                            : SEEN_WARN;
     if (f->basis == BASIS_CLASS && has_numbers (f))
         what = seen_static (f, cfg);
     return *doubt && (what & (SEEN_FAIL | SEEN_STATIC)) ? SEEN_DOUBT : what;
@@ -154,6 +166,7 @@ static void add_finding (struct evidence *e, const struct policy_input *in,
                          const struct policy_config *cfg)
 {
     unsigned int what = seen (a, f, &doubt, cfg);
+    bool counts = !(what & (SEEN_DOUBT | SEEN_AMONG));
 
     for (size_t i = 0; i < f->nsuspects; i++) {
         const struct policy_suspect *s = &f->suspect[i];
@@ -162,14 +175,33 @@ static void add_finding (struct evidence *e, const struct policy_input *in,
             e->event[e->nevents++] = (struct event){
                 .host = s->host, .link = s->link,
                 .port = s->port ? s->port : "", .leader = a->leader,
-                .peer = s->peer, .audit = a->id,
+                .peer = s->peer, .finding = f,
+                .bill = &e->bill[a - in->audit], .audit = a->id,
                 .time = a->time, .seen = what,
                 .fresh = is_fresh (a->time, in->now, cfg),
-                .doubt = what & SEEN_DOUBT ? doubt : DOUBT_NONE, .place = i,
+                .doubt = counts ? DOUBT_NONE : doubt, .place = i,
                 .excess_ns = isfinite (f->excess_ns) ? f->excess_ns : 0,
                 .expected_ns = f->expected_ns,
             };
     }
+}
+
+/* What is slow beside its class was so before. */
+static void make_bill (struct evidence *e, struct bill *bill,
+                       const struct policy_audit *a)
+{
+    bill->link = e->billed + e->nbilled;
+    for (size_t i = 0; i < a->nfindings; i++) {
+        const struct policy_finding *f = &a->finding[i];
+
+        if (f->level == VERDICT_OK || f->basis == BASIS_CLASS
+            || f->kind == FINDING_NODE)
+            continue;
+        for (size_t k = 0; k < f->nsuspects; k++)
+            bill->link[bill->n++] = f->suspect[k].link;
+    }
+    bill->n = text_unique (bill->link, bill->n);
+    e->nbilled += bill->n;
 }
 
 static void add_audit (struct evidence *e, const struct policy_input *in,
@@ -179,6 +211,7 @@ static void add_audit (struct evidence *e, const struct policy_input *in,
     enum doubt doubt = doubt_of (a, name);
     bool fails = false;
 
+    make_bill (e, &e->bill[a - in->audit], a);
     for (size_t i = 0; i < a->nfindings; i++) {
         add_finding (e, in, a, &a->finding[i], doubt, cfg);
         fails = fails || is_host_fail (&a->finding[i]);
@@ -227,6 +260,18 @@ static int compare_places (const struct event *a, const struct event *b)
                  : (int)(a->seen == SEEN_SIGN) - (int)(b->seen == SEEN_SIGN);
 }
 
+/* Of what else they suspect. */
+static int compare_suspects (const struct event *a, const struct event *b)
+{
+    const struct policy_finding *f = a->finding;
+    const struct policy_finding *g = b->finding;
+    int order = f && g ? compare_u64 (f->nsuspects, g->nsuspects) : 0;
+
+    for (size_t i = 0; !order && f && g && i < f->nsuspects; i++)
+        order = strcmp (f->suspect[i].link, g->suspect[i].link);
+    return order;
+}
+
 static int compare_events (const void *va, const void *vb)
 {
     const struct event *a = va;
@@ -246,6 +291,8 @@ static int compare_events (const void *va, const void *vb)
         order = (a->time < b->time) - (a->time > b->time);
     if (!order)
         order = (int)a->sign - (int)b->sign;
+    if (!order)
+        order = compare_suspects (a, b);
     return order ? order : strcmp (a->port, b->port);
 }
 
@@ -304,22 +351,24 @@ static int check_ids (struct evidence *e, const struct policy_input *in)
 int evidence_make (struct evidence *e, const struct policy_input *in,
                    const struct policy_config *cfg, struct error *err)
 {
-    size_t events = in->nsigns;
+    size_t suspects = 0;
     size_t most = 0;
     const char **name;
 
-    *e = (struct evidence){ 0 };
+    *e = (struct evidence){ .bill = calloc (in->naudits + 1,
+                                            sizeof (*e->bill)) };
     for (size_t i = 0; i < in->naudits; i++) {
         const struct policy_audit *a = &in->audit[i];
 
         if (a->nfindings > most)
             most = a->nfindings;
         for (size_t k = 0; !a->user && k < a->nfindings; k++)
-            events += a->finding[k].nsuspects;
+            suspects += a->finding[k].nsuspects;
     }
     name = malloc ((most + 1) * sizeof (*name));
-    e->event = malloc ((events + 1) * sizeof (*e->event));
-    if (!name || !e->event || check_ids (e, in) < 0)
+    e->billed = malloc ((suspects + 1) * sizeof (*e->billed));
+    e->event = malloc ((suspects + in->nsigns + 1) * sizeof (*e->event));
+    if (!name || !e->bill || !e->billed || !e->event || check_ids (e, in) < 0)
         goto nomem;
     for (size_t i = 0; i < in->naudits; i++)
         if (!in->audit[i].user)
@@ -339,6 +388,8 @@ nomem:
 
 void evidence_clear (struct evidence *e)
 {
+    free (e->bill);
+    free (e->billed);
     free (e->event);
     free (e->track);
     *e = (struct evidence){ 0 };
@@ -370,9 +421,10 @@ static const struct {
     unsigned int seen;
     enum standing standing;
 } standings[] = {
-    { SEEN_FAIL, STANDING_FAIL },     { SEEN_DOUBT, STANDING_DOUBT },
-    { SEEN_AMONG, STANDING_AMONG },   { SEEN_SIGN, STANDING_WARN },
-    { SEEN_WARN, STANDING_WARN },     { SEEN_UNSURE, STANDING_UNSURE },
+    { SEEN_FAIL, STANDING_FAIL },   { SEEN_AMONG, STANDING_AMONG },
+    { SEEN_DOUBT, STANDING_DOUBT }, { SEEN_SIGN, STANDING_WARN },
+    { SEEN_WARN, STANDING_WARN },   { SEEN_NODE, STANDING_NODE },
+    { SEEN_UNSURE, STANDING_UNSURE },
 };
 
 /* The standing by the events from `start` on, before they are confirmed. */
@@ -386,6 +438,7 @@ static void grade (struct track *t, size_t start, unsigned int counts)
 
         if (ev->seen == SEEN_SIGN && !ev->fresh)
             continue;
+        t->among += (ev->seen & SEEN_AMONG) != 0;
         if (ev->seen & (counts | SEEN_DOUBT)) {
             if (!t->failing || ev->time > t->bad_time)
                 t->bad_time = ev->time;
@@ -426,6 +479,48 @@ static const char *shared_cause (const struct event *a, const struct event *b)
     return NULL;
 }
 
+/* What the finding suspects, other than this host, and the audit of another as
+ * well; NULL: nothing.
+ */
+static const char *shared_link (const struct event *a, const struct event *b)
+{
+    for (size_t i = 0; i < a->finding->nsuspects; i++) {
+        const struct policy_suspect *s = &a->finding->suspect[i];
+
+        if (!same (s->host, a->host)
+            && text_find (b->bill->link, b->bill->n, s->link))
+            return s->link;
+    }
+    return NULL;
+}
+
+/* Whether two may confirm each other; if not, say why. */
+static bool are_apart (struct track *t, const struct event *a,
+                       const struct event *b)
+{
+    const char *node = shared_cause (a, b);
+    const char *link = shared_link (a, b);
+
+    if (!link)
+        link = shared_link (b, a);
+    if (!node && !link)
+        return true;
+    t->needs.of[0] = a;
+    t->needs.of[1] = b;
+    t->needs.node = node;
+    t->needs.link = link;
+    return false;
+}
+
+/* Whether it says FAIL of the link, or of one of several of which that is
+ * one.
+ */
+static bool says_fail (const struct event *ev, unsigned int counts)
+{
+    return ev->fresh
+           && (ev->seen & counts || (ev->seen & SEEN_AMONG && !ev->doubt));
+}
+
 /* The one that came first by its time, far enough before this one, of which
  * this one is independent; NULL: there is none.
  */
@@ -438,17 +533,25 @@ static const struct event *confirmed_by (struct track *t, size_t start,
 
     for (size_t k = start; k < i; k++) {
         const struct event *e = &t->event[k];
-        const char *shared;
 
-        if (!(e->seen & counts) || !e->fresh
-            || ev->time - e->time < cfg->confirm_after_s)
-            continue;
-        if ((shared = shared_cause (e, ev)))
-            t->needs = shared;
-        else if (!first || e->time < first->time)
+        if (says_fail (e, counts) && ev->time - e->time >= cfg->confirm_after_s
+            && are_apart (t, e, ev) && (!first || e->time < first->time))
             first = e;
     }
     return first;
+}
+
+/* A FAIL of one of several that is confirmed stands as one of it alone. */
+static void set_confirmed (struct track *t, const struct event *first,
+                           const struct event *ev)
+{
+    t->standing = STANDING_CONFIRMED;
+    t->first = first;
+    t->last = ev;
+    if (!t->failing || ev->time > t->bad_time)
+        t->bad_time = ev->time;
+    t->bad_audit = ev->audit;
+    t->failing = true;
 }
 
 /* Audits count in their order, and in a pair the later one by its time as
@@ -462,17 +565,12 @@ static void confirm (struct track *t, size_t start, unsigned int counts,
         const struct event *ev = &t->event[i];
         const struct event *first;
 
-        if (!(ev->seen & counts) || !ev->fresh)
+        if (!says_fail (ev, counts))
             continue;
-        if ((first = confirmed_by (t, start, i, counts, cfg))) {
-            t->standing = STANDING_CONFIRMED;
-            t->first = first;
-            t->last = ev;
-        }
-        else if (t->sign && (ev->seen & SEEN_FAIL) && !t->first) {
-            t->standing = STANDING_CONFIRMED;
-            t->last = ev;
-        }
+        if ((first = confirmed_by (t, start, i, counts, cfg)))
+            set_confirmed (t, first, ev);
+        else if (t->sign && (ev->seen & SEEN_FAIL) && !t->first)
+            set_confirmed (t, NULL, ev);
         if (!t->early || ev->time < t->early->time)
             t->early = ev;
         if (ev->leader && strcmp (ev->leader, ev->host))
@@ -488,7 +586,8 @@ void track_stand (struct track *t, const struct policy_config *cfg)
     t->standing = STANDING_NONE;
     t->since = t->floor;
     t->last = t->first = t->sign = t->early = t->open = NULL;
-    t->needs = NULL;
+    memset (&t->needs, 0, sizeof (t->needs));
+    t->among = 0;
     t->failing = t->lone = false;
     t->unsure = t->bad_audit = 0;
     for (size_t i = 0; i < t->nevents; i++) {
@@ -499,7 +598,8 @@ void track_stand (struct track *t, const struct policy_config *cfg)
         else if (ev->seen & SEEN_CLEAN) {
             start = i + 1;
             t->since = ev->audit;
-            t->standing = STANDING_CLEAN;
+            t->standing = ev->seen & SEEN_NODE ? STANDING_NODE
+                                               : STANDING_CLEAN;
             t->last = ev;
         }
     }
@@ -531,7 +631,7 @@ size_t track_clean (const struct track *t, uint64_t floor,
             n = 0;
             *enough = false;
         }
-        else if (ev->seen == SEEN_CLEAN && ev->fresh) {
+        else if ((ev->seen & ~SEEN_NODE) == SEEN_CLEAN && ev->fresh) {
             if (n > 0 && ev->time - early >= cfg->confirm_after_s)
                 *enough = true;
             if (n == 0 || ev->time < early)

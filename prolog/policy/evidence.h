@@ -10,12 +10,13 @@
 enum { /* what an audit, or a sign, says of a link */
     SEEN_CLEAN = 1,
     SEEN_UNSURE = 2,  /* UNKNOWN, or clean in an incomplete audit */
-    SEEN_WARN = 4,
-    SEEN_STATIC = 8,  /* slow beside its class: a FAIL if there is a sign */
-    SEEN_AMONG = 16,  /* one of several that a FAIL may be of */
+    SEEN_NODE = 4,    /* its host is slow without it: says nothing of it */
+    SEEN_WARN = 8,
+    SEEN_STATIC = 16, /* slow beside its class: a FAIL if there is a sign */
     SEEN_DOUBT = 32,  /* FAIL, but the audit counts against no host */
-    SEEN_FAIL = 64,
-    SEEN_SIGN = 128,
+    SEEN_AMONG = 64,  /* one of several that a FAIL may be of */
+    SEEN_FAIL = 128,
+    SEEN_SIGN = 256,
 };
 
 enum doubt { /* why an audit counts against no host */
@@ -27,9 +28,17 @@ enum doubt { /* why an audit counts against no host */
     DOUBT_MANY,
 };
 
+/* All that an audit suspects, but what always was slow: each once, sorted. */
+struct bill {
+    const char **link;
+    size_t n;
+};
+
 struct event {
     const char *host, *link, *port;
     const char *leader, *peer; /* of the audit; NULL: as in policy.h */
+    const struct policy_finding *finding; /* NULL: a sign */
+    const struct bill *bill;   /* its audit's; likewise */
     uint64_t audit; /* of a sign: the one before it */
     int64_t time;
     unsigned int seen;
@@ -44,9 +53,10 @@ enum standing { /* the graver the greater */
     STANDING_NONE,
     STANDING_CLEAN,
     STANDING_UNSURE,
+    STANDING_NODE,
     STANDING_WARN,
-    STANDING_AMONG,
     STANDING_DOUBT,
+    STANDING_AMONG,
     STANDING_FAIL,
     STANDING_CONFIRMED,
 };
@@ -67,10 +77,17 @@ struct track {
     const struct event *first; /* CONFIRMED: the audit that `last` confirms;
                                   NULL: a sign does */
     const struct event *sign;  /* the newest one that is fresh */
-    const struct event *early; /* FAIL: the first that is fresh, */
+    const struct event *early; /* FAIL, AMONG: the first that is fresh and
+                                  counts, */
     const struct event *open;  /* ... the newest that another can confirm */
-    const char *needs;         /* FAIL: why two do not; NULL: there are none */
-    bool failing;              /* a FAIL stands, doubtful or not, */
+    struct {                   /* two that do not confirm each other */
+        const struct event *of[2];
+        const char *node;      /* why: one node may be the cause of both; */
+        const char *link;      /* ... or what both suspect; both NULL: there
+                                  are no such two */
+    } needs;
+    size_t among;              /* audits since that say AMONG */
+    bool failing;              /* a FAIL of it alone stands, doubtful or not, */
     bool lone;                 /* ... one alone, which is not in doubt, */
     int64_t bad_time;          /* ... of then, */
     uint64_t bad_audit;        /* ... the newest */
@@ -78,6 +95,9 @@ struct track {
 };
 
 struct evidence {
+    struct bill *bill;   /* by the input's audits, */
+    const char **billed; /* ... and where their links are */
+    size_t nbilled;
     struct event *event; /* by host, link, audit */
     size_t nevents;
     struct track *track; /* by host, link */
@@ -109,8 +129,8 @@ size_t track_clean (const struct track *t, uint64_t floor,
 struct track *evidence_find (const struct evidence *e, const char *host,
                              const char *link);
 
-/* The host of a host end's suspects that stands for all, the first by name;
- * *alone: it is the only one. NULL where not all suspects have one.
+/* The host that stands for all of a finding that a host link may explain, the
+ * first by name; *alone: nothing but links of it would. NULL: it is none such.
  */
 const char *finding_host (const struct policy_finding *f, bool *alone);
 

@@ -300,7 +300,7 @@ static bool rule_nothing (const struct scene *s, const struct ward *w,
     const struct track *t = w->worst;
 
     (void)s;
-    if (w->muted && (!t || t->standing < STANDING_FAIL))
+    if (w->muted && (!t || t->standing < STANDING_AMONG))
         return say (d, POLICY_NONE, "it FAILs, but that is muted");
     if (!t || t->standing == STANDING_NONE)
         return say (d, POLICY_NONE, "nothing was found against it");
@@ -335,6 +335,10 @@ static bool rule_less (const struct scene *s, const struct ward *w,
 
     (void)s;
     switch (t->standing) {
+    case STANDING_NODE:
+        return say (d, POLICY_NOTE,
+                    "its software, PCIe or adapter is slow, says audit %" PRIu64
+                    ", which drains nobody", last->audit);
     case STANDING_WARN:
         if (last->seen & SEEN_SIGN)
             return say (d, POLICY_NOTE, "%s, but no audit says FAIL",
@@ -343,9 +347,10 @@ static bool rule_less (const struct scene *s, const struct ward *w,
                     "WARN in audit %" PRIu64 ", which drains nobody",
                     last->audit);
     case STANDING_AMONG:
-        return say (d, POLICY_NOTE,
-                    "one of several that the FAIL of audit %" PRIu64
-                    " may be of", last->audit);
+        return !t->early
+               && say (d, POLICY_NOTE,
+                       "one of several that the FAIL of audit %" PRIu64
+                       " may be of", last->audit);
     case STANDING_DOUBT:
         return say (d, POLICY_NOTE,
                     "FAIL in audit %" PRIu64 ", which does not count: %s",
@@ -390,6 +395,41 @@ static bool rule_again (const struct scene *s, const struct ward *w,
     return false;
 }
 
+/* Another host that the FAIL may be of, likelier, and to be audited first;
+ * NULL: none is.
+ */
+static const char *goes_first (const struct scene *s, const struct event *e)
+{
+    for (size_t i = 0; i < e->place; i++) {
+        const struct policy_suspect *p = &e->finding->suspect[i];
+        const struct ward *w = p->host ? scene_find (s, p->host) : NULL;
+        const struct track *t
+            = w ? evidence_find (&s->evidence, p->host, p->link) : NULL;
+
+        if (t && !t->muted && t->early && strcmp (p->host, e->host)
+            && t->standing != STANDING_CONFIRMED && !is_in_hand (w->node)
+            && !w->node->powered_down && !w->node->unknown)
+            return p->host;
+    }
+    return NULL;
+}
+
+/* Two that do not confirm each other. */
+static bool say_needs (const struct track *t, struct decision *d)
+{
+    const struct event *const *of = t->needs.of;
+
+    if (t->needs.node)
+        return say (d, POLICY_WAIT,
+                    "FAIL in audits %" PRIu64 " and %" PRIu64 ", but %s: "
+                    "needs another leader and other partners", of[0]->audit,
+                    of[1]->audit, t->needs.node);
+    return say (d, POLICY_WAIT,
+                "FAIL in audits %" PRIu64 " and %" PRIu64 ", but %.63s would "
+                "explain both as well: needs partners whose paths are "
+                "without it", of[0]->audit, of[1]->audit, t->needs.link);
+}
+
 static bool rule_wait (const struct scene *s, const struct ward *w,
                        struct decision *d)
 {
@@ -397,19 +437,23 @@ static bool rule_wait (const struct scene *s, const struct ward *w,
     const struct event *to = t->early ? t->early : t->last;
     const char *old = t->last->time > s->in->now ? ", by a clock ahead of ours"
                                                  : ", which is long ago";
+    bool among = t->standing == STANDING_AMONG;
+    const char *other;
 
     if (t->standing == STANDING_CONFIRMED)
         return false;
+    if (among && (other = goes_first (s, t->last)))
+        return say (d, POLICY_NOTE,
+                    "one of several that the FAIL of audit %" PRIu64
+                    " may be of: waits for %.63s", t->last->audit, other);
     d->when = retry (s, w, to->time, to->audit);
     d->audit = t->open ? t->open->audit : t->last->audit;
-    if (t->needs)
-        return say (d, POLICY_WAIT,
-                    "FAIL in audits %" PRIu64 " and %" PRIu64 ", but %s: "
-                    "needs another leader and other partners", to->audit,
-                    t->last->audit, t->needs);
+    if (t->needs.node || t->needs.link)
+        return say_needs (t, d);
     return say (d, POLICY_WAIT,
-                "FAIL in audit %" PRIu64 "%s: waits for another, %s later, to "
-                "confirm it", t->last->audit, t->last->fresh ? "" : old,
+                "FAIL in audit %" PRIu64 "%s%s: waits for another, %s later, "
+                "to confirm it", t->last->audit,
+                among ? " of it or others" : "", t->last->fresh ? "" : old,
                 span_of (s->cfg->confirm_after_s).text);
 }
 
@@ -472,8 +516,11 @@ static bool rule_drain (const struct scene *s, const struct ward *w,
     if (t->first)
         return say (d, drains ? POLICY_DRAIN : POLICY_NOTE,
                     "host end FAIL in audits %" PRIu64 " and %" PRIu64
-                    ", %s apart%s", t->first->audit, t->last->audit,
-                    span_of (t->last->time - t->first->time).text, would);
+                    ", %s apart%s%s", t->first->audit, t->last->audit,
+                    span_of (t->last->time - t->first->time).text,
+                    (t->first->seen & t->last->seen) & SEEN_FAIL
+                        ? ""
+                        : ", with no other suspect in both", would);
     return say (d, drains ? POLICY_DRAIN : POLICY_NOTE,
                 "host end FAIL in audit %" PRIu64 ", and %s%s",
                 t->last->audit, sign_text (t->sign), would);

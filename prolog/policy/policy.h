@@ -13,8 +13,11 @@
  *                check that a user ran counts for nothing, neither against a
  *                node nor in its favour.
  *   What         FAIL of a host end: every suspect is a link of this one host.
- *                Switch links, switches and routes drain nobody; nor does what
- *                is WARN or UNKNOWN.
+ *                Or FAIL of one of several, a link of this host among them,
+ *                where two audits tell it from the others (below). Switch
+ *                links, switches and routes drain nobody; nor does what is
+ *                WARN or UNKNOWN, nor what is slow of a host without its
+ *                cable: that neither counts nor clears.
  *   Changed      It is slower than it was (basis baseline). What is slow only
  *                beside its class may be a long cable; it counts if its
  *                latency is beyond FailLatency even at three standard errors
@@ -29,10 +32,25 @@
  *                of them the node itself. No one node was the only partner in
  *                both, or led one and was the only partner in the other. A
  *                leader that is not known confirms nothing.
+ *   Told apart   Nothing but links of the host is suspected by both audits.
+ *                What would explain the FAIL of one as well, be it a link of
+ *                another host or between switches, one direction of such a
+ *                link, or a switch, is in no finding of the other; only what
+ *                is slow beside its class may be in all, since it was so
+ *                before. Whatever is slow in both is suspected in both, so
+ *                that no one cable or switch, a spine's say, drains anybody.
+ *                It would take two faults of different things, each where it
+ *                looks like this host's link, one gone before the other came.
+ *                That is the argument of "By others", too. A host that is
+ *                alone on its switch is told from the link on which all
+ *                messages to it arrive by a neighbour, or by partners whose
+ *                messages take other links; with one uplink, and no neighbour
+ *                that is idle, it is never drained.
  *   Alone        Hosts that FAIL, and those that we drained in the last day,
  *                are together no more than MaxDrainPerDay, and no more than
  *                MaxDrainShare of the nodes (but one may be). Else it is a
- *                common cause, or our error, and *none* is drained.
+ *                common cause, or our error, and *none* is drained. This
+ *                counts every FAIL that a host link may explain.
  *   Affordable   No more than MaxUnavailable of the nodes are unavailable.
  *                Nodes that are powered down or reserved are on neither side
  *                of that sum.
@@ -56,10 +74,12 @@
  *   long as its FAIL is not confirmed, once one finds it UNKNOWN, as where
  *   others' traffic is in the way. If it FAILed in one audit, and none was
  *   about it since, it counts for an hour (or twice ConfirmAfter).
- *   A FAIL of one of several hosts counts as one host for as long.
+ *   A FAIL of one of several, a host link among them, counts as one host for as
+ *   long, and no more once all its hosts are clean. The likeliest of these is
+ *   audited again first.
  *   A host that we drained counts for a day, whatever came of it.
  *   An audit counts against no host, but as a warning here, if more than a
- *   quarter of the hosts measured FAIL, and several do; if it found a switch
+ *   quarter of the hosts measured FAIL, so counted, and several do; if it found a switch
  *   or a route at fault; if it did not come to its end; if more than a quarter
  *   of its hosts did not answer. Hosts that are UNKNOWN do not FAIL, and a
  *   few that are silent, or lose messages, void nothing: who loses half of
@@ -120,7 +140,8 @@ void policy_config (struct policy_config *cfg, const struct site *site);
  */
 struct policy_suspect {
     const char *link; /* id */
-    const char *host; /* as Slurm calls it; NULL: a link between switches */
+    const char *host; /* as Slurm calls it; NULL: a link between switches, or a
+                         switch */
     const char *port; /* as the host calls it, "mlx5_0/1"; NULL: not known */
     const char *peer; /* node at the other end of all that was measured over
                          it; NULL: there were several */
@@ -132,7 +153,10 @@ struct policy_finding {
     enum finding_kind kind;
     enum finding_basis basis;
     double excess_ns, stderr_ns, expected_ns; /* as in struct finding */
-    const struct policy_suspect *suspect;     /* the likeliest first */
+    const struct policy_suspect *suspect;     /* the likeliest first; whatever
+                                                 would do as well is among
+                                                 them: single directions,
+                                                 switches (by their ids) */
     size_t nsuspects;
 };
 

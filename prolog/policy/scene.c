@@ -213,50 +213,59 @@ static int64_t lone_span (const struct scene *s)
     return twice > LONE_S ? twice : LONE_S;
 }
 
-/* A host that FAILs counts while it is in service, and for a day where it is
- * not; one that we drained, for a day from then.
+/* Whether a FAIL of then counts: while the host is in service, and for a day
+ * where it is not; one alone, that no other audit is about, for less.
  */
+static bool counts_since (const struct scene *s, const char *host, bool lone,
+                          int64_t time)
+{
+    const struct ward *w = scene_find (s, host);
+
+    if (lone && !scene_within (time, lone_span (s), s->in->now))
+        return false;
+    return (w && in_service (w->node))
+           || scene_within (time, DAY_S, s->in->now);
+}
+
+/* One that we drained counts for a day from then. */
 static bool counts_as_broad (const struct scene *s, const struct track *t)
 {
     const struct ward *w = scene_find (s, t->host);
+    bool confirmed = t->standing == STANDING_CONFIRMED;
 
-    if (t->muted || !t->failing || (w && ward_is_drained_by_us (w)))
-        return false;
-    if (t->standing != STANDING_CONFIRMED
-        && (t->unsure > t->bad_audit
-            || (t->lone
-                && !scene_within (t->bad_time, lone_span (s), s->in->now))))
-        return false;
-    return (w && in_service (w->node))
-           || scene_within (t->bad_time, DAY_S, s->in->now);
+    return !t->muted && t->failing && !(w && ward_is_drained_by_us (w))
+           && (confirmed || t->unsure <= t->bad_audit)
+           && counts_since (s, t->host, t->lone && !confirmed, t->bad_time);
 }
 
-/* A FAIL of one of several hosts is of one that is counted anyway, or else of
- * one more.
+/* A FAIL of one of several is of a host that is counted anyway, or else of one
+ * more: the first by name that it may still be of.
  */
 static const char *one_more (const struct scene *s,
                              const struct policy_audit *a,
                              const struct policy_finding *f, size_t counted)
 {
-    const struct track *t = NULL;
+    const char *first = NULL;
     bool alone;
-    const char *host;
 
-    if (a->user || f->level != VERDICT_FAIL || f->kind != FINDING_HOST_END
-        || !(host = finding_host (f, &alone)) || alone)
+    if (a->user || f->level != VERDICT_FAIL || !finding_host (f, &alone)
+        || alone)
         return NULL;
     for (size_t i = 0; i < f->nsuspects; i++) {
         const struct policy_suspect *p = &f->suspect[i];
+        const struct track *t;
 
+        if (!p->host)
+            continue;
         if (text_find (s->broad, counted, p->host))
             return NULL;
-        if (!strcmp (p->host, host))
-            t = evidence_find (&s->evidence, host, p->link);
+        t = evidence_find (&s->evidence, p->host, p->link);
+        if (t && !t->muted && a->id > t->since && a->id > t->unsure
+            && counts_since (s, p->host, t->among < 2, a->time)
+            && (!first || strcmp (p->host, first) < 0))
+            first = p->host;
     }
-    return t && !t->muted && a->id > t->since && a->id > t->unsure
-                   && scene_within (a->time, lone_span (s), s->in->now)
-               ? host
-               : NULL;
+    return first;
 }
 
 static int make_broad (struct scene *s)

@@ -383,7 +383,7 @@ static struct policy_finding random_finding (struct rng *rng, bool well)
     if (well && rng_below (rng, 8))
         f.level = VERDICT_OK;
     if (rng_below (rng, 16) == 0)
-        f.kind = (enum finding_kind)rng_below (rng, 4);
+        f.kind = (enum finding_kind)rng_below (rng, FINDING_KINDS);
     if (rng_below (rng, 4) == 0)
         f.basis = (enum finding_basis)rng_below (rng, BASIS_LOSS + 1);
     f.excess_ns = 350 + 100 * (double)rng_below (rng, 3);
@@ -532,6 +532,32 @@ static void add_unknown (struct world *w, struct rng *rng)
     world_find (w, found_unknown, random_link (rng));
 }
 
+static void add_software (struct world *w, struct rng *rng)
+{
+    size_t old = w->in.naudits;
+
+    for (size_t i = 0; i < 6; i++) {
+        struct policy_finding f = found_fail;
+        size_t k = rng_below (rng, old);
+
+        f.kind = FINDING_NODE;
+        f.level = VERDICT_WARN;
+        w->in.naudits = k + 1; /* to add to an old one */
+        world_find (w, f, random_link (rng));
+        w->in.naudits = old;
+    }
+}
+
+/* The same is done; but of who is well it may be said. */
+static bool is_as_done (const struct decisions *b, const struct decisions *a)
+{
+    for (size_t i = 0; i < b->n; i++)
+        if (b->v[i].kind != a->v[i].kind
+            && !(a->v[i].kind == POLICY_NONE && b->v[i].kind == POLICY_NOTE))
+            return false;
+    return true;
+}
+
 /* Each node that is drained in b is drained in a, or would be if others did
  * not FAIL.
  */
@@ -544,8 +570,38 @@ static bool is_less (const struct decisions *b, const struct decisions *a)
     return true;
 }
 
-/* How many audits, none of a user's, say so much of the host alone. */
-static size_t audits_of (const struct world *w, const char *host, bool clean)
+/* Whether the finding says FAIL of a link of the host, or of others as well. */
+static bool blames (const struct policy_finding *f, const char *host)
+{
+    bool found = false;
+
+    for (size_t j = 0; j < f->nsuspects; j++)
+        found = found || !strcmp (f->suspect[j].host, host);
+    return found && f->kind <= FINDING_SWITCH_LINK
+           && (f->level == VERDICT_FAIL || f->basis == BASIS_CLASS);
+}
+
+/* Whether no link of another host is in both. */
+static bool are_apart (const struct policy_finding *f,
+                       const struct policy_finding *g, const char *host)
+{
+    for (size_t i = 0; i < f->nsuspects; i++)
+        for (size_t j = 0; j < g->nsuspects; j++)
+            if (strcmp (f->suspect[i].host, host)
+                && !strcmp (f->suspect[i].link, g->suspect[j].link))
+                return false;
+    return true;
+}
+
+static bool counts (const struct world *w, const struct policy_audit *a)
+{
+    return a->whole && !a->user && a->time <= w->in.now;
+}
+
+/* How many audits blame the host, and are apart from that one, if any. */
+static size_t audits_of (const struct world *w, const char *host,
+                         const struct policy_audit *of,
+                         const struct policy_finding *from)
 {
     size_t n = 0;
 
@@ -553,22 +609,41 @@ static size_t audits_of (const struct world *w, const char *host, bool clean)
         const struct policy_audit *a = &w->audit[i];
         bool found = false;
 
-        for (size_t k = 0; k < a->nfindings; k++) {
-            const struct policy_finding *f = &a->finding[k];
-            bool alone = true;
+        for (size_t k = 0; k < a->nfindings; k++)
+            found = found || (blames (&a->finding[k], host)
+                              && (!from || are_apart (from, &a->finding[k],
+                                                      host)));
+        n += found && counts (w, a) && a != of;
+    }
+    return n;
+}
 
-            for (size_t j = 0; j < f->nsuspects; j++)
-                alone = alone && !strcmp (f->suspect[j].host, host);
-            found = found || (clean && f->level == VERDICT_OK)
-                    || (alone && !clean && f->kind == FINDING_HOST_END
-                        && (f->level == VERDICT_FAIL
-                            || f->basis == BASIS_CLASS));
-        }
-        if (clean)
-            found = found && a->complete;
-        else
-            found = found && a->whole;
-        n += found && !a->user && a->time <= w->in.now;
+/* Whether two audits blame the host, and have nothing else in common. */
+static bool is_told_apart (const struct world *w, const char *host)
+{
+    for (size_t i = 0; i < w->in.naudits; i++) {
+        const struct policy_audit *a = &w->audit[i];
+
+        for (size_t k = 0; k < a->nfindings; k++)
+            if (counts (w, a) && blames (&a->finding[k], host)
+                && audits_of (w, host, a, &a->finding[k]) > 0)
+                return true;
+    }
+    return false;
+}
+
+/* How many audits find something clean. */
+static size_t clean_audits (const struct world *w)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < w->in.naudits; i++) {
+        const struct policy_audit *a = &w->audit[i];
+        bool found = false;
+
+        for (size_t k = 0; k < a->nfindings; k++)
+            found = found || a->finding[k].level == VERDICT_OK;
+        n += found && a->complete && !a->user && a->time <= w->in.now;
     }
     return n;
 }
@@ -614,12 +689,13 @@ static bool is_sound (struct world *w, const struct decisions *d)
         if (v->kind == POLICY_DRAIN) {
             drains++;
             sound = sound && !n->drained && !n->reserved
-                    && audits_of (w, v->node, false) + sign >= 2
-                    && (sign || leaders_of (w, v->node) >= 2);
+                    && audits_of (w, v->node, NULL, NULL) + sign >= 2
+                    && (sign || (is_told_apart (w, v->node)
+                                 && leaders_of (w, v->node) >= 2));
         }
         if (v->kind == POLICY_RESUME)
             sound = sound && n->drained && !strcmp (n->by, SELF)
-                    && audits_of (w, v->node, true) >= 2;
+                    && clean_audits (w) >= 2;
         sound = sound && v->why[0];
     }
     return sound && (double)drains <= w->cfg.max_drain_percent;
@@ -636,6 +712,7 @@ static void test_properties (void)
         { "the order of the inputs does not matter", change_order, is_same },
         { "a user's checks change nothing", add_user, is_same },
         { "UNKNOWN adds no drain", add_unknown, is_less },
+        { "what is the node's changes nothing", add_software, is_as_done },
     };
     enum { ROWS = sizeof (rows) / sizeof (rows[0]) };
     size_t broken[ROWS] = { 0 };
