@@ -6,13 +6,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/paths/paths.h"
 #include "probe/guids.h"
 
 struct choice {
+    const struct partners_wish *wish;
     const struct hostlist *idle;
+    const struct fabric *f;
+    const char **node_of; /* [nendpoints] */
     bool *near;     /* [idle->count] on the node's switch */
     bool *taken;    /* the node itself, too */
     bool *former;   /* a partner before */
+    uint64_t *tells; /* which of the other links round trips with it are
+                        without, as bits */
+    uint32_t other[PARTNERS_OTHERS];
+    size_t nothers;
+    uint8_t need[PARTNERS_OTHERS]; /* partners that tell it, yet */
     char **partner;
     size_t n, most;
 };
@@ -29,26 +38,100 @@ static uint32_t switch_of (const struct fabric *f, size_t endpoint)
                                            : f->link[link].a].node;
 }
 
-/* Mark an idle node. */
-static void mark (const struct choice *c, bool *marks, const char *node)
+/* Where an idle node is in their list; idle->count: it is none. */
+static size_t place_of (const struct choice *c, const char *node)
 {
     const char *const *name = (const char *const *)c->idle->name;
     const char *const *found = text_find (name, c->idle->count, node);
 
-    if (found)
-        marks[found - name] = true;
+    return found ? (size_t)(found - name) : c->idle->count;
 }
 
-/* node_of [nendpoints]; sw [nnodes] is scratch, all false. */
-static void find_near (const struct choice *c, const struct fabric *f,
-                       const char *const *node_of, const char *node, bool *sw)
+static void mark (const struct choice *c, bool *marks, const char *node)
 {
-    for (size_t i = 0; i < f->nendpoints; i++)
-        if (switch_of (f, i) != FABRIC_NONE && !strcmp (node_of[i], node))
-            sw[switch_of (f, i)] = true;
-    for (size_t i = 0; i < f->nendpoints; i++)
-        if (switch_of (f, i) != FABRIC_NONE && sw[switch_of (f, i)])
-            mark (c, c->near, node_of[i]);
+    marks[place_of (c, node)] = true;
+}
+
+static bool is_own (const struct choice *c, size_t endpoint)
+{
+    return switch_of (c->f, endpoint) != FABRIC_NONE
+           && !strcmp (c->node_of[endpoint], c->wish->node);
+}
+
+/* sw [nnodes] is scratch, all false. */
+static void find_near (const struct choice *c, bool *sw)
+{
+    for (size_t i = 0; i < c->f->nendpoints; i++)
+        if (is_own (c, i))
+            sw[switch_of (c->f, i)] = true;
+    for (size_t i = 0; i < c->f->nendpoints; i++)
+        if (switch_of (c->f, i) != FABRIC_NONE && sw[switch_of (c->f, i)])
+            mark (c, c->near, c->node_of[i]);
+}
+
+static uint32_t link_of (const struct choice *c, size_t endpoint)
+{
+    return c->f->port[c->f->endpoint[endpoint].port].link;
+}
+
+static bool is_suspect (const struct choice *c, uint32_t link)
+{
+    size_t i = 0;
+
+    while (i < c->wish->nsuspects
+           && strcmp (c->wish->suspect[i], c->f->link[link].id) != 0)
+        i++;
+    return i < c->wish->nsuspects;
+}
+
+/* The suspects that are links, but not the node's own. */
+static void find_others (struct choice *c)
+{
+    for (size_t i = 0;
+         i < c->wish->nsuspects && c->nothers < PARTNERS_OTHERS; i++) {
+        uint32_t link = fabric_find_link (c->f, c->wish->suspect[i]);
+        bool own = link == FABRIC_NONE;
+
+        for (size_t e = 0; !own && e < c->f->nendpoints; e++)
+            own = is_own (c, e) && link_of (c, e) == link;
+        if (!own) {
+            c->need[c->nothers] = PARTNERS_TELL;
+            c->other[c->nothers++] = link;
+        }
+    }
+}
+
+/* The other links that a round trip is without; all that is broken has them. */
+static uint64_t told_by (const struct choice *c, uint32_t a, uint32_t b)
+{
+    const struct network *net = fabric_network (c->f);
+    uint32_t arc[2 * PATH_MAX_HOPS];
+    struct error err;
+    int there = net->walk (net->net, a, b, arc, &err);
+    int back = there < 0 ? -1 : net->walk (net->net, b, a, arc + there, &err);
+    uint64_t tells = 0;
+
+    for (size_t i = 0; back >= 0 && i < c->nothers; i++) {
+        int k = 0;
+
+        while (k < there + back && arc_link (arc[k]) != c->other[i])
+            k++;
+        if (k == there + back)
+            tells |= UINT64_C (1) << i;
+    }
+    return tells;
+}
+
+static void find_tells (struct choice *c)
+{
+    for (uint32_t a = 0; c->nothers > 0 && a < c->f->nendpoints; a++)
+        if (is_own (c, a) && is_suspect (c, link_of (c, a)))
+            for (uint32_t b = 0; b < c->f->nendpoints; b++) {
+                size_t k = place_of (c, c->node_of[b]);
+
+                if (k < c->idle->count && !c->taken[k])
+                    c->tells[k] |= told_by (c, a, b);
+            }
 }
 
 static void take (struct choice *c, size_t k)
@@ -57,10 +140,49 @@ static void take (struct choice *c, size_t k)
         return;
     c->taken[k] = true;
     c->partner[c->n++] = c->idle->name[k];
+    for (size_t i = 0; i < c->nothers; i++)
+        if (c->need[i] > 0)
+            c->need[i] -= c->tells[k] >> i & 1;
 }
 
-static void choose (struct choice *c, uint64_t turn)
+/* How much of what is needed yet a node would tell. */
+static size_t gain (const struct choice *c, size_t k)
 {
+    size_t sum = 0;
+
+    for (size_t i = 0; !c->taken[k] && i < c->nothers; i++)
+        sum += c->need[i] * (c->tells[k] >> i & 1);
+    return sum;
+}
+
+/* Who tells most, a partner before only where he tells more than any other. */
+static void take_telling (struct choice *c, uint64_t turn)
+{
+    size_t count = c->idle->count;
+
+    while (c->n < c->most) {
+        size_t best = 0;
+        size_t most = 0;
+
+        for (size_t i = 0; i < count; i++) {
+            size_t k = (i + turn) % count;
+            size_t g = 2 * gain (c, k);
+
+            g -= g > 0 && c->former[k];
+            if (g > most) {
+                most = g;
+                best = k;
+            }
+        }
+        if (most == 0)
+            break;
+        take (c, best);
+    }
+}
+
+static void choose (struct choice *c)
+{
+    uint64_t turn = c->wish->turn;
     size_t count = c->idle->count;
     size_t step = count / (c->most + 1) + 1;
 
@@ -71,6 +193,7 @@ static void choose (struct choice *c, uint64_t turn)
             if (c->near[k] && c->former[k] == again)
                 take (c, k);
         }
+    take_telling (c, turn);
     for (int again = 0; again < 2; again++)
         for (size_t first = 0; first < step; first++)
             for (size_t i = first; i < count; i += step)
@@ -105,37 +228,63 @@ const char *partners_leader (const char *const *node, size_t n,
                      : NULL;
 }
 
-int partners_choose (const struct fabric *f, const struct nodemap *map,
-                     const char *node, const struct hostlist *idle,
-                     const struct hostlist *former, uint64_t turn,
-                     char **partner, size_t most, struct error *err)
+static int find_all (struct choice *c, const struct nodemap *map, bool *sw,
+                     struct error *err)
 {
-    const char **node_of = calloc (f->nendpoints + 1, sizeof (*node_of));
+    const struct hostlist *former = c->wish->former;
+
+    if (guids_nodes (c->f, map, c->node_of, err) < 0)
+        return -1;
+    mark (c, c->taken, c->wish->node);
+    for (size_t i = 0; former && i < former->count; i++)
+        mark (c, c->former, former->name[i]);
+    find_near (c, sw);
+    find_others (c);
+    find_tells (c);
+    return 0;
+}
+
+/* One of the other links that nobody tells. */
+static const char *find_alike (const struct choice *c)
+{
+    for (size_t i = 0; i < c->nothers; i++)
+        if (c->need[i] == PARTNERS_TELL)
+            return c->f->link[c->other[i]].id;
+    return NULL;
+}
+
+int partners_choose (const struct fabric *f, const struct nodemap *map,
+                     const struct partners_wish *wish, char **partner,
+                     size_t most, const char **alike, struct error *err)
+{
     bool *sw = calloc (f->nnodes + 1, sizeof (*sw));
+    size_t count = wish->idle->count;
     struct choice c = {
-        .idle = idle,
-        .near = calloc (idle->count + 1, sizeof (*c.near)),
-        .taken = calloc (idle->count + 1, sizeof (*c.taken)),
-        .former = calloc (idle->count + 1, sizeof (*c.former)),
+        .wish = wish,
+        .idle = wish->idle,
+        .f = f,
+        .node_of = calloc (f->nendpoints + 1, sizeof (*c.node_of)),
+        .near = calloc (count + 1, sizeof (*c.near)),
+        .taken = calloc (count + 1, sizeof (*c.taken)),
+        .former = calloc (count + 1, sizeof (*c.former)),
+        .tells = calloc (count + 1, sizeof (*c.tells)),
         .partner = partner,
         .most = most,
     };
     int rc = -1;
 
-    if (!node_of || !sw || !c.near || !c.taken || !c.former)
+    if (!sw || !c.node_of || !c.near || !c.taken || !c.former || !c.tells)
         error_nomem (err);
-    else if (guids_nodes (f, map, node_of, err) == 0) {
-        mark (&c, c.taken, node);
-        for (size_t i = 0; former && i < former->count; i++)
-            mark (&c, c.former, former->name[i]);
-        find_near (&c, f, node_of, node, sw);
-        choose (&c, turn);
+    else if (find_all (&c, map, sw, err) == 0) {
+        choose (&c);
+        *alike = find_alike (&c);
         rc = (int)c.n;
     }
-    free (node_of);
     free (sw);
+    free (c.node_of);
     free (c.near);
     free (c.taken);
     free (c.former);
+    free (c.tells);
     return rc;
 }

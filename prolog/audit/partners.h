@@ -4,8 +4,10 @@
  * The cable of a host that is alone on its switch looks like the one by which
  * that switch sends what is for the host, were this slow in that direction.
  * Only messages between two hosts of one switch tell them apart: so some of the
- * partners are on the node's own switch, if any of them is idle. The others are
- * from all over, so that no more than one slow host is expected among them.
+ * partners are on the node's own switch, if any of them is idle. Where an audit
+ * found what its cable may not be alone in, some are such that round trips with
+ * them are without these other links. The others are from all over, so that no
+ * more than one slow host is expected among them.
  */
 #ifndef PROLOG_PARTNERS_H
 #define PROLOG_PARTNERS_H
@@ -18,20 +20,35 @@
 #include "util/error.h"
 #include "util/text.h"
 
-enum { PARTNERS_NEAR = 3 }; /* on the node's switch, at most */
+enum {
+    PARTNERS_NEAR = 3,   /* on the node's switch, at most */
+    PARTNERS_TELL = 2,   /* that tell its cable from each other link, */
+    PARTNERS_OTHERS = 64 /* ... of as many */
+};
 
-/* Choose at most `most` of the idle nodes, sorted by strcmp, as partners of a
- * node, into partner: names borrowed from idle. Another turn chooses others,
- * where there are more. map NULL: nodes are called as the fabric's hosts. A
- * node that is not in the fabric has partners from all over. Who is in
- * `former` (NULL: nobody) is chosen only where there are too
- * few others: so that two audits of a node share no more than they must. Return
- * how many, or -1 with err.
+struct partners_wish {
+    const char *node;              /* that it is about */
+    const struct hostlist *idle;   /* to choose from, sorted by strcmp */
+    const struct hostlist *former; /* partners before; NULL: there were none */
+    const char *const *suspect;    /* [nsuspects] ids of links, and of what is
+                                      none: its own, and others that may be
+                                      slow in their place */
+    size_t nsuspects;
+    uint64_t turn;
+};
+
+/* Choose at most `most` of the idle nodes, as partners of a node, into partner:
+ * names borrowed from idle. Another turn chooses others, where there are more.
+ * map NULL: nodes are called as the fabric's hosts. A node that is not in the
+ * fabric has partners from all over. Who was a partner before is chosen only
+ * where there are too few others: so that two audits of a node share no more
+ * than they must. *alike is one of the other links that round trips with all
+ * who were chosen cross as well; NULL: there is none. Return how many, or -1
+ * with err.
  */
 int partners_choose (const struct fabric *f, const struct nodemap *map,
-                     const char *node, const struct hostlist *idle,
-                     const struct hostlist *former, uint64_t turn,
-                     char **partner, size_t most, struct error *err);
+                     const struct partners_wish *wish, char **partner,
+                     size_t most, const char **alike, struct error *err);
 
 /* Which of n nodes leads an audit: at each turn another, but neither the one
  * that it is about nor the one that led before, if there is a third (NULL:

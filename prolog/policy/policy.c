@@ -438,6 +438,7 @@ static bool rule_wait (const struct scene *s, const struct ward *w,
     const char *old = t->last->time > s->in->now ? ", by a clock ahead of ours"
                                                  : ", which is long ago";
     bool among = t->standing == STANDING_AMONG;
+    const struct event *of;
     const char *other;
 
     if (t->standing == STANDING_CONFIRMED)
@@ -447,7 +448,9 @@ static bool rule_wait (const struct scene *s, const struct ward *w,
                     "one of several that the FAIL of audit %" PRIu64
                     " may be of: waits for %.63s", t->last->audit, other);
     d->when = retry (s, w, to->time, to->audit);
-    d->audit = t->open ? t->open->audit : t->last->audit;
+    of = t->open ? t->open : t->last;
+    d->audit = of->audit;
+    d->finding = of->finding;
     if (t->needs.node || t->needs.link)
         return say_needs (t, d);
     return say (d, POLICY_WAIT,

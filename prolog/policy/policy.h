@@ -79,11 +79,11 @@
  *   audited again first.
  *   A host that we drained counts for a day, whatever came of it.
  *   An audit counts against no host, but as a warning here, if more than a
- *   quarter of the hosts measured FAIL, so counted, and several do; if it found a switch
- *   or a route at fault; if it did not come to its end; if more than a quarter
- *   of its hosts did not answer. Hosts that are UNKNOWN do not FAIL, and a
- *   few that are silent, or lose messages, void nothing: who loses half of
- *   its own messages is in doubt, and no other.
+ *   quarter of the hosts measured FAIL, so counted, and several do; if it found
+ *   a switch or a route at fault; if it did not come to its end; if more than a
+ *   quarter of its hosts did not answer. Hosts that are UNKNOWN do not FAIL,
+ *   and a few that are silent, or lose messages, void nothing: who loses half
+ *   of its own messages is in doubt, and no other.
  *   An audit that is UNKNOWN for a host end alone finds the others clean.
  *
  * A node is resumed only if Resume and Action=drain are set, it still shows
@@ -264,6 +264,8 @@ struct decision {
     enum policy_kind kind;
     int64_t when;     /* WAIT: an audit makes sense from then on, */
     uint64_t audit;   /* ... to confirm this one; 0: to find it mended */
+    const struct policy_finding *finding; /* what that one found of it, of the
+                         input; NULL */
     char reason[POLICY_REASON_MAX]; /* DRAIN: for Slurm; else "" */
     char why[POLICY_WHY_MAX];       /* one sentence, always there */
 };

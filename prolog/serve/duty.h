@@ -25,7 +25,8 @@
 struct wish {
     char node[64];
     enum ledger_why why; /* CONFIRM or AGAIN */
-    uint64_t audit; /* CONFIRM: this one */
+    uint64_t audit; /* CONFIRM: this one, */
+    json_t *suspects; /* ... and the links that its FAIL may be of; or NULL */
     int64_t when;   /* it makes sense from then on */
     int64_t held;   /* there was none to be had: not before */
 };
@@ -113,6 +114,7 @@ bool service_just_left (const struct service *s, const char *node,
 /* Have the policy decide and act; audit a node that it waits for. */
 int duty_policy (struct service *s, struct error *err);
 int duty_confirm (struct service *s, struct error *err);
+void duty_wishes_clear (struct service *s);
 
 /* Audit idle nodes, where cables were not measured for long, or cannot be told
  * apart.

@@ -35,6 +35,29 @@ static const struct wish *find_wish (const struct service *s,
     return NULL;
 }
 
+void duty_wishes_clear (struct service *s)
+{
+    for (size_t i = 0; i < s->nwishes; i++)
+        json_decref (s->wish[i].suspects);
+    free (s->wish);
+    s->wish = NULL;
+    s->nwishes = 0;
+}
+
+/* The links that a finding suspects. NULL: memory is short. */
+static json_t *suspects_of (const struct policy_finding *f)
+{
+    json_t *list = json_array ();
+
+    for (size_t i = 0; list && i < f->nsuspects; i++)
+        if (json_array_append_new (list, json_string (f->suspect[i].link))
+            < 0) {
+            json_decref (list);
+            list = NULL;
+        }
+    return list;
+}
+
 /* Note whom the policy waits for now. Who should have been audited for it is
  * left alone for as long as before.
  */
@@ -43,10 +66,9 @@ static int note_wishes (struct service *s, const struct decisions *d,
 {
     struct wish *v = calloc (d->n + 1, sizeof (*v));
     size_t n = 0;
+    int rc = v ? 0 : error_nomem (err);
 
-    if (!v)
-        return error_nomem (err);
-    for (size_t i = 0; i < d->n; i++) {
+    for (size_t i = 0; rc == 0 && i < d->n; i++) {
         const struct wish *old = find_wish (s, d->v[i].node);
 
         if (d->v[i].kind != POLICY_WAIT
@@ -57,12 +79,15 @@ static int note_wishes (struct service *s, const struct decisions *d,
         v[n].why = v[n].audit ? LEDGER_CONFIRM : LEDGER_AGAIN;
         v[n].when = d->v[i].when;
         v[n].held = old ? old->held : INT64_MIN;
+        if (d->v[i].finding
+            && !(v[n].suspects = suspects_of (d->v[i].finding)))
+            rc = error_nomem (err);
         n++;
     }
-    free (s->wish);
+    duty_wishes_clear (s);
     s->wish = v;
-    s->nwishes = n;
-    return 0;
+    s->nwishes = v ? n : 0;
+    return rc;
 }
 
 int duty_policy (struct service *s, struct error *err)
@@ -142,6 +167,35 @@ static int find_former (struct service *s, const struct wish *w,
     return 0;
 }
 
+/* Partners for it, into name; return how many, or -1 with err. */
+static int choose (struct service *s, const struct wish *w,
+                   const struct hostlist *idle, const struct hostlist *former,
+                   int64_t now, char **name, struct error *err)
+{
+    size_t n = json_array_size (w->suspects);
+    const char **suspect = calloc (n + 1, sizeof (*suspect));
+    const char *alike = NULL;
+    int rc = -1;
+
+    if (!suspect)
+        return error_nomem (err);
+    for (size_t i = 0; i < n; i++)
+        suspect[i] = json_string_value (json_array_get (w->suspects, i));
+    rc = partners_choose (s->fabric, s->map,
+                          &(struct partners_wish){
+                              .node = w->node, .idle = idle,
+                              .former = former, .suspect = suspect,
+                              .nsuspects = n,
+                              .turn = (uint64_t)now / RETRY_S,
+                          },
+                          name, PARTNERS, &alike, err);
+    if (alike)
+        service_log (s, "node %s: no idle node tells its link from %s",
+                     w->node, alike);
+    free (suspect);
+    return rc;
+}
+
 static int confirm (struct service *s, struct wish *w,
                     const struct hostlist *idle, struct error *err)
 {
@@ -154,10 +208,7 @@ static int confirm (struct service *s, struct wish *w,
     const char *before;
     json_t *row = NULL;
     int rc = find_former (s, w, &former, &before, &row, err);
-    int n = rc < 0 ? -1
-                   : partners_choose (s->fabric, s->map, w->node, idle,
-                                      &former, (uint64_t)now / RETRY_S,
-                                      &name[1], PARTNERS, err);
+    int n = rc < 0 ? -1 : choose (s, w, idle, &former, now, &name[1], err);
 
     if (n >= 0) {
         name[0] = w->node;

@@ -342,7 +342,7 @@ int serve (const struct serve_options *options, FILE *log, struct error *err)
     spool_close (s.spool);
     site_clear (&s.site);
     free (s.hold);
-    free (s.wish);
+    duty_wishes_clear (&s);
     json_decref (s.missed);
     for (size_t i = 0; i < 2; i++)
         if (wake[i] >= 0)

@@ -8,23 +8,22 @@
 #include <unistd.h>
 
 #include "ibquery/model/generate.h"
+#include "ibquery/walk.h"
 #include "tests/tap.h"
 
 enum { HOSTS = 32, LEAF = 4, MOST = 6, TURNS = 50 };
 
 static struct fabric *fabric;
+static const char *alike; /* of the last choice */
 
-/* Choose for a node, and print it: "h0002 h0009". */
-static const char *chosen (const struct nodemap *map, const char *node,
-                           const struct hostlist *idle,
-                           const struct hostlist *former, uint64_t turn,
-                           size_t most)
+/* Choose, and print it: "h0002 h0009". */
+static const char *choose (const struct nodemap *map,
+                           const struct partners_wish *wish, size_t most)
 {
     static char text[HOSTS * 8];
     char *partner[HOSTS];
     struct error err;
-    int n = partners_choose (fabric, map, node, idle, former, turn,
-                             partner, most, &err);
+    int n = partners_choose (fabric, map, wish, partner, most, &alike, &err);
 
     if (n < 0 || (size_t)n > most)
         abort ();
@@ -35,6 +34,17 @@ static const char *chosen (const struct nodemap *map, const char *node,
         strcat (strcat (text, i ? " " : ""), partner[i]);
     }
     return text;
+}
+
+static const char *chosen (const struct nodemap *map, const char *node,
+                           const struct hostlist *idle,
+                           const struct hostlist *former, uint64_t turn,
+                           size_t most)
+{
+    return choose (map,
+                   &(struct partners_wish){ .node = node, .idle = idle,
+                                            .former = former, .turn = turn },
+                   most);
 }
 
 static struct hostlist nodes (const char *list)
@@ -157,6 +167,78 @@ static void test_former (void)
     }
 }
 
+/* The id of the cable that a message takes between switches, to or from that
+ * switch where one of them is.
+ */
+static const char *cable (const char *from, const char *to, bool last)
+{
+    uint32_t arc[PATH_MAX_HOPS];
+    int n = fabric_walk (fabric, fabric_find_endpoint (fabric, from),
+                         fabric_find_endpoint (fabric, to), arc, NULL);
+
+    return fabric->link[arc_link (arc[last ? n - 2 : 1])].id;
+}
+
+static const char *own (const char *node)
+{
+    uint32_t end = fabric_find_endpoint (fabric, node);
+
+    return fabric->link[fabric->port[fabric->endpoint[end].port].link].id;
+}
+
+/* Whom an audit chooses that is to tell the cable of h0001 from others: of the
+ * partners, those with whom round trips are without all of these.
+ */
+static void test_tell (void)
+{
+    const char *down = cable ("h0005", "h0001", true); /* all to h0001 */
+    const char *up = cable ("h0001", "h0006", false);  /* to h0006, h0010 .. */
+    const char *mine = own ("h0001");
+    const struct {
+        const char *what, *idle, *former;
+        const char *suspect[3];
+        const char *wanted, *alike;
+    } rows[] = {
+        { "as ever, without suspects", "h[0005-0032]", "h0032",
+          { NULL }, "h0005 h0011 h0017 h0023", NULL },
+        { "as ever, where only its own is suspected", "h[0005-0032]", "h0032",
+          { mine }, "h0005 h0011 h0017 h0023", NULL },
+        { "two whose messages take another uplink",
+          "h[0006,0010,0014,0018-0020]", "h0032", { mine, up },
+          "h0019 h0020 h0006 h0014", NULL },
+        { "of whom one that was a partner before",
+          "h[0006,0010,0014,0018,0019]", "h0019", { up, mine },
+          "h0019 h0006 h0014 h0010", NULL },
+        { "a neighbour, from the link that all take", "h[0002,0006-0032]",
+          "h0032", { mine, down }, "h0002 h0011 h0017 h0023", NULL },
+        { "nobody else tells that", "h[0005-0032]", "h0032",
+          { mine, down }, "h0005 h0011 h0017 h0023", down },
+        { "a switch is no link", "h[0005-0032]", "h0032",
+          { mine, "0002c90000000001" }, "h0005 h0011 h0017 h0023", NULL },
+    };
+
+    for (size_t i = 0; i < sizeof (rows) / sizeof (rows[0]); i++) {
+        struct hostlist idle = nodes (rows[i].idle);
+        struct hostlist former = nodes (rows[i].former);
+        struct partners_wish wish = { .node = "h0001", .idle = &idle,
+                                      .former = &former,
+                                      .suspect = rows[i].suspect };
+        const char *got;
+
+        while (wish.nsuspects < 3 && rows[i].suspect[wish.nsuspects])
+            wish.nsuspects++;
+        got = choose (NULL, &wish, 4);
+        ok (!strcmp (got, rows[i].wanted)
+                && (rows[i].alike ? alike && !strcmp (alike, rows[i].alike)
+                                  : !alike),
+            "%s: %s", rows[i].what, got);
+        if (alike)
+            diag ("not told: %s", alike);
+        hostlist_clear (&idle);
+        hostlist_clear (&former);
+    }
+}
+
 static void test_leader (void)
 {
     static const char *const node[] = { "n1", "n2", "n3", "n4" };
@@ -195,6 +277,7 @@ int main (void)
     test_turns ();
     test_map ();
     test_former ();
+    test_tell ();
     test_leader ();
     fabric_destroy (fabric);
     return done_testing ();
