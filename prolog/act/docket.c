@@ -38,6 +38,7 @@ struct sight {
     bool lossy; /* half of its messages or more were lost */
     bool own;   /* all routes over it ended at its host */
     bool clean; /* it was measured against a baseline, and not suspected */
+    bool open;  /* it was not judged */
 };
 
 struct making {
@@ -476,8 +477,9 @@ static int add_sights (struct making *m, size_t interest)
             .peer = node_of_host (m, text_of (row, "peer")),
             .lossy = number_of (row, "lossy"), .own = number_of (row, "own"),
             .clean = number_of (row, "own") && number_of (row, "clean"),
+            .open = number_of (row, "own") && number_of (row, "open"),
         };
-        if (v->clean)
+        if (v->clean || v->open)
             rc = add_id (m, v->audit);
     }
     return rc;
@@ -558,9 +560,9 @@ static int make_finding (struct making *m, int64_t audit, const json_t *row,
     return 0;
 }
 
-/* The links of interest that the audit found clean. */
-static int make_clean (struct making *m, int64_t audit,
-                       struct policy_finding *f)
+/* The links of interest that the audit found clean, or did not judge. */
+static int make_sights (struct making *m, int64_t audit, bool open,
+                        struct policy_finding *f)
 {
     size_t first, end;
     struct policy_suspect *s;
@@ -573,13 +575,14 @@ static int make_clean (struct making *m, int64_t audit,
     if (!(s = alloc (m, end - first, sizeof (*s))))
         return -1;
     *f = (struct policy_finding){
-        .level = VERDICT_OK, .kind = FINDING_HOST_END,
-        .basis = BASIS_BASELINE, .expected_ns = NAN, .suspect = s,
+        .level = open ? VERDICT_UNKNOWN : VERDICT_OK,
+        .kind = FINDING_HOST_END, .basis = BASIS_BASELINE,
+        .excess_ns = open ? NAN : 0, .expected_ns = NAN, .suspect = s,
     };
     for (size_t i = first; i < end; i++) {
         const struct interest *in = &m->interest[m->sight[i].interest];
 
-        if (m->sight[i].clean)
+        if (open ? m->sight[i].open : m->sight[i].clean)
             s[f->nsuspects++] = (struct policy_suspect){
                 .link = m->fabric->link[in->link].id, .host = in->node,
                 .port = in->port,
@@ -602,7 +605,7 @@ static int make_audit (struct making *m, const json_t *row,
 {
     const json_t *findings = json_object_get (row, "findings");
     size_t n = json_array_size (findings);
-    struct policy_finding *f = alloc (m, n + 2, sizeof (*f));
+    struct policy_finding *f = alloc (m, n + 3, sizeof (*f));
     int status = find_name (text_of (row, "status"), VERDICT_FAIL + 1,
                             level_name);
     int unclear = VERDICT_OK; /* ... of more than host ends */
@@ -625,16 +628,17 @@ static int make_audit (struct making *m, const json_t *row,
             return -1;
     if (number_of (row, "limited") || is_unclear (f, n))
         unclear = status;
-    if (unclear == VERDICT_UNKNOWN)
-        return 0;
-    if (make_clean (m, id, &f[n]) < 0)
+    if (make_sights (m, id, true, &f[n]) < 0)
         return -1;
-    a->nfindings++;
+    n += f[n].nsuspects > 0;
+    if (unclear != VERDICT_UNKNOWN
+        && make_sights (m, id, false, &f[n++]) < 0)
+        return -1;
     if (unclear == VERDICT_FAIL) { /* it may hide an UNKNOWN */
-        f[n + 1] = f[n];
-        f[n + 1].level = VERDICT_UNKNOWN;
-        a->nfindings++;
+        f[n] = f[n - 1];
+        f[n++].level = VERDICT_UNKNOWN;
     }
+    a->nfindings = n;
     return 0;
 }
 

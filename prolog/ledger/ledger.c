@@ -387,6 +387,16 @@ static int add_finding (struct record *r, size_t n, const struct finding *f,
     return rc;
 }
 
+static int add_open (struct record *r, uint32_t link, struct error *err)
+{
+    int64_t id;
+
+    if (db_name (r->l, r->net->link[link].id, &id, err) < 0)
+        return -1;
+    return db_run (r->l, DB_ADD_OPEN, NULL, VALUES (INT (r->audit), INT (id)),
+                   err);
+}
+
 static int add_verdict (struct record *r, int64_t time,
                         const struct samples *s, const struct verdict *v,
                         struct error *err)
@@ -395,6 +405,9 @@ static int add_verdict (struct record *r, int64_t time,
 
     for (size_t i = 0; i < v->nfindings; i++)
         if (add_finding (r, i, &v->finding[i], err) < 0)
+            return -1;
+    for (size_t i = 0; i < v->nopen; i++)
+        if (add_open (r, v->open[i], err) < 0)
             return -1;
     for (size_t i = 0; i < v->nlimits; i++)
         if (db_run (r->l, DB_ADD_LIMIT, NULL,

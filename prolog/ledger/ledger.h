@@ -252,9 +252,10 @@ int64_t ledger_prune (struct ledger *ledger, int64_t before, int64_t keep,
 json_t *ledger_audits (struct ledger *ledger, size_t n, struct error *err);
 
 /* All of one: the above, hosts [{host, answered}], findings [{level, kind,
- * basis, excess_ns, stderr_ns, expected_ns, why, suspects}], limits, probes
- * [{a, b, round, initiator, sent, lost, min, ..., max, row}], counters, signs,
- * faults [{node, cause}], and actions. errno ENOENT where there is none.
+ * basis, excess_ns, stderr_ns, expected_ns, why, suspects}], not_judged
+ * [{link}], limits, probes [{a, b, round, initiator, sent, lost, min, ..., max,
+ * row}], counters, signs, faults [{node, cause}], and actions. errno ENOENT
+ * where there is none.
  */
 json_t *ledger_audit (struct ledger *ledger, int64_t id, struct error *err);
 
@@ -371,10 +372,11 @@ json_t *ledger_suspects (struct ledger *ledger, int64_t from,
                          struct error *err);
 
 /* Audits from `from` on whose routes crossed the link: [{audit, own, clean,
- * lossy, peer}].
+ * open, lossy, peer}].
  * own: all of these routes ended at the host, so it is this host's link. clean:
- * an RTT over it was measured, no finding suspects it, and ledger_baseline
- * would have had an RTT over it before. lossy: half of its probes or more were
+ * an RTT over it was measured and judged, no finding suspects it but for what
+ * is slow of its host beside it, and ledger_baseline would have had an RTT over
+ * it before. open: it was not judged. lossy: half of its probes or more were
  * lost. peer: the one host that all RTTs over it were measured with; null
  * where there were several.
  */

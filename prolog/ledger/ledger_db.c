@@ -178,7 +178,12 @@ const char *const db_steps[LEDGER_VERSION] = {
     " host INTEGER NOT NULL REFERENCES name, boot TEXT, kernel TEXT,"
     " governor TEXT, numa INTEGER, adapter_numa INTEGER,"
     " PRIMARY KEY (host, audit)) WITHOUT ROWID;"
-    "CREATE INDEX node_audit ON node (audit);",
+    "CREATE INDEX node_audit ON node (audit);"
+    /* links that were measured, but could not be judged */
+    "CREATE TABLE open (audit INTEGER NOT NULL"
+    " REFERENCES audit ON DELETE CASCADE,"
+    " link INTEGER NOT NULL REFERENCES name,"
+    " PRIMARY KEY (audit, link)) WITHOUT ROWID;",
 };
 
 #define AUDIT_COLUMNS                                                         \
@@ -262,6 +267,8 @@ const char *const db_sql[DB_STMTS] = {
                        " (?, ?, ?, ?, ?, ?, ?, ?, ?)",
     [DB_ADD_SUSPECT] = "INSERT INTO suspect (audit, finding, seq, role, link)"
                        " VALUES (?, ?, ?, ?, ?)",
+    [DB_ADD_OPEN] = "INSERT INTO open (audit, link) VALUES (?, ?)"
+                    " ON CONFLICT DO NOTHING",
     [DB_ADD_LIMIT] = "INSERT INTO gap (audit, seq, text) VALUES (?, ?, ?)",
     [DB_ADD_COUNTER] = "INSERT OR REPLACE INTO counter"
                        " (audit, port, counter, value) VALUES (?, ?, ?, ?)",
@@ -323,6 +330,9 @@ const char *const db_sql[DB_STMTS] = {
     [DB_SUSPECTS] = "SELECT n.text AS id, s.role FROM suspect s"
                     " JOIN name n ON n.id = s.link WHERE s.audit = ?"
                     " AND s.finding = ? ORDER BY s.seq",
+    [DB_OPEN] = "SELECT n.text AS link FROM open o"
+                " JOIN name n ON n.id = o.link WHERE o.audit = ?"
+                " ORDER BY n.text",
     [DB_LIMITS] = "SELECT text FROM gap WHERE audit = ? ORDER BY seq",
     [DB_RTTS] = "SELECT r.route, a.text AS a, b.text AS b, r.round,"
                 " CASE r.first WHEN 1 THEN a.text ELSE b.text END"
@@ -391,16 +401,22 @@ const char *const db_sql[DB_STMTS] = {
                     " ORDER BY audit",
     [DB_ALL_SUSPECTS] = "SELECT text AS link FROM name WHERE id IN"
                         " (SELECT link FROM suspect WHERE audit >= ?)",
-    /* clean: it was measured, is not suspected, and could have been, since an
-     * RTT of before is in the baseline (as in DB_BASELINE) */
+    /* clean: it was measured and judged, is not suspected (?4: the kind of
+     * finding that suspects no link), and could have been, since an RTT of
+     * before is in the baseline (as in DB_BASELINE) */
     [DB_SIGHTS]
     = "SELECT r.audit, min (EXISTS (SELECT 1 FROM name n"
       " WHERE n.id IN (t.a, t.b) AND (n.text = ?2"
       " OR substr (n.text, 1, length (?2) + 1) = ?2 || ':'))) AS own,"
+      " EXISTS (SELECT 1 FROM open o WHERE o.audit = r.audit"
+      " AND o.link = c.link) AS open,"
       " max (r.lost < r.sent) AND NOT EXISTS (SELECT 1 FROM suspect s"
-      " WHERE s.link = c.link AND s.audit = r.audit)"
-      " AND EXISTS (SELECT 1 FROM crossing k JOIN route u ON u.id = k.route"
-      " AND u.epoch = t.epoch JOIN rtt q ON q.route = u.id"
+      " JOIN finding f ON f.audit = s.audit AND f.seq = s.finding"
+      " WHERE s.link = c.link AND s.audit = r.audit AND f.kind <> ?4)"
+      " AND NOT EXISTS (SELECT 1 FROM open o WHERE o.audit = r.audit"
+      " AND o.link = c.link) AND EXISTS (SELECT 1 FROM crossing k"
+      " JOIN route u ON u.id = k.route AND u.epoch = t.epoch"
+      " JOIN rtt q ON q.route = u.id"
       " AND q.audit < r.audit AND q.lost < q.sent"
       " JOIN audit b ON b.id = q.audit AND " SOUND ("b")
       " WHERE k.link = c.link"

@@ -37,7 +37,8 @@ json_t *ledger_sights (struct ledger *l, const char *link, const char *host,
                        int64_t from, struct error *err)
 {
     return db_list (l, DB_SIGHTS,
-                    VALUES (NAME (link), NAME (host), INT (from)), err);
+                    VALUES (NAME (link), NAME (host), INT (from),
+                            NAME (finding_kind_name (FINDING_NODE))), err);
 }
 
 json_t *ledger_result (struct ledger *l, int64_t id, struct error *err)

@@ -119,7 +119,7 @@ static json_t *audit_json (struct ledger *l, int64_t id, struct error *err)
     } lists[] = {
         { "hosts", DB_MEMBERS },        { "counters", DB_COUNTERS },
         { "signs", DB_AUDIT_SIGNS },    { "faults", DB_AUDIT_FAULTS },
-        { "actions", DB_AUDIT_ACTIONS },
+        { "not_judged", DB_OPEN },      { "actions", DB_AUDIT_ACTIONS },
         { "loopbacks", DB_AUDIT_LOOPBACKS },
         { "nodes", DB_AUDIT_NODES },
     };

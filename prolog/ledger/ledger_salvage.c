@@ -71,10 +71,13 @@ static const struct copy of_audit[] = {
             " WHERE audit = ?1" },
     { 5, 0, "INSERT OR IGNORE INTO main.name SELECT * FROM old.name"
             " WHERE id IN (SELECT end FROM old.loopback WHERE audit = ?1"
-            " UNION SELECT host FROM old.node WHERE audit = ?1)" },
+            " UNION SELECT host FROM old.node WHERE audit = ?1"
+            " UNION SELECT link FROM old.open WHERE audit = ?1)" },
     { 5, 0, "INSERT INTO main.loopback SELECT * FROM old.loopback"
             " WHERE audit = ?1" },
     { 5, 0, "INSERT INTO main.node SELECT * FROM old.node"
+            " WHERE audit = ?1" },
+    { 5, 0, "INSERT INTO main.open SELECT * FROM old.open"
             " WHERE audit = ?1" },
     { 0, 0, "INSERT OR REPLACE INTO main.seen SELECT DISTINCT c.link, ?1"
             " FROM main.rtt r JOIN main.crossing c ON c.route = r.route"

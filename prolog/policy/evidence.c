@@ -186,7 +186,9 @@ static void add_finding (struct evidence *e, const struct policy_input *in,
     }
 }
 
-/* What is slow beside its class was so before. */
+/* What is slow beside its class was so before; what is not judged, without a
+ * figure, is not suspected.
+ */
 static void make_bill (struct evidence *e, struct bill *bill,
                        const struct policy_audit *a)
 {
@@ -195,7 +197,8 @@ static void make_bill (struct evidence *e, struct bill *bill,
         const struct policy_finding *f = &a->finding[i];
 
         if (f->level == VERDICT_OK || f->basis == BASIS_CLASS
-            || f->kind == FINDING_NODE)
+            || f->kind == FINDING_NODE
+            || (f->level == VERDICT_UNKNOWN && !isfinite (f->excess_ns)))
             continue;
         for (size_t k = 0; k < f->nsuspects; k++)
             bill->link[bill->n++] = f->suspect[k].link;

@@ -218,6 +218,7 @@ static const struct {
     { "unsure", VERDICT_UNKNOWN, FINDING_HOST_END, BASIS_BASELINE },
     { "cable", VERDICT_FAIL, FINDING_SWITCH_LINK, BASIS_BASELINE },
     { "switch", VERDICT_UNKNOWN, FINDING_SWITCH, BASIS_BASELINE },
+    { "software", VERDICT_WARN, FINDING_NODE, BASIS_BASELINE },
 };
 
 /* A finding of suspects "h0001,h0002". */
@@ -264,7 +265,13 @@ static int64_t begin (struct season *s, int64_t time,
                          HOSTS, nonce, &err);
 }
 
-/* TIME [incomplete | FINDING SUSPECTS]... */
+static void add_open (struct verdict *v, const char *host)
+{
+    v->open = realloc (v->open, (v->nopen + 1) * sizeof (*v->open));
+    v->open[v->nopen++] = link_of (host);
+}
+
+/* TIME [incomplete | unknown | open HOST | FINDING SUSPECTS]... */
 static void step_audit (struct season *s, words v)
 {
     struct simulate_options opts = { .noise_ns = 5, .repeats = 3, .seed = 1 };
@@ -282,6 +289,8 @@ static void step_audit (struct season *s, words v)
             samples->complete = false;
         else if (!strcmp (v[i], "unknown"))
             verdict_limit (verdict, VERDICT_UNKNOWN, "it was not to be told");
+        else if (!strcmp (v[i], "open"))
+            add_open (verdict, v[++i]);
         else {
             add_finding (verdict, v[i], v[i + 1]);
             i++;
@@ -558,6 +567,29 @@ static const struct {
       "round 0", "", "", NULL },
     { "one of two hosts", "audit -1800 fail h0003,h0004;"
       "audit -600 fail h0003,h0004; round 0", "", "", "one of several" },
+    { "it or a cable, then it", "audit -1800 cable h0003,spine;"
+      "audit -600 fail h0003; round 0", "drain h0003", "drain",
+      "with no other suspect in both" },
+    { "it or a cable, twice", "audit -1800 cable h0003,spine;"
+      "audit -600 cable spine,h0003; round 0", "", "",
+      "would explain both as well" },
+    { "not judged between", "audit -1800 fail h0003; audit -900 open h0003;"
+      "audit -100 fail h0003; round 0", "drain h0003", "drain",
+      "audits 3 and 5" },
+    { "another one not judged between", "audit -1800 fail h0003;"
+      "audit -900 open h0004; audit -100 fail h0003; round 0", "", "",
+      "wait: FAIL in audit 5" },
+    { "another that FAILs, and is not judged then",
+      "audit -1800 fail h0003 fail h0004; audit -600 fail h0003 open h0004;"
+      "round 0", "drain h0003", "drain", "" },
+    { "software", "audit -1800 software h0003; audit -600 software h0003;"
+      "round 0", "", "", "h0003: note: its software, PCIe or adapter" },
+    { "software between, its link judged", "audit -1800 fail h0003;"
+      "audit -900 software h0003; audit -100 fail h0003; round 0", "", "",
+      "wait: FAIL in audit 5" },
+    { "software between, its link not judged", "audit -1800 fail h0003;"
+      "audit -900 software h0003 open h0003; audit -100 fail h0003; round 0",
+      "drain h0003", "drain", "audits 3 and 5" },
     { "half of the hosts",
       "audit -1800 fail h0001 fail h0002 fail h0003;"
       "audit -600 fail h0001 fail h0002 fail h0003; round 0", "", "",
@@ -583,6 +615,12 @@ static const struct {
 
     /* resumes */
     { "mended", DRAINED MENDED "round 1500; round 1600",
+      "drain h0003; resume h0003", "drain resume", "h0003: resumed" },
+    { "mended, but not judged", DRAINED "audit 700 open h0003;"
+      "audit 1400 open h0003; round 1500", "drain h0003", "drain",
+      "clean in 0 audits since" },
+    { "mended, and slow by its software", DRAINED
+      "audit 700 software h0003; audit 1400 software h0003; round 1500",
       "drain h0003; resume h0003", "drain resume", "h0003: resumed" },
     { "mended, by one audit", DRAINED "audit 700; round 1500",
       "drain h0003", "drain", "clean in 1 audit since" },

@@ -436,6 +436,9 @@ static void test_record (void)
             && ledger_begin (l, 400, net->net.hash, &sweep, host, 2, other,
                              &err) == 2,
         "two audits begin, the second by an earlier clock");
+    v->open = calloc (2, sizeof (*v->open));
+    v->open[v->nopen++] = 3;
+    v->open[v->nopen++] = 3;
     s = measure (nonce, 2, 400);
     s->job = 99;
     samples_add_host (s, host[1], true);
@@ -474,6 +477,10 @@ static void test_record (void)
                             json_object_get (a, "limits"), 0)),
                         "no baseline"),
         "its finding, cleaned, its suspect and its limit");
+    f = json_object_get (a, "not_judged");
+    ok (json_array_size (f) == 1
+            && is_text (json_array_get (f, 0), "link", net->net.link[3].id),
+        "and what it did not judge, once");
     json_decref (a);
 
     strcpy (s->nonce, "00000000000000000000000000000000");
