@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Notes. A cause has suspects, of which each would explain the excess. Of the
+/* Notes. A cause has suspects, of which each would explain the excess; beside a
+ * host's link stands the last direction of a switch link on the way to it,
+ * suspect or not: one row that happens to be off makes either of them the only
+ * one, and nothing but a neighbour's row is there to tell them apart. Of the
  * stage's rows two things are wanted: that ROWS_EACH of them cross each
  * suspect, with partners that it did not have before, and that ROWS_APART of
  * them cross one more often than the other of each two suspects, where any
@@ -55,7 +58,8 @@ const struct confirm_options confirm_defaults = { .rounds = 4 };
 struct candidate {
     uint32_t a, b;
     double worth;                /* of each want it serves */
-    uint8_t count[SUSPECTS_MAX]; /* crossings of the suspects */
+    uint8_t count[SUSPECTS_MAX]; /* crossings of the suspects, by the time
+                                    that they would take */
     int narcs;
     uint32_t arc[ROW_MAX];       /* there and back */
 };
@@ -78,6 +82,7 @@ struct hunt {
     uint8_t cause;
     const struct suspect *suspect;
     size_t nsuspects;
+    size_t nown;           /* of these; behind them is what is beside them */
     bool has_routes;
     uint64_t *mask;        /* [2 * nlinks] suspects by arc */
     uint32_t *order;       /* [n] destinations */
@@ -268,7 +273,9 @@ static int draw (struct hunt *h, uint32_t a, uint32_t b, struct error *err)
         mixed |= cause != 0 && cause != h->cause;
         all |= mask;
         for (size_t i = 0; mask >> i != 0; i++) {
-            c->count[i] += mask >> i & 1;
+            /* one direction, twice as slow, looks like both */
+            if (mask >> i & 1)
+                c->count[i] += h->suspect[i].kind == SUSPECT_ARC ? 2 : 1;
             if (i == SUSPECTS_MAX - 1)
                 break;
         }
@@ -407,7 +414,7 @@ static int draw_sources (struct hunt *h, uint32_t to, size_t draws,
 /* Whether only some destinations have anything to say. */
 static bool is_local (const struct hunt *h)
 {
-    for (size_t i = 0; i < h->nsuspects; i++)
+    for (size_t i = 0; i < h->nown; i++)
         if ((h->suspect[i].kind == SUSPECT_LINK
              || h->suspect[i].kind == SUSPECT_ARC
              || h->suspect[i].kind == SUSPECT_SWITCH)
@@ -518,21 +525,84 @@ static int choose (struct hunt *h)
     if (!best)
         return 0;
     serve (h, best, true);
+    best->worth *= KNOWN; /* another partner is better */
     return place (h, free_round (h, best), best) < 0 ? -1 : 1;
+}
+
+/* The last direction of a switch link on the way to the host that a link is
+ * of, from whatever endpoint is farther than its switch. Return 1, 0 where
+ * there is none, -1 with err.
+ */
+static int find_beside (const struct hunt *h, uint32_t link, uint32_t *beside,
+                        struct error *err)
+{
+    const char *host = pathset_network (h->ps)->link[link].host;
+    uint32_t arc[PATH_MAX_HOPS];
+
+    for (size_t to = 0; to < pathset_size (h->ps); to++)
+        if (!strcmp (pathset_endpoint (h->ps, to)->host, host))
+            for (size_t from = 0; from < pathset_size (h->ps); from++) {
+                int n = from == to ? 0 : pathset_walk (h->ps, from, to, arc,
+                                                       err);
+
+                if (n < 0)
+                    return -1;
+                if (n > 0 && arc_link (arc[n - 1]) != link)
+                    break;
+                if (n > 2) {
+                    *beside = arc[n - 2];
+                    return 1;
+                }
+            }
+    return 0;
+}
+
+/* The suspects of a cause, and what is beside them. NULL with err. */
+static struct suspect *list_suspects (struct hunt *h,
+                                      const struct suspicion *s,
+                                      struct error *err)
+{
+    struct suspect *list = malloc ((2 * s->n + 1) * sizeof (*list));
+    int rc = list ? 0 : error_nomem (err);
+
+    h->nown = s->n < SUSPECTS_MAX ? s->n : SUSPECTS_MAX;
+    h->nsuspects = h->nown;
+    if (rc == 0)
+        memcpy (list, s->suspect, h->nown * sizeof (*list));
+    for (size_t i = 0; i < h->nown && rc >= 0; i++) {
+        struct suspect beside = { .kind = SUSPECT_ARC };
+        size_t k = 0;
+
+        if (list[i].kind != SUSPECT_LINK || !host_of (h, &list[i]))
+            continue;
+        rc = find_beside (h, list[i].index, &beside.index, err);
+        while (k < h->nsuspects
+               && (list[k].kind != SUSPECT_ARC
+                   || list[k].index != beside.index))
+            k++;
+        if (rc > 0 && k == h->nsuspects && k < SUSPECTS_MAX)
+            list[h->nsuspects++] = beside;
+    }
+    if (rc >= 0)
+        return list;
+    free (list);
+    return NULL;
 }
 
 static int hunt_cause (struct hunt *h, const struct suspicion *s,
                        uint8_t cause, struct error *err)
 {
+    struct suspect *list = list_suspects (h, s, err);
     int rc;
 
+    if (!list)
+        return -1;
     h->cause = cause;
-    h->suspect = s->suspect;
-    h->nsuspects = s->n < SUSPECTS_MAX ? s->n : SUSPECTS_MAX;
+    h->suspect = list;
     h->has_routes = false;
     for (size_t i = 0; i < h->nsuspects; i++) {
-        each_arc (h, &s->suspect[i], set_mask, UINT64_C (1) << i);
-        h->has_routes |= s->suspect[i].kind == SUSPECT_ROUTE;
+        each_arc (h, &list[i], set_mask, UINT64_C (1) << i);
+        h->has_routes |= list[i].kind == SUSPECT_ROUTE;
     }
     want (h);
     rc = fill_pool (h, err);
@@ -543,7 +613,8 @@ static int hunt_cause (struct hunt *h, const struct suspicion *s,
             error_nomem (err);
     }
     for (size_t i = 0; i < h->nsuspects; i++)
-        each_arc (h, &s->suspect[i], clear_mask, 0);
+        each_arc (h, &list[i], clear_mask, 0);
+    free (list);
     return rc;
 }
 
