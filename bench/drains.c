@@ -9,9 +9,11 @@
  * noise of its day, and then a fault, or a change that is none. A job's hosts
  * are audited, one of them the fault's; then whom the policy waits for, with
  * the partners that prolog/audit/partners chooses out of IDLE per cent (30) of
- * all others, else another job that the host is in; up to four audits, 20
- * minutes apart. Planner, simulator, judge, ledger, docket and policy are the
- * audit service's, with the defaults of pmm.conf, but Action=drain.
+ * all others, who are others every 20 minutes: as the service does, it waits
+ * for an hour for some that tell. Where the policy waits for nobody, it is another
+ * job that the host is in; up to four audits, 20 minutes apart. Planner, judge,
+ * ledger, docket and policy are the audit service's, with the defaults of
+ * pmm.conf, but Action=drain.
  *
  * FAULT is host+NS, switch+NS, none, or a change: profile1, profile4 (so many
  * hosts are 1 us slower, their loopbacks as well, but for -l, which leaves
@@ -24,6 +26,8 @@
  *                        no host's fault
  *   FAIL, among          first audits that FAIL the host alone, or one of
  *                        several
+ *   led                  first audits that the host led itself, so that they do
+ *                        not count
  *   short                trials in which too many FAIL for a drain
  *   untold               audits whose partners could not tell the host's link
  */
@@ -56,6 +60,7 @@ enum {
     AUDITS = 4,
     PARTNERS = 15,
     APART_S = 1200,
+    PATIENCE = 3, /* times that others are idle, in an hour */
     BEGIN = 1700000000,
 };
 
@@ -105,7 +110,7 @@ static struct args {
 
 struct sums {
     size_t right[AUDITS + 1]; /* by how many audits */
-    size_t wrong, fail, among, crowded, untold;
+    size_t wrong, fail, among, led, crowded, untold;
 };
 
 struct trial {
@@ -335,10 +340,15 @@ static struct verdict *check (struct trial *t, struct pathset *ps,
     return v;
 }
 
-static void show (const struct trial *t, const struct verdict *v,
-                  const char *about)
+static void show (const struct trial *t, const struct pathset *ps,
+                  const struct verdict *v, const char *about)
 {
     char sentence[256];
+
+    printf ("#   hosts:");
+    for (size_t i = 0; i < pathset_size (ps); i++)
+        printf (" %s", pathset_endpoint (ps, i)->host);
+    putchar ('\n');
 
     verdict_sentence (v, t->links, sentence, sizeof (sentence));
     printf ("#   audit%s%s: %s: %s; %zu links not judged\n",
@@ -385,16 +395,15 @@ static size_t draw_job (struct trial *t, const char **host)
     return n;
 }
 
-/* The hosts of the audit that the policy waits for. */
+/* The hosts of the audit that the policy waits for, of who is idle. */
 static size_t draw_partners (struct trial *t, const struct decision *d,
-                             const char **host, struct sums *sums)
+                             const char **host, const char **alike)
 {
     const struct policy_finding *f = d->finding;
     const char **suspect = allocate (f ? f->nsuspects : 0, sizeof (*suspect));
     char **name = allocate (t->f->nhosts, sizeof (*name));
     struct hostlist idle = { .name = name };
     char *partner[PARTNERS];
-    const char *alike;
     struct error err;
     int n;
 
@@ -412,16 +421,29 @@ static size_t draw_partners (struct trial *t, const struct decision *d,
                              .nsuspects = f ? f->nsuspects : 0,
                              .turn = rng_next (&t->rng) % 1000,
                          },
-                         partner, PARTNERS, &alike, &err);
+                         partner, PARTNERS, alike, &err);
     if (n < 0)
         die (&err);
-    sums->untold += alike != NULL;
     host[0] = d->node;
     for (int i = 0; i < n; i++)
         host[1 + i] = partner[i];
     free (suspect);
     free (name);
     return 1 + (size_t)n;
+}
+
+static size_t await_partners (struct trial *t, const struct decision *d,
+                              const char **host, struct sums *sums)
+{
+    const char *alike = d->node;
+    size_t n = 0;
+
+    for (int i = 0; i < PATIENCE && alike; i++) {
+        n = draw_partners (t, d, host, &alike);
+        t->now += i > 0 ? APART_S : 0;
+    }
+    sums->untold += alike != NULL;
+    return n;
 }
 
 /* Let the policy decide. */
@@ -499,7 +521,7 @@ static void run_audits (struct trial *t, struct sums *sums)
     for (size_t k = 1; k <= AUDITS && !drained; k++) {
         const struct decision *w = awaited (&d);
         const char *about = w ? w->node : NULL;
-        size_t n = w ? draw_partners (t, w, host, sums) : draw_job (t, host);
+        size_t n = w ? await_partners (t, w, host, sums) : draw_job (t, host);
         struct samples *s;
         struct pathset *ps;
         struct verdict *v;
@@ -513,12 +535,13 @@ static void run_audits (struct trial *t, struct sums *sums)
         t->now = w && w->when > t->now + APART_S ? w->when : t->now + APART_S;
         v = check (t, ps, &s);
         if (args.verbose)
-            show (t, v, about);
+            show (t, ps, v, about);
         if (k == 1) {
             sums->fail += names_host (t, v) == 1;
             sums->among += names_host (t, v) == 2;
         }
         enter (t, ps, s, v, about);
+        sums->led += k == 1 && !strcmp (t->leader, t->host);
         policy_clear (&d);
         docket_clear (&docket);
         decide (t, &docket, &d);
@@ -613,13 +636,14 @@ static void run (const struct network_case *net, const struct condition *how)
     policy_config (&t.cfg, &t.site);
     for (size_t i = 0; i < args.trials; i++)
         run_trial (&t, args.seed * 1000000 + i, &sums);
-    printf ("| %-15s | %-7s | %4zu | %4zu %4zu %4zu | %4zu | %4zu %4zu | %4zu "
-            "| %4zu |\n",
+    printf ("| %-16s | %-7s | %4zu | %4zu %4zu %4zu | %4zu | %4zu %4zu | %3zu "
+            "| %4zu | %4zu |\n",
             how->name, net->name, args.trials,
             sums.right[1] + sums.right[2],
             sums.right[1] + sums.right[2] + sums.right[3],
             sums.right[1] + sums.right[2] + sums.right[3] + sums.right[4],
-            sums.wrong, sums.fail, sums.among, sums.crowded, sums.untold);
+            sums.wrong, sums.fail, sums.among, sums.led, sums.crowded,
+            sums.untold);
     fflush (stdout);
     conf_clear (site_options, &t.site);
     plan_destroy (t.sweep);
@@ -692,9 +716,9 @@ int main (int argc, char **argv)
     for (int i = 1; i < argc; i++)
         printf (" %s", argv[i]);
     printf ("`:\n\n"
-            "| case            | network |    n | right after 2, 3, 4 | wrong "
-            "| FAIL, among | short | untold |\n"
-            "|---|---|---|---|---|---|---|---|\n");
+            "| case             | network |    n | right after 2, 3, 4 | wrong "
+            "| FAIL, among | led | short | untold |\n"
+            "|---|---|---|---|---|---|---|---|---|\n");
     for (argv += optind; *argv; argv++) {
         struct condition how;
 

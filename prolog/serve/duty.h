@@ -29,6 +29,7 @@ struct wish {
     json_t *suspects; /* ... and the links that its FAIL may be of; or NULL */
     int64_t when;   /* it makes sense from then on */
     int64_t held;   /* there was none to be had: not before */
+    bool patient;   /* it waits for a partner that tells its link from others */
 };
 
 /* Who may be kept waiting. */

@@ -15,7 +15,12 @@
 #include "prolog/audit/partners.h"
 #include "util/text.h"
 
-enum { PARTNERS = 15, RETRY_S = 60, SOON_S = 10 };
+enum {
+    PARTNERS = 15,
+    RETRY_S = 60,
+    SOON_S = 10,
+    PATIENCE_S = 3600, /* for a partner that tells a link from others */
+};
 
 static void say (void *arg, const char *line)
 {
@@ -79,6 +84,7 @@ static int note_wishes (struct service *s, const struct decisions *d,
         v[n].why = v[n].audit ? LEDGER_CONFIRM : LEDGER_AGAIN;
         v[n].when = d->v[i].when;
         v[n].held = old ? old->held : INT64_MIN;
+        v[n].patient = old && old->patient && old->audit == v[n].audit;
         if (d->v[i].finding
             && !(v[n].suspects = suspects_of (d->v[i].finding)))
             rc = error_nomem (err);
@@ -167,8 +173,26 @@ static int find_former (struct service *s, const struct wish *w,
     return 0;
 }
 
-/* Partners for it, into name; return how many, or -1 with err. */
-static int choose (struct service *s, const struct wish *w,
+/* Whether it is worth while to wait until others are idle: those who are do not
+ * tell the node's link from this one.
+ */
+static bool is_patient (struct service *s, struct wish *w, const char *alike,
+                        int64_t now)
+{
+    bool patient = alike && now - w->when < PATIENCE_S;
+
+    if (patient && !w->patient)
+        service_log (s, "node %s is to be audited again, but no idle node "
+                     "tells its link from %s: waits up to %d min for one",
+                     w->node, alike, PATIENCE_S / 60);
+    w->patient = patient;
+    return patient;
+}
+
+/* Partners for it, into name; return how many, or -1 with err. None, where it
+ * waits for others.
+ */
+static int choose (struct service *s, struct wish *w,
                    const struct hostlist *idle, const struct hostlist *former,
                    int64_t now, char **name, struct error *err)
 {
@@ -189,9 +213,8 @@ static int choose (struct service *s, const struct wish *w,
                               .turn = (uint64_t)now / RETRY_S,
                           },
                           name, PARTNERS, &alike, err);
-    if (alike)
-        service_log (s, "node %s: no idle node tells its link from %s",
-                     w->node, alike);
+    if (rc > 0 && is_patient (s, w, alike, now))
+        rc = 0;
     free (suspect);
     return rc;
 }
@@ -210,13 +233,13 @@ static int confirm (struct service *s, struct wish *w,
     int rc = find_former (s, w, &former, &before, &row, err);
     int n = rc < 0 ? -1 : choose (s, w, idle, &former, now, &name[1], err);
 
-    if (n >= 0) {
+    w->held = now + RETRY_S;
+    if (n > 0 || (n == 0 && !w->patient)) {
         name[0] = w->node;
         nodes.count = (size_t)n + 1;
         service_log (s, "node %s is audited again, with %s", w->node,
                      COUNTED (nodes.count - 1, "other"));
         rc = service_audit (s, &nodes, &cause, before, &result, err);
-        w->held = now + RETRY_S;
     }
     free (former.name);
     json_decref (row);
