@@ -27,6 +27,7 @@ enum {
 #define BUSY_SHARE 0.2
 #define BUSY_P 0.3
 #define BUSY_NS 400.0
+#define LOOPBACK_NS 900.0
 
 static void die (const struct error *err)
 {
@@ -81,11 +82,16 @@ static struct samples *measure (const struct season *s,
         .busy_ns = BUSY_NS,
     };
     struct pathset *actual = actual_paths (s, ps);
+    double *loopback = allocate (pathset_size (ps), sizeof (*loopback));
     struct samples *samples;
     struct error err;
 
+    for (size_t i = 0; i < pathset_size (ps); i++)
+        loopback[i] = LOOPBACK_NS;
+    opts.loopback_ns = loopback;
     samples = need (simulate (actual, plan, s->latency, &opts, &err), &err);
     pathset_destroy (actual);
+    free (loopback);
     return samples;
 }
 
