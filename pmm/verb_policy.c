@@ -248,14 +248,19 @@ static void print_finding (const json_t *v, FILE *fp)
     json_int_t others
         = json_integer_value (json_object_get (v, "suspects")) - 1;
     bool slow = json_number_value (excess) > 0;
+    bool node = !strcmp (text_of (v, "kind"),
+                         finding_kind_name (FINDING_NODE));
     char date[32];
 
     fprintf (fp, "  audit %jd ended=%s %s %s",
              (intmax_t)json_integer_value (json_object_get (v, "audit")),
              date_of (v, date), text_of (v, "level"), text_of (v, "link"));
-    if (slow && others > 0)
+    if (slow && others > 0 && !node)
         fprintf (fp, " or %jd more", (intmax_t)others);
-    if (slow)
+    if (slow && node)
+        fprintf (fp, " %+.0f ns, of its node without it",
+                 json_number_value (excess));
+    else if (slow)
         fprintf (fp, " %+.0f ns over its %s", json_number_value (excess),
                  text_of (v, "basis"));
     fputc ('\n', fp);
