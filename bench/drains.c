@@ -135,7 +135,7 @@ struct trial {
     struct site site;
     struct policy_config cfg;
     struct policy_node *node; /* [nhosts] */
-    const char *leader;      /* of the last audit */
+    const char *leader[AUDITS + 2]; /* of audits, by their number */
 };
 
 /* --- the wire ------------------------------------------------------------ */
@@ -292,22 +292,27 @@ static void strike (struct trial *t, struct pathset *job,
 
 /* --- audits -------------------------------------------------------------- */
 
+/* `confirms` is the audit that another is to lead; 0: none. */
 static void enter (struct trial *t, struct pathset *ps, struct samples *s,
-                   const struct verdict *v, const char *about)
+                   const struct verdict *v, const char *about,
+                   uint64_t confirms)
 {
     size_t n = pathset_size (ps);
     const char **host = allocate (n, sizeof (*host));
     struct ledger_cause cause = { .why = about ? LEDGER_CONFIRM : LEDGER_SWEEP,
                                   .node = about };
     struct error err;
+    int64_t id;
 
     for (size_t i = 0; i < n; i++)
-        host[i] = pathset_endpoint (ps, i)->host;
-    t->leader = cause.leader = partners_leader (host, n, about, t->leader,
-                                                rng_below (&t->rng, n));
-    if (ledger_begin (t->ledger, t->now, t->f->hash, &cause, host, n,
-                      s->nonce, &err) < 0)
+        host[i] = t->f->host[fabric_find_host (
+                                 t->f, pathset_endpoint (ps, i)->host)].name;
+    cause.leader = partners_leader (host, n, about, t->leader[confirms],
+                                    rng_below (&t->rng, n));
+    if ((id = ledger_begin (t->ledger, t->now, t->f->hash, &cause, host, n,
+                            s->nonce, &err)) < 0)
         die (&err);
+    t->leader[id] = cause.leader;
     for (size_t i = 0; i < n; i++)
         if (samples_add_host (s, host[i], true) < 0)
             abort ();
@@ -540,8 +545,8 @@ static void run_audits (struct trial *t, struct sums *sums)
             sums->fail += names_host (t, v) == 1;
             sums->among += names_host (t, v) == 2;
         }
-        enter (t, ps, s, v, about);
-        sums->led += k == 1 && !strcmp (t->leader, t->host);
+        enter (t, ps, s, v, about, w ? w->audit : k);
+        sums->led += k == 1 && !strcmp (t->leader[2], t->host);
         policy_clear (&d);
         docket_clear (&docket);
         decide (t, &docket, &d);
@@ -569,7 +574,7 @@ static void run_days (struct trial *t)
         t->base[i] = (struct baseline){ t->day[i], t->all };
     }
     t->now = BEGIN;
-    enter (t, t->all, t->day[args.days - 1], fine, NULL);
+    enter (t, t->all, t->day[args.days - 1], fine, NULL, 0);
     verdict_destroy (fine);
 }
 
@@ -583,7 +588,8 @@ static void run_trial (struct trial *t, uint64_t seed, struct sums *sums)
     rng_seed (&t->rng, seed);
     t->seed = 100 * seed;
     t->moved = false;
-    t->host = t->leader = NULL;
+    t->host = NULL;
+    memset (t->leader, 0, sizeof (t->leader));
     if (!mkdtemp (path))
         abort ();
     snprintf (name, sizeof (name), "%s/ledger", path);
