@@ -10,9 +10,9 @@
  * are audited, one of them the fault's; then whom the policy waits for, with
  * the partners that prolog/audit/partners chooses out of IDLE per cent (30) of
  * all others, who are others every 20 minutes: as the service does, it waits
- * for an hour for some that tell. Where the policy waits for nobody, it is another
- * job that the host is in; up to four audits, 20 minutes apart. Planner, judge,
- * ledger, docket and policy are the audit service's, with the defaults of
+ * for an hour for some that tell. Where the policy waits for nobody, it is
+ * another job that the host is in; up to four audits, 20 minutes apart. Planner,
+ * judge, ledger, docket and policy are the audit service's, with the defaults of
  * pmm.conf, but Action=drain.
  *
  * FAULT is host+NS, switch+NS, none, or a change: profile1, profile4 (so many

@@ -186,6 +186,13 @@ static void add_finding (struct evidence *e, const struct policy_input *in,
     }
 }
 
+static void add_blames (struct evidence *e, const struct policy_finding *f)
+{
+    for (size_t i = 0; f->level == VERDICT_FAIL && f->basis != BASIS_LOSS
+                       && i < f->nsuspects; i++)
+        e->blame[e->nblames++] = (struct blame){ f->suspect[i].link, f };
+}
+
 /* What is slow beside its class was so before; what is not judged, without a
  * figure, is not suspected.
  */
@@ -217,6 +224,8 @@ static void add_audit (struct evidence *e, const struct policy_input *in,
     make_bill (e, &e->bill[a - in->audit], a);
     for (size_t i = 0; i < a->nfindings; i++) {
         add_finding (e, in, a, &a->finding[i], doubt, cfg);
+        if (is_fresh (a->time, in->now, cfg))
+            add_blames (e, &a->finding[i]);
         fails = fails || is_host_fail (&a->finding[i]);
     }
     if (a->id > e->newest)
@@ -238,6 +247,12 @@ static void add_sign (struct evidence *e, const struct policy_input *in,
         .time = s->time, .seen = SEEN_SIGN, .sign = s->kind,
         .fresh = is_fresh (s->time, in->now, cfg),
     };
+}
+
+static int compare_blames (const void *a, const void *b)
+{
+    return strcmp (((const struct blame *)a)->link,
+                   ((const struct blame *)b)->link);
 }
 
 static int compare_u64 (uint64_t a, uint64_t b)
@@ -322,7 +337,7 @@ static int make_tracks (struct evidence *e)
                           && compare_links (first, &e->event[end]) == 0;)
             end++;
         e->track[e->ntracks++] = (struct track){
-            .host = first->host, .link = first->link, .event = first,
+            .host = first->host, .link = first->link, .of = e, .event = first,
             .nevents = end - i,
         };
     }
@@ -370,14 +385,17 @@ int evidence_make (struct evidence *e, const struct policy_input *in,
     }
     name = malloc ((most + 1) * sizeof (*name));
     e->billed = malloc ((suspects + 1) * sizeof (*e->billed));
+    e->blame = malloc ((suspects + 1) * sizeof (*e->blame));
     e->event = malloc ((suspects + in->nsigns + 1) * sizeof (*e->event));
-    if (!name || !e->bill || !e->billed || !e->event || check_ids (e, in) < 0)
+    if (!name || !e->bill || !e->billed || !e->blame || !e->event
+        || check_ids (e, in) < 0)
         goto nomem;
     for (size_t i = 0; i < in->naudits; i++)
         if (!in->audit[i].user)
             add_audit (e, in, &in->audit[i], name, cfg);
     for (size_t i = 0; i < in->nsigns; i++)
         add_sign (e, in, &in->sign[i], cfg);
+    qsort (e->blame, e->nblames, sizeof (*e->blame), compare_blames);
     qsort (e->event, e->nevents, sizeof (*e->event), compare_events);
     merge (e);
     if (make_tracks (e) < 0)
@@ -393,6 +411,7 @@ void evidence_clear (struct evidence *e)
 {
     free (e->bill);
     free (e->billed);
+    free (e->blame);
     free (e->event);
     free (e->track);
     *e = (struct evidence){ 0 };
@@ -497,21 +516,60 @@ static const char *shared_link (const struct event *a, const struct event *b)
     return NULL;
 }
 
+static bool suspects_host (const struct policy_finding *f, const char *host)
+{
+    size_t i = 0;
+
+    while (i < f->nsuspects && !same (f->suspect[i].host, host))
+        i++;
+    return i < f->nsuspects;
+}
+
+/* What the finding suspects, other than this host, and also one that FAILs and
+ * does not suspect the host; NULL: nothing.
+ */
+static const char *link_elsewhere (const struct evidence *e,
+                                   const struct event *a)
+{
+    for (size_t i = 0; i < a->finding->nsuspects; i++) {
+        const struct policy_suspect *s = &a->finding->suspect[i];
+        const struct blame key = { .link = s->link };
+        const struct blame *end = e->blame + e->nblames;
+        const struct blame *b
+            = same (s->host, a->host)
+                  ? NULL
+                  : bsearch (&key, e->blame, e->nblames, sizeof (key),
+                             compare_blames);
+
+        while (b && b > e->blame && !strcmp (b[-1].link, s->link))
+            b--;
+        for (; b && b < end && !strcmp (b->link, s->link); b++)
+            if (!suspects_host (b->finding, a->host))
+                return s->link;
+    }
+    return NULL;
+}
+
 /* Whether two may confirm each other; if not, say why. */
 static bool are_apart (struct track *t, const struct event *a,
                        const struct event *b)
 {
     const char *node = shared_cause (a, b);
     const char *link = shared_link (a, b);
+    bool elsewhere;
 
     if (!link)
         link = shared_link (b, a);
+    elsewhere = !link;
+    if (!link && !(link = link_elsewhere (t->of, a)))
+        link = link_elsewhere (t->of, b);
     if (!node && !link)
         return true;
     t->needs.of[0] = a;
     t->needs.of[1] = b;
     t->needs.node = node;
     t->needs.link = link;
+    t->needs.elsewhere = elsewhere;
     return false;
 }
 

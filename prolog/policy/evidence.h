@@ -34,6 +34,12 @@ struct bill {
     size_t n;
 };
 
+/* A link that a fresh FAIL may be of. */
+struct blame {
+    const char *link;
+    const struct policy_finding *finding;
+};
+
 struct event {
     const char *host, *link, *port;
     const char *leader, *peer; /* of the audit; NULL: as in policy.h */
@@ -64,6 +70,7 @@ enum standing { /* the graver the greater */
 /* A link of a host. track_stand fills what is behind `floor`. */
 struct track {
     const char *host, *link;
+    const struct evidence *of;
     const struct event *event; /* by audit, signs behind their audit */
     size_t nevents;
 
@@ -83,8 +90,9 @@ struct track {
     struct {                   /* two that do not confirm each other */
         const struct event *of[2];
         const char *node;      /* why: one node may be the cause of both; */
-        const char *link;      /* ... or what both suspect; both NULL: there
-                                  are no such two */
+        const char *link;      /* ... or this link, which both suspect, */
+        bool elsewhere;        /* ... or one, and another that FAILs and does
+                                  not suspect the host; NULL: no such two */
     } needs;
     size_t among;              /* audits since that say AMONG */
     bool failing;              /* a FAIL of it alone stands, doubtful or not, */
@@ -98,6 +106,8 @@ struct evidence {
     struct bill *bill;   /* by the input's audits, */
     const char **billed; /* ... and where their links are */
     size_t nbilled;
+    struct blame *blame; /* by link */
+    size_t nblames;
     struct event *event; /* by host, link, audit */
     size_t nevents;
     struct track *track; /* by host, link */

@@ -425,9 +425,11 @@ static bool say_needs (const struct track *t, struct decision *d)
                     "needs another leader and other partners", of[0]->audit,
                     of[1]->audit, t->needs.node);
     return say (d, POLICY_WAIT,
-                "FAIL in audits %" PRIu64 " and %" PRIu64 ", but %.63s would "
-                "explain both as well: needs partners whose paths are "
-                "without it", of[0]->audit, of[1]->audit, t->needs.link);
+                "FAIL in audits %" PRIu64 " and %" PRIu64 ", but %.63s %s: "
+                "needs partners whose paths are without it", of[0]->audit,
+                of[1]->audit, t->needs.link,
+                t->needs.elsewhere ? "would explain one, and FAILs elsewhere"
+                                   : "would explain both as well");
 }
 
 static bool rule_wait (const struct scene *s, const struct ward *w,

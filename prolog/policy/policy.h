@@ -35,7 +35,8 @@
  *   Told apart   Nothing but links of the host is suspected by both audits.
  *                What would explain the FAIL of one as well, be it a link of
  *                another host or between switches, one direction of such a
- *                link, or a switch, is in no finding of the other; only what
+ *                link, or a switch, is in no finding of the other, nor in a
+ *                FAIL of any audit that this host is no suspect of; only what
  *                is slow beside its class may be in all, since it was so
  *                before. Whatever is slow in both is suspected in both, so
  *                that no one cable or switch, a spine's say, drains anybody.

@@ -358,6 +358,17 @@ static const struct {
     { "but not where it always was",
       "audit 1 -1800; cable h1,s1; audit 2 -600; fail h1; oddcable s1",
       POLICY_DRAIN, "", NULL },
+    { "the other one FAILs elsewhere",
+      "audit 1 -1800; cable h1,s1; audit 2 -900; cable h2,s1;"
+      "audit 3 -600; fail h1; set MaxDrainShare 5", POLICY_WAIT,
+      "but s1/1 would explain one, and FAILs elsewhere", NULL },
+    { "which tells nothing of two that are of it alone",
+      "audit 1 -3600; fail h1; audit 2 -1800; cable h1,s1;"
+      "audit 3 -900; cable s1; audit 4 -600; fail h1", POLICY_DRAIN,
+      "audits 1 and 4", NULL },
+    { "or did so long ago",
+      "audit 1 -86401; cable s1; audit 2 -1800; cable h1,s1;"
+      "audit 3 -600; fail h1", POLICY_DRAIN, "audits 2 and 3", NULL },
     { "clean in between",
       "audit 1 -1800; cable h1,s1; audit 2 -900; clean h1;"
       "audit 3 -100; fail h1", POLICY_WAIT, "audit 3", NULL },

@@ -257,6 +257,41 @@ static void test_common_cause (void)
     world_destroy (w);
 }
 
+/* Hosts that are alone on their switches, and a cable between switches that is
+ * slow: whatever hosts audits take for it, and whatever else they may take, it
+ * is suspected in each, and drains nobody. One of the hosts that is slow without
+ * it does, if twice.
+ */
+static void test_lone (void)
+{
+    static const char *const suspects[] = {
+        "h1,s1", "s1,h2,s2", "h3,s1", "s1,h1,s3", "h2,h1,s1", "s2,s1,h3",
+    };
+    struct world *w = world_create ();
+    struct deeds deeds = { { 0 } };
+    struct policy_finding cable = found_fail;
+
+    cable.kind = FINDING_SWITCH_LINK;
+    world_set (w, "MaxDrainShare", "5");
+    for (size_t k = 0; k < 120; k++) {
+        int64_t time = (int64_t)k * 11 * MINUTE;
+
+        audit (w, time, cable, suspects[k % 6]);
+        act (w, time, &deeds);
+    }
+    ok (deeds.n[POLICY_DRAIN] == 0 && deeds.n[POLICY_WAIT] > 100,
+        "a slow cable behind lone hosts: no drain, %zu waits",
+        deeds.n[POLICY_WAIT]);
+    audit (w, 120 * 11 * MINUTE, cable, "h2,s4");
+    act (w, 120 * 11 * MINUTE, &deeds);
+    ok (deeds.n[POLICY_DRAIN] == 0, "... nor where one is slow without it");
+    audit (w, 121 * 11 * MINUTE, found_fail, "h2");
+    act (w, 121 * 11 * MINUTE, &deeds);
+    ok (deeds.n[POLICY_DRAIN] == 1 && world_node (w, "h2")->drained,
+        "... but where that is so twice");
+    world_destroy (w);
+}
+
 /* A slow host cable, drained, still slow, repaired, resumed; much later slow
  * again, reset by a person, and drained again.
  */
@@ -755,6 +790,7 @@ int main (void)
     test_wrong_snapshot ();
     test_one_by_one ();
     test_common_cause ();
+    test_lone ();
     test_repair ();
     test_by_hand ();
     test_killed ();
