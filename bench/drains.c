@@ -11,9 +11,9 @@
  * the partners that prolog/audit/partners chooses out of IDLE per cent (30) of
  * all others, who are others every 20 minutes: as the service does, it waits
  * for an hour for some that tell. Where the policy waits for nobody, it is
- * another job that the host is in; up to four audits, 20 minutes apart. Planner,
- * judge, ledger, docket and policy are the audit service's, with the defaults of
- * pmm.conf, but Action=drain.
+ * another job that the host is in; up to four audits, 20 minutes apart.
+ * Planner, judge, ledger, docket and policy are the audit service's, with the
+ * defaults of pmm.conf, but Action=drain.
  *
  * FAULT is host+NS, switch+NS, none, or a change: profile1, profile4 (so many
  * hosts are 1 us slower, their loopbacks as well, but for -l, which leaves

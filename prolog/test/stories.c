@@ -259,7 +259,7 @@ static void test_common_cause (void)
 
 /* Hosts that are alone on their switches, and a cable between switches that is
  * slow: whatever hosts audits take for it, and whatever else they may take, it
- * is suspected in each, and drains nobody. One of the hosts that is slow without
+ * is suspected in each, and drains nobody. One of the hosts that is slow
  * it does, if twice.
  */
 static void test_lone (void)
