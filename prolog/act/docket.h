@@ -16,10 +16,9 @@
  * Clean is a link that a complete audit measured, judged and did not suspect,
  * of which the ledger had a baseline before (else a slow one would be found
  * slow by its class at most), if only host ends, of others, were UNKNOWN or
- * FAILed. What is slow of its host beside it does not matter. A link that was
- * measured but not judged is UNKNOWN. In an audit
- * that has a FAIL, and could not tell something else, it is clean, but that does
- * not prove it mended.
+ * FAILed. What is slow of its host beside it does not matter. In an audit that
+ * has a FAIL, and could not tell something else, it is clean, but that does not
+ * prove it mended. A link that was measured but not judged is UNKNOWN.
  *
  * What it does not understand, like a finding of a later version, or more than
  * it holds, makes it unreadable: then the policy changes nothing.
