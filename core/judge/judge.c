@@ -155,6 +155,13 @@ static int compare_ends (const void *va, const void *vb)
     return compare_keys (&x, &y);
 }
 
+/* The same pair's in another run, NULL. */
+static const struct observation *find_pair (const struct observations *in,
+                                            const struct observation *o)
+{
+    return bsearch (o, in->v, in->n, sizeof (*o), compare_ends);
+}
+
 static size_t unique_keys (struct key *key, size_t n)
 {
     size_t unique = 0;
@@ -494,26 +501,62 @@ static int add_members (const struct judgement *j, struct finding *f,
     return rc;
 }
 
+/* Whether pairs that both days measured well show at least half of a cause. */
+static bool is_new (const struct judgement *j, const struct cause *c)
+{
+    const struct causes *causes = &j->causes;
+    double amplitude = fabs (c->excess_ns)
+                       * causes_simplest (causes, c->signature)->unit;
+    double shown = 0;
+    double all = 0;
+
+    for (size_t e = causes->start[c->signature];
+         e < causes->start[c->signature + 1]; e++) {
+        const struct observation *o = &j->run.obs.v[causes->row[e]];
+        double most = causes->value[e] * amplitude;
+
+        for (size_t i = 0; i < j->nbase; i++) {
+            const struct observation *b = find_pair (&j->base[i].obs, o);
+            double shift;
+            double sd;
+
+            if (!b)
+                continue;
+            shift = model_shift (j->net, o, &j->run, &j->base[i], &sd);
+            if (sqrt (sd * sd + b->var) > most / 3)
+                continue;
+            shown += o->rtt_ns - b->rtt_ns - shift;
+            all += most;
+        }
+    }
+    return all > 0 && shown > all / 2;
+}
+
 /* 1: the baseline constrains what cause c was expected to be, 0: it does not,
  * -1: out of memory.
  */
 static int has_basis (const struct judgement *j, const struct cause *c)
 {
     const struct model *m = &j->model;
-    double *u = malloc ((model_unknowns (m) + 1) * sizeof (*u));
+    double *u;
     double alone = 0;
     double var;
 
-    if (!u)
+    if (!j->has_baseline || is_new (j, c))
+        return j->has_baseline;
+    if (!(u = malloc ((model_unknowns (m) + 1) * sizeof (*u))))
         return -1;
     model_transpose (m, c->p, u);
     for (size_t k = 0; k < m->m; k++)
         alone += pow (u[k] * m->spread[m->class_of[k]], 2);
+    /* what hosts do in this run no baseline tells */
+    for (size_t i = 0; i < m->noffsets; i++)
+        u[m->n + m->nclasses + i] = 0;
     var = model_prior_variance (m, u);
     free (u);
     if (isnan (var))
         return -1;
-    return j->has_baseline && var < BASELINE_SHARE * alone;
+    return var < BASELINE_SHARE * alone;
 }
 
 /* The latency that was expected of a link, NAN where that says little. */
@@ -557,9 +600,7 @@ static bool is_links (const struct judgement *j, const struct cause *c)
 static bool is_tight (const struct judgement *j, const struct observation *o)
 {
     for (size_t i = 0; i < j->nbase; i++) {
-        const struct observation *b
-            = bsearch (o, j->base[i].obs.v, j->base[i].obs.n, sizeof (*b),
-                       compare_ends);
+        const struct observation *b = find_pair (&j->base[i].obs, o);
 
         if (b && !b->tight)
             return false;
@@ -1389,9 +1430,7 @@ static void doubt_baseline_rows (struct judgement *j, struct model_run *base)
 {
     for (size_t i = 0; i < base->obs.n; i++) {
         struct observation *b = &base->obs.v[i];
-        const struct observation *o
-            = bsearch (b, j->run.obs.v, j->run.obs.n, sizeof (*o),
-                       compare_ends);
+        const struct observation *o = find_pair (&j->run.obs, b);
         double more;
         double doubt;
         double sd;
