@@ -29,7 +29,7 @@ struct confirm_options {
 extern const struct confirm_options confirm_defaults;
 
 /* Plan the confirm stage: a new plan with the rounds of `plan`, then those of
- * the stage, of which vague suspicions have two. Where nothing is suspicious
+ * the stage, of which links in doubt have two. Where nothing is suspicious
  * there are none; where plan has a confirm stage it is kept and samples are to
  * be of all rounds. A round crosses a suspect at most once, so the probes are
  * at most rounds times suspects, and a few to control. Return NULL with err.

@@ -56,7 +56,6 @@ enum {
     DRAWS_SEED = 2,
     COMPUTE_TURNS = 3, /* of LSQ_LANES candidates that compete */
     SUSPECTS_MAX = 8 * LSQ_LANES, /* computed */
-    GROUP_MAX = 16,    /* signatures that are watched together */
     GROUPS = SUSPECT_KINDS + 1, /* of information that is alike */
 };
 
@@ -803,110 +802,8 @@ int explain_swap (struct explanation *ex, size_t c, size_t signature)
 }
 
 /*
- * What to watch
+ * Bounds
  */
-
-static bool is_route (const struct causes *c, size_t k)
-{
-    for (size_t i = c->first[k]; i < c->first[k + 1]; i++)
-        if (c->member[i].suspect.kind == SUSPECT_ROUTE)
-            return true;
-    return false;
-}
-
-/* Signatures of routes, whatever else they are of, the best first. */
-static size_t rank_routes (const struct work *w, struct ranked *v)
-{
-    size_t n = 0;
-
-    for (size_t k = 0; k < w->ex->causes->n; k++) {
-        double g = is_route (w->ex->causes, k) ? gain (w, k) : 0;
-
-        if (g > 0)
-            v[n++] = (struct ranked){ g, k };
-    }
-    qsort (v, n, sizeof (*v), compare_ranked);
-    return n;
-}
-
-static void mark_rows (const struct causes *c, size_t k, size_t mark,
-                       size_t *row)
-{
-    for (size_t e = c->start[k]; e < c->start[k + 1]; e++)
-        row[c->row[e]] = mark;
-}
-
-/* Whether some row of a signature has a mark that is at least this. */
-static bool is_marked (const struct causes *c, size_t k, size_t mark,
-                       const size_t *row)
-{
-    for (size_t e = c->start[k]; e < c->start[k + 1]; e++)
-        if (row[c->row[e]] >= mark)
-            return true;
-    return false;
-}
-
-/* Number i of the ranked leads a group. */
-static void add_group (const struct explanation *ex, const struct ranked *v,
-                       size_t n, size_t i, size_t *row, struct watch *watch)
-{
-    double least = v[i].gain - SUSPECT_MARGIN * ex->scale * ex->scale;
-    size_t first = watch->first[watch->n++];
-    size_t at = first;
-
-    watch->list[at++] = v[i].signature;
-    mark_rows (ex->causes, v[i].signature, watch->n, row);
-    for (size_t k = 0; k < n && at - first < GROUP_MAX; k++)
-        if (k != i && v[k].gain >= least
-            && is_marked (ex->causes, v[k].signature, watch->n, row))
-            watch->list[at++] = v[k].signature;
-    watch->first[watch->n] = at;
-}
-
-int explain_watch (const struct explanation *ex, double sd, size_t most,
-                   struct watch *watch)
-{
-    struct explanation copy = *ex;
-    struct work *w = calloc (1, sizeof (*w));
-    struct ranked *v = malloc ((ex->causes->n + 1) * sizeof (*v));
-    size_t *row = calloc (ex->model->nrows + 1, sizeof (*row));
-    double enough = pow (sd * ex->scale, 2);
-    int rc = -1;
-    size_t n;
-
-    copy.z = malloc ((ex->model->nrows + 1) * sizeof (*copy.z));
-    *watch = (struct watch){
-        .first = calloc (most + 1, sizeof (*watch->first)),
-        .list = malloc ((most * GROUP_MAX + 1) * sizeof (*watch->list)),
-    };
-    if (!w || !v || !row || !copy.z || !watch->first || !watch->list
-        || work_open (w, &copy) < 0 || refit (w) < 0)
-        goto done;
-    n = rank_routes (w, v);
-    for (size_t i = 0; i < n && v[i].gain > enough && watch->n < most; i++)
-        if (!is_marked (ex->causes, v[i].signature, 1, row))
-            add_group (ex, v, n, i, row, watch);
-    rc = 0;
-done:
-    free (copy.z);
-    free (row);
-    free (v);
-    work_close (w);
-    return rc;
-}
-
-void watch_clear (struct watch *watch)
-{
-    free (watch->first);
-    free (watch->list);
-    *watch = (struct watch){ 0 };
-}
-
-double explain_excess (const struct explanation *ex, size_t k)
-{
-    return causes_dot (ex->causes, k, ex->z)
-           / (ex->info[k] * causes_simplest (ex->causes, k)->unit);
-}
 
 int explain_bounds (struct explanation *ex, double sd, double enough,
                     double *upper)

@@ -72,25 +72,4 @@ int explain_swap (struct explanation *ex, size_t c, size_t signature);
 int explain_bounds (struct explanation *ex, double sd, double enough,
                     double *upper);
 
-/* What to watch: routes that what is left over has more than sd standard
- * errors of, too little for a cause. Group i is list[first[i]] to
- * list[first[i + 1] - 1], signatures: the most significant that shares no row
- * with a group before, and those that share a row with it and are not told
- * from it. There are `most` groups at most. Return 0, or -1 with errno ENOMEM;
- * watch_clear is due in both cases.
- */
-struct watch {
-    size_t n;
-    size_t *first; /* [n + 1] */
-    size_t *list;
-};
-int explain_watch (const struct explanation *ex, double sd, size_t most,
-                   struct watch *watch);
-void watch_clear (struct watch *watch);
-
-/* Excess of a signature's simplest member beside all causes, if it were one
- * too.
- */
-double explain_excess (const struct explanation *ex, size_t k);
-
 #endif /* CORE_EXPLAIN_H */

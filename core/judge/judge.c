@@ -59,7 +59,7 @@ enum {
     ROUNDS_ENOUGH = 2, /* that a single row is believed in */
     SWITCHES_NAMED = 3, /* for a route, the likeliest */
     OPEN_NAMED = 4,     /* links that are not judged */
-    WATCHED = 8,        /* groups of routes that may be wrong, a guess */
+    DOUBTS = 8,         /* links that are to be measured again */
 };
 
 #define ALARMS 1e-4            /* causes in a healthy run that stay in doubt */
@@ -69,7 +69,6 @@ enum {
 #define SOFTWARE_NS 500.0      /* one way: what a host's power profile, or its
                                   process on another socket, may make of it */
 #define ALARMS_FIRST 0.1       /* and that a confirm stage is planned for */
-#define WATCH_SD 2.0           /* of a route, for a second look */
 #define BASELINE_SD 3.0        /* that a row of the baseline is too slow by */
 #define BASELINE_SHARE 0.25    /* of the class's variance */
 #define KNOWN_SD 120.0         /* of a latency that is worth saying */
@@ -1599,35 +1598,58 @@ static int list_causes (struct judgement *j, struct suspicions *list)
     return 0;
 }
 
-static int list_watched (struct judgement *j, const struct watch *watch,
-                         struct suspicions *list)
+struct doubt {
+    double most_ns;
+    size_t signature;
+};
+
+static int compare_doubts (const void *va, const void *vb)
 {
-    for (size_t i = 0; i < watch->n; i++) {
-        const size_t *signature = &watch->list[watch->first[i]];
+    const struct doubt *a = va;
+    const struct doubt *b = vb;
+
+    if (a->most_ns != b->most_ns)
+        return a->most_ns > b->most_ns ? -1 : 1;
+    return (a->signature > b->signature) - (a->signature < b->signature);
+}
+
+/* Links that may yet be as slow as what fails, the least known first. */
+static int list_doubts (struct judgement *j, struct suspicions *list)
+{
+    const struct causes *c = &j->causes;
+    double *upper = malloc ((c->n + 1) * sizeof (*upper));
+    struct doubt *v = malloc ((c->n + 1) * sizeof (*v));
+    size_t n = 0;
+    int rc = -1;
+
+    if (!upper || !v
+        || explain_bounds (&j->ex, CLEAR_SD, j->opts->fail_ns, upper) < 0)
+        goto done;
+    for (size_t k = 0; k < c->n; k++)
+        if (causes_simplest (c, k)->suspect.kind == SUSPECT_LINK
+            && upper[k] > j->opts->fail_ns && upper[k] < INFINITY)
+            v[n++] = (struct doubt){ upper[k], k };
+    qsort (v, n, sizeof (*v), compare_doubts);
+    rc = 0;
+    for (size_t i = 0; i < n && i < DOUBTS && rc == 0; i++) {
         struct suspicion *s = &list->v[list->n++];
-        double unit = causes_simplest (&j->causes, *signature)->unit;
 
         s->vague = true;
-        s->excess_ns = explain_excess (&j->ex, *signature);
-        s->stderr_ns = j->ex.scale / (sqrt (j->ex.info[*signature]) * unit);
-        if (list_suspects (j, signature,
-                           watch->first[i + 1] - watch->first[i], s) < 0)
-            return -1;
+        s->excess_ns = s->stderr_ns = v[i].most_ns;
+        rc = list_suspects (j, &v[i].signature, 1, s);
     }
-    return 0;
+done:
+    free (upper);
+    free (v);
+    return rc;
 }
 
 static int list_suspicions (struct judgement *j, struct suspicions *list)
 {
-    struct watch watch = { 0 };
-    int rc = -1;
-
-    list->v = calloc (j->ex.n + WATCHED, sizeof (*list->v));
-    if (list->v && list_causes (j, list) == 0
-        && explain_watch (&j->ex, WATCH_SD, WATCHED, &watch) == 0)
-        rc = list_watched (j, &watch, list);
-    watch_clear (&watch);
-    return rc;
+    list->v = calloc (j->ex.n + DOUBTS, sizeof (*list->v));
+    return list->v && list_causes (j, list) == 0 && list_doubts (j, list) == 0
+               ? 0
+               : -1;
 }
 
 int judge_first (struct suspicions *s, struct pathset *ps,

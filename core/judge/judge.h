@@ -91,11 +91,9 @@ struct verdict *judge (struct pathset *ps, const struct plan *plan,
                        const struct baseline *baseline, size_t nbaselines,
                        const struct judge_options *opts, struct error *err);
 
-/* What looks slow (or just not as expected) before it is confirmed: what a
- * confirm stage is planned from. Behind the causes are routes that are vague:
- * a wrong route may change a single row by a few standard errors, which one
- * of many rows does by chance, so that the likeliest get a second look.
- * Suspects are those that explain an excess equally well, the likeliest first.
+/* What looks slow (or just not as expected) before it is confirmed, and behind
+ * that links that are in doubt: what a confirm stage is planned from. Suspects
+ * are those that explain an excess equally well, the likeliest first.
  */
 struct suspicion {     /* a switch link's two directions are there behind it */
     double excess_ns;  /* of the likeliest: one way, the mean of a link's two
@@ -103,7 +101,7 @@ struct suspicion {     /* a switch link's two directions are there behind it */
     double stderr_ns;
     struct suspect *suspect;
     size_t n;
-    bool vague;        /* too little for a cause: a route to be watched */
+    bool vague;        /* nothing looks slow, but it might be by so much */
 };
 
 struct suspicions {
