@@ -227,36 +227,28 @@ static bool merge (struct observation *o, const struct sample *const *s,
     return disputed;
 }
 
-/* The repeats of some samples that should take the same: the least, the next,
- * what a quarter of a sample's are below in the mean, and three quarters of the
- * worst sample's.
+/* The repeats of some samples that should take the same: the least; the least of
+ * what a quarter of a sample's are below, and their mean; the most of what three
+ * quarters are below; and the sum of the middles.
  */
 struct fastest {
-    double least, next, low, most;
-    double middles; /* sum of the samples' */
+    double least, quarter, low, most, middles;
     size_t samples, repeats;
 };
 
-static const struct fastest fastest_none = { INFINITY, INFINITY, INFINITY,
-                                             0, 0, 0, 0 };
+static const struct fastest fastest_none = { .least = INFINITY,
+                                             .quarter = INFINITY };
 
 static void fastest_add (struct fastest *f, const double *rtt_ns,
                          size_t repeats)
 {
-    double least = rtt_ns[RTT_MIN];
-
-    f->next = fmin (f->next, fmin (fmax (f->least, least),
-                                   least < f->least ? rtt_ns[RTT_P25]
-                                                    : INFINITY));
-    f->least = fmin (f->least, least);
-    f->most = fmax (f->most, rtt_ns[RTT_P75]);
-    f->low = f->samples == 0 ? rtt_ns[RTT_P25]
-                             : f->low
-                                   + (rtt_ns[RTT_P25] - f->low)
-                                         / (double)(f->samples + 1);
-    f->middles += middle_of (rtt_ns);
     f->samples++;
     f->repeats += repeats;
+    f->least = fmin (f->least, rtt_ns[RTT_MIN]);
+    f->quarter = fmin (f->quarter, rtt_ns[RTT_P25]);
+    f->low += (rtt_ns[RTT_P25] - f->low) / (double)f->samples;
+    f->most = fmax (f->most, rtt_ns[RTT_P75]);
+    f->middles += middle_of (rtt_ns);
 }
 
 /* How far a fast repeat is above the least. */
@@ -286,20 +278,26 @@ static double usual (double (*of) (const struct fastest *f),
     return k > 0 ? stats_quantile (v, k, 0.25) : 0;
 }
 
-/* Take the next for the least, where that is a clock's step. */
+/* Whether what is least is a clock's step: far below others that agree. */
+static bool is_step (double least, double next, double most, double gap)
+{
+    return next - least > STEP_GAPS * gap
+           && most - next < STEP_SPREAD * (next - least);
+}
+
 static void drop_step (struct fastest *f, double gap)
 {
-    if (f->next - f->least > STEP_GAPS * gap
-        && f->most - f->next < STEP_SPREAD * (f->next - f->least))
-        f->least = f->next;
+    if (is_step (f->least, f->quarter, f->most, gap))
+        f->least = f->quarter;
 }
 
 /* Put what was measured at another time to it. */
 static void fastest_join (struct fastest *f, const struct fastest *other)
 {
     f->least = fmin (f->least, other->least);
+    f->quarter = fmin (f->quarter, other->quarter);
     f->most = fmax (f->most, other->most);
-    f->low = fmin (f->low, other->low);
+    f->low = f->samples > 0 ? fmin (f->low, other->low) : other->low;
     f->middles += other->middles;
     f->samples += other->samples;
     f->repeats += other->repeats;
@@ -441,33 +439,47 @@ int observe_loopbacks (const struct samples *samples, size_t nendpoints,
     struct fastest *f = malloc ((n + 1) * sizeof (*f));
     struct fastest *all = malloc ((nendpoints + 1) * sizeof (*all));
     double *v = malloc ((n + 1) * sizeof (*v));
+    double *next = malloc ((nendpoints + 1) * sizeof (*next));
+    double *most = calloc (nendpoints + 1, sizeof (*most));
     double gap;
     int rc = -1;
 
-    if (!f || !all || !v)
+    if (!f || !all || !v || !next || !most)
         goto done;
-    for (size_t i = 0; i < nendpoints; i++)
+    for (size_t i = 0; i < nendpoints; i++) {
         all[i] = fastest_none;
+        next[i] = INFINITY;
+    }
     for (size_t k = 0; k < n; k++) {
         f[k] = fastest_none;
         fastest_add (&f[k], samples->loopback[k].rtt_ns, LOOPBACK_REPEATS);
     }
     gap = usual (gap_of, f, n, v);
     for (size_t k = 0; k < n; k++) {
+        uint32_t i = samples->loopback[k].end;
+
         drop_step (&f[k], gap);
-        fastest_join (&all[samples->loopback[k].end], &f[k]);
+        next[i] = fmin (next[i], fmax (all[i].least, f[k].least));
+        most[i] = fmax (most[i], f[k].least);
+        fastest_join (&all[i], &f[k]);
     }
     for (size_t i = 0; i < nendpoints; i++) {
         time[i] = (struct loopback_time){ .ns = NAN };
-        if (all[i].samples > 0)
-            time[i] = (struct loopback_time){ all[i].least,
-                                              doubt_of (&all[i], gap) };
+        if (all[i].samples == 0)
+            continue;
+        if (is_step (all[i].least, next[i], most[i], gap)
+            && most[i] > next[i]) /* two others agree */
+            all[i].least = next[i];
+        time[i] = (struct loopback_time){ all[i].least,
+                                          doubt_of (&all[i], gap) };
     }
     rc = 0;
 done:
     free (f);
     free (all);
     free (v);
+    free (next);
+    free (most);
     return rc;
 }
 
