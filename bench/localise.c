@@ -14,7 +14,8 @@
  * NOISE/FAULT is a case on a day like a site's: a noise of `pmm simulate
  * --noise` (core/samples/noise), drawn anew for the baseline and for the run,
  * with adapters and sockets of several kinds; and loopbacks, unless -l. FAULT is
- * healthy, host+NS, switch+NS, oneway+NS, two+NS, or a change that is no fault:
+ * healthy, host+NS, switch+NS, oneway+NS, two+NS, bent+NS (a switch's cable, and
+ * a wrong route that crosses it), or a change that is no fault:
  * profile1 and profile4 (so many hosts are 1 us slower), fec5 and fec100 (so
  * many percent of the links take 100 to 200 ns more), long2 (2 % of the cables
  * are 30 m longer), firmware (a switch takes 50 ns more). Two lines below a
@@ -62,7 +63,8 @@
 
 #define COUNT(v) (sizeof (v) / sizeof ((v)[0]))
 
-enum { FAULTS_MAX = 2, WORKERS_MAX = 2, REPEATS = 5, SWITCHES_FEW = 3 };
+enum { FAULTS_MAX = 2, WORKERS_MAX = 2, REPEATS = 5, SWITCHES_FEW = 3,
+       BENDS = 200000 };
 
 #define HOST_NS 420.0
 #define SWITCH_NS 130.0
@@ -108,6 +110,7 @@ static const struct condition {
     const struct noise_kind *noise;
     enum change change;
     double share; /* of what changes; profiles: how many */
+    bool bend;    /* and a route that is wrong crosses the fault */
 } conditions[] = {
     { "slow", 1, FAULT_LINK, 1000, .noise = NULL },
     { "blind", 1, FAULT_LINK, 1000, .blind = true },
@@ -159,7 +162,7 @@ struct trial {
     double *loopback;       /* [endpoints] */
     double *arc;            /* [2 * nlinks] */
     uint32_t fault[FAULTS_MAX]; /* links, arcs or switches (also of routes) */
-    bool bent;                  /* messages go the wrong way */
+    bool bent, bend;            /* messages go the wrong way; will */
     uint8_t *entry, right;      /* the wrong one of a table; what it was */
     double change_se;           /* of an RTT by that, in standard errors */
     size_t changed;             /* rows that do */
@@ -226,12 +229,26 @@ static bool matters (struct trial *t, uint32_t to)
     return most > least_se;
 }
 
-/* Bend a route: a switch on a path of the job sends what is for its end by
- * another port. Return the switch.
- */
-static uint32_t misroute (struct trial *t)
+/* Whether messages between two of the job cross a link, as routes are. */
+static bool is_crossed (const struct trial *t, uint32_t from, uint32_t to,
+                        uint32_t link)
 {
-    for (;;) {
+    uint32_t arc[PATH_MAX_HOPS];
+    int hops = pathset_walk (t->actual, from, to, arc, NULL);
+
+    for (int k = 0; k < hops; k++)
+        if (arc_link (arc[k]) == link)
+            return true;
+    return false;
+}
+
+/* Bend a route: a switch on a path of the job sends what is for its end by
+ * another port, so that it crosses a link (NETWORK_NONE: any). Return the switch,
+ * NETWORK_NONE: there seems to be none.
+ */
+static uint32_t misroute (struct trial *t, uint32_t over)
+{
+    for (int tries = 0; tries < BENDS; tries++) {
         size_t n = pathset_size (t->ps);
         uint32_t from = rng_below (&t->rng, n);
         uint32_t to = rng_below (&t->rng, n);
@@ -251,10 +268,14 @@ static uint32_t misroute (struct trial *t)
         t->entry = &sw->lft[t->twisted->port[end->port].lid];
         t->right = *t->entry;
         *t->entry = 1 + rng_below (&t->rng, sw->nports);
-        if (*t->entry != t->right && matters (t, to))
+        if (*t->entry != t->right
+            && (over == NETWORK_NONE || is_crossed (t, from, to, over))
+            && matters (t, to))
             return place;
         *t->entry = t->right;
     }
+    t->entry = NULL;
+    return NETWORK_NONE;
 }
 
 /* A link that the job uses, a direction that it uses, a switch. */
@@ -282,7 +303,7 @@ static uint32_t draw_fault (struct trial *t)
                 return t->net->link[link].end[side];
             break;
         case FAULT_ROUTE:
-            return misroute (t);
+            return misroute (t, NETWORK_NONE);
         }
     }
 }
@@ -318,6 +339,8 @@ static void plant (struct trial *t)
         do
             t->fault[i] = draw_fault (t);
         while (i > 0 && t->fault[i] == t->fault[i - 1]);
+    t->bend = t->what->bend
+              && misroute (t, t->fault[0]) != NETWORK_NONE;
 }
 
 /* A profile is the host's: loopbacks have it, too. */
@@ -378,7 +401,7 @@ static void slow_down (struct trial *t)
                 t->latency[l] += ns;
     if (t->what->kind == FAULT_ARC)
         t->arc[t->fault[0]] = ns;
-    t->bent = t->what->kind == FAULT_ROUTE;
+    t->bent = t->what->kind == FAULT_ROUTE || t->bend;
 }
 
 static bool with_loopbacks = true;
@@ -812,6 +835,7 @@ static const struct condition kinds[] = {
     { "healthy", 0, FAULT_LINK, 0, .change = CHANGE_NONE },
     { "host+", 1, FAULT_HOST_END, 0, .change = CHANGE_NONE },
     { "switch+", 1, FAULT_CABLE, 0, .change = CHANGE_NONE },
+    { "bent+", 1, FAULT_CABLE, 0, .change = CHANGE_NONE, .bend = true },
     { "oneway+", 1, FAULT_ARC, 0, .change = CHANGE_NONE },
     { "two+", 2, FAULT_LINK, 0, .change = CHANGE_NONE },
     { "profile", 0, FAULT_LINK, 0, .change = CHANGE_PROFILE },

@@ -121,7 +121,7 @@ struct detour_fit detour_fit (const struct detours *d,
                               const double *more_ns, uint32_t sw, uint32_t to,
                               double excess_ns, double stderr_ns)
 {
-    struct detour_fit fit = { INFINITY, 0 };
+    struct detour_fit fit = { INFINITY, 0, false };
     uint32_t right[PATH_MAX_HOPS];
     int nright = walk (d->net, sw, to, right);
     size_t n = 0;
@@ -131,6 +131,7 @@ struct detour_fit detour_fit (const struct detours *d,
         int narcs = detour_walk (d, d->arc[i], to, arc);
         double var = stderr_ns * stderr_ns;
         double mean = 0;
+        double more = 0;
         double sd;
 
         if (narcs == 0)
@@ -140,7 +141,12 @@ struct detour_fit detour_fit (const struct detours *d,
         add_links (model, d->net, more_ns, right, nright, arc, narcs, -1,
                    &mean, &var);
         sd = fabs (excess_ns - mean) / sqrt (var);
-        fit.sd = fmin (fit.sd, sd);
+        for (int k = 0; k < narcs; k++)
+            more += more_ns[arc[k]];
+        if (sd < fit.sd) {
+            fit.sd = sd;
+            fit.by_others = more > 0;
+        }
         fit.density += exp (-sd * sd / 2) / sqrt (2 * M_PI * var);
         n++;
     }

@@ -44,6 +44,7 @@ bool detour_exists (const struct detours *d, uint32_t sw, uint32_t to);
 struct detour_fit {
     double sd;      /* that the closest misses it by; INFINITY: none is there */
     double density; /* of the excess, per ns */
+    bool by_others; /* the closest takes what it does for those other causes */
 };
 struct detour_fit detour_fit (const struct detours *d,
                               const struct model *model,

@@ -5,8 +5,9 @@
  * take, with what other causes found of these. A link's is as likely in each
  * decade from EXCESS_MIN to EXCESS_MAX. That a table is other than what was read
  * of it just before is rare (ROUTE_ODDS to a slow link, a guess); and as rare
- * are links that got slower by less than what fails. A switch has the odds of
- * all its routes.
+ * are links that got slower by less than what fails, and two slow links of which
+ * one takes what a wrong route over the other would. A switch has the odds of all
+ * its routes.
  */
 #include "config.h"
 #include "core/judge/route.h"
@@ -16,6 +17,8 @@
 
 #define DETOUR_SD 2.5 /* that a route may be off what a detour adds */
 #define ROUTE_ODDS 0.1
+#define CHANCE_ODDS 100.0 /* to a second slow link that looks like a way over the
+                             first */
 #define EXCESS_MIN 1e2 /* ns */
 #define EXCESS_MAX 1e6
 
@@ -51,7 +54,7 @@ static struct detour_fit fit_of (const struct explanation *ex,
                    / m->unit;
 
     if (s->kind != SUSPECT_ROUTE)
-        return (struct detour_fit){ INFINITY, 0 };
+        return (struct detour_fit){ INFINITY, 0, false };
     return detour_fit (&ex->causes->detours, ex->model, more, s->index,
                        pathset_endpoint (ps, s->to)->id,
                        rival->excess_ns * scale,
@@ -126,7 +129,8 @@ int route_or_link (struct explanation *ex, size_t c, const struct pathset *ps,
                             * (excess_ns > fail_ns ? 1 : ROUTE_ODDS));
             if (fit.sd < DETOUR_SD)
                 choose (&best, m, r,
-                        ROUTE_ODDS * likelihood (ex, r) * fit.density);
+                        (fit.by_others ? CHANCE_ODDS : ROUTE_ODDS)
+                            * likelihood (ex, r) * fit.density);
         }
     }
     if (!more || !rival)
