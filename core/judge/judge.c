@@ -1,39 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Notes. judge/model says what to expect, judge/explain which causes explain
- * what came instead; here it is decided what that is worth.
+/* Notes. judge.h has the model. What is done here, in order:
  *
- * Basis: the estimate of link j's excess is w' r with weights w that come out
- * of the model, so its prior part has the variance u' C u / u_j^2, where u is
- * A' w and C the covariance of the latencies before the job's samples. Where
- * the baseline makes that less than a quarter of what the spread of the
- * classes alone would give, sum of (u_l spread_l)^2, the basis is baseline.
+ * Rows are taken by their least repeats (samples/observe). What traffic may have
+ * added to all repeats of one alike is bounded twice. Today's by how far the row
+ * is above what the model expects, since it is no more than that. The
+ * baseline's by how far it is above the same pair's today, since links do not
+ * get faster; where it is far above, and its repeats differ much, it says
+ * nothing.
  *
- * Confirmation: with the rows of the confirm stage and the others as two parts
- * of a cause, estimated jointly beside all other causes (explain_parts), each
- * part must be significant on its own, and the second not much less. Of a
- * route, which may be off by little and fails nothing, the confirm stage must
- * be, the first of the same sign, and both together what `alarms` want.
+ * Causes come from judge/explain, and become what they are likeliest to be
+ * (judge/route). Of these, no finding is: what no link and no detour would make;
+ * a row on its own, but where it was measured in several rounds, or shows no
+ * traffic at all; and what is less than WarnExcess.
  *
- * Support: a cause must show in most of the rows that cross it (their
- * own residuals left over are less than a third of it, or noise, and nothing
- * on them got faster), from both initiators in half of them at least, and in
- * the fastest repeat of half of them. What fails is no finding, and UNKNOWN
- * where it is as much as a FAIL.
- *
- * The fastest repeat tells a cable from traffic: a message waits behind
- * foreign ones with a probability, for any time, so that the median of a
- * row's repeats rises by much more than the least of them. How far apart the
- * two are by noise alone, the lower third of the rows says, which traffic on
- * some does not move, of the job or of the baseline: a job of few rows may have
- * traffic on them all. What is further apart, and what the row shows less of
- * the excess than others do, may be a share of the excess, but no more than is
- * a FAIL itself or what a row can tell, and a small share where few rows must
- * do: chance lets single ones pass. Rows that cross a doubted excess of some
- * size support no other, since traffic on several links of a path has several
- * causes. A route is off by too little for single rows to tell, and faster
- * where the baseline had the traffic: there the fastest repeats of all rows,
- * here and in the baseline, are explained by the same causes, and must show
- * half as much.
+ * Basis: the estimate of a cause is w' r with weights w that come out of the
+ * model, so that its prior part has the variance u' C u, where u is A' w over
+ * the links and C the covariance of their latencies before the job's samples.
+ * Where the baseline makes that less than a quarter of what the spread of the
+ * classes alone would give, sum of (u_l spread_l)^2, the basis is baseline; and
+ * where pairs that both days measured show at least half of the excess.
  */
 #include "config.h"
 #include "core/judge/judge.h"

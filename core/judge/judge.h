@@ -1,34 +1,58 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Judge: explain what is slower than expected by the fewest slow links.
  *
- * Expected is what the baseline and the links' classes let one expect of each
- * RTT, with its variance: see judge.c. A finding has
+ * The model. A round trip i takes, in ns,
  *
- *   basis baseline  where earlier samples constrain the expected RTTs of its
- *                   paths: WARN or FAIL;
- *   basis class     where they do not: WARN at most, since the length of a
- *                   cable alone makes links of a class differ;
- *   basis loss      where messages were lost on it: WARN at most;
- *   basis traffic   where others' messages filled it: UNKNOWN.
+ *     y_i = sum_l a_il x_l + o_h(i) + o_k(i) + w_i + e_i .
  *
- * An excess becomes a finding only if it is confirmed: the rows of the plan's
- * confirm rounds show it, and all others, each on their own; its rows agree,
- * both initiators saw it and the fastest repeats show it too, which they do
- * not for the traffic of others. Else a limit says so, and one of more than
- * fail_ns makes the verdict UNKNOWN. So do missing nodes, lost probes and
- * incomplete samples.
+ *   a_il  how often its path crosses link l, there and back (0, 1, 2)
+ *   x_l   latency of l: of its class's mean, give or take the spread that the
+ *         class shows; the baselines' rows say more of it
+ *   o_h   what host h takes more in this run, as in each baseline: its process
+ *         on another core or socket, its power profile. With loopbacks (a host's
+ *         messages to itself, over no cable) what these differ by, +-20 ns;
+ *         without, 0 +-80 ns
+ *   w_i   others' traffic, which only adds: exponential waits. Of n repeats that
+ *         all waited, the least waited for 1/n of the mean. That mean is what the
+ *         quarter of the repeats says, so that three times that over n bounds
+ *         what a row's least repeat may have in it (samples/observe)
+ *   e_i   noise of the least repeat, as two sides' differ
  *
- * What one direction of a switch link explains as well is no host end. What a
- * switch explains as well is UNKNOWN. A switch link that carries one endpoint's
- * messages alone is taken for a wrong route where a detour would add as much
- * (judge/route). A wrong route is UNKNOWN, the links that should be on it are
- * its suspects, and all that shares one with these is UNKNOWN too. Where all
- * links of a class are slower by fail_ns than the baseline lets expect, that is
- * a limit, and nothing fails.
+ * All of it but w is a linear Gaussian model (judge/model), w goes in as the
+ * standard deviation that it is bounded by. So the rows' excess over what is
+ * expected has a covariance V, and a cause (judge/cause), a column d over the
+ * rows, has by generalised least squares the estimate d'V^-1 r / d'V^-1 d, and
+ * improves chi square by (d'V^-1 r)^2 / d'V^-1 d. Causes are added one by one
+ * while that is more than the best of so many candidates reaches by chance once
+ * in 20 checks (judge/explain): host ends, links, one direction of a link, a
+ * switch, a class, a wrong route, a row. Links, directions and switches only add;
+ * hosts, classes, routes and rows differ either way.
+ *
+ * The words. e is a link's excess, one way, s its standard error, with what
+ * traffic may have added to all of its rows alike.
+ *
+ *   found       e > WarnExcess and e > WarnSpread s: WARN. FAIL where e >
+ *               FailExcess, e > FailSpread s, and e - 3 s is still worth a WARN,
+ *               by the baseline: what is slow beside its class alone may be a
+ *               long cable. And not where a switch would do as well, nor where
+ *               a host without a loopback may run otherwise than before
+ *   sound       e + 2 s <= FailExcess beside all causes
+ *   not judged  what is neither: it is said of the links, and the verdict is
+ *               UNKNOWN where one is a host end, or more than NotJudgedShare are
+ *
+ * A host whose loopback got slower by as much as a FAIL is a finding of its own
+ * (software, PCIe or adapter), WARN. So is a route that is wrong: where a link
+ * carries one endpoint's messages alone, the likelier of the two is found
+ * (judge/route). Where a whole class is off by FailExcess, the runs differ, and
+ * nothing fails. What loses messages is WARN.
  *
  * Where switches routed the messages adaptively, here or in a baseline, nobody
  * knows which links they crossed, but those at their ends: what is no host end
  * is no finding then, but a limit.
+ *
+ * Sources: generalised least squares, A. C. Aitken 1935; forward selection by
+ * orthogonal least squares, Chen, Billings, Luo 1989; least of n exponentials,
+ * A. Renyi 1953.
  */
 #ifndef CORE_JUDGE_H
 #define CORE_JUDGE_H

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Notes. Unknowns are the latency x_l of every link of the job and of the
- * baselines, and the mean mu_c of every class:
+ * baselines, the mean mu_c of every class, and what each host takes more in each
+ * run, the job's and the baselines':
  *
  *     mu_c ~ N (figure of its kind, mean_sd^2)
  *     x_l  ~ N (mu_class(l), spread_class(l)^2)
- *     t_i  ~ N (row_i . x, var_i)      for every row of the baselines.
+ *     o_hb ~ N (what its loopback took more in run b than in the first
+ *               baseline, LOOPBACK_SD^2), or N (0, OFFSET_SD^2)
+ *     t_i  ~ N (row_i . (x, o), var_i)  for every row of the baselines.
  *
  * Their precision matrix K0 is the sum of what each line contributes; K0^-1
  * times the rows' pull gives the expected latencies. The job's rows A (over

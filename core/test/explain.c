@@ -212,7 +212,7 @@ static void test_baseline (struct job *job)
         free (u);
         model_clear (&m);
     }
-    ok (sqrt (variance[1]) < NOISE_NS && sqrt (variance[0]) > NOISE_NS,
+    ok (sqrt (variance[1]) < 2 * NOISE_NS && sqrt (variance[0]) > 2 * NOISE_NS,
         "an RTT is expected within %.0f ns, without a baseline %.0f ns",
         sqrt (variance[1]), sqrt (variance[0]));
 }

@@ -582,7 +582,7 @@ static const struct {
     { "a probe lost all", case_silent, VERDICT_OK, 0, 1 },
     { "one slow row of a busy link", case_one_row, VERDICT_OK, 0, 1 },
     { "slow from one side only", case_one_side, VERDICT_OK, 0, 0 },
-    { "slow now and then", case_comes_and_goes, VERDICT_OK, 0, 0 },
+    { "slow but for a few repeats", case_comes_and_goes, VERDICT_FAIL, 1, 0 },
     { "traffic on a link", case_traffic, VERDICT_UNKNOWN, 0, 1 },
     { "some traffic", case_some_traffic, VERDICT_OK, 0, 0 },
     { "a link that loses", case_loss, VERDICT_WARN, 1, 1 },

@@ -201,7 +201,9 @@ static void trial_close (struct trial *t)
 static struct samples *measure (struct trial *t, struct pathset *ps,
                                 const struct plan *plan, uint64_t seed)
 {
+    static double loopback_ns[HOSTS]; /* all alike */
     struct simulate_options sim = {
+        .loopback_ns = loopback_ns,
         .noise_ns = NOISE_NS,
         .repeats = 5,
         .seed = seed,
