@@ -878,13 +878,14 @@ static void spread_doubt (struct verdict *v)
             const struct finding *route = &v->finding[i];
             bool common = false;
 
-            if (route->kind != FINDING_ROUTE || f->basis == BASIS_LOSS)
+            if (route->kind != FINDING_ROUTE || f->kind == FINDING_ROUTE
+                || f->basis == BASIS_LOSS)
                 continue;
             for (size_t a = 0; a < f->nsuspects && !common; a++)
                 for (size_t b = 0; b < route->nsuspects && !common; b++)
                     common = f->suspect[a] == route->suspect[b];
             /* what is more than the route may make of it stands */
-            if (common && k != i && f->excess_ns < fabs (route->excess_ns))
+            if (common && f->excess_ns < fabs (route->excess_ns))
                 f->level = VERDICT_UNKNOWN;
         }
 }
