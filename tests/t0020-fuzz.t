@@ -10,6 +10,7 @@ need autoreconf clang make base64
 seconds=${FUZZ_SECONDS:-${PMM_LONG:+600}}
 seconds=${seconds:-10}
 workdir
+cd "$workdir" || exit 1
 
 echo 'int LLVMFuzzerTestOneInput (const char *s, long n) { return !s && n; }' \
     >engine.c
