@@ -57,7 +57,7 @@ static void print_owner (const struct finding *f, FILE *fp)
                  "pmm:   look at node %s: its loopback is slower, too, so it is "
                  "no cable\n",
                  nodes ? nodes : "?");
-    else if (nodes)
+    else if (nodes && f->kind != FINDING_ROUTE)
         fprintf (fp,
                  "pmm:   for the fabric team, or at the end of node %s\n",
                  nodes);
@@ -73,12 +73,16 @@ static void print_finding (const struct finding *f, const struct fabric *fab,
              finding_words (f));
     if (f->nsuspects > 1)
         fprintf (fp, ", one of %zu", f->nsuspects);
-    if (!isnan (f->excess_ns)) {
+    if (!isnan (f->excess_ns))
         fprintf (fp, ", %+.0f ns (+-%.0f)", f->excess_ns, f->stderr_ns);
-        if (!isnan (f->expected_ns))
-            fprintf (fp, " over an expected %.0f ns", f->expected_ns);
-    }
-    fprintf (fp, ", %s\n", against[f->basis]);
+    /* a route's excess is of round trips, and of either sign */
+    if (f->kind == FINDING_ROUTE)
+        fprintf (fp, " there and back\n");
+    else if (!isnan (f->expected_ns))
+        fprintf (fp, " over an expected %.0f ns, %s\n", f->expected_ns,
+                 against[f->basis]);
+    else
+        fprintf (fp, ", %s\n", against[f->basis]);
     print_links (f->suspect, f->nsuspects, "", "or ", fab, fp);
     if (f->basis != BASIS_TRAFFIC)
         print_links (f->oneway, f->noneway, "or, in one direction, ",

@@ -99,6 +99,11 @@ int main (void)
         abort ();
     v->finding[2].oneway[v->finding[2].noneway++]
         = v->finding[1].suspect[0];
+    add (v, f, FINDING_ROUTE, host, 1, "h0003");
+    v->finding[3].level = VERDICT_WARN;
+    v->finding[3].excess_ns = -672;
+    add (v, f, FINDING_NODE, host, 1, "h0003");
+    v->finding[4].level = VERDICT_WARN;
     if (verdict_limit (v, VERDICT_UNKNOWN, "2 nodes did not answer: \033[1m")
         < 0)
         abort ();
@@ -116,6 +121,12 @@ int main (void)
     has (text, "pmm: FAIL: host end or switch link, +1003 ns");
     has (text, "pmm:   or, in one direction, s");
     has (text, "pmm:   for the fabric team, or at the end of node h0003");
+    has (text, "pmm: WARN: route, -672 ns (+-14) there and back");
+    ok (strstr (text, "to blame\npmm: WARN: software, PCIe or adapter, +1003 ns")
+            != NULL,
+        "a wrong route is no node's");
+    has (text, "pmm:   look at node h0003: its loopback is slower, too, so it "
+               "is no cable");
     has (text, "pmm: limit: 2 nodes did not answer: ?[1m");
     free (text);
     verdict_destroy (v);
