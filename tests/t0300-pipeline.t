@@ -81,9 +81,10 @@ faults=("${wide[@]}")
 
 stages --misroute s1-0032:h0003=6
 judge --baseline healthy
-is $? 3 "a switch goes another way to h0003: exit 3"
-is "$(jq -c '[.findings[] | .level, .kind] | unique' verdict)" \
-    '["UNKNOWN","route"]' "... a route, nothing else"
+is $? 0 "a switch goes another way to h0003: exit 0"
+is "$(jq -c '[.status, (.findings[] | .level, .kind)]' verdict)" \
+    '["WARN","WARN","route"]' "... a route, nothing else"
+is "$(jq -c .not_judged verdict)" '[]' "... that keeps nothing from being judged"
 is "$(jq '.findings[0].switches |
     length <= 3 and any (. == "0002c90100000200")' verdict)" true \
     "... of that switch, or of two others"
@@ -109,9 +110,9 @@ ok $? "... the same as from the judge"
 pmm report -f fabric plan 2>said
 is "$? $(wc -l <said)" "2 1" "a plan is no verdict"
 pmm judge -f fabric --plan plan --samples slow --baseline healthy -o verdict
-is $? 3 "by the first stage alone it is not sure: exit 3"
-is "$(jq -c '[.status, .findings]' verdict)" '["UNKNOWN",[]]' \
-    "... and no finding"
+is $? 1 "by the first stage alone, without a second look: exit 1"
+is "$(jq -c '[.findings[] | .level, .suspects]' verdict)" \
+    "[\"FAIL\",[\"$link\"]]" "... that link"
 judge
 is "$(jq '[.findings[] | select(.level == "FAIL")] | length' verdict)" 0 \
     "without a baseline it is not a FAIL"
