@@ -117,6 +117,24 @@ judge
 is "$(jq '[.findings[] | select(.level == "FAIL")] | length' verdict)" 0 \
     "without a baseline it is not a FAIL"
 
+stages --slow-host h0061=+1500
+judge --baseline healthy
+is "$? $(jq -c '[.findings[] | .level, .kind, .suspects, .nodes]' verdict)" \
+    "0 [\"WARN\",\"software, PCIe or adapter\",[\"$link\"],[\"h0061\"]]" \
+    "a host that is slow without its cable, too: WARN, and no link is blamed"
+like "$(pmm report -f fabric verdict)" \
+    'node h0061: its loopback is slower, too, so it is no cable' "... for people"
+pmm simulate -f fabric --plan plan "${faults[@]}" --loopback 0 -o blind
+for excess in 600 1500; do
+    before=blind stages --slow h0061/1=+$excess --loopback 0
+    judge --baseline blind
+    echo "$? $(jq -c '[.findings[] | .level, .suspects,
+        (.why | test ("a loopback, which is missing, would tell"))]' verdict)"
+done >told
+is "$(<told)" "0 [\"WARN\",[\"$link\"],true]
+1 [\"FAIL\",[\"$link\"],false]" \
+    "without loopbacks, what a host's software may take is a WARN, and says why"
+
 pmm plan -f fabric --hosts h0003 -o one --json
 is "$(jq -c '[.stderr_rms, .stderr_max]' one)" '[null,null]' \
     "a plan that measures nothing: its errors are null, with --json, too"

@@ -30,7 +30,7 @@ enum finding_kind {
     FINDING_SWITCH,      /* all links of a switch alike */
     FINDING_ROUTE,       /* messages do not go the way that the fabric says:
                             the suspects are the links that they should
-                            cross; UNKNOWN, never FAIL */
+                            cross; WARN at most */
     FINDING_NODE,        /* what the host's loopback shows, too: its software,
                             PCIe or adapter; WARN at most. Suspects: the host's
                             links */
