@@ -600,6 +600,13 @@ static bool is_unclear (const struct policy_finding *f, size_t n)
     return false;
 }
 
+/* Whether it could not tell something of other links than those it names. */
+static bool is_vague (const struct policy_audit *a, const json_t *row)
+{
+    return number_of (row, "limited")
+           && !(a->complete && number_of (row, "open"));
+}
+
 static int make_audit (struct making *m, const json_t *row,
                        struct policy_audit *a)
 {
@@ -608,8 +615,8 @@ static int make_audit (struct making *m, const json_t *row,
     struct policy_finding *f = alloc (m, n + 3, sizeof (*f));
     int status = find_name (text_of (row, "status"), VERDICT_FAIL + 1,
                             level_name);
-    int unclear = VERDICT_OK; /* ... of more than host ends */
     int64_t id = number_of (row, "id");
+    bool vague;
 
     if (!f)
         return -1;
@@ -626,17 +633,17 @@ static int make_audit (struct making *m, const json_t *row,
     for (size_t i = 0; i < n; i++)
         if (make_finding (m, id, json_array_get (findings, i), &f[i]) < 0)
             return -1;
-    if (number_of (row, "limited") || is_unclear (f, n))
-        unclear = status;
+    vague = is_vague (a, row);
     if (make_sights (m, id, true, &f[n]) < 0)
         return -1;
     n += f[n].nsuspects > 0;
-    if (unclear != VERDICT_UNKNOWN
-        && make_sights (m, id, false, &f[n++]) < 0)
-        return -1;
-    if (unclear == VERDICT_FAIL) { /* it may hide an UNKNOWN */
-        f[n] = f[n - 1];
-        f[n++].level = VERDICT_UNKNOWN;
+    if (!vague || status != VERDICT_UNKNOWN) {
+        if (make_sights (m, id, false, &f[n++]) < 0)
+            return -1;
+        if (vague || is_unclear (f, a->nfindings)) {
+            f[n] = f[n - 1];
+            f[n++].level = VERDICT_UNKNOWN;
+        }
     }
     a->nfindings = n;
     return 0;

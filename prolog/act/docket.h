@@ -13,12 +13,13 @@
  * go to another host when it is moved. A host is the node that NodeMap says,
  * or has its name.
  *
- * Clean is a link that a complete audit measured, judged and did not suspect,
- * of which the ledger had a baseline before (else a slow one would be found
- * slow by its class at most), if only host ends, of others, were UNKNOWN or
- * FAILed. What is slow of its host beside it does not matter. In an audit that
- * has a FAIL, and could not tell something else, it is clean, but that does not
- * prove it mended. A link that was measured but not judged is UNKNOWN.
+ * Clean is a link that an audit measured, judged and did not suspect, of which
+ * the ledger had a baseline before (else a slow one would be found slow by its
+ * class at most). In an audit that did not measure all, or FAILs or is UNKNOWN
+ * for more than host ends and links that it did not judge, it is clean, but
+ * that does not prove it mended; in one that is UNKNOWN, and does not say of
+ * which links, it is not. What is slow of its host beside it does not matter. A
+ * link that was measured but not judged is UNKNOWN.
  *
  * What it does not understand, like a finding of a later version, or more than
  * it holds, makes it unreadable: then the policy changes nothing.

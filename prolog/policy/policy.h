@@ -85,7 +85,8 @@
  *   quarter of its hosts did not answer. Hosts that are UNKNOWN do not FAIL,
  *   and a few that are silent, or lose messages, void nothing: who loses half
  *   of its own messages is in doubt, and no other.
- *   An audit that is UNKNOWN for a host end alone finds the others clean.
+ *   An audit that is UNKNOWN for links that it names finds the host ends clean
+ *   that it does not, if it came to its end and all hosts answered.
  *
  * A node is resumed only if Resume and Action=drain are set, it still shows
  * our drain (the Reason to the letter, by us: who edits it has taken the node

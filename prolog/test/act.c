@@ -555,6 +555,17 @@ static const struct {
     { "an UNKNOWN audit between is none that found it clean",
       "audit -1800 fail h0003; audit -900 unknown; audit -100 fail h0003;"
       "round 0", "drain h0003", "drain", "" },
+    { "one between that is UNKNOWN for another link",
+      "audit -1800 fail h0003; audit -900 unknown open h0004;"
+      "audit -100 fail h0003; round 0", "", "", "wait: FAIL in audit 5" },
+    { "... for this one", "audit -1800 fail h0003;"
+      "audit -900 unknown open h0003; audit -100 fail h0003; round 0",
+      "drain h0003", "drain", "audits 3 and 5" },
+    { "... for another link, and incomplete", "audit -1800 fail h0003;"
+      "audit -900 unknown open h0004 incomplete; audit -100 fail h0003;"
+      "round 0", "drain h0003", "drain", "audits 3 and 5" },
+    { "... for a switch", "audit -1800 fail h0003; audit -900 switch spine;"
+      "audit -100 fail h0003; round 0", "", "", "wait: FAIL in audit 5" },
     { "once, with a sign", "audit -600 fail h0003; sign h0003 -500 3;"
       "round 0", "drain h0003", "drain", "its link has lost width" },
     { "a sign of another host's link", "audit -600 fail h0003;"
@@ -619,6 +630,16 @@ static const struct {
     { "mended, but not judged", DRAINED "audit 700 open h0003;"
       "audit 1400 open h0003; round 1500", "drain h0003", "drain",
       "clean in 0 audits since" },
+    { "mended, but others were not judged then", DRAINED
+      "audit 700 unknown open h0007; audit 1400 unknown open h0008;"
+      "round 1500", "drain h0003; resume h0003", "drain resume",
+      "h0003: resumed" },
+    { "mended, but it is not said who was not judged", DRAINED
+      "audit 700 unknown; audit 1400 unknown; round 1500", "drain h0003",
+      "drain", "clean in 0 audits since" },
+    { "mended, but a switch is UNKNOWN then", DRAINED
+      "audit 700 switch spine; audit 1400 switch spine; round 1500",
+      "drain h0003", "drain", "clean in 0 audits since" },
     { "mended, and slow by its software", DRAINED
       "audit 700 software h0003; audit 1400 software h0003; round 1500",
       "drain h0003; resume h0003", "drain resume", "h0003: resumed" },
