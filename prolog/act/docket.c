@@ -604,7 +604,8 @@ static bool is_unclear (const struct policy_finding *f, size_t n)
 static bool is_vague (const struct policy_audit *a, const json_t *row)
 {
     return number_of (row, "limited")
-           && !(a->complete && number_of (row, "open"));
+           && !(a->complete
+                && json_array_size (json_object_get (row, "not_judged")) > 0);
 }
 
 static int make_audit (struct making *m, const json_t *row,

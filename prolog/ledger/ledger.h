@@ -384,12 +384,12 @@ json_t *ledger_sights (struct ledger *ledger, const char *link,
                        const char *host, int64_t from, struct error *err);
 
 /* What came of an audit: {id, ended, status, whole, complete, asked, answered,
- * limited, open, leader, findings}. whole: it came to its end. complete:
+ * limited, leader, findings, not_judged}. whole: it came to its end. complete:
  * moreover no host and no probe is missing. asked, answered: how many hosts.
  * limited: that something could not be determined made it UNKNOWN, or would
- * have; also where that is not known. open: it names links that it did not
- * judge. leader: null where it is not known, or did not answer: then another
- * led.
+ * have; also where that is not known. leader: null where it is not known, or
+ * did not answer: then another led. findings, not_judged: as ledger_audit has
+ * them.
  */
 json_t *ledger_result (struct ledger *ledger, int64_t id, struct error *err);
 

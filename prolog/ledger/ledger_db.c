@@ -438,8 +438,7 @@ const char *const db_sql[DB_STMTS] = {
       " AND r.lost = r.sent) AS complete, (SELECT count (*) FROM member m"
       " WHERE m.audit = a.id) AS asked, (SELECT count (*) FROM member m"
       " WHERE m.audit = a.id AND m.answered = 1) AS answered,"
-      " coalesce (a.limited, 1) AS limited, EXISTS (SELECT 1 FROM open o"
-      " WHERE o.audit = a.id) AS open, (SELECT n.text FROM member m"
+      " coalesce (a.limited, 1) AS limited, (SELECT n.text FROM member m"
       " JOIN name n ON n.id = m.host WHERE m.audit = a.id"
       " AND m.host = a.leader AND m.answered = 1) AS leader"
       " FROM audit a WHERE a.id = ?",

@@ -44,15 +44,21 @@ json_t *ledger_sights (struct ledger *l, const char *link, const char *host,
 json_t *ledger_result (struct ledger *l, int64_t id, struct error *err)
 {
     json_t *audit = db_audit (l, DB_RESULT, id, err);
-    json_t *findings;
+    json_t *findings = audit ? db_findings (l, id, err) : NULL;
+    json_t *open = findings
+                       ? db_list (l, DB_OPEN, VALUES (INT (id)), err)
+                       : NULL;
 
-    if (!audit)
-        return NULL;
-    if ((findings = db_findings (l, id, err))
-        && json_object_set_new (audit, "findings", findings) == 0)
+    if (open && json_object_set (audit, "findings", findings) == 0
+        && json_object_set (audit, "not_judged", open) == 0) {
+        json_decref (findings);
+        json_decref (open);
         return audit;
-    if (findings)
+    }
+    if (open)
         error_nomem (err);
+    json_decref (findings);
+    json_decref (open);
     json_decref (audit);
     return NULL;
 }

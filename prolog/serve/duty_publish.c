@@ -153,6 +153,19 @@ static bool is_alone (const struct work *w, const json_t *suspects)
     return true;
 }
 
+/* Of one whose newest audit it is, if it says nothing worse. */
+static void take (struct work *w, const json_t *obj, const char *key,
+                  uint64_t audit, enum verdict_status level, const char *why)
+{
+    uint32_t at = endpoint_of (w, obj, key);
+    struct cache_node *n = at == FABRIC_NONE ? NULL : &w->node[at];
+
+    if (n && n->name && n->audit == audit && level > n->level) {
+        n->level = level;
+        n->sentence = why;
+    }
+}
+
 /* One of several that a FAIL may be of is UNKNOWN. */
 static void take_finding (struct work *w, const json_t *finding,
                           uint64_t audit)
@@ -168,27 +181,22 @@ static void take_finding (struct work *w, const json_t *finding,
         level = VERDICT_UNKNOWN;
     if (!kind || !why || strcmp (kind, finding_kind_name (FINDING_HOST_END)))
         return;
-    json_array_foreach (suspects, i, v) {
-        uint32_t at = endpoint_of (w, v, "id");
-        struct cache_node *n = at == FABRIC_NONE ? NULL : &w->node[at];
-
-        if (n && n->name && n->audit == audit && level > n->level) {
-            n->level = level;
-            n->sentence = why;
-        }
-    }
+    json_array_foreach (suspects, i, v)
+        take (w, v, "id", audit, level, why);
 }
 
 /* What an audit says of those whose newest it is. */
 static int take_audit (struct work *w, const struct service *s, int64_t audit,
                        struct error *err)
 {
+    static const char untold[] = "the audit could not tell";
     json_t *result = ledger_result (s->ledger, audit, err);
     int64_t ended
         = json_integer_value (json_object_get (result, "ended"));
     const json_t *findings = json_object_get (result, "findings");
-    bool untold = service_status (result, "status") == VERDICT_UNKNOWN
-                  && json_array_size (findings) == 0;
+    const json_t *open = json_object_get (result, "not_judged");
+    bool none = service_status (result, "status") == VERDICT_UNKNOWN
+                && json_array_size (findings) + json_array_size (open) == 0;
     size_t i;
     json_t *v;
 
@@ -199,12 +207,13 @@ static int take_audit (struct work *w, const struct service *s, int64_t audit,
     for (size_t k = 0; k < w->f->nendpoints; k++)
         if (w->node[k].name && w->node[k].audit == (uint64_t)audit) {
             w->node[k].time = ended;
-            w->node[k].level = untold ? VERDICT_UNKNOWN : VERDICT_OK;
-            w->node[k].sentence
-                = untold ? "the audit could not tell" : "no fault at its end";
+            w->node[k].level = none ? VERDICT_UNKNOWN : VERDICT_OK;
+            w->node[k].sentence = none ? untold : "no fault at its end";
         }
     json_array_foreach (findings, i, v)
         take_finding (w, v, (uint64_t)audit);
+    json_array_foreach (open, i, v)
+        take (w, v, "link", (uint64_t)audit, VERDICT_UNKNOWN, untold);
     return 0;
 }
 
