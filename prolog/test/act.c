@@ -219,6 +219,7 @@ static const struct {
     { "cable", VERDICT_FAIL, FINDING_SWITCH_LINK, BASIS_BASELINE },
     { "switch", VERDICT_UNKNOWN, FINDING_SWITCH, BASIS_BASELINE },
     { "software", VERDICT_WARN, FINDING_NODE, BASIS_BASELINE },
+    { "traffic", VERDICT_UNKNOWN, FINDING_HOST_END, BASIS_TRAFFIC },
 };
 
 /* A finding of suspects "h0001,h0002". */
@@ -566,6 +567,12 @@ static const struct {
       "round 0", "drain h0003", "drain", "audits 3 and 5" },
     { "... for a switch", "audit -1800 fail h0003; audit -900 switch spine;"
       "audit -100 fail h0003; round 0", "", "", "wait: FAIL in audit 5" },
+    { "... beside others' traffic", "audit -1800 fail h0003;"
+      "audit -900 traffic h0004 unknown open h0005; audit -100 fail h0003;"
+      "round 0", "", "", "wait: FAIL in audit 5" },
+    { "... which is its own", "audit -1800 fail h0003;"
+      "audit -900 traffic h0003 unknown open h0005; audit -100 fail h0003;"
+      "round 0", "drain h0003", "drain", "audits 3 and 5" },
     { "once, with a sign", "audit -600 fail h0003; sign h0003 -500 3;"
       "round 0", "drain h0003", "drain", "its link has lost width" },
     { "a sign of another host's link", "audit -600 fail h0003;"
