@@ -98,7 +98,8 @@ static int walk (const struct network *net, uint32_t sw, uint32_t to,
 
 /* Add the links of arcs that the other n do not cross. */
 static void add_links (const struct model *model, const struct network *net,
-                       const double *more_ns, const uint32_t *arc, int narcs, const uint32_t *other,
+                       const double *more_ns, const uint32_t *arc, int narcs,
+                       const uint32_t *other,
                        int n, double sign, double *mean, double *var)
 {
     for (int i = 0; i < narcs; i++) {

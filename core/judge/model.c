@@ -68,7 +68,7 @@ enum {
 #define SWITCH_FIGURE 150.0 /* a hop and a few metres */
 #define MEAN_SD 3000.0      /* at least; else the usual RTT */
 #define SPREAD_DEFAULT 100.0
-#define OFFSET_SD 80.0      /* of a host in a run, where nothing is known of it */
+#define OFFSET_SD 80.0      /* of a host in a run, where nothing is known */
 #define LOOPBACK_SD 20.0    /* of what loopbacks do not show of it */
 #define SPREAD_MIN 20.0
 
@@ -472,7 +472,8 @@ static int make_side (const struct model *model, struct model_side *side,
                       const struct gather *g, const double *job)
 {
     side->a = sparse_create (model_unknowns (model));
-    side->weight = malloc ((g->n + model_unknowns (model) + 1) * sizeof (double));
+    side->weight = malloc ((g->n + model_unknowns (model) + 1)
+                           * sizeof (double));
     if (!side->a || !side->weight)
         return -1;
     for (size_t i = 0; i < g->n; i++) {
@@ -830,7 +831,8 @@ int model_make (struct model *model, struct pathset *ps,
         return -1;
     if (gather_rows (model, ps, &g, base, nbase) < 0
         || number_classes (model, g.net) < 0
-        || make_offsets (model, &g, job, base, nbase) < 0 || make_sides (model, &g) < 0)
+        || make_offsets (model, &g, job, base, nbase) < 0
+        || make_sides (model, &g) < 0)
         goto nomem;
     model->mean = calloc (model->nclasses + 1, sizeof (double));
     model->spread = malloc ((model->nclasses + 1) * sizeof (double));

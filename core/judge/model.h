@@ -117,7 +117,8 @@ static inline size_t model_unknowns (const struct model *m)
 /* u [model_unknowns]: sum of weights v (over the rows) times the rows. */
 void model_transpose (const struct model *model, const double *v, double *u);
 
-/* Variance of the combination u [model_unknowns] of them all, before the job's samples. NAN with errno ENOMEM.
+/* Variance of the combination u [model_unknowns] of them all, before the job's
+ * samples. NAN with errno ENOMEM.
  */
 double model_prior_variance (const struct model *model, const double *u);
 
