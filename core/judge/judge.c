@@ -24,6 +24,7 @@
 #include "core/judge/judge.h"
 
 #include <errno.h>
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -687,6 +688,17 @@ static enum verdict_status limit_status (const struct judgement *j,
     return size_of (j, c) > j->opts->fail_ns ? VERDICT_UNKNOWN : VERDICT_OK;
 }
 
+/* Whether it is one host's end, and no software, PCIe or adapter. */
+static bool is_cable (const struct judgement *j, const struct finding *f)
+{
+    double ns;
+    double sd;
+
+    return f->kind == FINDING_HOST_END && f->nsuspects == 1
+           && model_loopback (&j->model, f->suspect[0], &ns, &sd)
+           && ns + 2 * sd < 2 * j->opts->warn_ns;
+}
+
 static int explain_finding (const struct judgement *j, struct finding *f,
                             const struct cause *c, bool software)
 {
@@ -713,7 +725,9 @@ static int explain_finding (const struct judgement *j, struct finding *f,
                              : "",
                          software ? "; a loopback, which is missing, would "
                                     "tell whether it is the host's software"
-                                  : "");
+                         : is_cable (j, f) ? "; its loopback is as before, so "
+                                             "that it is a cable or port"
+                                           : "");
     if (!(name = name_of (j, c)))
         return -1;
     rc = asprintf (&f->why,
@@ -932,8 +946,27 @@ static bool is_suspect (const struct verdict *v, uint32_t link)
     return false;
 }
 
+/* known [m]: links of which some row is of links of the baseline alone. Of others
+ * the class is all that they are compared with.
+ */
+static void find_known (const struct judgement *j, bool *known)
+{
+    const struct model *m = &j->model;
+
+    memset (known, 0, m->m * sizeof (*known));
+    for (size_t i = 0; i < j->run.obs.n; i++) {
+        const struct observation *o = &j->run.obs.v[i];
+        bool all = true;
+
+        for (size_t p = 0; p < o->n; p++)
+            all &= m->covered[m->column[o->link[p]]];
+        for (size_t p = 0; p < o->n && all; p++)
+            known[m->column[o->link[p]]] = true;
+    }
+}
+
 /* How much links may be slower, at most, that no finding suspects: [m] ns, -1
- * for suspects.
+ * for suspects, INFINITY where no row crosses it.
  */
 static int bound_links (struct judgement *j, double *most)
 {
@@ -952,7 +985,8 @@ static int bound_links (struct judgement *j, double *most)
 
             if (m->suspect.kind == SUSPECT_LINK)
                 most[pathset_column (j->ps, m->suspect.index)]
-                    = upper[k] * causes_simplest (c, k)->unit / m->unit;
+                    = fmin (upper[k] * causes_simplest (c, k)->unit / m->unit,
+                            DBL_MAX);
         }
     for (size_t k = 0; k < j->model.m; k++)
         if (is_suspect (j->verdict, j->model.link[k]))
@@ -1001,11 +1035,13 @@ static int judge_open (struct judgement *j)
 {
     size_t m = j->model.m;
     double *most = malloc ((m + 1) * sizeof (*most));
+    bool *known = malloc ((m + 1) * sizeof (*known));
     size_t hosts = 0, open_hosts = 0;
     int rc = -1;
 
-    if (!most || bound_links (j, most) < 0)
+    if (!most || !known || bound_links (j, most) < 0)
         goto done;
+    find_known (j, known);
     for (int kind = 0; kind < 2; kind++)
         for (size_t k = 0; k < m; k++) {
             bool host = j->net->link[j->model.link[k]].kind == LINK_HOST;
@@ -1016,7 +1052,7 @@ static int judge_open (struct judgement *j)
             /* of a link that was compared with its class alone, only that it
              * was not measured is news */
             if (most[k] <= j->opts->fail_ns
-                || (!j->model.covered[k] && most[k] < INFINITY))
+                || (!known[k] && most[k] < INFINITY))
                 continue;
             open_hosts += host;
             if (add_number (&j->verdict->open, &j->verdict->nopen,
@@ -1026,6 +1062,7 @@ static int judge_open (struct judgement *j)
     rc = j->verdict->nopen > 0 ? limit_open (j, hosts, open_hosts) : 0;
 done:
     free (most);
+    free (known);
     return rc;
 }
 
@@ -1605,15 +1642,18 @@ static int list_doubts (struct judgement *j, struct suspicions *list)
     const struct causes *c = &j->causes;
     double *upper = malloc ((c->n + 1) * sizeof (*upper));
     struct doubt *v = malloc ((c->n + 1) * sizeof (*v));
+    bool *known = malloc ((j->model.m + 1) * sizeof (*known));
     size_t n = 0;
     int rc = -1;
 
-    if (!upper || !v
+    if (!upper || !v || !known
         || explain_bounds (&j->ex, CLEAR_SD, j->opts->fail_ns, upper) < 0)
         goto done;
+    find_known (j, known);
     for (size_t k = 0; k < c->n; k++)
         if (causes_simplest (c, k)->suspect.kind == SUSPECT_LINK
-            && upper[k] > j->opts->fail_ns && upper[k] < INFINITY)
+            && upper[k] > j->opts->fail_ns && upper[k] < INFINITY
+            && known[j->model.column[causes_simplest (c, k)->suspect.index]])
             v[n++] = (struct doubt){ upper[k], k };
     qsort (v, n, sizeof (*v), compare_doubts);
     rc = 0;
@@ -1627,6 +1667,7 @@ static int list_doubts (struct judgement *j, struct suspicions *list)
 done:
     free (upper);
     free (v);
+    free (known);
     return rc;
 }
 

@@ -6,8 +6,8 @@
  * decade from EXCESS_MIN to EXCESS_MAX. That a table is other than what was read
  * of it just before is rare (ROUTE_ODDS to a slow link, a guess); and as rare
  * are links that got slower by less than what fails, and two slow links of which
- * one takes what a wrong route over the other would. A switch has the odds of all
- * its routes.
+ * one takes what a wrong route over the other would. Where a single pair
+ * shows it, less speaks for the link. A switch has the odds of all its routes.
  */
 #include "config.h"
 #include "core/judge/route.h"
@@ -17,6 +17,7 @@
 
 #define DETOUR_SD 2.5 /* that a route may be off what a detour adds */
 #define ROUTE_ODDS 0.1
+#define PAIR_ODDS 0.2  /* where a single pair shows it */
 #define CHANCE_ODDS 100.0 /* to a second slow link that looks like a way over the
                              first */
 #define EXCESS_MIN 1e2 /* ns */
@@ -102,6 +103,8 @@ int route_or_link (struct explanation *ex, size_t c, const struct pathset *ps,
     const struct network *net = pathset_network (ps);
     const struct causes *causes = ex->causes;
     struct choice best = { 0 };
+    bool alone = causes->start[ex->cause[c].signature + 1]
+                 == causes->start[ex->cause[c].signature] + 1;
     struct rival *rival;
     double *more;
     size_t n;
@@ -129,7 +132,9 @@ int route_or_link (struct explanation *ex, size_t c, const struct pathset *ps,
                             * (excess_ns > fail_ns ? 1 : ROUTE_ODDS));
             if (fit.sd < DETOUR_SD)
                 choose (&best, m, r,
-                        (fit.by_others ? CHANCE_ODDS : ROUTE_ODDS)
+                        (fit.by_others ? CHANCE_ODDS
+                         : alone       ? PAIR_ODDS
+                                       : ROUTE_ODDS)
                             * likelihood (ex, r) * fit.density);
         }
     }

@@ -45,6 +45,12 @@ const struct noise_kind noise_kinds[] = {
     { "runsd60", "hosts differ by the day", .jitter_ns = 15, .shift_ns = 60 },
     { "steps", "clocks step", CALM, .step_share = .01 },
     { "loss5", "5 % of the messages are lost", CALM, .loss_share = .05 },
+    { "hotspots", "short waits on 30 % of the arcs between switches, nearly always",
+      .jitter_ns = 40, .shift_ns = 20, .wait_share = .3, .wait_p = .9,
+      .wait_ns = 300 },
+    { "daemons", "tails of 20 us, and a third of the hosts busy with others",
+      .jitter_ns = 80, .tail_share = .1, .tail_ns = 20000, .shift_ns = 40,
+      .repin_share = .2, .repin_ns = 100, .sleep_share = .3 },
     { "late3", "three hosts answer late", CALM, .late = 3 },
     { 0 },
 };
