@@ -61,10 +61,10 @@ is "$(jq -c '[.findings[] | .level, .suspects]' verdict)" \
 link=$(pmm path -f fabric h0003 h0128 --json | jq -r '.forward[2]')
 stages --slow "$link=+1000"
 judge --baseline healthy
-is $? 3 "one that only h0128 is reached by: exit 3"
+is $? 1 "one that only h0128 is reached by: exit 1"
 is "$(jq -c '[.findings[] | .level, .kind, .suspects[0], .switches]' verdict)" \
-    '["UNKNOWN","route","'"$link"'",["0002c90200000040"]]' \
-    "... that link is suspected, or a wrong route at the switch before it"
+    '["FAIL","switch link","'"$link"'",["0002c90200000040"]]' \
+    "... that link, or a wrong route at the switch that it names"
 stages --slow "$link=+2000"
 judge --baseline healthy
 is "$(jq -c '[.findings[] | .level, .suspects]' verdict)" \
