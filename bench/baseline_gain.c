@@ -61,8 +61,9 @@ enum { CASES = sizeof (cases) / sizeof (cases[0]) };
 /* The samples of a job of n hosts drawn at random, as observations. */
 static struct pathset *measure (const struct treenet *net, size_t n,
                                 const double *latency, uint64_t hosts,
-                                uint64_t noise, struct observations *o)
+                                uint64_t noise, struct model_run *run)
 {
+    struct observations *o = &run->obs;
     struct plan_options opts = { .extra_rounds = 2, .seed = hosts };
     struct simulate_options sim = {
         .noise_ns = NOISE_NS,
@@ -91,11 +92,14 @@ struct figures {
 static double row_sd (const struct model *m, size_t row)
 {
     double *v = treenet_alloc (m->nrows, sizeof (*v));
-    double *u = treenet_alloc (m->n + m->nclasses, sizeof (*u));
+    double *u = treenet_alloc (model_unknowns (m), sizeof (*u));
     double var;
 
     v[row] = 1;
     model_transpose (m, v, u);
+    /* what hosts do in this run no baseline tells */
+    for (size_t i = m->n + m->nclasses; i < model_unknowns (m); i++)
+        u[i] = 0;
     var = model_prior_variance (m, u);
     free (v);
     free (u);
@@ -108,7 +112,7 @@ static bool has_basis (const struct model *m, const struct causes *c, size_t k,
 {
     double *d = treenet_alloc (m->nrows, sizeof (*d));
     double *p = treenet_alloc (m->nrows, sizeof (*p));
-    double *u = treenet_alloc (m->n + m->nclasses, sizeof (*u));
+    double *u = treenet_alloc (model_unknowns (m), sizeof (*u));
     double alone = 0;
     double var;
 
@@ -119,6 +123,9 @@ static bool has_basis (const struct model *m, const struct causes *c, size_t k,
     model_transpose (m, p, u);
     for (size_t l = 0; l < m->m; l++)
         alone += pow (u[l] * m->spread[m->class_of[l]], 2);
+    /* what hosts do in this run no baseline tells */
+    for (size_t i = m->n + m->nclasses; i < model_unknowns (m); i++)
+        u[i] = 0;
     var = model_prior_variance (m, u);
     free (d);
     free (p);
@@ -126,8 +133,8 @@ static bool has_basis (const struct model *m, const struct causes *c, size_t k,
     return var < BASIS_SHARE * alone;
 }
 
-static struct figures look (struct pathset *ps, const struct observations *now,
-                            const struct observations *base, size_t nbase)
+static struct figures look (struct pathset *ps, const struct model_run *now,
+                            const struct model_run *base, size_t nbase)
 {
     struct figures f = { 0 };
     struct causes c;
@@ -138,7 +145,7 @@ static struct figures look (struct pathset *ps, const struct observations *now,
     size_t n = 0;
 
     if (model_make (&m, ps, now, base, nbase, &err) < 0
-        || causes_make (&c, ps, now, &err) < 0)
+        || causes_make (&c, ps, &now->obs, &err) < 0)
         die (&err);
     v = treenet_alloc (m.nrows + c.n, sizeof (*v));
     step = m.nrows / LOOKED_AT + 1;
@@ -166,8 +173,8 @@ static struct figures look (struct pathset *ps, const struct observations *now,
 static void trial (const struct treenet *net, size_t hosts, uint64_t seed,
                    struct figures *sum)
 {
-    struct observations base[BASELINES_MAX + 1];
-    struct observations now;
+    struct model_run base[BASELINES_MAX + 1] = { 0 };
+    struct model_run now = { 0 };
     double *latency = treenet_alloc (net->net.nlinks, sizeof (*latency));
     struct pathset *ps;
     struct rng rng;
@@ -192,8 +199,8 @@ static void trial (const struct treenet *net, size_t hosts, uint64_t seed,
         sum[i].smallest += f.smallest;
     }
     for (size_t i = 0; i <= BASELINES_MAX; i++)
-        observations_clear (&base[i]);
-    observations_clear (&now);
+        observations_clear (&base[i].obs);
+    observations_clear (&now.obs);
     pathset_destroy (ps);
     free (latency);
 }
