@@ -82,7 +82,7 @@ struct hunt {
     uint8_t cause;
     const struct suspect *suspect;
     size_t nsuspects;
-    size_t nown;           /* of these; behind them is what is beside them */
+    size_t own_count;           /* of these; behind them is what is beside them */
     bool has_routes;
     uint64_t *mask;        /* [2 * nlinks] suspects by arc */
     uint32_t *order;       /* [n] destinations */
@@ -414,7 +414,7 @@ static int draw_sources (struct hunt *h, uint32_t to, size_t draws,
 /* Whether only some destinations have anything to say. */
 static bool is_local (const struct hunt *h)
 {
-    for (size_t i = 0; i < h->nown; i++)
+    for (size_t i = 0; i < h->own_count; i++)
         if ((h->suspect[i].kind == SUSPECT_LINK
              || h->suspect[i].kind == SUSPECT_ARC
              || h->suspect[i].kind == SUSPECT_SWITCH)
@@ -565,11 +565,11 @@ static struct suspect *list_suspects (struct hunt *h,
     struct suspect *list = malloc ((2 * s->n + 1) * sizeof (*list));
     int rc = list ? 0 : error_nomem (err);
 
-    h->nown = s->n < SUSPECTS_MAX ? s->n : SUSPECTS_MAX;
-    h->nsuspects = h->nown;
+    h->own_count = s->n < SUSPECTS_MAX ? s->n : SUSPECTS_MAX;
+    h->nsuspects = h->own_count;
     if (rc == 0)
-        memcpy (list, s->suspect, h->nown * sizeof (*list));
-    for (size_t i = 0; i < h->nown && rc >= 0; i++) {
+        memcpy (list, s->suspect, h->own_count * sizeof (*list));
+    for (size_t i = 0; i < h->own_count && rc >= 0; i++) {
         struct suspect beside = { .kind = SUSPECT_ARC };
         size_t k = 0;
 
