@@ -10,7 +10,7 @@
  * are audited, one of them the fault's; then whom the policy waits for, with
  * the partners that prolog/audit/partners chooses out of IDLE per cent (30) of
  * all others, who are others every 20 minutes: as the service does, it waits
- * for an hour for some that tell. Where the policy waits for nobody, it is
+ * for up to an hour for some that tell. Where the policy waits for nobody, it is
  * another job that the host is in; up to four audits, 20 minutes apart.
  * Planner, judge, ledger, docket and policy are the audit service's, with the
  * defaults of pmm.conf, but Action=drain.
@@ -670,7 +670,7 @@ static const struct network_case *find_network (const char *word)
     return NULL;
 }
 
-/* False: it is no case. */
+/* Return false where the word names no case. */
 static bool parse_case (const char *word, struct condition *c)
 {
     const char *slash = strchr (word, '/');

@@ -15,7 +15,7 @@
  * --noise` (core/samples/noise), drawn anew for the baseline and for the run,
  * with adapters and sockets of several kinds; and loopbacks, unless -l. FAULT is
  * healthy, host+NS, switch+NS, oneway+NS, two+NS, bent+NS (a switch's cable, and
- * a wrong route that crosses it), or a change that is no fault:
+ * a wrong route that crosses it), or a change that is not a fault:
  * profile1 and profile4 (so many hosts are 1 us slower), fec5 and fec100 (so
  * many percent of the links take 100 to 200 ns more), long2 (2 % of the cables
  * are 30 m longer), firmware (a switch takes 50 ns more). Two lines below a
@@ -96,7 +96,7 @@ static const struct network_case {
 enum fault { FAULT_LINK, FAULT_ARC, FAULT_SWITCH, FAULT_ROUTE, FAULT_HOST_END,
              FAULT_CABLE };
 
-/* What changes that is no fault. */
+/* Changes that are not faults. */
 enum change { CHANGE_NONE, CHANGE_PROFILE, CHANGE_FEC, CHANGE_LENGTH,
               CHANGE_FIRMWARE };
 
@@ -359,7 +359,7 @@ static void change_profiles (struct trial *t)
     }
 }
 
-/* What changes that is no fault. */
+/* Changes that are not faults. */
 static void alter (struct trial *t)
 {
     uint32_t sw = t->net->link[t->link[t->m - 1]].end[0];
@@ -534,7 +534,7 @@ static void count (const struct trial *t, const struct plan *plan,
     sums->trials++;
 }
 
-/* The same of the methods beside it. */
+/* Count the same for the two other methods. */
 static void count_methods (const struct trial *t, const struct samples *run,
                            const struct samples *base, struct sums *sums)
 {
@@ -844,7 +844,7 @@ static const struct condition kinds[] = {
     { "firmware", 0, FAULT_LINK, 0, .change = CHANGE_FIRMWARE },
 };
 
-/* False: it is no case. */
+/* Return false where the word names no case. */
 static bool parse_case (const char *word, struct condition *c)
 {
     const char *slash = strchr (word, '/');

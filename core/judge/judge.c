@@ -1435,10 +1435,8 @@ static int discount_busy (struct judgement *j, struct error *err)
 
         for (size_t k = 0; k < o->n; k++)
             busy |= full[o->link[k]];
-        if (!busy)
-            continue;
-        o->min_ns = o->rtt_ns;
-        o->var += BUSY_NS * BUSY_NS;
+        if (busy)
+            o->var += BUSY_NS * BUSY_NS;
     }
     free (full);
     return 0;

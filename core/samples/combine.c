@@ -25,11 +25,9 @@ struct mean {
     uint32_t a, b;
     uint32_t n;      /* observations */
     uint32_t repeats;
-    bool both;
     double weight;
     double value;
     double scatter;  /* sum of weight times square */
-    double min;
 };
 
 struct combine {
@@ -39,7 +37,6 @@ struct combine {
     size_t slots;    /* a power of two */
     double sigma_ns;
     uint64_t sent, lost;
-    size_t disputed;
 };
 
 struct combine *combine_create (void)
@@ -105,8 +102,6 @@ static void enter (struct mean *m, const struct observation *o, double share)
     m->weight += weight;
     m->value += d * weight / m->weight;
     m->scatter += weight * d * (o->rtt_ns - m->value);
-    m->min = m->n == 0 ? o->min_ns : fmin (m->min, o->min_ns);
-    m->both = m->both || o->both;
     m->repeats += o->repeats;
     m->n++;
 }
@@ -131,7 +126,6 @@ int combine_add (struct combine *c, const struct observations *o,
     c->sigma_ns = fmax (c->sigma_ns, o->sigma_ns);
     c->sent += o->sent;
     c->lost += o->lost;
-    c->disputed += o->disputed;
     return 0;
 }
 
@@ -163,7 +157,6 @@ int combine_finish (const struct combine *c, const struct pathset *ps,
         .sigma_ns = c->sigma_ns,
         .sent = c->sent,
         .lost = c->lost,
-        .disputed = c->disputed,
     };
     if (!o->v || !room) {
         free (room);
@@ -179,9 +172,7 @@ int combine_finish (const struct combine *c, const struct pathset *ps,
             .a = m->a,
             .b = m->b,
             .repeats = m->repeats,
-            .both = m->both,
             .rtt_ns = m->value,
-            .min_ns = m->min,
             .var = factor / m->weight,
         };
     }

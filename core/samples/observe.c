@@ -175,18 +175,13 @@ static double variance (const struct sample *s, int quantile, double sigma,
     return var > 0 ? var : 1;
 }
 
-/* Merge the n samples of one row, of which one at least is usable. Return
- * whether some do not agree.
- */
-static bool merge (struct observation *o, const struct sample *const *s,
+/* Merge the n samples of one row, of which one at least is usable. */
+static void merge (struct observation *o, const struct sample *const *s,
                    size_t n, int quantile, double sigma, double floor)
 {
     const struct sample *lowest = NULL;
     double weight = 0;
     double sum = 0;
-    bool from_a = false;
-    bool from_b = false;
-    bool disputed = false;
     double var0;
 
     for (size_t i = 0; i < n; i++)
@@ -198,7 +193,6 @@ static bool merge (struct observation *o, const struct sample *const *s,
         .a = lowest->a,
         .b = lowest->b,
         .round = lowest->round,
-        .min_ns = lowest->rtt_ns[RTT_MIN],
     };
     for (size_t i = 0; i < n; i++) {
         double var;
@@ -209,22 +203,13 @@ static bool merge (struct observation *o, const struct sample *const *s,
         var = variance (s[i], quantile, sigma, floor);
         d = value (s[i], quantile) - value (lowest, quantile);
         o->repeats += s[i]->sent - s[i]->lost;
-        o->min_ns = fmin (o->min_ns, s[i]->rtt_ns[RTT_MIN]);
-        if (d * d > AGREE * AGREE * (var + var0)) {
-            disputed = true;
+        if (d * d > AGREE * AGREE * (var + var0))
             continue;
-        }
         weight += 1 / var;
         sum += d / var;
-        if (s[i]->initiator == o->a)
-            from_a = true;
-        else
-            from_b = true;
     }
     o->rtt_ns = value (lowest, quantile) + sum / weight;
     o->var = fmax (1 / weight, floor);
-    o->both = from_a && from_b;
-    return disputed;
 }
 
 /* The repeats of some samples that should take the same: the least; the least of
@@ -419,7 +404,7 @@ static int merge_fastest (struct observations *o,
             o->silent++;
             continue;
         }
-        row->rtt_ns = row->min_ns = all.least;
+        row->rtt_ns = all.least;
         row->repeats = (uint32_t)all.repeats;
         row->doubt_ns = doubt_of (&all, gap);
         row->var = fmax (pow (o->sigma_ns, 2) + pow (row->doubt_ns, 2), floor);
@@ -571,8 +556,7 @@ int observe (struct observations *o, const struct pathset *ps,
         for (end = i; end < n && same_row (s[i], s[end]); end++)
             some |= usable (s[end]);
         if (some)
-            o->disputed += merge (&o->v[o->n++], s + i, end - i, quantile,
-                                  sigma, floor);
+            merge (&o->v[o->n++], s + i, end - i, quantile, sigma, floor);
         else
             o->silent++;
     }

@@ -34,9 +34,7 @@ struct observation {
     uint32_t round;      /* of the plan */
     uint32_t rounds;     /* of RTT_FASTEST: that it was measured in */
     uint32_t repeats;    /* that came back */
-    bool both;           /* both sides initiated, and agree */
     double rtt_ns;
-    double min_ns;       /* of all repeats */
     double var;          /* of rtt_ns, ns^2 */
     double doubt_ns;     /* of RTT_FASTEST, and within var: what others'
                             traffic may have added to all repeats alike */
@@ -53,7 +51,6 @@ struct observations {
     double sigma_ns;     /* of one repeat, pooled; 0: none seen */
     uint64_t sent, lost; /* repeats, over all samples */
     size_t silent;       /* rows of which nothing came back: not in v */
-    size_t disputed;     /* rows whose two sides do not agree */
     uint32_t *link;      /* the rows' storage */
     uint8_t *count;
     uint8_t *forth;

@@ -68,7 +68,7 @@ static void add (struct combine *c, const struct pathset *all,
 static struct observation one (uint32_t a, uint32_t b, double rtt, double var)
 {
     return (struct observation){
-        .a = a, .b = b, .rtt_ns = rtt, .min_ns = rtt, .var = var, .repeats = 1,
+        .a = a, .b = b, .rtt_ns = rtt, .var = var, .repeats = 1,
     };
 }
 
