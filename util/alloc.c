@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "config.h"
+#include "util/alloc.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/error.h"
+
+static void *check (void *p)
+{
+    if (!p) {
+        fprintf (stderr, "%s: out of memory\n", program_invocation_short_name);
+        exit (ERROR_WORLD);
+    }
+    return p;
+}
+
+void *xarray (size_t n, size_t size)
+{
+    return xrealloc (NULL, n, size);
+}
+
+void *xcalloc (size_t n, size_t size)
+{
+    return check (calloc (n ? n : 1, size));
+}
+
+void *xrealloc (void *p, size_t n, size_t size)
+{
+    return check (reallocarray (p, n ? n : 1, size));
+}
+
+char *xstrdup (const char *s)
+{
+    return check (strdup (s));
+}
+
+char *xasprintf (const char *fmt, ...)
+{
+    char *text = NULL;
+    va_list ap;
+    int rc;
+
+    va_start (ap, fmt);
+    rc = vasprintf (&text, fmt, ap);
+    va_end (ap);
+    return check (rc < 0 ? NULL : text);
+}

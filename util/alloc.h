@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Memory, or the end: these never return NULL. A program that runs out of memory
+ * says so in one sentence and exits with ERROR_WORLD. Whatever is read from
+ * outside is bounded before its size comes here.
+ *
+ * Not for code that runs inside Slurm's processes: the plugin and the hooks check
+ * what malloc returns.
+ */
+#ifndef UTIL_ALLOC_H
+#define UTIL_ALLOC_H
+
+#include <stddef.h>
+
+/* Room for n elements of `size` bytes; n may be 0. What xcalloc returns is zero,
+ * the others' contents are not set.
+ */
+void *xarray (size_t n, size_t size) __attribute__ ((malloc, returns_nonnull));
+void *xcalloc (size_t n, size_t size) __attribute__ ((malloc, returns_nonnull));
+void *xrealloc (void *p, size_t n, size_t size)
+    __attribute__ ((returns_nonnull, warn_unused_result));
+
+char *xstrdup (const char *s) __attribute__ ((malloc, returns_nonnull));
+
+/* A printf-like string, which the caller frees. */
+char *xasprintf (const char *fmt, ...)
+    __attribute__ ((malloc, returns_nonnull, format (printf, 1, 2)));
+
+#endif /* UTIL_ALLOC_H */
