@@ -100,7 +100,8 @@ static double row_sd (const struct model *m, size_t row)
     /* what hosts do in this run no baseline tells */
     for (size_t i = m->n + m->nclasses; i < model_unknowns (m); i++)
         u[i] = 0;
-    var = model_prior_variance (m, u);
+    if (model_prior_variance (m, u, &var) < 0)
+        abort ();
     free (v);
     free (u);
     return sqrt (var);
@@ -126,7 +127,8 @@ static bool has_basis (const struct model *m, const struct causes *c, size_t k,
     /* what hosts do in this run no baseline tells */
     for (size_t i = m->n + m->nclasses; i < model_unknowns (m); i++)
         u[i] = 0;
-    var = model_prior_variance (m, u);
+    if (model_prior_variance (m, u, &var) < 0)
+        abort ();
     free (d);
     free (p);
     free (u);

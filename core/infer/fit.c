@@ -113,7 +113,8 @@ static int add_row (struct work *w, const struct row *row, double ns)
         value[n++] = row->count[k];
     }
     w->t[w->a->nrows] = ns;
-    return sparse_add (w->a, col, value, n);
+    sparse_add (w->a, col, value, n);
+    return 0;
 }
 
 static int solve_columns (struct work *w, double *y, struct error *err)
@@ -186,7 +187,8 @@ static int fit_rows (struct work *w, struct error *err)
 
     w->t = calloc (w->fit->pairs + 1, sizeof (*w->t));
     y = calloc (w->ncols + 1, sizeof (*y));
-    if (!w->t || !y || !(w->a = sparse_create (w->ncols))) {
+    w->a = sparse_create (w->ncols);
+    if (!w->t || !y) {
         error_nomem (err);
         goto done;
     }

@@ -43,6 +43,7 @@
 
 #include "core/linear/linalg.h"
 #include "core/linear/stats.h"
+#include "util/alloc.h"
 
 enum {
     SCALE_ENOUGH = 16, /* rows that say something on the scale */
@@ -52,19 +53,22 @@ enum {
     DRAWS_MIN = 16,
     DRAWS_MAX = 64,
     DRAWS_ROWS = 1 << 16, /* over all draws, if between these */
-    DRAWS_PRIOR = 8,   /* draws that a kind's average counts as */
+    DRAWS_PRIOR = 8,   /* draws that a group's average counts as */
     DRAWS_SEED = 2,
     COMPUTE_TURNS = 3, /* of LSQ_LANES candidates that compete */
-    SUSPECTS_MAX = 8 * LSQ_LANES, /* computed */
+    SUSPECT_TURNS = 8, /* the same of suspects */
     GROUPS = SUSPECT_KINDS + 1, /* of information that is alike */
 };
 
 #define SETTLED 0.9          /* of the scale before */
 #define KNOWABLE 1e-5        /* of d' N^-1 d; of less the model knows nothing */
 #define INDEPENDENT 1e-4     /* less is a copy of what was chosen */
-#define COMPETES 0.6         /* of the best one's gain, by the estimate */
+#define COMPETES 0.6         /* of a gain, by the estimate */
 #define SUSPECT_MARGIN 15.1  /* chi square, 1 degree, 1e-4 */
-#define SUSPECT_COMPETES 0.5 /* of the cause's gain, by the estimate */
+
+/* Quantiles of a standard normal's size. */
+#define NORMAL_THIRD 0.4307
+#define NORMAL_MEDIAN 0.6745
 
 /* of `alarms` */
 static const double share[SUSPECT_KINDS] = {
@@ -72,37 +76,27 @@ static const double share[SUSPECT_KINDS] = {
     [SUSPECT_CLASS] = 0.05, [SUSPECT_ROUTE] = 0.6, [SUSPECT_ROW] = 0.1,
 };
 
-struct work {
-    struct explanation *ex;
-    size_t nrows;
-    double *d;                         /* scratch over the rows */
-    double *score;                     /* [causes->n] */
-    double h[CAUSES_MAX * CAUSES_MAX]; /* factor of H_SS */
-    double chance[SUSPECT_KINDS];      /* z, see above */
-};
-
 static enum suspect_kind kind_of (const struct explanation *ex, size_t k)
 {
     return causes_simplest (ex->causes, k)->suspect.kind;
 }
 
-static double threshold (const struct work *w, size_t k)
+static bool is_host_link (const struct explanation *ex, size_t k)
 {
-    return w->ex->scale * w->chance[kind_of (w->ex, k)];
+    const struct suspect *s = &causes_simplest (ex->causes, k)->suspect;
+
+    return s->kind == SUSPECT_LINK
+           && ex->causes->detours.net->link[s->index].kind == LINK_HOST;
 }
 
-/* V^-1 of a signature; NULL with errno ENOMEM. */
-static double *whiten (struct work *w, size_t k)
+static double threshold (const struct explanation *ex, size_t k)
 {
-    double *p = malloc ((w->nrows + 1) * sizeof (*p));
-
-    causes_expand (w->ex->causes, k, w->d, w->nrows);
-    if (!p || model_whiten (w->ex->model, w->d, 1, p) < 0) {
-        free (p);
-        return NULL;
-    }
-    return p;
+    return ex->scale * ex->chance[kind_of (ex, k)];
 }
+
+/*
+ * Information: d' V^-1 d
+ */
 
 /* d' N^-1 d, which d' V^-1 d is less than. */
 static double bound_of (const struct explanation *ex, size_t k)
@@ -122,79 +116,91 @@ static void set_info (struct explanation *ex, size_t k, double info)
     ex->info[k] = info < KNOWABLE * bound ? 0 : fmin (info, bound);
 }
 
-/* Compute the information of n signatures, at most LSQ_LANES. */
-static int compute_info (struct work *w, const size_t *k, size_t n)
+/* Compute p = V^-1 of n signatures, at most LSQ_LANES, one behind the other,
+ * and the information on them.
+ */
+static int whiten (struct explanation *ex, const size_t *k, size_t n, double *p)
 {
-    size_t size = n * w->nrows + 1;
-    double *d = calloc (size, sizeof (*d));
-    double *p = malloc (size * sizeof (*p));
-    int rc = -1;
+    size_t nrows = ex->model->nrows;
+    double *d = xcalloc (n * nrows, sizeof (*d));
+    int rc;
 
-    if (!d || !p)
-        goto done;
     for (size_t i = 0; i < n; i++)
-        causes_expand (w->ex->causes, k[i], d + i * w->nrows, w->nrows);
-    if (model_whiten (w->ex->model, d, n, p) < 0)
-        goto done;
-    for (size_t i = 0; i < n; i++) {
-        set_info (w->ex, k[i],
-                  causes_dot (w->ex->causes, k[i], p + i * w->nrows));
-        w->ex->exact[k[i]] = true;
+        causes_expand (ex->causes, k[i], d + i * nrows, nrows);
+    rc = model_whiten (ex->model, d, n, p);
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        set_info (ex, k[i], causes_dot (ex->causes, k[i], p + i * nrows));
+        ex->exact[k[i]] = true;
     }
-    rc = 0;
-done:
     free (d);
+    return rc;
+}
+
+static int compute_info (struct explanation *ex, const size_t *k, size_t n)
+{
+    double *p = xarray (n * ex->model->nrows, sizeof (*p));
+    int rc = whiten (ex, k, n, p);
+
     free (p);
     return rc;
 }
 
-/* Estimate all causes anew; z becomes what they leave over. */
-static int refit (struct work *w)
+/* Signatures of which the model knows about as much: of a host end, whose offset
+ * in the run is not known, less than of other links.
+ */
+static int group_of (const struct explanation *ex, size_t k)
 {
-    struct explanation *ex = w->ex;
-    size_t n = ex->n;
-    double e[CAUSES_MAX];
+    return is_host_link (ex, k) ? SUSPECT_KINDS : (int)kind_of (ex, k);
+}
 
-    for (size_t i = 0; i < n; i++) {
-        size_t k = ex->cause[i].signature;
+/* Estimate all information from draws. */
+static int sketch (struct explanation *ex)
+{
+    const struct causes *causes = ex->causes;
+    const struct observation *row = ex->model->obs->v;
+    size_t nrows = ex->model->nrows;
+    size_t draws = DRAWS_ROWS / (nrows + 1) / LSQ_LANES * LSQ_LANES;
+    double sum[GROUPS] = { 0 };
+    double sum_bound[GROUPS] = { 0 };
+    double rows = 0;
+    double *z;
 
-        for (size_t j = 0; j <= i; j++)
-            w->h[i * n + j] = causes_dot (ex->causes, k, ex->cause[j].p);
-        e[i] = causes_dot (ex->causes, k, ex->unexplained);
-    }
-    if (linalg_cholesky (w->h, n) < 0)
+    if (draws < DRAWS_MIN)
+        draws = DRAWS_MIN;
+    if (draws > DRAWS_MAX)
+        draws = DRAWS_MAX;
+    z = xarray (draws * nrows, sizeof (*z));
+    if (model_draw (ex->model, DRAWS_SEED, draws, z) < 0) {
+        free (z);
         return -1;
-    linalg_solve (w->h, n, e);
-    memcpy (ex->z, ex->unexplained, w->nrows * sizeof (*ex->z));
-    for (size_t i = 0; i < n; i++) {
-        double unit = causes_simplest (ex->causes, ex->cause[i].signature)
-                          ->unit;
-        double column[CAUSES_MAX] = { 0 };
-
-        column[i] = 1;
-        linalg_solve (w->h, n, column);
-        ex->cause[i].excess_ns = e[i] / unit;
-        ex->cause[i].stderr_ns = sqrt (column[i]) / unit;
-        for (size_t r = 0; r < w->nrows; r++)
-            ex->z[r] -= e[i] * ex->cause[i].p[r];
     }
+    for (size_t i = 0; i < draws * nrows; i++) {
+        ex->row_info[i % nrows] += z[i] * z[i];
+        rows += z[i] * z[i] * row[i % nrows].var / (double)(nrows * draws);
+    }
+    for (size_t r = 0; r < nrows; r++)
+        ex->row_info[r] = (ex->row_info[r] + DRAWS_PRIOR * rows / row[r].var)
+                          / (double)(draws + DRAWS_PRIOR);
+    for (size_t k = 0; k < causes->n; k++) {
+        for (size_t i = 0; i < draws; i++)
+            ex->info[k] += pow (causes_dot (causes, k, z + i * nrows), 2);
+        sum[group_of (ex, k)] += ex->info[k] / (double)draws;
+        sum_bound[group_of (ex, k)] += bound_of (ex, k);
+    }
+    for (size_t k = 0; k < causes->n; k++) {
+        int group = group_of (ex, k);
+        double mean = bound_of (ex, k) * sum[group] / sum_bound[group];
+
+        set_info (ex, k, (ex->info[k] + DRAWS_PRIOR * mean)
+                             / (double)(draws + DRAWS_PRIOR));
+    }
+    free (z);
     return 0;
 }
 
-/* What is slow takes more time. But routes and classes differ either way; and so
- * do a host and a row, of which the baseline may have seen a slow day.
+/*
+ * Estimates
  */
-static bool is_excess (const struct explanation *ex, size_t k)
-{
-    const struct causes *c = ex->causes;
-    const struct suspect *s = &causes_simplest (c, k)->suspect;
-
-    if (c->start[k + 1] - c->start[k] == 1)
-        return false;
-    if (s->kind == SUSPECT_LINK)
-        return c->detours.net->link[s->index].kind != LINK_HOST;
-    return s->kind == SUSPECT_ARC || s->kind == SUSPECT_SWITCH;
-}
 
 /* What others' traffic may have added to all rows of a signature alike, of its
  * simplest member.
@@ -214,19 +220,52 @@ static double doubt_of (const struct explanation *ex, size_t k)
     return doubt / weight / causes_simplest (c, k)->unit;
 }
 
-/* Let standard errors have the noise's scale and traffic in them. */
-static void widen_errors (struct explanation *ex)
+/* Estimate all causes anew; z becomes what they leave over. */
+static int refit (struct explanation *ex)
 {
-    for (size_t i = 0; i < ex->n; i++)
-        ex->cause[i].stderr_ns
-            = hypot (ex->cause[i].stderr_ns * ex->scale,
-                     doubt_of (ex, ex->cause[i].signature));
+    size_t n = ex->n;
+    double e[CAUSES_MAX];
+
+    for (size_t i = 0; i < n; i++) {
+        size_t k = ex->cause[i].signature;
+
+        for (size_t j = 0; j <= i; j++)
+            ex->h[i * n + j] = causes_dot (ex->causes, k, ex->cause[j].p);
+        e[i] = causes_dot (ex->causes, k, ex->unexplained);
+    }
+    if (linalg_cholesky (ex->h, n) < 0)
+        return -1;
+    linalg_solve (ex->h, n, e);
+    memcpy (ex->z, ex->unexplained, ex->model->nrows * sizeof (*ex->z));
+    for (size_t i = 0; i < n; i++) {
+        struct cause *c = &ex->cause[i];
+        double unit = causes_simplest (ex->causes, c->signature)->unit;
+        double column[CAUSES_MAX] = { 0 };
+
+        column[i] = 1;
+        linalg_solve (ex->h, n, column);
+        c->t = e[i] / sqrt (column[i]);
+        c->excess_ns = e[i] / unit;
+        c->stderr_ns = hypot (ex->scale * sqrt (column[i]) / unit,
+                              doubt_of (ex, c->signature));
+        for (size_t r = 0; r < ex->model->nrows; r++)
+            ex->z[r] -= e[i] * c->p[r];
+    }
+    return 0;
+}
+
+/* What is slow takes more time. But routes and classes differ either way; and so
+ * do a host and a row, of which the baseline may have seen a slow day.
+ */
+static bool is_excess (const struct explanation *ex, size_t k)
+{
+    return ex->causes->start[k + 1] - ex->causes->start[k] > 1
+           && kind_of (ex, k) <= SUSPECT_SWITCH && !is_host_link (ex, k);
 }
 
 /* Information on signature k beside all causes. */
-static double information (const struct work *w, size_t k)
+static double information (const struct explanation *ex, size_t k)
 {
-    const struct explanation *ex = w->ex;
     double left = ex->info[k];
     double v[CAUSES_MAX];
 
@@ -234,51 +273,56 @@ static double information (const struct work *w, size_t k)
         v[i] = causes_dot (ex->causes, k, ex->cause[i].p);
     /* forward substitution alone: |L^-1 v|^2 = v' H^-1 v */
     for (size_t i = 0; i < ex->n; i++) {
-        v[i] = (v[i] - linalg_dot (w->h + i * ex->n, v, i))
-               / w->h[i * ex->n + i];
+        v[i] = (v[i] - linalg_dot (ex->h + i * ex->n, v, i))
+               / ex->h[i * ex->n + i];
         left -= v[i] * v[i];
     }
     return left;
 }
 
 /* How much chi square improves by signature k. */
-static double gain (const struct work *w, size_t k)
+static double gain (const struct explanation *ex, size_t k)
 {
-    const struct explanation *ex = w->ex;
-    double h = ex->info[k];
     double left;
     double b = causes_dot (ex->causes, k, ex->z);
 
-    if (!(h > 0) || (b < 0 && is_excess (ex, k)))
+    if (!(ex->info[k] > 0) || (b < 0 && is_excess (ex, k)))
         return 0;
-    left = information (w, k);
-    if (left < INDEPENDENT * h) {
+    left = information (ex, k);
+    if (left < INDEPENDENT * ex->info[k]) {
         /* of an estimate it proves nothing but that it is too small */
         if (ex->exact[k] || ex->n == 0)
             return 0;
-        left = h;
+        left = ex->info[k];
     }
     return b * b / left;
 }
 
-static double score_of (const struct work *w, size_t k, double gain)
-{
-    double t = threshold (w, k);
+/*
+ * The choice
+ */
 
-    return gain - t * t;
+/* What a signature of such a gain is worth to a search. */
+typedef double score_f (const struct explanation *ex, size_t k, double gain);
+
+static double beyond_chance (const struct explanation *ex, size_t k,
+                             double gain)
+{
+    return gain - pow (threshold (ex, k), 2);
 }
 
 /* The best LSQ_LANES of those above a score whose information is estimated. */
-static size_t list_rivals (const struct work *w, double above, size_t *list)
+static size_t list_rivals (const struct explanation *ex, double above,
+                           size_t *list)
 {
     size_t n = 0;
 
-    for (size_t k = 0; k < w->ex->causes->n; k++) {
+    for (size_t k = 0; k < ex->causes->n; k++) {
         size_t i = n;
 
-        if (w->ex->exact[k] || w->score[k] <= above)
+        if (ex->exact[k] || ex->score[k] <= above)
             continue;
-        while (i > 0 && w->score[list[i - 1]] < w->score[k])
+        while (i > 0 && ex->score[list[i - 1]] < ex->score[k])
             i--;
         if (i == LSQ_LANES)
             continue;
@@ -289,62 +333,75 @@ static size_t list_rivals (const struct work *w, double above, size_t *list)
     return n;
 }
 
-/* Find the signature of the best score; *best is SIZE_MAX where none is
- * positive. Return 0, or -1 with errno ENOMEM.
+/* Score all signatures; where one may be above `floor`, by its exact gain, as
+ * far as `turns` go. With `best` the floor is the best score so far, and *best
+ * whose that is, if any.
  */
-static int best_cause (struct work *w, size_t *best, double *most)
+static int search (struct explanation *ex, score_f *score, double floor,
+                   int turns, size_t *best)
 {
-    struct explanation *ex = w->ex;
-    size_t n = ex->causes->n;
+    size_t next[LSQ_LANES];
+    size_t n;
 
-    *best = SIZE_MAX;
-    *most = 0;
-    for (size_t k = 0; k < n; k++) {
-        double g = gain (w, k);
+    for (size_t k = 0; k < ex->causes->n; k++) {
+        double g = gain (ex, k);
 
-        /* what may be more than estimated competes */
-        w->score[k] = score_of (w, k, ex->exact[k] ? g : g / COMPETES);
-        if (ex->exact[k] && w->score[k] > *most) {
-            *most = w->score[k];
+        ex->score[k] = score (ex, k, ex->exact[k] ? g : g / COMPETES);
+        if (best && ex->exact[k] && ex->score[k] > floor) {
+            floor = ex->score[k];
             *best = k;
         }
     }
-    for (int turn = 0; turn < COMPUTE_TURNS; turn++) {
-        size_t next[LSQ_LANES];
-        size_t k = list_rivals (w, *most, next);
-
-        if (k == 0)
-            break;
-        if (compute_info (w, next, k) < 0)
+    while (turns-- > 0 && (n = list_rivals (ex, floor, next)) > 0) {
+        if (compute_info (ex, next, n) < 0)
             return -1;
-        for (size_t i = 0; i < k; i++) {
-            w->score[next[i]] = score_of (w, next[i], gain (w, next[i]));
-            if (w->score[next[i]] > *most) {
-                *most = w->score[next[i]];
-                *best = next[i];
+        for (size_t i = 0; i < n; i++) {
+            size_t k = next[i];
+
+            ex->score[k] = score (ex, k, gain (ex, k));
+            if (best && ex->score[k] > floor) {
+                floor = ex->score[k];
+                *best = k;
             }
         }
     }
     return 0;
 }
 
-static int add (struct work *w, size_t k)
+/* Find the signature that is worth most; SIZE_MAX: none is worth anything. */
+static int best_cause (struct explanation *ex, size_t *best)
 {
-    struct cause *c = &w->ex->cause[w->ex->n];
-
-    *c = (struct cause){ .signature = k, .p = whiten (w, k) };
-    if (!c->p)
-        return -1;
-    set_info (w->ex, k, causes_dot (w->ex->causes, k, c->p));
-    w->ex->exact[k] = true;
-    w->ex->n++;
-    return refit (w);
+    *best = SIZE_MAX;
+    return search (ex, beyond_chance, 0, COMPUTE_TURNS, best);
 }
 
-/* Take cause i out, without freeing it. */
-static struct cause take (struct work *w, size_t i)
+/* Put a cause in the i-th place: what had a factor in that order has it again,
+ * whereas in another one it may be singular by rounding.
+ */
+static int put (struct explanation *ex, size_t i, struct cause c)
 {
-    struct explanation *ex = w->ex;
+    memmove (&ex->cause[i + 1], &ex->cause[i],
+             (ex->n++ - i) * sizeof (ex->cause[0]));
+    ex->cause[i] = c;
+    return refit (ex);
+}
+
+static int add (struct explanation *ex, size_t i, size_t k)
+{
+    struct cause c = {
+        .signature = k,
+        .p = xarray (ex->model->nrows, sizeof (*c.p)),
+    };
+
+    if (whiten (ex, &k, 1, c.p) == 0)
+        return put (ex, i, c);
+    free (c.p);
+    return -1;
+}
+
+/* Take cause i out; its p is the caller's. */
+static struct cause take (struct explanation *ex, size_t i)
+{
     struct cause c = ex->cause[i];
 
     memmove (&ex->cause[i], &ex->cause[i + 1],
@@ -352,101 +409,78 @@ static struct cause take (struct work *w, size_t i)
     return c;
 }
 
-/* Drop the least significant cause that is none, if any. */
-static int drop_one (struct work *w)
+/* Drop causes that chance would do as well, the least significant first. */
+static int drop (struct explanation *ex)
 {
-    struct explanation *ex = w->ex;
-    double least = 1;
-    size_t who = ex->n;
+    for (;;) {
+        double least = 1;
+        size_t who = ex->n;
 
-    for (size_t i = 0; i < ex->n; i++) {
-        const struct cause *c = &ex->cause[i];
-        double ns = is_excess (ex, c->signature) ? c->excess_ns
-                                                 : fabs (c->excess_ns);
-        double t = ns / c->stderr_ns / threshold (w, c->signature);
+        for (size_t i = 0; i < ex->n; i++) {
+            const struct cause *c = &ex->cause[i];
+            double t = (is_excess (ex, c->signature) ? c->t : fabs (c->t))
+                       / threshold (ex, c->signature);
 
-        if (t < least) {
-            least = t;
-            who = i;
+            if (t < least) {
+                least = t;
+                who = i;
+            }
         }
+        if (who == ex->n)
+            return 0;
+        free (take (ex, who).p);
+        if (refit (ex) < 0)
+            return -1;
     }
-    if (who == ex->n)
-        return 0;
-    free (take (w, who).p);
-    return refit (w) < 0 ? -1 : 1;
 }
 
-static int forward (struct work *w)
+static int forward (struct explanation *ex)
 {
-    struct explanation *ex = w->ex;
-    size_t most = w->nrows / ROWS_PER_CAUSE;
+    size_t most = ex->model->nrows / ROWS_PER_CAUSE;
 
     if (most < 1)
         most = 1;
     if (most > CAUSES_MAX)
         most = CAUSES_MAX;
     for (int turn = 0; turn < TURNS_MAX; turn++) {
-        double score;
         size_t k;
-        int rc;
 
-        if (best_cause (w, &k, &score) < 0)
+        if (best_cause (ex, &k) < 0)
             return -1;
         if (k == SIZE_MAX)
             return 0;
         if (ex->n == most)
             break;
-        if (add (w, k) < 0)
-            return -1;
-        while ((rc = drop_one (w)) > 0)
-            ;
-        if (rc < 0)
+        if (add (ex, ex->n, k) < 0 || drop (ex) < 0)
             return -1;
     }
     ex->full = true;
     return 0;
 }
 
-/* Put a cause back where it was taken out: what had a factor in that order has
- * it again, whereas in another one it may be singular by rounding.
- */
-static void put_back (struct work *w, size_t i, struct cause c)
-{
-    struct explanation *ex = w->ex;
-
-    memmove (&ex->cause[i + 1], &ex->cause[i],
-             (ex->n++ - i) * sizeof (ex->cause[0]));
-    ex->cause[i] = c;
-}
-
 /* Exchange causes for better ones. */
-static int exchange (struct work *w)
+static int exchange (struct explanation *ex)
 {
-    struct explanation *ex = w->ex;
     bool changed = ex->n > 1;
 
     for (int sweep = 0; sweep < SWEEPS_MAX && changed; sweep++) {
-        size_t i = 0;
-
         changed = false;
-        for (size_t left = ex->n; left > 0; left--) {
-            struct cause old = take (w, i);
-            double score;
+        for (size_t i = 0; i < ex->n; i++) {
+            struct cause old = take (ex, i);
             size_t new;
 
-            if (refit (w) < 0 || best_cause (w, &new, &score) < 0) {
+            if (refit (ex) < 0 || best_cause (ex, &new) < 0) {
                 free (old.p);
                 return -1;
             }
-            if (new != SIZE_MAX && new != old.signature) {
-                free (old.p);
-                changed = true;
-                if (add (w, new) < 0)
+            if (new == SIZE_MAX || new == old.signature) {
+                if (put (ex, i, old) < 0)
                     return -1;
                 continue;
             }
-            put_back (w, i++, old);
-            if (refit (w) < 0)
+            free (old.p);
+            changed = true;
+            if (add (ex, i, new) < 0)
                 return -1;
         }
     }
@@ -456,197 +490,90 @@ static int exchange (struct work *w)
 /* Scale of the noise by the p quantile of the standardised residuals, where
  * `normal` is that quantile of a standard normal's size.
  */
-static double noise_scale (const struct work *w, double p, double normal)
+static double noise_scale (const struct explanation *ex, double p,
+                           double normal)
 {
-    const struct explanation *ex = w->ex;
-    double *v = w->d;
+    double *v = xarray (ex->model->nrows, sizeof (*v));
+    double scale = 1;
     size_t n = 0;
 
-    for (size_t i = 0; i < w->nrows; i++)
+    for (size_t i = 0; i < ex->model->nrows; i++)
         if (ex->row_info[i] > 0)
             v[n++] = fabs (ex->z[i]) / sqrt (ex->row_info[i]);
-    if (n < SCALE_ENOUGH)
-        return 1;
-    stats_sort (v, n);
-    return fmax (1, stats_quantile (v, n, p) / normal);
+    if (n >= SCALE_ENOUGH) {
+        stats_sort (v, n);
+        scale = fmax (1, stats_quantile (v, n, p) / normal);
+    }
+    free (v);
+    return scale;
 }
 
-static double lower_third (const struct work *w)
+static double lower_third (const struct explanation *ex)
 {
-    return noise_scale (w, 1 / 3., 0.4307);
+    return noise_scale (ex, 1 / 3., NORMAL_THIRD);
 }
 
 /* The scale, before anything is explained, with whole classes or without. */
-static int first_scale (struct work *w)
+static int first_scale (struct explanation *ex)
 {
-    struct explanation *ex = w->ex;
-    double scale = lower_third (w);
-    int rc = 0;
+    double scale = lower_third (ex);
 
-    for (size_t k = 0; k < ex->causes->n && ex->n < CAUSES_MAX && rc == 0;
-         k++) {
-        if (kind_of (ex, k) != SUSPECT_CLASS)
-            continue;
-        rc = compute_info (w, &k, 1);
-        if (rc == 0 && gain (w, k) > 0)
-            rc = add (w, k);
-    }
-    ex->scale = fmin (scale, lower_third (w));
+    for (size_t k = 0; k < ex->causes->n && ex->n < CAUSES_MAX; k++)
+        if (kind_of (ex, k) == SUSPECT_CLASS
+            && (compute_info (ex, &k, 1) < 0
+                || (gain (ex, k) > 0 && add (ex, ex->n, k) < 0)))
+            return -1;
+    ex->scale = fmin (scale, lower_third (ex));
     while (ex->n > 0)
-        free (take (w, ex->n - 1).p);
-    return rc < 0 ? -1 : refit (w);
+        free (take (ex, ex->n - 1).p);
+    return refit (ex);
 }
 
-static void add_draw (struct explanation *ex, const double *z)
+static int choose (struct explanation *ex)
 {
-    for (size_t r = 0; r < ex->model->nrows; r++)
-        ex->row_info[r] += z[r] * z[r];
-    for (size_t k = 0; k < ex->causes->n; k++) {
-        double b = causes_dot (ex->causes, k, z);
+    double scale;
 
-        ex->info[k] += b * b;
-    }
-}
-
-/* Signatures of which the model knows about as much: of a host end, whose offset
- * in the run is not known, less than of other links.
- */
-static int group_of (const struct explanation *ex, size_t k)
-{
-    const struct suspect *s = &causes_simplest (ex->causes, k)->suspect;
-
-    if (s->kind == SUSPECT_LINK
-        && ex->causes->detours.net->link[s->index].kind == LINK_HOST)
-        return SUSPECT_KINDS;
-    return s->kind;
-}
-
-/* Estimate all information from draws. */
-static int sketch (struct work *w)
-{
-    struct explanation *ex = w->ex;
-    const struct causes *causes = ex->causes;
-    const struct observation *row = ex->model->obs->v;
-    double *z = malloc ((LSQ_LANES * w->nrows + 1) * sizeof (*z));
-    double sum[GROUPS] = { 0 };
-    double sum_bound[GROUPS] = { 0 };
-    double rows = 0;
-    size_t draws = DRAWS_ROWS / (w->nrows + 1);
-    struct rng rng;
-    int rc = -1;
-
-    if (draws < DRAWS_MIN)
-        draws = DRAWS_MIN;
-    if (draws > DRAWS_MAX)
-        draws = DRAWS_MAX;
-    if (!z)
+    if (first_scale (ex) < 0)
         return -1;
-    rng_seed (&rng, DRAWS_SEED);
-    for (size_t i = 0; i < draws * w->nrows; i += w->nrows) {
-        if (i % (LSQ_LANES * w->nrows) == 0
-            && model_draw (ex->model, &rng, LSQ_LANES, z) < 0)
-            goto done;
-        add_draw (ex, z + i % (LSQ_LANES * w->nrows));
-    }
-    for (size_t r = 0; r < w->nrows; r++)
-        rows += ex->row_info[r] * row[r].var / (double)(w->nrows * draws);
-    for (size_t r = 0; r < w->nrows; r++)
-        ex->row_info[r] = (ex->row_info[r] + DRAWS_PRIOR * rows / row[r].var)
-                          / (double)(draws + DRAWS_PRIOR);
-    for (size_t k = 0; k < causes->n; k++) {
-        sum[group_of (ex, k)] += ex->info[k] / (double)draws;
-        sum_bound[group_of (ex, k)] += bound_of (ex, k);
-    }
-    for (size_t k = 0; k < causes->n; k++) {
-        int group = group_of (ex, k);
-        double mean = bound_of (ex, k) * sum[group] / sum_bound[group];
-
-        set_info (ex, k, (ex->info[k] + DRAWS_PRIOR * mean)
-                             / (double)(draws + DRAWS_PRIOR));
-    }
-    rc = 0;
-done:
-    free (z);
-    return rc;
-}
-
-static int work_open (struct work *w, struct explanation *ex)
-{
-    w->ex = ex;
-    w->nrows = ex->model->nrows;
-    w->d = malloc ((w->nrows + 1) * sizeof (*w->d));
-    w->score = malloc ((ex->causes->n + 1) * sizeof (*w->score));
-    return w->d && w->score ? 0 : -1;
-}
-
-static void work_close (struct work *w)
-{
-    if (w) {
-        free (w->d);
-        free (w->score);
-        free (w);
-    }
-}
-
-static int explanation_open (struct explanation *ex,
-                             const struct model *model,
-                             const struct causes *causes)
-{
-    size_t n = model->nrows + 1;
-
-    *ex = (struct explanation){
-        .model = model,
-        .causes = causes,
-        .scale = 1,
-        .z = malloc (n * sizeof (double)),
-        .unexplained = malloc (n * sizeof (double)),
-        .row_info = calloc (n, sizeof (double)),
-        .info = calloc (causes->n + 1, sizeof (double)),
-        .exact = calloc (causes->n + 1, sizeof (bool)),
-    };
-    return ex->z && ex->unexplained && ex->row_info && ex->info && ex->exact
-               ? 0
-               : -1;
+    /* what is explained no longer passes for noise */
+    do {
+        scale = ex->scale;
+        ex->full = false;
+        if (forward (ex) < 0 || exchange (ex) < 0)
+            return -1;
+        ex->scale = lower_third (ex);
+    } while (ex->scale < SETTLED * scale);
+    ex->scale = noise_scale (ex, 0.5, NORMAL_MEDIAN);
+    return refit (ex) < 0 ? -1 : drop (ex);
 }
 
 int explain (struct explanation *ex, const struct model *model,
              const struct causes *causes, double alarms)
 {
-    struct work *w = calloc (1, sizeof (*w));
-    double scale;
+    double *r = xarray (model->nrows, sizeof (*r));
     int rc = -1;
 
-    if (explanation_open (ex, model, causes) < 0 || !w
-        || work_open (w, ex) < 0)
-        goto done;
+    *ex = (struct explanation){
+        .model = model,
+        .causes = causes,
+        .scale = 1,
+        .z = xarray (model->nrows, sizeof (double)),
+        .unexplained = xarray (model->nrows, sizeof (double)),
+        .row_info = xcalloc (model->nrows, sizeof (double)),
+        .info = xcalloc (causes->n, sizeof (double)),
+        .exact = xcalloc (causes->n, sizeof (bool)),
+        .score = xarray (causes->n, sizeof (double)),
+        .h = xarray (CAUSES_MAX * CAUSES_MAX, sizeof (double)),
+    };
     for (int kind = 0; kind < SUSPECT_KINDS; kind++)
         if (causes->kind[kind] > 0)
-            w->chance[kind] = stats_normal_two_sided (
+            ex->chance[kind] = stats_normal_two_sided (
                 alarms * share[kind] / (double)causes->kind[kind]);
-    model_residual (model, w->d);
-    if (model_whiten (model, w->d, 1, ex->unexplained) < 0 || sketch (w) < 0)
-        goto done;
-    memcpy (ex->z, ex->unexplained, w->nrows * sizeof (*ex->z));
-    if (first_scale (w) < 0)
-        goto done;
-    /* what is explained no longer passes for noise */
-    do {
-        scale = ex->scale;
-        ex->full = false;
-        if (forward (w) < 0 || exchange (w) < 0)
-            goto done;
-        ex->scale = lower_third (w);
-    } while (ex->scale < SETTLED * scale);
-    ex->scale = noise_scale (w, 0.5, 0.6745);
-    /* nor is a cause what the noise left over would do as well */
-    while ((rc = drop_one (w)) > 0)
-        ;
-    if (rc < 0)
-        goto done;
-    widen_errors (ex);
-    rc = 0;
-done:
-    work_close (w);
+    model_residual (model, r);
+    if (model_whiten (model, r, 1, ex->unexplained) == 0 && sketch (ex) == 0
+        && refit (ex) == 0)
+        rc = choose (ex);
+    free (r);
     return rc;
 }
 
@@ -659,6 +586,8 @@ void explanation_clear (struct explanation *ex)
     free (ex->row_info);
     free (ex->info);
     free (ex->exact);
+    free (ex->score);
+    free (ex->h);
     *ex = (struct explanation){ 0 };
 }
 
@@ -666,77 +595,22 @@ void explanation_clear (struct explanation *ex)
  * Suspects
  */
 
-struct ranked {
-    double gain;
-    size_t signature;
-};
-
-static int compare_ranked (const void *va, const void *vb)
+static double plain_gain (const struct explanation *ex, size_t k, double gain)
 {
-    const struct ranked *a = va;
-    const struct ranked *b = vb;
-
-    if (a->gain != b->gain)
-        return a->gain > b->gain ? -1 : 1;
-    return (a->signature > b->signature) - (a->signature < b->signature);
+    (void)ex;
+    (void)k;
+    return gain;
 }
 
-/* The same explanation without cause c; its z is the caller's. */
-static int leave_out (struct work *w, struct explanation *others, size_t c)
+static struct rival make_rival (const struct explanation *ex, size_t k,
+                                double less)
 {
-    others->z = malloc ((others->model->nrows + 1) * sizeof (*others->z));
-    if (!others->z || work_open (w, others) < 0)
-        return -1;
-    take (w, c);
-    return refit (w);
-}
-
-/* Signatures that may explain what `self` does, the best first by what is
- * known of them.
- */
-static size_t rank_rivals (struct work *w, size_t self, bool positive,
-                           double own, struct ranked *v)
-{
-    size_t n = 0;
-
-    for (size_t k = 0; k < w->ex->causes->n; k++) {
-        double g = gain (w, k);
-
-        if (k != self && g > SUSPECT_COMPETES * own
-            && (causes_dot (w->ex->causes, k, w->ex->z) > 0) == positive)
-            v[n++] = (struct ranked){ g, k };
-    }
-    qsort (v, n, sizeof (*v), compare_ranked);
-    return n;
-}
-
-/* Compute the gains of the first n. */
-static int compute_ranked (struct work *w, struct ranked *v, size_t n)
-{
-    for (size_t i = 0; i < n;) {
-        size_t next[LSQ_LANES];
-        size_t k = 0;
-
-        for (; i < n && k < LSQ_LANES; i++)
-            if (!w->ex->exact[v[i].signature])
-                next[k++] = v[i].signature;
-        if (k > 0 && compute_info (w, next, k) < 0)
-            return -1;
-    }
-    for (size_t i = 0; i < n; i++)
-        v[i].gain = gain (w, v[i].signature);
-    return 0;
-}
-
-static struct rival make_rival (const struct work *w, size_t k, double less)
-{
-    const struct explanation *ex = w->ex;
-    double b = causes_dot (ex->causes, k, ex->z);
-    double g = gain (w, k);
+    double b = causes_dot (ex->causes, k, ex->z)
+               * causes_simplest (ex->causes, k)->unit;
+    double g = gain (ex, k);
 
     if (!(g > 0)) /* the cause's own, by rounding: it is a copy of others */
         return (struct rival){ .signature = k, .less = less };
-    b *= causes_simplest (ex->causes, k)->unit;
     return (struct rival){
         .signature = k,
         .less = less,
@@ -745,105 +619,87 @@ static struct rival make_rival (const struct work *w, size_t k, double less)
     };
 }
 
+static int compare_rivals (const void *va, const void *vb)
+{
+    const struct rival *a = va;
+    const struct rival *b = vb;
+
+    if (a->less != b->less)
+        return a->less < b->less ? -1 : 1;
+    return (a->signature > b->signature) - (a->signature < b->signature);
+}
+
 struct rival *explain_suspects (struct explanation *ex, size_t c, size_t *n)
 {
-    struct explanation others = *ex;
+    struct rival *list = xarray (ex->causes->n, sizeof (*list));
     size_t self = ex->cause[c].signature;
-    struct work *w = calloc (1, sizeof (*w));
-    struct ranked *v = malloc ((ex->causes->n + 1) * sizeof (*v));
-    struct rival *list = malloc ((ex->causes->n + 1) * sizeof (*list));
-    size_t rivals;
-    size_t k = 0;
-    double own;
+    bool slower = ex->cause[c].excess_ns > 0;
+    struct cause old = take (ex, c);
+    double least;
+    int rc = refit (ex);
 
-    others.z = NULL;
-    if (!w || !v || !list || leave_out (w, &others, c) < 0)
-        goto error;
-    own = gain (w, self);
-    rivals = rank_rivals (w, self, ex->cause[c].excess_ns > 0, own, v);
-    if (compute_ranked (w, v, rivals < SUSPECTS_MAX ? rivals : SUSPECTS_MAX)
-        < 0)
-        goto error;
-    qsort (v, rivals, sizeof (*v), compare_ranked);
-    list[k++] = make_rival (w, self, 0);
-    for (size_t i = 0; i < rivals; i++)
-        if (own - v[i].gain <= SUSPECT_MARGIN * ex->scale * ex->scale)
-            list[k++] = make_rival (w, v[i].signature, own - v[i].gain);
-    *n = k;
-    goto done;
-error:
+    *n = 0;
+    list[(*n)++] = make_rival (ex, self, 0);
+    least = gain (ex, self) - SUSPECT_MARGIN * pow (ex->scale, 2);
+    if (rc == 0)
+        rc = search (ex, plain_gain, least, SUSPECT_TURNS, NULL);
+    for (size_t k = 0; k < ex->causes->n && rc == 0; k++)
+        if (k != self && ex->exact[k] && ex->score[k] >= fmax (least, 0)
+            && (causes_dot (ex->causes, k, ex->z) > 0) == slower)
+            list[(*n)++] = make_rival (ex, k, gain (ex, self) - ex->score[k]);
+    qsort (list + 1, *n - 1, sizeof (*list), compare_rivals);
+    if (put (ex, c, old) == 0 && rc == 0)
+        return list;
     free (list);
-    list = NULL;
-done:
-    free (others.z);
-    free (v);
-    work_close (w);
-    return list;
+    return NULL;
 }
 
 int explain_swap (struct explanation *ex, size_t c, size_t signature)
 {
-    struct work *w = calloc (1, sizeof (*w));
-    int rc = -1;
-
-    if (w && work_open (w, ex) == 0) {
-        double *p = whiten (w, signature);
-
-        if (p) {
-            free (ex->cause[c].p);
-            ex->cause[c].p = p;
-            ex->cause[c].signature = signature;
-            rc = refit (w);
-            widen_errors (ex);
-        }
-    }
-    work_close (w);
-    return rc;
+    free (take (ex, c).p);
+    return add (ex, c, signature);
 }
 
 /*
  * Bounds
  */
 
+static double upper_bound (const struct explanation *ex, size_t k, double sd)
+{
+    double unit = causes_simplest (ex->causes, k)->unit;
+    double left;
+
+    for (size_t i = 0; i < ex->n; i++)
+        if (ex->cause[i].signature == k)
+            return fmax (ex->cause[i].excess_ns, 0) + sd * ex->cause[i].stderr_ns;
+    left = ex->info[k] > 0 ? information (ex, k) : 0;
+    if (left <= INDEPENDENT * ex->info[k])
+        return INFINITY;
+    return (fmax (causes_dot (ex->causes, k, ex->z) / left, 0)
+            + sd * ex->scale / sqrt (left)) / unit;
+}
+
 int explain_bounds (struct explanation *ex, double sd, double enough,
                     double *upper)
 {
-    struct work *w = calloc (1, sizeof (*w));
     size_t next[LSQ_LANES];
     size_t n = 0;
-    int rc = -1;
 
-    if (!w || work_open (w, ex) < 0 || refit (w) < 0)
-        goto done;
-    for (int turn = 0; turn < 2; turn++)
-        for (size_t k = 0; k < ex->causes->n; k++) {
-            const struct member *m = causes_simplest (ex->causes, k);
-            double left;
-
-            if (m->suspect.kind != SUSPECT_LINK)
-                continue;
-            left = ex->info[k] > 0 ? information (w, k) : 0;
-            upper[k] = INFINITY;
-            for (size_t i = 0; i < ex->n; i++)
-                if (ex->cause[i].signature == k)
-                    upper[k] = fmax (ex->cause[i].excess_ns, 0)
-                               + sd * hypot (ex->cause[i].stderr_ns * ex->scale,
-                                             doubt_of (ex, k));
-            if (left > INDEPENDENT * ex->info[k])
-                upper[k] = (fmax (causes_dot (ex->causes, k, ex->z) / left, 0)
-                            + sd * ex->scale / sqrt (left)) / m->unit;
-            /* about: worth knowing better where it matters */
-            if (turn == 0 && !ex->exact[k] && upper[k] > enough / 2)
+    for (size_t k = 0; k < ex->causes->n; k++) {
+        if (kind_of (ex, k) == SUSPECT_LINK) {
+            upper[k] = upper_bound (ex, k, sd);
+            /* of an estimate: worth knowing better where it matters */
+            if (!ex->exact[k] && upper[k] > enough / 2)
                 next[n++] = k;
-            if (n > 0 && (n == LSQ_LANES || k + 1 == ex->causes->n)) {
-                if (compute_info (w, next, n) < 0)
-                    goto done;
-                n = 0;
-            }
         }
-    rc = 0;
-done:
-    widen_errors (ex); /* refit has them without */
-    work_close (w);
-    return rc;
+        if (n < (k + 1 < ex->causes->n ? LSQ_LANES : 1))
+            continue;
+        if (compute_info (ex, next, n) < 0)
+            return -1;
+        while (n > 0) {
+            n--;
+            upper[next[n]] = upper_bound (ex, next[n], sd);
+        }
+    }
+    return 0;
 }

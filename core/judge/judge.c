@@ -537,10 +537,9 @@ static int has_basis (const struct judgement *j, const struct cause *c)
     /* what hosts do in this run no baseline tells */
     for (size_t i = 0; i < m->noffsets; i++)
         u[m->n + m->nclasses + i] = 0;
-    var = model_prior_variance (m, u);
+    if (model_prior_variance (m, u, &var) < 0)
+        var = INFINITY;
     free (u);
-    if (isnan (var))
-        return -1;
     return var < BASELINE_SHARE * alone;
 }
 
@@ -555,10 +554,9 @@ static int expected_of (const struct judgement *j, uint32_t link, double *ns)
     if (!u)
         return -1;
     u[col] = 1;
-    var = model_prior_variance (m, u);
+    if (model_prior_variance (m, u, &var) < 0)
+        var = INFINITY;
     free (u);
-    if (isnan (var))
-        return -1;
     *ns = var < KNOWN_SD * KNOWN_SD ? m->expected[col] : NAN;
     return 0;
 }

@@ -3,29 +3,23 @@
  * baselines, the mean mu_c of every class, and what each host takes more in each
  * run, the job's and the baselines':
  *
- *     mu_c ~ N (figure of its kind, mean_sd^2)
  *     x_l  ~ N (mu_class(l), spread_class(l)^2)
+ *     mu_c ~ N (figure of its kind, mean_sd^2)
  *     o_hb ~ N (what its loopback took more in run b than in the first
  *               baseline, LOOPBACK_SD^2), or N (0, OFFSET_SD^2)
  *     t_i  ~ N (row_i . (x, o), var_i)  for every row of the baselines.
  *
- * Their precision matrix K0 is the sum of what each line contributes; K0^-1
- * times the rows' pull gives the expected latencies. The job's rows A (over
- * the same unknowns) have then the expected RTTs A E(x) and, with their own
- * noise N, the covariance V = A K0^-1 A' + N. V is never formed; with
- * K = K0 + A' N^-1 A, Woodbury's identity is
+ * Every line is a row of a sparse least squares problem (linear/lsq), of
+ * precision matrix K0; its solution are the expected latencies. The job's rows A
+ * have then the expected RTTs A E(x) and, with their own noise N, the covariance
+ * V = A K0^-1 A' + N. V is never formed; with K = K0 + A' N^-1 A, Woodbury's
+ * identity is
  *
  *     V^-1 = N^-1 - N^-1 A K^-1 A' N^-1.
  *
- * Neither K nor its inverse is formed either. Every line above is a row of a
- * sparse least squares problem (linear/lsq), "x_l - mu_c is 0, give or take the
- * spread" like the rows that were measured; equal rows are one.
- *
- * A draw of z: with x from N (0, K0^-1), n from N (0, N) and r = A x + n,
- * V^-1 r = N^-1 (n - A u) where K u = A' N^-1 n - K0 x, and K0 x, of
- * covariance K0, is a sum of one independent normal number per line above.
- * One system per draw; u itself is a draw of what the posterior means are
- * wrong by.
+ * A draw of z, of covariance V^-1: with normal e_i of variance 1 for all rows of
+ * the problem, the job's among them, and u the least squares solution for
+ * e_i sd_i, z = N^-1/2 e - N^-1 A u.
  *
  * Spreads: what rows are off a fit by classes' means alone says roughly how
  * links differ (`differ`). The fit is one of least distances, by reweighting,
@@ -47,12 +41,12 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/linear/linalg.h"
 #include "core/linear/stats.h"
+#include "util/alloc.h"
 
 enum {
     CLASS_ENOUGH = 8,    /* determined links that show a class's spread */
@@ -68,9 +62,9 @@ enum {
 #define SWITCH_FIGURE 150.0 /* a hop and a few metres */
 #define MEAN_SD 3000.0      /* at least; else the usual RTT */
 #define SPREAD_DEFAULT 100.0
+#define SPREAD_MIN 20.0
 #define OFFSET_SD 80.0      /* of a host in a run, where nothing is known */
 #define LOOPBACK_SD 20.0    /* of what loopbacks do not show of it */
-#define SPREAD_MIN 20.0
 
 /* of what links differ by */
 #define SPREAD_WIDE 3.0     /* of the first pass */
@@ -78,12 +72,22 @@ enum {
 
 #define NORMAL_THIRD 0.4307 /* of a standard normal's sizes are less */
 #define ALIKE 1e-6
-
-/* relative errors of solutions; those of variances are their squares */
-#define EXACT 1e-8
-#define ROUGH 1e-2
+#define EXACT 1e-8          /* relative error of solutions */
 
 #define NONE UINT32_MAX
+
+struct build {
+    struct model *m;
+    const struct network *net;
+    const struct model_run *job, *base;
+    size_t nbase;
+    const struct observation **row; /* [n] of the baselines */
+    uint32_t *run;                  /* [n] from 1; 0 is the job */
+    bool *keep;                     /* [n] */
+    size_t n;
+    uint32_t *offset;               /* [(nbase + 1) * nlinks] or NONE */
+    double *y;                      /* [rows of a] what is measured, or likely */
+};
 
 static double figure (const struct network *net, uint32_t link)
 {
@@ -100,130 +104,34 @@ static void row_add (const struct sparse *a, size_t row, double w, double *x)
  * Rows
  */
 
-static uint64_t row_hash (const struct observation *row)
+static void add_link (struct model *m, uint32_t link)
 {
-    uint64_t h = row->n;
-
-    for (size_t p = 0; p < row->n; p++) {
-        h = (h ^ row->link[p]) * 0x9e3779b97f4a7c15;
-        h = (h ^ row->count[p] ^ h >> 29) * 0xbf58476d1ce4e5b9;
-    }
-    return h ^ h >> 32;
-}
-
-static bool same_row (const struct observation *a,
-                      const struct observation *b)
-{
-    return a->n == b->n
-           && !memcmp (a->link, b->link, a->n * sizeof (*a->link))
-           && !memcmp (a->count, b->count, a->n);
-}
-
-/* All observations, the job's first, each different row once. */
-struct gather {
-    const struct network *net;
-    const struct observation **row; /* [n] */
-    double *weight;                 /* [n] of the baselines */
-    double *rtt_ns;                 /* [n] their weighted mean */
-    uint32_t *run;                  /* [n] 0: the job; 1 ..: a baseline */
-    size_t n;
-    size_t njob;                    /* of the job */
-    uint32_t *slot;                 /* open hashing: row + 1 */
-    size_t mask;
-    uint8_t *keep;                  /* [n] */
-    uint32_t *offset;               /* [runs * nlinks] number or NONE */
-    const uint32_t *col;            /* the model's column[] */
-};
-
-static int gather_open (struct gather *g, size_t rows)
-{
-    size_t size = 16;
-
-    while (size < 2 * rows)
-        size *= 2;
-    g->mask = size - 1;
-    g->slot = calloc (size, sizeof (*g->slot));
-    g->row = malloc ((rows + 1) * sizeof (*g->row));
-    g->weight = calloc (rows + 1, sizeof (*g->weight));
-    g->rtt_ns = calloc (rows + 1, sizeof (*g->rtt_ns));
-    g->run = calloc (rows + 1, sizeof (*g->run));
-    g->keep = calloc (rows + 1, 1);
-    return g->slot && g->row && g->weight && g->rtt_ns && g->run
-                   && g->keep
-               ? 0
-               : -1;
-}
-
-static void gather_close (struct gather *g)
-{
-    free (g->slot);
-    free (g->row);
-    free (g->weight);
-    free (g->rtt_ns);
-    free (g->run);
-    free (g->keep);
-    free (g->offset);
-}
-
-static uint32_t gather_row (struct gather *g, const struct observation *row,
-                            uint32_t run)
-{
-    size_t at = (row_hash (row) + run) & g->mask;
-
-    while (g->slot[at]
-           && (g->run[g->slot[at] - 1] != run
-               || !same_row (g->row[g->slot[at] - 1], row)))
-        at = (at + 1) & g->mask;
-    if (!g->slot[at]) {
-        g->run[g->n] = run;
-        g->row[g->n++] = row;
-        g->slot[at] = (uint32_t)g->n;
-    }
-    return g->slot[at] - 1;
-}
-
-static void gather_baseline (struct gather *g, const struct observations *o,
-                             uint32_t run)
-{
-    for (size_t i = 0; i < o->n; i++) {
-        uint32_t k = gather_row (g, &o->v[i], run);
-        double w = 1 / o->v[i].var;
-
-        g->weight[k] += w;
-        g->rtt_ns[k] += (o->v[i].rtt_ns - g->rtt_ns[k]) * w / g->weight[k];
-    }
-}
-
-static void add_link (struct model *model, uint32_t link)
-{
-    if (model->column[link] == NONE) {
-        model->column[link] = (uint32_t)model->n;
-        model->link[model->n++] = link;
+    if (m->column[link] == NONE) {
+        m->column[link] = (uint32_t)m->n;
+        m->link[m->n++] = link;
     }
 }
 
 /* Links of a row that the model does not have; NONE: it has none of them. */
-static uint32_t strangers (const struct gather *g,
-                           const struct observation *row)
+static uint32_t strangers (const struct model *m, const struct observation *row)
 {
     uint32_t n = 0;
 
     for (size_t p = 0; p < row->n; p++)
-        n += g->col[row->link[p]] == NONE;
+        n += m->column[row->link[p]] == NONE;
     return n == row->n ? NONE : n;
 }
 
 /* Keep at most `room` of the rows that share a link with those so far, the
  * closest first. Return how many; their links are the model's then.
  */
-static size_t keep_layer (struct model *model, struct gather *g, size_t room,
-                          uint32_t *far)
+static size_t keep_layer (struct build *b, size_t room, uint32_t *far)
 {
     size_t count[ROW_MAX + 1] = { 0 };
     size_t kept = 0;
 
-    for (size_t i = g->njob; i < g->n; i++) {
-        far[i] = g->keep[i] ? NONE : strangers (g, g->row[i]);
+    for (size_t i = 0; i < b->n; i++) {
+        far[i] = b->keep[i] ? NONE : strangers (b->m, b->row[i]);
         if (far[i] != NONE)
             count[far[i]]++;
     }
@@ -232,123 +140,72 @@ static size_t keep_layer (struct model *model, struct gather *g, size_t room,
             count[k] = room - kept;
         kept += count[k];
     }
-    for (size_t i = g->njob; i < g->n; i++)
+    for (size_t i = 0; i < b->n; i++)
         if (far[i] != NONE && count[far[i]] > 0) {
             count[far[i]]--;
-            g->keep[i] = 1;
+            b->keep[i] = true;
+            for (size_t p = 0; p < b->row[i]->n; p++)
+                add_link (b->m, b->row[i]->link[p]);
         }
-    for (size_t i = g->njob; i < g->n; i++)
-        for (size_t p = 0; g->keep[i] && p < g->row[i]->n; p++)
-            add_link (model, g->row[i]->link[p]);
     return kept;
 }
 
-static int keep_near (struct model *model, struct gather *g)
+/* Collect the baselines' rows, and the links of all. */
+static int gather (struct build *b, struct pathset *ps, struct error *err)
 {
-    size_t room = ROWS_FREE + ROWS_PER_ROW * model->nrows;
-    uint32_t *far = malloc ((g->n + 1) * sizeof (*far));
+    struct model *m = b->m;
+    const uint32_t *link = pathset_links (ps, &m->m, err);
+    size_t room = ROWS_FREE + ROWS_PER_ROW * m->nrows;
     size_t kept = 1;
+    uint32_t *far;
 
-    if (!far)
+    if (!link)
         return -1;
-    while (room > 0 && kept > 0) {
-        kept = keep_layer (model, g, room, far);
-        room -= kept;
+    for (size_t r = 0; r < b->nbase; r++)
+        m->baseline_rows += b->base[r].obs.n;
+    b->row = xarray (m->baseline_rows, sizeof (*b->row));
+    b->run = xarray (m->baseline_rows, sizeof (*b->run));
+    b->keep = xcalloc (m->baseline_rows, sizeof (*b->keep));
+    for (size_t r = 0; r < b->nbase; r++)
+        for (size_t i = 0; i < b->base[r].obs.n; i++) {
+            b->run[b->n] = (uint32_t)r + 1;
+            b->row[b->n++] = &b->base[r].obs.v[i];
+        }
+    m->link = xarray (b->net->nlinks, sizeof (*m->link));
+    m->column = xarray (b->net->nlinks, sizeof (*m->column));
+    for (size_t l = 0; l < b->net->nlinks; l++)
+        m->column[l] = NONE;
+    for (size_t j = 0; j < m->m; j++)
+        add_link (m, link[j]);
+    far = xarray (b->n, sizeof (*far));
+    for (m->far_rows = b->n; room > 0 && kept > 0; room -= kept) {
+        kept = keep_layer (b, room, far);
+        m->far_rows -= kept;
     }
-    for (size_t i = g->njob; i < g->n; i++)
-        model->far_rows += !g->keep[i];
     free (far);
     return 0;
 }
 
-static int gather_rows (struct model *model, struct pathset *ps,
-                        struct gather *g, const struct model_run *base,
-                        size_t nbase)
-{
-    size_t rows = model->nrows;
-    const uint32_t *link;
-    struct error err;
-
-    for (size_t b = 0; b < nbase; b++)
-        rows += base[b].obs.n;
-    model->row_of = malloc ((model->nrows + 1) * sizeof (*model->row_of));
-    model->link = malloc ((g->net->nlinks + 1) * sizeof (*model->link));
-    model->column = malloc ((g->net->nlinks + 1) * sizeof (*model->column));
-    if (gather_open (g, rows) < 0 || !model->row_of || !model->link
-        || !model->column)
-        return -1;
-    g->col = model->column;
-    for (size_t l = 0; l < g->net->nlinks; l++)
-        model->column[l] = NONE;
-    link = pathset_links (ps, &model->m, &err);
-    for (size_t j = 0; j < model->m; j++)
-        add_link (model, link[j]);
-    for (size_t i = 0; i < model->nrows; i++)
-        model->row_of[i] = gather_row (g, &model->obs->v[i], 0);
-    g->njob = g->n;
-    for (size_t b = 0; b < nbase; b++)
-        gather_baseline (g, &base[b].obs, (uint32_t)b + 1);
-    for (size_t i = 0; i < g->n; i++)
-        model->baseline_rows += g->weight[i] > 0;
-    return keep_near (model, g);
-}
-
 /* Number the classes in order of appearance. */
-static int number_classes (struct model *model, const struct network *net)
+static void number_classes (struct model *m, const struct network *net)
 {
-    uint32_t *id = malloc ((model->n + 1) * sizeof (*id));
-
-    model->class_id = id;
-    model->class_of = malloc ((model->n + 1) * sizeof (*model->class_of));
-    if (!id || !model->class_of)
-        return -1;
-    for (size_t l = 0; l < model->n; l++) {
-        uint32_t class_id = net->link[model->link[l]].class_id;
+    m->class_id = xarray (m->n, sizeof (*m->class_id));
+    m->class_of = xarray (m->n, sizeof (*m->class_of));
+    for (size_t l = 0; l < m->n; l++) {
+        uint32_t id = net->link[m->link[l]].class_id;
         size_t c = 0;
 
-        while (c < model->nclasses && id[c] != class_id)
+        while (c < m->nclasses && m->class_id[c] != id)
             c++;
-        if (c == model->nclasses)
-            id[model->nclasses++] = class_id;
-        model->class_of[l] = (uint32_t)c;
+        if (c == m->nclasses)
+            m->class_id[m->nclasses++] = id;
+        m->class_of[l] = (uint32_t)c;
     }
-    return 0;
 }
 
 /*
- * Hosts' offsets: of a run, by host link. Those of the job come first.
+ * Hosts' offsets
  */
-
-/* Number the offsets of a run; column[nlinks] is where a host link's is, NONE. */
-static void number_offsets (struct model *model, const struct gather *g,
-                            uint32_t run, uint32_t *column)
-{
-    for (size_t i = 0; i < g->n; i++) {
-        if (g->run[i] != run || (run > 0 && !g->keep[i]))
-            continue;
-        for (size_t p = 0; p < g->row[i]->n; p++) {
-            uint32_t link = g->row[i]->link[p];
-
-            if (g->net->link[link].kind == LINK_HOST && column[link] == NONE)
-                column[link] = (uint32_t)model->noffsets++;
-        }
-    }
-}
-
-/* How much a run's offset is known of beforehand. A baseline's is what loopbacks
- * are compared with.
- */
-static void expect_offset (struct model *model, uint32_t offset,
-                           struct loopback_time loopback,
-                           struct loopback_time before)
-{
-    bool known = !isnan (loopback.ns) && !isnan (before.ns);
-
-    model->offset_mean[offset] = known ? loopback.ns - before.ns : 0;
-    model->offset_sd[offset] = known ? hypot (LOOPBACK_SD,
-                                              hypot (loopback.sd, before.sd))
-                                     : OFFSET_SD;
-}
 
 static struct loopback_time loopback_of (const struct model_run *run,
                                          uint32_t link)
@@ -382,323 +239,229 @@ double model_shift (const struct network *net, const struct observation *row,
     return shift;
 }
 
-static int make_offsets (struct model *model, struct gather *g,
-                         const struct model_run *job,
-                         const struct model_run *base, size_t nbase)
+bool model_loopback (const struct model *m, uint32_t link, double *ns,
+                     double *sd)
 {
-    size_t nlinks = g->net->nlinks;
+    uint32_t offset = m->offset_of[link];
 
-    g->offset = malloc (((nbase + 1) * nlinks + 1) * sizeof (*g->offset));
-    if (!g->offset)
-        return -1;
-    for (size_t i = 0; i < (nbase + 1) * nlinks; i++)
-        g->offset[i] = NONE;
-    for (size_t run = 0; run <= nbase; run++)
-        number_offsets (model, g, (uint32_t)run, g->offset + run * nlinks);
-    model->offset_of = malloc ((nlinks + 1) * sizeof (*model->offset_of));
-    if (!model->offset_of)
-        return -1;
-    memcpy (model->offset_of, g->offset, nlinks * sizeof (*g->offset));
-    model->offset_mean = calloc (model->noffsets + 1, sizeof (double));
-    model->offset_sd = calloc (model->noffsets + 1, sizeof (double));
-    if (!model->offset_mean || !model->offset_sd)
-        return -1;
-    for (uint32_t run = 0; run <= nbase; run++)
-        for (uint32_t l = 0; l < nlinks; l++) {
-            uint32_t offset = g->offset[run * nlinks + l];
-            struct loopback_time before = { .ns = NAN };
+    if (offset == NONE || m->offset_sd[offset] == OFFSET_SD)
+        return false;
+    *ns = m->offset_mean[offset];
+    *sd = m->offset_sd[offset];
+    return true;
+}
 
-            if (offset == NONE)
-                continue;
-            for (size_t b = 0; b < nbase && isnan (before.ns); b++)
-                before = loopback_of (&base[b], l);
-            expect_offset (model, offset,
-                           loopback_of (run ? &base[run - 1] : job, l),
-                           before);
-        }
-    return 0;
+/* The offset of a host link in a run, a new one where it has none yet, which is
+ * expected by loopbacks: what they took in the first baseline that has them is
+ * what they are compared with.
+ */
+static uint32_t offset_of (struct build *b, uint32_t run, uint32_t link)
+{
+    struct model *m = b->m;
+    uint32_t *offset = &b->offset[run * b->net->nlinks + link];
+    struct loopback_time now = loopback_of (run ? &b->base[run - 1] : b->job,
+                                            link);
+    struct loopback_time before = { .ns = NAN };
+    bool known;
+
+    if (*offset != NONE)
+        return *offset;
+    for (size_t r = 0; r < b->nbase && isnan (before.ns); r++)
+        before = loopback_of (&b->base[r], link);
+    known = !isnan (now.ns) && !isnan (before.ns);
+    m->offset_mean[m->noffsets] = known ? now.ns - before.ns : 0;
+    m->offset_sd[m->noffsets] = known ? hypot (LOOPBACK_SD,
+                                               hypot (now.sd, before.sd))
+                                      : OFFSET_SD;
+    return *offset = (uint32_t)m->noffsets++;
+}
+
+static void make_offsets (struct build *b)
+{
+    struct model *m = b->m;
+    size_t nlinks = b->net->nlinks;
+    size_t most = 0;
+
+    for (size_t l = 0; l < m->n; l++)
+        most += b->net->link[m->link[l]].kind == LINK_HOST;
+    most *= b->nbase + 1;
+    b->offset = xarray ((b->nbase + 1) * nlinks, sizeof (*b->offset));
+    for (size_t i = 0; i < (b->nbase + 1) * nlinks; i++)
+        b->offset[i] = NONE;
+    m->offset_mean = xarray (most, sizeof (*m->offset_mean));
+    m->offset_sd = xarray (most, sizeof (*m->offset_sd));
+    for (size_t i = 0; i < m->nrows + b->n; i++) {
+        const struct observation *o = i < m->nrows ? &m->obs->v[i]
+                                                   : b->row[i - m->nrows];
+
+        if (i >= m->nrows && !b->keep[i - m->nrows])
+            continue;
+        for (size_t p = 0; p < o->n; p++)
+            if (b->net->link[o->link[p]].kind == LINK_HOST)
+                offset_of (b, i < m->nrows ? 0 : b->run[i - m->nrows],
+                           o->link[p]);
+    }
+    m->offset_of = xarray (nlinks, sizeof (*m->offset_of));
+    memcpy (m->offset_of, b->offset, nlinks * sizeof (*m->offset_of));
 }
 
 /*
- * The least squares problems: measured rows (the job's first), then a row per
- * link that ties it to its class, then one per class.
+ * The least squares problem
  */
 
-static int add_row (const struct model *model, struct model_side *side,
-                    const struct gather *g, size_t row, double weight)
+static void add_row (struct build *b, const struct observation *o, uint32_t run)
 {
-    const struct observation *o = g->row[row];
-    const uint32_t *offset = g->offset + g->run[row] * g->net->nlinks;
+    struct model *m = b->m;
+    const uint32_t *offset = b->offset + run * b->net->nlinks;
     uint32_t col[2 * ROW_MAX];
     int8_t value[2 * ROW_MAX];
     size_t n = o->n;
 
     for (size_t p = 0; p < o->n; p++) {
-        col[p] = g->col[o->link[p]];
+        col[p] = m->column[o->link[p]];
         value[p] = (int8_t)o->count[p];
         if (offset[o->link[p]] == NONE)
             continue;
-        col[n] = (uint32_t)(model->n + model->nclasses) + offset[o->link[p]];
+        col[n] = (uint32_t)(m->n + m->nclasses) + offset[o->link[p]];
         value[n++] = 1;
     }
-    side->weight[side->a->nrows] = weight;
-    return sparse_add (side->a, col, value, n);
+    m->weight[m->a->nrows] = 1 / o->var;
+    b->y[m->a->nrows] = o->rtt_ns;
+    sparse_add (m->a, col, value, n);
 }
 
-static int add_priors (const struct model *model, struct model_side *side)
+/* An unknown is y, or as much more than another one. */
+static void add_prior (struct build *b, size_t unknown, size_t other, double y)
 {
-    static const int8_t value[2] = { 1, -1 };
+    uint32_t col[2] = { (uint32_t)unknown, (uint32_t)other };
+    int8_t value[2] = { 1, -1 };
 
-    side->measured = side->a->nrows;
-    for (size_t l = 0; l < model->n; l++) {
-        uint32_t col[2] = {
-            (uint32_t)l,
-            (uint32_t)model->n + model->class_of[l],
-        };
-
-        if (sparse_add (side->a, col, value, 2) < 0)
-            return -1;
-    }
-    for (size_t c = 0; c < model->nclasses + model->noffsets; c++) {
-        uint32_t col = (uint32_t)(model->n + c);
-
-        if (sparse_add (side->a, &col, value, 1) < 0)
-            return -1;
-    }
-    return 0;
+    b->y[b->m->a->nrows] = y;
+    sparse_add (b->m->a, col, value, unknown == other ? 1 : 2);
 }
 
-static int make_side (const struct model *model, struct model_side *side,
-                      const struct gather *g, const double *job)
+/* Make the rows; the priors' weights come with the spreads. */
+static void make_rows (struct build *b)
 {
-    side->a = sparse_create (model_unknowns (model));
-    side->weight = malloc ((g->n + model_unknowns (model) + 1)
-                           * sizeof (double));
-    if (!side->a || !side->weight)
-        return -1;
-    for (size_t i = 0; i < g->n; i++) {
-        double weight = g->weight[i] + (job ? job[i] : 0);
+    struct model *m = b->m;
+    size_t classes = m->n + m->nclasses;
+    size_t most = b->n + model_unknowns (m) + m->nrows;
 
-        if ((i < g->njob || g->keep[i]) && weight > 0
-            && add_row (model, side, g, i, weight) < 0)
-            return -1;
+    m->a = sparse_create (model_unknowns (m));
+    m->weight = xarray (most, sizeof (*m->weight));
+    b->y = xarray (most, sizeof (*b->y));
+    for (size_t i = 0; i < b->n; i++)
+        if (b->keep[i])
+            add_row (b, b->row[i], b->run[i]);
+    m->measured = m->a->nrows;
+    for (size_t l = 0; l < m->n; l++)
+        add_prior (b, l, m->n + m->class_of[l], 0);
+    for (size_t c = 0, l = 0; c < m->nclasses; c++, l = 0) {
+        while (m->class_of[l] != c)
+            l++;
+        add_prior (b, m->n + c, m->n + c, figure (b->net, m->link[l]));
     }
-    return add_priors (model, side);
+    for (size_t i = 0; i < m->noffsets; i++)
+        add_prior (b, classes + i, classes + i, m->offset_mean[i]);
+    m->prior.nrows = m->a->nrows;
+    for (size_t i = 0; i < m->nrows; i++)
+        add_row (b, &m->obs->v[i], 0);
+    m->prior = (struct sparse){
+        .nrows = m->prior.nrows,
+        .ncols = m->a->ncols,
+        .start = m->a->start,
+        .col = m->a->col,
+        .value = m->a->value,
+    };
 }
 
-/* Make the rows of both sides; the priors' weights come with the spreads. */
-static int make_sides (struct model *model, const struct gather *g)
+/* Prepare to solve with these spreads. */
+static int weigh (struct model *m)
 {
-    double *job = calloc (g->n + 1, sizeof (*job));
-    int rc = -1;
+    double *w = m->weight + m->measured;
 
-    if (!job)
-        return -1;
-    for (size_t i = 0; i < model->nrows; i++)
-        job[model->row_of[i]] += 1 / model->obs->v[i].var;
-    if (make_side (model, &model->before, g, NULL) == 0
-        && make_side (model, &model->after, g, job) == 0)
-        rc = 0;
-    free (job);
-    return rc;
+    for (size_t l = 0; l < m->n; l++)
+        *w++ = pow (m->spread[m->class_of[l]], -2);
+    for (size_t c = 0; c < m->nclasses; c++)
+        *w++ = pow (m->mean_sd, -2);
+    for (size_t i = 0; i < m->noffsets; i++)
+        *w++ = pow (m->offset_sd[i], -2);
+    lsq_destroy (m->before);
+    m->before = lsq_create (&m->prior, m->weight);
+    return m->before ? model_reweigh (m) : -1;
 }
 
-/* Take the spreads as they are. */
-static int set_spreads (const struct model *model, struct model_side *side)
+int model_reweigh (struct model *m)
 {
-    for (size_t l = 0; l < model->n; l++) {
-        double s = model->spread[model->class_of[l]];
-
-        side->weight[side->measured + l] = 1 / (s * s);
-    }
-    for (size_t c = 0; c < model->nclasses; c++)
-        side->weight[side->measured + model->n + c]
-            = 1 / (model->mean_sd * model->mean_sd);
-    for (size_t i = 0; i < model->noffsets; i++)
-        side->weight[side->measured + model->n + model->nclasses + i]
-            = 1 / pow (model->offset_sd[i], 2);
-    lsq_destroy (side->lsq);
-    side->lsq = lsq_create (side->a, side->weight);
-    return side->lsq ? 0 : -1;
+    for (size_t i = 0; i < m->nrows; i++)
+        m->weight[model_row (m, i)] = 1 / m->obs->v[i].var;
+    lsq_destroy (m->after);
+    m->after = lsq_create (m->a, m->weight);
+    return m->after ? 0 : -1;
 }
 
 /*
- * Estimates
+ * Spreads
  */
-
-/* Add A' N^-1 d - K0 x to b, for normal d of covariance N and x of K0^-1; noise
- * (unless NULL) is d in standard deviations.
- */
-static void draw_pull (const struct model *model, struct rng *rng,
-                       double *noise, double *b)
-{
-    const struct model_side *before = &model->before;
-
-    for (size_t i = 0; i < before->a->nrows; i++)
-        row_add (before->a, i,
-                 sqrt (before->weight[i]) * rng_normal (rng), b);
-    for (size_t i = 0; i < model->nrows; i++) {
-        double e = rng_normal (rng);
-
-        if (noise)
-            noise[i] = e;
-        row_add (model->after.a, model->row_of[i],
-                 e / sqrt (model->obs->v[i].var), b);
-    }
-}
-
-/* Draw how wrong the posterior means are, n times, into u. */
-static int draw_errors (const struct model *model, struct rng *rng, size_t n,
-                        double *noise, double *u)
-{
-    size_t size = model_unknowns (model);
-    double *b = calloc (n * size + 1, sizeof (*b));
-    int rc;
-
-    if (!b)
-        return -1;
-    for (size_t i = 0; i < n; i++)
-        draw_pull (model, rng, noise ? noise + i * model->nrows : NULL,
-                   b + i * size);
-    rc = lsq_covariance (model->after.lsq, b, n, ROUGH, u);
-    free (b);
-    return rc;
-}
-
-/* Latencies that the baselines' rows, of these RTTs, or with `job` all rows
- * let one expect, above the figures of the links' kinds.
- */
-static int estimate (const struct model *model, const struct gather *g,
-                     const double *rtt_ns, bool job, double *x)
-{
-    const struct sparse *a = model->before.a;
-    size_t n = model_unknowns (model);
-    double *b = calloc (n + 1, sizeof (*b));
-    double *f = calloc (n + 1, sizeof (*f));
-    size_t row = 0;
-    int rc = -1;
-
-    if (!b || !f)
-        goto done;
-    for (size_t l = 0; l < model->n; l++)
-        f[l] = figure (g->net, model->link[l]);
-    memcpy (f + model->n + model->nclasses, model->offset_mean,
-            model->noffsets * sizeof (*f));
-    for (size_t i = 0; i < g->n; i++) {
-        if (!(i < g->njob || g->keep[i]) || !(g->weight[i] > 0))
-            continue;
-        row_add (a, row,
-                 g->weight[i] * (rtt_ns[i] - sparse_row_dot (a, row, f)),
-                 b);
-        row++;
-    }
-    for (size_t i = 0; i < model->nrows && job; i++) {
-        const struct observation *o = &model->obs->v[i];
-
-        row_add (model->after.a, model->row_of[i],
-                 (o->rtt_ns
-                  - sparse_row_dot (model->after.a, model->row_of[i], f))
-                     / o->var,
-                 b);
-    }
-    rc = lsq_covariance (job ? model->after.lsq : model->before.lsq, b, 1,
-                         EXACT, x);
-done:
-    free (b);
-    free (f);
-    return rc;
-}
-
-/* var[l]: of the posterior of link l, by a few draws. */
-static int rough_variances (const struct model *model, double *var)
-{
-    size_t n = model_unknowns (model);
-    double *u = malloc ((DRAWS * n + 1) * sizeof (*u));
-    struct rng rng;
-    int rc = -1;
-
-    rng_seed (&rng, DRAWS_SEED);
-    if (u && draw_errors (model, &rng, DRAWS, NULL, u) == 0) {
-        for (size_t l = 0; l < model->n; l++) {
-            var[l] = 0;
-            for (size_t k = 0; k < DRAWS; k++)
-                var[l] += u[k * n + l] * u[k * n + l] / DRAWS;
-        }
-        rc = 0;
-    }
-    free (u);
-    return rc;
-}
-
-/* y: RTTs of the measured rows of `after`, the job's where it has one. */
-static void list_rtts (const struct model *model, const struct gather *g,
-                       double *y)
-{
-    size_t row = 0;
-
-    for (size_t i = 0; i < g->n; i++)
-        if (i < g->njob || (g->keep[i] && g->weight[i] > 0))
-            y[row++] = g->rtt_ns[i];
-    for (size_t i = 0; i < model->nrows; i++)
-        y[model->row_of[i]] = model->obs->v[i].rtt_ns;
-}
 
 /* count[c]: crossings of links of class c by a row. Return the sum of squares
  * of crossings of its links.
  */
-static double count_classes (const struct model *model, size_t row,
-                             double *count)
+static double count_classes (const struct model *m, size_t row, double *count)
 {
-    const struct sparse *a = model->after.a;
     double squares = 0;
 
-    memset (count, 0, model->nclasses * sizeof (*count));
-    for (size_t e = a->start[row]; e < a->start[row + 1]; e++) {
-        if (a->col[e] >= model->n)
+    memset (count, 0, m->nclasses * sizeof (*count));
+    for (size_t e = m->a->start[row]; e < m->a->start[row + 1]; e++) {
+        if (m->a->col[e] >= m->n)
             continue;
-        count[model->class_of[a->col[e]]] += a->value[e];
-        squares += a->value[e] * a->value[e];
+        count[m->class_of[m->a->col[e]]] += m->a->value[e];
+        squares += m->a->value[e] * m->a->value[e];
     }
     return squares;
+}
+
+/* Rows that were measured, the baselines' and the job's, by number. */
+static size_t measured_row (const struct model *m, size_t i)
+{
+    return i < m->measured ? i : model_row (m, i - m->measured);
 }
 
 /* Fit y by classes' means, a row's error counting as a link's difference; off
  * [rows] is what rows were off the last fit, and becomes what they are off
  * this one.
  */
-static int fit_classes (const struct model *model, const double *y,
-                        double *off)
+static int fit_classes (const struct build *b, double *off)
 {
-    size_t rows = model->after.measured;
-    size_t n = model->nclasses;
-    double *h = linalg_matrix (n);
-    double *mean = calloc (2 * n + 1, sizeof (*mean));
+    const struct model *m = b->m;
+    size_t n = m->nclasses;
+    size_t rows = m->measured + m->nrows;
+    double *h = xcalloc (n * n, sizeof (*h));
+    double *mean = xcalloc (2 * n, sizeof (*mean));
     double *count = mean + n;
-    int rc = -1;
+    int rc;
 
-    if (!h || !mean)
-        goto done;
     for (size_t i = 0; i < rows; i++) {
-        double w = 1 / count_classes (model, i, count) / fmax (1, off[i]);
+        size_t row = measured_row (m, i);
+        double w = 1 / count_classes (m, row, count) / fmax (1, off[i]);
 
         for (size_t c = 0; c < n; c++) {
             linalg_add (h + c * n, w * count[c], count, n);
-            mean[c] += w * count[c] * y[i];
+            mean[c] += w * count[c] * b->y[row];
         }
     }
     /* what no row tells apart is shared */
     for (size_t c = 0; c < n; c++)
         h[c * n + c] += ALIKE * (h[c * n + c] + 1e-30);
-    if (linalg_cholesky (h, n) < 0)
-        goto done;
-    linalg_solve (h, n, mean);
-    for (size_t i = 0; i < rows; i++) {
-        double squares = count_classes (model, i, count);
+    if ((rc = linalg_cholesky (h, n)) == 0) {
+        linalg_solve (h, n, mean);
+        for (size_t i = 0; i < rows; i++) {
+            double squares = count_classes (m, measured_row (m, i), count);
 
-        off[i] = fabs (y[i] - linalg_dot (count, mean, n)) / sqrt (squares);
+            off[i] = fabs (b->y[measured_row (m, i)]
+                           - linalg_dot (count, mean, n)) / sqrt (squares);
+        }
     }
-    rc = 0;
-done:
     free (h);
     free (mean);
     return rc;
@@ -707,320 +470,251 @@ done:
 /* How much links differ within their classes, roughly, and how much classes
  * may.
  */
-static int find_differences (struct model *model, const struct gather *g)
+static int find_differences (const struct build *b)
 {
-    size_t rows = model->after.measured;
-    double *y = malloc ((rows + 1) * sizeof (*y));
-    double *off = calloc (rows + 1, sizeof (*off));
-    int rc = -1;
+    struct model *m = b->m;
+    size_t rows = m->measured + m->nrows;
+    double *v = xcalloc (rows, sizeof (*v));
+    int rc = 0;
 
-    if (!y || !off)
-        goto done;
-    model->mean_sd = MEAN_SD;
-    model->differ = SPREAD_DEFAULT;
-    list_rtts (model, g, y);
-    for (int turn = 0; turn < FIT_TURNS; turn++)
-        if (fit_classes (model, y, off) < 0)
-            goto done;
-    stats_sort (off, rows);
-    if (rows > 0)
-        model->mean_sd = fmax (MEAN_SD, stats_median (y, rows));
+    for (int turn = 0; turn < FIT_TURNS && rc == 0; turn++)
+        rc = fit_classes (b, v);
+    stats_sort (v, rows);
+    m->differ = SPREAD_DEFAULT;
     if (rows >= CLASS_ENOUGH) {
-        double ns = stats_quantile (off, rows, 1 / 3.) / NORMAL_THIRD;
+        double ns = stats_quantile (v, rows, 1 / 3.) / NORMAL_THIRD;
 
         /* the default does for less */
         if (ns > SPREAD_WIDE * SPREAD_DEFAULT)
-            model->differ = ns;
+            m->differ = ns;
     }
-    rc = 0;
-done:
-    free (y);
-    free (off);
+    for (size_t i = 0; i < rows; i++)
+        v[i] = b->y[measured_row (m, i)];
+    m->mean_sd = rows > 0 ? fmax (MEAN_SD, stats_median (v, rows)) : MEAN_SD;
+    free (v);
     return rc;
 }
 
-static int estimate_spreads (struct model *model, const struct gather *g)
+static int estimate_spreads (const struct build *b)
 {
-    size_t n = model_unknowns (model);
-    double *x = malloc ((n + 1) * sizeof (*x));
-    double *var = malloc ((n + 1) * sizeof (*var));
-    double *v = malloc ((n + 1) * sizeof (*v));
+    static const int8_t one = 1;
+    struct model *m = b->m;
+    size_t n = model_unknowns (m);
+    double *sketch = xarray (DRAWS * n, sizeof (*sketch));
+    double *x = xcalloc (n, sizeof (*x));
+    double *v = xarray (n, sizeof (*v));
     int rc = -1;
 
-    for (size_t c = 0; c < model->nclasses; c++)
-        model->spread[c] = SPREAD_WIDE * model->differ;
-    if (!x || !var || !v || set_spreads (model, &model->before) < 0
-        || set_spreads (model, &model->after) < 0
-        || rough_variances (model, var) < 0
-        || estimate (model, g, g->rtt_ns, true, x) < 0)
+    m->spread = xarray (m->nclasses, sizeof (*m->spread));
+    for (size_t c = 0; c < m->nclasses; c++)
+        m->spread[c] = SPREAD_WIDE * m->differ;
+    if (weigh (m) < 0
+        || lsq_sketch (m->after, DRAWS, DRAWS_SEED, LSQ_CLOSE, sketch) < 0
+        || lsq_solve (m->after, b->y, LSQ_FINE, x) < 0)
         goto done;
-    for (size_t c = 0; c < model->nclasses; c++) {
+    for (uint32_t c = 0; c < m->nclasses; c++) {
         size_t k = 0;
 
-        for (size_t l = 0; l < model->n; l++)
-            if (model->class_of[l] == c
-                && var[l] < pow (DETERMINED * model->differ, 2))
+        for (uint32_t l = 0; l < m->n; l++)
+            if (m->class_of[l] == c
+                && lsq_sketch_variance (sketch, DRAWS, &l, &one, 1)
+                       < pow (DETERMINED * m->differ, 2))
                 v[k++] = x[l];
-        model->spread[c] = model->differ;
+        m->spread[c] = m->differ;
         if (k >= CLASS_ENOUGH) {
             double centre = stats_median (v, k);
 
-            model->spread[c] = fmax (SPREAD_MIN, stats_mad (v, k, centre));
+            m->spread[c] = fmax (SPREAD_MIN, stats_mad (v, k, centre));
         }
     }
-    rc = 0;
+    rc = weigh (m);
 done:
+    free (sketch);
     free (x);
-    free (var);
     free (v);
     return rc;
 }
 
 /* How much more rows scatter than spreads say. */
-static int find_scatter (struct model *model)
+static void find_scatter (struct model *m)
 {
-    double *v = malloc ((model->nrows + 1) * sizeof (*v));
+    double *v = xarray (m->nrows, sizeof (*v));
 
-    if (!v)
-        return -1;
-    for (size_t i = 0; i < model->nrows; i++) {
-        const struct observation *o = &model->obs->v[i];
+    for (size_t i = 0; i < m->nrows; i++) {
+        const struct observation *o = &m->obs->v[i];
         double mean = 0;
         double var = 0;
 
         for (size_t p = 0; p < o->n; p++) {
-            uint32_t c = model->class_of[model->column[o->link[p]]];
+            uint32_t c = m->class_of[m->column[o->link[p]]];
 
-            mean += o->count[p] * model->mean[c];
-            var += pow (o->count[p] * model->spread[c], 2);
+            mean += o->count[p] * m->expected[m->n + c];
+            var += pow (o->count[p] * m->spread[c], 2);
         }
         v[i] = (o->rtt_ns - mean) / sqrt (var);
     }
-    model->scatter = 1;
-    if (model->nrows >= CLASS_ENOUGH)
-        model->scatter = fmax (1, stats_mad (v, model->nrows,
-                                             stats_median (v, model->nrows)));
+    m->scatter = 1;
+    if (m->nrows >= CLASS_ENOUGH)
+        m->scatter = fmax (1, stats_mad (v, m->nrows,
+                                         stats_median (v, m->nrows)));
     free (v);
-    return 0;
 }
 
-static int find_covered (struct model *model)
+static void find_covered (struct model *m)
 {
-    const struct sparse *a = model->before.a;
-
-    model->covered = calloc (model->m + 1, sizeof (*model->covered));
-    if (!model->covered)
-        return -1;
-    for (size_t e = 0; e < a->start[model->before.measured]; e++)
-        if (a->col[e] < model->m)
-            model->covered[a->col[e]] = true;
-    for (size_t j = 0; j < model->m; j++)
-        model->uncovered += !model->covered[j];
-    return 0;
+    m->covered = xcalloc (m->m, sizeof (*m->covered));
+    m->uncovered = m->m;
+    for (size_t e = 0; e < m->a->start[m->measured]; e++)
+        if (m->a->col[e] < m->m && !m->covered[m->a->col[e]]) {
+            m->covered[m->a->col[e]] = true;
+            m->uncovered--;
+        }
 }
 
-int model_make (struct model *model, struct pathset *ps,
+int model_make (struct model *m, struct pathset *ps,
                 const struct model_run *job, const struct model_run *base,
                 size_t nbase, struct error *err)
 {
-    struct gather g = { .net = pathset_network (ps) };
+    struct build b = {
+        .m = m,
+        .net = pathset_network (ps),
+        .job = job,
+        .base = base,
+        .nbase = nbase,
+    };
     int rc = -1;
 
-    *model = (struct model){ .obs = &job->obs, .nrows = job->obs.n };
-    if (!pathset_links (ps, &model->m, err))
-        return -1;
-    if (gather_rows (model, ps, &g, base, nbase) < 0
-        || number_classes (model, g.net) < 0
-        || make_offsets (model, &g, job, base, nbase) < 0
-        || make_sides (model, &g) < 0)
-        goto nomem;
-    model->mean = calloc (model->nclasses + 1, sizeof (double));
-    model->spread = malloc ((model->nclasses + 1) * sizeof (double));
-    model->expected = calloc (model_unknowns (model) + 1, sizeof (double));
-    if (!model->mean || !model->spread || !model->expected
-        || find_differences (model, &g) < 0
-        || estimate_spreads (model, &g) < 0
-        || set_spreads (model, &model->before) < 0
-        || set_spreads (model, &model->after) < 0
-        || estimate (model, &g, g.rtt_ns, false, model->expected) < 0
-        || find_covered (model) < 0)
-        goto nomem;
-    for (size_t l = 0; l < model->n; l++) {
-        double ns = figure (g.net, model->link[l]);
-        uint32_t c = model->class_of[l];
-
-        model->expected[l] += ns;
-        model->mean[c] = ns + model->expected[model->n + c];
-    }
-    for (size_t c = 0; c < model->nclasses; c++)
-        model->expected[model->n + c] = 0;
-    for (size_t i = 0; i < model->noffsets; i++)
-        model->expected[model->n + model->nclasses + i]
-            += model->offset_mean[i];
-    if (find_scatter (model) < 0)
-        goto nomem;
-    rc = 0;
-    goto done;
-nomem:
+    *m = (struct model){ .obs = &job->obs, .nrows = job->obs.n };
+    if (gather (&b, ps, err) < 0)
+        goto done;
+    number_classes (m, b.net);
+    make_offsets (&b);
+    make_rows (&b);
+    find_covered (m);
+    m->expected = xcalloc (model_unknowns (m), sizeof (double));
     /* a prior makes every problem well-conditioned, unless the samples hold
      * numbers that no noise explains */
-    if (errno == EDOM)
+    if (find_differences (&b) < 0 || estimate_spreads (&b) < 0
+        || lsq_solve (m->before, b.y, LSQ_FINE, m->expected) < 0) {
         error_world (err, "the samples are too ill-conditioned to judge");
-    else
-        error_nomem (err);
+        goto done;
+    }
+    find_scatter (m);
+    rc = 0;
 done:
-    gather_close (&g);
+    free (b.row);
+    free (b.run);
+    free (b.keep);
+    free (b.offset);
+    free (b.y);
     return rc;
 }
 
-int model_reweigh (struct model *model)
+void model_clear (struct model *m)
 {
-    double *weight = model->after.weight;
-
-    for (size_t i = 0; i < model->nrows; i++)
-        weight[model->row_of[i]] = 0;
-    for (size_t i = 0; i < model->nrows; i++)
-        weight[model->row_of[i]] += 1 / model->obs->v[i].var;
-    return set_spreads (model, &model->after);
+    free (m->link);
+    free (m->column);
+    free (m->class_of);
+    free (m->class_id);
+    free (m->spread);
+    free (m->offset_of);
+    free (m->offset_mean);
+    free (m->offset_sd);
+    free (m->expected);
+    free (m->covered);
+    free (m->weight);
+    lsq_destroy (m->before);
+    lsq_destroy (m->after);
+    sparse_destroy (m->a);
+    *m = (struct model){ 0 };
 }
 
-static void clear_side (struct model_side *side)
+/*
+ * What it says
+ */
+
+static double row_dot (const struct model *m, size_t row, const double *x)
 {
-    lsq_destroy (side->lsq);
-    sparse_destroy (side->a);
-    free (side->weight);
+    return sparse_row_dot (m->a, model_row (m, row), x);
 }
 
-void model_clear (struct model *model)
+void model_residual (const struct model *m, double *r)
 {
-    free (model->link);
-    free (model->expected);
-    free (model->covered);
-    free (model->offset_of);
-    free (model->offset_mean);
-    free (model->offset_sd);
-    free (model->column);
-    free (model->class_of);
-    free (model->class_id);
-    free (model->mean);
-    free (model->spread);
-    free (model->row_of);
-    clear_side (&model->before);
-    clear_side (&model->after);
-    *model = (struct model){ 0 };
+    for (size_t i = 0; i < m->nrows; i++)
+        r[i] = m->obs->v[i].rtt_ns - row_dot (m, i, m->expected);
 }
 
-bool model_loopback (const struct model *model, uint32_t link, double *ns,
-                     double *sd)
+void model_transpose (const struct model *m, const double *v, double *u)
 {
-    uint32_t offset = model->offset_of[link];
-
-    if (offset == NONE || model->offset_sd[offset] == OFFSET_SD)
-        return false;
-    *ns = model->offset_mean[offset];
-    *sd = model->offset_sd[offset];
-    return true;
-}
-
-static double row_dot (const struct model *model, size_t row, const double *x)
-{
-    return sparse_row_dot (model->after.a, model->row_of[row], x);
-}
-
-void model_residual (const struct model *model, double *r)
-{
-    for (size_t i = 0; i < model->nrows; i++)
-        r[i] = model->obs->v[i].rtt_ns - row_dot (model, i, model->expected);
-}
-
-void model_transpose (const struct model *model, const double *v, double *u)
-{
-    memset (u, 0, model_unknowns (model) * sizeof (*u));
-    for (size_t i = 0; i < model->nrows; i++)
+    memset (u, 0, model_unknowns (m) * sizeof (*u));
+    for (size_t i = 0; i < m->nrows; i++)
         if (v[i] != 0)
-            row_add (model->after.a, model->row_of[i], v[i], u);
+            row_add (m->a, model_row (m, i), v[i], u);
 }
 
-int model_whiten (const struct model *model, const double *d, size_t n,
-                  double *p)
+int model_whiten (const struct model *m, const double *d, size_t n, double *p)
 {
-    size_t size = model_unknowns (model);
-    size_t nrows = model->nrows;
-    double *b = calloc (n * size + 1, sizeof (*b));
-    double *x = malloc ((n * size + 1) * sizeof (*x));
-    int rc = -1;
+    size_t size = model_unknowns (m);
+    double *b = xcalloc (n * size, sizeof (*b));
+    double *x = xarray (n * size, sizeof (*x));
+    int rc;
 
-    if (!b || !x)
-        goto done;
     for (size_t k = 0; k < n; k++)
-        for (size_t i = 0; i < nrows; i++)
-            if (d[k * nrows + i] != 0)
-                row_add (model->after.a, model->row_of[i],
-                         d[k * nrows + i] / model->obs->v[i].var,
-                         b + k * size);
-    if (lsq_covariance (model->after.lsq, b, n, EXACT, x) < 0)
-        goto done;
-    for (size_t k = 0; k < n; k++)
-        for (size_t i = 0; i < nrows; i++)
-            p[k * nrows + i] = (d[k * nrows + i]
-                                - row_dot (model, i, x + k * size))
-                               / model->obs->v[i].var;
-    rc = 0;
-done:
+        for (size_t i = 0; i < m->nrows; i++)
+            if (d[k * m->nrows + i] != 0)
+                row_add (m->a, model_row (m, i),
+                         d[k * m->nrows + i] / m->obs->v[i].var, b + k * size);
+    rc = lsq_covariance (m->after, b, n, EXACT, x);
+    for (size_t k = 0; k < n && rc == 0; k++)
+        for (size_t i = 0; i < m->nrows; i++)
+            p[k * m->nrows + i] = (d[k * m->nrows + i]
+                                   - row_dot (m, i, x + k * size))
+                                  / m->obs->v[i].var;
     free (b);
     free (x);
     return rc;
 }
 
-int model_draw (const struct model *model, struct rng *rng, size_t n,
-                double *z)
+int model_draw (const struct model *m, uint64_t seed, size_t n, double *z)
 {
-    size_t size = model_unknowns (model);
-    double *u = malloc ((n * size + 1) * sizeof (*u));
+    double *sketch = xarray (n * model_unknowns (m), sizeof (*sketch));
+    double *off = xarray (n, sizeof (*off));
+    int rc = lsq_sketch (m->after, n, seed, LSQ_FINE, sketch);
 
-    if (!u || draw_errors (model, rng, n, z, u) < 0) {
-        free (u);
-        return -1;
+    for (size_t i = 0; i < m->nrows && rc == 0; i++) {
+        lsq_sketch_residual (m->a, m->weight, sketch, n, seed,
+                             model_row (m, i), off);
+        for (size_t k = 0; k < n; k++)
+            z[k * m->nrows + i] = off[k] / sqrt (m->obs->v[i].var);
     }
-    for (size_t k = 0; k < n; k++)
-        for (size_t i = 0; i < model->nrows; i++) {
-            double var = model->obs->v[i].var;
-            double *zi = &z[k * model->nrows + i];
-
-            *zi = *zi / sqrt (var) - row_dot (model, i, u + k * size) / var;
-        }
-    free (u);
-    return 0;
+    free (sketch);
+    free (off);
+    return rc;
 }
 
-double model_prior_variance (const struct model *model, const double *u)
+int model_prior_variance (const struct model *m, const double *u, double *var)
 {
-    size_t n = model_unknowns (model);
-    double *x = malloc ((n + 1) * sizeof (*x));
-    double var = NAN;
+    size_t n = model_unknowns (m);
+    double *x = xarray (n, sizeof (*x));
+    int rc = lsq_covariance (m->before, u, 1, EXACT, x);
 
-    if (x && lsq_covariance (model->before.lsq, u, 1, EXACT, x) == 0) {
-        var = 0;
-        for (size_t l = 0; l < n; l++)
-            var += x[l] * u[l];
-    }
+    *var = rc == 0 ? linalg_dot (x, u, n) : NAN;
     free (x);
-    return var;
+    return rc;
 }
 
-void model_link (const struct model *model, const struct network *net,
+void model_link (const struct model *m, const struct network *net,
                  uint32_t link, double *ns, double *spread)
 {
-    uint32_t col = model->column[link];
+    uint32_t col = m->column[link];
     size_t c = 0;
 
-    while (c < model->nclasses
-           && model->class_id[c] != net->link[link].class_id)
+    while (c < m->nclasses && m->class_id[c] != net->link[link].class_id)
         c++;
     *ns = figure (net, link);
-    *spread = model->mean_sd;
-    if (c < model->nclasses) {
-        *ns = col == NONE ? model->mean[c] : model->expected[col];
-        *spread = model->spread[c] * model->scatter;
+    *spread = m->mean_sd;
+    if (c < m->nclasses) {
+        *ns = m->expected[col == NONE ? m->n + c : col];
+        *spread = m->spread[c] * m->scatter;
     }
 }

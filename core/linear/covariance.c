@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "core/linear/linalg.h"
+#include "util/alloc.h"
 
 /* Of columns of C: variances to 0.2 % or so. */
 #define COLUMN_TOLERANCE 3e-2
@@ -178,15 +179,22 @@ void covariance_redundancy (const struct covariance *c,
                             const struct sparse *a, const double *w,
                             double *share)
 {
-    if (c->sketch) {
-        lsq_sketch_redundancy (a, w, c->sketch, c->k, c->seed, share);
-        return;
-    }
+    double *r = xarray (c->k, sizeof (*r));
+
     for (size_t i = 0; i < a->nrows; i++) {
         size_t first = a->start[i];
-        double h = covariance_of (c, a->col + first, a->value + first,
-                                  a->start[i + 1] - first);
 
-        share[i] = fmax (1 - h * (w ? w[i] : 1), 0);
+        if (c->sketch) {
+            /* from residuals, small shares are as good as great ones */
+            lsq_sketch_residual (a, w, c->sketch, c->k, c->seed, i, r);
+            share[i] = fmin (linalg_dot (r, r, c->k) / (double)c->k, 1);
+        }
+        else {
+            double h = covariance_of (c, a->col + first, a->value + first,
+                                      a->start[i + 1] - first);
+
+            share[i] = fmax (1 - h * (w ? w[i] : 1), 0);
+        }
     }
+    free (r);
 }

@@ -867,21 +867,15 @@ double lsq_sketch_variance (const double *sketch, size_t k,
     return sum / (double)k;
 }
 
-void lsq_sketch_redundancy (const struct sparse *a, const double *w,
-                            const double *sketch, size_t k, uint64_t seed,
-                            double *share)
+void lsq_sketch_residual (const struct sparse *a, const double *w,
+                          const double *sketch, size_t k, uint64_t seed,
+                          size_t i, double *r)
 {
-    for (size_t i = 0; i < a->nrows; i++) {
-        double root = w ? sqrt (w[i]) : 1;
+    double root = w ? sqrt (w[i]) : 1;
 
-        share[i] = 0;
-        for (size_t j = 0; j < k; j++) {
-            double r = bits (seed, i, j) & 1 ? 1 : -1;
-
-            for (size_t e = a->start[i]; e < a->start[i + 1]; e++)
-                r -= root * a->value[e] * sketch[a->col[e] * k + j];
-            share[i] += r * r / (double)k;
-        }
-        share[i] = fmin (share[i], 1);
+    for (size_t j = 0; j < k; j++) {
+        r[j] = bits (seed, i, j) & 1 ? 1 : -1;
+        for (size_t e = a->start[i]; e < a->start[i + 1]; e++)
+            r[j] -= root * a->value[e] * sketch[a->col[e] * k + j];
     }
 }

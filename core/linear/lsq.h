@@ -76,13 +76,12 @@ double lsq_sketch_variance (const double *sketch, size_t k,
                             const uint32_t *col, const int8_t *value,
                             size_t n);
 
-/* The share of each row's variance that is left in its residual, 1 - w a' C a,
- * as the sketch of that seed has it: from the residuals of its draws, so that
- * small shares are as good as great ones. a and w are the lsq's.
+/* What row i is off the k draws of the sketch of that seed, in its standard
+ * deviations: r [k], of variance 1 - w a' C a each. a and w are the lsq's.
  */
-void lsq_sketch_redundancy (const struct sparse *a, const double *w,
-                            const double *sketch, size_t k, uint64_t seed,
-                            double *share);
+void lsq_sketch_residual (const struct sparse *a, const double *w,
+                          const double *sketch, size_t k, uint64_t seed,
+                          size_t i, double *r);
 
 /* Let all that is computed from here on take so many iterations at most; -1
  * with errno EDOM is the answer to what would take more.

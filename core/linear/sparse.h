@@ -19,13 +19,13 @@ struct sparse {
     size_t rows_size, entries_size; /* allocated */
 };
 
-/* A matrix of no rows. NULL with errno ENOMEM. */
+/* A matrix of no rows. */
 struct sparse *sparse_create (size_t ncols);
 void sparse_destroy (struct sparse *a);
 
-/* Append a row of n entries. Return 0, or -1 with errno ENOMEM. */
-int sparse_add (struct sparse *a, const uint32_t *col, const int8_t *value,
-                size_t n);
+/* Append a row of n entries. */
+void sparse_add (struct sparse *a, const uint32_t *col, const int8_t *value,
+                 size_t n);
 
 /* a_i . x */
 double sparse_row_dot (const struct sparse *a, size_t i, const double *x);

@@ -217,7 +217,8 @@ static int take (struct work *w, struct plan *plan, size_t round,
         w->busy[col[k]] = 1;
     if (plan_add (plan, round, b->pair[pair].a, b->pair[pair].b) < 0)
         return -1;
-    return sparse_add (w->rows, col, (const int8_t *)count, n);
+    sparse_add (w->rows, col, (const int8_t *)count, n);
+    return 0;
 }
 
 static int compare_choice (const void *a, const void *b)
@@ -269,9 +270,7 @@ static int add_plan (struct work *w, const struct plan *plan,
                 return -1;
             for (size_t k = 0; k < row.n; k++)
                 row.link[k] = pathset_column (ps, row.link[k]);
-            if (sparse_add (w->rows, row.link, (const int8_t *)row.count,
-                            row.n) < 0)
-                return error_nomem (err);
+            sparse_add (w->rows, row.link, (const int8_t *)row.count, row.n);
         }
     }
     return 0;

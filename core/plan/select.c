@@ -143,8 +143,7 @@ static int add_pair (struct select *s, struct system *y, struct probe probe,
     y->candidate[y->a->nrows] = (struct candidate){
         probe, y->a->nrows, chosen ? 0 : 2 * row.n + !row.symmetric,
     };
-    if (sparse_add (y->a, row.link, (const int8_t *)row.count, row.n) < 0)
-        return error_nomem (err);
+    sparse_add (y->a, row.link, (const int8_t *)row.count, row.n);
     return 0;
 }
 
@@ -272,12 +271,10 @@ static int reduce (struct select *s, struct system *y)
 }
 
 /* A system for some wants, empty; it is the caller's to clear in any case. */
-static int system_open (struct system *y, const struct want *want, size_t n,
-                        struct error *err)
+static void system_open (struct system *y, const struct want *want, size_t n)
 {
     *y = (struct system){ .want = want, .nwants = n };
     y->a = sparse_create (0);
-    return y->a ? 0 : error_nomem (err);
 }
 
 /* What became of adding rows to it; then 1 where they determine the wants,
@@ -463,9 +460,10 @@ static int try_hosts (struct select *s, struct system *y,
                       const struct want *want, const uint32_t *host, size_t n,
                       struct error *err)
 {
-    int rc = system_open (y, want, 1, err);
+    int rc;
 
-    if (rc == 0 && (rc = add_chosen (s, y, host, n, err)) == 0)
+    system_open (y, want, 1);
+    if ((rc = add_chosen (s, y, host, n, err)) == 0)
         rc = add_between (s, y, host, n, err);
     return system_close (s, y, rc, err);
 }
@@ -618,8 +616,9 @@ static int choose_again (struct select *s, const struct system *y,
 /* The system of the probes chosen, for all wants. */
 static int try_chosen (struct select *s, struct system *y, struct error *err)
 {
-    int rc = system_open (y, s->want, s->nwants, err);
+    int rc = 0;
 
+    system_open (y, s->want, s->nwants);
     for (size_t i = 0; i < s->nprobes && rc == 0; i++)
         rc = add_pair (s, y, s->probe[i], false, err);
     return system_close (s, y, rc, err);
@@ -631,10 +630,10 @@ static int try_chosen (struct select *s, struct system *y, struct error *err)
 static int try_all (struct select *s, struct system *y, const uint32_t *host,
                     size_t n, bool shuffle, struct error *err)
 {
-    int rc = system_open (y, s->want, s->nwants, err);
+    int rc;
 
-    if (rc == 0)
-        rc = add_between (s, y, host, n, err);
+    system_open (y, s->want, s->nwants);
+    rc = add_between (s, y, host, n, err);
     for (size_t i = 0; rc == 0 && shuffle && i < y->a->nrows; i++)
         y->candidate[i].cost = (y->candidate[i].cost << 16)
                                + rng_below (&s->rng, 1 << 16);

@@ -112,7 +112,7 @@ static int unknown (const struct system *s, uint32_t col)
 }
 
 /* Append a row of links to rows of columns. */
-static int add_row (struct sparse *a, const struct pathset *ps,
+static void add_row (struct sparse *a, const struct pathset *ps,
                     const uint32_t *link, const uint8_t *count, size_t n)
 {
     uint32_t col[ROW_MAX];
@@ -122,7 +122,7 @@ static int add_row (struct sparse *a, const struct pathset *ps,
         col[i] = (uint32_t)pathset_column (ps, link[i]);
         value[i] = (int8_t)count[i];
     }
-    return sparse_add (a, col, value, n);
+    sparse_add (a, col, value, n);
 }
 
 /* Keep the pivots of a row of columns. Returns their number. */
@@ -170,7 +170,7 @@ static struct sparse *sort_rows (const struct sparse *a)
     struct by_length *order = malloc ((a->nrows + 1) * sizeof (*order));
     struct sparse *sorted = sparse_create (a->ncols);
 
-    if (!order || !sorted)
+    if (!order)
         goto error;
     for (size_t i = 0; i < a->nrows; i++)
         order[i] = (struct by_length){
@@ -180,8 +180,7 @@ static struct sparse *sort_rows (const struct sparse *a)
         };
     qsort (order, a->nrows, sizeof (*order), compare_lengths);
     for (size_t i = 0; i < a->nrows; i++)
-        if (sparse_add (sorted, order[i].col, order[i].value, order[i].n) < 0)
-            goto error;
+        sparse_add (sorted, order[i].col, order[i].value, order[i].n);
     free (order);
     return sorted;
 error:
@@ -319,10 +318,9 @@ done:
 }
 
 /* A_P of the rows. */
-static int reduce (struct system *s, const struct sparse *rows)
+static void reduce (struct system *s, const struct sparse *rows)
 {
-    if (!(s->a = sparse_create (s->rank)))
-        return -1;
+    s->a = sparse_create (s->rank);
     for (size_t i = 0; i < rows->nrows; i++) {
         size_t first = rows->start[i];
         uint32_t var[ROW_MAX];
@@ -330,10 +328,8 @@ static int reduce (struct system *s, const struct sparse *rows)
         size_t n = pivots (s, rows->col + first, rows->value + first,
                            rows->start[i + 1] - first, var, kept);
 
-        if (sparse_add (s->a, var, kept, n) < 0)
-            return -1;
+        sparse_add (s->a, var, kept, n);
     }
-    return 0;
 }
 
 static int ill_conditioned (struct error *err)
@@ -354,12 +350,8 @@ static int system_make (struct system *s, struct sparse *rows, double *w,
     if (!determined && (rc = make_form (s, rows, err)) != 0)
         goto done;
     rc = -1;
-    if (s->pivot) {
-        if (reduce (s, rows) < 0) {
-            error_nomem (err);
-            goto done;
-        }
-    }
+    if (s->pivot)
+        reduce (s, rows);
     else {
         s->a = rows;
         rows = NULL;
@@ -388,13 +380,12 @@ static int system_observed (struct system *s, struct pathset *ps,
         return -1;
     }
     rows = sparse_create (s->m);
-    if (!rows || !w || !*t)
+    if (!w || !*t)
         goto nomem;
     for (size_t i = 0; i < o->n; i++) {
         const struct observation *row = &o->v[i];
 
-        if (add_row (rows, ps, row->link, row->count, row->n) < 0)
-            goto nomem;
+        add_row (rows, ps, row->link, row->count, row->n);
         w[i] = 1 / row->var;
         (*t)[i] = row->rtt_ns;
     }
@@ -776,8 +767,7 @@ static struct sparse *planned_rows (struct pathset *ps,
 
     if (!pathset_links (ps, &m, err))
         return NULL;
-    if (!(rows = sparse_create (m)))
-        goto nomem;
+    rows = sparse_create (m);
     for (size_t r = 0; r < plan_rounds (plan); r++) {
         size_t n;
         const struct probe *probe = plan_round (plan, r, &n);
@@ -785,18 +775,14 @@ static struct sparse *planned_rows (struct pathset *ps,
         for (size_t i = 0; i < n; i++) {
             struct row row;
 
-            if (pathset_row (ps, probe[i].a, probe[i].b, &row, err) < 0)
-                goto error;
-            if (add_row (rows, ps, row.link, row.count, row.n) < 0)
-                goto nomem;
+            if (pathset_row (ps, probe[i].a, probe[i].b, &row, err) < 0) {
+                sparse_destroy (rows);
+                return NULL;
+            }
+            add_row (rows, ps, row.link, row.count, row.n);
         }
     }
     return rows;
-nomem:
-    error_nomem (err);
-error:
-    sparse_destroy (rows);
-    return NULL;
 }
 
 /* What a prediction may take. */

@@ -109,7 +109,7 @@ static void expand (const struct sparse *a, size_t row, double *v)
 /* Factor of the precision before the job's samples. */
 static double *dense_prior (const struct model *m)
 {
-    const struct sparse *a = m->before.a;
+    const struct sparse *a = &m->prior;
     double *k = linalg_matrix (a->ncols);
     double *v = treenet_alloc (a->ncols, sizeof (*v));
 
@@ -117,7 +117,7 @@ static double *dense_prior (const struct model *m)
         expand (a, i, v);
         for (size_t c = 0; c < a->ncols; c++)
             for (size_t d = 0; d <= c && v[c] != 0; d++)
-                k[c * a->ncols + d] += m->before.weight[i] * v[c] * v[d];
+                k[c * a->ncols + d] += m->weight[i] * v[c] * v[d];
     }
     if (linalg_cholesky (k, a->ncols) < 0)
         abort ();
@@ -128,16 +128,16 @@ static double *dense_prior (const struct model *m)
 /* V, n by n. */
 static double *dense_covariance (const struct model *m)
 {
-    const struct sparse *a = m->after.a;
+    const struct sparse *a = m->a;
     double *prior = dense_prior (m);
     double *v = treenet_alloc (m->nrows * m->nrows, sizeof (*v));
     double *x = treenet_alloc (a->ncols, sizeof (*x));
 
     for (size_t i = 0; i < m->nrows; i++) {
-        expand (a, m->row_of[i], x);
+        expand (a, model_row (m, i), x);
         linalg_solve (prior, a->ncols, x);
         for (size_t k = 0; k < m->nrows; k++)
-            v[i * m->nrows + k] = sparse_row_dot (a, m->row_of[k], x);
+            v[i * m->nrows + k] = sparse_row_dot (a, model_row (m, k), x);
         v[i * m->nrows + i] += m->obs->v[i].var;
     }
     free (prior);
@@ -177,7 +177,7 @@ static void test_model (struct job *job, bool baseline)
     ok (worst < 1e-4 * most, "baseline %d: V^-1 d is off by %.1g of %.1g",
         baseline, worst, most);
     exact = linalg_dot (d, p, m.nrows);
-    model_draw (&m, &rng, DRAWS, p);
+    model_draw (&m, 5, DRAWS, p);
     for (size_t i = 0; i < DRAWS; i++)
         mean += pow (linalg_dot (d, p + i * m.nrows, m.nrows), 2) / DRAWS;
     ok (fabs (mean / exact - 1) < 5 * sqrt (2. / DRAWS),
@@ -201,11 +201,11 @@ static void test_baseline (struct job *job)
 
         job_model (job, &m, baseline);
         u = treenet_alloc (model_unknowns (&m), sizeof (*u));
-        expand (m.after.a, m.row_of[0], u);
+        expand (m.a, model_row (&m, 0), u);
         /* but for what the hosts do in the run */
         for (size_t i = m.n + m.nclasses; i < model_unknowns (&m); i++)
             u[i] = 0;
-        variance[baseline] = model_prior_variance (&m, u);
+        model_prior_variance (&m, u, &variance[baseline]);
         ok (m.uncovered == (baseline ? 0 : m.m),
             "baseline %d: %zu of %zu links not covered", baseline,
             m.uncovered, m.m);

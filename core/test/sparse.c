@@ -54,8 +54,7 @@ static struct sparse *random_rows (double *w, uint64_t seed)
                 col[0] = i;
                 value[0] = 2;
             }
-        if (!a || sparse_add (a, col, value, i % ENTRIES + 1) < 0)
-            abort ();
+        sparse_add (a, col, value, i % ENTRIES + 1);
         w[i] = 1 + 9 * rng_uniform (&rng);
     }
     return a;
@@ -302,12 +301,10 @@ static void test_unhappy (void)
     double y[3] = { 0 };
 
     for (int i = 0; i < 2; i++)
-        if (!a || sparse_add (a, col, value, 2) < 0)
-            abort ();
+        sparse_add (a, col, value, 2);
     errno = 0;
     ok (!lsq_create (a, NULL) && errno == EDOM, "an empty column is refused");
-    if (sparse_add (a, col + 1, value, 0) < 0)
-        abort ();
+    sparse_add (a, col + 1, value, 0);
     ok (a->nrows == 3 && a->start[3] == a->start[2], "an empty row is one");
     a->ncols = 2;
     for (size_t i = 0; i < sizeof (bad) / sizeof (bad[0]); i++) {
