@@ -3,7 +3,6 @@
 #include "util/alloc.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,12 +40,19 @@ char *xstrdup (const char *s)
 
 char *xasprintf (const char *fmt, ...)
 {
-    char *text = NULL;
     va_list ap;
-    int rc;
+    char *text;
 
     va_start (ap, fmt);
-    rc = vasprintf (&text, fmt, ap);
+    text = xvasprintf (fmt, ap);
     va_end (ap);
+    return text;
+}
+
+char *xvasprintf (const char *fmt, va_list ap)
+{
+    char *text = NULL;
+    int rc = vasprintf (&text, fmt, ap);
+
     return check (rc < 0 ? NULL : text);
 }

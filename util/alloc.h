@@ -9,6 +9,7 @@
 #ifndef UTIL_ALLOC_H
 #define UTIL_ALLOC_H
 
+#include <stdarg.h>
 #include <stddef.h>
 
 /* Room for n elements of `size` bytes; n may be 0. What xcalloc returns is zero,
@@ -24,5 +25,7 @@ char *xstrdup (const char *s) __attribute__ ((malloc, returns_nonnull));
 /* A printf-like string, which the caller frees. */
 char *xasprintf (const char *fmt, ...)
     __attribute__ ((malloc, returns_nonnull, format (printf, 1, 2)));
+char *xvasprintf (const char *fmt, va_list ap)
+    __attribute__ ((malloc, returns_nonnull, format (printf, 1, 0)));
 
 #endif /* UTIL_ALLOC_H */
