@@ -397,17 +397,16 @@ static int complete_samples (struct check *ck, struct error *err)
  * The verdict
  */
 
-static int limit_node (struct check *ck, const char *sentence)
+static void limit_node (struct check *ck, const char *sentence)
 {
     if (ck->odd++ == 0)
         snprintf (ck->reason, sizeof (ck->reason), "%s", sentence);
-    if (ck->odd > ODD_SAID)
-        return 0;
-    return verdict_limit (ck->verdict, VERDICT_UNKNOWN, "%s", sentence);
+    if (ck->odd <= ODD_SAID)
+        verdict_limit (ck->verdict, VERDICT_UNKNOWN, "%s", sentence);
 }
 
 /* Who is not measured, and what went wrong at who is. */
-static int limit_nodes (struct check *ck)
+static void limit_nodes (struct check *ck)
 {
     const struct roster *r = ck->roster;
     char sentence[256];
@@ -419,36 +418,33 @@ static int limit_nodes (struct check *ck)
         if (r->rank[rank].member != ROSTER_NONE)
             trouble = ck->measured.trouble[r->rank[rank].member];
         /* who is silent is missing, of which the judge tells */
-        if (why && !r->rank[rank].silent && limit_node (ck, why) < 0)
-            return -1;
+        if (why && !r->rank[rank].silent)
+            limit_node (ck, why);
         if (trouble) {
             snprintf (sentence, sizeof (sentence), "%s: %.180s",
                       r->rank[rank].host, trouble);
-            if (limit_node (ck, sentence) < 0)
-                return -1;
+            limit_node (ck, sentence);
         }
     }
-    if (ck->odd <= ODD_SAID)
-        return 0;
-    return verdict_limit (ck->verdict, VERDICT_UNKNOWN,
-                          "something is wrong with %zu more nodes",
-                          ck->odd - ODD_SAID);
+    if (ck->odd > ODD_SAID)
+        verdict_limit (ck->verdict, VERDICT_UNKNOWN,
+                       "something is wrong with %zu more nodes",
+                       ck->odd - ODD_SAID);
 }
 
 /* Another service level than the site's is worth a word: it may not be meant
  * for this.
  */
-static int limit_level (struct check *ck)
+static void limit_level (struct check *ck)
 {
     const struct adaptive_choice *c = &ck->level;
 
-    if ((int)c->level == ck->opts->site->service_level)
-        return 0;
-    return verdict_limit (ck->verdict, VERDICT_OK,
-                          "measured on service level %u: on %d adaptive "
-                          "routing is on at %s", c->level,
-                          ck->opts->site->service_level,
-                          COUNTED (c->wanted, "switch"));
+    if ((int)c->level != ck->opts->site->service_level)
+        verdict_limit (ck->verdict, VERDICT_OK,
+                       "measured on service level %u: on %d adaptive "
+                       "routing is on at %s",
+                       c->level, ck->opts->site->service_level,
+                       COUNTED (c->wanted, "switch"));
 }
 
 static int reach_verdict (struct check *ck, struct error *err)
@@ -464,21 +460,17 @@ static int reach_verdict (struct check *ck, struct error *err)
                              ck->baseline ? 1 : 0, opts, err);
         opts->nbusy = 0;
     }
-    if (ck->verdict
-        && corroborate (ck->verdict, traffic.wait, traffic.nwaits, opts) < 0) {
-        verdict_destroy (ck->verdict);
-        ck->verdict = NULL;
-        error_nomem (err);
-    }
+    if (ck->verdict)
+        corroborate (ck->verdict, traffic.wait, traffic.nwaits, opts);
     traffic_clear (&traffic);
     if (!ck->verdict)
         return -1;
-    if (ck->unconfirmed[0]
-        && verdict_limit (ck->verdict, VERDICT_UNKNOWN,
-                          "the second stage failed: %s", ck->unconfirmed) < 0)
-        return error_nomem (err);
-    return limit_nodes (ck) < 0 || limit_level (ck) < 0 ? error_nomem (err)
-                                                        : 0;
+    if (ck->unconfirmed[0])
+        verdict_limit (ck->verdict, VERDICT_UNKNOWN,
+                       "the second stage failed: %s", ck->unconfirmed);
+    limit_nodes (ck);
+    limit_level (ck);
+    return 0;
 }
 
 static void say (const struct check *ck)

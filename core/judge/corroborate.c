@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "util/alloc.h"
+
 static const struct {
     const char *name;
     enum finding_basis basis; /* of what it corroborates */
@@ -38,15 +40,12 @@ static unsigned int signs_of (uint32_t link, const struct sign *sign,
     return set;
 }
 
-static int say (struct finding *f, enum sign_kind kind)
+static void say (struct finding *f, enum sign_kind kind)
 {
-    char *why;
+    char *why = xasprintf ("%s; %s", f->why ? f->why : "", signs[kind].why);
 
-    if (asprintf (&why, "%s; %s", f->why ? f->why : "", signs[kind].why) < 0)
-        return -1;
     free (f->why);
     f->why = why;
-    return 0;
 }
 
 /* Those with the sign first, in their order. */
@@ -73,8 +72,8 @@ static bool is_much (const struct finding *f, const struct judge_options *o)
                   > fmax (o->warn_ns, o->warn_spread * f->stderr_ns);
 }
 
-static int corroborate_one (struct finding *f, const struct sign *sign,
-                            size_t n, const struct judge_options *opts)
+static void corroborate_one (struct finding *f, const struct sign *sign,
+                             size_t n, const struct judge_options *opts)
 {
     /* what says more of a cable, first */
     static const enum sign_kind order[]
@@ -88,8 +87,7 @@ static int corroborate_one (struct finding *f, const struct sign *sign,
             if (!(all & 1U << order[i]))
                 continue;
             move_suspects (f, order[i], sign, n);
-            if (say (f, order[i]) < 0)
-                return -1;
+            say (f, order[i]);
             if (f->basis == BASIS_CLASS && f->level == VERDICT_WARN
                 && is_much (f, opts)) {
                 f->level = VERDICT_FAIL;
@@ -99,9 +97,8 @@ static int corroborate_one (struct finding *f, const struct sign *sign,
         }
     if (all & 1U << SIGN_WAIT && f->level == VERDICT_FAIL) {
         f->level = VERDICT_UNKNOWN;
-        return say (f, SIGN_WAIT);
+        say (f, SIGN_WAIT);
     }
-    return 0;
 }
 
 /* The worst first again; else in their order. */
@@ -117,17 +114,15 @@ static void sort (struct verdict *v)
     }
 }
 
-int corroborate (struct verdict *v, const struct sign *sign, size_t n,
-                 const struct judge_options *opts)
+void corroborate (struct verdict *v, const struct sign *sign, size_t n,
+                  const struct judge_options *opts)
 {
     for (size_t i = 0; i < v->nfindings; i++)
-        if (corroborate_one (&v->finding[i], sign, n,
-                             opts ? opts : &judge_defaults) < 0)
-            return -1;
+        corroborate_one (&v->finding[i], sign, n,
+                         opts ? opts : &judge_defaults);
     sort (v);
     /* no limit raises it beyond UNKNOWN, which is what a FAIL becomes */
     if (v->nfindings > 0
         && (v->status == VERDICT_FAIL || v->finding[0].level > v->status))
         v->status = v->finding[0].level;
-    return 0;
 }

@@ -31,10 +31,8 @@ struct sign {
 /* "counter", "width", "speed", "wait". */
 const char *sign_name (enum sign_kind kind);
 
-/* Change the verdict by n signs, in any order. opts NULL: judge_defaults.
- * Return 0, or -1 with errno ENOMEM.
- */
-int corroborate (struct verdict *v, const struct sign *sign, size_t n,
-                 const struct judge_options *opts);
+/* Change the verdict by n signs, in any order. opts NULL: judge_defaults. */
+void corroborate (struct verdict *v, const struct sign *sign, size_t n,
+                  const struct judge_options *opts);
 
 #endif /* CORE_CORROBORATE_H */

@@ -212,18 +212,16 @@ static int limit_missing (struct judgement *j)
 {
     const struct samples *s = j->samples;
     char *fold;
-    int rc;
 
     if (s->nmissing == 0)
         return 0;
     fold = hostlist_fold ((const char *const *)s->missing, s->nmissing);
     if (!fold)
         return -1;
-    rc = verdict_limit (j->verdict, VERDICT_UNKNOWN,
-                        "%s did not answer: %s", COUNTED (s->nmissing, "node"),
-                        fold);
+    verdict_limit (j->verdict, VERDICT_UNKNOWN, "%s did not answer: %s",
+                   COUNTED (s->nmissing, "node"), fold);
     free (fold);
-    return rc;
+    return 0;
 }
 
 static int limit_coverage (struct judgement *j, size_t absent)
@@ -233,49 +231,38 @@ static int limit_coverage (struct judgement *j, size_t absent)
 
     if (limit_missing (j) < 0)
         return -1;
-    if (!j->samples->complete
-        && verdict_limit (v, VERDICT_UNKNOWN, "the measurement did not end")
-               < 0)
-        return -1;
-    if (absent > 0
-        && verdict_limit (v, VERDICT_OK,
-                          "%zu planned probe%s not measured", absent,
-                          absent == 1 ? " was" : "s were")
-               < 0)
-        return -1;
-    if (o->silent > 0
-        && verdict_limit (v, VERDICT_OK,
-                          "%s lost all of %s messages",
-                          COUNTED (o->silent, "probe"),
-                          o->silent == 1 ? "its" : "their")
-               < 0)
-        return -1;
-    if (o->lost > 0
-        && verdict_limit (v, VERDICT_OK,
-                          "%" PRIu64 " of %" PRIu64 " messages were lost",
-                          o->lost, o->sent)
-               < 0)
-        return -1;
+    if (!j->samples->complete)
+        verdict_limit (v, VERDICT_UNKNOWN, "the measurement did not end");
+    if (absent > 0)
+        verdict_limit (v, VERDICT_OK, "%zu planned probe%s not measured",
+                       absent, absent == 1 ? " was" : "s were");
+    if (o->silent > 0)
+        verdict_limit (v, VERDICT_OK, "%s lost all of %s messages",
+                       COUNTED (o->silent, "probe"),
+                       o->silent == 1 ? "its" : "their");
+    if (o->lost > 0)
+        verdict_limit (v, VERDICT_OK,
+                       "%" PRIu64 " of %" PRIu64 " messages were lost", o->lost,
+                       o->sent);
     return 0;
 }
 
-static int limit_adaptive (struct judgement *j)
+static void limit_adaptive (struct judgement *j)
 {
     const struct samples *s = j->samples;
 
     if (s->adaptive > 0)
-        return verdict_limit (j->verdict, VERDICT_OK,
-                              "adaptive routing: %s may have sent messages of "
-                              "service level %" PRIu64
-                              " other ways than the fabric says, so that only "
-                              "host ends are judged",
-                              COUNTED (s->adaptive, "switch"), s->level);
-    if (j->adaptive)
-        return verdict_limit (j->verdict, VERDICT_OK,
-                              "adaptive routing: messages of the baseline may "
-                              "have gone other ways than the fabric says, so "
-                              "that only host ends are judged");
-    return 0;
+        verdict_limit (j->verdict, VERDICT_OK,
+                       "adaptive routing: %s may have sent messages of "
+                       "service level %" PRIu64
+                       " other ways than the fabric says, so that only "
+                       "host ends are judged",
+                       COUNTED (s->adaptive, "switch"), s->level);
+    else if (j->adaptive)
+        verdict_limit (j->verdict, VERDICT_OK,
+                       "adaptive routing: messages of the baseline may "
+                       "have gone other ways than the fabric says, so "
+                       "that only host ends are judged");
 }
 
 /* Links in a signature of the causes, and by all: links that are measured,
@@ -290,7 +277,7 @@ static size_t count_links (const struct causes *c, size_t k)
     return n;
 }
 
-static int limit_model (struct judgement *j)
+static void limit_model (struct judgement *j)
 {
     struct verdict *v = j->verdict;
     const struct model *m = &j->model;
@@ -302,35 +289,27 @@ static int limit_model (struct judgement *j)
         seen += n;
         v->separable += n == 1;
     }
-    if (seen < m->m
-        && verdict_limit (v, VERDICT_OK,
-                          "%zu link%s not measured by any probe", m->m - seen,
-                          m->m - seen == 1 ? " was" : "s were")
-               < 0)
-        return -1;
-    if (v->separable < seen
-        && verdict_limit (v, VERDICT_OK,
-                          "%zu of the %zu links cannot be told apart from "
-                          "others by this job's paths",
-                          seen - v->separable, m->m)
-               < 0)
-        return -1;
+    if (seen < m->m)
+        verdict_limit (v, VERDICT_OK, "%zu link%s not measured by any probe",
+                       m->m - seen, m->m - seen == 1 ? " was" : "s were");
+    if (v->separable < seen)
+        verdict_limit (v, VERDICT_OK,
+                       "%zu of the %zu links cannot be told apart from "
+                       "others by this job's paths",
+                       seen - v->separable, m->m);
     if (!j->has_baseline)
-        return verdict_limit (v, VERDICT_OK,
-                              "no baseline: links were compared with their "
-                              "classes only");
-    if (m->far_rows > 0
-        && verdict_limit (v, VERDICT_OK,
-                          "%zu of the baseline's %zu rows are too far from "
-                          "the job's links to matter, and were left out",
-                          m->far_rows, m->baseline_rows)
-               < 0)
-        return -1;
-    if (m->uncovered > 0)
-        return verdict_limit (v, VERDICT_OK,
-                              "%zu of the %zu links are not in the baseline",
-                              m->uncovered, m->m);
-    return 0;
+        verdict_limit (v, VERDICT_OK,
+                       "no baseline: links were compared with their "
+                       "classes only");
+    else if (m->far_rows > 0)
+        verdict_limit (v, VERDICT_OK,
+                       "%zu of the baseline's %zu rows are too far from "
+                       "the job's links to matter, and were left out",
+                       m->far_rows, m->baseline_rows);
+    if (j->has_baseline && m->uncovered > 0)
+        verdict_limit (v, VERDICT_OK,
+                       "%zu of the %zu links are not in the baseline",
+                       m->uncovered, m->m);
 }
 
 /*
@@ -669,14 +648,14 @@ static int limit_cause (struct judgement *j, const struct cause *c,
                         enum verdict_status status, const char *why)
 {
     char *name = name_of (j, c);
-    int rc = -1;
 
-    if (name)
-        rc = verdict_limit (j->verdict, status, "%s %s by %+.0f ns%s", name,
-                            is_links (j, c) ? "looks slow" : "looks off",
-                            c->excess_ns, why);
+    if (!name)
+        return -1;
+    verdict_limit (j->verdict, status, "%s %s by %+.0f ns%s", name,
+                   is_links (j, c) ? "looks slow" : "looks off", c->excess_ns,
+                   why);
     free (name);
-    return rc;
+    return 0;
 }
 
 /* What that makes of the verdict. */
@@ -861,13 +840,13 @@ static int judge_cause (struct judgement *j, size_t number)
 }
 
 /* A class that is slower or faster as a whole: the runs differ, no link. */
-static int judge_class (struct judgement *j, const struct cause *c)
+static void judge_class (struct judgement *j, const struct cause *c)
 {
     bool much = c->excess_ns > j->opts->fail_ns;
     const char *name = "?";
 
     if (fabs (c->excess_ns) <= warn_threshold (j->opts, c->stderr_ns))
-        return 0;
+        return;
     for (size_t k = 0; k < j->model.m; k++) {
         const struct link_info *info = &j->net->link[j->model.link[k]];
 
@@ -875,10 +854,10 @@ static int judge_class (struct judgement *j, const struct cause *c)
             name = info->class_name;
     }
     j->shifted |= much;
-    return verdict_limit (j->verdict, much ? VERDICT_UNKNOWN : VERDICT_OK,
-                          "all links of class %s are %+.0f ns off what was "
-                          "expected, which was taken out",
-                          name, c->excess_ns);
+    verdict_limit (j->verdict, much ? VERDICT_UNKNOWN : VERDICT_OK,
+                   "all links of class %s are %+.0f ns off what was "
+                   "expected, which was taken out",
+                   name, c->excess_ns);
 }
 
 /* Links that a finding says are not crossed as they should be are UNKNOWN. */
@@ -921,7 +900,7 @@ static int judge_causes (struct judgement *j)
         if (is_traffic (j, c))
             j->disturbed += rows_of (j, c);
         else if (simplest (j, c)->suspect.kind == SUSPECT_CLASS)
-            rc = judge_class (j, c);
+            judge_class (j, c);
         else
             rc = judge_cause (j, i);
         if (rc < 0)
@@ -1001,7 +980,7 @@ static const char *link_name (const struct link_info *link)
 }
 
 /* Say which links could not be judged, the first few by name. */
-static int limit_open (struct judgement *j, size_t hosts, size_t open_hosts)
+static void limit_open (struct judgement *j, size_t hosts, size_t open_hosts)
 {
     struct verdict *v = j->verdict;
     char names[512] = "";
@@ -1017,15 +996,14 @@ static int limit_open (struct judgement *j, size_t hosts, size_t open_hosts)
         if (used >= sizeof (names))
             break;
     }
-    return verdict_limit (v, many ? VERDICT_UNKNOWN : VERDICT_OK,
-                          "%zu of %s and %zu of %s were judged; not %s%s: "
-                          "traffic of others, or too few probes, would hide "
-                          "%.0f ns there",
-                          hosts - open_hosts, COUNTED (hosts, "host end"),
-                          j->model.m - hosts - (v->nopen - open_hosts),
-                          COUNTED (j->model.m - hosts, "other link"), names,
-                          v->nopen > OPEN_NAMED ? ", ..." : "",
-                          j->opts->fail_ns);
+    verdict_limit (v, many ? VERDICT_UNKNOWN : VERDICT_OK,
+                   "%zu of %s and %zu of %s were judged; not %s%s: "
+                   "traffic of others, or too few probes, would hide "
+                   "%.0f ns there",
+                   hosts - open_hosts, COUNTED (hosts, "host end"),
+                   j->model.m - hosts - (v->nopen - open_hosts),
+                   COUNTED (j->model.m - hosts, "other link"), names,
+                   v->nopen > OPEN_NAMED ? ", ..." : "", j->opts->fail_ns);
 }
 
 /* Links of which the rows do not say that they are sound: host ends first. */
@@ -1057,7 +1035,9 @@ static int judge_open (struct judgement *j)
                             j->model.link[k]) < 0)
                 goto done;
         }
-    rc = j->verdict->nopen > 0 ? limit_open (j, hosts, open_hosts) : 0;
+    if (j->verdict->nopen > 0)
+        limit_open (j, hosts, open_hosts);
+    rc = 0;
 done:
     free (most);
     free (known);
@@ -1101,15 +1081,12 @@ static int judge_rest (struct judgement *j)
 
     if (judge_causes (j) < 0 || judge_nodes (j) < 0 || judge_open (j) < 0)
         return -1;
-    if (j->ex.full
-        && verdict_limit (v, VERDICT_UNKNOWN,
-                          "more is slow than can be told apart") < 0)
-        return -1;
+    if (j->ex.full)
+        verdict_limit (v, VERDICT_UNKNOWN,
+                       "more is slow than can be told apart");
     if (j->disturbed > 0)
-        return verdict_limit (v, VERDICT_OK,
-                              "%zu probe%s disturbed and left aside",
-                              j->disturbed,
-                              j->disturbed == 1 ? " was" : "s were");
+        verdict_limit (v, VERDICT_OK, "%zu probe%s disturbed and left aside",
+                       j->disturbed, j->disturbed == 1 ? " was" : "s were");
     return 0;
 }
 
@@ -1193,8 +1170,9 @@ static int add_loss (struct judgement *j, const struct loss *link,
             return -1;
     if (j->adaptive && f->kind != FINDING_HOST_END) {
         verdict_drop (j->verdict);
-        return verdict_limit (j->verdict, VERDICT_OK,
-                              "some link between switches loses messages");
+        verdict_limit (j->verdict, VERDICT_OK,
+                       "some link between switches loses messages");
+        return 0;
     }
     f->level = VERDICT_WARN;
     f->basis = BASIS_LOSS;
@@ -1341,12 +1319,12 @@ static int find_busy (struct judgement *j)
         f->excess_ns = f->stderr_ns = f->expected_ns = NAN;
         raise_status (j, f->level);
     }
-    if (j->unjudged == 0)
-        return 0;
-    return verdict_limit (j->verdict, VERDICT_OK,
-                          "others' traffic filled host ends, and may have "
-                          "filled %s on its way: not judged",
-                          COUNTED (j->unjudged, "link"));
+    if (j->unjudged > 0)
+        verdict_limit (j->verdict, VERDICT_OK,
+                       "others' traffic filled host ends, and may have "
+                       "filled %s on its way: not judged",
+                       COUNTED (j->unjudged, "link"));
+    return 0;
 }
 
 static int judge_links (struct judgement *j, const struct plan *plan,
@@ -1358,9 +1336,8 @@ static int judge_links (struct judgement *j, const struct plan *plan,
     if (analyse (j, alarms, err) < 0)
         return -1;
     j->verdict->links = j->model.m;
-    if (limit_adaptive (j) < 0
-        || limit_model (j) < 0)
-        return error_nomem (err);
+    limit_adaptive (j);
+    limit_model (j);
     if (find_busy (j) < 0 || judge_rest (j) < 0)
         return error_nomem (err);
     if (j->run.obs.lost > 0 && judge_loss (j, err) < 0)
@@ -1520,10 +1497,6 @@ struct verdict *judge (struct pathset *ps, const struct plan *plan,
     struct verdict *result = NULL;
     size_t absent;
 
-    if (!j.verdict) {
-        error_nomem (err);
-        goto done;
-    }
     if (check_plan (plan, samples, &absent, err) < 0
         || observe_all (&j, baseline, nbaselines, err) < 0)
         goto done;
@@ -1534,12 +1507,8 @@ struct verdict *judge (struct pathset *ps, const struct plan *plan,
         error_nomem (err);
         goto done;
     }
-    if (plan_probes (plan) == 0) {
-        if (verdict_limit (j.verdict, VERDICT_OK, "nothing to measure") < 0) {
-            error_nomem (err);
-            goto done;
-        }
-    }
+    if (plan_probes (plan) == 0)
+        verdict_limit (j.verdict, VERDICT_OK, "nothing to measure");
     else if (judge_links (&j, plan, err) < 0)
         goto done;
     result = j.verdict;

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/alloc.h"
 #include "util/json.h"
 #include "util/text.h"
 
@@ -70,7 +71,7 @@ bool finding_is_of_switch (const struct finding *f)
 
 struct verdict *verdict_create (void)
 {
-    return calloc (1, sizeof (struct verdict));
+    return xcalloc (1, sizeof (struct verdict));
 }
 
 static void free_strings (char **v, size_t n)
@@ -106,31 +107,23 @@ void verdict_destroy (struct verdict *v)
     }
 }
 
-int verdict_limit (struct verdict *v, enum verdict_status status,
-                   const char *fmt, ...)
+void verdict_limit (struct verdict *v, enum verdict_status status,
+                    const char *fmt, ...)
 {
-    char **limit = realloc (v->limit, (v->nlimits + 1) * sizeof (*limit));
     va_list ap;
-    int rc;
+    char *text;
 
-    if (!limit)
-        return -1;
-    v->limit = limit;
     va_start (ap, fmt);
-    rc = vasprintf (&limit[v->nlimits], fmt, ap);
+    text = xvasprintf (fmt, ap);
     va_end (ap);
-    if (rc < 0) {
-        errno = ENOMEM;
-        return -1;
-    }
-    text_clean (limit[v->nlimits]);
+    v->limit = xrealloc (v->limit, v->nlimits + 1, sizeof (*v->limit));
+    v->limit[v->nlimits] = text_clean (text);
     v->limited |= status >= VERDICT_UNKNOWN;
     if (status > v->status) {
         v->status = status;
         v->reason = v->nlimits;
     }
     v->nlimits++;
-    return 0;
 }
 
 bool verdict_is_limited (const struct verdict *v)

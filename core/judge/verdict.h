@@ -92,11 +92,9 @@ struct verdict {
 struct verdict *verdict_create (void);
 void verdict_destroy (struct verdict *v);
 
-/* Append a limit, printf-like; raise the status to at least `status`. Return
- * 0, or -1 with errno ENOMEM.
- */
-int verdict_limit (struct verdict *v, enum verdict_status status,
-                   const char *fmt, ...)
+/* Append a limit, printf-like; raise the status to at least `status`. */
+void verdict_limit (struct verdict *v, enum verdict_status status,
+                    const char *fmt, ...)
     __attribute__ ((format (printf, 3, 4)));
 
 /* Take back the finding that was added last. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Each allocation of a whole job, from the plan to the verdict, fails once:
- * that is an error in words, never a crash and never half a result.
+/* Each allocation of the steps that check what malloc returns fails once: that
+ * is an error in words, never a crash and never half a result.
  */
 #include "config.h"
 
@@ -13,8 +13,6 @@
 #include "core/check/bound.h"
 #include "core/export/scotch.h"
 #include "core/infer/pairs.h"
-#include "core/judge/confirm.h"
-#include "core/judge/judge.h"
 #include "core/pattern/schedule.h"
 #include "core/plan/paper.h"
 #include "core/plan/plan.h"
@@ -45,7 +43,6 @@ struct job {
     struct pathset *ps;
     struct plan *plan;
     struct samples *samples;
-    struct baseline before;
     double latency[64];
     FILE *null;
 };
@@ -151,29 +148,6 @@ static int step_predict (struct job *job, struct error *err)
     return solve_predict (job->ps, job->plan, &rms, &max, err);
 }
 
-static int step_judge (struct job *job, struct error *err)
-{
-    struct verdict *verdict = judge (job->ps, job->plan, job->samples,
-                                     &job->before, 1, NULL, err);
-
-    verdict_destroy (verdict);
-    return verdict ? 0 : -1;
-}
-
-/* It has a slow link to confirm. */
-static int step_confirm (struct job *job, struct error *err)
-{
-    struct plan *plan = confirm_plan (job->ps, job->plan, job->samples,
-                                      &job->before, 1, &confirm_defaults,
-                                      err);
-    bool some = plan && plan_confirm_rounds (plan) > 0;
-
-    if (plan && !some)
-        error_input (err, "nothing to confirm");
-    plan_destroy (plan);
-    return some ? 0 : -1;
-}
-
 /* Every pair at two lengths, and what follows from that. */
 static int fill_series (struct series *s, struct error *err)
 {
@@ -269,9 +243,8 @@ static const struct {
     { "plan", step_plan },         { "check", step_check },
     { "bound", step_bound },       { "paper", step_paper },
     { "simulate", step_simulate }, { "solve", step_solve },
-    { "predict", step_predict },   { "judge", step_judge },
-    { "select", step_select },     { "separate", step_separate },
-    { "confirm", step_confirm },   { "series", step_series },
+    { "predict", step_predict },   { "select", step_select },
+    { "separate", step_separate }, { "series", step_series },
     { "schedule", step_schedule }, { "export", step_export },
     { "flows", step_flows },       { "most", step_most },
 };
@@ -290,22 +263,15 @@ static bool open_job (struct job *job)
     for (size_t i = 0; i < 64; i++)
         job->latency[i] = 100 + i;
     job->plan = plan_make (job->ps, &opts, &err);
-    job->before.ps = job->ps;
-    job->before.samples = job->plan ? simulate (job->ps, job->plan,
-                                                job->latency, &sim, &err)
-                                    : NULL;
-    sim.seed = 1;
-    job->latency[1] += 1000; /* something to find */
     job->samples = job->plan ? simulate (job->ps, job->plan, job->latency,
                                          &sim, &err)
                              : NULL;
-    return job->samples && job->before.samples;
+    return job->samples;
 }
 
 static void close_job (struct job *job)
 {
     samples_destroy (job->samples);
-    samples_destroy ((struct samples *)job->before.samples);
     plan_destroy (job->plan);
     pathset_destroy (job->ps);
     tablenet_destroy (job->net);

@@ -225,21 +225,19 @@ int signs_enter_file (struct ledger *ledger, int64_t audit, int64_t time,
     return rc;
 }
 
-int signs_hold (struct verdict *v, const struct fabric *f, const char *path,
-                int64_t time, const struct judge_options *opts)
+void signs_hold (struct verdict *v, const struct fabric *f, const char *path,
+                 int64_t time, const struct judge_options *opts)
 {
     struct check_signs signs = { 0 };
     char odd[256];
     size_t n = 0;
-    int rc = 0;
 
     if (read_file (&signs, f, path, time, odd, sizeof (odd)) > 0
         && time - signs.time <= SIGNS_WAIT_AGE) {
         for (size_t i = 0; i < signs.n; i++)
             if (signs.v[i].kind == SIGN_WAIT)
                 signs.v[n++] = signs.v[i];
-        rc = corroborate (v, signs.v, n, opts);
+        corroborate (v, signs.v, n, opts);
     }
     check_clear_signs (&signs);
-    return rc;
 }

@@ -49,11 +49,10 @@ int signs_enter_file (struct ledger *ledger, int64_t audit, int64_t time,
                       struct error *err);
 
 /* Hold the waits that it tells of, those of switches' ports among them, against
- * a verdict, if it is younger than SIGNS_WAIT_AGE. Return 0, or -1 with errno
- * ENOMEM.
+ * a verdict, if it is younger than SIGNS_WAIT_AGE.
  */
 enum { SIGNS_WAIT_AGE = 600 };
-int signs_hold (struct verdict *v, const struct fabric *f, const char *path,
-                int64_t time, const struct judge_options *opts);
+void signs_hold (struct verdict *v, const struct fabric *f, const char *path,
+                 int64_t time, const struct judge_options *opts);
 
 #endif /* PROLOG_SIGNS_H */
