@@ -65,6 +65,7 @@ enum {
 #define INDEPENDENT 1e-4     /* less is a copy of what was chosen */
 #define COMPETES 0.6         /* of a gain, by the estimate */
 #define SUSPECT_MARGIN 15.1  /* chi square, 1 degree, 1e-4 */
+#define SUSPECT_COMPETES 0.5 /* of the cause's gain */
 
 /* Quantiles of a standard normal's size. */
 #define NORMAL_THIRD 0.4307
@@ -465,7 +466,7 @@ static int exchange (struct explanation *ex)
 
     for (int sweep = 0; sweep < SWEEPS_MAX && changed; sweep++) {
         changed = false;
-        for (size_t i = 0; i < ex->n; i++) {
+        for (size_t left = ex->n, i = 0; left > 0; left--) {
             struct cause old = take (ex, i);
             size_t new;
 
@@ -474,13 +475,13 @@ static int exchange (struct explanation *ex)
                 return -1;
             }
             if (new == SIZE_MAX || new == old.signature) {
-                if (put (ex, i, old) < 0)
+                if (put (ex, i++, old) < 0)
                     return -1;
                 continue;
             }
             free (old.p);
             changed = true;
-            if (add (ex, i, new) < 0)
+            if (add (ex, ex->n, new) < 0)
                 return -1;
         }
     }
@@ -635,18 +636,19 @@ struct rival *explain_suspects (struct explanation *ex, size_t c, size_t *n)
     size_t self = ex->cause[c].signature;
     bool slower = ex->cause[c].excess_ns > 0;
     struct cause old = take (ex, c);
-    double least;
     int rc = refit (ex);
+    double own = gain (ex, self);
+    double least = fmax (own - SUSPECT_MARGIN * pow (ex->scale, 2),
+                         SUSPECT_COMPETES * own);
 
     *n = 0;
     list[(*n)++] = make_rival (ex, self, 0);
-    least = gain (ex, self) - SUSPECT_MARGIN * pow (ex->scale, 2);
     if (rc == 0)
         rc = search (ex, plain_gain, least, SUSPECT_TURNS, NULL);
     for (size_t k = 0; k < ex->causes->n && rc == 0; k++)
-        if (k != self && ex->exact[k] && ex->score[k] >= fmax (least, 0)
+        if (k != self && ex->exact[k] && ex->score[k] > least
             && (causes_dot (ex->causes, k, ex->z) > 0) == slower)
-            list[(*n)++] = make_rival (ex, k, gain (ex, self) - ex->score[k]);
+            list[(*n)++] = make_rival (ex, k, own - ex->score[k]);
     qsort (list + 1, *n - 1, sizeof (*list), compare_rivals);
     if (put (ex, c, old) == 0 && rc == 0)
         return list;

@@ -509,7 +509,7 @@ static int estimate_spreads (const struct build *b)
     for (size_t c = 0; c < m->nclasses; c++)
         m->spread[c] = SPREAD_WIDE * m->differ;
     if (weigh (m) < 0
-        || lsq_sketch (m->after, DRAWS, DRAWS_SEED, LSQ_CLOSE, sketch) < 0
+        || lsq_sketch (m->after, DRAWS, DRAWS_SEED, LSQ_ROUGH, sketch) < 0
         || lsq_solve (m->after, b->y, LSQ_FINE, x) < 0)
         goto done;
     for (uint32_t c = 0; c < m->nclasses; c++) {
@@ -679,7 +679,7 @@ int model_draw (const struct model *m, uint64_t seed, size_t n, double *z)
 {
     double *sketch = xarray (n * model_unknowns (m), sizeof (*sketch));
     double *off = xarray (n, sizeof (*off));
-    int rc = lsq_sketch (m->after, n, seed, LSQ_FINE, sketch);
+    int rc = lsq_sketch (m->after, n, seed, LSQ_ROUGH, sketch);
 
     for (size_t i = 0; i < m->nrows && rc == 0; i++) {
         lsq_sketch_residual (m->a, m->weight, sketch, n, seed,
