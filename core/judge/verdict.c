@@ -11,56 +11,16 @@
 #include <string.h>
 
 #include "util/alloc.h"
-#include "util/json.h"
 #include "util/text.h"
 
-static const char *const status_name[] = {
-    [VERDICT_OK] = "OK",
-    [VERDICT_WARN] = "WARN",
-    [VERDICT_UNKNOWN] = "UNKNOWN",
-    [VERDICT_FAIL] = "FAIL",
-};
-
-/* Of each kind, and of one that may be either kind of link. */
-enum { EITHER_LINK = FINDING_KINDS };
-static const char *const words[] = {
-    [FINDING_HOST_END] = "host end",
-    [FINDING_SWITCH_LINK] = "switch link",
-    [FINDING_SWITCH] = "switch",
-    [FINDING_ROUTE] = "route",
-    [FINDING_NODE] = "software, PCIe or adapter",
-    [EITHER_LINK] = "host end or switch link",
-};
-
-static const char *const basis_name[] = {
-    [BASIS_BASELINE] = "baseline",
-    [BASIS_CLASS] = "class",
-    [BASIS_COUNTER] = "counter",
-    [BASIS_WIDTH] = "width",
-    [BASIS_SPEED] = "speed",
-    [BASIS_TRAFFIC] = "traffic",
-    [BASIS_LOSS] = "loss",
-};
-
-const char *verdict_status_name (enum verdict_status status)
-{
-    return status_name[status];
-}
-
-const char *finding_kind_name (enum finding_kind kind)
-{
-    return words[kind];
-}
-
-const char *finding_basis_name (enum finding_basis basis)
-{
-    return basis_name[basis];
-}
+/* What may be either kind of link. */
+static const char either[] = "host end or switch link";
 
 const char *finding_words (const struct finding *f)
 {
-    return words[f->kind == FINDING_SWITCH_LINK && f->nnodes > 0 ? EITHER_LINK
-                                                                 : f->kind];
+    return f->kind == FINDING_SWITCH_LINK && f->nnodes > 0
+               ? either
+               : finding_kind_name (f->kind);
 }
 
 bool finding_is_of_switch (const struct finding *f)
@@ -172,11 +132,12 @@ static const char *read_words (struct verdict_phrase *p, const char *s)
 {
     size_t len = 0;
 
-    for (size_t i = 0; i < sizeof (words) / sizeof (words[0]); i++) {
-        size_t n = strlen (words[i]);
+    for (enum finding_kind i = 0; i <= FINDING_KINDS; i++) {
+        const char *words = i == FINDING_KINDS ? either : finding_kind_name (i);
+        size_t n = strlen (words);
 
-        if (n > len && !strncmp (s, words[i], n) && s[n] == ' ') {
-            p->words = words[i];
+        if (n > len && !strncmp (s, words, n) && s[n] == ' ') {
+            p->words = words;
             len = n;
         }
     }
@@ -227,7 +188,7 @@ bool verdict_phrase_read (struct verdict_phrase *p, const char *sentence)
 
 bool verdict_phrase_is_ambiguous (const struct verdict_phrase *p)
 {
-    return p->others > 0 || p->words == words[EITHER_LINK];
+    return p->others > 0 || p->words == either;
 }
 
 void verdict_sentence (const struct verdict *v, const struct network *net,
@@ -239,11 +200,10 @@ void verdict_sentence (const struct verdict *v, const struct network *net,
         snprintf (buf, size, "%s", v->limit[v->reason]);
     else if (v->nfindings > 0) {
         finding_sentence (&v->finding[0], net, what, sizeof (what));
-        if (v->nfindings > 1)
-            snprintf (buf, size, "%s, and %s", what,
-                      COUNTED (v->nfindings - 1, "more finding"));
-        else
-            snprintf (buf, size, "%s", what);
+        snprintf (buf, size, "%s%s%s", what, v->nfindings > 1 ? ", and " : "",
+                  v->nfindings > 1
+                      ? COUNTED (v->nfindings - 1, "more finding")
+                      : "");
     }
     else if (v->probes == 0)
         snprintf (buf, size, "%s, nothing to measure",
@@ -255,109 +215,4 @@ void verdict_sentence (const struct verdict *v, const struct network *net,
                   COUNTED (v->rounds, "round"), COUNTED (v->nodes, "node"),
                   v->links ? floor (100. * v->separable / v->links) : 100);
     text_clean (buf);
-}
-
-static json_t *number (double x)
-{
-    return isfinite (x) ? json_real (x) : json_null ();
-}
-
-static json_t *strings_json (char **v, size_t n)
-{
-    json_t *list = json_array ();
-
-    for (size_t i = 0; i < n; i++)
-        if (json_array_append_new (list, json_string (v[i])) < 0) {
-            json_decref (list);
-            return NULL;
-        }
-    return list;
-}
-
-/* Ids of links. */
-static json_t *links_json (const uint32_t *link, size_t n,
-                           const struct network *net)
-{
-    json_t *list = json_array ();
-
-    for (size_t i = 0; i < n; i++)
-        if (json_array_append_new (list, json_string (net->link[link[i]].id))
-            < 0) {
-            json_decref (list);
-            return NULL;
-        }
-    return list;
-}
-
-static json_t *finding_json (const struct finding *f,
-                             const struct network *net)
-{
-    json_t *switches = json_array ();
-    int rc = 0;
-
-    for (size_t i = 0; i < f->nsw; i++)
-        rc |= json_array_append_new (switches,
-                                     json_string (net->sw[f->sw[i]].id));
-    if (rc < 0) {
-        json_decref (switches);
-        return NULL;
-    }
-    return json_pack ("{s:s, s:o, s:o, s:o, s:s, s:o, s:o, s:o, s:s, s:o,"
-                      " s:s}",
-                      "level", status_name[f->level], "suspects",
-                      links_json (f->suspect, f->nsuspects, net), "oneway",
-                      links_json (f->oneway, f->noneway, net), "switches",
-                      switches, "kind",
-                      words[f->kind],
-                      "excess_ns", number (f->excess_ns), "stderr_ns",
-                      number (f->stderr_ns), "expected_ns",
-                      number (f->expected_ns), "basis", basis_name[f->basis],
-                      "nodes", strings_json (f->node, f->nnodes), "why",
-                      f->why);
-}
-
-json_t *verdict_json (const struct verdict *v, const struct network *net,
-                      struct error *err)
-{
-    json_t *json = json_file ("verdict", net->hash);
-    json_t *findings = json_array ();
-    json_t *rest;
-    int rc;
-
-    for (size_t i = 0; i < v->nfindings; i++)
-        if (json_array_append_new (findings,
-                                   finding_json (&v->finding[i], net))
-            < 0)
-            goto nomem;
-    rest = json_pack ("{s:s, s:O, s:o, s:o, s:I, s:I, s:I, s:I, s:I}", "status",
-                      status_name[v->status], "findings", findings,
-                      "not_judged", links_json (v->open, v->nopen, net), "limits",
-                      strings_json (v->limit, v->nlimits), "hosts",
-                      (json_int_t)v->nodes, "links", (json_int_t)v->links,
-                      "separable", (json_int_t)v->separable, "measurements",
-                      (json_int_t)v->probes, "rounds",
-                      (json_int_t)v->rounds);
-    if (!rest)
-        goto nomem;
-    rc = json_object_update (json, rest);
-    json_decref (rest);
-    if (rc < 0)
-        goto nomem;
-    json_decref (findings);
-    return json;
-nomem:
-    error_nomem (err);
-    json_decref (json);
-    json_decref (findings);
-    return NULL;
-}
-
-int verdict_write (const struct verdict *v, const struct network *net,
-                   FILE *fp, struct error *err)
-{
-    json_t *json = verdict_json (v, net, err);
-    int rc = json ? json_write (json, fp, err) : -1;
-
-    json_decref (json);
-    return rc;
 }
