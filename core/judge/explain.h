@@ -30,15 +30,15 @@ struct explanation {
     const struct causes *causes;
     struct cause cause[CAUSES_MAX];
     size_t n;
-    bool full;        /* there would have been more causes */
-    double *z;        /* V^-1 of what is left over, over the rows */
+    bool full;           /* there would have been more causes */
+    double *z;           /* V^-1 of what is left over, over the rows */
     double *unexplained; /* V^-1 r, nothing explained */
-    double scale;     /* left-over noise over the model's, at least 1 */
-    double *row_info; /* [rows] diagonal of V^-1, about */
-    double *info;     /* [causes->n] d' V^-1 d of signatures d: about, */
-    bool *exact;      /* or exact */
-    double *score;    /* [causes->n] of the last search */
-    double *h;        /* factor of H_SS, see explain.c */
+    double scale;        /* left-over noise over the model's, at least 1 */
+    double *row_info;    /* [rows] diagonal of V^-1, about */
+    double *info;        /* [causes->n] d' V^-1 d of signatures d: about, */
+    bool *exact;         /* or exact */
+    double *score;       /* [causes->n] of the last search */
+    double *h;           /* factor of H_SS, see explain.c */
     double chance[SUSPECT_KINDS]; /* z that a kind's best reaches by chance */
 };
 

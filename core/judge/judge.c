@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Notes. judge.h has the model. What is done here, in order:
  *
- * Rows are taken by their least repeats (samples/observe). What traffic may have
- * added to all repeats of one alike is bounded twice. Today's by how far the row
- * is above what the model expects, since it is no more than that. The
+ * Rows are taken by their least repeats (samples/observe). What traffic may
+ * have added to all repeats of one alike is bounded twice. Today's by how far
+ * the row is above what the model expects, since it is no more than that. The
  * baseline's by how far it is above the same pair's today, since links do not
  * get faster; where it is far above, and its repeats differ much, it says
  * nothing.
  *
  * Causes come from judge/explain, and become what they are likeliest to be
- * (judge/route). Of these, no finding is: what no link and no detour would make;
- * a row on its own, but where it was measured in several rounds, or shows no
- * traffic at all; and what is less than WarnExcess.
+ * (judge/route). Of these, no finding is: what no link and no detour would
+ * make; a row on its own, but where it was measured in several rounds, or shows
+ * no traffic at all; and what is less than WarnExcess.
  *
  * Basis: the estimate of a cause is w' r with weights w that come out of the
  * model, so that its prior part has the variance u' C u, where u is A' w over
@@ -33,39 +33,40 @@
 
 #include "core/judge/cause.h"
 #include "core/judge/explain.h"
+#include "core/judge/loss.h"
 #include "core/judge/model.h"
 #include "core/judge/route.h"
 #include "core/linear/stats.h"
 #include "core/samples/observe.h"
+#include "util/alloc.h"
 #include "util/text.h"
 
 enum {
-    LOSS_ENOUGH = 4, /* samples, so two probes at least */
     ROWS_FEW = 2,
-    ROUNDS_ENOUGH = 2, /* that a single row is believed in */
+    ROUNDS_ENOUGH = 2,  /* that a single row is believed in */
     SWITCHES_NAMED = 3, /* for a route, the likeliest */
     OPEN_NAMED = 4,     /* links that are not judged */
     DOUBTS = 8,         /* links that are to be measured again */
 };
 
-#define ALARMS 1e-4            /* causes in a healthy run that stay in doubt */
-#define ALARMS_CONFIRMED 0.05  /* and where each is to be confirmed: routes,
-                                  links need more than that anyway */
-#define CLEAR_SD 2.0           /* that a link is said to be sound to */
-#define SOFTWARE_NS 500.0      /* one way: what a host's power profile, or its
-                                  process on another socket, may make of it */
-#define ALARMS_FIRST 0.1       /* and that a confirm stage is planned for */
-#define BASELINE_SD 3.0        /* that a row of the baseline is too slow by */
-#define BASELINE_SHARE 0.25    /* of the class's variance */
-#define KNOWN_SD 120.0         /* of a latency that is worth saying */
-#define LOSS_RATE 0.05
-#define LOSS_EVIDENCE 8.0      /* natural log of odds */
-#define LOSS_MARGIN 3.0
-#define ROUTE_NS 60.0          /* of round trips: a route that is off by less
-                                  harms nobody */
-#define BUSY_NS 1e6            /* standard error of what crosses a busy link */
+#define ALARMS 1e-4 /* causes in a healthy run that stay in doubt */
+#define ALARMS_CONFIRMED                                           \
+    0.05             /* and where each is to be confirmed: routes, \
+                        links need more than that anyway */
+#define CLEAR_SD 2.0 /* that a link is said to be sound to */
+#define SOFTWARE_NS                                                         \
+    500.0                   /* one way: what a host's power profile, or its \
+                               process on another socket, may make of it */
+#define ALARMS_FIRST 0.1    /* and that a confirm stage is planned for */
+#define BASELINE_SD 3.0     /* that a row of the baseline is too slow by */
+#define BASELINE_SHARE 0.25 /* of the class's variance */
+#define KNOWN_SD 120.0      /* of a latency that is worth saying */
+#define ROUTE_NS                                                   \
+    60.0            /* of round trips: a route that is off by less \
+                       harms nobody */
+#define BUSY_NS 1e6 /* standard error of what crosses a busy link */
 
-static const struct accuracy accuracy = { .ns = 5, .of_reading = 1e-3 };
+static const struct accuracy accuracy = {.ns = 5, .of_reading = 1e-3};
 
 const struct judge_options judge_defaults = {
     .warn_ns = 100,
@@ -99,9 +100,10 @@ struct judgement {
     struct causes causes;
     struct explanation ex;
     const struct member *face[CAUSES_MAX]; /* what causes are taken for */
-    size_t disturbed; /* rows */
-    bool shifted; /* a whole class is off by as much as a FAIL */
+    size_t disturbed;                      /* rows */
+    bool shifted;    /* a whole class is off by as much as a FAIL */
     size_t unjudged; /* links, for others' traffic to a host end */
+    double *most; /* [model.m] ns that a link may be slower, see bound_links */
     struct verdict *verdict;
 };
 
@@ -115,7 +117,7 @@ struct key {
 
 static struct key make_key (size_t round, uint32_t a, uint32_t b)
 {
-    return (struct key){ (uint32_t)round, a < b ? a : b, a < b ? b : a };
+    return (struct key){(uint32_t)round, a < b ? a : b, a < b ? b : a};
 }
 
 static int compare_keys (const void *va, const void *vb)
@@ -147,35 +149,17 @@ static const struct observation *find_pair (const struct observations *in,
     return bsearch (o, in->v, in->n, sizeof (*o), compare_ends);
 }
 
-static size_t unique_keys (struct key *key, size_t n)
-{
-    size_t unique = 0;
-
-    qsort (key, n, sizeof (*key), compare_keys);
-    for (size_t i = 0; i < n; i++)
-        if (i == 0 || compare_keys (&key[i], &key[unique - 1]))
-            key[unique++] = key[i];
-    return unique;
-}
-
 /* Find how many of the plan's probes have no sample at all. Return 0, or -1
  * with err where a sample is none of the plan's.
  */
 static int check_plan (const struct plan *plan, const struct samples *samples,
                        size_t *absent, struct error *err)
 {
+    struct key *planned = xarray (plan_probes (plan), sizeof (*planned));
+    bool *there = xcalloc (plan_probes (plan), sizeof (*there));
     size_t nplan = 0;
-    size_t nkeys = 0;
-    struct key *planned;
-    struct key *key;
-    int rc = -1;
+    int rc = 0;
 
-    planned = malloc ((plan_probes (plan) + 1) * sizeof (*planned));
-    key = malloc ((samples->nsamples + 1) * sizeof (*key));
-    if (!planned || !key) {
-        error_nomem (err);
-        goto done;
-    }
     for (size_t r = 0; r < plan_rounds (plan); r++) {
         size_t n;
         const struct probe *probe = plan_round (plan, r, &n);
@@ -183,24 +167,26 @@ static int check_plan (const struct plan *plan, const struct samples *samples,
         for (size_t i = 0; i < n; i++)
             planned[nplan++] = make_key (r, probe[i].a, probe[i].b);
     }
-    nplan = unique_keys (planned, nplan);
-    for (size_t i = 0; i < samples->nsamples; i++) {
+    qsort (planned, nplan, sizeof (*planned), compare_keys);
+    for (size_t i = 0; i < samples->nsamples && rc == 0; i++) {
         const struct sample *s = &samples->sample[i];
+        struct key key = make_key (s->round, s->a, s->b);
+        const struct key *found =
+            bsearch (&key, planned, nplan, sizeof (key), compare_keys);
 
-        key[nkeys++] = make_key (s->round, s->a, s->b);
+        if (found)
+            there[found - planned] = true;
+        else
+            rc = error_input (err,
+                              "the samples are not of this plan: it has no "
+                              "such probe in round %" PRIu32,
+                              key.round);
     }
-    nkeys = unique_keys (key, nkeys);
-    for (size_t i = 0; i < nkeys; i++)
-        if (!bsearch (&key[i], planned, nplan, sizeof (*key), compare_keys)) {
-            error_input (err, "the samples are not of this plan: it has no "
-                              "such probe in round %" PRIu32, key[i].round);
-            goto done;
-        }
-    *absent = nplan - nkeys;
-    rc = 0;
-done:
+    *absent = nplan;
+    for (size_t i = 0; i < nplan; i++)
+        *absent -= there[i];
     free (planned);
-    free (key);
+    free (there);
     return rc;
 }
 
@@ -208,30 +194,21 @@ done:
  * What the samples lack
  */
 
-static int limit_missing (struct judgement *j)
-{
-    const struct samples *s = j->samples;
-    char *fold;
-
-    if (s->nmissing == 0)
-        return 0;
-    fold = hostlist_fold ((const char *const *)s->missing, s->nmissing);
-    if (!fold)
-        return -1;
-    verdict_limit (j->verdict, VERDICT_UNKNOWN, "%s did not answer: %s",
-                   COUNTED (s->nmissing, "node"), fold);
-    free (fold);
-    return 0;
-}
-
-static int limit_coverage (struct judgement *j, size_t absent)
+static void limit_coverage (struct judgement *j, size_t absent)
 {
     struct verdict *v = j->verdict;
+    const struct samples *s = j->samples;
     const struct observations *o = &j->run.obs;
 
-    if (limit_missing (j) < 0)
-        return -1;
-    if (!j->samples->complete)
+    if (s->nmissing > 0) {
+        char *fold =
+            hostlist_fold ((const char *const *)s->missing, s->nmissing);
+
+        verdict_limit (v, VERDICT_UNKNOWN, "%s did not answer: %s",
+                       COUNTED (s->nmissing, "node"), fold ? fold : "?");
+        free (fold);
+    }
+    if (!s->complete)
         verdict_limit (v, VERDICT_UNKNOWN, "the measurement did not end");
     if (absent > 0)
         verdict_limit (v, VERDICT_OK, "%zu planned probe%s not measured",
@@ -244,7 +221,6 @@ static int limit_coverage (struct judgement *j, size_t absent)
         verdict_limit (v, VERDICT_OK,
                        "%" PRIu64 " of %" PRIu64 " messages were lost", o->lost,
                        o->sent);
-    return 0;
 }
 
 static void limit_adaptive (struct judgement *j)
@@ -318,67 +294,65 @@ static void limit_model (struct judgement *j)
 
 static struct finding *add_finding (struct verdict *v)
 {
-    struct finding *f = realloc (v->finding,
-                                 (v->nfindings + 1) * sizeof (*f));
-
-    if (!f)
-        return NULL;
-    v->finding = f;
-    f += v->nfindings++;
-    memset (f, 0, sizeof (*f));
-    return f;
+    v->finding = xrealloc (v->finding, v->nfindings + 1, sizeof (*v->finding));
+    v->finding[v->nfindings] = (struct finding){
+        .excess_ns = NAN,
+        .stderr_ns = NAN,
+        .expected_ns = NAN,
+    };
+    return &v->finding[v->nfindings++];
 }
 
-static int add_node (struct finding *f, const char *host)
+static void add_node (struct finding *f, const char *host)
 {
-    char **node;
-
     for (size_t k = 0; k < f->nnodes; k++)
         if (!strcmp (f->node[k], host))
-            return 0;
-    if (!(node = realloc (f->node, (f->nnodes + 1) * sizeof (*node))))
-        return -1;
-    f->node = node;
-    if (!(node[f->nnodes] = strdup (host)))
-        return -1;
-    f->nnodes++;
-    return 0;
+            return;
+    f->node = xrealloc (f->node, f->nnodes + 1, sizeof (*f->node));
+    f->node[f->nnodes++] = xstrdup (host);
 }
 
-static int add_number (uint32_t **list, size_t *n, uint32_t number)
+static void add_number (uint32_t **list, size_t *n, uint32_t number)
 {
-    uint32_t *v;
-
     for (size_t i = 0; i < *n; i++)
         if ((*list)[i] == number)
-            return 0;
-    if (!(v = realloc (*list, (*n + 1) * sizeof (*v))))
-        return -1;
-    *list = v;
-    v[(*n)++] = number;
-    return 0;
+            return;
+    *list = xrealloc (*list, *n + 1, sizeof (**list));
+    (*list)[(*n)++] = number;
 }
 
-static int add_suspect (const struct judgement *j, struct finding *f,
-                        uint32_t link)
+static void add_suspect (const struct judgement *j, struct finding *f,
+                         uint32_t link)
 {
     const struct link_info *info = &j->net->link[link];
 
     if (info->kind == LINK_SWITCH && f->kind == FINDING_HOST_END)
         f->kind = FINDING_SWITCH_LINK;
-    if (info->kind == LINK_HOST && info->host
-        && add_node (f, info->host) < 0)
-        return -1;
-    return add_number (&f->suspect, &f->nsuspects, link);
+    if (info->kind == LINK_HOST && info->host)
+        add_node (f, info->host);
+    add_number (&f->suspect, &f->nsuspects, link);
+}
+
+/* The links of a row; with a switch, those at it. */
+static void add_path (const struct judgement *j, struct finding *f, size_t row,
+                      uint32_t sw)
+{
+    const struct observation *o = &j->run.obs.v[row];
+
+    for (size_t p = 0; p < o->n; p++) {
+        const struct link_info *info = &j->net->link[o->link[p]];
+
+        if (sw == NETWORK_NONE || info->end[0] == sw || info->end[1] == sw)
+            add_suspect (j, f, o->link[p]);
+    }
 }
 
 /* Links that a message from a switch should cross on its way to an endpoint,
- * of which some row of the signature knows a path through it.
+ * of which the row knows a path through it.
  */
-static int add_route (const struct judgement *j, struct finding *f,
-                      size_t signature, const struct suspect *route)
+static void add_route (const struct judgement *j, struct finding *f, size_t row,
+                       const struct suspect *route)
 {
-    size_t row = j->causes.row[j->causes.start[signature]];
     const struct observation *o = &j->run.obs.v[row];
     uint32_t from = o->a == route->to ? o->b : o->a;
     uint32_t arc[PATH_MAX_HOPS];
@@ -390,87 +364,50 @@ static int add_route (const struct judgement *j, struct finding *f,
         uint32_t link = arc_link (arc[k]);
 
         passed |= j->net->link[link].end[arc[k] % 2] == route->index;
-        if (passed && add_suspect (j, f, link) < 0)
-            return -1;
+        if (passed)
+            add_suspect (j, f, link);
     }
-    return 0;
 }
 
-static int add_all (const struct judgement *j, struct finding *f,
-                    size_t signature)
+/* Add what a signature's members suspect. Directions are suspects where the
+ * likeliest is one, else what would do as well.
+ */
+static void add_members (const struct judgement *j, struct finding *f,
+                         size_t signature, bool oneway)
 {
     const struct causes *c = &j->causes;
+    size_t first = c->start[signature];
 
-    for (size_t e = c->start[signature]; e < c->start[signature + 1]; e++) {
-        const struct observation *o = &j->run.obs.v[c->row[e]];
-
-        for (size_t p = 0; p < o->n; p++) {
-            const struct link_info *info = &j->net->link[o->link[p]];
-            uint32_t sw = f->sw[f->nsw - 1];
-
-            if ((info->end[0] == sw || info->end[1] == sw)
-                && add_suspect (j, f, o->link[p]) < 0)
-                return -1;
-        }
-    }
-    return 0;
-}
-
-/* A link one way: a suspect, or what would do as well as one. */
-static int add_arc (const struct judgement *j, struct finding *f,
-                    uint32_t arc, bool suspect)
-{
-    uint32_t link = arc_link (arc);
-
-    if (suspect)
-        return add_suspect (j, f, link);
-    if (j->net->link[link].kind == LINK_SWITCH && f->kind == FINDING_HOST_END)
-        f->kind = FINDING_SWITCH_LINK;
-    return add_number (&f->oneway, &f->noneway, link);
-}
-
-/* Add what a signature's members suspect, arcs as suspects or not. */
-static int add_members (const struct judgement *j, struct finding *f,
-                        size_t signature, bool oneway)
-{
-    const struct causes *c = &j->causes;
-    int rc = 0;
-
-    for (size_t i = c->first[signature];
-         i < c->first[signature + 1] && rc == 0; i++) {
+    for (size_t i = c->first[signature]; i < c->first[signature + 1]; i++) {
         const struct suspect *s = &c->member[i].suspect;
+        uint32_t link = arc_link (s->index);
 
-        switch (s->kind) {
-        case SUSPECT_LINK:
-            rc = add_suspect (j, f, s->index);
-            break;
-        case SUSPECT_ARC:
-            rc = add_arc (j, f, s->index, oneway);
-            break;
-        case SUSPECT_SWITCH:
-            if (f->kind == FINDING_ROUTE)
-                break;
-            rc = add_number (&f->sw, &f->nsw, s->index);
-            if (rc == 0 && f->kind == FINDING_SWITCH)
-                rc = add_all (j, f, signature);
-            break;
-        case SUSPECT_ROUTE:
-            if (f->kind == FINDING_ROUTE)
-                rc = add_route (j, f, signature, s);
-            break;
-        default:
-            break;
+        if (s->kind == SUSPECT_LINK)
+            add_suspect (j, f, s->index);
+        else if (s->kind == SUSPECT_ARC && oneway)
+            add_suspect (j, f, link);
+        else if (s->kind == SUSPECT_ARC) {
+            if (j->net->link[link].kind == LINK_SWITCH &&
+                f->kind == FINDING_HOST_END)
+                f->kind = FINDING_SWITCH_LINK;
+            add_number (&f->oneway, &f->noneway, link);
+        } else if (s->kind == SUSPECT_ROUTE && f->kind == FINDING_ROUTE)
+            add_route (j, f, c->row[first], s);
+        else if (s->kind == SUSPECT_SWITCH && f->kind != FINDING_ROUTE) {
+            add_number (&f->sw, &f->nsw, s->index);
+            for (size_t e = first;
+                 f->kind == FINDING_SWITCH && e < c->start[signature + 1]; e++)
+                add_path (j, f, c->row[e], s->index);
         }
     }
-    return rc;
 }
 
 /* Whether pairs that both days measured well show at least half of a cause. */
 static bool is_new (const struct judgement *j, const struct cause *c)
 {
     const struct causes *causes = &j->causes;
-    double amplitude = fabs (c->excess_ns)
-                       * causes_simplest (causes, c->signature)->unit;
+    double amplitude =
+        fabs (c->excess_ns) * causes_simplest (causes, c->signature)->unit;
     double shown = 0;
     double all = 0;
 
@@ -496,20 +433,17 @@ static bool is_new (const struct judgement *j, const struct cause *c)
     return all > 0 && shown > all / 2;
 }
 
-/* 1: the baseline constrains what cause c was expected to be, 0: it does not,
- * -1: out of memory.
- */
-static int has_basis (const struct judgement *j, const struct cause *c)
+/* Whether the baseline constrains what cause c was expected to be. */
+static bool has_basis (const struct judgement *j, const struct cause *c)
 {
     const struct model *m = &j->model;
-    double *u;
     double alone = 0;
+    double *u;
     double var;
 
     if (!j->has_baseline || is_new (j, c))
         return j->has_baseline;
-    if (!(u = malloc ((model_unknowns (m) + 1) * sizeof (*u))))
-        return -1;
+    u = xarray (model_unknowns (m), sizeof (*u));
     model_transpose (m, c->p, u);
     for (size_t k = 0; k < m->m; k++)
         alone += pow (u[k] * m->spread[m->class_of[k]], 2);
@@ -523,21 +457,18 @@ static int has_basis (const struct judgement *j, const struct cause *c)
 }
 
 /* The latency that was expected of a link, NAN where that says little. */
-static int expected_of (const struct judgement *j, uint32_t link, double *ns)
+static double expected_of (const struct judgement *j, uint32_t link)
 {
     const struct model *m = &j->model;
     int col = pathset_column (j->ps, link);
-    double *u = calloc (model_unknowns (m) + 1, sizeof (*u));
+    double *u = xcalloc (model_unknowns (m), sizeof (*u));
     double var;
+    int rc;
 
-    if (!u)
-        return -1;
     u[col] = 1;
-    if (model_prior_variance (m, u, &var) < 0)
-        var = INFINITY;
+    rc = model_prior_variance (m, u, &var);
     free (u);
-    *ns = var < KNOWN_SD * KNOWN_SD ? m->expected[col] : NAN;
-    return 0;
+    return rc == 0 && var < KNOWN_SD * KNOWN_SD ? m->expected[col] : NAN;
 }
 
 static const struct member *simplest (const struct judgement *j,
@@ -548,8 +479,7 @@ static const struct member *simplest (const struct judgement *j,
 
 static size_t rows_of (const struct judgement *j, const struct cause *c)
 {
-    return j->causes.start[c->signature + 1]
-           - j->causes.start[c->signature];
+    return j->causes.start[c->signature + 1] - j->causes.start[c->signature];
 }
 
 /* Kinds that are judged as slow: links and what is made of them. */
@@ -575,8 +505,8 @@ static bool is_tight (const struct judgement *j, const struct observation *o)
  */
 static bool is_traffic (const struct judgement *j, const struct cause *c)
 {
-    const struct observation *o
-        = &j->run.obs.v[j->causes.row[j->causes.start[c->signature]]];
+    const struct observation *o =
+        &j->run.obs.v[j->causes.row[j->causes.start[c->signature]]];
 
     if (!simplest (j, c) || simplest (j, c)->suspect.kind == SUSPECT_ROW)
         return true;
@@ -599,70 +529,49 @@ static enum verdict_status level_of (const struct judge_options *opts,
 
     if (!baseline)
         return VERDICT_WARN;
-    if (c->excess_ns > fmax (opts->fail_ns, opts->fail_spread * c->stderr_ns)
-        && c->excess_ns - 3 * c->stderr_ns > warn)
+    if (c->excess_ns > fmax (opts->fail_ns, opts->fail_spread * c->stderr_ns) &&
+        c->excess_ns - 3 * c->stderr_ns > warn)
         return VERDICT_FAIL;
     return VERDICT_WARN;
-}
-
-/* How much a cause is, by the measure of a link's one-way latency. */
-static double size_of (const struct judgement *j, const struct cause *c)
-{
-    return is_links (j, c) ? c->excess_ns : fabs (c->excess_ns) / 2;
 }
 
 /* What a cause is called in a sentence; the caller frees it. */
 static char *name_of (const struct judgement *j, const struct cause *c)
 {
     const struct suspect *s = &simplest (j, c)->suspect;
-    char *text = NULL;
-    int rc = 0;
 
     switch (s->kind) {
     case SUSPECT_LINK:
-        rc = asprintf (&text, "%s", j->net->link[s->index].id);
-        break;
+        return xstrdup (j->net->link[s->index].id);
     case SUSPECT_ARC:
-        rc = asprintf (&text, "one direction of %s",
-                       j->net->link[arc_link (s->index)].id);
-        break;
+        return xasprintf ("one direction of %s",
+                          j->net->link[arc_link (s->index)].id);
     case SUSPECT_SWITCH:
-        rc = asprintf (&text, "switch %s (%s)", j->net->sw[s->index].name,
-                       j->net->sw[s->index].id);
-        break;
+        return xasprintf ("switch %s (%s)", j->net->sw[s->index].name,
+                          j->net->sw[s->index].id);
     case SUSPECT_ROUTE:
-        rc = asprintf (&text, "the route from switch %s (%s) to %s",
-                       j->net->sw[s->index].name, j->net->sw[s->index].id,
-                       pathset_endpoint (j->ps, s->to)->name);
-        break;
+        return xasprintf ("the route from switch %s (%s) to %s",
+                          j->net->sw[s->index].name, j->net->sw[s->index].id,
+                          pathset_endpoint (j->ps, s->to)->name);
     default:
-        rc = asprintf (&text, "the path between %s and %s",
-                       pathset_endpoint (j->ps, s->index)->name,
-                       pathset_endpoint (j->ps, s->to)->name);
+        return xasprintf ("the path between %s and %s",
+                          pathset_endpoint (j->ps, s->index)->name,
+                          pathset_endpoint (j->ps, s->to)->name);
     }
-    return rc < 0 ? NULL : text;
 }
 
-/* A limit on a cause that is no finding. */
-static int limit_cause (struct judgement *j, const struct cause *c,
-                        enum verdict_status status, const char *why)
+/* A cause that adaptive routing may have made as well is a limit. */
+static void limit_cause (struct judgement *j, const struct cause *c)
 {
+    double ns = is_links (j, c) ? c->excess_ns : fabs (c->excess_ns) / 2;
     char *name = name_of (j, c);
 
-    if (!name)
-        return -1;
-    verdict_limit (j->verdict, status, "%s %s by %+.0f ns%s", name,
-                   is_links (j, c) ? "looks slow" : "looks off", c->excess_ns,
-                   why);
+    verdict_limit (j->verdict,
+                   ns > j->opts->fail_ns ? VERDICT_UNKNOWN : VERDICT_OK,
+                   "%s looks %s by %+.0f ns, or what adaptive routing went by "
+                   "instead",
+                   name, is_links (j, c) ? "slow" : "off", c->excess_ns);
     free (name);
-    return 0;
-}
-
-/* What that makes of the verdict. */
-static enum verdict_status limit_status (const struct judgement *j,
-                                         const struct cause *c)
-{
-    return size_of (j, c) > j->opts->fail_ns ? VERDICT_UNKNOWN : VERDICT_OK;
 }
 
 /* Whether it is one host's end, and no software, PCIe or adapter. */
@@ -671,55 +580,44 @@ static bool is_cable (const struct judgement *j, const struct finding *f)
     double ns;
     double sd;
 
-    return f->kind == FINDING_HOST_END && f->nsuspects == 1
-           && model_loopback (&j->model, f->suspect[0], &ns, &sd)
-           && ns + 2 * sd < 2 * j->opts->warn_ns;
+    return f->kind == FINDING_HOST_END && f->nsuspects == 1 &&
+           model_loopback (&j->model, f->suspect[0], &ns, &sd) &&
+           ns + 2 * sd < 2 * j->opts->warn_ns;
 }
 
-static int explain_finding (const struct judgement *j, struct finding *f,
-                            const struct cause *c, bool software)
+static void explain_finding (const struct judgement *j, struct finding *f,
+                             const struct cause *c, bool software)
 {
     size_t rows = rows_of (j, c);
-    const char *over = f->basis == BASIS_BASELINE
-                           ? "what the baseline lets expect"
-                           : "its class; no baseline tells whether that is "
-                             "new";
-    const char *where = f->nsuspects == 1 ? "it" : "them";
-    const char *way = "one way";
+    const char *s = rows == 1 ? "s" : "";
     char *name;
-    int rc;
 
-    if (simplest (j, c)->suspect.kind == SUSPECT_ARC)
-        way = "(in one direction, the mean of both)";
-    if (f->kind != FINDING_ROUTE)
-        return asprintf (&f->why,
-                         "%s across %s show%s %+.0f ns (+-%.0f) %s "
-                         "over %s%s%s",
-                         COUNTED (rows, "probe"), where, rows == 1 ? "s" : "",
-                         f->excess_ns, f->stderr_ns, way, over,
-                         f->nsw > 0 && f->kind != FINDING_SWITCH
-                             ? "; a switch would do as well"
-                             : "",
-                         software ? "; a loopback, which is missing, would "
-                                    "tell whether it is the host's software"
-                         : is_cable (j, f) ? "; its loopback is as before, so "
-                                             "that it is a cable or port"
-                                           : "");
-    if (!(name = name_of (j, c)))
-        return -1;
-    rc = asprintf (&f->why,
-                   "%s by %s differ%s by %+.0f ns (+-%.0f) from what the "
-                   "forwarding tables let expect",
-                   COUNTED (rows, "probe"), name, rows == 1 ? "s" : "",
-                   f->excess_ns, f->stderr_ns);
-    free (name);
-    return rc;
-}
-
-static void raise_status (struct judgement *j, enum verdict_status status)
-{
-    if (status > j->verdict->status)
-        j->verdict->status = status;
+    if (f->kind == FINDING_ROUTE) {
+        name = name_of (j, c);
+        f->why = xasprintf ("%s by %s differ%s by %+.0f ns (+-%.0f) from what "
+                            "the forwarding tables let expect",
+                            COUNTED (rows, "probe"), name, s, f->excess_ns,
+                            f->stderr_ns);
+        free (name);
+        return;
+    }
+    f->why = xasprintf (
+        "%s across %s show%s %+.0f ns (+-%.0f) %s over %s%s%s",
+        COUNTED (rows, "probe"), f->nsuspects == 1 ? "it" : "them", s,
+        f->excess_ns, f->stderr_ns,
+        simplest (j, c)->suspect.kind == SUSPECT_ARC
+            ? "(in one direction, the mean of both)"
+            : "one way",
+        f->basis == BASIS_BASELINE
+            ? "what the baseline lets expect"
+            : "its class; no baseline tells whether that is new",
+        f->nsw > 0 && f->kind != FINDING_SWITCH ? "; a switch would do as well"
+                                                : "",
+        software ? "; a loopback, which is missing, would tell whether it is "
+                   "the host's software"
+        : is_cable (j, f)
+            ? "; its loopback is as before, so that it is a cable or port"
+            : "");
 }
 
 static enum finding_kind kind_of (const struct judgement *j,
@@ -736,57 +634,41 @@ static enum finding_kind kind_of (const struct judgement *j,
     }
 }
 
-/* Links of a single row that is off by itself. */
-static int add_path (const struct judgement *j, struct finding *f,
-                     const struct cause *c)
-{
-    const struct observation *o
-        = &j->run.obs.v[j->causes.row[j->causes.start[c->signature]]];
-
-    for (size_t p = 0; p < o->n; p++)
-        if (add_suspect (j, f, o->link[p]) < 0)
-            return -1;
-    return 0;
-}
-
 /* The likeliest of the switches that a route may be wrong from. */
-static int add_switches (struct judgement *j, struct finding *f,
-                         size_t number)
+static void add_switches (struct judgement *j, struct finding *f, size_t number)
 {
     uint32_t sw[SWITCHES_NAMED];
     int n = route_switches (&j->ex, number, j->ps, sw, SWITCHES_NAMED);
-    int rc = n < 0 ? -1 : 0;
 
-    for (int i = 0; i < n && rc == 0; i++)
-        rc = add_number (&f->sw, &f->nsw, sw[i]);
-    return rc;
+    for (int i = 0; i < n; i++)
+        add_number (&f->sw, &f->nsw, sw[i]);
 }
 
-static int fill_suspects (struct judgement *j, struct finding *f,
-                          size_t number)
+static void fill_suspects (struct judgement *j, struct finding *f,
+                           size_t number)
 {
     const struct cause *c = &j->ex.cause[number];
     size_t n;
     struct rival *rival = explain_suspects (&j->ex, number, &n);
-    int rc = rival ? 0 : -1;
 
     f->kind = kind_of (j, c);
-    for (size_t i = 0; i < n && rc == 0; i++)
-        rc = add_members (j, f, rival[i].signature,
-                          simplest (j, c)->suspect.kind == SUSPECT_ARC);
+    for (size_t i = 0; rival && i < n; i++)
+        add_members (j, f, rival[i].signature,
+                     simplest (j, c)->suspect.kind == SUSPECT_ARC);
     free (rival);
-    if (f->kind == FINDING_ROUTE && rc == 0)
-        rc = add_switches (j, f, number);
-    if (rc == 0 && f->nsuspects == 0)
-        rc = add_path (j, f, c);
-    return rc;
+    if (f->kind == FINDING_ROUTE)
+        add_switches (j, f, number);
+    /* a single row that is off by itself */
+    if (f->nsuspects == 0)
+        add_path (j, f, j->causes.row[j->causes.start[c->signature]],
+                  NETWORK_NONE);
 }
 
 /* Whether a host that runs otherwise than at the baseline would do as well, and
  * no loopback tells.
  */
-static bool may_be_software (const struct judgement *j,
-                             const struct finding *f, const struct cause *c)
+static bool may_be_software (const struct judgement *j, const struct finding *f,
+                             const struct cause *c)
 {
     double ns;
     double sd;
@@ -794,34 +676,32 @@ static bool may_be_software (const struct judgement *j,
     if (c->excess_ns - 3 * c->stderr_ns > SOFTWARE_NS)
         return false;
     for (size_t i = 0; i < f->nsuspects; i++)
-        if (j->net->link[f->suspect[i]].kind == LINK_HOST
-            && !model_loopback (&j->model, f->suspect[i], &ns, &sd))
+        if (j->net->link[f->suspect[i]].kind == LINK_HOST &&
+            !model_loopback (&j->model, f->suspect[i], &ns, &sd))
             return true;
     return false;
 }
 
-static int judge_cause (struct judgement *j, size_t number)
+static void judge_cause (struct judgement *j, size_t number)
 {
-    bool software = false;
     const struct cause *c = &j->ex.cause[number];
+    bool software = false;
     struct finding *f;
-    int baseline;
 
     if (is_links (j, c)
             ? c->excess_ns <= warn_threshold (j->opts, c->stderr_ns)
-            : fabs (c->excess_ns)
-                  <= fmax (ROUTE_NS, j->opts->warn_spread * c->stderr_ns))
-        return 0;
-    if ((baseline = has_basis (j, c)) < 0
-        || !(f = add_finding (j->verdict)) || fill_suspects (j, f, number) < 0
-        || expected_of (j, f->suspect[0], &f->expected_ns) < 0)
-        return -1;
+            : fabs (c->excess_ns) <=
+                  fmax (ROUTE_NS, j->opts->warn_spread * c->stderr_ns))
+        return;
+    f = add_finding (j->verdict);
+    fill_suspects (j, f, number);
     if (j->adaptive && f->kind != FINDING_HOST_END) {
         verdict_drop (j->verdict);
-        return limit_cause (j, c, limit_status (j, c),
-                            ", or what adaptive routing went by instead");
+        limit_cause (j, c);
+        return;
     }
-    f->level = level_of (j->opts, c, baseline);
+    f->basis = has_basis (j, c) ? BASIS_BASELINE : BASIS_CLASS;
+    f->level = level_of (j->opts, c, f->basis == BASIS_BASELINE);
     /* never on the ground of one explanation where another does as well */
     if (f->kind == FINDING_ROUTE)
         f->level = VERDICT_WARN;
@@ -831,12 +711,12 @@ static int judge_cause (struct judgement *j, size_t number)
         f->level = VERDICT_WARN;
         software = true;
     }
-    f->basis = baseline ? BASIS_BASELINE : BASIS_CLASS;
     f->excess_ns = c->excess_ns;
     f->stderr_ns = c->stderr_ns;
-    if (explain_finding (j, f, c, software) < 0)
-        return -1;
-    return f->kind == FINDING_SWITCH_LINK ? add_switches (j, f, number) : 0;
+    f->expected_ns = expected_of (j, f->suspect[0]);
+    explain_finding (j, f, c, software);
+    if (f->kind == FINDING_SWITCH_LINK)
+        add_switches (j, f, number);
 }
 
 /* A class that is slower or faster as a whole: the runs differ, no link. */
@@ -869,8 +749,8 @@ static void spread_doubt (struct verdict *v)
             const struct finding *route = &v->finding[i];
             bool common = false;
 
-            if (route->kind != FINDING_ROUTE || f->kind == FINDING_ROUTE
-                || f->basis == BASIS_LOSS)
+            if (route->kind != FINDING_ROUTE || f->kind == FINDING_ROUTE ||
+                f->basis == BASIS_LOSS)
                 continue;
             for (size_t a = 0; a < f->nsuspects && !common; a++)
                 for (size_t b = 0; b < route->nsuspects && !common; b++)
@@ -891,27 +771,21 @@ static void doubt_baseline (struct verdict *v)
             v->finding[i].level = VERDICT_UNKNOWN;
 }
 
-static int judge_causes (struct judgement *j)
+static void judge_causes (struct judgement *j)
 {
     for (size_t i = 0; i < j->ex.n; i++) {
         const struct cause *c = &j->ex.cause[i];
-        int rc = 0;
 
         if (is_traffic (j, c))
             j->disturbed += rows_of (j, c);
         else if (simplest (j, c)->suspect.kind == SUSPECT_CLASS)
             judge_class (j, c);
         else
-            rc = judge_cause (j, i);
-        if (rc < 0)
-            return -1;
+            judge_cause (j, i);
     }
     spread_doubt (j->verdict);
     if (j->shifted)
         doubt_baseline (j->verdict);
-    for (size_t i = 0; i < j->verdict->nfindings; i++)
-        raise_status (j, j->verdict->finding[i].level);
-    return 0;
 }
 
 static bool is_suspect (const struct verdict *v, uint32_t link)
@@ -923,54 +797,43 @@ static bool is_suspect (const struct verdict *v, uint32_t link)
     return false;
 }
 
-/* known [m]: links of which some row is of links of the baseline alone. Of others
- * the class is all that they are compared with.
+/* Find how much each link may be slower, at most: INFINITY where no row crosses
+ * it, and 0 where it was compared with its class alone, which is no news: where
+ * no row of it is of links of the baseline alone.
  */
-static void find_known (const struct judgement *j, bool *known)
+static int bound_links (struct judgement *j)
 {
-    const struct model *m = &j->model;
+    const struct causes *c = &j->causes;
+    const struct model *model = &j->model;
+    double *upper = xarray (c->n, sizeof (*upper));
+    bool *known = xcalloc (model->m, sizeof (*known));
+    int rc = explain_bounds (&j->ex, CLEAR_SD, j->opts->fail_ns, upper);
 
-    memset (known, 0, m->m * sizeof (*known));
+    j->most = xarray (model->m, sizeof (*j->most));
+    for (size_t k = 0; k < model->m; k++)
+        j->most[k] = INFINITY;
+    for (size_t k = 0; k < c->n && rc == 0; k++)
+        for (size_t i = c->first[k]; i < c->first[k + 1]; i++) {
+            const struct member *m = &c->member[i];
+
+            if (m->suspect.kind == SUSPECT_LINK)
+                j->most[model->column[m->suspect.index]] = fmin (
+                    upper[k] * causes_simplest (c, k)->unit / m->unit, DBL_MAX);
+        }
     for (size_t i = 0; i < j->run.obs.n; i++) {
         const struct observation *o = &j->run.obs.v[i];
         bool all = true;
 
         for (size_t p = 0; p < o->n; p++)
-            all &= m->covered[m->column[o->link[p]]];
+            all &= model->covered[model->column[o->link[p]]];
         for (size_t p = 0; p < o->n && all; p++)
-            known[m->column[o->link[p]]] = true;
+            known[model->column[o->link[p]]] = true;
     }
-}
-
-/* How much links may be slower, at most, that no finding suspects: [m] ns, -1
- * for suspects, INFINITY where no row crosses it.
- */
-static int bound_links (struct judgement *j, double *most)
-{
-    const struct causes *c = &j->causes;
-    double *upper = malloc ((c->n + 1) * sizeof (*upper));
-    int rc = -1;
-
-    for (size_t k = 0; k < j->model.m; k++)
-        most[k] = INFINITY;
-    if (!upper
-        || explain_bounds (&j->ex, CLEAR_SD, j->opts->fail_ns, upper) < 0)
-        goto done;
-    for (size_t k = 0; k < c->n; k++)
-        for (size_t i = c->first[k]; i < c->first[k + 1]; i++) {
-            const struct member *m = &c->member[i];
-
-            if (m->suspect.kind == SUSPECT_LINK)
-                most[pathset_column (j->ps, m->suspect.index)]
-                    = fmin (upper[k] * causes_simplest (c, k)->unit / m->unit,
-                            DBL_MAX);
-        }
-    for (size_t k = 0; k < j->model.m; k++)
-        if (is_suspect (j->verdict, j->model.link[k]))
-            most[k] = -1;
-    rc = 0;
-done:
+    for (size_t k = 0; k < model->m; k++)
+        if (!known[k] && j->most[k] < INFINITY)
+            j->most[k] = 0;
     free (upper);
+    free (known);
     return rc;
 }
 
@@ -983,18 +846,16 @@ static const char *link_name (const struct link_info *link)
 static void limit_open (struct judgement *j, size_t hosts, size_t open_hosts)
 {
     struct verdict *v = j->verdict;
-    char names[512] = "";
-    size_t used = 0;
-    bool many = open_hosts > 0
-                || 100 * (double)v->nopen
-                       > j->opts->open_share * (double)j->model.m;
+    char *names = xstrdup ("");
+    bool many = open_hosts > 0 || 100 * (double)v->nopen >
+                                      j->opts->open_share * (double)j->model.m;
 
     for (size_t i = 0; i < v->nopen && i < OPEN_NAMED; i++) {
-        used += snprintf (names + used, sizeof (names) - used, "%s%s",
-                          i ? ", " : "",
-                          link_name (&j->net->link[v->open[i]]));
-        if (used >= sizeof (names))
-            break;
+        char *more = xasprintf ("%s%s%s", names, i ? ", " : "",
+                                link_name (&j->net->link[v->open[i]]));
+
+        free (names);
+        names = more;
     }
     verdict_limit (v, many ? VERDICT_UNKNOWN : VERDICT_OK,
                    "%zu of %s and %zu of %s were judged; not %s%s: "
@@ -1004,48 +865,34 @@ static void limit_open (struct judgement *j, size_t hosts, size_t open_hosts)
                    j->model.m - hosts - (v->nopen - open_hosts),
                    COUNTED (j->model.m - hosts, "other link"), names,
                    v->nopen > OPEN_NAMED ? ", ..." : "", j->opts->fail_ns);
+    free (names);
 }
 
 /* Links of which the rows do not say that they are sound: host ends first. */
-static int judge_open (struct judgement *j)
+static void judge_open (struct judgement *j)
 {
-    size_t m = j->model.m;
-    double *most = malloc ((m + 1) * sizeof (*most));
-    bool *known = malloc ((m + 1) * sizeof (*known));
+    struct verdict *v = j->verdict;
     size_t hosts = 0, open_hosts = 0;
-    int rc = -1;
 
-    if (!most || !known || bound_links (j, most) < 0)
-        goto done;
-    find_known (j, known);
-    for (int kind = 0; kind < 2; kind++)
-        for (size_t k = 0; k < m; k++) {
-            bool host = j->net->link[j->model.link[k]].kind == LINK_HOST;
+    for (int others = 0; others < 2; others++)
+        for (size_t k = 0; k < j->model.m; k++) {
+            uint32_t link = j->model.link[k];
+            bool host = j->net->link[link].kind == LINK_HOST;
 
-            if (host == (kind == 1) || (j->adaptive && !host))
+            if (host == others || (j->adaptive && !host))
                 continue;
             hosts += host;
-            /* of a link that was compared with its class alone, only that it
-             * was not measured is news */
-            if (most[k] <= j->opts->fail_ns
-                || (!known[k] && most[k] < INFINITY))
+            if (j->most[k] <= j->opts->fail_ns || is_suspect (v, link))
                 continue;
             open_hosts += host;
-            if (add_number (&j->verdict->open, &j->verdict->nopen,
-                            j->model.link[k]) < 0)
-                goto done;
+            add_number (&v->open, &v->nopen, link);
         }
-    if (j->verdict->nopen > 0)
+    if (v->nopen > 0)
         limit_open (j, hosts, open_hosts);
-    rc = 0;
-done:
-    free (most);
-    free (known);
-    return rc;
 }
 
 /* Hosts whose loopback is slower than at the baseline by as much as a FAIL. */
-static int judge_nodes (struct judgement *j)
+static void judge_nodes (struct judgement *j)
 {
     for (size_t k = 0; k < j->model.m; k++) {
         uint32_t link = j->model.link[k];
@@ -1053,121 +900,36 @@ static int judge_nodes (struct judgement *j)
         double ns;
         double sd;
 
-        if (!model_loopback (&j->model, link, &ns, &sd)
-            || (ns - 3 * sd) / 2 <= j->opts->fail_ns)
+        if (!model_loopback (&j->model, link, &ns, &sd) ||
+            (ns - 3 * sd) / 2 <= j->opts->fail_ns)
             continue;
-        if (!(f = add_finding (j->verdict)) || add_suspect (j, f, link) < 0)
-            return -1;
+        f = add_finding (j->verdict);
+        add_suspect (j, f, link);
         f->kind = FINDING_NODE;
         f->level = VERDICT_WARN;
         f->basis = BASIS_BASELINE;
         f->excess_ns = ns / 2;
         f->stderr_ns = sd / 2;
-        f->expected_ns = NAN;
-        raise_status (j, f->level);
-        if (asprintf (&f->why,
-                      "its loopback, which crosses no cable, shows %+.0f ns "
-                      "(+-%.0f) one way over the baseline's",
-                      f->excess_ns, f->stderr_ns) < 0)
-            return -1;
+        f->why = xasprintf ("its loopback, which crosses no cable, shows %+.0f "
+                            "ns (+-%.0f) one way over the baseline's",
+                            f->excess_ns, f->stderr_ns);
     }
-    return 0;
 }
 
-/* Say what is no finding but worth saying. */
-static int judge_rest (struct judgement *j)
+/* The link that loses messages. */
+static int judge_loss (struct judgement *j, struct error *err)
 {
-    struct verdict *v = j->verdict;
+    struct loss loss;
+    struct finding *f;
 
-    if (judge_causes (j) < 0 || judge_nodes (j) < 0 || judge_open (j) < 0)
+    if (loss_find (&loss, j->ps, j->samples, err) < 0)
         return -1;
-    if (j->ex.full)
-        verdict_limit (v, VERDICT_UNKNOWN,
-                       "more is slow than can be told apart");
-    if (j->disturbed > 0)
-        verdict_limit (v, VERDICT_OK, "%zu probe%s disturbed and left aside",
-                       j->disturbed, j->disturbed == 1 ? " was" : "s were");
-    return 0;
-}
-
-/*
- * Loss: the link for which two loss rates, one across it and one elsewhere,
- * are the likeliest beside one rate everywhere.
- */
-
-struct loss {
-    uint64_t sent, lost;
-    size_t samples; /* that lost any */
-};
-
-static bool is_missing (const struct samples *s, const char *host)
-{
-    for (size_t i = 0; i < s->nmissing; i++)
-        if (!strcmp (s->missing[i], host))
-            return true;
-    return false;
-}
-
-static double log_likelihood (struct loss l)
-{
-    double k = (double)l.lost;
-    double n = (double)l.sent;
-
-    if (k == 0 || k == n)
+    if (loss.n == 0)
         return 0;
-    return k * log (k / n) + (n - k) * log (1 - k / n);
-}
-
-static int count_loss (struct judgement *j, struct loss *link,
-                       struct loss *all, struct error *err)
-{
-    const struct samples *samples = j->samples;
-
-    for (size_t i = 0; i < samples->nsamples; i++) {
-        const struct sample *s = &samples->sample[i];
-        struct row row;
-
-        /* a node that is gone loses everything, wherever the fault is */
-        if (is_missing (samples, pathset_endpoint (j->ps, s->a)->host)
-            || is_missing (samples, pathset_endpoint (j->ps, s->b)->host))
-            continue;
-        if (pathset_row (j->ps, s->a, s->b, &row, err) < 0)
-            return -1;
-        all->sent += s->sent;
-        all->lost += s->lost;
-        for (size_t p = 0; p < row.n; p++) {
-            int col = pathset_column (j->ps, row.link[p]);
-
-            link[col].sent += s->sent;
-            link[col].lost += s->lost;
-            link[col].samples += s->lost > 0;
-        }
-    }
-    return 0;
-}
-
-static double loss_evidence (struct loss link, struct loss all)
-{
-    struct loss rest = { all.sent - link.sent, all.lost - link.lost, 0 };
-    double rate = (double)link.lost / (double)link.sent;
-
-    if (link.samples < LOSS_ENOUGH || rate < LOSS_RATE
-        || rate * (double)rest.sent <= (double)rest.lost)
-        return 0;
-    return log_likelihood (link) + log_likelihood (rest)
-           - log_likelihood (all);
-}
-
-static int add_loss (struct judgement *j, const struct loss *link,
-                     struct loss all, const uint32_t *col, size_t n)
-{
-    struct finding *f = add_finding (j->verdict);
-
-    if (!f)
-        return -1;
-    for (size_t i = 0; i < n; i++)
-        if (add_suspect (j, f, j->model.link[col[i]]) < 0)
-            return -1;
+    f = add_finding (j->verdict);
+    for (size_t i = 0; i < loss.n; i++)
+        add_suspect (j, f, loss.link[i]);
+    free (loss.link);
     if (j->adaptive && f->kind != FINDING_HOST_END) {
         verdict_drop (j->verdict);
         verdict_limit (j->verdict, VERDICT_OK,
@@ -1176,57 +938,10 @@ static int add_loss (struct judgement *j, const struct loss *link,
     }
     f->level = VERDICT_WARN;
     f->basis = BASIS_LOSS;
-    f->excess_ns = f->stderr_ns = f->expected_ns = NAN;
-    raise_status (j, f->level);
-    return asprintf (&f->why,
-                     "%" PRIu64 " of %" PRIu64 " messages across it were "
-                     "lost, of all others %" PRIu64 " of %" PRIu64,
-                     link[col[0]].lost, link[col[0]].sent,
-                     all.lost - link[col[0]].lost,
-                     all.sent - link[col[0]].sent)
-                   < 0
-               ? -1
-               : 0;
-}
-
-static int judge_loss (struct judgement *j, struct error *err)
-{
-    size_t m = j->model.m;
-    struct loss *link = calloc (m + 1, sizeof (*link));
-    uint32_t *col = malloc ((m + 1) * sizeof (*col));
-    struct loss all = { 0 };
-    size_t best = 0;
-    double most = 0;
-    size_t n = 0;
-    int rc = -1;
-
-    if (!link || !col) {
-        error_nomem (err);
-        goto done;
-    }
-    if (count_loss (j, link, &all, err) < 0)
-        goto done;
-    for (size_t k = 0; k < m; k++) {
-        double e = loss_evidence (link[k], all);
-
-        if (e > most) {
-            most = e;
-            best = k;
-        }
-    }
-    rc = 0;
-    if (most <= LOSS_EVIDENCE + log ((double)m))
-        goto done;
-    col[n++] = (uint32_t)best;
-    for (size_t k = 0; k < m; k++)
-        if (k != best && loss_evidence (link[k], all) >= most - LOSS_MARGIN)
-            col[n++] = (uint32_t)k;
-    if (add_loss (j, link, all, col, n) < 0)
-        rc = error_nomem (err);
-done:
-    free (link);
-    free (col);
-    return rc;
+    f->why = xasprintf ("%" PRIu64 " of %" PRIu64 " messages across it were "
+                        "lost, of all others %" PRIu64 " of %" PRIu64,
+                        loss.lost, loss.sent, loss.other_lost, loss.other_sent);
+    return 0;
 }
 
 static int compare_findings (const void *va, const void *vb)
@@ -1249,9 +964,8 @@ static int find_faces (struct judgement *j)
             return -1;
     for (size_t i = 0; i < j->ex.n; i++) {
         struct cause *c = &j->ex.cause[i];
-        const struct member *simplest = causes_simplest (&j->causes,
-                                                         c->signature);
-        double scale = j->face[i] ? simplest->unit / j->face[i]->unit : 1;
+        const struct member *first = causes_simplest (&j->causes, c->signature);
+        double scale = j->face[i] ? first->unit / j->face[i]->unit : 1;
 
         c->excess_ns *= scale;
         c->stderr_ns *= scale;
@@ -1259,15 +973,13 @@ static int find_faces (struct judgement *j)
     return 0;
 }
 
-/* What traffic may have added to a row is no more than the row is above what the
- * model expects.
+/* What traffic may have added to a row is no more than the row is above what
+ * the model expects.
  */
-static int bound_doubts (struct judgement *j)
+static void bound_doubts (struct judgement *j)
 {
-    double *r = malloc ((j->model.nrows + 1) * sizeof (*r));
+    double *r = xarray (j->model.nrows, sizeof (*r));
 
-    if (!r)
-        return -1;
     model_residual (&j->model, r);
     for (size_t i = 0; i < j->run.obs.n; i++) {
         struct observation *o = &j->run.obs.v[i];
@@ -1281,7 +993,11 @@ static int bound_doubts (struct judgement *j)
         o->doubt_ns = doubt;
     }
     free (r);
-    return 0;
+}
+
+static int ill_conditioned (struct error *err)
+{
+    return error_world (err, "the samples are too ill-conditioned to judge");
 }
 
 /* Find the causes. */
@@ -1289,62 +1005,66 @@ static int analyse (struct judgement *j, double alarms, struct error *err)
 {
     if (model_make (&j->model, j->ps, &j->run, j->base, j->nbase, err) < 0)
         return -1;
-    if (bound_doubts (j) < 0 || model_reweigh (&j->model) < 0)
-        return error_nomem (err);
+    bound_doubts (j);
+    if (model_reweigh (&j->model) < 0)
+        return ill_conditioned (err);
     if (causes_make (&j->causes, j->ps, &j->run.obs, err) < 0)
         return -1;
-    if (explain (&j->ex, &j->model, &j->causes, alarms) == 0
-        && find_faces (j) == 0)
-        return 0;
-    if (errno == EDOM)
-        return error_world (err, "the samples are too ill-conditioned to "
-                                 "judge");
-    return error_nomem (err);
+    if (explain (&j->ex, &j->model, &j->causes, alarms) < 0 ||
+        find_faces (j) < 0 || bound_links (j) < 0)
+        return ill_conditioned (err);
+    return 0;
 }
 
-static int find_busy (struct judgement *j)
+static void find_busy (struct judgement *j)
 {
     for (size_t i = 0; i < j->opts->nbusy; i++) {
+        const struct busy_link *busy = &j->opts->busy[i];
         struct finding *f = add_finding (j->verdict);
 
-        if (!f || add_suspect (j, f, j->opts->busy[i].link) < 0
-            || !(f->why = strdup (j->opts->busy[i].why)))
-            return -1;
-        for (size_t k = 0; k < j->opts->busy[i].nway; k++)
-            if (add_number (&f->oneway, &f->noneway, j->opts->busy[i].way[k])
-                < 0)
-                return -1;
+        add_suspect (j, f, busy->link);
+        for (size_t k = 0; k < busy->nway; k++)
+            add_number (&f->oneway, &f->noneway, busy->way[k]);
         f->level = VERDICT_UNKNOWN;
         f->basis = BASIS_TRAFFIC;
-        f->excess_ns = f->stderr_ns = f->expected_ns = NAN;
-        raise_status (j, f->level);
+        f->why = xstrdup (busy->why);
     }
     if (j->unjudged > 0)
         verdict_limit (j->verdict, VERDICT_OK,
                        "others' traffic filled host ends, and may have "
                        "filled %s on its way: not judged",
                        COUNTED (j->unjudged, "link"));
-    return 0;
 }
 
 static int judge_links (struct judgement *j, const struct plan *plan,
                         struct error *err)
 {
-    double alarms = plan_confirm_rounds (plan) > 0 ? ALARMS_CONFIRMED
-                                                   : ALARMS;
+    struct verdict *v = j->verdict;
 
-    if (analyse (j, alarms, err) < 0)
+    if (analyse (j, plan_confirm_rounds (plan) > 0 ? ALARMS_CONFIRMED : ALARMS,
+                 err) < 0)
         return -1;
-    j->verdict->links = j->model.m;
+    v->links = j->model.m;
     limit_adaptive (j);
     limit_model (j);
-    if (find_busy (j) < 0 || judge_rest (j) < 0)
-        return error_nomem (err);
+    find_busy (j);
+    judge_causes (j);
+    judge_nodes (j);
+    judge_open (j);
+    if (j->ex.full)
+        verdict_limit (v, VERDICT_UNKNOWN,
+                       "more is slow than can be told apart");
+    if (j->disturbed > 0)
+        verdict_limit (v, VERDICT_OK, "%zu probe%s disturbed and left aside",
+                       j->disturbed, j->disturbed == 1 ? " was" : "s were");
     if (j->run.obs.lost > 0 && judge_loss (j, err) < 0)
         return -1;
-    if (j->verdict->nfindings > 0)
-        qsort (j->verdict->finding, j->verdict->nfindings,
-               sizeof (*j->verdict->finding), compare_findings);
+    if (v->nfindings > 0)
+        qsort (v->finding, v->nfindings, sizeof (*v->finding),
+               compare_findings);
+    for (size_t i = 0; i < v->nfindings; i++)
+        if (v->finding[i].level > v->status)
+            v->status = v->finding[i].level;
     return 0;
 }
 
@@ -1354,14 +1074,10 @@ static struct loopback_time *find_loopbacks (const struct pathset *ps,
 {
     const struct network *net = pathset_network (ps);
     size_t n = pathset_size (ps);
-    struct loopback_time *link = malloc ((net->nlinks + 1) * sizeof (*link));
-    struct loopback_time *end = malloc ((n + 1) * sizeof (*end));
+    struct loopback_time *link = xarray (net->nlinks, sizeof (*link));
+    struct loopback_time *end = xarray (n, sizeof (*end));
 
-    if (!link || !end || observe_loopbacks (s, n, end) < 0) {
-        free (link);
-        free (end);
-        return NULL;
-    }
+    observe_loopbacks (s, n, end);
     for (size_t l = 0; l < net->nlinks; l++)
         link[l].ns = NAN;
     for (size_t i = 0; i < n && n > 1; i++) {
@@ -1379,21 +1095,16 @@ static struct loopback_time *find_loopbacks (const struct pathset *ps,
 static int observe_run (struct model_run *run, const struct pathset *ps,
                         const struct samples *samples, struct error *err)
 {
-    if (observe (&run->obs, ps, samples, RTT_FASTEST, &accuracy, err) < 0)
-        return -1;
-    if (samples->nloopbacks > 0
-        && !(run->loopback = find_loopbacks (ps, samples)))
-        return error_nomem (err);
-    return 0;
+    if (samples->nloopbacks > 0)
+        run->loopback = find_loopbacks (ps, samples);
+    return observe (&run->obs, ps, samples, RTT_FASTEST, &accuracy, err);
 }
 
 /* Round trips over busy links tell nothing, and dispute nothing. */
-static int discount_busy (struct judgement *j, struct error *err)
+static void discount_busy (struct judgement *j)
 {
-    bool *full = calloc (j->net->nlinks + 1, sizeof (*full));
+    bool *full = xcalloc (j->net->nlinks, sizeof (*full));
 
-    if (!full)
-        return error_nomem (err);
     for (size_t b = 0; b < j->opts->nbusy; b++)
         full[j->opts->busy[b].link] = true;
     for (size_t b = 0; b < j->opts->nbusy; b++) {
@@ -1414,7 +1125,6 @@ static int discount_busy (struct judgement *j, struct error *err)
             o->var += BUSY_NS * BUSY_NS;
     }
     free (full);
-    return 0;
 }
 
 /* Traffic in the baseline hides what is slow now, and makes nothing slow. But a
@@ -1433,8 +1143,8 @@ static void doubt_baseline_rows (struct judgement *j, struct model_run *base)
         if (!o)
             continue;
         b->var -= b->doubt_ns * b->doubt_ns;
-        more = b->rtt_ns - o->rtt_ns
-               + model_shift (j->net, o, &j->run, base, &sd);
+        more =
+            b->rtt_ns - o->rtt_ns + model_shift (j->net, o, &j->run, base, &sd);
         sd = sqrt (sd * sd + b->var + o->var - o->doubt_ns * o->doubt_ns);
         doubt = fmin (b->doubt_ns, fmax (0, more) + sd);
         if (more > BASELINE_SD * sd && !b->tight)
@@ -1446,21 +1156,20 @@ static void doubt_baseline_rows (struct judgement *j, struct model_run *base)
 static int observe_all (struct judgement *j, const struct baseline *baseline,
                         size_t n, struct error *err)
 {
-    if (!(j->base = calloc (n + 1, sizeof (*j->base))))
-        return error_nomem (err);
+    j->base = xcalloc (n, sizeof (*j->base));
     j->nbase = n;
-    if (observe_run (&j->run, j->ps, j->samples, err) < 0
-        || discount_busy (j, err) < 0)
+    if (observe_run (&j->run, j->ps, j->samples, err) < 0)
         return -1;
+    discount_busy (j);
     j->adaptive = j->samples->adaptive > 0;
     for (size_t i = 0; i < n; i++) {
-        if (observe_run (&j->base[i], baseline[i].ps, baseline[i].samples, err)
-            < 0)
+        if (observe_run (&j->base[i], baseline[i].ps, baseline[i].samples,
+                         err) < 0)
             return -1;
         doubt_baseline_rows (j, &j->base[i]);
         j->has_baseline |= j->base[i].obs.n > 0;
-        j->adaptive |= j->base[i].obs.n > 0
-                       && baseline[i].samples->adaptive > 0;
+        j->adaptive |=
+            j->base[i].obs.n > 0 && baseline[i].samples->adaptive > 0;
     }
     return 0;
 }
@@ -1480,6 +1189,7 @@ static void clear (struct judgement *j)
     for (size_t i = 0; i < j->nbase; i++)
         run_clear (&j->base[i]);
     free (j->base);
+    free (j->most);
 }
 
 struct verdict *judge (struct pathset *ps, const struct plan *plan,
@@ -1494,154 +1204,115 @@ struct verdict *judge (struct pathset *ps, const struct plan *plan,
         .opts = opts ? opts : &judge_defaults,
         .verdict = verdict_create (),
     };
-    struct verdict *result = NULL;
     size_t absent;
+    int rc = -1;
 
-    if (check_plan (plan, samples, &absent, err) < 0
-        || observe_all (&j, baseline, nbaselines, err) < 0)
-        goto done;
-    j.verdict->nodes = samples->nanswered;
-    j.verdict->rounds = plan_rounds (plan);
-    j.verdict->probes = j.run.obs.n;
-    if (limit_coverage (&j, absent) < 0) {
-        error_nomem (err);
-        goto done;
+    if (check_plan (plan, samples, &absent, err) == 0 &&
+        observe_all (&j, baseline, nbaselines, err) == 0) {
+        j.verdict->nodes = samples->nanswered;
+        j.verdict->rounds = plan_rounds (plan);
+        j.verdict->probes = j.run.obs.n;
+        limit_coverage (&j, absent);
+        rc = 0;
+        if (plan_probes (plan) == 0)
+            verdict_limit (j.verdict, VERDICT_OK, "nothing to measure");
+        else
+            rc = judge_links (&j, plan, err);
     }
-    if (plan_probes (plan) == 0)
-        verdict_limit (j.verdict, VERDICT_OK, "nothing to measure");
-    else if (judge_links (&j, plan, err) < 0)
-        goto done;
-    result = j.verdict;
-    j.verdict = NULL;
-done:
-    verdict_destroy (j.verdict);
+    if (rc < 0) {
+        verdict_destroy (j.verdict);
+        j.verdict = NULL;
+    }
     clear (&j);
-    return result;
+    return j.verdict;
 }
 
 /*
  * What looks slow
  */
 
-static int list_suspects (struct judgement *j, const size_t *signature,
-                          size_t n, struct suspicion *s)
+/* Add what looks slow: the suspects of a signature, and so on. */
+static struct suspicion *add_suspicion (struct suspicions *list)
+{
+    list->v = xrealloc (list->v, list->n + 1, sizeof (*list->v));
+    list->v[list->n] = (struct suspicion){0};
+    return &list->v[list->n++];
+}
+
+static void add_suspects (const struct judgement *j, struct suspicion *s,
+                          size_t signature)
 {
     const struct causes *c = &j->causes;
-    size_t members = 0;
+    size_t most = 3 * (c->first[signature + 1] - c->first[signature]);
 
-    for (size_t i = 0; i < n; i++)
-        members += c->first[signature[i] + 1] - c->first[signature[i]];
-    s->suspect = malloc ((3 * members + 1) * sizeof (*s->suspect));
-    if (!s->suspect)
-        return -1;
-    for (size_t i = 0; i < n; i++)
-        for (size_t k = c->first[signature[i]];
-             k < c->first[signature[i] + 1]; k++)
-            s->suspect[s->n++] = c->member[k].suspect;
-    /* rows that cross a link both ways do not tell which way is slow */
-    for (size_t i = 0, all = s->n; i < all; i++) {
-        uint32_t link = s->suspect[i].index;
+    s->suspect = xrealloc (s->suspect, s->n + most, sizeof (*s->suspect));
+    for (size_t k = c->first[signature]; k < c->first[signature + 1]; k++) {
+        struct suspect suspect = c->member[k].suspect;
 
+        s->suspect[s->n++] = suspect;
+        /* rows that cross a link both ways do not tell which way is slow */
         for (uint32_t way = 0; way < 2; way++)
-            if (s->suspect[i].kind == SUSPECT_LINK
-                && j->net->link[link].kind == LINK_SWITCH)
+            if (suspect.kind == SUSPECT_LINK &&
+                j->net->link[suspect.index].kind == LINK_SWITCH)
                 s->suspect[s->n++] = (struct suspect){
                     .kind = SUSPECT_ARC,
-                    .index = 2 * link + way,
+                    .index = 2 * suspect.index + way,
                 };
     }
-    return 0;
 }
 
 static int list_causes (struct judgement *j, struct suspicions *list)
 {
     for (size_t i = 0; i < j->ex.n; i++) {
         const struct cause *c = &j->ex.cause[i];
-        struct suspicion *s = &list->v[list->n];
+        struct suspicion *s;
         struct rival *rival;
-        size_t *signature;
         size_t n;
-        int rc;
 
-        if (causes_simplest (&j->causes, c->signature)->suspect.kind
-            == SUSPECT_CLASS)
+        if (causes_simplest (&j->causes, c->signature)->suspect.kind ==
+            SUSPECT_CLASS)
             continue;
         if (!(rival = explain_suspects (&j->ex, i, &n)))
             return -1;
-        if (!(signature = malloc (n * sizeof (*signature)))) {
-            free (rival);
-            return -1;
-        }
-        for (size_t k = 0; k < n; k++)
-            signature[k] = rival[k].signature;
-        free (rival);
+        s = add_suspicion (list);
         s->excess_ns = c->excess_ns;
         s->stderr_ns = c->stderr_ns;
-        list->n++;
-        rc = list_suspects (j, signature, n, s);
-        free (signature);
-        if (rc < 0)
-            return -1;
+        for (size_t k = 0; k < n; k++)
+            add_suspects (j, s, rival[k].signature);
+        free (rival);
     }
     return 0;
 }
 
-struct doubt {
-    double most_ns;
-    size_t signature;
-};
-
-static int compare_doubts (const void *va, const void *vb)
-{
-    const struct doubt *a = va;
-    const struct doubt *b = vb;
-
-    if (a->most_ns != b->most_ns)
-        return a->most_ns > b->most_ns ? -1 : 1;
-    return (a->signature > b->signature) - (a->signature < b->signature);
-}
-
 /* Links that may yet be as slow as what fails, the least known first. */
-static int list_doubts (struct judgement *j, struct suspicions *list)
+static void list_doubts (struct judgement *j, struct suspicions *list)
 {
     const struct causes *c = &j->causes;
-    double *upper = malloc ((c->n + 1) * sizeof (*upper));
-    struct doubt *v = malloc ((c->n + 1) * sizeof (*v));
-    bool *known = malloc ((j->model.m + 1) * sizeof (*known));
-    size_t n = 0;
-    int rc = -1;
 
-    if (!upper || !v || !known
-        || explain_bounds (&j->ex, CLEAR_SD, j->opts->fail_ns, upper) < 0)
-        goto done;
-    find_known (j, known);
-    for (size_t k = 0; k < c->n; k++)
-        if (causes_simplest (c, k)->suspect.kind == SUSPECT_LINK
-            && upper[k] > j->opts->fail_ns && upper[k] < INFINITY
-            && known[j->model.column[causes_simplest (c, k)->suspect.index]])
-            v[n++] = (struct doubt){ upper[k], k };
-    qsort (v, n, sizeof (*v), compare_doubts);
-    rc = 0;
-    for (size_t i = 0; i < n && i < DOUBTS && rc == 0; i++) {
-        struct suspicion *s = &list->v[list->n++];
+    for (int i = 0; i < DOUBTS; i++) {
+        double *worst = NULL;
+        size_t signature = 0;
+        struct suspicion *s;
 
+        /* links are the first of the signatures */
+        for (size_t k = 0; k < c->kind[SUSPECT_LINK]; k++) {
+            uint32_t link = causes_simplest (c, k)->suspect.index;
+            double *most = &j->most[j->model.column[link]];
+
+            if (*most > j->opts->fail_ns && *most < INFINITY &&
+                (!worst || *most > *worst)) {
+                worst = most;
+                signature = k;
+            }
+        }
+        if (!worst)
+            return;
+        s = add_suspicion (list);
         s->vague = true;
-        s->excess_ns = s->stderr_ns = v[i].most_ns;
-        rc = list_suspects (j, &v[i].signature, 1, s);
+        s->excess_ns = s->stderr_ns = *worst;
+        add_suspects (j, s, signature);
+        *worst = 0;
     }
-done:
-    free (upper);
-    free (v);
-    free (known);
-    return rc;
-}
-
-static int list_suspicions (struct judgement *j, struct suspicions *list)
-{
-    list->v = calloc (j->ex.n + DOUBTS, sizeof (*list->v));
-    return list->v && list_causes (j, list) == 0 && list_doubts (j, list) == 0
-               ? 0
-               : -1;
 }
 
 int judge_first (struct suspicions *s, struct pathset *ps,
@@ -1658,16 +1329,13 @@ int judge_first (struct suspicions *s, struct pathset *ps,
     size_t absent;
     int rc = -1;
 
-    *s = (struct suspicions){ 0 };
-    if (check_plan (plan, samples, &absent, err) < 0
-        || observe_all (&j, baseline, nbaselines, err) < 0
-        || analyse (&j, ALARMS_FIRST, err) < 0)
+    *s = (struct suspicions){0};
+    if (check_plan (plan, samples, &absent, err) < 0 ||
+        observe_all (&j, baseline, nbaselines, err) < 0 ||
+        analyse (&j, ALARMS_FIRST, err) < 0)
         goto done;
-    if (list_suspicions (&j, s) < 0) {
-        error_nomem (err);
-        goto done;
-    }
-    rc = 0;
+    rc = list_causes (&j, s) < 0 ? ill_conditioned (err) : 0;
+    list_doubts (&j, s);
 done:
     clear (&j);
     return rc;
@@ -1678,5 +1346,5 @@ void suspicions_clear (struct suspicions *s)
     for (size_t i = 0; i < s->n; i++)
         free (s->v[i].suspect);
     free (s->v);
-    *s = (struct suspicions){ 0 };
+    *s = (struct suspicions){0};
 }

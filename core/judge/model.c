@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Notes. Unknowns are the latency x_l of every link of the job and of the
- * baselines, the mean mu_c of every class, and what each host takes more in each
- * run, the job's and the baselines':
+ * baselines, the mean mu_c of every class, and what each host takes more in
+ * each run, the job's and the baselines':
  *
  *     x_l  ~ N (mu_class(l), spread_class(l)^2)
  *     mu_c ~ N (figure of its kind, mean_sd^2)
@@ -10,15 +10,15 @@
  *     t_i  ~ N (row_i . (x, o), var_i)  for every row of the baselines.
  *
  * Every line is a row of a sparse least squares problem (linear/lsq), of
- * precision matrix K0; its solution are the expected latencies. The job's rows A
- * have then the expected RTTs A E(x) and, with their own noise N, the covariance
- * V = A K0^-1 A' + N. V is never formed; with K = K0 + A' N^-1 A, Woodbury's
- * identity is
+ * precision matrix K0; its solution are the expected latencies. The job's rows
+ * A have then the expected RTTs A E(x) and, with their own noise N, the
+ * covariance V = A K0^-1 A' + N. V is never formed; with K = K0 + A' N^-1 A,
+ * Woodbury's identity is
  *
  *     V^-1 = N^-1 - N^-1 A K^-1 A' N^-1.
  *
- * A draw of z, of covariance V^-1: with normal e_i of variance 1 for all rows of
- * the problem, the job's among them, and u the least squares solution for
+ * A draw of z, of covariance V^-1: with normal e_i of variance 1 for all rows
+ * of the problem, the job's among them, and u the least squares solution for
  * e_i sd_i, z = N^-1/2 e - N^-1 A u.
  *
  * Spreads: what rows are off a fit by classes' means alone says roughly how
@@ -49,8 +49,8 @@
 #include "util/alloc.h"
 
 enum {
-    CLASS_ENOUGH = 8,    /* determined links that show a class's spread */
-    DRAWS = LSQ_LANES,   /* that show which links are determined */
+    CLASS_ENOUGH = 8,  /* determined links that show a class's spread */
+    DRAWS = LSQ_LANES, /* that show which links are determined */
     DRAWS_SEED = 1,
     FIT_TURNS = 8,
     ROWS_FREE = 2048,
@@ -63,16 +63,16 @@ enum {
 #define MEAN_SD 3000.0      /* at least; else the usual RTT */
 #define SPREAD_DEFAULT 100.0
 #define SPREAD_MIN 20.0
-#define OFFSET_SD 80.0      /* of a host in a run, where nothing is known */
-#define LOOPBACK_SD 20.0    /* of what loopbacks do not show of it */
+#define OFFSET_SD 80.0   /* of a host in a run, where nothing is known */
+#define LOOPBACK_SD 20.0 /* of what loopbacks do not show of it */
 
 /* of what links differ by */
-#define SPREAD_WIDE 3.0     /* of the first pass */
-#define DETERMINED 0.5      /* standard deviation of a link that is */
+#define SPREAD_WIDE 3.0 /* of the first pass */
+#define DETERMINED 0.5  /* standard deviation of a link that is */
 
 #define NORMAL_THIRD 0.4307 /* of a standard normal's sizes are less */
 #define ALIKE 1e-6
-#define EXACT 1e-8          /* relative error of solutions */
+#define EXACT 1e-8 /* relative error of solutions */
 
 #define NONE UINT32_MAX
 
@@ -85,8 +85,8 @@ struct build {
     uint32_t *run;                  /* [n] from 1; 0 is the job */
     bool *keep;                     /* [n] */
     size_t n;
-    uint32_t *offset;               /* [(nbase + 1) * nlinks] or NONE */
-    double *y;                      /* [rows of a] what is measured, or likely */
+    uint32_t *offset; /* [(nbase + 1) * nlinks] or NONE */
+    double *y;        /* [rows of a] what is measured, or likely */
 };
 
 static double figure (const struct network *net, uint32_t link)
@@ -127,7 +127,7 @@ static uint32_t strangers (const struct model *m, const struct observation *row)
  */
 static size_t keep_layer (struct build *b, size_t room, uint32_t *far)
 {
-    size_t count[ROW_MAX + 1] = { 0 };
+    size_t count[ROW_MAX + 1] = {0};
     size_t kept = 0;
 
     for (size_t i = 0; i < b->n; i++) {
@@ -210,7 +210,7 @@ static void number_classes (struct model *m, const struct network *net)
 static struct loopback_time loopback_of (const struct model_run *run,
                                          uint32_t link)
 {
-    static const struct loopback_time none = { .ns = NAN };
+    static const struct loopback_time none = {.ns = NAN};
 
     return run->loopback ? run->loopback[link] : none;
 }
@@ -259,9 +259,9 @@ static uint32_t offset_of (struct build *b, uint32_t run, uint32_t link)
 {
     struct model *m = b->m;
     uint32_t *offset = &b->offset[run * b->net->nlinks + link];
-    struct loopback_time now = loopback_of (run ? &b->base[run - 1] : b->job,
-                                            link);
-    struct loopback_time before = { .ns = NAN };
+    struct loopback_time now =
+        loopback_of (run ? &b->base[run - 1] : b->job, link);
+    struct loopback_time before = {.ns = NAN};
     bool known;
 
     if (*offset != NONE)
@@ -270,9 +270,8 @@ static uint32_t offset_of (struct build *b, uint32_t run, uint32_t link)
         before = loopback_of (&b->base[r], link);
     known = !isnan (now.ns) && !isnan (before.ns);
     m->offset_mean[m->noffsets] = known ? now.ns - before.ns : 0;
-    m->offset_sd[m->noffsets] = known ? hypot (LOOPBACK_SD,
-                                               hypot (now.sd, before.sd))
-                                      : OFFSET_SD;
+    m->offset_sd[m->noffsets] =
+        known ? hypot (LOOPBACK_SD, hypot (now.sd, before.sd)) : OFFSET_SD;
     return *offset = (uint32_t)m->noffsets++;
 }
 
@@ -291,8 +290,8 @@ static void make_offsets (struct build *b)
     m->offset_mean = xarray (most, sizeof (*m->offset_mean));
     m->offset_sd = xarray (most, sizeof (*m->offset_sd));
     for (size_t i = 0; i < m->nrows + b->n; i++) {
-        const struct observation *o = i < m->nrows ? &m->obs->v[i]
-                                                   : b->row[i - m->nrows];
+        const struct observation *o =
+            i < m->nrows ? &m->obs->v[i] : b->row[i - m->nrows];
 
         if (i >= m->nrows && !b->keep[i - m->nrows])
             continue;
@@ -333,8 +332,8 @@ static void add_row (struct build *b, const struct observation *o, uint32_t run)
 /* An unknown is y, or as much more than another one. */
 static void add_prior (struct build *b, size_t unknown, size_t other, double y)
 {
-    uint32_t col[2] = { (uint32_t)unknown, (uint32_t)other };
-    int8_t value[2] = { 1, -1 };
+    uint32_t col[2] = {(uint32_t)unknown, (uint32_t)other};
+    int8_t value[2] = {1, -1};
 
     b->y[b->m->a->nrows] = y;
     sparse_add (b->m->a, col, value, unknown == other ? 1 : 2);
@@ -458,8 +457,9 @@ static int fit_classes (const struct build *b, double *off)
         for (size_t i = 0; i < rows; i++) {
             double squares = count_classes (m, measured_row (m, i), count);
 
-            off[i] = fabs (b->y[measured_row (m, i)]
-                           - linalg_dot (count, mean, n)) / sqrt (squares);
+            off[i] =
+                fabs (b->y[measured_row (m, i)] - linalg_dot (count, mean, n)) /
+                sqrt (squares);
         }
     }
     free (h);
@@ -508,17 +508,17 @@ static int estimate_spreads (const struct build *b)
     m->spread = xarray (m->nclasses, sizeof (*m->spread));
     for (size_t c = 0; c < m->nclasses; c++)
         m->spread[c] = SPREAD_WIDE * m->differ;
-    if (weigh (m) < 0
-        || lsq_sketch (m->after, DRAWS, DRAWS_SEED, LSQ_ROUGH, sketch) < 0
-        || lsq_solve (m->after, b->y, LSQ_FINE, x) < 0)
+    if (weigh (m) < 0 ||
+        lsq_sketch (m->after, DRAWS, DRAWS_SEED, LSQ_ROUGH, sketch) < 0 ||
+        lsq_solve (m->after, b->y, LSQ_FINE, x) < 0)
         goto done;
     for (uint32_t c = 0; c < m->nclasses; c++) {
         size_t k = 0;
 
         for (uint32_t l = 0; l < m->n; l++)
-            if (m->class_of[l] == c
-                && lsq_sketch_variance (sketch, DRAWS, &l, &one, 1)
-                       < pow (DETERMINED * m->differ, 2))
+            if (m->class_of[l] == c &&
+                lsq_sketch_variance (sketch, DRAWS, &l, &one, 1) <
+                    pow (DETERMINED * m->differ, 2))
                 v[k++] = x[l];
         m->spread[c] = m->differ;
         if (k >= CLASS_ENOUGH) {
@@ -555,8 +555,8 @@ static void find_scatter (struct model *m)
     }
     m->scatter = 1;
     if (m->nrows >= CLASS_ENOUGH)
-        m->scatter = fmax (1, stats_mad (v, m->nrows,
-                                         stats_median (v, m->nrows)));
+        m->scatter =
+            fmax (1, stats_mad (v, m->nrows, stats_median (v, m->nrows)));
     free (v);
 }
 
@@ -584,7 +584,7 @@ int model_make (struct model *m, struct pathset *ps,
     };
     int rc = -1;
 
-    *m = (struct model){ .obs = &job->obs, .nrows = job->obs.n };
+    *m = (struct model){.obs = &job->obs, .nrows = job->obs.n};
     if (gather (&b, ps, err) < 0)
         goto done;
     number_classes (m, b.net);
@@ -594,8 +594,8 @@ int model_make (struct model *m, struct pathset *ps,
     m->expected = xcalloc (model_unknowns (m), sizeof (double));
     /* a prior makes every problem well-conditioned, unless the samples hold
      * numbers that no noise explains */
-    if (find_differences (&b) < 0 || estimate_spreads (&b) < 0
-        || lsq_solve (m->before, b.y, LSQ_FINE, m->expected) < 0) {
+    if (find_differences (&b) < 0 || estimate_spreads (&b) < 0 ||
+        lsq_solve (m->before, b.y, LSQ_FINE, m->expected) < 0) {
         error_world (err, "the samples are too ill-conditioned to judge");
         goto done;
     }
@@ -626,7 +626,7 @@ void model_clear (struct model *m)
     lsq_destroy (m->before);
     lsq_destroy (m->after);
     sparse_destroy (m->a);
-    *m = (struct model){ 0 };
+    *m = (struct model){0};
 }
 
 /*
@@ -667,9 +667,9 @@ int model_whiten (const struct model *m, const double *d, size_t n, double *p)
     rc = lsq_covariance (m->after, b, n, EXACT, x);
     for (size_t k = 0; k < n && rc == 0; k++)
         for (size_t i = 0; i < m->nrows; i++)
-            p[k * m->nrows + i] = (d[k * m->nrows + i]
-                                   - row_dot (m, i, x + k * size))
-                                  / m->obs->v[i].var;
+            p[k * m->nrows + i] =
+                (d[k * m->nrows + i] - row_dot (m, i, x + k * size)) /
+                m->obs->v[i].var;
     free (b);
     free (x);
     return rc;
@@ -682,8 +682,8 @@ int model_draw (const struct model *m, uint64_t seed, size_t n, double *z)
     int rc = lsq_sketch (m->after, n, seed, LSQ_ROUGH, sketch);
 
     for (size_t i = 0; i < m->nrows && rc == 0; i++) {
-        lsq_sketch_residual (m->a, m->weight, sketch, n, seed,
-                             model_row (m, i), off);
+        lsq_sketch_residual (m->a, m->weight, sketch, n, seed, model_row (m, i),
+                             off);
         for (size_t k = 0; k < n; k++)
             z[k * m->nrows + i] = off[k] / sqrt (m->obs->v[i].var);
     }

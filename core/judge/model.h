@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Model: what links, their classes and earlier samples let one expect of a job's
- * RTTs, as a linear Gaussian model of any size. The judge's first half; model.c
- * has the mathematics.
+/* Model: what links, their classes and earlier samples let one expect of a
+ * job's RTTs, as a linear Gaussian model of any size. The judge's first half;
+ * model.c has the mathematics.
  *
  * Rows 0 .. nrows-1 are the job's observations. r is RTT - expected RTT, V its
  * covariance. The unknowns are, in this order, the latencies of links (those of
@@ -25,35 +25,35 @@ struct model {
     size_t nrows;
     const struct observations *obs;
 
-    size_t m;              /* links of the job */
-    size_t n;              /* and of what is kept of the baselines */
-    uint32_t *link;        /* [n] of the network */
-    uint32_t *column;      /* [nlinks] where a link is, NETWORK_NONE */
-    uint32_t *class_of;    /* [n] numbered from 0 */
+    size_t m;           /* links of the job */
+    size_t n;           /* and of what is kept of the baselines */
+    uint32_t *link;     /* [n] of the network */
+    uint32_t *column;   /* [nlinks] where a link is, NETWORK_NONE */
+    uint32_t *class_of; /* [n] numbered from 0 */
     size_t nclasses;
-    uint32_t *class_id;    /* [nclasses] the network's */
-    double differ;         /* what links differ by within classes, roughly */
-    double mean_sd;        /* of classes' means, before anything is known */
-    double *spread;        /* [nclasses] standard deviation within, ns */
-    uint32_t *offset_of;   /* [nlinks] the job's, by host link; NETWORK_NONE */
+    uint32_t *class_id;  /* [nclasses] the network's */
+    double differ;       /* what links differ by within classes, roughly */
+    double mean_sd;      /* of classes' means, before anything is known */
+    double *spread;      /* [nclasses] standard deviation within, ns */
+    uint32_t *offset_of; /* [nlinks] the job's, by host link; NETWORK_NONE */
     size_t noffsets;
-    double *offset_mean;   /* [noffsets] ns, of round trips */
+    double *offset_mean; /* [noffsets] ns, of round trips */
     double *offset_sd;
-    double *expected;      /* [model_unknowns] before the job's samples, ns */
-    double scatter;        /* of the job's rows over what their classes let
-                              expect, by the spreads; at least 1 */
-    bool *covered;         /* [m] some row of the baseline crosses the link */
-    size_t uncovered;      /* links that none does */
+    double *expected; /* [model_unknowns] before the job's samples, ns */
+    double scatter;   /* of the job's rows over what their classes let
+                         expect, by the spreads; at least 1 */
+    bool *covered;    /* [m] some row of the baseline crosses the link */
+    size_t uncovered; /* links that none does */
     size_t baseline_rows;
-    size_t far_rows;       /* of them left out, see model.c */
+    size_t far_rows; /* of them left out, see model.c */
 
     /* The least squares problem, see model.c: the baselines' rows, then the
      * priors, one for each unknown, both without the job's rows a matrix of
      * its own; and the job's rows.
      */
     struct sparse *a, prior;
-    double *weight;        /* [rows of a] 1 / variance */
-    size_t measured;       /* rows of baselines */
+    double *weight;             /* [rows of a] 1 / variance */
+    size_t measured;            /* rows of baselines */
     struct lsq *before, *after; /* without and with the job's rows */
 };
 
@@ -73,8 +73,8 @@ int model_make (struct model *model, struct pathset *ps,
                 size_t nbase, struct error *err);
 void model_clear (struct model *model);
 
-/* What follows returns -1 with errno EDOM where the rows are too ill-conditioned
- * for it.
+/* What follows returns -1 with errno EDOM where the rows are too
+ * ill-conditioned for it.
  */
 
 /* Take the variances of the job's observations as they are now. */
@@ -91,12 +91,13 @@ int model_whiten (const struct model *model, const double *d, size_t n,
  */
 int model_draw (const struct model *model, uint64_t seed, size_t n, double *z);
 
-/* The variance of the combination u [model_unknowns] before the job's samples. */
+/* The variance of the combination u [model_unknowns] before the job's samples.
+ */
 int model_prior_variance (const struct model *model, const double *u,
                           double *var);
 
-/* What a row should take more in `run` than in `base` by what its hosts' loopbacks
- * say, and the standard deviation of that.
+/* What a row should take more in `run` than in `base` by what its hosts'
+ * loopbacks say, and the standard deviation of that.
  */
 double model_shift (const struct network *net, const struct observation *row,
                     const struct model_run *run, const struct model_run *base,

@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "core/linear/stats.h"
+#include "util/alloc.h"
 
 enum {
     PRIOR_REPEATS = 20,
@@ -26,22 +27,22 @@ enum {
     LOOPBACK_REPEATS = 5,
 };
 
-#define AGREE 4.0 /* standard deviations */
-#define LEAST_SD 12.0   /* ns, of a least repeat where few rows tell */
-#define USUAL_GAPS 2.0  /* of medians over least repeats: no sign of traffic */
-#define STEP_GAPS 10.0  /* of the least repeat below all others: a clock's step */
-#define STEP_SPREAD 0.25 /* of that: what the others differ by */
+#define AGREE 4.0      /* standard deviations */
+#define LEAST_SD 12.0  /* ns, of a least repeat where few rows tell */
+#define USUAL_GAPS 2.0 /* of medians over least repeats: no sign of traffic */
+#define STEP_GAPS \
+    10.0 /* of the least repeat below all others: a clock's step */
+#define STEP_SPREAD 0.25  /* of that: what the others differ by */
 #define MIDDLE_BETTER 0.8 /* of the standard deviation */
-#define TIGHT 4.0       /* of the usual spread: no traffic shows */
-#define DOUBT_MOST 1e6   /* ns: the row tells nothing */
-#define DOUBT_MEANS 3.0  /* that an exponential is above in 5 of 100 cases */
+#define TIGHT 4.0         /* of the usual spread: no traffic shows */
+#define DOUBT_MOST 1e6    /* ns: the row tells nothing */
+#define DOUBT_MEANS 3.0   /* that an exponential is above in 5 of 100 cases */
 
 static double spread_of (const struct sample *s)
 {
     double n = s->sent - s->lost;
 
-    return (s->rtt_ns[RTT_P75] - s->rtt_ns[RTT_P25])
-           / (1.349 * (1 - 1.25 / n));
+    return (s->rtt_ns[RTT_P75] - s->rtt_ns[RTT_P25]) / (1.349 * (1 - 1.25 / n));
 }
 
 static double middle_of (const double *rtt_ns)
@@ -51,8 +52,7 @@ static double middle_of (const double *rtt_ns)
 
 static double value (const struct sample *s, int quantile)
 {
-    return quantile == RTT_MIDDLE ? middle_of (s->rtt_ns)
-                                  : s->rtt_ns[quantile];
+    return quantile == RTT_MIDDLE ? middle_of (s->rtt_ns) : s->rtt_ns[quantile];
 }
 
 /* Its variance over n repeats, in units of one repeat's. */
@@ -78,7 +78,9 @@ static uint32_t high (const struct sample *s)
     return s->a < s->b ? s->b : s->a;
 }
 
-#define ORDER(x, y) if ((x) != (y)) return (x) < (y) ? -1 : 1
+#define ORDER(x, y) \
+    if ((x) != (y)) \
+    return (x) < (y) ? -1 : 1
 
 static int compare_pairs (const void *va, const void *vb)
 {
@@ -129,14 +131,14 @@ static double pool (const struct sample *const *s, size_t n, int quantile,
         inside = stats_median (v, k);
     k = 0;
     for (size_t i = 1; i < n; i++)
-        if (same_row (s[i - 1], s[i]) && usable (s[i - 1]) && usable (s[i])
-            && s[i - 1]->initiator != s[i]->initiator) {
+        if (same_row (s[i - 1], s[i]) && usable (s[i - 1]) && usable (s[i]) &&
+            s[i - 1]->initiator != s[i]->initiator) {
             double d = value (s[i], quantile) - value (s[i - 1], quantile);
 
-            v[k++] = fabs (d)
-                     / sqrt (shrinkage (s[i]->sent - s[i]->lost, quantile)
-                             + shrinkage (s[i - 1]->sent - s[i - 1]->lost,
-                                          quantile));
+            v[k++] =
+                fabs (d) /
+                sqrt (shrinkage (s[i]->sent - s[i]->lost, quantile) +
+                      shrinkage (s[i - 1]->sent - s[i - 1]->lost, quantile));
         }
     if (k >= PAIRS_ENOUGH || (inside == 0 && k > 0))
         between = 1.4826 * stats_median (v, k);
@@ -185,8 +187,8 @@ static void merge (struct observation *o, const struct sample *const *s,
     double var0;
 
     for (size_t i = 0; i < n; i++)
-        if (usable (s[i])
-            && (!lowest || value (s[i], quantile) < value (lowest, quantile)))
+        if (usable (s[i]) &&
+            (!lowest || value (s[i], quantile) < value (lowest, quantile)))
             lowest = s[i];
     var0 = variance (lowest, quantile, sigma, floor);
     *o = (struct observation){
@@ -212,17 +214,17 @@ static void merge (struct observation *o, const struct sample *const *s,
     o->var = fmax (1 / weight, floor);
 }
 
-/* The repeats of some samples that should take the same: the least; the least of
- * what a quarter of a sample's are below, and their mean; the most of what three
- * quarters are below; and the sum of the middles.
+/* The repeats of some samples that should take the same: the least; the least
+ * of what a quarter of a sample's are below, and their mean; the most of what
+ * three quarters are below; and the sum of the middles.
  */
 struct fastest {
     double least, quarter, low, most, middles;
     size_t samples, repeats;
 };
 
-static const struct fastest fastest_none = { .least = INFINITY,
-                                             .quarter = INFINITY };
+static const struct fastest fastest_none = {.least = INFINITY,
+                                            .quarter = INFINITY};
 
 static void fastest_add (struct fastest *f, const double *rtt_ns,
                          size_t repeats)
@@ -266,8 +268,8 @@ static double usual (double (*of) (const struct fastest *f),
 /* Whether what is least is a clock's step: far below others that agree. */
 static bool is_step (double least, double next, double most, double gap)
 {
-    return next - least > STEP_GAPS * gap
-           && most - next < STEP_SPREAD * (next - least);
+    return next - least > STEP_GAPS * gap &&
+           most - next < STEP_SPREAD * (next - least);
 }
 
 static void drop_step (struct fastest *f, double gap)
@@ -288,8 +290,9 @@ static void fastest_join (struct fastest *f, const struct fastest *other)
     f->repeats += other->repeats;
 }
 
-/* What all repeats may have waited, if each did: where waits are exponential, of
- * their mean over the number of repeats, and a quarter of them less than the gap.
+/* What all repeats may have waited, if each did: where waits are exponential,
+ * of their mean over the number of repeats, and a quarter of them less than the
+ * gap.
  */
 static double doubt_of (const struct fastest *f, double usual_gap)
 {
@@ -328,8 +331,8 @@ static bool is_tight (const struct fastest *f, double usual_spread)
     return spread_above (f) < TIGHT * usual_spread;
 }
 
-/* How far middles are above the least repeats of rounds that no traffic shows in;
- * v has room for n.
+/* How far middles are above the least repeats of rounds that no traffic shows
+ * in; v has room for n.
  */
 static double usual_middle (const struct fastest *f, size_t n, double spread,
                             double *v)
@@ -355,14 +358,12 @@ static void use_middles (struct observation *row, const struct fastest *tight,
     row->doubt_ns = 0;
 }
 
-/* Fill o->v with rows of least repeats; s is in order of pairs. Return 0, or -1
- * with errno ENOMEM.
- */
-static int merge_fastest (struct observations *o,
-                          const struct sample *const *s, size_t n,
-                          double floor, double *v)
+/* Fill o->v with rows of least repeats; s is in order of pairs. */
+static void merge_fastest (struct observations *o,
+                           const struct sample *const *s, size_t n,
+                           double floor, double *v)
 {
-    struct fastest *f = malloc ((n + 1) * sizeof (*f));
+    struct fastest *f = xarray (n, sizeof (*f));
     double middle_sd = side_sd (s, n, RTT_MIDDLE, v);
     bool by_middles = middle_sd < MIDDLE_BETTER * o->sigma_ns;
     size_t rounds = 0;
@@ -370,8 +371,6 @@ static int merge_fastest (struct observations *o,
     double spread;
     double above;
 
-    if (!f)
-        return -1;
     for (size_t i = 0, end; i < n; i = end) {
         for (end = i; end < n && same_row (s[i], s[end]);)
             end++;
@@ -386,8 +385,8 @@ static int merge_fastest (struct observations *o,
         struct fastest all = fastest_none;
         struct fastest tight = fastest_none;
 
-        *row = (struct observation){ .a = s[i]->a, .b = s[i]->b,
-                                     .round = s[i]->round };
+        *row = (struct observation){
+            .a = s[i]->a, .b = s[i]->b, .round = s[i]->round};
         for (end = i; end < n && same_pair (s[i], s[end]); end++) {
             if (end > i && same_row (s[end], s[end - 1]))
                 continue;
@@ -414,23 +413,19 @@ static int merge_fastest (struct observations *o,
         o->n++;
     }
     free (f);
-    return 0;
 }
 
-int observe_loopbacks (const struct samples *samples, size_t nendpoints,
-                       struct loopback_time *time)
+void observe_loopbacks (const struct samples *samples, size_t nendpoints,
+                        struct loopback_time *time)
 {
     size_t n = samples->nloopbacks;
-    struct fastest *f = malloc ((n + 1) * sizeof (*f));
-    struct fastest *all = malloc ((nendpoints + 1) * sizeof (*all));
-    double *v = malloc ((n + 1) * sizeof (*v));
-    double *next = malloc ((nendpoints + 1) * sizeof (*next));
-    double *most = calloc (nendpoints + 1, sizeof (*most));
+    struct fastest *f = xarray (n, sizeof (*f));
+    struct fastest *all = xarray (nendpoints, sizeof (*all));
+    double *v = xarray (n, sizeof (*v));
+    double *next = xarray (nendpoints, sizeof (*next));
+    double *most = xcalloc (nendpoints, sizeof (*most));
     double gap;
-    int rc = -1;
 
-    if (!f || !all || !v || !next || !most)
-        goto done;
     for (size_t i = 0; i < nendpoints; i++) {
         all[i] = fastest_none;
         next[i] = INFINITY;
@@ -449,38 +444,19 @@ int observe_loopbacks (const struct samples *samples, size_t nendpoints,
         fastest_join (&all[i], &f[k]);
     }
     for (size_t i = 0; i < nendpoints; i++) {
-        time[i] = (struct loopback_time){ .ns = NAN };
+        time[i] = (struct loopback_time){.ns = NAN};
         if (all[i].samples == 0)
             continue;
-        if (is_step (all[i].least, next[i], most[i], gap)
-            && most[i] > next[i]) /* two others agree */
+        if (is_step (all[i].least, next[i], most[i], gap) &&
+            most[i] > next[i]) /* two others agree */
             all[i].least = next[i];
-        time[i] = (struct loopback_time){ all[i].least,
-                                          doubt_of (&all[i], gap) };
+        time[i] = (struct loopback_time){all[i].least, doubt_of (&all[i], gap)};
     }
-    rc = 0;
-done:
     free (f);
     free (all);
     free (v);
     free (next);
     free (most);
-    return rc;
-}
-
-static int grow (struct observations *o, size_t size)
-{
-    uint32_t *link = realloc (o->link, size * sizeof (*link));
-    uint8_t *count = realloc (o->count, size);
-    uint8_t *forth = realloc (o->forth, size);
-
-    if (link)
-        o->link = link;
-    if (count)
-        o->count = count;
-    if (forth)
-        o->forth = forth;
-    return link && count && forth ? 0 : -1;
 }
 
 /* One block holds them all. */
@@ -497,8 +473,9 @@ int observe_rows (struct observations *o, const struct pathset *ps,
             return -1;
         if (used + row.n > size) {
             size = 2 * size + ROW_MAX;
-            if (grow (o, size) < 0)
-                return error_nomem (err);
+            o->link = xrealloc (o->link, size, sizeof (*o->link));
+            o->count = xrealloc (o->count, size, 1);
+            o->forth = xrealloc (o->forth, size, 1);
         }
         memcpy (o->link + used, row.link, row.n * sizeof (*row.link));
         memcpy (o->count + used, row.count, row.n);
@@ -521,18 +498,12 @@ int observe (struct observations *o, const struct pathset *ps,
              const struct accuracy *accuracy, struct error *err)
 {
     size_t n = samples->nsamples;
-    const struct sample **s = malloc ((n + 1) * sizeof (*s));
-    double *v = malloc ((n + 1) * sizeof (*v));
+    const struct sample **s = xarray (n, sizeof (*s));
+    double *v = xarray (n, sizeof (*v));
     double sigma;
     double floor;
-    int rc = -1;
 
-    *o = (struct observations){ 0 };
-    o->v = malloc ((n + 1) * sizeof (*o->v));
-    if (!s || !v || !o->v) {
-        error_nomem (err);
-        goto done;
-    }
+    *o = (struct observations){.v = xarray (n, sizeof (*o->v))};
     for (size_t i = 0; i < n; i++) {
         s[i] = &samples->sample[i];
         o->sent += s[i]->sent;
@@ -541,15 +512,13 @@ int observe (struct observations *o, const struct pathset *ps,
     qsort (s, n, sizeof (*s),
            quantile == RTT_FASTEST ? compare_pairs : compare_samples);
     /* medians bear more than the middle does */
-    sigma = o->sigma_ns
-        = quantile == RTT_FASTEST
-              ? side_sd (s, n, RTT_MIN, v)
-              : pool (s, n, quantile == RTT_MIDDLE ? RTT_MEDIAN : quantile, v);
+    sigma = o->sigma_ns =
+        quantile == RTT_FASTEST
+            ? side_sd (s, n, RTT_MIN, v)
+            : pool (s, n, quantile == RTT_MIDDLE ? RTT_MEDIAN : quantile, v);
     floor = least_variance (accuracy, s, n, v);
-    if (quantile == RTT_FASTEST && merge_fastest (o, s, n, floor, v) < 0) {
-        error_nomem (err);
-        goto done;
-    }
+    if (quantile == RTT_FASTEST)
+        merge_fastest (o, s, n, floor, v);
     for (size_t i = 0, end; i < n && quantile != RTT_FASTEST; i = end) {
         bool some = false;
 
@@ -560,11 +529,9 @@ int observe (struct observations *o, const struct pathset *ps,
         else
             o->silent++;
     }
-    rc = observe_rows (o, ps, err);
-done:
     free (s);
     free (v);
-    return rc;
+    return observe_rows (o, ps, err);
 }
 
 void observations_clear (struct observations *o)
@@ -573,5 +540,5 @@ void observations_clear (struct observations *o)
     free (o->link);
     free (o->count);
     free (o->forth);
-    *o = (struct observations){ 0 };
+    *o = (struct observations){0};
 }
