@@ -471,24 +471,12 @@ static struct pathset *actual_paths (const struct options *o,
                                      const struct pathset *ps,
                                      struct fabric **f, struct error *err)
 {
-    size_t n = pathset_size (ps);
-    struct endpoint *e;
-    struct pathset *actual = NULL;
-
     if (!(*f = fabric_load (o->fabric, err)))
         return NULL;
     for (size_t i = 0; i < o->misroute.n; i++)
         if (misroute (*f, o->misroute.v[i], err) < 0)
             return NULL;
-    if (!(e = malloc ((n + 1) * sizeof (*e)))) {
-        error_nomem (err);
-        return NULL;
-    }
-    for (size_t i = 0; i < n; i++)
-        e[i] = *pathset_endpoint (ps, i);
-    actual = pathset_create (fabric_network (*f), e, n, err);
-    free (e);
-    return actual;
+    return pathset_on (ps, fabric_network (*f), err);
 }
 
 static int parse_outliers (const char *word, struct simulate_options *opts,

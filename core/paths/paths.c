@@ -160,6 +160,12 @@ void pathset_destroy (struct pathset *ps)
     errno = saved;
 }
 
+struct pathset *pathset_on (const struct pathset *ps,
+                            const struct network *net, struct error *err)
+{
+    return pathset_create (net, ps->endpoint, ps->n, err);
+}
+
 const struct network *pathset_network (const struct pathset *ps)
 {
     return ps->net;

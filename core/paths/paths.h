@@ -111,6 +111,12 @@ struct pathset *pathset_create (const struct network *net,
                                 struct error *err);
 void pathset_destroy (struct pathset *ps);
 
+/* The same endpoints on another network that numbers them alike, as where
+ * routes are others in truth. NULL with err.
+ */
+struct pathset *pathset_on (const struct pathset *ps,
+                            const struct network *net, struct error *err);
+
 const struct network *pathset_network (const struct pathset *ps);
 size_t pathset_size (const struct pathset *ps);
 const struct endpoint *pathset_endpoint (const struct pathset *ps, size_t i);

@@ -196,12 +196,37 @@ static const struct {
       "a and c are one endpoint" },
 };
 
+/* Two of the endpoints, where other cables lie between them. */
+static void test_on (const struct tablenet *t)
+{
+    const uint32_t who[] = { 2, 0 };
+    struct pathset *ps = tablenet_pathset (t, who, 2);
+    struct tablenet *other = tablenet_create (4, 10);
+    struct pathset *on;
+    struct error err;
+    struct row row;
+
+    tablenet_both (other, 0, 2, 2, 0, 2);
+    on = pathset_on (ps, &other->net, &err);
+    ok (on && pathset_network (on) == &other->net && pathset_size (on) == 2
+            && pathset_endpoint (on, 0)->id == 2
+            && pathset_find (on, "k1") == 1,
+        "the same endpoints on another network");
+    ok (on && pathset_row (on, 0, 1, &row, &err) == 0 && row.n == 2
+            && pathset_row (ps, 0, 1, &row, &err) == 0 && row.n == 4,
+        "... have its paths, and the set its own");
+    pathset_destroy (ps);
+    pathset_destroy (on);
+    tablenet_destroy (other);
+}
+
 int main (void)
 {
     struct tablenet *t = net ();
 
     test_rows (t);
     test_links (t);
+    test_on (t);
     test_computed (4, 2);
     test_computed (4, 4);
     test_computed (8, 3);

@@ -162,7 +162,6 @@ static void trial_open (struct trial *t, uint64_t seed)
 {
     struct plan_options opts = { .extra_rounds = 2, .seed = seed };
     struct error err;
-    struct endpoint end[HOSTS];
 
     rng_seed (&t->rng, seed);
     t->t = treenet_create (PORTS, LEVELS, TREE_DMODK, 1);
@@ -174,9 +173,7 @@ static void trial_open (struct trial *t, uint64_t seed)
     t->bent.net.attach = bent_attach;
     t->bent.net.hop = bent_hop;
     t->ps = treenet_random (t->t, HOSTS, seed);
-    for (size_t i = 0; i < HOSTS; i++)
-        end[i] = *pathset_endpoint (t->ps, i);
-    t->actual = pathset_create (&t->bent.net, end, HOSTS, &err);
+    t->actual = pathset_on (t->ps, &t->bent.net, &err);
     check (t->actual != NULL, &err);
     t->plan = plan_make (t->ps, &opts, &err);
     check (t->plan != NULL, &err);

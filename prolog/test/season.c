@@ -9,6 +9,7 @@
 
 #include "core/judge/confirm.h"
 #include "core/samples/simulate.h"
+#include "util/alloc.h"
 
 enum {
     LEAF = 3, /* hosts of a switch */
@@ -42,31 +43,7 @@ static void *need (void *p, const struct error *err)
     return p;
 }
 
-static void *allocate (size_t n, size_t size)
-{
-    static const struct error nomem = { ERROR_WORLD, "out of memory" };
-
-    return need (calloc (n + 1, size), &nomem);
-}
-
 /* --- the wire ------------------------------------------------------------ */
-
-/* The same endpoints in the fabric as it is. */
-static struct pathset *actual_paths (const struct season *s,
-                                     const struct pathset *ps)
-{
-    size_t n = pathset_size (ps);
-    struct endpoint *e = allocate (n, sizeof (*e));
-    struct pathset *actual;
-    struct error err;
-
-    for (size_t i = 0; i < n; i++)
-        e[i] = *pathset_endpoint (ps, i);
-    actual = need (pathset_create (fabric_network (s->actual), e, n, &err),
-                   &err);
-    free (e);
-    return actual;
-}
 
 static struct samples *measure (const struct season *s,
                                 const struct pathset *ps,
@@ -81,10 +58,11 @@ static struct samples *measure (const struct season *s,
         .busy = s->busy,
         .busy_ns = BUSY_NS,
     };
-    struct pathset *actual = actual_paths (s, ps);
-    double *loopback = allocate (pathset_size (ps), sizeof (*loopback));
-    struct samples *samples;
     struct error err;
+    struct pathset *actual
+        = need (pathset_on (ps, fabric_network (s->actual), &err), &err);
+    double *loopback = xcalloc (pathset_size (ps), sizeof (*loopback));
+    struct samples *samples;
 
     for (size_t i = 0; i < pathset_size (ps); i++)
         loopback[i] = LOOPBACK_NS;
@@ -425,7 +403,7 @@ static void configure (struct season *s)
 struct season *season_open (const struct fabric *fabric, const char *path,
                             uint64_t seed)
 {
-    struct season *s = allocate (1, sizeof (*s));
+    struct season *s = xcalloc (1, sizeof (*s));
     const char *host[SEASON_HOSTS];
     struct error err;
 
@@ -435,9 +413,9 @@ struct season *season_open (const struct fabric *fabric, const char *path,
     s->fabric = s->actual = fabric;
     s->net = fabric_network (fabric);
     s->fault = NETWORK_NONE;
-    s->healthy = allocate (s->net->nlinks, sizeof (*s->healthy));
-    s->latency = allocate (s->net->nlinks, sizeof (*s->latency));
-    s->busy = allocate (s->net->nlinks, sizeof (*s->busy));
+    s->healthy = xcalloc (s->net->nlinks, sizeof (*s->healthy));
+    s->latency = xcalloc (s->net->nlinks, sizeof (*s->latency));
+    s->busy = xcalloc (s->net->nlinks, sizeof (*s->busy));
     for (size_t l = 0; l < s->net->nlinks; l++)
         s->latency[l] = s->healthy[l]
             = (s->net->link[l].kind == LINK_HOST ? HOST_NS : SWITCH_NS)
