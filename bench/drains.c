@@ -15,11 +15,9 @@
  * Planner, judge, ledger, docket and policy are the audit service's, with the
  * defaults of pmm.conf, but Action=drain.
  *
- * FAULT is host+NS, switch+NS, none, or a change: profile1, profile4 (so many
- * hosts are 1 us slower, their loopbacks as well, but for -l, which leaves
- * loopbacks out), fec5, fec100 (so many percent of the links take 100 to 200 ns
- * more), long2 (2 % of the cables are 30 m longer), firmware (a switch takes 50
- * ns more), lft5 (5 % of the tables' entries are others than in the snapshot).
+ * FAULT is host+NS, switch+NS, healthy or a change (bench/truth.h), also lft5:
+ * 5 % of the tables' entries are others than in the snapshot. -l leaves
+ * loopbacks out.
  *
  *   right after 2, 3, 4  trials in which the fault's host was drained by then
  *   wrong                trials in which another host was, or any for what is
@@ -43,16 +41,12 @@
 #include <unistd.h>
 
 #include "bench/need.h"
+#include "bench/truth.h"
 #include "core/judge/confirm.h"
 #include "core/judge/judge.h"
-#include "core/samples/noise.h"
-#include "core/samples/simulate.h"
-#include "ibquery/model/generate.h"
 #include "prolog/act/docket.h"
 #include "prolog/audit/partners.h"
-#include "util/rng.h"
-
-#define COUNT(v) (sizeof (v) / sizeof ((v)[0]))
+#include "util/alloc.h"
 
 enum {
     REPEATS = 5,
@@ -62,43 +56,6 @@ enum {
     APART_S = 1200,
     PATIENCE = 3, /* times that others are idle, in an hour */
     BEGIN = 1700000000,
-};
-
-#define HOST_NS 420.0
-#define SWITCH_NS 130.0
-#define SPREAD_NS 150.0
-#define SOCKET_NS 80.0
-#define LOOPBACK_NS 900.0
-#define PROFILE_NS 1000.0
-#define FIRMWARE_NS 50.0
-#define LONGER_NS 150.0 /* 30 m */
-
-static const struct network_case {
-    const char *name;
-    unsigned int ports; /* of a 3-tree */
-    size_t hosts;
-} networks[] = {
-    { "16/128", 8, 16 },
-    { "64/128", 8, 64 },
-    { "32/432", 12, 32 },
-};
-
-enum what { HOST, CABLE, NONE, PROFILE, FEC, LENGTH, FIRMWARE, LFT };
-
-static const struct {
-    const char *name;
-    enum what what;
-} kinds[] = {
-    { "host+", HOST },  { "switch+", CABLE },   { "none", NONE },
-    { "profile", PROFILE }, { "fec", FEC },     { "long", LENGTH },
-    { "firmware", FIRMWARE }, { "lft", LFT },
-};
-
-struct condition {
-    const char *name;
-    const struct noise_kind *noise;
-    enum what what;
-    double number; /* ns, hosts or per cent */
 };
 
 static struct args {
@@ -116,17 +73,12 @@ struct sums {
 struct trial {
     const struct condition *how;
     const struct network_case *net;
+    struct truth truth;
     struct fabric *f;        /* the snapshot */
-    struct fabric *actual;   /* the same, but where tables changed */
-    const struct fabric *random; /* as they may be */
-    const struct network *links;
+    const struct fabric *random; /* as tables may be */
     struct pathset *all;     /* hosts */
     struct plan *sweep;      /* of these */
-    struct rng rng;
     uint64_t seed;           /* of the next run */
-    double *latency;         /* [nlinks] */
-    double *loopback;        /* [nendpoints] */
-    bool moved;              /* messages go by `actual` */
     const char *host;        /* that is at fault, or changed first */
     struct samples *day[DAYS_MAX];
     struct baseline base[DAYS_MAX];
@@ -140,66 +92,13 @@ struct trial {
 
 /* --- the wire ------------------------------------------------------------ */
 
-static double host_part (struct rng *rng)
-{
-    static const double adapter[] = { 0, 60, 150 };
-
-    return adapter[rng_below (rng, COUNT (adapter))]
-           + (rng_below (rng, 2) ? SOCKET_NS : 0);
-}
-
-static void plant (struct trial *t)
-{
-    for (size_t i = 0; i < t->f->nendpoints; i++)
-        t->loopback[i] = LOOPBACK_NS + host_part (&t->rng);
-    for (size_t l = 0; l < t->links->nlinks; l++)
-        t->latency[l] = SPREAD_NS * rng_uniform (&t->rng)
-                        + (t->links->link[l].kind == LINK_HOST
-                               ? HOST_NS + host_part (&t->rng)
-                               : SWITCH_NS);
-}
-
-/* The same endpoints, where messages go now. */
-static struct pathset *actual_paths (const struct trial *t,
-                                     const struct pathset *ps)
-{
-    size_t n = pathset_size (ps);
-    struct endpoint *e = allocate (n, sizeof (*e));
-    struct pathset *actual;
-    struct error err;
-
-    for (size_t i = 0; i < n; i++)
-        e[i] = *pathset_endpoint (ps, i);
-    actual = need (pathset_create (
-                       fabric_network (t->moved ? t->actual : t->f), e, n,
-                       &err),
-                   &err);
-    free (e);
-    return actual;
-}
-
 static struct samples *measure (const struct trial *t,
                                 const struct pathset *ps,
                                 const struct plan *plan, uint64_t seed)
 {
-    size_t n = pathset_size (ps);
-    double *loopback = allocate (n, sizeof (*loopback));
-    struct pathset *actual = actual_paths (t, ps);
-    struct noise *noise = noise_create (t->how->noise, ps, seed);
-    struct simulate_options sim = {
-        .repeats = REPEATS, .seed = seed, .noise = noise,
-        .loopback_ns = args.loopbacks ? loopback : NULL,
-    };
-    struct samples *s;
-    struct error err;
-
-    for (size_t i = 0; i < n; i++)
-        loopback[i] = t->loopback[pathset_endpoint (ps, i)->id];
-    s = need (simulate (actual, plan, t->latency, &sim, &err), &err);
-    noise_destroy (noise);
-    pathset_destroy (actual);
-    free (loopback);
-    return s;
+    return truth_measure (&t->truth, ps, plan, t->how->noise, args.loopbacks,
+                          (struct simulate_options){ .repeats = REPEATS,
+                                                     .seed = seed });
 }
 
 static struct plan *plan_of (struct pathset *ps)
@@ -216,78 +115,26 @@ static struct plan *plan_of (struct pathset *ps)
 static void move_routes (struct trial *t)
 {
     for (size_t i = 0; i < t->f->nnodes; i++) {
-        struct fabric_node *n = &t->actual->node[i];
+        struct fabric_node *n = &t->truth.actual->node[i];
 
         for (size_t lid = 0; n->lft && lid <= n->lft_top; lid++)
-            if (rng_uniform (&t->rng) < t->how->number / 100)
+            if (rng_uniform (&t->truth.rng) < t->how->share)
                 n->lft[lid] = t->random->node[i].lft[lid];
     }
-    t->moved = true;
-}
-
-static void slow_host (struct trial *t, const char *host, double ns,
-                       double loopback_ns)
-{
-    for (size_t e = 0; e < t->f->nendpoints; e++)
-        if (!strcmp (t->f->host[t->f->endpoint[e].host].name, host))
-            t->loopback[e] += loopback_ns;
-    for (size_t l = 0; l < t->links->nlinks; l++)
-        if (t->links->link[l].host && !strcmp (t->links->link[l].host, host))
-            t->latency[l] += ns;
-}
-
-/* Of links that the job uses; a switch: of one. */
-static void slow_cable (struct trial *t, struct pathset *job)
-{
-    struct error err;
-    size_t m;
-    const uint32_t *link = need ((void *)pathset_links (job, &m, &err), &err);
-    uint32_t l;
-
-    do
-        l = link[rng_below (&t->rng, m)];
-    while (t->links->link[l].kind == LINK_HOST);
-    if (t->how->what == CABLE) {
-        t->latency[l] += t->how->number;
-        return;
-    }
-    for (size_t k = 0; k < t->links->nlinks; k++)
-        for (int end = 0; end < 2; end++)
-            if (t->links->link[k].end[end] == t->links->link[l].end[0])
-                t->latency[k] += FIRMWARE_NS;
+    t->truth.moved = true;
 }
 
 static void strike (struct trial *t, struct pathset *job,
                     const char *const *host)
 {
-    double share = t->how->number / 100;
-
-    switch (t->how->what) {
-    case HOST:
-        slow_host (t, host[0], t->how->number, 0);
-        break;
-    case PROFILE:
-        for (size_t i = 0; i < (size_t)t->how->number; i++)
-            slow_host (t, host[i], PROFILE_NS, 2 * PROFILE_NS);
-        break;
-    case CABLE:
-    case FIRMWARE:
-        slow_cable (t, job);
-        break;
-    case LFT:
+    if (t->how->faults && t->how->kind == FAULT_HOST_END)
+        truth_slow_host (&t->truth, host[0], t->how->excess_ns, 0);
+    else if (t->how->faults)
+        t->truth.latency[truth_cable (&t->truth, job)] += t->how->excess_ns;
+    else if (t->how->change == CHANGE_ROUTES)
         move_routes (t);
-        break;
-    case FEC:
-    case LENGTH:
-        for (size_t l = 0; l < t->links->nlinks; l++)
-            if (rng_uniform (&t->rng) < share)
-                t->latency[l] += t->how->what == LENGTH
-                                     ? LONGER_NS
-                                     : 100 + 100 * rng_uniform (&t->rng);
-        break;
-    case NONE:
-        break;
-    }
+    else
+        truth_change (&t->truth, t->how, job, host, pathset_size (job));
 }
 
 /* --- audits -------------------------------------------------------------- */
@@ -298,7 +145,7 @@ static void enter (struct trial *t, struct pathset *ps, struct samples *s,
                    uint64_t confirms)
 {
     size_t n = pathset_size (ps);
-    const char **host = allocate (n, sizeof (*host));
+    const char **host = xcalloc (n, sizeof (*host));
     struct ledger_cause cause = { .why = about ? LEDGER_CONFIRM : LEDGER_SWEEP,
                                   .node = about };
     struct error err;
@@ -308,7 +155,7 @@ static void enter (struct trial *t, struct pathset *ps, struct samples *s,
         host[i] = t->f->host[fabric_find_host (
                                  t->f, pathset_endpoint (ps, i)->host)].name;
     cause.leader = partners_leader (host, n, about, t->leader[confirms],
-                                    rng_below (&t->rng, n));
+                                    rng_below (&t->truth.rng, n));
     if ((id = ledger_begin (t->ledger, t->now, t->f->hash, &cause, host, n,
                             s->nonce, &err)) < 0)
         die (&err);
@@ -355,7 +202,7 @@ static void show (const struct trial *t, const struct pathset *ps,
         printf (" %s", pathset_endpoint (ps, i)->host);
     putchar ('\n');
 
-    verdict_sentence (v, t->links, sentence, sizeof (sentence));
+    verdict_sentence (v, t->truth.net, sentence, sizeof (sentence));
     printf ("#   audit%s%s: %s: %s; %zu links not judged\n",
             about ? " of " : "", about ? about : "",
             verdict_status_name (v->status), sentence, v->nopen);
@@ -364,7 +211,7 @@ static void show (const struct trial *t, const struct pathset *ps,
                 verdict_status_name (v->finding[i].level),
                 finding_words (&v->finding[i]),
                 v->finding[i].nsuspects > 0
-                    ? t->links->link[v->finding[i].suspect[0]].id : "",
+                    ? t->truth.net->link[v->finding[i].suspect[0]].id : "",
                 v->finding[i].nsuspects, v->finding[i].noneway,
                 v->finding[i].nsw, v->finding[i].excess_ns,
                 v->finding[i].stderr_ns);
@@ -386,14 +233,15 @@ static int names_host (const struct trial *t, const struct verdict *v)
 /* The hosts of another job, the one at fault first. */
 static size_t draw_job (struct trial *t, const char **host)
 {
-    uint32_t *order = allocate (t->f->nhosts, sizeof (*order));
+    uint32_t *order = xcalloc (t->f->nhosts, sizeof (*order));
+    size_t want = t->net->hosts ? t->net->hosts : t->f->nhosts;
     size_t n = 0;
 
     for (uint32_t i = 0; i < t->f->nhosts; i++)
         order[i] = i;
-    rng_shuffle (&t->rng, order, t->f->nhosts);
+    rng_shuffle (&t->truth.rng, order, t->f->nhosts);
     host[n++] = t->host ? t->host : t->f->host[order[0]].name;
-    for (size_t i = 0; n < t->net->hosts; i++)
+    for (size_t i = 0; n < want; i++)
         if (strcmp (t->f->host[order[i]].name, host[0]) != 0)
             host[n++] = t->f->host[order[i]].name;
     free (order);
@@ -405,15 +253,15 @@ static size_t draw_partners (struct trial *t, const struct decision *d,
                              const char **host, const char **alike)
 {
     const struct policy_finding *f = d->finding;
-    const char **suspect = allocate (f ? f->nsuspects : 0, sizeof (*suspect));
-    char **name = allocate (t->f->nhosts, sizeof (*name));
+    const char **suspect = xcalloc (f ? f->nsuspects : 0, sizeof (*suspect));
+    char **name = xcalloc (t->f->nhosts, sizeof (*name));
     struct hostlist idle = { .name = name };
     char *partner[PARTNERS];
     struct error err;
     int n;
 
     for (size_t i = 0; i < t->f->nhosts; i++)
-        if (rng_below (&t->rng, 100) < args.idle
+        if (rng_below (&t->truth.rng, 100) < args.idle
             && strcmp (t->f->host[i].name, d->node) != 0)
             name[idle.count++] = t->f->host[i].name;
     qsort (name, idle.count, sizeof (*name), text_compare);
@@ -424,7 +272,7 @@ static size_t draw_partners (struct trial *t, const struct decision *d,
                              .node = d->node, .idle = &idle,
                              .suspect = suspect,
                              .nsuspects = f ? f->nsuspects : 0,
-                             .turn = rng_next (&t->rng) % 1000,
+                             .turn = rng_next (&t->truth.rng) % 1000,
                          },
                          partner, PARTNERS, alike, &err);
     if (n < 0)
@@ -484,7 +332,8 @@ static bool count_drains (const struct trial *t, const struct decisions *d,
 
     for (size_t i = 0; i < d->n; i++)
         if (d->v[i].kind == POLICY_DRAIN) {
-            bool own = t->how->what == HOST && !strcmp (d->v[i].node, t->host);
+            bool own = t->how->faults && t->how->kind == FAULT_HOST_END
+                       && !strcmp (d->v[i].node, t->host);
 
             right |= own;
             wrong |= !own;
@@ -517,7 +366,7 @@ static bool is_crowded (const struct decisions *d)
 
 static void run_audits (struct trial *t, struct sums *sums)
 {
-    const char **host = allocate (t->f->nhosts, sizeof (*host));
+    const char **host = xcalloc (t->f->nhosts, sizeof (*host));
     struct docket docket = { 0 };
     struct decisions d = { 0 };
     bool drained = false;
@@ -585,16 +434,16 @@ static void run_trial (struct trial *t, uint64_t seed, struct sums *sums)
     char command[sizeof (path) + 16];
     struct error err;
 
-    rng_seed (&t->rng, seed);
+    rng_seed (&t->truth.rng, seed);
     t->seed = 100 * seed;
-    t->moved = false;
+    t->truth.moved = false;
     t->host = NULL;
     memset (t->leader, 0, sizeof (t->leader));
     if (!mkdtemp (path))
         abort ();
     snprintf (name, sizeof (name), "%s/ledger", path);
     t->ledger = need (ledger_open (name, LEDGER_CREATE, &err), &err);
-    plant (t);
+    truth_draw (&t->truth, true);
     run_days (t);
     if (args.verbose)
         printf ("# trial %ju\n", (uintmax_t)seed);
@@ -607,17 +456,14 @@ static void run_trial (struct trial *t, uint64_t seed, struct sums *sums)
     snprintf (command, sizeof (command), "rm -r %s", path);
     if (system (command) != 0)
         exit (1);
-    for (size_t i = 0; t->moved && i < t->f->nnodes; i++)
+    for (size_t i = 0; t->truth.moved && i < t->f->nnodes; i++)
         if (t->f->node[i].lft)
-            memcpy (t->actual->node[i].lft, t->f->node[i].lft,
+            memcpy (t->truth.actual->node[i].lft, t->f->node[i].lft,
                     t->f->node[i].lft_top + 1u);
 }
 
 static void run (const struct network_case *net, const struct condition *how)
 {
-    struct fat_tree tree = { .ports = net->ports, .levels = 3,
-                             .how = { .routing = args.routing,
-                                      .seed = args.seed } };
     struct fat_tree random = { .ports = net->ports, .levels = 3,
                                .how = { .routing = ROUTING_RANDOM,
                                         .seed = args.seed + 1 } };
@@ -625,15 +471,12 @@ static void run (const struct network_case *net, const struct condition *how)
     struct sums sums = { .wrong = 0 };
     struct error err;
 
-    t.f = need (generate_fat_tree (&tree, &err), &err);
-    t.actual = need (generate_fat_tree (&tree, &err), &err);
+    truth_open (&t.truth, net, args.routing, args.seed);
+    t.f = t.truth.f;
     t.random = need (generate_fat_tree (&random, &err), &err);
-    t.links = fabric_network (t.f);
     t.all = need (fabric_pathset (t.f, NULL, 0, &err), &err);
     t.sweep = plan_of (t.all);
-    t.latency = allocate (t.links->nlinks, sizeof (*t.latency));
-    t.loopback = allocate (t.f->nendpoints, sizeof (*t.loopback));
-    t.node = allocate (t.f->nhosts, sizeof (*t.node));
+    t.node = xcalloc (t.f->nhosts, sizeof (*t.node));
     for (size_t i = 0; i < t.f->nhosts; i++)
         t.node[i].name = t.f->host[i].name;
     if (conf_defaults (site_options, &t.site) < 0
@@ -654,47 +497,21 @@ static void run (const struct network_case *net, const struct condition *how)
     conf_clear (site_options, &t.site);
     plan_destroy (t.sweep);
     pathset_destroy (t.all);
-    fabric_destroy (t.f);
-    fabric_destroy (t.actual);
+    truth_close (&t.truth);
     fabric_destroy ((struct fabric *)t.random);
-    free (t.latency);
-    free (t.loopback);
     free (t.node);
 }
 
-static const struct network_case *find_network (const char *word)
+/* Faults of a host end or of a cable alone; or none. */
+static bool find_case (struct condition *how, const char *word)
 {
-    for (size_t i = 0; i < COUNT (networks); i++)
-        if (!strcmp (networks[i].name, word))
-            return &networks[i];
-    return NULL;
-}
-
-/* Return false where the word names no case. */
-static bool parse_case (const char *word, struct condition *c)
-{
-    const char *slash = strchr (word, '/');
-    char name[16];
-
-    if (!slash || slash - word >= (ptrdiff_t)sizeof (name))
-        return false;
-    memcpy (name, word, slash - word);
-    name[slash - word] = '\0';
-    for (size_t i = 0; i < COUNT (kinds); i++) {
-        size_t len = strlen (kinds[i].name);
-
-        if (!strncmp (slash + 1, kinds[i].name, len)) {
-            *c = (struct condition){ word, noise_find (name), kinds[i].what,
-                                     atof (slash + 1 + len) };
-            return c->noise != NULL;
-        }
-    }
-    return false;
+    return condition_parse (how, word) && !how->bend && how->faults <= 1
+           && how->kind != FAULT_ARC;
 }
 
 int main (int argc, char **argv)
 {
-    const struct network_case *net = &networks[0];
+    const struct network_case *net = network_case_find ("16/128");
     int c;
 
     umask (022);
@@ -706,36 +523,27 @@ int main (int argc, char **argv)
         case 'i': args.idle = number (optarg, 1, 100); break;
         case 'l': args.loopbacks = false; break;
         case 'v': args.verbose = true; break;
-        case 'r':
-            if (routing_find (optarg) >= 0) {
-                args.routing = routing_find (optarg);
-                break;
-            }
-            /* fall through */
+        case 'r': args.routing = routing_argument (optarg); break;
         default:
             fprintf (stderr, "Usage: drains [-n TRIALS] [-s SEED] [-b DAYS] "
                      "[-i IDLE] [-r dmodk|minhop|random] [-l] [-v] "
                      "[NETWORK] NOISE/FAULT...\n");
             return 2;
         }
-    printf ("`bench/drains");
-    for (int i = 1; i < argc; i++)
-        printf (" %s", argv[i]);
-    printf ("`:\n\n"
+    print_command (argc, argv);
+    printf (":\n\n"
             "| case             | network |    n | right after 2, 3, 4 | wrong "
             "| FAIL, among | led | short | untold |\n"
             "|---|---|---|---|---|---|---|---|---|\n");
     for (argv += optind; *argv; argv++) {
         struct condition how;
 
-        if (find_network (*argv))
-            net = find_network (*argv);
-        else if (parse_case (*argv, &how))
+        if (network_case_find (*argv))
+            net = network_case_find (*argv);
+        else if (find_case (&how, *argv))
             run (net, &how);
-        else {
-            fprintf (stderr, "drains: no case or network '%s'\n", *argv);
-            return 2;
-        }
+        else
+            no_case (*argv);
     }
     return 0;
 }

@@ -37,6 +37,7 @@
 #include "core/infer/switches.h"
 #include "core/linear/stats.h"
 #include "ibquery/compare/against.h"
+#include "util/alloc.h"
 #include "util/rng.h"
 
 #define COUNT(v) (sizeof (v) / sizeof ((v)[0]))
@@ -121,7 +122,7 @@ static struct infer_matrix *measure (const struct scene *s, double noise,
 static double find_gap (const struct infer_matrix *m)
 {
     size_t n = (size_t)m->n * m->n;
-    double *v = allocate (n, sizeof (*v));
+    double *v = xcalloc (n, sizeof (*v));
     double gap = INFINITY;
 
     memcpy (v, m->ns, n * sizeof (*v));
@@ -155,7 +156,7 @@ static void scene_open (struct scene *s, const struct network_case *net,
         die (&err);
     s->f = s->net.fabric;
     s->ps = need (draw_hosts (s->f, net->hosts, &rng, &err), &err);
-    s->latency = allocate (s->f->nlinks, sizeof (*s->latency));
+    s->latency = xcalloc (s->f->nlinks, sizeof (*s->latency));
     draw_latencies (s, 0, &rng);
     m = measure (s, 0, &rng);
     s->gap = find_gap (m);

@@ -13,15 +13,12 @@
  *
  * NOISE/FAULT is a case on a day like a site's: a noise of `pmm simulate
  * --noise` (core/samples/noise), drawn anew for the baseline and for the run,
- * with adapters and sockets of several kinds; and loopbacks, unless -l. FAULT is
- * healthy, host+NS, switch+NS, oneway+NS, two+NS, bent+NS (a switch's cable, and
- * a wrong route that crosses it), or a change that is not a fault:
- * profile1 and profile4 (so many hosts are 1 us slower), fec5 and fec100 (so
- * many percent of the links take 100 to 200 ns more), long2 (2 % of the cables
- * are 30 m longer), firmware (a switch takes 50 ns more). Two lines below a
- * case are two other methods on the same samples: naive, the median excess of
- * a host's rows; sparse, a greedy regression with non-negative excesses
- * (bench/reference.h).
+ * with adapters and sockets of several kinds; and loopbacks, unless -l. FAULT
+ * is healthy, host+NS, switch+NS, oneway+NS, two+NS, bent+NS (a switch's cable,
+ * and a wrong route that crosses it), or a change that is not a fault
+ * (bench/truth.h). Two lines below a case are two other methods on the same
+ * samples: naive, the median excess of a host's rows; sparse, a greedy
+ * regression with non-negative excesses (bench/reference.h).
  *
  * A route that is wrong sends what is for one host by another port of a switch,
  * and makes an RTT of the first stage another by SE standard errors (3).
@@ -52,28 +49,18 @@
 #include "bench/need.h"
 #include "bench/networks.h"
 #include "bench/reference.h"
+#include "bench/truth.h"
 #include "core/judge/confirm.h"
 #include "core/judge/judge.h"
 #include "core/paths/tree.h"
-#include "core/samples/noise.h"
-#include "core/samples/simulate.h"
-#include "ibquery/model/generate.h"
 #include "ibquery/walk.h"
-#include "util/rng.h"
+#include "util/alloc.h"
 
 #define COUNT(v) (sizeof (v) / sizeof ((v)[0]))
 
-enum { FAULTS_MAX = 2, WORKERS_MAX = 2, REPEATS = 5, SWITCHES_FEW = 3,
-       BENDS = 200000 };
+enum { FAULTS_MAX = 2, PROFILES_MAX = 8, WORKERS_MAX = 2, REPEATS = 5,
+       SWITCHES_FEW = 3, BENDS = 200000 };
 
-#define HOST_NS 420.0
-#define SWITCH_NS 130.0
-#define SPREAD_NS 150.0
-#define SOCKET_NS 80.0
-#define LOOPBACK_NS 900.0
-#define PROFILE_NS 1000.0 /* of round trips */
-#define FIRMWARE_NS 50.0
-#define LONGER_NS 150.0 /* 30 m */
 #define NOISE_NS 50.0
 /* of one RTT by the medians of both sides, against such another */
 #define RTT_STDERR_NS (NOISE_NS * sqrt (M_PI_2 / REPEATS))
@@ -81,37 +68,8 @@ enum { FAULTS_MAX = 2, WORKERS_MAX = 2, REPEATS = 5, SWITCHES_FEW = 3,
 #define BUSY_P 0.3
 #define BUSY_NS 400.0
 
-static const struct network_case {
-    const char *name;
-    unsigned int ports; /* of a 3-tree */
-    size_t hosts;       /* 0: all */
-} networks[] = {
-    { "128", 8, 0 },       { "432", 12, 0 },
-    { "3456", 24, 0 },     { "16/128", 8, 16 },
-    { "64/128", 8, 64 },   { "16/432", 12, 16 },
-    { "32/432", 12, 32 },  { "64/432", 12, 64 },
-    { "16/3456", 24, 16 }, { "64/3456", 24, 64 },
-};
-
-enum fault { FAULT_LINK, FAULT_ARC, FAULT_SWITCH, FAULT_ROUTE, FAULT_HOST_END,
-             FAULT_CABLE };
-
-/* Changes that are not faults. */
-enum change { CHANGE_NONE, CHANGE_PROFILE, CHANGE_FEC, CHANGE_LENGTH,
-              CHANGE_FIRMWARE };
-
-static const struct condition {
-    const char *name;
-    int faults;
-    enum fault kind;
-    double excess_ns;
-    bool blind; /* no baseline */
-    bool busy;
-    const struct noise_kind *noise;
-    enum change change;
-    double share; /* of what changes; profiles: how many */
-    bool bend;    /* and a route that is wrong crosses the fault */
-} conditions[] = {
+/* Beside those with a noise. */
+static const struct condition conditions[] = {
     { "slow", 1, FAULT_LINK, 1000, .noise = NULL },
     { "blind", 1, FAULT_LINK, 1000, .blind = true },
     { "two", 2, FAULT_LINK, 1000, .noise = NULL },
@@ -148,21 +106,19 @@ static double now (void)
 
 struct trial {
     const struct condition *what;
+    struct truth truth;
     const struct network *net;
     struct pathset *ps;
-    struct fabric *twisted; /* the same, but for a route that is wrong */
-    struct pathset *actual; /* the job there */
+    struct pathset *actual; /* where a route may be wrong */
     struct tree *tree;      /* of these */
     struct plan *plan;
     const uint32_t *link;   /* [m] of the job */
     size_t m;
     uint8_t *used;          /* [2 * nlinks] arcs that its paths cross */
-    struct rng rng;
-    double *latency, *busy; /* [nlinks] */
-    double *loopback;       /* [endpoints] */
+    double *busy;           /* [nlinks] */
     double *arc;            /* [2 * nlinks] */
     uint32_t fault[FAULTS_MAX]; /* links, arcs or switches (also of routes) */
-    bool bent, bend;            /* messages go the wrong way; will */
+    bool bend;                  /* messages will go the wrong way */
     uint8_t *entry, right;      /* the wrong one of a table; what it was */
     double change_se;           /* of an RTT by that, in standard errors */
     size_t changed;             /* rows that do */
@@ -190,7 +146,7 @@ static double rtt_ns (const struct trial *t, const struct row *row)
     double sum = 0;
 
     for (size_t k = 0; k < row->n; k++)
-        sum += row->count[k] * t->latency[row->link[k]];
+        sum += row->count[k] * t->truth.latency[row->link[k]];
     return sum;
 }
 
@@ -250,8 +206,8 @@ static uint32_t misroute (struct trial *t, uint32_t over)
 {
     for (int tries = 0; tries < BENDS; tries++) {
         size_t n = pathset_size (t->ps);
-        uint32_t from = rng_below (&t->rng, n);
-        uint32_t to = rng_below (&t->rng, n);
+        uint32_t from = rng_below (&t->truth.rng, n);
+        uint32_t to = rng_below (&t->truth.rng, n);
         const struct fabric_endpoint *end;
         uint32_t arc[PATH_MAX_HOPS];
         struct fabric_node *sw;
@@ -261,13 +217,13 @@ static uint32_t misroute (struct trial *t, uint32_t over)
         if (from == to
             || (hops = pathset_walk (t->ps, from, to, arc, NULL)) < 2)
             continue;
-        place = arc[1 + rng_below (&t->rng, hops - 1)];
+        place = arc[1 + rng_below (&t->truth.rng, hops - 1)];
         place = t->net->link[arc_link (place)].end[place % 2];
-        sw = &t->twisted->node[place];
-        end = &t->twisted->endpoint[pathset_endpoint (t->ps, to)->id];
-        t->entry = &sw->lft[t->twisted->port[end->port].lid];
+        sw = &t->truth.actual->node[place];
+        end = &t->truth.actual->endpoint[pathset_endpoint (t->ps, to)->id];
+        t->entry = &sw->lft[t->truth.actual->port[end->port].lid];
         t->right = *t->entry;
-        *t->entry = 1 + rng_below (&t->rng, sw->nports);
+        *t->entry = 1 + rng_below (&t->truth.rng, sw->nports);
         if (*t->entry != t->right
             && (over == NETWORK_NONE || is_crossed (t, from, to, over))
             && matters (t, to))
@@ -282,8 +238,8 @@ static uint32_t misroute (struct trial *t, uint32_t over)
 static uint32_t draw_fault (struct trial *t)
 {
     for (;;) {
-        uint32_t link = t->link[rng_below (&t->rng, t->m)];
-        uint32_t side = rng_below (&t->rng, 2);
+        uint32_t link = t->link[rng_below (&t->truth.rng, t->m)];
+        uint32_t side = rng_below (&t->truth.rng, 2);
 
         switch (t->what->kind) {
         case FAULT_LINK:
@@ -308,33 +264,11 @@ static uint32_t draw_fault (struct trial *t)
     }
 }
 
-/* What hosts differ by: an adapter of one of three kinds, on this socket or the
- * other.
- */
-static double host_part (struct rng *rng)
-{
-    static const double adapter[] = { 0, 60, 150 };
-
-    return adapter[rng_below (rng, COUNT (adapter))]
-           + (rng_below (rng, 2) ? SOCKET_NS : 0);
-}
-
 static void plant (struct trial *t)
 {
-    size_t nlinks = t->net->nlinks;
-
-    for (size_t i = 0; i < pathset_size (t->ps); i++)
-        t->loopback[i] = LOOPBACK_NS + host_part (&t->rng);
-    for (size_t l = 0; l < nlinks; l++) {
-        t->latency[l] = (t->net->link[l].kind == LINK_HOST ? HOST_NS
-                                                           : SWITCH_NS)
-                        + SPREAD_NS * rng_uniform (&t->rng);
-        if (t->what->noise && t->net->link[l].kind == LINK_HOST)
-            t->latency[l] += host_part (&t->rng);
-        t->busy[l] = t->what->busy && rng_uniform (&t->rng) < BUSY_SHARE
-                         ? BUSY_P
-                         : 0;
-    }
+    truth_draw (&t->truth, t->what->noise);
+    for (size_t l = 0; l < t->net->nlinks && t->what->busy; l++)
+        t->busy[l] = rng_uniform (&t->truth.rng) < BUSY_SHARE ? BUSY_P : 0;
     for (int i = 0; i < t->what->faults; i++)
         do
             t->fault[i] = draw_fault (t);
@@ -343,50 +277,16 @@ static void plant (struct trial *t)
               && misroute (t, t->fault[0]) != NETWORK_NONE;
 }
 
-/* A profile is the host's: loopbacks have it, too. */
-static void change_profiles (struct trial *t)
-{
-    size_t n = pathset_size (t->ps);
-
-    for (int k = 0; k < (int)t->what->share; k++) {
-        size_t i = rng_below (&t->rng, n);
-        const char *host = pathset_endpoint (t->ps, i)->host;
-
-        t->loopback[i] += PROFILE_NS;
-        for (size_t l = 0; l < t->net->nlinks; l++)
-            if (t->net->link[l].host && !strcmp (t->net->link[l].host, host))
-                t->latency[l] += PROFILE_NS / 2;
-    }
-}
-
-/* Changes that are not faults. */
+/* A change begins with hosts of the job. */
 static void alter (struct trial *t)
 {
-    uint32_t sw = t->net->link[t->link[t->m - 1]].end[0];
+    const char *host[PROFILES_MAX];
 
-    if (t->what->change == CHANGE_PROFILE)
-        change_profiles (t);
-    for (size_t l = 0; l < t->net->nlinks; l++) {
-        const struct link_info *link = &t->net->link[l];
-        double *ns = &t->latency[l];
-
-        switch (t->what->change) {
-        case CHANGE_FEC:
-            if (rng_uniform (&t->rng) < t->what->share)
-                *ns += 100 + 100 * rng_uniform (&t->rng);
-            break;
-        case CHANGE_LENGTH:
-            if (rng_uniform (&t->rng) < t->what->share)
-                *ns += LONGER_NS;
-            break;
-        case CHANGE_FIRMWARE:
-            if (link->end[0] == sw || link->end[1] == sw)
-                *ns += FIRMWARE_NS;
-            break;
-        default:
-            break;
-        }
-    }
+    for (int i = 0; i < PROFILES_MAX; i++)
+        host[i] = pathset_endpoint (
+                      t->ps, rng_below (&t->truth.rng, pathset_size (t->ps)))
+                      ->host;
+    truth_change (&t->truth, t->what, t->ps, host, PROFILES_MAX);
 }
 
 static void slow_down (struct trial *t)
@@ -394,14 +294,13 @@ static void slow_down (struct trial *t)
     double ns = t->what->excess_ns;
 
     alter (t);
-
     for (int i = 0; i < t->what->faults; i++)
         for (uint32_t l = 0; l < t->net->nlinks; l++)
             if (is_fault (t, i, l) && t->what->kind != FAULT_ARC)
-                t->latency[l] += ns;
+                t->truth.latency[l] += ns;
     if (t->what->kind == FAULT_ARC)
         t->arc[t->fault[0]] = ns;
-    t->bent = t->what->kind == FAULT_ROUTE || t->bend;
+    t->truth.moved = t->what->kind == FAULT_ROUTE || t->bend;
 }
 
 static bool with_loopbacks = true;
@@ -410,29 +309,20 @@ static struct samples *measure (const struct trial *t,
                                 const struct plan *plan, uint64_t seed)
 {
     struct simulate_options sim = {
-        .noise_ns = NOISE_NS,
-        .outlier_share = 0.01,
-        .outlier_ns = 2000,
         .repeats = REPEATS,
         .seed = seed,
         .arc_ns = t->arc,
-        .busy = t->what->busy ? t->busy : NULL,
-        .busy_ns = BUSY_NS,
     };
-    struct noise *noise = NULL;
-    struct samples *s;
-    struct error err;
 
-    if (t->what->noise) {
-        noise = noise_create (t->what->noise, t->ps, seed);
-        sim.noise_ns = sim.outlier_share = 0;
-        sim.noise = noise;
-        sim.loopback_ns = with_loopbacks ? t->loopback : NULL;
+    if (!t->what->noise) {
+        sim.noise_ns = NOISE_NS;
+        sim.outlier_share = 0.01;
+        sim.outlier_ns = 2000;
+        sim.busy = t->busy;
+        sim.busy_ns = BUSY_NS;
     }
-    s = need (simulate (t->bent ? t->actual : t->ps, plan, t->latency, &sim,
-                        &err), &err);
-    noise_destroy (noise);
-    return s;
+    return truth_measure (&t->truth, t->ps, plan, t->what->noise,
+                          t->what->noise && with_loopbacks, sim);
 }
 
 /* How many links the plan's rows do not tell from this one. */
@@ -442,7 +332,7 @@ static size_t alike (const struct trial *t, const struct plan *plan,
     struct column {
         uint32_t rows, agree; /* rows: that cross it; agree: and the link */
         uint8_t count, of;    /* in the first of these */
-    } *column = allocate (t->net->nlinks, sizeof (*column));
+    } *column = xcalloc (t->net->nlinks, sizeof (*column));
     size_t n = 0;
 
     for (size_t r = 0; r < plan_rounds (plan); r++) {
@@ -573,7 +463,7 @@ static void show (const struct trial *t, const struct plan *plan,
                 : t->what->kind == FAULT_ARC
                     ? t->net->link[arc_link (t->fault[i])].id
                     : t->net->link[t->fault[i]].id);
-    if (t->bent)
+    if (t->truth.moved)
         printf ("# %zu rows by %.1f standard errors\n", t->changed,
                 t->change_se);
     printf ("# %s, %zu + %zu rounds\n", verdict_status_name (v->status),
@@ -605,7 +495,7 @@ static void run_trial (struct trial *t, uint64_t seed, struct sums *sums)
     struct error err;
     double start;
 
-    t->bent = false;
+    t->truth.moved = false;
     plant (t);
     before = measure (t, t->plan, 4 * seed);
     base = (struct baseline){ before, t->ps };
@@ -641,22 +531,6 @@ static void run_trial (struct trial *t, uint64_t seed, struct sums *sums)
     plan_destroy (plan);
 }
 
-/* The same endpoints, where routes may be wrong. */
-static void twist (struct trial *t, struct fabric *twisted)
-{
-    size_t n = pathset_size (t->ps);
-    struct endpoint *e = allocate (n, sizeof (*e));
-    struct error err;
-
-    for (size_t i = 0; i < n; i++)
-        e[i] = *pathset_endpoint (t->ps, i);
-    t->twisted = twisted;
-    t->actual = need (pathset_create (fabric_network (twisted), e, n, &err),
-                      &err);
-    t->tree = need (tree_create (t->actual, &err), &err);
-    free (e);
-}
-
 static void find_used (struct trial *t)
 {
     struct error err;
@@ -672,23 +546,22 @@ static void find_used (struct trial *t)
     tree_destroy (tree);
 }
 
-static void trial_open (struct trial *t, struct fabric *f,
-                        struct fabric *twisted, size_t hosts, uint64_t seed)
+static void trial_open (struct trial *t, size_t hosts, uint64_t seed)
 {
     struct plan_options opts = { .extra_rounds = 2, .seed = seed };
     struct error err;
 
-    t->net = fabric_network (f);
-    t->ps = need (draw_hosts (f, hosts, &t->rng, &err), &err);
+    t->net = t->truth.net;
+    t->ps = need (draw_hosts (t->truth.f, hosts, &t->truth.rng, &err), &err);
+    t->actual = need (pathset_on (t->ps, fabric_network (t->truth.actual),
+                                  &err), &err);
+    t->tree = need (tree_create (t->actual, &err), &err);
     t->plan = need (plan_make (t->ps, &opts, &err), &err);
     t->link = need ((void *)pathset_links (t->ps, &t->m, &err), &err);
-    t->latency = allocate (t->net->nlinks, sizeof (*t->latency));
-    t->busy = allocate (t->net->nlinks, sizeof (*t->busy));
-    t->loopback = allocate (pathset_size (t->ps), sizeof (*t->loopback));
-    t->arc = allocate (2 * t->net->nlinks, sizeof (*t->arc));
-    t->used = allocate (2 * t->net->nlinks, sizeof (*t->used));
+    t->busy = xcalloc (t->net->nlinks, sizeof (*t->busy));
+    t->arc = xcalloc (2 * t->net->nlinks, sizeof (*t->arc));
+    t->used = xcalloc (2 * t->net->nlinks, sizeof (*t->used));
     find_used (t);
-    twist (t, twisted);
 }
 
 static void trial_close (struct trial *t)
@@ -697,9 +570,7 @@ static void trial_close (struct trial *t)
     pathset_destroy (t->ps);
     tree_destroy (t->tree);
     pathset_destroy (t->actual);
-    free (t->latency);
     free (t->busy);
-    free (t->loopback);
     free (t->arc);
     free (t->used);
 }
@@ -711,19 +582,20 @@ struct args {
 };
 
 /* Trials first, first + step ... */
-static struct sums run_share (const struct args *args, struct fabric *const *f,
+static struct sums run_share (const struct args *args,
+                              const struct truth *truth,
                               const struct network_case *net,
                               const struct condition *what, size_t first)
 {
     struct sums sums = { 0 };
-    struct trial t = { .what = what };
+    struct trial t = { .what = what, .truth = *truth };
 
     for (size_t i = first; i < args->trials; i += args->workers) {
         uint64_t seed = args->seed * 1000000 + i;
 
-        rng_seed (&t.rng, seed);
+        rng_seed (&t.truth.rng, seed);
         if (!t.ps || net->hosts > 0)
-            trial_open (&t, f[0], f[1], net->hosts, seed);
+            trial_open (&t, net->hosts, seed);
         memset (t.arc, 0, 2 * t.net->nlinks * sizeof (*t.arc));
         run_trial (&t, seed, &sums);
         if (net->hosts > 0)
@@ -759,7 +631,7 @@ static void add (struct sums *to, const struct sums *s)
 
 /* A process for each worker; their sums come back through a pipe. */
 static struct sums run_trials (const struct args *args,
-                               struct fabric *const *f,
+                               const struct truth *truth,
                                const struct network_case *net,
                                const struct condition *what)
 {
@@ -779,7 +651,7 @@ static struct sums run_trials (const struct args *args,
         }
         if (p->pid > 0)
             continue;
-        part = run_share (args, f, net, what, w);
+        part = run_share (args, truth, net, what, w);
         fflush (stdout);
         _exit (write (p->fd[1], &part, sizeof (part)) != sizeof (part));
     }
@@ -830,46 +702,6 @@ static void print_row (const struct network_case *net,
     fflush (stdout);
 }
 
-/* What stands behind NOISE/ in a case. */
-static const struct condition kinds[] = {
-    { "healthy", 0, FAULT_LINK, 0, .change = CHANGE_NONE },
-    { "host+", 1, FAULT_HOST_END, 0, .change = CHANGE_NONE },
-    { "switch+", 1, FAULT_CABLE, 0, .change = CHANGE_NONE },
-    { "bent+", 1, FAULT_CABLE, 0, .change = CHANGE_NONE, .bend = true },
-    { "oneway+", 1, FAULT_ARC, 0, .change = CHANGE_NONE },
-    { "two+", 2, FAULT_LINK, 0, .change = CHANGE_NONE },
-    { "profile", 0, FAULT_LINK, 0, .change = CHANGE_PROFILE },
-    { "fec", 0, FAULT_LINK, 0, .change = CHANGE_FEC },
-    { "long", 0, FAULT_LINK, 0, .change = CHANGE_LENGTH },
-    { "firmware", 0, FAULT_LINK, 0, .change = CHANGE_FIRMWARE },
-};
-
-/* Return false where the word names no case. */
-static bool parse_case (const char *word, struct condition *c)
-{
-    const char *slash = strchr (word, '/');
-    char name[16];
-
-    if (!slash || slash - word >= (ptrdiff_t)sizeof (name))
-        return false;
-    memcpy (name, word, slash - word);
-    name[slash - word] = '\0';
-    for (size_t i = 0; i < COUNT (kinds); i++) {
-        size_t len = strlen (kinds[i].name);
-        double number = atof (slash + 1 + len);
-
-        if (strncmp (slash + 1, kinds[i].name, len) != 0)
-            continue;
-        *c = kinds[i];
-        c->name = word;
-        c->noise = noise_find (name);
-        c->excess_ns = number;
-        c->share = c->change == CHANGE_PROFILE ? number : number / 100;
-        return c->noise != NULL;
-    }
-    return false;
-}
-
 /* Whether a word names a row of a table, or none names any. */
 static bool selected (const char *name, char *const *word, const bool *mine)
 {
@@ -889,44 +721,38 @@ static void run (const struct args *args, char *const *word,
     printf ("| case    | network |     found | FAIL | false (FAIL)  "
             "| suspects      | UNKNOWN | again             | ms |\n"
             "|---|---|---|---|---|---|---|---|---|\n");
-    for (size_t i = 0; i < COUNT (networks); i++) {
-        struct fat_tree tree = { .ports = networks[i].ports, .levels = 3,
-                                 .how = { .routing = args->routing,
-                                          .seed = args->seed } };
-        struct error err;
-        struct fabric *f[2];
+    for (const struct network_case *net = network_cases; net->name; net++) {
+        struct truth truth;
 
-        if (!selected (networks[i].name, word, is_network))
+        if (!selected (net->name, word, is_network))
             continue;
-        for (int k = 0; k < 2; k++)
-            f[k] = need (generate_fat_tree (&tree, &err), &err);
+        truth_open (&truth, net, args->routing, args->seed);
         for (size_t c = 0; word[c]; c++) {
             struct condition of;
             struct sums sums;
 
-            if (!is_case[c] || !parse_case (word[c], &of))
+            if (!is_case[c] || !condition_parse (&of, word[c]))
                 continue;
-            sums = run_trials (args, f, &networks[i], &of);
-            print_row (&networks[i], &of, &sums);
+            sums = run_trials (args, &truth, net, &of);
+            print_row (net, &of, &sums);
         }
         for (size_t c = 0; c < COUNT (conditions); c++) {
             struct sums sums;
 
             if (!selected (conditions[c].name, word, is_case))
                 continue;
-            sums = run_trials (args, f, &networks[i], &conditions[c]);
-            print_row (&networks[i], &conditions[c], &sums);
+            sums = run_trials (args, &truth, net, &conditions[c]);
+            print_row (net, &conditions[c], &sums);
         }
-        fabric_destroy (f[0]);
-        fabric_destroy (f[1]);
+        truth_close (&truth);
     }
 }
 
 int main (int argc, char **argv)
 {
     struct args args = { .trials = 20, .workers = 2, .seed = 1 };
-    bool *is_network = allocate (argc, sizeof (*is_network));
-    bool *is_case = allocate (argc, sizeof (*is_case));
+    bool *is_network = xcalloc (argc, sizeof (*is_network));
+    bool *is_case = xcalloc (argc, sizeof (*is_case));
     int c;
 
     while ((c = getopt (argc, argv, "n:s:w:r:e:lv")) != -1) {
@@ -937,37 +763,28 @@ int main (int argc, char **argv)
         case 'e': least_se = (double)number (optarg, 0, 1000); break;
         case 'l': with_loopbacks = false; break;
         case 'v': verbose = true; break;
-        case 'r':
-            if (routing_find (optarg) >= 0) {
-                args.routing = routing_find (optarg);
-                break;
-            }
-            /* fall through */
+        case 'r': args.routing = routing_argument (optarg); break;
         default:
             fprintf (stderr, "Usage: localise [-n TRIALS] [-s SEED] "
                      "[-w WORKERS] [-r dmodk|minhop|random] [-e SE] [-l] [-v] "
-                     "[CASE|NETWORK]...\n");
+                     "[CASE|NOISE/FAULT|NETWORK]...\n");
             return 2;
         }
     }
-    printf ("`bench/localise");
-    for (int i = 1; i < argc; i++)
-        printf (" %s", argv[i]);
-    printf ("`, %zu trials, %s:\n\n", args.trials,
+    print_command (argc, argv);
+    printf (", %zu trials, %s:\n\n", args.trials,
             routing_name (args.routing));
     argv += optind;
     for (size_t i = 0; argv[i]; i++) {
         struct condition of;
 
-        for (size_t k = 0; k < COUNT (networks); k++)
-            is_network[i] |= !strcmp (argv[i], networks[k].name);
+        is_network[i] = network_case_find (argv[i]);
         for (size_t k = 0; k < COUNT (conditions); k++)
             is_case[i] |= !strcmp (argv[i], conditions[k].name);
-        is_case[i] |= parse_case (argv[i], &of);
-        if (!is_network[i] && !is_case[i]) {
-            fprintf (stderr, "localise: no case or network '%s'\n", argv[i]);
-            return 2;
-        }
+        is_case[i] |= condition_parse (&of, argv[i])
+                      && of.change != CHANGE_ROUTES;
+        if (!is_network[i] && !is_case[i])
+            no_case (argv[i]);
     }
     run (&args, argv, is_network, is_case);
     free (is_network);

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "util/error.h"
 #include "util/text.h"
@@ -25,17 +26,6 @@ static inline void *need (void *p, const struct error *err)
     return p;
 }
 
-/* Zeroed memory, also where n is 0. */
-static inline void *allocate (size_t n, size_t size)
-{
-    struct error err;
-    void *p = calloc (n + 1, size);
-
-    if (!p)
-        error_nomem (&err);
-    return need (p, &err);
-}
-
 /* An argument. */
 static inline uint64_t number (const char *text, uint64_t min, uint64_t max)
 {
@@ -48,6 +38,15 @@ static inline uint64_t number (const char *text, uint64_t min, uint64_t max)
         exit (2);
     }
     return n;
+}
+
+/* The command, in front of its results. */
+static inline void print_command (int argc, char **argv)
+{
+    printf ("`bench/%s", program_invocation_short_name);
+    for (int i = 1; i < argc; i++)
+        printf (strchr (argv[i], ' ') ? " '%s'" : " %s", argv[i]);
+    putchar ('`');
 }
 
 #endif /* BENCH_NEED_H */

@@ -24,6 +24,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "bench/need.h"
 #include "bench/networks.h"
 #include "core/check/bound.h"
 #include "core/plan/paper.h"
@@ -663,10 +664,8 @@ int main (int argc, char **argv)
         return 2;
     }
     machine_name (machine, sizeof (machine));
-    printf ("`bench/planner");
-    for (int i = 1; i < argc; i++)
-        printf (strchr (argv[i], ' ') ? " '%s'" : " %s", argv[i]);
-    printf ("` on %s\n", machine);
+    print_command (argc, argv);
+    printf (" on %s\n", machine);
     put_table (&o, "Whole networks", whole, WHOLES, shared, result);
     put_ratios (result, WHOLES);
     put_growth (result, WHOLES);

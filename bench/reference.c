@@ -10,6 +10,7 @@
 #include "bench/need.h"
 #include "core/linear/linalg.h"
 #include "core/linear/stats.h"
+#include "util/alloc.h"
 
 enum { CAUSES = 16 };
 
@@ -92,10 +93,10 @@ static void add_link (struct reference *r, uint32_t link)
 static void naive (struct reference *r, const struct pairs *p, double ns)
 {
     size_t ends = pathset_size (p->ps);
-    double *excess = allocate (ends, sizeof (*excess));
-    double *all = allocate (ends, sizeof (*all));
-    double *v = allocate (p->n, sizeof (*v));
-    uint32_t *link = allocate (ends, sizeof (*link));
+    double *excess = xcalloc (ends, sizeof (*excess));
+    double *all = xcalloc (ends, sizeof (*all));
+    double *v = xcalloc (p->n, sizeof (*v));
+    uint32_t *link = xcalloc (ends, sizeof (*link));
     double usual;
 
     for (uint32_t e = 0; e < ends; e++) {
@@ -165,11 +166,11 @@ static void sparse (struct reference *r, const struct pairs *p, double ns)
 {
     const struct network *net = pathset_network (p->ps);
     size_t nlinks = net->nlinks;
-    double *d = allocate (p->n, sizeof (*d));
-    double *left = allocate (p->n, sizeof (*left));
-    double *v = allocate (p->n, sizeof (*v));
-    double *sum = allocate (nlinks, sizeof (*sum));
-    double *squares = allocate (nlinks, sizeof (*squares));
+    double *d = xcalloc (p->n, sizeof (*d));
+    double *left = xcalloc (p->n, sizeof (*left));
+    double *v = xcalloc (p->n, sizeof (*v));
+    double *sum = xcalloc (nlinks, sizeof (*sum));
+    double *squares = xcalloc (nlinks, sizeof (*squares));
     uint32_t chosen[CAUSES];
     double x[CAUSES];
     size_t n = 0;
@@ -251,8 +252,8 @@ void reference_find (struct reference r[REFERENCES], struct pathset *ps,
     size_t n = 0;
     struct pairs p = {
         .ps = ps,
-        .v = allocate (run->nsamples + base->nsamples, sizeof (*p.v)),
-        .at = allocate (ends * ends, sizeof (*p.at)),
+        .v = xcalloc (run->nsamples + base->nsamples, sizeof (*p.v)),
+        .at = xcalloc (ends * ends, sizeof (*p.at)),
     };
 
     memset (r, 0, REFERENCES * sizeof (*r));

@@ -25,6 +25,7 @@
 #include "bench/networks.h"
 #include "core/pattern/pattern.h"
 #include "core/plan/plan.h"
+#include "util/alloc.h"
 
 enum { PASSES = 5, GAP_US = 50, MESSAGE_US = 2, STEPS = 32 };
 
@@ -132,7 +133,7 @@ static void row_schedule (struct table *t, const struct schedule *sched)
     if (!(p = pattern_create (sched->kind, pathset_size (t->ps), NULL, &opts,
                               &err)))
         die (&err);
-    pair = allocate (pattern_width (p), sizeof (*pair));
+    pair = xcalloc (pattern_width (p), sizeof (*pair));
     for (uint64_t s = 0; s < pattern_turn (p); s++)
         probes += pattern_step (p, s, pair);
     made = stopwatch_seconds (&start);
@@ -184,7 +185,7 @@ static void rows (const struct net *net)
         || !(who = instance_draw (&in, draw, &n, 1, &err))
         || !(t.ps = instance_pathset (&in, who, n, &err)))
         die (&err);
-    t.load = allocate (pathset_network (t.ps)->nlinks, sizeof (*t.load));
+    t.load = xcalloc (pathset_network (t.ps)->nlinks, sizeof (*t.load));
     for (size_t k = 0; k < sizeof (schedules) / sizeof (schedules[0]); k++)
         row_schedule (&t, &schedules[k]);
     row_plan (&t, 0, "pmm, the basis");

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/need.h"
 #include "bench/networks.h"
 #include "core/linear/lsq.h"
 #include "core/linear/sparse.h"
@@ -390,10 +391,8 @@ int main (int argc, char **argv)
             return 2;
         }
     machine_name (machine, sizeof (machine));
-    printf ("`bench/solver");
-    for (int i = 1; i < argc; i++)
-        printf (" %s", argv[i]);
-    printf ("` on %s\n\n### Errors, and seconds to solve\n\n"
+    print_command (argc, argv);
+    printf (" on %s\n\n### Errors, and seconds to solve\n\n"
             "| network | links | rank | rows | rms predicted | observed | | "
             "worst 1 %% stated | observed | max predicted | s predict | "
             "s fit | at most | s solve |\n"

@@ -23,6 +23,7 @@
 #include "core/throughput/carry.h"
 #include "core/throughput/flows.h"
 #include "ibquery/fabric.h"
+#include "util/alloc.h"
 #include "util/rng.h"
 
 enum { TIMES = 2, TRIALS = 50 };
@@ -79,7 +80,7 @@ static void try_link (struct pathset *ps, const struct plan *plan,
                       struct trials *t)
 {
     const struct carry_options opts = { .much = .2 };
-    double *rate = allocate (plan_probes (plan), sizeof (*rate));
+    double *rate = xcalloc (plan_probes (plan), sizeof (*rate));
     struct error err;
     struct carry *c = NULL;
 

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "config.h"
+#include "bench/truth.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/need.h"
+#include "util/alloc.h"
+
+#define COUNT(v) (sizeof (v) / sizeof ((v)[0]))
+
+#define HOST_NS 420.0
+#define SWITCH_NS 130.0
+#define SPREAD_NS 150.0
+#define SOCKET_NS 80.0
+#define LOOPBACK_NS 900.0
+#define PROFILE_NS 1000.0
+#define FIRMWARE_NS 50.0
+#define LONGER_NS 150.0 /* 30 m */
+
+const struct network_case network_cases[] = {
+    { "128", 8, 0 },       { "432", 12, 0 },
+    { "3456", 24, 0 },     { "16/128", 8, 16 },
+    { "64/128", 8, 64 },   { "16/432", 12, 16 },
+    { "32/432", 12, 32 },  { "64/432", 12, 64 },
+    { "16/3456", 24, 16 }, { "64/3456", 24, 64 },
+    { 0 },
+};
+
+const struct network_case *network_case_find (const char *name)
+{
+    for (const struct network_case *c = network_cases; c->name; c++)
+        if (!strcmp (c->name, name))
+            return c;
+    return NULL;
+}
+
+/* What stands behind NOISE/, some with a number after it. */
+static const struct condition kinds[] = {
+    { "healthy", 0, .change = CHANGE_NONE },
+    { "host+", 1, FAULT_HOST_END, .change = CHANGE_NONE },
+    { "switch+", 1, FAULT_CABLE, .change = CHANGE_NONE },
+    { "bent+", 1, FAULT_CABLE, .bend = true },
+    { "oneway+", 1, FAULT_ARC, .change = CHANGE_NONE },
+    { "two+", 2, FAULT_LINK, .change = CHANGE_NONE },
+    { "profile", 0, .change = CHANGE_PROFILE },
+    { "fec", 0, .change = CHANGE_FEC },
+    { "long", 0, .change = CHANGE_LENGTH },
+    { "firmware", 0, .change = CHANGE_FIRMWARE },
+    { "lft", 0, .change = CHANGE_ROUTES },
+};
+
+bool condition_parse (struct condition *c, const char *word)
+{
+    const char *slash = strchr (word, '/');
+    char name[16];
+
+    if (!slash || slash - word >= (ptrdiff_t)sizeof (name))
+        return false;
+    memcpy (name, word, slash - word);
+    name[slash - word] = '\0';
+    for (size_t i = 0; i < COUNT (kinds); i++) {
+        size_t len = strlen (kinds[i].name);
+
+        if (strncmp (slash + 1, kinds[i].name, len) != 0)
+            continue;
+        *c = kinds[i];
+        c->name = word;
+        c->noise = noise_find (name);
+        c->excess_ns = atof (slash + 1 + len);
+        c->share = c->excess_ns / (c->change == CHANGE_PROFILE ? 1 : 100);
+        return c->noise != NULL;
+    }
+    return false;
+}
+
+void truth_open (struct truth *t, const struct network_case *net,
+                 enum routing routing, uint64_t seed)
+{
+    struct fat_tree tree = { .ports = net->ports, .levels = 3,
+                             .how = { .routing = routing, .seed = seed } };
+    struct error err;
+
+    *t = (struct truth){ 0 };
+    t->f = need (generate_fat_tree (&tree, &err), &err);
+    t->actual = need (generate_fat_tree (&tree, &err), &err);
+    t->net = fabric_network (t->f);
+    t->latency = xcalloc (t->net->nlinks, sizeof (*t->latency));
+    t->loopback = xcalloc (t->f->nendpoints, sizeof (*t->loopback));
+}
+
+void truth_close (struct truth *t)
+{
+    fabric_destroy (t->f);
+    fabric_destroy (t->actual);
+    free (t->latency);
+    free (t->loopback);
+}
+
+/* An adapter of one of three kinds, on this socket or the other. */
+static double host_part (struct rng *rng)
+{
+    static const double adapter[] = { 0, 60, 150 };
+    double ns = adapter[rng_below (rng, COUNT (adapter))];
+
+    return ns + (rng_below (rng, 2) ? SOCKET_NS : 0);
+}
+
+void truth_draw (struct truth *t, bool mixed)
+{
+    for (size_t i = 0; i < t->f->nendpoints; i++)
+        t->loopback[i] = LOOPBACK_NS + host_part (&t->rng);
+    for (size_t l = 0; l < t->net->nlinks; l++) {
+        bool host = t->net->link[l].kind == LINK_HOST;
+
+        t->latency[l] = (host ? HOST_NS : SWITCH_NS)
+                        + SPREAD_NS * rng_uniform (&t->rng);
+        if (host && mixed)
+            t->latency[l] += host_part (&t->rng);
+    }
+}
+
+uint32_t truth_cable (struct truth *t, struct pathset *job)
+{
+    struct error err;
+    size_t m;
+    const uint32_t *link = need ((void *)pathset_links (job, &m, &err), &err);
+    uint32_t l;
+
+    do
+        l = link[rng_below (&t->rng, m)];
+    while (t->net->link[l].kind == LINK_HOST);
+    return l;
+}
+
+void truth_slow_host (struct truth *t, const char *host, double ns,
+                      double loopback_ns)
+{
+    for (size_t e = 0; e < t->f->nendpoints; e++)
+        if (!strcmp (t->f->host[t->f->endpoint[e].host].name, host))
+            t->loopback[e] += loopback_ns;
+    for (size_t l = 0; l < t->net->nlinks; l++)
+        if (t->net->link[l].host && !strcmp (t->net->link[l].host, host))
+            t->latency[l] += ns;
+}
+
+/* Of a share of the links: each so much, and up to `more` beside. */
+static void lengthen (struct truth *t, double share, double ns, double more)
+{
+    for (size_t l = 0; l < t->net->nlinks; l++)
+        if (rng_uniform (&t->rng) < share)
+            t->latency[l] += ns + (more > 0 ? more * rng_uniform (&t->rng) : 0);
+}
+
+static void slow_switch (struct truth *t, uint32_t sw)
+{
+    for (size_t l = 0; l < t->net->nlinks; l++)
+        if (t->net->link[l].end[0] == sw || t->net->link[l].end[1] == sw)
+            t->latency[l] += FIRMWARE_NS;
+}
+
+void truth_change (struct truth *t, const struct condition *c,
+                   struct pathset *job, const char *const *host, size_t n)
+{
+    switch (c->change) {
+    case CHANGE_PROFILE:
+        for (size_t i = 0; i < n && (double)i < c->share; i++)
+            truth_slow_host (t, host[i], PROFILE_NS, 2 * PROFILE_NS);
+        break;
+    case CHANGE_FEC:
+        lengthen (t, c->share, 100, 100);
+        break;
+    case CHANGE_LENGTH:
+        lengthen (t, c->share, LONGER_NS, 0);
+        break;
+    case CHANGE_FIRMWARE:
+        slow_switch (t, t->net->link[truth_cable (t, job)].end[0]);
+        break;
+    default:
+        break;
+    }
+}
+
+struct samples *truth_measure (const struct truth *t, const struct pathset *ps,
+                               const struct plan *plan,
+                               const struct noise_kind *noise, bool loopbacks,
+                               struct simulate_options sim)
+{
+    size_t n = pathset_size (ps);
+    double *loopback = xcalloc (n, sizeof (*loopback));
+    struct noise *day = noise ? noise_create (noise, ps, sim.seed) : NULL;
+    struct samples *s;
+    struct error err;
+    struct pathset *actual = need (
+        pathset_on (ps, fabric_network (t->moved ? t->actual : t->f), &err),
+        &err);
+
+    for (size_t i = 0; i < n; i++)
+        loopback[i] = t->loopback[pathset_endpoint (ps, i)->id];
+    sim.noise = day;
+    sim.loopback_ns = loopbacks ? loopback : NULL;
+    s = need (simulate (actual, plan, t->latency, &sim, &err), &err);
+    noise_destroy (day);
+    pathset_destroy (actual);
+    free (loopback);
+    return s;
+}
+
+enum routing routing_argument (const char *word)
+{
+    int routing = routing_find (word);
+
+    if (routing < 0) {
+        fprintf (stderr, "%s: no routing '%s'\n", program_invocation_short_name,
+                 word);
+        exit (2);
+    }
+    return routing;
+}
+
+void no_case (const char *word)
+{
+    fprintf (stderr, "%s: no case or network '%s'; noises: %s\n",
+             program_invocation_short_name, word, noise_names ());
+    exit (2);
+}
