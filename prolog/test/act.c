@@ -538,6 +538,15 @@ static const char *recorded (struct season *s)
 #define TWICE "audit -1800 fail h0003; audit -600 fail h0003; "
 #define DRAINED TWICE "round 0; "
 #define MENDED "audit 700; audit 1400; "
+/* Two FAILs, and between them an audit that found the host clean, or did not
+ * tell.
+ */
+#define BETWEEN(what)                                                         \
+    "audit -1800 fail h0003; audit -900 " what "; audit -100 fail h0003; "    \
+    "round 0"
+#define CLEAN(what) BETWEEN (what), "", "", "wait: FAIL in audit 5"
+#define UNTOLD(what)                                                          \
+    BETWEEN (what), "drain h0003", "drain", "audits 3 and 5"
 
 static const struct {
     const char *what, *script, *deeds, *recorded;
@@ -548,31 +557,20 @@ static const struct {
       "h0003: drained: pmm: host end h0003 mlx5_0/1 (" },
     { "slow once", "audit -600 fail h0003; round 0", "", "",
       "h0003: wait: FAIL in audit 3" },
-    { "clean between", "audit -1800 fail h0003; audit -900;"
-      "audit -100 fail h0003; round 0", "", "", "wait: FAIL in audit 5" },
+    { "clean between", CLEAN ("") },
     { "clean between, in an audit that FAILs elsewhere",
-      "audit -1800 fail h0003; audit -900 cable spine;"
-      "audit -100 fail h0003; round 0", "", "", "wait: FAIL in audit 5" },
+      CLEAN ("cable spine") },
     { "an UNKNOWN audit between is none that found it clean",
-      "audit -1800 fail h0003; audit -900 unknown; audit -100 fail h0003;"
-      "round 0", "drain h0003", "drain", "" },
+      UNTOLD ("unknown") },
     { "one between that is UNKNOWN for another link",
-      "audit -1800 fail h0003; audit -900 unknown open h0004;"
-      "audit -100 fail h0003; round 0", "", "", "wait: FAIL in audit 5" },
-    { "... for this one", "audit -1800 fail h0003;"
-      "audit -900 unknown open h0003; audit -100 fail h0003; round 0",
-      "drain h0003", "drain", "audits 3 and 5" },
-    { "... for another link, and incomplete", "audit -1800 fail h0003;"
-      "audit -900 unknown open h0004 incomplete; audit -100 fail h0003;"
-      "round 0", "drain h0003", "drain", "audits 3 and 5" },
-    { "... for a switch", "audit -1800 fail h0003; audit -900 switch spine;"
-      "audit -100 fail h0003; round 0", "", "", "wait: FAIL in audit 5" },
-    { "... beside others' traffic", "audit -1800 fail h0003;"
-      "audit -900 traffic h0004 unknown open h0005; audit -100 fail h0003;"
-      "round 0", "", "", "wait: FAIL in audit 5" },
-    { "... which is its own", "audit -1800 fail h0003;"
-      "audit -900 traffic h0003 unknown open h0005; audit -100 fail h0003;"
-      "round 0", "drain h0003", "drain", "audits 3 and 5" },
+      CLEAN ("unknown open h0004") },
+    { "... for this one", UNTOLD ("unknown open h0003") },
+    { "... for another link, and incomplete",
+      UNTOLD ("unknown open h0004 incomplete") },
+    { "... for a switch", CLEAN ("switch spine") },
+    { "... beside others' traffic",
+      CLEAN ("traffic h0004 unknown open h0005") },
+    { "... which is its own", UNTOLD ("traffic h0003 unknown open h0005") },
     { "once, with a sign", "audit -600 fail h0003; sign h0003 -500 3;"
       "round 0", "drain h0003", "drain", "its link has lost width" },
     { "a sign of another host's link", "audit -600 fail h0003;"
@@ -591,23 +589,16 @@ static const struct {
     { "it or a cable, twice", "audit -1800 cable h0003,spine;"
       "audit -600 cable spine,h0003; round 0", "", "",
       "would explain both as well" },
-    { "not judged between", "audit -1800 fail h0003; audit -900 open h0003;"
-      "audit -100 fail h0003; round 0", "drain h0003", "drain",
-      "audits 3 and 5" },
-    { "another one not judged between", "audit -1800 fail h0003;"
-      "audit -900 open h0004; audit -100 fail h0003; round 0", "", "",
-      "wait: FAIL in audit 5" },
+    { "not judged between", UNTOLD ("open h0003") },
+    { "another one not judged between", CLEAN ("open h0004") },
     { "another that FAILs, and is not judged then",
       "audit -1800 fail h0003 fail h0004; audit -600 fail h0003 open h0004;"
       "round 0", "drain h0003", "drain", "" },
     { "software", "audit -1800 software h0003; audit -600 software h0003;"
       "round 0", "", "", "h0003: note: its software, PCIe or adapter" },
-    { "software between, its link judged", "audit -1800 fail h0003;"
-      "audit -900 software h0003; audit -100 fail h0003; round 0", "", "",
-      "wait: FAIL in audit 5" },
-    { "software between, its link not judged", "audit -1800 fail h0003;"
-      "audit -900 software h0003 open h0003; audit -100 fail h0003; round 0",
-      "drain h0003", "drain", "audits 3 and 5" },
+    { "software between, its link judged", CLEAN ("software h0003") },
+    { "software between, its link not judged",
+      UNTOLD ("software h0003 open h0003") },
     { "half of the hosts",
       "audit -1800 fail h0001 fail h0002 fail h0003;"
       "audit -600 fail h0001 fail h0002 fail h0003; round 0", "", "",
