@@ -30,6 +30,10 @@
 #                             has a second port, at the next leaf
 #   with_vm                   skips where no virtual machine can run; goes to a
 #                             directory that is shared with it
+#   with_wired LEAVES SPINES EACH [TWINS]
+#                             such hosts, as the virtual machine is to have them:
+#                             opensm routes them, in ./net is their snapshot, in
+#                             ./conf what any check of theirs over verbs needs
 #   in_vm SECONDS SCRIPT      has bash run it there, with what is in tests/vm.sh
 #   with_cluster N|LIST [OPTION]...
 #                             a Slurm of hosts h0001 to N or LIST, with these
@@ -260,6 +264,19 @@ with_vm ()
         || skip_all "$(tail -n 1 <<<"$said")"
     mkdir "$workdir/share"
     cd "$workdir/share" || exit 1
+}
+
+with_wired ()
+{
+    wiring "$@" >wired
+    with_fabric 0 0 ftree "$PWD/wired"
+    on_host h0002 pmm fabric read -o net
+    cat >conf <<END
+Snapshot=$PWD/net
+NodeMap=$PWD/map
+Transport=verbs
+Repeats=5
+END
 }
 
 in_vm ()

@@ -11,9 +11,7 @@
 . "$(dirname "$0")/lib.sh"
 need pmm pmm-probe jq ibsim opensm
 with_vm
-wiring 4 2 4 >wired
-with_fabric 0 0 ftree "$PWD/wired"
-on_host h0002 pmm fabric read -o net
+with_wired 4 2 4
 pmm fabric show -f net --json >net.json
 
 # A plan of all pairs, one a round, so that none waits for another's processor.
@@ -40,11 +38,7 @@ pmm plan -f net --check plan.json >out 2>&1
 is "$? $(jq '.rounds | length' plan.json)" "0 120" "a plan of all pairs" \
     || diag "$(<out)"
 
-cat >conf <<END
-Snapshot=$PWD/net
-Transport=verbs
-NodeMap=$PWD/map
-Repeats=5
+cat >>conf <<END
 RoundTrip=5000
 Timeout=600
 END

@@ -13,19 +13,13 @@ need pmm pmm-probe jq ibsim opensm
 PATH=$builddir/probe/test:$PATH
 need intruder
 with_vm
-wiring 4 2 3 2 >wired
-with_fabric 0 0 ftree "$PWD/wired"
-on_host h0002 pmm fabric read -o net
+with_wired 4 2 3 2
 pmm fabric show -f net --json >net.json
 cable=$(jq -r '.links[] | select(.kind == "switch") | .id' net.json | head -n 1)
 
 # A round trip takes 1.1 ms at most.
-cat >conf <<END
-Snapshot=$PWD/net
+cat >>conf <<END
 Baseline=$PWD/baseline.json
-Transport=verbs
-NodeMap=$PWD/map
-Repeats=5
 RoundTrip=2500
 WarnExcess=20000
 FailExcess=30000

@@ -15,9 +15,7 @@ need pmm pmm-probe jq ibsim opensm
 type cc >/dev/null 2>&1 || skip_all "there is no C compiler"
 with_vm
 # h0001 and h0004 have two rails.
-wiring 4 2 3 2 >wired
-with_fabric 0 0 ftree "$PWD/wired"
-on_host h0002 pmm fabric read -o net
+with_wired 4 2 3 2
 
 cat >slow.c <<'END'
 #define _GNU_SOURCE
@@ -79,12 +77,8 @@ END
 cc -O -shared -fPIC -o slow.so slow.c -ldl
 is $? 0 "what makes a process slow" || exit
 
-cat >conf <<END
-Snapshot=$PWD/net
+cat >>conf <<END
 Baseline=$PWD/baseline.json
-Transport=verbs
-NodeMap=$PWD/map
-Repeats=5
 RoundTrip=2500
 WarnExcess=20000
 FailExcess=30000
