@@ -189,7 +189,8 @@ struct samples *truth_measure (const struct truth *t, const struct pathset *ps,
 {
     size_t n = pathset_size (ps);
     double *loopback = xcalloc (n, sizeof (*loopback));
-    struct noise *day = noise ? noise_create (noise, ps, sim.seed) : NULL;
+    struct noise *day
+        = noise ? noise_create (noise, t->net, n, sim.seed) : NULL;
     struct samples *s;
     struct error err;
     struct pathset *actual = need (

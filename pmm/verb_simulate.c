@@ -406,8 +406,10 @@ static int make_noise (const struct options *o, const struct pathset *ps,
     if (!(kind = noise_find (o->noise)))
         return error_input (err, "--noise %.80s: a number of ns is wanted, or "
                                  "one of %s", o->noise, noise_names ());
-    opts->noise = t->noise = noise_create (kind, ps, NOISE_SEED + o->seed);
-    return t->noise ? 0 : error_nomem (err);
+    opts->noise = t->noise = noise_create (kind, pathset_network (ps),
+                                            pathset_size (ps),
+                                            NOISE_SEED + o->seed);
+    return 0;
 }
 
 /* What the loopbacks of the plan's endpoints take. */

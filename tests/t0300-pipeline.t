@@ -236,6 +236,12 @@ refuses 2 'SHARE:P:NS' pmm simulate -f fabric --plan plan --busy 0.2
 refuses 2 'below 0' pmm simulate -f fabric --plan plan --slow h0003/1=-900
 refuses 2 'noise sideways: .*number of ns .* one of calm, site, busy, ' \
     pmm simulate -f fabric --plan plan --noise sideways
+missing=
+for name in $(sed 's/.* one of //; s/,//g' stderr); do
+    grep -Eq "^\.BR? .*\b$name\b" "$srcdir/man/pmm.1.in" \
+        || missing+=" $name"
+done
+is "$missing" "" "... and pmm (1) has all of these"
 refuses 2 'no such host' pmm simulate -f fabric --plan plan --slow-host s1=+3
 refuses 2 "loopback: '-1' is no" pmm simulate -f fabric --plan plan --loopback -1
 refuses 2 'version 3 is not known' pmm solve -f fabric --plan plan \

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/alloc.h"
+
 #define JITTER_LOG_SD 0.6
 #define BURST_ROUNDS 0.3 /* of the rounds, in which a burst is on */
 #define BURST_P 0.8
@@ -18,40 +20,30 @@ enum { SLEEP_MIN_NS = 1000, SLEEP_MAX_NS = 50000,
        LATE_MIN_NS = 20000, LATE_MAX_NS = 100000 };
 
 #define CALM .jitter_ns = 15, .shift_ns = 8
-#define SITE                                                                  \
-    .jitter_ns = 40, .tail_share = .02, .tail_ns = 2000, .shift_ns = 20,      \
-    .repin_share = .1, .repin_ns = 200, .wait_share = .08, .wait_p = .3,      \
-    .wait_ns = 400, .burst_share = .03, .sleep_share = .02
+#define USUAL .jitter_ns = 40, .shift_ns = 20
 
+/* pmm (1) says what they are. */
 const struct noise_kind noise_kinds[] = {
-    { "calm", "nobody else is there", CALM },
-    { "site", "a usual day", SITE },
-    { "busy", "a full day", .jitter_ns = 40, .tail_share = .02,
-      .tail_ns = 2000, .shift_ns = 20, .repin_share = .2, .repin_ns = 300,
-      .wait_share = .15, .wait_p = .6, .wait_ns = 800, .burst_share = .1,
-      .sleep_share = .02 },
-    { "bgq5", "traffic on 5 % of the arcs between switches, all along",
-      .jitter_ns = 40, .shift_ns = 20, .wait_share = .05, .wait_p = .75,
-      .wait_ns = 1500 },
-    { "burst20", "bursts on 20 % of the arcs between switches",
-      .jitter_ns = 40, .shift_ns = 20, .burst_share = .2 },
-    { "cstate10", "10 % of the hosts sleep between messages",
-      .jitter_ns = 40, .shift_ns = 20, .sleep_share = .1 },
-    { "repin200", "10 % of the processes run on another socket", CALM,
-      .repin_share = .1, .repin_ns = 200 },
-    { "repin400", "20 % of them", CALM, .repin_share = .2, .repin_ns = 400 },
-    { "repin600", "20 % of them, and far", CALM, .repin_share = .2,
-      .repin_ns = 600 },
-    { "runsd60", "hosts differ by the day", .jitter_ns = 15, .shift_ns = 60 },
-    { "steps", "clocks step", CALM, .step_share = .01 },
-    { "loss5", "5 % of the messages are lost", CALM, .loss_share = .05 },
-    { "hotspots", "short waits on 30 % of the arcs between switches, nearly always",
-      .jitter_ns = 40, .shift_ns = 20, .wait_share = .3, .wait_p = .9,
-      .wait_ns = 300 },
-    { "daemons", "tails of 20 us, and a third of the hosts busy with others",
-      .jitter_ns = 80, .tail_share = .1, .tail_ns = 20000, .shift_ns = 40,
-      .repin_share = .2, .repin_ns = 100, .sleep_share = .3 },
-    { "late3", "three hosts answer late", CALM, .late = 3 },
+    { "calm", CALM },
+    { "site", USUAL, .tail_share = .02, .tail_ns = 2000, .repin_share = .1,
+      .repin_ns = 200, .wait_share = .08, .wait_p = .3, .wait_ns = 400,
+      .burst_share = .03, .sleep_share = .02 },
+    { "busy", USUAL, .tail_share = .02, .tail_ns = 2000, .repin_share = .2,
+      .repin_ns = 300, .wait_share = .15, .wait_p = .6, .wait_ns = 800,
+      .burst_share = .1, .sleep_share = .02 },
+    { "bgq5", USUAL, .wait_share = .05, .wait_p = .75, .wait_ns = 1500 },
+    { "burst20", USUAL, .burst_share = .2 },
+    { "cstate10", USUAL, .sleep_share = .1 },
+    { "repin200", CALM, .repin_share = .1, .repin_ns = 200 },
+    { "repin400", CALM, .repin_share = .2, .repin_ns = 400 },
+    { "repin600", CALM, .repin_share = .2, .repin_ns = 600 },
+    { "runsd60", .jitter_ns = 15, .shift_ns = 60 },
+    { "steps", CALM, .step_share = .01 },
+    { "loss5", CALM, .loss_share = .05 },
+    { "hotspots", USUAL, .wait_share = .3, .wait_p = .9, .wait_ns = 300 },
+    { "daemons", .jitter_ns = 80, .tail_share = .1, .tail_ns = 20000,
+      .shift_ns = 40, .repin_share = .2, .repin_ns = 100, .sleep_share = .3 },
+    { "late3", CALM, .late = 3 },
     { 0 },
 };
 
@@ -97,24 +89,16 @@ static double between (struct rng *rng, double low, double high)
 }
 
 struct noise *noise_create (const struct noise_kind *kind,
-                            const struct pathset *ps, uint64_t seed)
+                            const struct network *net, size_t n, uint64_t seed)
 {
-    const struct network *net = pathset_network (ps);
-    size_t n = pathset_size (ps);
-    struct noise *x = calloc (1, sizeof (*x));
+    struct noise *x = xcalloc (1, sizeof (*x));
     struct rng rng;
 
-    if (!x)
-        return NULL;
     x->kind = kind;
     x->seed = seed;
-    x->host = calloc (n + 1, sizeof (*x->host));
-    x->waits = calloc (2 * net->nlinks + 1, 1);
-    x->bursts = calloc (2 * net->nlinks + 1, 1);
-    if (!x->host || !x->waits || !x->bursts) {
-        noise_destroy (x);
-        return NULL;
-    }
+    x->host = xcalloc (n, sizeof (*x->host));
+    x->waits = xcalloc (2 * net->nlinks, 1);
+    x->bursts = xcalloc (2 * net->nlinks, 1);
     rng_seed (&rng, seed);
     for (size_t i = 0; i < n; i++) {
         x->host[i].shift_ns = kind->shift_ns * rng_normal (&rng);

@@ -16,7 +16,6 @@
 
 struct noise_kind {
     const char *name;
-    const char *help;
     double jitter_ns;   /* of each message: a lognormal of this median */
     double tail_share;  /* of messages: longer by an exponential of mean */
     double tail_ns;
@@ -45,9 +44,10 @@ const char *noise_names (void);
 /* One run's. */
 struct noise;
 
-/* Draw for endpoints of ps, which is borrowed. NULL with errno ENOMEM. */
+/* Draw for n endpoints and all arcs of a network. */
 struct noise *noise_create (const struct noise_kind *kind,
-                            const struct pathset *ps, uint64_t seed);
+                            const struct network *net, size_t n,
+                            uint64_t seed);
 void noise_destroy (struct noise *n);
 
 /* What it adds to a message of an endpoint to itself. */

@@ -40,7 +40,8 @@ struct means {
 
 static struct means measure (const char *name, uint64_t seed, bool arcs)
 {
-    struct noise *n = noise_create (noise_find (name), ps, seed);
+    struct noise *n = noise_create (noise_find (name), &net->net,
+                                    pathset_size (ps), seed);
     struct means m = { 0, 0, 0 };
     struct ways w = walk ();
     struct rng rng;
@@ -48,7 +49,7 @@ static struct means measure (const char *name, uint64_t seed, bool arcs)
     rng_seed (&rng, 1);
     if (!arcs)
         w.there = w.back = 0;
-    for (uint32_t i = 0; n && i < N; i++) {
+    for (uint32_t i = 0; i < N; i++) {
         m.round += noise_message_ns (n, A, B, i, w.arc, w.there + w.back,
                                      &rng) / N;
         m.ways += noise_way_ns (n, A, i, w.arc, w.there, &rng) / N

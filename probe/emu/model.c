@@ -55,9 +55,8 @@ struct model {
     size_t nflows;
     struct rng rng;   /* of random flows */
     double noise_ns;
-    struct noise *day; /* NULL: like no other; of ps, the endpoints */
+    struct noise *day; /* NULL: like no other */
     const struct noise_kind *kind;
-    struct pathset *ps;
     double outlier_p;
     double outlier_ns;
     double loss;
@@ -138,7 +137,6 @@ void model_destroy (struct model *m)
     free (m->excess);
     free (m->host_ns);
     noise_destroy (m->day);
-    pathset_destroy (m->ps);
     free (m->byte_ns);
     free (m->gbps);
     free (m->flood);
@@ -332,24 +330,6 @@ static int command_heal (struct model *m, char *const arg[],
     return recompute_flood (m, err);
 }
 
-/* All endpoints, in their order. NULL with err. */
-static struct pathset *all_endpoints (const struct fabric *f,
-                                      struct error *err)
-{
-    struct endpoint *e = calloc (f->nendpoints + 1, sizeof (*e));
-    struct pathset *ps = NULL;
-
-    if (!e)
-        error_nomem (err);
-    for (uint32_t i = 0; e && i < f->nendpoints; i++)
-        e[i] = (struct endpoint){ i, f->endpoint[i].name,
-                                  f->host[f->endpoint[i].host].name };
-    if (e)
-        ps = pathset_create (fabric_network (f), e, f->nendpoints, err);
-    free (e);
-    return ps;
-}
-
 static int command_noise (struct model *m, char *const arg[],
                           struct error *err)
 {
@@ -362,10 +342,8 @@ static int command_noise (struct model *m, char *const arg[],
             return error_input (err, "noise: '%.80s' is neither a time from 0 "
                                      "to %d ns nor one of %s", arg[0], NS_MAX,
                                 noise_names ());
-        if (!m->ps && !(m->ps = all_endpoints (m->fabric, err)))
-            return -1;
-        if (!(day = noise_create (kind, m->ps, rng_next (&m->rng))))
-            return error_nomem (err);
+        day = noise_create (kind, fabric_network (m->fabric),
+                            m->fabric->nendpoints, rng_next (&m->rng));
     }
     noise_destroy (m->day);
     m->day = day;
