@@ -158,7 +158,7 @@ static int exit_status (enum verdict_status status)
 
 static char alarm_record[256];
 static char alarm_word[256];
-static const char *alarm_result; /* a file that is not of this check */
+static const char *alarm_result; /* no such file is of a check that timed out */
 static volatile sig_atomic_t alarm_prints;
 
 static void on_alarm (int signum)

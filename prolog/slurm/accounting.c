@@ -67,6 +67,9 @@ static int list_add (void *list, void *item, struct error *err)
 
 /* The library's socket is the first that it opens: what it sends in two pieces
  * need not wait on our side. Nothing is lost where it is another file.
+ *
+ * By errno alone the library says that it failed: it sets it to 0 where it did
+ * not: sacctmgr asks no other way.
  */
 static void *open_connection (void)
 {
