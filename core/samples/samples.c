@@ -60,60 +60,48 @@ void samples_destroy (struct samples *s)
     }
 }
 
-/* Make room for one more than n; sizes are powers of two. */
-static void *grow (void *v, size_t n, size_t size)
+/* Append an item to the list of n that *list is; sizes are powers of two. */
+static int push (void *list, size_t *n, const void *item, size_t size)
 {
-    if (n & (n - 1))
-        return v;
-    return realloc (v, (n ? 2 * n : 1) * size);
+    char *v;
+
+    memcpy (&v, list, sizeof (v));
+    if ((*n & (*n - 1)) == 0) {
+        if (!(v = realloc (v, (*n ? 2 * *n : 1) * size)))
+            return -1;
+        memcpy (list, &v, sizeof (v));
+    }
+    memcpy (v + (*n)++ * size, item, size);
+    return 0;
 }
 
 int samples_add (struct samples *s, const struct sample *sample)
 {
-    struct sample *v = grow (s->sample, s->nsamples, sizeof (*v));
-
-    if (!v)
-        return -1;
-    s->sample = v;
-    v[s->nsamples++] = *sample;
-    return 0;
+    return push (&s->sample, &s->nsamples, sample, sizeof (*sample));
 }
 
 int samples_add_loopback (struct samples *s, const struct loopback *loopback)
 {
-    struct loopback *v = grow (s->loopback, s->nloopbacks, sizeof (*v));
-
-    if (!v)
-        return -1;
-    s->loopback = v;
-    v[s->nloopbacks++] = *loopback;
-    return 0;
+    return push (&s->loopback, &s->nloopbacks, loopback, sizeof (*loopback));
 }
 
 int samples_add_node (struct samples *s, const struct node *node)
 {
-    struct node *v = grow (s->node, s->nnodes, sizeof (*v));
-
-    if (!v)
-        return -1;
-    s->node = v;
-    v[s->nnodes++] = *node;
-    return 0;
+    return push (&s->node, &s->nnodes, node, sizeof (*node));
 }
 
 int samples_add_host (struct samples *s, const char *host, bool answered)
 {
-    char ***list = answered ? &s->answered : &s->missing;
-    size_t *n = answered ? &s->nanswered : &s->nmissing;
-    char **v = grow (*list, *n, sizeof (*v));
+    char *name = strdup (host);
+    int rc = -1;
 
-    if (!v)
-        return -1;
-    *list = v;
-    if (!(v[*n] = strdup (host)))
-        return -1;
-    (*n)++;
-    return 0;
+    if (name)
+        rc = answered
+                 ? push (&s->answered, &s->nanswered, &name, sizeof (name))
+                 : push (&s->missing, &s->nmissing, &name, sizeof (name));
+    if (rc < 0)
+        free (name);
+    return rc;
 }
 
 /* 8-4-4-4-12 hex digits. */
@@ -169,16 +157,35 @@ void sample_quantiles (double *rtt_ns, double *v, size_t n)
  * Write
  */
 
-static json_t *names_json (char **name, size_t n)
+/* One of a list. */
+typedef json_t *(*item_f) (const struct samples *s, const struct pathset *ps,
+                           size_t i);
+
+static json_t *list_json (const struct samples *s, const struct pathset *ps,
+                          size_t n, item_f item)
 {
     json_t *list = json_array ();
 
     for (size_t i = 0; i < n; i++)
-        if (json_array_append_new (list, json_string (name[i])) < 0) {
+        if (json_array_append_new (list, item (s, ps, i)) < 0) {
             json_decref (list);
             return NULL;
         }
     return list;
+}
+
+static json_t *answered_json (const struct samples *s,
+                              const struct pathset *ps, size_t i)
+{
+    (void)ps;
+    return json_string (s->answered[i]);
+}
+
+static json_t *missing_json (const struct samples *s, const struct pathset *ps,
+                             size_t i)
+{
+    (void)ps;
+    return json_string (s->missing[i]);
 }
 
 static json_t *rtt_json (const double *rtt_ns)
@@ -190,8 +197,10 @@ static json_t *rtt_json (const double *rtt_ns)
     return rtt;
 }
 
-static json_t *sample_json (const struct sample *s, const struct pathset *ps)
+static json_t *sample_json (const struct samples *samples,
+                            const struct pathset *ps, size_t i)
 {
+    const struct sample *s = &samples->sample[i];
     json_t *rtt = s->lost < s->sent ? rtt_json (s->rtt_ns) : NULL;
 
     return json_pack ("{s:s, s:s, s:I, s:s, s:I, s:I, s:o?}", "a",
@@ -203,106 +212,63 @@ static json_t *sample_json (const struct sample *s, const struct pathset *ps)
                       "rtt_ns", rtt);
 }
 
-static json_t *loopbacks_json (const struct samples *s,
-                               const struct pathset *ps)
+static json_t *loopback_json (const struct samples *s,
+                              const struct pathset *ps, size_t i)
 {
-    json_t *list = json_array ();
+    const struct loopback *l = &s->loopback[i];
 
-    for (size_t i = 0; i < s->nloopbacks; i++) {
-        const struct loopback *l = &s->loopback[i];
-        json_t *one = json_pack ("{s:s, s:I, s:o}", "end",
-                                 pathset_endpoint (ps, l->end)->name, "round",
-                                 (json_int_t)l->round, "rtt_ns",
-                                 rtt_json (l->rtt_ns));
-
-        if (json_array_append_new (list, one) < 0) {
-            json_decref (list);
-            return NULL;
-        }
-    }
-    return list;
+    return json_pack ("{s:s, s:I, s:o}", "end",
+                      pathset_endpoint (ps, l->end)->name, "round",
+                      (json_int_t)l->round, "rtt_ns", rtt_json (l->rtt_ns));
 }
 
-static json_t *text_or_null (const char *s)
+static const char *if_known (const char *s)
 {
-    return *s ? json_string (s) : NULL;
+    return *s ? s : NULL;
 }
 
-static json_t *numa_or_null (int numa)
+static json_t *numa_if_known (int numa)
 {
     return numa >= 0 ? json_integer (numa) : NULL;
 }
 
 /* What is not known of a node is left out. */
-static json_t *nodes_json (const struct samples *s)
+static json_t *node_json (const struct samples *s, const struct pathset *ps,
+                          size_t i)
 {
-    json_t *list = json_array ();
+    const struct node *n = &s->node[i];
 
-    for (size_t i = 0; i < s->nnodes; i++) {
-        const struct node *n = &s->node[i];
-        json_t *one = json_pack ("{s:s, s:o*, s:o*, s:o*, s:o*, s:o*}",
-                                 "host", n->host,
-                                 "boot", text_or_null (n->boot),
-                                 "kernel", text_or_null (n->kernel),
-                                 "governor", text_or_null (n->governor),
-                                 "numa", numa_or_null (n->numa),
-                                 "adapter_numa",
-                                 numa_or_null (n->adapter_numa));
-
-        if (json_array_append_new (list, one) < 0) {
-            json_decref (list);
-            return NULL;
-        }
-    }
-    return list;
+    (void)ps;
+    return json_pack ("{s:s, s:s*, s:s*, s:s*, s:o*, s:o*}", "host", n->host,
+                      "boot", if_known (n->boot),
+                      "kernel", if_known (n->kernel),
+                      "governor", if_known (n->governor),
+                      "numa", numa_if_known (n->numa),
+                      "adapter_numa", numa_if_known (n->adapter_numa));
 }
 
 int samples_write (const struct samples *s, const struct pathset *ps,
                    FILE *fp, struct error *err)
 {
-    json_t *json = json_file ("samples", pathset_network (ps)->hash);
-    json_t *probes = json_array ();
-    json_t *head;
-    int rc = -1;
+    json_t *all
+        = json_pack ("{s:I, s:I, s:s, s:{s:o, s:o, s:o}, s:{s:I, s:I, s:I},"
+                     " s:I, s:I, s:o, s:o, s:b}",
+                     "job", (json_int_t)s->job, "step", (json_int_t)s->step,
+                     "nonce", s->nonce, "nodes", "answered",
+                     list_json (s, ps, s->nanswered, answered_json), "missing",
+                     list_json (s, ps, s->nmissing, missing_json), "known",
+                     list_json (s, ps, s->nnodes, node_json), "messages",
+                     "late", (json_int_t)s->late, "repeated",
+                     (json_int_t)s->repeated, "foreign",
+                     (json_int_t)s->foreign, "service_level",
+                     (json_int_t)s->level, "adaptive_switches",
+                     (json_int_t)s->adaptive, "loopbacks",
+                     list_json (s, ps, s->nloopbacks, loopback_json), "probes",
+                     list_json (s, ps, s->nsamples, sample_json), "complete",
+                     s->complete);
 
-    if (!json || !probes)
-        goto error;
-    head = json_pack ("{s:I, s:I, s:s, s:{s:o, s:o, s:o}, s:{s:I, s:I, s:I},"
-                      " s:I, s:I, s:o}",
-                      "job", (json_int_t)s->job, "step", (json_int_t)s->step,
-                      "nonce", s->nonce, "nodes", "answered",
-                      names_json (s->answered, s->nanswered), "missing",
-                      names_json (s->missing, s->nmissing), "known",
-                      nodes_json (s), "messages",
-                      "late", (json_int_t)s->late, "repeated",
-                      (json_int_t)s->repeated, "foreign",
-                      (json_int_t)s->foreign, "service_level",
-                      (json_int_t)s->level, "adaptive_switches",
-                      (json_int_t)s->adaptive, "loopbacks",
-                      loopbacks_json (s, ps));
-    if (!head)
-        goto error;
-    rc = json_object_update (json, head);
-    json_decref (head);
-    if (rc < 0)
-        goto error;
-    rc = -1;
-    for (size_t i = 0; i < s->nsamples; i++)
-        if (json_array_append_new (probes, sample_json (&s->sample[i], ps))
-            < 0)
-            goto error;
-    if (json_object_set (json, "probes", probes) < 0
-        || json_object_set_new (json, "complete", json_boolean (s->complete))
-               < 0)
-        goto error;
-    rc = json_write (json, fp, err);
-    goto done;
-error:
-    rc = error_nomem (err);
-done:
-    json_decref (json);
-    json_decref (probes);
-    return rc;
+    return json_write_file ("samples", pathset_network (ps)->hash, all, fp,
+                            err);
 }
 
 /*
@@ -310,161 +276,39 @@ done:
  * that a set can be made of them; then they are looked up again.
  */
 
-struct lists { /* of the JSON, borrowed */
-    json_t *probes, *answered;
-    json_t *loopbacks; /* NULL in older files */
-};
+enum { ANSWERED, MISSING, KNOWN, PROBES, LOOPBACKS, LISTS };
 
-struct names {
-    const char **name; /* sorted, borrowed from the JSON */
-    uint32_t *index;   /* in the pathset */
+struct reader {
+    struct samples *samples;
+    json_t *list[LISTS]; /* borrowed; NULL: of an older file */
+    const char **name;   /* of endpoints, sorted, borrowed from the JSON */
+    uint32_t *index;     /* of these in the pathset */
     size_t n;
 };
 
-static int collect_names (struct names *names, const struct lists *lists,
-                          const char *file, struct error *err)
+static int read_host (struct reader *r, const json_t *from, const char *where,
+                      bool answered, struct error *err)
 {
-    const json_t *probes = lists->probes;
-    size_t n = json_array_size (probes);
-    size_t loops = json_array_size (lists->loopbacks);
-    size_t size;
+    const char *host = json_string_value (from);
 
-    /* where nothing was probed, the hosts are all that there is */
-    if (n == 0)
-        n = json_array_size (lists->answered);
-    size = 2 * n + loops + 1;
-    if (!(names->name = calloc (size, sizeof (*names->name)))
-        || !(names->index = calloc (size, sizeof (*names->index))))
+    if (!host || !text_is_hostname (host))
+        return error_input (err, "%s is no host name", where);
+    if (samples_add_host (r->samples, host, answered) < 0)
         return error_nomem (err);
-    for (size_t i = 0; i < n; i++) {
-        const json_t *probe = json_array_get (probes, i);
-        char where[64];
-
-        snprintf (where, sizeof (where), "probes[%zu]", i);
-        if (!probe) {
-            names->name[names->n++]
-                = json_string_value (json_array_get (lists->answered, i));
-            continue;
-        }
-        if (json_get_string (probe, where, "a", &names->name[names->n], err)
-                < 0
-            || json_get_string (probe, where, "b", &names->name[names->n + 1],
-                                err)
-                   < 0)
-            return error_prefix (err, "%s", file);
-        names->n += 2;
-    }
-    for (size_t i = 0; i < loops; i++) {
-        char where[64];
-
-        snprintf (where, sizeof (where), "loopbacks[%zu]", i);
-        if (json_get_string (json_array_get (lists->loopbacks, i), where,
-                             "end", &names->name[names->n++], err) < 0)
-            return error_prefix (err, "%s", file);
-    }
-    names->n = text_unique (names->name, names->n);
     return 0;
 }
 
-static int find_name (const struct names *names, const char *name,
-                      uint32_t *index)
+static int read_answered (struct reader *r, const json_t *from,
+                          const char *where, struct error *err)
 {
-    const char *const *p = text_find (names->name, names->n, name);
-
-    if (!p)
-        return -1;
-    *index = names->index[p - names->name];
-    return 0;
+    return read_host (r, from, where, true, err);
 }
 
-static int read_hosts (struct samples *s, const json_t *nodes, bool answered,
-                       json_t **list, struct error *err)
+static int read_missing (struct reader *r, const json_t *from,
+                         const char *where, struct error *err)
 {
-    const char *key = answered ? "answered" : "missing";
-
-    if (json_get_array (nodes, "nodes", key, HOSTS_MAX, list, err) < 0)
-        return -1;
-    for (size_t i = 0; i < json_array_size (*list); i++) {
-        const char *host = json_string_value (json_array_get (*list, i));
-
-        if (!host || !text_is_hostname (host))
-            return error_input (err, "nodes.%s[%zu] is no host name", key, i);
-        if (samples_add_host (s, host, answered) < 0)
-            return error_nomem (err);
-    }
-    return 0;
+    return read_host (r, from, where, false, err);
 }
-
-static int read_rtt (double *rtt_ns, const json_t *of, const char *where,
-                     struct error *err)
-{
-    json_t *rtt = NULL;
-    char place[80];
-
-    if (json_get_object (of, where, "rtt_ns", &rtt, err) < 0)
-        return -1;
-    snprintf (place, sizeof (place), "%s.rtt_ns", where);
-    for (int q = 0; q < RTT_COUNT; q++)
-        if (json_get_double (rtt, place, quantiles[q].key,
-                             q > 0 ? rtt_ns[q - 1] : 0, RTT_LIMIT_NS,
-                             &rtt_ns[q], err)
-            < 0)
-            return -1;
-    return 0;
-}
-
-static int read_sample (struct sample *sample, const struct names *names,
-                        const json_t *probe, const char *where,
-                        struct error *err)
-{
-    const char *a;
-    const char *b;
-    const char *initiator;
-    uint64_t round;
-    uint64_t sent;
-    uint64_t lost;
-
-    if (json_get_string (probe, where, "a", &a, err) < 0
-        || json_get_string (probe, where, "b", &b, err) < 0
-        || json_get_string (probe, where, "initiator", &initiator, err) < 0
-        || json_get_u64 (probe, where, "round", 0, ROUNDS_MAX, &round, err)
-               < 0
-        || json_get_u64 (probe, where, "sent", 0, SENT_MAX, &sent, err) < 0
-        || json_get_u64 (probe, where, "lost", 0, sent, &lost, err) < 0)
-        return -1;
-    if (!strcmp (a, b))
-        return error_input (err, "%s: a and b are the same", where);
-    if (strcmp (initiator, a) && strcmp (initiator, b))
-        return error_input (err, "%s.initiator is neither a nor b", where);
-    if (find_name (names, a, &sample->a) < 0
-        || find_name (names, b, &sample->b) < 0
-        || find_name (names, initiator, &sample->initiator) < 0)
-        return error_input (err, "%s: no such endpoint", where);
-    sample->round = (uint32_t)round;
-    sample->sent = (uint32_t)sent;
-    sample->lost = (uint32_t)lost;
-    return lost < sent ? read_rtt (sample->rtt_ns, probe, where, err) : 0;
-}
-
-static int read_loopback (struct loopback *l, const struct names *names,
-                          const json_t *from, const char *where,
-                          struct error *err)
-{
-    const char *end;
-    uint64_t round;
-
-    if (json_get_string (from, where, "end", &end, err) < 0
-        || json_get_u64 (from, where, "round", 0, ROUNDS_MAX, &round, err) < 0)
-        return -1;
-    if (find_name (names, end, &l->end) < 0)
-        return error_input (err, "%s: no such endpoint", where);
-    l->round = (uint32_t)round;
-    return read_rtt (l->rtt_ns, from, where, err);
-}
-
-/*
- * Nodes
- */
 
 /* A text that may be left out, of less than size bytes. */
 static int read_text (const json_t *from, const char *where, const char *key,
@@ -496,64 +340,220 @@ static int read_numa (const json_t *from, const char *where, const char *key,
     return 0;
 }
 
-static int read_node (struct node *n, const json_t *from, const char *where,
+static int read_node (struct reader *r, const json_t *from, const char *where,
                       struct error *err)
 {
+    struct node n = { .numa = -1 };
+
     if (!json_is_object (from))
         return error_input (err, "%s is no object", where);
-    if (read_text (from, where, "host", n->host, sizeof (n->host), err) < 0
-        || read_text (from, where, "boot", n->boot, sizeof (n->boot), err) < 0
-        || read_text (from, where, "kernel", n->kernel, sizeof (n->kernel),
-                      err) < 0
-        || read_text (from, where, "governor", n->governor,
-                      sizeof (n->governor), err) < 0
-        || read_numa (from, where, "numa", &n->numa, err) < 0
-        || read_numa (from, where, "adapter_numa", &n->adapter_numa, err) < 0)
+    if (read_text (from, where, "host", n.host, sizeof (n.host), err) < 0
+        || read_text (from, where, "boot", n.boot, sizeof (n.boot), err) < 0
+        || read_text (from, where, "kernel", n.kernel, sizeof (n.kernel), err)
+               < 0
+        || read_text (from, where, "governor", n.governor,
+                      sizeof (n.governor), err) < 0
+        || read_numa (from, where, "numa", &n.numa, err) < 0
+        || read_numa (from, where, "adapter_numa", &n.adapter_numa, err) < 0
+        || node_check (&n, where, err) < 0)
         return -1;
-    return node_check (n, where, err);
+    return samples_add_node (r->samples, &n) < 0 ? error_nomem (err) : 0;
 }
 
-/* Of hosts, each once. */
-static int read_known (struct samples *s, const json_t *list,
-                       struct error *err)
+static int find_name (const struct reader *r, const char *name,
+                      uint32_t *index)
 {
-    size_t n = json_array_size (list);
-    const char **name = calloc (n + 1, sizeof (*name));
-    int rc = name ? 0 : error_nomem (err);
+    const char *const *p = text_find (r->name, r->n, name);
 
-    for (size_t i = 0; rc == 0 && i < n; i++) {
-        struct node node = { .numa = -1 };
-        char where[64];
+    if (!p)
+        return -1;
+    *index = r->index[p - r->name];
+    return 0;
+}
 
-        snprintf (where, sizeof (where), "nodes.known[%zu]", i);
-        rc = read_node (&node, json_array_get (list, i), where, err);
-        if (rc == 0 && samples_add_node (s, &node) < 0)
-            rc = error_nomem (err);
+static int read_rtt (double *rtt_ns, const json_t *of, const char *where,
+                     struct error *err)
+{
+    json_t *rtt = NULL;
+    char place[80];
+
+    if (json_get_object (of, where, "rtt_ns", &rtt, err) < 0)
+        return -1;
+    snprintf (place, sizeof (place), "%s.rtt_ns", where);
+    for (int q = 0; q < RTT_COUNT; q++)
+        if (json_get_double (rtt, place, quantiles[q].key,
+                             q > 0 ? rtt_ns[q - 1] : 0, RTT_LIMIT_NS,
+                             &rtt_ns[q], err)
+            < 0)
+            return -1;
+    return 0;
+}
+
+static int read_probe (struct reader *r, const json_t *probe,
+                       const char *where, struct error *err)
+{
+    struct sample sample = { 0 };
+    const char *a;
+    const char *b;
+    const char *initiator;
+    uint64_t round;
+    uint64_t sent;
+    uint64_t lost;
+
+    if (json_get_string (probe, where, "a", &a, err) < 0
+        || json_get_string (probe, where, "b", &b, err) < 0
+        || json_get_string (probe, where, "initiator", &initiator, err) < 0
+        || json_get_u64 (probe, where, "round", 0, ROUNDS_MAX, &round, err)
+               < 0
+        || json_get_u64 (probe, where, "sent", 0, SENT_MAX, &sent, err) < 0
+        || json_get_u64 (probe, where, "lost", 0, sent, &lost, err) < 0)
+        return -1;
+    if (!strcmp (a, b))
+        return error_input (err, "%s: a and b are the same", where);
+    if (strcmp (initiator, a) && strcmp (initiator, b))
+        return error_input (err, "%s.initiator is neither a nor b", where);
+    if (find_name (r, a, &sample.a) < 0 || find_name (r, b, &sample.b) < 0
+        || find_name (r, initiator, &sample.initiator) < 0)
+        return error_input (err, "%s: no such endpoint", where);
+    sample.round = (uint32_t)round;
+    sample.sent = (uint32_t)sent;
+    sample.lost = (uint32_t)lost;
+    if (lost < sent && read_rtt (sample.rtt_ns, probe, where, err) < 0)
+        return -1;
+    return samples_add (r->samples, &sample) < 0 ? error_nomem (err) : 0;
+}
+
+static int read_loopback (struct reader *r, const json_t *from,
+                          const char *where, struct error *err)
+{
+    struct loopback l;
+    const char *end;
+    uint64_t round;
+
+    if (json_get_string (from, where, "end", &end, err) < 0
+        || json_get_u64 (from, where, "round", 0, ROUNDS_MAX, &round, err) < 0)
+        return -1;
+    if (find_name (r, end, &l.end) < 0)
+        return error_input (err, "%s: no such endpoint", where);
+    l.round = (uint32_t)round;
+    if (read_rtt (l.rtt_ns, from, where, err) < 0)
+        return -1;
+    return samples_add_loopback (r->samples, &l) < 0 ? error_nomem (err) : 0;
+}
+
+static const struct {
+    const char *in, *key;
+    size_t max;
+    bool later; /* came with version 2 */
+    int (*read) (struct reader *r, const json_t *item, const char *where,
+                 struct error *err);
+} lists[LISTS] = {
+    [ANSWERED] = { "nodes", "answered", HOSTS_MAX, false, read_answered },
+    [MISSING] = { "nodes", "missing", HOSTS_MAX, false, read_missing },
+    [KNOWN] = { "nodes", "known", HOSTS_MAX, true, read_node },
+    [PROBES] = { NULL, "probes", SAMPLES_MAX, false, read_probe },
+    [LOOPBACKS] = { NULL, "loopbacks", LOOPBACKS_MAX, true, read_loopback },
+};
+
+static int find_lists (struct reader *r, const json_t *json, struct error *err)
+{
+    json_t *nodes;
+
+    if (json_get_object (json, NULL, "nodes", &nodes, err) < 0)
+        return -1;
+    for (int i = 0; i < LISTS; i++) {
+        const json_t *in = lists[i].in ? nodes : json;
+
+        if ((!lists[i].later || json_object_get (in, lists[i].key))
+            && json_get_array (in, lists[i].in, lists[i].key, lists[i].max,
+                               &r->list[i], err) < 0)
+            return -1;
     }
-    for (size_t i = 0; rc == 0 && i < n; i++)
+    return 0;
+}
+
+static int read_list (struct reader *r, int which, struct error *err)
+{
+    const char *in = lists[which].in;
+    char where[64];
+
+    for (size_t i = 0; i < json_array_size (r->list[which]); i++) {
+        snprintf (where, sizeof (where), "%s%s%s[%zu]", in ? in : "",
+                  in ? "." : "", lists[which].key, i);
+        if (lists[which].read (r, json_array_get (r->list[which], i), where,
+                               err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int check_known (const struct samples *s, struct error *err)
+{
+    const char **name = calloc (s->nnodes + 1, sizeof (*name));
+    int rc = 0;
+
+    if (!name)
+        return error_nomem (err);
+    for (size_t i = 0; i < s->nnodes; i++)
         name[i] = s->node[i].host;
-    if (rc == 0 && text_unique (name, n) < n)
+    if (text_unique (name, s->nnodes) < s->nnodes)
         rc = error_input (err, "nodes.known: a host is there twice");
     free (name);
     return rc;
 }
 
-static int resolve_names (struct names *names, pathset_resolve_f resolve,
+/* The names at a key of a list's items, which are objects. */
+static int collect (struct reader *r, int which, const char *key,
+                    struct error *err)
+{
+    for (size_t i = 0; i < json_array_size (r->list[which]); i++) {
+        char where[64];
+
+        snprintf (where, sizeof (where), "%s[%zu]", lists[which].key, i);
+        if (json_get_string (json_array_get (r->list[which], i), where, key,
+                             &r->name[r->n++], err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int collect_names (struct reader *r, struct error *err)
+{
+    const struct samples *s = r->samples;
+    size_t probes = json_array_size (r->list[PROBES]);
+    size_t size = 2 * probes + s->nanswered
+                  + json_array_size (r->list[LOOPBACKS]) + 1;
+
+    r->name = calloc (size, sizeof (*r->name));
+    r->index = calloc (size, sizeof (*r->index));
+    if (!r->name || !r->index)
+        return error_nomem (err);
+    /* where nothing was probed, the hosts are all that there is */
+    for (size_t i = 0; probes == 0 && i < s->nanswered; i++)
+        r->name[r->n++] = s->answered[i];
+    if (collect (r, PROBES, "a", err) < 0 || collect (r, PROBES, "b", err) < 0
+        || collect (r, LOOPBACKS, "end", err) < 0)
+        return -1;
+    r->n = text_unique (r->name, r->n);
+    return 0;
+}
+
+static int resolve_names (struct reader *r, pathset_resolve_f resolve,
                           void *arg, struct pathset **ps, struct error *err)
 {
     if (!*ps) {
-        if (names->n == 0)
+        if (r->n == 0)
             return error_input (err, "no node answered");
-        if (!(*ps = resolve (names->name, names->n, arg, err)))
+        if (!(*ps = resolve (r->name, r->n, arg, err)))
             return -1;
     }
-    for (size_t i = 0; i < names->n; i++) {
-        int index = pathset_find (*ps, names->name[i]);
+    for (size_t i = 0; i < r->n; i++) {
+        int index = pathset_find (*ps, r->name[i]);
 
         if (index < 0)
             return error_input (err, "endpoint %s is not in the plan",
-                                names->name[i]);
-        names->index[i] = (uint32_t)index;
+                                r->name[i]);
+        r->index[i] = (uint32_t)index;
     }
     return 0;
 }
@@ -604,41 +604,15 @@ static int read_messages (struct samples *s, const json_t *json,
     return 0;
 }
 
-/* What came with version 2. */
-static int read_controls (struct samples *s, const json_t *json,
-                          const json_t *nodes, struct lists *lists,
-                          struct error *err)
-{
-    json_t *known = NULL;
-
-    if (json_object_get (json, "loopbacks")
-        && json_get_array (json, NULL, "loopbacks", LOOPBACKS_MAX,
-                           &lists->loopbacks, err) < 0)
-        return -1;
-    if (json_object_get (nodes, "known")
-        && json_get_array (nodes, "nodes", "known", HOSTS_MAX, &known, err)
-               < 0)
-        return -1;
-    return known ? read_known (s, known, err) : 0;
-}
-
 static int read_head (struct samples *s, const json_t *json,
-                      struct lists *lists, struct error *err)
+                      struct error *err)
 {
-    json_t *missing;
-    json_t *nodes;
     const char *nonce;
 
     /* the largest integer of JSON, as jansson has it */
     if (json_get_u64 (json, NULL, "job", 0, INT64_MAX, &s->job, err) < 0
         || json_get_u64 (json, NULL, "step", 0, INT64_MAX, &s->step, err) < 0
         || json_get_bool (json, NULL, "complete", &s->complete, err) < 0
-        || json_get_array (json, NULL, "probes", SAMPLES_MAX, &lists->probes,
-                           err) < 0
-        || json_get_object (json, NULL, "nodes", &nodes, err) < 0
-        || read_hosts (s, nodes, true, &lists->answered, err) < 0
-        || read_hosts (s, nodes, false, &missing, err) < 0
-        || read_controls (s, json, nodes, lists, err) < 0
         || read_messages (s, json, err) < 0 || read_level (s, json, err) < 0)
         return -1;
     nonce = json_string_value (json_object_get (json, "nonce"));
@@ -649,33 +623,12 @@ static int read_head (struct samples *s, const json_t *json,
     return 0;
 }
 
-static int read_lists (struct samples *s, const struct lists *lists,
-                       const struct names *names, struct error *err)
+static int read_nodes (struct reader *r, const json_t *json, struct error *err)
 {
-    char where[64];
-
-    for (size_t i = 0; i < json_array_size (lists->probes); i++) {
-        struct sample sample = { 0 };
-
-        snprintf (where, sizeof (where), "probes[%zu]", i);
-        if (read_sample (&sample, names, json_array_get (lists->probes, i),
-                         where, err) < 0)
-            return -1;
-        if (samples_add (s, &sample) < 0)
-            return error_nomem (err);
-    }
-    for (size_t i = 0; i < json_array_size (lists->loopbacks); i++) {
-        struct loopback loopback;
-
-        snprintf (where, sizeof (where), "loopbacks[%zu]", i);
-        if (read_loopback (&loopback, names,
-                           json_array_get (lists->loopbacks, i), where, err)
-            < 0)
-            return -1;
-        if (samples_add_loopback (s, &loopback) < 0)
-            return error_nomem (err);
-    }
-    return 0;
+    if (find_lists (r, json, err) < 0 || read_list (r, ANSWERED, err) < 0
+        || read_list (r, MISSING, err) < 0 || read_list (r, KNOWN, err) < 0)
+        return -1;
+    return check_known (r->samples, err);
 }
 
 struct samples *samples_read (FILE *fp, const char *name,
@@ -684,35 +637,24 @@ struct samples *samples_read (FILE *fp, const char *name,
                               struct pathset **ps, struct error *err)
 {
     json_t *json = json_read (fp, name, "samples", FILE_MAX, err);
-    struct samples *s = NULL;
-    struct names names = { 0 };
-    struct lists lists = { 0 };
+    struct reader r = { .samples = NULL };
 
     if (!json)
         return NULL;
-    if (!(s = samples_create ())) {
+    if (!(r.samples = samples_create ()))
         error_nomem (err);
-        goto error;
-    }
-    if (check_hash (json, fabric_hash, err) < 0
-        || read_head (s, json, &lists, err) < 0) {
+    else if (check_hash (json, fabric_hash, err) < 0
+             || read_head (r.samples, json, err) < 0
+             || read_nodes (&r, json, err) < 0 || collect_names (&r, err) < 0
+             || resolve_names (&r, resolve, arg, ps, err) < 0
+             || read_list (&r, PROBES, err) < 0
+             || read_list (&r, LOOPBACKS, err) < 0) {
         error_prefix (err, "%s", name);
-        goto error;
+        samples_destroy (r.samples);
+        r.samples = NULL;
     }
-    if (collect_names (&names, &lists, name, err) < 0)
-        goto error;
-    if (resolve_names (&names, resolve, arg, ps, err) < 0
-        || read_lists (s, &lists, &names, err) < 0) {
-        error_prefix (err, "%s", name);
-        goto error;
-    }
-    goto done;
-error:
-    samples_destroy (s);
-    s = NULL;
-done:
-    free (names.name);
-    free (names.index);
+    free (r.name);
+    free (r.index);
     json_decref (json);
-    return s;
+    return r.samples;
 }
