@@ -9,16 +9,20 @@
 #include "core/paths/paths.h"
 #include "probe/guids.h"
 
+/* An idle node. */
+struct candidate {
+    bool near;      /* on the node's switch */
+    bool taken;     /* the node itself, too */
+    bool former;    /* a partner before */
+    uint64_t tells; /* which of the other links round trips with it are
+                       without, as bits */
+};
+
 struct choice {
     const struct partners_wish *wish;
-    const struct hostlist *idle;
     const struct fabric *f;
     const char **node_of; /* [nendpoints] */
-    bool *near;     /* [idle->count] on the node's switch */
-    bool *taken;    /* the node itself, too */
-    bool *former;   /* a partner before */
-    uint64_t *tells; /* which of the other links round trips with it are
-                        without, as bits */
+    struct candidate *v;  /* [idle->count], and one that stands for all others */
     uint32_t other[PARTNERS_OTHERS];
     size_t nothers;
     uint8_t need[PARTNERS_OTHERS]; /* partners that tell it, yet */
@@ -38,18 +42,13 @@ static uint32_t switch_of (const struct fabric *f, size_t endpoint)
                                            : f->link[link].a].node;
 }
 
-/* Where an idle node is in their list; idle->count: it is none. */
-static size_t place_of (const struct choice *c, const char *node)
+static struct candidate *find (const struct choice *c, const char *node)
 {
-    const char *const *name = (const char *const *)c->idle->name;
-    const char *const *found = text_find (name, c->idle->count, node);
+    const struct hostlist *idle = c->wish->idle;
+    const char *const *name = (const char *const *)idle->name;
+    const char *const *found = text_find (name, idle->count, node);
 
-    return found ? (size_t)(found - name) : c->idle->count;
-}
-
-static void mark (const struct choice *c, bool *marks, const char *node)
-{
-    marks[place_of (c, node)] = true;
+    return &c->v[found ? (size_t)(found - name) : idle->count];
 }
 
 static bool is_own (const struct choice *c, size_t endpoint)
@@ -66,7 +65,7 @@ static void find_near (const struct choice *c, bool *sw)
             sw[switch_of (c->f, i)] = true;
     for (size_t i = 0; i < c->f->nendpoints; i++)
         if (switch_of (c->f, i) != FABRIC_NONE && sw[switch_of (c->f, i)])
-            mark (c, c->near, c->node_of[i]);
+            find (c, c->node_of[i])->near = true;
 }
 
 static uint32_t link_of (const struct choice *c, size_t endpoint)
@@ -127,38 +126,38 @@ static void find_tells (struct choice *c)
     for (uint32_t a = 0; c->nothers > 0 && a < c->f->nendpoints; a++)
         if (is_own (c, a) && is_suspect (c, link_of (c, a)))
             for (uint32_t b = 0; b < c->f->nendpoints; b++) {
-                size_t k = place_of (c, c->node_of[b]);
+                struct candidate *v = find (c, c->node_of[b]);
 
-                if (k < c->idle->count && !c->taken[k])
-                    c->tells[k] |= told_by (c, a, b);
+                if (!v->taken)
+                    v->tells |= told_by (c, a, b);
             }
 }
 
 static void take (struct choice *c, size_t k)
 {
-    if (c->taken[k] || c->n == c->most)
+    if (c->v[k].taken || c->n == c->most)
         return;
-    c->taken[k] = true;
-    c->partner[c->n++] = c->idle->name[k];
+    c->v[k].taken = true;
+    c->partner[c->n++] = c->wish->idle->name[k];
     for (size_t i = 0; i < c->nothers; i++)
         if (c->need[i] > 0)
-            c->need[i] -= c->tells[k] >> i & 1;
+            c->need[i] -= c->v[k].tells >> i & 1;
 }
 
 /* How much of what is needed yet a node would tell. */
-static size_t gain (const struct choice *c, size_t k)
+static size_t gain (const struct choice *c, const struct candidate *v)
 {
     size_t sum = 0;
 
-    for (size_t i = 0; !c->taken[k] && i < c->nothers; i++)
-        sum += c->need[i] * (c->tells[k] >> i & 1);
+    for (size_t i = 0; !v->taken && i < c->nothers; i++)
+        sum += c->need[i] * (v->tells >> i & 1);
     return sum;
 }
 
 /* Who tells most, a partner before only where he tells more than any other. */
 static void take_telling (struct choice *c, uint64_t turn)
 {
-    size_t count = c->idle->count;
+    size_t count = c->wish->idle->count;
 
     while (c->n < c->most) {
         size_t best = 0;
@@ -166,9 +165,9 @@ static void take_telling (struct choice *c, uint64_t turn)
 
         for (size_t i = 0; i < count; i++) {
             size_t k = (i + turn) % count;
-            size_t g = 2 * gain (c, k);
+            size_t g = 2 * gain (c, &c->v[k]);
 
-            g -= g > 0 && c->former[k];
+            g -= g > 0 && c->v[k].former;
             if (g > most) {
                 most = g;
                 best = k;
@@ -183,21 +182,21 @@ static void take_telling (struct choice *c, uint64_t turn)
 static void choose (struct choice *c)
 {
     uint64_t turn = c->wish->turn;
-    size_t count = c->idle->count;
+    size_t count = c->wish->idle->count;
     size_t step = count / (c->most + 1) + 1;
 
     for (int again = 0; again < 2; again++)
         for (size_t i = 0; i < count && c->n < PARTNERS_NEAR; i++) {
             size_t k = (i + turn) % count;
 
-            if (c->near[k] && c->former[k] == again)
+            if (c->v[k].near && c->v[k].former == again)
                 take (c, k);
         }
     take_telling (c, turn);
     for (int again = 0; again < 2; again++)
         for (size_t first = 0; first < step; first++)
             for (size_t i = first; i < count; i += step)
-                if (c->former[(i + turn) % count] == again)
+                if (c->v[(i + turn) % count].former == again)
                     take (c, (i + turn) % count);
 }
 
@@ -235,9 +234,10 @@ static int find_all (struct choice *c, const struct nodemap *map, bool *sw,
 
     if (guids_nodes (c->f, map, c->node_of, err) < 0)
         return -1;
-    mark (c, c->taken, c->wish->node);
+    c->v[c->wish->idle->count].taken = true;
+    find (c, c->wish->node)->taken = true;
     for (size_t i = 0; former && i < former->count; i++)
-        mark (c, c->former, former->name[i]);
+        find (c, former->name[i])->former = true;
     find_near (c, sw);
     find_others (c);
     find_tells (c);
@@ -258,22 +258,17 @@ int partners_choose (const struct fabric *f, const struct nodemap *map,
                      size_t most, const char **alike, struct error *err)
 {
     bool *sw = calloc (f->nnodes + 1, sizeof (*sw));
-    size_t count = wish->idle->count;
     struct choice c = {
         .wish = wish,
-        .idle = wish->idle,
         .f = f,
         .node_of = calloc (f->nendpoints + 1, sizeof (*c.node_of)),
-        .near = calloc (count + 1, sizeof (*c.near)),
-        .taken = calloc (count + 1, sizeof (*c.taken)),
-        .former = calloc (count + 1, sizeof (*c.former)),
-        .tells = calloc (count + 1, sizeof (*c.tells)),
+        .v = calloc (wish->idle->count + 1, sizeof (*c.v)),
         .partner = partner,
         .most = most,
     };
     int rc = -1;
 
-    if (!sw || !c.node_of || !c.near || !c.taken || !c.former || !c.tells)
+    if (!sw || !c.node_of || !c.v)
         error_nomem (err);
     else if (find_all (&c, map, sw, err) == 0) {
         choose (&c);
@@ -282,9 +277,6 @@ int partners_choose (const struct fabric *f, const struct nodemap *map,
     }
     free (sw);
     free (c.node_of);
-    free (c.near);
-    free (c.taken);
-    free (c.former);
-    free (c.tells);
+    free (c.v);
     return rc;
 }
