@@ -68,11 +68,12 @@ static bool has_numbers (const struct policy_finding *f)
            && isfinite (f->stderr_ns) && f->stderr_ns >= 0;
 }
 
-static bool is_host_fail (const struct policy_finding *f)
+/* The host that it FAILs, or the first of several; NULL: none. */
+static const char *fail_host (const struct policy_finding *f)
 {
     bool alone;
 
-    return f->level == VERDICT_FAIL && finding_host (f, &alone) != NULL;
+    return f->level == VERDICT_FAIL ? finding_host (f, &alone) : NULL;
 }
 
 /* name [a->nfindings] is scratch. */
@@ -85,13 +86,12 @@ static enum doubt doubt_of (const struct policy_audit *a, const char **name)
         return DOUBT_INCOMPLETE;
     for (size_t i = 0; i < a->nfindings; i++) {
         const struct policy_finding *f = &a->finding[i];
-        bool alone;
 
         if (f->level >= VERDICT_UNKNOWN
             && (f->kind == FINDING_SWITCH || f->kind == FINDING_ROUTE))
             return DOUBT_COMMON;
-        if (is_host_fail (f))
-            name[n++] = finding_host (f, &alone);
+        if ((name[n] = fail_host (f)))
+            n++;
     }
     hosts = text_unique (name, n);
     return hosts > 1 && hosts > a->nodes / MANY ? DOUBT_MANY : DOUBT_NONE;
@@ -226,7 +226,7 @@ static void add_audit (struct evidence *e, const struct policy_input *in,
         add_finding (e, in, a, &a->finding[i], doubt, cfg);
         if (is_fresh (a->time, in->now, cfg))
             add_blames (e, &a->finding[i]);
-        fails = fails || is_host_fail (&a->finding[i]);
+        fails = fails || fail_host (&a->finding[i]);
     }
     if (a->id > e->newest)
         e->newest = a->id;
@@ -449,6 +449,14 @@ static const struct {
     { SEEN_UNSURE, STANDING_UNSURE },
 };
 
+static void set_failing (struct track *t, const struct event *ev)
+{
+    if (!t->failing || ev->time > t->bad_time)
+        t->bad_time = ev->time;
+    t->bad_audit = ev->audit;
+    t->failing = true;
+}
+
 /* The standing by the events from `start` on, before they are confirmed. */
 static void grade (struct track *t, size_t start, unsigned int counts)
 {
@@ -462,11 +470,8 @@ static void grade (struct track *t, size_t start, unsigned int counts)
             continue;
         t->among += (ev->seen & SEEN_AMONG) != 0;
         if (ev->seen & (counts | SEEN_DOUBT)) {
-            if (!t->failing || ev->time > t->bad_time)
-                t->bad_time = ev->time;
-            t->bad_audit = ev->audit;
             t->lone = !t->failing && !(ev->seen & SEEN_DOUBT);
-            t->failing = true;
+            set_failing (t, ev);
         }
         else if (ev->seen & SEEN_UNSURE)
             t->unsure = ev->audit;
@@ -501,21 +506,6 @@ static const char *shared_cause (const struct event *a, const struct event *b)
     return NULL;
 }
 
-/* What the finding suspects, other than this host, and the audit of another as
- * well; NULL: nothing.
- */
-static const char *shared_link (const struct event *a, const struct event *b)
-{
-    for (size_t i = 0; i < a->finding->nsuspects; i++) {
-        const struct policy_suspect *s = &a->finding->suspect[i];
-
-        if (!same (s->host, a->host)
-            && text_find (b->bill->link, b->bill->n, s->link))
-            return s->link;
-    }
-    return NULL;
-}
-
 static bool suspects_host (const struct policy_finding *f, const char *host)
 {
     size_t i = 0;
@@ -525,27 +515,36 @@ static bool suspects_host (const struct policy_finding *f, const char *host)
     return i < f->nsuspects;
 }
 
-/* What the finding suspects, other than this host, and also one that FAILs and
- * does not suspect the host; NULL: nothing.
+/* Whether a link is in a FAIL that does not suspect the host. */
+static bool fails_elsewhere (const struct evidence *e, const char *link,
+                             const char *host)
+{
+    const struct blame key = { .link = link };
+    const struct blame *end = e->blame + e->nblames;
+    const struct blame *b = bsearch (&key, e->blame, e->nblames, sizeof (key),
+                                     compare_blames);
+
+    while (b && b > e->blame && !strcmp (b[-1].link, link))
+        b--;
+    for (; b && b < end && !strcmp (b->link, link); b++)
+        if (!suspects_host (b->finding, host))
+            return true;
+    return false;
+}
+
+/* What the finding suspects, other than this host, and the audit of another as
+ * well (b NULL: a FAIL elsewhere); NULL: nothing.
  */
-static const char *link_elsewhere (const struct evidence *e,
-                                   const struct event *a)
+static const char *shared_link (const struct evidence *e,
+                                const struct event *a, const struct event *b)
 {
     for (size_t i = 0; i < a->finding->nsuspects; i++) {
         const struct policy_suspect *s = &a->finding->suspect[i];
-        const struct blame key = { .link = s->link };
-        const struct blame *end = e->blame + e->nblames;
-        const struct blame *b
-            = same (s->host, a->host)
-                  ? NULL
-                  : bsearch (&key, e->blame, e->nblames, sizeof (key),
-                             compare_blames);
 
-        while (b && b > e->blame && !strcmp (b[-1].link, s->link))
-            b--;
-        for (; b && b < end && !strcmp (b->link, s->link); b++)
-            if (!suspects_host (b->finding, a->host))
-                return s->link;
+        if (!same (s->host, a->host)
+            && (b ? text_find (b->bill->link, b->bill->n, s->link) != NULL
+                  : fails_elsewhere (e, s->link, a->host)))
+            return s->link;
     }
     return NULL;
 }
@@ -555,14 +554,14 @@ static bool are_apart (struct track *t, const struct event *a,
                        const struct event *b)
 {
     const char *node = shared_cause (a, b);
-    const char *link = shared_link (a, b);
+    const char *link = shared_link (t->of, a, b);
     bool elsewhere;
 
     if (!link)
-        link = shared_link (b, a);
+        link = shared_link (t->of, b, a);
     elsewhere = !link;
-    if (!link && !(link = link_elsewhere (t->of, a)))
-        link = link_elsewhere (t->of, b);
+    if (!link && !(link = shared_link (t->of, a, NULL)))
+        link = shared_link (t->of, b, NULL);
     if (!node && !link)
         return true;
     t->needs.of[0] = a;
@@ -609,10 +608,7 @@ static void set_confirmed (struct track *t, const struct event *first,
     t->standing = STANDING_CONFIRMED;
     t->first = first;
     t->last = ev;
-    if (!t->failing || ev->time > t->bad_time)
-        t->bad_time = ev->time;
-    t->bad_audit = ev->audit;
-    t->failing = true;
+    set_failing (t, ev);
 }
 
 /* Audits count in their order, and in a pair the later one by its time as
@@ -644,13 +640,11 @@ void track_stand (struct track *t, const struct policy_config *cfg)
     unsigned int counts = SEEN_FAIL;
     size_t start = 0;
 
-    t->standing = STANDING_NONE;
-    t->since = t->floor;
-    t->last = t->first = t->sign = t->early = t->open = NULL;
-    memset (&t->needs, 0, sizeof (t->needs));
-    t->among = 0;
-    t->failing = t->lone = false;
-    t->unsure = t->bad_audit = 0;
+    *t = (struct track){
+        .host = t->host, .link = t->link, .of = t->of, .event = t->event,
+        .nevents = t->nevents, .muted = t->muted, .floor = t->floor,
+        .since = t->floor,
+    };
     for (size_t i = 0; i < t->nevents; i++) {
         const struct event *ev = &t->event[i];
 
