@@ -390,47 +390,35 @@ static uint32_t loop_round (uint32_t rounds, unsigned int which)
     return (uint32_t)((uint64_t)rounds * which / (LOOP_PARTS - 1));
 }
 
-/* The loopbacks that are due when so many steps are done. */
-static int run_due (struct group *g, struct part *part, uint64_t done,
-                    unsigned int *which, struct error *err)
-{
-    uint64_t total = (uint64_t)part->repeats * part->rounds;
-
-    for (; *which < LOOP_PARTS && done >= total * *which / (LOOP_PARTS - 1);
-         ++*which) {
-        struct work w = { .loops = true, .part = *which,
-                          .round = loop_round (part->rounds, *which) };
-
-        if (run_in_time (g, part, &w, err) < 0)
-            return -1;
-    }
-    return 0;
-}
-
 static int run_rounds (struct group *g, struct part *part,
                        const struct probe_watch *watch, struct error *err)
 {
     uint64_t total = (uint64_t)part->repeats * part->rounds;
     uint64_t done = 0;
-    unsigned int which = 0;
+    struct work w = { .last = 0 };
 
-    for (unsigned int pass = 0; pass < part->repeats; pass++) {
-        struct work w = { .pass = pass };
+    for (unsigned int which = 0; which < LOOP_PARTS; which++) {
+        const struct work loops = { .loops = true, .part = which,
+                                    .round = loop_round (part->rounds, which) };
+        uint64_t until = total * (which + 1) / (LOOP_PARTS - 1);
 
-        for (; w.round < part->rounds; w.round++) {
-            w.first = w.last;
+        if (run_in_time (g, part, &loops, err) < 0)
+            return -1;
+        while (done < total && done < until) {
+            w.pass = (unsigned int)(done / part->rounds);
+            w.round = (uint32_t)(done % part->rounds);
+            w.first = w.last = w.round > 0 ? w.last : 0;
             while (w.last < part->ntasks
                    && part->task[w.last].round == w.round)
                 w.last++;
-            if (run_due (g, part, done, &which, err) < 0
-                || run_in_time (g, part, &w, err) < 0)
+            if (run_in_time (g, part, &w, err) < 0)
                 return -1;
             done++;
             if (watch)
                 watch->fn (watch->arg, done, total);
         }
     }
-    return run_due (g, part, done, &which, err);
+    return 0;
 }
 
 static int run_part (struct group *g, struct part *part,
@@ -459,13 +447,6 @@ static struct node read_about (const struct group *g)
     return node;
 }
 
-static size_t pack_about (const struct group *g, uint8_t *buf)
-{
-    struct node node = read_about (g);
-
-    return about_pack (&node, buf);
-}
-
 static int pack_result (const struct group *g, const struct part *part,
                         struct group_blob *blob, struct error *err)
 {
@@ -475,7 +456,8 @@ static int pack_result (const struct group *g, const struct part *part,
     size_t len = trouble ? strnlen (trouble, TROUBLE_MAX) : 0;
     size_t more = remark ? strnlen (remark, REMARK_MAX) : 0;
     uint8_t about[ABOUT_MAX];
-    size_t about_len = pack_about (g, about);
+    struct node node = read_about (g);
+    size_t about_len = about_pack (&node, about);
     uint8_t *p;
 
     blob->len = RESULT_HEADER + len + more + about_len;
