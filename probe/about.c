@@ -71,21 +71,13 @@ static int find_numa (const char *root, int cpu)
     return numa;
 }
 
-/* What is not as it should be is not known. */
-static void check (struct node *node)
+/* A text of the node's. What is not as it should be is not known. */
+static void read_text (struct node *node, const char *root, const char *path,
+                       char *text, size_t size)
 {
-    struct node one = unknown;
-
-    strcpy (one.host, "host");
-    strcpy (one.boot, node->boot);
-    if (node_check (&one, "", NULL) < 0)
-        node->boot[0] = one.boot[0] = '\0';
-    strcpy (one.kernel, node->kernel);
-    if (node_check (&one, "", NULL) < 0)
-        node->kernel[0] = one.kernel[0] = '\0';
-    strcpy (one.governor, node->governor);
-    if (node_check (&one, "", NULL) < 0)
-        node->governor[0] = '\0';
+    read_word (root, path, text, size);
+    if (node_check (node, "", NULL) < 0)
+        text[0] = '\0';
 }
 
 void about_read (struct node *node, const char *root, const char *device)
@@ -94,15 +86,16 @@ void about_read (struct node *node, const char *root, const char *device)
     char path[128];
 
     *node = unknown;
-    read_word (root, "/proc/sys/kernel/random/boot_id", node->boot,
+    read_text (node, root, "/proc/sys/kernel/random/boot_id", node->boot,
                sizeof (node->boot));
-    read_word (root, "/proc/sys/kernel/osrelease", node->kernel,
+    read_text (node, root, "/proc/sys/kernel/osrelease", node->kernel,
                sizeof (node->kernel));
     if (cpu >= 0) {
         snprintf (path, sizeof (path),
                   "/sys/devices/system/cpu/cpu%d/cpufreq/scaling_governor",
                   cpu);
-        read_word (root, path, node->governor, sizeof (node->governor));
+        read_text (node, root, path, node->governor,
+                   sizeof (node->governor));
         node->numa = find_numa (root, cpu);
     }
     if (device) {
@@ -111,7 +104,6 @@ void about_read (struct node *node, const char *root, const char *device)
                   NAME_MAX_BYTES, device);
         node->adapter_numa = read_numa (root, path);
     }
-    check (node);
 }
 
 static uint8_t *put_text (uint8_t *p, const char *s)
@@ -168,17 +160,12 @@ size_t about_unpack (struct node *node, const uint8_t *buf, size_t len)
     p = get_text (p, end, node->boot, sizeof (node->boot));
     p = get_text (p, end, node->kernel, sizeof (node->kernel));
     p = get_text (p, end, node->governor, sizeof (node->governor));
-    if (!p || end - p < 4) {
-        *node = unknown;
-        return 0;
+    if (p && end - p >= 4) {
+        node->numa = get_numa (p);
+        node->adapter_numa = get_numa (p + 2);
+        if (node_check (node, "", NULL) == 0)
+            return (size_t)(p + 4 - buf);
     }
-    node->numa = get_numa (p);
-    node->adapter_numa = get_numa (p + 2);
-    strcpy (node->host, "host");
-    if (node_check (node, "", NULL) < 0) {
-        *node = unknown;
-        return 0;
-    }
-    node->host[0] = '\0';
-    return (size_t)(p + 4 - buf);
+    *node = unknown;
+    return 0;
 }

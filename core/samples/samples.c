@@ -132,7 +132,7 @@ static bool is_numa (int numa)
 
 int node_check (const struct node *node, const char *where, struct error *err)
 {
-    if (!text_is_hostname (node->host))
+    if (*node->host && !text_is_hostname (node->host))
         return error_input (err, "%s.host is no host name", where);
     if (*node->boot && !is_uuid (node->boot))
         return error_input (err, "%s.boot is no UUID", where);
@@ -357,6 +357,8 @@ static int read_node (struct reader *r, const json_t *from, const char *where,
         || read_numa (from, where, "adapter_numa", &n.adapter_numa, err) < 0
         || node_check (&n, where, err) < 0)
         return -1;
+    if (!*n.host)
+        return error_input (err, "%s.host is missing", where);
     return samples_add_node (r->samples, &n) < 0 ? error_nomem (err) : 0;
 }
 
