@@ -146,18 +146,16 @@ static double loopback_ns (struct simulation *sim, uint32_t end)
 
 static int simulate_loopbacks (struct simulation *sim, size_t rounds)
 {
-    const struct simulate_options *opts = sim->opts;
-    struct loopback l;
+    unsigned int repeats = sim->opts->repeats;
 
-    for (int part = 0; part <= 2; part++)
-        for (size_t i = 0; i < pathset_size (sim->ps); i++) {
-            uint32_t end = (uint32_t)i;
+    for (size_t part = 0; part <= 2; part++)
+        for (uint32_t end = 0; end < pathset_size (sim->ps); end++) {
+            struct loopback l = { .end = end,
+                                  .round = (uint32_t)(part * rounds / 2) };
 
-            l = (struct loopback){ .end = end,
-                                   .round = (uint32_t)(part * rounds / 2) };
-            for (unsigned int k = 0; k < opts->repeats; k++)
+            for (unsigned int k = 0; k < repeats; k++)
                 sim->v[k] = loopback_ns (sim, end);
-            sample_quantiles (l.rtt_ns, sim->v, opts->repeats);
+            sample_quantiles (l.rtt_ns, sim->v, repeats);
             if (samples_add_loopback (sim->samples, &l) < 0)
                 return -1;
         }
@@ -191,15 +189,12 @@ struct samples *simulate (const struct pathset *ps, const struct plan *plan,
         .samples = samples_create (),
     };
 
-    if (!sim.samples || !sim.v || add_hosts (sim.samples, ps) < 0) {
-        error_nomem (err);
-        goto error;
-    }
     rng_seed (&sim.noise, opts->seed);
     rng_seed (&sim.traffic, ~opts->seed);
     rng_seed (&sim.loop, opts->seed + 1);
-    if (opts->loopback_ns
-        && simulate_loopbacks (&sim, plan_rounds (plan)) < 0) {
+    if (!sim.samples || !sim.v || add_hosts (sim.samples, ps) < 0
+        || (opts->loopback_ns
+            && simulate_loopbacks (&sim, plan_rounds (plan)) < 0)) {
         error_nomem (err);
         goto error;
     }
