@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Memory, or the end: these never return NULL. A program that runs out of memory
- * says so in one sentence and exits with ERROR_WORLD. Whatever is read from
- * outside is bounded before its size comes here.
+/* Memory, or the end: these never return NULL. A program that runs out of
+ * memory says so in one sentence and exits with ERROR_WORLD. Whatever is read
+ * from outside is bounded before its size comes here.
  *
- * Not for code that runs inside Slurm's processes: the plugin and the hooks check
- * what malloc returns.
+ * Not for code that runs inside Slurm's processes: the plugin and the hooks
+ * check what malloc returns.
  */
 #ifndef UTIL_ALLOC_H
 #define UTIL_ALLOC_H
@@ -12,8 +12,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 
-/* Room for n elements of `size` bytes; n may be 0. What xcalloc returns is zero,
- * the others' contents are not set.
+/* Room for n elements of `size` bytes; n may be 0. What xcalloc returns is
+ * zero, the others' contents are not set.
  */
 void *xarray (size_t n, size_t size) __attribute__ ((malloc, returns_nonnull));
 void *xcalloc (size_t n, size_t size) __attribute__ ((malloc, returns_nonnull));

@@ -86,8 +86,8 @@ static bool is_host_link (const struct explanation *ex, size_t k)
 {
     const struct suspect *s = &causes_simplest (ex->causes, k)->suspect;
 
-    return s->kind == SUSPECT_LINK &&
-           ex->causes->detours.net->link[s->index].kind == LINK_HOST;
+    return s->kind == SUSPECT_LINK
+           && ex->causes->detours.net->link[s->index].kind == LINK_HOST;
 }
 
 static double threshold (const struct explanation *ex, size_t k)
@@ -161,8 +161,8 @@ static int sketch (struct explanation *ex)
     const struct observation *row = ex->model->obs->v;
     size_t nrows = ex->model->nrows;
     size_t draws = DRAWS_ROWS / (nrows + 1) / LSQ_LANES * LSQ_LANES;
-    double sum[GROUPS] = {0};
-    double sum_bound[GROUPS] = {0};
+    double sum[GROUPS] = { 0 };
+    double sum_bound[GROUPS] = { 0 };
     double rows = 0;
     double *z;
 
@@ -180,8 +180,8 @@ static int sketch (struct explanation *ex)
         rows += z[i] * z[i] * row[i % nrows].var / (double)(nrows * draws);
     }
     for (size_t r = 0; r < nrows; r++)
-        ex->row_info[r] = (ex->row_info[r] + DRAWS_PRIOR * rows / row[r].var) /
-                          (double)(draws + DRAWS_PRIOR);
+        ex->row_info[r] = (ex->row_info[r] + DRAWS_PRIOR * rows / row[r].var)
+                          / (double)(draws + DRAWS_PRIOR);
     for (size_t k = 0; k < causes->n; k++) {
         for (size_t i = 0; i < draws; i++)
             ex->info[k] += pow (causes_dot (causes, k, z + i * nrows), 2);
@@ -193,8 +193,8 @@ static int sketch (struct explanation *ex)
         double mean = bound_of (ex, k) * sum[group] / sum_bound[group];
 
         set_info (ex, k,
-                  (ex->info[k] + DRAWS_PRIOR * mean) /
-                      (double)(draws + DRAWS_PRIOR));
+                  (ex->info[k] + DRAWS_PRIOR * mean)
+                      / (double)(draws + DRAWS_PRIOR));
     }
     free (z);
     return 0;
@@ -242,7 +242,7 @@ static int refit (struct explanation *ex)
     for (size_t i = 0; i < n; i++) {
         struct cause *c = &ex->cause[i];
         double unit = causes_simplest (ex->causes, c->signature)->unit;
-        double column[CAUSES_MAX] = {0};
+        double column[CAUSES_MAX] = { 0 };
 
         column[i] = 1;
         linalg_solve (ex->h, n, column);
@@ -261,8 +261,8 @@ static int refit (struct explanation *ex)
  */
 static bool is_excess (const struct explanation *ex, size_t k)
 {
-    return ex->causes->start[k + 1] - ex->causes->start[k] > 1 &&
-           kind_of (ex, k) <= SUSPECT_SWITCH && !is_host_link (ex, k);
+    return ex->causes->start[k + 1] - ex->causes->start[k] > 1
+           && kind_of (ex, k) <= SUSPECT_SWITCH && !is_host_link (ex, k);
 }
 
 /* Information on signature k beside all causes. */
@@ -275,8 +275,8 @@ static double information (const struct explanation *ex, size_t k)
         v[i] = causes_dot (ex->causes, k, ex->cause[i].p);
     /* forward substitution alone: |L^-1 v|^2 = v' H^-1 v */
     for (size_t i = 0; i < ex->n; i++) {
-        v[i] = (v[i] - linalg_dot (ex->h + i * ex->n, v, i)) /
-               ex->h[i * ex->n + i];
+        v[i] = (v[i] - linalg_dot (ex->h + i * ex->n, v, i))
+               / ex->h[i * ex->n + i];
         left -= v[i] * v[i];
     }
     return left;
@@ -420,8 +420,8 @@ static int drop (struct explanation *ex)
 
         for (size_t i = 0; i < ex->n; i++) {
             const struct cause *c = &ex->cause[i];
-            double t = (is_excess (ex, c->signature) ? c->t : fabs (c->t)) /
-                       threshold (ex, c->signature);
+            double t = (is_excess (ex, c->signature) ? c->t : fabs (c->t))
+                       / threshold (ex, c->signature);
 
             if (t < least) {
                 least = t;
@@ -521,9 +521,9 @@ static int first_scale (struct explanation *ex)
     double scale = lower_third (ex);
 
     for (size_t k = 0; k < ex->causes->n && ex->n < CAUSES_MAX; k++)
-        if (kind_of (ex, k) == SUSPECT_CLASS &&
-            (compute_info (ex, &k, 1) < 0 ||
-             (gain (ex, k) > 0 && add (ex, ex->n, k) < 0)))
+        if (kind_of (ex, k) == SUSPECT_CLASS
+            && (compute_info (ex, &k, 1) < 0
+                || (gain (ex, k) > 0 && add (ex, ex->n, k) < 0)))
             return -1;
     ex->scale = fmin (scale, lower_third (ex));
     while (ex->n > 0)
@@ -572,8 +572,8 @@ int explain (struct explanation *ex, const struct model *model,
             ex->chance[kind] = stats_normal_two_sided (
                 alarms * share[kind] / (double)causes->kind[kind]);
     model_residual (model, r);
-    if (model_whiten (model, r, 1, ex->unexplained) == 0 && sketch (ex) == 0 &&
-        refit (ex) == 0)
+    if (model_whiten (model, r, 1, ex->unexplained) == 0 && sketch (ex) == 0
+        && refit (ex) == 0)
         rc = choose (ex);
     free (r);
     return rc;
@@ -590,7 +590,7 @@ void explanation_clear (struct explanation *ex)
     free (ex->exact);
     free (ex->score);
     free (ex->h);
-    *ex = (struct explanation){0};
+    *ex = (struct explanation){ 0 };
 }
 
 /*
@@ -607,12 +607,12 @@ static double plain_gain (const struct explanation *ex, size_t k, double gain)
 static struct rival make_rival (const struct explanation *ex, size_t k,
                                 double less)
 {
-    double b = causes_dot (ex->causes, k, ex->z) *
-               causes_simplest (ex->causes, k)->unit;
+    double b = causes_dot (ex->causes, k, ex->z)
+               * causes_simplest (ex->causes, k)->unit;
     double g = gain (ex, k);
 
     if (!(g > 0)) /* the cause's own, by rounding: it is a copy of others */
-        return (struct rival){.signature = k, .less = less};
+        return (struct rival){ .signature = k, .less = less };
     return (struct rival){
         .signature = k,
         .less = less,
@@ -647,8 +647,8 @@ struct rival *explain_suspects (struct explanation *ex, size_t c, size_t *n)
     if (rc == 0)
         rc = search (ex, plain_gain, least, SUSPECT_TURNS, NULL);
     for (size_t k = 0; k < ex->causes->n && rc == 0; k++)
-        if (k != self && ex->exact[k] && ex->score[k] > least &&
-            (causes_dot (ex->causes, k, ex->z) > 0) == slower)
+        if (k != self && ex->exact[k] && ex->score[k] > least
+            && (causes_dot (ex->causes, k, ex->z) > 0) == slower)
             list[(*n)++] = make_rival (ex, k, own - ex->score[k]);
     qsort (list + 1, *n - 1, sizeof (*list), compare_rivals);
     if (put (ex, c, old) == 0 && rc == 0)
@@ -674,14 +674,14 @@ static double upper_bound (const struct explanation *ex, size_t k, double sd)
 
     for (size_t i = 0; i < ex->n; i++)
         if (ex->cause[i].signature == k)
-            return fmax (ex->cause[i].excess_ns, 0) +
-                   sd * ex->cause[i].stderr_ns;
+            return fmax (ex->cause[i].excess_ns, 0)
+                   + sd * ex->cause[i].stderr_ns;
     left = ex->info[k] > 0 ? information (ex, k) : 0;
     if (left <= INDEPENDENT * ex->info[k])
         return INFINITY;
-    return (fmax (causes_dot (ex->causes, k, ex->z) / left, 0) +
-            sd * ex->scale / sqrt (left)) /
-           unit;
+    return (fmax (causes_dot (ex->causes, k, ex->z) / left, 0)
+            + sd * ex->scale / sqrt (left))
+           / unit;
 }
 
 int explain_bounds (struct explanation *ex, double sd, double enough,

@@ -66,7 +66,7 @@ enum {
                        harms nobody */
 #define BUSY_NS 1e6 /* standard error of what crosses a busy link */
 
-static const struct accuracy accuracy = {.ns = 5, .of_reading = 1e-3};
+static const struct accuracy accuracy = { .ns = 5, .of_reading = 1e-3 };
 
 const struct judge_options judge_defaults = {
     .warn_ns = 100,
@@ -117,7 +117,7 @@ struct key {
 
 static struct key make_key (size_t round, uint32_t a, uint32_t b)
 {
-    return (struct key){(uint32_t)round, a < b ? a : b, a < b ? b : a};
+    return (struct key){ (uint32_t)round, a < b ? a : b, a < b ? b : a };
 }
 
 static int compare_keys (const void *va, const void *vb)
@@ -387,11 +387,12 @@ static void add_members (const struct judgement *j, struct finding *f,
         else if (s->kind == SUSPECT_ARC && oneway)
             add_suspect (j, f, link);
         else if (s->kind == SUSPECT_ARC) {
-            if (j->net->link[link].kind == LINK_SWITCH &&
-                f->kind == FINDING_HOST_END)
+            if (j->net->link[link].kind == LINK_SWITCH
+                && f->kind == FINDING_HOST_END)
                 f->kind = FINDING_SWITCH_LINK;
             add_number (&f->oneway, &f->noneway, link);
-        } else if (s->kind == SUSPECT_ROUTE && f->kind == FINDING_ROUTE)
+        }
+        else if (s->kind == SUSPECT_ROUTE && f->kind == FINDING_ROUTE)
             add_route (j, f, c->row[first], s);
         else if (s->kind == SUSPECT_SWITCH && f->kind != FINDING_ROUTE) {
             add_number (&f->sw, &f->nsw, s->index);
@@ -529,8 +530,8 @@ static enum verdict_status level_of (const struct judge_options *opts,
 
     if (!baseline)
         return VERDICT_WARN;
-    if (c->excess_ns > fmax (opts->fail_ns, opts->fail_spread * c->stderr_ns) &&
-        c->excess_ns - 3 * c->stderr_ns > warn)
+    if (c->excess_ns > fmax (opts->fail_ns, opts->fail_spread * c->stderr_ns)
+        && c->excess_ns - 3 * c->stderr_ns > warn)
         return VERDICT_FAIL;
     return VERDICT_WARN;
 }
@@ -580,9 +581,9 @@ static bool is_cable (const struct judgement *j, const struct finding *f)
     double ns;
     double sd;
 
-    return f->kind == FINDING_HOST_END && f->nsuspects == 1 &&
-           model_loopback (&j->model, f->suspect[0], &ns, &sd) &&
-           ns + 2 * sd < 2 * j->opts->warn_ns;
+    return f->kind == FINDING_HOST_END && f->nsuspects == 1
+           && model_loopback (&j->model, f->suspect[0], &ns, &sd)
+           && ns + 2 * sd < 2 * j->opts->warn_ns;
 }
 
 static void explain_finding (const struct judgement *j, struct finding *f,
@@ -676,8 +677,8 @@ static bool may_be_software (const struct judgement *j, const struct finding *f,
     if (c->excess_ns - 3 * c->stderr_ns > SOFTWARE_NS)
         return false;
     for (size_t i = 0; i < f->nsuspects; i++)
-        if (j->net->link[f->suspect[i]].kind == LINK_HOST &&
-            !model_loopback (&j->model, f->suspect[i], &ns, &sd))
+        if (j->net->link[f->suspect[i]].kind == LINK_HOST
+            && !model_loopback (&j->model, f->suspect[i], &ns, &sd))
             return true;
     return false;
 }
@@ -688,10 +689,9 @@ static void judge_cause (struct judgement *j, size_t number)
     bool software = false;
     struct finding *f;
 
-    if (is_links (j, c)
-            ? c->excess_ns <= warn_threshold (j->opts, c->stderr_ns)
-            : fabs (c->excess_ns) <=
-                  fmax (ROUTE_NS, j->opts->warn_spread * c->stderr_ns))
+    if (is_links (j, c) ? c->excess_ns <= warn_threshold (j->opts, c->stderr_ns)
+                        : fabs (c->excess_ns) <= fmax (
+                              ROUTE_NS, j->opts->warn_spread * c->stderr_ns))
         return;
     f = add_finding (j->verdict);
     fill_suspects (j, f, number);
@@ -749,8 +749,8 @@ static void spread_doubt (struct verdict *v)
             const struct finding *route = &v->finding[i];
             bool common = false;
 
-            if (route->kind != FINDING_ROUTE || f->kind == FINDING_ROUTE ||
-                f->basis == BASIS_LOSS)
+            if (route->kind != FINDING_ROUTE || f->kind == FINDING_ROUTE
+                || f->basis == BASIS_LOSS)
                 continue;
             for (size_t a = 0; a < f->nsuspects && !common; a++)
                 for (size_t b = 0; b < route->nsuspects && !common; b++)
@@ -847,8 +847,9 @@ static void limit_open (struct judgement *j, size_t hosts, size_t open_hosts)
 {
     struct verdict *v = j->verdict;
     char *names = xstrdup ("");
-    bool many = open_hosts > 0 || 100 * (double)v->nopen >
-                                      j->opts->open_share * (double)j->model.m;
+    bool many =
+        open_hosts > 0
+        || 100 * (double)v->nopen > j->opts->open_share * (double)j->model.m;
 
     for (size_t i = 0; i < v->nopen && i < OPEN_NAMED; i++) {
         char *more = xasprintf ("%s%s%s", names, i ? ", " : "",
@@ -900,8 +901,8 @@ static void judge_nodes (struct judgement *j)
         double ns;
         double sd;
 
-        if (!model_loopback (&j->model, link, &ns, &sd) ||
-            (ns - 3 * sd) / 2 <= j->opts->fail_ns)
+        if (!model_loopback (&j->model, link, &ns, &sd)
+            || (ns - 3 * sd) / 2 <= j->opts->fail_ns)
             continue;
         f = add_finding (j->verdict);
         add_suspect (j, f, link);
@@ -1010,8 +1011,8 @@ static int analyse (struct judgement *j, double alarms, struct error *err)
         return ill_conditioned (err);
     if (causes_make (&j->causes, j->ps, &j->run.obs, err) < 0)
         return -1;
-    if (explain (&j->ex, &j->model, &j->causes, alarms) < 0 ||
-        find_faces (j) < 0 || bound_links (j) < 0)
+    if (explain (&j->ex, &j->model, &j->causes, alarms) < 0
+        || find_faces (j) < 0 || bound_links (j) < 0)
         return ill_conditioned (err);
     return 0;
 }
@@ -1042,7 +1043,8 @@ static int judge_links (struct judgement *j, const struct plan *plan,
     struct verdict *v = j->verdict;
 
     if (analyse (j, plan_confirm_rounds (plan) > 0 ? ALARMS_CONFIRMED : ALARMS,
-                 err) < 0)
+                 err)
+        < 0)
         return -1;
     v->links = j->model.m;
     limit_adaptive (j);
@@ -1163,8 +1165,8 @@ static int observe_all (struct judgement *j, const struct baseline *baseline,
     discount_busy (j);
     j->adaptive = j->samples->adaptive > 0;
     for (size_t i = 0; i < n; i++) {
-        if (observe_run (&j->base[i], baseline[i].ps, baseline[i].samples,
-                         err) < 0)
+        if (observe_run (&j->base[i], baseline[i].ps, baseline[i].samples, err)
+            < 0)
             return -1;
         doubt_baseline_rows (j, &j->base[i]);
         j->has_baseline |= j->base[i].obs.n > 0;
@@ -1207,8 +1209,8 @@ struct verdict *judge (struct pathset *ps, const struct plan *plan,
     size_t absent;
     int rc = -1;
 
-    if (check_plan (plan, samples, &absent, err) == 0 &&
-        observe_all (&j, baseline, nbaselines, err) == 0) {
+    if (check_plan (plan, samples, &absent, err) == 0
+        && observe_all (&j, baseline, nbaselines, err) == 0) {
         j.verdict->nodes = samples->nanswered;
         j.verdict->rounds = plan_rounds (plan);
         j.verdict->probes = j.run.obs.n;
@@ -1235,7 +1237,7 @@ struct verdict *judge (struct pathset *ps, const struct plan *plan,
 static struct suspicion *add_suspicion (struct suspicions *list)
 {
     list->v = xrealloc (list->v, list->n + 1, sizeof (*list->v));
-    list->v[list->n] = (struct suspicion){0};
+    list->v[list->n] = (struct suspicion){ 0 };
     return &list->v[list->n++];
 }
 
@@ -1252,8 +1254,8 @@ static void add_suspects (const struct judgement *j, struct suspicion *s,
         s->suspect[s->n++] = suspect;
         /* rows that cross a link both ways do not tell which way is slow */
         for (uint32_t way = 0; way < 2; way++)
-            if (suspect.kind == SUSPECT_LINK &&
-                j->net->link[suspect.index].kind == LINK_SWITCH)
+            if (suspect.kind == SUSPECT_LINK
+                && j->net->link[suspect.index].kind == LINK_SWITCH)
                 s->suspect[s->n++] = (struct suspect){
                     .kind = SUSPECT_ARC,
                     .index = 2 * suspect.index + way,
@@ -1269,8 +1271,8 @@ static int list_causes (struct judgement *j, struct suspicions *list)
         struct rival *rival;
         size_t n;
 
-        if (causes_simplest (&j->causes, c->signature)->suspect.kind ==
-            SUSPECT_CLASS)
+        if (causes_simplest (&j->causes, c->signature)->suspect.kind
+            == SUSPECT_CLASS)
             continue;
         if (!(rival = explain_suspects (&j->ex, i, &n)))
             return -1;
@@ -1299,8 +1301,8 @@ static void list_doubts (struct judgement *j, struct suspicions *list)
             uint32_t link = causes_simplest (c, k)->suspect.index;
             double *most = &j->most[j->model.column[link]];
 
-            if (*most > j->opts->fail_ns && *most < INFINITY &&
-                (!worst || *most > *worst)) {
+            if (*most > j->opts->fail_ns && *most < INFINITY
+                && (!worst || *most > *worst)) {
                 worst = most;
                 signature = k;
             }
@@ -1329,10 +1331,10 @@ int judge_first (struct suspicions *s, struct pathset *ps,
     size_t absent;
     int rc = -1;
 
-    *s = (struct suspicions){0};
-    if (check_plan (plan, samples, &absent, err) < 0 ||
-        observe_all (&j, baseline, nbaselines, err) < 0 ||
-        analyse (&j, ALARMS_FIRST, err) < 0)
+    *s = (struct suspicions){ 0 };
+    if (check_plan (plan, samples, &absent, err) < 0
+        || observe_all (&j, baseline, nbaselines, err) < 0
+        || analyse (&j, ALARMS_FIRST, err) < 0)
         goto done;
     rc = list_causes (&j, s) < 0 ? ill_conditioned (err) : 0;
     list_doubts (&j, s);
@@ -1346,5 +1348,5 @@ void suspicions_clear (struct suspicions *s)
     for (size_t i = 0; i < s->n; i++)
         free (s->v[i].suspect);
     free (s->v);
-    *s = (struct suspicions){0};
+    *s = (struct suspicions){ 0 };
 }

@@ -12,9 +12,10 @@
 enum { ENOUGH = 4 }; /* samples that lost any, so two probes at least */
 
 #define RATE 0.05
-#define EVIDENCE 8.0 /* natural log of odds, and of the number of links more \
-                      */
-#define MARGIN 3.0   /* of it, to those that do as well */
+#define EVIDENCE                                                           \
+    8.0            /* natural log of odds, and of the number of links more \
+                    */
+#define MARGIN 3.0 /* of it, to those that do as well */
 
 struct tally {
     uint64_t sent, lost;
@@ -44,8 +45,8 @@ static int count (struct pathset *ps, const struct samples *samples,
         const struct sample *s = &samples->sample[i];
         struct row row;
 
-        if (is_missing (samples, pathset_endpoint (ps, s->a)->host) ||
-            is_missing (samples, pathset_endpoint (ps, s->b)->host))
+        if (is_missing (samples, pathset_endpoint (ps, s->a)->host)
+            || is_missing (samples, pathset_endpoint (ps, s->b)->host))
             continue;
         if (pathset_row (ps, s->a, s->b, &row, err) < 0)
             return -1;
@@ -72,17 +73,17 @@ static double evidence (const struct tally *link, const struct tally *all)
     uint64_t lost = all->lost - link->lost;
     double rate = (double)link->lost / (double)link->sent;
 
-    if (link->samples < ENOUGH || rate < RATE ||
-        rate * (double)sent <= (double)lost)
+    if (link->samples < ENOUGH || rate < RATE
+        || rate * (double)sent <= (double)lost)
         return 0;
-    return log_likelihood (link->lost, link->sent) +
-           log_likelihood (lost, sent) - log_likelihood (all->lost, all->sent);
+    return log_likelihood (link->lost, link->sent) + log_likelihood (lost, sent)
+           - log_likelihood (all->lost, all->sent);
 }
 
 int loss_find (struct loss *loss, struct pathset *ps,
                const struct samples *samples, struct error *err)
 {
-    struct tally all = {0};
+    struct tally all = { 0 };
     struct tally *tally;
     const uint32_t *link;
     size_t best = 0;
@@ -90,7 +91,7 @@ int loss_find (struct loss *loss, struct pathset *ps,
     size_t m;
     int rc;
 
-    *loss = (struct loss){0};
+    *loss = (struct loss){ 0 };
     if (!(link = pathset_links (ps, &m, err)))
         return -1;
     tally = xcalloc (m, sizeof (*tally));

@@ -127,7 +127,7 @@ static uint32_t strangers (const struct model *m, const struct observation *row)
  */
 static size_t keep_layer (struct build *b, size_t room, uint32_t *far)
 {
-    size_t count[ROW_MAX + 1] = {0};
+    size_t count[ROW_MAX + 1] = { 0 };
     size_t kept = 0;
 
     for (size_t i = 0; i < b->n; i++) {
@@ -210,7 +210,7 @@ static void number_classes (struct model *m, const struct network *net)
 static struct loopback_time loopback_of (const struct model_run *run,
                                          uint32_t link)
 {
-    static const struct loopback_time none = {.ns = NAN};
+    static const struct loopback_time none = { .ns = NAN };
 
     return run->loopback ? run->loopback[link] : none;
 }
@@ -261,7 +261,7 @@ static uint32_t offset_of (struct build *b, uint32_t run, uint32_t link)
     uint32_t *offset = &b->offset[run * b->net->nlinks + link];
     struct loopback_time now =
         loopback_of (run ? &b->base[run - 1] : b->job, link);
-    struct loopback_time before = {.ns = NAN};
+    struct loopback_time before = { .ns = NAN };
     bool known;
 
     if (*offset != NONE)
@@ -332,8 +332,8 @@ static void add_row (struct build *b, const struct observation *o, uint32_t run)
 /* An unknown is y, or as much more than another one. */
 static void add_prior (struct build *b, size_t unknown, size_t other, double y)
 {
-    uint32_t col[2] = {(uint32_t)unknown, (uint32_t)other};
-    int8_t value[2] = {1, -1};
+    uint32_t col[2] = { (uint32_t)unknown, (uint32_t)other };
+    int8_t value[2] = { 1, -1 };
 
     b->y[b->m->a->nrows] = y;
     sparse_add (b->m->a, col, value, unknown == other ? 1 : 2);
@@ -458,8 +458,8 @@ static int fit_classes (const struct build *b, double *off)
             double squares = count_classes (m, measured_row (m, i), count);
 
             off[i] =
-                fabs (b->y[measured_row (m, i)] - linalg_dot (count, mean, n)) /
-                sqrt (squares);
+                fabs (b->y[measured_row (m, i)] - linalg_dot (count, mean, n))
+                / sqrt (squares);
         }
     }
     free (h);
@@ -508,17 +508,17 @@ static int estimate_spreads (const struct build *b)
     m->spread = xarray (m->nclasses, sizeof (*m->spread));
     for (size_t c = 0; c < m->nclasses; c++)
         m->spread[c] = SPREAD_WIDE * m->differ;
-    if (weigh (m) < 0 ||
-        lsq_sketch (m->after, DRAWS, DRAWS_SEED, LSQ_ROUGH, sketch) < 0 ||
-        lsq_solve (m->after, b->y, LSQ_FINE, x) < 0)
+    if (weigh (m) < 0
+        || lsq_sketch (m->after, DRAWS, DRAWS_SEED, LSQ_ROUGH, sketch) < 0
+        || lsq_solve (m->after, b->y, LSQ_FINE, x) < 0)
         goto done;
     for (uint32_t c = 0; c < m->nclasses; c++) {
         size_t k = 0;
 
         for (uint32_t l = 0; l < m->n; l++)
-            if (m->class_of[l] == c &&
-                lsq_sketch_variance (sketch, DRAWS, &l, &one, 1) <
-                    pow (DETERMINED * m->differ, 2))
+            if (m->class_of[l] == c
+                && lsq_sketch_variance (sketch, DRAWS, &l, &one, 1)
+                       < pow (DETERMINED * m->differ, 2))
                 v[k++] = x[l];
         m->spread[c] = m->differ;
         if (k >= CLASS_ENOUGH) {
@@ -584,7 +584,7 @@ int model_make (struct model *m, struct pathset *ps,
     };
     int rc = -1;
 
-    *m = (struct model){.obs = &job->obs, .nrows = job->obs.n};
+    *m = (struct model){ .obs = &job->obs, .nrows = job->obs.n };
     if (gather (&b, ps, err) < 0)
         goto done;
     number_classes (m, b.net);
@@ -594,8 +594,8 @@ int model_make (struct model *m, struct pathset *ps,
     m->expected = xcalloc (model_unknowns (m), sizeof (double));
     /* a prior makes every problem well-conditioned, unless the samples hold
      * numbers that no noise explains */
-    if (find_differences (&b) < 0 || estimate_spreads (&b) < 0 ||
-        lsq_solve (m->before, b.y, LSQ_FINE, m->expected) < 0) {
+    if (find_differences (&b) < 0 || estimate_spreads (&b) < 0
+        || lsq_solve (m->before, b.y, LSQ_FINE, m->expected) < 0) {
         error_world (err, "the samples are too ill-conditioned to judge");
         goto done;
     }
@@ -626,7 +626,7 @@ void model_clear (struct model *m)
     lsq_destroy (m->before);
     lsq_destroy (m->after);
     sparse_destroy (m->a);
-    *m = (struct model){0};
+    *m = (struct model){ 0 };
 }
 
 /*
@@ -668,8 +668,8 @@ int model_whiten (const struct model *m, const double *d, size_t n, double *p)
     for (size_t k = 0; k < n && rc == 0; k++)
         for (size_t i = 0; i < m->nrows; i++)
             p[k * m->nrows + i] =
-                (d[k * m->nrows + i] - row_dot (m, i, x + k * size)) /
-                m->obs->v[i].var;
+                (d[k * m->nrows + i] - row_dot (m, i, x + k * size))
+                / m->obs->v[i].var;
     free (b);
     free (x);
     return rc;

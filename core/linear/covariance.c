@@ -56,9 +56,8 @@ static int invert (struct covariance *c, const struct sparse *a,
             for (size_t q = a->start[i]; q < a->start[i + 1]; q++)
                 k[a->col[p] * c->n + a->col[q]] +=
                     (w ? w[i] : 1) * a->value[p] * a->value[q];
-    if (linalg_cholesky (k, c->n) < 0 ||
-        !(u = linalg_invert_factor (k, c->n)) ||
-        !(c->inverse = linalg_inverse (u, c->n)))
+    if (linalg_cholesky (k, c->n) < 0 || !(u = linalg_invert_factor (k, c->n))
+        || !(c->inverse = linalg_inverse (u, c->n)))
         goto done;
     for (size_t i = 0; i < c->n; i++)
         c->variance[i] = c->inverse[i * c->n + i];
@@ -95,7 +94,7 @@ static int refine (struct covariance *c, const struct lsq *q, size_t worst)
     if (!order || !b)
         goto done;
     for (size_t i = 0; i < c->n; i++)
-        order[i] = (struct by_variance){c->variance[i], i};
+        order[i] = (struct by_variance){ c->variance[i], i };
     qsort (order, c->n, sizeof (*order), compare_variances);
     worst = worst < c->n ? worst : c->n;
     for (size_t first = 0; first < worst; first += LSQ_LANES) {
@@ -129,13 +128,13 @@ static int sketch (struct covariance *c, const struct lsq *q,
         return -1;
     }
     c->sketch = malloc ((c->n * c->k + 1) * sizeof (*c->sketch));
-    if (!c->sketch ||
-        lsq_sketch (q, c->k, opts->seed, opts->tolerance, c->sketch) < 0)
+    if (!c->sketch
+        || lsq_sketch (q, c->k, opts->seed, opts->tolerance, c->sketch) < 0)
         return -1;
     for (size_t i = 0; i < c->n; i++)
         c->variance[i] =
-            linalg_dot (c->sketch + i * c->k, c->sketch + i * c->k, c->k) /
-            (double)c->k;
+            linalg_dot (c->sketch + i * c->k, c->sketch + i * c->k, c->k)
+            / (double)c->k;
     return refine (c, q, opts->worst);
 }
 
@@ -149,8 +148,8 @@ struct covariance *covariance_create (const struct sparse *a, const double *w,
         return NULL;
     c->n = a->ncols;
     c->variance = calloc (c->n + 1, sizeof (*c->variance));
-    if (!c->variance ||
-        (c->n <= opts->exact ? invert (c, a, w) : sketch (c, q, opts)) < 0) {
+    if (!c->variance
+        || (c->n <= opts->exact ? invert (c, a, w) : sketch (c, q, opts)) < 0) {
         covariance_destroy (c);
         return NULL;
     }
@@ -187,7 +186,8 @@ void covariance_redundancy (const struct covariance *c, const struct sparse *a,
             /* from residuals, small shares are as good as great ones */
             lsq_sketch_residual (a, w, c->sketch, c->k, c->seed, i, r);
             share[i] = fmin (linalg_dot (r, r, c->k) / (double)c->k, 1);
-        } else {
+        }
+        else {
             double h = covariance_of (c, a->col + first, a->value + first,
                                       a->start[i + 1] - first);
 

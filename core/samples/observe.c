@@ -131,14 +131,14 @@ static double pool (const struct sample *const *s, size_t n, int quantile,
         inside = stats_median (v, k);
     k = 0;
     for (size_t i = 1; i < n; i++)
-        if (same_row (s[i - 1], s[i]) && usable (s[i - 1]) && usable (s[i]) &&
-            s[i - 1]->initiator != s[i]->initiator) {
+        if (same_row (s[i - 1], s[i]) && usable (s[i - 1]) && usable (s[i])
+            && s[i - 1]->initiator != s[i]->initiator) {
             double d = value (s[i], quantile) - value (s[i - 1], quantile);
 
-            v[k++] =
-                fabs (d) /
-                sqrt (shrinkage (s[i]->sent - s[i]->lost, quantile) +
-                      shrinkage (s[i - 1]->sent - s[i - 1]->lost, quantile));
+            v[k++] = fabs (d)
+                     / sqrt (shrinkage (s[i]->sent - s[i]->lost, quantile)
+                             + shrinkage (s[i - 1]->sent - s[i - 1]->lost,
+                                          quantile));
         }
     if (k >= PAIRS_ENOUGH || (inside == 0 && k > 0))
         between = 1.4826 * stats_median (v, k);
@@ -187,8 +187,8 @@ static void merge (struct observation *o, const struct sample *const *s,
     double var0;
 
     for (size_t i = 0; i < n; i++)
-        if (usable (s[i]) &&
-            (!lowest || value (s[i], quantile) < value (lowest, quantile)))
+        if (usable (s[i])
+            && (!lowest || value (s[i], quantile) < value (lowest, quantile)))
             lowest = s[i];
     var0 = variance (lowest, quantile, sigma, floor);
     *o = (struct observation){
@@ -223,8 +223,8 @@ struct fastest {
     size_t samples, repeats;
 };
 
-static const struct fastest fastest_none = {.least = INFINITY,
-                                            .quarter = INFINITY};
+static const struct fastest fastest_none = { .least = INFINITY,
+                                             .quarter = INFINITY };
 
 static void fastest_add (struct fastest *f, const double *rtt_ns,
                          size_t repeats)
@@ -268,8 +268,8 @@ static double usual (double (*of) (const struct fastest *f),
 /* Whether what is least is a clock's step: far below others that agree. */
 static bool is_step (double least, double next, double most, double gap)
 {
-    return next - least > STEP_GAPS * gap &&
-           most - next < STEP_SPREAD * (next - least);
+    return next - least > STEP_GAPS * gap
+           && most - next < STEP_SPREAD * (next - least);
 }
 
 static void drop_step (struct fastest *f, double gap)
@@ -385,8 +385,9 @@ static void merge_fastest (struct observations *o,
         struct fastest all = fastest_none;
         struct fastest tight = fastest_none;
 
-        *row = (struct observation){
-            .a = s[i]->a, .b = s[i]->b, .round = s[i]->round};
+        *row = (struct observation){ .a = s[i]->a,
+                                     .b = s[i]->b,
+                                     .round = s[i]->round };
         for (end = i; end < n && same_pair (s[i], s[end]); end++) {
             if (end > i && same_row (s[end], s[end - 1]))
                 continue;
@@ -444,13 +445,14 @@ void observe_loopbacks (const struct samples *samples, size_t nendpoints,
         fastest_join (&all[i], &f[k]);
     }
     for (size_t i = 0; i < nendpoints; i++) {
-        time[i] = (struct loopback_time){.ns = NAN};
+        time[i] = (struct loopback_time){ .ns = NAN };
         if (all[i].samples == 0)
             continue;
-        if (is_step (all[i].least, next[i], most[i], gap) &&
-            most[i] > next[i]) /* two others agree */
+        if (is_step (all[i].least, next[i], most[i], gap)
+            && most[i] > next[i]) /* two others agree */
             all[i].least = next[i];
-        time[i] = (struct loopback_time){all[i].least, doubt_of (&all[i], gap)};
+        time[i] =
+            (struct loopback_time){ all[i].least, doubt_of (&all[i], gap) };
     }
     free (f);
     free (all);
@@ -503,7 +505,7 @@ int observe (struct observations *o, const struct pathset *ps,
     double sigma;
     double floor;
 
-    *o = (struct observations){.v = xarray (n, sizeof (*o->v))};
+    *o = (struct observations){ .v = xarray (n, sizeof (*o->v)) };
     for (size_t i = 0; i < n; i++) {
         s[i] = &samples->sample[i];
         o->sent += s[i]->sent;
@@ -540,5 +542,5 @@ void observations_clear (struct observations *o)
     free (o->link);
     free (o->count);
     free (o->forth);
-    *o = (struct observations){0};
+    *o = (struct observations){ 0 };
 }
