@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Notes. Every row says which causes it has a part in: entries of a key (the
- * cause), the row and a value. A stable radix sort by key makes columns of
- * them, rows rising, since rows are gone through in order; keys begin with the
+ * cause), the row and a value. Sorted, they are columns; keys begin with the
  * kind, so that the simplest cause of a signature comes first and names it.
- * Signatures are compared by hash, then in full. All is linear in the rows'
- * links.
+ * Signatures are compared by hash, then in full.
  *
  * A route is one from a switch that has a detour to the endpoint
  * (judge/detour): with d-mod-k routing one on the way up, never one on the way
@@ -14,18 +12,17 @@
 #include "config.h"
 #include "core/judge/cause.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/alloc.h"
+
 enum {
-    CLASS_ENOUGH = 4,  /* links that make a class */
+    CLASS_ENOUGH = 4,  /* measured links that make a class */
     SWITCH_ENOUGH = 2, /* a switch */
     INDEX_BITS = 30,
     ROW_CAUSES = 8 * ROW_MAX, /* entries of a row at most */
 };
-
-#define NONE SIZE_MAX
 
 struct entry {
     uint64_t key;
@@ -36,9 +33,6 @@ struct entry {
 struct build {
     struct pathset *ps;
     const struct network *net;
-    const struct observations *obs;
-    uint32_t *switch_links; /* [nswitches] measured links of a switch */
-    uint32_t *class_links;  /* [class_id] of a class */
     struct entry *entry;
     size_t n, size;
 };
@@ -56,6 +50,16 @@ static struct suspect key_suspect (uint64_t key)
         .index = key >> INDEX_BITS & ((1u << INDEX_BITS) - 1),
         .to = key & ((1u << INDEX_BITS) - 1),
     };
+}
+
+static int compare_entries (const void *va, const void *vb)
+{
+    const struct entry *a = va;
+    const struct entry *b = vb;
+
+    if (a->key != b->key)
+        return a->key < b->key ? -1 : 1;
+    return (a->row > b->row) - (a->row < b->row);
 }
 
 /* Add to the entries of the row that begin at `first`. */
@@ -83,36 +87,28 @@ static int put_routes (struct build *b, size_t first, uint32_t row, size_t from,
         uint32_t sw = b->net->link[arc_link (arc[k])].end[arc[k] % 2];
 
         if (sw != NETWORK_NONE)
-            put (b, first, make_key (SUSPECT_ROUTE, sw, (uint32_t)to), row,
-                 1);
+            put (b, first, make_key (SUSPECT_ROUTE, sw, (uint32_t)to), row, 1);
     }
     return n;
 }
 
-static int put_row (struct build *b, uint32_t row, struct error *err)
+static int put_row (struct build *b, uint32_t row, const struct observation *o,
+                    struct error *err)
 {
-    const struct observation *o = &b->obs->v[row];
     size_t first = b->n;
 
     if (b->n + ROW_CAUSES > b->size) {
-        size_t size = 2 * b->size + ROW_CAUSES;
-        struct entry *entry = realloc (b->entry, size * sizeof (*entry));
-
-        if (!entry)
-            return error_nomem (err);
-        b->entry = entry;
-        b->size = size;
+        b->size = 2 * b->size + ROW_CAUSES;
+        b->entry = xrealloc (b->entry, b->size, sizeof (*b->entry));
     }
     for (size_t p = 0; p < o->n; p++) {
-        const struct link_info *info = &b->net->link[o->link[p]];
-        uint32_t back = o->count[p] - o->forth[p];
+        uint32_t link = o->link[p];
+        const struct link_info *info = &b->net->link[link];
 
-        put (b, first, make_key (SUSPECT_LINK, o->link[p], 0), row,
-             o->count[p]);
-        put (b, first, make_key (SUSPECT_ARC, 2 * o->link[p], 0), row,
-             o->forth[p]);
-        put (b, first, make_key (SUSPECT_ARC, 2 * o->link[p] + 1, 0), row,
-             back);
+        put (b, first, make_key (SUSPECT_LINK, link, 0), row, o->count[p]);
+        put (b, first, make_key (SUSPECT_ARC, 2 * link, 0), row, o->forth[p]);
+        put (b, first, make_key (SUSPECT_ARC, 2 * link + 1, 0), row,
+             o->count[p] - o->forth[p]);
         put (b, first, make_key (SUSPECT_CLASS, info->class_id, 0), row,
              o->count[p]);
         for (int end = 0; end < 2; end++)
@@ -120,89 +116,33 @@ static int put_row (struct build *b, uint32_t row, struct error *err)
                 put (b, first, make_key (SUSPECT_SWITCH, info->end[end], 0),
                      row, o->count[p]);
     }
-    if (put_routes (b, first, row, o->a, o->b, err) < 0
-        || put_routes (b, first, row, o->b, o->a, err) < 0)
-        return -1;
     put (b, first,
          make_key (SUSPECT_ROW, o->a < o->b ? o->a : o->b,
                    o->a < o->b ? o->b : o->a),
          row, 1);
-    return 0;
-}
-
-/* Sort by key, stable; bytes that all keys have in common cost nothing. */
-static int sort_entries (struct build *b)
-{
-    struct entry *from = b->entry;
-    struct entry *to = malloc ((b->n + 1) * sizeof (*to));
-
-    if (!to)
-        return -1;
-    for (int shift = 0; shift < 64; shift += 8) {
-        size_t at[257] = { 0 };
-
-        for (size_t i = 0; i < b->n; i++)
-            at[(from[i].key >> shift & 255) + 1]++;
-        if (b->n == 0 || at[(from[0].key >> shift & 255) + 1] == b->n)
-            continue;
-        for (int d = 1; d < 257; d++)
-            at[d] += at[d - 1];
-        for (size_t i = 0; i < b->n; i++)
-            to[at[from[i].key >> shift & 255]++] = from[i];
-        b->entry = to;
-        to = from;
-        from = b->entry;
-    }
-    free (to);
-    return 0;
-}
-
-/* How many measured links a switch or class has: those of few are none. */
-static int count_links (struct build *b)
-{
-    bool *seen = calloc (b->net->nlinks + 1, sizeof (*seen));
-    uint32_t classes = 0;
-
-    for (size_t l = 0; l < b->net->nlinks; l++)
-        if (b->net->link[l].class_id >= classes)
-            classes = b->net->link[l].class_id + 1;
-    b->switch_links = calloc (b->net->nswitches + 1, sizeof (uint32_t));
-    b->class_links = calloc (classes + 1, sizeof (uint32_t));
-    if (!seen || !b->switch_links || !b->class_links) {
-        free (seen);
-        return -1;
-    }
-    for (size_t i = 0; i < b->obs->n; i++)
-        for (size_t p = 0; p < b->obs->v[i].n; p++)
-            seen[b->obs->v[i].link[p]] = true;
-    for (size_t l = 0; l < b->net->nlinks; l++) {
-        if (!seen[l])
-            continue;
-        b->class_links[b->net->link[l].class_id]++;
-        for (int end = 0; end < 2; end++)
-            if (b->net->link[l].end[end] != NETWORK_NONE)
-                b->switch_links[b->net->link[l].end[end]]++;
-    }
-    free (seen);
-    return 0;
-}
-
-static bool is_possible (const struct build *b, const struct causes *c,
-                         const struct suspect *s)
-{
-    if (s->kind == SUSPECT_ROUTE)
-        return detour_exists (&c->detours, s->index,
-                              pathset_endpoint (b->ps, s->to)->id);
-    if (s->kind == SUSPECT_SWITCH)
-        return b->switch_links[s->index] >= SWITCH_ENOUGH;
-    if (s->kind == SUSPECT_CLASS)
-        return b->class_links[s->index] >= CLASS_ENOUGH;
-    return true;
+    return put_routes (b, first, row, o->a, o->b, err) < 0
+                   || put_routes (b, first, row, o->b, o->a, err) < 0
+               ? -1
+               : 0;
 }
 
 /*
  * Columns to signatures
  */
+
+struct columns {
+    const struct build *b;
+    struct causes *c;
+    uint32_t *slot; /* hash table: signature + 1 */
+    size_t mask;
+    uint32_t *of_link;      /* [nlinks] signature of a link */
+    uint32_t *switch_links; /* [nswitches] measured links of a switch */
+    uint32_t *class_links;  /* [class_id] of a class */
+    size_t n;               /* members so far: */
+    struct member *member;
+    uint32_t *signature;      /* that they are of */
+    struct suspect *simplest; /* of a signature */
+};
 
 /* Append a column as a signature, its values in lowest terms. Return what
  * they were divided by.
@@ -253,179 +193,162 @@ static bool same_column (const struct causes *c, size_t k, size_t j)
                        n * sizeof (*c->value));
 }
 
-/* Members on their way to their places. */
-struct gathered {
-    struct member member;
-    size_t signature;
-    bool dropped;
-};
-
-struct table {
-    uint32_t *slot; /* signature + 1 */
-    size_t mask;
-    struct gathered *member;
-    size_t n;
-};
-
 /* The signature equal to the last appended one, or that itself. */
-static size_t intern (struct causes *c, struct table *t)
+static uint32_t intern (struct columns *t, const struct suspect *s)
 {
+    struct causes *c = t->c;
     size_t at = column_hash (c, c->n) & t->mask;
 
     while (t->slot[at] && !same_column (c, t->slot[at] - 1, c->n))
         at = (at + 1) & t->mask;
-    if (!t->slot[at])
+    if (!t->slot[at]) {
+        t->simplest[c->n] = *s;
+        c->kind[s->kind]++;
         t->slot[at] = (uint32_t)++c->n;
+    }
     return t->slot[at] - 1;
 }
 
-/* Kinds of which members stand side by side. */
-static int rank (enum suspect_kind kind)
+/* Whether a column is a cause. Those of links come before any other's. */
+static bool is_possible (const struct columns *t, const struct suspect *s)
 {
+    switch (s->kind) {
+    case SUSPECT_SWITCH:
+        return t->switch_links[s->index] >= SWITCH_ENOUGH;
+    case SUSPECT_CLASS:
+        return t->class_links[s->index] >= CLASS_ENOUGH;
+    case SUSPECT_ROUTE:
+        return detour_exists (&t->c->detours, s->index,
+                              pathset_endpoint (t->b->ps, s->to)->id);
+    default:
+        return true;
+    }
+}
+
+static void count_link (struct columns *t, const struct link_info *link)
+{
+    t->class_links[link->class_id]++;
+    for (int end = 0; end < 2; end++)
+        if (link->end[end] != NETWORK_NONE)
+            t->switch_links[link->end[end]]++;
+}
+
+/* Whether a suspect is a member of a signature beside the simplest. */
+static bool is_beside (const struct columns *t, const struct suspect *s,
+                       uint32_t signature)
+{
+    /* kinds of one rank stand side by side */
     static const int rank[SUSPECT_KINDS] = {
         [SUSPECT_SWITCH] = 1,
         [SUSPECT_CLASS] = 2,
         [SUSPECT_ROUTE] = 3,
         [SUSPECT_ROW] = 3,
     };
+    const struct suspect *simplest = &t->simplest[signature];
+    uint32_t link = suspect_link (simplest);
 
-    return rank[kind];
+    /* of a link that is there as a whole, a direction is nothing new */
+    if (s->kind == SUSPECT_ARC && t->of_link[arc_link (s->index)] == signature)
+        return false;
+    /* A switch's cable that carries one endpoint's messages alone looks like
+     * a wrong route to it; at a host end, which both ways cross, that is not
+     * what anybody would believe.
+     */
+    if (s->kind == SUSPECT_ROUTE && link != NETWORK_NONE)
+        return t->b->net->link[link].kind == LINK_SWITCH;
+    return rank[s->kind] == rank[simplest->kind];
 }
 
-static void add_columns (const struct build *b, struct causes *c,
-                         struct table *t, size_t *link_signature)
+static void add_columns (struct columns *t)
 {
+    const struct build *b = t->b;
+
     for (size_t i = 0, end; i < b->n; i = end) {
         struct suspect s = key_suspect (b->entry[i].key);
-        struct gathered *g = &t->member[t->n];
-        size_t before = c->n;
+        uint32_t signature;
         unsigned int unit;
 
         for (end = i; end < b->n && b->entry[end].key == b->entry[i].key;)
             end++;
-        if (!is_possible (b, c, &s))
+        if (!is_possible (t, &s))
             continue;
-        unit = append (c, b->entry + i, end - i);
-        *g = (struct gathered){
-            .member = { s, s.kind == SUSPECT_ARC ? 2. * unit : unit },
-            .signature = intern (c, t),
-        };
-        if (c->n > before)
-            c->kind[s.kind]++;
-        if (s.kind == SUSPECT_LINK)
-            link_signature[s.index] = g->signature;
-        /* of a link that is there as a whole, a direction is nothing new */
-        if (s.kind == SUSPECT_ARC
-            && link_signature[arc_link (s.index)] == g->signature)
+        unit = append (t->c, b->entry + i, end - i);
+        signature = intern (t, &s);
+        if (s.kind == SUSPECT_LINK) {
+            t->of_link[s.index] = signature;
+            count_link (t, &b->net->link[s.index]);
+        }
+        if (!is_beside (t, &s, signature))
             continue;
-        t->n++;
+        t->member[t->n] =
+            (struct member){ s, s.kind == SUSPECT_ARC ? 2. * unit : unit };
+        t->signature[t->n++] = signature;
     }
-}
-
-/* A switch's cable that carries one endpoint's messages alone looks like a
- * wrong route to it; at a host end, which both ways cross, that is not what
- * anybody would believe.
- */
-static bool is_alternative (const struct build *b, const struct suspect *to,
-                            const struct suspect *s)
-{
-    uint32_t link = to->kind == SUSPECT_ARC ? arc_link (to->index)
-                                            : to->index;
-
-    return s->kind == SUSPECT_ROUTE && to->kind <= SUSPECT_ARC
-           && b->net->link[link].kind == LINK_SWITCH;
 }
 
 /* Put the members where their signatures want them. */
-static int place_members (const struct build *b, struct causes *c,
-                          const struct table *t)
+static void place_members (struct causes *c, const struct columns *t)
 {
-    const struct suspect **simplest = calloc (c->n + 1, sizeof (*simplest));
-
-    c->first = calloc (c->n + 2, sizeof (*c->first));
-    c->member = malloc ((t->n + 1) * sizeof (*c->member));
-    if (!simplest || !c->first || !c->member) {
-        free (simplest);
-        return -1;
-    }
-    for (size_t i = 0; i < t->n; i++) {
-        struct gathered *g = &t->member[i];
-        const struct suspect *s = &g->member.suspect;
-        const struct suspect **to = &simplest[g->signature];
-
-        if (!*to)
-            *to = s;
-        g->dropped = rank (s->kind) != rank ((*to)->kind)
-                     && !is_alternative (b, *to, s);
-        if (!g->dropped)
-            c->first[g->signature + 2]++;
-    }
+    c->first = xcalloc (c->n + 2, sizeof (*c->first));
+    c->member = xarray (t->n, sizeof (*c->member));
+    for (size_t i = 0; i < t->n; i++)
+        c->first[t->signature[i] + 2]++;
     for (size_t k = 2; k <= c->n; k++)
         c->first[k] += c->first[k - 1];
     for (size_t i = 0; i < t->n; i++)
-        if (!t->member[i].dropped)
-            c->member[c->first[t->member[i].signature + 1]++]
-                = t->member[i].member;
-    free (simplest);
-    return 0;
+        c->member[c->first[t->signature[i] + 1]++] = t->member[i];
 }
 
-static int make_signatures (const struct build *b, struct causes *c)
+static void make_signatures (struct causes *c, const struct build *b)
 {
+    struct columns t = { .b = b, .c = c };
+    uint32_t classes = 0;
     size_t columns = 0;
     size_t size = 16;
-    size_t *link_signature;
-    struct table t = { 0 };
-    int rc = -1;
 
+    for (size_t l = 0; l < b->net->nlinks; l++)
+        if (b->net->link[l].class_id >= classes)
+            classes = b->net->link[l].class_id + 1;
     for (size_t i = 0; i < b->n; i++)
         columns += i == 0 || b->entry[i].key != b->entry[i - 1].key;
     while (size < 2 * columns)
         size *= 2;
     t.mask = size - 1;
-    t.slot = calloc (size, sizeof (*t.slot));
-    t.member = malloc ((columns + 1) * sizeof (*t.member));
-    link_signature = malloc ((b->net->nlinks + 1) * sizeof (*link_signature));
-    c->start = calloc (columns + 2, sizeof (*c->start));
-    c->row = malloc ((b->n + 1) * sizeof (*c->row));
-    c->value = malloc ((b->n + 1) * sizeof (*c->value));
-    if (!t.slot || !t.member || !link_signature || !c->start || !c->row
-        || !c->value)
-        goto done;
-    add_columns (b, c, &t, link_signature);
-    rc = place_members (b, c, &t);
-done:
+    t.slot = xcalloc (size, sizeof (*t.slot));
+    t.of_link = xarray (b->net->nlinks, sizeof (*t.of_link));
+    t.switch_links = xcalloc (b->net->nswitches, sizeof (*t.switch_links));
+    t.class_links = xcalloc (classes, sizeof (*t.class_links));
+    t.member = xarray (columns, sizeof (*t.member));
+    t.signature = xarray (columns, sizeof (*t.signature));
+    t.simplest = xarray (columns, sizeof (*t.simplest));
+    c->start = xcalloc (columns + 2, sizeof (*c->start));
+    c->row = xarray (b->n, sizeof (*c->row));
+    c->value = xarray (b->n, sizeof (*c->value));
+    add_columns (&t);
+    place_members (c, &t);
     free (t.slot);
+    free (t.of_link);
+    free (t.switch_links);
+    free (t.class_links);
     free (t.member);
-    free (link_signature);
-    return rc;
+    free (t.signature);
+    free (t.simplest);
 }
 
 int causes_make (struct causes *c, struct pathset *ps,
                  const struct observations *obs, struct error *err)
 {
-    struct build b = {
-        .ps = ps,
-        .net = pathset_network (ps),
-        .obs = obs,
-    };
-    int rc = -1;
+    struct build b = { .ps = ps, .net = pathset_network (ps) };
+    int rc = 0;
 
     *c = (struct causes){ 0 };
-    if (count_links (&b) < 0 || detours_make (&c->detours, b.net) < 0)
-        goto nomem;
-    for (size_t i = 0; i < obs->n; i++)
-        if (put_row (&b, (uint32_t)i, err) < 0)
-            goto done;
-    if (sort_entries (&b) < 0 || make_signatures (&b, c) < 0)
-        goto nomem;
-    rc = 0;
-    goto done;
-nomem:
-    error_nomem (err);
-done:
-    free (b.switch_links);
-    free (b.class_links);
+    for (size_t i = 0; i < obs->n && rc == 0; i++)
+        rc = put_row (&b, (uint32_t)i, &obs->v[i], err);
+    if (rc == 0) {
+        detours_make (&c->detours, b.net);
+        qsort (b.entry, b.n, sizeof (*b.entry), compare_entries);
+        make_signatures (c, &b);
+    }
     free (b.entry);
     return rc;
 }

@@ -36,6 +36,14 @@ struct suspect {
     uint32_t to; /* endpoint of the set; route and row only */
 };
 
+/* The link that a suspect is, or a direction of; NETWORK_NONE: of none. */
+static inline uint32_t suspect_link (const struct suspect *s)
+{
+    return s->kind == SUSPECT_LINK  ? s->index
+           : s->kind == SUSPECT_ARC ? arc_link (s->index)
+                                    : NETWORK_NONE;
+}
+
 /* excess = amplitude of the signature / unit: of each link's one-way latency,
  * mean of the two directions; of a route or row, of the round trip.
  */

@@ -21,10 +21,8 @@ struct detours {
     uint32_t *arc; /* to other switches, rising */
 };
 
-/* Find the ways out of each switch. Return 0, or -1 with errno ENOMEM;
- * detours_clear is due in both cases.
- */
-int detours_make (struct detours *d, const struct network *net);
+/* Find the ways out of each switch. */
+void detours_make (struct detours *d, const struct network *net);
 void detours_clear (struct detours *d);
 
 /* Arcs from the switch that `out` leads away from to an endpoint (the

@@ -3,10 +3,10 @@
  * rows, exp of minus half of what it misses of chi square, times the density of
  * such an excess. A route's is over its detours, which cost what their links
  * take, with what other causes found of these. A link's is as likely in each
- * decade from EXCESS_MIN to EXCESS_MAX. That a table is other than what was read
- * of it just before is rare (ROUTE_ODDS to a slow link, a guess); and as rare
- * are links that got slower by less than what fails, and two slow links of which
- * one takes what a wrong route over the other would. Where a single pair
+ * decade from EXCESS_MIN to EXCESS_MAX. That a table is other than what was
+ * read of it just before is rare (ROUTE_ODDS to a slow link, a guess); and as
+ * rare are links that got slower by less than what fails, and two slow links of
+ * which one takes what a wrong route over the other would. Where a single pair
  * shows it, less speaks for the link. A switch has the odds of all its routes.
  */
 #include "config.h"
@@ -15,11 +15,14 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "util/alloc.h"
+
 #define DETOUR_SD 2.5 /* that a route may be off what a detour adds */
 #define ROUTE_ODDS 0.1
-#define PAIR_ODDS 0.2  /* where a single pair shows it */
-#define CHANCE_ODDS 100.0 /* to a second slow link that looks like a way over the
-                             first */
+#define PAIR_ODDS 0.2 /* where a single pair shows it */
+#define CHANCE_ODDS                                                            \
+    100.0              /* to a second slow link that looks like a way over the \
+                          first */
 #define EXCESS_MIN 1e2 /* ns */
 #define EXCESS_MAX 1e6
 
@@ -27,45 +30,70 @@
 static double *find_more (const struct explanation *ex, size_t but)
 {
     const struct network *net = ex->causes->detours.net;
-    double *more = calloc (2 * net->nlinks + 1, sizeof (*more));
+    double *more = xcalloc (2 * net->nlinks, sizeof (*more));
 
-    for (size_t i = 0; i < ex->n && more; i++) {
+    for (size_t i = 0; i < ex->n; i++) {
         const struct cause *c = &ex->cause[i];
-        const struct suspect *s = &causes_simplest (ex->causes, c->signature)
-                                       ->suspect;
+        const struct suspect *s =
+            &causes_simplest (ex->causes, c->signature)->suspect;
 
         if (i != but && s->kind == SUSPECT_LINK) {
             more[2 * s->index] += c->excess_ns;
             more[2 * s->index + 1] += c->excess_ns;
-        }
-        else if (i != but && s->kind == SUSPECT_ARC)
+        } else if (i != but && s->kind == SUSPECT_ARC)
             more[s->index] += 2 * c->excess_ns;
     }
     return more;
 }
 
-/* How a rival's excess goes with what a route of its members would add. */
-static struct detour_fit fit_of (const struct explanation *ex,
-                                 const struct pathset *ps, const double *more,
-                                 const struct rival *rival,
-                                 const struct member *m)
-{
-    const struct suspect *s = &m->suspect;
-    double scale = causes_simplest (ex->causes, rival->signature)->unit
-                   / m->unit;
+/* A member of a signature that explains a cause. */
+struct guess {
+    size_t signature;
+    const struct member *member;
+    double excess_ns;
+    double likelihood;     /* of the rows */
+    struct detour_fit fit; /* of a route's excess */
+};
 
-    if (s->kind != SUSPECT_ROUTE)
-        return (struct detour_fit){ INFINITY, 0, false };
-    return detour_fit (&ex->causes->detours, ex->model, more, s->index,
-                       pathset_endpoint (ps, s->to)->id,
-                       rival->excess_ns * scale,
-                       rival->stderr_ns * scale);
-}
-
-static double likelihood (const struct explanation *ex,
-                          const struct rival *rival)
+/* All of them; NULL with errno EDOM. */
+static struct guess *list_guesses (struct explanation *ex, size_t c,
+                                   const struct pathset *ps, size_t *n)
 {
-    return exp (-rival->less / (2 * ex->scale * ex->scale));
+    const struct causes *causes = ex->causes;
+    double *more = find_more (ex, c);
+    struct guess *list = NULL;
+    size_t nrivals;
+    struct rival *rival = explain_suspects (ex, c, &nrivals);
+
+    *n = 0;
+    for (size_t i = 0; i < nrivals && rival; i++) {
+        const struct rival *r = &rival[i];
+        size_t first = causes->first[r->signature];
+        size_t end = causes->first[r->signature + 1];
+
+        list = xrealloc (list, *n + end - first, sizeof (*list));
+        for (size_t k = first; k < end; k++) {
+            const struct member *m = &causes->member[k];
+            double scale = causes->member[first].unit / m->unit;
+            struct guess *g = &list[(*n)++];
+
+            *g = (struct guess){
+                .signature = r->signature,
+                .member = m,
+                .excess_ns = r->excess_ns * scale,
+                .likelihood = exp (-r->less / (2 * ex->scale * ex->scale)),
+                .fit.sd = INFINITY,
+            };
+            if (m->suspect.kind == SUSPECT_ROUTE)
+                g->fit = detour_fit (&causes->detours, ex->model, more,
+                                     m->suspect.index,
+                                     pathset_endpoint (ps, m->suspect.to)->id,
+                                     g->excess_ns, r->stderr_ns * scale);
+        }
+    }
+    free (rival);
+    free (more);
+    return list;
 }
 
 /* Density of a slow link's excess. */
@@ -74,27 +102,11 @@ static double link_density (double excess_ns)
     return 1 / (fmax (excess_ns, EXCESS_MIN) * log (EXCESS_MAX / EXCESS_MIN));
 }
 
-static bool is_switch_link (const struct network *net,
-                            const struct suspect *s)
+static bool is_switch_link (const struct network *net, const struct suspect *s)
 {
-    if (s->kind == SUSPECT_LINK)
-        return net->link[s->index].kind == LINK_SWITCH;
-    return s->kind == SUSPECT_ARC
-           && net->link[arc_link (s->index)].kind == LINK_SWITCH;
-}
+    uint32_t link = suspect_link (s);
 
-/* The best explanation so far. */
-struct choice {
-    const struct member *member;
-    size_t signature;
-    double odds;
-};
-
-static void choose (struct choice *best, const struct member *m,
-                    const struct rival *rival, double odds)
-{
-    if (odds > best->odds)
-        *best = (struct choice){ m, rival->signature, odds };
+    return link != NETWORK_NONE && net->link[link].kind == LINK_SWITCH;
 }
 
 int route_or_link (struct explanation *ex, size_t c, const struct pathset *ps,
@@ -102,114 +114,86 @@ int route_or_link (struct explanation *ex, size_t c, const struct pathset *ps,
 {
     const struct network *net = pathset_network (ps);
     const struct causes *causes = ex->causes;
-    struct choice best = { 0 };
-    bool alone = causes->start[ex->cause[c].signature + 1]
-                 == causes->start[ex->cause[c].signature] + 1;
-    struct rival *rival;
-    double *more;
+    size_t own = ex->cause[c].signature;
+    bool alone = causes->start[own + 1] == causes->start[own] + 1;
+    const struct guess *best = NULL;
+    struct guess *list;
+    double most = 0;
     size_t n;
     int rc = 0;
 
-    *face = causes_simplest (causes, ex->cause[c].signature);
+    *face = causes_simplest (causes, own);
     if ((*face)->suspect.kind != SUSPECT_ROUTE
         && !is_switch_link (net, &(*face)->suspect))
         return 0;
-    more = find_more (ex, c);
-    rival = explain_suspects (ex, c, &n);
-    for (size_t i = 0; i < n && more && rival; i++) {
-        const struct rival *r = &rival[i];
-        double unit = causes_simplest (causes, r->signature)->unit;
+    if (!(list = list_guesses (ex, c, ps, &n)))
+        return -1;
+    for (size_t i = 0; i < n; i++) {
+        const struct guess *g = &list[i];
+        double odds = 0;
 
-        for (size_t k = causes->first[r->signature];
-             k < causes->first[r->signature + 1]; k++) {
-            const struct member *m = &causes->member[k];
-            struct detour_fit fit = fit_of (ex, ps, more, r, m);
-            double excess_ns = r->excess_ns * unit / m->unit;
-
-            if (r->excess_ns > 0 && is_switch_link (net, &m->suspect))
-                choose (&best, m, r,
-                        likelihood (ex, r) * link_density (excess_ns)
-                            * (excess_ns > fail_ns ? 1 : ROUTE_ODDS));
-            if (fit.sd < DETOUR_SD)
-                choose (&best, m, r,
-                        (fit.by_others ? CHANCE_ODDS
-                         : alone       ? PAIR_ODDS
-                                       : ROUTE_ODDS)
-                            * likelihood (ex, r) * fit.density);
+        if (g->excess_ns > 0 && is_switch_link (net, &g->member->suspect))
+            odds = g->likelihood * link_density (g->excess_ns)
+                   * (g->excess_ns > fail_ns ? 1 : ROUTE_ODDS);
+        else if (g->fit.sd < DETOUR_SD)
+            odds = (g->fit.by_others ? CHANCE_ODDS
+                    : alone          ? PAIR_ODDS
+                                     : ROUTE_ODDS)
+                   * g->likelihood * g->fit.density;
+        if (odds > most) {
+            most = odds;
+            best = g;
         }
     }
-    if (!more || !rival)
-        rc = -1;
-    else if (best.member)
-        rc = explain_swap (ex, c, best.signature);
-    *face = best.member;
-    free (rival);
-    free (more);
+    *face = best ? best->member : NULL;
+    if (best)
+        rc = explain_swap (ex, c, best->signature);
+    free (list);
     return rc;
 }
 
-struct guess {
+struct odds {
     uint32_t sw;
-    double odds;
+    double sum;
 };
 
-static int compare_guesses (const void *va, const void *vb)
+static int compare_odds (const void *va, const void *vb)
 {
-    const struct guess *a = va;
-    const struct guess *b = vb;
+    const struct odds *a = va;
+    const struct odds *b = vb;
 
-    if (a->odds != b->odds)
-        return a->odds > b->odds ? -1 : 1;
+    if (a->sum != b->sum)
+        return a->sum > b->sum ? -1 : 1;
     return (a->sw > b->sw) - (a->sw < b->sw);
 }
 
-static size_t add_guess (struct guess *v, size_t n, uint32_t sw, double odds)
+int route_switches (struct explanation *ex, size_t c, const struct pathset *ps,
+                    uint32_t *sw, size_t most)
 {
-    size_t i = 0;
-
-    while (i < n && v[i].sw != sw)
-        i++;
-    if (i == n)
-        v[n++] = (struct guess){ sw, 0 };
-    v[i].odds += odds;
-    return n;
-}
-
-int route_switches (struct explanation *ex, size_t c,
-                    const struct pathset *ps, uint32_t *sw, size_t most)
-{
-    const struct causes *causes = ex->causes;
-    size_t members = 0;
     size_t found = 0;
-    struct guess *v;
     size_t n;
-    double *more = find_more (ex, c);
-    struct rival *rival = more ? explain_suspects (ex, c, &n) : NULL;
+    struct guess *list = list_guesses (ex, c, ps, &n);
+    struct odds *v;
 
-    for (size_t i = 0; rival && i < n; i++)
-        members += causes->first[rival[i].signature + 1]
-                   - causes->first[rival[i].signature];
-    v = malloc ((members + 1) * sizeof (*v));
-    for (size_t i = 0; rival && v && i < n; i++)
-        for (size_t k = causes->first[rival[i].signature];
-             k < causes->first[rival[i].signature + 1]; k++) {
-            const struct member *m = &causes->member[k];
-            struct detour_fit fit = fit_of (ex, ps, more, &rival[i], m);
-
-            if (m->suspect.kind == SUSPECT_ROUTE)
-                found = add_guess (v, found, m->suspect.index,
-                                   likelihood (ex, &rival[i]) * fit.density);
-        }
-    free (more);
-    if (!rival || !v) {
-        free (rival);
-        free (v);
+    if (!list)
         return -1;
+    v = xcalloc (n, sizeof (*v));
+    for (size_t i = 0; i < n; i++) {
+        const struct suspect *s = &list[i].member->suspect;
+        size_t k = 0;
+
+        if (s->kind != SUSPECT_ROUTE)
+            continue;
+        while (k < found && v[k].sw != s->index)
+            k++;
+        found += k == found;
+        v[k].sw = s->index;
+        v[k].sum += list[i].likelihood * list[i].fit.density;
     }
-    qsort (v, found, sizeof (*v), compare_guesses);
+    qsort (v, found, sizeof (*v), compare_odds);
     for (size_t i = 0; i < found && i < most; i++)
         sw[i] = v[i].sw;
-    free (rival);
     free (v);
+    free (list);
     return (int)(found < most ? found : most);
 }

@@ -20,14 +20,14 @@
 /* What cause c is taken for: itself, but of a route or a link between switches
  * the likeliest of all such that explain it as well, which the cause becomes by
  * explain_swap; NULL: of these, none would make such an excess. Links of more
- * than fail_ns are likelier than routes. Return 0, or -1 with errno ENOMEM.
+ * than fail_ns are likelier than routes. Return 0, or -1 with errno EDOM.
  */
 int route_or_link (struct explanation *ex, size_t c, const struct pathset *ps,
                    double fail_ns, const struct member **face);
 
 /* Switches from which messages may go the wrong way, where cause c is a
  * route: at most `most` of them into sw, the likeliest first. Return how many,
- * or -1 with errno ENOMEM.
+ * or -1 with errno EDOM.
  */
 int route_switches (struct explanation *ex, size_t c,
                     const struct pathset *ps, uint32_t *sw, size_t most);
