@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "util/alloc.h"
 
@@ -59,8 +60,8 @@ static void move_suspects (struct finding *f, enum sign_kind kind,
 
         if (!(signs_of (link, sign, n) & 1U << kind))
             continue;
-        for (size_t k = i; k > first; k--)
-            f->suspect[k] = f->suspect[k - 1];
+        memmove (f->suspect + first + 1, f->suspect + first,
+                 (i - first) * sizeof (link));
         f->suspect[first++] = link;
     }
 }
@@ -78,49 +79,42 @@ static void corroborate_one (struct finding *f, const struct sign *sign,
     /* what says more of a cable, first */
     static const enum sign_kind order[]
         = { SIGN_WIDTH, SIGN_SPEED, SIGN_COUNTER };
+    bool links = f->kind == FINDING_HOST_END || f->kind == FINDING_SWITCH_LINK;
     unsigned int all = 0;
 
     for (size_t i = 0; i < f->nsuspects; i++)
         all |= signs_of (f->suspect[i], sign, n);
-    if (f->kind == FINDING_HOST_END || f->kind == FINDING_SWITCH_LINK)
-        for (size_t i = 0; i < sizeof (order) / sizeof (order[0]); i++) {
-            if (!(all & 1U << order[i]))
-                continue;
-            move_suspects (f, order[i], sign, n);
-            say (f, order[i]);
-            if (f->basis == BASIS_CLASS && f->level == VERDICT_WARN
-                && is_much (f, opts)) {
-                f->level = VERDICT_FAIL;
-                f->basis = signs[order[i]].basis;
-            }
-            break;
+    for (size_t i = 0; i < sizeof (order) / sizeof (order[0]) && links; i++) {
+        if (!(all & 1U << order[i]))
+            continue;
+        move_suspects (f, order[i], sign, n);
+        say (f, order[i]);
+        if (f->basis == BASIS_CLASS && f->level == VERDICT_WARN
+            && is_much (f, opts)) {
+            f->level = VERDICT_FAIL;
+            f->basis = signs[order[i]].basis;
         }
+        break;
+    }
     if (all & 1U << SIGN_WAIT && f->level == VERDICT_FAIL) {
         f->level = VERDICT_UNKNOWN;
         say (f, SIGN_WAIT);
     }
 }
 
-/* The worst first again; else in their order. */
-static void sort (struct verdict *v)
+void corroborate (struct verdict *v, const struct sign *sign, size_t n,
+                  const struct judge_options *opts)
 {
-    for (size_t i = 1; i < v->nfindings; i++) {
+    for (size_t i = 0; i < v->nfindings; i++) {
         struct finding f = v->finding[i];
         size_t k = i;
 
+        corroborate_one (&f, sign, n, opts ? opts : &judge_defaults);
+        /* the worst first again; else in their order */
         for (; k > 0 && v->finding[k - 1].level < f.level; k--)
             v->finding[k] = v->finding[k - 1];
         v->finding[k] = f;
     }
-}
-
-void corroborate (struct verdict *v, const struct sign *sign, size_t n,
-                  const struct judge_options *opts)
-{
-    for (size_t i = 0; i < v->nfindings; i++)
-        corroborate_one (&v->finding[i], sign, n,
-                         opts ? opts : &judge_defaults);
-    sort (v);
     /* no limit raises it beyond UNKNOWN, which is what a FAIL becomes */
     if (v->nfindings > 0
         && (v->status == VERDICT_FAIL || v->finding[0].level > v->status))
