@@ -847,6 +847,7 @@ static void limit_open (struct judgement *j, size_t hosts, size_t open_hosts)
 {
     struct verdict *v = j->verdict;
     char *names = xstrdup ("");
+    bool limited = v->limited;
     bool many =
         open_hosts > 0
         || 100 * (double)v->nopen > j->opts->open_share * (double)j->model.m;
@@ -866,6 +867,7 @@ static void limit_open (struct judgement *j, size_t hosts, size_t open_hosts)
                    j->model.m - hosts - (v->nopen - open_hosts),
                    COUNTED (j->model.m - hosts, "other link"), names,
                    v->nopen > OPEN_NAMED ? ", ..." : "", j->opts->fail_ns);
+    v->limited = limited; /* all others were judged */
     free (names);
 }
 

@@ -79,7 +79,8 @@ struct verdict {
     char **limit;            /* what was not determined, a sentence each */
     size_t nlimits;
     size_t reason;           /* the limit that raised the status, if one did */
-    bool limited;            /* a limit says UNKNOWN; not in the file */
+    bool limited;            /* a limit says UNKNOWN, and not of the open links
+                                alone; not in the file */
 
     /* what was looked at */
     size_t nodes;

@@ -600,14 +600,6 @@ static bool is_unclear (const struct policy_finding *f, size_t n)
     return false;
 }
 
-/* Whether it could not tell something of other links than those it names. */
-static bool is_vague (const struct policy_audit *a, const json_t *row)
-{
-    return number_of (row, "limited")
-           && !(a->complete
-                && json_array_size (json_object_get (row, "not_judged")) > 0);
-}
-
 static int make_audit (struct making *m, const json_t *row,
                        struct policy_audit *a)
 {
@@ -617,7 +609,8 @@ static int make_audit (struct making *m, const json_t *row,
     int status = find_name (text_of (row, "status"), VERDICT_FAIL + 1,
                             level_name);
     int64_t id = number_of (row, "id");
-    bool vague;
+    /* it could not tell something of other links than those it names */
+    bool vague = number_of (row, "limited");
 
     if (!f)
         return -1;
@@ -634,7 +627,6 @@ static int make_audit (struct making *m, const json_t *row,
     for (size_t i = 0; i < n; i++)
         if (make_finding (m, id, json_array_get (findings, i), &f[i]) < 0)
             return -1;
-    vague = is_vague (a, row);
     if (make_sights (m, id, true, &f[n]) < 0)
         return -1;
     n += f[n].nsuspects > 0;

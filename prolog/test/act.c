@@ -296,6 +296,8 @@ static void step_audit (struct season *s, words v)
             add_finding (verdict, v[i], v[i + 1]);
             i++;
         }
+    /* as the judge has it: what is of open links alone is no limit of others */
+    verdict->limited &= verdict->nopen == 0 || !samples->complete;
     if (ledger_record (s->ledger, NOW + time, ps, samples, verdict, &err) < 0)
         diag ("%s", err.text);
     samples_destroy (samples);
