@@ -986,11 +986,16 @@ static void bound_doubts (struct judgement *j)
     model_residual (&j->model, r);
     for (size_t i = 0; i < j->run.obs.n; i++) {
         struct observation *o = &j->run.obs.v[i];
+        double sd = j->nbase > 0 ? INFINITY : 0;
         double doubt;
-        double sd = 0;
 
-        if (j->nbase > 0)
-            model_shift (j->net, o, &j->run, &j->base[0], &sd);
+        /* by what loopbacks tell at best */
+        for (size_t b = 0; b < j->nbase; b++) {
+            double other;
+
+            model_shift (j->net, o, &j->run, &j->base[b], &other);
+            sd = fmin (sd, other);
+        }
         doubt = fmin (o->doubt_ns, fmax (0, r[i]) + sd);
         o->var += doubt * doubt - o->doubt_ns * o->doubt_ns;
         o->doubt_ns = doubt;
@@ -1089,7 +1094,7 @@ static struct loopback_time *find_loopbacks (const struct pathset *ps,
         struct error err;
 
         /* the first link of any of its paths */
-        if (pathset_walk (ps, i, i == 0, arc, &err) > 0)
+        if (!isnan (end[i].ns) && pathset_walk (ps, i, i == 0, arc, &err) > 0)
             link[arc_link (arc[0])] = end[i];
     }
     free (end);
@@ -1160,21 +1165,26 @@ static void doubt_baseline_rows (struct judgement *j, struct model_run *base)
 static int observe_all (struct judgement *j, const struct baseline *baseline,
                         size_t n, struct error *err)
 {
-    j->base = xcalloc (n, sizeof (*j->base));
-    j->nbase = n;
+    size_t runs = n;
+
+    for (size_t i = 0; i < n; i++)
+        runs += baseline[i].samples->nruns;
+    j->base = xcalloc (runs, sizeof (*j->base));
     if (observe_run (&j->run, j->ps, j->samples, err) < 0)
         return -1;
     discount_busy (j);
     j->adaptive = j->samples->adaptive > 0;
-    for (size_t i = 0; i < n; i++) {
-        if (observe_run (&j->base[i], baseline[i].ps, baseline[i].samples, err)
-            < 0)
-            return -1;
-        doubt_baseline_rows (j, &j->base[i]);
-        j->has_baseline |= j->base[i].obs.n > 0;
-        j->adaptive |=
-            j->base[i].obs.n > 0 && baseline[i].samples->adaptive > 0;
-    }
+    for (size_t i = 0; i < n; i++)
+        for (size_t r = 0; r <= baseline[i].samples->nruns; r++) {
+            struct samples run = samples_run (baseline[i].samples, r);
+            struct model_run *base = &j->base[j->nbase++];
+
+            if (observe_run (base, baseline[i].ps, &run, err) < 0)
+                return -1;
+            doubt_baseline_rows (j, base);
+            j->has_baseline |= base->obs.n > 0;
+            j->adaptive |= base->obs.n > 0 && run.adaptive > 0;
+        }
     return 0;
 }
 

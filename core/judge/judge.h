@@ -100,7 +100,10 @@ struct judge_options {
 extern const struct judge_options judge_defaults;
 struct judge_options judge_site_options (const struct site *site);
 
-/* Earlier samples of the same fabric, with the set that they refer to. */
+/* Earlier samples of the same fabric, of a run or several, with the set that
+ * they refer to. The newest come first: of what a host takes more, they are
+ * what others are compared with, and where rows are too many, theirs are kept.
+ */
 struct baseline {
     const struct samples *samples;
     const struct pathset *ps;

@@ -55,6 +55,7 @@ void samples_destroy (struct samples *s)
         free (s->sample);
         free (s->loopback);
         free (s->node);
+        free (s->run);
         free (s);
         errno = saved_errno;
     }
@@ -88,6 +89,29 @@ int samples_add_loopback (struct samples *s, const struct loopback *loopback)
 int samples_add_node (struct samples *s, const struct node *node)
 {
     return push (&s->node, &s->nnodes, node, sizeof (*node));
+}
+
+int samples_add_run (struct samples *s, uint32_t round)
+{
+    return push (&s->run, &s->nruns, &round, sizeof (round));
+}
+
+struct samples samples_run (const struct samples *s, size_t i)
+{
+    uint32_t first = i > 0 ? s->run[i - 1] : 0;
+    uint32_t last = i < s->nruns ? s->run[i] - 1 : UINT32_MAX;
+    struct samples run = *s;
+
+    run.nsamples = run.nloopbacks = run.nruns = 0;
+    for (size_t k = 0; k < s->nsamples; k++)
+        if (s->sample[k].round >= first && s->sample[k].round <= last
+            && run.nsamples++ == 0)
+            run.sample = &s->sample[k];
+    for (size_t k = 0; k < s->nloopbacks; k++)
+        if (s->loopback[k].round >= first && s->loopback[k].round <= last
+            && run.nloopbacks++ == 0)
+            run.loopback = &s->loopback[k];
+    return run;
 }
 
 int samples_add_host (struct samples *s, const char *host, bool answered)
@@ -222,6 +246,13 @@ static json_t *loopback_json (const struct samples *s,
                       (json_int_t)l->round, "rtt_ns", rtt_json (l->rtt_ns));
 }
 
+static json_t *run_json (const struct samples *s, const struct pathset *ps,
+                         size_t i)
+{
+    (void)ps;
+    return json_integer (s->run[i]);
+}
+
 static const char *if_known (const char *s)
 {
     return *s ? s : NULL;
@@ -252,7 +283,7 @@ int samples_write (const struct samples *s, const struct pathset *ps,
 {
     json_t *all
         = json_pack ("{s:I, s:I, s:s, s:{s:o, s:o, s:o}, s:{s:I, s:I, s:I},"
-                     " s:I, s:I, s:o, s:o, s:b}",
+                     " s:I, s:I, s:o*, s:o, s:o, s:b}",
                      "job", (json_int_t)s->job, "step", (json_int_t)s->step,
                      "nonce", s->nonce, "nodes", "answered",
                      list_json (s, ps, s->nanswered, answered_json), "missing",
@@ -262,7 +293,10 @@ int samples_write (const struct samples *s, const struct pathset *ps,
                      (json_int_t)s->repeated, "foreign",
                      (json_int_t)s->foreign, "service_level",
                      (json_int_t)s->level, "adaptive_switches",
-                     (json_int_t)s->adaptive, "loopbacks",
+                     (json_int_t)s->adaptive, "runs",
+                     s->nruns > 0 ? list_json (s, ps, s->nruns, run_json)
+                                  : NULL,
+                     "loopbacks",
                      list_json (s, ps, s->nloopbacks, loopback_json), "probes",
                      list_json (s, ps, s->nsamples, sample_json), "complete",
                      s->complete);
@@ -276,7 +310,7 @@ int samples_write (const struct samples *s, const struct pathset *ps,
  * that a set can be made of them; then they are looked up again.
  */
 
-enum { ANSWERED, MISSING, KNOWN, PROBES, LOOPBACKS, LISTS };
+enum { ANSWERED, MISSING, KNOWN, RUNS, PROBES, LOOPBACKS, LISTS };
 
 struct reader {
     struct samples *samples;
@@ -391,9 +425,35 @@ static int read_rtt (double *rtt_ns, const json_t *of, const char *where,
     return 0;
 }
 
+static int read_run (struct reader *r, const json_t *from, const char *where,
+                     struct error *err)
+{
+    const struct samples *s = r->samples;
+    json_int_t round = json_integer_value (from);
+
+    if (round <= (s->nruns > 0 ? s->run[s->nruns - 1] : 0)
+        || round > ROUNDS_MAX)
+        return error_input (err, "%s is no round behind the one before",
+                            where);
+    return samples_add_run (r->samples, (uint32_t)round) < 0
+               ? error_nomem (err)
+               : 0;
+}
+
+/* Whether a round is of a run before that of another. */
+static bool is_before (const struct samples *s, uint32_t round,
+                       uint32_t other)
+{
+    for (size_t i = 0; i < s->nruns; i++)
+        if (round < s->run[i] && other >= s->run[i])
+            return true;
+    return false;
+}
+
 static int read_probe (struct reader *r, const json_t *probe,
                        const char *where, struct error *err)
 {
+    const struct samples *s = r->samples;
     struct sample sample = { 0 };
     const char *a;
     const char *b;
@@ -422,12 +482,16 @@ static int read_probe (struct reader *r, const json_t *probe,
     sample.lost = (uint32_t)lost;
     if (lost < sent && read_rtt (sample.rtt_ns, probe, where, err) < 0)
         return -1;
+    if (s->nsamples > 0
+        && is_before (s, sample.round, s->sample[s->nsamples - 1].round))
+        return error_input (err, "%s is of a run before", where);
     return samples_add (r->samples, &sample) < 0 ? error_nomem (err) : 0;
 }
 
 static int read_loopback (struct reader *r, const json_t *from,
                           const char *where, struct error *err)
 {
+    const struct samples *s = r->samples;
     struct loopback l;
     const char *end;
     uint64_t round;
@@ -440,6 +504,9 @@ static int read_loopback (struct reader *r, const json_t *from,
     l.round = (uint32_t)round;
     if (read_rtt (l.rtt_ns, from, where, err) < 0)
         return -1;
+    if (s->nloopbacks > 0
+        && is_before (s, l.round, s->loopback[s->nloopbacks - 1].round))
+        return error_input (err, "%s is of a run before", where);
     return samples_add_loopback (r->samples, &l) < 0 ? error_nomem (err) : 0;
 }
 
@@ -453,6 +520,7 @@ static const struct {
     [ANSWERED] = { "nodes", "answered", HOSTS_MAX, false, read_answered },
     [MISSING] = { "nodes", "missing", HOSTS_MAX, false, read_missing },
     [KNOWN] = { "nodes", "known", HOSTS_MAX, true, read_node },
+    [RUNS] = { NULL, "runs", ROUNDS_MAX, true, read_run },
     [PROBES] = { NULL, "probes", SAMPLES_MAX, false, read_probe },
     [LOOPBACKS] = { NULL, "loopbacks", LOOPBACKS_MAX, true, read_loopback },
 };
@@ -628,7 +696,8 @@ static int read_head (struct samples *s, const json_t *json,
 static int read_nodes (struct reader *r, const json_t *json, struct error *err)
 {
     if (find_lists (r, json, err) < 0 || read_list (r, ANSWERED, err) < 0
-        || read_list (r, MISSING, err) < 0 || read_list (r, KNOWN, err) < 0)
+        || read_list (r, MISSING, err) < 0 || read_list (r, KNOWN, err) < 0
+        || read_list (r, RUNS, err) < 0)
         return -1;
     return check_known (r->samples, err);
 }

@@ -79,6 +79,9 @@ struct samples {
     size_t nloopbacks;
     struct node *node; /* each host's at most once */
     size_t nnodes;
+    uint32_t *run; /* of a baseline: the rounds that runs begin with, but the
+                      first of them; probes and loopbacks are in their order */
+    size_t nruns;
     bool complete; /* every probe of the plan accounted for */
 };
 
@@ -91,6 +94,10 @@ int samples_add (struct samples *s, const struct sample *sample);
 int samples_add_loopback (struct samples *s, const struct loopback *loopback);
 int samples_add_host (struct samples *s, const char *host, bool answered);
 int samples_add_node (struct samples *s, const struct node *node);
+int samples_add_run (struct samples *s, uint32_t round);
+
+/* What is of run i, 0 <= i <= nruns, borrowed: not to be destroyed. */
+struct samples samples_run (const struct samples *s, size_t i);
 
 /* Whether each field is what it says, or not known. Return 0, or -1 with err,
  * which names the field as one of `where`.

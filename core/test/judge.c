@@ -881,6 +881,66 @@ static void test_first (void)
     tablenet_destroy (net);
 }
 
+/* Append the pairs of `from` whose numbers are odd, or not, as of a later run. */
+static void append_half (struct samples *to, const struct samples *from,
+                         bool odd, uint32_t round)
+{
+    for (size_t i = 0; i < from->nsamples; i++) {
+        struct sample x = from->sample[i];
+
+        x.round += round;
+        if ((x.a + x.b) % 2 == odd && samples_add (to, &x) < 0)
+            abort ();
+    }
+    for (size_t i = 0; i < from->nloopbacks; i++) {
+        struct loopback x = from->loopback[i];
+
+        x.round = round;
+        if (samples_add_loopback (to, &x) < 0)
+            abort ();
+    }
+}
+
+/* A baseline of two runs, each of half of the pairs. In one of them a host takes
+ * more, as its loopback shows: that is wrong of a link where they are one.
+ */
+static void test_runs (void)
+{
+    enum { LATER = 1000, END = 3 };
+    struct tablenet *net = tablenet_fattree (8, 3, TABLE_MINHOP, 1);
+    struct samples *runs = samples_create ();
+    struct samples *s;
+    struct verdict *v;
+    struct error err;
+    struct job job;
+    uint32_t arc[PATH_MAX_HOPS];
+
+    job_open (&job, net, NODES, 5, 7);
+    append_half (runs, job.before, false, 0);
+    pathset_walk (job.ps, END, 0, arc, &err);
+    job.latency[arc_link (arc[0])] += 300;
+    s = job_samples (&job, 5, 9);
+    job.latency[arc_link (arc[0])] -= 300;
+    for (size_t i = 0; i < s->nloopbacks; i++)
+        for (int q = 0; s->loopback[i].end == END && q < RTT_COUNT; q++)
+            s->loopback[i].rtt_ns[q] += 600;
+    append_half (runs, s, true, LATER);
+    samples_destroy (s);
+    samples_destroy (job.before);
+    job.before = runs;
+    v = job_check (&job, 5, 8, true, NULL, 0);
+    ok (v->status != VERDICT_OK, "two runs as one: not OK");
+    print (v);
+    verdict_destroy (v);
+    samples_add_run (runs, LATER);
+    v = job_check (&job, 5, 8, true, NULL, 0);
+    ok (v->status == VERDICT_OK, "two runs: OK");
+    print (v);
+    verdict_destroy (v);
+    job_close (&job);
+    tablenet_destroy (net);
+}
+
 /* Two nodes: their ends cannot be told apart, nor what is between. */
 static void test_small (void)
 {
@@ -936,6 +996,7 @@ int main (int argc, char **argv)
     test_adaptive ();
     test_ranks ();
     test_first ();
+    test_runs ();
     test_small ();
     test_monte (trials, argc > 1);
     return done_testing ();
