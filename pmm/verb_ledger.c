@@ -26,7 +26,7 @@
 enum {
     SHOW_LAST = 20,
     TREND_LAST = 100,
-    BASELINE_LAST = 10, /* samples of a route */
+    BASELINE_LAST = 3, /* audits of a link */
     DAY_S = 24 * 3600,
     DAYS_MAX = 36500,
     POINTS = 4,             /* of a trend */

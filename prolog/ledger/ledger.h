@@ -386,10 +386,10 @@ json_t *ledger_sights (struct ledger *ledger, const char *link,
 /* What came of an audit: {id, ended, status, whole, complete, asked, answered,
  * limited, leader, findings, not_judged}. whole: it came to its end. complete:
  * moreover no host and no probe is missing. asked, answered: how many hosts.
- * limited: that something could not be determined made it UNKNOWN, or would
- * have; also where that is not known. leader: null where it is not known, or
- * did not answer: then another led. findings, not_judged: as ledger_audit has
- * them.
+ * limited: that something could not be determined of other links than those in
+ * not_judged made it UNKNOWN, or would have; also where that is not known.
+ * leader: null where it is not known, or did not answer: then another led.
+ * findings, not_judged: as ledger_audit has them.
  */
 json_t *ledger_result (struct ledger *ledger, int64_t id, struct error *err);
 
@@ -416,15 +416,15 @@ int ledger_say (struct ledger *ledger, const char *node, const char *words,
 json_t *ledger_trend (struct ledger *ledger, const char *fabric,
                       const char *link, size_t n, struct error *err);
 
-/* A baseline out of the ledger: of each route of the fabric the newest n
- * RTTs, of audits after the last rebase of any of its links, that are not
- * UNKNOWN for a limit, found no others' traffic, and in which none of its links
- * was suspected. What was measured in different rounds or audits is in
- * different rounds here, so that it counts as different observations
- * (core/samples/observe). Likewise of each endpoint the newest n loopbacks, one
- * of each audit, in which its host link was not suspected; and what was last
- * known of the nodes. Names resolve as in plan_read; *ps is the caller's, also
- * on failure. NULL with err.
+/* A baseline out of the ledger: of each link what the newest n audits measured
+ * that crossed it, each a run (struct samples) with its loopbacks, since what
+ * hosts take themselves differs from run to run. The newest is first. Left out
+ * are audits that are UNKNOWN for more than the links they name, or found
+ * others' traffic, and of the others what crosses a link that is suspected or
+ * was not judged, or was rebased since. A host that is slower by its loopback,
+ * too, does not make its link suspected: the run has that loopback. Loopbacks
+ * are of who measured something that counts. Names resolve as in plan_read; *ps
+ * is the caller's, also on failure. NULL with err.
  */
 struct samples *ledger_baseline (struct ledger *ledger, const char *fabric,
                                  size_t n, pathset_resolve_f resolve,
@@ -434,8 +434,8 @@ struct samples *ledger_baseline (struct ledger *ledger, const char *fabric,
 /* All that audits of a fabric measured, each route once: what the solver and
  * the sweeps take. Left out: audits begun later than `until`, what was
  * measured before the last rebase of any of a route's links, and where only
- * what is sound is wanted, audits that are UNKNOWN for a limit and of others
- * the routes that a finding suspects a link of. What is a half-life older
+ * what is sound is wanted, audits and routes that a baseline leaves out, and
+ * those over any link that a finding suspects. What is a half-life older
  * counts half as much; it is left out where it counts for less than a
  * thousandth.
  * The set has all endpoints of the fabric. Work grows with the RTTs of that

@@ -211,12 +211,19 @@ const char *const db_steps[LEDGER_VERSION] = {
     "CASE WHEN r.lost < r.sent THEN nullif (CASE " HOST_OF ("na.text")        \
     " WHEN ?2 THEN " HOST_OF ("nb.text") " ELSE " HOST_OF ("na.text")         \
     " END, ?2) END"
-/* what was measured counts, but for links that are suspected; beside traffic
- * that keeps most links from being judged, what is odd may go unsaid */
+/* what was measured counts, but for links that are suspected or not judged;
+ * beside traffic that fills host ends, what is odd may go unsaid */
 #define SOUND(a)                                                              \
-    "((" a ".status IN ('OK', 'WARN', 'FAIL') OR " a ".limited = 0)"          \
-    " AND NOT EXISTS (SELECT 1 FROM finding u WHERE u.audit = " a ".id"       \
-    " AND u.basis = 'traffic'))"
+    "(" a ".limited = 0 AND NOT EXISTS (SELECT 1 FROM finding u"              \
+    " WHERE u.audit = " a ".id AND u.basis = 'traffic'))"
+/* an RTT that crosses such a link; but findings of a kind suspect none */
+#define FLAWED(q, kind)                                                       \
+    "(EXISTS (SELECT 1 FROM suspect s JOIN finding f ON f.audit = s.audit"    \
+    " AND f.seq = s.finding AND f.kind <> " kind " JOIN crossing x"           \
+    " ON x.route = " q ".route AND x.link = s.link"                           \
+    " WHERE s.audit = " q ".audit) OR EXISTS (SELECT 1 FROM open o"           \
+    " JOIN crossing x ON x.route = " q ".route AND x.link = o.link"           \
+    " WHERE o.audit = " q ".audit))"
 #define QUANTILES "r.min, r.p05, r.p25, r.median, r.p75, r.p95, r.max"
 
 const char *const db_sql[DB_STMTS] = {
@@ -403,7 +410,7 @@ const char *const db_sql[DB_STMTS] = {
                         " (SELECT link FROM suspect WHERE audit >= ?)",
     /* clean: it was measured and judged, is not suspected (?4: the kind of
      * finding that suspects no link), and could have been, since an RTT of
-     * before is in the baseline (as in DB_BASELINE) */
+     * before is in the baseline (as in DB_MEASURED) */
     [DB_SIGHTS]
     = "SELECT r.audit, min (EXISTS (SELECT 1 FROM name n"
       " WHERE n.id IN (t.a, t.b) AND (n.text = ?2"
@@ -422,8 +429,7 @@ const char *const db_sql[DB_STMTS] = {
       " WHERE k.link = c.link"
       " AND q.audit > coalesce ((SELECT max (e.after) FROM crossing x"
       " JOIN rebase e ON e.link = x.link WHERE x.route = q.route), 0)"
-      " AND NOT EXISTS (SELECT 1 FROM crossing x JOIN suspect s"
-      " ON s.link = x.link AND s.audit = q.audit WHERE x.route = q.route))"
+      " AND NOT " FLAWED ("q", "?4") ")"
       " AS clean, 2 * sum (r.lost = r.sent) >= count (*) AS lossy,"
       " CASE count (DISTINCT " PEER ") WHEN 1 THEN max (" PEER ") END AS peer"
       " FROM crossing c JOIN route t ON t.id = c.route"
@@ -472,26 +478,13 @@ const char *const db_sql[DB_STMTS] = {
                   " ON e.link = c.link WHERE c.route = t.id), 0) FROM route t"
                   " JOIN name a ON a.id = t.a JOIN name b ON b.id = t.b"
                   " WHERE t.epoch = ? ORDER BY t.id",
-    /* ?4: leave out what a baseline does */
+    /* the newest first; ?4 not NULL: what is sound, but for this kind */
     [DB_MEASURED]
     = "SELECT r.audit, a.begun, r.route, r.round, r.first, r.sent, r.lost, "
       QUANTILES " FROM audit a JOIN rtt r ON r.audit = a.id"
       " WHERE a.epoch = ?1 AND a.begun BETWEEN ?2 AND ?3"
-      " AND r.lost < r.sent AND NOT (?4 AND (NOT " SOUND ("a")
-      " OR (EXISTS (SELECT 1 FROM suspect s WHERE s.audit = a.id)"
-      " AND EXISTS (SELECT 1 FROM crossing c JOIN suspect s"
-      " ON s.link = c.link AND s.audit = a.id WHERE c.route = r.route))))"
-      " ORDER BY a.id, r.seq",
-    [DB_BASELINE]
-    = "SELECT r.audit, r.round, r.first, r.sent, r.lost, " QUANTILES
-      " FROM rtt r JOIN audit a ON a.id = r.audit"
-      " AND " SOUND ("a")
-      " WHERE r.route = ?1 AND r.lost < r.sent"
-      " AND r.audit > coalesce ((SELECT max(b.after) FROM crossing c"
-      " JOIN rebase b ON b.link = c.link WHERE c.route = ?1), 0)"
-      " AND NOT EXISTS (SELECT 1 FROM crossing c JOIN suspect s"
-      " ON s.link = c.link AND s.audit = r.audit WHERE c.route = ?1)"
-      " ORDER BY r.audit DESC, r.round DESC LIMIT ?2",
+      " AND r.lost < r.sent AND (?4 IS NULL OR (" SOUND ("a") " AND NOT "
+      FLAWED ("r", "?4") ")) ORDER BY a.id DESC, r.seq",
     [DB_ADD_LOOPBACK] = "INSERT INTO loopback (audit, end, min, p05, p25,"
                         " median, p75, p95, max) VALUES"
                         " (?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -501,22 +494,6 @@ const char *const db_sql[DB_STMTS] = {
                     " nullif (?6, -1), nullif (?7, -1) FROM member m"
                     " WHERE m.audit = ?1 AND m.answered = 1"
                     " AND m.host = (SELECT id FROM name WHERE text = ?2)",
-    /* ?1: the endpoint, ?2: its host link */
-    [DB_LOOPBACKS]
-    = "SELECT " QUANTILES " FROM loopback r JOIN audit a ON a.id = r.audit"
-      " AND a.epoch = ?4 AND " SOUND ("a")
-      " WHERE r.end = (SELECT id FROM name WHERE text = ?1)"
-      " AND r.audit > coalesce ((SELECT b.after FROM rebase b"
-      " WHERE b.link = (SELECT id FROM name WHERE text = ?2)), 0)"
-      " AND NOT EXISTS (SELECT 1 FROM suspect s WHERE s.audit = r.audit"
-      " AND s.link = (SELECT id FROM name WHERE text = ?2))"
-      " ORDER BY r.audit DESC LIMIT ?3",
-    [DB_LAST_NODE]
-    = "SELECT boot, kernel, governor, coalesce (numa, -1),"
-      " coalesce (adapter_numa, -1) FROM node d JOIN audit a"
-      " ON a.id = d.audit AND a.epoch = ?2 AND " SOUND ("a")
-      " WHERE d.host = (SELECT id FROM name WHERE text = ?1)"
-      " ORDER BY d.audit DESC LIMIT 1",
     [DB_AUDIT_LOOPBACKS] = "SELECT n.text AS end, " QUANTILES
                            " FROM loopback r JOIN name n ON n.id = r.end"
                            " WHERE r.audit = ? ORDER BY n.text",
@@ -716,9 +693,12 @@ int db_rows (struct ledger *l, enum db_stmt id, const struct db_value *v,
     sqlite3_stmt *stmt = db_bind (l, id, v, n, err);
     int rc = stmt ? 1 : -1;
 
-    while (rc == 1 && (rc = db_step (l, id, err)) == 1)
-        if (fn (arg, stmt, err) < 0)
-            rc = -1;
+    while (rc == 1 && (rc = db_step (l, id, err)) == 1) {
+        int done = fn (arg, stmt, err);
+
+        if (done != 0)
+            rc = done < 0 ? -1 : 0;
+    }
     db_reset (l, id);
     return rc;
 }

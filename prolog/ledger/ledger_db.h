@@ -106,11 +106,8 @@ enum db_stmt {
     DB_TREND,
     DB_ROUTES,
     DB_MEASURED,
-    DB_BASELINE,
     DB_ADD_LOOPBACK,
     DB_ADD_NODE,
-    DB_LOOPBACKS,
-    DB_LAST_NODE,
     DB_AUDIT_LOOPBACKS,
     DB_AUDIT_NODES,
     DB_STMTS,
@@ -182,8 +179,8 @@ int db_step (struct ledger *l, enum db_stmt id, struct error *err);
 int db_run (struct ledger *l, enum db_stmt id, int64_t *value,
             const struct db_value *v, size_t n, struct error *err);
 
-/* Hand each row of a statement to fn, until it returns less than 0 with err.
- * Return 0, or -1 with err.
+/* Hand each row of a statement to fn, until it returns 1, or less than 0 with
+ * err. Return 0, or -1 with err.
  */
 int db_rows (struct ledger *l, enum db_stmt id, const struct db_value *v,
              size_t n,

@@ -113,6 +113,28 @@ static int find_ends (struct ledger *l, struct routes *r,
     return 0;
 }
 
+static int compare_ids (const void *key, const void *route)
+{
+    int64_t a = *(const int64_t *)key;
+    int64_t b = ((const struct route *)route)->id;
+
+    return (a > b) - (a < b);
+}
+
+/* The route whose number is in a column; NULL where a link of it was mended
+ * after the audit.
+ */
+static const struct route *find_route (const struct routes *r,
+                                       sqlite3_stmt *stmt, int column,
+                                       int64_t audit)
+{
+    int64_t id = sqlite3_column_int64 (stmt, column);
+    const struct route *route = bsearch (&id, r->v, r->n, sizeof (*r->v),
+                                         compare_ids);
+
+    return route && audit > route->after ? route : NULL;
+}
+
 /* A row of a statement whose columns are first, sent, lost and the quantiles
  * from `column` on.
  */
@@ -136,111 +158,132 @@ static struct sample sample_of (sqlite3_stmt *stmt, int column,
  * A baseline
  */
 
-/* The newest samples of a route. */
-static int add_newest (struct ledger *l, struct samples *s,
-                       const struct route *route, size_t n, struct error *err)
-{
-    sqlite3_stmt *stmt = db_bind (l, DB_BASELINE,
-                                  VALUES (INT (route->id), INT ((int64_t)n)),
-                                  err);
-    int rc = stmt ? 1 : -1;
-    int64_t audit = 0, round = 0;
-    uint32_t rounds = 0;
-
-    while (rc == 1 && (rc = db_step (l, DB_BASELINE, err)) == 1) {
-        struct sample sample = sample_of (stmt, 2, route);
-
-        if (sqlite3_column_int64 (stmt, 0) != audit
-            || sqlite3_column_int64 (stmt, 1) != round)
-            rounds++;
-        audit = sqlite3_column_int64 (stmt, 0);
-        round = sqlite3_column_int64 (stmt, 1);
-        sample.round = rounds - 1;
-        if (samples_add (s, &sample) < 0)
-            rc = error_nomem (err);
-    }
-    db_reset (l, DB_BASELINE);
-    return rc;
-}
-
-/* The link that an endpoint is at; "" where there is none. */
-static const char *link_of (const struct pathset *ps, uint32_t end)
-{
-    const struct network *net = pathset_network (ps);
-    uint32_t arc;
-
-    net->attach (net->net, pathset_endpoint (ps, end)->id, &arc);
-    return arc == NETWORK_NONE ? "" : net->link[arc_link (arc)].id;
-}
-
-struct controls {
+/* What is read for it, newest first. */
+struct newest {
+    struct ledger *ledger;
+    const struct routes *routes;
+    const struct pathset *ps;
     struct samples *samples;
-    const char *host;
-    uint32_t end, round; /* of the next loopback */
+    struct seen {
+        int64_t audit; /* that crossed it last */
+        size_t times;  /* audits that did */
+    } *link;           /* [links] */
+    int64_t *at;       /* [ends] the audit that measured it last */
+    size_t enough;     /* audits of a link */
+    size_t wanting;    /* links that have less */
+    int64_t audit;
+    size_t first;      /* of its samples */
+    uint32_t round;    /* of the set, that it began with */
+    uint32_t next;     /* behind it */
+    bool counts;       /* some of its links are wanting */
 };
 
-/* A row of DB_LOOPBACKS. */
+/* A row of DB_AUDIT_LOOPBACKS: it goes with what its end measured. */
 static int add_loopback (void *arg, sqlite3_stmt *stmt, struct error *err)
 {
-    struct controls *c = arg;
-    struct loopback loopback = { .end = c->end, .round = c->round++ };
+    struct newest *w = arg;
+    int end = pathset_find (w->ps,
+                            (const char *)sqlite3_column_text (stmt, 0));
+    struct loopback loopback = { .end = (uint32_t)end, .round = w->round };
 
+    if (end < 0 || w->at[end] != w->audit)
+        return 0;
     for (int q = 0; q < RTT_COUNT; q++)
-        loopback.rtt_ns[q] = sqlite3_column_double (stmt, q);
-    return samples_add_loopback (c->samples, &loopback) < 0 ? error_nomem (err)
+        loopback.rtt_ns[q] = sqlite3_column_double (stmt, 1 + q);
+    return samples_add_loopback (w->samples, &loopback) < 0 ? error_nomem (err)
                                                             : 0;
 }
 
-static void copy_text (char *to, size_t size, sqlite3_stmt *stmt, int column)
+/* The rows of an audit are all there. */
+static int end_audit (struct newest *w, struct error *err)
 {
-    const char *text = (const char *)sqlite3_column_text (stmt, column);
+    struct samples *s = w->samples;
 
-    snprintf (to, size, "%s", text ? text : "");
-}
-
-/* A row of DB_LAST_NODE; one that makes no sense is not known. */
-static int add_node (void *arg, sqlite3_stmt *stmt, struct error *err)
-{
-    struct controls *c = arg;
-    struct node n = { .numa = sqlite3_column_int (stmt, 3),
-                      .adapter_numa = sqlite3_column_int (stmt, 4) };
-
-    snprintf (n.host, sizeof (n.host), "%s", c->host);
-    copy_text (n.boot, sizeof (n.boot), stmt, 0);
-    copy_text (n.kernel, sizeof (n.kernel), stmt, 1);
-    copy_text (n.governor, sizeof (n.governor), stmt, 2);
-    if (node_check (&n, "", NULL) == 0
-        && samples_add_node (c->samples, &n) < 0)
+    if (!w->counts) {
+        s->nsamples = w->first;
+        return 0;
+    }
+    if (w->round > 0 && samples_add_run (s, w->round) < 0)
         return error_nomem (err);
+    if (db_rows (w->ledger, DB_AUDIT_LOOPBACKS, VALUES (INT (w->audit)),
+                 add_loopback, w, err) < 0)
+        return -1;
+    w->first = s->nsamples;
+    w->round = w->next;
+    w->counts = false;
     return 0;
 }
 
-/* What goes with the routes: loopbacks of their ends, and nodes. The rails of
- * a host stand together.
- */
-static int read_controls (struct ledger *l, struct samples *s,
-                          const struct pathset *ps, int64_t epoch, size_t n,
-                          struct error *err)
+/* Count what a route of the audit crosses. */
+static int cross (struct newest *w, const struct route *route,
+                  struct error *err)
 {
-    struct controls c = { .samples = s, .host = "" };
+    struct row row;
 
-    for (; c.end < pathset_size (ps); c.end++) {
-        const struct endpoint *e = pathset_endpoint (ps, c.end);
-        bool another = strcmp (c.host, e->host) != 0;
+    if (pathset_row (w->ps, route->end[0], route->end[1], &row, err) < 0)
+        return -1;
+    for (size_t i = 0; i < row.n; i++) {
+        struct seen *link = &w->link[row.link[i]];
 
-        c.host = e->host;
-        c.round = 0;
-        if (db_rows (l, DB_LOOPBACKS,
-                     VALUES (NAME (e->name), NAME (link_of (ps, c.end)),
-                             INT ((int64_t)n), INT (epoch)),
-                     add_loopback, &c, err) < 0
-            || (another
-                && db_rows (l, DB_LAST_NODE,
-                            VALUES (NAME (c.host), INT (epoch)), add_node, &c,
-                            err) < 0))
-            return -1;
+        if (link->audit == w->audit)
+            continue;
+        link->audit = w->audit;
+        w->wanting -= ++link->times == w->enough;
+        w->counts |= link->times <= w->enough;
     }
     return 0;
+}
+
+/* A row of DB_MEASURED. */
+static int add_newest (void *arg, sqlite3_stmt *stmt, struct error *err)
+{
+    struct newest *w = arg;
+    int64_t audit = sqlite3_column_int64 (stmt, 0);
+    const struct route *route = find_route (w->routes, stmt, 2, audit);
+    struct sample sample;
+
+    if (audit != w->audit && end_audit (w, err) < 0)
+        return -1;
+    if (audit != w->audit && w->wanting == 0)
+        return 1;
+    w->audit = audit;
+    if (!route)
+        return 0;
+    sample = sample_of (stmt, 4, route);
+    sample.round = w->round + (uint32_t)sqlite3_column_int64 (stmt, 3);
+    if (sample.round >= w->next)
+        w->next = sample.round + 1;
+    w->at[sample.a] = w->at[sample.b] = audit;
+    if (cross (w, route, err) < 0)
+        return -1;
+    return samples_add (w->samples, &sample) < 0 ? error_nomem (err) : 0;
+}
+
+/* The samples: of each link those of the newest audits that crossed it. */
+static int read_newest (struct newest *w, int64_t epoch, struct error *err)
+{
+    const struct routes *r = w->routes;
+    size_t nlinks = pathset_network (w->ps)->nlinks;
+    struct row row;
+
+    w->link = calloc (nlinks + 1, sizeof (*w->link));
+    w->at = calloc (pathset_size (w->ps) + 1, sizeof (*w->at));
+    if (!w->link || !w->at)
+        return error_nomem (err);
+    for (size_t i = 0; i < r->n; i++) {
+        if (pathset_row (w->ps, r->v[i].end[0], r->v[i].end[1], &row, err) < 0)
+            return -1;
+        for (size_t k = 0; k < row.n; k++) {
+            w->wanting += w->link[row.link[k]].audit == 0;
+            w->link[row.link[k]].audit = -1;
+        }
+    }
+    if (db_rows (w->ledger, DB_MEASURED,
+                 VALUES (INT (epoch), INT (INT64_MIN), INT (INT64_MAX),
+                         NAME (finding_kind_name (FINDING_NODE))),
+                 add_newest, w, err) < 0)
+        return -1;
+    return end_audit (w, err);
 }
 
 static int read_baseline (struct ledger *l, struct samples *s,
@@ -249,17 +292,21 @@ static int read_baseline (struct ledger *l, struct samples *s,
                           struct pathset **ps, struct error *err)
 {
     struct routes r = { 0 };
+    struct newest w = {
+        .ledger = l, .routes = &r, .samples = s, .enough = n,
+    };
     int64_t epoch = 0;
     int rc = read_routes (l, &r, fabric, &epoch, err);
 
     if (rc == 0 && (!(*ps = route_ends (&r, resolve, arg, err))
                     || find_ends (l, &r, *ps, err) < 0))
         rc = -1;
-    for (size_t i = 0; rc == 0 && i < r.n; i++)
-        rc = add_newest (l, s, &r.v[i], n, err);
+    w.ps = *ps;
     if (rc == 0)
-        rc = read_controls (l, s, *ps, epoch, n, err);
+        rc = read_newest (&w, epoch, err);
     clear_routes (&r);
+    free (w.link);
+    free (w.at);
     s->complete = true;
     return rc;
 }
@@ -321,29 +368,19 @@ static int take (struct gather *g, struct error *err)
     return rc;
 }
 
-static int compare_ids (const void *key, const void *route)
-{
-    int64_t a = *(const int64_t *)key;
-    int64_t b = ((const struct route *)route)->id;
-
-    return (a > b) - (a < b);
-}
-
 /* A row of DB_MEASURED. */
 static int gather (void *arg, sqlite3_stmt *stmt, struct error *err)
 {
     struct gather *g = arg;
     int64_t audit = sqlite3_column_int64 (stmt, 0);
-    int64_t id = sqlite3_column_int64 (stmt, 2);
-    const struct route *r = bsearch (&id, g->routes.v, g->routes.n,
-                                     sizeof (*r), compare_ids);
+    const struct route *r = find_route (&g->routes, stmt, 2, audit);
     struct sample sample;
 
     if (audit != g->audit && take (g, err) < 0)
         return -1;
     g->audit = audit;
     g->begun = sqlite3_column_int64 (stmt, 1);
-    if (!r || audit <= r->after)
+    if (!r)
         return 0;
     sample = sample_of (stmt, 4, r);
     sample.round = (uint32_t)sqlite3_column_int64 (stmt, 3);
@@ -360,7 +397,8 @@ static int gather_all (struct ledger *l, struct gather *g, int64_t epoch,
         from = ageing->now - (int64_t)(FORGOTTEN * ageing->half_life_s);
     if (db_rows (l, DB_MEASURED,
                  VALUES (INT (epoch), INT (from), INT (ageing->until),
-                         INT (ageing->sound)), gather, g, err) < 0)
+                         TEXT (ageing->sound ? "" : NULL)), gather, g, err)
+        < 0)
         return -1;
     return take (g, err);
 }

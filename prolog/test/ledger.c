@@ -1024,7 +1024,7 @@ static struct pathset *resolve (const char *const *name, size_t n, void *arg,
     return tablenet_pathset (t, who, n);
 }
 
-static uint32_t rounds; /* of the baseline that was last looked at */
+static size_t runs; /* of the baseline that was last looked at */
 
 /* How many samples of a baseline cross the link, and their mean RTT. */
 static size_t crossing (struct ledger *l, uint32_t link, size_t n, double *rtt)
@@ -1035,12 +1035,10 @@ static size_t crossing (struct ledger *l, uint32_t link, size_t n, double *rtt)
     size_t count = 0;
 
     *rtt = 0;
-    rounds = 0;
+    runs = s && s->nsamples > 0 ? s->nruns + 1 : 0;
     for (size_t i = 0; s && i < s->nsamples; i++) {
         struct row row;
 
-        if (s->sample[i].round >= rounds)
-            rounds = s->sample[i].round + 1;
         pathset_row (set, s->sample[i].a, s->sample[i].b, &row, NULL);
         for (size_t k = 0; k < row.n; k++)
             if (row.link[k] == link) {
@@ -1055,8 +1053,7 @@ static size_t crossing (struct ledger *l, uint32_t link, size_t n, double *rtt)
 }
 
 /* An audit whose loopbacks of the first host took about that. */
-static int64_t audit_loops (struct ledger *l, int64_t time, double ns,
-                            const char *kernel)
+static int64_t audit_loops (struct ledger *l, int64_t time, double ns)
 {
     static const double off[] = { 0, 20, -10 };
     char nonce[LEDGER_NONCE_BYTES];
@@ -1069,15 +1066,14 @@ static int64_t audit_loops (struct ledger *l, int64_t time, double ns,
     for (size_t i = 0; i < s->nloopbacks; i++)
         for (int q = 0; s->loopback[i].end == 0 && q < RTT_COUNT; q++)
             s->loopback[i].rtt_ns[q] = ns + off[n / RTT_COUNT] + q, n++;
-    strcpy (s->node[0].kernel, kernel);
     id = ledger_record (l, time + 1, ps, s, v, &err);
     verdict_destroy (v);
     samples_destroy (s);
     return id;
 }
 
-/* The newest two loopbacks of the first host, as "FASTEST FASTEST", how many
- * others there are, and the first host's kernel.
+/* The loopbacks of the first host in the newest two audits, as "FASTEST:RANGE"
+ * with the run's number before it, and how many others there are.
  */
 static const char *loops (struct ledger *l, size_t *others)
 {
@@ -1089,20 +1085,21 @@ static const char *loops (struct ledger *l, size_t *others)
 
     *others = 0;
     text[0] = '\0';
-    for (size_t i = 0; s && i < s->nloopbacks; i++) {
-        const struct loopback *x = &s->loopback[i];
+    for (size_t r = 0; s && r <= s->nruns; r++) {
+        struct samples run = samples_run (s, r);
 
-        if (strcmp (pathset_endpoint (set, x->end)->name, host[0]))
-            ++*others;
-        else
-            len += (size_t)snprintf (text + len, sizeof (text) - len,
-                                     "%g:%g ", x->rtt_ns[RTT_MIN],
-                                     x->rtt_ns[RTT_MAX] - x->rtt_ns[RTT_MIN]);
+        for (size_t i = 0; i < run.nloopbacks; i++) {
+            const struct loopback *x = &run.loopback[i];
+
+            if (strcmp (pathset_endpoint (set, x->end)->name, host[0]))
+                ++*others;
+            else
+                len += (size_t)snprintf (text + len, sizeof (text) - len,
+                                         "%zu:%g:%g ", r, x->rtt_ns[RTT_MIN],
+                                         x->rtt_ns[RTT_MAX]
+                                             - x->rtt_ns[RTT_MIN]);
+        }
     }
-    if (s && s->nnodes == 1 && !strcmp (s->node[0].host, host[0])
-        && !strcmp (s->node[0].boot, BOOT) && !*s->node[0].governor
-        && s->node[0].numa == 1 && s->node[0].adapter_numa == -1)
-        snprintf (text + len, sizeof (text) - len, "%s", s->node[0].kernel);
     samples_destroy (s);
     pathset_destroy (set);
     return text;
@@ -1113,15 +1110,15 @@ static void test_loopbacks (void)
     struct ledger *l = fresh ("led");
     size_t others;
 
-    audit_loops (l, 100, 1000, "5.1");
-    ok (!strcmp (loops (l, &others), "1000:6 5.1") && others == HOSTS - 1,
-        "the middle loopback of an audit, and its node: %s",
-        loops (l, &others));
-    audit_loops (l, 200, 1100, "5.2");
-    audit_loops (l, 300, 1200, "5.3");
-    ok (!strcmp (loops (l, &others), "1200:6 1100:6 5.3")
+    audit_loops (l, 100, 1000);
+    ok (!strcmp (loops (l, &others), "0:1000:6 ") && others == HOSTS - 1,
+        "the middle loopback of an audit: %s", loops (l, &others));
+    audit_loops (l, 200, 1100);
+    audit_loops (l, 300, 1200);
+    ok (!strcmp (loops (l, &others), "0:1200:6 1:1100:6 ")
             && others == 2 * (HOSTS - 1),
-        "the newest of the newest audits: %s", loops (l, &others));
+        "those of the newest audits, the newest first: %s",
+        loops (l, &others));
     ledger_close (l);
 }
 
@@ -1135,7 +1132,7 @@ static void test_trend (void)
 
     for (int i = 0; i < 4; i++)
         audit (l, 100 * i, 0, 0, VERDICT_OK);
-    all = crossing (l, 2, 2, &before);
+    all = crossing (l, 2, 1, &before);
     ok (all > 0, "a baseline crosses the link %zu times", all);
     audit (l, 400, 2, 500, VERDICT_FAIL);
     audit (l, 500, 2, 500, VERDICT_UNKNOWN);
@@ -1155,17 +1152,18 @@ static void test_trend (void)
     t = ledger_trend (l, "unknown", link, 10, &err);
     ok (t && json_array_size (t) == 0, "nothing of another fabric");
     json_decref (t);
-    n = crossing (l, 2, 2, &rtt);
+    n = crossing (l, 2, 1, &rtt);
     ok (n == all && fabs (rtt - before) < 1,
         "what was suspected enters no baseline: %.0f ns, not %.0f", before,
         rtt);
-    ok (crossing (l, 2, 6, &rtt) == 3 * all, "three times as many");
-    ok (rounds == 3, "in rounds of their own, not taken for one");
+    ok (crossing (l, 2, 3, &rtt) == 3 * all, "three times as many");
+    ok (runs == 5, "in runs of their own, and what other links have of the "
+                   "newest two");
     ok (ledger_rebase (l, 600, link, "me", "new cable", &err) == 0
             && crossing (l, 2, 9, &rtt) == 0 && crossing (l, 0, 9, &rtt) > 0,
         "after a rebase its routes have none, others have");
     audit (l, 700, 2, 200, VERDICT_OK);
-    n = crossing (l, 2, 2, &rtt);
+    n = crossing (l, 2, 1, &rtt);
     ok (n == all && rtt > before + 300,
         "until it is measured again: %.0f ns", rtt);
     t = ledger_trend (l, net->net.hash, link, 10, &err);
@@ -1311,7 +1309,7 @@ static void test_unknown (void)
     for (size_t j = 0; j < LINKS_MAX; j++)
         latency[j] = 100;
     audit_of (l, 1000, ps, latency, v, NULL);
-    ok (crossing (l, 2, 10, &rtt) == 0 && rounds > 0,
+    ok (crossing (l, 2, 10, &rtt) == 0 && runs > 0,
         "a link is UNKNOWN: the others have a baseline");
     ok (ledger_combine (l, ps, &ageing, &o, &err) == 0 && o.n > 0,
         "... and are sound");
@@ -1320,11 +1318,55 @@ static void test_unknown (void)
     l = fresh ("led");
     verdict_limit (v, VERDICT_UNKNOWN, "2 nodes did not answer");
     audit_of (l, 1000, ps, latency, v, NULL);
-    ok (crossing (l, 2, 10, &rtt) == 0 && rounds == 0,
+    ok (crossing (l, 2, 10, &rtt) == 0 && runs == 0,
         "an audit is UNKNOWN: none has");
     ok (ledger_combine (l, ps, &ageing, &o, &err) < 0 || o.n == 0,
         "... nor is any sound");
     observations_clear (&o);
+    ledger_close (l);
+    l = fresh ("led");
+    v->limited = false;
+    v->nfindings = 0;
+    v->open = malloc (sizeof (*v->open));
+    v->open[v->nopen++] = 2;
+    audit_of (l, 1000, ps, latency, v, NULL);
+    ok (crossing (l, 2, 10, &rtt) == 0 && runs == 1,
+        "it is for what it did not judge: all else has");
+    v->nfindings = 1;
+    verdict_destroy (v);
+    ledger_close (l);
+}
+
+/* What is slower by a host's loopback as well is how the host is from now on.
+ */
+static void test_node (void)
+{
+    struct verdict *v = verdict_of (VERDICT_WARN, 2);
+    struct ledger_ageing ageing = { RTT_MIDDLE, 3000, INT64_MAX, 1000, true };
+    double latency[LINKS_MAX], rtt;
+    struct ledger *l = fresh ("led");
+
+    for (size_t j = 0; j < LINKS_MAX; j++)
+        latency[j] = 100;
+    audit_of (l, 1000, ps, latency, v, NULL);
+    ok (crossing (l, 2, 10, &rtt) == 0 && runs == 1,
+        "a link that is slow has no baseline");
+    v->finding[0].kind = FINDING_NODE;
+    audit_of (l, 1100, ps, latency, v, NULL);
+    ok (crossing (l, 2, 10, &rtt) > 0 && runs == 2,
+        "one whose host is slow has");
+    ok (isnan (of_link_2 (l, &ageing)),
+        "... but says nothing that is sound of the link itself");
+    v->finding = realloc (v->finding, 2 * sizeof (*v->finding));
+    v->finding[1] = v->finding[0];
+    v->finding[1].suspect = malloc (sizeof (*v->finding[1].suspect));
+    v->finding[1].suspect[0] = 2;
+    v->finding[1].why = strdup ("both");
+    v->finding[1].kind = FINDING_HOST_END;
+    v->nfindings = 2;
+    audit_of (l, 1200, ps, latency, v, NULL);
+    ok (crossing (l, 2, 1, &rtt) > 0 && runs == 2,
+        "of both it has what it had");
     verdict_destroy (v);
     ledger_close (l);
 }
@@ -1975,6 +2017,7 @@ int main (void)
     test_separate ();
     test_ageing ();
     test_unknown ();
+    test_node ();
     test_prune ();
     test_lock ();
     test_full ();

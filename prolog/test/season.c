@@ -14,7 +14,7 @@
 enum {
     LEAF = 3, /* hosts of a switch */
     REPEATS = 5,
-    REMEMBERED = 4, /* round trips of a route in the baseline */
+    REMEMBERED = 3, /* audits of a link in the baseline */
     MINUTE = 60,
     BEGIN = 1700000000,
 };
@@ -45,6 +45,11 @@ static void *need (void *p, const struct error *err)
 
 /* --- the wire ------------------------------------------------------------ */
 
+static double offset_of (const struct season *s, const char *host)
+{
+    return host ? s->offset[fabric_find_host (s->fabric, host)] : 0;
+}
+
 static struct samples *measure (const struct season *s,
                                 const struct pathset *ps,
                                 const struct plan *plan, uint64_t seed)
@@ -62,14 +67,19 @@ static struct samples *measure (const struct season *s,
     struct pathset *actual
         = need (pathset_on (ps, fabric_network (s->actual), &err), &err);
     double *loopback = xcalloc (pathset_size (ps), sizeof (*loopback));
+    double *latency = xcalloc (s->net->nlinks, sizeof (*latency));
     struct samples *samples;
 
     for (size_t i = 0; i < pathset_size (ps); i++)
-        loopback[i] = LOOPBACK_NS;
+        loopback[i] = LOOPBACK_NS + 2 * offset_of (s, pathset_endpoint (ps, i)
+                                                          ->host);
+    for (size_t l = 0; l < s->net->nlinks; l++)
+        latency[l] = s->latency[l] + offset_of (s, s->net->link[l].host);
     opts.loopback_ns = loopback;
-    samples = need (simulate (actual, plan, s->latency, &opts, &err), &err);
+    samples = need (simulate (actual, plan, latency, &opts, &err), &err);
     pathset_destroy (actual);
     free (loopback);
+    free (latency);
     return samples;
 }
 
@@ -138,6 +148,7 @@ static void count (struct season *s, const struct verdict *v)
     for (size_t i = 0; i < v->nfindings; i++) {
         const struct finding *f = &v->finding[i];
 
+        o->news += f->kind == FINDING_NODE;
         if (f->level != VERDICT_FAIL || f->kind != FINDING_HOST_END)
             continue;
         o->fails++;
@@ -381,6 +392,7 @@ void season_run (struct season *s, size_t audits, weather_f weather)
 
         s->now += (15 + (int64_t)rng_below (&s->rng, 30)) * MINUTE;
         memcpy (s->latency, s->healthy, s->net->nlinks * sizeof (double));
+        memset (s->offset, 0, sizeof (s->offset));
         weather (s, i);
         n = (i + 1) % (SWEEP_EVERY + 1) == 0 ? all_hosts (s, host)
                                              : draw_job (s, host);

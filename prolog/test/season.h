@@ -32,6 +32,7 @@ struct outcome {
     size_t status[VERDICT_FAIL + 1]; /* of verdicts */
     size_t fails;                    /* host ends that FAILed, */
     size_t strays;                   /* ... other ones than the fault */
+    size_t news;                     /* hosts that are slower by themselves */
     size_t sweeps;                   /* of all hosts, while there is a fault, */
     size_t named;                    /* ... with one finding, which names it */
     size_t told; /* audits after which a remark or a limit says
@@ -48,6 +49,7 @@ struct season {
     const struct fabric *actual; /* as it is */
     const struct network *net;
     double *healthy, *latency; /* [nlinks] ever; in the next audit */
+    double offset[SEASON_HOSTS]; /* what hosts take more in it, one way */
     struct baseline published; /* none: the ledger's */
     uint32_t fault;            /* link or switch; NETWORK_NONE */
     bool is_switch;

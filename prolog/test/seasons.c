@@ -14,6 +14,9 @@
 #include "tests/tap.h"
 
 #define SLOW_NS 1000.0
+#define PROFILE_NS 1000.0
+#define PINNED_NS 300.0 /* a process on another socket */
+#define PINNED_SHARE 0.2
 
 static struct fabric *fabric;
 
@@ -86,6 +89,29 @@ static void slow_switch (struct season *s, size_t audit)
             s->latency[l] += SLOW_NS / 2;
 }
 
+/* Processes are on other sockets in each audit. */
+static void pinned (struct season *s, size_t audit)
+{
+    (void)audit;
+    for (size_t h = 0; h < SEASON_HOSTS; h++)
+        if (rng_uniform (&s->turns) < PINNED_SHARE)
+            s->offset[h] = PINNED_NS;
+}
+
+/* The host of the fault has another power profile. */
+static void profile (struct season *s, size_t audit)
+{
+    (void)audit;
+    s->offset[fabric_find_host (s->fabric, s->net->link[s->fault].host)]
+        = PROFILE_NS;
+}
+
+static void slow_profile (struct season *s, size_t audit)
+{
+    slow (s, audit);
+    profile (s, audit);
+}
+
 static void plant_cable (struct season *s)
 {
     const char *name = s->fabric->host[rng_below (&s->rng, SEASON_HOSTS)].name;
@@ -151,6 +177,49 @@ static void test_slow (uint64_t seed)
     s->fault = NETWORK_NONE;
     season_run (s, audits (8, 50), calm);
     ok (o->drains == 0 && o->resumes == 1, "... before it is mended");
+    season_close (s);
+}
+
+/* What hosts take themselves, and loopbacks show, is no link's. */
+static void test_pinned (uint64_t seed)
+{
+    struct season *s = open_season (seed);
+
+    season_run (s, audits (40, 400), pinned);
+    show ("pinned", s);
+    ok (s->outcome.fails == 0 && s->outcome.drains == 0
+            && s->outcome.status[VERDICT_OK] == s->outcome.audits,
+        "processes on other sockets, in each audit others: nothing is found");
+    season_close (s);
+}
+
+/* A power profile is news once; a cable that gets slow with it is found, and
+ * stays found.
+ */
+static void test_profile (uint64_t seed)
+{
+    struct season *s = open_season (seed);
+
+    season_run (s, audits (5, 50), calm);
+    plant_cable (s);
+    season_run (s, audits (22, 100), profile);
+    show ("profile", s);
+    ok (s->outcome.news == 1 && s->outcome.fails == 0,
+        "a host's power profile is said once: %zu times", s->outcome.news);
+    season_run (s, audits (15, 100), slow_profile);
+    show ("profile, slow", s);
+    ok (s->outcome.drains == 1 && s->outcome.elsewhere == 0
+            && s->outcome.news == 0,
+        "... and what its cable takes later is the cable's");
+    season_close (s);
+    s = open_season (seed);
+    season_run (s, audits (5, 50), calm);
+    plant_cable (s);
+    season_run (s, audits (22, 100), slow_profile);
+    show ("profile with slow", s);
+    ok (s->outcome.drains == 1 && s->outcome.elsewhere == 0
+            && s->outcome.strays == 0,
+        "a cable that gets slow with it drains its host");
     season_close (s);
 }
 
@@ -224,6 +293,8 @@ int main (void)
     test_healthy ();
     test_flapping ();
     test_slow (6);
+    test_pinned (7);
+    test_profile (8);
     test_switch ();
     test_wrong_baseline ();
     test_wrong_snapshot ();
