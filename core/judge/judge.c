@@ -101,8 +101,10 @@ struct judgement {
     struct explanation ex;
     const struct member *face[CAUSES_MAX]; /* what causes are taken for */
     size_t disturbed;                      /* rows */
-    bool shifted;    /* a whole class is off by as much as a FAIL */
-    size_t unjudged; /* links, for others' traffic to a host end */
+    bool shifted;     /* a whole class is off by as much as a FAIL */
+    size_t unjudged;  /* links, for others' traffic to a host end */
+    bool *distrusted; /* [nlinks] loopbacks by host link, see distrust () */
+    size_t ndistrusted;
     double *most; /* [model.m] ns that a link may be slower, see bound_links */
     struct verdict *verdict;
 };
@@ -1008,22 +1010,6 @@ static int ill_conditioned (struct error *err)
     return error_world (err, "the samples are too ill-conditioned to judge");
 }
 
-/* Find the causes. */
-static int analyse (struct judgement *j, double alarms, struct error *err)
-{
-    if (model_make (&j->model, j->ps, &j->run, j->base, j->nbase, err) < 0)
-        return -1;
-    bound_doubts (j);
-    if (model_reweigh (&j->model) < 0)
-        return ill_conditioned (err);
-    if (causes_make (&j->causes, j->ps, &j->run.obs, err) < 0)
-        return -1;
-    if (explain (&j->ex, &j->model, &j->causes, alarms) < 0
-        || find_faces (j) < 0 || bound_links (j) < 0)
-        return ill_conditioned (err);
-    return 0;
-}
-
 static void find_busy (struct judgement *j)
 {
     for (size_t i = 0; i < j->opts->nbusy; i++) {
@@ -1044,68 +1030,37 @@ static void find_busy (struct judgement *j)
                        COUNTED (j->unjudged, "link"));
 }
 
-static int judge_links (struct judgement *j, const struct plan *plan,
-                        struct error *err)
+/* Find what loopbacks took, by host link. */
+static void find_loopbacks (const struct judgement *j, struct model_run *run,
+                            const struct pathset *ps, const struct samples *s)
 {
-    struct verdict *v = j->verdict;
-
-    if (analyse (j, plan_confirm_rounds (plan) > 0 ? ALARMS_CONFIRMED : ALARMS,
-                 err)
-        < 0)
-        return -1;
-    v->links = j->model.m;
-    limit_adaptive (j);
-    limit_model (j);
-    find_busy (j);
-    judge_causes (j);
-    judge_nodes (j);
-    judge_open (j);
-    if (j->ex.full)
-        verdict_limit (v, VERDICT_UNKNOWN,
-                       "more is slow than can be told apart");
-    if (j->disturbed > 0)
-        verdict_limit (v, VERDICT_OK, "%zu probe%s disturbed and left aside",
-                       j->disturbed, j->disturbed == 1 ? " was" : "s were");
-    if (j->run.obs.lost > 0 && judge_loss (j, err) < 0)
-        return -1;
-    if (v->nfindings > 0)
-        qsort (v->finding, v->nfindings, sizeof (*v->finding),
-               compare_findings);
-    for (size_t i = 0; i < v->nfindings; i++)
-        if (v->finding[i].level > v->status)
-            v->status = v->finding[i].level;
-    return 0;
-}
-
-/* What loopbacks took, by host link. */
-static struct loopback_time *find_loopbacks (const struct pathset *ps,
-                                             const struct samples *s)
-{
-    const struct network *net = pathset_network (ps);
     size_t n = pathset_size (ps);
-    struct loopback_time *link = xarray (net->nlinks, sizeof (*link));
     struct loopback_time *end = xarray (n, sizeof (*end));
 
+    run->loopback = xarray (n, sizeof (*run->loopback));
     observe_loopbacks (s, n, end);
-    for (size_t l = 0; l < net->nlinks; l++)
-        link[l].ns = NAN;
     for (size_t i = 0; i < n && n > 1; i++) {
         uint32_t arc[PATH_MAX_HOPS];
         struct error err;
 
         /* the first link of any of its paths */
-        if (!isnan (end[i].ns) && pathset_walk (ps, i, i == 0, arc, &err) > 0)
-            link[arc_link (arc[0])] = end[i];
+        if (!isnan (end[i].ns) && pathset_walk (ps, i, i == 0, arc, &err) > 0
+            && !j->distrusted[arc_link (arc[0])])
+            run->loopback[run->nloopbacks++] =
+                (struct host_loopback){ arc_link (arc[0]), end[i] };
     }
     free (end);
-    return link;
+    run->loopback =
+        xrealloc (run->loopback, run->nloopbacks, sizeof (*run->loopback));
+    model_run_sort (run);
 }
 
-static int observe_run (struct model_run *run, const struct pathset *ps,
-                        const struct samples *samples, struct error *err)
+static int observe_run (const struct judgement *j, struct model_run *run,
+                        const struct pathset *ps, const struct samples *samples,
+                        struct error *err)
 {
     if (samples->nloopbacks > 0)
-        run->loopback = find_loopbacks (ps, samples);
+        find_loopbacks (j, run, ps, samples);
     return observe (&run->obs, ps, samples, RTT_FASTEST, &accuracy, err);
 }
 
@@ -1170,8 +1125,9 @@ static int observe_all (struct judgement *j, const struct baseline *baseline,
     for (size_t i = 0; i < n; i++)
         runs += baseline[i].samples->nruns;
     j->base = xcalloc (runs, sizeof (*j->base));
-    if (observe_run (&j->run, j->ps, j->samples, err) < 0)
+    if (observe_run (j, &j->run, j->ps, j->samples, err) < 0)
         return -1;
+    j->unjudged = 0;
     discount_busy (j);
     j->adaptive = j->samples->adaptive > 0;
     for (size_t i = 0; i < n; i++)
@@ -1179,7 +1135,7 @@ static int observe_all (struct judgement *j, const struct baseline *baseline,
             struct samples run = samples_run (baseline[i].samples, r);
             struct model_run *base = &j->base[j->nbase++];
 
-            if (observe_run (base, baseline[i].ps, &run, err) < 0)
+            if (observe_run (j, base, baseline[i].ps, &run, err) < 0)
                 return -1;
             doubt_baseline_rows (j, base);
             j->has_baseline |= base->obs.n > 0;
@@ -1192,6 +1148,7 @@ static void run_clear (struct model_run *run)
 {
     observations_clear (&run->obs);
     free (run->loopback);
+    *run = (struct model_run){ 0 };
 }
 
 static void clear (struct judgement *j)
@@ -1200,10 +1157,92 @@ static void clear (struct judgement *j)
     causes_clear (&j->causes);
     model_clear (&j->model);
     run_clear (&j->run);
-    for (size_t i = 0; i < j->nbase; i++)
-        run_clear (&j->base[i]);
+    for (; j->nbase > 0; j->nbase--)
+        run_clear (&j->base[j->nbase - 1]);
     free (j->base);
-    free (j->most);
+    j->base = NULL;
+}
+
+/* Distrust loopbacks that differ from the baseline's where the host's round
+ * trips do not, which makes its link a cause of the opposite size. Return
+ * whether there are any.
+ */
+static bool distrust (struct judgement *j)
+{
+    size_t before = j->ndistrusted;
+
+    for (size_t i = 0; i < j->ex.n; i++) {
+        const struct cause *c = &j->ex.cause[i];
+        const struct suspect *s =
+            &causes_simplest (&j->causes, c->signature)->suspect;
+        double ns;
+        double sd;
+
+        if (s->kind == SUSPECT_LINK && j->net->link[s->index].kind == LINK_HOST
+            && model_loopback (&j->model, s->index, &ns, &sd)
+            && fabs (2 * c->excess_ns + ns) < fabs (ns) / 2) {
+            j->distrusted[s->index] = true;
+            j->ndistrusted++;
+        }
+    }
+    return j->ndistrusted > before;
+}
+
+/* Find the causes. */
+static int analyse (struct judgement *j, const struct baseline *baseline,
+                    size_t n, double alarms, struct error *err)
+{
+    j->distrusted = xcalloc (j->net->nlinks, sizeof (*j->distrusted));
+    do {
+        clear (j);
+        if (observe_all (j, baseline, n, err) < 0
+            || model_make (&j->model, j->ps, &j->run, j->base, j->nbase, err)
+                   < 0)
+            return -1;
+        bound_doubts (j);
+        if (model_reweigh (&j->model) < 0)
+            return ill_conditioned (err);
+        if (causes_make (&j->causes, j->ps, &j->run.obs, err) < 0)
+            return -1;
+        if (explain (&j->ex, &j->model, &j->causes, alarms) < 0)
+            return ill_conditioned (err);
+    } while (distrust (j));
+    return find_faces (j) < 0 || bound_links (j) < 0 ? ill_conditioned (err)
+                                                     : 0;
+}
+
+static int judge_links (struct judgement *j, struct error *err)
+{
+    struct verdict *v = j->verdict;
+
+    v->links = j->model.m;
+    v->probes = j->run.obs.n;
+    limit_adaptive (j);
+    limit_model (j);
+    find_busy (j);
+    judge_causes (j);
+    judge_nodes (j);
+    judge_open (j);
+    if (j->ex.full)
+        verdict_limit (v, VERDICT_UNKNOWN,
+                       "more is slow than can be told apart");
+    if (j->disturbed > 0)
+        verdict_limit (v, VERDICT_OK, "%zu probe%s disturbed and left aside",
+                       j->disturbed, j->disturbed == 1 ? " was" : "s were");
+    if (j->ndistrusted > 0)
+        verdict_limit (v, VERDICT_OK,
+                       "the loopbacks of %s differ from the baseline's where "
+                       "round trips do not, and were left aside",
+                       COUNTED (j->ndistrusted, "host"));
+    if (j->run.obs.lost > 0 && judge_loss (j, err) < 0)
+        return -1;
+    if (v->nfindings > 0)
+        qsort (v->finding, v->nfindings, sizeof (*v->finding),
+               compare_findings);
+    for (size_t i = 0; i < v->nfindings; i++)
+        if (v->finding[i].level > v->status)
+            v->status = v->finding[i].level;
+    return 0;
 }
 
 struct verdict *judge (struct pathset *ps, const struct plan *plan,
@@ -1218,26 +1257,29 @@ struct verdict *judge (struct pathset *ps, const struct plan *plan,
         .opts = opts ? opts : &judge_defaults,
         .verdict = verdict_create (),
     };
+    double alarms = plan_confirm_rounds (plan) > 0 ? ALARMS_CONFIRMED : ALARMS;
+    bool empty = plan_probes (plan) == 0;
     size_t absent;
-    int rc = -1;
+    int rc = check_plan (plan, samples, &absent, err);
 
-    if (check_plan (plan, samples, &absent, err) == 0
-        && observe_all (&j, baseline, nbaselines, err) == 0) {
+    if (rc == 0 && !empty)
+        rc = analyse (&j, baseline, nbaselines, alarms, err);
+    if (rc == 0) {
         j.verdict->nodes = samples->nanswered;
         j.verdict->rounds = plan_rounds (plan);
-        j.verdict->probes = j.run.obs.n;
         limit_coverage (&j, absent);
-        rc = 0;
-        if (plan_probes (plan) == 0)
+        if (empty)
             verdict_limit (j.verdict, VERDICT_OK, "nothing to measure");
         else
-            rc = judge_links (&j, plan, err);
+            rc = judge_links (&j, err);
     }
     if (rc < 0) {
         verdict_destroy (j.verdict);
         j.verdict = NULL;
     }
     clear (&j);
+    free (j.distrusted);
+    free (j.most);
     return j.verdict;
 }
 
@@ -1344,14 +1386,14 @@ int judge_first (struct suspicions *s, struct pathset *ps,
     int rc = -1;
 
     *s = (struct suspicions){ 0 };
-    if (check_plan (plan, samples, &absent, err) < 0
-        || observe_all (&j, baseline, nbaselines, err) < 0
-        || analyse (&j, ALARMS_FIRST, err) < 0)
-        goto done;
-    rc = list_causes (&j, s) < 0 ? ill_conditioned (err) : 0;
-    list_doubts (&j, s);
-done:
+    if (check_plan (plan, samples, &absent, err) == 0
+        && analyse (&j, baseline, nbaselines, ALARMS_FIRST, err) == 0) {
+        rc = list_causes (&j, s) < 0 ? ill_conditioned (err) : 0;
+        list_doubts (&j, s);
+    }
     clear (&j);
+    free (j.distrusted);
+    free (j.most);
     return rc;
 }
 

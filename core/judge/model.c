@@ -85,8 +85,10 @@ struct build {
     uint32_t *run;                  /* [n] from 1; 0 is the job */
     bool *keep;                     /* [n] */
     size_t n;
-    uint32_t *offset; /* [(nbase + 1) * nlinks] or NONE */
-    double *y;        /* [rows of a] what is measured, or likely */
+    struct loopback_time *before; /* [nlinks] what loopbacks took first */
+    uint32_t *offset;             /* [nlinks] of a host link in a run: */
+    uint32_t *run_of;             /* [nlinks] that one, NONE */
+    double *y;                    /* [rows of a] what is measured, or likely */
 };
 
 static double figure (const struct network *net, uint32_t link)
@@ -207,12 +209,30 @@ static void number_classes (struct model *m, const struct network *net)
  * Hosts' offsets
  */
 
+static int compare_links (const void *va, const void *vb)
+{
+    const struct host_loopback *a = va;
+    const struct host_loopback *b = vb;
+
+    return (a->link > b->link) - (a->link < b->link);
+}
+
+void model_run_sort (struct model_run *run)
+{
+    qsort (run->loopback, run->nloopbacks, sizeof (*run->loopback),
+           compare_links);
+}
+
 static struct loopback_time loopback_of (const struct model_run *run,
                                          uint32_t link)
 {
-    static const struct loopback_time none = { .ns = NAN };
+    const struct host_loopback key = { .link = link };
+    const struct host_loopback *found = NULL;
 
-    return run->loopback ? run->loopback[link] : none;
+    if (run->nloopbacks > 0)
+        found = bsearch (&key, run->loopback, run->nloopbacks, sizeof (key),
+                         compare_links);
+    return found ? found->time : (struct loopback_time){ .ns = NAN };
 }
 
 double model_shift (const struct network *net, const struct observation *row,
@@ -253,55 +273,54 @@ bool model_loopback (const struct model *m, uint32_t link, double *ns,
 
 /* The offset of a host link in a run, a new one where it has none yet, which is
  * expected by loopbacks: what they took in the first baseline that has them is
- * what they are compared with.
+ * what they are compared with. One run after the other.
  */
 static uint32_t offset_of (struct build *b, uint32_t run, uint32_t link)
 {
     struct model *m = b->m;
-    uint32_t *offset = &b->offset[run * b->net->nlinks + link];
-    struct loopback_time now =
-        loopback_of (run ? &b->base[run - 1] : b->job, link);
-    struct loopback_time before = { .ns = NAN };
+    struct loopback_time before = b->before[link];
+    struct loopback_time now;
     bool known;
 
-    if (*offset != NONE)
-        return *offset;
-    for (size_t r = 0; r < b->nbase && isnan (before.ns); r++)
-        before = loopback_of (&b->base[r], link);
+    if (b->run_of[link] == run)
+        return b->offset[link];
+    now = loopback_of (run ? &b->base[run - 1] : b->job, link);
     known = !isnan (now.ns) && !isnan (before.ns);
     m->offset_mean[m->noffsets] = known ? now.ns - before.ns : 0;
     m->offset_sd[m->noffsets] =
         known ? hypot (LOOPBACK_SD, hypot (now.sd, before.sd)) : OFFSET_SD;
-    return *offset = (uint32_t)m->noffsets++;
+    b->run_of[link] = run;
+    return b->offset[link] = (uint32_t)m->noffsets++;
 }
 
+/* Make room for all offsets, and number the job's. */
 static void make_offsets (struct build *b)
 {
     struct model *m = b->m;
     size_t nlinks = b->net->nlinks;
-    size_t most = 0;
+    size_t most = 2 * (m->nrows + b->n);
 
-    for (size_t l = 0; l < m->n; l++)
-        most += b->net->link[m->link[l]].kind == LINK_HOST;
-    most *= b->nbase + 1;
-    b->offset = xarray ((b->nbase + 1) * nlinks, sizeof (*b->offset));
-    for (size_t i = 0; i < (b->nbase + 1) * nlinks; i++)
-        b->offset[i] = NONE;
+    b->before = xarray (nlinks, sizeof (*b->before));
+    b->run_of = xarray (nlinks, sizeof (*b->run_of));
+    b->offset = xarray (nlinks, sizeof (*b->offset));
+    m->offset_of = xarray (nlinks, sizeof (*m->offset_of));
     m->offset_mean = xarray (most, sizeof (*m->offset_mean));
     m->offset_sd = xarray (most, sizeof (*m->offset_sd));
-    for (size_t i = 0; i < m->nrows + b->n; i++) {
-        const struct observation *o =
-            i < m->nrows ? &m->obs->v[i] : b->row[i - m->nrows];
-
-        if (i >= m->nrows && !b->keep[i - m->nrows])
-            continue;
-        for (size_t p = 0; p < o->n; p++)
-            if (b->net->link[o->link[p]].kind == LINK_HOST)
-                offset_of (b, i < m->nrows ? 0 : b->run[i - m->nrows],
-                           o->link[p]);
+    for (size_t l = 0; l < nlinks; l++) {
+        b->before[l].ns = NAN;
+        b->run_of[l] = m->offset_of[l] = NONE;
     }
-    m->offset_of = xarray (nlinks, sizeof (*m->offset_of));
-    memcpy (m->offset_of, b->offset, nlinks * sizeof (*m->offset_of));
+    for (size_t r = b->nbase; r-- > 0;)
+        for (size_t i = 0; i < b->base[r].nloopbacks; i++)
+            b->before[b->base[r].loopback[i].link] =
+                b->base[r].loopback[i].time;
+    for (size_t i = 0; i < m->nrows; i++)
+        for (size_t p = 0; p < m->obs->v[i].n; p++) {
+            uint32_t link = m->obs->v[i].link[p];
+
+            if (b->net->link[link].kind == LINK_HOST)
+                m->offset_of[link] = offset_of (b, 0, link);
+        }
 }
 
 /*
@@ -311,17 +330,19 @@ static void make_offsets (struct build *b)
 static void add_row (struct build *b, const struct observation *o, uint32_t run)
 {
     struct model *m = b->m;
-    const uint32_t *offset = b->offset + run * b->net->nlinks;
     uint32_t col[2 * ROW_MAX];
     int8_t value[2 * ROW_MAX];
     size_t n = o->n;
 
     for (size_t p = 0; p < o->n; p++) {
-        col[p] = m->column[o->link[p]];
+        uint32_t link = o->link[p];
+
+        col[p] = m->column[link];
         value[p] = (int8_t)o->count[p];
-        if (offset[o->link[p]] == NONE)
+        if (b->net->link[link].kind != LINK_HOST)
             continue;
-        col[n] = (uint32_t)(m->n + m->nclasses) + offset[o->link[p]];
+        col[n] = (uint32_t)(m->n + m->nclasses)
+                 + (run ? offset_of (b, run, link) : m->offset_of[link]);
         value[n++] = 1;
     }
     m->weight[m->a->nrows] = 1 / o->var;
@@ -344,9 +365,9 @@ static void make_rows (struct build *b)
 {
     struct model *m = b->m;
     size_t classes = m->n + m->nclasses;
-    size_t most = b->n + model_unknowns (m) + m->nrows;
+    size_t most = classes + 3 * (b->n + m->nrows);
 
-    m->a = sparse_create (model_unknowns (m));
+    m->a = sparse_create (0);
     m->weight = xarray (most, sizeof (*m->weight));
     b->y = xarray (most, sizeof (*b->y));
     for (size_t i = 0; i < b->n; i++)
@@ -365,6 +386,7 @@ static void make_rows (struct build *b)
     m->prior.nrows = m->a->nrows;
     for (size_t i = 0; i < m->nrows; i++)
         add_row (b, &m->obs->v[i], 0);
+    m->a->ncols = model_unknowns (m);
     m->prior = (struct sparse){
         .nrows = m->prior.nrows,
         .ncols = m->a->ncols,
@@ -605,7 +627,9 @@ done:
     free (b.row);
     free (b.run);
     free (b.keep);
+    free (b.before);
     free (b.offset);
+    free (b.run_of);
     free (b.y);
     return rc;
 }

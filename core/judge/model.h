@@ -57,12 +57,19 @@ struct model {
     struct lsq *before, *after; /* without and with the job's rows */
 };
 
-/* One run's rows, and what loopbacks took, by host link; NULL: there are none.
+/* One run's rows, and what hosts' loopbacks took: model_run_sort is due when
+ * they are complete.
  */
 struct model_run {
     struct observations obs;
-    struct loopback_time *loopback; /* [nlinks] */
+    struct host_loopback {
+        uint32_t link; /* the host's */
+        struct loopback_time time;
+    } * loopback;
+    size_t nloopbacks;
 };
+
+void model_run_sort (struct model_run *run);
 
 /* Make the model of a job from its run and those of nbase baselines (none is
  * fine). All is borrowed. Return 0, or -1 with err; model_clear is due in both
