@@ -9,9 +9,8 @@
  *     (d_k' z_S)^2 / (H_kk - H_kS H_SS^-1 H_Sk),   z_S = V^-1 (r - D_S e),
  *
  * so forward selection (orthogonal least squares) adds the candidate of the
- * best score while that is positive, drops those that a later one made
- * superfluous, and at last tries to exchange each for a better one, which
- * mends what greed got wrong. A score is the gain less what the best of all
+ * best score while that is positive, and drops those that a later one made
+ * superfluous. A score is the gain less what the best of all
  * healthy candidates of the kind may reach by chance: z^2, where z is
  * exceeded with the kind's share of `alarms` over their number. So many
  * routes do not hide a few links, and of two that explain alike the simpler
@@ -49,7 +48,6 @@ enum {
     SCALE_ENOUGH = 16, /* rows that say something on the scale */
     ROWS_PER_CAUSE = 2,
     TURNS_MAX = 4 * CAUSES_MAX,
-    SWEEPS_MAX = 3,
     DRAWS_MIN = 16,
     DRAWS_MAX = 64,
     DRAWS_ROWS = 1 << 16, /* over all draws, if between these */
@@ -460,35 +458,6 @@ static int forward (struct explanation *ex)
     return 0;
 }
 
-/* Exchange causes for better ones. */
-static int exchange (struct explanation *ex)
-{
-    bool changed = ex->n > 1;
-
-    for (int sweep = 0; sweep < SWEEPS_MAX && changed; sweep++) {
-        changed = false;
-        for (size_t left = ex->n, i = 0; left > 0; left--) {
-            struct cause old = take (ex, i);
-            size_t new;
-
-            if (refit (ex) < 0 || best_cause (ex, &new) < 0) {
-                free (old.p);
-                return -1;
-            }
-            if (new == SIZE_MAX || new == old.signature) {
-                if (put (ex, i++, old) < 0)
-                    return -1;
-                continue;
-            }
-            free (old.p);
-            changed = true;
-            if (add (ex, ex->n, new) < 0)
-                return -1;
-        }
-    }
-    return 0;
-}
-
 /* Scale of the noise by the p quantile of the standardised residuals, where
  * `normal` is that quantile of a standard normal's size.
  */
@@ -541,7 +510,7 @@ static int choose (struct explanation *ex)
     do {
         scale = ex->scale;
         ex->full = false;
-        if (forward (ex) < 0 || exchange (ex) < 0)
+        if (forward (ex) < 0)
             return -1;
         ex->scale = lower_third (ex);
     } while (ex->scale < SETTLED * scale);

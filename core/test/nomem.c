@@ -16,13 +16,11 @@
 #include "core/pattern/schedule.h"
 #include "core/plan/paper.h"
 #include "core/plan/plan.h"
-#include "core/plan/select.h"
 #include "core/plan/separate.h"
 #include "core/samples/samples.h"
 #include "core/samples/simulate.h"
 #include "core/series/compare.h"
 #include "core/series/line.h"
-#include "core/solve/solve.h"
 #include "core/test/tablenet.h"
 #include "core/throughput/across.h"
 #include "core/throughput/carry.h"
@@ -93,18 +91,6 @@ static int step_bound (struct job *job, struct error *err)
     return bound_find (job->ps, 0, BOUND_QUICK, &bound, err);
 }
 
-static int step_select (struct job *job, struct error *err)
-{
-    const uint32_t target[] = { 1, 9, 14 };
-    struct plan_options opts = { .extra_rounds = 1, .seed = 1 };
-    struct pathset *ps;
-    struct plan *plan = select_links (job->ps, target, 3, &opts, &ps, err);
-
-    plan_destroy (plan);
-    pathset_destroy (ps);
-    return plan ? 0 : -1;
-}
-
 static int step_separate (struct job *job, struct error *err)
 {
     const uint8_t idle[64] = { 0, 1, 1, 1, 1, 1, 1, 1 };
@@ -130,22 +116,6 @@ static int step_simulate (struct job *job, struct error *err)
 
     samples_destroy (samples);
     return samples ? 0 : -1;
-}
-
-static int step_solve (struct job *job, struct error *err)
-{
-    struct solve_options opts = { .quantile = RTT_MEDIAN, .pairs = true };
-    struct solution *solution = solve (job->ps, job->samples, &opts, err);
-
-    solution_destroy (solution);
-    return solution ? 0 : -1;
-}
-
-static int step_predict (struct job *job, struct error *err)
-{
-    double rms, max;
-
-    return solve_predict (job->ps, job->plan, &rms, &max, err);
 }
 
 /* Every pair at two lengths, and what follows from that. */
@@ -240,13 +210,17 @@ static const struct {
     const char *name;
     int (*run) (struct job *job, struct error *err);
 } steps[] = {
-    { "plan", step_plan },         { "check", step_check },
-    { "bound", step_bound },       { "paper", step_paper },
-    { "simulate", step_simulate }, { "solve", step_solve },
-    { "predict", step_predict },   { "select", step_select },
-    { "separate", step_separate }, { "series", step_series },
-    { "schedule", step_schedule }, { "export", step_export },
-    { "flows", step_flows },       { "most", step_most },
+    { "plan", step_plan },
+    { "check", step_check },
+    { "bound", step_bound },
+    { "paper", step_paper },
+    { "simulate", step_simulate },
+    { "separate", step_separate },
+    { "series", step_series },
+    { "schedule", step_schedule },
+    { "export", step_export },
+    { "flows", step_flows },
+    { "most", step_most },
 };
 
 static bool open_job (struct job *job)
