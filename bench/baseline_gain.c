@@ -118,7 +118,7 @@ static bool has_basis (const struct model *m, const struct causes *c, size_t k,
     double var;
 
     causes_expand (c, k, d, m->nrows);
-    if (model_whiten (m, d, 1, p) < 0)
+    if (model_whiten (m, d, 1, MODEL_EXACT, p) < 0)
         abort ();
     *se = 1 / (sqrt (causes_dot (c, k, p)) * causes_simplest (c, k)->unit);
     model_transpose (m, p, u);

@@ -118,7 +118,8 @@ static void set_info (struct explanation *ex, size_t k, double info)
 /* Compute p = V^-1 of n signatures, at most LSQ_LANES, one behind the other,
  * and the information on them.
  */
-static int whiten (struct explanation *ex, const size_t *k, size_t n, double *p)
+static int whiten (struct explanation *ex, const size_t *k, size_t n,
+                   double tolerance, double *p)
 {
     size_t nrows = ex->model->nrows;
     double *d = xcalloc (n * nrows, sizeof (*d));
@@ -126,7 +127,7 @@ static int whiten (struct explanation *ex, const size_t *k, size_t n, double *p)
 
     for (size_t i = 0; i < n; i++)
         causes_expand (ex->causes, k[i], d + i * nrows, nrows);
-    rc = model_whiten (ex->model, d, n, p);
+    rc = model_whiten (ex->model, d, n, tolerance, p);
     for (size_t i = 0; i < n && rc == 0; i++) {
         set_info (ex, k[i], causes_dot (ex->causes, k[i], p + i * nrows));
         ex->exact[k[i]] = true;
@@ -138,7 +139,7 @@ static int whiten (struct explanation *ex, const size_t *k, size_t n, double *p)
 static int compute_info (struct explanation *ex, const size_t *k, size_t n)
 {
     double *p = xarray (n * ex->model->nrows, sizeof (*p));
-    int rc = whiten (ex, k, n, p);
+    int rc = whiten (ex, k, n, MODEL_ROUGH, p);
 
     free (p);
     return rc;
@@ -393,7 +394,7 @@ static int add (struct explanation *ex, size_t i, size_t k)
         .p = xarray (ex->model->nrows, sizeof (*c.p)),
     };
 
-    if (whiten (ex, &k, 1, c.p) == 0)
+    if (whiten (ex, &k, 1, MODEL_EXACT, c.p) == 0)
         return put (ex, i, c);
     free (c.p);
     return -1;
@@ -541,8 +542,8 @@ int explain (struct explanation *ex, const struct model *model,
             ex->chance[kind] = stats_normal_two_sided (
                 alarms * share[kind] / (double)causes->kind[kind]);
     model_residual (model, r);
-    if (model_whiten (model, r, 1, ex->unexplained) == 0 && sketch (ex) == 0
-        && refit (ex) == 0)
+    if (model_whiten (model, r, 1, MODEL_EXACT, ex->unexplained) == 0
+        && sketch (ex) == 0 && refit (ex) == 0)
         rc = choose (ex);
     free (r);
     return rc;

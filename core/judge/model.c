@@ -72,7 +72,6 @@ enum {
 
 #define NORMAL_THIRD 0.4307 /* of a standard normal's sizes are less */
 #define ALIKE 1e-6
-#define EXACT 1e-8 /* relative error of solutions */
 
 #define NONE UINT32_MAX
 
@@ -676,7 +675,8 @@ void model_transpose (const struct model *m, const double *v, double *u)
             row_add (m->a, model_row (m, i), v[i], u);
 }
 
-int model_whiten (const struct model *m, const double *d, size_t n, double *p)
+int model_whiten (const struct model *m, const double *d, size_t n,
+                  double tolerance, double *p)
 {
     size_t size = model_unknowns (m);
     double *b = xcalloc (n * size, sizeof (*b));
@@ -688,7 +688,7 @@ int model_whiten (const struct model *m, const double *d, size_t n, double *p)
             if (d[k * m->nrows + i] != 0)
                 row_add (m->a, model_row (m, i),
                          d[k * m->nrows + i] / m->obs->v[i].var, b + k * size);
-    rc = lsq_covariance (m->after, b, n, EXACT, x);
+    rc = lsq_covariance (m->after, b, n, tolerance, x);
     for (size_t k = 0; k < n && rc == 0; k++)
         for (size_t i = 0; i < m->nrows; i++)
             p[k * m->nrows + i] =
@@ -720,7 +720,7 @@ int model_prior_variance (const struct model *m, const double *u, double *var)
 {
     size_t n = model_unknowns (m);
     double *x = xarray (n, sizeof (*x));
-    int rc = lsq_covariance (m->before, u, 1, EXACT, x);
+    int rc = lsq_covariance (m->before, u, 1, MODEL_EXACT, x);
 
     *var = rc == 0 ? linalg_dot (x, u, n) : NAN;
     free (x);

@@ -87,11 +87,14 @@ void model_clear (struct model *model);
 /* Take the variances of the job's observations as they are now. */
 int model_reweigh (struct model *model);
 
-/* p = V^-1 d for n vectors over the rows, one behind the other. Eight at once
- * cost little more than one.
+/* p = V^-1 d for n vectors over the rows, one behind the other, to a relative
+ * error of the solution: that of d' p is its square. Eight at once cost little
+ * more than one.
  */
+#define MODEL_EXACT 1e-8
+#define MODEL_ROUGH 1e-5
 int model_whiten (const struct model *model, const double *d, size_t n,
-                  double *p);
+                  double tolerance, double *p);
 
 /* Draw n vectors z over the rows, a multiple of LSQ_LANES, of covariance V^-1:
  * what whitened residuals look like where nothing is wrong.

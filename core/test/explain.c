@@ -169,7 +169,7 @@ static void test_model (struct job *job, bool baseline)
     if (linalg_cholesky (v, m.nrows) < 0)
         abort ();
     linalg_solve (v, m.nrows, dense);
-    model_whiten (&m, d, 1, p);
+    model_whiten (&m, d, 1, MODEL_EXACT, p);
     for (size_t i = 0; i < m.nrows; i++) {
         worst = fmax (worst, fabs (p[i] - dense[i]));
         most = fmax (most, fabs (dense[i]));
@@ -388,7 +388,7 @@ static void test_info (struct job *job)
         double info;
 
         causes_expand (&c, k, d, m.nrows);
-        model_whiten (&m, d, 1, p);
+        model_whiten (&m, d, 1, MODEL_EXACT, p);
         info = causes_dot (&c, k, p);
         far += ex.info[k] > 2 * info || ex.info[k] < info / 2;
     }
