@@ -503,21 +503,29 @@ static bool is_tight (const struct judgement *j, const struct observation *o)
     return o->tight;
 }
 
-/* What nothing explains, and what is in a single row while others could show
- * it too: others' traffic, of this day or of the baseline's.
+/* What nothing explains; what is in a single row while others could show it
+ * too, and a route that got faster: others' traffic, of this day or of the
+ * baseline's, where the repeats show any.
  */
 static bool is_traffic (const struct judgement *j, const struct cause *c)
 {
-    const struct observation *o =
-        &j->run.obs.v[j->causes.row[j->causes.start[c->signature]]];
+    size_t first = j->causes.start[c->signature];
+    size_t n = rows_of (j, c);
 
     if (!simplest (j, c) || simplest (j, c)->suspect.kind == SUSPECT_ROW)
         return true;
-    if (rows_of (j, c) > 1 || j->model.nrows <= ROWS_FEW)
+    if (is_links (j, c)) {
+        const struct observation *o = &j->run.obs.v[j->causes.row[first]];
+
+        return n == 1 && j->model.nrows > ROWS_FEW && o->rounds < ROUNDS_ENOUGH
+               && !is_tight (j, o);
+    }
+    if (n > 1 ? c->excess_ns > 0 : j->model.nrows <= ROWS_FEW)
         return false;
-    if (is_links (j, c))
-        return o->rounds < ROUNDS_ENOUGH && !is_tight (j, o);
-    return !is_tight (j, o);
+    for (size_t e = first; e < first + n; e++)
+        if (!is_tight (j, &j->run.obs.v[j->causes.row[e]]))
+            return true;
+    return false;
 }
 
 static double warn_threshold (const struct judge_options *opts, double se)
