@@ -9,11 +9,12 @@
  *   x_l   latency of l: of its class's mean, give or take the spread that the
  *         class shows; the baselines' rows say more of it
  *   o_h   what host h takes more in this run, as in each baseline: its process
- *         on another core or socket, its power profile. With loopbacks (a
- * host's messages to itself, over no cable) what these differ by, +-20 ns;
- *         without, 0 +-80 ns
- *   w_i   others' traffic, which only adds: exponential waits. Of n repeats
- * that all waited, the least waited for 1/n of the mean. That mean is what the
+ *         on another core or socket, its power profile. With loopbacks (a host's
+ *         messages to itself, over no cable) what these differ by, +-20 ns;
+ *         without, 0 +-80 ns. Loopbacks that the host's round trips do not
+ *         follow at all are left aside, as if there were none
+ *   w_i   others' traffic, which only adds: exponential waits. Of n repeats that
+ *         all waited, the least waited for 1/n of the mean. That mean is what the
  *         quarter of the repeats says, so that three times that over n bounds
  *         what a row's least repeat may have in it (samples/observe)
  *   e_i   noise of the least repeat, as two sides' differ
@@ -25,20 +26,20 @@
  * improves chi square by (d'V^-1 r)^2 / d'V^-1 d. Causes are added one by one
  * while that is more than the best of so many candidates reaches by chance once
  * in 20 checks (judge/explain): host ends, links, one direction of a link, a
- * switch, a class, a wrong route, a row. Links, directions and switches only
- * add; hosts, classes, routes and rows differ either way.
+ * switch, a class, a wrong route, a row. Links, directions and switches only add;
+ * hosts, classes, routes and rows differ either way.
  *
  * The words. e is a link's excess, one way, s its standard error, with what
  * traffic may have added to all of its rows alike.
  *
  *   found       e > WarnExcess and e > WarnSpread s: WARN. FAIL where e >
- *               FailExcess, e > FailSpread s, and e - 3 s is still worth a
- * WARN, by the baseline: what is slow beside its class alone may be a long
- * cable. And not where a switch would do as well, nor where a host without a
- * loopback may run otherwise than before sound       e + 2 s <= FailExcess
- * beside all causes not judged  what is neither: it is said of the links, and
- * the verdict is UNKNOWN where one is a host end, or more than NotJudgedShare
- * are
+ *               FailExcess, e > FailSpread s, and e - 3 s is still worth a WARN,
+ *               by the baseline: what is slow beside its class alone may be a
+ *               long cable. And not where a switch would do as well, nor where
+ *               a host without a loopback may run otherwise than before
+ *   sound       e + 2 s <= FailExcess beside all causes
+ *   not judged  what is neither: it is said of the links, and the verdict is
+ *               UNKNOWN where one is a host end, or more than NotJudgedShare are
  *
  * A host whose loopback got slower by as much as a FAIL is a finding of its own
  * (software, PCIe or adapter), WARN. So is a route that is wrong: where a link
@@ -122,13 +123,13 @@ struct verdict *judge (struct pathset *ps, const struct plan *plan,
  * that links that are in doubt: what a confirm stage is planned from. Suspects
  * are those that explain an excess equally well, the likeliest first.
  */
-struct suspicion {    /* a switch link's two directions are there behind it */
-    double excess_ns; /* of the likeliest: one way, the mean of a link's two
-                         directions; a route's or row's: of the round trip */
+struct suspicion {     /* a switch link's two directions are there behind it */
+    double excess_ns;  /* of the likeliest: one way, the mean of a link's two
+                          directions; a route's or row's: of the round trip */
     double stderr_ns;
     struct suspect *suspect;
     size_t n;
-    bool vague; /* nothing looks slow, but it might be by so much */
+    bool vague;        /* nothing looks slow, but it might be by so much */
 };
 
 struct suspicions {
