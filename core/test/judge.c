@@ -941,6 +941,38 @@ static void test_runs (void)
     tablenet_destroy (net);
 }
 
+/* A loopback that shows 12 us more in one of the runs, where none of the host's
+ * round trips does.
+ */
+static void test_loopback (bool before)
+{
+    enum { END = 3, MORE = 12000 };
+    struct tablenet *net = tablenet_fattree (8, 3, TABLE_DMODK, 1);
+    struct samples *now;
+    struct samples *wrong;
+    struct verdict *v;
+    struct error err;
+    struct job job;
+
+    job_open (&job, net, NODES, 5, 7);
+    now = job_samples (&job, 5, 8);
+    wrong = before ? job.before : now;
+    for (size_t i = 0; i < wrong->nloopbacks; i++)
+        for (int q = 0; wrong->loopback[i].end == END && q < RTT_COUNT; q++)
+            wrong->loopback[i].rtt_ns[q] += MORE;
+    v = judge (job.ps, job.plan, now,
+               &(struct baseline){ .samples = job.before, .ps = job.ps }, 1,
+               NULL, &err);
+    ok (v && v->status == VERDICT_OK && v->nfindings == 0 && v->nopen == 0,
+        "a loopback that round trips do not follow, %s: OK",
+        before ? "in the baseline" : "in this run");
+    print (v);
+    verdict_destroy (v);
+    samples_destroy (now);
+    job_close (&job);
+    tablenet_destroy (net);
+}
+
 /* Two nodes: their ends cannot be told apart, nor what is between. */
 static void test_small (void)
 {
@@ -997,6 +1029,8 @@ int main (int argc, char **argv)
     test_ranks ();
     test_first ();
     test_runs ();
+    test_loopback (false);
+    test_loopback (true);
     test_small ();
     test_monte (trials, argc > 1);
     return done_testing ();
