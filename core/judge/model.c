@@ -244,15 +244,17 @@ double model_shift (const struct network *net, const struct observation *row,
     for (size_t p = 0; p < row->n; p++) {
         struct loopback_time x = loopback_of (run, row->link[p]);
         struct loopback_time y = loopback_of (base, row->link[p]);
+        double sum;
 
         if (net->link[row->link[p]].kind != LINK_HOST)
             continue;
-        if (isnan (x.ns) || isnan (y.ns)) {
+        sum = 2 * LOOPBACK_SD * LOOPBACK_SD + x.sd * x.sd + y.sd * y.sd;
+        if (isnan (x.ns) || isnan (y.ns) || sum > 2 * OFFSET_SD * OFFSET_SD) {
             var += 2 * OFFSET_SD * OFFSET_SD;
             continue;
         }
         shift += x.ns - y.ns;
-        var += 2 * LOOPBACK_SD * LOOPBACK_SD + x.sd * x.sd + y.sd * y.sd;
+        var += sum;
     }
     *sd = sqrt (var);
     return shift;
@@ -279,15 +281,19 @@ static uint32_t offset_of (struct build *b, uint32_t run, uint32_t link)
     struct model *m = b->m;
     struct loopback_time before = b->before[link];
     struct loopback_time now;
-    bool known;
+    double sd;
 
     if (b->run_of[link] == run)
         return b->offset[link];
     now = loopback_of (run ? &b->base[run - 1] : b->job, link);
-    known = !isnan (now.ns) && !isnan (before.ns);
-    m->offset_mean[m->noffsets] = known ? now.ns - before.ns : 0;
-    m->offset_sd[m->noffsets] =
-        known ? hypot (LOOPBACK_SD, hypot (now.sd, before.sd)) : OFFSET_SD;
+    sd = hypot (LOOPBACK_SD, hypot (now.sd, before.sd));
+    /* that whose messages all waited tells less than none */
+    if (isnan (now.ns) || isnan (before.ns) || sd > OFFSET_SD) {
+        now.ns = before.ns = 0;
+        sd = OFFSET_SD;
+    }
+    m->offset_mean[m->noffsets] = now.ns - before.ns;
+    m->offset_sd[m->noffsets] = sd;
     b->run_of[link] = run;
     return b->offset[link] = (uint32_t)m->noffsets++;
 }
