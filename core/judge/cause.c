@@ -280,8 +280,8 @@ static void add_columns (struct columns *t)
         }
         if (!is_beside (t, &s, signature))
             continue;
-        t->member[t->n] =
-            (struct member){ s, s.kind == SUSPECT_ARC ? 2. * unit : unit };
+        t->member[t->n]
+            = (struct member){ s, s.kind == SUSPECT_ARC ? 2. * unit : unit };
         t->signature[t->n++] = signature;
     }
 }

@@ -49,22 +49,24 @@ enum {
     DOUBTS = 8,         /* links that are to be measured again */
 };
 
-#define ALARMS 1e-4 /* causes in a healthy run that stay in doubt */
-#define ALARMS_CONFIRMED                                           \
-    0.05             /* and where each is to be confirmed: routes, \
-                        links need more than that anyway */
-#define CLEAR_SD 2.0 /* that a link is said to be sound to */
-#define SOFTWARE_NS                                                         \
-    500.0                   /* one way: what a host's power profile, or its \
-                               process on another socket, may make of it */
-#define ALARMS_FIRST 0.1    /* and that a confirm stage is planned for */
+/* Causes that a healthy run is left with: where each is doubted, where each was to
+ * be confirmed (routes, links need more than that anyway), and before.
+ */
+#define ALARMS 1e-4
+#define ALARMS_CONFIRMED 0.05
+#define ALARMS_FIRST 0.1
+
+#define CLEAR_SD 2.0        /* that a link is said to be sound to */
 #define BASELINE_SD 3.0     /* that a row of the baseline is too slow by */
 #define BASELINE_SHARE 0.25 /* of the class's variance */
 #define KNOWN_SD 120.0      /* of a latency that is worth saying */
-#define ROUTE_NS                                                   \
-    60.0            /* of round trips: a route that is off by less \
-                       harms nobody */
-#define BUSY_NS 1e6 /* standard error of what crosses a busy link */
+#define BUSY_NS 1e6         /* standard error of what crosses a busy link */
+
+/* What a host's power profile or its process on another socket may make of it, one
+ * way; the difference to a round trip of a wrong route that is worth saying.
+ */
+#define SOFTWARE_NS 500.0
+#define ROUTE_NS 60.0
 
 static const struct accuracy accuracy = { .ns = 5, .of_reading = 1e-3 };
 
@@ -173,8 +175,8 @@ static int check_plan (const struct plan *plan, const struct samples *samples,
     for (size_t i = 0; i < samples->nsamples && rc == 0; i++) {
         const struct sample *s = &samples->sample[i];
         struct key key = make_key (s->round, s->a, s->b);
-        const struct key *found =
-            bsearch (&key, planned, nplan, sizeof (key), compare_keys);
+        const struct key *found
+            = bsearch (&key, planned, nplan, sizeof (key), compare_keys);
 
         if (found)
             there[found - planned] = true;
@@ -203,8 +205,8 @@ static void limit_coverage (struct judgement *j, size_t absent)
     const struct observations *o = &j->run.obs;
 
     if (s->nmissing > 0) {
-        char *fold =
-            hostlist_fold ((const char *const *)s->missing, s->nmissing);
+        char *fold
+            = hostlist_fold ((const char *const *)s->missing, s->nmissing);
 
         verdict_limit (v, VERDICT_UNKNOWN, "%s did not answer: %s",
                        COUNTED (s->nmissing, "node"), fold ? fold : "?");
@@ -409,8 +411,8 @@ static void add_members (const struct judgement *j, struct finding *f,
 static bool is_new (const struct judgement *j, const struct cause *c)
 {
     const struct causes *causes = &j->causes;
-    double amplitude =
-        fabs (c->excess_ns) * causes_simplest (causes, c->signature)->unit;
+    double amplitude
+        = fabs (c->excess_ns) * causes_simplest (causes, c->signature)->unit;
     double shown = 0;
     double all = 0;
 
@@ -858,9 +860,9 @@ static void limit_open (struct judgement *j, size_t hosts, size_t open_hosts)
     struct verdict *v = j->verdict;
     char *names = xstrdup ("");
     bool limited = v->limited;
-    bool many =
-        open_hosts > 0
-        || 100 * (double)v->nopen > j->opts->open_share * (double)j->model.m;
+    bool many
+        = open_hosts > 0
+          || 100 * (double)v->nopen > j->opts->open_share * (double)j->model.m;
 
     for (size_t i = 0; i < v->nopen && i < OPEN_NAMED; i++) {
         char *more = xasprintf ("%s%s%s", names, i ? ", " : "",
@@ -1054,12 +1056,12 @@ static void find_loopbacks (const struct judgement *j, struct model_run *run,
         /* the first link of any of its paths */
         if (!isnan (end[i].ns) && pathset_walk (ps, i, i == 0, arc, &err) > 0
             && !j->distrusted[arc_link (arc[0])])
-            run->loopback[run->nloopbacks++] =
-                (struct host_loopback){ arc_link (arc[0]), end[i] };
+            run->loopback[run->nloopbacks++]
+                = (struct host_loopback){ arc_link (arc[0]), end[i] };
     }
     free (end);
-    run->loopback =
-        xrealloc (run->loopback, run->nloopbacks, sizeof (*run->loopback));
+    run->loopback
+        = xrealloc (run->loopback, run->nloopbacks, sizeof (*run->loopback));
     model_run_sort (run);
 }
 
@@ -1115,8 +1117,8 @@ static void doubt_baseline_rows (struct judgement *j, struct model_run *base)
         if (!o)
             continue;
         b->var -= b->doubt_ns * b->doubt_ns;
-        more =
-            b->rtt_ns - o->rtt_ns + model_shift (j->net, o, &j->run, base, &sd);
+        more = b->rtt_ns - o->rtt_ns
+               + model_shift (j->net, o, &j->run, base, &sd);
         sd = sqrt (sd * sd + b->var + o->var - o->doubt_ns * o->doubt_ns);
         doubt = fmin (b->doubt_ns, fmax (0, more) + sd);
         if (more > BASELINE_SD * sd && !b->tight)
@@ -1181,8 +1183,8 @@ static bool distrust (struct judgement *j)
 
     for (size_t i = 0; i < j->ex.n; i++) {
         const struct cause *c = &j->ex.cause[i];
-        const struct suspect *s =
-            &causes_simplest (&j->causes, c->signature)->suspect;
+        const struct suspect *s
+            = &causes_simplest (&j->causes, c->signature)->suspect;
         double ns;
         double sd;
 

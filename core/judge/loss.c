@@ -12,10 +12,11 @@
 enum { ENOUGH = 4 }; /* samples that lost any, so two probes at least */
 
 #define RATE 0.05
-#define EVIDENCE                                                           \
-    8.0            /* natural log of odds, and of the number of links more \
-                    */
-#define MARGIN 3.0 /* of it, to those that do as well */
+/* Natural logs of odds: that a link is found (and log of the number of links more),
+ * and within which of it others do as well.
+ */
+#define EVIDENCE 8.0
+#define MARGIN 3.0
 
 struct tally {
     uint64_t sent, lost;

@@ -317,8 +317,8 @@ static void make_offsets (struct build *b)
     }
     for (size_t r = b->nbase; r-- > 0;)
         for (size_t i = 0; i < b->base[r].nloopbacks; i++)
-            b->before[b->base[r].loopback[i].link] =
-                b->base[r].loopback[i].time;
+            b->before[b->base[r].loopback[i].link]
+                = b->base[r].loopback[i].time;
     for (size_t i = 0; i < m->nrows; i++)
         for (size_t p = 0; p < m->obs->v[i].n; p++) {
             uint32_t link = m->obs->v[i].link[p];
@@ -484,9 +484,9 @@ static int fit_classes (const struct build *b, double *off)
         for (size_t i = 0; i < rows; i++) {
             double squares = count_classes (m, measured_row (m, i), count);
 
-            off[i] =
-                fabs (b->y[measured_row (m, i)] - linalg_dot (count, mean, n))
-                / sqrt (squares);
+            off[i]
+                = fabs (b->y[measured_row (m, i)] - linalg_dot (count, mean, n))
+                  / sqrt (squares);
         }
     }
     free (h);
@@ -582,8 +582,8 @@ static void find_scatter (struct model *m)
     }
     m->scatter = 1;
     if (m->nrows >= CLASS_ENOUGH)
-        m->scatter =
-            fmax (1, stats_mad (v, m->nrows, stats_median (v, m->nrows)));
+        m->scatter
+            = fmax (1, stats_mad (v, m->nrows, stats_median (v, m->nrows)));
     free (v);
 }
 
@@ -697,9 +697,9 @@ int model_whiten (const struct model *m, const double *d, size_t n,
     rc = lsq_covariance (m->after, b, n, tolerance, x);
     for (size_t k = 0; k < n && rc == 0; k++)
         for (size_t i = 0; i < m->nrows; i++)
-            p[k * m->nrows + i] =
-                (d[k * m->nrows + i] - row_dot (m, i, x + k * size))
-                / m->obs->v[i].var;
+            p[k * m->nrows + i]
+                = (d[k * m->nrows + i] - row_dot (m, i, x + k * size))
+                  / m->obs->v[i].var;
     free (b);
     free (x);
     return rc;

@@ -20,9 +20,8 @@
 #define DETOUR_SD 2.5 /* that a route may be off what a detour adds */
 #define ROUTE_ODDS 0.1
 #define PAIR_ODDS 0.2 /* where a single pair shows it */
-#define CHANCE_ODDS                                                            \
-    100.0              /* to a second slow link that looks like a way over the \
-                          first */
+/* To a second slow link that looks like a way over the first. */
+#define CHANCE_ODDS 100.0
 #define EXCESS_MIN 1e2 /* ns */
 #define EXCESS_MAX 1e6
 
@@ -34,13 +33,14 @@ static double *find_more (const struct explanation *ex, size_t but)
 
     for (size_t i = 0; i < ex->n; i++) {
         const struct cause *c = &ex->cause[i];
-        const struct suspect *s =
-            &causes_simplest (ex->causes, c->signature)->suspect;
+        const struct suspect *s
+            = &causes_simplest (ex->causes, c->signature)->suspect;
 
         if (i != but && s->kind == SUSPECT_LINK) {
             more[2 * s->index] += c->excess_ns;
             more[2 * s->index + 1] += c->excess_ns;
-        } else if (i != but && s->kind == SUSPECT_ARC)
+        }
+        else if (i != but && s->kind == SUSPECT_ARC)
             more[s->index] += 2 * c->excess_ns;
     }
     return more;

@@ -54,8 +54,8 @@ static int invert (struct covariance *c, const struct sparse *a,
     for (size_t i = 0; i < a->nrows; i++)
         for (size_t p = a->start[i]; p < a->start[i + 1]; p++)
             for (size_t q = a->start[i]; q < a->start[i + 1]; q++)
-                k[a->col[p] * c->n + a->col[q]] +=
-                    (w ? w[i] : 1) * a->value[p] * a->value[q];
+                k[a->col[p] * c->n + a->col[q]]
+                    += (w ? w[i] : 1) * a->value[p] * a->value[q];
     if (linalg_cholesky (k, c->n) < 0 || !(u = linalg_invert_factor (k, c->n))
         || !(c->inverse = linalg_inverse (u, c->n)))
         goto done;
@@ -132,9 +132,9 @@ static int sketch (struct covariance *c, const struct lsq *q,
         || lsq_sketch (q, c->k, opts->seed, opts->tolerance, c->sketch) < 0)
         return -1;
     for (size_t i = 0; i < c->n; i++)
-        c->variance[i] =
-            linalg_dot (c->sketch + i * c->k, c->sketch + i * c->k, c->k)
-            / (double)c->k;
+        c->variance[i]
+            = linalg_dot (c->sketch + i * c->k, c->sketch + i * c->k, c->k)
+              / (double)c->k;
     return refine (c, q, opts->worst);
 }
 

@@ -27,22 +27,22 @@ enum {
     LOOPBACK_REPEATS = 5,
 };
 
-#define AGREE 4.0      /* standard deviations */
-#define LEAST_SD 12.0  /* ns, of a least repeat where few rows tell */
-#define USUAL_GAPS 2.0 /* of medians over least repeats: no sign of traffic */
-#define STEP_GAPS \
-    10.0 /* of the least repeat below all others: a clock's step */
-#define STEP_SPREAD 0.25  /* of that: what the others differ by */
+#define AGREE 4.0 /* standard deviations */
+#define LEAST_SD 12.0   /* ns, of a least repeat where few rows tell */
+#define USUAL_GAPS 2.0  /* of medians over least repeats: no sign of traffic */
+#define STEP_GAPS 10.0  /* of the least repeat below all others: a clock's step */
+#define STEP_SPREAD 0.25 /* of that: what the others differ by */
 #define MIDDLE_BETTER 0.8 /* of the standard deviation */
-#define TIGHT 4.0         /* of the usual spread: no traffic shows */
-#define DOUBT_MOST 1e6    /* ns: the row tells nothing */
-#define DOUBT_MEANS 3.0   /* that an exponential is above in 5 of 100 cases */
+#define TIGHT 4.0       /* of the usual spread: no traffic shows */
+#define DOUBT_MOST 1e6   /* ns: the row tells nothing */
+#define DOUBT_MEANS 3.0  /* that an exponential is above in 5 of 100 cases */
 
 static double spread_of (const struct sample *s)
 {
     double n = s->sent - s->lost;
 
-    return (s->rtt_ns[RTT_P75] - s->rtt_ns[RTT_P25]) / (1.349 * (1 - 1.25 / n));
+    return (s->rtt_ns[RTT_P75] - s->rtt_ns[RTT_P25])
+           / (1.349 * (1 - 1.25 / n));
 }
 
 static double middle_of (const double *rtt_ns)
@@ -52,7 +52,8 @@ static double middle_of (const double *rtt_ns)
 
 static double value (const struct sample *s, int quantile)
 {
-    return quantile == RTT_MIDDLE ? middle_of (s->rtt_ns) : s->rtt_ns[quantile];
+    return quantile == RTT_MIDDLE ? middle_of (s->rtt_ns)
+                                  : s->rtt_ns[quantile];
 }
 
 /* Its variance over n repeats, in units of one repeat's. */
@@ -78,9 +79,7 @@ static uint32_t high (const struct sample *s)
     return s->a < s->b ? s->b : s->a;
 }
 
-#define ORDER(x, y) \
-    if ((x) != (y)) \
-    return (x) < (y) ? -1 : 1
+#define ORDER(x, y) if ((x) != (y)) return (x) < (y) ? -1 : 1
 
 static int compare_pairs (const void *va, const void *vb)
 {
@@ -214,9 +213,9 @@ static void merge (struct observation *o, const struct sample *const *s,
     o->var = fmax (1 / weight, floor);
 }
 
-/* The repeats of some samples that should take the same: the least; the least
- * of what a quarter of a sample's are below, and their mean; the most of what
- * three quarters are below; and the sum of the middles.
+/* The repeats of some samples that should take the same: the least; the least of
+ * what a quarter of a sample's are below, and their mean; the most of what three
+ * quarters are below; and the sum of the middles.
  */
 struct fastest {
     double least, quarter, low, most, middles;
@@ -290,9 +289,8 @@ static void fastest_join (struct fastest *f, const struct fastest *other)
     f->repeats += other->repeats;
 }
 
-/* What all repeats may have waited, if each did: where waits are exponential,
- * of their mean over the number of repeats, and a quarter of them less than the
- * gap.
+/* What all repeats may have waited, if each did: where waits are exponential, of
+ * their mean over the number of repeats, and a quarter of them less than the gap.
  */
 static double doubt_of (const struct fastest *f, double usual_gap)
 {
@@ -331,8 +329,8 @@ static bool is_tight (const struct fastest *f, double usual_spread)
     return spread_above (f) < TIGHT * usual_spread;
 }
 
-/* How far middles are above the least repeats of rounds that no traffic shows
- * in; v has room for n.
+/* How far middles are above the least repeats of rounds that no traffic shows in;
+ * v has room for n.
  */
 static double usual_middle (const struct fastest *f, size_t n, double spread,
                             double *v)
@@ -385,8 +383,7 @@ static void merge_fastest (struct observations *o,
         struct fastest all = fastest_none;
         struct fastest tight = fastest_none;
 
-        *row = (struct observation){ .a = s[i]->a,
-                                     .b = s[i]->b,
+        *row = (struct observation){ .a = s[i]->a, .b = s[i]->b,
                                      .round = s[i]->round };
         for (end = i; end < n && same_pair (s[i], s[end]); end++) {
             if (end > i && same_row (s[end], s[end - 1]))
@@ -451,8 +448,8 @@ void observe_loopbacks (const struct samples *samples, size_t nendpoints,
         if (is_step (all[i].least, next[i], most[i], gap)
             && most[i] > next[i]) /* two others agree */
             all[i].least = next[i];
-        time[i] =
-            (struct loopback_time){ all[i].least, doubt_of (&all[i], gap) };
+        time[i] = (struct loopback_time){ all[i].least,
+                                          doubt_of (&all[i], gap) };
     }
     free (f);
     free (all);
@@ -514,10 +511,10 @@ int observe (struct observations *o, const struct pathset *ps,
     qsort (s, n, sizeof (*s),
            quantile == RTT_FASTEST ? compare_pairs : compare_samples);
     /* medians bear more than the middle does */
-    sigma = o->sigma_ns =
-        quantile == RTT_FASTEST
-            ? side_sd (s, n, RTT_MIN, v)
-            : pool (s, n, quantile == RTT_MIDDLE ? RTT_MEDIAN : quantile, v);
+    sigma = o->sigma_ns
+        = quantile == RTT_FASTEST
+              ? side_sd (s, n, RTT_MIN, v)
+              : pool (s, n, quantile == RTT_MIDDLE ? RTT_MEDIAN : quantile, v);
     floor = least_variance (accuracy, s, n, v);
     if (quantile == RTT_FASTEST)
         merge_fastest (o, s, n, floor, v);

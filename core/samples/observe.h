@@ -15,11 +15,11 @@
 
 /* In place of a quantile: RTT_MIDDLE, the mean of median and quartiles. It
  * scatters less than the median and is moved as little by what disturbs less
- * than a quarter of the repeats. RTT_FASTEST, the least of all repeats from
- * both sides, since traffic only ever adds: as sure as two sides' least repeats
- * agree in the run, and less so where the median of the better side is far
- * above it: then the least repeat may have waited, too (doubt_ns). A single
- * repeat far below others that agree is a step of a clock, and not the least.
+ * than a quarter of the repeats. RTT_FASTEST, the least of all repeats from both
+ * sides, since traffic only ever adds: as sure as two sides' least repeats agree
+ * in the run, and less so where the median of the better side is far above it:
+ * then the least repeat may have waited, too (doubt_ns). A single repeat far
+ * below others that agree is a step of a clock, and not the least.
  */
 enum { RTT_MIDDLE = RTT_COUNT, RTT_FASTEST };
 
@@ -31,15 +31,15 @@ enum { RTT_MIDDLE = RTT_COUNT, RTT_FASTEST };
  */
 struct observation {
     uint32_t a, b;
-    uint32_t round;   /* of the plan */
-    uint32_t rounds;  /* of RTT_FASTEST: that it was measured in */
-    uint32_t repeats; /* that came back */
+    uint32_t round;      /* of the plan */
+    uint32_t rounds;     /* of RTT_FASTEST: that it was measured in */
+    uint32_t repeats;    /* that came back */
     double rtt_ns;
-    double var;      /* of rtt_ns, ns^2 */
-    double doubt_ns; /* of RTT_FASTEST, and within var: what others'
-                        traffic may have added to all repeats alike */
-    bool tight;      /* of RTT_FASTEST: no traffic shows in its repeats */
-    size_t n;        /* entries of the row */
+    double var;          /* of rtt_ns, ns^2 */
+    double doubt_ns;     /* of RTT_FASTEST, and within var: what others'
+                            traffic may have added to all repeats alike */
+    bool tight;          /* of RTT_FASTEST: no traffic shows in its repeats */
+    size_t n;            /* entries of the row */
     const uint32_t *link;
     const uint8_t *count;
     const uint8_t *forth;
