@@ -988,27 +988,24 @@ static int find_faces (struct judgement *j)
     return 0;
 }
 
-/* What traffic may have added to a row is no more than the row is above what
- * the model expects.
+/* Traffic added at most what the row is above what the model expects, as far as
+ * the offsets of its hosts are known in the run and in the baseline.
  */
 static void bound_doubts (struct judgement *j)
 {
-    double *r = xarray (j->model.nrows, sizeof (*r));
+    const struct model *m = &j->model;
+    double *r = xarray (m->nrows, sizeof (*r));
 
-    model_residual (&j->model, r);
+    model_residual (m, r);
     for (size_t i = 0; i < j->run.obs.n; i++) {
         struct observation *o = &j->run.obs.v[i];
-        double sd = j->nbase > 0 ? INFINITY : 0;
+        double var = 0;
         double doubt;
 
-        /* by what loopbacks tell at best */
-        for (size_t b = 0; b < j->nbase; b++) {
-            double other;
-
-            model_shift (j->net, o, &j->run, &j->base[b], &other);
-            sd = fmin (sd, other);
-        }
-        doubt = fmin (o->doubt_ns, fmax (0, r[i]) + sd);
+        for (size_t p = 0; p < o->n && j->nbase > 0; p++)
+            if (j->net->link[o->link[p]].kind == LINK_HOST)
+                var += 2 * pow (m->offset_sd[m->offset_of[o->link[p]]], 2);
+        doubt = fmin (o->doubt_ns, fmax (0, r[i]) + sqrt (var));
         o->var += doubt * doubt - o->doubt_ns * o->doubt_ns;
         o->doubt_ns = doubt;
     }

@@ -6,7 +6,7 @@
  *     x_l  ~ N (mu_class(l), spread_class(l)^2)
  *     mu_c ~ N (figure of its kind, mean_sd^2)
  *     o_hb ~ N (what its loopback took more in run b than in the first
- *               baseline, LOOPBACK_SD^2), or N (0, OFFSET_SD^2)
+ *               baseline that has one, LOOPBACK_SD^2), or N (0, OFFSET_SD^2)
  *     t_i  ~ N (row_i . (x, o), var_i)  for every row of the baselines.
  *
  * Every line is a row of a sparse least squares problem (linear/lsq), of
@@ -65,6 +65,7 @@ enum {
 #define SPREAD_MIN 20.0
 #define OFFSET_SD 80.0   /* of a host in a run, where nothing is known */
 #define LOOPBACK_SD 20.0 /* of what loopbacks do not show of it */
+#define WAITED_SD 2.0    /* of a doubt; waits exceed it in 25 of 10,000 */
 
 /* of what links differ by */
 #define SPREAD_WIDE 3.0 /* of the first pass */
@@ -84,10 +85,11 @@ struct build {
     uint32_t *run;                  /* [n] from 1; 0 is the job */
     bool *keep;                     /* [n] */
     size_t n;
-    struct loopback_time *before; /* [nlinks] what loopbacks took first */
-    uint32_t *offset;             /* [nlinks] of a host link in a run: */
-    uint32_t *run_of;             /* [nlinks] that one, NONE */
-    double *y;                    /* [rows of a] what is measured, or likely */
+    struct loopback_time
+        *before;      /* [nlinks] what loopbacks are compared with */
+    uint32_t *offset; /* [nlinks] of a host link in a run: */
+    uint32_t *run_of; /* [nlinks] that one, NONE */
+    double *y;        /* [rows of a] what is measured, or likely */
 };
 
 static double figure (const struct network *net, uint32_t link)
@@ -234,6 +236,21 @@ static struct loopback_time loopback_of (const struct model_run *run,
     return found ? found->time : (struct loopback_time){ .ns = NAN };
 }
 
+/* What a host's loopback took more than another time, and how sure that is of its
+ * offset. Where all its messages may have waited it is less sure than what is
+ * expected without it, and tells nothing, unless it is by far more than they wait.
+ */
+static struct loopback_time compare_loopbacks (struct loopback_time now,
+                                               struct loopback_time before)
+{
+    double ns = now.ns - before.ns;
+    double sd = hypot (LOOPBACK_SD, hypot (now.sd, before.sd));
+
+    if (isnan (ns) || (sd > OFFSET_SD && fabs (ns) < WAITED_SD * sd))
+        return (struct loopback_time){ 0, OFFSET_SD };
+    return (struct loopback_time){ ns, sd };
+}
+
 double model_shift (const struct network *net, const struct observation *row,
                     const struct model_run *run, const struct model_run *base,
                     double *sd)
@@ -242,19 +259,15 @@ double model_shift (const struct network *net, const struct observation *row,
     double var = 0;
 
     for (size_t p = 0; p < row->n; p++) {
-        struct loopback_time x = loopback_of (run, row->link[p]);
-        struct loopback_time y = loopback_of (base, row->link[p]);
-        double sum;
+        uint32_t link = row->link[p];
+        struct loopback_time more;
 
-        if (net->link[row->link[p]].kind != LINK_HOST)
+        if (net->link[link].kind != LINK_HOST)
             continue;
-        sum = 2 * LOOPBACK_SD * LOOPBACK_SD + x.sd * x.sd + y.sd * y.sd;
-        if (isnan (x.ns) || isnan (y.ns) || sum > 2 * OFFSET_SD * OFFSET_SD) {
-            var += 2 * OFFSET_SD * OFFSET_SD;
-            continue;
-        }
-        shift += x.ns - y.ns;
-        var += sum;
+        more = compare_loopbacks (loopback_of (run, link),
+                                  loopback_of (base, link));
+        shift += more.ns;
+        var += 2 * more.sd * more.sd; /* in both runs */
     }
     *sd = sqrt (var);
     return shift;
@@ -272,28 +285,20 @@ bool model_loopback (const struct model *m, uint32_t link, double *ns,
     return true;
 }
 
-/* The offset of a host link in a run, a new one where it has none yet, which is
- * expected by loopbacks: what they took in the first baseline that has them is
- * what they are compared with. One run after the other.
+/* The offset of a host link in a run, a new one where it has none yet. One run
+ * after the other.
  */
 static uint32_t offset_of (struct build *b, uint32_t run, uint32_t link)
 {
     struct model *m = b->m;
-    struct loopback_time before = b->before[link];
-    struct loopback_time now;
-    double sd;
+    const struct model_run *of = run ? &b->base[run - 1] : b->job;
+    struct loopback_time more;
 
     if (b->run_of[link] == run)
         return b->offset[link];
-    now = loopback_of (run ? &b->base[run - 1] : b->job, link);
-    sd = hypot (LOOPBACK_SD, hypot (now.sd, before.sd));
-    /* that whose messages all waited tells less than none */
-    if (isnan (now.ns) || isnan (before.ns) || sd > OFFSET_SD) {
-        now.ns = before.ns = 0;
-        sd = OFFSET_SD;
-    }
-    m->offset_mean[m->noffsets] = now.ns - before.ns;
-    m->offset_sd[m->noffsets] = sd;
+    more = compare_loopbacks (loopback_of (of, link), b->before[link]);
+    m->offset_mean[m->noffsets] = more.ns;
+    m->offset_sd[m->noffsets] = more.sd;
     b->run_of[link] = run;
     return b->offset[link] = (uint32_t)m->noffsets++;
 }
@@ -316,9 +321,11 @@ static void make_offsets (struct build *b)
         b->run_of[l] = m->offset_of[l] = NONE;
     }
     for (size_t r = b->nbase; r-- > 0;)
-        for (size_t i = 0; i < b->base[r].nloopbacks; i++)
-            b->before[b->base[r].loopback[i].link]
-                = b->base[r].loopback[i].time;
+        for (size_t i = 0; i < b->base[r].nloopbacks; i++) {
+            const struct host_loopback *l = &b->base[r].loopback[i];
+
+            b->before[l->link] = l->time;
+        }
     for (size_t i = 0; i < m->nrows; i++)
         for (size_t p = 0; p < m->obs->v[i].n; p++) {
             uint32_t link = m->obs->v[i].link[p];
