@@ -353,6 +353,26 @@ int causes_make (struct causes *c, struct pathset *ps,
     return rc;
 }
 
+unsigned int suspect_crossed (const struct suspect *s,
+                              const struct network *net, uint32_t arc,
+                              uint32_t to)
+{
+    const struct link_info *link = &net->link[arc_link (arc)];
+
+    switch (s->kind) {
+    case SUSPECT_LINK:
+        return arc_link (arc) == s->index;
+    case SUSPECT_ARC:
+        return 2 * (arc == s->index);
+    case SUSPECT_SWITCH:
+        return link->end[0] == s->index || link->end[1] == s->index;
+    case SUSPECT_ROUTE:
+        return link->end[arc % 2] == s->index && to == s->to;
+    default:
+        return 0;
+    }
+}
+
 void causes_clear (struct causes *c)
 {
     free (c->start);

@@ -44,6 +44,14 @@ static inline uint32_t suspect_link (const struct suspect *s)
                                     : NETWORK_NONE;
 }
 
+/* How often a message to endpoint `to` of the set crosses a link, a switch or a
+ * route by an arc: a single direction twice, which looks like both if it is
+ * twice as slow.
+ */
+unsigned int suspect_crossed (const struct suspect *s,
+                              const struct network *net, uint32_t arc,
+                              uint32_t to);
+
 /* excess = amplitude of the signature / unit: of each link's one-way latency,
  * mean of the two directions; of a route or row, of the round trip.
  */
