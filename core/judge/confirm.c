@@ -163,8 +163,9 @@ static bool is_known (const struct hunt *h, uint32_t a, uint32_t b)
 static int walk (const struct hunt *h, struct candidate *c, struct error *err)
 {
     int there = pathset_walk (h->ps, c->a, c->b, c->arc, err);
-    int back =
-        there < 0 ? -1 : pathset_walk (h->ps, c->b, c->a, c->arc + there, err);
+    int back = there < 0
+                   ? -1
+                   : pathset_walk (h->ps, c->b, c->a, c->arc + there, err);
 
     c->narcs = there + back;
     return back < 0 ? -1 : there;
@@ -190,8 +191,8 @@ static int draw (struct hunt *h, uint32_t a, uint32_t b, struct error *err)
         const struct suspect *s = &h->suspect[i];
 
         for (int k = 0; k < c->narcs; k++)
-            c->count[i] +=
-                suspect_crossed (s, h->net, c->arc[k], k < there ? b : a);
+            c->count[i]
+                += suspect_crossed (s, h->net, c->arc[k], k < there ? b : a);
         if (s->kind == SUSPECT_ROW)
             c->count[i] = pair_key (a, b) == pair_key (s->index, s->to);
         any |= c->count[i] > 0;
@@ -243,9 +244,9 @@ static void mask_steps (struct hunt *h)
     h->step = xrealloc (h->step, t->n, sizeof (*h->step));
     h->step[0] = 0;
     for (size_t k = 1; k < t->n; k++)
-        h->step[k] =
-            h->step[t->parent[k]]
-            | ((h->mask[t->arc[k]] | h->mask[t->arc[k] ^ 1]) & ~others);
+        h->step[k]
+            = h->step[t->parent[k]]
+              | ((h->mask[t->arc[k]] | h->mask[t->arc[k] ^ 1]) & ~others);
 }
 
 struct source_set { /* leaves whose paths cross the same suspects */
@@ -493,8 +494,8 @@ static int hunt (struct hunt *h, const struct suspicions *s,
         mark_links (h, &s->v[c], c + 1);
     for (size_t c = 0; c < s->n && c < CAUSES_HUNTED; c++) {
         h->cause = c + 1;
-        h->rounds =
-            s->v[c].vague && rounds > VAGUE_ROUNDS ? VAGUE_ROUNDS : rounds;
+        h->rounds
+            = s->v[c].vague && rounds > VAGUE_ROUNDS ? VAGUE_ROUNDS : rounds;
         if (hunt_cause (h, &s->v[c], err) < 0)
             return -1;
     }
@@ -556,8 +557,8 @@ struct plan *confirm_plan (struct pathset *ps, const struct plan *plan,
                            const struct confirm_options *opts,
                            struct error *err)
 {
-    const struct judge_options *judge =
-        opts->judge ? opts->judge : &judge_defaults;
+    const struct judge_options *judge
+        = opts->judge ? opts->judge : &judge_defaults;
     struct plan *longer = NULL;
     struct suspicions s;
 
