@@ -6,12 +6,13 @@
  *
  * Each trial is a site of its own: cables, adapters and loopbacks as in
  * bench/localise, DAYS (3) sweeps of all hosts as the baseline, each with the
- * noise of its day, and then a fault, or a change that is none. A job's hosts
- * are audited, one of them the fault's; then whom the policy waits for, with
- * the partners that prolog/audit/partners chooses out of IDLE per cent (30) of
- * all others, who are others every 20 minutes: as the service does, it waits
- * for up to an hour for some that tell. Where the policy waits for nobody, it is
- * another job that the host is in; up to four audits, 20 minutes apart.
+ * noise of its day, and then a fault, or a change that is not one. A job's hosts
+ * are audited, one of them the fault's. While the policy waits for a host's
+ * confirmation, the host is audited with partners that prolog/audit/partners
+ * chooses among IDLE per cent (30) of all others. Which hosts are idle changes
+ * every 20 minutes, and as the service does, the trial waits for up to an hour for
+ * partners that can tell the suspects apart. While the policy waits for nobody,
+ * the host's next job is audited. There are up to four audits, 20 minutes apart.
  * Planner, judge, ledger, docket and policy are the audit service's, with the
  * defaults of pmm.conf, but Action=drain.
  *

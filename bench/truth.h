@@ -30,7 +30,7 @@ const struct network_case *network_case_find (const char *name);
 enum fault { FAULT_LINK, FAULT_ARC, FAULT_SWITCH, FAULT_ROUTE, FAULT_HOST_END,
              FAULT_CABLE };
 
-/* What is no fault. profile1, profile4: so many hosts are 1 us slower each way,
+/* Changes that are not faults. profile1, profile4: so many hosts are 1 us slower each way,
  * their loopbacks too; fec5, fec100: so many percent of the links take 100 to
  * 200 ns more; long2: 2 % of the links are 30 m longer; firmware: a switch
  * takes 50 ns more; lft5: 5 % of the tables' entries are others.
@@ -80,8 +80,8 @@ uint32_t truth_cable (struct truth *t, struct pathset *job);
 void truth_slow_host (struct truth *t, const char *host, double ns,
                       double loopback_ns);
 
-/* What changes but is no fault, and no table: the first of these hosts, a
- * switch of the job, links anywhere.
+/* Make a change that is not a fault, but that of the tables: to the first of these
+ * hosts, to a switch of the job, to links anywhere.
  */
 void truth_change (struct truth *t, const struct condition *c,
                    struct pathset *job, const char *const *host, size_t n);

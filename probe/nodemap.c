@@ -78,7 +78,7 @@ static int read_line (struct nodemap *map, char *text, struct error *err)
     if (!endpoint || strtok_r (NULL, blank, &save))
         return error_input (err, "not NODE ENDPOINT [DEVICE[/PORT]]");
     if (!text_is_hostname (node))
-        return error_input (err, "'%s' is no host name", node);
+        return error_input (err, "'%s' is not a host name", node);
     text_clean (endpoint);
     if (device)
         text_clean (device);

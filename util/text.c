@@ -231,7 +231,7 @@ static int add_name (struct expansion *x, const char *name)
     struct hostlist *hl = x->hl;
 
     if (!text_is_hostname (name))
-        return error_input (x->err, "'%s' is no host name", name);
+        return error_input (x->err, "'%s' is not a host name", name);
     if (hl->count >= x->max)
         return error_input (x->err, "more than %zu hosts", x->max);
     if ((hl->count & (hl->count + 1)) == 0) {

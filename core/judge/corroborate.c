@@ -15,13 +15,14 @@ static const struct {
     enum finding_basis basis; /* of what it corroborates */
     const char *why;
 } signs[SIGNS] = {
-    [SIGN_COUNTER] = { "counter", BASIS_COUNTER,
-                       "a port of it counts errors" },
+    [SIGN_COUNTER] = { "counter", BASIS_COUNTER, "a port of it counts errors" },
     [SIGN_WIDTH] = { "width", BASIS_WIDTH, "it has lost lanes" },
-    [SIGN_SPEED] = { "speed", BASIS_SPEED, "its lanes are slower than they "
-                                           "could be" },
-    [SIGN_WAIT] = { "wait", BASIS_CLASS, "others' traffic was in its way "
-                                         "meanwhile" },
+    [SIGN_SPEED] = { "speed", BASIS_SPEED,
+                     "its lanes are slower than they "
+                     "could be" },
+    [SIGN_WAIT] = { "wait", BASIS_CLASS,
+                    "others' traffic was in its way "
+                    "meanwhile" },
 };
 
 const char *sign_name (enum sign_kind kind)
@@ -30,8 +31,7 @@ const char *sign_name (enum sign_kind kind)
 }
 
 /* The signs of a link, a bit each. */
-static unsigned int signs_of (uint32_t link, const struct sign *sign,
-                              size_t n)
+static unsigned int signs_of (uint32_t link, const struct sign *sign, size_t n)
 {
     unsigned int set = 0;
 
@@ -66,13 +66,6 @@ static void move_suspects (struct finding *f, enum sign_kind kind,
     }
 }
 
-static bool is_much (const struct finding *f, const struct judge_options *o)
-{
-    return f->excess_ns > fmax (o->fail_ns, o->fail_spread * f->stderr_ns)
-           && f->excess_ns - 3 * f->stderr_ns
-                  > fmax (o->warn_ns, o->warn_spread * f->stderr_ns);
-}
-
 static void corroborate_one (struct finding *f, const struct sign *sign,
                              size_t n, const struct judge_options *opts)
 {
@@ -90,7 +83,7 @@ static void corroborate_one (struct finding *f, const struct sign *sign,
         move_suspects (f, order[i], sign, n);
         say (f, order[i]);
         if (f->basis == BASIS_CLASS && f->level == VERDICT_WARN
-            && is_much (f, opts)) {
+            && judge_fails (opts, f->excess_ns, f->stderr_ns)) {
             f->level = VERDICT_FAIL;
             f->basis = signs[order[i]].basis;
         }

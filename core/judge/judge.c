@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Notes. judge.h has the model. What is done here, in order:
  *
- * Rows are taken by their least repeats (samples/observe). What traffic may
- * have added to all repeats of one alike is bounded twice. Today's by how far
- * the row is above what the model expects, since it is no more than that. The
- * baseline's by how far it is above the same pair's today, since links do not
- * get faster; where it is far above, and its repeats differ much, it says
- * nothing.
+ * A row's time is its least repeat (samples/observe). Traffic may have added to
+ * all of its repeats alike: at most what the row is above the model's
+ * expectation. In a baseline it added at most what the row is above the same
+ * pair's row of today, since links do not get faster; a row of the baseline that
+ * is far above, and whose repeats differ much, says nothing.
  *
  * Causes come from judge/explain, and become what they are likeliest to be
- * (judge/route). Of these, no finding is: what no link and no detour would
- * make; a row on its own, but where it was measured in several rounds, or shows
- * no traffic at all; and what is less than WarnExcess.
+ * (judge/route). Three kinds of them are no findings: what no link and no detour
+ * explains; a row on its own, unless it was measured in several rounds or shows
+ * no traffic at all; and what is below WarnExcess.
  *
  * Basis: the estimate of a cause is w' r with weights w that come out of the
  * model, so that its prior part has the variance u' C u, where u is A' w over
@@ -438,7 +437,7 @@ static bool is_new (const struct judgement *j, const struct cause *c)
     return all > 0 && shown > all / 2;
 }
 
-/* Whether the baseline constrains what cause c was expected to be. */
+/* Whether the baseline constrains what was expected where cause c is. */
 static bool has_basis (const struct judgement *j, const struct cause *c)
 {
     const struct model *m = &j->model;
@@ -535,17 +534,10 @@ static double warn_threshold (const struct judge_options *opts, double se)
     return fmax (opts->warn_ns, opts->warn_spread * se);
 }
 
-static enum verdict_status level_of (const struct judge_options *opts,
-                                     const struct cause *c, bool baseline)
+bool judge_fails (const struct judge_options *opts, double ns, double se)
 {
-    double warn = warn_threshold (opts, c->stderr_ns);
-
-    if (!baseline)
-        return VERDICT_WARN;
-    if (c->excess_ns > fmax (opts->fail_ns, opts->fail_spread * c->stderr_ns)
-        && c->excess_ns - 3 * c->stderr_ns > warn)
-        return VERDICT_FAIL;
-    return VERDICT_WARN;
+    return ns > fmax (opts->fail_ns, opts->fail_spread * se)
+           && ns - 3 * se > warn_threshold (opts, se);
 }
 
 /* What a cause is called in a sentence; the caller frees it. */
@@ -713,7 +705,10 @@ static void judge_cause (struct judgement *j, size_t number)
         return;
     }
     f->basis = has_basis (j, c) ? BASIS_BASELINE : BASIS_CLASS;
-    f->level = level_of (j->opts, c, f->basis == BASIS_BASELINE);
+    f->level = f->basis == BASIS_BASELINE
+                       && judge_fails (j->opts, c->excess_ns, c->stderr_ns)
+                   ? VERDICT_FAIL
+                   : VERDICT_WARN;
     /* never on the ground of one explanation where another does as well */
     if (f->kind == FINDING_ROUTE)
         f->level = VERDICT_WARN;
@@ -809,9 +804,9 @@ static bool is_suspect (const struct verdict *v, uint32_t link)
     return false;
 }
 
-/* Find how much each link may be slower, at most: INFINITY where no row crosses
- * it, and 0 where it was compared with its class alone, which is no news: where
- * no row of it is of links of the baseline alone.
+/* Find how much slower each link may be at most. INFINITY: no row crosses it. 0:
+ * every row that crosses it also crosses links that the baseline lacks, so that
+ * the link was compared with its class alone, and a limit says that already.
  */
 static int bound_links (struct judgement *j)
 {

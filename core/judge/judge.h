@@ -101,6 +101,10 @@ struct judge_options {
 extern const struct judge_options judge_defaults;
 struct judge_options judge_site_options (const struct site *site);
 
+/* Whether an excess that the baseline shows is a FAIL. */
+bool judge_fails (const struct judge_options *opts, double excess_ns,
+                  double stderr_ns);
+
 /* Earlier samples of the same fabric, of a run or several, with the set that
  * they refer to. The newest come first: of what a host takes more, they are
  * what others are compared with, and where rows are too many, theirs are kept.

@@ -4,6 +4,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -96,21 +97,55 @@ int samples_add_run (struct samples *s, uint32_t round)
     return push (&s->run, &s->nruns, &round, sizeof (round));
 }
 
+/* A list of items with a round each, which is `at` bytes behind their begin. */
+struct dated {
+    const char *v;
+    size_t n, size, at;
+};
+
+/* How many are of runs before the one that begins with a round. */
+static size_t count_before (const struct dated *d, uint32_t round)
+{
+    size_t low = 0;
+    size_t high = d->n;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        uint32_t of;
+
+        memcpy (&of, d->v + middle * d->size + d->at, sizeof (of));
+        if (of < round)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 struct samples samples_run (const struct samples *s, size_t i)
 {
-    uint32_t first = i > 0 ? s->run[i - 1] : 0;
-    uint32_t last = i < s->nruns ? s->run[i] - 1 : UINT32_MAX;
+    const struct dated probes = { (const char *)s->sample, s->nsamples,
+                                  sizeof (*s->sample),
+                                  offsetof (struct sample, round) };
+    const struct dated loopbacks = { (const char *)s->loopback, s->nloopbacks,
+                                     sizeof (*s->loopback),
+                                     offsetof (struct loopback, round) };
+    uint32_t from = i > 0 ? s->run[i - 1] : 0;
+    size_t sample = count_before (&probes, from);
+    size_t loopback = count_before (&loopbacks, from);
     struct samples run = *s;
 
-    run.nsamples = run.nloopbacks = run.nruns = 0;
-    for (size_t k = 0; k < s->nsamples; k++)
-        if (s->sample[k].round >= first && s->sample[k].round <= last
-            && run.nsamples++ == 0)
-            run.sample = &s->sample[k];
-    for (size_t k = 0; k < s->nloopbacks; k++)
-        if (s->loopback[k].round >= first && s->loopback[k].round <= last
-            && run.nloopbacks++ == 0)
-            run.loopback = &s->loopback[k];
+    if (i < s->nruns) {
+        run.nsamples = count_before (&probes, s->run[i]);
+        run.nloopbacks = count_before (&loopbacks, s->run[i]);
+    }
+    if (sample > 0)
+        run.sample += sample;
+    if (loopback > 0)
+        run.loopback += loopback;
+    run.nsamples -= sample;
+    run.nloopbacks -= loopback;
+    run.nruns = 0;
     return run;
 }
 
@@ -157,7 +192,7 @@ static bool is_numa (int numa)
 int node_check (const struct node *node, const char *where, struct error *err)
 {
     if (*node->host && !text_is_hostname (node->host))
-        return error_input (err, "%s.host is no host name", where);
+        return error_input (err, "%s.host is not a host name", where);
     if (*node->boot && !is_uuid (node->boot))
         return error_input (err, "%s.boot is no UUID", where);
     if (!is_word (node->kernel))
@@ -326,7 +361,7 @@ static int read_host (struct reader *r, const json_t *from, const char *where,
     const char *host = json_string_value (from);
 
     if (!host || !text_is_hostname (host))
-        return error_input (err, "%s is no host name", where);
+        return error_input (err, "%s is not a host name", where);
     if (samples_add_host (r->samples, host, answered) < 0)
         return error_nomem (err);
     return 0;

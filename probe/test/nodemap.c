@@ -60,7 +60,7 @@ static const struct {
 } bad[] = {
     { "n1\n", ":1: not NODE ENDPOINT" },
     { "n1 h0001/1\nn2 a b c\n", ":2: not NODE ENDPOINT" },
-    { "../n1 h0001/1\n", ":1: '../n1' is no host name" },
+    { "../n1 h0001/1\n", ":1: '../n1' is not a host name" },
 };
 
 static void test_bad (void)
