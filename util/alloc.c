@@ -33,6 +33,11 @@ void *xrealloc (void *p, size_t n, size_t size)
     return check (reallocarray (p, n ? n : 1, size));
 }
 
+void *xgrow (void *p, size_t n, size_t size)
+{
+    return n & (n - 1) ? p : xrealloc (p, n ? 2 * n : 1, size);
+}
+
 char *xstrdup (const char *s)
 {
     return check (strdup (s));

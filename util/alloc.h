@@ -20,6 +20,12 @@ void *xcalloc (size_t n, size_t size) __attribute__ ((malloc, returns_nonnull));
 void *xrealloc (void *p, size_t n, size_t size)
     __attribute__ ((returns_nonnull, warn_unused_result));
 
+/* Room for one more element behind the n of an array that grows one by one: its
+ * capacity is a power of two.
+ */
+void *xgrow (void *p, size_t n, size_t size)
+    __attribute__ ((returns_nonnull, warn_unused_result));
+
 char *xstrdup (const char *s) __attribute__ ((malloc, returns_nonnull));
 
 /* A printf-like string, which the caller frees. */

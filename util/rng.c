@@ -5,14 +5,17 @@
 
 #include <math.h>
 
+/* SplitMix64's, the golden ratio. */
+#define STEP UINT64_C (0x9e3779b97f4a7c15)
+
 static uint64_t rotl (uint64_t x, int k)
 {
     return (x << k) | (x >> (64 - k));
 }
 
-static uint64_t splitmix (uint64_t *x)
+uint64_t rng_mix (uint64_t x)
 {
-    uint64_t z = (*x += 0x9e3779b97f4a7c15);
+    uint64_t z = x + STEP;
 
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
     z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
@@ -22,7 +25,7 @@ static uint64_t splitmix (uint64_t *x)
 void rng_seed (struct rng *rng, uint64_t seed)
 {
     for (int i = 0; i < 16; i++)
-        rng->s[i] = splitmix (&seed);
+        rng->s[i] = rng_mix (seed + i * STEP);
     rng->p = 0;
 }
 

@@ -17,6 +17,11 @@ struct rng {
 
 void rng_seed (struct rng *rng, uint64_t seed);
 
+/* 64 bits in which each bit of x matters to each (SplitMix64's mixing), as a hash
+ * of x or the random number that belongs to it.
+ */
+uint64_t rng_mix (uint64_t x);
+
 /* Uniform over all 64-bit numbers. */
 uint64_t rng_next (struct rng *rng);
 

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/rng.h"
+
 struct topology_model *topology_create (uint32_t nnodes,
                                         const char *const *label)
 {
@@ -417,26 +419,17 @@ int topology_paths (const struct topology_model *m, double *d, uint32_t *last)
     return rc;
 }
 
-/* SplitMix64's mixing. */
-static uint64_t mix (uint64_t x)
-{
-    x += 0x9e3779b97f4a7c15;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-    return x ^ (x >> 31);
-}
-
 /* One round of colours: of a vertex and of those next to it. */
 static void refine (const struct topology_model *m, uint64_t *colour,
                     uint64_t *sum)
 {
     memset (sum, 0, m->nvertices * sizeof (*sum));
     for (size_t i = 0; i < m->nedges; i++) {
-        sum[m->edge[i].a] += mix (colour[m->edge[i].b]);
-        sum[m->edge[i].b] += mix (colour[m->edge[i].a]);
+        sum[m->edge[i].a] += rng_mix (colour[m->edge[i].b]);
+        sum[m->edge[i].b] += rng_mix (colour[m->edge[i].a]);
     }
     for (uint32_t v = 0; v < m->nvertices; v++)
-        colour[v] = mix (colour[v] ^ mix (sum[v]));
+        colour[v] = rng_mix (colour[v] ^ rng_mix (sum[v]));
 }
 
 /* A number that is the same for all models that are alike. */
@@ -449,11 +442,11 @@ static int digest (const struct topology_model *m, uint64_t *value)
     if (colour && sum) {
         *value = 0;
         for (uint32_t v = 0; v < m->nvertices; v++)
-            colour[v] = v < m->nnodes ? mix (v) : 0;
+            colour[v] = v < m->nnodes ? rng_mix (v) : 0;
         for (uint32_t round = m->nnodes; round < m->nvertices + 1; round++)
             refine (m, colour, sum);
         for (uint32_t v = 0; v < m->nvertices; v++)
-            *value += mix (colour[v]);
+            *value += rng_mix (colour[v]);
         rc = 0;
     }
     free (colour);

@@ -19,6 +19,7 @@
 
 #include "core/paths/tree.h"
 #include "core/plan/prime.h"
+#include "util/rng.h"
 
 enum {
     PAIRS_MAX = 4 * 1000 * 1000, /* of idle endpoints, looked at */
@@ -56,19 +57,11 @@ struct separate {
     uint8_t *count;       /* [n] of a row */
 };
 
-static uint64_t mix (uint64_t x)
-{
-    x += UINT64_C (0x9e3779b97f4a7c15);
-    x = (x ^ (x >> 30)) * UINT64_C (0xbf58476d1ce4e5b9);
-    x = (x ^ (x >> 27)) * UINT64_C (0x94d049bb133111eb);
-    return x ^ (x >> 31);
-}
-
 /* The random numbers of a pair, whichever end comes first. */
 static struct sums numbers (uint32_t a, uint32_t b)
 {
     uint64_t key = a < b ? (uint64_t)a << 32 | b : (uint64_t)b << 32 | a;
-    struct sums s = { { mix (2 * key) % PRIME, mix (2 * key + 1) % PRIME } };
+    struct sums s = { { rng_mix (2 * key) % PRIME, rng_mix (2 * key + 1) % PRIME } };
 
     return s;
 }
@@ -398,7 +391,7 @@ static int add_pattern (struct separate *s, struct patterns *p, uint32_t a,
     visit_path (s, b, a, visit_count, s->count);
     for (size_t i = 0; i < s->n; i++)
         if (s->count[i])
-            hash += mix (4 * i + s->count[i]);
+            hash += rng_mix (4 * i + s->count[i]);
     if (hash == 0)
         return 0;
     if (p->n == p->size) {
