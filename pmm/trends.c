@@ -158,7 +158,7 @@ static int add_change (json_t *link, const struct trends *t, size_t i)
 
 json_t *trends_json (const struct trends *t, struct error *err)
 {
-    json_t *json = solution_json (t->now, t->ps, err);
+    json_t *json = solution_json (t->now, t->ps);
     json_t *links = json_object_get (json, "links");
 
     if (!json)

@@ -9,7 +9,7 @@
 
 #include "util/error.h"
 
-static void *check (void *p)
+void *xcheck (void *p)
 {
     if (!p) {
         fprintf (stderr, "%s: out of memory\n", program_invocation_short_name);
@@ -25,12 +25,12 @@ void *xarray (size_t n, size_t size)
 
 void *xcalloc (size_t n, size_t size)
 {
-    return check (calloc (n ? n : 1, size));
+    return xcheck (calloc (n ? n : 1, size));
 }
 
 void *xrealloc (void *p, size_t n, size_t size)
 {
-    return check (reallocarray (p, n ? n : 1, size));
+    return xcheck (reallocarray (p, n ? n : 1, size));
 }
 
 void *xgrow (void *p, size_t n, size_t size)
@@ -40,7 +40,7 @@ void *xgrow (void *p, size_t n, size_t size)
 
 char *xstrdup (const char *s)
 {
-    return check (strdup (s));
+    return xcheck (strdup (s));
 }
 
 char *xasprintf (const char *fmt, ...)
@@ -59,5 +59,5 @@ char *xvasprintf (const char *fmt, va_list ap)
     char *text = NULL;
     int rc = vasprintf (&text, fmt, ap);
 
-    return check (rc < 0 ? NULL : text);
+    return xcheck (rc < 0 ? NULL : text);
 }

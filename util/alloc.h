@@ -12,6 +12,9 @@
 #include <stdarg.h>
 #include <stddef.h>
 
+/* p, or the end where it is NULL. */
+void *xcheck (void *p) __attribute__ ((returns_nonnull));
+
 /* Room for n elements of `size` bytes; n may be 0. What xcalloc returns is
  * zero, the others' contents are not set.
  */

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "util/alloc.h"
 #include "util/error.h"
 
 enum { JSON_VERSION = 1 }; /* of all kinds of files but json.c's `changed` */
@@ -27,6 +28,19 @@ json_t *json_read (FILE *fp, const char *name, const char *kind,
  * NULL with errno ENOMEM.
  */
 json_t *json_file (const char *kind, const char *fabric);
+
+/* What writers build of strings and numbers that were checked fails only for want
+ * of memory: these end the program then (util/alloc). They take the value.
+ */
+static inline void json_add (json_t *list, json_t *value)
+{
+    xcheck (json_array_append_new (list, value) < 0 ? NULL : list);
+}
+
+static inline void json_put (json_t *object, const char *key, json_t *value)
+{
+    xcheck (json_object_set_new (object, key, value) < 0 ? NULL : object);
+}
 
 /* Write compactly and in key order of insertion, with a newline behind it.
  * Return 0, or -1 with err.

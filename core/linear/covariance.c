@@ -46,25 +46,22 @@ static int invert (struct covariance *c, const struct sparse *a,
                    const double *w)
 {
     double *k = linalg_matrix (c->n);
-    double *u = NULL;
-    int rc = -1;
+    double *u;
+    int rc;
 
-    if (!k)
-        return -1;
     for (size_t i = 0; i < a->nrows; i++)
         for (size_t p = a->start[i]; p < a->start[i + 1]; p++)
             for (size_t q = a->start[i]; q < a->start[i + 1]; q++)
                 k[a->col[p] * c->n + a->col[q]]
                     += (w ? w[i] : 1) * a->value[p] * a->value[q];
-    if (linalg_cholesky (k, c->n) < 0 || !(u = linalg_invert_factor (k, c->n))
-        || !(c->inverse = linalg_inverse (u, c->n)))
-        goto done;
-    for (size_t i = 0; i < c->n; i++)
-        c->variance[i] = c->inverse[i * c->n + i];
-    rc = 0;
-done:
+    if ((rc = linalg_cholesky (k, c->n)) == 0) {
+        u = linalg_invert_factor (k, c->n);
+        c->inverse = linalg_inverse (u, c->n);
+        free (u);
+        for (size_t i = 0; i < c->n; i++)
+            c->variance[i] = c->inverse[i * c->n + i];
+    }
     free (k);
-    free (u);
     return rc;
 }
 
@@ -86,33 +83,28 @@ static int compare_variances (const void *va, const void *vb)
 /* Replace the greatest variances by those of columns of C. */
 static int refine (struct covariance *c, const struct lsq *q, size_t worst)
 {
-    struct by_variance *order = malloc ((c->n + 1) * sizeof (*order));
-    double *b = malloc ((2 * LSQ_LANES * c->n + 1) * sizeof (*b));
+    struct by_variance *order = xarray (c->n, sizeof (*order));
+    double *b = xarray (2 * LSQ_LANES * c->n, sizeof (*b));
     double *x = b + LSQ_LANES * c->n;
-    int rc = -1;
+    int rc = 0;
 
-    if (!order || !b)
-        goto done;
     for (size_t i = 0; i < c->n; i++)
         order[i] = (struct by_variance){ c->variance[i], i };
     qsort (order, c->n, sizeof (*order), compare_variances);
     worst = worst < c->n ? worst : c->n;
-    for (size_t first = 0; first < worst; first += LSQ_LANES) {
+    for (size_t first = 0; first < worst && rc == 0; first += LSQ_LANES) {
         size_t lanes = worst - first < LSQ_LANES ? worst - first : LSQ_LANES;
 
         memset (b, 0, lanes * c->n * sizeof (*b));
         for (size_t l = 0; l < lanes; l++)
             b[l * c->n + order[first + l].i] = 1;
-        if (lsq_covariance (q, b, lanes, COLUMN_TOLERANCE, x) < 0)
-            goto done;
-        for (size_t l = 0; l < lanes; l++) {
+        rc = lsq_covariance (q, b, lanes, COLUMN_TOLERANCE, x);
+        for (size_t l = 0; l < lanes && rc == 0; l++) {
             size_t i = order[first + l].i;
 
             c->variance[i] = x[l * c->n + i];
         }
     }
-    rc = 0;
-done:
     free (order);
     free (b);
     return rc;
@@ -123,13 +115,8 @@ static int sketch (struct covariance *c, const struct lsq *q,
 {
     c->k = opts->sketch;
     c->seed = opts->seed;
-    if (c->k > 0 && c->n > SIZE_MAX / sizeof (double) / c->k) {
-        errno = ENOMEM;
-        return -1;
-    }
-    c->sketch = malloc ((c->n * c->k + 1) * sizeof (*c->sketch));
-    if (!c->sketch
-        || lsq_sketch (q, c->k, opts->seed, opts->tolerance, c->sketch) < 0)
+    c->sketch = xarray (c->n, c->k * sizeof (*c->sketch));
+    if (lsq_sketch (q, c->k, opts->seed, opts->tolerance, c->sketch) < 0)
         return -1;
     for (size_t i = 0; i < c->n; i++)
         c->variance[i]
@@ -142,14 +129,11 @@ struct covariance *covariance_create (const struct sparse *a, const double *w,
                                       const struct lsq *q,
                                       const struct covariance_options *opts)
 {
-    struct covariance *c = calloc (1, sizeof (*c));
+    struct covariance *c = xcalloc (1, sizeof (*c));
 
-    if (!c)
-        return NULL;
     c->n = a->ncols;
-    c->variance = calloc (c->n + 1, sizeof (*c->variance));
-    if (!c->variance
-        || (c->n <= opts->exact ? invert (c, a, w) : sketch (c, q, opts)) < 0) {
+    c->variance = xcalloc (c->n, sizeof (*c->variance));
+    if ((c->n <= opts->exact ? invert (c, a, w) : sketch (c, q, opts)) < 0) {
         covariance_destroy (c);
         return NULL;
     }

@@ -18,16 +18,16 @@
 struct covariance;
 
 struct covariance_options {
-    size_t exact;  /* unknowns up to which it is exact: n^3 / 2
+    size_t exact;     /* unknowns up to which it is exact: n^3 / 2
                       multiplications, n^2 numbers */
-    size_t sketch; /* vectors beyond, a multiple of LSQ_LANES */
-    size_t worst;  /* unknowns whose variance is exact even then */
+    size_t sketch;    /* vectors beyond, a multiple of LSQ_LANES */
+    size_t worst;     /* unknowns whose variance is exact even then */
     double tolerance; /* of the sketch: LSQ_ROUGH */
     uint64_t seed;
 };
 
 /* The covariance for rows a of weights w (NULL: 1); q is lsq_create (a, w).
- * All are borrowed for the call only. NULL with errno ENOMEM, or EDOM where
+ * All are borrowed for the call only. NULL with errno EDOM where
  * the rows are too ill-conditioned.
  */
 struct covariance *covariance_create (const struct sparse *a, const double *w,
@@ -44,8 +44,7 @@ double covariance_of (const struct covariance *c, const uint32_t *col,
  * covariance_create: the share of its variance, 0 to 1, that is left in its
  * residual. 0 where nothing else tells what the row tells.
  */
-void covariance_redundancy (const struct covariance *c,
-                            const struct sparse *a, const double *w,
-                            double *share);
+void covariance_redundancy (const struct covariance *c, const struct sparse *a,
+                            const double *w, double *share);
 
 #endif /* CORE_COVARIANCE_H */

@@ -30,6 +30,7 @@
 
 #include "core/linear/linalg.h"
 #include "core/linear/lsq.h"
+#include "util/alloc.h"
 
 #define INLINE static inline __attribute__ ((always_inline))
 
@@ -37,19 +38,19 @@
 #define NOTHING 1e-14
 
 struct factor {
-    size_t n, triangle;  /* rows; of them in T */
-    uint32_t *where;     /* [n] position of a column of A */
-    size_t *start;       /* [n + 1] rows (T U) without T's diagonal, rows V */
-    size_t *rest;        /* [triangle] where those of U begin */
-    double *pivot;       /* [triangle] the diagonal of T */
+    size_t n, triangle; /* rows; of them in T */
+    uint32_t *where;    /* [n] position of a column of A */
+    size_t *start;      /* [n + 1] rows (T U) without T's diagonal, rows V */
+    size_t *rest;       /* [triangle] where those of U begin */
+    double *pivot;      /* [triangle] the diagonal of T */
     uint32_t *col;
     double *value;
-    double *dense;       /* [side * side] factors of S, unit lower */
-    size_t side;         /* n - triangle */
-    uint32_t *extra;     /* [nextra] rows that B does not have */
+    double *dense;   /* [side * side] factors of S, unit lower */
+    size_t side;     /* n - triangle */
+    uint32_t *extra; /* [nextra] rows that B does not have */
     size_t nextra;
-    double *z;           /* [n * nextra] N B^-1, transposed */
-    double *core;        /* [nextra * nextra] Cholesky factor of 1 + Z Z' */
+    double *z;    /* [n * nextra] N B^-1, transposed */
+    double *core; /* [nextra * nextra] Cholesky factor of 1 + Z Z' */
 };
 
 void factor_destroy (struct factor *f)
@@ -72,18 +73,16 @@ void factor_destroy (struct factor *f)
     errno = saved;
 }
 
-static int alloc (struct factor *f, const struct sparse *a)
+static void alloc (struct factor *f, const struct sparse *a)
 {
     size_t entries = a->start[a->nrows];
 
-    f->where = malloc ((f->n + 1) * sizeof (*f->where));
-    f->start = calloc (f->n + 1, sizeof (*f->start));
-    f->rest = malloc ((f->n + 1) * sizeof (*f->rest));
-    f->pivot = malloc ((f->n + 1) * sizeof (*f->pivot));
-    f->col = malloc ((entries + 1) * sizeof (*f->col));
-    f->value = malloc ((entries + 1) * sizeof (*f->value));
-    return f->where && f->start && f->rest && f->pivot && f->col && f->value
-               ? 0 : -1;
+    f->where = xarray (f->n, sizeof (*f->where));
+    f->start = xcalloc (f->n + 1, sizeof (*f->start));
+    f->rest = xarray (f->n, sizeof (*f->rest));
+    f->pivot = xarray (f->n, sizeof (*f->pivot));
+    f->col = xarray (entries, sizeof (*f->col));
+    f->value = xarray (entries, sizeof (*f->value));
 }
 
 static void place_columns (struct factor *f, const struct peel *p)
@@ -112,8 +111,8 @@ static void copy_part (struct factor *f, const struct sparse *a, uint32_t i,
 }
 
 /* Row i of A becomes row k of the triangle. */
-static int copy_triangle (struct factor *f, const struct sparse *a,
-                          uint32_t i, double root, size_t k)
+static int copy_triangle (struct factor *f, const struct sparse *a, uint32_t i,
+                          double root, size_t k)
 {
     size_t at = f->start[k];
 
@@ -216,31 +215,24 @@ static double root_of (const double *w, uint32_t i)
 static int add_others (struct factor *f, const struct sparse *a,
                        const double *w, const struct peel *p)
 {
-    uint32_t *who = malloc ((p->nrows + 1) * sizeof (*who));
-    double *x = calloc (f->n + 1, sizeof (*x));
-    int rc = -1;
+    uint32_t *who = xarray (p->nrows, sizeof (*who));
+    double *x = xcalloc (f->n, sizeof (*x));
 
-    f->dense = malloc ((p->nrows * f->side + 1) * sizeof (*f->dense));
-    if (!who || !x || !f->dense)
-        goto done;
+    f->extra = who;
+    f->dense = xarray (p->nrows * f->side, sizeof (*f->dense));
     for (size_t i = 0; i < p->nrows; i++) {
         who[i] = p->other_row[i];
         complement (f, a, who[i], root_of (w, who[i]), x,
                     f->dense + i * f->side);
     }
+    free (x);
     if (eliminate (f->dense, p->nrows, f->side, who) < 0)
-        goto done;
+        return -1;
     for (size_t k = 0; k < f->side; k++)
         copy_other (f, a, who[k], root_of (w, who[k]), f->triangle + k);
     f->nextra = p->nrows - f->side;
     memmove (who, who + f->side, f->nextra * sizeof (*who));
-    f->extra = who;
-    who = NULL;
-    rc = 0;
-done:
-    free (who);
-    free (x);
-    return rc;
+    return 0;
 }
 
 /*
@@ -248,8 +240,8 @@ done:
  */
 
 /* v -= s row, entries from .. to-1 */
-INLINE void subtract (const struct factor *f, size_t L, size_t from,
-                      size_t to, const double *restrict s, double *restrict v)
+INLINE void subtract (const struct factor *f, size_t L, size_t from, size_t to,
+                      const double *restrict s, double *restrict v)
 {
     for (size_t e = from; e < to; e++)
         for (size_t l = 0; l < L; l++)
@@ -283,8 +275,7 @@ INLINE void solve_transposed (const struct factor *f, size_t L, int all,
 
         for (size_t l = 0; l < L; l++)
             s[l] = v[k * L + l] / f->pivot[k];
-        subtract (f, L, f->start[k], all ? f->start[k + 1] : f->rest[k], s,
-                  v);
+        subtract (f, L, f->start[k], all ? f->start[k + 1] : f->rest[k], s, v);
         memcpy (v + k * L, s, L * sizeof (*s));
     }
 }
@@ -297,8 +288,8 @@ INLINE void solve_triangle (const struct factor *f, size_t L, int all,
         double s[LSQ_LANES];
 
         memcpy (s, v + k * L, L * sizeof (*s));
-        subtract_dot (f, L, f->start[k], all ? f->start[k + 1] : f->rest[k],
-                      v, s);
+        subtract_dot (f, L, f->start[k], all ? f->start[k + 1] : f->rest[k], v,
+                      s);
         for (size_t l = 0; l < L; l++)
             v[k * L + l] = s[l] / f->pivot[k];
     }
@@ -358,8 +349,7 @@ INLINE void inverse_transposed (const struct factor *f, size_t L, double *x,
 }
 
 /* x = B^-1 x */
-INLINE void inverse (const struct factor *f, size_t L, double *x,
-                     double *work)
+INLINE void inverse (const struct factor *f, size_t L, double *x, double *work)
 {
     double *other = x + f->triangle * L;
 
@@ -407,8 +397,8 @@ INLINE void correct (const struct factor *f, size_t L, double *restrict x,
             subtract_lanes (L, -f->z[c * k + i], s + i * L, x + c * L);
 }
 
-INLINE void apply (const struct factor *f, size_t L, const double *r,
-                   double *z, double *x, double *rz)
+INLINE void apply (const struct factor *f, size_t L, const double *r, double *z,
+                   double *x, double *rz)
 {
     double *work = z; /* until z is known */
     double sum[LSQ_LANES] = { 0 };
@@ -479,36 +469,27 @@ static int make_core (struct factor *f)
     return linalg_cholesky (f->core, k);
 }
 
-static int add_extra (struct factor *f, const struct sparse *a,
-                      const double *w)
+static int add_extra (struct factor *f, const struct sparse *a, const double *w)
 {
     size_t lanes = f->n * LSQ_LANES;
-    double *x = malloc ((2 * lanes + 1) * sizeof (*x));
-    int rc = -1;
+    double *x = xarray (2 * lanes, sizeof (*x));
 
-    f->z = malloc ((f->n * f->nextra + 1) * sizeof (*f->z));
+    f->z = xarray (f->n * f->nextra, sizeof (*f->z));
     f->core = linalg_matrix (f->nextra);
-    if (!x || !f->z || !f->core)
-        goto done;
     divide_extra (f, a, w, x, x + lanes);
-    rc = make_core (f);
-done:
     free (x);
-    return rc;
+    return make_core (f);
 }
 
 struct factor *factor_create (const struct sparse *a, const double *w,
                               const struct peel *p)
 {
-    struct factor *f = calloc (1, sizeof (*f));
+    struct factor *f = xcalloc (1, sizeof (*f));
 
-    if (!f)
-        return NULL;
     f->n = a->ncols;
     f->triangle = p->n;
     f->side = p->ncols;
-    if (alloc (f, a) < 0)
-        goto error;
+    alloc (f, a);
     place_columns (f, p);
     for (size_t k = 0; k < p->n; k++)
         if (copy_triangle (f, a, p->row[k], root_of (w, p->row[k]), k) < 0)

@@ -20,8 +20,8 @@ struct factor;
 /* Factorise rows of W^1/2 A; p is its peel, w NULL: all 1. All are borrowed
  * for the call only. Cost: the entries for each of p's rows that are left
  * over, and these times the columns left over squared; the columns times the
- * square of the rows more than these. NULL with errno
- * ENOMEM, or EDOM where no such rows are found: A is rank-deficient.
+ * square of the rows more than these. NULL with errno EDOM where no such rows are
+ * found: A is rank-deficient.
  */
 struct factor *factor_create (const struct sparse *a, const double *w,
                               const struct peel *p);

@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/alloc.h"
+
 enum { TILE = 64 };
 
 typedef double lanes __attribute__ ((vector_size (16)));
@@ -33,11 +35,7 @@ static size_t min (size_t a, size_t b)
 
 double *linalg_matrix (size_t n)
 {
-    if (n > 0 && n > SIZE_MAX / sizeof (double) / n) {
-        errno = ENOMEM;
-        return NULL;
-    }
-    return calloc (n ? n * n : 1, sizeof (double));
+    return xcalloc (n, n * sizeof (double));
 }
 
 double linalg_dot (const double *a, const double *b, size_t n)
@@ -123,8 +121,7 @@ static void product (double *c, size_t ldc, const double *a, size_t lda,
     }
     for (; i < ni; i++)
         for (size_t j = 0; j < nj; j++)
-            c[i * ldc + j]
-                += sign * linalg_dot (a + i * lda, b + j * ldb, nk);
+            c[i * ldc + j] += sign * linalg_dot (a + i * lda, b + j * ldb, nk);
 }
 
 /* The factor of one tile on the diagonal. */
@@ -140,9 +137,8 @@ static int factor (double *a, size_t lda, size_t n)
         }
         row[j] = sqrt (d);
         for (size_t i = j + 1; i < n; i++)
-            a[i * lda + j] = (a[i * lda + j]
-                              - linalg_dot (a + i * lda, row, j))
-                             / row[j];
+            a[i * lda + j]
+                = (a[i * lda + j] - linalg_dot (a + i * lda, row, j)) / row[j];
     }
     return 0;
 }
@@ -188,8 +184,6 @@ double *linalg_invert_factor (const double *l, size_t n)
 {
     double *u = linalg_matrix (n);
 
-    if (!u)
-        return NULL;
     for (size_t j = 0; j < n; j += TILE) {
         size_t nj = min (TILE, n - j);
 
@@ -206,8 +200,7 @@ double *linalg_invert_factor (const double *l, size_t n)
                 if (i == j)
                     row[c - j] = 1;
                 for (size_t r = 0; r < ni; r++)
-                    row[r] = (row[r]
-                              - linalg_dot (row, l + (i + r) * n + i, r))
+                    row[r] = (row[r] - linalg_dot (row, l + (i + r) * n + i, r))
                              / l[(i + r) * n + i + r];
             }
         }
@@ -219,13 +212,11 @@ double *linalg_inverse (const double *u, size_t n)
 {
     double *inv = linalg_matrix (n);
 
-    if (!inv)
-        return NULL;
     for (size_t i = 0; i < n; i += TILE)
         for (size_t j = 0; j <= i; j += TILE)
             for (size_t k = i; k < n; k += TILE)
-                product (inv + i * n + j, n, u + i * n + k, n, u + j * n + k,
-                         n, min (TILE, n - i), min (TILE, n - j),
+                product (inv + i * n + j, n, u + i * n + k, n, u + j * n + k, n,
+                         min (TILE, n - i), min (TILE, n - j),
                          min (TILE, n - k), 1);
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j < i; j++)

@@ -9,9 +9,7 @@
 
 #include <stddef.h>
 
-/* Zeroed n by n matrix for these functions; free () it. NULL with errno
- * ENOMEM, also where the size cannot be expressed.
- */
+/* A zeroed n by n matrix for these functions; free () it. */
 double *linalg_matrix (size_t n);
 
 /* Replace the lower triangle of a by its Cholesky factor L, a = L L'; the
@@ -24,13 +22,12 @@ int linalg_cholesky (double *a, size_t n);
 void linalg_solve (const double *l, size_t n, double *b);
 
 /* L^-1, transposed: an upper triangular matrix, zero below. n^3/6. The
- * caller frees it; NULL with errno ENOMEM.
+ * caller frees it.
  */
 double *linalg_invert_factor (const double *l, size_t n);
 
 /* (L L')^-1, both triangles, from linalg_invert_factor's matrix u: n^3/6.
- * The caller frees it; NULL with errno ENOMEM. Row i of u, squared and
- * summed, is entry (i, i) alone.
+ * The caller frees it. Row i of u, squared and summed, is entry (i, i) alone.
  */
 double *linalg_inverse (const double *u, size_t n);
 

@@ -54,12 +54,13 @@
 
 #include "core/linear/factor.h"
 #include "core/linear/peel.h"
+#include "util/alloc.h"
 
 enum {
     PATTERN = 2, /* neighbours in a row of the preconditioner */
     SIDE = PATTERN + 1,
-    FEW = 8,            /* columns for each row more than columns, and */
-    DENSE_MAX = 1500,   /* columns left over, to factorise */
+    FEW = 8,          /* columns for each row more than columns, and */
+    DENSE_MAX = 1500, /* columns left over, to factorise */
     ITERATIONS_MAX = 50000,
     REFINEMENTS_MAX = 12,
 };
@@ -78,20 +79,20 @@ struct form {
     uint32_t *col;
     float *value;
     double *weight;
-    size_t *run;   /* [nruns + 1] where they begin; the last end */
+    size_t *run; /* [nruns + 1] where they begin; the last end */
     size_t nruns;
     double *square; /* [run[nruns]] weight times the value, squared */
 };
 
 struct lsq {
     const struct sparse *a;
-    size_t n;         /* columns */
-    struct form k;    /* A' W A */
-    uint32_t *row;    /* [nrows] of a, that a row of k is */
-    struct form g;    /* about its inverse, unless there is */
+    size_t n;      /* columns */
+    struct form k; /* A' W A */
+    uint32_t *row; /* [nrows] of a, that a row of k is */
+    struct form g; /* about its inverse, unless there is */
     struct factor *f;
     uint64_t *iterations;
-    uint64_t most;    /* iterations */
+    uint64_t most; /* iterations */
 };
 
 static void form_clear (struct form *f)
@@ -104,14 +105,13 @@ static void form_clear (struct form *f)
     free (f->square);
 }
 
-static int form_alloc (struct form *f, size_t nrows, size_t entries)
+static void form_create (struct form *f, size_t nrows, size_t entries)
 {
     f->nrows = nrows;
-    f->start = calloc (nrows + 1, sizeof (*f->start));
-    f->col = malloc ((entries + 1) * sizeof (*f->col));
-    f->value = malloc ((entries + 1) * sizeof (*f->value));
-    f->weight = malloc ((nrows + 1) * sizeof (*f->weight));
-    return f->start && f->col && f->value && f->weight ? 0 : -1;
+    f->start = xcalloc (nrows + 1, sizeof (*f->start));
+    f->col = xarray (entries, sizeof (*f->col));
+    f->value = xarray (entries, sizeof (*f->value));
+    f->weight = xarray (nrows, sizeof (*f->weight));
 }
 
 void lsq_destroy (struct lsq *q)
@@ -145,8 +145,8 @@ static int check_weights (const double *w, size_t n)
 
 /* A by columns, and room to look at one column of K. */
 struct columns {
-    size_t *start;    /* [n + 2] */
-    uint32_t *row;    /* rising */
+    size_t *start; /* [n + 2] */
+    uint32_t *row; /* rising */
     float *value;
     uint32_t *entry;  /* of k, that an entry is */
     double *diagonal; /* [n] of K */
@@ -163,20 +163,6 @@ static void columns_clear (struct columns *c)
     free (c->diagonal);
     free (c->sum);
     free (c->touched);
-}
-
-static int columns_alloc (struct columns *c, size_t n, size_t entries)
-{
-    c->start = calloc (n + 2, sizeof (*c->start));
-    c->row = malloc ((entries + 1) * sizeof (*c->row));
-    c->value = malloc ((entries + 1) * sizeof (*c->value));
-    c->entry = malloc ((entries + 1) * sizeof (*c->entry));
-    c->diagonal = calloc (n + 1, sizeof (*c->diagonal));
-    c->sum = calloc (n + 1, sizeof (*c->sum));
-    c->touched = malloc ((n + 1) * sizeof (*c->touched));
-    return c->start && c->row && c->value && c->entry && c->diagonal
-                   && c->sum && c->touched
-               ? 0 : -1;
 }
 
 /* Columns come by weight. */
@@ -204,18 +190,23 @@ static void sort_entries (const struct columns *c, struct form *k)
         }
 }
 
-static int columns_make (struct columns *c, struct lsq *q)
+static void columns_make (struct columns *c, struct lsq *q)
 {
     struct form *k = &q->k;
     size_t n = q->n;
+    size_t entries = k->start[k->nrows];
 
-    if (columns_alloc (c, n, k->start[k->nrows]) < 0)
-        return -1;
+    c->start = xcalloc (n + 2, sizeof (*c->start));
+    c->row = xarray (entries, sizeof (*c->row));
+    c->value = xarray (entries, sizeof (*c->value));
+    c->entry = xarray (entries, sizeof (*c->entry));
+    c->diagonal = xcalloc (n, sizeof (*c->diagonal));
+    c->sum = xcalloc (n, sizeof (*c->sum));
+    c->touched = xarray (n, sizeof (*c->touched));
     for (size_t i = 0; i < k->nrows; i++)
         for (size_t e = k->start[i]; e < k->start[i + 1]; e++) {
             c->start[k->col[e] + 2]++;
-            c->diagonal[k->col[e]]
-                += k->weight[i] * k->value[e] * k->value[e];
+            c->diagonal[k->col[e]] += k->weight[i] * k->value[e] * k->value[e];
         }
     sort_entries (c, k);
     /* start[j + 1] is where column j's next entry goes, in the end where
@@ -230,7 +221,6 @@ static int columns_make (struct columns *c, struct lsq *q)
             c->value[at] = k->value[e];
             c->entry[at] = (uint32_t)e;
         }
-    return 0;
 }
 
 /* Position of the first entry of column j in row i or behind it. */
@@ -274,7 +264,7 @@ static double entry (const struct columns *c, const double *w, uint32_t a,
 
 struct neighbour {
     uint32_t col;
-    double k;        /* K (j, col) */
+    double k; /* K (j, col) */
     double strength;
 };
 
@@ -376,8 +366,8 @@ static int precondition (struct lsq *q)
     struct form *g = &q->g;
     int rc = -1;
 
-    if (form_alloc (g, q->n, q->n * SIDE) < 0 || columns_make (&c, q) < 0)
-        goto done;
+    form_create (g, q->n, q->n * SIDE);
+    columns_make (&c, q);
     for (uint32_t j = 0; j < q->n; j++)
         if (!(c.diagonal[j] > 0) || !isfinite (1 / c.diagonal[j])) {
             errno = EDOM;
@@ -401,7 +391,7 @@ static bool alike (const struct sparse *a, size_t i)
 }
 
 /* Sort rows into q->row: those of one value by length, then the others. */
-static int sort_rows (struct lsq *q)
+static void sort_rows (struct lsq *q)
 {
     const struct sparse *a = q->a;
     struct form *k = &q->k;
@@ -411,12 +401,8 @@ static int sort_rows (struct lsq *q)
     for (size_t i = 0; i < a->nrows; i++)
         if (longest < a->start[i + 1] - a->start[i])
             longest = a->start[i + 1] - a->start[i];
-    at = calloc (longest + 3, sizeof (*at));
-    k->run = calloc (longest + 2, sizeof (*k->run));
-    if (!at || !k->run) {
-        free (at);
-        return -1;
-    }
+    at = xcalloc (longest + 3, sizeof (*at));
+    k->run = xcalloc (longest + 2, sizeof (*k->run));
     /* at[l + 1] counts rows of length l, then is where the next one goes */
     for (size_t i = 0; i < a->nrows; i++)
         at[alike (a, i) ? a->start[i + 1] - a->start[i] + 1 : longest + 2]++;
@@ -426,10 +412,9 @@ static int sort_rows (struct lsq *q)
         at[l] += at[l - 1];
     }
     for (size_t i = 0; i < a->nrows; i++)
-        q->row[at[alike (a, i) ? a->start[i + 1] - a->start[i]
-                               : longest + 1]++] = (uint32_t)i;
+        q->row[at[alike (a, i) ? a->start[i + 1] - a->start[i] : longest + 1]++]
+            = (uint32_t)i;
     free (at);
-    return 0;
 }
 
 /* The product's copy of the rows. */
@@ -438,12 +423,10 @@ static int copy_rows (struct lsq *q, const double *w)
     const struct sparse *a = q->a;
     struct form *k = &q->k;
 
-    q->row = malloc ((a->nrows + 1) * sizeof (*q->row));
-    k->square = malloc ((a->nrows + 1) * sizeof (*k->square));
-    if (!q->row || !k->square
-        || form_alloc (k, a->nrows, a->start[a->nrows]) < 0
-        || sort_rows (q) < 0)
-        return -1;
+    q->row = xarray (a->nrows, sizeof (*q->row));
+    k->square = xarray (a->nrows, sizeof (*k->square));
+    form_create (k, a->nrows, a->start[a->nrows]);
+    sort_rows (q);
     for (size_t i = 0; i < k->nrows; i++) {
         size_t from = a->start[q->row[i]];
         size_t n = a->start[q->row[i] + 1] - from;
@@ -461,36 +444,35 @@ static int copy_rows (struct lsq *q, const double *w)
 }
 
 /* The other preconditioner, where it is the better one and not too large. */
-static int factorise (struct lsq *q, const double *w)
+static void factorise (struct lsq *q, const double *w)
 {
     const struct sparse *a = q->a;
     struct peel p;
-    int rc = 0;
 
     if (a->nrows < a->ncols || a->nrows - a->ncols > FACTOR_EXTRA_MAX
         || a->nrows - a->ncols > a->ncols / FEW)
-        return 0;
-    if (peel_make (&p, a, PEEL_ALL) < 0 || peel_steady (&p, a, STEADY) < 0)
-        rc = -1;
-    else if (p.ncols <= DENSE_MAX
-             && !(q->f = factor_create (a, w, &p)) && errno != EDOM)
-        rc = -1;
+        return;
+    peel_make (&p, a, PEEL_ALL);
+    peel_steady (&p, a, STEADY);
+    if (p.ncols <= DENSE_MAX)
+        q->f = factor_create (a, w, &p);
     peel_clear (&p);
-    return rc;
 }
 
 struct lsq *lsq_create (const struct sparse *a, const double *w)
 {
-    struct lsq *q = calloc (1, sizeof (*q));
+    struct lsq *q = xcalloc (1, sizeof (*q));
 
-    if (!q)
-        return NULL;
     q->a = a;
     q->n = a->ncols;
     q->most = UINT64_MAX;
-    q->iterations = calloc (1, sizeof (*q->iterations));
-    if (!q->iterations || copy_rows (q, w) < 0 || factorise (q, w) < 0
-        || (!q->f && precondition (q) < 0)) {
+    q->iterations = xcalloc (1, sizeof (*q->iterations));
+    if (copy_rows (q, w) < 0) {
+        lsq_destroy (q);
+        return NULL;
+    }
+    factorise (q, w);
+    if (!q->f && precondition (q) < 0) {
         lsq_destroy (q);
         return NULL;
     }
@@ -688,8 +670,8 @@ static int iterate_one (const struct lsq *q, double absolute, double relative,
     return iterate (q, 1, absolute, relative, r, x, work);
 }
 
-static int iterate_lanes (const struct lsq *q, double absolute,
-                          double relative, double *r, double *x, double *work)
+static int iterate_lanes (const struct lsq *q, double absolute, double relative,
+                          double *r, double *x, double *work)
 {
     return iterate (q, LSQ_LANES, absolute, relative, r, x, work);
 }
@@ -729,7 +711,7 @@ int lsq_solve (const struct lsq *q, const double *t, double tolerance,
                double *y)
 {
     size_t n = q->n;
-    double *g = malloc ((5 * n + 1) * sizeof (*g));
+    double *g = xarray (5 * n, sizeof (*g));
     double *x = g + n;
     double start;
     double size;
@@ -737,8 +719,6 @@ int lsq_solve (const struct lsq *q, const double *t, double tolerance,
     double now;
     int rc = -1;
 
-    if (!g)
-        return -1;
     memset (x, 0, n * sizeof (*x));
     start = gradient (q, t, x, g, &size, x + n);
     for (int i = 0; i <= REFINEMENTS_MAX; i++) {
@@ -752,8 +732,7 @@ int lsq_solve (const struct lsq *q, const double *t, double tolerance,
             y[c] += x[c];
         last = now;
     }
-    if (now <= fmax (tolerance, LEVEL_OUT * start)
-        || now <= ROUNDING * size)
+    if (now <= fmax (tolerance, LEVEL_OUT * start) || now <= ROUNDING * size)
         rc = 0;
     else
         errno = EDOM;
@@ -766,12 +745,10 @@ int lsq_covariance (const struct lsq *q, const double *b, size_t n,
                     double tolerance, double *x)
 {
     size_t m = q->n;
-    double *r = malloc ((5 * LSQ_LANES * m + 1) * sizeof (*r));
+    double *r = xarray (5 * LSQ_LANES * m, sizeof (*r));
     double *found = r + LSQ_LANES * m;
     int rc = -1;
 
-    if (!r)
-        return -1;
     if (n == 1) {
         memcpy (r, b, m * sizeof (*r));
         rc = iterate_one (q, 0, tolerance, r, x, found);
@@ -827,16 +804,14 @@ static void draw (const struct lsq *q, uint64_t seed, size_t lane, double *b)
     }
 }
 
-int lsq_sketch (const struct lsq *q, size_t k, uint64_t seed,
-                double tolerance, double *sketch)
+int lsq_sketch (const struct lsq *q, size_t k, uint64_t seed, double tolerance,
+                double *sketch)
 {
     size_t m = q->n;
-    double *r = malloc ((5 * LSQ_LANES * m + 1) * sizeof (*r));
+    double *r = xarray (5 * LSQ_LANES * m, sizeof (*r));
     double *x = r + LSQ_LANES * m;
     int rc = -1;
 
-    if (!r)
-        return -1;
     for (size_t j = 0; j + LSQ_LANES <= k; j += LSQ_LANES) {
         draw (q, seed, j, r);
         if (iterate_lanes (q, tolerance, 0, r, x, x + LSQ_LANES * m) < 0)
@@ -851,9 +826,8 @@ done:
     return rc;
 }
 
-double lsq_sketch_variance (const double *sketch, size_t k,
-                            const uint32_t *col, const int8_t *value,
-                            size_t n)
+double lsq_sketch_variance (const double *sketch, size_t k, const uint32_t *col,
+                            const int8_t *value, size_t n)
 {
     double sum = 0;
 

@@ -28,18 +28,18 @@ enum {
  * unknowns may be, in its own standard errors (about; as the weights have
  * it). Of columns of C: relative, and a variance is off by the square.
  */
-#define LSQ_EXACT 0.0   /* as near as doubles get; not for columns of C */
+#define LSQ_EXACT 0.0 /* as near as doubles get; not for columns of C */
 #define LSQ_FINE 1e-3
-#define LSQ_CLOSE 3e-2  /* of solutions where there is noise */
-#define LSQ_ROUGH 1e-1  /* of a sketch: its own chance is greater */
+#define LSQ_CLOSE 3e-2 /* of solutions where there is noise */
+#define LSQ_ROUGH 1e-1 /* of a sketch: its own chance is greater */
 
 struct lsq;
 
 /* Prepare for the matrix and its weights, w == NULL: all 1. The matrix is
  * borrowed and must not grow; w is copied. Cost: the entries times those of a
  * row; that of factor_create (linear/factor) where rows are few. NULL with
- * errno ENOMEM; EDOM where a column has no weight, or weights are not positive
- * and finite.
+ * errno EDOM where a column has no weight, or weights are not positive and
+ * finite.
  */
 struct lsq *lsq_create (const struct sparse *a, const double *w);
 void lsq_destroy (struct lsq *q);
@@ -47,9 +47,8 @@ void lsq_destroy (struct lsq *q);
 /* The minimum for t [nrows], into y [ncols]; on entry y is the guess to start
  * from, 0 for none. Cost: iterations times the entries; the iterations grow
  * with the condition of A (some dozens with many redundant rows, one or two
- * with few) and with the digits. Return 0; -1 with errno ENOMEM, or EDOM where
- * it did not converge in as many iterations as make sense: A is rank-deficient
- * or hopeless.
+ * with few) and with the digits. Return 0; -1 with errno EDOM where it did not
+ * converge in as many iterations as make sense: A is rank-deficient or hopeless.
  */
 int lsq_solve (const struct lsq *q, const double *t, double tolerance,
                double *y);
@@ -68,13 +67,12 @@ int lsq_covariance (const struct lsq *q, const double *b, size_t n,
  * same numbers for a row of the same index, whatever rows come behind it.
  * Cost: k / LSQ_LANES solves. Returns as lsq_solve.
  */
-int lsq_sketch (const struct lsq *q, size_t k, uint64_t seed,
-                double tolerance, double *sketch);
+int lsq_sketch (const struct lsq *q, size_t k, uint64_t seed, double tolerance,
+                double *sketch);
 
 /* Variance of one combination, as the sketch has it. */
-double lsq_sketch_variance (const double *sketch, size_t k,
-                            const uint32_t *col, const int8_t *value,
-                            size_t n);
+double lsq_sketch_variance (const double *sketch, size_t k, const uint32_t *col,
+                            const int8_t *value, size_t n);
 
 /* What row i is off the k draws of the sketch of that seed, in its standard
  * deviations: r [k], of variance 1 - w a' C a each. a and w are the lsq's.

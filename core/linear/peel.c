@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/alloc.h"
 #include "util/rng.h"
 
 #define NONE UINT32_MAX
@@ -24,14 +25,14 @@ enum { SIGNS = 8, SEED = 1 };
 struct peeling {
     const struct sparse *a;
     struct peel *p;
-    size_t *start;          /* [ncols + 2] rows by column */
+    size_t *start; /* [ncols + 2] rows by column */
     uint32_t *row;
     int8_t *value;
-    bool *gone;             /* [nrows] */
-    uint32_t *count;        /* [ncols] rows that are not gone; 0: gone */
-    uint32_t *head;         /* [nrows + 1] list of the columns of a count */
-    uint32_t *next, *prev;  /* [ncols] */
-    size_t least;           /* no column has a lower count */
+    bool *gone;            /* [nrows] */
+    uint32_t *count;       /* [ncols] rows that are not gone; 0: gone */
+    uint32_t *head;        /* [nrows + 1] list of the columns of a count */
+    uint32_t *next, *prev; /* [ncols] */
+    size_t least;          /* no column has a lower count */
 };
 
 void peel_clear (struct peel *p)
@@ -54,28 +55,24 @@ static void peeling_clear (struct peeling *s)
     free (s->prev);
 }
 
-static int alloc (struct peeling *s)
+static void alloc (struct peeling *s)
 {
     const struct sparse *a = s->a;
     size_t entries = a->start[a->nrows];
     struct peel *p = s->p;
 
-    s->start = calloc (a->ncols + 2, sizeof (*s->start));
-    s->row = malloc ((entries + 1) * sizeof (*s->row));
-    s->value = malloc (entries + 1);
-    s->gone = calloc (a->nrows + 1, sizeof (*s->gone));
-    s->count = calloc (a->ncols + 1, sizeof (*s->count));
-    s->head = malloc ((a->nrows + 1) * sizeof (*s->head));
-    s->next = malloc ((a->ncols + 1) * sizeof (*s->next));
-    s->prev = malloc ((a->ncols + 1) * sizeof (*s->prev));
-    p->row = malloc ((a->ncols + 1) * sizeof (*p->row));
-    p->col = malloc ((a->ncols + 1) * sizeof (*p->col));
-    p->other_row = malloc ((a->nrows + 1) * sizeof (*p->other_row));
-    p->other_col = malloc ((a->ncols + 1) * sizeof (*p->other_col));
-    return s->start && s->row && s->value && s->gone && s->count && s->head
-                   && s->next && s->prev && p->row && p->col && p->other_row
-                   && p->other_col
-               ? 0 : -1;
+    s->start = xcalloc (a->ncols + 2, sizeof (*s->start));
+    s->row = xarray (entries, sizeof (*s->row));
+    s->value = xarray (entries, sizeof (*s->value));
+    s->gone = xcalloc (a->nrows, sizeof (*s->gone));
+    s->count = xcalloc (a->ncols, sizeof (*s->count));
+    s->head = xarray (a->nrows + 1, sizeof (*s->head));
+    s->next = xarray (a->ncols, sizeof (*s->next));
+    s->prev = xarray (a->ncols, sizeof (*s->prev));
+    p->row = xarray (a->ncols, sizeof (*p->row));
+    p->col = xarray (a->ncols, sizeof (*p->col));
+    p->other_row = xarray (a->nrows, sizeof (*p->other_row));
+    p->other_col = xarray (a->ncols, sizeof (*p->other_col));
 }
 
 static void unlist (struct peeling *s, uint32_t col)
@@ -201,24 +198,19 @@ static void gather (struct peeling *s)
             p->other_col[p->ncols++] = c;
 }
 
-int peel_make (struct peel *p, const struct sparse *a, size_t most)
+void peel_make (struct peel *p, const struct sparse *a, size_t most)
 {
     struct peeling s = { .a = a, .p = p };
-    int rc = -1;
 
     *p = (struct peel){ 0 };
-    if (alloc (&s) < 0)
-        goto done;
+    alloc (&s);
     transpose (&s);
     most = most < a->nrows ? most : a->nrows;
     for (; s.least <= most; s.least++)
         while (s.head[s.least] != NONE)
             peel_column (&s, s.head[s.least]);
     gather (&s);
-    rc = 0;
-done:
     peeling_clear (&s);
-    return rc;
 }
 
 /* y of the row: random signs less what it holds of the y so far, divided by
@@ -245,14 +237,12 @@ static double invert_row (const struct sparse *a, uint32_t row, uint32_t col,
     return sum / SIGNS;
 }
 
-int peel_steady (struct peel *p, const struct sparse *a, double limit)
+void peel_steady (struct peel *p, const struct sparse *a, double limit)
 {
-    double *y = calloc (a->ncols * SIGNS + 1, sizeof (*y));
+    double *y = xcalloc (a->ncols * SIGNS, sizeof (*y));
     size_t n = p->n;
     struct rng rng;
 
-    if (!y)
-        return -1;
     rng_seed (&rng, SEED);
     for (size_t k = p->n; k-- > 0;) {
         double out[SIGNS];
@@ -272,5 +262,4 @@ int peel_steady (struct peel *p, const struct sparse *a, double limit)
     memmove (p->row, p->row + n, p->n * sizeof (*p->row));
     memmove (p->col, p->col + n, p->n * sizeof (*p->col));
     free (y);
-    return 0;
 }

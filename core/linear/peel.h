@@ -21,24 +21,23 @@
  */
 struct peel {
     size_t n;
-    uint32_t *row, *col;      /* [n] the triangle */
-    size_t nrows, ncols;      /* left over: */
-    uint32_t *other_row;      /* [nrows] rising, if most was 1 */
-    uint32_t *other_col;      /* [ncols] as well */
+    uint32_t *row, *col; /* [n] the triangle */
+    size_t nrows, ncols; /* left over: */
+    uint32_t *other_row; /* [nrows] rising, if most was 1 */
+    uint32_t *other_col; /* [ncols] as well */
 };
 
 /* Peel a matrix, as long as there is a column that `most` rows or fewer hold:
  * 1 puts no row aside that could hold a column of its own; PEEL_ALL is for
- * the largest triangle. Cost: the entries. Return 0, or -1 with errno ENOMEM;
- * peel_clear is due in both cases.
+ * the largest triangle. Cost: the entries. peel_clear is due.
  */
-int peel_make (struct peel *p, const struct sparse *a, size_t most);
+void peel_make (struct peel *p, const struct sparse *a, size_t most);
 
 /* Put aside what makes the inverse of the triangle grow: afterwards the root
  * mean square of what it makes of random signs is at most `limit` in every
- * column. Returns as peel_make.
+ * column.
  */
-int peel_steady (struct peel *p, const struct sparse *a, double limit);
+void peel_steady (struct peel *p, const struct sparse *a, double limit);
 
 void peel_clear (struct peel *p);
 

@@ -5,17 +5,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-static int compare (const void *a, const void *b)
-{
-    double x = *(const double *)a;
-    double y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
+#include "util/sort.h"
 
 void stats_sort (double *v, size_t n)
 {
-    qsort (v, n, sizeof (*v), compare);
+    qsort (v, n, sizeof (*v), compare_doubles);
 }
 
 double stats_quantile (const double *v, size_t n, double p)

@@ -18,11 +18,12 @@
 #include <stdlib.h>
 
 #include "core/linear/stats.h"
+#include "util/alloc.h"
 
 enum {
-    LINKS_MIN = 3,     /* determined links of a switch that is tested */
-    CLASS_ENOUGH = 8,  /* determined links that make a class */
-    FOUND_MAX = 64,    /* switches; more are not a few slow ones */
+    LINKS_MIN = 3,    /* determined links of a switch that is tested */
+    CLASS_ENOUGH = 8, /* determined links that make a class */
+    FOUND_MAX = 64,   /* switches; more are not a few slow ones */
 };
 
 #define CHANCE 0.01    /* of naming any switch where there is none */
@@ -44,11 +45,11 @@ struct board {
     double factor;
     struct known *known; /* by class */
     size_t nknown;
-    size_t *start;       /* [nswitches + 2] */
-    size_t *of;          /* indices of known, by switch */
-    double *v;           /* [nknown] */
-    uint32_t *col;       /* [nknown] */
-    int8_t *one;         /* [nknown] */
+    size_t *start; /* [nswitches + 2] */
+    size_t *of;    /* indices of known, by switch */
+    double *v;     /* [nknown] */
+    uint32_t *col; /* [nknown] */
+    int8_t *one;   /* [nknown] */
     size_t tested;
 };
 
@@ -92,18 +93,16 @@ static void group_by_switch (struct board *b)
                 b->of[b->start[ends (b, k)[e] + 1]++] = k;
 }
 
-static int board_make (struct board *b)
+static void board_make (struct board *b)
 {
     size_t n = b->s->nlinks;
 
-    b->known = malloc ((n + 1) * sizeof (*b->known));
-    b->start = calloc (b->net->nswitches + 2, sizeof (*b->start));
-    b->of = malloc ((2 * n + 1) * sizeof (*b->of));
-    b->v = malloc ((n + 1) * sizeof (*b->v));
-    b->col = malloc ((n + 1) * sizeof (*b->col));
-    b->one = malloc (n + 1);
-    if (!b->known || !b->start || !b->of || !b->v || !b->col || !b->one)
-        return -1;
+    b->known = xarray (n, sizeof (*b->known));
+    b->start = xcalloc (b->net->nswitches + 2, sizeof (*b->start));
+    b->of = xarray (2 * n, sizeof (*b->of));
+    b->v = xarray (n, sizeof (*b->v));
+    b->col = xarray (n, sizeof (*b->col));
+    b->one = xarray (n, sizeof (*b->one));
     for (size_t i = 0; i < n; i++)
         if (b->unknown[i] != NETWORK_NONE)
             b->known[b->nknown++] = (struct known){
@@ -113,7 +112,6 @@ static int board_make (struct board *b)
             };
     qsort (b->known, b->nknown, sizeof (*b->known), compare_known);
     group_by_switch (b);
-    return 0;
 }
 
 /* Take the median of each class from its links' excess. */
@@ -125,8 +123,7 @@ static void centre (struct board *b)
         size_t n = 0;
 
         for (end = first; end < b->nknown
-                          && b->known[end].class_id
-                                 == b->known[first].class_id;
+                          && b->known[end].class_id == b->known[first].class_id;
              end++)
             b->v[n++] = b->known[end].excess;
         median = stats_median (b->v, n);
@@ -198,12 +195,11 @@ static double best (struct board *b, struct switch_excess *found)
 }
 
 /* Subtract what the switch explains, and list its links. */
-static int take (struct board *b, struct switch_excess *found)
+static void take (struct board *b, struct switch_excess *found)
 {
     size_t n = b->start[found->sw + 1] - b->start[found->sw];
 
-    if (!(found->link = malloc ((n + 1) * sizeof (*found->link))))
-        return -1;
+    found->link = xarray (n, sizeof (*found->link));
     for (size_t e = b->start[found->sw]; e < b->start[found->sw + 1]; e++) {
         struct known *k = &b->known[b->of[e]];
 
@@ -212,12 +208,11 @@ static int take (struct board *b, struct switch_excess *found)
         found->link[found->n++] = b->s->link[k->i].link;
         k->excess -= found->excess_ns;
     }
-    return 0;
 }
 
-int excess_find (struct solution *s, const struct network *net,
-                 const uint32_t *unknown, const struct covariance *c,
-                 double factor)
+void excess_find (struct solution *s, const struct network *net,
+                  const uint32_t *unknown, const struct covariance *c,
+                  double factor)
 {
     struct board b = {
         .s = s,
@@ -227,11 +222,9 @@ int excess_find (struct solution *s, const struct network *net,
         .factor = factor,
     };
     struct switch_excess found;
-    int rc = -1;
 
-    if (board_make (&b) < 0
-        || !(s->sw = calloc (FOUND_MAX, sizeof (*s->sw))))
-        goto done;
+    board_make (&b);
+    s->sw = xcalloc (FOUND_MAX, sizeof (*s->sw));
     while (s->nswitches < FOUND_MAX) {
         double z;
 
@@ -241,13 +234,9 @@ int excess_find (struct solution *s, const struct network *net,
         if (b.tested == 0
             || z < stats_normal_two_sided (2 * CHANCE / (double)b.tested))
             break;
-        if (take (&b, &found) < 0)
-            goto done;
+        take (&b, &found);
         s->sw[s->nswitches++] = found;
     }
     s->switches_tested = b.tested;
-    rc = 0;
-done:
     board_clear (&b);
-    return rc;
 }

@@ -19,11 +19,10 @@
 
 /* Fill the switches of the solution from its links. Link i of it is unknown
  * unknown[i] of the covariance, NETWORK_NONE where it is not determined;
- * factor is that of variances, NAN where none is known. Return 0, or -1 with
- * errno ENOMEM.
+ * factor is that of variances, NAN where none is known.
  */
-int excess_find (struct solution *s, const struct network *net,
-                 const uint32_t *unknown, const struct covariance *c,
-                 double factor);
+void excess_find (struct solution *s, const struct network *net,
+                  const uint32_t *unknown, const struct covariance *c,
+                  double factor);
 
 #endif /* CORE_EXCESS_H */

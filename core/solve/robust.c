@@ -27,6 +27,7 @@
 
 #include "core/linear/lsq.h"
 #include "core/linear/stats.h"
+#include "util/alloc.h"
 
 enum { PASSES_MAX = 30 };
 
@@ -54,9 +55,9 @@ struct fit {
     const double *share;
     const double *base; /* weights as given */
     double scale_min;
-    double *u;          /* [nrows] sizes of residuals, standardised */
-    double *factor;     /* [nrows] of the weights */
-    double *room;       /* [nrows] */
+    double *u;      /* [nrows] sizes of residuals, standardised */
+    double *factor; /* [nrows] of the weights */
+    double *room;   /* [nrows] */
 };
 
 /* Fill u; returns the scale. */
@@ -124,12 +125,12 @@ static int iterate (struct fit *f, double (*weigh) (double), double *scale,
     return 0;
 }
 
-int robust_solve (const struct sparse *a, const double *t,
-                  const double *share, enum robust method, double scale_min,
-                  double tolerance, double *w, double *y)
+int robust_solve (const struct sparse *a, const double *t, const double *share,
+                  enum robust method, double scale_min, double tolerance,
+                  double *w, double *y)
 {
     size_t n = a->nrows;
-    double *room = malloc ((4 * n + 1) * sizeof (*room));
+    double *room = xarray (4 * n, sizeof (*room));
     double *base = room + n;
     struct fit f = {
         .a = a,
@@ -142,24 +143,16 @@ int robust_solve (const struct sparse *a, const double *t,
         .room = room,
     };
     double scale = 0;
-    int rc = -1;
+    int rc = 0;
 
-    if (method == ROBUST_NONE) {
-        free (room);
-        return 0;
-    }
-    if (!room)
-        return -1;
     for (size_t i = 0; i < n; i++) {
         base[i] = w[i];
         f.factor[i] = 1;
     }
-    if (iterate (&f, huber, &scale, tolerance, w, y) < 0
-        || (method == ROBUST_TUKEY && scale > 0
-            && iterate (&f, tukey, &scale, tolerance, w, y) < 0))
-        goto done;
-    rc = 0;
-done:
+    if (method != ROBUST_NONE)
+        rc = iterate (&f, huber, &scale, tolerance, w, y);
+    if (rc == 0 && method == ROBUST_TUKEY && scale > 0)
+        rc = iterate (&f, tukey, &scale, tolerance, w, y);
     free (room);
     return rc;
 }

@@ -25,10 +25,10 @@ enum robust {
  * (covariance_redundancy), and of their scale, 1.4826 times the median size
  * but at least scale_min: 1 where the weights tell the noise, else 0.
  * A row of less than a tenth redundancy is not judged by its residual and
- * keeps its weight. Return 0, or -1 with errno ENOMEM or EDOM, as lsq_solve.
+ * keeps its weight. Return 0, or -1 with errno EDOM, as lsq_solve.
  */
-int robust_solve (const struct sparse *a, const double *t,
-                  const double *share, enum robust method, double scale_min,
-                  double tolerance, double *w, double *y);
+int robust_solve (const struct sparse *a, const double *t, const double *share,
+                  enum robust method, double scale_min, double tolerance,
+                  double *w, double *y);
 
 #endif /* CORE_ROBUST_H */

@@ -48,7 +48,7 @@ struct pair_estimate {
  * the same: what each of them has in excess.
  */
 struct switch_excess {
-    uint32_t sw;    /* of the network */
+    uint32_t sw; /* of the network */
     double excess_ns, stderr_ns;
     uint32_t *link; /* [n] those it was seen by */
     size_t n;
@@ -59,7 +59,7 @@ struct solution {
     size_t nlinks;
     struct group *group;
     size_t ngroups;
-    size_t unlisted;    /* groups of too many links to be of use */
+    size_t unlisted;            /* groups of too many links to be of use */
     struct pair_estimate *pair; /* only where asked for, and determined */
     size_t npairs;
     struct switch_excess *sw; /* significant ones, the most so first */
@@ -82,10 +82,9 @@ void solution_destroy (struct solution *s);
 int solution_write (const struct solution *s, const struct pathset *ps,
                     FILE *fp, struct error *err);
 
-/* What it writes, for who has more to say of the links, which are in order.
- * The caller's; NULL with err.
+/* The file as a JSON object, to which a caller may add members; its links are in
+ * the solution's order. The caller frees it.
  */
-json_t *solution_json (const struct solution *s, const struct pathset *ps,
-                       struct error *err);
+json_t *solution_json (const struct solution *s, const struct pathset *ps);
 
 #endif /* CORE_SOLUTION_H */

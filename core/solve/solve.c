@@ -58,40 +58,41 @@
 #include "core/linear/sparse.h"
 #include "core/plan/rref.h"
 #include "core/solve/excess.h"
+#include "util/alloc.h"
 #include "util/rng.h"
 
 enum {
-    WORK_EASY = 50 * 1000 * 1000,     /* of elimination, before another way */
-    WORK_MAX = 300 * 1000 * 1000,     /* is looked for; and at all */
-    ASK_ITERATIONS = 500,             /* the other way may take */
-    WORK_GROUPS = 20 * 1000 * 1000,   /* to find the groups */
-    MISFIT_PRIOR = 4, /* rows */
+    WORK_EASY = 50 * 1000 * 1000,   /* of elimination, before another way */
+    WORK_MAX = 300 * 1000 * 1000,   /* is looked for; and at all */
+    ASK_ITERATIONS = 500,           /* the other way may take */
+    WORK_GROUPS = 20 * 1000 * 1000, /* to find the groups */
+    MISFIT_PRIOR = 4,               /* rows */
     SEED = 1,
     PREDICT_EXACT_MAX = 300, /* unknowns */
     PREDICT_SKETCH = 16,
     PREDICT_WORST = 24,
-    PREDICT_WORK = 20 * 1000 * 1000, /* of elimination, and as much again */
+    PREDICT_WORK = 20 * 1000 * 1000,    /* of elimination, and as much again */
     PREDICT_ENTRIES = 60 * 1000 * 1000, /* to iterate over, or */
     PREDICT_ITERATIONS = 300,           /* so often, if that is more */
 };
 
-#define FIRST 1e-5         /* of the RTTs, where noise is not known yet */
+#define FIRST 1e-5 /* of the RTTs, where noise is not known yet */
 #define LAST 1e-11
-#define GIVEN_BACK 1e-6      /* of a random vector of the size of 1 */
+#define GIVEN_BACK 1e-6 /* of a random vector of the size of 1 */
 
 struct system {
-    size_t m;           /* links */
+    size_t m; /* links */
     const uint32_t *link;
     size_t rank;
-    int32_t *pivot;     /* [m] the unknown of a column, -1: none; NULL: all
+    int32_t *pivot;    /* [m] the unknown of a column, -1: none; NULL: all
                            columns are unknowns, and determined */
-    uint64_t *null;     /* [m] a null vector: 0 where a link is determined */
-    struct rref *form;  /* reduced; NULL: groups are too large */
-    struct sparse *a;   /* A_P, [rank] columns */
-    double *weight;     /* 1 / variance */
-    double *misfit;     /* [m] see find_misfits; NULL: as the noise says */
+    uint64_t *null;    /* [m] a null vector: 0 where a link is determined */
+    struct rref *form; /* reduced; NULL: groups are too large */
+    struct sparse *a;  /* A_P, [rank] columns */
+    double *weight;    /* 1 / variance */
+    double *misfit;    /* [m] see find_misfits; NULL: as the noise says */
     struct lsq *lsq;
-    uint64_t work_max;  /* to eliminate */
+    uint64_t work_max; /* to eliminate */
 };
 
 static void system_clear (struct system *s)
@@ -113,7 +114,7 @@ static int unknown (const struct system *s, uint32_t col)
 
 /* Append a row of links to rows of columns. */
 static void add_row (struct sparse *a, const struct pathset *ps,
-                    const uint32_t *link, const uint8_t *count, size_t n)
+                     const uint32_t *link, const uint8_t *count, size_t n)
 {
     uint32_t col[ROW_MAX];
     int8_t value[ROW_MAX];
@@ -167,11 +168,9 @@ static int compare_lengths (const void *va, const void *vb)
 
 static struct sparse *sort_rows (const struct sparse *a)
 {
-    struct by_length *order = malloc ((a->nrows + 1) * sizeof (*order));
+    struct by_length *order = xarray (a->nrows, sizeof (*order));
     struct sparse *sorted = sparse_create (a->ncols);
 
-    if (!order)
-        goto error;
     for (size_t i = 0; i < a->nrows; i++)
         order[i] = (struct by_length){
             .n = a->start[i + 1] - a->start[i],
@@ -183,45 +182,29 @@ static struct sparse *sort_rows (const struct sparse *a)
         sparse_add (sorted, order[i].col, order[i].value, order[i].n);
     free (order);
     return sorted;
-error:
-    free (order);
-    sparse_destroy (sorted);
-    return NULL;
 }
 
-/* True if the rows determine all columns. */
-static int determines_all (const struct sparse *a)
+static bool determines_all (const struct sparse *a)
 {
     struct lsq *q = lsq_create (a, NULL);
-    double *z = calloc (2 * a->ncols + a->nrows + 1, sizeof (*z));
+    double *z = xcalloc (2 * a->ncols + a->nrows, sizeof (*z));
     double *y = z + a->ncols;
     double *t = y + a->ncols;
+    bool all = q != NULL; /* else there is a column without entries */
     struct rng rng;
-    int rc = -1;
 
-    if (!q && errno == EDOM) { /* a column without entries */
-        free (z);
-        return 0;
-    }
-    if (!q || !z)
-        goto done;
     rng_seed (&rng, SEED);
     for (size_t j = 0; j < a->ncols; j++)
         z[j] = rng_normal (&rng);
     sparse_times (a, z, t);
-    lsq_limit (q, ASK_ITERATIONS);
-    if (lsq_solve (q, t, LSQ_EXACT, y) < 0) {
-        rc = errno == EDOM ? 0 : -1;
-        goto done;
-    }
-    rc = 1;
+    if (q)
+        lsq_limit (q, ASK_ITERATIONS);
+    all = all && lsq_solve (q, t, LSQ_EXACT, y) == 0;
     for (size_t j = 0; j < a->ncols; j++)
-        if (!(fabs (y[j] - z[j]) <= GIVEN_BACK))
-            rc = 0;
-done:
+        all = all && fabs (y[j] - z[j]) <= GIVEN_BACK;
     lsq_destroy (q);
     free (z);
-    return rc;
+    return all;
 }
 
 /* Add row i of a to the form. Return 0; 1 where the work is too much, unless
@@ -232,17 +215,13 @@ static int eliminate (struct system *s, const struct sparse *a, size_t i,
 {
     size_t first = a->start[i];
 
-    if (rref_add (s->form, a->col + first,
-                  (const uint8_t *)a->value + first, a->start[i + 1] - first)
+    if (rref_add (s->form, a->col + first, (const uint8_t *)a->value + first,
+                  a->start[i + 1] - first)
         < 0)
         return -1;
     if (rref_work (s->form) > WORK_EASY && !*asked) {
-        int found = determines_all (a);
-
-        if (found < 0)
-            return -1;
         *asked = true;
-        *all = found;
+        *all = determines_all (a);
     }
     return rref_work (s->form) > s->work_max && !*all;
 }
@@ -254,8 +233,9 @@ static int eliminate_all (struct system *s, const struct sparse *a, bool *all)
 {
     bool asked = a->nrows < a->ncols;
     struct peel p;
-    int rc = peel_make (&p, a, 1);
+    int rc = 0;
 
+    peel_make (&p, a, 1);
     for (size_t i = 0; i < p.nrows && !*all && rc == 0; i++)
         rc = eliminate (s, a, p.other_row[i], &asked, all);
     for (size_t k = p.n; k-- > 0 && !*all && rc == 0;)
@@ -272,10 +252,8 @@ static int read_form (struct system *s, size_t ncols)
     struct rng rng;
     int rc;
 
-    s->pivot = malloc ((ncols + 1) * sizeof (*s->pivot));
-    s->null = calloc (ncols + 1, sizeof (*s->null));
-    if (!s->pivot || !s->null)
-        return -1;
+    s->pivot = xarray (ncols, sizeof (*s->pivot));
+    s->null = xcalloc (ncols, sizeof (*s->null));
     for (size_t c = 0; c < ncols; c++)
         s->pivot[c] = rref_pivot (s->form, (uint32_t)c);
     rng_seed (&rng, SEED);
@@ -297,7 +275,7 @@ static int make_form (struct system *s, const struct sparse *rows,
     bool all = false;
     int rc = -1;
 
-    if (!sorted || !(s->form = rref_create (rows->ncols))
+    if (!(s->form = rref_create (rows->ncols))
         || (rc = eliminate_all (s, sorted, &all)) < 0)
         goto done;
     s->rank = all ? rows->ncols : rref_rank (s->form);
@@ -312,8 +290,10 @@ done:
     if (rc < 0)
         return error_nomem (err);
     if (rc > 0)
-        error_world (err, "these %zu rows take too much work to tell what"
-                          " they determine", rows->nrows);
+        error_world (err,
+                     "these %zu rows take too much work to tell what"
+                     " they determine",
+                     rows->nrows);
     return rc;
 }
 
@@ -334,9 +314,7 @@ static void reduce (struct system *s, const struct sparse *rows)
 
 static int ill_conditioned (struct error *err)
 {
-    if (errno == EDOM)
-        return error_world (err, "the rows are too ill-conditioned to solve");
-    return error_nomem (err);
+    return error_world (err, "the rows are too ill-conditioned to solve");
 }
 
 /* Set up for rows of weights w; takes over both. Returns as make_form. */
@@ -372,16 +350,13 @@ static int system_observed (struct system *s, struct pathset *ps,
                             struct error *err)
 {
     struct sparse *rows;
-    double *w = malloc ((o->n + 1) * sizeof (*w));
+    double *w;
 
-    *t = malloc ((o->n + 1) * sizeof (**t));
-    if (!(s->link = pathset_links (ps, &s->m, err))) {
-        free (w);
+    if (!(s->link = pathset_links (ps, &s->m, err)))
         return -1;
-    }
+    w = xarray (o->n, sizeof (*w));
+    *t = xarray (o->n, sizeof (**t));
     rows = sparse_create (s->m);
-    if (!w || !*t)
-        goto nomem;
     for (size_t i = 0; i < o->n; i++) {
         const struct observation *row = &o->v[i];
 
@@ -390,10 +365,6 @@ static int system_observed (struct system *s, struct pathset *ps,
         (*t)[i] = row->rtt_ns;
     }
     return system_make (s, rows, w, false, err);
-nomem:
-    sparse_destroy (rows);
-    free (w);
-    return error_nomem (err);
 }
 
 static struct covariance *make_covariance (const struct system *s)
@@ -410,8 +381,7 @@ static struct covariance *make_covariance (const struct system *s)
 }
 
 /* Sum of w r^2 of the residuals. */
-static double misfit (const struct system *s, const double *t,
-                      const double *y)
+static double misfit (const struct system *s, const double *t, const double *y)
 {
     double sum = 0;
 
@@ -467,22 +437,20 @@ static int least_squares (struct system *s, const double *t, bool noisy,
         return -1;
     if (opts->robust == ROBUST_NONE)
         return 0;
-    base = malloc ((s->a->nrows + 1) * sizeof (*base));
-    share = malloc ((s->a->nrows + 1) * sizeof (*share));
-    if (!base || !share)
-        goto done;
+    base = xarray (s->a->nrows, sizeof (*base));
+    share = xarray (s->a->nrows, sizeof (*share));
     memcpy (base, s->weight, s->a->nrows * sizeof (*base));
     covariance_redundancy (*c, s->a, s->weight, share);
     if (robust_solve (s->a, t, share, opts->robust, noisy ? 1 : 0, tolerance,
-                      s->weight, y) < 0)
+                      s->weight, y)
+        < 0)
         goto done;
     for (size_t i = 0; i < s->a->nrows; i++)
         *outliers += s->weight[i] < base[i] / 4;
     lsq_destroy (s->lsq);
     covariance_destroy (*c);
     *c = NULL;
-    if (!(s->lsq = lsq_create (s->a, s->weight))
-        || !(*c = make_covariance (s)))
+    if (!(s->lsq = lsq_create (s->a, s->weight)) || !(*c = make_covariance (s)))
         goto done;
     rc = 0;
 done:
@@ -524,15 +492,13 @@ static double assess (struct solution *sol, const struct system *s,
     return sol->dof > 0 ? wrss / (double)sol->dof : NAN;
 }
 
-static int add_group (struct solution *sol, const struct rref_entry *entry,
-                      size_t n, const uint32_t *link, double latency_ns,
-                      double stderr_ns)
+static void add_group (struct solution *sol, const struct rref_entry *entry,
+                       size_t n, const uint32_t *link, double latency_ns,
+                       double stderr_ns)
 {
     struct group *g = &sol->group[sol->ngroups];
 
-    g->member = malloc (n * sizeof (*g->member));
-    if (!g->member)
-        return -1;
+    g->member = xarray (n, sizeof (*g->member));
     sol->ngroups++;
     g->n = n;
     g->latency_ns = latency_ns;
@@ -544,21 +510,18 @@ static int add_group (struct solution *sol, const struct rref_entry *entry,
         if (rref_rational (entry[i].value, &m->p, &m->q) < 0)
             m->p = m->q = 0;
     }
-    return 0;
 }
 
 /* What the variance of each column is to be multiplied by, for what its rows
- * miss by. NULL with errno ENOMEM.
+ * miss by.
  */
 static double *find_misfits (const struct system *s, const struct pathset *ps,
                              const struct observations *o, const double *y)
 {
     double share = (double)(s->a->nrows - s->rank) / (double)s->a->nrows;
-    double *sum = calloc (2 * s->m + 1, sizeof (*sum));
+    double *sum = xcalloc (2 * s->m, sizeof (*sum));
     double *n = sum + s->m;
 
-    if (!sum)
-        return NULL;
     for (size_t i = 0; i < o->n; i++) {
         double r = o->v[i].rtt_ns - sparse_row_dot (s->a, i, y);
 
@@ -587,13 +550,11 @@ static double stderr_of (const struct covariance *c, double factor, size_t i)
 /* Links that are determined; where[i] is the unknown that link i of the
  * solution is, or NETWORK_NONE.
  */
-static int fill_links (struct solution *sol, const struct system *s,
-                       const double *y, const struct covariance *c,
-                       double factor, uint32_t *where)
+static void fill_links (struct solution *sol, const struct system *s,
+                        const double *y, const struct covariance *c,
+                        double factor, uint32_t *where)
 {
-    sol->link = malloc ((s->m + 1) * sizeof (*sol->link));
-    if (!sol->link)
-        return -1;
+    sol->link = xarray (s->m, sizeof (*sol->link));
     sol->nlinks = s->m;
     for (uint32_t j = 0; j < s->m; j++) {
         struct link_estimate *l = &sol->link[j];
@@ -606,17 +567,14 @@ static int fill_links (struct solution *sol, const struct system *s,
         l->latency_ns = y[where[j]];
         l->stderr_ns = stderr_of (c, factor * misfit_of (s, j), where[j]);
     }
-    return 0;
 }
 
 /* The other unknowns are groups. */
-static int fill_groups (struct solution *sol, const struct system *s,
-                        const double *y, const struct covariance *c,
-                        double factor)
+static void fill_groups (struct solution *sol, const struct system *s,
+                         const double *y, const struct covariance *c,
+                         double factor)
 {
-    sol->group = calloc (s->rank + 1, sizeof (*sol->group));
-    if (!sol->group)
-        return -1;
+    sol->group = xcalloc (s->rank, sizeof (*sol->group));
     for (uint32_t j = 0; j < s->m && s->pivot; j++) {
         const struct rref_entry *entry;
         int i = s->pivot[j];
@@ -632,11 +590,9 @@ static int fill_groups (struct solution *sol, const struct system *s,
         }
         for (size_t k = 0; k < n; k++)
             worst = fmax (worst, misfit_of (s, entry[k].col));
-        if (add_group (sol, entry, n, s->link, y[i],
-                       stderr_of (c, factor * worst, (size_t)i)) < 0)
-            return -1;
+        add_group (sol, entry, n, s->link, y[i],
+                   stderr_of (c, factor * worst, (size_t)i));
     }
-    return 0;
 }
 
 static int fill_pairs (struct solution *sol, const struct system *s,
@@ -646,9 +602,7 @@ static int fill_pairs (struct solution *sol, const struct system *s,
 {
     size_t n = pathset_size (ps);
 
-    sol->pair = malloc ((n * (n - 1) / 2 + 1) * sizeof (*sol->pair));
-    if (!sol->pair)
-        return error_nomem (err);
+    sol->pair = xarray (n * (n - 1) / 2, sizeof (*sol->pair));
     for (uint32_t a = 0; a < n; a++)
         for (uint32_t b = a + 1; b < n; b++) {
             struct pair_estimate pair = { a, b, 0, 0 };
@@ -669,9 +623,8 @@ static int fill_pairs (struct solution *sol, const struct system *s,
             k = pivots (s, col, (const int8_t *)row.count, row.n, var, kept);
             for (size_t i = 0; i < k; i++)
                 pair.rtt_ns += kept[i] * y[var[i]];
-            pair.stderr_ns = c ? sqrt (factor
-                                       * covariance_of (c, var, kept, k))
-                               : NAN;
+            pair.stderr_ns
+                = c ? sqrt (factor * covariance_of (c, var, kept, k)) : NAN;
             sol->pair[sol->npairs++] = pair;
         }
     return 0;
@@ -683,18 +636,14 @@ static int tell (struct solution *sol, const struct system *s,
                  const struct covariance *c, double factor, bool pairs,
                  struct error *err)
 {
-    uint32_t *where = malloc ((s->m + 1) * sizeof (*where));
-    int rc = -1;
+    uint32_t *where = xarray (s->m, sizeof (*where));
 
-    if (!where || fill_links (sol, s, y, c, factor, where) < 0
-        || fill_groups (sol, s, y, c, factor) < 0
-        || (c && excess_find (sol, pathset_network (ps), where, c, factor)
-                       < 0))
-        error_nomem (err);
-    else
-        rc = pairs ? fill_pairs (sol, s, ps, y, c, factor, err) : 0;
+    fill_links (sol, s, y, c, factor, where);
+    fill_groups (sol, s, y, c, factor);
+    if (c)
+        excess_find (sol, pathset_network (ps), where, c, factor);
     free (where);
-    return rc;
+    return pairs ? fill_pairs (sol, s, ps, y, c, factor, err) : 0;
 }
 
 struct solution *solve_observations (struct pathset *ps,
@@ -717,18 +666,14 @@ struct solution *solve_observations (struct pathset *ps,
     noisy = o->sigma_ns > 0;
     if (system_observed (&s, ps, o, &t, err) != 0)
         goto error;
-    y = calloc (s.rank + 1, sizeof (*y));
-    sol = calloc (1, sizeof (*sol));
-    if (!y || !sol
-        || least_squares (&s, t, noisy, opts, y, &c, &sol->outliers) < 0) {
+    y = xcalloc (s.rank, sizeof (*y));
+    sol = xcalloc (1, sizeof (*sol));
+    if (least_squares (&s, t, noisy, opts, y, &c, &sol->outliers) < 0) {
         ill_conditioned (err);
         goto error;
     }
-    if (opts->local && noisy && c
-        && !(s.misfit = find_misfits (&s, ps, o, y))) {
-        error_nomem (err);
-        goto error;
-    }
+    if (opts->local && noisy && c)
+        s.misfit = find_misfits (&s, ps, o, y);
     factor = assess (sol, &s, t, noisy, y);
     if (tell (sol, &s, ps, y, c, factor, opts->pairs, err) < 0)
         goto error;
@@ -750,16 +695,15 @@ struct solution *solve (struct pathset *ps, const struct samples *samples,
     struct solution *sol = NULL;
     struct observations o;
 
-    if (observe (&o, ps, samples, opts->quantile, &(struct accuracy){ 0 },
-                 err) == 0)
+    if (observe (&o, ps, samples, opts->quantile, &(struct accuracy){ 0 }, err)
+        == 0)
         sol = solve_observations (ps, &o, opts, err);
     observations_clear (&o);
     return sol;
 }
 
 /* The rows of a plan. NULL with err. */
-static struct sparse *planned_rows (struct pathset *ps,
-                                    const struct plan *plan,
+static struct sparse *planned_rows (struct pathset *ps, const struct plan *plan,
                                     struct error *err)
 {
     struct sparse *rows;
@@ -820,7 +764,7 @@ int solve_predict (struct pathset *ps, const struct plan *plan, double *rms,
     rc = -1;
     lsq_limit (s.lsq, iterations (s.a));
     if (!(c = covariance_create (s.a, NULL, s.lsq, &opts))) {
-        rc = errno == EDOM ? 1 : error_nomem (err);
+        rc = 1;
         goto done;
     }
     for (size_t i = 0; i < s.rank; i++) {

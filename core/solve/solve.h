@@ -35,7 +35,7 @@ enum {
 /* Solve for the links of the set. Samples that were all lost are left out:
  * the rank may then be less than planned. Beyond SOLVE_EXACT_MAX unknowns a
  * standard error that is not among the greatest is good to some 9 %. NULL with
- * err where nothing was measured, a path is broken, memory is short, or it
+ * err where nothing was measured, a path is broken, or it
  * would take minutes to tell what is determined. Groups of more than
  * SOLVE_GROUP_MAX links are not listed, none where it takes long to find them.
  */
