@@ -445,11 +445,12 @@ void observe_loopbacks (const struct samples *samples, size_t nendpoints,
         time[i] = (struct loopback_time){ .ns = NAN };
         if (all[i].samples == 0)
             continue;
-        if (is_step (all[i].least, next[i], most[i], gap)
-            && most[i] > next[i]) /* two others agree */
-            all[i].least = next[i];
         time[i] = (struct loopback_time){ all[i].least,
                                           doubt_of (&all[i], gap) };
+        /* two others agree: it is a step, or all of theirs waited */
+        if (is_step (all[i].least, next[i], most[i], gap) && most[i] > next[i])
+            time[i] = (struct loopback_time){ next[i],
+                                              next[i] - all[i].least };
     }
     free (f);
     free (all);

@@ -973,6 +973,38 @@ static void test_loopback (bool before)
     tablenet_destroy (net);
 }
 
+/* Of an endpoint's three loopbacks two agree at 12 us more: the clock stepped in
+ * the other one, or the messages of both waited. Nobody can tell which.
+ */
+static void test_waited (void)
+{
+    enum { END = 3, MORE = 12000 };
+    struct tablenet *net = tablenet_fattree (8, 3, TABLE_DMODK, 1);
+    struct loopback_time time[NODES];
+    struct samples *s;
+    struct job job;
+    int nth = 0;
+
+    job_open (&job, net, NODES, 5, 7);
+    s = job_samples (&job, 5, 8);
+    observe_loopbacks (s, NODES, time);
+    ok (time[END].sd < 20, "loopbacks that agree are sure to %.0f ns",
+        time[END].sd);
+    for (size_t i = 0; i < s->nloopbacks; i++) {
+        if (s->loopback[i].end != END)
+            continue;
+        for (int q = 0; nth > 0 && q < RTT_COUNT; q++)
+            s->loopback[i].rtt_ns[q] += MORE + 100 * nth;
+        nth++;
+    }
+    observe_loopbacks (s, NODES, time);
+    ok (time[END].sd > 0.9 * MORE, "two that differ from one, to %.0f ns",
+        time[END].sd);
+    samples_destroy (s);
+    job_close (&job);
+    tablenet_destroy (net);
+}
+
 /* Two nodes: their ends cannot be told apart, nor what is between. */
 static void test_small (void)
 {
@@ -1031,6 +1063,7 @@ int main (int argc, char **argv)
     test_runs ();
     test_loopback (false);
     test_loopback (true);
+    test_waited ();
     test_small ();
     test_monte (trials, argc > 1);
     return done_testing ();
