@@ -34,9 +34,9 @@
 
 #include "bench/need.h"
 #include "bench/networks.h"
-#include "core/infer/switches.h"
+#include "compare/infer/switches.h"
 #include "core/linear/stats.h"
-#include "ibquery/compare/against.h"
+#include "compare/infer/against.h"
 #include "util/alloc.h"
 #include "util/rng.h"
 

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #include "core/linear/stats.h"
-#include "core/series/series.h"
+#include "compare/series/series.h"
 #include "probe/exchange/exchange.h"
 #include "probe/exchange/measure.h"
 #include "probe/exchange/results.h"

@@ -23,7 +23,7 @@
 
 #include "bench/need.h"
 #include "bench/networks.h"
-#include "core/pattern/pattern.h"
+#include "compare/pattern/pattern.h"
 #include "core/plan/plan.h"
 #include "util/alloc.h"
 

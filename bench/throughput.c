@@ -19,9 +19,9 @@
 
 #include "bench/need.h"
 #include "bench/networks.h"
-#include "core/throughput/across.h"
-#include "core/throughput/carry.h"
-#include "core/throughput/flows.h"
+#include "compare/throughput/across.h"
+#include "compare/throughput/carry.h"
+#include "compare/throughput/flows.h"
 #include "ibquery/fabric.h"
 #include "util/alloc.h"
 #include "util/rng.h"

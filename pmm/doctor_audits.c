@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "pmm/doctor.h"
-#include "probe/nodemap.h"
+#include "ibquery/nodemap.h"
 #include "prolog/audit/missed.h"
 #include "prolog/ledger/ledger.h"
 #include "util/text.h"

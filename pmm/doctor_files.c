@@ -20,7 +20,7 @@
 #include "ibquery/publish.h"
 #include "pmm/doctor.h"
 #include "pmm/inputs.h"
-#include "probe/nodemap.h"
+#include "ibquery/nodemap.h"
 #include "prolog/serve/spool.h"
 #include "prolog/slurm/child.h"
 #include "util/file.h"

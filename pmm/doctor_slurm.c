@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "pmm/doctor.h"
-#include "probe/nodemap.h"
+#include "ibquery/nodemap.h"
 #include "prolog/slurm/child.h"
 #include "util/file.h"
 #include "util/slurmapi.h"

@@ -8,7 +8,7 @@
 #include "core/judge/judge.h"
 #include "core/plan/plan.h"
 #include "core/samples/samples.h"
-#include "core/series/series.h"
+#include "compare/series/series.h"
 #include "ibquery/fabric.h"
 #include "util/error.h"
 

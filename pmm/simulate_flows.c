@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/throughput/across.h"
-#include "core/throughput/carry.h"
-#include "core/throughput/measured.h"
+#include "compare/throughput/across.h"
+#include "compare/throughput/carry.h"
+#include "compare/throughput/measured.h"
 #include "util/file.h"
 #include "util/text.h"
 

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/export/clusterkit.h"
-#include "core/export/loggops.h"
-#include "core/export/scotch.h"
-#include "core/infer/pairs.h"
+#include "compare/export/clusterkit.h"
+#include "compare/export/loggops.h"
+#include "compare/export/scotch.h"
+#include "compare/infer/pairs.h"
 #include "ibquery/snapshot.h"
 #include "pmm/common.h"
 #include "pmm/inputs.h"

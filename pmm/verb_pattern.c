@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#include "core/pattern/pattern.h"
+#include "compare/pattern/pattern.h"
 #include "pmm/common.h"
 #include "pmm/verb.h"
 #include "util/file.h"

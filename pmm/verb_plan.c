@@ -11,11 +11,11 @@
 #include <time.h>
 
 #include "core/check/bound.h"
-#include "core/pattern/schedule.h"
+#include "compare/pattern/schedule.h"
 #include "core/plan/paper.h"
 #include "core/plan/plan.h"
 #include "core/solve/solve.h"
-#include "core/throughput/flows.h"
+#include "compare/throughput/flows.h"
 #include "ibquery/snapshot.h"
 #include "pmm/common.h"
 #include "pmm/inputs.h"
@@ -253,12 +253,17 @@ static struct plan *read_checked (const char *path, struct fabric *f,
 {
     FILE *fp = file_open_input (path, err);
     struct plan *plan;
+    int rc;
 
     if (!fp)
         return NULL;
     plan = plan_read (fp, path, f->hash, fabric_resolve, f, ps, err);
     file_close_input (fp);
-    if (plan && plan_check (*ps, plan, err) < 0) {
+    if (!plan)
+        return NULL;
+    rc = plan_rules (plan_method (plan))->flows ? flows_check (*ps, plan, err)
+                                                : plan_check (*ps, plan, err);
+    if (rc < 0) {
         error_prefix (err, "%s", path);
         plan_destroy (plan);
         return NULL;

@@ -8,14 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/throughput/across.h"
-#include "core/throughput/carry.h"
-#include "core/throughput/measured.h"
+#include "compare/throughput/across.h"
+#include "compare/throughput/carry.h"
+#include "compare/throughput/measured.h"
 #include "ibquery/snapshot.h"
 #include "pmm/common.h"
 #include "pmm/inputs.h"
 #include "pmm/verb.h"
-#include "report/rates.h"
+#include "compare/throughput/rates.h"
 #include "util/file.h"
 
 struct options {

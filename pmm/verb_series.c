@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/series/line.h"
-#include "core/series/save.h"
+#include "compare/series/line.h"
+#include "compare/series/save.h"
 #include "ibquery/snapshot.h"
 #include "pmm/common.h"
 #include "pmm/inputs.h"

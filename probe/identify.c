@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probe/guids.h"
+#include "ibquery/guids.h"
 #include "util/text.h"
 
 struct search {

@@ -19,7 +19,7 @@
 #include <stdio.h>
 
 #include "ibquery/fabric.h"
-#include "probe/nodemap.h"
+#include "ibquery/nodemap.h"
 #include "probe/roster.h"
 #include "util/error.h"
 

@@ -31,8 +31,7 @@
 #include "probe/result.h"
 #include "probe/step.h"
 #include "probe/tests.h"
-#include "prolog/audit/ports.h"
-#include "prolog/audit/record.h"
+#include "ibquery/ports.h"
 #include "util/site.h"
 #include "util/text.h"
 
@@ -107,7 +106,11 @@ static const struct option options[] = {
  * The result record
  */
 
-/* A line of any length as prolog/audit/record wants it. */
+enum {
+    RECORD_PIECE = 900, /* bytes of a line: Slurm cuts what is above 1 KB */
+};
+
+/* Print a line of any length in pieces, each on a line after '+'. */
 static void print_pieces (const char *line)
 {
     size_t len = strcspn (line, "\n");

@@ -10,7 +10,7 @@
 #include "core/samples/samples.h"
 #include "core/solve/solve.h"
 #include "probe/identify.h"
-#include "probe/nodemap.h"
+#include "ibquery/nodemap.h"
 
 struct mapped {
     size_t n;            /* processes */

@@ -7,7 +7,7 @@
 #define PROBE_MAPPED_H
 
 #include "core/plan/plan.h"
-#include "core/series/series.h"
+#include "compare/series/series.h"
 #include "ibquery/fabric.h"
 #include "probe/roster.h"
 #include "util/error.h"

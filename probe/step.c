@@ -8,7 +8,7 @@
 #include <sys/random.h>
 
 #include "ibquery/snapshot.h"
-#include "prolog/node/live.h"
+#include "ibquery/live.h"
 #include "util/file.h"
 #include "util/text.h"
 

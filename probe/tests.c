@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/series/compare.h"
+#include "compare/series/compare.h"
 #include "probe/exchange/comm_group.h"
 #include "probe/exchange/program.h"
 #include "probe/mapped.h"

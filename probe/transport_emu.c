@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Transport over pmm-emu, the fabric emulator: see emu/proto.h. Its clock is
+/* Transport over pmm-emu, the fabric emulator: see emu_proto.h. Its clock is
  * the emulator's virtual time. Messages go out with the next recv, in one
  * write.
  */
@@ -15,7 +15,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "probe/emu/proto.h"
+#include "probe/emu_proto.h"
 #include "probe/wire.h"
 
 enum {

@@ -26,7 +26,7 @@
 #include <time.h>
 
 #include "probe/cpu.h"
-#include "probe/nodemap.h"
+#include "ibquery/nodemap.h"
 #include "probe/verbs_rail.h"
 
 enum {

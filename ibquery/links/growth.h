@@ -26,7 +26,7 @@
  * five standard deviations and two errors.
  *
  * The others count events for which there is no standard, so many to a time
- * as the health check of a node lets pass (prolog/node/local): one recovery,
+ * as the health check of a node lets pass (ibquery/local): one recovery,
  * local integrity error or buffer overrun an hour, ten receive errors an hour,
  * two times down in 12 hours; and as many again, since the time may begin in
  * the middle. What is counted for packets that were damaged elsewhere, for

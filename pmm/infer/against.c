@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "ibquery/compare/against.h"
+#include "compare/infer/against.h"
 #include "ibquery/snapshot.h"
 #include "pmm/infer/infer.h"
 #include "util/file.h"

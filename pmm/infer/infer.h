@@ -7,10 +7,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/infer/fit.h"
-#include "core/infer/matrix.h"
-#include "core/infer/model.h"
-#include "core/series/series.h"
+#include "compare/infer/fit.h"
+#include "compare/infer/matrix.h"
+#include "compare/infer/model.h"
+#include "compare/series/series.h"
 #include "util/error.h"
 
 /* How latencies are read and compared. */
@@ -23,7 +23,7 @@ struct infer_how {
 };
 
 /* Read latencies: a series (the last run of the file that has pairs), a matrix
- * of PARUS, or a plain matrix (core/infer/matrix.h); the file's first
+ * of PARUS, or a plain matrix (compare/infer/matrix.h); the file's first
  * character tells which. Both directions of a pair are one latency, their mean.
  * NULL with err.
  */
@@ -42,7 +42,7 @@ int infer_model (const struct infer_matrix *w, const struct infer_how *how,
 struct topology_model *infer_graph (const char *path, struct infer_matrix **w,
                                     struct error *err);
 
-/* Join models of cores to a model of nodes (core/infer/join.h). Each word is HOST=FILE, latencies
+/* Join models of cores to a model of nodes (compare/infer/join.h). Each word is HOST=FILE, latencies
  * between the cores of a host ("HOST:..") and one other process. Returns 1 with
  * *model replaced; 0 and -1 as infer_model, with *model as it was.
  */

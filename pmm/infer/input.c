@@ -8,12 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/infer/basic.h"
-#include "core/infer/join.h"
-#include "core/infer/pairs.h"
-#include "core/infer/switches.h"
-#include "core/infer/tgf.h"
-#include "core/series/parus.h"
+#include "compare/infer/basic.h"
+#include "compare/infer/join.h"
+#include "compare/infer/pairs.h"
+#include "compare/infer/switches.h"
+#include "compare/infer/tgf.h"
+#include "compare/series/parus.h"
 #include "util/file.h"
 #include "util/text.h"
 

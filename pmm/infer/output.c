@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/infer/routes.h"
-#include "core/infer/show.h"
-#include "core/infer/tgf.h"
+#include "compare/infer/routes.h"
+#include "compare/infer/show.h"
+#include "compare/infer/tgf.h"
 #include "core/plan/plan.h"
-#include "core/throughput/flows.h"
+#include "compare/throughput/flows.h"
 #include "util/file.h"
 #include "util/text.h"
 

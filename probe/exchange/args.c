@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/pattern/pattern.h"
-#include "core/series/save.h"
+#include "compare/pattern/pattern.h"
+#include "compare/series/save.h"
 #include "util/text.h"
 
 enum { NUMBERS_MAX = 3, WORD_MAX = 40 };

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/series/series.h"
+#include "compare/series/series.h"
 #include "probe/exchange/measure.h"
 #include "util/error.h"
 #include "util/options.h"

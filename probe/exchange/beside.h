@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "core/series/series.h"
+#include "compare/series/series.h"
 
 /* A line for each pair that both sorted series have, by length: what it took in
  * either, in microseconds, and how much longer in the second. what[2] says what

@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/pattern/pattern.h"
-#include "core/series/series.h"
+#include "compare/pattern/pattern.h"
+#include "compare/series/series.h"
 #include "probe/exchange/measure.h"
 #include "probe/exchange/party.h"
 #include "util/error.h"

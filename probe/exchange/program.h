@@ -14,7 +14,7 @@
 #include <stdio.h>
 
 #include "core/plan/plan.h"
-#include "core/series/save.h"
+#include "compare/series/save.h"
 #include "probe/exchange/args.h"
 #include "probe/exchange/comm.h"
 #include "probe/exchange/party.h"

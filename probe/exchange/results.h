@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/series/series.h"
+#include "compare/series/series.h"
 #include "probe/exchange/party.h"
 #include "util/error.h"
 

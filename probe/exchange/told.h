@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "core/pattern/pattern.h"
+#include "compare/pattern/pattern.h"
 #include "core/plan/plan.h"
 #include "probe/exchange/party.h"
 #include "util/error.h"

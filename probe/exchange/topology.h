@@ -20,7 +20,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "core/series/series.h"
+#include "compare/series/series.h"
 #include "probe/exchange/measure.h"
 #include "probe/exchange/party.h"
 #include "util/error.h"

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "core/pattern/pattern.h"
+#include "compare/pattern/pattern.h"
 #include "probe/exchange/exchange.h"
 #include "probe/exchange/noise.h"
 #include "probe/exchange/told.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/pattern/pattern.h"
+#include "compare/pattern/pattern.h"
 #include "probe/exchange/exchange.h"
 #include "probe/exchange/pairs.h"
 #include "probe/exchange/told.h"

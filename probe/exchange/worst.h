@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 #include "core/plan/plan.h"
-#include "core/series/series.h"
+#include "compare/series/series.h"
 #include "util/error.h"
 
 /* The n worst pairs of a sorted series, worst first. A pair is as bad as its

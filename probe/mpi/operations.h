@@ -35,7 +35,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "core/series/series.h"
+#include "compare/series/series.h"
 #include "util/error.h"
 
 struct operations_options {

@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #include "ibquery/model/generate.h"
-#include "probe/emu/model.h"
-#include "probe/emu/server.h"
+#include "tests/emu/model.h"
+#include "tests/emu/server.h"
 #include "probe/group.h"
 #include "probe/transport.h"
 

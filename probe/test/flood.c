@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What saturated links make packets wait for, against values by hand. */
 #include "config.h"
-#include "probe/emu/flood.h"
+#include "tests/emu/flood.h"
 
 #include <math.h>
 #include <string.h>

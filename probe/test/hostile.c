@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include "probe/emu/proto.h"
+#include "probe/emu_proto.h"
 #include "probe/test/arena.h"
 #include "probe/wire.h"
 #include "tests/tap.h"

@@ -20,7 +20,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/series/series.h"
+#include "compare/series/series.h"
 #include "probe/exchange/comm.h"
 #include "probe/exchange/party.h"
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Virtual time: what arrives when. */
 #include "config.h"
-#include "probe/emu/session.h"
+#include "tests/emu/session.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "ibquery/model/generate.h"
-#include "probe/emu/model.h"
+#include "tests/emu/model.h"
 #include "tests/tap.h"
 
 enum { SECOND = 1000000000 };

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probe/guids.h"
+#include "ibquery/guids.h"
 
 enum {
     DAY_S = 24 * 3600,

@@ -33,7 +33,7 @@
 #include <stdint.h>
 
 #include "ibquery/fabric.h"
-#include "probe/nodemap.h"
+#include "ibquery/nodemap.h"
 #include "prolog/ledger/ledger.h"
 #include "prolog/policy/policy.h"
 #include "util/error.h"

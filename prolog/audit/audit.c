@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "core/judge/judge.h"
-#include "probe/guids.h"
-#include "probe/nodemap.h"
-#include "probe/traffic.h"
+#include "ibquery/guids.h"
+#include "ibquery/nodemap.h"
+#include "ibquery/links/traffic.h"
 #include "prolog/audit/baseline.h"
 #include "prolog/audit/job.h"
 #include "prolog/audit/partners.h"

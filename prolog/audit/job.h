@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "prolog/audit/ports.h"
+#include "ibquery/ports.h"
 #include "util/error.h"
 #include "util/site.h"
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probe/guids.h"
+#include "ibquery/guids.h"
 
 enum { DAY_S = 86400 };
 

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "ibquery/fabric.h"
-#include "probe/nodemap.h"
+#include "ibquery/nodemap.h"
 #include "prolog/ledger/ledger.h"
 #include "prolog/slurm/controller.h"
 #include "util/error.h"

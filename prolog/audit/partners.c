@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "core/paths/paths.h"
-#include "probe/guids.h"
+#include "ibquery/guids.h"
 
 /* An idle node. */
 struct candidate {

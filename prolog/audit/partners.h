@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #include "ibquery/fabric.h"
-#include "probe/nodemap.h"
+#include "ibquery/nodemap.h"
 #include "util/error.h"
 #include "util/text.h"
 

@@ -26,7 +26,6 @@
 
 enum {
     RECORD_MAX = 64 << 20, /* bytes */
-    RECORD_PIECE = 900,
 };
 
 /* Of whom a record may be: node[endpoint of the fabric] is the node that has

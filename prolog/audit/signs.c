@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "ibquery/links/check.h"
-#include "probe/guids.h"
+#include "ibquery/guids.h"
 #include "util/file.h"
 
 struct place {

@@ -3,7 +3,7 @@
  * against the ledger and the snapshot, and entered.
  *
  *   counter  an error counter has grown by more than is healthy since the
- *            audit before that saw it (prolog/node/local's table)
+ *            audit before that saw it (ibquery/local's table)
  *   width    the port has fewer lanes than the snapshot knows of its cable,
  *   speed    or slower ones
  *
@@ -21,7 +21,7 @@
 #include "core/judge/corroborate.h"
 #include "ibquery/fabric.h"
 #include "prolog/ledger/ledger.h"
-#include "prolog/node/local.h"
+#include "ibquery/local.h"
 #include "util/error.h"
 
 /* Enter the ports as the audit saw them at that time. node_of[endpoint] is the

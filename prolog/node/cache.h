@@ -25,7 +25,7 @@
 #include <sys/types.h>
 
 #include "core/judge/verdict.h"
-#include "prolog/node/local.h"
+#include "ibquery/local.h"
 #include "util/error.h"
 
 enum {

@@ -21,7 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "prolog/node/live.h"
+#include "ibquery/live.h"
 #include "util/file.h"
 #include "util/program.h"
 #include "util/site.h"

@@ -23,7 +23,7 @@
 #include <stdint.h>
 
 #include "core/judge/verdict.h"
-#include "prolog/node/live.h"
+#include "ibquery/live.h"
 #include "prolog/node/look.h"
 
 enum {

@@ -2,7 +2,7 @@
 /* pmm-prolog and pmm-epilog: slurmd's Prolog and Epilog. One look at the node
  * (prolog/node/hook.h), said only if something has changed; the prolog of a
  * job's first node also has the live fabric read where that is due
- * (prolog/node/live.h).
+ * (ibquery/live.h).
  *
  * The plugin has Slurm pass on that the job asked for a check, and so can any
  * user without it. That is all that is taken from the user, and all it can

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The look: what a node can tell of its own ports, and what the site knows of
- * it. Made from sysfs (prolog/node/local), the verdict cache
+ * it. Made from sysfs (ibquery/local), the verdict cache
  * (prolog/node/cache), what is expected of a port, and what looks before have
  * left; said by the hooks.
  *
@@ -36,7 +36,7 @@
 
 #include "core/judge/verdict.h"
 #include "prolog/node/cache.h"
-#include "prolog/node/local.h"
+#include "ibquery/local.h"
 
 enum {
     LOOK_FINDINGS_MAX = 32, /* more are counted only */

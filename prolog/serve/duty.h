@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 
 #include "ibquery/fabric.h"
-#include "probe/nodemap.h"
+#include "ibquery/nodemap.h"
 #include "prolog/audit/audit.h"
 #include "prolog/ledger/ledger.h"
 #include "prolog/serve/queue.h"

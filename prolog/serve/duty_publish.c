@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "probe/guids.h"
+#include "ibquery/guids.h"
 #include "prolog/node/cache.h"
 #include "util/text.h"
 

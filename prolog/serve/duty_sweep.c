@@ -20,7 +20,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "probe/guids.h"
+#include "ibquery/guids.h"
 #include "prolog/serve/sweep.h"
 
 enum { HOSTS = 64, OPEN_EVERY_S = 3600, SILENT_S = 6 * 3600 };

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probe/guids.h"
+#include "ibquery/guids.h"
 
 void intake_rules (struct queue_rules *rules, const struct site *site)
 {

@@ -6,7 +6,7 @@
 #define PROLOG_INTAKE_H
 
 #include "ibquery/fabric.h"
-#include "probe/nodemap.h"
+#include "ibquery/nodemap.h"
 #include "prolog/ledger/ledger.h"
 #include "prolog/serve/queue.h"
 #include "util/error.h"

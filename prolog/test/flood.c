@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "ibquery/snapshot.h"
-#include "probe/emu/server.h"
+#include "tests/emu/server.h"
 #include "prolog/act/act.h"
 #include "prolog/audit/audit.h"
 #include "tests/tap.h"

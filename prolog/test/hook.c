@@ -17,8 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "prolog/node/live.h"
-#include "prolog/test/sysfs.h"
+#include "ibquery/live.h"
+#include "ibquery/test/sysfs.h"
 #include "tests/tap.h"
 
 static char dir[] = "/tmp/pmm-hook.XXXXXX";

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/infer/basic.h"
-#include "core/infer/switches.h"
+#include "compare/infer/basic.h"
+#include "compare/infer/switches.h"
 
 enum { SMALL = 8 };
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/series/parus.h"
-#include "core/series/save.h"
+#include "compare/series/parus.h"
+#include "compare/series/save.h"
 
 enum { MATRIX_MAX = 64 }; /* processes: larger ones only take long */
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/pattern/pattern.h"
+#include "compare/pattern/pattern.h"
 #include "core/plan/plan.h"
 
 enum { HOSTS = 8 };

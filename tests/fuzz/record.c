@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "prolog/audit/ports.h"
+#include "ibquery/ports.h"
 #include "prolog/audit/record.h"
 
 #define NONCE "00000000000000000000000000000001"

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/series/compare.h"
-#include "core/series/line.h"
-#include "core/series/parus.h"
-#include "core/series/table.h"
+#include "compare/series/compare.h"
+#include "compare/series/line.h"
+#include "compare/series/parus.h"
+#include "compare/series/table.h"
 
 enum { MATRIX_MAX = 64 }; /* processes: larger ones only take long */
 

@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-#include "core/infer/tgf.h"
+#include "compare/infer/tgf.h"
 
 static void again (const struct topology_model *m)
 {

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Clusters of values on a line.
+ *
+ * Notes: the values are sorted and cut at their widest gaps into GRAINS
+ * pieces; then the two neighbours whose union adds least to the sum of
+ * squares within pieces are united (Ward, J. Am. Stat. Assoc. 58, 1963), down
+ * to one. Of the last CLUSTER_MAX partitions that is taken which has the least
+ * N log (S / N) + p log N * N / (N - p - 1), where S is the sum of squares and
+ * p = 2 k - 1 means and borders are free: Schwarz's criterion, with the
+ * correction for few values. Then neighbours that overlap are united.
+ *
+ * S never counts less than what values of the given resolution would leave, so
+ * that values without any noise do not become clusters of rounding errors.
+ */
+#include "config.h"
+#include "compare/infer/cluster.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/linear/stats.h"
+
+enum { GRAINS = 1024 };
+
+#define RESOLUTION 1e-6 /* relative: what is the same is not further apart */
+
+/* A piece of the sorted values; its sum of squares is about its mean. */
+struct piece {
+    size_t n;
+    double mean, squares, min, max;
+};
+
+struct pieces {
+    struct piece *p;
+    size_t n;
+    size_t values;
+    double floor; /* variance that each value has at least */
+};
+
+bool cluster_less (double a, double b, double eps)
+{
+    return 2 * (b - a) > eps * (a + b);
+}
+
+static struct piece unite (const struct piece *a, const struct piece *b)
+{
+    double n = (double)(a->n + b->n), apart = b->mean - a->mean;
+
+    return (struct piece){
+        .n = a->n + b->n,
+        .mean = a->mean + apart * ((double)b->n / n),
+        .squares = a->squares + b->squares
+                   + apart * apart * ((double)a->n * (double)b->n / n),
+        .min = a->min,
+        .max = b->max,
+    };
+}
+
+/* Unite piece i with the next. */
+static void unite_at (struct pieces *ps, size_t i)
+{
+    ps->p[i] = unite (&ps->p[i], &ps->p[i + 1]);
+    ps->n--;
+    memmove (&ps->p[i + 1], &ps->p[i + 2], (ps->n - i - 1) * sizeof (*ps->p));
+}
+
+/* What uniting piece i with the next adds to the squares. */
+static double loss (const struct pieces *ps, size_t i)
+{
+    struct piece both = unite (&ps->p[i], &ps->p[i + 1]);
+
+    return both.squares - ps->p[i].squares - ps->p[i + 1].squares;
+}
+
+/* How many standard deviations piece i and the next are apart. */
+static double apart (const struct pieces *ps, size_t i)
+{
+    const struct piece *a = &ps->p[i], *b = &ps->p[i + 1];
+    double var = (a->squares + b->squares) / (double)(a->n + b->n);
+
+    return (b->mean - a->mean) / sqrt (fmax (var, ps->floor));
+}
+
+/* The i that makes `value` least. */
+static size_t least (const struct pieces *ps,
+                     double (*value) (const struct pieces *, size_t))
+{
+    size_t best = 0;
+    double min = INFINITY;
+
+    for (size_t i = 0; i + 1 < ps->n; i++) {
+        double v = value (ps, i);
+
+        if (v < min) {
+            min = v;
+            best = i;
+        }
+    }
+    return best;
+}
+
+static double criterion (const struct pieces *ps)
+{
+    double n = (double)ps->values, free = 2.0 * (double)ps->n - 1, sum = 0;
+
+    if (n - free - 1 <= 0)
+        return ps->n == 1 ? 0 : INFINITY;
+    for (size_t i = 0; i < ps->n; i++)
+        sum += ps->p[i].squares;
+    return n * log (fmax (sum / n, ps->floor))
+           + free * log (n) * n / (n - free - 1);
+}
+
+static int by_falling (const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x < y) - (x > y);
+}
+
+/* Gaps of sorted values that are wider than what is returned are less than
+ * GRAINS. NAN without memory.
+ */
+static double narrow_gap (const double *v, size_t n)
+{
+    double *gap, least_gap = 0;
+
+    if (n <= GRAINS)
+        return 0;
+    if (!(gap = malloc (n * sizeof (*gap))))
+        return NAN;
+    for (size_t i = 0; i + 1 < n; i++)
+        gap[i] = v[i + 1] - v[i];
+    qsort (gap, n - 1, sizeof (*gap), by_falling);
+    least_gap = gap[GRAINS - 1];
+    free (gap);
+    return least_gap;
+}
+
+/* Cut sorted values into pieces. */
+static int cut (struct pieces *ps, const double *v, size_t n)
+{
+    double narrow = narrow_gap (v, n);
+
+    ps->p = malloc ((n < GRAINS ? n : GRAINS) * sizeof (*ps->p));
+    if (isnan (narrow) || !ps->p)
+        return -1;
+    ps->values = n;
+    for (size_t i = 0; i < n; i++) {
+        struct piece one = { 1, v[i], 0, v[i], v[i] };
+
+        if (i > 0 && v[i] - v[i - 1] <= narrow)
+            ps->p[ps->n - 1] = unite (&ps->p[ps->n - 1], &one);
+        else
+            ps->p[ps->n++] = one;
+    }
+    return 0;
+}
+
+/* The partition with the least criterion; ps is used up. */
+static int choose (struct pieces *ps, struct pieces *best)
+{
+    double min = INFINITY;
+
+    *best = *ps;
+    if (!(best->p = malloc (CLUSTER_MAX * sizeof (*best->p))))
+        return -1;
+    while (ps->n > 1) {
+        double value = ps->n <= CLUSTER_MAX ? criterion (ps) : INFINITY;
+
+        if (value < min) {
+            min = value;
+            best->n = ps->n;
+            memcpy (best->p, ps->p, ps->n * sizeof (*ps->p));
+        }
+        unite_at (ps, least (ps, loss));
+    }
+    if (criterion (ps) <= min) {
+        best->n = 1;
+        best->p[0] = ps->p[0];
+    }
+    return 0;
+}
+
+static int hand_over (struct clusters *cl, const struct pieces *ps)
+{
+    if (!(cl->c = malloc (ps->n * sizeof (*cl->c))))
+        return -1;
+    cl->n = ps->n;
+    for (size_t i = 0; i < ps->n; i++) {
+        const struct piece *p = &ps->p[i];
+
+        cl->c[i] = (struct cluster){
+            .mean = p->mean,
+            .sd = sqrt (p->squares / (double)p->n),
+            .min = p->min,
+            .max = p->max,
+            .n = p->n,
+        };
+    }
+    return 0;
+}
+
+int clusters_find (struct clusters *cl, const double *v, size_t n, double eps)
+{
+    double *sorted = malloc ((n + 1) * sizeof (*sorted));
+    struct pieces ps = { 0 }, best = { 0 };
+    double same = fmax (eps, RESOLUTION) / CLUSTER_APART;
+    size_t known = 0;
+    int rc = -1;
+
+    *cl = (struct clusters){ 0 };
+    if (!sorted)
+        return -1;
+    for (size_t i = 0; i < n; i++)
+        if (!isnan (v[i]))
+            sorted[known++] = v[i];
+    if (known == 0) {
+        free (sorted);
+        return 0;
+    }
+    stats_sort (sorted, known);
+    same *= fabs (sorted[known / 2]);
+    ps.floor = same * same;
+    if (cut (&ps, sorted, known) == 0 && choose (&ps, &best) == 0) {
+        while (best.n > 1 && apart (&best, least (&best, apart))
+                                 < CLUSTER_APART)
+            unite_at (&best, least (&best, apart));
+        rc = hand_over (cl, &best);
+    }
+    free (ps.p);
+    free (best.p);
+    free (sorted);
+    return rc;
+}
+
+void clusters_clear (struct clusters *cl)
+{
+    free (cl->c);
+    *cl = (struct clusters){ 0 };
+}
+
+size_t clusters_of (const struct clusters *cl, double value)
+{
+    size_t i = 0;
+
+    while (i + 1 < cl->n
+           && value - cl->c[i].mean > cl->c[i + 1].mean - value)
+        i++;
+    return i;
+}

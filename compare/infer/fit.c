@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Notes: the rank is found by elimination modulo a prime (plan/rref), exactly.
+ * Its pivot columns are independent: the least squares are theirs (linear/lsq),
+ * the columns left over keep what the model has, on the other side of the
+ * equation. An edge is determined where its row of the reduced form is the
+ * edge alone.
+ */
+#include "config.h"
+#include "compare/infer/fit.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "compare/infer/routes.h"
+#include "core/linear/covariance.h"
+#include "core/linear/lsq.h"
+#include "core/linear/sparse.h"
+#include "core/paths/paths.h"
+#include "core/plan/rref.h"
+
+enum {
+    EXACT_MAX = 4096, /* edges whose standard errors are exact */
+    SKETCH = 64,
+    SEED = 1,
+};
+
+#define NONE UINT32_MAX
+
+struct work {
+    struct fit *fit;
+    const struct topology_model *m;
+    const struct infer_matrix *w;
+    struct routes *routes;
+    struct pathset *ps;
+    struct rref *form;
+    uint32_t *column;  /* [nedges] into the reduced matrix; NONE: free */
+    size_t ncols;
+    struct sparse *a;
+    double *t;         /* [pairs] */
+};
+
+/* Call fn for the round trip of each pair that was measured and is joined. */
+typedef int (*row_f) (struct work *w, const struct row *row, double ns);
+
+static int each_pair (struct work *w, row_f fn, struct error *err)
+{
+    size_t n = w->w->n;
+    struct row row;
+
+    for (size_t a = 0; a < n; a++)
+        for (size_t b = a + 1; b < n; b++) {
+            double ns = infer_matrix_at (w->w, a, b);
+
+            if (isnan (ns))
+                continue;
+            if (isinf (routes_ns (w->routes, a, b))) {
+                w->fit->apart++;
+                continue;
+            }
+            if (pathset_row (w->ps, a, b, &row, err) < 0)
+                return -1;
+            if (fn (w, &row, 2 * ns) < 0)
+                return error_nomem (err);
+        }
+    return 0;
+}
+
+static int eliminate (struct work *w, const struct row *row, double ns)
+{
+    (void)ns;
+    w->fit->pairs++;
+    return rref_add (w->form, row->link, row->count, row->n);
+}
+
+static int find_rank (struct work *w, struct error *err)
+{
+    struct fit *fit = w->fit;
+    size_t n;
+
+    if (!(w->form = rref_create (fit->nedges)))
+        return error_nomem (err);
+    if (each_pair (w, eliminate, err) < 0)
+        return -1;
+    if (rref_reduce (w->form) < 0)
+        return error_nomem (err);
+    fit->rank = rref_rank (w->form);
+    fit->dof = fit->pairs - fit->rank;
+    for (uint32_t e = 0; e < fit->nedges; e++) {
+        int i = rref_pivot (w->form, e);
+
+        w->column[e] = i < 0 ? NONE : w->ncols++;
+        fit->determined[e] = i >= 0 && (rref_row (w->form, i, &n), n == 1);
+    }
+    return 0;
+}
+
+static int add_row (struct work *w, const struct row *row, double ns)
+{
+    uint32_t col[ROW_MAX];
+    int8_t value[ROW_MAX];
+    size_t n = 0;
+
+    for (size_t k = 0; k < row->n; k++) {
+        uint32_t c = w->column[row->link[k]];
+
+        if (c == NONE) {
+            ns -= row->count[k] * w->m->edge[row->link[k]].latency_ns;
+            continue;
+        }
+        col[n] = c;
+        value[n++] = row->count[k];
+    }
+    w->t[w->a->nrows] = ns;
+    sparse_add (w->a, col, value, n);
+    return 0;
+}
+
+static int solve_columns (struct work *w, double *y, struct error *err)
+{
+    static const struct covariance_options exact = {
+        .exact = EXACT_MAX, .sketch = SKETCH, .tolerance = LSQ_ROUGH,
+        .seed = SEED,
+    };
+    struct fit *fit = w->fit;
+    struct lsq *q = lsq_create (w->a, NULL);
+    struct covariance *c = NULL;
+    int rc = -1;
+
+    if (!q || lsq_solve (q, w->t, LSQ_EXACT, y) < 0
+        || !(c = covariance_create (w->a, NULL, q, &exact)))
+        goto done;
+    for (size_t e = 0; e < fit->nedges; e++) {
+        if (w->column[e] == NONE)
+            continue;
+        fit->latency_ns[e] = y[w->column[e]];
+        /* for now in units of one round trip's */
+        if (fit->determined[e])
+            fit->stderr_ns[e]
+                = sqrt (covariance_variance (c, w->column[e]));
+    }
+    rc = 0;
+done:
+    if (rc < 0)
+        error_errno (err, "the edges of the model cannot be fitted");
+    covariance_destroy (c);
+    lsq_destroy (q);
+    return rc;
+}
+
+/* Sums of squares of half round trips, which are the latencies measured. */
+static void judge_fit (struct work *w, const double *y)
+{
+    struct fit *fit = w->fit;
+    double residual = 0;
+    double total = 0;
+    double mean = 0;
+    size_t k = 0;
+
+    for (size_t a = 0; a < w->w->n; a++)
+        for (size_t b = a + 1; b < w->w->n; b++) {
+            double ns = infer_matrix_at (w->w, a, b);
+
+            if (isnan (ns) || isinf (routes_ns (w->routes, a, b)))
+                continue;
+            residual += pow ((w->t[k] - sparse_row_dot (w->a, k, y)) / 2, 2);
+            k++;
+            total += (ns - mean) * (ns - mean) * (double)(k - 1) / (double)k;
+            mean += (ns - mean) / (double)k;
+        }
+    if (fit->dof > 0)
+        fit->residual_ns = sqrt (residual / (double)fit->dof);
+    for (size_t e = 0; e < fit->nedges; e++)
+        fit->stderr_ns[e] *= 2 * fit->residual_ns;
+    if (fit->dof == 0 || !(total > 0))
+        return;
+    fit->r2 = 1 - residual / total;
+    fit->r2_adjusted = 1 - residual / (double)fit->dof
+                           / (total / (double)(fit->pairs - 1));
+}
+
+static int fit_rows (struct work *w, struct error *err)
+{
+    double *y = NULL;
+    int rc = -1;
+
+    w->t = calloc (w->fit->pairs + 1, sizeof (*w->t));
+    y = calloc (w->ncols + 1, sizeof (*y));
+    w->a = sparse_create (w->ncols);
+    if (!w->t || !y) {
+        error_nomem (err);
+        goto done;
+    }
+    w->fit->apart = 0;
+    if (each_pair (w, add_row, err) < 0 || solve_columns (w, y, err) < 0)
+        goto done;
+    judge_fit (w, y);
+    rc = 0;
+done:
+    free (y);
+    return rc;
+}
+
+static int prepare (struct work *w, struct error *err)
+{
+    struct fit *fit = w->fit;
+    size_t n = fit->nedges;
+
+    fit->residual_ns = fit->r2 = fit->r2_adjusted = NAN;
+    fit->latency_ns = calloc (n + 1, sizeof (*fit->latency_ns));
+    fit->stderr_ns = calloc (n + 1, sizeof (*fit->stderr_ns));
+    fit->determined = calloc (n + 1, sizeof (*fit->determined));
+    w->column = calloc (n + 1, sizeof (*w->column));
+    if (!fit->latency_ns || !fit->stderr_ns || !fit->determined || !w->column)
+        return error_nomem (err);
+    for (size_t e = 0; e < n; e++) {
+        fit->latency_ns[e] = w->m->edge[e].latency_ns;
+        fit->stderr_ns[e] = NAN;
+    }
+    if (!(w->routes = routes_create (w->m, err))
+        || !(w->ps = routes_nodes (w->routes, err)))
+        return -1;
+    return 0;
+}
+
+int fit_model (struct fit *fit, const struct topology_model *m,
+               const struct infer_matrix *w, struct error *err)
+{
+    struct work work = { .fit = fit, .m = m, .w = w };
+    int rc = -1;
+
+    *fit = (struct fit){ .nedges = m->nedges };
+    if (prepare (&work, err) == 0 && find_rank (&work, err) == 0)
+        rc = work.ncols > 0 ? fit_rows (&work, err) : 0;
+    free (work.column);
+    free (work.t);
+    sparse_destroy (work.a);
+    rref_destroy (work.form);
+    pathset_destroy (work.ps);
+    routes_destroy (work.routes);
+    return rc;
+}
+
+void fit_clear (struct fit *fit)
+{
+    free (fit->latency_ns);
+    free (fit->stderr_ns);
+    free (fit->determined);
+    *fit = (struct fit){ 0 };
+}
+
+void fit_apply (const struct fit *fit, struct topology_model *m)
+{
+    for (size_t e = 0; e < m->nedges; e++)
+        m->edge[e].latency_ns = fmax (fit->latency_ns[e], 0);
+}

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Latencies of all pairs of nodes; their text file. */
+#include "config.h"
+#include "compare/infer/matrix.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/file.h"
+#include "util/text.h"
+
+static const char blanks[] = " \t\r";
+
+enum { FILE_MAX_BYTES = 1 << 28 };
+
+struct infer_matrix *infer_matrix_create (uint32_t n, struct error *err)
+{
+    struct infer_matrix *m;
+
+    if (n < 2 || n > INFER_MAX_NODES) {
+        error_input (err, "%s, not 2 to %d", COUNTED (n, "node"),
+                     INFER_MAX_NODES);
+        return NULL;
+    }
+    m = calloc (1, sizeof (*m));
+    if (!m
+        || !(m->ns = malloc ((size_t)n * n * sizeof (*m->ns)))
+        || !(m->label = calloc (n, sizeof (*m->label))))
+        goto nomem;
+    m->n = n;
+    for (size_t i = 0; i < (size_t)n * n; i++)
+        m->ns[i] = i % (n + 1) ? NAN : 0;
+    for (uint32_t i = 0; i < n; i++) {
+        char number[16];
+
+        snprintf (number, sizeof (number), "%u", i + 1);
+        if (!(m->label[i] = strdup (number)))
+            goto nomem;
+    }
+    return m;
+nomem:
+    infer_matrix_destroy (m);
+    error_nomem (err);
+    return NULL;
+}
+
+void infer_matrix_destroy (struct infer_matrix *m)
+{
+    if (!m)
+        return;
+    for (uint32_t i = 0; m->label && i < m->n; i++)
+        free (m->label[i]);
+    free (m->label);
+    free (m->ns);
+    free (m);
+}
+
+int infer_matrix_name (struct infer_matrix *m, uint32_t a, const char *label,
+                       struct error *err)
+{
+    char *copy;
+
+    if (!*label || strlen (label) > INFER_MAX_LABEL)
+        return error_input (err, "a label has 1 to %d bytes", INFER_MAX_LABEL);
+    if (!(copy = strdup (label)))
+        return error_nomem (err);
+    text_clean (copy);
+    for (char *c = copy; (c = strpbrk (c, " #"));)
+        *c = '?';
+    for (uint32_t i = 0; i < m->n; i++)
+        if (i != a && !strcmp (m->label[i], copy)) {
+            free (copy);
+            return error_input (err, "two nodes are called %.80s",
+                                m->label[i]);
+        }
+    free (m->label[a]);
+    m->label[a] = copy;
+    return 0;
+}
+
+void infer_matrix_set (struct infer_matrix *m, uint32_t a, uint32_t b,
+                       double ns)
+{
+    m->ns[(size_t)a * m->n + b] = ns;
+    m->ns[(size_t)b * m->n + a] = ns;
+}
+
+void infer_matrix_mean (struct infer_matrix *m)
+{
+    for (uint32_t a = 0; a < m->n; a++)
+        for (uint32_t b = a + 1; b < m->n; b++) {
+            double there = infer_matrix_at (m, a, b);
+            double back = infer_matrix_at (m, b, a);
+            double mean = isnan (there) ? back
+                          : isnan (back) ? there
+                                         : there / 2 + back / 2;
+
+            infer_matrix_set (m, a, b, mean);
+        }
+}
+
+uint64_t infer_matrix_unknown (const struct infer_matrix *m)
+{
+    uint64_t n = 0;
+
+    for (uint32_t a = 0; a < m->n; a++)
+        for (uint32_t b = a + 1; b < m->n; b++)
+            n += isnan (infer_matrix_at (m, a, b));
+    return n;
+}
+
+/* The next line that is not empty without its comment; NULL at the end. */
+static char *next_line (char **rest, unsigned long *number)
+{
+    char *line;
+
+    while ((line = *rest)) {
+        char *end = strchr (line, '\n');
+
+        *rest = end && end[1] ? end + 1 : NULL;
+        if (end)
+            *end = '\0';
+        ++*number;
+        line[strcspn (line, "#")] = '\0';
+        line += strspn (line, blanks);
+        if (*line)
+            return line;
+    }
+    return NULL;
+}
+
+static uint32_t count_words (const char *s)
+{
+    uint32_t n = 0;
+
+    while (*(s += strspn (s, blanks)) && n < UINT32_MAX) {
+        s += strcspn (s, blanks);
+        n++;
+    }
+    return n;
+}
+
+/* Row a of the matrix from its words behind the label. */
+static int read_row (struct infer_matrix *m, uint32_t a, char *words,
+                     struct error *err)
+{
+    for (uint32_t b = 0; b < m->n; b++) {
+        char *word = strtok_r (NULL, blanks, &words);
+        double *ns = &m->ns[(size_t)a * m->n + b];
+
+        if (!word)
+            return error_input (err, "%s, not %u", COUNTED (b, "value"),
+                                m->n);
+        if (a == b || !strcmp (word, "-"))
+            continue;
+        if (text_double (word, INFER_MIN_NS, INFER_MAX_NS, ns) < 0)
+            return error_input (err, "'%.40s' is no latency", word);
+    }
+    if (strtok_r (NULL, blanks, &words))
+        return error_input (err, "more than %u values", m->n);
+    return 0;
+}
+
+static struct infer_matrix *read_lines (char *text, unsigned long *number,
+                                        struct error *err)
+{
+    struct infer_matrix *m = NULL;
+    char *line, *words;
+    uint32_t a = 0;
+
+    while ((line = next_line (&text, number))) {
+        if (!m && !(m = infer_matrix_create (count_words (line) - 1, err))) {
+            error_prefix (err, "wanted is a label and a value for each node");
+            return NULL;
+        }
+        if (a == m->n) {
+            error_input (err, "more than %u nodes", m->n);
+            goto error;
+        }
+        if (infer_matrix_name (m, a, strtok_r (line, blanks, &words), err) < 0
+            || read_row (m, a, words, err) < 0)
+            goto error;
+        a++;
+    }
+    if (!m)
+        error_input (err, "there is no matrix");
+    else if (a < m->n)
+        error_input (err, "%s, not %u", COUNTED (a, "node"), m->n);
+    else {
+        infer_matrix_mean (m);
+        return m;
+    }
+error:
+    infer_matrix_destroy (m);
+    return NULL;
+}
+
+struct infer_matrix *infer_matrix_read (FILE *fp, const char *name,
+                                        struct error *err)
+{
+    struct infer_matrix *m = NULL;
+    unsigned long number = 0;
+    size_t len;
+    char *text = file_slurp (fp, FILE_MAX_BYTES, &len, err);
+
+    if (!text) {
+        error_prefix (err, "%s", name);
+        return NULL;
+    }
+    if (strlen (text) != len)
+        error_input (err, "%s: there is a NUL in it", name);
+    else if (!(m = read_lines (text, &number, err)))
+        error_prefix (err, "%s:%lu", name, number);
+    free (text);
+    return m;
+}
+
+int infer_matrix_write (const struct infer_matrix *m, FILE *fp,
+                        struct error *err)
+{
+    for (uint32_t a = 0; a < m->n; a++) {
+        fputs (m->label[a], fp);
+        for (uint32_t b = 0; b < m->n; b++) {
+            double ns = infer_matrix_at (m, a, b);
+
+            if (isnan (ns))
+                fputs (" -", fp);
+            else
+                fprintf (fp, " %.10g", ns);
+        }
+        putc ('\n', fp);
+    }
+    if (ferror (fp))
+        return error_errno (err, "cannot write the matrix");
+    return 0;
+}
+
+static bool is_measured (const struct infer_matrix *m, uint32_t a)
+{
+    for (uint32_t b = 0; b < m->n; b++)
+        if (b != a && !isnan (infer_matrix_at (m, a, b)))
+            return true;
+    return false;
+}
+
+/* The nodes `kept` [n] of a matrix. */
+static struct infer_matrix *part (const struct infer_matrix *m,
+                                  const uint32_t *kept, uint32_t n,
+                                  struct error *err)
+{
+    struct infer_matrix *p = infer_matrix_create (n, err);
+
+    for (uint32_t a = 0; p && a < n; a++) {
+        for (uint32_t b = 0; b < a; b++)
+            infer_matrix_set (p, a, b,
+                              infer_matrix_at (m, kept[a], kept[b]));
+        free (p->label[a]);
+        if (!(p->label[a] = strdup (m->label[kept[a]]))) {
+            infer_matrix_destroy (p);
+            error_nomem (err);
+            return NULL;
+        }
+    }
+    return p;
+}
+
+struct infer_matrix *infer_matrix_measured (const struct infer_matrix *m,
+                                            char ***lost, size_t *nlost,
+                                            struct error *err)
+{
+    uint32_t *kept = calloc (m->n, sizeof (*kept));
+    struct infer_matrix *p = NULL;
+    uint32_t n = 0;
+
+    *nlost = 0;
+    if (!(*lost = calloc (m->n, sizeof (**lost))) || !kept)
+        goto nomem;
+    for (uint32_t a = 0; a < m->n; a++)
+        if (is_measured (m, a))
+            kept[n++] = a;
+        else if (!((*lost)[(*nlost)++] = strdup (m->label[a])))
+            goto nomem;
+    if (n == 0)
+        error_world (err, "no pair was measured");
+    else
+        p = part (m, kept, n, err);
+    goto out;
+nomem:
+    error_nomem (err);
+out:
+    free (kept);
+    for (size_t i = 0; !p && i < *nlost; i++)
+        free ((*lost)[i]);
+    if (!p) {
+        free (*lost);
+        *lost = NULL;
+        *nlost = 0;
+    }
+    return p;
+}

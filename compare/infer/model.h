@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Model: the topology that latencies let one see. Nodes, which were measured;
+ * switches, which were not, but explain the latencies; edges between them,
+ * with a latency each. Two nodes are as far from each other as the shortest
+ * path between them is long.
+ *
+ * Made by basic (nodes alone) and switches. Read by fit, join, the writers and
+ * whoever compares it to a fabric.
+ *
+ * What latencies cannot tell, it does not say: a switch with less than three
+ * edges is part of a longer edge, parallel switches are one, and a switch
+ * that no node is at may as well be cables between all that it joins.
+ */
+#ifndef COMPARE_MODEL_H
+#define COMPARE_MODEL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define TOPOLOGY_NONE UINT32_MAX
+
+struct topology_edge {
+    uint32_t a, b;     /* vertices, a < b */
+    double latency_ns; /* one way, over all of it; >= 0 */
+    double rate;       /* bytes per second; 0: not known */
+};
+
+struct topology_model {
+    uint32_t nnodes;   /* vertices 0 .. nnodes - 1 are nodes, those of the
+                          matrix in its order; from there on, switches */
+    uint32_t nvertices;
+    char **label;      /* [nnodes] */
+    struct topology_edge *edge; /* in the normal form by a, then b */
+    size_t nedges, edges_size;
+    double noise_ns;   /* standard deviation of what was measured about it */
+    double r2;         /* of the pairs: 1: nothing is left; NAN: no freedom */
+    size_t dof;        /* pairs measured less edges; 0: no freedom */
+};
+
+/* A model of these nodes, alone; labels are copied (NULL: "1" to "n"). NULL
+ * with errno ENOMEM.
+ */
+struct topology_model *topology_create (uint32_t nnodes,
+                                        const char *const *label);
+struct topology_model *topology_copy (const struct topology_model *m);
+void topology_destroy (struct topology_model *m);
+
+/* Another switch. Returns its vertex. */
+uint32_t topology_add_switch (struct topology_model *m);
+
+/* Join two vertices that are not joined yet. Return 0, or -1 with errno
+ * ENOMEM; EINVAL for a loop.
+ */
+int topology_add_edge (struct topology_model *m, uint32_t a, uint32_t b,
+                       double latency_ns);
+
+/* The edge between two vertices of a model in its normal form; nedges where
+ * there is none.
+ */
+size_t topology_edge_of (const struct topology_model *m, uint32_t a,
+                         uint32_t b);
+
+/* Bring it into its normal form: switches that are joined by no more than
+ * `zero` become one, of two edges between the same vertices the longer goes,
+ * switches with less than three edges go (two become one edge), edges are
+ * sorted, and switches numbered as they are met from node 0 on. Return 0, or
+ * -1 with errno ENOMEM.
+ */
+int topology_normal (struct topology_model *m, double zero);
+
+/* Length of the shortest paths from all nodes to all vertices, into
+ * d [nnodes * nvertices]: INFINITY where there is no path. If `last` is not
+ * NULL, the vertex before the end of that path, TOPOLOGY_NONE at its start.
+ * Return 0, or -1 with errno ENOMEM. Cost: nodes times edges times a log.
+ */
+int topology_paths (const struct topology_model *m, double *d,
+                    uint32_t *last);
+
+/* Whether two models of the same nodes in the same order have the same
+ * switches and edges, whatever their latencies. Return 1 or 0; -1 with errno
+ * ENOMEM. Switches are told by who is next to them, again and again (colour
+ * refinement from the nodes on); those that this cannot tell from each other
+ * count as alike.
+ */
+int topology_alike (const struct topology_model *a,
+                    const struct topology_model *b);
+
+#endif /* COMPARE_MODEL_H */

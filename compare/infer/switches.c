@@ -1,0 +1,436 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The topology that explains latencies.
+ *
+ * Notes: a level's vertices are grouped (twins), each group gets a switch, the
+ * switches are the next level, until one vertex or no twins are left (mesh).
+ * In a tree of switches that is all; nothing is asked but differences that are
+ * means over many pairs, so that one wrong value is not fatal.
+ *
+ * All depends on which lengths are none. That length is tried from the range
+ * of the values down, by factors of STEP, until models only get more edges. Of
+ * the models the one is taken that describes the values in the fewest digits
+ * (Rissanen, Automatica 14, 1978): each edge costs what a value costs, log
+ * (range / resolution), and which vertices it joins; each value what is left
+ * of it, log (noise / resolution).
+ * Of that model, edges go that cost more than they explain (prune).
+ *
+ * An answer is given only where noise leaves no doubt: a switch is told from
+ * its neighbour if pairs of nodes across the edge between them are further
+ * apart than those behind one of them by CLUSTER_APART times the noise of one
+ * value, give or take what is not known of the edge: UNSURE standard errors,
+ * which are the noise by the root of how many pairs of nodes there are at the
+ * switch. Across a switch that no two nodes are at, two edges lie between.
+ * And what is left of the values must be noise: a switch or an edge that the
+ * model lacks leaves pairs that are nearer than it says, by about a step, in a
+ * pattern that noise does not have (rest).
+ *
+ * But values scatter by cables that are not alike, too, and the less noise
+ * there is, the more of that the shortest description tells, by edges as short
+ * as cables differ. So if there is a doubt, models of no more edges are looked
+ * at, the shortest description first, also as they were before edges went, and
+ * one is told that puts the values into classes: none is further from where the
+ * model has it than SMALL of the least step, so that each is nearer to its own
+ * class than to the next, whatever it is that scatters. Only where there is no
+ * such model the best one may leave a pattern, if that is less than a step.
+ */
+#include "config.h"
+#include "compare/infer/switches.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compare/infer/cluster.h"
+#include "compare/infer/level.h"
+#include "compare/infer/mesh.h"
+#include "compare/infer/prune.h"
+#include "compare/infer/rest.h"
+#include "compare/infer/settle.h"
+#include "compare/infer/twins.h"
+#include "core/linear/stats.h"
+
+enum {
+    STEPS = 28,
+    EDGES = 8,      /* for a node: of a model that is worth looking at */
+    MANY = 3,       /* with too many, in a row: noise is told apart */
+    SETTLINGS = 6,
+};
+
+#define STEP M_SQRT2
+#define NOISES 4.0      /* what is none between nodes is so much less so in an
+                           edge, which many pairs tell */
+#define SAME 1e-2       /* digits: the model with the longer lengths is kept */
+#define RESOLUTION 1e-4 /* of the median: what values do not tell */
+#define UNSURE 2.0
+#define TOO_NOISY 0.05  /* of the median: anything may be hidden in it */
+#define HIDDEN 3.5      /* digits saved: by less than one of noise in 30 */
+#define SMALL 0.5       /* of the least step: nearer to none than to one */
+
+/* What the values are like. */
+struct scale {
+    double median, range;
+    size_t n;
+};
+
+struct candidate {
+    struct topology_model *model; /* NULL: it has been looked at */
+    double digits;
+};
+
+struct search {
+    const struct infer_matrix *matrix;
+    bool given; /* which lengths are none */
+    struct scale scale;
+    struct level *nodes;
+    struct twins *twins;
+    struct candidate model[STEPS]; /* by falling lengths that are none */
+    size_t n;
+    double least;  /* digits */
+    size_t edges;  /* of the model that needs them */
+};
+
+static int scale_of (const struct infer_matrix *m, struct scale *s)
+{
+    double *v = malloc ((size_t)m->n * m->n * sizeof (*v));
+
+    *s = (struct scale){ 0 };
+    if (!v)
+        return -1;
+    for (uint32_t a = 0; a < m->n; a++)
+        for (uint32_t b = 0; b < a; b++)
+            if (!isnan (infer_matrix_at (m, a, b)))
+                v[s->n++] = infer_matrix_at (m, a, b);
+    if (s->n > 0) {
+        stats_sort (v, s->n);
+        s->median = stats_quantile (v, s->n, 0.5);
+        s->range = v[s->n - 1] - v[0];
+    }
+    free (v);
+    return 0;
+}
+
+/* Give each group of two or more a switch. */
+static int add_switches (struct topology_model *m, const struct level *l,
+                         struct groups *g)
+{
+    for (uint32_t i = 0; i < g->next->n; i++)
+        if (g->size[i] > 1)
+            g->next->vertex[i] = topology_add_switch (m);
+    for (uint32_t a = 0; a < l->n; a++)
+        if (g->size[g->of[a]] > 1
+            && topology_add_edge (m, l->vertex[a], g->next->vertex[g->of[a]],
+                                  g->end[a]) < 0)
+            return -1;
+    return 0;
+}
+
+/* Group a level and all that come of it. */
+static int climb (struct topology_model *m, const struct level *l,
+                  const struct twins *twins, double zero)
+{
+    struct twins *next = NULL;
+    struct groups g = { 0 };
+    int rc = -1;
+
+    if (l->n < 3)
+        return mesh_join (l, zero, m);
+    if (twins_group (twins, zero, &g) < 0)
+        return -1;
+    if (g.next->n == l->n)
+        rc = mesh_join (l, zero, m);
+    else if (add_switches (m, l, &g) == 0
+             && (next = twins_find (g.next)))
+        rc = climb (m, g.next, next, zero);
+    twins_destroy (next);
+    groups_clear (&g);
+    return rc;
+}
+
+/* Let the edges have their latencies, until no switch or edge goes. */
+static int settle_all (struct topology_model *m, const struct infer_matrix *w,
+                       double zero, double *squares)
+{
+    for (int i = 0; i < SETTLINGS; i++) {
+        size_t edges = m->nedges;
+        double before = *squares;
+
+        if (settle (m, w, squares) < 0
+            || topology_normal (m, zero / NOISES) < 0)
+            return -1;
+        if (m->nedges == edges && *squares > before * (1 - 1e-6))
+            break;
+    }
+    return 0;
+}
+
+/* Digits (of base e) of an edge: which vertices it joins, and its latency. */
+static double edge_cost (const struct scale *s, const struct topology_model *m)
+{
+    return 2 * log (m->nnodes)
+           + log (fmax (s->range / (s->median * RESOLUTION), M_E));
+}
+
+/* Digits that a model needs for the values. */
+static double cost (const struct scale *s, const struct topology_model *m,
+                    double squares)
+{
+    double resolution = s->median * RESOLUTION;
+    double noise = sqrt (squares / (double)(m->dof ? m->dof : 1));
+
+    return (double)s->n * log (fmax (noise / resolution, 1))
+           + (double)m->nedges * edge_cost (s, m);
+}
+
+/* Make the model for a length that is none. 1: it has more edges than is worth
+ * a look, or twice the best one's, in vain.
+ */
+static int try_zero (struct search *s, double zero)
+{
+    const struct infer_matrix *w = s->matrix;
+    struct topology_model *m
+        = topology_create (w->n, (const char *const *)w->label);
+    double squares = INFINITY, digits;
+
+    if (!m || climb (m, s->nodes, s->twins, zero) < 0
+        || topology_normal (m, zero / NOISES) < 0)
+        goto nomem;
+    if (m->nedges > (size_t)EDGES * w->n) {
+        topology_destroy (m);
+        return 1;
+    }
+    if (settle_all (m, w, zero, &squares) < 0)
+        goto nomem;
+    digits = cost (&s->scale, m, squares);
+    s->model[s->n++] = (struct candidate){ m, digits };
+    if (digits < s->least - SAME) {
+        s->least = digits;
+        s->edges = m->nedges;
+        return 0;
+    }
+    return m->nedges > 2 * s->edges;
+nomem:
+    topology_destroy (m);
+    return -1;
+}
+
+static int try_all (struct search *s, double eps)
+{
+    double zero = fmax (s->scale.range, s->scale.median * RESOLUTION);
+    int many = 0;
+
+    if (eps > 0)
+        return try_zero (s, eps * s->scale.median) < 0 ? -1 : 0;
+    for (int i = 0; i < STEPS && many < MANY; i++, zero /= STEP) {
+        int rc = try_zero (s, zero);
+
+        if (rc < 0)
+            return -1;
+        many = rc > 0 ? many + 1 : 0;
+    }
+    return 0;
+}
+
+/* The model without what noise has put into it, unless the lengths that are
+ * none are given. NULL without memory.
+ */
+static struct topology_model *prune_model (const struct search *s,
+                                           const struct topology_model *from)
+{
+    struct topology_model *m = topology_copy (from);
+    double squares = INFINITY;
+
+    if (m && s->given)
+        return m;
+    if (m && settle (m, s->matrix, &squares) == 0
+        && (isinf (squares)
+            || (prune (m, s->matrix, squares, edge_cost (&s->scale, m)) >= 0
+                && topology_normal (m, 0) == 0
+                && settle_all (m, s->matrix, 0, &squares) == 0)))
+        return m;
+    topology_destroy (m);
+    return NULL;
+}
+
+/* How far the switches of an edge seem to be apart, and how far they need to
+ * be, in standard deviations of one value.
+ */
+struct step {
+    double ns, needed;
+};
+
+/* Nodes at each vertex. NULL without memory. */
+static uint32_t *count_nodes (const struct topology_model *m)
+{
+    uint32_t *nodes = calloc ((size_t)m->nvertices + 1, sizeof (*nodes));
+
+    for (size_t i = 0; nodes && i < m->nedges; i++)
+        if (m->edge[i].a < m->nnodes)
+            nodes[m->edge[i].b]++;
+    return nodes;
+}
+
+static struct step step_of (const uint32_t *nodes,
+                            const struct topology_edge *e)
+{
+    double least = fmin (nodes[e->a], nodes[e->b]);
+    double n = least > 1 ? least : fmax (nodes[e->a], nodes[e->b]);
+    double pairs = n * (n - 1) / 2;
+
+    return (struct step){
+        .ns = e->latency_ns * (least > 1 ? 1 : 2),
+        .needed = CLUSTER_APART
+                  - (pairs > 0 ? UNSURE / sqrt (pairs) : n > 0 ? UNSURE : 0),
+    };
+}
+
+/* The step that is the least for what it needs; its ns is INFINITY where there
+ * are none. Return 0, or -1 without memory.
+ */
+static int least_step (const struct topology_model *m, struct step *least)
+{
+    uint32_t *nodes = count_nodes (m);
+
+    *least = (struct step){ INFINITY, 1 };
+    if (!nodes)
+        return -1;
+    for (size_t i = 0; i < m->nedges; i++) {
+        struct step step;
+
+        if (m->edge[i].a < m->nnodes)
+            continue;
+        step = step_of (nodes, &m->edge[i]);
+        if (step.ns / step.needed < least->ns / least->needed)
+            *least = step;
+    }
+    free (nodes);
+    return 0;
+}
+
+/* The noise of one value, as much greater as few degrees of freedom, at least
+ * one, leave it open: the first term by which Student's quantiles are beyond
+ * the normal one of CLUSTER_APART (Fisher, Cornish, Technometrics 2, 1960).
+ */
+static double noise_at_most (const struct topology_model *m)
+{
+    double z = CLUSTER_APART;
+
+    return m->noise_ns * (1 + (z * z + 1) / (4.0 * (double)m->dof));
+}
+
+/* What a model has to show, besides that its steps exceed what it leaves. */
+enum proof {
+    NOISE_OR_GAP, /* what it leaves is noise, or values lie in classes */
+    GAP,          /* values lie in classes */
+    NO_STEP,      /* what it leaves is noise, or less than a step */
+};
+
+/* Whether a model shows it: 1; 0 with why not, or -1, with err. */
+static int is_clear (const struct search *s, const struct topology_model *m,
+                     enum proof proof, struct error *err)
+{
+    struct step least;
+    struct rest rest = { 0 };
+    double left;
+    bool one;
+
+    if (least_step (m, &least) < 0)
+        return error_nomem (err);
+    one = isinf (least.ns);
+    if (!one && m->dof == 0) {
+        error_world (err, "as many edges as pairs: nothing says by how much "
+                          "values scatter");
+        return 0;
+    }
+    if (!one && noise_at_most (m) * least.needed > least.ns) {
+        error_world (err, "latencies overlap: switches seem to be %.4g "
+                          "apart, and values scatter by %.3g",
+                     least.ns, m->noise_ns);
+        return 0;
+    }
+    if (m->noise_ns > RESOLUTION * s->scale.median
+        && rest_of (m, s->matrix, &rest) < 0)
+        return error_nomem (err);
+    left = proof == NO_STEP ? rest.ns : rest.most;
+    if ((one && m->noise_ns > TOO_NOISY * s->scale.median)
+        || ((proof == GAP || rest.digits > HIDDEN)
+            && (one || left > SMALL * least.ns))) {
+        error_world (err, "latencies overlap: they scatter by %.3g about "
+                          "%.4g, in which a switch may hide",
+                     m->noise_ns, s->scale.median);
+        return 0;
+    }
+    return 1;
+}
+
+/* Of the models that are left, and have no more edges than the best of all, the
+ * one of the fewest digits; of two that need the same, the one with the longer
+ * lengths. NULL: there is none.
+ */
+static struct candidate *best_left (struct search *s)
+{
+    struct candidate *best = NULL;
+
+    for (struct candidate *c = s->model; c < s->model + s->n; c++)
+        if (c->model && isfinite (c->digits) && c->model->nedges <= s->edges
+            && (!best || c->digits < best->digits - SAME))
+            best = c;
+    return best;
+}
+
+/* The best model without what noise has put into it, if that is clear or no
+ * coarser one has its values in classes: 1 with *model; 0 or -1, with err.
+ */
+static int choose (struct search *s, struct topology_model **model,
+                   struct error *err)
+{
+    struct candidate *c = best_left (s);
+    struct topology_model *best = c ? prune_model (s, c->model) : NULL;
+    struct error ignored;
+    int rc;
+
+    if (!c)
+        error_world (err, "the pairs measured do not join all nodes");
+    if (!best)
+        return c ? error_nomem (err) : 0;
+    *model = best;
+    rc = is_clear (s, best, NOISE_OR_GAP, err);
+    for (; rc == 0 && c; c = best_left (s)) {
+        rc = is_clear (s, c->model, GAP, &ignored);
+        if (rc == 1)
+            *model = c->model;
+        else
+            topology_destroy (c->model);
+        c->model = NULL;
+    }
+    if (rc == 0)
+        rc = is_clear (s, best, NO_STEP, err);
+    if (rc < 1 || *model != best)
+        topology_destroy (best);
+    if (rc < 1)
+        *model = NULL;
+    return rc < 0 ? error_nomem (err) : rc;
+}
+
+int infer_switches (const struct infer_matrix *m, double eps,
+                    struct topology_model **model, struct error *err)
+{
+    struct search s = {
+        .matrix = m,
+        .given = eps > 0,
+        .least = INFINITY,
+    };
+    int rc = -1;
+
+    *model = NULL;
+    if (scale_of (m, &s.scale) < 0 || !(s.nodes = level_of_matrix (m))
+        || !(s.twins = twins_find (s.nodes)) || try_all (&s, eps) < 0)
+        error_nomem (err);
+    else
+        rc = choose (&s, model, err);
+    for (size_t i = 0; i < s.n; i++)
+        topology_destroy (s.model[i].model);
+    twins_destroy (s.twins);
+    level_destroy (s.nodes);
+    return rc;
+}

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "config.h"
+#include "compare/infer/tgf.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compare/infer/matrix.h"
+#include "compare/infer/show.h"
+#include "util/file.h"
+#include "util/text.h"
+
+#define SWITCH "switch"
+#define BLANKS " \t\r"
+
+enum {
+    NAME_SIZE = INFER_MAX_LABEL + 1,
+    ID_MAX = 1000 * 1000 * 1000,
+};
+
+int tgf_write (const struct topology_model *m, FILE *fp, struct error *err)
+{
+    char name[NAME_SIZE];
+
+    for (uint32_t v = 0; v < m->nvertices; v++) {
+        show_name (m, v, name, sizeof (name));
+        fprintf (fp, "%u %s\n", v + 1, name);
+    }
+    fprintf (fp, "#\n");
+    for (size_t i = 0; i < m->nedges; i++) {
+        const struct topology_edge *e = &m->edge[i];
+
+        fprintf (fp, "%u %u l: %.9g", e->a + 1, e->b + 1, e->latency_ns);
+        if (e->rate > 0)
+            fprintf (fp, " t: %.9g", e->rate);
+        fprintf (fp, "\n");
+    }
+    if (ferror (fp))
+        return error_errno (err, "the graph cannot be written");
+    return 0;
+}
+
+/* A vertex of the file. */
+struct named {
+    uint64_t id;
+    const char *label;   /* NULL: a switch */
+    unsigned int line;
+    uint32_t vertex;     /* of the model */
+};
+
+struct ends {
+    uint32_t a, b;       /* a < b */
+    double latency_ns, rate;
+    unsigned int line;
+};
+
+struct reader {
+    unsigned int line;
+    bool edges;          /* "#" is behind us */
+    struct named *named; /* [TGF_MAX_VERTICES]; by id from "#" on */
+    size_t nnamed;
+    struct ends *ends;
+    size_t nends, ends_size;
+    struct topology_model *m;
+};
+
+/* The next word of the line; "" at its end. */
+static char *next_word (char **s)
+{
+    char *word = *s + strspn (*s, BLANKS);
+
+    *s = word + strcspn (word, BLANKS);
+    if (**s)
+        *(*s)++ = '\0';
+    return word;
+}
+
+static int read_id (char **s, uint64_t *id, struct error *err)
+{
+    const char *word = next_word (s);
+
+    if (text_u64 (word, 0, ID_MAX, id) < 0)
+        return error_input (err, "'%.20s' is no number of a vertex", word);
+    return 0;
+}
+
+static int check_label (const char *label, struct error *err)
+{
+    size_t len = strlen (label);
+
+    if (len == 0)
+        return error_input (err, "a vertex has no label");
+    if (len > INFER_MAX_LABEL)
+        return error_input (err, "a label is longer than %d bytes",
+                            INFER_MAX_LABEL);
+    for (size_t i = 0; i < len; i++)
+        if (label[i] <= 0x20 || label[i] > 0x7e)
+            return error_input (err, "a label is not printable ASCII");
+    return 0;
+}
+
+static int read_vertex (struct reader *r, char *s, struct error *err)
+{
+    struct named *v = &r->named[r->nnamed];
+    const char *label;
+
+    if (r->nnamed == TGF_MAX_VERTICES)
+        return error_input (err, "more than %d vertices", TGF_MAX_VERTICES);
+    *v = (struct named){ .line = r->line };
+    if (read_id (&s, &v->id, err) < 0)
+        return -1;
+    label = next_word (&s);
+    if (strcmp (label, SWITCH) != 0) {
+        v->label = label;
+        if (check_label (label, err) < 0)
+            return -1;
+        if (*next_word (&s))
+            return error_input (err, "the label of a node is one word");
+    }
+    r->nnamed++;
+    return 0;
+}
+
+static int compare_id (const void *a, const void *b)
+{
+    const struct named *x = a, *y = b;
+
+    return (x->id > y->id) - (x->id < y->id);
+}
+
+static int compare_label (const void *a, const void *b)
+{
+    const struct named *const *x = a;
+    const struct named *const *y = b;
+
+    return strcmp ((*x)->label, (*y)->label);
+}
+
+/* No ID and no label twice. nodes [nnodes] are the nodes in their order. */
+static int check_vertices (struct reader *r, struct named **nodes,
+                           size_t nnodes, struct error *err)
+{
+    for (size_t i = 1; i < r->nnamed; i++)
+        if (r->named[i].id == r->named[i - 1].id) {
+            r->line = r->named[i].line;
+            return error_input (err, "vertex %u is there twice",
+                                (unsigned int)r->named[i].id);
+        }
+    qsort (nodes, nnodes, sizeof (*nodes), compare_label);
+    for (size_t i = 1; i < nnodes; i++)
+        if (strcmp (nodes[i]->label, nodes[i - 1]->label) == 0) {
+            r->line = nodes[i]->line;
+            return error_input (err, "two vertices are called %.80s",
+                                nodes[i]->label);
+        }
+    return 0;
+}
+
+/* All vertices are read: nodes are numbered in the order of the file, which is
+ * that of `named`, and switches behind them.
+ */
+static int end_vertices (struct reader *r, struct error *err)
+{
+    const char **label = calloc (r->nnamed + 1, sizeof (*label));
+    struct named **nodes = calloc (r->nnamed + 1, sizeof (*nodes));
+    uint32_t n = 0;
+    int rc = -1;
+
+    if (!label || !nodes) {
+        error_nomem (err);
+        goto done;
+    }
+    for (size_t i = 0; i < r->nnamed; i++)
+        if (r->named[i].label) {
+            label[n] = r->named[i].label;
+            r->named[i].vertex = n++;
+        }
+    if (n < 2 || n > INFER_MAX_NODES) {
+        error_input (err, "%s: 2 to %d are wanted", COUNTED (n, "node"),
+                     INFER_MAX_NODES);
+        goto done;
+    }
+    if (!(r->m = topology_create (n, label))) {
+        error_nomem (err);
+        goto done;
+    }
+    for (size_t i = 0; i < r->nnamed; i++)
+        if (!r->named[i].label)
+            r->named[i].vertex = topology_add_switch (r->m);
+    qsort (r->named, r->nnamed, sizeof (*r->named), compare_id);
+    n = 0;
+    for (size_t i = 0; i < r->nnamed; i++)
+        if (r->named[i].label)
+            nodes[n++] = &r->named[i];
+    rc = check_vertices (r, nodes, n, err);
+done:
+    free (label);
+    free (nodes);
+    return rc;
+}
+
+static int read_end (const struct reader *r, char **s, uint32_t *vertex,
+                     struct error *err)
+{
+    struct named key;
+    const struct named *found;
+
+    if (read_id (s, &key.id, err) < 0)
+        return -1;
+    found = bsearch (&key, r->named, r->nnamed, sizeof (key), compare_id);
+    if (!found)
+        return error_input (err, "there is no vertex %u",
+                            (unsigned int)key.id);
+    *vertex = found->vertex;
+    return 0;
+}
+
+/* "l: 3 t: 10" */
+static int read_values (char *s, struct ends *e, struct error *err)
+{
+    const char *word;
+
+    e->latency_ns = NAN;
+    while (*(word = next_word (&s))) {
+        double *value = strcmp (word, "l:") == 0 ? &e->latency_ns
+                        : strcmp (word, "t:") == 0 ? &e->rate : NULL;
+
+        if (!value)
+            return error_input (err, "'%.20s' is neither l: nor t:", word);
+        word = next_word (&s);
+        if (text_double (word, 0, 1e15, value) < 0)
+            return error_input (err, "'%.20s' is no number from 0 on", word);
+    }
+    if (isnan (e->latency_ns))
+        return error_input (err, "an edge has no latency (l: NS)");
+    return 0;
+}
+
+static int grow_ends (struct reader *r)
+{
+    size_t size = r->ends_size ? 2 * r->ends_size : 64;
+    struct ends *ends = realloc (r->ends, size * sizeof (*ends));
+
+    if (!ends)
+        return -1;
+    r->ends = ends;
+    r->ends_size = size;
+    return 0;
+}
+
+static int read_edge (struct reader *r, char *s, struct error *err)
+{
+    struct ends *e;
+    uint32_t a, b;
+
+    if (r->nends == r->ends_size && grow_ends (r) < 0)
+        return error_nomem (err);
+    e = &r->ends[r->nends];
+    if (read_end (r, &s, &a, err) < 0 || read_end (r, &s, &b, err) < 0)
+        return -1;
+    if (a == b)
+        return error_input (err, "an edge leads back to where it starts");
+    *e = (struct ends){ .a = a < b ? a : b, .b = a < b ? b : a,
+                        .line = r->line };
+    if (read_values (s, e, err) < 0)
+        return -1;
+    r->nends++;
+    return 0;
+}
+
+static int compare_ends (const void *a, const void *b)
+{
+    const struct ends *x = a, *y = b;
+
+    if (x->a != y->a)
+        return x->a < y->a ? -1 : 1;
+    if (x->b != y->b)
+        return x->b < y->b ? -1 : 1;
+    return (x->line > y->line) - (x->line < y->line);
+}
+
+static int end_edges (struct reader *r, struct error *err)
+{
+    if (r->nends > 0)
+        qsort (r->ends, r->nends, sizeof (*r->ends), compare_ends);
+    for (size_t i = 0; i < r->nends; i++) {
+        const struct ends *e = &r->ends[i];
+
+        if (i > 0 && e->a == e[-1].a && e->b == e[-1].b) {
+            r->line = e->line;
+            return error_input (err, "these vertices are joined in line %u "
+                                     "already",
+                                e[-1].line);
+        }
+        if (topology_add_edge (r->m, e->a, e->b, e->latency_ns) < 0)
+            return error_nomem (err);
+        r->m->edge[r->m->nedges - 1].rate = e->rate;
+    }
+    return topology_normal (r->m, 0) < 0 ? error_nomem (err) : 0;
+}
+
+static int read_line (struct reader *r, char *s, struct error *err)
+{
+    s += strspn (s, BLANKS);
+    if (!*s)
+        return 0;
+    if (*s != '#')
+        return r->edges ? read_edge (r, s, err) : read_vertex (r, s, err);
+    if (r->edges)
+        return error_input (err, "a second '#'");
+    r->edges = true;
+    return end_vertices (r, err);
+}
+
+static int read_lines (struct reader *r, char *text, struct error *err)
+{
+    for (char *line = text, *end; line; line = end) {
+        r->line++;
+        if ((end = strchr (line, '\n')))
+            *end++ = '\0';
+        if (read_line (r, line, err) < 0)
+            return -1;
+    }
+    if (!r->edges)
+        return error_input (err, "no '#' is between vertices and edges");
+    return end_edges (r, err);
+}
+
+struct topology_model *tgf_read (FILE *fp, const char *name,
+                                 struct error *err)
+{
+    struct reader r = { 0 };
+    size_t len;
+    char *text = file_slurp (fp, TGF_MAX_BYTES, &len, err);
+
+    if (!text) {
+        error_prefix (err, "%s", name);
+        return NULL;
+    }
+    r.named = calloc (TGF_MAX_VERTICES, sizeof (*r.named));
+    if (!r.named)
+        error_nomem (err);
+    else if (strlen (text) != len)
+        error_input (err, "%s: a NUL is no text", name);
+    else if (read_lines (&r, text, err) < 0) {
+        error_prefix (err, "%s:%u", name, r.line);
+        topology_destroy (r.m);
+        r.m = NULL;
+    }
+    free (r.named);
+    free (r.ends);
+    free (text);
+    return r.m;
+}

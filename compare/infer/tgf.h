@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A model as a file: TGF, the trivial graph format, which graph editors read.
+ *
+ * Made by `pmm infer`; read by whoever draws graphs, and by tgf_read. Vertices
+ * are "ID LABEL", each on a line, then comes a line "#", then edges, "ID ID
+ * LABEL":
+ *
+ *     1 h0001
+ *     2 h0002
+ *     3 switch 1
+ *     #
+ *     1 3 l: 420
+ *     2 3 l: 420 t: 1.2e+10
+ *
+ * A label that starts with the word "switch" is a switch's; any other is a
+ * node's, a word of printable ASCII. l is the latency in ns, t the throughput
+ * in bytes per second where it is known.
+ */
+#ifndef COMPARE_TGF_H
+#define COMPARE_TGF_H
+
+#include <stdio.h>
+
+#include "compare/infer/model.h"
+#include "util/error.h"
+
+enum {
+    TGF_MAX_VERTICES = 1 << 13,
+    TGF_MAX_BYTES = 1 << 27,
+};
+
+/* Return 0, or -1 with err. */
+int tgf_write (const struct topology_model *m, FILE *fp, struct error *err);
+
+/* A model in its normal form. IDs are numbers, in any order. NULL with err as
+ * "NAME:LINE: sentence": an ID or a label twice, an edge twice or to nowhere,
+ * an edge without a latency.
+ */
+struct topology_model *tgf_read (FILE *fp, const char *name,
+                                 struct error *err);
+
+#endif /* COMPARE_TGF_H */

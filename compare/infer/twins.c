@@ -1,0 +1,574 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Vertices that are at one switch.
+ *
+ * Notes: were a and b at one switch, then the d(a,c) - d(b,c) would all be the
+ * difference of their ends, the ways to that switch, and with its mean over c
+ *
+ *     g(a,b) = (d(a,b) + mean_c (d(a,c) - d(b,c))) / 2
+ *
+ * would be the end of a, whatever ends the others have: the mean of Gromov's
+ * products (b|c) at a. It is never less than a's end in a metric, since
+ * d(a,b) + d(a,c) >= d(b,c) behind the ends. So the least over b is an estimate
+ * of the end, and
+ *
+ *     e(a,b) = d(a,b) - min_b g(a,b) - min_a g(b,a)
+ *
+ * of how far apart the switches of a and b are. By it vertices are clustered,
+ * by average linkage: values are told by all pairs of two groups together,
+ * not by one. A cut where e is `zero` makes groups.
+ *
+ * Groups are then fitted as d(a,b) = end_a + end_b + D(group, group), where
+ * D is 0 within a group, by least squares (in closed form, where all pairs are
+ * known). Whoever does not fit to its group (on a ring, each is between two
+ * others, to all of which e is 0) leaves it, the worst first; groups that are
+ * no more than `zero` apart are united; who is alone and fits to a group joins
+ * it. One misfits where to some group the residuals are too many or too much
+ * on one side, for a noise of zero / NOISES.
+ */
+#include "config.h"
+#include "compare/infer/twins.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compare/infer/linkage.h"
+
+#define NOISES 4.0 /* standard deviations of one value are `zero` */
+
+enum { FILLS = 6 };
+
+struct twins {
+    const struct level *l;
+    struct merge *merge; /* by e, as far as they are known */
+    uint32_t nmerges;
+};
+
+static double *square (uint32_t n)
+{
+    return calloc ((size_t)n * n + 1, sizeof (double));
+}
+
+/* The mean over all others of d(a,c) - d(b,c), by the weight that a difference
+ * has; 0 where there are none.
+ */
+static double difference (const struct level *l, uint32_t a, uint32_t b)
+{
+    const double *da = l->d + (size_t)a * l->n, *db = l->d + (size_t)b * l->n;
+    const double *wa = l->w + (size_t)a * l->n, *wb = l->w + (size_t)b * l->n;
+    double sum = 0, weight = 0;
+
+    for (uint32_t c = 0; c < l->n; c++) {
+        double w;
+
+        if (c == a || c == b || wa[c] <= 0 || wb[c] <= 0)
+            continue;
+        w = wa[c] * wb[c] / (wa[c] + wb[c]);
+        sum += w * (da[c] - db[c]);
+        weight += w;
+    }
+    return weight > 0 ? sum / weight : 0;
+}
+
+/* e of all pairs that are known, and 0, by weight, of others. */
+static double *separations (const struct level *l)
+{
+    double *e = square (l->n), *least = malloc ((l->n + 1) * sizeof (*least));
+    uint32_t n = l->n;
+
+    if (!e || !least)
+        goto error;
+    for (uint32_t a = 0; a < n; a++)
+        least[a] = INFINITY;
+    for (uint32_t a = 0; a < n; a++)
+        for (uint32_t b = a + 1; b < n; b++) {
+            double delta;
+
+            if (level_w (l, a, b) <= 0)
+                continue;
+            delta = difference (l, a, b);
+            least[a] = fmin (least[a], (level_d (l, a, b) + delta) / 2);
+            least[b] = fmin (least[b], (level_d (l, a, b) - delta) / 2);
+        }
+    for (uint32_t a = 0; a < n; a++)
+        for (uint32_t b = 0; b < n; b++)
+            if (level_w (l, a, b) > 0)
+                e[(size_t)a * n + b]
+                    = (level_d (l, a, b) - least[a] - least[b])
+                      * level_w (l, a, b);
+    free (least);
+    return e;
+error:
+    free (e);
+    free (least);
+    return NULL;
+}
+
+struct twins *twins_find (const struct level *l)
+{
+    struct twins *t = calloc (1, sizeof (*t));
+    double *sum = separations (l), *weight = square (l->n);
+    int64_t n = -1;
+
+    if (t && sum && weight
+        && (t->merge = calloc ((size_t)l->n + 1, sizeof (*t->merge)))) {
+        t->l = l;
+        memcpy (weight, l->w, (size_t)l->n * l->n * sizeof (*weight));
+        n = linkage (l->n, sum, weight, t->merge);
+        t->nmerges = n;
+    }
+    free (sum);
+    free (weight);
+    if (n < 0) {
+        twins_destroy (t);
+        t = NULL;
+    }
+    return t;
+}
+
+void twins_destroy (struct twins *t)
+{
+    if (!t)
+        return;
+    free (t->merge);
+    free (t);
+}
+
+/* A grouping while it is worked at. Groups are called by numbers below n, of
+ * which some are of none.
+ */
+struct work {
+    const struct level *l;
+    double *fd, *fw;    /* [n * n] of the level, with what is not known as the
+                           fit has it; those of the level if all is known */
+    bool unknown;
+    double usual;       /* weight of a pair that is known */
+    double noise;       /* variance of one pair's latency */
+    double zero;
+    uint32_t *of, *size;
+    double *end;
+    double *d, *w;      /* [n * n] between groups */
+    double *sum, *sums, *weight; /* [n] scratch */
+};
+
+static double filled_d (const struct work *k, uint32_t a, uint32_t b)
+{
+    return k->fd[(size_t)a * k->l->n + b];
+}
+
+static double filled_w (const struct work *k, uint32_t a, uint32_t b)
+{
+    return k->fw[(size_t)a * k->l->n + b];
+}
+
+static void fit_between (struct work *k)
+{
+    uint32_t n = k->l->n;
+
+    memset (k->d, 0, (size_t)n * n * sizeof (*k->d));
+    memset (k->w, 0, (size_t)n * n * sizeof (*k->w));
+    for (uint32_t a = 0; a < n; a++)
+        for (uint32_t b = 0; b < n; b++) {
+            size_t at = (size_t)k->of[a] * n + k->of[b];
+            double w = filled_w (k, a, b);
+
+            if (w <= 0)
+                continue;
+            k->d[at] += w * (filled_d (k, a, b) - k->end[a] - k->end[b]);
+            k->w[at] += w;
+        }
+    for (uint32_t g = 0; g < n; g++)
+        for (uint32_t h = 0; h < n; h++) {
+            size_t at = (size_t)g * n + h;
+
+            if (k->w[at] > 0)
+                k->d[at] = g == h ? 0 : k->d[at] / k->w[at];
+        }
+}
+
+/* Half the mean distance within a group, the mean of its ends, into *mean;
+ * returns the mean weight of these pairs.
+ */
+static double mean_end (const struct work *k, uint32_t g, double *mean)
+{
+    double sum = 0, weight = 0;
+    size_t pairs = 0;
+
+    for (uint32_t a = 0; a < k->l->n; a++)
+        for (uint32_t b = 0; k->of[a] == g && b < a; b++)
+            if (k->of[b] == g && filled_w (k, a, b) > 0) {
+                sum += filled_d (k, a, b);
+                weight += filled_w (k, a, b);
+                pairs++;
+            }
+    *mean = pairs > 0 ? sum / (double)pairs / 2 : 0;
+    return pairs > 0 ? weight / (double)pairs : 0;
+}
+
+/* Of each vertex outside a group, the mean distance to its members into sum
+ * and the mean weight into weight.
+ */
+static void mean_columns (struct work *k, uint32_t g)
+{
+    uint32_t n = k->l->n;
+
+    memset (k->sum, 0, n * sizeof (*k->sum));
+    memset (k->sums, 0, n * sizeof (*k->sums));
+    memset (k->weight, 0, n * sizeof (*k->weight));
+    for (uint32_t a = 0; a < n; a++)
+        for (uint32_t c = 0; k->of[a] == g && c < n; c++)
+            if (k->of[c] != g && filled_w (k, a, c) > 0) {
+                k->sum[c] += filled_d (k, a, c);
+                k->weight[c] += filled_w (k, a, c);
+                k->sums[c]++;
+            }
+    for (uint32_t c = 0; c < n; c++)
+        if (k->sums[c] > 0) {
+            k->sum[c] /= k->sums[c];
+            k->weight[c] /= k->sums[c];
+        }
+}
+
+/* The ends of a group's members: by how much each is further than the mean
+ * member from all others, and, as its own row has its end once more than the
+ * other members', from those.
+ */
+static void fit_ends (struct work *k, uint32_t g)
+{
+    double mean, within = mean_end (k, g, &mean);
+
+    mean_columns (k, g);
+    for (uint32_t a = 0; a < k->l->n; a++) {
+        double more = 0, weight = within * (k->size[g] - 2.0);
+
+        if (k->of[a] != g)
+            continue;
+        for (uint32_t c = 0; c < k->l->n; c++) {
+            if (filled_w (k, a, c) <= 0)
+                continue;
+            if (k->of[c] == g) {
+                more += within * (filled_d (k, a, c) - 2 * mean);
+            } else {
+                more += k->weight[c] * (filled_d (k, a, c) - k->sum[c]);
+                weight += k->weight[c];
+            }
+        }
+        k->end[a] = weight > 0 ? fmax (0, mean + more / weight) : mean;
+    }
+}
+
+/* Let pairs that are not known be as the fit has them, or forget them. */
+static void fill (struct work *k, bool forget)
+{
+    for (uint32_t a = 0; a < k->l->n; a++)
+        for (uint32_t b = 0; b < k->l->n; b++) {
+            size_t groups = (size_t)k->of[a] * k->l->n + k->of[b];
+            size_t at = (size_t)a * k->l->n + b;
+
+            if (a == b || level_w (k->l, a, b) > 0)
+                continue;
+            k->fw[at] = forget || k->w[groups] <= 0 ? 0 : k->usual;
+            k->fd[at] = k->end[a] + k->end[b] + k->d[groups];
+        }
+}
+
+static void fit (struct work *k)
+{
+    if (k->unknown)
+        fill (k, true);
+    for (int i = 0; i < (k->unknown ? FILLS : 1); i++) {
+        for (uint32_t g = 0; g < k->l->n; g++)
+            if (k->size[g] > 1)
+                fit_ends (k, g);
+        for (uint32_t a = 0; a < k->l->n; a++)
+            if (k->size[k->of[a]] == 1)
+                k->end[a] = 0;
+        fit_between (k);
+        if (k->unknown)
+            fill (k, false);
+    }
+}
+
+/* How badly vertex a fits as a member of group g with that end: 1 is the
+ * limit.
+ */
+static double misfit (const struct work *k, uint32_t a, uint32_t g,
+                      double end)
+{
+    uint32_t n = k->l->n;
+    double worst = 0;
+
+    memset (k->sum, 0, n * sizeof (*k->sum));
+    memset (k->sums, 0, n * sizeof (*k->sums));
+    memset (k->weight, 0, n * sizeof (*k->weight));
+    for (uint32_t c = 0; c < n; c++) {
+        double w = level_w (k->l, a, c);
+        double rest;
+
+        if (c == a || w <= 0 || k->w[(size_t)g * n + k->of[c]] <= 0)
+            continue;
+        rest = level_d (k->l, a, c) - end - k->end[c]
+               - k->d[(size_t)g * n + k->of[c]];
+        k->sum[k->of[c]] += w * rest;
+        k->sums[k->of[c]] += w * rest * rest;
+        k->weight[k->of[c]] += w;
+    }
+    for (uint32_t h = 0; h < n; h++) {
+        double count = k->size[h];
+
+        if (k->sums[h] <= 0)
+            continue;
+        worst = fmax (worst, k->sums[h] / k->noise
+                                 / (count + 4 * sqrt (2 * count) + 8));
+        worst = fmax (worst, fabs (k->sum[h]) / NOISES
+                                 / sqrt (k->weight[h] * k->noise));
+    }
+    return worst;
+}
+
+static void move (struct work *k, uint32_t a, uint32_t to)
+{
+    k->size[k->of[a]]--;
+    k->size[to]++;
+    k->of[a] = to;
+}
+
+/* A number that no group has. */
+static uint32_t free_group (const struct work *k)
+{
+    uint32_t g = 0;
+
+    while (k->size[g] > 0)
+        g++;
+    return g;
+}
+
+/* Put the member out that fits worst to its group. Returns whether there was
+ * one.
+ */
+static bool put_out (struct work *k)
+{
+    uint32_t worst = k->l->n;
+    double most = 1;
+
+    for (uint32_t a = 0; a < k->l->n; a++)
+        if (k->size[k->of[a]] > 1) {
+            double m = misfit (k, a, k->of[a], k->end[a]);
+
+            if (m > most) {
+                most = m;
+                worst = a;
+            }
+        }
+    if (worst == k->l->n)
+        return false;
+    move (k, worst, free_group (k));
+    return true;
+}
+
+/* Unite the two groups that are nearest, if they are as good as one. */
+static bool unite (struct work *k)
+{
+    uint32_t n = k->l->n, from = n, to = n;
+    double min = k->zero;
+
+    for (uint32_t g = 0; g < n; g++)
+        for (uint32_t h = 0; k->size[g] > 1 && h < g; h++)
+            if (k->size[h] > 1 && k->w[(size_t)g * n + h] > 0
+                && k->d[(size_t)g * n + h] <= min) {
+                min = k->d[(size_t)g * n + h];
+                from = g;
+                to = h;
+            }
+    for (uint32_t a = 0; from < n && a < n; a++)
+        if (k->of[a] == from)
+            move (k, a, to);
+    return from < n;
+}
+
+/* The end that vertex a would have as a member of group g; NAN: not known. */
+static double end_in (const struct work *k, uint32_t a, uint32_t g)
+{
+    double sum = 0, weight = 0;
+
+    for (uint32_t b = 0; b < k->l->n; b++)
+        if (k->of[b] == g && level_w (k->l, a, b) > 0) {
+            sum += level_w (k->l, a, b) * (level_d (k->l, a, b) - k->end[b]);
+            weight += level_w (k->l, a, b);
+        }
+    return weight > 0 ? sum / weight : NAN;
+}
+
+/* Let one that is alone join the group that it fits to best, if to any. */
+static bool take_in (struct work *k)
+{
+    for (uint32_t a = 0; a < k->l->n; a++) {
+        uint32_t best = k->l->n;
+        double least = 1;
+
+        for (uint32_t g = 0; k->size[k->of[a]] == 1 && g < k->l->n; g++) {
+            double end = k->size[g] > 1 ? end_in (k, a, g) : NAN;
+            double m = end >= 0 ? misfit (k, a, g, end) : INFINITY;
+
+            if (m < least) {
+                least = m;
+                best = g;
+            }
+        }
+        if (best < k->l->n) {
+            move (k, a, best);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The groups as they are found by the cut. */
+static void cut (struct work *k, const struct twins *t)
+{
+    for (uint32_t a = 0; a < k->l->n; a++) {
+        k->of[a] = a;
+        k->size[a] = 1;
+    }
+    for (uint32_t i = 0; i < t->nmerges && t->merge[i].mean <= k->zero; i++)
+        for (uint32_t a = 0; a < k->l->n; a++)
+            if (k->of[a] == t->merge[i].b)
+                move (k, a, t->merge[i].a);
+}
+
+static void improve (struct work *k)
+{
+    fit (k);
+    while (put_out (k))
+        fit (k);
+    while (unite (k))
+        fit (k);
+    while (put_out (k))
+        fit (k);
+    while (take_in (k))
+        fit (k);
+}
+
+/* Hand the groups over, numbered as their first members come. */
+static int hand_over (const struct work *k, struct groups *g)
+{
+    uint32_t n = k->l->n, count = 0;
+    uint32_t *name = malloc (((size_t)n + 1) * sizeof (*name));
+    uint32_t *first = malloc (((size_t)n + 1) * sizeof (*first));
+    int rc = -1;
+
+    if (!name || !first)
+        goto out;
+    memset (name, 0xff, n * sizeof (*name));
+    for (uint32_t a = 0; a < n; a++)
+        if (name[k->of[a]] == UINT32_MAX) {
+            first[count] = a;
+            name[k->of[a]] = count++;
+        }
+    g->of = malloc (((size_t)n + 1) * sizeof (*g->of));
+    g->end = malloc (((size_t)n + 1) * sizeof (*g->end));
+    g->size = malloc (((size_t)count + 1) * sizeof (*g->size));
+    g->next = level_create (count);
+    if (!g->of || !g->end || !g->size || !g->next)
+        goto out;
+    memcpy (g->end, k->end, n * sizeof (*g->end));
+    for (uint32_t a = 0; a < n; a++)
+        g->of[a] = name[k->of[a]];
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t own = k->of[first[i]];
+
+        g->size[i] = k->size[own];
+        g->next->vertex[i] = k->l->vertex[first[i]];
+        for (uint32_t j = 0; j < count; j++) {
+            size_t at = (size_t)own * n + k->of[first[j]];
+
+            if (i == j || k->w[at] <= 0)
+                continue;
+            g->next->d[(size_t)i * count + j] = k->d[at];
+            g->next->w[(size_t)i * count + j] = k->w[at];
+        }
+    }
+    rc = 0;
+out:
+    free (name);
+    free (first);
+    return rc;
+}
+
+/* Copies of the level's distances where there are some to be filled in. */
+static int work_fill (struct work *k)
+{
+    size_t size = (size_t)k->l->n * k->l->n;
+    size_t known = 0;
+
+    k->fd = k->l->d;
+    k->fw = k->l->w;
+    for (size_t i = 0; i < size; i++)
+        if (k->l->w[i] > 0) {
+            k->usual += k->l->w[i];
+            known++;
+        }
+    k->unknown = known < size - k->l->n;
+    if (!k->unknown)
+        return 0;
+    k->usual /= (double)known;
+    k->fd = square (k->l->n);
+    k->fw = square (k->l->n);
+    if (!k->fd || !k->fw)
+        return -1;
+    memcpy (k->fd, k->l->d, size * sizeof (*k->fd));
+    memcpy (k->fw, k->l->w, size * sizeof (*k->fw));
+    return 0;
+}
+
+int twins_group (const struct twins *t, double zero, struct groups *g)
+{
+    size_t n = (size_t)t->l->n + 1;
+    struct work k = {
+        .l = t->l,
+        .noise = zero * zero / (NOISES * NOISES),
+        .zero = zero,
+        .of = calloc (n, sizeof (*k.of)),
+        .size = calloc (n, sizeof (*k.size)),
+        .end = calloc (n, sizeof (*k.end)),
+        .d = square (t->l->n),
+        .w = square (t->l->n),
+        .sum = calloc (n, sizeof (*k.sum)),
+        .sums = calloc (n, sizeof (*k.sums)),
+        .weight = calloc (n, sizeof (*k.weight)),
+    };
+    int rc = -1;
+
+    *g = (struct groups){ 0 };
+    if (k.of && k.size && k.end && k.d && k.w && k.sum && k.sums
+        && k.weight && work_fill (&k) == 0) {
+        cut (&k, t);
+        improve (&k);
+        rc = hand_over (&k, g);
+        if (rc < 0)
+            groups_clear (g);
+    }
+    if (k.unknown) {
+        free (k.fd);
+        free (k.fw);
+    }
+    free (k.of);
+    free (k.size);
+    free (k.end);
+    free (k.d);
+    free (k.w);
+    free (k.sum);
+    free (k.sums);
+    free (k.weight);
+    return rc;
+}
+
+void groups_clear (struct groups *g)
+{
+    free (g->of);
+    free (g->size);
+    free (g->end);
+    level_destroy (g->next);
+    *g = (struct groups){ 0 };
+}

@@ -1,0 +1,611 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Who exchanges messages with whom.
+ *
+ * Notes: kinds pair places, 0 .. n-1; p->id says which process is at a place,
+ * so that shuffling, hosts and plans are but ways to fill it. A pairing gives
+ * any pair of any step by its number, in constant time, of processes and of
+ * groups of them alike.
+ */
+#include "config.h"
+#include "compare/pattern/pattern.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compare/pattern/order.h"
+#include "util/rng.h"
+
+/* A way to pair n, floor(n/2) pairs a step. */
+struct pairing {
+    uint64_t (*steps) (uint32_t n);
+    struct probe (*pair) (uint32_t n, uint64_t step, uint32_t k);
+};
+
+/* An odd number of places on a circle, of which a step pairs those that are
+ * equally far from place `step`; if n is even, that one with the last, which
+ * is not on the circle.
+ */
+static uint64_t circle (uint32_t n)
+{
+    return (n - 1) | 1;
+}
+
+static struct probe circle_pair (uint32_t n, uint64_t step, uint32_t k)
+{
+    uint64_t c = circle (n);
+
+    if (k == c / 2)
+        return (struct probe){ step, n - 1 };
+    return (struct probe){ (step + k + 1) % c, (step + c - k - 1) % c };
+}
+
+static uint64_t halves (uint32_t n)
+{
+    return n - n / 2;
+}
+
+static struct probe halves_pair (uint32_t n, uint64_t step, uint32_t k)
+{
+    return (struct probe){ k, n / 2 + (k + step) % halves (n) };
+}
+
+static const struct pairing one_factor = { circle, circle_pair };
+static const struct pairing bisection = { halves, halves_pair };
+
+struct pattern {
+    const struct kind *kind;
+    uint32_t n;
+    uint64_t turn;   /* steps before roles are swapped */
+    uint64_t steps;
+    uint32_t *id;    /* the process of a place; [n], or [endpoints] of a plan */
+    uint32_t groups; /* by host: places first[g] .. first[g + 1] - 1, */
+    uint32_t *first; /* [groups + 1], are group g's */
+    uint64_t *from;  /* [steps of the pairing + 1] where its steps begin */
+    const struct plan *plan;
+    struct probe *pair; /* given ones */
+    bool shuffle;
+    struct order order; /* of `turn` steps */
+};
+
+struct kind {
+    const char *name, *help;
+    bool once;    /* roles are never swapped */
+    bool by_host;
+    const struct pairing *pairing;
+    uint64_t (*steps) (const struct pattern *p); /* roles not swapped */
+    uint32_t (*width) (const struct pattern *p);
+    uint32_t (*step) (const struct pattern *p, uint64_t step,
+                      struct probe *pair);
+};
+
+static uint64_t one (const struct pattern *p)
+{
+    (void)p;
+    return 1;
+}
+
+static uint32_t width_one (const struct pattern *p)
+{
+    (void)p;
+    return 1;
+}
+
+static uint32_t width_half (const struct pattern *p)
+{
+    return p->n / 2;
+}
+
+/* one-factor, bisection */
+
+static uint64_t paired_steps (const struct pattern *p)
+{
+    return p->kind->pairing->steps (p->n);
+}
+
+static uint32_t paired_step (const struct pattern *p, uint64_t step,
+                             struct probe *pair)
+{
+    for (uint32_t k = 0; k < p->n / 2; k++)
+        pair[k] = p->kind->pairing->pair (p->n, step, k);
+    return p->n / 2;
+}
+
+/* by-host: the pairing's step of groups, and where in it */
+
+static uint32_t group_size (const struct pattern *p, uint32_t g)
+{
+    return p->first[g + 1] - p->first[g];
+}
+
+static uint64_t grouped_turns (const struct pattern *p)
+{
+    return p->groups < 2 ? 0 : p->kind->pairing->steps (p->groups);
+}
+
+static uint64_t grouped_steps (const struct pattern *p)
+{
+    return p->from[grouped_turns (p)];
+}
+
+/* The last turn that begins at the step or before it. */
+static uint64_t find_turn (const struct pattern *p, uint64_t step)
+{
+    uint64_t low = 0, high = grouped_turns (p);
+
+    while (high - low > 1) {
+        uint64_t middle = (low + high) / 2;
+
+        if (p->from[middle] <= step)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static uint32_t grouped_step (const struct pattern *p, uint64_t step,
+                              struct probe *pair)
+{
+    uint64_t turn = find_turn (p, step);
+    uint32_t shift = step - p->from[turn];
+    uint32_t n = 0;
+
+    for (uint32_t k = 0; k < p->groups / 2; k++) {
+        struct probe g = p->kind->pairing->pair (p->groups, turn, k);
+        uint32_t a = group_size (p, g.a), b = group_size (p, g.b);
+        uint32_t less = a < b ? a : b, more = a < b ? b : a;
+
+        for (uint32_t i = 0; shift < more && i < less; i++) {
+            uint32_t j = (i + shift) % more;
+
+            pair[n++] = (struct probe){ p->first[g.a] + (a < b ? i : j),
+                                        p->first[g.b] + (a < b ? j : i) };
+        }
+    }
+    return n;
+}
+
+static uint64_t serial_steps (const struct pattern *p)
+{
+    return circle (p->n) * (p->n / 2);
+}
+
+static uint32_t serial_step (const struct pattern *p, uint64_t step,
+                             struct probe *pair)
+{
+    pair[0] = circle_pair (p->n, step / (p->n / 2), step % (p->n / 2));
+    return 1;
+}
+
+/* whole topologies */
+
+static uint32_t all_width (const struct pattern *p)
+{
+    return p->n * p->n;
+}
+
+static uint32_t all_step (const struct pattern *p, uint64_t step,
+                          struct probe *pair)
+{
+    (void)step;
+    for (uint32_t a = 0; a < p->n; a++)
+        for (uint32_t b = 0; b < p->n; b++)
+            *pair++ = (struct probe){ a, b };
+    return all_width (p);
+}
+
+static uint32_t star_width (const struct pattern *p)
+{
+    return p->n - 1;
+}
+
+static uint32_t star_step (const struct pattern *p, uint64_t step,
+                           struct probe *pair)
+{
+    (void)step;
+    for (uint32_t b = 1; b < p->n; b++)
+        *pair++ = (struct probe){ 0, b };
+    return star_width (p);
+}
+
+static uint32_t ring_width (const struct pattern *p)
+{
+    return p->n;
+}
+
+static uint32_t ring_step (const struct pattern *p, uint64_t step,
+                           struct probe *pair)
+{
+    (void)step;
+    for (uint32_t a = 0; a < p->n; a++)
+        *pair++ = (struct probe){ a, (a + 1) % p->n };
+    return ring_width (p);
+}
+
+static uint32_t complete_width (const struct pattern *p)
+{
+    return (uint64_t)p->n * (p->n - 1) / 2;
+}
+
+static uint32_t complete_step (const struct pattern *p, uint64_t step,
+                               struct probe *pair)
+{
+    (void)step;
+    for (uint32_t a = 0; a < p->n; a++)
+        for (uint32_t b = a + 1; b < p->n; b++)
+            *pair++ = (struct probe){ a, b };
+    return complete_width (p);
+}
+
+static const struct kind kinds[PATTERN_KINDS] = {
+    [PATTERN_ONE_FACTOR] = {
+        "one-factor", "every pair once, half as many a step as processes",
+        false, false, &one_factor, paired_steps, width_half, paired_step },
+    [PATTERN_BISECTION] = {
+        "bisection", "every pair across the halves of the processes once",
+        false, false, &bisection, paired_steps, width_half, paired_step },
+    [PATTERN_BY_HOST] = {
+        "by-host", "all of a host with one other host at a time",
+        false, true, &one_factor, grouped_steps, width_half, grouped_step },
+    [PATTERN_BY_HOST_BISECTION] = {
+        "by-host-bisection", "by host, across the halves of the hosts only",
+        false, true, &bisection, grouped_steps, width_half, grouped_step },
+    [PATTERN_ONE_TO_ONE] = {
+        "one-to-one", "every pair once, one a step",
+        false, false, NULL, serial_steps, width_one, serial_step },
+    [PATTERN_ALL_TO_ALL] = {
+        "all-to-all", "everyone to everyone at once, itself included",
+        true, false, NULL, one, all_width, all_step },
+    [PATTERN_STAR] = {
+        "star", "one process with all others",
+        true, false, NULL, one, star_width, star_step },
+    [PATTERN_RING] = {
+        "ring", "each process with the next",
+        true, false, NULL, one, ring_width, ring_step },
+    [PATTERN_COMPLETE] = {
+        "complete", "everyone with everyone else at once",
+        true, false, NULL, one, complete_width, complete_step },
+};
+
+/* of a plan */
+
+static uint64_t plan_turns (const struct pattern *p)
+{
+    return plan_rounds (p->plan);
+}
+
+static uint32_t plan_step (const struct pattern *p, uint64_t step,
+                           struct probe *pair)
+{
+    size_t n;
+    const struct probe *probe = plan_round (p->plan, step, &n);
+
+    memcpy (pair, probe, n * sizeof (*pair));
+    return n;
+}
+
+static const struct kind of_plan = {
+    "pmm", "the rounds of a plan",
+    false, false, NULL, plan_turns, width_half, plan_step,
+};
+
+/* of given pairs: p->turn of them */
+
+static uint64_t given_steps (const struct pattern *p)
+{
+    return p->turn;
+}
+
+static uint32_t given_step (const struct pattern *p, uint64_t step,
+                            struct probe *pair)
+{
+    pair[0] = p->pair[step];
+    return 1;
+}
+
+static const struct kind of_pairs = {
+    "pairs", "given pairs, one a step",
+    true, false, NULL, given_steps, width_one, given_step,
+};
+
+const char *pattern_name (enum pattern_kind kind)
+{
+    return kinds[kind].name;
+}
+
+int pattern_find (const char *name)
+{
+    for (int k = 0; k < PATTERN_KINDS; k++)
+        if (strcmp (kinds[k].name, name) == 0)
+            return k;
+    return -1;
+}
+
+const char *pattern_help (enum pattern_kind kind)
+{
+    return kinds[kind].help;
+}
+
+bool pattern_whole (enum pattern_kind kind)
+{
+    return kinds[kind].once;
+}
+
+static struct pattern *create (const struct kind *kind, uint32_t n,
+                               size_t places, struct error *err)
+{
+    struct pattern *p;
+
+    if (n < 2 || n > PATTERN_PROCESSES_MAX) {
+        error_input (err, "a pattern of %u processes: 2 to %d can be had", n,
+                     PATTERN_PROCESSES_MAX);
+        return NULL;
+    }
+    p = calloc (1, sizeof (*p));
+    if (p)
+        p->id = calloc (places + 1, sizeof (*p->id));
+    if (!p || !p->id) {
+        error_nomem (err);
+        pattern_destroy (p);
+        return NULL;
+    }
+    p->kind = kind;
+    p->n = n;
+    return p;
+}
+
+/* Count the steps, and put them in order. */
+static struct pattern *finish (struct pattern *p,
+                               const struct pattern_options *opts,
+                               struct rng *rng)
+{
+    p->turn = p->kind->steps (p);
+    p->steps = p->kind->once ? p->turn : 2 * p->turn;
+    p->shuffle = opts && opts->shuffle && p->turn > 1;
+    if (p->shuffle)
+        order_draw (&p->order, p->turn, rng);
+    return p;
+}
+
+struct member {
+    uint32_t process, host;
+    uint32_t place; /* in the order asked for */
+    uint32_t head;  /* place of the first of the host */
+};
+
+static int by_host (const void *a, const void *b)
+{
+    const struct member *x = a;
+    const struct member *y = b;
+
+    if (x->host != y->host)
+        return x->host < y->host ? -1 : 1;
+    return x->place < y->place ? -1 : 1;
+}
+
+static int by_head (const void *a, const void *b)
+{
+    const struct member *x = a;
+    const struct member *y = b;
+
+    if (x->head != y->head)
+        return x->head < y->head ? -1 : 1;
+    return x->place < y->place ? -1 : 1;
+}
+
+/* The processes of a host next to each other, hosts by their first. */
+static void sort_members (struct member *m, uint32_t n)
+{
+    qsort (m, n, sizeof (*m), by_host);
+    for (uint32_t i = 0; i < n; i++)
+        m[i].head = i > 0 && m[i].host == m[i - 1].host ? m[i - 1].head
+                                                         : m[i].place;
+    qsort (m, n, sizeof (*m), by_head);
+}
+
+static int group (struct pattern *p, const uint32_t *host)
+{
+    struct member *m = calloc (p->n, sizeof (*m));
+
+    p->first = calloc (p->n + 1, sizeof (*p->first));
+    if (!m || !p->first) {
+        free (m);
+        return -1;
+    }
+    for (uint32_t i = 0; i < p->n; i++)
+        m[i] = (struct member){ p->id[i], host ? host[p->id[i]] : i, i, 0 };
+    sort_members (m, p->n);
+    for (uint32_t i = 0; i < p->n; i++) {
+        p->id[i] = m[i].process;
+        if (i == 0 || m[i].head != m[i - 1].head)
+            p->first[p->groups++] = i;
+    }
+    p->first[p->groups] = p->n;
+    free (m);
+    return 0;
+}
+
+/* Where the pairing's steps begin: each takes as many as its largest group has
+ * processes.
+ */
+static int count_turns (struct pattern *p)
+{
+    uint64_t turns = grouped_turns (p);
+
+    if (!(p->from = calloc (turns + 1, sizeof (*p->from))))
+        return -1;
+    for (uint64_t t = 0; t < turns; t++) {
+        uint32_t most = 0;
+
+        for (uint32_t k = 0; k < p->groups / 2; k++) {
+            struct probe g = p->kind->pairing->pair (p->groups, t, k);
+
+            if (group_size (p, g.a) > most)
+                most = group_size (p, g.a);
+            if (group_size (p, g.b) > most)
+                most = group_size (p, g.b);
+        }
+        p->from[t + 1] = p->from[t] + most;
+    }
+    return 0;
+}
+
+struct pattern *pattern_create (enum pattern_kind kind, uint32_t n,
+                                const uint32_t *host,
+                                const struct pattern_options *opts,
+                                struct error *err)
+{
+    struct pattern *p = create (&kinds[kind], n, n, err);
+    struct rng rng;
+
+    if (!p)
+        return NULL;
+    rng_seed (&rng, opts ? opts->seed : 0);
+    for (uint32_t i = 0; i < n; i++)
+        p->id[i] = i;
+    if (opts && opts->shuffle)
+        rng_shuffle (&rng, p->id, n);
+    if (p->kind->by_host && (group (p, host) < 0 || count_turns (p) < 0)) {
+        error_nomem (err);
+        pattern_destroy (p);
+        return NULL;
+    }
+    return finish (p, opts, &rng);
+}
+
+/* Rounds of a plan: no process twice, none out of range. */
+static int check_rounds (const struct pattern *p, size_t nendpoints,
+                         struct error *err)
+{
+    size_t *last = calloc (p->n, sizeof (*last)); /* round, from 1 */
+    int rc = 0;
+
+    if (!last)
+        return error_nomem (err);
+    for (size_t r = 0; r < plan_rounds (p->plan) && rc == 0; r++) {
+        size_t n;
+        const struct probe *probe = plan_round (p->plan, r, &n);
+
+        if (n == 0)
+            rc = error_input (err, "round %zu of the plan is empty", r + 1);
+        for (size_t i = 0; i < 2 * n && rc == 0; i++) {
+            uint32_t end = i % 2 ? probe[i / 2].b : probe[i / 2].a;
+
+            if (end >= nendpoints || p->id[end] >= p->n)
+                rc = error_input (err, "round %zu of the plan: an endpoint"
+                                  " that no process has", r + 1);
+            else if (last[p->id[end]] == r + 1)
+                rc = error_input (err, "round %zu of the plan: process %u is"
+                                  " in two pairs", r + 1, p->id[end]);
+            else
+                last[p->id[end]] = r + 1;
+        }
+    }
+    free (last);
+    return rc;
+}
+
+struct pattern *pattern_of_plan (const struct plan *plan,
+                                 const uint32_t *process, size_t nendpoints,
+                                 uint32_t n,
+                                 const struct pattern_options *opts,
+                                 struct error *err)
+{
+    struct pattern *p = create (&of_plan, n, nendpoints, err);
+    struct rng rng;
+
+    if (!p)
+        return NULL;
+    rng_seed (&rng, opts ? opts->seed : 0);
+    p->plan = plan;
+    for (size_t e = 0; e < nendpoints; e++)
+        p->id[e] = process[e];
+    if (check_rounds (p, nendpoints, err) < 0) {
+        pattern_destroy (p);
+        return NULL;
+    }
+    return finish (p, opts, &rng);
+}
+
+struct pattern *pattern_of_pairs (const struct probe *pair, size_t npairs,
+                                  uint32_t n,
+                                  const struct pattern_options *opts,
+                                  struct error *err)
+{
+    struct pattern *p = create (&of_pairs, n, n, err);
+    struct rng rng;
+
+    if (!p)
+        return NULL;
+    rng_seed (&rng, opts ? opts->seed : 0);
+    if (!(p->pair = calloc (npairs + 1, sizeof (*p->pair)))) {
+        error_nomem (err);
+        goto error;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        p->id[i] = i;
+    for (size_t i = 0; i < npairs; i++) {
+        if (pair[i].a >= n || pair[i].b >= n || pair[i].a == pair[i].b) {
+            error_input (err, "pair %zu: %u and %u are not two of %u"
+                         " processes", i + 1, pair[i].a, pair[i].b, n);
+            goto error;
+        }
+        p->pair[i] = pair[i];
+    }
+    p->turn = npairs;
+    return finish (p, opts, &rng);
+error:
+    pattern_destroy (p);
+    return NULL;
+}
+
+void pattern_destroy (struct pattern *p)
+{
+    int saved = errno;
+
+    if (!p)
+        return;
+    free (p->id);
+    free (p->first);
+    free (p->from);
+    free (p->pair);
+    free (p);
+    errno = saved;
+}
+
+uint32_t pattern_processes (const struct pattern *p)
+{
+    return p->n;
+}
+
+uint64_t pattern_steps (const struct pattern *p)
+{
+    return p->steps;
+}
+
+uint64_t pattern_turn (const struct pattern *p)
+{
+    return p->turn;
+}
+
+uint32_t pattern_width (const struct pattern *p)
+{
+    return p->kind->width (p);
+}
+
+uint32_t pattern_step (const struct pattern *p, uint64_t step,
+                       struct probe *pair)
+{
+    bool swap = step >= p->turn;
+    uint64_t at = swap ? step - p->turn : step;
+    uint32_t n = p->kind->step (p, p->shuffle ? order_at (&p->order, at) : at,
+                                pair);
+
+    for (uint32_t k = 0; k < n; k++) {
+        uint32_t a = p->id[pair[k].a], b = p->id[pair[k].b];
+
+        pair[k] = swap ? (struct probe){ b, a } : (struct probe){ a, b };
+    }
+    return n;
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "config.h"
+#include "compare/series/compare.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NONE UINT32_MAX
+
+/* Processes by label, in order of their numbers where labels are the same. */
+struct name {
+    const char *label;
+    uint32_t index;
+};
+
+static int compare_names (const void *x, const void *y)
+{
+    const struct name *p = x;
+    const struct name *q = y;
+    int order = strcmp (p->label, q->label);
+
+    return order ? order : (p->index > q->index) - (p->index < q->index);
+}
+
+static struct name *sorted_names (const struct series *s)
+{
+    struct name *v = calloc (s->nprocesses + 1, sizeof (*v));
+
+    for (uint32_t i = 0; v && i < s->nprocesses; i++)
+        v[i] = (struct name){ s->process[i].label, i };
+    if (v)
+        qsort (v, s->nprocesses, sizeof (*v), compare_names);
+    return v;
+}
+
+/* [process of x] the same in y, or NONE. NULL: no memory. */
+static uint32_t *match (const struct series *x, const struct series *y)
+{
+    struct name *p = sorted_names (x);
+    struct name *q = sorted_names (y);
+    uint32_t *map = calloc (x->nprocesses + 1, sizeof (*map));
+    uint32_t k = 0;
+
+    if (!p || !q || !map) {
+        free (map);
+        map = NULL;
+        goto done;
+    }
+    for (uint32_t i = 0; i < x->nprocesses; i++) {
+        while (k < y->nprocesses && strcmp (q[k].label, p[i].label) < 0)
+            k++;
+        map[p[i].index] = NONE;
+        if (k < y->nprocesses && !strcmp (q[k].label, p[i].label))
+            map[p[i].index] = q[k++].index;
+    }
+done:
+    free (p);
+    free (q);
+    return map;
+}
+
+/* What one series has, as seen from the other. */
+struct view {
+    const struct series *s;
+    uint32_t *map;       /* of the other's processes into s */
+    bool any_length;     /* both have one */
+    enum series_stat stat;
+};
+
+/* The same pair as the other's p; NULL: s does not know it. */
+static const struct series_pair *twin (const struct view *v,
+                                       const struct series_pair *p)
+{
+    uint64_t length = v->any_length ? v->s->length[0] : p->length;
+    uint32_t a = v->map[p->a];
+    uint32_t b = v->map[p->b];
+    const struct series_pair *q;
+
+    if (a == NONE || b == NONE)
+        return NULL;
+    q = series_at (v->s, a, b, length);
+    return series_measured (q) && !isnan (q->time_ns[v->stat]) ? q : NULL;
+}
+
+static void add (struct deviation *d, double x, const struct series_pair *at)
+{
+    d->mean += x;
+    d->absolute += fabs (x);
+    d->quadratic += x * x;
+    if (!d->at || fabs (x) > fabs (d->max)) {
+        d->max = x;
+        d->at = at;
+    }
+}
+
+static void finish (struct deviation *d, size_t n)
+{
+    if (n == 0) {
+        *d = (struct deviation){ NAN, NAN, NAN, NAN, NULL };
+        return;
+    }
+    d->mean /= (double)n;
+    d->absolute /= (double)n;
+    d->quadratic = sqrt (d->quadratic / (double)n);
+}
+
+/* The pairs of s that the other one lacks go to only. */
+static int split (struct series_comparison *c, const struct series *s,
+                  const struct view *other, int which)
+{
+    size_t relative = 0;
+
+    if (!(c->only[which] = calloc (s->npairs + 1, sizeof (*c->only[0]))))
+        return -1;
+    for (size_t i = 0; i < s->npairs; i++) {
+        const struct series_pair *p = &s->pair[i];
+        const struct series_pair *q = twin (other, p);
+        double x = p->time_ns[c->stat];
+
+        if (!series_measured (p) || isnan (x))
+            continue;
+        if (!q) {
+            c->only[which][c->nonly[which]++] = p;
+        } else if (which == 0) {
+            double d = q->time_ns[c->stat] - x;
+
+            add (&c->ns, d, p);
+            c->n++;
+            if (x > 0) {
+                add (&c->relative, d / x, p);
+                relative++;
+            }
+            else if (d > 0) {
+                c->boundless = true;
+            }
+        }
+    }
+    if (which == 0) {
+        finish (&c->ns, c->n);
+        finish (&c->relative, relative);
+    }
+    return 0;
+}
+
+static int choose_stat (struct series_comparison *c, const struct series *x,
+                        const struct series *y, enum series_stat stat,
+                        struct error *err)
+{
+    stat = series_stat_known (x, stat);
+    c->stat = series_stat_known (y, stat);
+    if (series_stat_known (x, c->stat) != c->stat)
+        return error_input (err, "one knows the %s of its pairs, the other "
+                                 "the %s",
+                            series_stat_name (stat),
+                            series_stat_name (c->stat));
+    return 0;
+}
+
+int series_compare (struct series_comparison *c, const struct series *x,
+                    const struct series *y, enum series_stat stat,
+                    struct error *err)
+{
+    bool any_length = x->nlengths == 1 && y->nlengths == 1;
+    struct view of_x = { .s = x, .any_length = any_length };
+    struct view of_y = { .s = y, .any_length = any_length };
+    int rc = -1;
+
+    *c = (struct series_comparison){ 0 };
+    if (choose_stat (c, x, y, stat, err) < 0)
+        return -1;
+    of_x.stat = of_y.stat = c->stat;
+    of_x.map = match (y, x);
+    of_y.map = match (x, y);
+    if (of_x.map && of_y.map && split (c, x, &of_y, 0) == 0)
+        rc = split (c, y, &of_x, 1);
+    free (of_x.map);
+    free (of_y.map);
+    if (rc < 0) {
+        comparison_clear (c);
+        return error_nomem (err);
+    }
+    return 0;
+}
+
+void comparison_clear (struct series_comparison *c)
+{
+    int saved_errno = errno;
+
+    free (c->only[0]);
+    free (c->only[1]);
+    *c = (struct series_comparison){ 0 };
+    errno = saved_errno;
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "config.h"
+#include "compare/series/line.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define NS_PER_S 1e9
+#define MB 1e6
+#define BITS 8
+
+/*
+ * Fit. With weights w = 1 / time^2 and weighted means of size and time, the
+ * slope is Sxy / Sxx, the latency where the line meets size 0.
+ */
+
+static int order (uint64_t x, uint64_t y)
+{
+    return (x > y) - (x < y);
+}
+
+static int compare (const void *x, const void *y)
+{
+    const struct series_pair *p = *(const struct series_pair *const *)x;
+    const struct series_pair *q = *(const struct series_pair *const *)y;
+    int by_a = order (p->a, q->a);
+    int by_b = order (p->b, q->b);
+
+    return by_a ? by_a : by_b ? by_b : order (p->length, q->length);
+}
+
+static bool is_known (const struct series_pair *p, enum series_stat stat)
+{
+    return series_measured (p) && p->time_ns[stat] > 0;
+}
+
+/* Pairs with a time, those of the same processes together. */
+static const struct series_pair **collect (const struct series *s,
+                                           enum series_stat stat, size_t *n,
+                                           struct error *err)
+{
+    const struct series_pair **v = calloc (s->npairs + 1, sizeof (*v));
+
+    *n = 0;
+    if (!v) {
+        error_nomem (err);
+        return NULL;
+    }
+    for (size_t i = 0; i < s->npairs; i++)
+        if (is_known (&s->pair[i], stat))
+            v[(*n)++] = &s->pair[i];
+    if (*n > 0)
+        qsort (v, *n, sizeof (*v), compare);
+    return v;
+}
+
+struct sums {
+    double w, x, y;       /* weights; weighted means */
+    double xx, xy, yy;    /* about the means */
+};
+
+static struct sums sum (const struct series_pair *const *p, size_t n,
+                        enum series_stat stat)
+{
+    struct sums s = { 0 };
+
+    for (size_t i = 0; i < n; i++) {
+        double y = p[i]->time_ns[stat];
+        double w = 1 / (y * y);
+
+        s.w += w;
+        s.x += w * (double)p[i]->length;
+        s.y += w * y;
+    }
+    s.x /= s.w;
+    s.y /= s.w;
+    for (size_t i = 0; i < n; i++) {
+        double y = p[i]->time_ns[stat];
+        double dx = (double)p[i]->length - s.x;
+
+        s.xx += dx * dx / (y * y);
+        s.xy += dx * (y - s.y) / (y * y);
+        s.yy += (y - s.y) * (y - s.y) / (y * y);
+    }
+    return s;
+}
+
+/* Through n > 1 points of one pair, of distinct lengths. */
+static struct series_fit fit (const struct series_pair *const *p, size_t n,
+                              enum series_stat stat)
+{
+    struct sums s = sum (p, n, stat);
+    double slope = s.xy / s.xx;
+    double residual = fmax (s.yy - slope * s.xy, 0);
+    double dof = (double)n - 2;
+
+    return (struct series_fit){
+        .a = p[0]->a,
+        .b = p[0]->b,
+        .n = n,
+        .latency_ns = s.y - slope * s.x,
+        .stderr_ns = n > 2 ? sqrt (residual / dof
+                                   * (1 / s.w + s.x * s.x / s.xx))
+                           : NAN,
+        .rate = slope > 0 ? NS_PER_S / slope : NAN,
+        .r2 = s.yy > 0 ? 1 - residual / s.yy : NAN,
+    };
+}
+
+struct series_fit *series_fit (const struct series *s, enum series_stat stat,
+                               size_t *n, struct error *err)
+{
+    size_t points;
+    const struct series_pair **p;
+    struct series_fit *v = NULL;
+    size_t end;
+
+    *n = 0;
+    if (!series_stat_is_time (stat)) {
+        error_input (err, "%s is no time: there is no line through it",
+                     series_stat_name (stat));
+        return NULL;
+    }
+    if (!(p = collect (s, stat, &points, err)))
+        return NULL;
+    if (!(v = calloc (points / 2 + 1, sizeof (*v)))) {
+        error_nomem (err);
+        goto done;
+    }
+    for (size_t i = 0; i < points; i = end) {
+        for (end = i + 1; end < points; end++)
+            if (p[end]->a != p[i]->a || p[end]->b != p[i]->b)
+                break;
+        if (end - i > 1)
+            v[(*n)++] = fit (p + i, end - i, stat);
+    }
+    if (*n == 0) {
+        error_input (err, "no pair has times at two lengths");
+        free (v);
+        v = NULL;
+    }
+done:
+    free (p);
+    return v;
+}
+
+static void write_number (double x, FILE *fp)
+{
+    if (isnan (x))
+        fprintf (fp, " %12s", "-");
+    else
+        fprintf (fp, " %12.3f", x);
+}
+
+int series_fit_write (const struct series *s, enum series_stat stat, FILE *fp,
+               struct error *err)
+{
+    size_t n;
+    struct series_fit *v = series_fit (s, stat, &n, err);
+
+    if (!v)
+        return -1;
+    fprintf (fp, " %12s %12s %12s %12s %12s  %s\n %12s %12s %12s\n",
+             "Latency", "Error", "Transfer", "R^2", "Sizes", "Pair", "ns", "ns",
+             "MB/s");
+    for (size_t i = 0; i < n; i++) {
+        write_number (v[i].latency_ns, fp);
+        write_number (v[i].stderr_ns, fp);
+        write_number (v[i].rate / MB, fp);
+        write_number (v[i].r2, fp);
+        fprintf (fp, " %12zu  %s %s\n", v[i].n, s->process[v[i].a].label,
+                 s->process[v[i].b].label);
+    }
+    free (v);
+    return ferror (fp) ? error_errno (err, "cannot write") : 0;
+}
+
+/*
+ * Own time
+ */
+
+/* ns for a byte on the way from one endpoint to another. */
+static int byte_time (const struct network *net, uint32_t from, uint32_t to,
+                      enum own_time how, double *ns, struct error *err)
+{
+    uint32_t arc[PATH_MAX_HOPS];
+    int n = net->walk (net->net, from, to, arc, err);
+
+    *ns = 0;
+    if (n < 0)
+        return -1;
+    for (int i = 0; i < n; i++) {
+        const struct link_info *l = &net->link[arc_link (arc[i])];
+        double hop;
+
+        if (l->rate <= 0)
+            return error_input (err, "the rate of link %s is not known",
+                                l->id);
+        hop = BITS * NS_PER_S / l->rate;
+        *ns = how == OWN_CUT_THROUGH ? fmax (*ns, hop) : *ns + hop;
+    }
+    return 0;
+}
+
+int series_less_own_time (struct series *s, const struct network *net,
+                          const uint32_t *endpoint, enum own_time how,
+                          struct error *err)
+{
+    for (size_t i = 0; i < s->npairs; i++) {
+        struct series_pair *p = &s->pair[i];
+        uint32_t a = endpoint[p->a];
+        uint32_t b = endpoint[p->b];
+        double there;
+        double back;
+
+        if (byte_time (net, a, b, how, &there, err) < 0
+            || byte_time (net, b, a, how, &back, err) < 0)
+            return error_prefix (err, "%s to %s", s->process[p->a].label,
+                                 s->process[p->b].label);
+        for (int k = 0; k < SERIES_STATS; k++) {
+            if (k == SERIES_SD)
+                continue;
+            p->time_ns[k] -= (there + back) / 2 * (double)p->length;
+            if (p->time_ns[k] < 0)
+                p->time_ns[k] = NAN;
+        }
+    }
+    return 0;
+}

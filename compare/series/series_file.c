@@ -1,0 +1,532 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Series as a file: JSON, kind "series", a run a line; and whatever else one
+ * can be read from.
+ */
+#include "config.h"
+#include "compare/series/series.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compare/series/parus.h"
+#include "compare/series/solved.h"
+#include "util/json.h"
+
+enum { FILE_MAX = 1 << 30, RUNS_MAX = 1 << 16 };
+
+#define TIME_LIMIT_NS 1e15
+#define SECONDS_LIMIT 1e9
+
+/* Numbers and words of a run by their keys. */
+static const struct {
+    const char *key;
+    size_t offset;
+} numbers[] = {
+    { "seed", offsetof (struct series, seed) },
+    { "repeats", offsetof (struct series, repeats) },
+    { "noise_length", offsetof (struct series, noise_length) },
+    { "noise_messages", offsetof (struct series, noise_messages) },
+    { "noise_processes", offsetof (struct series, noise_processes) },
+    { "steps", offsetof (struct series, steps) },
+    { "probes", offsetof (struct series, probes) },
+}, words[] = {
+    { "pattern", offsetof (struct series, pattern) },
+    { "exchange", offsetof (struct series, exchange) },
+    { "transport", offsetof (struct series, transport) },
+    { "fabric", offsetof (struct series, fabric) },
+};
+
+enum {
+    NUMBERS = sizeof (numbers) / sizeof (numbers[0]),
+    WORDS = sizeof (words) / sizeof (words[0]),
+};
+
+/*
+ * Write
+ */
+
+static json_t *times_json (const double *time_ns)
+{
+    json_t *json = json_object ();
+
+    for (int i = 0; i < SERIES_STATS; i++)
+        if (json_object_set_new (json, series_stat_name (i),
+                                 isnan (time_ns[i])
+                                     ? json_null ()
+                                     : json_real (time_ns[i]))
+            < 0) {
+            json_decref (json);
+            return NULL;
+        }
+    return json;
+}
+
+/* What pairs and topologies have in common goes into row, which is the
+ * caller's. "time_ns" is left out where nothing came to its end.
+ */
+static json_t *row_json (json_t *row, uint64_t length, uint32_t count,
+                         uint32_t lost, const double *time_ns)
+{
+    json_t *rest = json_pack ("{s:I, s:I, s:I}", "length", (json_int_t)length,
+                              "count", (json_int_t)count, "lost",
+                              (json_int_t)lost);
+
+    if (!row || !rest || json_object_update (row, rest) < 0
+        || (lost < count
+            && json_object_set_new (row, "time_ns", times_json (time_ns))
+                   < 0)) {
+        json_decref (row);
+        row = NULL;
+    }
+    json_decref (rest);
+    return row;
+}
+
+static json_t *process_json (const struct series *s, size_t i)
+{
+    const struct series_process *p = &s->process[i];
+
+    return json_pack ("{s:s, s:s, s:b}", "label", p->label, "host", p->host,
+                      "lost", p->lost);
+}
+
+static json_t *pair_json (const struct series *s, size_t i)
+{
+    const struct series_pair *p = &s->pair[i];
+
+    return row_json (json_pack ("{s:I, s:I}", "a", (json_int_t)p->a, "b",
+                                (json_int_t)p->b),
+                     p->length, p->count, p->lost, p->time_ns);
+}
+
+static json_t *topology_json (const struct series *s, size_t i)
+{
+    const struct series_topology *t = &s->topology[i];
+
+    return row_json (json_pack ("{s:s, s:b}", "shape",
+                                series_shape_name (t->shape), "both_ways",
+                                t->both_ways),
+                     t->length, t->count, t->lost, t->time_ns);
+}
+
+/* A list in the object, row by row: there may be millions. */
+static int write_list (const char *key, size_t n, const struct series *s,
+                       json_t *(*row) (const struct series *s, size_t i),
+                       FILE *fp, struct error *err)
+{
+    fprintf (fp, ",\"%s\":[", key);
+    for (size_t i = 0; i < n; i++) {
+        json_t *json = row (s, i);
+        int rc;
+
+        if (!json)
+            return error_nomem (err);
+        if (i > 0)
+            putc (',', fp);
+        rc = json_dumpf (json, fp, JSON_COMPACT);
+        json_decref (json);
+        if (rc < 0)
+            return error_errno (err, "cannot write JSON");
+    }
+    putc (']', fp);
+    return 0;
+}
+
+static int fill_head (json_t *json, const struct series *s)
+{
+    const char *base = (const char *)s;
+
+    if (json_object_set_new (json, "test",
+                             json_string (series_test_name (s->test)))
+        < 0)
+        return -1;
+    for (size_t i = 0; i < WORDS; i++) {
+        const char *word = base + words[i].offset;
+
+        if (word[0]
+            && json_object_set_new (json, words[i].key, json_string (word))
+                   < 0)
+            return -1;
+    }
+    for (size_t i = 0; i < NUMBERS; i++) {
+        const uint64_t *n = (const uint64_t *)(base + numbers[i].offset);
+
+        if (json_object_set_new (json, numbers[i].key,
+                                 json_integer ((json_int_t)*n))
+            < 0)
+            return -1;
+    }
+    if (json_object_set_new (json, "seconds", json_real (s->seconds)) < 0
+        || json_object_set_new (json, "complete",
+                                json_boolean (s->complete))
+               < 0)
+        return -1;
+    return 0;
+}
+
+/* The object's head, without the brace that closes it. */
+static int write_head (const struct series *s, FILE *fp, struct error *err)
+{
+    json_t *json = json_file ("series", NULL);
+    char *text = NULL;
+
+    if (json && fill_head (json, s) == 0)
+        text = json_dumps (json, JSON_COMPACT);
+    json_decref (json);
+    if (!text)
+        return error_nomem (err);
+    fprintf (fp, "%.*s", (int)strlen (text) - 1, text);
+    free (text);
+    return 0;
+}
+
+int series_write (const struct series *s, FILE *fp, struct error *err)
+{
+    if (write_head (s, fp, err) < 0
+        || write_list ("processes", s->nprocesses, s, process_json, fp, err)
+               < 0
+        || write_list ("pairs", s->npairs, s, pair_json, fp, err) < 0
+        || write_list ("topologies", s->ntopologies, s, topology_json, fp,
+                       err) < 0)
+        return -1;
+    fprintf (fp, "}\n");
+    return ferror (fp) ? error_errno (err, "cannot write JSON") : 0;
+}
+
+/*
+ * Read
+ */
+
+static int read_word (const json_t *json, const char *key, char *word,
+                      struct error *err)
+{
+    const char *text;
+
+    if (!json_object_get (json, key))
+        return 0;
+    if (json_get_string (json, NULL, key, &text, err) < 0)
+        return -1;
+    if (strlen (text) > SERIES_WORD_MAX)
+        return error_input (err, "%s: longer than %d bytes", key,
+                            SERIES_WORD_MAX);
+    strcpy (word, text);
+    return 0;
+}
+
+static struct series *read_head (const json_t *json, struct error *err)
+{
+    struct series *s;
+    const char *name;
+    int test;
+
+    if (json_get_string (json, NULL, "test", &name, err) < 0)
+        return NULL;
+    if ((test = series_test_find (name)) < 0) {
+        error_input (err, "test: %.40s is not known", name);
+        return NULL;
+    }
+    if (!(s = series_create (test))) {
+        error_nomem (err);
+        return NULL;
+    }
+    for (size_t i = 0; i < WORDS; i++)
+        if (read_word (json, words[i].key, (char *)s + words[i].offset, err)
+            < 0)
+            goto error;
+    for (size_t i = 0; i < NUMBERS; i++)
+        if (json_get_u64 (json, NULL, numbers[i].key, 0, INT64_MAX,
+                          (uint64_t *)((char *)s + numbers[i].offset), err)
+            < 0)
+            goto error;
+    if (json_get_double (json, NULL, "seconds", 0, SECONDS_LIMIT, &s->seconds,
+                         err) < 0
+        || json_get_bool (json, NULL, "complete", &s->complete, err) < 0)
+        goto error;
+    return s;
+error:
+    series_destroy (s);
+    return NULL;
+}
+
+/* Quantiles rise, and the mean is one of the values between them. */
+static int check_times (const double *time_ns, const char *where,
+                        struct error *err)
+{
+    double least = 0;
+
+    for (int i = SERIES_MIN; i <= SERIES_MAX; i++) {
+        if (time_ns[i] < least)
+            return error_input (err, "%s.%s: less than a lower quantile",
+                                where, series_stat_name (i));
+        if (!isnan (time_ns[i]))
+            least = time_ns[i];
+    }
+    if (time_ns[SERIES_MEAN] < time_ns[SERIES_MIN]
+        || time_ns[SERIES_MEAN] > time_ns[SERIES_MAX])
+        return error_input (err, "%s.mean: not between min and max", where);
+    return 0;
+}
+
+static int read_times (const json_t *row, const char *where, double *time_ns,
+                       struct error *err)
+{
+    json_t *json;
+    char place[80];
+
+    if (json_get_object (row, where, "time_ns", &json, err) < 0)
+        return -1;
+    snprintf (place, sizeof (place), "%s.time_ns", where);
+    for (int i = 0; i < SERIES_STATS; i++) {
+        const char *key = series_stat_name (i);
+
+        time_ns[i] = NAN;
+        if (!json_is_null (json_object_get (json, key))
+            && json_get_double (json, place, key, 0, TIME_LIMIT_NS,
+                                &time_ns[i], err) < 0)
+            return -1;
+    }
+    return check_times (time_ns, place, err);
+}
+
+/* What pairs and topologies have in common. */
+static int read_row (const json_t *row, const char *where, uint64_t *length,
+                     uint32_t *count, uint32_t *lost, double *time_ns,
+                     struct error *err)
+{
+    uint64_t n;
+    uint64_t nlost;
+
+    if (json_get_u64 (row, where, "length", 0, INT64_MAX, length, err) < 0
+        || json_get_u64 (row, where, "count", 0, SERIES_COUNT_MAX, &n, err)
+               < 0
+        || json_get_u64 (row, where, "lost", 0, n, &nlost, err) < 0)
+        return -1;
+    *count = (uint32_t)n;
+    *lost = (uint32_t)nlost;
+    return nlost < n ? read_times (row, where, time_ns, err) : 0;
+}
+
+static int read_process (struct series *s, const json_t *row,
+                         const char *where, struct error *err)
+{
+    const char *label;
+    const char *host;
+    bool lost;
+
+    if (json_get_string (row, where, "label", &label, err) < 0
+        || json_get_string (row, where, "host", &host, err) < 0
+        || json_get_bool (row, where, "lost", &lost, err) < 0)
+        return -1;
+    if (series_add_process (s, label, host, err) < 0)
+        return error_prefix (err, "%s", where);
+    s->process[s->nprocesses - 1].lost = lost;
+    return 0;
+}
+
+static int read_pair (struct series *s, const json_t *row, const char *where,
+                      struct error *err)
+{
+    struct series_pair p = { 0 };
+    uint64_t a;
+    uint64_t b;
+
+    if (json_get_u64 (row, where, "a", 0, UINT32_MAX, &a, err) < 0
+        || json_get_u64 (row, where, "b", 0, UINT32_MAX, &b, err) < 0
+        || read_row (row, where, &p.length, &p.count, &p.lost, p.time_ns,
+                     err) < 0)
+        return -1;
+    p.a = (uint32_t)a;
+    p.b = (uint32_t)b;
+    if (series_add_pair (s, &p, err) < 0)
+        return error_prefix (err, "%s", where);
+    return 0;
+}
+
+static int read_topology (struct series *s, const json_t *row,
+                          const char *where, struct error *err)
+{
+    struct series_topology t = { 0 };
+    const char *name;
+    int shape;
+
+    if (json_get_string (row, where, "shape", &name, err) < 0
+        || json_get_bool (row, where, "both_ways", &t.both_ways, err) < 0
+        || read_row (row, where, &t.length, &t.count, &t.lost, t.time_ns,
+                     err) < 0)
+        return -1;
+    if ((shape = series_shape_find (name)) < 0)
+        return error_input (err, "%s.shape: %.40s is not known", where, name);
+    t.shape = shape;
+    if (series_add_topology (s, &t, err) < 0)
+        return error_prefix (err, "%s", where);
+    return 0;
+}
+
+static const struct {
+    const char *key;
+    size_t max;
+    int (*read) (struct series *s, const json_t *row, const char *where,
+                 struct error *err);
+} lists[] = {
+    { "processes", SERIES_PROCESSES_MAX, read_process },
+    { "pairs", SERIES_PAIRS_MAX, read_pair },
+    { "topologies", SERIES_TOPOLOGIES_MAX, read_topology },
+};
+
+static int read_lists (struct series *s, const json_t *json,
+                       struct error *err)
+{
+    for (size_t k = 0; k < sizeof (lists) / sizeof (lists[0]); k++) {
+        json_t *list;
+
+        if (json_get_array (json, NULL, lists[k].key, lists[k].max, &list,
+                            err) < 0)
+            return -1;
+        for (size_t i = 0; i < json_array_size (list); i++) {
+            char where[64];
+
+            snprintf (where, sizeof (where), "%s[%zu]", lists[k].key, i);
+            if (lists[k].read (s, json_array_get (list, i), where, err) < 0)
+                return -1;
+        }
+    }
+    return 0;
+}
+
+static struct series *read_series (const json_t *json, struct error *err)
+{
+    struct series *s = read_head (json, err);
+
+    if (s && read_lists (s, json, err) < 0) {
+        series_destroy (s);
+        s = NULL;
+    }
+    return s;
+}
+
+/* What a series can be made of. */
+static const struct {
+    const char *kind;
+    struct series *(*read) (const json_t *json, struct error *err);
+} kinds[] = {
+    { "series", read_series },
+    { "solution", solved_series },
+};
+
+static struct series *read_kind (const json_t *json, struct error *err)
+{
+    const char *kind = json_string_value (json_object_get (json, "kind"));
+
+    for (size_t i = 0; i < sizeof (kinds) / sizeof (kinds[0]); i++)
+        if (!strcmp (kind, kinds[i].kind))
+            return kinds[i].read (json, err);
+    error_input (err, "a series or a solution is wanted, this is a %.64s",
+                 kind);
+    return NULL;
+}
+
+static struct series *read_json (FILE *fp, const char *name,
+                                 struct error *err)
+{
+    json_t *json = json_read (fp, name, NULL, FILE_MAX, err);
+    struct series *s = NULL;
+
+    if (!json)
+        return NULL;
+    if (!(s = read_kind (json, err)) || series_sort (s, err) < 0) {
+        error_prefix (err, "%s", name);
+        series_destroy (s);
+        s = NULL;
+    }
+    json_decref (json);
+    return s;
+}
+
+/* What comes behind the blanks; EOF: nothing. */
+static int peek (FILE *fp)
+{
+    int c;
+
+    do
+        c = getc (fp);
+    while (isspace (c));
+    return c == EOF ? EOF : ungetc (c, fp);
+}
+
+/* Matrices of PARUS start with a word. */
+static struct series *read_run (FILE *fp, const char *name, struct error *err)
+{
+    return isalpha (peek (fp)) ? parus_read (fp, name, err)
+                               : read_json (fp, name, err);
+}
+
+int series_list_add (struct series_list *list, struct series *s,
+                     struct error *err)
+{
+    struct series **v;
+
+    if (list->n == RUNS_MAX)
+        return error_input (err, "more than %d runs", RUNS_MAX);
+    if (!(v = realloc (list->run, (list->n + 1) * sizeof (*v))))
+        return error_nomem (err);
+    list->run = v;
+    v[list->n++] = s;
+    return 0;
+}
+
+void series_list_clear (struct series_list *list)
+{
+    for (size_t i = 0; i < list->n; i++)
+        series_destroy (list->run[i]);
+    free (list->run);
+    *list = (struct series_list){ 0 };
+}
+
+static bool is_again (const struct series *s)
+{
+    size_t len = strlen (s->pattern), tail = strlen (SERIES_AGAIN);
+
+    return len > tail && strcmp (s->pattern + len - tail, SERIES_AGAIN) == 0;
+}
+
+const struct series *series_list_pairs (const struct series_list *list)
+{
+    const struct series *again = NULL;
+
+    for (size_t i = list->n; i-- > 0;) {
+        if (list->run[i]->npairs == 0)
+            continue;
+        if (!is_again (list->run[i]))
+            return list->run[i];
+        again = again ? again : list->run[i];
+    }
+    return again;
+}
+
+int series_read (struct series_list *list, FILE *fp, const char *name,
+                 struct error *err)
+{
+    char where[320];
+
+    *list = (struct series_list){ 0 };
+    snprintf (where, sizeof (where), "%.255s", name);
+    do {
+        struct series *s = read_run (fp, where, err);
+
+        if (!s)
+            goto error;
+        if (series_list_add (list, s, err) < 0) {
+            series_destroy (s);
+            goto error;
+        }
+        snprintf (where, sizeof (where), "%.255s: run %zu", name,
+                  list->n + 1);
+    } while (peek (fp) != EOF);
+    return 0;
+error:
+    series_list_clear (list);
+    return -1;
+}

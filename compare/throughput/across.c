@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Notes: what can be brought on an arc is bounded by those who send across it
+ * and by those who receive, each port by the rate of its own link. A receiver
+ * is counted once, when its tree has the arc. Senders are counted by leaves, of
+ * which the arc remembers a few: they are no longer counted when they are
+ * enough for its rate, and where there are more than that, its rate stands.
+ */
+#include "config.h"
+#include "compare/throughput/across.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "core/paths/tree.h"
+#include "core/plan/basis.h"
+
+enum { LEAVES = 4 };
+
+struct senders {
+    uint32_t leaf[LEAVES];
+    uint8_t n;
+    bool many; /* more than these, or enough */
+    double rate;
+};
+
+struct search {
+    struct across *a;
+    struct pathset *ps;
+    const double *rate;
+    const bool *wanted;
+    struct rng *rng;
+    struct tree *tree;
+    struct senders *senders; /* [2 * nlinks] */
+    double *receivers;       /* [2 * nlinks] */
+    uint32_t *port_of;       /* [2 * nlinks] last receiver, from 1 */
+    uint64_t *seen;          /* [2 * nlinks] pairs to draw from */
+    double *leaf_rate;       /* [nleaves] of all ports */
+};
+
+double *across_rates (const struct pathset *ps, struct error *err)
+{
+    const struct network *net = pathset_network (ps);
+    double *rate = calloc (net->nlinks + 1, sizeof (*rate));
+    double greatest = 0;
+
+    if (!rate) {
+        error_nomem (err);
+        return NULL;
+    }
+    for (size_t l = 0; l < net->nlinks; l++)
+        greatest = fmax (greatest, net->link[l].rate);
+    for (size_t l = 0; l < net->nlinks; l++)
+        rate[l] = net->link[l].rate > 0 ? net->link[l].rate
+                : greatest > 0 ? greatest : 1;
+    return rate;
+}
+
+bool across_known (const struct pathset *ps)
+{
+    const struct network *net = pathset_network (ps);
+
+    for (size_t l = 0; l < net->nlinks; l++)
+        if (net->link[l].rate > 0)
+            return true;
+    return false;
+}
+
+static void search_clear (struct search *s)
+{
+    tree_destroy (s->tree);
+    free (s->senders);
+    free (s->receivers);
+    free (s->port_of);
+    free (s->seen);
+    free (s->leaf_rate);
+}
+
+/* Of an endpoint's own link; without one it is no limit. */
+static double port_rate (const struct search *s, uint32_t e)
+{
+    uint32_t up = s->tree->up[e];
+
+    return up == NETWORK_NONE ? HUGE_VAL : s->rate[arc_link (up)];
+}
+
+static int search_init (struct search *s, struct error *err)
+{
+    size_t narcs = 2 * s->a->nlinks;
+    const struct tree *t;
+    bool *counted = NULL;
+
+    if (!(s->tree = tree_create (s->ps, err)))
+        return -1;
+    t = s->tree;
+    counted = calloc (pathset_ports (s->ps) + 1, sizeof (*counted));
+    s->senders = calloc (narcs + 1, sizeof (*s->senders));
+    s->receivers = calloc (narcs + 1, sizeof (*s->receivers));
+    s->port_of = calloc (narcs + 1, sizeof (*s->port_of));
+    s->seen = calloc (narcs + 1, sizeof (*s->seen));
+    s->leaf_rate = calloc (t->nleaves + 1, sizeof (*s->leaf_rate));
+    if (!s->senders || !s->receivers || !s->port_of || !s->seen
+        || !s->leaf_rate || !counted) {
+        free (counted);
+        return error_nomem (err);
+    }
+    for (size_t i = 0; i < pathset_size (s->ps); i++) {
+        bool *port = &counted[pathset_port (s->ps, i)];
+
+        if (!*port)
+            s->leaf_rate[t->leaf_of[i]] += port_rate (s, i);
+        *port = true;
+    }
+    free (counted);
+    return 0;
+}
+
+/* Keep one of all pairs that come, with the same chance each. */
+static void keep (struct search *s, uint32_t arc, struct probe pair)
+{
+    struct probe *kept = &s->a->pair[(size_t)arc * ACROSS_PAIRS];
+    uint64_t at = s->seen[arc]++;
+
+    if (at < ACROSS_PAIRS)
+        s->a->npairs[arc] = at + 1;
+    else
+        at = rng_below (s->rng, at + 1);
+    if (at < ACROSS_PAIRS)
+        kept[at] = pair;
+}
+
+static void count_receiver (struct search *s, uint32_t arc, uint32_t to)
+{
+    uint32_t port = pathset_port (s->ps, to) + 1;
+
+    if (s->port_of[arc] == port)
+        return;
+    s->port_of[arc] = port;
+    s->receivers[arc] += port_rate (s, to);
+}
+
+static void count_senders (struct search *s, uint32_t arc, size_t leaf)
+{
+    struct senders *v = &s->senders[arc];
+
+    if (v->many)
+        return;
+    for (uint8_t i = 0; i < v->n; i++)
+        if (v->leaf[i] == leaf)
+            return;
+    v->rate += s->leaf_rate[leaf];
+    v->many = v->n == LEAVES || v->rate >= s->rate[arc_link (arc)];
+    if (v->n < LEAVES)
+        v->leaf[v->n++] = leaf;
+}
+
+static void cross (struct search *s, uint32_t arc, size_t leaf,
+                   struct probe pair)
+{
+    if (s->wanted && !s->wanted[arc])
+        return;
+    count_receiver (s, arc, pair.b);
+    count_senders (s, arc, leaf);
+    keep (s, arc, pair);
+}
+
+/* A member of the leaf that is drawn, on another port than the tree's endpoint;
+ * that endpoint where there is none.
+ */
+static uint32_t draw_sender (struct search *s, size_t leaf)
+{
+    const struct tree *t = s->tree;
+    uint32_t n = t->first[leaf + 1] - t->first[leaf];
+    uint32_t at = rng_below (s->rng, n);
+
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t from = t->member[t->first[leaf] + (at + i) % n];
+
+        if (pathset_port (s->ps, from) != pathset_port (s->ps, t->to))
+            return from;
+    }
+    return t->to;
+}
+
+/* The arcs of the path from a leaf to the tree's endpoint. */
+static void cross_leaf (struct search *s, size_t leaf)
+{
+    const struct tree *t = s->tree;
+    struct probe pair = { draw_sender (s, leaf), t->to };
+
+    for (uint32_t k = t->leaf[leaf]; k != 0 && pair.a != pair.b;
+         k = t->parent[k])
+        cross (s, t->arc[k], leaf, pair);
+}
+
+/* First hops: whoever they are to. */
+static void cross_first (struct search *s, uint32_t from)
+{
+    size_t n = pathset_size (s->ps);
+    uint32_t arc = s->tree->up[from];
+
+    if (arc == NETWORK_NONE || (s->wanted && !s->wanted[arc]))
+        return;
+    s->senders[arc].rate = s->receivers[arc] = port_rate (s, from);
+    for (int i = 0; i < ACROSS_PAIRS; i++) {
+        uint32_t to = rng_below (s->rng, n);
+
+        if (pathset_port (s->ps, to) != pathset_port (s->ps, from))
+            keep (s, arc, (struct probe){ from, to });
+    }
+}
+
+static void set_most (const struct search *s)
+{
+    for (size_t x = 0; x < 2 * s->a->nlinks; x++) {
+        const struct senders *v = &s->senders[x];
+        double most = fmin (s->rate[x / 2], s->receivers[x]);
+
+        s->a->most[x] = v->many ? most : fmin (most, v->rate);
+    }
+}
+
+int across_draw (struct across *a, struct pathset *ps, const double *rate,
+                 const bool *wanted, struct rng *rng, struct error *err)
+{
+    struct search s = {
+        .a = a, .ps = ps, .rate = rate, .wanted = wanted, .rng = rng,
+    };
+    int rc = search_init (&s, err);
+
+    for (size_t to = 0; to < pathset_size (ps) && rc == 0; to++) {
+        rc = tree_grow (s.tree, to, err);
+        for (size_t l = 0; l < s.tree->nleaves && rc == 0; l++)
+            cross_leaf (&s, l);
+        cross_first (&s, to);
+    }
+    if (rc == 0 && !wanted)
+        set_most (&s);
+    search_clear (&s);
+    return rc;
+}
+
+static int find_alike (struct across *a, struct pathset *ps, struct rng *rng,
+                       struct error *err)
+{
+    struct basis basis;
+    size_t m;
+    const uint32_t *link = pathset_links (ps, &m, err);
+
+    if (!link || basis_symmetric (&basis, ps, rng, err) < 0)
+        return -1;
+    for (size_t i = 0; i < basis.n; i++)
+        for (size_t k = basis.first[i]; k < basis.first[i + 1]; k++) {
+            uint32_t l = link[basis.col[k]];
+            size_t length = basis.first[i + 1] - basis.first[i];
+
+            if (a->nalike[l] == ACROSS_ALIKE)
+                continue;
+            if (a->nalike[l] == 0)
+                a->near[l] = length;
+            a->nnear[l] += length == a->near[l];
+            a->alike[(size_t)l * ACROSS_ALIKE + a->nalike[l]++]
+                = basis.pair[i];
+        }
+    basis_clear (&basis);
+    return 0;
+}
+
+int across_find (struct across *a, struct pathset *ps, const double *rate,
+                 struct rng *rng, struct error *err)
+{
+    size_t m = pathset_network (ps)->nlinks;
+
+    *a = (struct across){ .nlinks = m };
+    a->most = calloc (2 * m + 1, sizeof (*a->most));
+    a->npairs = calloc (2 * m + 1, 1);
+    a->pair = calloc (2 * m * ACROSS_PAIRS + 1, sizeof (*a->pair));
+    a->nalike = calloc (m + 1, 1);
+    a->alike = calloc (m * ACROSS_ALIKE + 1, sizeof (*a->alike));
+    a->nnear = calloc (m + 1, 1);
+    a->near = calloc (m + 1, 1);
+    if (!a->most || !a->npairs || !a->pair || !a->nalike || !a->alike
+        || !a->nnear || !a->near)
+        return error_nomem (err);
+    if (find_alike (a, ps, rng, err) < 0)
+        return -1;
+    return across_draw (a, ps, rate, NULL, rng, err);
+}
+
+void across_clear (struct across *a)
+{
+    free (a->most);
+    free (a->npairs);
+    free (a->pair);
+    free (a->nalike);
+    free (a->alike);
+    free (a->nnear);
+    free (a->near);
+    *a = (struct across){ 0 };
+}

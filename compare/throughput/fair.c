@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Notes: an arc is full at the level left / growing, if all that grow on it
+ * go on. The arc with the lowest level is full first; levels only rise as
+ * flows stop elsewhere, so a heap of stale levels is put right as it is read.
+ */
+#include "config.h"
+#include "compare/throughput/fair.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+struct load {
+    double left;      /* of its capacity, beside flows that stopped */
+    uint32_t growing; /* flows that do not */
+    size_t first, n;  /* its flows, into `member` */
+};
+
+struct fair {
+    const size_t *first;
+    const uint32_t *arc;
+    struct load *load;  /* [narcs] */
+    uint32_t *member;
+    uint32_t *heap;     /* arcs */
+    double *level;      /* [narcs] when it was last looked at */
+    size_t n;           /* of the heap */
+};
+
+static double level (const struct load *l)
+{
+    return l->growing > 0 ? fmax (l->left, 0) / l->growing : HUGE_VAL;
+}
+
+static void sift (struct fair *f, size_t i)
+{
+    for (;;) {
+        uint32_t x = f->heap[i];
+        size_t least = i;
+
+        for (size_t k = 2 * i + 1; k <= 2 * i + 2 && k < f->n; k++)
+            if (f->level[f->heap[k]] < f->level[f->heap[least]])
+                least = k;
+        if (least == i)
+            return;
+        f->heap[i] = f->heap[least];
+        f->heap[least] = x;
+        i = least;
+    }
+}
+
+static int fair_init (struct fair *f, size_t nflows, const double *capacity,
+                      size_t narcs)
+{
+    size_t at = 0;
+
+    f->load = calloc (narcs + 1, sizeof (*f->load));
+    f->member = calloc (f->first[nflows] + 1, sizeof (*f->member));
+    f->heap = calloc (narcs + 1, sizeof (*f->heap));
+    f->level = calloc (narcs + 1, sizeof (*f->level));
+    if (!f->load || !f->member || !f->heap || !f->level)
+        return -1;
+    for (size_t k = f->first[0]; k < f->first[nflows]; k++)
+        f->load[f->arc[k]].growing++;
+    for (size_t x = 0; x < narcs; x++) {
+        f->load[x].left = capacity[x];
+        f->load[x].first = at;
+        at += f->load[x].growing;
+        f->level[x] = level (&f->load[x]);
+        if (f->load[x].growing > 0)
+            f->heap[f->n++] = x;
+    }
+    for (size_t i = 0; i < nflows; i++)
+        for (size_t k = f->first[i]; k < f->first[i + 1]; k++) {
+            struct load *l = &f->load[f->arc[k]];
+
+            f->member[l->first + l->n++] = i;
+        }
+    for (size_t i = f->n; i-- > 0;)
+        sift (f, i);
+    return 0;
+}
+
+/* A flow stops: its arcs have so much less for the others. */
+static void stop (struct fair *f, uint32_t flow, double at)
+{
+    for (size_t k = f->first[flow]; k < f->first[flow + 1]; k++) {
+        struct load *l = &f->load[f->arc[k]];
+
+        l->left -= at;
+        l->growing--;
+    }
+}
+
+static void fill (struct fair *f, double *rate)
+{
+    while (f->n > 0) {
+        uint32_t x = f->heap[0];
+        const struct load *l = &f->load[x];
+        double now = level (l);
+
+        if (now > f->level[x]) { /* flows of it stopped elsewhere */
+            f->level[x] = now;
+            sift (f, 0);
+            continue;
+        }
+        if (now == HUGE_VAL) /* no flow is left that grows */
+            return;
+        for (size_t i = 0; i < l->n; i++) {
+            uint32_t flow = f->member[l->first + i];
+
+            if (rate[flow] == HUGE_VAL) {
+                rate[flow] = now;
+                stop (f, flow, now);
+            }
+        }
+        f->heap[0] = f->heap[--f->n];
+        sift (f, 0);
+    }
+}
+
+int fair_rates (const size_t *first, const uint32_t *arc, size_t nflows,
+                const double *capacity, size_t narcs, double *rate,
+                struct error *err)
+{
+    struct fair f = { .first = first, .arc = arc };
+    int rc = 0;
+
+    for (size_t i = 0; i < nflows; i++)
+        rate[i] = HUGE_VAL;
+    if (fair_init (&f, nflows, capacity, narcs) == 0)
+        fill (&f, rate);
+    else
+        rc = error_nomem (err);
+    free (f.load);
+    free (f.member);
+    free (f.heap);
+    free (f.level);
+    return rc;
+}

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The checker of plans for throughput. It shares nothing with their planner
+ * but paths and nominal rates. In a round that is good, what a flow has follows
+ * from its cap and the full link that it crosses, if any: there those of the
+ * lowest caps have these as long as they are below an equal share of what is
+ * left.
+ */
+#include "config.h"
+#include "compare/throughput/flows.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compare/throughput/across.h"
+
+#define SLACK 1e-6 /* of a rate */
+
+struct flow {
+    uint32_t arc[ROW_MAX];
+    int n;
+    double cap;
+    double rate; /* not above the cap */
+};
+
+/* A flow on an arc of a full link. */
+struct share {
+    uint32_t arc;
+    double cap;
+    struct flow *flow;
+};
+
+struct check {
+    struct pathset *ps;
+    const struct plan *plan;
+    double *rate;        /* [nlinks] */
+    struct flow *flow;   /* [nports / 2] of the round */
+    size_t n;
+    double *load;        /* [2 * nlinks] caps */
+    uint32_t *count;     /* [2 * nlinks] flows */
+    uint32_t *twoway;    /* [nlinks] flows on both arcs */
+    uint8_t *port;       /* [nports] busy */
+    struct share *share; /* [nports] of the round, each flow twice at most */
+    size_t nshares;
+    bool *filled;        /* [nlinks] in some round */
+    uint64_t *pair;      /* of all rounds */
+    size_t npairs;
+};
+
+static const char *name (const struct check *c, uint32_t i)
+{
+    return pathset_endpoint (c->ps, i)->name;
+}
+
+static const char *id (const struct check *c, uint32_t link)
+{
+    return pathset_network (c->ps)->link[link].id;
+}
+
+static bool crosses (const struct flow *f, uint32_t arc)
+{
+    for (int k = 0; k < f->n; k++)
+        if (f->arc[k] == arc)
+            return true;
+    return false;
+}
+
+static int take_port (struct check *c, uint32_t end, size_t round,
+                      struct error *err)
+{
+    uint8_t *port;
+
+    if (end >= pathset_size (c->ps))
+        return error_input (err, "round %zu: endpoint %u is out of range",
+                            round, end);
+    port = &c->port[pathset_port (c->ps, end)];
+    if ((*port)++)
+        return error_input (err, "round %zu: %s is in two flows", round,
+                            name (c, end));
+    return 0;
+}
+
+static int load_flow (struct check *c, struct probe p, size_t round,
+                      struct error *err)
+{
+    struct flow *f = &c->flow[c->n];
+    int there, back;
+
+    if (take_port (c, p.a, round, err) < 0
+        || take_port (c, p.b, round, err) < 0
+        || (there = pathset_walk (c->ps, p.a, p.b, f->arc, err)) < 0
+        || (back = pathset_walk (c->ps, p.b, p.a, f->arc + there, err)) < 0)
+        return -1;
+    f->n = there + back;
+    f->cap = HUGE_VAL;
+    for (int k = 0; k < f->n; k++)
+        f->cap = f->rate = fmin (f->cap, c->rate[f->arc[k] / 2]);
+    for (int k = 0; k < f->n; k++) {
+        c->load[f->arc[k]] += f->cap;
+        c->count[f->arc[k]]++;
+        if (f->arc[k] % 2 == 0 && crosses (f, f->arc[k] + 1))
+            c->twoway[f->arc[k] / 2]++;
+        for (int j = 0; j < k; j++)
+            if (f->arc[j] == f->arc[k])
+                return error_input (err, "round %zu: %s to %s crosses %s twice"
+                                    " in one direction", round,
+                                    name (c, p.a), name (c, p.b),
+                                    id (c, f->arc[k] / 2));
+    }
+    c->pair[c->npairs++] = p.a < p.b ? (uint64_t)p.a << 32 | p.b
+                                     : (uint64_t)p.b << 32 | p.a;
+    c->n++;
+    return 0;
+}
+
+static bool is_full (const struct check *c, uint32_t link)
+{
+    return fmax (c->load[2 * link], c->load[2 * link + 1])
+           > c->rate[link] * (1 + SLACK);
+}
+
+/* The full link that a flow crosses, UINT32_MAX for none; -1 for two. */
+static int64_t full_link (const struct check *c, const struct flow *f)
+{
+    int64_t full = UINT32_MAX;
+
+    for (int k = 0; k < f->n; k++) {
+        uint32_t link = f->arc[k] / 2;
+
+        if (!is_full (c, link) || link == full)
+            continue;
+        if (full != UINT32_MAX)
+            return -1;
+        full = link;
+    }
+    return full;
+}
+
+/* A flow crosses one full link at most, in a way that its others do, too. */
+static int check_flow (struct check *c, struct flow *f, size_t round,
+                       struct error *err)
+{
+    int64_t full = full_link (c, f);
+
+    if (full < 0)
+        return error_input (err, "round %zu: flow %zu crosses two links that"
+                            " are full", round, (size_t)(f - c->flow) + 1);
+    for (int k = 0; k < f->n; k++) {
+        uint32_t two = c->twoway[f->arc[k] / 2];
+
+        if (f->arc[k] / 2 != full)
+            continue;
+        if (two > 0 && (c->count[2 * full] != two
+                        || c->count[2 * full + 1] != two))
+            return error_input (err, "round %zu: %s is full, and some of its"
+                                " flows cross it one way, some both ways",
+                                round, id (c, full));
+        c->share[c->nshares++] = (struct share){ f->arc[k], f->cap, f };
+    }
+    return 0;
+}
+
+static int compare_shares (const void *a, const void *b)
+{
+    const struct share *x = a;
+    const struct share *y = b;
+
+    if (x->arc != y->arc)
+        return x->arc < y->arc ? -1 : 1;
+    return (x->cap > y->cap) - (x->cap < y->cap);
+}
+
+static void share_links (struct check *c)
+{
+    double left = 0;
+    uint32_t n = 0;
+
+    qsort (c->share, c->nshares, sizeof (*c->share), compare_shares);
+    for (size_t i = 0; i < c->nshares; i++, n--) {
+        const struct share *s = &c->share[i];
+
+        if (n == 0) { /* the first of its arc */
+            n = c->count[s->arc];
+            left = c->rate[s->arc / 2];
+        }
+        s->flow->rate = fmin (s->flow->rate, left / n);
+        left -= fmin (s->cap, left / n);
+    }
+}
+
+static int look_for_filled (struct check *c, size_t round, struct error *err)
+{
+    size_t m = pathset_network (c->ps)->nlinks;
+
+    c->nshares = 0;
+    for (size_t i = 0; i < c->n; i++)
+        if (check_flow (c, &c->flow[i], round, err) < 0)
+            return -1;
+    share_links (c);
+    memset (c->load, 0, 2 * m * sizeof (*c->load));
+    for (size_t i = 0; i < c->n; i++)
+        for (int k = 0; k < c->flow[i].n; k++)
+            c->load[c->flow[i].arc[k]] += c->flow[i].rate;
+    for (size_t x = 0; x < 2 * m; x++)
+        if (c->load[x] >= c->rate[x / 2] * (1 - SLACK))
+            c->filled[x / 2] = true;
+    return 0;
+}
+
+static int check_round (struct check *c, size_t round, struct error *err)
+{
+    size_t n, m = pathset_network (c->ps)->nlinks;
+    const struct probe *p = plan_round (c->plan, round, &n);
+
+    memset (c->load, 0, 2 * m * sizeof (*c->load));
+    memset (c->count, 0, 2 * m * sizeof (*c->count));
+    memset (c->twoway, 0, m * sizeof (*c->twoway));
+    memset (c->port, 0, pathset_ports (c->ps));
+    c->n = 0;
+    if (n == 0)
+        return error_input (err, "round %zu is empty", round + 1);
+    for (size_t i = 0; i < n; i++)
+        if (load_flow (c, p[i], round + 1, err) < 0)
+            return -1;
+    return look_for_filled (c, round + 1, err);
+}
+
+static int compare_pairs (const void *a, const void *b)
+{
+    const uint64_t *x = a;
+    const uint64_t *y = b;
+
+    return (*x > *y) - (*x < *y);
+}
+
+static int check_whole (struct check *c, struct error *err)
+{
+    size_t n, links;
+    const struct plan_target *t = plan_targets (c->plan, &n);
+
+    if (!pathset_links (c->ps, &links, err))
+        return -1;
+    if (plan_links (c->plan) != links || plan_rank (c->plan) > 0
+        || plan_basis_rounds (c->plan) > 0
+        || plan_confirm_rounds (c->plan) > 0)
+        return error_input (err, "a plan of flows for %zu links has no rank,"
+                            " and neither basis nor confirm rounds", links);
+    qsort (c->pair, c->npairs, sizeof (*c->pair), compare_pairs);
+    for (size_t i = 1; i < c->npairs; i++)
+        if (c->pair[i] == c->pair[i - 1])
+            return error_input (err, "%s and %s are a flow twice",
+                                name (c, c->pair[i] >> 32),
+                                name (c, (uint32_t)c->pair[i]));
+    for (size_t i = 0; i < n; i++)
+        if (t[i].n > 0 && !c->filled[t[i].link])
+            return error_input (err, "no round fills %s", id (c, t[i].link));
+    return 0;
+}
+
+int flows_check (struct pathset *ps, const struct plan *plan,
+                 struct error *err)
+{
+    struct check c = { .ps = ps, .plan = plan };
+    size_t m = pathset_network (ps)->nlinks;
+    int rc = -1;
+
+    c.flow = calloc (pathset_ports (ps) / 2 + 2, sizeof (*c.flow));
+    c.load = calloc (2 * m + 1, sizeof (*c.load));
+    c.count = calloc (2 * m + 1, sizeof (*c.count));
+    c.twoway = calloc (m + 1, sizeof (*c.twoway));
+    c.port = calloc (pathset_ports (ps) + 1, 1);
+    c.share = calloc (pathset_ports (ps) + 2, sizeof (*c.share));
+    c.filled = calloc (m + 1, sizeof (*c.filled));
+    c.pair = calloc (plan_probes (plan) + 1, sizeof (*c.pair));
+    if (!c.flow || !c.load || !c.count || !c.twoway || !c.port || !c.share
+        || !c.filled || !c.pair) {
+        error_nomem (err);
+        goto error;
+    }
+    if (!(c.rate = across_rates (ps, err)))
+        goto error;
+    for (size_t r = 0; r < plan_rounds (plan); r++)
+        if (check_round (&c, r, err) < 0)
+            goto error;
+    rc = check_whole (&c, err);
+error:
+    free (c.rate);
+    free (c.flow);
+    free (c.load);
+    free (c.count);
+    free (c.twoway);
+    free (c.port);
+    free (c.share);
+    free (c.filled);
+    free (c.pair);
+    return rc;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Reports of rates: what links carried beside what they should; what switches
+ * and halves can carry at most.
+ */
+#ifndef COMPARE_RATES_H
+#define COMPARE_RATES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "core/judge/verdict.h"
+#include "compare/throughput/carry.h"
+#include "compare/throughput/cut.h"
+#include "compare/throughput/through.h"
+#include "ibquery/fabric.h"
+#include "util/error.h"
+
+/* What can be carried at most. */
+struct rates_switch {
+    uint32_t node; /* of the fabric */
+    struct through through;
+};
+struct rates_nominal {
+    const struct fabric *fabric;
+    const struct rates_switch *sw;
+    size_t nswitches;
+    struct cut cut;
+};
+
+/* What was measured. */
+struct rates_measured {
+    const struct fabric *fabric;
+    const struct carry *carry;
+    const struct rates_switch *sw; /* beside what it can be */
+    size_t nswitches;
+    uint64_t length;     /* bytes of a message */
+    bool complete;       /* as the series says */
+};
+
+/* FAIL where a link is slow; else UNKNOWN where flows were lost or nothing was
+ * measured; else WARN where flows are slow that no link explains, or what is
+ * usual is much less than nominal (by the same share `much`).
+ */
+enum verdict_status rates_status (const struct rates_measured *m, double much);
+
+/* Write text, lines of findings starting with "pmm: " and tables of switches
+ * and links that were measured behind them; or JSON, kind "rates". Return 0, or
+ * -1 with err.
+ */
+int rates_text (const struct rates_measured *m, double much, FILE *fp,
+                struct error *err);
+int rates_json (const struct rates_measured *m, double much, FILE *fp,
+                struct error *err);
+
+/* The same of what can be carried at most. */
+int rates_nominal_text (const struct rates_nominal *n, FILE *fp,
+                        struct error *err);
+int rates_nominal_json (const struct rates_nominal *n, FILE *fp,
+                        struct error *err);
+
+#endif /* COMPARE_RATES_H */

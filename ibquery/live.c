@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The live fabric.
+ *
+ * Notes: what reads is a grandchild in a session of its own, since slurmd ends
+ * the prolog's process group. The lock goes with the file description to the
+ * reader, too: should that hang in the kernel where no signal reaches it, it
+ * keeps the lock, and no second one joins it.
+ *
+ * A clock that is set back makes an attempt look as if it were of the future:
+ * it does not count then, and the next one has the right time again.
+ *
+ * Who reads a part waits for the lock in the background, so that jobs which
+ * start at once have theirs one after the other.
+ */
+#include "config.h"
+#include "ibquery/live.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "util/file.h"
+#include "util/text.h"
+
+enum {
+    TICK_MS = 100,
+    NAME_LONGEST = 200,
+};
+
+/* A snapshot, and its name while it is made. */
+struct output {
+    char name[256], temp[256];
+};
+
+/* A directory of root's, as `dir`, and the names in it. */
+struct place {
+    int dir;
+    char *path;       /* of the directory, to be freed */
+    struct output all, part; /* part: name "" where there is none to make */
+    char lock[256];
+};
+
+static void leave (struct place *p)
+{
+    if (p->dir >= 0)
+        close (p->dir);
+    free (p->path);
+}
+
+/* The number of a job; false where it has none. */
+static bool job_number (const struct live_job *job, uint64_t *id)
+{
+    return job->id && text_u64 (job->id, 1, UINT32_MAX, id) == 0;
+}
+
+/* The directory is made where it is missing; leave is due in both cases. */
+static int enter (struct place *p, const char *path,
+                  const struct live_job *job, struct error *err)
+{
+    const char *slash = strrchr (path, '/');
+    uint64_t id;
+
+    *p = (struct place){ .dir = -1 };
+    if (!slash || slash == path || strlen (slash) > NAME_LONGEST)
+        return error_input (err, "LiveFabric: %s will not do", path);
+    if (!(p->path = strndup (path, slash - path)))
+        return error_nomem (err);
+    snprintf (p->all.name, sizeof (p->all.name), "%s", slash + 1);
+    snprintf (p->all.temp, sizeof (p->all.temp), "%s.new", slash + 1);
+    snprintf (p->lock, sizeof (p->lock), "%s.lock", slash + 1);
+    if (job_number (job, &id)) {
+        snprintf (p->part.name, sizeof (p->part.name), "%s.job%" PRIu64,
+                  slash + 1, id);
+        snprintf (p->part.temp, sizeof (p->part.temp), "%s.job%" PRIu64 ".new",
+                  slash + 1, id);
+    }
+    if (mkdir (p->path, 0755) < 0 && errno != EEXIST)
+        return error_errno (err, "cannot make %s", p->path);
+    p->dir = file_open_trusted_dir (p->path, geteuid (), err);
+    return p->dir < 0 ? -1 : 0;
+}
+
+/* Whether the last attempt was long enough ago, or cannot have been yet: the
+ * clock of files may be a moment ahead of time (), which counts ticks.
+ */
+static bool is_due (int lock)
+{
+    struct stat st;
+    time_t now = time (NULL);
+
+    return fstat (lock, &st) == 0
+           && (st.st_size == 0 || st.st_mtime > now + 1
+               || now - st.st_mtime >= LIVE_EVERY_S);
+}
+
+static int open_lock (const struct place *p, struct error *err)
+{
+    int fd = file_open_lock (p->dir, p->lock, err);
+
+    if (fd < 0)
+        return error_prefix (err, "%s", p->path);
+    fcntl (fd, F_SETFD, 0); /* it goes with the reader */
+    return fd;
+}
+
+/* Note the time of an attempt at everything. */
+static int note (const struct place *p, int lock, struct error *err)
+{
+    if (pwrite (lock, "tried\n", 6, 0) == 6)
+        return 0;
+    return error_errno (err, "cannot write %s/%s", p->path, p->lock);
+}
+
+/* Begin an output; what one who was killed has left is dropped. */
+static int begin (const struct place *p, const struct output *o,
+                  struct error *err)
+{
+    int out;
+
+    unlinkat (p->dir, o->temp, 0);
+    out = openat (p->dir, o->temp,
+                  O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+    if (out >= 0 && fchmod (out, 0644) == 0)
+        return out;
+    error_errno (err, "cannot write %s/%s", p->path, o->temp);
+    if (out >= 0)
+        close (out);
+    unlinkat (p->dir, o->temp, 0);
+    return -1;
+}
+
+__attribute__ ((noreturn)) static void be_reader (const char *const *argv,
+                                                  int out)
+{
+    char *const env[] = { NULL };
+    int null = open ("/dev/null", O_RDWR | O_CLOEXEC);
+
+    if (null >= 0 && dup2 (null, STDIN_FILENO) == STDIN_FILENO
+        && dup2 (out, STDOUT_FILENO) == STDOUT_FILENO
+        && dup2 (null, STDERR_FILENO) == STDERR_FILENO)
+        execve (argv[0], (char *const *)argv, env);
+    _exit (127);
+}
+
+/* Whether the reader ends well, and in time. */
+static bool reads (pid_t pid)
+{
+    int status;
+
+    for (int ms = 0; ms < LIVE_TIMEOUT_S * 1000; ms += TICK_MS) {
+        pid_t ended = waitpid (pid, &status, WNOHANG);
+
+        if (ended == pid)
+            return WIFEXITED (status) && WEXITSTATUS (status) == 0;
+        if (ended < 0 && errno != EINTR)
+            return false;
+        poll (NULL, 0, TICK_MS);
+    }
+    kill (pid, SIGKILL);
+    return false;
+}
+
+/* See a reading through, and publish what it has read. The temporary file of
+ * one that failed is the caller's to remove.
+ */
+static bool publish (const struct place *p, const struct output *o,
+                     const char *const *argv, int out)
+{
+    pid_t pid = fork ();
+    bool good;
+
+    if (pid == 0)
+        be_reader (argv, out);
+    good = pid > 0 && reads (pid) && fsync (out) == 0
+           && renameat (p->dir, o->temp, p->dir, o->name) == 0;
+    close (out);
+    return good;
+}
+
+static void read_all (const struct place *p, const char *pmm, int out)
+{
+    const char *const argv[]
+        = { pmm, "fabric", "read", "--smps", LIVE_SMPS, NULL };
+
+    if (!publish (p, &p->all, argv, out))
+        unlinkat (p->dir, p->all.temp, 0);
+}
+
+static bool publish_part (const struct place *p, const struct site *site,
+                          const char *nodes, int out)
+{
+    const char *const argv[]
+        = { site->pmm, "fabric", "read", "--smps", LIVE_SMPS, "--max-smps",
+            LIVE_PART_SMPS, "--hosts", nodes, "--hint", site->live_fabric,
+            NULL };
+
+    return publish (p, &p->part, argv, out);
+}
+
+/* Parts that nobody may use any more. */
+static void drop_old_parts (const struct place *p)
+{
+    int fd = openat (p->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *dir = fd < 0 ? NULL : fdopendir (fd);
+    size_t len = strlen (p->all.name);
+    time_t now = time (NULL);
+    struct dirent *entry;
+    struct stat st;
+
+    if (!dir && fd >= 0)
+        close (fd);
+    while (dir && (entry = readdir (dir)))
+        if (strncmp (entry->d_name, p->all.name, len) == 0
+            && strncmp (entry->d_name + len, ".job", 4) == 0
+            && fstatat (p->dir, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0
+            && now - st.st_mtime > LIVE_EVERY_S + LIVE_TIMEOUT_S)
+            unlinkat (p->dir, entry->d_name, 0);
+    if (dir)
+        closedir (dir);
+}
+
+/* A part, when it is our turn; everything, where it cannot be had. Meanwhile
+ * there is always one of the two that others can see to wait for.
+ */
+static void read_part (const struct place *p, const struct site *site,
+                       const char *nodes, int lock, int out)
+{
+    bool turn = file_lock (lock, LIVE_TIMEOUT_S * 1000) == 1 && is_due (lock);
+    bool good = turn && publish_part (p, site, nodes, out);
+    int all = -1;
+
+    if (turn && !good && note (p, lock, NULL) == 0)
+        all = begin (p, &p->all, NULL);
+    if (!good)
+        unlinkat (p->dir, p->part.temp, 0);
+    if (all >= 0)
+        read_all (p, site->pmm, all);
+    drop_old_parts (p);
+}
+
+/* What is to be read, and by what right. */
+struct task {
+    const struct place *place;
+    const struct site *site;
+    const char *nodes; /* of a part; NULL: everything */
+    int lock, out;
+};
+
+__attribute__ ((noreturn)) static void watch (const struct task *t)
+{
+    struct sigaction action = { .sa_handler = SIG_DFL };
+    sigset_t none;
+
+    for (int sig = 1; sig < NSIG; sig++)
+        sigaction (sig, &action, NULL);
+    sigemptyset (&none);
+    sigprocmask (SIG_SETMASK, &none, NULL);
+    if (t->nodes)
+        read_part (t->place, t->site, t->nodes, t->lock, t->out);
+    else
+        read_all (t->place, t->site->pmm, t->out);
+    _exit (0);
+}
+
+static const struct output *output_of (const struct task *t)
+{
+    return t->nodes ? &t->place->part : &t->place->all;
+}
+
+/* Fork what watches, out of the caller's session, and do not wait for it. */
+static int start (const struct task *t, struct error *err)
+{
+    pid_t pid = fork ();
+
+    if (pid < 0)
+        return error_errno (err, "cannot fork");
+    if (pid > 0) {
+        while (waitpid (pid, NULL, 0) < 0 && errno == EINTR)
+            ;
+        return 0;
+    }
+    if (setsid () < 0 || chdir ("/") < 0 || (pid = fork ()) < 0) {
+        unlinkat (t->place->dir, output_of (t)->temp, 0);
+        _exit (1);
+    }
+    if (pid == 0)
+        watch (t);
+    _exit (0);
+}
+
+bool live_wanted (const struct site *site)
+{
+    struct stat st;
+
+    return *site->live_fabric && stat (site->snapshot, &st) < 0
+           && errno == ENOENT;
+}
+
+/* Whether there is a snapshot that may know where the job's nodes are. */
+static bool can_be_part (const struct place *p, const struct site *site,
+                         const struct live_job *job)
+{
+    struct stat st;
+
+    return *p->part.name && job->nodes && *job->nodes && job->nodes[0] != '@'
+           && !*site->node_map
+           && fstatat (p->dir, p->all.name, &st, AT_SYMLINK_NOFOLLOW) == 0
+           && S_ISREG (st.st_mode);
+}
+
+/* Take what the task needs. Return 1, 0 where it is not due or another's turn,
+ * -1 with err.
+ */
+static int prepare (struct task *t, struct error *err)
+{
+    const struct place *p = t->place;
+
+    if ((t->lock = open_lock (p, err)) < 0)
+        return -1;
+    if ((!t->nodes && file_lock (t->lock, 0) != 1) || !is_due (t->lock))
+        return 0;
+    if (!t->nodes && note (p, t->lock, err) < 0)
+        return -1;
+    t->out = begin (p, output_of (t), err);
+    return t->out < 0 ? -1 : 1;
+}
+
+int live_request (const struct site *site, const struct live_job *job,
+                  struct error *err)
+{
+    struct place p;
+    struct task t = { .place = &p, .site = site, .lock = -1, .out = -1 };
+    int rc = -1;
+
+    if (!live_wanted (site))
+        return 0;
+    if (enter (&p, site->live_fabric, job, err) < 0)
+        goto out;
+    if (can_be_part (&p, site, job))
+        t.nodes = job->nodes;
+    rc = prepare (&t, err);
+    if (rc > 0 && start (&t, err) < 0) {
+        unlinkat (p.dir, output_of (&t)->temp, 0);
+        rc = -1;
+    }
+out:
+    if (t.out >= 0)
+        close (t.out);
+    if (t.lock >= 0)
+        close (t.lock);
+    leave (&p);
+    return rc;
+}
+
+static bool is_fresh (const struct stat *st, int64_t max_age_s)
+{
+    time_t now = time (NULL);
+
+    /* clocks of two hosts may differ */
+    return now - st->st_mtime <= max_age_s;
+}
+
+/* Whether a reading is under way. */
+static bool is_read (const char *path)
+{
+    struct stat st;
+    char *temp;
+    bool yes;
+
+    if (asprintf (&temp, "%s.new", path) < 0)
+        return false;
+    yes = lstat (temp, &st) == 0 && is_fresh (&st, LIVE_TIMEOUT_S);
+    free (temp);
+    return yes;
+}
+
+/* One that root has read, and lately; NULL with err. */
+static FILE *open_fresh (const char *path, struct error *err)
+{
+    FILE *fp = file_open_trusted (path, 0, err);
+    struct stat st;
+
+    if (!fp)
+        return NULL;
+    if (fstat (fileno (fp), &st) == 0
+        && is_fresh (&st, LIVE_EVERY_S + LIVE_TIMEOUT_S))
+        return fp;
+    error_world (err, "%s is old: the live fabric could not be read", path);
+    file_close_input (fp);
+    return NULL;
+}
+
+FILE *live_open (const struct site *site, const struct live_job *job,
+                 int wait_ms, struct error *err)
+{
+    const char *path = site->live_fabric;
+    char *part = NULL;
+    FILE *fp = NULL;
+    uint64_t id;
+
+    if (job_number (job, &id)
+        && asprintf (&part, "%s.job%" PRIu64, path, id) < 0) {
+        error_nomem (err);
+        return NULL;
+    }
+    for (; wait_ms > 0 && (is_read (path) || (part && is_read (part)));
+         wait_ms -= TICK_MS)
+        poll (NULL, 0, TICK_MS);
+    if (part)
+        fp = open_fresh (part, NULL);
+    free (part);
+    return fp ? fp : open_fresh (path, err);
+}

@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The ports of this node as its kernel shows them.
+ *
+ * Notes: files are opened relative to their directory and read once, into a
+ * buffer on the stack. Nothing here waits for more than the kernel does, and
+ * nothing protects from that. Counters of adapters are asked of their firmware,
+ * some 50 us each, so that only those of the table are read.
+ */
+#include "config.h"
+#include "ibquery/local.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "util/text.h"
+
+#define COUNT(a) (sizeof (a) / sizeof ((a)[0]))
+
+/* Ends: legacy counters stop at 4, 8 or 16 bits, also where the kernel has
+ * wider ones to show. Healthy: symbol errors by a bit error rate of 1e-14 at
+ * 4 lanes of QDR, three flaps in 12 hours are too many, the rest are events
+ * that good cables know as accidents.
+ */
+const struct local_counter local_counters[LOCAL_COUNTERS] = {
+    [LOCAL_SYMBOL_ERRORS]
+    = { "symbol_error", "SymbolErrorCounter", UINT16_MAX, 2, 720 },
+    [LOCAL_LINK_RECOVERY]
+    = { "link_error_recovery", "LinkErrorRecoveryCounter", UINT8_MAX, 1, 3600 },
+    [LOCAL_LINK_DOWNED]
+    = { "link_downed", "LinkDownedCounter", UINT8_MAX, 2, 43200 },
+    [LOCAL_RCV_ERRORS]
+    = { "port_rcv_errors", "PortRcvErrors", UINT16_MAX, 10, 3600 },
+    [LOCAL_RCV_REMOTE_PHYSICAL]
+    = { "port_rcv_remote_physical_errors", "PortRcvRemotePhysicalErrors",
+        UINT16_MAX, 0, 0 },
+    [LOCAL_LINK_INTEGRITY]
+    = { "local_link_integrity_errors", "LocalLinkIntegrityErrors", 15,
+        1, 3600 },
+    [LOCAL_BUFFER_OVERRUN]
+    = { "excessive_buffer_overrun_errors", "ExcessiveBufferOverrunErrors", 15,
+        1, 3600 },
+    [LOCAL_XMIT_DISCARDS]
+    = { "port_xmit_discards", "PortXmitDiscards", UINT16_MAX, 0, 0 },
+    [LOCAL_XMIT_WAIT]
+    = { "port_xmit_wait", "PortXmitWait", UINT32_MAX, 0, 0 },
+};
+
+const char *const local_traffic_file[LOCAL_TRAFFIC] = {
+    [LOCAL_SENT] = "port_xmit_data",
+    [LOCAL_RECEIVED] = "port_rcv_data",
+    [LOCAL_SENT_PACKETS] = "port_xmit_packets",
+    [LOCAL_RECEIVED_PACKETS] = "port_rcv_packets",
+    [LOCAL_WAITED] = "port_xmit_wait",
+};
+
+/* The slower before the faster. */
+static const char *const speeds[]
+    = { "", "SDR", "DDR", "QDR", "FDR10", "FDR", "EDR", "HDR", "NDR", "XDR" };
+
+static const unsigned int widths[] = { 1, 2, 4, 8, 12 };
+
+const char *local_state_name (unsigned int state)
+{
+    static const char *const name[]
+        = { "in no state", "Down", "Init", "Armed", "Active" };
+
+    return state < COUNT (name) ? name[state] : "in an unknown state";
+}
+
+const char *local_phys_state_name (unsigned int phys_state)
+{
+    static const char *const name[]
+        = { "not told",  "Sleep",  "Polling",           "Disabled",
+            "Training",  "LinkUp", "LinkErrorRecovery", "PhyTest" };
+
+    return phys_state < COUNT (name) ? name[phys_state] : "unknown";
+}
+
+/* Read a small file's first line, cleaned. Return 0, or -1 if there is none. */
+static int read_line (int dir, const char *path, char *buf, size_t size)
+{
+    int fd = openat (dir, path, O_RDONLY | O_NOCTTY | O_CLOEXEC);
+    ssize_t n;
+
+    if (fd < 0)
+        return -1;
+    n = read (fd, buf, size - 1);
+    close (fd);
+    if (n <= 0)
+        return -1;
+    buf[n] = '\0';
+    buf[strcspn (buf, "\n")] = '\0';
+    text_clean (buf);
+    return 0;
+}
+
+/* The number before the colon of "4: ACTIVE"; 0: not told. */
+static unsigned int read_state (int dir, const char *path)
+{
+    uint64_t state;
+    char line[64];
+
+    if (read_line (dir, path, line, sizeof (line)) < 0)
+        return 0;
+    line[strcspn (line, ":")] = '\0';
+    return text_u64 (line, 1, UINT8_MAX, &state) < 0 ? 0 : (unsigned)state;
+}
+
+/* Four groups of hexadecimal digits, as "ec0d:9a03:00ec:8240"; 0: not so. */
+static uint64_t parse_guid (const char *s)
+{
+    uint16_t g[4];
+    int end = 0;
+
+    if (strlen (s) != 19
+        || sscanf (s, "%4" SCNx16 ":%4" SCNx16 ":%4" SCNx16 ":%4" SCNx16 "%n",
+                   &g[0], &g[1], &g[2], &g[3], &end) != 4
+        || end != 19)
+        return 0;
+    return (uint64_t)g[0] << 48 | (uint64_t)g[1] << 32 | (uint64_t)g[2] << 16
+           | g[3];
+}
+
+static uint64_t read_guid (int dir, const char *path, size_t skip)
+{
+    char line[64];
+
+    if (read_line (dir, path, line, sizeof (line)) < 0 || strlen (line) < skip)
+        return 0;
+    return parse_guid (line + skip);
+}
+
+static int set_rate (struct local_rate *rate, unsigned int width,
+                     const char *speed)
+{
+    bool known = width == 0;
+
+    for (size_t i = 0; i < COUNT (widths); i++)
+        known |= width == widths[i];
+    for (size_t i = 0; known && i < COUNT (speeds); i++)
+        if (!strcmp (speed, speeds[i])) {
+            rate->width = width;
+            strcpy (rate->speed, speeds[i]);
+            return 0;
+        }
+    errno = EINVAL;
+    return -1;
+}
+
+/* "100 Gb/sec (4X EDR)"; older kernels do not name SDR. */
+static void read_rate (int dir, struct local_rate *rate)
+{
+    unsigned int width;
+    char speed[8] = "";
+    char line[64];
+    int end = 0;
+
+    if (read_line (dir, "rate", line, sizeof (line)) < 0)
+        return;
+    if (sscanf (line, "%*[0-9.] Gb/sec (%2uX %7[A-Z0-9])%n", &width, speed,
+                &end) == 2 && end > 0 && !line[end])
+        set_rate (rate, width, speed);
+    else if (sscanf (line, "%*[0-9.] Gb/sec (%2uX)%n", &width, &end) == 1
+             && end > 0 && !line[end])
+        set_rate (rate, width, "SDR");
+}
+
+static enum local_layer read_layer (int dir)
+{
+    char line[64];
+
+    if (read_line (dir, "link_layer", line, sizeof (line)) < 0)
+        return LAYER_OTHER;
+    return !strcmp (line, "InfiniBand") ? LAYER_INFINIBAND
+           : !strcmp (line, "Ethernet") ? LAYER_ETHERNET
+                                        : LAYER_OTHER;
+}
+
+static void read_counters (int dir, struct local_port *p)
+{
+    char path[64], line[64];
+
+    for (size_t i = 0; i < LOCAL_COUNTERS; i++) {
+        snprintf (path, sizeof (path), "counters/%s", local_counters[i].file);
+        p->has[i] = read_line (dir, path, line, sizeof (line)) == 0
+                    && text_u64 (line, 0, INT64_MAX, &p->counter[i]) == 0;
+    }
+}
+
+static int by_place (const void *va, const void *vb)
+{
+    const struct local_port *a = va, *b = vb;
+    int c = strcmp (a->device, b->device);
+
+    return c ? c : (a->port > b->port) - (a->port < b->port);
+}
+
+struct list {
+    struct local_port *v;
+    size_t n;
+};
+
+static struct local_port *list_add (struct list *l, struct error *err)
+{
+    if (l->n == LOCAL_PORTS_MAX) {
+        error_world (err, "more than %d ports", LOCAL_PORTS_MAX);
+        return NULL;
+    }
+    if (!l->v && !(l->v = calloc (LOCAL_PORTS_MAX, sizeof (*l->v)))) {
+        error_nomem (err);
+        return NULL;
+    }
+    return &l->v[l->n++];
+}
+
+typedef int (*entry_f) (int dir, const char *name, void *arg,
+                        struct error *err);
+
+/* Call fn for each entry of a directory; none where there is no such. Return
+ * 0, or -1 with err.
+ */
+static int each_entry (int dir, const char *path, entry_f fn, void *arg,
+                       struct error *err)
+{
+    int fd = openat (dir, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct dirent *e;
+    int rc = 0;
+    DIR *d;
+
+    if (fd < 0)
+        return errno == ENOENT || errno == ENOTDIR
+                   ? 0
+                   : error_errno (err, "cannot open %s", path);
+    if (!(d = fdopendir (fd))) {
+        close (fd);
+        return error_nomem (err);
+    }
+    while (rc == 0 && (e = readdir (d)))
+        rc = fn (dirfd (d), e->d_name, arg, err);
+    closedir (d);
+    return rc;
+}
+
+struct device {
+    const char *name;
+    uint64_t guid;
+    struct list *list;
+};
+
+static int add_port (int dir, const char *name, void *arg, struct error *err)
+{
+    const struct device *device = arg;
+    struct local_port *p;
+    uint64_t port;
+    int fd;
+
+    if (text_u64 (name, 1, UINT8_MAX, &port) < 0
+        || (fd = openat (dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
+        return 0;
+    if ((p = list_add (device->list, err))) {
+        snprintf (p->device, sizeof (p->device), "%s", device->name);
+        p->port = (unsigned)port;
+        p->node_guid = device->guid;
+        p->guid = read_guid (fd, "gids/0", 20); /* behind the prefix */
+        p->layer = read_layer (fd);
+        p->state = read_state (fd, "state");
+        p->phys_state = read_state (fd, "phys_state");
+        read_rate (fd, &p->rate);
+        read_counters (fd, p);
+    }
+    close (fd);
+    return p ? 0 : -1;
+}
+
+static int add_device (int dir, const char *name, void *arg,
+                       struct error *err)
+{
+    struct device device = { .name = name, .list = arg };
+    int fd, rc;
+
+    /* a name goes into messages and argument lists */
+    if (!text_is_hostname (name)
+        || (fd = openat (dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
+        return 0;
+    device.guid = read_guid (fd, "node_guid", 0);
+    rc = each_entry (fd, "ports", add_port, &device, err);
+    close (fd);
+    return rc;
+}
+
+int local_ports (const char *sysfs, struct local_port **v, size_t *n,
+                 struct error *err)
+{
+    struct list list = { 0 };
+
+    if (each_entry (AT_FDCWD, sysfs, add_device, &list, err) < 0) {
+        free (list.v);
+        return error_prefix (err, "%s", sysfs);
+    }
+    if (list.n > 0)
+        qsort (list.v, list.n, sizeof (*list.v), by_place);
+    *v = list.v;
+    *n = list.n;
+    return 0;
+}
+
+/* Older kernels have 64 bits in a directory of their own. */
+void local_traffic (const char *sysfs, const struct local_port *p,
+                    struct local_traffic *t)
+{
+    static const char *const format[] = { "%s/%s/ports/%u/counters_ext/%s_64",
+                                          "%s/%s/ports/%u/counters/%s" };
+    char path[4096], line[64];
+
+    for (size_t i = 0; i < LOCAL_TRAFFIC; i++) {
+        t->has[i] = false;
+        for (size_t k = 0; k < COUNT (format) && !t->has[i]; k++) {
+            snprintf (path, sizeof (path), format[k], sysfs, p->device,
+                      p->port, local_traffic_file[i]);
+            t->has[i] = read_line (AT_FDCWD, path, line, sizeof (line)) == 0
+                        && text_u64 (line, 0, INT64_MAX, &t->v[i]) == 0;
+        }
+    }
+}
+
+bool local_growth (const struct local_traffic *before,
+                   const struct local_traffic *now, enum local_traffic_id id,
+                   uint64_t *growth)
+{
+    if (!before->has[id] || !now->has[id] || now->v[id] < before->v[id]
+        || now->v[id] == UINT32_MAX)
+        return false;
+    *growth = now->v[id] - before->v[id];
+    return true;
+}
+
+int local_rate_parse (const char *s, struct local_rate *rate)
+{
+    const char *x = strchr (s, 'x');
+    uint64_t width = 0;
+    char lanes[4] = "";
+
+    if (x && x - s < (ptrdiff_t)sizeof (lanes)) {
+        memcpy (lanes, s, (size_t)(x - s));
+        x++;
+        if ((!strcmp (lanes, "?") || text_u64 (lanes, 1, 12, &width) == 0)
+            && *x)
+            return set_rate (rate, (unsigned)width, strcmp (x, "?") ? x : "");
+    }
+    errno = EINVAL;
+    return -1;
+}
+
+const char *local_rate_format (const struct local_rate *rate, char *buf)
+{
+    char width[4] = "?";
+
+    if (rate->width > 0)
+        snprintf (width, sizeof (width), "%u", rate->width % 100);
+    snprintf (buf, LOCAL_RATE_BYTES, "%sx%s", width,
+              *rate->speed ? rate->speed : "?");
+    return buf;
+}
+
+static size_t speed_index (const char *speed)
+{
+    size_t i = COUNT (speeds) - 1;
+
+    while (i > 0 && strcmp (speeds[i], speed))
+        i--;
+    return i;
+}
+
+bool local_is_narrower (const struct local_rate *a, const struct local_rate *b)
+{
+    return a->width > 0 && a->width < b->width;
+}
+
+bool local_is_slower (const struct local_rate *a, const struct local_rate *b)
+{
+    size_t i = speed_index (a->speed);
+
+    return i > 0 && i < speed_index (b->speed);
+}

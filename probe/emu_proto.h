@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Frames between a client (transport_emu) and pmm-emu, over a Unix stream
+ * socket.
+ *
+ * A frame is the length of its payload (2 bytes), its type (1), a zero (1),
+ * then the payload; integers are little-endian (probe/wire.h).
+ *
+ *     HELLO    to emu     version 4, host name        first of all
+ *     WELCOME  to client  count 4, then per rail of the host:
+ *                         endpoint 4, port GUID 8, LID 2, LMC 1
+ *     JOIN     to emu     session key 8, clients of the session 4
+ *     SEND     to emu     own endpoint 4, other endpoint 4, own LID 1, other
+ *                         LID 1, both counted from the first, pad 4, message
+ *     WAIT     to emu     deadline 8, in ns of virtual time
+ *     RECV     to client  time 8, from endpoint 4, own endpoint 4, other LID 1,
+ *                         own LID 1, message
+ *     TIMEOUT  to client  time 8: the deadline has passed
+ *     PORTS    to emu     (after JOIN) write the host's ports
+ *     PORTS    to client  the directory that has them (tests/emu/sysfs.h)
+ *     ERROR    to client  a sentence; the emulator then closes
+ *
+ * After JOIN every WAIT is answered by one RECV or TIMEOUT. A client's clock
+ * is the time in that answer and stands still until the next, so what a
+ * client computes costs no virtual time; it sends at that time. Sessions end
+ * with their last connection.
+ *
+ * A pad is so many bytes behind the message, on the wire alone: nobody gets
+ * them.
+ */
+#ifndef PROBE_EMU_PROTO_H
+#define PROBE_EMU_PROTO_H
+
+enum {
+    EMU_VERSION = 4,
+    EMU_HEADER = 4,
+    EMU_RAIL = 15,                      /* bytes, of a WELCOME */
+    EMU_SEND_HEADER = 14,
+    EMU_RECV_HEADER = 18,
+    EMU_DATA_MAX = 256,                 /* bytes of a message */
+    EMU_SIZE_MAX = 4096,                /* ... with its pad: the MTU */
+    EMU_PAYLOAD_MAX = EMU_RECV_HEADER + EMU_DATA_MAX,
+    EMU_FRAME_MAX = EMU_HEADER + EMU_PAYLOAD_MAX,
+    EMU_RAILS_MAX = 16,                 /* endpoints of a host */
+    EMU_CLIENTS_MAX = 16384,            /* of a session */
+};
+
+enum emu_frame {
+    EMU_HELLO = 1,
+    EMU_WELCOME,
+    EMU_JOIN,
+    EMU_SEND,
+    EMU_WAIT,
+    EMU_RECV,
+    EMU_TIMEOUT,
+    EMU_ERROR,
+    EMU_PORTS,
+};
+
+#endif /* PROBE_EMU_PROTO_H */

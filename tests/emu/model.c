@@ -1,0 +1,656 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What pmm-emu emulates: latencies, noise and faults of a fabric's links. */
+#include "config.h"
+#include "tests/emu/model.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/samples/noise.h"
+#include "util/text.h"
+
+enum {
+    NS_MAX = 1000000000,     /* of any latency that is given */
+    GBPS_MAX = 10000,
+    FLOWS_MAX = 4096,
+    SLICE_NS = 1000000,      /* of a burst of others' traffic */
+    HOST_BASE_NS = 700,      /* adapter, PCIe, software, half a switch */
+    SWITCH_BASE_NS = 120,
+    CABLE_NS_PER_M = 5,
+    PACKET_NS = 30,
+    ASYMMETRY_NS = 4,
+};
+
+#define LOAD_MAX 0.95 /* of a link that is not saturated, for its queue */
+#define GBPS_MIN 0.001
+
+static const struct { /* effective Gb/s of a lane */
+    const char *speed;
+    double gbps;
+} speeds[] = {
+    { "SDR", 2 },      { "DDR", 4 },      { "QDR", 8 },
+    { "FDR10", 10 },   { "FDR", 13.64 },  { "EDR", 25 },
+    { "HDR", 50 },     { "NDR", 100 },    { "XDR", 200 },
+};
+
+struct flow {
+    uint32_t from, to; /* endpoints */
+    double load;
+};
+
+struct model {
+    const struct fabric *fabric;
+    const struct network *net;
+    uint64_t seed;
+    int64_t *latency; /* [2 * nlinks] by arc */
+    int64_t *excess;  /* [nlinks] */
+    int64_t *host_ns; /* [nhosts] of software */
+    double *byte_ns;  /* [nlinks] */
+    double *gbps;     /* [nlinks] where that is planted; 0: as it is */
+    struct flood_arc *flood; /* [2 * nlinks] by arc */
+    struct flow flow[FLOWS_MAX];
+    size_t nflows;
+    struct rng rng;   /* of random flows */
+    double noise_ns;
+    struct noise *day; /* NULL: like no other */
+    const struct noise_kind *kind;
+    double outlier_p;
+    double outlier_ns;
+    double loss;
+    int64_t packet_ns;
+};
+
+/* Cables of a switch class differ in length by its place in the fabric: the
+ * range starts at a length of the class's own.
+ */
+static int64_t cable_ns (const struct fabric_link *link, struct rng *rng)
+{
+    double from = 1;
+    double to = 3;
+
+    if (link->kind == LINK_SWITCH) {
+        from = 3 + 4 * (link->class_id % 4);
+        to = from + 10;
+    }
+    return llround (CABLE_NS_PER_M * (from + (to - from) * rng_uniform (rng)));
+}
+
+static double link_byte_ns (const struct fabric_link *link)
+{
+    double gbps = 25;
+    unsigned int width = link->width ? link->width : 4;
+
+    for (size_t i = 0; i < sizeof (speeds) / sizeof (speeds[0]); i++)
+        if (!strcmp (link->speed, speeds[i].speed))
+            gbps = speeds[i].gbps;
+    return 8 / (gbps * width);
+}
+
+struct model *model_create (const struct fabric *f, uint64_t seed)
+{
+    struct model *m = calloc (1, sizeof (*m));
+    size_t n = f->nlinks + 1;
+
+    if (!m)
+        return NULL;
+    m->fabric = f;
+    m->net = fabric_network (f);
+    m->seed = seed;
+    m->packet_ns = PACKET_NS;
+    if (!(m->latency = calloc (2 * n, sizeof (*m->latency)))
+        || !(m->excess = calloc (n, sizeof (*m->excess)))
+        || !(m->host_ns = calloc (f->nhosts + 1, sizeof (*m->host_ns)))
+        || !(m->byte_ns = calloc (n, sizeof (*m->byte_ns)))
+        || !(m->gbps = calloc (n, sizeof (*m->gbps)))
+        || !(m->flood = calloc (2 * n, sizeof (*m->flood))))
+        goto error;
+    rng_seed (&m->rng, seed);
+    for (size_t i = 0; i < f->nlinks; i++) {
+        const struct fabric_link *link = &f->link[i];
+        int64_t ns = link->kind == LINK_HOST ? HOST_BASE_NS : SWITCH_BASE_NS;
+        int64_t skew;
+
+        ns += cable_ns (link, &m->rng);
+        skew = (int64_t)rng_below (&m->rng, 2 * ASYMMETRY_NS + 1);
+        skew -= ASYMMETRY_NS;
+        m->latency[2 * i] = ns + skew;
+        m->latency[2 * i + 1] = ns - skew;
+        m->byte_ns[i] = link_byte_ns (link);
+    }
+    return m;
+error:
+    model_destroy (m);
+    errno = ENOMEM;
+    return NULL;
+}
+
+void model_destroy (struct model *m)
+{
+    int saved_errno = errno;
+
+    if (!m)
+        return;
+    free (m->latency);
+    free (m->excess);
+    free (m->host_ns);
+    noise_destroy (m->day);
+    free (m->byte_ns);
+    free (m->gbps);
+    free (m->flood);
+    free (m);
+    errno = saved_errno;
+}
+
+const struct fabric *model_fabric (const struct model *m)
+{
+    return m->fabric;
+}
+
+uint64_t model_seed (const struct model *m)
+{
+    return m->seed;
+}
+
+static int find_link (const struct model *m, const char *text, uint32_t *link,
+                      struct error *err)
+{
+    *link = fabric_find_link (m->fabric, text);
+    if (*link == FABRIC_NONE)
+        return error_input (err, "no link '%s' in the fabric", text);
+    return 0;
+}
+
+static int parse_ns (const char *what, const char *s, double min, double *ns,
+                     struct error *err)
+{
+    if (text_double (s, min, NS_MAX, ns) < 0)
+        return error_input (err, "%s: '%s' is no time from %g to %d ns", what,
+                            s, min, NS_MAX);
+    return 0;
+}
+
+int model_read_latency (struct model *m, FILE *fp, const char *name,
+                        struct error *err)
+{
+    size_t size = 2 * m->fabric->nlinks * sizeof (*m->latency);
+    int64_t *latency = malloc (size + 1);
+    char line[512];
+    unsigned int lineno = 0;
+
+    if (!latency)
+        return error_nomem (err);
+    memcpy (latency, m->latency, size);
+    while (fgets (line, sizeof (line), fp)) {
+        char *word[4];
+        size_t n = 0;
+        char *save;
+        uint32_t link;
+
+        lineno++;
+        if (!strchr (line, '\n') && !feof (fp)) {
+            error_input (err, "%s:%u: the line is too long", name, lineno);
+            goto error;
+        }
+        line[strcspn (line, "#")] = '\0';
+        for (char *w = strtok_r (line, " \t\r\n", &save); w && n < 4;
+             w = strtok_r (NULL, " \t\r\n", &save))
+            word[n++] = w;
+        if (n == 0)
+            continue;
+        if (n != 2 && n != 3) {
+            error_input (err, "%s:%u: not LINK NS [NS]", name, lineno);
+            goto error;
+        }
+        if (find_link (m, word[0], &link, err) < 0) {
+            error_prefix (err, "%s:%u", name, lineno);
+            goto error;
+        }
+        for (size_t i = 0; i < 2; i++) {
+            double ns;
+
+            if (parse_ns ("latency", word[i + 1 < n ? i + 1 : 1], 1, &ns, err)
+                < 0) {
+                error_prefix (err, "%s:%u", name, lineno);
+                goto error;
+            }
+            latency[2 * link + i] = llround (ns);
+        }
+    }
+    if (ferror (fp)) {
+        error_errno (err, "%s", name);
+        goto error;
+    }
+    free (m->latency);
+    m->latency = latency;
+    return 0;
+error:
+    free (latency);
+    return -1;
+}
+
+static int recompute_flood (struct model *m, struct error *err)
+{
+    struct flood_flow *f = calloc (m->nflows + 1, sizeof (*f));
+    int rc = -1;
+
+    for (size_t i = 0; f && i < m->nflows; i++) {
+        f[i].hops = model_path (m, m->flow[i].from, m->flow[i].to, f[i].arc);
+        if (f[i].hops > 0)
+            f[i].offer = m->flow[i].load / m->byte_ns[f[i].arc[0] / 2];
+    }
+    if (f)
+        rc = flood (f, m->nflows, m->byte_ns, m->flood,
+                    2 * m->fabric->nlinks);
+    free (f);
+    return rc < 0 ? error_nomem (err) : 0;
+}
+
+static int parse_share (const char *what, const char *s, double max,
+                        double *value, struct error *err)
+{
+    if (text_double (s, 0, max, value) < 0)
+        return error_input (err, "%s: '%s' is no number from 0 to %g", what, s,
+                            max);
+    return 0;
+}
+
+static int parse_excess (const char *what, const char *s, int64_t *excess,
+                         struct error *err)
+{
+    double ns;
+
+    if (s[0] != '+')
+        return error_input (err, "%s: '%s' does not start with +", what, s);
+    if (parse_ns (what, s + 1, 0, &ns, err) < 0)
+        return -1;
+    *excess = llround (ns);
+    return 0;
+}
+
+static int command_slow (struct model *m, char *const arg[],
+                         struct error *err)
+{
+    uint32_t link;
+
+    if (find_link (m, arg[0], &link, err) < 0)
+        return -1;
+    return parse_excess ("slow", arg[1], &m->excess[link], err);
+}
+
+static int command_slow_host (struct model *m, char *const arg[],
+                              struct error *err)
+{
+    uint32_t host = fabric_find_host (m->fabric, arg[0]);
+
+    if (host == FABRIC_NONE)
+        return error_input (err, "no host '%s' in the fabric", arg[0]);
+    return parse_excess ("slow-host", arg[1], &m->host_ns[host], err);
+}
+
+static int command_rate (struct model *m, char *const arg[],
+                         struct error *err)
+{
+    uint32_t link;
+    double gbps;
+
+    if (find_link (m, arg[0], &link, err) < 0)
+        return -1;
+    if (text_double (arg[1], GBPS_MIN, GBPS_MAX, &gbps) < 0)
+        return error_input (err, "rate: '%s' is no number of Gb/s from %g to "
+                            "%d", arg[1], GBPS_MIN, GBPS_MAX);
+    m->gbps[link] = gbps;
+    m->byte_ns[link] = 8 / gbps;
+    return recompute_flood (m, err);
+}
+
+static void heal (struct model *m, uint32_t link)
+{
+    m->excess[link] = 0;
+    m->gbps[link] = 0;
+    m->byte_ns[link] = link_byte_ns (&m->fabric->link[link]);
+}
+
+static int command_heal (struct model *m, char *const arg[],
+                         struct error *err)
+{
+    uint32_t link;
+
+    if (!strcmp (arg[0], "all")) {
+        for (uint32_t i = 0; i < m->fabric->nlinks; i++)
+            heal (m, i);
+        memset (m->host_ns, 0, m->fabric->nhosts * sizeof (*m->host_ns));
+    }
+    else if (find_link (m, arg[0], &link, err) < 0)
+        return -1;
+    else
+        heal (m, link);
+    return recompute_flood (m, err);
+}
+
+static int command_noise (struct model *m, char *const arg[],
+                          struct error *err)
+{
+    const struct noise_kind *kind = NULL;
+    struct noise *day = NULL;
+    double ns = 0;
+
+    if (text_double (arg[0], 0, NS_MAX, &ns) < 0) {
+        if (!(kind = noise_find (arg[0])))
+            return error_input (err, "noise: '%.80s' is neither a time from 0 "
+                                     "to %d ns nor one of %s", arg[0], NS_MAX,
+                                noise_names ());
+        day = noise_create (kind, fabric_network (m->fabric),
+                            m->fabric->nendpoints, rng_next (&m->rng));
+    }
+    noise_destroy (m->day);
+    m->day = day;
+    m->kind = kind;
+    m->noise_ns = ns;
+    return 0;
+}
+
+static int command_outliers (struct model *m, char *const arg[],
+                             struct error *err)
+{
+    char p[32];
+    const char *colon = strchr (arg[0], ':');
+    double probability;
+    double scale;
+
+    if (!strcmp (arg[0], "off")) {
+        m->outlier_p = 0;
+        return 0;
+    }
+    if (!colon || (size_t)(colon - arg[0]) >= sizeof (p))
+        return error_input (err, "outliers: '%s' is not P:SCALE", arg[0]);
+    snprintf (p, sizeof (p), "%.*s", (int)(colon - arg[0]), arg[0]);
+    if (parse_share ("outliers", p, 1, &probability, err) < 0
+        || parse_ns ("outliers", colon + 1, 0, &scale, err) < 0)
+        return -1;
+    m->outlier_p = probability;
+    m->outlier_ns = scale;
+    return 0;
+}
+
+static int command_loss (struct model *m, char *const arg[],
+                         struct error *err)
+{
+    return parse_share ("loss", arg[0], 1, &m->loss, err);
+}
+
+static int command_packet (struct model *m, char *const arg[],
+                           struct error *err)
+{
+    double ns;
+
+    if (parse_ns ("packet", arg[0], 0, &ns, err) < 0)
+        return -1;
+    m->packet_ns = llround (ns);
+    return 0;
+}
+
+static int random_flows (struct model *m, uint64_t n, double load,
+                         struct error *err)
+{
+    if (m->fabric->nendpoints < 2)
+        return error_input (err, "background: the fabric has no two hosts");
+    if (n > FLOWS_MAX - m->nflows)
+        return error_input (err, "background: more than %d flows", FLOWS_MAX);
+    while (n-- > 0) {
+        struct flow *flow = &m->flow[m->nflows++];
+
+        flow->from = (uint32_t)rng_below (&m->rng, m->fabric->nendpoints);
+        do
+            flow->to = (uint32_t)rng_below (&m->rng, m->fabric->nendpoints);
+        while (flow->to == flow->from);
+        flow->load = load;
+    }
+    return 0;
+}
+
+static int named_flow (struct model *m, char *pair, double load,
+                       struct error *err)
+{
+    uint32_t end[2];
+    char *comma = strchr (pair, ',');
+
+    if (!comma)
+        return error_input (err, "background: not A,B:LOAD, random:N:LOAD "
+                            "or off");
+    *comma = '\0';
+    for (int i = 0; i < 2; i++) {
+        const char *name = i ? comma + 1 : pair;
+
+        end[i] = fabric_find_endpoint (m->fabric, name);
+        if (end[i] == FABRIC_NONE)
+            return error_input (err, "background: no host '%s' in the fabric",
+                                name);
+    }
+    if (m->nflows == FLOWS_MAX)
+        return error_input (err, "background: more than %d flows", FLOWS_MAX);
+    m->flow[m->nflows++] = (struct flow){ end[0], end[1], load };
+    return 0;
+}
+
+static int command_background (struct model *m, char *const arg[],
+                               struct error *err)
+{
+    char buf[256];
+    char *colon;
+    double load;
+    uint64_t n;
+    int rc;
+
+    if (!strcmp (arg[0], "off")) {
+        m->nflows = 0;
+        return recompute_flood (m, err);
+    }
+    snprintf (buf, sizeof (buf), "%s", arg[0]);
+    if (!(colon = strrchr (buf, ':')))
+        return error_input (err, "background: not A,B:LOAD, random:N:LOAD "
+                            "or off");
+    *colon = '\0';
+    if (parse_share ("background", colon + 1, 1, &load, err) < 0)
+        return -1;
+    if (!strncmp (buf, "random:", 7)) {
+        if (text_u64 (buf + 7, 1, FLOWS_MAX, &n) < 0)
+            return error_input (err, "background: '%s' is no number of flows",
+                                buf + 7);
+        rc = random_flows (m, n, load, err);
+    }
+    else
+        rc = named_flow (m, buf, load, err);
+    return rc < 0 ? -1 : recompute_flood (m, err);
+}
+
+static const struct {
+    const char *name;
+    int args;
+    int (*fn) (struct model *m, char *const arg[], struct error *err);
+} commands[] = {
+    { "slow", 2, command_slow },
+    { "slow-host", 2, command_slow_host },
+    { "rate", 2, command_rate },
+    { "heal", 1, command_heal },
+    { "noise", 1, command_noise },
+    { "outliers", 1, command_outliers },
+    { "loss", 1, command_loss },
+    { "packet", 1, command_packet },
+    { "background", 1, command_background },
+};
+
+int model_command (struct model *m, int argc, char *const argv[],
+                   struct error *err)
+{
+    for (size_t i = 0; i < sizeof (commands) / sizeof (commands[0]); i++) {
+        if (argc < 1 || strcmp (argv[0], commands[i].name))
+            continue;
+        if (argc - 1 != commands[i].args)
+            return error_input (err, "%s takes %s", argv[0],
+                                COUNTED ((uint64_t)commands[i].args,
+                                       "argument"));
+        return commands[i].fn (m, argv + 1, err);
+    }
+    return error_input (err, "unknown command '%s'", argc > 0 ? argv[0] : "");
+}
+
+char *model_show (const struct model *m)
+{
+    char *buf = NULL;
+    size_t size = 0;
+    const struct fabric *f = m->fabric;
+    FILE *fp = open_memstream (&buf, &size);
+    const char *sep = "";
+    int bad;
+
+    if (!fp)
+        return NULL;
+    /* ids, hashes and host names are plain text by the fabric's own checks */
+    fprintf (fp, "{\"fabric\":\"%s\",\"seed\":%" PRIu64 ",\"noise_ns\":%.17g,"
+             "\"noise\":%s%s%s,"
+             "\"outliers\":{\"probability\":%.17g,\"scale_ns\":%.17g},"
+             "\"loss\":%.17g,\"packet_ns\":%" PRId64 ",\"slow\":[",
+             f->hash, m->seed, m->noise_ns, m->kind ? "\"" : "",
+             m->kind ? m->kind->name : "null", m->kind ? "\"" : "",
+             m->outlier_p, m->outlier_ns, m->loss, m->packet_ns);
+    for (size_t i = 0; i < f->nlinks; i++) {
+        if (!m->excess[i])
+            continue;
+        fprintf (fp, "%s{\"link\":\"%s\",\"excess_ns\":%" PRId64 "}", sep,
+                 f->link[i].id, m->excess[i]);
+        sep = ",";
+    }
+    fprintf (fp, "],\"slow_hosts\":[");
+    sep = "";
+    for (size_t i = 0; i < f->nhosts; i++) {
+        if (!m->host_ns[i])
+            continue;
+        fprintf (fp, "%s{\"host\":\"%s\",\"excess_ns\":%" PRId64 "}", sep,
+                 f->host[i].name, m->host_ns[i]);
+        sep = ",";
+    }
+    fprintf (fp, "],\"limited\":[");
+    sep = "";
+    for (size_t i = 0; i < f->nlinks; i++) {
+        if (m->gbps[i] <= 0)
+            continue;
+        fprintf (fp, "%s{\"link\":\"%s\",\"gbps\":%.17g}", sep,
+                 f->link[i].id, m->gbps[i]);
+        sep = ",";
+    }
+    fprintf (fp, "],\"background\":[");
+    for (size_t i = 0; i < m->nflows; i++)
+        fprintf (fp, "%s{\"from\":\"%s\",\"to\":\"%s\",\"load\":%.17g}",
+                 i ? "," : "", f->endpoint[m->flow[i].from].name,
+                 f->endpoint[m->flow[i].to].name, m->flow[i].load);
+    fprintf (fp, "],\"links\":[");
+    for (size_t i = 0; i < f->nlinks; i++) {
+        int64_t there = model_latency (m, (uint32_t)(2 * i));
+        int64_t back = model_latency (m, (uint32_t)(2 * i + 1));
+
+        fprintf (fp, "%s{\"id\":\"%s\",\"a_to_b_ns\":%" PRId64
+                 ",\"b_to_a_ns\":%" PRId64 ",\"latency_ns\":%.1f"
+                 ",\"gbps\":%.6g}",
+                 i ? "," : "", f->link[i].id, there, back,
+                 (double)(there + back) / 2, 8 / m->byte_ns[i]);
+    }
+    fprintf (fp, "]}\n");
+    bad = ferror (fp);
+    if (fclose (fp) != 0 || bad) {
+        free (buf);
+        errno = ENOMEM;
+        return NULL;
+    }
+    return buf;
+}
+
+int model_path (const struct model *m, uint32_t from, uint32_t to,
+                uint32_t *arc)
+{
+    return m->net->walk (m->net->net, from, to, arc, NULL);
+}
+
+uint32_t model_first_arc (const struct model *m, uint32_t endpoint)
+{
+    const struct fabric *f = m->fabric;
+    uint32_t port = f->endpoint[endpoint].port;
+    uint32_t link = f->port[port].link;
+
+    return 2 * link + (f->link[link].a != port);
+}
+
+int64_t model_latency (const struct model *m, uint32_t arc)
+{
+    return m->latency[arc] + m->excess[arc / 2];
+}
+
+int64_t model_busy (const struct model *m, uint32_t arc, size_t bytes)
+{
+    return m->packet_ns + model_bytes_ns (m, arc, bytes);
+}
+
+double model_byte_ns (const struct model *m, uint32_t arc)
+{
+    return m->byte_ns[arc / 2];
+}
+
+int64_t model_bytes_ns (const struct model *m, uint32_t arc, size_t bytes)
+{
+    return llround ((double)bytes * m->byte_ns[arc / 2]);
+}
+
+bool model_lost (const struct model *m, struct rng *rng)
+{
+    if (m->day && rng_uniform (rng) < noise_way_loss (m->day))
+        return true;
+    return m->loss > 0 && rng_uniform (rng) < m->loss;
+}
+
+int64_t model_noise (const struct model *m, uint32_t endpoint, int64_t now,
+                     const uint32_t *arc, int narcs, struct rng *rng)
+{
+    double ns = (double)m->host_ns[m->fabric->endpoint[endpoint].host];
+
+    if (m->noise_ns > 0)
+        ns += fabs (rng_normal (rng)) * m->noise_ns;
+    if (m->outlier_p > 0 && rng_uniform (rng) < m->outlier_p)
+        ns += rng_exponential (rng) * m->outlier_ns;
+    if (m->day)
+        ns += noise_way_ns (m->day, endpoint, (uint32_t)(now / SLICE_NS), arc,
+                            narcs, rng);
+    return llround (ns);
+}
+
+const struct flood_arc *model_flood (const struct model *m)
+{
+    return m->flood;
+}
+
+/* Of a link that has room: a message finds it busy with probability `load`:
+ * the rest of the packet under way, then those queued behind it.
+ */
+static double queue (const struct model *m, uint32_t arc, struct rng *rng)
+{
+    double byte_ns = m->byte_ns[arc / 2];
+    double load = fmin (m->flood[arc].rate * byte_ns, LOAD_MAX);
+
+    if (load <= 0 || rng_uniform (rng) >= load)
+        return 0;
+    return FLOOD_PACKET * byte_ns
+           * (rng_uniform (rng) + rng_exponential (rng) * load / (1 - load));
+}
+
+int64_t model_background (const struct model *m, const uint32_t *from,
+                          uint32_t arc, struct rng *rng)
+{
+    double ns = from ? m->flood[*from].ahead_ns : 0;
+
+    if (m->flood[arc].turn_ns > 0)
+        ns += m->flood[arc].turn_ns * rng_uniform (rng);
+    else
+        ns += queue (m, arc, rng);
+    return llround (ns);
+}

@@ -1,0 +1,687 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* One check's clients and their virtual time.
+ *
+ * Notes: events are messages (arriving at a link, or at their end) and
+ * deadlines, in one heap ordered by time; messages before deadlines, then by
+ * sender and its count, so that a run repeats whatever order the machine ran
+ * the clients in. The horizon is the least of clock + first link's latency
+ * over the clients that run; it is recomputed where the client that set it
+ * waits again.
+ */
+#include "config.h"
+#include "tests/emu/session.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* a deadline behind it never passes, so that no clock overflows */
+#define TIME_MAX (INT64_MAX / 2)
+
+enum event_kind { EVENT_MESSAGE, EVENT_DEADLINE };
+
+struct event {
+    int64_t time;
+    enum event_kind kind;
+    uint32_t sender; /* end */
+    uint64_t count;  /* of the sender */
+    size_t pos;      /* in the heap, from 1; 0: not in it */
+};
+
+struct path {
+    int hops; /* -1: the LFTs lead nowhere */
+    uint32_t arc[];
+};
+
+struct message {
+    struct event event; /* first */
+    struct message *next;
+    const struct path *path;
+    struct client *from; /* NULL: gone */
+    uint32_t to;
+    int hop;
+    uint16_t len, pad;
+    bool lost;
+    int64_t noise;
+    int64_t tail; /* from its first byte to its last, at the end */
+    uint8_t data[];
+};
+
+enum client_state { CLIENT_RUNS, CLIENT_WAITS, CLIENT_STALLED };
+
+struct client {
+    struct event deadline; /* first */
+    struct session *session;
+    void *owner;
+    enum client_state state;
+    int64_t clock;
+    int64_t since_wall; /* runs since */
+    size_t index;       /* in session.client */
+    size_t running;     /* in session.running, while it runs */
+    const uint32_t *endpoint;
+    size_t nendpoints;
+    struct rng rng;
+    uint64_t sent;
+    size_t under_way;
+    struct message *inbox; /* oldest first */
+    struct message **inbox_end;
+    size_t ninbox;
+    uint32_t own[];
+};
+
+struct carried {
+    double bytes, packets, waited;
+};
+
+struct session {
+    const struct model *model;
+    session_deliver_f deliver;
+    struct session_stats *stats;
+    uint64_t number;
+    int64_t stall_ns;
+    int64_t first_wall;
+    bool started;
+    size_t size;
+    int64_t now;
+    int64_t horizon; /* never above the true one */
+    int64_t wall_ns;
+    struct rng rng; /* of messages whose sender has left */
+    struct client **client;  /* [nclients] */
+    struct client **running; /* [nrunning] */
+    size_t nclients, nrunning;
+    struct client **by_endpoint; /* [nendpoints of the fabric] */
+    int64_t *busy;               /* [arcs] until when */
+    struct carried *carried;     /* [arcs] until `settled` */
+    int64_t settled;
+    struct path ***path;         /* [from][to] ends, made when first used */
+    struct event **heap;         /* [1 .. nheap] */
+    size_t nheap, heap_size;
+};
+
+static bool before (const struct event *a, const struct event *b)
+{
+    if (a->time != b->time)
+        return a->time < b->time;
+    if (a->kind != b->kind)
+        return a->kind < b->kind;
+    if (a->sender != b->sender)
+        return a->sender < b->sender;
+    return a->count < b->count;
+}
+
+static void heap_set (struct session *s, size_t pos, struct event *ev)
+{
+    s->heap[pos] = ev;
+    ev->pos = pos;
+}
+
+static void heap_up (struct session *s, size_t pos)
+{
+    struct event *ev = s->heap[pos];
+
+    for (; pos > 1 && before (ev, s->heap[pos / 2]); pos /= 2)
+        heap_set (s, pos, s->heap[pos / 2]);
+    heap_set (s, pos, ev);
+}
+
+static void heap_down (struct session *s, size_t pos)
+{
+    struct event *ev = s->heap[pos];
+
+    for (size_t child; (child = 2 * pos) <= s->nheap; pos = child) {
+        if (child < s->nheap && before (s->heap[child + 1], s->heap[child]))
+            child++;
+        if (!before (s->heap[child], ev))
+            break;
+        heap_set (s, pos, s->heap[child]);
+    }
+    heap_set (s, pos, ev);
+}
+
+static int heap_reserve (struct session *s)
+{
+    if (s->nheap + 1 >= s->heap_size) {
+        size_t size = s->heap_size ? 2 * s->heap_size : 64;
+        struct event **heap = realloc (s->heap, size * sizeof (*heap));
+
+        if (!heap)
+            return -1;
+        s->heap = heap;
+        s->heap_size = size;
+    }
+    return 0;
+}
+
+/* The caller has reserved room. */
+static void heap_add (struct session *s, struct event *ev)
+{
+    heap_set (s, ++s->nheap, ev);
+    heap_up (s, s->nheap);
+}
+
+static void heap_remove (struct session *s, struct event *ev)
+{
+    size_t pos = ev->pos;
+    struct event *last = s->heap[s->nheap--];
+
+    ev->pos = 0;
+    if (last == ev)
+        return;
+    heap_set (s, pos, last);
+    heap_up (s, pos);
+    heap_down (s, last->pos);
+}
+
+static int64_t reach (const struct client *c)
+{
+    const struct model *m = c->session->model;
+    int64_t least = INT64_MAX;
+
+    for (size_t i = 0; i < c->nendpoints; i++) {
+        uint32_t arc = model_first_arc (m, c->endpoint[i]);
+        int64_t ns = model_latency (m, arc);
+
+        if (ns < least)
+            least = ns;
+    }
+    if (least > MODEL_LOOPBACK_LEAST_NS)
+        least = MODEL_LOOPBACK_LEAST_NS;
+    return c->clock + least;
+}
+
+static void recompute_horizon (struct session *s)
+{
+    s->horizon = INT64_MAX;
+    for (size_t i = 0; i < s->nrunning; i++) {
+        int64_t t = reach (s->running[i]);
+
+        if (t < s->horizon)
+            s->horizon = t;
+    }
+}
+
+static void start_running (struct client *c, int64_t time)
+{
+    struct session *s = c->session;
+    int64_t t;
+
+    c->state = CLIENT_RUNS;
+    c->clock = time;
+    c->since_wall = s->wall_ns;
+    c->running = s->nrunning;
+    s->running[s->nrunning++] = c;
+    t = reach (c);
+    if (t < s->horizon)
+        s->horizon = t;
+}
+
+static void stop_running (struct client *c, enum client_state state)
+{
+    struct session *s = c->session;
+
+    if (c->state == CLIENT_RUNS) {
+        struct client *last = s->running[--s->nrunning];
+
+        s->running[c->running] = last;
+        last->running = c->running;
+    }
+    c->state = state;
+}
+
+struct session *session_create (const struct model *m, uint64_t number,
+                                size_t size, session_deliver_f deliver,
+                                struct session_stats *stats,
+                                int64_t stall_ns, int64_t wall_ns)
+{
+    const struct fabric *f = model_fabric (m);
+    struct session *s = calloc (1, sizeof (*s));
+
+    if (!s)
+        return NULL;
+    s->model = m;
+    s->number = number;
+    s->size = size;
+    s->deliver = deliver;
+    s->stats = stats;
+    s->stall_ns = stall_ns;
+    s->first_wall = wall_ns;
+    s->wall_ns = wall_ns;
+    s->horizon = INT64_MAX;
+    rng_seed (&s->rng, model_seed (m) ^ number << 32);
+    if (!(s->client = calloc (f->nendpoints, sizeof (*s->client)))
+        || !(s->running = calloc (f->nendpoints, sizeof (*s->running)))
+        || !(s->by_endpoint = calloc (f->nendpoints, sizeof (*s->client)))
+        || !(s->busy = calloc (2 * f->nlinks + 1, sizeof (*s->busy)))
+        || !(s->carried = calloc (2 * f->nlinks + 1, sizeof (*s->carried)))
+        || !(s->path = calloc (f->nends, sizeof (*s->path)))) {
+        session_destroy (s);
+        errno = ENOMEM;
+        return NULL;
+    }
+    return s;
+}
+
+static void free_message (struct message *msg)
+{
+    if (msg->from)
+        msg->from->under_way--;
+    free (msg);
+}
+
+static void orphan (struct message *msg)
+{
+    msg->from->under_way--;
+    msg->from = NULL;
+}
+
+static void drop (struct session *s, struct message *msg)
+{
+    s->stats->lost++;
+    free_message (msg);
+}
+
+void session_destroy (struct session *s)
+{
+    int saved_errno = errno;
+
+    if (!s)
+        return;
+    while (s->nclients > 0)
+        session_leave (s->client[0]);
+    while (s->nheap > 0) {
+        struct event *ev = s->heap[1];
+
+        heap_remove (s, ev);
+        free_message ((struct message *)ev);
+    }
+    for (size_t i = 0; s->path && i < model_fabric (s->model)->nends; i++) {
+        size_t n = s->path[i] ? model_fabric (s->model)->nends : 0;
+
+        for (size_t k = 0; k < n; k++)
+            free (s->path[i][k]);
+        free (s->path[i]);
+    }
+    free (s->client);
+    free (s->running);
+    free (s->by_endpoint);
+    free (s->busy);
+    free (s->carried);
+    free (s->path);
+    free (s->heap);
+    free (s);
+    errno = saved_errno;
+}
+
+struct client *session_join (struct session *s, void *owner,
+                             const uint32_t *endpoint, size_t n,
+                             int64_t wall_ns, struct error *err)
+{
+    struct client *c;
+
+    if (s->nclients >= s->size) {
+        error_input (err, "all %zu clients of the session have joined",
+                     s->size);
+        return NULL;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (!s->by_endpoint[endpoint[i]])
+            continue;
+        error_input (err, "%s has joined the session already",
+                     model_fabric (s->model)->endpoint[endpoint[i]].name);
+        return NULL;
+    }
+    if (!(c = calloc (1, sizeof (*c) + n * sizeof (c->own[0])))) {
+        error_nomem (err);
+        return NULL;
+    }
+    memcpy (c->own, endpoint, n * sizeof (c->own[0]));
+    c->endpoint = c->own;
+    c->nendpoints = n;
+    c->session = s;
+    c->owner = owner;
+    c->inbox_end = &c->inbox;
+    c->deadline.kind = EVENT_DEADLINE;
+    c->deadline.sender = endpoint[0];
+    rng_seed (&c->rng, model_seed (s->model) ^ (s->number << 32)
+                           ^ (uint64_t)endpoint[0] << 1);
+    for (size_t i = 0; i < n; i++)
+        s->by_endpoint[endpoint[i]] = c;
+    c->index = s->nclients;
+    s->client[s->nclients++] = c;
+    s->wall_ns = wall_ns;
+    start_running (c, s->now);
+    if (s->nclients == s->size)
+        s->started = true;
+    return c;
+}
+
+void session_leave (struct client *c)
+{
+    struct session *s = c->session;
+    struct client *last = s->client[--s->nclients];
+    bool set_horizon = c->state == CLIENT_RUNS && reach (c) <= s->horizon;
+
+    stop_running (c, CLIENT_STALLED);
+    if (set_horizon)
+        recompute_horizon (s);
+    if (c->deadline.pos)
+        heap_remove (s, &c->deadline);
+    for (size_t i = 0; i < c->nendpoints; i++)
+        s->by_endpoint[c->endpoint[i]] = NULL;
+    s->client[c->index] = last;
+    last->index = c->index;
+    while (c->inbox) {
+        struct message *msg = c->inbox;
+
+        c->inbox = msg->next;
+        free_message (msg);
+    }
+    /* what it has sent still arrives */
+    for (size_t i = 1; i <= s->nheap && c->under_way > 0; i++) {
+        struct message *msg = (struct message *)s->heap[i];
+
+        if (s->heap[i]->kind == EVENT_MESSAGE && msg->from == c)
+            orphan (msg);
+    }
+    for (size_t i = 0; i < s->nclients && c->under_way > 0; i++)
+        for (struct message *msg = s->client[i]->inbox; msg; msg = msg->next)
+            if (msg->from == c)
+                orphan (msg);
+    free (c);
+}
+
+struct session *client_session (const struct client *c)
+{
+    return c->session;
+}
+
+size_t session_clients (const struct session *s)
+{
+    return s->nclients;
+}
+
+static const struct path *find_path (struct session *s, uint32_t from,
+                                     uint32_t to)
+{
+    uint32_t arc[PATH_MAX_HOPS];
+    struct path *path;
+    int n;
+
+    if (!s->path[from]
+        && !(s->path[from] = calloc (model_fabric (s->model)->nends,
+                                     sizeof (*s->path[from]))))
+        return NULL;
+    if (s->path[from][to])
+        return s->path[from][to];
+    n = model_path (s->model, from, to, arc);
+    if (!(path = malloc (sizeof (*path) + (n > 0 ? n : 0) * sizeof (arc[0]))))
+        return NULL;
+    path->hops = n;
+    if (n > 0)
+        memcpy (path->arc, arc, n * sizeof (arc[0]));
+    s->path[from][to] = path;
+    return path;
+}
+
+/* The message has come to the start of its next link at its time: take the
+ * link when it is free, and be at its other end a latency later.
+ */
+static void enter_link (struct session *s, struct message *msg,
+                        struct rng *rng)
+{
+    const uint32_t *way = &msg->path->arc[msg->hop++];
+    uint32_t arc = *way;
+    int64_t start = msg->event.time;
+
+    start += model_background (s->model, msg->hop > 1 ? way - 1 : NULL, arc,
+                               rng);
+    if (start < s->busy[arc])
+        start = s->busy[arc];
+    s->busy[arc] = start + model_busy (s->model, arc, msg->len + msg->pad);
+    s->carried[arc].bytes += msg->len + msg->pad + SESSION_HEADER;
+    s->carried[arc].packets++;
+    msg->event.time = start + model_latency (s->model, arc);
+    if (msg->hop == msg->path->hops) {
+        msg->event.time += msg->noise + msg->tail;
+        /* who is faster than usual does not come before it was sent */
+        if (msg->event.time < start)
+            msg->event.time = start;
+    }
+    heap_add (s, &msg->event);
+}
+
+/* For how long a pad comes in: as the slowest link of its way lets it. */
+static int64_t tail (const struct model *m, const struct path *path,
+                     size_t pad)
+{
+    int64_t longest = 0;
+
+    for (int i = 0; i < path->hops && pad > 0; i++) {
+        int64_t ns = model_bytes_ns (m, path->arc[i], pad);
+
+        if (ns > longest)
+            longest = ns;
+    }
+    return longest;
+}
+
+/* What goes to the same endpoint crosses no link: it comes back through the
+ * adapter.
+ */
+static void loop_back (struct session *s, struct message *msg)
+{
+    static const struct path none = { .hops = 0 };
+
+    msg->path = &none;
+    if (msg->noise < MODEL_LOOPBACK_LEAST_NS - MODEL_LOOPBACK_NS)
+        msg->noise = MODEL_LOOPBACK_LEAST_NS - MODEL_LOOPBACK_NS;
+    msg->event.time += MODEL_LOOPBACK_NS + msg->noise + msg->tail;
+    heap_add (s, &msg->event);
+}
+
+/* Who has the endpoint; NULL: nobody yet. */
+static struct client *client_at (const struct session *s, uint32_t end)
+{
+    return s->by_endpoint[model_fabric (s->model)->end[end].endpoint];
+}
+
+int session_send (struct client *c, uint32_t from, uint32_t to,
+                  const uint8_t *data, size_t len, size_t pad,
+                  struct error *err)
+{
+    struct session *s = c->session;
+    const struct fabric *f = model_fabric (s->model);
+    const struct path *path;
+    struct message *msg;
+    bool loops;
+
+    if (from >= f->nends || client_at (s, from) != c)
+        return error_input (err, "end %u is not the sender's", from);
+    if (to >= f->nends)
+        return error_input (err, "there is no end %u to send to", to);
+    if (c->under_way >= SESSION_PENDING_MAX)
+        return error_input (err, "more than %d messages under way",
+                            SESSION_PENDING_MAX);
+    loops = f->end[to].endpoint == f->end[from].endpoint;
+    if (!(path = find_path (s, from, to)) || heap_reserve (s) < 0
+        || !(msg = malloc (sizeof (*msg) + len)))
+        return error_nomem (err);
+    if (c->clock < s->now && c->state == CLIENT_STALLED)
+        c->clock = s->now;
+    *msg = (struct message){
+        .event = { c->clock, EVENT_MESSAGE, from, c->sent++, 0 },
+        .path = path,
+        .from = c,
+        .to = to,
+        .len = (uint16_t)len,
+        .pad = (uint16_t)pad,
+        .lost = !loops && (model_lost (s->model, &c->rng) || path->hops < 1),
+        .noise = model_noise (s->model, f->end[from].endpoint, c->clock,
+                              path->arc, loops ? 0 : path->hops, &c->rng),
+        .tail = tail (s->model, path, pad),
+    };
+    /* who waits for it counts on the first link's latency */
+    if (path->hops == 1 && msg->noise < 0)
+        msg->noise = 0;
+    memcpy (msg->data, data, len);
+    c->under_way++;
+    if (msg->lost)
+        drop (s, msg);
+    else if (loops)
+        loop_back (s, msg);
+    else
+        enter_link (s, msg, &c->rng);
+    return 0;
+}
+
+static void deliver_message (struct client *c, struct message *msg)
+{
+    struct session *s = c->session;
+    int64_t time = msg->event.time > c->clock ? msg->event.time : c->clock;
+
+    if (c->deadline.pos)
+        heap_remove (s, &c->deadline);
+    start_running (c, time);
+    s->stats->messages++;
+    s->deliver (c->owner, time, msg->event.sender, msg->to, msg->data,
+                msg->len);
+    free_message (msg);
+}
+
+void session_wait (struct client *c, int64_t deadline)
+{
+    struct session *s = c->session;
+    bool set_horizon = c->state == CLIENT_RUNS && reach (c) <= s->horizon;
+
+    if (c->state == CLIENT_WAITS)
+        return;
+    if (c->state == CLIENT_STALLED && c->clock < s->now)
+        c->clock = s->now;
+    stop_running (c, CLIENT_WAITS);
+    if (set_horizon)
+        recompute_horizon (s);
+    if (deadline < c->clock)
+        deadline = c->clock;
+    if (deadline > TIME_MAX)
+        deadline = INT64_MAX;
+    if (c->inbox && c->inbox->event.time <= deadline) {
+        struct message *msg = c->inbox;
+
+        if (!(c->inbox = msg->next))
+            c->inbox_end = &c->inbox;
+        c->ninbox--;
+        deliver_message (c, msg);
+        return;
+    }
+    c->deadline.time = deadline;
+    /* without memory the wait ends at once, which is safe */
+    if (heap_reserve (s) < 0) {
+        start_running (c, c->clock);
+        s->deliver (c->owner, c->clock, 0, 0, NULL, 0);
+        return;
+    }
+    heap_add (s, &c->deadline);
+}
+
+static void arrive (struct session *s, struct message *msg)
+{
+    struct client *c = client_at (s, msg->to);
+
+    if (!c || c->ninbox >= SESSION_PENDING_MAX)
+        drop (s, msg);
+    else if (c->state == CLIENT_WAITS)
+        deliver_message (c, msg);
+    else {
+        msg->next = NULL;
+        *c->inbox_end = msg;
+        c->inbox_end = &msg->next;
+        c->ninbox++;
+    }
+}
+
+static void check_stalled (struct session *s)
+{
+    bool changed = false;
+
+    for (size_t i = s->nrunning; i-- > 0;) {
+        struct client *c = s->running[i];
+
+        if (s->wall_ns - c->since_wall > s->stall_ns) {
+            stop_running (c, CLIENT_STALLED);
+            changed = true;
+        }
+    }
+    if (changed)
+        recompute_horizon (s);
+}
+
+static struct carried carry (const struct session *s, uint32_t arc,
+                             int64_t until)
+{
+    const struct flood_arc *flood = &model_flood (s->model)[arc];
+    double ns = (double)(until - s->settled);
+    struct carried c = s->carried[arc];
+
+    c.bytes += flood->rate * ns;
+    c.packets += flood->rate * ns / FLOOD_PACKET;
+    if (flood->ahead_ns > 0)
+        c.waited += ns / model_byte_ns (s->model, arc) - flood->rate * ns;
+    return c;
+}
+
+void session_settle (struct session *s)
+{
+    uint32_t narcs = (uint32_t)(2 * model_fabric (s->model)->nlinks);
+
+    for (uint32_t arc = 0; arc < narcs; arc++)
+        s->carried[arc] = carry (s, arc, s->now);
+    s->settled = s->now;
+}
+
+void session_count (struct client *c, uint32_t endpoint,
+                    struct session_count *count)
+{
+    const struct session *s = c->session;
+    int64_t until = c->clock > s->settled ? c->clock : s->settled;
+    uint32_t out = model_first_arc (s->model, endpoint);
+    struct carried sent = carry (s, out, until);
+    struct carried received = carry (s, out ^ 1, until);
+
+    *count = (struct session_count){
+        .sent = sent.bytes, .sent_packets = sent.packets,
+        .received = received.bytes, .received_packets = received.packets,
+        .waited = sent.waited,
+    };
+}
+
+void session_run (struct session *s, int64_t wall_ns)
+{
+    s->wall_ns = wall_ns;
+    if (!s->started) {
+        if (wall_ns - s->first_wall < SESSION_START_LIMITS * s->stall_ns)
+            return;
+        s->started = true;
+    }
+    check_stalled (s);
+    while (s->nheap > 0 && s->heap[1]->time < s->horizon) {
+        struct event *ev = s->heap[1];
+
+        heap_remove (s, ev);
+        if (ev->time > s->now)
+            s->now = ev->time;
+        if (ev->kind == EVENT_DEADLINE) {
+            struct client *c = (struct client *)ev;
+
+            start_running (c, ev->time);
+            s->deliver (c->owner, ev->time, 0, 0, NULL, 0);
+        }
+        else {
+            struct message *msg = (struct message *)ev;
+
+            if (msg->hop < msg->path->hops)
+                enter_link (s, msg, msg->from ? &msg->from->rng : &s->rng);
+            else
+                arrive (s, msg);
+        }
+    }
+}

@@ -1,0 +1,51 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# Rooms of the tree: each includes what CONTRIBUTING's table says and no other;
+# no two include each other.
+
+. "$(dirname "$0")/lib.sh"
+workdir
+cd "$srcdir" || exit 1
+
+# Rows of the table "folder | holds | may include": room, then what it may.
+awk -F'|' '/^\| folder \| holds \| may include/ { on = 1; next }
+    on && !/^\|/ { exit }
+    on && match ($2, /`[a-z\/]+\/`/) {
+        room = substr ($2, RSTART + 1, RLENGTH - 3)
+        gsub (/,/, "", $4)
+        print room, $4
+    }' CONTRIBUTING.md >"$workdir/table"
+rooms=$(cut -d' ' -f1 "$workdir/table")
+
+# Headers of the product that the product's files include, as "room other file".
+for room in $rooms; do
+    find "$room" \( -name '*.c' -o -name '*.h' \) ! -path '*/test/*' \
+        -exec grep -HoE '^#include "[^"]+/[^"/]+"' {} +
+done | tr -d '"' | awk -v rooms="$rooms" '
+    BEGIN { n = split (rooms, name, /[ \n]/) }
+    function room(path, i, best) {
+        for (i = 1; i <= n; i++)
+            if (index (path, name[i] "/") == 1)
+                best = name[i]
+        return best != "" ? best : path
+    }
+    { at = index ($0, ":#include ")
+      from = substr ($0, 1, at - 1); to = substr ($0, at + 10)
+      print room(from), room(to), from }' |
+    sort -u >"$workdir/includes"
+
+plan 3
+ok "$([ "$(wc -l <"$workdir/table")" -ge 9 ] &&
+    [ "$(wc -l <"$workdir/includes")" -gt 200 ]; echo $?)" \
+    "$(echo $rooms | wc -w) rooms in the table"
+awk 'NR == FNR { for (i = 2; i <= NF; i++) may[$1, $i] = 1; next }
+    $1 != $2 && !(($1, $2) in may) { print $3 " includes " $2 "/" }' \
+    "$workdir/table" "$workdir/includes" >"$workdir/wrong"
+ok "$([ ! -s "$workdir/wrong" ]; echo $?)" "each includes what the table says" ||
+    diag "$(cat "$workdir/wrong")"
+awk '{ for (i = 2; i <= NF; i++) print $1, $i }' "$workdir/table" |
+    awk '($2, $1) in seen { print $1, $2 } { seen[$1, $2] = 1 }' \
+    >"$workdir/mutual"
+ok "$([ ! -s "$workdir/mutual" ]; echo $?)" "no two include each other" ||
+    diag "$(cat "$workdir/mutual")"
