@@ -101,7 +101,7 @@ void report_text (const struct verdict *v, const struct fabric *f, FILE *fp)
     else
         fprintf (fp, "%s, nothing measured", COUNTED (v->nodes, "node"));
     if (v->links > 0)
-        fprintf (fp, "; %.0f %% of the links told apart",
+        fprintf (fp, "; %.0f %% of the links resolved",
                  floor (100.0 * (double)v->separable / (double)v->links));
     fputc ('\n', fp);
     for (size_t i = 0; i < v->nfindings; i++)

@@ -129,7 +129,7 @@ for excess in 600 1500; do
     before=blind stages --slow h0061/1=+$excess --loopback 0
     judge --baseline blind
     echo "$? $(jq -c '[.findings[] | .level, .suspects,
-        (.why | test ("a loopback, which is missing, would tell"))]' verdict)"
+        (.why | test ("without a loopback, the host.s software"))]' verdict)"
 done >told
 is "$(<told)" "0 [\"WARN\",[\"$link\"],true]
 1 [\"FAIL\",[\"$link\"],false]" \

@@ -142,7 +142,7 @@ audit "$others" >said
 audit "$others" >>said
 act >>said
 is "$(drained)" h0005 "nor all, as with a wrong baseline" || diag "$(<said)"
-like "$(<said)" 'UNKNOWN all links of class .* off what was expected' \
+like "$(<said)" 'UNKNOWN all links of class .* from the expected value' \
     "which is said as well" || diag "$(<said)"
 
 # resume

@@ -212,7 +212,7 @@ static void limit_coverage (struct judgement *j, size_t absent)
         free (fold);
     }
     if (!s->complete)
-        verdict_limit (v, VERDICT_UNKNOWN, "the measurement did not end");
+        verdict_limit (v, VERDICT_UNKNOWN, "the measurement was not completed");
     if (absent > 0)
         verdict_limit (v, VERDICT_OK, "%zu planned probe%s not measured",
                        absent, absent == 1 ? " was" : "s were");
@@ -234,14 +234,14 @@ static void limit_adaptive (struct judgement *j)
         verdict_limit (j->verdict, VERDICT_OK,
                        "adaptive routing: %s may have sent messages of "
                        "service level %" PRIu64
-                       " other ways than the fabric says, so that only "
-                       "host ends are judged",
+                       " by other paths than the tables say; only host ends "
+                       "are judged",
                        COUNTED (s->adaptive, "switch"), s->level);
     else if (j->adaptive)
         verdict_limit (j->verdict, VERDICT_OK,
-                       "adaptive routing: messages of the baseline may "
-                       "have gone other ways than the fabric says, so "
-                       "that only host ends are judged");
+                       "adaptive routing: messages of the baseline may have "
+                       "taken other paths than the tables say; only host "
+                       "ends are judged");
 }
 
 /* Links in a signature of the causes, and by all: links that are measured,
@@ -273,8 +273,8 @@ static void limit_model (struct judgement *j)
                        m->m - seen, m->m - seen == 1 ? " was" : "s were");
     if (v->separable < seen)
         verdict_limit (v, VERDICT_OK,
-                       "%zu of the %zu links cannot be told apart from "
-                       "others by this job's paths",
+                       "%zu of the %zu links cannot be resolved by this job's "
+                       "paths",
                        seen - v->separable, m->m);
     if (!j->has_baseline)
         verdict_limit (v, VERDICT_OK,
@@ -283,7 +283,7 @@ static void limit_model (struct judgement *j)
     else if (m->far_rows > 0)
         verdict_limit (v, VERDICT_OK,
                        "%zu of the baseline's %zu rows are too far from "
-                       "the job's links to matter, and were left out",
+                       "the job's links to matter, and were ignored",
                        m->far_rows, m->baseline_rows);
     if (j->has_baseline && m->uncovered > 0)
         verdict_limit (v, VERDICT_OK,
@@ -573,8 +573,8 @@ static void limit_cause (struct judgement *j, const struct cause *c)
 
     verdict_limit (j->verdict,
                    ns > j->opts->fail_ns ? VERDICT_UNKNOWN : VERDICT_OK,
-                   "%s looks %s by %+.0f ns, or what adaptive routing went by "
-                   "instead",
+                   "%s looks %s by %+.0f ns, or the path that adaptive routing "
+                   "took instead",
                    name, is_links (j, c) ? "slow" : "off", c->excess_ns);
     free (name);
 }
@@ -599,29 +599,28 @@ static void explain_finding (const struct judgement *j, struct finding *f,
 
     if (f->kind == FINDING_ROUTE) {
         name = name_of (j, c);
-        f->why = xasprintf ("%s by %s differ%s by %+.0f ns (+-%.0f) from what "
-                            "the forwarding tables let expect",
+        f->why = xasprintf ("%s by %s differ%s by %+.0f ns (+-%.0f) from the "
+                            "value that the forwarding tables predict",
                             COUNTED (rows, "probe"), name, s, f->excess_ns,
                             f->stderr_ns);
         free (name);
         return;
     }
     f->why = xasprintf (
-        "%s across %s show%s %+.0f ns (+-%.0f) %s over %s%s%s",
+        "%s across %s show%s %+.0f ns (+-%.0f) %s above %s%s%s",
         COUNTED (rows, "probe"), f->nsuspects == 1 ? "it" : "them", s,
         f->excess_ns, f->stderr_ns,
         simplest (j, c)->suspect.kind == SUSPECT_ARC
             ? "(in one direction, the mean of both)"
             : "one way",
         f->basis == BASIS_BASELINE
-            ? "what the baseline lets expect"
-            : "its class; no baseline tells whether that is new",
-        f->nsw > 0 && f->kind != FINDING_SWITCH ? "; a switch would do as well"
+            ? "the value expected from the baseline"
+            : "its class; without a baseline this need not be new",
+        f->nsw > 0 && f->kind != FINDING_SWITCH ? "; a slow switch is as likely"
                                                 : "",
-        software ? "; a loopback, which is missing, would tell whether it is "
-                   "the host's software"
+        software ? "; without a loopback, the host's software is as likely"
         : is_cable (j, f)
-            ? "; its loopback is as before, so that it is a cable or port"
+            ? "; its loopback has not changed: it is a cable or port"
             : "");
 }
 
@@ -742,8 +741,8 @@ static void judge_class (struct judgement *j, const struct cause *c)
     }
     j->shifted |= much;
     verdict_limit (j->verdict, much ? VERDICT_UNKNOWN : VERDICT_OK,
-                   "all links of class %s are %+.0f ns off what was "
-                   "expected, which was taken out",
+                   "all links of class %s differ by %+.0f ns from the "
+                   "expected value; this shift was removed",
                    name, c->excess_ns);
 }
 
@@ -867,13 +866,14 @@ static void limit_open (struct judgement *j, size_t hosts, size_t open_hosts)
         names = more;
     }
     verdict_limit (v, many ? VERDICT_UNKNOWN : VERDICT_OK,
-                   "%zu of %s and %zu of %s were judged; not %s%s: "
-                   "traffic of others, or too few probes, would hide "
-                   "%.0f ns there",
+                   "%zu of %s and %zu of %s were judged; not judged, because "
+                   "others' traffic or too few probes would hide %.0f ns: "
+                   "%s%s",
                    hosts - open_hosts, COUNTED (hosts, "host end"),
                    j->model.m - hosts - (v->nopen - open_hosts),
-                   COUNTED (j->model.m - hosts, "other link"), names,
-                   v->nopen > OPEN_NAMED ? ", ..." : "", j->opts->fail_ns);
+                   COUNTED (j->model.m - hosts, "other link"),
+                   j->opts->fail_ns, names,
+                   v->nopen > OPEN_NAMED ? ", ..." : "");
     v->limited = limited; /* all others were judged */
     free (names);
 }
@@ -1027,8 +1027,8 @@ static void find_busy (struct judgement *j)
     }
     if (j->unjudged > 0)
         verdict_limit (j->verdict, VERDICT_OK,
-                       "others' traffic filled host ends, and may have "
-                       "filled %s on its way: not judged",
+                       "others' traffic filled host ends and may have filled "
+                       "%s on its way, which were not judged",
                        COUNTED (j->unjudged, "link"));
 }
 
@@ -1227,14 +1227,14 @@ static int judge_links (struct judgement *j, struct error *err)
     judge_open (j);
     if (j->ex.full)
         verdict_limit (v, VERDICT_UNKNOWN,
-                       "more is slow than can be told apart");
+                       "more is slow than can be resolved");
     if (j->disturbed > 0)
-        verdict_limit (v, VERDICT_OK, "%zu probe%s disturbed and left aside",
+        verdict_limit (v, VERDICT_OK, "%zu probe%s disturbed and ignored",
                        j->disturbed, j->disturbed == 1 ? " was" : "s were");
     if (j->ndistrusted > 0)
         verdict_limit (v, VERDICT_OK,
-                       "the loopbacks of %s differ from the baseline's where "
-                       "round trips do not, and were left aside",
+                       "the loopbacks of %s differ from the baseline's, while "
+                       "round trips do not, and were ignored",
                        COUNTED (j->ndistrusted, "host"));
     if (j->run.obs.lost > 0 && judge_loss (j, err) < 0)
         return -1;

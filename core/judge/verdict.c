@@ -210,7 +210,7 @@ void verdict_sentence (const struct verdict *v, const struct network *net,
                   COUNTED (v->nodes, "node"));
     else
         snprintf (buf, size,
-                  "%s by %s in %s, %s; %.0f %% of the links told apart",
+                  "%s by %s in %s, %s; %.0f %% of the links resolved",
                   COUNTED (v->links, "link"), COUNTED (v->probes, "probe"),
                   COUNTED (v->rounds, "round"), COUNTED (v->nodes, "node"),
                   v->links ? floor (100. * v->separable / v->links) : 100);

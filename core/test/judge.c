@@ -767,7 +767,7 @@ static void test_adaptive (void)
         { "adaptive before: a slow switch link", LINK_SWITCH, slow, true,
           VERDICT_UNKNOWN, 0, "adaptive routing: messages of the baseline" },
         { "adaptive: a slow host end", LINK_HOST, slow_adaptive, false,
-          VERDICT_FAIL, 1, "so that only host ends are judged" },
+          VERDICT_FAIL, 1, "only host ends are judged" },
         { "adaptive: a switch link that loses", LINK_SWITCH, lossy_adaptive,
           false, VERDICT_OK, 0, "some link between switches loses messages" },
         { "adaptive: all is well", LINK_SWITCH, well_adaptive, false,

@@ -84,7 +84,7 @@ int main (void)
     v->rounds = 9;
     text = report (v, f);
     ok (!strcmp (text, "pmm: OK: 131 links by 92 probes in 9 rounds, 16 "
-                       "nodes; 96 % of the links told apart\n"),
+                       "nodes; 96 % of the links resolved\n"),
         "all is well: one line");
     free (text);
 
