@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Notes. judge.h has the model. What is done here, in order:
+/* Notes. judge.h has the model. The steps, in order:
  *
  * A row's time is its least repeat (samples/observe). Traffic may have added to
- * all of its repeats alike: at most what the row is above the model's
- * expectation. In a baseline it added at most what the row is above the same
- * pair's row of today, since links do not get faster; a row of the baseline that
- * is far above, and whose repeats differ much, says nothing.
+ * all of its repeats alike, at most as much as the row is above the model's
+ * expectation. In a baseline it added at most as much as the row is above the
+ * same pair's row of today, since links do not get faster; a baseline row that
+ * is far above and whose repeats differ much is ignored.
  *
- * Causes come from judge/explain, and become what they are likeliest to be
- * (judge/route). Three kinds of them are no findings: what no link and no detour
- * explains; a row on its own, unless it was measured in several rounds or shows
- * no traffic at all; and what is below WarnExcess.
+ * Causes come from judge/explain, and judge/route decides what each most likely
+ * is. Three kinds are not findings: those that no link and no detour explains;
+ * a single row, unless it was measured in several rounds or shows no traffic at
+ * all; and those below WarnExcess.
  *
- * Basis: the estimate of a cause is w' r with weights w that come out of the
- * model, so that its prior part has the variance u' C u, where u is A' w over
- * the links and C the covariance of their latencies before the job's samples.
- * Where the baseline makes that less than a quarter of what the spread of the
- * classes alone would give, sum of (u_l spread_l)^2, the basis is baseline; and
- * where pairs that both days measured show at least half of the excess.
+ * Basis: the estimate of a cause is w' r with weights w from the model, so its
+ * prior part has the variance u' C u, where u is A' w over the links and C the
+ * covariance of their latencies before the job's samples. The basis is the
+ * baseline if this is less than a quarter of what the spread of the classes
+ * alone would give, sum of (u_l spread_l)^2, and if pairs that both days
+ * measured show at least half of the excess.
  */
 #include "config.h"
 #include "core/judge/judge.h"
@@ -48,21 +48,22 @@ enum {
     DOUBTS = 8,         /* links that are to be measured again */
 };
 
-/* Causes that a healthy run is left with: where each is doubted, where each was to
- * be confirmed (routes, links need more than that anyway), and before.
+/* Expected number of causes in a healthy run: if each is doubted, if each was
+ * to be confirmed (routes; links need more anyway), and before confirmation.
  */
 #define ALARMS 1e-4
 #define ALARMS_CONFIRMED 0.05
 #define ALARMS_FIRST 0.1
 
-#define CLEAR_SD 2.0        /* that a link is said to be sound to */
-#define BASELINE_SD 3.0     /* that a row of the baseline is too slow by */
+#define CLEAR_SD 2.0        /* margin of a link that is reported as sound */
+#define BASELINE_SD 3.0     /* by which a baseline row is too slow */
 #define BASELINE_SHARE 0.25 /* of the class's variance */
-#define KNOWN_SD 120.0      /* of a latency that is worth saying */
+#define KNOWN_SD 120.0      /* of a latency that is worth reporting */
 #define BUSY_NS 1e6         /* standard error of what crosses a busy link */
 
-/* What a host's power profile or its process on another socket may make of it, one
- * way; the difference to a round trip of a wrong route that is worth saying.
+/* By how much a host's power profile or a process on another socket may change
+ * a message's time; from which difference of a round trip a wrong route is
+ * reported.
  */
 #define SOFTWARE_NS 500.0
 #define ROUTE_NS 60.0
@@ -100,10 +101,10 @@ struct judgement {
     struct model model;
     struct causes causes;
     struct explanation ex;
-    const struct member *face[CAUSES_MAX]; /* what causes are taken for */
+    const struct member *face[CAUSES_MAX]; /* what each cause most likely is */
     size_t disturbed;                      /* rows */
-    bool shifted;     /* a whole class is off by as much as a FAIL */
-    size_t unjudged;  /* links, for others' traffic to a host end */
+    bool shifted;     /* a whole class differs by as much as a FAIL */
+    size_t unjudged;  /* links, because of others' traffic to a host end */
     bool *distrusted; /* [nlinks] loopbacks by host link, see distrust () */
     size_t ndistrusted;
     double *most; /* [model.m] ns that a link may be slower, see bound_links */
@@ -145,15 +146,15 @@ static int compare_ends (const void *va, const void *vb)
     return compare_keys (&x, &y);
 }
 
-/* The same pair's in another run, NULL. */
+/* The observation of the same pair in another run, or NULL. */
 static const struct observation *find_pair (const struct observations *in,
                                             const struct observation *o)
 {
     return bsearch (o, in->v, in->n, sizeof (*o), compare_ends);
 }
 
-/* Find how many of the plan's probes have no sample at all. Return 0, or -1
- * with err where a sample is none of the plan's.
+/* Count the plan's probes that have no sample at all. Return 0, or -1 with err
+ * if a sample is not of the plan.
  */
 static int check_plan (const struct plan *plan, const struct samples *samples,
                        size_t *absent, struct error *err)
@@ -194,7 +195,7 @@ static int check_plan (const struct plan *plan, const struct samples *samples,
 }
 
 /*
- * What the samples lack
+ * Limits: what the samples lack
  */
 
 static void limit_coverage (struct judgement *j, size_t absent)
@@ -244,9 +245,7 @@ static void limit_adaptive (struct judgement *j)
                        "ends are judged");
 }
 
-/* Links in a signature of the causes, and by all: links that are measured,
- * and that no other shares its signature with.
- */
+/* The number of links in a signature of the causes. */
 static size_t count_links (const struct causes *c, size_t k)
 {
     size_t n = 0;
@@ -803,9 +802,10 @@ static bool is_suspect (const struct verdict *v, uint32_t link)
     return false;
 }
 
-/* Find how much slower each link may be at most. INFINITY: no row crosses it. 0:
- * every row that crosses it also crosses links that the baseline lacks, so that
- * the link was compared with its class alone, and a limit says that already.
+/* Find how much slower each link may be at most. INFINITY: no row crosses it.
+ * 0: every row that crosses it also crosses links that the baseline lacks, so
+ * that the link was compared with its class alone, and a limit says that
+ * already.
  */
 static int bound_links (struct judgement *j)
 {

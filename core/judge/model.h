@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Model: what links, their classes and earlier samples let one expect of a
- * job's RTTs, as a linear Gaussian model of any size. The judge's first half;
+/* Model: the RTTs to expect of a job, from links, their classes and earlier
+ * samples, as a linear Gaussian model of any size. The judge's first half;
  * model.c has the mathematics.
  *
  * Rows 0 .. nrows-1 are the job's observations. r is RTT - expected RTT, V its
  * covariance. The unknowns are, in this order, the latencies of links (those of
  * the job as pathset_links has them, then those of the baselines), the means of
- * their classes, and what each host takes more in each run (the job's first).
+ * their classes, and the offset of each host in each run (the job's first).
  */
 #ifndef CORE_MODEL_H
 #define CORE_MODEL_H
@@ -26,30 +26,30 @@ struct model {
     const struct observations *obs;
 
     size_t m;           /* links of the job */
-    size_t n;           /* and of what is kept of the baselines */
+    size_t n;           /* with those that only the baselines have */
     uint32_t *link;     /* [n] of the network */
     uint32_t *column;   /* [nlinks] where a link is, NETWORK_NONE */
     uint32_t *class_of; /* [n] numbered from 0 */
     size_t nclasses;
     uint32_t *class_id;  /* [nclasses] the network's */
-    double differ;       /* what links differ by within classes, roughly */
-    double mean_sd;      /* of classes' means, before anything is known */
+    double differ;       /* typical difference of links within a class, ns */
+    double mean_sd;      /* of classes' means, a priori */
     double *spread;      /* [nclasses] standard deviation within, ns */
     uint32_t *offset_of; /* [nlinks] the job's, by host link; NETWORK_NONE */
     size_t noffsets;
     double *offset_mean; /* [noffsets] ns, of round trips */
     double *offset_sd;
     double *expected; /* [model_unknowns] before the job's samples, ns */
-    double scatter;   /* of the job's rows over what their classes let
-                         expect, by the spreads; at least 1 */
+    double scatter;   /* of the job's rows about the values expected from
+                         their classes, in spreads; at least 1 */
     bool *covered;    /* [m] some row of the baseline crosses the link */
-    size_t uncovered; /* links that none does */
+    size_t uncovered; /* links that none crosses */
     size_t baseline_rows;
-    size_t far_rows; /* of them left out, see model.c */
+    size_t far_rows; /* baseline rows that were left out, see model.c */
 
-    /* The least squares problem, see model.c: the baselines' rows, then the
-     * priors, one for each unknown, both without the job's rows a matrix of
-     * its own; and the job's rows.
+    /* The least squares problem, see model.c: the rows of the baselines, then
+     * the priors, one for each unknown (these two are also a problem of their
+     * own), then the job's rows.
      */
     struct sparse *a, prior;
     double *weight;             /* [rows of a] 1 / variance */
@@ -57,8 +57,8 @@ struct model {
     struct lsq *before, *after; /* without and with the job's rows */
 };
 
-/* One run's rows, and what hosts' loopbacks took: model_run_sort is due when
- * they are complete.
+/* One run's rows and hosts' loopbacks. Call model_run_sort when they are
+ * complete.
  */
 struct model_run {
     struct observations obs;
@@ -71,25 +71,24 @@ struct model_run {
 
 void model_run_sort (struct model_run *run);
 
-/* Make the model of a job from its run and those of nbase baselines (none is
- * fine). All is borrowed. Return 0, or -1 with err; model_clear is due in both
- * cases.
+/* Make the model of a job from its run and those of nbase baselines (may be 0).
+ * All is borrowed. Return 0, or -1 with err; call model_clear in both cases.
  */
 int model_make (struct model *model, struct pathset *ps,
                 const struct model_run *job, const struct model_run *base,
                 size_t nbase, struct error *err);
 void model_clear (struct model *model);
 
-/* What follows returns -1 with errno EDOM where the rows are too
- * ill-conditioned for it.
+/* The functions below return -1 with errno EDOM if the rows are too
+ * ill-conditioned.
  */
 
-/* Take the variances of the job's observations as they are now. */
+/* Use the current variances of the job's observations. */
 int model_reweigh (struct model *model);
 
-/* p = V^-1 d for n vectors over the rows, one behind the other, to a relative
- * error of the solution: that of d' p is its square. Eight at once cost little
- * more than one.
+/* p = V^-1 d for n vectors over the rows, one after the other, to a relative
+ * error of p; that of d' p is its square. Eight at a time cost little more than
+ * one.
  */
 #define MODEL_EXACT 1e-8
 #define MODEL_ROUGH 1e-5
@@ -97,7 +96,7 @@ int model_whiten (const struct model *model, const double *d, size_t n,
                   double tolerance, double *p);
 
 /* Draw n vectors z over the rows, a multiple of LSQ_LANES, of covariance V^-1:
- * what whitened residuals look like where nothing is wrong.
+ * whitened residuals of a healthy fabric.
  */
 int model_draw (const struct model *model, uint64_t seed, size_t n, double *z);
 
@@ -106,20 +105,20 @@ int model_draw (const struct model *model, uint64_t seed, size_t n, double *z);
 int model_prior_variance (const struct model *model, const double *u,
                           double *var);
 
-/* What a row should take more in `run` than in `base` by what its hosts'
- * loopbacks say, and the standard deviation of that.
+/* By how much a row should be slower in `run` than in `base` according to its
+ * hosts' loopbacks, ns, and the standard deviation of this.
  */
 double model_shift (const struct network *net, const struct observation *row,
                     const struct model_run *run, const struct model_run *base,
                     double *sd);
 
-/* What a host's loopback takes more than in the baseline, by its link, ns of
- * round trip. False: loopbacks do not tell.
+/* By how much the loopback of the host at a link is slower than in the
+ * baseline, ns of round trip. False: not known.
  */
 bool model_loopback (const struct model *model, uint32_t link, double *ns,
                      double *sd);
 
-/* r, over the rows. */
+/* The excess r, over the rows. */
 void model_residual (const struct model *model, double *r);
 
 static inline size_t model_unknowns (const struct model *m)
@@ -136,9 +135,9 @@ static inline size_t model_row (const struct model *m, size_t row)
 /* u [model_unknowns]: sum of weights v (over the rows) times the rows. */
 void model_transpose (const struct model *model, const double *v, double *u);
 
-/* What to expect of the latency of any link of the network, before the job's
- * samples, and by how much it may differ: no more than by its class's spread,
- * or what the job's rows scatter, where that is more.
+/* The expected latency of any link of the network before the job's samples, and
+ * its standard deviation: at most the larger of its class's spread and the
+ * scatter of the job's rows.
  */
 void model_link (const struct model *model, const struct network *net,
                  uint32_t link, double *ns, double *spread);
