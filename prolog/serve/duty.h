@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the audit service does again and again. Each duty is a file duty_*.c
- * and a row of the table in serve.c.
+/* What the audit service does again and again. Each duty is a row of the table
+ * in serve.c, and has a file duty_*.c where it is not small.
  */
 #ifndef PROLOG_DUTY_H
 #define PROLOG_DUTY_H
@@ -69,6 +69,11 @@ void service_log (const struct service *s, const char *fmt, ...)
 
 /* A status in the ledger's JSON; UNKNOWN where there is none. */
 enum verdict_status service_status (const json_t *obj, const char *key);
+
+/* Audits, as the ledger lists them, for the queue: one a row; the caller's to
+ * free.
+ */
+struct queue_audit *service_audits (const json_t *list);
 
 /* Whether another audit may begin for this reason, and in why, why not: 1, 0,
  * or -1 with err.

@@ -8,9 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/alloc.h"
+
 enum { HOUR_S = 3600, DAY_S = 24 * HOUR_S };
 
-struct queue {
+struct queue_state {
     const struct queue_input *in;
     const struct queue_rules *rules;
     struct queue_plan *plan;
@@ -21,7 +23,8 @@ static bool within (int64_t time, int64_t span, int64_t now)
     return time > now - span && time < now + span;
 }
 
-static const struct spool_entry *entry_of (const struct queue *q, size_t i)
+static const struct spool_entry *entry_of (const struct queue_state *q,
+                                           size_t i)
 {
     return &q->in->spool->v[i];
 }
@@ -50,7 +53,8 @@ static bool contains (const struct hostlist *whole,
 /* The oldest time at which one of them was measured last; INT64_MIN: one never
  * was.
  */
-static int64_t measured (const struct queue *q, const struct hostlist *nodes)
+static int64_t measured (const struct queue_state *q,
+                         const struct hostlist *nodes)
 {
     int64_t oldest = INT64_MAX;
 
@@ -72,8 +76,8 @@ static int64_t measured (const struct queue *q, const struct hostlist *nodes)
  * Rules: each says true, and sets fate and why, where it decides the record
  */
 
-typedef bool (*rule_f) (const struct queue *q, const struct spool_entry *e,
-                        struct queue_answer *a);
+typedef bool (*rule_f) (const struct queue_state *q,
+                        const struct spool_entry *e, struct queue_answer *a);
 
 __attribute__ ((format (printf, 3, 4))) static bool
 decide (struct queue_answer *a, enum queue_fate fate, const char *fmt, ...)
@@ -87,7 +91,7 @@ decide (struct queue_answer *a, enum queue_fate fate, const char *fmt, ...)
     return true;
 }
 
-static bool is_done (const struct queue *q, const struct spool_entry *e,
+static bool is_done (const struct queue_state *q, const struct spool_entry *e,
                      struct queue_answer *a)
 {
     (void)q;
@@ -97,7 +101,7 @@ static bool is_done (const struct queue *q, const struct spool_entry *e,
     return decide (a, QUEUE_NONE, "audit %" PRIu64 " was of it", e->audit);
 }
 
-static bool is_found (const struct queue *q, const struct spool_entry *e,
+static bool is_found (const struct queue_state *q, const struct spool_entry *e,
                       struct queue_answer *a)
 {
     size_t tries = 0;
@@ -122,14 +126,14 @@ static bool is_found (const struct queue *q, const struct spool_entry *e,
                    COUNTED (tries, "audit"));
 }
 
-static bool is_audit (const struct queue *q, const struct spool_entry *e,
+static bool is_audit (const struct queue_state *q, const struct spool_entry *e,
                       struct queue_answer *a)
 {
     return strcmp (e->partition, q->rules->partition) == 0
            && decide (a, QUEUE_PASS, "it ran in the partition of the audits");
 }
 
-static bool is_single (const struct queue *q, const struct spool_entry *e,
+static bool is_single (const struct queue_state *q, const struct spool_entry *e,
                        struct queue_answer *a)
 {
     (void)q;
@@ -137,7 +141,7 @@ static bool is_single (const struct queue *q, const struct spool_entry *e,
            && decide (a, QUEUE_PASS, "there is no cable within one node");
 }
 
-static bool is_old (const struct queue *q, const struct spool_entry *e,
+static bool is_old (const struct queue_state *q, const struct spool_entry *e,
                     struct queue_answer *a)
 {
     (void)q;
@@ -146,14 +150,14 @@ static bool is_old (const struct queue *q, const struct spool_entry *e,
                       "an hour went by without an audit of it");
 }
 
-static bool is_measured (const struct queue *q, const struct spool_entry *e,
-                         struct queue_answer *a)
+static bool is_measured (const struct queue_state *q,
+                         const struct spool_entry *e, struct queue_answer *a)
 {
     return measured (q, &e->nodes) > e->time
            && decide (a, QUEUE_DROP, "its nodes have been measured since");
 }
 
-static bool is_recent (const struct queue *q, const struct spool_entry *e,
+static bool is_recent (const struct queue_state *q, const struct spool_entry *e,
                        struct queue_answer *a)
 {
     int64_t time = measured (q, &e->nodes);
@@ -164,8 +168,8 @@ static bool is_recent (const struct queue *q, const struct spool_entry *e,
 }
 
 /* Sets the cause where it is wanted. */
-static bool is_unwanted (const struct queue *q, const struct spool_entry *e,
-                         struct queue_answer *a)
+static bool is_unwanted (const struct queue_state *q,
+                         const struct spool_entry *e, struct queue_answer *a)
 {
     const struct queue_rules *r = q->rules;
 
@@ -182,7 +186,7 @@ static bool is_unwanted (const struct queue *q, const struct spool_entry *e,
 }
 
 /* How many of a user's a span had: of checks alone, or of all jobs. */
-static size_t audits_of (const struct queue *q, uint64_t uid, bool checks,
+static size_t audits_of (const struct queue_state *q, uint64_t uid, bool checks,
                          int64_t span)
 {
     size_t n = 0;
@@ -195,8 +199,8 @@ static size_t audits_of (const struct queue *q, uint64_t uid, bool checks,
     return n;
 }
 
-static bool is_over_quota (const struct queue *q, const struct spool_entry *e,
-                           struct queue_answer *a)
+static bool is_over_quota (const struct queue_state *q,
+                           const struct spool_entry *e, struct queue_answer *a)
 {
     size_t n;
 
@@ -226,7 +230,7 @@ static bool is_later (const struct spool_entry *a, const struct spool_entry *b)
  * user's check takes no audit from others. One that is itself covered may well
  * do so: what covers that one covers both.
  */
-static void drop_superseded (struct queue *q)
+static void drop_superseded (struct queue_state *q)
 {
     size_t n = q->in->spool->n;
 
@@ -242,7 +246,7 @@ static void drop_superseded (struct queue *q)
 }
 
 /* True if i is to be audited before k. */
-static bool goes_first (const struct queue *q, size_t i, size_t k)
+static bool goes_first (const struct queue_state *q, size_t i, size_t k)
 {
     const struct spool_entry *a = entry_of (q, i);
     const struct spool_entry *b = entry_of (q, k);
@@ -304,7 +308,7 @@ bool queue_is_held (const struct queue_hold *hold, int64_t now)
     return hold->until > now && hold->until <= now + QUEUE_HOLD_S;
 }
 
-static bool is_held (const struct queue *q, const struct spool_entry *e)
+static bool is_held (const struct queue_state *q, const struct spool_entry *e)
 {
     for (size_t i = 0; i < q->in->nholds; i++)
         if (q->in->hold[i].job == e->job
@@ -314,7 +318,7 @@ static bool is_held (const struct queue *q, const struct spool_entry *e)
     return false;
 }
 
-static void choose (struct queue *q)
+static void choose (struct queue_state *q)
 {
     struct queue_plan *plan = q->plan;
     const struct queue_input *in = q->in;
@@ -356,14 +360,14 @@ static const char *const causes[] = {
     [QUEUE_CHECK] = "since its user asked for a check",
 };
 
-int queue_decide (struct queue_plan *plan, const struct queue_input *in,
-                  const struct queue_rules *rules, struct error *err)
+void queue_decide (struct queue_plan *plan, const struct queue_input *in,
+                   const struct queue_rules *rules)
 {
-    struct queue q = { .in = in, .rules = rules, .plan = plan };
+    struct queue_state q = { .in = in, .rules = rules, .plan = plan };
 
-    *plan = (struct queue_plan){ 0 };
-    if (!(plan->v = calloc (in->spool->n + 1, sizeof (*plan->v))))
-        return error_nomem (err);
+    *plan = (struct queue_plan){
+        .v = xcalloc (in->spool->n, sizeof (*plan->v)),
+    };
     for (size_t i = 0; i < in->spool->n; i++) {
         struct queue_answer *a = &plan->v[i];
         size_t rule = 0;
@@ -376,7 +380,6 @@ int queue_decide (struct queue_plan *plan, const struct queue_input *in,
     }
     drop_superseded (&q);
     choose (&q);
-    return 0;
 }
 
 void queue_clear (struct queue_plan *plan)

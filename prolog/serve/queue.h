@@ -128,11 +128,10 @@ struct queue_plan {
 };
 
 /* Decide. Costs O(r (a + n log h)) for r records of n nodes, and O(r^2 n) at
- * worst where they have many nodes in common. Return 0, or -1 with err where
- * memory is short; queue_clear is due in both cases.
+ * worst where they have many nodes in common.
  */
-int queue_decide (struct queue_plan *plan, const struct queue_input *in,
-                  const struct queue_rules *rules, struct error *err);
+void queue_decide (struct queue_plan *plan, const struct queue_input *in,
+                   const struct queue_rules *rules);
 void queue_clear (struct queue_plan *plan);
 
 /* Whether another audit may begin that is for this reason, so many having begun

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -19,9 +20,10 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "util/alloc.h"
+#include "util/clock.h"
 #include "util/text.h"
 
 enum {
@@ -29,14 +31,6 @@ enum {
     SAID_BYTES = 256,   /* of the last line that was printed */
     REAP_MS = 1000,     /* for a killed child to be gone */
 };
-
-static int64_t now_ms (void)
-{
-    struct timespec t;
-
-    clock_gettime (CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 /*
  * The child
@@ -90,13 +84,11 @@ static void in_child (child_f fn, const void *arg)
     struct error err = { .fault = ERROR_WORLD };
     char *text = NULL;
     size_t len = 0;
-    FILE *out = open_memstream (&text, &len);
-    int rc = out ? fn (out, arg, &err) : error_nomem (&err);
-    char first;
+    FILE *out = xcheck (open_memstream (&text, &len));
+    int rc = fn (out, arg, &err);
+    char first = rc < 0 ? (char)err.fault : 0;
 
-    if (out && fclose (out) != 0 && rc == 0)
-        rc = error_nomem (&err);
-    first = rc < 0 ? (char)err.fault : 0;
+    xcheck (fclose (out) == 0 ? text : NULL);
     write_all (FD_RESULT, &first, 1);
     if (rc < 0)
         write_all (FD_RESULT, err.text, strlen (err.text));
@@ -104,28 +96,36 @@ static void in_child (child_f fn, const void *arg)
         write_all (FD_RESULT, text, len);
 }
 
+void child_put (FILE *out, const char *s)
+{
+    fputs (s ? s : "", out);
+    putc ('\0', out);
+}
+
+void child_put_number (FILE *out, uint64_t n)
+{
+    fprintf (out, "%" PRIu64 "%c", n, '\0');
+}
+
 /*
  * The parent
  */
 
-struct result {
-    char *text;
-    size_t len, size;
-};
-
-static int grow (struct result *r, struct error *err)
+const char *child_next (struct child_answer *a)
 {
-    size_t size = r->size ? 2 * r->size : READ_BYTES;
-    char *text;
+    const char *s = a->text + a->at;
 
-    if (r->size > CHILD_OUT_MAX)
-        return error_world (err, "its result has more than %d bytes",
-                            CHILD_OUT_MAX);
-    if (!(text = realloc (r->text, size)))
-        return error_nomem (err);
-    r->text = text;
-    r->size = size;
-    return 0;
+    if (a->at >= a->len)
+        return NULL;
+    a->at += strlen (s) + 1;
+    return s;
+}
+
+int child_next_number (struct child_answer *a, uint64_t max, uint64_t *n)
+{
+    const char *s = child_next (a);
+
+    return s ? text_u64 (s, 0, max, n) : -1;
 }
 
 /* The last line of what was printed, without blanks at its ends. */
@@ -155,23 +155,29 @@ static int late (int timeout_ms, int said, struct error *err)
 }
 
 /* Read to the end of file, which is the child's end. */
-static int receive (struct result *r, int fd, int said, int timeout_ms,
+static int receive (struct child_answer *r, int fd, int said, int timeout_ms,
                     struct error *err)
 {
-    int64_t end = now_ms () + timeout_ms;
+    int64_t end = clock_ms () + timeout_ms;
+    size_t size = 0;
 
     for (;;) {
         struct pollfd p = { fd, POLLIN, 0 };
-        int64_t left = end - now_ms ();
+        int64_t left = end - clock_ms ();
         ssize_t n;
 
         if (left <= 0)
             return late (timeout_ms, said, err);
         if (poll (&p, 1, (int)left) <= 0)
             continue;
-        if (r->len + 1 >= r->size && grow (r, err) < 0)
-            return -1;
-        n = read (fd, r->text + r->len, r->size - r->len - 1);
+        if (r->len > CHILD_OUT_MAX)
+            return error_world (err, "its result has more than %d bytes",
+                                CHILD_OUT_MAX);
+        if (r->len + 1 >= size) {
+            size = size ? 2 * size : READ_BYTES;
+            r->text = xrealloc (r->text, size, 1);
+        }
+        n = read (fd, r->text + r->len, size - r->len - 1);
         if (n < 0 && errno != EINTR)
             return error_errno (err, "its result cannot be read");
         if (n == 0)
@@ -184,7 +190,7 @@ static int receive (struct result *r, int fd, int said, int timeout_ms,
 /* A child that hangs in the kernel is left behind. */
 static int reap (pid_t pid, int *status)
 {
-    for (int64_t end = now_ms () + REAP_MS; now_ms () < end;) {
+    for (int64_t end = clock_ms () + REAP_MS; clock_ms () < end;) {
         pid_t got = waitpid (pid, status, WNOHANG);
 
         if (got == pid)
@@ -208,7 +214,8 @@ static int died (int status, int said, struct error *err)
     return error_world (err, "ended with status %d", WEXITSTATUS (status));
 }
 
-static int finish (pid_t pid, struct result *r, int said, struct error *err)
+static int finish (pid_t pid, struct child_answer *r, int said,
+                   struct error *err)
 {
     int status = 0;
 
@@ -224,10 +231,10 @@ static int finish (pid_t pid, struct result *r, int said, struct error *err)
                                      : error_world (err, "%s", r->text + 1);
 }
 
-int child_call (child_f fn, const void *arg, int timeout_ms, char **out,
-                size_t *len, struct error *err)
+int child_call (child_f fn, const void *arg, int timeout_ms,
+                struct child_answer *answer, struct error *err)
 {
-    struct result r = { 0 };
+    struct child_answer r = { 0 };
     int fd[2] = { -1, -1 };
     int said = -1;
     int rc = -1;
@@ -264,9 +271,7 @@ done:
         close (said);
     if (rc < 0)
         free (r.text);
-    else {
-        *out = r.text;
-        *len = r.len;
-    }
+    else
+        *answer = r;
     return rc;
 }
