@@ -3,14 +3,10 @@
 #include "config.h"
 #include "prolog/node/look.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "util/file.h"
 #include "util/text.h"
@@ -419,31 +415,10 @@ static void put_state (FILE *fp, const struct look_state *s)
 int look_state_write (const char *path, const struct look_state *state,
                       struct error *err)
 {
-    char *temp = NULL;
-    FILE *fp = NULL;
-    int fd = -1;
+    struct outfile *out = file_create_private (path, err);
 
-    if (asprintf (&temp, "%s.new", path) < 0)
-        return error_nomem (err);
-    unlink (temp); /* of one who was killed */
-    fd = open (temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-               0600);
-    if (fd < 0 || !(fp = fdopen (fd, "w")))
-        goto error;
-    put_state (fp, state);
-    if (fflush (fp) == EOF || ferror (fp) || rename (temp, path) < 0)
-        goto error;
-    fclose (fp);
-    free (temp);
-    return 0;
-error:
-    error_errno (err, "cannot write %s", path);
-    if (fp)
-        fclose (fp);
-    else if (fd >= 0)
-        close (fd);
-    if (fd >= 0)
-        unlink (temp);
-    free (temp);
-    return -1;
+    if (!out)
+        return -1;
+    put_state (file_stream (out), state);
+    return file_commit (out, err);
 }
