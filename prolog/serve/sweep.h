@@ -40,7 +40,7 @@ struct sweep_input {
     uint64_t seed;           /* for choices among equals: another each time */
 };
 
-struct sweep {
+struct sweep_plan {
     uint32_t *endpoint; /* [n] of the set, those of a host together */
     size_t n;           /* 0: there is nothing to be measured */
     size_t hosts;
@@ -49,21 +49,21 @@ struct sweep {
 };
 
 /* Choose. Cost: a tree of paths for each endpoint, and some 30 million hops at
- * most (at 10,000 hosts, a second). Return 0, or -1 with err (a path of the
- * set is broken; memory is short); sweep_clear is due in both cases.
+ * most (at 10,000 hosts, a second). Return 0, or -1 with err where a path of
+ * the set is broken; sweep_clear is due in both cases.
  */
-int sweep_choose (struct sweep *s, const struct sweep_input *in,
+int sweep_choose (struct sweep_plan *s, const struct sweep_input *in,
                   struct error *err);
-void sweep_clear (struct sweep *s);
+void sweep_clear (struct sweep_plan *s);
 
 /* What measurements leave open, as a random vector z [nlinks] that they cannot
  * see: row . z is 0 for the round trips that they determine, and for no other
  * but by chance. Nothing measured: a random vector. Cost: some dozens of times
  * the entries of the rows, but no more than a second or so: then what they
- * determine poorly counts as open, too. Return 0, or -1 with errno ENOMEM.
+ * determine poorly counts as open, too.
  */
-int sweep_unknown (const struct observations *o, size_t nlinks, uint64_t seed,
-                   double *z);
+void sweep_unknown (const struct observations *o, size_t nlinks, uint64_t seed,
+                    double *z);
 
 /* |row . z| above this is open. */
 #define SWEEP_OPEN 1e-3
