@@ -7,10 +7,12 @@
 #include <string.h>
 
 #include "probe/guids.h"
+#include "util/alloc.h"
+#include "util/sort.h"
 
 enum { DAY_S = 86400 };
 
-struct look {
+struct missed_search {
     struct ledger *ledger;
     const struct site *site;
     json_t *faulty;
@@ -18,7 +20,7 @@ struct look {
 };
 
 /* Return 1, 0, or -1 with err. */
-static int is_overdue (const struct look *l, const char *node,
+static int is_overdue (const struct missed_search *l, const char *node,
                        struct error *err)
 {
     bool faulty = json_object_get (l->faulty, node) != NULL;
@@ -33,15 +35,7 @@ static int is_overdue (const struct look *l, const char *node,
     return rc < 0 ? -1 : l->now - last > DAY_S + (faulty ? 0 : every_s);
 }
 
-static int add (struct hostlist *list, const char *node, struct error *err)
-{
-    if (!(list->name[list->count] = strdup (node)))
-        return error_nomem (err);
-    list->count++;
-    return 0;
-}
-
-static int look (struct hostlist *missed, const struct look *l,
+static int look (struct hostlist *missed, const struct missed_search *l,
                  const char *const *node, size_t n,
                  const struct controller_nodes *nodes, struct error *err)
 {
@@ -53,9 +47,10 @@ static int look (struct hostlist *missed, const struct look *l,
             || v->drained
             || !text_find (node, n, v->name))
             continue;
-        if ((rc = is_overdue (l, v->name, err)) < 0
-            || (rc > 0 && add (missed, v->name, err) < 0))
+        if ((rc = is_overdue (l, v->name, err)) < 0)
             return -1;
+        if (rc > 0)
+            missed->name[missed->count++] = xstrdup (v->name);
     }
     return 0;
 }
@@ -66,20 +61,19 @@ int missed_nodes (struct hostlist *missed, struct ledger *ledger,
                   const struct controller_nodes *nodes, int64_t now,
                   struct error *err)
 {
-    struct look l = { .ledger = ledger, .site = site, .now = now };
-    const char **node = calloc (f->nendpoints + 1, sizeof (*node));
-    int rc;
+    struct missed_search l = { .ledger = ledger, .site = site, .now = now };
+    const char **node = xcalloc (f->nendpoints, sizeof (*node));
+    int rc = ledger_first (ledger, &l.first, err);
 
-    *missed = (struct hostlist){ 0 };
-    missed->name = calloc (nodes->n + 1, sizeof (*missed->name));
-    if (!node || !missed->name)
-        rc = error_nomem (err);
-    else if ((rc = ledger_first (ledger, &l.first, err)) > 0) {
+    *missed = (struct hostlist){
+        .name = xcalloc (nodes->n, sizeof (*missed->name)),
+    };
+    if (rc > 0) {
         rc = guids_nodes (f, map, node, err);
         if (rc == 0 && !(l.faulty = ledger_faulty (ledger, now, err)))
             rc = -1;
         if (rc == 0 && f->nendpoints > 0) {
-            qsort (node, f->nendpoints, sizeof (*node), text_compare);
+            qsort (node, f->nendpoints, sizeof (*node), compare_strings);
             rc = look (missed, &l, node, f->nendpoints, nodes, err);
         }
     }

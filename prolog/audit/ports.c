@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/alloc.h"
 #include "util/text.h"
 
 enum { WORD_BYTES = 64 };
@@ -66,10 +67,8 @@ static void find_ports (struct ports_watch *w, const char *sysfs)
 {
     if (own_ports (sysfs, &w->port, &w->n, NULL) < 0)
         return;
-    w->before = calloc (w->n + 1, sizeof (*w->before));
-    w->sum = calloc (w->n + 1, sizeof (*w->sum));
-    if (!w->before || !w->sum)
-        w->n = 0;
+    w->before = xcalloc (w->n, sizeof (*w->before));
+    w->sum = xcalloc (w->n, sizeof (*w->sum));
     for (size_t i = 0; i < w->n; i++) {
         w->sum[i].node_guid = w->port[i].node_guid;
         w->sum[i].port = w->port[i].port;

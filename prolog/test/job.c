@@ -48,7 +48,8 @@ static const char *join (char *const *v)
 
 static void test_arguments (void)
 {
-    struct job job = { .site = &site, .name = "pmm-audit-7", .nonce = "abc",
+    struct audit_job job = { .site = &site, .name = "pmm-audit-7",
+                             .nonce = "abc",
                        .leader = "n2",
                        .nodes = "n[1-3]", .n = 3, .partners = "n[1-3]",
                        .npartners = 3 };
@@ -189,7 +190,8 @@ static void test_said (void)
         { LAUNCH "echo '0: srun: error: task 1 launch failed: x' >&2", 0, 0,
           "srun: error: task 1 launch failed: x", "" },
     };
-    struct job job = { .site = &site, .name = "pmm-audit-7", .nonce = "abc",
+    struct audit_job job = { .site = &site, .name = "pmm-audit-7",
+                             .nonce = "abc",
                        .nodes = "n[1-3]", .n = 3, .partners = "n[1-3]",
                        .npartners = 3, .owns = owns };
 
@@ -226,7 +228,8 @@ static void test_said (void)
 /* Nodes that do not answer where others do. */
 static void test_silent (void)
 {
-    struct job job = { .site = &site, .name = "pmm-audit-7", .nonce = "abc",
+    struct audit_job job = { .site = &site, .name = "pmm-audit-7",
+                             .nonce = "abc",
                        .nodes = "n[1-3]", .n = 3, .partners = "n[1-3]",
                        .npartners = 3 };
     FILE *fp = fopen ("srun", "w");
