@@ -49,10 +49,9 @@ static const char *join (char *const *v)
 static void test_arguments (void)
 {
     struct audit_job job = { .site = &site, .name = "pmm-audit-7",
-                             .nonce = "abc",
-                       .leader = "n2",
-                       .nodes = "n[1-3]", .n = 3, .partners = "n[1-3]",
-                       .npartners = 3 };
+                             .nonce = "abc", .leader = "n2",
+                             .nodes = "n[1-3]", .n = 3, .partners = "n[1-3]",
+                             .npartners = 3 };
     char **env, **a;
 
     setenv ("SLURM_CONF", "/etc/s.conf", 1);
@@ -191,9 +190,9 @@ static void test_said (void)
           "srun: error: task 1 launch failed: x", "" },
     };
     struct audit_job job = { .site = &site, .name = "pmm-audit-7",
-                             .nonce = "abc",
-                       .nodes = "n[1-3]", .n = 3, .partners = "n[1-3]",
-                       .npartners = 3, .owns = owns };
+                             .nonce = "abc", .nodes = "n[1-3]", .n = 3,
+                             .partners = "n[1-3]", .npartners = 3,
+                             .owns = owns };
 
     site.srun = (char *)"./srun";
     for (size_t i = 0; i < sizeof (tab) / sizeof (tab[0]); i++) {
@@ -229,9 +228,8 @@ static void test_said (void)
 static void test_silent (void)
 {
     struct audit_job job = { .site = &site, .name = "pmm-audit-7",
-                             .nonce = "abc",
-                       .nodes = "n[1-3]", .n = 3, .partners = "n[1-3]",
-                       .npartners = 3 };
+                             .nonce = "abc", .nodes = "n[1-3]", .n = 3,
+                             .partners = "n[1-3]", .npartners = 3 };
     FILE *fp = fopen ("srun", "w");
     struct job_said said;
 
