@@ -79,7 +79,7 @@ static void note_wishes (struct service *s, const struct decisions *d)
         v[n].why = v[n].audit ? LEDGER_CONFIRM : LEDGER_AGAIN;
         v[n].when = d->v[i].when;
         v[n].held = old ? old->held : INT64_MIN;
-        v[n].patient = old && old->patient && old->audit == v[n].audit;
+        v[n].waits = old && old->waits && old->audit == v[n].audit;
         if (d->v[i].finding)
             v[n].suspects = suspects_of (d->v[i].finding);
         n++;
@@ -168,17 +168,17 @@ static int find_former (struct service *s, const struct wish *w,
 /* Whether it is worth while to wait until others are idle: those who are do not
  * tell the node's link from this one.
  */
-static bool is_patient (struct service *s, struct wish *w, const char *alike,
+static bool must_wait (struct service *s, struct wish *w, const char *alike,
                         int64_t now)
 {
-    bool patient = alike && now - w->when < PATIENCE_S;
+    bool waits = alike && now - w->when < PATIENCE_S;
 
-    if (patient && !w->patient)
+    if (waits && !w->waits)
         service_log (s, "node %s is to be audited again, but no idle node "
                      "tells its link from %s: waits up to %d min for one",
                      w->node, alike, PATIENCE_S / 60);
-    w->patient = patient;
-    return patient;
+    w->waits = waits;
+    return waits;
 }
 
 /* Partners for it, into name; return how many, or -1 with err. None, where it
@@ -203,7 +203,7 @@ static int choose (struct service *s, struct wish *w,
                               .turn = (uint64_t)now / RETRY_S,
                           },
                           name, PARTNERS, &alike, err);
-    if (rc > 0 && is_patient (s, w, alike, now))
+    if (rc > 0 && must_wait (s, w, alike, now))
         rc = 0;
     free (suspect);
     return rc;
@@ -224,7 +224,7 @@ static int confirm (struct service *s, struct wish *w,
     int n = rc < 0 ? -1 : choose (s, w, idle, &former, now, &name[1], err);
 
     w->held = now + RETRY_S;
-    if (n > 0 || (n == 0 && !w->patient)) {
+    if (n > 0 || (n == 0 && !w->waits)) {
         name[0] = w->node;
         nodes.count = (size_t)n + 1;
         service_log (s, "node %s is audited again, with %s", w->node,
