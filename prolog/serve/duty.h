@@ -83,8 +83,8 @@ int service_may_audit (const struct service *s, enum ledger_why reason,
 /* Log once why they wait ("": they do not), and when they no longer do. */
 void service_keep (struct service *s, enum kept who, const char *why);
 
-/* Drop the nodes that audits leave out (ledger_faulty) from a list. Return 0, or
- * -1 with err.
+/* Drop the nodes that audits leave out (ledger_faulty) from a list. Return 0,
+ * or -1 with err.
  */
 int service_leave_out (const struct service *s, struct hostlist *nodes,
                        struct error *err);

@@ -26,6 +26,7 @@ enum {
     YOUNG_S = 15,
     AUDITS_MAX = 4096, /* of the last day, the newest */
 };
+_Static_assert (AUDITS_MAX >= 24 * SITE_AUDITS_MAX, "a day's audits");
 
 static const struct {
     enum ledger_why why;

@@ -25,10 +25,10 @@ struct serve_options {
  * read pmm.conf, the snapshot and the ledger again. Writes one line an event to
  * `log`. Installs handlers of these signals.
  *
- * Return 0 at the end, or -1 with err where it cannot start: as root, as another
- * user than the owner of ledger and spool or than SlurmUser, or while another
- * one runs. ERROR_INPUT: another start will not help, as with a bad pmm.conf or
- * a damaged ledger. It waits where slurmctld does not answer.
+ * Return 0 at the end, or -1 with err where it cannot start: as root, as
+ * another user than the owner of ledger and spool or than SlurmUser, or while
+ * another one runs. ERROR_INPUT: another start will not help, as with a bad
+ * pmm.conf or a damaged ledger. It waits where slurmctld does not answer.
  */
 int serve (const struct serve_options *options, FILE *log, struct error *err);
 

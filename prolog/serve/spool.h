@@ -2,14 +2,14 @@
 /* Spool: which jobs ended, from the controller's epilog hook to the audit
  * service.
  *
- * A directory that only SlurmUser may write, with a small file for each end of a
- * job, named JOB.TIME. Ends of a job that are less than SPOOL_AGAIN_S apart are
- * one end whose hook ran twice, as it may when slurmctld is restarted meanwhile;
- * others are of a job that was requeued. (Slurm's count of requeues is the same
- * at the end of a run that is requeued and of the next.) The hook writes the
- * file under a name that starts with a dot and renames it, so that no reader
- * sees half of it; what a killed hook has left is removed after an hour. The
- * service renames a record when it begins with it:
+ * A directory that only SlurmUser may write, with a small file for each end of
+ * a job, named JOB.TIME. Ends of a job that are less than SPOOL_AGAIN_S apart
+ * are one end whose hook ran twice, as it may when slurmctld is restarted
+ * meanwhile; others are of a job that was requeued. (Slurm's count of requeues
+ * is the same at the end of a run that is requeued and of the next.) The hook
+ * writes the file under a name that starts with a dot and renames it, so that
+ * no reader sees half of it; what a killed hook has left is removed after an
+ * hour. The service renames a record when it begins with it:
  *
  *     57.1795295276            the job has ended
  *     57.1795295276.begun.56   it is being audited, by an audit after number 56
@@ -97,17 +97,18 @@ void spool_close (struct spool *spool);
 /* Readable when there may be something new; spool_read empties it. */
 int spool_fd (const struct spool *spool);
 
-/* Read all records. A file that has a record's name but is none is removed, with
- * a remark. Removed without one are those done more than SPOOL_KEEP_S ago, or so
- * long in the future, and of two records of one end that which got less far.
- * Return 0, or -1 with err; spool_list_clear is due in both cases.
+/* Read all records. A file that has a record's name but is none is removed,
+ * with a remark. Removed without one are those done more than SPOOL_KEEP_S ago,
+ * or so long in the future, and of two records of one end that which got less
+ * far. Return 0, or -1 with err; spool_list_clear is due in both cases.
  */
 int spool_read (struct spool *spool, int64_t now, struct spool_list *list,
                 struct error *err);
 void spool_list_clear (struct spool_list *list);
 
-/* Put an entry in a state, which is on the disk when this returns. Or remove it;
- * after a crash of the machine it may be there again. Return 0, or -1 with err.
+/* Put an entry in a state, which is on the disk when this returns. Or remove
+ * it; after a crash of the machine it may be there again. Return 0, or -1 with
+ * err.
  */
 int spool_mark (struct spool *spool, struct spool_entry *entry,
                 enum spool_state state, uint64_t audit, struct error *err);
