@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/judge/verdict.h"
+#include "util/alloc.h"
 #include "util/text.h"
 
 /* Take word and the space behind it off *line. */
@@ -78,30 +79,24 @@ static void find_lines (struct audit_record *r, struct record_lines *lines,
     }
 }
 
-static int read_plan (struct audit_record *r, char *line,
-                      const struct fabric *f, struct error *err)
+static void read_plan (struct audit_record *r, char *line,
+                       const struct fabric *f, struct error *err)
 {
-    FILE *fp = fmemopen (line, strlen (line), "r");
+    FILE *fp = xcheck (fmemopen (line, strlen (line), "r"));
 
-    if (!fp)
-        return error_errno (err, "the record's plan");
     r->plan = plan_read (fp, "the record's plan", f->hash, fabric_resolve,
                          (void *)f, &r->ps, err);
     fclose (fp);
-    return r->plan ? 0 : -1;
 }
 
-static int read_samples (struct audit_record *r, char *line,
-                         const struct fabric *f, struct error *err)
+static void read_samples (struct audit_record *r, char *line,
+                          const struct fabric *f, struct error *err)
 {
-    FILE *fp = fmemopen (line, strlen (line), "r");
+    FILE *fp = xcheck (fmemopen (line, strlen (line), "r"));
 
-    if (!fp)
-        return error_errno (err, "the record's samples");
     r->samples = samples_read (fp, "the record's samples", f->hash,
                                fabric_resolve, (void *)f, &r->ps, err);
     fclose (fp);
-    return r->samples ? 0 : -1;
 }
 
 static int check_endpoints (const struct audit_record *r,
@@ -133,9 +128,11 @@ int record_read (struct audit_record *r, char *text, size_t len,
         return 0;
     if (!lines.samples)
         return error_input (err, "the record has no samples");
-    if (read_plan (r, lines.plan, whom->fabric, err) < 0
-        || check_endpoints (r, whom, err) < 0
-        || read_samples (r, lines.samples, whom->fabric, err) < 0)
+    read_plan (r, lines.plan, whom->fabric, err);
+    if (!r->plan || check_endpoints (r, whom, err) < 0)
+        return -1;
+    read_samples (r, lines.samples, whom->fabric, err);
+    if (!r->samples)
         return -1;
     if (strcmp (r->samples->nonce, whom->nonce))
         return error_input (err, "the record's samples are of another run");

@@ -196,17 +196,6 @@ static void read_all (const struct live_place *p, const char *pmm, int out)
         unlinkat (p->dir, p->all.temp, 0);
 }
 
-static bool publish_part (const struct live_place *p, const struct site *site,
-                          const char *nodes, int out)
-{
-    const char *const argv[]
-        = { site->pmm, "fabric", "read", "--smps", LIVE_SMPS, "--max-smps",
-            LIVE_PART_SMPS, "--hosts", nodes, "--hint", site->live_fabric,
-            NULL };
-
-    return publish (p, &p->part, argv, out);
-}
-
 /* Parts that nobody may use any more. */
 static void drop_old_parts (const struct live_place *p)
 {
@@ -235,8 +224,13 @@ static void drop_old_parts (const struct live_place *p)
 static void read_part (const struct live_place *p, const struct site *site,
                        const char *nodes, int lock, int out)
 {
+    const char *const argv[]
+        = { site->pmm,      "fabric",          "read",
+            "--smps",       LIVE_SMPS,         "--max-smps",
+            LIVE_PART_SMPS, "--hosts",         nodes,
+            "--hint",       site->live_fabric, NULL };
     bool turn = file_lock (lock, LIVE_TIMEOUT_S * 1000) == 1 && is_due (lock);
-    bool good = turn && publish_part (p, site, nodes, out);
+    bool good = turn && publish (p, &p->part, argv, out);
     int all = -1;
 
     if (turn && !good && note (p, lock, NULL) == 0)

@@ -61,23 +61,18 @@ static int tell_nodes (FILE *out, const void *arg, struct error *err)
     return 0;
 }
 
-/* A node to be changed, and whether it is as it must be. */
 struct node_change {
     const char *node, *reason;
-    uint32_t to;
-    bool (*due) (const struct node_change *c, const node_info_t *n);
+    bool resume; /* else drain */
 };
 
-static bool drain_due (const struct node_change *c, const node_info_t *n)
-{
-    (void)c;
-    return !(n->node_state & NODE_STATE_DRAIN);
-}
-
-static bool resume_due (const struct node_change *c, const node_info_t *n)
+/* Whether a node is as it must be for the change. */
+static bool is_due (const struct node_change *c, const node_info_t *n)
 {
     struct policy_node now = { 0 };
 
+    if (!c->resume)
+        return !(n->node_state & NODE_STATE_DRAIN);
     controller_state (&now, n->node_state);
     return now.drained && !now.down && !now.powered_down && n->reason
            && strcmp (n->reason, c->reason) == 0
@@ -97,11 +92,11 @@ static int change_node (FILE *out, const void *arg, struct error *err)
         return slurm_error (err);
     if (msg->record_count != 1 || !msg->node_array[0].name)
         return error_world (err, "there is no node %s", c->node);
-    due = c->due (c, &msg->node_array[0]);
+    due = is_due (c, &msg->node_array[0]);
     slurm_init_update_node_msg (&update);
     update.node_names = (char *)c->node;
-    update.node_state = c->to;
-    if (c->to == NODE_STATE_DRAIN) {
+    update.node_state = c->resume ? NODE_RESUME : NODE_STATE_DRAIN;
+    if (!c->resume) {
         update.reason = (char *)c->reason;
         slurmapi_reason_by (&update, geteuid ());
     }
@@ -496,15 +491,13 @@ static int change (const struct node_change *c, struct error *err)
 
 int controller_drain (const char *node, const char *reason, struct error *err)
 {
-    return change (&(struct node_change){ node, reason, NODE_STATE_DRAIN,
-                                          drain_due }, err);
+    return change (&(struct node_change){ node, reason, false }, err);
 }
 
 int controller_resume (const char *node, const char *reason,
                        struct error *err)
 {
-    return change (&(struct node_change){ node, reason, NODE_RESUME,
-                                          resume_due }, err);
+    return change (&(struct node_change){ node, reason, true }, err);
 }
 
 int controller_idle (struct hostlist *hl, const char *partition,
