@@ -37,19 +37,20 @@ enum {
 };
 
 /* A snapshot, and its name while it is made. */
-struct output {
+struct live_output {
     char name[256], temp[256];
 };
 
 /* A directory of root's, as `dir`, and the names in it. */
-struct place {
+struct live_place {
     int dir;
     char *path;       /* of the directory, to be freed */
-    struct output all, part; /* part: name "" where there is none to make */
+    struct live_output all,
+        part; /* part: name "" where there is none to make */
     char lock[256];
 };
 
-static void leave (struct place *p)
+static void leave (struct live_place *p)
 {
     if (p->dir >= 0)
         close (p->dir);
@@ -63,13 +64,13 @@ static bool job_number (const struct live_job *job, uint64_t *id)
 }
 
 /* The directory is made where it is missing; leave is due in both cases. */
-static int enter (struct place *p, const char *path,
+static int enter (struct live_place *p, const char *path,
                   const struct live_job *job, struct error *err)
 {
     const char *slash = strrchr (path, '/');
     uint64_t id;
 
-    *p = (struct place){ .dir = -1 };
+    *p = (struct live_place){ .dir = -1 };
     if (!slash || slash == path || strlen (slash) > NAME_LONGEST)
         return error_input (err, "LiveFabric: %s will not do", path);
     if (!(p->path = strndup (path, slash - path)))
@@ -102,7 +103,7 @@ static bool is_due (int lock)
                || now - st.st_mtime >= LIVE_EVERY_S);
 }
 
-static int open_lock (const struct place *p, struct error *err)
+static int open_lock (const struct live_place *p, struct error *err)
 {
     int fd = file_open_lock (p->dir, p->lock, err);
 
@@ -113,7 +114,7 @@ static int open_lock (const struct place *p, struct error *err)
 }
 
 /* Note the time of an attempt at everything. */
-static int note (const struct place *p, int lock, struct error *err)
+static int note (const struct live_place *p, int lock, struct error *err)
 {
     if (pwrite (lock, "tried\n", 6, 0) == 6)
         return 0;
@@ -121,7 +122,7 @@ static int note (const struct place *p, int lock, struct error *err)
 }
 
 /* Begin an output; what one who was killed has left is dropped. */
-static int begin (const struct place *p, const struct output *o,
+static int begin (const struct live_place *p, const struct live_output *o,
                   struct error *err)
 {
     int out;
@@ -172,7 +173,7 @@ static bool reads (pid_t pid)
 /* See a reading through, and publish what it has read. The temporary file of
  * one that failed is the caller's to remove.
  */
-static bool publish (const struct place *p, const struct output *o,
+static bool publish (const struct live_place *p, const struct live_output *o,
                      const char *const *argv, int out)
 {
     pid_t pid = fork ();
@@ -186,7 +187,7 @@ static bool publish (const struct place *p, const struct output *o,
     return good;
 }
 
-static void read_all (const struct place *p, const char *pmm, int out)
+static void read_all (const struct live_place *p, const char *pmm, int out)
 {
     const char *const argv[]
         = { pmm, "fabric", "read", "--smps", LIVE_SMPS, NULL };
@@ -195,19 +196,8 @@ static void read_all (const struct place *p, const char *pmm, int out)
         unlinkat (p->dir, p->all.temp, 0);
 }
 
-static bool publish_part (const struct place *p, const struct site *site,
-                          const char *nodes, int out)
-{
-    const char *const argv[]
-        = { site->pmm, "fabric", "read", "--smps", LIVE_SMPS, "--max-smps",
-            LIVE_PART_SMPS, "--hosts", nodes, "--hint", site->live_fabric,
-            NULL };
-
-    return publish (p, &p->part, argv, out);
-}
-
 /* Parts that nobody may use any more. */
-static void drop_old_parts (const struct place *p)
+static void drop_old_parts (const struct live_place *p)
 {
     int fd = openat (p->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *dir = fd < 0 ? NULL : fdopendir (fd);
@@ -231,11 +221,16 @@ static void drop_old_parts (const struct place *p)
 /* A part, when it is our turn; everything, where it cannot be had. Meanwhile
  * there is always one of the two that others can see to wait for.
  */
-static void read_part (const struct place *p, const struct site *site,
+static void read_part (const struct live_place *p, const struct site *site,
                        const char *nodes, int lock, int out)
 {
+    const char *const argv[]
+        = { site->pmm,      "fabric",          "read",
+            "--smps",       LIVE_SMPS,         "--max-smps",
+            LIVE_PART_SMPS, "--hosts",         nodes,
+            "--hint",       site->live_fabric, NULL };
     bool turn = file_lock (lock, LIVE_TIMEOUT_S * 1000) == 1 && is_due (lock);
-    bool good = turn && publish_part (p, site, nodes, out);
+    bool good = turn && publish (p, &p->part, argv, out);
     int all = -1;
 
     if (turn && !good && note (p, lock, NULL) == 0)
@@ -248,14 +243,14 @@ static void read_part (const struct place *p, const struct site *site,
 }
 
 /* What is to be read, and by what right. */
-struct task {
-    const struct place *place;
+struct live_task {
+    const struct live_place *place;
     const struct site *site;
     const char *nodes; /* of a part; NULL: everything */
     int lock, out;
 };
 
-__attribute__ ((noreturn)) static void watch (const struct task *t)
+__attribute__ ((noreturn)) static void watch (const struct live_task *t)
 {
     struct sigaction action = { .sa_handler = SIG_DFL };
     sigset_t none;
@@ -271,13 +266,13 @@ __attribute__ ((noreturn)) static void watch (const struct task *t)
     _exit (0);
 }
 
-static const struct output *output_of (const struct task *t)
+static const struct live_output *output_of (const struct live_task *t)
 {
     return t->nodes ? &t->place->part : &t->place->all;
 }
 
 /* Fork what watches, out of the caller's session, and do not wait for it. */
-static int start (const struct task *t, struct error *err)
+static int start (const struct live_task *t, struct error *err)
 {
     pid_t pid = fork ();
 
@@ -306,7 +301,7 @@ bool live_wanted (const struct site *site)
 }
 
 /* Whether there is a snapshot that may know where the job's nodes are. */
-static bool can_be_part (const struct place *p, const struct site *site,
+static bool can_be_part (const struct live_place *p, const struct site *site,
                          const struct live_job *job)
 {
     struct stat st;
@@ -320,9 +315,9 @@ static bool can_be_part (const struct place *p, const struct site *site,
 /* Take what the task needs. Return 1, 0 where it is not due or another's turn,
  * -1 with err.
  */
-static int prepare (struct task *t, struct error *err)
+static int prepare (struct live_task *t, struct error *err)
 {
-    const struct place *p = t->place;
+    const struct live_place *p = t->place;
 
     if ((t->lock = open_lock (p, err)) < 0)
         return -1;
@@ -337,8 +332,8 @@ static int prepare (struct task *t, struct error *err)
 int live_request (const struct site *site, const struct live_job *job,
                   struct error *err)
 {
-    struct place p;
-    struct task t = { .place = &p, .site = site, .lock = -1, .out = -1 };
+    struct live_place p;
+    struct live_task t = { .place = &p, .site = site, .lock = -1, .out = -1 };
     int rc = -1;
 
     if (!live_wanted (site))

@@ -18,6 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "util/sort.h"
 #include "util/text.h"
 
 #define COUNT(a) (sizeof (a) / sizeof ((a)[0]))
@@ -198,26 +199,13 @@ static int by_place (const void *va, const void *vb)
     const struct local_port *a = va, *b = vb;
     int c = strcmp (a->device, b->device);
 
-    return c ? c : (a->port > b->port) - (a->port < b->port);
+    return c ? c : util_compare (a->port, b->port);
 }
 
-struct list {
-    struct local_port *v;
+struct port_list {
+    struct local_port *v; /* [LOCAL_PORTS_MAX] */
     size_t n;
 };
-
-static struct local_port *list_add (struct list *l, struct error *err)
-{
-    if (l->n == LOCAL_PORTS_MAX) {
-        error_world (err, "more than %d ports", LOCAL_PORTS_MAX);
-        return NULL;
-    }
-    if (!l->v && !(l->v = calloc (LOCAL_PORTS_MAX, sizeof (*l->v)))) {
-        error_nomem (err);
-        return NULL;
-    }
-    return &l->v[l->n++];
-}
 
 typedef int (*entry_f) (int dir, const char *name, void *arg,
                         struct error *err);
@@ -247,41 +235,45 @@ static int each_entry (int dir, const char *path, entry_f fn, void *arg,
     return rc;
 }
 
-struct device {
+struct local_device {
     const char *name;
     uint64_t guid;
-    struct list *list;
+    struct port_list *list;
 };
 
 static int add_port (int dir, const char *name, void *arg, struct error *err)
 {
-    const struct device *device = arg;
-    struct local_port *p;
+    const struct local_device *device = arg;
+    struct port_list *list = device->list;
+    struct local_port *p = &list->v[list->n];
     uint64_t port;
     int fd;
 
     if (text_u64 (name, 1, UINT8_MAX, &port) < 0
         || (fd = openat (dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
         return 0;
-    if ((p = list_add (device->list, err))) {
-        snprintf (p->device, sizeof (p->device), "%s", device->name);
-        p->port = (unsigned)port;
-        p->node_guid = device->guid;
-        p->guid = read_guid (fd, "gids/0", 20); /* behind the prefix */
-        p->layer = read_layer (fd);
-        p->state = read_state (fd, "state");
-        p->phys_state = read_state (fd, "phys_state");
-        read_rate (fd, &p->rate);
-        read_counters (fd, p);
+    if (list->n == LOCAL_PORTS_MAX) {
+        close (fd);
+        return error_world (err, "more than %d ports", LOCAL_PORTS_MAX);
     }
+    snprintf (p->device, sizeof (p->device), "%s", device->name);
+    p->port = (unsigned)port;
+    p->node_guid = device->guid;
+    p->guid = read_guid (fd, "gids/0", 20); /* after the prefix */
+    p->layer = read_layer (fd);
+    p->state = read_state (fd, "state");
+    p->phys_state = read_state (fd, "phys_state");
+    read_rate (fd, &p->rate);
+    read_counters (fd, p);
+    list->n++;
     close (fd);
-    return p ? 0 : -1;
+    return 0;
 }
 
 static int add_device (int dir, const char *name, void *arg,
                        struct error *err)
 {
-    struct device device = { .name = name, .list = arg };
+    struct local_device device = { .name = name, .list = arg };
     int fd, rc;
 
     /* a name goes into messages and argument lists */
@@ -297,14 +289,19 @@ static int add_device (int dir, const char *name, void *arg,
 int local_ports (const char *sysfs, struct local_port **v, size_t *n,
                  struct error *err)
 {
-    struct list list = { 0 };
+    struct port_list list = { calloc (LOCAL_PORTS_MAX, sizeof (*list.v)), 0 };
 
+    if (!list.v)
+        return error_nomem (err);
     if (each_entry (AT_FDCWD, sysfs, add_device, &list, err) < 0) {
         free (list.v);
         return error_prefix (err, "%s", sysfs);
     }
-    if (list.n > 0)
-        qsort (list.v, list.n, sizeof (*list.v), by_place);
+    qsort (list.v, list.n, sizeof (*list.v), by_place);
+    if (list.n == 0) {
+        free (list.v);
+        list.v = NULL;
+    }
     *v = list.v;
     *n = list.n;
     return 0;

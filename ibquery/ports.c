@@ -7,9 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/alloc.h"
 #include "util/text.h"
 
-enum { WORD_BYTES = 64 };
+enum { LINE_BYTES = 4096, WORDS_MAX = 128, WORD_MAX_BYTES = 63 };
 
 static void say_port (const struct local_port *p, const char *nonce, FILE *fp)
 {
@@ -66,10 +67,8 @@ static void find_ports (struct ports_watch *w, const char *sysfs)
 {
     if (own_ports (sysfs, &w->port, &w->n, NULL) < 0)
         return;
-    w->before = calloc (w->n + 1, sizeof (*w->before));
-    w->sum = calloc (w->n + 1, sizeof (*w->sum));
-    if (!w->before || !w->sum)
-        w->n = 0;
+    w->before = xcalloc (w->n, sizeof (*w->before));
+    w->sum = xcalloc (w->n, sizeof (*w->sum));
     for (size_t i = 0; i < w->n; i++) {
         w->sum[i].node_guid = w->port[i].node_guid;
         w->sum[i].port = w->port[i].port;
@@ -174,49 +173,48 @@ void ports_say_traffic (const struct ports_watch *w, const char *nonce,
     }
 }
 
-/* The next word of a line, into buf; false at its end, or where it is longer.
+/*
+ * What they said
  */
-static bool take_word (const char **line, char buf[WORD_BYTES])
-{
-    size_t len;
 
-    *line += strspn (*line, " ");
-    len = strcspn (*line, " ");
-    if (len == 0 || len >= WORD_BYTES)
-        return false;
-    memcpy (buf, *line, len);
-    buf[len] = '\0';
-    *line += len;
-    return true;
+/* The words of a line, in copy. Return how many, 0 where it is none of ours. */
+static size_t split (const char *line, char copy[LINE_BYTES],
+                     const char *word[WORDS_MAX])
+{
+    char *rest = copy, *w;
+    size_t n = 0;
+
+    if (strlen (line) >= LINE_BYTES)
+        return 0;
+    strcpy (copy, line);
+    while ((w = strsep (&rest, " "))) {
+        if (!*w)
+            continue;
+        if (n == WORDS_MAX || strlen (w) > WORD_MAX_BYTES)
+            return 0;
+        word[n++] = w;
+    }
+    return n;
 }
 
-static bool take_number (const char **line, uint64_t max, unsigned int *value)
+/* "KIND 1 NONCE GUID/PORT" */
+static bool get_head (const char *const *word, const char *kind,
+                      const char *nonce, uint64_t *node_guid,
+                      unsigned int *port)
 {
-    char word[WORD_BYTES];
-    uint64_t n;
-
-    if (!take_word (line, word) || text_u64 (word, 0, max, &n) < 0)
-        return false;
-    *value = (unsigned int)n;
-    return true;
-}
-
-static bool take_name (const char **line, uint64_t *node_guid,
-                       unsigned int *number)
-{
-    char word[WORD_BYTES];
     char guid[20] = "0x";
-    uint64_t port;
+    uint64_t number;
 
-    if (!take_word (line, word) || strcspn (word, "/") != 16 || !word[16]
-        || text_u64 (word + 17, 1, UINT8_MAX, &port) < 0)
+    if (strcmp (word[0], kind) || strcmp (word[1], "1")
+        || strcmp (word[2], nonce) || strcspn (word[3], "/") != 16
+        || !word[3][16] || text_u64 (word[3] + 17, 1, UINT8_MAX, &number) < 0)
         return false;
-    memcpy (guid + 2, word, 16);
-    *number = (unsigned int)port;
+    memcpy (guid + 2, word[3], 16);
+    *port = (unsigned int)number;
     return text_u64 (guid, 1, UINT64_MAX, node_guid) == 0;
 }
 
-static bool take_counter (const char *word, struct local_port *p)
+static bool get_counter (const char *word, struct local_port *p)
 {
     size_t len = strcspn (word, "=");
     uint64_t value;
@@ -232,58 +230,46 @@ static bool take_counter (const char *word, struct local_port *p)
     return true;
 }
 
-/* "KIND 1 NONCE GUID/PORT" */
-static bool take_head (const char **line, const char *kind, const char *nonce,
-                       uint64_t *node_guid, unsigned int *port)
-{
-    const char *const head[] = { kind, "1", nonce };
-    char word[WORD_BYTES];
-
-    for (size_t i = 0; i < 3; i++)
-        if (!take_word (line, word) || strcmp (word, head[i]))
-            return false;
-    return take_name (line, node_guid, port);
-}
-
 bool ports_parse (const char *line, const char *nonce, struct local_port *port)
 {
     struct local_port p = { .layer = LAYER_INFINIBAND };
-    char word[WORD_BYTES];
+    const char *word[WORDS_MAX];
+    char copy[LINE_BYTES];
+    size_t n = split (line, copy, word);
+    uint64_t state, phys_state;
 
-    if (!take_head (&line, "pmm-port", nonce, &p.node_guid, &p.port)
-        || !take_number (&line, 15, &p.state)
-        || !take_number (&line, 15, &p.phys_state) || !take_word (&line, word))
+    if (n < 7 || !get_head (word, "pmm-port", nonce, &p.node_guid, &p.port)
+        || text_u64 (word[4], 0, 15, &state) < 0
+        || text_u64 (word[5], 0, 15, &phys_state) < 0)
         return false;
-    local_rate_parse (word, &p.rate); /* else it is not told */
-    while (take_word (&line, word))
-        if (!take_counter (word, &p))
+    p.state = (unsigned int)state;
+    p.phys_state = (unsigned int)phys_state;
+    local_rate_parse (word[6], &p.rate); /* else it is not told */
+    for (size_t i = 7; i < n; i++)
+        if (!get_counter (word[i], &p))
             return false;
-    if (line[strspn (line, " ")])
-        return false;
     *port = p;
     return true;
 }
 
-static bool take_bytes (const char **line, uint64_t *n)
+static bool get_bytes (const char *word, uint64_t *n)
 {
-    char word[WORD_BYTES];
-
     *n = PORTS_UNTOLD;
-    return take_word (line, word)
-           && (!strcmp (word, "?") || text_u64 (word, 0, INT64_MAX, n) == 0);
+    return !strcmp (word, "?") || text_u64 (word, 0, INT64_MAX, n) == 0;
 }
 
 bool ports_parse_traffic (const char *line, const char *nonce,
                           struct port_traffic *traffic)
 {
     struct port_traffic t;
-    char word[WORD_BYTES];
+    const char *word[WORDS_MAX];
+    char copy[LINE_BYTES];
 
-    if (!take_head (&line, "pmm-traffic", nonce, &t.node_guid, &t.port)
-        || !take_word (&line, word)
-        || text_u64 (word, 0, INT64_MAX, &t.ns) < 0
-        || !take_bytes (&line, &t.bytes[0]) || !take_bytes (&line, &t.bytes[1])
-        || !take_bytes (&line, &t.waited) || line[strspn (line, " ")])
+    if (split (line, copy, word) != 8
+        || !get_head (word, "pmm-traffic", nonce, &t.node_guid, &t.port)
+        || text_u64 (word[4], 0, INT64_MAX, &t.ns) < 0
+        || !get_bytes (word[5], &t.bytes[0])
+        || !get_bytes (word[6], &t.bytes[1]) || !get_bytes (word[7], &t.waited))
         return false;
     *traffic = t;
     return true;

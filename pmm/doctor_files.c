@@ -279,18 +279,17 @@ enum verdict_status doctor_programs (const struct patient *p, char *text)
     const char *const path[] = { p->site.srun, p->site.probe };
     static const char *const key[] = { "Srun", "Probe" };
     struct error err;
-    char *said;
-    size_t len;
+    struct child_answer said;
 
     for (size_t i = 0; i < sizeof (key) / sizeof (key[0]); i++)
         if (access (path[i], X_OK) < 0)
             return doctor_say (text, VERDICT_FAIL,
                                "%s=%s: %s; it is to be there on all nodes",
                                key[i], path[i], strerror (errno));
-    if (child_call (try_probe, path[1], WAIT_MS, &said, &len, &err) < 0)
+    if (child_call (try_probe, path[1], WAIT_MS, &said, &err) < 0)
         return doctor_say (text, VERDICT_FAIL, "Probe does not run: %s",
                            err.text);
-    free (said);
+    free (said.text);
     return doctor_say (text, VERDICT_OK, "%s, %s", path[0], path[1]);
 }
 

@@ -82,8 +82,7 @@ static enum verdict_status look_at_plugin (const struct patient *p,
     char *path = s->line.path;
     struct error err;
     struct stat st;
-    char *version;
-    size_t len;
+    struct child_answer version;
 
     if (!find_plugin (controller_conf_get (&p->slurm, "PluginDir"), path,
                       &st)) {
@@ -99,16 +98,16 @@ static enum verdict_status look_at_plugin (const struct patient *p,
         return doctor_say (text, VERDICT_FAIL,
                            "%s runs as root and is not root's alone to write",
                            path);
-    if (child_call (tell_version, path, WAIT_MS, &version, &len, &err) < 0)
+    if (child_call (tell_version, path, WAIT_MS, &version, &err) < 0)
         return doctor_say (text, VERDICT_FAIL, "%s", err.text);
-    if (len == 0 || strncmp (running, version, len) != 0) {
+    if (version.len == 0 || strncmp (running, version.text, version.len)) {
         doctor_say (text, VERDICT_FAIL,
                     "%s was built against Slurm %s, this is %s: build it anew",
-                    path, version, running);
-        free (version);
+                    path, version.text, running);
+        free (version.text);
         return VERDICT_FAIL;
     }
-    free (version);
+    free (version.text);
     if (!s->line.required)
         return doctor_say (text, VERDICT_WARN,
                            "%s:%d: optional: --pmm-check=require keeps no job "

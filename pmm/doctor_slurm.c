@@ -176,8 +176,7 @@ enum verdict_status doctor_mpi (const struct patient *p, char *text)
     char path[PATH_MAX];
     const char *type = find_mpi (p, path);
     struct error err;
-    char *out;
-    size_t len;
+    struct child_answer out;
 
     if (!type)
         return doctor_say (text, VERDICT_FAIL,
@@ -190,11 +189,11 @@ enum verdict_status doctor_mpi (const struct patient *p, char *text)
     doctor_say (text, VERDICT_OK, "%s: %s", type, path);
     if (strcmp (type, "pmix") != 0)
         return VERDICT_OK;
-    if (child_call (load_pmix, path, WAIT_MS, &out, &len, &err) < 0)
+    if (child_call (load_pmix, path, WAIT_MS, &out, &err) < 0)
         return doctor_say (text, mpi->types[1] ? VERDICT_WARN : VERDICT_FAIL,
                            "%s; Slurm's plugin needs it, on all nodes; or say "
                            "Mpi=pmi2", err.text);
-    free (out);
+    free (out.text);
     return VERDICT_OK;
 }
 

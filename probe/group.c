@@ -19,6 +19,11 @@
 #include <time.h>
 
 #include "probe/wire.h"
+#include "util/site.h"
+
+_Static_assert ((int)GROUP_PING_MIN == (int)SITE_PING_MIN
+                    && (int)GROUP_PING_MAX == (int)SITE_PING_MAX,
+                "pmm.conf's limits");
 
 enum ping_kind { COUNTS, WAKING };
 

@@ -74,7 +74,7 @@ for verb in plan "fabric read" "ledger show" "fabric generate fat-tree"; do
     is "$(pmm help $verb)" "$(pmm $verb --help)" "pmm help $verb"
 done
 is "$(pmm help)" "$(pmm --help)" "pmm help"
-for program in spank/pmm-comment prolog/pmm-healthcheck; do
+for program in prolog/pmm-comment prolog/pmm-healthcheck; do
     [ ! -x "$builddir/$program" ] || like \
         "$("$builddir/$program" --help) $?" '^Usage: .* 0$' "$program --help"
 done

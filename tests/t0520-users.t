@@ -15,7 +15,7 @@ workdir
 cd "$workdir" || exit 1
 
 with_plugin
-built_to "$workdir/bin" pmm/pmm prolog/test/remark spank/pmm-comment
+built_to "$workdir/bin" pmm/pmm prolog/test/remark prolog/pmm-comment
 sed -i '/^Baseline/d' pmm.conf
 cat >>pmm.conf <<X
 Baseline       = $workdir/state/baseline.json

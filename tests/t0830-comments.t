@@ -17,7 +17,7 @@ install -d -o slurm "$workdir/ledger"
 # The plugin, with a probe that has always measured, and what puts its outcome
 # into the job's Comment.
 install -m 755 "$builddir/spank/spank_pmm.so" \
-    "$builddir/spank/pmm-comment" "$workdir"
+    "$builddir/prolog/pmm-comment" "$workdir"
 cat >"$workdir/probe" <<'X'
 #!/bin/bash
 [ "$SLURM_PROCID" = 0 ] || exit 0

@@ -321,6 +321,15 @@ FILE *file_open_trusted (const char *path, uid_t owner, struct error *err)
     return fp;
 }
 
+FILE *file_open_trusted_at (int dir, const char *name, uid_t owner,
+                            struct error *err)
+{
+    struct way w = { .path = name, .owner = owner, .dir = dir };
+
+    snprintf (w.left, sizeof (w.left), "%s", name);
+    return open_here (&w, err);
+}
+
 int file_open_trusted_dir (const char *path, uid_t owner, struct error *err)
 {
     struct way w;
@@ -424,6 +433,8 @@ struct outfile {
     FILE *fp;
     int fd;     /* what fp goes to */
     int dir;    /* -1: written in place: standard output, a pipe, a device */
+    mode_t mode; /* 0: as the umask has it */
+    bool lasting; /* it is on the disk once it is there */
     char *path; /* for people */
     char *name; /* in dir */
     char *temp; /* NULL: there is none */
@@ -465,19 +476,24 @@ static ssize_t put (void *cookie, const char *data, size_t size)
 
 static int open_temp (struct outfile *out)
 {
+    const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+
     for (int tries = 0; out->fd < 0 && tries < 10; tries++) {
         unsigned int n;
 
         if (getrandom (&n, sizeof (n), 0) != sizeof (n))
             return -1;
         free (out->temp);
-        if (asprintf (&out->temp, "%s.%08x", out->name, n) < 0) {
+        if (out->lasting
+                ? asprintf (&out->temp, "%s.%08x", out->name, n) < 0
+                : asprintf (&out->temp, "%s.new", out->name) < 0) {
             out->temp = NULL;
             return -1;
         }
-        out->fd = openat (out->dir, out->temp,
-                          O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-                          0666);
+        if (!out->lasting)
+            unlinkat (out->dir, out->temp, 0);
+        out->fd = openat (out->dir, out->temp, flags,
+                          out->mode ? out->mode : 0666);
         if (out->fd < 0 && errno != EEXIST)
             break;
     }
@@ -529,7 +545,7 @@ static int open_in_place (struct outfile *out, struct error *err)
 }
 
 /* With a fixed mode it is a file that others rely on: that, and no link. */
-static struct outfile *create (const char *path, mode_t mode,
+static struct outfile *create (const char *path, mode_t mode, bool lasting,
                                struct error *err)
 {
     static const cookie_io_functions_t io = { .write = put };
@@ -543,6 +559,8 @@ static struct outfile *create (const char *path, mode_t mode,
         return NULL;
     }
     out->fd = out->dir = -1;
+    out->mode = mode;
+    out->lasting = lasting;
     if (!path) {
         fflush (stdout);
         out->fd = STDOUT_FILENO;
@@ -565,12 +583,18 @@ static struct outfile *create (const char *path, mode_t mode,
 
 struct outfile *file_create (const char *path, struct error *err)
 {
-    return create (path && strcmp (path, "-") != 0 ? path : NULL, 0, err);
+    return create (path && strcmp (path, "-") != 0 ? path : NULL, 0, true,
+                   err);
 }
 
 struct outfile *file_create_public (const char *path, struct error *err)
 {
-    return create (path, 0644, err);
+    return create (path, 0644, true, err);
+}
+
+struct outfile *file_create_private (const char *path, struct error *err)
+{
+    return create (path, 0600, false, err);
 }
 
 static int copy (FILE *from, FILE *to, struct file_held *held)
@@ -632,7 +656,7 @@ static int flush (struct outfile *out)
     }
     if (!out->temp)
         return 0;
-    if (fsync (fd) < 0 && errno != EINVAL)
+    if (out->lasting && fsync (fd) < 0 && errno != EINVAL)
         return -1;
     out->fd = -1;
     if (close (fd) < 0

@@ -28,6 +28,13 @@ void file_close_input (FILE *fp);
 enum { FILE_TRUSTED_MAX = 1 << 30 };
 FILE *file_open_trusted (const char *path, uid_t owner, struct error *err);
 
+/* The same of a file in a directory that is trusted: errno is EPERM, EINVAL or
+ * ELOOP where the file is what must not be trusted, too large, no file or a
+ * link.
+ */
+FILE *file_open_trusted_at (int dir, const char *name, uid_t owner,
+                            struct error *err);
+
 /* The same of a directory in which programs make files: a descriptor to read
  * and to lock it, or -1 with err. Itself it may not be sticky.
  */
@@ -82,6 +89,13 @@ struct outfile *file_append (const char *path, struct file_held *held,
  * itself.
  */
 struct outfile *file_create_public (const char *path, struct error *err);
+
+/* The same for what one process at a time keeps for itself, under a lock, and
+ * may be killed at it: mode 0600, written as PATH.new, which replaces what one
+ * who was killed has left. It is not synced: a crash of the machine may lose
+ * it, never half of it.
+ */
+struct outfile *file_create_private (const char *path, struct error *err);
 FILE *file_stream (struct outfile *out);
 int file_commit (struct outfile *out, struct error *err);
 void file_abort (struct outfile *out);

@@ -53,6 +53,24 @@ int json_write (const json_t *json, FILE *fp, struct error *err);
 int json_write_file (const char *kind, const char *fabric, json_t *members,
                      FILE *fp, struct error *err);
 
+/* Fields of an object that need no error: `none`, or "", where the key is absent
+ * or of another type. Borrowed.
+ */
+static inline int64_t json_int (const json_t *obj, const char *key,
+                                int64_t none)
+{
+    const json_t *v = json_object_get (obj, key);
+
+    return json_is_integer (v) ? json_integer_value (v) : none;
+}
+
+static inline const char *json_text (const json_t *obj, const char *key)
+{
+    const char *s = json_string_value (json_object_get (obj, key));
+
+    return s ? s : "";
+}
+
 /* Fields of an object; err names the key on failure ("probes[3].sent" where
  * the caller gives the place as `where`, else just the key). A number must lie
  * in [min, max]; a string has 1 to 255 bytes of printable ASCII.

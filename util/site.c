@@ -10,14 +10,7 @@
 
 enum { MEET_MIN_S = 2 };
 
-enum { /* of others' headers, which util does not know */
-    CONFIRM_MAX = 8,   /* core/judge/confirm.h */
-    PING_MIN = 16,     /* probe/group.h */
-    PING_MAX = 256,
-    ROUND_TRIP_MAX_US = 1000000, /* probe/transport_verbs.c */
-    AUDITS_PER_HOUR_MAX = 100, /* prolog/serve/spool.h holds a day's */
-    LEDGER_DAYS_MAX = 36500,
-};
+enum { ROUND_TRIP_MAX_US = 1000000, LEDGER_DAYS_MAX = 36500 };
 
 /* most rows allow any value */
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
@@ -91,14 +84,14 @@ const struct conf_option site_options[] = {
       .min = 1 },
     { "PingBytes", CONF_INT, FIELD (ping_bytes), "64",
       "size of a round trip's messages",
-      .min = PING_MIN, .max = PING_MAX },
+      .min = SITE_PING_MIN, .max = SITE_PING_MAX },
     { "ExtraRounds", CONF_INT, FIELD (extra_rounds), "2",
       "rounds made only for redundancy" },
     { "BaseLids", CONF_BOOL, FIELD (base_lids), "no",
       "use no other LIDs of a port than its first, where LMC is not 0" },
     { "ConfirmRounds", CONF_INT, FIELD (confirm_rounds), "4",
       "rounds that measure again what looks slow, at most",
-      .min = 1, .max = CONFIRM_MAX },
+      .min = 1, .max = SITE_CONFIRM_MAX },
     { "Device", CONF_STRING, FIELD (device), "",
       "ports to use, as mlx5_0 or mlx5_0/1, comma-separated; else all" },
     { "Service", CONF_STRING, FIELD (service), "ud",
@@ -176,7 +169,7 @@ const struct conf_option site_options[] = {
       "what was measured is not audited again for another job for so long" },
     { "AuditsPerHour", CONF_INT, FIELD (audits_per_hour), "12",
       "more audits are not begun in an hour",
-      .max = AUDITS_PER_HOUR_MAX },
+      .max = SITE_AUDITS_MAX },
     { "AuditsPerUser", CONF_INT, FIELD (audits_per_user), "4",
       "... and of these no more for the jobs of one user" },
     { "ChecksPerUser", CONF_INT, FIELD (checks_per_user), "4",

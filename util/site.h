@@ -14,6 +14,14 @@
 
 #define SITE_AUTO "auto"
 
+/* Limits of others, who assert that these are theirs. */
+enum {
+    SITE_CONFIRM_MAX = 8, /* core/judge/confirm */
+    SITE_PING_MIN = 16,   /* probe/group */
+    SITE_PING_MAX = 256,
+    SITE_AUDITS_MAX = 100, /* an hour: prolog/serve/duty_spool */
+};
+
 struct site {
     /* where things are */
     char *conf;       /* only in plugstack.conf: read this pmm.conf */

@@ -27,6 +27,10 @@
 #include "core/paths/tree.h"
 #include "util/alloc.h"
 #include "util/rng.h"
+#include "util/site.h"
+
+_Static_assert ((int)CONFIRM_ROUNDS_MAX == (int)SITE_CONFIRM_MAX,
+                "pmm.conf's limit");
 
 enum {
     SUSPECTS_MAX = 64, /* of a cause: bits of a mask */

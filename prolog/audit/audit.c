@@ -21,7 +21,10 @@
 #include "prolog/audit/record.h"
 #include "prolog/audit/signs.h"
 #include "prolog/slurm/controller.h"
-#include "util/program.h"
+#include "util/alloc.h"
+#include "util/clock.h"
+#include "util/json.h"
+#include "util/sort.h"
 #include "util/text.h"
 
 enum {
@@ -33,13 +36,13 @@ enum {
 };
 
 /* A node that an audit has no result for. */
-struct fault {
+struct audit_fault {
     int64_t audit;
     struct job_fault of;
 };
 
 /* An audit on its way, or one of its tries. */
-struct run {
+struct audit_work {
     const struct audit *audit;
     const struct audit_request *request;
     struct audit_result *result;
@@ -61,13 +64,13 @@ struct run {
     size_t tries;
     int64_t end_ms;        /* no other try from then on */
     bool launched, cancelled; /* the last one's job */
-    struct fault *fault;   /* of all tries, */
+    struct audit_fault *fault; /* of all tries, */
     size_t nfaults, ntold; /* ... and those before the last one */
 };
 
 /* Nothing will be measured. Return 0, as audit_run does then. */
 __attribute__ ((format (printf, 2, 3))) static int
-decline (struct run *run, const char *fmt, ...)
+decline (struct audit_work *run, const char *fmt, ...)
 {
     struct audit_result *r = run->result;
     va_list ap;
@@ -81,7 +84,7 @@ decline (struct run *run, const char *fmt, ...)
 }
 
 __attribute__ ((format (printf, 2, 3))) static void
-report (const struct run *run, const char *fmt, ...)
+report (const struct audit_work *run, const char *fmt, ...)
 {
     va_list ap;
 
@@ -100,15 +103,14 @@ report (const struct run *run, const char *fmt, ...)
  */
 
 /* The nodes of the request, each once, in order of name. */
-static int sort_nodes (struct run *run, struct error *err)
+static int sort_nodes (struct audit_work *run, struct error *err)
 {
     const struct audit_request *rq = run->request;
 
     if (rq->n > AUDIT_NODES_MAX)
         return error_input (err, "an audit is of at most %d nodes",
                             AUDIT_NODES_MAX);
-    if (!(run->node = calloc (rq->n + 1, sizeof (*run->node))))
-        return error_nomem (err);
+    run->node = xarray (rq->n, sizeof (*run->node));
     for (size_t i = 0; i < rq->n; i++) {
         if (!text_is_hostname (rq->node[i]))
             return error_input (err, "'%.63s' is no node's name",
@@ -119,28 +121,17 @@ static int sort_nodes (struct run *run, struct error *err)
     return 0;
 }
 
-/* The site's map, if it has one: it says who is drained for what. */
-static int load_map (struct run *run, struct error *err)
-{
-    const char *path = run->audit->site->node_map;
-
-    if (!*path)
-        return 0;
-    run->map = nodemap_load_trusted (path, geteuid (), err);
-    return run->map ? 0 : -1;
-}
-
 /* Mark who has an endpoint. */
-static int match_nodes (struct run *run, bool *known, struct error *err)
+static int match_nodes (struct audit_work *run, bool *known, struct error *err)
 {
     const struct fabric *f = run->audit->fabric;
+    const char *map = run->audit->site->node_map;
 
-    if (load_map (run, err) < 0)
+    /* the site's map, if it has one: it says who is drained for what */
+    if (*map && !(run->map = nodemap_load_trusted (map, geteuid (), err)))
         return -1;
-    run->all_of = calloc (f->nendpoints + 1, sizeof (*run->all_of));
-    run->node_of = calloc (f->nendpoints + 1, sizeof (*run->node_of));
-    if (!run->all_of || !run->node_of)
-        return error_nomem (err);
+    run->all_of = xcalloc (f->nendpoints, sizeof (*run->all_of));
+    run->node_of = xcalloc (f->nendpoints, sizeof (*run->node_of));
     if (guids_nodes (f, run->map, run->all_of, err) < 0)
         return -1;
     for (size_t i = 0; i < f->nendpoints; i++) {
@@ -154,15 +145,12 @@ static int match_nodes (struct run *run, bool *known, struct error *err)
 }
 
 /* Leave out those that are not marked, and say so. */
-static int leave_out (struct run *run, const bool *marked, const char *why,
-                      struct error *err)
+static void leave_out (struct audit_work *run, const bool *marked,
+                       const char *why)
 {
-    const char **out = calloc (run->n + 1, sizeof (*out));
+    const char **out = xarray (run->n, sizeof (*out));
     size_t n = 0, kept = 0;
-    char *list = NULL;
 
-    if (!out)
-        return error_nomem (err);
     for (size_t i = 0; i < run->n; i++) {
         if (marked[i])
             run->node[kept++] = run->node[i];
@@ -170,17 +158,19 @@ static int leave_out (struct run *run, const bool *marked, const char *why,
             out[n++] = run->node[i];
     }
     run->n = kept;
-    if (n > 0 && (list = hostlist_fold (out, n)))
+    if (n > 0) {
+        char *list = xcheck (hostlist_fold (out, n));
+
         report (run, "%s, and left out: %.400s", why, list);
-    free (list);
+        free (list);
+    }
     free (out);
-    return 0;
 }
 
 /* Mark who does not keep audits from their measurement. */
-static int mark_sound (struct run *run, bool *sound, struct error *err)
+static int mark_sound (struct audit_work *run, bool *sound, struct error *err)
 {
-    int64_t now = (int64_t)time (NULL);
+    int64_t now = time (NULL);
     json_t *faulty = ledger_faulty (run->audit->ledger, now, err);
 
     if (!faulty)
@@ -192,68 +182,56 @@ static int mark_sound (struct run *run, bool *sound, struct error *err)
 }
 
 /* These are measured from now on. */
-static int choose (struct run *run, const char *const *node, size_t n,
-                   struct error *err)
+static void choose (struct audit_work *run, const char *const *node, size_t n)
 {
     memmove (run->node, node, n * sizeof (*node));
     run->n = n;
     if (n > 0)
-        qsort (run->node, n, sizeof (*run->node), text_compare);
+        qsort (run->node, n, sizeof (*run->node), compare_strings);
     for (size_t i = 0; i < run->audit->fabric->nendpoints; i++)
         run->node_of[i] = text_find (run->node, n, run->all_of[i])
                               ? run->all_of[i]
                               : NULL;
     free (run->list);
-    run->list = hostlist_fold (run->node, n);
-    return run->list ? 0 : error_nomem (err);
+    run->list = xcheck (hostlist_fold (run->node, n));
 }
 
-static int find_nodes (struct run *run, struct error *err)
+static int find_nodes (struct audit_work *run, struct error *err)
 {
     bool *mark;
     int rc;
 
     if (sort_nodes (run, err) < 0)
         return -1;
-    if (!(mark = calloc (run->n + 1, sizeof (*mark)))
-        || !(run->fault = calloc (run->n + 1, sizeof (*run->fault)))) {
-        free (mark);
-        return error_nomem (err);
+    mark = xcalloc (run->n, sizeof (*mark));
+    run->fault = xcalloc (run->n, sizeof (*run->fault));
+    if ((rc = match_nodes (run, mark, err)) == 0) {
+        leave_out (run, mark, "not in the snapshot");
+        if (!run->request->anyway && (rc = mark_sound (run, mark, err)) == 0)
+            leave_out (run, mark, "made earlier audits fail");
+        choose (run, run->node, run->n);
     }
-    rc = match_nodes (run, mark, err);
-    if (rc == 0)
-        rc = leave_out (run, mark, "not in the snapshot", err);
-    if (rc == 0 && !run->request->anyway
-        && (rc = mark_sound (run, mark, err)) == 0)
-        rc = leave_out (run, mark, "made earlier audits fail", err);
     free (mark);
-    return rc == 0 ? choose (run, run->node, run->n, err) : rc;
+    return rc;
 }
 
 /* Tell those that we drained from their partners. */
-static int find_partners (struct run *run, struct error *err)
+static int find_partners (struct audit_work *run, struct error *err)
 {
-    const char **partner = calloc (run->n + 1, sizeof (*partner));
-    struct hostlist drained = { 0 };
-    int rc = -1;
+    struct hostlist drained;
 
-    free (run->partners);
-    run->partners = NULL;
+    if (controller_drained (&drained, err) < 0)
+        return -1;
     free (run->partner);
+    free (run->partners);
+    run->partner = xarray (run->n, sizeof (*run->partner));
     run->npartners = 0;
-    if (!(run->partner = partner))
-        error_nomem (err);
-    else if (controller_drained (&drained, err) == 0) {
-        for (size_t i = 0; i < run->n; i++)
-            if (!hostlist_has (&drained, run->node[i]))
-                partner[run->npartners++] = run->node[i];
-        if ((run->partners = hostlist_fold (partner, run->npartners)))
-            rc = 0;
-        else
-            error_nomem (err);
-    }
+    for (size_t i = 0; i < run->n; i++)
+        if (!hostlist_has (&drained, run->node[i]))
+            run->partner[run->npartners++] = run->node[i];
+    run->partners = xcheck (hostlist_fold (run->partner, run->npartners));
     hostlist_clear (&drained);
-    return rc;
+    return 0;
 }
 
 /*
@@ -261,7 +239,7 @@ static int find_partners (struct run *run, struct error *err)
  */
 
 /* Whose ports do not tell is judged as if there were no others. */
-static void limit_untold (const struct run *run, const struct traffic *t,
+static void limit_untold (const struct audit_work *run, const struct traffic *t,
                           struct verdict *v)
 {
     size_t n = run->audit->fabric->nendpoints;
@@ -278,7 +256,8 @@ static void limit_untold (const struct run *run, const struct traffic *t,
                        untold, all);
 }
 
-static struct verdict *judge_record (struct run *run, struct record *r,
+static struct verdict *judge_record (struct audit_work *run,
+                                     struct audit_record *r,
                                      const struct job_said *said,
                                      struct error *err)
 {
@@ -313,25 +292,20 @@ static struct verdict *judge_record (struct run *run, struct record *r,
     return v;
 }
 
-/* The ledger's leader is the node whose record it is, whoever was chosen. */
-static int enter_leader (const struct run *run, const struct job_said *said,
-                         struct error *err)
-{
-    const char *leader = said->recorder[0] ? said->recorder : NULL;
-
-    return ledger_led (run->audit->ledger, run->result->id, leader, err);
-}
-
-static int enter (struct run *run, struct record *r,
+static int enter (struct audit_work *run, struct audit_record *r,
                   const struct job_said *said, struct error *err)
 {
     struct audit_result *result = run->result;
+    struct ledger *ledger = run->audit->ledger;
     struct verdict *v = judge_record (run, r, said, err);
     int rc = -1;
 
-    if (v && enter_leader (run, said, err) == 0
-        && ledger_record (run->audit->ledger, time (NULL), r->ps,
-                            r->samples, v, err) > 0) {
+    /* the leader is the node whose record it is, whoever was chosen */
+    if (v
+        && ledger_led (ledger, result->id,
+                       said->recorder[0] ? said->recorder : NULL, err)
+               == 0
+        && ledger_record (ledger, time (NULL), r->ps, r->samples, v, err) > 0) {
         result->job = r->samples->job;
         result->status = v->status;
         verdict_sentence (v, pathset_network (r->ps), result->sentence,
@@ -345,12 +319,12 @@ static int enter (struct run *run, struct record *r,
 /* Read and enter what the step said. A record that makes no sense is the
  * step's fault, and measures nothing.
  */
-static int conclude (struct run *run, struct job_said *said,
+static int conclude (struct audit_work *run, struct job_said *said,
                      struct error *err)
 {
     struct record_whom whom = { run->nonce, run->audit->fabric,
                                 run->node_of };
-    struct record r;
+    struct audit_record r;
     struct error why;
     int rc;
 
@@ -364,7 +338,7 @@ static int conclude (struct run *run, struct job_said *said,
     return rc;
 }
 
-static void publish (const struct run *run)
+static void publish (const struct audit_work *run)
 {
     struct error err;
 
@@ -374,8 +348,8 @@ static void publish (const struct run *run)
 }
 
 /* The ports enter whether anything was measured or not. */
-static int enter_ports (const struct run *run, const struct job_said *said,
-                        struct error *err)
+static int enter_ports (const struct audit_work *run,
+                        const struct job_said *said, struct error *err)
 {
     const struct audit *a = run->audit;
     char odd[256];
@@ -394,24 +368,25 @@ static int enter_ports (const struct run *run, const struct job_said *said,
 static bool owns (const void *arg, const char *node,
                   const struct local_port *port)
 {
-    const struct run *run = arg;
+    const struct audit_work *run = arg;
 
     return signs_owns (run->audit->fabric, run->node_of, node, port);
 }
 
 /* Of a node that is measured, and once. */
-static void add_fault (struct run *run, const struct job_fault *fault)
+static void add_fault (struct audit_work *run, const struct job_fault *fault)
 {
     for (size_t i = 0; i < run->nfaults; i++)
         if (!strcmp (run->fault[i].of.node, fault->node))
             return;
     if (text_find (run->node, run->n, fault->node))
-        run->fault[run->nfaults++] = (struct fault){ run->result->id, *fault };
+        run->fault[run->nfaults++]
+            = (struct audit_fault){ run->result->id, *fault };
 }
 
-static int measure (struct run *run, struct error *err)
+static int measure (struct audit_work *run, struct error *err)
 {
-    const struct job job = {
+    const struct audit_job job = {
         .site = run->audit->site,
         .conf = run->audit->conf,
         .name = run->job_name,
@@ -449,7 +424,7 @@ static int measure (struct run *run, struct error *err)
  */
 
 /* Another than led the audit that this one is to confirm, or the last one. */
-static int find_leader (struct run *run, struct error *err)
+static int find_leader (struct audit_work *run, struct error *err)
 {
     const struct audit_request *rq = run->request;
     json_t *list = ledger_audits (run->audit->ledger, 1, err);
@@ -457,8 +432,7 @@ static int find_leader (struct run *run, struct error *err)
     const char *before
         = rq->before ? rq->before
                      : json_string_value (json_object_get (last, "leader"));
-    uint64_t turn = (uint64_t)json_integer_value (json_object_get (last,
-                                                                   "id"));
+    uint64_t turn = (uint64_t)json_int (last, "id", 0);
 
     run->leader = partners_leader (run->partner, run->npartners,
                                    run->cause->node, before, turn);
@@ -467,7 +441,7 @@ static int find_leader (struct run *run, struct error *err)
 }
 
 /* Begin. Return 1, 0 where the job has its audit, -1 with err. */
-static int begin (struct run *run, struct error *err)
+static int begin (struct audit_work *run, struct error *err)
 {
     struct ledger *ledger = run->audit->ledger;
     struct ledger_cause cause = *run->cause;
@@ -492,7 +466,7 @@ static int begin (struct run *run, struct error *err)
 }
 
 /* What was begun ends, whatever happened. */
-static int run_begun (struct run *run, struct error *err)
+static int run_begun (struct audit_work *run, struct error *err)
 {
     int rc = measure (run, err);
     struct error more;
@@ -511,7 +485,7 @@ static int run_begun (struct run *run, struct error *err)
 }
 
 /* What the try before this one ran on is soon idle again. */
-static void await_idle (const struct run *run)
+static void await_idle (const struct audit_work *run)
 {
     const struct timespec pause = { 0, IDLE_PAUSE_MS * 1000000L };
     const volatile sig_atomic_t *stop = run->audit->stop;
@@ -534,7 +508,7 @@ static void await_idle (const struct run *run)
 }
 
 /* Try to audit those who are chosen. Return as audit_run. */
-static int attempt (struct run *run, const struct ledger_cause *cause,
+static int attempt (struct audit_work *run, const struct ledger_cause *cause,
                     struct error *err)
 {
     int rc;
@@ -556,30 +530,28 @@ static int attempt (struct run *run, const struct ledger_cause *cause,
  * Without those that keep it from its result
  */
 
-static bool may_try (const struct run *run)
+static bool may_try (const struct audit_work *run)
 {
     const volatile sig_atomic_t *stop = run->audit->stop;
 
     return run->launched && !run->cancelled && !(stop && *stop)
-           && run->tries < AUDIT_TRIES && program_now_ms () < run->end_ms;
+           && run->tries < AUDIT_TRIES && clock_ms () < run->end_ms;
 }
 
 /* Whether n nodes, and another one that is no fault's, have a result. Return
  * 1, 0, or -1 with err; what is not to be told is a 0 with !may_try.
  */
-static int works (struct run *run, const char *const *node, size_t n,
+static int works (struct audit_work *run, const char *const *node, size_t n,
                   const char *other, struct error *err)
 {
     static const struct ledger_cause cause = { .why = LEDGER_SEARCH };
-    const char **all = calloc (n + 1, sizeof (*all));
-    int rc = -1;
+    const char **all = xarray (n + 1, sizeof (*all));
+    int rc;
 
-    if (!all)
-        return error_nomem (err);
     memcpy (all, node, n * sizeof (*node));
     all[n] = other;
-    if (choose (run, all, n + (other != NULL), err) == 0)
-        rc = attempt (run, &cause, err);
+    choose (run, all, n + (other != NULL));
+    rc = attempt (run, &cause, err);
     run->nfaults = run->ntold; /* it is of one that is looked for */
     free (all);
     return rc;
@@ -589,7 +561,7 @@ static int works (struct run *run, const char *const *node, size_t n,
  * half works, none is; nor where all works that was tried. Return 1 with it in
  * *found, 0, or -1 with err.
  */
-static int halve (struct run *run, const char **node, size_t n,
+static int halve (struct audit_work *run, const char **node, size_t n,
                   const char **found, struct error *err)
 {
     size_t half = (n + 1) / 2;
@@ -624,9 +596,9 @@ static int halve (struct run *run, const char **node, size_t n,
 }
 
 /* Whether there was a search within the hour. Return 1, 0, or -1 with err. */
-static int has_searched (const struct run *run, struct error *err)
+static int has_searched (const struct audit_work *run, struct error *err)
 {
-    int64_t now = (int64_t)time (NULL);
+    int64_t now = time (NULL);
     json_t *list = ledger_begun (run->audit->ledger, now - SEARCH_EVERY_S,
                                  now + SEARCH_EVERY_S, err);
     int rc = list ? 0 : -1;
@@ -634,8 +606,7 @@ static int has_searched (const struct run *run, struct error *err)
     json_t *v;
 
     json_array_foreach (list, i, v)
-        rc |= !strcmp (json_string_value (json_object_get (v, "why")),
-                       ledger_why_name (LEDGER_SEARCH));
+        rc |= !strcmp (json_text (v, "why"), ledger_why_name (LEDGER_SEARCH));
     json_decref (list);
     return rc;
 }
@@ -643,7 +614,7 @@ static int has_searched (const struct run *run, struct error *err)
 /* Search for the node at fault. Return 1 where it is in run->fault, 0, or -1
  * with err; the nodes are as they were.
  */
-static int search (struct run *run, struct error *err)
+static int search (struct audit_work *run, struct error *err)
 {
     const struct audit_result first = *run->result;
     const char **node;
@@ -653,15 +624,13 @@ static int search (struct run *run, struct error *err)
 
     if (rc != 0)
         return rc < 0 ? -1 : 0;
-    if (!(node = calloc (n, sizeof (*node))))
-        return error_nomem (err);
+    node = xarray (n, sizeof (*node));
     memcpy (node, run->node, n * sizeof (*node));
     report (run, "audit %" PRId64 ": %s; searching for the node at fault",
             first.id, first.sentence);
     rc = halve (run, node, n, &found, err);
     *run->result = first;
-    if (rc >= 0 && choose (run, node, n, err) < 0)
-        rc = -1;
+    choose (run, node, n);
     if (rc > 0) {
         struct job_fault fault = { 0 };
 
@@ -674,54 +643,43 @@ static int search (struct run *run, struct error *err)
     return rc;
 }
 
-/* Whether the last try has told the node that the audit is about. */
-static bool is_told (const struct run *run)
+/* Whether the last try has told this node. */
+static bool is_told (const struct audit_work *run, const char *node)
 {
-    const char *about = run->request->cause.node;
-
-    for (size_t k = run->ntold; about && k < run->nfaults; k++)
-        if (!strcmp (run->fault[k].of.node, about))
+    for (size_t k = run->ntold; node && k < run->nfaults; k++)
+        if (!strcmp (run->fault[k].of.node, node))
             return true;
     return false;
 }
 
-/* Go on without those that the last try has told. Return how many are left, or
- * -1 with err.
+/* Go on without those that the last try has told. False where the audit is
+ * about one of them, or too few are left.
  */
-static int without (struct run *run, struct error *err)
+static bool without (struct audit_work *run)
 {
     size_t told = run->nfaults - run->ntold;
-    bool *keep = calloc (run->n + 1, sizeof (*keep));
-    const char *cause = run->fault[run->ntold].of.cause;
+    bool *keep;
     char why[200];
-    int rc = -1;
 
-    if (!keep)
-        return error_nomem (err);
-    snprintf (why, sizeof (why), "audit %" PRId64 ": %s", run->result->id,
-              cause);
-    for (size_t i = 0; i < run->n; i++) {
-        size_t k = run->ntold;
-
-        while (k < run->nfaults && strcmp (run->fault[k].of.node, run->node[i]))
-            k++;
-        keep[i] = k == run->nfaults;
-    }
-    if (told == run->n) {
+    if (told == run->n)
         for (size_t k = run->ntold; k < run->nfaults; k++)
             run->fault[k].of.launch = false;
-        rc = 0;
-    }
-    else if (run->n - told < AUDIT_NODES_MIN || is_told (run))
-        rc = 0;
-    else if (leave_out (run, keep, why, err) == 0
-             && choose (run, run->node, run->n, err) == 0)
-        rc = (int)run->n;
+    if (run->n - told < AUDIT_NODES_MIN
+        || is_told (run, run->request->cause.node))
+        return false;
+    snprintf (why, sizeof (why), "audit %" PRId64 ": %s", run->result->id,
+              run->fault[run->ntold].of.cause);
+    keep = xarray (run->n, sizeof (*keep));
+    for (size_t i = 0; i < run->n; i++)
+        keep[i] = !is_told (run, run->node[i]);
+    leave_out (run, keep, why);
+    choose (run, run->node, run->n);
     free (keep);
-    return rc;
+    return true;
 }
 
-static int enter_faults (struct run *run, bool measured, struct error *err)
+static int enter_faults (struct audit_work *run, bool measured,
+                         struct error *err)
 {
     for (size_t i = 0; i < run->nfaults; i++)
         if ((measured || run->fault[i].of.launch)
@@ -732,21 +690,22 @@ static int enter_faults (struct run *run, bool measured, struct error *err)
     return 0;
 }
 
-static int run_locked (struct run *run, struct error *err)
+static int run_locked (struct audit_work *run, struct error *err)
 {
     const struct ledger_cause *cause = &run->request->cause;
     int rc = controller_evicts (run->audit->site->audit_partition, err);
 
     if (rc != 0)
         return decline (run, "%.250s", err->text);
-    run->end_ms = program_now_ms ()
-                  + (int64_t)AUDIT_TRIES_TIME
-                        * run->audit->site->audit_timeout_ms;
+    run->end_ms
+        = clock_ms ()
+          + (int64_t)AUDIT_TRIES_TIME * run->audit->site->audit_timeout_ms;
     rc = attempt (run, cause, err);
     while (rc == 0 && may_try (run)) {
         if (run->nfaults == run->ntold && (rc = search (run, err)) <= 0)
             break;
-        if ((rc = without (run, err)) <= 0)
+        rc = 0;
+        if (!without (run))
             break;
         rc = attempt (run, cause, err);
     }
@@ -755,7 +714,7 @@ static int run_locked (struct run *run, struct error *err)
     return rc;
 }
 
-static void run_clear (struct run *run)
+static void run_clear (struct audit_work *run)
 {
     if (run->lock >= 0)
         close (run->lock);
@@ -772,8 +731,8 @@ static void run_clear (struct run *run)
 int audit_run (const struct audit *audit, const struct audit_request *request,
                struct audit_result *result, struct error *err)
 {
-    struct run run = { .audit = audit, .request = request, .result = result,
-                       .lock = -1 };
+    struct audit_work run
+        = { .audit = audit, .request = request, .result = result, .lock = -1 };
     int rc;
 
     *result = (struct audit_result){ .status = VERDICT_UNKNOWN };

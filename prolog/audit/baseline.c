@@ -8,7 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "util/alloc.h"
 #include "util/file.h"
+#include "util/json.h"
 
 enum { FROM_LEDGER, FROM_FILE, FILE_MAX = 256 << 20 };
 
@@ -81,8 +83,7 @@ static int find_reset (struct ledger *ledger, const struct fabric *f,
     if (!list)
         return -1;
     json_array_foreach (list, i, v) {
-        const char *id = json_string_value (json_object_get (v, "link"));
-        uint32_t link = id ? fabric_find_link (f, id) : FABRIC_NONE;
+        uint32_t link = fabric_find_link (f, json_text (v, "link"));
 
         if (link != FABRIC_NONE)
             reset[link] = true;
@@ -138,49 +139,44 @@ static bool knows_all (const uint32_t *ledger, const uint32_t *file, size_t n,
     return all;
 }
 
-/* Choose what counts, given room for what is known of each link. */
-static int choose (struct baseline_set *set, struct ledger *ledger,
-                   const struct fabric *f, bool *reset,
-                   uint32_t *times[2], struct error *err)
+/* Choose what counts: times[] is how many samples of each of the two cross a
+ * link.
+ */
+static void choose (struct baseline_set *set, uint32_t *const times[2],
+                    size_t nlinks)
 {
-    bool any, all;
+    bool any;
+    bool all = knows_all (times[FROM_LEDGER], times[FROM_FILE], nlinks, &any);
 
-    if (find_reset (ledger, f, reset, err) < 0
-        || (set->samples[FROM_FILE]
-            && drop_reset (set->samples[FROM_FILE], set->ps[FROM_FILE], reset,
-                           err) < 0))
-        return -1;
-    for (int i = 0; i < 2; i++)
-        if (set->samples[i]
-            && count_samples (set->samples[i], set->ps[i], times[i], err) < 0)
-            return -1;
-    all = knows_all (times[FROM_LEDGER], times[FROM_FILE], f->nlinks, &any);
     set->publish = all && any;
     for (int i = 0; i < 2; i++)
         if (set->samples[i] && (i == FROM_LEDGER || !all))
-            set->v[set->n++] = (struct baseline){ set->samples[i],
-                                                  set->ps[i] };
-    return 0;
+            set->v[set->n++] = (struct baseline){ set->samples[i], set->ps[i] };
 }
 
 int baseline_gather (struct baseline_set *set, struct ledger *ledger,
                      const struct fabric *f, const char *path,
                      struct error *err)
 {
+    bool *reset = xcalloc (f->nlinks, sizeof (*reset));
     uint32_t *times[2];
-    bool *reset;
-    int rc = -1;
+    int rc;
 
     *set = (struct baseline_set){ 0 };
-    reset = calloc (f->nlinks + 1, sizeof (*reset));
     for (int i = 0; i < 2; i++)
-        times[i] = calloc (f->nlinks + 1, sizeof (*times[i]));
-    if (!reset || !times[0] || !times[1])
-        error_nomem (err);
-    else if (gather_ledger (set, ledger, f, err) == 0) {
+        times[i] = xcalloc (f->nlinks, sizeof (*times[i]));
+    if ((rc = gather_ledger (set, ledger, f, err)) == 0) {
         gather_file (set, f, path);
-        rc = choose (set, ledger, f, reset, times, err);
+        rc = find_reset (ledger, f, reset, err);
     }
+    if (rc == 0 && set->samples[FROM_FILE])
+        rc = drop_reset (set->samples[FROM_FILE], set->ps[FROM_FILE], reset,
+                         err);
+    for (int i = 0; i < 2 && rc == 0; i++)
+        if (set->samples[i])
+            rc = count_samples (set->samples[i], set->ps[i], times[i], err);
+    if (rc == 0)
+        choose (set, times, f->nlinks);
     free (reset);
     free (times[0]);
     free (times[1]);
@@ -219,32 +215,15 @@ static char *print (const struct baseline_set *set, size_t *len,
                     struct error *err)
 {
     char *text = NULL;
-    FILE *fp = open_memstream (&text, len);
-    int rc;
+    FILE *fp = xcheck (open_memstream (&text, len));
+    int rc = samples_write (set->samples[FROM_LEDGER], set->ps[FROM_LEDGER], fp,
+                            err);
 
-    if (!fp) {
-        error_nomem (err);
-        return NULL;
-    }
-    rc = samples_write (set->samples[FROM_LEDGER], set->ps[FROM_LEDGER], fp,
-                        err);
-    if (fclose (fp) != 0)
-        rc = error_nomem (err);
+    xcheck (fclose (fp) == 0 ? text : NULL);
     if (rc == 0)
         return text;
     free (text);
     return NULL;
-}
-
-static int write_file (const char *path, const char *text, size_t len,
-                       struct error *err)
-{
-    struct outfile *out = file_create_public (path, err);
-
-    if (!out)
-        return -1;
-    fwrite (text, 1, len, file_stream (out)); /* file_commit looks */
-    return file_commit (out, err);
 }
 
 static int publish (const struct baseline_set *set, const char *path,
@@ -253,12 +232,15 @@ static int publish (const struct baseline_set *set, const char *path,
     size_t len, old_len;
     char *text = print (set, &len, err);
     char *old = text ? slurp (path, &old_len) : NULL;
+    struct outfile *out;
     int rc = -1;
 
     if (old && old_len == len && memcmp (old, text, len) == 0)
         rc = 0;
-    else if (text && write_file (path, text, len, err) == 0)
-        rc = 1;
+    else if (text && (out = file_create_public (path, err))) {
+        fwrite (text, 1, len, file_stream (out)); /* file_commit looks */
+        rc = file_commit (out, err) < 0 ? -1 : 1;
+    }
     free (old);
     free (text);
     return rc;

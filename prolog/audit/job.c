@@ -18,6 +18,8 @@
 
 #include "prolog/audit/record.h"
 #include "prolog/slurm/controller.h"
+#include "util/alloc.h"
+#include "util/clock.h"
 #include "util/program.h"
 #include "util/srun.h"
 #include "util/text.h"
@@ -52,7 +54,7 @@ char **job_environment (const struct site *site)
 }
 
 /* The job: n nodes, at once or not at all. */
-static void add_job (struct program_words *a, const struct job *job,
+static void add_job (struct program_words *a, const struct audit_job *job,
                      const char *list, size_t n)
 {
     static const char *const fixed[]
@@ -69,7 +71,7 @@ static void add_job (struct program_words *a, const struct job *job,
     program_add_all (a, fixed, sizeof (fixed) / sizeof (fixed[0]));
 }
 
-static void add_step (struct program_words *a, const struct job *job,
+static void add_step (struct program_words *a, const struct audit_job *job,
                       const char *mpi)
 {
     static const char *const fixed[] = {
@@ -85,7 +87,7 @@ static void add_step (struct program_words *a, const struct job *job,
     program_add_all (a, fixed, sizeof (fixed) / sizeof (fixed[0]));
 }
 
-static void add_probe (struct program_words *a, const struct job *job)
+static void add_probe (struct program_words *a, const struct audit_job *job)
 {
     const struct site *site = job->site;
 
@@ -110,8 +112,8 @@ static void add_probe (struct program_words *a, const struct job *job)
  * that only these are of the job: so srun has an environment from scratch
  * again.
  */
-static void add_with_drained (struct program_words *a, const struct job *job,
-                              char *const *env)
+static void add_with_drained (struct program_words *a,
+                              const struct audit_job *job, char *const *env)
 {
     const char *srun = job->site->srun;
     const char *name = strrchr (srun, '/');
@@ -131,7 +133,7 @@ static void add_with_drained (struct program_words *a, const struct job *job,
     program_add (a, "--nodes=%zu", job->n);
 }
 
-char **job_arguments (const struct job *job, const char *mpi,
+char **job_arguments (const struct audit_job *job, const char *mpi,
                       char *const *env)
 {
     struct program_words a = { 0 };
@@ -158,8 +160,8 @@ struct job_member {
     size_t nports, ntraffic; /* what it said of its ports */
 };
 
-struct ear {
-    const struct job *job;
+struct job_ear {
+    const struct audit_job *job;
     struct job_said *said;
     size_t size;            /* of said->record */
     struct job_member *member;  /* [task] */
@@ -170,7 +172,7 @@ struct ear {
     char last[PROGRAM_LINE]; /* of pmm-probe's, for people */
 };
 
-static void blame (struct ear *ear, const char *node, const char *why,
+static void blame (struct job_ear *ear, const char *node, const char *why,
                    bool launch)
 {
     struct job_said *said = ear->said;
@@ -188,7 +190,7 @@ static void blame (struct ear *ear, const char *node, const char *why,
     said->nfaults++;
 }
 
-static void blame_list (struct ear *ear, const struct srun_told *told,
+static void blame_list (struct job_ear *ear, const struct srun_told *told,
                         bool launch)
 {
     struct hostlist hl = { 0 };
@@ -200,7 +202,7 @@ static void blame_list (struct ear *ear, const struct srun_told *told,
 }
 
 /* What srun knows of nodes. */
-static void hear_srun (struct ear *ear, const char *line)
+static void hear_srun (struct job_ear *ear, const char *line)
 {
     struct srun_told told;
     size_t n = ear->job->n;
@@ -233,11 +235,11 @@ static void hear_srun (struct ear *ear, const char *line)
 }
 
 /* The member that a task is, if it may say that of a port; else NULL. */
-static struct job_member *owner (const struct ear *ear, unsigned int task,
+static struct job_member *owner (const struct job_ear *ear, unsigned int task,
                                  uint64_t node_guid, unsigned int number)
 {
     const struct local_port port = { .node_guid = node_guid, .port = number };
-    const struct job *job = ear->job;
+    const struct audit_job *job = ear->job;
     struct job_member *m = task < job->n ? &ear->member[task] : NULL;
 
     return m && m->node[0] && job->owns (job->arg, m->node, &port) ? m : NULL;
@@ -245,7 +247,7 @@ static struct job_member *owner (const struct ear *ear, unsigned int task,
 
 static void hear_words (void *arg, struct program_line *line)
 {
-    struct ear *ear = arg;
+    struct job_ear *ear = arg;
     struct job_said *said = ear->said;
     struct port_traffic traffic;
     struct local_port port;
@@ -274,21 +276,18 @@ static void hear_words (void *arg, struct program_line *line)
         strcpy (ear->last, text);
 }
 
-static void keep (struct ear *ear, const char *data, size_t len)
+static void keep (struct job_ear *ear, const char *data, size_t len)
 {
     struct job_said *said = ear->said;
 
     if (said->len + len + 1 > ear->size) {
         size_t size = ear->size ? 2 * ear->size : 1 << 16;
-        char *record = NULL;
 
-        if (size <= RECORD_MAX)
-            record = realloc (said->record, size);
-        if (!record) {
+        if (size > RECORD_MAX) {
             ear->too_much = true;
             return;
         }
-        said->record = record;
+        said->record = xrealloc (said->record, size, 1);
         ear->size = size;
     }
     memcpy (said->record + said->len, data, len);
@@ -301,7 +300,7 @@ static void keep (struct ear *ear, const char *data, size_t len)
  */
 static void hear_record (void *arg, struct program_line *line)
 {
-    struct ear *ear = arg;
+    struct job_ear *ear = arg;
     const char *sentence;
     char *text;
     unsigned int task;
@@ -332,7 +331,7 @@ static void hear_record (void *arg, struct program_line *line)
 static void hear (void *arg, enum program_stream from, const char *data,
                   size_t len)
 {
-    struct ear *ear = arg;
+    struct job_ear *ear = arg;
 
     program_lines (&ear->line[from], data, len,
                    from == PROGRAM_OUT ? hear_record : hear_words, ear);
@@ -341,7 +340,7 @@ static void hear (void *arg, enum program_stream from, const char *data,
 /* What is too much need not go on. */
 static bool is_done (void *arg)
 {
-    const struct ear *ear = arg;
+    const struct job_ear *ear = arg;
 
     return ear->done || ear->too_much;
 }
@@ -360,7 +359,7 @@ because (struct job_said *said, const char *fmt, ...)
 /* Who is to blame: where the step was not started anywhere but on some nodes,
  * these; what the others ended with follows from that.
  */
-static void settle_faults (struct ear *ear, bool timed_out)
+static void settle_faults (struct job_ear *ear, bool timed_out)
 {
     struct job_said *said = ear->said;
     size_t n = ear->job->n, started = 0, launches = 0, kept = 0;
@@ -381,7 +380,7 @@ static void settle_faults (struct ear *ear, bool timed_out)
 }
 
 /* Why there is no result. */
-static int explain (struct ear *ear, enum program_end end, int status)
+static int explain (struct job_ear *ear, enum program_end end, int status)
 {
     const struct site *site = ear->job->site;
     /* that it was ended in the end explains nothing */
@@ -421,7 +420,7 @@ static int explain (struct ear *ear, enum program_end end, int status)
  * All of it
  */
 
-static void cancel (const struct job *job, struct job_said *said)
+static void cancel (const struct audit_job *job, struct job_said *said)
 {
     struct error err;
 
@@ -430,15 +429,14 @@ static void cancel (const struct job *job, struct job_said *said)
                   "job %s may not have ended: %.180s", job->name, err.text);
 }
 
-static int run (const struct job *job, struct ear *ear,
-                char *const *argv, char *const *env,
-                struct error *err)
+static int run (const struct audit_job *job, struct job_ear *ear,
+                char *const *argv, char *const *env, struct error *err)
 {
     struct program program = {
         .argv = argv,
         .env = env,
-        .deadline_ms = program_now_ms () + job->site->audit_timeout_ms
-                       + IMMEDIATE_S * 1000,
+        .deadline_ms
+        = clock_ms () + job->site->audit_timeout_ms + IMMEDIATE_S * 1000,
         .stop = job->stop,
         .take = hear,
         .done = is_done,
@@ -455,24 +453,27 @@ static int run (const struct job *job, struct ear *ear,
 }
 
 /* *no_mpi: Slurm has no such, and there is no result. */
-static int run_once (const struct job *job, const char *mpi,
+static int run_once (const struct audit_job *job, const char *mpi,
                      struct job_said *said, bool *no_mpi, struct error *err)
 {
-    struct ear ear = { .job = job, .said = said, .recorder = UINT_MAX };
     const size_t max_ports = PORTS_MAX * job->n;
-    char **env = job_environment (job->site);
-    char **argv = env ? job_arguments (job, mpi, env) : NULL;
-    int rc = -1;
+    struct job_ear ear = {
+        .job = job,
+        .said = said,
+        .member = xcalloc (job->n, sizeof (*ear.member)),
+        .recorder = UINT_MAX,
+    };
+    char **env = xcheck (job_environment (job->site));
+    char **argv = xcheck (job_arguments (job, mpi, env));
+    int rc;
 
-    *said = (struct job_said){ 0 };
-    if (!(said->port = calloc (max_ports, sizeof (*said->port)))
-        || !(said->traffic = calloc (max_ports, sizeof (*said->traffic)))
-        || !(said->fault = calloc (job->n, sizeof (*said->fault)))
-        || !(ear.member = calloc (job->n, sizeof (*ear.member))) || !argv)
-        error_nomem (err);
-    else
-        rc = run (job, &ear, argv, env, err);
-    if (ear.member && ear.recorder < job->n)
+    *said = (struct job_said){
+        .port = xcalloc (max_ports, sizeof (*said->port)),
+        .traffic = xcalloc (max_ports, sizeof (*said->traffic)),
+        .fault = xcalloc (job->n, sizeof (*said->fault)),
+    };
+    rc = run (job, &ear, argv, env, err);
+    if (ear.recorder < job->n)
         strcpy (said->recorder, ear.member[ear.recorder].node);
     *no_mpi = rc == 0 && ear.srun.no_mpi;
     program_free (argv);
@@ -481,7 +482,8 @@ static int run_once (const struct job *job, const char *mpi,
     return rc;
 }
 
-int job_run (const struct job *job, struct job_said *said, struct error *err)
+int job_run (const struct audit_job *job, struct job_said *said,
+             struct error *err)
 {
     const char *const *mpi = site_mpi (job->site)->types;
     bool no_mpi;

@@ -14,7 +14,7 @@
 #include "util/error.h"
 #include "util/site.h"
 
-struct job {
+struct audit_job {
     const struct site *site;
     const char *conf;     /* pmm.conf for pmm-probe; NULL: its own */
     const char *name;     /* as Slurm shows it, and no other job's */
@@ -62,7 +62,8 @@ struct job_said {
  * a result, 0 where there is none, -1 with err; job_said_clear is due in all
  * cases.
  */
-int job_run (const struct job *job, struct job_said *said, struct error *err);
+int job_run (const struct audit_job *job, struct job_said *said,
+             struct error *err);
 void job_said_clear (struct job_said *said);
 
 /* The program's environment and arguments, ended by NULL, to be freed by
@@ -70,7 +71,7 @@ void job_said_clear (struct job_said *said);
  * site_mpi. NULL with errno ENOMEM.
  */
 char **job_environment (const struct site *site);
-char **job_arguments (const struct job *job, const char *mpi,
+char **job_arguments (const struct audit_job *job, const char *mpi,
                       char *const *env);
 
 #endif /* PROLOG_JOB_H */

@@ -8,9 +8,10 @@
 
 #include "core/paths/paths.h"
 #include "ibquery/guids.h"
+#include "util/alloc.h"
 
 /* An idle node. */
-struct candidate {
+struct partner {
     bool near;      /* on the node's switch */
     bool taken;     /* the node itself, too */
     bool former;    /* a partner before */
@@ -18,11 +19,11 @@ struct candidate {
                        without, as bits */
 };
 
-struct choice {
+struct partner_choice {
     const struct partners_wish *wish;
     const struct fabric *f;
     const char **node_of; /* [nendpoints] */
-    struct candidate *v;  /* [idle->count], and one that stands for all others */
+    struct partner *v; /* [idle->count], and one that stands for all others */
     uint32_t other[PARTNERS_OTHERS];
     size_t nothers;
     uint8_t need[PARTNERS_OTHERS]; /* partners that tell it, yet */
@@ -42,7 +43,7 @@ static uint32_t switch_of (const struct fabric *f, size_t endpoint)
                                            : f->link[link].a].node;
 }
 
-static struct candidate *find (const struct choice *c, const char *node)
+static struct partner *find (const struct partner_choice *c, const char *node)
 {
     const struct hostlist *idle = c->wish->idle;
     const char *const *name = (const char *const *)idle->name;
@@ -51,14 +52,14 @@ static struct candidate *find (const struct choice *c, const char *node)
     return &c->v[found ? (size_t)(found - name) : idle->count];
 }
 
-static bool is_own (const struct choice *c, size_t endpoint)
+static bool is_own (const struct partner_choice *c, size_t endpoint)
 {
     return switch_of (c->f, endpoint) != FABRIC_NONE
            && !strcmp (c->node_of[endpoint], c->wish->node);
 }
 
 /* sw [nnodes] is scratch, all false. */
-static void find_near (const struct choice *c, bool *sw)
+static void find_near (const struct partner_choice *c, bool *sw)
 {
     for (size_t i = 0; i < c->f->nendpoints; i++)
         if (is_own (c, i))
@@ -68,12 +69,12 @@ static void find_near (const struct choice *c, bool *sw)
             find (c, c->node_of[i])->near = true;
 }
 
-static uint32_t link_of (const struct choice *c, size_t endpoint)
+static uint32_t link_of (const struct partner_choice *c, size_t endpoint)
 {
     return c->f->port[c->f->endpoint[endpoint].port].link;
 }
 
-static bool is_suspect (const struct choice *c, uint32_t link)
+static bool is_suspect (const struct partner_choice *c, uint32_t link)
 {
     size_t i = 0;
 
@@ -84,7 +85,7 @@ static bool is_suspect (const struct choice *c, uint32_t link)
 }
 
 /* The suspects that are links, but not the node's own. */
-static void find_others (struct choice *c)
+static void find_others (struct partner_choice *c)
 {
     for (size_t i = 0;
          i < c->wish->nsuspects && c->nothers < PARTNERS_OTHERS; i++) {
@@ -101,7 +102,7 @@ static void find_others (struct choice *c)
 }
 
 /* The other links that a round trip is without; all that is broken has them. */
-static uint64_t told_by (const struct choice *c, uint32_t a, uint32_t b)
+static uint64_t told_by (const struct partner_choice *c, uint32_t a, uint32_t b)
 {
     const struct network *net = fabric_network (c->f);
     uint32_t arc[2 * PATH_MAX_HOPS];
@@ -121,19 +122,19 @@ static uint64_t told_by (const struct choice *c, uint32_t a, uint32_t b)
     return tells;
 }
 
-static void find_tells (struct choice *c)
+static void find_tells (struct partner_choice *c)
 {
     for (uint32_t a = 0; c->nothers > 0 && a < c->f->nendpoints; a++)
         if (is_own (c, a) && is_suspect (c, link_of (c, a)))
             for (uint32_t b = 0; b < c->f->nendpoints; b++) {
-                struct candidate *v = find (c, c->node_of[b]);
+                struct partner *v = find (c, c->node_of[b]);
 
                 if (!v->taken)
                     v->tells |= told_by (c, a, b);
             }
 }
 
-static void take (struct choice *c, size_t k)
+static void take (struct partner_choice *c, size_t k)
 {
     if (c->v[k].taken || c->n == c->most)
         return;
@@ -145,7 +146,7 @@ static void take (struct choice *c, size_t k)
 }
 
 /* How much of what is needed yet a node would tell. */
-static size_t gain (const struct choice *c, const struct candidate *v)
+static size_t gain (const struct partner_choice *c, const struct partner *v)
 {
     size_t sum = 0;
 
@@ -155,7 +156,7 @@ static size_t gain (const struct choice *c, const struct candidate *v)
 }
 
 /* Who tells most, a partner before only where he tells more than any other. */
-static void take_telling (struct choice *c, uint64_t turn)
+static void take_telling (struct partner_choice *c, uint64_t turn)
 {
     size_t count = c->wish->idle->count;
 
@@ -179,7 +180,7 @@ static void take_telling (struct choice *c, uint64_t turn)
     }
 }
 
-static void choose (struct choice *c)
+static void choose (struct partner_choice *c)
 {
     uint64_t turn = c->wish->turn;
     size_t count = c->wish->idle->count;
@@ -227,8 +228,8 @@ const char *partners_leader (const char *const *node, size_t n,
                      : NULL;
 }
 
-static int find_all (struct choice *c, const struct nodemap *map, bool *sw,
-                     struct error *err)
+static int find_all (struct partner_choice *c, const struct nodemap *map,
+                     bool *sw, struct error *err)
 {
     const struct hostlist *former = c->wish->former;
 
@@ -245,7 +246,7 @@ static int find_all (struct choice *c, const struct nodemap *map, bool *sw,
 }
 
 /* One of the other links that nobody tells. */
-static const char *find_alike (const struct choice *c)
+static const char *find_alike (const struct partner_choice *c)
 {
     for (size_t i = 0; i < c->nothers; i++)
         if (c->need[i] == PARTNERS_TELL)
@@ -257,20 +258,18 @@ int partners_choose (const struct fabric *f, const struct nodemap *map,
                      const struct partners_wish *wish, char **partner,
                      size_t most, const char **alike, struct error *err)
 {
-    bool *sw = calloc (f->nnodes + 1, sizeof (*sw));
-    struct choice c = {
+    bool *sw = xcalloc (f->nnodes, sizeof (*sw));
+    struct partner_choice c = {
         .wish = wish,
         .f = f,
-        .node_of = calloc (f->nendpoints + 1, sizeof (*c.node_of)),
-        .v = calloc (wish->idle->count + 1, sizeof (*c.v)),
+        .node_of = xcalloc (f->nendpoints, sizeof (*c.node_of)),
+        .v = xcalloc (wish->idle->count + 1, sizeof (*c.v)),
         .partner = partner,
         .most = most,
     };
     int rc = -1;
 
-    if (!sw || !c.node_of || !c.v)
-        error_nomem (err);
-    else if (find_all (&c, map, sw, err) == 0) {
+    if (find_all (&c, map, sw, err) == 0) {
         choose (&c);
         *alike = find_alike (&c);
         rc = (int)c.n;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/judge/verdict.h"
+#include "util/alloc.h"
 #include "util/text.h"
 
 /* Take word and the space behind it off *line. */
@@ -38,23 +39,23 @@ bool record_is_result (const char *line, const char *nonce, bool *unknown,
     return true;
 }
 
-void record_clear (struct record *r)
+void record_clear (struct audit_record *r)
 {
     samples_destroy (r->samples);
     plan_destroy (r->plan);
     pathset_destroy (r->ps);
-    *r = (struct record){ 0 };
+    *r = (struct audit_record){ 0 };
 }
 
-struct lines {
+struct record_lines {
     char *plan, *samples; /* NULL: there is none */
 };
 
 /* Find the lines that count among those of Slurm and of others. The result is
  * the last word: what comes behind it is not read.
  */
-static void find_lines (struct record *r, struct lines *lines, char *text,
-                        const char *nonce)
+static void find_lines (struct audit_record *r, struct record_lines *lines,
+                        char *text, const char *nonce)
 {
     char *next = text;
     char *line;
@@ -78,33 +79,27 @@ static void find_lines (struct record *r, struct lines *lines, char *text,
     }
 }
 
-static int read_plan (struct record *r, char *line, const struct fabric *f,
-                      struct error *err)
+static void read_plan (struct audit_record *r, char *line,
+                       const struct fabric *f, struct error *err)
 {
-    FILE *fp = fmemopen (line, strlen (line), "r");
+    FILE *fp = xcheck (fmemopen (line, strlen (line), "r"));
 
-    if (!fp)
-        return error_errno (err, "the record's plan");
     r->plan = plan_read (fp, "the record's plan", f->hash, fabric_resolve,
                          (void *)f, &r->ps, err);
     fclose (fp);
-    return r->plan ? 0 : -1;
 }
 
-static int read_samples (struct record *r, char *line, const struct fabric *f,
-                         struct error *err)
+static void read_samples (struct audit_record *r, char *line,
+                          const struct fabric *f, struct error *err)
 {
-    FILE *fp = fmemopen (line, strlen (line), "r");
+    FILE *fp = xcheck (fmemopen (line, strlen (line), "r"));
 
-    if (!fp)
-        return error_errno (err, "the record's samples");
     r->samples = samples_read (fp, "the record's samples", f->hash,
                                fabric_resolve, (void *)f, &r->ps, err);
     fclose (fp);
-    return r->samples ? 0 : -1;
 }
 
-static int check_endpoints (const struct record *r,
+static int check_endpoints (const struct audit_record *r,
                             const struct record_whom *whom, struct error *err)
 {
     for (size_t i = 0; i < pathset_size (r->ps); i++) {
@@ -117,12 +112,12 @@ static int check_endpoints (const struct record *r,
     return 0;
 }
 
-int record_read (struct record *r, char *text, size_t len,
+int record_read (struct audit_record *r, char *text, size_t len,
                  const struct record_whom *whom, struct error *err)
 {
-    struct lines lines = { 0 };
+    struct record_lines lines = { 0 };
 
-    *r = (struct record){ 0 };
+    *r = (struct audit_record){ 0 };
     if (len >= RECORD_MAX || text[len] != '\0')
         return error_input (err, "the record is longer than %d bytes",
                             RECORD_MAX);
@@ -133,9 +128,11 @@ int record_read (struct record *r, char *text, size_t len,
         return 0;
     if (!lines.samples)
         return error_input (err, "the record has no samples");
-    if (read_plan (r, lines.plan, whom->fabric, err) < 0
-        || check_endpoints (r, whom, err) < 0
-        || read_samples (r, lines.samples, whom->fabric, err) < 0)
+    read_plan (r, lines.plan, whom->fabric, err);
+    if (!r->plan || check_endpoints (r, whom, err) < 0)
+        return -1;
+    read_samples (r, lines.samples, whom->fabric, err);
+    if (!r->samples)
         return -1;
     if (strcmp (r->samples->nonce, whom->nonce))
         return error_input (err, "the record's samples are of another run");

@@ -37,7 +37,7 @@ struct record_whom {
     const char *const *node;
 };
 
-struct record {
+struct audit_record {
     struct pathset *ps;
     struct plan *plan;       /* NULL: nothing was measured, */
     struct samples *samples; /* ... likewise */
@@ -48,9 +48,9 @@ struct record {
 /* Read the len bytes at text, which are changed. Return 0, or -1 with err where
  * it is no such record; record_clear is due in both cases.
  */
-int record_read (struct record *r, char *text, size_t len,
+int record_read (struct audit_record *r, char *text, size_t len,
                  const struct record_whom *whom, struct error *err);
-void record_clear (struct record *r);
+void record_clear (struct audit_record *r);
 
 /* Whether a line, without its end, is the result with that nonce. Then what is
  * behind the nonce is in *sentence, and whether it is UNKNOWN in *unknown.

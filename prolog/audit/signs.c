@@ -14,15 +14,16 @@
 
 #include "ibquery/links/check.h"
 #include "ibquery/guids.h"
+#include "util/alloc.h"
 #include "util/file.h"
 
-struct place {
+struct port_place {
     uint32_t link;
     const char *node;
     char name[24]; /* of the port, as a link's id has it */
 };
 
-struct entry {
+struct signs_entry {
     struct ledger *ledger;
     int64_t audit, time;
     const struct fabric *f;
@@ -34,7 +35,7 @@ struct entry {
 
 /* Where a port is in the snapshot. False: nowhere, or not of the audit. */
 static bool find_place (const struct fabric *f, const char *const *node_of,
-                        const struct local_port *p, struct place *place)
+                        const struct local_port *p, struct port_place *place)
 {
     uint32_t e = guids_endpoint (f, p->node_guid, p->port);
 
@@ -50,13 +51,13 @@ static bool find_place (const struct fabric *f, const char *const *node_of,
 bool signs_owns (const struct fabric *f, const char *const *node_of,
                  const char *node, const struct local_port *port)
 {
-    struct place place;
+    struct port_place place;
 
     return find_place (f, node_of, port, &place)
            && strcmp (place.node, node) == 0;
 }
 
-static int add_sign (struct entry *e, const struct place *place,
+static int add_sign (struct signs_entry *e, const struct port_place *place,
                      const char *kind, struct error *err)
 {
     e->signs++;
@@ -68,7 +69,8 @@ static int add_sign (struct entry *e, const struct place *place,
  * err. Of one that stands at its end nobody knows; one that is less than it
  * was began anew.
  */
-static int has_grown (const struct entry *e, const struct place *place,
+static int has_grown (const struct signs_entry *e,
+                      const struct port_place *place,
                       const struct local_counter *c, uint64_t now,
                       struct error *err)
 {
@@ -88,8 +90,8 @@ static int has_grown (const struct entry *e, const struct place *place,
     return growth > windows * c->healthy;
 }
 
-static int look_at_counters (struct entry *e, const struct local_port *p,
-                             const struct place *place, struct error *err)
+static int look_at_counters (struct signs_entry *e, const struct local_port *p,
+                             const struct port_place *place, struct error *err)
 {
     bool grown = false;
     int rc;
@@ -108,8 +110,8 @@ static int look_at_counters (struct entry *e, const struct local_port *p,
     return grown ? add_sign (e, place, "counter", err) : 0;
 }
 
-static int look_at_rate (struct entry *e, const struct local_port *p,
-                         const struct place *place, struct error *err)
+static int look_at_rate (struct signs_entry *e, const struct local_port *p,
+                         const struct port_place *place, struct error *err)
 {
     const struct fabric_link *l = &e->f->link[place->link];
     struct local_rate expected = { .width = l->width };
@@ -124,8 +126,8 @@ static int look_at_rate (struct entry *e, const struct local_port *p,
     return 0;
 }
 
-static int look_at_ports (struct entry *e, const struct local_port *port,
-                          struct place *place, size_t n, struct error *err)
+static int look_at_ports (struct signs_entry *e, const struct local_port *port,
+                          struct port_place *place, size_t n, struct error *err)
 {
     for (size_t i = 0; i < n; i++)
         if (find_place (e->f, e->node_of, &port[i], &place[i])
@@ -139,15 +141,16 @@ int signs_enter (struct ledger *ledger, int64_t audit, int64_t time,
                  const struct fabric *f, const char *const *node_of,
                  const struct local_port *port, size_t n, struct error *err)
 {
-    struct entry e = { .ledger = ledger, .audit = audit, .time = time,
-                       .f = f, .node_of = node_of };
-    struct place *place = calloc (n + 1, sizeof (*place));
-    int rc = -1;
+    struct signs_entry e = { .ledger = ledger,
+                             .audit = audit,
+                             .time = time,
+                             .f = f,
+                             .node_of = node_of };
+    struct port_place *place = xcalloc (n, sizeof (*place));
+    int rc;
 
-    e.counter = calloc (n * LOCAL_COUNTERS + 1, sizeof (*e.counter));
-    if (!place || !e.counter)
-        error_nomem (err);
-    else if (look_at_ports (&e, port, place, n, err) == 0)
+    e.counter = xcalloc (n * LOCAL_COUNTERS, sizeof (*e.counter));
+    if ((rc = look_at_ports (&e, port, place, n, err)) == 0)
         rc = ledger_counters (ledger, audit, e.counter, e.ncounters, err);
     free (e.counter);
     free (place);

@@ -64,7 +64,7 @@ int cache_write (const char *path, int64_t now, const struct cache *cache,
     return file_commit (out, err);
 }
 
-struct reading {
+struct cache_reading {
     const char *node;
     struct cache_view *view;
     struct cache_port *port;
@@ -90,7 +90,7 @@ static int get_number (char **s, uint64_t *value)
     return w ? text_u64 (w, 0, INT64_MAX, value) : -1;
 }
 
-static int get_node (struct reading *r, char *s)
+static int get_node (struct cache_reading *r, char *s)
 {
     const char *name = word (&s), *level;
     uint64_t audit, when;
@@ -132,7 +132,7 @@ static int get_guid (const char *s, uint64_t *guid)
     return s[16] == ' ' ? 0 : -1;
 }
 
-static int get_port (struct reading *r, char *s)
+static int get_port (struct cache_reading *r, char *s)
 {
     uint64_t guid;
 
@@ -147,7 +147,7 @@ static int get_port (struct reading *r, char *s)
     return 0;
 }
 
-static int keep_expect (struct reading *r, const struct cache_expect *x)
+static int keep_expect (struct cache_reading *r, const struct cache_expect *x)
 {
     if (r->nexpect == r->size) {
         size_t size = r->size ? 2 * r->size : 64;
@@ -162,7 +162,7 @@ static int keep_expect (struct reading *r, const struct cache_expect *x)
     return 0;
 }
 
-static int get_expect (struct reading *r, char *s)
+static int get_expect (struct cache_reading *r, char *s)
 {
     const char *name = word (&s);
     struct cache_expect x;
@@ -180,7 +180,7 @@ static int get_expect (struct reading *r, char *s)
     return r->all ? keep_expect (r, &x) : 0;
 }
 
-static int get_end (struct reading *r, char *s)
+static int get_end (struct cache_reading *r, char *s)
 {
     (void)r;
     return *s ? -1 : 1;
@@ -188,12 +188,12 @@ static int get_end (struct reading *r, char *s)
 
 static const struct {
     const char *key;
-    int (*get) (struct reading *r, char *s); /* 1: it is the last */
+    int (*get) (struct cache_reading *r, char *s); /* 1: it is the last */
 } lines[] = { { "node ", get_node }, { "port ", get_port },
               { "ports ", get_expect }, { "end", get_end } };
 
 /* Return 1 at the end, 0 to go on, -1 if it is no line of ours. */
-static int get_line (struct reading *r, char *line)
+static int get_line (struct cache_reading *r, char *line)
 {
     char *newline = strchr (line, '\n');
 
@@ -225,7 +225,7 @@ static int get_head (FILE *fp, int64_t *time)
     return 0;
 }
 
-static int read_all (FILE *fp, struct reading *r, struct error *err)
+static int read_all (FILE *fp, struct cache_reading *r, struct error *err)
 {
     char line[LINE_MAX_BYTES];
     struct stat st;
@@ -251,7 +251,7 @@ static int read_all (FILE *fp, struct reading *r, struct error *err)
     return 0;
 }
 
-static int read_file (const char *path, uid_t owner, struct reading *r,
+static int read_file (const char *path, uid_t owner, struct cache_reading *r,
                       struct error *err)
 {
     FILE *fp = file_open_trusted (path, owner, err);
@@ -271,8 +271,11 @@ int cache_read (const char *path, uid_t owner, const char *node,
                 struct cache_view *view, struct cache_port *port,
                 size_t nports, struct error *err)
 {
-    struct reading r = {
-        .node = node, .view = view, .port = port, .nports = nports,
+    struct cache_reading r = {
+        .node = node,
+        .view = view,
+        .port = port,
+        .nports = nports,
     };
 
     return read_file (path, owner, &r, err);
@@ -282,7 +285,7 @@ int cache_read_expect (const char *path, uid_t owner, struct cache_expect **v,
                        size_t *n, struct error *err)
 {
     struct cache_view view;
-    struct reading r = { .view = &view, .all = true };
+    struct cache_reading r = { .view = &view, .all = true };
     int rc = read_file (path, owner, &r, err);
 
     if (rc < 0)

@@ -105,7 +105,7 @@ static int read_node (const struct hook *hook, char node[64])
 }
 
 /* What the site knows of the node and its ports. */
-struct known {
+struct node_known {
     int rc;
     int errnum;
     struct error err;
@@ -113,7 +113,7 @@ struct known {
     struct cache_port port[LOCAL_PORTS_MAX];
 };
 
-static void ask_cache (struct known *k, const struct looking *l,
+static void ask_cache (struct node_known *k, const struct looking *l,
                        const struct local_port *port, size_t n)
 {
     char node[64];
@@ -134,7 +134,7 @@ static int look (struct looking *l, struct error *err)
     const struct site *site = &l->site;
     struct look_input in = { .boot = l->boot, .now = l->now };
     struct local_port *port;
-    struct known known;
+    struct node_known known;
 
     if (*site->port_rate && local_rate_parse (site->port_rate, &in.want) < 0)
         return error_input (err, "option PortRate: '%.40s' is no rate",

@@ -3,14 +3,10 @@
 #include "config.h"
 #include "prolog/node/look.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "util/file.h"
 #include "util/text.h"
@@ -89,28 +85,18 @@ const char *look_line (const struct look *look, const char *const *word,
  * Ports
  */
 
-static bool same_port (const struct look_port *a, const struct local_port *b)
-{
-    return a->port == b->port && !strcmp (a->device, b->device)
-           && (a->guid == b->guid || b->guid == 0);
-}
-
+/* What is remembered of a port: nothing of one that was never active. */
 static const struct look_port *find_past (const struct look_state *s,
                                           const struct local_port *p)
 {
-    for (size_t i = 0; i < s->n; i++)
-        if (same_port (&s->port[i], p))
-            return &s->port[i];
+    for (size_t i = 0; i < s->n; i++) {
+        const struct look_port *past = &s->port[i];
+
+        if (past->port == p->port && !strcmp (past->device, p->device)
+            && (past->guid == p->guid || p->guid == 0))
+            return past;
+    }
     return NULL;
-}
-
-/* What is remembered of a port that was never active: nothing. */
-static struct look_port first_past (const struct local_port *p)
-{
-    struct look_port past = { .port = p->port, .guid = p->guid };
-
-    strcpy (past.device, p->device);
-    return past;
 }
 
 /* The window's marks: growth is told against the older one. */
@@ -171,16 +157,6 @@ static void look_rate (struct look *look, struct look_port *past,
                   local_rate_format (than, not));
         return;
     }
-}
-
-static void look_active (struct look *look, struct look_port *past,
-                         const struct local_port *p,
-                         const struct cache_port *cached,
-                         const struct look_input *in)
-{
-    look_rate (look, past, p, cached, &in->want);
-    for (size_t i = 0; i < LOCAL_COUNTERS; i++)
-        look_counter (look, past, p, i, in->now);
 }
 
 static void look_inactive (struct look *look, const struct local_port *p)
@@ -250,14 +226,6 @@ static void look_count (struct look *look, size_t ports, size_t active,
                   COUNTED (ports, "port"));
 }
 
-static void start (struct look_state *s, const char *boot)
-{
-    if (strcmp (s->boot, boot))
-        for (size_t i = 0; i < s->n; i++)
-            memset (s->port[i].counts, 0, sizeof (s->port[i].counts));
-    snprintf (s->boot, sizeof (s->boot), "%s", boot);
-}
-
 void look_ports (struct look *look, struct look_state *state,
                  const struct look_input *in)
 {
@@ -266,21 +234,29 @@ void look_ports (struct look *look, struct look_state *state,
     size_t ports = 0, active = 0;
 
     memset (look, 0, sizeof (*look));
-    start (&last, in->boot);
-    memcpy (state->boot, last.boot, sizeof (state->boot));
+    if (strcmp (last.boot, in->boot))
+        for (size_t i = 0; i < last.n; i++)
+            memset (last.port[i].counts, 0, sizeof (last.port[i].counts));
+    snprintf (state->boot, sizeof (state->boot), "%s", in->boot);
     state->n = 0;
     for (size_t i = 0; i < in->n; i++) {
         const struct local_port *p = &in->port[i];
         const struct cache_port *c = in->cached ? &in->cached[i] : &nothing;
         const struct look_port *old = find_past (&last, p);
-        struct look_port past = old ? *old : first_past (p);
+        struct look_port past = { .port = p->port, .guid = p->guid };
 
         if (p->layer == LAYER_ETHERNET || (p->layer == LAYER_OTHER && !old))
             continue;
+        if (old)
+            past = *old;
+        else
+            strcpy (past.device, p->device);
         ports++;
         if (p->state == LOCAL_ACTIVE) {
             active++;
-            look_active (look, &past, p, c, in);
+            look_rate (look, &past, p, c, &in->want);
+            for (size_t k = 0; k < LOCAL_COUNTERS; k++)
+                look_counter (look, &past, p, k, in->now);
         }
         else if (old || c->known || p->state == 0)
             look_inactive (look, p);
@@ -419,31 +395,10 @@ static void put_state (FILE *fp, const struct look_state *s)
 int look_state_write (const char *path, const struct look_state *state,
                       struct error *err)
 {
-    char *temp = NULL;
-    FILE *fp = NULL;
-    int fd = -1;
+    struct outfile *out = file_create_private (path, err);
 
-    if (asprintf (&temp, "%s.new", path) < 0)
-        return error_nomem (err);
-    unlink (temp); /* of one who was killed */
-    fd = open (temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-               0600);
-    if (fd < 0 || !(fp = fdopen (fd, "w")))
-        goto error;
-    put_state (fp, state);
-    if (fflush (fp) == EOF || ferror (fp) || rename (temp, path) < 0)
-        goto error;
-    fclose (fp);
-    free (temp);
-    return 0;
-error:
-    error_errno (err, "cannot write %s", path);
-    if (fp)
-        fclose (fp);
-    else if (fd >= 0)
-        close (fd);
-    if (fd >= 0)
-        unlink (temp);
-    free (temp);
-    return -1;
+    if (!out)
+        return -1;
+    put_state (file_stream (out), state);
+    return file_commit (out, err);
 }

@@ -1,29 +1,36 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the duties of the audit service share. */
+/* What the duties of the audit service share, and the small ones.
+ *
+ * Notes: what a comment says is read from the ledger, not from the audit that
+ * just ran, so that it is the same one if we are killed between the two.
+ */
 #include "config.h"
 #include "prolog/serve/duty.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "prolog/serve/intake.h"
+#include "prolog/audit/missed.h"
+#include "prolog/slurm/accounting.h"
+#include "report/comment.h"
+#include "util/alloc.h"
+#include "util/json.h"
+#include "util/text.h"
 
-enum { HOUR_S = 3600, DAY_S = 24 * HOUR_S };
+enum { HOUR_S = 3600, DAY_S = 24 * HOUR_S, COMMENTS_AT_ONCE = 200 };
 
 void service_log (const struct service *s, const char *fmt, ...)
 {
-    char *text = NULL;
     va_list ap;
-    int n;
+    char *text;
 
     va_start (ap, fmt);
-    n = vasprintf (&text, fmt, ap);
+    text = xvasprintf (fmt, ap);
     va_end (ap);
-    if (n < 0)
-        return;
     fprintf (s->log, "%s\n", text_clean (text));
     fflush (s->log);
     free (text);
@@ -31,27 +38,54 @@ void service_log (const struct service *s, const char *fmt, ...)
 
 enum verdict_status service_status (const json_t *obj, const char *key)
 {
-    const char *word = json_string_value (json_object_get (obj, key));
-
-    for (int i = VERDICT_OK; word && i <= VERDICT_FAIL; i++)
-        if (!strcmp (word, verdict_status_name ((enum verdict_status)i)))
+    for (int i = VERDICT_OK; i <= VERDICT_FAIL; i++)
+        if (!strcmp (json_text (obj, key),
+                     verdict_status_name ((enum verdict_status)i)))
             return (enum verdict_status)i;
     return VERDICT_UNKNOWN;
+}
+
+static enum ledger_why why_of (const json_t *v)
+{
+    enum ledger_why why = LEDGER_SEARCH;
+
+    while (why > LEDGER_BY_HAND
+           && strcmp (json_text (v, "why"), ledger_why_name (why)) != 0)
+        why--;
+    return why;
+}
+
+struct queue_audit *service_audits (const json_t *list)
+{
+    struct queue_audit *a = xcalloc (json_array_size (list), sizeof (*a));
+    const json_t *v;
+    size_t i;
+
+    json_array_foreach (list, i, v)
+        a[i] = (struct queue_audit){
+            .id = json_int (v, "id", 0),
+            .begun = json_int (v, "begun", 0),
+            .result = json_int (v, "job", -1) >= 0,
+            .why = why_of (v),
+            .job = (uint64_t)json_int (v, "about", 0),
+            .uid = json_int (v, "uid", -1),
+        };
+    return a;
 }
 
 int service_may_audit (const struct service *s, enum ledger_why reason,
                        char why[QUEUE_WHY_MAX], struct error *err)
 {
-    int64_t now = (int64_t)time (NULL);
-    struct queue_audit *audit = NULL;
-    size_t n;
-    int rc = intake_begun (s->ledger, now - HOUR_S, now + HOUR_S, &audit, &n,
-                           err);
+    int64_t now = time (NULL);
+    json_t *list = ledger_begun (s->ledger, now - HOUR_S, now + HOUR_S, err);
+    struct queue_audit *audit = service_audits (list);
+    int rc = -1;
 
-    if (rc == 0)
-        rc = queue_may (audit, n, reason, (size_t)s->site.audits_per_hour,
-                        now, why);
+    if (list)
+        rc = queue_may (audit, json_array_size (list), reason,
+                        (size_t)s->site.audits_per_hour, now, why);
     free (audit);
+    json_decref (list);
     return rc;
 }
 
@@ -78,7 +112,7 @@ void service_keep (struct service *s, enum kept who, const char *why)
 int service_leave_out (const struct service *s, struct hostlist *nodes,
                        struct error *err)
 {
-    int64_t now = (int64_t)time (NULL);
+    int64_t now = time (NULL);
     json_t *faulty = ledger_faulty (s->ledger, now, err);
     size_t n = 0;
 
@@ -126,9 +160,218 @@ int service_audit (struct service *s, const struct hostlist *nodes,
     return rc;
 }
 
+/*
+ * Comments of the jobs that were audited
+ */
+
+static enum finding_kind kind_of (const json_t *obj)
+{
+    enum finding_kind kind = FINDING_KINDS - 1;
+
+    while (kind > 0 && strcmp (json_text (obj, "kind"),
+                               finding_kind_name (kind)) != 0)
+        kind--;
+    return kind;
+}
+
+/* A finding and room for what it points to. */
+struct comment_finding {
+    struct finding finding;
+    uint32_t link, sw;
+    char *node;
+};
+
+/* The host at a host link's end. */
+static char *host_of (const struct fabric *f, uint32_t link)
+{
+    const struct fabric_link *l = &f->link[link];
+    uint32_t end[2] = { l->a, l->b };
+
+    for (size_t i = 0; i < 2; i++) {
+        uint32_t host = f->node[f->port[end[i]].node].host;
+
+        if (host != FABRIC_NONE)
+            return f->host[host].name;
+    }
+    return NULL;
+}
+
+static uint32_t find_switch (const struct fabric *f, const char *id)
+{
+    const struct network *net = fabric_network (f);
+
+    for (uint32_t i = 0; i < net->nswitches; i++)
+        if (net->sw[i].id && !strcmp (net->sw[i].id, id))
+            return i;
+    return FABRIC_NONE;
+}
+
+/* The next suspect. Only the first one's name is told, but a node only where it
+ * is that of all. False where it is not in the fabric any more.
+ */
+static bool add_link (struct comment_finding *w, uint32_t link,
+                      const struct fabric *f)
+{
+    struct finding *x = &w->finding;
+    char *node = link == FABRIC_NONE ? NULL : host_of (f, link);
+
+    if (x->nsuspects++ == 0) {
+        w->link = link;
+        w->node = node;
+        x->nnodes = node != NULL;
+    }
+    else if (node && (!w->node || strcmp (node, w->node) != 0))
+        x->nnodes++;
+    return link != FABRIC_NONE;
+}
+
+static bool add_switch (struct comment_finding *w, uint32_t sw)
+{
+    if (w->finding.nsw++ == 0)
+        w->sw = sw;
+    return sw != FABRIC_NONE;
+}
+
+/* Fill in as much of a finding as a comment tells. False where its suspects are
+ * not in the fabric any more.
+ */
+static bool read_finding (struct comment_finding *w, const json_t *finding,
+                          const struct fabric *f)
+{
+    const json_t *excess = json_object_get (finding, "excess_ns");
+    struct finding *x = &w->finding;
+    bool known = true;
+    size_t i;
+    json_t *v;
+
+    *x = (struct finding){
+        .level = service_status (finding, "level"),
+        .kind = kind_of (finding),
+        .excess_ns = json_is_number (excess) ? json_number_value (excess)
+                                             : NAN,
+        .suspect = &w->link,
+        .sw = &w->sw,
+        .node = &w->node,
+    };
+    json_array_foreach (json_object_get (finding, "suspects"), i, v) {
+        const char *id = json_text (v, "id");
+
+        if (!strcmp (json_text (v, "role"), "link"))
+            known &= add_link (w, fabric_find_link (f, id), f);
+        else if (!strcmp (json_text (v, "role"), "switch"))
+            known &= add_switch (w, find_switch (f, id));
+    }
+    return known && x->nsuspects > 0;
+}
+
+static int format_comment (const struct service *s, int64_t audit,
+                   char entry[COMMENT_ENTRY_MAX + 1], struct error *err)
+{
+    json_t *result = ledger_result (s->ledger, audit, err);
+    json_t *extent = result ? ledger_extent (s->ledger, audit, err) : NULL;
+    struct comment_finding worst = { 0 };
+    struct verdict v = {
+        .status = service_status (result, "status"),
+        .links = (size_t)json_int (extent, "links", 0),
+        .rounds = (size_t)json_int (extent, "rounds", 0),
+        .finding = &worst.finding,
+    };
+    const json_t *finding
+        = json_array_get (json_object_get (result, "findings"), 0);
+    struct comment c;
+
+    v.nfindings = finding && read_finding (&worst, finding, s->fabric)
+                  && worst.finding.level >= v.status;
+    comment_of_audit (&c, audit, &v, s->fabric);
+    comment_format (&c, entry);
+    json_decref (extent);
+    json_decref (result);
+    return result && extent ? 0 : -1;
+}
+
+int service_comment (struct service *s, uint64_t job, int64_t audit,
+                     struct error *err)
+{
+    char entry[COMMENT_ENTRY_MAX + 1];
+
+    if (!strcmp (s->site.action, "report"))
+        return 0;
+    if (format_comment (s, audit, entry, err) < 0
+        || ledger_comment_add (s->ledger, time (NULL), job, 0, entry,
+                               err) < 0)
+        return -1;
+    return 0;
+}
+
+int duty_comments (struct service *s, struct error *err)
+{
+    int written = 0;
+    int tried = 0; /* none, where the site wants no comments */
+
+    if (strcmp (s->site.action, "report"))
+        tried = accounting_flush (s->ledger, time (NULL), COMMENTS_AT_ONCE,
+                                  &written, err);
+    s->untried = tried == 0;
+    if (written > 0)
+        service_log (s, "%s written",
+                     COUNTED ((uint64_t)written, "comment"));
+    return tried < 0 ? -1 : 0;
+}
+
+/*
+ * Nodes that were not audited for long, and audits that are too old
+ */
+
+/* Log the nodes that were not logged within a day, and keep when each was. */
+static void log_missed (struct service *s, const struct hostlist *missed,
+                        int64_t now)
+{
+    const char **node = xarray (missed->count, sizeof (*node));
+    json_t *logged = xcheck (json_object ());
+    size_t n = 0;
+
+    for (size_t i = 0; i < missed->count; i++) {
+        int64_t then = json_int (s->missed, missed->name[i], INT64_MIN / 2);
+
+        if (llabs (now - then) >= DAY_S) {
+            node[n++] = missed->name[i];
+            then = now;
+        }
+        json_put (logged, missed->name[i], json_integer (then));
+    }
+    json_decref (s->missed);
+    s->missed = logged;
+    if (n > 0) {
+        char *list = xcheck (hostlist_fold (node, n));
+
+        service_log (s, "not audited for a day or more: %s: %.400s (pmm ledger "
+                        "missed)", COUNTED (n, "node"), list);
+        free (list);
+    }
+    free (node);
+}
+
+int duty_missed (struct service *s, struct error *err)
+{
+    int64_t now = time (NULL);
+    struct controller_nodes nodes;
+    struct hostlist missed;
+    int rc;
+
+    if (controller_nodes (&nodes, err) < 0)
+        return -1;
+    rc = missed_nodes (&missed, s->ledger, &s->site, s->fabric, s->map, &nodes,
+                       now, err);
+    if (rc == 0)
+        log_missed (s, &missed, now);
+    hostlist_clear (&missed);
+    controller_nodes_clear (&nodes);
+    return rc;
+}
+
 int duty_prune (struct service *s, struct error *err)
 {
-    int64_t now = (int64_t)time (NULL);
+    int64_t now = time (NULL);
     int64_t n;
 
     if (s->site.ledger_days == 0)

@@ -13,6 +13,8 @@
 
 #include "prolog/act/act.h"
 #include "prolog/audit/partners.h"
+#include "util/alloc.h"
+#include "util/json.h"
 #include "util/text.h"
 
 enum {
@@ -49,31 +51,24 @@ void duty_wishes_clear (struct service *s)
     s->nwishes = 0;
 }
 
-/* The links that a finding suspects. NULL: memory is short. */
 static json_t *suspects_of (const struct policy_finding *f)
 {
-    json_t *list = json_array ();
+    json_t *list = xcheck (json_array ());
 
-    for (size_t i = 0; list && i < f->nsuspects; i++)
-        if (json_array_append_new (list, json_string (f->suspect[i].link))
-            < 0) {
-            json_decref (list);
-            list = NULL;
-        }
+    for (size_t i = 0; i < f->nsuspects; i++)
+        json_add (list, json_string (f->suspect[i].link));
     return list;
 }
 
 /* Note whom the policy waits for now. Who should have been audited for it is
  * left alone for as long as before.
  */
-static int note_wishes (struct service *s, const struct decisions *d,
-                        struct error *err)
+static void note_wishes (struct service *s, const struct decisions *d)
 {
-    struct wish *v = calloc (d->n + 1, sizeof (*v));
+    struct wish *v = xcalloc (d->n, sizeof (*v));
     size_t n = 0;
-    int rc = v ? 0 : error_nomem (err);
 
-    for (size_t i = 0; rc == 0 && i < d->n; i++) {
+    for (size_t i = 0; i < d->n; i++) {
         const struct wish *old = find_wish (s, d->v[i].node);
 
         if (d->v[i].kind != POLICY_WAIT
@@ -84,16 +79,14 @@ static int note_wishes (struct service *s, const struct decisions *d,
         v[n].why = v[n].audit ? LEDGER_CONFIRM : LEDGER_AGAIN;
         v[n].when = d->v[i].when;
         v[n].held = old ? old->held : INT64_MIN;
-        v[n].patient = old && old->patient && old->audit == v[n].audit;
-        if (d->v[i].finding
-            && !(v[n].suspects = suspects_of (d->v[i].finding)))
-            rc = error_nomem (err);
+        v[n].waits = old && old->waits && old->audit == v[n].audit;
+        if (d->v[i].finding)
+            v[n].suspects = suspects_of (d->v[i].finding);
         n++;
     }
     duty_wishes_clear (s);
     s->wish = v;
-    s->nwishes = v ? n : 0;
-    return rc;
+    s->nwishes = n;
 }
 
 int duty_policy (struct service *s, struct error *err)
@@ -105,9 +98,11 @@ int duty_policy (struct service *s, struct error *err)
     world.say = say;
     world.arg = s;
     rc = act_round (&report, &world, &s->site, s->ledger, s->fabric,
-                    (int64_t)time (NULL), err);
-    if (rc == 0 && (rc = note_wishes (s, &report.decisions, err)) == 0)
+                    time (NULL), err);
+    if (rc == 0) {
+        note_wishes (s, &report.decisions);
         rc = report.drained + report.resumed > 0;
+    }
     act_report_clear (&report);
     return rc;
 }
@@ -124,7 +119,7 @@ static bool is_due (const struct wish *w, int64_t now)
 }
 
 /* Nodes that can be audited. */
-struct nodes {
+struct auditable {
     struct hostlist idle;    /* for jobs */
     struct hostlist drained; /* by us */
 };
@@ -133,7 +128,7 @@ struct nodes {
  * be audited, as all can where nodes is NULL; NULL: there is none.
  */
 static struct wish *find_due (const struct service *s, enum ledger_why why,
-                              const struct nodes *nodes, int64_t now)
+                              const struct auditable *nodes, int64_t now)
 {
     struct wish *due = NULL;
 
@@ -163,12 +158,9 @@ static int find_former (struct service *s, const struct wish *w,
     if (!(*row = ledger_audit (s->ledger, (int64_t)w->audit, err)))
         return errno == ENOENT ? 0 : -1;
     hosts = json_object_get (*row, "hosts");
-    if (!(former->name = calloc (json_array_size (hosts) + 1,
-                                 sizeof (*former->name))))
-        return error_nomem (err);
+    former->name = xarray (json_array_size (hosts), sizeof (*former->name));
     json_array_foreach (hosts, former->count, host)
-        former->name[former->count] = (char *)json_string_value (
-            json_object_get (host, "host"));
+        former->name[former->count] = (char *)json_text (host, "host");
     *leader = json_string_value (json_object_get (*row, "leader"));
     return 0;
 }
@@ -176,17 +168,17 @@ static int find_former (struct service *s, const struct wish *w,
 /* Whether it is worth while to wait until others are idle: those who are do not
  * tell the node's link from this one.
  */
-static bool is_patient (struct service *s, struct wish *w, const char *alike,
+static bool must_wait (struct service *s, struct wish *w, const char *alike,
                         int64_t now)
 {
-    bool patient = alike && now - w->when < PATIENCE_S;
+    bool waits = alike && now - w->when < PATIENCE_S;
 
-    if (patient && !w->patient)
+    if (waits && !w->waits)
         service_log (s, "node %s is to be audited again, but no idle node "
                      "tells its link from %s: waits up to %d min for one",
                      w->node, alike, PATIENCE_S / 60);
-    w->patient = patient;
-    return patient;
+    w->waits = waits;
+    return waits;
 }
 
 /* Partners for it, into name; return how many, or -1 with err. None, where it
@@ -197,12 +189,10 @@ static int choose (struct service *s, struct wish *w,
                    int64_t now, char **name, struct error *err)
 {
     size_t n = json_array_size (w->suspects);
-    const char **suspect = calloc (n + 1, sizeof (*suspect));
+    const char **suspect = xarray (n, sizeof (*suspect));
     const char *alike = NULL;
-    int rc = -1;
+    int rc;
 
-    if (!suspect)
-        return error_nomem (err);
     for (size_t i = 0; i < n; i++)
         suspect[i] = json_string_value (json_array_get (w->suspects, i));
     rc = partners_choose (s->fabric, s->map,
@@ -213,7 +203,7 @@ static int choose (struct service *s, struct wish *w,
                               .turn = (uint64_t)now / RETRY_S,
                           },
                           name, PARTNERS, &alike, err);
-    if (rc > 0 && is_patient (s, w, alike, now))
+    if (rc > 0 && must_wait (s, w, alike, now))
         rc = 0;
     free (suspect);
     return rc;
@@ -223,7 +213,7 @@ static int confirm (struct service *s, struct wish *w,
                     const struct hostlist *idle, struct error *err)
 {
     const struct ledger_cause cause = { .why = w->why, .node = w->node };
-    int64_t now = (int64_t)time (NULL);
+    int64_t now = time (NULL);
     char *name[PARTNERS + 1];
     struct hostlist nodes = { .name = name };
     struct hostlist former = { 0 };
@@ -234,7 +224,7 @@ static int confirm (struct service *s, struct wish *w,
     int n = rc < 0 ? -1 : choose (s, w, idle, &former, now, &name[1], err);
 
     w->held = now + RETRY_S;
-    if (n > 0 || (n == 0 && !w->patient)) {
+    if (n > 0 || (n == 0 && !w->waits)) {
         name[0] = w->node;
         nodes.count = (size_t)n + 1;
         service_log (s, "node %s is audited again, with %s", w->node,
@@ -265,8 +255,8 @@ static int may_confirm (struct service *s, enum ledger_why why, int64_t now,
 
 int duty_confirm (struct service *s, struct error *err)
 {
-    int64_t now = (int64_t)time (NULL);
-    struct nodes nodes = { 0 };
+    int64_t now = time (NULL);
+    struct auditable nodes = { 0 };
     struct wish *w = NULL;
     int first = may_confirm (s, LEDGER_CONFIRM, now, err);
     int then = first < 0 ? -1 : may_confirm (s, LEDGER_AGAIN, now, err);

@@ -18,10 +18,13 @@
 
 #include "ibquery/guids.h"
 #include "prolog/node/cache.h"
+#include "util/alloc.h"
+#include "util/json.h"
+#include "util/sort.h"
 #include "util/text.h"
 
 /* What is published, and the texts that it points to. */
-struct work {
+struct publication {
     const struct fabric *f;
     const char **name;       /* [endpoint] of its node */
     uint32_t *endpoint;      /* [link] at a host link's end; FABRIC_NONE */
@@ -33,23 +36,22 @@ struct work {
     size_t nexpect;
 };
 
-static int start (struct work *w, const struct service *s, struct error *err)
+static int start (struct publication *w, const struct service *s,
+                  struct error *err)
 {
     const struct fabric *f = w->f = s->fabric;
 
-    w->name = calloc (f->nendpoints + 1, sizeof (*w->name));
-    w->node = calloc (f->nendpoints + 1, sizeof (*w->node));
-    w->port = calloc (f->nendpoints + 1, sizeof (*w->port));
-    w->endpoint = calloc (f->nlinks + 1, sizeof (*w->endpoint));
-    w->result = json_array ();
-    if (!w->name || !w->node || !w->port || !w->endpoint || !w->result)
-        return error_nomem (err);
+    w->name = xcalloc (f->nendpoints, sizeof (*w->name));
+    w->node = xcalloc (f->nendpoints, sizeof (*w->node));
+    w->port = xcalloc (f->nendpoints, sizeof (*w->port));
+    w->endpoint = xarray (f->nlinks, sizeof (*w->endpoint));
+    w->result = xcheck (json_array ());
     for (size_t i = 0; i < f->nlinks; i++)
         w->endpoint[i] = FABRIC_NONE;
     return guids_nodes (f, s->map, w->name, err);
 }
 
-static void take_ports (struct work *w)
+static void take_ports (struct publication *w)
 {
     const struct fabric *f = w->f;
 
@@ -78,12 +80,12 @@ static int compare_expect (const void *va, const void *vb)
     int c = strcmp (a->node, b->node);
 
     if (c == 0)
-        c = (a->ports < b->ports) - (a->ports > b->ports);
-    return c ? c : (a->seen < b->seen) - (a->seen > b->seen);
+        c = util_compare (b->ports, a->ports);
+    return c ? c : util_compare (b->seen, a->seen);
 }
 
 /* Sort, and leave one of each name: of all its ports, or its first. */
-static void fold_expect (struct work *w, bool sum)
+static void fold_expect (struct publication *w, bool sum)
 {
     size_t n = 0;
 
@@ -96,8 +98,7 @@ static void fold_expect (struct work *w, bool sum)
     w->nexpect = n;
 }
 
-static int take_expect (struct work *w, const char *path, int64_t now,
-                        struct error *err)
+static void take_expect (struct publication *w, const char *path, int64_t now)
 {
     const struct fabric *f = w->f;
     struct cache_expect *last;
@@ -105,8 +106,8 @@ static int take_expect (struct work *w, const char *path, int64_t now,
 
     /* what cannot be read is replaced, and has nothing to remember */
     cache_read_expect (path, geteuid (), &last, &n, NULL);
-    w->expect = calloc (f->nendpoints + n + 1, sizeof (*w->expect));
-    for (size_t i = 0; i < f->nendpoints && w->expect; i++)
+    w->expect = xcalloc (f->nendpoints + n, sizeof (*w->expect));
+    for (size_t i = 0; i < f->nendpoints; i++)
         if (w->name[i] && text_is_hostname (w->name[i])
             && f->port[f->endpoint[i].port].link != FABRIC_NONE) {
             struct cache_expect *x = &w->expect[w->nexpect++];
@@ -115,29 +116,25 @@ static int take_expect (struct work *w, const char *path, int64_t now,
             x->ports = 1;
             x->seen = now;
         }
-    if (w->expect)
-        fold_expect (w, true);
-    for (size_t i = 0; i < n && w->expect; i++)
+    fold_expect (w, true);
+    for (size_t i = 0; i < n; i++)
         if (last[i].seen <= now && now - last[i].seen <= CACHE_EXPECT_S)
             w->expect[w->nexpect++] = last[i];
-    if (w->expect)
-        fold_expect (w, false);
+    fold_expect (w, false);
     free (last);
-    return w->expect ? 0 : error_nomem (err);
 }
 
 /* The endpoint of a host link; FABRIC_NONE. */
-static uint32_t endpoint_of (const struct work *w, const json_t *obj,
+static uint32_t endpoint_of (const struct publication *w, const json_t *obj,
                              const char *key)
 {
-    const char *id = json_string_value (json_object_get (obj, key));
-    uint32_t link = id ? fabric_find_link (w->f, id) : FABRIC_NONE;
+    uint32_t link = fabric_find_link (w->f, json_text (obj, key));
 
     return link == FABRIC_NONE ? FABRIC_NONE : w->endpoint[link];
 }
 
 /* Whether all suspects are of one node. */
-static bool is_alone (const struct work *w, const json_t *suspects)
+static bool is_alone (const struct publication *w, const json_t *suspects)
 {
     const char *name = NULL;
     size_t i;
@@ -154,7 +151,7 @@ static bool is_alone (const struct work *w, const json_t *suspects)
 }
 
 /* Of one whose newest audit it is, if it says nothing worse. */
-static void take (struct work *w, const json_t *obj, const char *key,
+static void take (struct publication *w, const json_t *obj, const char *key,
                   uint64_t audit, enum verdict_status level, const char *why)
 {
     uint32_t at = endpoint_of (w, obj, key);
@@ -167,11 +164,10 @@ static void take (struct work *w, const json_t *obj, const char *key,
 }
 
 /* One of several that a FAIL may be of is UNKNOWN. */
-static void take_finding (struct work *w, const json_t *finding,
+static void take_finding (struct publication *w, const json_t *finding,
                           uint64_t audit)
 {
-    const char *kind = json_string_value (json_object_get (finding, "kind"));
-    const char *why = json_string_value (json_object_get (finding, "why"));
+    const char *why = json_text (finding, "why");
     const json_t *suspects = json_object_get (finding, "suspects");
     enum verdict_status level = service_status (finding, "level");
     size_t i;
@@ -179,20 +175,20 @@ static void take_finding (struct work *w, const json_t *finding,
 
     if (!is_alone (w, suspects))
         level = VERDICT_UNKNOWN;
-    if (!kind || !why || strcmp (kind, finding_kind_name (FINDING_HOST_END)))
+    if (strcmp (json_text (finding, "kind"),
+                finding_kind_name (FINDING_HOST_END)))
         return;
     json_array_foreach (suspects, i, v)
         take (w, v, "id", audit, level, why);
 }
 
 /* What an audit says of those whose newest it is. */
-static int take_audit (struct work *w, const struct service *s, int64_t audit,
-                       struct error *err)
+static int take_audit (struct publication *w, const struct service *s,
+                       int64_t audit, struct error *err)
 {
     static const char untold[] = "the audit could not tell";
     json_t *result = ledger_result (s->ledger, audit, err);
-    int64_t ended
-        = json_integer_value (json_object_get (result, "ended"));
+    int64_t ended = json_int (result, "ended", 0);
     const json_t *findings = json_object_get (result, "findings");
     const json_t *open = json_object_get (result, "not_judged");
     bool none = service_status (result, "status") == VERDICT_UNKNOWN
@@ -202,8 +198,7 @@ static int take_audit (struct work *w, const struct service *s, int64_t audit,
 
     if (!result)
         return -1;
-    if (json_array_append_new (w->result, result) < 0)
-        return error_nomem (err);
+    json_add (w->result, result);
     for (size_t k = 0; k < w->f->nendpoints; k++)
         if (w->node[k].name && w->node[k].audit == (uint64_t)audit) {
             w->node[k].time = ended;
@@ -218,7 +213,7 @@ static int take_audit (struct work *w, const struct service *s, int64_t audit,
 }
 
 /* By audit, as the list is. */
-static int take_audits (struct work *w, const struct service *s,
+static int take_audits (struct publication *w, const struct service *s,
                         struct error *err)
 {
     json_t *list = ledger_newest (s->ledger, err);
@@ -232,12 +227,11 @@ static int take_audits (struct work *w, const struct service *s,
 
         if (at != FABRIC_NONE) {
             w->node[at].name = w->name[at];
-            w->node[at].audit
-                = (uint64_t)json_integer_value (json_object_get (v, "audit"));
+            w->node[at].audit = (uint64_t)json_int (v, "audit", 0);
         }
     }
     json_array_foreach (list, i, v) {
-        int64_t audit = json_integer_value (json_object_get (v, "audit"));
+        int64_t audit = json_int (v, "audit", 0);
 
         if (rc == 0 && audit != last)
             rc = take_audit (w, s, audit, err);
@@ -254,11 +248,11 @@ static int compare_nodes (const void *va, const void *vb)
     const struct cache_node *b = vb;
     int c = strcmp (a->name ? a->name : "", b->name ? b->name : "");
 
-    return c ? c : (a->level < b->level) - (a->level > b->level);
+    return c ? c : util_compare (b->level, a->level);
 }
 
 /* A line a node. Return how many. */
-static size_t fold (struct work *w)
+static size_t fold (struct publication *w)
 {
     size_t n = 0;
 
@@ -274,20 +268,18 @@ int duty_publish (struct service *s, struct error *err)
 {
     const char *path = s->site.verdicts;
     int64_t now = time (NULL);
-    struct work w = { 0 };
+    struct publication w = { 0 };
     int rc = start (&w, s, err);
 
     if (rc == 0 && *path) {
         take_ports (&w);
         rc = take_audits (&w, s, err);
-        if (rc == 0)
-            rc = take_expect (&w, path, now, err);
         if (rc == 0) {
-            const struct cache cache
-                = { w.node, fold (&w),  w.port,
-                    w.nports, w.expect, w.nexpect };
-
-            rc = cache_write (path, now, &cache, err);
+            take_expect (&w, path, now);
+            rc = cache_write (path, now,
+                              &(struct cache){ w.node, fold (&w), w.port,
+                                               w.nports, w.expect, w.nexpect },
+                              err);
         }
     }
     free (w.expect);

@@ -15,11 +15,18 @@
 #include <string.h>
 #include <time.h>
 
+#include "ibquery/guids.h"
 #include "prolog/audit/audit.h"
-#include "prolog/serve/intake.h"
+#include "util/alloc.h"
+#include "util/json.h"
+#include "util/sort.h"
 #include "util/text.h"
 
-enum { YOUNG_S = 15 };
+enum {
+    YOUNG_S = 15,
+    AUDITS_MAX = 4096, /* of the last day, the newest */
+};
+_Static_assert (AUDITS_MAX >= 24 * SITE_AUDITS_MAX, "a day's audits");
 
 static const struct {
     enum ledger_why why;
@@ -44,18 +51,11 @@ static void let_go (struct service *s, int64_t now)
     s->nholds = n;
 }
 
-static int hold (struct service *s, const struct spool_entry *e,
-                 struct error *err)
+static void hold (struct service *s, const struct spool_entry *e)
 {
-    size_t size = (s->nholds + 1) * sizeof (*s->hold);
-    struct queue_hold *v = realloc (s->hold, size);
-
-    if (!v)
-        return error_nomem (err);
-    s->hold = v;
-    v[s->nholds++] = (struct queue_hold){
-        e->job, e->time, (int64_t)time (NULL) + QUEUE_HOLD_S };
-    return 0;
+    s->hold = xrealloc (s->hold, s->nholds + 1, sizeof (*s->hold));
+    s->hold[s->nholds++] = (struct queue_hold){ e->job, e->time,
+                                                time (NULL) + QUEUE_HOLD_S };
 }
 
 /*
@@ -99,8 +99,7 @@ static int audit_it (struct service *s, struct spool_entry *e,
         return finish (s, e, result.id, err);
     if (*s->stop)
         return 0;
-    if (hold (s, e, rc < 0 ? NULL : err) < 0)
-        return -1;
+    hold (s, e);
     return rc;
 }
 
@@ -172,36 +171,106 @@ static int carry_out (struct service *s, struct spool_list *list,
     return rc < 0 ? -1 : 1;
 }
 
-static int decide (struct service *s, struct spool_list *list,
-                   const struct hostlist *idle, int64_t now,
+/*
+ * What the queue looks at
+ */
+
+/* By name, of one name the one that was measured first. */
+static int compare_hosts (const void *va, const void *vb)
+{
+    const struct queue_host *a = va;
+    const struct queue_host *b = vb;
+    int c = strcmp (a->name, b->name);
+
+    return c ? c : util_compare (a->time, b->time);
+}
+
+/* When the cable of an endpoint was measured last; INT64_MIN: never. */
+static int64_t measured (const struct fabric *f, const json_t *ages, size_t i)
+{
+    uint32_t link = f->port[f->endpoint[i].port].link;
+
+    if (link == FABRIC_NONE)
+        return INT64_MIN;
+    return json_int (ages, f->link[link].id, INT64_MIN);
+}
+
+/* When each node was measured: when the oldest of its cables was. Return the
+ * nodes, sorted, or NULL with err.
+ */
+static struct queue_host *find_hosts (const struct service *s, size_t *n,
+                                      struct error *err)
+{
+    const struct fabric *f = s->fabric;
+    const char **node = xcalloc (f->nendpoints, sizeof (*node));
+    struct queue_host *host = xarray (f->nendpoints, sizeof (*host));
+    json_t *ages = ledger_ages (s->ledger, err);
+
+    *n = 0;
+    if (!ages || guids_nodes (f, s->map, node, err) < 0) {
+        free (host);
+        host = NULL;
+    }
+    for (size_t i = 0; host && i < f->nendpoints; i++)
+        host[i] = (struct queue_host){ node[i], measured (f, ages, i) };
+    if (host)
+        qsort (host, f->nendpoints, sizeof (*host), compare_hosts);
+    for (size_t i = 0; host && i < f->nendpoints; i++)
+        if (*n == 0 || strcmp (host[*n - 1].name, host[i].name) != 0)
+            host[(*n)++] = host[i];
+    free (node);
+    json_decref (ages);
+    return host;
+}
+
+static struct queue_rules rules_of (const struct site *site)
+{
+    return (struct queue_rules){
+        .partition = site->audit_partition,
+        .min_nodes = (size_t)site->audit_min_nodes,
+        .per_hour = (size_t)site->audits_per_hour,
+        .per_user = (size_t)site->audits_per_user,
+        .checks_per_user = (size_t)site->checks_per_user,
+        .again_s = site->audit_again_after_ms / 1000,
+        .every_s = site->audit_every_ms / 1000,
+    };
+}
+
+static int decide (struct service *s, const struct hostlist *idle, int64_t now,
                    struct error *err)
 {
-    struct intake in;
-    struct queue_rules rules;
-    struct queue_plan plan = { 0 };
-    int rc;
+    struct queue_rules rules = rules_of (&s->site);
+    json_t *list = ledger_audits (s->ledger, AUDITS_MAX, err);
+    struct queue_audit *audit = service_audits (list);
+    struct queue_input in = { .now = now,
+                              .spool = &s->ended,
+                              .audit = audit,
+                              .naudits = json_array_size (list),
+                              .hold = s->hold,
+                              .nholds = s->nholds,
+                              .idle = idle };
+    struct queue_host *host = list ? find_hosts (s, &in.nhosts, err) : NULL;
+    struct queue_plan plan;
+    int rc = -1;
 
-    intake_rules (&rules, &s->site);
-    rc = intake_make (&in, s->ledger, s->fabric, s->map, list, idle, now, err);
-    in.input.hold = s->hold;
-    in.input.nholds = s->nholds;
-    if (rc == 0)
-        rc = queue_decide (&plan, &in.input, &rules, err);
-    if (rc == 0) {
+    if (host) {
+        in.host = host;
+        queue_decide (&plan, &in, &rules);
         service_keep (s, KEPT_JOBS, plan.full);
         service_keep (s, KEPT_USER, plan.user);
-    }
-    if (rc == 0)
-        rc = carry_out (s, list, &plan, in.input.naudits ? in.audit[0].id : 0,
+        rc = carry_out (s, &s->ended, &plan, in.naudits ? audit[0].id : 0,
                         err);
-    queue_clear (&plan);
-    intake_clear (&in);
+        queue_clear (&plan);
+    }
+    free (host);
+    free (audit);
+    json_decref (list);
     return rc;
 }
 
 int duty_spool (struct service *s, struct error *err)
 {
-    int64_t now = (int64_t)time (NULL);
+    int64_t now = time (NULL);
     struct hostlist idle = { 0 };
     int rc;
 
@@ -211,7 +280,7 @@ int duty_spool (struct service *s, struct error *err)
     let_go (s, now);
     if (rc == 0 && any_open (&s->ended)
         && (rc = controller_idle (&idle, s->site.audit_partition, err)) == 0)
-        rc = decide (s, &s->ended, &idle, now, err);
+        rc = decide (s, &idle, now, err);
     s->hurry = any_young (&s->ended, now);
     s->untried = s->nholds > 0;
     hostlist_clear (&idle);

@@ -22,11 +22,13 @@
 
 #include "ibquery/guids.h"
 #include "prolog/serve/sweep.h"
+#include "util/alloc.h"
+#include "util/json.h"
 
 enum { HOSTS = 64, OPEN_EVERY_S = 3600, SILENT_S = 6 * 3600 };
 
 /* All of a sweep. */
-struct work {
+struct sweep_work {
     struct hostlist idle;
     const char **node;   /* [endpoint of the fabric] whose it is */
     const char **name;   /* [n] of those whose nodes are idle */
@@ -42,16 +44,14 @@ static const char *host_name (const struct fabric *f, size_t endpoint)
 }
 
 /* Return 1, 0 where there is nobody to measure, or -1 with err. */
-static int find_idle (struct service *s, struct work *w, int64_t now,
+static int find_idle (struct service *s, struct sweep_work *w, int64_t now,
                       struct error *err)
 {
     const struct fabric *f = s->fabric;
     json_t *silent;
 
-    w->node = calloc (f->nendpoints + 1, sizeof (*w->node));
-    w->name = calloc (f->nendpoints + 1, sizeof (*w->name));
-    if (!w->node || !w->name)
-        return error_nomem (err);
+    w->node = xcalloc (f->nendpoints, sizeof (*w->node));
+    w->name = xcalloc (f->nendpoints, sizeof (*w->name));
     if (controller_idle (&w->idle, s->site.audit_partition, err) < 0
         || service_leave_out (s, &w->idle, err) < 0
         || guids_nodes (f, s->map, w->node, err) < 0
@@ -68,26 +68,23 @@ static int find_idle (struct service *s, struct work *w, int64_t now,
     return (w->ps = fabric_pathset (f, w->name, w->n, err)) ? 1 : -1;
 }
 
-static int find_ages (struct service *s, struct work *w, struct error *err)
+static int find_ages (struct service *s, struct sweep_work *w,
+                      struct error *err)
 {
     const struct fabric *f = s->fabric;
     json_t *ages = ledger_ages (s->ledger, err);
 
     if (!ages)
         return -1;
-    if ((w->measured = calloc (f->nlinks + 1, sizeof (*w->measured))))
-        for (size_t i = 0; i < f->nlinks; i++) {
-            const json_t *age = json_object_get (ages, f->link[i].id);
-
-            w->measured[i] = json_is_integer (age) ? json_integer_value (age)
-                                                   : SWEEP_NEVER;
-        }
+    w->measured = xarray (f->nlinks, sizeof (*w->measured));
+    for (size_t i = 0; i < f->nlinks; i++)
+        w->measured[i] = json_int (ages, f->link[i].id, SWEEP_NEVER);
     json_decref (ages);
-    return w->measured ? 0 : error_nomem (err);
+    return 0;
 }
 
 /* What all audits together leave open. */
-static int find_open (struct service *s, struct work *w, int64_t now,
+static int find_open (struct service *s, struct sweep_work *w, int64_t now,
                       struct error *err)
 {
     const struct ledger_ageing ageing = {
@@ -99,28 +96,24 @@ static int find_open (struct service *s, struct work *w, int64_t now,
 
     if (all && rc < 0 && errno == ENOENT)
         rc = 0;
-    if (rc == 0
-        && (!(w->unknown = calloc (s->fabric->nlinks + 1,
-                                   sizeof (*w->unknown)))
-            || sweep_unknown (&o, s->fabric->nlinks, (uint64_t)now,
-                              w->unknown) < 0))
-        rc = error_nomem (err);
+    if (rc == 0) {
+        w->unknown = xcalloc (s->fabric->nlinks, sizeof (*w->unknown));
+        sweep_unknown (&o, s->fabric->nlinks, (uint64_t)now, w->unknown);
+    }
     observations_clear (&o);
     pathset_destroy (all);
     return rc;
 }
 
-static int audit (struct service *s, struct work *w, const struct sweep *plan,
-                  struct error *err)
+static int audit (struct service *s, struct sweep_work *w,
+                  const struct sweep_plan *plan, struct error *err)
 {
     const struct ledger_cause cause = { .why = LEDGER_SWEEP };
-    char **name = calloc (plan->n + 1, sizeof (*name));
+    char **name = xarray (plan->n, sizeof (*name));
     struct hostlist nodes = { .name = name };
     struct audit_result result;
     int rc;
 
-    if (!name)
-        return error_nomem (err);
     for (size_t i = 0; i < plan->n; i++) {
         const char *node
             = w->node[pathset_endpoint (w->ps, plan->endpoint[i])->id];
@@ -135,7 +128,7 @@ static int audit (struct service *s, struct work *w, const struct sweep *plan,
     return rc;
 }
 
-static int choose (struct service *s, struct work *w, int64_t now,
+static int choose (struct service *s, struct sweep_work *w, int64_t now,
                    struct error *err)
 {
     const struct sweep_input in = {
@@ -147,7 +140,7 @@ static int choose (struct service *s, struct work *w, int64_t now,
         .hosts = HOSTS,
         .seed = (uint64_t)now,
     };
-    struct sweep plan;
+    struct sweep_plan plan;
     int rc = sweep_choose (&plan, &in, err);
 
     if (rc == 0 && plan.n > 0)
@@ -156,9 +149,9 @@ static int choose (struct service *s, struct work *w, int64_t now,
     return rc;
 }
 
-static int sweep (struct service *s, struct work *w, struct error *err)
+static int sweep (struct service *s, struct sweep_work *w, struct error *err)
 {
-    int64_t now = (int64_t)time (NULL);
+    int64_t now = time (NULL);
     int rc = find_idle (s, w, now, err);
 
     if (rc <= 0)
@@ -176,7 +169,7 @@ static int sweep (struct service *s, struct work *w, struct error *err)
 
 int duty_sweep (struct service *s, struct error *err)
 {
-    struct work w = { 0 };
+    struct sweep_work w = { 0 };
     char why[QUEUE_WHY_MAX];
     int rc = 0;
 

@@ -8,9 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/alloc.h"
+
 enum { HOUR_S = 3600, DAY_S = 24 * HOUR_S };
 
-struct queue {
+struct queue_state {
     const struct queue_input *in;
     const struct queue_rules *rules;
     struct queue_plan *plan;
@@ -21,7 +23,8 @@ static bool within (int64_t time, int64_t span, int64_t now)
     return time > now - span && time < now + span;
 }
 
-static const struct spool_entry *entry_of (const struct queue *q, size_t i)
+static const struct spool_entry *entry_of (const struct queue_state *q,
+                                           size_t i)
 {
     return &q->in->spool->v[i];
 }
@@ -50,7 +53,8 @@ static bool contains (const struct hostlist *whole,
 /* The oldest time at which one of them was measured last; INT64_MIN: one never
  * was.
  */
-static int64_t measured (const struct queue *q, const struct hostlist *nodes)
+static int64_t measured (const struct queue_state *q,
+                         const struct hostlist *nodes)
 {
     int64_t oldest = INT64_MAX;
 
@@ -69,13 +73,10 @@ static int64_t measured (const struct queue *q, const struct hostlist *nodes)
 }
 
 /*
- * Rules: each says true, and sets fate and why, where it decides the record
+ * One record
  */
 
-typedef bool (*rule_f) (const struct queue *q, const struct spool_entry *e,
-                        struct queue_answer *a);
-
-__attribute__ ((format (printf, 3, 4))) static bool
+__attribute__ ((format (printf, 3, 4))) static void
 decide (struct queue_answer *a, enum queue_fate fate, const char *fmt, ...)
 {
     va_list ap;
@@ -84,105 +85,31 @@ decide (struct queue_answer *a, enum queue_fate fate, const char *fmt, ...)
     vsnprintf (a->why, sizeof (a->why), fmt, ap);
     va_end (ap);
     a->fate = fate;
-    return true;
 }
 
-static bool is_done (const struct queue *q, const struct spool_entry *e,
-                     struct queue_answer *a)
+/* The audits that were begun of a record: the first that has a result, or how
+ * many have none.
+ */
+static const struct queue_audit *find_result (const struct queue_state *q,
+                                              const struct spool_entry *e,
+                                              size_t *tries)
 {
-    (void)q;
-    if (e->state != SPOOL_DONE)
-        return false;
-    a->audit = (int64_t)e->audit;
-    return decide (a, QUEUE_NONE, "audit %" PRIu64 " was of it", e->audit);
-}
-
-static bool is_found (const struct queue *q, const struct spool_entry *e,
-                      struct queue_answer *a)
-{
-    size_t tries = 0;
-
-    if (e->state != SPOOL_BEGUN)
-        return false;
+    *tries = 0;
     for (size_t i = 0; i < q->in->naudits; i++) {
         const struct queue_audit *audit = &q->in->audit[i];
 
-        if (audit->job != e->job || audit->id <= (int64_t)e->audit)
+        if (e->state != SPOOL_BEGUN || audit->job != e->job
+            || audit->id <= (int64_t)e->audit)
             continue;
-        if (audit->result) {
-            a->audit = audit->id;
-            return decide (a, QUEUE_FOUND, "audit %" PRId64 " was of it",
-                           audit->id);
-        }
-        tries++;
+        if (audit->result)
+            return audit;
+        ++*tries;
     }
-    if (tries < QUEUE_TRIES)
-        return false;
-    return decide (a, QUEUE_DROP, "%s of it came to no result",
-                   COUNTED (tries, "audit"));
-}
-
-static bool is_audit (const struct queue *q, const struct spool_entry *e,
-                      struct queue_answer *a)
-{
-    return strcmp (e->partition, q->rules->partition) == 0
-           && decide (a, QUEUE_PASS, "it ran in the partition of the audits");
-}
-
-static bool is_single (const struct queue *q, const struct spool_entry *e,
-                       struct queue_answer *a)
-{
-    (void)q;
-    return e->nodes.count < 2
-           && decide (a, QUEUE_PASS, "there is no cable within one node");
-}
-
-static bool is_old (const struct queue *q, const struct spool_entry *e,
-                    struct queue_answer *a)
-{
-    (void)q;
-    return e->waited >= QUEUE_WAIT_S
-           && decide (a, QUEUE_DROP,
-                      "an hour went by without an audit of it");
-}
-
-static bool is_measured (const struct queue *q, const struct spool_entry *e,
-                         struct queue_answer *a)
-{
-    return measured (q, &e->nodes) > e->time
-           && decide (a, QUEUE_DROP, "its nodes have been measured since");
-}
-
-static bool is_recent (const struct queue *q, const struct spool_entry *e,
-                       struct queue_answer *a)
-{
-    int64_t time = measured (q, &e->nodes);
-
-    return time != INT64_MIN && within (time, q->rules->again_s, q->in->now)
-           && decide (a, QUEUE_PASS, "its nodes were measured within "
-                                    "AuditAgainAfter");
-}
-
-/* Sets the cause where it is wanted. */
-static bool is_unwanted (const struct queue *q, const struct spool_entry *e,
-                         struct queue_answer *a)
-{
-    const struct queue_rules *r = q->rules;
-
-    if (r->min_nodes && e->nodes.count >= r->min_nodes)
-        a->cause = QUEUE_SIZE;
-    else if (r->every_s
-             && !within (measured (q, &e->nodes), r->every_s, q->in->now))
-        a->cause = QUEUE_AGE;
-    else if (e->checked)
-        a->cause = QUEUE_CHECK;
-    else
-        return decide (a, QUEUE_PASS, "no rule asks for its audit");
-    return false;
+    return NULL;
 }
 
 /* How many of a user's a span had: of checks alone, or of all jobs. */
-static size_t audits_of (const struct queue *q, uint64_t uid, bool checks,
+static size_t audits_of (const struct queue_state *q, uint64_t uid, bool checks,
                          int64_t span)
 {
     size_t n = 0;
@@ -195,24 +122,70 @@ static size_t audits_of (const struct queue *q, uint64_t uid, bool checks,
     return n;
 }
 
-static bool is_over_quota (const struct queue *q, const struct spool_entry *e,
-                           struct queue_answer *a)
+/* Whether a rule asks for its audit, and the first that does. */
+static bool is_wanted (const struct queue_state *q, const struct spool_entry *e,
+                       enum queue_cause *cause)
 {
-    size_t n;
+    const struct queue_rules *r = q->rules;
 
-    if (a->cause != QUEUE_CHECK)
+    if (r->min_nodes && e->nodes.count >= r->min_nodes)
+        *cause = QUEUE_SIZE;
+    else if (r->every_s
+             && !within (measured (q, &e->nodes), r->every_s, q->in->now))
+        *cause = QUEUE_AGE;
+    else if (e->checked)
+        *cause = QUEUE_CHECK;
+    else
         return false;
-    n = audits_of (q, e->uid, true, DAY_S);
-    return n >= q->rules->checks_per_user
-           && decide (a, QUEUE_DROP,
-                      "checks of user %" PRIu64 " had %s in a day", e->uid,
-                      COUNTED (n, "audit"));
+    return true;
 }
 
-static const rule_f rules_of_one[] = {
-    is_done,     is_found, is_audit,    is_single,
-    is_unwanted, is_old,   is_measured, is_recent, is_over_quota,
-};
+/* In the order of queue.h, but for what concerns other records. */
+static void decide_one (const struct queue_state *q,
+                        const struct spool_entry *e, struct queue_answer *a)
+{
+    static const char *const go[] = {
+        [QUEUE_SIZE] = "for its size",
+        [QUEUE_AGE] = "since its cables were not measured for long",
+        [QUEUE_CHECK] = "since its user asked for a check",
+    };
+    const struct queue_rules *r = q->rules;
+    int64_t time = measured (q, &e->nodes);
+    size_t tries;
+    const struct queue_audit *result = find_result (q, e, &tries);
+    size_t checks = audits_of (q, e->uid, true, DAY_S);
+
+    a->audit = result ? result->id : (int64_t)e->audit;
+    if (e->state == SPOOL_DONE || result)
+        decide (a, result ? QUEUE_FOUND : QUEUE_NONE,
+                "audit %" PRId64 " was of it", a->audit);
+    else if (tries >= QUEUE_TRIES)
+        decide (a, QUEUE_DROP, "%s of it came to no result",
+                COUNTED (tries, "audit"));
+    else if (strcmp (e->partition, r->partition) == 0)
+        decide (a, QUEUE_PASS, "it ran in the partition of the audits");
+    else if (e->nodes.count < 2)
+        decide (a, QUEUE_PASS, "there is no cable within one node");
+    else if (!is_wanted (q, e, &a->cause))
+        decide (a, QUEUE_PASS, "no rule asks for its audit");
+    else if (e->waited >= QUEUE_WAIT_S)
+        decide (a, QUEUE_DROP, "an hour went by without an audit of it");
+    else if (time > e->time)
+        decide (a, QUEUE_DROP, "its nodes have been measured since");
+    else if (time != INT64_MIN && within (time, r->again_s, q->in->now))
+        decide (a, QUEUE_PASS,
+                "its nodes were measured within "
+                "AuditAgainAfter");
+    else if (a->cause == QUEUE_CHECK && checks >= r->checks_per_user)
+        decide (a, QUEUE_DROP, "checks of user %" PRIu64 " had %s in a day",
+                e->uid, COUNTED (checks, "audit"));
+    else
+        decide (a, QUEUE_GO, "%s", go[a->cause]);
+}
+
+/*
+ * All of them
+ */
 
 /* True if a ended later. */
 static bool is_later (const struct spool_entry *a, const struct spool_entry *b)
@@ -226,7 +199,7 @@ static bool is_later (const struct spool_entry *a, const struct spool_entry *b)
  * user's check takes no audit from others. One that is itself covered may well
  * do so: what covers that one covers both.
  */
-static void drop_superseded (struct queue *q)
+static void drop_superseded (struct queue_state *q)
 {
     size_t n = q->in->spool->n;
 
@@ -242,7 +215,7 @@ static void drop_superseded (struct queue *q)
 }
 
 /* True if i is to be audited before k. */
-static bool goes_first (const struct queue *q, size_t i, size_t k)
+static bool goes_first (const struct queue_state *q, size_t i, size_t k)
 {
     const struct spool_entry *a = entry_of (q, i);
     const struct spool_entry *b = entry_of (q, k);
@@ -304,7 +277,7 @@ bool queue_is_held (const struct queue_hold *hold, int64_t now)
     return hold->until > now && hold->until <= now + QUEUE_HOLD_S;
 }
 
-static bool is_held (const struct queue *q, const struct spool_entry *e)
+static bool is_held (const struct queue_state *q, const struct spool_entry *e)
 {
     for (size_t i = 0; i < q->in->nholds; i++)
         if (q->in->hold[i].job == e->job
@@ -314,7 +287,7 @@ static bool is_held (const struct queue *q, const struct spool_entry *e)
     return false;
 }
 
-static void choose (struct queue *q)
+static void choose (struct queue_state *q)
 {
     struct queue_plan *plan = q->plan;
     const struct queue_input *in = q->in;
@@ -350,33 +323,18 @@ static void choose (struct queue *q)
     }
 }
 
-static const char *const causes[] = {
-    [QUEUE_SIZE] = "for its size",
-    [QUEUE_AGE] = "since its cables were not measured for long",
-    [QUEUE_CHECK] = "since its user asked for a check",
-};
-
-int queue_decide (struct queue_plan *plan, const struct queue_input *in,
-                  const struct queue_rules *rules, struct error *err)
+void queue_decide (struct queue_plan *plan, const struct queue_input *in,
+                   const struct queue_rules *rules)
 {
-    struct queue q = { .in = in, .rules = rules, .plan = plan };
+    struct queue_state q = { .in = in, .rules = rules, .plan = plan };
 
-    *plan = (struct queue_plan){ 0 };
-    if (!(plan->v = calloc (in->spool->n + 1, sizeof (*plan->v))))
-        return error_nomem (err);
-    for (size_t i = 0; i < in->spool->n; i++) {
-        struct queue_answer *a = &plan->v[i];
-        size_t rule = 0;
-
-        while (rule < sizeof (rules_of_one) / sizeof (rules_of_one[0])
-               && !rules_of_one[rule](&q, &in->spool->v[i], a))
-            rule++;
-        if (rule == sizeof (rules_of_one) / sizeof (rules_of_one[0]))
-            decide (a, QUEUE_GO, "%s", causes[a->cause]);
-    }
+    *plan = (struct queue_plan){
+        .v = xcalloc (in->spool->n, sizeof (*plan->v)),
+    };
+    for (size_t i = 0; i < in->spool->n; i++)
+        decide_one (&q, &in->spool->v[i], &plan->v[i]);
     drop_superseded (&q);
     choose (&q);
-    return 0;
 }
 
 void queue_clear (struct queue_plan *plan)

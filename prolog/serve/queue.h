@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Queue: which audit is next.
  *
- * Made from the spool's records, what the ledger says of audits so far, the
- * nodes that are idle, and pmm.conf. Read by the audit service. A pure
- * function, as the policy is: it reads nothing and looks at no clock.
+ * Made from the spool's records, the ledger's audits, the nodes that are idle,
+ * and pmm.conf. Read by the audit service. A pure function, as the policy is.
  *
- * A record is done with, without an audit of its own, if
+ * A record is dropped without an audit of its own if
  *
  *   the job ran in the audits' own partition: no audit of an audit
  *   it had one node: no cable to measure between it and others
@@ -14,23 +13,23 @@
  *   only its user asked, whose checks had ChecksPerUser audits in a day
  *   its nodes have all been measured since, or within AuditAgainAfter
  *   a later job, for whose audit there is a rule too, ran on all of its nodes
- *   an hour went by, its nodes never idle at once or the audits too many
+ *   an hour went by: its nodes were never idle at once, or audits too many
  *   QUEUE_TRIES audits of it were begun and none of them has a result
  *
  * Of the rest, one is next of which all nodes are idle: first what was begun
  * before, then what is due for its size, then for cables that were not
  * measured for long, then for a user's check; the youngest first, since its
- * nodes will be taken next. None is, while AuditsPerHour were begun in the last
- * hour, nor of a user whose jobs had AuditsPerUser of these.
+ * nodes will be taken next. None is next while AuditsPerHour were begun in the
+ * last hour, nor of a user whose jobs had AuditsPerUser of these.
  *
- * Of AuditsPerHour nobody takes all. A quarter is kept for confirmations, which
- * drain a node or clear it; these take no more than half. A quarter at most is
- * for nodes that we drained, to find them mended. Idle nodes are swept while
- * half is left.
+ * AuditsPerHour is shared. A quarter is kept for confirmations, which drain a
+ * node or clear it; these take no more than half. A quarter at most is for
+ * nodes that we drained, to find out whether they are repaired. Idle nodes are
+ * swept while half is left.
  *
  * Clocks step. A time counts as within a span if it is less than that span
- * before or after now: so a clock that was ahead holds nothing back for longer
- * than the span.
+ * before or after now: so a clock that was ahead delays nothing for longer than
+ * the span.
  */
 #ifndef PROLOG_QUEUE_H
 #define PROLOG_QUEUE_H
@@ -69,7 +68,7 @@ struct queue_audit {
     bool result;  /* it has one */
     enum ledger_why why;
     uint64_t job; /* that gave rise to it; 0: none */
-    int64_t uid;  /* whose that was; -1: not known */
+    int64_t uid;  /* of that job's user; -1: not known */
 };
 
 /* When each host was last measured, by name. */
@@ -78,8 +77,8 @@ struct queue_host {
     int64_t time;
 };
 
-/* A record whose audit was not to be had, which is left alone until then: for
- * no longer than QUEUE_HOLD_S.
+/* A record that could not be audited: left alone until then, but for no longer
+ * than QUEUE_HOLD_S.
  */
 struct queue_hold {
     uint64_t job;
@@ -106,8 +105,8 @@ enum queue_fate {
                     there were many audits */
     QUEUE_FOUND, /* `audit` was of it */
     QUEUE_DROP,
-    QUEUE_PASS,  /* likewise, but there is nothing to be said of it: no rule
-                    asks for it, as for most jobs */
+    QUEUE_PASS,  /* as DROP, but without a line in the log: no rule asks for
+                    it, as for most jobs */
 };
 
 /* Why it is audited, the first that holds. */
@@ -128,15 +127,14 @@ struct queue_plan {
 };
 
 /* Decide. Costs O(r (a + n log h)) for r records of n nodes, and O(r^2 n) at
- * worst where they have many nodes in common. Return 0, or -1 with err where
- * memory is short; queue_clear is due in both cases.
+ * worst where they have many nodes in common.
  */
-int queue_decide (struct queue_plan *plan, const struct queue_input *in,
-                  const struct queue_rules *rules, struct error *err);
+void queue_decide (struct queue_plan *plan, const struct queue_input *in,
+                   const struct queue_rules *rules);
 void queue_clear (struct queue_plan *plan);
 
-/* Whether another audit may begin that is for this reason, so many having begun
- * in the last hour. Where not, `why` says what there is none left of.
+/* Whether one more audit may begin for this reason. If not, `why` tells which
+ * share of AuditsPerHour is used up.
  */
 bool queue_may (const struct queue_audit *audit, size_t n,
                 enum ledger_why reason, size_t per_hour, int64_t now,

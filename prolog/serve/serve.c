@@ -18,7 +18,7 @@
 
 #include "ibquery/snapshot.h"
 #include "prolog/serve/duty.h"
-#include "util/program.h"
+#include "util/clock.h"
 #include "util/text.h"
 
 enum {
@@ -52,7 +52,7 @@ enum { DUTIES = sizeof (duties) / sizeof (duties[0]) };
 /* Of a duty: when it is due, how long it waits after it failed, and what was
  * said of that since it last worked.
  */
-struct state {
+struct duty_state {
     int64_t due_ms;
     int wait_ms;
     char said[SAID_MAX][sizeof (((struct error *)0)->text)];
@@ -158,7 +158,7 @@ static int keep_fabric (struct service *s, struct error *err)
  */
 
 /* Say what is wrong, once, and how long to wait. */
-static void failed (struct service *s, struct state *state,
+static void failed (struct service *s, struct duty_state *state,
                     const struct error *err)
 {
     size_t i = 0;
@@ -172,18 +172,18 @@ static void failed (struct service *s, struct state *state,
     state->wait_ms = state->wait_ms ? 2 * state->wait_ms : RETRY_MIN_MS;
     if (state->wait_ms > RETRY_MAX_MS)
         state->wait_ms = RETRY_MAX_MS;
-    state->due_ms = program_now_ms () + state->wait_ms;
+    state->due_ms = clock_ms () + state->wait_ms;
 }
 
-static void worked (struct service *s, struct state *state, int every_ms)
+static void worked (struct service *s, struct duty_state *state, int every_ms)
 {
     if (state->nsaid)
         service_log (s, "recovered: %s", state->said[0]);
-    *state = (struct state){ .due_ms = program_now_ms () + every_ms };
+    *state = (struct duty_state){ .due_ms = clock_ms () + every_ms };
 }
 
 /* Return 1 where it did something. */
-static int perform (struct service *s, size_t i, struct state *state)
+static int perform (struct service *s, size_t i, struct duty_state *state)
 {
     struct error err;
     int rc = -1;
@@ -196,28 +196,28 @@ static int perform (struct service *s, size_t i, struct state *state)
         failed (s, state, &err);
     else if (rc == 0 && s->untried && state->nsaid) {
         state->wait_ms = 0;
-        state->due_ms = program_now_ms () + duties[i].every_ms;
+        state->due_ms = clock_ms () + duties[i].every_ms;
     }
     else
         worked (s, state, s->hurry ? SECOND_MS : duties[i].every_ms);
     return rc > 0;
 }
 
-static void all_due (struct state state[DUTIES])
+static void all_due (struct duty_state state[DUTIES])
 {
     for (size_t i = 0; i < DUTIES; i++)
         if (!state[i].wait_ms)
             state[i].due_ms = 0;
 }
 
-static void perform_all (struct service *s, struct state state[DUTIES])
+static void perform_all (struct service *s, struct duty_state state[DUTIES])
 {
     for (size_t i = 0; i < DUTIES && !stop; i++)
-        if (state[i].due_ms <= program_now_ms () && perform (s, i, &state[i]))
+        if (state[i].due_ms <= clock_ms () && perform (s, i, &state[i]))
             all_due (state);
 }
 
-static int64_t next_due (const struct state state[DUTIES])
+static int64_t next_due (const struct duty_state state[DUTIES])
 {
     int64_t next = state[0].due_ms;
 
@@ -230,9 +230,9 @@ static int64_t next_due (const struct state state[DUTIES])
 /* What is new in the spool brings forward who looks for it, who is then not
  * told of more before he has looked.
  */
-static void wait_for (struct service *s, struct state state[DUTIES])
+static void wait_for (struct service *s, struct duty_state state[DUTIES])
 {
-    int64_t now = program_now_ms ();
+    int64_t now = clock_ms ();
     int64_t next = next_due (state);
     struct pollfd fds[] = {
         { .fd = wake[0], .events = POLLIN },
@@ -252,7 +252,7 @@ static void wait_for (struct service *s, struct state state[DUTIES])
         ;
     for (size_t i = 0; i < DUTIES; i++)
         if (duties[i].spool && fds[1].revents)
-            state[i].due_ms = program_now_ms () + SETTLE_MS;
+            state[i].due_ms = clock_ms () + SETTLE_MS;
 }
 
 static int reread (struct service *s, struct error *err)
@@ -273,7 +273,7 @@ static int reread (struct service *s, struct error *err)
 
 static void loop (struct service *s, bool once)
 {
-    struct state state[DUTIES] = { 0 };
+    struct duty_state state[DUTIES] = { 0 };
     struct error err;
 
     do {
@@ -304,7 +304,7 @@ static int open_all (struct service *s, struct error *err)
 /* Find out whether we are SlurmUser, as soon as Slurm tells. */
 static int know_user (struct service *s, bool once, struct error *err)
 {
-    struct state state = { 0 };
+    struct duty_state state = { 0 };
     struct pollfd fd = { .fd = wake[0], .events = POLLIN };
     uid_t uid;
 

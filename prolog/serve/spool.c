@@ -22,8 +22,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "util/alloc.h"
+#include "util/clock.h"
 #include "util/file.h"
-#include "util/program.h"
+#include "util/sort.h"
 
 #define MAGIC "pmm-spool 1"
 #define DROPPED "dropped" /* a byte for each */
@@ -31,7 +33,7 @@
 
 enum { NAME_BYTES = 128, TEMP_KEEP_S = 3600 };
 
-static const struct number {
+static const struct {
     const char *key;
     uint64_t max;
     size_t offset;
@@ -84,18 +86,13 @@ static char *to_text (struct spool_record *r)
 {
     char *text = NULL;
     size_t len;
-    FILE *fp = open_memstream (&text, &len);
+    FILE *fp = xcheck (open_memstream (&text, &len));
 
-    if (!fp)
-        return NULL;
     fprintf (fp, "%s\n", MAGIC);
     for (size_t i = 0; i < NUMBERS; i++)
         fprintf (fp, "%s %" PRIu64 "\n", numbers[i].key, *number_of (r, i));
     fprintf (fp, "partition %s\nnodes %s\nend\n", r->partition, r->nodes);
-    if (fclose (fp) == 0)
-        return text;
-    free (text);
-    return NULL;
+    return xcheck (fclose (fp) == 0 ? text : NULL);
 }
 
 static int write_file (int dir, const char *name, const char *text)
@@ -118,12 +115,12 @@ static int write_record (int dir, struct spool_record *r)
 {
     char name[NAME_BYTES], temp[NAME_BYTES];
     char *text = to_text (r);
-    int rc = -1;
+    int rc;
 
     snprintf (name, sizeof (name), "%" PRIu64 ".%" PRIu64, r->job, r->time);
     snprintf (temp, sizeof (temp), ".%" PRIu64 ".%" PRIu64 ".%ld", r->job,
               r->time, (long)getpid ());
-    if (text && (rc = write_file (dir, temp, text)) == 0)
+    if ((rc = write_file (dir, temp, text)) == 0)
         rc = renameat (dir, temp, dir, name);
     if (rc < 0) {
         int saved_errno = errno;
@@ -178,13 +175,13 @@ int spool_drop (const char *dir, const struct spool_record *record,
 /* A record, by its job and time, and when on the clock that nobody sets it
  * would have been written.
  */
-struct seen {
+struct spool_seen {
     uint64_t job;
     int64_t time, since;
 };
 
 struct spool {
-    struct seen *seen; /* of the last spool_read, in its order */
+    struct spool_seen *seen; /* of the last spool_read, in its order */
     size_t nseen;
     int dir;
     int lock;
@@ -210,14 +207,10 @@ static int take_lock (struct spool *s, int wait_ms, struct error *err)
 
 struct spool *spool_open (const char *dir, int wait_ms, struct error *err)
 {
-    struct spool *s = calloc (1, sizeof (*s));
+    struct spool *s = xcalloc (1, sizeof (*s));
     struct stat st;
 
-    if (!s || !(s->path = strdup (dir))) {
-        error_nomem (err);
-        free (s);
-        return NULL;
-    }
+    s->path = xstrdup (dir);
     s->notify = s->lock = -1;
     if ((s->dir = file_open_trusted_dir (dir, geteuid (), err)) < 0) {
         error_prefix (err, "the spool");
@@ -362,7 +355,7 @@ static int parse (struct spool_entry *e, char *text, struct error *err)
         return error_input (err, "it is not whole");
     if (hostlist_parse (&e->nodes, value, SPOOL_NODES_MAX, err) < 0)
         return error_prefix (err, "its nodes");
-    qsort (e->nodes.name, e->nodes.count, sizeof (char *), text_compare);
+    qsort (e->nodes.name, e->nodes.count, sizeof (char *), compare_strings);
     e->uid = r.uid;
     e->checked = r.checked;
     return 0;
@@ -373,40 +366,17 @@ static int parse (struct spool_entry *e, char *text, struct error *err)
  */
 static char *read_text (int dir, const char *name, struct error *err)
 {
-    int fd = openat (dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    FILE *fp = file_open_trusted_at (dir, name, geteuid (), err);
+    bool bad = !fp && (errno == EPERM || errno == EINVAL || errno == ELOOP);
     char *text = NULL;
-    struct stat st;
-    ssize_t n;
+    size_t len;
 
-    if (fd < 0 || fstat (fd, &st) < 0) {
-        error_errno (err, "it cannot be opened");
-        if (errno == ELOOP)
-            errno = 0;
-        goto out;
-    }
-    if (!S_ISREG (st.st_mode) || (st.st_uid != geteuid () && st.st_uid != 0)
-        || (st.st_mode & 022) || st.st_size > SPOOL_RECORD_BYTES) {
+    if (fp && !(text = file_slurp (fp, SPOOL_RECORD_BYTES, &len, err)))
+        bad = !ferror (fp);
+    file_close_input (fp);
+    if (bad) {
         error_world (err, "it is too large, or not SlurmUser's own");
         errno = 0;
-        goto out;
-    }
-    if (!(text = malloc (SPOOL_RECORD_BYTES + 1))) {
-        error_nomem (err);
-        goto out;
-    }
-    if ((n = read (fd, text, SPOOL_RECORD_BYTES)) < 0) {
-        error_errno (err, "it cannot be read");
-        free (text);
-        text = NULL;
-    }
-    else
-        text[n] = '\0';
-out:
-    if (fd >= 0) {
-        int saved_errno = errno;
-
-        close (fd);
-        errno = saved_errno;
     }
     return text;
 }
@@ -440,37 +410,6 @@ void spool_list_clear (struct spool_list *list)
     *list = (struct spool_list){ 0 };
 }
 
-static int remark (struct spool_list *list, const char *name,
-                   const struct error *why, struct error *err)
-{
-    char **v = realloc (list->remark,
-                        (list->nremarks + 1) * sizeof (*list->remark));
-
-    if (!v)
-        return error_nomem (err);
-    list->remark = v;
-    if (asprintf (&v[list->nremarks], "record %s is refused: %s", name,
-                  why->text) < 0)
-        return error_nomem (err);
-    list->nremarks++;
-    return 0;
-}
-
-static int add (struct spool_list *list, const struct spool_entry *e,
-                struct error *err)
-{
-    if ((list->n & (list->n - 1)) == 0) {
-        size_t n = list->n ? 2 * list->n : 1;
-        struct spool_entry *v = realloc (list->v, n * sizeof (*v));
-
-        if (!v)
-            return error_nomem (err);
-        list->v = v;
-    }
-    list->v[list->n++] = *e;
-    return 0;
-}
-
 static int take (struct spool *s, const char *name, struct spool_entry *e,
                  struct spool_list *list, struct error *err)
 {
@@ -478,10 +417,9 @@ static int take (struct spool *s, const char *name, struct spool_entry *e,
     int rc = read_entry (s->dir, name, e, &why);
 
     if (rc > 0) {
-        if (add (list, e, err) == 0)
-            return 0;
-        hostlist_clear (&e->nodes);
-        return -1;
+        list->v = xgrow (list->v, list->n, sizeof (*list->v));
+        list->v[list->n++] = *e;
+        return 0;
     }
     if (rc < 0 && errno == ENOENT)
         return 0;
@@ -489,7 +427,10 @@ static int take (struct spool *s, const char *name, struct spool_entry *e,
         return error_world (err, "%s/%s: %s", s->path, name, why.text);
     if (unlinkat (s->dir, name, 0) < 0 && errno != ENOENT)
         return error_errno (err, "%s/%s cannot be removed", s->path, name);
-    return remark (list, name, &why, err);
+    list->remark = xgrow (list->remark, list->nremarks, sizeof (*list->remark));
+    list->remark[list->nremarks++]
+        = xasprintf ("record %s is refused: %s", name, why.text);
+    return 0;
 }
 
 /* Remove what a hook that was killed has left. */
@@ -516,12 +457,11 @@ static int compare_entries (const void *va, const void *vb)
 {
     const struct spool_entry *a = va;
     const struct spool_entry *b = vb;
+    int c = util_compare (a->job, b->job);
 
-    if (a->job != b->job)
-        return a->job < b->job ? -1 : 1;
-    if (a->time != b->time)
-        return a->time < b->time ? -1 : 1;
-    return (a->state > b->state) - (a->state < b->state);
+    if (c == 0)
+        c = util_compare (a->time, b->time);
+    return c ? c : util_compare (a->state, b->state);
 }
 
 static int forget (struct spool *s, struct spool_entry *e, struct error *err)
@@ -582,15 +522,12 @@ static uint64_t take_dropped (struct spool *s)
 /* Tell how long each has waited. A clock that steps makes none old that was
  * seen before; one that it was set back from has just ended.
  */
-static int tell_ages (struct spool *s, int64_t now, struct spool_list *list,
-                      struct error *err)
+static void tell_ages (struct spool *s, int64_t now, struct spool_list *list)
 {
-    struct seen *seen = calloc (list->n + 1, sizeof (*seen));
-    int64_t clock = program_now_ms () / 1000;
+    struct spool_seen *seen = xcalloc (list->n, sizeof (*seen));
+    int64_t clock = clock_ms () / 1000;
     size_t k = 0;
 
-    if (!seen)
-        return error_nomem (err);
     for (size_t i = 0; i < list->n; i++) {
         struct spool_entry *e = &list->v[i];
 
@@ -601,7 +538,7 @@ static int tell_ages (struct spool *s, int64_t now, struct spool_list *list,
         seen[i] = k < s->nseen && s->seen[k].job == e->job
                           && s->seen[k].time == e->time
                       ? s->seen[k]
-                      : (struct seen){ e->job, e->time,
+                      : (struct spool_seen){ e->job, e->time,
                                        e->time < now ? clock - (now - e->time)
                                                      : clock };
         e->waited = clock - seen[i].since;
@@ -609,7 +546,6 @@ static int tell_ages (struct spool *s, int64_t now, struct spool_list *list,
     free (s->seen);
     s->seen = seen;
     s->nseen = list->n;
-    return 0;
 }
 
 int spool_read (struct spool *s, int64_t now, struct spool_list *list,
@@ -636,10 +572,10 @@ int spool_read (struct spool *s, int64_t now, struct spool_list *list,
     closedir (d);
     if (rc == 0)
         rc = weed (s, now, list, err);
-    if (rc == 0)
-        rc = tell_ages (s, now, list, err);
-    if (rc == 0)
+    if (rc == 0) {
+        tell_ages (s, now, list);
         list->dropped = take_dropped (s);
+    }
     return rc;
 }
 

@@ -2,15 +2,14 @@
 /* Spool: which jobs ended, from the controller's epilog hook to the audit
  * service.
  *
- * A directory of SlurmUser's that nobody else may write, with a small file for
- * each end of a job. Its name is JOB.TIME. Ends of a job that are less than
- * SPOOL_AGAIN_S apart are one, of which the hook ran twice, as it may when
- * slurmctld is restarted in it; others are of a job that was requeued. (The
- * count of requeues that Slurm tells its hooks is no help: it is the same at
- * the end of a run that is requeued and of the next.) The hook writes it under
- * a name that starts with a dot and renames it: who reads never sees half of
- * it. What a hook that was killed has left goes after an hour. The service
- * renames what it takes up:
+ * A directory that only SlurmUser may write, with a small file for each end of
+ * a job, named JOB.TIME. Ends of a job that are less than SPOOL_AGAIN_S apart
+ * are one end whose hook ran twice, as it may when slurmctld is restarted
+ * meanwhile; others are of a job that was requeued. (Slurm's count of requeues
+ * is the same at the end of a run that is requeued and of the next.) The hook
+ * writes the file under a name that starts with a dot and renames it, so that
+ * no reader sees half of it; what a killed hook has left is removed after an
+ * hour. The service renames a record when it begins with it:
  *
  *     57.1795295276            the job has ended
  *     57.1795295276.begun.56   it is being audited, by an audit after number 56
@@ -22,7 +21,7 @@
  * (as Slurm folds them), then "end". Whatever is in a record is untrusted.
  *
  * The hook does not wait for the disk: a crash of the machine may lose the
- * records of its last seconds. The service does: what it renamed stays so.
+ * records of its last seconds. The service does: its renames last.
  */
 #ifndef PROLOG_SPOOL_H
 #define PROLOG_SPOOL_H
@@ -43,8 +42,8 @@ enum {
     SPOOL_AGAIN_S = 60,
 };
 
-/* In the spool, held by the service: others may read the directory, and so lock
- * that.
+/* A file in the spool that the service locks. The directory would not do: who
+ * may read it could lock it.
  */
 #define SPOOL_LOCK "lock"
 
@@ -58,8 +57,7 @@ struct spool_record {
 };
 
 /* Leave a record in dir. Return 0, or -1 with err; errno ENOSPC where there are
- * SPOOL_FILES_MAX already. That no record was left is counted, if that much can
- * be written.
+ * SPOOL_FILES_MAX already. Failures are counted in dir, if that can be written.
  */
 int spool_drop (const char *dir, const struct spool_record *record,
                 struct error *err);
@@ -75,7 +73,7 @@ struct spool_entry {
     uint64_t audit; /* BEGUN: the newest before; DONE: the one; FRESH: 0 */
     uint64_t job, uid;
     int64_t time;
-    int64_t waited; /* s since then, on a clock that nobody sets */
+    int64_t waited; /* s since then, by the monotonic clock */
     bool checked;
     char partition[SPOOL_PARTITION_BYTES];
     struct hostlist nodes; /* sorted by strcmp */
@@ -84,14 +82,13 @@ struct spool_entry {
 struct spool_list {
     struct spool_entry *v; /* by job and time */
     size_t n;
-    char **remark;    /* what was refused and is gone, a sentence each */
+    char **remark;    /* a sentence for each file that was refused */
     size_t nremarks;
     uint64_t dropped; /* by hooks, since the last spool_read */
 };
 
-/* Open the spool, which must be ours alone to write, for the one service, and
- * wait so long for another to end: errno EWOULDBLOCK where it does not. NULL
- * with err.
+/* Open the spool, which only we may write. Wait so long for another service
+ * to end: errno EWOULDBLOCK where it does not. NULL with err.
  */
 struct spool;
 struct spool *spool_open (const char *dir, int wait_ms, struct error *err);
@@ -100,18 +97,18 @@ void spool_close (struct spool *spool);
 /* Readable when there may be something new; spool_read empties it. */
 int spool_fd (const struct spool *spool);
 
-/* All that is there. What is no record is refused, once: it is removed; files
- * of other names are none of ours. So are those done before now - SPOOL_KEEP_S,
- * or in a future as far, and of two of one end of a job that which got less
+/* Read all records. A file that has a record's name but is none is removed,
+ * with a remark. Removed without one are those done more than SPOOL_KEEP_S ago,
+ * or so long in the future, and of two records of one end that which got less
  * far. Return 0, or -1 with err; spool_list_clear is due in both cases.
  */
 int spool_read (struct spool *spool, int64_t now, struct spool_list *list,
                 struct error *err);
 void spool_list_clear (struct spool_list *list);
 
-/* Put an entry in a state; when it returns, that is on the disk. Or remove it,
- * which is done then; it may come back when the machine crashes, and be refused
- * again. Return 0, or -1 with err.
+/* Put an entry in a state, which is on the disk when this returns. Or remove
+ * it; after a crash of the machine it may be there again. Return 0, or -1 with
+ * err.
  */
 int spool_mark (struct spool *spool, struct spool_entry *entry,
                 enum spool_state state, uint64_t audit, struct error *err);

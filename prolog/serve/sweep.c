@@ -33,7 +33,9 @@
 #include <string.h>
 
 #include "core/paths/tree.h"
+#include "util/alloc.h"
 #include "util/rng.h"
+#include "util/sort.h"
 
 enum {
     LEAVES_MAX = 512,
@@ -97,18 +99,16 @@ static size_t iterations (const struct observations *o)
                                 : n;
 }
 
-int sweep_unknown (const struct observations *o, size_t nlinks, uint64_t seed,
-                   double *z)
+void sweep_unknown (const struct observations *o, size_t nlinks, uint64_t seed,
+                    double *z)
 {
-    double *r = calloc (2 * (o->n + nlinks) + 1, sizeof (*r));
+    double *r = xcalloc (2 * (o->n + nlinks), sizeof (*r));
     double *q = r + o->n;      /* A p */
     double *g = q + o->n;      /* A' r */
     double *p = g + nlinks;    /* where to go */
     double was, first;
     struct rng rng;
 
-    if (!r)
-        return -1;
     rng_seed (&rng, seed);
     for (size_t j = 0; j < nlinks; j++)
         z[j] = rng_normal (&rng);
@@ -130,7 +130,6 @@ int sweep_unknown (const struct observations *o, size_t nlinks, uint64_t seed,
         was = now;
     }
     free (r);
-    return 0;
 }
 
 /*
@@ -144,11 +143,11 @@ struct rails {
     bool taken;
 };
 
-struct choice {
+struct sweep_choice {
     const struct sweep_input *in;
     const struct network *net;
     struct tree *tree;
-    struct sweep *out;
+    struct sweep_plan *out;
     struct rng rng;
     double *weight;    /* [links] 0: not due, or measured by the audit */
     uint32_t *seen;    /* [links] the last candidate that crossed it */
@@ -162,7 +161,7 @@ struct choice {
     size_t ncandidates;
 };
 
-static void choice_clear (struct choice *c)
+static void choice_clear (struct sweep_choice *c)
 {
     tree_destroy (c->tree);
     free (c->weight);
@@ -174,44 +173,35 @@ static void choice_clear (struct choice *c)
     free (c->candidate);
 }
 
-static const char *host_name (const struct pathset *ps, uint32_t endpoint)
-{
-    return pathset_endpoint (ps, endpoint)->host;
-}
-
-struct named {
+struct host_end {
     const char *host;
     uint32_t endpoint;
 };
 
 static int by_host (const void *va, const void *vb)
 {
-    const struct named *a = va;
-    const struct named *b = vb;
+    const struct host_end *a = va;
+    const struct host_end *b = vb;
     int order = strcmp (a->host, b->host);
 
-    return order ? order : (a->endpoint > b->endpoint)
-                               - (a->endpoint < b->endpoint);
+    return order ? order : util_compare (a->endpoint, b->endpoint);
 }
 
-static int find_hosts (struct choice *c, size_t n)
+static void find_hosts (struct sweep_choice *c, size_t n)
 {
-    struct named *named = calloc (n + 1, sizeof (*named));
+    struct host_end *end = xarray (n, sizeof (*end));
 
-    if (!named)
-        return -1;
     for (uint32_t i = 0; i < n; i++)
-        named[i] = (struct named){ host_name (c->in->ps, i), i };
-    qsort (named, n, sizeof (*named), by_host);
+        end[i] = (struct host_end){ pathset_endpoint (c->in->ps, i)->host, i };
+    qsort (end, n, sizeof (*end), by_host);
     for (size_t i = 0; i < n; i++) {
-        if (i == 0 || strcmp (named[i - 1].host, named[i].host))
+        if (i == 0 || strcmp (end[i - 1].host, end[i].host))
             c->host[c->nhosts++].first = i;
         c->host[c->nhosts - 1].end = i + 1;
-        c->member[i] = named[i].endpoint;
-        c->host_of[named[i].endpoint] = (uint32_t)(c->nhosts - 1);
+        c->member[i] = end[i].endpoint;
+        c->host_of[end[i].endpoint] = (uint32_t)(c->nhosts - 1);
     }
-    free (named);
-    return 0;
+    free (end);
 }
 
 /* Age in units of every_s, where that says it is due, or will be soon. What
@@ -230,7 +220,7 @@ static double weigh (const struct sweep_input *in, int64_t measured,
 }
 
 /* Weigh the links that the set's paths cross, and count what is due. */
-static int weigh_links (struct choice *c, struct error *err)
+static int weigh_links (struct sweep_choice *c, struct error *err)
 {
     const struct sweep_input *in = c->in;
     double oldest = 1;
@@ -251,29 +241,27 @@ static int weigh_links (struct choice *c, struct error *err)
     return 0;
 }
 
-static int choice_make (struct choice *c, struct error *err)
+static int choice_make (struct sweep_choice *c, struct error *err)
 {
     size_t n = pathset_size (c->in->ps);
 
     c->net = pathset_network (c->in->ps);
     rng_seed (&c->rng, c->in->seed);
-    c->weight = calloc (c->net->nlinks + 1, sizeof (*c->weight));
-    c->seen = calloc (c->net->nlinks + 1, sizeof (*c->seen));
-    c->psi = calloc (c->net->nplaces + 1, sizeof (*c->psi));
-    c->member = calloc (n + 1, sizeof (*c->member));
-    c->host_of = calloc (n + 1, sizeof (*c->host_of));
-    c->host = calloc (n + 1, sizeof (*c->host));
-    c->candidate = calloc (n + 1, sizeof (*c->candidate));
-    if (!c->weight || !c->seen || !c->psi || !c->member || !c->host_of
-        || !c->host || !c->candidate || find_hosts (c, n) < 0)
-        return error_nomem (err);
+    c->weight = xcalloc (c->net->nlinks, sizeof (*c->weight));
+    c->seen = xcalloc (c->net->nlinks, sizeof (*c->seen));
+    c->psi = xcalloc (c->net->nplaces + 1, sizeof (*c->psi));
+    c->member = xcalloc (n, sizeof (*c->member));
+    c->host_of = xcalloc (n, sizeof (*c->host_of));
+    c->host = xcalloc (n, sizeof (*c->host));
+    c->candidate = xcalloc (n, sizeof (*c->candidate));
+    find_hosts (c, n);
     if (!(c->tree = tree_create (c->in->ps, err)))
         return -1;
     return weigh_links (c, err);
 }
 
 /* psi of the destination of the tree, from all its steps. */
-static void fill_psi (struct choice *c, const double *z)
+static void fill_psi (struct sweep_choice *c, const double *z)
 {
     const struct tree *t = c->tree;
     uint32_t up = t->up[t->to];
@@ -287,25 +275,25 @@ static void fill_psi (struct choice *c, const double *z)
  * The first pair
  */
 
-struct pair {
+struct first_pair {
     uint32_t a, b; /* NETWORK_NONE: none */
     double score;
 };
 
 /* Keep the better of two; of equals, by lot. */
-static void offer (struct choice *c, struct pair *best, uint32_t a, uint32_t b,
-                   double score, uint64_t *equals)
+static void offer (struct sweep_choice *c, struct first_pair *best, uint32_t a,
+                   uint32_t b, double score, uint64_t *equals)
 {
     if (best->a != NETWORK_NONE && score < best->score)
         return;
     if (best->a == NETWORK_NONE || score > best->score)
         *equals = 0;
     if (rng_below (&c->rng, ++*equals) == 0)
-        *best = (struct pair){ a, b, score };
+        *best = (struct first_pair){ a, b, score };
 }
 
 /* A member of the leaf that is not b, by lot. */
-static uint32_t draw_member (struct choice *c, uint32_t leaf, uint32_t b)
+static uint32_t draw_member (struct sweep_choice *c, uint32_t leaf, uint32_t b)
 {
     const struct tree *t = c->tree;
     size_t n = t->first[leaf + 1] - t->first[leaf];
@@ -328,8 +316,8 @@ static size_t crossing_step (const struct tree *t, uint32_t link)
 /* Of the pairs that cross the link, the one whose paths to its second weigh
  * most.
  */
-static int pair_across (struct choice *c, uint32_t link, struct pair *best,
-                        struct error *err)
+static int pair_across (struct sweep_choice *c, uint32_t link,
+                        struct first_pair *best, struct error *err)
 {
     struct tree *t = c->tree;
     uint64_t equals = 0;
@@ -362,7 +350,8 @@ static int pair_across (struct choice *c, uint32_t link, struct pair *best,
 }
 
 /* Begin with the link that is due for longest. */
-static int pair_due (struct choice *c, struct pair *best, struct error *err)
+static int pair_due (struct sweep_choice *c, struct first_pair *best,
+                     struct error *err)
 {
     uint32_t oldest = NETWORK_NONE;
     uint64_t equals = 0;
@@ -406,7 +395,7 @@ static bool beyond (int sign, double value, const struct extreme *e)
 }
 
 /* Enter the destination of the tree, which is on leaf x->leaf[s]. */
-static void enter (struct choice *c, struct extremes *x, size_t s)
+static void enter (struct sweep_choice *c, struct extremes *x, size_t s)
 {
     uint32_t to = (uint32_t)c->tree->to;
 
@@ -426,7 +415,7 @@ static void enter (struct choice *c, struct extremes *x, size_t s)
         }
 }
 
-static void offer_open (struct choice *c, struct pair *best,
+static void offer_open (struct sweep_choice *c, struct first_pair *best,
                         const struct extreme *x, const struct extreme *y,
                         uint64_t *equals)
 {
@@ -437,17 +426,15 @@ static void offer_open (struct choice *c, struct pair *best,
         offer (c, best, x->endpoint, y->endpoint, open, equals);
 }
 
-static int extremes_make (struct choice *c, struct extremes *x,
+static int extremes_make (struct sweep_choice *c, struct extremes *x,
                           struct error *err)
 {
     const struct tree *t = c->tree;
     size_t n = t->nleaves < LEAVES_MAX ? t->nleaves : LEAVES_MAX;
 
-    x->leaf = calloc (t->nleaves + 1, sizeof (*x->leaf));
-    x->v = calloc (2 * n * n + 1, sizeof (*x->v));
-    x->own = calloc (2 * n + 1, sizeof (*x->own));
-    if (!x->leaf || !x->v || !x->own)
-        return error_nomem (err);
+    x->leaf = xarray (t->nleaves, sizeof (*x->leaf));
+    x->v = xcalloc (2 * n * n, sizeof (*x->v));
+    x->own = xcalloc (2 * n, sizeof (*x->own));
     for (size_t i = 0; i < t->nleaves; i++)
         x->leaf[i] = (uint32_t)i;
     if (n < t->nleaves)
@@ -469,7 +456,8 @@ static int extremes_make (struct choice *c, struct extremes *x,
 }
 
 /* The pair that is most open. */
-static int pair_open (struct choice *c, struct pair *best, struct error *err)
+static int pair_open (struct sweep_choice *c, struct first_pair *best,
+                      struct error *err)
 {
     struct extremes x = { 0 };
     uint64_t equals = 0;
@@ -497,8 +485,8 @@ static int pair_open (struct choice *c, struct pair *best, struct error *err)
 /* What a pair adds: the weights of its links that no other has had since the
  * stamp was changed, and the news that it is open.
  */
-static int pair_gain (struct choice *c, uint32_t a, uint32_t b, double *gain,
-                      struct error *err)
+static int pair_gain (struct sweep_choice *c, uint32_t a, uint32_t b,
+                      double *gain, struct error *err)
 {
     uint32_t arc[ROW_MAX];
     double open = 0;
@@ -524,7 +512,7 @@ static int pair_gain (struct choice *c, uint32_t a, uint32_t b, double *gain,
 }
 
 /* What a host adds to those chosen; with the paths among its own rails. */
-static int host_gain (struct choice *c, uint32_t host, double *gain,
+static int host_gain (struct sweep_choice *c, uint32_t host, double *gain,
                       struct error *err)
 {
     const struct rails *h = &c->host[host];
@@ -544,7 +532,7 @@ static int host_gain (struct choice *c, uint32_t host, double *gain,
 }
 
 /* Choose a host: what it crosses with those chosen weighs nothing any more. */
-static int take (struct choice *c, uint32_t host, struct error *err)
+static int take (struct sweep_choice *c, uint32_t host, struct error *err)
 {
     struct rails *h = &c->host[host];
     double gain;
@@ -564,7 +552,7 @@ static int take (struct choice *c, uint32_t host, struct error *err)
 }
 
 /* The weight of the links of the host's own. */
-static double own_weight (const struct choice *c, const struct rails *h)
+static double own_weight (const struct sweep_choice *c, const struct rails *h)
 {
     double own = 0;
 
@@ -576,54 +564,50 @@ static double own_weight (const struct choice *c, const struct rails *h)
     return own;
 }
 
-struct ranked {
+struct ranked_host {
     double own;
-    uint32_t host;
+    uint32_t at, host;
 };
 
 static int by_weight (const void *va, const void *vb)
 {
-    const struct ranked *a = va;
-    const struct ranked *b = vb;
+    const struct ranked_host *a = va;
+    const struct ranked_host *b = vb;
+    int c = util_compare (b->own, a->own);
 
-    if (a->own != b->own)
-        return a->own > b->own ? -1 : 1;
-    return (a->host > b->host) - (a->host < b->host);
+    return c ? c : util_compare (a->at, b->at);
 }
 
 /* Fill candidate with as many hosts as may be: the first half by weight, in an
  * order by lot, the rest by lot.
  */
-static int find_candidates (struct choice *c, size_t most)
+static void find_candidates (struct sweep_choice *c, size_t most)
 {
-    struct ranked *rank = calloc (c->nhosts + 1, sizeof (*rank));
+    struct ranked_host *rank;
 
-    if (!rank)
-        return -1;
     for (size_t i = 0; i < c->nhosts; i++)
         c->candidate[i] = (uint32_t)i;
     rng_shuffle (&c->rng, c->candidate, c->nhosts);
     c->ncandidates = c->nhosts;
-    if (c->nhosts > most) {
-        for (size_t i = 0; i < c->nhosts; i++)
-            rank[i] = (struct ranked){
-                own_weight (c, &c->host[c->candidate[i]]), (uint32_t)i,
-            };
-        qsort (rank, c->nhosts, sizeof (*rank), by_weight);
-        for (size_t i = 0; i < c->nhosts; i++)
-            rank[i].host = c->candidate[rank[i].host];
-        for (size_t i = 0; i < c->nhosts; i++)
-            c->candidate[i] = rank[i].host;
-        rng_shuffle (&c->rng, c->candidate + most / 2,
-                     c->nhosts - most / 2);
-        c->ncandidates = most;
+    if (c->nhosts <= most)
+        return;
+    rank = xarray (c->nhosts, sizeof (*rank));
+    for (size_t i = 0; i < c->nhosts; i++) {
+        uint32_t host = c->candidate[i];
+
+        rank[i] = (struct ranked_host){ own_weight (c, &c->host[host]),
+                                        (uint32_t)i, host };
     }
+    qsort (rank, c->nhosts, sizeof (*rank), by_weight);
+    for (size_t i = 0; i < c->nhosts; i++)
+        c->candidate[i] = rank[i].host;
+    rng_shuffle (&c->rng, c->candidate + most / 2, c->nhosts - most / 2);
+    c->ncandidates = most;
     free (rank);
-    return 0;
 }
 
 /* How many candidates the walks allow. */
-static size_t most_candidates (const struct choice *c)
+static size_t most_candidates (const struct sweep_choice *c)
 {
     size_t rails = (pathset_size (c->in->ps) + c->nhosts - 1) / c->nhosts;
     size_t ends = c->in->hosts * rails;
@@ -632,7 +616,7 @@ static size_t most_candidates (const struct choice *c)
     return most < 2 * c->in->hosts ? 2 * c->in->hosts : most;
 }
 
-static int extend (struct choice *c, struct error *err)
+static int extend (struct sweep_choice *c, struct error *err)
 {
     while (c->out->hosts < c->in->hosts) {
         uint32_t best = NETWORK_NONE;
@@ -657,9 +641,9 @@ static int extend (struct choice *c, struct error *err)
     return 0;
 }
 
-static int choose (struct choice *c, struct error *err)
+static int choose (struct sweep_choice *c, struct error *err)
 {
-    struct pair first = { .a = NETWORK_NONE };
+    struct first_pair first = { .a = NETWORK_NONE };
 
     if (pair_due (c, &first, err) < 0
         || (first.a == NETWORK_NONE && c->in->unknown
@@ -667,8 +651,7 @@ static int choose (struct choice *c, struct error *err)
         return -1;
     if (first.a == NETWORK_NONE)
         return 0;
-    if (find_candidates (c, most_candidates (c)) < 0)
-        return error_nomem (err);
+    find_candidates (c, most_candidates (c));
     if (take (c, c->host_of[first.a], err) < 0
         || (c->host_of[first.b] != c->host_of[first.a]
             && take (c, c->host_of[first.b], err) < 0))
@@ -676,16 +659,14 @@ static int choose (struct choice *c, struct error *err)
     return extend (c, err);
 }
 
-int sweep_choose (struct sweep *s, const struct sweep_input *in,
+int sweep_choose (struct sweep_plan *s, const struct sweep_input *in,
                   struct error *err)
 {
-    struct choice c = { .in = in, .out = s };
+    struct sweep_choice c = { .in = in, .out = s };
     size_t n = pathset_size (in->ps);
     int rc = -1;
 
-    *s = (struct sweep){ .endpoint = calloc (n + 1, sizeof (*s->endpoint)) };
-    if (!s->endpoint)
-        return error_nomem (err);
+    *s = (struct sweep_plan){ .endpoint = xcalloc (n, sizeof (*s->endpoint)) };
     if (n < 2 || in->hosts < 2)
         return 0;
     if (choice_make (&c, err) == 0)
@@ -694,8 +675,8 @@ int sweep_choose (struct sweep *s, const struct sweep_input *in,
     return rc;
 }
 
-void sweep_clear (struct sweep *s)
+void sweep_clear (struct sweep_plan *s)
 {
     free (s->endpoint);
-    *s = (struct sweep){ 0 };
+    *s = (struct sweep_plan){ 0 };
 }

@@ -30,14 +30,40 @@
 
 #include "prolog/slurm/child.h"
 #include "report/comment.h"
-#include "util/program.h"
+#include "util/alloc.h"
+#include "util/clock.h"
+#include "util/json.h"
 #include "util/slurmapi.h"
-#include "util/text.h"
 
 enum {
-    COMMIT_EVERY = 10, /* lines */
+    LINES_MAX = 1000,    /* of a call */
+    APPEND_WAIT_MS = 20000,
+    RETRY_S = 2,         /* after the first try that failed; */
+    RETRY_MAX_S = 900,   /* twice as long after each, to this */
+    GIVE_UP_S = 7 * 24 * 3600, /* on a job that is not there */
+    COMMIT_EVERY = 10,   /* lines */
     DAY_S = 24 * 3600,
     READ_WAIT_MS = 300000, /* for the jobs of a day */
+};
+
+/* What became of a line. */
+enum fate {
+    UNTRIED, /* time was short, or another line of the same job was before it */
+    LATER,   /* slurmdbd does not know the job's end yet */
+    THERE,   /* it was put there, or had been already */
+    FULL,    /* the comment would get too long: it stays as it was */
+    OTHER,   /* another job has this number by now: nothing was done */
+};
+
+/* A job is its number and the time that it was submitted, 0: not known. The
+ * line of one that was requeued goes to its last run, when that has ended: no
+ * other can be changed.
+ */
+struct comment_line {
+    uint32_t job;
+    int64_t submitted;
+    const char *text;
+    enum fate fate; /* the result */
 };
 
 /*
@@ -55,14 +81,6 @@ static int slurm_fault (struct error *err)
 
     return error_world (err, "%s", errnum ? slurm_strerror (errnum)
                                           : "it did not do what it was asked");
-}
-
-static int list_add (void *list, void *item, struct error *err)
-{
-    if (!list || !item)
-        return error_nomem (err);
-    slurm_list_append (list, item);
-    return 0;
 }
 
 /* The library's socket is the first that it opens: what it sends in two pieces
@@ -96,9 +114,8 @@ static int connect_database (struct database *db, struct error *err)
     if (slurm_load_ctl_conf (0, &conf) != SLURM_SUCCESS)
         return error_world (err, "slurmctld: %s",
                             slurm_strerror (errno));
-    db->clusters = slurm_list_create (NULL);
-    if (list_add (db->clusters, conf->cluster_name, err) < 0)
-        return -1;
+    db->clusters = xcheck (slurm_list_create (NULL));
+    slurm_list_append (db->clusters, xcheck (conf->cluster_name));
     db->conn = open_connection ();
     return db->conn ? 0 : slurm_fault (err);
 }
@@ -106,52 +123,42 @@ static int connect_database (struct database *db, struct error *err)
 static slurmdb_job_cond_t *condition (const struct database *db,
                                       uint32_t flags)
 {
-    slurmdb_job_cond_t *cond = calloc (1, sizeof (*cond));
+    slurmdb_job_cond_t *cond = xcalloc (1, sizeof (*cond));
 
-    if (cond) {
-        cond->flags = flags | JOBCOND_FLAG_NO_WHOLE_HETJOB;
-        cond->db_flags = SLURMDB_JOB_FLAG_NOTSET;
-        cond->cluster_list = db->clusters;
-        cond->step_list = slurm_list_create (NULL);
-    }
+    cond->flags = flags | JOBCOND_FLAG_NO_WHOLE_HETJOB;
+    cond->db_flags = SLURMDB_JOB_FLAG_NOTSET;
+    cond->cluster_list = db->clusters;
+    cond->step_list = xcheck (slurm_list_create (NULL));
     return cond;
 }
 
-static int add_job (slurmdb_job_cond_t *cond, uint32_t job, uint32_t task,
-                    struct error *err)
+static void add_job (slurmdb_job_cond_t *cond, uint32_t job, uint32_t task)
 {
-    slurm_selected_step_t *step = calloc (1, sizeof (*step));
+    slurm_selected_step_t *step = xcalloc (1, sizeof (*step));
 
-    if (!step)
-        return error_nomem (err);
     step->array_task_id = task;
     step->het_job_offset = NO_VAL;
     step->step_id = slurmapi_whole_job (job);
-    return list_add (cond->step_list, step, err);
+    slurm_list_append (cond->step_list, step);
 }
 
 /* What is to be appended, and how far it has come. */
-struct batch {
-    struct accounting_line *line;
+struct comment_batch {
+    struct comment_line *line;
     size_t n;
 };
 
 /* All records of the jobs' numbers, and some of others. NULL with err. */
-static void *load_records (const struct database *db, const struct batch *b,
-                          struct error *err)
+static void *load_records (const struct database *db,
+                           const struct comment_batch *b, struct error *err)
 {
     slurmdb_job_cond_t *cond
         = condition (db, JOBCOND_FLAG_DUP | JOBCOND_FLAG_NO_TRUNC
                              | JOBCOND_FLAG_NO_STEP);
     void *records;
 
-    if (!cond) {
-        error_nomem (err);
-        return NULL;
-    }
     for (size_t i = 0; i < b->n; i++)
-        if (add_job (cond, b->line[i].job, NO_VAL, err) < 0)
-            return NULL;
+        add_job (cond, b->line[i].job, NO_VAL);
     if (!(records = slurmdb_jobs_get (db->conn, cond)))
         slurm_fault (err);
     return records;
@@ -165,14 +172,14 @@ static bool same_owner (const slurmdb_job_rec_t *a, const slurmdb_job_rec_t *b)
 
 /* The last run of a line's job, if it has ended; else NULL, and its fate. */
 static const slurmdb_job_rec_t *find_record (void *records,
-                                             struct accounting_line *line)
+                                             struct comment_line *line)
 {
     const slurmdb_job_rec_t *last = NULL;
     const slurmdb_job_rec_t *own = NULL;
     const slurmdb_job_rec_t *rec;
     void *i = slurm_list_iterator_create (records);
 
-    line->fate = ACCOUNTING_LATER;
+    line->fate = LATER;
     while ((rec = slurm_list_next (i))) {
         if (rec->jobid != line->job)
             continue;
@@ -185,7 +192,7 @@ static const slurmdb_job_rec_t *find_record (void *records,
     if (!own)
         return NULL;
     if (line->submitted != 0 && !same_owner (own, last)) {
-        line->fate = ACCOUNTING_OTHER;
+        line->fate = OTHER;
         return NULL;
     }
     /* a partition is only known once its start is */
@@ -199,14 +206,11 @@ static int write_comment (const struct database *db,
 {
     bool task = rec->array_job_id != 0 && rec->array_task_id != NO_VAL;
     slurmdb_job_cond_t *cond = condition (db, JOBCOND_FLAG_NO_DEFAULT_USAGE);
-    slurmdb_job_rec_t *change = calloc (1, sizeof (*change));
+    slurmdb_job_rec_t *change = xcalloc (1, sizeof (*change));
     void *changed;
 
-    if (!cond || !change)
-        return error_nomem (err);
-    if (add_job (cond, task ? rec->array_job_id : rec->jobid,
-                 task ? rec->array_task_id : NO_VAL, err) < 0)
-        return -1;
+    add_job (cond, task ? rec->array_job_id : rec->jobid,
+             task ? rec->array_task_id : NO_VAL);
     change->derived_ec = NO_VAL;
     change->admin_comment = text;
     if (!(changed = slurmdb_job_modify (db->conn, cond, change))
@@ -223,7 +227,7 @@ static int commit (const struct database *db, struct error *err)
 }
 
 /* True if an earlier line was for the same job: its text is not known now. */
-static bool is_second (const struct batch *b, size_t i)
+static bool is_second (const struct comment_batch *b, size_t i)
 {
     for (size_t k = 0; k < i; k++)
         if (b->line[k].job == b->line[i].job)
@@ -231,29 +235,28 @@ static bool is_second (const struct batch *b, size_t i)
     return false;
 }
 
-static int append_line (const struct database *db, const struct batch *b,
-                        size_t i, void *records, struct error *err)
+static int append_line (const struct database *db,
+                        const struct comment_batch *b, size_t i, void *records,
+                        struct error *err)
 {
-    struct accounting_line *line = &b->line[i];
+    struct comment_line *line = &b->line[i];
     const slurmdb_job_rec_t *rec;
     char *text;
 
     if (is_second (b, i) || !(rec = find_record (records, line)))
         return 0;
     text = comment_append (rec->admin_comment, line->text, COMMENT_ADMIN_MAX);
-    if (!text && errno == ENOMEM)
-        return error_nomem (err);
     if (!text)
-        line->fate = errno == EEXIST ? ACCOUNTING_THERE : ACCOUNTING_FULL;
+        line->fate = errno == EEXIST ? THERE : FULL;
     else if (write_comment (db, rec, text, err) < 0)
         return -1;
     else
-        line->fate = ACCOUNTING_THERE;
+        line->fate = THERE;
     return 0;
 }
 
 /* Take it back of lines that are not there. */
-static int look_again (const struct database *db, const struct batch *b,
+static int look_again (const struct database *db, const struct comment_batch *b,
                        struct error *err)
 {
     void *records = load_records (db, b, err);
@@ -261,48 +264,42 @@ static int look_again (const struct database *db, const struct batch *b,
     if (!records)
         return -1;
     for (size_t i = 0; i < b->n; i++) {
-        struct accounting_line line = b->line[i];
+        struct comment_line line = b->line[i];
         const slurmdb_job_rec_t *rec;
         char *text;
 
-        if (line.fate != ACCOUNTING_THERE)
+        if (line.fate != THERE)
             continue;
         rec = find_record (records, &line);
         text = rec ? comment_append (rec->admin_comment, line.text, SIZE_MAX)
                    : NULL;
         if (!rec || text || errno != EEXIST)
-            b->line[i].fate = ACCOUNTING_LATER;
+            b->line[i].fate = LATER;
         free (text);
     }
     return 0;
 }
 
-/* Says a digit for each line: its fate. */
+/* The fate of each line. */
 static int append_all (FILE *out, const void *arg, struct error *err)
 {
-    const struct batch *b = arg;
-    int64_t enough = program_now_ms () + ACCOUNTING_WAIT_MS / 2;
+    const struct comment_batch *b = arg;
+    int64_t enough = clock_ms () + APPEND_WAIT_MS / 2;
     struct database db;
     void *records;
 
     if (connect_database (&db, err) < 0
         || !(records = load_records (&db, b, err)))
         return -1;
-    for (size_t i = 0; i < b->n && program_now_ms () < enough; i++)
+    for (size_t i = 0; i < b->n && clock_ms () < enough; i++)
         if (append_line (&db, b, i, records, err) < 0
             || (i % COMMIT_EVERY == COMMIT_EVERY - 1 && commit (&db, err) < 0))
             return -1;
     if (commit (&db, err) < 0 || look_again (&db, b, err) < 0)
         return -1;
     for (size_t i = 0; i < b->n; i++)
-        putc ('0' + (int)b->line[i].fate, out);
+        child_put_number (out, b->line[i].fate);
     return 0;
-}
-
-static void put (FILE *out, const char *s)
-{
-    fputs (s ? s : "", out);
-    putc ('\0', out);
 }
 
 static bool may_be_ours (const char *comment)
@@ -310,14 +307,14 @@ static bool may_be_ours (const char *comment)
     return comment && strstr (comment, "pmm: ");
 }
 
-struct span {
+struct time_span {
     int64_t from, to;
 };
 
-/* Says of each job its number, its end, and its comments. */
+/* Of each job its number, its end, and its comments. */
 static int tell_jobs (FILE *out, const void *arg, struct error *err)
 {
-    const struct span *span = arg;
+    const struct time_span *span = arg;
     struct database db;
     slurmdb_job_cond_t *cond;
     const slurmdb_job_rec_t *rec;
@@ -326,9 +323,8 @@ static int tell_jobs (FILE *out, const void *arg, struct error *err)
 
     if (connect_database (&db, err) < 0)
         return -1;
-    if (!(cond = condition (&db, JOBCOND_FLAG_DUP | JOBCOND_FLAG_NO_TRUNC
-                                     | JOBCOND_FLAG_NO_STEP)))
-        return error_nomem (err);
+    cond = condition (&db, JOBCOND_FLAG_DUP | JOBCOND_FLAG_NO_TRUNC
+                               | JOBCOND_FLAG_NO_STEP);
     cond->usage_start = span->from;
     cond->usage_end = span->to;
     if (!(records = slurmdb_jobs_get (db.conn, cond)))
@@ -339,10 +335,10 @@ static int tell_jobs (FILE *out, const void *arg, struct error *err)
             || (!may_be_ours (rec->admin_comment)
                 && !may_be_ours (rec->derived_es)))
             continue;
-        fprintf (out, "%" PRIu32 "%c%jd%c", rec->jobid, 0,
-                 (intmax_t)rec->end, 0);
-        put (out, rec->admin_comment);
-        put (out, rec->derived_es);
+        child_put_number (out, rec->jobid);
+        child_put_number (out, (uint64_t)rec->end);
+        child_put (out, rec->admin_comment);
+        child_put (out, rec->derived_es);
     }
     return 0;
 }
@@ -351,10 +347,10 @@ static int tell_jobs (FILE *out, const void *arg, struct error *err)
  * In the caller
  */
 
-static int ask (child_f fn, const void *arg, int timeout_ms, char **text,
-                size_t *len, struct error *err)
+static int ask (child_f fn, const void *arg, int timeout_ms,
+                struct child_answer *answer, struct error *err)
 {
-    if (child_call (fn, arg, timeout_ms, text, len, err) < 0)
+    if (child_call (fn, arg, timeout_ms, answer, err) < 0)
         return error_prefix (err, "slurmdbd");
     return 0;
 }
@@ -364,61 +360,44 @@ static int garbled (struct error *err)
     return error_world (err, "slurmdbd: its answer makes no sense");
 }
 
-int accounting_append (struct accounting_line *line, size_t n,
-                       struct error *err)
+/* Append each line to its job's AdminComment, after all that stands there; one
+ * that stands there already is not put there twice. Return 0, or -1 with err:
+ * some may be there all the same.
+ */
+static int append (struct comment_line *line, size_t n, struct error *err)
 {
-    struct batch b = { line, n };
-    char *text = NULL;
-    size_t len;
-    int rc;
+    struct comment_batch b = { line, n };
+    struct child_answer answer;
+    uint64_t fate;
+    int rc = 0;
 
-    for (size_t i = 0; i < n; i++)
-        line[i].fate = ACCOUNTING_UNTRIED;
-    if (n == 0)
-        return 0;
-    if (n > ACCOUNTING_LINES_MAX)
-        return error_input (err, "more than %d comments at once",
-                            ACCOUNTING_LINES_MAX);
-    if (ask (append_all, &b, ACCOUNTING_WAIT_MS, &text, &len, err) < 0)
+    if (ask (append_all, &b, APPEND_WAIT_MS, &answer, err) < 0)
         return -1;
-    rc = len == n ? 0 : garbled (err);
-    for (size_t i = 0; i < n && rc == 0; i++)
-        line[i].fate = (enum accounting_fate)(text[i] - '0');
-    free (text);
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        if (child_next_number (&answer, OTHER, &fate) < 0)
+            rc = garbled (err);
+        else
+            line[i].fate = (enum fate)fate;
+    }
+    free (answer.text);
     return rc;
 }
 
-/* The next string of a text that ends in a NUL; NULL at its end. */
-static const char *next (const char **p, const char *end)
-{
-    const char *s = *p;
-
-    if (s >= end)
-        return NULL;
-    *p += strlen (s) + 1;
-    return s;
-}
-
-static int take_jobs (const char *p, const char *end,
+static int take_jobs (struct child_answer *answer,
                       void (*take) (void *arg,
                                     const struct accounting_job *job),
                       void *arg, struct error *err)
 {
-    const char *id;
+    const char *admin_comment, *comment;
+    uint64_t number, time;
 
-    while ((id = next (&p, end))) {
-        const char *ended = next (&p, end);
-        const char *admin_comment = next (&p, end);
-        const char *comment = next (&p, end);
-        uint64_t number, time;
-
-        if (!comment || text_u64 (id, 0, UINT32_MAX, &number) < 0
-            || text_u64 (ended, 0, INT64_MAX, &time) < 0)
-            return garbled (err);
+    while (child_next_number (answer, UINT32_MAX, &number) == 0
+           && child_next_number (answer, INT64_MAX, &time) == 0
+           && (admin_comment = child_next (answer))
+           && (comment = child_next (answer)))
         take (arg, &(struct accounting_job){ (uint32_t)number, (int64_t)time,
                                              admin_comment, comment });
-    }
-    return 0;
+    return answer->at == answer->len ? 0 : garbled (err);
 }
 
 int accounting_read (int64_t from, int64_t to,
@@ -430,14 +409,108 @@ int accounting_read (int64_t from, int64_t to,
 
     /* not all at once: a busy site has a million jobs in a month */
     for (; from < to && rc == 0; from += DAY_S) {
-        struct span span = { from, from + DAY_S < to ? from + DAY_S : to };
-        char *text = NULL;
-        size_t len;
+        struct time_span span = { from, from + DAY_S < to ? from + DAY_S : to };
+        struct child_answer answer;
 
-        if (ask (tell_jobs, &span, READ_WAIT_MS, &text, &len, err) < 0)
+        if (ask (tell_jobs, &span, READ_WAIT_MS, &answer, err) < 0)
             return -1;
-        rc = take_jobs (text, text + len, take, arg, err);
-        free (text);
+        rc = take_jobs (&answer, take, arg, err);
+        free (answer.text);
     }
+    return rc;
+}
+
+/*
+ * The ledger's comments
+ */
+
+/* When to try again, which is later each time. */
+static int64_t next_try (const json_t *comment, int64_t now)
+{
+    int64_t wait = RETRY_S;
+
+    for (int64_t n = json_int (comment, "tries", 0);
+         n > 0 && wait < RETRY_MAX_S; n--)
+        wait *= 2;
+    return now + (wait < RETRY_MAX_S ? wait
+                                                : RETRY_MAX_S);
+}
+
+/* Note in the ledger what became of a comment. Return 1 if it is there now, 0
+ * if not, -1 with err.
+ */
+static int settle (struct ledger *ledger, const json_t *comment,
+                   enum fate fate, int64_t now, struct error *err)
+{
+    static const char *const why[] = {
+        [LATER] = "slurmdbd does not know that the job has ended",
+        [FULL] = "given up: its AdminComment would get too long",
+        [OTHER] = "given up: another job has its number",
+    };
+    int64_t id = json_int (comment, "id", 0);
+    bool old = now - json_int (comment, "queued", 0) > GIVE_UP_S;
+
+    if (fate == UNTRIED)
+        return 0;
+    if (fate != THERE
+        && ledger_comment_failed (ledger, now, id, next_try (comment, now),
+                                  why[fate], err) < 0)
+        return -1;
+    if ((fate != LATER || old)
+        && ledger_comment_done (ledger, now, id, err) < 0)
+        return -1;
+    return fate == THERE;
+}
+
+/* slurmdbd does not answer: each of them is due again later. Return -1. */
+static int put_off (struct ledger *ledger, const json_t *due, int64_t now,
+                    const struct error *err)
+{
+    size_t i;
+    const json_t *comment;
+
+    json_array_foreach (due, i, comment)
+        if (ledger_comment_failed (ledger, now, json_int (comment, "id", 0),
+                                   next_try (comment, now), err->text, NULL)
+            < 0)
+            break;
+    return -1;
+}
+
+static int flush (struct ledger *ledger, const json_t *due, int64_t now,
+                  int *written, struct error *err)
+{
+    size_t n = json_array_size (due);
+    struct comment_line *line = xcalloc (n, sizeof (*line));
+    int rc = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        const json_t *comment = json_array_get (due, i);
+
+        line[i].job = (uint32_t)json_int (comment, "job", 0);
+        line[i].submitted = json_int (comment, "submitted", 0);
+        line[i].text = json_text (comment, "text");
+    }
+    if (append (line, n, err) < 0)
+        rc = put_off (ledger, due, now, err);
+    for (size_t i = 0; i < n && rc >= 0; i++) {
+        rc = settle (ledger, json_array_get (due, i), line[i].fate, now, err);
+        *written += rc > 0;
+    }
+    free (line);
+    return rc < 0 ? -1 : (int)n;
+}
+
+int accounting_flush (struct ledger *ledger, int64_t now, size_t n,
+                      int *written, struct error *err)
+{
+    json_t *due = ledger_comments_due (ledger, now,
+                                       n < LINES_MAX ? n : LINES_MAX, err);
+    int rc = due ? 0 : -1;
+
+    *written = 0;
+    if (json_array_size (due) > 0)
+        rc = flush (ledger, due, now, written, err);
+    json_decref (due);
     return rc;
 }

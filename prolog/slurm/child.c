@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A call in a child process.
  *
- * Notes: what comes through the pipe is one byte, 0 or the fault of an error,
- * and then the result or the sentence. A child that ends without it has died.
- * What is printed goes to a file in memory, not to a pipe that could be full.
+ * Notes: the answer, or an error's sentence, goes to a file in memory, and what
+ * is printed to another one: neither is ever full, as a pipe could be. The
+ * answer's first byte tells what comes after it. It is written last: a child
+ * that ends without it has died.
  */
 #include "config.h"
 #include "prolog/slurm/child.h"
 
-#include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -19,30 +20,25 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "util/alloc.h"
+#include "util/clock.h"
 #include "util/text.h"
 
 enum {
-    READ_BYTES = 1 << 16,
     SAID_BYTES = 256,   /* of the last line that was printed */
     REAP_MS = 1000,     /* for a killed child to be gone */
+    TICK_MAX_MS = 50,
 };
 
-static int64_t now_ms (void)
-{
-    struct timespec t;
-
-    clock_gettime (CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
+enum said { DIED, ANSWER, BAD_INPUT, BAD_WORLD }; /* the first byte */
 
 /*
  * The child
  */
 
-enum { FD_RESULT = 3, FD_FIRST_CLOSED };
+enum { FD_ANSWER = 3, FD_FIRST_CLOSED };
 
 static void reset_signals (void)
 {
@@ -55,8 +51,8 @@ static void reset_signals (void)
     sigprocmask (SIG_SETMASK, &none, NULL);
 }
 
-/* result and said are above FD_RESULT. */
-static int set_up (pid_t parent, int result, int said)
+/* answer and printed are above FD_ANSWER. */
+static int set_up (pid_t parent, int answer, int printed)
 {
     int null;
 
@@ -65,75 +61,76 @@ static int set_up (pid_t parent, int result, int said)
         return -1;
     reset_signals ();
     if ((null = open ("/dev/null", O_RDONLY)) < 0 || dup2 (null, 0) < 0
-        || dup2 (said, 1) < 0 || dup2 (said, 2) < 0
-        || dup2 (result, FD_RESULT) < 0)
+        || dup2 (printed, 1) < 0 || dup2 (printed, 2) < 0
+        || dup2 (answer, FD_ANSWER) < 0)
         return -1;
     return (int)syscall (SYS_close_range, FD_FIRST_CLOSED, ~0U, 0);
 }
 
-static void write_all (int fd, const char *p, size_t n)
+__attribute__ ((noreturn)) static void
+be_child (child_f fn, const void *arg, pid_t parent, int answer, int printed)
 {
-    while (n > 0) {
-        ssize_t k = write (fd, p, n);
+    int answer_high = fcntl (answer, F_DUPFD, FD_FIRST_CLOSED);
+    int printed_high = fcntl (printed, F_DUPFD, FD_FIRST_CLOSED);
+    struct error err = { .fault = ERROR_WORLD };
+    char said = ANSWER;
+    FILE *out;
 
-        if (k < 0 && errno == EINTR)
-            continue;
-        if (k <= 0)
-            _exit (EXIT_FAILURE);
-        p += k;
-        n -= (size_t)k;
+    if (answer_high < 0 || printed_high < 0
+        || set_up (parent, answer_high, printed_high) < 0
+        || !(out = fdopen (FD_ANSWER, "w")))
+        _exit (EXIT_FAILURE);
+    putc (DIED, out);
+    if (fn (out, arg, &err) < 0) {
+        said = err.fault == ERROR_INPUT ? BAD_INPUT : BAD_WORLD;
+        rewind (out);
+        if (ftruncate (FD_ANSWER, 1) == 0)
+            fprintf (out, "%c%s", DIED, err.text);
     }
+    if (fflush (out) == EOF || ferror (out)
+        || pwrite (FD_ANSWER, &said, 1, 0) != 1)
+        _exit (EXIT_FAILURE);
+    _exit (EXIT_SUCCESS);
 }
 
-static void in_child (child_f fn, const void *arg)
+void child_put (FILE *out, const char *s)
 {
-    struct error err = { .fault = ERROR_WORLD };
-    char *text = NULL;
-    size_t len = 0;
-    FILE *out = open_memstream (&text, &len);
-    int rc = out ? fn (out, arg, &err) : error_nomem (&err);
-    char first;
+    fputs (s ? s : "", out);
+    putc ('\0', out);
+}
 
-    if (out && fclose (out) != 0 && rc == 0)
-        rc = error_nomem (&err);
-    first = rc < 0 ? (char)err.fault : 0;
-    write_all (FD_RESULT, &first, 1);
-    if (rc < 0)
-        write_all (FD_RESULT, err.text, strlen (err.text));
-    else
-        write_all (FD_RESULT, text, len);
+void child_put_number (FILE *out, uint64_t n)
+{
+    fprintf (out, "%" PRIu64 "%c", n, '\0');
 }
 
 /*
  * The parent
  */
 
-struct result {
-    char *text;
-    size_t len, size;
-};
-
-static int grow (struct result *r, struct error *err)
+const char *child_next (struct child_answer *a)
 {
-    size_t size = r->size ? 2 * r->size : READ_BYTES;
-    char *text;
+    const char *s = a->text + a->at;
 
-    if (r->size > CHILD_OUT_MAX)
-        return error_world (err, "its result has more than %d bytes",
-                            CHILD_OUT_MAX);
-    if (!(text = realloc (r->text, size)))
-        return error_nomem (err);
-    r->text = text;
-    r->size = size;
-    return 0;
+    if (a->at >= a->len)
+        return NULL;
+    a->at += strlen (s) + 1;
+    return s;
+}
+
+int child_next_number (struct child_answer *a, uint64_t max, uint64_t *n)
+{
+    const char *s = child_next (a);
+
+    return s ? text_u64 (s, 0, max, n) : -1;
 }
 
 /* The last line of what was printed, without blanks at its ends. */
-static char *last_line (int said, char buf[SAID_BYTES])
+static char *last_line (int printed, char buf[SAID_BYTES])
 {
-    off_t size = lseek (said, 0, SEEK_END);
+    off_t size = lseek (printed, 0, SEEK_END);
     off_t from = size < SAID_BYTES ? 0 : size - SAID_BYTES + 1;
-    ssize_t n = pread (said, buf, SAID_BYTES - 1, from);
+    ssize_t n = pread (printed, buf, SAID_BYTES - 1, from);
     char *line;
 
     if (n < 0)
@@ -145,61 +142,25 @@ static char *last_line (int said, char buf[SAID_BYTES])
     return text_clean (line ? line + 1 : buf);
 }
 
-static int late (int timeout_ms, int said, struct error *err)
+/* Whether the child has ended within that time. */
+static bool has_ended (pid_t pid, int wait_ms, int *status)
+{
+    int64_t begin = clock_ms ();
+
+    while (waitpid (pid, status, WNOHANG) == 0) {
+        int64_t ms = clock_ms () - begin;
+
+        if (ms >= wait_ms)
+            return false;
+        poll (NULL, 0, ms < 8 * TICK_MAX_MS ? (int)ms / 8 + 1 : TICK_MAX_MS);
+    }
+    return true;
+}
+
+static int died (int status, int printed, struct error *err)
 {
     char buf[SAID_BYTES];
-    const char *line = last_line (said, buf);
-
-    return error_world (err, "no answer in %g s%s%s", timeout_ms / 1e3,
-                        *line ? ": " : "", line);
-}
-
-/* Read to the end of file, which is the child's end. */
-static int receive (struct result *r, int fd, int said, int timeout_ms,
-                    struct error *err)
-{
-    int64_t end = now_ms () + timeout_ms;
-
-    for (;;) {
-        struct pollfd p = { fd, POLLIN, 0 };
-        int64_t left = end - now_ms ();
-        ssize_t n;
-
-        if (left <= 0)
-            return late (timeout_ms, said, err);
-        if (poll (&p, 1, (int)left) <= 0)
-            continue;
-        if (r->len + 1 >= r->size && grow (r, err) < 0)
-            return -1;
-        n = read (fd, r->text + r->len, r->size - r->len - 1);
-        if (n < 0 && errno != EINTR)
-            return error_errno (err, "its result cannot be read");
-        if (n == 0)
-            return 0;
-        if (n > 0)
-            r->len += (size_t)n;
-    }
-}
-
-/* A child that hangs in the kernel is left behind. */
-static int reap (pid_t pid, int *status)
-{
-    for (int64_t end = now_ms () + REAP_MS; now_ms () < end;) {
-        pid_t got = waitpid (pid, status, WNOHANG);
-
-        if (got == pid)
-            return 0;
-        if (got < 0 && errno != EINTR)
-            return -1;
-        poll (NULL, 0, 1);
-    }
-    return -1;
-}
-
-static int died (int status, int said, struct error *err)
-{
-    char buf[SAID_BYTES];
-    const char *line = last_line (said, buf);
+    const char *line = last_line (printed, buf);
 
     if (*line)
         return error_world (err, "%s", line);
@@ -208,65 +169,63 @@ static int died (int status, int said, struct error *err)
     return error_world (err, "ended with status %d", WEXITSTATUS (status));
 }
 
-static int finish (pid_t pid, struct result *r, int said, struct error *err)
+/* Read the answer of a child that has ended. */
+static int take_answer (struct child_answer *answer, int fd, int printed,
+                        int status, struct error *err)
 {
-    int status = 0;
+    off_t size = lseek (fd, 0, SEEK_END);
+    char said = DIED;
+    char *text;
 
-    reap (pid, &status);
-    if (r->len == 0)
-        return died (status, said, err);
-    r->text[r->len] = '\0';
-    if (r->text[0] == 0) {
-        memmove (r->text, r->text + 1, r->len--);
+    if (pread (fd, &said, 1, 0) < 1 || said == DIED)
+        return died (status, printed, err);
+    if (size > CHILD_OUT_MAX)
+        return error_world (err, "its result has more than %d bytes",
+                            CHILD_OUT_MAX);
+    text = xcalloc ((size_t)size, 1);
+    if (pread (fd, text, (size_t)size - 1, 1) != size - 1)
+        error_world (err, "its result cannot be read");
+    else if (said == ANSWER) {
+        *answer = (struct child_answer){ .text = text,
+                                         .len = (size_t)size - 1 };
         return 0;
     }
-    return r->text[0] == ERROR_INPUT ? error_input (err, "%s", r->text + 1)
-                                     : error_world (err, "%s", r->text + 1);
+    else if (said == BAD_INPUT)
+        error_input (err, "%s", text);
+    else
+        error_world (err, "%s", text);
+    free (text);
+    return -1;
 }
 
-int child_call (child_f fn, const void *arg, int timeout_ms, char **out,
-                size_t *len, struct error *err)
+int child_call (child_f fn, const void *arg, int timeout_ms,
+                struct child_answer *answer, struct error *err)
 {
-    struct result r = { 0 };
-    int fd[2] = { -1, -1 };
-    int said = -1;
-    int rc = -1;
+    int fd = memfd_create ("answer", MFD_CLOEXEC);
+    int printed = memfd_create ("printed", MFD_CLOEXEC);
     pid_t parent = getpid ();
-    pid_t pid = -1;
-    int status;
+    pid_t pid = fd < 0 || printed < 0 ? -1 : fork ();
+    char buf[SAID_BYTES];
+    int status = 0;
+    int rc = -1;
 
-    if (pipe2 (fd, O_CLOEXEC) < 0
-        || (said = memfd_create ("said", MFD_CLOEXEC)) < 0
-        || (pid = fork ()) < 0) {
+    if (pid == 0)
+        be_child (fn, arg, parent, fd, printed);
+    if (pid < 0)
         error_errno (err, "no process for it");
-        goto done;
-    }
-    if (pid == 0) {
-        int high = fcntl (fd[1], F_DUPFD, FD_FIRST_CLOSED);
-        int said_high = fcntl (said, F_DUPFD, FD_FIRST_CLOSED);
-
-        if (high < 0 || said_high < 0 || set_up (parent, high, said_high) < 0)
-            _exit (EXIT_FAILURE);
-        in_child (fn, arg);
-        _exit (EXIT_SUCCESS);
-    }
-    close (fd[1]);
-    fd[1] = -1;
-    if (receive (&r, fd[0], said, timeout_ms, err) == 0)
-        rc = finish (pid, &r, said, err);
-    else if (kill (pid, SIGKILL) == 0)
-        reap (pid, &status);
-done:
-    for (int i = 0; i < 2; i++)
-        if (fd[i] >= 0)
-            close (fd[i]);
-    if (said >= 0)
-        close (said);
-    if (rc < 0)
-        free (r.text);
+    else if (has_ended (pid, timeout_ms, &status))
+        rc = take_answer (answer, fd, printed, status, err);
     else {
-        *out = r.text;
-        *len = r.len;
+        const char *line = last_line (printed, buf);
+
+        error_world (err, "no answer in %g s%s%s", timeout_ms / 1e3,
+                     *line ? ": " : "", line);
+        kill (pid, SIGKILL);
+        has_ended (pid, REAP_MS, &status); /* or hangs in the kernel */
     }
+    if (fd >= 0)
+        close (fd);
+    if (printed >= 0)
+        close (printed);
     return rc;
 }

@@ -1,30 +1,48 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A call in a child process: for libraries and file systems that may hang,
  * print, or end the process that uses them. What the child has changed in its
- * memory is gone; what it found comes back as bytes.
+ * memory is lost; its answer comes back as bytes, for most calls a list of
+ * strings, each with its NUL.
  */
 #ifndef PROLOG_CHILD_H
 #define PROLOG_CHILD_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "util/error.h"
 
 enum { CHILD_OUT_MAX = 1 << 28 }; /* bytes that may come back */
 
-/* What is called; it writes its result to out and returns 0, or -1 with err. */
+/* What is called; it writes its answer to out and returns 0, or -1 with err. */
 typedef int (*child_f) (FILE *out, const void *arg, struct error *err);
+
+/* In the child: the next string of the answer; NULL is "". */
+void child_put (FILE *out, const char *s);
+void child_put_number (FILE *out, uint64_t n);
+
+struct child_answer {
+    char *text; /* len bytes and a NUL; the caller's to free */
+    size_t len;
+    size_t at; /* of the next string */
+};
 
 /* Call fn (out, arg, err) in a child that is killed after timeout_ms, or when
  * the caller dies. It has no open files but /dev/null as standard input, and
  * no signals blocked, handled or ignored.
  *
- * Return 0, the result in *out: *len bytes and a NUL that *len does not count,
- * the caller's to free. Else -1, with fn's own err, or an ERROR_WORLD: that it
- * did not end in time, or how it ended, with the last line that it printed.
+ * Return 0 with the answer. Else -1 and no answer, with fn's own err, or an
+ * ERROR_WORLD: that it did not end in time, or how it ended, with the last line
+ * that it printed.
  */
-int child_call (child_f fn, const void *arg, int timeout_ms, char **out,
-                size_t *len, struct error *err);
+int child_call (child_f fn, const void *arg, int timeout_ms,
+                struct child_answer *answer, struct error *err);
+
+/* The next string, borrowed; NULL at the end. */
+const char *child_next (struct child_answer *answer);
+
+/* The next string as a number. Return 0, or -1 where it is none up to max. */
+int child_next_number (struct child_answer *answer, uint64_t max, uint64_t *n);
 
 #endif /* PROLOG_CHILD_H */

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is asked of slurmctld.
- *
- * Notes: what a child has found comes back as strings, each with its NUL: for
- * a node its state in hex, its name, its Reason and who gave it.
- */
+/* What is asked of slurmctld. Nothing is freed in the child, which ends. */
 #include "config.h"
 #include "prolog/slurm/controller.h"
 
@@ -16,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "prolog/slurm/child.h"
+#include "util/alloc.h"
 #include "util/slurmapi.h"
 
 /*
@@ -39,12 +35,7 @@ static void user_name (char name[CONTROLLER_NAME], uid_t uid)
         snprintf (name, CONTROLLER_NAME, "%ju", (uintmax_t)uid);
 }
 
-static void put (FILE *out, const char *s)
-{
-    fputs (s ? s : "", out);
-    putc ('\0', out);
-}
-
+/* Of each node: its state, its name, its Reason and who gave it. */
 static int tell_nodes (FILE *out, const void *arg, struct error *err)
 {
     node_info_msg_t *msg;
@@ -62,61 +53,56 @@ static int tell_nodes (FILE *out, const void *arg, struct error *err)
             continue;
         if (reason && n->reason_uid != last)
             user_name (by, last = n->reason_uid);
-        fprintf (out, "0x%" PRIx32, n->node_state);
-        put (out, "");
-        put (out, n->name);
-        put (out, reason ? n->reason : "");
-        put (out, reason ? by : "");
+        child_put_number (out, n->node_state);
+        child_put (out, n->name);
+        child_put (out, reason ? n->reason : NULL);
+        child_put (out, reason ? by : NULL);
     }
     return 0;
 }
 
-/* A node to be changed, and whether it is as it must be. */
-struct change {
-    char *node, *reason;
-    uint32_t to;
-    bool (*due) (const struct change *c, const node_info_t *n);
+struct node_change {
+    const char *node, *reason;
+    bool resume; /* else drain */
 };
 
-static bool drain_due (const struct change *c, const node_info_t *n)
-{
-    (void)c;
-    return !(n->node_state & NODE_STATE_DRAIN);
-}
-
-static bool resume_due (const struct change *c, const node_info_t *n)
+/* Whether a node is as it must be for the change. */
+static bool is_due (const struct node_change *c, const node_info_t *n)
 {
     struct policy_node now = { 0 };
 
+    if (!c->resume)
+        return !(n->node_state & NODE_STATE_DRAIN);
     controller_state (&now, n->node_state);
     return now.drained && !now.down && !now.powered_down && n->reason
            && strcmp (n->reason, c->reason) == 0
            && n->reason_uid == geteuid ();
 }
 
-/* Says "1" or "0". */
+/* 1 if it was due, else 0. */
 static int change_node (FILE *out, const void *arg, struct error *err)
 {
-    const struct change *c = arg;
+    const struct node_change *c = arg;
     node_info_msg_t *msg;
     update_node_msg_t update;
     bool due;
 
-    if (slurm_load_node_single (&msg, c->node, SHOW_ALL) != SLURM_SUCCESS)
+    if (slurm_load_node_single (&msg, (char *)c->node, SHOW_ALL)
+        != SLURM_SUCCESS)
         return slurm_error (err);
     if (msg->record_count != 1 || !msg->node_array[0].name)
         return error_world (err, "there is no node %s", c->node);
-    due = c->due (c, &msg->node_array[0]);
+    due = is_due (c, &msg->node_array[0]);
     slurm_init_update_node_msg (&update);
-    update.node_names = c->node;
-    update.node_state = c->to;
-    if (c->to == NODE_STATE_DRAIN) {
-        update.reason = c->reason;
+    update.node_names = (char *)c->node;
+    update.node_state = c->resume ? NODE_RESUME : NODE_STATE_DRAIN;
+    if (!c->resume) {
+        update.reason = (char *)c->reason;
         slurmapi_reason_by (&update, geteuid ());
     }
     if (due && slurm_update_node (&update) != SLURM_SUCCESS)
         return slurm_error (err);
-    putc (due ? '1' : '0', out);
+    child_put_number (out, due);
     return 0;
 }
 
@@ -137,7 +123,7 @@ static bool is_idle (const node_info_t *n, uint32_t flags)
     return n->name && (n->node_state & ~rest) == (NODE_STATE_IDLE | flags);
 }
 
-/* Says names, with a comma behind each. */
+/* Names. */
 static int tell_idle (FILE *out, const void *arg, struct error *err)
 {
     const char *name = arg;
@@ -151,13 +137,12 @@ static int tell_idle (FILE *out, const void *arg, struct error *err)
         return slurm_error (err);
     if (!(part = find_partition (parts, name)))
         return error_world (err, "there is no partition %s", name);
-    if (!(members = slurm_hostlist_create (part->nodes)))
-        return error_nomem (err);
+    members = xcheck (slurm_hostlist_create (part->nodes));
     for (uint32_t i = 0; i < nodes->record_count; i++) {
         const node_info_t *n = &nodes->node_array[i];
 
         if (is_idle (n, 0) && slurm_hostlist_find (members, n->name) >= 0)
-            fprintf (out, "%s,", n->name);
+            child_put (out, n->name);
     }
     return 0;
 }
@@ -176,24 +161,21 @@ static int tell_drained (FILE *out, const void *arg, struct error *err)
         if (is_idle (n, NODE_STATE_DRAIN) && n->reason
             && strncmp (n->reason, ours, sizeof (ours) - 1) == 0
             && n->reason_uid == geteuid ())
-            fprintf (out, "%s,", n->name);
+            child_put (out, n->name);
     }
     return 0;
 }
 
 static bool share_nodes (const partition_info_t *a, const partition_info_t *b)
 {
-    void *mine = slurm_hostlist_create (a->nodes);
-    void *theirs = slurm_hostlist_create (b->nodes);
-    bool shared = false;
-    char *name;
+    void *mine = xcheck (slurm_hostlist_create (a->nodes));
+    void *theirs = xcheck (slurm_hostlist_create (b->nodes));
+    const char *name;
 
-    while (mine && theirs && !shared
-           && (name = slurm_hostlist_shift (theirs))) {
-        shared = slurm_hostlist_find (mine, name) >= 0;
-        free (name);
-    }
-    return shared || !mine || !theirs;
+    while ((name = slurm_hostlist_shift (theirs)))
+        if (slurm_hostlist_find (mine, name) >= 0)
+            return true;
+    return false;
 }
 
 static bool may_be_preempted (const partition_info_t *part,
@@ -205,7 +187,7 @@ static bool may_be_preempted (const partition_info_t *part,
     return (mode & ~PREEMPT_MODE_GANG) != PREEMPT_MODE_OFF;
 }
 
-/* Says the name of a partition whose jobs would be preempted, or nothing. */
+/* A partition whose jobs would be preempted, or nothing. */
 static int tell_evicted (FILE *out, const void *arg, struct error *err)
 {
     const char *name = arg;
@@ -226,14 +208,14 @@ static int tell_evicted (FILE *out, const void *arg, struct error *err)
 
         if (other->priority_tier < part->priority_tier
             && may_be_preempted (other, conf) && share_nodes (part, other)) {
-            fputs (other->name, out);
+            child_put (out, other->name);
             return 0;
         }
     }
     return 0;
 }
 
-/* Says how many. */
+/* How many. */
 static int cancel_jobs (FILE *out, const void *arg, struct error *err)
 {
     job_info_msg_t *jobs;
@@ -253,11 +235,11 @@ static int cancel_jobs (FILE *out, const void *arg, struct error *err)
             return slurm_error (err);
         n++;
     }
-    fprintf (out, "%u", n);
+    child_put_number (out, n);
     return 0;
 }
 
-/* Says uid and name. */
+/* UID and name. */
 static int tell_user (FILE *out, const void *arg, struct error *err)
 {
     slurm_conf_t *conf;
@@ -267,25 +249,45 @@ static int tell_user (FILE *out, const void *arg, struct error *err)
     if (slurm_load_ctl_conf (0, &conf) != SLURM_SUCCESS)
         return slurm_error (err);
     user_name (name, conf->slurm_user_id);
-    fprintf (out, "%" PRIu32, conf->slurm_user_id);
-    put (out, "");
-    put (out, name);
+    child_put_number (out, conf->slurm_user_id);
+    child_put (out, name);
     return 0;
 }
 
-/* Says "NAME = VALUE" lines, and others. */
+/* The name and the value of a line "NAME   = VALUE". */
+static void put_line (FILE *out, char *line)
+{
+    char *equals = strstr (line, " = ");
+    char *value = equals ? equals + 3 : NULL;
+
+    if (!equals)
+        return;
+    while (equals > line && equals[-1] == ' ')
+        equals--;
+    *equals = '\0';
+    child_put (out, line);
+    child_put (out, strcmp (value, "(null)") == 0 ? NULL : value);
+}
+
+/* Names and values. */
 static int tell_conf (FILE *out, const void *arg, struct error *err)
 {
     slurm_conf_t *conf;
+    char *text = NULL, *line;
+    size_t len;
+    FILE *fp = xcheck (open_memstream (&text, &len));
 
     (void)arg;
     if (slurm_load_ctl_conf (0, &conf) != SLURM_SUCCESS)
         return slurm_error (err);
-    slurm_print_ctl_conf (out, conf);
+    slurm_print_ctl_conf (fp, conf);
+    xcheck (fclose (fp) == 0 ? text : NULL);
+    while ((line = strsep (&text, "\n")))
+        put_line (out, line);
     return 0;
 }
 
-/* Says whether it is up and open, its limit, the nodes outside; or nothing. */
+/* Whether it is up and open, its limit, the nodes outside; or nothing. */
 static int tell_partition (FILE *out, const void *arg, struct error *err)
 {
     partition_info_msg_t *parts;
@@ -298,23 +300,20 @@ static int tell_partition (FILE *out, const void *arg, struct error *err)
         return slurm_error (err);
     if (!(part = find_partition (parts, arg)))
         return 0;
-    if (!(members = slurm_hostlist_create (part->nodes)))
-        return error_nomem (err);
-    put (out, part->state_up == PARTITION_UP ? "1" : "0");
-    put (out, part->flags & PART_FLAG_ROOT_ONLY ? "0" : "1");
-    fprintf (out, "%" PRIu32, part->max_time);
-    put (out, "");
+    members = xcheck (slurm_hostlist_create (part->nodes));
+    child_put_number (out, part->state_up == PARTITION_UP);
+    child_put_number (out, !(part->flags & PART_FLAG_ROOT_ONLY));
+    child_put_number (out, part->max_time);
     for (uint32_t i = 0; i < nodes->record_count; i++) {
         const char *name = nodes->node_array[i].name;
 
         if (name && slurm_hostlist_find (members, name) < 0)
-            fprintf (out, "%s,", name);
+            child_put (out, name);
     }
-    put (out, "");
     return 0;
 }
 
-/* Says how many. */
+/* How many. */
 static int tell_associations (FILE *out, const void *arg, struct error *err)
 {
     slurmdb_assoc_cond_t cond = { 0 };
@@ -332,18 +331,18 @@ static int tell_associations (FILE *out, const void *arg, struct error *err)
     if (!(db = slurmdb_connection_get (&flags))
         || !(found = slurmdb_associations_get (db, &cond)))
         return slurm_error (err);
-    fprintf (out, "%d", slurm_list_count (found));
+    child_put_number (out, (uint64_t)slurm_list_count (found));
     return 0;
 }
 
-struct call {
+struct controller_call {
     child_f fn;
     const void *arg;
 };
 
 static int prepare_and_call (FILE *out, const void *arg, struct error *err)
 {
-    const struct call *call = arg;
+    const struct controller_call *call = arg;
 
     return slurmapi_start (err) < 0 ? -1 : call->fn (out, call->arg, err);
 }
@@ -352,13 +351,12 @@ static int prepare_and_call (FILE *out, const void *arg, struct error *err)
  * In the caller
  */
 
-static int ask (child_f fn, const void *arg, char **text, size_t *len,
+static int ask (child_f fn, const void *arg, struct child_answer *answer,
                 struct error *err)
 {
-    const struct call call = { fn, arg };
+    const struct controller_call call = { fn, arg };
 
-    if (child_call (prepare_and_call, &call, CONTROLLER_WAIT_MS, text, len,
-                    err)
+    if (child_call (prepare_and_call, &call, CONTROLLER_WAIT_MS, answer, err)
         < 0)
         return error_prefix (err, "slurmctld");
     return 0;
@@ -369,20 +367,52 @@ static int garbled (struct error *err)
     return error_world (err, "slurmctld: its answer makes no sense");
 }
 
-/* The next string of a text that ends in a NUL; NULL at its end. */
-static const char *next (const char **p, const char *end)
+/* An answer that is one number. Return it, or -1 with err. */
+static int ask_number (child_f fn, const void *arg, struct error *err)
 {
-    const char *s = *p;
+    struct child_answer answer;
+    uint64_t n;
+    int rc;
 
-    if (s >= end)
-        return NULL;
-    *p += strlen (s) + 1;
-    return s;
+    if (ask (fn, arg, &answer, err) < 0)
+        return -1;
+    rc = child_next_number (&answer, INT_MAX, &n) < 0 ? garbled (err) : (int)n;
+    free (answer.text);
+    return rc;
 }
 
-static const char *or_null (const char *s)
+/* The names that are left of an answer. Return 0, or -1 with err and none. */
+static int take_names (struct hostlist *hl, struct child_answer *answer,
+                       struct error *err)
 {
-    return *s ? s : NULL;
+    const char *name;
+
+    *hl = (struct hostlist){ 0 };
+    while ((name = child_next (answer))) {
+        if (hl->count == CONTROLLER_NODES_MAX || !text_is_hostname (name)) {
+            hostlist_clear (hl);
+            return garbled (err);
+        }
+        hl->name = xgrow (hl->name, hl->count, sizeof (*hl->name));
+        hl->name[hl->count++] = xstrdup (name);
+    }
+    return 0;
+}
+
+/* An answer that is names, which are sorted. */
+static int ask_names (struct hostlist *hl, child_f fn, const void *arg,
+                      struct error *err)
+{
+    struct child_answer answer;
+    int rc;
+
+    *hl = (struct hostlist){ 0 };
+    if (ask (fn, arg, &answer, err) < 0)
+        return -1;
+    rc = take_names (hl, &answer, err);
+    hl->count = text_unique ((const char **)hl->name, hl->count);
+    free (answer.text);
+    return rc;
 }
 
 void controller_state (struct policy_node *node, uint32_t state)
@@ -404,63 +434,43 @@ void controller_state (struct policy_node *node, uint32_t state)
                  || (state & NODE_STATE_NO_RESPOND && !node->powered_down);
 }
 
-static int add_node (struct controller_nodes *s, const char **p,
-                     const char *end, struct error *err)
+static const char *or_null (const char *s)
 {
-    struct policy_node *node = &s->v[s->n];
-    const char *state = next (p, end);
-    const char *name = next (p, end);
-    const char *reason = next (p, end);
-    const char *by = next (p, end);
-    uint64_t flags;
-
-    if (!by || text_u64 (state, 0, UINT32_MAX, &flags) < 0)
-        return garbled (err);
-    *node = (struct policy_node){ .name = name,
-                                  .reason = or_null (reason),
-                                  .by = or_null (by) };
-    controller_state (node, (uint32_t)flags);
-    s->n++;
-    return 0;
+    return *s ? s : NULL;
 }
 
-static size_t count_strings (const char *p, const char *end)
+static int take_nodes (struct controller_nodes *s, struct child_answer *answer,
+                       struct error *err)
 {
-    size_t n = 0;
+    const char *name, *reason, *by;
+    uint64_t state;
 
-    while (next (&p, end))
-        n++;
-    return n;
+    while (child_next_number (answer, UINT32_MAX, &state) == 0
+           && (name = child_next (answer)) && (reason = child_next (answer))
+           && (by = child_next (answer))) {
+        if (s->n == CONTROLLER_NODES_MAX)
+            return error_world (err, "slurmctld: more than %d nodes",
+                                CONTROLLER_NODES_MAX);
+        s->v = xgrow (s->v, s->n, sizeof (*s->v));
+        s->v[s->n] = (struct policy_node){ .name = name,
+                                           .reason = or_null (reason),
+                                           .by = or_null (by) };
+        controller_state (&s->v[s->n++], (uint32_t)state);
+    }
+    return answer->at == answer->len ? 0 : garbled (err);
 }
 
 int controller_nodes (struct controller_nodes *nodes, struct error *err)
 {
-    enum { STRINGS = 4 };
-    struct controller_nodes s = { 0 };
-    const char *p, *end;
-    size_t len, n;
+    struct child_answer answer;
 
-    if (ask (tell_nodes, NULL, &s.text, &len, err) < 0)
+    *nodes = (struct controller_nodes){ 0 };
+    if (ask (tell_nodes, NULL, &answer, err) < 0)
         return -1;
-    p = s.text;
-    end = p + len;
-    n = count_strings (p, end) / STRINGS;
-    if (n > CONTROLLER_NODES_MAX) {
-        error_world (err, "slurmctld: more than %d nodes",
-                     CONTROLLER_NODES_MAX);
-        goto error;
-    }
-    if (!(s.v = calloc (n + 1, sizeof (*s.v)))) {
-        error_nomem (err);
-        goto error;
-    }
-    while (s.n < n)
-        if (add_node (&s, &p, end, err) < 0)
-            goto error;
-    *nodes = s;
-    return 0;
-error:
-    controller_nodes_clear (&s);
+    nodes->text = answer.text;
+    if (take_nodes (nodes, &answer, err) == 0)
+        return 0;
+    controller_nodes_clear (nodes);
     return -1;
 }
 
@@ -471,56 +481,23 @@ void controller_nodes_clear (struct controller_nodes *nodes)
     *nodes = (struct controller_nodes){ 0 };
 }
 
-static int change (const char *node, const char *reason, uint32_t to,
-                   bool (*due) (const struct change *, const node_info_t *),
-                   struct error *err)
+static int change (const struct node_change *c, struct error *err)
 {
-    struct change c = { .to = to, .due = due };
-    char *text = NULL;
-    size_t len;
-    int rc = -1;
-
-    if (!text_is_hostname (node) || !reason[0])
+    if (!text_is_hostname (c->node) || !c->reason[0])
         return error_input (err, "%s and its Reason: not to be given to Slurm",
-                            node);
-    c.node = strdup (node);
-    c.reason = strdup (reason);
-    if (!c.node || !c.reason)
-        error_nomem (err);
-    else if (ask (change_node, &c, &text, &len, err) == 0)
-        rc = text[0] == '1';
-    free (c.node);
-    free (c.reason);
-    free (text);
-    return rc;
+                            c->node);
+    return ask_number (change_node, c, err);
 }
 
 int controller_drain (const char *node, const char *reason, struct error *err)
 {
-    return change (node, reason, NODE_STATE_DRAIN, drain_due, err);
+    return change (&(struct node_change){ node, reason, false }, err);
 }
 
 int controller_resume (const char *node, const char *reason,
                        struct error *err)
 {
-    return change (node, reason, NODE_RESUME, resume_due, err);
-}
-
-static int ask_names (struct hostlist *hl, child_f fn, const void *arg,
-                      struct error *err)
-{
-    char *text;
-    size_t len;
-    int rc = 0;
-
-    if (ask (fn, arg, &text, &len, err) < 0)
-        return -1;
-    *hl = (struct hostlist){ 0 };
-    if (len > 0) /* an empty list is an error to the parser */
-        rc = hostlist_parse (hl, text, CONTROLLER_NODES_MAX, err);
-    hl->count = text_unique ((const char **)hl->name, hl->count);
-    free (text);
-    return rc;
+    return change (&(struct node_change){ node, reason, true }, err);
 }
 
 int controller_idle (struct hostlist *hl, const char *partition,
@@ -536,148 +513,90 @@ int controller_drained (struct hostlist *hl, struct error *err)
 
 int controller_evicts (const char *partition, struct error *err)
 {
-    char *other;
-    size_t len;
-    int rc;
+    struct child_answer answer;
+    const char *other;
 
-    if (ask (tell_evicted, partition, &other, &len, err) < 0)
+    if (ask (tell_evicted, partition, &answer, err) < 0)
         return -1;
-    rc = len > 0;
-    if (rc)
+    if ((other = child_next (&answer)))
         error_input (err, "jobs in partition %.60s would preempt those in "
                           "%.60s: give it no higher PriorityTier", partition,
                      other);
-    free (other);
-    return rc;
+    free (answer.text);
+    return other != NULL;
 }
 
 int controller_cancel (const char *job_name, struct error *err)
 {
-    char *text;
-    size_t len;
-    uint64_t n;
-    int rc;
-
-    if (ask (cancel_jobs, job_name, &text, &len, err) < 0)
-        return -1;
-    rc = text_u64 (text, 0, INT_MAX, &n) < 0 ? garbled (err) : (int)n;
-    free (text);
-    return rc;
+    return ask_number (cancel_jobs, job_name, err);
 }
 
 int controller_user (uid_t *uid, char name[CONTROLLER_NAME],
                      struct error *err)
 {
-    const char *p, *number, *known;
-    char *text;
-    size_t len;
+    struct child_answer answer;
+    const char *known;
     uint64_t id;
-    int rc = -1;
+    int rc = 0;
 
-    if (ask (tell_user, NULL, &text, &len, err) < 0)
+    if (ask (tell_user, NULL, &answer, err) < 0)
         return -1;
-    p = text;
-    number = next (&p, text + len);
-    known = next (&p, text + len);
-    if (!known || text_u64 (number, 0, UINT32_MAX, &id) < 0)
-        garbled (err);
+    if (child_next_number (&answer, UINT32_MAX, &id) < 0
+        || !(known = child_next (&answer)))
+        rc = garbled (err);
     else {
         *uid = (uid_t)id;
         snprintf (name, CONTROLLER_NAME, "%s", known);
-        rc = 0;
     }
-    free (text);
+    free (answer.text);
     return rc;
-}
-
-/* Make of a line "NAME   = VALUE" its name and its value. */
-static void split_line (FILE *out, char *line)
-{
-    char *equals = strstr (line, " = ");
-    char *value = equals ? equals + 3 : NULL;
-
-    if (!equals)
-        return;
-    while (equals > line && equals[-1] == ' ')
-        equals--;
-    *equals = '\0';
-    put (out, line);
-    put (out, strcmp (value, "(null)") == 0 ? "" : value);
 }
 
 int controller_conf (struct controller_conf *conf, struct error *err)
 {
-    char *said, *line, *rest;
-    size_t len;
-    FILE *out;
-
-    if (ask (tell_conf, NULL, &said, &len, err) < 0)
-        return -1;
-    if (!(out = open_memstream (&conf->text, &conf->len))) {
-        free (said);
-        return error_nomem (err);
-    }
-    for (rest = said; (line = strsep (&rest, "\n"));)
-        split_line (out, line);
-    free (said);
-    if (fclose (out) == 0)
-        return 0;
-    free (conf->text);
-    return error_nomem (err);
+    return ask (tell_conf, NULL, &conf->values, err);
 }
 
 void controller_conf_clear (struct controller_conf *conf)
 {
-    free (conf->text);
+    free (conf->values.text);
     *conf = (struct controller_conf){ 0 };
 }
 
 const char *controller_conf_get (const struct controller_conf *conf,
                                  const char *name)
 {
-    const char *p = conf->text;
-    const char *end = p + conf->len;
-    const char *key;
+    struct child_answer values = conf->values;
+    const char *key, *value;
 
-    while ((key = next (&p, end))) {
-        const char *value = next (&p, end);
-
-        if (value && strcmp (key, name) == 0)
+    while ((key = child_next (&values)) && (value = child_next (&values)))
+        if (strcmp (key, name) == 0)
             return value;
-    }
     return "";
 }
 
 int controller_partition (struct controller_partition *part, const char *name,
                           struct error *err)
 {
-    const char *p, *up, *open, *minutes, *outside;
-    char *text;
-    size_t len;
-    uint64_t n;
+    struct child_answer answer;
+    uint64_t up, open, minutes;
     int rc = 1;
 
-    if (ask (tell_partition, name, &text, &len, err) < 0)
+    if (ask (tell_partition, name, &answer, err) < 0)
         return -1;
-    p = text;
-    up = next (&p, text + len);
-    open = next (&p, text + len);
-    minutes = next (&p, text + len);
-    outside = next (&p, text + len);
-    if (len == 0)
+    if (answer.len == 0)
         rc = 0;
-    else if (!outside || text_u64 (minutes, 0, UINT32_MAX, &n) < 0)
+    else if (child_next_number (&answer, 1, &up) < 0
+             || child_next_number (&answer, 1, &open) < 0
+             || child_next_number (&answer, UINT32_MAX, &minutes) < 0)
         rc = garbled (err);
     else {
-        *part = (struct controller_partition){ .up = up[0] == '1',
-                                               .open = open[0] == '1',
-                                               .minutes = (uint32_t)n };
-        if (*outside
-            && hostlist_parse (&part->outside, outside, CONTROLLER_NODES_MAX,
-                               err) < 0)
+        *part = (struct controller_partition){ .up = up, .open = open,
+                                               .minutes = (uint32_t)minutes };
+        if (take_names (&part->outside, &answer, err) < 0)
             rc = -1;
     }
-    free (text);
+    free (answer.text);
     return rc;
 }
 
@@ -688,13 +607,7 @@ void controller_partition_clear (struct controller_partition *part)
 
 int controller_associated (const char *user, struct error *err)
 {
-    char *text;
-    size_t len;
-    int rc;
+    int n = ask_number (tell_associations, user, err);
 
-    if (ask (tell_associations, user, &text, &len, err) < 0)
-        return -1;
-    rc = text[0] != '0';
-    free (text);
-    return rc;
+    return n < 0 ? -1 : n > 0;
 }

@@ -27,6 +27,7 @@
 #include <sys/types.h>
 
 #include "prolog/policy/policy.h"
+#include "prolog/slurm/child.h"
 #include "util/error.h"
 #include "util/text.h"
 
@@ -137,8 +138,7 @@ int controller_user (uid_t *uid, char name[CONTROLLER_NAME],
 
 /* What slurmctld is configured to, as `scontrol show config` has it. */
 struct controller_conf {
-    char *text; /* name, NUL, value, NUL, ... */
-    size_t len;
+    struct child_answer values; /* a name, its value, ... */
 };
 
 /* Return 0, or -1 with err and nothing to clear. */

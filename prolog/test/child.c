@@ -20,8 +20,16 @@ static struct error err;
 static int echo (FILE *out, const void *arg, struct error *e)
 {
     (void)e;
-    fputs (arg, out);
-    putc ('\0', out);
+    child_put (out, arg);
+    return 0;
+}
+
+static int words (FILE *out, const void *arg, struct error *e)
+{
+    (void)e;
+    child_put (out, arg);
+    child_put (out, NULL);
+    child_put_number (out, 42);
     return 0;
 }
 
@@ -134,14 +142,13 @@ static const struct {
 static void test_failures (void)
 {
     for (size_t i = 0; i < sizeof (failures) / sizeof (failures[0]); i++) {
-        char *out = "untouched";
-        size_t len;
+        struct child_answer out = { .text = "untouched" };
         int rc = child_call (failures[i].fn, "file", failures[i].timeout_ms,
-                             &out, &len, &err);
+                             &out, &err);
 
         ok (rc < 0 && err.fault == failures[i].fault
                 && !strcmp (err.text, failures[i].text)
-                && !strcmp (out, "untouched"),
+                && !strcmp (out.text, "untouched"),
             "%s: %s", failures[i].what, err.text);
     }
     ok (waitpid (-1, NULL, WNOHANG) < 0 && errno == ECHILD,
@@ -156,8 +163,7 @@ static void handler (int sig)
 static void test_surroundings (void)
 {
     sigset_t block, old;
-    char *out;
-    size_t len;
+    struct child_answer out;
     int fd = open ("/dev/null", O_RDONLY);
 
     signal (SIGPIPE, SIG_IGN);
@@ -165,10 +171,11 @@ static void test_surroundings (void)
     sigemptyset (&block);
     sigaddset (&block, SIGTERM);
     sigprocmask (SIG_BLOCK, &block, &old);
-    if (ok (child_call (surroundings, NULL, LONG_MS, &out, &len, &err) == 0,
+    if (ok (child_call (surroundings, NULL, LONG_MS, &out, &err) == 0,
             "a call with a file open and signals blocked")) {
-        ok (!strcmp (out, "0 1 2 3 1 1 0"), "it has neither: %s", out);
-        free (out);
+        ok (!strcmp (out.text, "0 1 2 3 1 1 0"), "it has neither: %s",
+            out.text);
+        free (out.text);
     }
     sigprocmask (SIG_SETMASK, &old, NULL);
     signal (SIGTERM, SIG_DFL);
@@ -178,23 +185,33 @@ static void test_surroundings (void)
 
 int main (void)
 {
-    char *out;
-    size_t len;
+    struct child_answer out;
 
-    if (ok (child_call (echo, "words", LONG_MS, &out, &len, &err) == 0,
+    if (ok (child_call (echo, "words", LONG_MS, &out, &err) == 0,
             "a result")) {
-        ok (len == 6 && !memcmp (out, "words\0", 7), "to the byte");
-        free (out);
+        ok (out.len == 6 && !memcmp (out.text, "words\0", 7), "to the byte");
+        free (out.text);
     }
-    if (ok (child_call (nothing, NULL, LONG_MS, &out, &len, &err) == 0,
+    if (ok (child_call (words, "a word", LONG_MS, &out, &err) == 0,
+            "strings and a number")) {
+        uint64_t n = 0;
+
+        ok (!strcmp (child_next (&out), "a word") && !*child_next (&out)
+                && child_next_number (&out, 42, &n) == 0 && n == 42
+                && !child_next (&out)
+                && child_next_number (&out, 42, &n) < 0,
+            "are told one after another");
+        free (out.text);
+    }
+    if (ok (child_call (nothing, NULL, LONG_MS, &out, &err) == 0,
             "none")) {
-        ok (len == 0 && !out[0], "is an empty one");
-        free (out);
+        ok (out.len == 0 && !out.text[0], "is an empty one");
+        free (out.text);
     }
-    if (ok (child_call (much, NULL, LONG_MS, &out, &len, &err) == 0,
+    if (ok (child_call (much, NULL, LONG_MS, &out, &err) == 0,
             "more than a pipe holds")) {
-        ok (len == MUCH && strlen (out) == MUCH, "is all there");
-        free (out);
+        ok (out.len == MUCH && strlen (out.text) == MUCH, "is all there");
+        free (out.text);
     }
     test_failures ();
     test_surroundings ();

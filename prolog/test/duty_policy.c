@@ -126,7 +126,7 @@ static void test_turn (struct service *s, size_t i)
     if (turns[i].suspects)
         wish.suspects = links (s->fabric);
     /* turns on end are of one wish */
-    wish.patient = patient && turns[i].after_s > 0;
+    wish.waits = patient && turns[i].after_s > 0;
     s->wish = &wish;
     s->nwishes = 1;
     s->log = open_memstream (&said, &len);
@@ -136,7 +136,7 @@ static void test_turn (struct service *s, size_t i)
     ok (duty_confirm (s, &err) == (*turns[i].audited != '\0')
             && !strcmp (audited, turns[i].audited),
         "%s: %s", turns[i].what, *audited ? audited : "none");
-    patient = wish.patient;
+    patient = wish.waits;
     fclose (s->log);
     said[strcspn (said, "\n")] = '\0';
     ok ((strstr (said, "waits up to 60 min for one") != NULL) == turns[i].said,

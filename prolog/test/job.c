@@ -48,10 +48,10 @@ static const char *join (char *const *v)
 
 static void test_arguments (void)
 {
-    struct job job = { .site = &site, .name = "pmm-audit-7", .nonce = "abc",
-                       .leader = "n2",
-                       .nodes = "n[1-3]", .n = 3, .partners = "n[1-3]",
-                       .npartners = 3 };
+    struct audit_job job = { .site = &site, .name = "pmm-audit-7",
+                             .nonce = "abc", .leader = "n2",
+                             .nodes = "n[1-3]", .n = 3, .partners = "n[1-3]",
+                             .npartners = 3 };
     char **env, **a;
 
     setenv ("SLURM_CONF", "/etc/s.conf", 1);
@@ -189,9 +189,10 @@ static void test_said (void)
         { LAUNCH "echo '0: srun: error: task 1 launch failed: x' >&2", 0, 0,
           "srun: error: task 1 launch failed: x", "" },
     };
-    struct job job = { .site = &site, .name = "pmm-audit-7", .nonce = "abc",
-                       .nodes = "n[1-3]", .n = 3, .partners = "n[1-3]",
-                       .npartners = 3, .owns = owns };
+    struct audit_job job = { .site = &site, .name = "pmm-audit-7",
+                             .nonce = "abc", .nodes = "n[1-3]", .n = 3,
+                             .partners = "n[1-3]", .npartners = 3,
+                             .owns = owns };
 
     site.srun = (char *)"./srun";
     for (size_t i = 0; i < sizeof (tab) / sizeof (tab[0]); i++) {
@@ -226,9 +227,9 @@ static void test_said (void)
 /* Nodes that do not answer where others do. */
 static void test_silent (void)
 {
-    struct job job = { .site = &site, .name = "pmm-audit-7", .nonce = "abc",
-                       .nodes = "n[1-3]", .n = 3, .partners = "n[1-3]",
-                       .npartners = 3 };
+    struct audit_job job = { .site = &site, .name = "pmm-audit-7",
+                             .nonce = "abc", .nodes = "n[1-3]", .n = 3,
+                             .partners = "n[1-3]", .npartners = 3 };
     FILE *fp = fopen ("srun", "w");
     struct job_said said;
 

@@ -48,7 +48,7 @@ static void make_texts (size_t n)
     free (latency);
 }
 
-static int read_text (struct record *r, const char *a, const char *b,
+static int read_text (struct audit_record *r, const char *a, const char *b,
                       const char *c, const char *d, struct error *err)
 {
     struct record_whom whom = { NONCE, fabric, node_of };
@@ -65,7 +65,7 @@ static int read_text (struct record *r, const char *a, const char *b,
 
 static void test_whole (void)
 {
-    struct record r;
+    struct audit_record r;
     struct error err;
 
     ok (read_text (&r, "slurmstepd: a word\n", plan_text, samples_text,
@@ -129,7 +129,7 @@ static void test_hostile (void)
     for (size_t i = 0; i < sizeof (tab) / sizeof (tab[0]); i++) {
         char *changed = replace (tab[i].plan ? plan_text : samples_text,
                                  tab[i].from, tab[i].to);
-        struct record r;
+        struct audit_record r;
         struct error err;
 
         ok (read_text (&r, tab[i].plan ? changed : plan_text,
@@ -144,7 +144,7 @@ static void test_hostile (void)
 
 static void test_whom (void)
 {
-    struct record r;
+    struct audit_record r;
     struct error err;
 
     free (plan_text);
@@ -158,7 +158,7 @@ static void test_whom (void)
 
 static void test_parts (void)
 {
-    struct record r;
+    struct audit_record r;
     struct error err;
 
     ok (read_text (&r, plan_text, OK_LINE, "", "", &err) < 0
@@ -183,7 +183,7 @@ static void test_damaged (void)
 
     rng_seed (&rng, 7);
     for (int i = 0; i < 2000; i++) {
-        struct record r;
+        struct audit_record r;
         size_t n = (size_t)sprintf (text, "%s%s" OK_LINE, plan_text,
                                     samples_text);
 
@@ -224,7 +224,7 @@ static void tear_down (void)
 /* Ports by several LIDs are those of the nodes that have the ports. */
 static void test_lids (void)
 {
-    struct record r;
+    struct audit_record r;
     struct error err;
 
     set_up (2);

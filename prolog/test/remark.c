@@ -31,11 +31,9 @@ static int queue (struct ledger *l)
 
 static int flush (struct ledger *l, const char *n)
 {
-    char action[] = "comment";
-    struct site site = { .action = action };
     int written;
-    int rc = accounting_flush (&site, l, time (NULL), (size_t)atoi (n),
-                               &written, &err);
+    int rc = accounting_flush (l, time (NULL), (size_t)atoi (n), &written,
+                               &err);
 
     if (rc >= 0)
         printf ("%d\n", written);

@@ -21,7 +21,7 @@ static void read_record (const char *text)
         .node = node,
     };
     char *copy = strdup (text);
-    struct record record;
+    struct audit_record record;
     struct error err;
 
     if (!copy || f->nendpoints > sizeof (node) / sizeof (node[0]))
