@@ -161,7 +161,7 @@ static json_t *actions_json (const struct policy_input *in, const char *node,
 static int add_out (const struct work *w, json_t *obj, const char *node,
                     struct error *err)
 {
-    int64_t now = w->report.docket.input.now;
+    int64_t now = w->report.facts.input.now;
     json_t *faulty = ledger_faulty (w->ledger, now, err);
     const json_t *out = ledger_is_out (faulty, node, now);
     int rc = faulty ? 0 : -1;
@@ -197,7 +197,7 @@ static json_t *node_json (const struct work *w, const struct decision *d,
         rc = add_out (w, obj, d->node, err);
     for (size_t i = 0; rc == 0 && i < sizeof (lists) / sizeof (lists[0]);
          i++) {
-        json_t *list = lists[i].list (&w->report.docket.input, d->node, err);
+        json_t *list = lists[i].list (&w->report.facts.input, d->node, err);
 
         if (!list)
             rc = -1;
@@ -330,7 +330,7 @@ static int print (const struct work *w, const json_t *nodes,
     if (!file || !remarks
         || json_object_update_new (
                file, json_pack ("{s:I, s:s, s:I, s:b, s:O, s:O}", "time",
-                                (json_int_t)w->report.docket.input.now,
+                                (json_int_t)w->report.facts.input.now,
                                 "action", w->site.action, "after",
                                 (json_int_t)d->after, "stopped", d->stopped,
                                 "remarks", remarks, "nodes", nodes)) < 0)

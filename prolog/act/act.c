@@ -50,10 +50,10 @@ static void ask (struct act_report *r, const struct act_world *w)
 
     if (w->self (w->arg, r->self, &err) < 0
         || w->nodes (w->arg, &r->nodes, &err) < 0) {
-        docket_doubt (&r->docket, err.text);
+        facts_doubt (&r->facts, err.text);
         return;
     }
-    docket_nodes (&r->docket, r->nodes.v, r->nodes.n);
+    facts_nodes (&r->facts, r->nodes.v, r->nodes.n);
 }
 
 int act_look (struct act_report *r, const struct act_world *world,
@@ -68,13 +68,13 @@ int act_look (struct act_report *r, const struct act_world *world,
     if (*site->node_map)
         r->map = nodemap_load_trusted (site->node_map, geteuid (),
                                        &doubt);
-    if (docket_make (&r->docket, ledger, fabric, r->map, r->self, now, &cfg,
+    if (facts_read (&r->facts, ledger, fabric, r->map, r->self, now, &cfg,
                      err) < 0)
         return -1;
     if (*site->node_map && !r->map)
-        docket_doubt (&r->docket, doubt.text);
+        facts_doubt (&r->facts, doubt.text);
     ask (r, world);
-    return policy_decide (&r->decisions, &r->docket.input, &cfg, err);
+    return policy_decide (&r->decisions, &r->facts.input, &cfg, err);
 }
 
 void act_report_clear (struct act_report *r)
@@ -84,7 +84,7 @@ void act_report_clear (struct act_report *r)
     policy_clear (&r->decisions);
     if (r->nodes_clear)
         r->nodes_clear (&r->nodes);
-    docket_clear (&r->docket);
+    facts_clear (&r->facts);
     nodemap_destroy (r->map);
     *r = (struct act_report){ .drained = 0 };
     errno = saved_errno;
@@ -233,7 +233,7 @@ static int say_decisions (struct round *r)
 /* Note what was intended, and is now known to have come about or not. */
 static int settle (struct round *r)
 {
-    const struct docket *d = &r->report->docket;
+    const struct facts *d = &r->report->facts;
 
     for (size_t i = 0; i < d->nopen; i++)
         if (!d->open[i].pending
@@ -243,7 +243,7 @@ static int settle (struct round *r)
 }
 
 /* The Reason of the drain that stands on a node. */
-static const char *drain_reason (const struct docket *d, const char *node)
+static const char *drain_reason (const struct facts *d, const char *node)
 {
     const struct policy_input *in = &d->input;
 
@@ -268,7 +268,7 @@ static int drain (struct round *r, const struct decision *d)
 static int resume (struct round *r, const struct decision *d)
 {
     int rc = r->world->resume (r->world->arg, d->node,
-                               drain_reason (&r->report->docket, d->node),
+                               drain_reason (&r->report->facts, d->node),
                                r->err);
 
     if (rc == 1) {

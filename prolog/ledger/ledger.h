@@ -357,9 +357,9 @@ json_t *ledger_extent (struct ledger *ledger, int64_t id, struct error *err);
 
 /* What is read from here on is as of one moment, until it is released; in
  * between nothing is called but what reads, and does not say that it gives all
- * of one audit. A hold that fails is an error of what is read.
+ * of one audit. Return 0, or -1 with err.
  */
-void ledger_hold (struct ledger *ledger, struct error *err);
+int ledger_hold (struct ledger *ledger, struct error *err);
 void ledger_release (struct ledger *ledger);
 
 /* Rows as structs of the caller's: a table of columns says what goes where.

@@ -316,9 +316,10 @@ void ledger_pool_clear (struct ledger_pool *pool)
     *pool = (struct ledger_pool){ 0 };
 }
 
-void ledger_hold (struct ledger *l, struct error *err)
+int ledger_hold (struct ledger *l, struct error *err)
 {
     db_begin (l, DB_BEGIN_READ, err);
+    return (int)db_result (l, 0);
 }
 
 void ledger_release (struct ledger *l)
