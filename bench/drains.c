@@ -310,8 +310,7 @@ static void decide (struct trial *t, struct facts *facts,
                      &err) < 0)
         die (&err);
     facts_nodes (facts, t->node, t->f->nhosts);
-    if (policy_decide (d, &facts->input, &t->cfg, &err) < 0)
-        die (&err);
+    policy_decide (d, &facts->input, &t->cfg);
     if (d->stopped) {
         fprintf (stderr, "drains: %s\n", d->remark[0]);
         exit (1);

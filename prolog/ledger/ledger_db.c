@@ -149,7 +149,7 @@ static const char schema[]
       /* of decisions that stand, node '': about the site */
       "CREATE TABLE said (node TEXT NOT NULL, words TEXT NOT NULL,"
       " PRIMARY KEY (node, words)) WITHOUT ROWID;"
-      /* of each endpoint one of an audit; of a node NULL is what is not known */
+      /* of each endpoint one of an audit; of a node NULL is not known */
       "CREATE TABLE loopback (audit INTEGER NOT NULL"
       " REFERENCES audit ON DELETE CASCADE,"
       " end INTEGER NOT NULL REFERENCES name,"

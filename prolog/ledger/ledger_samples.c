@@ -48,8 +48,8 @@ static int64_t read_routes (struct ledger *l, struct routes *r,
     int64_t epoch = 0;
 
     db_run (l, DB_FIND_EPOCH, &epoch, VALUES (NAME (fabric)));
-    for (sqlite3_stmt *row = db_first (l, DB_ROUTES, VALUES (INT (epoch))); row;
-         row = db_next (l, DB_ROUTES)) {
+    for (sqlite3_stmt *row = db_first (l, DB_ROUTES, VALUES (INT (epoch)));
+         row; row = db_next (l, DB_ROUTES)) {
         r->v = xgrow (r->v, r->n, sizeof (*r->v));
         r->v[r->n++] = (struct route){
             .id = sqlite3_column_int64 (row, 0),
@@ -275,7 +275,8 @@ struct samples *ledger_baseline (struct ledger *l, const char *fabric,
 {
     struct routes r = { 0 };
     struct newest w = {
-        .ledger = l, .routes = &r, .enough = n, .samples = xcheck (samples_create ()),
+        .ledger = l, .routes = &r, .enough = n,
+        .samples = xcheck (samples_create ()),
     };
     int64_t epoch;
 
