@@ -13,7 +13,7 @@
  * every 20 minutes, and as the service does, the trial waits for up to an hour for
  * partners that can tell the suspects apart. While the policy waits for nobody,
  * the host's next job is audited. There are up to four audits, 20 minutes apart.
- * Planner, judge, ledger, docket and policy are the audit service's, with the
+ * Planner, judge, ledger, facts and policy are the audit service's, with the
  * defaults of pmm.conf, but Action=drain.
  *
  * FAULT is host+NS, switch+NS, healthy or a change (bench/truth.h), also lft5:
@@ -45,7 +45,7 @@
 #include "bench/truth.h"
 #include "core/judge/confirm.h"
 #include "core/judge/judge.h"
-#include "prolog/act/docket.h"
+#include "prolog/act/facts.h"
 #include "prolog/audit/partners.h"
 #include "util/alloc.h"
 
@@ -301,17 +301,16 @@ static size_t await_partners (struct trial *t, const struct decision *d,
 }
 
 /* Let the policy decide. */
-static void decide (struct trial *t, struct docket *docket,
+static void decide (struct trial *t, struct facts *facts,
                     struct decisions *d)
 {
     struct error err;
 
-    if (docket_make (docket, t->ledger, t->f, NULL, "slurm", t->now, &t->cfg,
+    if (facts_read (facts, t->ledger, t->f, NULL, "slurm", t->now, &t->cfg,
                      &err) < 0)
         die (&err);
-    docket_nodes (docket, t->node, t->f->nhosts);
-    if (policy_decide (d, &docket->input, &t->cfg, &err) < 0)
-        die (&err);
+    facts_nodes (facts, t->node, t->f->nhosts);
+    policy_decide (d, &facts->input, &t->cfg);
     if (d->stopped) {
         fprintf (stderr, "drains: %s\n", d->remark[0]);
         exit (1);
@@ -368,7 +367,7 @@ static bool is_crowded (const struct decisions *d)
 static void run_audits (struct trial *t, struct sums *sums)
 {
     const char **host = xcalloc (t->f->nhosts, sizeof (*host));
-    struct docket docket = { 0 };
+    struct facts facts = { 0 };
     struct decisions d = { 0 };
     bool drained = false;
     bool crowded = false;
@@ -398,8 +397,8 @@ static void run_audits (struct trial *t, struct sums *sums)
         enter (t, ps, s, v, about, w ? w->audit : k);
         sums->led += k == 1 && !strcmp (t->leader[2], t->host);
         policy_clear (&d);
-        docket_clear (&docket);
-        decide (t, &docket, &d);
+        facts_clear (&facts);
+        decide (t, &facts, &d);
         drained = count_drains (t, &d, k, sums);
         crowded |= is_crowded (&d);
         samples_destroy (s);
@@ -408,7 +407,7 @@ static void run_audits (struct trial *t, struct sums *sums)
     }
     sums->crowded += crowded;
     policy_clear (&d);
-    docket_clear (&docket);
+    facts_clear (&facts);
     free (host);
 }
 

@@ -15,9 +15,11 @@
 #include "ibquery/snapshot.h"
 #include "pmm/common.h"
 #include "pmm/inputs.h"
+#include "pmm/lines.h"
 #include "pmm/trends.h"
 #include "pmm/verb.h"
 #include "prolog/ledger/ledger.h"
+#include "util/alloc.h"
 #include "util/file.h"
 #include "util/json.h"
 #include "util/site.h"
@@ -33,7 +35,7 @@ enum {
     POINTS_MAX = 1000,
 };
 
-struct options {
+struct ledger_options {
     const char *ledger, *conf, *fabric, *hosts, *node, *why;
     const char *measured_on, *plan, *samples; /* as inputs_load has them */
     const char *output;
@@ -46,8 +48,8 @@ struct options {
 };
 
 /* What a verb works with. */
-struct work {
-    const struct options *o;
+struct ledger_run {
+    const struct ledger_options *o;
     const char *arg; /* its operand, NULL */
     struct ledger *ledger;
     struct fabric *fabric; /* NULL: no -f */
@@ -56,7 +58,7 @@ struct work {
     enum verdict_status status;
 };
 
-#define FIELD(name) offsetof (struct options, name)
+#define FIELD(name) offsetof (struct ledger_options, name)
 #define LEDGER                                                                \
     { "ledger", 'L', "FILE", opt_string, FIELD (ledger),                      \
       "the ledger, if not pmm.conf's" },                                      \
@@ -160,133 +162,83 @@ static const struct opt add_table[] = {
  * Text
  */
 
-static const char *text_of (const json_t *obj, const char *key)
-{
-    const char *s = json_string_value (json_object_get (obj, key));
-
-    return s ? s : "-";
-}
-
-static json_int_t number_of (const json_t *obj, const char *key)
-{
-    return json_integer_value (json_object_get (obj, key));
-}
-
-/* "2026-11-21T18:50:12", in UTC. */
-static const char *date_of (const json_t *obj, const char *key, char *buf,
-                            size_t size)
-{
-    const json_t *value = json_object_get (obj, key);
-    time_t t = (time_t)json_integer_value (value);
-    struct tm tm;
-
-    if (!json_is_integer (value) || !gmtime_r (&t, &tm)
-        || strftime (buf, size, "%Y-%m-%dT%H:%M:%S", &tm) == 0)
-        snprintf (buf, size, "-");
-    return buf;
-}
-
 static void print_audit (const json_t *a, FILE *fp)
 {
-    char date[32];
-    const json_t *hosts = json_object_get (a, "hosts");
-    json_int_t n = json_is_array (hosts) ? (json_int_t)json_array_size (hosts)
-                                         : json_integer_value (hosts);
-
-    fprintf (fp, "audit %jd begun=%s %s hosts=%jd job=%jd by=%s %s\n",
-             (intmax_t)number_of (a, "id"),
-             date_of (a, "begun", date, sizeof (date)), text_of (a, "status"),
-             (intmax_t)n, (intmax_t)number_of (a, "about"),
-             text_of (a, "why"), text_of (a, "sentence"));
+    print_line (a, "audit {id} begun={@begun} {status} hosts={hosts}"
+                   " job={about} by={why} {sentence}\n", fp);
 }
 
 static void print_details (const json_t *a, FILE *fp)
 {
-    const char *leader = json_string_value (json_object_get (a, "leader"));
-    char date[32];
-    size_t i;
+    static const struct {
+        const char *key, *format;
+    } lists[] = {
+        { "findings", "  {level} {why}\n" },
+        { "limits", NULL },
+        { "hosts", "  missing: {host}\n" },
+        { "signs", "  sign: {kind} at {link} {host}\n" },
+        { "faults", "  at fault: {node}: {cause}\n" },
+        { "actions", "  {kind} {node} {@done}: {reason} ({why})\n" },
+    };
     json_t *v;
+    size_t i;
 
-    if (leader)
-        fprintf (fp, "  led by %s\n", leader);
-    json_array_foreach (json_object_get (a, "findings"), i, v)
-        fprintf (fp, "  %s %s\n", text_of (v, "level"), text_of (v, "why"));
-    json_array_foreach (json_object_get (a, "limits"), i, v)
-        fprintf (fp, "  limit: %s\n", json_string_value (v));
-    json_array_foreach (json_object_get (a, "hosts"), i, v)
-        if (json_is_integer (json_object_get (v, "answered"))
-            && !number_of (v, "answered"))
-            fprintf (fp, "  missing: %s\n", text_of (v, "host"));
-    json_array_foreach (json_object_get (a, "signs"), i, v)
-        fprintf (fp, "  sign: %s at %s %s\n", text_of (v, "kind"),
-                 text_of (v, "link"), text_of (v, "host"));
-    json_array_foreach (json_object_get (a, "faults"), i, v)
-        fprintf (fp, "  at fault: %s: %s\n", text_of (v, "node"),
-                 text_of (v, "cause"));
-    json_array_foreach (json_object_get (a, "actions"), i, v)
-        fprintf (fp, "  %s %s %s: %s (%s)\n", text_of (v, "kind"),
-                 text_of (v, "node"),
-                 date_of (v, "done", date, sizeof (date)),
-                 text_of (v, "reason"), text_of (v, "why"));
-    fprintf (fp, "  %s\n",
-             COUNTED (json_array_size (json_object_get (a, "probes")),
-                    "probe"));
+    if (json_is_string (json_object_get (a, "leader")))
+        print_line (a, "  led by {leader}\n", fp);
+    for (size_t k = 0; k < sizeof (lists) / sizeof (lists[0]); k++)
+        json_array_foreach (json_object_get (a, lists[k].key), i, v) {
+            const json_t *answered = json_object_get (v, "answered");
+
+            if (!lists[k].format)
+                fprintf (fp, "  limit: %s\n", json_string_value (v));
+            else if (!answered || (json_is_integer (answered)
+                                   && !json_integer_value (answered)))
+                print_line (v, lists[k].format, fp);
+        }
+    print_line (a, "  {probes probe}\n", fp);
 }
 
 static void print_mute (const json_t *m, FILE *fp)
 {
-    const char *link = text_of (m, "link");
-    const char *node = text_of (m, "node");
-    char date[32], until[32];
-
-    fprintf (fp, "%s%s%s %s by %s", link, *link && *node ? " at " : "", node,
-             date_of (m, "time", date, sizeof (date)), text_of (m, "who"));
-    if (number_of (m, "until"))
-        fprintf (fp, " until %s",
-                 date_of (m, "until", until, sizeof (until)));
-    fprintf (fp, ": %s\n", text_of (m, "why"));
+    print_line (m, *text_of (m, "link") && *text_of (m, "node")
+                       ? "{link} at {node} {@time} by {who}"
+                       : "{link}{node} {@time} by {who}", fp);
+    if (json_integer_value (json_object_get (m, "until")))
+        print_line (m, " until {@until}", fp);
+    print_line (m, ": {why}\n", fp);
 }
 
 static void print_rebase (const json_t *m, FILE *fp)
 {
-    char date[32];
-
-    fprintf (fp, "%s %s by %s after audit %jd: %s\n", text_of (m, "link"),
-             date_of (m, "time", date, sizeof (date)), text_of (m, "who"),
-             (intmax_t)number_of (m, "after"), text_of (m, "why"));
+    print_line (m, "{link} {@time} by {who} after audit {after}: {why}\n", fp);
 }
 
 static void print_point (const json_t *p, FILE *fp)
 {
-    char date[32];
-
-    fprintf (fp, "audit %jd begun=%s %s %+.0f ns on %s\n",
-             (intmax_t)number_of (p, "audit"),
-             date_of (p, "begun", date, sizeof (date)), text_of (p, "level"),
-             json_number_value (json_object_get (p, "change_ns")),
-             COUNTED ((uint64_t)number_of (p, "routes"), "route"));
+    print_line (p, "audit {audit} begun={@begun} {level} {+change_ns} ns on"
+                   " {routes route}\n", fp);
 }
 
-/* Write an object as a line of its own, with `kind` before the rest. Takes it;
- * NULL: memory is short.
+static void print_failed (const json_t *v, FILE *fp)
+{
+    print_line (v, *text_of (v, "node")
+                       ? "{audits audit}, newest {newest}, without a result:"
+                         " {node}: {cause}\n"
+                       : "{audits audit}, newest {newest}, without a result:"
+                         " {cause}\n", fp);
+}
+
+/* Write an object as a line of its own, with `kind` before the rest. Takes it,
+ * NULL too.
  */
-static int write_line (struct work *w, const char *kind, json_t *obj,
+static int write_line (struct ledger_run *w, const char *kind, json_t *obj,
                        struct error *err)
 {
-    json_t *line = json_file (kind, NULL);
-    int rc;
-
-    if (!obj || !line || json_object_update (line, obj) < 0)
-        rc = error_nomem (err);
-    else
-        rc = json_write (line, w->fp, err);
-    json_decref (line);
-    json_decref (obj);
-    return rc;
+    return obj ? json_write_file (kind, NULL, obj, w->fp, err) : -1;
 }
 
 /* Write a list, one line each, or as one JSON object with `key`. Takes it. */
-static int write_list (struct work *w, const char *key, json_t *list,
+static int write_list (struct ledger_run *w, const char *key, json_t *list,
                        void (*print) (const json_t *, FILE *),
                        struct error *err)
 {
@@ -307,7 +259,7 @@ static int write_list (struct work *w, const char *key, json_t *list,
  * The verbs
  */
 
-static int show (struct work *w, struct error *err)
+static int show (struct ledger_run *w, struct error *err)
 {
     uint64_t id;
     json_t *audit;
@@ -319,7 +271,7 @@ static int show (struct work *w, struct error *err)
                                                          : w->o->last, err),
                            print_audit, err);
     if (text_u64 (w->arg, 1, INT64_MAX, &id) < 0)
-        return error_input (err, "'%.40s' is no audit's number", w->arg);
+        return error_input (err, "'%.40s' is not an audit id", w->arg);
     if (!(audit = ledger_audit (w->ledger, (int64_t)id, err)))
         return -1;
     if (w->o->json)
@@ -330,46 +282,37 @@ static int show (struct work *w, struct error *err)
     return 0;
 }
 
-static void print_missed (const json_t *failed, json_t *faulty, FILE *fp)
-{
-    char date[32], until[32];
-    const char *node;
-    json_t *v;
-    size_t i;
-
-    json_object_foreach (faulty, node, v)
-        fprintf (fp, "%s left out until %s: %s (faults: %jd since %s)\n",
-                 node, date_of (v, "until", until, sizeof (until)),
-                 text_of (v, "cause"), (intmax_t)number_of (v, "faults"),
-                 date_of (v, "since", date, sizeof (date)));
-    json_array_foreach (failed, i, v)
-        fprintf (fp, "%s, newest %jd, without a result: %s%s%s\n",
-                 COUNTED ((uint64_t)number_of (v, "audits"), "audit"),
-                 (intmax_t)number_of (v, "newest"), text_of (v, "node"),
-                 *text_of (v, "node") ? ": " : "", text_of (v, "cause"));
-}
-
-static int missed (struct work *w, struct error *err)
+static int missed (struct ledger_run *w, struct error *err)
 {
     int64_t days = w->o->days < 0 ? 1 : w->o->days;
     json_t *failed = ledger_failed (w->ledger, w->now - days * DAY_S, err);
     json_t *faulty = failed ? ledger_faulty (w->ledger, w->now, err) : NULL;
     int rc = faulty ? 0 : -1;
+    const char *node;
+    json_t *v;
+    size_t i;
 
     if (rc == 0 && w->o->json)
         rc = write_line (w, "ledger",
                          json_pack ("{s:I, s:O, s:O}", "days",
                                     (json_int_t)days, "failed", failed,
                                     "faulty", faulty), err);
-    else if (rc == 0)
-        print_missed (failed, faulty, w->fp);
+    else if (rc == 0) {
+        json_object_foreach (faulty, node, v) {
+            fputs (node, w->fp);
+            print_line (v, " left out until {@until}: {cause} (faults: "
+                           "{faults} since {@since})\n", w->fp);
+        }
+        json_array_foreach (failed, i, v)
+            print_failed (v, w->fp);
+    }
     json_decref (failed);
     json_decref (faulty);
     return rc;
 }
 
 /* The id of a link that is named on the command line, into buf. */
-static int find_link (const struct work *w, char *buf, size_t size,
+static int find_link (const struct ledger_run *w, char *buf, size_t size,
                       struct error *err)
 {
     unsigned int port;
@@ -392,7 +335,7 @@ static int find_link (const struct work *w, char *buf, size_t size,
     return 0;
 }
 
-static int trend (struct work *w, struct error *err)
+static int trend (struct ledger_run *w, struct error *err)
 {
     char link[LEDGER_NAME_MAX];
 
@@ -407,7 +350,7 @@ static int trend (struct work *w, struct error *err)
                        print_point, err);
 }
 
-static int solve_all (struct work *w, struct error *err)
+static int solve_all (struct ledger_run *w, struct error *err)
 {
     const struct trends_options opts = {
         .now = w->now,
@@ -444,7 +387,7 @@ static const char *who (void)
     return pw ? pw->pw_name : "unknown";
 }
 
-static int mute (struct work *w, struct error *err)
+static int mute (struct ledger_run *w, struct error *err)
 {
     char link[LEDGER_NAME_MAX];
     struct ledger_mute m = {
@@ -466,7 +409,7 @@ static int mute (struct work *w, struct error *err)
     return ledger_mute (w->ledger, w->now, &m, err);
 }
 
-static int rebase (struct work *w, struct error *err)
+static int rebase (struct ledger_run *w, struct error *err)
 {
     char link[LEDGER_NAME_MAX];
 
@@ -480,9 +423,9 @@ static int rebase (struct work *w, struct error *err)
     return ledger_rebase (w->ledger, w->now, link, who (), w->o->why, err);
 }
 
-static int prune (struct work *w, struct error *err)
+static int prune (struct ledger_run *w, struct error *err)
 {
-    const struct options *o = w->o;
+    const struct ledger_options *o = w->o;
     int64_t before = o->days >= 0 ? w->now - (int64_t)o->days * DAY_S
                                   : INT64_MIN;
 
@@ -494,7 +437,7 @@ static int prune (struct work *w, struct error *err)
                : 0;
 }
 
-static int export_baseline (struct work *w, struct error *err)
+static int export_baseline (struct ledger_run *w, struct error *err)
 {
     struct pathset *ps = NULL;
     struct samples *s;
@@ -513,7 +456,7 @@ static int export_baseline (struct work *w, struct error *err)
 }
 
 /* A line for each of a list. Takes it. */
-static int export_list (struct work *w, const char *kind, json_t *list,
+static int export_list (struct ledger_run *w, const char *kind, json_t *list,
                         struct error *err)
 {
     size_t i;
@@ -527,7 +470,7 @@ static int export_list (struct work *w, const char *kind, json_t *list,
     return rc;
 }
 
-static int export (struct work *w, struct error *err)
+static int export (struct ledger_run *w, struct error *err)
 {
     int64_t id = 0;
 
@@ -549,32 +492,28 @@ static int export (struct work *w, struct error *err)
     return export_list (w, "rebase", ledger_rebases (w->ledger, err), err);
 }
 
-static int check (struct work *w, struct error *err)
+static int check (struct ledger_run *w, struct error *err)
 {
     return ledger_check (w->ledger, err);
 }
 
-static int begin (struct work *w, struct error *err)
+static int begin (struct ledger_run *w, struct error *err)
 {
     const struct ledger_cause cause = { .job = w->o->job };
     char nonce[LEDGER_NONCE_BYTES];
     struct pathset *ps;
     const char **host;
-    size_t n = 0;
-    int64_t id = -1;
+    int64_t id;
 
     if (!w->fabric)
         return error_input (err, "-f FABRIC is missing");
     if (!(ps = inputs_hosts (w->fabric, "hosts", w->o->hosts, false, err)))
         return -1;
-    host = calloc (pathset_size (ps) + 1, sizeof (*host));
-    for (size_t i = 0; host && i < pathset_size (ps); i++)
-        host[n++] = pathset_endpoint (ps, i)->host;
-    if (!host)
-        error_nomem (err);
-    else
-        id = ledger_begin (w->ledger, w->now, w->fabric->hash, &cause, host,
-                           n, nonce, err);
+    host = xarray (pathset_size (ps), sizeof (*host));
+    for (size_t i = 0; i < pathset_size (ps); i++)
+        host[i] = pathset_endpoint (ps, i)->host;
+    id = ledger_begin (w->ledger, w->now, w->fabric->hash, &cause, host,
+                       pathset_size (ps), nonce, err);
     free (host);
     pathset_destroy (ps);
     if (id < 0)
@@ -583,7 +522,7 @@ static int begin (struct work *w, struct error *err)
     return 0;
 }
 
-static int salvage (struct work *w, struct error *err)
+static int salvage (struct ledger_run *w, struct error *err)
 {
     struct ledger *into;
     int64_t lost = -1;
@@ -599,10 +538,10 @@ static int salvage (struct work *w, struct error *err)
     return lost < 0 ? -1 : 0;
 }
 
-static int judge_and_add (struct work *w, struct inputs *in,
+static int judge_and_add (struct ledger_run *w, struct inputs *in,
                           struct error *err)
 {
-    const struct options *o = w->o;
+    const struct ledger_options *o = w->o;
     struct baselines base = { 0 };
     struct judge_options opts;
     struct verdict *v = NULL;
@@ -623,7 +562,7 @@ static int judge_and_add (struct work *w, struct inputs *in,
     return rc;
 }
 
-static int add (struct work *w, struct error *err)
+static int add (struct ledger_run *w, struct error *err)
 {
     struct inputs in = { 0 };
     int rc;
@@ -645,7 +584,7 @@ static const struct {
     const char *args;
     int min, max; /* operands */
     enum ledger_mode mode, list; /* with operands, and without */
-    int (*run) (struct work *w, struct error *err);
+    int (*run) (struct ledger_run *w, struct error *err);
 } verbs[] = {
     { "show", "ledger show", show_table, "[AUDIT]", 0, 1, LEDGER_READ,
       LEDGER_READ, show },
@@ -665,15 +604,15 @@ static const struct {
       LEDGER_READ, export },
     { "check", "ledger check", check_table, "", 0, 0, LEDGER_READ,
       LEDGER_READ, check },
-    { "salvage", "ledger salvage", check_table, "NEW", 1, 1, LEDGER_LOOK,
-      LEDGER_LOOK, salvage },
+    { "salvage", "ledger salvage", check_table, "NEW", 1, 1, LEDGER_READ,
+      LEDGER_READ, salvage },
     { "begin", "ledger begin", begin_table, "", 0, 0, LEDGER_CREATE,
       LEDGER_CREATE, begin },
     { "add", "ledger add", add_table, "", 0, 0, LEDGER_WRITE, LEDGER_WRITE,
       add },
 };
 
-static struct ledger *open_ledger (const struct options *o,
+static struct ledger *open_ledger (const struct ledger_options *o,
                                    enum ledger_mode mode, struct error *err)
 {
     struct ledger *ledger = NULL;
@@ -687,11 +626,11 @@ static struct ledger *open_ledger (const struct options *o,
     return ledger;
 }
 
-static int run (size_t verb, struct work *w, struct error *err)
+static int run (size_t verb, struct ledger_run *w, struct error *err)
 {
     enum ledger_mode mode = w->arg || w->o->node ? verbs[verb].mode
                                                  : verbs[verb].list;
-    struct outfile *out = NULL;
+    struct outfile *out;
     int rc = -1;
 
     if (w->o->days > DAYS_MAX)
@@ -700,12 +639,8 @@ static int run (size_t verb, struct work *w, struct error *err)
         && (w->ledger = open_ledger (w->o, mode, err))
         && (out = file_create (w->o->output, err))) {
         w->fp = file_stream (out);
-        rc = verbs[verb].run (w, err);
+        rc = file_finish (out, verbs[verb].run (w, err), err);
     }
-    if (out && rc == 0)
-        rc = file_commit (out, err);
-    else
-        file_abort (out);
     ledger_close (w->ledger);
     fabric_destroy (w->fabric);
     return rc;
@@ -719,10 +654,10 @@ static int run_verb (size_t verb, int argc, char **argv)
         [VERDICT_UNKNOWN] = EXIT_WORLD,
         [VERDICT_FAIL] = EXIT_FAIL,
     };
-    struct options o = {
+    struct ledger_options o = {
         .last = -1, .days = -1, .keep = -1, .points = POINTS, .half_life = 7,
     };
-    struct work w = { .o = &o, .now = (int64_t)time (NULL) };
+    struct ledger_run w = { .o = &o, .now = (int64_t)time (NULL) };
     struct error err;
     int status;
     int first;

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "util/json.h"
 #include "util/text.h"
 
 enum { LINE_MAX_BYTES = 1024 };
@@ -50,10 +51,10 @@ static void ask (struct act_report *r, const struct act_world *w)
 
     if (w->self (w->arg, r->self, &err) < 0
         || w->nodes (w->arg, &r->nodes, &err) < 0) {
-        docket_doubt (&r->docket, err.text);
+        facts_doubt (&r->facts, err.text);
         return;
     }
-    docket_nodes (&r->docket, r->nodes.v, r->nodes.n);
+    facts_nodes (&r->facts, r->nodes.v, r->nodes.n);
 }
 
 int act_look (struct act_report *r, const struct act_world *world,
@@ -68,13 +69,14 @@ int act_look (struct act_report *r, const struct act_world *world,
     if (*site->node_map)
         r->map = nodemap_load_trusted (site->node_map, geteuid (),
                                        &doubt);
-    if (docket_make (&r->docket, ledger, fabric, r->map, r->self, now, &cfg,
+    if (facts_read (&r->facts, ledger, fabric, r->map, r->self, now, &cfg,
                      err) < 0)
         return -1;
     if (*site->node_map && !r->map)
-        docket_doubt (&r->docket, doubt.text);
+        facts_doubt (&r->facts, doubt.text);
     ask (r, world);
-    return policy_decide (&r->decisions, &r->docket.input, &cfg, err);
+    policy_decide (&r->decisions, &r->facts.input, &cfg);
+    return 0;
 }
 
 void act_report_clear (struct act_report *r)
@@ -84,7 +86,7 @@ void act_report_clear (struct act_report *r)
     policy_clear (&r->decisions);
     if (r->nodes_clear)
         r->nodes_clear (&r->nodes);
-    docket_clear (&r->docket);
+    facts_clear (&r->facts);
     nodemap_destroy (r->map);
     *r = (struct act_report){ .drained = 0 };
     errno = saved_errno;
@@ -108,17 +110,7 @@ static void drop_numbers (char *s)
     *to = '\0';
 }
 
-static json_t *words_of (const struct decision *d)
-{
-    char words[POLICY_WHY_MAX + 96];
-
-    snprintf (words, sizeof (words), "%s %s %s", policy_kind_name (d->kind),
-              d->link ? d->link : "", d->why);
-    drop_numbers (words);
-    return json_string (words);
-}
-
-/* What tells remarks apart. */
+/* What tells remarks, or decisions, apart: their text without its numbers. */
 struct words {
     char text[LEDGER_TEXT_MAX + 1];
 };
@@ -132,28 +124,36 @@ static struct words words_of_remark (const char *remark)
     return words;
 }
 
-/* {node: words, ...}; about the site, {words of it: remark, ...}. */
+static struct words words_of (const struct decision *d)
+{
+    struct words words;
+
+    snprintf (words.text, sizeof (words.text), "%s %s %s",
+              policy_kind_name (d->kind), d->link ? d->link : "", d->why);
+    drop_numbers (words.text);
+    return words;
+}
+
+/* {node: words, ...}; about the site, {words of it: remark, ...}. NULL with
+ * err.
+ */
 static json_t *said_of (struct round *r, bool site)
 {
     json_t *rows = ledger_said (r->ledger, r->err);
-    json_t *said = rows ? json_object () : NULL;
+    json_t *said = rows ? xcheck (json_object ()) : NULL;
     const json_t *row;
     size_t i;
 
     json_array_foreach (rows, i, row) {
-        const char *node
-            = json_string_value (json_object_get (row, "node"));
+        const char *node = json_string_value (json_object_get (row, "node"));
         json_t *words = json_object_get (row, "words");
 
-        if (site && !*node)
-            json_object_set (said,
-                             words_of_remark (json_string_value (words)).text,
-                             words);
-        else if (!site && *node)
-            json_object_set (said, node, words);
+        if (site == !*node)
+            json_put (said,
+                      site ? words_of_remark (json_string_value (words)).text
+                           : node,
+                      json_incref (words));
     }
-    if (rows && !said)
-        error_nomem (r->err);
     json_decref (rows);
     return said;
 }
@@ -172,41 +172,34 @@ static int say_remarks (struct round *r)
     const char *words;
     json_t *v;
 
-    for (size_t i = 0; rc >= 0 && i < d->nremarks; i++)
+    for (size_t i = 0; rc == 0 && i < d->nremarks; i++)
         if (json_object_del (said, words_of_remark (d->remark[i]).text) < 0) {
             say (r, "%s", d->remark[i]);
             rc = keep (r, "", d->remark[i], true);
         }
-    /* who is stopped does not know whether they hold */
+    /* a round that is stopped does not know whether they hold */
     json_object_foreach (said, words, v)
-        if (rc >= 0 && !d->stopped) {
+        if (rc == 0 && !d->stopped) {
             say (r, "no longer so: %s", json_string_value (v));
             rc = keep (r, "", json_string_value (v), false);
         }
     json_decref (said);
-    return rc < 0 ? -1 : 0;
+    return rc;
 }
 
 /* What is said of a node now, against what was: NULL is nothing. */
 static int say_decision (struct round *r, const struct decision *d,
-                         const json_t *said)
+                         const char *said)
 {
-    json_t *now = NULL;
-    int rc = 0;
+    struct words now = words_of (d);
+    bool news = act_is_news (d);
 
-    if (act_is_news (d) && !(now = words_of (d)))
-        return error_nomem (r->err);
-    if ((!now && !said) || (now && said && json_equal (now, said))) {
-        json_decref (now);
+    if (news ? said && !strcmp (now.text, said) : !said)
         return 0;
-    }
     say (r, "%s: %s: %s", d->node, policy_kind_name (d->kind), d->why);
-    if (said)
-        rc = keep (r, d->node, json_string_value (said), false);
-    if (now && rc >= 0)
-        rc = keep (r, d->node, json_string_value (now), true);
-    json_decref (now);
-    return rc < 0 ? -1 : 0;
+    if (said && keep (r, d->node, said, false) < 0)
+        return -1;
+    return news ? keep (r, d->node, now.text, true) : 0;
 }
 
 static int say_decisions (struct round *r)
@@ -218,14 +211,15 @@ static int say_decisions (struct round *r)
     json_t *words;
 
     for (size_t i = 0; rc == 0 && i < d->n; i++) {
-        rc = say_decision (r, &d->v[i], json_object_get (said, d->v[i].node));
+        rc = say_decision (r, &d->v[i], json_string_value (json_object_get (
+                                            said, d->v[i].node)));
         json_object_del (said, d->v[i].node);
     }
     json_object_foreach (said, node, words) /* none of Slurm's any more */
-        if (rc >= 0)
+        if (rc == 0)
             rc = keep (r, node, json_string_value (words), false);
     json_decref (said);
-    return rc < 0 ? -1 : 0;
+    return rc;
 }
 
 /* --- do ------------------------------------------------------------------ */
@@ -233,7 +227,7 @@ static int say_decisions (struct round *r)
 /* Note what was intended, and is now known to have come about or not. */
 static int settle (struct round *r)
 {
-    const struct docket *d = &r->report->docket;
+    const struct facts *d = &r->report->facts;
 
     for (size_t i = 0; i < d->nopen; i++)
         if (!d->open[i].pending
@@ -243,7 +237,7 @@ static int settle (struct round *r)
 }
 
 /* The Reason of the drain that stands on a node. */
-static const char *drain_reason (const struct docket *d, const char *node)
+static const char *drain_reason (const struct facts *d, const char *node)
 {
     const struct policy_input *in = &d->input;
 
@@ -254,53 +248,33 @@ static const char *drain_reason (const struct docket *d, const char *node)
     return "";
 }
 
-static int drain (struct round *r, const struct decision *d)
+/* Return 1, or 0 where the node is not as it was, or -1 with err. What was only
+ * seen is done when it is recorded.
+ */
+static int do_it (struct round *r, const struct decision *d)
 {
-    int rc = r->world->drain (r->world->arg, d->node, d->reason, r->err);
+    const struct act_world *w = r->world;
+    int rc = 1;
 
-    if (rc == 1) {
+    if (d->kind == POLICY_DRAIN
+        && (rc = w->drain (w->arg, d->node, d->reason, r->err)) == 1) {
         say (r, "%s: drained: %s", d->node, d->reason);
         r->report->drained++;
     }
-    return rc;
-}
-
-static int resume (struct round *r, const struct decision *d)
-{
-    int rc = r->world->resume (r->world->arg, d->node,
-                               drain_reason (&r->report->docket, d->node),
-                               r->err);
-
-    if (rc == 1) {
+    else if (d->kind == POLICY_RESUME
+             && (rc = w->resume (w->arg, d->node,
+                                 drain_reason (&r->report->facts, d->node),
+                                 r->err)) == 1) {
         say (r, "%s: resumed", d->node);
         r->report->resumed++;
     }
     return rc;
 }
 
-/* What was seen is done when it is recorded. */
-static int seen (struct round *r, const struct decision *d)
-{
-    (void)r;
-    (void)d;
-    return 1;
-}
-
-static const struct {
-    enum policy_kind kind;
-    int (*fn) (struct round *, const struct decision *);
-} deeds[] = {
-    { POLICY_LEFT, seen },
-    { POLICY_LIFTED, seen },
-    { POLICY_RESUME, resume },
-    { POLICY_DRAIN, drain },
-};
-
 /* Record, do, note. Where the node is not as it was, the record stays open and
- * the next round looks what became of it.
+ * the next round checks what became of it.
  */
-static int carry_out (struct round *r, const struct decision *d,
-                      int (*deed) (struct round *, const struct decision *))
+static int carry_out (struct round *r, const struct decision *d)
 {
     const struct ledger_action action = {
         .node = d->node,
@@ -310,7 +284,7 @@ static int carry_out (struct round *r, const struct decision *d,
         .why = d->why,
     };
     int64_t id = ledger_intend (r->ledger, r->now, &action, r->err);
-    int rc = id < 0 ? -1 : deed (r, d);
+    int rc = id < 0 ? -1 : do_it (r, d);
 
     if (rc == 0)
         say (r, "%s: no %s: it is not as it was any more", d->node,
@@ -320,12 +294,14 @@ static int carry_out (struct round *r, const struct decision *d,
 
 static int carry_out_all (struct round *r)
 {
+    static const enum policy_kind order[] = {
+        POLICY_LEFT, POLICY_LIFTED, POLICY_RESUME, POLICY_DRAIN,
+    };
     const struct decisions *d = &r->report->decisions;
 
-    for (size_t k = 0; k < sizeof (deeds) / sizeof (deeds[0]); k++)
+    for (size_t k = 0; k < sizeof (order) / sizeof (order[0]); k++)
         for (size_t i = 0; i < d->n; i++)
-            if (d->v[i].kind == deeds[k].kind
-                && carry_out (r, &d->v[i], deeds[k].fn) < 0)
+            if (d->v[i].kind == order[k] && carry_out (r, &d->v[i]) < 0)
                 return -1;
     return 0;
 }
@@ -361,3 +337,45 @@ int act_round (struct act_report *report, const struct act_world *world,
     close (lock);
     return rc;
 }
+
+/* --- Slurm --------------------------------------------------------------- */
+
+#ifdef HAVE_SLURM
+static int slurm_self (void *arg, char name[CONTROLLER_NAME],
+                       struct error *err)
+{
+    uid_t uid;
+
+    (void)arg;
+    return controller_user (&uid, name, err);
+}
+
+static int slurm_nodes (void *arg, struct controller_nodes *n,
+                        struct error *err)
+{
+    (void)arg;
+    return controller_nodes (n, err);
+}
+
+static int slurm_drain (void *arg, const char *node, const char *reason,
+                        struct error *err)
+{
+    (void)arg;
+    return controller_drain (node, reason, err);
+}
+
+static int slurm_resume (void *arg, const char *node, const char *reason,
+                         struct error *err)
+{
+    (void)arg;
+    return controller_resume (node, reason, err);
+}
+
+const struct act_world act_slurm = {
+    .self = slurm_self,
+    .nodes = slurm_nodes,
+    .nodes_clear = controller_nodes_clear,
+    .drain = slurm_drain,
+    .resume = slurm_resume,
+};
+#endif

@@ -27,7 +27,7 @@
 #include <stdint.h>
 
 #include "ibquery/fabric.h"
-#include "prolog/act/docket.h"
+#include "prolog/act/facts.h"
 #include "prolog/ledger/ledger.h"
 #include "prolog/policy/policy.h"
 #include "prolog/slurm/controller.h"
@@ -59,7 +59,7 @@ extern const struct act_world act_slurm;
 struct act_report {
     char self[CONTROLLER_NAME];
     struct nodemap *map;
-    struct docket docket;
+    struct facts facts;
     struct controller_nodes nodes;
     struct decisions decisions; /* their texts are in the above */
     size_t drained, resumed;    /* in this round */

@@ -10,9 +10,9 @@
  * fabric or of hosts that it was not begun for, is refused. So a user's check
  * never enters, and the same result never twice.
  *
- * Who owns the file may write it, nobody else, root neither; whoever may read
- * it by its mode (0640 when made) may read it. A file or a directory that
- * others may write is refused.
+ * Only the owner of the file may write it, and root neither; it is read by
+ * whom its mode (0640 when made) allows to. A file or a directory that others
+ * may write is refused.
  *
  * A call is one transaction: when it returns, all of it is on the disk, or
  * none of it. Ids are the order of things; times are only noted, since clocks
@@ -20,7 +20,7 @@
  * are seconds since 1970.
  *
  * Errors: one sentence that begins with the file's name. ERROR_INPUT: there is
- * no such file, it is no ledger, one of a later version, or what is to enter
+ * no such file, it is no ledger, one of another version, or what is to enter
  * is refused. ERROR_WORLD: all else, like a full disk, a damaged page, or a
  * lock that another holds for longer than LEDGER_WAIT_MS.
  */
@@ -49,7 +49,6 @@ enum {
 };
 
 enum ledger_mode {
-    LEDGER_LOOK, /* read; of an older version it can be salvaged alone */
     LEDGER_READ,
     LEDGER_WRITE,
     LEDGER_CREATE, /* write; made where it does not exist */
@@ -57,7 +56,7 @@ enum ledger_mode {
 
 struct ledger;
 
-/* NULL with err. An older version is brought up to date by who may write. */
+/* NULL with err. An empty file becomes a ledger where it may be written. */
 struct ledger *ledger_open (const char *path, enum ledger_mode mode,
                             struct error *err);
 void ledger_close (struct ledger *ledger);
@@ -76,8 +75,8 @@ int ledger_check (struct ledger *ledger, struct error *err);
 
 /* Copy what can be read of the damaged ledger at `from` into one that was just
  * made: each audit whole or not at all, under its number. `from` is one that
- * ledger_open takes to look at. A new ledger that did not get that far cannot
- * be opened again. Return how many audits, actions, comments, mutes and
+ * ledger_open opens. A new ledger that did not get that far cannot be opened
+ * again. Return how many audits, actions, comments, mutes and
  * rebases were lost (a list of them that cannot be told counts as one), or -1
  * with err.
  */
@@ -356,32 +355,91 @@ json_t *ledger_extent (struct ledger *ledger, int64_t id, struct error *err);
  * What the policy asks; work grows with what was found
  */
 
-/* What is read from here on is as of one moment, until it is released; no
- * more than reading is done in between, by what does not say that it gives all
+/* What is read from here on is as of one moment, until it is released; in
+ * between nothing is called but what reads, and does not say that it gives all
  * of one audit. Return 0, or -1 with err.
  */
 int ledger_hold (struct ledger *ledger, struct error *err);
 void ledger_release (struct ledger *ledger);
 
-/* Audits from `from` on that found something, of the link if it is not NULL:
- * [{audit}]. All links and switches that these suspect: [{link}].
+/* Rows as structs of the caller's: a table of columns says what goes where.
+ * All of it, texts too, lasts as long as the pool.
  */
-json_t *ledger_found (struct ledger *ledger, int64_t from, const char *link,
-                      struct error *err);
-json_t *ledger_suspects (struct ledger *ledger, int64_t from,
-                         struct error *err);
+struct ledger_pool {
+    void **block;
+    size_t n;
+};
+/* Zeroed. */
+void *ledger_alloc (struct ledger_pool *pool, size_t n, size_t size);
+void ledger_pool_clear (struct ledger_pool *pool);
 
-/* Audits from `from` on whose routes crossed the link: [{audit, own, clean,
- * open, lossy, peer}].
- * own: all of these routes ended at the host, so it is this host's link. clean:
- * an RTT over it was measured and judged, no finding suspects it but for what
- * is slow of its host beside it, and ledger_baseline would have had an RTT over
- * it before. open: it was not judged. lossy: half of its probes or more were
- * lost. peer: the one host that all RTTs over it were measured with; null
- * where there were several.
+struct ledger_column {
+    const char *name; /* NULL: behind the last one */
+    enum {
+        LEDGER_INT,   /* int64_t, uint64_t */
+        LEDGER_SIZE,  /* size_t */
+        LEDGER_BOOL,
+        LEDGER_UNSET, /* bool: it is NULL */
+        LEDGER_REAL,  /* NAN: it is NULL */
+        LEDGER_TEXT,  /* NULL likewise */
+        LEDGER_NAME,  /* a text; NULL where it is "", too */
+        LEDGER_WORD,  /* an enum, by the words of its values; nwords: none */
+    } type;
+    size_t offset;
+    const char *(*word) (int value);
+    int nwords;
+};
+#define LEDGER_COLUMN(name, type, of, field)                                  \
+    { name, type, offsetof (struct of, field), NULL, 0 }
+#define LEDGER_WORDS(name, of, field, word, n)                                \
+    { name, LEDGER_WORD, offsetof (struct of, field), word, n }
+
+/* As the lists above have them, in their order: LEDGER_ACTIONS (the newest
+ * `from`), LEDGER_MUTES, LEDGER_REBASES, LEDGER_SIGNS, LEDGER_RESULT and
+ * LEDGER_FINDINGS (of the audit `from`; of a finding its seq, not its
+ * suspects). And these:
+ *
+ * LEDGER_TRIES: audits from `from` on that were about a node: audit, node,
+ *     begun.
+ * LEDGER_FOUND, LEDGER_FOUND_OF_LINK: audits from `from` on that found
+ *     something, or something of the link: audit.
+ * LEDGER_SUSPECTS: all links and switches that these suspect: link.
+ * LEDGER_AUDIT_SUSPECTS: those of one audit: finding (its seq), link.
+ * LEDGER_LINK_AUDITS: audits from `from` on whose routes crossed the link:
+ *     audit, own, clean, open, lossy, peer. own: all of these routes ended at
+ *     the host, so it is this host's link. clean: an RTT over it was measured
+ *     and judged, no finding suspects it but for what is slow of its host
+ *     apart from it, and ledger_baseline would have had an RTT over it before.
+ *     open: it was not judged. lossy: half of its probes or more were lost.
+ *     peer: the one host that all RTTs over it were measured with; NULL where
+ *     there were several.
  */
-json_t *ledger_sights (struct ledger *ledger, const char *link,
-                       const char *host, int64_t from, struct error *err);
+struct ledger_rows {
+    enum {
+        LEDGER_ACTIONS,
+        LEDGER_MUTES,
+        LEDGER_REBASES,
+        LEDGER_SIGNS,
+        LEDGER_TRIES,
+        LEDGER_FOUND,
+        LEDGER_FOUND_OF_LINK,
+        LEDGER_SUSPECTS,
+        LEDGER_LINK_AUDITS,
+        LEDGER_RESULT,
+        LEDGER_FINDINGS,
+        LEDGER_AUDIT_SUSPECTS,
+    } kind;
+    size_t size; /* of the struct; what no column sets is 0 */
+    struct ledger_column column[12];
+};
+struct ledger_key {
+    int64_t from;
+    const char *link, *host;
+};
+/* *n structs, the pool's; NULL with err. */
+void *ledger_read (struct ledger *ledger, const struct ledger_rows *rows,
+                   const struct ledger_key *key, struct ledger_pool *pool,
+                   size_t *n, struct error *err);
 
 /* What came of an audit: {id, ended, status, whole, complete, asked, answered,
  * limited, leader, findings, not_judged}. whole: it came to its end. complete:
@@ -392,10 +450,6 @@ json_t *ledger_sights (struct ledger *ledger, const char *link,
  * findings, not_judged: as ledger_audit has them.
  */
 json_t *ledger_result (struct ledger *ledger, int64_t id, struct error *err);
-
-/* Audits from `from` on that were about a node: [{audit, node, begun}]. */
-json_t *ledger_tries (struct ledger *ledger, int64_t from,
-                      struct error *err);
 
 /* What was said to those who read the log and still holds, [{node, words}], by
  * node; node "": about the site. ledger_say adds it, or where not `on` takes it

@@ -4,114 +4,257 @@
 #include "prolog/ledger/ledger.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/linear/stats.h"
 #include "prolog/ledger/ledger_db.h"
+#include "util/json.h"
+#include "util/sort.h"
 
-/* Put a list that is the caller's into an object. 0, or -1 with err. */
-static int put (json_t *obj, const char *key, json_t *value,
-                struct error *err)
+enum { FAULT_MAX_AGE_S = 7 * 86400 };
+
+/*
+ * Lists
+ */
+
+static json_t *list (struct ledger *l, enum db_stmt id,
+                     const struct db_value *v, size_t n, struct error *err)
 {
-    if (!value)
-        return -1;
-    if (json_object_set_new (obj, key, value) < 0)
-        return error_nomem (err);
-    return 0;
+    db_start (l, err);
+    return db_json (l, db_list (l, id, v, n));
+}
+
+static json_t *map (struct ledger *l, enum db_stmt id,
+                    const struct db_value *v, size_t n, struct error *err)
+{
+    db_start (l, err);
+    return db_json (l, db_map (l, id, v, n));
 }
 
 json_t *ledger_audits (struct ledger *l, size_t n, struct error *err)
 {
-    return db_list (l, DB_AUDITS, VALUES (INT ((int64_t)n)), err);
+    return list (l, DB_AUDITS, VALUES (INT (n)), err);
 }
 
 json_t *ledger_mutes (struct ledger *l, struct error *err)
 {
-    return db_list (l, DB_MUTES, NULL, 0, err);
+    return list (l, DB_MUTES, NONE, err);
 }
 
 json_t *ledger_rebases (struct ledger *l, struct error *err)
 {
-    return db_list (l, DB_REBASES, NULL, 0, err);
+    return list (l, DB_REBASES, NONE, err);
 }
 
 json_t *ledger_actions (struct ledger *l, size_t n, struct error *err)
 {
-    return db_list (l, DB_ACTIONS, VALUES (INT ((int64_t)n)), err);
+    return list (l, DB_ACTIONS, VALUES (INT (n)), err);
 }
 
 json_t *ledger_signs (struct ledger *l, int64_t since, struct error *err)
 {
-    return db_list (l, DB_SIGNS, VALUES (INT (since)), err);
+    return list (l, DB_SIGNS, VALUES (INT (since)), err);
+}
+
+json_t *ledger_said (struct ledger *l, struct error *err)
+{
+    return list (l, DB_SAID, NONE, err);
 }
 
 json_t *ledger_comments (struct ledger *l, size_t n, struct error *err)
 {
-    return db_list (l, DB_COMMENTS, VALUES (INT ((int64_t)n)), err);
+    return list (l, DB_COMMENTS, VALUES (INT (n)), err);
+}
+
+/* What is due later than it may be was put off by a clock that was ahead. */
+json_t *ledger_comments_due (struct ledger *l, int64_t now, size_t n,
+                             struct error *err)
+{
+    return list (l, DB_COMMENTS_DUE,
+                 VALUES (INT (now), INT (now + LEDGER_RETRY_MAX_S), INT (n)),
+                 err);
+}
+
+json_t *ledger_begun (struct ledger *l, int64_t from, int64_t to,
+                      struct error *err)
+{
+    return list (l, DB_BEGUN, VALUES (INT (from), INT (to)), err);
+}
+
+json_t *ledger_failed (struct ledger *l, int64_t since, struct error *err)
+{
+    return list (l, DB_FAILED, VALUES (INT (since)), err);
+}
+
+json_t *ledger_newest (struct ledger *l, struct error *err)
+{
+    return list (l, DB_NEWEST, NONE, err);
+}
+
+json_t *ledger_silent (struct ledger *l, int64_t since, struct error *err)
+{
+    return map (l, DB_SILENT, VALUES (INT (since)), err);
+}
+
+json_t *ledger_ages (struct ledger *l, struct error *err)
+{
+    return map (l, DB_AGES, NONE, err);
+}
+
+/*
+ * Numbers
+ */
+
+/* The number that a statement tells, 0 where it tells none; -1 with err. */
+static int64_t number (struct ledger *l, enum db_stmt id,
+                       const struct db_value *v, size_t n, struct error *err)
+{
+    int64_t value = 0;
+
+    db_start (l, err);
+    db_run (l, id, &value, v, n);
+    return db_result (l, value);
 }
 
 int64_t ledger_next (struct ledger *l, int64_t id, struct error *err)
 {
-    int64_t next = 0;
+    return number (l, DB_NEXT_AUDIT, VALUES (INT (id)), err);
+}
 
-    return db_run (l, DB_NEXT_AUDIT, &next, VALUES (INT (id)), err) < 0
-               ? -1
-               : next;
+int64_t ledger_audited (struct ledger *l, uint64_t job, int64_t submitted,
+                        struct error *err)
+{
+    return number (l, DB_FIND_JOB, VALUES (INT (job), INT (submitted)), err);
+}
+
+int64_t ledger_since (struct ledger *l, int64_t time, struct error *err)
+{
+    return number (l, DB_SINCE, VALUES (INT (time)), err);
+}
+
+int ledger_first (struct ledger *l, int64_t *begun, struct error *err)
+{
+    db_start (l, err);
+    return (int)db_result (l, db_run (l, DB_FIRST, begun, NONE));
+}
+
+int ledger_measured (struct ledger *l, const char *node, int64_t *begun,
+                     struct error *err)
+{
+    db_start (l, err);
+    return (int)db_result (l, db_run (l, DB_NODE_LAST, begun,
+                                      VALUES (NAME (node))));
+}
+
+/*
+ * Faults
+ */
+
+/* Add one more of a node, which is newer than those before it. */
+static void add_fault (json_t *faulty, sqlite3_stmt *row)
+{
+    const char *node = db_text (row, 0);
+    int64_t begun = sqlite3_column_int64 (row, 2);
+    json_t *old = json_object_get (faulty, node);
+    json_t *since = json_object_get (old, "since");
+    json_int_t faults = 1 + json_integer_value (json_object_get (old,
+                                                                 "faults"));
+    int64_t out_s = LEDGER_OUT_MIN_S;
+
+    for (json_int_t i = 1; i < faults && out_s < LEDGER_OUT_MAX_S; i++)
+        out_s *= 2;
+    if (out_s > LEDGER_OUT_MAX_S)
+        out_s = LEDGER_OUT_MAX_S;
+    json_put (faulty, node,
+              json_pack ("{s:s, s:I, s:I, s:I}", "cause", db_text (row, 1),
+                         "faults", faults, "since",
+                         since ? json_integer_value (since)
+                               : (json_int_t)begun,
+                         "until", (json_int_t)(begun + out_s)));
+}
+
+json_t *ledger_faulty (struct ledger *l, int64_t now, struct error *err)
+{
+    json_t *faulty = xcheck (json_object ());
+
+    db_start (l, err);
+    for (sqlite3_stmt *row = db_first (l, DB_FAULTS,
+                                       VALUES (INT (now - FAULT_MAX_AGE_S)));
+         row; row = db_next (l, DB_FAULTS))
+        add_fault (faulty, row);
+    return db_json (l, faulty);
+}
+
+/* No longer than it can have been, if the clock stepped back. */
+const json_t *ledger_is_out (const json_t *faulty, const char *node,
+                             int64_t now)
+{
+    const json_t *v = json_object_get (faulty, node);
+    int64_t until = json_integer_value (json_object_get (v, "until"));
+
+    return until > now && until <= now + LEDGER_OUT_MAX_S ? v : NULL;
 }
 
 /*
  * One audit
  */
 
-static json_t *limits_json (struct ledger *l, int64_t id, struct error *err)
+/* The one row of a statement about an audit. */
+static json_t *one_row (struct ledger *l, enum db_stmt id, int64_t audit)
 {
-    json_t *rows = db_list (l, DB_LIMITS, VALUES (INT (id)), err);
+    json_t *rows = db_list (l, id, VALUES (INT (audit)));
+    json_t *row = json_incref (json_array_get (rows, 0));
 
-    for (size_t i = 0; rows && i < json_array_size (rows); i++)
-        json_array_set (rows, i,
-                        json_object_get (json_array_get (rows, i), "text"));
-    return rows;
+    if (!row)
+        db_refuse (l, ENOENT, "there is no audit %jd", (intmax_t)audit);
+    json_decref (rows);
+    return row ? row : xcheck (json_object ());
 }
 
-json_t *db_findings (struct ledger *l, int64_t id, struct error *err)
+/* Rows of an audit, each with the rows of another statement that have its
+ * number, a column that is dropped, under a name.
+ */
+static json_t *nested (struct ledger *l, enum db_stmt id, int64_t audit,
+                       const char *number, const char *name,
+                       json_t *(*rows) (struct ledger *, enum db_stmt,
+                                        const struct db_value *, size_t),
+                       enum db_stmt of)
 {
-    json_t *rows = db_list (l, DB_FINDINGS, VALUES (INT (id)), err);
+    json_t *all = db_list (l, id, VALUES (INT (audit)));
+    json_t *row;
+    size_t i;
 
-    for (size_t i = 0; rows && i < json_array_size (rows); i++) {
-        json_t *f = json_array_get (rows, i);
-        json_int_t seq = json_integer_value (json_object_get (f, "seq"));
+    json_array_foreach (all, i, row) {
+        json_int_t n = json_integer_value (json_object_get (row, number));
 
-        json_object_del (f, "seq");
-        if (put (f, "suspects",
-                 db_list (l, DB_SUSPECTS, VALUES (INT (id), INT (seq)), err),
-                 err) < 0) {
-            json_decref (rows);
-            return NULL;
-        }
+        json_object_del (row, number);
+        json_put (row, name, rows (l, of, VALUES (INT (audit), INT (n))));
     }
-    return rows;
+    return all;
 }
 
-static json_t *probes_json (struct ledger *l, int64_t id, struct error *err)
+static json_t *findings_json (struct ledger *l, int64_t audit)
 {
-    json_t *rows = db_list (l, DB_RTTS, VALUES (INT (id)), err);
-
-    for (size_t i = 0; rows && i < json_array_size (rows); i++) {
-        json_t *r = json_array_get (rows, i);
-        json_int_t route = json_integer_value (json_object_get (r, "route"));
-
-        json_object_del (r, "route");
-        if (put (r, "row", db_map (l, DB_CROSSINGS, VALUES (INT (route)), err),
-                 err) < 0) {
-            json_decref (rows);
-            return NULL;
-        }
-    }
-    return rows;
+    return nested (l, DB_FINDINGS, audit, "seq", "suspects", db_list,
+                   DB_SUSPECTS);
 }
 
-static json_t *audit_json (struct ledger *l, int64_t id, struct error *err)
+static json_t *limits_json (struct ledger *l, int64_t audit)
+{
+    json_t *texts = xcheck (json_array ());
+    json_t *rows = db_list (l, DB_LIMITS, VALUES (INT (audit)));
+    json_t *row;
+    size_t i;
+
+    json_array_foreach (rows, i, row)
+        json_add (texts, json_incref (json_object_get (row, "text")));
+    json_decref (rows);
+    return texts;
+}
+
+json_t *ledger_audit (struct ledger *l, int64_t id, struct error *err)
 {
     static const struct {
         const char *key;
@@ -123,31 +266,176 @@ static json_t *audit_json (struct ledger *l, int64_t id, struct error *err)
         { "loopbacks", DB_AUDIT_LOOPBACKS },
         { "nodes", DB_AUDIT_NODES },
     };
-    json_t *audit = db_audit (l, DB_AUDIT, id, err);
-    int rc = audit ? 0 : -1;
+    json_t *audit;
 
-    for (size_t i = 0; rc == 0 && i < sizeof (lists) / sizeof (lists[0]); i++)
-        rc = put (audit, lists[i].key,
-                  db_list (l, lists[i].stmt, VALUES (INT (id)), err), err);
-    if (rc == 0 && put (audit, "findings", db_findings (l, id, err), err) == 0
-        && put (audit, "limits", limits_json (l, id, err), err) == 0
-        && put (audit, "probes", probes_json (l, id, err), err) == 0)
-        return audit;
-    json_decref (audit);
-    return NULL;
+    db_begin (l, DB_BEGIN_READ, err);
+    audit = one_row (l, DB_AUDIT, id);
+    for (size_t i = 0; i < sizeof (lists) / sizeof (lists[0]); i++)
+        json_put (audit, lists[i].key,
+                  db_list (l, lists[i].stmt, VALUES (INT (id))));
+    json_put (audit, "findings", findings_json (l, id));
+    json_put (audit, "limits", limits_json (l, id));
+    json_put (audit, "probes",
+              nested (l, DB_RTTS, id, "route", "row", db_map, DB_CROSSINGS));
+    db_end (l, 0);
+    return db_json (l, audit);
 }
 
-json_t *ledger_audit (struct ledger *l, int64_t id, struct error *err)
+json_t *ledger_result (struct ledger *l, int64_t id, struct error *err)
 {
     json_t *audit;
 
-    if (db_begin (l, DB_BEGIN_READ, err) < 0)
-        return NULL;
-    audit = audit_json (l, id, err);
-    if (db_end (l, audit ? 0 : -1, err) == 0)
-        return audit;
-    json_decref (audit);
+    db_start (l, err);
+    audit = one_row (l, DB_RESULT, id);
+    json_put (audit, "findings", findings_json (l, id));
+    json_put (audit, "not_judged", db_list (l, DB_OPEN, VALUES (INT (id))));
+    return db_json (l, audit);
+}
+
+json_t *ledger_extent (struct ledger *l, int64_t id, struct error *err)
+{
+    db_start (l, err);
+    return db_json (l, one_row (l, DB_EXTENT, id));
+}
+
+/*
+ * Rows as structs
+ */
+
+void *ledger_alloc (struct ledger_pool *pool, size_t n, size_t size)
+{
+    pool->block = xgrow (pool->block, pool->n, sizeof (*pool->block));
+    return pool->block[pool->n++] = xcalloc (n, size);
+}
+
+void ledger_pool_clear (struct ledger_pool *pool)
+{
+    for (size_t i = 0; i < pool->n; i++)
+        free (pool->block[i]);
+    free (pool->block);
+    *pool = (struct ledger_pool){ 0 };
+}
+
+int ledger_hold (struct ledger *l, struct error *err)
+{
+    db_begin (l, DB_BEGIN_READ, err);
+    return (int)db_result (l, 0);
+}
+
+void ledger_release (struct ledger *l)
+{
+    int saved_errno = errno;
+
+    db_rollback (l);
+    errno = saved_errno;
+}
+
+static const char *copy_text (struct ledger_pool *pool, const char *s)
+{
+    return s ? strcpy (ledger_alloc (pool, strlen (s) + 1, 1), s) : NULL;
+}
+
+/* The number of a word; of one that is not known, how many there are. */
+static int find_word (const struct ledger_column *c, const char *word)
+{
+    int i = 0;
+
+    while (i < c->nwords && (!word || strcmp (c->word (i), word) != 0))
+        i++;
+    return i;
+}
+
+static void set_field (void *field, const struct ledger_column *c,
+                       sqlite3_stmt *row, int i, struct ledger_pool *pool)
+{
+    const char *text;
+
+    switch (c->type) {
+    case LEDGER_INT:
+        *(int64_t *)field = sqlite3_column_int64 (row, i);
+        break;
+    case LEDGER_SIZE:
+        *(size_t *)field = (size_t)sqlite3_column_int64 (row, i);
+        break;
+    case LEDGER_BOOL:
+        *(bool *)field = sqlite3_column_int64 (row, i) != 0;
+        break;
+    case LEDGER_UNSET:
+        *(bool *)field = sqlite3_column_type (row, i) == SQLITE_NULL;
+        break;
+    case LEDGER_REAL:
+        *(double *)field = sqlite3_column_type (row, i) == SQLITE_NULL
+                               ? NAN
+                               : sqlite3_column_double (row, i);
+        break;
+    case LEDGER_TEXT:
+        *(const char **)field = copy_text (pool, db_text (row, i));
+        break;
+    case LEDGER_NAME:
+        text = db_text (row, i);
+        *(const char **)field = copy_text (pool, text && *text ? text : NULL);
+        break;
+    case LEDGER_WORD:
+        *(int *)field = find_word (c, db_text (row, i));
+        break;
+    }
+}
+
+/* What a column of a statement is wanted as; NULL: it is not. */
+static const struct ledger_column *find_column (const struct ledger_rows *rows,
+                                                const char *name)
+{
+    for (const struct ledger_column *c = rows->column; c->name; c++)
+        if (!strcmp (c->name, name))
+            return c;
     return NULL;
+}
+
+void *ledger_read (struct ledger *l, const struct ledger_rows *rows,
+                   const struct ledger_key *key, struct ledger_pool *pool,
+                   size_t *n, struct error *err)
+{
+    static const enum db_stmt stmts[] = {
+        [LEDGER_ACTIONS] = DB_ACTIONS,
+        [LEDGER_MUTES] = DB_MUTES,
+        [LEDGER_REBASES] = DB_REBASES,
+        [LEDGER_SIGNS] = DB_SIGNS,
+        [LEDGER_TRIES] = DB_TRIES,
+        [LEDGER_FOUND] = DB_FOUND,
+        [LEDGER_FOUND_OF_LINK] = DB_FOUND_OF,
+        [LEDGER_SUSPECTS] = DB_ALL_SUSPECTS,
+        [LEDGER_LINK_AUDITS] = DB_LINK_AUDITS,
+        [LEDGER_RESULT] = DB_RESULT,
+        [LEDGER_FINDINGS] = DB_FINDINGS,
+        [LEDGER_AUDIT_SUSPECTS] = DB_AUDIT_SUSPECTS,
+    };
+    enum db_stmt id = stmts[rows->kind];
+    char *all = xcalloc (1, rows->size);
+
+    *n = 0;
+    db_start (l, err);
+    for (sqlite3_stmt *row
+         = db_first (l, id,
+                     VALUES (INT (key->from), NAME (key->link),
+                             NAME (key->host),
+                             NAME (finding_kind_name (FINDING_NODE))));
+         row; row = db_next (l, id)) {
+        char *to;
+
+        all = xgrow (all, *n, rows->size);
+        to = all + (*n)++ * rows->size;
+        memset (to, 0, rows->size);
+        for (int i = 0; i < sqlite3_column_count (row); i++) {
+            const struct ledger_column *c
+                = find_column (rows, sqlite3_column_name (row, i));
+
+            if (c)
+                set_field (to + c->offset, c, row, i, pool);
+        }
+    }
+    pool->block = xgrow (pool->block, pool->n, sizeof (*pool->block));
+    pool->block[pool->n++] = all;
+    return db_result (l, 0) < 0 ? NULL : all;
 }
 
 /*
@@ -162,58 +450,53 @@ struct change {
     int level;   /* of the worst finding that suspects the link; 0: none */
 };
 
-struct changes {
-    struct change *v;
-    size_t n;
-};
-
-static int add_change (void *arg, sqlite3_stmt *stmt, struct error *err)
+static struct change *read_changes (struct ledger *l, int64_t epoch,
+                                    const char *link, int64_t from, size_t *n)
 {
-    struct changes *c = arg;
+    struct change *v = NULL;
 
-    if ((c->n & (c->n - 1)) == 0) {
-        size_t size = c->n ? 2 * c->n : 1;
-        struct change *v = realloc (c->v, size * sizeof (*v));
-
-        if (!v)
-            return error_nomem (err);
-        c->v = v;
+    *n = 0;
+    for (sqlite3_stmt *row = db_first (l, DB_TREND,
+                                       VALUES (INT (epoch), NAME (link),
+                                               INT (from)));
+         row; row = db_next (l, DB_TREND)) {
+        v = xgrow (v, *n, sizeof (*v));
+        v[(*n)++] = (struct change){
+            .route = sqlite3_column_int64 (row, 0),
+            .audit = sqlite3_column_int64 (row, 1),
+            .ns = sqlite3_column_double (row, 2),
+            .begun = sqlite3_column_int64 (row, 3),
+            .counts = sqlite3_column_int (row, 4) != 0,
+            .level = sqlite3_column_int (row, 5),
+        };
     }
-    c->v[c->n++] = (struct change){
-        .route = sqlite3_column_int64 (stmt, 0),
-        .audit = sqlite3_column_int64 (stmt, 1),
-        .ns = sqlite3_column_double (stmt, 2),
-        .begun = sqlite3_column_int64 (stmt, 3),
-        .counts = sqlite3_column_int (stmt, 4) != 0,
-        .level = sqlite3_column_int (stmt, 5),
-    };
-    return 0;
+    return v;
 }
 
-/* Take its lower quartile off each route, which are one behind the other;
- * those without any that counts are dropped. work holds n numbers.
+/* Take its lower quartile off each route; those without any that counts are
+ * dropped. work holds n numbers. Returns how many are left.
  */
-static void center_routes (struct changes *c, double *work)
+static size_t center_routes (struct change *v, size_t n, double *work)
 {
     size_t kept = 0;
 
-    for (size_t i = 0, end; i < c->n; i = end) {
-        size_t n = 0;
+    for (size_t i = 0, end; i < n; i = end) {
+        size_t counting = 0;
         double usual;
 
-        for (end = i; end < c->n && c->v[end].route == c->v[i].route; end++)
-            if (c->v[end].counts)
-                work[n++] = c->v[end].ns;
-        if (n == 0)
+        for (end = i; end < n && v[end].route == v[i].route; end++)
+            if (v[end].counts)
+                work[counting++] = v[end].ns;
+        if (counting == 0)
             continue;
-        stats_sort (work, n);
-        usual = stats_quantile (work, n, 0.25);
+        stats_sort (work, counting);
+        usual = stats_quantile (work, counting, 0.25);
         for (size_t k = i; k < end; k++) {
-            c->v[kept] = c->v[k];
-            c->v[kept++].ns -= usual;
+            v[kept] = v[k];
+            v[kept++].ns -= usual;
         }
     }
-    c->n = kept;
+    return kept;
 }
 
 static int by_audit (const void *va, const void *vb)
@@ -221,9 +504,8 @@ static int by_audit (const void *va, const void *vb)
     const struct change *a = va;
     const struct change *b = vb;
 
-    if (a->audit != b->audit)
-        return a->audit < b->audit ? -1 : 1;
-    return (a->route > b->route) - (a->route < b->route);
+    return a->audit != b->audit ? util_compare (a->audit, b->audit)
+                                : util_compare (a->route, b->route);
 }
 
 static json_t *point_json (const struct change *c, size_t n, double *work)
@@ -244,60 +526,32 @@ static json_t *point_json (const struct change *c, size_t n, double *work)
                       verdict_status_name (levels[c->level]));
 }
 
-static json_t *changes_json (struct changes *c, struct error *err)
+json_t *ledger_trend (struct ledger *l, const char *fabric, const char *link,
+                      size_t audits, struct error *err)
 {
-    json_t *points = json_array ();
-    double *work = calloc (c->n + 1, sizeof (*work));
-    int rc = points && work ? 0 : -1;
-
-    if (rc == 0 && c->n > 0) {
-        center_routes (c, work);
-        qsort (c->v, c->n, sizeof (*c->v), by_audit);
-    }
-    for (size_t i = 0, end; rc == 0 && i < c->n; i = end) {
-        for (end = i + 1; end < c->n && c->v[end].audit == c->v[i].audit;)
-            end++;
-        rc = json_array_append_new (points,
-                                    point_json (&c->v[i], end - i, work));
-    }
-    free (work);
-    if (rc == 0)
-        return points;
-    json_decref (points);
-    error_nomem (err);
-    return NULL;
-}
-
-static json_t *trend (struct ledger *l, const char *fabric, const char *link,
-                      size_t n, struct error *err)
-{
-    struct changes c = { 0 };
+    json_t *points = xcheck (json_array ());
     int64_t epoch = 0;
     int64_t from = 0;
-    json_t *points = NULL;
+    struct change *v;
+    double *work;
+    size_t n;
 
-    if (db_run (l, DB_FIND_EPOCH, &epoch, VALUES (NAME (fabric)), err) >= 0
-        && db_run (l, DB_TREND_AUDITS, &from,
-                   VALUES (INT (epoch), NAME (link), INT ((int64_t)n)), err)
-               >= 0
-        && db_rows (l, DB_TREND,
-                    VALUES (INT (epoch), NAME (link), INT (from)), add_change,
-                    &c, err) == 0)
-        points = changes_json (&c, err);
-    free (c.v);
-    return points;
-}
-
-json_t *ledger_trend (struct ledger *l, const char *fabric, const char *link,
-                      size_t n, struct error *err)
-{
-    json_t *points;
-
-    if (db_begin (l, DB_BEGIN_READ, err) < 0)
-        return NULL;
-    points = trend (l, fabric, link, n, err);
-    if (db_end (l, points ? 0 : -1, err) == 0)
-        return points;
-    json_decref (points);
-    return NULL;
+    db_begin (l, DB_BEGIN_READ, err);
+    db_run (l, DB_FIND_EPOCH, &epoch, VALUES (NAME (fabric)));
+    db_run (l, DB_TREND_AUDITS, &from,
+            VALUES (INT (epoch), NAME (link), INT (audits)));
+    v = read_changes (l, epoch, link, from, &n);
+    db_end (l, 0);
+    work = xarray (n, sizeof (*work));
+    n = center_routes (v, n, work);
+    if (n > 0)
+        qsort (v, n, sizeof (*v), by_audit);
+    for (size_t i = 0, end; i < n; i = end) {
+        for (end = i + 1; end < n && v[end].audit == v[i].audit;)
+            end++;
+        json_add (points, point_json (&v[i], end - i, work));
+    }
+    free (work);
+    free (v);
+    return db_json (l, points);
 }

@@ -11,11 +11,12 @@
 #include "config.h"
 #include "prolog/policy/evidence.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/alloc.h"
+#include "util/sort.h"
 #include "util/text.h"
 
 enum { MANY = 4 /* more than one in so many hosts */ };
@@ -76,28 +77,28 @@ static const char *fail_host (const struct policy_finding *f)
     return f->level == VERDICT_FAIL ? finding_host (f, &alone) : NULL;
 }
 
-/* name [a->nfindings] is scratch. */
-static enum doubt doubt_of (const struct policy_audit *a, const char **name)
+static enum doubt doubt_of (const struct policy_audit *a)
 {
+    const char **host;
     size_t n = 0;
-    size_t hosts;
 
     if (!a->whole || a->asked > a->nodes + a->asked / MANY)
         return DOUBT_INCOMPLETE;
-    for (size_t i = 0; i < a->nfindings; i++) {
-        const struct policy_finding *f = &a->finding[i];
-
-        if (f->level >= VERDICT_UNKNOWN
-            && (f->kind == FINDING_SWITCH || f->kind == FINDING_ROUTE))
+    for (size_t i = 0; i < a->nfindings; i++)
+        if (a->finding[i].level >= VERDICT_UNKNOWN
+            && (a->finding[i].kind == FINDING_SWITCH
+                || a->finding[i].kind == FINDING_ROUTE))
             return DOUBT_COMMON;
-        if ((name[n] = fail_host (f)))
+    host = xarray (a->nfindings, sizeof (*host));
+    for (size_t i = 0; i < a->nfindings; i++)
+        if ((host[n] = fail_host (&a->finding[i])))
             n++;
-    }
-    hosts = text_unique (name, n);
-    return hosts > 1 && hosts > a->nodes / MANY ? DOUBT_MANY : DOUBT_NONE;
+    n = text_unique (host, n);
+    free (host);
+    return n > 1 && n > a->nodes / MANY ? DOUBT_MANY : DOUBT_NONE;
 }
 
-/* What a slowness beside the class is worth. */
+/* What it is worth that a link is slow compared with its class. */
 static unsigned int seen_static (const struct policy_finding *f,
                                  const struct policy_config *cfg)
 {
@@ -175,8 +176,7 @@ static void add_finding (struct evidence *e, const struct policy_input *in,
             e->event[e->nevents++] = (struct event){
                 .host = s->host, .link = s->link,
                 .port = s->port ? s->port : "", .leader = a->leader,
-                .peer = s->peer, .finding = f,
-                .bill = &e->bill[a - in->audit], .audit = a->id,
+                .peer = s->peer, .finding = f, .audit = a->id,
                 .time = a->time, .seen = what,
                 .fresh = is_fresh (a->time, in->now, cfg),
                 .doubt = counts ? DOUBT_NONE : doubt, .place = i,
@@ -186,52 +186,43 @@ static void add_finding (struct evidence *e, const struct policy_input *in,
     }
 }
 
-static void add_blames (struct evidence *e, const struct policy_finding *f)
-{
-    for (size_t i = 0; f->level == VERDICT_FAIL && f->basis != BASIS_LOSS
-                       && i < f->nsuspects; i++)
-        e->blame[e->nblames++] = (struct blame){ f->suspect[i].link, f };
-}
-
-/* What is slow beside its class was so before; what is not judged, without a
- * figure, is not suspected.
+/* All that a finding suspects, whatever it is of. What is slow compared with
+ * its class was so before, and does not explain what became slow; what is not
+ * judged, without a figure, is not suspected.
  */
-static void make_bill (struct evidence *e, struct bill *bill,
-                       const struct policy_audit *a)
+static void add_suspicions (struct evidence *e, const struct policy_audit *a,
+                            const struct policy_finding *f, bool fresh)
 {
-    bill->link = e->billed + e->nbilled;
-    for (size_t i = 0; i < a->nfindings; i++) {
-        const struct policy_finding *f = &a->finding[i];
+    bool explains = f->level != VERDICT_OK && f->basis != BASIS_CLASS
+                    && f->kind != FINDING_NODE
+                    && (f->level != VERDICT_UNKNOWN
+                        || isfinite (f->excess_ns));
+    bool fails = fresh && f->level == VERDICT_FAIL && f->basis != BASIS_LOSS;
 
-        if (f->level == VERDICT_OK || f->basis == BASIS_CLASS
-            || f->kind == FINDING_NODE
-            || (f->level == VERDICT_UNKNOWN && !isfinite (f->excess_ns)))
-            continue;
-        for (size_t k = 0; k < f->nsuspects; k++)
-            bill->link[bill->n++] = f->suspect[k].link;
-    }
-    bill->n = text_unique (bill->link, bill->n);
-    e->nbilled += bill->n;
+    for (size_t i = 0; (explains || fails) && i < f->nsuspects; i++)
+        e->suspicion[e->nsuspicions++] = (struct suspected_link){
+            .link = f->suspect[i].link, .audit = a->id, .finding = f,
+            .explains = explains, .fails = fails,
+        };
 }
 
 static void add_audit (struct evidence *e, const struct policy_input *in,
-                       const struct policy_audit *a, const char **name,
+                       const struct policy_audit *a,
                        const struct policy_config *cfg)
 {
-    enum doubt doubt = doubt_of (a, name);
+    bool fresh = is_fresh (a->time, in->now, cfg);
+    enum doubt doubt = doubt_of (a);
     bool fails = false;
 
-    make_bill (e, &e->bill[a - in->audit], a);
     for (size_t i = 0; i < a->nfindings; i++) {
         add_finding (e, in, a, &a->finding[i], doubt, cfg);
-        if (is_fresh (a->time, in->now, cfg))
-            add_blames (e, &a->finding[i]);
+        add_suspicions (e, a, &a->finding[i], fresh);
         fails = fails || fail_host (&a->finding[i]);
     }
     if (a->id > e->newest)
         e->newest = a->id;
     e->future += a->time > in->now;
-    if (fails && doubt != DOUBT_NONE && is_fresh (a->time, in->now, cfg)) {
+    if (fails && doubt != DOUBT_NONE && fresh) {
         e->doubted[doubt]++;
         if (a->id > e->doubted_last[doubt])
             e->doubted_last[doubt] = a->id;
@@ -249,15 +240,16 @@ static void add_sign (struct evidence *e, const struct policy_input *in,
     };
 }
 
-static int compare_blames (const void *a, const void *b)
+/* Those that explain first. */
+static int compare_suspicions (const void *va, const void *vb)
 {
-    return strcmp (((const struct blame *)a)->link,
-                   ((const struct blame *)b)->link);
-}
+    const struct suspected_link *a = va;
+    const struct suspected_link *b = vb;
+    int order = strcmp (a->link, b->link);
 
-static int compare_u64 (uint64_t a, uint64_t b)
-{
-    return (a > b) - (a < b);
+    if (!order)
+        order = util_compare (a->audit, b->audit);
+    return order ? order : (int)b->explains - (int)a->explains;
 }
 
 static int compare_links (const struct event *a, const struct event *b)
@@ -273,7 +265,7 @@ static int compare_places (const struct event *a, const struct event *b)
     int order = compare_links (a, b);
 
     if (!order)
-        order = compare_u64 (a->audit, b->audit);
+        order = util_compare (a->audit, b->audit);
     return order ? order
                  : (int)(a->seen == SEEN_SIGN) - (int)(b->seen == SEEN_SIGN);
 }
@@ -283,7 +275,7 @@ static int compare_suspects (const struct event *a, const struct event *b)
 {
     const struct policy_finding *f = a->finding;
     const struct policy_finding *g = b->finding;
-    int order = f && g ? compare_u64 (f->nsuspects, g->nsuspects) : 0;
+    int order = f && g ? util_compare (f->nsuspects, g->nsuspects) : 0;
 
     for (size_t i = 0; !order && f && g && i < f->nsuspects; i++)
         order = strcmp (f->suspect[i].link, g->suspect[i].link);
@@ -298,15 +290,15 @@ static int compare_events (const void *va, const void *vb)
 
     /* of one audit, what it says worst comes first; of signs, the newest */
     if (!order)
-        order = compare_u64 (b->seen, a->seen);
+        order = util_compare (b->seen, a->seen);
     if (!order)
         order = (int)b->fresh - (int)a->fresh;
     if (!order)
-        order = (a->excess_ns < b->excess_ns) - (a->excess_ns > b->excess_ns);
+        order = util_compare (b->excess_ns, a->excess_ns);
     if (!order)
-        order = compare_u64 (a->place, b->place);
+        order = util_compare (a->place, b->place);
     if (!order)
-        order = (a->time < b->time) - (a->time > b->time);
+        order = util_compare (b->time, a->time);
     if (!order)
         order = (int)a->sign - (int)b->sign;
     if (!order)
@@ -326,10 +318,9 @@ static void merge (struct evidence *e)
     e->nevents = n;
 }
 
-static int make_tracks (struct evidence *e)
+static void make_tracks (struct evidence *e)
 {
-    if (!(e->track = calloc (e->nevents + 1, sizeof (*e->track))))
-        return -1;
+    e->track = xcalloc (e->nevents + 1, sizeof (*e->track));
     for (size_t i = 0, end; i < e->nevents; i = end) {
         const struct event *first = &e->event[i];
 
@@ -341,80 +332,55 @@ static int make_tracks (struct evidence *e)
             .nevents = end - i,
         };
     }
-    return 0;
 }
 
-static int compare_ids (const void *a, const void *b)
+/* Whether two audits have one number. */
+static bool have_twice (const struct policy_input *in)
 {
-    return compare_u64 (*(const uint64_t *)a, *(const uint64_t *)b);
-}
-
-static int check_ids (struct evidence *e, const struct policy_input *in)
-{
-    uint64_t *id = malloc ((in->naudits + 1) * sizeof (*id));
+    uint64_t *id = xarray (in->naudits, sizeof (*id));
+    bool twice = false;
     size_t n = 0;
 
-    if (!id)
-        return -1;
     for (size_t i = 0; i < in->naudits; i++)
         if (!in->audit[i].user)
             id[n++] = in->audit[i].id;
-    qsort (id, n, sizeof (*id), compare_ids);
+    qsort (id, n, sizeof (*id), compare_u64);
     for (size_t i = 1; i < n; i++)
-        e->twice = e->twice || id[i - 1] == id[i];
+        twice = twice || id[i - 1] == id[i];
     free (id);
-    return 0;
+    return twice;
 }
 
-int evidence_make (struct evidence *e, const struct policy_input *in,
-                   const struct policy_config *cfg, struct error *err)
+void evidence_make (struct evidence *e, const struct policy_input *in,
+                    const struct policy_config *cfg)
 {
     size_t suspects = 0;
-    size_t most = 0;
-    const char **name;
 
-    *e = (struct evidence){ .bill = calloc (in->naudits + 1,
-                                            sizeof (*e->bill)) };
-    for (size_t i = 0; i < in->naudits; i++) {
-        const struct policy_audit *a = &in->audit[i];
-
-        if (a->nfindings > most)
-            most = a->nfindings;
-        for (size_t k = 0; !a->user && k < a->nfindings; k++)
-            suspects += a->finding[k].nsuspects;
-    }
-    name = malloc ((most + 1) * sizeof (*name));
-    e->billed = malloc ((suspects + 1) * sizeof (*e->billed));
-    e->blame = malloc ((suspects + 1) * sizeof (*e->blame));
-    e->event = malloc ((suspects + in->nsigns + 1) * sizeof (*e->event));
-    if (!name || !e->bill || !e->billed || !e->blame || !e->event
-        || check_ids (e, in) < 0)
-        goto nomem;
+    for (size_t i = 0; i < in->naudits; i++)
+        for (size_t k = 0; k < in->audit[i].nfindings; k++)
+            suspects += in->audit[i].finding[k].nsuspects;
+    *e = (struct evidence){
+        .suspicion = xarray (suspects, sizeof (*e->suspicion)),
+        .event = xarray (suspects + in->nsigns, sizeof (*e->event)),
+        .twice = have_twice (in),
+    };
     for (size_t i = 0; i < in->naudits; i++)
         if (!in->audit[i].user)
-            add_audit (e, in, &in->audit[i], name, cfg);
+            add_audit (e, in, &in->audit[i], cfg);
     for (size_t i = 0; i < in->nsigns; i++)
         add_sign (e, in, &in->sign[i], cfg);
-    qsort (e->blame, e->nblames, sizeof (*e->blame), compare_blames);
+    qsort (e->suspicion, e->nsuspicions, sizeof (*e->suspicion),
+           compare_suspicions);
     qsort (e->event, e->nevents, sizeof (*e->event), compare_events);
     merge (e);
-    if (make_tracks (e) < 0)
-        goto nomem;
-    free (name);
-    return 0;
-nomem:
-    free (name);
-    return error_nomem (err);
+    make_tracks (e);
 }
 
 void evidence_clear (struct evidence *e)
 {
-    free (e->bill);
-    free (e->billed);
-    free (e->blame);
+    free (e->suspicion);
     free (e->event);
     free (e->track);
-    *e = (struct evidence){ 0 };
 }
 
 struct track *evidence_find (const struct evidence *e, const char *host,
@@ -515,19 +481,45 @@ static bool suspects_host (const struct policy_finding *f, const char *host)
     return i < f->nsuspects;
 }
 
-/* Whether a link is in a FAIL that does not suspect the host. */
+/* The first suspicion of a link by that audit or a newer one. */
+static const struct suspected_link *suspicion_of (const struct evidence *e,
+                                             const char *link, uint64_t audit)
+{
+    const struct suspected_link key = { .link = link, .audit = audit,
+                                   .explains = true };
+    size_t lo = 0;
+    size_t hi = e->nsuspicions;
+
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+
+        if (compare_suspicions (&e->suspicion[mid], &key) < 0)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return &e->suspicion[lo];
+}
+
+/* Whether an audit suspects a link, but for what always was slow. */
+static bool is_suspected (const struct evidence *e, const char *link,
+                          uint64_t audit)
+{
+    const struct suspected_link *s = suspicion_of (e, link, audit);
+
+    return s < e->suspicion + e->nsuspicions && !strcmp (s->link, link)
+           && s->audit == audit && s->explains;
+}
+
+/* Whether a link is in a fresh FAIL that does not suspect the host. */
 static bool fails_elsewhere (const struct evidence *e, const char *link,
                              const char *host)
 {
-    const struct blame key = { .link = link };
-    const struct blame *end = e->blame + e->nblames;
-    const struct blame *b = bsearch (&key, e->blame, e->nblames, sizeof (key),
-                                     compare_blames);
+    const struct suspected_link *end = e->suspicion + e->nsuspicions;
 
-    while (b && b > e->blame && !strcmp (b[-1].link, link))
-        b--;
-    for (; b && b < end && !strcmp (b->link, link); b++)
-        if (!suspects_host (b->finding, host))
+    for (const struct suspected_link *s = suspicion_of (e, link, 0);
+         s < end && !strcmp (s->link, link); s++)
+        if (s->fails && !suspects_host (s->finding, host))
             return true;
     return false;
 }
@@ -542,7 +534,7 @@ static const char *shared_link (const struct evidence *e,
         const struct policy_suspect *s = &a->finding->suspect[i];
 
         if (!same (s->host, a->host)
-            && (b ? text_find (b->bill->link, b->bill->n, s->link) != NULL
+            && (b ? is_suspected (e, s->link, b->audit)
                   : fails_elsewhere (e, s->link, a->host)))
             return s->link;
     }

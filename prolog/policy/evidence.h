@@ -12,7 +12,7 @@ enum { /* what an audit, or a sign, says of a link */
     SEEN_UNSURE = 2,  /* UNKNOWN, or clean in an incomplete audit */
     SEEN_NODE = 4,    /* its host is slow without it: says nothing of it */
     SEEN_WARN = 8,
-    SEEN_STATIC = 16, /* slow beside its class: a FAIL if there is a sign */
+    SEEN_STATIC = 16, /* slow for its class: a FAIL if there is a sign */
     SEEN_DOUBT = 32,  /* FAIL, but the audit counts against no host */
     SEEN_AMONG = 64,  /* one of several that a FAIL may be of */
     SEEN_FAIL = 128,
@@ -28,23 +28,20 @@ enum doubt { /* why an audit counts against no host */
     DOUBT_MANY,
 };
 
-/* All that an audit suspects, but what always was slow: each once, sorted. */
-struct bill {
-    const char **link;
-    size_t n;
-};
-
-/* A link that a fresh FAIL may be of. */
-struct blame {
+/* A link that an audit suspects, of whatever host, or of none. */
+struct suspected_link {
     const char *link;
+    uint64_t audit;
     const struct policy_finding *finding;
+    bool explains; /* it may be why something became slow: so not what always
+                      was slow */
+    bool fails;    /* it is a fresh FAIL */
 };
 
 struct event {
     const char *host, *link, *port;
     const char *leader, *peer; /* of the audit; NULL: as in policy.h */
     const struct policy_finding *finding; /* NULL: a sign */
-    const struct bill *bill;   /* its audit's; likewise */
     uint64_t audit; /* of a sign: the one before it */
     int64_t time;
     unsigned int seen;
@@ -67,11 +64,11 @@ enum standing { /* the graver the greater */
     STANDING_CONFIRMED,
 };
 
-/* A link of a host. track_stand fills what is behind `floor`. */
+/* A link of a host. track_stand fills what comes after `floor`. */
 struct track {
     const char *host, *link;
     const struct evidence *of;
-    const struct event *event; /* by audit, signs behind their audit */
+    const struct event *event; /* by audit, signs after their audit */
     size_t nevents;
 
     bool muted;            /* the policy's to set */
@@ -103,11 +100,8 @@ struct track {
 };
 
 struct evidence {
-    struct bill *bill;   /* by the input's audits, */
-    const char **billed; /* ... and where their links are */
-    size_t nbilled;
-    struct blame *blame; /* by link */
-    size_t nblames;
+    struct suspected_link *suspicion; /* by link, audit */
+    size_t nsuspicions;
     struct event *event; /* by host, link, audit */
     size_t nevents;
     struct track *track; /* by host, link */
@@ -119,16 +113,15 @@ struct evidence {
     bool twice;          /* two audits have one number: nothing is right */
 };
 
-/* Return 0, or -1 with err; evidence_clear is due in both cases. */
-int evidence_make (struct evidence *e, const struct policy_input *in,
-                   const struct policy_config *cfg, struct error *err);
+void evidence_make (struct evidence *e, const struct policy_input *in,
+                    const struct policy_config *cfg);
 void evidence_clear (struct evidence *e);
 
 /* How the link stands. */
 void track_stand (struct track *t, const struct policy_config *cfg);
 
 /* How many fresh clean audits are newer than `floor`, the last without
- * anything worse than UNKNOWN between or behind them; *last is the newest of
+ * anything worse than UNKNOWN between or after them; *last is the newest of
  * them. *enough: two or more, ConfirmAfter apart.
  */
 size_t track_clean (const struct track *t, uint64_t floor,

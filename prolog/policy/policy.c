@@ -16,7 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "prolog/policy/scene.h"
+#include "prolog/policy/state.h"
+#include "util/alloc.h"
 #include "util/text.h"
 
 enum { DAY_S = 24 * 3600, NAMES_SHOWN = 160, CLEAN_WANTED = 2 };
@@ -77,7 +78,7 @@ int64_t policy_retry (int64_t since, size_t n, int64_t now,
 /* When an audit of a node makes sense, if what it is to follow was at that
  * time, and had that number.
  */
-static int64_t retry (const struct scene *s, const struct ward *w,
+static int64_t retry (const struct site_state *s, const struct node_state *w,
                       int64_t time, uint64_t audit)
 {
     size_t n = 0;
@@ -135,15 +136,15 @@ static struct span span_of (int64_t s)
 
 /* --- the rules ----------------------------------------------------------- */
 
-static bool rule_stop (const struct scene *s, const struct ward *w,
-                       struct decision *d)
+static bool rule_stop (const struct site_state *s,
+                       const struct node_state *w, struct decision *d)
 {
     (void)w;
     return s->stop && say (d, POLICY_NONE, "nothing is changed: %s", s->stop);
 }
 
-static bool rule_unknown (const struct scene *s, const struct ward *w,
-                          struct decision *d)
+static bool rule_unknown (const struct site_state *s,
+                          const struct node_state *w, struct decision *d)
 {
     (void)s;
     return w->node->unknown
@@ -161,7 +162,7 @@ static bool shows (const char *have, const char *want)
     return have && want && !strcmp (have, want);
 }
 
-/* What happens to it before it is in service again may well mend it. */
+/* What happens to it before it is in service again may well repair it. */
 static bool is_in_hand (const struct policy_node *n)
 {
     return n->drained || n->reserved || n->down;
@@ -188,10 +189,11 @@ static struct phrase in_hand_text (const struct policy_node *n)
 /* Whether all links that must be are clean; if not, *t is one that is not, or
  * NULL where nothing is known of the link of the drain.
  */
-static bool is_mended (const struct scene *s, const struct ward *w,
-                       const struct policy_action *drain,
-                       const struct track **t, size_t *clean,
-                       const struct event **last)
+static bool is_repaired (const struct site_state *s,
+                         const struct node_state *w,
+                         const struct policy_action *drain,
+                         const struct track **t, size_t *clean,
+                         const struct event **last)
 {
     bool found = false;
 
@@ -200,7 +202,7 @@ static bool is_mended (const struct scene *s, const struct ward *w,
     *clean = 0;
     for (size_t i = 0; i < w->ntracks; i++) {
         const struct track *track = &w->track[i];
-        uint64_t reset = scene_reset_after (s, track->link);
+        uint64_t reset = state_reset_after (s, track->link);
         uint64_t floor = reset > drain->after ? reset : drain->after;
         bool own = shows (track->link, drain->link);
         bool enough;
@@ -219,7 +221,8 @@ static bool is_mended (const struct scene *s, const struct ward *w,
     return found;
 }
 
-static bool decide_resume (const struct scene *s, const struct ward *w,
+static bool decide_resume (const struct site_state *s,
+                           const struct node_state *w,
                            const struct policy_action *drain,
                            struct decision *d)
 {
@@ -237,7 +240,7 @@ static bool decide_resume (const struct scene *s, const struct ward *w,
         return say (d, POLICY_NONE,
                     "we drained it after audit %" PRIu64 "; it is down or "
                     "reserved", drain->after);
-    if (is_mended (s, w, drain, &t, &clean, &last))
+    if (is_repaired (s, w, drain, &t, &clean, &last))
         return say (d, POLICY_RESUME,
                     "we drained it after audit %" PRIu64 ", and its link was "
                     "clean in audits %s apart since", drain->after,
@@ -253,10 +256,10 @@ static bool decide_resume (const struct scene *s, const struct ward *w,
 }
 
 /* Somebody else's hands are on the node, or were when we last looked. */
-static bool rule_left (const struct scene *s, const struct ward *w,
-                       struct decision *d)
+static bool rule_left (const struct site_state *s,
+                       const struct node_state *w, struct decision *d)
 {
-    const struct policy_action *a = ward_last (w);
+    const struct policy_action *a = node_last_action (w);
 
     (void)s;
     if (!a || a->kind != POLICY_LEFT)
@@ -270,12 +273,12 @@ static bool rule_left (const struct scene *s, const struct ward *w,
                 "any more");
 }
 
-static bool rule_own_drain (const struct scene *s, const struct ward *w,
-                            struct decision *d)
+static bool rule_own_drain (const struct site_state *s,
+                            const struct node_state *w, struct decision *d)
 {
-    const struct policy_action *drain = ward_last (w);
+    const struct policy_action *drain = node_last_action (w);
 
-    if (!ward_is_drained_by_us (w))
+    if (!node_is_drained_by_us (w))
         return false;
     d->link = drain->link;
     if (!w->node->drained)
@@ -294,8 +297,8 @@ static bool rule_own_drain (const struct scene *s, const struct ward *w,
     return decide_resume (s, w, drain, d);
 }
 
-static bool rule_nothing (const struct scene *s, const struct ward *w,
-                          struct decision *d)
+static bool rule_nothing (const struct site_state *s,
+                          const struct node_state *w, struct decision *d)
 {
     const struct track *t = w->worst;
 
@@ -327,8 +330,8 @@ static const char *sign_text (const struct event *e)
 }
 
 /* What is found, but is not enough however often it is. */
-static bool rule_less (const struct scene *s, const struct ward *w,
-                       struct decision *d)
+static bool rule_less (const struct site_state *s,
+                       const struct node_state *w, struct decision *d)
 {
     const struct track *t = w->worst;
     const struct event *last = t->last;
@@ -360,8 +363,8 @@ static bool rule_less (const struct scene *s, const struct ward *w,
     }
 }
 
-static bool rule_not_ours (const struct scene *s, const struct ward *w,
-                           struct decision *d)
+static bool rule_not_ours (const struct site_state *s,
+                           const struct node_state *w, struct decision *d)
 {
     (void)s;
     if (is_in_hand (w->node))
@@ -371,21 +374,46 @@ static bool rule_not_ours (const struct scene *s, const struct ward *w,
            && say (d, POLICY_NOTE, "it FAILs, but is powered down");
 }
 
-static bool rule_again (const struct scene *s, const struct ward *w,
-                        struct decision *d)
+/* The drain that action i ended, or that it is; NULL: there is no record. */
+static const struct policy_action *node_drain (const struct node_state *w,
+                                               size_t i)
+{
+    for (size_t k = i + 1; k-- > 0;)
+        if (w->action[k]->kind == POLICY_DRAIN)
+            return w->action[k];
+    return NULL;
+}
+
+/* Whether a link's baseline was reset since a drain or so of ours, which was
+ * made for newer audits than any reset before it.
+ */
+static bool is_reset (const struct site_state *s, const char *link,
+                      uint64_t since)
+{
+    for (size_t i = 0; i < s->in->nresets; i++) {
+        const struct policy_reset *r = &s->in->reset[i];
+
+        if ((!r->link || shows (r->link, link)) && r->after >= since)
+            return true;
+    }
+    return false;
+}
+
+static bool rule_again (const struct site_state *s,
+                        const struct node_state *w, struct decision *d)
 {
     for (size_t i = w->nactions; i-- > 0;) {
         const struct policy_action *a = w->action[i];
-        const struct policy_action *drain = ward_drain (w, i);
+        const struct policy_action *drain = node_drain (w, i);
 
         if (a->kind == POLICY_LIFTED
-            && scene_within (a->time, s->cfg->again_after_s, s->in->now))
+            && within_span (a->time, s->cfg->again_after_s, s->in->now))
             return say (d, POLICY_NOTE,
                         "it FAILs again, but who put it back in service is "
                         "believed for %s",
                         span_of (s->cfg->again_after_s).text);
         if (a->kind == POLICY_RESUME
-            && !scene_is_reset (s, a->link, drain ? drain->after : a->after))
+            && !is_reset (s, a->link, drain ? drain->after : a->after))
             return say (d, POLICY_NOTE,
                         "it FAILs again after we drained and resumed it: it "
                         "comes and goes, and is not drained before the "
@@ -398,11 +426,12 @@ static bool rule_again (const struct scene *s, const struct ward *w,
 /* Another host that the FAIL may be of, likelier, and to be audited first;
  * NULL: none is.
  */
-static const char *goes_first (const struct scene *s, const struct event *e)
+static const char *goes_first (const struct site_state *s,
+                               const struct event *e)
 {
     for (size_t i = 0; i < e->place; i++) {
         const struct policy_suspect *p = &e->finding->suspect[i];
-        const struct ward *w = p->host ? scene_find (s, p->host) : NULL;
+        const struct node_state *w = p->host ? state_find (s, p->host) : NULL;
         const struct track *t
             = w ? evidence_find (&s->evidence, p->host, p->link) : NULL;
 
@@ -432,8 +461,8 @@ static bool say_needs (const struct track *t, struct decision *d)
                                    : "would explain both as well");
 }
 
-static bool rule_wait (const struct scene *s, const struct ward *w,
-                       struct decision *d)
+static bool rule_wait (const struct site_state *s,
+                       const struct node_state *w, struct decision *d)
 {
     const struct track *t = w->worst;
     const struct event *to = t->early ? t->early : t->last;
@@ -463,16 +492,16 @@ static bool rule_wait (const struct scene *s, const struct ward *w,
 }
 
 /* "none ... drained": with another Action it would not be, either. */
-static const char *is_drained (const struct scene *s)
+static const char *is_drained (const struct site_state *s)
 {
     return s->cfg->act == POLICY_ACT_DRAIN ? "is" : "would be";
 }
 
-static bool rule_broad (const struct scene *s, const struct ward *w,
-                        struct decision *d)
+static bool rule_broad (const struct site_state *s,
+                        const struct node_state *w, struct decision *d)
 {
     (void)w;
-    return scene_is_broad (s)
+    return s->is_broad
            && say (d, POLICY_NOTE,
                    "its FAIL is confirmed, but so many hosts FAIL or were "
                    "drained within a day (%zu, of which MaxDrainPerDay allows "
@@ -480,11 +509,11 @@ static bool rule_broad (const struct scene *s, const struct ward *w,
                    is_drained (s));
 }
 
-static bool rule_short (const struct scene *s, const struct ward *w,
-                        struct decision *d)
+static bool rule_short (const struct site_state *s,
+                        const struct node_state *w, struct decision *d)
 {
     (void)w;
-    return scene_is_short (s)
+    return s->is_short
            && say (d, POLICY_NOTE,
                    "its FAIL is confirmed, but %zu of %zu nodes are "
                    "unavailable%s, and MaxUnavailable is %g %%",
@@ -508,8 +537,8 @@ static void write_reason (const struct track *t, char *buf, size_t size)
     text_clean (buf);
 }
 
-static bool rule_drain (const struct scene *s, const struct ward *w,
-                        struct decision *d)
+static bool rule_drain (const struct site_state *s,
+                        const struct node_state *w, struct decision *d)
 {
     const struct track *t = w->worst;
     bool drains = s->cfg->act == POLICY_ACT_DRAIN;
@@ -532,8 +561,9 @@ static bool rule_drain (const struct scene *s, const struct ward *w,
 }
 
 /* The first to return true has decided; the last one always does. */
-static bool (*const rules[]) (const struct scene *, const struct ward *,
-                              struct decision *) = {
+static bool (*const rules[]) (const struct site_state *,
+                              const struct node_state *, struct decision *)
+    = {
     rule_stop,     rule_unknown, rule_own_drain, rule_left,
     rule_nothing,  rule_less,    rule_not_ours,  rule_again,
     rule_wait,     rule_broad,   rule_short,     rule_drain,
@@ -541,42 +571,31 @@ static bool (*const rules[]) (const struct scene *, const struct ward *,
 
 /* --- remarks ------------------------------------------------------------- */
 
-__attribute__ ((format (printf, 2, 3))) static int
+__attribute__ ((format (printf, 2, 3))) static void
 remark (struct decisions *d, const char *fmt, ...)
 {
-    char **grown = realloc (d->remark, (d->nremarks + 1) * sizeof (*grown));
     va_list ap;
-    int rc;
 
-    if (!grown)
-        return -1;
-    d->remark = grown;
+    d->remark = xgrow (d->remark, d->nremarks, sizeof (*d->remark));
     va_start (ap, fmt);
-    rc = vasprintf (&grown[d->nremarks], fmt, ap);
+    d->remark[d->nremarks] = xvasprintf (fmt, ap);
     va_end (ap);
-    if (rc < 0)
-        return -1;
-    text_clean (grown[d->nremarks++]);
-    return 0;
+    text_clean (d->remark[d->nremarks++]);
 }
 
-static int remark_broad (struct decisions *d, const struct scene *s)
+static void remark_broad (struct decisions *d, const struct site_state *s)
 {
-    char *names = hostlist_fold (s->broad, s->nbroad);
-    int rc;
+    char *names = xcheck (hostlist_fold (s->broad, s->nbroad));
 
-    if (!names)
-        return -1;
-    rc = remark (d, "%zu hosts FAIL or were drained by us within a day, and "
-                 "MaxDrainPerDay allows %zu: a common cause, a wrong snapshot "
-                 "or baseline? none %s drained: %.*s%s", s->nbroad, s->limit,
-                 is_drained (s), NAMES_SHOWN, names,
-                 strlen (names) > NAMES_SHOWN ? "..." : "");
+    remark (d, "%zu hosts FAIL or were drained by us within a day, and "
+            "MaxDrainPerDay allows %zu: a common cause, a wrong snapshot or "
+            "baseline? none %s drained: %.*s%s", s->nbroad, s->limit,
+            is_drained (s), NAMES_SHOWN, names,
+            strlen (names) > NAMES_SHOWN ? "..." : "");
     free (names);
-    return rc;
 }
 
-static int remark_hosts (struct decisions *d, const struct scene *s)
+static void remark_hosts (struct decisions *d, const struct site_state *s)
 {
     const char *first = NULL;
     const char *last = NULL;
@@ -585,65 +604,59 @@ static int remark_hosts (struct decisions *d, const struct scene *s)
     for (size_t i = 0; i < s->evidence.ntracks; i++) {
         const struct track *t = &s->evidence.track[i];
 
-        if (t->failing && !scene_find (s, t->host)
+        if (t->failing && !state_find (s, t->host)
             && (!last || strcmp (last, t->host))) {
             n++;
             last = t->host;
             first = first ? first : t->host;
         }
     }
-    return n > 0 ? remark (d, "%zu host%s that FAIL%s no node of Slurm: "
-                           "%.63s%s", n, n > 1 ? "s" : "",
-                           n > 1 ? " are" : "s is", first,
-                           n > 1 ? ", ..." : "")
-                 : 0;
+    if (n > 0)
+        remark (d, "%zu host%s that FAIL%s no node of Slurm: %.63s%s", n,
+                n > 1 ? "s" : "", n > 1 ? " are" : "s is", first,
+                n > 1 ? ", ..." : "");
 }
 
-static int remark_doubts (struct decisions *d, const struct scene *s)
+static void remark_doubts (struct decisions *d, const struct evidence *e)
 {
-    const struct evidence *e = &s->evidence;
+    for (enum doubt k = DOUBT_INCOMPLETE; k <= DOUBT_MANY; k++) {
+        char more[48] = "";
 
-    for (enum doubt k = DOUBT_INCOMPLETE; k <= DOUBT_MANY; k++)
-        if (e->doubted[k] > 0) {
-            char more[48] = "";
-
-            if (e->doubted[k] > 1)
-                snprintf (more, sizeof (more), " (and %zu more like it)",
-                          e->doubted[k] - 1);
-            if (remark (d, "audit %" PRIu64 "%s counts against no host: %s",
-                        e->doubted_last[k], more, doubt_text (k)) < 0)
-                return -1;
-        }
-    return 0;
+        if (e->doubted[k] > 1)
+            snprintf (more, sizeof (more), " (and %zu more like it)",
+                      e->doubted[k] - 1);
+        if (e->doubted[k] > 0)
+            remark (d, "audit %" PRIu64 "%s counts against no host: %s",
+                    e->doubted_last[k], more, doubt_text (k));
+    }
 }
 
-static int make_remarks (struct decisions *d, const struct scene *s)
+static void make_remarks (struct decisions *d, const struct site_state *s)
 {
     size_t future = s->evidence.future;
 
-    if (s->stop)
-        return remark (d, "nothing is changed: %s", s->stop);
-    if (scene_is_broad (s) && remark_broad (d, s) < 0)
-        return -1;
-    if (scene_is_known_short (s)
-        && remark (d, "%zu of %zu nodes are unavailable, and MaxUnavailable is "
-                   "%g %%: none %s drained", s->unavailable, s->counted,
-                   s->cfg->max_unavailable_percent, is_drained (s))
-               < 0)
-        return -1;
-    if (future > 0
-        && remark (d, "%zu audit%s a time stamp in the future: the clock "
-                   "stepped back; %s confirm%s nothing", future,
-                   future > 1 ? "s have" : " has", future > 1 ? "they" : "it",
-                   future > 1 ? "" : "s")
-               < 0)
-        return -1;
-    return remark_doubts (d, s) < 0 ? -1 : remark_hosts (d, s);
+    if (s->stop) {
+        remark (d, "nothing is changed: %s", s->stop);
+        return;
+    }
+    if (s->is_broad)
+        remark_broad (d, s);
+    if (s->is_known_short)
+        remark (d, "%zu of %zu nodes are unavailable, and MaxUnavailable is "
+                "%g %%: none %s drained", s->unavailable, s->counted,
+                s->cfg->max_unavailable_percent, is_drained (s));
+    if (future > 0)
+        remark (d, "%zu audit%s a time stamp in the future: the clock stepped "
+                "back; %s confirm%s nothing", future,
+                future > 1 ? "s have" : " has", future > 1 ? "they" : "it",
+                future > 1 ? "" : "s");
+    remark_doubts (d, &s->evidence);
+    remark_hosts (d, s);
 }
 
 /* --- all of it ----------------------------------------------------------- */
 
-static void decide (const struct scene *s, const struct ward *w,
+static void decide (const struct site_state *s, const struct node_state *w,
                     struct decision *d)
 {
     size_t i = 0;
@@ -653,28 +666,20 @@ static void decide (const struct scene *s, const struct ward *w,
         i++;
 }
 
-int policy_decide (struct decisions *d, const struct policy_input *in,
-                   const struct policy_config *cfg, struct error *err)
+void policy_decide (struct decisions *d, const struct policy_input *in,
+                    const struct policy_config *cfg)
 {
-    struct scene s;
-    int rc = -1;
+    struct site_state s;
 
-    *d = (struct decisions){ 0 };
-    if (scene_make (&s, in, cfg, err) < 0)
-        goto out;
-    if (!(d->v = calloc (s.nwards + 1, sizeof (*d->v)))
-        || make_remarks (d, &s) < 0) {
-        error_nomem (err);
-        goto out;
-    }
-    for (d->n = 0; d->n < s.nwards; d->n++)
-        decide (&s, &s.ward[d->n], &d->v[d->n]);
-    d->after = s.evidence.newest;
-    d->stopped = s.stop != NULL;
-    rc = 0;
-out:
-    scene_clear (&s);
-    return rc;
+    state_make (&s, in, cfg);
+    *d = (struct decisions){
+        .v = xcalloc (s.nnodes, sizeof (*d->v)), .n = s.nnodes,
+        .after = s.evidence.newest, .stopped = s.stop != NULL,
+    };
+    make_remarks (d, &s);
+    for (size_t i = 0; i < s.nnodes; i++)
+        decide (&s, &s.node[i], &d->v[i]);
+    state_clear (&s);
 }
 
 void policy_clear (struct decisions *d)

@@ -282,17 +282,16 @@ struct decisions {
 };
 
 /* Decide. Costs O((n + e) log (n + e)) for n nodes and e suspects and actions,
- * and mutes and resets for each link. Return 0, or -1 with err where memory is
- * short; policy_clear is due in both cases. Names in decisions live as long as
- * the input.
+ * and mutes and resets for each link. Names in decisions live as long as the
+ * input.
  */
-int policy_decide (struct decisions *d, const struct policy_input *in,
-                   const struct policy_config *cfg, struct error *err);
+void policy_decide (struct decisions *d, const struct policy_input *in,
+                    const struct policy_config *cfg);
 void policy_clear (struct decisions *d);
 
-/* When a node is to be audited again: for the first time, ConfirmAfter behind
+/* When a node is to be audited again: for the first time, ConfirmAfter after
  * `since`; where n audits came to nothing, the last at that time, 2^n times
- * ConfirmAfter behind it, but no later than POLICY_RETRY_MAX_S. Now, if that
+ * ConfirmAfter after it, but no later than POLICY_RETRY_MAX_S. Now, if that
  * is a time of the future: then clocks stepped.
  */
 int64_t policy_retry (int64_t since, size_t n, int64_t now,

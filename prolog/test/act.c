@@ -959,7 +959,7 @@ static void test_size (void)
 {
     enum { MANY = 300 };
     struct season s;
-    struct docket d;
+    struct facts d;
     struct policy_config cfg;
     size_t findings_told = 0;
     char line[64];
@@ -972,14 +972,14 @@ static void test_size (void)
     }
     play (&s, TWICE);
     policy_config (&cfg, &s.site);
-    if (docket_make (&d, s.ledger, fabric, NULL, SELF, NOW, &cfg, &err) < 0)
+    if (facts_read (&d, s.ledger, fabric, NULL, SELF, NOW, &cfg, &err) < 0)
         diag ("%s", err.text);
     for (size_t i = 0; i < d.input.naudits; i++)
         findings_told += d.input.audit[i].nfindings;
     ok (d.input.naudits == 2 && findings_told == 4,
-        "of %d audits the docket holds %zu with %zu findings", MANY + 4,
+        "of %d audits the facts hold %zu with %zu findings", MANY + 4,
         d.input.naudits, findings_told);
-    docket_clear (&d);
+    facts_clear (&d);
     close_season (&s);
 }
 
@@ -1004,7 +1004,7 @@ static void test_tries (void)
     for (size_t i = 0; i < r.decisions.n; i++)
         if (!strcmp (r.decisions.v[i].node, "h0003"))
             d = &r.decisions.v[i];
-    ok (r.docket.input.ntried == 3 && d && d->kind == POLICY_WAIT
+    ok (r.facts.input.ntried == 3 && d && d->kind == POLICY_WAIT
             && d->audit == 0,
         "a drained node was audited three times, long ago");
     act_report_clear (&r);

@@ -6,17 +6,19 @@
  * inputs does not matter.
  */
 #include "config.h"
-#include "prolog/policy/scene.h"
+#include "prolog/policy/state.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/alloc.h"
+#include "util/sort.h"
 #include "util/text.h"
 
 enum { DAY_S = 24 * 3600, LONE_S = 3600 };
 
-bool scene_within (int64_t time, int64_t span, int64_t now)
+bool within_span (int64_t time, int64_t span, int64_t now)
 {
     return time >= 0 && (time > now || now - time < span);
 }
@@ -30,8 +32,8 @@ static uint64_t larger (uint64_t a, uint64_t b)
 
 static int compare_nodes (const void *a, const void *b)
 {
-    return strcmp (((const struct ward *)a)->node->name,
-                   ((const struct ward *)b)->node->name);
+    return strcmp (((const struct node_state *)a)->node->name,
+                   ((const struct node_state *)b)->node->name);
 }
 
 static int compare_actions (const void *va, const void *vb)
@@ -40,28 +42,26 @@ static int compare_actions (const void *va, const void *vb)
     const struct policy_action *b = *(const struct policy_action *const *)vb;
     int order = strcmp (a->node, b->node);
 
-    return order ? order : (a->id > b->id) - (a->id < b->id);
+    return order ? order : util_compare (a->id, b->id);
 }
 
-static int make_wards (struct scene *s)
+static void make_nodes (struct site_state *s)
 {
     const struct policy_input *in = s->in;
     size_t t = 0;
     size_t a = 0;
 
-    s->ward = calloc (in->nnodes + 1, sizeof (*s->ward));
-    s->action = malloc ((in->nactions + 1) * sizeof (*s->action));
-    if (!s->ward || !s->action)
-        return -1;
-    s->nwards = in->nnodes;
+    s->node = xcalloc (in->nnodes, sizeof (*s->node));
+    s->action = xarray (in->nactions, sizeof (*s->action));
+    s->nnodes = in->nnodes;
     for (size_t i = 0; i < in->nnodes; i++)
-        s->ward[i].node = &in->node[i];
-    qsort (s->ward, s->nwards, sizeof (*s->ward), compare_nodes);
+        s->node[i].node = &in->node[i];
+    qsort (s->node, s->nnodes, sizeof (*s->node), compare_nodes);
     for (size_t i = 0; i < in->nactions; i++)
         s->action[i] = &in->action[i];
     qsort (s->action, in->nactions, sizeof (*s->action), compare_actions);
-    for (size_t i = 0; i < s->nwards; i++) {
-        struct ward *w = &s->ward[i];
+    for (size_t i = 0; i < s->nnodes; i++) {
+        struct node_state *w = &s->node[i];
         const char *name = w->node->name;
 
         while (t < s->evidence.ntracks
@@ -78,55 +78,31 @@ static int make_wards (struct scene *s)
                && !strcmp (w->action[w->nactions]->node, name))
             w->nactions++;
     }
-    return 0;
 }
 
-const struct policy_action *ward_last (const struct ward *w)
+const struct policy_action *node_last_action (const struct node_state *w)
 {
     return w->nactions > 0 ? w->action[w->nactions - 1] : NULL;
 }
 
-const struct policy_action *ward_drain (const struct ward *w, size_t i)
+bool node_is_drained_by_us (const struct node_state *w)
 {
-    for (size_t k = i + 1; k-- > 0;)
-        if (w->action[k]->kind == POLICY_DRAIN)
-            return w->action[k];
-    return NULL;
-}
-
-bool ward_is_drained_by_us (const struct ward *w)
-{
-    const struct policy_action *a = ward_last (w);
+    const struct policy_action *a = node_last_action (w);
 
     return a && a->kind == POLICY_DRAIN;
 }
 
-static bool is_of (const struct policy_reset *r, const char *link)
-{
-    return !r->link || (link && !strcmp (r->link, link));
-}
-
-uint64_t scene_reset_after (const struct scene *s, const char *link)
+uint64_t state_reset_after (const struct site_state *s, const char *link)
 {
     uint64_t after = 0;
 
     for (size_t i = 0; i < s->in->nresets; i++)
-        if (is_of (&s->in->reset[i], link))
+        if (!s->in->reset[i].link || !strcmp (s->in->reset[i].link, link))
             after = larger (after, s->in->reset[i].after);
     return after;
 }
 
-bool scene_is_reset (const struct scene *s, const char *link, uint64_t since)
-{
-    bool found = false;
-
-    for (size_t i = 0; i < s->in->nresets; i++)
-        found = found || (is_of (&s->in->reset[i], link)
-                          && s->in->reset[i].after >= since);
-    return found;
-}
-
-static bool is_muted (const struct scene *s, const struct track *t)
+static bool is_muted (const struct site_state *s, const struct track *t)
 {
     for (size_t i = 0; i < s->in->nmutes; i++) {
         const struct policy_mute *m = &s->in->mute[i];
@@ -154,7 +130,7 @@ static bool is_worse (const struct track *a, const struct track *b)
 }
 
 /* What was found before a drain was ended counts no more. */
-static uint64_t newest_end (const struct ward *w)
+static uint64_t newest_end (const struct node_state *w)
 {
     uint64_t after = 0;
 
@@ -165,20 +141,20 @@ static uint64_t newest_end (const struct ward *w)
     return after;
 }
 
-static void judge_tracks (struct scene *s)
+static void judge_tracks (struct site_state *s)
 {
-    for (size_t i = 0; i < s->nwards; i++)
-        for (size_t k = 0; k < s->ward[i].ntracks; k++)
-            s->ward[i].track[k].floor = newest_end (&s->ward[i]);
+    for (size_t i = 0; i < s->nnodes; i++)
+        for (size_t k = 0; k < s->node[i].ntracks; k++)
+            s->node[i].track[k].floor = newest_end (&s->node[i]);
     for (size_t i = 0; i < s->evidence.ntracks; i++) {
         struct track *t = &s->evidence.track[i];
 
         t->muted = is_muted (s, t);
-        t->floor = larger (t->floor, scene_reset_after (s, t->link));
+        t->floor = larger (t->floor, state_reset_after (s, t->link));
         track_stand (t, s->cfg);
     }
-    for (size_t i = 0; i < s->nwards; i++) {
-        struct ward *w = &s->ward[i];
+    for (size_t i = 0; i < s->nnodes; i++) {
+        struct node_state *w = &s->node[i];
 
         for (size_t k = 0; k < w->ntracks; k++)
             if (w->track[k].muted)
@@ -196,17 +172,18 @@ static bool in_service (const struct policy_node *n)
            && !n->drained;
 }
 
-const struct ward *scene_find (const struct scene *s, const char *name)
+const struct node_state *state_find (const struct site_state *s,
+                                     const char *name)
 {
     const struct policy_node node = { .name = name };
-    const struct ward key = { .node = &node };
+    const struct node_state key = { .node = &node };
 
-    return bsearch (&key, s->ward, s->nwards, sizeof (*s->ward),
+    return bsearch (&key, s->node, s->nnodes, sizeof (*s->node),
                     compare_nodes);
 }
 
 /* For how long a FAIL counts that no other audit is about. */
-static int64_t lone_span (const struct scene *s)
+static int64_t lone_span (const struct site_state *s)
 {
     int64_t twice = 2 * s->cfg->confirm_after_s;
 
@@ -216,24 +193,24 @@ static int64_t lone_span (const struct scene *s)
 /* Whether a FAIL of then counts: while the host is in service, and for a day
  * where it is not; one alone, that no other audit is about, for less.
  */
-static bool counts_since (const struct scene *s, const char *host, bool lone,
-                          int64_t time)
+static bool counts_since (const struct site_state *s, const char *host,
+                          bool lone, int64_t time)
 {
-    const struct ward *w = scene_find (s, host);
+    const struct node_state *w = state_find (s, host);
 
-    if (lone && !scene_within (time, lone_span (s), s->in->now))
+    if (lone && !within_span (time, lone_span (s), s->in->now))
         return false;
     return (w && in_service (w->node))
-           || scene_within (time, DAY_S, s->in->now);
+           || within_span (time, DAY_S, s->in->now);
 }
 
 /* One that we drained counts for a day from then. */
-static bool counts_as_broad (const struct scene *s, const struct track *t)
+static bool counts_as_broad (const struct site_state *s, const struct track *t)
 {
-    const struct ward *w = scene_find (s, t->host);
+    const struct node_state *w = state_find (s, t->host);
     bool confirmed = t->standing == STANDING_CONFIRMED;
 
-    return !t->muted && t->failing && !(w && ward_is_drained_by_us (w))
+    return !t->muted && t->failing && !(w && node_is_drained_by_us (w))
            && (confirmed || t->unsure <= t->bad_audit)
            && counts_since (s, t->host, t->lone && !confirmed, t->bad_time);
 }
@@ -241,7 +218,7 @@ static bool counts_as_broad (const struct scene *s, const struct track *t)
 /* A FAIL of one of several is of a host that is counted anyway, or else of one
  * more: the first by name that it may still be of.
  */
-static const char *one_more (const struct scene *s,
+static const char *one_more (const struct site_state *s,
                              const struct policy_audit *a,
                              const struct policy_finding *f, size_t counted)
 {
@@ -268,7 +245,7 @@ static const char *one_more (const struct scene *s,
     return first;
 }
 
-static int make_broad (struct scene *s)
+static void make_broad (struct site_state *s)
 {
     const struct policy_input *in = s->in;
     size_t most = in->nactions + s->evidence.ntracks;
@@ -276,11 +253,10 @@ static int make_broad (struct scene *s)
 
     for (size_t i = 0; i < in->naudits; i++)
         most += in->audit[i].nfindings;
-    if (!(s->broad = malloc ((most + 1) * sizeof (*s->broad))))
-        return -1;
+    s->broad = xarray (most, sizeof (*s->broad));
     for (size_t i = 0; i < in->nactions; i++)
         if (in->action[i].kind == POLICY_DRAIN
-            && scene_within (in->action[i].time, DAY_S, in->now))
+            && within_span (in->action[i].time, DAY_S, in->now))
             s->broad[s->nbroad++] = in->action[i].node;
     for (size_t i = 0; i < s->evidence.ntracks; i++)
         if (counts_as_broad (s, &s->evidence.track[i]))
@@ -295,16 +271,22 @@ static int make_broad (struct scene *s)
                 s->broad[s->nbroad++] = host;
         }
     s->nbroad = text_unique (s->broad, s->nbroad);
-    return 0;
 }
 
-static void count_nodes (struct scene *s)
+/* Whether these are more unavailable nodes than there may be. */
+static bool is_short (const struct site_state *s, size_t unavailable)
+{
+    return 100 * (double)unavailable
+           > s->cfg->max_unavailable_percent * (double)s->counted;
+}
+
+static void count_nodes (struct site_state *s)
 {
     double share
-        = floor (s->cfg->max_drain_percent * (double)s->nwards / 100);
+        = floor (s->cfg->max_drain_percent * (double)s->nnodes / 100);
 
-    for (size_t i = 0; i < s->nwards; i++) {
-        const struct policy_node *n = s->ward[i].node;
+    for (size_t i = 0; i < s->nnodes; i++) {
+        const struct policy_node *n = s->node[i].node;
 
         if (!n->powered_down && !n->reserved) {
             s->counted++;
@@ -315,30 +297,12 @@ static void count_nodes (struct scene *s)
     s->limit = s->cfg->max_drain;
     if (share < (double)s->limit)
         s->limit = share > 1 ? (size_t)share : 1;
+    s->is_broad = s->nbroad > s->limit;
+    s->is_short = is_short (s, s->unavailable + s->unknown);
+    s->is_known_short = is_short (s, s->unavailable);
 }
 
-bool scene_is_broad (const struct scene *s)
-{
-    return s->nbroad > s->limit;
-}
-
-static bool is_short (const struct scene *s, size_t unavailable)
-{
-    return 100 * (double)unavailable
-           > s->cfg->max_unavailable_percent * (double)s->counted;
-}
-
-bool scene_is_short (const struct scene *s)
-{
-    return is_short (s, s->unavailable + s->unknown);
-}
-
-bool scene_is_known_short (const struct scene *s)
-{
-    return is_short (s, s->unavailable);
-}
-
-static void check_state (struct scene *s)
+static void check_state (struct site_state *s)
 {
     const struct policy_input *in = s->in;
 
@@ -352,31 +316,27 @@ static void check_state (struct scene *s)
         s->stop = "it is not known who drains here";
     else if (s->evidence.twice)
         s->stop = "two audits have one number";
-    for (size_t i = 1; i < s->nwards && !s->stop; i++)
-        if (compare_nodes (&s->ward[i - 1], &s->ward[i]) == 0)
+    for (size_t i = 1; i < s->nnodes && !s->stop; i++)
+        if (compare_nodes (&s->node[i - 1], &s->node[i]) == 0)
             s->stop = "Slurm's list has a node twice";
 }
 
-int scene_make (struct scene *s, const struct policy_input *in,
-                const struct policy_config *cfg, struct error *err)
+void state_make (struct site_state *s, const struct policy_input *in,
+                 const struct policy_config *cfg)
 {
-    *s = (struct scene){ .in = in, .cfg = cfg };
-    if (evidence_make (&s->evidence, in, cfg, err) < 0)
-        return -1;
-    if (make_wards (s) < 0)
-        return error_nomem (err);
+    *s = (struct site_state){ .in = in, .cfg = cfg };
+    evidence_make (&s->evidence, in, cfg);
+    make_nodes (s);
     check_state (s);
     judge_tracks (s);
-    if (make_broad (s) < 0)
-        return error_nomem (err);
+    make_broad (s);
     count_nodes (s);
-    return 0;
 }
 
-void scene_clear (struct scene *s)
+void state_clear (struct site_state *s)
 {
     evidence_clear (&s->evidence);
-    free (s->ward);
+    free (s->node);
     free (s->action);
     free (s->broad);
 }

@@ -1,0 +1,768 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the policy looks at.
+ *
+ * Notes: what is of interest is found in two steps. Audits that found
+ * something say which links are, besides those of nodes that we drained. Then
+ * each of these links is looked up in all audits of the time: the routes over
+ * it say whose it was, and where it is not suspected, it may be clean.
+ */
+#include "config.h"
+#include "prolog/act/facts.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ibquery/guids.h"
+#include "util/alloc.h"
+#include "util/sort.h"
+
+enum {
+    DAY_S = 24 * 3600,
+    AUDIT_S = 3600, /* longer than any audit takes */
+};
+
+/* A host link that is of interest, from an audit on. */
+struct host_link {
+    uint32_t link;
+    const char *host, *node, *port; /* port NULL: not known */
+    int64_t from;
+};
+
+/* A host link in an audit. */
+struct link_audit {
+    int64_t audit;
+    size_t of; /* the host link */
+    const char *peer; /* all RTTs over it were with this node; NULL: several */
+    bool lossy; /* half of its messages or more were lost */
+    bool own;   /* all routes over it ended at its host */
+    bool clean; /* it was measured against a baseline, and not suspected */
+    bool open;  /* it was not judged */
+};
+
+struct reading {
+    struct facts *facts;
+    struct ledger *ledger;
+    const struct fabric *fabric;
+    const char **node;        /* [nendpoints] whose it is */
+    int64_t from;             /* the first audit that counts, */
+    int64_t oldest;           /* ... where a drain of ours stands as well */
+    struct host_link *host_link;
+    size_t nhost_links;
+    size_t *place;            /* [nlinks] 1 + its host link */
+    struct link_audit *seen;  /* by audit, host link */
+    size_t nseen;
+    const struct link_audit **now; /* [nhost_links] in the audit at work */
+    int64_t *id;              /* audits that are to be told of */
+    size_t nids;
+    bool failed;              /* ... and err says why */
+    struct error *err;
+};
+
+void facts_doubt (struct facts *facts, const char *sentence)
+{
+    if (facts->input.unreadable)
+        return;
+    snprintf (facts->unreadable, sizeof (facts->unreadable), "%s", sentence);
+    facts->input.unreadable = facts->unreadable;
+}
+
+static void doubt_row (struct reading *r, const char *what, int64_t id)
+{
+    char text[80];
+
+    snprintf (text, sizeof (text), "%s %" PRId64 " of the ledger is not of a "
+              "kind that is known", what, id);
+    facts_doubt (r->facts, text);
+}
+
+static void *alloc (struct reading *r, size_t n, size_t size)
+{
+    return ledger_alloc (&r->facts->pool, n, size);
+}
+
+/* The ledger's rows of a kind; none where something has failed. */
+static void *rows (struct reading *r, const struct ledger_rows *what,
+                   struct ledger_key key, size_t *n)
+{
+    void *v = NULL;
+
+    *n = 0;
+    if (!r->failed)
+        v = ledger_read (r->ledger, what, &key, &r->facts->pool, n, r->err);
+    if (!v) {
+        r->failed = true;
+        *n = 0;
+    }
+    return v;
+}
+
+static const char *level_word (int i)
+{
+    return verdict_status_name ((enum verdict_status)i);
+}
+
+static const char *kind_word (int i)
+{
+    return finding_kind_name ((enum finding_kind)i);
+}
+
+static const char *basis_word (int i)
+{
+    return finding_basis_name ((enum finding_basis)i);
+}
+
+static const char *action_word (int i)
+{
+    return policy_kind_name ((enum policy_kind)i);
+}
+
+static const char *sign_word (int i)
+{
+    return sign_name ((enum sign_kind)i);
+}
+
+/* --- actions, mutes, resets ---------------------------------------------- */
+
+/* The last drain of the node among the first n actions; NULL. */
+static const struct policy_action *last_drain (const struct policy_action *a,
+                                               size_t n, const char *node)
+{
+    while (n-- > 0)
+        if (a[n].kind == POLICY_DRAIN && !strcmp (a[n].node, node))
+            return &a[n];
+    return NULL;
+}
+
+static void read_actions (struct reading *r)
+{
+    static const struct ledger_rows what = {
+        LEDGER_ACTIONS,
+        sizeof (struct policy_action),
+        {
+            LEDGER_COLUMN ("id", LEDGER_INT, policy_action, id),
+            LEDGER_WORDS ("kind", policy_action, kind, action_word,
+                          POLICY_LIFTED + 1),
+            LEDGER_COLUMN ("node", LEDGER_TEXT, policy_action, node),
+            LEDGER_COLUMN ("link", LEDGER_TEXT, policy_action, link),
+            LEDGER_COLUMN ("reason", LEDGER_TEXT, policy_action, reason),
+            LEDGER_COLUMN ("intended", LEDGER_INT, policy_action, time),
+            LEDGER_COLUMN ("after", LEDGER_INT, policy_action, after),
+            LEDGER_COLUMN ("done", LEDGER_UNSET, policy_action, unsure),
+        },
+    };
+    struct facts *f = r->facts;
+    size_t n;
+    struct policy_action *newest
+        = rows (r, &what, (struct ledger_key){ .from = INT64_MAX }, &n);
+    struct policy_action *action = alloc (r, n, sizeof (*action));
+
+    f->input.action = f->action = action;
+    f->open = alloc (r, n, sizeof (*f->open));
+    for (size_t i = n; i-- > 0;) {
+        struct policy_action *a = &action[f->input.nactions];
+        const struct policy_action *drain = a;
+
+        *a = newest[i];
+        if (a->kind < POLICY_DRAIN || a->kind > POLICY_LIFTED) {
+            doubt_row (r, "action", (int64_t)a->id);
+            continue;
+        }
+        if (a->kind == POLICY_RESUME)
+            drain = last_drain (action, f->input.nactions, a->node);
+        if (a->unsure)
+            f->open[f->nopen++] = (struct open_action){
+                .id = (int64_t)a->id, .kind = a->kind, .node = a->node,
+                .reason = drain ? drain->reason : NULL,
+            };
+        f->input.nactions++;
+    }
+}
+
+static void read_marks (struct reading *r)
+{
+    static const struct ledger_rows mutes = {
+        LEDGER_MUTES,
+        sizeof (struct policy_mute),
+        {
+            LEDGER_COLUMN ("link", LEDGER_NAME, policy_mute, link),
+            LEDGER_COLUMN ("node", LEDGER_NAME, policy_mute, node),
+            LEDGER_COLUMN ("until", LEDGER_INT, policy_mute, until),
+        },
+    };
+    static const struct ledger_rows rebases = {
+        LEDGER_REBASES,
+        sizeof (struct policy_reset),
+        {
+            LEDGER_COLUMN ("link", LEDGER_TEXT, policy_reset, link),
+            LEDGER_COLUMN ("after", LEDGER_INT, policy_reset, after),
+        },
+    };
+    struct policy_input *in = &r->facts->input;
+
+    in->mute = rows (r, &mutes, (struct ledger_key){ 0 }, &in->nmutes);
+    in->reset = rows (r, &rebases, (struct ledger_key){ 0 }, &in->nresets);
+}
+
+/* --- what is of interest ------------------------------------------------- */
+
+/* The endpoint at the end of a host link; FABRIC_NONE: it is none. */
+static uint32_t endpoint_of (const struct fabric *f, uint32_t link)
+{
+    const uint32_t port[] = { f->link[link].a, f->link[link].b };
+
+    for (int end = 0; f->link[link].kind == LINK_HOST && end < 2; end++) {
+        uint32_t host = f->node[f->port[port[end]].node].host;
+        const struct fabric_host *h = &f->host[host];
+
+        if (f->node[f->port[port[end]].node].type != NODE_CA
+            || host == FABRIC_NONE)
+            continue;
+        for (uint32_t i = h->first; i < h->first + h->count; i++)
+            if (f->endpoint[i].port == port[end])
+                return i;
+    }
+    return FABRIC_NONE;
+}
+
+/* "mlx5_0/1" of "node1 mlx5_0", port 1; NULL: it is not known. */
+static const char *port_of (struct reading *r, uint32_t endpoint)
+{
+    char name[FABRIC_NAME_MAX + 8];
+    const char *blank;
+
+    fabric_port_name (r->fabric, r->fabric->endpoint[endpoint].port, name,
+                      sizeof (name));
+    blank = strchr (name, ' ');
+    return blank ? strcpy (alloc (r, strlen (blank), 1), blank + 1) : NULL;
+}
+
+static void add_host_link (struct reading *r, uint32_t link, int64_t from)
+{
+    const struct fabric *f = r->fabric;
+    uint32_t endpoint = endpoint_of (f, link);
+    struct host_link *v;
+
+    if (endpoint == FABRIC_NONE)
+        return;
+    if (r->place[link] > 0) {
+        v = &r->host_link[r->place[link] - 1];
+        v->from = from < v->from ? from : v->from;
+        return;
+    }
+    if (r->nhost_links == FACTS_LINKS_MAX) {
+        facts_doubt (r->facts, "too many links are suspected at once");
+        return;
+    }
+    r->host_link = xgrow (r->host_link, r->nhost_links, sizeof (*v));
+    r->host_link[r->nhost_links] = (struct host_link){
+        .link = link, .host = f->host[f->endpoint[endpoint].host].name,
+        .node = r->node[endpoint], .port = port_of (r, endpoint), .from = from,
+    };
+    r->place[link] = ++r->nhost_links;
+}
+
+static void add_id (struct reading *r, int64_t id)
+{
+    r->id = xgrow (r->id, r->nids, sizeof (*r->id));
+    r->id[r->nids++] = id;
+}
+
+/* Audits from `from` on that found something, of the link if it is not NULL. */
+static void add_found (struct reading *r, int64_t from, const char *link)
+{
+    struct found {
+        int64_t audit;
+    };
+    static const struct ledger_rows what[] = {
+        { LEDGER_FOUND, sizeof (struct found),
+          { LEDGER_COLUMN ("audit", LEDGER_INT, found, audit) } },
+        { LEDGER_FOUND_OF_LINK, sizeof (struct found),
+          { LEDGER_COLUMN ("audit", LEDGER_INT, found, audit) } },
+    };
+    size_t n;
+    const struct found *v = rows (r, &what[link != NULL],
+                                  (struct ledger_key){ from, link, NULL }, &n);
+
+    for (size_t i = 0; i < n; i++)
+        add_id (r, v[i].audit);
+}
+
+/* Whether our drain of the node may stand: nothing but a resume that may not
+ * have come about is newer.
+ */
+static bool may_stand (const struct facts *f, const struct policy_action *a)
+{
+    const struct policy_action *end = f->input.action + f->input.nactions;
+
+    for (const struct policy_action *b = a + 1; b < end; b++)
+        if (!strcmp (a->node, b->node)
+            && !(b->kind == POLICY_RESUME && b->unsure))
+            return false;
+    return true;
+}
+
+/* The links of nodes that we drained, since then. */
+static void add_drained (struct reading *r)
+{
+    const struct fabric *f = r->fabric;
+
+    for (size_t i = 0; i < r->facts->input.nactions; i++) {
+        const struct policy_action *a = &r->facts->input.action[i];
+        int64_t from = (int64_t)a->after + 1;
+
+        if (a->kind != POLICY_DRAIN || !may_stand (r->facts, a))
+            continue;
+        from = from < r->from ? from : r->from;
+        r->oldest = from < r->oldest ? from : r->oldest;
+        for (uint32_t e = 0; e < f->nendpoints; e++) {
+            uint32_t link = f->port[f->endpoint[e].port].link;
+
+            if (link != FABRIC_NONE && !strcmp (r->node[e], a->node)) {
+                add_host_link (r, link, from);
+                add_found (r, from, f->link[link].id);
+            }
+        }
+    }
+}
+
+/* The links that are suspected by any finding. */
+static void add_suspects (struct reading *r)
+{
+    struct suspected {
+        const char *link;
+    };
+    static const struct ledger_rows what = {
+        LEDGER_SUSPECTS,
+        sizeof (struct suspected),
+        { LEDGER_COLUMN ("link", LEDGER_TEXT, suspected, link) },
+    };
+    size_t n;
+    const struct suspected *v
+        = rows (r, &what, (struct ledger_key){ .from = r->from }, &n);
+
+    for (size_t i = 0; i < n; i++) {
+        uint32_t link = fabric_find_link (r->fabric, v[i].link);
+
+        if (link != FABRIC_NONE)
+            add_host_link (r, link, r->from);
+    }
+}
+
+/* A host's node; NULL where it is none, or not of the fabric. */
+static const char *node_of_host (const struct reading *r, const char *host)
+{
+    uint32_t h = host ? fabric_find_host (r->fabric, host) : FABRIC_NONE;
+
+    return h != FABRIC_NONE && r->fabric->host[h].count > 0
+               ? r->node[r->fabric->host[h].first]
+               : host;
+}
+
+/* A host link in all audits that crossed it. */
+static void add_link_audits (struct reading *r, size_t of)
+{
+    static const struct ledger_rows what = {
+        LEDGER_LINK_AUDITS,
+        sizeof (struct link_audit),
+        {
+            LEDGER_COLUMN ("audit", LEDGER_INT, link_audit, audit),
+            LEDGER_COLUMN ("peer", LEDGER_TEXT, link_audit, peer),
+            LEDGER_COLUMN ("lossy", LEDGER_BOOL, link_audit, lossy),
+            LEDGER_COLUMN ("own", LEDGER_BOOL, link_audit, own),
+            LEDGER_COLUMN ("clean", LEDGER_BOOL, link_audit, clean),
+            LEDGER_COLUMN ("open", LEDGER_BOOL, link_audit, open),
+        },
+    };
+    const struct host_link *l = &r->host_link[of];
+    size_t n;
+    struct link_audit *v
+        = rows (r, &what,
+                (struct ledger_key){ l->from, r->fabric->link[l->link].id,
+                                     l->host }, &n);
+
+    for (size_t i = 0; i < n; i++) {
+        v[i].of = of;
+        v[i].peer = node_of_host (r, v[i].peer);
+        v[i].clean &= v[i].own;
+        v[i].open &= v[i].own;
+        if (v[i].clean || v[i].open)
+            add_id (r, v[i].audit);
+        r->seen = xgrow (r->seen, r->nseen, sizeof (*r->seen));
+        r->seen[r->nseen++] = v[i];
+    }
+}
+
+static int compare_link_audits (const void *va, const void *vb)
+{
+    const struct link_audit *a = va;
+    const struct link_audit *b = vb;
+
+    return a->audit != b->audit ? util_compare (a->audit, b->audit)
+                                : util_compare (a->of, b->of);
+}
+
+/* --- audits -------------------------------------------------------------- */
+
+/* A row of an audit, and what the policy gets of it. */
+struct audit_row {
+    struct policy_audit a;
+    enum verdict_status status;
+    bool limited; /* by something of other links than those it names */
+};
+
+struct finding_row {
+    struct policy_finding f;
+    int64_t seq;
+};
+
+/* A link that is suspected by the audit at work. */
+static struct policy_suspect suspect_of (const struct reading *r,
+                                         const char *link)
+{
+    uint32_t n = fabric_find_link (r->fabric, link);
+    const struct link_audit *v = n != FABRIC_NONE && r->place[n] > 0
+                                     ? r->now[r->place[n] - 1]
+                                     : NULL;
+    struct policy_suspect s = { .link = link };
+
+    if (v && v->own) {
+        s.host = r->host_link[v->of].node;
+        s.port = r->host_link[v->of].port;
+        s.peer = v->peer;
+        s.lossy = v->lossy;
+    }
+    return s;
+}
+
+/* The findings of an audit, with room for `more`. */
+static struct policy_finding *read_findings (struct reading *r, int64_t audit,
+                                             size_t more, size_t *nfindings)
+{
+    static const struct ledger_rows what = {
+        LEDGER_FINDINGS,
+        sizeof (struct finding_row),
+        {
+            LEDGER_COLUMN ("seq", LEDGER_INT, finding_row, seq),
+            LEDGER_WORDS ("level", finding_row, f.level, level_word,
+                          VERDICT_FAIL + 1),
+            LEDGER_WORDS ("kind", finding_row, f.kind, kind_word,
+                          FINDING_KINDS),
+            LEDGER_WORDS ("basis", finding_row, f.basis, basis_word,
+                          BASIS_LOSS + 1),
+            LEDGER_COLUMN ("excess_ns", LEDGER_REAL, finding_row, f.excess_ns),
+            LEDGER_COLUMN ("stderr_ns", LEDGER_REAL, finding_row, f.stderr_ns),
+            LEDGER_COLUMN ("expected_ns", LEDGER_REAL, finding_row,
+                           f.expected_ns),
+        },
+    };
+    struct suspected {
+        int64_t finding;
+        const char *link;
+    };
+    static const struct ledger_rows suspects = {
+        LEDGER_AUDIT_SUSPECTS,
+        sizeof (struct suspected),
+        {
+            LEDGER_COLUMN ("finding", LEDGER_INT, suspected, finding),
+            LEDGER_COLUMN ("link", LEDGER_TEXT, suspected, link),
+        },
+    };
+    const struct ledger_key key = { .from = audit };
+    size_t n, m, k = 0;
+    const struct finding_row *row = rows (r, &what, key, &n);
+    const struct suspected *v = rows (r, &suspects, key, &m);
+    struct policy_finding *f = alloc (r, n + more, sizeof (*f));
+    struct policy_suspect *s = alloc (r, m, sizeof (*s));
+
+    for (size_t i = 0; i < n; i++) {
+        f[i] = row[i].f;
+        if (f[i].level > VERDICT_FAIL || f[i].kind >= FINDING_KINDS
+            || f[i].basis > BASIS_LOSS) {
+            doubt_row (r, "a finding of audit", audit);
+            f[i].level = VERDICT_UNKNOWN;
+            f[i].kind = FINDING_ROUTE;
+            f[i].basis = BASIS_LOSS;
+        }
+        for (f[i].suspect = &s[k]; k < m && v[k].finding == row[i].seq; k++)
+            s[k] = suspect_of (r, v[k].link);
+        f[i].nsuspects = (size_t)(&s[k] - f[i].suspect);
+    }
+    *nfindings = n;
+    return f;
+}
+
+/* The links of n that the audit found clean, or did not judge, as a finding. */
+static struct policy_finding no_finding (struct reading *r, bool open,
+                                         const struct link_audit *v, size_t n)
+{
+    struct policy_suspect *s = alloc (r, n, sizeof (*s));
+    struct policy_finding f = {
+        .level = open ? VERDICT_UNKNOWN : VERDICT_OK,
+        .kind = FINDING_HOST_END, .basis = BASIS_BASELINE,
+        .excess_ns = open ? NAN : 0, .expected_ns = NAN, .suspect = s,
+    };
+
+    for (size_t i = 0; i < n; i++) {
+        const struct host_link *l = &r->host_link[v[i].of];
+
+        if (open ? v[i].open : v[i].clean)
+            s[f.nsuspects++] = (struct policy_suspect){
+                .link = r->fabric->link[l->link].id, .host = l->node,
+                .port = l->port,
+            };
+    }
+    return f;
+}
+
+/* Whether what is off may be of more than the host ends it names. */
+static bool is_unclear (const struct policy_finding *f, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (f[i].level >= VERDICT_UNKNOWN && f[i].kind != FINDING_HOST_END)
+            return true;
+    return false;
+}
+
+/* What is told of an audit in which host links were seen n times. */
+static void add_audit (struct reading *r, const struct audit_row *row,
+                       const struct link_audit *seen, size_t nseen)
+{
+    struct policy_audit *a
+        = (struct policy_audit *)r->facts->input.audit
+          + r->facts->input.naudits++;
+    struct policy_finding *f;
+    size_t n;
+
+    *a = row->a;
+    if (row->status > VERDICT_FAIL)
+        doubt_row (r, "audit", (int64_t)a->id);
+    for (size_t i = 0; i < nseen; i++)
+        r->now[seen[i].of] = &seen[i];
+    f = read_findings (r, (int64_t)a->id, 3, &n);
+    for (size_t i = 0; i < nseen; i++)
+        r->now[seen[i].of] = NULL;
+    a->finding = f;
+    a->nfindings = n;
+    f[n] = no_finding (r, true, seen, nseen);
+    n += f[n].nsuspects > 0;
+    if (!row->limited || row->status != VERDICT_UNKNOWN) {
+        f[n++] = no_finding (r, false, seen, nseen);
+        if (row->limited || is_unclear (f, a->nfindings)) {
+            f[n] = f[n - 1];
+            f[n++].level = VERDICT_UNKNOWN;
+        }
+    }
+    a->nfindings = n;
+}
+
+/* The audits that are to be told of, each once. */
+static void sort_ids (struct reading *r)
+{
+    size_t kept = 0;
+
+    if (r->nids > 0)
+        qsort (r->id, r->nids, sizeof (*r->id), compare_u64);
+    for (size_t i = 0; i < r->nids; i++)
+        if (kept == 0 || r->id[kept - 1] != r->id[i])
+            r->id[kept++] = r->id[i];
+    r->nids = kept;
+    if (r->nids > FACTS_AUDITS_MAX) {
+        facts_doubt (r->facts, "too many audits found something");
+        r->nids = FACTS_AUDITS_MAX;
+    }
+}
+
+static void read_audits (struct reading *r)
+{
+    static const struct ledger_rows what = {
+        LEDGER_RESULT,
+        sizeof (struct audit_row),
+        {
+            LEDGER_COLUMN ("id", LEDGER_INT, audit_row, a.id),
+            LEDGER_COLUMN ("ended", LEDGER_INT, audit_row, a.time),
+            LEDGER_COLUMN ("whole", LEDGER_BOOL, audit_row, a.whole),
+            LEDGER_COLUMN ("complete", LEDGER_BOOL, audit_row, a.complete),
+            LEDGER_COLUMN ("asked", LEDGER_SIZE, audit_row, a.asked),
+            LEDGER_COLUMN ("answered", LEDGER_SIZE, audit_row, a.nodes),
+            LEDGER_COLUMN ("leader", LEDGER_TEXT, audit_row, a.leader),
+            LEDGER_COLUMN ("limited", LEDGER_BOOL, audit_row, limited),
+            LEDGER_WORDS ("status", audit_row, status, level_word,
+                          VERDICT_FAIL + 1),
+        },
+    };
+    size_t first = 0;
+
+    sort_ids (r);
+    if (r->nseen > 0)
+        qsort (r->seen, r->nseen, sizeof (*r->seen), compare_link_audits);
+    r->now = alloc (r, r->nhost_links, sizeof (*r->now));
+    r->facts->input.audit = alloc (r, r->nids, sizeof (struct policy_audit));
+    for (size_t i = 0; i < r->nids && !r->failed; i++) {
+        size_t n, end;
+        const struct audit_row *row
+            = rows (r, &what, (struct ledger_key){ .from = r->id[i] }, &n);
+
+        while (first < r->nseen && r->seen[first].audit < r->id[i])
+            first++;
+        for (end = first;
+             end < r->nseen && r->seen[end].audit == r->id[i]; end++)
+            ;
+        if (n > 0)
+            add_audit (r, row, r->seen + first, end - first);
+        else
+            doubt_row (r, "audit", r->id[i]);
+    }
+}
+
+/* --- audits about a node, signs ------------------------------------------ */
+
+static void read_tries (struct reading *r)
+{
+    static const struct ledger_rows what = {
+        LEDGER_TRIES,
+        sizeof (struct policy_try),
+        {
+            LEDGER_COLUMN ("node", LEDGER_TEXT, policy_try, node),
+            LEDGER_COLUMN ("begun", LEDGER_INT, policy_try, time),
+            LEDGER_COLUMN ("audit", LEDGER_INT, policy_try, audit),
+        },
+    };
+    struct policy_input *in = &r->facts->input;
+
+    in->tried = rows (r, &what, (struct ledger_key){ .from = r->oldest },
+                      &in->ntried);
+}
+
+static void read_signs (struct reading *r)
+{
+    static const struct ledger_rows what = {
+        LEDGER_SIGNS,
+        sizeof (struct policy_sign),
+        {
+            LEDGER_WORDS ("kind", policy_sign, kind, sign_word,
+                          SIGN_SPEED + 1),
+            LEDGER_COLUMN ("link", LEDGER_TEXT, policy_sign, link),
+            LEDGER_COLUMN ("host", LEDGER_TEXT, policy_sign, host),
+            LEDGER_COLUMN ("time", LEDGER_INT, policy_sign, time),
+            LEDGER_COLUMN ("audit", LEDGER_INT, policy_sign, after),
+        },
+    };
+    struct policy_input *in = &r->facts->input;
+    size_t n;
+    struct policy_sign *sign
+        = rows (r, &what, (struct ledger_key){ .from = r->from }, &n);
+
+    in->sign = sign;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t link = fabric_find_link (r->fabric, sign[i].link);
+        uint32_t e = link == FABRIC_NONE ? link
+                                         : endpoint_of (r->fabric, link);
+
+        if (sign[i].kind > SIGN_SPEED)
+            doubt_row (r, "a sign of audit", (int64_t)sign[i].after);
+        else if (sign[i].host && e != FABRIC_NONE
+                 && !strcmp (sign[i].host, r->node[e]))
+            sign[in->nsigns++] = sign[i];
+    }
+}
+
+/* --- all of it ----------------------------------------------------------- */
+
+static void read_all (struct reading *r, const struct nodemap *map,
+                      int64_t since)
+{
+    const struct fabric *f = r->fabric;
+
+    r->node = alloc (r, f->nendpoints, sizeof (*r->node));
+    r->place = alloc (r, f->nlinks, sizeof (*r->place));
+    if (guids_nodes (f, map, r->node, r->err) < 0) {
+        r->failed = true;
+        return;
+    }
+    read_actions (r);
+    read_marks (r);
+    if (r->failed
+        || (r->from = ledger_since (r->ledger, since, r->err)) < 0) {
+        r->failed = true;
+        return;
+    }
+    if (r->from == 0) /* none is newer */
+        r->from = INT64_MAX;
+    r->oldest = r->from;
+    add_drained (r);
+    add_found (r, r->from, NULL);
+    add_suspects (r);
+    for (size_t i = 0; i < r->nhost_links; i++)
+        add_link_audits (r, i);
+    read_audits (r);
+    read_tries (r);
+    read_signs (r);
+}
+
+int facts_read (struct facts *facts, struct ledger *ledger,
+                const struct fabric *fabric, const struct nodemap *map,
+                const char *self, int64_t now,
+                const struct policy_config *cfg, struct error *err)
+{
+    int64_t span = cfg->confirm_within_s > DAY_S ? cfg->confirm_within_s
+                                                 : DAY_S;
+    struct reading r = { .facts = facts, .ledger = ledger, .fabric = fabric,
+                         .err = err };
+
+    *facts = (struct facts){ .input = { .now = now, .self = self } };
+    if (ledger_hold (ledger, err) < 0)
+        return -1;
+    read_all (&r, map, now - span - AUDIT_S);
+    ledger_release (ledger);
+    free (r.host_link);
+    free (r.seen);
+    free (r.id);
+    return r.failed ? -1 : 0;
+}
+
+/* Whether the node shows the drain that a resume was to end. */
+static bool shows_drain (const struct policy_input *in,
+                         const struct open_action *o)
+{
+    for (size_t i = 0; i < in->nnodes; i++) {
+        const struct policy_node *n = &in->node[i];
+
+        if (!strcmp (n->name, o->node))
+            return n->drained && o->reason && n->reason && n->by && in->self
+                   && !strcmp (n->reason, o->reason)
+                   && !strcmp (n->by, in->self);
+    }
+    return false;
+}
+
+void facts_nodes (struct facts *facts, const struct policy_node *node,
+                  size_t n)
+{
+    struct policy_input *in = &facts->input;
+
+    in->node = node;
+    in->nnodes = n;
+    for (size_t i = 0; i < facts->nopen; i++) {
+        struct open_action *o = &facts->open[i];
+        size_t kept = 0;
+
+        o->pending = o->kind == POLICY_RESUME && shows_drain (in, o);
+        for (size_t k = 0; k < in->nactions; k++)
+            if (!o->pending || (int64_t)facts->action[k].id != o->id)
+                facts->action[kept++] = facts->action[k];
+        in->nactions = kept;
+    }
+}
+
+void facts_clear (struct facts *facts)
+{
+    int saved_errno = errno;
+
+    ledger_pool_clear (&facts->pool);
+    *facts = (struct facts){ 0 };
+    errno = saved_errno;
+}
