@@ -19,15 +19,14 @@
 struct step {
     /* the caller's */
     const struct site *site;
-    const char *coordination; /* as coord_find has it */
+    const char *coordination; /* as coord_open has it */
     bool pads;                /* messages are to have some */
     const char *leader;       /* the host that is to lead; NULL: any */
     /* Told what is waited for, and by which host ("": not known yet). */
     void (*phase) (void *arg, const char *host, const char *what);
     void *arg;
 
-    const struct coord *coord;
-    void *c;
+    struct coord *coord;
     const struct transport *transport;
     void *t;
     unsigned int rank, size;
