@@ -283,13 +283,13 @@ static char *remark (void *arg)
 static int form_group (struct self *self, struct error *err)
 {
     struct step *step = &self->step;
+    struct group_hooks hooks = { remark, watch_stage, self };
 
     if (step_form_group (step, err) < 0)
         return -1;
     if (!step->group)
         return 0;
-    group_set_stage (step->group, watch_stage, self);
-    group_set_remark (step->group, remark, self);
+    group_set_hooks (step->group, &hooks);
     group_set_ping_size (step->group, (size_t)self->args->site.ping_bytes);
     group_set_deadline (step->group, group_now (step->group)
                                          + time_left_ns ());
