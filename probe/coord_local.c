@@ -193,8 +193,8 @@ static int local_exchange (struct coord *coord, const uint8_t *data,
     memcpy (blob[c->coord.rank].data, data, len);
     if (c->coord.rank == 0) {
         gather (c, blob, buf);
-        for (unsigned int to = 1; to < c->coord.size; to++)
-            for (unsigned int i = 0; i < c->coord.size && c->peer[to] >= 0; i++) {
+        for (unsigned int to = 1; to < coord->size; to++)
+            for (unsigned int i = 0; i < coord->size && c->peer[to] >= 0; i++) {
                 pack (c, i, &blob[i], buf);
                 if (coord_transfer (c->peer[to], buf, sizeof (buf), POLLOUT,
                                     c->deadline_ms) < 0)

@@ -2,7 +2,8 @@
 /* Transport over verbs: InfiniBand and RoCE, UD or RC.
  *
  * Notes: a rail (verbs_rail) is a port (verbs_device) with its completion
- * queues and queue pairs (verbs_qp); what they carry is verbs_wire's. Here is what the rails of a process do together.
+ * queues and queue pairs (verbs_qp); what they carry is verbs_wire's. Here is
+ * what the rails of a process do together.
  *
  * While this process attends, it polls; after SPIN_GAPS without a message, and
  * always where it does not attend or shares its core with other processes of

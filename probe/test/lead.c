@@ -102,7 +102,7 @@ int main (void)
                                        why);
         }
         r = roster_create (blob, 3, &transport, NULL);
-        rc = lead (NULL, r, f, &opts, NULL, &result, &err);
+        rc = lead (NULL, r, f, &opts, stderr, &result, &err);
         ok (rc < 0 && strstr (err.text, sentences[i])
                 && result.status == VERDICT_UNKNOWN,
             "%s", err.text);
