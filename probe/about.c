@@ -106,15 +106,6 @@ void about_read (struct node *node, const char *root, const char *device)
     }
 }
 
-static uint8_t *put_text (uint8_t *p, const char *s)
-{
-    size_t len = strlen (s);
-
-    *p++ = (uint8_t)len;
-    memcpy (p, s, len);
-    return p + len;
-}
-
 static void put_numa (uint8_t *p, int numa)
 {
     wire_put (p, numa < 0 ? NUMA_UNKNOWN : (uint64_t)numa, 2);
@@ -122,50 +113,35 @@ static void put_numa (uint8_t *p, int numa)
 
 size_t about_pack (const struct node *node, uint8_t *buf)
 {
+    const char *const text[] = { node->boot, node->kernel, node->governor };
     uint8_t *p = buf;
 
-    p = put_text (p, node->boot);
-    p = put_text (p, node->kernel);
-    p = put_text (p, node->governor);
+    for (size_t i = 0; i < 3; i++)
+        p = wire_put_bytes (p, text[i], strlen (text[i]), UINT8_MAX);
     put_numa (p, node->numa);
     put_numa (p + 2, node->adapter_numa);
     return (size_t)(p + 4 - buf);
 }
 
-/* Take a text of less than size bytes. Return what is behind it, or NULL. */
-static const uint8_t *get_text (const uint8_t *p, const uint8_t *end,
-                                char *text, size_t size)
+static int take_numa (struct wire_in *in)
 {
-    if (!p || p == end || *p >= size || end - p - 1 < *p
-        || memchr (p + 1, 0, *p))
-        return NULL;
-    memcpy (text, p + 1, *p);
-    text[*p] = '\0';
-    return p + 1 + *p;
-}
-
-static int get_numa (const uint8_t *p)
-{
-    uint64_t n = wire_get (p, 2);
+    uint64_t n = wire_take (in, 2);
 
     return n == NUMA_UNKNOWN ? -1 : (int)n;
 }
 
 size_t about_unpack (struct node *node, const uint8_t *buf, size_t len)
 {
-    const uint8_t *end = buf + len;
-    const uint8_t *p = buf;
+    struct wire_in in = { buf, len, false };
 
     *node = unknown;
-    p = get_text (p, end, node->boot, sizeof (node->boot));
-    p = get_text (p, end, node->kernel, sizeof (node->kernel));
-    p = get_text (p, end, node->governor, sizeof (node->governor));
-    if (p && end - p >= 4) {
-        node->numa = get_numa (p);
-        node->adapter_numa = get_numa (p + 2);
-        if (node_check (node, "", NULL) == 0)
-            return (size_t)(p + 4 - buf);
-    }
+    wire_take_text (&in, node->boot, sizeof (node->boot));
+    wire_take_text (&in, node->kernel, sizeof (node->kernel));
+    wire_take_text (&in, node->governor, sizeof (node->governor));
+    node->numa = take_numa (&in);
+    node->adapter_numa = take_numa (&in);
+    if (!in.bad && node_check (node, "", NULL) == 0)
+        return len - in.left;
     *node = unknown;
     return 0;
 }

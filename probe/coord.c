@@ -9,9 +9,10 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "util/program.h"
+#include "util/clock.h"
+#include "util/text.h"
 
-static const struct coord *const coords[] = {
+static const struct coord_means *const coords[] = {
 #ifdef HAVE_PMIX
     &coord_pmix,
 #endif
@@ -24,10 +25,10 @@ enum { COORDS = sizeof (coords) / sizeof (coords[0]) };
 /* A step within another one has the marks of both, and SLURM_MPI_TYPE of its
  * own: pmix, pmix_v4, pmi2.
  */
-static const struct coord *choose (struct error *err)
+static const struct coord_means *choose (struct error *err)
 {
     const char *type = getenv ("SLURM_MPI_TYPE");
-    const struct coord *found = NULL;
+    const struct coord_means *found = NULL;
 
     for (size_t i = 0; i < COORDS; i++) {
         const char *name = coords[i]->name;
@@ -49,12 +50,10 @@ static const struct coord *choose (struct error *err)
     return found;
 }
 
-const struct coord *coord_find (const char *text, const char **arg,
-                                struct error *err)
+const struct coord_means *coord_find (const char *text, struct error *err)
 {
     size_t len = strcspn (text, ":");
 
-    *arg = text[len] ? text + len + 1 : "";
     if (!strcmp (text, COORD_AUTO))
         return choose (err);
     for (size_t i = 0; i < COORDS; i++)
@@ -68,6 +67,49 @@ const struct coord *coord_find (const char *text, const char **arg,
     return NULL;
 }
 
+struct coord *coord_open (const char *text, int timeout_ms, struct error *err)
+{
+    const char *colon = strchr (text, ':');
+    const char *arg = colon ? colon + 1 : "";
+    const struct coord_means *means = coord_find (text, err);
+    struct coord *c;
+
+    if (!means)
+        return NULL;
+    if (*arg && !means->takes_arg) {
+        error_input (err, "%s takes no argument", means->name);
+        return NULL;
+    }
+    if ((c = means->open (arg, timeout_ms, err)))
+        c->means = means;
+    return c;
+}
+
+void coord_close (struct coord *c)
+{
+    if (c)
+        c->means->close (c);
+}
+
+const char *coord_host (struct coord *c, unsigned int rank)
+{
+    return c->means->host (c, rank);
+}
+
+int coord_exchange (struct coord *c, const uint8_t *data, size_t len,
+                    struct coord_blob *blob, struct error *err)
+{
+    memset (blob, 0, c->size * sizeof (*blob));
+    return c->means->exchange (c, data, len, blob, err);
+}
+
+const char *coord_slurm_host (void)
+{
+    const char *name = getenv ("SLURMD_NODENAME");
+
+    return name && text_is_hostname (name) ? name : NULL;
+}
+
 int coord_transfer (int fd, void *buf, size_t size, short events,
                     int64_t deadline_ms)
 {
@@ -75,7 +117,7 @@ int coord_transfer (int fd, void *buf, size_t size, short events,
 
     while (size > 0) {
         struct pollfd pfd = { .fd = fd, .events = events };
-        int64_t left = deadline_ms - program_now_ms ();
+        int64_t left = deadline_ms - clock_ms ();
         int rc = poll (&pfd, 1, left > 0 ? (int)left : 0);
         ssize_t n;
 

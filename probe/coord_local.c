@@ -16,7 +16,8 @@
 #include <unistd.h>
 
 #include "probe/wire.h"
-#include "util/program.h"
+#include "util/alloc.h"
+#include "util/clock.h"
 #include "util/text.h"
 
 enum {
@@ -27,7 +28,7 @@ enum {
 };
 
 struct local {
-    unsigned int rank, size;
+    struct coord coord; /* first */
     char (*host)[HOST_MAX];
     int64_t deadline_ms, own_deadline_ms;
     struct sockaddr_un sa;
@@ -37,30 +38,26 @@ struct local {
 
 static int left_ms (int64_t deadline_ms)
 {
-    int64_t left = deadline_ms - program_now_ms ();
+    int64_t left = deadline_ms - clock_ms ();
 
     return left > 0 ? (int)left : 0;
 }
 
-static void local_close (void *coord)
+static void local_close (struct coord *coord)
 {
-    struct local *c = coord;
-    int saved_errno = errno;
+    struct local *c = (struct local *)coord;
 
-    if (!c)
-        return;
-    for (unsigned int i = 0; c->peer && i < c->size; i++)
+    for (unsigned int i = 0; c->peer && i < coord->size; i++)
         if (c->peer[i] >= 0)
             close (c->peer[i]);
     if (c->fd >= 0) {
         close (c->fd);
-        if (c->rank == 0)
+        if (coord->rank == 0)
             unlink (c->sa.sun_path);
     }
     free (c->peer);
     free (c->host);
     free (c);
-    errno = saved_errno;
 }
 
 static int parse (struct local *c, const char *arg, struct error *err)
@@ -76,11 +73,10 @@ static int parse (struct local *c, const char *arg, struct error *err)
         || strlen (arg + pos) >= sizeof (c->sa.sun_path) || !arg[pos])
         return error_input (err, "local: '%s' is not RANK:SIZE:HOST:SOCKET",
                             arg);
-    if (!(c->host = calloc (size, sizeof (*c->host)))
-        || !(c->peer = malloc (size * sizeof (*c->peer))))
-        return error_nomem (err);
-    c->rank = rank;
-    c->size = size;
+    c->host = xcalloc (size, sizeof (*c->host));
+    c->peer = xarray (size, sizeof (*c->peer));
+    c->coord.rank = rank;
+    c->coord.size = size;
     for (unsigned int i = 0; i < size; i++)
         c->peer[i] = -1;
     strcpy (c->host[rank], host);
@@ -99,51 +95,40 @@ static int reach_rank_0 (struct local *c, struct error *err)
     return 0;
 }
 
-static void *local_open (const char *arg, int timeout_ms, struct error *err)
+/* Rank 0 listens. */
+static int be_reached (struct local *c, struct error *err)
 {
-    struct local *c = calloc (1, sizeof (*c));
-
-    if (!c) {
-        error_nomem (err);
-        return NULL;
-    }
+    if (bind (c->fd, (struct sockaddr *)&c->sa, sizeof (c->sa)) == 0
+        && listen (c->fd, (int)c->coord.size) == 0)
+        return 0;
+    error_errno (err, "%s", c->sa.sun_path);
+    close (c->fd); /* not ours to remove */
     c->fd = -1;
-    c->deadline_ms = program_now_ms () + timeout_ms;
-    c->own_deadline_ms = program_now_ms () + timeout_ms / WAIT_PART;
-    if (parse (c, arg, err) < 0)
-        goto error;
-    if ((c->fd = socket (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) < 0) {
-        error_errno (err, "socket");
-        goto error;
+    return -1;
+}
+
+static struct coord *local_open (const char *arg, int timeout_ms,
+                                 struct error *err)
+{
+    struct local *c = xcalloc (1, sizeof (*c));
+    int rc;
+
+    c->fd = -1;
+    c->deadline_ms = clock_ms () + timeout_ms;
+    c->own_deadline_ms = clock_ms () + timeout_ms / WAIT_PART;
+    if ((rc = parse (c, arg, err)) == 0) {
+        c->fd = socket (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        rc = c->fd < 0             ? error_errno (err, "socket")
+             : c->coord.rank > 0   ? reach_rank_0 (c, err)
+                                   : be_reached (c, err);
     }
-    if (c->rank > 0) {
-        if (reach_rank_0 (c, err) < 0)
-            goto error;
-    }
-    else if (bind (c->fd, (struct sockaddr *)&c->sa, sizeof (c->sa)) < 0
-             || listen (c->fd, (int)c->size) < 0) {
-        error_errno (err, "%s", c->sa.sun_path);
-        close (c->fd); /* not ours to remove */
-        c->fd = -1;
-        goto error;
-    }
-    return c;
-error:
-    local_close (c);
+    if (rc == 0)
+        return &c->coord;
+    local_close (&c->coord);
     return NULL;
 }
 
-static unsigned int local_rank (const void *coord)
-{
-    return ((const struct local *)coord)->rank;
-}
-
-static unsigned int local_size (const void *coord)
-{
-    return ((const struct local *)coord)->size;
-}
-
-static const char *local_host (void *coord, unsigned int rank)
+static const char *local_host (struct coord *coord, unsigned int rank)
 {
     return ((struct local *)coord)->host[rank];
 }
@@ -165,7 +150,7 @@ static int unpack (struct local *c, struct coord_blob *blob,
     unsigned int rank = (unsigned int)wire_get (buf, 2);
     size_t len = wire_get (buf + 2, 2);
 
-    if (rank >= c->size || len > COORD_BLOB_MAX || buf[4 + HOST_MAX - 1])
+    if (rank >= c->coord.size || len > COORD_BLOB_MAX || buf[4 + HOST_MAX - 1])
         return -1;
     memcpy (c->host[rank], buf + 4, HOST_MAX);
     blob[rank].len = len;
@@ -175,7 +160,7 @@ static int unpack (struct local *c, struct coord_blob *blob,
 
 static void gather (struct local *c, struct coord_blob *blob, uint8_t *buf)
 {
-    for (unsigned int missing = c->size - 1; missing > 0;) {
+    for (unsigned int missing = c->coord.size - 1; missing > 0;) {
         struct pollfd pfd = { .fd = c->fd, .events = POLLIN };
         int fd;
         int rank;
@@ -197,19 +182,19 @@ static void gather (struct local *c, struct coord_blob *blob, uint8_t *buf)
     }
 }
 
-static int local_exchange (void *coord, const uint8_t *data, size_t len,
-                           struct coord_blob *blob, struct error *err)
+static int local_exchange (struct coord *coord, const uint8_t *data,
+                           size_t len, struct coord_blob *blob,
+                           struct error *err)
 {
-    struct local *c = coord;
+    struct local *c = (struct local *)coord;
     uint8_t buf[HELLO_SIZE];
 
-    memset (blob, 0, c->size * sizeof (*blob));
-    blob[c->rank].len = len;
-    memcpy (blob[c->rank].data, data, len);
-    if (c->rank == 0) {
+    blob[c->coord.rank].len = len;
+    memcpy (blob[c->coord.rank].data, data, len);
+    if (c->coord.rank == 0) {
         gather (c, blob, buf);
-        for (unsigned int to = 1; to < c->size; to++)
-            for (unsigned int i = 0; i < c->size && c->peer[to] >= 0; i++) {
+        for (unsigned int to = 1; to < coord->size; to++)
+            for (unsigned int i = 0; i < coord->size && c->peer[to] >= 0; i++) {
                 pack (c, i, &blob[i], buf);
                 if (coord_transfer (c->peer[to], buf, sizeof (buf), POLLOUT,
                                     c->deadline_ms) < 0)
@@ -217,10 +202,10 @@ static int local_exchange (void *coord, const uint8_t *data, size_t len,
             }
         return 0;
     }
-    pack (c, c->rank, &blob[c->rank], buf);
+    pack (c, c->coord.rank, &blob[c->coord.rank], buf);
     if (coord_transfer (c->fd, buf, sizeof (buf), POLLOUT, c->deadline_ms) < 0)
         return error_world (err, "rank 0 is gone");
-    for (unsigned int i = 0; i < c->size; i++)
+    for (unsigned int i = 0; i < c->coord.size; i++)
         if (coord_transfer (c->fd, buf, sizeof (buf), POLLIN, c->deadline_ms)
                 < 0
             || unpack (c, blob, buf) < 0)
@@ -228,12 +213,11 @@ static int local_exchange (void *coord, const uint8_t *data, size_t len,
     return 0;
 }
 
-const struct coord coord_local = {
+const struct coord_means coord_local = {
     .name = "local",
+    .takes_arg = true,
     .open = local_open,
     .close = local_close,
-    .rank = local_rank,
-    .size = local_size,
     .host = local_host,
     .exchange = local_exchange,
 };

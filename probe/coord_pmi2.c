@@ -25,9 +25,9 @@
 #include <unistd.h>
 
 #include "probe/wire.h"
-#include "util/program.h"
+#include "util/alloc.h"
+#include "util/clock.h"
 #include "util/site.h"
-#include "util/text.h"
 
 enum {
     LENGTH_SIZE = 6,    /* of a message's length, */
@@ -42,8 +42,8 @@ enum {
 #define KEY "key=pmm%u.%u;" /* piece, rank: slurmstepd hashes a key's end */
 
 struct pmi2 {
+    struct coord coord; /* first */
     int fd;
-    unsigned int rank, size;
     int wait_s;          /* for the others */
     int64_t deadline_ms; /* of what is under way */
     bool joined;
@@ -52,7 +52,7 @@ struct pmi2 {
 
 static void set_deadline (struct pmi2 *c)
 {
-    c->deadline_ms = program_now_ms () + c->wait_s * 1000;
+    c->deadline_ms = clock_ms () + c->wait_s * 1000;
 }
 
 /*
@@ -208,74 +208,52 @@ static int join (struct pmi2 *c, struct error *err)
                 rank ? rank : "0")
                < 0)
         return -1;
-    if (!find_number (c, "rank", COORD_RANKS_MAX - 1, &c->rank)
-        || !find_number (c, "size", COORD_RANKS_MAX, &c->size)
-        || c->rank >= c->size)
+    if (!find_number (c, "rank", COORD_RANKS_MAX - 1, &c->coord.rank)
+        || !find_number (c, "size", COORD_RANKS_MAX, &c->coord.size)
+        || c->coord.rank >= c->coord.size)
         return nonsense ("fullinit", err);
     c->joined = true;
     return 0;
 }
 
-static void pmi2_close (void *coord)
+static void pmi2_close (struct coord *coord)
 {
-    struct pmi2 *c = coord;
-    int saved_errno = errno;
+    struct pmi2 *c = (struct pmi2 *)coord;
 
-    if (!c)
-        return;
     if (c->joined) { /* else it may be another's socket */
-        c->deadline_ms = program_now_ms () + CLOSE_MS;
+        c->deadline_ms = clock_ms () + CLOSE_MS;
         ask (c, "finalize", NULL, "%s", "");
         close (c->fd);
     }
     free (c);
-    errno = saved_errno;
 }
 
-static void *pmi2_open (const char *arg, int timeout_ms, struct error *err)
+static struct coord *pmi2_open (const char *arg, int timeout_ms,
+                                struct error *err)
 {
     const char *fd = getenv ("PMI_FD");
     struct pmi2 *c;
 
-    if (*arg) {
-        error_input (err, "pmi2 takes no argument");
-        return NULL;
-    }
+    (void)arg;
     if (!fd || !*fd || strlen (fd) > 6 || fd[strspn (fd, "0123456789")]) {
         error_world (err, "this is no step of srun --mpi=pmi2");
         return NULL;
     }
-    if (!(c = calloc (1, sizeof (*c)))) {
-        error_nomem (err);
-        return NULL;
-    }
+    c = xcalloc (1, sizeof (*c));
     c->fd = atoi (fd);
     c->wait_s = site_meet_timeout_s (timeout_ms);
     set_deadline (c);
-    if (join (c, err) < 0) {
-        pmi2_close (c);
-        return NULL;
-    }
-    return c;
+    if (join (c, err) == 0)
+        return &c->coord;
+    pmi2_close (&c->coord);
+    return NULL;
 }
 
-static unsigned int pmi2_rank (const void *coord)
+static const char *pmi2_host (struct coord *c, unsigned int rank)
 {
-    return ((const struct pmi2 *)coord)->rank;
-}
+    const char *name = rank == c->rank ? coord_slurm_host () : NULL;
 
-static unsigned int pmi2_size (const void *coord)
-{
-    return ((const struct pmi2 *)coord)->size;
-}
-
-static const char *pmi2_host (void *coord, unsigned int rank)
-{
-    const char *name = rank == ((struct pmi2 *)coord)->rank
-                           ? getenv ("SLURMD_NODENAME")
-                           : NULL;
-
-    return name && text_is_hostname (name) ? name : "";
+    return name ? name : "";
 }
 
 /*
@@ -297,7 +275,8 @@ static int put (struct pmi2 *c, const uint8_t *data, size_t len,
 
         for (size_t i = 0; i < n; i++)
             snprintf (digits + 2 * i, 3, "%02x", bytes[done + i]);
-        if (ask (c, "kvs-put", err, KEY "value=%s;", piece, c->rank, digits)
+        if (ask (c, "kvs-put", err, KEY "value=%s;", piece, c->coord.rank,
+                 digits)
             < 0)
             return -1;
         done += n;
@@ -350,12 +329,12 @@ static int get (struct pmi2 *c, unsigned int rank, struct coord_blob *blob,
     return 0;
 }
 
-static int pmi2_exchange (void *coord, const uint8_t *data, size_t len,
-                          struct coord_blob *blob, struct error *err)
+static int pmi2_exchange (struct coord *coord, const uint8_t *data,
+                          size_t len, struct coord_blob *blob,
+                          struct error *err)
 {
-    struct pmi2 *c = coord;
+    struct pmi2 *c = (struct pmi2 *)coord;
 
-    memset (blob, 0, c->size * sizeof (*blob));
     set_deadline (c);
     if (put (c, data, len, err) < 0)
         return -1;
@@ -364,22 +343,20 @@ static int pmi2_exchange (void *coord, const uint8_t *data, size_t len,
                    ? error_world (err,
                                   "PMI-2: not all of the %u nodes came within "
                                   "%d s",
-                                  c->size, c->wait_s)
+                                  coord->size, c->wait_s)
                    : -1;
     set_deadline (c);
-    for (unsigned int i = 0; i < c->size; i++)
+    for (unsigned int i = 0; i < coord->size; i++)
         if (get (c, i, &blob[i], err) < 0)
             return -1;
     return 0;
 }
 
-const struct coord coord_pmi2 = {
+const struct coord_means coord_pmi2 = {
     .name = "pmi2",
     .mark = "PMI_FD",
     .open = pmi2_open,
     .close = pmi2_close,
-    .rank = pmi2_rank,
-    .size = pmi2_size,
     .host = pmi2_host,
     .exchange = pmi2_exchange,
 };

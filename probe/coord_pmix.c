@@ -21,6 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "util/alloc.h"
 #include "util/site.h"
 #include "util/text.h"
 
@@ -39,8 +40,8 @@ struct ask { /* what a rank has published */
 };
 
 struct pmix {
+    struct coord coord; /* first */
     pmix_proc_t me;
-    unsigned int size;
     int fence_s;
     struct timespec start;
     char *host; /* the last one asked for */
@@ -57,20 +58,16 @@ static int failed (struct error *err, const char *what, pmix_status_t rc)
     return error_world (err, "PMIx: %s: %s", what, PMIx_Error_string (rc));
 }
 
-static void pmix_close (void *coord)
+static void pmix_close (struct coord *coord)
 {
-    struct pmix *c = coord;
-    int saved_errno = errno;
+    struct pmix *c = (struct pmix *)coord;
 
-    if (!c)
-        return;
     PMIx_Finalize (NULL, 0);
     pthread_mutex_destroy (&c->lock);
     pthread_cond_destroy (&c->changed);
     free (c->ask);
     free (c->host);
     free (c);
-    errno = saved_errno;
 }
 
 static pmix_proc_t proc_of (const struct pmix *c, pmix_rank_t rank)
@@ -81,22 +78,16 @@ static pmix_proc_t proc_of (const struct pmix *c, pmix_rank_t rank)
     return proc;
 }
 
-static void *pmix_open (const char *arg, int timeout_ms, struct error *err)
+static struct coord *pmix_open (const char *arg, int timeout_ms,
+                                struct error *err)
 {
-    struct pmix *c;
+    struct pmix *c = xcalloc (1, sizeof (*c));
     pthread_condattr_t attr;
     pmix_value_t *value;
     pmix_proc_t all;
     pmix_status_t rc;
 
-    if (*arg) {
-        error_input (err, "pmix takes no argument");
-        return NULL;
-    }
-    if (!(c = calloc (1, sizeof (*c)))) {
-        error_nomem (err);
-        return NULL;
-    }
+    (void)arg;
     if ((rc = PMIx_Init (&c->me, NULL, 0)) != PMIX_SUCCESS) {
         failed (err, "this is no step of srun --mpi=pmix", rc);
         free (c);
@@ -115,47 +106,35 @@ static void *pmix_open (const char *arg, int timeout_ms, struct error *err)
         failed (err, "the size of the step", rc);
         goto error;
     }
-    c->size = value->type == PMIX_UINT32 ? value->data.uint32 : 0;
+    c->coord.rank = c->me.rank;
+    c->coord.size = value->type == PMIX_UINT32 ? value->data.uint32 : 0;
     PMIX_VALUE_RELEASE (value);
-    if (c->size > COORD_RANKS_MAX || c->me.rank >= c->size) {
-        error_world (err, "PMIx: rank %u of %u", c->me.rank, c->size);
+    if (c->coord.size > COORD_RANKS_MAX || c->coord.rank >= c->coord.size) {
+        error_world (err, "PMIx: rank %u of %u", c->coord.rank, c->coord.size);
         goto error;
     }
-    if (!(c->ask = calloc (c->size, sizeof (*c->ask)))) {
-        error_nomem (err);
-        goto error;
-    }
-    return c;
+    c->ask = xcalloc (c->coord.size, sizeof (*c->ask));
+    return &c->coord;
 error:
-    pmix_close (c);
+    pmix_close (&c->coord);
     return NULL;
 }
 
-static unsigned int pmix_rank (const void *coord)
+static const char *pmix_host (struct coord *coord, unsigned int rank)
 {
-    return ((const struct pmix *)coord)->me.rank;
-}
-
-static unsigned int pmix_size (const void *coord)
-{
-    return ((const struct pmix *)coord)->size;
-}
-
-static const char *pmix_host (void *coord, unsigned int rank)
-{
-    struct pmix *c = coord;
-    const char *name = rank == c->me.rank ? getenv ("SLURMD_NODENAME") : NULL;
+    struct pmix *c = (struct pmix *)coord;
+    const char *name = rank == coord->rank ? coord_slurm_host () : NULL;
     pmix_proc_t proc = proc_of (c, rank);
     pmix_value_t *value = NULL;
 
-    if (name && text_is_hostname (name))
+    if (name)
         return name;
     free (c->host);
     c->host = NULL;
     if (PMIx_Get (&proc, PMIX_HOSTNAME, NULL, 0, &value) == PMIX_SUCCESS) {
         if (value->type == PMIX_STRING && value->data.string
             && text_is_hostname (value->data.string))
-            c->host = strdup (value->data.string);
+            c->host = xstrdup (value->data.string);
         PMIX_VALUE_RELEASE (value);
     }
     return c->host ? c->host : "";
@@ -207,9 +186,9 @@ static unsigned int ask_all (struct pmix *c, int timeout_s,
     clock_gettime (CLOCK_MONOTONIC, &until);
     until.tv_sec += timeout_s;
     pthread_mutex_lock (&c->lock);
-    c->pending = c->size;
+    c->pending = c->coord.size;
     pthread_mutex_unlock (&c->lock);
-    for (unsigned int i = 0; i < c->size; i++) {
+    for (unsigned int i = 0; i < c->coord.size; i++) {
         pmix_proc_t proc = proc_of (c, i);
 
         c->ask[i].c = c;
@@ -221,17 +200,18 @@ static unsigned int ask_all (struct pmix *c, int timeout_s,
     while (c->pending > 0
            && pthread_cond_timedwait (&c->changed, &c->lock, &until) == 0)
         ;
-    for (unsigned int i = 0; i < c->size; i++)
+    for (unsigned int i = 0; i < c->coord.size; i++)
         blob[i] = c->ask[i].blob;
     got = c->got;
     pthread_mutex_unlock (&c->lock);
     return got;
 }
 
-static int pmix_exchange (void *coord, const uint8_t *data, size_t len,
-                          struct coord_blob *blob, struct error *err)
+static int pmix_exchange (struct coord *coord, const uint8_t *data,
+                          size_t len, struct coord_blob *blob,
+                          struct error *err)
 {
-    struct pmix *c = coord;
+    struct pmix *c = (struct pmix *)coord;
     pmix_value_t value;
     pmix_info_t info[2];
     bool collect = true;
@@ -255,13 +235,11 @@ static int pmix_exchange (void *coord, const uint8_t *data, size_t len,
     return 0;
 }
 
-const struct coord coord_pmix = {
+const struct coord_means coord_pmix = {
     .name = "pmix",
     .mark = "PMIX_RANK",
     .open = pmix_open,
     .close = pmix_close,
-    .rank = pmix_rank,
-    .size = pmix_size,
     .host = pmix_host,
     .exchange = pmix_exchange,
 };

@@ -12,13 +12,13 @@
 #include "config.h"
 #include "probe/group.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "probe/wire.h"
+#include "util/alloc.h"
 #include "util/site.h"
 
 _Static_assert ((int)GROUP_PING_MIN == (int)SITE_PING_MIN
@@ -103,10 +103,7 @@ struct group {
     bool served[GROUP_KINDS];
     struct fetch *fetch;
 
-    char *(*remark) (void *arg);
-    void *remark_arg;
-    void (*stage) (void *arg, bool begins);
-    void *stage_arg;
+    struct group_hooks hooks;
     group_letter_f take; /* NULL: nobody does */
     void *take_arg;
 };
@@ -115,10 +112,8 @@ struct group *group_create (const struct transport *transport, void *t,
                             uint64_t key, size_t n, size_t me,
                             const uint32_t *first)
 {
-    struct group *g = calloc (1, sizeof (*g));
+    struct group *g = xcalloc (1, sizeof (*g));
 
-    if (!g)
-        return NULL;
     g->transport = transport;
     g->t = t;
     g->key = key;
@@ -128,35 +123,28 @@ struct group *group_create (const struct transport *transport, void *t,
     g->deadline = INT64_MAX;
     g->step = STEPS_DONE;
     g->ping_size = GROUP_PING_SIZE;
-    if (!(g->first = malloc ((n + 1) * sizeof (*g->first)))
-        || !(g->member = malloc (g->npeers * sizeof (*g->member)))
-        || !(g->misses = calloc (g->npeers, sizeof (*g->misses)))
-        || !(g->dead = calloc (n, sizeof (*g->dead)))
-        || !(g->heard = calloc (n, sizeof (*g->heard)))
-        || !(g->spoke = calloc (n, sizeof (*g->spoke)))
-        || !(g->way = calloc (n, sizeof (*g->way)))
-        || !(g->want = calloc (n, sizeof (*g->want)))
-        || !(g->asked = calloc (n, sizeof (*g->asked))))
-        goto error;
-    for (int kind = 0; kind < GROUP_KINDS; kind++)
-        if (!(g->object[kind] = calloc (n + 1, sizeof (*g->object[kind])))
-            || !(g->ready[kind] = calloc (n + 1, sizeof (*g->ready[kind]))))
-            goto error;
+    g->first = xarray (n + 1, sizeof (*g->first));
+    g->member = xarray (g->npeers, sizeof (*g->member));
+    g->misses = xcalloc (g->npeers, sizeof (*g->misses));
+    g->dead = xcalloc (n, sizeof (*g->dead));
+    g->heard = xcalloc (n, sizeof (*g->heard));
+    g->spoke = xcalloc (n, sizeof (*g->spoke));
+    g->way = xcalloc (n, sizeof (*g->way));
+    g->want = xcalloc (n, sizeof (*g->want));
+    g->asked = xcalloc (n, sizeof (*g->asked));
+    for (int kind = 0; kind < GROUP_KINDS; kind++) {
+        g->object[kind] = xcalloc (n + 1, sizeof (*g->object[kind]));
+        g->ready[kind] = xcalloc (n + 1, sizeof (*g->ready[kind]));
+    }
     memcpy (g->first, first, (n + 1) * sizeof (*first));
     for (size_t m = 0; m < n; m++)
         for (uint32_t p = first[m]; p < first[m + 1]; p++)
             g->member[p] = (uint32_t)m;
     return g;
-error:
-    group_destroy (g);
-    errno = ENOMEM;
-    return NULL;
 }
 
 void group_destroy (struct group *g)
 {
-    int saved_errno = errno;
-
     if (!g)
         return;
     for (int kind = 0; kind < GROUP_KINDS; kind++) {
@@ -173,7 +161,6 @@ void group_destroy (struct group *g)
     free (g->want);
     free (g->asked);
     free (g);
-    errno = saved_errno;
 }
 
 size_t group_size (const struct group *g)
@@ -261,15 +248,20 @@ const char *group_trouble (const struct group *g)
     return g->transport->trouble ? g->transport->trouble (g->t) : NULL;
 }
 
-void group_set_remark (struct group *g, char *(*fn) (void *arg), void *arg)
+void group_set_hooks (struct group *g, const struct group_hooks *hooks)
 {
-    g->remark = fn;
-    g->remark_arg = arg;
+    g->hooks = *hooks;
 }
 
 char *group_remark (const struct group *g)
 {
-    return g->remark ? g->remark (g->remark_arg) : NULL;
+    return g->hooks.remark ? g->hooks.remark (g->hooks.arg) : NULL;
+}
+
+void group_stage (const struct group *g, bool begins)
+{
+    if (g->hooks.stage)
+        g->hooks.stage (g->hooks.arg, begins);
 }
 
 const char *group_device (const struct group *g, char *name, size_t size)
@@ -278,19 +270,6 @@ const char *group_device (const struct group *g, char *name, size_t size)
         return NULL;
     g->transport->device (g->t, 0, name, size);
     return name;
-}
-
-void group_set_stage (struct group *g, void (*fn) (void *arg, bool begins),
-                      void *arg)
-{
-    g->stage = fn;
-    g->stage_arg = arg;
-}
-
-void group_stage (const struct group *g, bool begins)
-{
-    if (g->stage)
-        g->stage (g->stage_arg, begins);
 }
 
 void group_set_deadline (struct group *g, int64_t time_ns)
@@ -501,16 +480,6 @@ static int on_ask (struct group *g, const struct packet *p,
     return tell (g, g->member[p->peer], answer, NULL, 0, err);
 }
 
-static int on_busy (struct group *g, const struct packet *p,
-                    const struct message *msg, struct error *err)
-{
-    (void)g;
-    (void)p;
-    (void)msg;
-    (void)err;
-    return 0;
-}
-
 static int on_get (struct group *g, const struct packet *p,
                    const struct message *msg, struct error *err)
 {
@@ -561,8 +530,7 @@ static int on_data (struct group *g, const struct packet *p,
         return 0;
     blob = &f->blob[m];
     if (!blob->data) {
-        if (!(blob->data = malloc (msg->number + 1)))
-            return error_nomem (err);
+        blob->data = xarray (msg->number, 1);
         blob->len = msg->number;
     }
     if (start > blob->len || blob->len != msg->number)
@@ -603,7 +571,7 @@ static const struct {
                const struct message *msg, struct error *err);
 } handlers[] = {
     { PING, on_ping }, { PONG, on_pong }, { TOKEN, on_token },
-    { ASK, on_ask },   { BUSY, on_busy }, { GET, on_get },
+    { ASK, on_ask },   { BUSY, NULL },    { GET, on_get },
     { DATA, on_data }, { LETTER, on_letter },
 };
 
@@ -624,7 +592,7 @@ static int handle (struct group *g, const struct packet *p, struct error *err)
                     g->spoke[g->member[p->peer]] = p->time_ns;
                 if (msg.type != PING && msg.type != PONG)
                     note_way (g, p);
-                return handlers[i].fn (g, p, &msg, err);
+                return handlers[i].fn ? handlers[i].fn (g, p, &msg, err) : 0;
             }
     }
     g->stats.foreign++;
@@ -743,32 +711,15 @@ int group_meanwhile (struct group *g,
     return th.rc;
 }
 
-/* When to ask again: at growing intervals. */
-struct asking {
-    int64_t begin, next, interval;
-};
-
 /* One that is asked at such intervals is not taken for dead too soon. */
 static int64_t longest_ns (const struct group *g)
 {
     return group_dead_ns (g) / ASK_TIMES;
 }
 
-static struct asking start_asking (const struct group *g, bool at_once)
+static int64_t first_interval (const struct group *g)
 {
-    struct asking a = { .begin = group_now (g),
-                        .interval = at_most (g, ASK_FIRST, longest_ns (g)) };
-
-    a.next = a.begin + (at_once ? 0 : a.interval);
-    return a;
-}
-
-static void ask_later (const struct group *g, struct asking *a)
-{
-    a->next = group_now (g) + a->interval;
-    if (a->interval < ASK_LAST * group_gap (g)
-        && 2 * a->interval < longest_ns (g))
-        a->interval *= 2;
+    return at_most (g, ASK_FIRST, longest_ns (g));
 }
 
 static bool is_silent (const struct group *g, size_t m, int64_t asked)
@@ -776,6 +727,40 @@ static bool is_silent (const struct group *g, size_t m, int64_t asked)
     int64_t since = g->heard[m] > asked ? g->heard[m] : asked;
 
     return group_now (g) - since > group_dead_ns (g);
+}
+
+/* What is asked for until it is there: `first_ns` from now on, and then at
+ * intervals that grow.
+ */
+struct asking {
+    bool (*done) (const struct group *g, const void *arg);
+    /* Ask all whose answers are missing, or do without those that have been
+     * silent since `begin`. Return 0, or -1 with err.
+     */
+    int (*ask) (struct group *g, void *arg, int64_t begin, struct error *err);
+    void *arg;
+    int64_t first_ns, interval;
+};
+
+static int serve_until (struct group *g, struct asking a, struct error *err)
+{
+    int64_t begin = group_now (g);
+    int64_t next = begin + a.first_ns;
+
+    while (!a.done (g, a.arg)) {
+        if (group_now (g) < next) {
+            if (group_turn (g, next, err) < 0)
+                return -1;
+            continue;
+        }
+        if (catch_up (g, err) < 0 || a.ask (g, a.arg, begin, err) < 0)
+            return -1;
+        next = group_now (g) + a.interval;
+        if (a.interval < ASK_LAST * group_gap (g)
+            && 2 * a.interval < longest_ns (g))
+            a.interval *= 2;
+    }
+    return 0;
 }
 
 /* Want this member's word that it has come to a step, or that of those for
@@ -797,8 +782,17 @@ static void want (struct group *g, size_t m, unsigned int step)
     g->want[m] = (uint8_t)(step + 1);
 }
 
-static int ask_all (struct group *g, struct error *err)
+static bool wants_none (const struct group *g, const void *arg)
 {
+    (void)arg;
+    return g->nwant == 0;
+}
+
+static int ask_wanted (struct group *g, void *arg, int64_t begin,
+                       struct error *err)
+{
+    (void)arg;
+    (void)begin; /* each is asked since another time */
     for (size_t m = 0; m < g->n && g->nwant > 0; m++) {
         struct message msg = { ASK, (uint8_t)(g->want[m] - 1), 0,
                                g->barrier };
@@ -808,12 +802,10 @@ static int ask_all (struct group *g, struct error *err)
         if (g->asked[m] < 0)
             g->asked[m] = group_now (g);
         if (is_silent (g, m, g->asked[m])) {
-            unsigned int step = g->want[m] - 1u;
-
             g->dead[m] = true;
             g->want[m] = 0;
             g->nwant--;
-            want (g, m, step);
+            want (g, m, msg.kind);
         }
         else if (ask (g, m, msg, err) < 0)
             return -1;
@@ -827,7 +819,8 @@ static int barrier_step (struct group *g, unsigned int step,
     size_t next = (g->me + ((size_t)1 << step)) % g->n;
     size_t last = behind (g, g->me, step);
     struct message token = { TOKEN, (uint8_t)step, 0, g->barrier };
-    struct asking a;
+    struct asking a = { .done = wants_none, .ask = ask_wanted,
+                        .interval = first_interval (g) };
 
     g->step = (uint8_t)step;
     if (!g->dead[next] && tell (g, next, token, NULL, 0, err) < 0)
@@ -835,17 +828,8 @@ static int barrier_step (struct group *g, unsigned int step,
     if (g->got[step] >= g->barrier)
         return 0;
     want (g, last, step);
-    a = start_asking (g, g->dead[last]);
-    while (g->nwant > 0) {
-        if (group_now (g) >= a.next) {
-            if (catch_up (g, err) < 0 || ask_all (g, err) < 0)
-                return -1;
-            ask_later (g, &a);
-        }
-        else if (group_turn (g, a.next, err) < 0)
-            return -1;
-    }
-    return 0;
+    a.first_ns = g->dead[last] ? 0 : a.interval;
+    return serve_until (g, a, err);
 }
 
 int group_barrier (struct group *g, struct error *err)
@@ -968,72 +952,69 @@ bool group_served (const struct group *g, enum group_kind kind)
     return g->served[kind];
 }
 
-static bool any_served (const struct group *g, const enum group_kind *kind,
-                        size_t n)
+struct awaiting {
+    const enum group_kind *kind;
+    size_t n;
+    size_t member;
+    bool gone; /* the member is dead */
+};
+
+static bool is_served (const struct group *g, const void *arg)
 {
-    for (size_t i = 0; i < n; i++)
-        if (g->served[kind[i]])
+    const struct awaiting *w = arg;
+
+    for (size_t i = 0; i < w->n; i++)
+        if (g->served[w->kind[i]])
             return true;
-    return false;
+    return w->gone;
+}
+
+static int ask_awaited (struct group *g, void *arg, int64_t begin,
+                        struct error *err)
+{
+    struct awaiting *w = arg;
+    struct message msg = { ASK, 0, 0, g->barrier };
+
+    if (!is_silent (g, w->member, begin))
+        return ask (g, w->member, msg, err);
+    w->gone = g->dead[w->member] = true;
+    return 0;
 }
 
 int group_await (struct group *g, const enum group_kind *kind, size_t n,
                  size_t member, struct error *err)
 {
-    struct message msg = { ASK, 0, 0, g->barrier };
-    int64_t interval = longest_ns (g);
-    int64_t begin = group_now (g);
-    int64_t next = begin + interval;
+    struct awaiting w = { kind, n, member, false };
+    struct asking a = { .done = is_served, .ask = ask_awaited, .arg = &w,
+                        .first_ns = longest_ns (g),
+                        .interval = longest_ns (g) };
 
-    while (!any_served (g, kind, n)) {
-        if (group_now (g) < next) {
-            if (group_turn (g, next, err) < 0)
-                return -1;
-            continue;
-        }
-        if (catch_up (g, err) < 0)
-            return -1;
-        if (is_silent (g, member, begin)) {
-            g->dead[member] = true;
-            return 0;
-        }
-        if (ask (g, member, msg, err) < 0)
-            return -1;
-        next = group_now (g) + interval;
-    }
-    return 1;
+    return serve_until (g, a, err) < 0 ? -1 : !w.gone;
 }
 
-static int run_fetch (struct group *g, struct error *err)
+static bool is_fetched (const struct group *g, const void *arg)
 {
-    struct fetch *f = g->fetch;
-    struct asking a;
+    (void)arg;
+    return g->fetch->left == 0;
+}
 
-    if (catch_up (g, err) < 0)
-        return -1;
-    a = start_asking (g, true);
-    while (f->left > 0) {
-        if (group_now (g) < a.next) {
-            if (group_turn (g, a.next, err) < 0)
-                return -1;
+static int ask_fetched (struct group *g, void *arg, int64_t begin,
+                        struct error *err)
+{
+    struct fetch *f = arg;
+
+    for (size_t m = 0; m < g->n; m++) {
+        if (!f->next[m])
             continue;
+        if (g->dead[m] || is_silent (g, m, begin)) {
+            g->dead[m] = true;
+            f->next[m] = 0;
+            f->left--;
+            free (f->blob[m].data);
+            f->blob[m].data = NULL;
         }
-        if (catch_up (g, err) < 0)
+        else if (ask_fragment (g, m, err) < 0)
             return -1;
-        for (size_t m = 0; m < g->n; m++) {
-            if (!f->next[m])
-                continue;
-            if (g->dead[m] || is_silent (g, m, a.begin)) {
-                g->dead[m] = true;
-                f->next[m] = 0;
-                f->left--;
-                free (f->blob[m].data);
-                f->blob[m].data = NULL;
-            }
-            else if (ask_fragment (g, m, err) < 0)
-                return -1;
-        }
-        ask_later (g, &a);
     }
     return 0;
 }
@@ -1042,23 +1023,21 @@ int group_fetch (struct group *g, enum group_kind kind, const uint32_t *from,
                  size_t n, struct group_blob *blob, struct error *err)
 {
     struct fetch f = { .kind = kind, .left = n };
-    int rc = -1;
+    struct asking a = { .done = is_fetched, .ask = ask_fetched, .arg = &f,
+                        .interval = first_interval (g) };
+    int rc;
 
-    if (!(f.next = calloc (g->n, sizeof (*f.next)))
-        || !(f.blob = calloc (g->n, sizeof (*f.blob)))) {
-        error_nomem (err);
-        goto error;
-    }
+    f.next = xcalloc (g->n, sizeof (*f.next));
+    f.blob = xcalloc (g->n, sizeof (*f.blob));
     for (size_t i = 0; i < n; i++)
         f.next[from[i]] = 1;
     g->fetch = &f;
-    rc = run_fetch (g, err);
+    rc = catch_up (g, err) < 0 ? -1 : serve_until (g, a, err);
     g->fetch = NULL;
     for (size_t i = 0; i < n; i++)
         blob[i] = f.blob[from[i]];
     for (size_t i = 0; i < n && rc < 0; i++)
         free (blob[i].data);
-error:
     free (f.next);
     free (f.blob);
     return rc;

@@ -55,7 +55,7 @@ struct group_stats {
 
 /* Take part with n members, of whom this is `me`; peers first[m] ..
  * first[m + 1] - 1 are member m's rails. t is the transport's handle, open
- * and connected, borrowed. NULL with errno ENOMEM.
+ * and connected, borrowed.
  */
 struct group *group_create (const struct transport *transport, void *t,
                             uint64_t key, size_t n, size_t me,
@@ -112,20 +112,23 @@ int group_barrier (struct group *g, struct error *err);
 /* What went wrong with this member's rails, one sentence; NULL: nothing. */
 const char *group_trouble (const struct group *g);
 
-/* What goes to who leads with this member's results, a short text that the
- * caller of group_remark frees; NULL: nothing.
- */
-void group_set_remark (struct group *g, char *(*fn) (void *arg), void *arg);
+/* What a user of the group adds to it; each may be NULL. */
+struct group_hooks {
+    /* A short text that goes to the leader with this member's results, and that
+     * the caller of group_remark frees; NULL: nothing.
+     */
+    char *(*remark) (void *arg);
+    /* Round trips that count begin, or have ended. */
+    void (*stage) (void *arg, bool begins);
+    void *arg;
+};
+void group_set_hooks (struct group *g, const struct group_hooks *hooks);
 char *group_remark (const struct group *g);
+void group_stage (const struct group *g, bool begins);
 
 /* The name of the first rail's device; NULL: the kernel has none. Returns name.
  */
 const char *group_device (const struct group *g, char *name, size_t size);
-
-/* Who hears that round trips which count begin, and that they have ended. */
-void group_set_stage (struct group *g, void (*fn) (void *arg, bool begins),
-                      void *arg);
-void group_stage (const struct group *g, bool begins);
 
 /* Ping on this service level from now on, where the transport has such. */
 void group_set_level (struct group *g, unsigned int level);

@@ -13,9 +13,10 @@
 #include <string.h>
 
 #include "ibquery/guids.h"
+#include "util/alloc.h"
 #include "util/text.h"
 
-struct search {
+struct identifying {
     struct identity *id;
     const struct roster *roster;
     const struct fabric *fabric;
@@ -27,23 +28,16 @@ struct search {
     size_t strange;  /* ... and that were not, of nodes with others */
 };
 
-static int set_absent (struct identity *id, const char *host, size_t rank,
-                       const char *why, struct error *err)
+static void set_absent (struct identity *id, const char *host, size_t rank,
+                        const char *why)
 {
-    char **said = &id->why[rank];
-    int rc;
-
     /* "h0001 is not in the fabric" names its host already */
     if (*host && !strncmp (why, host, strlen (host)))
-        rc = asprintf (said, "%s", why);
+        id->why[rank] = xstrdup (why);
     else if (*host)
-        rc = asprintf (said, "%s: %s", host, why);
+        id->why[rank] = xasprintf ("%s: %s", host, why);
     else
-        rc = asprintf (said, "rank %zu: %s", rank, why);
-    if (rc >= 0)
-        return 0;
-    *said = NULL;
-    return error_nomem (err);
+        id->why[rank] = xasprintf ("rank %zu: %s", rank, why);
 }
 
 static uint64_t guid_of (const struct fabric *f, uint32_t endpoint)
@@ -72,7 +66,7 @@ static int stale (struct error *err, const char *host)
 }
 
 /* Find the endpoint of a rail by its GUID; FABRIC_NONE where it has none. */
-static int find_rail (struct search *s, const char *name,
+static int find_rail (struct identifying *s, const char *name,
                       const struct transport_address *a, uint32_t *endpoint,
                       struct error *err)
 {
@@ -99,7 +93,7 @@ static int find_rail (struct search *s, const char *name,
  * those of the fabric's, they are these one by one. Return how many, or -1
  * with err.
  */
-static int find_by_name (struct search *s, const char *name,
+static int find_by_name (struct identifying *s, const char *name,
                          const struct transport_address *a, uint32_t rails,
                          uint32_t *endpoint, struct error *err)
 {
@@ -118,7 +112,7 @@ static int find_by_name (struct search *s, const char *name,
     return (int)rails;
 }
 
-static int find_mapped (struct search *s, const char *name, uint8_t rail,
+static int find_mapped (struct identifying *s, const char *name, uint8_t rail,
                         size_t lines, const struct nodemap_line *line,
                         uint32_t *endpoint, struct error *err)
 {
@@ -137,7 +131,7 @@ static int find_mapped (struct search *s, const char *name, uint8_t rail,
 /* The endpoints of a member's rails. Return how many are known, or -1 with
  * err.
  */
-static int find_rails (struct search *s, const char *name,
+static int find_rails (struct identifying *s, const char *name,
                        const struct transport_address *a, uint32_t rails,
                        uint32_t *endpoint, struct error *err)
 {
@@ -157,7 +151,7 @@ static int find_rails (struct search *s, const char *name,
 }
 
 /* Take an endpoint, by all its LIDs, for a rank's rail, whose peer it is. */
-static void take (struct search *s, size_t rank, uint32_t peer,
+static void take (struct identifying *s, size_t rank, uint32_t peer,
                   uint32_t endpoint)
 {
     const struct fabric *f = s->fabric;
@@ -174,7 +168,7 @@ static void take (struct search *s, size_t rank, uint32_t peer,
     }
 }
 
-static int identify_rank (struct search *s, size_t rank, struct error *err)
+static int identify_rank (struct identifying *s, size_t rank, struct error *err)
 {
     const struct roster *r = s->roster;
     const char *name = r->rank[rank].host;
@@ -189,7 +183,8 @@ static int identify_rank (struct search *s, size_t rank, struct error *err)
         return -1;
     if (known == 0) {
         snprintf (why, sizeof (why), "%s is not in the fabric snapshot", name);
-        return set_absent (s->id, name, rank, why, err);
+        set_absent (s->id, name, rank, why);
+        return 0;
     }
     for (uint32_t i = 0; i < rails; i++) {
         uint32_t other;
@@ -206,13 +201,14 @@ static int identify_rank (struct search *s, size_t rank, struct error *err)
                   "snapshot", name, r->rank[other].host,
                   s->fabric->endpoint[endpoint[i]].name);
         s->id->n = before;
-        return set_absent (s->id, name, rank, why, err);
+        set_absent (s->id, name, rank, why);
+        return 0;
     }
     s->id->hosts++;
     return 0;
 }
 
-static int identify_all (struct search *s, struct error *err)
+static int identify_all (struct identifying *s, struct error *err)
 {
     struct identity *id = s->id;
     const struct roster *r = s->roster;
@@ -220,19 +216,18 @@ static int identify_all (struct search *s, struct error *err)
     size_t nendpoints = s->fabric->nendpoints;
 
     id->nranks = r->nranks;
-    if (!(id->why = calloc (r->nranks, sizeof (*id->why)))
-        || !(id->name = calloc (nends + 1, sizeof (*id->name)))
-        || !(id->peer = calloc (nends + 1, sizeof (*id->peer)))
-        || !(id->lid = calloc (nends + 1, sizeof (*id->lid)))
-        || !(s->owner = malloc ((nendpoints + 1) * sizeof (*s->owner))))
-        return error_nomem (err);
+    id->why = xcalloc (r->nranks, sizeof (*id->why));
+    id->name = xcalloc (nends, sizeof (*id->name));
+    id->peer = xcalloc (nends, sizeof (*id->peer));
+    id->lid = xcalloc (nends, sizeof (*id->lid));
+    s->owner = xarray (nendpoints, sizeof (*s->owner));
     memset (s->owner, 0xff, nendpoints * sizeof (*s->owner));
     for (size_t rank = 0; rank < r->nranks; rank++) {
         const struct roster_rank *who = &r->rank[rank];
 
-        if ((who->member == ROSTER_NONE
-                 ? set_absent (id, who->host, rank, who->why, err)
-                 : identify_rank (s, rank, err)) < 0)
+        if (who->member == ROSTER_NONE)
+            set_absent (id, who->host, rank, who->why);
+        else if (identify_rank (s, rank, err) < 0)
             return -1;
     }
     if (s->by_name > 0 && s->report)
@@ -255,14 +250,28 @@ int identify (struct identity *id, const struct roster *roster,
               const struct fabric *f, const struct nodemap *map, FILE *report,
               struct error *err)
 {
-    struct search s = { .id = id, .roster = roster, .fabric = f, .map = map,
-                        .report = report };
+    struct identifying s = { .id = id, .roster = roster, .fabric = f,
+                             .map = map, .report = report };
     int rc;
 
     *id = (struct identity){ .why = NULL };
     rc = identify_all (&s, err);
     guids_clear (&s.guids);
     free (s.owner);
+    return rc;
+}
+
+int identify_by_site (struct identity *id, const struct roster *roster,
+                      const struct fabric *f, const char *node_map,
+                      FILE *report, struct error *err)
+{
+    struct nodemap *map = NULL;
+    int rc;
+
+    if (*node_map && !(map = nodemap_load (node_map, err)))
+        return -1;
+    rc = identify (id, roster, f, map, report, err);
+    nodemap_destroy (map);
     return rc;
 }
 

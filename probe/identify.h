@@ -35,12 +35,17 @@ struct identity {
 
 /* Find out; map may be NULL. What does not match but may be right is said to
  * `report`, which may be NULL. Return 0, or -1 with err where something is
- * wrong, or fewer than two hosts are left; identity_clear is due in both
- * cases.
+ * wrong, or fewer than two hosts are left; identity_clear is due in both cases,
+ * and id is zero before.
  */
 int identify (struct identity *id, const struct roster *roster,
               const struct fabric *f, const struct nodemap *map, FILE *report,
               struct error *err);
+
+/* The same with a map's file; "": there is none. */
+int identify_by_site (struct identity *id, const struct roster *roster,
+                      const struct fabric *f, const char *node_map,
+                      FILE *report, struct error *err);
 void identity_clear (struct identity *id);
 
 #endif /* PROBE_IDENTIFY_H */

@@ -5,28 +5,31 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "core/judge/confirm.h"
 #include "core/judge/judge.h"
 #include "core/plan/plan.h"
 #include "core/samples/samples.h"
+#include "core/solve/solve.h"
 #include "ibquery/adaptive.h"
-#include "probe/identify.h"
-#include "ibquery/nodemap.h"
-#include "probe/probe.h"
-#include "probe/result.h"
 #include "ibquery/links/traffic.h"
+#include "probe/identify.h"
+#include "probe/probe.h"
 #include "report/report.h"
+#include "util/alloc.h"
 #include "util/file.h"
+#include "util/json.h"
 #include "util/progress.h"
 #include "util/text.h"
 
 enum { ODD_SAID = 8 }; /* nodes */
 
-struct check {
+struct lead {
     struct group *group;
     const struct roster *roster;
     const struct fabric *fabric;
@@ -52,25 +55,11 @@ struct check {
     struct lead_result *result; /* the caller's */
 };
 
-/* Who is measured, by GUIDs, names and the site's map. */
-static int find_out (struct check *ck, struct error *err)
-{
-    const char *path = ck->opts->site->node_map;
-    struct nodemap *map = NULL;
-    int rc;
-
-    if (*path && !(map = nodemap_load (path, err)))
-        return -1;
-    rc = identify (&ck->who, ck->roster, ck->fabric, map, ck->report, err);
-    nodemap_destroy (map);
-    return rc;
-}
-
 /*
  * The plan
  */
 
-static struct plan *load_plan (struct check *ck, struct error *err)
+static struct plan *load_plan (struct lead *ck, struct error *err)
 {
     const char *path = ck->opts->plan;
     FILE *fp = file_open_input (path, err);
@@ -85,17 +74,13 @@ static struct plan *load_plan (struct check *ck, struct error *err)
 }
 
 /* The ends that are measured, perhaps by their ports' first LIDs alone. */
-static struct pathset *choose_ends (const struct check *ck, bool first,
+static struct pathset *choose_ends (const struct lead *ck, bool first,
                                     struct error *err)
 {
-    const char **name = calloc (ck->who.n + 1, sizeof (*name));
+    const char **name = xarray (ck->who.n, sizeof (*name));
     struct pathset *ps;
     size_t n = 0;
 
-    if (!name) {
-        error_nomem (err);
-        return NULL;
-    }
     for (size_t i = 0; i < ck->who.n; i++)
         if (!first || ck->who.lid[i] == 0)
             name[n++] = ck->who.name[i];
@@ -104,7 +89,7 @@ static struct pathset *choose_ends (const struct check *ck, bool first,
     return ps;
 }
 
-static struct plan *make_plan (struct check *ck, struct error *err)
+static struct plan *make_plan (struct lead *ck, struct error *err)
 {
     struct plan_options opts = {
         .extra_rounds = (unsigned int)ck->opts->site->extra_rounds,
@@ -117,9 +102,8 @@ static struct plan *make_plan (struct check *ck, struct error *err)
     if (plan || first || err->fault != ERROR_INPUT)
         return plan;
     /* a path is broken: perhaps one that nobody else takes */
-    if (ck->report)
-        fprintf (ck->report, "pmm: by the ports' first LIDs alone: %s\n",
-                 err->text);
+    fprintf (ck->report, "pmm: by the ports' first LIDs alone: %s\n",
+             err->text);
     pathset_destroy (ck->ps);
     if (!(ck->ps = choose_ends (ck, true, err)))
         return NULL;
@@ -127,14 +111,13 @@ static struct plan *make_plan (struct check *ck, struct error *err)
 }
 
 /* Each endpoint of the plan to the group's peer. */
-static int map_endpoints (struct check *ck, struct error *err)
+static int map_endpoints (struct lead *ck, struct error *err)
 {
     size_t n = pathset_size (ck->ps);
 
-    if (!(ck->end = calloc (n + 1, sizeof (*ck->end))))
-        return error_nomem (err);
+    ck->end = xarray (n, sizeof (*ck->end));
     for (size_t i = 0; i < n; i++)
-        ck->end[i].peer = UINT32_MAX;
+        ck->end[i] = (struct probe_end){ UINT32_MAX, 0 };
     for (size_t k = 0; k < ck->who.n; k++) {
         int i = pathset_find (ck->ps, ck->who.name[k]);
 
@@ -154,7 +137,7 @@ static int map_endpoints (struct check *ck, struct error *err)
  */
 
 /* Without it there is just less to say. */
-static void load_baseline (struct check *ck)
+static void load_baseline (struct lead *ck)
 {
     const char *path = ck->opts->site->baseline;
     struct error err;
@@ -162,40 +145,35 @@ static void load_baseline (struct check *ck)
 
     if (!*path)
         return;
-    if (!(fp = file_open_input (path, &err))) {
-        if (errno != ENOENT && ck->report)
-            fprintf (ck->report, "pmm: no baseline: %s\n", err.text);
-        return;
+    if ((fp = file_open_input (path, &err))) {
+        ck->baseline
+            = samples_read (fp, path, ck->fabric->hash, fabric_resolve,
+                            (void *)ck->fabric, &ck->baseline_ps, &err);
+        file_close_input (fp);
     }
-    ck->baseline = samples_read (fp, path, ck->fabric->hash, fabric_resolve,
-                                 (void *)ck->fabric, &ck->baseline_ps, &err);
-    if (!ck->baseline && ck->report)
+    else if (errno == ENOENT)
+        return;
+    if (!ck->baseline)
         fprintf (ck->report, "pmm: no baseline: %s\n", err.text);
-    file_close_input (fp);
-}
-
-/* On a level whose messages keep to the tables, if there is one. */
-static int choose_level (struct check *ck, struct error *err)
-{
-    const struct site *site = ck->opts->site;
-
-    return adaptive_choose (ck->fabric, ck->ps, !strcmp (site->service, "rc"),
-                            (unsigned int)site->service_level, &ck->level,
-                            err);
 }
 
 static int prepare (void *arg, struct error *err)
 {
-    struct check *ck = arg;
+    struct lead *ck = arg;
+    const struct site *site = ck->opts->site;
 
-    if (find_out (ck, err) < 0)
+    if (identify_by_site (&ck->who, ck->roster, ck->fabric, site->node_map,
+                          ck->report, err)
+        < 0)
         return -1;
     ck->plan = ck->opts->plan ? load_plan (ck, err) : make_plan (ck, err);
     if (!ck->plan || map_endpoints (ck, err) < 0
-        || choose_level (ck, err) < 0)
+        || adaptive_choose (ck->fabric, ck->ps, !strcmp (site->service, "rc"),
+                            (unsigned int)site->service_level, &ck->level, err)
+               < 0)
         return -1;
     load_baseline (ck);
-    ck->thresholds = judge_site_options (ck->opts->site);
+    ck->thresholds = judge_site_options (site);
     return 0;
 }
 
@@ -203,37 +181,28 @@ static int prepare (void *arg, struct error *err)
  * The measurement
  */
 
-/* What the members' ports carried for others, as they said last. */
-static int find_traffic (const struct check *ck, struct traffic *traffic,
+/* What the members' ports carried for others, by what each reported last. */
+static int find_traffic (const struct lead *ck, struct traffic *traffic,
                          struct error *err)
 {
     struct port_traffic *port = NULL;
     size_t n = 0;
-    int rc = 0;
+    int rc;
 
-    *traffic = (struct traffic){ 0 };
-    for (size_t m = 0; rc == 0 && m < ck->measured.nmembers; m++) {
+    for (size_t m = 0; m < ck->measured.nmembers; m++) {
         const char *text = ck->measured.remark[m];
-        char *copy = text ? strdup (text) : NULL, *save;
+        char *copy = xstrdup (text ? text : ""), *save;
 
-        if (text && !copy)
-            rc = error_nomem (err);
-        for (char *line = copy ? strtok_r (copy, "\n", &save) : NULL;
-             rc == 0 && line; line = strtok_r (NULL, "\n", &save)) {
-            struct port_traffic *v = realloc (port, (n + 1) * sizeof (*v));
-
-            if (!v) {
-                rc = error_nomem (err);
-                break;
-            }
-            port = v;
+        for (char *line = strtok_r (copy, "\n", &save); line;
+             line = strtok_r (NULL, "\n", &save)) {
+            port = xgrow (port, n, sizeof (*port));
             n += ports_parse_traffic (line, LEAD_REMARK, &port[n]);
         }
         free (copy);
     }
-    if (rc == 0)
-        rc = traffic_find (traffic, ck->fabric, NULL, port, n,
-                           ck->opts->site->busy_share, err);
+    *traffic = (struct traffic){ 0 };
+    rc = traffic_find (traffic, ck->fabric, NULL, port, n,
+                       ck->opts->site->busy_share, err);
     free (port);
     return rc;
 }
@@ -241,7 +210,7 @@ static int find_traffic (const struct check *ck, struct traffic *traffic,
 /* Plan the second stage, if anything looks slow but for others' traffic. */
 static int plan_again (void *arg, struct error *err)
 {
-    struct check *ck = arg;
+    struct lead *ck = arg;
     struct baseline baseline = { ck->baseline, ck->baseline_ps };
     struct traffic traffic;
     struct confirm_options opts = {
@@ -280,7 +249,7 @@ static void halve_time (struct group *g)
 /* The second stage. Whatever goes wrong here, there are the samples of the
  * first.
  */
-static void measure_again (struct check *ck, const struct probe_how *how,
+static void measure_again (struct lead *ck, const struct probe_how *how,
                            const struct probe_watch *watch)
 {
     struct error err;
@@ -308,7 +277,7 @@ static void show_step (void *arg, uint64_t done, uint64_t total)
     progress_show (arg, done, total);
 }
 
-static int measure (struct check *ck, struct error *err)
+static int measure (struct lead *ck, struct error *err)
 {
     struct progress line = ck->opts->relay
                                ? progress_relay (ck->report)
@@ -329,8 +298,7 @@ static int measure (struct check *ck, struct error *err)
     progress_end (&line);
     /* who is not told leaves by itself, later */
     halve_time (ck->group);
-    if (probe_end (ck->group, &ck->measured, &why) < 0 && rc == 0
-        && ck->report)
+    if (probe_end (ck->group, &ck->measured, &why) < 0 && rc == 0)
         fprintf (ck->report, "pmm: at the end: %s\n", why.text);
     return rc;
 }
@@ -350,19 +318,19 @@ static uint64_t number_of_env (const char *name)
 }
 
 /* What is known of a host; several of its processes may have told. */
-static int add_node (struct samples *s, const char *host,
-                     const struct node *known)
+static void add_node (struct samples *s, const char *host,
+                      const struct node *known)
 {
     struct node node = *known;
 
     snprintf (node.host, sizeof (node.host), "%s", host);
     for (size_t i = 0; i < s->nnodes; i++)
         if (!strcmp (s->node[i].host, host))
-            return 0;
-    return samples_add_node (s, &node);
+            return;
+    xcheck (samples_add_node (s, &node) < 0 ? NULL : s);
 }
 
-static int complete_samples (struct check *ck, struct error *err)
+static void complete_samples (struct lead *ck)
 {
     const struct roster *r = ck->roster;
     struct samples *s = ck->measured.samples;
@@ -386,18 +354,17 @@ static int complete_samples (struct check *ck, struct error *err)
             snprintf (number, sizeof (number), "rank%zu", rank);
             host = number;
         }
-        if (samples_add_host (s, host, answered) < 0
-            || (answered && add_node (s, host, &ck->measured.node[member]) < 0))
-            return error_nomem (err);
+        xcheck (samples_add_host (s, host, answered) < 0 ? NULL : s);
+        if (answered)
+            add_node (s, host, &ck->measured.node[member]);
     }
-    return 0;
 }
 
 /*
  * The verdict
  */
 
-static void limit_node (struct check *ck, const char *sentence)
+static void limit_node (struct lead *ck, const char *sentence)
 {
     if (ck->odd++ == 0)
         snprintf (ck->reason, sizeof (ck->reason), "%s", sentence);
@@ -406,7 +373,7 @@ static void limit_node (struct check *ck, const char *sentence)
 }
 
 /* Who is not measured, and what went wrong at who is. */
-static void limit_nodes (struct check *ck)
+static void limit_nodes (struct lead *ck)
 {
     const struct roster *r = ck->roster;
     char sentence[256];
@@ -435,7 +402,7 @@ static void limit_nodes (struct check *ck)
 /* Another service level than the site's is worth a word: it may not be meant
  * for this.
  */
-static void limit_level (struct check *ck)
+static void limit_level (struct lead *ck)
 {
     const struct adaptive_choice *c = &ck->level;
 
@@ -447,7 +414,7 @@ static void limit_level (struct check *ck)
                        COUNTED (c->wanted, "switch"));
 }
 
-static int reach_verdict (struct check *ck, struct error *err)
+static int reach_verdict (struct lead *ck, struct error *err)
 {
     struct baseline baseline = { ck->baseline, ck->baseline_ps };
     struct judge_options *opts = &ck->thresholds;
@@ -473,12 +440,10 @@ static int reach_verdict (struct check *ck, struct error *err)
     return 0;
 }
 
-static void say (const struct check *ck)
+static void say (const struct lead *ck)
 {
     const struct group_stats *stats = &ck->measured.stats;
 
-    if (!ck->report)
-        return;
     report_text (ck->verdict, ck->fabric, ck->report);
     if (stats->late || stats->duplicate || stats->foreign)
         fprintf (ck->report, "pmm: %u late, %u repeated and %u foreign "
@@ -493,15 +458,83 @@ enum output { OUTPUT_PLAN, OUTPUT_SAMPLES, OUTPUT_VERDICT, OUTPUT_RESULT };
 
 static const char *const output_name[] = { "plan", "samples", "verdict" };
 
-static int write_result (const struct check *ck, FILE *fp, struct error *err)
+static void add_pair (const struct lead *ck, json_t *list, uint32_t a,
+                      uint32_t b, double rtt_ns, double stderr_ns)
 {
-    struct result r = { ck->result->sentence, ck->verdict,
-                        ck->measured.samples, ck->ps };
+    json_t *pair = json_pack ("{s:s, s:s, s:f}",
+                              "a", pathset_endpoint (ck->ps, a)->name,
+                              "b", pathset_endpoint (ck->ps, b)->name,
+                              "latency_ns", rtt_ns / 2);
 
-    return result_write (&r, fp, err);
+    if (pair && isfinite (stderr_ns))
+        json_put (pair, "stderr_ns", json_real (stderr_ns / 2));
+    json_add (list, pair);
 }
 
-static int write_one (struct check *ck, enum output what, FILE *fp,
+/* False where there is no solution. */
+static bool add_solved (const struct lead *ck, json_t *list)
+{
+    struct solve_options opts = { .quantile = RTT_MEDIAN, .pairs = true };
+    struct solution *s = solve (ck->ps, ck->measured.samples, &opts, NULL);
+
+    for (size_t i = 0; s && i < s->npairs; i++)
+        add_pair (ck, list, s->pair[i].a, s->pair[i].b, s->pair[i].rtt_ns,
+                  s->pair[i].stderr_ns);
+    solution_destroy (s);
+    return s != NULL;
+}
+
+static void add_measured (const struct lead *ck, json_t *list)
+{
+    const struct samples *samples = ck->measured.samples;
+
+    for (size_t i = 0; i < samples->nsamples; i++) {
+        const struct sample *s = &samples->sample[i];
+        uint32_t other = s->initiator == s->a ? s->b : s->a;
+
+        if (s->lost < s->sent)
+            add_pair (ck, list, s->initiator, other, s->rtt_ns[RTT_MEDIAN],
+                      NAN);
+    }
+}
+
+static json_t *hosts_json (char *const *host, size_t n)
+{
+    json_t *list = json_array ();
+
+    for (size_t i = 0; i < n; i++)
+        json_add (list, json_string (host[i]));
+    return list;
+}
+
+static int write_result (const struct lead *ck, FILE *fp, struct error *err)
+{
+    const struct network *net = pathset_network (ck->ps);
+    const struct samples *s = ck->measured.samples;
+    json_t *verdict = verdict_json (ck->verdict, net, err);
+    json_t *pairs;
+    bool all;
+
+    if (!verdict)
+        return -1;
+    pairs = json_array ();
+    all = pathset_size (ck->ps) <= LEAD_ENDS_MAX && add_solved (ck, pairs);
+    if (!all)
+        add_measured (ck, pairs);
+    return json_write_file (
+        "result", net->hash,
+        json_pack ("{s:I, s:I, s:s, s:s, s:s, s:{s:o, s:o}, s:o, s:b, s:o}",
+                   "job", (json_int_t)s->job, "step", (json_int_t)s->step,
+                   "nonce", s->nonce,
+                   "status", verdict_status_name (ck->verdict->status),
+                   "sentence", ck->result->sentence,
+                   "nodes", "answered", hosts_json (s->answered, s->nanswered),
+                   "missing", hosts_json (s->missing, s->nmissing),
+                   "verdict", verdict, "all_pairs", all, "pairs", pairs),
+        fp, err);
+}
+
+static int write_one (struct lead *ck, enum output what, FILE *fp,
                       struct error *err)
 {
     static const struct plan_file_extra none;
@@ -518,7 +551,7 @@ static int write_one (struct check *ck, enum output what, FILE *fp,
     }
 }
 
-static int write_file (struct check *ck, enum output what, const char *path,
+static int write_file (struct lead *ck, enum output what, const char *path,
                        struct error *err)
 {
     struct outfile *out = file_create (path, err);
@@ -531,29 +564,34 @@ static int write_file (struct check *ck, enum output what, const char *path,
 /* Where an output goes, and that there is such a directory; "" where it is not
  * wanted.
  */
-static int output_path (const struct check *ck, enum output what, char *path,
+static int output_path (const struct lead *ck, enum output what, char *path,
                         size_t size, struct error *err)
 {
     const char *dir = ck->opts->output;
 
     *path = '\0';
-    if (what == OUTPUT_RESULT) {
+    if (what == OUTPUT_RESULT)
         snprintf (path, size, "%s", ck->opts->result ? ck->opts->result : "");
-        return 0;
-    }
-    if (!dir)
-        return 0;
-    if (mkdir (dir, 0777) < 0 && errno != EEXIST)
+    else if (dir && mkdir (dir, 0777) < 0 && errno != EEXIST)
         return error_errno (err, "cannot make %s", dir);
-    snprintf (path, size, "%s/%s.json", dir, output_name[what]);
+    else if (dir)
+        snprintf (path, size, "%s/%s.json", dir, output_name[what]);
     return 0;
+}
+
+bool lead_drop_file (const char *path)
+{
+    struct stat st;
+
+    return lstat (path, &st) == 0 && S_ISREG (st.st_mode)
+           && unlink (path) == 0;
 }
 
 /* Write a file, whole or not at all; an earlier check's verdict goes if there
  * is none yet, and so does what it left where this cannot be written. Whatever
  * goes wrong here is said, and no more.
  */
-static void write_output (struct check *ck, enum output what)
+static void write_output (struct lead *ck, enum output what)
 {
     char path[4096];
     struct error err;
@@ -562,10 +600,10 @@ static void write_output (struct check *ck, enum output what)
     if (rc == 0 && !*path)
         return;
     if (rc == 0 && what == OUTPUT_VERDICT && !ck->verdict)
-        result_drop (path);
+        lead_drop_file (path);
     else if (rc == 0 && (rc = write_file (ck, what, path, &err)) < 0)
-        result_drop (path);
-    if (rc < 0 && ck->report)
+        lead_drop_file (path);
+    if (rc < 0)
         fprintf (ck->report, "pmm: %s\n", err.text);
 }
 
@@ -576,24 +614,21 @@ void lead_result_clear (struct lead_result *result)
     result->plan = result->samples = NULL;
 }
 
-static int print_one (struct check *ck, enum output what, char **text,
+static int print_one (struct lead *ck, enum output what, char **text,
                       struct error *err)
 {
     size_t size;
-    FILE *fp = open_memstream (text, &size);
-    int rc;
+    FILE *fp = xcheck (open_memstream (text, &size));
+    int rc = write_one (ck, what, fp, err);
 
-    if (!fp)
-        return error_nomem (err);
-    rc = write_one (ck, what, fp, err);
-    if (fclose (fp) != 0)
-        rc = error_nomem (err);
+    xcheck (fclose (fp) == 0 ? *text : NULL);
     return rc;
 }
 
-static int print_record (struct check *ck, struct lead_result *result,
-                         struct error *err)
+static int print_record (struct lead *ck, struct error *err)
 {
+    struct lead_result *result = ck->result;
+
     if ((!ck->opts->audit
          || print_one (ck, OUTPUT_PLAN, &result->plan, err) == 0)
         && print_one (ck, OUTPUT_SAMPLES, &result->samples, err) == 0)
@@ -602,8 +637,10 @@ static int print_record (struct check *ck, struct lead_result *result,
     return -1;
 }
 
-static void print_verdict (struct check *ck, struct lead_result *result)
+static void print_verdict (struct lead *ck)
 {
+    struct lead_result *result = ck->result;
+
     result->status = ck->verdict->status;
     /* who judges again is told what could not be told here alone */
     if (ck->opts->audit && result->status == VERDICT_UNKNOWN && ck->odd == 0
@@ -617,7 +654,7 @@ static void print_verdict (struct check *ck, struct lead_result *result)
                           result->sentence, sizeof (result->sentence));
 }
 
-static void check_clear (struct check *ck)
+static void check_clear (struct lead *ck)
 {
     identity_clear (&ck->who);
     free (ck->end);
@@ -630,33 +667,38 @@ static void check_clear (struct check *ck)
     verdict_destroy (ck->verdict);
 }
 
+static int run (struct lead *ck, struct error *err)
+{
+    if (group_meanwhile (ck->group, prepare, ck, err) < 0
+        || measure (ck, err) < 0)
+        return -1;
+    complete_samples (ck);
+    if (print_record (ck, err) < 0)
+        return -1;
+    for (enum output what = 0; what < OUTPUT_RESULT; what++)
+        write_output (ck, what);
+    if (reach_verdict (ck, err) < 0)
+        return -1;
+    say (ck);
+    print_verdict (ck);
+    write_output (ck, OUTPUT_VERDICT);
+    write_output (ck, OUTPUT_RESULT);
+    return 0;
+}
+
 int lead (struct group *g, const struct roster *roster,
           const struct fabric *f, const struct lead_options *opts,
           FILE *report, struct lead_result *result, struct error *err)
 {
-    struct check ck = { .group = g, .roster = roster, .fabric = f,
+    struct lead ck = { .group = g, .roster = roster, .fabric = f,
                         .opts = opts, .report = report,
                         .result = result };
-    int rc = -1;
+    int rc;
 
     *result = (struct lead_result){ .status = VERDICT_UNKNOWN };
-    if (group_meanwhile (g, prepare, &ck, err) < 0 || measure (&ck, err) < 0
-        || complete_samples (&ck, err) < 0
-        || print_record (&ck, result, err) < 0)
-        goto error;
-    for (enum output what = 0; what < OUTPUT_RESULT; what++)
-        write_output (&ck, what);
-    if (reach_verdict (&ck, err) < 0)
-        goto error;
-    say (&ck);
-    print_verdict (&ck, result);
-    write_output (&ck, OUTPUT_VERDICT);
-    write_output (&ck, OUTPUT_RESULT);
-    rc = 0;
-error:
+    rc = run (&ck, err);
     if (!ck.led && g)
         probe_cancel (g, NULL);
     check_clear (&ck);
     return rc;
 }
-

@@ -20,12 +20,22 @@
  */
 #define LEAD_REMARK "0"
 
+/* The result file is for the tasks of the job: what came of the check, the
+ * verdict, and the latency of each pair: JSON, kind "result". It is made in the
+ * job, as its user: advice, nothing that anybody else should believe.
+ *
+ * Pairs: all of which the samples tell the latency, by a solution; of more than
+ * LEAD_ENDS_MAX endpoints, or where there is no solution, those that were
+ * measured, by half the median of their round trips.
+ */
+enum { LEAD_ENDS_MAX = 256 };
+
 struct lead_options {
     const struct site *site;
     const char *nonce;  /* up to 32 lower-case hex digits */
     const char *plan;   /* file with a plan to use; NULL: make one */
     const char *output; /* directory for plan, samples, verdict; NULL: none */
-    const char *result; /* file for all that a task wants; NULL: none */
+    const char *result; /* the result file; NULL: none */
     bool relay;         /* the progress to who reads the report */
     bool audit;         /* for who judges again: the plan is wanted, too */
 };
@@ -38,8 +48,8 @@ struct lead_result {
 };
 
 /* Lead the group's check (g NULL: no member has a transport). The report for
- * people goes to `report`, which may be NULL, along with what was odd, such as
- * a file that cannot be written.
+ * people goes to `report`, along with what was odd, such as a file that cannot
+ * be written.
  * The members are sent home in any case. Return 0, or -1 with err where there
  * is no verdict, with the samples if there are any; lead_result_clear is due
  * in both cases.
@@ -48,5 +58,10 @@ int lead (struct group *g, const struct roster *roster,
           const struct fabric *f, const struct lead_options *opts,
           FILE *report, struct lead_result *result, struct error *err);
 void lead_result_clear (struct lead_result *result);
+
+/* Remove what an earlier check left at path, if it is a file. True if it was
+ * one and is gone. A handler of signals may call it.
+ */
+bool lead_drop_file (const char *path);
 
 #endif /* PROBE_LEAD_H */

@@ -14,7 +14,6 @@
 #include "config.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -22,16 +21,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/time.h>
 #include <unistd.h>
 
+#include "ibquery/ports.h"
 #include "probe/group.h"
 #include "probe/lead.h"
 #include "probe/probe.h"
-#include "probe/result.h"
 #include "probe/step.h"
 #include "probe/tests.h"
-#include "ibquery/ports.h"
+#include "probe/watchdog.h"
+#include "util/alloc.h"
+#include "util/conf.h"
+#include "util/options.h"
 #include "util/site.h"
 #include "util/text.h"
 
@@ -40,66 +41,14 @@ enum {
     EXIT_FOR_FAIL = 1,
 };
 
-struct args {
+struct probe_args {
     struct site site;
+    const char *conf, *repeats, *timeout;
+    struct strings set;
     const char *coord;
     char nonce[NONCE_MAX + 1];
     const char *plan, *output, *result, *leader;
     bool relay, audit;
-};
-
-static const char usage[] =
-    "Usage: srun --mpi=pmix --ntasks-per-node=1 pmm-probe [OPTION]...\n"
-    "       srun --mpi=pmix --ntasks-per-node=1 pmm-probe TEST [OPTION]...\n"
-    "Measure the links between the nodes of a job step, or test what messages\n"
-    "take between them: pairs, topology, noise (pmm-probe TEST --help).\n"
-    "\n"
-    "  --conf FILE         read FILE, not " PMM_CONF_PATH "\n"
-    "  --set KEY=VALUE     set an option of pmm.conf(5) (repeatable)\n"
-    "  --nonce HEX         the run's name in the result record\n"
-    "  --output DIR        leave plan.json, samples.json, verdict.json there\n"
-    "  --result FILE       leave status, verdict and pairs in one file\n"
-    "  --plan FILE         measure this plan\n"
-    "  --repeats N         round trips of a probe from either side\n"
-    "  --timeout SECONDS   give up after this long\n"
-    "  --progress          say how far it is, for a program that shows it\n"
-    "  --leader NODE       the node that leads, if it can; else the first\n"
-    "  --audit             print plan and ports as well, for pmm audit\n"
-    "  --coord NAME        auto, pmix, pmi2, or local:RANK:SIZE:HOST:SOCKET\n"
-    "  -h, --help          show this\n"
-    "  -V, --version       tell the version\n";
-
-enum {
-    OPT_CONF = 256,
-    OPT_SET,
-    OPT_NONCE,
-    OPT_OUTPUT,
-    OPT_RESULT,
-    OPT_PLAN,
-    OPT_REPEATS,
-    OPT_TIMEOUT,
-    OPT_PROGRESS,
-    OPT_LEADER,
-    OPT_AUDIT,
-    OPT_COORD,
-};
-
-static const struct option options[] = {
-    { "conf", required_argument, NULL, OPT_CONF },
-    { "set", required_argument, NULL, OPT_SET },
-    { "nonce", required_argument, NULL, OPT_NONCE },
-    { "output", required_argument, NULL, OPT_OUTPUT },
-    { "result", required_argument, NULL, OPT_RESULT },
-    { "plan", required_argument, NULL, OPT_PLAN },
-    { "repeats", required_argument, NULL, OPT_REPEATS },
-    { "timeout", required_argument, NULL, OPT_TIMEOUT },
-    { "progress", no_argument, NULL, OPT_PROGRESS },
-    { "leader", required_argument, NULL, OPT_LEADER },
-    { "audit", no_argument, NULL, OPT_AUDIT },
-    { "coord", required_argument, NULL, OPT_COORD },
-    { "help", no_argument, NULL, 'h' },
-    { "version", no_argument, NULL, 'V' },
-    { 0 },
 };
 
 /*
@@ -123,7 +72,8 @@ static void print_pieces (const char *line)
 }
 
 /* Return 0, or -1 where it cannot be written. */
-static int print_result (const struct args *args, const struct lead_result *r)
+static int print_result (const struct probe_args *args,
+                         const struct lead_result *r)
 {
     const char *const part[] = { r->plan, r->samples };
 
@@ -153,93 +103,14 @@ static int exit_status (enum verdict_status status)
 }
 
 /*
- * The watchdog: whatever hangs, here or in a library, ends in time and with a
- * result record, or where this process prints none, with a word. The lines are
- * made before they are needed, and the record starts with a newline: the
- * samples may be half out.
- */
-
-static char alarm_record[256];
-static char alarm_word[256];
-static const char *alarm_result; /* no such file is of a check that timed out */
-static volatile sig_atomic_t alarm_prints;
-
-static void on_alarm (int signum)
-{
-    ssize_t n;
-
-    (void)signum;
-    if (alarm_prints && alarm_result)
-        result_drop (alarm_result);
-    if (alarm_prints)
-        n = write (STDOUT_FILENO, alarm_record, strlen (alarm_record));
-    else
-        n = write (STDERR_FILENO, alarm_word, strlen (alarm_word));
-    _exit (alarm_prints && n >= 0 ? ERROR_WORLD : 0);
-}
-
-/* host is "" where it is not known yet. */
-static void set_phase (const struct args *args, const char *host,
-                       const char *phase)
-{
-    double timeout_s = args->site.timeout_ms / 1000.0;
-    sigset_t mask;
-    sigset_t old;
-
-    sigemptyset (&mask);
-    sigaddset (&mask, SIGALRM);
-    sigprocmask (SIG_BLOCK, &mask, &old);
-    snprintf (alarm_record, sizeof (alarm_record),
-              "\npmm-result 1 UNKNOWN %s timed out after %g s while %s\n",
-              args->nonce, timeout_s, phase);
-    snprintf (alarm_word, sizeof (alarm_word),
-              "pmm: %s%stimed out after %g s while %s\n", host,
-              *host ? ": " : "", timeout_s, phase);
-    sigprocmask (SIG_SETMASK, &old, NULL);
-}
-
-static void start_watchdog (int timeout_ms)
-{
-    struct sigaction sa = { .sa_handler = on_alarm };
-    struct itimerval timer = {
-        .it_value = { timeout_ms / 1000, timeout_ms % 1000 * 1000 },
-    };
-
-    sigaction (SIGALRM, &sa, NULL);
-    setitimer (ITIMER_REAL, &timer, NULL);
-    signal (SIGPIPE, SIG_IGN);
-}
-
-/* What the watchdog leaves: a tenth less, so that a check ends in order and
- * says what it waited for.
- */
-static int64_t time_left_ns (void)
-{
-    struct itimerval timer;
-    int64_t left_us;
-
-    getitimer (ITIMER_REAL, &timer);
-    left_us = (int64_t)timer.it_value.tv_sec * 1000000
-              + timer.it_value.tv_usec;
-    return 900 * left_us;
-}
-
-/*
  * A process's way through the check
  */
 
 struct self {
-    const struct args *args;
+    const struct probe_args *args;
     struct step step;
     struct ports_watch watch;
 };
-
-static void phase (void *arg, const char *host, const char *what)
-{
-    const struct self *self = arg;
-
-    set_phase (self->args, host, what);
-}
 
 /* Where the ports are seen. */
 static const char *sysfs (const struct step *step)
@@ -249,12 +120,6 @@ static const char *sysfs (const struct step *step)
     if (step->transport->sysfs)
         dir = step->transport->sysfs (step->t);
     return dir ? dir : "/nowhere";
-}
-
-/* What they carried for others, to who judges. */
-static void say_traffic (const struct self *self, const char *nonce, FILE *fp)
-{
-    ports_say_traffic (&self->watch, nonce, fp);
 }
 
 static void watch_stage (void *arg, bool begins)
@@ -269,30 +134,29 @@ static void watch_stage (void *arg, bool begins)
 
 static char *remark (void *arg)
 {
-    char *text = NULL;
+    const struct self *self = arg;
+    char *text;
     size_t len;
-    FILE *fp = open_memstream (&text, &len);
+    FILE *fp = xcheck (open_memstream (&text, &len));
 
-    if (fp) {
-        say_traffic (arg, LEAD_REMARK, fp);
-        fclose (fp);
-    }
+    ports_say_traffic (&self->watch, LEAD_REMARK, fp);
+    xcheck (fclose (fp) == 0 ? text : NULL);
     return text;
 }
 
 static int form_group (struct self *self, struct error *err)
 {
     struct step *step = &self->step;
+    struct group_hooks hooks = { remark, watch_stage, self };
 
     if (step_form_group (step, err) < 0)
         return -1;
     if (!step->group)
         return 0;
-    group_set_stage (step->group, watch_stage, self);
-    group_set_remark (step->group, remark, self);
+    group_set_hooks (step->group, &hooks);
     group_set_ping_size (step->group, (size_t)self->args->site.ping_bytes);
-    group_set_deadline (step->group, group_now (step->group)
-                                         + time_left_ns ());
+    group_set_deadline (step->group,
+                        group_now (step->group) + watchdog_left_ns ());
     return 0;
 }
 
@@ -311,7 +175,7 @@ static int load_fabric (struct self *self, struct error *err)
 static int run_leader (struct self *self, struct lead_result *result,
                        struct error *err)
 {
-    const struct args *args = self->args;
+    const struct probe_args *args = self->args;
     struct lead_options opts = {
         .site = &args->site,
         .nonce = args->nonce,
@@ -329,9 +193,9 @@ static int run_leader (struct self *self, struct lead_result *result,
 }
 
 /* There is no result: nor is there one of another check. */
-static void drop_result (const struct args *args)
+static void drop_result (const struct probe_args *args)
 {
-    if (args->result && result_drop (args->result))
+    if (args->result && lead_drop_file (args->result))
         fprintf (stderr, "pmm: removed %s: it was of an earlier check\n",
                  args->result);
 }
@@ -367,58 +231,59 @@ static int follow (struct step *step, struct error *err)
                          err);
 }
 
-static void self_clear (struct self *self)
+/* Return 0, or -1 with err where there is nothing in `result` but samples. */
+static int take_part (struct self *self, struct lead_result *result,
+                      struct error *err)
 {
-    step_clear (&self->step);
-    ports_watch_clear (&self->watch);
-}
+    const struct probe_args *args = self->args;
+    struct step *step = &self->step;
+    bool leads;
 
-static int run (const struct args *args)
-{
-    struct self self = {
-        .args = args,
-        .step = { .site = &args->site, .coordination = args->coord,
-                  .leader = args->leader, .phase = phase, .arg = &self },
-    };
-    struct step *step = &self.step;
-    struct lead_result result = { .status = VERDICT_UNKNOWN };
-    struct error err = { .fault = ERROR_WORLD };
-    int rc = -1;
-
-    if (step_join (step, &err) < 0)
-        goto error;
-    alarm_prints = step->rank == 0;
+    if (step_join (step, err) < 0)
+        return -1;
+    watchdog_set_prints (step->rank == 0);
     if (args->audit)
         ports_say (LOCAL_SYSFS, args->nonce, stderr);
     if (step->size == 1) {
-        strcpy (result.sentence, "one node: nothing to measure");
-        result.status = VERDICT_OK;
-        rc = 0;
-        goto error;
+        strcpy (result->sentence, "one node: nothing to measure");
+        result->status = VERDICT_OK;
+        return 0;
     }
     /* what is read now costs no time: the daemons need some anyhow. It is
      * read again, for the error, by who leads. */
     if (args->leader ? !strcmp (step->host, args->leader) : step->rank == 0)
         step_load (step, NULL);
-    if (step_meet (step, &err) < 0)
-        goto error;
-    alarm_prints = step->rank == step_leader (step);
-    if (alarm_prints)
-        rc = run_leader (&self, &result, &err);
-    else {
-        rc = form_group (&self, &err);
-        if (rc == 0 && step->group)
-            rc = follow (step, &err);
-    }
-error:
+    if (step_meet (step, err) < 0)
+        return -1;
+    leads = step->rank == step_leader (step);
+    watchdog_set_prints (leads);
+    if (leads)
+        return run_leader (self, result, err);
+    if (form_group (self, err) < 0)
+        return -1;
+    return step->group ? follow (step, err) : 0;
+}
+
+static int run (const struct probe_args *args)
+{
+    struct self self = {
+        .args = args,
+        .step = { .site = &args->site, .coordination = args->coord,
+                  .leader = args->leader },
+    };
+    struct step *step = &self.step;
+    struct lead_result result = { .status = VERDICT_UNKNOWN };
+    struct error err = { .fault = ERROR_WORLD };
+    int rc = take_part (&self, &result, &err);
+
     if (rc < 0) {
         snprintf (result.sentence, sizeof (result.sentence), "%.200s",
                   err.text);
         say_trouble (&self, err.text);
     }
     if (args->audit)
-        say_traffic (&self, args->nonce, stderr);
-    if (alarm_prints) {
+        ports_say_traffic (&self.watch, args->nonce, stderr);
+    if (watchdog_prints ()) {
         if (rc < 0 || step->size == 1)
             drop_result (args);
         rc = print_result (args, &result);
@@ -429,9 +294,10 @@ error:
             say (&self, err.text);
         rc = step->size > 0 ? 0 : ERROR_WORLD;
     }
-    alarm_prints = 0; /* said; what is left may hang in a library */
+    watchdog_set_prints (false); /* said; what is left may hang in a library */
     lead_result_clear (&result);
-    self_clear (&self);
+    step_clear (step);
+    ports_watch_clear (&self.watch);
     return rc;
 }
 
@@ -439,112 +305,118 @@ error:
  * Arguments
  */
 
-static int set_nonce (struct args *a, const char *s, struct error *err)
+static int set_nonce (void *field, const char *s, struct error *err)
 {
     size_t len = strlen (s);
 
     if (len < 1 || len > NONCE_MAX || strspn (s, "0123456789abcdef") != len)
-        return error_input (err, "--nonce: '%s' is not 1 to %d lower-case hex "
-                            "digits", s, NONCE_MAX);
-    strcpy (a->nonce, s);
+        return error_input (err, "'%s' is not 1 to %d lower-case hex digits",
+                            s, NONCE_MAX);
+    strcpy (field, s);
     return 0;
 }
 
-static int draw_nonce (struct args *a, struct error *err)
+static int draw_nonce (char *nonce, struct error *err)
 {
     uint64_t n;
 
     if (getrandom (&n, sizeof (n), 0) != sizeof (n))
         return error_errno (err, "getrandom");
-    snprintf (a->nonce, sizeof (a->nonce), "%016" PRIx64, n);
+    sprintf (nonce, "%016" PRIx64, n);
     return 0;
 }
 
-/* The file first, whatever the order of the words. */
-static int read_site (struct args *a, int argc, char *argv[],
-                      struct error *err)
+static int show_version (void *field, const char *value, struct error *err)
 {
-    const char *conf = NULL;
-    int c;
+    (void)field;
+    (void)value;
+    (void)err;
+    puts ("pmm-probe " PACKAGE_VERSION);
+    exit (0);
+}
+
+#define FIELD(field) offsetof (struct probe_args, field)
+
+static const struct opt args_options[] = {
+    { "conf", 0, "FILE", opt_string, FIELD (conf),
+      "read FILE, not " PMM_CONF_PATH },
+    { "set", 0, "KEY=VALUE", opt_append, FIELD (set),
+      "set an option of pmm.conf(5) (repeatable)" },
+    { "nonce", 0, "HEX", set_nonce, FIELD (nonce),
+      "the run's name in the result record" },
+    { "output", 0, "DIR", opt_string, FIELD (output),
+      "leave plan.json, samples.json, verdict.json there" },
+    { "result", 0, "FILE", opt_string, FIELD (result),
+      "leave status, verdict and pairs in one file" },
+    { "plan", 0, "FILE", opt_string, FIELD (plan), "measure this plan" },
+    { "repeats", 0, "N", opt_string, FIELD (repeats),
+      "round trips of a probe from either side" },
+    { "timeout", 0, "SECONDS", opt_string, FIELD (timeout),
+      "give up after this long" },
+    { "progress", 0, NULL, opt_true, FIELD (relay),
+      "say how far it is, for a program that shows it" },
+    { "leader", 0, "NODE", opt_string, FIELD (leader),
+      "the node that leads, if it can; else the first" },
+    { "audit", 0, NULL, opt_true, FIELD (audit),
+      "print plan and ports as well, for pmm audit" },
+    { "coord", 0, "NAME", opt_string, FIELD (coord),
+      "auto, pmix, pmi2, or local:RANK:SIZE:HOST:SOCKET" },
+    { "version", 'V', NULL, show_version, 0, "tell the version" },
+    { 0 },
+};
+
+static void help (const struct opt_group *group)
+{
+    fputs ("Usage: srun --mpi=pmix --ntasks-per-node=1 pmm-probe [OPTION]...\n"
+           "       srun --mpi=pmix --ntasks-per-node=1 pmm-probe TEST "
+           "[OPTION]...\n"
+           "Measure the links between the nodes of a job step, or test what "
+           "messages\n"
+           "take between them: pairs, topology, noise (pmm-probe TEST --help)."
+           "\n\n", stdout);
+    options_help (group, stdout);
+    puts ("\nKeys of pmm.conf(5), with their defaults:\n");
+    conf_help (site_options, stdout);
+}
+
+/* The file first, whatever the order of the words. */
+static int read_site (struct probe_args *a, struct error *err)
+{
+    struct site *site = &a->site;
+
+    if (site_read (site, a->conf, 0, err) < 0)
+        return -1;
+    for (size_t i = 0; i < a->set.n; i++)
+        if (conf_set_word (site_options, site, a->set.v[i], err) < 0)
+            return -1;
+    if ((a->repeats
+         && conf_set (site_options, site, "Repeats", a->repeats, err) < 0)
+        || (a->timeout
+            && conf_set (site_options, site, "Timeout", a->timeout, err) < 0))
+        return -1;
+    return site_check (site, err);
+}
+
+/* Return 0, OPTIONS_HELP, or -1 with err. */
+static int parse (struct probe_args *a, int argc, char *argv[],
+                  struct error *err)
+{
+    const struct opt_group group[] = { { args_options, a }, { 0 } };
+    int rc;
 
     if (argc > 1 && argv[1][0] != '-')
         return error_input (err, "unknown test '%.40s'; 'pmm-probe --help' "
                                  "lists them", argv[1]);
-    while ((c = getopt_long (argc, argv, "hV", options, NULL)) != -1) {
-        switch (c) {
-        case OPT_CONF:
-            conf = optarg;
-            break;
-        case OPT_COORD:
-            a->coord = optarg;
-            break;
-        case OPT_NONCE:
-            if (set_nonce (a, optarg, err) < 0)
-                return -1;
-            break;
-        case 'h':
-            fputs (usage, stdout);
-            puts ("\nKeys of pmm.conf(5), with their defaults:\n");
-            conf_help (site_options, stdout);
-            exit (0);
-        case 'V':
-            puts ("pmm-probe " PACKAGE_VERSION);
-            exit (0);
-        case '?':
-            return error_input (err, "try pmm-probe --help");
-        }
+    if ((rc = options_get (group, argc, argv, err)) < 0) {
+        if (rc == OPTIONS_HELP)
+            help (group);
+        return rc;
     }
-    if (optind < argc)
-        return error_input (err, "'%s' is no option", argv[optind]);
-    if (!a->nonce[0] && draw_nonce (a, err) < 0)
+    if (rc < argc)
+        return error_input (err, "'%s' is no option", argv[rc]);
+    if (!a->nonce[0] && draw_nonce (a->nonce, err) < 0)
         return -1;
-    return site_read (&a->site, conf, 0, err);
-}
-
-static int parse (struct args *a, int argc, char *argv[], struct error *err)
-{
-    struct site *site = &a->site;
-    int c;
-
-    if (read_site (a, argc, argv, err) < 0)
-        return -1;
-    optind = 1;
-    while ((c = getopt_long (argc, argv, "hV", options, NULL)) != -1) {
-        int rc = 0;
-
-        switch (c) {
-        case OPT_SET:
-            rc = conf_set_word (site_options, site, optarg, err);
-            break;
-        case OPT_REPEATS:
-            rc = conf_set (site_options, site, "Repeats", optarg, err);
-            break;
-        case OPT_TIMEOUT:
-            rc = conf_set (site_options, site, "Timeout", optarg, err);
-            break;
-        case OPT_OUTPUT:
-            a->output = optarg;
-            break;
-        case OPT_RESULT:
-            a->result = optarg;
-            break;
-        case OPT_PLAN:
-            a->plan = optarg;
-            break;
-        case OPT_PROGRESS:
-            a->relay = true;
-            break;
-        case OPT_LEADER:
-            a->leader = optarg;
-            break;
-        case OPT_AUDIT:
-            a->audit = true;
-            break;
-        }
-        if (rc < 0)
-            return -1;
-    }
-    return site_check (site, err);
+    return read_site (a, err);
 }
 
 /* Where the rank is not known yet, Slurm's word for it. */
@@ -555,26 +427,42 @@ static bool is_first_task (void)
     return !s || !strcmp (s, "0");
 }
 
+/* No such file is of a check that timed out. */
+static const char *result_file;
+
+static void drop_at_timeout (void)
+{
+    if (result_file)
+        lead_drop_file (result_file);
+}
+
 int main (int argc, char *argv[])
 {
-    static struct args args = { .coord = COORD_AUTO };
+    static struct probe_args args = { .coord = COORD_AUTO };
     struct error err = { .fault = ERROR_WORLD };
     int rc;
 
     signal (SIGXFSZ, SIG_IGN); /* a file that is too large is an error */
     if (argc > 1 && tests_named (argv[1]))
         return tests_main (argc - 1, argv + 1);
-    alarm_prints = is_first_task ();
-    if (parse (&args, argc, argv, &err) < 0) {
+    rc = parse (&args, argc, argv, &err);
+    if (rc == 0) {
+        struct watchdog watchdog = { .timeout_ms = args.site.timeout_ms,
+                                     .nonce = args.nonce,
+                                     .at_record = drop_at_timeout };
+
+        result_file = args.result;
+        watchdog_set_prints (is_first_task ());
+        watchdog_start (&watchdog);
+        rc = run (&args);
+    }
+    else if (rc == OPTIONS_HELP)
+        rc = 0;
+    else {
         fprintf (stderr, "pmm: %s\n", err.text);
         rc = (int)err.fault;
     }
-    else {
-        set_phase (&args, "", "it started");
-        alarm_result = args.result;
-        start_watchdog (args.site.timeout_ms);
-        rc = run (&args);
-    }
+    free (args.set.v);
     site_clear (&args.site);
     return rc;
 }

@@ -21,12 +21,12 @@
 #include "config.h"
 #include "probe/probe.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "probe/about.h"
 #include "probe/wire.h"
+#include "util/alloc.h"
 #include "util/text.h"
 
 enum {
@@ -89,13 +89,12 @@ static void part_clear (struct part *part)
     free (part->echoes);
 }
 
-static int part_alloc_results (struct part *part, struct error *err)
+static void part_alloc_results (struct part *part)
 {
     size_t rows = rows_of (part);
 
-    part->rtt = calloc (rows * part->repeats + 1, sizeof (*part->rtt));
-    part->echoes = calloc (rows + 1, sizeof (*part->echoes));
-    return part->rtt && part->echoes ? 0 : error_nomem (err);
+    part->rtt = xcalloc (rows * part->repeats, sizeof (*part->rtt));
+    part->echoes = xcalloc (rows, sizeof (*part->echoes));
 }
 
 /* Whether a part and its results can be fetched. */
@@ -118,8 +117,7 @@ static int pack_plan (const struct part *part, struct group_blob *blob,
     if (!fits (part))
         return error_input (err, "%zu probes, %u times each, are too many for "
                             "one node", part->ntasks, part->repeats);
-    if (!(p = blob->data = malloc (blob->len)))
-        return error_nomem (err);
+    p = blob->data = xarray (blob->len, 1);
     p[0] = PLAN_VERSION;
     wire_put (p + 1, part->level, 1);
     wire_put (p + 2, part->repeats, 2);
@@ -145,36 +143,37 @@ static int bad_plan (struct error *err)
 static int unpack_plan (struct part *part, const struct group_blob *blob,
                         uint32_t npeers, size_t rails, struct error *err)
 {
-    const uint8_t *p = blob->data;
+    struct wire_in in = { blob->data, blob->len, false };
     uint32_t round = 0;
 
-    if (blob->len < PLAN_HEADER || p[0] != PLAN_VERSION)
+    if (wire_take (&in, 1) != PLAN_VERSION)
         return bad_plan (err);
-    part->level = p[1];
-    part->repeats = (unsigned int)wire_get (p + 2, 2);
-    part->rounds = (uint32_t)wire_get (p + 4, 4);
-    part->ntasks = wire_get (p + 8, 4);
+    part->level = (unsigned int)wire_take (&in, 1);
+    part->repeats = (unsigned int)wire_take (&in, 2);
+    part->rounds = (uint32_t)wire_take (&in, 4);
+    part->ntasks = wire_take (&in, 4);
     part->rails = rails;
-    if (part->level > PROBE_LEVEL_MAX
+    if (in.bad || part->level > PROBE_LEVEL_MAX
         || part->repeats > PROBE_REPEATS_MAX || part->rounds > PROBE_ROUNDS_MAX
-        || blob->len != PLAN_HEADER + part->ntasks * TASK_SIZE
-        || !fits (part))
+        || in.left != part->ntasks * TASK_SIZE || !fits (part))
         return bad_plan (err);
-    if (!(part->task = calloc (part->ntasks + 1, sizeof (*part->task))))
-        return error_nomem (err);
-    p += PLAN_HEADER;
-    for (size_t i = 0; i < part->ntasks; i++, p += TASK_SIZE) {
+    part->task = xcalloc (part->ntasks, sizeof (*part->task));
+    for (size_t i = 0; i < part->ntasks; i++) {
         struct task *task = &part->task[i];
 
-        *task = (struct task){ (uint32_t)wire_get (p, 4),
-                               (uint32_t)wire_get (p + 4, 4), p[8], p[9],
-                               { p[10], p[11] } };
+        task->round = (uint32_t)wire_take (&in, 4);
+        task->peer = (uint32_t)wire_take (&in, 4);
+        task->rail = (uint8_t)wire_take (&in, 1);
+        task->side = (uint8_t)wire_take (&in, 1);
+        task->way.own = (uint8_t)wire_take (&in, 1);
+        task->way.other = (uint8_t)wire_take (&in, 1);
         if (task->round < round || task->round >= part->rounds
             || task->peer >= npeers || task->rail >= rails || task->side > 1)
             return bad_plan (err);
         round = task->round;
     }
-    return part_alloc_results (part, err);
+    part_alloc_results (part);
+    return 0;
 }
 
 /* Ping for a row of the results, from a state of being awake or not. */
@@ -351,7 +350,7 @@ static int run_loops (struct group *g, struct part *part, unsigned int which,
 }
 
 /* A step, or the loopbacks of a part of the run. */
-struct work {
+struct probe_work {
     bool loops;
     unsigned int part; /* of the run */
     unsigned int pass;
@@ -359,16 +358,9 @@ struct work {
     size_t first, last; /* tasks */
 };
 
-static int run_work (struct group *g, struct part *part, const struct work *w,
-                     struct error *err)
-{
-    return w->loops ? run_loops (g, part, w->part, err)
-                    : run_step (g, part, w->pass, w->first, w->last, err);
-}
-
 /* By a deadline. */
 static int run_in_time (struct group *g, struct part *part,
-                        const struct work *w, struct error *err)
+                        const struct probe_work *w, struct error *err)
 {
     int64_t end = group_deadline (g);
     int64_t limit = STEP_DEADS * group_dead_ns (g);
@@ -376,7 +368,8 @@ static int run_in_time (struct group *g, struct part *part,
 
     if (group_now (g) + limit < end)
         group_set_deadline (g, group_now (g) + limit);
-    rc = run_work (g, part, w, err);
+    rc = w->loops ? run_loops (g, part, w->part, err)
+                  : run_step (g, part, w->pass, w->first, w->last, err);
     if (rc < 0 && group_now (g) >= group_deadline (g) && group_now (g) < end)
         error_world (err, "round %u took longer than %g s", w->round + 1,
                      (double)limit / 1e9);
@@ -395,10 +388,10 @@ static int run_rounds (struct group *g, struct part *part,
 {
     uint64_t total = (uint64_t)part->repeats * part->rounds;
     uint64_t done = 0;
-    struct work w = { .last = 0 };
+    struct probe_work w = { .last = 0 };
 
     for (unsigned int which = 0; which < LOOP_PARTS; which++) {
-        const struct work loops = { .loops = true, .part = which,
+        const struct probe_work loops = { .loops = true, .part = which,
                                     .round = loop_round (part->rounds, which) };
         uint64_t until = total * (which + 1) / (LOOP_PARTS - 1);
 
@@ -447,8 +440,8 @@ static struct node read_about (const struct group *g)
     return node;
 }
 
-static int pack_result (const struct group *g, const struct part *part,
-                        struct group_blob *blob, struct error *err)
+static void pack_result (const struct group *g, const struct part *part,
+                         struct group_blob *blob)
 {
     struct group_stats stats = group_stats (g);
     const char *trouble = group_trouble (g);
@@ -463,10 +456,7 @@ static int pack_result (const struct group *g, const struct part *part,
     blob->len = RESULT_HEADER + len + more + about_len;
     for (size_t i = 0; i < rows_of (part); i++)
         blob->len += 2 + 4 * (size_t)part->echoes[i];
-    if (!(p = blob->data = malloc (blob->len))) {
-        free (remark);
-        return error_nomem (err);
-    }
+    p = blob->data = xarray (blob->len, 1);
     wire_put (p, stats.late, 4);
     wire_put (p + 4, stats.duplicate, 4);
     wire_put (p + 8, stats.foreign, 4);
@@ -487,64 +477,51 @@ static int pack_result (const struct group *g, const struct part *part,
         for (unsigned int k = 0; k < part->echoes[i]; k++, p += 4)
             wire_put (p, part->rtt[i * part->repeats + k], 4);
     }
-    return 0;
 }
 
-/* Take a text in place of an earlier one, if there is any. Return 0, or -1
- * with errno ENOMEM.
- */
-static int take_text (char **text, const void *data, size_t len)
+/* Take a text in place of an earlier one, if there is any. */
+static void take_text (char **text, const uint8_t *data, size_t len)
 {
-    char *copy;
-
     if (len == 0)
-        return 0;
-    if (!(copy = strndup (data, len)))
-        return -1;
+        return;
     free (*text);
-    *text = copy;
-    return 0;
+    *text = xcheck (strndup ((const char *)data, len));
 }
 
 /* False where the result makes no sense. */
 static bool unpack_result (struct part *part, const struct group_blob *blob,
                            size_t m, struct probe_result *result)
 {
-    const uint8_t *p = blob->data;
-    size_t len, more, about, left;
+    struct wire_in in = { blob->data, blob->len, false };
+    uint32_t late = (uint32_t)wire_take (&in, 4);
+    uint32_t duplicate = (uint32_t)wire_take (&in, 4);
+    uint32_t foreign = (uint32_t)wire_take (&in, 4);
+    size_t len = wire_take (&in, 1);
+    size_t more = wire_take (&in, 2);
+    size_t about = wire_take (&in, 1);
+    const uint8_t *p = wire_take_raw (&in, len + more + about);
 
-    if (blob->len < RESULT_HEADER)
+    if (!p)
         return false;
-    len = wire_get (p + 12, 1);
-    more = wire_get (p + 13, 2);
-    about = wire_get (p + 15, 1);
-    p += RESULT_HEADER;
-    left = blob->len - RESULT_HEADER;
-    if (left < len + more + about
-        || take_text (&result->trouble[m], p, len) < 0
-        || take_text (&result->remark[m], p + len, more) < 0
-        || about_unpack (&result->node[m], p + len + more, about) != about)
-        return false;
+    take_text (&result->trouble[m], p, len);
+    take_text (&result->remark[m], p + len, more);
     if (len > 0)
         text_clean (result->trouble[m]);
-    p += len + more + about;
-    left -= len + more + about;
-    result->stats.late += (uint32_t)wire_get (blob->data, 4);
-    result->stats.duplicate += (uint32_t)wire_get (blob->data + 4, 4);
-    result->stats.foreign += (uint32_t)wire_get (blob->data + 8, 4);
+    if (about_unpack (&result->node[m], p + len + more, about) != about)
+        return false;
+    result->stats.late += late;
+    result->stats.duplicate += duplicate;
+    result->stats.foreign += foreign;
     for (size_t i = 0; i < rows_of (part); i++) {
-        size_t n;
+        size_t n = wire_take (&in, 2);
 
-        if (left < 2 || (n = wire_get (p, 2)) > part->repeats
-            || left - 2 < 4 * n)
+        if (n > part->repeats)
             return false;
-        p += 2;
-        for (size_t k = 0; k < n; k++, p += 4)
-            part->rtt[i * part->repeats + k] = (uint32_t)wire_get (p, 4);
+        for (size_t k = 0; k < n; k++)
+            part->rtt[i * part->repeats + k] = (uint32_t)wire_take (&in, 4);
         part->echoes[i] = (unsigned int)n;
-        left -= 2 + 4 * n;
     }
-    return left == 0;
+    return !in.bad && in.left == 0;
 }
 
 static int leader_is_gone (const char *name, struct error *err)
@@ -593,9 +570,9 @@ static int follow_stage (struct group *g, size_t leader, const char *name,
         return leader_is_gone (name, err);
     if (unpack_plan (&f->part, &f->plan, group_peers (g), group_rails (g),
                      err) < 0
-        || run_part (g, &f->part, NULL, err) < 0
-        || pack_result (g, &f->part, &f->result, err) < 0)
+        || run_part (g, &f->part, NULL, err) < 0)
         return -1;
+    pack_result (g, &f->part, &f->result);
     group_serve (g, stage_kind[stage].result, GROUP_ALL, f->result.data,
                  f->result.len);
     return 0;
@@ -625,63 +602,78 @@ int probe_follow (struct group *g, size_t leader, const char *name,
     return more;
 }
 
-/* All members but this one, or those of them that `answered`. */
+/* All members but this one that `answered`. Who does not answer this either is
+ * marked. blob NULL: there is nothing in it, as to ask is to tell them.
+ */
 static int ask_others (struct group *g, enum group_kind kind, bool *answered,
                        struct group_blob *blob, struct error *err)
 {
     size_t n = group_size (g);
-    uint32_t *from = malloc (n * sizeof (*from));
-    struct group_blob *got = calloc (n, sizeof (*got));
+    uint32_t *from = xarray (n, sizeof (*from));
+    struct group_blob *got = xcalloc (n, sizeof (*got));
     size_t count = 0;
-    int rc = -1;
+    int rc;
 
-    if (!from || !got) {
-        error_nomem (err);
-        goto error;
-    }
     for (size_t m = 0; m < n; m++)
         if (m != group_me (g) && answered[m])
             from[count++] = (uint32_t)m;
-    if ((rc = group_fetch (g, kind, from, count, got, err)) < 0)
-        goto error;
-    for (size_t i = 0; i < count; i++) {
+    rc = group_fetch (g, kind, from, count, got, err);
+    for (size_t i = 0; i < count && rc == 0; i++) {
         answered[from[i]] = got[i].data != NULL;
-        blob[from[i]] = got[i];
+        if (blob)
+            blob[from[i]] = got[i];
+        else
+            free (got[i].data);
     }
-error:
     free (from);
     free (got);
     return rc;
 }
 
-/* Ask those that answered for something with nothing in it: that is to tell
- * them. Who does not answer that either is marked.
- */
-static int tell_others (struct group *g, enum group_kind kind, bool *answered,
-                        struct error *err)
+/* Those that answered may leave; NULL: all. */
+static int dismiss (struct group *g, const bool *answered, struct error *err)
 {
     size_t n = group_size (g);
-    struct group_blob *blob = calloc (n, sizeof (*blob));
-    int rc = blob ? ask_others (g, kind, answered, blob, err)
-                  : error_nomem (err);
+    bool *there = xarray (n, sizeof (*there));
+    int rc;
 
-    for (size_t m = 0; blob && m < n; m++)
-        free (blob[m].data);
-    free (blob);
+    for (size_t m = 0; m < n; m++)
+        there[m] = !answered || answered[m];
+    rc = ask_others (g, GROUP_BYE, there, NULL, err);
+    free (there);
     return rc;
 }
 
 int probe_cancel (struct group *g, struct error *err)
 {
-    bool *answered = malloc (group_size (g) * sizeof (*answered));
-    int rc;
+    return dismiss (g, NULL, err);
+}
 
-    if (!answered)
-        return error_nomem (err);
-    memset (answered, 1, group_size (g) * sizeof (*answered));
-    rc = tell_others (g, GROUP_BYE, answered, err);
-    free (answered);
-    return rc;
+/* A side of a probe, of all in the order of the plan. */
+struct plan_side {
+    size_t round, next; /* to begin with, the first round, and 0 */
+    const struct probe *probe;
+    uint8_t side; /* 0: the plan's a; 1: its b */
+    uint32_t own, other; /* endpoints */
+};
+
+static bool next_side (const struct plan *plan, struct plan_side *s)
+{
+    size_t n = 0;
+    const struct probe *probe = NULL;
+
+    for (; s->round < plan_rounds (plan); s->round++, s->next = 0) {
+        probe = plan_round (plan, s->round, &n);
+        if (s->next < 2 * n)
+            break;
+    }
+    if (s->round == plan_rounds (plan))
+        return false;
+    s->probe = &probe[s->next / 2];
+    s->side = s->next++ % 2;
+    s->own = s->side ? s->probe->b : s->probe->a;
+    s->other = s->side ? s->probe->a : s->probe->b;
+    return true;
 }
 
 /* Whether a task of this round has the rail already. */
@@ -696,20 +688,6 @@ static bool is_busy (const struct part *part, const struct task *task)
     return false;
 }
 
-static int add_task (struct part *part, const struct task *task)
-{
-    if ((part->ntasks & (part->ntasks + 1)) == 0) {
-        size_t size = 2 * part->ntasks + 1;
-        struct task *p = realloc (part->task, size * sizeof (*p));
-
-        if (!p)
-            return -1;
-        part->task = p;
-    }
-    part->task[part->ntasks++] = *task;
-    return 0;
-}
-
 /* Cut the plan, from a round on, into the members' parts. Each probe is two
  * tasks, one for either side.
  */
@@ -717,154 +695,119 @@ static int cut_plan (struct group *g, const struct plan *plan, size_t from,
                      const struct probe_end *end, const struct probe_how *how,
                      struct part *part, struct error *err)
 {
+    struct plan_side s = { .round = from };
+
     for (size_t m = 0; m < group_size (g); m++) {
         part[m].repeats = how->repeats;
         part[m].level = how->level;
         part[m].rounds = (uint32_t)(plan_rounds (plan) - from);
         part[m].rails = rails_of (g, m);
     }
-    for (size_t round = from; round < plan_rounds (plan); round++) {
-        size_t n;
-        const struct probe *probe = plan_round (plan, round, &n);
+    while (next_side (plan, &s)) {
+        const struct probe_end *own = &end[s.own];
+        const struct probe_end *other = &end[s.other];
+        uint32_t rail;
+        struct part *p = &part[group_find_peer (g, own->peer, &rail)];
+        struct task task = { (uint32_t)(s.round - from), other->peer,
+                             (uint8_t)rail, s.side, { own->lid, other->lid } };
 
-        for (size_t i = 0; i < n; i++) {
-            const struct probe_end *ends[2] = { &end[probe[i].a],
-                                                &end[probe[i].b] };
-
-            for (uint8_t side = 0; side < 2; side++) {
-                const struct probe_end *own = ends[side];
-                const struct probe_end *other = ends[!side];
-                uint32_t rail;
-                size_t m = group_find_peer (g, own->peer, &rail);
-                struct task task = { (uint32_t)(round - from), other->peer,
-                                     (uint8_t)rail, side,
-                                     { own->lid, other->lid } };
-
-                if (is_busy (&part[m], &task))
-                    return error_input (err, "an endpoint has two probes in "
-                                        "round %zu of the plan", round);
-                if (add_task (&part[m], &task) < 0)
-                    return error_nomem (err);
-            }
-        }
+        if (is_busy (p, &task))
+            return error_input (err, "an endpoint has two probes in round %zu "
+                                "of the plan", s.round);
+        p->task = xgrow (p->task, p->ntasks, sizeof (*p->task));
+        p->task[p->ntasks++] = task;
     }
     for (size_t m = 0; m < group_size (g); m++)
-        if (part_alloc_results (&part[m], err) < 0)
-            return -1;
+        part_alloc_results (&part[m]);
     return 0;
 }
 
 /* The samples, in the order of the plan: the parts were cut in that order, so
  * each member's tasks are met in turn.
  */
-static int join_results (struct group *g, const struct plan *plan,
-                         size_t from, const struct probe_end *end,
-                         const struct part *part, struct samples *samples,
-                         struct error *err)
+static void join_results (struct group *g, const struct plan *plan,
+                          size_t from, const struct probe_end *end,
+                          const struct part *part, struct samples *samples)
 {
-    size_t *next = calloc (group_size (g), sizeof (*next));
+    size_t *next = xcalloc (group_size (g), sizeof (*next));
+    struct plan_side s = { .round = from };
     double rtt[PROBE_REPEATS_MAX];
-    int rc = -1;
 
-    if (!next)
-        return error_nomem (err);
-    for (size_t round = from; round < plan_rounds (plan); round++) {
-        size_t n;
-        const struct probe *probe = plan_round (plan, round, &n);
+    while (next_side (plan, &s)) {
+        uint32_t rail;
+        size_t m = group_find_peer (g, end[s.own].peer, &rail);
+        size_t row = next[m]++;
+        unsigned int echoes = part[m].echoes[row];
+        struct sample sample = {
+            .a = s.probe->a,
+            .b = s.probe->b,
+            .round = (uint32_t)s.round,
+            .initiator = s.own,
+            .sent = part[m].repeats,
+            .lost = part[m].repeats - echoes,
+        };
 
-        for (size_t i = 0; i < 2 * n; i++) {
-            const struct probe *p = &probe[i / 2];
-            uint32_t initiator = i % 2 ? p->b : p->a;
-            uint32_t rail;
-            size_t m = group_find_peer (g, end[initiator].peer, &rail);
-            unsigned int echoes = part[m].echoes[next[m]];
-            struct sample sample = {
-                .a = p->a,
-                .b = p->b,
-                .round = (uint32_t)round,
-                .initiator = initiator,
-                .sent = part[m].repeats,
-                .lost = part[m].repeats - echoes,
-            };
-
-            for (unsigned int k = 0; k < echoes; k++)
-                rtt[k] = part[m].rtt[next[m] * part[m].repeats + k];
-            next[m]++;
-            if (echoes > 0)
-                sample_quantiles (sample.rtt_ns, rtt, echoes);
-            if (samples_add (samples, &sample) < 0) {
-                error_nomem (err);
-                goto error;
-            }
-        }
+        for (unsigned int k = 0; k < echoes; k++)
+            rtt[k] = part[m].rtt[row * part[m].repeats + k];
+        if (echoes > 0)
+            sample_quantiles (sample.rtt_ns, rtt, echoes);
+        xcheck (samples_add (samples, &sample) < 0 ? NULL : samples);
     }
-    rc = 0;
-error:
     free (next);
-    return rc;
 }
 
 /* Endpoints of the plan's rounds by peer, by their first LIDs if these are
- * there; NO_END where there is none. NULL without memory.
+ * there; NO_END where there is none.
  */
 static uint32_t *ends_of_peers (struct group *g, const struct plan *plan,
                                 size_t from, const struct probe_end *end)
 {
-    uint32_t *found = malloc (group_peers (g) * sizeof (*found));
+    uint32_t *found = xarray (group_peers (g), sizeof (*found));
+    struct plan_side s = { .round = from };
 
-    for (uint32_t p = 0; found && p < group_peers (g); p++)
+    for (uint32_t p = 0; p < group_peers (g); p++)
         found[p] = NO_END;
-    for (size_t round = from; found && round < plan_rounds (plan); round++) {
-        size_t n;
-        const struct probe *probe = plan_round (plan, round, &n);
+    while (next_side (plan, &s)) {
+        uint32_t *at = &found[end[s.own].peer];
 
-        for (size_t i = 0; i < 2 * n; i++) {
-            uint32_t e = i % 2 ? probe[i / 2].b : probe[i / 2].a;
-            uint32_t *at = &found[end[e].peer];
-
-            if (*at == NO_END || end[e].lid < end[*at].lid)
-                *at = e;
-        }
+        if (*at == NO_END || end[s.own].lid < end[*at].lid)
+            *at = s.own;
     }
     return found;
 }
 
 /* A row's echoes, as a loopback of this endpoint. */
-static int add_loopback (struct samples *samples, const struct part *part,
-                         size_t row, uint32_t end, uint32_t round)
+static void add_loopback (struct samples *samples, const struct part *part,
+                          size_t row, uint32_t end, uint32_t round)
 {
     struct loopback loopback = { .end = end, .round = round };
     double way[PROBE_REPEATS_MAX];
     unsigned int n = part->echoes[row];
 
+    if (n == 0)
+        return;
     for (unsigned int k = 0; k < n; k++)
         way[k] = part->rtt[row * part->repeats + k] / 2.0;
-    if (n == 0)
-        return 0;
     sample_quantiles (loopback.rtt_ns, way, n);
-    return samples_add_loopback (samples, &loopback);
+    xcheck (samples_add_loopback (samples, &loopback) < 0 ? NULL : samples);
 }
 
-static int join_loops (struct group *g, const struct plan *plan, size_t from,
-                       const struct probe_end *end, const struct part *part,
-                       struct samples *samples, struct error *err)
+static void join_loops (struct group *g, const struct plan *plan, size_t from,
+                        const struct probe_end *end, const struct part *part,
+                        struct samples *samples)
 {
     uint32_t *ends = ends_of_peers (g, plan, from, end);
-    int rc = ends ? 0 : -1;
 
-    for (unsigned int which = 0; rc == 0 && which < LOOP_PARTS; which++)
-        for (uint32_t p = 0; rc == 0 && p < group_peers (g); p++) {
+    for (unsigned int which = 0; which < LOOP_PARTS; which++)
+        for (uint32_t p = 0; p < group_peers (g); p++) {
             uint32_t rail;
             const struct part *of = &part[group_find_peer (g, p, &rail)];
 
             if (ends[p] != NO_END)
-                rc = add_loopback (samples, of, loop_row (of, which, rail),
-                                   ends[p],
-                                   (uint32_t)from
-                                       + loop_round (of->rounds, which));
+                add_loopback (samples, of, loop_row (of, which, rail), ends[p],
+                              (uint32_t)from + loop_round (of->rounds, which));
         }
     free (ends);
-    return rc < 0 ? error_nomem (err) : 0;
 }
 
 /* Tell all their parts, do the own, and take what they found. */
@@ -891,15 +834,15 @@ static int run_stage (struct group *g, int stage, const struct plan *plan,
     for (size_t m = 0; m < n; m++)
         group_serve (g, stage_kind[stage].plan, (int)m, told[m].data,
                      told[m].len);
-    if (tell_others (g, stage_kind[stage].next, result->answered, err) < 0
+    if (ask_others (g, stage_kind[stage].next, result->answered, NULL, err) < 0
         || run_part (g, &part[me], watch, err) < 0
         || ask_others (g, stage_kind[stage].result, result->answered, got,
                        err) < 0)
         return -1;
     result->stats = group_stats (g);
-    if (group_trouble (g)
-        && take_text (&result->trouble[me], group_trouble (g), TROUBLE_MAX) < 0)
-        return error_nomem (err);
+    if (group_trouble (g))
+        take_text (&result->trouble[me], (const uint8_t *)group_trouble (g),
+                   strnlen (group_trouble (g), TROUBLE_MAX));
     free (result->remark[me]);
     result->remark[me] = group_remark (g);
     result->node[me] = read_about (g);
@@ -912,9 +855,9 @@ static int run_stage (struct group *g, int stage, const struct plan *plan,
                     rows_of (&part[m]) * sizeof (*part[m].echoes));
         }
     }
-    if (join_results (g, plan, from, end, part, result->samples, err) < 0)
-        return -1;
-    return join_loops (g, plan, from, end, part, result->samples, err);
+    join_results (g, plan, from, end, part, result->samples);
+    join_loops (g, plan, from, end, part, result->samples);
+    return 0;
 }
 
 static int measure (struct group *g, int stage, const struct plan *plan,
@@ -926,25 +869,20 @@ static int measure (struct group *g, int stage, const struct plan *plan,
     size_t n = group_size (g);
     size_t before = result->samples->nsamples;
     size_t loops = result->samples->nloopbacks;
-    struct part *part = calloc (n, sizeof (*part));
-    struct group_blob *got = calloc (n, sizeof (*got));
+    struct part *part = xcalloc (n, sizeof (*part));
+    struct group_blob *got = xcalloc (n, sizeof (*got));
     int rc;
 
-    result->told[stage] = calloc (n, sizeof (*result->told[stage]));
-    if (!part || !got || !result->told[stage])
-        rc = error_nomem (err);
-    else
-        rc = run_stage (g, stage, plan, from, end, how, watch, part, got,
-                        result, err);
+    result->told[stage] = xcalloc (n, sizeof (*result->told[stage]));
+    rc = run_stage (g, stage, plan, from, end, how, watch, part, got, result,
+                    err);
     if (rc < 0) {
         result->samples->nsamples = before;
         result->samples->nloopbacks = loops;
     }
     for (size_t m = 0; m < n; m++) {
-        if (part)
-            part_clear (&part[m]);
-        if (got)
-            free (got[m].data);
+        part_clear (&part[m]);
+        free (got[m].data);
     }
     free (part);
     free (got);
@@ -958,15 +896,14 @@ int probe_lead (struct group *g, const struct plan *plan,
 {
     size_t n = group_size (g);
 
-    *result = (struct probe_result){ .samples = samples_create (),
-                                     .answered = calloc (n, sizeof (bool)),
-                                     .trouble = calloc (n, sizeof (char *)),
-                                     .remark = calloc (n, sizeof (char *)),
-                                     .node = calloc (n, sizeof (struct node)),
-                                     .nmembers = n };
-    if (!result->samples || !result->answered || !result->trouble
-        || !result->remark || !result->node)
-        return error_nomem (err);
+    *result = (struct probe_result){
+        .samples = xcheck (samples_create ()),
+        .answered = xarray (n, sizeof (bool)),
+        .trouble = xcalloc (n, sizeof (char *)),
+        .remark = xcalloc (n, sizeof (char *)),
+        .node = xcalloc (n, sizeof (struct node)),
+        .nmembers = n,
+    };
     memset (result->answered, 1, n * sizeof (bool));
     return measure (g, 0, plan, 0, end, how, watch, result, err);
 }
@@ -982,32 +919,21 @@ int probe_again (struct group *g, const struct plan *plan, size_t first,
 int probe_end (struct group *g, struct probe_result *result,
                struct error *err)
 {
-    size_t n = group_size (g);
-    bool *answered;
-    int rc;
-
-    if (!result->answered)
-        return probe_cancel (g, err);
     /* who has given its results did all that was wanted of it */
-    if (!(answered = malloc (n * sizeof (*answered))))
-        return error_nomem (err);
-    memcpy (answered, result->answered, n * sizeof (*answered));
-    rc = tell_others (g, GROUP_BYE, answered, err);
-    free (answered);
-    return rc;
+    return dismiss (g, result->answered, err);
 }
 
 void probe_result_clear (struct probe_result *result)
 {
-    for (int stage = 0; stage < PROBE_STAGES; stage++) {
-        for (size_t m = 0; result->told[stage] && m < result->nmembers; m++)
-            free (result->told[stage][m].data);
-        free (result->told[stage]);
-    }
-    for (size_t m = 0; result->trouble && m < result->nmembers; m++)
+    for (size_t m = 0; m < result->nmembers; m++) {
+        for (int stage = 0; stage < PROBE_STAGES; stage++)
+            if (result->told[stage])
+                free (result->told[stage][m].data);
         free (result->trouble[m]);
-    for (size_t m = 0; result->remark && m < result->nmembers; m++)
         free (result->remark[m]);
+    }
+    for (int stage = 0; stage < PROBE_STAGES; stage++)
+        free (result->told[stage]);
     samples_destroy (result->samples);
     free (result->answered);
     free (result->trouble);

@@ -6,26 +6,16 @@
 #include "config.h"
 #include "probe/roster.h"
 
-#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "probe/wire.h"
+#include "util/alloc.h"
 #include "util/text.h"
 
 enum { ROSTER_VERSION = 3, RAIL_SIZE = 12 /* without its address */ };
-
-static uint8_t *put_bytes (uint8_t *p, const void *data, size_t len,
-                           size_t max)
-{
-    if (len > max)
-        len = max;
-    *p++ = (uint8_t)len;
-    memcpy (p, data, len);
-    return p + len;
-}
 
 size_t roster_pack (uint8_t buf[COORD_BLOB_MAX], const char *host,
                     uint64_t key, const struct transport *transport,
@@ -37,7 +27,7 @@ size_t roster_pack (uint8_t buf[COORD_BLOB_MAX], const char *host,
     buf[0] = ROSTER_VERSION;
     buf[1] = (uint8_t)rails;
     wire_put (buf + 2, key, 8);
-    p = put_bytes (p, host, strlen (host), 63);
+    p = wire_put_bytes (p, host, strlen (host), 63);
     for (size_t i = 0; i < rails; i++) {
         const struct transport_address *a = transport->address (t, i);
 
@@ -45,77 +35,35 @@ size_t roster_pack (uint8_t buf[COORD_BLOB_MAX], const char *host,
         wire_put (p + 8, a->lid, 2);
         p[10] = a->lmc;
         p[11] = a->number;
-        p = put_bytes (p + RAIL_SIZE, a->data, a->len, TRANSPORT_ADDRESS_MAX);
+        p = wire_put_bytes (p + RAIL_SIZE, a->data, a->len,
+                            TRANSPORT_ADDRESS_MAX);
     }
     if (rails == 0)
-        p = put_bytes (p, why, strlen (why), 255);
+        p = wire_put_bytes (p, why, strlen (why), 255);
     return (size_t)(p - buf);
 }
 
-struct cursor {
-    const uint8_t *p;
-    size_t left;
-};
-
-static const uint8_t *take (struct cursor *c, size_t len)
+static void take_address (struct wire_in *in, struct transport_address *a)
 {
-    const uint8_t *p = c->p;
-
-    if (len > c->left)
-        return NULL;
-    c->p += len;
-    c->left -= len;
-    return p;
-}
-
-/* A length and as many bytes, at most max of them. */
-static const uint8_t *take_bytes (struct cursor *c, size_t max, size_t *len)
-{
-    const uint8_t *p = take (c, 1);
-
-    if (!p || *p > max)
-        return NULL;
-    *len = *p;
-    return take (c, *len);
-}
-
-static bool take_text (struct cursor *c, char *buf, size_t size)
-{
-    size_t len;
-    const uint8_t *p = take_bytes (c, size - 1, &len);
-
-    if (!p)
-        return false;
-    memcpy (buf, p, len);
-    buf[len] = '\0';
-    text_clean (buf);
-    return true;
-}
-
-static bool take_address (struct cursor *c, struct transport_address *a)
-{
-    const uint8_t *p = take (c, RAIL_SIZE);
+    const uint8_t *data;
     size_t len;
 
-    if (!p || p[10] > TRANSPORT_LMC_MAX || p[11] >= TRANSPORT_RAILS_MAX)
-        return false;
-    a->guid = wire_get (p, 8);
-    a->lid = (uint16_t)wire_get (p + 8, 2);
-    a->lmc = p[10];
-    a->number = p[11];
-    if (!(p = take_bytes (c, TRANSPORT_ADDRESS_MAX, &len)))
-        return false;
-    a->len = (uint8_t)len;
-    memcpy (a->data, p, len);
-    return true;
+    a->guid = wire_take (in, 8);
+    a->lid = (uint16_t)wire_take (in, 2);
+    a->lmc = (uint8_t)wire_take (in, 1);
+    a->number = (uint8_t)wire_take (in, 1);
+    in->bad |= a->lmc > TRANSPORT_LMC_MAX || a->number >= TRANSPORT_RAILS_MAX;
+    data = wire_take_bytes (in, TRANSPORT_ADDRESS_MAX, &len);
+    a->len = data ? (uint8_t)len : 0;
+    if (data)
+        memcpy (a->data, data, len);
 }
 
 /* Returns the rails, put into peer; 0 with rank->why set. */
 static size_t unpack (struct roster_rank *rank, const struct coord_blob *blob,
                       struct transport_address *peer)
 {
-    struct cursor c = { blob->data, blob->len };
-    const uint8_t *p;
+    struct wire_in in = { blob->data, blob->len, false };
     size_t rails;
 
     strcpy (rank->why, "did not answer");
@@ -123,26 +71,27 @@ static size_t unpack (struct roster_rank *rank, const struct coord_blob *blob,
     if (rank->silent)
         return 0;
     strcpy (rank->why, "answered what makes no sense");
-    if (!(p = take (&c, 10)) || p[0] != ROSTER_VERSION)
+    if (wire_take (&in, 1) != ROSTER_VERSION)
         return 0;
-    rails = p[1];
-    rank->key = wire_get (p + 2, 8);
-    if (!take_text (&c, rank->host, sizeof (rank->host))
-        || rails > TRANSPORT_RAILS_MAX)
-        return 0;
-    if (!text_is_hostname (rank->host)) {
+    rails = wire_take (&in, 1);
+    rank->key = wire_take (&in, 8);
+    wire_take_text (&in, rank->host, sizeof (rank->host));
+    if (in.bad || rails > TRANSPORT_RAILS_MAX
+        || !text_is_hostname (rank->host)) {
         rank->host[0] = '\0';
         return 0;
     }
     for (size_t i = 0; i < rails; i++) {
-        if (!take_address (&c, &peer[i]))
-            return 0;
+        take_address (&in, &peer[i]);
         peer[i].node = rank->host;
     }
-    if (rails == 0)
-        take_text (&c, rank->why, sizeof (rank->why));
-    else
-        rank->why[0] = '\0';
+    if (in.bad)
+        return 0;
+    rank->why[0] = '\0';
+    if (rails == 0) {
+        wire_take_text (&in, rank->why, sizeof (rank->why));
+        text_clean (rank->why);
+    }
     return rails;
 }
 
@@ -173,37 +122,28 @@ static uint64_t mix (uint64_t key, uint64_t value)
 
 struct roster *roster_create (const struct coord_blob *blob, size_t nranks,
                               const struct transport *transport,
-                              const char *(*host) (void *arg,
-                                                   unsigned int rank),
-                              void *arg)
+                              struct coord *coord)
 {
-    struct roster *r = calloc (1, sizeof (*r));
+    struct roster *r = xcalloc (1, sizeof (*r));
     uint32_t npeers = 0;
 
-    if (!r)
-        return NULL;
     r->nranks = nranks;
-    if (!(r->rank = calloc (nranks, sizeof (*r->rank)))
-        || !(r->member = calloc (nranks, sizeof (*r->member)))
-        || !(r->first = calloc (nranks + 1, sizeof (*r->first)))
-        || !(r->peer = calloc (nranks * TRANSPORT_RAILS_MAX,
-                               sizeof (*r->peer)))) {
-        roster_destroy (r);
-        errno = ENOMEM;
-        return NULL;
-    }
+    r->rank = xcalloc (nranks, sizeof (*r->rank));
+    r->member = xcalloc (nranks, sizeof (*r->member));
+    r->first = xcalloc (nranks + 1, sizeof (*r->first));
+    r->peer = xcalloc (nranks * TRANSPORT_RAILS_MAX, sizeof (*r->peer));
     for (size_t i = 0; i < nranks; i++) {
-        size_t rails = unpack (&r->rank[i], &blob[i], r->peer + npeers);
+        struct roster_rank *rank = &r->rank[i];
+        size_t rails = unpack (rank, &blob[i], r->peer + npeers);
 
-        r->rank[i].member = ROSTER_NONE;
-        if (!r->rank[i].host[0])
-            snprintf (r->rank[i].host, sizeof (r->rank[i].host), "%s",
-                      host (arg, (unsigned int)i));
-        if (rails == 0
-            || !agrees (r, &r->rank[i], transport, npeers, rails))
+        rank->member = ROSTER_NONE;
+        if (!rank->host[0] && coord)
+            snprintf (rank->host, sizeof (rank->host), "%s",
+                      coord_host (coord, (unsigned int)i));
+        if (rails == 0 || !agrees (r, rank, transport, npeers, rails))
             continue;
-        r->key = mix (mix (r->key, i), r->rank[i].key);
-        r->rank[i].member = (int)r->nmembers;
+        r->key = mix (mix (r->key, i), rank->key);
+        rank->member = (int)r->nmembers;
         r->member[r->nmembers] = (unsigned int)i;
         r->first[r->nmembers++] = npeers;
         npeers += (uint32_t)rails;
@@ -214,8 +154,6 @@ struct roster *roster_create (const struct coord_blob *blob, size_t nranks,
 
 void roster_destroy (struct roster *r)
 {
-    int saved_errno = errno;
-
     if (!r)
         return;
     free (r->rank);
@@ -223,5 +161,4 @@ void roster_destroy (struct roster *r)
     free (r->first);
     free (r->peer);
     free (r);
-    errno = saved_errno;
 }

@@ -47,14 +47,11 @@ size_t roster_pack (uint8_t buf[COORD_BLOB_MAX], const char *host,
 
 /* Read everyone's blobs. A blob that makes no sense makes its rank no member,
  * as do addresses to which messages of the first member cannot go, rail by
- * rail; where a blob tells no host either, host (arg, rank) does. NULL with
- * errno ENOMEM.
+ * rail; where a blob does not name its host, coord does (NULL: nothing does).
  */
 struct roster *roster_create (const struct coord_blob *blob, size_t nranks,
                               const struct transport *transport,
-                              const char *(*host) (void *arg,
-                                                   unsigned int rank),
-                              void *arg);
+                              struct coord *coord);
 void roster_destroy (struct roster *r);
 
 #endif /* PROBE_ROSTER_H */

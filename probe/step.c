@@ -7,63 +7,46 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "ibquery/snapshot.h"
 #include "ibquery/live.h"
+#include "ibquery/snapshot.h"
+#include "probe/watchdog.h"
+#include "util/alloc.h"
 #include "util/file.h"
 #include "util/text.h"
-
-static void phase (const struct step *s, const char *what)
-{
-    s->phase (s->arg, s->host, what);
-}
 
 int step_join (struct step *s, struct error *err)
 {
     const struct site *site = s->site;
-    const char *arg;
 
-    phase (s, "the nodes of the step were starting");
+    watchdog_phase (s->host, "the nodes of the step were starting");
     if (!(s->transport = transport_find (site->transport, err))
-        || !(s->coord = coord_find (s->coordination, &arg, err))
-        || !(s->c = s->coord->open (arg, site->timeout_ms, err)))
+        || !(s->coord = coord_open (s->coordination, site->timeout_ms, err)))
         return -1;
-    s->rank = s->coord->rank (s->c);
-    s->size = s->coord->size (s->c);
-    snprintf (s->host, sizeof (s->host), "%s",
-              s->coord->host (s->c, s->rank));
+    s->rank = s->coord->rank;
+    s->size = s->coord->size;
+    snprintf (s->host, sizeof (s->host), "%s", coord_host (s->coord, s->rank));
     text_clean (s->host);
     return 0;
 }
 
 int step_meet (struct step *s, struct error *err)
 {
-    const struct site *site = s->site;
-    struct coord_blob *blob = NULL;
+    struct coord_blob *blob;
     uint8_t buf[COORD_BLOB_MAX];
     struct error why = { .text = "" };
     uint64_t key;
     size_t len;
-    int rc = -1;
+    int rc;
 
     if (getrandom (&key, sizeof (key), 0) != sizeof (key))
         return error_errno (err, "getrandom");
-    s->t = s->transport->open (site, s->host, s->pads, &why);
+    s->t = s->transport->open (s->site, s->host, s->pads, &why);
     len = roster_pack (buf, s->host, key, s->transport, s->t, why.text);
-    if (!(blob = calloc (s->size, sizeof (*blob)))) {
-        error_nomem (err);
-        goto error;
-    }
-    phase (s, "the nodes of the step were meeting");
-    if (s->coord->exchange (s->c, buf, len, blob, err) < 0)
-        goto error;
-    s->roster = roster_create (blob, s->size, s->transport, s->coord->host,
-                               s->c);
-    if (!s->roster) {
-        error_nomem (err);
-        goto error;
-    }
-    rc = 0;
-error:
+    blob = xarray (s->size, sizeof (*blob));
+    watchdog_phase (s->host, "the nodes of the step were meeting");
+    rc = coord_exchange (s->coord, buf, len, blob, err);
+    if (rc == 0)
+        s->roster = roster_create (blob, s->size, s->transport, s->coord);
     free (blob);
     return rc;
 }
@@ -78,24 +61,19 @@ unsigned int step_leader (const struct step *s)
     return r->nmembers > 0 ? r->member[0] : 0;
 }
 
-/* What the prolog of this node is having read, or has. */
-static struct fabric *load_live (const struct site *site, struct error *err)
-{
-    const struct live_job job = { .id = getenv ("SLURM_JOB_ID") };
-    FILE *fp = live_open (site, &job, site->timeout_ms / 2, err);
-    struct fabric *f = fp ? fabric_read (fp, site->live_fabric, err) : NULL;
-
-    file_close_input (fp);
-    return f;
-}
-
 int step_load (struct step *s, struct error *err)
 {
     const struct site *site = s->site;
+    const struct live_job job = { .id = getenv ("SLURM_JOB_ID") };
+    FILE *fp;
 
-    if (!s->fabric)
-        s->fabric = live_wanted (site) ? load_live (site, err)
-                                       : fabric_load (site->snapshot, err);
+    if (!s->fabric && !live_wanted (site))
+        s->fabric = fabric_load (site->snapshot, err);
+    else if (!s->fabric
+             && (fp = live_open (site, &job, site->timeout_ms / 2, err))) {
+        s->fabric = fabric_read (fp, site->live_fabric, err);
+        file_close_input (fp);
+    }
     return s->fabric ? 0 : -1;
 }
 
@@ -114,7 +92,7 @@ int step_form_group (struct step *s, struct error *err)
     const struct roster *r = s->roster;
     int me = r->rank[s->rank].member;
 
-    phase (s, "it measured");
+    watchdog_phase (s->host, "it measured");
     if (me == ROSTER_NONE)
         return 0;
     if (s->transport->connect (s->t, r->key, r->peer, r->first[r->nmembers],
@@ -122,7 +100,7 @@ int step_form_group (struct step *s, struct error *err)
         return -1;
     s->group = group_create (s->transport, s->t, r->key, r->nmembers,
                              (size_t)me, r->first);
-    return s->group ? 0 : error_nomem (err);
+    return 0;
 }
 
 void step_clear (struct step *s)
@@ -130,8 +108,7 @@ void step_clear (struct step *s)
     group_destroy (s->group);
     if (s->t)
         s->transport->close (s->t);
-    if (s->c)
-        s->coord->close (s->c);
+    coord_close (s->coord);
     roster_destroy (s->roster);
     fabric_destroy (s->fabric);
 }

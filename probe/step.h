@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Step: how a process of a job step comes to a group: it joins, opens its
  * transport, meets the others, and is a member with all that could do the same.
+ * It tells the watchdog what it waits for.
  */
 #ifndef PROBE_STEP_H
 #define PROBE_STEP_H
@@ -19,15 +20,11 @@
 struct step {
     /* the caller's */
     const struct site *site;
-    const char *coordination; /* as coord_find has it */
+    const char *coordination; /* as coord_open has it */
     bool pads;                /* messages are to have some */
     const char *leader;       /* the host that is to lead; NULL: any */
-    /* Told what is waited for, and by which host ("": not known yet). */
-    void (*phase) (void *arg, const char *host, const char *what);
-    void *arg;
 
-    const struct coord *coord;
-    void *c;
+    struct coord *coord;
     const struct transport *transport;
     void *t;
     unsigned int rank, size;

@@ -3,18 +3,232 @@
 #include "probe/tests.h"
 
 #include <inttypes.h>
-#include <signal.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "compare/series/compare.h"
+#include "core/samples/samples.h"
+#include "core/solve/solve.h"
 #include "probe/exchange/comm_group.h"
 #include "probe/exchange/program.h"
-#include "probe/mapped.h"
+#include "probe/identify.h"
 #include "probe/step.h"
+#include "probe/watchdog.h"
+#include "util/alloc.h"
 #include "util/conf.h"
+
+/*
+ * Processes in the fabric
+ */
+
+/* The processes of a test as ends of the fabric, each by its first port and
+ * that one's first LID.
+ */
+struct mapped {
+    size_t n;            /* processes */
+    struct pathset *ps;  /* of their ends */
+    uint32_t *process;   /* [endpoint of ps] */
+    uint32_t *end;       /* [process] */
+};
+
+static void mapped_destroy (struct mapped *m)
+{
+    if (!m)
+        return;
+    pathset_destroy (m->ps);
+    free (m->process);
+    free (m->end);
+    free (m);
+}
+
+/* The name of each process' end; NULL: it has none. Return 0, or -1 with err
+ * about the first that has none.
+ */
+static int name_ends (const struct identity *id, const struct roster *r,
+                      const char **name, struct error *err)
+{
+    for (size_t m = 0; m < r->nmembers; m++) {
+        unsigned int rank = r->member[m];
+
+        for (size_t k = 0; k < id->n && !name[m]; k++)
+            if (id->peer[k] == r->first[m] && id->lid[k] == 0)
+                name[m] = id->name[k];
+        if (!name[m])
+            return error_world (err, "%s",
+                                id->why[rank] ? id->why[rank]
+                                              : r->rank[rank].host);
+    }
+    return 0;
+}
+
+static int find_ends (struct mapped *m, const char *const *name,
+                      struct error *err)
+{
+    m->process = xcalloc (m->n, sizeof (*m->process));
+    m->end = xcalloc (m->n, sizeof (*m->end));
+    for (size_t i = 0; i < m->n; i++) {
+        int end = pathset_find (m->ps, name[i]);
+
+        if (end < 0 || (size_t)end >= m->n)
+            return error_world (err, "%s is not in the fabric", name[i]);
+        m->end[i] = (uint32_t)end;
+        m->process[end] = (uint32_t)i;
+    }
+    return 0;
+}
+
+/* Find out which process is which end, processes being the members of a roster.
+ * NULL with err, also where one is not in the fabric.
+ */
+static struct mapped *mapped_create (const struct step *step,
+                                     const char *node_map, struct error *err)
+{
+    const struct roster *roster = step->roster;
+    const struct fabric *f = step->fabric;
+    struct mapped *m = xcalloc (1, sizeof (*m));
+    const char **name = xcalloc (roster->nmembers, sizeof (*name));
+    struct identity id = { .n = 0 };
+    int rc = -1;
+
+    m->n = roster->nmembers;
+    if (identify_by_site (&id, roster, f, node_map, NULL, err) == 0
+        && name_ends (&id, roster, name, err) == 0
+        && (m->ps = fabric_pathset (f, name, m->n, err)))
+        rc = find_ends (m, name, err);
+    identity_clear (&id);
+    free (name);
+    if (rc == 0)
+        return m;
+    mapped_destroy (m);
+    return NULL;
+}
+
+/* The plan, between processes. NULL with err. */
+static struct plan *mapped_plan (const struct mapped *m,
+                                 unsigned int extra_rounds, struct error *err)
+{
+    struct plan_options opts = { .extra_rounds = extra_rounds };
+    struct plan *made = plan_make (m->ps, &opts, err);
+    struct plan *plan;
+
+    if (!made)
+        return NULL;
+    plan = xcheck (plan_create (plan_method (made)));
+    for (size_t round = 0; round < plan_rounds (made); round++) {
+        size_t n;
+        const struct probe *probe = plan_round (made, round, &n);
+
+        for (size_t i = 0; i < n; i++)
+            xcheck (plan_add (plan, round, m->process[probe[i].a],
+                              m->process[probe[i].b]) < 0
+                        ? NULL : plan);
+    }
+    plan_destroy (made);
+    return plan;
+}
+
+/* Which quantiles of the samples a pair's statistics are: those that a series
+ * does not have are the next that it has.
+ */
+static const enum series_stat quantile[RTT_COUNT] = {
+    [RTT_MIN] = SERIES_MIN,       [RTT_P05] = SERIES_MIN,
+    [RTT_P25] = SERIES_P25,       [RTT_MEDIAN] = SERIES_MEDIAN,
+    [RTT_P75] = SERIES_P75,       [RTT_P95] = SERIES_MAX,
+    [RTT_MAX] = SERIES_MAX,
+};
+
+static int quantile_of (enum series_stat stat)
+{
+    for (int q = 0; q < RTT_COUNT; q++)
+        if (quantile[q] == stat)
+            return q;
+    return RTT_MIDDLE;
+}
+
+static struct samples *samples_of (const struct mapped *m,
+                                   const struct series *s, uint64_t length)
+{
+    struct samples *samples = xcheck (samples_create ());
+
+    for (size_t i = 0; i < s->npairs; i++) {
+        const struct series_pair *pair = &s->pair[i];
+        struct sample sample = { .sent = pair->count, .lost = pair->lost };
+
+        if (pair->length != length || pair->a >= m->n || pair->b >= m->n)
+            continue;
+        sample.a = m->end[pair->a < pair->b ? pair->a : pair->b];
+        sample.b = m->end[pair->a < pair->b ? pair->b : pair->a];
+        sample.initiator = m->end[pair->a];
+        for (int q = 0; q < RTT_COUNT; q++)
+            sample.rtt_ns[q] = 2 * pair->time_ns[quantile[q]];
+        xcheck (samples_add (samples, &sample) < 0 ? NULL : samples);
+    }
+    return samples;
+}
+
+/* One determined pair, either way. */
+static int add_pair (const struct mapped *m, struct series *s,
+                     const struct pair_estimate *p, uint64_t length,
+                     enum series_stat stat, struct error *err)
+{
+    struct series_pair pair = { .count = 1, .length = length };
+
+    for (int i = 0; i < SERIES_STATS; i++)
+        pair.time_ns[i] = NAN;
+    pair.time_ns[stat] = p->rtt_ns / 2;
+    for (int way = 0; way < 2; way++) {
+        pair.a = m->process[way ? p->b : p->a];
+        pair.b = m->process[way ? p->a : p->b];
+        if (series_add_pair (s, &pair, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int predict_length (const struct mapped *m, const struct series *from,
+                           uint64_t length, enum series_stat stat,
+                           struct series *s, struct error *err)
+{
+    struct solve_options opts = { .quantile = quantile_of (stat),
+                                  .pairs = true };
+    struct samples *samples = samples_of (m, from, length);
+    struct solution *solution = solve (m->ps, samples, &opts, err);
+    int rc = solution ? 0 : -1;
+
+    for (size_t i = 0; rc == 0 && i < solution->npairs; i++)
+        rc = add_pair (m, s, &solution->pair[i], length, stat, err);
+    solution_destroy (solution);
+    samples_destroy (samples);
+    return rc;
+}
+
+/* What a sorted series of the plan's pairs determines, link by link, of all
+ * pairs, by a statistic: a series that knows that one alone. NULL with err.
+ */
+static struct series *mapped_predict (const struct mapped *m,
+                                      const struct series *measured,
+                                      enum series_stat stat,
+                                      struct error *err)
+{
+    struct series *s = xcheck (series_create (measured->test));
+    int rc = 0;
+
+    for (uint32_t i = 0; rc == 0 && i < measured->nprocesses; i++)
+        rc = series_add_process (s, measured->process[i].label,
+                                 measured->process[i].host, err);
+    for (size_t k = 0; rc == 0 && k < measured->nlengths; k++)
+        rc = predict_length (m, measured, measured->length[k], stat, s, err);
+    if (rc == 0 && series_sort (s, err) == 0)
+        return s;
+    series_destroy (s);
+    return NULL;
+}
+
+/*
+ * Options
+ */
 
 enum { TIMEOUT_S = 3600 };
 
@@ -25,7 +239,7 @@ struct tests {
     int timeout_s;
     struct step step;
     const char **host; /* [member] borrowed */
-    struct mapped *mapped;
+    struct mapped *mapped; /* NULL: not yet */
 };
 
 #define FIELD(field) offsetof (struct tests, field)
@@ -52,8 +266,7 @@ static int find_places (struct tests *x, struct error *err)
         return 0;
     if (step_load (&x->step, err) < 0)
         return -1;
-    x->mapped = mapped_create (x->step.roster, x->step.fabric,
-                               x->site.node_map, err);
+    x->mapped = mapped_create (&x->step, x->site.node_map, err);
     return x->mapped ? 0 : -1;
 }
 
@@ -191,44 +404,6 @@ bool tests_named (const char *name)
 }
 
 /*
- * The watchdog: whatever hangs ends in time, and with a word
- */
-
-static char alarm_word[256];
-
-static void on_alarm (int signum)
-{
-    (void)signum;
-    if (write (STDERR_FILENO, alarm_word, strlen (alarm_word)) < 0)
-        _exit (ERROR_WORLD);
-    _exit (ERROR_WORLD);
-}
-
-static void phase (void *arg, const char *host, const char *what)
-{
-    const struct tests *x = arg;
-    sigset_t mask;
-    sigset_t old;
-
-    sigemptyset (&mask);
-    sigaddset (&mask, SIGALRM);
-    sigprocmask (SIG_BLOCK, &mask, &old);
-    snprintf (alarm_word, sizeof (alarm_word),
-              "pmm: %s%stimed out after %d s while %s\n", host,
-              *host ? ": " : "", x->timeout_s, what);
-    sigprocmask (SIG_SETMASK, &old, NULL);
-}
-
-static void start_watchdog (int timeout_s)
-{
-    struct sigaction sa = { .sa_handler = on_alarm };
-
-    sigaction (SIGALRM, &sa, NULL);
-    alarm ((unsigned int)timeout_s);
-    signal (SIGPIPE, SIG_IGN);
-}
-
-/*
  * A process's way through a test
  */
 
@@ -269,13 +444,11 @@ static int run_group (struct tests *x, const struct exchange_test *test,
     struct comm_group *c;
     int rc;
 
-    if (!(x->host = calloc (r->nmembers + 1, sizeof (*x->host))))
-        return error_nomem (err);
+    x->host = xcalloc (r->nmembers, sizeof (*x->host));
     for (size_t i = 0; i < r->nmembers; i++)
         x->host[i] = r->rank[r->member[i]].host;
-    /* a tenth less than the watchdog has */
-    group_set_deadline (step->group, group_now (step->group)
-                                         + INT64_C (900000000) * x->timeout_s);
+    group_set_deadline (step->group,
+                        group_now (step->group) + watchdog_left_ns ());
     if (!(c = comm_group_open (step->group, x->host)))
         return error_nomem (err);
     rc = exchange_run (&program, test, args, &comm, c, err);
@@ -331,9 +504,13 @@ int tests_main (int argc, char *argv[])
         rc = 0;
     }
     else if (rc == 0 && (rc = read_site (&x, &err)) == 0) {
+        struct watchdog watchdog = { .timeout_ms = INT64_C (1000) * x.timeout_s,
+                                     .status = ERROR_WORLD,
+                                     .nonce = "" };
+
         x.step = (struct step){ .site = &x.site, .coordination = x.coord,
-                                .pads = true, .phase = phase, .arg = &x };
-        start_watchdog (x.timeout_s);
+                                .pads = true };
+        watchdog_start (&watchdog);
         rc = run (&x, test, &args, &err);
     }
     rc = finish (&x, rc, &err);

@@ -2,8 +2,8 @@
 /* Transport over verbs: InfiniBand and RoCE, UD or RC.
  *
  * Notes: a rail (verbs_rail) is a port (verbs_device) with its completion
- * queues (verbs_cq) and queue pairs (verbs_qp); what they carry is
- * verbs_wire's. Here is what the rails of a process do together.
+ * queues and queue pairs (verbs_qp); what they carry is verbs_wire's. Here is
+ * what the rails of a process do together.
  *
  * While this process attends, it polls; after SPIN_GAPS without a message, and
  * always where it does not attend or shares its core with other processes of
@@ -16,7 +16,6 @@
 #include "config.h"
 #include "probe/transport.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -28,6 +27,8 @@
 #include "probe/cpu.h"
 #include "ibquery/nodemap.h"
 #include "probe/verbs_rail.h"
+#include "util/alloc.h"
+#include "util/clock.h"
 
 enum {
     SPIN_GAPS = 200,
@@ -54,26 +55,19 @@ struct verbs {
 
 static int64_t verbs_now_ns (const void *t)
 {
-    struct timespec ts;
-
     (void)t;
-    clock_gettime (CLOCK_MONOTONIC, &ts);
-    return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+    return clock_ns ();
 }
 
 static void verbs_close (void *t)
 {
     struct verbs *v = t;
-    int saved_errno = errno;
 
-    if (!v)
-        return;
     for (size_t i = 0; i < v->rails; i++)
         verbs_rail_close (&v->rail[i]);
     free (v->run.at);
     free (v->run.window);
     free (v);
-    errno = saved_errno;
 }
 
 /*
@@ -126,13 +120,9 @@ static void *verbs_open (const struct site *site, const char *host, bool pads,
 {
     struct verbs_port_name name[TRANSPORT_RAILS_MAX];
     char mapped[TRANSPORT_RAILS_MAX * (IBV_SYSFS_NAME_MAX + 8)];
-    struct verbs *v = calloc (1, sizeof (*v));
+    struct verbs *v = xcalloc (1, sizeof (*v));
     size_t n;
 
-    if (!v) {
-        error_nomem (err);
-        return NULL;
-    }
     snprintf (v->polling, sizeof (v->polling), "%s", site->polling);
     v->pin = site->pin;
     if (mapped_devices (site, host, mapped, sizeof (mapped), err) < 0
@@ -170,9 +160,8 @@ static int read_peers (struct verbs *v, const struct transport_address *peer,
     uint32_t gap_us = 1;
     size_t mtu = UINT8_MAX;
 
-    if (!(v->run.at = calloc (n, sizeof (*v->run.at)))
-        || !(v->run.window = calloc (n, sizeof (*v->run.window))))
-        return error_nomem (err);
+    v->run.at = xcalloc (n, sizeof (*v->run.at));
+    v->run.window = xcalloc (n, sizeof (*v->run.window));
     v->run.npeers = n;
     for (size_t i = 0; i < n; i++) {
         struct verbs_address *at = &v->run.at[i];
@@ -219,14 +208,12 @@ static void verbs_device (const void *t, size_t rail, char *name, size_t size)
 /* Take a core, unless there are more processes of the run on this machine than
  * it has cores for them: then all sleep while they wait.
  */
-static int find_core (struct verbs *v, struct error *err)
+static void find_core (struct verbs *v)
 {
     struct verbs_share *share = &v->share;
     char device[IBV_SYSFS_NAME_MAX];
 
-    if (verbs_find_share (v->run.at, v->run.npeers, v->rail[0].self, share)
-        < 0)
-        return error_nomem (err);
+    verbs_find_share (v->run.at, v->run.npeers, v->rail[0].self, share);
     v->sleeps = !strcmp (v->polling, "event")
                 || (strcmp (v->polling, "busy")
                     && share->processes > cpu_count ());
@@ -235,7 +222,6 @@ static int find_core (struct verbs *v, struct error *err)
         cpu_pin (device, share->before);
     }
     prctl (PR_SET_TIMERSLACK, TIMER_SLACK_NS);
-    return 0;
 }
 
 static int verbs_connect (void *t, uint64_t key,
@@ -255,7 +241,8 @@ static int verbs_connect (void *t, uint64_t key,
     for (size_t i = 0; i < v->rails; i++)
         if (start_rail (v, &v->rail[i], peer, n, err) < 0)
             return -1;
-    return find_core (v, err);
+    find_core (v);
+    return 0;
 }
 
 static int64_t verbs_gap_ns (const void *t)

@@ -9,9 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "util/alloc.h"
+#include "util/clock.h"
 #include "util/text.h"
 
 enum {
@@ -418,14 +419,22 @@ int verbs_device_open (struct verbs_device *d,
     return 0;
 }
 
-int verbs_device_open_pads (struct verbs_device *d, struct error *err)
+void *verbs_device_memory (size_t *size)
 {
     size_t page = (size_t)sysconf (_SC_PAGESIZE);
-    size_t size = ((128UL << d->attr.active_mtu) + page - 1) / page * page;
+    void *p;
 
-    if (!(d->pad = aligned_alloc (page, size)))
-        return error_nomem (err);
-    memset (d->pad, 0, size);
+    *size = (*size + page - 1) / page * page;
+    p = xcheck (aligned_alloc (page, *size));
+    memset (p, 0, *size);
+    return p;
+}
+
+int verbs_device_open_pads (struct verbs_device *d, struct error *err)
+{
+    size_t size = 128UL << d->attr.active_mtu;
+
+    d->pad = verbs_device_memory (&size);
     if (!(d->pad_mr = ibv_reg_mr (d->pd, d->pad, size,
                                   IBV_ACCESS_LOCAL_WRITE)))
         return verbs_device_failed (d, "memory cannot be registered", errno,
@@ -458,14 +467,12 @@ int64_t verbs_device_stamp_ns (const struct verbs_device *d, uint64_t ticks)
 int64_t verbs_device_now_ns (const struct verbs_device *d)
 {
     struct ibv_values_ex values = { .comp_mask = IBV_VALUES_MASK_RAW_CLOCK };
-    struct timespec ts;
 
     if (d->clock_khz) {
         ibv_query_rt_values_ex (d->context, &values);
         return verbs_device_stamp_ns (d, (uint64_t)values.raw_clock.tv_nsec);
     }
-    clock_gettime (CLOCK_MONOTONIC, &ts);
-    return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+    return clock_ns ();
 }
 
 void verbs_device_route (const struct verbs_device *d,

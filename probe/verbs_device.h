@@ -65,6 +65,9 @@ int verbs_device_open (struct verbs_device *d,
                        const struct site *site, struct error *err);
 void verbs_device_close (struct verbs_device *d);
 
+/* Pages of zeros that can be registered: *size is rounded up to them. */
+void *verbs_device_memory (size_t *size);
+
 /* Let messages have pads. Return 0, or -1 with err. */
 int verbs_device_open_pads (struct verbs_device *d, struct error *err);
 

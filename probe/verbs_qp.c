@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A queue pair with its buffers.
+/* Completion queues, and queue pairs with their buffers.
  *
- * Notes: one send in SIGNAL_PARTS-th of the depth is signalled; its completion
+ * Notes: only an extended completion queue has time stamps. Not every driver
+ * has extended ones, and not every one that tells of a clock stamps by it, as
+ * in some virtual functions: what is refused is asked for with less.
+ *
+ * One send in SIGNAL_PARTS-th of the depth is signalled; its completion
  * says that all before it are over, too. Messages that the device takes inline
  * are gone with the call; for the others there is a slot per send. A device
  * that refuses inline messages is asked only once.
@@ -14,6 +18,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "util/alloc.h"
+
 enum {
     SIGNAL_PARTS = 2,
     SEND_MAX = VERBS_HEADER + TRANSPORT_DATA_MAX,
@@ -25,6 +31,110 @@ enum {
     RC_RNR_TIMER = 12,     /* 640 us */
 };
 
+/*
+ * Completion queues
+ */
+
+static void open_extended (struct verbs_cq *cq, uint32_t depth,
+                           struct ibv_comp_channel *channel)
+{
+    struct ibv_cq_init_attr_ex attr = {
+        .cqe = depth,
+        .channel = channel,
+        .wc_flags = IBV_WC_EX_WITH_BYTE_LEN | IBV_WC_EX_WITH_SRC_QP
+                    | IBV_WC_EX_WITH_SLID,
+    };
+
+    if (cq->device->clock_khz)
+        attr.wc_flags |= IBV_WC_EX_WITH_COMPLETION_TIMESTAMP;
+    if ((cq->ex = ibv_create_cq_ex (cq->device->context, &attr)))
+        cq->cq = ibv_cq_ex_to_cq (cq->ex);
+}
+
+int verbs_cq_open (struct verbs_cq *cq, struct verbs_device *device,
+                   uint32_t depth, struct ibv_comp_channel *channel,
+                   struct error *err)
+{
+    *cq = (struct verbs_cq){ .device = device, .stamps = channel != NULL };
+    if (channel)
+        open_extended (cq, depth, channel);
+    if (channel && !cq->ex && device->clock_khz) {
+        device->clock_khz = 0;
+        open_extended (cq, depth, channel);
+    }
+    if (!cq->ex)
+        cq->cq = ibv_create_cq (device->context, (int)depth, NULL, channel, 0);
+    if (!cq->cq)
+        return verbs_device_failed (device, "no completion queue", errno, err);
+    return 0;
+}
+
+void verbs_cq_close (struct verbs_cq *cq)
+{
+    if (cq->cq)
+        ibv_destroy_cq (cq->cq);
+    cq->cq = NULL;
+    cq->ex = NULL;
+}
+
+static int poll_plain (struct verbs_cq *cq, struct verbs_completion *c)
+{
+    struct ibv_wc wc;
+    int n = ibv_poll_cq (cq->cq, 1, &wc);
+
+    if (n <= 0)
+        return n < 0 ? -EIO : 0;
+    *c = (struct verbs_completion){
+        .wr_id = wc.wr_id,
+        .status = wc.status,
+        .len = wc.byte_len,
+        .src_qp = wc.src_qp,
+        .slid = wc.slid,
+        .grh = wc.wc_flags & IBV_WC_GRH,
+        .stamp_ns = cq->stamps ? verbs_device_now_ns (cq->device) : 0,
+    };
+    return 1;
+}
+
+static int poll_extended (struct verbs_cq *cq, struct verbs_completion *c)
+{
+    struct ibv_poll_cq_attr none = { 0 };
+    struct ibv_cq_ex *ex = cq->ex;
+    int rc = ibv_start_poll (ex, &none);
+
+    if (rc != 0)
+        return rc == ENOENT ? 0 : -rc;
+    *c = (struct verbs_completion){ .wr_id = ex->wr_id,
+                                    .status = ex->status };
+    if (c->status == IBV_WC_SUCCESS) {
+        c->len = ibv_wc_read_byte_len (ex);
+        c->src_qp = ibv_wc_read_src_qp (ex);
+        c->slid = (uint16_t)ibv_wc_read_slid (ex);
+        c->grh = ibv_wc_read_wc_flags (ex) & IBV_WC_GRH;
+        c->stamp_ns = cq->device->clock_khz
+                          ? verbs_device_stamp_ns (
+                              cq->device,
+                              ibv_wc_read_completion_ts (ex))
+                          : verbs_device_now_ns (cq->device);
+    }
+    ibv_end_poll (ex);
+    return 1;
+}
+
+int verbs_cq_poll (struct verbs_cq *cq, struct verbs_completion *c,
+                   struct error *err)
+{
+    int rc = cq->ex ? poll_extended (cq, c) : poll_plain (cq, c);
+
+    if (rc < 0)
+        return verbs_device_failed (cq->device, "polling failed", -rc, err);
+    return rc;
+}
+
+/*
+ * Queue pairs
+ */
+
 static uint8_t *send_slot (const struct verbs_qp *q, uint32_t i)
 {
     return q->memory + (size_t)(q->receives + i) * VERBS_SLOT;
@@ -32,14 +142,10 @@ static uint8_t *send_slot (const struct verbs_qp *q, uint32_t i)
 
 static int alloc_memory (struct verbs_qp *q, struct error *err)
 {
-    size_t page = (size_t)sysconf (_SC_PAGESIZE);
     size_t size = (size_t)(q->receives + q->depth) * VERBS_SLOT;
 
-    size = (size + page - 1) / page * page;
-    if (!(q->memory = aligned_alloc (page, size))
-        || !(q->slot = calloc (q->receives, sizeof (*q->slot))))
-        return error_nomem (err);
-    memset (q->memory, 0, size);
+    q->memory = verbs_device_memory (&size);
+    q->slot = xcalloc (q->receives, sizeof (*q->slot));
     for (uint32_t i = 0; i < q->receives; i++)
         q->slot[i]
             = (struct verbs_slot){ q, q->memory + (size_t)i * VERBS_SLOT };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A queue pair, UD or RC, with buffers of its own: its receives are posted
- * from the beginning, and a send needs no memory of the caller's to last. Where
- * the device has pads, all of them come from and go to the same few bytes.
+/* Completion queues, with time stamps of their device or without; and queue
+ * pairs, UD or RC, with buffers of their own: receives are posted from the
+ * beginning, and a send needs no memory of the caller's to last. Where the
+ * device has pads, all of them come from and go to the same few bytes.
  */
 #ifndef PROBE_VERBS_QP_H
 #define PROBE_VERBS_QP_H
@@ -11,9 +12,41 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "probe/verbs_cq.h"
 #include "probe/verbs_device.h"
 #include "util/error.h"
+
+struct verbs_cq {
+    struct verbs_device *device; /* borrowed */
+    struct ibv_cq *cq;
+    struct ibv_cq_ex *ex; /* NULL: not an extended one; else the same */
+    bool stamps;          /* are wanted */
+};
+
+struct verbs_completion {
+    uint64_t wr_id;
+    enum ibv_wc_status status;
+    uint32_t len;
+    uint32_t src_qp;
+    uint16_t slid;
+    bool grh;         /* over UD: the room of the GRH is filled in */
+    int64_t stamp_ns; /* of verbs_device's clock; 0: not wanted */
+};
+
+/* Make one for `depth` completions: of receives, which are stamped and told by
+ * the channel, or where that is NULL, of sends. A device that has a clock and
+ * makes no such queue loses its clock. Return 0, or -1 with err; verbs_cq_close
+ * is due in both cases.
+ */
+int verbs_cq_open (struct verbs_cq *cq, struct verbs_device *device,
+                   uint32_t depth, struct ibv_comp_channel *channel,
+                   struct error *err);
+void verbs_cq_close (struct verbs_cq *cq);
+
+/* Take one completion. Return 1, 0 where there is none, or -1 with err. Where
+ * the status is no success only wr_id holds beside it.
+ */
+int verbs_cq_poll (struct verbs_cq *cq, struct verbs_completion *c,
+                   struct error *err);
 
 struct verbs_qp;
 

@@ -30,6 +30,7 @@
 
 #include "probe/cpu.h"
 #include "probe/wire.h"
+#include "util/alloc.h"
 
 enum {
     UD_RECEIVES = 2048, /* who asks so many at once loses no answer */
@@ -80,9 +81,8 @@ int verbs_rail_open (struct verbs_rail *rail,
     rail->rc_max = (depth - receives) / RC_DEPTH;
     if (!(rail->channel = ibv_create_comp_channel (d->context)))
         return verbs_device_failed (d, "no completion channel", errno, err);
-    if (verbs_cq_open_receives (&rail->receives, d, depth, rail->channel, err)
-            < 0
-        || verbs_cq_open_sends (&rail->sends, d, depth, err) < 0
+    if (verbs_cq_open (&rail->receives, d, depth, rail->channel, err) < 0
+        || verbs_cq_open (&rail->sends, d, depth, NULL, err) < 0
         || verbs_qp_open (&rail->ud, d, IBV_QPT_UD, receives, UD_SENDS,
                           &rail->sends, &rail->receives, err) < 0)
         return -1;
@@ -137,8 +137,7 @@ int verbs_rail_start (struct verbs_rail *rail, const struct verbs_run *run,
                       uint32_t self, struct error *err)
 {
     rail->self = self;
-    if (!(rail->way = calloc (run->npeers, sizeof (*rail->way))))
-        return error_nomem (err);
+    rail->way = xcalloc (run->npeers, sizeof (*rail->way));
     rail->nways = run->npeers;
     return verbs_qp_start_ud (&rail->ud, run->qkey, err);
 }
@@ -169,7 +168,7 @@ static void try_later (const struct verbs_rail *rail,
     way->due_ns = now + rest;
 }
 
-/* Returns NULL where one of the ports has no such LID, or without memory. */
+/* Returns NULL where one of the ports has no such LID. */
 static struct verbs_way *find_way (struct verbs_rail *rail,
                                    const struct verbs_run *run, uint32_t peer,
                                    struct transport_way by)
@@ -179,10 +178,11 @@ static struct verbs_way *find_way (struct verbs_rail *rail,
     if (by.own >> rail->at.lmc || by.other >> run->at[peer].lmc)
         return NULL;
     while (way->by.own != by.own || way->by.other != by.other) {
-        if (!way->next && (way->next = calloc (1, sizeof (*way))))
+        if (!way->next) {
+            way->next = xcalloc (1, sizeof (*way));
             way->next->by = by;
-        if (!(way = way->next))
-            return NULL;
+        }
+        way = way->next;
     }
     return way;
 }
@@ -430,8 +430,9 @@ static struct verbs_qp *find_rc (struct verbs_rail *rail,
     struct verbs_qp *q = way->rc;
     struct error why = { .text = "too many RC queue pairs" };
 
-    if (q || !(q = calloc (1, sizeof (*q))))
+    if (q)
         return q;
+    q = xcalloc (1, sizeof (*q));
     if (rail->nrc == rail->rc_max
         || verbs_qp_open (q, &rail->device, IBV_QPT_RC, RC_DEPTH, RC_DEPTH,
                           &rail->sends, &rail->receives, &why) < 0) {

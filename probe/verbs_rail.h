@@ -15,7 +15,6 @@
 #include <stdint.h>
 
 #include "probe/transport.h"
-#include "probe/verbs_cq.h"
 #include "probe/verbs_device.h"
 #include "probe/verbs_qp.h"
 #include "probe/verbs_wire.h"

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "probe/wire.h"
+#include "util/alloc.h"
+#include "util/sort.h"
 #include "util/text.h"
 
 enum {
@@ -158,7 +160,7 @@ int verbs_agree (const struct transport_address *first,
     return 0;
 }
 
-struct place { /* of a process */
+struct process_place { /* of a process */
     uint32_t machine;
     size_t index; /* of its first endpoint */
     uint8_t cores;
@@ -166,37 +168,35 @@ struct place { /* of a process */
 
 static int compare_places (const void *a, const void *b)
 {
-    const struct place *x = a;
-    const struct place *y = b;
+    const struct process_place *x = a;
+    const struct process_place *y = b;
 
     if (x->machine != y->machine)
-        return x->machine < y->machine ? -1 : 1;
-    return (x->index > y->index) - (x->index < y->index);
+        return util_compare (x->machine, y->machine);
+    return util_compare (x->index, y->index);
 }
 
 static size_t list_places (const struct verbs_address *at, size_t n,
-                           struct place *place)
+                           struct process_place *place)
 {
     size_t count = 0;
 
     for (size_t i = 0; i < n; i++)
         if (at[i].first)
             place[count++]
-                = (struct place){ at[i].machine, i, at[i].cores };
+                = (struct process_place){ at[i].machine, i, at[i].cores };
     if (count > 0)
         qsort (place, count, sizeof (*place), compare_places);
     return count;
 }
 
-int verbs_find_share (const struct verbs_address *at, size_t n, size_t self,
+void verbs_find_share (const struct verbs_address *at, size_t n, size_t self,
                       struct verbs_share *share)
 {
-    struct place *place = malloc ((n + 1) * sizeof (*place));
+    struct process_place *place = xarray (n, sizeof (*place));
     size_t count;
     size_t before = 0; /* on the machine of place[i] */
 
-    if (!place)
-        return -1;
     count = list_places (at, n, place);
     *share = (struct verbs_share){ .turns = 1 };
     for (size_t i = 0; i < count; i++, before++) {
@@ -215,7 +215,6 @@ int verbs_find_share (const struct verbs_address *at, size_t n, size_t self,
         }
     }
     free (place);
-    return 0;
 }
 
 void verbs_header_pack (uint8_t buf[VERBS_HEADER], uint64_t nonce,

@@ -72,11 +72,9 @@ struct verbs_share {
     size_t mine;      /* from 0 on */
 };
 
-/* Find that out for one of n endpoints, the first of a process. Return 0, or
- * -1 with errno ENOMEM.
- */
-int verbs_find_share (const struct verbs_address *at, size_t n, size_t self,
-                      struct verbs_share *share);
+/* Find that out for one of n endpoints, the first of a process. */
+void verbs_find_share (const struct verbs_address *at, size_t n, size_t self,
+                       struct verbs_share *share);
 
 enum verbs_type {
     VERBS_DATA = 1, /* of the user of the transport */

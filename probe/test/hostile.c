@@ -171,13 +171,6 @@ static void test_many (const struct arena *a)
     ok (alive (a), "... after 3,000 sessions");
 }
 
-static const char *no_host (void *arg, unsigned int rank)
-{
-    (void)arg;
-    (void)rank;
-    return "";
-}
-
 static void test_roster (void)
 {
     static struct coord_blob blob[3];
@@ -188,7 +181,7 @@ static void test_roster (void)
 
     len = roster_pack (blob[0].data, "h0001", 42, NULL, NULL, "no\ndevice");
     blob[0].len = len;
-    r = roster_create (blob, 2, &transport_emu, no_host, NULL);
+    r = roster_create (blob, 2, &transport_emu, NULL);
     ok (r && r->nmembers == 0 && !strcmp (r->rank[0].host, "h0001")
             && !strcmp (r->rank[0].why, "no?device")
             && !strcmp (r->rank[1].why, "did not answer")
@@ -197,7 +190,7 @@ static void test_roster (void)
     roster_destroy (r);
     for (size_t cut = 1; cut < len; cut++) {
         blob[0].len = cut;
-        r = roster_create (blob, 1, &transport_emu, no_host, NULL);
+        r = roster_create (blob, 1, &transport_emu, NULL);
         good = good && r && r->nmembers == 0;
         roster_destroy (r);
     }
@@ -212,7 +205,7 @@ static void test_roster (void)
             blob[k].data[1] %= 20;
             blob[k].data[10] %= 8;
         }
-        r = roster_create (blob, 3, &transport_emu, no_host, NULL);
+        r = roster_create (blob, 3, &transport_emu, NULL);
         good = good && r && r->first[r->nmembers] <= 3 * TRANSPORT_RAILS_MAX;
         roster_destroy (r);
     }

@@ -58,13 +58,6 @@ static const struct {
       "NodeMap: h0099/1, of login, is not in" },
 };
 
-static const char *no_host (void *arg, unsigned int rank)
-{
-    (void)arg;
-    (void)rank;
-    return "";
-}
-
 static struct transport_address address[2];
 static size_t rails;
 
@@ -146,7 +139,7 @@ static struct roster *make_roster (const struct fabric *f, size_t i)
         blob[k].len = roster_pack (blob[k].data, name[k], k, &transport,
                                    &address, NULL);
     }
-    return roster_create (blob, 3, &transport, no_host, NULL);
+    return roster_create (blob, 3, &transport, NULL);
 }
 
 /* The node of each endpoint: by the map, or as the fabric calls it. */
@@ -194,7 +187,7 @@ static void test_lids (void)
             blob[k].len = roster_pack (blob[k].data, name[k], k, &transport,
                                        &address, NULL);
         }
-        r = roster_create (blob, 2, &transport, no_host, NULL);
+        r = roster_create (blob, 2, &transport, NULL);
         rc = identify (&id, r, f, NULL, NULL, NULL);
         ok (rc == 0 && id.hosts == 2 && id.n == 2 * each
                 && id.lid[each - 1] == each - 1

@@ -8,13 +8,6 @@
 #include "ibquery/model/generate.h"
 #include "tests/tap.h"
 
-static const char *no_host (void *arg, unsigned int rank)
-{
-    (void)arg;
-    (void)rank;
-    return "";
-}
-
 enum { APART = 0x8000 };
 
 static struct transport_address address;
@@ -108,8 +101,8 @@ int main (void)
                                        &transport, why ? NULL : &address,
                                        why);
         }
-        r = roster_create (blob, 3, &transport, no_host, NULL);
-        rc = lead (NULL, r, f, &opts, NULL, &result, &err);
+        r = roster_create (blob, 3, &transport, NULL);
+        rc = lead (NULL, r, f, &opts, stderr, &result, &err);
         ok (rc < 0 && strstr (err.text, sentences[i])
                 && result.status == VERDICT_UNKNOWN,
             "%s", err.text);

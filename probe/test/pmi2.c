@@ -208,16 +208,14 @@ static int be_rank (unsigned int rank)
     struct coord_blob blob[RANKS];
     uint8_t data[COORD_BLOB_MAX];
     struct error err = { .text = "" };
-    const char *arg;
-    const struct coord *coord = coord_find ("auto", &arg, &err);
-    void *c = coord ? coord->open (arg, LONG_MS, &err) : NULL;
+    struct coord *c = coord_open ("auto", LONG_MS, &err);
     int bad = 0;
 
     fill (data, rank);
-    if (!c || coord != &coord_pmi2 || coord->rank (c) != rank
-        || coord->size (c) != RANKS || strcmp (coord->host (c, rank), "h0001")
-        || *coord->host (c, (rank + 1) % RANKS)
-        || coord->exchange (c, data, lengths[rank], blob, &err) < 0) {
+    if (!c || c->means != &coord_pmi2 || c->rank != rank || c->size != RANKS
+        || strcmp (coord_host (c, rank), "h0001")
+        || *coord_host (c, (rank + 1) % RANKS)
+        || coord_exchange (c, data, lengths[rank], blob, &err) < 0) {
         diag ("rank %u: %s", rank, err.text);
         return 1;
     }
@@ -226,7 +224,7 @@ static int be_rank (unsigned int rank)
         bad |= blob[i].len != lengths[i]
                || memcmp (blob[i].data, data, lengths[i]) != 0;
     }
-    coord->close (c);
+    coord_close (c);
     return bad;
 }
 
@@ -274,8 +272,8 @@ static int meet (struct server *s, struct coord_blob blob[2],
 {
     int fd = connect_to (s, 0), rc = 1;
     int64_t start = program_now_ms ();
+    struct coord *c;
     pid_t pid;
-    void *c;
 
     *err = (struct error){ .text = "" };
     if ((pid = fork ()) == 0) {
@@ -284,10 +282,10 @@ static int meet (struct server *s, struct coord_blob blob[2],
         _exit (0);
     }
     close (s->fd[0]);
-    if ((c = coord_pmi2.open ("", TIMEOUT_MS, err)))
-        rc = coord_pmi2.exchange (c, (const uint8_t *)"me", 2, blob, err);
+    if ((c = coord_open ("pmi2", TIMEOUT_MS, err)))
+        rc = coord_exchange (c, (const uint8_t *)"me", 2, blob, err);
     *ms = (int)(program_now_ms () - start);
-    coord_pmi2.close (c);
+    coord_close (c);
     if (!c)
         close (fd);
     waitpid (pid, NULL, 0);
@@ -468,15 +466,14 @@ static void test_choice (void)
         const char *const value[] = { tab[i].pmix, tab[i].pmi2, tab[i].type };
         const char *const name[] = { "PMIX_RANK", "PMI_FD", "SLURM_MPI_TYPE" };
         struct error err = { .text = "" };
-        const struct coord *coord;
-        const char *arg;
+        const struct coord_means *coord;
 
         for (int k = 0; k < 3; k++)
             if (value[k])
                 setenv (name[k], value[k], 1);
             else
                 unsetenv (name[k]);
-        coord = coord_find ("auto", &arg, &err);
+        coord = coord_find ("auto", &err);
         ok (tab[i].found ? coord && !strcmp (coord->name, tab[i].found)
                          : !coord && strstr (err.text, "no step of srun"),
             "choice %zu: %s%s", i, coord ? coord->name : "", err.text);
@@ -494,11 +491,11 @@ static void test_no_socket (void)
             setenv ("PMI_FD", fd[i], 1);
         else
             unsetenv ("PMI_FD");
-        ok (!coord_pmi2.open ("", TIMEOUT_MS, &err) && err.text[0],
+        ok (!coord_open ("pmi2", TIMEOUT_MS, &err) && err.text[0],
             "PMI_FD=%s: %s", fd[i] ? fd[i] : "", err.text);
     }
     setenv ("PMI_FD", "0", 1);
-    ok (!coord_pmi2.open ("", TIMEOUT_MS, NULL) && fcntl (0, F_GETFD) >= 0,
+    ok (!coord_open ("pmi2", TIMEOUT_MS, NULL) && fcntl (0, F_GETFD) >= 0,
         "what is no socket of Slurm's stays open");
 }
 

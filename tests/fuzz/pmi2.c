@@ -11,18 +11,18 @@
 
 enum { RANKS_MAX = 64, TIMEOUT_MS = 60000 };
 
-static void meet (void *c)
+static void meet (struct coord *c)
 {
-    unsigned int size = coord_pmi2.size (c);
+    unsigned int size = c->size;
     struct coord_blob *blob;
 
-    if (size == 0 || coord_pmi2.rank (c) >= size)
+    if (size == 0 || c->rank >= size)
         abort ();
     if (size > RANKS_MAX)
         return;
     if (!(blob = calloc (size, sizeof (*blob))))
         abort ();
-    if (coord_pmi2.exchange (c, (const uint8_t *)"me", 2, blob, NULL) == 0)
+    if (coord_exchange (c, (const uint8_t *)"me", 2, blob, NULL) == 0)
         for (unsigned int i = 0; i < size; i++)
             if (blob[i].len > COORD_BLOB_MAX)
                 abort ();
@@ -34,7 +34,7 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
     struct error err;
     char text[16];
     int fd[2];
-    void *c;
+    struct coord *c;
 
     if (socketpair (AF_UNIX, SOCK_STREAM, 0, fd) < 0
         || write (fd[1], data, size) != (ssize_t)size
@@ -42,9 +42,9 @@ int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
         abort ();
     snprintf (text, sizeof (text), "%d", fd[0]);
     setenv ("PMI_FD", text, 1);
-    if ((c = coord_pmi2.open ("", TIMEOUT_MS, &err))) {
+    if ((c = coord_open ("pmi2", TIMEOUT_MS, &err))) {
         meet (c);
-        coord_pmi2.close (c);
+        coord_close (c);
     }
     else
         close (fd[0]);
