@@ -2,8 +2,8 @@
 /* Carry out what the policy decides.
  *
  * Notes: what was said is kept in the ledger with its numbers taken out, so
- * that a decision that stands is not said again for each audit. It is said
- * before that is kept: who is killed in between says it twice.
+ * that a decision that stands is not said again for each audit. A line is said
+ * before it is recorded, so a crash in between says it twice.
  */
 #include "config.h"
 #include "prolog/act/act.h"

@@ -194,7 +194,7 @@ static const char schema[]
     " WHEN ?3 THEN " HOST_OF ("nb.text") " ELSE " HOST_OF ("na.text")         \
     " END, ?3) END"
 /* what was measured counts, but for links that are suspected or not judged;
- * beside traffic that fills host ends, what is odd may go unsaid */
+ * while traffic fills host ends, what is odd may go unsaid */
 #define SOUND(a)                                                              \
     "(" a ".limited = 0 AND NOT EXISTS (SELECT 1 FROM finding u"              \
     " WHERE u.audit = " a ".id AND u.basis = 'traffic'))"

@@ -190,7 +190,7 @@ static void add_finding (struct evidence *e, const struct policy_input *in,
  * its class was so before, and does not explain what became slow; what is not
  * judged, without a figure, is not suspected.
  */
-static void add_suspicions (struct evidence *e, const struct policy_audit *a,
+static void add_suspected (struct evidence *e, const struct policy_audit *a,
                             const struct policy_finding *f, bool fresh)
 {
     bool explains = f->level != VERDICT_OK && f->basis != BASIS_CLASS
@@ -200,7 +200,7 @@ static void add_suspicions (struct evidence *e, const struct policy_audit *a,
     bool fails = fresh && f->level == VERDICT_FAIL && f->basis != BASIS_LOSS;
 
     for (size_t i = 0; (explains || fails) && i < f->nsuspects; i++)
-        e->suspicion[e->nsuspicions++] = (struct suspected_link){
+        e->suspected[e->nsuspected++] = (struct suspected_link){
             .link = f->suspect[i].link, .audit = a->id, .finding = f,
             .explains = explains, .fails = fails,
         };
@@ -216,7 +216,7 @@ static void add_audit (struct evidence *e, const struct policy_input *in,
 
     for (size_t i = 0; i < a->nfindings; i++) {
         add_finding (e, in, a, &a->finding[i], doubt, cfg);
-        add_suspicions (e, a, &a->finding[i], fresh);
+        add_suspected (e, a, &a->finding[i], fresh);
         fails = fails || fail_host (&a->finding[i]);
     }
     if (a->id > e->newest)
@@ -241,7 +241,7 @@ static void add_sign (struct evidence *e, const struct policy_input *in,
 }
 
 /* Those that explain first. */
-static int compare_suspicions (const void *va, const void *vb)
+static int compare_suspected (const void *va, const void *vb)
 {
     const struct suspected_link *a = va;
     const struct suspected_link *b = vb;
@@ -360,7 +360,7 @@ void evidence_make (struct evidence *e, const struct policy_input *in,
         for (size_t k = 0; k < in->audit[i].nfindings; k++)
             suspects += in->audit[i].finding[k].nsuspects;
     *e = (struct evidence){
-        .suspicion = xarray (suspects, sizeof (*e->suspicion)),
+        .suspected = xarray (suspects, sizeof (*e->suspected)),
         .event = xarray (suspects + in->nsigns, sizeof (*e->event)),
         .twice = have_twice (in),
     };
@@ -369,8 +369,8 @@ void evidence_make (struct evidence *e, const struct policy_input *in,
             add_audit (e, in, &in->audit[i], cfg);
     for (size_t i = 0; i < in->nsigns; i++)
         add_sign (e, in, &in->sign[i], cfg);
-    qsort (e->suspicion, e->nsuspicions, sizeof (*e->suspicion),
-           compare_suspicions);
+    qsort (e->suspected, e->nsuspected, sizeof (*e->suspected),
+           compare_suspected);
     qsort (e->event, e->nevents, sizeof (*e->event), compare_events);
     merge (e);
     make_tracks (e);
@@ -378,30 +378,26 @@ void evidence_make (struct evidence *e, const struct policy_input *in,
 
 void evidence_clear (struct evidence *e)
 {
-    free (e->suspicion);
+    free (e->suspected);
     free (e->event);
     free (e->track);
+}
+
+static int compare_tracks (const void *va, const void *vb)
+{
+    const struct track *a = va;
+    const struct track *b = vb;
+    int order = strcmp (a->host, b->host);
+
+    return order ? order : strcmp (a->link, b->link);
 }
 
 struct track *evidence_find (const struct evidence *e, const char *host,
                              const char *link)
 {
-    const struct event key = { .host = host, .link = link };
-    size_t lo = 0;
-    size_t hi = e->ntracks;
+    const struct track key = { .host = host, .link = link };
 
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-        int order = compare_links (&key, e->track[mid].event);
-
-        if (order == 0)
-            return &e->track[mid];
-        if (order < 0)
-            hi = mid;
-        else
-            lo = mid + 1;
-    }
-    return NULL;
+    return bsearch (&key, e->track, e->ntracks, sizeof (key), compare_tracks);
 }
 
 /* The gravest first. */
@@ -481,33 +477,33 @@ static bool suspects_host (const struct policy_finding *f, const char *host)
     return i < f->nsuspects;
 }
 
-/* The first suspicion of a link by that audit or a newer one. */
-static const struct suspected_link *suspicion_of (const struct evidence *e,
+/* The first entry of a link by that audit or a newer one. */
+static const struct suspected_link *first_suspected (const struct evidence *e,
                                              const char *link, uint64_t audit)
 {
     const struct suspected_link key = { .link = link, .audit = audit,
                                    .explains = true };
     size_t lo = 0;
-    size_t hi = e->nsuspicions;
+    size_t hi = e->nsuspected;
 
     while (lo < hi) {
         size_t mid = lo + (hi - lo) / 2;
 
-        if (compare_suspicions (&e->suspicion[mid], &key) < 0)
+        if (compare_suspected (&e->suspected[mid], &key) < 0)
             lo = mid + 1;
         else
             hi = mid;
     }
-    return &e->suspicion[lo];
+    return &e->suspected[lo];
 }
 
 /* Whether an audit suspects a link, but for what always was slow. */
 static bool is_suspected (const struct evidence *e, const char *link,
                           uint64_t audit)
 {
-    const struct suspected_link *s = suspicion_of (e, link, audit);
+    const struct suspected_link *s = first_suspected (e, link, audit);
 
-    return s < e->suspicion + e->nsuspicions && !strcmp (s->link, link)
+    return s < e->suspected + e->nsuspected && !strcmp (s->link, link)
            && s->audit == audit && s->explains;
 }
 
@@ -515,9 +511,9 @@ static bool is_suspected (const struct evidence *e, const char *link,
 static bool fails_elsewhere (const struct evidence *e, const char *link,
                              const char *host)
 {
-    const struct suspected_link *end = e->suspicion + e->nsuspicions;
+    const struct suspected_link *end = e->suspected + e->nsuspected;
 
-    for (const struct suspected_link *s = suspicion_of (e, link, 0);
+    for (const struct suspected_link *s = first_suspected (e, link, 0);
          s < end && !strcmp (s->link, link); s++)
         if (s->fails && !suspects_host (s->finding, host))
             return true;

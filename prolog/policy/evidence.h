@@ -100,8 +100,8 @@ struct track {
 };
 
 struct evidence {
-    struct suspected_link *suspicion; /* by link, audit */
-    size_t nsuspicions;
+    struct suspected_link *suspected; /* by link, audit */
+    size_t nsuspected;
     struct event *event; /* by host, link, audit */
     size_t nevents;
     struct track *track; /* by host, link */
