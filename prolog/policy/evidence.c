@@ -173,7 +173,7 @@ static void add_finding (struct evidence *e, const struct policy_input *in,
         const struct policy_suspect *s = &f->suspect[i];
 
         if (s->host)
-            e->event[e->nevents++] = (struct event){
+            e->event[e->nevents++] = (struct link_event){
                 .host = s->host, .link = s->link,
                 .port = s->port ? s->port : "", .leader = a->leader,
                 .peer = s->peer, .finding = f, .audit = a->id,
@@ -191,7 +191,7 @@ static void add_finding (struct evidence *e, const struct policy_input *in,
  * judged, without a figure, is not suspected.
  */
 static void add_suspected (struct evidence *e, const struct policy_audit *a,
-                            const struct policy_finding *f, bool fresh)
+                           const struct policy_finding *f, bool fresh)
 {
     bool explains = f->level != VERDICT_OK && f->basis != BASIS_CLASS
                     && f->kind != FINDING_NODE
@@ -233,7 +233,7 @@ static void add_sign (struct evidence *e, const struct policy_input *in,
                       const struct policy_sign *s,
                       const struct policy_config *cfg)
 {
-    e->event[e->nevents++] = (struct event){
+    e->event[e->nevents++] = (struct link_event){
         .host = s->host, .link = s->link, .port = "", .audit = s->after,
         .time = s->time, .seen = SEEN_SIGN, .sign = s->kind,
         .fresh = is_fresh (s->time, in->now, cfg),
@@ -252,7 +252,8 @@ static int compare_suspected (const void *va, const void *vb)
     return order ? order : (int)b->explains - (int)a->explains;
 }
 
-static int compare_links (const struct event *a, const struct event *b)
+static int compare_links (const struct link_event *a,
+                          const struct link_event *b)
 {
     int order = strcmp (a->host, b->host);
 
@@ -260,7 +261,8 @@ static int compare_links (const struct event *a, const struct event *b)
 }
 
 /* Equal: they become one. */
-static int compare_places (const struct event *a, const struct event *b)
+static int compare_places (const struct link_event *a,
+                           const struct link_event *b)
 {
     int order = compare_links (a, b);
 
@@ -271,7 +273,8 @@ static int compare_places (const struct event *a, const struct event *b)
 }
 
 /* Of what else they suspect. */
-static int compare_suspects (const struct event *a, const struct event *b)
+static int compare_suspects (const struct link_event *a,
+                             const struct link_event *b)
 {
     const struct policy_finding *f = a->finding;
     const struct policy_finding *g = b->finding;
@@ -284,8 +287,8 @@ static int compare_suspects (const struct event *a, const struct event *b)
 
 static int compare_events (const void *va, const void *vb)
 {
-    const struct event *a = va;
-    const struct event *b = vb;
+    const struct link_event *a = va;
+    const struct link_event *b = vb;
     int order = compare_places (a, b);
 
     /* of one audit, what it says worst comes first; of signs, the newest */
@@ -322,7 +325,7 @@ static void make_tracks (struct evidence *e)
 {
     e->track = xcalloc (e->nevents + 1, sizeof (*e->track));
     for (size_t i = 0, end; i < e->nevents; i = end) {
-        const struct event *first = &e->event[i];
+        const struct link_event *first = &e->event[i];
 
         for (end = i + 1; end < e->nevents
                           && compare_links (first, &e->event[end]) == 0;)
@@ -411,7 +414,7 @@ static const struct {
     { SEEN_UNSURE, STANDING_UNSURE },
 };
 
-static void set_failing (struct track *t, const struct event *ev)
+static void set_failing (struct track *t, const struct link_event *ev)
 {
     if (!t->failing || ev->time > t->bad_time)
         t->bad_time = ev->time;
@@ -425,7 +428,7 @@ static void grade (struct track *t, size_t start, unsigned int counts)
     enum { NSTANDINGS = sizeof (standings) / sizeof (standings[0]) };
 
     for (size_t i = start; i < t->nevents; i++) {
-        const struct event *ev = &t->event[i];
+        const struct link_event *ev = &t->event[i];
         size_t k = 0;
 
         if (ev->seen == SEEN_SIGN && !ev->fresh)
@@ -454,7 +457,8 @@ static bool same (const char *a, const char *b)
 }
 
 /* Why one node may be the cause of both; NULL: none can. */
-static const char *shared_cause (const struct event *a, const struct event *b)
+static const char *shared_cause (const struct link_event *a,
+                                 const struct link_event *b)
 {
     if (!a->leader || !b->leader)
         return "it is not known who led one of them";
@@ -478,8 +482,8 @@ static bool suspects_host (const struct policy_finding *f, const char *host)
 }
 
 /* The first entry of a link by that audit or a newer one. */
-static const struct suspected_link *first_suspected (const struct evidence *e,
-                                             const char *link, uint64_t audit)
+static const struct suspected_link *
+first_suspected (const struct evidence *e, const char *link, uint64_t audit)
 {
     const struct suspected_link key = { .link = link, .audit = audit,
                                    .explains = true };
@@ -524,7 +528,8 @@ static bool fails_elsewhere (const struct evidence *e, const char *link,
  * well (b NULL: a FAIL elsewhere); NULL: nothing.
  */
 static const char *shared_link (const struct evidence *e,
-                                const struct event *a, const struct event *b)
+                                const struct link_event *a,
+                                const struct link_event *b)
 {
     for (size_t i = 0; i < a->finding->nsuspects; i++) {
         const struct policy_suspect *s = &a->finding->suspect[i];
@@ -538,8 +543,8 @@ static const char *shared_link (const struct evidence *e,
 }
 
 /* Whether two may confirm each other; if not, say why. */
-static bool are_apart (struct track *t, const struct event *a,
-                       const struct event *b)
+static bool are_apart (struct track *t, const struct link_event *a,
+                       const struct link_event *b)
 {
     const char *node = shared_cause (a, b);
     const char *link = shared_link (t->of, a, b);
@@ -563,7 +568,7 @@ static bool are_apart (struct track *t, const struct event *a,
 /* Whether it says FAIL of the link, or of one of several of which that is
  * one.
  */
-static bool says_fail (const struct event *ev, unsigned int counts)
+static bool says_fail (const struct link_event *ev, unsigned int counts)
 {
     return ev->fresh
            && (ev->seen & counts || (ev->seen & SEEN_AMONG && !ev->doubt));
@@ -572,15 +577,15 @@ static bool says_fail (const struct event *ev, unsigned int counts)
 /* The one that came first by its time, far enough before this one, of which
  * this one is independent; NULL: there is none.
  */
-static const struct event *confirmed_by (struct track *t, size_t start,
-                                         size_t i, unsigned int counts,
-                                         const struct policy_config *cfg)
+static const struct link_event *confirmed_by (struct track *t, size_t start,
+                                              size_t i, unsigned int counts,
+                                              const struct policy_config *cfg)
 {
-    const struct event *ev = &t->event[i];
-    const struct event *first = NULL;
+    const struct link_event *ev = &t->event[i];
+    const struct link_event *first = NULL;
 
     for (size_t k = start; k < i; k++) {
-        const struct event *e = &t->event[k];
+        const struct link_event *e = &t->event[k];
 
         if (says_fail (e, counts) && ev->time - e->time >= cfg->confirm_after_s
             && are_apart (t, e, ev) && (!first || e->time < first->time))
@@ -590,8 +595,8 @@ static const struct event *confirmed_by (struct track *t, size_t start,
 }
 
 /* A FAIL of one of several that is confirmed stands as one of it alone. */
-static void set_confirmed (struct track *t, const struct event *first,
-                           const struct event *ev)
+static void set_confirmed (struct track *t, const struct link_event *first,
+                           const struct link_event *ev)
 {
     t->standing = STANDING_CONFIRMED;
     t->first = first;
@@ -607,8 +612,8 @@ static void confirm (struct track *t, size_t start, unsigned int counts,
                      const struct policy_config *cfg)
 {
     for (size_t i = start; i < t->nevents; i++) {
-        const struct event *ev = &t->event[i];
-        const struct event *first;
+        const struct link_event *ev = &t->event[i];
+        const struct link_event *first;
 
         if (!says_fail (ev, counts))
             continue;
@@ -634,7 +639,7 @@ void track_stand (struct track *t, const struct policy_config *cfg)
         .since = t->floor,
     };
     for (size_t i = 0; i < t->nevents; i++) {
-        const struct event *ev = &t->event[i];
+        const struct link_event *ev = &t->event[i];
 
         if (ev->audit <= t->floor)
             start = i + 1;
@@ -657,7 +662,7 @@ void track_stand (struct track *t, const struct policy_config *cfg)
 
 size_t track_clean (const struct track *t, uint64_t floor,
                     const struct policy_config *cfg,
-                    const struct event **last, bool *enough)
+                    const struct link_event **last, bool *enough)
 {
     const unsigned int bad = SEEN_WARN | SEEN_STATIC | SEEN_AMONG | SEEN_DOUBT
                              | SEEN_FAIL | SEEN_SIGN;
@@ -666,7 +671,7 @@ size_t track_clean (const struct track *t, uint64_t floor,
 
     *enough = false;
     for (size_t i = 0; i < t->nevents; i++) {
-        const struct event *ev = &t->event[i];
+        const struct link_event *ev = &t->event[i];
 
         if (ev->audit <= floor)
             continue;

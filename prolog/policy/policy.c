@@ -109,11 +109,11 @@ say (struct decision *d, enum policy_kind kind, const char *fmt, ...)
     return true;
 }
 
-struct span {
+struct span_text {
     char text[32];
 };
 
-static struct span span_of (int64_t s)
+static struct span_text span_of (int64_t s)
 {
     static const struct {
         int64_t from, unit;
@@ -124,7 +124,7 @@ static struct span span_of (int64_t s)
         { 2 * 60, 60, "min" },
         { INT64_MIN, 1, "s" },
     };
-    struct span span;
+    struct span_text span;
     size_t i = 0;
 
     while (s < units[i].from)
@@ -168,13 +168,13 @@ static bool is_in_hand (const struct policy_node *n)
     return n->drained || n->reserved || n->down;
 }
 
-struct phrase {
+struct hand_text {
     char text[160];
 };
 
-static struct phrase in_hand_text (const struct policy_node *n)
+static struct hand_text in_hand_text (const struct policy_node *n)
 {
-    struct phrase p;
+    struct hand_text p;
 
     if (n->drained)
         snprintf (p.text, sizeof (p.text), "drained by %.32s (%.100s)",
@@ -193,7 +193,7 @@ static bool is_repaired (const struct site_state *s,
                          const struct node_state *w,
                          const struct policy_action *drain,
                          const struct track **t, size_t *clean,
-                         const struct event **last)
+                         const struct link_event **last)
 {
     bool found = false;
 
@@ -227,7 +227,7 @@ static bool decide_resume (const struct site_state *s,
                            struct decision *d)
 {
     const struct track *t;
-    const struct event *last;
+    const struct link_event *last;
     size_t clean;
 
     if (!s->cfg->resume || s->cfg->act != POLICY_ACT_DRAIN)
@@ -318,7 +318,7 @@ static bool rule_nothing (const struct site_state *s,
     return false;
 }
 
-static const char *sign_text (const struct event *e)
+static const char *sign_text (const struct link_event *e)
 {
     static const char *const text[] = {
         [SIGN_COUNTER] = "its error counters grow",
@@ -334,7 +334,7 @@ static bool rule_less (const struct site_state *s,
                        const struct node_state *w, struct decision *d)
 {
     const struct track *t = w->worst;
-    const struct event *last = t->last;
+    const struct link_event *last = t->last;
 
     (void)s;
     switch (t->standing) {
@@ -427,7 +427,7 @@ static bool rule_again (const struct site_state *s,
  * NULL: none is.
  */
 static const char *goes_first (const struct site_state *s,
-                               const struct event *e)
+                               const struct link_event *e)
 {
     for (size_t i = 0; i < e->place; i++) {
         const struct policy_suspect *p = &e->finding->suspect[i];
@@ -446,7 +446,7 @@ static const char *goes_first (const struct site_state *s,
 /* Two that do not confirm each other. */
 static bool say_needs (const struct track *t, struct decision *d)
 {
-    const struct event *const *of = t->needs.of;
+    const struct link_event *const *of = t->needs.of;
 
     if (t->needs.node)
         return say (d, POLICY_WAIT,
@@ -465,11 +465,11 @@ static bool rule_wait (const struct site_state *s,
                        const struct node_state *w, struct decision *d)
 {
     const struct track *t = w->worst;
-    const struct event *to = t->early ? t->early : t->last;
+    const struct link_event *to = t->early ? t->early : t->last;
     const char *old = t->last->time > s->in->now ? ", by a clock ahead of ours"
                                                  : ", which is long ago";
     bool among = t->standing == STANDING_AMONG;
-    const struct event *of;
+    const struct link_event *of;
     const char *other;
 
     if (t->standing == STANDING_CONFIRMED)
@@ -524,7 +524,7 @@ static bool rule_short (const struct site_state *s,
 
 static void write_reason (const struct track *t, char *buf, size_t size)
 {
-    const struct event *e = t->last;
+    const struct link_event *e = t->last;
     char over[32] = "";
 
     if (isfinite (e->expected_ns))
