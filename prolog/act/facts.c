@@ -100,6 +100,29 @@ static void *rows (struct facts_reading *r, const struct ledger_rows *what,
     return v;
 }
 
+/* A number and a name, as many kinds of rows have them. */
+struct audit_link {
+    int64_t number; /* of an audit, or of a finding in one */
+    const char *link;
+};
+
+static const struct audit_link *links (struct facts_reading *r,
+                                       enum ledger_row_kind kind, int64_t from,
+                                       const char *link, size_t *n)
+{
+    const struct ledger_rows what = {
+        kind,
+        sizeof (struct audit_link),
+        {
+            LEDGER_COLUMN ("audit", LEDGER_INT, audit_link, number),
+            LEDGER_COLUMN ("finding", LEDGER_INT, audit_link, number),
+            LEDGER_COLUMN ("link", LEDGER_TEXT, audit_link, link),
+        },
+    };
+
+    return rows (r, &what, (struct ledger_key){ from, link, NULL }, n);
+}
+
 static const char *level_word (int i)
 {
     return verdict_status_name ((enum verdict_status)i);
@@ -271,24 +294,16 @@ static void add_id (struct facts_reading *r, int64_t id)
     r->id[r->nids++] = id;
 }
 
-/* Audits from `from` on that found something, of the link if it is not NULL. */
+/* Audits from `from` on that found something, of the link if not NULL. */
 static void add_found (struct facts_reading *r, int64_t from, const char *link)
 {
-    struct found_audit {
-        int64_t audit;
-    };
-    static const struct ledger_rows what[] = {
-        { LEDGER_FOUND, sizeof (struct found_audit),
-          { LEDGER_COLUMN ("audit", LEDGER_INT, found_audit, audit) } },
-        { LEDGER_FOUND_OF_LINK, sizeof (struct found_audit),
-          { LEDGER_COLUMN ("audit", LEDGER_INT, found_audit, audit) } },
-    };
     size_t n;
-    const struct found_audit *v = rows (r, &what[link != NULL],
-                                  (struct ledger_key){ from, link, NULL }, &n);
+    const struct audit_link *v
+        = links (r, link ? LEDGER_FOUND_OF_LINK : LEDGER_FOUND, from, link,
+                 &n);
 
     for (size_t i = 0; i < n; i++)
-        add_id (r, v[i].audit);
+        add_id (r, v[i].number);
 }
 
 /* Whether our drain of the node may stand: nothing but a resume that may not
@@ -332,17 +347,9 @@ static void add_drained (struct facts_reading *r)
 /* The links that are suspected by any finding. */
 static void add_suspects (struct facts_reading *r)
 {
-    struct any_suspect {
-        const char *link;
-    };
-    static const struct ledger_rows what = {
-        LEDGER_SUSPECTS,
-        sizeof (struct any_suspect),
-        { LEDGER_COLUMN ("link", LEDGER_TEXT, any_suspect, link) },
-    };
     size_t n;
-    const struct any_suspect *v
-        = rows (r, &what, (struct ledger_key){ .from = r->from }, &n);
+    const struct audit_link *v
+        = links (r, LEDGER_SUSPECTS, r->from, NULL, &n);
 
     for (size_t i = 0; i < n; i++) {
         uint32_t link = fabric_find_link (r->fabric, v[i].link);
@@ -461,22 +468,11 @@ static struct policy_finding *read_findings (struct facts_reading *r,
                            f.expected_ns),
         },
     };
-    struct audit_suspect {
-        int64_t finding;
-        const char *link;
-    };
-    static const struct ledger_rows suspects = {
-        LEDGER_AUDIT_SUSPECTS,
-        sizeof (struct audit_suspect),
-        {
-            LEDGER_COLUMN ("finding", LEDGER_INT, audit_suspect, finding),
-            LEDGER_COLUMN ("link", LEDGER_TEXT, audit_suspect, link),
-        },
-    };
-    const struct ledger_key key = { .from = audit };
     size_t n, m, k = 0;
-    const struct finding_row *row = rows (r, &what, key, &n);
-    const struct audit_suspect *v = rows (r, &suspects, key, &m);
+    const struct finding_row *row
+        = rows (r, &what, (struct ledger_key){ .from = audit }, &n);
+    const struct audit_link *v
+        = links (r, LEDGER_AUDIT_SUSPECTS, audit, NULL, &m);
     struct policy_finding *f = alloc (r, n + more, sizeof (*f));
     struct policy_suspect *s = alloc (r, m, sizeof (*s));
 
@@ -489,7 +485,7 @@ static struct policy_finding *read_findings (struct facts_reading *r,
             f[i].kind = FINDING_ROUTE;
             f[i].basis = BASIS_LOSS;
         }
-        for (f[i].suspect = &s[k]; k < m && v[k].finding == row[i].seq; k++)
+        for (f[i].suspect = &s[k]; k < m && v[k].number == row[i].seq; k++)
             s[k] = suspect_of (r, v[k].link);
         f[i].nsuspects = (size_t)(&s[k] - f[i].suspect);
     }

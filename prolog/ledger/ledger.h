@@ -415,7 +415,7 @@ struct ledger_column {
  *     there were several.
  */
 struct ledger_rows {
-    enum {
+    enum ledger_row_kind {
         LEDGER_ACTIONS,
         LEDGER_MUTES,
         LEDGER_REBASES,
