@@ -419,7 +419,7 @@ int ledger_sign_add (struct ledger *l, int64_t audit, const char *link,
     db_begin (l, DB_BEGIN, err);
     if (strcmp (kind, "counter") && strcmp (kind, "width")
         && strcmp (kind, "speed"))
-        db_refuse (l, EINVAL, "'%.40s' is no kind of sign", kind);
+        db_refuse (l, EINVAL, "'%.40s' is not a kind of sign", kind);
     check_audit (l, audit);
     at = name_value (l, host);
     db_run (l, DB_ADD_SIGN, NULL,
