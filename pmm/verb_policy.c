@@ -265,7 +265,7 @@ static void say (void *arg, const char *line)
     fflush (stdout);
 }
 
-/* Who else would drain is not known as who did, later. */
+/* A drain by another user is not known as ours later. */
 static int check_user (struct error *err)
 {
     char name[CONTROLLER_NAME];

@@ -2,8 +2,8 @@
 /* Carry out what the policy decides.
  *
  * Notes: what was said is kept in the ledger with its numbers taken out, so
- * that a decision that stands is not said again for each audit. It is said
- * before that is kept: who is killed in between says it twice.
+ * that a decision that stands is not said again for each audit. A line is said
+ * before it is recorded, so a crash in between says it twice.
  */
 #include "config.h"
 #include "prolog/act/act.h"
@@ -20,7 +20,7 @@
 enum { LINE_MAX_BYTES = 1024 };
 
 /* A round, at work. */
-struct round {
+struct policy_round {
     struct act_report *report;
     const struct act_world *world;
     struct ledger *ledger;
@@ -29,7 +29,7 @@ struct round {
 };
 
 __attribute__ ((format (printf, 2, 3))) static void
-say (struct round *r, const char *fmt, ...)
+say (struct policy_round *r, const char *fmt, ...)
 {
     char line[LINE_MAX_BYTES];
     va_list ap;
@@ -111,22 +111,22 @@ static void drop_numbers (char *s)
 }
 
 /* What tells remarks, or decisions, apart: their text without its numbers. */
-struct words {
+struct said_words {
     char text[LEDGER_TEXT_MAX + 1];
 };
 
-static struct words words_of_remark (const char *remark)
+static struct said_words words_of_remark (const char *remark)
 {
-    struct words words;
+    struct said_words words;
 
     snprintf (words.text, sizeof (words.text), "%s", remark);
     drop_numbers (words.text);
     return words;
 }
 
-static struct words words_of (const struct decision *d)
+static struct said_words words_of (const struct decision *d)
 {
-    struct words words;
+    struct said_words words;
 
     snprintf (words.text, sizeof (words.text), "%s %s %s",
               policy_kind_name (d->kind), d->link ? d->link : "", d->why);
@@ -137,7 +137,7 @@ static struct words words_of (const struct decision *d)
 /* {node: words, ...}; about the site, {words of it: remark, ...}. NULL with
  * err.
  */
-static json_t *said_of (struct round *r, bool site)
+static json_t *said_of (struct policy_round *r, bool site)
 {
     json_t *rows = ledger_said (r->ledger, r->err);
     json_t *said = rows ? xcheck (json_object ()) : NULL;
@@ -158,13 +158,13 @@ static json_t *said_of (struct round *r, bool site)
     return said;
 }
 
-static int keep (struct round *r, const char *node, const char *words,
+static int keep (struct policy_round *r, const char *node, const char *words,
                  bool on)
 {
     return ledger_say (r->ledger, node, words, on, r->err);
 }
 
-static int say_remarks (struct round *r)
+static int say_remarks (struct policy_round *r)
 {
     const struct decisions *d = &r->report->decisions;
     json_t *said = said_of (r, true);
@@ -188,10 +188,10 @@ static int say_remarks (struct round *r)
 }
 
 /* What is said of a node now, against what was: NULL is nothing. */
-static int say_decision (struct round *r, const struct decision *d,
+static int say_decision (struct policy_round *r, const struct decision *d,
                          const char *said)
 {
-    struct words now = words_of (d);
+    struct said_words now = words_of (d);
     bool news = act_is_news (d);
 
     if (news ? said && !strcmp (now.text, said) : !said)
@@ -202,7 +202,7 @@ static int say_decision (struct round *r, const struct decision *d,
     return news ? keep (r, d->node, now.text, true) : 0;
 }
 
-static int say_decisions (struct round *r)
+static int say_decisions (struct policy_round *r)
 {
     const struct decisions *d = &r->report->decisions;
     json_t *said = said_of (r, false);
@@ -225,7 +225,7 @@ static int say_decisions (struct round *r)
 /* --- do ------------------------------------------------------------------ */
 
 /* Note what was intended, and is now known to have come about or not. */
-static int settle (struct round *r)
+static int settle (struct policy_round *r)
 {
     const struct facts *d = &r->report->facts;
 
@@ -251,7 +251,7 @@ static const char *drain_reason (const struct facts *d, const char *node)
 /* Return 1, or 0 where the node is not as it was, or -1 with err. What was only
  * seen is done when it is recorded.
  */
-static int do_it (struct round *r, const struct decision *d)
+static int do_it (struct policy_round *r, const struct decision *d)
 {
     const struct act_world *w = r->world;
     int rc = 1;
@@ -274,7 +274,7 @@ static int do_it (struct round *r, const struct decision *d)
 /* Record, do, note. Where the node is not as it was, the record stays open and
  * the next round checks what became of it.
  */
-static int carry_out (struct round *r, const struct decision *d)
+static int carry_out (struct policy_round *r, const struct decision *d)
 {
     const struct ledger_action action = {
         .node = d->node,
@@ -292,7 +292,7 @@ static int carry_out (struct round *r, const struct decision *d)
     return rc == 1 ? ledger_done (r->ledger, r->now, id, r->err) : rc;
 }
 
-static int carry_out_all (struct round *r)
+static int carry_out_all (struct policy_round *r)
 {
     static const enum policy_kind order[] = {
         POLICY_LEFT, POLICY_LIFTED, POLICY_RESUME, POLICY_DRAIN,
@@ -306,7 +306,7 @@ static int carry_out_all (struct round *r)
     return 0;
 }
 
-static int look_and_act (struct round *r, const struct site *site,
+static int look_and_act (struct policy_round *r, const struct site *site,
                          const struct fabric *fabric)
 {
     struct act_report *report = r->report;
@@ -326,7 +326,7 @@ int act_round (struct act_report *report, const struct act_world *world,
                const struct site *site, struct ledger *ledger,
                const struct fabric *fabric, int64_t now, struct error *err)
 {
-    struct round r = { report, world, ledger, now, err };
+    struct policy_round r = { report, world, ledger, now, err };
     int lock;
     int rc = ledger_lock (ledger, &lock, err);
 

@@ -43,7 +43,7 @@ struct link_audit {
     bool open;  /* it was not judged */
 };
 
-struct reading {
+struct facts_reading {
     struct facts *facts;
     struct ledger *ledger;
     const struct fabric *fabric;
@@ -70,7 +70,7 @@ void facts_doubt (struct facts *facts, const char *sentence)
     facts->input.unreadable = facts->unreadable;
 }
 
-static void doubt_row (struct reading *r, const char *what, int64_t id)
+static void doubt_row (struct facts_reading *r, const char *what, int64_t id)
 {
     char text[80];
 
@@ -79,13 +79,13 @@ static void doubt_row (struct reading *r, const char *what, int64_t id)
     facts_doubt (r->facts, text);
 }
 
-static void *alloc (struct reading *r, size_t n, size_t size)
+static void *alloc (struct facts_reading *r, size_t n, size_t size)
 {
     return ledger_alloc (&r->facts->pool, n, size);
 }
 
 /* The ledger's rows of a kind; none where something has failed. */
-static void *rows (struct reading *r, const struct ledger_rows *what,
+static void *rows (struct facts_reading *r, const struct ledger_rows *what,
                    struct ledger_key key, size_t *n)
 {
     void *v = NULL;
@@ -98,6 +98,29 @@ static void *rows (struct reading *r, const struct ledger_rows *what,
         *n = 0;
     }
     return v;
+}
+
+/* A number and a name, as many kinds of rows have them. */
+struct audit_link {
+    int64_t number; /* of an audit, or of a finding in one */
+    const char *link;
+};
+
+static const struct audit_link *links (struct facts_reading *r,
+                                       enum ledger_row_kind kind, int64_t from,
+                                       const char *link, size_t *n)
+{
+    const struct ledger_rows what = {
+        kind,
+        sizeof (struct audit_link),
+        {
+            LEDGER_COLUMN ("audit", LEDGER_INT, audit_link, number),
+            LEDGER_COLUMN ("finding", LEDGER_INT, audit_link, number),
+            LEDGER_COLUMN ("link", LEDGER_TEXT, audit_link, link),
+        },
+    };
+
+    return rows (r, &what, (struct ledger_key){ from, link, NULL }, n);
 }
 
 static const char *level_word (int i)
@@ -137,7 +160,7 @@ static const struct policy_action *last_drain (const struct policy_action *a,
     return NULL;
 }
 
-static void read_actions (struct reading *r)
+static void read_actions (struct facts_reading *r)
 {
     static const struct ledger_rows what = {
         LEDGER_ACTIONS,
@@ -182,7 +205,7 @@ static void read_actions (struct reading *r)
     }
 }
 
-static void read_marks (struct reading *r)
+static void read_marks (struct facts_reading *r)
 {
     static const struct ledger_rows mutes = {
         LEDGER_MUTES,
@@ -229,7 +252,7 @@ static uint32_t endpoint_of (const struct fabric *f, uint32_t link)
 }
 
 /* "mlx5_0/1" of "node1 mlx5_0", port 1; NULL: it is not known. */
-static const char *port_of (struct reading *r, uint32_t endpoint)
+static const char *port_of (struct facts_reading *r, uint32_t endpoint)
 {
     char name[FABRIC_NAME_MAX + 8];
     const char *blank;
@@ -240,7 +263,7 @@ static const char *port_of (struct reading *r, uint32_t endpoint)
     return blank ? strcpy (alloc (r, strlen (blank), 1), blank + 1) : NULL;
 }
 
-static void add_host_link (struct reading *r, uint32_t link, int64_t from)
+static void add_host_link (struct facts_reading *r, uint32_t link, int64_t from)
 {
     const struct fabric *f = r->fabric;
     uint32_t endpoint = endpoint_of (f, link);
@@ -265,30 +288,22 @@ static void add_host_link (struct reading *r, uint32_t link, int64_t from)
     r->place[link] = ++r->nhost_links;
 }
 
-static void add_id (struct reading *r, int64_t id)
+static void add_id (struct facts_reading *r, int64_t id)
 {
     r->id = xgrow (r->id, r->nids, sizeof (*r->id));
     r->id[r->nids++] = id;
 }
 
-/* Audits from `from` on that found something, of the link if it is not NULL. */
-static void add_found (struct reading *r, int64_t from, const char *link)
+/* Audits from `from` on that found something, of the link if not NULL. */
+static void add_found (struct facts_reading *r, int64_t from, const char *link)
 {
-    struct found {
-        int64_t audit;
-    };
-    static const struct ledger_rows what[] = {
-        { LEDGER_FOUND, sizeof (struct found),
-          { LEDGER_COLUMN ("audit", LEDGER_INT, found, audit) } },
-        { LEDGER_FOUND_OF_LINK, sizeof (struct found),
-          { LEDGER_COLUMN ("audit", LEDGER_INT, found, audit) } },
-    };
     size_t n;
-    const struct found *v = rows (r, &what[link != NULL],
-                                  (struct ledger_key){ from, link, NULL }, &n);
+    const struct audit_link *v
+        = links (r, link ? LEDGER_FOUND_OF_LINK : LEDGER_FOUND, from, link,
+                 &n);
 
     for (size_t i = 0; i < n; i++)
-        add_id (r, v[i].audit);
+        add_id (r, v[i].number);
 }
 
 /* Whether our drain of the node may stand: nothing but a resume that may not
@@ -306,7 +321,7 @@ static bool may_stand (const struct facts *f, const struct policy_action *a)
 }
 
 /* The links of nodes that we drained, since then. */
-static void add_drained (struct reading *r)
+static void add_drained (struct facts_reading *r)
 {
     const struct fabric *f = r->fabric;
 
@@ -330,19 +345,11 @@ static void add_drained (struct reading *r)
 }
 
 /* The links that are suspected by any finding. */
-static void add_suspects (struct reading *r)
+static void add_suspects (struct facts_reading *r)
 {
-    struct suspected {
-        const char *link;
-    };
-    static const struct ledger_rows what = {
-        LEDGER_SUSPECTS,
-        sizeof (struct suspected),
-        { LEDGER_COLUMN ("link", LEDGER_TEXT, suspected, link) },
-    };
     size_t n;
-    const struct suspected *v
-        = rows (r, &what, (struct ledger_key){ .from = r->from }, &n);
+    const struct audit_link *v
+        = links (r, LEDGER_SUSPECTS, r->from, NULL, &n);
 
     for (size_t i = 0; i < n; i++) {
         uint32_t link = fabric_find_link (r->fabric, v[i].link);
@@ -353,7 +360,8 @@ static void add_suspects (struct reading *r)
 }
 
 /* A host's node; NULL where it is none, or not of the fabric. */
-static const char *node_of_host (const struct reading *r, const char *host)
+static const char *node_of_host (const struct facts_reading *r,
+                                 const char *host)
 {
     uint32_t h = host ? fabric_find_host (r->fabric, host) : FABRIC_NONE;
 
@@ -363,7 +371,7 @@ static const char *node_of_host (const struct reading *r, const char *host)
 }
 
 /* A host link in all audits that crossed it. */
-static void add_link_audits (struct reading *r, size_t of)
+static void add_link_audits (struct facts_reading *r, size_t of)
 {
     static const struct ledger_rows what = {
         LEDGER_LINK_AUDITS,
@@ -420,7 +428,7 @@ struct finding_row {
 };
 
 /* A link that is suspected by the audit at work. */
-static struct policy_suspect suspect_of (const struct reading *r,
+static struct policy_suspect suspect_of (const struct facts_reading *r,
                                          const char *link)
 {
     uint32_t n = fabric_find_link (r->fabric, link);
@@ -439,8 +447,9 @@ static struct policy_suspect suspect_of (const struct reading *r,
 }
 
 /* The findings of an audit, with room for `more`. */
-static struct policy_finding *read_findings (struct reading *r, int64_t audit,
-                                             size_t more, size_t *nfindings)
+static struct policy_finding *read_findings (struct facts_reading *r,
+                                             int64_t audit, size_t more,
+                                             size_t *nfindings)
 {
     static const struct ledger_rows what = {
         LEDGER_FINDINGS,
@@ -459,22 +468,11 @@ static struct policy_finding *read_findings (struct reading *r, int64_t audit,
                            f.expected_ns),
         },
     };
-    struct suspected {
-        int64_t finding;
-        const char *link;
-    };
-    static const struct ledger_rows suspects = {
-        LEDGER_AUDIT_SUSPECTS,
-        sizeof (struct suspected),
-        {
-            LEDGER_COLUMN ("finding", LEDGER_INT, suspected, finding),
-            LEDGER_COLUMN ("link", LEDGER_TEXT, suspected, link),
-        },
-    };
-    const struct ledger_key key = { .from = audit };
     size_t n, m, k = 0;
-    const struct finding_row *row = rows (r, &what, key, &n);
-    const struct suspected *v = rows (r, &suspects, key, &m);
+    const struct finding_row *row
+        = rows (r, &what, (struct ledger_key){ .from = audit }, &n);
+    const struct audit_link *v
+        = links (r, LEDGER_AUDIT_SUSPECTS, audit, NULL, &m);
     struct policy_finding *f = alloc (r, n + more, sizeof (*f));
     struct policy_suspect *s = alloc (r, m, sizeof (*s));
 
@@ -487,7 +485,7 @@ static struct policy_finding *read_findings (struct reading *r, int64_t audit,
             f[i].kind = FINDING_ROUTE;
             f[i].basis = BASIS_LOSS;
         }
-        for (f[i].suspect = &s[k]; k < m && v[k].finding == row[i].seq; k++)
+        for (f[i].suspect = &s[k]; k < m && v[k].number == row[i].seq; k++)
             s[k] = suspect_of (r, v[k].link);
         f[i].nsuspects = (size_t)(&s[k] - f[i].suspect);
     }
@@ -496,7 +494,7 @@ static struct policy_finding *read_findings (struct reading *r, int64_t audit,
 }
 
 /* The links of n that the audit found clean, or did not judge, as a finding. */
-static struct policy_finding no_finding (struct reading *r, bool open,
+static struct policy_finding no_finding (struct facts_reading *r, bool open,
                                          const struct link_audit *v, size_t n)
 {
     struct policy_suspect *s = alloc (r, n, sizeof (*s));
@@ -528,7 +526,7 @@ static bool is_unclear (const struct policy_finding *f, size_t n)
 }
 
 /* What is told of an audit in which host links were seen n times. */
-static void add_audit (struct reading *r, const struct audit_row *row,
+static void add_audit (struct facts_reading *r, const struct audit_row *row,
                        const struct link_audit *seen, size_t nseen)
 {
     struct policy_audit *a
@@ -560,7 +558,7 @@ static void add_audit (struct reading *r, const struct audit_row *row,
 }
 
 /* The audits that are to be told of, each once. */
-static void sort_ids (struct reading *r)
+static void sort_ids (struct facts_reading *r)
 {
     size_t kept = 0;
 
@@ -576,7 +574,7 @@ static void sort_ids (struct reading *r)
     }
 }
 
-static void read_audits (struct reading *r)
+static void read_audits (struct facts_reading *r)
 {
     static const struct ledger_rows what = {
         LEDGER_RESULT,
@@ -620,7 +618,7 @@ static void read_audits (struct reading *r)
 
 /* --- audits about a node, signs ------------------------------------------ */
 
-static void read_tries (struct reading *r)
+static void read_tries (struct facts_reading *r)
 {
     static const struct ledger_rows what = {
         LEDGER_TRIES,
@@ -637,7 +635,7 @@ static void read_tries (struct reading *r)
                       &in->ntried);
 }
 
-static void read_signs (struct reading *r)
+static void read_signs (struct facts_reading *r)
 {
     static const struct ledger_rows what = {
         LEDGER_SIGNS,
@@ -672,7 +670,7 @@ static void read_signs (struct reading *r)
 
 /* --- all of it ----------------------------------------------------------- */
 
-static void read_all (struct reading *r, const struct nodemap *map,
+static void read_all (struct facts_reading *r, const struct nodemap *map,
                       int64_t since)
 {
     const struct fabric *f = r->fabric;
@@ -710,8 +708,8 @@ int facts_read (struct facts *facts, struct ledger *ledger,
 {
     int64_t span = cfg->confirm_within_s > DAY_S ? cfg->confirm_within_s
                                                  : DAY_S;
-    struct reading r = { .facts = facts, .ledger = ledger, .fabric = fabric,
-                         .err = err };
+    struct facts_reading r
+        = { .facts = facts, .ledger = ledger, .fabric = fabric, .err = err };
 
     *facts = (struct facts){ .input = { .now = now, .self = self } };
     if (ledger_hold (ledger, err) < 0)

@@ -42,7 +42,7 @@ enum {
     LEDGER_VERSION = 5,
     LEDGER_WAIT_MS = 5000,
     LEDGER_TEXT_MAX = 1023,  /* bytes of a sentence, a reason, a why */
-    LEDGER_NAME_MAX = 127,   /* of a host, a link's id, who did it */
+    LEDGER_NAME_MAX = 127,   /* of a host, a link's id, a user */
     LEDGER_NONCE_BYTES = 33, /* 32 hex digits and their end */
     LEDGER_HOSTS_MAX = 1 << 17,
     LEDGER_RETRY_MAX_S = 3600, /* a comment waits no longer for its next try */
@@ -62,7 +62,7 @@ struct ledger *ledger_open (const char *path, enum ledger_mode mode,
 void ledger_close (struct ledger *ledger);
 const char *ledger_path (const struct ledger *ledger);
 
-/* For who audits or acts: one of these at a time has the file LEDGER.lock.
+/* To audit or to act: one process at a time has the file LEDGER.lock.
  * Return 1 with *fd, which gives it back when it is closed, 0 where another has
  * it, -1 with err.
  */
@@ -92,7 +92,7 @@ enum ledger_why {
     LEDGER_CHECK,   /* likewise, since its user asked for a check */
     LEDGER_SWEEP,
     LEDGER_CONFIRM, /* an audit before it found something */
-    LEDGER_AGAIN,   /* whether a node that we drained is mended */
+    LEDGER_AGAIN,   /* whether a node that we drained is repaired */
     LEDGER_SEARCH,  /* one before it had no result: for whose fault that is */
 };
 struct ledger_cause {
@@ -138,8 +138,8 @@ int64_t ledger_record (struct ledger *ledger, int64_t time,
                        const struct verdict *verdict, struct error *err);
 
 /* Counters of ports as an audit saw them, whether it has its result or not.
- * What their growth is a sign of enters before them: who is killed in between
- * sees them grow again. Return 0, or -1 with err.
+ * What their growth is a sign of enters before them: a process that is killed
+ * in between sees them grow again. Return 0, or -1 with err.
  */
 struct ledger_counter {
     const char *port; /* "guid/port" */
@@ -192,10 +192,10 @@ int64_t ledger_intend (struct ledger *ledger, int64_t time,
 int ledger_done (struct ledger *ledger, int64_t time, int64_t action,
                  struct error *err);
 
-/* Findings of a muted link are known and acted upon by nobody; so are all of a
- * muted node; with both, those of the link at this node. One mute of each,
- * until a time (0: for ever). ledger_unmute ends it, errno ENOENT where there
- * is none. Return 0, or -1 with err.
+/* Findings of a muted link are known and not acted upon; so are all of a muted
+ * node; with both, those of the link at this node. One mute of each, until a
+ * time (0: for ever). ledger_unmute ends it, errno ENOENT where there is none.
+ * Return 0, or -1 with err.
  */
 struct ledger_mute {
     const char *link, *node; /* one of them may be NULL */
@@ -221,7 +221,7 @@ int ledger_rebase (struct ledger *ledger, int64_t time, const char *link,
 int64_t ledger_comment_add (struct ledger *ledger, int64_t time, uint64_t job,
                             int64_t submitted, const char *text,
                             struct error *err);
-/* It is there, or nobody will ever be able to put it there. Counts once. */
+/* It is there, or can never be put there. Counts once. */
 int ledger_comment_done (struct ledger *ledger, int64_t time, int64_t comment,
                          struct error *err);
 /* It could not be put there; it is due again from not_before on, which is at
@@ -374,7 +374,7 @@ void *ledger_alloc (struct ledger_pool *pool, size_t n, size_t size);
 void ledger_pool_clear (struct ledger_pool *pool);
 
 struct ledger_column {
-    const char *name; /* NULL: behind the last one */
+    const char *name; /* NULL: after the last one */
     enum {
         LEDGER_INT,   /* int64_t, uint64_t */
         LEDGER_SIZE,  /* size_t */
@@ -415,7 +415,7 @@ struct ledger_column {
  *     there were several.
  */
 struct ledger_rows {
-    enum {
+    enum ledger_row_kind {
         LEDGER_ACTIONS,
         LEDGER_MUTES,
         LEDGER_REBASES,

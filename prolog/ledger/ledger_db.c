@@ -194,7 +194,7 @@ static const char schema[]
     " WHEN ?3 THEN " HOST_OF ("nb.text") " ELSE " HOST_OF ("na.text")         \
     " END, ?3) END"
 /* what was measured counts, but for links that are suspected or not judged;
- * beside traffic that fills host ends, what is odd may go unsaid */
+ * while traffic fills host ends, what is odd may go unsaid */
 #define SOUND(a)                                                              \
     "(" a ".limited = 0 AND NOT EXISTS (SELECT 1 FROM finding u"              \
     " WHERE u.audit = " a ".id AND u.basis = 'traffic'))"
@@ -298,7 +298,7 @@ void db_error (struct ledger *l)
         break;
     case SQLITE_NOTADB:
         errno = EUCLEAN;
-        error_input (l->err, "%s is no ledger: not a database", l->path);
+        error_input (l->err, "%s is not a ledger: not a database", l->path);
         break;
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
@@ -439,7 +439,7 @@ static json_t *column_json (struct ledger *l, sqlite3_stmt *row, int i)
     case SQLITE_TEXT:
         if ((text = json_string (db_text (row, i))))
             return text;
-        say_damaged (l, "a text is no text");
+        say_damaged (l, "a text is not text");
         db_fail (l);
         return json_null ();
     default:
@@ -534,7 +534,7 @@ static int64_t find_version (struct ledger *l)
         db_refuse (l, EINVAL, "is half of what was to be salvaged: remove it, "
                               "and begin again");
     else if (id != 0 || tables != 0)
-        db_refuse (l, EINVAL, "is no ledger, but another database");
+        db_refuse (l, EINVAL, "is not a ledger, but another database");
     return 0;
 }
 
@@ -603,11 +603,11 @@ static bool check_place (struct ledger *l, enum ledger_mode mode)
                   dir, exists ? st.st_uid : geteuid (), &why)) < 0)
         db_refuse (l, errno, "%s", why.text);
     else if (exists && !S_ISREG (st.st_mode))
-        db_refuse (l, EINVAL, "is no regular file");
+        db_refuse (l, EINVAL, "is not a regular file");
     else if (exists && (st.st_mode & 022))
         db_refuse (l, EPERM, "others may write it");
     else if (exists && mode != LEDGER_READ && st.st_uid != geteuid ())
-        db_refuse (l, EPERM, "belongs to user %ju, who alone may write it",
+        db_refuse (l, EPERM, "belongs to user %ju: run this as that user",
                    (uintmax_t)st.st_uid);
     if (fd >= 0)
         close (fd);

@@ -5,7 +5,7 @@
  * A call of the ledger is begun by db_start or db_begin, and ended by
  * db_result, db_json or db_end. In between, the first error is kept, with its
  * sentence and errno, and whatever is asked of the database after it does
- * nothing: so only who loops or looks at a result asks whether it failed.
+ * nothing: so only a loop, or what depends on a result, asks whether it failed.
  */
 #ifndef PROLOG_LEDGER_DB_H
 #define PROLOG_LEDGER_DB_H

@@ -442,7 +442,7 @@ void *ledger_read (struct ledger *l, const struct ledger_rows *rows,
  * The trend of a link
  */
 
-struct change {
+struct trend_change {
     int64_t route, audit;
     double ns;  /* one crossing's share of the RTT, then its change */
     int64_t begun;
@@ -450,10 +450,11 @@ struct change {
     int level;   /* of the worst finding that suspects the link; 0: none */
 };
 
-static struct change *read_changes (struct ledger *l, int64_t epoch,
-                                    const char *link, int64_t from, size_t *n)
+static struct trend_change *read_changes (struct ledger *l, int64_t epoch,
+                                          const char *link, int64_t from,
+                                          size_t *n)
 {
-    struct change *v = NULL;
+    struct trend_change *v = NULL;
 
     *n = 0;
     for (sqlite3_stmt *row = db_first (l, DB_TREND,
@@ -461,7 +462,7 @@ static struct change *read_changes (struct ledger *l, int64_t epoch,
                                                INT (from)));
          row; row = db_next (l, DB_TREND)) {
         v = xgrow (v, *n, sizeof (*v));
-        v[(*n)++] = (struct change){
+        v[(*n)++] = (struct trend_change){
             .route = sqlite3_column_int64 (row, 0),
             .audit = sqlite3_column_int64 (row, 1),
             .ns = sqlite3_column_double (row, 2),
@@ -476,7 +477,7 @@ static struct change *read_changes (struct ledger *l, int64_t epoch,
 /* Take its lower quartile off each route; those without any that counts are
  * dropped. work holds n numbers. Returns how many are left.
  */
-static size_t center_routes (struct change *v, size_t n, double *work)
+static size_t center_routes (struct trend_change *v, size_t n, double *work)
 {
     size_t kept = 0;
 
@@ -501,14 +502,14 @@ static size_t center_routes (struct change *v, size_t n, double *work)
 
 static int by_audit (const void *va, const void *vb)
 {
-    const struct change *a = va;
-    const struct change *b = vb;
+    const struct trend_change *a = va;
+    const struct trend_change *b = vb;
 
     return a->audit != b->audit ? util_compare (a->audit, b->audit)
                                 : util_compare (a->route, b->route);
 }
 
-static json_t *point_json (const struct change *c, size_t n, double *work)
+static json_t *point_json (const struct trend_change *c, size_t n, double *work)
 {
     static const enum verdict_status levels[]
         = { VERDICT_OK, VERDICT_WARN, VERDICT_UNKNOWN, VERDICT_FAIL };
@@ -532,7 +533,7 @@ json_t *ledger_trend (struct ledger *l, const char *fabric, const char *link,
     json_t *points = xcheck (json_array ());
     int64_t epoch = 0;
     int64_t from = 0;
-    struct change *v;
+    struct trend_change *v;
     double *work;
     size_t n;
 

@@ -88,7 +88,7 @@ static const char *const of_said[] = { ROW_AT ("said"), NULL };
     "SELECT count(*) FROM old." table, NULL, NULL,                            \
         "SELECT 1 FROM old." table " LIMIT 1 OFFSET ?1 - 1"
 
-static const struct part {
+static const struct salvage_part {
     const char *last;   /* the greatest ?1 */
     const char *second; /* where that cannot be read; NULL */
     const char *number; /* gives no number up to it again; NULL: has none */
@@ -139,7 +139,7 @@ static int run (struct ledger *l, const char *sql, int64_t arg,
 /* Copy what `arg` is of: 0, also where there is nothing, -1 where it is lost;
  * errno ENOSPC where there is no room for it.
  */
-static int copy (struct ledger *l, const struct part *p, int64_t arg)
+static int copy (struct ledger *l, const struct salvage_part *p, int64_t arg)
 {
     int exists = run (l, p->exists, arg, NULL);
 
@@ -153,7 +153,8 @@ static int copy (struct ledger *l, const struct part *p, int64_t arg)
 }
 
 /* Return 0, or -1 where nothing can be read, or with errno ENOSPC. */
-static int salvage (struct ledger *l, const struct part *p, int64_t *lost)
+static int salvage (struct ledger *l, const struct salvage_part *p,
+                    int64_t *lost)
 {
     int64_t last = 0;
 

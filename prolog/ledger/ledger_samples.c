@@ -29,20 +29,20 @@ static void must (int rc)
  * Routes
  */
 
-struct route {
+struct stored_route {
     int64_t id;
     int64_t after; /* the last rebase of any of its links */
     char *name[2];
     uint32_t end[2]; /* of the set, once these are found */
 };
 
-struct routes {
-    struct route *v; /* by id */
+struct stored_routes {
+    struct stored_route *v; /* by id */
     size_t n;
 };
 
 /* All routes of a fabric, and the number of its epoch. */
-static int64_t read_routes (struct ledger *l, struct routes *r,
+static int64_t read_routes (struct ledger *l, struct stored_routes *r,
                             const char *fabric)
 {
     int64_t epoch = 0;
@@ -51,7 +51,7 @@ static int64_t read_routes (struct ledger *l, struct routes *r,
     for (sqlite3_stmt *row = db_first (l, DB_ROUTES, VALUES (INT (epoch)));
          row; row = db_next (l, DB_ROUTES)) {
         r->v = xgrow (r->v, r->n, sizeof (*r->v));
-        r->v[r->n++] = (struct route){
+        r->v[r->n++] = (struct stored_route){
             .id = sqlite3_column_int64 (row, 0),
             .after = sqlite3_column_int64 (row, 3),
             .name = { xstrdup (db_text (row, 1)), xstrdup (db_text (row, 2)) },
@@ -62,7 +62,7 @@ static int64_t read_routes (struct ledger *l, struct routes *r,
     return epoch;
 }
 
-static void clear_routes (struct routes *r)
+static void clear_routes (struct stored_routes *r)
 {
     for (size_t i = 0; i < 2 * r->n; i++)
         free (r->v[i / 2].name[i % 2]);
@@ -70,7 +70,7 @@ static void clear_routes (struct routes *r)
 }
 
 /* The set of all endpoints of the routes, each once. NULL with err. */
-static struct pathset *route_ends (const struct routes *r,
+static struct pathset *route_ends (const struct stored_routes *r,
                                    pathset_resolve_f resolve, void *arg,
                                    struct error *err)
 {
@@ -84,7 +84,7 @@ static struct pathset *route_ends (const struct routes *r,
     return ps;
 }
 
-static void find_ends (struct ledger *l, struct routes *r,
+static void find_ends (struct ledger *l, struct stored_routes *r,
                        const struct pathset *ps)
 {
     for (size_t i = 0; i < 2 * r->n && !l->failed; i++) {
@@ -100,8 +100,8 @@ static void find_ends (struct ledger *l, struct routes *r,
 /* The route of a row of DB_MEASURED; NULL where a link of it was repaired after
  * the audit.
  */
-static const struct route *find_route (const struct routes *r,
-                                       sqlite3_stmt *row)
+static const struct stored_route *find_route (const struct stored_routes *r,
+                                              sqlite3_stmt *row)
 {
     int64_t id = sqlite3_column_int64 (row, 2);
     size_t lo = 0, hi = r->n;
@@ -121,7 +121,7 @@ static const struct route *find_route (const struct routes *r,
 }
 
 /* The sample of a row of DB_MEASURED, in rounds from `round` on. */
-static struct sample sample_of (sqlite3_stmt *row, const struct route *r,
+static struct sample sample_of (sqlite3_stmt *row, const struct stored_route *r,
                                 uint32_t round)
 {
     struct sample s = {
@@ -145,10 +145,10 @@ static struct sample sample_of (sqlite3_stmt *row, const struct route *r,
 /* What is read for it, newest first. */
 struct newest {
     struct ledger *ledger;
-    const struct routes *routes;
+    const struct stored_routes *routes;
     const struct pathset *ps;
     struct samples *samples;
-    struct seen {
+    struct link_seen {
         int64_t audit; /* that crossed it last */
         size_t times;  /* audits that did */
     } *link;           /* [links] */
@@ -197,7 +197,7 @@ static void end_audit (struct newest *w)
 }
 
 /* The row of links of a route. */
-static struct row row_of (struct newest *w, const struct route *route)
+static struct row row_of (struct newest *w, const struct stored_route *route)
 {
     struct row row = { 0 };
 
@@ -209,12 +209,12 @@ static struct row row_of (struct newest *w, const struct route *route)
 }
 
 /* Count what a route of the audit crosses. */
-static void cross (struct newest *w, const struct route *route)
+static void cross (struct newest *w, const struct stored_route *route)
 {
     struct row row = row_of (w, route);
 
     for (size_t i = 0; i < row.n; i++) {
-        struct seen *link = &w->link[row.link[i]];
+        struct link_seen *link = &w->link[row.link[i]];
 
         if (link->audit == w->audit)
             continue;
@@ -227,7 +227,7 @@ static void cross (struct newest *w, const struct route *route)
 /* The samples: of each link those of the newest audits that crossed it. */
 static void read_newest (struct newest *w, int64_t epoch)
 {
-    const struct routes *r = w->routes;
+    const struct stored_routes *r = w->routes;
     struct ledger *l = w->ledger;
 
     w->link = xcalloc (pathset_network (w->ps)->nlinks, sizeof (*w->link));
@@ -246,7 +246,7 @@ static void read_newest (struct newest *w, int64_t epoch)
                      NAME (finding_kind_name (FINDING_NODE))));
          row; row = db_next (l, DB_MEASURED)) {
         int64_t audit = sqlite3_column_int64 (row, 0);
-        const struct route *route = find_route (r, row);
+        const struct stored_route *route = find_route (r, row);
         struct sample sample;
 
         if (audit != w->audit)
@@ -273,7 +273,7 @@ struct samples *ledger_baseline (struct ledger *l, const char *fabric,
                                  void *arg, struct pathset **ps,
                                  struct error *err)
 {
-    struct routes r = { 0 };
+    struct stored_routes r = { 0 };
     struct newest w = {
         .ledger = l, .routes = &r, .enough = n,
         .samples = xcheck (samples_create ()),
@@ -328,7 +328,7 @@ static void take (struct ledger *l, struct combine *combine,
     s->nsamples = 0;
 }
 
-static void read_all (struct ledger *l, const struct routes *r,
+static void read_all (struct ledger *l, const struct stored_routes *r,
                       struct combine *combine, const struct pathset *ps,
                       const struct ledger_ageing *ageing, int64_t epoch)
 {
@@ -343,7 +343,7 @@ static void read_all (struct ledger *l, const struct routes *r,
              VALUES (INT (epoch), INT (from), INT (ageing->until),
                      TEXT (ageing->sound ? "" : NULL)));
          row; row = db_next (l, DB_MEASURED)) {
-        const struct route *route = find_route (r, row);
+        const struct stored_route *route = find_route (r, row);
         struct sample sample;
 
         if (sqlite3_column_int64 (row, 0) != audit)
@@ -365,7 +365,7 @@ int ledger_combine (struct ledger *l, const struct pathset *ps,
                     struct observations *o, struct error *err)
 {
     struct combine *combine = xcheck (combine_create ());
-    struct routes r = { 0 };
+    struct stored_routes r = { 0 };
     int64_t epoch;
 
     *o = (struct observations){ 0 };

@@ -173,7 +173,7 @@ static void add_finding (struct evidence *e, const struct policy_input *in,
         const struct policy_suspect *s = &f->suspect[i];
 
         if (s->host)
-            e->event[e->nevents++] = (struct event){
+            e->event[e->nevents++] = (struct link_event){
                 .host = s->host, .link = s->link,
                 .port = s->port ? s->port : "", .leader = a->leader,
                 .peer = s->peer, .finding = f, .audit = a->id,
@@ -190,8 +190,8 @@ static void add_finding (struct evidence *e, const struct policy_input *in,
  * its class was so before, and does not explain what became slow; what is not
  * judged, without a figure, is not suspected.
  */
-static void add_suspicions (struct evidence *e, const struct policy_audit *a,
-                            const struct policy_finding *f, bool fresh)
+static void add_suspected (struct evidence *e, const struct policy_audit *a,
+                           const struct policy_finding *f, bool fresh)
 {
     bool explains = f->level != VERDICT_OK && f->basis != BASIS_CLASS
                     && f->kind != FINDING_NODE
@@ -200,7 +200,7 @@ static void add_suspicions (struct evidence *e, const struct policy_audit *a,
     bool fails = fresh && f->level == VERDICT_FAIL && f->basis != BASIS_LOSS;
 
     for (size_t i = 0; (explains || fails) && i < f->nsuspects; i++)
-        e->suspicion[e->nsuspicions++] = (struct suspected_link){
+        e->suspected[e->nsuspected++] = (struct suspected_link){
             .link = f->suspect[i].link, .audit = a->id, .finding = f,
             .explains = explains, .fails = fails,
         };
@@ -216,7 +216,7 @@ static void add_audit (struct evidence *e, const struct policy_input *in,
 
     for (size_t i = 0; i < a->nfindings; i++) {
         add_finding (e, in, a, &a->finding[i], doubt, cfg);
-        add_suspicions (e, a, &a->finding[i], fresh);
+        add_suspected (e, a, &a->finding[i], fresh);
         fails = fails || fail_host (&a->finding[i]);
     }
     if (a->id > e->newest)
@@ -233,7 +233,7 @@ static void add_sign (struct evidence *e, const struct policy_input *in,
                       const struct policy_sign *s,
                       const struct policy_config *cfg)
 {
-    e->event[e->nevents++] = (struct event){
+    e->event[e->nevents++] = (struct link_event){
         .host = s->host, .link = s->link, .port = "", .audit = s->after,
         .time = s->time, .seen = SEEN_SIGN, .sign = s->kind,
         .fresh = is_fresh (s->time, in->now, cfg),
@@ -241,7 +241,7 @@ static void add_sign (struct evidence *e, const struct policy_input *in,
 }
 
 /* Those that explain first. */
-static int compare_suspicions (const void *va, const void *vb)
+static int compare_suspected (const void *va, const void *vb)
 {
     const struct suspected_link *a = va;
     const struct suspected_link *b = vb;
@@ -252,7 +252,8 @@ static int compare_suspicions (const void *va, const void *vb)
     return order ? order : (int)b->explains - (int)a->explains;
 }
 
-static int compare_links (const struct event *a, const struct event *b)
+static int compare_links (const struct link_event *a,
+                          const struct link_event *b)
 {
     int order = strcmp (a->host, b->host);
 
@@ -260,7 +261,8 @@ static int compare_links (const struct event *a, const struct event *b)
 }
 
 /* Equal: they become one. */
-static int compare_places (const struct event *a, const struct event *b)
+static int compare_places (const struct link_event *a,
+                           const struct link_event *b)
 {
     int order = compare_links (a, b);
 
@@ -271,7 +273,8 @@ static int compare_places (const struct event *a, const struct event *b)
 }
 
 /* Of what else they suspect. */
-static int compare_suspects (const struct event *a, const struct event *b)
+static int compare_suspects (const struct link_event *a,
+                             const struct link_event *b)
 {
     const struct policy_finding *f = a->finding;
     const struct policy_finding *g = b->finding;
@@ -284,8 +287,8 @@ static int compare_suspects (const struct event *a, const struct event *b)
 
 static int compare_events (const void *va, const void *vb)
 {
-    const struct event *a = va;
-    const struct event *b = vb;
+    const struct link_event *a = va;
+    const struct link_event *b = vb;
     int order = compare_places (a, b);
 
     /* of one audit, what it says worst comes first; of signs, the newest */
@@ -322,7 +325,7 @@ static void make_tracks (struct evidence *e)
 {
     e->track = xcalloc (e->nevents + 1, sizeof (*e->track));
     for (size_t i = 0, end; i < e->nevents; i = end) {
-        const struct event *first = &e->event[i];
+        const struct link_event *first = &e->event[i];
 
         for (end = i + 1; end < e->nevents
                           && compare_links (first, &e->event[end]) == 0;)
@@ -360,7 +363,7 @@ void evidence_make (struct evidence *e, const struct policy_input *in,
         for (size_t k = 0; k < in->audit[i].nfindings; k++)
             suspects += in->audit[i].finding[k].nsuspects;
     *e = (struct evidence){
-        .suspicion = xarray (suspects, sizeof (*e->suspicion)),
+        .suspected = xarray (suspects, sizeof (*e->suspected)),
         .event = xarray (suspects + in->nsigns, sizeof (*e->event)),
         .twice = have_twice (in),
     };
@@ -369,8 +372,8 @@ void evidence_make (struct evidence *e, const struct policy_input *in,
             add_audit (e, in, &in->audit[i], cfg);
     for (size_t i = 0; i < in->nsigns; i++)
         add_sign (e, in, &in->sign[i], cfg);
-    qsort (e->suspicion, e->nsuspicions, sizeof (*e->suspicion),
-           compare_suspicions);
+    qsort (e->suspected, e->nsuspected, sizeof (*e->suspected),
+           compare_suspected);
     qsort (e->event, e->nevents, sizeof (*e->event), compare_events);
     merge (e);
     make_tracks (e);
@@ -378,30 +381,26 @@ void evidence_make (struct evidence *e, const struct policy_input *in,
 
 void evidence_clear (struct evidence *e)
 {
-    free (e->suspicion);
+    free (e->suspected);
     free (e->event);
     free (e->track);
+}
+
+static int compare_tracks (const void *va, const void *vb)
+{
+    const struct track *a = va;
+    const struct track *b = vb;
+    int order = strcmp (a->host, b->host);
+
+    return order ? order : strcmp (a->link, b->link);
 }
 
 struct track *evidence_find (const struct evidence *e, const char *host,
                              const char *link)
 {
-    const struct event key = { .host = host, .link = link };
-    size_t lo = 0;
-    size_t hi = e->ntracks;
+    const struct track key = { .host = host, .link = link };
 
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-        int order = compare_links (&key, e->track[mid].event);
-
-        if (order == 0)
-            return &e->track[mid];
-        if (order < 0)
-            hi = mid;
-        else
-            lo = mid + 1;
-    }
-    return NULL;
+    return bsearch (&key, e->track, e->ntracks, sizeof (key), compare_tracks);
 }
 
 /* The gravest first. */
@@ -415,7 +414,7 @@ static const struct {
     { SEEN_UNSURE, STANDING_UNSURE },
 };
 
-static void set_failing (struct track *t, const struct event *ev)
+static void set_failing (struct track *t, const struct link_event *ev)
 {
     if (!t->failing || ev->time > t->bad_time)
         t->bad_time = ev->time;
@@ -429,7 +428,7 @@ static void grade (struct track *t, size_t start, unsigned int counts)
     enum { NSTANDINGS = sizeof (standings) / sizeof (standings[0]) };
 
     for (size_t i = start; i < t->nevents; i++) {
-        const struct event *ev = &t->event[i];
+        const struct link_event *ev = &t->event[i];
         size_t k = 0;
 
         if (ev->seen == SEEN_SIGN && !ev->fresh)
@@ -458,7 +457,8 @@ static bool same (const char *a, const char *b)
 }
 
 /* Why one node may be the cause of both; NULL: none can. */
-static const char *shared_cause (const struct event *a, const struct event *b)
+static const char *shared_cause (const struct link_event *a,
+                                 const struct link_event *b)
 {
     if (!a->leader || !b->leader)
         return "it is not known who led one of them";
@@ -481,33 +481,33 @@ static bool suspects_host (const struct policy_finding *f, const char *host)
     return i < f->nsuspects;
 }
 
-/* The first suspicion of a link by that audit or a newer one. */
-static const struct suspected_link *suspicion_of (const struct evidence *e,
-                                             const char *link, uint64_t audit)
+/* The first entry of a link by that audit or a newer one. */
+static const struct suspected_link *
+first_suspected (const struct evidence *e, const char *link, uint64_t audit)
 {
     const struct suspected_link key = { .link = link, .audit = audit,
                                    .explains = true };
     size_t lo = 0;
-    size_t hi = e->nsuspicions;
+    size_t hi = e->nsuspected;
 
     while (lo < hi) {
         size_t mid = lo + (hi - lo) / 2;
 
-        if (compare_suspicions (&e->suspicion[mid], &key) < 0)
+        if (compare_suspected (&e->suspected[mid], &key) < 0)
             lo = mid + 1;
         else
             hi = mid;
     }
-    return &e->suspicion[lo];
+    return &e->suspected[lo];
 }
 
 /* Whether an audit suspects a link, but for what always was slow. */
 static bool is_suspected (const struct evidence *e, const char *link,
                           uint64_t audit)
 {
-    const struct suspected_link *s = suspicion_of (e, link, audit);
+    const struct suspected_link *s = first_suspected (e, link, audit);
 
-    return s < e->suspicion + e->nsuspicions && !strcmp (s->link, link)
+    return s < e->suspected + e->nsuspected && !strcmp (s->link, link)
            && s->audit == audit && s->explains;
 }
 
@@ -515,9 +515,9 @@ static bool is_suspected (const struct evidence *e, const char *link,
 static bool fails_elsewhere (const struct evidence *e, const char *link,
                              const char *host)
 {
-    const struct suspected_link *end = e->suspicion + e->nsuspicions;
+    const struct suspected_link *end = e->suspected + e->nsuspected;
 
-    for (const struct suspected_link *s = suspicion_of (e, link, 0);
+    for (const struct suspected_link *s = first_suspected (e, link, 0);
          s < end && !strcmp (s->link, link); s++)
         if (s->fails && !suspects_host (s->finding, host))
             return true;
@@ -528,7 +528,8 @@ static bool fails_elsewhere (const struct evidence *e, const char *link,
  * well (b NULL: a FAIL elsewhere); NULL: nothing.
  */
 static const char *shared_link (const struct evidence *e,
-                                const struct event *a, const struct event *b)
+                                const struct link_event *a,
+                                const struct link_event *b)
 {
     for (size_t i = 0; i < a->finding->nsuspects; i++) {
         const struct policy_suspect *s = &a->finding->suspect[i];
@@ -542,8 +543,8 @@ static const char *shared_link (const struct evidence *e,
 }
 
 /* Whether two may confirm each other; if not, say why. */
-static bool are_apart (struct track *t, const struct event *a,
-                       const struct event *b)
+static bool are_apart (struct track *t, const struct link_event *a,
+                       const struct link_event *b)
 {
     const char *node = shared_cause (a, b);
     const char *link = shared_link (t->of, a, b);
@@ -567,7 +568,7 @@ static bool are_apart (struct track *t, const struct event *a,
 /* Whether it says FAIL of the link, or of one of several of which that is
  * one.
  */
-static bool says_fail (const struct event *ev, unsigned int counts)
+static bool says_fail (const struct link_event *ev, unsigned int counts)
 {
     return ev->fresh
            && (ev->seen & counts || (ev->seen & SEEN_AMONG && !ev->doubt));
@@ -576,15 +577,15 @@ static bool says_fail (const struct event *ev, unsigned int counts)
 /* The one that came first by its time, far enough before this one, of which
  * this one is independent; NULL: there is none.
  */
-static const struct event *confirmed_by (struct track *t, size_t start,
-                                         size_t i, unsigned int counts,
-                                         const struct policy_config *cfg)
+static const struct link_event *confirmed_by (struct track *t, size_t start,
+                                              size_t i, unsigned int counts,
+                                              const struct policy_config *cfg)
 {
-    const struct event *ev = &t->event[i];
-    const struct event *first = NULL;
+    const struct link_event *ev = &t->event[i];
+    const struct link_event *first = NULL;
 
     for (size_t k = start; k < i; k++) {
-        const struct event *e = &t->event[k];
+        const struct link_event *e = &t->event[k];
 
         if (says_fail (e, counts) && ev->time - e->time >= cfg->confirm_after_s
             && are_apart (t, e, ev) && (!first || e->time < first->time))
@@ -594,8 +595,8 @@ static const struct event *confirmed_by (struct track *t, size_t start,
 }
 
 /* A FAIL of one of several that is confirmed stands as one of it alone. */
-static void set_confirmed (struct track *t, const struct event *first,
-                           const struct event *ev)
+static void set_confirmed (struct track *t, const struct link_event *first,
+                           const struct link_event *ev)
 {
     t->standing = STANDING_CONFIRMED;
     t->first = first;
@@ -611,8 +612,8 @@ static void confirm (struct track *t, size_t start, unsigned int counts,
                      const struct policy_config *cfg)
 {
     for (size_t i = start; i < t->nevents; i++) {
-        const struct event *ev = &t->event[i];
-        const struct event *first;
+        const struct link_event *ev = &t->event[i];
+        const struct link_event *first;
 
         if (!says_fail (ev, counts))
             continue;
@@ -638,7 +639,7 @@ void track_stand (struct track *t, const struct policy_config *cfg)
         .since = t->floor,
     };
     for (size_t i = 0; i < t->nevents; i++) {
-        const struct event *ev = &t->event[i];
+        const struct link_event *ev = &t->event[i];
 
         if (ev->audit <= t->floor)
             start = i + 1;
@@ -661,7 +662,7 @@ void track_stand (struct track *t, const struct policy_config *cfg)
 
 size_t track_clean (const struct track *t, uint64_t floor,
                     const struct policy_config *cfg,
-                    const struct event **last, bool *enough)
+                    const struct link_event **last, bool *enough)
 {
     const unsigned int bad = SEEN_WARN | SEEN_STATIC | SEEN_AMONG | SEEN_DOUBT
                              | SEEN_FAIL | SEEN_SIGN;
@@ -670,7 +671,7 @@ size_t track_clean (const struct track *t, uint64_t floor,
 
     *enough = false;
     for (size_t i = 0; i < t->nevents; i++) {
-        const struct event *ev = &t->event[i];
+        const struct link_event *ev = &t->event[i];
 
         if (ev->audit <= floor)
             continue;

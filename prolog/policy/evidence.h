@@ -38,7 +38,7 @@ struct suspected_link {
     bool fails;    /* it is a fresh FAIL */
 };
 
-struct event {
+struct link_event {
     const char *host, *link, *port;
     const char *leader, *peer; /* of the audit; NULL: as in policy.h */
     const struct policy_finding *finding; /* NULL: a sign */
@@ -68,7 +68,7 @@ enum standing { /* the graver the greater */
 struct track {
     const char *host, *link;
     const struct evidence *of;
-    const struct event *event; /* by audit, signs after their audit */
+    const struct link_event *event; /* by audit, signs after their audit */
     size_t nevents;
 
     bool muted;            /* the policy's to set */
@@ -76,16 +76,17 @@ struct track {
 
     enum standing standing;
     uint64_t since;        /* audit that cleared it; what is newer stands */
-    const struct event *last;  /* that made the standing what it is; NULL:
+    const struct link_event *last;  /* that made the standing what it is; NULL:
                                   nothing is seen */
-    const struct event *first; /* CONFIRMED: the audit that `last` confirms;
+    const struct link_event
+        *first; /* CONFIRMED: the audit that `last` confirms;
                                   NULL: a sign does */
-    const struct event *sign;  /* the newest one that is fresh */
-    const struct event *early; /* FAIL, AMONG: the first that is fresh and
+    const struct link_event *sign;  /* the newest one that is fresh */
+    const struct link_event *early; /* FAIL, AMONG: the first that is fresh and
                                   counts, */
-    const struct event *open;  /* ... the newest that another can confirm */
+    const struct link_event *open; /* ... the newest that another can confirm */
     struct {                   /* two that do not confirm each other */
-        const struct event *of[2];
+        const struct link_event *of[2];
         const char *node;      /* why: one node may be the cause of both; */
         const char *link;      /* ... or this link, which both suspect, */
         bool elsewhere;        /* ... or one, and another that FAILs and does
@@ -100,9 +101,9 @@ struct track {
 };
 
 struct evidence {
-    struct suspected_link *suspicion; /* by link, audit */
-    size_t nsuspicions;
-    struct event *event; /* by host, link, audit */
+    struct suspected_link *suspected; /* by link, audit */
+    size_t nsuspected;
+    struct link_event *event; /* by host, link, audit */
     size_t nevents;
     struct track *track; /* by host, link */
     size_t ntracks;
@@ -126,7 +127,7 @@ void track_stand (struct track *t, const struct policy_config *cfg);
  */
 size_t track_clean (const struct track *t, uint64_t floor,
                     const struct policy_config *cfg,
-                    const struct event **last, bool *enough);
+                    const struct link_event **last, bool *enough);
 
 /* The track of a link; NULL: nothing is known. */
 struct track *evidence_find (const struct evidence *e, const char *host,

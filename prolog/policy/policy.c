@@ -78,9 +78,9 @@ int64_t policy_retry (int64_t since, size_t n, int64_t now,
 /* When an audit of a node makes sense, if what it is to follow was at that
  * time, and had that number.
  */
-static int64_t retry (const struct site_state *s, const struct node_state *w,
-                      int64_t time, uint64_t audit)
+static int64_t retry (const struct node_state *w, int64_t time, uint64_t audit)
 {
+    const struct site_state *s = w->site;
     size_t n = 0;
 
     for (size_t i = 0; i < s->in->ntried; i++) {
@@ -109,11 +109,11 @@ say (struct decision *d, enum policy_kind kind, const char *fmt, ...)
     return true;
 }
 
-struct span {
+struct span_text {
     char text[32];
 };
 
-static struct span span_of (int64_t s)
+static struct span_text span_of (int64_t s)
 {
     static const struct {
         int64_t from, unit;
@@ -124,7 +124,7 @@ static struct span span_of (int64_t s)
         { 2 * 60, 60, "min" },
         { INT64_MIN, 1, "s" },
     };
-    struct span span;
+    struct span_text span;
     size_t i = 0;
 
     while (s < units[i].from)
@@ -136,17 +136,15 @@ static struct span span_of (int64_t s)
 
 /* --- the rules ----------------------------------------------------------- */
 
-static bool rule_stop (const struct site_state *s,
-                       const struct node_state *w, struct decision *d)
+static bool rule_stop (const struct node_state *w, struct decision *d)
 {
-    (void)w;
+    const struct site_state *s = w->site;
+
     return s->stop && say (d, POLICY_NONE, "nothing is changed: %s", s->stop);
 }
 
-static bool rule_unknown (const struct site_state *s,
-                          const struct node_state *w, struct decision *d)
+static bool rule_unknown (const struct node_state *w, struct decision *d)
 {
-    (void)s;
     return w->node->unknown
            && say (d, POLICY_NONE,
                    "nothing is changed: Slurm does not tell its state");
@@ -168,13 +166,13 @@ static bool is_in_hand (const struct policy_node *n)
     return n->drained || n->reserved || n->down;
 }
 
-struct phrase {
+struct hand_text {
     char text[160];
 };
 
-static struct phrase in_hand_text (const struct policy_node *n)
+static struct hand_text in_hand_text (const struct policy_node *n)
 {
-    struct phrase p;
+    struct hand_text p;
 
     if (n->drained)
         snprintf (p.text, sizeof (p.text), "drained by %.32s (%.100s)",
@@ -189,11 +187,10 @@ static struct phrase in_hand_text (const struct policy_node *n)
 /* Whether all links that must be are clean; if not, *t is one that is not, or
  * NULL where nothing is known of the link of the drain.
  */
-static bool is_repaired (const struct site_state *s,
-                         const struct node_state *w,
+static bool is_repaired (const struct node_state *w,
                          const struct policy_action *drain,
                          const struct track **t, size_t *clean,
-                         const struct event **last)
+                         const struct link_event **last)
 {
     bool found = false;
 
@@ -202,7 +199,7 @@ static bool is_repaired (const struct site_state *s,
     *clean = 0;
     for (size_t i = 0; i < w->ntracks; i++) {
         const struct track *track = &w->track[i];
-        uint64_t reset = state_reset_after (s, track->link);
+        uint64_t reset = state_reset_after (w->site, track->link);
         uint64_t floor = reset > drain->after ? reset : drain->after;
         bool own = shows (track->link, drain->link);
         bool enough;
@@ -210,7 +207,7 @@ static bool is_repaired (const struct site_state *s,
 
         if (!own && (!track->failing || track->muted))
             continue;
-        n = track_clean (track, floor, s->cfg, last, &enough);
+        n = track_clean (track, floor, w->site->cfg, last, &enough);
         found = found || own;
         if (!enough) {
             *t = track;
@@ -221,13 +218,13 @@ static bool is_repaired (const struct site_state *s,
     return found;
 }
 
-static bool decide_resume (const struct site_state *s,
-                           const struct node_state *w,
+static bool decide_resume (const struct node_state *w,
                            const struct policy_action *drain,
                            struct decision *d)
 {
+    const struct site_state *s = w->site;
     const struct track *t;
-    const struct event *last;
+    const struct link_event *last;
     size_t clean;
 
     if (!s->cfg->resume || s->cfg->act != POLICY_ACT_DRAIN)
@@ -240,13 +237,13 @@ static bool decide_resume (const struct site_state *s,
         return say (d, POLICY_NONE,
                     "we drained it after audit %" PRIu64 "; it is down or "
                     "reserved", drain->after);
-    if (is_repaired (s, w, drain, &t, &clean, &last))
+    if (is_repaired (w, drain, &t, &clean, &last))
         return say (d, POLICY_RESUME,
                     "we drained it after audit %" PRIu64 ", and its link was "
                     "clean in audits %s apart since", drain->after,
                     span_of (s->cfg->confirm_after_s).text);
-    d->when = clean > 0 ? retry (s, w, last->time, last->audit)
-                        : retry (s, w, drain->time, drain->after);
+    d->when = clean > 0 ? retry (w, last->time, last->audit)
+                        : retry (w, drain->time, drain->after);
     return say (d, POLICY_WAIT,
                 "we drained it after audit %" PRIu64 "; link %s was clean in "
                 "%s since, and must be in %d, %s apart", drain->after,
@@ -256,12 +253,10 @@ static bool decide_resume (const struct site_state *s,
 }
 
 /* Somebody else's hands are on the node, or were when we last looked. */
-static bool rule_left (const struct site_state *s,
-                       const struct node_state *w, struct decision *d)
+static bool rule_left (const struct node_state *w, struct decision *d)
 {
     const struct policy_action *a = node_last_action (w);
 
-    (void)s;
     if (!a || a->kind != POLICY_LEFT)
         return false;
     d->link = a->link;
@@ -273,8 +268,7 @@ static bool rule_left (const struct site_state *s,
                 "any more");
 }
 
-static bool rule_own_drain (const struct site_state *s,
-                            const struct node_state *w, struct decision *d)
+static bool rule_own_drain (const struct node_state *w, struct decision *d)
 {
     const struct policy_action *drain = node_last_action (w);
 
@@ -291,18 +285,16 @@ static bool rule_own_drain (const struct site_state *s,
                           ": what was found before does not count any more",
                     drain->after);
     if (!shows (w->node->reason, drain->reason)
-        || !shows (w->node->by, s->in->self))
+        || !shows (w->node->by, w->site->in->self))
         return say (d, POLICY_NONE, "our drain was taken over, it is %s: left "
                     "alone", in_hand_text (w->node).text);
-    return decide_resume (s, w, drain, d);
+    return decide_resume (w, drain, d);
 }
 
-static bool rule_nothing (const struct site_state *s,
-                          const struct node_state *w, struct decision *d)
+static bool rule_nothing (const struct node_state *w, struct decision *d)
 {
     const struct track *t = w->worst;
 
-    (void)s;
     if (w->muted && (!t || t->standing < STANDING_AMONG))
         return say (d, POLICY_NONE, "it FAILs, but that is muted");
     if (!t || t->standing == STANDING_NONE)
@@ -318,7 +310,7 @@ static bool rule_nothing (const struct site_state *s,
     return false;
 }
 
-static const char *sign_text (const struct event *e)
+static const char *sign_text (const struct link_event *e)
 {
     static const char *const text[] = {
         [SIGN_COUNTER] = "its error counters grow",
@@ -330,13 +322,11 @@ static const char *sign_text (const struct event *e)
 }
 
 /* What is found, but is not enough however often it is. */
-static bool rule_less (const struct site_state *s,
-                       const struct node_state *w, struct decision *d)
+static bool rule_less (const struct node_state *w, struct decision *d)
 {
     const struct track *t = w->worst;
-    const struct event *last = t->last;
+    const struct link_event *last = t->last;
 
-    (void)s;
     switch (t->standing) {
     case STANDING_NODE:
         return say (d, POLICY_NOTE,
@@ -363,10 +353,8 @@ static bool rule_less (const struct site_state *s,
     }
 }
 
-static bool rule_not_ours (const struct site_state *s,
-                           const struct node_state *w, struct decision *d)
+static bool rule_not_ours (const struct node_state *w, struct decision *d)
 {
-    (void)s;
     if (is_in_hand (w->node))
         return say (d, POLICY_LEFT, "it FAILs, but is %s: left alone",
                     in_hand_text (w->node).text);
@@ -399,9 +387,10 @@ static bool is_reset (const struct site_state *s, const char *link,
     return false;
 }
 
-static bool rule_again (const struct site_state *s,
-                        const struct node_state *w, struct decision *d)
+static bool rule_again (const struct node_state *w, struct decision *d)
 {
+    const struct site_state *s = w->site;
+
     for (size_t i = w->nactions; i-- > 0;) {
         const struct policy_action *a = w->action[i];
         const struct policy_action *drain = node_drain (w, i);
@@ -427,7 +416,7 @@ static bool rule_again (const struct site_state *s,
  * NULL: none is.
  */
 static const char *goes_first (const struct site_state *s,
-                               const struct event *e)
+                               const struct link_event *e)
 {
     for (size_t i = 0; i < e->place; i++) {
         const struct policy_suspect *p = &e->finding->suspect[i];
@@ -446,7 +435,7 @@ static const char *goes_first (const struct site_state *s,
 /* Two that do not confirm each other. */
 static bool say_needs (const struct track *t, struct decision *d)
 {
-    const struct event *const *of = t->needs.of;
+    const struct link_event *const *of = t->needs.of;
 
     if (t->needs.node)
         return say (d, POLICY_WAIT,
@@ -461,15 +450,15 @@ static bool say_needs (const struct track *t, struct decision *d)
                                    : "would explain both as well");
 }
 
-static bool rule_wait (const struct site_state *s,
-                       const struct node_state *w, struct decision *d)
+static bool rule_wait (const struct node_state *w, struct decision *d)
 {
+    const struct site_state *s = w->site;
     const struct track *t = w->worst;
-    const struct event *to = t->early ? t->early : t->last;
+    const struct link_event *to = t->early ? t->early : t->last;
     const char *old = t->last->time > s->in->now ? ", by a clock ahead of ours"
                                                  : ", which is long ago";
     bool among = t->standing == STANDING_AMONG;
-    const struct event *of;
+    const struct link_event *of;
     const char *other;
 
     if (t->standing == STANDING_CONFIRMED)
@@ -478,7 +467,7 @@ static bool rule_wait (const struct site_state *s,
         return say (d, POLICY_NOTE,
                     "one of several that the FAIL of audit %" PRIu64
                     " may be of: waits for %.63s", t->last->audit, other);
-    d->when = retry (s, w, to->time, to->audit);
+    d->when = retry (w, to->time, to->audit);
     of = t->open ? t->open : t->last;
     d->audit = of->audit;
     d->finding = of->finding;
@@ -497,10 +486,10 @@ static const char *is_drained (const struct site_state *s)
     return s->cfg->act == POLICY_ACT_DRAIN ? "is" : "would be";
 }
 
-static bool rule_broad (const struct site_state *s,
-                        const struct node_state *w, struct decision *d)
+static bool rule_broad (const struct node_state *w, struct decision *d)
 {
-    (void)w;
+    const struct site_state *s = w->site;
+
     return s->is_broad
            && say (d, POLICY_NOTE,
                    "its FAIL is confirmed, but so many hosts FAIL or were "
@@ -509,10 +498,10 @@ static bool rule_broad (const struct site_state *s,
                    is_drained (s));
 }
 
-static bool rule_short (const struct site_state *s,
-                        const struct node_state *w, struct decision *d)
+static bool rule_short (const struct node_state *w, struct decision *d)
 {
-    (void)w;
+    const struct site_state *s = w->site;
+
     return s->is_short
            && say (d, POLICY_NOTE,
                    "its FAIL is confirmed, but %zu of %zu nodes are "
@@ -524,7 +513,7 @@ static bool rule_short (const struct site_state *s,
 
 static void write_reason (const struct track *t, char *buf, size_t size)
 {
-    const struct event *e = t->last;
+    const struct link_event *e = t->last;
     char over[32] = "";
 
     if (isfinite (e->expected_ns))
@@ -537,11 +526,10 @@ static void write_reason (const struct track *t, char *buf, size_t size)
     text_clean (buf);
 }
 
-static bool rule_drain (const struct site_state *s,
-                        const struct node_state *w, struct decision *d)
+static bool rule_drain (const struct node_state *w, struct decision *d)
 {
     const struct track *t = w->worst;
-    bool drains = s->cfg->act == POLICY_ACT_DRAIN;
+    bool drains = w->site->cfg->act == POLICY_ACT_DRAIN;
     const char *would = drains ? "" : ", and would be drained if Action "
                                       "were drain";
 
@@ -561,9 +549,7 @@ static bool rule_drain (const struct site_state *s,
 }
 
 /* The first to return true has decided; the last one always does. */
-static bool (*const rules[]) (const struct site_state *,
-                              const struct node_state *, struct decision *)
-    = {
+static bool (*const rules[]) (const struct node_state *, struct decision *) = {
     rule_stop,     rule_unknown, rule_own_drain, rule_left,
     rule_nothing,  rule_less,    rule_not_ours,  rule_again,
     rule_wait,     rule_broad,   rule_short,     rule_drain,
@@ -656,16 +642,6 @@ static void make_remarks (struct decisions *d, const struct site_state *s)
 
 /* --- all of it ----------------------------------------------------------- */
 
-static void decide (const struct site_state *s, const struct node_state *w,
-                    struct decision *d)
-{
-    size_t i = 0;
-
-    d->node = w->node->name;
-    while (!rules[i] (s, w, d))
-        i++;
-}
-
 void policy_decide (struct decisions *d, const struct policy_input *in,
                     const struct policy_config *cfg)
 {
@@ -677,8 +653,13 @@ void policy_decide (struct decisions *d, const struct policy_input *in,
         .after = s.evidence.newest, .stopped = s.stop != NULL,
     };
     make_remarks (d, &s);
-    for (size_t i = 0; i < s.nnodes; i++)
-        decide (&s, &s.node[i], &d->v[i]);
+    for (size_t i = 0; i < s.nnodes; i++) {
+        size_t k = 0;
+
+        d->v[i].node = s.node[i].node->name;
+        while (!rules[k] (&s.node[i], &d->v[i]))
+            k++;
+    }
     state_clear (&s);
 }
 

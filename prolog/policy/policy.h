@@ -265,7 +265,7 @@ struct decision {
     const char *link; /* that it is about, of the input; NULL: none */
     enum policy_kind kind;
     int64_t when;     /* WAIT: an audit makes sense from then on, */
-    uint64_t audit;   /* ... to confirm this one; 0: to find it mended */
+    uint64_t audit;   /* ... to confirm this one; 0: to find it repaired */
     const struct policy_finding *finding; /* what that one found of it, of the
                          input; NULL */
     char reason[POLICY_REASON_MAX]; /* DRAIN: for Slurm; else "" */

@@ -51,11 +51,11 @@ static void make_nodes (struct site_state *s)
     size_t t = 0;
     size_t a = 0;
 
-    s->node = xcalloc (in->nnodes, sizeof (*s->node));
+    s->node = xarray (in->nnodes, sizeof (*s->node));
     s->action = xarray (in->nactions, sizeof (*s->action));
     s->nnodes = in->nnodes;
     for (size_t i = 0; i < in->nnodes; i++)
-        s->node[i].node = &in->node[i];
+        s->node[i] = (struct node_state){ .site = s, .node = &in->node[i] };
     qsort (s->node, s->nnodes, sizeof (*s->node), compare_nodes);
     for (size_t i = 0; i < in->nactions; i++)
         s->action[i] = &in->action[i];

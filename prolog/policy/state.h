@@ -10,6 +10,7 @@
 
 /* A node, and all that is known of it. */
 struct node_state {
+    const struct site_state *site;
     const struct policy_node *node;
     struct track *track; /* of its links */
     size_t ntracks;
