@@ -30,6 +30,7 @@
 #include <stdint.h>
 
 #include "util/error.h"
+#include "util/progress.h"
 
 enum {
     COMM_NOTE_MAX = 16, /* bytes of a note */
@@ -125,6 +126,21 @@ struct comm {
      * NULL.
      */
     const struct comm_exchange *exchanges;
+};
+
+/* One process among those of a test. Functions that take a party are called by
+ * all processes at the same time, with the same arguments but for what only
+ * process 0 has.
+ */
+struct party {
+    const struct comm *comm;
+    void *c;
+    uint32_t me, n;           /* of n processes this is me */
+    const uint32_t *by_host;  /* [n] all, those of a host together: sorted by
+                                 its name, then by number */
+    struct progress progress; /* at process 0, on a terminal */
+    struct keep *keep;        /* at process 0, of the series (results.h); or
+                                 NULL */
 };
 
 #endif /* PROBE_EXCHANGE_COMM_H */

@@ -9,12 +9,12 @@
 #include "config.h"
 #include "probe/exchange/comm_group.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "probe/exchange/stream.h"
 #include "probe/wire.h"
+#include "util/alloc.h"
 
 enum {
     BLOB_MAX = 1 << 28,
@@ -32,26 +32,18 @@ struct comm_group {
 
 struct comm_group *comm_group_open (struct group *g, const char *const *host)
 {
-    struct comm_group *c = calloc (1, sizeof (*c));
+    struct comm_group *c = xcalloc (1, sizeof (*c));
 
-    if (!c)
-        return NULL;
     c->g = g;
     c->host = host;
-    if (!(c->stream = stream_create (g))
-        || !(c->ready = calloc (group_size (g), sizeof (*c->ready)))) {
-        stream_destroy (c->stream);
-        free (c);
-        errno = ENOMEM;
-        return NULL;
-    }
+    c->stream = stream_create (g);
+    c->ready = xcalloc (group_size (g), sizeof (*c->ready));
     group_set_ping_size (g, GROUP_PING_MIN);
     return c;
 }
 
 void comm_group_close (struct comm_group *c)
 {
-    int saved_errno = errno;
     struct error err;
 
     if (!c)
@@ -63,7 +55,6 @@ void comm_group_close (struct comm_group *c)
     stream_destroy (c->stream);
     free (c->ready);
     free (c);
-    errno = saved_errno;
 }
 
 /*
@@ -141,16 +132,14 @@ static int comm_start_recv (void *c, uint32_t from, size_t len,
                             struct error *err)
 {
     (void)len;
-    return stream_start_receive (((struct comm_group *)c)->stream, from, err);
+    (void)err;
+    stream_start_receive (((struct comm_group *)c)->stream, from);
+    return 1;
 }
 
 static int comm_wait_one (void *c, struct comm_done *done, struct error *err)
 {
-    struct stream_done d = { 0 };
-    int rc = stream_wait_one (((struct comm_group *)c)->stream, &d, err);
-
-    *done = (struct comm_done){ d.peer, d.sent, d.lost };
-    return rc;
+    return stream_wait_one (((struct comm_group *)c)->stream, done, err);
 }
 
 static int comm_wait_all (void *c, struct error *err)
@@ -213,8 +202,7 @@ static int receive_blob (struct comm_group *c, uint32_t from,
     if (blob->len > BLOB_MAX)
         return error_world (err, "%s sent what makes no sense",
                             comm_host (c, from));
-    if (!(blob->data = malloc (blob->len + 1)))
-        return error_nomem (err);
+    blob->data = xarray (blob->len, 1);
     while (at < blob->len && rc > 0) {
         size_t len = blob->len - at;
 
@@ -229,17 +217,6 @@ static int receive_blob (struct comm_group *c, uint32_t from,
         *blob = (struct comm_blob){ 0 };
     }
     return rc;
-}
-
-static int keep_own (const void *data, size_t len, struct comm_blob *blob,
-                     struct error *err)
-{
-    if (!(blob->data = malloc (len + 1)))
-        return error_nomem (err);
-    if (len > 0)
-        memcpy (blob->data, data, len);
-    blob->len = len;
-    return 1;
 }
 
 /* Collect, with PULLED members told to send at a time. */
@@ -272,9 +249,10 @@ static int comm_collect (void *arg, const void *data, size_t len,
         return rc < 0 ? -1 : 1;
     }
     memset (all, 0, comm_size (c) * sizeof (*all));
-    rc = keep_own (data, len, &all[0], err);
-    if (rc > 0)
-        rc = pull (c, all, err);
+    all[0] = (struct comm_blob){ xarray (len, 1), len };
+    if (len > 0)
+        memcpy (all[0].data, data, len);
+    rc = pull (c, all, err);
     for (uint32_t m = 0; m < comm_size (c) && rc < 0; m++)
         free (all[m].data);
     return rc;

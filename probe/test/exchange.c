@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probe/exchange/measure.h"
-#include "probe/exchange/results.h"
 #include "probe/test/inproc.h"
 #include "tests/tap.h"
 
