@@ -319,70 +319,67 @@ static int64_t next_turn (const struct comm_group *c)
 /* Ping n times, or until one is lost, as nothing comes of the rest; then the
  * other end may go on.
  */
-static int run_pings (struct comm_group *c, uint32_t m, size_t len,
-                      unsigned int n, bool awake, int64_t *ns,
+static int run_pings (struct comm_group *c, struct comm_side *s, bool awake,
                       struct error *err)
 {
-    struct group_ping ping = { .peer = group_first_peer (c->g, m),
-                               .pad = (uint16_t)len };
+    struct group_ping ping = { .peer = group_first_peer (c->g, s->peer),
+                               .pad = (uint16_t)s->len };
     bool lost = false;
     int rc;
 
-    *ns = 0;
-    for (unsigned int i = 0; i < n && !lost; i++) {
+    s->ns = 0;
+    for (unsigned int i = 0; i < s->n && !lost; i++) {
         if (group_until (c->g, next_turn (c), err) < 0
             || (!awake && group_wake (c->g, &ping, 1, err) < 0)
             || group_pings (c->g, &ping, 1, err) < 0)
             return -1;
         lost = ping.rtt_ns < 0;
-        *ns += ping.rtt_ns;
+        s->ns += ping.rtt_ns;
     }
-    rc = stream_send_note (c->stream, m, NULL, 0, err);
+    rc = stream_send_note (c->stream, s->peer, NULL, 0, err);
     return rc > 0 ? !lost : rc;
 }
 
-static int run_trains (struct comm_group *c, uint32_t m, bool first,
-                       size_t len, unsigned int n, int64_t *ns,
+static int run_trains (struct comm_group *c, struct comm_side *s,
                        struct error *err)
 {
     int64_t start = group_now (c->g);
 
-    for (unsigned int i = 0; i < n; i++)
+    for (unsigned int i = 0; i < s->n; i++)
         for (int way = 0; way < 2; way++) {
-            int rc = (way == 0) == first
-                         ? stream_send (c->stream, m, len, err)
-                         : stream_receive (c->stream, m, err);
+            int rc = (way == 0) == s->first
+                         ? stream_send (c->stream, s->peer, s->len, err)
+                         : stream_receive (c->stream, s->peer, err);
 
             if (rc <= 0)
                 return rc;
         }
-    if (first)
-        *ns = group_now (c->g) - start;
+    if (s->first)
+        s->ns = group_now (c->g) - start;
     return 1;
 }
 
-static int run_round_trips (const struct comm *comm, void *arg, uint32_t peer,
-                            bool first, size_t len, unsigned int n,
-                            int64_t *ns, struct error *err)
+static int run_round_trips (const struct comm_exchange *ex,
+                            struct comm_side *s, struct error *err)
 {
-    struct comm_group *c = arg;
+    struct comm_group *c = s->c;
     bool awake = group_attend (c->g, true);
 
-    (void)comm;
-    if (len > group_pad_max (c->g, 0))
-        return run_trains (c, peer, first, len, n, ns, err);
-    if (group_is_dead (c->g, peer))
+    (void)ex;
+    if (s->len > group_pad_max (c->g, 0))
+        return run_trains (c, s, err);
+    if (group_is_dead (c->g, s->peer))
         return 0;
-    if (make_ready (c, peer, err) < 0)
+    if (make_ready (c, s->peer, err) < 0)
         return -1;
-    return first ? run_pings (c, peer, len, n, awake, ns, err)
-                 : stream_receive_note (c->stream, peer, NULL, &(size_t){ 0 },
-                                        err);
+    return s->first ? run_pings (c, s, awake, err)
+                    : stream_receive_note (c->stream, s->peer, NULL,
+                                           &(size_t){ 0 }, err);
 }
 
 static const struct comm_exchange exchanges[] = {
     { "round-trip", "there and back; what a datagram holds: a ping",
-      run_round_trips, false },
+      run_round_trips, false, NULL },
     { 0 },
 };
 

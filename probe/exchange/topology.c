@@ -2,9 +2,9 @@
 /* The test "topology".
  *
  * Notes: a process that has lost something exchanges no more, it only comes to
- * the barriers. After every BLOCK repeats all tell process 0 how many went well,
- * and it tells whether to go on, so that a dead process is waited for a few
- * times and no more.
+ * the barriers. After every BLOCK repeats all tell process 0 how many went
+ * well, and it tells whether to go on, so that a dead process is waited for a
+ * few times and no more.
  */
 #include "config.h"
 #include "probe/exchange/topology.h"
