@@ -232,8 +232,8 @@ static int find_traffic (const struct check *ck, struct traffic *traffic,
         free (copy);
     }
     if (rc == 0)
-        rc = traffic_find (traffic, ck->fabric, NULL, port, n,
-                           ck->opts->site->busy_share, err);
+        traffic_find (traffic, ck->fabric, NULL, port, n,
+                      ck->opts->site->busy_share);
     free (port);
     return rc;
 }
