@@ -13,8 +13,6 @@
 #include "core/linear/stats.h"
 #include "compare/series/series.h"
 #include "probe/exchange/exchange.h"
-#include "probe/exchange/measure.h"
-#include "probe/exchange/results.h"
 #include "probe/mpi/comm_mpi.h"
 
 enum { TAG = 99 };

@@ -182,12 +182,10 @@ static int prepare (void *arg, struct error *err)
  */
 
 /* What the members' ports carried for others, by what each reported last. */
-static int find_traffic (const struct lead *ck, struct traffic *traffic,
-                         struct error *err)
+static void find_traffic (const struct lead *ck, struct traffic *traffic)
 {
     struct port_traffic *port = NULL;
     size_t n = 0;
-    int rc;
 
     for (size_t m = 0; m < ck->measured.nmembers; m++) {
         const char *text = ck->measured.remark[m];
@@ -201,10 +199,9 @@ static int find_traffic (const struct lead *ck, struct traffic *traffic,
         free (copy);
     }
     *traffic = (struct traffic){ 0 };
-    rc = traffic_find (traffic, ck->fabric, NULL, port, n,
-                       ck->opts->site->busy_share, err);
+    traffic_find (traffic, ck->fabric, NULL, port, n,
+                  ck->opts->site->busy_share);
     free (port);
-    return rc;
 }
 
 /* Plan the second stage, if anything looks slow but for others' traffic. */
@@ -220,14 +217,12 @@ static int plan_again (void *arg, struct error *err)
 
     if (plan_confirm_rounds (ck->plan) > 0)
         return 0;
-    if (find_traffic (ck, &traffic, err) == 0) {
-        ck->thresholds.busy = traffic.busy;
-        ck->thresholds.nbusy = traffic.nbusy;
-        ck->longer = confirm_plan (ck->ps, ck->plan, ck->measured.samples,
-                                   &baseline, ck->baseline ? 1 : 0, &opts,
-                                   err);
-        ck->thresholds.nbusy = 0;
-    }
+    find_traffic (ck, &traffic);
+    ck->thresholds.busy = traffic.busy;
+    ck->thresholds.nbusy = traffic.nbusy;
+    ck->longer = confirm_plan (ck->ps, ck->plan, ck->measured.samples,
+                               &baseline, ck->baseline ? 1 : 0, &opts, err);
+    ck->thresholds.nbusy = 0;
     traffic_clear (&traffic);
     if (!ck->longer)
         return -1;

@@ -14,7 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct work {
+#include "util/alloc.h"
+
+struct cable_match {
     const struct cable *before, *after;
     size_t nbefore, nafter;
     uint32_t *at[2];  /* by port: its cable of before, of after */
@@ -22,12 +24,12 @@ struct work {
     uint32_t *stays;  /* by cable of before: the port shared with its mate */
 };
 
-static const struct cable *cable_of (const struct work *w, uint32_t x)
+static const struct cable *cable_of (const struct cable_match *w, uint32_t x)
 {
     return x < w->nbefore ? &w->before[x] : &w->after[x - w->nbefore];
 }
 
-static void join (struct work *w, uint32_t x, uint32_t y, uint32_t port)
+static void join (struct cable_match *w, uint32_t x, uint32_t y, uint32_t port)
 {
     w->mate[x] = y;
     w->mate[y] = x;
@@ -35,7 +37,8 @@ static void join (struct work *w, uint32_t x, uint32_t y, uint32_t port)
 }
 
 /* A cable of the other list at one of x's ends that has no mate yet. */
-static uint32_t free_next (const struct work *w, uint32_t x, uint32_t *port)
+static uint32_t free_next (const struct cable_match *w, uint32_t x,
+                           uint32_t *port)
 {
     const struct cable *c = cable_of (w, x);
     const uint32_t *at = w->at[x < w->nbefore];
@@ -53,7 +56,7 @@ static uint32_t free_next (const struct work *w, uint32_t x, uint32_t *port)
 }
 
 /* Whether x ends a path: at one of its ends there is none to be paired. */
-static bool is_last (const struct work *w, uint32_t x)
+static bool is_last (const struct cable_match *w, uint32_t x)
 {
     const struct cable *c = cable_of (w, x);
     const uint32_t *at = w->at[x < w->nbefore];
@@ -64,7 +67,7 @@ static bool is_last (const struct work *w, uint32_t x)
 }
 
 /* Pair off the path or ring, two by two, from x. */
-static void pair_off (struct work *w, uint32_t x)
+static void pair_off (struct cable_match *w, uint32_t x)
 {
     uint32_t y, port;
 
@@ -74,7 +77,7 @@ static void pair_off (struct work *w, uint32_t x)
     }
 }
 
-static void pair (struct work *w, const bool *is_host, size_t nports)
+static void pair (struct cable_match *w, const bool *is_host, size_t nports)
 {
     size_t n = w->nbefore + w->nafter;
 
@@ -115,7 +118,7 @@ static void find_swaps (struct cables *c, uint32_t *by_port, size_t nports)
     }
 }
 
-static void collect (struct cables *c, const struct work *w)
+static void collect (struct cables *c, const struct cable_match *w)
 {
     for (uint32_t x = 0; x < w->nbefore; x++) {
         struct cable_pair p = { x, w->mate[x] - w->nbefore };
@@ -139,39 +142,33 @@ static void collect (struct cables *c, const struct work *w)
             c->added[c->nadded++] = y;
 }
 
-static uint32_t *none (size_t n)
+uint32_t *cables_none (size_t n)
 {
-    uint32_t *v = malloc ((n + 1) * sizeof (*v));
+    uint32_t *v = xarray (n, sizeof (*v));
 
-    return v ? memset (v, 0xff, (n + 1) * sizeof (*v)) : NULL;
+    return memset (v, 0xff, n * sizeof (*v));
 }
 
-int cables_compare (struct cables *c, const struct cable *before,
-                    size_t nbefore, const struct cable *after, size_t nafter,
-                    const bool *is_host, size_t nports, struct error *err)
+void cables_compare (struct cables *c, const struct cable *before,
+                     size_t nbefore, const struct cable *after, size_t nafter,
+                     const bool *is_host, size_t nports)
 {
-    struct work w = {
+    struct cable_match w = {
         .before = before,
         .after = after,
         .nbefore = nbefore,
         .nafter = nafter,
-        .at = { none (nports), none (nports) },
-        .mate = none (nbefore + nafter),
-        .stays = none (nbefore),
+        .at = { cables_none (nports), cables_none (nports) },
+        .mate = cables_none (nbefore + nafter),
+        .stays = cables_none (nbefore),
     };
-    int rc = -1;
 
     *c = (struct cables){
-        .same = calloc (nbefore + 1, sizeof (*c->same)),
-        .move = calloc (nbefore + 1, sizeof (*c->move)),
-        .lost = calloc (nbefore + 1, sizeof (*c->lost)),
-        .added = calloc (nafter + 1, sizeof (*c->added)),
+        .same = xarray (nbefore, sizeof (*c->same)),
+        .move = xarray (nbefore, sizeof (*c->move)),
+        .lost = xarray (nbefore, sizeof (*c->lost)),
+        .added = xarray (nafter, sizeof (*c->added)),
     };
-    if (!w.at[0] || !w.at[1] || !w.mate || !w.stays || !c->same || !c->move
-        || !c->lost || !c->added) {
-        error_nomem (err);
-        goto error;
-    }
     for (size_t x = 0; x < nbefore; x++)
         w.at[0][before[x].a] = w.at[0][before[x].b] = x;
     for (size_t y = 0; y < nafter; y++)
@@ -179,13 +176,10 @@ int cables_compare (struct cables *c, const struct cable *before,
     pair (&w, is_host, nports);
     collect (c, &w);
     find_swaps (c, w.at[0], nports);
-    rc = 0;
-error:
     free (w.at[0]);
     free (w.at[1]);
     free (w.mate);
     free (w.stays);
-    return rc;
 }
 
 void cables_clear (struct cables *c)

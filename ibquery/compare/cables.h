@@ -12,8 +12,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "util/error.h"
-
 #define CABLES_NONE UINT32_MAX
 
 struct cable {
@@ -48,12 +46,14 @@ struct cables {
 /* Ports are 0 .. nports - 1; in either list, each has one cable at most.
  * is_host[port]: an adapter's, whose plug is taken to stay where one of the two
  * must have moved. As many cables as possible are paired; the plugs of
- * adapters come first. Return 0, or -1 with err; cables_clear is due in both
- * cases.
+ * adapters come first. cables_clear is due.
  */
-int cables_compare (struct cables *c, const struct cable *before,
-                    size_t nbefore, const struct cable *after, size_t nafter,
-                    const bool *is_host, size_t nports, struct error *err);
+void cables_compare (struct cables *c, const struct cable *before,
+                     size_t nbefore, const struct cable *after, size_t nafter,
+                     const bool *is_host, size_t nports);
 void cables_clear (struct cables *c);
+
+/* n times CABLES_NONE, which the caller frees. */
+uint32_t *cables_none (size_t n);
 
 #endif /* IBQUERY_CABLES_H */

@@ -2,20 +2,18 @@
 #include "config.h"
 #include "ibquery/compare/cabling.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/alloc.h"
 #include "util/file.h"
-#include "util/text.h"
+#include "util/sort.h"
 
 enum {
     MAX_FILE = 1 << 28,
     MAX_FIELD = 255,
     FIELDS = 5, /* that count */
-    PORT_MAX = 254,
-    GROW_MIN = 64,
 };
 
 /* A name, and a node (or a port) that goes by it. */
@@ -24,14 +22,13 @@ struct called {
     uint32_t node;
 };
 
-struct reader {
+struct cabling_reader {
     struct cabling *c;
     struct called *by_name; /* sorted */
     size_t nnames;
     char *text;
     unsigned int number;    /* of the line */
     unsigned int *line_of;  /* by port: where it was named; 0: nowhere */
-    size_t nports;          /* that line_of has room for */
 };
 
 static int compare_called (const void *a, const void *b)
@@ -39,19 +36,17 @@ static int compare_called (const void *a, const void *b)
     const struct called *x = a, *y = b;
     int order = strcmp (x->name, y->name);
 
-    return order ? order : (x->node > y->node) - (x->node < y->node);
+    return order ? order : util_compare (x->node, y->node);
 }
 
 /* All nodes by their descriptions, by what texts call them where that differs,
  * and those of hosts by their hosts as well.
  */
-static int index_names (struct reader *r, struct error *err)
+static void index_names (struct cabling_reader *r)
 {
     const struct fabric *f = r->c->f;
 
-    r->by_name = calloc (3 * f->nnodes + 1, sizeof (*r->by_name));
-    if (!r->by_name)
-        return error_nomem (err);
+    r->by_name = xarray (3 * f->nnodes, sizeof (*r->by_name));
     for (uint32_t i = 0; i < f->nnodes; i++) {
         const struct fabric_node *n = &f->node[i];
 
@@ -64,11 +59,10 @@ static int index_names (struct reader *r, struct error *err)
                 = (struct called){ f->host[n->host].name, i };
     }
     qsort (r->by_name, r->nnames, sizeof (*r->by_name), compare_called);
-    return 0;
 }
 
 /* The nodes of a name: the first; *n of them. */
-static const struct called *find_nodes (const struct reader *r,
+static const struct called *find_nodes (const struct cabling_reader *r,
                                         const char *name, size_t *n)
 {
     size_t low = 0, high = r->nnames;
@@ -111,13 +105,13 @@ static bool fits (const struct fabric_node *n, unsigned int num,
 }
 
 /* Of the ports that are meant, the only one, or the only one with a cable. */
-struct choice {
+struct port_choice {
     uint32_t any, cabled;
     unsigned int count, ncabled;
 };
 
 static void choose (const struct fabric *f, uint32_t node, const char *text,
-                    struct choice *c)
+                    struct port_choice *c)
 {
     const struct fabric_node *n = &f->node[node];
 
@@ -135,24 +129,21 @@ static void choose (const struct fabric *f, uint32_t node, const char *text,
     }
 }
 
-static int add_absent (struct reader *r, const char *node, const char *port,
-                       uint32_t *id, struct error *err)
+static uint32_t add_absent (struct cabling *c, const char *node,
+                            const char *port)
 {
-    struct cabling *c = r->c;
-    size_t i = c->nabsent;
+    size_t i = c->nabsent++;
 
-    if (asprintf (&c->absent[i], "%s%s%s", node, *port ? "/" : "", port) < 0)
-        return error_nomem (err);
-    c->nabsent++;
-    if (!(c->absent_node[i] = strdup (node)))
-        return error_nomem (err);
-    *id = c->f->nports + i;
-    return 0;
+    c->absent = xgrow (c->absent, i, sizeof (*c->absent));
+    c->absent_node = xgrow (c->absent_node, i, sizeof (*c->absent_node));
+    c->absent[i] = xasprintf ("%s%s%s", node, *port ? "/" : "", port);
+    c->absent_node[i] = xstrdup (node);
+    return c->f->nports + i;
 }
 
 /* The port that two fields name. */
-static int find_port (struct reader *r, const char *node, const char *port,
-                      uint32_t *id, struct error *err)
+static int find_port (struct cabling_reader *r, const char *node,
+                      const char *port, uint32_t *id, struct error *err)
 {
     const struct fabric *f = r->c->f;
     bool is_guid = strlen (node) == 16
@@ -161,15 +152,17 @@ static int find_port (struct reader *r, const char *node, const char *port,
         = { node, is_guid ? fabric_find_node (f, strtoull (node, NULL, 16))
                           : FABRIC_NONE };
     const struct called *v = &by_guid;
-    struct choice c = { 0 };
+    struct port_choice c = { 0 };
     size_t n = by_guid.node != FABRIC_NONE;
 
     if (!*node)
         return error_input (err, "a switch or host has no name");
     if (n == 0)
         v = find_nodes (r, node, &n);
-    if (n == 0)
-        return add_absent (r, node, port, id, err);
+    if (n == 0) {
+        *id = add_absent (r->c, node, port);
+        return 0;
+    }
     for (size_t i = 0; i < n; i++)
         choose (f, v[i].node, port, &c);
     if (c.count == 0)
@@ -234,7 +227,7 @@ static bool has_digit (const char *s)
     return strpbrk (s, "0123456789") != NULL;
 }
 
-static int claim (struct reader *r, uint32_t port, struct error *err)
+static int claim (struct cabling_reader *r, uint32_t port, struct error *err)
 {
     char name[2 * MAX_FIELD + 2];
 
@@ -249,14 +242,12 @@ static int claim (struct reader *r, uint32_t port, struct error *err)
 /* The same of the ports that are absent, of which each has an id of its own as
  * often as it is named.
  */
-static int check_absent (struct reader *r, struct error *err)
+static int check_absent (struct cabling_reader *r, struct error *err)
 {
     const struct cabling *c = r->c;
-    struct called *v = calloc (c->nabsent + 1, sizeof (*v));
+    struct called *v = xarray (c->nabsent, sizeof (*v));
     int rc = 0;
 
-    if (!v)
-        return error_nomem (err);
     for (size_t i = 0; i < c->nabsent; i++)
         v[i] = (struct called){ c->absent[i], c->f->nports + i };
     qsort (v, c->nabsent, sizeof (*v), compare_called);
@@ -270,23 +261,22 @@ static int check_absent (struct reader *r, struct error *err)
     return rc;
 }
 
-static int add_line (struct reader *r, uint32_t a, uint32_t b,
+static int add_line (struct cabling_reader *r, uint32_t a, uint32_t b,
                      const char *label, struct error *err)
 {
-    struct cabling_line *l = &r->c->line[r->c->nlines];
+    struct cabling *c = r->c;
 
     if (a == b)
         return error_input (err, "both ends are one port");
     if (claim (r, a, err) < 0 || claim (r, b, err) < 0)
         return -1;
-    *l = (struct cabling_line){ r->number, a, b, strdup (label) };
-    if (!l->label)
-        return error_nomem (err);
-    r->c->nlines++;
+    c->line = xgrow (c->line, c->nlines, sizeof (*c->line));
+    c->line[c->nlines++]
+        = (struct cabling_line){ r->number, a, b, xstrdup (label) };
     return 0;
 }
 
-static int read_line (struct reader *r, char *line, struct error *err)
+static int read_line (struct cabling_reader *r, char *line, struct error *err)
 {
     char field[FIELDS][MAX_FIELD + 1] = { "" };
     char *next = line;
@@ -313,25 +303,17 @@ static int read_line (struct reader *r, char *line, struct error *err)
     return add_line (r, a, b, field[4], err);
 }
 
-/* Room for all that the text may name. */
-static int make_room (struct reader *r, size_t len, struct error *err)
+/* Room for all ports that the text may name. */
+static void make_room (struct cabling_reader *r, size_t len)
 {
-    struct cabling *c = r->c;
     size_t lines = 1;
 
     for (size_t i = 0; i < len; i++)
         lines += r->text[i] == '\n';
-    r->nports = c->f->nports + 2 * lines;
-    r->line_of = calloc (r->nports, sizeof (*r->line_of));
-    c->line = calloc (lines, sizeof (*c->line));
-    c->absent = calloc (2 * lines, sizeof (*c->absent));
-    c->absent_node = calloc (2 * lines, sizeof (*c->absent_node));
-    return r->line_of && c->line && c->absent && c->absent_node
-               ? 0
-               : error_nomem (err);
+    r->line_of = xcalloc (r->c->f->nports + 2 * lines, sizeof (*r->line_of));
 }
 
-static int read_lines (struct reader *r, size_t len, struct error *err)
+static int read_lines (struct cabling_reader *r, size_t len, struct error *err)
 {
     char *end = r->text + len, *newline;
     char *p = r->text;
@@ -358,59 +340,49 @@ static int read_lines (struct reader *r, size_t len, struct error *err)
                             : error_input (err, "no cables are listed");
 }
 
-static int compare (struct cabling *c, struct error *err)
+static void compare (struct cabling *c)
 {
     const struct fabric *f = c->f;
     size_t nports = f->nports + c->nabsent;
-    struct cable *is = calloc (f->nlinks + 1, sizeof (*is));
-    struct cable *wanted = calloc (c->nlines + 1, sizeof (*wanted));
-    bool *is_host = calloc (nports + 1, sizeof (*is_host));
-    int rc = -1;
+    struct cable *is = xarray (f->nlinks, sizeof (*is));
+    struct cable *wanted = xarray (c->nlines, sizeof (*wanted));
+    bool *is_host = xcalloc (nports, sizeof (*is_host));
 
-    if (!is || !wanted || !is_host) {
-        error_nomem (err);
-        goto error;
-    }
     for (size_t i = 0; i < f->nlinks; i++)
         is[i] = (struct cable){ f->link[i].a, f->link[i].b };
     for (size_t i = 0; i < c->nlines; i++)
         wanted[i] = (struct cable){ c->line[i].a, c->line[i].b };
     for (size_t i = 0; i < f->nports; i++)
         is_host[i] = f->node[f->port[i].node].type != NODE_SWITCH;
-    rc = cables_compare (&c->found, is, f->nlinks, wanted, c->nlines, is_host,
-                         nports, err);
-error:
+    cables_compare (&c->found, is, f->nlinks, wanted, c->nlines, is_host,
+                    nports);
     free (is);
     free (wanted);
     free (is_host);
-    return rc;
 }
 
 struct cabling *cabling_read (const struct fabric *f, FILE *fp,
                               const char *name, struct error *err)
 {
-    struct cabling *c = calloc (1, sizeof (*c));
-    struct reader r = { .c = c };
+    struct cabling *c = xcalloc (1, sizeof (*c));
+    struct cabling_reader r = { .c = c };
     size_t len;
     int rc = -1;
 
-    if (!c) {
-        error_nomem (err);
-        return NULL;
-    }
     c->f = f;
     r.text = file_slurp (fp, MAX_FILE, &len, err);
     if (!r.text) {
         error_prefix (err, "%s", name);
         goto error;
     }
-    if (index_names (&r, err) < 0 || make_room (&r, len, err) < 0)
-        goto error;
+    index_names (&r);
+    make_room (&r, len);
     if (read_lines (&r, len, err) < 0) {
         error_prefix (err, "%s:%u", name, r.number ? r.number : 1);
         goto error;
     }
-    rc = compare (c, err);
+    compare (c);
+    rc = 0;
 error:
     free (r.by_name);
     free (r.text);
@@ -423,8 +395,6 @@ error:
 
 void cabling_destroy (struct cabling *c)
 {
-    int saved_errno = errno;
-
     if (!c)
         return;
     for (size_t i = 0; i < c->nlines; i++)
@@ -438,7 +408,6 @@ void cabling_destroy (struct cabling *c)
     free (c->absent_node);
     cables_clear (&c->found);
     free (c);
-    errno = saved_errno;
 }
 
 void cabling_port_name (const struct cabling *c, uint32_t port, char *buf,

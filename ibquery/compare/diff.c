@@ -13,14 +13,15 @@
 #include "config.h"
 #include "ibquery/compare/diff.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "ibquery/compare/cables.h"
+#include "util/alloc.h"
+#include "util/sort.h"
 
 /* While it is made: who is who. */
-struct match {
+struct fabric_match {
     const struct fabric *a, *b;
     uint32_t *node_b; /* by node of a; FABRIC_NONE: it is gone */
     uint32_t *node_a; /* by node of b */
@@ -28,18 +29,11 @@ struct match {
     uint32_t *far_b;
 };
 
-static uint32_t *none (size_t n)
-{
-    uint32_t *v = malloc ((n + 1) * sizeof (*v));
-
-    return v ? memset (v, 0xff, (n + 1) * sizeof (*v)) : NULL;
-}
-
 static uint32_t *far_ends (const struct fabric *f)
 {
-    uint32_t *far = none (f->nports);
+    uint32_t *far = cables_none (f->nports);
 
-    for (size_t i = 0; far && i < f->nlinks; i++) {
+    for (size_t i = 0; i < f->nlinks; i++) {
         far[f->link[i].a] = f->link[i].b;
         far[f->link[i].b] = f->link[i].a;
     }
@@ -47,7 +41,7 @@ static uint32_t *far_ends (const struct fabric *f)
 }
 
 /* The same port of b; FABRIC_NONE. */
-static uint32_t port_b (const struct match *m, uint32_t port)
+static uint32_t port_b (const struct fabric_match *m, uint32_t port)
 {
     const struct fabric_port *p;
     uint32_t node;
@@ -65,7 +59,7 @@ static uint32_t port_b (const struct match *m, uint32_t port)
  * Nodes
  */
 
-static void match_guids (struct match *m)
+static void match_guids (struct fabric_match *m)
 {
     for (size_t i = 0; i < m->a->nnodes; i++) {
         uint32_t k = fabric_find_node (m->b, m->a->node[i].guid);
@@ -80,7 +74,7 @@ static void match_guids (struct match *m)
 /* Whom the neighbour at a's port sees there now, if that is a new node and its
  * port has the same number.
  */
-static uint32_t successor (const struct match *m, uint32_t port)
+static uint32_t successor (const struct fabric_match *m, uint32_t port)
 {
     uint32_t far = port_b (m, m->far_a[port]), now;
 
@@ -92,7 +86,7 @@ static uint32_t successor (const struct match *m, uint32_t port)
 }
 
 /* The node of b that has taken the place of node i, which is gone. */
-static uint32_t find_replacement (const struct match *m, uint32_t i)
+static uint32_t find_replacement (const struct fabric_match *m, uint32_t i)
 {
     const struct fabric_node *n = &m->a->node[i];
     uint32_t found = FABRIC_NONE;
@@ -120,14 +114,11 @@ static uint32_t find_replacement (const struct match *m, uint32_t i)
 /* Neighbours are those with the same GUID, so that no order matters but where
  * two are followed by the same one: the first has been replaced.
  */
-static int match_replaced (struct match *m, struct diff_pairs *list,
-                           struct error *err)
+static void match_replaced (struct fabric_match *m, struct diff_pairs *list)
 {
     size_t kept = 0;
 
-    list->v = calloc (m->a->nnodes + 1, sizeof (*list->v));
-    if (!list->v)
-        return error_nomem (err);
+    list->v = xarray (m->a->nnodes, sizeof (*list->v));
     for (size_t i = 0; i < m->a->nnodes; i++) {
         uint32_t now = m->node_b[i] == FABRIC_NONE ? find_replacement (m, i)
                                                    : FABRIC_NONE;
@@ -145,17 +136,13 @@ static int match_replaced (struct match *m, struct diff_pairs *list,
         list->v[kept++] = p;
     }
     list->n = kept;
-    return 0;
 }
 
 /* Hosts of f of which `other` knows neither the name nor an adapter. */
-static int list_hosts (const struct fabric *f, const struct fabric *other,
-                       const uint32_t *match, struct diff_list *list,
-                       struct error *err)
+static void list_hosts (const struct fabric *f, const struct fabric *other,
+                        const uint32_t *match, struct diff_list *list)
 {
-    list->v = calloc (f->nhosts + 1, sizeof (*list->v));
-    if (!list->v)
-        return error_nomem (err);
+    list->v = xarray (f->nhosts, sizeof (*list->v));
     for (size_t i = 0; i < f->nhosts; i++) {
         const struct fabric_host *h = &f->host[i];
         bool there = fabric_find_host (other, h->name) != FABRIC_NONE;
@@ -169,21 +156,15 @@ static int list_hosts (const struct fabric *f, const struct fabric *other,
         if (!there)
             list->v[list->n++] = i;
     }
-    return 0;
 }
 
 /* Nodes of f that `other` has not, but for those of the hosts listed. */
-static int list_nodes (const struct fabric *f, const uint32_t *match,
-                       const struct diff_list *hosts, struct diff_list *list,
-                       struct error *err)
+static void list_nodes (const struct fabric *f, const uint32_t *match,
+                        const struct diff_list *hosts, struct diff_list *list)
 {
-    bool *listed = calloc (f->nhosts + 1, sizeof (*listed));
+    bool *listed = xcalloc (f->nhosts, sizeof (*listed));
 
-    list->v = calloc (f->nnodes + 1, sizeof (*list->v));
-    if (!list->v || !listed) {
-        free (listed);
-        return error_nomem (err);
-    }
+    list->v = xarray (f->nnodes, sizeof (*list->v));
     for (size_t i = 0; i < hosts->n; i++)
         listed[hosts->v[i]] = true;
     for (size_t i = 0; i < f->nnodes; i++)
@@ -191,7 +172,6 @@ static int list_nodes (const struct fabric *f, const uint32_t *match,
             && (f->node[i].host == FABRIC_NONE || !listed[f->node[i].host]))
             list->v[list->n++] = i;
     free (listed);
-    return 0;
 }
 
 static bool same_port (const struct fabric_port *p, const struct fabric_port *q)
@@ -209,14 +189,11 @@ static bool same_node (const struct fabric_node *n,
 }
 
 /* What the nodes that are in both tell of themselves. */
-static int compare_nodes (struct diff *d, const struct match *m,
-                          struct error *err)
+static void compare_nodes (struct diff *d, const struct fabric_match *m)
 {
     struct diff_pairs *list = &d->nodes_changed;
 
-    list->v = calloc (d->a->nnodes + 1, sizeof (*list->v));
-    if (!list->v)
-        return error_nomem (err);
+    list->v = xarray (d->a->nnodes, sizeof (*list->v));
     for (size_t i = 0; i < d->a->nnodes; i++) {
         const struct fabric_node *n = &d->a->node[i], *now;
 
@@ -231,7 +208,6 @@ static int compare_nodes (struct diff *d, const struct match *m,
             d->addresses += !same_port (&d->a->port[n->first_port + k],
                                         &d->b->port[now->first_port + k]);
     }
-    return 0;
 }
 
 /*
@@ -239,7 +215,7 @@ static int compare_nodes (struct diff *d, const struct match *m,
  */
 
 /* A port of b in the common numbering. */
-static uint32_t common (const struct match *m, uint32_t port)
+static uint32_t common (const struct fabric_match *m, uint32_t port)
 {
     const struct fabric_port *p = &m->b->port[port];
     uint32_t node = m->node_a[p->node];
@@ -268,7 +244,7 @@ static void retrained (struct diff *d, struct diff_pair p)
         d->retrained.v[d->retrained.n++] = p;
 }
 
-static void add_move (struct diff *d, const struct match *m,
+static void add_move (struct diff *d, const struct fabric_match *m,
                       const struct cable_move *move)
 {
     const struct fabric_link *l = &d->b->link[move->cable.after];
@@ -289,23 +265,17 @@ static void take_list (struct diff_list *list, uint32_t **v, size_t n)
     *v = NULL;
 }
 
-static int compare_cables (struct diff *d, const struct match *m,
-                           struct error *err)
+static void compare_cables (struct diff *d, const struct fabric_match *m)
 {
     const struct fabric *a = d->a, *b = d->b;
     size_t nports = a->nports + b->nports;
-    struct cable *before = calloc (a->nlinks + 1, sizeof (*before));
-    struct cable *after = calloc (b->nlinks + 1, sizeof (*after));
-    bool *is_host = calloc (nports + 1, sizeof (*is_host));
-    struct cables c = { 0 };
-    int rc = -1;
+    struct cable *before = xarray (a->nlinks, sizeof (*before));
+    struct cable *after = xarray (b->nlinks, sizeof (*after));
+    bool *is_host = xcalloc (nports, sizeof (*is_host));
+    struct cables c;
 
-    d->move = calloc (a->nlinks + 1, sizeof (*d->move));
-    d->retrained.v = calloc (a->nlinks + 1, sizeof (*d->retrained.v));
-    if (!before || !after || !is_host || !d->move || !d->retrained.v) {
-        error_nomem (err);
-        goto error;
-    }
+    d->move = xarray (a->nlinks, sizeof (*d->move));
+    d->retrained.v = xarray (a->nlinks, sizeof (*d->retrained.v));
     for (size_t i = 0; i < a->nlinks; i++)
         before[i] = (struct cable){ a->link[i].a, a->link[i].b };
     for (size_t i = 0; i < b->nlinks; i++)
@@ -315,22 +285,17 @@ static int compare_cables (struct diff *d, const struct match *m,
         is_host[i] = a->node[a->port[i].node].type != NODE_SWITCH;
     for (size_t i = 0; i < b->nports; i++)
         is_host[common (m, i)] = b->node[b->port[i].node].type != NODE_SWITCH;
-    if (cables_compare (&c, before, a->nlinks, after, b->nlinks, is_host,
-                        nports, err) < 0)
-        goto error;
+    cables_compare (&c, before, a->nlinks, after, b->nlinks, is_host, nports);
     for (size_t i = 0; i < c.nsame; i++)
         retrained (d, (struct diff_pair){ c.same[i].before, c.same[i].after });
     for (size_t i = 0; i < c.nmoves; i++)
         add_move (d, m, &c.move[i]);
     take_list (&d->cables_lost, &c.lost, c.nlost);
     take_list (&d->cables_added, &c.added, c.nadded);
-    rc = 0;
-error:
     cables_clear (&c);
     free (before);
     free (after);
     free (is_host);
-    return rc;
 }
 
 /*
@@ -341,7 +306,7 @@ enum answer { UNKNOWN, ASKED, YES, NO };
 
 /* One LID, and what is known of it at each switch. */
 struct target {
-    const struct match *m;
+    const struct fabric_match *m;
     uint16_t lid_a, lid_b;
     uint32_t to_a, to_b; /* the port that has it; FABRIC_NONE: a switch */
     uint8_t *same;       /* by node of a: the routes of both are the same */
@@ -407,7 +372,7 @@ static enum answer arrive (const struct fabric *f, uint32_t port, uint32_t to,
 static enum answer ask_reach_a (const struct target *t, uint32_t node,
                                 uint32_t *next)
 {
-    const struct match *m = t->m;
+    const struct fabric_match *m = t->m;
 
     return arrive (m->a, hop (&m->a->node[node], m->far_a, t->lid_a), t->to_a,
                    next);
@@ -416,7 +381,7 @@ static enum answer ask_reach_a (const struct target *t, uint32_t node,
 static enum answer ask_reach_b (const struct target *t, uint32_t node,
                                 uint32_t *next)
 {
-    const struct match *m = t->m;
+    const struct fabric_match *m = t->m;
 
     return arrive (m->b, hop (&m->b->node[node], m->far_b, t->lid_b), t->to_b,
                    next);
@@ -425,7 +390,7 @@ static enum answer ask_reach_b (const struct target *t, uint32_t node,
 static enum answer ask_same (const struct target *t, uint32_t node,
                              uint32_t *next)
 {
-    const struct match *m = t->m;
+    const struct fabric_match *m = t->m;
     uint32_t now = m->node_b[node], far;
 
     if (now == FABRIC_NONE
@@ -459,7 +424,7 @@ struct sources {
 static void compare_route (struct diff_routes *r, const struct target *t,
                            uint32_t from, uint32_t weight)
 {
-    const struct match *m = t->m;
+    const struct fabric_match *m = t->m;
     uint32_t far_a = m->far_a[from], far_b = m->far_b[port_b (m, from)];
     uint32_t node_a = FABRIC_NONE, node_b = FABRIC_NONE;
     enum answer before, now;
@@ -494,7 +459,7 @@ static bool is_endpoint (const struct fabric *f, uint32_t port)
 /* The switch of a that a port's cable leads to in both; FABRIC_NONE: a cable
  * that has changed, or another adapter.
  */
-static uint32_t first_switch (const struct match *m, uint32_t port)
+static uint32_t first_switch (const struct fabric_match *m, uint32_t port)
 {
     uint32_t far = m->far_a[port];
     uint32_t node = m->a->port[far].node;
@@ -505,7 +470,7 @@ static uint32_t first_switch (const struct match *m, uint32_t port)
                : FABRIC_NONE;
 }
 
-static void add_source (struct sources *s, const struct match *m,
+static void add_source (struct sources *s, const struct fabric_match *m,
                         uint32_t *at, uint32_t port)
 {
     uint32_t node = first_switch (m, port);
@@ -521,17 +486,12 @@ static void add_source (struct sources *s, const struct match *m,
     s->v[s->of[port]].weight++;
 }
 
-static int list_sources (const struct match *m, struct sources *s,
-                         struct error *err)
+static void list_sources (const struct fabric_match *m, struct sources *s)
 {
-    uint32_t *at = none (m->a->nnodes); /* by switch: its source */
+    uint32_t *at = cables_none (m->a->nnodes); /* by switch: its source */
 
-    s->v = calloc (m->a->nendpoints + 1, sizeof (*s->v));
-    s->of = none (m->a->nports);
-    if (!at || !s->v || !s->of) {
-        free (at);
-        return error_nomem (err);
-    }
+    s->v = xcalloc (m->a->nendpoints, sizeof (*s->v));
+    s->of = cables_none (m->a->nports);
     for (size_t i = 0; i < m->a->nendpoints; i++) {
         uint32_t port = m->a->endpoint[i].port, now = port_b (m, port);
 
@@ -539,7 +499,6 @@ static int list_sources (const struct match *m, struct sources *s,
             add_source (s, m, at, port);
     }
     free (at);
-    return 0;
 }
 
 /* Compare the tables for one LID, and the routes to it from `sources`. */
@@ -547,7 +506,7 @@ static void compare_target (struct diff *d, struct target *t,
                             const struct sources *sources,
                             uint32_t *entries)
 {
-    const struct match *m = t->m;
+    const struct fabric_match *m = t->m;
 
     for (size_t i = 0; i < d->a->nnodes; i++)
         if (d->a->node[i].type == NODE_SWITCH && m->node_b[i] != FABRIC_NONE)
@@ -608,49 +567,39 @@ static int compare_tables (const void *va, const void *vb)
 {
     const struct diff_table *x = va, *y = vb;
 
-    if (x->entries != y->entries)
-        return x->entries > y->entries ? -1 : 1;
-    return (x->node > y->node) - (x->node < y->node);
+    return x->entries != y->entries ? util_compare (y->entries, x->entries)
+                                    : util_compare (x->node, y->node);
 }
 
-static int list_tables (struct diff *d, const uint32_t *entries,
-                        struct error *err)
+static void list_tables (struct diff *d, const uint32_t *entries)
 {
     struct diff_routes *r = &d->routes;
 
-    r->table = calloc (d->b->nnodes + 1, sizeof (*r->table));
-    if (!r->table)
-        return error_nomem (err);
+    r->table = xarray (d->b->nnodes, sizeof (*r->table));
     for (size_t i = 0; i < d->b->nnodes; i++)
         if (entries[i] > 0)
             r->table[r->ntables++] = (struct diff_table){ i, entries[i] };
     qsort (r->table, r->ntables, sizeof (*r->table), compare_tables);
-    return 0;
 }
 
-static int compare_routes (struct diff *d, const struct match *m,
-                           struct error *err)
+static void compare_routes (struct diff *d, const struct fabric_match *m)
 {
-    uint32_t *entries = calloc (d->b->nnodes + 1, sizeof (*entries));
+    uint32_t *entries = xcalloc (d->b->nnodes, sizeof (*entries));
     struct sources sources = { 0 };
     struct target t = {
         .m = m,
-        .same = malloc (d->a->nnodes + 1),
-        .reach_a = malloc (d->a->nnodes + 1),
-        .reach_b = malloc (d->b->nnodes + 1),
-        .stack = none (d->a->nnodes + d->b->nnodes),
+        .same = xarray (d->a->nnodes, 1),
+        .reach_a = xarray (d->a->nnodes, 1),
+        .reach_b = xarray (d->b->nnodes, 1),
+        .stack = cables_none (d->a->nnodes + d->b->nnodes),
     };
-    int rc = -1;
 
-    if (!entries || !t.same || !t.reach_a || !t.reach_b || !t.stack)
-        error_nomem (err);
-    else if (list_sources (m, &sources, err) == 0) {
-        for (size_t i = 0; i < d->a->nports; i++)
-            compare_port (d, &t, i, &sources, entries);
-        for (size_t i = 0; i < d->a->nnodes; i++)
-            compare_switch (d, &t, i, entries);
-        rc = list_tables (d, entries, err);
-    }
+    list_sources (m, &sources);
+    for (size_t i = 0; i < d->a->nports; i++)
+        compare_port (d, &t, i, &sources, entries);
+    for (size_t i = 0; i < d->a->nnodes; i++)
+        compare_switch (d, &t, i, entries);
+    list_tables (d, entries);
     free (entries);
     free (sources.v);
     free (sources.of);
@@ -658,48 +607,33 @@ static int compare_routes (struct diff *d, const struct match *m,
     free (t.reach_a);
     free (t.reach_b);
     free (t.stack);
-    return rc;
 }
 
-struct diff *diff_fabrics (const struct fabric *a, const struct fabric *b,
-                           struct error *err)
+struct diff *diff_fabrics (const struct fabric *a, const struct fabric *b)
 {
-    struct diff *d = calloc (1, sizeof (*d));
-    struct match m = { a, b, none (a->nnodes), none (b->nnodes),
-                       far_ends (a), far_ends (b) };
-    int rc = -1;
+    struct diff *d = xcalloc (1, sizeof (*d));
+    struct fabric_match m = { a, b, cables_none (a->nnodes),
+                              cables_none (b->nnodes), far_ends (a),
+                              far_ends (b) };
 
-    if (!d || !m.node_b || !m.node_a || !m.far_a || !m.far_b) {
-        free (m.node_b);
-        free (m.node_a);
-        error_nomem (err);
-        goto error;
-    }
     *d = (struct diff){ .a = a, .b = b, .node_b = m.node_b,
                         .node_a = m.node_a };
     match_guids (&m);
-    if (match_replaced (&m, &d->nodes_replaced, err) < 0
-        || list_hosts (a, b, m.node_b, &d->hosts_gone, err) < 0
-        || list_hosts (b, a, m.node_a, &d->hosts_added, err) < 0
-        || list_nodes (a, m.node_b, &d->hosts_gone, &d->nodes_gone, err) < 0
-        || list_nodes (b, m.node_a, &d->hosts_added, &d->nodes_added, err) < 0
-        || compare_nodes (d, &m, err) < 0 || compare_cables (d, &m, err) < 0
-        || compare_routes (d, &m, err) < 0)
-        goto error;
-    rc = 0;
-error:
+    match_replaced (&m, &d->nodes_replaced);
+    list_hosts (a, b, m.node_b, &d->hosts_gone);
+    list_hosts (b, a, m.node_a, &d->hosts_added);
+    list_nodes (a, m.node_b, &d->hosts_gone, &d->nodes_gone);
+    list_nodes (b, m.node_a, &d->hosts_added, &d->nodes_added);
+    compare_nodes (d, &m);
+    compare_cables (d, &m);
+    compare_routes (d, &m);
     free (m.far_a);
     free (m.far_b);
-    if (rc == 0)
-        return d;
-    diff_destroy (d);
-    return NULL;
+    return d;
 }
 
 void diff_destroy (struct diff *d)
 {
-    int saved_errno = errno;
-
     if (!d)
         return;
     free (d->node_b);
@@ -716,7 +650,6 @@ void diff_destroy (struct diff *d)
     free (d->move);
     free (d->routes.table);
     free (d);
-    errno = saved_errno;
 }
 
 bool diff_is_empty (const struct diff *d)

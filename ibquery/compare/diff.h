@@ -18,7 +18,6 @@
 #include <stdint.h>
 
 #include "ibquery/fabric.h"
-#include "util/error.h"
 
 struct diff_list {
     uint32_t *v;
@@ -79,9 +78,8 @@ struct diff {
     struct diff_routes routes;
 };
 
-/* Both are finished, and have to outlive the result. NULL with err. */
-struct diff *diff_fabrics (const struct fabric *a, const struct fabric *b,
-                           struct error *err);
+/* Both are finished, and have to outlive the result. */
+struct diff *diff_fabrics (const struct fabric *a, const struct fabric *b);
 void diff_destroy (struct diff *d);
 
 /* Nothing has changed. Then the fabrics' hashes are equal, too. */

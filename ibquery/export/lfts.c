@@ -9,7 +9,8 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
+
+#include "util/alloc.h"
 
 enum { LIDS = FABRIC_MAX_LID + 1, ENTRY = 11 /* "0x0001 005 " */ };
 
@@ -21,48 +22,35 @@ static const char *const types[] = {
     [NODE_ROUTER] = "Router",
 };
 
-/* Whose the LIDs of a port are: text[LID]. */
-static int name_lids (char **text, const struct fabric_node *n, uint64_t guid,
-                      unsigned int lid, unsigned int lmc)
+/* The port that LIDs belong to: text[LID]. */
+static void name_lids (char **text, const struct fabric_node *n, uint64_t guid,
+                       unsigned int lid, unsigned int lmc)
 {
     unsigned int count = lid ? 1U << lmc : 0;
 
-    for (unsigned int i = 0; i < count; i++) {
-        int len = i == 0 ? asprintf (&text[lid],
-                                     ": (%s portguid 0x%016" PRIx64
-                                     ": '%s')\n",
-                                     types[n->type], guid, n->desc)
-                         : asprintf (&text[lid + i],
-                                     ": (path #%u out of %u: portguid "
-                                     "0x%016" PRIx64 ")\n",
-                                     i + 1, count, guid);
-
-        if (len < 0) {
-            text[lid + i] = NULL;
-            return -1;
-        }
-    }
-    return 0;
+    if (count > 0)
+        text[lid] = xasprintf (": (%s portguid 0x%016" PRIx64 ": '%s')\n",
+                               types[n->type], guid, n->desc);
+    for (unsigned int i = 1; i < count; i++)
+        text[lid + i] = xasprintf (": (path #%u out of %u: portguid "
+                                   "0x%016" PRIx64 ")\n",
+                                   i + 1, count, guid);
 }
 
-static int name_all (const struct fabric *f, char **text)
+static void name_all (const struct fabric *f, char **text)
 {
     for (size_t i = 0; i < f->nnodes; i++) {
         const struct fabric_node *n = &f->node[i];
 
-        if (n->type == NODE_SWITCH) {
-            if (name_lids (text, n, n->guid, n->lid, 0) < 0)
-                return -1;
-            continue;
-        }
-        for (unsigned int k = 0; k < n->nports; k++) {
+        if (n->type == NODE_SWITCH)
+            name_lids (text, n, n->guid, n->lid, 0);
+        for (unsigned int k = 0; n->type != NODE_SWITCH && k < n->nports;
+             k++) {
             const struct fabric_port *p = &f->port[n->first_port + k];
 
-            if (name_lids (text, n, p->guid, p->lid, p->lmc) < 0)
-                return -1;
+            name_lids (text, n, p->guid, p->lid, p->lmc);
         }
     }
-    return 0;
 }
 
 static void put_entry (unsigned int lid, unsigned int port, const char *text,
@@ -97,18 +85,15 @@ static void put_table (const struct fabric_node *n, char *const *text,
 
 int lfts_write (const struct fabric *f, FILE *fp, struct error *err)
 {
-    char **text = calloc (LIDS, sizeof (*text));
-    int rc = 0;
+    char **text = xcalloc (LIDS, sizeof (*text));
 
-    if (!text || name_all (f, text) < 0)
-        rc = error_nomem (err);
-    for (size_t i = 0; rc == 0 && i < f->nnodes; i++)
+    name_all (f, text);
+    for (size_t i = 0; i < f->nnodes; i++)
         if (f->node[i].lft)
             put_table (&f->node[i], text, fp);
-    for (size_t lid = 0; text && lid < LIDS; lid++)
+    for (size_t lid = 0; lid < LIDS; lid++)
         free (text[lid]);
     free (text);
-    if (rc == 0 && ferror (fp))
-        rc = error_errno (err, "cannot write the forwarding tables");
-    return rc;
+    return ferror (fp) ? error_errno (err, "cannot write the forwarding tables")
+                       : 0;
 }

@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/alloc.h"
+#include "util/sort.h"
+
 /* For ibsim, texts in quotes must not end them; in the line of a port, it takes
  * letters before a "=" for an option.
  */
@@ -22,7 +25,7 @@ static const struct {
     [NODE_ROUTER] = { "Rt", "rt", 'R', 0xc738 },
 };
 
-struct writer {
+struct net_writer {
     const struct fabric *f;
     FILE *fp;
     char **name; /* by node; NULL: all as ibnetdiscover calls them */
@@ -31,7 +34,7 @@ struct writer {
 
 static char *sim_name (const struct fabric *f, const struct fabric_node *n)
 {
-    return strdup (n->host != FABRIC_NONE ? f->host[n->host].name : n->desc);
+    return xstrdup (n->host != FABRIC_NONE ? f->host[n->host].name : n->desc);
 }
 
 /* What ibsim splits names at is in none. */
@@ -45,26 +48,19 @@ static int compare_names (const void *a, const void *b)
     char *const *x = *(char **const *)a, *const *y = *(char **const *)b;
     int order = strcmp (*x, *y);
 
-    return order ? order : (x > y) - (x < y);
+    return order ? order : util_compare (x, y);
 }
 
 /* Of all that are called alike the first alone keeps its name. */
-static int make_names (struct writer *w, struct error *err)
+static void make_names (struct net_writer *w)
 {
     size_t n = w->f->nnodes;
-    char ***order = calloc (n + 1, sizeof (*order)), **first = NULL;
+    char ***order = xarray (n, sizeof (*order)), **first = NULL;
 
-    w->name = calloc (n + 1, sizeof (*w->name));
-    if (!order || !w->name) {
-        free (order);
-        return error_nomem (err);
-    }
+    w->name = xarray (n, sizeof (*w->name));
     for (size_t i = 0; i < n; i++) {
         order[i] = &w->name[i];
-        if (!(w->name[i] = sim_name (w->f, &w->f->node[i]))) {
-            free (order);
-            return error_nomem (err);
-        }
+        w->name[i] = sim_name (w->f, &w->f->node[i]);
     }
     qsort (order, n, sizeof (*order), compare_names);
     for (size_t i = 0; i < n; i++)
@@ -74,17 +70,9 @@ static int make_names (struct writer *w, struct error *err)
         else
             first = order[i];
     free (order);
-    return 0;
 }
 
-static void free_names (struct writer *w)
-{
-    for (size_t i = 0; w->name && i < w->f->nnodes; i++)
-        free (w->name[i]);
-    free (w->name);
-}
-
-static void put_name (const struct writer *w, uint32_t node)
+static void put_name (const struct net_writer *w, uint32_t node)
 {
     const struct fabric_node *n = &w->f->node[node];
 
@@ -96,7 +84,7 @@ static void put_name (const struct writer *w, uint32_t node)
 }
 
 /* A description; for ibsim without what stands in `but`. */
-static void put_text (const struct writer *w, const char *text,
+static void put_text (const struct net_writer *w, const char *text,
                       const char *but)
 {
     putc ('"', w->fp);
@@ -105,7 +93,7 @@ static void put_text (const struct writer *w, const char *text,
     putc ('"', w->fp);
 }
 
-static unsigned int shown_lid (const struct writer *w,
+static unsigned int shown_lid (const struct net_writer *w,
                                const struct fabric_port *p)
 {
     const struct fabric_node *n = &w->f->node[p->node];
@@ -115,7 +103,7 @@ static unsigned int shown_lid (const struct writer *w,
     return n->type == NODE_SWITCH ? n->lid : p->lid;
 }
 
-static void put_port (const struct writer *w, const struct fabric_port *p)
+static void put_port (const struct net_writer *w, const struct fabric_port *p)
 {
     const struct fabric *f = w->f;
     const struct fabric_link *l = &f->link[p->link];
@@ -143,7 +131,7 @@ static void put_port (const struct writer *w, const struct fabric_port *p)
         fprintf (w->fp, "??%s\n", *l->speed ? l->speed : "???");
 }
 
-static void put_node (const struct writer *w, uint32_t node)
+static void put_node (const struct net_writer *w, uint32_t node)
 {
     const struct fabric_node *n = &w->f->node[node];
     bool is_switch = n->type == NODE_SWITCH;
@@ -167,7 +155,7 @@ static void put_node (const struct writer *w, uint32_t node)
             put_port (w, &w->f->port[n->first_port + i]);
 }
 
-static int write_all (const struct writer *w, bool switches_first,
+static int write_all (const struct net_writer *w, bool switches_first,
                       struct error *err)
 {
     fprintf (w->fp, "# %s: %zu hosts, %zu cables\n", w->f->source,
@@ -183,12 +171,14 @@ static int write_all (const struct writer *w, bool switches_first,
 static int write_named (const struct fabric *f, FILE *fp, bool lids,
                         struct error *err)
 {
-    struct writer w = { .f = f, .fp = fp, .lids = lids };
-    int rc = make_names (&w, err);
+    struct net_writer w = { .f = f, .fp = fp, .lids = lids };
+    int rc;
 
-    if (rc == 0)
-        rc = write_all (&w, false, err);
-    free_names (&w);
+    make_names (&w);
+    rc = write_all (&w, false, err);
+    for (size_t i = 0; i < f->nnodes; i++)
+        free (w.name[i]);
+    free (w.name);
     return rc;
 }
 
@@ -204,7 +194,7 @@ int netfile_write_lids (const struct fabric *f, FILE *fp, struct error *err)
 
 int netdiscover_write (const struct fabric *f, FILE *fp, struct error *err)
 {
-    struct writer w = { .f = f, .fp = fp, .lids = true };
+    struct net_writer w = { .f = f, .fp = fp, .lids = true };
 
     return write_all (&w, true, err);
 }

@@ -11,12 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/alloc.h"
+#include "util/sets.h"
 #include "util/text.h"
 
 enum { NAME = FABRIC_NAME_MAX + 24, GUID_DIGITS = 16 };
 
 /* A leaf with its hosts, or a group of leaves and groups. */
-struct item {
+struct tree_item {
     char *name;
     uint32_t node;    /* a switch in it */
     uint32_t parent;  /* item; FABRIC_NONE */
@@ -29,29 +31,13 @@ struct topology {
     const struct fabric *f;
     uint32_t *up;     /* by switch: towards its set's first */
     uint32_t *leaf;   /* by host: its switch; FABRIC_NONE: left out */
-    struct item *item;
+    struct tree_item *item;
     size_t nitems;
     uint32_t *scratch; /* by node */
     uint8_t top;      /* the highest level */
     size_t nleft_out, nelsewhere, nplanes, ncrossings;
     uint32_t crossing; /* a cable between leaves */
 };
-
-static uint32_t find (const struct topology *t, uint32_t node)
-{
-    while (t->up[node] != node) {
-        t->up[node] = t->up[t->up[node]];
-        node = t->up[node];
-    }
-    return node;
-}
-
-static void unite (struct topology *t, uint32_t a, uint32_t b)
-{
-    a = find (t, a);
-    b = find (t, b);
-    t->up[a > b ? a : b] = a < b ? a : b;
-}
 
 /* The switches at a cable's ends, if they are both switches. */
 static bool joins (const struct fabric *f, const struct fabric_link *l,
@@ -78,7 +64,7 @@ static void unite_levels (struct topology *t, unsigned int low,
         y = t->f->node[b].level;
         if (x > 0 && y > 0 && (x > y ? x : y) >= low
             && (x > y ? x : y) <= high)
-            unite (t, a, b);
+            sets_unite (t->up, a, b);
     }
 }
 
@@ -116,7 +102,7 @@ static uint32_t place (const struct topology *t, const struct fabric_host *h,
         uint32_t node = switch_of (t->f, e);
 
         if (node != FABRIC_NONE
-            && (plane == FABRIC_NONE || find (t, node) == plane))
+            && (plane == FABRIC_NONE || sets_find (t->up, node) == plane))
             return node;
     }
     return FABRIC_NONE;
@@ -133,7 +119,7 @@ static uint32_t choose_plane (struct topology *t)
         uint32_t node = switch_of (f, i);
 
         if (node != FABRIC_NONE)
-            t->scratch[find (t, node)]++;
+            t->scratch[sets_find (t->up, node)]++;
     }
     for (size_t i = 0; i < f->nnodes; i++) {
         t->nplanes += t->scratch[i] > 0;
@@ -188,13 +174,13 @@ static void clean_name (const struct fabric_node *n, char name[NAME])
         snprintf (name, NAME, "switch-%016" PRIx64, n->guid);
 }
 
-static struct item *add_item (struct topology *t, uint32_t node, uint8_t level,
-                              bool leaf, const char *name)
+static struct tree_item *add_item (struct topology *t, uint32_t node,
+                                   uint8_t level, bool leaf, const char *name)
 {
-    struct item *item = &t->item[t->nitems++];
+    struct tree_item *item = &t->item[t->nitems++];
 
-    *item = (struct item){
-        .name = strdup (name),
+    *item = (struct tree_item){
+        .name = xstrdup (name),
         .node = node,
         .parent = FABRIC_NONE,
         .level = level,
@@ -229,7 +215,7 @@ static void add_groups (struct topology *t, uint8_t level)
     memset (group, 0, t->f->nnodes * sizeof (*group));
     for (size_t i = 0; i < before; i++)
         if (t->item[i].parent == FABRIC_NONE)
-            group[find (t, t->item[i].node)]++;
+            group[sets_find (t->up, t->item[i].node)]++;
     for (size_t i = 0; i < t->f->nnodes; i++) {
         char name[NAME];
 
@@ -241,7 +227,7 @@ static void add_groups (struct topology *t, uint8_t level)
         group[i] = add_item (t, i, level, false, name) - t->item;
     }
     for (size_t i = 0; i < before; i++) {
-        uint32_t parent = group[find (t, t->item[i].node)];
+        uint32_t parent = group[sets_find (t->up, t->item[i].node)];
 
         if (t->item[i].parent != FABRIC_NONE || parent == FABRIC_NONE)
             continue;
@@ -264,18 +250,16 @@ static void find_crossings (struct topology *t)
 
 static int tell_apart (struct topology *t, struct error *err)
 {
-    char **name = calloc (t->nitems + 1, sizeof (*name));
-    uint32_t *node = calloc (t->nitems + 1, sizeof (*node));
-    int rc = name && node ? 0 : error_nomem (err);
+    char **name = xarray (t->nitems, sizeof (*name));
+    uint32_t *node = xarray (t->nitems, sizeof (*node));
+    int rc;
 
-    for (size_t i = 0; i < t->nitems && rc == 0; i++) {
-        if (!(name[i] = t->item[i].name))
-            rc = error_nomem (err);
+    for (size_t i = 0; i < t->nitems; i++) {
+        name[i] = t->item[i].name;
         node[i] = t->item[i].node;
     }
-    if (rc == 0)
-        rc = fabric_tell_apart (t->f, name, node, t->nitems, err);
-    for (size_t i = 0; name && node && i < t->nitems && name[i]; i++)
+    rc = fabric_tell_apart (t->f, name, node, t->nitems, err);
+    for (size_t i = 0; i < t->nitems; i++)
         t->item[i].name = name[i];
     free (name);
     free (node);
@@ -309,7 +293,7 @@ static void put_sizes (const struct topology *t, unsigned int level, bool leaf,
     size_t n = 0, least = SIZE_MAX, most = 0;
 
     for (size_t i = 0; i < t->nitems; i++) {
-        const struct item *item = &t->item[i];
+        const struct tree_item *item = &t->item[i];
 
         if (item->leaf != leaf || (!leaf && item->level != level))
             continue;
@@ -362,25 +346,20 @@ static void put_notes (const struct topology *t, FILE *fp)
 typedef const char *(*name_f) (const struct topology *t, size_t i,
                                uint32_t item);
 
-static int put_list (const struct topology *t, const char *key, name_f name,
-                     size_t n, uint32_t item, FILE *fp, struct error *err)
+static void put_list (const struct topology *t, const char *key, name_f name,
+                      size_t n, uint32_t item, FILE *fp)
 {
-    const char **v = calloc (n + 1, sizeof (*v));
+    const char **v = xarray (n, sizeof (*v));
     size_t found = 0;
     char *folded;
 
-    if (!v)
-        return error_nomem (err);
     for (size_t i = 0; i < n; i++)
         if ((v[found] = name (t, i, item)))
             found++;
-    folded = hostlist_fold (v, found);
+    folded = xcheck (hostlist_fold (v, found));
     free (v);
-    if (!folded)
-        return error_nomem (err);
     fprintf (fp, "SwitchName=%s %s=%s\n", t->item[item].name, key, folded);
     free (folded);
-    return 0;
 }
 
 static const char *host_of (const struct topology *t, size_t i, uint32_t item)
@@ -393,15 +372,15 @@ static const char *child_of (const struct topology *t, size_t i, uint32_t item)
     return t->item[i].parent == item ? t->item[i].name : NULL;
 }
 
-static int put_item (const struct topology *t, uint32_t item, FILE *fp,
-                     struct error *err)
+static void put_item (const struct topology *t, uint32_t item, FILE *fp)
 {
-    return t->item[item].leaf
-               ? put_list (t, "Nodes", host_of, t->f->nhosts, item, fp, err)
-               : put_list (t, "Switches", child_of, t->nitems, item, fp, err);
+    if (t->item[item].leaf)
+        put_list (t, "Nodes", host_of, t->f->nhosts, item, fp);
+    else
+        put_list (t, "Switches", child_of, t->nitems, item, fp);
 }
 
-static int put (const struct topology *t, FILE *fp, struct error *err)
+static void put (const struct topology *t, FILE *fp)
 {
     fprintf (fp,
              "# topology.conf for TopologyPlugin=topology/tree, as fabric %.8s "
@@ -414,28 +393,25 @@ static int put (const struct topology *t, FILE *fp, struct error *err)
     put_notes (t, fp);
     for (int leaves = 1; leaves >= 0; leaves--)
         for (size_t i = 0; i < t->nitems; i++)
-            if (t->item[i].leaf == leaves && put_item (t, i, fp, err) < 0)
-                return -1;
-    return 0;
+            if (t->item[i].leaf == leaves)
+                put_item (t, i, fp);
 }
 
 int topology_write (const struct fabric *f, FILE *fp, struct error *err)
 {
     struct topology t = {
         .f = f,
-        .up = calloc (f->nnodes + 1, sizeof (*t.up)),
-        .leaf = calloc (f->nhosts + 1, sizeof (*t.leaf)),
-        .item = calloc (2 * f->nnodes + 1, sizeof (*t.item)),
-        .scratch = calloc (f->nnodes + 1, sizeof (*t.scratch)),
+        .up = xarray (f->nnodes, sizeof (*t.up)),
+        .leaf = xarray (f->nhosts, sizeof (*t.leaf)),
+        .item = xarray (2 * f->nnodes, sizeof (*t.item)),
+        .scratch = xarray (f->nnodes, sizeof (*t.scratch)),
     };
-    int rc;
+    int rc = f->part ? error_input (err, "a part of a fabric says nothing of "
+                                         "the rest")
+                     : build (&t, err);
 
-    if (!t.up || !t.leaf || !t.item || !t.scratch)
-        rc = error_nomem (err);
-    else if (f->part)
-        rc = error_input (err, "a part of a fabric says nothing of the rest");
-    else if ((rc = build (&t, err)) == 0)
-        rc = put (&t, fp, err);
+    if (rc == 0)
+        put (&t, fp);
     for (size_t i = 0; i < t.nitems; i++)
         free (t.item[i].name);
     free (t.up);

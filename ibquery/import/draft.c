@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "ibquery/import/notes.h"
+#include "util/alloc.h"
 
 enum {
     GROW_MIN = 64,
@@ -19,41 +20,28 @@ enum {
     TABLES_FACTOR = 64,   /* and for each entry */
 };
 
-/* v, with room for n of *have items, the new ones zero; NULL and v untouched.
- */
+/* v, with room for n of *have items, the new ones zero. */
 static void *grow (void *v, size_t *have, size_t n, size_t size)
 {
     size_t room = *have ? *have : GROW_MIN;
-    char *more;
 
     if (n <= *have)
         return v;
     while (room < n)
         room *= 2;
-    more = realloc (v, room * size);
-    if (!more)
-        return NULL;
-    memset (more + *have * size, 0, (room - *have) * size);
+    v = xrealloc (v, room, size);
+    memset ((char *)v + *have * size, 0, (room - *have) * size);
     *have = room;
-    return more;
+    return v;
 }
 
-struct draft *draft_create (struct error *err)
+struct draft *draft_create (void)
 {
-    struct draft *d = calloc (1, sizeof (*d));
+    struct draft *d = xcalloc (1, sizeof (*d));
 
-    if (!d) {
-        error_nomem (err);
-        return NULL;
-    }
     d->allowed = TABLES_MIN;
-    d->f = fabric_create ();
-    d->lid = calloc (LIDS, sizeof (*d->lid));
-    if (!d->f || !d->lid) {
-        draft_destroy (d);
-        error_nomem (err);
-        return NULL;
-    }
+    d->f = xcheck (fabric_create ());
+    d->lid = xcalloc (LIDS, sizeof (*d->lid));
     return d;
 }
 
@@ -80,21 +68,17 @@ static int same_node (const struct draft *d, const struct place *at,
 
     if (n->type == is->type && n->nports == is->nports)
         return 0;
-    error_input (err,
-                 "%016" PRIx64 " is a %s of %u ports, but a %s of %u in "
-                 "%s:%" PRIu64,
-                 n->guid, fabric_type_name (is->type), is->nports,
-                 fabric_type_name (n->type), n->nports, before->file,
-                 before->line);
-    return place_error (at, err);
+    return place_input (at, err, "%016" PRIx64
+                        " is a %s of %u ports, but a %s of %u in %s:%" PRIu64,
+                        n->guid, fabric_type_name (is->type),
+                        is->nports, fabric_type_name (n->type), n->nports,
+                        before->file, before->line);
 }
 
 int64_t draft_node (struct draft *d, const struct place *at,
                     const struct draft_node *is, struct error *err)
 {
     int64_t node = fabric_find_node (d->f, is->guid);
-    struct node_note *notes;
-    struct port_note *ports;
 
     if (node != FABRIC_NONE)
         return same_node (d, at, node, is, err) < 0 ? -1 : node;
@@ -103,14 +87,8 @@ int64_t draft_node (struct draft *d, const struct place *at,
     if (node < 0)
         return place_error (at, err);
     fabric_set_system (d->f, node, is->system);
-    notes = grow (d->node, &d->nodes, d->f->nnodes, sizeof (*notes));
-    if (!notes)
-        return error_nomem (err);
-    d->node = notes;
-    ports = grow (d->port, &d->ports, d->f->nports, sizeof (*ports));
-    if (!ports)
-        return error_nomem (err);
-    d->port = ports;
+    d->node = grow (d->node, &d->nodes, d->f->nnodes, sizeof (*d->node));
+    d->port = grow (d->port, &d->ports, d->f->nports, sizeof (*d->port));
     d->node[node].at = *at;
     return node;
 }
@@ -120,18 +98,16 @@ static int differ (const struct place *at, const struct place *before,
                    const char *what, unsigned int now, unsigned int then,
                    struct error *err)
 {
-    error_input (err, "%s %u is %u in %s:%" PRIu64, what, now, then,
-                 before->file, before->line);
-    return place_error (at, err);
+    return place_input (at, err, "%s %u is %u in %s:%" PRIu64, what, now, then,
+                        before->file, before->line);
 }
 
 static int guids_differ (const struct place *at, const struct place *before,
                          uint64_t now, uint64_t then, struct error *err)
 {
-    error_input (err,
-                 "port GUID %016" PRIx64 " is %016" PRIx64 " in %s:%" PRIu64,
-                 now, then, before->file, before->line);
-    return place_error (at, err);
+    return place_input (at, err, "port GUID %016" PRIx64 " is %016" PRIx64
+                        " in %s:%" PRIu64, now, then, before->file,
+                        before->line);
 }
 
 static int switch_address (struct draft *d, const struct place *at,
@@ -162,9 +138,8 @@ static int port_error (const struct draft *d, const struct place *at,
 {
     const struct fabric_node *n = &d->f->node[node];
 
-    error_input (err, "%s %016" PRIx64 " has no port %u",
-                 fabric_type_name (n->type), n->guid, port);
-    return place_error (at, err);
+    return place_input (at, err, "%s %016" PRIx64 " has no port %u",
+                        fabric_type_name (n->type), n->guid, port);
 }
 
 int draft_address (struct draft *d, const struct place *at, uint32_t node,
@@ -175,10 +150,8 @@ int draft_address (struct draft *d, const struct place *at, uint32_t node,
     const struct fabric_port *p;
     struct port_note *note;
 
-    if (lid > FABRIC_MAX_LID) {
-        error_input (err, "LID %u is no unicast LID", lid);
-        return place_error (at, err);
-    }
+    if (lid > FABRIC_MAX_LID)
+        return place_input (at, err, "LID %u is no unicast LID", lid);
     if (n->type == NODE_SWITCH)
         return switch_address (d, at, node, guid, lid, err);
     if (port == 0 || port > n->nports)
@@ -216,15 +189,12 @@ int draft_cable (struct draft *d, const struct place *at, uint32_t node,
     note = &d->port[n->first_port + cable->port - 1];
     if (note->at.file
         && (note->cable.far != cable->far
-            || note->cable.far_port != cable->far_port)) {
-        error_input (err,
-                     "port %u of %016" PRIx64 " leads to %016" PRIx64
-                     "/%u, but to %016" PRIx64 "/%u in %s:%" PRIu64,
-                     cable->port, n->guid, cable->far, cable->far_port,
-                     note->cable.far, note->cable.far_port, note->at.file,
-                     note->at.line);
-        return place_error (at, err);
-    }
+            || note->cable.far_port != cable->far_port))
+        return place_input (at, err, "port %u of %016" PRIx64 " leads to %016"
+                            PRIx64 "/%u, but to %016" PRIx64 "/%u in %s:%"
+                            PRIu64, cable->port, n->guid, cable->far,
+                            cable->far_port, note->cable.far,
+                            note->cable.far_port, note->at.file, note->at.line);
     if (note->at.file)
         return 0;
     note->at = *at;
@@ -237,17 +207,10 @@ int draft_cable (struct draft *d, const struct place *at, uint32_t node,
 int draft_table (struct draft *d, const struct place *at,
                  const struct draft_table *table, struct error *err)
 {
-    struct table *more;
-
-    if (table->last > FABRIC_MAX_LID || table->first > table->last) {
-        error_input (err, "LIDs %u to %u are no forwarding table's",
-                     table->first, table->last);
-        return place_error (at, err);
-    }
-    more = grow (d->table, &d->tables, d->ntables + 1, sizeof (*more));
-    if (!more)
-        return error_nomem (err);
-    d->table = more;
+    if (table->last > FABRIC_MAX_LID || table->first > table->last)
+        return place_input (at, err, "LIDs %u to %u are no forwarding table's",
+                            table->first, table->last);
+    d->table = xgrow (d->table, d->ntables, sizeof (*d->table));
     d->table[d->ntables++] = (struct table){ .is = *table, .at = *at };
     d->in_table = true;
     return 0;
@@ -258,18 +221,14 @@ static int grow_table (struct draft *d, struct table *t, unsigned int lid,
                        struct error *err)
 {
     size_t size = t->size ? t->size : GROW_MIN;
-    uint8_t *lft;
 
     while (size <= lid)
         size *= 2;
     if (size - t->size > d->allowed)
         return error_input (err, "the tables are too large for their entries");
-    lft = realloc (t->lft, size);
-    if (!lft)
-        return error_nomem (err);
-    memset (lft + t->size, LFT_NO_ROUTE, size - t->size);
+    t->lft = xrealloc (t->lft, size, 1);
+    memset (t->lft + t->size, LFT_NO_ROUTE, size - t->size);
     d->allowed -= size - t->size;
-    t->lft = lft;
     t->size = size;
     return 0;
 }
@@ -279,10 +238,8 @@ int draft_route (struct draft *d, const struct place *at, unsigned int lid,
 {
     struct table *t = &d->table[d->ntables - 1];
 
-    if (lid < t->next || lid < t->is.first || lid > t->is.last) {
-        error_input (err, "LID %u does not belong here", lid);
-        return place_error (at, err);
-    }
+    if (lid < t->next || lid < t->is.first || lid > t->is.last)
+        return place_input (at, err, "LID %u does not belong here", lid);
     if (lid >= t->size && grow_table (d, t, lid, err) < 0)
         return place_error (at, err);
     t->lft[lid] = port;
@@ -307,18 +264,14 @@ int draft_table_end (struct draft *d, unsigned int last, bool complete,
                      struct error *err)
 {
     struct table *t = &d->table[d->ntables - 1];
-    uint8_t *lft;
 
     d->in_table = false;
     t->is.last = last;
     t->complete = complete;
     if (t->size <= t->is.last && grow_table (d, t, t->is.last, err) < 0)
         return place_error (&t->at, err);
-    lft = realloc (t->lft, t->is.last + 1);
-    if (!lft)
-        return error_nomem (err);
+    t->lft = xrealloc (t->lft, t->is.last + 1, 1);
     d->allowed += t->size - (t->is.last + 1);
-    t->lft = lft;
     t->size = t->is.last + 1;
     return 0;
 }
@@ -337,10 +290,7 @@ int draft_owner (struct draft *d, const struct place *at, unsigned int lid,
     if (guid == DRAFT_UNTOLD || guid == DRAFT_SOMEBODY
         || guid == l->table_guid)
         return 0;
-    error_input (err,
-                 "LID %u belongs to port GUID %016" PRIx64 ", but to %016"
-                 PRIx64 " in %s:%" PRIu64,
-                 lid, guid, l->table_guid, l->table_at.file,
-                 l->table_at.line);
-    return place_error (at, err);
+    return place_input (at, err, "LID %u belongs to port GUID %016" PRIx64
+                        ", but to %016" PRIx64 " in %s:%" PRIu64, lid, guid,
+                        l->table_guid, l->table_at.file, l->table_at.line);
 }

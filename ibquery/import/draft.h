@@ -14,7 +14,7 @@
 #include "ibquery/import/scan.h"
 
 struct draft;
-struct draft *draft_create (struct error *err);
+struct draft *draft_create (void);
 void draft_destroy (struct draft *d);
 
 /* A node; its index, or -1. */

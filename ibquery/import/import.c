@@ -86,8 +86,7 @@ int import_file (struct draft *d, FILE *fp, const char *name,
     struct scan s;
     int rc = -1;
 
-    if (scan_open (&s, fp, name, err) < 0)
-        return -1;
+    scan_open (&s, fp, name);
     f = format ? by_name (format, err) : detect (&s, err);
     if (f)
         rc = f->read (d, &s, err);

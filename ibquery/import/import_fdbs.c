@@ -28,8 +28,7 @@ struct fdbs {
 
 static int fault (const struct fdbs *t, struct error *err, const char *what)
 {
-    error_input (err, "%s", what);
-    return place_error (&t->s->at, err);
+    return place_input (&t->s->at, err, "%s", what);
 }
 
 static int read_header (struct fdbs *t, char *p, struct error *err)

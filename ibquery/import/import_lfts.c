@@ -41,11 +41,9 @@ static int skip (char *line, const struct place *at, struct error *err)
             continue;
         if (!words[i].why)
             return 0;
-        error_input (err, "%s", words[i].why);
-        return place_error (at, err);
+        return place_input (at, err, "%s", words[i].why);
     }
-    error_input (err, "\"%.40s\" is of no forwarding table", line);
-    return place_error (at, err);
+    return place_input (at, err, "\"%.40s\" is of no forwarding table", line);
 }
 
 static int end_of_table (struct draft *d, const struct place *at,
@@ -53,9 +51,9 @@ static int end_of_table (struct draft *d, const struct place *at,
 {
     if (!draft_open (d))
         return 0;
-    error_input (err, "the table above does not say how long it is: lines are "
-                      "missing");
-    return place_error (at, err);
+    return place_input (at, err,
+                        "the table above does not say how long it is: lines "
+                        "are missing");
 }
 
 static int read_header (struct draft *d, char *p, const struct place *at,
@@ -69,10 +67,8 @@ static int read_header (struct draft *d, char *p, const struct place *at,
     if (!scan_number (&p, UINT16_MAX, &first) || !scan_text (&p, "-")
         || !scan_number (&p, UINT16_MAX, &last)
         || !scan_text (&p, "] of switch ") || !scan_to (&p, "guid 0x")
-        || !scan_hex (&p, UINT64_MAX, &guid)) {
-        error_input (err, "this begins no forwarding table");
-        return place_error (at, err);
-    }
+        || !scan_hex (&p, UINT64_MAX, &guid))
+        return place_input (at, err, "this begins no forwarding table");
     table = (struct draft_table){
         .guid = guid,
         .first = first,
@@ -110,15 +106,11 @@ static int read_trailer (struct draft *d, char *p, const struct place *at,
         return skip (p, at, err);
     scan_blanks (&p);
     valid = scan_text (&p, "valid ");
-    if (!scan_text (&p, "lids dumped") || !table) {
-        error_input (err, "this ends no forwarding table");
-        return place_error (at, err);
-    }
-    if (count != draft_routes (d) && (valid || count != table->last)) {
-        error_input (err, "the table has %zu entries, not %" PRIu64,
-                     draft_routes (d), count);
-        return place_error (at, err);
-    }
+    if (!scan_text (&p, "lids dumped") || !table)
+        return place_input (at, err, "this ends no forwarding table");
+    if (count != draft_routes (d) && (valid || count != table->last))
+        return place_input (at, err, "the table has %zu entries, not %" PRIu64,
+                            draft_routes (d), count);
     return draft_table_end (d, table->last, count == draft_routes (d), err);
 }
 
@@ -129,10 +121,8 @@ static int read_entry (struct draft *d, char *p, const struct place *at,
 
     if (!scan_hex (&p, FABRIC_MAX_LID, &lid) || !scan_text (&p, " ")
         || !scan_decimal (&p, UINT8_MAX, &port)
-        || (*p && !scan_text (&p, " ")) || !draft_open (d)) {
-        error_input (err, "this is no entry of a forwarding table");
-        return place_error (at, err);
-    }
+        || (*p && !scan_text (&p, " ")) || !draft_open (d))
+        return place_input (at, err, "this is no entry of a forwarding table");
     if (draft_route (d, at, lid, port, err) < 0)
         return -1;
     return port == LFT_NO_ROUTE ? 0 : read_owner (d, p, at, lid, err);

@@ -139,10 +139,8 @@ static int read_line (struct draft *d, char *line, const struct place *at,
     if (!*line || *line == '#')
         return 0;
     if (!scan_end (&line, &near) || !scan_end (&line, &far)
-        || !scan_state (&line, &cable)) {
-        error_input (err, "this is no cable of a .lst");
-        return place_error (at, err);
-    }
+        || !scan_state (&line, &cable))
+        return place_input (at, err, "this is no cable of a .lst");
     if (cable.state == PORT_UNKNOWN)
         return 0;
     node = add_end (d, at, &near, err);

@@ -41,8 +41,7 @@ static const struct {
 static int fault (const struct netdiscover *n, struct error *err,
                   const char *what)
 {
-    error_input (err, "%s", what);
-    return place_error (&n->s->at, err);
+    return place_input (&n->s->at, err, "%s", what);
 }
 
 /* "S-0000000000100050" with its quotes. */

@@ -12,9 +12,10 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "ibquery/import/deliver.h"
 #include "ibquery/import/notes.h"
+#include "util/alloc.h"
 
 static const struct fabric_port *find_far (const struct draft *d,
                                            const struct port_note *note)
@@ -40,9 +41,8 @@ static int check_far_lid (const struct draft *d, const struct port_note *note,
     if (note->cable.far_lid == DRAFT_UNKNOWN || !at->file
         || note->cable.far_lid == (int)lid)
         return 0;
-    error_input (err, "the far end's LID %d is %u in %s:%" PRIu64,
-                 note->cable.far_lid, lid, at->file, at->line);
-    return place_error (&note->at, err);
+    return place_input (&note->at, err, "the far end's LID %d is %u in %s:%"
+                        PRIu64, note->cable.far_lid, lid, at->file, at->line);
 }
 
 /* The cable at a port: told alike from both ends, then laid once. */
@@ -56,33 +56,26 @@ static int join_cable (struct draft *d, size_t port, struct error *err)
     if (!note->at.file)
         return 0;
     far = find_far (d, note);
-    if (!far) {
-        error_input (err,
-                     "port %u leads to %016" PRIx64 "/%u, which no file has",
-                     p->num, c->far, c->far_port);
-        return place_error (&note->at, err);
-    }
+    if (!far)
+        return place_input (&note->at, err, "port %u leads to %016" PRIx64
+                            "/%u, which no file has", p->num, c->far,
+                            c->far_port);
     if (far == p)
         return fabric_warn (d->f, err,
                             "%.64s (%016" PRIx64 "): port %u leads to itself",
                             d->f->node[p->node].desc, guid, p->num);
     back = &d->port[far - d->f->port];
-    if (!back->at.file && !c->both) {
-        error_input (err,
-                     "port %u leads to %016" PRIx64 "/%u, which leads to "
-                     "nobody in any file",
-                     p->num, c->far, c->far_port);
-        return place_error (&note->at, err);
-    }
+    if (!back->at.file && !c->both)
+        return place_input (&note->at, err, "port %u leads to %016" PRIx64
+                            "/%u, which leads to nobody in any file",
+                            p->num, c->far, c->far_port);
     if (back->at.file
-        && (back->cable.far != guid || back->cable.far_port != p->num)) {
-        error_input (err,
-                     "port %u leads to %016" PRIx64 "/%u, which leads to "
-                     "%016" PRIx64 "/%u in %s:%" PRIu64,
-                     p->num, c->far, c->far_port, back->cable.far,
-                     back->cable.far_port, back->at.file, back->at.line);
-        return place_error (&note->at, err);
-    }
+        && (back->cable.far != guid || back->cable.far_port != p->num))
+        return place_input (&note->at, err, "port %u leads to %016" PRIx64
+                            "/%u, which leads to %016" PRIx64 "/%u in %s:%"
+                            PRIu64, p->num, c->far, c->far_port,
+                            back->cable.far, back->cable.far_port,
+                            back->at.file, back->at.line);
     if (check_far_lid (d, note, far, err) < 0)
         return -1;
     if (back->at.file && back < note)
@@ -110,9 +103,9 @@ static int check_lists (const struct draft *d, struct error *err)
     }
     if (!once || !twice)
         return 0;
-    error_input (err, "the cable is not listed from its other end, as others "
-                      "are: lines are missing");
-    return place_error (&once->at, err);
+    return place_input (&once->at, err,
+                        "the cable is not listed from its other end, as others "
+                        "are: lines are missing");
 }
 
 static int join_cables (struct draft *d, struct error *err)
@@ -130,14 +123,11 @@ static int take_lid (struct draft *d, unsigned int lid, uint32_t node,
 {
     struct lid *l = &d->lid[lid];
 
-    if (l->at.file) {
-        error_input (err,
-                     "LID %u belongs to %016" PRIx64 ", but to %016" PRIx64
-                     " in %s:%" PRIu64,
-                     lid, d->f->node[node].guid, d->f->node[l->node].guid,
-                     l->at.file, l->at.line);
-        return place_error (at, err);
-    }
+    if (l->at.file)
+        return place_input (at, err, "LID %u belongs to %016" PRIx64
+                            ", but to %016" PRIx64 " in %s:%" PRIu64, lid,
+                            d->f->node[node].guid, d->f->node[l->node].guid,
+                            l->at.file, l->at.line);
     l->node = node;
     l->port = port;
     l->guid = guid;
@@ -150,10 +140,9 @@ static int take_node_lids (struct draft *d, uint32_t node, struct error *err)
     const struct fabric_node *n = &d->f->node[node];
     const struct node_note *note = &d->node[node];
 
-    if (n->type == NODE_SWITCH && n->lid == 0) {
-        error_input (err, "switch %016" PRIx64 " has no LID", n->guid);
-        return place_error (&note->at, err);
-    }
+    if (n->type == NODE_SWITCH && n->lid == 0)
+        return place_input (&note->at, err, "switch %016" PRIx64 " has no LID",
+                            n->guid);
     if (n->type == NODE_SWITCH)
         return take_lid (d, n->lid, node, FABRIC_NONE, note->port_guid,
                          &note->lid_at, err);
@@ -201,12 +190,11 @@ static int find_lmc (struct draft *d, const struct fabric_port *p,
         const struct place *table = &d->lid[p->lid + count
                                             - (answer != UNTOLD)].table_at;
 
-        error_input (err,
-                     "LID %u is not known to be of the port with LID %u in "
-                     "%s:%" PRIu64 ", whose LMC no file has",
-                     p->lid + count - (answer != UNTOLD), p->lid, at->file,
-                     at->line);
-        return place_error (table, err);
+        return place_input (table, err,
+                            "LID %u is not known to be of the port with LID %u"
+                            " in %s:%" PRIu64 ", whose LMC no file has",
+                            p->lid + count - (answer != UNTOLD), p->lid,
+                            at->file, at->line);
     }
     if (fabric_set_port (d->f, p->node, p->num, p->guid, p->lid, lmc, err) < 0)
         return place_error (at, err);
@@ -258,20 +246,16 @@ static int check_owners (const struct draft *d, struct error *err)
         if (!l->table_at.file || l->table_guid == DRAFT_UNTOLD
             || l->table_guid == DRAFT_SOMEBODY)
             continue;
-        if (!l->at.file && !is_spare (d, lid)) {
-            error_input (err,
-                         "LID %u belongs to port GUID %016" PRIx64
-                         ", but to nobody in the topology",
-                         lid, l->table_guid);
-            return place_error (&l->table_at, err);
-        }
-        if (l->at.file && l->guid && l->guid != l->table_guid) {
-            error_input (err,
-                         "LID %u belongs to port GUID %016" PRIx64
-                         ", but to %016" PRIx64 " in %s:%" PRIu64,
-                         lid, l->table_guid, l->guid, l->at.file, l->at.line);
-            return place_error (&l->table_at, err);
-        }
+        if (!l->at.file && !is_spare (d, lid))
+            return place_input (&l->table_at, err,
+                                "LID %u belongs to port GUID %016" PRIx64
+                                ", but to nobody in the topology", lid,
+                                l->table_guid);
+        if (l->at.file && l->guid && l->guid != l->table_guid)
+            return place_input (&l->table_at, err,
+                                "LID %u belongs to port GUID %016" PRIx64
+                                ", but to %016" PRIx64 " in %s:%" PRIu64, lid,
+                                l->table_guid, l->guid, l->at.file, l->at.line);
     }
     return 0;
 }
@@ -286,12 +270,10 @@ static int check_range (const struct draft *d, const struct table *t,
         top--;
     if (t->is.last >= top && t->is.first <= 1)
         return 0;
-    error_input (err,
-                 "the table has LIDs %u to %u only, but LID %u is in %s:%"
-                 PRIu64,
-                 t->is.first, t->is.last, top, d->lid[top].at.file,
-                 d->lid[top].at.line);
-    return place_error (&t->at, err);
+    return place_input (&t->at, err,
+                        "the table has LIDs %u to %u only, but LID %u is in "
+                        "%s:%" PRIu64, t->is.first, t->is.last, top,
+                        d->lid[top].at.file, d->lid[top].at.line);
 }
 
 /* A LID without an entry, which need not be one without a route. Switches often
@@ -310,15 +292,14 @@ static int check_entries (const struct draft *d, const struct table *t,
         if (!l->at.file || t->lft[lid] != LFT_NO_ROUTE
             || (!t->complete && d->f->node[l->node].type == NODE_SWITCH))
             continue;
-        error_input (err,
-                     t->complete
-                         ? "LID %u is left out, as dump_fts and ibroute do "
-                           "with a last LID that is a multiple of 64: give a "
-                           "dump of opensm"
-                         : "LID %u is not in this table, nor that it has no "
-                           "route: give opensm.fdbs or the output of dump_fts",
-                     lid);
-        return place_error (&t->at, err);
+        return place_input (
+            &t->at, err,
+            t->complete
+                ? "LID %u is left out, as dump_fts and ibroute do with a last "
+                  "LID that is a multiple of 64: give a dump of opensm"
+                : "LID %u is not in this table, nor that it has no route: give "
+                  "opensm.fdbs or the output of dump_fts",
+            lid);
     }
     return 0;
 }
@@ -328,26 +309,21 @@ static int join_table (struct draft *d, struct table *t, struct error *err)
     uint32_t node = fabric_find_node (d->f, t->is.guid);
     const struct fabric_node *n;
 
-    if (node == FABRIC_NONE || d->f->node[node].type != NODE_SWITCH) {
-        error_input (err, "%016" PRIx64 " is no switch of the topology",
-                     t->is.guid);
-        return place_error (&t->at, err);
-    }
+    if (node == FABRIC_NONE || d->f->node[node].type != NODE_SWITCH)
+        return place_input (&t->at, err, "%016" PRIx64
+                            " is no switch of the topology", t->is.guid);
     n = &d->f->node[node];
     if (check_range (d, t, err) < 0 || check_entries (d, t, err) < 0)
         return -1;
-    if (n->lft) {
-        error_input (err, "a second table of switch %016" PRIx64, t->is.guid);
-        return place_error (&t->at, err);
-    }
-    if (t->lft[n->lid] != 0 && t->lft[n->lid] != LFT_NO_ROUTE) {
-        error_input (err,
-                     "LID %u leads to port %u of switch %016" PRIx64
-                     ", whose own it is in %s:%" PRIu64,
-                     n->lid, t->lft[n->lid], n->guid,
-                     d->node[node].lid_at.file, d->node[node].lid_at.line);
-        return place_error (&t->at, err);
-    }
+    if (n->lft)
+        return place_input (&t->at, err, "a second table of switch %016" PRIx64,
+                            t->is.guid);
+    if (t->lft[n->lid] != 0 && t->lft[n->lid] != LFT_NO_ROUTE)
+        return place_input (&t->at, err,
+                            "LID %u leads to port %u of switch %016" PRIx64
+                            ", whose own it is in %s:%" PRIu64, n->lid,
+                            t->lft[n->lid], n->guid, d->node[node].lid_at.file,
+                            d->node[node].lid_at.line);
     if (fabric_set_lft (d->f, node, t->lft, t->is.last, err) < 0)
         return place_error (&t->at, err);
     d->node[node].lft_at = t->at;
@@ -364,39 +340,140 @@ static int join_tables (struct draft *d, struct error *err)
     for (size_t i = 0; i < d->f->nnodes; i++) {
         const struct fabric_node *n = &d->f->node[i];
 
-        if (n->type == NODE_SWITCH && !n->lft) {
-            error_input (err,
-                         "no file has the forwarding table of switch %016"
-                         PRIx64 " (%s)",
-                         n->guid, n->desc);
-            return place_error (&d->node[i].at, err);
-        }
+        if (n->type == NODE_SWITCH && !n->lft)
+            return place_input (&d->node[i].at, err,
+                                "no file has the forwarding table of switch "
+                                "%016" PRIx64 " (%s)", n->guid, n->desc);
     }
     return 0;
 }
 
-/* That what one file says of routes fits what another says of cables. */
+/*
+ * Routes. Tables and cables are of one time where a switch that has a route to
+ * an adapter's or router's LID sends it there, over whatever other switches.
+ * Where a cable was moved between two dumps, or a dump has something else in
+ * the place of what could not be read, some do not.
+ *
+ * A LID at a time: the switches' entries for it are a graph with one edge each,
+ * which is followed from every switch until one is reached that is known to
+ * deliver. So each entry is looked at once.
+ */
+
+/* The entry that is wrong: a switch's, and in words what becomes of the LID. */
+struct deliver_fault {
+    uint32_t node;
+    unsigned int lid;
+    unsigned int port;
+    const char *why;
+};
+
+enum state { NEW, ON_PATH, DELIVERS };
+
+struct deliver {
+    const struct fabric *f;
+    uint8_t *state; /* by node, for this LID */
+    uint32_t *path; /* the switches from where we began to where we are */
+    struct deliver_fault fault;
+};
+
+static unsigned int entry (const struct fabric_node *n, unsigned int lid)
+{
+    return n->lft && lid <= n->lft_top ? n->lft[lid] : LFT_NO_ROUTE;
+}
+
+/* The port at the far end of a switch's; FABRIC_NONE: there is none. */
+static uint32_t far_port (const struct fabric *f, const struct fabric_node *n,
+                          unsigned int num)
+{
+    uint32_t port = n->first_port + num - 1;
+    const struct fabric_link *l;
+
+    if (num == 0 || num > n->nports || f->port[port].link == FABRIC_NONE)
+        return FABRIC_NONE;
+    l = &f->link[f->port[port].link];
+    return l->a == port ? l->b : l->a;
+}
+
+/* What is wrong with an entry for a LID that leads to `far`; NULL: nothing, so
+ * far.
+ */
+static const char *find_fault (const struct deliver *d, uint32_t far,
+                               unsigned int lid, uint32_t to)
+{
+    const struct fabric_node *next;
+
+    if (far == FABRIC_NONE)
+        return "which leads nowhere";
+    if (far == to)
+        return NULL;
+    next = &d->f->node[d->f->port[far].node];
+    if (next->type != NODE_SWITCH)
+        return "which leads to another node";
+    if (d->state[next - d->f->node] == ON_PATH)
+        return "from where it comes back";
+    return entry (next, lid) == LFT_NO_ROUTE ? "where it has no route" : NULL;
+}
+
+/* From a switch on; false: with the fault. */
+static bool follow (struct deliver *d, uint32_t node, unsigned int lid,
+                    uint32_t to)
+{
+    uint32_t far = FABRIC_NONE;
+    size_t n = 0;
+
+    if (entry (&d->f->node[node], lid) == LFT_NO_ROUTE)
+        return true;
+    for (; far != to && d->state[node] == NEW; node = d->f->port[far].node) {
+        const struct fabric_node *sw = &d->f->node[node];
+
+        d->state[node] = ON_PATH;
+        d->path[n++] = node;
+        far = far_port (d->f, sw, entry (sw, lid));
+        d->fault = (struct deliver_fault){
+            .node = node,
+            .lid = lid,
+            .port = entry (sw, lid),
+            .why = find_fault (d, far, lid, to),
+        };
+        if (d->fault.why)
+            return false;
+    }
+    while (n > 0)
+        d->state[d->path[--n]] = DELIVERS;
+    return true;
+}
+
+static bool delivers (struct deliver *d, unsigned int lid, uint32_t port)
+{
+    memset (d->state, NEW, d->f->nnodes);
+    for (size_t i = 0; i < d->f->nnodes; i++)
+        if (d->f->node[i].type == NODE_SWITCH && !follow (d, i, lid, port))
+            return false;
+    return true;
+}
+
 static int check_routes (const struct draft *d, struct error *err)
 {
-    uint32_t *port = malloc (LIDS * sizeof (*port));
-    struct deliver_fault fault;
-    int rc;
+    struct deliver x = {
+        .f = d->f,
+        .state = xarray (d->f->nnodes, 1),
+        .path = xarray (d->f->nnodes, sizeof (*x.path)),
+    };
+    const struct deliver_fault *fault = &x.fault;
+    bool good = true;
 
-    if (!port)
-        return error_nomem (err);
-    for (unsigned int lid = 0; lid < LIDS; lid++)
-        port[lid] = d->lid[lid].at.file ? d->lid[lid].port : FABRIC_NONE;
-    rc = deliver_check (d->f, port, &fault, err);
-    free (port);
-    if (rc != 0)
-        return rc < 0 ? -1 : 0;
-    error_input (err,
-                 "switch %016" PRIx64 " sends LID %u, of %s:%" PRIu64
-                 ", to port %u, %s",
-                 d->f->node[fault.node].guid, fault.lid,
-                 d->lid[fault.lid].at.file, d->lid[fault.lid].at.line,
-                 fault.port, fault.why);
-    return place_error (&d->node[fault.node].lft_at, err);
+    for (unsigned int lid = 1; good && lid < LIDS; lid++)
+        if (d->lid[lid].at.file && d->lid[lid].port != FABRIC_NONE)
+            good = delivers (&x, lid, d->lid[lid].port);
+    free (x.state);
+    free (x.path);
+    if (good)
+        return 0;
+    return place_input (&d->node[fault->node].lft_at, err, "switch %016" PRIx64
+                        " sends LID %u, of %s:%" PRIu64 ", to port %u, %s",
+                        d->f->node[fault->node].guid, fault->lid,
+                        d->lid[fault->lid].at.file,
+                        d->lid[fault->lid].at.line, fault->port, fault->why);
 }
 
 struct fabric *draft_finish (struct draft *d, const char *source,

@@ -54,7 +54,7 @@ struct draft {
     struct port_note *port;
     size_t ports;
     struct table *table;
-    size_t ntables, tables;
+    size_t ntables;
     bool in_table;
     uint64_t allowed; /* bytes that tables may still take */
     struct lid *lid;  /* [LIDS] */

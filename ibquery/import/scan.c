@@ -3,16 +3,18 @@
 #include "ibquery/import/scan.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/alloc.h"
+
 enum { BUFFER = 1 << 16, MAX_LINE = 4096 };
 
-int scan_open (struct scan *s, FILE *fp, const char *name, struct error *err)
+void scan_open (struct scan *s, FILE *fp, const char *name)
 {
-    *s = (struct scan){ .at = { name, 0 }, .fp = fp };
-    s->buf = malloc (BUFFER + 1);
-    return s->buf ? 0 : error_nomem (err);
+    *s = (struct scan){ .at = { name, 0 }, .fp = fp,
+                        .buf = xarray (BUFFER + 1, 1) };
 }
 
 void scan_close (struct scan *s)
@@ -78,6 +80,18 @@ const char *scan_peek (struct scan *s, struct error *err)
 int place_error (const struct place *at, struct error *err)
 {
     return error_prefix (err, "%s:%" PRIu64, at->file, at->line);
+}
+
+int place_input (const struct place *at, struct error *err, const char *fmt,
+                 ...)
+{
+    char text[sizeof (err->text)];
+    va_list ap;
+
+    va_start (ap, fmt);
+    vsnprintf (text, sizeof (text), fmt, ap);
+    va_end (ap);
+    return error_input (err, "%s:%" PRIu64 ": %s", at->file, at->line, text);
 }
 
 bool scan_text (char **p, const char *text)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The lines of a text that somebody else wrote, one after the other, in a
+/* The lines of a text that another program wrote, one after the other, in
  * memory that does not grow with the text; and words and numbers out of them.
  */
 #ifndef IBQUERY_IMPORT_SCAN_H
@@ -27,9 +27,9 @@ struct scan {
 };
 
 /* Read fp, from where it is; `name` is for people and must live as long as
- * what is read. Return 0, or -1 with err. scan_close leaves fp open.
+ * what is read. scan_close leaves fp open.
  */
-int scan_open (struct scan *s, FILE *fp, const char *name, struct error *err);
+void scan_open (struct scan *s, FILE *fp, const char *name);
 void scan_close (struct scan *s);
 
 /* The next line, without its end, for the caller to change until the next
@@ -41,8 +41,12 @@ int scan_line (struct scan *s, char **line, struct error *err);
 /* The beginning of what is not yet given, at most 64 KB, as a string. */
 const char *scan_peek (struct scan *s, struct error *err);
 
-/* Put "FILE:LINE: " before the sentence that err holds. Return -1. */
+/* Put "FILE:LINE: " before the sentence that err holds, or that is given as for
+ * error_input. Return -1.
+ */
 int place_error (const struct place *at, struct error *err);
+int place_input (const struct place *at, struct error *err, const char *fmt,
+                 ...) __attribute__ ((format (printf, 3, 4)));
 
 /* Take something from *p. True if it is there, and *p is behind it; else *p is
  * anywhere. Numbers are at most max; scan_number takes hex after 0x.

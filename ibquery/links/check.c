@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/alloc.h"
+#include "util/sort.h"
 #include "util/text.h"
 
 enum {
@@ -45,45 +47,31 @@ struct checking {
     } untold[REASONS];
 };
 
-/* Append; why is printf-like. Return 0, or -1 with errno ENOMEM. */
+/* Append; why is printf-like. */
 __attribute__ ((format (printf, 4, 5)))
-static int add (struct link_finding **list, size_t *n,
-                const struct link_finding *finding, const char *fmt, ...)
+static void add (struct link_finding **list, size_t *n,
+                 const struct link_finding *finding, const char *fmt, ...)
 {
-    struct link_finding *v = realloc (*list, (*n + 1) * sizeof (*v));
+    struct link_finding *v = xgrow (*list, *n, sizeof (*v));
     va_list ap;
-    int rc;
 
-    if (!v)
-        return -1;
     *list = v;
     v[*n] = *finding;
     va_start (ap, fmt);
-    rc = vasprintf (&v[*n].why, fmt, ap);
+    v[*n].why = text_clean (xvasprintf (fmt, ap));
     va_end (ap);
-    if (rc < 0)
-        return -1;
-    text_clean (v[(*n)++].why);
-    return 0;
+    ++*n;
 }
 
 __attribute__ ((format (printf, 2, 3)))
-static int add_limit (struct link_check *c, const char *fmt, ...)
+static void add_limit (struct link_check *c, const char *fmt, ...)
 {
-    char **v = realloc (c->limit, (c->nlimits + 1) * sizeof (*v));
     va_list ap;
-    int rc;
 
-    if (!v)
-        return -1;
-    c->limit = v;
+    c->limit = xgrow (c->limit, c->nlimits, sizeof (*c->limit));
     va_start (ap, fmt);
-    rc = vasprintf (&v[c->nlimits], fmt, ap);
+    c->limit[c->nlimits++] = text_clean (xvasprintf (fmt, ap));
     va_end (ap);
-    if (rc < 0)
-        return -1;
-    text_clean (v[c->nlimits++]);
-    return 0;
 }
 
 /*
@@ -95,20 +83,19 @@ static struct rates rate_of (const struct fabric_link *l)
     return rates_of (l->width, l->speed);
 }
 
-struct peer {
+struct link_peer {
     uint32_t key, link;
     double bits;
 };
 
 static int compare_peers (const void *va, const void *vb)
 {
-    const struct peer *a = va, *b = vb;
+    const struct link_peer *a = va, *b = vb;
 
     if (a->key != b->key)
-        return a->key < b->key ? -1 : 1;
-    if (a->bits != b->bits)
-        return a->bits < b->bits ? -1 : 1;
-    return (a->link > b->link) - (a->link < b->link);
+        return util_compare (a->key, b->key);
+    return a->bits != b->bits ? util_compare (a->bits, b->bits)
+                              : util_compare (a->link, b->link);
 }
 
 /* What links have in common that should have one rate. */
@@ -123,10 +110,10 @@ static uint32_t peer_key (const struct fabric *f, const struct fabric_link *l)
 /* Peers i .. end - 1, in the order of their rates: the one at their lower
  * quartile stands for all.
  */
-static void set_usual (struct checking *x, const struct peer *peer, size_t i,
-                       size_t end)
+static void set_usual (struct checking *x, const struct link_peer *peer,
+                       size_t i, size_t end)
 {
-    const struct peer *usual = &peer[i + (end - i) / 4];
+    const struct link_peer *usual = &peer[i + (end - i) / 4];
 
     for (size_t k = i, last; k < end; k = last) {
         for (last = k; last < end && peer[last].bits == peer[k].bits; last++)
@@ -137,24 +124,20 @@ static void set_usual (struct checking *x, const struct peer *peer, size_t i,
     }
 }
 
-static int find_usual (struct checking *x)
+static void find_usual (struct checking *x)
 {
     const struct fabric *f = x->f;
-    struct peer *peer = calloc (f->nlinks + 1, sizeof (*peer));
+    struct link_peer *peer = xarray (f->nlinks, sizeof (*peer));
     size_t n = 0, end;
 
-    x->usual = malloc ((f->nlinks + 1) * sizeof (*x->usual));
-    if (!peer || !x->usual) {
-        free (peer);
-        return -1;
-    }
+    x->usual = xarray (f->nlinks, sizeof (*x->usual));
     for (size_t i = 0; i < f->nlinks; i++) {
         struct rates rate = rate_of (&f->link[i]);
 
         x->usual[i] = (struct usual){ FABRIC_NONE, 0, 0 };
 
         if (rates_bits (&rate) > 0)
-            peer[n++] = (struct peer){ peer_key (f, &f->link[i]), i,
+            peer[n++] = (struct link_peer){ peer_key (f, &f->link[i]), i,
                                        rates_bits (&rate) };
     }
     qsort (peer, n, sizeof (*peer), compare_peers);
@@ -165,7 +148,6 @@ static int find_usual (struct checking *x)
             set_usual (x, peer, i, end);
     }
     free (peer);
-    return 0;
 }
 
 static bool is_less (const struct rates *a, const struct rates *b)
@@ -262,7 +244,7 @@ static void say_setting (const struct fabric *f, const struct fabric_link *l,
     }
 }
 
-static int check_rate (struct checking *x, size_t link)
+static void check_rate (struct checking *x, size_t link)
 {
     const struct fabric_link *l = &x->f->link[link];
     const struct rates active = rate_of (l);
@@ -270,15 +252,13 @@ static int check_rate (struct checking *x, size_t link)
     char setting[2 * (NAME + RATES_TEXT + 32)];
     char ground[GROUND];
     struct rates want;
-    int rc = 0;
 
     if (!expect (x, link, &want, ground))
-        return 0;
+        return;
     say_setting (x->f, l, &want, setting, sizeof (setting));
     rates_format (&active, now);
     rates_format (&want, better);
-    for (enum sign_kind sign = SIGN_WIDTH; sign <= SIGN_SPEED && rc == 0;
-         sign++) {
+    for (enum sign_kind sign = SIGN_WIDTH; sign <= SIGN_SPEED; sign++) {
         const struct link_finding finding = {
             .link = link,
             .sign = sign,
@@ -288,14 +268,13 @@ static int check_rate (struct checking *x, size_t link)
 
         if (sign == SIGN_WIDTH ? rates_narrower (&active, &want)
                                : rates_slower (&active, &want))
-            rc = add (&x->c->finding, &x->c->nfindings, &finding,
-                      "it runs at %s, %s %s%s", now, ground, better, setting);
+            add (&x->c->finding, &x->c->nfindings, &finding,
+                 "it runs at %s, %s %s%s", now, ground, better, setting);
     }
-    return rc;
 }
 
 /* Links of which it is not known what they do. */
-static int limit_rates (struct checking *x)
+static void limit_rates (struct checking *x)
 {
     const struct fabric *f = x->f;
     size_t unknown = 0, apart = 0;
@@ -310,27 +289,24 @@ static int limit_rates (struct checking *x)
                  || (a->speeds && b->speeds && a->speeds != b->speeds);
     }
     x->c->unknown |= unknown + apart > 0;
-    if (x->meant > 0
-        && add_limit (x->c, "%zu links run below what both ends may, as many "
-                            "of their kind do: whether they could do better",
-                      x->meant) < 0)
-        return -1;
-    if (unknown > 0
-        && add_limit (x->c, "the width or speed of %s is not known",
-                      COUNTED (unknown, "link")) < 0)
-        return -1;
-    return apart > 0 ? add_limit (x->c, "the two ends of %s do not agree on "
-                                        "width and speed",
-                                  COUNTED (apart, "link"))
-                     : 0;
+    if (x->meant > 0)
+        add_limit (x->c, "%zu links run below what both ends may, as many of "
+                         "their kind do: whether they could do better",
+                   x->meant);
+    if (unknown > 0)
+        add_limit (x->c, "the width or speed of %s is not known",
+                   COUNTED (unknown, "link"));
+    if (apart > 0)
+        add_limit (x->c, "the two ends of %s do not agree on width and speed",
+                   COUNTED (apart, "link"));
 }
 
 /*
  * Counters
  */
 
-static int add_growth (struct checking *x, uint32_t port, enum counter_id id,
-                       struct growth g, double limit)
+static void add_growth (struct checking *x, uint32_t port, enum counter_id id,
+                        struct growth g, double limit)
 {
     const struct link_finding finding = {
         .link = x->f->port[port].link,
@@ -343,15 +319,14 @@ static int add_growth (struct checking *x, uint32_t port, enum counter_id id,
     char name[NAME];
 
     fabric_port_name (x->f, port, name, sizeof (name));
-    return add (&x->c->finding, &x->c->nfindings, &finding,
-                "%s of %s has grown by %s%" PRIu64 " in %.4g hours, where "
-                "%.3g an hour are healthy",
-                counter_name (id), name,
-                g.known == GROWTH_EXACT ? "" : "at least ", g.count,
-                x->seconds / 3600, limit);
+    add (&x->c->finding, &x->c->nfindings, &finding,
+         "%s of %s has grown by %s%" PRIu64 " in %.4g hours, where %.3g an "
+         "hour are healthy",
+         counter_name (id), name, g.known == GROWTH_EXACT ? "" : "at least ",
+         g.count, x->seconds / 3600, limit);
 }
 
-static int check_wait (struct checking *x, uint32_t port, struct growth g)
+static void check_wait (struct checking *x, uint32_t port, struct growth g)
 {
     const struct link_finding wait = {
         .link = x->f->port[port].link,
@@ -364,11 +339,11 @@ static int check_wait (struct checking *x, uint32_t port, struct growth g)
     char name[NAME];
 
     if (g.count == 0)
-        return 0;
+        return;
     fabric_port_name (x->f, port, name, sizeof (name));
-    return add (&x->c->wait, &x->c->nwaits, &wait,
-                "PortXmitWait of %s has grown by %s%" PRIu64, name,
-                g.known == GROWTH_EXACT ? "" : "at least ", g.count);
+    add (&x->c->wait, &x->c->nwaits, &wait,
+         "PortXmitWait of %s has grown by %s%" PRIu64, name,
+         g.known == GROWTH_EXACT ? "" : "at least ", g.count);
 }
 
 static enum reason reason_of (struct growth g, const struct port_counters *p)
@@ -385,7 +360,7 @@ static enum reason reason_of (struct growth g, const struct port_counters *p)
 }
 
 /* One end of a link. */
-static int check_port (struct checking *x, uint32_t port)
+static void check_port (struct checking *x, uint32_t port)
 {
     const struct fabric_port *p = &x->f->port[port];
     uint64_t guid = x->f->node[p->node].guid;
@@ -399,24 +374,22 @@ static int check_port (struct checking *x, uint32_t port)
         enum fec fec = now ? now->fec : FEC_UNKNOWN;
         double allowed;
 
-        if (id == COUNTER_XMIT_WAIT && check_wait (x, port, g) < 0)
-            return -1;
+        if (id == COUNTER_XMIT_WAIT)
+            check_wait (x, port, g);
         if (!growth_is_limited (id))
             continue;
         allowed = growth_allowed (id, &rate, fec, x->seconds);
-        if ((double)g.count > allowed) {
-            if (add_growth (x, port, id, g,
-                            growth_limit_per_hour (id, &rate, fec)) < 0)
-                return -1;
-        } else if (why == NO_REASON)
+        if ((double)g.count > allowed)
+            add_growth (x, port, id, g,
+                        growth_limit_per_hour (id, &rate, fec));
+        else if (why == NO_REASON)
             why = reason_of (g, now);
     }
     if (why != NO_REASON && x->untold[why].n++ == 0)
         x->untold[why].first = port;
-    return 0;
 }
 
-static int limit_counters (struct checking *x)
+static void limit_counters (struct checking *x)
 {
     for (size_t i = NO_REASON + 1; i < REASONS; i++) {
         char name[NAME], others[40] = "";
@@ -427,35 +400,29 @@ static int limit_counters (struct checking *x)
         if (x->untold[i].n > 1)
             snprintf (others, sizeof (others), " and %s",
                       COUNTED (x->untold[i].n - 1, "other"));
-        if (add_limit (x->c, "ports %s, so that their errors may be more: "
-                             "%s%s",
-                       reason_text[i], name, others) < 0)
-            return -1;
+        add_limit (x->c, "ports %s, so that their errors may be more: %s%s",
+                   reason_text[i], name, others);
         x->c->unknown = true;
     }
-    return 0;
 }
 
-static int check_all (struct checking *x)
+static void check_all (struct checking *x)
 {
-    if (find_usual (x) < 0)
-        return -1;
+    find_usual (x);
     for (size_t i = 0; i < x->f->nlinks; i++) {
-        const struct fabric_link *l = &x->f->link[i];
-
-        if (check_rate (x, i) < 0
-            || (x->seconds > 0
-                && (check_port (x, l->a) < 0 || check_port (x, l->b) < 0)))
-            return -1;
+        check_rate (x, i);
+        if (x->seconds > 0) {
+            check_port (x, x->f->link[i].a);
+            check_port (x, x->f->link[i].b);
+        }
     }
-    if (limit_rates (x) < 0 || limit_counters (x) < 0)
-        return -1;
+    limit_rates (x);
+    limit_counters (x);
     if (x->now && !x->before) {
         x->c->unknown = true;
-        return add_limit (x->c, "what has grown takes an earlier reading of "
-                                "the counters");
+        add_limit (x->c,
+                   "what has grown takes an earlier reading of the counters");
     }
-    return 0;
 }
 
 struct link_check *check_links (const struct fabric *f,
@@ -464,7 +431,6 @@ struct link_check *check_links (const struct fabric *f,
                                 struct error *err)
 {
     struct checking x = { .f = f, .before = before, .now = now };
-    int rc;
 
     if (before && now)
         x.seconds = growth_seconds (before, now);
@@ -472,20 +438,11 @@ struct link_check *check_links (const struct fabric *f,
         error_input (err, "the earlier reading of the counters is no earlier");
         return NULL;
     }
-    x.c = calloc (1, sizeof (*x.c));
-    if (!x.c) {
-        error_nomem (err);
-        return NULL;
-    }
+    x.c = xcalloc (1, sizeof (*x.c));
     x.c->time = now ? now->time : f->time;
     x.c->hours = x.seconds > 0 ? x.seconds / 3600 : NAN;
-    rc = check_all (&x);
+    check_all (&x);
     free (x.usual);
-    if (rc < 0) {
-        error_nomem (err);
-        check_destroy (x.c);
-        return NULL;
-    }
     return x.c;
 }
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/alloc.h"
 #include "util/json.h"
 
 #define KIND "link-check"
@@ -33,7 +34,7 @@ static json_t *finding_json (const struct link_finding *x,
     const struct fabric_link *l = &f->link[x->link];
     bool counts = x->port != FABRIC_NONE;
 
-    return json_pack (
+    return xcheck (json_pack (
         "{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:s}", "link", l->id,
         "kind", l->kind == LINK_HOST ? "host" : "switch", "sign",
         sign_name (x->sign), "port", port_id (f, x->port), "counter",
@@ -43,7 +44,7 @@ static json_t *finding_json (const struct link_finding *x,
         counts ? json_boolean (x->growth.known == GROWTH_EXACT)
                : json_null (),
         "per_hour", number (counts ? x->growth.count / hours : NAN),
-        "limit_per_hour", number (x->limit_per_hour), "why", x->why);
+        "limit_per_hour", number (x->limit_per_hour), "why", x->why));
 }
 
 static json_t *list_json (const struct link_finding *v, size_t n,
@@ -52,38 +53,29 @@ static json_t *list_json (const struct link_finding *v, size_t n,
     json_t *list = json_array ();
 
     for (size_t i = 0; i < n; i++)
-        if (json_array_append_new (list, finding_json (&v[i], f, hours)) < 0) {
-            json_decref (list);
-            return NULL;
-        }
+        json_add (list, finding_json (&v[i], f, hours));
     return list;
 }
 
 int check_write (const struct link_check *c, const struct fabric *f,
                  FILE *fp, struct error *err)
 {
-    json_t *root = json_file (KIND, f->hash), *limits = json_array ();
-    int rc = 0;
+    json_t *root = xcheck (json_file (KIND, f->hash));
+    json_t *limits = json_array ();
+    int rc;
 
     for (size_t i = 0; i < c->nlimits; i++)
-        rc |= json_array_append_new (limits, json_string (c->limit[i]));
-    if (json_object_set_new (root, "status",
-                             json_string (verdict_status_name (
-                                 check_status (c)))) < 0
-        || json_object_set_new (root, "links", json_integer (f->nlinks)) < 0
-        || json_object_set_new (root, "time", json_integer (c->time)) < 0
-        || json_object_set_new (root, "hours", number (c->hours)) < 0
-        || json_object_set_new (root, "findings",
-                                list_json (c->finding, c->nfindings, f,
-                                           c->hours)) < 0
-        || json_object_set_new (root, "waits",
-                                list_json (c->wait, c->nwaits, f, c->hours))
-               < 0
-        || json_object_set (root, "limits", limits) < 0 || rc < 0)
-        rc = error_nomem (err);
-    else
-        rc = json_write (root, fp, err);
-    json_decref (limits);
+        json_add (limits, json_string (c->limit[i]));
+    json_put (root, "status",
+              json_string (verdict_status_name (check_status (c))));
+    json_put (root, "links", json_integer (f->nlinks));
+    json_put (root, "time", json_integer (c->time));
+    json_put (root, "hours", number (c->hours));
+    json_put (root, "findings",
+              list_json (c->finding, c->nfindings, f, c->hours));
+    json_put (root, "waits", list_json (c->wait, c->nwaits, f, c->hours));
+    json_put (root, "limits", limits);
+    rc = json_write (root, fp, err);
     json_decref (root);
     return rc;
 }
@@ -115,15 +107,11 @@ static int add_signs (struct check_signs *signs, const json_t *root,
                       struct error *err)
 {
     json_t *list;
-    struct sign *v;
 
     if (json_get_array (root, NULL, key, MAX_SIGNS, &list, err) < 0)
         return -1;
-    v = realloc (signs->v,
-                 (signs->n + json_array_size (list) + 1) * sizeof (*v));
-    if (!v)
-        return error_nomem (err);
-    signs->v = v;
+    signs->v = xrealloc (signs->v, signs->n + json_array_size (list),
+                         sizeof (*signs->v));
     for (size_t i = 0; i < json_array_size (list); i++) {
         const json_t *obj = json_array_get (list, i);
         const char *link, *kind;
@@ -141,7 +129,7 @@ static int add_signs (struct check_signs *signs, const json_t *root,
         if (found == FABRIC_NONE || k == SIGNS)
             return error_input (err, "%s: no sign or no link of this fabric",
                                 where);
-        v[signs->n++] = (struct sign){ found, k };
+        signs->v[signs->n++] = (struct sign){ found, k };
     }
     return 0;
 }

@@ -7,7 +7,9 @@
 #include <string.h>
 
 #include "ibquery/lines.h"
+#include "util/alloc.h"
 #include "util/file.h"
+#include "util/sort.h"
 #include "util/text.h"
 
 #define COUNT(a) (sizeof (a) / sizeof ((a)[0]))
@@ -47,7 +49,6 @@ enum {
     CAP_XMIT_WAIT = 1 << 12,
     CAP2_EXTENDED_ERRORS = 1 << 1, /* CapabilityMask2, */
     CAP2_SHIFT = 5,                /* 27 bits above RespTimeValue */
-    FIRST_ROOM = 64,
 };
 
 static const char *const fec_names[] = {
@@ -73,7 +74,7 @@ int fec_is_active (enum fec fec)
 
 struct counters *counters_create (void)
 {
-    return calloc (1, sizeof (struct counters));
+    return xcalloc (1, sizeof (struct counters));
 }
 
 void counters_destroy (struct counters *c)
@@ -84,31 +85,14 @@ void counters_destroy (struct counters *c)
     }
 }
 
-/* v, which holds n, with room for one more: it doubles at powers of two. NULL
- * and v untouched.
- */
-static struct port_counters *grow (struct port_counters *v, size_t n)
-{
-    if (n > 0 && (n < FIRST_ROOM || (n & (n - 1)) != 0))
-        return v;
-    return realloc (v, (n < FIRST_ROOM ? FIRST_ROOM : 2 * n) * sizeof (*v));
-}
-
 struct port_counters *counters_add (struct counters *c, uint64_t guid,
                                     uint8_t port, struct error *err)
 {
-    struct port_counters *v;
-
     if (c->nports == COUNTERS_MAX_PORTS) {
         error_input (err, "more than %d ports", COUNTERS_MAX_PORTS);
         return NULL;
     }
-    v = grow (c->port, c->nports);
-    if (!v) {
-        error_nomem (err);
-        return NULL;
-    }
-    c->port = v;
+    c->port = xgrow (c->port, c->nports, sizeof (*c->port));
     c->port[c->nports] = (struct port_counters){ .guid = guid, .port = port };
     return &c->port[c->nports++];
 }
@@ -117,9 +101,8 @@ static int by_place (const void *va, const void *vb)
 {
     const struct port_counters *a = va, *b = vb;
 
-    if (a->guid != b->guid)
-        return a->guid < b->guid ? -1 : 1;
-    return (a->port > b->port) - (a->port < b->port);
+    return a->guid != b->guid ? util_compare (a->guid, b->guid)
+                              : util_compare (a->port, b->port);
 }
 
 int counters_sort (struct counters *c, struct error *err)
@@ -265,14 +248,14 @@ int counters_write (const struct counters *c, FILE *fp, struct error *err)
     return lines_end (&out, err);
 }
 
-struct reader {
+struct counters_reader {
     struct counters *c;
     unsigned int seen;         /* lines that come but once */
     int column[COUNTERS];      /* what the columns behind "fec" are */
     size_t ncolumns;
 };
 
-static int read_generator (struct reader *r, struct words *w,
+static int read_generator (struct counters_reader *r, struct words *w,
                            struct error *err)
 {
     (void)r;
@@ -281,7 +264,8 @@ static int read_generator (struct reader *r, struct words *w,
     return 0;
 }
 
-static int read_source (struct reader *r, struct words *w, struct error *err)
+static int read_source (struct counters_reader *r, struct words *w,
+                        struct error *err)
 {
     if (strlen (w->next) >= sizeof (r->c->source))
         return error_input (err, "the source is longer than %zu bytes",
@@ -290,12 +274,14 @@ static int read_source (struct reader *r, struct words *w, struct error *err)
     return 0;
 }
 
-static int read_time (struct reader *r, struct words *w, struct error *err)
+static int read_time (struct counters_reader *r, struct words *w,
+                      struct error *err)
 {
     return lines_parse_time (w->next, &r->c->time, err);
 }
 
-static int read_lasted (struct reader *r, struct words *w, struct error *err)
+static int read_lasted (struct counters_reader *r, struct words *w,
+                        struct error *err)
 {
     uint64_t seconds;
 
@@ -305,7 +291,8 @@ static int read_lasted (struct reader *r, struct words *w, struct error *err)
     return words_end (w, err);
 }
 
-static int read_fabric (struct reader *r, struct words *w, struct error *err)
+static int read_fabric (struct counters_reader *r, struct words *w,
+                        struct error *err)
 {
     const char *hex = words_next (w);
 
@@ -316,7 +303,8 @@ static int read_fabric (struct reader *r, struct words *w, struct error *err)
     return words_end (w, err);
 }
 
-static int read_columns (struct reader *r, struct words *w, struct error *err)
+static int read_columns (struct counters_reader *r, struct words *w,
+                         struct error *err)
 {
     uint32_t seen = 0;
 
@@ -366,7 +354,8 @@ static int read_fec (struct port_counters *p, const char *word,
     return error_input (err, "\"%.40s\" is no FEC mode", word);
 }
 
-static int read_port (struct reader *r, struct words *w, struct error *err)
+static int read_port (struct counters_reader *r, struct words *w,
+                      struct error *err)
 {
     struct port_counters *p;
     unsigned int port;
@@ -387,7 +376,7 @@ static int read_port (struct reader *r, struct words *w, struct error *err)
 static const struct keyword {
     const char *name;
     bool once, needed;
-    int (*read) (struct reader *r, struct words *w, struct error *err);
+    int (*read) (struct counters_reader *r, struct words *w, struct error *err);
 } keywords[] = {
     { "generator", true, false, read_generator },
     { "source", true, false, read_source },
@@ -399,7 +388,7 @@ static const struct keyword {
 };
 
 /* All lines are there. */
-static int finish (struct reader *r, struct error *err)
+static int finish (struct counters_reader *r, struct error *err)
 {
     for (size_t i = 0; i < COUNT (keywords); i++)
         if (keywords[i].needed && !(r->seen & BIT (i)))
@@ -409,7 +398,7 @@ static int finish (struct reader *r, struct error *err)
 
 static int read_line (void *arg, struct words *w, struct error *err)
 {
-    struct reader *r = arg;
+    struct counters_reader *r = arg;
     const char *name;
 
     if (!w)
@@ -432,12 +421,8 @@ static int read_line (void *arg, struct words *w, struct error *err)
 struct counters *counters_read (FILE *fp, const char *name,
                                 struct error *err)
 {
-    struct reader r = { .c = counters_create () };
+    struct counters_reader r = { .c = counters_create () };
 
-    if (!r.c) {
-        error_nomem (err);
-        return NULL;
-    }
     if (lines_read (fp, name, &format, read_line, &r, err) < 0) {
         counters_destroy (r.c);
         return NULL;

@@ -7,6 +7,7 @@
 
 #include "ibquery/rates.h"
 #include "ibquery/guids.h"
+#include "util/alloc.h"
 #include "util/text.h"
 
 #define FULL 50 /* per cent received: switches may hold packets back */
@@ -45,79 +46,55 @@ static void add_busy (struct traffic *t, const struct fabric *f,
               "%s of what its link carries", text_clean (name), much);
 }
 
-static int add_wait (struct traffic *t, uint32_t link, struct error *err)
+static void add_wait (struct traffic *t, uint32_t link)
 {
-    struct sign *v = realloc (t->wait, (t->nwaits + 1) * sizeof (*v));
-
-    if (!v)
-        return error_nomem (err);
-    t->wait = v;
-    v[t->nwaits++] = (struct sign){ link, SIGN_WAIT };
-    return 0;
+    t->wait = xgrow (t->wait, t->nwaits, sizeof (*t->wait));
+    t->wait[t->nwaits++] = (struct sign){ link, SIGN_WAIT };
 }
 
 /* What a flood to an endpoint may have filled before it, the host links that it
  * held up among them.
  */
-static int add_way (struct traffic *t, const struct fabric *f,
-                    struct busy_link *busy, uint32_t to, const bool *held,
-                    struct error *err)
+static void add_way (struct traffic *t, const struct fabric *f,
+                     struct busy_link *busy, uint32_t to, const bool *held)
 {
     const struct network *net = fabric_network (f);
-    bool *seen = calloc (f->nlinks + 1, sizeof (*seen));
-    int rc = 0;
+    bool *seen = xcalloc (f->nlinks, sizeof (*seen));
 
-    busy->way = calloc (f->nlinks + 1, sizeof (*busy->way));
-    if (!seen || !busy->way)
-        rc = error_nomem (err);
-    for (uint32_t e = 0; rc == 0 && e < f->nendpoints; e++) {
+    busy->way = xcalloc (f->nlinks, sizeof (*busy->way));
+    for (uint32_t e = 0; e < f->nendpoints; e++) {
         uint32_t arc[PATH_MAX_HOPS];
         int n = e != to && t->told[e] ? net->walk (net->net, e, to, arc, NULL)
                                       : 0;
 
         if (n > 0 && held[e])
             busy->way[busy->nway++] = arc_link (arc[0]);
-        for (int k = 0; rc == 0 && k < n; k++) {
+        for (int k = 0; k < n; k++) {
             uint32_t link = arc_link (arc[k]);
 
             if (seen[link] || f->link[link].kind != LINK_SWITCH)
                 continue;
             seen[link] = true;
             busy->way[busy->nway++] = link;
-            rc = add_wait (t, link, err);
+            add_wait (t, link);
         }
     }
     free (seen);
-    return rc;
 }
 
-/* full[i]: the endpoint of busy[i], where it was full; held[e]: whether it held
- * back endpoint e's messages.
- */
-static int find_ways (struct traffic *t, const struct fabric *f,
-                      const uint32_t *full, const bool *held,
-                      struct error *err)
+void traffic_find (struct traffic *t, const struct fabric *f,
+                   const char *const *wanted, const struct port_traffic *port,
+                   size_t n, double percent)
 {
-    for (size_t i = 0; i < t->nbusy; i++)
-        if (full[i] != FABRIC_NONE
-            && add_way (t, f, &t->busy[i], full[i], held, err) < 0)
-            return -1;
-    return 0;
-}
+    /* the endpoint of busy[i], where it was full; whether the switches held
+     * back endpoint e's messages
+     */
+    uint32_t *full = xcalloc (n + 1, sizeof (*full));
+    bool *held = xcalloc (f->nendpoints, sizeof (*held));
 
-int traffic_find (struct traffic *t, const struct fabric *f,
-                  const char *const *wanted, const struct port_traffic *port,
-                  size_t n, double percent, struct error *err)
-{
-    uint32_t *full = calloc (n + 1, sizeof (*full));
-    bool *held = calloc (f->nendpoints + 1, sizeof (*held));
-    int rc = 0;
-
-    *t = (struct traffic){ .busy = calloc (n + 1, sizeof (*t->busy)),
-                           .told = calloc (f->nendpoints + 1, sizeof (bool)) };
-    if (!t->busy || !t->told || !full || !held)
-        rc = error_nomem (err);
-    for (size_t i = 0; rc == 0 && i < n; i++) {
+    *t = (struct traffic){ .busy = xcalloc (n, sizeof (*t->busy)),
+                           .told = xcalloc (f->nendpoints, sizeof (bool)) };
+    for (size_t i = 0; i < n; i++) {
         uint32_t e = guids_endpoint (f, port[i].node_guid, port[i].port);
         const struct fabric_link *link;
         double share[2];
@@ -133,18 +110,18 @@ int traffic_find (struct traffic *t, const struct fabric *f,
         if (port[i].waited == PORTS_UNTOLD || port[i].waited == 0)
             continue;
         held[e] = share[0] > HELD;
-        rc = add_wait (t, f->port[f->endpoint[e].port].link, err);
+        add_wait (t, f->port[f->endpoint[e].port].link);
     }
-    if (rc == 0)
-        rc = find_ways (t, f, full, held, err);
+    for (size_t i = 0; i < t->nbusy; i++)
+        if (full[i] != FABRIC_NONE)
+            add_way (t, f, &t->busy[i], full[i], held);
     free (held);
     free (full);
-    return rc;
 }
 
 void traffic_clear (struct traffic *t)
 {
-    for (size_t i = 0; t->busy && i < t->nbusy; i++)
+    for (size_t i = 0; i < t->nbusy; i++)
         free (t->busy[i].way);
     free (t->busy);
     free (t->wait);

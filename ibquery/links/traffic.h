@@ -17,7 +17,6 @@
 #include "core/judge/judge.h"
 #include "ibquery/fabric.h"
 #include "ibquery/ports.h"
-#include "util/error.h"
 
 struct traffic {
     struct busy_link *busy; /* host links, with what they carried */
@@ -32,12 +31,11 @@ struct traffic {
  * all). Busy is what sent or received more than `percent` of what its link
  * carries. Of one that received more than half of that, switch links on the way
  * to it from those that told may be full as well, and so may be the host links
- * of those that sent something and had to wait. Return 0, or -1 with err;
- * traffic_clear is due in both cases.
+ * of those that sent something and had to wait. traffic_clear is due.
  */
-int traffic_find (struct traffic *t, const struct fabric *f,
-                  const char *const *wanted, const struct port_traffic *port,
-                  size_t n, double percent, struct error *err);
+void traffic_find (struct traffic *t, const struct fabric *f,
+                   const char *const *wanted, const struct port_traffic *port,
+                   size_t n, double percent);
 void traffic_clear (struct traffic *t);
 
 #endif /* IBQUERY_TRAFFIC_H */

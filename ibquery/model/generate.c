@@ -32,6 +32,7 @@
 #include <string.h>
 
 #include "ibquery/model/wiring.h"
+#include "util/alloc.h"
 #include "util/rng.h"
 
 enum {
@@ -381,12 +382,7 @@ struct fabric *generate_slimfly (const struct slimfly *fly,
                              degree + hosts, err);
     if (!wires.w)
         return NULL;
-    wires.used = calloc (2 * q * q, sizeof (*wires.used));
-    if (!wires.used) {
-        error_nomem (err);
-        wiring_destroy (wires.w);
-        return NULL;
-    }
+    wires.used = xcalloc (2 * q * q, sizeof (*wires.used));
     for (unsigned int s = 0; s < 2 * q * q; s++) {
         wiring_switch (wires.w, s, s / (q * q) + 1, s % (q * q) + 1);
         for (unsigned int i = 0; i < hosts; i++)
@@ -496,12 +492,10 @@ static int draw_init (struct draw *d, const struct irregular *net,
                             n, WIRING_MAX_PORTS, d->cables, net->hosts);
     d->switches = n;
     d->hosts = net->hosts;
-    d->end = calloc (d->cables + 1, sizeof (*d->end));
-    d->at = calloc (d->hosts, sizeof (*d->at));
-    d->lot = calloc ((MAX_LOTS + 1) * n, sizeof (*d->lot));
-    d->used = calloc (n, sizeof (*d->used));
-    if (!d->end || !d->at || !d->lot || !d->used)
-        return error_nomem (err);
+    d->end = xcalloc (d->cables, sizeof (*d->end));
+    d->at = xcalloc (d->hosts, sizeof (*d->at));
+    d->lot = xcalloc ((MAX_LOTS + 1) * n, sizeof (*d->lot));
+    d->used = xcalloc (n, sizeof (*d->used));
     rng_seed (&d->rng, net->how.seed);
     return 0;
 }
@@ -525,11 +519,7 @@ static struct wiring *wire_draw (const struct draw *d, struct error *err)
         most = d->used[s] > most ? d->used[s] : most;
     snprintf (name, sizeof (name), "irregular fabric of %u switches",
               d->switches);
-    wires.used = calloc (d->switches, sizeof (*wires.used));
-    if (!wires.used) {
-        error_nomem (err);
-        return NULL;
-    }
+    wires.used = xcalloc (d->switches, sizeof (*wires.used));
     wires.w = wiring_create (name, d->hosts, d->switches, most, err);
     if (wires.w) {
         for (unsigned int s = 0; s < d->switches; s++)

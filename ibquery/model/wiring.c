@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/alloc.h"
 #include "util/rng.h"
 
 enum { NOBODY = -1, FAR = UINT16_MAX, BUCKETS = WIRING_MAX_COST + 1 };
@@ -54,7 +55,7 @@ struct wiring {
     uint8_t *lft;      /* [nswitches * (lids + 1)] */
 };
 
-struct search {
+struct hop_search {
     uint16_t *distance;        /* [nswitches] */
     uint32_t *bucket[BUCKETS]; /* [nswitches * nports] each */
     size_t n[BUCKETS];
@@ -90,25 +91,17 @@ struct wiring *wiring_create (const char *name, uint64_t hosts,
                      name, hosts, hosts + switches, FABRIC_MAX_LID);
         return NULL;
     }
-    w = calloc (1, sizeof (*w));
-    if (!w)
-        goto error;
+    w = xcalloc (1, sizeof (*w));
     snprintf (w->name, sizeof (w->name), "%s", name);
     w->nhosts = hosts;
     w->nswitches = switches;
     w->nports = ports;
-    w->node = calloc (switches, sizeof (*w->node));
-    w->host = calloc (hosts, sizeof (*w->host));
-    w->port = calloc (sockets (w), sizeof (*w->port));
-    if (!w->node || !w->host || !w->port)
-        goto error;
+    w->node = xcalloc (switches, sizeof (*w->node));
+    w->host = xcalloc (hosts, sizeof (*w->host));
+    w->port = xcalloc (sockets (w), sizeof (*w->port));
     for (size_t i = 0; i < sockets (w); i++)
         w->port[i].peer = NOBODY;
     return w;
-error:
-    error_nomem (err);
-    wiring_destroy (w);
-    return NULL;
 }
 
 void wiring_destroy (struct wiring *w)
@@ -222,11 +215,9 @@ static void find_components (struct wiring *w, uint32_t *list)
 /* Keep the component with the most hosts; list as above. */
 static int keep_largest (struct wiring *w, uint32_t *list, struct error *err)
 {
-    uint32_t *hosts = calloc (w->nswitches + 1, sizeof (*hosts));
+    uint32_t *hosts = xcalloc (w->nswitches + 1, sizeof (*hosts));
     uint32_t best = 0;
 
-    if (!hosts)
-        return error_nomem (err);
     find_components (w, list);
     for (uint32_t i = 0; i < w->nhosts; i++) {
         const struct node *at = &w->node[w->host[i].at];
@@ -249,13 +240,11 @@ static int prune (struct wiring *w, const struct choice *how,
                   struct error *err)
 {
     size_t size = sockets (w) > w->nhosts ? sockets (w) : w->nhosts;
-    uint32_t *list = malloc (size * sizeof (*list));
+    uint32_t *list = xarray (size, sizeof (*list));
     size_t cables = 0;
     struct rng rng;
     int rc;
 
-    if (!list)
-        return error_nomem (err);
     rng_seed (&rng, how->seed);
     for (uint32_t i = 0; i < sockets (w); i++) {
         const struct port *p = &w->port[i];
@@ -314,20 +303,14 @@ static int select_parts (struct wiring *w, const struct choice *how,
     return number_lids (w, how->lmc, err);
 }
 
-static int search_init (struct search *q, const struct wiring *w,
-                        struct error *err)
+static void search_init (struct hop_search *q, const struct wiring *w)
 {
-    bool whole = true;
-
-    q->distance = malloc (w->nswitches * sizeof (*q->distance));
-    for (int b = 0; b < BUCKETS; b++) {
-        q->bucket[b] = malloc ((sockets (w) + 1) * sizeof (*q->bucket[b]));
-        whole = whole && q->bucket[b];
-    }
-    return whole && q->distance ? 0 : error_nomem (err);
+    q->distance = xarray (w->nswitches, sizeof (*q->distance));
+    for (int b = 0; b < BUCKETS; b++)
+        q->bucket[b] = xarray (sockets (w) + 1, sizeof (*q->bucket[b]));
 }
 
-static void search_clear (struct search *q)
+static void search_clear (struct hop_search *q)
 {
     free (q->distance);
     for (int b = 0; b < BUCKETS; b++)
@@ -335,7 +318,7 @@ static void search_clear (struct search *q)
 }
 
 /* Distances from every switch to one. */
-static void search_from (struct search *q, const struct wiring *w,
+static void search_from (struct hop_search *q, const struct wiring *w,
                          unsigned int to)
 {
     size_t waiting = 1;
@@ -370,7 +353,7 @@ static void search_from (struct search *q, const struct wiring *w,
 /* The ports of a switch that are on cheapest paths to where the search began,
  * as a bit set.
  */
-static uint64_t good_ports (const struct search *q, const struct wiring *w,
+static uint64_t good_ports (const struct hop_search *q, const struct wiring *w,
                             unsigned int s)
 {
     uint64_t set = 0;
@@ -451,12 +434,12 @@ static uint8_t *entry (const struct wiring *w, uint32_t s, uint32_t lid)
 }
 
 /* Search from every switch: routes to it, and the sets of leaves. */
-static int route_switches (struct wiring *w, uint64_t *set, struct error *err)
+static void route_switches (struct wiring *w, uint64_t *set)
 {
-    struct search q = { 0 };
-    int rc = search_init (&q, w, err);
+    struct hop_search q = { 0 };
 
-    for (uint32_t to = 0; to < w->nswitches && rc == 0; to++) {
+    search_init (&q, w);
+    for (uint32_t to = 0; to < w->nswitches; to++) {
         if (w->node[to].lid == 0)
             continue;
         search_from (&q, w, to);
@@ -473,7 +456,6 @@ static int route_switches (struct wiring *w, uint64_t *set, struct error *err)
         *entry (w, to, w->node[to].lid) = 0;
     }
     search_clear (&q);
-    return rc;
 }
 
 static void route_host (struct wiring *w, const struct choice *how,
@@ -508,25 +490,18 @@ static size_t count_leaves (struct wiring *w)
     return leaves;
 }
 
-static int route (struct wiring *w, const struct choice *how,
-                  struct error *err)
+static void route (struct wiring *w, const struct choice *how)
 {
     size_t leaves = count_leaves (w);
     size_t tables = w->nswitches * ((size_t)w->lids + 1);
-    uint32_t *order = malloc (w->nhosts * sizeof (*order));
-    uint64_t *set = malloc (leaves * w->nswitches * sizeof (*set));
-    struct router r = { .w = w };
-    int rc = -1;
+    uint32_t *order = xarray (w->nhosts, sizeof (*order));
+    uint64_t *set = xarray (leaves * w->nswitches, sizeof (*set));
+    struct router r = { .w = w,
+                        .used = xcalloc (sockets (w), sizeof (*r.used)) };
 
-    r.used = calloc (sockets (w), sizeof (*r.used));
-    w->lft = malloc (tables);
-    if (!order || !set || !r.used || !w->lft) {
-        error_nomem (err);
-        goto error;
-    }
+    w->lft = xarray (tables, 1);
     memset (w->lft, LFT_NO_ROUTE, tables);
-    if (route_switches (w, set, err) < 0)
-        goto error;
+    route_switches (w, set);
     rng_seed (&r.rng, how->seed);
     for (uint32_t i = 0; i < w->nhosts; i++)
         order[i] = i;
@@ -536,12 +511,9 @@ static int route (struct wiring *w, const struct choice *how,
             if (w->host[order[i]].lid != 0)
                 route_host (w, how, order[i], lid, set, &r);
     }
-    rc = 0;
-error:
     free (order);
     free (set);
     free (r.used);
-    return rc;
 }
 
 static int add_hosts (const struct wiring *w, unsigned int lmc,
@@ -627,8 +599,9 @@ struct fabric *wiring_fabric (struct wiring *w, const struct choice *how,
 {
     struct fabric *f = NULL;
 
-    if (select_parts (w, how, err) < 0 || route (w, how, err) < 0)
+    if (select_parts (w, how, err) < 0)
         return NULL;
+    route (w, how);
     f = fabric_create ();
     if (!f) {
         error_nomem (err);

@@ -66,14 +66,11 @@ static void compare (size_t row)
     size_t na = parse (rows[row].after, after);
     bool is_host[PORTS];
     struct cables c;
-    struct error err;
     char got[200] = "", *p = got;
 
     for (int i = 0; i < PORTS; i++)
         is_host[i] = i < 26;
-    if (!ok (cables_compare (&c, before, nb, after, na, is_host, PORTS, &err)
-                 == 0, "%s: compared", rows[row].what))
-        return;
+    cables_compare (&c, before, nb, after, na, is_host, PORTS);
     for (size_t i = 0; i < c.nsame; i++)
         p += sprintf (p, "= ");
     for (size_t i = 0; i < c.nmoves; i++)

@@ -28,7 +28,7 @@ struct text {
 static struct fabric *import (const struct text *file, size_t n,
                               struct error *err)
 {
-    struct draft *d = draft_create (err);
+    struct draft *d = draft_create ();
     struct fabric *f = NULL;
     bool good = true;
 

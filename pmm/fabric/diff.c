@@ -490,7 +490,7 @@ int fabric_verb_diff (int argc, char **argv)
         return status;
     if (!(a = fabric_load_whole (argv[first], &err))
         || !(b = fabric_load_whole (argv[first + 1], &err))
-        || !(d = diff_fabrics (a, b, &err)) || write_diff (d, &o, &err) < 0)
+        || write_diff (d = diff_fabrics (a, b), &o, &err) < 0)
         status = fail (argv[0], &err);
     else
         status = diff_is_empty (d) ? EXIT_OK : EXIT_FAIL;

@@ -101,8 +101,8 @@ int fabric_verb_import (int argc, char **argv)
         return status;
     status = EXIT_OK;
     name_source (&o, argv + first, argc - first, source, sizeof (source));
-    if (!(d = draft_create (&err))
-        || import_all (d, &o, argv + first, argc - first, &err) < 0
+    d = draft_create ();
+    if (import_all (d, &o, argv + first, argc - first, &err) < 0
         || !(f = draft_finish (d, source, &err))
         || fabric_save (f, o.output, fabric_write, &err) < 0)
         status = fail (argv[0], &err);

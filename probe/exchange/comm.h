@@ -30,6 +30,7 @@
 #include <stdint.h>
 
 #include "util/error.h"
+#include "util/progress.h"
 
 enum {
     COMM_NOTE_MAX = 16, /* bytes of a note */
@@ -51,17 +52,28 @@ struct comm_done {
     bool lost;
 };
 
-/* A kind of exchange: n times len bytes each way between two processes, both
- * of which call it at the same time. The one that is `first` times them, from
- * before the first message to after the last: *ns, of all n together; whoever
- * is second leaves it alone. Return as above.
+/* One side of exchanges: n times len bytes each way between two processes. */
+struct comm_side {
+    const struct comm *comm;
+    void *c;
+    uint32_t peer;
+    bool first;
+    size_t len;
+    unsigned int n;
+    int64_t ns; /* what all n took, set by the first */
+};
+
+/* A kind of exchange, which both sides run at the same time. The one that is
+ * first times it, from before the first message to after the last. Return as
+ * above.
  */
 struct comm_exchange {
     const char *name;
     const char *help; /* one line */
-    int (*run) (const struct comm *comm, void *c, uint32_t peer, bool first,
-                size_t len, unsigned int n, int64_t *ns, struct error *err);
+    int (*run) (const struct comm_exchange *ex, struct comm_side *s,
+                struct error *err);
     bool both_ways; /* messages of both ways are under way at once */
+    const void *manner; /* for the comm's own */
 };
 
 struct comm {
@@ -125,6 +137,21 @@ struct comm {
      * NULL.
      */
     const struct comm_exchange *exchanges;
+};
+
+/* One process among those of a test. Functions that take a party are called by
+ * all processes at the same time, with the same arguments but for what only
+ * process 0 has.
+ */
+struct party {
+    const struct comm *comm;
+    void *c;
+    uint32_t me, n;           /* of n processes this is me */
+    const uint32_t *by_host;  /* [n] all, those of a host together: sorted by
+                                 its name, then by number */
+    struct progress progress; /* at process 0, on a terminal */
+    struct keep *keep;        /* at process 0, of the series (results.h); or
+                                 NULL */
 };
 
 #endif /* PROBE_EXCHANGE_COMM_H */

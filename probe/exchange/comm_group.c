@@ -9,12 +9,12 @@
 #include "config.h"
 #include "probe/exchange/comm_group.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "probe/exchange/stream.h"
 #include "probe/wire.h"
+#include "util/alloc.h"
 
 enum {
     BLOB_MAX = 1 << 28,
@@ -32,26 +32,18 @@ struct comm_group {
 
 struct comm_group *comm_group_open (struct group *g, const char *const *host)
 {
-    struct comm_group *c = calloc (1, sizeof (*c));
+    struct comm_group *c = xcalloc (1, sizeof (*c));
 
-    if (!c)
-        return NULL;
     c->g = g;
     c->host = host;
-    if (!(c->stream = stream_create (g))
-        || !(c->ready = calloc (group_size (g), sizeof (*c->ready)))) {
-        stream_destroy (c->stream);
-        free (c);
-        errno = ENOMEM;
-        return NULL;
-    }
+    c->stream = stream_create (g);
+    c->ready = xcalloc (group_size (g), sizeof (*c->ready));
     group_set_ping_size (g, GROUP_PING_MIN);
     return c;
 }
 
 void comm_group_close (struct comm_group *c)
 {
-    int saved_errno = errno;
     struct error err;
 
     if (!c)
@@ -63,7 +55,6 @@ void comm_group_close (struct comm_group *c)
     stream_destroy (c->stream);
     free (c->ready);
     free (c);
-    errno = saved_errno;
 }
 
 /*
@@ -141,16 +132,14 @@ static int comm_start_recv (void *c, uint32_t from, size_t len,
                             struct error *err)
 {
     (void)len;
-    return stream_start_receive (((struct comm_group *)c)->stream, from, err);
+    (void)err;
+    stream_start_receive (((struct comm_group *)c)->stream, from);
+    return 1;
 }
 
 static int comm_wait_one (void *c, struct comm_done *done, struct error *err)
 {
-    struct stream_done d = { 0 };
-    int rc = stream_wait_one (((struct comm_group *)c)->stream, &d, err);
-
-    *done = (struct comm_done){ d.peer, d.sent, d.lost };
-    return rc;
+    return stream_wait_one (((struct comm_group *)c)->stream, done, err);
 }
 
 static int comm_wait_all (void *c, struct error *err)
@@ -213,8 +202,7 @@ static int receive_blob (struct comm_group *c, uint32_t from,
     if (blob->len > BLOB_MAX)
         return error_world (err, "%s sent what makes no sense",
                             comm_host (c, from));
-    if (!(blob->data = malloc (blob->len + 1)))
-        return error_nomem (err);
+    blob->data = xarray (blob->len, 1);
     while (at < blob->len && rc > 0) {
         size_t len = blob->len - at;
 
@@ -229,17 +217,6 @@ static int receive_blob (struct comm_group *c, uint32_t from,
         *blob = (struct comm_blob){ 0 };
     }
     return rc;
-}
-
-static int keep_own (const void *data, size_t len, struct comm_blob *blob,
-                     struct error *err)
-{
-    if (!(blob->data = malloc (len + 1)))
-        return error_nomem (err);
-    if (len > 0)
-        memcpy (blob->data, data, len);
-    blob->len = len;
-    return 1;
 }
 
 /* Collect, with PULLED members told to send at a time. */
@@ -272,9 +249,10 @@ static int comm_collect (void *arg, const void *data, size_t len,
         return rc < 0 ? -1 : 1;
     }
     memset (all, 0, comm_size (c) * sizeof (*all));
-    rc = keep_own (data, len, &all[0], err);
-    if (rc > 0)
-        rc = pull (c, all, err);
+    all[0] = (struct comm_blob){ xarray (len, 1), len };
+    if (len > 0)
+        memcpy (all[0].data, data, len);
+    rc = pull (c, all, err);
     for (uint32_t m = 0; m < comm_size (c) && rc < 0; m++)
         free (all[m].data);
     return rc;
@@ -341,70 +319,67 @@ static int64_t next_turn (const struct comm_group *c)
 /* Ping n times, or until one is lost, as nothing comes of the rest; then the
  * other end may go on.
  */
-static int run_pings (struct comm_group *c, uint32_t m, size_t len,
-                      unsigned int n, bool awake, int64_t *ns,
+static int run_pings (struct comm_group *c, struct comm_side *s, bool awake,
                       struct error *err)
 {
-    struct group_ping ping = { .peer = group_first_peer (c->g, m),
-                               .pad = (uint16_t)len };
+    struct group_ping ping = { .peer = group_first_peer (c->g, s->peer),
+                               .pad = (uint16_t)s->len };
     bool lost = false;
     int rc;
 
-    *ns = 0;
-    for (unsigned int i = 0; i < n && !lost; i++) {
+    s->ns = 0;
+    for (unsigned int i = 0; i < s->n && !lost; i++) {
         if (group_until (c->g, next_turn (c), err) < 0
             || (!awake && group_wake (c->g, &ping, 1, err) < 0)
             || group_pings (c->g, &ping, 1, err) < 0)
             return -1;
         lost = ping.rtt_ns < 0;
-        *ns += ping.rtt_ns;
+        s->ns += ping.rtt_ns;
     }
-    rc = stream_send_note (c->stream, m, NULL, 0, err);
+    rc = stream_send_note (c->stream, s->peer, NULL, 0, err);
     return rc > 0 ? !lost : rc;
 }
 
-static int run_trains (struct comm_group *c, uint32_t m, bool first,
-                       size_t len, unsigned int n, int64_t *ns,
+static int run_trains (struct comm_group *c, struct comm_side *s,
                        struct error *err)
 {
     int64_t start = group_now (c->g);
 
-    for (unsigned int i = 0; i < n; i++)
+    for (unsigned int i = 0; i < s->n; i++)
         for (int way = 0; way < 2; way++) {
-            int rc = (way == 0) == first
-                         ? stream_send (c->stream, m, len, err)
-                         : stream_receive (c->stream, m, err);
+            int rc = (way == 0) == s->first
+                         ? stream_send (c->stream, s->peer, s->len, err)
+                         : stream_receive (c->stream, s->peer, err);
 
             if (rc <= 0)
                 return rc;
         }
-    if (first)
-        *ns = group_now (c->g) - start;
+    if (s->first)
+        s->ns = group_now (c->g) - start;
     return 1;
 }
 
-static int run_round_trips (const struct comm *comm, void *arg, uint32_t peer,
-                            bool first, size_t len, unsigned int n,
-                            int64_t *ns, struct error *err)
+static int run_round_trips (const struct comm_exchange *ex,
+                            struct comm_side *s, struct error *err)
 {
-    struct comm_group *c = arg;
+    struct comm_group *c = s->c;
     bool awake = group_attend (c->g, true);
 
-    (void)comm;
-    if (len > group_pad_max (c->g, 0))
-        return run_trains (c, peer, first, len, n, ns, err);
-    if (group_is_dead (c->g, peer))
+    (void)ex;
+    if (s->len > group_pad_max (c->g, 0))
+        return run_trains (c, s, err);
+    if (group_is_dead (c->g, s->peer))
         return 0;
-    if (make_ready (c, peer, err) < 0)
+    if (make_ready (c, s->peer, err) < 0)
         return -1;
-    return first ? run_pings (c, peer, len, n, awake, ns, err)
-                 : stream_receive_note (c->stream, peer, NULL, &(size_t){ 0 },
-                                        err);
+    return s->first ? run_pings (c, s, awake, err)
+                    : stream_receive_note (c->stream, s->peer, NULL,
+                                           &(size_t){ 0 }, err);
 }
 
 static const struct comm_exchange exchanges[] = {
     { "round-trip", "there and back; what a datagram holds: a ping",
-      run_round_trips, false },
+      run_round_trips, false, NULL },
     { 0 },
 };
 

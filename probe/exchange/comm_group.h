@@ -19,9 +19,9 @@
 
 struct comm_group;
 
-/* For a group and the host of each member, both borrowed. NULL with errno
- * ENOMEM. To close it is for all at once: they wait for one another, as long
- * as anyone may still ask for what it missed.
+/* For a group and the host of each member, both borrowed. All close it at the
+ * same time: they wait for one another, as long as anyone may still ask for
+ * what it missed.
  */
 struct comm_group *comm_group_open (struct group *g, const char *const *host);
 void comm_group_close (struct comm_group *c);

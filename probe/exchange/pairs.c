@@ -1,12 +1,32 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The test "pairs".
+ *
+ * Notes: process 0 tells a plan as probes, little-endian: round 4, then the two
+ * processes, 4 each; pairs without the round.
+ */
 #include "config.h"
 #include "probe/exchange/pairs.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "probe/exchange/results.h"
+#include "probe/exchange/program.h"
+#include "probe/wire.h"
+#include "util/alloc.h"
+#include "util/file.h"
 
-enum { GATHER_STEPS = 64 };
+enum {
+    GATHER_STEPS = 64,
+    NAME_MAX_BYTES = 256,
+    RETEST_MAX = 1 << 20,
+    PROBE_BYTES = 12,
+    PAIR_BYTES = 8,
+};
+
+/*
+ * Measuring
+ */
 
 /* Take part in a step, if this process is in it. */
 static int run_step (const struct party *p, const struct probe *pair,
@@ -26,7 +46,6 @@ static int run_step (const struct party *p, const struct probe *pair,
     return 0;
 }
 
-/* What process 0 writes down when all is over. */
 int pairs_finish (const struct party *p, int64_t start, uint64_t steps,
                   uint64_t probes, struct series *s, struct error *err)
 {
@@ -49,16 +68,12 @@ int pairs_run (struct party *p, const struct pattern *pattern,
                bool again_and_again, struct series *s, struct error *err)
 {
     uint64_t steps = pattern_steps (pattern);
-    struct probe *pair = calloc (pattern_width (pattern) + 1, sizeof (*pair));
+    struct probe *pair = xarray (pattern_width (pattern), sizeof (*pair));
     struct results *r = results_create (p->n, false);
     int64_t start = p->comm->now_ns (p->c);
     uint64_t probes = 0;
     int rc = -1;
 
-    if (!pair || !r) {
-        error_nomem (err);
-        goto error;
-    }
     for (size_t k = 0; k < nlengths; k++) {
         probes = 0;
         for (uint64_t i = 0; i < steps; i++) {
@@ -118,14 +133,13 @@ static int pass_all (const struct party *p, size_t len, double *time,
     return rc;
 }
 
-static int note_all (struct results *r, const double *time, uint32_t n,
-                     struct error *err)
+static void note_all (struct results *r, const double *time, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
-        if ((time[i] >= 0 ? results_add (r, i, time[i])
-                          : results_add_lost (r, i)) < 0)
-            return error_nomem (err);
-    return 0;
+        if (time[i] >= 0)
+            results_add (r, i, time[i]);
+        else
+            results_add_lost (r, i);
 }
 
 int pairs_run_all (struct party *p, const uint64_t *length, size_t nlengths,
@@ -133,20 +147,17 @@ int pairs_run_all (struct party *p, const uint64_t *length, size_t nlengths,
                    struct error *err)
 {
     struct results *r = results_create (p->n, true);
-    double *time = calloc (p->n, sizeof (*time));
+    double *time = xarray (p->n, sizeof (*time));
     unsigned int passes = how->warm_up + how->repeats;
     int64_t start = p->comm->now_ns (p->c);
     int rc = -1;
 
-    if (!r || !time) {
-        error_nomem (err);
-        goto error;
-    }
     for (size_t k = 0; k < nlengths; k++) {
         for (unsigned int i = 0; i < passes; i++) {
-            if (pass_all (p, length[k], time, err) < 0
-                || (i >= how->warm_up && note_all (r, time, p->n, err) < 0))
+            if (pass_all (p, length[k], time, err) < 0)
                 goto error;
+            if (i >= how->warm_up)
+                note_all (r, time, p->n);
             progress_show (&p->progress, k * passes + i + 1,
                            nlengths * passes);
         }
@@ -160,3 +171,323 @@ error:
     free (time);
     return rc;
 }
+
+/*
+ * What process 0 alone knows, and all must: who measures with whom when
+ */
+
+/* The order of a process's host and one that is called by len letters. */
+static int compare_host (const struct party *p, uint32_t process,
+                         const char *name, size_t len)
+{
+    const char *host = p->comm->host (p->c, process);
+    int order = strncmp (host, name, len);
+
+    return order ? order : host[len] != '\0';
+}
+
+/* In a label, what follows a host's name is no part of the name. */
+uint32_t pairs_process (const struct party *p, const char *name)
+{
+    size_t len = strcspn (name, ":");
+    uint32_t first = 0, end = p->n;
+
+    while (first < end) {
+        uint32_t mid = first + (end - first) / 2;
+
+        if (compare_host (p, p->by_host[mid], name, len) < 0)
+            first = mid + 1;
+        else
+            end = mid;
+    }
+    for (; end < p->n && !compare_host (p, p->by_host[end], name, len); end++)
+        if (!strcmp (p->comm->label (p->c, p->by_host[end]), name))
+            return p->by_host[end];
+    return end > first && name[len] == '\0' ? p->by_host[first] : p->n;
+}
+
+/* All get what process 0 has, which is freed: data of *len bytes, not none.
+ * NULL with err; the caller frees the data.
+ */
+static uint8_t *tell (const struct party *p, uint8_t *data, size_t *len,
+                      struct error *err)
+{
+    struct comm_blob blob = { data, *len };
+
+    if (p->comm->tell (p->c, &blob, err) < 0) {
+        free (data);
+        return NULL;
+    }
+    if (blob.len == 0) {
+        error_world (err, "process 0 has nothing to measure");
+        free (blob.data);
+        return NULL;
+    }
+    *len = blob.len;
+    return blob.data;
+}
+
+static uint8_t *pack_plan (const struct plan *plan, size_t *len)
+{
+    uint8_t *data, *at;
+
+    *len = plan_probes (plan) * PROBE_BYTES;
+    at = data = xarray (*len, 1);
+    for (size_t r = 0; r < plan_rounds (plan); r++) {
+        size_t n;
+        const struct probe *pair = plan_round (plan, r, &n);
+
+        for (size_t i = 0; i < n; i++, at += PROBE_BYTES) {
+            wire_put (at, r, 4);
+            wire_put (at + 4, pair[i].a, 4);
+            wire_put (at + 8, pair[i].b, 4);
+        }
+    }
+    return data;
+}
+
+static struct plan *unpack_plan (const uint8_t *data, size_t len,
+                                 uint32_t n, struct error *err)
+{
+    struct plan *plan = xcheck (plan_create ("pmm"));
+
+    for (size_t at = 0; at + PROBE_BYTES <= len; at += PROBE_BYTES) {
+        uint32_t round = (uint32_t)wire_get (data + at, 4);
+        uint32_t a = (uint32_t)wire_get (data + at + 4, 4);
+        uint32_t b = (uint32_t)wire_get (data + at + 8, 4);
+
+        if (round > plan_rounds (plan) || a >= n || b >= n) {
+            error_world (err, "process 0 tells of pairs that are none");
+            plan_destroy (plan);
+            return NULL;
+        }
+        xcheck (plan_add (plan, round, a, b) < 0 ? NULL : plan);
+    }
+    return plan;
+}
+
+struct pattern *pairs_tell (const struct party *p, const struct probe *pair,
+                            size_t n, struct error *err)
+{
+    size_t len = p->me == 0 ? n * PAIR_BYTES : 0;
+    uint8_t *data = p->me == 0 ? xarray (len, 1) : NULL;
+    struct pattern *pattern;
+    struct probe *told;
+
+    for (size_t i = 0; data && i < n; i++) {
+        wire_put (data + i * PAIR_BYTES, pair[i].a, 4);
+        wire_put (data + i * PAIR_BYTES + 4, pair[i].b, 4);
+    }
+    if (!(data = tell (p, data, &len, err)))
+        return NULL;
+    n = len / PAIR_BYTES;
+    told = xarray (n, sizeof (*told));
+    for (size_t i = 0; i < n; i++) {
+        told[i].a = (uint32_t)wire_get (data + i * PAIR_BYTES, 4);
+        told[i].b = (uint32_t)wire_get (data + i * PAIR_BYTES + 4, 4);
+    }
+    pattern = pattern_of_pairs (told, n, p->n, NULL, err);
+    free (told);
+    free (data);
+    return pattern;
+}
+
+/*
+ * Plans
+ */
+
+/* The process of an endpoint, the name of which may end in a rail. */
+static int find_end (const void *arg, const char *name, struct error *err)
+{
+    const struct party *p = arg;
+    uint32_t process = pairs_process (p, name);
+    char host[NAME_MAX_BYTES];
+
+    if (process == p->n) {
+        snprintf (host, sizeof (host), "%.*s", (int)strcspn (name, ":"),
+                  name);
+        process = pairs_process (p, host);
+    }
+    return process < p->n ? (int)process
+                          : error_input (err, "no process is on '%s'", name);
+}
+
+/* The plan of pattern pmm, at process 0, and the fabric that it is for. Rounds
+ * of a file are between endpoints: each is the process of its label, else the
+ * first of its host.
+ */
+static struct plan *get_plan (const struct exchange_session *x, char *fabric,
+                              struct error *err)
+{
+    const char *path = x->args->plan;
+    struct plan *plan = NULL;
+    FILE *fp;
+
+    if (path) {
+        if ((fp = file_open_input (path, err)))
+            plan = plan_read_probes (fp, path, find_end, &x->party, fabric,
+                                     err);
+        file_close_input (fp);
+        return plan;
+    }
+    if (x->program->plan)
+        return x->program->plan (x->program->data, fabric, err);
+    error_input (err, "pattern pmm needs a --plan");
+    return NULL;
+}
+
+/* A pattern, and the plan that it is of, if any, whose method is its name. */
+struct pairs_schedule {
+    const char *name;
+    struct pattern *pattern;
+    struct plan *plan;
+    char fabric[PLAN_FABRIC]; /* at process 0; "": not known */
+};
+
+static struct pattern *pattern_of (const struct plan *plan, uint32_t n,
+                                   struct error *err)
+{
+    uint32_t *process = xarray (n, sizeof (*process));
+    struct pattern *pattern;
+
+    for (uint32_t i = 0; i < n; i++)
+        process[i] = i;
+    pattern = pattern_of_plan (plan, process, n, n, NULL, err);
+    free (process);
+    return pattern;
+}
+
+/* The others learn that process 0 has no plan, it why. */
+static int schedule_plan (const struct exchange_session *x,
+                          struct pairs_schedule *s, struct error *err)
+{
+    const struct party *p = &x->party;
+    struct plan *plan = p->me == 0 ? get_plan (x, s->fabric, err) : NULL;
+    size_t len = 0;
+    uint8_t *data = plan ? pack_plan (plan, &len) : NULL;
+    struct error why;
+
+    if (plan)
+        s->name = plan_method (plan);
+    data = tell (p, data, &len, p->me == 0 && !plan ? &why : err);
+    if (data && (s->plan = unpack_plan (data, len, p->n, err)))
+        s->pattern = pattern_of (s->plan, p->n, err);
+    free (data);
+    plan_destroy (plan);
+    return s->pattern ? 0 : -1;
+}
+
+/*
+ * The test
+ */
+
+static int schedule_find (const struct exchange_session *x,
+                          struct pairs_schedule *s, struct error *err)
+{
+    struct pattern_options opts = { x->args->seed, x->args->shuffle };
+
+    if (!strcmp (s->name, "pmm"))
+        return schedule_plan (x, s, err);
+    s->pattern = pattern_create ((enum pattern_kind)pattern_find (s->name),
+                                 x->party.n, x->host, &opts, err);
+    return s->pattern ? 0 : -1;
+}
+
+/* Measure pairs of the pattern `name`, with the series that this makes. */
+static int run_pairs (struct exchange_session *x, enum series_test test,
+                      const char *name, const struct pairs_schedule *schedule,
+                      struct series **s, struct error *err)
+{
+    if (session_series (x, test, name, x->ex->name, s, err) < 0)
+        return -1;
+    if (*s)
+        snprintf ((*s)->fabric, sizeof ((*s)->fabric), "%s", schedule->fabric);
+    return pairs_run (&x->party, schedule->pattern, x->ex, x->length.v,
+                      x->length.n, &x->args->how, schedule->plan != NULL, *s,
+                      err);
+}
+
+/* Measure the worst pairs of a run again, alone, and print both. */
+static int retest (struct exchange_session *x, const char *name,
+                   const struct series *s, struct error *err)
+{
+    static const char *const what[] = { "first, us", "again, us" };
+    struct pairs_schedule worst = { .name = name };
+    size_t max = (size_t)x->args->retest;
+    struct probe *pair;
+    struct series *again;
+    char *word;
+    size_t n;
+    int rc;
+
+    if (max > RETEST_MAX)
+        max = RETEST_MAX;
+    pair = xarray (max, sizeof (*pair));
+    n = s ? results_worst (s, pair, max) : 0;
+    worst.pattern = pairs_tell (&x->party, pair, n, err);
+    free (pair);
+    if (!worst.pattern)
+        return -1;
+    word = xasprintf ("%s" SERIES_AGAIN, name);
+    rc = run_pairs (x, s ? s->test : SERIES_ONE_TO_ONE, word, &worst, &again,
+                    err);
+    if (rc == 0)
+        session_beside (x, s, again, what);
+    pattern_destroy (worst.pattern);
+    free (word);
+    return rc;
+}
+
+static int run_all (struct exchange_session *x, const char *name,
+                    struct error *err)
+{
+    struct series *s;
+
+    return session_series (x, SERIES_ALL_TO_ALL, name, "async", &s, err) < 0
+               ? -1
+               : pairs_run_all (&x->party, x->length.v, x->length.n,
+                                &x->args->how, s, err);
+}
+
+static int run_pattern (struct exchange_session *x, const char *name,
+                        struct error *err)
+{
+    struct pairs_schedule schedule = { .name = name };
+    struct series *s;
+    int rc;
+
+    if (!strcmp (name, pattern_name (PATTERN_ALL_TO_ALL)))
+        return run_all (x, name, err);
+    rc = schedule_find (x, &schedule, err);
+    if (rc == 0)
+        rc = run_pairs (x, x->ex->both_ways ? SERIES_ASYNC_ONE_TO_ONE
+                                            : SERIES_ONE_TO_ONE,
+                        schedule.name, &schedule, &s, err);
+    if (rc == 0 && x->args->retest > 0)
+        rc = retest (x, schedule.name, s, err);
+    pattern_destroy (schedule.pattern);
+    plan_destroy (schedule.plan);
+    return rc;
+}
+
+static int run (struct exchange_session *x, struct error *err)
+{
+    const struct exchange_args *a = x->args;
+    const char *list = a->pattern ? a->pattern : a->plan ? "pmm"
+                                                         : "one-factor";
+    char name[NAME_MAX_BYTES];
+
+    while (args_next (&list, name, sizeof (name)))
+        if (run_pattern (x, name, err) < 0)
+            return -1;
+    return 0;
+}
+
+const struct exchange_test exchange_pairs = {
+    .name = "pairs",
+    .help = "messages between pairs of processes, by any pattern",
+    .options = args_pairs,
+    .exchange = "round-trip",
+    .length = { (uint64_t[]){ 0 }, 1 },
+    .run = run,
+};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Pairs of processes, step by step. */
+/* The test "pairs": pairs of processes, step by step. */
 #ifndef PROBE_EXCHANGE_PAIRS_H
 #define PROBE_EXCHANGE_PAIRS_H
 
@@ -9,8 +9,8 @@
 
 #include "compare/pattern/pattern.h"
 #include "compare/series/series.h"
-#include "probe/exchange/measure.h"
-#include "probe/exchange/party.h"
+#include "core/plan/plan.h"
+#include "probe/exchange/exchange.h"
 #include "util/error.h"
 
 /* Measure the pairs of a pattern, length by length; before each step all
@@ -26,8 +26,8 @@ int pairs_run (struct party *p, const struct pattern *pattern,
                bool again_and_again, struct series *s, struct error *err);
 
 /* The same of everyone with everyone, itself included, all at once: each
- * message is timed by whom it is for, from the start of all to the wait that
- * completes it. How many exchanges a repeat has is of no matter: it is one.
+ * message is timed by its receiver, from the start of all to the wait that
+ * completes it. How many exchanges a repeat has does not matter: it is one.
  */
 int pairs_run_all (struct party *p, const uint64_t *length, size_t nlengths,
                    const struct measure_how *how, struct series *s,
@@ -38,5 +38,14 @@ int pairs_run_all (struct party *p, const uint64_t *length, size_t nlengths,
  */
 int pairs_finish (const struct party *p, int64_t start, uint64_t steps,
                   uint64_t probes, struct series *s, struct error *err);
+
+/* All get the n pairs that process 0 has, as a pattern of one a step; elsewhere
+ * what is given is not read. Where process 0 has none, all fail. NULL with err.
+ */
+struct pattern *pairs_tell (const struct party *p, const struct probe *pair,
+                            size_t n, struct error *err);
+
+/* The process of a label, else the first of a host; p->n: there is none. */
+uint32_t pairs_process (const struct party *p, const char *name);
 
 #endif /* PROBE_EXCHANGE_PAIRS_H */

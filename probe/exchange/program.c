@@ -2,10 +2,330 @@
 #include "config.h"
 #include "probe/exchange/program.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "probe/exchange/beside.h"
+#include "compare/pattern/pattern.h"
+#include "compare/series/save.h"
+#include "util/alloc.h"
+#include "util/sort.h"
+#include "util/text.h"
+
+enum { NUMBERS_MAX = 3, WORD_MAX = 40 };
+
+/* Numbers of exchanges and the like. */
+static int set_count (void *field, const char *value, uint64_t min,
+                      uint64_t max, struct error *err)
+{
+    uint64_t v;
+
+    if (text_u64 (value, min, max, &v) < 0)
+        return error_input (err, "'%.40s' is no number from %u to %u", value,
+                            (unsigned int)min, (unsigned int)max);
+    *(unsigned int *)field = (unsigned int)v;
+    return 0;
+}
+
+static int set_repeats (void *field, const char *value, struct error *err)
+{
+    return set_count (field, value, 1, MEASURE_REPEATS_MAX, err);
+}
+
+static int set_warm_up (void *field, const char *value, struct error *err)
+{
+    return set_count (field, value, 0, MEASURE_REPEATS_MAX, err);
+}
+
+static int set_exchanges (void *field, const char *value, struct error *err)
+{
+    return set_count (field, value, 1, MEASURE_EXCHANGES_MAX, err);
+}
+
+static int set_batch (void *field, const char *value, struct error *err)
+{
+    double ms;
+
+    if (text_double (value, 0, 1e6, &ms) < 0)
+        return error_input (err, "'%.40s' is no number of milliseconds",
+                            value);
+    *(int64_t *)field = (int64_t)(1e6 * ms);
+    return 0;
+}
+
+static int set_seed (void *field, const char *value, struct error *err)
+{
+    struct exchange_args *a = field;
+
+    a->shuffle = true;
+    if (text_u64 (value, 0, INT64_MAX, &a->seed) < 0)
+        return error_input (err, "'%.40s' is no number from 0 to %jd", value,
+                            (intmax_t)INT64_MAX);
+    return 0;
+}
+
+static int set_stat (void *field, const char *value, struct error *err)
+{
+    int stat = series_stat_find (value);
+
+    if (stat < 0)
+        return error_input (err, "'%.40s' is no statistic; there are min, "
+                                 "p25, median, p75, max, mean, sd", value);
+    *(enum series_stat *)field = (enum series_stat)stat;
+    return 0;
+}
+
+static int set_format (void *field, const char *value, struct error *err)
+{
+    if (!series_format_known (value))
+        return error_input (err, "'%.40s' is none of %s", value,
+                            SERIES_FORMATS);
+    return opt_string (field, value, err);
+}
+
+/*
+ * Lengths
+ */
+
+static int add_length (struct lengths *l, uint64_t length, struct error *err)
+{
+    if (l->n > 0 && length <= l->v[l->n - 1])
+        return error_input (err, "the lengths do not ascend");
+    if (l->n == SERIES_LENGTHS_MAX)
+        return error_input (err, "more than %d lengths", SERIES_LENGTHS_MAX);
+    l->v = xgrow (l->v, l->n, sizeof (*l->v));
+    l->v[l->n++] = length;
+    return 0;
+}
+
+static int bad_length (const char *text, struct error *err)
+{
+    return error_input (err, "'%.40s' is no length of 0 to %d bytes, nor "
+                             "FROM:TO:STEP or FROM:TO:xFACTOR",
+                        text, ARGS_LENGTH_MAX);
+}
+
+/* From, to, and how to go on: xFACTOR or a step. By factor, 1 follows 0. */
+static int add_range (struct lengths *l, const char *const *part,
+                      const char *text, struct error *err)
+{
+    bool by_factor = part[2][0] == 'x';
+    uint64_t from, to, step;
+
+    if (text_bytes (part[0], ARGS_LENGTH_MAX, &from) < 0
+        || text_bytes (part[1], ARGS_LENGTH_MAX, &to) < 0
+        || text_bytes (part[2] + by_factor, ARGS_LENGTH_MAX, &step) < 0
+        || step == 0
+        || (by_factor && step == 1) || from > to)
+        return bad_length (text, err);
+    for (uint64_t x = from; x <= to;
+         x = !by_factor ? x + step : x ? x * step : 1)
+        if (add_length (l, x, err) < 0)
+            return -1;
+    return 0;
+}
+
+static int add_lengths (struct lengths *l, char *text, struct error *err)
+{
+    const char *part[NUMBERS_MAX];
+    char whole[WORD_MAX * NUMBERS_MAX];
+    char *rest = NULL;
+    uint64_t length;
+    int n = 0;
+
+    snprintf (whole, sizeof (whole), "%s", text);
+    for (char *s = strtok_r (text, ":", &rest); s;
+         s = strtok_r (NULL, ":", &rest)) {
+        if (n == NUMBERS_MAX)
+            return bad_length (whole, err);
+        part[n++] = s;
+    }
+    if (n == NUMBERS_MAX)
+        return add_range (l, part, whole, err);
+    if (n != 1 || text_bytes (part[0], ARGS_LENGTH_MAX, &length) < 0)
+        return bad_length (whole, err);
+    return add_length (l, length, err);
+}
+
+static int set_lengths (void *field, const char *value, struct error *err)
+{
+    struct lengths *l = field;
+    char word[WORD_MAX * NUMBERS_MAX];
+
+    l->n = 0;
+    while (args_next (&value, word, sizeof (word)))
+        if (add_lengths (l, word, err) < 0)
+            return -1;
+    return l->n > 0 ? 0 : error_input (err, "there is no length");
+}
+
+static int set_bytes (void *field, const char *value, struct error *err)
+{
+    return text_bytes (value, ARGS_LENGTH_MAX, field) < 0
+               ? bad_length (value, err)
+               : 0;
+}
+
+/*
+ * Names
+ */
+
+bool args_next (const char **list, char *name, size_t max)
+{
+    size_t len = strcspn (*list, ",");
+
+    if (**list == '\0')
+        return false;
+    snprintf (name, max, "%.*s", (int)len, *list);
+    *list += len + ((*list)[len] == ',');
+    return true;
+}
+
+static int set_patterns (void *field, const char *value, struct error *err)
+{
+    const char *list = value;
+    char name[WORD_MAX];
+
+    if (!*value)
+        return error_input (err, "there is no pattern");
+    while (args_next (&list, name, sizeof (name))) {
+        int kind = pattern_find (name);
+
+        if (kind < 0 && strcmp (name, "pmm"))
+            return error_input (err, "'%s' is no pattern; 'pmm pattern' lists "
+                                     "them", name);
+        if (kind >= 0 && pattern_whole ((enum pattern_kind)kind)
+            && kind != PATTERN_ALL_TO_ALL)
+            return error_input (err, "%s is a topology, not a pattern of "
+                                     "pairs", name);
+    }
+    return opt_string (field, value, err);
+}
+
+/* "star", or "istar" for both ways. */
+static int set_shapes (void *field, const char *value, struct error *err)
+{
+    bool (*shape)[2] = field;
+    char name[WORD_MAX];
+
+    memset (shape, 0, SERIES_SHAPES * sizeof (*shape));
+    while (args_next (&value, name, sizeof (name))) {
+        bool both_ways = name[0] == 'i';
+        int i = series_shape_find (name + both_ways);
+
+        if (i < 0)
+            return error_input (err, "'%s' is none of star, complete, ring, "
+                                     "istar, icomplete, iring", name);
+        shape[i][both_ways] = true;
+    }
+    return 0;
+}
+
+#define FIELD(x) offsetof (struct exchange_args, x)
+
+static const struct opt args_common[] = {
+    { "repeats", 'n', "N", set_repeats, FIELD (how.repeats),
+      "how often to measure each: 100" },
+    { "warm-up", 0, "N", set_warm_up, FIELD (how.warm_up),
+      "exchanges before, which do not count: 2" },
+    { "output", 'o', "FILE", opt_string, FIELD (output),
+      "leave the results there, too" },
+    { 0 },
+};
+
+static const struct opt args_series[] = {
+    { "lengths", 'l', "LIST", set_lengths, FIELD (length),
+      "bytes of a message: N, FROM:TO:STEP, FROM:TO:xFACTOR" },
+    { "exchanges", 0, "N", set_exchanges, FIELD (how.exchanges),
+      "exchanges of a repeat, timed together: 1, both ways 16" },
+    { "batch-ms", 0, "MS", set_batch, FIELD (how.batch_ns),
+      "more of them, until a repeat takes so long" },
+    { "seed", 0, "N", set_seed, 0,
+      "shuffle steps and processes, by this number" },
+    { "stat", 0, "NAME", set_stat, FIELD (stat),
+      "what tables say of the repeats: min, median, mean, ...: median" },
+    { "append", 0, NULL, opt_true, FIELD (append),
+      "behind what the output holds already" },
+    { "format", 0, "NAME", set_format, FIELD (format),
+      "as " SERIES_FORMATS ": json, or table where there is no FILE" },
+    { 0 },
+};
+
+const struct opt args_pairs[] = {
+    { "pattern", 'p', "NAMES", set_patterns, FIELD (pattern),
+      "who with whom when, some patterns in turn: one-factor" },
+    { "plan", 0, "FILE", opt_string, FIELD (plan),
+      "the plan that is pattern pmm" },
+    { "exchange", 'x', "NAME", opt_string, FIELD (exchange),
+      "round-trip, one-way, both-ways, async, ...: round-trip" },
+    { "retest", 0, "N", opt_int, FIELD (retest),
+      "measure the N worst pairs again, alone" },
+    { 0 },
+};
+
+const struct opt args_topology[] = {
+    { "shapes", 0, "NAMES", set_shapes, FIELD (shape),
+      "star, complete, ring; with i before, two-directional: all" },
+    { 0 },
+};
+
+const struct opt args_noise[] = {
+    { "exchange", 'x', "NAME", opt_string, FIELD (exchange),
+      "of the goal pair: both-ways, or round-trip if blocking" },
+    { "blocking", 0, NULL, opt_true, FIELD (blocking),
+      "the goal pair exchanges by blocking messages" },
+    { "noise-processes", 0, "N", opt_int, FIELD (noise_processes),
+      "how many make noise: all others" },
+    { "noise-length", 0, "BYTES", set_bytes, FIELD (noise_length),
+      "of their messages: 8192" },
+    { "noise-messages", 0, "N", opt_u64, FIELD (noise_messages),
+      "to each of the others, in a repeat: 10" },
+    { "goals", 0, "N", opt_u64, FIELD (goals),
+      "how many goal pairs: all there are" },
+    { "goal", 0, "A,B", opt_string, FIELD (goal), "the one goal pair" },
+    { "noise-on", 0, "LIST", opt_string, FIELD (noise_on),
+      "the processes that make noise, with --goal: drawn" },
+    { 0 },
+};
+
+void args_init (struct exchange_args *a)
+{
+    *a = (struct exchange_args){
+        .how = { .warm_up = 2, .repeats = 100 },
+        .stat = SERIES_MEDIAN,
+        .noise_processes = -1,
+        .noise_length = 8192,
+        .noise_messages = 10,
+        .goals = UINT64_MAX,
+    };
+}
+
+void args_clear (struct exchange_args *a)
+{
+    free (a->length.v);
+    a->length = (struct lengths){ NULL, 0 };
+}
+
+static int check (const struct exchange_args *a, struct error *err)
+{
+    struct series_save to = { .format = a->format ? a->format : "json",
+                              .path = a->output, .append = a->append };
+
+    if (series_save_check (&to, err) < 0)
+        return error_prefix (err, "--format");
+    if (a->append && !a->output)
+        return error_input (err, "--append: to which --output?");
+    if (a->noise_on && !a->goal)
+        return error_input (err, "--noise-on: beside which --goal?");
+    if (a->noise_messages > MEASURE_REPEATS_MAX)
+        return error_input (err, "--noise-messages: more than %d",
+                            MEASURE_REPEATS_MAX);
+    return 0;
+}
+
+/*
+ * Tests
+ */
 
 static const struct exchange_test *const everywhere[] = {
     &exchange_pairs,
@@ -63,7 +383,7 @@ int exchange_parse (const struct exchange_program *program, int argc,
         return first;
     if (first < argc)
         return error_input (err, "'%.80s' is no option", argv[first]);
-    return args_check (args, err);
+    return check (args, err);
 }
 
 void exchange_help (const struct exchange_program *program,
@@ -89,8 +409,7 @@ int session_series (struct exchange_session *x, enum series_test test,
     *series = NULL;
     if (p->me != 0)
         return 0;
-    if (!(s = series_create (test)))
-        return error_nomem (err);
+    s = xcheck (series_create (test));
     snprintf (s->pattern, sizeof (s->pattern), "%s", pattern);
     snprintf (s->exchange, sizeof (s->exchange), "%s", exchange);
     snprintf (s->transport, sizeof (s->transport), "%s", p->comm->name);
@@ -112,24 +431,42 @@ int session_series (struct exchange_session *x, enum series_test test,
     return rc;
 }
 
-struct beside {
+struct session_beside {
     const struct series *a, *b;
     const char *const *what;
 };
 
-int session_beside (struct exchange_session *x, const struct series *a,
-                    const struct series *b, const char *const what[2],
-                    struct error *err)
+void session_beside (struct exchange_session *x, const struct series *a,
+                     const struct series *b, const char *const what[2])
 {
-    struct beside *v;
-
     if (x->party.me != 0)
-        return 0;
-    if (!(v = realloc (x->beside, (x->nbeside + 1) * sizeof (*v))))
-        return error_nomem (err);
-    x->beside = v;
-    v[x->nbeside++] = (struct beside){ a, b, what };
-    return 0;
+        return;
+    x->beside = xgrow (x->beside, x->nbeside, sizeof (*x->beside));
+    x->beside[x->nbeside++] = (struct session_beside){ a, b, what };
+}
+
+static void print_beside (const struct session_beside *v,
+                          enum series_stat stat, FILE *fp)
+{
+    fprintf (fp, "%-20s %-20s %10s %12s %12s %8s\n", "from", "to", "bytes",
+             v->what[0], v->what[1], "factor");
+    for (size_t i = 0; i < v->b->npairs; i++) {
+        const struct series_pair *y = &v->b->pair[i];
+        const struct series_pair *x = series_at (v->a, y->a, y->b, y->length);
+        double before, now;
+
+        if (!series_measured (x) || !series_measured (y))
+            continue;
+        before = x->time_ns[stat];
+        now = y->time_ns[stat];
+        fprintf (fp, "%-20s %-20s %10" PRIu64 " %12.3f %12.3f",
+                 v->b->process[y->a].label, v->b->process[y->b].label,
+                 y->length, before / 1e3, now / 1e3);
+        if (before > 0)
+            fprintf (fp, " %8.2f", now / before);
+        fputc ('\n', fp);
+    }
+    fputc ('\n', fp);
 }
 
 static int compare_hosts (const struct party *p, uint32_t a, uint32_t b)
@@ -143,19 +480,17 @@ static int compare_processes (const void *va, const void *vb, void *party)
     uint32_t b = *(const uint32_t *)vb;
     int order = compare_hosts (party, a, b);
 
-    return order ? order : (a > b) - (a < b);
+    return order ? order : util_compare (a, b);
 }
 
 /* Sort the processes by their hosts, and number these. */
-static int number_hosts (struct exchange_session *x, struct error *err)
+static void number_hosts (struct exchange_session *x)
 {
     struct party *p = &x->party;
     uint32_t first = 0;
 
-    x->by_host = calloc (p->n, sizeof (*x->by_host));
-    x->host = calloc (p->n, sizeof (*x->host));
-    if (!x->by_host || !x->host)
-        return error_nomem (err);
+    x->by_host = xarray (p->n, sizeof (*x->by_host));
+    x->host = xarray (p->n, sizeof (*x->host));
     for (uint32_t i = 0; i < p->n; i++)
         x->by_host[i] = i;
     qsort_r (x->by_host, p->n, sizeof (*x->by_host), compare_processes, p);
@@ -165,7 +500,6 @@ static int number_hosts (struct exchange_session *x, struct error *err)
         x->host[x->by_host[i]] = first;
     }
     p->by_host = x->by_host;
-    return 0;
 }
 
 /* For people. */
@@ -176,8 +510,7 @@ static int print (const struct exchange_session *x, struct error *err)
     if (series_save (&x->runs, &to, err) < 0)
         return -1;
     for (size_t i = 0; i < x->nbeside; i++)
-        beside_write (x->beside[i].a, x->beside[i].b, x->beside[i].what,
-                      x->args->stat, stdout);
+        print_beside (&x->beside[i], x->args->stat, stdout);
     if (fflush (stdout) == EOF)
         return error_errno (err, "standard output");
     return 0;
@@ -225,6 +558,26 @@ static bool is_complete (const struct series_list *runs)
     return true;
 }
 
+/* What all tests begin with: the kind of exchange, lengths, and a comm that is
+ * ready for them.
+ */
+static int prepare (struct exchange_session *x,
+                    const struct exchange_test *test, struct error *err)
+{
+    const struct exchange_args *a = x->args;
+    const struct party *p = &x->party;
+    const char *name = a->exchange   ? a->exchange
+                       : a->blocking ? "round-trip"
+                                     : test->exchange;
+
+    x->length = a->length.n > 0 ? a->length : test->length;
+    if (test->exchange && !(x->ex = exchange_find (p->comm, name, err)))
+        return -1;
+    return x->length.n > 0
+               ? p->comm->reserve (p->c, x->length.v[x->length.n - 1], err)
+               : 0;
+}
+
 int exchange_run (const struct exchange_program *program,
                   const struct exchange_test *test,
                   const struct exchange_args *args, const struct comm *comm,
@@ -236,25 +589,24 @@ int exchange_run (const struct exchange_program *program,
         .party = { .comm = comm, .c = c, .me = comm->rank (c),
                    .n = comm->size (c) },
     };
-    FILE *terminal = x.party.me == 0 ? stderr : NULL;
+    struct party *p = &x.party;
     int rc = -1;
 
-    x.party.progress = progress_begin (terminal, "pmm: step");
-    if (number_hosts (&x, err) < 0
-        || (x.party.me == 0
-            && !(x.party.keep = keep_start (give_up, &x, err))))
+    p->progress = progress_begin (p->me == 0 ? stderr : NULL, "pmm: step");
+    number_hosts (&x);
+    if (p->me == 0 && !(p->keep = keep_start (give_up, &x, err)))
         goto error;
-    rc = test->run (&x, err);
-    progress_end (&x.party.progress);
-    keep_over (x.party.keep);
+    rc = prepare (&x, test, err) < 0 ? -1 : test->run (&x, err);
+    progress_end (&p->progress);
+    keep_over (p->keep);
     if (rc < 0)
         give_up (&x);
-    else if (x.party.me == 0
+    else if (p->me == 0
              && (save (&x, err) < 0
                  || (program->after
                      && program->after (program->data, &x, err) < 0)))
         rc = -1;
-    keep_stop (x.party.keep);
+    keep_stop (p->keep);
     if (rc == 0 && !is_complete (&x.runs))
         rc = ERROR_WORLD;
 error:

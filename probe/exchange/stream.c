@@ -14,11 +14,11 @@
 #include "config.h"
 #include "probe/exchange/stream.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "probe/wire.h"
+#include "util/alloc.h"
 
 enum letter_kind { PACKET = 1, HAS, ASKS, ANSWERS };
 
@@ -32,7 +32,7 @@ enum {
     ASK_TIMES = 12, /* who is asked in vain so often, at last, is dead */
 };
 
-struct slot { /* a packet that is out, or was overtaken */
+struct stream_packet { /* a packet that is out, or was overtaken */
     uint16_t pad;
     uint8_t flags;
     uint8_t age; /* of the message */
@@ -55,18 +55,18 @@ struct note {
     uint8_t data[];
 };
 
-struct peer {
+struct stream_peer {
     /* out: first .. next-1 are on their way, as far as is known */
     uint32_t first, next;
     uint64_t has; /* bit i: the peer has first + i */
-    struct slot *out; /* [STREAM_WINDOW] by number; NULL: never sent to */
+    struct stream_packet *out; /* [STREAM_WINDOW] by number; NULL: none yet */
     struct outgoing *queue, **queue_end;
     bool ready; /* in the list of those that something can be sent to */
 
     /* in: all before `missed` are here */
     uint32_t missed;
     uint64_t here; /* bit i: missed + i is */
-    struct slot *in;
+    struct stream_packet *in;
     uint32_t untold; /* packets that came since the peer was told */
     bool owes;       /* in the list of those that are to be told */
     uint64_t arrived; /* messages, not taken yet, */
@@ -76,29 +76,29 @@ struct peer {
     struct note *note, **note_end;
 };
 
-struct list { /* of members, each at most once: a ring */
+struct member_ring { /* of members, each at most once: a ring */
     uint32_t *member;
     size_t first, count;
 };
 
-struct event {
-    struct event *next;
-    struct stream_done done;
+struct stream_event {
+    struct stream_event *next;
+    struct comm_done done;
 };
 
 struct stream {
     struct group *g;
     size_t n;
     size_t chunk; /* largest pad */
-    struct peer *peer; /* [n] */
-    struct list ready, owing;
+    struct stream_peer *peer; /* [n] */
+    struct member_ring ready, owing;
     int64_t owing_since;
     uint64_t flight;  /* packets on their way */
     uint8_t age;
     uint64_t arrived; /* messages, of all peers */
     uint32_t last_any;
     uint64_t started; /* and not done */
-    struct event *event, **event_end;
+    struct stream_event *event, **event_end;
 
     /* what is waited for, beside all that was started */
     int64_t from, to; /* members; -1: none */
@@ -111,18 +111,12 @@ struct stream {
  * Making
  */
 
-static int list_create (struct list *l, size_t n)
-{
-    l->member = calloc (n, sizeof (*l->member));
-    return l->member ? 0 : -1;
-}
-
-static void list_add (struct list *l, size_t n, uint32_t member)
+static void list_add (struct member_ring *l, size_t n, uint32_t member)
 {
     l->member[(l->first + l->count++) % n] = member;
 }
 
-static uint32_t list_take (struct list *l, size_t n)
+static uint32_t list_take (struct member_ring *l, size_t n)
 {
     uint32_t member = l->member[l->first];
 
@@ -136,24 +130,18 @@ static int take_letter (void *arg, size_t member,
 
 struct stream *stream_create (struct group *g)
 {
-    struct stream *s = calloc (1, sizeof (*s));
+    struct stream *s = xcalloc (1, sizeof (*s));
 
-    if (!s)
-        return NULL;
     s->g = g;
     s->n = group_size (g);
     s->chunk = group_pad_max (g, PACKET_HEADER);
     s->from = s->to = -1;
     s->event_end = &s->event;
-    if (!(s->peer = calloc (s->n, sizeof (*s->peer)))
-        || list_create (&s->ready, s->n) < 0
-        || list_create (&s->owing, s->n) < 0) {
-        stream_destroy (s);
-        errno = ENOMEM;
-        return NULL;
-    }
+    s->peer = xcalloc (s->n, sizeof (*s->peer));
+    s->ready.member = xarray (s->n, sizeof (*s->ready.member));
+    s->owing.member = xarray (s->n, sizeof (*s->owing.member));
     for (size_t m = 0; m < s->n; m++) {
-        struct peer *p = &s->peer[m];
+        struct stream_peer *p = &s->peer[m];
 
         p->first = p->next = p->missed = 1;
         p->queue_end = &p->queue;
@@ -163,7 +151,7 @@ struct stream *stream_create (struct group *g)
     return s;
 }
 
-static void free_queue (struct peer *p)
+static void free_queue (struct stream_peer *p)
 {
     while (p->queue) {
         struct outgoing *o = p->queue;
@@ -174,16 +162,28 @@ static void free_queue (struct peer *p)
     p->queue_end = &p->queue;
 }
 
+static bool take_event (struct stream *s, struct comm_done *done)
+{
+    struct stream_event *e = s->event;
+
+    if (!e)
+        return false;
+    *done = e->done;
+    if (!(s->event = e->next))
+        s->event_end = &s->event;
+    free (e);
+    return true;
+}
+
 void stream_destroy (struct stream *s)
 {
-    int saved_errno = errno;
+    struct comm_done done;
 
     if (!s)
         return;
-    if (s->peer)
-        group_listen (s->g, NULL, NULL);
-    for (size_t m = 0; s->peer && m < s->n; m++) {
-        struct peer *p = &s->peer[m];
+    group_listen (s->g, NULL, NULL);
+    for (size_t m = 0; m < s->n; m++) {
+        struct stream_peer *p = &s->peer[m];
 
         free_queue (p);
         while (p->note) {
@@ -195,17 +195,12 @@ void stream_destroy (struct stream *s)
         free (p->out);
         free (p->in);
     }
-    while (s->event) {
-        struct event *e = s->event;
-
-        s->event = e->next;
-        free (e);
-    }
+    while (take_event (s, &done))
+        ;
     free (s->peer);
     free (s->ready.member);
     free (s->owing.member);
     free (s);
-    errno = saved_errno;
 }
 
 bool stream_carries (const struct stream *s)
@@ -217,63 +212,55 @@ bool stream_carries (const struct stream *s)
  * What was started
  */
 
-static int report (struct stream *s, uint32_t m, bool sent, bool lost,
-                   struct error *err)
+static void report (struct stream *s, uint32_t m, bool sent, bool lost)
 {
-    struct event *e = malloc (sizeof (*e));
+    struct stream_event *e = xcalloc (1, sizeof (*e));
 
-    if (!e)
-        return error_nomem (err);
-    *e = (struct event){ .done = { m, sent, lost } };
+    e->done = (struct comm_done){ m, sent, lost };
     *s->event_end = e;
     s->event_end = &e->next;
     s->started--;
-    return 0;
 }
 
-/* A message is here: for who wants one, or until someone does. */
-static int arrive (struct stream *s, uint32_t m, uint8_t age,
-                   struct error *err)
+/* A message is here: for a receive that was started, or for the next one. */
+static void arrive (struct stream *s, uint32_t m, uint8_t age)
 {
-    struct peer *p = &s->peer[m];
+    struct stream_peer *p = &s->peer[m];
 
-    if (age != s->age) {
+    if (age != s->age)
         p->early += age == (uint8_t)(s->age + 1);
-        return 0;
-    }
-    if (p->wanted > 0) {
+    else if (p->wanted > 0) {
         p->wanted--;
-        return report (s, m, false, false, err);
+        report (s, m, false, false);
     }
-    p->arrived++;
-    s->arrived++;
-    return 0;
+    else {
+        p->arrived++;
+        s->arrived++;
+    }
 }
 
-/* Nothing comes from there for who waits now. */
-static int forsake (struct stream *s, uint32_t m, struct error *err)
+/* What is waited for now does not come from there. */
+static void give_up (struct stream *s, uint32_t m)
 {
-    struct peer *p = &s->peer[m];
+    struct stream_peer *p = &s->peer[m];
 
     for (; p->wanted > 0; p->wanted--)
-        if (report (s, m, false, true, err) < 0)
-            return -1;
+        report (s, m, false, true);
     s->given_up = s->given_up || (s->from == m && !s->note);
-    return 0;
 }
 
-/* Nothing comes from there any more, nor goes there. */
-static int bury (struct stream *s, uint32_t m, struct error *err)
+/* The member is dead: nothing comes from there any more, nor goes there. */
+static void drop_member (struct stream *s, uint32_t m)
 {
-    struct peer *p = &s->peer[m];
+    struct stream_peer *p = &s->peer[m];
 
     for (struct outgoing *o = p->queue; o; o = o->next)
-        if (o->started && report (s, m, true, true, err) < 0)
-            return -1;
+        if (o->started)
+            report (s, m, true, true);
     free_queue (p);
     s->flight -= p->next - p->first;
     p->first = p->next;
-    return forsake (s, m, err);
+    give_up (s, m);
 }
 
 /*
@@ -284,8 +271,8 @@ static int bury (struct stream *s, uint32_t m, struct error *err)
 static int send_packet (struct stream *s, uint32_t m, uint32_t number,
                         struct error *err)
 {
-    struct peer *p = &s->peer[m];
-    const struct slot *slot = &p->out[number % STREAM_WINDOW];
+    struct stream_peer *p = &s->peer[m];
+    const struct stream_packet *slot = &p->out[number % STREAM_WINDOW];
     uint8_t data[PACKET_HEADER + STREAM_NOTE_MAX];
     struct group_letter letter = {
         .kind = PACKET,
@@ -306,7 +293,7 @@ static int send_packet (struct stream *s, uint32_t m, uint32_t number,
 static int send_state (struct stream *s, uint32_t m, enum letter_kind kind,
                        struct error *err)
 {
-    struct peer *p = &s->peer[m];
+    struct stream_peer *p = &s->peer[m];
     uint8_t data[STATE_SIZE];
     struct group_letter letter = {
         .kind = (uint8_t)kind,
@@ -321,14 +308,14 @@ static int send_state (struct stream *s, uint32_t m, enum letter_kind kind,
     return group_send (s->g, m, &letter, err);
 }
 
-static bool has_room (const struct peer *p)
+static bool has_room (const struct stream_peer *p)
 {
     return p->next - p->first < STREAM_WINDOW;
 }
 
 static void make_ready (struct stream *s, uint32_t m)
 {
-    struct peer *p = &s->peer[m];
+    struct stream_peer *p = &s->peer[m];
 
     if (p->ready || !p->queue || !has_room (p))
         return;
@@ -339,10 +326,10 @@ static void make_ready (struct stream *s, uint32_t m)
 /* Send the next packet of a peer's first message. */
 static int send_next (struct stream *s, uint32_t m, struct error *err)
 {
-    struct peer *p = &s->peer[m];
+    struct stream_peer *p = &s->peer[m];
     struct outgoing *o = p->queue;
     size_t bytes = o->left < s->chunk ? o->left : s->chunk;
-    struct slot *slot = &p->out[p->next % STREAM_WINDOW];
+    struct stream_packet *slot = &p->out[p->next % STREAM_WINDOW];
 
     o->left -= bytes;
     slot->pad = (uint16_t)bytes;
@@ -357,10 +344,8 @@ static int send_next (struct stream *s, uint32_t m, struct error *err)
         return 0;
     if (!(p->queue = o->next))
         p->queue_end = &p->queue;
-    if (o->started && report (s, m, true, false, err) < 0) {
-        free (o);
-        return -1;
-    }
+    if (o->started)
+        report (s, m, true, false);
     free (o);
     return 0;
 }
@@ -370,7 +355,7 @@ static int pump (struct stream *s, struct error *err)
 {
     while (s->ready.count > 0 && s->flight < STREAM_FLIGHT) {
         uint32_t m = list_take (&s->ready, s->n);
-        struct peer *p = &s->peer[m];
+        struct stream_peer *p = &s->peer[m];
 
         p->ready = false;
         if (p->queue && has_room (p) && send_next (s, m, err) < 0)
@@ -383,12 +368,10 @@ static int pump (struct stream *s, struct error *err)
 static int enqueue (struct stream *s, uint32_t m, struct outgoing *o,
                     struct error *err)
 {
-    struct peer *p = &s->peer[m];
+    struct stream_peer *p = &s->peer[m];
 
-    if (!p->out && !(p->out = calloc (STREAM_WINDOW, sizeof (*p->out)))) {
-        free (o);
-        return error_nomem (err);
-    }
+    if (!p->out)
+        p->out = xcalloc (STREAM_WINDOW, sizeof (*p->out));
     o->age = s->age;
     *p->queue_end = o;
     p->queue_end = &o->next;
@@ -399,14 +382,11 @@ static int enqueue (struct stream *s, uint32_t m, struct outgoing *o,
 static int post (struct stream *s, uint32_t m, size_t len, bool started,
                  struct error *err)
 {
-    struct outgoing *o = calloc (1, sizeof (*o));
+    struct outgoing *o;
 
-    if (!o)
-        return error_nomem (err);
-    if (len > 0 && !stream_carries (s)) {
-        free (o);
+    if (len > 0 && !stream_carries (s))
         return error_input (err, "messages of this transport have no length");
-    }
+    o = xcalloc (1, sizeof (*o));
     o->left = len;
     o->started = started;
     return enqueue (s, m, o, err);
@@ -420,7 +400,7 @@ static int post (struct stream *s, uint32_t m, size_t len, bool started,
 static void settle (struct stream *s, uint32_t m, uint32_t missed,
                     uint64_t here)
 {
-    struct peer *p = &s->peer[m];
+    struct stream_peer *p = &s->peer[m];
     uint32_t gone = missed - p->first;
 
     /* an old word says less than what is known */
@@ -434,7 +414,7 @@ static void settle (struct stream *s, uint32_t m, uint32_t missed,
 
 static int send_again (struct stream *s, uint32_t m, struct error *err)
 {
-    struct peer *p = &s->peer[m];
+    struct stream_peer *p = &s->peer[m];
 
     for (uint32_t i = p->first; i != p->next; i++)
         if (!(p->has >> (i - p->first) & 1)
@@ -443,25 +423,21 @@ static int send_again (struct stream *s, uint32_t m, struct error *err)
     return 0;
 }
 
-static int keep_note (struct stream *s, uint32_t m, const struct slot *slot,
-                      struct error *err)
+static void keep_note (struct stream *s, uint32_t m,
+                       const struct stream_packet *slot)
 {
-    struct peer *p = &s->peer[m];
-    struct note *note = malloc (sizeof (*note) + slot->len);
+    struct stream_peer *p = &s->peer[m];
+    struct note *note = xcalloc (1, sizeof (*note) + slot->len);
 
-    if (!note)
-        return error_nomem (err);
-    note->next = NULL;
     note->len = slot->len;
     memcpy (note->data, slot->note, slot->len);
     *p->note_end = note;
     p->note_end = &note->next;
-    return 0;
 }
 
 static int owe (struct stream *s, uint32_t m, struct error *err)
 {
-    struct peer *p = &s->peer[m];
+    struct stream_peer *p = &s->peer[m];
 
     if (++p->untold >= TELL_EVERY)
         return send_state (s, m, HAS, err);
@@ -477,17 +453,17 @@ static int owe (struct stream *s, uint32_t m, struct error *err)
 static int on_packet (struct stream *s, uint32_t m,
                       const struct group_letter *letter, struct error *err)
 {
-    struct peer *p = &s->peer[m];
+    struct stream_peer *p = &s->peer[m];
     uint32_t ahead = letter->number - p->missed;
-    struct slot *slot;
+    struct stream_packet *slot;
 
     if (letter->len < PACKET_HEADER)
         return 0;
     settle (s, m, (uint32_t)wire_get (letter->data, 4), 0);
     if (ahead >= STREAM_WINDOW || (p->here >> ahead & 1))
         return 0;
-    if (!p->in && !(p->in = calloc (STREAM_WINDOW, sizeof (*p->in))))
-        return error_nomem (err);
+    if (!p->in)
+        p->in = xcalloc (STREAM_WINDOW, sizeof (*p->in));
     slot = &p->in[letter->number % STREAM_WINDOW];
     p->moved = group_now (s->g);
     slot->flags = letter->data[4];
@@ -496,9 +472,10 @@ static int on_packet (struct stream *s, uint32_t m,
     memcpy (slot->note, letter->data + PACKET_HEADER, slot->len);
     for (p->here |= UINT64_C (1) << ahead; p->here & 1; p->here >>= 1) {
         slot = &p->in[p->missed++ % STREAM_WINDOW];
-        if ((slot->flags == END && arrive (s, m, slot->age, err) < 0)
-            || (slot->flags == NOTE && keep_note (s, m, slot, err) < 0))
-            return -1;
+        if (slot->flags == END)
+            arrive (s, m, slot->age);
+        else if (slot->flags == NOTE)
+            keep_note (s, m, slot);
     }
     return owe (s, m, err);
 }
@@ -531,7 +508,7 @@ static int take_letter (void *arg, size_t member,
 
 static bool is_awaited (const struct stream *s, uint32_t m)
 {
-    const struct peer *p = &s->peer[m];
+    const struct stream_peer *p = &s->peer[m];
 
     return m != group_me (s->g)
            && (s->until || s->from == m || p->wanted > 0 || p->queue
@@ -555,29 +532,27 @@ static int tell_owing (struct stream *s, struct error *err)
  */
 static bool is_overdue (const struct stream *s, uint32_t m, int64_t begin_ns)
 {
-    const struct peer *p = &s->peer[m];
+    const struct stream_peer *p = &s->peer[m];
     int64_t since = p->moved > begin_ns ? p->moved : begin_ns;
 
     return (p->wanted > 0 || (s->from == m && !s->note))
            && group_now (s->g) - since > group_dead_ns (s->g);
 }
 
-/* Ask those that are waited for and have not been heard of lately; bury who has
- * been silent since the beginning.
+/* Ask those that are waited for and have not been heard of lately; drop those
+ * that have been silent since the beginning.
  */
 static int ask_all (struct stream *s, int64_t begin_ns, int64_t lately_ns,
                     struct error *err)
 {
     for (uint32_t m = 0; m < s->n; m++) {
-        int rc;
-
-        if (is_overdue (s, m, begin_ns) && forsake (s, m, err) < 0)
-            return -1;
+        if (is_overdue (s, m, begin_ns))
+            give_up (s, m);
         if (!is_awaited (s, m) || group_spoke (s->g, m) > lately_ns)
             continue;
-        rc = group_listens (s->g, m, begin_ns) ? send_state (s, m, ASKS, err)
-                                               : bury (s, m, err);
-        if (rc < 0)
+        if (!group_listens (s->g, m, begin_ns))
+            drop_member (s, m);
+        else if (send_state (s, m, ASKS, err) < 0)
             return -1;
     }
     return 0;
@@ -706,7 +681,7 @@ void stream_age (struct stream *s)
     s->age++;
     s->arrived = 0;
     for (size_t m = 0; m < s->n; m++) {
-        struct peer *p = &s->peer[m];
+        struct stream_peer *p = &s->peer[m];
 
         s->arrived += p->arrived = p->early;
         p->early = 0;
@@ -751,43 +726,32 @@ int stream_start_send (struct stream *s, uint32_t to, size_t len,
 {
     s->started++;
     if (is_dead (s, to))
-        return report (s, to, true, true, err) < 0 ? -1 : 1;
-    if (to == group_me (s->g))
-        return report (s, to, true, false, err) < 0
-                       || arrive (s, to, s->age, err) < 0
-                   ? -1 : 1;
-    return post (s, to, len, true, err) < 0 ? -1 : 1;
+        report (s, to, true, true);
+    else if (to == group_me (s->g)) {
+        report (s, to, true, false);
+        arrive (s, to, s->age);
+    }
+    else if (post (s, to, len, true, err) < 0)
+        return -1;
+    return 1;
 }
 
-int stream_start_receive (struct stream *s, uint32_t from, struct error *err)
+void stream_start_receive (struct stream *s, uint32_t from)
 {
-    struct peer *p = &s->peer[from];
+    struct stream_peer *p = &s->peer[from];
 
     s->started++;
     if (p->arrived > 0) {
         take_message (s, from);
-        return report (s, from, false, false, err) < 0 ? -1 : 1;
+        report (s, from, false, false);
     }
-    if (is_dead (s, from))
-        return report (s, from, false, true, err) < 0 ? -1 : 1;
-    p->wanted++;
-    return 1;
+    else if (is_dead (s, from))
+        report (s, from, false, true);
+    else
+        p->wanted++;
 }
 
-static bool take_event (struct stream *s, struct stream_done *done)
-{
-    struct event *e = s->event;
-
-    if (!e)
-        return false;
-    *done = e->done;
-    if (!(s->event = e->next))
-        s->event_end = &s->event;
-    free (e);
-    return true;
-}
-
-int stream_wait_one (struct stream *s, struct stream_done *done,
+int stream_wait_one (struct stream *s, struct comm_done *done,
                      struct error *err)
 {
     if (await (s, is_event, err) < 0)
@@ -797,7 +761,7 @@ int stream_wait_one (struct stream *s, struct stream_done *done,
 
 int stream_wait_all (struct stream *s, struct error *err)
 {
-    struct stream_done done;
+    struct comm_done done;
     bool lost = false;
 
     if (await (s, is_all_done, err) < 0)
@@ -816,8 +780,7 @@ int stream_send_note (struct stream *s, uint32_t to, const void *data,
         return 0;
     if (len > STREAM_NOTE_MAX)
         return error_input (err, "a note of %zu bytes is too long", len);
-    if (!(o = calloc (1, sizeof (*o) + len)))
-        return error_nomem (err);
+    o = xcalloc (1, sizeof (*o) + len);
     o->is_note = true;
     o->len = (uint8_t)len;
     if (len > 0)
@@ -828,7 +791,7 @@ int stream_send_note (struct stream *s, uint32_t to, const void *data,
 int stream_receive_note (struct stream *s, uint32_t from, void *buf,
                          size_t *len, struct error *err)
 {
-    struct peer *p = &s->peer[from];
+    struct stream_peer *p = &s->peer[from];
     struct note *note;
 
     if (wait_from (s, from, is_noted, err) < 0)

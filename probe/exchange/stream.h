@@ -40,6 +40,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "probe/exchange/comm.h"
 #include "probe/group.h"
 #include "util/error.h"
 
@@ -51,9 +52,7 @@ enum {
 
 struct stream;
 
-/* For a group that is borrowed, whose letters are the stream's from now on.
- * NULL with errno ENOMEM.
- */
+/* For a group that is borrowed, whose letters are the stream's from now on. */
 struct stream *stream_create (struct group *g);
 void stream_destroy (struct stream *s);
 
@@ -72,21 +71,15 @@ int stream_send (struct stream *s, uint32_t to, size_t len,
 int stream_receive (struct stream *s, uint32_t from, struct error *err);
 int stream_receive_any (struct stream *s, uint32_t *from, struct error *err);
 
-/* Start that, also with oneself. Return 1, or -1 with err. */
+/* Start that, also with oneself. A send returns 1, or -1 with err. */
 int stream_start_send (struct stream *s, uint32_t to, size_t len,
                        struct error *err);
-int stream_start_receive (struct stream *s, uint32_t from, struct error *err);
-
-struct stream_done {
-    uint32_t peer;
-    bool sent; /* else received */
-    bool lost;
-};
+void stream_start_receive (struct stream *s, uint32_t from);
 
 /* Wait for the next of what was started (0: there is nothing left), or for all
  * of it (0: some of it was lost).
  */
-int stream_wait_one (struct stream *s, struct stream_done *done,
+int stream_wait_one (struct stream *s, struct comm_done *done,
                      struct error *err);
 int stream_wait_all (struct stream *s, struct error *err);
 

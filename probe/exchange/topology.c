@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Whole topologies.
+/* The test "topology".
  *
- * Notes: who has lost something exchanges no more, it only comes to the
- * barriers. After every BLOCK repeats process 0 hears from all how many went
- * well, and tells whether to go on, so that a dead process is waited for a few
- * times and no more.
+ * Notes: a process that has lost something exchanges no more, it only comes to
+ * the barriers. After every BLOCK repeats all tell process 0 how many went
+ * well, and it tells whether to go on, so that a dead process is waited for a
+ * few times and no more.
  */
 #include "config.h"
 #include "probe/exchange/topology.h"
 
 #include <stdlib.h>
+#include <string.h>
 
+#include "probe/exchange/pairs.h"
+#include "probe/exchange/program.h"
 #include "probe/wire.h"
+#include "util/alloc.h"
 
 enum {
     BLOCK = 8,
@@ -99,11 +103,9 @@ static int with_all (const struct party *p, const uint32_t *peer, uint32_t n,
 
 static int with_others (const struct party *p, size_t len, struct error *err)
 {
-    uint32_t *peer = calloc (p->n, sizeof (*peer));
+    uint32_t *peer = xarray (p->n, sizeof (*peer));
     int rc;
 
-    if (!peer)
-        return error_nomem (err);
     for (uint32_t i = 1; i < p->n; i++)
         peer[i - 1] = (p->me + i) % p->n;
     rc = with_all (p, peer, p->n - 1, len, err);
@@ -137,7 +139,7 @@ static const pass_f passes[SERIES_SHAPES][2] = {
  * Repeats
  */
 
-struct state {
+struct passes {
     pass_f pass;
     size_t len;
     unsigned int n;      /* passes of a repeat */
@@ -147,7 +149,7 @@ struct state {
 };
 
 /* One repeat; *ns is what it took. */
-static int repeat (const struct party *p, struct state *st, int64_t *ns,
+static int repeat (const struct party *p, struct passes *st, int64_t *ns,
                    struct error *err)
 {
     int64_t start;
@@ -187,12 +189,10 @@ static int tell_word (const struct party *p, uint32_t *word,
 static int agree (const struct party *p, uint32_t *word, struct series *s,
                   struct error *err)
 {
-    struct comm_blob *all = s ? calloc (p->n, sizeof (*all)) : NULL;
+    struct comm_blob *all = s ? xcalloc (p->n, sizeof (*all)) : NULL;
     uint8_t data[WORD];
     int rc;
 
-    if (s && !all)
-        return error_nomem (err);
     wire_put (data, *word, WORD);
     rc = p->comm->collect (p->c, data, sizeof (data), all, err);
     for (uint32_t i = 0; s && rc >= 0 && i < p->n; i++) {
@@ -213,7 +213,7 @@ static int agree (const struct party *p, uint32_t *word, struct series *s,
 }
 
 /* More passes until a repeat takes as long as is wanted. */
-static int settle (const struct party *p, struct state *st, int64_t batch_ns,
+static int settle (const struct party *p, struct passes *st, int64_t batch_ns,
                    struct error *err)
 {
     uint32_t next;
@@ -232,7 +232,7 @@ static int settle (const struct party *p, struct state *st, int64_t batch_ns,
 }
 
 /* All repeats, until one is lost. */
-static int run (const struct party *p, struct state *st,
+static int run (const struct party *p, struct passes *st,
                 const struct measure_how *how, struct series *s,
                 struct error *err)
 {
@@ -258,7 +258,7 @@ static int run (const struct party *p, struct state *st,
     return 0;
 }
 
-static int add (const struct state *st, const struct measure_how *how,
+static int add (const struct passes *st, const struct measure_how *how,
                 struct series_topology *t, struct series *s,
                 struct error *err)
 {
@@ -276,13 +276,13 @@ int topology_run (const struct party *p, enum series_shape shape,
 {
     struct series_topology t = { .shape = shape, .both_ways = both_ways,
                                  .length = len };
-    struct state st = { .pass = passes[shape][both_ways], .len = len,
+    struct passes st = { .pass = passes[shape][both_ways], .len = len,
                         .well = true };
     int64_t ns;
     int rc = -1;
 
-    if (s && !(st.time = calloc (how->repeats, sizeof (*st.time))))
-        return error_nomem (err);
+    if (s)
+        st.time = xarray (how->repeats, sizeof (*st.time));
     st.n = how->warm_up;
     if (st.n > 0 && repeat (p, &st, &ns, err) < 0)
         goto error;
@@ -300,3 +300,70 @@ error:
     free (st.time);
     return rc;
 }
+
+/*
+ * The test
+ */
+
+static bool wanted (const struct exchange_args *a, int shape, int both)
+{
+    static const bool none[SERIES_SHAPES][2];
+
+    return a->shape[shape][both]
+           || !memcmp (a->shape, none, sizeof (none));
+}
+
+/* All shapes at one length. Return 1, 0 where something was lost, or -1. */
+static int run_length (struct exchange_session *x, uint64_t length,
+                       struct series *s, struct error *err)
+{
+    const struct exchange_args *a = x->args;
+    int rc = 1;
+
+    for (int both = 0; both <= 1 && rc > 0; both++)
+        for (int shape = 0; shape < SERIES_SHAPES && rc > 0; shape++)
+            if (wanted (a, shape, both))
+                rc = topology_run (&x->party, (enum series_shape)shape, both,
+                                   length, &a->how, s, err);
+    return rc;
+}
+
+static uint64_t count_exchanges (const struct series *s)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < s->ntopologies; i++)
+        sum += series_exchanges (s->topology[i].shape, s->nprocesses);
+    return sum;
+}
+
+static int run_test (struct exchange_session *x, struct error *err)
+{
+    struct party *p = &x->party;
+    const struct lengths *l = &x->length;
+    int64_t start = p->comm->now_ns (p->c);
+    struct series *s;
+    int rc = 1;
+
+    if (p->n < TOPOLOGY_PROCESSES_MIN)
+        return error_input (err, "topologies have %d processes or more, not "
+                            "%u", TOPOLOGY_PROCESSES_MIN, p->n);
+    if (session_series (x, SERIES_TOPOLOGY, "topology", "", &s, err) < 0)
+        return -1;
+    for (size_t i = 0; i < l->n && rc > 0; i++) {
+        rc = run_length (x, l->v[i], s, err);
+        progress_show (&p->progress, i + 1, l->n);
+    }
+    progress_hide (&p->progress);
+    return rc < 0 ? -1
+                  : pairs_finish (p, start, s ? s->ntopologies : 0,
+                                  s ? count_exchanges (s) : 0, s, err);
+}
+
+const struct exchange_test exchange_topology = {
+    .name = "topology",
+    .help = "whole topologies at once: star, complete graph, ring",
+    .options = args_topology,
+    .length = { (uint64_t[]){ 1024, 8192, 65536 }, 3 },
+    .run = run_test,
+};

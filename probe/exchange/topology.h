@@ -21,8 +21,7 @@
 #include <stddef.h>
 
 #include "compare/series/series.h"
-#include "probe/exchange/measure.h"
-#include "probe/exchange/party.h"
+#include "probe/exchange/exchange.h"
 #include "util/error.h"
 
 enum { TOPOLOGY_PROCESSES_MIN = 3 };

@@ -6,11 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "probe/cpu.h"
-#include "probe/mpi/call.h"
-#include "probe/mpi/kinds.h"
+#include "util/alloc.h"
+#include "util/clock.h"
 #include "util/text.h"
 
 enum { TAG = 1, TAG_NOTE = 2, TAG_BLOB = 3 };
@@ -30,7 +29,7 @@ struct started {
 struct comm_mpi {
     MPI_Comm comm;
     int rank, size;
-    struct place *place;     /* [size] */
+    struct mpi_place *place;     /* [size] */
     struct place_name *name; /* [size] */
     uint32_t hosts;
     size_t len; /* of the longest message */
@@ -39,6 +38,15 @@ struct comm_mpi {
     uint64_t want_buffer;
     uint8_t *buffer; /* that MPI has; NULL: none */
 };
+
+int comm_mpi_failed (int code, const char *function, struct error *err)
+{
+    char text[MPI_MAX_ERROR_STRING] = "";
+    int len;
+
+    MPI_Error_string (code, text, &len);
+    return error_world (err, "%s: %.300s", function, text);
+}
 
 /*
  * Who is who
@@ -68,21 +76,19 @@ static int find_host (char host[PLACE_HOST_MAX], struct error *err)
 static int find_places (struct comm_mpi *c, const struct comm_mpi_options *opts,
                         struct error *err)
 {
-    struct place me = { .host = "" };
+    struct mpi_place me = { .host = "" };
     size_t n = (size_t)c->size;
 
-    c->place = calloc (n, sizeof (*c->place));
-    c->name = calloc (n, sizeof (*c->name));
-    if (!c->place || !c->name)
-        return error_nomem (err);
+    c->place = xcalloc (n, sizeof (*c->place));
+    c->name = xcalloc (n, sizeof (*c->name));
     cpu_cores (&me.cores);
     if (find_host (me.host, err) < 0
         || CALL (err, MPI_Allgather, &me, sizeof (me), MPI_BYTE, c->place,
                  sizeof (me), MPI_BYTE, c->comm) < 0
-        || places_hosts (c->place, (uint32_t)c->size, &c->hosts, err) < 0
         || places_name (c->place, (uint32_t)c->size, opts->naming, c->name,
                         err) < 0)
         return -1;
+    c->hosts = places_hosts (c->place, (uint32_t)c->size);
     if (c->name[c->rank].core >= 0 && cpu_bind (c->name[c->rank].core) < 0)
         return error_errno (err, "%s: cannot stay on core %d", me.host,
                             c->name[c->rank].core);
@@ -110,12 +116,8 @@ struct comm_mpi *comm_mpi_open (MPI_Comm mpi,
                                 const struct comm_mpi_options *opts,
                                 struct error *err)
 {
-    struct comm_mpi *c = calloc (1, sizeof (*c));
+    struct comm_mpi *c = xcalloc (1, sizeof (*c));
 
-    if (!c) {
-        error_nomem (err);
-        return NULL;
-    }
     c->comm = MPI_COMM_NULL;
     c->want_buffer = opts->buffer;
     if (CALL (err, MPI_Comm_dup, mpi, &c->comm) < 0
@@ -182,9 +184,7 @@ static const char *get_host (const void *vc, uint32_t rank)
 
 static uint8_t *make_message (size_t len)
 {
-    uint8_t *bytes = malloc (len + 1);
-
-    return bytes ? memset (bytes, 0xa5, len + 1) : NULL;
+    return memset (xarray (len + 1, 1), 0xa5, len + 1);
 }
 
 /* As much as a round trip's messages need, where nothing is said: MPI may not
@@ -205,8 +205,7 @@ int comm_mpi_buffer (struct comm_mpi *c, size_t len, struct error *err)
     if (size > INT_MAX)
         return error_input (err, "MPI takes no buffer of %ju bytes",
                             (uintmax_t)size);
-    if (!(c->buffer = malloc ((size_t)size)))
-        return error_nomem (err);
+    c->buffer = xarray (size, 1);
     if (CALL (err, MPI_Buffer_attach, c->buffer, (int)size) == 0)
         return 0;
     free (c->buffer);
@@ -222,18 +221,15 @@ static int reserve (void *vc, size_t len, struct error *err)
         return error_input (err, "MPI takes no message of %zu bytes", len);
     drop_messages (c);
     c->len = len;
-    if (!(c->out = make_message (len)) || !(c->in = make_message (len)))
-        return error_nomem (err);
+    c->out = make_message (len);
+    c->in = make_message (len);
     return 0;
 }
 
 static int64_t now_ns (void *vc)
 {
-    struct timespec ts;
-
     (void)vc;
-    clock_gettime (CLOCK_MONOTONIC, &ts);
-    return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+    return clock_ns ();
 }
 
 /* 0 as 1: it is done. */
@@ -281,33 +277,19 @@ static int recv_any (void *vc, size_t len, uint32_t *from, struct error *err)
  * Messages that are started, and waited for later
  */
 
-static int grow (void *array, size_t size, int room)
-{
-    void *old = *(void **)array;
-    void *new = realloc (old, (size_t)room * size);
-
-    if (!new)
-        return -1;
-    *(void **)array = new;
-    return 0;
-}
-
 /* Room for one more. */
-static int make_room (struct started *s, struct error *err)
+static void make_room (struct started *s)
 {
-    int room = s->room > 0 ? 2 * s->room : COMM_WINDOW;
+    size_t room = s->room > 0 ? 2 * (size_t)s->room : COMM_WINDOW;
 
     if (s->n < s->room)
-        return 0;
-    if (grow (&s->request, sizeof (*s->request), room) < 0
-        || grow (&s->status, sizeof (*s->status), room) < 0
-        || grow (&s->what, sizeof (*s->what), room) < 0
-        || grow (&s->buffer, sizeof (*s->buffer), room) < 0)
-        return error_nomem (err);
-    for (int i = s->room; i < room; i++)
-        s->buffer[i] = NULL;
-    s->room = room;
-    return 0;
+        return;
+    s->request = xrealloc (s->request, room, sizeof (*s->request));
+    s->status = xrealloc (s->status, room, sizeof (*s->status));
+    s->what = xrealloc (s->what, room, sizeof (*s->what));
+    s->buffer = xrealloc (s->buffer, room, sizeof (*s->buffer));
+    for (; s->room < (int)room; s->room++)
+        s->buffer[s->room] = NULL;
 }
 
 static int start_send (void *vc, uint32_t to, size_t len, struct error *err)
@@ -315,9 +297,9 @@ static int start_send (void *vc, uint32_t to, size_t len, struct error *err)
     struct comm_mpi *c = vc;
     struct started *s = &c->started;
 
-    if (make_room (s, err) < 0
-        || CALL (err, MPI_Isend, c->out, (int)len, MPI_BYTE, (int)to, TAG,
-                 c->comm, &s->request[s->n]) < 0)
+    make_room (s);
+    if (CALL (err, MPI_Isend, c->out, (int)len, MPI_BYTE, (int)to, TAG,
+              c->comm, &s->request[s->n]) < 0)
         return -1;
     s->what[s->n++] = (struct comm_done){ .peer = to, .sent = true };
     return 1;
@@ -328,10 +310,9 @@ static int start_recv (void *vc, uint32_t from, size_t len, struct error *err)
     struct comm_mpi *c = vc;
     struct started *s = &c->started;
 
-    if (make_room (s, err) < 0)
-        return -1;
-    if (!s->buffer[s->n] && !(s->buffer[s->n] = make_message (c->len)))
-        return error_nomem (err);
+    make_room (s);
+    if (!s->buffer[s->n])
+        s->buffer[s->n] = make_message (c->len);
     if (CALL (err, MPI_Irecv, s->buffer[s->n], (int)len, MPI_BYTE, (int)from,
               TAG, c->comm, &s->request[s->n]) < 0)
         return -1;
@@ -397,8 +378,7 @@ static int recv_note (void *vc, uint32_t from, void *data, size_t len,
 static int receive_blob (struct comm_mpi *c, int from, const void *own,
                          struct comm_blob *blob, struct error *err)
 {
-    if (!(blob->data = malloc (blob->len + 1)))
-        return error_nomem (err);
+    blob->data = xarray (blob->len, 1);
     if (from == c->rank) {
         if (blob->len > 0)
             memcpy (blob->data, own, blob->len);
@@ -425,8 +405,8 @@ static int collect (void *vc, const void *data, size_t len,
 
     if (check_blob (len, err) < 0)
         return -1;
-    if (c->rank == 0 && !(lens = calloc ((size_t)c->size, sizeof (*lens))))
-        return error_nomem (err);
+    if (c->rank == 0)
+        lens = xcalloc ((size_t)c->size, sizeof (*lens));
     if (CALL (err, MPI_Gather, &mine, 1, MPI_UINT64_T, lens, 1, MPI_UINT64_T,
               0, c->comm) < 0)
         goto error;
@@ -463,8 +443,7 @@ static int tell (void *vc, struct comm_blob *blob, struct error *err)
         return -1;
     if (c->rank != 0) {
         blob->len = (size_t)len;
-        if (!(blob->data = malloc (blob->len + 1)))
-            return error_nomem (err);
+        blob->data = xarray (blob->len, 1);
     }
     if (CALL (err, MPI_Bcast, blob->data, (int)len, MPI_BYTE, 0, c->comm) == 0)
         return 1;
@@ -495,5 +474,5 @@ const struct comm comm_mpi = {
     .recv_note = recv_note,
     .collect = collect,
     .tell = tell,
-    .exchanges = kinds,
+    .exchanges = comm_mpi_kinds,
 };

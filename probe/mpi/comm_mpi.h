@@ -38,7 +38,7 @@ void comm_mpi_close (struct comm_mpi *c);
 
 uint32_t comm_mpi_hosts (const struct comm_mpi *c);
 
-/* For who calls MPI himself: its communicator, on which errors are returned,
+/* For callers of MPI itself: its communicator, on which errors are returned,
  * and what to send from and to receive into, of as many bytes as are reserved.
  */
 struct comm_mpi_wire {
@@ -53,5 +53,23 @@ struct comm_mpi_wire comm_mpi_wire (const struct comm_mpi *c);
 int comm_mpi_buffer (struct comm_mpi *c, size_t len, struct error *err);
 
 extern const struct comm comm_mpi;
+
+/* Its own kinds of exchange (kinds.c). */
+extern const struct comm_exchange comm_mpi_kinds[];
+
+/* Call an MPI function on this communicator with the arguments that follow: 0,
+ * or -1 with one sentence in err: `if (CALL (err, MPI_Barrier, comm) < 0)`.
+ */
+#define CALL(err, function, ...) \
+    comm_mpi_check (function (__VA_ARGS__), #function, err)
+
+/* What MPI says of a code that is not MPI_SUCCESS, in err. Return -1. */
+int comm_mpi_failed (int code, const char *function, struct error *err);
+
+static inline int comm_mpi_check (int code, const char *function,
+                                  struct error *err)
+{
+    return code == MPI_SUCCESS ? 0 : comm_mpi_failed (code, function, err);
+}
 
 #endif /* PROBE_MPI_COMM_MPI_H */

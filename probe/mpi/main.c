@@ -2,8 +2,8 @@
 /* pmm-probe-mpi: the tests of pmm-probe over MPI, and what MPI's operations
  * cost. Built once for each MPI; see probe/exchange/program.h and operations.h.
  *
- * What is wrong is said by one process where all have come to their end, as
- * with bad arguments. Else who cannot go on ends the others as well.
+ * One process reports an error where all have come to their end, as with bad
+ * arguments. Otherwise a process that cannot go on ends the others as well.
  */
 #include "config.h"
 
@@ -19,6 +19,7 @@
 #include "probe/exchange/program.h"
 #include "probe/mpi/comm_mpi.h"
 #include "probe/mpi/operations.h"
+#include "util/alloc.h"
 #include "util/file.h"
 #include "util/text.h"
 
@@ -56,13 +57,6 @@ static void describe_mpi (char *buf, size_t size)
 /*
  * The test "operations"
  */
-
-static int check_operations (struct error *err)
-{
-    if (own.fast_repeats < 1 || own.fast_repeats > FAST_REPEATS_MAX)
-        return error_input (err, "--fast-repeats: 1 to %d", FAST_REPEATS_MAX);
-    return 0;
-}
 
 static int save_operations (const struct operations_scene *scene,
                             const struct operation_cost *cost,
@@ -109,10 +103,9 @@ static int run_operations (struct exchange_session *x, struct error *err)
     struct operation_cost *cost;
     int rc;
 
-    if (check_operations (err) < 0)
-        return -1;
-    if (!(cost = calloc (operations_count (), sizeof (*cost))))
-        return error_nomem (err);
+    if (own.fast_repeats < 1 || own.fast_repeats > FAST_REPEATS_MAX)
+        return error_input (err, "--fast-repeats: 1 to %d", FAST_REPEATS_MAX);
+    cost = xcalloc (operations_count (), sizeof (*cost));
     rc = operations_run (comm_mpi_wire (x->party.c).comm, &opts, cost, err);
     if (rc == 0 && x->party.me == 0)
         rc = show_operations (x, &opts, cost, err);
@@ -253,9 +246,9 @@ static int run (const struct exchange_test *test,
     return rc;
 }
 
-/* Learn who is the first for whom something went wrong; INT_MAX: nobody. Who
- * has had no trouble waits for all the others, else for some seconds: then it
- * is -1.
+/* The first process for which something went wrong; INT_MAX: none. One that has
+ * had no trouble waits for all the others, another one for some seconds: then
+ * it is -1.
  */
 static int first_in_trouble (int me, bool trouble)
 {
@@ -274,6 +267,17 @@ static int first_in_trouble (int me, bool trouble)
     return done ? first : -1;
 }
 
+/* A process that ends before MPI_Finalize, as one that runs out of memory does
+ * (util/alloc.h), has said why: end the others as well.
+ */
+static bool ended;
+
+static void end_all (void)
+{
+    if (!ended)
+        MPI_Abort (MPI_COMM_WORLD, ERROR_WORLD);
+}
+
 /* Return the exit status. */
 static int finish (int rc, const struct error *err)
 {
@@ -283,6 +287,7 @@ static int finish (int rc, const struct error *err)
     first = first_in_trouble (me, rc < 0);
     if (rc < 0 && (first < 0 || first == me))
         fprintf (stderr, "%s: %s\n", name, err->text);
+    ended = true;
     if (first < 0)
         MPI_Abort (MPI_COMM_WORLD, err->fault);
     MPI_Finalize ();
@@ -314,6 +319,7 @@ int main (int argc, char **argv)
     if (rc == OPTIONS_HELP)
         return 0;
     MPI_Init (&argc, &argv);
+    atexit (end_all);
     if (rc == 0)
         rc = run (test, &args, &err);
     rc = finish (rc, &err);

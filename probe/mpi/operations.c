@@ -7,7 +7,8 @@
 #include <stdlib.h>
 
 #include "core/linear/stats.h"
-#include "probe/mpi/call.h"
+#include "probe/mpi/comm_mpi.h"
+#include "util/alloc.h"
 #include "util/json.h"
 
 enum {
@@ -17,7 +18,7 @@ enum {
 };
 
 /* What an operation works with. */
-struct bench {
+struct mpi_bench {
     MPI_Comm comm;
     const struct operations_options *opts;
     int rank, last;
@@ -31,159 +32,142 @@ struct bench {
  * The operations. Those of two processes say what process 0 and the last do.
  */
 
-static int do_timer (struct bench *b, struct error *err)
+static int do_timer (struct mpi_bench *b, int n, struct error *err)
 {
     (void)b;
+    (void)n;
     (void)err;
     MPI_Wtime ();
     return 0;
 }
 
-static int do_barrier (struct bench *b, struct error *err)
+static int barrier (struct mpi_bench *b, struct error *err)
 {
     return CALL (err, MPI_Barrier, b->comm);
 }
 
-static int allreduce (struct bench *b, int n, struct error *err)
+static int do_barrier (struct mpi_bench *b, int n, struct error *err)
+{
+    (void)n;
+    return barrier (b, err);
+}
+
+static int do_allreduce (struct mpi_bench *b, int n, struct error *err)
 {
     return CALL (err, MPI_Allreduce, b->out, b->in, n, MPI_INT, MPI_SUM,
                  b->comm);
 }
 
-static int do_allreduce_1 (struct bench *b, struct error *err)
-{
-    return allreduce (b, 1, err);
-}
-
-static int do_allreduce_10 (struct bench *b, struct error *err)
-{
-    return allreduce (b, 10, err);
-}
-
-static int reduce (struct bench *b, int n, struct error *err)
+static int do_reduce (struct mpi_bench *b, int n, struct error *err)
 {
     return CALL (err, MPI_Reduce, b->out, b->in, n, MPI_INT, MPI_SUM, 0,
                  b->comm);
 }
 
-static int do_reduce_1 (struct bench *b, struct error *err)
+static int do_broadcast (struct mpi_bench *b, int n, struct error *err)
 {
-    return reduce (b, 1, err);
+    return CALL (err, MPI_Bcast, b->out, n, MPI_INT, 0, b->comm);
 }
 
-static int do_reduce_10 (struct bench *b, struct error *err)
+static int do_gather (struct mpi_bench *b, int n, struct error *err)
 {
-    return reduce (b, 10, err);
-}
-
-static int do_broadcast (struct bench *b, struct error *err)
-{
-    return CALL (err, MPI_Bcast, b->out, 1, MPI_INT, 0, b->comm);
-}
-
-static int do_gather (struct bench *b, struct error *err)
-{
-    return CALL (err, MPI_Gather, b->out, 1, MPI_INT, b->gathered, 1,
+    return CALL (err, MPI_Gather, b->out, n, MPI_INT, b->gathered, n,
                  MPI_INT, 0, b->comm);
 }
 
-static int send (struct bench *b, int to, int n, struct error *err)
+static int send (struct mpi_bench *b, int to, int n, struct error *err)
 {
     return CALL (err, MPI_Send, b->out, n, MPI_INT, to, TAG, b->comm);
 }
 
-static int receive (struct bench *b, int from, int n, struct error *err)
+static int receive (struct mpi_bench *b, int from, int n, struct error *err)
 {
     return CALL (err, MPI_Recv, b->in, n, MPI_INT, from, TAG, b->comm,
                  MPI_STATUS_IGNORE);
 }
 
-static int do_isend_wait (struct bench *b, struct error *err)
+static bool takes_part (const struct mpi_bench *b)
+{
+    return b->rank == 0 || b->rank == b->last;
+}
+
+static int do_isend_wait (struct mpi_bench *b, int n, struct error *err)
 {
     MPI_Request request;
 
     if (b->rank == b->last)
-        return receive (b, 0, INTS, err);
+        return receive (b, 0, n, err);
     if (b->rank != 0)
         return 0;
-    if (CALL (err, MPI_Isend, b->out, INTS, MPI_INT, b->last, TAG, b->comm,
+    if (CALL (err, MPI_Isend, b->out, n, MPI_INT, b->last, TAG, b->comm,
               &request) < 0)
         return -1;
     return CALL (err, MPI_Wait, &request, MPI_STATUS_IGNORE);
 }
 
 /* There never is a message. */
-static int do_iprobe (struct bench *b, struct error *err)
+static int do_iprobe (struct mpi_bench *b, int n, struct error *err)
 {
     int there;
 
+    (void)n;
     return CALL (err, MPI_Iprobe, MPI_ANY_SOURCE, TAG, b->comm, &there,
                  MPI_STATUS_IGNORE);
 }
 
-static int do_send (struct bench *b, struct error *err)
+static int do_send (struct mpi_bench *b, int n, struct error *err)
 {
     if (b->rank == b->last)
-        return receive (b, 0, INTS, err);
-    return b->rank == 0 ? send (b, b->last, INTS, err) : 0;
+        return receive (b, 0, n, err);
+    return b->rank == 0 ? send (b, b->last, n, err) : 0;
 }
 
-static int do_sendrecv (struct bench *b, struct error *err)
+static int do_sendrecv (struct mpi_bench *b, int n, struct error *err)
 {
     int peer = b->last - b->rank;
 
-    if (b->rank != 0 && b->rank != b->last)
+    if (!takes_part (b))
         return 0;
-    return CALL (err, MPI_Sendrecv, b->out, 1, MPI_INT, peer, TAG, b->in,
-                 1, MPI_INT, peer, TAG, b->comm, MPI_STATUS_IGNORE);
+    return CALL (err, MPI_Sendrecv, b->out, n, MPI_INT, peer, TAG, b->in, n,
+                 MPI_INT, peer, TAG, b->comm, MPI_STATUS_IGNORE);
 }
 
-static int there_and_back (struct bench *b, int n, struct error *err)
+static int do_send_receive (struct mpi_bench *b, int n, struct error *err)
 {
     if (b->rank == 0)
-        return send (b, b->last, n, err) < 0 || receive (b, b->last, n, err) < 0
-                   ? -1
-                   : 0;
+        return send (b, b->last, n, err) < 0 ? -1
+                                             : receive (b, b->last, n, err);
     if (b->rank == b->last)
-        return receive (b, 0, n, err) < 0 || send (b, 0, n, err) < 0 ? -1 : 0;
+        return receive (b, 0, n, err) < 0 ? -1 : send (b, 0, n, err);
     return 0;
 }
 
-static int do_send_receive (struct bench *b, struct error *err)
-{
-    return there_and_back (b, INTS, err);
-}
-
-static int do_persistent_5 (struct bench *b, struct error *err)
+static int do_persistent (struct mpi_bench *b, int n, struct error *err)
 {
     MPI_Status status[MESSAGES];
 
-    if (b->rank != 0 && b->rank != b->last)
+    (void)n;
+    if (!takes_part (b))
         return 0;
     if (CALL (err, MPI_Startall, MESSAGES, b->request) < 0)
         return -1;
     return CALL (err, MPI_Waitall, MESSAGES, b->request, status);
 }
 
-static int do_isend_5 (struct bench *b, struct error *err)
+static int do_isends (struct mpi_bench *b, int n, struct error *err)
 {
     MPI_Request request[MESSAGES];
     MPI_Status status[MESSAGES];
 
-    if (b->rank != 0 && b->rank != b->last)
+    if (!takes_part (b))
         return 0;
     for (int i = 0; i < MESSAGES; i++)
-        if ((b->rank == 0 ? CALL (err, MPI_Isend, &b->out[i], 1, MPI_INT,
+        if ((b->rank == 0 ? CALL (err, MPI_Isend, &b->out[i], n, MPI_INT,
                                   b->last, TAG, b->comm, &request[i])
-                          : CALL (err, MPI_Irecv, &b->in[i], 1, MPI_INT, 0,
+                          : CALL (err, MPI_Irecv, &b->in[i], n, MPI_INT, 0,
                                   TAG, b->comm, &request[i])) < 0)
             return -1;
     return CALL (err, MPI_Waitall, MESSAGES, request, status);
-}
-
-static int do_signal (struct bench *b, struct error *err)
-{
-    return there_and_back (b, 0, err);
 }
 
 enum {
@@ -191,30 +175,33 @@ enum {
     FAST = 2,  /* many at each go */
 };
 
-static const struct operation {
+static const struct mpi_operation {
     const char *name, *text;
-    int (*run) (struct bench *b, struct error *err);
+    int (*run) (struct mpi_bench *b, int n, struct error *err);
+    int n; /* integers of a message */
     int flags;
 } operations[] = {
-    { "timer", "timer (DT)", do_timer, ALONE | FAST },
-    { "barrier", "barrier (DB)", do_barrier, ALONE },
-    { "allreduce_1", "allreduce of 1 integer", do_allreduce_1, 0 },
-    { "allreduce_10", "allreduce of 10 integers", do_allreduce_10, 0 },
-    { "reduce_1", "reduce of 1 integer", do_reduce_1, 0 },
-    { "reduce_10", "reduce of 10 integers", do_reduce_10, 0 },
-    { "broadcast", "broadcast of 1 integer", do_broadcast, 0 },
-    { "gather", "gather of 1 integer of each", do_gather, 0 },
+    { "timer", "timer (DT)", do_timer, 0, ALONE | FAST },
+    { "barrier", "barrier (DB)", do_barrier, 0, ALONE },
+    { "allreduce_1", "allreduce of 1 integer", do_allreduce, 1, 0 },
+    { "allreduce_10", "allreduce of 10 integers", do_allreduce, 10, 0 },
+    { "reduce_1", "reduce of 1 integer", do_reduce, 1, 0 },
+    { "reduce_10", "reduce of 10 integers", do_reduce, 10, 0 },
+    { "broadcast", "broadcast of 1 integer", do_broadcast, 1, 0 },
+    { "gather", "gather of 1 integer of each", do_gather, 1, 0 },
     { "isend_wait", "non-blocking send of 10 integers, with wait",
-      do_isend_wait, 0 },
-    { "iprobe", "iprobe, without a message", do_iprobe, FAST },
-    { "send", "blocking send of 10 integers", do_send, 0 },
-    { "sendrecv", "sendrecv of 1 integer", do_sendrecv, 0 },
-    { "send_receive", "send, then receive 10 integers", do_send_receive, 0 },
-    { "persistent_5", "5 persistent sends of 1 integer, started at once",
-      do_persistent_5, 0 },
-    { "isend_5", "5 non-blocking sends of 1 integer, with wait", do_isend_5,
+      do_isend_wait, 10, 0 },
+    { "iprobe", "iprobe, without a message", do_iprobe, 0, FAST },
+    { "send", "blocking send of 10 integers", do_send, 10, 0 },
+    { "sendrecv", "sendrecv of 1 integer", do_sendrecv, 1, 0 },
+    { "send_receive", "send, then receive 10 integers", do_send_receive, 10,
       0 },
-    { "signal", "signal: an empty message there and back", do_signal, 0 },
+    { "persistent_5", "5 persistent sends of 1 integer, started at once",
+      do_persistent, 1, 0 },
+    { "isend_5", "5 non-blocking sends of 1 integer, with wait", do_isends, 1,
+      0 },
+    { "signal", "signal: an empty message there and back", do_send_receive, 0,
+      0 },
 };
 
 enum {
@@ -236,37 +223,37 @@ size_t operations_count (void)
  * barrier that ends it takes another time whenever the machine does something
  * else: what one took right before is taken off.
  */
-static int once (struct bench *b, const struct operation *o, uint64_t n,
+static int once (struct mpi_bench *b, const struct mpi_operation *o, uint64_t n,
                  double *us, struct error *err)
 {
     bool together = !(o->flags & ALONE);
-    double begin, barrier = 0;
+    double begin, waited = 0;
 
     if (together) {
-        if (do_barrier (b, err) < 0)
+        if (barrier (b, err) < 0)
             return -1;
         begin = MPI_Wtime ();
-        if (do_barrier (b, err) < 0)
+        if (barrier (b, err) < 0)
             return -1;
-        barrier = MPI_Wtime () - begin;
+        waited = MPI_Wtime () - begin;
     }
     begin = MPI_Wtime ();
     for (uint64_t i = 0; i < n; i++)
-        if (o->run (b, err) < 0)
+        if (o->run (b, o->n, err) < 0)
             return -1;
-    if (together && do_barrier (b, err) < 0)
+    if (together && barrier (b, err) < 0)
         return -1;
-    *us = 1e6 * (MPI_Wtime () - begin - barrier);
+    *us = 1e6 * (MPI_Wtime () - begin - waited);
     return 0;
 }
 
 /* cost[0 .. i-1] are known. A go of the timer has one more reading; DT is in
  * that of the barrier, and in both parts of each behind it.
  */
-static int measure (struct bench *b, size_t i, struct operation_cost *cost,
+static int measure (struct mpi_bench *b, size_t i, struct operation_cost *cost,
                     struct error *err)
 {
-    const struct operation *o = &operations[i];
+    const struct mpi_operation *o = &operations[i];
     uint64_t n = o->flags & FAST ? b->opts->fast_repeats : 1;
     size_t repeats = b->opts->repeats;
     double each = (double)n + (i == TIMER ? 1 : 0);
@@ -288,7 +275,7 @@ static int measure (struct bench *b, size_t i, struct operation_cost *cost,
     return 0;
 }
 
-static int make_requests (struct bench *b, struct error *err)
+static int make_requests (struct mpi_bench *b, struct error *err)
 {
     for (int i = 0; i < MESSAGES; i++)
         if ((b->rank == 0
@@ -301,7 +288,7 @@ static int make_requests (struct bench *b, struct error *err)
     return 0;
 }
 
-static void bench_clear (struct bench *b)
+static void bench_clear (struct mpi_bench *b)
 {
     for (int i = 0; i < MESSAGES; i++)
         if (b->request[i] != MPI_REQUEST_NULL)
@@ -313,7 +300,7 @@ static void bench_clear (struct bench *b)
 int operations_run (MPI_Comm comm, const struct operations_options *opts,
                     struct operation_cost *cost, struct error *err)
 {
-    struct bench b = { .comm = comm, .opts = opts };
+    struct mpi_bench b = { .comm = comm, .opts = opts };
     int size;
     int rc = -1;
 
@@ -322,12 +309,8 @@ int operations_run (MPI_Comm comm, const struct operations_options *opts,
     MPI_Comm_rank (comm, &b.rank);
     MPI_Comm_size (comm, &size);
     b.last = size - 1;
-    b.gathered = calloc ((size_t)size, sizeof (*b.gathered));
-    b.us = calloc (opts->repeats, sizeof (*b.us));
-    if (!b.gathered || !b.us) {
-        error_nomem (err);
-        goto error;
-    }
+    b.gathered = xcalloc ((size_t)size, sizeof (*b.gathered));
+    b.us = xarray (opts->repeats, sizeof (*b.us));
     if (make_requests (&b, err) < 0)
         goto error;
     for (size_t i = 0; i < OPERATIONS; i++)
@@ -366,48 +349,38 @@ void operations_print (const struct operations_scene *scene,
 
 static json_t *cost_json (const struct operation_cost *cost)
 {
+    json_t *json = json_object ();
     json_t *us = json_object ();
 
     for (int i = 0; i < SERIES_STATS; i++)
-        if (json_object_set_new (us, series_stat_name (i),
-                                 json_real (cost->us[i])) < 0) {
-            json_decref (us);
-            return NULL;
-        }
-    return json_pack ("{s:s, s:s, s:o, s:o}", "name", cost->name, "text",
-                      cost->text, "us", us, "stderr_us",
-                      isnan (cost->error) ? json_null ()
-                                          : json_real (cost->error));
-}
-
-static json_t *costs_json (const struct operation_cost *cost)
-{
-    json_t *list = json_array ();
-
-    for (size_t i = 0; i < OPERATIONS; i++)
-        if (json_array_append_new (list, cost_json (&cost[i])) < 0) {
-            json_decref (list);
-            return NULL;
-        }
-    return list;
+        json_put (us, series_stat_name (i), json_real (cost->us[i]));
+    json_put (json, "name", json_string (cost->name));
+    json_put (json, "text", json_string (cost->text));
+    json_put (json, "us", us);
+    json_put (json, "stderr_us", isnan (cost->error)
+                                     ? json_null ()
+                                     : json_real (cost->error));
+    return json;
 }
 
 int operations_write (const struct operations_scene *scene,
                       const struct operation_cost *cost, FILE *fp,
                       struct error *err)
 {
-    const struct operations_options *opts = scene->opts;
-    json_t *json = json_file ("operations", NULL);
-    json_t *rest = json_pack (
-        "{s:s, s:I, s:I, s:I, s:I, s:o}", "mpi", scene->mpi, "processes",
-        (json_int_t)scene->processes, "hosts", (json_int_t)scene->hosts,
-        "repeats", (json_int_t)opts->repeats, "fast_repeats",
-        (json_int_t)opts->fast_repeats, "operations", costs_json (cost));
-    int rc = json && rest && json_object_update (json, rest) == 0
-                 ? json_write (json, fp, err)
-                 : error_nomem (err);
+    json_t *json = xcheck (json_file ("operations", NULL));
+    json_t *list = json_array ();
+    int rc;
 
+    for (size_t i = 0; i < OPERATIONS; i++)
+        json_add (list, cost_json (&cost[i]));
+    json_put (json, "mpi", json_string (scene->mpi));
+    json_put (json, "processes", json_integer (scene->processes));
+    json_put (json, "hosts", json_integer (scene->hosts));
+    json_put (json, "repeats", json_integer ((json_int_t)scene->opts->repeats));
+    json_put (json, "fast_repeats",
+              json_integer ((json_int_t)scene->opts->fast_repeats));
+    json_put (json, "operations", list);
+    rc = json_write (json, fp, err);
     json_decref (json);
-    json_decref (rest);
     return rc;
 }

@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/alloc.h"
+#include "util/sort.h"
+
 static const char *const namings[PLACE_NAMINGS] = {
     [PLACE_BY_ANY] = "any",
     [PLACE_BY_HOST] = "host",
@@ -24,42 +27,38 @@ int place_naming_find (const char *name)
 /* Those of a host together, of these those of the same cores, by rank. */
 static int compare_places (const void *va, const void *vb)
 {
-    const struct place *a = *(const struct place *const *)va;
-    const struct place *b = *(const struct place *const *)vb;
+    const struct mpi_place *a = *(const struct mpi_place *const *)va;
+    const struct mpi_place *b = *(const struct mpi_place *const *)vb;
     int c = strcmp (a->host, b->host);
 
     if (c == 0)
         c = memcmp (&a->cores, &b->cores, sizeof (a->cores));
-    return c ? c : (a > b) - (a < b);
+    return c ? c : util_compare (a, b);
 }
 
-static const struct place **sort_places (const struct place *place, uint32_t n,
-                                         struct error *err)
+static const struct mpi_place **sort_places (const struct mpi_place *place,
+                                         uint32_t n)
 {
-    const struct place **sorted = calloc (n, sizeof (*sorted));
+    const struct mpi_place **sorted = xarray (n, sizeof (*sorted));
 
-    if (!sorted) {
-        error_nomem (err);
-        return NULL;
-    }
     for (uint32_t i = 0; i < n; i++)
         sorted[i] = &place[i];
     qsort (sorted, n, sizeof (*sorted), compare_places);
     return sorted;
 }
 
-static bool same_host (const struct place *a, const struct place *b)
+static bool same_host (const struct mpi_place *a, const struct mpi_place *b)
 {
     return !strcmp (a->host, b->host);
 }
 
-static bool same_cores (const struct place *a, const struct place *b)
+static bool same_cores (const struct mpi_place *a, const struct mpi_place *b)
 {
     return same_host (a, b) && CPU_EQUAL (&a->cores, &b->cores);
 }
 
 /* The first host with more than one process; NULL: none. */
-static const char *crowded (const struct place *const *sorted, uint32_t n)
+static const char *crowded (const struct mpi_place *const *sorted, uint32_t n)
 {
     for (uint32_t i = 1; i < n; i++)
         if (same_host (sorted[i - 1], sorted[i]))
@@ -76,7 +75,7 @@ static int nth_core (const cpu_set_t *cores, uint32_t nth)
     return -1;
 }
 
-static void name_by_host (const struct place *place, uint32_t n,
+static void name_by_host (const struct mpi_place *place, uint32_t n,
                           struct place_name *name)
 {
     for (uint32_t i = 0; i < n; i++) {
@@ -85,8 +84,8 @@ static void name_by_host (const struct place *place, uint32_t n,
     }
 }
 
-static int name_by_core (const struct place *place,
-                         const struct place *const *sorted, uint32_t n,
+static int name_by_core (const struct mpi_place *place,
+                         const struct mpi_place *const *sorted, uint32_t n,
                          struct place_name *name, struct error *err)
 {
     const char *host = NULL;
@@ -94,7 +93,7 @@ static int name_by_core (const struct place *place,
     cpu_set_t taken;
 
     for (uint32_t i = 0; i < n; i++) {
-        const struct place *p = sorted[i];
+        const struct mpi_place *p = sorted[i];
         struct place_name *named = &name[p - place];
 
         nth = i > 0 && same_cores (sorted[i - 1], p) ? nth + 1 : 0;
@@ -117,17 +116,14 @@ static int name_by_core (const struct place *place,
     return 0;
 }
 
-int places_name (const struct place *place, uint32_t n,
+int places_name (const struct mpi_place *place, uint32_t n,
                  enum place_naming naming, struct place_name *name,
                  struct error *err)
 {
-    const struct place **sorted = sort_places (place, n, err);
-    const char *several;
+    const struct mpi_place **sorted = sort_places (place, n);
+    const char *several = crowded (sorted, n);
     int rc = 0;
 
-    if (!sorted)
-        return -1;
-    several = crowded (sorted, n);
     if (several && naming == PLACE_BY_HOST)
         rc = error_input (err, "%s has several processes: start one per host, "
                           "or label them by core", several);
@@ -139,16 +135,13 @@ int places_name (const struct place *place, uint32_t n,
     return rc;
 }
 
-int places_hosts (const struct place *place, uint32_t n, uint32_t *hosts,
-                  struct error *err)
+uint32_t places_hosts (const struct mpi_place *place, uint32_t n)
 {
-    const struct place **sorted = sort_places (place, n, err);
+    const struct mpi_place **sorted = sort_places (place, n);
+    uint32_t hosts = n > 0;
 
-    if (!sorted)
-        return -1;
-    *hosts = n > 0;
     for (uint32_t i = 1; i < n; i++)
-        *hosts += !same_host (sorted[i - 1], sorted[i]);
+        hosts += !same_host (sorted[i - 1], sorted[i]);
     free (sorted);
-    return 0;
+    return hosts;
 }

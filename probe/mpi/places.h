@@ -16,7 +16,7 @@ enum {
 };
 
 /* What a process says of itself. */
-struct place {
+struct mpi_place {
     char host[PLACE_HOST_MAX]; /* a host name (text_is_hostname) */
     cpu_set_t cores;           /* that it may use, as cpu_cores has them */
 };
@@ -41,12 +41,11 @@ struct place_name {
  * turn, one each. Return 0, or -1 with err: more than one process of a host by
  * PLACE_BY_HOST, more processes than cores, cores that overlap.
  */
-int places_name (const struct place *place, uint32_t n,
+int places_name (const struct mpi_place *place, uint32_t n,
                  enum place_naming naming, struct place_name *name,
                  struct error *err);
 
-/* How many hosts these are. Return 0, or -1 with err. */
-int places_hosts (const struct place *place, uint32_t n, uint32_t *hosts,
-                  struct error *err);
+/* How many hosts these are. */
+uint32_t places_hosts (const struct mpi_place *place, uint32_t n);
 
 #endif /* PROBE_MPI_PLACES_H */

@@ -133,11 +133,16 @@ static int round_trips (struct comm_group *c, size_t len, unsigned int n,
                         int64_t *ns, struct error *err)
 {
     const struct comm_exchange *x = comm.exchanges;
+    struct comm_side s = { .comm = &comm, .c = c, .peer = !comm.rank (c),
+                           .first = comm.rank (c) == 0, .len = len, .n = n,
+                           .ns = -1 };
+    int rc;
 
     while (strcmp (x->name, "round-trip") != 0)
         x++;
-    return x->run (&comm, c, !comm.rank (c), comm.rank (c) == 0, len, n, ns,
-                   err);
+    rc = x->run (x, &s, err);
+    *ns = s.ns;
+    return rc;
 }
 
 static int run_trip (struct group *g, void *data)

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probe/exchange/measure.h"
-#include "probe/exchange/results.h"
 #include "probe/test/inproc.h"
 #include "tests/tap.h"
 
@@ -158,8 +156,8 @@ static void test_repeats (void)
 static void test_names (void)
 {
     static const struct comm_exchange own[] = {
-        { "ready", "only here", NULL, false },
-        { "round-trip", "better", NULL, false },
+        { .name = "ready", .help = "only here" },
+        { .name = "round-trip", .help = "better" },
         { 0 },
     };
     struct comm comm = comm_inproc;

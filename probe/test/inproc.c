@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/alloc.h"
+
 #define NEVER INT64_MAX
 
 struct message {
@@ -247,20 +249,6 @@ static void note (struct process *p, char what, uint32_t peer)
             = (struct inproc_event){ p->clock, p->rank, peer, what };
 }
 
-volatile bool inproc_allocates;
-
-static void *allocate (size_t size)
-{
-    void *p;
-
-    inproc_allocates = true;
-    p = calloc (1, size);
-    inproc_allocates = false;
-    if (!p)
-        abort ();
-    return p;
-}
-
 /*
  * Messages
  */
@@ -272,7 +260,7 @@ static struct message *post (struct process *p, uint32_t to, size_t len)
     struct process *q = &v->process[to];
     int64_t bytes = (int64_t)((double)len * p->w->ns_per_byte);
     int64_t *wire = p->w->hub ? &v->hub_free : &p->out_free;
-    struct message *m = allocate (sizeof (*m));
+    struct message *m = xcalloc (1, sizeof (*m));
 
     if (v->nall == sizeof (v->all) / sizeof (v->all[0]))
         abort ();
@@ -521,7 +509,7 @@ static int do_barrier (void *c, struct error *err)
 
 static uint8_t *copy (const void *data, size_t len)
 {
-    uint8_t *p = allocate (len + 1);
+    uint8_t *p = xcalloc (1, len + 1);
 
     if (len > 0)
         memcpy (p, data, len);
@@ -646,11 +634,10 @@ static void *run_process (void *arg)
 size_t inproc_run (struct inproc *w, int (*fn) (void *c, void *arg),
                    void *arg)
 {
-    struct inproc_world *v = allocate (sizeof (*v));
+    struct inproc_world *v = xcalloc (1, sizeof (*v));
     uint32_t per_host = w->per_host ? w->per_host : 1;
     size_t well = 0;
 
-    inproc_allocates = true;
     w->world = v;
     w->nlog = 0;
     w->stuck = false;
@@ -675,7 +662,6 @@ size_t inproc_run (struct inproc *w, int (*fn) (void *c, void *arg),
         if (pthread_create (&v->process[i].thread, NULL, run_process,
                             &v->process[i]) != 0)
             abort ();
-    inproc_allocates = false;
     pthread_mutex_unlock (&v->lock);
     for (uint32_t i = 0; i < w->n; i++)
         pthread_join (v->process[i].thread, NULL);

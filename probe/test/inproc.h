@@ -22,7 +22,6 @@
 
 #include "compare/series/series.h"
 #include "probe/exchange/comm.h"
-#include "probe/exchange/party.h"
 
 enum {
     INPROC_MAX = 16,
@@ -63,9 +62,6 @@ struct inproc {
     int64_t end_ns;
     struct inproc_world *world;
 };
-
-/* While it allocates for itself: not to be made to fail. */
-extern volatile bool inproc_allocates;
 
 /* Run fn as each process, c being what the comm takes. Returns how many did
  * well: returned 0.

@@ -6,9 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probe/exchange/exchange.h"
-#include "probe/exchange/told.h"
-#include "probe/exchange/worst.h"
 #include "probe/test/inproc.h"
 #include "tests/tap.h"
 
@@ -22,7 +19,7 @@ struct task {
     enum pattern_kind kind;
     const char *exchange;
     struct measure_how how;
-    int again; /* pairs to measure again */
+    size_t again; /* pairs to measure again */
     struct series *series, *repeated;
 };
 
@@ -32,10 +29,10 @@ static int run_again (struct party *p, const struct task *task,
 {
     struct probe pair[N * N];
     struct pattern *pattern;
-    int n = s ? worst_pairs (s, pair, task->again, err) : 0;
+    size_t n = s ? results_worst (s, pair, task->again) : 0;
     int rc = -1;
 
-    pattern = told_pairs (p, pair, (size_t)n, err);
+    pattern = pairs_tell (p, pair, n, err);
     if (pattern)
         rc = pairs_run (p, pattern, ex, lengths, LENGTHS, &task->how, false,
                         again, err);
@@ -171,17 +168,17 @@ static void test_worst (void)
         { 0, 2, 1, 0, 8, { [SERIES_MEDIAN] = 150 } },
         { 1, 2, 1, 0, 8, { [SERIES_MEDIAN] = 100 } },
     };
-    int n;
+    size_t n;
 
     for (int i = 0; i < 3; i++)
         series_add_process (s, NULL, "h", NULL);
     for (size_t i = 0; i < sizeof (table) / sizeof (table[0]); i++)
         series_add_pair (s, &table[i], NULL);
     series_sort (s, NULL);
-    n = worst_pairs (s, pair, N, NULL);
+    n = results_worst (s, pair, N);
     ok (n == 3 && pair[0].a == 0 && pair[0].b == 2, "the worst comes first");
     ok (pair[1].a == 1 && pair[1].b == 0, "... then the worse of two ways");
-    ok (worst_pairs (s, pair, 1, NULL) == 1, "... and no more than are wanted");
+    ok (results_worst (s, pair, 1) == 1, "... and no more than are wanted");
     series_destroy (s);
 }
 
