@@ -99,7 +99,7 @@ report (const struct audit_work *run, const char *fmt, ...)
 }
 
 /*
- * Whom
+ * The nodes
  */
 
 /* The nodes of the request, each once, in order of name. */
@@ -121,13 +121,13 @@ static int sort_nodes (struct audit_work *run, struct error *err)
     return 0;
 }
 
-/* Mark who has an endpoint. */
+/* Mark the nodes that have an endpoint. */
 static int match_nodes (struct audit_work *run, bool *known, struct error *err)
 {
     const struct fabric *f = run->audit->fabric;
     const char *map = run->audit->site->node_map;
 
-    /* the site's map, if it has one: it says who is drained for what */
+    /* the site's map, if it has one */
     if (*map && !(run->map = nodemap_load_trusted (map, geteuid (), err)))
         return -1;
     run->all_of = xcalloc (f->nendpoints, sizeof (*run->all_of));
@@ -167,7 +167,7 @@ static void leave_out (struct audit_work *run, const bool *marked,
     free (out);
 }
 
-/* Mark who does not keep audits from their measurement. */
+/* Mark the nodes that audits do not leave out. */
 static int mark_sound (struct audit_work *run, bool *sound, struct error *err)
 {
     int64_t now = time (NULL);
@@ -215,7 +215,7 @@ static int find_nodes (struct audit_work *run, struct error *err)
     return rc;
 }
 
-/* Tell those that we drained from their partners. */
+/* Which of the nodes we have not drained. */
 static int find_partners (struct audit_work *run, struct error *err)
 {
     struct hostlist drained;
@@ -238,7 +238,7 @@ static int find_partners (struct audit_work *run, struct error *err)
  * The verdict
  */
 
-/* Whose ports do not tell is judged as if there were no others. */
+/* Ports that do not tell are judged as if there was no other traffic. */
 static void limit_untold (const struct audit_work *run, const struct traffic *t,
                           struct verdict *v)
 {
@@ -278,8 +278,8 @@ static struct verdict *judge_record (struct audit_work *run,
     }
     if (base.odd[0])
         report (run, "no baseline: %s", base.odd);
-    /* what the step could not tell, it alone knows; who waited while it was
-     * measured may be slow for the traffic of others */
+    /* what the step could not tell, it alone knows; a port that had to wait
+     * meanwhile may be slow for the traffic of others */
     if (v) {
         if (r->unknown)
             verdict_limit (v, VERDICT_UNKNOWN, "%s", r->sentence);
@@ -322,13 +322,13 @@ static int enter (struct audit_work *run, struct audit_record *r,
 static int conclude (struct audit_work *run, struct job_said *said,
                      struct error *err)
 {
-    struct record_whom whom = { run->nonce, run->audit->fabric,
+    struct record_scope scope = { run->nonce, run->audit->fabric,
                                 run->node_of };
     struct audit_record r;
     struct error why;
     int rc;
 
-    if (record_read (&r, said->record, said->len, &whom, &why) < 0)
+    if (record_read (&r, said->record, said->len, &scope, &why) < 0)
         rc = decline (run, "%.250s", why.text);
     else if (!r.plan)
         rc = decline (run, "%s", r.sentence);
@@ -507,7 +507,7 @@ static void await_idle (const struct audit_work *run)
     }
 }
 
-/* Try to audit those who are chosen. Return as audit_run. */
+/* Try to audit the nodes that are chosen. Return as audit_run. */
 static int attempt (struct audit_work *run, const struct ledger_cause *cause,
                     struct error *err)
 {

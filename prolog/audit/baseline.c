@@ -45,7 +45,7 @@ static bool is_reset (const struct pathset *ps, uint32_t end,
 }
 
 /* Drop the samples that cross a link whose baseline was reset, and the
- * loopbacks of who is at one.
+ * loopbacks of endpoints at such a link.
  */
 static int drop_reset (struct samples *s, const struct pathset *ps,
                        const bool *reset, struct error *err)

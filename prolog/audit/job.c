@@ -107,10 +107,10 @@ static void add_probe (struct program_words *a, const struct audit_job *job)
 }
 
 /* A step that is also on nodes which Slurm gives to no job: it starts them for
- * SlurmUser (prolog/slurm/controller.h), while a job of salloc's, which is
- * beside srun, holds the others. PMIx must not learn from salloc's environment
- * that only these are of the job: so srun has an environment from scratch
- * again.
+ * SlurmUser (prolog/slurm/controller.h), while a job of salloc, from the same
+ * directory as srun, holds the others. PMIx must not learn from salloc's
+ * environment that only these are of the job: so srun has an environment from
+ * scratch again.
  */
 static void add_with_drained (struct program_words *a,
                               const struct audit_job *job, char *const *env)

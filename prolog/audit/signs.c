@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Signs of trouble.
  *
- * Notes: signs enter before the counters that they are told by, so that who is
- * killed in between sees the same growth again.
+ * Notes: signs enter before the counters that they are told by, so that an
+ * audit that is killed in between leaves the growth to the next one.
  */
 #include "config.h"
 #include "prolog/audit/signs.h"
@@ -66,8 +66,8 @@ static int add_sign (struct signs_entry *e, const struct port_place *place,
 }
 
 /* Whether a counter has grown by more than is healthy. Return 1, 0, or -1 with
- * err. Of one that stands at its end nobody knows; one that is less than it
- * was began anew.
+ * err. One that stands at its end tells nothing; one that is less than it was
+ * began again.
  */
 static int has_grown (const struct signs_entry *e,
                       const struct port_place *place,

@@ -55,7 +55,7 @@ static void unknown (struct hook_result *r, const char *why)
               why);
 }
 
-/* One look at a time; who cannot have the lock looks without it. */
+/* One look at a time; without the lock if it cannot be had. */
 static void lock_run (const char *run)
 {
     int dir, fd;

@@ -6,11 +6,11 @@
  * reader, too: should that hang in the kernel where no signal reaches it, it
  * keeps the lock, and no second one joins it.
  *
- * A clock that is set back makes an attempt look as if it were of the future:
- * it does not count then, and the next one has the right time again.
+ * When the clock is set back, the last attempt has a time in the future: it
+ * does not count then, and the next one has the right time again.
  *
- * Who reads a part waits for the lock in the background, so that jobs which
- * start at once have theirs one after the other.
+ * The reader of a part waits for the lock in the background, so that jobs which
+ * start at the same time have theirs one after the other.
  */
 #include "config.h"
 #include "prolog/node/live.h"
@@ -72,7 +72,8 @@ static int enter (struct live_place *p, const char *path,
 
     *p = (struct live_place){ .dir = -1 };
     if (!slash || slash == path || strlen (slash) > NAME_LONGEST)
-        return error_input (err, "LiveFabric: %s will not do", path);
+        return error_input (err, "LiveFabric: %s: need an absolute path "
+                                 "below a directory", path);
     if (!(p->path = strndup (path, slash - path)))
         return error_nomem (err);
     snprintf (p->all.name, sizeof (p->all.name), "%s", slash + 1);
@@ -121,7 +122,7 @@ static int note (const struct live_place *p, int lock, struct error *err)
     return error_errno (err, "cannot write %s/%s", p->path, p->lock);
 }
 
-/* Begin an output; what one who was killed has left is dropped. */
+/* Begin an output; what a killed one has left is dropped. */
 static int begin (const struct live_place *p, const struct live_output *o,
                   struct error *err)
 {
@@ -196,7 +197,7 @@ static void read_all (const struct live_place *p, const char *pmm, int out)
         unlinkat (p->dir, p->all.temp, 0);
 }
 
-/* Parts that nobody may use any more. */
+/* Parts that are too old to be used. */
 static void drop_old_parts (const struct live_place *p)
 {
     int fd = openat (p->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

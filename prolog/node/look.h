@@ -21,8 +21,9 @@
  *   verdict   Of the newest audit, unless that is old: FAIL and WARN as they
  *             are; UNKNOWN changes nothing.
  *
- * Time is that of a clock which nobody sets and which starts with the machine;
- * marks of before its last start are dropped, as the counters started, too.
+ * Time is that of a clock which starts with the machine and is never set; marks
+ * from before the last start are dropped, since the counters started again,
+ * too.
  *
  * Only ports of InfiniBand are looked at. Pure but for look_state_*.
  */
@@ -116,7 +117,7 @@ const char *look_line (const struct look *look, const char *const *word,
 /* The state's file: private to its owner, replaced by renaming and not synced:
  * it may be lost, never half. What is no state of ours, or is not
  * trusted, is as if no look had been: *state is then empty. look_state_write
- * returns 0, or -1 with err; who calls it holds a lock.
+ * returns 0, or -1 with err; its caller holds a lock.
  */
 void look_state_read (const char *path, uid_t owner, struct look_state *state);
 int look_state_write (const char *path, const struct look_state *state,

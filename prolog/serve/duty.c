@@ -89,24 +89,23 @@ int service_may_audit (const struct service *s, enum ledger_why reason,
     return rc;
 }
 
-void service_keep (struct service *s, enum kept who, const char *why)
+void service_keep (struct service *s, enum kept what, const char *why)
 {
     static const char *const names[] = {
         [KEPT_JOBS] = "jobs wait for their audits",
         [KEPT_USER] = "jobs wait for their audits",
         [KEPT_CONFIRM] = "nodes wait for an audit that confirms what was "
                          "found",
-        [KEPT_AGAIN] = "drained nodes wait for an audit that finds them "
-                       "mended",
+        [KEPT_AGAIN] = "drained nodes wait for an audit that clears them",
     };
 
-    if (!strcmp (s->kept[who], why))
+    if (!strcmp (s->kept[what], why))
         return;
     if (*why)
-        service_log (s, "%s: %s", names[who], why);
+        service_log (s, "%s: %s", names[what], why);
     else
-        service_log (s, "no longer so: %s: %s", names[who], s->kept[who]);
-    strcpy (s->kept[who], why);
+        service_log (s, "no longer so: %s: %s", names[what], s->kept[what]);
+    strcpy (s->kept[what], why);
 }
 
 int service_leave_out (const struct service *s, struct hostlist *nodes,

@@ -150,7 +150,7 @@ static bool is_alone (const struct publication *w, const json_t *suspects)
     return true;
 }
 
-/* Of one whose newest audit it is, if it says nothing worse. */
+/* Of a node of which this is the newest audit, if that found nothing worse. */
 static void take (struct publication *w, const json_t *obj, const char *key,
                   uint64_t audit, enum verdict_status level, const char *why)
 {
@@ -182,7 +182,7 @@ static void take_finding (struct publication *w, const json_t *finding,
         take (w, v, "id", audit, level, why);
 }
 
-/* What an audit says of those whose newest it is. */
+/* What an audit found of the nodes of which it is the newest. */
 static int take_audit (struct publication *w, const struct service *s,
                        int64_t audit, struct error *err)
 {

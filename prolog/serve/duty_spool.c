@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Take the spool in hand.
+/* Read the spool, and audit the jobs that ended.
  *
- * Notes: in this order, for each record, so that who is killed in between finds
- * where to go on: it is marked as begun, with the number of the newest audit;
- * the audit enters the ledger with the job's number; its comment is queued
- * (the same one twice counts once); the record is marked as done. What is
- * begun and has an audit with a result is not audited again.
+ * Notes: in this order, for each record, so that a service which was killed in
+ * between knows where to go on: it is marked as begun, with the number of the
+ * newest audit; the audit enters the ledger with the job's number; its comment
+ * is queued (the same one twice counts once); the record is marked as done.
+ * What is begun and has an audit with a result is not audited again.
  */
 #include "config.h"
 #include "prolog/serve/duty.h"

@@ -3,9 +3,8 @@
  *
  * Notes: all is done relative to the directory's descriptor, so that what was
  * checked of it holds for what is then written and read. A record is renamed
- * or removed by one call, and each state's name is worth more than the ones
- * before: a crash between any two calls leaves a record in the one state or in
- * the other, and who reads it next goes on from there.
+ * or removed by one call: a crash between any two calls leaves it in the one
+ * state or in the other, and the next service goes on from there.
  */
 #include "config.h"
 #include "prolog/serve/spool.h"
@@ -172,8 +171,8 @@ int spool_drop (const char *dir, const struct spool_record *record,
  * The service
  */
 
-/* A record, by its job and time, and when on the clock that nobody sets it
- * would have been written.
+/* A record, by its job and time, and when it was written by the monotonic
+ * clock.
  */
 struct spool_seen {
     uint64_t job;
@@ -189,7 +188,7 @@ struct spool {
     char *path;
 };
 
-/* One who was killed is still ending, and has the lock until then. */
+/* A service that was killed has the lock until it has ended. */
 static int take_lock (struct spool *s, int wait_ms, struct error *err)
 {
     int rc;
