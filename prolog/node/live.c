@@ -104,16 +104,6 @@ static bool is_due (int lock)
                || now - st.st_mtime >= LIVE_EVERY_S);
 }
 
-static int open_lock (const struct live_place *p, struct error *err)
-{
-    int fd = file_open_lock (p->dir, p->lock, err);
-
-    if (fd < 0)
-        return error_prefix (err, "%s", p->path);
-    fcntl (fd, F_SETFD, 0); /* it goes with the reader */
-    return fd;
-}
-
 /* Note the time of an attempt at everything. */
 static int note (const struct live_place *p, int lock, struct error *err)
 {
@@ -320,8 +310,9 @@ static int prepare (struct live_task *t, struct error *err)
 {
     const struct live_place *p = t->place;
 
-    if ((t->lock = open_lock (p, err)) < 0)
-        return -1;
+    if ((t->lock = file_open_lock (p->dir, p->lock, err)) < 0)
+        return error_prefix (err, "%s", p->path);
+    fcntl (t->lock, F_SETFD, 0); /* it goes with the reader */
     if ((!t->nodes && file_lock (t->lock, 0) != 1) || !is_due (t->lock))
         return 0;
     if (!t->nodes && note (p, t->lock, err) < 0)

@@ -205,34 +205,9 @@ static uint32_t find_switch (const struct fabric *f, const char *id)
     return FABRIC_NONE;
 }
 
-/* The next suspect. Only the first one's name is told, but a node only where it
- * is that of all. False where it is not in the fabric any more.
- */
-static bool add_link (struct comment_finding *w, uint32_t link,
-                      const struct fabric *f)
-{
-    struct finding *x = &w->finding;
-    char *node = link == FABRIC_NONE ? NULL : host_of (f, link);
-
-    if (x->nsuspects++ == 0) {
-        w->link = link;
-        w->node = node;
-        x->nnodes = node != NULL;
-    }
-    else if (node && (!w->node || strcmp (node, w->node) != 0))
-        x->nnodes++;
-    return link != FABRIC_NONE;
-}
-
-static bool add_switch (struct comment_finding *w, uint32_t sw)
-{
-    if (w->finding.nsw++ == 0)
-        w->sw = sw;
-    return sw != FABRIC_NONE;
-}
-
-/* Fill in as much of a finding as a comment tells. False where its suspects are
- * not in the fabric any more.
+/* Fill in as much of a finding as a comment tells: of its suspects the first
+ * one's name, but a node only where it is that of all. False where its suspects
+ * are not in the fabric any more.
  */
 static bool read_finding (struct comment_finding *w, const json_t *finding,
                           const struct fabric *f)
@@ -255,10 +230,26 @@ static bool read_finding (struct comment_finding *w, const json_t *finding,
     json_array_foreach (json_object_get (finding, "suspects"), i, v) {
         const char *id = json_text (v, "id");
 
-        if (!strcmp (json_text (v, "role"), "link"))
-            known &= add_link (w, fabric_find_link (f, id), f);
-        else if (!strcmp (json_text (v, "role"), "switch"))
-            known &= add_switch (w, find_switch (f, id));
+        if (!strcmp (json_text (v, "role"), "link")) {
+            uint32_t link = fabric_find_link (f, id);
+            char *node = link == FABRIC_NONE ? NULL : host_of (f, link);
+
+            if (x->nsuspects++ == 0) {
+                w->link = link;
+                w->node = node;
+                x->nnodes = node != NULL;
+            }
+            else if (node && (!w->node || strcmp (node, w->node) != 0))
+                x->nnodes++;
+            known &= link != FABRIC_NONE;
+        }
+        else if (!strcmp (json_text (v, "role"), "switch")) {
+            uint32_t sw = find_switch (f, id);
+
+            if (x->nsw++ == 0)
+                w->sw = sw;
+            known &= sw != FABRIC_NONE;
+        }
     }
     return known && x->nsuspects > 0;
 }

@@ -48,13 +48,6 @@ static int start (struct publication *w, const struct service *s,
     w->result = xcheck (json_array ());
     for (size_t i = 0; i < f->nlinks; i++)
         w->endpoint[i] = FABRIC_NONE;
-    return guids_nodes (f, s->map, w->name, err);
-}
-
-static void take_ports (struct publication *w)
-{
-    const struct fabric *f = w->f;
-
     for (uint32_t i = 0; i < f->nendpoints; i++) {
         const struct fabric_port *p = &f->port[f->endpoint[i].port];
         struct cache_port *to = &w->port[w->nports];
@@ -71,6 +64,7 @@ static void take_ports (struct publication *w)
         strcpy (to->rate.speed, link->speed);
         w->nports++;
     }
+    return guids_nodes (f, s->map, w->name, err);
 }
 
 /* By name, of one name the most ports first, then the newest. */
@@ -269,18 +263,17 @@ int duty_publish (struct service *s, struct error *err)
     const char *path = s->site.verdicts;
     int64_t now = time (NULL);
     struct publication w = { 0 };
-    int rc = start (&w, s, err);
+    int rc;
 
-    if (rc == 0 && *path) {
-        take_ports (&w);
-        rc = take_audits (&w, s, err);
-        if (rc == 0) {
-            take_expect (&w, path, now);
-            rc = cache_write (path, now,
-                              &(struct cache){ w.node, fold (&w), w.port,
-                                               w.nports, w.expect, w.nexpect },
-                              err);
-        }
+    if (!*path)
+        return 0;
+    if ((rc = start (&w, s, err)) == 0
+        && (rc = take_audits (&w, s, err)) == 0) {
+        take_expect (&w, path, now);
+        rc = cache_write (path, now,
+                          &(struct cache){ w.node, fold (&w), w.port, w.nports,
+                                           w.expect, w.nexpect },
+                          err);
     }
     free (w.expect);
     free (w.name);

@@ -70,13 +70,6 @@ static int finish (struct service *s, struct spool_entry *e, int64_t audit,
     return spool_mark (s->spool, e, SPOOL_DONE, (uint64_t)audit, err);
 }
 
-static int drop (struct service *s, struct spool_entry *e,
-                 const char *why, struct error *err)
-{
-    service_log (s, "job %" PRIu64 " is not audited: %s", e->job, why);
-    return spool_remove (s->spool, e, err);
-}
-
 static int audit_it (struct service *s, struct spool_entry *e,
                      enum queue_cause cause, int64_t newest,
                      struct error *err)
@@ -159,9 +152,10 @@ static int carry_out (struct service *s, struct spool_list *list,
 
         if (a->fate == QUEUE_FOUND)
             rc = finish (s, &list->v[i], a->audit, err);
-        else if (a->fate == QUEUE_DROP)
-            rc = drop (s, &list->v[i], a->why, err);
-        else if (a->fate == QUEUE_PASS)
+        if (a->fate == QUEUE_DROP)
+            service_log (s, "job %" PRIu64 " is not audited: %s",
+                         list->v[i].job, a->why);
+        if (a->fate == QUEUE_DROP || a->fate == QUEUE_PASS)
             rc = spool_remove (s->spool, &list->v[i], err);
     }
     if (rc < 0 || plan->next == SIZE_MAX)

@@ -36,11 +36,6 @@ struct sweep_work {
     double *unknown;     /* [link]; NULL: not looked for */
 };
 
-static const char *host_name (const struct fabric *f, size_t endpoint)
-{
-    return f->host[f->endpoint[endpoint].host].name;
-}
-
 /* Return 1, 0 where there are no two to measure, or -1 with err. */
 static int find_idle (struct service *s, struct sweep_work *w, int64_t now,
                       struct error *err)
@@ -57,7 +52,7 @@ static int find_idle (struct service *s, struct sweep_work *w, int64_t now,
         return -1;
     for (size_t i = 0; i < f->nendpoints; i++)
         if (hostlist_has (&w->idle, w->node[i])
-            && !json_object_get (silent, host_name (f, i))
+            && !json_object_get (silent, f->host[f->endpoint[i].host].name)
             && !service_just_left (s, w->node[i], now))
             w->name[w->n++] = f->endpoint[i].name;
     json_decref (silent);
