@@ -94,8 +94,7 @@ void service_keep (struct service *s, enum kept what, const char *why)
     static const char *const names[] = {
         [KEPT_JOBS] = "jobs wait for their audits",
         [KEPT_USER] = "jobs wait for their audits",
-        [KEPT_CONFIRM] = "nodes wait for an audit that confirms what was "
-                         "found",
+        [KEPT_CONFIRM] = "nodes wait for an audit that confirms a finding",
         [KEPT_AGAIN] = "drained nodes wait for an audit that clears them",
     };
 
@@ -108,11 +107,11 @@ void service_keep (struct service *s, enum kept what, const char *why)
     strcpy (s->kept[what], why);
 }
 
-int service_leave_out (const struct service *s, struct hostlist *nodes,
+int service_leave_out (struct ledger *ledger, struct hostlist *nodes,
                        struct error *err)
 {
     int64_t now = time (NULL);
-    json_t *faulty = ledger_faulty (s->ledger, now, err);
+    json_t *faulty = ledger_faulty (ledger, now, err);
     size_t n = 0;
 
     if (!faulty)
@@ -254,11 +253,12 @@ static bool read_finding (struct comment_finding *w, const json_t *finding,
     return known && x->nsuspects > 0;
 }
 
-static int format_comment (const struct service *s, int64_t audit,
-                   char entry[COMMENT_ENTRY_MAX + 1], struct error *err)
+static int format_comment (struct ledger *ledger, const struct fabric *f,
+                           int64_t audit, char entry[COMMENT_ENTRY_MAX + 1],
+                           struct error *err)
 {
-    json_t *result = ledger_result (s->ledger, audit, err);
-    json_t *extent = result ? ledger_extent (s->ledger, audit, err) : NULL;
+    json_t *result = ledger_result (ledger, audit, err);
+    json_t *extent = result ? ledger_extent (ledger, audit, err) : NULL;
     struct comment_finding worst = { 0 };
     struct verdict v = {
         .status = service_status (result, "status"),
@@ -270,9 +270,9 @@ static int format_comment (const struct service *s, int64_t audit,
         = json_array_get (json_object_get (result, "findings"), 0);
     struct comment c;
 
-    v.nfindings = finding && read_finding (&worst, finding, s->fabric)
+    v.nfindings = finding && read_finding (&worst, finding, f)
                   && worst.finding.level >= v.status;
-    comment_of_audit (&c, audit, &v, s->fabric);
+    comment_of_audit (&c, audit, &v, f);
     comment_format (&c, entry);
     json_decref (extent);
     json_decref (result);
@@ -286,9 +286,8 @@ int service_comment (struct service *s, uint64_t job, int64_t audit,
 
     if (!strcmp (s->site.action, "report"))
         return 0;
-    if (format_comment (s, audit, entry, err) < 0
-        || ledger_comment_add (s->ledger, time (NULL), job, 0, entry,
-                               err) < 0)
+    if (format_comment (s->ledger, s->fabric, audit, entry, err) < 0
+        || ledger_comment_add (s->ledger, time (NULL), job, 0, entry, err) < 0)
         return -1;
     return 0;
 }

@@ -86,7 +86,7 @@ void service_keep (struct service *s, enum kept what, const char *why);
 /* Drop the nodes that audits leave out (ledger_faulty) from a list. Return 0,
  * or -1 with err.
  */
-int service_leave_out (const struct service *s, struct hostlist *nodes,
+int service_leave_out (struct ledger *ledger, struct hostlist *nodes,
                        struct error *err);
 
 /* Audit nodes, but no more than an audit may have. `before` is audit_request's.

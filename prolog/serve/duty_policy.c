@@ -146,7 +146,7 @@ static struct wish *find_due (const struct service *s, enum ledger_why why,
 /* The nodes and the leader of the audit that is to be confirmed: names borrowed
  * from *row. None, if the ledger has forgotten it.
  */
-static int find_former (struct service *s, const struct wish *w,
+static int find_former (struct ledger *ledger, const struct wish *w,
                         struct hostlist *former, const char **leader,
                         json_t **row, struct error *err)
 {
@@ -155,7 +155,7 @@ static int find_former (struct service *s, const struct wish *w,
     *leader = NULL;
     if (w->why != LEDGER_CONFIRM)
         return 0;
-    if (!(*row = ledger_audit (s->ledger, (int64_t)w->audit, err)))
+    if (!(*row = ledger_audit (ledger, (int64_t)w->audit, err)))
         return errno == ENOENT ? 0 : -1;
     hosts = json_object_get (*row, "hosts");
     former->name = xarray (json_array_size (hosts), sizeof (*former->name));
@@ -220,7 +220,7 @@ static int confirm (struct service *s, struct wish *w,
     struct audit_result result;
     const char *before;
     json_t *row = NULL;
-    int rc = find_former (s, w, &former, &before, &row, err);
+    int rc = find_former (s->ledger, w, &former, &before, &row, err);
     int n = rc < 0 ? -1 : choose (s, w, idle, &former, now, &name[1], err);
 
     w->held = now + RETRY_S;
@@ -269,8 +269,8 @@ int duty_confirm (struct service *s, struct error *err)
         return then < 0 ? -1 : 0;
     if (controller_idle (&nodes.idle, s->site.audit_partition, err) == 0
         && controller_drained (&nodes.drained, err) == 0
-        && service_leave_out (s, &nodes.idle, err) == 0
-        && service_leave_out (s, &nodes.drained, err) == 0) {
+        && service_leave_out (s->ledger, &nodes.idle, err) == 0
+        && service_leave_out (s->ledger, &nodes.drained, err) == 0) {
         if (first)
             w = find_due (s, LEDGER_CONFIRM, &nodes, now);
         if (!w && then)

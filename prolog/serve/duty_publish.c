@@ -36,11 +36,10 @@ struct publication {
     size_t nexpect;
 };
 
-static int start (struct publication *w, const struct service *s,
-                  struct error *err)
+static int start (struct publication *w, const struct fabric *f,
+                  const struct nodemap *map, struct error *err)
 {
-    const struct fabric *f = w->f = s->fabric;
-
+    w->f = f;
     w->name = xcalloc (f->nendpoints, sizeof (*w->name));
     w->node = xcalloc (f->nendpoints, sizeof (*w->node));
     w->port = xcalloc (f->nendpoints, sizeof (*w->port));
@@ -64,7 +63,7 @@ static int start (struct publication *w, const struct service *s,
         strcpy (to->rate.speed, link->speed);
         w->nports++;
     }
-    return guids_nodes (f, s->map, w->name, err);
+    return guids_nodes (f, map, w->name, err);
 }
 
 /* By name, of one name the most ports first, then the newest. */
@@ -177,11 +176,11 @@ static void take_finding (struct publication *w, const json_t *finding,
 }
 
 /* What an audit found of the nodes of which it is the newest. */
-static int take_audit (struct publication *w, const struct service *s,
+static int take_audit (struct publication *w, struct ledger *ledger,
                        int64_t audit, struct error *err)
 {
     static const char untold[] = "the audit could not tell";
-    json_t *result = ledger_result (s->ledger, audit, err);
+    json_t *result = ledger_result (ledger, audit, err);
     int64_t ended = json_int (result, "ended", 0);
     const json_t *findings = json_object_get (result, "findings");
     const json_t *open = json_object_get (result, "not_judged");
@@ -207,10 +206,10 @@ static int take_audit (struct publication *w, const struct service *s,
 }
 
 /* By audit, as the list is. */
-static int take_audits (struct publication *w, const struct service *s,
+static int take_audits (struct publication *w, struct ledger *ledger,
                         struct error *err)
 {
-    json_t *list = ledger_newest (s->ledger, err);
+    json_t *list = ledger_newest (ledger, err);
     int rc = list ? 0 : -1;
     int64_t last = 0;
     size_t i;
@@ -228,7 +227,7 @@ static int take_audits (struct publication *w, const struct service *s,
         int64_t audit = json_int (v, "audit", 0);
 
         if (rc == 0 && audit != last)
-            rc = take_audit (w, s, audit, err);
+            rc = take_audit (w, ledger, audit, err);
         last = audit;
     }
     json_decref (list);
@@ -267,8 +266,8 @@ int duty_publish (struct service *s, struct error *err)
 
     if (!*path)
         return 0;
-    if ((rc = start (&w, s, err)) == 0
-        && (rc = take_audits (&w, s, err)) == 0) {
+    if ((rc = start (&w, s->fabric, s->map, err)) == 0
+        && (rc = take_audits (&w, s->ledger, err)) == 0) {
         take_expect (&w, path, now);
         rc = cache_write (path, now,
                           &(struct cache){ w.node, fold (&w), w.port, w.nports,

@@ -192,16 +192,17 @@ static int64_t measured (const struct fabric *f, const json_t *ages, size_t i)
 /* When each node was measured: when the oldest of its cables was. Return the
  * nodes, sorted, or NULL with err.
  */
-static struct queue_host *find_hosts (const struct service *s, size_t *n,
+static struct queue_host *find_hosts (struct ledger *ledger,
+                                      const struct fabric *f,
+                                      const struct nodemap *map, size_t *n,
                                       struct error *err)
 {
-    const struct fabric *f = s->fabric;
     const char **node = xcalloc (f->nendpoints, sizeof (*node));
     struct queue_host *host = xarray (f->nendpoints, sizeof (*host));
-    json_t *ages = ledger_ages (s->ledger, err);
+    json_t *ages = ledger_ages (ledger, err);
 
     *n = 0;
-    if (!ages || guids_nodes (f, s->map, node, err) < 0) {
+    if (!ages || guids_nodes (f, map, node, err) < 0) {
         free (host);
         host = NULL;
     }
@@ -243,11 +244,13 @@ static int decide (struct service *s, const struct hostlist *idle, int64_t now,
                               .hold = s->hold,
                               .nholds = s->nholds,
                               .idle = idle };
-    struct queue_host *host = list ? find_hosts (s, &in.nhosts, err) : NULL;
+    struct queue_host *host = NULL;
     struct queue_plan plan;
     int rc = -1;
 
-    if (host) {
+    if (list
+        && (host
+            = find_hosts (s->ledger, s->fabric, s->map, &in.nhosts, err))) {
         in.host = host;
         queue_decide (&plan, &in, &rules);
         service_keep (s, KEPT_JOBS, plan.full);

@@ -46,7 +46,7 @@ static int find_idle (struct service *s, struct sweep_work *w, int64_t now,
     w->node = xcalloc (f->nendpoints, sizeof (*w->node));
     w->name = xcalloc (f->nendpoints, sizeof (*w->name));
     if (controller_idle (&w->idle, s->site.audit_partition, err) < 0
-        || service_leave_out (s, &w->idle, err) < 0
+        || service_leave_out (s->ledger, &w->idle, err) < 0
         || guids_nodes (f, s->map, w->node, err) < 0
         || !(silent = ledger_silent (s->ledger, now - SILENT_S, err)))
         return -1;
