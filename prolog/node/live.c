@@ -29,6 +29,7 @@
 #include <unistd.h>
 
 #include "util/file.h"
+#include "util/program.h"
 #include "util/text.h"
 
 enum {
@@ -243,13 +244,7 @@ struct live_task {
 
 __attribute__ ((noreturn)) static void watch (const struct live_task *t)
 {
-    struct sigaction action = { .sa_handler = SIG_DFL };
-    sigset_t none;
-
-    for (int sig = 1; sig < NSIG; sig++)
-        sigaction (sig, &action, NULL);
-    sigemptyset (&none);
-    sigprocmask (SIG_SETMASK, &none, NULL);
+    program_reset_signals ();
     if (t->nodes)
         read_part (t->place, t->site, t->nodes, t->lock, t->out);
     else
