@@ -338,15 +338,6 @@ static int conclude (struct audit_work *run, struct job_said *said,
     return rc;
 }
 
-static void publish (const struct audit_work *run)
-{
-    struct error err;
-
-    if (baseline_publish (run->audit->ledger, run->audit->fabric,
-                          run->audit->site->baseline, &err) < 0)
-        report (run, "the baseline is not published: %s", err.text);
-}
-
 /* The ports enter whether anything was measured or not. */
 static int enter_ports (const struct audit_work *run,
                         const struct job_said *said, struct error *err)
@@ -479,8 +470,11 @@ static int run_begun (struct audit_work *run, struct error *err)
         *err = more;
         rc = -1;
     }
-    if (rc == 1)
-        publish (run);
+    if (rc == 1
+        && baseline_publish (run->audit->ledger, run->audit->fabric,
+                             run->audit->site->baseline, &more)
+               < 0)
+        report (run, "the baseline is not published: %s", more.text);
     return rc;
 }
 
