@@ -121,29 +121,6 @@ static int sort_nodes (struct audit_work *run, struct error *err)
     return 0;
 }
 
-/* Mark the nodes that have an endpoint. */
-static int match_nodes (struct audit_work *run, bool *known, struct error *err)
-{
-    const struct fabric *f = run->audit->fabric;
-    const char *map = run->audit->site->node_map;
-
-    /* the site's map, if it has one */
-    if (*map && !(run->map = nodemap_load_trusted (map, geteuid (), err)))
-        return -1;
-    run->all_of = xcalloc (f->nendpoints, sizeof (*run->all_of));
-    run->node_of = xcalloc (f->nendpoints, sizeof (*run->node_of));
-    if (guids_nodes (f, run->map, run->all_of, err) < 0)
-        return -1;
-    for (size_t i = 0; i < f->nendpoints; i++) {
-        const char *const *found = text_find (run->node, run->n,
-                                              run->all_of[i]);
-
-        if (found)
-            known[found - run->node] = true;
-    }
-    return 0;
-}
-
 /* Leave out those that are not marked, and say so. */
 static void leave_out (struct audit_work *run, const bool *marked,
                        const char *why)
@@ -167,20 +144,6 @@ static void leave_out (struct audit_work *run, const bool *marked,
     free (out);
 }
 
-/* Mark the nodes that audits do not leave out. */
-static int mark_sound (struct audit_work *run, bool *sound, struct error *err)
-{
-    int64_t now = time (NULL);
-    json_t *faulty = ledger_faulty (run->audit->ledger, now, err);
-
-    if (!faulty)
-        return -1;
-    for (size_t i = 0; i < run->n; i++)
-        sound[i] = !ledger_is_out (faulty, run->node[i], now);
-    json_decref (faulty);
-    return 0;
-}
-
 /* These are measured from now on. */
 static void choose (struct audit_work *run, const char *const *node, size_t n)
 {
@@ -196,23 +159,43 @@ static void choose (struct audit_work *run, const char *const *node, size_t n)
     run->list = xcheck (hostlist_fold (run->node, n));
 }
 
+/* Of the nodes of the request those that have an endpoint and that, unless they
+ * are wanted anyway, audits do not leave out.
+ */
 static int find_nodes (struct audit_work *run, struct error *err)
 {
+    const struct fabric *f = run->audit->fabric;
+    const char *map = run->audit->site->node_map;
+    int64_t now = time (NULL);
+    json_t *faulty = NULL;
     bool *mark;
-    int rc;
 
-    if (sort_nodes (run, err) < 0)
+    if (sort_nodes (run, err) < 0
+        || (*map && !(run->map = nodemap_load_trusted (map, geteuid (), err))))
+        return -1;
+    run->fault = xcalloc (run->n, sizeof (*run->fault));
+    run->all_of = xcalloc (f->nendpoints, sizeof (*run->all_of));
+    run->node_of = xcalloc (f->nendpoints, sizeof (*run->node_of));
+    if (guids_nodes (f, run->map, run->all_of, err) < 0
+        || (!run->request->anyway
+            && !(faulty = ledger_faulty (run->audit->ledger, now, err))))
         return -1;
     mark = xcalloc (run->n, sizeof (*mark));
-    run->fault = xcalloc (run->n, sizeof (*run->fault));
-    if ((rc = match_nodes (run, mark, err)) == 0) {
-        leave_out (run, mark, "not in the snapshot");
-        if (!run->request->anyway && (rc = mark_sound (run, mark, err)) == 0)
-            leave_out (run, mark, "made earlier audits fail");
-        choose (run, run->node, run->n);
+    for (size_t i = 0; i < f->nendpoints; i++) {
+        const char *const *found
+            = text_find (run->node, run->n, run->all_of[i]);
+
+        if (found)
+            mark[found - run->node] = true;
     }
+    leave_out (run, mark, "not in the snapshot");
+    for (size_t i = 0; i < run->n; i++)
+        mark[i] = !faulty || !ledger_is_out (faulty, run->node[i], now);
+    leave_out (run, mark, "made earlier audits fail");
+    choose (run, run->node, run->n);
+    json_decref (faulty);
     free (mark);
-    return rc;
+    return 0;
 }
 
 /* Which of the nodes we have not drained. */

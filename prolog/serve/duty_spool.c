@@ -198,21 +198,19 @@ static struct queue_host *find_hosts (struct ledger *ledger,
                                       struct error *err)
 {
     const char **node = xcalloc (f->nendpoints, sizeof (*node));
-    struct queue_host *host = xarray (f->nendpoints, sizeof (*host));
     json_t *ages = ledger_ages (ledger, err);
+    struct queue_host *host = NULL;
 
     *n = 0;
-    if (!ages || guids_nodes (f, map, node, err) < 0) {
-        free (host);
-        host = NULL;
-    }
-    for (size_t i = 0; host && i < f->nendpoints; i++)
-        host[i] = (struct queue_host){ node[i], measured (f, ages, i) };
-    if (host)
+    if (ages && guids_nodes (f, map, node, err) == 0) {
+        host = xarray (f->nendpoints, sizeof (*host));
+        for (size_t i = 0; i < f->nendpoints; i++)
+            host[i] = (struct queue_host){ node[i], measured (f, ages, i) };
         qsort (host, f->nendpoints, sizeof (*host), compare_hosts);
-    for (size_t i = 0; host && i < f->nendpoints; i++)
-        if (*n == 0 || strcmp (host[*n - 1].name, host[i].name) != 0)
-            host[(*n)++] = host[i];
+        for (size_t i = 0; i < f->nendpoints; i++)
+            if (*n == 0 || strcmp (host[*n - 1].name, host[i].name) != 0)
+                host[(*n)++] = host[i];
+    }
     free (node);
     json_decref (ages);
     return host;
