@@ -6,11 +6,11 @@
  * reader, too: should that hang in the kernel where no signal reaches it, it
  * keeps the lock, and no second one joins it.
  *
- * A clock that is set back makes an attempt look as if it were of the future:
- * it does not count then, and the next one has the right time again.
+ * When the clock is set back, the last attempt has a time in the future: it
+ * does not count then, and the next one has the right time again.
  *
- * Who reads a part waits for the lock in the background, so that jobs which
- * start at once have theirs one after the other.
+ * The reader of a part waits for the lock in the background, so that jobs which
+ * start at the same time have theirs one after the other.
  */
 #include "config.h"
 #include "ibquery/live.h"
@@ -29,6 +29,7 @@
 #include <unistd.h>
 
 #include "util/file.h"
+#include "util/program.h"
 #include "util/text.h"
 
 enum {
@@ -72,7 +73,8 @@ static int enter (struct live_place *p, const char *path,
 
     *p = (struct live_place){ .dir = -1 };
     if (!slash || slash == path || strlen (slash) > NAME_LONGEST)
-        return error_input (err, "LiveFabric: %s will not do", path);
+        return error_input (err, "LiveFabric: %s: need an absolute path "
+                                 "below a directory", path);
     if (!(p->path = strndup (path, slash - path)))
         return error_nomem (err);
     snprintf (p->all.name, sizeof (p->all.name), "%s", slash + 1);
@@ -103,16 +105,6 @@ static bool is_due (int lock)
                || now - st.st_mtime >= LIVE_EVERY_S);
 }
 
-static int open_lock (const struct live_place *p, struct error *err)
-{
-    int fd = file_open_lock (p->dir, p->lock, err);
-
-    if (fd < 0)
-        return error_prefix (err, "%s", p->path);
-    fcntl (fd, F_SETFD, 0); /* it goes with the reader */
-    return fd;
-}
-
 /* Note the time of an attempt at everything. */
 static int note (const struct live_place *p, int lock, struct error *err)
 {
@@ -121,7 +113,7 @@ static int note (const struct live_place *p, int lock, struct error *err)
     return error_errno (err, "cannot write %s/%s", p->path, p->lock);
 }
 
-/* Begin an output; what one who was killed has left is dropped. */
+/* Begin an output; what a killed one has left is dropped. */
 static int begin (const struct live_place *p, const struct live_output *o,
                   struct error *err)
 {
@@ -196,7 +188,7 @@ static void read_all (const struct live_place *p, const char *pmm, int out)
         unlinkat (p->dir, p->all.temp, 0);
 }
 
-/* Parts that nobody may use any more. */
+/* Parts that are too old to be used. */
 static void drop_old_parts (const struct live_place *p)
 {
     int fd = openat (p->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -252,13 +244,7 @@ struct live_task {
 
 __attribute__ ((noreturn)) static void watch (const struct live_task *t)
 {
-    struct sigaction action = { .sa_handler = SIG_DFL };
-    sigset_t none;
-
-    for (int sig = 1; sig < NSIG; sig++)
-        sigaction (sig, &action, NULL);
-    sigemptyset (&none);
-    sigprocmask (SIG_SETMASK, &none, NULL);
+    program_reset_signals ();
     if (t->nodes)
         read_part (t->place, t->site, t->nodes, t->lock, t->out);
     else
@@ -319,8 +305,9 @@ static int prepare (struct live_task *t, struct error *err)
 {
     const struct live_place *p = t->place;
 
-    if ((t->lock = open_lock (p, err)) < 0)
-        return -1;
+    if ((t->lock = file_open_lock (p->dir, p->lock, err)) < 0)
+        return error_prefix (err, "%s", p->path);
+    fcntl (t->lock, F_SETFD, 0); /* it goes with the reader */
     if ((!t->nodes && file_lock (t->lock, 0) != 1) || !is_due (t->lock))
         return 0;
     if (!t->nodes && note (p, t->lock, err) < 0)

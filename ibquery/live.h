@@ -11,18 +11,18 @@
  *                    that of the last attempt at everything
  *
  * Everything is read the first time, and again where a part could not be. So
- * a job costs as much as it is large; a change of the fabric is no matter:
- * of LIVE nothing is used but where the nodes are, and that is verified. The
+ * a job costs as much as it is large; a change of the fabric does no harm:
+ * LIVE only tells where the nodes are, which is verified. The
  * nodes' names have to be the fabric's, so a NodeMap forbids parts.
  *
  * Users decide when jobs run, and how many, so the attempts are bounded
  * whatever comes of them: one at a time, with LIVE_SMPS MADs in flight, ended
  * after LIVE_TIMEOUT_S; everything once in LIVE_EVERY_S; a part once a job,
  * with LIVE_PART_SMPS MADs at most, and none for LIVE_EVERY_S after one that
- * failed. That is for all who share the directory: on a shared file system the
- * site, on one of its own a node. So there is no default: a site of a thousand
- * nodes that each read the fabric by themselves would be a storm of our own
- * making, and publishes a snapshot.
+ * failed. These bounds hold for the nodes that share the directory: on a shared
+ * file system for the site, else for each node. So there is no default: a
+ * thousand nodes that each read the fabric by themselves would overload it;
+ * such a site publishes a snapshot.
  */
 #ifndef IBQUERY_LIVE_H
 #define IBQUERY_LIVE_H

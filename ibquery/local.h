@@ -2,8 +2,8 @@
 /* The ports of this node as its kernel shows them, in sysfs.
  *
  * Read by the hooks and by pmm-probe. Needs no right and sends nothing; but a
- * driver that hangs holds who reads, so that those who must not wait read in a
- * child of theirs.
+ * driver may hang, and the reader with it: a program that must not wait reads
+ * in a child.
  */
 #ifndef IBQUERY_LOCAL_H
 #define IBQUERY_LOCAL_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* pmm-comment: put what a check said behind the Comment of the own job.
+/* pmm-comment: append the outcome of a check to the Comment of its job.
  *
  *     pmm-comment JOB STATUS SENTENCE
  *

@@ -62,6 +62,17 @@ struct launch {
     int to[PROGRAM_STREAMS];
 };
 
+void program_reset_signals (void)
+{
+    struct sigaction action = { .sa_handler = SIG_DFL };
+    sigset_t none;
+
+    for (int sig = 1; sig < NSIG; sig++)
+        sigaction (sig, &action, NULL); /* fails for some: no matter */
+    sigemptyset (&none);
+    sigprocmask (SIG_SETMASK, &none, NULL);
+}
+
 void program_close_from (unsigned int first)
 {
     struct rlimit limit = { 1024, 1024 };
@@ -137,24 +148,18 @@ static void lift_limits (void)
 
 __attribute__ ((noreturn)) static void become (const struct launch *l)
 {
-    struct sigaction action = { .sa_handler = SIG_DFL };
-    sigset_t none;
-
     setpgid (0, 0);
     /* should we die, srun ends, and its step with it */
     prctl (PR_SET_PDEATHSIG, SIGTERM);
     if (getppid () != l->parent)
         _exit (127);
-    for (int sig = 1; sig < NSIG; sig++)
-        sigaction (sig, &action, NULL);
     if (dup2 (l->null, STDIN_FILENO) < 0
         || dup2 (l->to[PROGRAM_OUT], STDOUT_FILENO) < 0
         || dup2 (l->to[PROGRAM_ERR], STDERR_FILENO) < 0)
         _exit (127);
     program_close_from (3);
     lift_limits ();
-    sigemptyset (&none);
-    sigprocmask (SIG_SETMASK, &none, NULL);
+    program_reset_signals ();
     execve (l->program->argv[0], l->program->argv, l->program->env);
     _exit (127);
 }

@@ -71,6 +71,9 @@ void program_free (char **v);
 /* Close all file descriptors from this one on; also between fork and exec. */
 void program_close_from (unsigned int first);
 
+/* Handle, ignore and block no signal any more; for a child, too. */
+void program_reset_signals (void);
+
 /* Milliseconds of a clock that nobody sets. */
 int64_t program_now_ms (void);
 

@@ -99,7 +99,7 @@ report (const struct audit_work *run, const char *fmt, ...)
 }
 
 /*
- * Whom
+ * The nodes
  */
 
 /* The nodes of the request, each once, in order of name. */
@@ -118,29 +118,6 @@ static int sort_nodes (struct audit_work *run, struct error *err)
         run->node[i] = rq->node[i];
     }
     run->n = text_unique (run->node, rq->n);
-    return 0;
-}
-
-/* Mark who has an endpoint. */
-static int match_nodes (struct audit_work *run, bool *known, struct error *err)
-{
-    const struct fabric *f = run->audit->fabric;
-    const char *map = run->audit->site->node_map;
-
-    /* the site's map, if it has one: it says who is drained for what */
-    if (*map && !(run->map = nodemap_load_trusted (map, geteuid (), err)))
-        return -1;
-    run->all_of = xcalloc (f->nendpoints, sizeof (*run->all_of));
-    run->node_of = xcalloc (f->nendpoints, sizeof (*run->node_of));
-    if (guids_nodes (f, run->map, run->all_of, err) < 0)
-        return -1;
-    for (size_t i = 0; i < f->nendpoints; i++) {
-        const char *const *found = text_find (run->node, run->n,
-                                              run->all_of[i]);
-
-        if (found)
-            known[found - run->node] = true;
-    }
     return 0;
 }
 
@@ -167,20 +144,6 @@ static void leave_out (struct audit_work *run, const bool *marked,
     free (out);
 }
 
-/* Mark who does not keep audits from their measurement. */
-static int mark_sound (struct audit_work *run, bool *sound, struct error *err)
-{
-    int64_t now = time (NULL);
-    json_t *faulty = ledger_faulty (run->audit->ledger, now, err);
-
-    if (!faulty)
-        return -1;
-    for (size_t i = 0; i < run->n; i++)
-        sound[i] = !ledger_is_out (faulty, run->node[i], now);
-    json_decref (faulty);
-    return 0;
-}
-
 /* These are measured from now on. */
 static void choose (struct audit_work *run, const char *const *node, size_t n)
 {
@@ -196,26 +159,46 @@ static void choose (struct audit_work *run, const char *const *node, size_t n)
     run->list = xcheck (hostlist_fold (run->node, n));
 }
 
+/* Of the nodes of the request those that have an endpoint and that, unless they
+ * are wanted anyway, audits do not leave out.
+ */
 static int find_nodes (struct audit_work *run, struct error *err)
 {
+    const struct fabric *f = run->audit->fabric;
+    const char *map = run->audit->site->node_map;
+    int64_t now = time (NULL);
+    json_t *faulty = NULL;
     bool *mark;
-    int rc;
 
-    if (sort_nodes (run, err) < 0)
+    if (sort_nodes (run, err) < 0
+        || (*map && !(run->map = nodemap_load_trusted (map, geteuid (), err))))
+        return -1;
+    run->fault = xcalloc (run->n, sizeof (*run->fault));
+    run->all_of = xcalloc (f->nendpoints, sizeof (*run->all_of));
+    run->node_of = xcalloc (f->nendpoints, sizeof (*run->node_of));
+    if (guids_nodes (f, run->map, run->all_of, err) < 0
+        || (!run->request->anyway
+            && !(faulty = ledger_faulty (run->audit->ledger, now, err))))
         return -1;
     mark = xcalloc (run->n, sizeof (*mark));
-    run->fault = xcalloc (run->n, sizeof (*run->fault));
-    if ((rc = match_nodes (run, mark, err)) == 0) {
-        leave_out (run, mark, "not in the snapshot");
-        if (!run->request->anyway && (rc = mark_sound (run, mark, err)) == 0)
-            leave_out (run, mark, "made earlier audits fail");
-        choose (run, run->node, run->n);
+    for (size_t i = 0; i < f->nendpoints; i++) {
+        const char *const *found
+            = text_find (run->node, run->n, run->all_of[i]);
+
+        if (found)
+            mark[found - run->node] = true;
     }
+    leave_out (run, mark, "not in the snapshot");
+    for (size_t i = 0; i < run->n; i++)
+        mark[i] = !faulty || !ledger_is_out (faulty, run->node[i], now);
+    leave_out (run, mark, "made earlier audits fail");
+    choose (run, run->node, run->n);
+    json_decref (faulty);
     free (mark);
-    return rc;
+    return 0;
 }
 
-/* Tell those that we drained from their partners. */
+/* Which of the nodes we have not drained. */
 static int find_partners (struct audit_work *run, struct error *err)
 {
     struct hostlist drained;
@@ -238,7 +221,7 @@ static int find_partners (struct audit_work *run, struct error *err)
  * The verdict
  */
 
-/* Whose ports do not tell is judged as if there were no others. */
+/* Ports that do not tell are judged as if there was no other traffic. */
 static void limit_untold (const struct audit_work *run, const struct traffic *t,
                           struct verdict *v)
 {
@@ -278,8 +261,8 @@ static struct verdict *judge_record (struct audit_work *run,
     }
     if (base.odd[0])
         report (run, "no baseline: %s", base.odd);
-    /* what the step could not tell, it alone knows; who waited while it was
-     * measured may be slow for the traffic of others */
+    /* what the step could not tell, it alone knows; a port that had to wait
+     * meanwhile may be slow for the traffic of others */
     if (v) {
         if (r->unknown)
             verdict_limit (v, VERDICT_UNKNOWN, "%s", r->sentence);
@@ -322,13 +305,13 @@ static int enter (struct audit_work *run, struct audit_record *r,
 static int conclude (struct audit_work *run, struct job_said *said,
                      struct error *err)
 {
-    struct record_whom whom = { run->nonce, run->audit->fabric,
+    struct record_scope scope = { run->nonce, run->audit->fabric,
                                 run->node_of };
     struct audit_record r;
     struct error why;
     int rc;
 
-    if (record_read (&r, said->record, said->len, &whom, &why) < 0)
+    if (record_read (&r, said->record, said->len, &scope, &why) < 0)
         rc = decline (run, "%.250s", why.text);
     else if (!r.plan)
         rc = decline (run, "%s", r.sentence);
@@ -336,15 +319,6 @@ static int conclude (struct audit_work *run, struct job_said *said,
         rc = enter (run, &r, said, err);
     record_clear (&r);
     return rc;
-}
-
-static void publish (const struct audit_work *run)
-{
-    struct error err;
-
-    if (baseline_publish (run->audit->ledger, run->audit->fabric,
-                          run->audit->site->baseline, &err) < 0)
-        report (run, "the baseline is not published: %s", err.text);
 }
 
 /* The ports enter whether anything was measured or not. */
@@ -479,8 +453,11 @@ static int run_begun (struct audit_work *run, struct error *err)
         *err = more;
         rc = -1;
     }
-    if (rc == 1)
-        publish (run);
+    if (rc == 1
+        && baseline_publish (run->audit->ledger, run->audit->fabric,
+                             run->audit->site->baseline, &more)
+               < 0)
+        report (run, "the baseline is not published: %s", more.text);
     return rc;
 }
 
@@ -507,7 +484,7 @@ static void await_idle (const struct audit_work *run)
     }
 }
 
-/* Try to audit those who are chosen. Return as audit_run. */
+/* Try to audit the nodes that are chosen. Return as audit_run. */
 static int attempt (struct audit_work *run, const struct ledger_cause *cause,
                     struct error *err)
 {

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Audit: measure nodes by a job of our own, and enter what it found.
+/* Audit: measure nodes by a job of our own, and enter the result in the ledger.
  *
- * Run by `pmm audit`, by hand or as a service. The step only measures: its
- * raw samples are judged here, against the snapshot and the ledger at hand
+ * Run by `pmm audit`, by hand or as a service. The step only measures: its raw
+ * samples are judged here, with the snapshot and the ledger
  * (prolog/audit/record, prolog/audit/baseline).
  *
- * One audit of a ledger runs at a time: who runs it holds a lock on the file
- * LEDGER.lock. It is in the ledger before it runs, and has its end there when
- * audit_run returns, or if that was killed, when the next one begins.
+ * One audit of a ledger runs at a time, under a lock on the file LEDGER.lock.
+ * It is in the ledger before it runs. Its end is there when audit_run returns,
+ * or if that was killed, when the next one begins.
  *
- * The job is of whole nodes, in AuditPartition, and is never waited for: nodes
- * that are busy are left to their jobs. Nodes that we drained stay so; they are
- * measured beside it, with the others as their partners. Where the job must be
- * ended, no part of it is left behind.
+ * The job is of whole nodes, in AuditPartition, and never waits: nodes that are
+ * busy are left to their jobs. Nodes that we drained stay so; they are measured
+ * outside of the job, with its nodes as partners. If the job must be ended, no
+ * part of it remains.
  */
 #ifndef PROLOG_AUDIT_H
 #define PROLOG_AUDIT_H
@@ -61,23 +61,23 @@ struct audit_result {
     char sentence[256];      /* the verdict's, or why there is none */
 };
 
-/* Audit the nodes; those that are not in the snapshot are named on `report`
- * and left out, and so are those that kept audits from their measurement and
- * were not measured since (ledger_faulty).
+/* Audit the nodes. Nodes that are not in the snapshot are named on `report` and
+ * left out, as are those that made earlier audits fail and were not measured
+ * since (ledger_faulty).
  *
- * Where there is no result for the fault of some nodes, the others are tried
- * again, each time as an audit of its own. Whose fault it is srun tells, or a
- * search: by halves, at most once an hour. These enter the ledger as faults:
- * where srun could start the step on others, or the others were measured. What
- * befalls all nodes is no node's fault.
+ * If some nodes are at fault that there is no result, the others are tried
+ * again, each time as an audit of its own. srun tells which nodes these are, or
+ * a search does: by halves, at most once an hour. They enter the ledger as
+ * faults if srun could start the step on others, or the others were measured.
+ * What happens to all nodes is the fault of none.
  *
  * Takes at most AuditTimeout and some seconds, or AUDIT_TRIES_TIME times that
  * where it is tried again.
  *
- * Return 1 where they were measured; 0 where that could not be, with UNKNOWN
- * and the reason in the result: the nodes are busy, fewer than two are left,
- * another audit runs, the job has its audit, it was stopped, Slurm is not
- * there; -1 with err where the ledger, the snapshot or pmm.conf is at fault.
+ * Return 1 where they were measured; 0 where they were not, with UNKNOWN and
+ * the reason in the result: the nodes are busy, fewer than two are left,
+ * another audit runs, the job has its audit, it was stopped, Slurm does not
+ * answer; -1 with err where the ledger, the snapshot or pmm.conf is at fault.
  */
 int audit_run (const struct audit *audit, const struct audit_request *request,
                struct audit_result *result, struct error *err);

@@ -45,7 +45,7 @@ static bool is_reset (const struct pathset *ps, uint32_t end,
 }
 
 /* Drop the samples that cross a link whose baseline was reset, and the
- * loopbacks of who is at one.
+ * loopbacks of endpoints at such a link.
  */
 static int drop_reset (struct samples *s, const struct pathset *ps,
                        const bool *reset, struct error *err)
@@ -92,17 +92,6 @@ static int find_reset (struct ledger *ledger, const struct fabric *f,
     return 0;
 }
 
-static int gather_ledger (struct baseline_set *set, struct ledger *ledger,
-                          const struct fabric *f, struct error *err)
-{
-    struct samples *s = ledger_baseline (ledger, f->hash, BASELINE_LAST,
-                                         fabric_resolve, (void *)f,
-                                         &set->ps[FROM_LEDGER], err);
-
-    set->samples[FROM_LEDGER] = s;
-    return s || errno == ENOENT ? 0 : -1;
-}
-
 /* A file that is not there, or is of another fabric, is none. */
 static void gather_file (struct baseline_set *set, const struct fabric *f,
                          const char *path)
@@ -124,30 +113,20 @@ static void gather_file (struct baseline_set *set, const struct fabric *f,
         snprintf (set->odd, sizeof (set->odd), "%.250s", err.text);
 }
 
-/* Whether the ledger knows each link that the file does; *any: it knows one.
- */
-static bool knows_all (const uint32_t *ledger, const uint32_t *file, size_t n,
-                       bool *any)
-{
-    bool all = true;
-
-    *any = false;
-    for (size_t i = 0; i < n; i++) {
-        *any |= ledger[i] >= BASELINE_ENOUGH;
-        all &= ledger[i] >= BASELINE_ENOUGH || file[i] < BASELINE_ENOUGH;
-    }
-    return all;
-}
-
 /* Choose what counts: times[] is how many samples of each of the two cross a
  * link.
  */
 static void choose (struct baseline_set *set, uint32_t *const times[2],
                     size_t nlinks)
 {
-    bool any;
-    bool all = knows_all (times[FROM_LEDGER], times[FROM_FILE], nlinks, &any);
+    bool any = false, all = true; /* that the ledger knows, of the file's */
 
+    for (size_t i = 0; i < nlinks; i++) {
+        bool known = times[FROM_LEDGER][i] >= BASELINE_ENOUGH;
+
+        any |= known;
+        all &= known || times[FROM_FILE][i] < BASELINE_ENOUGH;
+    }
     set->publish = all && any;
     for (int i = 0; i < 2; i++)
         if (set->samples[i] && (i == FROM_LEDGER || !all))
@@ -165,7 +144,11 @@ int baseline_gather (struct baseline_set *set, struct ledger *ledger,
     *set = (struct baseline_set){ 0 };
     for (int i = 0; i < 2; i++)
         times[i] = xcalloc (f->nlinks, sizeof (*times[i]));
-    if ((rc = gather_ledger (set, ledger, f, err)) == 0) {
+    set->samples[FROM_LEDGER]
+        = ledger_baseline (ledger, f->hash, BASELINE_LAST, fabric_resolve,
+                           (void *)f, &set->ps[FROM_LEDGER], err);
+    rc = set->samples[FROM_LEDGER] || errno == ENOENT ? 0 : -1;
+    if (rc == 0) {
         gather_file (set, f, path);
         rc = find_reset (ledger, f, reset, err);
     }

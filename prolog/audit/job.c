@@ -107,10 +107,10 @@ static void add_probe (struct program_words *a, const struct audit_job *job)
 }
 
 /* A step that is also on nodes which Slurm gives to no job: it starts them for
- * SlurmUser (prolog/slurm/controller.h), while a job of salloc's, which is
- * beside srun, holds the others. PMIx must not learn from salloc's environment
- * that only these are of the job: so srun has an environment from scratch
- * again.
+ * SlurmUser (prolog/slurm/controller.h), while a job of salloc, from the same
+ * directory as srun, holds the others. PMIx must not learn from salloc's
+ * environment that only these are of the job: so srun has an environment from
+ * scratch again.
  */
 static void add_with_drained (struct program_words *a,
                               const struct audit_job *job, char *const *env)
@@ -420,15 +420,6 @@ static int explain (struct job_ear *ear, enum program_end end, int status)
  * All of it
  */
 
-static void cancel (const struct audit_job *job, struct job_said *said)
-{
-    struct error err;
-
-    if (controller_cancel (job->name, &err) < 0)
-        snprintf (said->left, sizeof (said->left),
-                  "job %s may not have ended: %.180s", job->name, err.text);
-}
-
 static int run (const struct audit_job *job, struct job_ear *ear,
                 char *const *argv, char *const *env, struct error *err)
 {
@@ -444,11 +435,14 @@ static int run (const struct audit_job *job, struct job_ear *ear,
     };
     int status;
     enum program_end end = program_run (&program, &status);
+    struct error why;
 
     if (end == PROGRAM_NONE)
         return error_errno (err, "cannot start a process");
-    if (end != PROGRAM_ENDED || WIFSIGNALED (status))
-        cancel (job, ear->said);
+    if ((end != PROGRAM_ENDED || WIFSIGNALED (status))
+        && controller_cancel (job->name, &why) < 0)
+        snprintf (ear->said->left, sizeof (ear->said->left),
+                  "job %s may not have ended: %.180s", job->name, why.text);
     return ear->done && !ear->too_much ? 1 : explain (ear, end, status);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Job: the step of an audit, which srun runs in a job of its own, in an
  * environment from scratch and under a watchdog. The nodes are whole, and free
- * at once, or there is no job. Where it must be ended, none is left behind.
+ * at once, or there is no job. If it must be ended, nothing of it remains.
  */
 #ifndef PROLOG_JOB_H
 #define PROLOG_JOB_H
@@ -23,7 +23,7 @@ struct audit_job {
     const char *nodes;    /* a list of n, */
     size_t n;
     const char *partners; /* ... of which these are in the job; the others,
-                             which are drained, have the step beside it */
+                             which are drained, have the step only */
     size_t npartners;
     const volatile sig_atomic_t *stop; /* not 0: end it; may be NULL */
 
@@ -55,7 +55,7 @@ struct job_said {
     struct job_fault *fault; /* why there is no result, as far as srun knows */
     size_t nfaults;
     char why[256];           /* there is no result */
-    char left[256];          /* what may have been left behind; "" nothing */
+    char left[256];          /* what may remain of the job; "": nothing */
 };
 
 /* Run it; takes AuditTimeout and some seconds at most. Return 1 where there is

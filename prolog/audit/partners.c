@@ -245,7 +245,7 @@ static int find_all (struct partner_choice *c, const struct nodemap *map,
     return 0;
 }
 
-/* One of the other links that nobody tells. */
+/* One of the other links that no partner tells. */
 static const char *find_alike (const struct partner_choice *c)
 {
     for (size_t i = 0; i < c->nothers; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Partners: who is audited beside a node that the audit is about.
+/* Partners: the nodes that are audited with the one that the audit is about.
  *
  * The cable of a host that is alone on its switch looks like the one by which
  * that switch sends what is for the host, were this slow in that direction.
@@ -39,12 +39,11 @@ struct partners_wish {
 
 /* Choose at most `most` of the idle nodes, as partners of a node, into partner:
  * names borrowed from idle. Another turn chooses others, where there are more.
- * map NULL: nodes are called as the fabric's hosts. A node that is not in the
- * fabric has partners from all over. Who was a partner before is chosen only
- * where there are too few others: so that two audits of a node share no more
- * than they must. *alike is one of the other links that round trips with all
- * who were chosen cross as well; NULL: there is none. Return how many, or -1
- * with err.
+ * map NULL: nodes have the names of the fabric's hosts. A node that is not in
+ * the fabric has partners from all over. A former partner is chosen only where
+ * there are too few others, so that two audits of a node share no more than
+ * they must. *alike is one of the other links that the round trips with all
+ * partners cross as well; NULL: there is none. Return how many, or -1 with err.
  */
 int partners_choose (const struct fabric *f, const struct nodemap *map,
                      const struct partners_wish *wish, char **partner,

@@ -10,7 +10,7 @@
 #include "util/alloc.h"
 #include "util/text.h"
 
-/* Take word and the space behind it off *line. */
+/* Take word and the space after it off *line. */
 static bool take (const char **line, const char *word)
 {
     size_t len = strlen (word);
@@ -52,7 +52,7 @@ struct record_lines {
 };
 
 /* Find the lines that count among those of Slurm and of others. The result is
- * the last word: what comes behind it is not read.
+ * the last word: what comes after it is not read.
  */
 static void find_lines (struct audit_record *r, struct record_lines *lines,
                         char *text, const char *nonce)
@@ -100,12 +100,12 @@ static void read_samples (struct audit_record *r, char *line,
 }
 
 static int check_endpoints (const struct audit_record *r,
-                            const struct record_whom *whom, struct error *err)
+                            const struct record_scope *scope, struct error *err)
 {
     for (size_t i = 0; i < pathset_size (r->ps); i++) {
         const struct endpoint *e = pathset_endpoint (r->ps, i);
 
-        if (!whom->node[whom->fabric->end[e->id].endpoint])
+        if (!scope->node[scope->fabric->end[e->id].endpoint])
             return error_input (err, "the record is of %.63s, which was not "
                                      "asked for", e->name);
     }
@@ -113,7 +113,7 @@ static int check_endpoints (const struct audit_record *r,
 }
 
 int record_read (struct audit_record *r, char *text, size_t len,
-                 const struct record_whom *whom, struct error *err)
+                 const struct record_scope *scope, struct error *err)
 {
     struct record_lines lines = { 0 };
 
@@ -121,20 +121,20 @@ int record_read (struct audit_record *r, char *text, size_t len,
     if (len >= RECORD_MAX || text[len] != '\0')
         return error_input (err, "the record is longer than %d bytes",
                             RECORD_MAX);
-    find_lines (r, &lines, text, whom->nonce);
+    find_lines (r, &lines, text, scope->nonce);
     if (!r->sentence[0])
         return error_input (err, "the record has no result");
     if (!lines.plan)
         return 0;
     if (!lines.samples)
         return error_input (err, "the record has no samples");
-    read_plan (r, lines.plan, whom->fabric, err);
-    if (!r->plan || check_endpoints (r, whom, err) < 0)
+    read_plan (r, lines.plan, scope->fabric, err);
+    if (!r->plan || check_endpoints (r, scope, err) < 0)
         return -1;
-    read_samples (r, lines.samples, whom->fabric, err);
+    read_samples (r, lines.samples, scope->fabric, err);
     if (!r->samples)
         return -1;
-    if (strcmp (r->samples->nonce, whom->nonce))
+    if (strcmp (r->samples->nonce, scope->nonce))
         return error_input (err, "the record's samples are of another run");
     return 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Record: what the step of an audit printed (pmm-probe --audit), read by who
- * judges it: a line with the plan, one with the samples, and the result
+/* Record: what the step of an audit printed (pmm-probe --audit), read by the
+ * audit that judges it: a line with the plan, one with the samples, and the
+ * result
  *
  *     pmm-result 1 <OK|WARN|FAIL|UNKNOWN> <nonce> <one sentence>
  *
@@ -28,10 +29,10 @@ enum {
     RECORD_MAX = 64 << 20, /* bytes */
 };
 
-/* Of whom a record may be: node[endpoint of the fabric] is the node that has
- * it, and is asked for; NULL: it is not.
+/* What a record may be of: node[endpoint of the fabric] is the node that has
+ * it, if that is audited; else NULL.
  */
-struct record_whom {
+struct record_scope {
     const char *nonce;
     const struct fabric *fabric;
     const char *const *node;
@@ -49,11 +50,11 @@ struct audit_record {
  * it is no such record; record_clear is due in both cases.
  */
 int record_read (struct audit_record *r, char *text, size_t len,
-                 const struct record_whom *whom, struct error *err);
+                 const struct record_scope *scope, struct error *err);
 void record_clear (struct audit_record *r);
 
-/* Whether a line, without its end, is the result with that nonce. Then what is
- * behind the nonce is in *sentence, and whether it is UNKNOWN in *unknown.
+/* Whether a line, without its end, is the result with that nonce. Then what
+ * comes after the nonce is in *sentence, and whether it is UNKNOWN in *unknown.
  */
 bool record_is_result (const char *line, const char *nonce, bool *unknown,
                        const char **sentence);

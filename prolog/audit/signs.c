@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Signs of trouble.
  *
- * Notes: signs enter before the counters that they are told by, so that who is
- * killed in between sees the same growth again.
+ * Notes: signs enter before the counters that they are told by, so that an
+ * audit that is killed in between leaves the growth to the next one.
  */
 #include "config.h"
 #include "prolog/audit/signs.h"
@@ -66,8 +66,8 @@ static int add_sign (struct signs_entry *e, const struct port_place *place,
 }
 
 /* Whether a counter has grown by more than is healthy. Return 1, 0, or -1 with
- * err. Of one that stands at its end nobody knows; one that is less than it
- * was began anew.
+ * err. One that stands at its end tells nothing; one that is less than it was
+ * began again.
  */
 static int has_grown (const struct signs_entry *e,
                       const struct port_place *place,
@@ -126,17 +126,6 @@ static int look_at_rate (struct signs_entry *e, const struct local_port *p,
     return 0;
 }
 
-static int look_at_ports (struct signs_entry *e, const struct local_port *port,
-                          struct port_place *place, size_t n, struct error *err)
-{
-    for (size_t i = 0; i < n; i++)
-        if (find_place (e->f, e->node_of, &port[i], &place[i])
-            && (look_at_rate (e, &port[i], &place[i], err) < 0
-                || look_at_counters (e, &port[i], &place[i], err) < 0))
-            return -1;
-    return 0;
-}
-
 int signs_enter (struct ledger *ledger, int64_t audit, int64_t time,
                  const struct fabric *f, const char *const *node_of,
                  const struct local_port *port, size_t n, struct error *err)
@@ -147,10 +136,15 @@ int signs_enter (struct ledger *ledger, int64_t audit, int64_t time,
                              .f = f,
                              .node_of = node_of };
     struct port_place *place = xcalloc (n, sizeof (*place));
-    int rc;
+    int rc = 0;
 
     e.counter = xcalloc (n * LOCAL_COUNTERS, sizeof (*e.counter));
-    if ((rc = look_at_ports (&e, port, place, n, err)) == 0)
+    for (size_t i = 0; i < n && rc == 0; i++)
+        if (find_place (f, node_of, &port[i], &place[i])
+            && (look_at_rate (&e, &port[i], &place[i], err) < 0
+                || look_at_counters (&e, &port[i], &place[i], err) < 0))
+            rc = -1;
+    if (rc == 0)
         rc = ledger_counters (ledger, audit, e.counter, e.ncounters, err);
     free (e.counter);
     free (place);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Signs of trouble: what an audit's ports tell beside their latency, held
- * against the ledger and the snapshot, and entered.
+/* Signs of trouble: what an audit's ports tell besides latency, compared
+ * with the ledger and the snapshot, and entered.
  *
  *   counter  an error counter has grown by more than is healthy since the
  *            audit before that saw it (ibquery/local's table)

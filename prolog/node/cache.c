@@ -70,12 +70,12 @@ struct cache_reading {
     struct cache_port *port;
     size_t nports;
 
-    struct cache_expect *expect; /* of all nodes; only for who wants it */
+    struct cache_expect *expect; /* of all nodes, where `all` */
     size_t nexpect, size;
     bool all;
 };
 
-/* The word at *s, ended; *s goes behind the blank. NULL: there is none. */
+/* The word at *s, ended; *s goes after the blank. NULL: there is none. */
 static char *word (char **s)
 {
     char *w = strsep (s, " ");

@@ -83,11 +83,10 @@ struct cache_view {
     uint64_t ports;    /* that it should have; 0: not known */
 };
 
-/* Read what is said of a node into *view, and of ports, whose GUIDs are given,
- * into their rates; those are then known, others are left as they are. Only a
- * file that root or `owner` owns, and nobody else may write, is believed.
- * Return 0, or -1 with err, errno ENOENT where there is no such file; view and
- * rates are then of no meaning.
+/* Read what it says of a node into *view, and the rates of the ports that have
+ * the given GUIDs; those found are then known, others are left as they are. The
+ * file must be trusted (file_open_trusted by owner). Return 0, or -1 with err,
+ * errno ENOENT where there is no such file; view and rates then mean nothing.
  */
 int cache_read (const char *path, uid_t owner, const char *node,
                 struct cache_view *view, struct cache_port *port,

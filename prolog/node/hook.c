@@ -44,7 +44,7 @@ struct looking {
     char boot[LOOK_BOOT];
     int64_t now; /* since the boot, in s */
     struct look_state state;
-    struct look look;
+    struct look_result look;
 };
 
 static void unknown (struct hook_result *r, const char *why)
@@ -55,7 +55,7 @@ static void unknown (struct hook_result *r, const char *why)
               why);
 }
 
-/* One look at a time; who cannot have the lock looks without it. */
+/* One look at a time; without the lock if it cannot be had. */
 static void lock_run (const char *run)
 {
     int dir, fd;
@@ -104,55 +104,42 @@ static int read_node (const struct hook *hook, char node[64])
     return text_is_hostname (node) ? 0 : -1;
 }
 
-/* What the site knows of the node and its ports. */
-struct node_known {
-    int rc;
-    int errnum;
-    struct error err;
-    struct cache_view view;
-    struct cache_port port[LOCAL_PORTS_MAX];
-};
-
-static void ask_cache (struct node_known *k, const struct looking *l,
-                       const struct local_port *port, size_t n)
-{
-    char node[64];
-
-    memset (k, 0, sizeof (*k));
-    for (size_t i = 0; i < n; i++)
-        k->port[i].guid = port[i].guid;
-    if (read_node (l->hook, node) < 0)
-        k->rc = error_input (&k->err, "this node has no name");
-    else
-        k->rc = cache_read (l->site.verdicts, l->owner, node, &k->view,
-                            k->port, n, &k->err);
-    k->errnum = errno;
-}
-
 static int look (struct looking *l, struct error *err)
 {
     const struct site *site = &l->site;
     struct look_input in = { .boot = l->boot, .now = l->now };
+    struct cache_port cached[LOCAL_PORTS_MAX] = { 0 };
+    struct cache_view view;
     struct local_port *port;
-    struct node_known known;
+    struct error why;
+    char node[64];
+    bool published;
+    int rc;
 
     if (*site->port_rate && local_rate_parse (site->port_rate, &in.want) < 0)
         return error_input (err, "option PortRate: '%.40s' is no rate",
                             site->port_rate);
     if (local_ports (l->hook->sysfs, &port, &in.n, err) < 0)
         return -1;
-    ask_cache (&known, l, port, in.n);
+    for (size_t i = 0; i < in.n; i++)
+        cached[i].guid = port[i].guid;
+    errno = EINVAL;
+    rc = read_node (l->hook, node) < 0
+             ? error_input (&why, "this node has no name")
+             : cache_read (site->verdicts, l->owner, node, &view, cached, in.n,
+                           &why);
     in.port = port;
-    if (known.rc == 0) {
-        in.cached = known.port;
-        in.expected = known.view.ports;
+    if (rc == 0) {
+        in.cached = cached;
+        in.expected = view.ports;
     }
+    published = rc == 0 || errno != ENOENT;
     look_ports (&l->look, &l->state, &in);
-    if (known.rc == 0)
-        look_verdict (&l->look, &known.view, time (NULL),
+    if (rc == 0)
+        look_verdict (&l->look, &view, time (NULL),
                       site->confirm_within_ms / 1000);
-    else if (known.errnum != ENOENT)
-        look_add (&l->look, VERDICT_UNKNOWN, "cache", "%s", known.err.text);
+    else if (published)
+        look_add (&l->look, VERDICT_UNKNOWN, "cache", "%s", why.text);
     free (port);
     return 0;
 }

@@ -4,17 +4,16 @@
  *
  * slurmd waits for the prolog before it starts a job, and for the epilog
  * before it gives the node to the next, so nothing there may hang: not a
- * driver, not the file system that pmm.conf, the verdict cache or the state is
- * on. All of that is the child's: the parent touches no file. A child that
- * nothing can kill keeps the lock of the next ones, whose turn then ends at
- * the deadline; so at most one is ever stuck.
+ * driver, not the file system of pmm.conf, the verdict cache or the state. The
+ * child does all of that; the parent touches no file. A child that cannot be
+ * killed keeps the lock, and the next ones end at their deadlines: at most one
+ * is ever stuck.
  *
- * A job's hooks say on standard error and to syslog what has changed since
- * they last said something, and nothing otherwise. They exit with 0 whatever
- * happens. The programs do the work and SPANK hooks (spank/hooks.c) run the
- * programs, if the site wants it so (pmm.conf's Hooks), for a node whose
- * Prolog and Epilog are others' to set: a look in both would be made twice,
- * and one inside of slurmstepd could take it along when it fails.
+ * A job's hooks print on standard error and to syslog what has changed since
+ * they last printed something, else nothing. They always exit with 0. Where a
+ * node's Prolog and Epilog are not ours to set, SPANK hooks (spank/hooks.c) run
+ * the programs, if the site wants it (pmm.conf's Hooks): a look inside of
+ * slurmstepd could end that when it fails.
  */
 #ifndef PROLOG_HOOK_H
 #define PROLOG_HOOK_H

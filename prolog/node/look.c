@@ -21,7 +21,7 @@ enum {
  */
 
 /* FNV-1a, in the order of the findings: any change will do. */
-static void note_what (struct look *look, const char *what)
+static void note_what (struct look_result *look, const char *what)
 {
     if (look->what == 0)
         look->what = UINT64_C (0xcbf29ce484222325);
@@ -31,8 +31,8 @@ static void note_what (struct look *look, const char *what)
     while (*what++);
 }
 
-void look_add (struct look *look, enum verdict_status level, const char *what,
-               const char *fmt, ...)
+void look_add (struct look_result *look, enum verdict_status level,
+               const char *what, const char *fmt, ...)
 {
     struct look_finding *f = &look->v[look->n];
     va_list ap;
@@ -61,7 +61,7 @@ static void put (char *line, const char *separator, const char *text)
     snprintf (line + len, LOOK_LINE - len, "%s%s", separator, text);
 }
 
-const char *look_line (const struct look *look, const char *const *word,
+const char *look_line (const struct look_result *look, const char *const *word,
                        char *line)
 {
     const char *separator = ": ";
@@ -100,7 +100,7 @@ static const struct look_port *find_past (const struct look_state *s,
 }
 
 /* The window's marks: growth is told against the older one. */
-static void look_counter (struct look *look, struct look_port *past,
+static void look_counter (struct look_result *look, struct look_port *past,
                           const struct local_port *p, size_t i, int64_t now)
 {
     const struct local_counter *c = &local_counters[i];
@@ -133,7 +133,7 @@ static void look_counter (struct look *look, struct look_port *past,
     }
 }
 
-static void look_rate (struct look *look, struct look_port *past,
+static void look_rate (struct look_result *look, struct look_port *past,
                        const struct local_port *p,
                        const struct cache_port *cached,
                        const struct local_rate *want)
@@ -159,7 +159,7 @@ static void look_rate (struct look *look, struct look_port *past,
     }
 }
 
-static void look_inactive (struct look *look, const struct local_port *p)
+static void look_inactive (struct look_result *look, const struct local_port *p)
 {
     char what[96];
 
@@ -186,7 +186,7 @@ static bool is_there (const struct look_port *past,
 }
 
 /* Return how many have gone. */
-static size_t look_gone (struct look *look, struct look_state *next,
+static size_t look_gone (struct look_result *look, struct look_state *next,
                          const struct look_state *last,
                          const struct look_input *in)
 {
@@ -208,7 +208,7 @@ static size_t look_gone (struct look *look, struct look_state *next,
     return gone;
 }
 
-static void look_count (struct look *look, size_t ports, size_t active,
+static void look_count (struct look_result *look, size_t ports, size_t active,
                         size_t gone, uint64_t expected)
 {
     if (expected > ports + gone)
@@ -226,7 +226,7 @@ static void look_count (struct look *look, size_t ports, size_t active,
                   COUNTED (ports, "port"));
 }
 
-void look_ports (struct look *look, struct look_state *state,
+void look_ports (struct look_result *look, struct look_state *state,
                  const struct look_input *in)
 {
     static const struct cache_port nothing;
@@ -267,7 +267,7 @@ void look_ports (struct look *look, struct look_state *state,
                 in->expected);
 }
 
-void look_verdict (struct look *look, const struct cache_view *view,
+void look_verdict (struct look_result *look, const struct cache_view *view,
                    int64_t now, int64_t max_age_s)
 {
     char what[64];

@@ -21,8 +21,9 @@
  *   verdict   Of the newest audit, unless that is old: FAIL and WARN as they
  *             are; UNKNOWN changes nothing.
  *
- * Time is that of a clock which nobody sets and which starts with the machine;
- * marks of before its last start are dropped, as the counters started, too.
+ * Time is that of a clock which starts with the machine and is never set; marks
+ * from before the last start are dropped, since the counters started again,
+ * too.
  *
  * Only ports of InfiniBand are looked at. Pure but for look_state_*.
  */
@@ -50,7 +51,7 @@ struct look_finding {
     char text[LOOK_TEXT];      /* printable */
 };
 
-struct look {
+struct look_result {
     struct look_finding v[LOOK_FINDINGS_MAX];
     size_t n, more;
     enum verdict_status level; /* the worst */
@@ -93,30 +94,30 @@ struct look_input {
 /* Look at the ports, and replace *state by what this look leaves. *look is
  * begun by it.
  */
-void look_ports (struct look *look, struct look_state *state,
+void look_ports (struct look_result *look, struct look_state *state,
                  const struct look_input *in);
 
 /* Add the node's verdict; one is old after max_age_s. Nothing where there is
  * none.
  */
-void look_verdict (struct look *look, const struct cache_view *view,
+void look_verdict (struct look_result *look, const struct cache_view *view,
                    int64_t now, int64_t max_age_s);
 
 /* Add a finding. */
-void look_add (struct look *look, enum verdict_status level, const char *what,
-               const char *fmt, ...)
+void look_add (struct look_result *look, enum verdict_status level,
+               const char *what, const char *fmt, ...)
     __attribute__ ((format (printf, 4, 5)));
 
 /* All of it on one line of LOOK_LINE bytes, the worst first: "WARN: ...; ...",
  * with the given words for the levels. Returns line.
  */
-const char *look_line (const struct look *look, const char *const *word,
+const char *look_line (const struct look_result *look, const char *const *word,
                        char *line);
 
 /* The state's file: private to its owner, replaced by renaming and not synced:
  * it may be lost, never half. What is no state of ours, or is not
  * trusted, is as if no look had been: *state is then empty. look_state_write
- * returns 0, or -1 with err; who calls it holds a lock.
+ * returns 0, or -1 with err; its caller holds a lock.
  */
 void look_state_read (const char *path, uid_t owner, struct look_state *state);
 int look_state_write (const char *path, const struct look_state *state,

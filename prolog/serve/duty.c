@@ -89,31 +89,29 @@ int service_may_audit (const struct service *s, enum ledger_why reason,
     return rc;
 }
 
-void service_keep (struct service *s, enum kept who, const char *why)
+void service_keep (struct service *s, enum kept what, const char *why)
 {
     static const char *const names[] = {
         [KEPT_JOBS] = "jobs wait for their audits",
         [KEPT_USER] = "jobs wait for their audits",
-        [KEPT_CONFIRM] = "nodes wait for an audit that confirms what was "
-                         "found",
-        [KEPT_AGAIN] = "drained nodes wait for an audit that finds them "
-                       "mended",
+        [KEPT_CONFIRM] = "nodes wait for an audit that confirms a finding",
+        [KEPT_AGAIN] = "drained nodes wait for an audit that clears them",
     };
 
-    if (!strcmp (s->kept[who], why))
+    if (!strcmp (s->kept[what], why))
         return;
     if (*why)
-        service_log (s, "%s: %s", names[who], why);
+        service_log (s, "%s: %s", names[what], why);
     else
-        service_log (s, "no longer so: %s: %s", names[who], s->kept[who]);
-    strcpy (s->kept[who], why);
+        service_log (s, "no longer so: %s: %s", names[what], s->kept[what]);
+    strcpy (s->kept[what], why);
 }
 
-int service_leave_out (const struct service *s, struct hostlist *nodes,
+int service_leave_out (struct ledger *ledger, struct hostlist *nodes,
                        struct error *err)
 {
     int64_t now = time (NULL);
-    json_t *faulty = ledger_faulty (s->ledger, now, err);
+    json_t *faulty = ledger_faulty (ledger, now, err);
     size_t n = 0;
 
     if (!faulty)
@@ -206,34 +204,9 @@ static uint32_t find_switch (const struct fabric *f, const char *id)
     return FABRIC_NONE;
 }
 
-/* The next suspect. Only the first one's name is told, but a node only where it
- * is that of all. False where it is not in the fabric any more.
- */
-static bool add_link (struct comment_finding *w, uint32_t link,
-                      const struct fabric *f)
-{
-    struct finding *x = &w->finding;
-    char *node = link == FABRIC_NONE ? NULL : host_of (f, link);
-
-    if (x->nsuspects++ == 0) {
-        w->link = link;
-        w->node = node;
-        x->nnodes = node != NULL;
-    }
-    else if (node && (!w->node || strcmp (node, w->node) != 0))
-        x->nnodes++;
-    return link != FABRIC_NONE;
-}
-
-static bool add_switch (struct comment_finding *w, uint32_t sw)
-{
-    if (w->finding.nsw++ == 0)
-        w->sw = sw;
-    return sw != FABRIC_NONE;
-}
-
-/* Fill in as much of a finding as a comment tells. False where its suspects are
- * not in the fabric any more.
+/* Fill in as much of a finding as a comment tells: of its suspects the first
+ * one's name, but a node only where it is that of all. False where its suspects
+ * are not in the fabric any more.
  */
 static bool read_finding (struct comment_finding *w, const json_t *finding,
                           const struct fabric *f)
@@ -256,19 +229,36 @@ static bool read_finding (struct comment_finding *w, const json_t *finding,
     json_array_foreach (json_object_get (finding, "suspects"), i, v) {
         const char *id = json_text (v, "id");
 
-        if (!strcmp (json_text (v, "role"), "link"))
-            known &= add_link (w, fabric_find_link (f, id), f);
-        else if (!strcmp (json_text (v, "role"), "switch"))
-            known &= add_switch (w, find_switch (f, id));
+        if (!strcmp (json_text (v, "role"), "link")) {
+            uint32_t link = fabric_find_link (f, id);
+            char *node = link == FABRIC_NONE ? NULL : host_of (f, link);
+
+            if (x->nsuspects++ == 0) {
+                w->link = link;
+                w->node = node;
+                x->nnodes = node != NULL;
+            }
+            else if (node && (!w->node || strcmp (node, w->node) != 0))
+                x->nnodes++;
+            known &= link != FABRIC_NONE;
+        }
+        else if (!strcmp (json_text (v, "role"), "switch")) {
+            uint32_t sw = find_switch (f, id);
+
+            if (x->nsw++ == 0)
+                w->sw = sw;
+            known &= sw != FABRIC_NONE;
+        }
     }
     return known && x->nsuspects > 0;
 }
 
-static int format_comment (const struct service *s, int64_t audit,
-                   char entry[COMMENT_ENTRY_MAX + 1], struct error *err)
+static int format_comment (struct ledger *ledger, const struct fabric *f,
+                           int64_t audit, char entry[COMMENT_ENTRY_MAX + 1],
+                           struct error *err)
 {
-    json_t *result = ledger_result (s->ledger, audit, err);
-    json_t *extent = result ? ledger_extent (s->ledger, audit, err) : NULL;
+    json_t *result = ledger_result (ledger, audit, err);
+    json_t *extent = result ? ledger_extent (ledger, audit, err) : NULL;
     struct comment_finding worst = { 0 };
     struct verdict v = {
         .status = service_status (result, "status"),
@@ -280,9 +270,9 @@ static int format_comment (const struct service *s, int64_t audit,
         = json_array_get (json_object_get (result, "findings"), 0);
     struct comment c;
 
-    v.nfindings = finding && read_finding (&worst, finding, s->fabric)
+    v.nfindings = finding && read_finding (&worst, finding, f)
                   && worst.finding.level >= v.status;
-    comment_of_audit (&c, audit, &v, s->fabric);
+    comment_of_audit (&c, audit, &v, f);
     comment_format (&c, entry);
     json_decref (extent);
     json_decref (result);
@@ -296,9 +286,8 @@ int service_comment (struct service *s, uint64_t job, int64_t audit,
 
     if (!strcmp (s->site.action, "report"))
         return 0;
-    if (format_comment (s, audit, entry, err) < 0
-        || ledger_comment_add (s->ledger, time (NULL), job, 0, entry,
-                               err) < 0)
+    if (format_comment (s->ledger, s->fabric, audit, entry, err) < 0
+        || ledger_comment_add (s->ledger, time (NULL), job, 0, entry, err) < 0)
         return -1;
     return 0;
 }

@@ -46,7 +46,7 @@ struct service {
     bool hurry;   /* it is due again in a second */
     bool untried; /* what it failed at was not due: it may fail yet */
 
-    char user[CONTROLLER_NAME]; /* SlurmUser, who we are */
+    char user[CONTROLLER_NAME]; /* SlurmUser, our own */
     struct ledger *ledger;
     ino_t ledger_inode;
     struct fabric *fabric;      /* for duties that need it */
@@ -81,12 +81,12 @@ int service_may_audit (const struct service *s, enum ledger_why reason,
                        char why[QUEUE_WHY_MAX], struct error *err);
 
 /* Log once why they wait ("": they do not), and when they no longer do. */
-void service_keep (struct service *s, enum kept who, const char *why);
+void service_keep (struct service *s, enum kept what, const char *why);
 
 /* Drop the nodes that audits leave out (ledger_faulty) from a list. Return 0,
  * or -1 with err.
  */
-int service_leave_out (const struct service *s, struct hostlist *nodes,
+int service_leave_out (struct ledger *ledger, struct hostlist *nodes,
                        struct error *err);
 
 /* Audit nodes, but no more than an audit may have. `before` is audit_request's.

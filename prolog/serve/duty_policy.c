@@ -60,8 +60,8 @@ static json_t *suspects_of (const struct policy_finding *f)
     return list;
 }
 
-/* Note whom the policy waits for now. Who should have been audited for it is
- * left alone for as long as before.
+/* Note the nodes that the policy waits for now. One whose audit could not be
+ * had is still held for as long as before.
  */
 static void note_wishes (struct service *s, const struct decisions *d)
 {
@@ -124,8 +124,8 @@ struct auditable {
     struct hostlist drained; /* by us */
 };
 
-/* Of the wishes of a kind the one that is due for longest, and whose node can
- * be audited, as all can where nodes is NULL; NULL: there is none.
+/* Of the wishes of a kind the one that is due for longest and of which the node
+ * can be audited (nodes NULL: any); NULL: there is none.
  */
 static struct wish *find_due (const struct service *s, enum ledger_why why,
                               const struct auditable *nodes, int64_t now)
@@ -143,10 +143,10 @@ static struct wish *find_due (const struct service *s, enum ledger_why why,
     return due;
 }
 
-/* Who took part in the audit that is to be confirmed, and who led it: names
- * borrowed from *row. Of one that is forgotten nothing is known.
+/* The nodes and the leader of the audit that is to be confirmed: names borrowed
+ * from *row. None, if the ledger has forgotten it.
  */
-static int find_former (struct service *s, const struct wish *w,
+static int find_former (struct ledger *ledger, const struct wish *w,
                         struct hostlist *former, const char **leader,
                         json_t **row, struct error *err)
 {
@@ -155,7 +155,7 @@ static int find_former (struct service *s, const struct wish *w,
     *leader = NULL;
     if (w->why != LEDGER_CONFIRM)
         return 0;
-    if (!(*row = ledger_audit (s->ledger, (int64_t)w->audit, err)))
+    if (!(*row = ledger_audit (ledger, (int64_t)w->audit, err)))
         return errno == ENOENT ? 0 : -1;
     hosts = json_object_get (*row, "hosts");
     former->name = xarray (json_array_size (hosts), sizeof (*former->name));
@@ -165,8 +165,8 @@ static int find_former (struct service *s, const struct wish *w,
     return 0;
 }
 
-/* Whether it is worth while to wait until others are idle: those who are do not
- * tell the node's link from this one.
+/* Whether to wait until others are idle: those that are do not tell the node's
+ * link from this one.
  */
 static bool must_wait (struct service *s, struct wish *w, const char *alike,
                         int64_t now)
@@ -220,7 +220,7 @@ static int confirm (struct service *s, struct wish *w,
     struct audit_result result;
     const char *before;
     json_t *row = NULL;
-    int rc = find_former (s, w, &former, &before, &row, err);
+    int rc = find_former (s->ledger, w, &former, &before, &row, err);
     int n = rc < 0 ? -1 : choose (s, w, idle, &former, now, &name[1], err);
 
     w->held = now + RETRY_S;
@@ -236,8 +236,8 @@ static int confirm (struct service *s, struct wish *w,
     return n < 0 ? -1 : rc;
 }
 
-/* Whether one of a kind is due and may be; who must wait is told so. 1, 0, or
- * -1 with err.
+/* Whether one of a kind is due and may be audited; log if it must wait. 1, 0,
+ * or -1 with err.
  */
 static int may_confirm (struct service *s, enum ledger_why why, int64_t now,
                         struct error *err)
@@ -269,8 +269,8 @@ int duty_confirm (struct service *s, struct error *err)
         return then < 0 ? -1 : 0;
     if (controller_idle (&nodes.idle, s->site.audit_partition, err) == 0
         && controller_drained (&nodes.drained, err) == 0
-        && service_leave_out (s, &nodes.idle, err) == 0
-        && service_leave_out (s, &nodes.drained, err) == 0) {
+        && service_leave_out (s->ledger, &nodes.idle, err) == 0
+        && service_leave_out (s->ledger, &nodes.drained, err) == 0) {
         if (first)
             w = find_due (s, LEDGER_CONFIRM, &nodes, now);
         if (!w && then)

@@ -36,11 +36,10 @@ struct publication {
     size_t nexpect;
 };
 
-static int start (struct publication *w, const struct service *s,
-                  struct error *err)
+static int start (struct publication *w, const struct fabric *f,
+                  const struct nodemap *map, struct error *err)
 {
-    const struct fabric *f = w->f = s->fabric;
-
+    w->f = f;
     w->name = xcalloc (f->nendpoints, sizeof (*w->name));
     w->node = xcalloc (f->nendpoints, sizeof (*w->node));
     w->port = xcalloc (f->nendpoints, sizeof (*w->port));
@@ -48,13 +47,6 @@ static int start (struct publication *w, const struct service *s,
     w->result = xcheck (json_array ());
     for (size_t i = 0; i < f->nlinks; i++)
         w->endpoint[i] = FABRIC_NONE;
-    return guids_nodes (f, s->map, w->name, err);
-}
-
-static void take_ports (struct publication *w)
-{
-    const struct fabric *f = w->f;
-
     for (uint32_t i = 0; i < f->nendpoints; i++) {
         const struct fabric_port *p = &f->port[f->endpoint[i].port];
         struct cache_port *to = &w->port[w->nports];
@@ -71,6 +63,7 @@ static void take_ports (struct publication *w)
         strcpy (to->rate.speed, link->speed);
         w->nports++;
     }
+    return guids_nodes (f, map, w->name, err);
 }
 
 /* By name, of one name the most ports first, then the newest. */
@@ -150,7 +143,7 @@ static bool is_alone (const struct publication *w, const json_t *suspects)
     return true;
 }
 
-/* Of one whose newest audit it is, if it says nothing worse. */
+/* Of a node of which this is the newest audit, if that found nothing worse. */
 static void take (struct publication *w, const json_t *obj, const char *key,
                   uint64_t audit, enum verdict_status level, const char *why)
 {
@@ -182,12 +175,12 @@ static void take_finding (struct publication *w, const json_t *finding,
         take (w, v, "id", audit, level, why);
 }
 
-/* What an audit says of those whose newest it is. */
-static int take_audit (struct publication *w, const struct service *s,
+/* What an audit found of the nodes of which it is the newest. */
+static int take_audit (struct publication *w, struct ledger *ledger,
                        int64_t audit, struct error *err)
 {
     static const char untold[] = "the audit could not tell";
-    json_t *result = ledger_result (s->ledger, audit, err);
+    json_t *result = ledger_result (ledger, audit, err);
     int64_t ended = json_int (result, "ended", 0);
     const json_t *findings = json_object_get (result, "findings");
     const json_t *open = json_object_get (result, "not_judged");
@@ -213,10 +206,10 @@ static int take_audit (struct publication *w, const struct service *s,
 }
 
 /* By audit, as the list is. */
-static int take_audits (struct publication *w, const struct service *s,
+static int take_audits (struct publication *w, struct ledger *ledger,
                         struct error *err)
 {
-    json_t *list = ledger_newest (s->ledger, err);
+    json_t *list = ledger_newest (ledger, err);
     int rc = list ? 0 : -1;
     int64_t last = 0;
     size_t i;
@@ -234,7 +227,7 @@ static int take_audits (struct publication *w, const struct service *s,
         int64_t audit = json_int (v, "audit", 0);
 
         if (rc == 0 && audit != last)
-            rc = take_audit (w, s, audit, err);
+            rc = take_audit (w, ledger, audit, err);
         last = audit;
     }
     json_decref (list);
@@ -269,18 +262,17 @@ int duty_publish (struct service *s, struct error *err)
     const char *path = s->site.verdicts;
     int64_t now = time (NULL);
     struct publication w = { 0 };
-    int rc = start (&w, s, err);
+    int rc;
 
-    if (rc == 0 && *path) {
-        take_ports (&w);
-        rc = take_audits (&w, s, err);
-        if (rc == 0) {
-            take_expect (&w, path, now);
-            rc = cache_write (path, now,
-                              &(struct cache){ w.node, fold (&w), w.port,
-                                               w.nports, w.expect, w.nexpect },
-                              err);
-        }
+    if (!*path)
+        return 0;
+    if ((rc = start (&w, s->fabric, s->map, err)) == 0
+        && (rc = take_audits (&w, s->ledger, err)) == 0) {
+        take_expect (&w, path, now);
+        rc = cache_write (path, now,
+                          &(struct cache){ w.node, fold (&w), w.port, w.nports,
+                                           w.expect, w.nexpect },
+                          err);
     }
     free (w.expect);
     free (w.name);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Take the spool in hand.
+/* Read the spool, and audit the jobs that ended.
  *
- * Notes: in this order, for each record, so that who is killed in between finds
- * where to go on: it is marked as begun, with the number of the newest audit;
- * the audit enters the ledger with the job's number; its comment is queued
- * (the same one twice counts once); the record is marked as done. What is
- * begun and has an audit with a result is not audited again.
+ * Notes: in this order, for each record, so that a service which was killed in
+ * between knows where to go on: it is marked as begun, with the number of the
+ * newest audit; the audit enters the ledger with the job's number; its comment
+ * is queued (the same one twice counts once); the record is marked as done.
+ * What is begun and has an audit with a result is not audited again.
  */
 #include "config.h"
 #include "prolog/serve/duty.h"
@@ -68,13 +68,6 @@ static int finish (struct service *s, struct spool_entry *e, int64_t audit,
     if (service_comment (s, e->job, audit, err) < 0)
         return -1;
     return spool_mark (s->spool, e, SPOOL_DONE, (uint64_t)audit, err);
-}
-
-static int drop (struct service *s, struct spool_entry *e,
-                 const char *why, struct error *err)
-{
-    service_log (s, "job %" PRIu64 " is not audited: %s", e->job, why);
-    return spool_remove (s->spool, e, err);
 }
 
 static int audit_it (struct service *s, struct spool_entry *e,
@@ -159,9 +152,10 @@ static int carry_out (struct service *s, struct spool_list *list,
 
         if (a->fate == QUEUE_FOUND)
             rc = finish (s, &list->v[i], a->audit, err);
-        else if (a->fate == QUEUE_DROP)
-            rc = drop (s, &list->v[i], a->why, err);
-        else if (a->fate == QUEUE_PASS)
+        if (a->fate == QUEUE_DROP)
+            service_log (s, "job %" PRIu64 " is not audited: %s",
+                         list->v[i].job, a->why);
+        if (a->fate == QUEUE_DROP || a->fate == QUEUE_PASS)
             rc = spool_remove (s->spool, &list->v[i], err);
     }
     if (rc < 0 || plan->next == SIZE_MAX)
@@ -198,26 +192,25 @@ static int64_t measured (const struct fabric *f, const json_t *ages, size_t i)
 /* When each node was measured: when the oldest of its cables was. Return the
  * nodes, sorted, or NULL with err.
  */
-static struct queue_host *find_hosts (const struct service *s, size_t *n,
+static struct queue_host *find_hosts (struct ledger *ledger,
+                                      const struct fabric *f,
+                                      const struct nodemap *map, size_t *n,
                                       struct error *err)
 {
-    const struct fabric *f = s->fabric;
     const char **node = xcalloc (f->nendpoints, sizeof (*node));
-    struct queue_host *host = xarray (f->nendpoints, sizeof (*host));
-    json_t *ages = ledger_ages (s->ledger, err);
+    json_t *ages = ledger_ages (ledger, err);
+    struct queue_host *host = NULL;
 
     *n = 0;
-    if (!ages || guids_nodes (f, s->map, node, err) < 0) {
-        free (host);
-        host = NULL;
-    }
-    for (size_t i = 0; host && i < f->nendpoints; i++)
-        host[i] = (struct queue_host){ node[i], measured (f, ages, i) };
-    if (host)
+    if (ages && guids_nodes (f, map, node, err) == 0) {
+        host = xarray (f->nendpoints, sizeof (*host));
+        for (size_t i = 0; i < f->nendpoints; i++)
+            host[i] = (struct queue_host){ node[i], measured (f, ages, i) };
         qsort (host, f->nendpoints, sizeof (*host), compare_hosts);
-    for (size_t i = 0; host && i < f->nendpoints; i++)
-        if (*n == 0 || strcmp (host[*n - 1].name, host[i].name) != 0)
-            host[(*n)++] = host[i];
+        for (size_t i = 0; i < f->nendpoints; i++)
+            if (*n == 0 || strcmp (host[*n - 1].name, host[i].name) != 0)
+                host[(*n)++] = host[i];
+    }
     free (node);
     json_decref (ages);
     return host;
@@ -249,11 +242,13 @@ static int decide (struct service *s, const struct hostlist *idle, int64_t now,
                               .hold = s->hold,
                               .nholds = s->nholds,
                               .idle = idle };
-    struct queue_host *host = list ? find_hosts (s, &in.nhosts, err) : NULL;
+    struct queue_host *host = NULL;
     struct queue_plan plan;
     int rc = -1;
 
-    if (host) {
+    if (list
+        && (host
+            = find_hosts (s->ledger, s->fabric, s->map, &in.nhosts, err))) {
         in.host = host;
         queue_decide (&plan, &in, &rules);
         service_keep (s, KEPT_JOBS, plan.full);

@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Audit idle nodes.
  *
- * Notes: half of AuditsPerHour is left to jobs and to what is to be confirmed.
- * Where no cable is due, what audits have left open is looked for once in a
- * while only, since that takes a look at all that they measured. What they
- * found slow was measured as well: it is not open.
+ * Notes: half of AuditsPerHour is left to jobs and confirmations. Where no
+ * cable is due, what audits have left open is looked for only once in a while,
+ * since that reads all that they measured. A slow link was measured, too: it is
+ * not open.
  *
  * Nodes that a job has just left are for its own audit, which waits until all
- * of them are idle.
- *
- * A node that is idle for Slurm but whose probe does not answer would be the
- * oldest in every sweep, so it is left alone for a while.
+ * of them are idle. A node that is idle for Slurm but does not answer the probe
+ * would be the oldest in every sweep: it is left out for a while.
  */
 #include "config.h"
 #include "prolog/serve/duty.h"
@@ -30,20 +28,15 @@ enum { HOSTS = 64, OPEN_EVERY_S = 3600, SILENT_S = 6 * 3600 };
 /* All of a sweep. */
 struct sweep_work {
     struct hostlist idle;
-    const char **node;   /* [endpoint of the fabric] whose it is */
-    const char **name;   /* [n] of those whose nodes are idle */
+    const char **node;   /* [endpoint of the fabric] its node */
+    const char **name;   /* [n] endpoints of idle nodes */
     size_t n;
     struct pathset *ps;  /* of these */
     int64_t *measured;   /* [link] */
     double *unknown;     /* [link]; NULL: not looked for */
 };
 
-static const char *host_name (const struct fabric *f, size_t endpoint)
-{
-    return f->host[f->endpoint[endpoint].host].name;
-}
-
-/* Return 1, 0 where there is nobody to measure, or -1 with err. */
+/* Return 1, 0 where there are no two to measure, or -1 with err. */
 static int find_idle (struct service *s, struct sweep_work *w, int64_t now,
                       struct error *err)
 {
@@ -53,13 +46,13 @@ static int find_idle (struct service *s, struct sweep_work *w, int64_t now,
     w->node = xcalloc (f->nendpoints, sizeof (*w->node));
     w->name = xcalloc (f->nendpoints, sizeof (*w->name));
     if (controller_idle (&w->idle, s->site.audit_partition, err) < 0
-        || service_leave_out (s, &w->idle, err) < 0
+        || service_leave_out (s->ledger, &w->idle, err) < 0
         || guids_nodes (f, s->map, w->node, err) < 0
         || !(silent = ledger_silent (s->ledger, now - SILENT_S, err)))
         return -1;
     for (size_t i = 0; i < f->nendpoints; i++)
         if (hostlist_has (&w->idle, w->node[i])
-            && !json_object_get (silent, host_name (f, i))
+            && !json_object_get (silent, f->host[f->endpoint[i].host].name)
             && !service_just_left (s, w->node[i], now))
             w->name[w->n++] = f->endpoint[i].name;
     json_decref (silent);

@@ -2,13 +2,13 @@
 /* pmm-epilogslurmctld: slurmctld's EpilogSlurmctld. Notes in the spool that a
  * job has ended, for the audit service, and nothing else.
  *
- * slurmctld holds the job's nodes until it ends. So a child does the work, and
- * is not waited for longer than a second, should the spool hang; and whatever
- * goes wrong, the exit status is 0.
+ * slurmctld holds the job's nodes until it ends. So a child does the work and
+ * is waited for a second at most, should the spool hang; the exit status is
+ * always 0.
  *
- * What it knows of the job is what slurmctld puts in its environment. That the
- * user asked for a check is there too, since Slurm passes on the options of
- * SPANK plugins; but anybody can have it there who can submit a job.
+ * It knows the job from slurmctld's environment. That the user asked for a
+ * check is there too, since Slurm passes on the options of SPANK plugins; but
+ * any user can set that.
  */
 #include "config.h"
 

@@ -28,7 +28,7 @@ enum {
     SETTLE_MS = 200,       /* for jobs that end together */
     RETRY_MIN_MS = SECOND_MS,
     RETRY_MAX_MS = MINUTE_MS,
-    SPOOL_WAIT_MS = 10 * SECOND_MS, /* for who was killed */
+    SPOOL_WAIT_MS = 10 * SECOND_MS, /* for one that was killed to end */
 };
 
 static const struct duty {
@@ -227,8 +227,8 @@ static int64_t next_due (const struct duty_state state[DUTIES])
     return next;
 }
 
-/* What is new in the spool brings forward who looks for it, who is then not
- * told of more before he has looked.
+/* A new file in the spool makes the duties due that read it; more of them
+ * change nothing until these have run.
  */
 static void wait_for (struct service *s, struct duty_state state[DUTIES])
 {
@@ -327,7 +327,7 @@ int serve (const struct serve_options *options, FILE *log, struct error *err)
     int rc = open_all (&s, err);
 
     if (rc < 0 && err && errno == EUCLEAN)
-        err->fault = ERROR_INPUT; /* no other start will mend it */
+        err->fault = ERROR_INPUT; /* another start will not help */
     else if (rc < 0 && err && errno == ENOENT)
         err->fault = ERROR_WORLD; /* it may not be mounted yet */
     if (rc == 0)

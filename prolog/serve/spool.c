@@ -3,9 +3,8 @@
  *
  * Notes: all is done relative to the directory's descriptor, so that what was
  * checked of it holds for what is then written and read. A record is renamed
- * or removed by one call, and each state's name is worth more than the ones
- * before: a crash between any two calls leaves a record in the one state or in
- * the other, and who reads it next goes on from there.
+ * or removed by one call: a crash between any two calls leaves it in the one
+ * state or in the other, and the next service goes on from there.
  */
 #include "config.h"
 #include "prolog/serve/spool.h"
@@ -140,8 +139,7 @@ static void count_dropped (int dir)
                      0600);
 
     if (fd >= 0) {
-        if (write (fd, "+", 1) < 0)
-            errno = saved_errno;
+        (void)!write (fd, "+", 1);
         close (fd);
     }
     errno = saved_errno;
@@ -172,8 +170,8 @@ int spool_drop (const char *dir, const struct spool_record *record,
  * The service
  */
 
-/* A record, by its job and time, and when on the clock that nobody sets it
- * would have been written.
+/* A record, by its job and time, and when it was written by the monotonic
+ * clock.
  */
 struct spool_seen {
     uint64_t job;
@@ -189,7 +187,7 @@ struct spool {
     char *path;
 };
 
-/* One who was killed is still ending, and has the lock until then. */
+/* A service that was killed has the lock until it has ended. */
 static int take_lock (struct spool *s, int wait_ms, struct error *err)
 {
     int rc;
@@ -261,16 +259,12 @@ int spool_fd (const struct spool *s)
  * Names
  */
 
-static const struct {
-    enum spool_state state;
-    const char *suffix; /* before the number of an audit */
-} states[] = {
-    { SPOOL_FRESH, "" },
-    { SPOOL_BEGUN, ".begun." },
-    { SPOOL_DONE, ".done." },
+/* Before the number of an audit. */
+static const char *const suffix[] = {
+    [SPOOL_FRESH] = "",
+    [SPOOL_BEGUN] = ".begun.",
+    [SPOOL_DONE] = ".done.",
 };
-
-enum { STATES = sizeof (states) / sizeof (states[0]) };
 
 static void name_of (const struct spool_entry *e, char name[NAME_BYTES])
 {
@@ -279,7 +273,7 @@ static void name_of (const struct spool_entry *e, char name[NAME_BYTES])
 
     if (e->state != SPOOL_FRESH)
         snprintf (name + n, NAME_BYTES - (size_t)n, "%s%" PRIu64,
-                  states[e->state].suffix, e->audit);
+                  suffix[e->state], e->audit);
 }
 
 /* True if name is one of a record: job, time, state and audit are set. What
@@ -294,14 +288,13 @@ static bool name_is_record (const char *name, struct spool_entry *e)
             != 2
         || e->job > UINT32_MAX || e->time < 0 || e->time > TIME_MAX)
         return false;
-    for (size_t i = 0; i < STATES; i++) {
-        size_t len = strlen (states[i].suffix);
+    for (e->state = SPOOL_FRESH; e->state <= SPOOL_DONE; e->state++) {
+        size_t len = strlen (suffix[e->state]);
 
-        e->state = states[i].state;
         e->audit = 0;
-        if (len && (strncmp (name + end, states[i].suffix, len) != 0
-                    || text_u64 (name + end + len, 0, INT64_MAX, &e->audit)
-                           < 0))
+        if (len
+            && (strncmp (name + end, suffix[e->state], len) != 0
+                || text_u64 (name + end + len, 0, INT64_MAX, &e->audit) < 0))
             continue;
         name_of (e, again);
         if (!strcmp (again, name))

@@ -47,7 +47,7 @@ enum {
 };
 
 #define SOON 0.75      /* of every_s */
-#define NEWS 1e-3      /* an open pair beside links that are due */
+#define NEWS 1e-3      /* an open pair, compared with links that are due */
 #define CONVERGED 1e-7 /* of the gradient, squared */
 
 /*

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is asked of slurmdbd: to put lines behind the AdminComment of finished
- * jobs, and what stands in the comments of jobs (report/comment.h).
+/* What is asked of slurmdbd: to append lines to the AdminComment of finished
+ * jobs, and to read the comments of jobs (report/comment.h).
  *
  * By Slurm's C library, as prolog/slurm/controller does: in a child process,
  * since the library waits a minute and a half for a slurmdbd that hangs,
@@ -8,9 +8,9 @@
  * "slurmdbd: ". The caller must be slurmdbd's SlurmUser, or an operator by
  * sacctmgr.
  *
- * Slurm has no way to change a comment only if nobody else did. A line is put
- * behind what the comment was milliseconds before; what another tool writes in
- * these is lost. Afterwards it is looked whether the line is there.
+ * Slurm has no way to change a comment only if no other tool did. A line is
+ * appended to what the comment was milliseconds before; what another tool
+ * writes meanwhile is lost. Then the comment is read again: is the line there?
  */
 #ifndef PROLOG_ACCOUNTING_H
 #define PROLOG_ACCOUNTING_H

@@ -18,12 +18,12 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "util/alloc.h"
 #include "util/clock.h"
+#include "util/program.h"
 #include "util/text.h"
 
 enum {
@@ -40,46 +40,24 @@ enum said { DIED, ANSWER, BAD_INPUT, BAD_WORLD }; /* the first byte */
 
 enum { FD_ANSWER = 3, FD_FIRST_CLOSED };
 
-static void reset_signals (void)
-{
-    struct sigaction action = { .sa_handler = SIG_DFL };
-    sigset_t none;
-
-    for (int sig = 1; sig < NSIG; sig++)
-        sigaction (sig, &action, NULL); /* fails for some: no matter */
-    sigemptyset (&none);
-    sigprocmask (SIG_SETMASK, &none, NULL);
-}
-
-/* answer and printed are above FD_ANSWER. */
-static int set_up (pid_t parent, int answer, int printed)
-{
-    int null;
-
-    prctl (PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid () != parent)
-        return -1;
-    reset_signals ();
-    if ((null = open ("/dev/null", O_RDONLY)) < 0 || dup2 (null, 0) < 0
-        || dup2 (printed, 1) < 0 || dup2 (printed, 2) < 0
-        || dup2 (answer, FD_ANSWER) < 0)
-        return -1;
-    return (int)syscall (SYS_close_range, FD_FIRST_CLOSED, ~0U, 0);
-}
-
 __attribute__ ((noreturn)) static void
 be_child (child_f fn, const void *arg, pid_t parent, int answer, int printed)
 {
     int answer_high = fcntl (answer, F_DUPFD, FD_FIRST_CLOSED);
     int printed_high = fcntl (printed, F_DUPFD, FD_FIRST_CLOSED);
+    int null = open ("/dev/null", O_RDONLY);
     struct error err = { .fault = ERROR_WORLD };
     char said = ANSWER;
     FILE *out;
 
-    if (answer_high < 0 || printed_high < 0
-        || set_up (parent, answer_high, printed_high) < 0
+    prctl (PR_SET_PDEATHSIG, SIGKILL);
+    program_reset_signals ();
+    if (getppid () != parent || dup2 (null, 0) < 0
+        || dup2 (printed_high, 1) < 0 || dup2 (printed_high, 2) < 0
+        || dup2 (answer_high, FD_ANSWER) < 0
         || !(out = fdopen (FD_ANSWER, "w")))
         _exit (EXIT_FAILURE);
+    program_close_from (FD_FIRST_CLOSED);
     putc (DIED, out);
     if (fn (out, arg, &err) < 0) {
         said = err.fault == ERROR_INPUT ? BAD_INPUT : BAD_WORLD;

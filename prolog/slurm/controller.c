@@ -168,14 +168,14 @@ static int tell_drained (FILE *out, const void *arg, struct error *err)
 
 static bool share_nodes (const partition_info_t *a, const partition_info_t *b)
 {
-    void *mine = xcheck (slurm_hostlist_create (a->nodes));
-    void *theirs = xcheck (slurm_hostlist_create (b->nodes));
-    const char *name;
+    void *mine = slurm_hostlist_create (a->nodes);
+    void *theirs = slurm_hostlist_create (b->nodes);
+    const char *name = NULL;
 
-    while ((name = slurm_hostlist_shift (theirs)))
-        if (slurm_hostlist_find (mine, name) >= 0)
-            return true;
-    return false;
+    while (mine && theirs && (name = slurm_hostlist_shift (theirs))
+           && slurm_hostlist_find (mine, name) < 0)
+        ;
+    return !mine || !theirs || name;
 }
 
 static bool may_be_preempted (const partition_info_t *part,

@@ -2,22 +2,20 @@
 /* What is asked of slurmctld: which nodes there are and how they are, to drain
  * one, to resume one that we drained.
  *
- * Read by the policy's inputs, and by what carries out its decisions. By
- * Slurm's C library, which finds slurm.conf as the commands do (SLURM_CONF, or
- * where Slurm was built to look) and with it the munge socket of AuthInfo.
+ * By Slurm's C library, which finds slurm.conf as the commands do (SLURM_CONF,
+ * or where Slurm was built to look) and with it the munge socket of AuthInfo.
  *
- * The library waits for an answer for as long as MessageTimeout says, and
- * longer; it prints, and ends its process where slurm.conf cannot be read. So
- * each call is made in a child process of its own (prolog/slurm/child.h), which
- * reads slurm.conf anew and is ended after CONTROLLER_WAIT_MS. Errors are
- * ERROR_WORLD and begin with "slurmctld: ". After an error, a drain or resume
- * may have come about all the same; the next look at the nodes tells.
+ * The library waits for an answer for MessageTimeout and longer; it prints, and
+ * ends its process where slurm.conf cannot be read. So each call is made in a
+ * child process (prolog/slurm/child.h), which reads slurm.conf again and is
+ * ended after CONTROLLER_WAIT_MS. Errors are ERROR_WORLD and begin with
+ * "slurmctld: ". After an error, a drain or resume may have been applied all
+ * the same; the next reading of the nodes tells.
  *
- * Slurm has no way to change a node only if nobody else did. A drain or resume
- * looks at the node right before it, in one process, and does nothing where it
- * is not as it must be; the milliseconds between the two calls remain. Who
- * drains the node in these loses the own Reason, but not the drain; who edits
- * the Reason of a node that is just resumed loses that.
+ * Slurm has no way to change a node only if no other user did. A drain or
+ * resume reads the node first, in the same process, and does nothing if it is
+ * not as it must be. Milliseconds remain between the two calls: a Reason that
+ * another user gives the node meanwhile is lost; that user's drain is not.
  */
 #ifndef PROLOG_CONTROLLER_H
 #define PROLOG_CONTROLLER_H
@@ -31,7 +29,7 @@
 #include "util/error.h"
 #include "util/text.h"
 
-#define CONTROLLER_OURS "pmm: " /* what our Reasons begin with */
+#define CONTROLLER_OURS "pmm: " /* start of our Reasons */
 
 enum {
     CONTROLLER_WAIT_MS = 15000,
@@ -39,8 +37,8 @@ enum {
     CONTROLLER_NAME = 64, /* bytes of a user's name and its end */
 };
 
-/* Nodes as Slurm shows them, in its order. `by` is the name of the user who
- * gave the Reason, or the number where it has none. The strings are owned.
+/* Nodes as Slurm shows them, in its order. `by` is the user who gave the
+ * Reason, by name if there is one, else by number. The strings are owned.
  */
 struct controller_nodes {
     struct policy_node *v;
@@ -68,24 +66,22 @@ void controller_nodes_clear (struct controller_nodes *nodes);
  */
 void controller_state (struct policy_node *node, uint32_t node_state);
 
-/* Drain a node that nobody has drained. `reason` must not be empty. Return 1;
- * 0 where it is drained by now, whoever did it, and nothing was done; -1 with
- * err.
+/* Drain a node. `reason` must not be empty. Return 1; 0 where it is drained
+ * already, and nothing was done; -1 with err.
  */
 int controller_drain (const char *node, const char *reason,
                       struct error *err);
 
-/* Resume a node of which the Reason is `reason` to the letter, was given by
- * the user who runs us, and which is drained and not down. Return 1; 0 where
- * it is not so, and nothing was done; -1 with err.
+/* Resume a node that is drained and not down, and of which the Reason is
+ * exactly `reason` and was given by our user. Return 1; 0 where it is not so,
+ * and nothing was done; -1 with err.
  */
 int controller_resume (const char *node, const char *reason,
                        struct error *err);
 
-/* The nodes of a partition on which nothing runs, nothing is planned, and
- * nothing but its being idle is to be said, sorted as hostlist_has wants it.
- * Return 0, or -1 with err (also where there is no such partition);
- * hostlist_clear frees them.
+/* The nodes of a partition that are idle and in no other state, sorted as
+ * hostlist_has wants it. Return 0, or -1 with err (also where there is no such
+ * partition); hostlist_clear frees them.
  */
 int controller_idle (struct hostlist *hl, const char *partition,
                      struct error *err);
@@ -97,20 +93,17 @@ int controller_idle (struct hostlist *hl, const char *partition,
  */
 int controller_evicts (const char *partition, struct error *err);
 
-/* Cancel the jobs of that name that the user who runs us has. Return how many,
- * or -1 with err.
- */
+/* Cancel our user's jobs of that name. Return how many, or -1 with err. */
 int controller_cancel (const char *job_name, struct error *err);
 
-/* The nodes that we drained (the Reason begins with CONTROLLER_OURS and is by
- * the user who runs us), that are up and on which no job is left. Return 0, or
- * -1 with err; hostlist_clear frees them.
+/* The nodes that we drained (the Reason begins with CONTROLLER_OURS and is our
+ * user's), that are up and have no job left, sorted likewise. Return 0, or -1
+ * with err; hostlist_clear frees them.
  *
- * Such a node is audited while it stays drained, so that nothing is lost if
- * the audit is not. Slurm gives it to no job, but starts there what SlurmUser
- * or root, and nobody else, asks it to, in no job's name. The partners are held
- * meanwhile by a job as of any other audit. It is one command, salloc's with
- * srun's behind it, and its standard output is that of the tasks:
+ * Such a node is audited while it stays drained, so that nothing is lost if the
+ * audit is not made. Slurm gives it to no job, but starts a step there for
+ * SlurmUser or root. A job holds the partners meanwhile. All of it is one
+ * command, which prints the tasks' standard output:
  *
  *     salloc -Q -KKILL --immediate=S --exclusive --no-bell -t MINUTES
  *            -p AuditPartition -N p -w PARTNERS
@@ -119,16 +112,14 @@ int controller_cancel (const char *job_name, struct error *err);
  *          -N n -n n --ntasks-per-node=1 -w NODE,PARTNERS /path/pmm-probe ...
  *
  * It needs what any audit needs: slurmd up, SlurmUser known on the node. The
- * node need not be of the partition. Nodes that are named with --no-allocate
- * get the step whatever runs there: only nodes of this list, and partners that
- * salloc holds, are to be named. What salloc sets in srun's environment must
- * be gone: Slurm's PMIx takes the partners for all of the job and hangs.
+ * node need not be of the partition. --no-allocate starts the step on the named
+ * nodes whatever runs there: name only nodes of this list, and partners that
+ * salloc holds. What salloc sets in srun's environment must be gone: Slurm's
+ * PMIx would take the partners for the whole job and hang.
  *
  * SIGTERM to salloc frees the partners and ends salloc and srun at once; after
  * SIGKILL the partners are held until the time is over. Neither ends the
- * tasks, since slurmctld knows of none: pmm-probe --timeout does.
- *
- * Sorted likewise.
+ * tasks, which slurmctld does not know: pmm-probe --timeout does.
  */
 int controller_drained (struct hostlist *hl, struct error *err);
 
@@ -149,7 +140,7 @@ void controller_conf_clear (struct controller_conf *conf);
 const char *controller_conf_get (const struct controller_conf *conf,
                                  const char *name);
 
-/* A partition as one needs to know it who wants to audit in it. */
+/* What is to be known of a partition before audits run in it. */
 struct controller_partition {
     bool up;
     bool open;               /* to users other than root and SlurmUser */

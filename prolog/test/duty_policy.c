@@ -53,10 +53,10 @@ int test_may_audit (const struct service *s, enum ledger_why reason,
     return 1;
 }
 
-int test_leave_out (const struct service *s, struct hostlist *nodes,
+int test_leave_out (struct ledger *ledger, struct hostlist *nodes,
                     struct error *err)
 {
-    (void)s;
+    (void)ledger;
     (void)nodes;
     (void)err;
     return 0;

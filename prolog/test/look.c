@@ -24,7 +24,7 @@ static const char *const words[] = {
 };
 
 static struct error err;
-static struct look look;
+static struct look_result look;
 static struct look_state state;
 static struct local_port port[PORTS];
 static struct cache_port cached[PORTS];

@@ -51,14 +51,14 @@ static void make_texts (size_t n)
 static int read_text (struct audit_record *r, const char *a, const char *b,
                       const char *c, const char *d, struct error *err)
 {
-    struct record_whom whom = { NONCE, fabric, node_of };
+    struct record_scope scope = { NONCE, fabric, node_of };
     size_t len = strlen (a) + strlen (b) + strlen (c) + strlen (d);
     char *text = malloc (len + 1);
     int rc;
 
     sprintf (text, "%s%s%s%s", a, b, c, d);
     err->text[0] = '\0';
-    rc = record_read (r, text, len, &whom, err);
+    rc = record_read (r, text, len, &scope, err);
     free (text);
     return rc;
 }
@@ -176,7 +176,7 @@ static void test_parts (void)
 static void test_damaged (void)
 {
     size_t len = strlen (plan_text) + strlen (samples_text) + sizeof (OK_LINE);
-    struct record_whom whom = { NONCE, fabric, node_of };
+    struct record_scope scope = { NONCE, fabric, node_of };
     char *text = malloc (len);
     struct rng rng;
     int reads = 0, wrong = 0;
@@ -189,7 +189,7 @@ static void test_damaged (void)
 
         for (uint64_t k = rng_below (&rng, 4); k < 4; k++)
             text[rng_below (&rng, n)] = (char)rng_below (&rng, 256);
-        if (record_read (&r, text, n, &whom, NULL) == 0) {
+        if (record_read (&r, text, n, &scope, NULL) == 0) {
             reads++;
             for (size_t e = 0; r.ps && e < pathset_size (r.ps); e++)
                 wrong += !node_of[pathset_endpoint (r.ps, e)->id];

@@ -15,7 +15,7 @@ static void read_record (const char *text)
 {
     const struct fabric *f = fuzz_fabric ();
     const char *node[16] = { NULL };
-    const struct record_whom whom = {
+    const struct record_scope scope = {
         .nonce = NONCE,
         .fabric = f,
         .node = node,
@@ -28,7 +28,7 @@ static void read_record (const char *text)
         abort ();
     for (size_t i = 0; i < f->nendpoints; i++)
         node[i] = f->endpoint[i].name;
-    record_read (&record, copy, strlen (copy), &whom, &err);
+    record_read (&record, copy, strlen (copy), &scope, &err);
     record_clear (&record);
     free (copy);
 }

@@ -475,6 +475,45 @@ static void test_public (void)
     umask (022);
 }
 
+static void test_private (void)
+{
+    static const struct {
+        const char *name;
+        mode_t mode;
+        int errnum;
+    } rows[] = { { "f", 0600, 0 },         { "f", 0620, EPERM },
+                 { "link", 0600, ELOOP },  { "none", 0600, ENOENT },
+                 { "dir", 0700, EINVAL } };
+    struct error err = { 0 };
+    struct outfile *out;
+    struct stat st;
+    int dir;
+
+    mkdir ("own", 0755);
+    mkdir ("own/dir", 0700);
+    put ("own/f.new", "of one that was killed");
+    out = file_create_private ("own/f", &err);
+    fputs ("new", file_stream (out));
+    ok (file_commit (out, &err) == 0 && stat ("own/f", &st) == 0
+            && (st.st_mode & 07777) == 0600
+            && !strcmp (contents ("own/f"), "new")
+            && access ("own/f.new", F_OK) < 0,
+        "a private file, over what is left of another try");
+    ok (symlink ("f", "own/link") == 0, "a link");
+    dir = open ("own", O_RDONLY | O_DIRECTORY);
+    for (size_t i = 0; i < sizeof (rows) / sizeof (rows[0]); i++) {
+        FILE *fp;
+
+        chmod ("own/f", rows[i].mode);
+        fp = file_open_trusted_at (dir, rows[i].name, geteuid (), &err);
+        ok (rows[i].errnum ? !fp && errno == rows[i].errnum : fp != NULL,
+            "%s of mode %o: %s", rows[i].name, (unsigned)rows[i].mode,
+            fp ? "opened" : err.text);
+        file_close_input (fp);
+    }
+    close (dir);
+}
+
 static void test_append (void)
 {
     struct error err;
@@ -529,6 +568,7 @@ int main (void)
     test_public ();
     test_full ();
     test_links ();
+    test_private ();
     test_append ();
     rc = done_testing ();
     if (chdir ("/") == 0) {

@@ -178,6 +178,12 @@ static void test_get (void)
         "array: an object");
     ok (json_get_object (obj, NULL, "o", &v, &err) == 0, "object");
     ok (json_get_object (obj, NULL, "a", &v, &err) < 0, "object: an array");
+    ok (json_int (obj, "n", 7) == 5 && json_int (obj, "s", 7) == 7
+            && json_int (NULL, "n", 7) == 7,
+        "a number that need not be there");
+    ok (!strcmp (json_text (obj, "s"), "text") && !*json_text (obj, "n")
+            && !*json_text (NULL, "s"),
+        "a text that need not be there");
     json_decref (obj);
 }
 
