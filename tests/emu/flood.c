@@ -12,6 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/alloc.h"
+#include "util/sort.h"
+
 #define NEAR 1e-9 /* of a share: is as much as */
 
 struct crossing {
@@ -26,10 +29,10 @@ static int by_place (const void *va, const void *vb)
     const struct crossing *b = vb;
 
     if (a->arc != b->arc)
-        return a->arc < b->arc ? -1 : 1;
+        return util_compare (a->arc, b->arc);
     if (a->input != b->input)
-        return a->input < b->input ? -1 : 1;
-    return (a->flow > b->flow) - (a->flow < b->flow);
+        return util_compare (a->input, b->input);
+    return util_compare (a->flow, b->flow);
 }
 
 static double wants (const struct flood_flow *f)
@@ -157,8 +160,8 @@ static size_t link_end (const struct crossing *c, size_t n, size_t i)
     return end;
 }
 
-int flood (struct flood_flow *flow, size_t n, const double *byte_ns,
-           struct flood_arc *out, size_t narcs)
+void flood (struct flood_flow *flow, size_t n, const double *byte_ns,
+            struct flood_arc *out, size_t narcs)
 {
     size_t total = 0, m = 0;
     struct crossing *c;
@@ -167,8 +170,7 @@ int flood (struct flood_flow *flow, size_t n, const double *byte_ns,
     memset (out, 0, narcs * sizeof (*out));
     for (size_t i = 0; i < n; i++)
         total += flow[i].hops > 0 ? (size_t)flow[i].hops : 0;
-    if (!(c = malloc ((total + 1) * sizeof (*c))))
-        return -1;
+    c = xarray (total, sizeof (*c));
     for (size_t i = 0; i < n; i++) {
         struct flood_flow *f = &flow[i];
 
@@ -207,5 +209,4 @@ int flood (struct flood_flow *flow, size_t n, const double *byte_ns,
         fill (c + i, end - i, byte_ns[c[i].arc / 2], &out[c[i].arc]);
     }
     free (c);
-    return 0;
 }

@@ -22,13 +22,14 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "probe/emu_proto.h"
+#include "probe/wire.h"
 #include "tests/emu/session.h"
 #include "tests/emu/sysfs.h"
-#include "probe/wire.h"
+#include "util/alloc.h"
+#include "util/clock.h"
 #include "util/text.h"
 
 enum {
@@ -91,14 +92,6 @@ struct server {
     bool stop;
 };
 
-static int64_t wall_now (void)
-{
-    struct timespec ts;
-
-    clock_gettime (CLOCK_MONOTONIC, &ts);
-    return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
-}
-
 static int set_address (struct sockaddr_un *sa, const char *path,
                         struct error *err)
 {
@@ -156,10 +149,7 @@ static int listen_on (struct server *srv, int i, const char *path,
         || bind (source->fd, (struct sockaddr *)&sa, sizeof (sa)) < 0)
         return error_errno (err, "%s", path);
     /* nobody can connect before listen */
-    if (!(srv->path[i] = strdup (path))) {
-        unlink (path);
-        return error_nomem (err);
-    }
+    srv->path[i] = xstrdup (path);
     if (chmod (path, mode) < 0 || listen (source->fd, 4096) < 0
         || add_source (srv, source, EPOLLIN) < 0)
         return error_errno (err, "%s", path);
@@ -186,13 +176,9 @@ struct server *server_create (struct model *m, const char *socket_path,
                               const char *control_path, int stall_ms,
                               struct error *err)
 {
-    struct server *srv = calloc (1, sizeof (*srv));
+    struct server *srv = xcalloc (1, sizeof (*srv));
     sigset_t mask;
 
-    if (!srv) {
-        error_nomem (err);
-        return NULL;
-    }
     srv->model = m;
     srv->stall_ns = (int64_t)stall_ms * NS_PER_MS;
     srv->listen[0].fd = srv->listen[1].fd = srv->signal.fd = -1;
@@ -217,7 +203,8 @@ error:
     return NULL;
 }
 
-static void bury (struct conn *c)
+/* At the end of the turn. */
+static void close_later (struct conn *c)
 {
     if (c->dead)
         return;
@@ -239,7 +226,7 @@ static void send_frame (struct conn *c, enum emu_frame type,
     memcpy (buf + EMU_HEADER, payload, len);
     if (send (c->source.fd, buf, EMU_HEADER + len, MSG_NOSIGNAL)
         != (ssize_t)(EMU_HEADER + len))
-        bury (c);
+        close_later (c);
 }
 
 static void refuse (struct conn *c, const char *sentence)
@@ -249,7 +236,7 @@ static void refuse (struct conn *c, const char *sentence)
     if (len > EMU_DATA_MAX)
         len = EMU_DATA_MAX;
     send_frame (c, EMU_ERROR, (const uint8_t *)sentence, len);
-    bury (c);
+    close_later (c);
 }
 
 static void answer_wait (void *owner, int64_t time, uint32_t from,
@@ -331,8 +318,6 @@ static struct slot *find_slot (struct server *srv, uint64_t key, size_t size)
     slot->session = session_create (srv->model, srv->sessions, size,
                                     answer_wait, &srv->stats, srv->stall_ns,
                                     srv->wall_ns);
-    if (!slot->session)
-        return NULL;
     slot->key = key;
     slot->size = (uint32_t)size;
     slot->number = srv->sessions++;
@@ -488,7 +473,7 @@ static void read_probe (struct conn *c)
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (n <= 0) {
-        bury (c);
+        close_later (c);
         return;
     }
     c->nin += (size_t)n;
@@ -514,36 +499,30 @@ static char *run_command (struct server *srv, char *line)
 {
     char *word[CONTROL_WORDS_MAX + 1];
     struct error err;
-    char *answer = NULL;
-    char *body = NULL;
+    char *answer;
+    char *body;
     char *save;
     int n = 0;
-    int rc;
 
     for (char *w = strtok_r (line, " \t", &save);
          w && n <= CONTROL_WORDS_MAX; w = strtok_r (NULL, " \t", &save))
         word[n++] = w;
     if (n == 1 && !strcmp (word[0], "show")) {
-        if ((body = model_show (srv->model)))
-            rc = asprintf (&answer, "ok\n%s", body);
-        else
-            rc = -1;
+        body = model_show (srv->model);
+        answer = xasprintf ("ok\n%s", body);
         free (body);
+        return answer;
     }
-    else if (n == 1 && !strcmp (word[0], "stats"))
-        rc = asprintf (&answer, "ok\n{\"messages\":%" PRIu64 ",\"lost\":%"
-                       PRIu64 ",\"sessions\":%" PRIu64 ",\"open\":%zu}\n",
-                       srv->stats.messages, srv->stats.lost, srv->sessions,
-                       srv->nslots);
-    else {
-        for (size_t i = 0; i < srv->nslots; i++)
-            session_settle (srv->slot[i].session);
-        if (model_command (srv->model, n, word, &err) == 0)
-            rc = asprintf (&answer, "ok\n");
-        else
-            rc = asprintf (&answer, "error %s\n", err.text);
-    }
-    return rc < 0 ? NULL : answer;
+    if (n == 1 && !strcmp (word[0], "stats"))
+        return xasprintf ("ok\n{\"messages\":%" PRIu64 ",\"lost\":%" PRIu64
+                          ",\"sessions\":%" PRIu64 ",\"open\":%zu}\n",
+                          srv->stats.messages, srv->stats.lost, srv->sessions,
+                          srv->nslots);
+    for (size_t i = 0; i < srv->nslots; i++)
+        session_settle (srv->slot[i].session);
+    if (model_command (srv->model, n, word, &err) < 0)
+        return xasprintf ("error %s\n", err.text);
+    return xstrdup ("ok\n");
 }
 
 static void write_control (struct conn *c)
@@ -556,7 +535,7 @@ static void write_control (struct conn *c)
     if (n > 0)
         c->out_pos += (size_t)n;
     if (n <= 0 || c->out_pos == c->nout)
-        bury (c);
+        close_later (c);
 }
 
 static void read_control (struct conn *c)
@@ -570,19 +549,19 @@ static void read_control (struct conn *c)
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (n <= 0) {
-        bury (c);
+        close_later (c);
         return;
     }
     c->nin += (size_t)n;
     if (!(end = memchr (line, '\n', c->nin))) {
         if (c->nin == CONTROL_LINE_MAX)
-            bury (c);
+            close_later (c);
         return;
     }
     *end = '\0';
-    if (!(c->out = run_command (c->srv, text_clean (line)))
-        || epoll_ctl (c->srv->epfd, EPOLL_CTL_MOD, c->source.fd, &ev) < 0) {
-        bury (c);
+    c->out = run_command (c->srv, text_clean (line));
+    if (epoll_ctl (c->srv->epfd, EPOLL_CTL_MOD, c->source.fd, &ev) < 0) {
+        close_later (c);
         return;
     }
     c->nout = strlen (c->out);
@@ -596,10 +575,11 @@ static void accept_one (struct server *srv, const struct source *listener)
 
     if (fd < 0)
         return;
-    if (srv->nconns >= srv->max_conns || !(c = malloc (sizeof (*c)))) {
+    if (srv->nconns >= srv->max_conns) {
         close (fd);
         return;
     }
+    c = xarray (1, sizeof (*c));
     memset (c, 0, offsetof (struct conn, in));
     c->source.kind = listener->kind == SOURCE_LISTEN ? SOURCE_PROBE
                                                      : SOURCE_CONTROL;
@@ -678,7 +658,7 @@ int server_run (struct server *srv, struct error *err)
 
         if (n < 0 && errno != EINTR)
             return error_errno (err, "epoll_wait");
-        srv->wall_ns = wall_now ();
+        srv->wall_ns = clock_ns ();
         for (int i = 0; i < n; i++)
             handle (srv, ev[i].data.ptr);
         if (srv->wall_ns - tick >= (int64_t)TICK_MS * NS_PER_MS) {
@@ -698,8 +678,6 @@ int server_run (struct server *srv, struct error *err)
 
 void server_destroy (struct server *srv)
 {
-    int saved_errno = errno;
-
     if (!srv)
         return;
     while (srv->conn) {
@@ -724,7 +702,6 @@ void server_destroy (struct server *srv)
     if (srv->epfd >= 0)
         close (srv->epfd);
     free (srv);
-    errno = saved_errno;
 }
 
 int control_command (const char *path, int argc, char *const argv[],

@@ -11,9 +11,10 @@
 #include "config.h"
 #include "tests/emu/session.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "util/alloc.h"
 
 /* a deadline behind it never passes, so that no clock overflows */
 #define TIME_MAX (INT64_MAX / 2)
@@ -95,7 +96,7 @@ struct session {
     int64_t settled;
     struct path ***path;         /* [from][to] ends, made when first used */
     struct event **heap;         /* [1 .. nheap] */
-    size_t nheap, heap_size;
+    size_t nheap;
 };
 
 static bool before (const struct event *a, const struct event *b)
@@ -138,23 +139,10 @@ static void heap_down (struct session *s, size_t pos)
     heap_set (s, pos, ev);
 }
 
-static int heap_reserve (struct session *s)
-{
-    if (s->nheap + 1 >= s->heap_size) {
-        size_t size = s->heap_size ? 2 * s->heap_size : 64;
-        struct event **heap = realloc (s->heap, size * sizeof (*heap));
-
-        if (!heap)
-            return -1;
-        s->heap = heap;
-        s->heap_size = size;
-    }
-    return 0;
-}
-
-/* The caller has reserved room. */
 static void heap_add (struct session *s, struct event *ev)
 {
+    /* heap[0] is not used */
+    s->heap = xgrow (s->heap, s->nheap + 1, sizeof (*s->heap));
     heap_set (s, ++s->nheap, ev);
     heap_up (s, s->nheap);
 }
@@ -234,10 +222,8 @@ struct session *session_create (const struct model *m, uint64_t number,
                                 int64_t stall_ns, int64_t wall_ns)
 {
     const struct fabric *f = model_fabric (m);
-    struct session *s = calloc (1, sizeof (*s));
+    struct session *s = xcalloc (1, sizeof (*s));
 
-    if (!s)
-        return NULL;
     s->model = m;
     s->number = number;
     s->size = size;
@@ -248,16 +234,13 @@ struct session *session_create (const struct model *m, uint64_t number,
     s->wall_ns = wall_ns;
     s->horizon = INT64_MAX;
     rng_seed (&s->rng, model_seed (m) ^ number << 32);
-    if (!(s->client = calloc (f->nendpoints, sizeof (*s->client)))
-        || !(s->running = calloc (f->nendpoints, sizeof (*s->running)))
-        || !(s->by_endpoint = calloc (f->nendpoints, sizeof (*s->client)))
-        || !(s->busy = calloc (2 * f->nlinks + 1, sizeof (*s->busy)))
-        || !(s->carried = calloc (2 * f->nlinks + 1, sizeof (*s->carried)))
-        || !(s->path = calloc (f->nends, sizeof (*s->path)))) {
-        session_destroy (s);
-        errno = ENOMEM;
-        return NULL;
-    }
+    s->client = xcalloc (f->nendpoints, sizeof (*s->client));
+    s->running = xcalloc (f->nendpoints, sizeof (*s->running));
+    s->by_endpoint = xcalloc (f->nendpoints, sizeof (*s->by_endpoint));
+    s->busy = xcalloc (2 * f->nlinks, sizeof (*s->busy));
+    s->carried = xcalloc (2 * f->nlinks, sizeof (*s->carried));
+    s->path = xcalloc (f->nends, sizeof (*s->path));
+    s->heap = xarray (1, sizeof (*s->heap));
     return s;
 }
 
@@ -282,10 +265,6 @@ static void drop (struct session *s, struct message *msg)
 
 void session_destroy (struct session *s)
 {
-    int saved_errno = errno;
-
-    if (!s)
-        return;
     while (s->nclients > 0)
         session_leave (s->client[0]);
     while (s->nheap > 0) {
@@ -294,7 +273,7 @@ void session_destroy (struct session *s)
         heap_remove (s, ev);
         free_message ((struct message *)ev);
     }
-    for (size_t i = 0; s->path && i < model_fabric (s->model)->nends; i++) {
+    for (size_t i = 0; i < model_fabric (s->model)->nends; i++) {
         size_t n = s->path[i] ? model_fabric (s->model)->nends : 0;
 
         for (size_t k = 0; k < n; k++)
@@ -309,7 +288,6 @@ void session_destroy (struct session *s)
     free (s->path);
     free (s->heap);
     free (s);
-    errno = saved_errno;
 }
 
 struct client *session_join (struct session *s, void *owner,
@@ -330,10 +308,7 @@ struct client *session_join (struct session *s, void *owner,
                      model_fabric (s->model)->endpoint[endpoint[i]].name);
         return NULL;
     }
-    if (!(c = calloc (1, sizeof (*c) + n * sizeof (c->own[0])))) {
-        error_nomem (err);
-        return NULL;
-    }
+    c = xcalloc (1, sizeof (*c) + n * sizeof (c->own[0]));
     memcpy (c->own, endpoint, n * sizeof (c->own[0]));
     c->endpoint = c->own;
     c->nendpoints = n;
@@ -407,15 +382,13 @@ static const struct path *find_path (struct session *s, uint32_t from,
     struct path *path;
     int n;
 
-    if (!s->path[from]
-        && !(s->path[from] = calloc (model_fabric (s->model)->nends,
-                                     sizeof (*s->path[from]))))
-        return NULL;
+    if (!s->path[from])
+        s->path[from] = xcalloc (model_fabric (s->model)->nends,
+                                 sizeof (*s->path[from]));
     if (s->path[from][to])
         return s->path[from][to];
     n = model_path (s->model, from, to, arc);
-    if (!(path = malloc (sizeof (*path) + (n > 0 ? n : 0) * sizeof (arc[0]))))
-        return NULL;
+    path = xarray (1, sizeof (*path) + (n > 0 ? n : 0) * sizeof (arc[0]));
     path->hops = n;
     if (n > 0)
         memcpy (path->arc, arc, n * sizeof (arc[0]));
@@ -503,9 +476,8 @@ int session_send (struct client *c, uint32_t from, uint32_t to,
         return error_input (err, "more than %d messages under way",
                             SESSION_PENDING_MAX);
     loops = f->end[to].endpoint == f->end[from].endpoint;
-    if (!(path = find_path (s, from, to)) || heap_reserve (s) < 0
-        || !(msg = malloc (sizeof (*msg) + len)))
-        return error_nomem (err);
+    path = find_path (s, from, to);
+    msg = xarray (1, sizeof (*msg) + len);
     if (c->clock < s->now && c->state == CLIENT_STALLED)
         c->clock = s->now;
     *msg = (struct message){
@@ -574,12 +546,6 @@ void session_wait (struct client *c, int64_t deadline)
         return;
     }
     c->deadline.time = deadline;
-    /* without memory the wait ends at once, which is safe */
-    if (heap_reserve (s) < 0) {
-        start_running (c, c->clock);
-        s->deliver (c->owner, c->clock, 0, 0, NULL, 0);
-        return;
-    }
     heap_add (s, &c->deadline);
 }
 
