@@ -323,20 +323,6 @@ static int verbs_send (void *t, uint32_t rail, uint32_t peer,
  * Receiving
  */
 
-/* Take a message from a rail. Return 1 with a packet, 0, or -1 with err. *came
- * says whether anything came.
- */
-static int take (struct verbs_rail *rail, struct packet *packet, bool *came,
-                 struct error *err)
-{
-    struct verbs_header header;
-    int rc = verbs_rail_take (rail, packet, &header, came, err);
-
-    if (rc > 0 && header.type == VERBS_WIRE)
-        return verbs_rail_wire (rail, packet, err);
-    return rc;
-}
-
 /* Look at each rail once. Return 1 with a packet, 0, or -1 with err. *came
  * says whether anything came.
  */
@@ -348,7 +334,7 @@ static int look (struct verbs *v, struct packet *packet, bool *came,
         size_t i = v->next++ % v->rails;
         struct verbs_rail *rail = &v->rail[i];
         bool here = false;
-        int rc = rail->lost ? 0 : take (rail, packet, &here, err);
+        int rc = rail->lost ? 0 : verbs_rail_take (rail, packet, &here, err);
 
         *came |= here;
         if (rc < 0 && lose (v, rail, err) < 0)

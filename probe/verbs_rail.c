@@ -371,34 +371,6 @@ static int take_failed (const struct verbs_rail *rail, struct verbs_slot *slot,
     return 0;
 }
 
-int verbs_rail_take (struct verbs_rail *rail, struct packet *packet,
-                     struct verbs_header *header, bool *came, struct error *err)
-{
-    struct verbs_completion c;
-    struct verbs_slot *slot;
-    const uint8_t *data;
-    int rc = verbs_cq_poll (&rail->receives, &c, err);
-    int len;
-
-    *came = rc > 0;
-    if (rc <= 0)
-        return rc;
-    slot = (struct verbs_slot *)(uintptr_t)c.wr_id;
-    if (c.status != IBV_WC_SUCCESS)
-        return take_failed (rail, slot, &c, err);
-    if (!rail->trusted)
-        check_clock (rail, &c);
-    if ((len = check (rail, slot, &c, header, &data)) >= 0) {
-        packet->stamp_ns = c.stamp_ns;
-        packet->held_ns = header->held_ns;
-        packet->peer = header->from;
-        packet->way = came_by (slot, &c, &rail->run->at[header->from]);
-        packet->len = (size_t)len;
-        memcpy (packet->data, data, packet->len);
-    }
-    return verbs_qp_return (slot, err) < 0 ? -1 : len >= 0;
-}
-
 /*
  * RC queue pairs
  */
@@ -486,8 +458,9 @@ static uint8_t wired_sl (const struct verbs_rail *rail, const uint8_t *data)
     return data[4] & VERBS_WIRE_ASKS ? data[5] : rail->sl;
 }
 
-int verbs_rail_wire (struct verbs_rail *rail, const struct packet *packet,
-                     struct error *err)
+/* A datagram of type VERBS_WIRE came. Return 0, or -1 with err. */
+static int take_wire (struct verbs_rail *rail, const struct packet *packet,
+                      struct error *err)
 {
     uint32_t peer = packet->peer;
     struct verbs_way *way;
@@ -518,4 +491,37 @@ int verbs_rail_wire (struct verbs_rail *rail, const struct packet *packet,
         q->ready = q->connected;
     return packet->data[4] & VERBS_WIRE_ASKS ? say_wire (rail, peer, q, 0, err)
                                              : 0;
+}
+
+int verbs_rail_take (struct verbs_rail *rail, struct packet *packet, bool *came,
+                     struct error *err)
+{
+    struct verbs_completion c;
+    struct verbs_header header;
+    struct verbs_slot *slot;
+    const uint8_t *data;
+    int rc = verbs_cq_poll (&rail->receives, &c, err);
+    int len;
+
+    *came = rc > 0;
+    if (rc <= 0)
+        return rc;
+    slot = (struct verbs_slot *)(uintptr_t)c.wr_id;
+    if (c.status != IBV_WC_SUCCESS)
+        return take_failed (rail, slot, &c, err);
+    if (!rail->trusted)
+        check_clock (rail, &c);
+    if ((len = check (rail, slot, &c, &header, &data)) >= 0) {
+        packet->stamp_ns = c.stamp_ns;
+        packet->held_ns = header.held_ns;
+        packet->peer = header.from;
+        packet->way = came_by (slot, &c, &rail->run->at[header.from]);
+        packet->len = (size_t)len;
+        memcpy (packet->data, data, packet->len);
+    }
+    if (verbs_qp_return (slot, err) < 0)
+        return -1;
+    if (len >= 0 && header.type == VERBS_WIRE)
+        return take_wire (rail, packet, err);
+    return len >= 0;
 }

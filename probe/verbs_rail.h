@@ -87,12 +87,11 @@ int verbs_rail_send (struct verbs_rail *rail, uint32_t peer,
                      size_t pad, struct transport_timing *timing,
                      struct error *err);
 
-/* Take one datagram, if there is any. Return 1 with packet and header filled
- * in, 0 where there was none or none that counts, or -1 with err. *came says
- * whether anything came at all.
+/* Take one datagram, if there is any. Return 1 with packet filled in, 0 where
+ * there was none or none for the caller, or -1 with err. *came says whether
+ * anything came at all.
  */
-int verbs_rail_take (struct verbs_rail *rail, struct packet *packet,
-                     struct verbs_header *header, bool *came,
+int verbs_rail_take (struct verbs_rail *rail, struct packet *packet, bool *came,
                      struct error *err);
 
 /* Make ready for timed messages. Return 1, or 0 where the peer has not
@@ -100,9 +99,5 @@ int verbs_rail_take (struct verbs_rail *rail, struct packet *packet,
  */
 int verbs_rail_prepare (struct verbs_rail *rail, uint32_t peer,
                         struct transport_way by, struct error *err);
-
-/* A datagram of type VERBS_WIRE came. Return 0, or -1 with err. */
-int verbs_rail_wire (struct verbs_rail *rail, const struct packet *packet,
-                     struct error *err);
 
 #endif /* PROBE_VERBS_RAIL_H */
