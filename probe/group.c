@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A group: members that speak over an unreliable transport.
  *
- * Notes: everything that must arrive is pulled, so only who needs it keeps
+ * Notes: everything that must arrive is pulled, so only its receiver keeps
  * time, and every answer may be given twice. A barrier's tokens are pushed,
  * which is what makes it fast, and pulled where one is late.
  *
@@ -35,7 +35,7 @@ enum {
     /* in gaps */
     ASK_FIRST = 100,
     ASK_LAST = 800,
-    /* who is asked in vain so often is dead */
+    /* a member that was asked so often without an answer is dead */
     ASK_TIMES = 12,
     SERVE_MS = 20, /* while something else is done */
 };
@@ -82,7 +82,7 @@ struct group {
     int64_t deadline;
     struct group_stats stats;
 
-    /* barrier: where we are, and who must still come */
+    /* barrier: where we are, and how many members must still come */
     uint32_t barrier;
     uint8_t step;
     uint32_t got[STEPS_MAX]; /* latest barrier, by step */
@@ -101,7 +101,7 @@ struct group {
     size_t nfetch;         /* ... from so many */
 
     struct group_hooks hooks;
-    group_letter_f take; /* NULL: nobody does */
+    group_letter_f take; /* NULL: letters are foreign */
     void *take_arg;
 };
 
@@ -383,7 +383,7 @@ static int ask (struct group *g, size_t member, struct message msg,
 }
 
 /* Members count around: i - 2^k. */
-static size_t behind (const struct group *g, size_t member, unsigned int step)
+static size_t before (const struct group *g, size_t member, unsigned int step)
 {
     return (member + g->n - (((size_t)1 << step) % g->n)) % g->n;
 }
@@ -437,7 +437,7 @@ static int on_token (struct group *g, const struct packet *p,
     size_t m = g->member_of[p->peer];
 
     (void)err;
-    if (msg->kind < STEPS_MAX && m == behind (g, g->me, msg->kind)
+    if (msg->kind < STEPS_MAX && m == before (g, g->me, msg->kind)
         && msg->number > g->got[msg->kind])
         g->got[msg->kind] = msg->number;
     if (g->members[m].want && (msg->number > g->barrier
@@ -605,8 +605,8 @@ int group_until (struct group *g, int64_t time_ns, struct error *err)
     return 0;
 }
 
-/* Handle what has come, without waiting. Who has not looked for a while, being
- * busy or stopped, must not take the others for silent.
+/* Handle what has come, without waiting: a member that was busy or stopped for
+ * a while must not take the others for silent.
  */
 static int catch_up (struct group *g, struct error *err)
 {
@@ -752,7 +752,7 @@ static void want (struct group *g, size_t m, unsigned int step)
         return;
     if (g->members[m].dead) {
         for (unsigned int k = 0; k < step; k++)
-            want (g, behind (g, m, k), k);
+            want (g, before (g, m, k), k);
         return;
     }
     if (!g->members[m].want) {
@@ -797,7 +797,7 @@ static int barrier_step (struct group *g, unsigned int step,
                          struct error *err)
 {
     size_t next = (g->me + ((size_t)1 << step)) % g->n;
-    size_t last = behind (g, g->me, step);
+    size_t last = before (g, g->me, step);
     struct message token = { TOKEN, (uint8_t)step, 0, g->barrier };
     struct asking a = { .done = wants_none, .ask = ask_wanted,
                         .interval = first_interval (g) };

@@ -36,7 +36,7 @@ struct lead {
     const struct lead_options *opts;
     FILE *report;
 
-    struct identity who; /* is measured */
+    struct identity ends_of; /* of the members */
     bool led; /* the members have been told what to do */
 
     struct pathset *ps;
@@ -77,13 +77,13 @@ static struct plan *load_plan (struct lead *ck, struct error *err)
 static struct pathset *choose_ends (const struct lead *ck, bool first,
                                     struct error *err)
 {
-    const char **name = xarray (ck->who.n, sizeof (*name));
+    const char **name = xarray (ck->ends_of.n, sizeof (*name));
     struct pathset *ps;
     size_t n = 0;
 
-    for (size_t i = 0; i < ck->who.n; i++)
-        if (!first || ck->who.lid[i] == 0)
-            name[n++] = ck->who.name[i];
+    for (size_t i = 0; i < ck->ends_of.n; i++)
+        if (!first || ck->ends_of.lid[i] == 0)
+            name[n++] = ck->ends_of.name[i];
     ps = fabric_pathset (ck->fabric, name, n, err);
     free (name);
     return ps;
@@ -101,7 +101,7 @@ static struct plan *make_plan (struct lead *ck, struct error *err)
         plan = plan_make (ck->ps, &opts, err);
     if (plan || first || err->fault != ERROR_INPUT)
         return plan;
-    /* a path is broken: perhaps one that nobody else takes */
+    /* a path is broken: perhaps one that only this LID takes */
     fprintf (ck->report, "pmm: by the ports' first LIDs alone: %s\n",
              err->text);
     pathset_destroy (ck->ps);
@@ -118,12 +118,12 @@ static int map_endpoints (struct lead *ck, struct error *err)
     ck->end = xarray (n, sizeof (*ck->end));
     for (size_t i = 0; i < n; i++)
         ck->end[i] = (struct probe_end){ UINT32_MAX, 0 };
-    for (size_t k = 0; k < ck->who.n; k++) {
-        int i = pathset_find (ck->ps, ck->who.name[k]);
+    for (size_t k = 0; k < ck->ends_of.n; k++) {
+        int i = pathset_find (ck->ps, ck->ends_of.name[k]);
 
         if (i >= 0)
-            ck->end[i] = (struct probe_end){ ck->who.peer[k],
-                                             ck->who.lid[k] };
+            ck->end[i] = (struct probe_end){ ck->ends_of.peer[k],
+                                             ck->ends_of.lid[k] };
     }
     for (size_t i = 0; i < n; i++)
         if (ck->end[i].peer == UINT32_MAX)
@@ -162,7 +162,7 @@ static int prepare (void *arg, struct error *err)
     struct lead *ck = arg;
     const struct site *site = ck->opts->site;
 
-    if (identify_by_site (&ck->who, ck->roster, ck->fabric, site->node_map,
+    if (identify_by_site (&ck->ends_of, ck->roster, ck->fabric, site->node_map,
                           ck->report, err)
         < 0)
         return -1;
@@ -296,7 +296,7 @@ static int measure (struct lead *ck, struct error *err)
     if (rc == 0)
         measure_again (ck, &how, &watch);
     progress_end (&line);
-    /* who is not told leaves by itself, later */
+    /* a member that is not told leaves by itself, later */
     halve_time (ck->group);
     if (probe_end (ck->group, &ck->measured, &why) < 0 && rc == 0)
         fprintf (ck->report, "pmm: at the end: %s\n", why.text);
@@ -346,7 +346,7 @@ static void complete_samples (struct lead *ck)
     s->complete = true;
     for (size_t rank = 0; rank < r->nranks; rank++) {
         int member = r->rank[rank].member;
-        bool answered = !ck->who.why[rank] && ck->measured.answered[member];
+        bool answered = !ck->ends_of.why[rank] && ck->measured.answered[member];
         const char *host = r->rank[rank].host;
         char number[32];
 
@@ -372,19 +372,19 @@ static void limit_node (struct lead *ck, const char *sentence)
         verdict_limit (ck->verdict, VERDICT_UNKNOWN, "%s", sentence);
 }
 
-/* Who is not measured, and what went wrong at who is. */
+/* Nodes that are not measured, and what went wrong at the others. */
 static void limit_nodes (struct lead *ck)
 {
     const struct roster *r = ck->roster;
     char sentence[256];
 
     for (size_t rank = 0; rank < r->nranks; rank++) {
-        const char *why = ck->who.why[rank];
+        const char *why = ck->ends_of.why[rank];
         const char *trouble = NULL;
 
         if (r->rank[rank].member != ROSTER_NONE)
             trouble = ck->measured.trouble[r->rank[rank].member];
-        /* who is silent is missing, of which the judge tells */
+        /* a silent one is missing, which the judge reports */
         if (why && !r->rank[rank].silent)
             limit_node (ck, why);
         if (trouble) {
@@ -642,7 +642,7 @@ static void print_verdict (struct lead *ck)
     struct lead_result *result = ck->result;
 
     result->status = ck->verdict->status;
-    /* who judges again is told what could not be told here alone */
+    /* the audit judges again, and finds out what could not be told here */
     if (ck->opts->audit && result->status == VERDICT_UNKNOWN && ck->odd == 0
         && !ck->unconfirmed[0])
         result->status = VERDICT_WARN;
@@ -656,7 +656,7 @@ static void print_verdict (struct lead *ck)
 
 static void check_clear (struct lead *ck)
 {
-    identity_clear (&ck->who);
+    identity_clear (&ck->ends_of);
     free (ck->end);
     plan_destroy (ck->plan);
     plan_destroy (ck->longer);

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* pmm-probe: one process per node of a job; together they measure the job's
  * links. The leader's last line on standard output is the result record, the
- * only thing that who started the step may believe.
+ * only thing that the program which started the step may believe.
  *
- * A record without samples before it says why nothing was measured. Behind
+ * A record without samples before it says why nothing was measured. After
  * samples that could not be judged it says why not.
  *
- * Who has joined the step and is not the leader exits 0 whatever happens, and
- * says on standard error why: the step may run under `srun -K1`, which kills
- * the leader when another task fails, and the leader accounts for every node.
- * Who cannot even join had better end the step: the others would wait.
+ * A process that has joined the step and is not the leader exits 0 whatever
+ * happens, and prints the reason on standard error: the step may run under
+ * `srun -K1`, which kills the leader when another task fails, and the leader
+ * accounts for every node. Only where it runs out of memory it exits otherwise
+ * (util/alloc.h). A process that cannot join ends the step: the others would
+ * wait.
  */
 #include "config.h"
 
@@ -249,8 +251,8 @@ static int take_part (struct self *self, struct lead_result *result,
         result->status = VERDICT_OK;
         return 0;
     }
-    /* what is read now costs no time: the daemons need some anyhow. It is
-     * read again, for the error, by who leads. */
+    /* what is read now costs no time: the daemons need some anyhow. The leader
+     * reads it again where it failed, for the error. */
     if (args->leader ? !strcmp (step->host, args->leader) : step->rank == 0)
         step_load (step, NULL);
     if (step_meet (step, err) < 0)

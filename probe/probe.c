@@ -6,7 +6,7 @@
  * order of the rounds: round 4, peer 4, rail 1, side 1, own LID 1, the peer's
  * 1. What it gets back (GROUP_RESULT): late 4, duplicate 4, foreign 4, all
  * since the beginning; the lengths of what went wrong there 1, of the remark 2
- * and of what the host is (probe/about) 1, then these; per task, and behind
+ * and of what the host is (probe/about) 1, then these; per task, and after
  * them per loopback, by part of the run and rail: echoes 2, then an RTT in ns,
  * 4 bytes, for each.
  *
@@ -15,7 +15,7 @@
  *
  * A member waits until it is asked for one of two things that have nothing in
  * them: a stage's GROUP_NEXT, then it fetches its plan, or GROUP_BYE. All that
- * it asks meanwhile is whether the leader lives, who answers while it plans
+ * it asks meanwhile is whether the leader lives, which answers while it plans
  * (group_meanwhile).
  */
 #include "config.h"
@@ -38,7 +38,7 @@ enum {
     REMARK_MAX = 1600,
     LINGER = 500, /* gaps in which the last answer may be asked for again */
     STEP_DEADS = 8, /* times that one may be silent in a step */
-    LOOP_PARTS = 3, /* loopbacks: before, amid and behind the rounds */
+    LOOP_PARTS = 3, /* loopbacks: before, amid and after the rounds */
     LOOPS_PER_GAP = 4,
     NO_END = 0xffffffff,
     LOOP_READY = 50, /* gaps in which a rail is ready for its loopback */
@@ -318,8 +318,8 @@ static size_t most_rails (const struct group *g)
     return most;
 }
 
-/* Every rail to itself, while nobody measures anything else; those who share a
- * core in turn. One that loses a message has no loopback any more.
+/* Every rail to itself, while nothing else is measured; members that share a
+ * core take turns. A rail that loses a message has no loopback any more.
  */
 static int run_loops (struct group *g, struct part *part, unsigned int which,
                       struct error *err)
@@ -531,7 +531,7 @@ static int leader_is_gone (const char *name, struct error *err)
 }
 
 /* Wait to be told what comes. Return 1 for this stage, 0 for the end, -1 with
- * err. No stage comes behind the last.
+ * err. No stage comes after the last.
  */
 static int wait_for_stage (struct group *g, size_t leader, const char *name,
                            int stage, struct error *err)
@@ -590,7 +590,7 @@ int probe_follow (struct group *g, size_t leader, const char *name,
             more = -1;
             break;
         }
-    /* stay a little for who missed the last answer */
+    /* stay a little: the leader may have missed the last answer */
     if (more >= 0
         && group_until (g, group_now (g) + LINGER * group_gap (g), err) < 0)
         more = -1;
@@ -602,8 +602,8 @@ int probe_follow (struct group *g, size_t leader, const char *name,
     return more;
 }
 
-/* All members but this one that `answered`. Who does not answer this either is
- * marked. blob NULL: there is nothing in it, as to ask is to tell them.
+/* All members but this one that `answered`. A member that does not answer this
+ * either is marked. blob NULL: there is nothing in it, as to ask is to tell.
  */
 static int ask_others (struct group *g, enum group_kind kind, bool *answered,
                        struct group_blob *blob, struct error *err)
@@ -919,7 +919,7 @@ int probe_again (struct group *g, const struct plan *plan, size_t first,
 int probe_end (struct group *g, struct probe_result *result,
                struct error *err)
 {
-    /* who has given its results did all that was wanted of it */
+    /* a member that gave its results has done all that was wanted of it */
     return dismiss (g, result->answered, err);
 }
 

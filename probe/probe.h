@@ -12,17 +12,17 @@
  * Guard and rest last one transport gap each, so that no barrier's messages are
  * under way while someone pings. A side lasts one, too, or where members share
  * cores, one for each turn that they take; a member's rails share it. Which
- * side is first alternates. Who waits asleep sends a ping that does not count
- * before its own. A ping without an echo in time is lost. A step has a
- * deadline: time enough to find out about many dead members, but not for ever.
+ * side is first alternates. A member that waits asleep sends a ping that does
+ * not count before its own. A ping without an echo in time is lost. A step has
+ * a deadline, which is long enough to find many dead members.
  *
- * Before the first step, amid them and behind the last, in a step of their own
- * where nobody does anything else, all members measure their loopbacks: as many
- * pings of each rail to itself. Who cannot has none, and nothing is wrong.
+ * Before the first step, amid them and after the last, in steps of their own,
+ * all members measure their loopbacks: as many pings of each rail to itself. A
+ * rail that cannot has none, and nothing is wrong.
  *
- * Before that and behind it the members wait asleep, for as long as the leader
- * plans and judges, and learn whether there is a plan, of a second stage at
- * last, or they may leave.
+ * Before and after that the members sleep for as long as the leader plans and
+ * judges, and learn whether there is a plan, a plan of a second stage, or
+ * whether they may leave.
  */
 #ifndef PROBE_PROBE_H
 #define PROBE_PROBE_H
@@ -48,7 +48,7 @@ struct probe_result {
     bool *answered;           /* [member] */
     char **trouble;           /* [member] what went wrong with its rails, one
                                  sentence; NULL: nothing */
-    char **remark;            /* [member] what it says beside (group_remark) */
+    char **remark;            /* [member] group_remark of it */
     struct node *node;        /* [member] what its host is, without its name;
                                  of those that answered */
     struct group_stats stats; /* of all members that answered */

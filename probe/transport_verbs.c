@@ -232,8 +232,8 @@ static int verbs_connect (void *t, uint64_t key,
 
     (void)members;
     v->run.key = key;
-    /* the highest bit is for privileged ones; and nobody is to guess the
-     * nonce from it
+    /* the highest bit is for privileged ones; and the nonce cannot be guessed
+     * from it
      */
     v->run.qkey = (uint32_t)(key * UINT64_C (0x9e3779b97f4a7c15) >> 33);
     if (read_peers (v, peer, n, err) < 0)

@@ -34,7 +34,7 @@
 #include "util/rng.h"
 
 enum {
-    UD_RECEIVES = 2048, /* who asks so many at once loses no answer */
+    UD_RECEIVES = 2048, /* answers to as many questions at once */
     UD_SENDS = 256,
     RC_DEPTH = 8,
     RC_CQ_DEPTH = 8192, /* what bounds the number of RC queue pairs, as what
@@ -156,7 +156,7 @@ static void note_trouble (struct verbs_rail *rail, uint32_t peer,
 }
 
 /* Try no sooner again than in a while, which is long where a try takes long:
- * meanwhile nobody is answered.
+ * meanwhile no message is answered.
  */
 static void try_later (const struct verbs_rail *rail, struct verbs_way *way,
                        int64_t began_ns)
@@ -452,7 +452,7 @@ static uint32_t first_psn (const struct verbs_run *run, uint32_t from,
     return (uint32_t)(rng_mix (run->key ^ ((uint64_t)from << 32 | to)) >> 40);
 }
 
-/* Who asks knows on which level it is to be; who is asked, perhaps not yet. */
+/* The side that asks knows the level; the other one perhaps not yet. */
 static uint8_t wired_sl (const struct verbs_rail *rail, const uint8_t *data)
 {
     return data[4] & VERBS_WIRE_ASKS ? data[5] : rail->sl;
