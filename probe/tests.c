@@ -428,8 +428,7 @@ static size_t say_missing (const struct roster *r)
         if (r->rank[i].member != ROSTER_NONE)
             continue;
         missing++;
-        fprintf (stderr, "pmm: %s%s%s\n", r->rank[i].host,
-                 *r->rank[i].host ? ": " : "", r->rank[i].why);
+        step_say (r->rank[i].host, r->rank[i].why);
     }
     return missing;
 }
@@ -485,8 +484,7 @@ static int finish (const struct tests *x, int rc, const struct error *err)
     bool leads = !step->roster || step->rank == step_leader (step);
 
     if (rc < 0 && (leads || err->fault == ERROR_WORLD))
-        fprintf (stderr, "pmm: %s%s%s\n", step->host,
-                 *step->host ? ": " : "", err->text);
+        step_say (step->host, err->text);
     return !leads ? 0 : rc < 0 ? (int)err->fault : rc;
 }
 
