@@ -190,7 +190,7 @@ static int find_traffic (const struct lead *ck, struct traffic *traffic,
     int rc;
 
     for (size_t m = 0; m < ck->measured.nmembers; m++) {
-        const char *text = ck->measured.remark[m];
+        const char *text = ck->measured.member[m].remark;
         char *copy = xstrdup (text ? text : ""), *save;
 
         for (char *line = strtok_r (copy, "\n", &save); line;
@@ -249,8 +249,7 @@ static void halve_time (struct group *g)
 /* The second stage. Whatever goes wrong here, there are the samples of the
  * first.
  */
-static void measure_again (struct lead *ck, const struct probe_how *how,
-                           const struct probe_watch *watch)
+static void measure_again (struct lead *ck, struct probe_stage stage)
 {
     struct error err;
     int rc = group_meanwhile (ck->group, plan_again, ck, &err);
@@ -259,8 +258,9 @@ static void measure_again (struct lead *ck, const struct probe_how *how,
         return;
     if (rc == 0) {
         halve_time (ck->group);
-        rc = probe_again (ck->group, ck->longer, plan_rounds (ck->plan),
-                          ck->end, how, watch, &ck->measured, &err);
+        stage.plan = ck->longer;
+        stage.first = plan_rounds (ck->plan);
+        rc = probe_again (ck->group, &stage, &ck->measured, &err);
     }
     if (rc < 0) {
         snprintf (ck->unconfirmed, sizeof (ck->unconfirmed), "%.150s",
@@ -272,29 +272,25 @@ static void measure_again (struct lead *ck, const struct probe_how *how,
     ck->longer = NULL;
 }
 
-static void show_step (void *arg, uint64_t done, uint64_t total)
-{
-    progress_show (arg, done, total);
-}
-
 static int measure (struct lead *ck, struct error *err)
 {
     struct progress line = ck->opts->relay
                                ? progress_relay (ck->report)
                                : progress_begin (ck->report, "pmm: step");
-    struct probe_watch watch = { show_step, &line };
-    struct probe_how how = {
+    struct probe_stage stage = {
+        .plan = ck->plan,
+        .end = ck->end,
         .repeats = (unsigned int)ck->opts->site->repeats,
         .level = ck->level.level,
+        .progress = &line,
     };
     struct error why;
     int rc;
 
     ck->led = true;
-    rc = probe_lead (ck->group, ck->plan, ck->end, &how, &watch,
-                     &ck->measured, err);
+    rc = probe_lead (ck->group, &stage, &ck->measured, err);
     if (rc == 0)
-        measure_again (ck, &how, &watch);
+        measure_again (ck, stage);
     progress_end (&line);
     /* a member that is not told leaves by itself, later */
     halve_time (ck->group);
@@ -346,7 +342,8 @@ static void complete_samples (struct lead *ck)
     s->complete = true;
     for (size_t rank = 0; rank < r->nranks; rank++) {
         int member = r->rank[rank].member;
-        bool answered = !ck->ends_of.why[rank] && ck->measured.answered[member];
+        bool answered = !ck->ends_of.why[rank]
+                        && ck->measured.member[member].answered;
         const char *host = r->rank[rank].host;
         char number[32];
 
@@ -356,7 +353,7 @@ static void complete_samples (struct lead *ck)
         }
         xcheck (samples_add_host (s, host, answered) < 0 ? NULL : s);
         if (answered)
-            add_node (s, host, &ck->measured.node[member]);
+            add_node (s, host, &ck->measured.member[member].node);
     }
 }
 
@@ -383,7 +380,7 @@ static void limit_nodes (struct lead *ck)
         const char *trouble = NULL;
 
         if (r->rank[rank].member != ROSTER_NONE)
-            trouble = ck->measured.trouble[r->rank[rank].member];
+            trouble = ck->measured.member[r->rank[rank].member].trouble;
         /* a silent one is missing, which the judge reports */
         if (why && !r->rank[rank].silent)
             limit_node (ck, why);

@@ -384,7 +384,7 @@ static uint32_t loop_round (uint32_t rounds, unsigned int which)
 }
 
 static int run_rounds (struct group *g, struct part *part,
-                       const struct probe_watch *watch, struct error *err)
+                       struct progress *progress, struct error *err)
 {
     uint64_t total = (uint64_t)part->repeats * part->rounds;
     uint64_t done = 0;
@@ -407,15 +407,15 @@ static int run_rounds (struct group *g, struct part *part,
             if (run_in_time (g, part, &w, err) < 0)
                 return -1;
             done++;
-            if (watch)
-                watch->fn (watch->arg, done, total);
+            if (progress)
+                progress_show (progress, done, total);
         }
     }
     return 0;
 }
 
 static int run_part (struct group *g, struct part *part,
-                     const struct probe_watch *watch, struct error *err)
+                     struct progress *progress, struct error *err)
 {
     int rc;
 
@@ -424,7 +424,7 @@ static int run_part (struct group *g, struct part *part,
     rc = prepare (g, part, err);
     group_stage (g, true);
     if (rc == 0)
-        rc = run_rounds (g, part, watch, err);
+        rc = run_rounds (g, part, progress, err);
     group_stage (g, false);
     group_attend (g, false);
     return rc;
@@ -490,7 +490,7 @@ static void take_text (char **text, const uint8_t *data, size_t len)
 
 /* False where the result makes no sense. */
 static bool unpack_result (struct part *part, const struct group_blob *blob,
-                           size_t m, struct probe_result *result)
+                           struct probe_member *m, struct group_stats *stats)
 {
     struct wire_in in = { blob->data, blob->len, false };
     uint32_t late = (uint32_t)wire_take (&in, 4);
@@ -503,15 +503,15 @@ static bool unpack_result (struct part *part, const struct group_blob *blob,
 
     if (!p)
         return false;
-    take_text (&result->trouble[m], p, len);
-    take_text (&result->remark[m], p + len, more);
+    take_text (&m->trouble, p, len);
+    take_text (&m->remark, p + len, more);
     if (len > 0)
-        text_clean (result->trouble[m]);
-    if (about_unpack (&result->node[m], p + len + more, about) != about)
+        text_clean (m->trouble);
+    if (about_unpack (&m->node, p + len + more, about) != about)
         return false;
-    result->stats.late += late;
-    result->stats.duplicate += duplicate;
-    result->stats.foreign += foreign;
+    stats->late += late;
+    stats->duplicate += duplicate;
+    stats->foreign += foreign;
     for (size_t i = 0; i < rows_of (part); i++) {
         size_t n = wire_take (&in, 2);
 
@@ -605,8 +605,9 @@ int probe_follow (struct group *g, size_t leader, const char *name,
 /* All members but this one that `answered`. A member that does not answer this
  * either is marked. blob NULL: there is nothing in it, as to ask is to tell.
  */
-static int ask_others (struct group *g, enum group_kind kind, bool *answered,
-                       struct group_blob *blob, struct error *err)
+static int ask_others (struct group *g, enum group_kind kind,
+                       struct probe_member *member, struct group_blob *blob,
+                       struct error *err)
 {
     size_t n = group_size (g);
     uint32_t *from = xarray (n, sizeof (*from));
@@ -615,11 +616,11 @@ static int ask_others (struct group *g, enum group_kind kind, bool *answered,
     int rc;
 
     for (size_t m = 0; m < n; m++)
-        if (m != group_me (g) && answered[m])
+        if (m != group_me (g) && member[m].answered)
             from[count++] = (uint32_t)m;
     rc = group_fetch (g, kind, from, count, got, err);
     for (size_t i = 0; i < count && rc == 0; i++) {
-        answered[from[i]] = got[i].data != NULL;
+        member[from[i]].answered = got[i].data != NULL;
         if (blob)
             blob[from[i]] = got[i];
         else
@@ -631,14 +632,15 @@ static int ask_others (struct group *g, enum group_kind kind, bool *answered,
 }
 
 /* Those that answered may leave; NULL: all. */
-static int dismiss (struct group *g, const bool *answered, struct error *err)
+static int dismiss (struct group *g, const struct probe_member *member,
+                    struct error *err)
 {
     size_t n = group_size (g);
-    bool *there = xarray (n, sizeof (*there));
+    struct probe_member *there = xcalloc (n, sizeof (*there));
     int rc;
 
     for (size_t m = 0; m < n; m++)
-        there[m] = !answered || answered[m];
+        there[m].answered = !member || member[m].answered;
     rc = ask_others (g, GROUP_BYE, there, NULL, err);
     free (there);
     return rc;
@@ -691,24 +693,23 @@ static bool is_busy (const struct part *part, const struct task *task)
 /* Cut the plan, from a round on, into the members' parts. Each probe is two
  * tasks, one for either side.
  */
-static int cut_plan (struct group *g, const struct plan *plan, size_t from,
-                     const struct probe_end *end, const struct probe_how *how,
+static int cut_plan (struct group *g, const struct probe_stage *stage,
                      struct part *part, struct error *err)
 {
-    struct plan_side s = { .round = from };
+    struct plan_side s = { .round = stage->first };
 
     for (size_t m = 0; m < group_size (g); m++) {
-        part[m].repeats = how->repeats;
-        part[m].level = how->level;
-        part[m].rounds = (uint32_t)(plan_rounds (plan) - from);
+        part[m].repeats = stage->repeats;
+        part[m].level = stage->level;
+        part[m].rounds = (uint32_t)(plan_rounds (stage->plan) - stage->first);
         part[m].rails = rails_of (g, m);
     }
-    while (next_side (plan, &s)) {
-        const struct probe_end *own = &end[s.own];
-        const struct probe_end *other = &end[s.other];
+    while (next_side (stage->plan, &s)) {
+        const struct probe_end *own = &stage->end[s.own];
+        const struct probe_end *other = &stage->end[s.other];
         uint32_t rail;
         struct part *p = &part[group_find_peer (g, own->peer, &rail)];
-        struct task task = { (uint32_t)(s.round - from), other->peer,
+        struct task task = { (uint32_t)(s.round - stage->first), other->peer,
                              (uint8_t)rail, s.side, { own->lid, other->lid } };
 
         if (is_busy (p, &task))
@@ -725,17 +726,16 @@ static int cut_plan (struct group *g, const struct plan *plan, size_t from,
 /* The samples, in the order of the plan: the parts were cut in that order, so
  * each member's tasks are met in turn.
  */
-static void join_results (struct group *g, const struct plan *plan,
-                          size_t from, const struct probe_end *end,
+static void join_results (struct group *g, const struct probe_stage *stage,
                           const struct part *part, struct samples *samples)
 {
     size_t *next = xcalloc (group_size (g), sizeof (*next));
-    struct plan_side s = { .round = from };
+    struct plan_side s = { .round = stage->first };
     double rtt[PROBE_REPEATS_MAX];
 
-    while (next_side (plan, &s)) {
+    while (next_side (stage->plan, &s)) {
         uint32_t rail;
-        size_t m = group_find_peer (g, end[s.own].peer, &rail);
+        size_t m = group_find_peer (g, stage->end[s.own].peer, &rail);
         size_t row = next[m]++;
         unsigned int echoes = part[m].echoes[row];
         struct sample sample = {
@@ -759,15 +759,16 @@ static void join_results (struct group *g, const struct plan *plan,
 /* Endpoints of the plan's rounds by peer, by their first LIDs if these are
  * there; NO_END where there is none.
  */
-static uint32_t *ends_of_peers (struct group *g, const struct plan *plan,
-                                size_t from, const struct probe_end *end)
+static uint32_t *ends_of_peers (struct group *g,
+                                const struct probe_stage *stage)
 {
+    const struct probe_end *end = stage->end;
     uint32_t *found = xarray (group_peers (g), sizeof (*found));
-    struct plan_side s = { .round = from };
+    struct plan_side s = { .round = stage->first };
 
     for (uint32_t p = 0; p < group_peers (g); p++)
         found[p] = NO_END;
-    while (next_side (plan, &s)) {
+    while (next_side (stage->plan, &s)) {
         uint32_t *at = &found[end[s.own].peer];
 
         if (*at == NO_END || end[s.own].lid < end[*at].lid)
@@ -792,11 +793,10 @@ static void add_loopback (struct samples *samples, const struct part *part,
     xcheck (samples_add_loopback (samples, &loopback) < 0 ? NULL : samples);
 }
 
-static void join_loops (struct group *g, const struct plan *plan, size_t from,
-                        const struct probe_end *end, const struct part *part,
-                        struct samples *samples)
+static void join_loops (struct group *g, const struct probe_stage *stage,
+                        const struct part *part, struct samples *samples)
 {
-    uint32_t *ends = ends_of_peers (g, plan, from, end);
+    uint32_t *ends = ends_of_peers (g, stage);
 
     for (unsigned int which = 0; which < LOOP_PARTS; which++)
         for (uint32_t p = 0; p < group_peers (g); p++) {
@@ -805,65 +805,65 @@ static void join_loops (struct group *g, const struct plan *plan, size_t from,
 
             if (ends[p] != NO_END)
                 add_loopback (samples, of, loop_row (of, which, rail), ends[p],
-                              (uint32_t)from + loop_round (of->rounds, which));
+                              (uint32_t)stage->first
+                                  + loop_round (of->rounds, which));
         }
     free (ends);
 }
 
 /* Tell all their parts, do the own, and take what they found. */
-static int run_stage (struct group *g, int stage, const struct plan *plan,
-                      size_t from, const struct probe_end *end,
-                      const struct probe_how *how,
-                      const struct probe_watch *watch, struct part *part,
+static int run_stage (struct group *g, int number,
+                      const struct probe_stage *stage, struct part *part,
                       struct group_blob *got, struct probe_result *result,
                       struct error *err)
 {
     size_t n = group_size (g);
     size_t me = group_me (g);
-    struct group_blob *told = result->told[stage];
+    struct probe_member *mine = &result->member[me];
 
-    if (how->repeats < 1 || how->repeats > PROBE_REPEATS_MAX
-        || plan_rounds (plan) > PROBE_ROUNDS_MAX)
+    if (stage->repeats < 1 || stage->repeats > PROBE_REPEATS_MAX
+        || plan_rounds (stage->plan) > PROBE_ROUNDS_MAX)
         return error_input (err, "Repeats: not from 1 to %d",
                             PROBE_REPEATS_MAX);
-    if (cut_plan (g, plan, from, end, how, part, err) < 0)
+    if (cut_plan (g, stage, part, err) < 0)
         return -1;
-    for (size_t m = 0; m < n; m++)
-        if (pack_plan (&part[m], &told[m], err) < 0)
+    for (size_t m = 0; m < n; m++) {
+        struct group_blob *told = &result->member[m].told[number];
+
+        if (pack_plan (&part[m], told, err) < 0)
             return -1;
-    for (size_t m = 0; m < n; m++)
-        group_serve (g, stage_kind[stage].plan, (int)m, told[m].data,
-                     told[m].len);
-    if (ask_others (g, stage_kind[stage].next, result->answered, NULL, err) < 0
-        || run_part (g, &part[me], watch, err) < 0
-        || ask_others (g, stage_kind[stage].result, result->answered, got,
-                       err) < 0)
+        group_serve (g, stage_kind[number].plan, (int)m, told->data,
+                     told->len);
+    }
+    if (ask_others (g, stage_kind[number].next, result->member, NULL, err) < 0
+        || run_part (g, &part[me], stage->progress, err) < 0
+        || ask_others (g, stage_kind[number].result, result->member, got, err)
+               < 0)
         return -1;
     result->stats = group_stats (g);
     if (group_trouble (g))
-        take_text (&result->trouble[me], (const uint8_t *)group_trouble (g),
+        take_text (&mine->trouble, (const uint8_t *)group_trouble (g),
                    strnlen (group_trouble (g), TROUBLE_MAX));
-    free (result->remark[me]);
-    result->remark[me] = group_remark (g);
-    result->node[me] = read_about (g);
+    free (mine->remark);
+    mine->remark = group_remark (g);
+    mine->node = read_about (g);
     for (size_t m = 0; m < n; m++) {
-        if (m == me || !got[m].data)
+        struct probe_member *member = &result->member[m];
+
+        if (m == me || !got[m].data
+            || unpack_result (&part[m], &got[m], member, &result->stats))
             continue;
-        if (!unpack_result (&part[m], &got[m], m, result)) {
-            result->answered[m] = false;
-            memset (part[m].echoes, 0,
-                    rows_of (&part[m]) * sizeof (*part[m].echoes));
-        }
+        member->answered = false;
+        memset (part[m].echoes, 0,
+                rows_of (&part[m]) * sizeof (*part[m].echoes));
     }
-    join_results (g, plan, from, end, part, result->samples);
-    join_loops (g, plan, from, end, part, result->samples);
+    join_results (g, stage, part, result->samples);
+    join_loops (g, stage, part, result->samples);
     return 0;
 }
 
-static int measure (struct group *g, int stage, const struct plan *plan,
-                    size_t from, const struct probe_end *end,
-                    const struct probe_how *how,
-                    const struct probe_watch *watch,
+static int measure (struct group *g, int number,
+                    const struct probe_stage *stage,
                     struct probe_result *result, struct error *err)
 {
     size_t n = group_size (g);
@@ -871,11 +871,8 @@ static int measure (struct group *g, int stage, const struct plan *plan,
     size_t loops = result->samples->nloopbacks;
     struct part *part = xcalloc (n, sizeof (*part));
     struct group_blob *got = xcalloc (n, sizeof (*got));
-    int rc;
+    int rc = run_stage (g, number, stage, part, got, result, err);
 
-    result->told[stage] = xcalloc (n, sizeof (*result->told[stage]));
-    rc = run_stage (g, stage, plan, from, end, how, watch, part, got, result,
-                    err);
     if (rc < 0) {
         result->samples->nsamples = before;
         result->samples->nloopbacks = loops;
@@ -889,55 +886,45 @@ static int measure (struct group *g, int stage, const struct plan *plan,
     return rc;
 }
 
-int probe_lead (struct group *g, const struct plan *plan,
-                const struct probe_end *end, const struct probe_how *how,
-                const struct probe_watch *watch, struct probe_result *result,
-                struct error *err)
+int probe_lead (struct group *g, const struct probe_stage *stage,
+                struct probe_result *result, struct error *err)
 {
     size_t n = group_size (g);
 
     *result = (struct probe_result){
         .samples = xcheck (samples_create ()),
-        .answered = xarray (n, sizeof (bool)),
-        .trouble = xcalloc (n, sizeof (char *)),
-        .remark = xcalloc (n, sizeof (char *)),
-        .node = xcalloc (n, sizeof (struct node)),
+        .member = xcalloc (n, sizeof (*result->member)),
         .nmembers = n,
     };
-    memset (result->answered, 1, n * sizeof (bool));
-    return measure (g, 0, plan, 0, end, how, watch, result, err);
+    for (size_t m = 0; m < n; m++)
+        result->member[m].answered = true;
+    return measure (g, 0, stage, result, err);
 }
 
-int probe_again (struct group *g, const struct plan *plan, size_t first,
-                 const struct probe_end *end, const struct probe_how *how,
-                 const struct probe_watch *watch, struct probe_result *result,
-                 struct error *err)
+int probe_again (struct group *g, const struct probe_stage *stage,
+                 struct probe_result *result, struct error *err)
 {
-    return measure (g, 1, plan, first, end, how, watch, result, err);
+    return measure (g, 1, stage, result, err);
 }
 
-int probe_end (struct group *g, struct probe_result *result,
+int probe_end (struct group *g, const struct probe_result *result,
                struct error *err)
 {
     /* a member that gave its results has done all that was wanted of it */
-    return dismiss (g, result->answered, err);
+    return dismiss (g, result->member, err);
 }
 
 void probe_result_clear (struct probe_result *result)
 {
     for (size_t m = 0; m < result->nmembers; m++) {
-        for (int stage = 0; stage < PROBE_STAGES; stage++)
-            if (result->told[stage])
-                free (result->told[stage][m].data);
-        free (result->trouble[m]);
-        free (result->remark[m]);
+        struct probe_member *member = &result->member[m];
+
+        for (int number = 0; number < PROBE_STAGES; number++)
+            free (member->told[number].data);
+        free (member->trouble);
+        free (member->remark);
     }
-    for (int stage = 0; stage < PROBE_STAGES; stage++)
-        free (result->told[stage]);
+    free (result->member);
     samples_destroy (result->samples);
-    free (result->answered);
-    free (result->trouble);
-    free (result->remark);
-    free (result->node);
     *result = (struct probe_result){ 0 };
 }

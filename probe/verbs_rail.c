@@ -110,20 +110,16 @@ static void close_way (struct verbs_way *way)
     if (way->rc)
         verbs_qp_close (way->rc);
     free (way->rc);
+    free (way);
 }
 
 void verbs_rail_close (struct verbs_rail *rail)
 {
-    for (size_t i = 0; i < rail->nways; i++) {
-        struct verbs_way *next = rail->way[i].next;
-
-        close_way (&rail->way[i]);
-        for (struct verbs_way *way = next; way; way = next) {
-            next = way->next;
+    for (size_t i = 0; rail->way && i < rail->run->npeers; i++)
+        for (struct verbs_way *way; (way = rail->way[i]);) {
+            rail->way[i] = way->next;
             close_way (way);
-            free (way);
         }
-    }
     free (rail->way);
     verbs_qp_close (&rail->ud);
     verbs_cq_close (&rail->receives);
@@ -139,9 +135,8 @@ int verbs_rail_start (struct verbs_rail *rail, struct verbs_run *run,
 {
     rail->run = run;
     rail->self = self;
-    rail->way = xcalloc (rail->run->npeers, sizeof (*rail->way));
-    rail->nways = rail->run->npeers;
-    return verbs_qp_start_ud (&rail->ud, rail->run->qkey, err);
+    rail->way = xcalloc (run->npeers, sizeof (*rail->way));
+    return verbs_qp_start_ud (&rail->ud, run->qkey, err);
 }
 
 /* That there is no way to itself is no trouble: the loopback is not measured.
@@ -173,18 +168,17 @@ static void try_later (const struct verbs_rail *rail, struct verbs_way *way,
 static struct verbs_way *find_way (struct verbs_rail *rail, uint32_t peer,
                                    struct transport_way by)
 {
-    struct verbs_way *way = &rail->way[peer];
+    struct verbs_way **way = &rail->way[peer];
 
     if (by.own >> rail->at.lmc || by.other >> rail->run->at[peer].lmc)
         return NULL;
-    while (way->by.own != by.own || way->by.other != by.other) {
-        if (!way->next) {
-            way->next = xcalloc (1, sizeof (*way));
-            way->next->by = by;
-        }
-        way = way->next;
+    while (*way && ((*way)->by.own != by.own || (*way)->by.other != by.other))
+        way = &(*way)->next;
+    if (!*way) {
+        *way = xcalloc (1, sizeof (**way));
+        (*way)->by = by;
     }
-    return way;
+    return *way;
 }
 
 /* For timed messages or others. Returns NULL where there is no way. */

@@ -52,8 +52,7 @@ struct verbs_rail {
     struct ibv_comp_channel *channel;
     struct verbs_cq sends, receives;
     struct verbs_qp ud;
-    struct verbs_way *way; /* [npeers] by the first LIDs, others linked */
-    size_t nways;
+    struct verbs_way **way; /* [npeers] lists */
     uint32_t nrc, rc_max;  /* RC queue pairs */
     uint32_t self;         /* peer */
     uint8_t sl;            /* of timed messages */
