@@ -40,7 +40,7 @@ enum {
     SERVE_MS = 20, /* while something else is done */
 };
 
-struct message {
+struct group_message {
     enum message_type type;
     uint8_t kind; /* or step */
     uint16_t fragment; /* of pings and letters: the pad's bytes */
@@ -48,7 +48,7 @@ struct message {
 };
 
 /* A member, as this one knows it. */
-struct group_member {
+struct known_member {
     bool dead;
     int64_t heard; /* last */
     int64_t spoke; /* ... by a ping or a letter */
@@ -77,7 +77,7 @@ struct group {
     size_t n, me;
     uint32_t *first;
     uint32_t *member_of; /* [peer] */
-    struct group_member *members; /* [n + 1], the last for what all may fetch */
+    struct known_member *members; /* [n + 1], the last for what all may fetch */
     size_t npeers;
     int64_t deadline;
     struct group_stats stats;
@@ -286,13 +286,13 @@ int group_prepare (struct group *g, uint32_t rail, uint32_t peer,
                : 1;
 }
 
-static bool has_pad (const struct message *msg)
+static bool has_pad (const struct group_message *msg)
 {
     return msg->type == PING || msg->type == PONG || msg->type == LETTER;
 }
 
 static int send_from (struct group *g, uint32_t rail, uint32_t peer,
-                      struct message msg, const void *data, size_t len,
+                      struct group_message msg, const void *data, size_t len,
                       struct transport_timing *timing, struct error *err)
 {
     size_t pad = has_pad (&msg) ? msg.fragment : 0;
@@ -353,7 +353,7 @@ static void note_way (struct group *g, const struct packet *p)
         = (p->rail + rails - at % rails) % rails * peers_of (g, m) + at;
 }
 
-static int tell (struct group *g, size_t member, struct message msg,
+static int tell (struct group *g, size_t member, struct group_message msg,
                  const void *data, size_t len, struct error *err)
 {
     uint32_t peers = peers_of (g, member);
@@ -368,14 +368,14 @@ static int tell (struct group *g, size_t member, struct message msg,
 /* What wants an answer goes another way, if the last was in vain. */
 static void note_asking (struct group *g, size_t member)
 {
-    struct group_member *m = &g->members[member];
+    struct known_member *m = &g->members[member];
 
     if (m->asked > m->answered)
         try_another (g, member);
     m->asked = group_now (g);
 }
 
-static int ask (struct group *g, size_t member, struct message msg,
+static int ask (struct group *g, size_t member, struct group_message msg,
                 struct error *err)
 {
     note_asking (g, member);
@@ -389,9 +389,9 @@ static size_t before (const struct group *g, size_t member, unsigned int step)
 }
 
 static int on_ping (struct group *g, const struct packet *p,
-                    const struct message *msg, struct error *err)
+                    const struct group_message *msg, struct error *err)
 {
-    struct message echo = { PONG, msg->kind, msg->fragment, msg->number };
+    struct group_message echo = { PONG, msg->kind, msg->fragment, msg->number };
     struct transport_timing timing = { .answers = p };
 
     if (msg->fragment > group_pad_max (g, p->len - HEADER))
@@ -401,7 +401,7 @@ static int on_ping (struct group *g, const struct packet *p,
 }
 
 static int on_pong (struct group *g, const struct packet *p,
-                    const struct message *msg, struct error *err)
+                    const struct group_message *msg, struct error *err)
 {
     int64_t rtt_ns = 0;
 
@@ -432,7 +432,7 @@ static int on_pong (struct group *g, const struct packet *p,
 }
 
 static int on_token (struct group *g, const struct packet *p,
-                     const struct message *msg, struct error *err)
+                     const struct group_message *msg, struct error *err)
 {
     size_t m = g->member_of[p->peer];
 
@@ -450,21 +450,21 @@ static int on_token (struct group *g, const struct packet *p,
 }
 
 static int on_ask (struct group *g, const struct packet *p,
-                   const struct message *msg, struct error *err)
+                   const struct group_message *msg, struct error *err)
 {
     bool passed = msg->number < g->barrier
                   || (msg->number == g->barrier && msg->kind <= g->step);
-    struct message answer = { passed ? TOKEN : BUSY, msg->kind, 0,
-                              msg->number };
+    struct group_message answer
+        = { passed ? TOKEN : BUSY, msg->kind, 0, msg->number };
 
     return tell (g, g->member_of[p->peer], answer, NULL, 0, err);
 }
 
 static int on_get (struct group *g, const struct packet *p,
-                   const struct message *msg, struct error *err)
+                   const struct group_message *msg, struct error *err)
 {
     size_t m = g->member_of[p->peer];
-    struct message answer = { BUSY, msg->kind, msg->fragment, 0 };
+    struct group_message answer = { BUSY, msg->kind, msg->fragment, 0 };
     size_t start = (size_t)msg->fragment * FRAGMENT;
     const struct group_blob *blob;
     size_t len;
@@ -489,17 +489,17 @@ static int on_get (struct group *g, const struct packet *p,
 
 static int ask_fragment (struct group *g, size_t member, struct error *err)
 {
-    struct message msg = { GET, (uint8_t)g->fetch,
-                           (uint16_t)(g->members[member].next - 1), 0 };
+    struct group_message msg = { GET, (uint8_t)g->fetch,
+                                 (uint16_t)(g->members[member].next - 1), 0 };
 
     return ask (g, member, msg, err);
 }
 
 static int on_data (struct group *g, const struct packet *p,
-                    const struct message *msg, struct error *err)
+                    const struct group_message *msg, struct error *err)
 {
     size_t member = g->member_of[p->peer];
-    struct group_member *m = &g->members[member];
+    struct known_member *m = &g->members[member];
     struct group_blob *blob = &m->got;
     size_t start = (size_t)msg->fragment * FRAGMENT;
     size_t len = p->len - HEADER;
@@ -529,7 +529,7 @@ static int on_data (struct group *g, const struct packet *p,
 }
 
 static int on_letter (struct group *g, const struct packet *p,
-                      const struct message *msg, struct error *err)
+                      const struct group_message *msg, struct error *err)
 {
     struct group_letter letter = {
         .kind = msg->kind,
@@ -548,7 +548,7 @@ static int on_letter (struct group *g, const struct packet *p,
 static const struct {
     enum message_type type;
     int (*fn) (struct group *g, const struct packet *p,
-               const struct message *msg, struct error *err);
+               const struct group_message *msg, struct error *err);
 } handlers[] = {
     { PING, on_ping }, { PONG, on_pong }, { TOKEN, on_token },
     { ASK, on_ask },   { BUSY, NULL },    { GET, on_get },
@@ -557,7 +557,7 @@ static const struct {
 
 static int handle (struct group *g, const struct packet *p, struct error *err)
 {
-    struct message msg;
+    struct group_message msg;
 
     if (p->len >= HEADER && wire_get (p->data, 8) == g->key
         && p->peer < g->npeers && p->rail < group_rails (g)) {
@@ -774,8 +774,8 @@ static int ask_wanted (struct group *g, void *arg, int64_t begin,
     (void)arg;
     (void)begin; /* each is asked since another time */
     for (size_t m = 0; m < g->n && g->nwant > 0; m++) {
-        struct message msg = { ASK, (uint8_t)(g->members[m].want - 1), 0,
-                               g->barrier };
+        struct group_message msg
+            = { ASK, (uint8_t)(g->members[m].want - 1), 0, g->barrier };
 
         if (!g->members[m].want)
             continue;
@@ -798,7 +798,7 @@ static int barrier_step (struct group *g, unsigned int step,
 {
     size_t next = (g->me + ((size_t)1 << step)) % g->n;
     size_t last = before (g, g->me, step);
-    struct message token = { TOKEN, (uint8_t)step, 0, g->barrier };
+    struct group_message token = { TOKEN, (uint8_t)step, 0, g->barrier };
     struct asking a = { .done = wants_none, .ask = ask_wanted,
                         .interval = first_interval (g) };
 
@@ -833,7 +833,8 @@ static int ping (struct group *g, struct group_ping *v, size_t n,
     g->ping = v;
     g->npings = g->pings_left = n;
     for (size_t i = 0; i < n && rc == 0; i++) {
-        struct message msg = { PING, (uint8_t)kind, v[i].pad, ++g->number };
+        struct group_message msg
+            = { PING, (uint8_t)kind, v[i].pad, ++g->number };
         struct transport_timing timing = { .way = v[i].way };
 
         v[i].number = msg.number;
@@ -901,8 +902,8 @@ void group_listen (struct group *g, group_letter_f fn, void *arg)
 int group_send (struct group *g, size_t member,
                 const struct group_letter *letter, struct error *err)
 {
-    struct message msg = { LETTER, letter->kind, letter->pad,
-                           letter->number };
+    struct group_message msg
+        = { LETTER, letter->kind, letter->pad, letter->number };
 
     if (letter->asks)
         note_asking (g, member);
@@ -953,7 +954,7 @@ static int ask_awaited (struct group *g, void *arg, int64_t begin,
                         struct error *err)
 {
     struct awaiting *w = arg;
-    struct message msg = { ASK, 0, 0, g->barrier };
+    struct group_message msg = { ASK, 0, 0, g->barrier };
 
     if (!is_silent (g, w->member, begin))
         return ask (g, w->member, msg, err);
@@ -983,7 +984,7 @@ static int ask_fetched (struct group *g, void *arg, int64_t begin,
 {
     (void)arg;
     for (size_t i = 0; i < g->n; i++) {
-        struct group_member *m = &g->members[i];
+        struct known_member *m = &g->members[i];
 
         if (!m->next)
             continue;

@@ -51,7 +51,7 @@ static const struct {
     { GROUP_NEXT_2, GROUP_PLAN_2, GROUP_RESULT_2 },
 };
 
-struct task {
+struct plan_task {
     uint32_t round;
     uint32_t peer;
     uint8_t rail;
@@ -59,11 +59,11 @@ struct task {
     struct transport_way way;
 };
 
-struct part { /* of a member in a plan */
+struct plan_part { /* of a member in a plan */
     unsigned int repeats;
     unsigned int level;
     uint32_t rounds;
-    struct task *task;
+    struct plan_task *task;
     size_t ntasks;
     size_t rails;
     bool loops[TRANSPORT_RAILS_MAX]; /* rails that can send to themselves */
@@ -72,24 +72,24 @@ struct part { /* of a member in a plan */
     unsigned int *echoes; /* [rows] */
 };
 
-static size_t rows_of (const struct part *part)
+static size_t rows_of (const struct plan_part *part)
 {
     return part->ntasks + LOOP_PARTS * part->rails;
 }
 
-static size_t loop_row (const struct part *part, size_t which, size_t rail)
+static size_t loop_row (const struct plan_part *part, size_t which, size_t rail)
 {
     return part->ntasks + which * part->rails + rail;
 }
 
-static void part_clear (struct part *part)
+static void part_clear (struct plan_part *part)
 {
     free (part->task);
     free (part->rtt);
     free (part->echoes);
 }
 
-static void part_alloc_results (struct part *part)
+static void part_alloc_results (struct plan_part *part)
 {
     size_t rows = rows_of (part);
 
@@ -98,7 +98,7 @@ static void part_alloc_results (struct part *part)
 }
 
 /* Whether a part and its results can be fetched. */
-static bool fits (const struct part *part)
+static bool fits (const struct plan_part *part)
 {
     size_t result = 2 + 4 * (size_t)part->repeats; /* of one task */
     size_t most = GROUP_BLOB_MAX - RESULT_HEADER - TROUBLE_MAX - REMARK_MAX
@@ -108,7 +108,7 @@ static bool fits (const struct part *part)
            && rows_of (part) <= most / result;
 }
 
-static int pack_plan (const struct part *part, struct group_blob *blob,
+static int pack_plan (const struct plan_part *part, struct group_blob *blob,
                       struct error *err)
 {
     uint8_t *p;
@@ -140,7 +140,7 @@ static int bad_plan (struct error *err)
     return error_world (err, "the leader sent a plan that makes no sense");
 }
 
-static int unpack_plan (struct part *part, const struct group_blob *blob,
+static int unpack_plan (struct plan_part *part, const struct group_blob *blob,
                         uint32_t npeers, size_t rails, struct error *err)
 {
     struct wire_in in = { blob->data, blob->len, false };
@@ -159,7 +159,7 @@ static int unpack_plan (struct part *part, const struct group_blob *blob,
         return bad_plan (err);
     part->task = xcalloc (part->ntasks, sizeof (*part->task));
     for (size_t i = 0; i < part->ntasks; i++) {
-        struct task *task = &part->task[i];
+        struct plan_task *task = &part->task[i];
 
         task->round = (uint32_t)wire_take (&in, 4);
         task->peer = (uint32_t)wire_take (&in, 4);
@@ -177,7 +177,7 @@ static int unpack_plan (struct part *part, const struct group_blob *blob,
 }
 
 /* Ping for a row of the results, from a state of being awake or not. */
-static int run_ping (struct group *g, struct part *part, size_t row,
+static int run_ping (struct group *g, struct plan_part *part, size_t row,
                      struct group_ping ping, bool awake, struct error *err)
 {
     if ((!awake && group_wake (g, &ping, 1, err) < 0)
@@ -189,7 +189,7 @@ static int run_ping (struct group *g, struct part *part, size_t row,
     return 0;
 }
 
-static struct group_ping ping_of (const struct task *task)
+static struct group_ping ping_of (const struct plan_task *task)
 {
     return (struct group_ping){ .rail = task->rail, .peer = task->peer,
                                 .way = task->way };
@@ -205,9 +205,9 @@ static struct group_ping loop_of (const struct group *g, size_t rail)
  * process does for one of its rails takes the time of the others': they ping
  * one after the other, in the same order everywhere.
  */
-static int run_half (struct group *g, struct part *part, size_t first,
-                     size_t last, unsigned int side, bool awake,
-                     int64_t start, struct error *err)
+static int run_half (struct group *g, struct plan_part *part, size_t first,
+                     size_t last, unsigned int side, bool awake, int64_t start,
+                     struct error *err)
 {
     size_t rails = group_rails (g);
     int64_t slot = group_gap (g) / (int64_t)rails;
@@ -238,7 +238,7 @@ static int prepare_one (struct group *g, const struct group_ping *ping,
 /* The loopbacks of rails that measure: the first ping tells whether there is
  * one at all. Where there is none, nothing is wrong.
  */
-static int prepare_loops (struct group *g, struct part *part,
+static int prepare_loops (struct group *g, struct plan_part *part,
                           struct error *err)
 {
     int64_t until = group_now (g) + LOOP_READY * group_gap (g);
@@ -261,7 +261,7 @@ static int prepare_loops (struct group *g, struct part *part,
 /* Make ready for all pings. The first of a task also warms what is on its way:
  * it does not count.
  */
-static int prepare (struct group *g, struct part *part, struct error *err)
+static int prepare (struct group *g, struct plan_part *part, struct error *err)
 {
     int64_t until = group_now (g) + group_dead_ns (g);
 
@@ -281,7 +281,7 @@ static int prepare (struct group *g, struct part *part, struct error *err)
 }
 
 /* One step: the tasks first .. last-1. */
-static int run_step (struct group *g, struct part *part, unsigned int pass,
+static int run_step (struct group *g, struct plan_part *part, unsigned int pass,
                      size_t first, size_t last, struct error *err)
 {
     int64_t gap = group_gap (g);
@@ -321,8 +321,8 @@ static size_t most_rails (const struct group *g)
 /* Every rail to itself, while nothing else is measured; members that share a
  * core take turns. A rail that loses a message has no loopback any more.
  */
-static int run_loops (struct group *g, struct part *part, unsigned int which,
-                      struct error *err)
+static int run_loops (struct group *g, struct plan_part *part,
+                      unsigned int which, struct error *err)
 {
     int64_t gap = group_gap (g);
     size_t gaps = 1 + most_rails (g) * part->repeats / LOOPS_PER_GAP;
@@ -359,7 +359,7 @@ struct probe_work {
 };
 
 /* By a deadline. */
-static int run_in_time (struct group *g, struct part *part,
+static int run_in_time (struct group *g, struct plan_part *part,
                         const struct probe_work *w, struct error *err)
 {
     int64_t end = group_deadline (g);
@@ -383,7 +383,7 @@ static uint32_t loop_round (uint32_t rounds, unsigned int which)
     return (uint32_t)((uint64_t)rounds * which / (LOOP_PARTS - 1));
 }
 
-static int run_rounds (struct group *g, struct part *part,
+static int run_rounds (struct group *g, struct plan_part *part,
                        struct progress *progress, struct error *err)
 {
     uint64_t total = (uint64_t)part->repeats * part->rounds;
@@ -414,7 +414,7 @@ static int run_rounds (struct group *g, struct part *part,
     return 0;
 }
 
-static int run_part (struct group *g, struct part *part,
+static int run_part (struct group *g, struct plan_part *part,
                      struct progress *progress, struct error *err)
 {
     int rc;
@@ -440,7 +440,7 @@ static struct node read_about (const struct group *g)
     return node;
 }
 
-static void pack_result (const struct group *g, const struct part *part,
+static void pack_result (const struct group *g, const struct plan_part *part,
                          struct group_blob *blob)
 {
     struct group_stats stats = group_stats (g);
@@ -489,7 +489,8 @@ static void take_text (char **text, const uint8_t *data, size_t len)
 }
 
 /* False where the result makes no sense. */
-static bool unpack_result (struct part *part, const struct group_blob *blob,
+static bool unpack_result (struct plan_part *part,
+                           const struct group_blob *blob,
                            struct probe_member *m, struct group_stats *stats)
 {
     struct wire_in in = { blob->data, blob->len, false };
@@ -553,7 +554,7 @@ static int wait_for_stage (struct group *g, size_t leader, const char *name,
 /* What a member was told and what it has to tell, in one stage. */
 struct followed {
     struct group_blob plan;
-    struct part part;
+    struct plan_part part;
     struct group_blob result;
 };
 
@@ -679,7 +680,7 @@ static bool next_side (const struct plan *plan, struct plan_side *s)
 }
 
 /* Whether a task of this round has the rail already. */
-static bool is_busy (const struct part *part, const struct task *task)
+static bool is_busy (const struct plan_part *part, const struct plan_task *task)
 {
     for (size_t i = part->ntasks; i-- > 0;) {
         if (part->task[i].round != task->round)
@@ -694,7 +695,7 @@ static bool is_busy (const struct part *part, const struct task *task)
  * tasks, one for either side.
  */
 static int cut_plan (struct group *g, const struct probe_stage *stage,
-                     struct part *part, struct error *err)
+                     struct plan_part *part, struct error *err)
 {
     struct plan_side s = { .round = stage->first };
 
@@ -708,9 +709,12 @@ static int cut_plan (struct group *g, const struct probe_stage *stage,
         const struct probe_end *own = &stage->end[s.own];
         const struct probe_end *other = &stage->end[s.other];
         uint32_t rail;
-        struct part *p = &part[group_find_peer (g, own->peer, &rail)];
-        struct task task = { (uint32_t)(s.round - stage->first), other->peer,
-                             (uint8_t)rail, s.side, { own->lid, other->lid } };
+        struct plan_part *p = &part[group_find_peer (g, own->peer, &rail)];
+        struct plan_task task = { (uint32_t)(s.round - stage->first),
+                                  other->peer,
+                                  (uint8_t)rail,
+                                  s.side,
+                                  { own->lid, other->lid } };
 
         if (is_busy (p, &task))
             return error_input (err, "an endpoint has two probes in round %zu "
@@ -727,7 +731,7 @@ static int cut_plan (struct group *g, const struct probe_stage *stage,
  * each member's tasks are met in turn.
  */
 static void join_results (struct group *g, const struct probe_stage *stage,
-                          const struct part *part, struct samples *samples)
+                          const struct plan_part *part, struct samples *samples)
 {
     size_t *next = xcalloc (group_size (g), sizeof (*next));
     struct plan_side s = { .round = stage->first };
@@ -778,7 +782,7 @@ static uint32_t *ends_of_peers (struct group *g,
 }
 
 /* A row's echoes, as a loopback of this endpoint. */
-static void add_loopback (struct samples *samples, const struct part *part,
+static void add_loopback (struct samples *samples, const struct plan_part *part,
                           size_t row, uint32_t end, uint32_t round)
 {
     struct loopback loopback = { .end = end, .round = round };
@@ -794,14 +798,14 @@ static void add_loopback (struct samples *samples, const struct part *part,
 }
 
 static void join_loops (struct group *g, const struct probe_stage *stage,
-                        const struct part *part, struct samples *samples)
+                        const struct plan_part *part, struct samples *samples)
 {
     uint32_t *ends = ends_of_peers (g, stage);
 
     for (unsigned int which = 0; which < LOOP_PARTS; which++)
         for (uint32_t p = 0; p < group_peers (g); p++) {
             uint32_t rail;
-            const struct part *of = &part[group_find_peer (g, p, &rail)];
+            const struct plan_part *of = &part[group_find_peer (g, p, &rail)];
 
             if (ends[p] != NO_END)
                 add_loopback (samples, of, loop_row (of, which, rail), ends[p],
@@ -813,7 +817,7 @@ static void join_loops (struct group *g, const struct probe_stage *stage,
 
 /* Tell all their parts, do the own, and take what they found. */
 static int run_stage (struct group *g, int number,
-                      const struct probe_stage *stage, struct part *part,
+                      const struct probe_stage *stage, struct plan_part *part,
                       struct group_blob *got, struct probe_result *result,
                       struct error *err)
 {
@@ -869,7 +873,7 @@ static int measure (struct group *g, int number,
     size_t n = group_size (g);
     size_t before = result->samples->nsamples;
     size_t loops = result->samples->nloopbacks;
-    struct part *part = xcalloc (n, sizeof (*part));
+    struct plan_part *part = xcalloc (n, sizeof (*part));
     struct group_blob *got = xcalloc (n, sizeof (*got));
     int rc = run_stage (g, number, stage, part, got, result, err);
 

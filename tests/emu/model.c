@@ -36,7 +36,7 @@ static const struct { /* effective Gb/s of a lane */
     { "HDR", 50 },     { "NDR", 100 },    { "XDR", 200 },
 };
 
-struct flow {
+struct model_flow {
     uint32_t from, to; /* endpoints */
     double load;
 };
@@ -51,7 +51,7 @@ struct model {
     double *byte_ns;  /* [nlinks] */
     double *gbps;     /* [nlinks] where that is planted; 0: as it is */
     struct flood_arc *flood; /* [2 * nlinks] by arc */
-    struct flow flow[FLOWS_MAX];
+    struct model_flow flow[FLOWS_MAX];
     size_t nflows;
     struct rng rng;   /* of random flows */
     double noise_ns;
@@ -387,7 +387,7 @@ static int random_flows (struct model *m, uint64_t n, double load,
     if (n > FLOWS_MAX - m->nflows)
         return error_input (err, "background: more than %d flows", FLOWS_MAX);
     while (n-- > 0) {
-        struct flow *flow = &m->flow[m->nflows++];
+        struct model_flow *flow = &m->flow[m->nflows++];
 
         flow->from = (uint32_t)rng_below (&m->rng, m->fabric->nendpoints);
         do
@@ -418,7 +418,7 @@ static int named_flow (struct model *m, char *pair, double load,
     }
     if (m->nflows == FLOWS_MAX)
         return error_input (err, "background: more than %d flows", FLOWS_MAX);
-    m->flow[m->nflows++] = (struct flow){ end[0], end[1], load };
+    m->flow[m->nflows++] = (struct model_flow){ end[0], end[1], load };
     return 0;
 }
 

@@ -50,13 +50,13 @@ enum source_kind {
     SOURCE_CONTROL,
 };
 
-struct source {
+struct server_source {
     enum source_kind kind;
     int fd;
 };
 
 struct conn {
-    struct source source; /* first */
+    struct server_source source; /* first */
     struct server *srv;
     struct conn *next, *prev;
     bool dead;
@@ -69,7 +69,7 @@ struct conn {
     uint8_t in[IN_MAX];
 };
 
-struct slot {
+struct session_slot {
     uint64_t key, number;
     uint32_t size;
     struct session *session;
@@ -77,7 +77,7 @@ struct slot {
 
 struct server {
     struct model *model;
-    struct source listen[2], signal;
+    struct server_source listen[2], signal;
     char *path[2]; /* of the sockets that exist */
     int epfd;
     int64_t stall_ns;
@@ -85,7 +85,7 @@ struct server {
     struct conn *conn;
     size_t nconns, max_conns;
     struct conn *dead;
-    struct slot slot[SESSIONS_MAX];
+    struct session_slot slot[SESSIONS_MAX];
     size_t nslots;
     uint64_t sessions; /* ever */
     struct session_stats stats;
@@ -126,7 +126,7 @@ static int remove_stale (const struct sockaddr_un *sa, struct error *err)
     return rc;
 }
 
-static int add_source (struct server *srv, struct source *source,
+static int add_source (struct server *srv, struct server_source *source,
                        uint32_t events)
 {
     struct epoll_event ev = { .events = events, .data.ptr = source };
@@ -137,7 +137,7 @@ static int add_source (struct server *srv, struct source *source,
 static int listen_on (struct server *srv, int i, const char *path,
                       mode_t mode, struct error *err)
 {
-    struct source *source = &srv->listen[i];
+    struct server_source *source = &srv->listen[i];
     struct sockaddr_un sa;
 
     if (set_address (&sa, path, err) < 0 || remove_stale (&sa, err) < 0)
@@ -305,9 +305,10 @@ static void on_hello (struct conn *c, const uint8_t *p, size_t len)
     send_frame (c, EMU_WELCOME, buf, 4 + (size_t)EMU_RAIL * n);
 }
 
-static struct slot *find_slot (struct server *srv, uint64_t key, size_t size)
+static struct session_slot *find_slot (struct server *srv, uint64_t key,
+                                       size_t size)
 {
-    struct slot *slot;
+    struct session_slot *slot;
 
     for (size_t i = 0; i < srv->nslots; i++)
         if (srv->slot[i].key == key)
@@ -346,7 +347,7 @@ static void on_join (struct conn *c, const uint8_t *p, size_t len)
 {
     const struct fabric *f = model_fabric (c->srv->model);
     uint32_t endpoint[EMU_RAILS_MAX];
-    struct slot *slot;
+    struct session_slot *slot;
     struct error err;
     size_t size;
     size_t n = 0;
@@ -568,7 +569,8 @@ static void read_control (struct conn *c)
     write_control (c);
 }
 
-static void accept_one (struct server *srv, const struct source *listener)
+static void accept_one (struct server *srv,
+                        const struct server_source *listener)
 {
     struct conn *c;
     int fd = accept4 (listener->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -622,7 +624,7 @@ static void free_conn (struct conn *c)
     free (c);
 }
 
-static void handle (struct server *srv, struct source *source)
+static void handle (struct server *srv, struct server_source *source)
 {
     struct conn *c = (struct conn *)source;
 
