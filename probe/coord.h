@@ -26,7 +26,7 @@ struct coord_blob {
     uint8_t data[COORD_BLOB_MAX];
 };
 
-/* A process in its step; what a means knows of it is behind this. */
+/* A process in its step; the first member of what its means knows of it. */
 struct coord {
     const struct coord_means *means;
     unsigned int rank, size;

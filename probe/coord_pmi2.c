@@ -9,8 +9,8 @@
  * ';': so a blob, with its length in front, is put as hexadecimal digits, in
  * as many pieces as that takes.
  *
- * A fence that not all ranks reach has no answer, and without one nothing that
- * others have put is there: nobody can then be measured.
+ * A fence that not all ranks reach has no answer, and nothing that others have
+ * put is there before it: then no measurement is possible.
  */
 #include "config.h"
 #include "probe/coord.h"
@@ -111,7 +111,7 @@ static bool find_number (const struct pmi2 *c, const char *key,
     return *number <= max;
 }
 
-/* The length of a message: digits, blanks before or behind them. */
+/* The length of a message: digits, blanks before or after them. */
 static size_t parse_length (const char head[LENGTH_SIZE + 1])
 {
     const char *digits = head + strspn (head, " ");

@@ -5,10 +5,10 @@
  * in the first fence of an ordinary user's step: a credential is decoded while
  * a peer's slurmstepd still runs with the user's id, and the fence then hangs
  * until SLURM_PMIX_TIMEOUT. It has not been seen where SETTLE_MS lie between
- * PMIx_Init and the fence, nor ever as root, who does not wait.
+ * PMIx_Init and the fence, nor ever as root, which does not wait.
  *
- * A fence that not all ranks reach fails for all, without a word about who is
- * missing; what the others have published is then asked for rank by rank.
+ * A fence that not all ranks reach fails for all and does not tell which ranks
+ * are missing; what the others have published is then read rank by rank.
  */
 #include "config.h"
 #include "probe/coord.h"

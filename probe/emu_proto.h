@@ -24,8 +24,8 @@
  * client computes costs no virtual time; it sends at that time. Sessions end
  * with their last connection.
  *
- * A pad is so many bytes behind the message, on the wire alone: nobody gets
- * them.
+ * A pad is so many bytes after the message, on the wire alone: they are not
+ * delivered.
  */
 #ifndef PROBE_EMU_PROTO_H
 #define PROBE_EMU_PROTO_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A group: members that speak over an unreliable transport.
  *
- * Notes: everything that must arrive is pulled, so only who needs it keeps
+ * Notes: everything that must arrive is pulled, so only its receiver keeps
  * time, and every answer may be given twice. A barrier's tokens are pushed,
  * which is what makes it fast, and pulled where one is late.
  *
@@ -40,31 +40,39 @@ enum {
     /* in gaps */
     ASK_FIRST = 100,
     ASK_LAST = 800,
-    /* who is asked in vain so often is dead */
+    /* a member that was asked so often without an answer is dead */
     ASK_TIMES = 12,
     SERVE_MS = 20, /* while something else is done */
 };
 
-struct message {
+struct group_message {
     enum message_type type;
     uint8_t kind; /* or step */
     uint16_t fragment; /* of pings and letters: the pad's bytes */
     uint32_t number;
 };
 
-struct fetch {
-    enum group_kind kind;
-    uint32_t *next; /* [member]: 1 + the fragment asked for; 0: none */
-    struct group_blob *blob; /* [member] */
-    size_t left;
-};
+/* A member, as this one knows it. */
+struct known_member {
+    bool dead;
+    int64_t heard; /* last */
+    int64_t spoke; /* ... by a ping or a letter */
 
-/* To reach a member by one of its rails from one of the own: the number of the
- * pair, those with the same place on both sides first.
- */
-struct way {
+    /* To reach it by one of its rails from one of the own: the number of the
+     * pair, those with the same place on both sides first.
+     */
     uint32_t pair;
-    int64_t asked, heard; /* last, of what is no ping */
+    int64_t asked, answered; /* last; that was no ping */
+
+    uint8_t want;         /* in a barrier: 1 + step; 0: nothing */
+    int64_t wanted_since; /* -1: it was not asked for that */
+
+    uint32_t next;         /* 1 + the fragment asked for; 0: none */
+    struct group_blob got; /* ... of this */
+
+    /* what it may fetch */
+    struct group_blob object[GROUP_KINDS];
+    bool ready[GROUP_KINDS];
 };
 
 struct group {
@@ -73,21 +81,16 @@ struct group {
     uint64_t key;
     size_t n, me;
     uint32_t *first;
-    uint32_t *member; /* [peer] */
+    uint32_t *member_of; /* [peer] */
+    struct known_member *members; /* [n + 1], the last for what all may fetch */
     size_t npeers;
     int64_t deadline;
-    bool *dead;      /* [n] */
-    int64_t *heard;  /* [n] */
-    int64_t *spoke;  /* [n] by a ping or a letter */
-    struct way *way; /* [n] */
     struct group_stats stats;
 
-    /* barrier: where we are, and who must still come */
+    /* barrier: where we are, and how many members must still come */
     uint32_t barrier;
     uint8_t step;
     uint32_t got[STEPS_MAX]; /* latest barrier, by step */
-    uint8_t *want;           /* [n]: 1 + step; 0: nothing */
-    int64_t *asked;          /* [n]: for that, since; -1: not yet */
     size_t nwant;
 
     /* pings */
@@ -98,13 +101,12 @@ struct group {
     uint32_t last_echo[TRANSPORT_RAILS_MAX];
     uint8_t *misses; /* [peer]: pings without an echo, in a row */
 
-    struct group_blob *object[GROUP_KINDS]; /* [n + 1], the last for all */
-    bool *ready[GROUP_KINDS];               /* [n + 1] */
     bool served[GROUP_KINDS];
-    struct fetch *fetch;
+    enum group_kind fetch; /* GROUP_KINDS: nothing is being fetched, */
+    size_t nfetch;         /* ... from so many */
 
     struct group_hooks hooks;
-    group_letter_f take; /* NULL: nobody does */
+    group_letter_f take; /* NULL: letters are foreign */
     void *take_arg;
 };
 
@@ -122,24 +124,16 @@ struct group *group_create (const struct transport *transport, void *t,
     g->npeers = first[n];
     g->deadline = INT64_MAX;
     g->step = STEPS_DONE;
+    g->fetch = GROUP_KINDS;
     g->ping_size = GROUP_PING_SIZE;
     g->first = xarray (n + 1, sizeof (*g->first));
-    g->member = xarray (g->npeers, sizeof (*g->member));
+    g->member_of = xarray (g->npeers, sizeof (*g->member_of));
     g->misses = xcalloc (g->npeers, sizeof (*g->misses));
-    g->dead = xcalloc (n, sizeof (*g->dead));
-    g->heard = xcalloc (n, sizeof (*g->heard));
-    g->spoke = xcalloc (n, sizeof (*g->spoke));
-    g->way = xcalloc (n, sizeof (*g->way));
-    g->want = xcalloc (n, sizeof (*g->want));
-    g->asked = xcalloc (n, sizeof (*g->asked));
-    for (int kind = 0; kind < GROUP_KINDS; kind++) {
-        g->object[kind] = xcalloc (n + 1, sizeof (*g->object[kind]));
-        g->ready[kind] = xcalloc (n + 1, sizeof (*g->ready[kind]));
-    }
+    g->members = xcalloc (n + 1, sizeof (*g->members));
     memcpy (g->first, first, (n + 1) * sizeof (*first));
     for (size_t m = 0; m < n; m++)
         for (uint32_t p = first[m]; p < first[m + 1]; p++)
-            g->member[p] = (uint32_t)m;
+            g->member_of[p] = (uint32_t)m;
     return g;
 }
 
@@ -147,19 +141,10 @@ void group_destroy (struct group *g)
 {
     if (!g)
         return;
-    for (int kind = 0; kind < GROUP_KINDS; kind++) {
-        free (g->object[kind]);
-        free (g->ready[kind]);
-    }
     free (g->first);
-    free (g->member);
+    free (g->member_of);
     free (g->misses);
-    free (g->dead);
-    free (g->heard);
-    free (g->spoke);
-    free (g->way);
-    free (g->want);
-    free (g->asked);
+    free (g->members);
     free (g);
 }
 
@@ -190,8 +175,8 @@ uint32_t group_own_peer (const struct group *g, uint32_t rail)
 
 size_t group_find_peer (const struct group *g, uint32_t peer, uint32_t *rail)
 {
-    *rail = peer - g->first[g->member[peer]];
-    return g->member[peer];
+    *rail = peer - g->first[g->member_of[peer]];
+    return g->member_of[peer];
 }
 
 uint32_t group_first_peer (const struct group *g, size_t member)
@@ -306,13 +291,13 @@ int group_prepare (struct group *g, uint32_t rail, uint32_t peer,
                : 1;
 }
 
-static bool has_pad (const struct message *msg)
+static bool has_pad (const struct group_message *msg)
 {
     return msg->type == PING || msg->type == PONG || msg->type == LETTER;
 }
 
 static int send_from (struct group *g, uint32_t rail, uint32_t peer,
-                      struct message msg, const void *data, size_t len,
+                      struct group_message msg, const void *data, size_t len,
                       struct transport_timing *timing, struct error *err)
 {
     size_t pad = has_pad (&msg) ? msg.fragment : 0;
@@ -325,7 +310,7 @@ static int send_from (struct group *g, uint32_t rail, uint32_t peer,
     wire_put (buf + 12, msg.number, 4);
     if (len > 0)
         memcpy (buf + HEADER, data, len);
-    if (g->member[peer] != g->me) /* a cable carries it */
+    if (g->member_of[peer] != g->me) /* a cable carries it */
         g->stats.bytes[0] += WIRE_HEADER + HEADER + len + pad;
     return g->transport->send (g->t, rail, peer, buf, HEADER + len, pad,
                                timing, err);
@@ -344,7 +329,7 @@ static uint32_t peers_of (const struct group *g, size_t member)
 static uint32_t rail_of (const struct group *g, size_t member)
 {
     uint32_t peers = peers_of (g, member);
-    uint32_t pair = g->way[member].pair;
+    uint32_t pair = g->members[member].pair;
 
     return (pair % peers + pair / peers) % (uint32_t)group_rails (g);
 }
@@ -355,7 +340,7 @@ static void try_another (struct group *g, size_t member)
     uint32_t pairs = peers_of (g, member) * (uint32_t)group_rails (g);
 
     for (uint32_t i = 0; i < pairs; i++) {
-        g->way[member].pair = (g->way[member].pair + 1) % pairs;
+        g->members[member].pair = (g->members[member].pair + 1) % pairs;
         if (usable (g, rail_of (g, member)))
             break;
     }
@@ -364,16 +349,16 @@ static void try_another (struct group *g, size_t member)
 /* A message came, by the way that the answer is to take. */
 static void note_way (struct group *g, const struct packet *p)
 {
-    size_t m = g->member[p->peer];
+    size_t m = g->member_of[p->peer];
     uint32_t rails = (uint32_t)group_rails (g);
     uint32_t at = p->peer - g->first[m];
 
-    g->way[m].heard = p->time_ns;
-    g->way[m].pair
+    g->members[m].answered = p->time_ns;
+    g->members[m].pair
         = (p->rail + rails - at % rails) % rails * peers_of (g, m) + at;
 }
 
-static int tell (struct group *g, size_t member, struct message msg,
+static int tell (struct group *g, size_t member, struct group_message msg,
                  const void *data, size_t len, struct error *err)
 {
     uint32_t peers = peers_of (g, member);
@@ -381,21 +366,21 @@ static int tell (struct group *g, size_t member, struct message msg,
     if (!usable (g, rail_of (g, member)))
         try_another (g, member);
     return send_from (g, rail_of (g, member),
-                      g->first[member] + g->way[member].pair % peers, msg,
+                      g->first[member] + g->members[member].pair % peers, msg,
                       data, len, NULL, err);
 }
 
 /* What wants an answer goes another way, if the last was in vain. */
 static void note_asking (struct group *g, size_t member)
 {
-    struct way *way = &g->way[member];
+    struct known_member *m = &g->members[member];
 
-    if (way->asked > way->heard)
+    if (m->asked > m->answered)
         try_another (g, member);
-    way->asked = group_now (g);
+    m->asked = group_now (g);
 }
 
-static int ask (struct group *g, size_t member, struct message msg,
+static int ask (struct group *g, size_t member, struct group_message msg,
                 struct error *err)
 {
     note_asking (g, member);
@@ -403,15 +388,15 @@ static int ask (struct group *g, size_t member, struct message msg,
 }
 
 /* Members count around: i - 2^k. */
-static size_t behind (const struct group *g, size_t member, unsigned int step)
+static size_t before (const struct group *g, size_t member, unsigned int step)
 {
     return (member + g->n - (((size_t)1 << step) % g->n)) % g->n;
 }
 
 static int on_ping (struct group *g, const struct packet *p,
-                    const struct message *msg, struct error *err)
+                    const struct group_message *msg, struct error *err)
 {
-    struct message echo = { PONG, msg->kind, msg->fragment, msg->number };
+    struct group_message echo = { PONG, msg->kind, msg->fragment, msg->number };
     struct transport_timing timing = { .answers = p };
 
     if (msg->fragment > group_pad_max (g, p->len - HEADER))
@@ -421,7 +406,7 @@ static int on_ping (struct group *g, const struct packet *p,
 }
 
 static int on_pong (struct group *g, const struct packet *p,
-                    const struct message *msg, struct error *err)
+                    const struct group_message *msg, struct error *err)
 {
     int64_t rtt_ns = 0;
 
@@ -452,50 +437,50 @@ static int on_pong (struct group *g, const struct packet *p,
 }
 
 static int on_token (struct group *g, const struct packet *p,
-                     const struct message *msg, struct error *err)
+                     const struct group_message *msg, struct error *err)
 {
-    size_t m = g->member[p->peer];
+    size_t m = g->member_of[p->peer];
 
     (void)err;
-    if (msg->kind < STEPS_MAX && m == behind (g, g->me, msg->kind)
+    if (msg->kind < STEPS_MAX && m == before (g, g->me, msg->kind)
         && msg->number > g->got[msg->kind])
         g->got[msg->kind] = msg->number;
-    if (g->want[m] && (msg->number > g->barrier
+    if (g->members[m].want && (msg->number > g->barrier
                        || (msg->number == g->barrier
-                           && msg->kind + 1 >= g->want[m]))) {
-        g->want[m] = 0;
+                           && msg->kind + 1 >= g->members[m].want))) {
+        g->members[m].want = 0;
         g->nwant--;
     }
     return 0;
 }
 
 static int on_ask (struct group *g, const struct packet *p,
-                   const struct message *msg, struct error *err)
+                   const struct group_message *msg, struct error *err)
 {
     bool passed = msg->number < g->barrier
                   || (msg->number == g->barrier && msg->kind <= g->step);
-    struct message answer = { passed ? TOKEN : BUSY, msg->kind, 0,
-                              msg->number };
+    struct group_message answer
+        = { passed ? TOKEN : BUSY, msg->kind, 0, msg->number };
 
-    return tell (g, g->member[p->peer], answer, NULL, 0, err);
+    return tell (g, g->member_of[p->peer], answer, NULL, 0, err);
 }
 
 static int on_get (struct group *g, const struct packet *p,
-                   const struct message *msg, struct error *err)
+                   const struct group_message *msg, struct error *err)
 {
-    size_t m = g->member[p->peer];
-    struct message answer = { BUSY, msg->kind, msg->fragment, 0 };
+    size_t m = g->member_of[p->peer];
+    struct group_message answer = { BUSY, msg->kind, msg->fragment, 0 };
     size_t start = (size_t)msg->fragment * FRAGMENT;
     const struct group_blob *blob;
     size_t len;
 
     if (msg->kind >= GROUP_KINDS)
         return 0;
-    if (!g->ready[msg->kind][m])
+    if (!g->members[m].ready[msg->kind])
         m = g->n;
-    if (!g->ready[msg->kind][m])
-        return tell (g, g->member[p->peer], answer, NULL, 0, err);
-    blob = &g->object[msg->kind][m];
+    if (!g->members[m].ready[msg->kind])
+        return tell (g, g->member_of[p->peer], answer, NULL, 0, err);
+    blob = &g->members[m].object[msg->kind];
     if (start > blob->len)
         return 0;
     len = blob->len - start < FRAGMENT ? blob->len - start : FRAGMENT;
@@ -503,32 +488,31 @@ static int on_get (struct group *g, const struct packet *p,
         g->served[msg->kind] = true;
     answer.type = DATA;
     answer.number = (uint32_t)blob->len;
-    return tell (g, g->member[p->peer], answer,
+    return tell (g, g->member_of[p->peer], answer,
                  len > 0 ? blob->data + start : NULL, len, err);
 }
 
 static int ask_fragment (struct group *g, size_t member, struct error *err)
 {
-    struct message msg = { GET, (uint8_t)g->fetch->kind,
-                           (uint16_t)(g->fetch->next[member] - 1), 0 };
+    struct group_message msg = { GET, (uint8_t)g->fetch,
+                                 (uint16_t)(g->members[member].next - 1), 0 };
 
     return ask (g, member, msg, err);
 }
 
 static int on_data (struct group *g, const struct packet *p,
-                    const struct message *msg, struct error *err)
+                    const struct group_message *msg, struct error *err)
 {
-    struct fetch *f = g->fetch;
-    size_t m = g->member[p->peer];
+    size_t member = g->member_of[p->peer];
+    struct known_member *m = &g->members[member];
+    struct group_blob *blob = &m->got;
     size_t start = (size_t)msg->fragment * FRAGMENT;
     size_t len = p->len - HEADER;
     size_t expected;
-    struct group_blob *blob;
 
-    if (!f || msg->kind != f->kind || f->next[m] != msg->fragment + 1u
+    if (msg->kind != g->fetch || m->next != msg->fragment + 1u
         || msg->number > GROUP_BLOB_MAX)
         return 0;
-    blob = &f->blob[m];
     if (!blob->data) {
         blob->data = xarray (msg->number, 1);
         blob->len = msg->number;
@@ -538,18 +522,19 @@ static int on_data (struct group *g, const struct packet *p,
     expected = blob->len - start < FRAGMENT ? blob->len - start : FRAGMENT;
     if (len != expected)
         return 0;
-    memcpy (blob->data + start, p->data + HEADER, len);
+    if (len > 0)
+        memcpy (blob->data + start, p->data + HEADER, len);
     if (start + len == blob->len) {
-        f->next[m] = 0;
-        f->left--;
+        m->next = 0;
+        g->nfetch--;
         return 0;
     }
-    f->next[m]++;
-    return ask_fragment (g, m, err);
+    m->next++;
+    return ask_fragment (g, member, err);
 }
 
 static int on_letter (struct group *g, const struct packet *p,
-                      const struct message *msg, struct error *err)
+                      const struct group_message *msg, struct error *err)
 {
     struct group_letter letter = {
         .kind = msg->kind,
@@ -560,7 +545,7 @@ static int on_letter (struct group *g, const struct packet *p,
     };
 
     if (g->take)
-        return g->take (g->take_arg, g->member[p->peer], &letter, err);
+        return g->take (g->take_arg, g->member_of[p->peer], &letter, err);
     g->stats.foreign++;
     return 0;
 }
@@ -568,7 +553,7 @@ static int on_letter (struct group *g, const struct packet *p,
 static const struct {
     enum message_type type;
     int (*fn) (struct group *g, const struct packet *p,
-               const struct message *msg, struct error *err);
+               const struct group_message *msg, struct error *err);
 } handlers[] = {
     { PING, on_ping }, { PONG, on_pong }, { TOKEN, on_token },
     { ASK, on_ask },   { BUSY, NULL },    { GET, on_get },
@@ -577,7 +562,7 @@ static const struct {
 
 static int handle (struct group *g, const struct packet *p, struct error *err)
 {
-    struct message msg;
+    struct group_message msg;
 
     if (p->len >= HEADER && wire_get (p->data, 8) == g->key
         && p->peer < g->npeers && p->rail < group_rails (g)) {
@@ -587,9 +572,9 @@ static int handle (struct group *g, const struct packet *p, struct error *err)
         msg.number = (uint32_t)wire_get (p->data + 12, 4);
         for (size_t i = 0; i < sizeof (handlers) / sizeof (handlers[0]); i++)
             if (msg.type == handlers[i].type) {
-                g->heard[g->member[p->peer]] = p->time_ns;
+                g->members[g->member_of[p->peer]].heard = p->time_ns;
                 if (msg.type == PING || msg.type == LETTER)
-                    g->spoke[g->member[p->peer]] = p->time_ns;
+                    g->members[g->member_of[p->peer]].spoke = p->time_ns;
                 if (msg.type != PING && msg.type != PONG)
                     note_way (g, p);
                 return handlers[i].fn ? handlers[i].fn (g, p, &msg, err) : 0;
@@ -610,7 +595,7 @@ int group_turn (struct group *g, int64_t time_ns, struct error *err)
         time_ns = g->deadline;
     rc = g->transport->recv (g->t, time_ns, &packet, err);
     if (rc == 1
-        && (packet.peer >= g->npeers || g->member[packet.peer] != g->me))
+        && (packet.peer >= g->npeers || g->member_of[packet.peer] != g->me))
         g->stats.bytes[1] += WIRE_HEADER + packet.len;
     if (rc == 1 && handle (g, &packet, err) < 0)
         return -1;
@@ -625,8 +610,8 @@ int group_until (struct group *g, int64_t time_ns, struct error *err)
     return 0;
 }
 
-/* Handle what has come, without waiting. Who has not looked for a while, being
- * busy or stopped, must not take the others for silent.
+/* Handle what has come, without waiting: a member that was busy or stopped for
+ * a while must not take the others for silent.
  */
 static int catch_up (struct group *g, struct error *err)
 {
@@ -724,7 +709,7 @@ static int64_t first_interval (const struct group *g)
 
 static bool is_silent (const struct group *g, size_t m, int64_t asked)
 {
-    int64_t since = g->heard[m] > asked ? g->heard[m] : asked;
+    int64_t since = g->members[m].heard > asked ? g->members[m].heard : asked;
 
     return group_now (g) - since > group_dead_ns (g);
 }
@@ -768,18 +753,18 @@ static int serve_until (struct group *g, struct asking a, struct error *err)
  */
 static void want (struct group *g, size_t m, unsigned int step)
 {
-    if (m == g->me || g->want[m] > step)
+    if (m == g->me || g->members[m].want > step)
         return;
-    if (g->dead[m]) {
+    if (g->members[m].dead) {
         for (unsigned int k = 0; k < step; k++)
-            want (g, behind (g, m, k), k);
+            want (g, before (g, m, k), k);
         return;
     }
-    if (!g->want[m]) {
+    if (!g->members[m].want) {
         g->nwant++;
-        g->asked[m] = -1;
+        g->members[m].wanted_since = -1;
     }
-    g->want[m] = (uint8_t)(step + 1);
+    g->members[m].want = (uint8_t)(step + 1);
 }
 
 static bool wants_none (const struct group *g, const void *arg)
@@ -794,16 +779,16 @@ static int ask_wanted (struct group *g, void *arg, int64_t begin,
     (void)arg;
     (void)begin; /* each is asked since another time */
     for (size_t m = 0; m < g->n && g->nwant > 0; m++) {
-        struct message msg = { ASK, (uint8_t)(g->want[m] - 1), 0,
-                               g->barrier };
+        struct group_message msg
+            = { ASK, (uint8_t)(g->members[m].want - 1), 0, g->barrier };
 
-        if (!g->want[m])
+        if (!g->members[m].want)
             continue;
-        if (g->asked[m] < 0)
-            g->asked[m] = group_now (g);
-        if (is_silent (g, m, g->asked[m])) {
-            g->dead[m] = true;
-            g->want[m] = 0;
+        if (g->members[m].wanted_since < 0)
+            g->members[m].wanted_since = group_now (g);
+        if (is_silent (g, m, g->members[m].wanted_since)) {
+            g->members[m].dead = true;
+            g->members[m].want = 0;
             g->nwant--;
             want (g, m, msg.kind);
         }
@@ -817,18 +802,18 @@ static int barrier_step (struct group *g, unsigned int step,
                          struct error *err)
 {
     size_t next = (g->me + ((size_t)1 << step)) % g->n;
-    size_t last = behind (g, g->me, step);
-    struct message token = { TOKEN, (uint8_t)step, 0, g->barrier };
+    size_t last = before (g, g->me, step);
+    struct group_message token = { TOKEN, (uint8_t)step, 0, g->barrier };
     struct asking a = { .done = wants_none, .ask = ask_wanted,
                         .interval = first_interval (g) };
 
     g->step = (uint8_t)step;
-    if (!g->dead[next] && tell (g, next, token, NULL, 0, err) < 0)
+    if (!g->members[next].dead && tell (g, next, token, NULL, 0, err) < 0)
         return -1;
     if (g->got[step] >= g->barrier)
         return 0;
     want (g, last, step);
-    a.first_ns = g->dead[last] ? 0 : a.interval;
+    a.first_ns = g->members[last].dead ? 0 : a.interval;
     return serve_until (g, a, err);
 }
 
@@ -853,7 +838,8 @@ static int ping (struct group *g, struct group_ping *v, size_t n,
     g->ping = v;
     g->npings = g->pings_left = n;
     for (size_t i = 0; i < n && rc == 0; i++) {
-        struct message msg = { PING, (uint8_t)kind, v[i].pad, ++g->number };
+        struct group_message msg
+            = { PING, (uint8_t)kind, v[i].pad, ++g->number };
         struct transport_timing timing = { .way = v[i].way };
 
         v[i].number = msg.number;
@@ -897,19 +883,19 @@ int group_wake (struct group *g, struct group_ping *v, size_t n,
 
 bool group_is_dead (const struct group *g, size_t member)
 {
-    return g->dead[member];
+    return g->members[member].dead;
 }
 
 bool group_listens (struct group *g, size_t member, int64_t since_ns)
 {
     if (is_silent (g, member, since_ns))
-        g->dead[member] = true;
-    return !g->dead[member];
+        g->members[member].dead = true;
+    return !g->members[member].dead;
 }
 
 int64_t group_spoke (const struct group *g, size_t member)
 {
-    return g->spoke[member];
+    return g->members[member].spoke;
 }
 
 void group_listen (struct group *g, group_letter_f fn, void *arg)
@@ -921,8 +907,8 @@ void group_listen (struct group *g, group_letter_f fn, void *arg)
 int group_send (struct group *g, size_t member,
                 const struct group_letter *letter, struct error *err)
 {
-    struct message msg = { LETTER, letter->kind, letter->pad,
-                           letter->number };
+    struct group_message msg
+        = { LETTER, letter->kind, letter->pad, letter->number };
 
     if (letter->asks)
         note_asking (g, member);
@@ -943,8 +929,8 @@ void group_serve (struct group *g, enum group_kind kind, int member,
 {
     size_t i = member == GROUP_ALL ? g->n : (size_t)member;
 
-    g->object[kind][i] = (struct group_blob){ (uint8_t *)data, len };
-    g->ready[kind][i] = true;
+    g->members[i].object[kind] = (struct group_blob){ (uint8_t *)data, len };
+    g->members[i].ready[kind] = true;
 }
 
 bool group_served (const struct group *g, enum group_kind kind)
@@ -973,11 +959,11 @@ static int ask_awaited (struct group *g, void *arg, int64_t begin,
                         struct error *err)
 {
     struct awaiting *w = arg;
-    struct message msg = { ASK, 0, 0, g->barrier };
+    struct group_message msg = { ASK, 0, 0, g->barrier };
 
     if (!is_silent (g, w->member, begin))
         return ask (g, w->member, msg, err);
-    w->gone = g->dead[w->member] = true;
+    w->gone = g->members[w->member].dead = true;
     return 0;
 }
 
@@ -995,25 +981,26 @@ int group_await (struct group *g, const enum group_kind *kind, size_t n,
 static bool is_fetched (const struct group *g, const void *arg)
 {
     (void)arg;
-    return g->fetch->left == 0;
+    return g->nfetch == 0;
 }
 
 static int ask_fetched (struct group *g, void *arg, int64_t begin,
                         struct error *err)
 {
-    struct fetch *f = arg;
+    (void)arg;
+    for (size_t i = 0; i < g->n; i++) {
+        struct known_member *m = &g->members[i];
 
-    for (size_t m = 0; m < g->n; m++) {
-        if (!f->next[m])
+        if (!m->next)
             continue;
-        if (g->dead[m] || is_silent (g, m, begin)) {
-            g->dead[m] = true;
-            f->next[m] = 0;
-            f->left--;
-            free (f->blob[m].data);
-            f->blob[m].data = NULL;
+        if (m->dead || is_silent (g, i, begin)) {
+            m->dead = true;
+            m->next = 0;
+            g->nfetch--;
+            free (m->got.data);
+            m->got.data = NULL;
         }
-        else if (ask_fragment (g, m, err) < 0)
+        else if (ask_fragment (g, i, err) < 0)
             return -1;
     }
     return 0;
@@ -1022,23 +1009,23 @@ static int ask_fetched (struct group *g, void *arg, int64_t begin,
 int group_fetch (struct group *g, enum group_kind kind, const uint32_t *from,
                  size_t n, struct group_blob *blob, struct error *err)
 {
-    struct fetch f = { .kind = kind, .left = n };
-    struct asking a = { .done = is_fetched, .ask = ask_fetched, .arg = &f,
+    struct asking a = { .done = is_fetched, .ask = ask_fetched,
                         .interval = first_interval (g) };
     int rc;
 
-    f.next = xcalloc (g->n, sizeof (*f.next));
-    f.blob = xcalloc (g->n, sizeof (*f.blob));
-    for (size_t i = 0; i < n; i++)
-        f.next[from[i]] = 1;
-    g->fetch = &f;
+    for (size_t i = 0; i < n; i++) {
+        g->members[from[i]].next = 1;
+        g->members[from[i]].got = (struct group_blob){ NULL, 0 };
+    }
+    g->fetch = kind;
+    g->nfetch = n;
     rc = catch_up (g, err) < 0 ? -1 : serve_until (g, a, err);
-    g->fetch = NULL;
-    for (size_t i = 0; i < n; i++)
-        blob[i] = f.blob[from[i]];
+    g->fetch = GROUP_KINDS;
+    for (size_t i = 0; i < n; i++) {
+        g->members[from[i]].next = 0;
+        blob[i] = g->members[from[i]].got;
+    }
     for (size_t i = 0; i < n && rc < 0; i++)
         free (blob[i].data);
-    free (f.next);
-    free (f.blob);
     return rc;
 }

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A group: the hosts of a check, speaking over a transport that may lose,
- * repeat or delay messages, and whose members may die at any time.
+/* A group: the hosts of a check. They exchange messages over a transport that
+ * may lose, repeat or delay them, and may die at any time.
  *
- * A member is one host with one or more peers (its rails); members speak to
- * one another from first rail to first rail, or where that is in vain from any
- * to any, as they ping. Every
- * message carries the group's key; others are dropped. While a member is in
- * any call below it echoes pings and answers whatever it is asked, so each
- * call makes progress for all.
+ * A member is one host with one or more peers (its rails). Members send from
+ * first rail to first rail, or where that gets no answer, from any to any. Each
+ * message carries the group's key; others are dropped. A member that is in any
+ * call below echoes pings and answers all requests, so each call makes progress
+ * for all.
  *
- * Time-outs are multiples of the transport's gap: a member that has not said
- * anything for DEAD gaps, or DEAD_NS, while it was being asked is dead, to this
+ * Time-outs are multiples of the transport's gap. A member from which nothing
+ * came for DEAD gaps, or DEAD_NS, while it was being asked is dead, to this
  * member.
  *
  * Messages, little-endian: key 8, type 1, kind or step 1, fragment or pad 2,
@@ -68,11 +67,11 @@ uint32_t group_peers (const struct group *g); /* of all members */
 size_t group_rails (const struct group *g);   /* own */
 uint32_t group_own_peer (const struct group *g, uint32_t rail);
 size_t group_find_peer (const struct group *g, uint32_t peer, uint32_t *rail);
-/* Of a member, up to that of the one behind it; also behind the last. */
+/* A member's peers end where the next one's begin; also for the last. */
 uint32_t group_first_peer (const struct group *g, size_t member);
 int64_t group_now (const struct group *g);
 int64_t group_gap (const struct group *g);
-int64_t group_dead_ns (const struct group *g); /* who is silent for so long */
+int64_t group_dead_ns (const struct group *g); /* silent for so long: dead */
 /* In how many turns to ping, and which is this member's, from 0 on. */
 size_t group_turns (const struct group *g, size_t *mine);
 struct group_stats group_stats (const struct group *g);
@@ -93,10 +92,10 @@ bool group_attend (struct group *g, bool on);
 /* Wait for a time, and serve. Return 0, or -1 with err. */
 int group_until (struct group *g, int64_t time_ns, struct error *err);
 
-/* Run fn in a thread of its own, and serve until it is done, so that who leads
- * is heard of while it thinks. fn is to leave the group alone. Return what fn
- * does, 0 or -1 with err, or -1 with err where the group has failed meanwhile;
- * fn is over in both cases. g NULL: there is nobody to serve.
+/* Run fn in a thread of its own, and serve until it is done, so that the leader
+ * answers while it computes. fn must not use the group. Return what fn does, 0
+ * or -1 with err, or -1 with err where the group has failed meanwhile; fn is
+ * done in both cases. g NULL: there is no group to serve.
  */
 int group_meanwhile (struct group *g,
                      int (*fn) (void *arg, struct error *err), void *arg,
@@ -147,7 +146,7 @@ int group_prepare (struct group *g, uint32_t rail, uint32_t peer,
 struct group_ping {
     uint32_t rail, peer;
     struct transport_way way;
-    uint16_t pad;     /* behind it, and behind its echo */
+    uint16_t pad;     /* after it, and after its echo */
     uint32_t number;  /* set by group_pings, as is stamp_ns */
     int64_t stamp_ns; /* when it left */
     int64_t rtt_ns;
@@ -155,8 +154,8 @@ struct group_ping {
 int group_pings (struct group *g, struct group_ping *v, size_t n,
                  struct error *err);
 
-/* The same, to wake who is asleep on the way there and back: the echoes are
- * waited for no longer than a gap, and nothing counts.
+/* The same, to wake processes that sleep on the way there and back: the echoes
+ * are waited for no longer than a gap, and nothing counts.
  */
 int group_wake (struct group *g, struct group_ping *v, size_t n,
                 struct error *err);
@@ -184,7 +183,7 @@ enum { GROUP_LETTER_MAX = TRANSPORT_DATA_MAX - 16 };
 
 struct group_letter {
     uint8_t kind;
-    bool asks;   /* is not told to who gets it */
+    bool asks;   /* wants an answer; not sent */
     uint16_t pad;
     uint32_t number;
     const uint8_t *data; /* borrowed */
@@ -204,7 +203,7 @@ void group_listen (struct group *g, group_letter_f fn, void *arg);
 int group_send (struct group *g, size_t member,
                 const struct group_letter *letter, struct error *err);
 
-/* The largest pad behind so many bytes of a letter's or ping's data; 0 where
+/* The largest pad after so many bytes of a letter's or ping's data; 0 where
  * the transport has none.
  */
 size_t group_pad_max (const struct group *g, size_t len);
@@ -228,7 +227,7 @@ struct group_blob {
 };
 
 /* Have something ready for one member, or for all (GROUP_ALL); the bytes are
- * borrowed. Who asks before is told to wait.
+ * borrowed. A member that asks before that is told to wait.
  */
 enum { GROUP_ALL = -1 };
 void group_serve (struct group *g, enum group_kind kind, int member,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Who of the roster is which endpoint of the fabric.
+/* Which endpoint of the fabric each rail of the roster is.
  *
  * Notes: a node is looked up by its name first, which finds nearly all GUIDs
  * where they should be; the endpoints are sorted by GUID, once, only for one
@@ -223,10 +223,10 @@ static int identify_all (struct identifying *s, struct error *err)
     s->owner = xarray (nendpoints, sizeof (*s->owner));
     memset (s->owner, 0xff, nendpoints * sizeof (*s->owner));
     for (size_t rank = 0; rank < r->nranks; rank++) {
-        const struct roster_rank *who = &r->rank[rank];
+        const struct roster_rank *of = &r->rank[rank];
 
-        if (who->member == ROSTER_NONE)
-            set_absent (id, who->host, rank, who->why);
+        if (of->member == ROSTER_NONE)
+            set_absent (id, of->host, rank, of->why);
         else if (identify_rank (s, rank, err) < 0)
             return -1;
     }

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Who of the roster is which endpoint of the fabric. A port that the site's
- * map names is what the map says. Else its GUID counts before its node's name:
- * an Ethernet port, which has no LID, may be known by its node's name alone,
- * the n-th of a node being the fabric's n-th; so may a virtual function of
- * InfiniBand, which has a GUID of its own, but the port's LID. A node of which
- * no port of InfiniBand is in the snapshot, though its name is, means that the
- * snapshot is old; of others with ports that are not in it, these are on
- * another fabric and are left out.
+/* Which endpoint of the fabric each rail of the roster is. The site's map comes
+ * first, then the port's GUID, then its node's name: an Ethernet port, which
+ * has no LID, may be known by its node's name alone, the n-th of a node being
+ * the fabric's n-th; so may a virtual function of InfiniBand, which has a GUID
+ * of its own, but the port's LID. If a node's name is in the snapshot and none
+ * of its InfiniBand ports is, the snapshot is stale. If some of a node's ports
+ * are in it, the others are on another fabric and are left out.
  *
  * A port is an end by each LID that both it and the snapshot know of: of a
  * device that tells of no LMC, as on Ethernet, by the first.

@@ -36,7 +36,7 @@ struct lead {
     const struct lead_options *opts;
     FILE *report;
 
-    struct identity who; /* is measured */
+    struct identity ends_of; /* of the members */
     bool led; /* the members have been told what to do */
 
     struct pathset *ps;
@@ -77,13 +77,13 @@ static struct plan *load_plan (struct lead *ck, struct error *err)
 static struct pathset *choose_ends (const struct lead *ck, bool first,
                                     struct error *err)
 {
-    const char **name = xarray (ck->who.n, sizeof (*name));
+    const char **name = xarray (ck->ends_of.n, sizeof (*name));
     struct pathset *ps;
     size_t n = 0;
 
-    for (size_t i = 0; i < ck->who.n; i++)
-        if (!first || ck->who.lid[i] == 0)
-            name[n++] = ck->who.name[i];
+    for (size_t i = 0; i < ck->ends_of.n; i++)
+        if (!first || ck->ends_of.lid[i] == 0)
+            name[n++] = ck->ends_of.name[i];
     ps = fabric_pathset (ck->fabric, name, n, err);
     free (name);
     return ps;
@@ -101,7 +101,7 @@ static struct plan *make_plan (struct lead *ck, struct error *err)
         plan = plan_make (ck->ps, &opts, err);
     if (plan || first || err->fault != ERROR_INPUT)
         return plan;
-    /* a path is broken: perhaps one that nobody else takes */
+    /* a path is broken: perhaps one that only this LID takes */
     fprintf (ck->report, "pmm: by the ports' first LIDs alone: %s\n",
              err->text);
     pathset_destroy (ck->ps);
@@ -118,12 +118,12 @@ static int map_endpoints (struct lead *ck, struct error *err)
     ck->end = xarray (n, sizeof (*ck->end));
     for (size_t i = 0; i < n; i++)
         ck->end[i] = (struct probe_end){ UINT32_MAX, 0 };
-    for (size_t k = 0; k < ck->who.n; k++) {
-        int i = pathset_find (ck->ps, ck->who.name[k]);
+    for (size_t k = 0; k < ck->ends_of.n; k++) {
+        int i = pathset_find (ck->ps, ck->ends_of.name[k]);
 
         if (i >= 0)
-            ck->end[i] = (struct probe_end){ ck->who.peer[k],
-                                             ck->who.lid[k] };
+            ck->end[i] = (struct probe_end){ ck->ends_of.peer[k],
+                                             ck->ends_of.lid[k] };
     }
     for (size_t i = 0; i < n; i++)
         if (ck->end[i].peer == UINT32_MAX)
@@ -162,7 +162,7 @@ static int prepare (void *arg, struct error *err)
     struct lead *ck = arg;
     const struct site *site = ck->opts->site;
 
-    if (identify_by_site (&ck->who, ck->roster, ck->fabric, site->node_map,
+    if (identify_by_site (&ck->ends_of, ck->roster, ck->fabric, site->node_map,
                           ck->report, err)
         < 0)
         return -1;
@@ -188,7 +188,7 @@ static void find_traffic (const struct lead *ck, struct traffic *traffic)
     size_t n = 0;
 
     for (size_t m = 0; m < ck->measured.nmembers; m++) {
-        const char *text = ck->measured.remark[m];
+        const char *text = ck->measured.member[m].remark;
         char *copy = xstrdup (text ? text : ""), *save;
 
         for (char *line = strtok_r (copy, "\n", &save); line;
@@ -244,8 +244,7 @@ static void halve_time (struct group *g)
 /* The second stage. Whatever goes wrong here, there are the samples of the
  * first.
  */
-static void measure_again (struct lead *ck, const struct probe_how *how,
-                           const struct probe_watch *watch)
+static void measure_again (struct lead *ck, struct probe_stage stage)
 {
     struct error err;
     int rc = group_meanwhile (ck->group, plan_again, ck, &err);
@@ -254,8 +253,9 @@ static void measure_again (struct lead *ck, const struct probe_how *how,
         return;
     if (rc == 0) {
         halve_time (ck->group);
-        rc = probe_again (ck->group, ck->longer, plan_rounds (ck->plan),
-                          ck->end, how, watch, &ck->measured, &err);
+        stage.plan = ck->longer;
+        stage.first = plan_rounds (ck->plan);
+        rc = probe_again (ck->group, &stage, &ck->measured, &err);
     }
     if (rc < 0) {
         snprintf (ck->unconfirmed, sizeof (ck->unconfirmed), "%.150s",
@@ -267,31 +267,27 @@ static void measure_again (struct lead *ck, const struct probe_how *how,
     ck->longer = NULL;
 }
 
-static void show_step (void *arg, uint64_t done, uint64_t total)
-{
-    progress_show (arg, done, total);
-}
-
 static int measure (struct lead *ck, struct error *err)
 {
     struct progress line = ck->opts->relay
                                ? progress_relay (ck->report)
                                : progress_begin (ck->report, "pmm: step");
-    struct probe_watch watch = { show_step, &line };
-    struct probe_how how = {
+    struct probe_stage stage = {
+        .plan = ck->plan,
+        .end = ck->end,
         .repeats = (unsigned int)ck->opts->site->repeats,
         .level = ck->level.level,
+        .progress = &line,
     };
     struct error why;
     int rc;
 
     ck->led = true;
-    rc = probe_lead (ck->group, ck->plan, ck->end, &how, &watch,
-                     &ck->measured, err);
+    rc = probe_lead (ck->group, &stage, &ck->measured, err);
     if (rc == 0)
-        measure_again (ck, &how, &watch);
+        measure_again (ck, stage);
     progress_end (&line);
-    /* who is not told leaves by itself, later */
+    /* a member that is not told leaves by itself, later */
     halve_time (ck->group);
     if (probe_end (ck->group, &ck->measured, &why) < 0 && rc == 0)
         fprintf (ck->report, "pmm: at the end: %s\n", why.text);
@@ -341,7 +337,8 @@ static void complete_samples (struct lead *ck)
     s->complete = true;
     for (size_t rank = 0; rank < r->nranks; rank++) {
         int member = r->rank[rank].member;
-        bool answered = !ck->who.why[rank] && ck->measured.answered[member];
+        bool answered = !ck->ends_of.why[rank]
+                        && ck->measured.member[member].answered;
         const char *host = r->rank[rank].host;
         char number[32];
 
@@ -351,7 +348,7 @@ static void complete_samples (struct lead *ck)
         }
         xcheck (samples_add_host (s, host, answered) < 0 ? NULL : s);
         if (answered)
-            add_node (s, host, &ck->measured.node[member]);
+            add_node (s, host, &ck->measured.member[member].node);
     }
 }
 
@@ -367,19 +364,19 @@ static void limit_node (struct lead *ck, const char *sentence)
         verdict_limit (ck->verdict, VERDICT_UNKNOWN, "%s", sentence);
 }
 
-/* Who is not measured, and what went wrong at who is. */
+/* Nodes that are not measured, and what went wrong at the others. */
 static void limit_nodes (struct lead *ck)
 {
     const struct roster *r = ck->roster;
     char sentence[256];
 
     for (size_t rank = 0; rank < r->nranks; rank++) {
-        const char *why = ck->who.why[rank];
+        const char *why = ck->ends_of.why[rank];
         const char *trouble = NULL;
 
         if (r->rank[rank].member != ROSTER_NONE)
-            trouble = ck->measured.trouble[r->rank[rank].member];
-        /* who is silent is missing, of which the judge tells */
+            trouble = ck->measured.member[r->rank[rank].member].trouble;
+        /* a silent one is missing, which the judge reports */
         if (why && !r->rank[rank].silent)
             limit_node (ck, why);
         if (trouble) {
@@ -415,13 +412,12 @@ static int reach_verdict (struct lead *ck, struct error *err)
     struct judge_options *opts = &ck->thresholds;
     struct traffic traffic;
 
-    if (find_traffic (ck, &traffic, err) == 0) {
-        opts->busy = traffic.busy;
-        opts->nbusy = traffic.nbusy;
-        ck->verdict = judge (ck->ps, ck->plan, ck->measured.samples, &baseline,
-                             ck->baseline ? 1 : 0, opts, err);
-        opts->nbusy = 0;
-    }
+    find_traffic (ck, &traffic);
+    opts->busy = traffic.busy;
+    opts->nbusy = traffic.nbusy;
+    ck->verdict = judge (ck->ps, ck->plan, ck->measured.samples, &baseline,
+                         ck->baseline ? 1 : 0, opts, err);
+    opts->nbusy = 0;
     if (ck->verdict)
         corroborate (ck->verdict, traffic.wait, traffic.nwaits, opts);
     traffic_clear (&traffic);
@@ -637,7 +633,7 @@ static void print_verdict (struct lead *ck)
     struct lead_result *result = ck->result;
 
     result->status = ck->verdict->status;
-    /* who judges again is told what could not be told here alone */
+    /* the audit judges again, and finds out what could not be told here */
     if (ck->opts->audit && result->status == VERDICT_UNKNOWN && ck->odd == 0
         && !ck->unconfirmed[0])
         result->status = VERDICT_WARN;
@@ -651,7 +647,7 @@ static void print_verdict (struct lead *ck)
 
 static void check_clear (struct lead *ck)
 {
-    identity_clear (&ck->who);
+    identity_clear (&ck->ends_of);
     free (ck->end);
     plan_destroy (ck->plan);
     plan_destroy (ck->longer);

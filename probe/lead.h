@@ -36,8 +36,8 @@ struct lead_options {
     const char *plan;   /* file with a plan to use; NULL: make one */
     const char *output; /* directory for plan, samples, verdict; NULL: none */
     const char *result; /* the result file; NULL: none */
-    bool relay;         /* the progress to who reads the report */
-    bool audit;         /* for who judges again: the plan is wanted, too */
+    bool relay;         /* the progress, to the program that reads the report */
+    bool audit;         /* it is judged again elsewhere: print the plan, too */
 };
 
 struct lead_result {

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* pmm-probe: one process per node of a job; together they measure the job's
  * links. The leader's last line on standard output is the result record, the
- * only thing that who started the step may believe.
+ * only thing that the program which started the step may believe.
  *
- * A record without samples before it says why nothing was measured. Behind
+ * A record without samples before it says why nothing was measured. After
  * samples that could not be judged it says why not.
  *
- * Who has joined the step and is not the leader exits 0 whatever happens, and
- * says on standard error why: the step may run under `srun -K1`, which kills
- * the leader when another task fails, and the leader accounts for every node.
- * Who cannot even join had better end the step: the others would wait.
+ * A process that has joined the step and is not the leader exits 0 whatever
+ * happens, and prints the reason on standard error: the step may run under
+ * `srun -K1`, which kills the leader when another task fails, and the leader
+ * accounts for every node. Only where it runs out of memory it exits otherwise
+ * (util/alloc.h). A process that cannot join ends the step: the others would
+ * wait.
  */
 #include "config.h"
 
@@ -46,9 +48,9 @@ struct probe_args {
     const char *conf, *repeats, *timeout;
     struct strings set;
     const char *coord;
+    const char *leader;
     char nonce[NONCE_MAX + 1];
-    const char *plan, *output, *result, *leader;
-    bool relay, audit;
+    struct lead_options lead;
 };
 
 /*
@@ -78,7 +80,7 @@ static int print_result (const struct probe_args *args,
     const char *const part[] = { r->plan, r->samples };
 
     for (size_t i = 0; i < 2; i++)
-        if (part[i] && args->audit)
+        if (part[i] && args->lead.audit)
             print_pieces (part[i]);
         else if (part[i])
             fputs (part[i], stdout);
@@ -175,37 +177,20 @@ static int load_fabric (struct self *self, struct error *err)
 static int run_leader (struct self *self, struct lead_result *result,
                        struct error *err)
 {
-    const struct probe_args *args = self->args;
-    struct lead_options opts = {
-        .site = &args->site,
-        .nonce = args->nonce,
-        .plan = args->plan,
-        .output = args->output,
-        .result = args->result,
-        .relay = args->relay,
-        .audit = args->audit,
-    };
+    const struct step *step = &self->step;
 
     if (form_group (self, err) < 0 || load_fabric (self, err) < 0)
         return -1;
-    return lead (self->step.group, self->step.roster, self->step.fabric, &opts,
+    return lead (step->group, step->roster, step->fabric, &self->args->lead,
                  stderr, result, err);
 }
 
 /* There is no result: nor is there one of another check. */
 static void drop_result (const struct probe_args *args)
 {
-    if (args->result && lead_drop_file (args->result))
+    if (args->lead.result && lead_drop_file (args->lead.result))
         fprintf (stderr, "pmm: removed %s: it was of an earlier check\n",
-                 args->result);
-}
-
-/* For people, by the node's name. */
-static void say (const struct self *self, const char *text)
-{
-    const char *host = self->step.host;
-
-    fprintf (stderr, "pmm: %s%s%s\n", host, *host ? ": " : "", text);
+                 args->lead.result);
 }
 
 /* What the transport could not do, if anything else than what is said anyway.
@@ -219,7 +204,7 @@ static void say_trouble (const struct self *self, const char *said)
                            : NULL;
 
     if (text && strcmp (text, said))
-        say (self, text);
+        step_say (step->host, text);
 }
 
 static int follow (struct step *step, struct error *err)
@@ -242,15 +227,15 @@ static int take_part (struct self *self, struct lead_result *result,
     if (step_join (step, err) < 0)
         return -1;
     watchdog_set_prints (step->rank == 0);
-    if (args->audit)
+    if (args->lead.audit)
         ports_say (LOCAL_SYSFS, args->nonce, stderr);
     if (step->size == 1) {
         strcpy (result->sentence, "one node: nothing to measure");
         result->status = VERDICT_OK;
         return 0;
     }
-    /* what is read now costs no time: the daemons need some anyhow. It is
-     * read again, for the error, by who leads. */
+    /* what is read now costs no time: the daemons need some anyhow. The leader
+     * reads it again where it failed, for the error. */
     if (args->leader ? !strcmp (step->host, args->leader) : step->rank == 0)
         step_load (step, NULL);
     if (step_meet (step, err) < 0)
@@ -281,7 +266,7 @@ static int run (const struct probe_args *args)
                   err.text);
         say_trouble (&self, err.text);
     }
-    if (args->audit)
+    if (args->lead.audit)
         ports_say_traffic (&self.watch, args->nonce, stderr);
     if (watchdog_prints ()) {
         if (rc < 0 || step->size == 1)
@@ -291,7 +276,7 @@ static int run (const struct probe_args *args)
     }
     else {
         if (rc < 0)
-            say (&self, err.text);
+            step_say (step->host, err.text);
         rc = step->size > 0 ? 0 : ERROR_WORLD;
     }
     watchdog_set_prints (false); /* said; what is left may hang in a library */
@@ -344,20 +329,20 @@ static const struct opt args_options[] = {
       "set an option of pmm.conf(5) (repeatable)" },
     { "nonce", 0, "HEX", set_nonce, FIELD (nonce),
       "the run's name in the result record" },
-    { "output", 0, "DIR", opt_string, FIELD (output),
+    { "output", 0, "DIR", opt_string, FIELD (lead.output),
       "leave plan.json, samples.json, verdict.json there" },
-    { "result", 0, "FILE", opt_string, FIELD (result),
+    { "result", 0, "FILE", opt_string, FIELD (lead.result),
       "leave status, verdict and pairs in one file" },
-    { "plan", 0, "FILE", opt_string, FIELD (plan), "measure this plan" },
+    { "plan", 0, "FILE", opt_string, FIELD (lead.plan), "measure this plan" },
     { "repeats", 0, "N", opt_string, FIELD (repeats),
       "round trips of a probe from either side" },
     { "timeout", 0, "SECONDS", opt_string, FIELD (timeout),
       "give up after this long" },
-    { "progress", 0, NULL, opt_true, FIELD (relay),
+    { "progress", 0, NULL, opt_true, FIELD (lead.relay),
       "say how far it is, for a program that shows it" },
     { "leader", 0, "NODE", opt_string, FIELD (leader),
       "the node that leads, if it can; else the first" },
-    { "audit", 0, NULL, opt_true, FIELD (audit),
+    { "audit", 0, NULL, opt_true, FIELD (lead.audit),
       "print plan and ports as well, for pmm audit" },
     { "coord", 0, "NAME", opt_string, FIELD (coord),
       "auto, pmix, pmi2, or local:RANK:SIZE:HOST:SOCKET" },
@@ -438,7 +423,10 @@ static void drop_at_timeout (void)
 
 int main (int argc, char *argv[])
 {
-    static struct probe_args args = { .coord = COORD_AUTO };
+    static struct probe_args args = {
+        .coord = COORD_AUTO,
+        .lead = { .site = &args.site, .nonce = args.nonce },
+    };
     struct error err = { .fault = ERROR_WORLD };
     int rc;
 
@@ -451,7 +439,7 @@ int main (int argc, char *argv[])
                                      .nonce = args.nonce,
                                      .at_record = drop_at_timeout };
 
-        result_file = args.result;
+        result_file = args.lead.result;
         watchdog_set_prints (is_first_task ());
         watchdog_start (&watchdog);
         rc = run (&args);

@@ -6,7 +6,7 @@
  * order of the rounds: round 4, peer 4, rail 1, side 1, own LID 1, the peer's
  * 1. What it gets back (GROUP_RESULT): late 4, duplicate 4, foreign 4, all
  * since the beginning; the lengths of what went wrong there 1, of the remark 2
- * and of what the host is (probe/about) 1, then these; per task, and behind
+ * and of what the host is (probe/about) 1, then these; per task, and after
  * them per loopback, by part of the run and rail: echoes 2, then an RTT in ns,
  * 4 bytes, for each.
  *
@@ -15,7 +15,7 @@
  *
  * A member waits until it is asked for one of two things that have nothing in
  * them: a stage's GROUP_NEXT, then it fetches its plan, or GROUP_BYE. All that
- * it asks meanwhile is whether the leader lives, who answers while it plans
+ * it asks meanwhile is whether the leader lives, which answers while it plans
  * (group_meanwhile).
  */
 #include "config.h"
@@ -38,7 +38,7 @@ enum {
     REMARK_MAX = 1600,
     LINGER = 500, /* gaps in which the last answer may be asked for again */
     STEP_DEADS = 8, /* times that one may be silent in a step */
-    LOOP_PARTS = 3, /* loopbacks: before, amid and behind the rounds */
+    LOOP_PARTS = 3, /* loopbacks: before, amid and after the rounds */
     LOOPS_PER_GAP = 4,
     NO_END = 0xffffffff,
     LOOP_READY = 50, /* gaps in which a rail is ready for its loopback */
@@ -51,7 +51,7 @@ static const struct {
     { GROUP_NEXT_2, GROUP_PLAN_2, GROUP_RESULT_2 },
 };
 
-struct task {
+struct plan_task {
     uint32_t round;
     uint32_t peer;
     uint8_t rail;
@@ -59,11 +59,11 @@ struct task {
     struct transport_way way;
 };
 
-struct part { /* of a member in a plan */
+struct plan_part { /* of a member in a plan */
     unsigned int repeats;
     unsigned int level;
     uint32_t rounds;
-    struct task *task;
+    struct plan_task *task;
     size_t ntasks;
     size_t rails;
     bool loops[TRANSPORT_RAILS_MAX]; /* rails that can send to themselves */
@@ -72,24 +72,24 @@ struct part { /* of a member in a plan */
     unsigned int *echoes; /* [rows] */
 };
 
-static size_t rows_of (const struct part *part)
+static size_t rows_of (const struct plan_part *part)
 {
     return part->ntasks + LOOP_PARTS * part->rails;
 }
 
-static size_t loop_row (const struct part *part, size_t which, size_t rail)
+static size_t loop_row (const struct plan_part *part, size_t which, size_t rail)
 {
     return part->ntasks + which * part->rails + rail;
 }
 
-static void part_clear (struct part *part)
+static void part_clear (struct plan_part *part)
 {
     free (part->task);
     free (part->rtt);
     free (part->echoes);
 }
 
-static void part_alloc_results (struct part *part)
+static void part_alloc_results (struct plan_part *part)
 {
     size_t rows = rows_of (part);
 
@@ -98,7 +98,7 @@ static void part_alloc_results (struct part *part)
 }
 
 /* Whether a part and its results can be fetched. */
-static bool fits (const struct part *part)
+static bool fits (const struct plan_part *part)
 {
     size_t result = 2 + 4 * (size_t)part->repeats; /* of one task */
     size_t most = GROUP_BLOB_MAX - RESULT_HEADER - TROUBLE_MAX - REMARK_MAX
@@ -108,7 +108,7 @@ static bool fits (const struct part *part)
            && rows_of (part) <= most / result;
 }
 
-static int pack_plan (const struct part *part, struct group_blob *blob,
+static int pack_plan (const struct plan_part *part, struct group_blob *blob,
                       struct error *err)
 {
     uint8_t *p;
@@ -140,7 +140,7 @@ static int bad_plan (struct error *err)
     return error_world (err, "the leader sent a plan that makes no sense");
 }
 
-static int unpack_plan (struct part *part, const struct group_blob *blob,
+static int unpack_plan (struct plan_part *part, const struct group_blob *blob,
                         uint32_t npeers, size_t rails, struct error *err)
 {
     struct wire_in in = { blob->data, blob->len, false };
@@ -159,7 +159,7 @@ static int unpack_plan (struct part *part, const struct group_blob *blob,
         return bad_plan (err);
     part->task = xcalloc (part->ntasks, sizeof (*part->task));
     for (size_t i = 0; i < part->ntasks; i++) {
-        struct task *task = &part->task[i];
+        struct plan_task *task = &part->task[i];
 
         task->round = (uint32_t)wire_take (&in, 4);
         task->peer = (uint32_t)wire_take (&in, 4);
@@ -177,7 +177,7 @@ static int unpack_plan (struct part *part, const struct group_blob *blob,
 }
 
 /* Ping for a row of the results, from a state of being awake or not. */
-static int run_ping (struct group *g, struct part *part, size_t row,
+static int run_ping (struct group *g, struct plan_part *part, size_t row,
                      struct group_ping ping, bool awake, struct error *err)
 {
     if ((!awake && group_wake (g, &ping, 1, err) < 0)
@@ -189,7 +189,7 @@ static int run_ping (struct group *g, struct part *part, size_t row,
     return 0;
 }
 
-static struct group_ping ping_of (const struct task *task)
+static struct group_ping ping_of (const struct plan_task *task)
 {
     return (struct group_ping){ .rail = task->rail, .peer = task->peer,
                                 .way = task->way };
@@ -205,9 +205,9 @@ static struct group_ping loop_of (const struct group *g, size_t rail)
  * process does for one of its rails takes the time of the others': they ping
  * one after the other, in the same order everywhere.
  */
-static int run_half (struct group *g, struct part *part, size_t first,
-                     size_t last, unsigned int side, bool awake,
-                     int64_t start, struct error *err)
+static int run_half (struct group *g, struct plan_part *part, size_t first,
+                     size_t last, unsigned int side, bool awake, int64_t start,
+                     struct error *err)
 {
     size_t rails = group_rails (g);
     int64_t slot = group_gap (g) / (int64_t)rails;
@@ -238,7 +238,7 @@ static int prepare_one (struct group *g, const struct group_ping *ping,
 /* The loopbacks of rails that measure: the first ping tells whether there is
  * one at all. Where there is none, nothing is wrong.
  */
-static int prepare_loops (struct group *g, struct part *part,
+static int prepare_loops (struct group *g, struct plan_part *part,
                           struct error *err)
 {
     int64_t until = group_now (g) + LOOP_READY * group_gap (g);
@@ -261,7 +261,7 @@ static int prepare_loops (struct group *g, struct part *part,
 /* Make ready for all pings. The first of a task also warms what is on its way:
  * it does not count.
  */
-static int prepare (struct group *g, struct part *part, struct error *err)
+static int prepare (struct group *g, struct plan_part *part, struct error *err)
 {
     int64_t until = group_now (g) + group_dead_ns (g);
 
@@ -281,7 +281,7 @@ static int prepare (struct group *g, struct part *part, struct error *err)
 }
 
 /* One step: the tasks first .. last-1. */
-static int run_step (struct group *g, struct part *part, unsigned int pass,
+static int run_step (struct group *g, struct plan_part *part, unsigned int pass,
                      size_t first, size_t last, struct error *err)
 {
     int64_t gap = group_gap (g);
@@ -318,11 +318,11 @@ static size_t most_rails (const struct group *g)
     return most;
 }
 
-/* Every rail to itself, while nobody measures anything else; those who share a
- * core in turn. One that loses a message has no loopback any more.
+/* Every rail to itself, while nothing else is measured; members that share a
+ * core take turns. A rail that loses a message has no loopback any more.
  */
-static int run_loops (struct group *g, struct part *part, unsigned int which,
-                      struct error *err)
+static int run_loops (struct group *g, struct plan_part *part,
+                      unsigned int which, struct error *err)
 {
     int64_t gap = group_gap (g);
     size_t gaps = 1 + most_rails (g) * part->repeats / LOOPS_PER_GAP;
@@ -359,7 +359,7 @@ struct probe_work {
 };
 
 /* By a deadline. */
-static int run_in_time (struct group *g, struct part *part,
+static int run_in_time (struct group *g, struct plan_part *part,
                         const struct probe_work *w, struct error *err)
 {
     int64_t end = group_deadline (g);
@@ -383,8 +383,8 @@ static uint32_t loop_round (uint32_t rounds, unsigned int which)
     return (uint32_t)((uint64_t)rounds * which / (LOOP_PARTS - 1));
 }
 
-static int run_rounds (struct group *g, struct part *part,
-                       const struct probe_watch *watch, struct error *err)
+static int run_rounds (struct group *g, struct plan_part *part,
+                       struct progress *progress, struct error *err)
 {
     uint64_t total = (uint64_t)part->repeats * part->rounds;
     uint64_t done = 0;
@@ -407,15 +407,15 @@ static int run_rounds (struct group *g, struct part *part,
             if (run_in_time (g, part, &w, err) < 0)
                 return -1;
             done++;
-            if (watch)
-                watch->fn (watch->arg, done, total);
+            if (progress)
+                progress_show (progress, done, total);
         }
     }
     return 0;
 }
 
-static int run_part (struct group *g, struct part *part,
-                     const struct probe_watch *watch, struct error *err)
+static int run_part (struct group *g, struct plan_part *part,
+                     struct progress *progress, struct error *err)
 {
     int rc;
 
@@ -424,7 +424,7 @@ static int run_part (struct group *g, struct part *part,
     rc = prepare (g, part, err);
     group_stage (g, true);
     if (rc == 0)
-        rc = run_rounds (g, part, watch, err);
+        rc = run_rounds (g, part, progress, err);
     group_stage (g, false);
     group_attend (g, false);
     return rc;
@@ -440,7 +440,7 @@ static struct node read_about (const struct group *g)
     return node;
 }
 
-static void pack_result (const struct group *g, const struct part *part,
+static void pack_result (const struct group *g, const struct plan_part *part,
                          struct group_blob *blob)
 {
     struct group_stats stats = group_stats (g);
@@ -489,8 +489,9 @@ static void take_text (char **text, const uint8_t *data, size_t len)
 }
 
 /* False where the result makes no sense. */
-static bool unpack_result (struct part *part, const struct group_blob *blob,
-                           size_t m, struct probe_result *result)
+static bool unpack_result (struct plan_part *part,
+                           const struct group_blob *blob,
+                           struct probe_member *m, struct group_stats *stats)
 {
     struct wire_in in = { blob->data, blob->len, false };
     uint32_t late = (uint32_t)wire_take (&in, 4);
@@ -503,15 +504,15 @@ static bool unpack_result (struct part *part, const struct group_blob *blob,
 
     if (!p)
         return false;
-    take_text (&result->trouble[m], p, len);
-    take_text (&result->remark[m], p + len, more);
+    take_text (&m->trouble, p, len);
+    take_text (&m->remark, p + len, more);
     if (len > 0)
-        text_clean (result->trouble[m]);
-    if (about_unpack (&result->node[m], p + len + more, about) != about)
+        text_clean (m->trouble);
+    if (about_unpack (&m->node, p + len + more, about) != about)
         return false;
-    result->stats.late += late;
-    result->stats.duplicate += duplicate;
-    result->stats.foreign += foreign;
+    stats->late += late;
+    stats->duplicate += duplicate;
+    stats->foreign += foreign;
     for (size_t i = 0; i < rows_of (part); i++) {
         size_t n = wire_take (&in, 2);
 
@@ -531,7 +532,7 @@ static int leader_is_gone (const char *name, struct error *err)
 }
 
 /* Wait to be told what comes. Return 1 for this stage, 0 for the end, -1 with
- * err. No stage comes behind the last.
+ * err. No stage comes after the last.
  */
 static int wait_for_stage (struct group *g, size_t leader, const char *name,
                            int stage, struct error *err)
@@ -553,7 +554,7 @@ static int wait_for_stage (struct group *g, size_t leader, const char *name,
 /* What a member was told and what it has to tell, in one stage. */
 struct followed {
     struct group_blob plan;
-    struct part part;
+    struct plan_part part;
     struct group_blob result;
 };
 
@@ -590,7 +591,7 @@ int probe_follow (struct group *g, size_t leader, const char *name,
             more = -1;
             break;
         }
-    /* stay a little for who missed the last answer */
+    /* stay a little: the leader may have missed the last answer */
     if (more >= 0
         && group_until (g, group_now (g) + LINGER * group_gap (g), err) < 0)
         more = -1;
@@ -602,11 +603,12 @@ int probe_follow (struct group *g, size_t leader, const char *name,
     return more;
 }
 
-/* All members but this one that `answered`. Who does not answer this either is
- * marked. blob NULL: there is nothing in it, as to ask is to tell them.
+/* All members but this one that `answered`. A member that does not answer this
+ * either is marked. blob NULL: there is nothing in it, as to ask is to tell.
  */
-static int ask_others (struct group *g, enum group_kind kind, bool *answered,
-                       struct group_blob *blob, struct error *err)
+static int ask_others (struct group *g, enum group_kind kind,
+                       struct probe_member *member, struct group_blob *blob,
+                       struct error *err)
 {
     size_t n = group_size (g);
     uint32_t *from = xarray (n, sizeof (*from));
@@ -615,11 +617,11 @@ static int ask_others (struct group *g, enum group_kind kind, bool *answered,
     int rc;
 
     for (size_t m = 0; m < n; m++)
-        if (m != group_me (g) && answered[m])
+        if (m != group_me (g) && member[m].answered)
             from[count++] = (uint32_t)m;
     rc = group_fetch (g, kind, from, count, got, err);
     for (size_t i = 0; i < count && rc == 0; i++) {
-        answered[from[i]] = got[i].data != NULL;
+        member[from[i]].answered = got[i].data != NULL;
         if (blob)
             blob[from[i]] = got[i];
         else
@@ -631,14 +633,15 @@ static int ask_others (struct group *g, enum group_kind kind, bool *answered,
 }
 
 /* Those that answered may leave; NULL: all. */
-static int dismiss (struct group *g, const bool *answered, struct error *err)
+static int dismiss (struct group *g, const struct probe_member *member,
+                    struct error *err)
 {
     size_t n = group_size (g);
-    bool *there = xarray (n, sizeof (*there));
+    struct probe_member *there = xcalloc (n, sizeof (*there));
     int rc;
 
     for (size_t m = 0; m < n; m++)
-        there[m] = !answered || answered[m];
+        there[m].answered = !member || member[m].answered;
     rc = ask_others (g, GROUP_BYE, there, NULL, err);
     free (there);
     return rc;
@@ -677,7 +680,7 @@ static bool next_side (const struct plan *plan, struct plan_side *s)
 }
 
 /* Whether a task of this round has the rail already. */
-static bool is_busy (const struct part *part, const struct task *task)
+static bool is_busy (const struct plan_part *part, const struct plan_task *task)
 {
     for (size_t i = part->ntasks; i-- > 0;) {
         if (part->task[i].round != task->round)
@@ -691,25 +694,27 @@ static bool is_busy (const struct part *part, const struct task *task)
 /* Cut the plan, from a round on, into the members' parts. Each probe is two
  * tasks, one for either side.
  */
-static int cut_plan (struct group *g, const struct plan *plan, size_t from,
-                     const struct probe_end *end, const struct probe_how *how,
-                     struct part *part, struct error *err)
+static int cut_plan (struct group *g, const struct probe_stage *stage,
+                     struct plan_part *part, struct error *err)
 {
-    struct plan_side s = { .round = from };
+    struct plan_side s = { .round = stage->first };
 
     for (size_t m = 0; m < group_size (g); m++) {
-        part[m].repeats = how->repeats;
-        part[m].level = how->level;
-        part[m].rounds = (uint32_t)(plan_rounds (plan) - from);
+        part[m].repeats = stage->repeats;
+        part[m].level = stage->level;
+        part[m].rounds = (uint32_t)(plan_rounds (stage->plan) - stage->first);
         part[m].rails = rails_of (g, m);
     }
-    while (next_side (plan, &s)) {
-        const struct probe_end *own = &end[s.own];
-        const struct probe_end *other = &end[s.other];
+    while (next_side (stage->plan, &s)) {
+        const struct probe_end *own = &stage->end[s.own];
+        const struct probe_end *other = &stage->end[s.other];
         uint32_t rail;
-        struct part *p = &part[group_find_peer (g, own->peer, &rail)];
-        struct task task = { (uint32_t)(s.round - from), other->peer,
-                             (uint8_t)rail, s.side, { own->lid, other->lid } };
+        struct plan_part *p = &part[group_find_peer (g, own->peer, &rail)];
+        struct plan_task task = { (uint32_t)(s.round - stage->first),
+                                  other->peer,
+                                  (uint8_t)rail,
+                                  s.side,
+                                  { own->lid, other->lid } };
 
         if (is_busy (p, &task))
             return error_input (err, "an endpoint has two probes in round %zu "
@@ -725,17 +730,16 @@ static int cut_plan (struct group *g, const struct plan *plan, size_t from,
 /* The samples, in the order of the plan: the parts were cut in that order, so
  * each member's tasks are met in turn.
  */
-static void join_results (struct group *g, const struct plan *plan,
-                          size_t from, const struct probe_end *end,
-                          const struct part *part, struct samples *samples)
+static void join_results (struct group *g, const struct probe_stage *stage,
+                          const struct plan_part *part, struct samples *samples)
 {
     size_t *next = xcalloc (group_size (g), sizeof (*next));
-    struct plan_side s = { .round = from };
+    struct plan_side s = { .round = stage->first };
     double rtt[PROBE_REPEATS_MAX];
 
-    while (next_side (plan, &s)) {
+    while (next_side (stage->plan, &s)) {
         uint32_t rail;
-        size_t m = group_find_peer (g, end[s.own].peer, &rail);
+        size_t m = group_find_peer (g, stage->end[s.own].peer, &rail);
         size_t row = next[m]++;
         unsigned int echoes = part[m].echoes[row];
         struct sample sample = {
@@ -759,15 +763,16 @@ static void join_results (struct group *g, const struct plan *plan,
 /* Endpoints of the plan's rounds by peer, by their first LIDs if these are
  * there; NO_END where there is none.
  */
-static uint32_t *ends_of_peers (struct group *g, const struct plan *plan,
-                                size_t from, const struct probe_end *end)
+static uint32_t *ends_of_peers (struct group *g,
+                                const struct probe_stage *stage)
 {
+    const struct probe_end *end = stage->end;
     uint32_t *found = xarray (group_peers (g), sizeof (*found));
-    struct plan_side s = { .round = from };
+    struct plan_side s = { .round = stage->first };
 
     for (uint32_t p = 0; p < group_peers (g); p++)
         found[p] = NO_END;
-    while (next_side (plan, &s)) {
+    while (next_side (stage->plan, &s)) {
         uint32_t *at = &found[end[s.own].peer];
 
         if (*at == NO_END || end[s.own].lid < end[*at].lid)
@@ -777,7 +782,7 @@ static uint32_t *ends_of_peers (struct group *g, const struct plan *plan,
 }
 
 /* A row's echoes, as a loopback of this endpoint. */
-static void add_loopback (struct samples *samples, const struct part *part,
+static void add_loopback (struct samples *samples, const struct plan_part *part,
                           size_t row, uint32_t end, uint32_t round)
 {
     struct loopback loopback = { .end = end, .round = round };
@@ -792,90 +797,86 @@ static void add_loopback (struct samples *samples, const struct part *part,
     xcheck (samples_add_loopback (samples, &loopback) < 0 ? NULL : samples);
 }
 
-static void join_loops (struct group *g, const struct plan *plan, size_t from,
-                        const struct probe_end *end, const struct part *part,
-                        struct samples *samples)
+static void join_loops (struct group *g, const struct probe_stage *stage,
+                        const struct plan_part *part, struct samples *samples)
 {
-    uint32_t *ends = ends_of_peers (g, plan, from, end);
+    uint32_t *ends = ends_of_peers (g, stage);
 
     for (unsigned int which = 0; which < LOOP_PARTS; which++)
         for (uint32_t p = 0; p < group_peers (g); p++) {
             uint32_t rail;
-            const struct part *of = &part[group_find_peer (g, p, &rail)];
+            const struct plan_part *of = &part[group_find_peer (g, p, &rail)];
 
             if (ends[p] != NO_END)
                 add_loopback (samples, of, loop_row (of, which, rail), ends[p],
-                              (uint32_t)from + loop_round (of->rounds, which));
+                              (uint32_t)stage->first
+                                  + loop_round (of->rounds, which));
         }
     free (ends);
 }
 
 /* Tell all their parts, do the own, and take what they found. */
-static int run_stage (struct group *g, int stage, const struct plan *plan,
-                      size_t from, const struct probe_end *end,
-                      const struct probe_how *how,
-                      const struct probe_watch *watch, struct part *part,
+static int run_stage (struct group *g, int number,
+                      const struct probe_stage *stage, struct plan_part *part,
                       struct group_blob *got, struct probe_result *result,
                       struct error *err)
 {
     size_t n = group_size (g);
     size_t me = group_me (g);
-    struct group_blob *told = result->told[stage];
+    struct probe_member *mine = &result->member[me];
 
-    if (how->repeats < 1 || how->repeats > PROBE_REPEATS_MAX
-        || plan_rounds (plan) > PROBE_ROUNDS_MAX)
+    if (stage->repeats < 1 || stage->repeats > PROBE_REPEATS_MAX
+        || plan_rounds (stage->plan) > PROBE_ROUNDS_MAX)
         return error_input (err, "Repeats: not from 1 to %d",
                             PROBE_REPEATS_MAX);
-    if (cut_plan (g, plan, from, end, how, part, err) < 0)
+    if (cut_plan (g, stage, part, err) < 0)
         return -1;
-    for (size_t m = 0; m < n; m++)
-        if (pack_plan (&part[m], &told[m], err) < 0)
+    for (size_t m = 0; m < n; m++) {
+        struct group_blob *told = &result->member[m].told[number];
+
+        if (pack_plan (&part[m], told, err) < 0)
             return -1;
-    for (size_t m = 0; m < n; m++)
-        group_serve (g, stage_kind[stage].plan, (int)m, told[m].data,
-                     told[m].len);
-    if (ask_others (g, stage_kind[stage].next, result->answered, NULL, err) < 0
-        || run_part (g, &part[me], watch, err) < 0
-        || ask_others (g, stage_kind[stage].result, result->answered, got,
-                       err) < 0)
+        group_serve (g, stage_kind[number].plan, (int)m, told->data,
+                     told->len);
+    }
+    if (ask_others (g, stage_kind[number].next, result->member, NULL, err) < 0
+        || run_part (g, &part[me], stage->progress, err) < 0
+        || ask_others (g, stage_kind[number].result, result->member, got, err)
+               < 0)
         return -1;
     result->stats = group_stats (g);
     if (group_trouble (g))
-        take_text (&result->trouble[me], (const uint8_t *)group_trouble (g),
+        take_text (&mine->trouble, (const uint8_t *)group_trouble (g),
                    strnlen (group_trouble (g), TROUBLE_MAX));
-    free (result->remark[me]);
-    result->remark[me] = group_remark (g);
-    result->node[me] = read_about (g);
+    free (mine->remark);
+    mine->remark = group_remark (g);
+    mine->node = read_about (g);
     for (size_t m = 0; m < n; m++) {
-        if (m == me || !got[m].data)
+        struct probe_member *member = &result->member[m];
+
+        if (m == me || !got[m].data
+            || unpack_result (&part[m], &got[m], member, &result->stats))
             continue;
-        if (!unpack_result (&part[m], &got[m], m, result)) {
-            result->answered[m] = false;
-            memset (part[m].echoes, 0,
-                    rows_of (&part[m]) * sizeof (*part[m].echoes));
-        }
+        member->answered = false;
+        memset (part[m].echoes, 0,
+                rows_of (&part[m]) * sizeof (*part[m].echoes));
     }
-    join_results (g, plan, from, end, part, result->samples);
-    join_loops (g, plan, from, end, part, result->samples);
+    join_results (g, stage, part, result->samples);
+    join_loops (g, stage, part, result->samples);
     return 0;
 }
 
-static int measure (struct group *g, int stage, const struct plan *plan,
-                    size_t from, const struct probe_end *end,
-                    const struct probe_how *how,
-                    const struct probe_watch *watch,
+static int measure (struct group *g, int number,
+                    const struct probe_stage *stage,
                     struct probe_result *result, struct error *err)
 {
     size_t n = group_size (g);
     size_t before = result->samples->nsamples;
     size_t loops = result->samples->nloopbacks;
-    struct part *part = xcalloc (n, sizeof (*part));
+    struct plan_part *part = xcalloc (n, sizeof (*part));
     struct group_blob *got = xcalloc (n, sizeof (*got));
-    int rc;
+    int rc = run_stage (g, number, stage, part, got, result, err);
 
-    result->told[stage] = xcalloc (n, sizeof (*result->told[stage]));
-    rc = run_stage (g, stage, plan, from, end, how, watch, part, got, result,
-                    err);
     if (rc < 0) {
         result->samples->nsamples = before;
         result->samples->nloopbacks = loops;
@@ -889,55 +890,45 @@ static int measure (struct group *g, int stage, const struct plan *plan,
     return rc;
 }
 
-int probe_lead (struct group *g, const struct plan *plan,
-                const struct probe_end *end, const struct probe_how *how,
-                const struct probe_watch *watch, struct probe_result *result,
-                struct error *err)
+int probe_lead (struct group *g, const struct probe_stage *stage,
+                struct probe_result *result, struct error *err)
 {
     size_t n = group_size (g);
 
     *result = (struct probe_result){
         .samples = xcheck (samples_create ()),
-        .answered = xarray (n, sizeof (bool)),
-        .trouble = xcalloc (n, sizeof (char *)),
-        .remark = xcalloc (n, sizeof (char *)),
-        .node = xcalloc (n, sizeof (struct node)),
+        .member = xcalloc (n, sizeof (*result->member)),
         .nmembers = n,
     };
-    memset (result->answered, 1, n * sizeof (bool));
-    return measure (g, 0, plan, 0, end, how, watch, result, err);
+    for (size_t m = 0; m < n; m++)
+        result->member[m].answered = true;
+    return measure (g, 0, stage, result, err);
 }
 
-int probe_again (struct group *g, const struct plan *plan, size_t first,
-                 const struct probe_end *end, const struct probe_how *how,
-                 const struct probe_watch *watch, struct probe_result *result,
-                 struct error *err)
+int probe_again (struct group *g, const struct probe_stage *stage,
+                 struct probe_result *result, struct error *err)
 {
-    return measure (g, 1, plan, first, end, how, watch, result, err);
+    return measure (g, 1, stage, result, err);
 }
 
-int probe_end (struct group *g, struct probe_result *result,
+int probe_end (struct group *g, const struct probe_result *result,
                struct error *err)
 {
-    /* who has given its results did all that was wanted of it */
-    return dismiss (g, result->answered, err);
+    /* a member that gave its results has done all that was wanted of it */
+    return dismiss (g, result->member, err);
 }
 
 void probe_result_clear (struct probe_result *result)
 {
     for (size_t m = 0; m < result->nmembers; m++) {
-        for (int stage = 0; stage < PROBE_STAGES; stage++)
-            if (result->told[stage])
-                free (result->told[stage][m].data);
-        free (result->trouble[m]);
-        free (result->remark[m]);
+        struct probe_member *member = &result->member[m];
+
+        for (int number = 0; number < PROBE_STAGES; number++)
+            free (member->told[number].data);
+        free (member->trouble);
+        free (member->remark);
     }
-    for (int stage = 0; stage < PROBE_STAGES; stage++)
-        free (result->told[stage]);
+    free (result->member);
     samples_destroy (result->samples);
-    free (result->answered);
-    free (result->trouble);
-    free (result->remark);
-    free (result->node);
     *result = (struct probe_result){ 0 };
 }

@@ -3,7 +3,7 @@
  *
  * Every member of the group calls at the same time: the leader probe_lead,
  * then perhaps probe_again, and probe_end; the others probe_follow. The leader
- * tells each its part; then all run how->repeats passes over the plan's rounds,
+ * tells each its part; then all run `repeats` passes over the plan's rounds,
  * so that the repeats of a probe are spread over the whole run. A step, one
  * round of one pass:
  *
@@ -12,17 +12,17 @@
  * Guard and rest last one transport gap each, so that no barrier's messages are
  * under way while someone pings. A side lasts one, too, or where members share
  * cores, one for each turn that they take; a member's rails share it. Which
- * side is first alternates. Who waits asleep sends a ping that does not count
- * before its own. A ping without an echo in time is lost. A step has a
- * deadline: time enough to find out about many dead members, but not for ever.
+ * side is first alternates. A member that waits asleep sends a ping that does
+ * not count before its own. A ping without an echo in time is lost. A step has
+ * a deadline, which is long enough to find many dead members.
  *
- * Before the first step, amid them and behind the last, in a step of their own
- * where nobody does anything else, all members measure their loopbacks: as many
- * pings of each rail to itself. Who cannot has none, and nothing is wrong.
+ * Before the first step, amid them and after the last, in steps of their own,
+ * all members measure their loopbacks: as many pings of each rail to itself. A
+ * rail that cannot has none, and nothing is wrong.
  *
- * Before that and behind it the members wait asleep, for as long as the leader
- * plans and judges, and learn whether there is a plan, of a second stage at
- * last, or they may leave.
+ * Before and after that the members sleep for as long as the leader plans and
+ * judges, and learn whether there is a plan, a plan of a second stage, or
+ * whether they may leave.
  */
 #ifndef PROBE_PROBE_H
 #define PROBE_PROBE_H
@@ -34,6 +34,7 @@
 #include "core/samples/samples.h"
 #include "probe/group.h"
 #include "util/error.h"
+#include "util/progress.h"
 
 enum {
     PROBE_REPEATS_MAX = 1000,
@@ -43,34 +44,23 @@ enum {
 
 enum { PROBE_STAGES = 2 };
 
-struct probe_result {
-    struct samples *samples;  /* hosts, nonce, job left to the caller */
-    bool *answered;           /* [member] */
-    char **trouble;           /* [member] what went wrong with its rails, one
-                                 sentence; NULL: nothing */
-    char **remark;            /* [member] what it says beside (group_remark) */
-    struct node *node;        /* [member] what its host is, without its name;
-                                 of those that answered */
-    struct group_stats stats; /* of all members that answered */
-    size_t nmembers;
-    /* [member] what the members were told, in each stage: to be asked for as
-     * long as the group lives
+/* What is known of a member in the end. */
+struct probe_member {
+    bool answered;
+    char *trouble;    /* what went wrong with its rails, one sentence; NULL:
+                         nothing */
+    char *remark;     /* group_remark of it */
+    struct node node; /* what its host is, without its name, if it answered */
+    /* what it was told in each stage: to be fetched as long as the group lives
      */
-    struct group_blob *told[PROBE_STAGES];
+    struct group_blob told[PROBE_STAGES];
 };
 
-/* How to measure. */
-struct probe_how {
-    unsigned int repeats; /* passes over the rounds */
-    unsigned int level;   /* service level of the pings */
-};
-
-/* Called with the steps done, and how many there are, as long as a stage
- * lasts.
- */
-struct probe_watch {
-    void (*fn) (void *arg, uint64_t done, uint64_t total);
-    void *arg;
+struct probe_result {
+    struct samples *samples; /* hosts, nonce, job left to the caller */
+    struct probe_member *member; /* [nmembers] */
+    size_t nmembers;
+    struct group_stats stats; /* of all members that answered */
 };
 
 /* What an endpoint of the plan is to the group: a peer, by one of its LIDs. */
@@ -79,26 +69,31 @@ struct probe_end {
     uint8_t lid; /* counted from its first */
 };
 
-/* Measure. end[i] is endpoint i of the plan. All probes of the plan are in the
- * samples, from both sides; those of a member that died are lost. Return 0, or
- * -1 with err; probe_end and probe_result_clear are due in both cases. watch
- * may be NULL.
- */
-int probe_lead (struct group *g, const struct plan *plan,
-                const struct probe_end *end, const struct probe_how *how,
-                const struct probe_watch *watch, struct probe_result *result,
-                struct error *err);
+/* What to measure, and how. */
+struct probe_stage {
+    const struct plan *plan;
+    size_t first;                /* the stage is the rounds from this one on */
+    const struct probe_end *end; /* [endpoint of the plan] */
+    unsigned int repeats;        /* passes over the rounds */
+    unsigned int level;          /* service level of the pings */
+    struct progress *progress;   /* shown in steps; may be NULL */
+};
 
-/* Measure the rounds of a plan from `first` on, as a second stage, and append
- * their samples. Return 0, or -1 with err and the samples as they were.
+/* Measure. All probes of the plan are in the samples, from both sides; those of
+ * a member that died are lost. Return 0, or -1 with err; probe_end and
+ * probe_result_clear are due in both cases.
  */
-int probe_again (struct group *g, const struct plan *plan, size_t first,
-                 const struct probe_end *end, const struct probe_how *how,
-                 const struct probe_watch *watch, struct probe_result *result,
-                 struct error *err);
+int probe_lead (struct group *g, const struct probe_stage *stage,
+                struct probe_result *result, struct error *err);
+
+/* Measure a second stage, and append its samples. Return 0, or -1 with err and
+ * the samples as they were.
+ */
+int probe_again (struct group *g, const struct probe_stage *stage,
+                 struct probe_result *result, struct error *err);
 
 /* Tell every living member that it may leave. Return 0, or -1 with err. */
-int probe_end (struct group *g, struct probe_result *result,
+int probe_end (struct group *g, const struct probe_result *result,
                struct error *err);
 void probe_result_clear (struct probe_result *result);
 

@@ -103,6 +103,11 @@ int step_form_group (struct step *s, struct error *err)
     return 0;
 }
 
+void step_say (const char *host, const char *text)
+{
+    fprintf (stderr, "pmm: %s%s%s\n", host, *host ? ": " : "", text);
+}
+
 void step_clear (struct step *s)
 {
     group_destroy (s->group);

@@ -55,6 +55,9 @@ int step_form_group (struct step *s, struct error *err);
 int step_load (struct step *s, struct error *err);
 int step_load_and_serve (struct step *s, struct error *err);
 
+/* Tell people about a host; "": it is not known. */
+void step_say (const char *host, const char *text);
+
 void step_clear (struct step *s);
 
 #endif /* PROBE_STEP_H */

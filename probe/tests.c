@@ -330,7 +330,7 @@ static int predict (void *arg, struct error *err)
     return p->series ? 0 : -1;
 }
 
-/* What PMM tells of all pairs beside what others measured. */
+/* What PMM tells of all pairs, compared with what others measured. */
 static int print_pmm (struct tests *x, const struct exchange_session *session,
                       const struct series *s, FILE *fp, struct error *err)
 {
@@ -419,7 +419,7 @@ static int read_site (struct tests *x, struct error *err)
     return site_check (&x->site, err);
 }
 
-/* Who is no member is not in the test. Return how many. */
+/* Ranks that are no members are not in the test. Return how many. */
 static size_t say_missing (const struct roster *r)
 {
     size_t missing = 0;
@@ -428,8 +428,7 @@ static size_t say_missing (const struct roster *r)
         if (r->rank[i].member != ROSTER_NONE)
             continue;
         missing++;
-        fprintf (stderr, "pmm: %s%s%s\n", r->rank[i].host,
-                 *r->rank[i].host ? ": " : "", r->rank[i].why);
+        step_say (r->rank[i].host, r->rank[i].why);
     }
     return missing;
 }
@@ -477,15 +476,14 @@ static int run (struct tests *x, const struct exchange_test *test,
     return rc == 0 && missing > 0 ? ERROR_WORLD : rc;
 }
 
-/* As in a check, who does not lead is not to end the step. */
+/* As in a check, a process that does not lead must not end the step. */
 static int finish (const struct tests *x, int rc, const struct error *err)
 {
     const struct step *step = &x->step;
     bool leads = !step->roster || step->rank == step_leader (step);
 
     if (rc < 0 && (leads || err->fault == ERROR_WORLD))
-        fprintf (stderr, "pmm: %s%s%s\n", step->host,
-                 *step->host ? ": " : "", err->text);
+        step_say (step->host, err->text);
     return !leads ? 0 : rc < 0 ? (int)err->fault : rc;
 }
 

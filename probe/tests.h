@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The tests of pmm-probe: pairs, topology, noise (probe/exchange), between the
  * nodes of a job step, over verbs or the emulator. With the snapshot at hand
- * pattern pmm needs no plan, and what it tells of all pairs is printed beside
+ * pattern pmm needs no plan, and what it tells of all pairs is compared with
  * what other patterns of the same run measured.
  */
 #ifndef PROBE_TESTS_H

@@ -20,8 +20,8 @@
  * serves all of them; a timed message says by which it goes, and its answer
  * goes back by the same. All other messages go by the first.
  *
- * A message may have a pad behind it: bytes that keep the wire busy, as those
- * of a user's message do, and that nobody reads.
+ * A message may have a pad after it: bytes that keep the wire busy, as those of
+ * a user's message do, and that are not delivered.
  */
 #ifndef PROBE_TRANSPORT_H
 #define PROBE_TRANSPORT_H
@@ -40,8 +40,8 @@ enum {
     TRANSPORT_LMC_MAX = 7,
 };
 
-/* What an endpoint publishes: who it is in the fabric, and where messages
- * reach it, which only its transport understands.
+/* What an endpoint publishes: its port in the fabric, and where messages reach
+ * it, which only its transport understands.
  */
 struct transport_address {
     uint64_t guid; /* of the port */

@@ -17,6 +17,7 @@
 
 #include "probe/emu_proto.h"
 #include "probe/wire.h"
+#include "util/alloc.h"
 
 enum {
     OUT_MAX = 16384,
@@ -135,78 +136,68 @@ static int bad_answer (struct error *err)
 static void emu_close (void *t)
 {
     struct emu *e = t;
-    int saved_errno = errno;
 
-    if (!e)
-        return;
     if (e->fd >= 0)
         close (e->fd);
     free (e->endpoint);
     free (e->peer);
     free (e);
-    errno = saved_errno;
 }
 
 static int read_welcome (struct emu *e, struct error *err)
 {
-    size_t len;
-    int type = read_frame (e, &len, err);
-    const uint8_t *p = e->in + EMU_HEADER;
+    struct wire_in in = { .p = e->in + EMU_HEADER };
+    int type = read_frame (e, &in.left, err);
 
     if (type < 0)
         return -1;
-    if (type != EMU_WELCOME || len < 4)
-        return bad_answer (err);
-    e->rails = wire_get (p, 4);
-    if (e->rails < 1 || e->rails > EMU_RAILS_MAX
-        || len != 4 + EMU_RAIL * e->rails)
+    e->rails = wire_take (&in, 4);
+    if (type != EMU_WELCOME || e->rails < 1 || e->rails > EMU_RAILS_MAX
+        || in.left != EMU_RAIL * e->rails)
         return bad_answer (err);
     for (size_t i = 0; i < e->rails; i++) {
-        const uint8_t *rail = p + 4 + EMU_RAIL * i;
         struct transport_address *a = &e->address[i];
 
-        e->own[i] = (uint32_t)wire_get (rail, 4);
-        a->guid = wire_get (rail + 4, 8);
-        a->lid = (uint16_t)wire_get (rail + 12, 2);
-        a->lmc = rail[14];
+        e->own[i] = (uint32_t)wire_take (&in, 4);
+        a->guid = wire_take (&in, 8);
+        a->lid = (uint16_t)wire_take (&in, 2);
+        a->lmc = (uint8_t)wire_take (&in, 1);
         a->len = 4;
         wire_put (a->data, e->own[i], 4);
     }
     return 0;
 }
 
+/* Connect to the emulator, as this host. Return 0, or -1 with err. */
+static int say_hello (struct emu *e, const char *where, const char *host,
+                      struct error *err)
+{
+    struct sockaddr_un sa = { .sun_family = AF_UNIX };
+    uint8_t *p;
+
+    if (strlen (where) >= sizeof (sa.sun_path) || !*where)
+        return error_input (err, "EmuSocket '%s' is no name of a socket",
+                            where);
+    strcpy (sa.sun_path, where);
+    e->fd = socket (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (e->fd < 0 || connect (e->fd, (struct sockaddr *)&sa, sizeof (sa)) < 0)
+        return error_errno (err, "no fabric emulator at %s", where);
+    if (!(p = add_frame (e, EMU_HELLO, 4 + strlen (host), err)))
+        return -1;
+    wire_put (p, EMU_VERSION, 4);
+    memcpy (p + 4, host, strlen (host));
+    return read_welcome (e, err);
+}
+
 static void *emu_open (const struct site *site, const char *host, bool pads,
                        struct error *err)
 {
-    const char *where = site->emu_socket;
-    struct sockaddr_un sa = { .sun_family = AF_UNIX };
-    struct emu *e = calloc (1, sizeof (*e));
-    uint8_t *p;
+    struct emu *e = xcalloc (1, sizeof (*e));
 
     (void)pads;
-    if (!e) {
-        error_nomem (err);
-        return NULL;
-    }
     e->fd = -1;
-    if (strlen (where) >= sizeof (sa.sun_path) || !*where) {
-        error_input (err, "EmuSocket '%s' is no name of a socket", where);
-        goto error;
-    }
-    strcpy (sa.sun_path, where);
-    e->fd = socket (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (e->fd < 0 || connect (e->fd, (struct sockaddr *)&sa, sizeof (sa)) < 0) {
-        error_errno (err, "no fabric emulator at %s", where);
-        goto error;
-    }
-    if (!(p = add_frame (e, EMU_HELLO, 4 + strlen (host), err)))
-        goto error;
-    wire_put (p, EMU_VERSION, 4);
-    memcpy (p + 4, host, strlen (host));
-    if (read_welcome (e, err) < 0)
-        goto error;
-    return e;
-error:
+    if (say_hello (e, site->emu_socket, host, err) == 0)
+        return e;
     emu_close (e);
     return NULL;
 }
@@ -228,8 +219,7 @@ static int emu_connect (void *t, uint64_t key,
     struct emu *e = t;
     uint8_t *p;
 
-    if (!(e->endpoint = calloc (n, sizeof (*e->endpoint))))
-        return error_nomem (err);
+    e->endpoint = xcalloc (n, sizeof (*e->endpoint));
     e->npeers = n;
     for (size_t i = 0; i < n; i++) {
         e->endpoint[i] = (uint32_t)wire_get (peer[i].data, 4);
@@ -238,8 +228,7 @@ static int emu_connect (void *t, uint64_t key,
         if (e->endpoint[i] >= e->npeer)
             e->npeer = e->endpoint[i] + 1;
     }
-    if (!(e->peer = malloc (e->npeer * sizeof (*e->peer))))
-        return error_nomem (err);
+    e->peer = xarray (e->npeer, sizeof (*e->peer));
     for (size_t i = 0; i < e->npeer; i++)
         e->peer[i] = NO_PEER;
     for (size_t i = 0; i < n; i++)

@@ -232,8 +232,8 @@ static int verbs_connect (void *t, uint64_t key,
 
     (void)members;
     v->run.key = key;
-    /* the highest bit is for privileged ones; and nobody is to guess the
-     * nonce from it
+    /* the highest bit is for privileged ones; and the nonce cannot be guessed
+     * from it
      */
     v->run.qkey = (uint32_t)(key * UINT64_C (0x9e3779b97f4a7c15) >> 33);
     if (read_peers (v, peer, n, err) < 0)
@@ -302,7 +302,7 @@ static int verbs_prepare (void *t, uint32_t rail, uint32_t peer,
 {
     struct verbs *v = t;
     struct verbs_rail *r = &v->rail[rail];
-    int rc = r->lost ? 1 : verbs_rail_prepare (r, &v->run, peer, way, err);
+    int rc = r->lost ? 1 : verbs_rail_prepare (r, peer, way, err);
 
     return rc < 0 ? lose (v, r, err) : rc;
 }
@@ -314,9 +314,7 @@ static int verbs_send (void *t, uint32_t rail, uint32_t peer,
     struct verbs *v = t;
     struct verbs_rail *r = &v->rail[rail];
 
-    if (verbs_rail_send (r, &v->run, peer, VERBS_DATA, data, len, pad, timing,
-                         err)
-        < 0)
+    if (verbs_rail_send (r, peer, VERBS_DATA, data, len, pad, timing, err) < 0)
         return lose (v, r, err);
     return 0;
 }
@@ -324,20 +322,6 @@ static int verbs_send (void *t, uint32_t rail, uint32_t peer,
 /*
  * Receiving
  */
-
-/* Take a message from a rail. Return 1 with a packet, 0, or -1 with err. *came
- * says whether anything came.
- */
-static int take (struct verbs *v, struct verbs_rail *rail,
-                 struct packet *packet, bool *came, struct error *err)
-{
-    struct verbs_header header;
-    int rc = verbs_rail_take (rail, &v->run, packet, &header, came, err);
-
-    if (rc > 0 && header.type == VERBS_WIRE)
-        return verbs_rail_wire (rail, &v->run, packet, err);
-    return rc;
-}
 
 /* Look at each rail once. Return 1 with a packet, 0, or -1 with err. *came
  * says whether anything came.
@@ -350,7 +334,7 @@ static int look (struct verbs *v, struct packet *packet, bool *came,
         size_t i = v->next++ % v->rails;
         struct verbs_rail *rail = &v->rail[i];
         bool here = false;
-        int rc = rail->lost ? 0 : take (v, rail, packet, &here, err);
+        int rc = rail->lost ? 0 : verbs_rail_take (rail, packet, &here, err);
 
         *came |= here;
         if (rc < 0 && lose (v, rail, err) < 0)

@@ -43,7 +43,7 @@ int verbs_cq_open (struct verbs_cq *cq, struct verbs_device *device,
 void verbs_cq_close (struct verbs_cq *cq);
 
 /* Take one completion. Return 1, 0 where there is none, or -1 with err. Where
- * the status is no success only wr_id holds beside it.
+ * the status is no success, only wr_id is valid.
  */
 int verbs_cq_poll (struct verbs_cq *cq, struct verbs_completion *c,
                    struct error *err);

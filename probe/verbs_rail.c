@@ -31,9 +31,10 @@
 #include "probe/cpu.h"
 #include "probe/wire.h"
 #include "util/alloc.h"
+#include "util/rng.h"
 
 enum {
-    UD_RECEIVES = 2048, /* who asks so many at once loses no answer */
+    UD_RECEIVES = 2048, /* answers to as many questions at once */
     UD_SENDS = 256,
     RC_DEPTH = 8,
     RC_CQ_DEPTH = 8192, /* what bounds the number of RC queue pairs, as what
@@ -109,20 +110,16 @@ static void close_way (struct verbs_way *way)
     if (way->rc)
         verbs_qp_close (way->rc);
     free (way->rc);
+    free (way);
 }
 
 void verbs_rail_close (struct verbs_rail *rail)
 {
-    for (size_t i = 0; i < rail->nways; i++) {
-        struct verbs_way *next = rail->way[i].next;
-
-        close_way (&rail->way[i]);
-        for (struct verbs_way *way = next; way; way = next) {
-            next = way->next;
+    for (size_t i = 0; rail->way && i < rail->run->npeers; i++)
+        for (struct verbs_way *way; (way = rail->way[i]);) {
+            rail->way[i] = way->next;
             close_way (way);
-            free (way);
         }
-    }
     free (rail->way);
     verbs_qp_close (&rail->ud);
     verbs_cq_close (&rail->receives);
@@ -133,63 +130,59 @@ void verbs_rail_close (struct verbs_rail *rail)
     *rail = (struct verbs_rail){ .armed = false };
 }
 
-int verbs_rail_start (struct verbs_rail *rail, const struct verbs_run *run,
+int verbs_rail_start (struct verbs_rail *rail, struct verbs_run *run,
                       uint32_t self, struct error *err)
 {
+    rail->run = run;
     rail->self = self;
     rail->way = xcalloc (run->npeers, sizeof (*rail->way));
-    rail->nways = run->npeers;
     return verbs_qp_start_ud (&rail->ud, run->qkey, err);
 }
 
 /* That there is no way to itself is no trouble: the loopback is not measured.
  */
-static void note_trouble (struct verbs_rail *rail, const struct verbs_run *run,
-                          uint32_t peer, const char *what)
+static void note_trouble (struct verbs_rail *rail, uint32_t peer,
+                          const char *what)
 {
     if (!rail->trouble.text[0] && peer != rail->self)
         error_world (&rail->trouble, "%s: no way to %s of %s: %s",
-                     rail->device.name, run->at[peer].name,
-                     run->at[peer].node, what);
+                     rail->device.name, rail->run->at[peer].name,
+                     rail->run->at[peer].node, what);
 }
 
 /* Try no sooner again than in a while, which is long where a try takes long:
- * meanwhile nobody is answered.
+ * meanwhile no message is answered.
  */
-static void try_later (const struct verbs_rail *rail,
-                       const struct verbs_run *run, struct verbs_way *way,
+static void try_later (const struct verbs_rail *rail, struct verbs_way *way,
                        int64_t began_ns)
 {
     int64_t now = verbs_device_now_ns (&rail->device);
     int64_t rest = RETRY_COSTS * (now - began_ns);
 
-    if (rest < RETRY_GAPS * run->gap_ns)
-        rest = RETRY_GAPS * run->gap_ns;
+    if (rest < RETRY_GAPS * rail->run->gap_ns)
+        rest = RETRY_GAPS * rail->run->gap_ns;
     way->due_ns = now + rest;
 }
 
 /* Returns NULL where one of the ports has no such LID. */
-static struct verbs_way *find_way (struct verbs_rail *rail,
-                                   const struct verbs_run *run, uint32_t peer,
+static struct verbs_way *find_way (struct verbs_rail *rail, uint32_t peer,
                                    struct transport_way by)
 {
-    struct verbs_way *way = &rail->way[peer];
+    struct verbs_way **way = &rail->way[peer];
 
-    if (by.own >> rail->at.lmc || by.other >> run->at[peer].lmc)
+    if (by.own >> rail->at.lmc || by.other >> rail->run->at[peer].lmc)
         return NULL;
-    while (way->by.own != by.own || way->by.other != by.other) {
-        if (!way->next) {
-            way->next = xcalloc (1, sizeof (*way));
-            way->next->by = by;
-        }
-        way = way->next;
+    while (*way && ((*way)->by.own != by.own || (*way)->by.other != by.other))
+        way = &(*way)->next;
+    if (!*way) {
+        *way = xcalloc (1, sizeof (**way));
+        (*way)->by = by;
     }
-    return way;
+    return *way;
 }
 
 /* For timed messages or others. Returns NULL where there is no way. */
-static struct ibv_ah *find_ah (struct verbs_rail *rail,
-                               const struct verbs_run *run, uint32_t peer,
+static struct ibv_ah *find_ah (struct verbs_rail *rail, uint32_t peer,
                                struct verbs_way *way, bool timed)
 {
     uint8_t sl = timed ? rail->sl : rail->device.sl;
@@ -199,11 +192,12 @@ static struct ibv_ah *find_ah (struct verbs_rail *rail,
 
     if (*ah || (now = verbs_device_now_ns (&rail->device)) < way->due_ns)
         return *ah;
-    verbs_device_route (&rail->device, &run->at[peer], way->by, sl, &attr);
+    verbs_device_route (&rail->device, &rail->run->at[peer], way->by, sl,
+                        &attr);
     if ((*ah = ibv_create_ah (rail->device.pd, &attr)))
         return *ah;
-    note_trouble (rail, run, peer, strerror (errno));
-    try_later (rail, run, way, now);
+    note_trouble (rail, peer, strerror (errno));
+    try_later (rail, way, now);
     return NULL;
 }
 
@@ -225,8 +219,8 @@ static uint32_t stamp (struct verbs_rail *rail,
 }
 
 /* See what sends are over, where half of the queue is full. */
-static int make_room (struct verbs_rail *rail, const struct verbs_run *run,
-                      const struct verbs_qp *q, bool waits, struct error *err)
+static int make_room (struct verbs_rail *rail, const struct verbs_qp *q,
+                      bool waits, struct error *err)
 {
     int64_t until = 0;
 
@@ -241,16 +235,15 @@ static int make_room (struct verbs_rail *rail, const struct verbs_run *run,
             return 0;
         now = verbs_device_now_ns (&rail->device);
         if (until == 0)
-            until = now + run->gap_ns;
+            until = now + rail->run->gap_ns;
         else if (now >= until)
             return 0;
     }
 }
 
-static int post (struct verbs_rail *rail, const struct verbs_run *run,
-                 struct verbs_qp *q, enum verbs_type type,
-                 struct verbs_message *m, struct transport_timing *timing,
-                 struct error *err)
+static int post (struct verbs_rail *rail, struct verbs_qp *q,
+                 enum verbs_type type, struct verbs_message *m,
+                 struct transport_timing *timing, struct error *err)
 {
     uint8_t buf[VERBS_HEADER];
     struct verbs_header header = {
@@ -260,11 +253,11 @@ static int post (struct verbs_rail *rail, const struct verbs_run *run,
         .pad = (uint16_t)m->pad,
     };
 
-    if (make_room (rail, run, q, !timing && run->size_max > 0, err) < 0)
+    if (make_room (rail, q, !timing && rail->run->size_max > 0, err) < 0)
         return -1;
     if (timing)
         header.held_ns = stamp (rail, timing);
-    verbs_header_pack (buf, run->key, &header);
+    verbs_header_pack (buf, rail->run->key, &header);
     m->header = buf;
     return verbs_qp_send (q, m, err) < 0 ? -1 : 0;
 }
@@ -277,28 +270,29 @@ static struct transport_way way_of (const struct transport_timing *timing)
     return timing->answers ? timing->answers->way : timing->way;
 }
 
-int verbs_rail_send (struct verbs_rail *rail, const struct verbs_run *run,
-                     uint32_t peer, enum verbs_type type, const uint8_t *data,
-                     size_t len, size_t pad, struct transport_timing *timing,
+int verbs_rail_send (struct verbs_rail *rail, uint32_t peer,
+                     enum verbs_type type, const uint8_t *data, size_t len,
+                     size_t pad, struct transport_timing *timing,
                      struct error *err)
 {
     bool by_rc = timing && rail->at.rc;
-    struct verbs_way *way = find_way (rail, run, peer, way_of (timing));
+    struct verbs_way *way = find_way (rail, peer, way_of (timing));
     struct verbs_qp *q = !by_rc ? &rail->ud : way ? way->rc : NULL;
     struct verbs_message m = {
         .data = data,
         .len = len,
         .pad = pad,
         .ah = by_rc || rail->lost || !way
-                  ? NULL : find_ah (rail, run, peer, way, timing != NULL),
-        .qpn = run->at[peer].qpn,
-        .qkey = run->qkey,
+                  ? NULL
+                  : find_ah (rail, peer, way, timing != NULL),
+        .qpn = rail->run->at[peer].qpn,
+        .qkey = rail->run->qkey,
     };
 
     if (by_rc && q && q->broken)
-        note_trouble (rail, run, peer, ibv_wc_status_str (q->why));
+        note_trouble (rail, peer, ibv_wc_status_str (q->why));
     if (by_rc ? q && q->connected && !q->broken && !rail->lost : m.ah != NULL)
-        return post (rail, run, q, type, &m, timing, err);
+        return post (rail, q, type, &m, timing, err);
     if (timing)
         stamp (rail, timing);
     return 0;
@@ -323,8 +317,7 @@ static struct transport_way came_by (const struct verbs_slot *slot,
 /* Believe a datagram or count it. Returns the number of bytes of data, or
  * -1.
  */
-static int check (const struct verbs_rail *rail, struct verbs_run *run,
-                  const struct verbs_slot *slot,
+static int check (const struct verbs_rail *rail, const struct verbs_slot *slot,
                   const struct verbs_completion *c, struct verbs_header *h,
                   const uint8_t **data)
 {
@@ -335,14 +328,14 @@ static int check (const struct verbs_rail *rail, struct verbs_run *run,
     struct verbs_origin origin = { c->src_qp, c->slid,
                                    c->grh ? slot->data : NULL };
 
-    if (!verbs_header_unpack (h, p, len, run->key, run->npeers)
-        || (ud ? !verbs_is_from (&origin, &run->at[h->from])
+    if (!verbs_header_unpack (h, p, len, rail->run->key, rail->run->npeers)
+        || (ud ? !verbs_is_from (&origin, &rail->run->at[h->from])
                : h->from != slot->qp->peer)) {
-        run->counts.foreign++;
+        rail->run->counts.foreign++;
         return -1;
     }
-    if (!verbs_window_take (&run->window[h->from], h->sequence)) {
-        run->counts.repeated++;
+    if (!verbs_window_take (&rail->run->window[h->from], h->sequence)) {
+        rail->run->counts.repeated++;
         return -1;
     }
     *data = p + VERBS_HEADER;
@@ -372,42 +365,13 @@ static int take_failed (const struct verbs_rail *rail, struct verbs_slot *slot,
     return 0;
 }
 
-int verbs_rail_take (struct verbs_rail *rail, struct verbs_run *run,
-                     struct packet *packet, struct verbs_header *header,
-                     bool *came, struct error *err)
-{
-    struct verbs_completion c;
-    struct verbs_slot *slot;
-    const uint8_t *data;
-    int rc = verbs_cq_poll (&rail->receives, &c, err);
-    int len;
-
-    *came = rc > 0;
-    if (rc <= 0)
-        return rc;
-    slot = (struct verbs_slot *)(uintptr_t)c.wr_id;
-    if (c.status != IBV_WC_SUCCESS)
-        return take_failed (rail, slot, &c, err);
-    if (!rail->trusted)
-        check_clock (rail, &c);
-    if ((len = check (rail, run, slot, &c, header, &data)) >= 0) {
-        packet->stamp_ns = c.stamp_ns;
-        packet->held_ns = header->held_ns;
-        packet->peer = header->from;
-        packet->way = came_by (slot, &c, &run->at[header->from]);
-        packet->len = (size_t)len;
-        memcpy (packet->data, data, packet->len);
-    }
-    return verbs_qp_return (slot, err) < 0 ? -1 : len >= 0;
-}
-
 /*
  * RC queue pairs
  */
 
-static int say_wire (struct verbs_rail *rail, const struct verbs_run *run,
-                     uint32_t peer, const struct verbs_qp *q,
-                     unsigned int flags, struct error *err)
+static int say_wire (struct verbs_rail *rail, uint32_t peer,
+                     const struct verbs_qp *q, unsigned int flags,
+                     struct error *err)
 {
     uint8_t buf[WIRE_SIZE];
 
@@ -416,15 +380,14 @@ static int say_wire (struct verbs_rail *rail, const struct verbs_run *run,
     buf[5] = rail->sl;
     buf[6] = q->way.own;
     buf[7] = q->way.other;
-    return verbs_rail_send (rail, run, peer, VERBS_WIRE, buf, sizeof (buf), 0,
-                            NULL, err);
+    return verbs_rail_send (rail, peer, VERBS_WIRE, buf, sizeof (buf), 0, NULL,
+                            err);
 }
 
 /* Returns the peer's queue pair of a way, a new one where there is none; NULL
  * where there can be none.
  */
-static struct verbs_qp *find_rc (struct verbs_rail *rail,
-                                 const struct verbs_run *run, uint32_t peer,
+static struct verbs_qp *find_rc (struct verbs_rail *rail, uint32_t peer,
                                  struct verbs_way *way)
 {
     struct verbs_qp *q = way->rc;
@@ -436,7 +399,7 @@ static struct verbs_qp *find_rc (struct verbs_rail *rail,
     if (rail->nrc == rail->rc_max
         || verbs_qp_open (q, &rail->device, IBV_QPT_RC, RC_DEPTH, RC_DEPTH,
                           &rail->sends, &rail->receives, &why) < 0) {
-        note_trouble (rail, run, peer, why.text);
+        note_trouble (rail, peer, why.text);
         verbs_qp_close (q);
         free (q);
         return NULL;
@@ -448,24 +411,22 @@ static struct verbs_qp *find_rc (struct verbs_rail *rail,
     return q;
 }
 
-int verbs_rail_prepare (struct verbs_rail *rail, const struct verbs_run *run,
-                        uint32_t peer, struct transport_way by,
-                        struct error *err)
+int verbs_rail_prepare (struct verbs_rail *rail, uint32_t peer,
+                        struct transport_way by, struct error *err)
 {
-    struct verbs_way *way = find_way (rail, run, peer, by);
+    struct verbs_way *way = find_way (rail, peer, by);
     struct verbs_qp *q;
     int64_t now;
 
-    if (!way || !find_ah (rail, run, peer, way, !rail->at.rc)
-        || !rail->at.rc)
+    if (!way || !find_ah (rail, peer, way, !rail->at.rc) || !rail->at.rc)
         return 1;
-    q = find_rc (rail, run, peer, way);
+    q = find_rc (rail, peer, way);
     if (!q || q->ready || q->broken)
         return 1;
     if ((now = verbs_device_now_ns (&rail->device)) < way->due_ns)
         return 0;
-    try_later (rail, run, way, now);
-    return say_wire (rail, run, peer, q, VERBS_WIRE_ASKS, err);
+    try_later (rail, way, now);
+    return say_wire (rail, peer, q, VERBS_WIRE_ASKS, err);
 }
 
 /* As group.h has it. */
@@ -482,20 +443,18 @@ static int64_t lost_ns (const struct verbs_run *run)
 static uint32_t first_psn (const struct verbs_run *run, uint32_t from,
                            uint32_t to)
 {
-    uint64_t x = run->key ^ ((uint64_t)from << 32 | to);
-
-    x = (x ^ x >> 31) * UINT64_C (0x9e3779b97f4a7c15);
-    return (uint32_t)(x >> 40);
+    return (uint32_t)(rng_mix (run->key ^ ((uint64_t)from << 32 | to)) >> 40);
 }
 
-/* Who asks knows on which level it is to be; who is asked, perhaps not yet. */
+/* The side that asks knows the level; the other one perhaps not yet. */
 static uint8_t wired_sl (const struct verbs_rail *rail, const uint8_t *data)
 {
     return data[4] & VERBS_WIRE_ASKS ? data[5] : rail->sl;
 }
 
-int verbs_rail_wire (struct verbs_rail *rail, const struct verbs_run *run,
-                     const struct packet *packet, struct error *err)
+/* A datagram of type VERBS_WIRE came. Return 0, or -1 with err. */
+static int take_wire (struct verbs_rail *rail, const struct packet *packet,
+                      struct error *err)
 {
     uint32_t peer = packet->peer;
     struct verbs_way *way;
@@ -504,27 +463,59 @@ int verbs_rail_wire (struct verbs_rail *rail, const struct verbs_run *run,
     if (packet->len != WIRE_SIZE || packet->data[5] > SL_MAX || !rail->at.rc)
         return 0;
     /* what is its own is our other */
-    way = find_way (rail, run, peer,
-                    (struct transport_way){ packet->data[7],
-                                            packet->data[6] });
-    if (!way || !(q = find_rc (rail, run, peer, way)))
+    way = find_way (rail, peer,
+                    (struct transport_way){ packet->data[7], packet->data[6] });
+    if (!way || !(q = find_rc (rail, peer, way)))
         return 0;
     if (!q->connected && !q->broken) {
         struct error why;
 
-        if (verbs_qp_start_rc (q, &run->at[peer],
+        if (verbs_qp_start_rc (q, &rail->run->at[peer],
                                wired_sl (rail, packet->data),
                                (uint32_t)wire_get (packet->data, 4),
-                               first_psn (run, rail->self, peer),
-                               first_psn (run, peer, rail->self),
-                               lost_ns (run), &why) < 0) {
+                               first_psn (rail->run, rail->self, peer),
+                               first_psn (rail->run, peer, rail->self),
+                               lost_ns (rail->run), &why)
+            < 0) {
             q->broken = true;
-            note_trouble (rail, run, peer, why.text);
+            note_trouble (rail, peer, why.text);
         }
     }
     if (packet->data[4] & VERBS_WIRE_READY)
         q->ready = q->connected;
-    return packet->data[4] & VERBS_WIRE_ASKS
-               ? say_wire (rail, run, peer, q, 0, err)
-               : 0;
+    return packet->data[4] & VERBS_WIRE_ASKS ? say_wire (rail, peer, q, 0, err)
+                                             : 0;
+}
+
+int verbs_rail_take (struct verbs_rail *rail, struct packet *packet, bool *came,
+                     struct error *err)
+{
+    struct verbs_completion c;
+    struct verbs_header header;
+    struct verbs_slot *slot;
+    const uint8_t *data;
+    int rc = verbs_cq_poll (&rail->receives, &c, err);
+    int len;
+
+    *came = rc > 0;
+    if (rc <= 0)
+        return rc;
+    slot = (struct verbs_slot *)(uintptr_t)c.wr_id;
+    if (c.status != IBV_WC_SUCCESS)
+        return take_failed (rail, slot, &c, err);
+    if (!rail->trusted)
+        check_clock (rail, &c);
+    if ((len = check (rail, slot, &c, &header, &data)) >= 0) {
+        packet->stamp_ns = c.stamp_ns;
+        packet->held_ns = header.held_ns;
+        packet->peer = header.from;
+        packet->way = came_by (slot, &c, &rail->run->at[header.from]);
+        packet->len = (size_t)len;
+        memcpy (packet->data, data, packet->len);
+    }
+    if (verbs_qp_return (slot, err) < 0)
+        return -1;
+    if (len >= 0 && header.type == VERBS_WIRE)
+        return take_wire (rail, packet, err);
+    return len >= 0;
 }

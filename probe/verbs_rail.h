@@ -45,14 +45,14 @@ struct verbs_way { /* from a rail to a peer */
 };
 
 struct verbs_rail {
+    struct verbs_run *run; /* borrowed, from verbs_rail_start on */
     struct verbs_device device;
     struct verbs_address at;
     struct transport_address address;
     struct ibv_comp_channel *channel;
     struct verbs_cq sends, receives;
     struct verbs_qp ud;
-    struct verbs_way *way; /* [npeers] by the first LIDs, others behind */
-    size_t nways;
+    struct verbs_way **way; /* [npeers] lists */
     uint32_t nrc, rc_max;  /* RC queue pairs */
     uint32_t self;         /* peer */
     uint8_t sl;            /* of timed messages */
@@ -74,35 +74,29 @@ int verbs_rail_open (struct verbs_rail *rail,
 void verbs_rail_close (struct verbs_rail *rail);
 
 /* Begin to send and receive. Return 0, or -1 with err. */
-int verbs_rail_start (struct verbs_rail *rail, const struct verbs_run *run,
+int verbs_rail_start (struct verbs_rail *rail, struct verbs_run *run,
                       uint32_t self, struct error *err);
 
 /* Send a datagram by UD, or by the RC queue pair. Where there is no way it is
  * lost. Where there are pads, what is not timed waits for room in the queue,
  * no longer than a gap. Return 0, or -1 with err.
  */
-int verbs_rail_send (struct verbs_rail *rail, const struct verbs_run *run,
-                     uint32_t peer, enum verbs_type type, const uint8_t *data,
-                     size_t len, size_t pad, struct transport_timing *timing,
+int verbs_rail_send (struct verbs_rail *rail, uint32_t peer,
+                     enum verbs_type type, const uint8_t *data, size_t len,
+                     size_t pad, struct transport_timing *timing,
                      struct error *err);
 
-/* Take one datagram, if there is any. Return 1 with packet and header filled
- * in, 0 where there was none or none that counts, or -1 with err. *came says
- * whether anything came at all.
+/* Take one datagram, if there is any. Return 1 with packet filled in, 0 where
+ * there was none or none for the caller, or -1 with err. *came says whether
+ * anything came at all.
  */
-int verbs_rail_take (struct verbs_rail *rail, struct verbs_run *run,
-                     struct packet *packet, struct verbs_header *header,
-                     bool *came, struct error *err);
+int verbs_rail_take (struct verbs_rail *rail, struct packet *packet, bool *came,
+                     struct error *err);
 
 /* Make ready for timed messages. Return 1, or 0 where the peer has not
  * answered yet, or -1 with err.
  */
-int verbs_rail_prepare (struct verbs_rail *rail, const struct verbs_run *run,
-                        uint32_t peer, struct transport_way by,
-                        struct error *err);
-
-/* A datagram of type VERBS_WIRE came. Return 0, or -1 with err. */
-int verbs_rail_wire (struct verbs_rail *rail, const struct verbs_run *run,
-                     const struct packet *packet, struct error *err);
+int verbs_rail_prepare (struct verbs_rail *rail, uint32_t peer,
+                        struct transport_way by, struct error *err);
 
 #endif /* PROBE_VERBS_RAIL_H */

@@ -140,7 +140,7 @@ bool verbs_pkeys_match (uint16_t a, uint16_t b);
 
 /* Whether a port's P_Key is a better one to use than the best so far (0: there
  * is none): of the partition that is wanted (0: of any), and a full member
- * rather than a limited one, who may not speak to its like.
+ * rather than a limited one, as two limited ones cannot communicate.
  */
 bool verbs_pkey_is_better (uint16_t pkey, uint16_t best, uint16_t wanted);
 

@@ -56,10 +56,10 @@ static void compare (struct shared *sh, const struct pathset *ps,
 static int lead_it (struct group *g, struct shared *sh)
 {
     const struct plan_options opts = { .extra_rounds = 1, .budget = 0.001 };
-    const struct probe_how how = { .repeats = REPEATS };
     const struct fabric *f = sh->fabric;
     struct probe_end end[MEMBERS << LMC];
     const char *name[MEMBERS];
+    struct probe_stage stage = { .end = end, .repeats = REPEATS };
     struct probe_result result;
     struct pathset *ps;
     struct plan *plan;
@@ -87,7 +87,8 @@ static int lead_it (struct group *g, struct shared *sh)
             sh->others += end[p[i].a].lid || end[p[i].b].lid;
     }
     sh->probes = plan_probes (plan);
-    rc = probe_lead (g, plan, end, &how, NULL, &result, &err);
+    stage.plan = plan;
+    rc = probe_lead (g, &stage, &result, &err);
     if (rc == 0)
         compare (sh, ps, result.samples);
     if (probe_end (g, &result, &err) < 0)

@@ -48,8 +48,6 @@ static const struct stages {
       .bad = true, .well = MEMBERS },
 };
 
-static const struct probe_how how = { REPEATS, LEVEL };
-
 struct shared {
     const struct stages *what;
     const struct orphans *orphans;
@@ -100,8 +98,10 @@ static void look (struct shared *sh, const struct plan *plan,
     }
     sh->loops[1] = s->nloopbacks - sh->loops[0];
     for (size_t m = 0; m < MEMBERS; m++) {
-        sh->answered += result->answered[m];
-        sh->known += result->answered[m] && *result->node[m].kernel;
+        const struct probe_member *member = &result->member[m];
+
+        sh->answered += member->answered;
+        sh->known += member->answered && *member->node.kernel;
     }
 }
 
@@ -129,6 +129,8 @@ static int run_leader (struct group *g, struct shared *sh)
 {
     struct probe_end end[MEMBERS];
     const char *name[MEMBERS];
+    struct probe_stage stage = { .end = end, .repeats = REPEATS,
+                                 .level = LEVEL };
     struct probe_result result;
     /* quick: while the leader plans, the emulator's clock stands still, but
      * not for long
@@ -154,16 +156,18 @@ static int run_leader (struct group *g, struct shared *sh)
     sh->second = plan_probes (longer) - sh->first;
     if (sh->what->plans)
         group_meanwhile (g, sleep_ms, &think_ms, &err);
-    rc = probe_lead (g, plan, end, &how, NULL, &result, &err);
+    stage.plan = plan;
+    rc = probe_lead (g, &stage, &result, &err);
     sh->samples = rc == 0 ? result.samples->nsamples : 0;
     sh->loops[0] = rc == 0 ? result.samples->nloopbacks : 0;
     if (rc == 0 && sh->what->plans)
         rc = group_meanwhile (g, sleep_ms, &think_ms, &err);
     if (sh->what->dies)
         kill (sh->pid[VICTIM], SIGKILL);
+    stage.plan = longer;
+    stage.first = plan_rounds (plan);
     if (rc == 0 && sh->what->again)
-        sh->again = probe_again (g, longer, plan_rounds (plan), end,
-                                 &how, NULL, &result, &err);
+        sh->again = probe_again (g, &stage, &result, &err);
     if (rc == 0)
         look (sh, plan, &result);
     if (probe_end (g, &result, &err) < 0)
@@ -217,11 +221,13 @@ static int run_orphan (struct group *g, void *data)
         struct probe_result result;
         struct probe_end end[MEMBERS] = { { 0, 0 }, { 1, 0 }, { 2, 0 },
                                           { 3, 0 }, { 4, 0 }, { 5, 0 } };
+        struct probe_stage stage = { .plan = plan, .end = end,
+                                     .repeats = REPEATS, .level = LEVEL };
 
         for (uint32_t i = 1; plan && i + 1 < MEMBERS; i++)
             plan_add (plan, i - 1, i, i + 1);
         if (sh->orphans->told)
-            probe_lead (g, plan, end, &how, NULL, &result, &err);
+            probe_lead (g, &stage, &result, &err);
         raise (SIGKILL);
     }
     if (probe_follow (g, 0, "h0001", &err) < 0 && !strcmp (err.text, wanted)

@@ -12,9 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/alloc.h"
+#include "util/sort.h"
+
 #define NEAR 1e-9 /* of a share: is as much as */
 
-struct crossing {
+struct flood_crossing {
     uint32_t arc, input; /* an arc, or the number of arcs and that of a flow */
     struct flood_flow *flow;
     int hop;
@@ -22,14 +25,14 @@ struct crossing {
 
 static int by_place (const void *va, const void *vb)
 {
-    const struct crossing *a = va;
-    const struct crossing *b = vb;
+    const struct flood_crossing *a = va;
+    const struct flood_crossing *b = vb;
 
     if (a->arc != b->arc)
-        return a->arc < b->arc ? -1 : 1;
+        return util_compare (a->arc, b->arc);
     if (a->input != b->input)
-        return a->input < b->input ? -1 : 1;
-    return (a->flow > b->flow) - (a->flow < b->flow);
+        return util_compare (a->input, b->input);
+    return util_compare (a->flow, b->flow);
 }
 
 static double wants (const struct flood_flow *f)
@@ -38,7 +41,7 @@ static double wants (const struct flood_flow *f)
 }
 
 /* Those of one link, c[0] to c[n - 1]; the next input's begin behind it. */
-static size_t input_end (const struct crossing *c, size_t n, size_t i,
+static size_t input_end (const struct flood_crossing *c, size_t n, size_t i,
                          double *want)
 {
     size_t end = i;
@@ -49,7 +52,7 @@ static size_t input_end (const struct crossing *c, size_t n, size_t i,
 }
 
 /* What a full input of a link gets; 0: it carries all that is wanted. */
-static double share (const struct crossing *c, size_t n, double carries)
+static double share (const struct flood_crossing *c, size_t n, double carries)
 {
     double level = 0;
 
@@ -84,7 +87,7 @@ struct portion {
 /* Of the link's full inputs, which are of c[from] to c[to - 1], find one that
  * gets less than the worst so far.
  */
-static void find_worst (const struct crossing *c, size_t from, size_t to,
+static void find_worst (const struct flood_crossing *c, size_t from, size_t to,
                         double level, struct portion *worst)
 {
     for (size_t i = from, end; i < to; i = end) {
@@ -102,14 +105,14 @@ static void find_worst (const struct crossing *c, size_t from, size_t to,
     }
 }
 
-static void settle (const struct crossing *c, const struct portion *worst)
+static void settle (const struct flood_crossing *c, const struct portion *worst)
 {
     for (size_t k = worst->from; k < worst->to; k++)
         if (c[k].flow->rate < 0)
             c[k].flow->rate = c[k].flow->offer * worst->part;
 }
 
-static void mark_full (const struct crossing *c, size_t n, double level)
+static void mark_full (const struct flood_crossing *c, size_t n, double level)
 {
     double want;
 
@@ -121,7 +124,7 @@ static void mark_full (const struct crossing *c, size_t n, double level)
     }
 }
 
-static void fill (const struct crossing *c, size_t n, double byte_ns,
+static void fill (const struct flood_crossing *c, size_t n, double byte_ns,
                   struct flood_arc *arc)
 {
     size_t inputs = 0;
@@ -148,7 +151,7 @@ static void fill (const struct crossing *c, size_t n, double byte_ns,
         arc->ahead_ns = FLOOD_BUFFER * FLOOD_PACKET / arc->rate;
 }
 
-static size_t link_end (const struct crossing *c, size_t n, size_t i)
+static size_t link_end (const struct flood_crossing *c, size_t n, size_t i)
 {
     size_t end = i;
 
@@ -157,25 +160,24 @@ static size_t link_end (const struct crossing *c, size_t n, size_t i)
     return end;
 }
 
-int flood (struct flood_flow *flow, size_t n, const double *byte_ns,
-           struct flood_arc *out, size_t narcs)
+void flood (struct flood_flow *flow, size_t n, const double *byte_ns,
+            struct flood_arc *out, size_t narcs)
 {
     size_t total = 0, m = 0;
-    struct crossing *c;
+    struct flood_crossing *c;
     struct portion worst;
 
     memset (out, 0, narcs * sizeof (*out));
     for (size_t i = 0; i < n; i++)
         total += flow[i].hops > 0 ? (size_t)flow[i].hops : 0;
-    if (!(c = malloc ((total + 1) * sizeof (*c))))
-        return -1;
+    c = xarray (total, sizeof (*c));
     for (size_t i = 0; i < n; i++) {
         struct flood_flow *f = &flow[i];
 
         f->rate = f->hops > 0 && f->offer > 0 ? -1 : 0;
         f->full = -1;
         for (int k = 0; k < f->hops && f->rate < 0; k++)
-            c[m++] = (struct crossing){
+            c[m++] = (struct flood_crossing){
                 f->arc[k], k ? f->arc[k - 1] : (uint32_t)(narcs + i), f, k
             };
     }
@@ -207,5 +209,4 @@ int flood (struct flood_flow *flow, size_t n, const double *byte_ns,
         fill (c + i, end - i, byte_ns[c[i].arc / 2], &out[c[i].arc]);
     }
     free (c);
-    return 0;
 }

@@ -54,9 +54,9 @@ struct flood_arc {
 };
 
 /* Fill rate and full of n flows, and out[arc] for all arcs; a link's byte_ns
- * [arc / 2] is what a byte takes. Return 0, or -1 with errno ENOMEM.
+ * [arc / 2] is what a byte takes.
  */
-int flood (struct flood_flow *flow, size_t n, const double *byte_ns,
-           struct flood_arc *out, size_t narcs);
+void flood (struct flood_flow *flow, size_t n, const double *byte_ns,
+            struct flood_arc *out, size_t narcs);
 
 #endif /* EMU_FLOOD_H */

@@ -221,10 +221,7 @@ static int serve (const struct args *a, struct error *err)
 
     if (!(f = fabric_load (a->fabric, err)))
         goto error;
-    if (!(m = model_create (f, a->seed))) {
-        error_nomem (err);
-        goto error;
-    }
+    m = model_create (f, a->seed);
     if (setup (m, a, err) < 0
         || !(srv = server_create (m, a->socket, a->control,
                                   (int)(a->stall * 1000), err)))

@@ -3,13 +3,13 @@
 #include "config.h"
 #include "tests/emu/model.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/samples/noise.h"
+#include "util/alloc.h"
 #include "util/text.h"
 
 enum {
@@ -36,7 +36,7 @@ static const struct { /* effective Gb/s of a lane */
     { "HDR", 50 },     { "NDR", 100 },    { "XDR", 200 },
 };
 
-struct flow {
+struct model_flow {
     uint32_t from, to; /* endpoints */
     double load;
 };
@@ -51,7 +51,7 @@ struct model {
     double *byte_ns;  /* [nlinks] */
     double *gbps;     /* [nlinks] where that is planted; 0: as it is */
     struct flood_arc *flood; /* [2 * nlinks] by arc */
-    struct flow flow[FLOWS_MAX];
+    struct model_flow flow[FLOWS_MAX];
     size_t nflows;
     struct rng rng;   /* of random flows */
     double noise_ns;
@@ -91,22 +91,19 @@ static double link_byte_ns (const struct fabric_link *link)
 
 struct model *model_create (const struct fabric *f, uint64_t seed)
 {
-    struct model *m = calloc (1, sizeof (*m));
-    size_t n = f->nlinks + 1;
+    struct model *m = xcalloc (1, sizeof (*m));
+    size_t n = f->nlinks;
 
-    if (!m)
-        return NULL;
     m->fabric = f;
     m->net = fabric_network (f);
     m->seed = seed;
     m->packet_ns = PACKET_NS;
-    if (!(m->latency = calloc (2 * n, sizeof (*m->latency)))
-        || !(m->excess = calloc (n, sizeof (*m->excess)))
-        || !(m->host_ns = calloc (f->nhosts + 1, sizeof (*m->host_ns)))
-        || !(m->byte_ns = calloc (n, sizeof (*m->byte_ns)))
-        || !(m->gbps = calloc (n, sizeof (*m->gbps)))
-        || !(m->flood = calloc (2 * n, sizeof (*m->flood))))
-        goto error;
+    m->latency = xcalloc (2 * n, sizeof (*m->latency));
+    m->excess = xcalloc (n, sizeof (*m->excess));
+    m->host_ns = xcalloc (f->nhosts, sizeof (*m->host_ns));
+    m->byte_ns = xcalloc (n, sizeof (*m->byte_ns));
+    m->gbps = xcalloc (n, sizeof (*m->gbps));
+    m->flood = xcalloc (2 * n, sizeof (*m->flood));
     rng_seed (&m->rng, seed);
     for (size_t i = 0; i < f->nlinks; i++) {
         const struct fabric_link *link = &f->link[i];
@@ -121,16 +118,10 @@ struct model *model_create (const struct fabric *f, uint64_t seed)
         m->byte_ns[i] = link_byte_ns (link);
     }
     return m;
-error:
-    model_destroy (m);
-    errno = ENOMEM;
-    return NULL;
 }
 
 void model_destroy (struct model *m)
 {
-    int saved_errno = errno;
-
     if (!m)
         return;
     free (m->latency);
@@ -141,7 +132,6 @@ void model_destroy (struct model *m)
     free (m->gbps);
     free (m->flood);
     free (m);
-    errno = saved_errno;
 }
 
 const struct fabric *model_fabric (const struct model *m)
@@ -172,80 +162,75 @@ static int parse_ns (const char *what, const char *s, double min, double *ns,
     return 0;
 }
 
+/* "LINK NS [NS]", or nothing. Return 0, or -1 with err. */
+static int parse_latency (const struct model *m, char *line, int64_t *latency,
+                          struct error *err)
+{
+    char *word[4];
+    size_t n = 0;
+    char *save;
+    uint32_t link;
+    double ns;
+
+    line[strcspn (line, "#")] = '\0';
+    for (char *w = strtok_r (line, " \t\r\n", &save); w && n < 4;
+         w = strtok_r (NULL, " \t\r\n", &save))
+        word[n++] = w;
+    if (n == 0)
+        return 0;
+    if (n != 2 && n != 3)
+        return error_input (err, "not LINK NS [NS]");
+    if (find_link (m, word[0], &link, err) < 0)
+        return -1;
+    for (size_t i = 0; i < 2; i++) {
+        if (parse_ns ("latency", word[i + 1 < n ? i + 1 : 1], 1, &ns, err) < 0)
+            return -1;
+        latency[2 * link + i] = llround (ns);
+    }
+    return 0;
+}
+
 int model_read_latency (struct model *m, FILE *fp, const char *name,
                         struct error *err)
 {
-    size_t size = 2 * m->fabric->nlinks * sizeof (*m->latency);
-    int64_t *latency = malloc (size + 1);
+    size_t size = 2 * m->fabric->nlinks;
+    int64_t *latency = xarray (size, sizeof (*latency));
     char line[512];
     unsigned int lineno = 0;
+    int rc = 0;
 
-    if (!latency)
-        return error_nomem (err);
-    memcpy (latency, m->latency, size);
-    while (fgets (line, sizeof (line), fp)) {
-        char *word[4];
-        size_t n = 0;
-        char *save;
-        uint32_t link;
-
+    memcpy (latency, m->latency, size * sizeof (*latency));
+    while (rc == 0 && fgets (line, sizeof (line), fp)) {
         lineno++;
-        if (!strchr (line, '\n') && !feof (fp)) {
-            error_input (err, "%s:%u: the line is too long", name, lineno);
-            goto error;
-        }
-        line[strcspn (line, "#")] = '\0';
-        for (char *w = strtok_r (line, " \t\r\n", &save); w && n < 4;
-             w = strtok_r (NULL, " \t\r\n", &save))
-            word[n++] = w;
-        if (n == 0)
-            continue;
-        if (n != 2 && n != 3) {
-            error_input (err, "%s:%u: not LINK NS [NS]", name, lineno);
-            goto error;
-        }
-        if (find_link (m, word[0], &link, err) < 0) {
+        if (!strchr (line, '\n') && !feof (fp))
+            rc = error_input (err, "the line is too long");
+        else
+            rc = parse_latency (m, line, latency, err);
+        if (rc < 0)
             error_prefix (err, "%s:%u", name, lineno);
-            goto error;
-        }
-        for (size_t i = 0; i < 2; i++) {
-            double ns;
-
-            if (parse_ns ("latency", word[i + 1 < n ? i + 1 : 1], 1, &ns, err)
-                < 0) {
-                error_prefix (err, "%s:%u", name, lineno);
-                goto error;
-            }
-            latency[2 * link + i] = llround (ns);
-        }
     }
-    if (ferror (fp)) {
-        error_errno (err, "%s", name);
-        goto error;
+    if (rc == 0 && ferror (fp))
+        rc = error_errno (err, "%s", name);
+    if (rc < 0) {
+        free (latency);
+        return -1;
     }
     free (m->latency);
     m->latency = latency;
     return 0;
-error:
-    free (latency);
-    return -1;
 }
 
-static int recompute_flood (struct model *m, struct error *err)
+static void recompute_flood (struct model *m)
 {
-    struct flood_flow *f = calloc (m->nflows + 1, sizeof (*f));
-    int rc = -1;
+    struct flood_flow *f = xcalloc (m->nflows, sizeof (*f));
 
-    for (size_t i = 0; f && i < m->nflows; i++) {
+    for (size_t i = 0; i < m->nflows; i++) {
         f[i].hops = model_path (m, m->flow[i].from, m->flow[i].to, f[i].arc);
         if (f[i].hops > 0)
             f[i].offer = m->flow[i].load / m->byte_ns[f[i].arc[0] / 2];
     }
-    if (f)
-        rc = flood (f, m->nflows, m->byte_ns, m->flood,
-                    2 * m->fabric->nlinks);
+    flood (f, m->nflows, m->byte_ns, m->flood, 2 * m->fabric->nlinks);
     free (f);
-    return rc < 0 ? error_nomem (err) : 0;
 }
 
 static int parse_share (const char *what, const char *s, double max,
@@ -303,7 +288,8 @@ static int command_rate (struct model *m, char *const arg[],
                             "%d", arg[1], GBPS_MIN, GBPS_MAX);
     m->gbps[link] = gbps;
     m->byte_ns[link] = 8 / gbps;
-    return recompute_flood (m, err);
+    recompute_flood (m);
+    return 0;
 }
 
 static void heal (struct model *m, uint32_t link)
@@ -327,7 +313,8 @@ static int command_heal (struct model *m, char *const arg[],
         return -1;
     else
         heal (m, link);
-    return recompute_flood (m, err);
+    recompute_flood (m);
+    return 0;
 }
 
 static int command_noise (struct model *m, char *const arg[],
@@ -400,7 +387,7 @@ static int random_flows (struct model *m, uint64_t n, double load,
     if (n > FLOWS_MAX - m->nflows)
         return error_input (err, "background: more than %d flows", FLOWS_MAX);
     while (n-- > 0) {
-        struct flow *flow = &m->flow[m->nflows++];
+        struct model_flow *flow = &m->flow[m->nflows++];
 
         flow->from = (uint32_t)rng_below (&m->rng, m->fabric->nendpoints);
         do
@@ -431,7 +418,7 @@ static int named_flow (struct model *m, char *pair, double load,
     }
     if (m->nflows == FLOWS_MAX)
         return error_input (err, "background: more than %d flows", FLOWS_MAX);
-    m->flow[m->nflows++] = (struct flow){ end[0], end[1], load };
+    m->flow[m->nflows++] = (struct model_flow){ end[0], end[1], load };
     return 0;
 }
 
@@ -446,7 +433,8 @@ static int command_background (struct model *m, char *const arg[],
 
     if (!strcmp (arg[0], "off")) {
         m->nflows = 0;
-        return recompute_flood (m, err);
+        recompute_flood (m);
+        return 0;
     }
     snprintf (buf, sizeof (buf), "%s", arg[0]);
     if (!(colon = strrchr (buf, ':')))
@@ -463,7 +451,9 @@ static int command_background (struct model *m, char *const arg[],
     }
     else
         rc = named_flow (m, buf, load, err);
-    return rc < 0 ? -1 : recompute_flood (m, err);
+    if (rc == 0)
+        recompute_flood (m);
+    return rc;
 }
 
 static const struct {
@@ -502,12 +492,9 @@ char *model_show (const struct model *m)
     char *buf = NULL;
     size_t size = 0;
     const struct fabric *f = m->fabric;
-    FILE *fp = open_memstream (&buf, &size);
+    FILE *fp = xcheck (open_memstream (&buf, &size));
     const char *sep = "";
-    int bad;
 
-    if (!fp)
-        return NULL;
     /* ids, hashes and host names are plain text by the fabric's own checks */
     fprintf (fp, "{\"fabric\":\"%s\",\"seed\":%" PRIu64 ",\"noise_ns\":%.17g,"
              "\"noise\":%s%s%s,"
@@ -558,12 +545,7 @@ char *model_show (const struct model *m)
                  (double)(there + back) / 2, 8 / m->byte_ns[i]);
     }
     fprintf (fp, "]}\n");
-    bad = ferror (fp);
-    if (fclose (fp) != 0 || bad) {
-        free (buf);
-        errno = ENOMEM;
-        return NULL;
-    }
+    xcheck (fclose (fp) == 0 ? buf : NULL);
     return buf;
 }
 

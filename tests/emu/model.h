@@ -36,9 +36,7 @@ enum { MODEL_LOOPBACK_NS = 1200, MODEL_LOOPBACK_LEAST_NS = 600 };
 
 struct model;
 
-/* The default latencies of a finished fabric, which is borrowed. NULL with
- * errno ENOMEM.
- */
+/* The default latencies of a finished fabric, which is borrowed. */
 struct model *model_create (const struct fabric *f, uint64_t seed);
 void model_destroy (struct model *m);
 
@@ -74,7 +72,7 @@ int model_command (struct model *m, int argc, char *const argv[],
 
 /* The state as a JSON object: what is planted, and per link the rate and true
  * latencies ("a_to_b_ns", "b_to_a_ns", their mean "latency_ns", excess
- * included). Returns a string that the caller frees, NULL with errno ENOMEM.
+ * included). Returns a string that the caller frees.
  */
 char *model_show (const struct model *m);
 

@@ -22,13 +22,14 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "probe/emu_proto.h"
+#include "probe/wire.h"
 #include "tests/emu/session.h"
 #include "tests/emu/sysfs.h"
-#include "probe/wire.h"
+#include "util/alloc.h"
+#include "util/clock.h"
 #include "util/text.h"
 
 enum {
@@ -49,13 +50,13 @@ enum source_kind {
     SOURCE_CONTROL,
 };
 
-struct source {
+struct server_source {
     enum source_kind kind;
     int fd;
 };
 
 struct conn {
-    struct source source; /* first */
+    struct server_source source; /* first */
     struct server *srv;
     struct conn *next, *prev;
     bool dead;
@@ -68,7 +69,7 @@ struct conn {
     uint8_t in[IN_MAX];
 };
 
-struct slot {
+struct session_slot {
     uint64_t key, number;
     uint32_t size;
     struct session *session;
@@ -76,7 +77,7 @@ struct slot {
 
 struct server {
     struct model *model;
-    struct source listen[2], signal;
+    struct server_source listen[2], signal;
     char *path[2]; /* of the sockets that exist */
     int epfd;
     int64_t stall_ns;
@@ -84,20 +85,12 @@ struct server {
     struct conn *conn;
     size_t nconns, max_conns;
     struct conn *dead;
-    struct slot slot[SESSIONS_MAX];
+    struct session_slot slot[SESSIONS_MAX];
     size_t nslots;
     uint64_t sessions; /* ever */
     struct session_stats stats;
     bool stop;
 };
-
-static int64_t wall_now (void)
-{
-    struct timespec ts;
-
-    clock_gettime (CLOCK_MONOTONIC, &ts);
-    return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
-}
 
 static int set_address (struct sockaddr_un *sa, const char *path,
                         struct error *err)
@@ -133,7 +126,7 @@ static int remove_stale (const struct sockaddr_un *sa, struct error *err)
     return rc;
 }
 
-static int add_source (struct server *srv, struct source *source,
+static int add_source (struct server *srv, struct server_source *source,
                        uint32_t events)
 {
     struct epoll_event ev = { .events = events, .data.ptr = source };
@@ -144,7 +137,7 @@ static int add_source (struct server *srv, struct source *source,
 static int listen_on (struct server *srv, int i, const char *path,
                       mode_t mode, struct error *err)
 {
-    struct source *source = &srv->listen[i];
+    struct server_source *source = &srv->listen[i];
     struct sockaddr_un sa;
 
     if (set_address (&sa, path, err) < 0 || remove_stale (&sa, err) < 0)
@@ -156,10 +149,7 @@ static int listen_on (struct server *srv, int i, const char *path,
         || bind (source->fd, (struct sockaddr *)&sa, sizeof (sa)) < 0)
         return error_errno (err, "%s", path);
     /* nobody can connect before listen */
-    if (!(srv->path[i] = strdup (path))) {
-        unlink (path);
-        return error_nomem (err);
-    }
+    srv->path[i] = xstrdup (path);
     if (chmod (path, mode) < 0 || listen (source->fd, 4096) < 0
         || add_source (srv, source, EPOLLIN) < 0)
         return error_errno (err, "%s", path);
@@ -186,13 +176,9 @@ struct server *server_create (struct model *m, const char *socket_path,
                               const char *control_path, int stall_ms,
                               struct error *err)
 {
-    struct server *srv = calloc (1, sizeof (*srv));
+    struct server *srv = xcalloc (1, sizeof (*srv));
     sigset_t mask;
 
-    if (!srv) {
-        error_nomem (err);
-        return NULL;
-    }
     srv->model = m;
     srv->stall_ns = (int64_t)stall_ms * NS_PER_MS;
     srv->listen[0].fd = srv->listen[1].fd = srv->signal.fd = -1;
@@ -217,7 +203,8 @@ error:
     return NULL;
 }
 
-static void bury (struct conn *c)
+/* At the end of the turn. */
+static void close_later (struct conn *c)
 {
     if (c->dead)
         return;
@@ -239,7 +226,7 @@ static void send_frame (struct conn *c, enum emu_frame type,
     memcpy (buf + EMU_HEADER, payload, len);
     if (send (c->source.fd, buf, EMU_HEADER + len, MSG_NOSIGNAL)
         != (ssize_t)(EMU_HEADER + len))
-        bury (c);
+        close_later (c);
 }
 
 static void refuse (struct conn *c, const char *sentence)
@@ -249,7 +236,7 @@ static void refuse (struct conn *c, const char *sentence)
     if (len > EMU_DATA_MAX)
         len = EMU_DATA_MAX;
     send_frame (c, EMU_ERROR, (const uint8_t *)sentence, len);
-    bury (c);
+    close_later (c);
 }
 
 static void answer_wait (void *owner, int64_t time, uint32_t from,
@@ -318,9 +305,10 @@ static void on_hello (struct conn *c, const uint8_t *p, size_t len)
     send_frame (c, EMU_WELCOME, buf, 4 + (size_t)EMU_RAIL * n);
 }
 
-static struct slot *find_slot (struct server *srv, uint64_t key, size_t size)
+static struct session_slot *find_slot (struct server *srv, uint64_t key,
+                                       size_t size)
 {
-    struct slot *slot;
+    struct session_slot *slot;
 
     for (size_t i = 0; i < srv->nslots; i++)
         if (srv->slot[i].key == key)
@@ -331,8 +319,6 @@ static struct slot *find_slot (struct server *srv, uint64_t key, size_t size)
     slot->session = session_create (srv->model, srv->sessions, size,
                                     answer_wait, &srv->stats, srv->stall_ns,
                                     srv->wall_ns);
-    if (!slot->session)
-        return NULL;
     slot->key = key;
     slot->size = (uint32_t)size;
     slot->number = srv->sessions++;
@@ -361,7 +347,7 @@ static void on_join (struct conn *c, const uint8_t *p, size_t len)
 {
     const struct fabric *f = model_fabric (c->srv->model);
     uint32_t endpoint[EMU_RAILS_MAX];
-    struct slot *slot;
+    struct session_slot *slot;
     struct error err;
     size_t size;
     size_t n = 0;
@@ -488,7 +474,7 @@ static void read_probe (struct conn *c)
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (n <= 0) {
-        bury (c);
+        close_later (c);
         return;
     }
     c->nin += (size_t)n;
@@ -514,36 +500,30 @@ static char *run_command (struct server *srv, char *line)
 {
     char *word[CONTROL_WORDS_MAX + 1];
     struct error err;
-    char *answer = NULL;
-    char *body = NULL;
+    char *answer;
+    char *body;
     char *save;
     int n = 0;
-    int rc;
 
     for (char *w = strtok_r (line, " \t", &save);
          w && n <= CONTROL_WORDS_MAX; w = strtok_r (NULL, " \t", &save))
         word[n++] = w;
     if (n == 1 && !strcmp (word[0], "show")) {
-        if ((body = model_show (srv->model)))
-            rc = asprintf (&answer, "ok\n%s", body);
-        else
-            rc = -1;
+        body = model_show (srv->model);
+        answer = xasprintf ("ok\n%s", body);
         free (body);
+        return answer;
     }
-    else if (n == 1 && !strcmp (word[0], "stats"))
-        rc = asprintf (&answer, "ok\n{\"messages\":%" PRIu64 ",\"lost\":%"
-                       PRIu64 ",\"sessions\":%" PRIu64 ",\"open\":%zu}\n",
-                       srv->stats.messages, srv->stats.lost, srv->sessions,
-                       srv->nslots);
-    else {
-        for (size_t i = 0; i < srv->nslots; i++)
-            session_settle (srv->slot[i].session);
-        if (model_command (srv->model, n, word, &err) == 0)
-            rc = asprintf (&answer, "ok\n");
-        else
-            rc = asprintf (&answer, "error %s\n", err.text);
-    }
-    return rc < 0 ? NULL : answer;
+    if (n == 1 && !strcmp (word[0], "stats"))
+        return xasprintf ("ok\n{\"messages\":%" PRIu64 ",\"lost\":%" PRIu64
+                          ",\"sessions\":%" PRIu64 ",\"open\":%zu}\n",
+                          srv->stats.messages, srv->stats.lost, srv->sessions,
+                          srv->nslots);
+    for (size_t i = 0; i < srv->nslots; i++)
+        session_settle (srv->slot[i].session);
+    if (model_command (srv->model, n, word, &err) < 0)
+        return xasprintf ("error %s\n", err.text);
+    return xstrdup ("ok\n");
 }
 
 static void write_control (struct conn *c)
@@ -556,7 +536,7 @@ static void write_control (struct conn *c)
     if (n > 0)
         c->out_pos += (size_t)n;
     if (n <= 0 || c->out_pos == c->nout)
-        bury (c);
+        close_later (c);
 }
 
 static void read_control (struct conn *c)
@@ -570,36 +550,38 @@ static void read_control (struct conn *c)
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (n <= 0) {
-        bury (c);
+        close_later (c);
         return;
     }
     c->nin += (size_t)n;
     if (!(end = memchr (line, '\n', c->nin))) {
         if (c->nin == CONTROL_LINE_MAX)
-            bury (c);
+            close_later (c);
         return;
     }
     *end = '\0';
-    if (!(c->out = run_command (c->srv, text_clean (line)))
-        || epoll_ctl (c->srv->epfd, EPOLL_CTL_MOD, c->source.fd, &ev) < 0) {
-        bury (c);
+    c->out = run_command (c->srv, text_clean (line));
+    if (epoll_ctl (c->srv->epfd, EPOLL_CTL_MOD, c->source.fd, &ev) < 0) {
+        close_later (c);
         return;
     }
     c->nout = strlen (c->out);
     write_control (c);
 }
 
-static void accept_one (struct server *srv, const struct source *listener)
+static void accept_one (struct server *srv,
+                        const struct server_source *listener)
 {
     struct conn *c;
     int fd = accept4 (listener->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
     if (fd < 0)
         return;
-    if (srv->nconns >= srv->max_conns || !(c = malloc (sizeof (*c)))) {
+    if (srv->nconns >= srv->max_conns) {
         close (fd);
         return;
     }
+    c = xarray (1, sizeof (*c));
     memset (c, 0, offsetof (struct conn, in));
     c->source.kind = listener->kind == SOURCE_LISTEN ? SOURCE_PROBE
                                                      : SOURCE_CONTROL;
@@ -642,7 +624,7 @@ static void free_conn (struct conn *c)
     free (c);
 }
 
-static void handle (struct server *srv, struct source *source)
+static void handle (struct server *srv, struct server_source *source)
 {
     struct conn *c = (struct conn *)source;
 
@@ -678,7 +660,7 @@ int server_run (struct server *srv, struct error *err)
 
         if (n < 0 && errno != EINTR)
             return error_errno (err, "epoll_wait");
-        srv->wall_ns = wall_now ();
+        srv->wall_ns = clock_ns ();
         for (int i = 0; i < n; i++)
             handle (srv, ev[i].data.ptr);
         if (srv->wall_ns - tick >= (int64_t)TICK_MS * NS_PER_MS) {
@@ -698,8 +680,6 @@ int server_run (struct server *srv, struct error *err)
 
 void server_destroy (struct server *srv)
 {
-    int saved_errno = errno;
-
     if (!srv)
         return;
     while (srv->conn) {
@@ -724,7 +704,6 @@ void server_destroy (struct server *srv)
     if (srv->epfd >= 0)
         close (srv->epfd);
     free (srv);
-    errno = saved_errno;
 }
 
 int control_command (const char *path, int argc, char *const argv[],

@@ -11,16 +11,17 @@
 #include "config.h"
 #include "tests/emu/session.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "util/alloc.h"
 
 /* a deadline behind it never passes, so that no clock overflows */
 #define TIME_MAX (INT64_MAX / 2)
 
 enum event_kind { EVENT_MESSAGE, EVENT_DEADLINE };
 
-struct event {
+struct session_event {
     int64_t time;
     enum event_kind kind;
     uint32_t sender; /* end */
@@ -28,15 +29,15 @@ struct event {
     size_t pos;      /* in the heap, from 1; 0: not in it */
 };
 
-struct path {
+struct session_path {
     int hops; /* -1: the LFTs lead nowhere */
     uint32_t arc[];
 };
 
-struct message {
-    struct event event; /* first */
-    struct message *next;
-    const struct path *path;
+struct session_message {
+    struct session_event event; /* first */
+    struct session_message *next;
+    const struct session_path *path;
     struct client *from; /* NULL: gone */
     uint32_t to;
     int hop;
@@ -50,7 +51,7 @@ struct message {
 enum client_state { CLIENT_RUNS, CLIENT_WAITS, CLIENT_STALLED };
 
 struct client {
-    struct event deadline; /* first */
+    struct session_event deadline; /* first */
     struct session *session;
     void *owner;
     enum client_state state;
@@ -63,8 +64,8 @@ struct client {
     struct rng rng;
     uint64_t sent;
     size_t under_way;
-    struct message *inbox; /* oldest first */
-    struct message **inbox_end;
+    struct session_message *inbox; /* oldest first */
+    struct session_message **inbox_end;
     size_t ninbox;
     uint32_t own[];
 };
@@ -93,12 +94,13 @@ struct session {
     int64_t *busy;               /* [arcs] until when */
     struct carried *carried;     /* [arcs] until `settled` */
     int64_t settled;
-    struct path ***path;         /* [from][to] ends, made when first used */
-    struct event **heap;         /* [1 .. nheap] */
-    size_t nheap, heap_size;
+    struct session_path ***path; /* [from][to] ends, made when first used */
+    struct session_event **heap; /* [1 .. nheap] */
+    size_t nheap;
 };
 
-static bool before (const struct event *a, const struct event *b)
+static bool before (const struct session_event *a,
+                    const struct session_event *b)
 {
     if (a->time != b->time)
         return a->time < b->time;
@@ -109,7 +111,7 @@ static bool before (const struct event *a, const struct event *b)
     return a->count < b->count;
 }
 
-static void heap_set (struct session *s, size_t pos, struct event *ev)
+static void heap_set (struct session *s, size_t pos, struct session_event *ev)
 {
     s->heap[pos] = ev;
     ev->pos = pos;
@@ -117,7 +119,7 @@ static void heap_set (struct session *s, size_t pos, struct event *ev)
 
 static void heap_up (struct session *s, size_t pos)
 {
-    struct event *ev = s->heap[pos];
+    struct session_event *ev = s->heap[pos];
 
     for (; pos > 1 && before (ev, s->heap[pos / 2]); pos /= 2)
         heap_set (s, pos, s->heap[pos / 2]);
@@ -126,7 +128,7 @@ static void heap_up (struct session *s, size_t pos)
 
 static void heap_down (struct session *s, size_t pos)
 {
-    struct event *ev = s->heap[pos];
+    struct session_event *ev = s->heap[pos];
 
     for (size_t child; (child = 2 * pos) <= s->nheap; pos = child) {
         if (child < s->nheap && before (s->heap[child + 1], s->heap[child]))
@@ -138,31 +140,18 @@ static void heap_down (struct session *s, size_t pos)
     heap_set (s, pos, ev);
 }
 
-static int heap_reserve (struct session *s)
+static void heap_add (struct session *s, struct session_event *ev)
 {
-    if (s->nheap + 1 >= s->heap_size) {
-        size_t size = s->heap_size ? 2 * s->heap_size : 64;
-        struct event **heap = realloc (s->heap, size * sizeof (*heap));
-
-        if (!heap)
-            return -1;
-        s->heap = heap;
-        s->heap_size = size;
-    }
-    return 0;
-}
-
-/* The caller has reserved room. */
-static void heap_add (struct session *s, struct event *ev)
-{
+    /* heap[0] is not used */
+    s->heap = xgrow (s->heap, s->nheap + 1, sizeof (*s->heap));
     heap_set (s, ++s->nheap, ev);
     heap_up (s, s->nheap);
 }
 
-static void heap_remove (struct session *s, struct event *ev)
+static void heap_remove (struct session *s, struct session_event *ev)
 {
     size_t pos = ev->pos;
-    struct event *last = s->heap[s->nheap--];
+    struct session_event *last = s->heap[s->nheap--];
 
     ev->pos = 0;
     if (last == ev)
@@ -234,10 +223,8 @@ struct session *session_create (const struct model *m, uint64_t number,
                                 int64_t stall_ns, int64_t wall_ns)
 {
     const struct fabric *f = model_fabric (m);
-    struct session *s = calloc (1, sizeof (*s));
+    struct session *s = xcalloc (1, sizeof (*s));
 
-    if (!s)
-        return NULL;
     s->model = m;
     s->number = number;
     s->size = size;
@@ -248,33 +235,30 @@ struct session *session_create (const struct model *m, uint64_t number,
     s->wall_ns = wall_ns;
     s->horizon = INT64_MAX;
     rng_seed (&s->rng, model_seed (m) ^ number << 32);
-    if (!(s->client = calloc (f->nendpoints, sizeof (*s->client)))
-        || !(s->running = calloc (f->nendpoints, sizeof (*s->running)))
-        || !(s->by_endpoint = calloc (f->nendpoints, sizeof (*s->client)))
-        || !(s->busy = calloc (2 * f->nlinks + 1, sizeof (*s->busy)))
-        || !(s->carried = calloc (2 * f->nlinks + 1, sizeof (*s->carried)))
-        || !(s->path = calloc (f->nends, sizeof (*s->path)))) {
-        session_destroy (s);
-        errno = ENOMEM;
-        return NULL;
-    }
+    s->client = xcalloc (f->nendpoints, sizeof (*s->client));
+    s->running = xcalloc (f->nendpoints, sizeof (*s->running));
+    s->by_endpoint = xcalloc (f->nendpoints, sizeof (*s->by_endpoint));
+    s->busy = xcalloc (2 * f->nlinks, sizeof (*s->busy));
+    s->carried = xcalloc (2 * f->nlinks, sizeof (*s->carried));
+    s->path = xcalloc (f->nends, sizeof (*s->path));
+    s->heap = xarray (1, sizeof (*s->heap));
     return s;
 }
 
-static void free_message (struct message *msg)
+static void free_message (struct session_message *msg)
 {
     if (msg->from)
         msg->from->under_way--;
     free (msg);
 }
 
-static void orphan (struct message *msg)
+static void orphan (struct session_message *msg)
 {
     msg->from->under_way--;
     msg->from = NULL;
 }
 
-static void drop (struct session *s, struct message *msg)
+static void drop (struct session *s, struct session_message *msg)
 {
     s->stats->lost++;
     free_message (msg);
@@ -282,19 +266,15 @@ static void drop (struct session *s, struct message *msg)
 
 void session_destroy (struct session *s)
 {
-    int saved_errno = errno;
-
-    if (!s)
-        return;
     while (s->nclients > 0)
         session_leave (s->client[0]);
     while (s->nheap > 0) {
-        struct event *ev = s->heap[1];
+        struct session_event *ev = s->heap[1];
 
         heap_remove (s, ev);
-        free_message ((struct message *)ev);
+        free_message ((struct session_message *)ev);
     }
-    for (size_t i = 0; s->path && i < model_fabric (s->model)->nends; i++) {
+    for (size_t i = 0; i < model_fabric (s->model)->nends; i++) {
         size_t n = s->path[i] ? model_fabric (s->model)->nends : 0;
 
         for (size_t k = 0; k < n; k++)
@@ -309,7 +289,6 @@ void session_destroy (struct session *s)
     free (s->path);
     free (s->heap);
     free (s);
-    errno = saved_errno;
 }
 
 struct client *session_join (struct session *s, void *owner,
@@ -330,10 +309,7 @@ struct client *session_join (struct session *s, void *owner,
                      model_fabric (s->model)->endpoint[endpoint[i]].name);
         return NULL;
     }
-    if (!(c = calloc (1, sizeof (*c) + n * sizeof (c->own[0])))) {
-        error_nomem (err);
-        return NULL;
-    }
+    c = xcalloc (1, sizeof (*c) + n * sizeof (c->own[0]));
     memcpy (c->own, endpoint, n * sizeof (c->own[0]));
     c->endpoint = c->own;
     c->nendpoints = n;
@@ -371,20 +347,21 @@ void session_leave (struct client *c)
     s->client[c->index] = last;
     last->index = c->index;
     while (c->inbox) {
-        struct message *msg = c->inbox;
+        struct session_message *msg = c->inbox;
 
         c->inbox = msg->next;
         free_message (msg);
     }
     /* what it has sent still arrives */
     for (size_t i = 1; i <= s->nheap && c->under_way > 0; i++) {
-        struct message *msg = (struct message *)s->heap[i];
+        struct session_message *msg = (struct session_message *)s->heap[i];
 
         if (s->heap[i]->kind == EVENT_MESSAGE && msg->from == c)
             orphan (msg);
     }
     for (size_t i = 0; i < s->nclients && c->under_way > 0; i++)
-        for (struct message *msg = s->client[i]->inbox; msg; msg = msg->next)
+        for (struct session_message *msg = s->client[i]->inbox; msg;
+             msg = msg->next)
             if (msg->from == c)
                 orphan (msg);
     free (c);
@@ -400,22 +377,20 @@ size_t session_clients (const struct session *s)
     return s->nclients;
 }
 
-static const struct path *find_path (struct session *s, uint32_t from,
-                                     uint32_t to)
+static const struct session_path *find_path (struct session *s, uint32_t from,
+                                             uint32_t to)
 {
     uint32_t arc[PATH_MAX_HOPS];
-    struct path *path;
+    struct session_path *path;
     int n;
 
-    if (!s->path[from]
-        && !(s->path[from] = calloc (model_fabric (s->model)->nends,
-                                     sizeof (*s->path[from]))))
-        return NULL;
+    if (!s->path[from])
+        s->path[from] = xcalloc (model_fabric (s->model)->nends,
+                                 sizeof (*s->path[from]));
     if (s->path[from][to])
         return s->path[from][to];
     n = model_path (s->model, from, to, arc);
-    if (!(path = malloc (sizeof (*path) + (n > 0 ? n : 0) * sizeof (arc[0]))))
-        return NULL;
+    path = xarray (1, sizeof (*path) + (n > 0 ? n : 0) * sizeof (arc[0]));
     path->hops = n;
     if (n > 0)
         memcpy (path->arc, arc, n * sizeof (arc[0]));
@@ -426,7 +401,7 @@ static const struct path *find_path (struct session *s, uint32_t from,
 /* The message has come to the start of its next link at its time: take the
  * link when it is free, and be at its other end a latency later.
  */
-static void enter_link (struct session *s, struct message *msg,
+static void enter_link (struct session *s, struct session_message *msg,
                         struct rng *rng)
 {
     const uint32_t *way = &msg->path->arc[msg->hop++];
@@ -451,7 +426,7 @@ static void enter_link (struct session *s, struct message *msg,
 }
 
 /* For how long a pad comes in: as the slowest link of its way lets it. */
-static int64_t tail (const struct model *m, const struct path *path,
+static int64_t tail (const struct model *m, const struct session_path *path,
                      size_t pad)
 {
     int64_t longest = 0;
@@ -468,9 +443,9 @@ static int64_t tail (const struct model *m, const struct path *path,
 /* What goes to the same endpoint crosses no link: it comes back through the
  * adapter.
  */
-static void loop_back (struct session *s, struct message *msg)
+static void loop_back (struct session *s, struct session_message *msg)
 {
-    static const struct path none = { .hops = 0 };
+    static const struct session_path none = { .hops = 0 };
 
     msg->path = &none;
     if (msg->noise < MODEL_LOOPBACK_LEAST_NS - MODEL_LOOPBACK_NS)
@@ -491,8 +466,8 @@ int session_send (struct client *c, uint32_t from, uint32_t to,
 {
     struct session *s = c->session;
     const struct fabric *f = model_fabric (s->model);
-    const struct path *path;
-    struct message *msg;
+    const struct session_path *path;
+    struct session_message *msg;
     bool loops;
 
     if (from >= f->nends || client_at (s, from) != c)
@@ -503,12 +478,11 @@ int session_send (struct client *c, uint32_t from, uint32_t to,
         return error_input (err, "more than %d messages under way",
                             SESSION_PENDING_MAX);
     loops = f->end[to].endpoint == f->end[from].endpoint;
-    if (!(path = find_path (s, from, to)) || heap_reserve (s) < 0
-        || !(msg = malloc (sizeof (*msg) + len)))
-        return error_nomem (err);
+    path = find_path (s, from, to);
+    msg = xarray (1, sizeof (*msg) + len);
     if (c->clock < s->now && c->state == CLIENT_STALLED)
         c->clock = s->now;
-    *msg = (struct message){
+    *msg = (struct session_message){
         .event = { c->clock, EVENT_MESSAGE, from, c->sent++, 0 },
         .path = path,
         .from = c,
@@ -534,7 +508,7 @@ int session_send (struct client *c, uint32_t from, uint32_t to,
     return 0;
 }
 
-static void deliver_message (struct client *c, struct message *msg)
+static void deliver_message (struct client *c, struct session_message *msg)
 {
     struct session *s = c->session;
     int64_t time = msg->event.time > c->clock ? msg->event.time : c->clock;
@@ -565,7 +539,7 @@ void session_wait (struct client *c, int64_t deadline)
     if (deadline > TIME_MAX)
         deadline = INT64_MAX;
     if (c->inbox && c->inbox->event.time <= deadline) {
-        struct message *msg = c->inbox;
+        struct session_message *msg = c->inbox;
 
         if (!(c->inbox = msg->next))
             c->inbox_end = &c->inbox;
@@ -574,16 +548,10 @@ void session_wait (struct client *c, int64_t deadline)
         return;
     }
     c->deadline.time = deadline;
-    /* without memory the wait ends at once, which is safe */
-    if (heap_reserve (s) < 0) {
-        start_running (c, c->clock);
-        s->deliver (c->owner, c->clock, 0, 0, NULL, 0);
-        return;
-    }
     heap_add (s, &c->deadline);
 }
 
-static void arrive (struct session *s, struct message *msg)
+static void arrive (struct session *s, struct session_message *msg)
 {
     struct client *c = client_at (s, msg->to);
 
@@ -664,7 +632,7 @@ void session_run (struct session *s, int64_t wall_ns)
     }
     check_stalled (s);
     while (s->nheap > 0 && s->heap[1]->time < s->horizon) {
-        struct event *ev = s->heap[1];
+        struct session_event *ev = s->heap[1];
 
         heap_remove (s, ev);
         if (ev->time > s->now)
@@ -676,7 +644,7 @@ void session_run (struct session *s, int64_t wall_ns)
             s->deliver (c->owner, ev->time, 0, 0, NULL, 0);
         }
         else {
-            struct message *msg = (struct message *)ev;
+            struct session_message *msg = (struct session_message *)ev;
 
             if (msg->hop < msg->path->hops)
                 enter_link (s, msg, msg->from ? &msg->from->rng : &s->rng);

@@ -51,7 +51,7 @@ struct session_stats {
 };
 
 /* A session for `size` clients; the model, deliver and stats are borrowed.
- * `number` varies the noise between sessions. NULL with errno ENOMEM.
+ * `number` varies the noise between sessions.
  */
 struct session *session_create (const struct model *m, uint64_t number,
                                 size_t size, session_deliver_f deliver,
