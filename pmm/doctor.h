@@ -22,7 +22,7 @@
 
 enum { DOCTOR_TEXT = 512 };
 
-struct patient {
+struct doctor_site {
     const char *path;          /* of pmm.conf; NULL: where it should be */
     struct site site;          /* the defaults where pmm.conf is bad */
     bool bad_site;             /* it is, with this */
@@ -37,7 +37,7 @@ struct patient {
     time_t now;
 };
 
-typedef enum verdict_status (*doctor_f) (const struct patient *p,
+typedef enum verdict_status (*doctor_f) (const struct doctor_site *p,
                                          char text[DOCTOR_TEXT]);
 
 /* Set the text, and return the level. */
@@ -46,44 +46,44 @@ enum verdict_status doctor_say (char text[DOCTOR_TEXT],
                                 ...) __attribute__ ((format (printf, 3, 4)));
 
 /* doctor_files.c: what is in our own files */
-enum verdict_status doctor_conf (const struct patient *, char *);
-enum verdict_status doctor_snapshot (const struct patient *, char *);
-enum verdict_status doctor_baseline (const struct patient *, char *);
-enum verdict_status doctor_ledger (const struct patient *, char *);
-enum verdict_status doctor_spool (const struct patient *, char *);
-enum verdict_status doctor_service (const struct patient *, char *);
-enum verdict_status doctor_node_map (const struct patient *, char *);
-enum verdict_status doctor_programs (const struct patient *, char *);
-enum verdict_status doctor_verdicts (const struct patient *, char *);
-enum verdict_status doctor_umad (const struct patient *, char *);
+enum verdict_status doctor_conf (const struct doctor_site *, char *);
+enum verdict_status doctor_snapshot (const struct doctor_site *, char *);
+enum verdict_status doctor_baseline (const struct doctor_site *, char *);
+enum verdict_status doctor_ledger (const struct doctor_site *, char *);
+enum verdict_status doctor_spool (const struct doctor_site *, char *);
+enum verdict_status doctor_service (const struct doctor_site *, char *);
+enum verdict_status doctor_node_map (const struct doctor_site *, char *);
+enum verdict_status doctor_programs (const struct doctor_site *, char *);
+enum verdict_status doctor_verdicts (const struct doctor_site *, char *);
+enum verdict_status doctor_umad (const struct doctor_site *, char *);
 
 /* doctor_slurm.c: what Slurm is configured to; slurmctld must answer */
-enum verdict_status doctor_release (const struct patient *, char *);
-enum verdict_status doctor_nodes (const struct patient *, char *);
-enum verdict_status doctor_mpi (const struct patient *, char *);
-enum verdict_status doctor_pmix_directory (const struct patient *, char *);
-enum verdict_status doctor_mpi_default (const struct patient *, char *);
-enum verdict_status doctor_memlock (const struct patient *, char *);
-enum verdict_status doctor_ports (const struct patient *, char *);
-enum verdict_status doctor_partition (const struct patient *, char *);
-enum verdict_status doctor_preemption (const struct patient *, char *);
-enum verdict_status doctor_association (const struct patient *, char *);
-enum verdict_status doctor_comments (const struct patient *, char *);
-enum verdict_status doctor_epilogslurmctld (const struct patient *, char *);
-enum verdict_status doctor_prolog (const struct patient *, char *);
-enum verdict_status doctor_epilog (const struct patient *, char *);
-enum verdict_status doctor_healthcheck (const struct patient *, char *);
+enum verdict_status doctor_release (const struct doctor_site *, char *);
+enum verdict_status doctor_nodes (const struct doctor_site *, char *);
+enum verdict_status doctor_mpi (const struct doctor_site *, char *);
+enum verdict_status doctor_pmix_directory (const struct doctor_site *, char *);
+enum verdict_status doctor_mpi_default (const struct doctor_site *, char *);
+enum verdict_status doctor_memlock (const struct doctor_site *, char *);
+enum verdict_status doctor_ports (const struct doctor_site *, char *);
+enum verdict_status doctor_partition (const struct doctor_site *, char *);
+enum verdict_status doctor_preemption (const struct doctor_site *, char *);
+enum verdict_status doctor_association (const struct doctor_site *, char *);
+enum verdict_status doctor_comments (const struct doctor_site *, char *);
+enum verdict_status doctor_epilogslurmctld (const struct doctor_site *, char *);
+enum verdict_status doctor_prolog (const struct doctor_site *, char *);
+enum verdict_status doctor_epilog (const struct doctor_site *, char *);
+enum verdict_status doctor_healthcheck (const struct doctor_site *, char *);
 
 /* doctor_audits.c: how audits went; the same */
-enum verdict_status doctor_audits (const struct patient *, char *);
-enum verdict_status doctor_nodes_audited (const struct patient *, char *);
+enum verdict_status doctor_audits (const struct doctor_site *, char *);
+enum verdict_status doctor_nodes_audited (const struct doctor_site *, char *);
 
 /* doctor_plugin.c: plugstack.conf and what it loads; the same */
-enum verdict_status doctor_plugin (const struct patient *, char *);
+enum verdict_status doctor_plugin (const struct doctor_site *, char *);
 
 /* The directory of the hooks that the plugin is to run: the caller's to free;
  * NULL: it runs none, or that is not known.
  */
-char *doctor_hooks (const struct patient *p);
+char *doctor_hooks (const struct doctor_site *p);
 
 #endif /* PMM_DOCTOR_H */

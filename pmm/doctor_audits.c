@@ -39,7 +39,7 @@ static enum verdict_status say_audits (int64_t begun, const json_t *failed,
 }
 
 /* What is wrong with the ledger itself is said there. */
-static bool is_none (const struct patient *p, char *text)
+static bool is_none (const struct doctor_site *p, char *text)
 {
     bool bad = doctor_ledger (p, text) != VERDICT_OK;
     bool none = !bad && access (p->site.ledger, F_OK) < 0;
@@ -50,7 +50,7 @@ static bool is_none (const struct patient *p, char *text)
     return bad || none;
 }
 
-enum verdict_status doctor_audits (const struct patient *p, char *text)
+enum verdict_status doctor_audits (const struct doctor_site *p, char *text)
 {
     int64_t now = (int64_t)p->now;
     struct error err;
@@ -106,7 +106,7 @@ static enum verdict_status say_nodes (const struct hostlist *missed,
     return doctor_say (text, VERDICT_OK, "none is overdue or left out");
 }
 
-enum verdict_status doctor_nodes_audited (const struct patient *p, char *text)
+enum verdict_status doctor_nodes_audited (const struct doctor_site *p, char *text)
 {
     int64_t now = (int64_t)p->now;
     struct controller_nodes nodes = { 0 };

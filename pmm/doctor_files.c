@@ -33,7 +33,7 @@ enum {
     NOBODY = 65534,
 };
 
-enum verdict_status doctor_conf (const struct patient *p, char *text)
+enum verdict_status doctor_conf (const struct doctor_site *p, char *text)
 {
     const char *path = p->path ? p->path : PMM_CONF_PATH;
 
@@ -51,7 +51,7 @@ enum verdict_status doctor_conf (const struct patient *p, char *text)
 /* Whether a published file can be read by all and written by none but root
  * and SlurmUser.
  */
-static int published (const struct patient *p, const char *path,
+static int published (const struct doctor_site *p, const char *path,
                       struct stat *st, struct error *err)
 {
     FILE *fp = file_open_trusted (path, p->uid, err);
@@ -69,7 +69,7 @@ static int published (const struct patient *p, const char *path,
     return 0;
 }
 
-enum verdict_status doctor_snapshot (const struct patient *p, char *text)
+enum verdict_status doctor_snapshot (const struct doctor_site *p, char *text)
 {
     int64_t looked;
     struct error err;
@@ -103,7 +103,7 @@ enum verdict_status doctor_snapshot (const struct patient *p, char *text)
                        p->fabric->hash);
 }
 
-enum verdict_status doctor_baseline (const struct patient *p, char *text)
+enum verdict_status doctor_baseline (const struct doctor_site *p, char *text)
 {
     const char *path = p->site.baseline;
     struct baselines base = { 0 };
@@ -127,7 +127,7 @@ enum verdict_status doctor_baseline (const struct patient *p, char *text)
     return level;
 }
 
-enum verdict_status doctor_node_map (const struct patient *p, char *text)
+enum verdict_status doctor_node_map (const struct doctor_site *p, char *text)
 {
     const char *path = p->site.node_map;
     struct nodemap *map;
@@ -143,7 +143,7 @@ enum verdict_status doctor_node_map (const struct patient *p, char *text)
     return doctor_say (text, VERDICT_OK, "%s", path);
 }
 
-enum verdict_status doctor_verdicts (const struct patient *p, char *text)
+enum verdict_status doctor_verdicts (const struct doctor_site *p, char *text)
 {
     const char *path = p->site.verdicts;
     struct error err;
@@ -162,7 +162,7 @@ enum verdict_status doctor_verdicts (const struct patient *p, char *text)
 }
 
 /* A directory in which SlurmUser, and nobody else, makes files. */
-static enum verdict_status private_directory (const struct patient *p,
+static enum verdict_status private_directory (const struct doctor_site *p,
                                               const char *path, char *text)
 {
     struct stat st;
@@ -181,7 +181,7 @@ static enum verdict_status private_directory (const struct patient *p,
     return doctor_say (text, VERDICT_OK, "%s", path);
 }
 
-enum verdict_status doctor_spool (const struct patient *p, char *text)
+enum verdict_status doctor_spool (const struct doctor_site *p, char *text)
 {
     return private_directory (p, p->site.spool, text);
 }
@@ -209,7 +209,7 @@ static intmax_t holder (const struct stat *st)
     return found;
 }
 
-enum verdict_status doctor_service (const struct patient *p, char *text)
+enum verdict_status doctor_service (const struct doctor_site *p, char *text)
 {
     char path[PATH_MAX];
     struct stat st = { 0 };
@@ -228,7 +228,7 @@ enum verdict_status doctor_service (const struct patient *p, char *text)
     return doctor_say (text, VERDICT_OK, "runs as process %jd", pid);
 }
 
-enum verdict_status doctor_ledger (const struct patient *p, char *text)
+enum verdict_status doctor_ledger (const struct doctor_site *p, char *text)
 {
     const char *path = p->site.ledger;
     char *dir = strndup (path, (size_t)(strrchr (path, '/') - path));
@@ -274,7 +274,7 @@ static int try_probe (FILE *out, const void *arg, struct error *err)
     return 0;
 }
 
-enum verdict_status doctor_programs (const struct patient *p, char *text)
+enum verdict_status doctor_programs (const struct doctor_site *p, char *text)
 {
     const char *const path[] = { p->site.srun, p->site.probe };
     static const char *const key[] = { "Srun", "Probe" };
@@ -294,7 +294,7 @@ enum verdict_status doctor_programs (const struct patient *p, char *text)
     return doctor_say (text, VERDICT_OK, "%s, %s", path[0], path[1]);
 }
 
-enum verdict_status doctor_umad (const struct patient *p, char *text)
+enum verdict_status doctor_umad (const struct doctor_site *p, char *text)
 {
     enum verdict_status level = VERDICT_OK;
     glob_t devices;

@@ -75,7 +75,7 @@ static int tell_version (FILE *out, const void *arg, struct error *err)
     return 0;
 }
 
-static enum verdict_status look_at_plugin (const struct patient *p,
+static enum verdict_status look_at_plugin (const struct doctor_site *p,
                                            struct stack *s, char *text)
 {
     const char *running = controller_conf_get (&p->slurm, "SLURM_VERSION");
@@ -119,7 +119,7 @@ static enum verdict_status look_at_plugin (const struct patient *p,
 }
 
 /* NULL: out of memory, or pmm.conf is bad. */
-static struct stack *stack_load (const struct patient *p)
+static struct stack *stack_load (const struct doctor_site *p)
 {
     struct stack *s = calloc (1, sizeof (*s));
     struct error err;
@@ -145,7 +145,7 @@ static void stack_destroy (struct stack *s)
     free (s);
 }
 
-static enum verdict_status look_at_stack (const struct patient *p,
+static enum verdict_status look_at_stack (const struct doctor_site *p,
                                           struct stack *s, char *text)
 {
     const char *path = controller_conf_get (&p->slurm, "PlugStackConfig");
@@ -171,7 +171,7 @@ static enum verdict_status look_at_stack (const struct patient *p,
     return look_at_plugin (p, s, text);
 }
 
-enum verdict_status doctor_plugin (const struct patient *p, char *text)
+enum verdict_status doctor_plugin (const struct doctor_site *p, char *text)
 {
     struct stack *s = stack_load (p);
     enum verdict_status level = look_at_stack (p, s, text);
@@ -180,7 +180,7 @@ enum verdict_status doctor_plugin (const struct patient *p, char *text)
     return level;
 }
 
-char *doctor_hooks (const struct patient *p)
+char *doctor_hooks (const struct doctor_site *p)
 {
     struct stack *s = stack_load (p);
     char *dir = NULL;

@@ -28,12 +28,12 @@ enum {
     NAMES_SHOWN = 3,
 };
 
-static const char *conf (const struct patient *p, const char *key)
+static const char *conf (const struct doctor_site *p, const char *key)
 {
     return controller_conf_get (&p->slurm, key);
 }
 
-enum verdict_status doctor_release (const struct patient *p, char *text)
+enum verdict_status doctor_release (const struct doctor_site *p, char *text)
 {
     const char *running = conf (p, "SLURM_VERSION");
     char ours[32];
@@ -50,7 +50,7 @@ enum verdict_status doctor_release (const struct patient *p, char *text)
 }
 
 /* Slurm's nodes of which the snapshot, or the node map, knows no endpoint. */
-static size_t strangers (const struct patient *p, const struct nodemap *map,
+static size_t strangers (const struct doctor_site *p, const struct nodemap *map,
                          const struct controller_nodes *nodes, char *names,
                          size_t size)
 {
@@ -71,7 +71,7 @@ static size_t strangers (const struct patient *p, const struct nodemap *map,
     return n;
 }
 
-enum verdict_status doctor_nodes (const struct patient *p, char *text)
+enum verdict_status doctor_nodes (const struct doctor_site *p, char *text)
 {
     struct controller_nodes nodes;
     struct nodemap *map = NULL;
@@ -161,7 +161,7 @@ static bool find_plugin (const char *dirs, const char *type,
 }
 
 /* The type of step that Slurm has of those that are wanted; NULL: none. */
-static const char *find_mpi (const struct patient *p, char path[PATH_MAX])
+static const char *find_mpi (const struct doctor_site *p, char path[PATH_MAX])
 {
     const char *const *type = site_mpi (&p->site)->types;
 
@@ -170,7 +170,7 @@ static const char *find_mpi (const struct patient *p, char path[PATH_MAX])
     return *type;
 }
 
-enum verdict_status doctor_mpi (const struct patient *p, char *text)
+enum verdict_status doctor_mpi (const struct doctor_site *p, char *text)
 {
     const struct site_mpi *mpi = site_mpi (&p->site);
     char path[PATH_MAX];
@@ -201,7 +201,7 @@ enum verdict_status doctor_mpi (const struct patient *p, char *text)
 /* Slurm's plugin makes a directory of a name that all can guess there, for each
  * step, and the step fails where it exists.
  */
-enum verdict_status doctor_pmix_directory (const struct patient *p, char *text)
+enum verdict_status doctor_pmix_directory (const struct doctor_site *p, char *text)
 {
     static const char how[]
         = "any user can keep audits from a node: in mpi.conf say "
@@ -230,7 +230,7 @@ enum verdict_status doctor_pmix_directory (const struct patient *p, char *text)
     return doctor_say (text, VERDICT_OK, "%s is root's alone to write", dir);
 }
 
-enum verdict_status doctor_mpi_default (const struct patient *p, char *text)
+enum verdict_status doctor_mpi_default (const struct doctor_site *p, char *text)
 {
     const char *set = conf (p, "MpiDefault");
     const char *mpi = *set ? set : "none"; /* which is not said since 23.11 */
@@ -258,7 +258,7 @@ static bool listed (const char *list, const char *word)
     return false;
 }
 
-enum verdict_status doctor_memlock (const struct patient *p, char *text)
+enum verdict_status doctor_memlock (const struct doctor_site *p, char *text)
 {
     const char *limits = conf (p, "PropagateResourceLimits");
     const char *except = conf (p, "PropagateResourceLimitsExcept");
@@ -277,7 +277,7 @@ enum verdict_status doctor_memlock (const struct patient *p, char *text)
                        "steps have slurmd's limit of locked memory");
 }
 
-enum verdict_status doctor_ports (const struct patient *p, char *text)
+enum verdict_status doctor_ports (const struct doctor_site *p, char *text)
 {
     const char *range = conf (p, "SrunPortRange");
     unsigned first, last;
@@ -298,7 +298,7 @@ enum verdict_status doctor_ports (const struct patient *p, char *text)
  */
 
 static enum verdict_status partition_level (
-    const struct patient *p, const struct controller_partition *part,
+    const struct doctor_site *p, const struct controller_partition *part,
     char *text)
 {
     const char *name = p->site.audit_partition;
@@ -323,7 +323,7 @@ static enum verdict_status partition_level (
     return doctor_say (text, VERDICT_OK, "%s has all nodes", name);
 }
 
-enum verdict_status doctor_partition (const struct patient *p, char *text)
+enum verdict_status doctor_partition (const struct doctor_site *p, char *text)
 {
     const char *name = p->site.audit_partition;
     struct controller_partition part;
@@ -342,7 +342,7 @@ enum verdict_status doctor_partition (const struct patient *p, char *text)
     return level;
 }
 
-enum verdict_status doctor_preemption (const struct patient *p, char *text)
+enum verdict_status doctor_preemption (const struct doctor_site *p, char *text)
 {
     struct error err;
 
@@ -356,7 +356,7 @@ enum verdict_status doctor_preemption (const struct patient *p, char *text)
     }
 }
 
-enum verdict_status doctor_association (const struct patient *p, char *text)
+enum verdict_status doctor_association (const struct doctor_site *p, char *text)
 {
     const char *enforce = conf (p, "AccountingStorageEnforce");
     struct error err;
@@ -375,7 +375,7 @@ enum verdict_status doctor_association (const struct patient *p, char *text)
     }
 }
 
-enum verdict_status doctor_comments (const struct patient *p, char *text)
+enum verdict_status doctor_comments (const struct doctor_site *p, char *text)
 {
     bool slurmdbd = strcmp (conf (p, "AccountingStorageType"),
                             "accounting_storage/slurmdbd") == 0;
@@ -417,7 +417,7 @@ static int names (const char *path, const char *program)
     return rc;
 }
 
-static enum verdict_status hook (const struct patient *p, const char *key,
+static enum verdict_status hook (const struct doctor_site *p, const char *key,
                                  const char *program, const char *without,
                                  char *text)
 {
@@ -453,7 +453,7 @@ static enum verdict_status hook (const struct patient *p, const char *key,
                                 without);
 }
 
-enum verdict_status doctor_epilogslurmctld (const struct patient *p,
+enum verdict_status doctor_epilogslurmctld (const struct doctor_site *p,
                                             char *text)
 {
     return hook (p, "EpilogSlurmctld", "pmm-epilogslurmctld",
@@ -461,7 +461,7 @@ enum verdict_status doctor_epilogslurmctld (const struct patient *p,
 }
 
 /* Slurm's own, or the plugin's. */
-static enum verdict_status job_hook (const struct patient *p, const char *key,
+static enum verdict_status job_hook (const struct doctor_site *p, const char *key,
                                      const char *program, const char *without,
                                      char *text)
 {
@@ -479,19 +479,19 @@ static enum verdict_status job_hook (const struct patient *p, const char *key,
     return doctor_say (text, VERDICT_OK, "the plugin runs %s", path);
 }
 
-enum verdict_status doctor_prolog (const struct patient *p, char *text)
+enum verdict_status doctor_prolog (const struct doctor_site *p, char *text)
 {
     return job_hook (p, "Prolog", "pmm-prolog",
                      "nobody looks at a job's ports before it", text);
 }
 
-enum verdict_status doctor_epilog (const struct patient *p, char *text)
+enum verdict_status doctor_epilog (const struct doctor_site *p, char *text)
 {
     return job_hook (p, "Epilog", "pmm-epilog",
                      "nobody looks at a job's ports after it", text);
 }
 
-enum verdict_status doctor_healthcheck (const struct patient *p, char *text)
+enum verdict_status doctor_healthcheck (const struct doctor_site *p, char *text)
 {
     const char *every = conf (p, "HealthCheckInterval");
     enum verdict_status level
