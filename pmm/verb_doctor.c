@@ -17,23 +17,21 @@
 static enum verdict_status slurmctld (const struct doctor_site *p, char *text)
 {
     if (!p->answers)
-        return doctor_say (text, VERDICT_UNKNOWN,
-                           "%s; what depends on it was not looked at",
-                           p->slurm_error.text);
+        return say_unknown (text, "%s; what depends on it was not looked at",
+                            p->slurm_error.text);
     if (p->uid != 0 && strcmp (p->site.slurm_user, p->user) != 0)
-        return doctor_say (text, VERDICT_FAIL,
-                           "SlurmUser is %s, and '%s' in pmm.conf: hooks will "
-                           "not believe what it publishes",
-                           p->user, p->site.slurm_user);
-    return doctor_say (text, VERDICT_OK, "cluster %s answers, SlurmUser is %s",
-                       controller_conf_get (&p->slurm, "ClusterName"),
-                       p->user);
+        return say_fail (text,
+                         "SlurmUser is %s, and '%s' in pmm.conf: hooks will "
+                         "not believe what it publishes",
+                         p->user, p->site.slurm_user);
+    return say_ok (text, "cluster %s answers, SlurmUser is %s",
+                   controller_conf_get (&p->slurm, "ClusterName"), p->user);
 }
 
 static const struct check {
     const char *name;
     bool slurm; /* only where slurmctld answers */
-    doctor_f look;
+    doctor_check *look;
 } checks[] = {
     { "pmm.conf", false, doctor_conf },
     { "programs", false, doctor_programs },
@@ -71,8 +69,7 @@ static const struct check {
 enum { CHECKS = sizeof (checks) / sizeof (checks[0]) };
 
 enum verdict_status doctor_say (char text[DOCTOR_TEXT],
-                                enum verdict_status level, const char *fmt,
-                                ...)
+                                enum verdict_status level, const char *fmt, ...)
 {
     va_list ap;
 
@@ -89,7 +86,8 @@ enum verdict_status doctor_say (char text[DOCTOR_TEXT],
 
 static void examine_site (struct doctor_site *p, const char *path)
 {
-    *p = (struct doctor_site){ .path = path, .user = "root",
+    *p = (struct doctor_site){ .path = path,
+                               .user = "root",
                                .now = time (NULL) };
     if (site_read (&p->site, path, 1, &p->site_error) < 0) {
         p->bad_site = true;
@@ -117,10 +115,10 @@ static int report (const struct doctor_site *p, bool json, struct error *err)
         if (level > worst)
             worst = level;
         if (json)
-            json_add (list, json_pack ("{s:s, s:s, s:s}", "check",
-                                       checks[i].name, "level",
-                                       verdict_status_name (level), "text",
-                                       text));
+            json_add (list,
+                      json_pack ("{s:s, s:s, s:s}", "check", checks[i].name,
+                                 "level", verdict_status_name (level), "text",
+                                 text));
         else
             printf ("%-7s  %s: %s\n", verdict_status_name (level),
                     checks[i].name, text);
@@ -128,8 +126,8 @@ static int report (const struct doctor_site *p, bool json, struct error *err)
     if (json)
         rc = json_write_file ("doctor", NULL,
                               json_pack ("{s:s, s:O}", "status",
-                                         verdict_status_name (worst),
-                                         "checks", list),
+                                         verdict_status_name (worst), "checks",
+                                         list),
                               stdout, err);
     json_decref (list);
     return rc < 0 ? -1 : exit_status (worst);

@@ -119,8 +119,7 @@ static int write_history (struct history *h, struct inputs *in, int64_t since,
         return 0;
     }
     members = json_pack ("{s:I}", "since", (json_int_t)since);
-    xcheck (json_object_update_new (members, history_json (h)) < 0 ? NULL
-                                                                   : members);
+    json_object_update_new (members, history_json (h));
     return json_write_file ("history", NULL, members, fp, err);
 }
 
