@@ -3,8 +3,8 @@
  * from working, or makes it work for less than it could. To add one, write a
  * function, declare it here, list it in verb_doctor.c.
  *
- * A check says OK, with what it found; WARN, with what to mend for something
- * to work better; FAIL, with what to mend for it to work at all; UNKNOWN where
+ * A check says OK, with what it found; WARN, with what to change for something
+ * to work better; FAIL, with what to change for it to work at all; UNKNOWN where
  * it could not look. It changes nothing.
  */
 #ifndef PMM_DOCTOR_H
@@ -20,9 +20,13 @@
 #include "util/error.h"
 #include "util/site.h"
 
-enum { DOCTOR_TEXT = 512 };
+enum {
+    DOCTOR_TEXT = 512,
+    DOCTOR_WAIT_MS = 5000, /* for a program or a library to answer */
+};
 
-struct patient {
+/* The site, read once. */
+struct doctor_site {
     const char *path;          /* of pmm.conf; NULL: where it should be */
     struct site site;          /* the defaults where pmm.conf is bad */
     bool bad_site;             /* it is, with this */
@@ -37,53 +41,38 @@ struct patient {
     time_t now;
 };
 
-typedef enum verdict_status (*doctor_f) (const struct patient *p,
-                                         char text[DOCTOR_TEXT]);
-
 /* Set the text, and return the level. */
 enum verdict_status doctor_say (char text[DOCTOR_TEXT],
                                 enum verdict_status level, const char *fmt,
                                 ...) __attribute__ ((format (printf, 3, 4)));
+#define say_ok(text, ...) doctor_say ((text), VERDICT_OK, __VA_ARGS__)
+#define say_warn(text, ...) doctor_say ((text), VERDICT_WARN, __VA_ARGS__)
+#define say_fail(text, ...) doctor_say ((text), VERDICT_FAIL, __VA_ARGS__)
+#define say_unknown(text, ...) doctor_say ((text), VERDICT_UNKNOWN, __VA_ARGS__)
+
+typedef enum verdict_status doctor_check (const struct doctor_site *p,
+                                          char text[DOCTOR_TEXT]);
 
 /* doctor_files.c: what is in our own files */
-enum verdict_status doctor_conf (const struct patient *, char *);
-enum verdict_status doctor_snapshot (const struct patient *, char *);
-enum verdict_status doctor_baseline (const struct patient *, char *);
-enum verdict_status doctor_ledger (const struct patient *, char *);
-enum verdict_status doctor_spool (const struct patient *, char *);
-enum verdict_status doctor_service (const struct patient *, char *);
-enum verdict_status doctor_node_map (const struct patient *, char *);
-enum verdict_status doctor_programs (const struct patient *, char *);
-enum verdict_status doctor_verdicts (const struct patient *, char *);
-enum verdict_status doctor_umad (const struct patient *, char *);
+doctor_check doctor_conf, doctor_snapshot, doctor_baseline, doctor_ledger,
+    doctor_spool, doctor_service, doctor_node_map, doctor_programs,
+    doctor_verdicts, doctor_umad;
 
 /* doctor_slurm.c: what Slurm is configured to; slurmctld must answer */
-enum verdict_status doctor_release (const struct patient *, char *);
-enum verdict_status doctor_nodes (const struct patient *, char *);
-enum verdict_status doctor_mpi (const struct patient *, char *);
-enum verdict_status doctor_pmix_directory (const struct patient *, char *);
-enum verdict_status doctor_mpi_default (const struct patient *, char *);
-enum verdict_status doctor_memlock (const struct patient *, char *);
-enum verdict_status doctor_ports (const struct patient *, char *);
-enum verdict_status doctor_partition (const struct patient *, char *);
-enum verdict_status doctor_preemption (const struct patient *, char *);
-enum verdict_status doctor_association (const struct patient *, char *);
-enum verdict_status doctor_comments (const struct patient *, char *);
-enum verdict_status doctor_epilogslurmctld (const struct patient *, char *);
-enum verdict_status doctor_prolog (const struct patient *, char *);
-enum verdict_status doctor_epilog (const struct patient *, char *);
-enum verdict_status doctor_healthcheck (const struct patient *, char *);
+doctor_check doctor_release, doctor_nodes, doctor_mpi, doctor_pmix_directory,
+    doctor_mpi_default, doctor_memlock, doctor_ports, doctor_partition,
+    doctor_preemption, doctor_association, doctor_comments,
+    doctor_epilogslurmctld, doctor_prolog, doctor_epilog, doctor_healthcheck;
 
 /* doctor_audits.c: how audits went; the same */
-enum verdict_status doctor_audits (const struct patient *, char *);
-enum verdict_status doctor_nodes_audited (const struct patient *, char *);
+doctor_check doctor_audits, doctor_nodes_audited;
 
 /* doctor_plugin.c: plugstack.conf and what it loads; the same */
-enum verdict_status doctor_plugin (const struct patient *, char *);
+doctor_check doctor_plugin;
 
 /* The directory of the hooks that the plugin is to run: the caller's to free;
  * NULL: it runs none, or that is not known.
  */
-char *doctor_hooks (const struct patient *p);
+char *doctor_hooks (const struct doctor_site *p);
 
 #endif /* PMM_DOCTOR_H */

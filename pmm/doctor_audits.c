@@ -23,34 +23,33 @@ static enum verdict_status say_audits (int64_t begun, const json_t *failed,
     size_t i;
     json_t *v;
 
-    json_array_foreach (failed, i, v)
-        n += json_integer_value (json_object_get (v, "audits"));
+    json_array_foreach (failed, i, v) n
+        += json_integer_value (json_object_get (v, "audits"));
     if (n > begun) /* one counts for each node at fault */
         n = begun;
     if (n == 0)
-        return doctor_say (text, VERDICT_OK, "%jd in the last day",
-                           (intmax_t)begun);
+        return say_ok (text, "%jd in the last day", (intmax_t)begun);
     return doctor_say (text, 4 * n > begun ? VERDICT_WARN : VERDICT_OK,
                        "%jd of %jd in the last day have no result, most for "
-                       "%s%s%.200s: pmm ledger missed", (intmax_t)n,
-                       (intmax_t)begun, node ? node : "",
+                       "%s%s%.200s: pmm ledger missed",
+                       (intmax_t)n, (intmax_t)begun, node ? node : "",
                        node && *node ? ": " : "",
                        json_string_value (json_object_get (most, "cause")));
 }
 
 /* What is wrong with the ledger itself is said there. */
-static bool is_none (const struct patient *p, char *text)
+static bool is_none (const struct doctor_site *p, char *text)
 {
     bool bad = doctor_ledger (p, text) != VERDICT_OK;
     bool none = !bad && access (p->site.ledger, F_OK) < 0;
 
     if (bad || none)
-        doctor_say (text, VERDICT_OK, "%s",
-                    none ? "none was made yet" : "no ledger to look into");
+        say_ok (text, "%s",
+                none ? "none was made yet" : "no ledger to look into");
     return bad || none;
 }
 
-enum verdict_status doctor_audits (const struct patient *p, char *text)
+enum verdict_status doctor_audits (const struct doctor_site *p, char *text)
 {
     int64_t now = (int64_t)p->now;
     struct error err;
@@ -83,30 +82,29 @@ static enum verdict_status say_nodes (const struct hostlist *missed,
     const char *node;
     json_t *v;
 
-    json_object_foreach ((json_t *)faulty, node, v)
-        if (ledger_is_out (faulty, node, now)) {
-            out = node;
-            n++;
-        }
+    json_object_foreach ((json_t *)faulty, node,
+                         v) if (ledger_is_out (faulty, node, now))
+    {
+        out = node;
+        n++;
+    }
     if (missed->count > 0) {
-        list = hostlist_fold ((const char *const *)missed->name,
-                              missed->count);
-        doctor_say (text, VERDICT_WARN,
-                    "not audited for a day or more: %s: %.200s",
-                    COUNTED (missed->count, "node"), list ? list : "");
+        list = hostlist_fold ((const char *const *)missed->name, missed->count);
+        say_warn (text, "not audited for a day or more: %s: %.200s",
+                  COUNTED (missed->count, "node"), list ? list : "");
         free (list);
         return VERDICT_WARN;
     }
     if (n > 0)
-        return doctor_say (
-            text, VERDICT_WARN, "%zu left out for a while, as %s: %.200s", n,
-            out,
-            json_string_value (json_object_get (json_object_get (faulty, out),
-                                                "cause")));
-    return doctor_say (text, VERDICT_OK, "none is overdue or left out");
+        return doctor_say (text, VERDICT_WARN,
+                           "%zu left out for a while, as %s: %.200s", n, out,
+                           json_string_value (json_object_get (
+                               json_object_get (faulty, out), "cause")));
+    return say_ok (text, "none is overdue or left out");
 }
 
-enum verdict_status doctor_nodes_audited (const struct patient *p, char *text)
+enum verdict_status doctor_nodes_audited (const struct doctor_site *p,
+                                          char *text)
 {
     int64_t now = (int64_t)p->now;
     struct controller_nodes nodes = { 0 };
@@ -122,12 +120,12 @@ enum verdict_status doctor_nodes_audited (const struct patient *p, char *text)
     if (!p->fabric)
         return doctor_say (text, level, "not checked: no snapshot");
     if (!(l = ledger_open (p->site.ledger, LEDGER_READ, &err))
-        || (*p->site.node_map
-            && !(map = nodemap_load (p->site.node_map, &err)))
+        || (*p->site.node_map && !(map = nodemap_load (p->site.node_map, &err)))
         || !(faulty = ledger_faulty (l, now, &err))
         || controller_nodes (&nodes, &err) < 0
         || missed_nodes (&missed, l, &p->site, p->fabric, map, &nodes, now,
-                         &err) < 0)
+                         &err)
+               < 0)
         doctor_say (text, level, "%s", err.text);
     else
         level = say_nodes (&missed, faulty, now, text);

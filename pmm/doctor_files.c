@@ -23,35 +23,30 @@
 #include "ibquery/nodemap.h"
 #include "prolog/serve/spool.h"
 #include "prolog/slurm/child.h"
-#include "util/file.h"
-#include "util/text.h"
+#include "util/alloc.h"
 
 enum {
     OLD_S = 7 * 24 * 3600, /* of a snapshot: cables are moved */
     DAY_S = 24 * 3600,
-    WAIT_MS = 5000, /* for a program that says its version */
     NOBODY = 65534,
 };
 
-enum verdict_status doctor_conf (const struct patient *p, char *text)
+enum verdict_status doctor_conf (const struct doctor_site *p, char *text)
 {
     const char *path = p->path ? p->path : PMM_CONF_PATH;
 
     if (p->bad_site)
-        return doctor_say (text, VERDICT_FAIL,
-                           "%s; the defaults are looked at instead",
-                           p->site_error.text);
+        return say_fail (text, "%s; the defaults are looked at instead",
+                         p->site_error.text);
     if (access (path, F_OK) < 0)
-        return doctor_say (text, VERDICT_WARN,
-                           "there is no %s: all is as by default", path);
-    return doctor_say (text, VERDICT_OK, "%s, Action=%s", path,
-                       p->site.action);
+        return say_warn (text, "there is no %s: all is as by default", path);
+    return say_ok (text, "%s, Action=%s", path, p->site.action);
 }
 
 /* Whether a published file can be read by all and written by none but root
  * and SlurmUser.
  */
-static int published (const struct patient *p, const char *path,
+static int published (const struct doctor_site *p, const char *path,
                       struct stat *st, struct error *err)
 {
     FILE *fp = file_open_trusted (path, p->uid, err);
@@ -69,41 +64,39 @@ static int published (const struct patient *p, const char *path,
     return 0;
 }
 
-enum verdict_status doctor_snapshot (const struct patient *p, char *text)
+enum verdict_status doctor_snapshot (const struct doctor_site *p, char *text)
 {
     int64_t looked;
     struct error err;
     struct stat st;
 
     if (access (p->site.snapshot, F_OK) < 0 && *p->site.live_fabric)
-        return doctor_say (text, VERDICT_WARN,
-                           "there is none: prologs read %s, and there are no "
-                           "audits", p->site.live_fabric);
+        return say_warn (text,
+                         "there is none: prologs read %s, and there are no "
+                         "audits",
+                         p->site.live_fabric);
     if (published (p, p->site.snapshot, &st, &err) < 0)
-        return doctor_say (text, VERDICT_FAIL, "%s%s", err.text,
-                           errno == ENOENT
-                               ? ": publish it by pmm fabric read --publish"
-                               : "");
+        return say_fail (
+            text, "%s%s", err.text,
+            errno == ENOENT ? ": publish it by pmm fabric read --publish" : "");
     if (!p->fabric)
-        return doctor_say (text, VERDICT_FAIL, "%s", p->fabric_error.text);
+        return say_fail (text, "%s", p->fabric_error.text);
     if (p->fabric->part)
-        return doctor_say (text, VERDICT_FAIL,
-                           "%s is a part of the fabric, of %s: publish all of "
-                           "it",
-                           p->site.snapshot,
-                           COUNTED (p->fabric->nhosts, "host"));
+        return say_fail (text,
+                         "%s is a part of the fabric, of %s: publish all of "
+                         "it",
+                         p->site.snapshot, COUNTED (p->fabric->nhosts, "host"));
     looked = publish_time (p->site.snapshot);
     if (looked > p->now || p->now - looked > OLD_S)
-        return doctor_say (text, VERDICT_WARN,
-                           "%s is %jd days old: does the timer of pmm fabric "
-                           "read run?", p->site.snapshot,
-                           (intmax_t)(p->now - looked) / DAY_S);
-    return doctor_say (text, VERDICT_OK, "%s, %s, fabric %.8s",
-                       p->site.snapshot, COUNTED (p->fabric->nhosts, "host"),
-                       p->fabric->hash);
+        return say_warn (text,
+                         "%s is %jd days old: does the timer of pmm fabric "
+                         "read run?",
+                         p->site.snapshot, (intmax_t)(p->now - looked) / DAY_S);
+    return say_ok (text, "%s, %s, fabric %.8s", p->site.snapshot,
+                   COUNTED (p->fabric->nhosts, "host"), p->fabric->hash);
 }
 
-enum verdict_status doctor_baseline (const struct patient *p, char *text)
+enum verdict_status doctor_baseline (const struct doctor_site *p, char *text)
 {
     const char *path = p->site.baseline;
     struct baselines base = { 0 };
@@ -112,22 +105,21 @@ enum verdict_status doctor_baseline (const struct patient *p, char *text)
     struct stat st;
 
     if (!*path || access (path, F_OK) < 0)
-        return doctor_say (text, VERDICT_WARN,
-                           "there is none: what got slower is WARN at most");
+        return say_warn (text,
+                         "there is none: what got slower is WARN at most");
     if (published (p, path, &st, &err) < 0)
-        return doctor_say (text, VERDICT_FAIL, "%s", err.text);
+        return say_fail (text, "%s", err.text);
     if (!p->fabric)
-        return doctor_say (text, VERDICT_UNKNOWN,
-                           "not checked: no snapshot");
+        return say_unknown (text, "not checked: no snapshot");
     if (baselines_read (&base, p->fabric, &path, 1, &err) < 0)
-        level = doctor_say (text, VERDICT_WARN, "%s", err.text);
+        level = say_warn (text, "%s", err.text);
     else
-        level = doctor_say (text, VERDICT_OK, "%s", path);
+        level = say_ok (text, "%s", path);
     baselines_clear (&base);
     return level;
 }
 
-enum verdict_status doctor_node_map (const struct patient *p, char *text)
+enum verdict_status doctor_node_map (const struct doctor_site *p, char *text)
 {
     const char *path = p->site.node_map;
     struct nodemap *map;
@@ -135,53 +127,51 @@ enum verdict_status doctor_node_map (const struct patient *p, char *text)
     struct stat st;
 
     if (!*path)
-        return doctor_say (text, VERDICT_OK, "none");
+        return say_ok (text, "none");
     if (published (p, path, &st, &err) < 0
         || !(map = nodemap_load (path, &err)))
-        return doctor_say (text, VERDICT_FAIL, "%s", err.text);
+        return say_fail (text, "%s", err.text);
     nodemap_destroy (map);
-    return doctor_say (text, VERDICT_OK, "%s", path);
+    return say_ok (text, "%s", path);
 }
 
-enum verdict_status doctor_verdicts (const struct patient *p, char *text)
+enum verdict_status doctor_verdicts (const struct doctor_site *p, char *text)
 {
     const char *path = p->site.verdicts;
     struct error err;
     struct stat st;
 
     if (access (path, F_OK) < 0)
-        return doctor_say (text, VERDICT_WARN,
-                           "there is no %s: hooks look at ports alone", path);
+        return say_warn (text, "there is no %s: hooks look at ports alone",
+                         path);
     if (published (p, path, &st, &err) < 0)
-        return doctor_say (text, VERDICT_FAIL, "%s", err.text);
+        return say_fail (text, "%s", err.text);
     if (p->now - st.st_mtime > DAY_S)
-        return doctor_say (text, VERDICT_WARN,
-                           "%s is older than a day: does the audit service "
-                           "run?", path);
-    return doctor_say (text, VERDICT_OK, "%s", path);
+        return say_warn (text,
+                         "%s is older than a day: does the audit service "
+                         "run?",
+                         path);
+    return say_ok (text, "%s", path);
 }
 
 /* A directory in which SlurmUser, and nobody else, makes files. */
-static enum verdict_status private_directory (const struct patient *p,
+static enum verdict_status private_directory (const struct doctor_site *p,
                                               const char *path, char *text)
 {
     struct stat st;
 
     if (stat (path, &st) < 0 || !S_ISDIR (st.st_mode))
-        return doctor_say (text, VERDICT_WARN,
-                           "%s is no directory: install -d -o %s -m 755 %s",
-                           path, p->user, path);
+        return say_warn (text, "%s is no directory: install -d -o %s -m 755 %s",
+                         path, p->user, path);
     if (st.st_uid != p->uid)
-        return doctor_say (text, VERDICT_FAIL,
-                           "%s does not belong to SlurmUser: chown %s %s",
-                           path, p->user, path);
+        return say_fail (text, "%s does not belong to SlurmUser: chown %s %s",
+                         path, p->user, path);
     if (st.st_mode & (S_IWGRP | S_IWOTH))
-        return doctor_say (text, VERDICT_FAIL,
-                           "others may write %s: chmod 755 %s", path, path);
-    return doctor_say (text, VERDICT_OK, "%s", path);
+        return say_fail (text, "others may write %s: chmod 755 %s", path, path);
+    return say_ok (text, "%s", path);
 }
 
-enum verdict_status doctor_spool (const struct patient *p, char *text)
+enum verdict_status doctor_spool (const struct doctor_site *p, char *text)
 {
     return private_directory (p, p->site.spool, text);
 }
@@ -209,7 +199,7 @@ static intmax_t holder (const struct stat *st)
     return found;
 }
 
-enum verdict_status doctor_service (const struct patient *p, char *text)
+enum verdict_status doctor_service (const struct doctor_site *p, char *text)
 {
     char path[PATH_MAX];
     struct stat st = { 0 };
@@ -217,36 +207,33 @@ enum verdict_status doctor_service (const struct patient *p, char *text)
 
     snprintf (path, sizeof (path), "%s/%s", p->site.spool, SPOOL_LOCK);
     if (access (p->site.spool, F_OK) < 0)
-        return doctor_say (text, VERDICT_WARN, "does not run: it has no spool");
+        return say_warn (text, "does not run: it has no spool");
     if (stat (path, &st) < 0 && errno != ENOENT)
-        return doctor_say (text, VERDICT_UNKNOWN, "%s: %s", path,
-                           strerror (errno));
+        return say_unknown (text, "%s: %s", path, strerror (errno));
     if ((pid = holder (&st)) == 0)
-        return doctor_say (text, VERDICT_WARN,
-                           "does not run on this machine: no job is audited "
-                           "when it ends, and no idle node; pmm audit --serve");
-    return doctor_say (text, VERDICT_OK, "runs as process %jd", pid);
+        return say_warn (text,
+                         "does not run on this machine: no job is audited "
+                         "when it ends, and no idle node; pmm audit --serve");
+    return say_ok (text, "runs as process %jd", pid);
 }
 
-enum verdict_status doctor_ledger (const struct patient *p, char *text)
+enum verdict_status doctor_ledger (const struct doctor_site *p, char *text)
 {
     const char *path = p->site.ledger;
-    char *dir = strndup (path, (size_t)(strrchr (path, '/') - path));
+    char *dir = xasprintf ("%.*s", (int)(strrchr (path, '/') - path), path);
     enum verdict_status level;
     struct stat st;
 
-    if (!dir)
-        return doctor_say (text, VERDICT_UNKNOWN, "out of memory");
     level = private_directory (p, dir, text);
     free (dir);
     if (level != VERDICT_OK || stat (path, &st) < 0)
         return level;
     if (st.st_uid != p->uid || (st.st_mode & (S_IWGRP | S_IWOTH)))
-        return doctor_say (text, VERDICT_FAIL,
-                           "%s is to be SlurmUser's alone to write: chown %s "
-                           "%s, chmod 640 %s",
-                           path, p->user, path, path);
-    return doctor_say (text, VERDICT_OK, "%s", path);
+        return say_fail (text,
+                         "%s is to be SlurmUser's alone to write: chown %s "
+                         "%s, chmod 640 %s",
+                         path, p->user, path, path);
+    return say_ok (text, "%s", path);
 }
 
 /* As users run it: it may lack a library. Who ended otherwise than well has
@@ -274,7 +261,7 @@ static int try_probe (FILE *out, const void *arg, struct error *err)
     return 0;
 }
 
-enum verdict_status doctor_programs (const struct patient *p, char *text)
+enum verdict_status doctor_programs (const struct doctor_site *p, char *text)
 {
     const char *const path[] = { p->site.srun, p->site.probe };
     static const char *const key[] = { "Srun", "Probe" };
@@ -283,31 +270,28 @@ enum verdict_status doctor_programs (const struct patient *p, char *text)
 
     for (size_t i = 0; i < sizeof (key) / sizeof (key[0]); i++)
         if (access (path[i], X_OK) < 0)
-            return doctor_say (text, VERDICT_FAIL,
-                               "%s=%s: %s; it is to be there on all nodes",
-                               key[i], path[i], strerror (errno));
-    if (child_call (try_probe, path[1], WAIT_MS, &said, &err) < 0)
-        return doctor_say (text, VERDICT_FAIL, "Probe does not run: %s",
-                           err.text);
+            return say_fail (text, "%s=%s: %s; it is to be there on all nodes",
+                             key[i], path[i], strerror (errno));
+    if (child_call (try_probe, path[1], DOCTOR_WAIT_MS, &said, &err) < 0)
+        return say_fail (text, "Probe does not run: %s", err.text);
     free (said.text);
-    return doctor_say (text, VERDICT_OK, "%s, %s", path[0], path[1]);
+    return say_ok (text, "%s, %s", path[0], path[1]);
 }
 
-enum verdict_status doctor_umad (const struct patient *p, char *text)
+enum verdict_status doctor_umad (const struct doctor_site *p, char *text)
 {
     enum verdict_status level = VERDICT_OK;
     glob_t devices;
 
     (void)p;
     if (glob ("/dev/infiniband/umad*", 0, NULL, &devices) != 0)
-        return doctor_say (text, VERDICT_OK, "no device on this machine: the "
-                                             "fabric is read on another");
+        return say_ok (text, "no device on this machine: the "
+                             "fabric is read on another");
     doctor_say (text, level, "%s may be used", devices.gl_pathv[0]);
     for (size_t i = 0; i < devices.gl_pathc && level == VERDICT_OK; i++)
         if (access (devices.gl_pathv[i], R_OK | W_OK) < 0)
-            level = doctor_say (text, VERDICT_WARN,
-                                "%s: %s: pmm fabric read needs it, as root",
-                                devices.gl_pathv[i], strerror (errno));
+            level = say_warn (text, "%s: %s: pmm fabric read needs it, as root",
+                              devices.gl_pathv[i], strerror (errno));
     globfree (&devices);
     return level;
 }

@@ -11,31 +11,29 @@
 
 #include "pmm/doctor.h"
 #include "prolog/slurm/child.h"
+#include "util/alloc.h"
 #include "util/plugstack.h"
 #include "util/slurmapi.h"
-
-enum { WAIT_MS = 5000 };
 
 static const char plugin_name[] = "spank_pmm.so";
 
 /* What plugstack.conf says of our plugin. */
-struct stack {
-    int found;        /* as plugstack_find returns it; -1 with the error */
+struct plugin_stack {
+    int found; /* as plugstack_find returns it; -1 with the error */
     struct plugstack_line line;
     struct site site; /* pmm.conf, then the words of the line */
     bool bad;         /* that is bad, with this */
     struct error error;
 };
 
-static void read_words (struct stack *s)
+static void read_words (struct plugin_stack *s)
 {
     char *rest = s->line.words;
     char *word;
 
     while (!s->bad && (word = strsep (&rest, " ")))
         s->bad = *word
-                 && conf_set_word (site_options, &s->site, word, &s->error)
-                        < 0;
+                 && conf_set_word (site_options, &s->site, word, &s->error) < 0;
     if (!s->bad)
         s->bad = site_check (&s->site, &s->error) < 0;
     if (s->bad)
@@ -75,8 +73,8 @@ static int tell_version (FILE *out, const void *arg, struct error *err)
     return 0;
 }
 
-static enum verdict_status look_at_plugin (const struct patient *p,
-                                           struct stack *s, char *text)
+static enum verdict_status look_at_plugin (const struct doctor_site *p,
+                                           struct plugin_stack *s, char *text)
 {
     const char *running = controller_conf_get (&p->slurm, "SLURM_VERSION");
     char *path = s->line.path;
@@ -88,104 +86,99 @@ static enum verdict_status look_at_plugin (const struct patient *p,
                       &st)) {
         bool other = access (PMM_PLUGIN_PATH, F_OK) == 0;
 
-        return doctor_say (text, VERDICT_FAIL, "there is no %s: %s%s%s", path,
-                           s->line.required ? "no job starts from here"
-                                            : "no job is checked",
-                           other ? "; write " : "",
-                           other ? PMM_PLUGIN_PATH : "");
+        return say_fail (text, "there is no %s: %s%s%s", path,
+                         s->line.required ? "no job starts from here"
+                                          : "no job is checked",
+                         other ? "; write " : "", other ? PMM_PLUGIN_PATH : "");
     }
     if (st.st_uid != 0 || (st.st_mode & (S_IWGRP | S_IWOTH)))
-        return doctor_say (text, VERDICT_FAIL,
-                           "%s runs as root and is not root's alone to write",
-                           path);
-    if (child_call (tell_version, path, WAIT_MS, &version, &err) < 0)
-        return doctor_say (text, VERDICT_FAIL, "%s", err.text);
-    if (version.len == 0 || strncmp (running, version.text, version.len)) {
-        doctor_say (text, VERDICT_FAIL,
-                    "%s was built against Slurm %s, this is %s: build it anew",
-                    path, version.text, running);
+        return say_fail (
+            text, "%s runs as root and is not root's alone to write", path);
+    if (child_call (tell_version, path, DOCTOR_WAIT_MS, &version, &err) < 0)
+        return say_fail (text, "%s", err.text);
+    if (version.len == 0
+        || strncmp (running, version.text, version.len) != 0) {
+        say_fail (text,
+                  "%s was built against Slurm %s, this is %s: build it anew",
+                  path, version.text, running);
         free (version.text);
         return VERDICT_FAIL;
     }
     free (version.text);
     if (!s->line.required)
-        return doctor_say (text, VERDICT_WARN,
-                           "%s:%d: optional: --pmm-check=require keeps no job "
-                           "from starting; say required %s once it is on all "
-                           "nodes",
-                           s->line.file, s->line.lineno, path);
-    return doctor_say (text, VERDICT_OK, "required %s", path);
+        return say_warn (text,
+                         "%s:%d: optional: --pmm-check=require keeps no job "
+                         "from starting; say required %s once it is on all "
+                         "nodes",
+                         s->line.file, s->line.lineno, path);
+    return say_ok (text, "required %s", path);
 }
 
-/* NULL: out of memory, or pmm.conf is bad. */
-static struct stack *stack_load (const struct patient *p)
+static void stack_destroy (struct plugin_stack *s)
 {
-    struct stack *s = calloc (1, sizeof (*s));
+    if (s)
+        site_clear (&s->site);
+    free (s);
+}
+
+/* NULL: pmm.conf is bad. */
+static struct plugin_stack *stack_load (const struct doctor_site *p)
+{
+    struct plugin_stack *s = xcalloc (1, sizeof (*s));
     struct error err;
 
-    if (s && site_read (&s->site, p->path, 1, &err) == 0) {
-        s->found = plugstack_find (
-            controller_conf_get (&p->slurm, "PlugStackConfig"), plugin_name,
-            &s->line, &s->error);
-        if (s->found > 0)
-            read_words (s);
-        return s;
+    if (site_read (&s->site, p->path, 1, &err) < 0) {
+        stack_destroy (s);
+        return NULL;
     }
-    if (s)
-        site_clear (&s->site);
-    free (s);
-    return NULL;
+    s->found
+        = plugstack_find (controller_conf_get (&p->slurm, "PlugStackConfig"),
+                          plugin_name, &s->line, &s->error);
+    if (s->found > 0)
+        read_words (s);
+    return s;
 }
 
-static void stack_destroy (struct stack *s)
-{
-    if (s)
-        site_clear (&s->site);
-    free (s);
-}
-
-static enum verdict_status look_at_stack (const struct patient *p,
-                                          struct stack *s, char *text)
+static enum verdict_status look_at_stack (const struct doctor_site *p,
+                                          struct plugin_stack *s, char *text)
 {
     const char *path = controller_conf_get (&p->slurm, "PlugStackConfig");
 
     if (!s)
-        return doctor_say (text, VERDICT_UNKNOWN,
-                           "not checked: pmm.conf is bad");
+        return say_unknown (text, "not checked: pmm.conf is bad");
     if (s->found < 0)
-        return doctor_say (text, VERDICT_UNKNOWN, "%s", s->error.text);
+        return say_unknown (text, "%s", s->error.text);
     if (!s->found)
-        return doctor_say (text, VERDICT_WARN,
-                           "%s does not name %s: there is no --pmm-check",
-                           path, plugin_name);
+        return say_warn (text, "%s does not name %s: there is no --pmm-check",
+                         path, plugin_name);
     if (s->bad)
-        return doctor_say (text, VERDICT_FAIL, "%s", s->error.text);
+        return say_fail (text, "%s", s->error.text);
     if (!s->line.required
         && (strcmp (s->site.mode, "require") == 0
             || *s->site.require_partitions))
-        return doctor_say (text, VERDICT_FAIL,
-                           "%s says optional: no check keeps a job from "
-                           "starting, as Mode or RequirePartitions want it",
-                           path);
+        return say_fail (text,
+                         "%s says optional: no check keeps a job from "
+                         "starting, as Mode or RequirePartitions want it",
+                         path);
     return look_at_plugin (p, s, text);
 }
 
-enum verdict_status doctor_plugin (const struct patient *p, char *text)
+enum verdict_status doctor_plugin (const struct doctor_site *p, char *text)
 {
-    struct stack *s = stack_load (p);
+    struct plugin_stack *s = stack_load (p);
     enum verdict_status level = look_at_stack (p, s, text);
 
     stack_destroy (s);
     return level;
 }
 
-char *doctor_hooks (const struct patient *p)
+char *doctor_hooks (const struct doctor_site *p)
 {
-    struct stack *s = stack_load (p);
+    struct plugin_stack *s = stack_load (p);
     char *dir = NULL;
 
     if (s && s->found > 0 && !s->bad && *s->site.hooks)
-        dir = strdup (s->site.hooks);
+        dir = xstrdup (s->site.hooks);
     stack_destroy (s);
     return dir;
 }

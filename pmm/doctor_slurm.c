@@ -16,41 +16,41 @@
 #include "pmm/doctor.h"
 #include "ibquery/nodemap.h"
 #include "prolog/slurm/child.h"
+#include "util/alloc.h"
 #include "util/file.h"
 #include "util/slurmapi.h"
 #include "util/text.h"
 
 enum {
-    WAIT_MS = 5000,          /* for a library to load */
     PLUGIN_BYTES = 1 << 26,
-    FEW_PORTS = 64,          /* for all srun of a machine */
-    SCRIPT_BYTES = 1 << 16,  /* of a hook that is read */
+    FEW_PORTS = 64,         /* for all srun of a machine */
+    SCRIPT_BYTES = 1 << 16, /* of a hook that is read */
     NAMES_SHOWN = 3,
 };
 
-static const char *conf (const struct patient *p, const char *key)
+static const char *conf (const struct doctor_site *p, const char *key)
 {
     return controller_conf_get (&p->slurm, key);
 }
 
-enum verdict_status doctor_release (const struct patient *p, char *text)
+enum verdict_status doctor_release (const struct doctor_site *p, char *text)
 {
     const char *running = conf (p, "SLURM_VERSION");
     char ours[32];
-    size_t len = (size_t)snprintf (
-        ours, sizeof (ours), "%02u.%02u.",
-        SLURM_VERSION_MAJOR (SLURM_VERSION_NUMBER),
-        SLURM_VERSION_MINOR (SLURM_VERSION_NUMBER));
+    size_t len = (size_t)snprintf (ours, sizeof (ours), "%02u.%02u.",
+                                   SLURM_VERSION_MAJOR (SLURM_VERSION_NUMBER),
+                                   SLURM_VERSION_MINOR (SLURM_VERSION_NUMBER));
 
     if (strncmp (running, ours, len) != 0)
-        return doctor_say (text, VERDICT_FAIL,
-                           "Slurm is %s, slurm-pmm was built against %sx: "
-                           "build it anew", running, ours);
-    return doctor_say (text, VERDICT_OK, "Slurm %s", running);
+        return say_fail (text,
+                         "Slurm is %s, slurm-pmm was built against %sx: "
+                         "build it anew",
+                         running, ours);
+    return say_ok (text, "Slurm %s", running);
 }
 
 /* Slurm's nodes of which the snapshot, or the node map, knows no endpoint. */
-static size_t strangers (const struct patient *p, const struct nodemap *map,
+static size_t strangers (const struct doctor_site *p, const struct nodemap *map,
                          const struct controller_nodes *nodes, char *names,
                          size_t size)
 {
@@ -71,7 +71,7 @@ static size_t strangers (const struct patient *p, const struct nodemap *map,
     return n;
 }
 
-enum verdict_status doctor_nodes (const struct patient *p, char *text)
+enum verdict_status doctor_nodes (const struct doctor_site *p, char *text)
 {
     struct controller_nodes nodes;
     struct nodemap *map = NULL;
@@ -81,24 +81,21 @@ enum verdict_status doctor_nodes (const struct patient *p, char *text)
     size_t n;
 
     if (!p->fabric)
-        return doctor_say (text, VERDICT_UNKNOWN,
-                           "not checked: no snapshot");
+        return say_unknown (text, "not checked: no snapshot");
     if (*p->site.node_map && !(map = nodemap_load (p->site.node_map, &err)))
-        return doctor_say (text, VERDICT_UNKNOWN,
-                           "not checked: no NodeMap");
+        return say_unknown (text, "not checked: no NodeMap");
     if (controller_nodes (&nodes, &err) < 0) {
         nodemap_destroy (map);
-        return doctor_say (text, VERDICT_UNKNOWN, "%s", err.text);
+        return say_unknown (text, "%s", err.text);
     }
     n = strangers (p, map, &nodes, names, sizeof (names));
     if (n > 0)
-        level = doctor_say (text, VERDICT_WARN,
-                            "%zu of %zu are not in the snapshot (%s%s): read "
-                            "it anew, or write a NodeMap", n, nodes.n, names,
-                            n > NAMES_SHOWN ? ", ..." : "");
+        level = say_warn (text,
+                          "%zu of %zu are not in the snapshot (%s%s): read "
+                          "it anew, or write a NodeMap",
+                          n, nodes.n, names, n > NAMES_SHOWN ? ", ..." : "");
     else
-        level = doctor_say (text, VERDICT_OK,
-                            "all %zu are in the snapshot", nodes.n);
+        level = say_ok (text, "all %zu are in the snapshot", nodes.n);
     controller_nodes_clear (&nodes);
     nodemap_destroy (map);
     return level;
@@ -161,7 +158,7 @@ static bool find_plugin (const char *dirs, const char *type,
 }
 
 /* The type of step that Slurm has of those that are wanted; NULL: none. */
-static const char *find_mpi (const struct patient *p, char path[PATH_MAX])
+static const char *find_mpi (const struct doctor_site *p, char path[PATH_MAX])
 {
     const char *const *type = site_mpi (&p->site)->types;
 
@@ -170,7 +167,7 @@ static const char *find_mpi (const struct patient *p, char path[PATH_MAX])
     return *type;
 }
 
-enum verdict_status doctor_mpi (const struct patient *p, char *text)
+enum verdict_status doctor_mpi (const struct doctor_site *p, char *text)
 {
     const struct site_mpi *mpi = site_mpi (&p->site);
     char path[PATH_MAX];
@@ -179,20 +176,21 @@ enum verdict_status doctor_mpi (const struct patient *p, char *text)
     struct child_answer out;
 
     if (!type)
-        return doctor_say (text, VERDICT_FAIL,
-                           "%s: there is no mpi_%s*.so in %s", mpi->none,
-                           mpi->types[0], conf (p, "PluginDir"));
+        return say_fail (text, "%s: there is no mpi_%s*.so in %s", mpi->none,
+                         mpi->types[0], conf (p, "PluginDir"));
     if (type != mpi->types[0])
-        return doctor_say (text, VERDICT_OK,
-                           "%s: %s; there is no mpi_%s*.so: Mpi=%s saves a try "
-                           "each time", type, path, mpi->types[0], type);
-    doctor_say (text, VERDICT_OK, "%s: %s", type, path);
+        return say_ok (text,
+                       "%s: %s; there is no mpi_%s*.so: Mpi=%s saves a try "
+                       "each time",
+                       type, path, mpi->types[0], type);
+    say_ok (text, "%s: %s", type, path);
     if (strcmp (type, "pmix") != 0)
         return VERDICT_OK;
-    if (child_call (load_pmix, path, WAIT_MS, &out, &err) < 0)
+    if (child_call (load_pmix, path, DOCTOR_WAIT_MS, &out, &err) < 0)
         return doctor_say (text, mpi->types[1] ? VERDICT_WARN : VERDICT_FAIL,
                            "%s; Slurm's plugin needs it, on all nodes; or say "
-                           "Mpi=pmi2", err.text);
+                           "Mpi=pmi2",
+                           err.text);
     free (out.text);
     return VERDICT_OK;
 }
@@ -200,7 +198,8 @@ enum verdict_status doctor_mpi (const struct patient *p, char *text)
 /* Slurm's plugin makes a directory of a name that all can guess there, for each
  * step, and the step fails where it exists.
  */
-enum verdict_status doctor_pmix_directory (const struct patient *p, char *text)
+enum verdict_status doctor_pmix_directory (const struct doctor_site *p,
+                                           char *text)
 {
     static const char how[]
         = "any user can keep audits from a node: in mpi.conf say "
@@ -213,23 +212,24 @@ enum verdict_status doctor_pmix_directory (const struct patient *p, char *text)
     struct stat st;
 
     if (!type || strcmp (type, "pmix") != 0)
-        return doctor_say (text, VERDICT_OK, "PMIx is not used");
+        return say_ok (text, "PMIx is not used");
     if (!*dir || strchr (dir, '%') || stat (dir, &st) < 0)
-        return *base ? doctor_say (text, VERDICT_OK,
-                                   "%s; it is not on this machine", base)
-                     : doctor_say (text, VERDICT_WARN, "not set: %s", how);
+        return *base ? say_ok (text, "%s; it is not on this machine", base)
+                     : say_warn (text, "not set: %s", how);
     if (!S_ISDIR (st.st_mode) || st.st_uid != 0
         || (st.st_mode & (S_IWGRP | S_IWOTH)))
-        return doctor_say (text, VERDICT_WARN, "%s%s: %s", *base ? "" : "not "
-                           "set, and TmpFS is ", dir, how);
+        return say_warn (text, "%s%s: %s",
+                         *base ? ""
+                               : "not "
+                                 "set, and TmpFS is ",
+                         dir, how);
     if (!(st.st_mode & S_IXOTH))
-        return doctor_say (text, VERDICT_WARN,
-                           "%s: steps of users cannot enter it: chmod 755 %s",
-                           dir, dir);
-    return doctor_say (text, VERDICT_OK, "%s is root's alone to write", dir);
+        return say_warn (
+            text, "%s: steps of users cannot enter it: chmod 755 %s", dir, dir);
+    return say_ok (text, "%s is root's alone to write", dir);
 }
 
-enum verdict_status doctor_mpi_default (const struct patient *p, char *text)
+enum verdict_status doctor_mpi_default (const struct doctor_site *p, char *text)
 {
     const char *set = conf (p, "MpiDefault");
     const char *mpi = *set ? set : "none"; /* which is not said since 23.11 */
@@ -237,10 +237,11 @@ enum verdict_status doctor_mpi_default (const struct patient *p, char *text)
     const char *type = find_mpi (p, path);
 
     if (!type || strncmp (mpi, type, strlen (type)) == 0)
-        return doctor_say (text, VERDICT_OK, "%s", mpi);
-    return doctor_say (text, VERDICT_OK,
-                       "%s: checks and audits say --mpi=%s; who runs pmm-probe "
-                       "by hand must, too", mpi, type);
+        return say_ok (text, "%s", mpi);
+    return say_ok (text,
+                   "%s: checks and audits say --mpi=%s; who runs pmm-probe "
+                   "by hand must, too",
+                   mpi, type);
 }
 
 /* Whether a comma-separated list has that word, in any case. */
@@ -250,14 +251,13 @@ static bool listed (const char *list, const char *word)
 
     for (; *list; list += strcspn (list, ",")) {
         list += strspn (list, ", ");
-        if (strncasecmp (list, word, len) == 0
-            && strchr (", ", list[len]))
+        if (strncasecmp (list, word, len) == 0 && strchr (", ", list[len]))
             return true;
     }
     return false;
 }
 
-enum verdict_status doctor_memlock (const struct patient *p, char *text)
+enum verdict_status doctor_memlock (const struct doctor_site *p, char *text)
 {
     const char *limits = conf (p, "PropagateResourceLimits");
     const char *except = conf (p, "PropagateResourceLimitsExcept");
@@ -272,57 +272,55 @@ enum verdict_status doctor_memlock (const struct patient *p, char *text)
                            "steps get the limit of locked memory of where they "
                            "were submitted: PropagateResourceLimitsExcept="
                            "MEMLOCK, and LimitMEMLOCK=infinity for slurmd");
-    return doctor_say (text, VERDICT_OK,
-                       "steps have slurmd's limit of locked memory");
+    return say_ok (text, "steps have slurmd's limit of locked memory");
 }
 
-enum verdict_status doctor_ports (const struct patient *p, char *text)
+enum verdict_status doctor_ports (const struct doctor_site *p, char *text)
 {
     const char *range = conf (p, "SrunPortRange");
     unsigned first, last;
 
     if (sscanf (range, "%u-%u", &first, &last) != 2 || last == 0)
-        return doctor_say (text, VERDICT_OK,
-                           "any: no firewall may be between this machine and "
-                           "the nodes");
+        return say_ok (text, "any: no firewall may be between this machine and "
+                             "the nodes");
     if (last < first + FEW_PORTS - 1)
-        return doctor_say (text, VERDICT_WARN,
-                           "%s are few: each srun, those of checks and audits "
-                           "too, needs three or more", range);
-    return doctor_say (text, VERDICT_OK, "%s", range);
+        return say_warn (text,
+                         "%s are few: each srun, those of checks and audits "
+                         "too, needs three or more",
+                         range);
+    return say_ok (text, "%s", range);
 }
 
 /*
  * Audits
  */
 
-static enum verdict_status partition_level (
-    const struct patient *p, const struct controller_partition *part,
-    char *text)
+static enum verdict_status
+partition_level (const struct doctor_site *p,
+                 const struct controller_partition *part, char *text)
 {
     const char *name = p->site.audit_partition;
     unsigned need = ((unsigned)p->site.audit_timeout_ms + 59999) / 60000;
 
     if (!part->up)
-        return doctor_say (text, VERDICT_FAIL, "%s is not up", name);
+        return say_fail (text, "%s is not up", name);
     if (part->minutes < need)
-        return doctor_say (text, VERDICT_FAIL,
-                           "%s gives a job %s, AuditTimeout needs %u", name,
-                           COUNTED (part->minutes, "minute"), need);
+        return say_fail (text, "%s gives a job %s, AuditTimeout needs %u", name,
+                         COUNTED (part->minutes, "minute"), need);
     if (part->outside.count > 0)
-        return doctor_say (text, VERDICT_WARN,
-                           "%s not in %s and never audited: %s%s",
-                           COUNTED (part->outside.count, "node"), name,
-                           part->outside.name[0],
-                           part->outside.count > 1 ? ", ..." : "");
+        return say_warn (text, "%s not in %s and never audited: %s%s",
+                         COUNTED (part->outside.count, "node"), name,
+                         part->outside.name[0],
+                         part->outside.count > 1 ? ", ..." : "");
     if (part->open)
-        return doctor_say (text, VERDICT_WARN,
-                           "users may run jobs in %s, which are never audited: "
-                           "RootOnly=YES lets SlurmUser in as well", name);
-    return doctor_say (text, VERDICT_OK, "%s has all nodes", name);
+        return say_warn (text,
+                         "users may run jobs in %s, which are never audited: "
+                         "RootOnly=YES lets SlurmUser in as well",
+                         name);
+    return say_ok (text, "%s has all nodes", name);
 }
 
-enum verdict_status doctor_partition (const struct patient *p, char *text)
+enum verdict_status doctor_partition (const struct doctor_site *p, char *text)
 {
     const char *name = p->site.audit_partition;
     struct controller_partition part;
@@ -331,63 +329,65 @@ enum verdict_status doctor_partition (const struct patient *p, char *text)
     int rc = controller_partition (&part, name, &err);
 
     if (rc < 0)
-        return doctor_say (text, VERDICT_UNKNOWN, "%s", err.text);
+        return say_unknown (text, "%s", err.text);
     if (rc == 0)
-        return doctor_say (text, VERDICT_FAIL,
-                           "there is no %s: PartitionName=%s Nodes=ALL "
-                           "MaxTime=10 RootOnly=YES", name, name);
+        return say_fail (text,
+                         "there is no %s: PartitionName=%s Nodes=ALL "
+                         "MaxTime=10 RootOnly=YES",
+                         name, name);
     level = partition_level (p, &part, text);
     controller_partition_clear (&part);
     return level;
 }
 
-enum verdict_status doctor_preemption (const struct patient *p, char *text)
+enum verdict_status doctor_preemption (const struct doctor_site *p, char *text)
 {
     struct error err;
 
     switch (controller_evicts (p->site.audit_partition, &err)) {
     case 0:
-        return doctor_say (text, VERDICT_OK, "audits preempt no jobs");
+        return say_ok (text, "audits preempt no jobs");
     case 1:
-        return doctor_say (text, VERDICT_FAIL, "%s", err.text);
+        return say_fail (text, "%s", err.text);
     default:
-        return doctor_say (text, VERDICT_UNKNOWN, "%s", err.text);
+        return say_unknown (text, "%s", err.text);
     }
 }
 
-enum verdict_status doctor_association (const struct patient *p, char *text)
+enum verdict_status doctor_association (const struct doctor_site *p, char *text)
 {
     const char *enforce = conf (p, "AccountingStorageEnforce");
     struct error err;
 
     if (!listed (enforce, "associations"))
-        return doctor_say (text, VERDICT_OK, "none is needed");
+        return say_ok (text, "none is needed");
     switch (controller_associated (p->user, &err)) {
     case 0:
-        return doctor_say (text, VERDICT_FAIL,
-                           "%s may run no audit: sacctmgr add user %s "
-                           "account=...", p->user, p->user);
+        return say_fail (text,
+                         "%s may run no audit: sacctmgr add user %s "
+                         "account=...",
+                         p->user, p->user);
     case 1:
-        return doctor_say (text, VERDICT_OK, "%s has one", p->user);
+        return say_ok (text, "%s has one", p->user);
     default:
-        return doctor_say (text, VERDICT_UNKNOWN, "%s", err.text);
+        return say_unknown (text, "%s", err.text);
     }
 }
 
-enum verdict_status doctor_comments (const struct patient *p, char *text)
+enum verdict_status doctor_comments (const struct doctor_site *p, char *text)
 {
     bool slurmdbd = strcmp (conf (p, "AccountingStorageType"),
-                            "accounting_storage/slurmdbd") == 0;
+                            "accounting_storage/slurmdbd")
+                    == 0;
 
     if (!slurmdbd)
-        return doctor_say (text, VERDICT_WARN,
-                           "without slurmdbd no job gets any: "
-                           "AccountingStorageType=accounting_storage/slurmdbd");
+        return say_warn (text,
+                         "without slurmdbd no job gets any: "
+                         "AccountingStorageType=accounting_storage/slurmdbd");
     if (!listed (conf (p, "AccountingStoreFlags"), "job_comment"))
-        return doctor_say (text, VERDICT_WARN,
-                           "users' checks leave none: "
-                           "AccountingStoreFlags=job_comment");
-    return doctor_say (text, VERDICT_OK, "slurmdbd keeps them");
+        return say_warn (text, "users' checks leave none: "
+                               "AccountingStoreFlags=job_comment");
+    return say_ok (text, "slurmdbd keeps them");
 }
 
 /*
@@ -398,25 +398,24 @@ enum verdict_status doctor_comments (const struct patient *p, char *text)
 static int names (const char *path, const char *program)
 {
     const char *base = strrchr (path, '/');
-    FILE *fp;
     char *script;
+    FILE *fp;
     int rc;
 
     if (strcmp (base ? base + 1 : path, program) == 0)
         return access (path, X_OK) == 0 ? 1 : -1;
     if (!(fp = fopen (path, "r")))
         return -1;
-    script = calloc (1, SCRIPT_BYTES);
-    if (!script || fread (script, 1, SCRIPT_BYTES - 1, fp) == 0)
-        rc = -1;
-    else
-        rc = strstr (script, program) != NULL;
+    script = xcalloc (1, SCRIPT_BYTES);
+    rc = fread (script, 1, SCRIPT_BYTES - 1, fp) == 0
+             ? -1
+             : strstr (script, program) != NULL;
     free (script);
     fclose (fp);
     return rc;
 }
 
-static enum verdict_status hook (const struct patient *p, const char *key,
+static enum verdict_status hook (const struct doctor_site *p, const char *key,
                                  const char *program, const char *without,
                                  char *text)
 {
@@ -430,29 +429,26 @@ static enum verdict_status hook (const struct patient *p, const char *key,
         value = conf (p, first);
     }
     if (!*value)
-        return doctor_say (text, VERDICT_WARN, "not set: %s; %s=.../%s",
-                           without, key, program);
+        return say_warn (text, "not set: %s; %s=.../%s", without, key, program);
     if (glob (value, 0, NULL, &found) != 0)
-        return doctor_say (text, VERDICT_WARN, "%s is not on this machine",
-                           value);
+        return say_warn (text, "%s is not on this machine", value);
     for (size_t i = 0; i < found.gl_pathc; i++) {
         int rc = names (found.gl_pathv[i], program);
 
         if (rc > 0) {
             globfree (&found);
-            return doctor_say (text, VERDICT_OK, "%s", value);
+            return say_ok (text, "%s", value);
         }
         unread |= rc < 0;
     }
     globfree (&found);
-    return unread ? doctor_say (text, VERDICT_UNKNOWN,
-                                "%s cannot be read, or not be run", value)
-                  : doctor_say (text, VERDICT_WARN,
-                                "%s does not call %s: %s", value, program,
-                                without);
+    return unread
+               ? say_unknown (text, "%s cannot be read, or not be run", value)
+               : say_warn (text, "%s does not call %s: %s", value, program,
+                           without);
 }
 
-enum verdict_status doctor_epilogslurmctld (const struct patient *p,
+enum verdict_status doctor_epilogslurmctld (const struct doctor_site *p,
                                             char *text)
 {
     return hook (p, "EpilogSlurmctld", "pmm-epilogslurmctld",
@@ -460,9 +456,9 @@ enum verdict_status doctor_epilogslurmctld (const struct patient *p,
 }
 
 /* Slurm's own, or the plugin's. */
-static enum verdict_status job_hook (const struct patient *p, const char *key,
-                                     const char *program, const char *without,
-                                     char *text)
+static enum verdict_status job_hook (const struct doctor_site *p,
+                                     const char *key, const char *program,
+                                     const char *without, char *text)
 {
     char path[PATH_MAX];
     char *dir = doctor_hooks (p);
@@ -472,25 +468,24 @@ static enum verdict_status job_hook (const struct patient *p, const char *key,
     snprintf (path, sizeof (path), "%s/%s", dir, program);
     free (dir);
     if (access (path, X_OK) < 0)
-        return doctor_say (text, VERDICT_FAIL,
-                           "Hooks in plugstack.conf: %s: %s", path,
-                           strerror (errno));
-    return doctor_say (text, VERDICT_OK, "the plugin runs %s", path);
+        return say_fail (text, "Hooks in plugstack.conf: %s: %s", path,
+                         strerror (errno));
+    return say_ok (text, "the plugin runs %s", path);
 }
 
-enum verdict_status doctor_prolog (const struct patient *p, char *text)
+enum verdict_status doctor_prolog (const struct doctor_site *p, char *text)
 {
     return job_hook (p, "Prolog", "pmm-prolog",
                      "nobody looks at a job's ports before it", text);
 }
 
-enum verdict_status doctor_epilog (const struct patient *p, char *text)
+enum verdict_status doctor_epilog (const struct doctor_site *p, char *text)
 {
     return job_hook (p, "Epilog", "pmm-epilog",
                      "nobody looks at a job's ports after it", text);
 }
 
-enum verdict_status doctor_healthcheck (const struct patient *p, char *text)
+enum verdict_status doctor_healthcheck (const struct doctor_site *p, char *text)
 {
     const char *every = conf (p, "HealthCheckInterval");
     enum verdict_status level
@@ -498,7 +493,6 @@ enum verdict_status doctor_healthcheck (const struct patient *p, char *text)
                 "nobody looks at the ports of idle nodes", text);
 
     if (level == VERDICT_OK && atoi (every) == 0)
-        return doctor_say (text, VERDICT_WARN,
-                           "it never runs: HealthCheckInterval=300");
+        return say_warn (text, "it never runs: HealthCheckInterval=300");
     return level;
 }

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The files that the later verbs start from. */
 #include "config.h"
 #include "pmm/inputs.h"
 
 #include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
+#include <unistd.h>
 
 #include "ibquery/snapshot.h"
-#include "util/file.h"
+#include "util/alloc.h"
 #include "util/site.h"
 #include "util/text.h"
 
@@ -46,13 +45,10 @@ static int load_plan (struct inputs *in, const char *path, struct error *err)
 int inputs_load (struct inputs *in, const char *fabric, const char *plan,
                  const char *samples, struct error *err)
 {
-    *in = (struct inputs){ 0 };
-    if (!fabric)
-        return error_input (err, "-f FABRIC is missing");
+    in->fabric_path = fabric;
     if (!plan)
         return error_input (err, "--plan PLAN is missing");
-    if (!(in->fabric = fabric_load (fabric, err))
-        || load_plan (in, plan, err) < 0)
+    if (inputs_fabric (in, err) < 0 || load_plan (in, plan, err) < 0)
         return -1;
     if (samples
         && !(in->samples = inputs_samples (in->fabric, samples, &in->ps,
@@ -61,12 +57,43 @@ int inputs_load (struct inputs *in, const char *fabric, const char *plan,
     return 0;
 }
 
+int inputs_fabric (struct inputs *in, struct error *err)
+{
+    struct site site = { 0 };
+
+    if (in->fabric)
+        return 0;
+    if (!in->fabric_path) {
+        if (site_read (&site, in->conf, 0, err) == 0)
+            in->fabric_path = in->snapshot = xstrdup (site.snapshot);
+        site_clear (&site);
+        if (!in->snapshot)
+            return -1;
+        if (access (in->snapshot, F_OK) < 0)
+            return error_input (err, "-f FABRIC is missing, and there is no "
+                                     "%s", in->snapshot);
+    }
+    in->fabric = fabric_load (in->fabric_path, err);
+    return in->fabric ? 0 : -1;
+}
+
+FILE *inputs_output (struct inputs *in, struct error *err)
+{
+    if (!in->out)
+        in->out = file_create (in->output, err);
+    return in->out ? file_stream (in->out) : NULL;
+}
+
 void inputs_clear (struct inputs *in)
 {
+    file_abort (in->out);
+    baselines_clear (&in->base);
     samples_destroy (in->samples);
     plan_destroy (in->plan);
     pathset_destroy (in->ps);
     fabric_destroy (in->fabric);
+    free (in->baseline.v);
+    free (in->snapshot);
     *in = (struct inputs){ 0 };
 }
 
@@ -99,11 +126,9 @@ int baselines_read (struct baselines *b, const struct fabric *fabric,
                     const char *const *path, size_t n, struct error *err)
 {
     *b = (struct baselines){ 0 };
-    b->samples = calloc (n + 1, sizeof (*b->samples));
-    b->ps = calloc (n + 1, sizeof (*b->ps));
-    b->v = calloc (n + 1, sizeof (*b->v));
-    if (!b->samples || !b->ps || !b->v)
-        return error_nomem (err);
+    b->samples = xcalloc (n, sizeof (*b->samples));
+    b->ps = xcalloc (n, sizeof (*b->ps));
+    b->v = xcalloc (n, sizeof (*b->v));
     for (; b->n < n; b->n++) {
         size_t i = b->n;
 
@@ -146,11 +171,8 @@ char *inputs_text (const char *list, struct error *err)
     size_t len;
     FILE *fp;
 
-    if (*list != '@') {
-        if (!(text = strdup (list)))
-            error_nomem (err);
-        return text;
-    }
+    if (*list != '@')
+        return xstrdup (list);
     if (!(fp = file_open_input (list + 1, err)))
         return NULL;
     text = file_slurp (fp, LIST_BYTES_MAX, &len, err);
@@ -173,7 +195,7 @@ struct pathset *inputs_hosts (const struct fabric *fabric, const char *option,
     if (!(text = inputs_text (list, err))
         || hostlist_parse (&hl, text, HOSTS_MAX, err) < 0)
         error_prefix (err, "--%s", option);
-    else if (hl.count == 0) /* nobody, not everybody */
+    else if (hl.count == 0) /* none, not all */
         ps = fabric_resolve (NULL, 0, (void *)fabric, err);
     else
         ps = make (fabric, (const char *const *)hl.name, hl.count, err);

@@ -1,30 +1,64 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The files that the later verbs start from: a fabric, a plan made for it,
- * samples of the plan.
+/* What verbs work on. The runner (main.c) opens what a verb's row names; the
+ * rest of this is for verbs that need more than that.
  */
 #ifndef PMM_INPUTS_H
 #define PMM_INPUTS_H
 
+#include <stdio.h>
+
+#include "compare/series/series.h"
 #include "core/judge/judge.h"
 #include "core/plan/plan.h"
 #include "core/samples/samples.h"
-#include "compare/series/series.h"
 #include "ibquery/fabric.h"
 #include "util/error.h"
+#include "util/file.h"
+#include "util/options.h"
 
-struct inputs {
-    struct fabric *fabric;
-    struct pathset *ps;
-    struct plan *plan;
-    struct samples *samples;
+/* Baselines, each with the set that it was measured on. */
+struct baselines {
+    struct samples **samples;
+    struct pathset **ps;
+    struct baseline *v; /* of these, for the judge */
+    size_t n;
 };
 
-/* Load them; samples is NULL where the verb takes none. Return 0, or -1 with
- * err; inputs_clear is due in both cases.
+struct inputs {
+    char **operand;        /* [noperands], then NULL */
+    int noperands;
+    void *given;           /* what the verb's own options set */
+
+    /* as the options name them; NULL: not given */
+    const char *conf, *fabric_path, *plan_path, *samples_path, *output;
+    struct strings baseline;
+    bool json;
+    char *snapshot;        /* fabric_path, where pmm.conf names it */
+
+    struct fabric *fabric;
+    struct pathset *ps;    /* of the plan */
+    struct plan *plan;
+    struct samples *samples;
+    struct baselines base;
+    struct judge_options thresholds;
+    struct outfile *out;   /* the runner commits it */
+};
+
+/* Load a fabric, a plan of it and samples of the plan; samples is NULL where
+ * the verb takes none. Return 0, or -1 with err; inputs_clear is due in both
+ * cases.
  */
 int inputs_load (struct inputs *in, const char *fabric, const char *plan,
                  const char *samples, struct error *err);
 void inputs_clear (struct inputs *in);
+
+/* The fabric of -f, or the Snapshot of pmm.conf, for verbs that do not always
+ * need one. Return 0, or -1 with err.
+ */
+int inputs_fabric (struct inputs *in, struct error *err);
+
+/* The stream of --output. NULL with err. */
+FILE *inputs_output (struct inputs *in, struct error *err);
 
 /* Samples on their own set of the same fabric: a baseline. NULL with err;
  * where *ps is not NULL, it is the caller's in any case.
@@ -41,14 +75,6 @@ int inputs_series (struct series_list *list, const char *path,
 /* An option's setter of an int: the statistic (enum series_stat) by name. */
 int inputs_stat (void *field, const char *value, struct error *err);
 
-/* Baselines, each with the set that it was measured on. */
-struct baselines {
-    struct samples **samples;
-    struct pathset **ps;
-    struct baseline *v; /* of these, for the judge */
-    size_t n;
-};
-
 /* Read n files. Return 0, or -1 with err; baselines_clear is due in both
  * cases.
  */
@@ -62,7 +88,7 @@ void baselines_clear (struct baselines *b);
 int inputs_thresholds (struct judge_options *opts, const char *conf,
                        struct error *err);
 
-/* The text of a LIST, or of the file behind an '@'. The caller frees; NULL
+/* The text of a LIST, or of the file after an '@'. The caller frees; NULL
  * with err.
  */
 char *inputs_text (const char *list, struct error *err);

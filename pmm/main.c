@@ -1,63 +1,307 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* pmm: one verb for each step of the pipeline. */
+/* pmm: one verb for each step of the pipeline, and what runs them. */
 #include "config.h"
 
+#include <limits.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "pmm/common.h"
 #include "pmm/verb.h"
-#include "util/text.h"
 
-static const struct verb {
-    const char *name;
-    verb_f fn;
-    const char *help;
-} verbs[] = {
-    { "fabric", verb_fabric, "read, show or generate a fabric snapshot" },
-    { "path", verb_path, "the links between two hosts, there and back" },
-    { "pattern", verb_pattern, "the steps of a schedule, to compare by eye" },
-    { "plan", verb_plan, "the fewest probes that resolve a job's links" },
-    { "simulate", verb_simulate, "the round-trip times a plan would see" },
-    { "confirm", verb_confirm, "more rounds, for what looks slow in these" },
-    { "solve", verb_solve, "link latencies from round-trip times" },
-    { "judge", verb_judge, "what got slower, and who is suspect" },
-    { "series", verb_series, "what tests of pairs measured, as tables, fits" },
-    { "compare", verb_compare, "by how much two series or solutions deviate" },
-    { "infer", verb_infer, "the topology, from latencies alone" },
-    { "export", verb_export, "plans and latencies as others read them" },
-    { "rates", verb_rates, "what links carried, beside their nominal rates" },
-    { "report", verb_report, "a verdict for people; what jobs' comments say" },
+static const struct verb infer = {
+    .name = "infer",
+    .help = "the topology, from latencies alone",
+    .main = verb_infer,
+};
+#ifdef HAVE_LEDGER
+static const struct verb ledger = {
+    .name = "ledger",
+    .help = "what audits measured, found and did",
+    .main = verb_ledger,
+};
+#endif
 #if defined(HAVE_LEDGER) && defined(HAVE_SLURM)
-    { "audit", verb_audit, "measure nodes by a job of our own" },
+static const struct verb policy = {
+    .name = "policy",
+    .help = "which nodes would be drained, and why",
+    .main = verb_policy,
+};
+#endif
+
+static const struct verb *const verbs[] = {
+    &verb_fabric,
+    &verb_path,
+    &verb_pattern,
+    &verb_plan,
+    &verb_simulate,
+    &verb_confirm,
+    &verb_solve,
+    &verb_judge,
+    &verb_series,
+    &verb_compare,
+    &infer,
+    &verb_export,
+    &verb_rates,
+    &verb_report,
+#if defined(HAVE_LEDGER) && defined(HAVE_SLURM)
+    &verb_audit,
 #endif
 #ifdef HAVE_SLURM
-    { "doctor", verb_doctor, "what of the site's configuration to mend" },
+    &verb_doctor,
 #endif
 #ifdef HAVE_LEDGER
-    { "ledger", verb_ledger, "what audits measured, found and did" },
+    &ledger,
 #endif
 #if defined(HAVE_LEDGER) && defined(HAVE_SLURM)
-    { "policy", verb_policy, "which nodes would be drained, and why" },
+    &policy,
 #endif
+    NULL,
 };
 
-enum { VERB_COUNT = sizeof (verbs) / sizeof (verbs[0]) };
+/*
+ * What verbs share
+ */
+
+int exit_status (enum verdict_status status)
+{
+    static const int exits[] = {
+        [VERDICT_OK] = EXIT_OK,
+        [VERDICT_WARN] = EXIT_OK,
+        [VERDICT_UNKNOWN] = EXIT_WORLD,
+        [VERDICT_FAIL] = EXIT_FAIL,
+    };
+
+    return exits[status];
+}
+
+int fail (const char *verb, const struct error *err)
+{
+    fprintf (stderr, "pmm %s: %s\n", verb, err->text);
+    return err->fault == ERROR_WORLD ? EXIT_WORLD : EXIT_BAD_INPUT;
+}
+
+int set_name (const char *const *names, int *field, const char *value,
+              struct error *err)
+{
+    char list[256] = "";
+    size_t len = 0;
+
+    for (int i = 0; names[i]; i++) {
+        if (!strcmp (value, names[i])) {
+            *field = i;
+            return 0;
+        }
+        if (len < sizeof (list))
+            len += snprintf (list + len, sizeof (list) - len, "%s%s",
+                             i ? ", " : "", names[i]);
+    }
+    return error_input (err, "'%.40s' is none of %s", value, list);
+}
+
+static int parse (const struct opt_group *groups, int argc, char **argv,
+                  const char *args, int min, int max, int *status)
+{
+    struct error err;
+    int first = options_get (groups, argc, argv, &err);
+
+    *status = EXIT_BAD_INPUT;
+    if (first == OPTIONS_HELP) {
+        printf ("Usage: pmm %s [OPTION]...%s%s\n\n", argv[0],
+                *args ? " " : "", args);
+        options_help (groups, stdout);
+        *status = EXIT_OK;
+        return -1;
+    }
+    if (first < 0) {
+        *status = fail (argv[0], &err);
+        return -1;
+    }
+    if (argc - first < min || argc - first > max) {
+        fprintf (stderr, "pmm %s: %s argument; usage: pmm %s [OPTION]... %s\n",
+                 argv[0], argc - first < min ? "missing" : "unexpected",
+                 argv[0], args);
+        return -1;
+    }
+    return first;
+}
+
+int options_parse (const struct opt *table, void *data, int argc, char **argv,
+                   const char *args, int min, int max, int *status)
+{
+    const struct opt_group groups[] = { { table, data }, { NULL, NULL } };
+
+    return parse (groups, argc, argv, args, min, max, status);
+}
+
+/*
+ * Running a verb
+ */
+
+static int set_format (void *field, const char *value, struct error *err)
+{
+    static const char *const names[] = { "text", "json", NULL };
+    int format = 0;
+
+    if (set_name (names, &format, value, err) < 0)
+        return -1;
+    *(bool *)field = format == 1;
+    return 0;
+}
+
+/* The options of what verbs take. */
+#define FIELD(name) offsetof (struct inputs, name)
+static const struct {
+    unsigned int takes; /* any of these */
+    struct opt options[3];
+} shared[] = {
+    { TAKES_FABRIC,
+      { { "fabric", 'f', "FILE", opt_string, FIELD (fabric_path),
+          "the snapshot of the fabric (default: Snapshot of pmm.conf)" } } },
+    { TAKES_PLAN,
+      { { "plan", 0, "FILE", opt_string, FIELD (plan_path), "the plan" } } },
+    { TAKES_SAMPLES,
+      { { "samples", 0, "FILE", opt_string, FIELD (samples_path),
+          "the round-trip times that were measured by it" } } },
+    { TAKES_BASELINES,
+      { { "baseline", 0, "FILE", opt_append, FIELD (baseline),
+          "earlier samples; may be given several times" } } },
+    { TAKES_CONF | TAKES_FABRIC | TAKES_BASELINES,
+      { { "conf", 0, "FILE", opt_string, FIELD (conf),
+          "take this for pmm.conf" } } },
+    { TAKES_JSON,
+      { { "format", 0, "NAME", set_format, FIELD (json), "text or json" },
+        { "json", 0, NULL, opt_true, FIELD (json),
+          "the same as --format json" } } },
+    { TAKES_OUTPUT,
+      { { "output", 'o', "FILE", opt_string, FIELD (output),
+          "write here, not to standard output" } } },
+};
+#undef FIELD
+
+enum { SHARED = sizeof (shared) / sizeof (shared[0]) };
+
+/* Open what the verb takes. */
+static int open_inputs (const struct verb *v, struct inputs *in,
+                        struct error *err)
+{
+    unsigned int takes = v->needs | v->may;
+
+    if ((v->needs & TAKES_SAMPLES) && !in->samples_path)
+        return error_input (err, "--samples SAMPLES is missing");
+    if ((takes & TAKES_BASELINES)
+        && inputs_thresholds (&in->thresholds, in->conf, err) < 0)
+        return -1;
+    if (((v->needs & TAKES_FABRIC) || in->fabric_path)
+        && inputs_fabric (in, err) < 0)
+        return -1;
+    if (((v->needs & TAKES_PLAN) || in->plan_path)
+        && inputs_load (in, in->fabric_path, in->plan_path, in->samples_path,
+                        err) < 0)
+        return -1;
+    return baselines_read (&in->base, in->fabric, in->baseline.v,
+                           in->baseline.n, err);
+}
+
+/* Return the exit status, or -1 with err. */
+static int run_opened (const struct verb *v, struct inputs *in,
+                       struct error *err)
+{
+    struct outfile *out;
+    int status;
+
+    if ((v->check && v->check (in, err) < 0) || open_inputs (v, in, err) < 0
+        || (status = v->run (in, err)) < 0)
+        return -1;
+    out = in->out;
+    in->out = NULL;
+    return out && file_commit (out, err) < 0 ? -1 : status;
+}
+
+static int run (const struct verb *v, int argc, char **argv)
+{
+    struct inputs in = { .given = v->given, .json = v->json };
+    struct opt_group groups[SHARED + 2] = { 0 };
+    struct error err;
+    size_t n = 0;
+    int status, first;
+
+    for (size_t i = 0; i < SHARED; i++)
+        if (shared[i].takes & (v->needs | v->may))
+            groups[n++] = (struct opt_group){ shared[i].options, &in };
+    if (v->options)
+        groups[n++] = (struct opt_group){ v->options, v->given };
+    first = parse (groups, argc, argv, v->operands ? v->operands : "", v->min,
+                   v->max < 0 ? INT_MAX : v->max, &status);
+    if (first >= 0) {
+        in.operand = argv + first;
+        in.noperands = argc - first;
+        status = run_opened (v, &in, &err);
+        if (status < 0)
+            status = fail (argv[0], &err);
+    }
+    inputs_clear (&in);
+    return status;
+}
+
+/*
+ * Finding it
+ */
 
 static void usage (FILE *fp)
 {
     fprintf (fp, "Usage: pmm VERB [OPTION]...\n\n");
-    for (int i = 0; i < VERB_COUNT; i++)
-        fprintf (fp, "  %-10s %s\n", verbs[i].name, verbs[i].help);
+    for (int i = 0; verbs[i]; i++)
+        fprintf (fp, "  %-10s %s\n", verbs[i]->name, verbs[i]->help);
     fprintf (fp, "\n'pmm help VERB' shows a verb's options; pmm(1) has the "
                  "rest.\n");
 }
 
+int no_verb (const char *of, const struct text_guess *guess)
+{
+    struct error err;
+
+    error_input (&err, "unknown verb '%.40s'; %s%s%s'%s --help' lists them",
+                 guess->word, guess->best ? "did you mean " : "",
+                 guess->best ? guess->best : "", guess->best ? "? " : "", of);
+    fprintf (stderr, "%s: %s\n", of, err.text);
+    return EXIT_BAD_INPUT;
+}
+
+/* A verb among those of `of`, "pmm" or "pmm fabric": argv[0]. */
+static int run_among (const struct verb *const *list, const char *of,
+                      int argc, char **argv)
+{
+    const char *word = argc > 0 ? argv[0] : "";
+    bool help = !strcmp (word, "--help") || !strcmp (word, "-h");
+    struct text_guess guess = { .word = word };
+    FILE *fp = help ? stdout : stderr;
+    char name[64];
+
+    for (size_t i = 0; list[i]; i++) {
+        const struct verb *v = list[i];
+
+        if (!strcmp (word, v->name)) {
+            snprintf (name, sizeof (name), "%s %s", of, word);
+            if (v->verbs)
+                return run_among (v->verbs, name, argc - 1, argv + 1);
+            argv[0] = name + strlen ("pmm ");
+            return v->main ? v->main (argc, argv) : run (v, argc, argv);
+        }
+        text_guess (&guess, v->name);
+    }
+    if (*word && !help)
+        return no_verb (of, &guess);
+    fprintf (fp, "Usage: %s VERB [OPTION]...\nVerbs, each with --help:", of);
+    for (size_t i = 0; list[i]; i++)
+        fprintf (fp, " %s", list[i]->name);
+    fputc ('\n', fp);
+    return help ? EXIT_OK : EXIT_BAD_INPUT;
+}
+
 int main (int argc, char **argv)
 {
-    struct text_guess guess = { 0 };
-
     signal (SIGXFSZ, SIG_IGN); /* a file that is too large is an error */
     if (argc < 2) {
         usage (stderr);
@@ -76,11 +320,5 @@ int main (int argc, char **argv)
         printf ("%s %s\n", PACKAGE_NAME, PACKAGE_VERSION);
         return EXIT_OK;
     }
-    guess.word = argv[1];
-    for (int i = 0; i < VERB_COUNT; i++) {
-        if (!strcmp (argv[1], verbs[i].name))
-            return verbs[i].fn (argc - 1, argv + 1);
-        text_guess (&guess, verbs[i].name);
-    }
-    return no_verb ("pmm", &guess);
+    return run_among (verbs, "pmm", argc - 1, argv + 1);
 }

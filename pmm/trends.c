@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "config.h"
 #include "pmm/trends.h"
+#include "util/alloc.h"
+#include "util/json.h"
 #include "util/text.h"
 
 #include <errno.h>
@@ -62,11 +64,7 @@ int trends_make (struct trends *t, struct ledger *ledger,
     };
 
     *t = (struct trends){ .fabric = fabric, .opts = *opts };
-    t->point = calloc ((size_t)opts->points + 1, sizeof (*t->point));
-    if (!t->point) {
-        t->opts.points = 0;
-        return error_nomem (err);
-    }
+    t->point = xcalloc ((size_t)opts->points, sizeof (*t->point));
     if (!(t->ps = fabric_pathset_lids (fabric, NULL, 0, err))
         || !(t->now = solve_by (t, ledger, &ageing, false, err))
         || try_solve (t, ledger, &sound, false, &t->baseline, err) < 0)
@@ -128,47 +126,32 @@ static json_t *points_json (const struct trends *t, size_t i)
         double back = (t->opts.points - k) * t->opts.half_life_s;
         double latency = t->point[k] ? t->point[k]->link[i].latency_ns : NAN;
 
-        if (json_array_append_new (
-                points, json_pack ("{s:I, s:o}", "time",
-                                   (json_int_t)t->opts.now - (json_int_t)back,
-                                   "latency_ns", number (latency)))
-            < 0) {
-            json_decref (points);
-            return NULL;
-        }
+        json_add (points,
+                  json_pack ("{s:I, s:o}", "time",
+                             (json_int_t)t->opts.now - (json_int_t)back,
+                             "latency_ns", number (latency)));
     }
     return points;
 }
 
-static int add_change (json_t *link, const struct trends *t, size_t i)
+static void add_change (json_t *link, const struct trends *t, size_t i)
 {
     struct change c = change_of (t, i);
 
-    return json_object_set_new (link, "baseline_ns", number (c.baseline_ns))
-                   < 0
-                   || json_object_set_new (link, "change_ns", number (c.ns))
-                          < 0
-                   || json_object_set_new (link, "change_stderr_ns",
-                                           number (c.stderr_ns)) < 0
-                   || json_object_set_new (link, "trend", points_json (t, i))
-                          < 0
-               ? -1
-               : 0;
+    json_put (link, "baseline_ns", number (c.baseline_ns));
+    json_put (link, "change_ns", number (c.ns));
+    json_put (link, "change_stderr_ns", number (c.stderr_ns));
+    json_put (link, "trend", points_json (t, i));
 }
 
 json_t *trends_json (const struct trends *t, struct error *err)
 {
-    json_t *json = solution_json (t->now, t->ps);
+    json_t *json = xcheck (solution_json (t->now, t->ps));
     json_t *links = json_object_get (json, "links");
 
-    if (!json)
-        return NULL;
+    (void)err;
     for (size_t i = 0; i < t->now->nlinks; i++)
-        if (add_change (json_array_get (links, i), t, i) < 0) {
-            error_nomem (err);
-            json_decref (json);
-            return NULL;
-        }
+        add_change (json_array_get (links, i), t, i);
     return json;
 }
 
@@ -237,11 +220,10 @@ static void print_group (const struct trends *t, const struct group *g,
 
 int trends_print (const struct trends *t, FILE *fp, struct error *err)
 {
-    struct change *c = calloc (t->now->nlinks + 1, sizeof (*c));
+    struct change *c = xarray (t->now->nlinks, sizeof (*c));
     size_t n = 0;
 
-    if (!c)
-        return error_nomem (err);
+    (void)err;
     for (size_t i = 0; i < t->now->nlinks; i++)
         if (!isnan (t->now->link[i].latency_ns))
             c[n++] = change_of (t, i);

@@ -4,33 +4,29 @@
 
 #include <limits.h>
 #include <signal.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "ibquery/snapshot.h"
-#include "pmm/common.h"
 #include "pmm/verb.h"
 #include "prolog/audit/audit.h"
 #include "prolog/serve/serve.h"
 #include "prolog/slurm/controller.h"
+#include "util/alloc.h"
 #include "util/json.h"
 #include "util/site.h"
-#include "util/text.h"
 
 enum { SIZE = 64 };
 
-struct options {
-    const char *conf, *nodes;
+static struct audit_words {
+    const char *nodes;
     int size;
-    bool idle, all, drained, json, serve, once;
-};
+    bool idle, all, drained, serve, once;
+} given = { .size = SIZE };
 
-#define FIELD(name) offsetof (struct options, name)
-static const struct opt table[] = {
+#define FIELD(name) offsetof (struct audit_words, name)
+static const struct opt options[] = {
     { "nodes", 'w', "LIST", opt_string, FIELD (nodes), "audit these nodes" },
     { "idle", 0, NULL, opt_true, FIELD (idle), "audit those that are idle" },
     { "all", 0, NULL, opt_true, FIELD (all),
@@ -38,14 +34,11 @@ static const struct opt table[] = {
     { "drained", 0, NULL, opt_true, FIELD (drained),
       "those that we drained, with idle partners" },
     { "size", 0, "N", opt_int, FIELD (size),
-      "nodes of an audit of --all or --drained: 64" },
-    { "json", 0, NULL, opt_true, FIELD (json), "as the ledger has it" },
+      "nodes of an audit of --all or --drained (default: 64)" },
     { "serve", 0, NULL, opt_true, FIELD (serve),
       "be the audit service: audit jobs that end, act on what is found" },
     { "once", 0, NULL, opt_true, FIELD (once),
       "with --serve: do what is due, and end" },
-    { "conf", 0, "FILE", opt_string, FIELD (conf),
-      "take this for pmm.conf" },
     { 0 },
 };
 #undef FIELD
@@ -67,24 +60,23 @@ static void catch_signals (void)
 }
 
 /* What a run of the verb holds. */
-struct work {
-    const struct options *o;
+struct auditing {
+    bool json;
     struct site site;
-    char conf[PATH_MAX];    /* absolute, for pmm-probe */
+    char conf[PATH_MAX];    /* absolute, for pmm-probe; "": the usual one */
     struct fabric *fabric;
     struct ledger *ledger;
     struct hostlist nodes, partners;
     int status;             /* to exit with */
 };
 
-/* Behind the drained ones as many partners as make an audit full, and no fewer
+/* After the drained ones as many partners as make an audit full, and no fewer
  * than these.
  */
-static int add_partners (struct work *w, struct error *err)
+static int add_partners (struct auditing *w, struct error *err)
 {
     struct hostlist *to = &w->nodes, *from = &w->partners;
-    size_t size = (size_t)w->o->size;
-    char **name;
+    size_t size = (size_t)given.size;
 
     if (size < 2 * to->count)
         size = 2 * to->count;
@@ -92,20 +84,18 @@ static int add_partners (struct work *w, struct error *err)
         return error_world (err, "no node is drained by us and to be measured");
     if (controller_idle (from, w->site.audit_partition, err) < 0)
         return -1;
-    if (!(name = realloc (to->name, size * sizeof (*name))))
-        return error_nomem (err);
-    to->name = name;
+    to->name = xrealloc (to->name, size, sizeof (*to->name));
     while (from->count > 0 && to->count < size)
         to->name[to->count++] = from->name[--from->count];
     return 0;
 }
 
-static int find_nodes (struct work *w, struct error *err)
+static int find_nodes (struct auditing *w, struct error *err)
 {
-    if (w->o->nodes)
-        return hostlist_parse (&w->nodes, w->o->nodes, CONTROLLER_NODES_MAX,
+    if (given.nodes)
+        return hostlist_parse (&w->nodes, given.nodes, CONTROLLER_NODES_MAX,
                                err);
-    if (w->o->drained)
+    if (given.drained)
         return controller_drained (&w->nodes, err) < 0
                        || add_partners (w, err) < 0
                    ? -1
@@ -113,19 +103,16 @@ static int find_nodes (struct work *w, struct error *err)
     return controller_idle (&w->nodes, w->site.audit_partition, err);
 }
 
-static int prepare (struct work *w, struct error *err)
+static int prepare (struct auditing *w, struct error *err)
 {
-    const struct options *o = w->o;
-
-    if (!!o->nodes + o->idle + o->all + o->drained != 1 || o->once)
+    if (!!given.nodes + given.idle + given.all + given.drained != 1
+        || given.once)
         return error_input (err, "one of --nodes, --idle, --all, --drained and "
                                  "--serve is wanted");
-    if (o->size < AUDIT_NODES_MIN || o->size > AUDIT_NODES_MAX)
+    if (given.size < AUDIT_NODES_MIN || given.size > AUDIT_NODES_MAX)
         return error_input (err, "--size: %d to %d is wanted",
                             AUDIT_NODES_MIN, AUDIT_NODES_MAX);
-    if (o->conf && !realpath (o->conf, w->conf))
-        return error_errno (err, "%s", o->conf);
-    if (site_read (&w->site, o->conf, 1, err) < 0
+    if (site_read (&w->site, *w->conf ? w->conf : NULL, 1, err) < 0
         || !(w->fabric = fabric_load_trusted (w->site.snapshot, geteuid (),
                                               NULL, err))
         || !(w->ledger = ledger_open (w->site.ledger, LEDGER_CREATE, err)))
@@ -133,30 +120,22 @@ static int prepare (struct work *w, struct error *err)
     return find_nodes (w, err);
 }
 
-static int print_json (struct work *w, const struct audit_result *r,
+static int print_json (struct auditing *w, const struct audit_result *r,
                        struct error *err)
 {
-    json_t *line = json_file ("audit", NULL);
     json_t *audit = r->id > 0
                         ? ledger_audit (w->ledger, r->id, err)
                         : json_pack ("{s:n, s:s, s:s}", "id", "status",
                                      verdict_status_name (r->status),
                                      "sentence", r->sentence);
-    int rc = -1;
 
-    if (audit && line && json_object_update (line, audit) == 0)
-        rc = json_write (line, stdout, err);
-    else if (audit)
-        error_nomem (err);
-    json_decref (line);
-    json_decref (audit);
-    return rc;
+    return audit ? json_write_file ("audit", NULL, audit, stdout, err) : -1;
 }
 
-static int print (struct work *w, const struct audit_result *r, bool measured,
+static int print (struct auditing *w, const struct audit_result *r, bool measured,
                   struct error *err)
 {
-    if (w->o->json)
+    if (w->json)
         return print_json (w, r, err);
     if (r->id > 0)
         printf ("audit %jd %s %s%s\n", (intmax_t)r->id,
@@ -169,7 +148,7 @@ static int print (struct work *w, const struct audit_result *r, bool measured,
 
 /* What the verb exits with for many is that of the worst: FAIL, then UNKNOWN.
  */
-static void take_status (struct work *w, enum verdict_status status)
+static void take_status (struct auditing *w, enum verdict_status status)
 {
     if (status == VERDICT_FAIL)
         w->status = EXIT_FAIL;
@@ -177,11 +156,11 @@ static void take_status (struct work *w, enum verdict_status status)
         w->status = EXIT_WORLD;
 }
 
-static int run_one (struct work *w, char **node, size_t n, struct error *err)
+static int run_one (struct auditing *w, char **node, size_t n, struct error *err)
 {
     struct audit audit = {
         .site = &w->site,
-        .conf = w->o->conf ? w->conf : NULL,
+        .conf = *w->conf ? w->conf : NULL,
         .ledger = w->ledger,
         .fabric = w->fabric,
         .stop = &stopped,
@@ -190,7 +169,7 @@ static int run_one (struct work *w, char **node, size_t n, struct error *err)
     struct audit_request request = {
         .node = (const char *const *)node,
         .n = n,
-        .anyway = w->o->nodes || w->o->drained,
+        .anyway = given.nodes || given.drained,
         .cause.why = LEDGER_BY_HAND,
     };
     struct audit_result result;
@@ -203,10 +182,10 @@ static int run_one (struct work *w, char **node, size_t n, struct error *err)
 }
 
 /* As few audits as hold so many nodes each, all of about the same size. */
-static int run_all (struct work *w, struct error *err)
+static int run_all (struct auditing *w, struct error *err)
 {
     size_t n = w->nodes.count;
-    size_t size = w->o->all ? (size_t)w->o->size : AUDIT_NODES_MAX;
+    size_t size = given.all ? (size_t)given.size : AUDIT_NODES_MAX;
     size_t audits = n > 0 ? (n + size - 1) / size : 1;
 
     for (size_t i = 0; i < audits && !stopped; i++) {
@@ -219,35 +198,30 @@ static int run_all (struct work *w, struct error *err)
     return 0;
 }
 
-static int run_service (const struct options *o, struct error *err)
+static int run_service (const struct inputs *in, const char *conf,
+                        struct error *err)
 {
-    char conf[PATH_MAX];
-    const struct serve_options options = {
-        .conf = o->conf ? conf : NULL,
-        .once = o->once,
+    const struct serve_options service = {
+        .conf = *conf ? conf : NULL,
+        .once = given.once,
     };
 
-    if (o->nodes || o->idle || o->all || o->drained || o->json)
+    if (given.nodes || given.idle || given.all || given.drained || in->json)
         return error_input (err, "--serve goes with --conf and --once only");
-    if (o->conf && !realpath (o->conf, conf))
-        return error_errno (err, "%s", o->conf);
-    return serve (&options, stderr, err);
+    return serve (&service, stderr, err);
 }
 
-int verb_audit (int argc, char **argv)
+static int run (struct inputs *in, struct error *err)
 {
-    struct options o = { .size = SIZE };
-    struct work w = { .o = &o, .status = EXIT_OK };
-    struct error err;
-    int status;
+    struct auditing w = { .json = in->json, .status = EXIT_OK };
 
-    if (options_parse (table, &o, argc, argv, "", 0, 0, &status) < 0)
-        return status;
-    if (o.serve)
-        return run_service (&o, &err) < 0 ? fail (argv[0], &err) : EXIT_OK;
+    if (in->conf && !realpath (in->conf, w.conf))
+        return error_errno (err, "%s", in->conf);
+    if (given.serve)
+        return run_service (in, w.conf, err);
     catch_signals ();
-    if (prepare (&w, &err) < 0 || run_all (&w, &err) < 0)
-        w.status = fail (argv[0], &err);
+    if (prepare (&w, err) < 0 || run_all (&w, err) < 0)
+        w.status = -1;
     hostlist_clear (&w.nodes);
     hostlist_clear (&w.partners);
     ledger_close (w.ledger);
@@ -255,3 +229,12 @@ int verb_audit (int argc, char **argv)
     site_clear (&w.site);
     return w.status;
 }
+
+const struct verb verb_audit = {
+    .name = "audit",
+    .help = "measure nodes by a job of our own",
+    .may = TAKES_CONF | TAKES_JSON,
+    .options = options,
+    .given = &given,
+    .run = run,
+};

@@ -3,28 +3,20 @@
 #include "config.h"
 
 #include <math.h>
-#include <stddef.h>
-#include <stdio.h>
 
 #include "compare/series/compare.h"
-#include "pmm/common.h"
-#include "pmm/inputs.h"
 #include "pmm/verb.h"
-#include "util/file.h"
 #include "util/json.h"
-#include "util/text.h"
 
 enum { LISTED = 10 }; /* pairs of one alone, for people */
 
-struct options {
-    const char *output;
+static struct compare_words {
     int stat, run[2];
     double within;
-    bool json;
-};
+} given = { .stat = SERIES_MEDIAN, .run = { 1 }, .within = -1 };
 
-#define FIELD(name) offsetof (struct options, name)
-static const struct opt table[] = {
+#define FIELD(name) offsetof (struct compare_words, name)
+static const struct opt options[] = {
     { "stat", 0, "NAME", inputs_stat, FIELD (stat),
       "compare this of each pair: min, p25, median (default), mean, ..." },
     { "run-a", 0, "N", opt_int, FIELD (run[0]), "the N-th run of A: 1" },
@@ -32,9 +24,6 @@ static const struct opt table[] = {
       "the N-th of B: 1; where there is no B, of A: 2" },
     { "within", 0, "PERCENT", opt_double, FIELD (within),
       "exit with 1 where a pair deviates by more" },
-    { "json", 0, NULL, opt_true, FIELD (json), "all of it, as JSON" },
-    { "output", 'o', "FILE", opt_string, FIELD (output),
-      "write here, not to standard output" },
     { 0 },
 };
 #undef FIELD
@@ -72,11 +61,8 @@ static json_t *only_json (const struct series *s,
 {
     json_t *list = json_array ();
 
-    for (size_t i = 0; list && i < n; i++)
-        if (json_array_append_new (list, pair_json (s, pair[i])) < 0) {
-            json_decref (list);
-            return NULL;
-        }
+    for (size_t i = 0; i < n; i++)
+        json_add (list, pair_json (s, pair[i]));
     return list;
 }
 
@@ -84,23 +70,15 @@ static int write_json (const struct sides *of,
                        const struct series_comparison *c, FILE *fp,
                        struct error *err)
 {
-    json_t *json = json_file ("comparison", NULL);
-    json_t *rest = json_pack (
+    json_t *members = json_pack (
         "{s:s, s:I, s:o, s:o, s:o, s:o}", "stat", series_stat_name (c->stat),
         "pairs", (json_int_t)c->n, "deviation_ns",
         deviation_json (of->s[0], &c->ns), "relative",
         deviation_json (of->s[0], &c->relative), "only_a",
         only_json (of->s[0], c->only[0], c->nonly[0]), "only_b",
         only_json (of->s[1], c->only[1], c->nonly[1]));
-    int rc;
 
-    if (!json || !rest || json_object_update (json, rest) < 0)
-        rc = error_nomem (err);
-    else
-        rc = json_write (json, fp, err);
-    json_decref (json);
-    json_decref (rest);
-    return rc;
+    return json_write_file ("comparison", NULL, members, fp, err);
 }
 
 static void print_row (const char *what, double ns, double relative, FILE *fp)
@@ -170,17 +148,9 @@ static void print_only (const struct sides *of,
         fprintf (fp, "    and %zu more\n", n - LISTED);
 }
 
-static int print (const struct sides *of, const struct series_comparison *c,
-                  const struct options *o, struct error *err)
+static void print (const struct sides *of, const struct series_comparison *c,
+                   FILE *fp)
 {
-    struct outfile *out = file_create (o->output, err);
-    FILE *fp;
-
-    if (!out)
-        return -1;
-    fp = file_stream (out);
-    if (o->json)
-        return file_finish (out, write_json (of, c, fp, err), err);
     print_name (of, 0, fp);
     fprintf (fp, " to ");
     print_name (of, 1, fp);
@@ -191,7 +161,6 @@ static int print (const struct sides *of, const struct series_comparison *c,
         print_deviations (of, c, fp);
     print_only (of, c, 0, fp);
     print_only (of, c, 1, fp);
-    return file_commit (out, err);
 }
 
 static const struct series *nth (const struct series_list *list, int n,
@@ -215,52 +184,61 @@ static int status_of (const struct series_comparison *c, double within)
     return EXIT_OK;
 }
 
-static int run (const struct options *o, struct sides *of,
-                const struct series_list *list, struct error *err)
+static int compare (struct inputs *in, struct sides *of,
+                    const struct series_list *const list[2],
+                    struct error *err)
 {
     struct series_comparison c;
     int status = -1;
+    FILE *fp;
 
     for (int i = 0; i < 2; i++) {
-        if (!(of->s[i] = nth (&list[i], o->run[i], of->name[i], err)))
+        if (!(of->s[i] = nth (list[i], given.run[i], of->name[i], err)))
             return -1;
-        of->run[i] = list[i].n > 1 ? o->run[i] : 0;
+        of->run[i] = list[i]->n > 1 ? given.run[i] : 0;
     }
-    if (series_compare (&c, of->s[0], of->s[1], o->stat, err) < 0)
+    if (series_compare (&c, of->s[0], of->s[1], given.stat, err) < 0)
         return -1;
-    if (print (of, &c, o, err) == 0)
-        status = status_of (&c, o->within);
+    if ((fp = inputs_output (in, err))) {
+        status = status_of (&c, given.within);
+        if (!in->json)
+            print (of, &c, fp);
+        else if (write_json (of, &c, fp, err) < 0)
+            status = -1;
+    }
     comparison_clear (&c);
     return status;
 }
 
-int verb_compare (int argc, char **argv)
+static int run (struct inputs *in, struct error *err)
 {
-    struct options o = { .stat = SERIES_MEDIAN, .run = { 1 }, .within = -1 };
-    struct series_list list[2] = { 0 };
-    struct sides of = { 0 };
-    struct error err;
-    int operand;
-    int status;
-    bool alone;
+    bool alone = in->noperands == 1;
+    struct series_list a = { 0 }, b = { 0 };
+    struct sides of = { .name = { in->operand[0],
+                                  in->operand[in->noperands - 1] } };
+    int status = -1;
 
-    operand = options_parse (table, &o, argc, argv, "A [B]", 1, 2, &status);
-    if (operand < 0)
-        return status;
-    alone = argc - operand == 1;
-    of.name[0] = argv[operand];
-    of.name[1] = argv[argc - 1];
-    if (o.run[1] == 0)
-        o.run[1] = alone ? 2 : 1;
-    if (inputs_series (&list[0], of.name[0], &err) < 0
-        || (!alone && inputs_series (&list[1], of.name[1], &err) < 0))
-        status = -1;
-    else
-        status = run (&o, &of,
-                      (struct series_list[]){ list[0], list[!alone] }, &err);
-    if (status < 0)
-        status = fail (argv[0], &err);
-    series_list_clear (&list[0]);
-    series_list_clear (&list[1]);
+    if (given.run[1] == 0)
+        given.run[1] = alone ? 2 : 1;
+    if (inputs_series (&a, of.name[0], err) == 0
+        && (alone || inputs_series (&b, of.name[1], err) == 0))
+        status = compare (in, &of,
+                          (const struct series_list *const[]){
+                              &a, alone ? &a : &b },
+                          err);
+    series_list_clear (&a);
+    series_list_clear (&b);
     return status;
 }
+
+const struct verb verb_compare = {
+    .name = "compare",
+    .help = "by how much two series or solutions deviate",
+    .may = TAKES_JSON | TAKES_OUTPUT,
+    .operands = "A [B]",
+    .min = 1,
+    .max = 2,
+    .options = options,
+    .given = &given,
+    .run = run,
+};

@@ -2,57 +2,36 @@
 /* pmm doctor: what of a site's configuration is to be mended. */
 #include "config.h"
 
-#include <jansson.h>
 #include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "ibquery/snapshot.h"
-#include "pmm/common.h"
 #include "pmm/doctor.h"
 #include "pmm/verb.h"
 #include "util/json.h"
-#include "util/text.h"
-
-struct options {
-    const char *conf;
-    bool json;
-};
-
-#define FIELD(name) offsetof (struct options, name)
-static const struct opt table[] = {
-    { "conf", 0, "FILE", opt_string, FIELD (conf), "look at this pmm.conf" },
-    { "json", 0, NULL, opt_true, FIELD (json), "for programs" },
-    { 0 },
-};
-#undef FIELD
 
 /*
  * The checks
  */
 
-static enum verdict_status slurmctld (const struct patient *p, char *text)
+static enum verdict_status slurmctld (const struct doctor_site *p, char *text)
 {
     if (!p->answers)
-        return doctor_say (text, VERDICT_UNKNOWN,
-                           "%s; what depends on it was not looked at",
-                           p->slurm_error.text);
+        return say_unknown (text, "%s; what depends on it was not looked at",
+                            p->slurm_error.text);
     if (p->uid != 0 && strcmp (p->site.slurm_user, p->user) != 0)
-        return doctor_say (text, VERDICT_FAIL,
-                           "SlurmUser is %s, and '%s' in pmm.conf: hooks will "
-                           "not believe what it publishes",
-                           p->user, p->site.slurm_user);
-    return doctor_say (text, VERDICT_OK, "cluster %s answers, SlurmUser is %s",
-                       controller_conf_get (&p->slurm, "ClusterName"),
-                       p->user);
+        return say_fail (text,
+                         "SlurmUser is %s, and '%s' in pmm.conf: hooks will "
+                         "not believe what it publishes",
+                         p->user, p->site.slurm_user);
+    return say_ok (text, "cluster %s answers, SlurmUser is %s",
+                   controller_conf_get (&p->slurm, "ClusterName"), p->user);
 }
 
 static const struct check {
     const char *name;
     bool slurm; /* only where slurmctld answers */
-    doctor_f look;
+    doctor_check *look;
 } checks[] = {
     { "pmm.conf", false, doctor_conf },
     { "programs", false, doctor_programs },
@@ -90,8 +69,7 @@ static const struct check {
 enum { CHECKS = sizeof (checks) / sizeof (checks[0]) };
 
 enum verdict_status doctor_say (char text[DOCTOR_TEXT],
-                                enum verdict_status level, const char *fmt,
-                                ...)
+                                enum verdict_status level, const char *fmt, ...)
 {
     va_list ap;
 
@@ -103,53 +81,30 @@ enum verdict_status doctor_say (char text[DOCTOR_TEXT],
 }
 
 /*
- * The patient
+ * The report
  */
 
-static int patient_init (struct patient *p, const char *path,
-                         struct error *err)
+static void examine_site (struct doctor_site *p, const char *path)
 {
-    *p = (struct patient){ .path = path, .user = "root",
-                           .now = time (NULL) };
+    *p = (struct doctor_site){ .path = path,
+                               .user = "root",
+                               .now = time (NULL) };
     if (site_read (&p->site, path, 1, &p->site_error) < 0) {
         p->bad_site = true;
         site_clear (&p->site);
-        if (conf_defaults (site_options, &p->site) < 0)
-            return error_nomem (err);
+        xcheck (conf_defaults (site_options, &p->site) < 0 ? NULL : p);
     }
     p->answers = controller_conf (&p->slurm, &p->slurm_error) == 0
                  && controller_user (&p->uid, p->user, &p->slurm_error) == 0;
     p->fabric = fabric_load (p->site.snapshot, &p->fabric_error);
-    return 0;
 }
 
-static void patient_clear (struct patient *p)
+static int report (const struct doctor_site *p, bool json, struct error *err)
 {
-    site_clear (&p->site);
-    controller_conf_clear (&p->slurm);
-    fabric_destroy (p->fabric);
-}
-
-/*
- * The report
- */
-
-static int add (json_t *list, const struct check *check,
-                enum verdict_status level, const char *text)
-{
-    return json_array_append_new (
-        list, json_pack ("{s:s, s:s, s:s}", "check", check->name, "level",
-                         verdict_status_name (level), "text", text));
-}
-
-static int report (const struct patient *p, bool json,
-                   enum verdict_status *worst, struct error *err)
-{
-    json_t *out = json_file ("doctor", NULL);
+    enum verdict_status worst = VERDICT_OK;
     json_t *list = json_array ();
-    int rc = out && list ? 0 : -1;
+    int rc = 0;
 
-    *worst = VERDICT_OK;
     for (int i = 0; i < CHECKS; i++) {
         char text[DOCTOR_TEXT];
         enum verdict_status level;
@@ -157,48 +112,43 @@ static int report (const struct patient *p, bool json,
         if (checks[i].slurm && !p->answers)
             continue;
         level = checks[i].look (p, text);
-        if (level > *worst)
-            *worst = level;
-        if (!json)
+        if (level > worst)
+            worst = level;
+        if (json)
+            json_add (list,
+                      json_pack ("{s:s, s:s, s:s}", "check", checks[i].name,
+                                 "level", verdict_status_name (level), "text",
+                                 text));
+        else
             printf ("%-7s  %s: %s\n", verdict_status_name (level),
                     checks[i].name, text);
-        else if (add (list, &checks[i], level, text) < 0)
-            rc = -1;
     }
-    if (rc == 0
-        && (json_object_set_new (
-                out, "status",
-                json_string (verdict_status_name (*worst))) < 0
-            || json_object_set (out, "checks", list) < 0))
-        rc = -1;
-    if (rc < 0)
-        error_nomem (err);
-    else if (json)
-        rc = json_write (out, stdout, err);
+    if (json)
+        rc = json_write_file ("doctor", NULL,
+                              json_pack ("{s:s, s:O}", "status",
+                                         verdict_status_name (worst), "checks",
+                                         list),
+                              stdout, err);
     json_decref (list);
-    json_decref (out);
-    return rc;
+    return rc < 0 ? -1 : exit_status (worst);
 }
 
-int verb_doctor (int argc, char **argv)
+static int run (struct inputs *in, struct error *err)
 {
-    static const int exits[] = {
-        [VERDICT_OK] = EXIT_OK,
-        [VERDICT_WARN] = EXIT_OK,
-        [VERDICT_UNKNOWN] = EXIT_WORLD,
-        [VERDICT_FAIL] = EXIT_FAIL,
-    };
-    struct options o = { 0 };
-    struct patient p;
-    struct error err;
-    enum verdict_status worst = VERDICT_UNKNOWN;
-    int status, rc;
+    struct doctor_site p;
+    int status;
 
-    if (options_parse (table, &o, argc, argv, "", 0, 0, &status) < 0)
-        return status;
-    rc = patient_init (&p, o.conf, &err);
-    if (rc == 0)
-        rc = report (&p, o.json, &worst, &err);
-    patient_clear (&p);
-    return rc < 0 ? fail (argv[0], &err) : exits[worst];
+    examine_site (&p, in->conf);
+    status = report (&p, in->json, err);
+    site_clear (&p.site);
+    controller_conf_clear (&p.slurm);
+    fabric_destroy (p.fabric);
+    return status;
 }
+
+const struct verb verb_doctor = {
+    .name = "doctor",
+    .help = "what of the site's configuration to mend",
+    .may = TAKES_CONF | TAKES_JSON,
+    .run = run,
+};

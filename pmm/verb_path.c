@@ -4,33 +4,19 @@
  */
 #include "config.h"
 
-#include <stddef.h>
 #include <string.h>
 
-#include "ibquery/snapshot.h"
 #include "ibquery/walk.h"
-#include "pmm/common.h"
 #include "pmm/verb.h"
-#include "util/file.h"
 #include "util/json.h"
-#include "util/text.h"
 
-struct options {
-    const char *fabric, *output, *pairs;
-    bool json;
-};
+static const char *pairs;
 
-#define FIELD(name) offsetof (struct options, name)
-static const struct opt table[] = {
-    { "fabric", 'f', "FILE", opt_string, FIELD (fabric), "the snapshot" },
-    { "json", 0, NULL, opt_true, FIELD (json), "the links' ids as JSON" },
-    { "output", 'o', "FILE", opt_string, FIELD (output),
-      "write here, not to standard output" },
-    { "pairs", 0, "FILE", opt_string, FIELD (pairs),
+static const struct opt options[] = {
+    { "pairs", 0, "FILE", opt_string, 0,
       "the links of each pair, of which FILE has a line \"A B\"" },
     { 0 },
 };
-#undef FIELD
 
 struct path {
     uint32_t from, to; /* ends */
@@ -57,28 +43,20 @@ static json_t *path_json (const struct fabric *f, const struct path *p)
     json_t *list = json_array ();
 
     for (int i = 0; i < p->n; i++)
-        json_array_append_new (list, json_string (f->link[p->link[i]].id));
+        json_add (list, json_string (f->link[p->link[i]].id));
     return list;
 }
 
 static int write_json (const struct fabric *f, const struct path *there,
                        const struct path *back, FILE *fp, struct error *err)
 {
-    json_t *root = json_file ("path", f->hash);
-    int rc;
+    json_t *members = json_pack ("{s:s, s:s, s:o, s:o}", "a",
+                                 f->end[there->from].name, "b",
+                                 f->end[there->to].name, "forward",
+                                 path_json (f, there), "reverse",
+                                 path_json (f, back));
 
-    if (!root
-        || json_object_set_new (root, "a", json_string (
-               f->end[there->from].name)) < 0
-        || json_object_set_new (root, "b", json_string (
-               f->end[there->to].name)) < 0
-        || json_object_set_new (root, "forward", path_json (f, there)) < 0
-        || json_object_set_new (root, "reverse", path_json (f, back)) < 0)
-        rc = error_nomem (err);
-    else
-        rc = json_write (root, fp, err);
-    json_decref (root);
-    return rc;
+    return json_write_file ("path", f->hash, members, fp, err);
 }
 
 static void print_path (const struct fabric *f, const struct path *p, FILE *fp)
@@ -110,26 +88,6 @@ static void print_line (const struct fabric *f, const struct path *p, FILE *fp)
     putc ('\n', fp);
 }
 
-static int print (const struct fabric *f, const struct options *o,
-                  const struct path *there, const struct path *back,
-                  struct error *err)
-{
-    struct outfile *out = file_create (o->output, err);
-    FILE *fp;
-    int rc = 0;
-
-    if (!out)
-        return -1;
-    fp = file_stream (out);
-    if (o->json)
-        rc = write_json (f, there, back, fp, err);
-    else {
-        print_path (f, there, fp);
-        print_path (f, back, fp);
-    }
-    return file_finish (out, rc, err);
-}
-
 static int find_ends (const struct fabric *f, const char *const name[2],
                       uint32_t end[2], struct error *err)
 {
@@ -143,18 +101,24 @@ static int find_ends (const struct fabric *f, const char *const name[2],
     return 0;
 }
 
-static int one_pair (const struct fabric *f, const struct options *o,
-                     char **operand, struct error *err)
+static int one_pair (struct inputs *in, struct error *err)
 {
-    const char *const name[] = { operand[0], operand[1] };
+    const struct fabric *f = in->fabric;
+    const char *const name[] = { in->operand[0], in->operand[1] };
     struct path there, back;
     uint32_t end[2];
+    FILE *fp;
 
     if (find_ends (f, name, end, err) < 0
         || walk (f, &there, end[0], end[1], err) < 0
-        || walk (f, &back, end[1], end[0], err) < 0)
+        || walk (f, &back, end[1], end[0], err) < 0
+        || !(fp = inputs_output (in, err)))
         return -1;
-    return print (f, o, &there, &back, err);
+    if (in->json)
+        return write_json (f, &there, &back, fp, err);
+    print_path (f, &there, fp);
+    print_path (f, &back, fp);
+    return 0;
 }
 
 /* A line "A B" of a file of pairs. */
@@ -190,53 +154,41 @@ static int pairs_of_file (const struct fabric *f, FILE *in, const char *name,
     return 0;
 }
 
-static int many_pairs (const struct fabric *f, const struct options *o,
-                       struct error *err)
+static int many_pairs (struct inputs *in, struct error *err)
 {
-    const char *name = strcmp (o->pairs, "-") ? o->pairs : "standard input";
-    FILE *in = file_open_input (o->pairs, err);
-    struct outfile *out = NULL;
-    int rc = -1;
+    const char *name = strcmp (pairs, "-") ? pairs : "standard input";
+    FILE *fp = file_open_input (pairs, err);
+    FILE *out = fp ? inputs_output (in, err) : NULL;
+    int rc = out ? pairs_of_file (in->fabric, fp, name, out, err) : -1;
 
-    if (!in)
-        return -1;
-    out = file_create (o->output, err);
-    if (out)
-        rc = file_finish (out,
-                          pairs_of_file (f, in, name, file_stream (out), err),
-                          err);
-    file_close_input (in);
+    if (fp)
+        file_close_input (fp);
     return rc;
 }
 
-int verb_path (int argc, char **argv)
+static int check (const struct inputs *in, struct error *err)
 {
-    struct options o = { 0 };
-    struct fabric *f;
-    struct error err;
-    int status, operand, rc;
-
-    operand = options_parse (table, &o, argc, argv, "[A B]", 0, 2, &status);
-    if (operand < 0)
-        return status;
-    status = EXIT_OK;
-    if (!o.fabric) {
-        error_input (&err, "-f FABRIC is missing");
-        return fail (argv[0], &err);
-    }
-    if (argc - operand != (o.pairs ? 0 : 2) || (o.pairs && o.json)) {
-        error_input (&err, "%s",
-                     o.pairs ? "--pairs goes with neither A B nor --json"
-                             : "a path has two ends");
-        return fail (argv[0], &err);
-    }
-    f = fabric_load (o.fabric, &err);
-    if (!f)
-        return fail (argv[0], &err);
-    rc = o.pairs ? many_pairs (f, &o, &err)
-                 : one_pair (f, &o, argv + operand, &err);
-    if (rc < 0)
-        status = fail (argv[0], &err);
-    fabric_destroy (f);
-    return status;
+    if (pairs && (in->noperands > 0 || in->json))
+        return error_input (err, "--pairs goes with neither A B nor --json");
+    if (!pairs && in->noperands != 2)
+        return error_input (err, "a path has two ends");
+    return 0;
 }
+
+static int run (struct inputs *in, struct error *err)
+{
+    return pairs ? many_pairs (in, err) : one_pair (in, err);
+}
+
+const struct verb verb_path = {
+    .name = "path",
+    .help = "the links between two hosts, there and back",
+    .needs = TAKES_FABRIC,
+    .may = TAKES_JSON | TAKES_OUTPUT,
+    .operands = "[A B]",
+    .max = 2,
+    .options = options,
+    .given = &pairs,
+    .check = check,
+    .run = run,
+};

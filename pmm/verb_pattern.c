@@ -4,26 +4,21 @@
 #include "config.h"
 
 #include <inttypes.h>
-#include <stddef.h>
 #include <stdlib.h>
 
 #include "compare/pattern/pattern.h"
-#include "pmm/common.h"
 #include "pmm/verb.h"
-#include "util/file.h"
-#include "util/text.h"
+#include "util/alloc.h"
 
 enum {
     ONE_EACH = -1,            /* hosts: as many as processes */
     PAIRS_PRINTED = 1 << 24,  /* of a step, which is in memory */
 };
 
-struct options {
-    const char *output;
+static struct pattern_words {
     int processes, hosts;
     struct pattern_options order;
-    bool json;
-};
+} given = { .processes = 16, .hosts = ONE_EACH };
 
 static int set_seed (void *data, const char *value, struct error *err)
 {
@@ -33,34 +28,30 @@ static int set_seed (void *data, const char *value, struct error *err)
     return opt_u64 (&order->seed, value, err);
 }
 
-#define FIELD(name) offsetof (struct options, name)
-static const struct opt table[] = {
+#define FIELD(name) offsetof (struct pattern_words, name)
+static const struct opt options[] = {
     { "processes", 'n', "N", opt_int, FIELD (processes),
-      "of N processes: 16" },
+      "of N processes (default: 16)" },
     { "hosts", 0, "N", opt_int, FIELD (hosts),
-      "on N hosts, each the next of them: one a process" },
+      "on N hosts, each the next of them (default: one a process)" },
     { "seed", 0, "N", set_seed, FIELD (order),
-      "processes and steps in an order by this seed: as they come" },
-    { "json", 0, NULL, opt_true, FIELD (json),
-      "as JSON, with the steps where the roles are swapped" },
-    { "output", 'o', "FILE", opt_string, FIELD (output),
-      "write here, not to standard output" },
+      "processes and steps in an order by this seed (default: as they come)" },
     { 0 },
 };
 #undef FIELD
 
 /* Hosts in blocks as equal as can be. */
-static uint32_t host_of (const struct options *o, uint32_t process)
+static uint32_t host_of (uint32_t process)
 {
-    return (uint64_t)process * o->hosts / o->processes;
+    return (uint64_t)process * given.hosts / given.processes;
 }
 
-static void print_hosts (const struct options *o, FILE *fp)
+static void print_hosts (FILE *fp)
 {
-    for (uint32_t i = 0; i < (uint32_t)o->processes; i++)
-        if (i == 0 || host_of (o, i) != host_of (o, i - 1))
+    for (uint32_t i = 0; i < (uint32_t)given.processes; i++)
+        if (i == 0 || host_of (i) != host_of (i - 1))
             fprintf (fp, "%shost %" PRIu32 ": %" PRIu32, i ? "\n" : "",
-                     host_of (o, i), i);
+                     host_of (i), i);
         else
             fprintf (fp, " %" PRIu32, i);
     putc ('\n', fp);
@@ -83,28 +74,28 @@ static void print_steps (const struct pattern *p, struct probe *pair,
     }
 }
 
-static void print_text (const struct options *o, const struct pattern *p,
-                        const char *kind, struct probe *pair, FILE *fp)
+static void print_text (const struct pattern *p, const char *kind,
+                        struct probe *pair, FILE *fp)
 {
     fprintf (fp, "%s: %s, %s, %s", kind,
              COUNTED (pattern_processes (p), "process"),
-             COUNTED ((uint64_t)o->hosts, "host"),
+             COUNTED ((uint64_t)given.hosts, "host"),
              COUNTED (pattern_turn (p), "step"));
     if (pattern_steps (p) > pattern_turn (p))
         fputs (", then the same with roles swapped", fp);
     putc ('\n', fp);
-    if (o->hosts < o->processes)
-        print_hosts (o, fp);
+    if (given.hosts < given.processes)
+        print_hosts (fp);
     print_steps (p, pair, fp);
 }
 
-static void print_json (const struct options *o, const struct pattern *p,
-                        const char *kind, struct probe *pair, FILE *fp)
+static void print_json (const struct pattern *p, const char *kind,
+                        struct probe *pair, FILE *fp)
 {
     fprintf (fp, "{\"pattern\":\"%s\",\"processes\":%" PRIu32 ",\"hosts\":[",
              kind, pattern_processes (p));
     for (uint32_t i = 0; i < pattern_processes (p); i++)
-        fprintf (fp, "%s%" PRIu32, i ? "," : "", host_of (o, i));
+        fprintf (fp, "%s%" PRIu32, i ? "," : "", host_of (i));
     fprintf (fp, "],\"turn\":%" PRIu64 ",\"steps\":[", pattern_turn (p));
     for (uint64_t s = 0; s < pattern_steps (p); s++) {
         uint32_t n = pattern_step (p, s, pair);
@@ -118,8 +109,7 @@ static void print_json (const struct options *o, const struct pattern *p,
     fputs ("]}\n", fp);
 }
 
-static struct pattern *make (const struct options *o, const char *name,
-                             struct error *err)
+static struct pattern *make (const char *name, struct error *err)
 {
     int kind = pattern_find (name);
     struct pattern *p;
@@ -130,79 +120,72 @@ static struct pattern *make (const struct options *o, const char *name,
                      name);
         return NULL;
     }
-    if (o->processes < 2 || o->processes > PATTERN_PROCESSES_MAX
-        || o->hosts < 1 || o->hosts > o->processes) {
+    if (given.hosts == ONE_EACH)
+        given.hosts = given.processes;
+    if (given.processes < 2 || given.processes > PATTERN_PROCESSES_MAX
+        || given.hosts < 1 || given.hosts > given.processes) {
         error_input (err, "--processes is 2 to %d, and --hosts 1 to as many",
                      PATTERN_PROCESSES_MAX);
         return NULL;
     }
-    if (!(host = calloc (o->processes + 1, sizeof (*host)))) {
-        error_nomem (err);
-        return NULL;
-    }
-    for (uint32_t i = 0; i < (uint32_t)o->processes; i++)
-        host[i] = host_of (o, i);
-    p = pattern_create (kind, o->processes, host, &o->order, err);
+    host = xarray (given.processes, sizeof (*host));
+    for (uint32_t i = 0; i < (uint32_t)given.processes; i++)
+        host[i] = host_of (i);
+    p = pattern_create (kind, given.processes, host, &given.order, err);
     free (host);
     return p;
 }
 
-static int print (const struct options *o, const struct pattern *p,
-                  const char *kind, struct error *err)
+static int print (struct inputs *in, const struct pattern *p,
+                  struct error *err)
 {
     struct probe *pair;
-    struct outfile *out;
+    FILE *fp;
 
     if (pattern_width (p) > PAIRS_PRINTED)
         return error_input (err, "%" PRIu32 " pairs in a step: %d at most are"
                             " printed", pattern_width (p), PAIRS_PRINTED);
-    if (!(pair = calloc ((size_t)pattern_width (p) + 1, sizeof (*pair))))
-        return error_nomem (err);
-    if ((out = file_create (o->output, err)))
-        (o->json ? print_json : print_text) (o, p, kind, pair,
-                                             file_stream (out));
+    if (!(fp = inputs_output (in, err)))
+        return -1;
+    pair = xarray (pattern_width (p), sizeof (*pair));
+    (in->json ? print_json : print_text) (p, in->operand[0], pair, fp);
     free (pair);
-    return out ? file_commit (out, err) : -1;
+    return 0;
 }
 
-static int list_patterns (const struct options *o, struct error *err)
+static int list_patterns (struct inputs *in, struct error *err)
 {
-    struct outfile *out;
+    FILE *fp;
 
-    if (o->json)
+    if (in->json)
         return error_input (err, "--json: of which pattern?");
-    if (!(out = file_create (o->output, err)))
+    if (!(fp = inputs_output (in, err)))
         return -1;
     for (int k = 0; k < PATTERN_KINDS; k++)
-        fprintf (file_stream (out), "%-18s %s\n", pattern_name (k),
-                 pattern_help (k));
-    return file_commit (out, err);
+        fprintf (fp, "%-18s %s\n", pattern_name (k), pattern_help (k));
+    return 0;
 }
 
-static int print_pattern (const struct options *o, const char *name,
-                          struct error *err)
+static int run (struct inputs *in, struct error *err)
 {
-    struct pattern *p = make (o, name, err);
-    int rc = p ? print (o, p, name, err) : -1;
+    struct pattern *p;
+    int rc;
 
+    if (in->noperands == 0)
+        return list_patterns (in, err);
+    p = make (in->operand[0], err);
+    rc = p ? print (in, p, err) : -1;
     pattern_destroy (p);
     return rc;
 }
 
-int verb_pattern (int argc, char **argv)
-{
-    struct options o = { .processes = 16, .hosts = ONE_EACH };
-    struct error err;
-    int status;
-    int operand = options_parse (table, &o, argc, argv, "[PATTERN]", 0, 1,
-                                 &status);
-
-    if (operand < 0)
-        return status;
-    if (o.hosts == ONE_EACH)
-        o.hosts = o.processes;
-    if ((operand < argc ? print_pattern (&o, argv[operand], &err)
-                        : list_patterns (&o, &err)) < 0)
-        return fail (argv[0], &err);
-    return EXIT_OK;
-}
+const struct verb verb_pattern = {
+    .name = "pattern",
+    .help = "the steps of a schedule, to compare by eye",
+    .may = TAKES_JSON | TAKES_OUTPUT,
+    .operands = "[PATTERN]",
+    .max = 1,
+    .options = options,
+    .given = &given,
+    .run = run,
+};

@@ -4,25 +4,23 @@
  */
 #include "config.h"
 
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 
-#include "core/check/bound.h"
 #include "compare/pattern/schedule.h"
+#include "compare/throughput/flows.h"
+#include "core/check/bound.h"
 #include "core/plan/paper.h"
 #include "core/plan/plan.h"
+#include "core/plan/select.h"
+#include "core/plan/separate.h"
 #include "core/solve/solve.h"
-#include "compare/throughput/flows.h"
-#include "ibquery/snapshot.h"
-#include "pmm/common.h"
-#include "pmm/inputs.h"
-#include "pmm/part.h"
 #include "pmm/verb.h"
-#include "util/file.h"
-#include "util/text.h"
+#include "util/alloc.h"
+#include "util/clock.h"
+#include "util/json.h"
+#include "util/sort.h"
 
 enum {
     EXTRA_ROUNDS_MAX = 1000,
@@ -60,104 +58,98 @@ static const struct method *find_method (const char *name)
     return pattern_find (name) >= 0 ? &schedule : NULL;
 }
 
-struct options {
-    const char *fabric, *method, *check;
-    struct part part; /* also hosts and output */
+static struct plan_words {
+    const char *method, *check;
+    const char *hosts;   /* LIST or @FILE, as the next; NULL: all */
+    const char *links;   /* determine these, */
+    const char *at;      /* ... or those of a switch by GUID or name */
+    const char *suspects, *idle;
     int extra_rounds, threads;
     double budget;
     uint64_t seed;
     bool throughput, base_lids, shuffle, verbose;
-};
+} given = { .extra_rounds = -1, .seed = 1 };
 
-#define FIELD(name) offsetof (struct options, name)
-static const struct opt table[] = {
-    { "fabric", 'f', "FILE", opt_string, FIELD (fabric), "the snapshot" },
-    { "hosts", 0, "LIST", opt_string, FIELD (part.hosts),
-      "the job's hosts, node[01-16], or @FILE: all" },
+#define FIELD(name) offsetof (struct plan_words, name)
+static const struct opt options[] = {
+    { "hosts", 0, "LIST", opt_string, FIELD (hosts),
+      "the job's hosts, node[01-16], or @FILE (default: all)" },
     { "base-lids", 0, NULL, opt_true, FIELD (base_lids),
       "use no other LIDs than the ports' first" },
-    { "links", 0, "LIST", opt_string, FIELD (part.links),
+    { "links", 0, "LIST", opt_string, FIELD (links),
       "determine these links only, NAME/PORT or @FILE" },
-    { "switch", 0, "S", opt_string, FIELD (part.at),
+    { "switch", 0, "S", opt_string, FIELD (at),
       "determine the links of this switch, a GUID or name" },
-    { "separate", 0, "LIST", opt_string, FIELD (part.suspects),
-      "no plan: who tells these links apart, or @FILE" },
-    { "idle", 0, "LIST", opt_string, FIELD (part.idle),
+    { "separate", 0, "LIST", opt_string, FIELD (suspects),
+      "no plan, but which hosts resolve these links, or @FILE" },
+    { "idle", 0, "LIST", opt_string, FIELD (idle),
       "with --separate: hosts to choose from, or @FILE" },
-    { "json", 0, NULL, opt_true, FIELD (part.json),
-      "the answer of --separate as JSON; a plan always is" },
     { "method", 0, "M", opt_string, FIELD (method),
-      "pmm, or to compare with: paper, paper-first, a pattern: pmm" },
+      "pmm, or to compare with: paper, paper-first, a pattern (default: pmm)" },
     { "throughput", 0, NULL, opt_true, FIELD (throughput),
       "flows that fill links, to see what they carry" },
     { "shuffle", 0, NULL, opt_true, FIELD (shuffle),
       "hosts and steps of a pattern in an order by the seed" },
     { "extra-rounds", 0, "N", opt_int, FIELD (extra_rounds),
       "redundant rounds: 2 for all links with pmm, else 0; with"
-      " --throughput, how often more links are filled: 1" },
+      " --throughput, how often more links are filled (default: 1)" },
     { "budget", 0, "S", opt_double, FIELD (budget),
-      "seconds, about, to look for fewer rounds: what pays" },
+      "seconds, about, to look for fewer rounds (default: what pays)" },
     { "threads", 0, "N", opt_int, FIELD (threads),
-      "threads to look with, the plan is the same: 1" },
-    { "seed", 0, "N", opt_u64, FIELD (seed), "of the choices made: 1" },
+      "threads to look with, the plan is the same (default: 1)" },
+    { "seed", 0, "N", opt_u64, FIELD (seed), "of the choices made (default: 1)" },
     { "check", 0, "PLAN", opt_string, FIELD (check),
       "plan nothing, check this plan" },
-    { "output", 'o', "FILE", opt_string, FIELD (part.output),
-      "write here, not to standard output" },
     { "verbose", 'v', NULL, opt_true, FIELD (verbose),
       "say in two lines what the plan is, and the bound" },
     { 0 },
 };
 #undef FIELD
 
-static bool is_part (const struct options *o)
+static bool is_part (void)
 {
-    return o->part.links || o->part.at;
+    return given.links || given.at;
 }
 
 /* What goes with what, of the options for parts of a fabric. */
-static int check_part (const struct options *o, struct error *err)
+static int check_part (struct error *err)
 {
-    const struct part *p = &o->part;
-
-    if ((p->links != NULL) + (p->at != NULL) + (p->suspects != NULL)
-        + (o->check != NULL) > 1)
+    if ((given.links != NULL) + (given.at != NULL) + (given.suspects != NULL)
+        + (given.check != NULL) > 1)
         return error_input (err, "--links, --switch, --separate and --check"
                             " go one at a time");
-    if (p->suspects && !p->idle)
+    if (given.suspects && !given.idle)
         return error_input (err, "--separate needs --idle HOSTS");
-    if (p->idle && !p->suspects)
+    if (given.idle && !given.suspects)
         return error_input (err, "--idle goes with --separate");
-    if ((is_part (o) || p->suspects) && strcmp (o->method, "pmm") != 0
-        && (p->suspects || find_method (o->method) != &throughput))
+    if ((is_part () || given.suspects) && strcmp (given.method, "pmm") != 0
+        && (given.suspects || find_method (given.method) != &throughput))
         return error_input (err, "--method goes with plans for all links");
     return 0;
 }
 
-static int check_options (struct options *o, struct error *err)
+static int check (const struct inputs *in, struct error *err)
 {
     const struct method *method;
 
-    if (!o->fabric)
-        return error_input (err, "-f FABRIC is missing");
-    if (o->throughput && o->method)
+    if (given.throughput && given.method)
         return error_input (err, "--throughput and --method go one at a time");
-    if (!o->method)
-        o->method = o->throughput ? throughput.name : "pmm";
-    method = find_method (o->method);
+    if (!given.method)
+        given.method = given.throughput ? throughput.name : "pmm";
+    method = find_method (given.method);
     if (!method)
-        return error_input (err, "--method: %s is not known", o->method);
-    if (o->extra_rounds > method->extra_rounds_max)
+        return error_input (err, "--method: %s is not known", given.method);
+    if (given.extra_rounds > method->extra_rounds_max)
         return error_input (err, "--extra-rounds: more than %d",
                             method->extra_rounds_max);
-    if (o->shuffle && method != &schedule)
+    if (given.shuffle && method != &schedule)
         return error_input (err, "--shuffle goes with the method of a"
                             " pattern");
-    if (o->budget > PLAN_BUDGET_MAX)
+    if (given.budget > PLAN_BUDGET_MAX)
         return error_input (err, "--budget: more than %d", PLAN_BUDGET_MAX);
-    if (o->check && (o->part.hosts || o->part.output))
+    if (given.check && (given.hosts || in->output))
         return error_input (err, "--check goes with neither --hosts nor -o");
-    return check_part (o, err);
+    return check_part (err);
 }
 
 static void say_bound (const struct plan *plan, const struct pathset *ps,
@@ -230,174 +222,428 @@ static void summary (const struct plan *plan, const struct pathset *ps,
         say_bound (plan, ps, bound);
 }
 
-/* Bound the rounds of the plan, with less effort where nobody will ask. */
-static int find_bound (struct plan *plan, struct pathset *ps, bool thorough,
-                       struct bound *bound, struct error *err)
+/* Bound the rounds of the plan, with less effort where it will not be shown. */
+static int find_bound (struct inputs *in, struct bound *bound,
+                       struct error *err)
 {
+    struct plan *plan = in->plan;
     size_t ntargets;
 
     plan_targets (plan, &ntargets);
     /* it determines these, or not all that can be */
     if (ntargets > 0 || !plan_maximal (plan))
         return 0;
-    if (bound_find (ps, plan_rank (plan),
-                    thorough ? BOUND_EFFORT : BOUND_QUICK, bound, err) < 0)
+    if (bound_find (in->ps, plan_rank (plan),
+                    given.verbose ? BOUND_EFFORT : BOUND_QUICK, bound, err)
+        < 0)
         return -1;
     if (bound->rounds > plan_bound (plan))
         plan_set_bound (plan, bound->rounds);
     return 0;
 }
 
-static struct plan *read_checked (const char *path, struct fabric *f,
-                                  struct pathset **ps, struct error *err)
+static int read_checked (struct inputs *in, struct error *err)
 {
-    FILE *fp = file_open_input (path, err);
-    struct plan *plan;
     int rc;
 
-    if (!fp)
-        return NULL;
-    plan = plan_read (fp, path, f->hash, fabric_resolve, f, ps, err);
-    file_close_input (fp);
-    if (!plan)
-        return NULL;
-    rc = plan_rules (plan_method (plan))->flows ? flows_check (*ps, plan, err)
-                                                : plan_check (*ps, plan, err);
-    if (rc < 0) {
-        error_prefix (err, "%s", path);
-        plan_destroy (plan);
-        return NULL;
+    if (inputs_load (in, in->fabric_path, given.check, NULL, err) < 0)
+        return -1;
+    rc = plan_rules (plan_method (in->plan))->flows
+             ? flows_check (in->ps, in->plan, err)
+             : plan_check (in->ps, in->plan, err);
+    return rc < 0 ? error_prefix (err, "%s", given.check) : 0;
+}
+
+/*
+ * Parts of a fabric
+ */
+
+struct link_list {
+    uint32_t *v;
+    size_t n;
+};
+
+static void add_link (struct link_list *l, uint32_t link)
+{
+    l->v = xgrow (l->v, l->n, sizeof (*l->v));
+    l->v[l->n++] = link;
+}
+
+/* Sort, each once. */
+static void unify (struct link_list *l)
+{
+    size_t keep = 0;
+
+    if (l->n > 0)
+        qsort (l->v, l->n, sizeof (*l->v), compare_u32);
+    for (size_t i = 0; i < l->n; i++)
+        if (i == 0 || l->v[i] != l->v[keep - 1])
+            l->v[keep++] = l->v[i];
+    l->n = keep;
+}
+
+/* Links by commas or lines: a name of a switch may have blanks in it. */
+static int read_links (struct link_list *l, const struct fabric *f,
+                       const char *option, const char *list,
+                       struct error *err)
+{
+    char *text = inputs_text (list, err);
+    char *save = NULL;
+    int rc = text ? 0 : -1;
+
+    for (char *word = rc < 0 ? NULL : strtok_r (text, ",\n", &save);
+         word && rc == 0; word = strtok_r (NULL, ",\n", &save)) {
+        size_t len;
+        uint32_t link;
+
+        word += strspn (word, " \t\r");
+        len = strlen (word);
+        while (len > 0 && strchr (" \t\r", word[len - 1]))
+            word[--len] = '\0';
+        if (len == 0)
+            continue;
+        link = fabric_find_link (f, word);
+        if (link == FABRIC_NONE)
+            rc = error_input (err, "no link %.80s in the fabric", word);
+        else
+            add_link (l, link);
     }
+    free (text);
+    if (rc == 0 && l->n == 0)
+        rc = error_input (err, "no links");
+    unify (l);
+    return rc < 0 ? error_prefix (err, "--%s", option) : 0;
+}
+
+static int switch_links (struct link_list *l, const struct fabric *f,
+                         const char *text, struct error *err)
+{
+    const struct network *net = fabric_network (f);
+    uint32_t at = fabric_find_switch (f, text);
+
+    if (at == FABRIC_NONE)
+        return error_input (err, "--switch: no switch %.80s in the fabric,"
+                            " or more than one", text);
+    for (size_t i = 0; i < net->nlinks; i++)
+        if (net->link[i].end[0] == at || net->link[i].end[1] == at)
+            add_link (l, i);
+    return l->n > 0 ? 0 : error_input (err, "--switch: %.80s has no cables",
+                                       text);
+}
+
+static void say_member (const struct network *net,
+                        const struct plan_member *m, bool first)
+{
+    fprintf (stderr, "%s", m->p < 0 ? " - " : first ? " " : " + ");
+    if (llabs (m->p) != 1 || m->q != 1)
+        fprintf (stderr, "%jd", (intmax_t)llabs (m->p));
+    if (m->q != 1)
+        fprintf (stderr, "/%jd", (intmax_t)m->q);
+    fprintf (stderr, "%s%s", llabs (m->p) != 1 || m->q != 1 ? " " : "",
+             net->link[m->link].id);
+}
+
+static bool same_combination (const struct plan_target *x,
+                              const struct plan_target *y)
+{
+    bool same = x->n == y->n;
+
+    for (size_t k = 0; k < x->n && same; k++)
+        same = x->member[k].link == y->member[k].link
+               && x->member[k].p == y->member[k].p
+               && x->member[k].q == y->member[k].q;
+    return same;
+}
+
+/* Tell of targets that are not determined by themselves: once of those that
+ * share what is.
+ */
+static void say_targets (const struct plan *plan, const struct network *net)
+{
+    size_t n;
+    const struct plan_target *t = plan_targets (plan, &n);
+
+    for (size_t i = 0; i < n; i++) {
+        size_t first = 0;
+
+        while (!same_combination (&t[first], &t[i]))
+            first++;
+        if (t[i].n == 1 || first < i)
+            continue;
+        fprintf (stderr, "pmm plan: not determined by these hosts:");
+        for (size_t k = i; k < n; k++)
+            if (same_combination (&t[k], &t[i]))
+                fprintf (stderr, " %s", net->link[t[k].link].id);
+        fprintf (stderr, "%s", t[i].n > 1 ? "; but" : "");
+        for (size_t k = 0; k < t[i].n; k++)
+            say_member (net, &t[i].member[k], k == 0);
+        fprintf (stderr, "%s\n", t[i].n > 1 ? " is" : "");
+    }
+}
+
+/* The links that are asked for, or a switch's: rising. */
+static int find_links (const struct fabric *f, struct link_list *links,
+                       struct error *err)
+{
+    return given.links ? read_links (links, f, "links", given.links, err)
+                       : switch_links (links, f, given.at, err);
+}
+
+static struct plan *plan_part (const struct fabric *f,
+                               const struct plan_options *opts,
+                               struct pathset **ps, struct error *err)
+{
+    struct link_list links = { 0 };
+    struct pathset *all = NULL;
+    struct plan *plan = NULL;
+
+    if (find_links (f, &links, err) == 0
+        && (all = inputs_hosts (f, "hosts", given.hosts, false, err)))
+        plan = select_links (all, links.v, links.n, opts, ps, err);
+    if (plan)
+        say_targets (plan, fabric_network (f));
+    pathset_destroy (all);
+    free (links.v);
     return plan;
 }
 
-static double now (void)
-{
-    struct timespec t;
+/*
+ * Suspects
+ */
 
-    clock_gettime (CLOCK_MONOTONIC, &t);
-    return t.tv_sec + 1e-9 * t.tv_nsec;
+/* The endpoints of the job, then the idle ones, in one set. */
+static struct pathset *with_idle (const struct fabric *f, uint8_t **idle,
+                                  struct error *err)
+{
+    const struct network *net = fabric_network (f);
+    struct pathset *more = inputs_hosts (f, "idle", given.idle, false, err);
+    struct pathset *job = !more || !given.hosts
+        ? NULL : inputs_hosts (f, "hosts", given.hosts, false, err);
+    size_t njob = job ? pathset_size (job) : 0;
+    size_t n = njob + (more ? pathset_size (more) : 0);
+    struct endpoint *e = xcalloc (n, sizeof (*e));
+    struct pathset *both = NULL;
+
+    *idle = xcalloc (n, 1);
+    if (more && (job || !given.hosts)) {
+        for (size_t i = 0; i < n; i++) {
+            e[i] = i < njob ? *pathset_endpoint (job, i)
+                            : *pathset_endpoint (more, i - njob);
+            (*idle)[i] = i >= njob;
+        }
+        both = pathset_create (net, e, n, err);
+        if (!both)
+            error_prefix (err, "--idle");
+    }
+    pathset_destroy (more);
+    pathset_destroy (job);
+    free (e);
+    return both;
 }
 
+struct separation_report {
+    const struct network *net;
+    const struct pathset *ps;
+    const struct link_list *suspects;
+    const struct separation *s;
+};
+
+static const char *name (const struct separation_report *r, uint32_t i)
+{
+    return pathset_endpoint (r->ps, i)->name;
+}
+
+static json_t *set_json (const struct separation_report *r, size_t set)
+{
+    json_t *list = json_array ();
+
+    for (size_t i = 0; i < r->suspects->n; i++)
+        if (r->s->set_of[i] == set)
+            json_add (list,
+                      json_string (r->net->link[r->suspects->v[i]].id));
+    return list;
+}
+
+static int write_json (const struct separation_report *r, FILE *fp,
+                       struct error *err)
+{
+    json_t *hosts = json_array ();
+    json_t *probes = json_array ();
+    json_t *sets = json_array ();
+
+    for (size_t i = 0; i < r->s->nextra; i++)
+        json_add (hosts, json_string (name (r, r->s->extra[i])));
+    for (size_t i = 0; i < r->s->nprobes; i++)
+        json_add (probes,
+                  json_pack ("{s:s, s:s}", "a", name (r, r->s->probe[i].a),
+                             "b", name (r, r->s->probe[i].b)));
+    for (size_t i = 0; i < r->s->nsets; i++)
+        json_add (sets, set_json (r, i));
+    return json_write_file ("separation", r->net->hash,
+                            json_pack ("{s:I, s:o, s:o, s:o}", "sets_before",
+                                       (json_int_t)r->s->nsets_before,
+                                       "extra_hosts", hosts, "probes", probes,
+                                       "sets", sets),
+                            fp, err);
+}
+
+static void write_text (const struct separation_report *r, FILE *fp)
+{
+    fprintf (fp, "%s: told apart into %zu of them, %zu without more"
+             " hosts\n", COUNTED (r->suspects->n, "suspect"), r->s->nsets,
+             r->s->nsets_before);
+    for (size_t i = 0; i < r->s->nextra; i++)
+        fprintf (fp, "add %s\n", name (r, r->s->extra[i]));
+    for (size_t i = 0; i < r->s->nprobes; i++)
+        fprintf (fp, "probe %s %s\n", name (r, r->s->probe[i].a),
+                 name (r, r->s->probe[i].b));
+    for (size_t set = 0; set < r->s->nsets; set++) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < r->suspects->n; i++)
+            n += r->s->set_of[i] == set;
+        if (n < 2)
+            continue;
+        fprintf (fp, "together, whichever of these hosts is added:");
+        for (size_t i = 0; i < r->suspects->n; i++)
+            if (r->s->set_of[i] == set)
+                fprintf (fp, " %s", r->net->link[r->suspects->v[i]].id);
+        fprintf (fp, "\n");
+    }
+}
+
+/* Name the idle hosts that resolve the suspects. */
+static int separate_suspects (struct inputs *in, struct error *err)
+{
+    const struct fabric *f = in->fabric;
+    struct link_list suspects = { 0 };
+    struct separation s = { 0 };
+    struct pathset *ps = NULL;
+    uint8_t *idle = NULL;
+    FILE *fp;
+    int rc = -1;
+
+    if (read_links (&suspects, f, "separate", given.suspects, err) == 0
+        && (ps = with_idle (f, &idle, err))
+        && separate (ps, idle, suspects.v, suspects.n, &s, err) == 0
+        && (fp = inputs_output (in, err))) {
+        struct separation_report r = { fabric_network (f), ps, &suspects, &s };
+
+        rc = 0;
+        if (in->json)
+            rc = write_json (&r, fp, err);
+        else
+            write_text (&r, fp);
+    }
+    separation_clear (&s);
+    pathset_destroy (ps);
+    free (idle);
+    free (suspects.v);
+    return rc;
+}
+
+/*
+ * Plans
+ */
+
 static struct plan *make_for_all (const struct fabric *f,
-                                  const struct options *o,
                                   const struct plan_options *opts,
                                   struct pathset **ps, struct error *err)
 {
-    const struct method *method = find_method (o->method);
-    struct pattern_options order = { o->seed, o->shuffle };
+    const struct method *method = find_method (given.method);
+    struct pattern_options order = { given.seed, given.shuffle };
 
-    *ps = inputs_hosts (f, "hosts", o->part.hosts, !o->base_lids, err);
+    *ps = inputs_hosts (f, "hosts", given.hosts, !given.base_lids, err);
     if (!*ps)
         return NULL;
     if (method == &schedule)
-        return schedule_make (*ps, pattern_find (o->method), &order, err);
+        return schedule_make (*ps, pattern_find (given.method), &order, err);
     return method->make (*ps, opts, err);
 }
 
 static struct plan *make_flows (const struct fabric *f,
-                                const struct options *o, int extra_rounds,
+                                const struct plan_options *plan_opts,
                                 struct pathset **ps, struct error *err)
 {
     struct flows_options opts = {
-        .times = 1 + extra_rounds,
-        .seed = o->seed,
+        .times = 1 + plan_opts->extra_rounds,
+        .seed = given.seed,
     };
-    uint32_t *link = NULL;
+    struct link_list links = { 0 };
     struct plan *plan = NULL;
 
-    if (is_part (o) && !(link = part_links (f, &o->part, &opts.nlinks, err)))
-        return NULL;
-    opts.link = link;
-    /* those who exchange messages do so by the base LIDs */
-    if ((*ps = inputs_hosts (f, "hosts", o->part.hosts, false, err)))
-        plan = flows_make (*ps, &opts, err);
-    free (link);
-    return plan;
-}
-
-static struct plan *make (const struct fabric *f, const struct options *o,
-                          struct pathset **ps, struct plan_file_extra *extra,
-                          struct error *err)
-{
-    const struct method *method = find_method (o->method);
-    bool flows = method == &throughput;
-    int extra_rounds = is_part (o) && !flows ? 0 : method->extra_rounds;
-    struct plan_options opts = {
-        .extra_rounds = o->extra_rounds < 0 ? extra_rounds : o->extra_rounds,
-        .seed = o->seed,
-        .budget = o->budget,
-        .threads = o->threads,
-    };
-    double start = now ();
-    struct plan *plan = flows ? make_flows (f, o, opts.extra_rounds, ps, err)
-        : is_part (o) ? part_plan (f, &o->part, &opts, ps, err)
-                      : make_for_all (f, o, &opts, ps, err);
-    struct rusage usage;
-
-    extra->seconds = now () - start;
-    if (getrusage (RUSAGE_SELF, &usage) == 0)
-        extra->peak_rss_mb = usage.ru_maxrss / 1024.0;
-    if (plan && !flows
-        && solve_predict (*ps, plan, &extra->stderr_rms, &extra->stderr_max,
-                          err) < 0) {
-        plan_destroy (plan);
+    if (is_part () && find_links (f, &links, err) < 0) {
+        free (links.v);
         return NULL;
     }
+    opts.link = links.v;
+    opts.nlinks = links.n;
+    /* those who exchange messages do so by the base LIDs */
+    if ((*ps = inputs_hosts (f, "hosts", given.hosts, false, err)))
+        plan = flows_make (*ps, &opts, err);
+    free (links.v);
     return plan;
 }
 
-static int save (const struct plan *plan, struct pathset *ps,
-                 const struct plan_file_extra *extra, const char *path,
+static int make (struct inputs *in, struct plan_file_extra *extra,
                  struct error *err)
 {
-    struct outfile *out = file_create (path, err);
+    const struct method *method = find_method (given.method);
+    bool flows = method == &throughput;
+    int extra_rounds = is_part () && !flows ? 0 : method->extra_rounds;
+    struct plan_options opts = {
+        .extra_rounds = given.extra_rounds < 0 ? extra_rounds
+                                               : given.extra_rounds,
+        .seed = given.seed,
+        .budget = given.budget,
+        .threads = given.threads,
+    };
+    int64_t start = clock_ns ();
+    struct rusage usage;
 
-    if (!out)
+    in->plan = (flows       ? make_flows
+                : is_part () ? plan_part
+                             : make_for_all) (in->fabric, &opts, &in->ps, err);
+    if (!in->plan)
         return -1;
-    return file_finish (out,
-                        plan_write (plan, ps, extra, file_stream (out), err),
-                        err);
+    extra->seconds = 1e-9 * (double)(clock_ns () - start);
+    if (getrusage (RUSAGE_SELF, &usage) == 0)
+        extra->peak_rss_mb = usage.ru_maxrss / 1024.0;
+    if (flows)
+        return 0;
+    return solve_predict (in->ps, in->plan, &extra->stderr_rms,
+                          &extra->stderr_max, err);
 }
 
-int verb_plan (int argc, char **argv)
+static int run (struct inputs *in, struct error *err)
 {
-    struct options o = { .extra_rounds = -1, .seed = 1 };
     struct plan_file_extra extra = { 0 };
     struct bound bound = { 0 };
-    struct fabric *f = NULL;
-    struct pathset *ps = NULL;
-    struct plan *plan = NULL;
-    struct error err;
-    int status;
+    FILE *fp;
 
-    if (options_parse (table, &o, argc, argv, "", 0, 0, &status) < 0)
-        return status;
-    status = EXIT_OK;
-    if (check_options (&o, &err) < 0 || !(f = fabric_load (o.fabric, &err)))
-        goto error;
-    if (o.check) {
-        if (!(plan = read_checked (o.check, f, &ps, &err))
-            || (o.verbose && find_bound (plan, ps, true, &bound, &err) < 0))
-            goto error;
+    if (given.suspects)
+        return separate_suspects (in, err);
+    if (given.check) {
+        if (read_checked (in, err) < 0
+            || (given.verbose && find_bound (in, &bound, err) < 0))
+            return -1;
     }
-    else if (o.part.suspects) {
-        if (part_separate (f, &o.part, &err) < 0)
-            goto error;
-        goto done;
-    }
-    else if (!(plan = make (f, &o, &ps, &extra, &err))
-             || find_bound (plan, ps, o.verbose, &bound, &err) < 0
-             || save (plan, ps, &extra, o.part.output, &err) < 0)
-        goto error;
-    if (o.verbose)
-        summary (plan, ps, &extra, &bound);
-    goto done;
-error:
-    status = fail (argv[0], &err);
-done:
-    plan_destroy (plan);
-    pathset_destroy (ps);
-    fabric_destroy (f);
-    return status;
+    else if (make (in, &extra, err) < 0 || find_bound (in, &bound, err) < 0
+             || !(fp = inputs_output (in, err))
+             || plan_write (in->plan, in->ps, &extra, fp, err) < 0)
+        return -1;
+    if (given.verbose)
+        summary (in->plan, in->ps, &extra, &bound);
+    return EXIT_OK;
 }
+
+const struct verb verb_plan = {
+    .name = "plan",
+    .help = "the fewest probes that resolve a job's links",
+    .needs = TAKES_FABRIC,
+    .may = TAKES_JSON | TAKES_OUTPUT,
+    .options = options,
+    .given = &given,
+    .check = check,
+    .run = run,
+};

@@ -4,66 +4,55 @@
  */
 #include "config.h"
 
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "compare/throughput/across.h"
 #include "compare/throughput/carry.h"
 #include "compare/throughput/measured.h"
-#include "ibquery/snapshot.h"
-#include "pmm/common.h"
-#include "pmm/inputs.h"
-#include "pmm/verb.h"
 #include "compare/throughput/rates.h"
-#include "util/file.h"
+#include "pmm/verb.h"
+#include "util/alloc.h"
 
-struct options {
-    const char *fabric, *plan, *series, *hosts, *output;
+#define MUCH .2
+enum { SEED = 1 };
+
+static struct rates_words {
+    const char *series, *hosts;
     double much;
     uint64_t seed;
-    bool json;
-};
+} given = { .much = MUCH, .seed = SEED };
 
-/* Unless told otherwise; options that say otherwise are refused where they mean
- * nothing.
- */
-static const struct options usual = { .much = .2, .seed = 1 };
-
-#define FIELD(name) offsetof (struct options, name)
-static const struct opt table[] = {
-    { "fabric", 'f', "FILE", opt_string, FIELD (fabric), "the snapshot" },
-    { "plan", 0, "FILE", opt_string, FIELD (plan),
-      "the flows: of pmm plan --throughput" },
+#define FIELD(name) offsetof (struct rates_words, name)
+static const struct opt options[] = {
     { "series", 0, "FILE", opt_string, FIELD (series),
-      "what they measured: pairs --plan, --exchange both-ways" },
+      "what the flows of --plan measured: pairs --plan, --exchange both-ways" },
     { "below", 0, "SHARE", opt_double, FIELD (much),
-      "with a plan: a flow is slow that lacks this share: 0.2" },
+      "with a plan: a flow is slow that lacks this share (default: 0.2)" },
     { "hosts", 0, "LIST", opt_string, FIELD (hosts),
-      "without a plan: the hosts that could send, or @FILE: all" },
+      "without a plan: the hosts that could send, or @FILE (default: all)" },
     { "seed", 0, "N", opt_u64, FIELD (seed),
-      "without a plan: of the halves and pairs that are looked at: 1" },
-    { "json", 0, NULL, opt_true, FIELD (json), "as JSON" },
-    { "output", 'o', "FILE", opt_string, FIELD (output),
-      "write here, not to standard output" },
+      "without a plan: of the halves and pairs that are looked at"
+      " (default: 1)" },
     { 0 },
 };
 #undef FIELD
 
-static int check_options (const struct options *o, struct error *err)
+/* Options are refused where they mean nothing. */
+static int check (const struct inputs *in, struct error *err)
 {
-    if (!o->plan != !o->series)
+    if (!in->plan_path != !given.series)
         return error_input (err, "--plan and --series go together");
-    if (o->plan && o->hosts)
+    if (in->plan_path && given.hosts)
         return error_input (err, "--hosts goes without a plan, which has its"
                             " own");
-    if (o->plan && o->seed != usual.seed)
+    if (in->plan_path && given.seed != SEED)
         return error_input (err, "--seed goes without a plan");
-    if (!o->plan && o->much != usual.much)
+    if (!in->plan_path && given.much != MUCH)
         return error_input (err, "--below goes with --plan");
-    if (o->much <= 0 || o->much >= 1)
+    if (given.much <= 0 || given.much >= 1)
         return error_input (err, "--below: not between 0 and 1");
-    return o->fabric ? 0 : error_input (err, "-f FABRIC is missing");
+    return 0;
 }
 
 /* The last run of exchanges both ways at once by the plan, as far as the runs
@@ -96,41 +85,16 @@ static const struct series *choose_run (const struct series_list *list,
 }
 
 static struct carry *judge_series (const struct inputs *in,
-                                   const struct series *s, double much,
-                                   struct error *err)
+                                   const struct series *s, struct error *err)
 {
-    const struct carry_options opts = { .much = much };
-    double *rate = calloc (plan_probes (in->plan) + 1, sizeof (*rate));
+    const struct carry_options opts = { .much = given.much };
+    double *rate = xcalloc (plan_probes (in->plan), sizeof (*rate));
     struct carry *c = NULL;
 
-    if (!rate)
-        error_nomem (err);
-    else if (measured_rates (s, in->ps, in->plan, rate, err) == 0)
+    if (measured_rates (s, in->ps, in->plan, rate, err) == 0)
         c = carry_make (in->ps, in->plan, rate, &opts, err);
     free (rate);
     return c;
-}
-
-/* Write the report; returns the exit status, or -1 with err. */
-static int write_measured (const struct rates_measured *m,
-                           const struct options *o, struct error *err)
-{
-    static const int status[] = {
-        [VERDICT_OK] = EXIT_OK,
-        [VERDICT_WARN] = EXIT_OK,
-        [VERDICT_UNKNOWN] = EXIT_WORLD,
-        [VERDICT_FAIL] = EXIT_FAIL,
-    };
-    struct outfile *out = file_create (o->output, err);
-
-    if (!out)
-        return -1;
-    if (file_finish (out,
-                     (o->json ? rates_json : rates_text) (
-                         m, o->much, file_stream (out), err),
-                     err) < 0)
-        return -1;
-    return status[rates_status (m, o->much)];
 }
 
 /* The switches that paths of the set cross, with what goes through them at
@@ -141,12 +105,12 @@ static struct rates_switch *find_switches (const struct fabric *f,
                                            struct error *err)
 {
     const struct network *net = fabric_network (f);
-    bool *used = calloc (net->nswitches + 1, sizeof (*used));
-    struct rates_switch *sw = calloc (net->nswitches + 1, sizeof (*sw));
+    bool *used = xcalloc (net->nswitches, sizeof (*used));
+    struct rates_switch *sw = xcalloc (net->nswitches, sizeof (*sw));
     double *rate = across_rates (ps, err);
     size_t m;
     const uint32_t *link = rate ? pathset_links (ps, &m, err) : NULL;
-    int rc = !link ? -1 : used && sw ? 0 : error_nomem (err);
+    int rc = link ? 0 : -1;
 
     *n = 0;
     for (size_t i = 0; rc == 0 && i < m; i++)
@@ -170,53 +134,35 @@ static struct rates_switch *find_switches (const struct fabric *f,
     return NULL;
 }
 
-static int run_measured (const struct options *o, struct error *err)
+static int run_measured (struct inputs *in, struct error *err)
 {
     struct series_list list = { 0 };
-    struct rates_measured m = { 0 };
+    struct rates_measured m = { .fabric = in->fabric };
     const struct series *s;
     struct carry *carry = NULL;
     struct rates_switch *sw = NULL;
-    struct inputs in;
-    size_t n;
-    int rc = -1;
+    FILE *fp;
+    int status = -1;
 
-    if (inputs_load (&in, o->fabric, o->plan, NULL, err) == 0
-        && inputs_series (&list, o->series, err) == 0) {
-        if ((s = choose_run (&list, &in, err))
-            && (carry = judge_series (&in, s, o->much, err))
-            && (sw = find_switches (in.fabric, in.ps, &n, err))) {
-            m = (struct rates_measured){
-                .fabric = in.fabric,
-                .carry = carry,
-                .sw = sw,
-                .nswitches = n,
-                .length = s->length[s->nlengths - 1],
-                .complete = s->complete,
-            };
-            rc = write_measured (&m, o, err);
-        }
-        else
-            error_prefix (err, "%s", o->series);
+    if (inputs_series (&list, given.series, err) < 0)
+        return -1;
+    if (!(s = choose_run (&list, in, err))
+        || !(carry = judge_series (in, s, err))
+        || !(sw = find_switches (in->fabric, in->ps, &m.nswitches, err)))
+        error_prefix (err, "%s", given.series);
+    else if ((fp = inputs_output (in, err))) {
+        m.carry = carry;
+        m.sw = sw;
+        m.length = s->length[s->nlengths - 1];
+        m.complete = s->complete;
+        if ((in->json ? rates_json : rates_text) (&m, given.much, fp, err)
+            == 0)
+            status = exit_status (rates_status (&m, given.much));
     }
     carry_destroy (carry);
     free (sw);
     series_list_clear (&list);
-    inputs_clear (&in);
-    return rc;
-}
-
-static int write_nominal (const struct rates_nominal *n,
-                          const struct options *o, struct error *err)
-{
-    struct outfile *out = file_create (o->output, err);
-
-    if (!out)
-        return -1;
-    return file_finish (out,
-                        (o->json ? rates_nominal_json : rates_nominal_text) (
-                            n, file_stream (out), err),
-                        err);
+    return status;
 }
 
 static struct pathset *find_hosts (const struct fabric *f, const char *hosts,
@@ -238,37 +184,39 @@ static struct pathset *find_hosts (const struct fabric *f, const char *hosts,
     return NULL;
 }
 
-static int run_nominal (const struct options *o, struct error *err)
+static int run_nominal (struct inputs *in, struct error *err)
 {
-    struct rates_nominal n = { 0 };
-    struct fabric *f = fabric_load (o->fabric, err);
-    struct pathset *ps = NULL;
+    struct rates_nominal n = { .fabric = in->fabric };
+    struct pathset *ps = find_hosts (in->fabric, given.hosts, err);
     struct rates_switch *sw = NULL;
     double *rate = NULL;
+    FILE *fp;
     int rc = -1;
 
-    n.fabric = f;
-    if (f && (ps = find_hosts (f, o->hosts, err))
-        && (rate = across_rates (ps, err))
-        && (n.sw = sw = find_switches (f, ps, &n.nswitches, err))
-        && cut_find (ps, rate, o->seed, &n.cut, err) == 0)
-        rc = write_nominal (&n, o, err);
+    if (ps && (rate = across_rates (ps, err))
+        && (n.sw = sw = find_switches (in->fabric, ps, &n.nswitches, err))
+        && cut_find (ps, rate, given.seed, &n.cut, err) == 0
+        && (fp = inputs_output (in, err)))
+        rc = (in->json ? rates_nominal_json : rates_nominal_text) (&n, fp,
+                                                                   err);
     free (sw);
     free (rate);
     pathset_destroy (ps);
-    fabric_destroy (f);
     return rc;
 }
 
-int verb_rates (int argc, char **argv)
+static int run (struct inputs *in, struct error *err)
 {
-    struct options o = usual;
-    struct error err;
-    int status, rc = -1;
-
-    if (options_parse (table, &o, argc, argv, "", 0, 0, &status) < 0)
-        return status;
-    if (check_options (&o, &err) == 0)
-        rc = o.plan ? run_measured (&o, &err) : run_nominal (&o, &err);
-    return rc < 0 ? fail (argv[0], &err) : rc;
+    return in->plan ? run_measured (in, err) : run_nominal (in, err);
 }
+
+const struct verb verb_rates = {
+    .name = "rates",
+    .help = "what links carried, beside their nominal rates",
+    .needs = TAKES_FABRIC,
+    .may = TAKES_PLAN | TAKES_JSON | TAKES_OUTPUT,
+    .options = options,
+    .given = &given,
+    .check = check,
+    .run = run,
+};

@@ -2,24 +2,24 @@
 /* pmm report: a verdict for people; what the comments of jobs say. */
 #include "config.h"
 
-#include <stddef.h>
 #include <string.h>
 #include <time.h>
 
 #include "core/judge/verdict.h"
-#include "ibquery/snapshot.h"
-#include "pmm/common.h"
-#include "pmm/sacct.h"
 #include "pmm/verb.h"
 #include "report/report.h"
-#include "util/file.h"
-#include "util/text.h"
+#if defined(HAVE_LEDGER) && defined(HAVE_SLURM)
+#include "prolog/slurm/accounting.h"
+#include "report/history.h"
+#include "util/json.h"
+#endif
 
-struct options {
-    const char *fabric, *output;
+enum { DEFAULT_SINCE_S = 30 * 24 * 3600 };
+
+static struct report_words {
     int64_t since; /* 0: not given */
-    bool sacct, json;
-};
+    bool sacct;
+} given;
 
 /* "12h", "7d": so long ago. Return -1 if it is no such thing. */
 static int parse_ago (const char *value, int64_t now, int64_t *since)
@@ -76,95 +76,120 @@ static int opt_since (void *field, const char *value, struct error *err)
     return 0;
 }
 
-#define FIELD(name) offsetof (struct options, name)
-static const struct opt table[] = {
-    { "fabric", 'f', "FILE", opt_string, FIELD (fabric),
-      "the snapshot, for VERDICT" },
+#define FIELD(name) offsetof (struct report_words, name)
+static const struct opt options[] = {
     { "sacct", 0, NULL, opt_true, FIELD (sacct),
       "what the comments of jobs say" },
     { "since", 0, "TIME", opt_since, FIELD (since),
-      "of jobs that ended after it: 12h, 7d, a date; 30d" },
-    { "json", 0, NULL, opt_true, FIELD (json), "as JSON" },
-    { "output", 'o', "FILE", opt_string, FIELD (output),
-      "write here, not to standard output" },
+      "of jobs that ended after it: 12h, 7d, a date (default: 30d)" },
     { 0 },
 };
 #undef FIELD
 
-static int report_sacct (const struct options *o, struct error *err)
-{
+/*
+ * Comments of jobs, from Slurm's accounting
+ */
+
 #if defined(HAVE_LEDGER) && defined(HAVE_SLURM)
-    return sacct_report (o->since, o->json, o->output, err);
-#else
-    (void)o;
-    return error_input (err, "--sacct: this pmm was built without Slurm, or "
-                             "without the ledger");
-#endif
+struct jobs_reading {
+    struct history *history;
+    struct error *err;
+    int rc;
+};
+
+static void take_job (void *arg, const struct accounting_job *job)
+{
+    struct jobs_reading *r = arg;
+
+    if (r->rc == 0)
+        r->rc = history_add (r->history, job->job, job->end,
+                             job->admin_comment, job->comment, r->err);
 }
 
-/* Return the verdict's status, or -1 with err. */
-static int report_verdict (const struct options *o, const char *path,
-                           struct error *err)
+static int write_history (struct history *h, struct inputs *in, int64_t since,
+                          struct error *err)
 {
-    struct fabric *f = NULL;
+    FILE *fp = inputs_output (in, err);
+    json_t *members;
+
+    if (!fp)
+        return -1;
+    if (!in->json) {
+        history_text (h, fp);
+        return 0;
+    }
+    members = json_pack ("{s:I}", "since", (json_int_t)since);
+    json_object_update_new (members, history_json (h));
+    return json_write_file ("history", NULL, members, fp, err);
+}
+
+static int report_sacct (struct inputs *in, struct error *err)
+{
+    int64_t now = time (NULL);
+    int64_t since = given.since ? given.since : now - DEFAULT_SINCE_S;
+    struct jobs_reading r = { history_create (), err, 0 };
+    int rc = accounting_read (since, now + 1, take_job, &r, err);
+
+    if (rc == 0)
+        rc = r.rc;
+    if (rc == 0)
+        rc = write_history (r.history, in, since, err);
+    history_destroy (r.history);
+    return rc;
+}
+#else
+static int report_sacct (struct inputs *in, struct error *err)
+{
+    (void)in;
+    return error_input (err, "--sacct: this pmm was built without Slurm, or "
+                             "without the ledger");
+}
+#endif
+
+static int report_verdict (struct inputs *in, struct error *err)
+{
+    const char *path = in->operand[0];
     struct verdict *v = NULL;
-    struct outfile *out = NULL;
-    FILE *fp = NULL;
+    FILE *fp, *out;
     int rc = -1;
 
-    if ((f = fabric_load (o->fabric, err))
-        && (fp = file_open_input (path, err))
-        && (v = verdict_read (fp, path, fabric_network (f), err))
-        && (out = file_create (o->output, err))) {
-        report_text (v, f, file_stream (out));
-        rc = file_commit (out, err) < 0 ? -1 : (int)v->status;
+    if (inputs_fabric (in, err) < 0 || !(fp = file_open_input (path, err)))
+        return -1;
+    if ((v = verdict_read (fp, path, fabric_network (in->fabric), err))
+        && (out = inputs_output (in, err))) {
+        report_text (v, in->fabric, out);
+        rc = exit_status (v->status);
     }
-    if (fp)
-        file_close_input (fp);
+    file_close_input (fp);
     verdict_destroy (v);
-    fabric_destroy (f);
     return rc;
 }
 
-static int check_usage (const struct options *o, const char *path,
-                        struct error *err)
+static int check (const struct inputs *in, struct error *err)
 {
-    if (o->sacct && (path || o->fabric))
+    if (given.sacct && (in->noperands > 0 || in->fabric_path))
         return error_input (err, "--sacct takes neither -f nor a verdict");
-    if (o->sacct)
-        return 0;
-    if (o->json || o->since)
+    if (!given.sacct && (in->json || given.since))
         return error_input (err, "--json and --since go with --sacct");
-    if (!path || !o->fabric)
+    if (!given.sacct && in->noperands == 0)
         return error_input (err, "--sacct, or -f FABRIC and a VERDICT are "
                                  "wanted");
     return 0;
 }
 
-int verb_report (int argc, char **argv)
+static int run (struct inputs *in, struct error *err)
 {
-    static const int status_of[] = {
-        [VERDICT_OK] = EXIT_OK,
-        [VERDICT_WARN] = EXIT_OK,
-        [VERDICT_UNKNOWN] = EXIT_WORLD,
-        [VERDICT_FAIL] = EXIT_FAIL,
-    };
-    struct options o = { 0 };
-    struct error err;
-    const char *path;
-    int status;
-    int first = options_parse (table, &o, argc, argv, "[VERDICT]", 0, 1,
-                               &status);
-    int rc;
-
-    if (first < 0)
-        return status;
-    path = first < argc ? argv[first] : NULL;
-    if (check_usage (&o, path, &err) < 0)
-        rc = -1;
-    else if (o.sacct)
-        rc = report_sacct (&o, &err) < 0 ? -1 : VERDICT_OK;
-    else
-        rc = report_verdict (&o, path, &err);
-    return rc < 0 ? fail (argv[0], &err) : status_of[rc];
+    return given.sacct ? report_sacct (in, err) : report_verdict (in, err);
 }
+
+const struct verb verb_report = {
+    .name = "report",
+    .help = "a verdict for people; what jobs' comments say",
+    .may = TAKES_FABRIC | TAKES_JSON | TAKES_OUTPUT,
+    .operands = "[VERDICT]",
+    .max = 1,
+    .options = options,
+    .given = &given,
+    .check = check,
+    .run = run,
+};

@@ -2,25 +2,26 @@
 /* pmm series: what tests of pairs and topologies measured, in other formats. */
 #include "config.h"
 
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "compare/series/line.h"
 #include "compare/series/save.h"
-#include "ibquery/snapshot.h"
-#include "pmm/common.h"
-#include "pmm/inputs.h"
 #include "pmm/verb.h"
-#include "util/text.h"
-
-struct options {
-    struct series_save to;
-    const char *fabric, *lengths;
-    int stat, own_time, run;
-};
+#include "util/alloc.h"
 
 enum { OWN_NONE = -1, ALL_RUNS = -1 };
+
+static struct series_words {
+    struct series_save to;
+    const char *lengths;
+    int stat, own_time, run;
+} given = {
+    .to = { .format = "table" },
+    .stat = SERIES_MEDIAN,
+    .own_time = OWN_NONE,
+    .run = ALL_RUNS,
+};
 
 static int set_format (void *field, const char *value, struct error *err)
 {
@@ -35,32 +36,23 @@ static int set_own_time (void *field, const char *value, struct error *err)
     static const char *const names[] = {
         [OWN_CUT_THROUGH] = "cut-through",
         [OWN_STORE_AND_FORWARD] = "store-and-forward",
+        NULL,
     };
 
-    for (int i = 0; i <= OWN_STORE_AND_FORWARD; i++)
-        if (!strcmp (value, names[i])) {
-            *(int *)field = i;
-            return 0;
-        }
-    return error_input (err, "'%.40s' is none of cut-through, "
-                             "store-and-forward", value);
+    return set_name (names, field, value, err);
 }
 
-#define FIELD(name) offsetof (struct options, name)
-static const struct opt table[] = {
+#define FIELD(name) offsetof (struct series_words, name)
+static const struct opt options[] = {
     { "format", 0, "NAME", set_format, FIELD (to.format),
-      SERIES_FORMATS "; table is the default" },
+      SERIES_FORMATS " (default: table); of parus, -o is a prefix" },
     { "stat", 0, "NAME", inputs_stat, FIELD (stat),
-      "that tables speak of: min, p25, median (default), mean, ..." },
+      "that tables speak of: min, p25, median, ... (default: median)" },
     { "lengths", 0, "LIST", opt_string, FIELD (lengths),
       "no others than these: bytes, also 64k, with commas between" },
     { "run", 0, "N", opt_int, FIELD (run), "only the N-th of all runs" },
     { "own-time", 0, "NAME", set_own_time, FIELD (own_time),
       "less the message's time on the wire: cut-through, store-and-forward" },
-    { "fabric", 'f', "FILE", opt_string, FIELD (fabric),
-      "the snapshot, for --own-time" },
-    { "output", 'o', "FILE", opt_string, FIELD (to.path),
-      "write here, not to standard output; of parus, the files' prefix" },
     { "append", 0, NULL, opt_true, FIELD (to.append),
       "behind what FILE holds already" },
     { 0 },
@@ -121,8 +113,7 @@ static int keep_lengths (struct series_list *list, const char *text,
 
     if (!text)
         return 0;
-    if (!(v = calloc (strlen (text) + 1, sizeof (*v))))
-        return error_nomem (err);
+    v = xarray (strlen (text) + 1, sizeof (*v));
     do {
         char word[24];
         size_t len = strcspn (text, ",");
@@ -167,74 +158,66 @@ static int find_endpoint (const struct fabric *f, const struct series *s,
 static int less_own_time (struct series *s, const struct fabric *f,
                           enum own_time how, struct error *err)
 {
-    uint32_t *end = calloc (s->nprocesses + 1, sizeof (*end));
-    int rc = -1;
+    uint32_t *end;
+    int rc = 0;
 
-    if (!end)
-        return error_nomem (err);
-    if (s->fabric[0] && strcmp (s->fabric, f->hash)) {
-        error_input (err, "measured on another fabric, or on this one before "
-                          "it changed");
-        goto done;
-    }
-    for (uint32_t i = 0; i < s->nprocesses; i++)
-        if (find_endpoint (f, s, &s->process[i], &end[i], err) < 0)
-            goto done;
-    rc = series_less_own_time (s, fabric_network (f), end, how, err);
-done:
+    if (s->fabric[0] && strcmp (s->fabric, f->hash))
+        return error_input (err, "measured on another fabric, or on this one "
+                                 "before it changed");
+    end = xarray (s->nprocesses, sizeof (*end));
+    for (uint32_t i = 0; rc == 0 && i < s->nprocesses; i++)
+        rc = find_endpoint (f, s, &s->process[i], &end[i], err);
+    if (rc == 0)
+        rc = series_less_own_time (s, fabric_network (f), end, how, err);
     free (end);
     return rc;
 }
 
-static int correct (struct series_list *list, const struct options *o,
+static int correct (struct series_list *list, struct inputs *in,
                     struct error *err)
 {
-    struct fabric *f;
     size_t runs = 0;
-    int rc = 0;
 
-    if (o->own_time == OWN_NONE)
+    if (given.own_time == OWN_NONE)
         return 0;
-    if (!o->fabric)
-        return error_input (err, "--own-time needs -f FABRIC");
-    if (!(f = fabric_load (o->fabric, err)))
+    if (inputs_fabric (in, err) < 0)
         return -1;
-    for (size_t i = 0; rc == 0 && i < list->n; i++)
+    for (size_t i = 0; i < list->n; i++)
         if (list->run[i]->npairs > 0) {
-            rc = less_own_time (list->run[i], f, o->own_time, err);
             runs++;
+            if (less_own_time (list->run[i], in->fabric, given.own_time, err)
+                < 0)
+                return -1;
         }
     if (runs == 0)
-        rc = error_input (err, "--own-time is that of pairs: there are none");
-    fabric_destroy (f);
+        return error_input (err, "--own-time is that of pairs: there are none");
+    return 0;
+}
+
+static int run (struct inputs *in, struct error *err)
+{
+    struct series_list list = { 0 };
+    int rc = -1;
+
+    given.to.path = in->output;
+    given.to.stat = given.stat;
+    if (load (&list, in->operand, in->noperands, err) == 0
+        && select_run (&list, given.run, err) == 0
+        && keep_lengths (&list, given.lengths, err) == 0
+        && correct (&list, in, err) == 0)
+        rc = series_save (&list, &given.to, err);
+    series_list_clear (&list);
     return rc;
 }
 
-int verb_series (int argc, char **argv)
-{
-    struct options o = {
-        .to = { .format = "table" },
-        .stat = SERIES_MEDIAN,
-        .own_time = OWN_NONE,
-        .run = ALL_RUNS,
-    };
-    struct series_list list = { 0 };
-    struct error err;
-    int operand;
-    int status;
-
-    operand = options_parse (table, &o, argc, argv, "FILE...", 1, argc,
-                             &status);
-    if (operand < 0)
-        return status;
-    status = EXIT_OK;
-    o.to.stat = o.stat;
-    if (load (&list, argv + operand, argc - operand, &err) < 0
-        || select_run (&list, o.run, &err) < 0
-        || keep_lengths (&list, o.lengths, &err) < 0
-        || correct (&list, &o, &err) < 0
-        || series_save (&list, &o.to, &err) < 0)
-        status = fail (argv[0], &err);
-    series_list_clear (&list);
-    return status;
-}
+const struct verb verb_series = {
+    .name = "series",
+    .help = "what tests of pairs measured, as tables, fits",
+    .may = TAKES_FABRIC | TAKES_OUTPUT,
+    .operands = "FILE...",
+    .min = 1,
+    .max = -1,
+    .options = options,
+    .given = &given,
+    .run = run,
+};

@@ -2,19 +2,17 @@
 /* pmm simulate: the round-trip times a plan would see. */
 #include "config.h"
 
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "compare/throughput/across.h"
+#include "compare/throughput/carry.h"
+#include "compare/throughput/measured.h"
 #include "core/samples/simulate.h"
 #include "ibquery/snapshot.h"
-#include "pmm/common.h"
-#include "pmm/inputs.h"
-#include "pmm/simulate_flows.h"
 #include "pmm/verb.h"
-#include "util/file.h"
+#include "util/alloc.h"
 #include "util/rng.h"
-#include "util/text.h"
 
 enum {
     REPEATS_MAX = 100000,
@@ -22,25 +20,25 @@ enum {
     SPREAD_SEED = 1,
     BUSY_SEED = 1 << 20,
     NOISE_SEED = 1 << 21,
+    MESSAGE = 1 << 20, /* bytes, of flows, of which times are told */
 };
 
 #define LATENCY_MAX_NS 1e9
 #define HOST_NS 400.0
 #define SWITCH_NS 150.0
 #define LOOPBACK_NS 600.0
+#define GBPS_MAX 1e5
 
-struct options {
-    const char *fabric, *plan, *latency, *noise, *outliers, *busy, *output;
+static struct simulate_words {
+    const char *latency, *noise, *outliers, *busy;
     struct strings slow, oneway, slow_switch, slow_host, misroute, rate;
     double spread, loopback;
     int repeats;
     uint64_t seed;
-};
+} given = { .repeats = 5, .seed = 1, .loopback = LOOPBACK_NS };
 
-#define FIELD(name) offsetof (struct options, name)
-static const struct opt table[] = {
-    { "fabric", 'f', "FILE", opt_string, FIELD (fabric), "the snapshot" },
-    { "plan", 0, "FILE", opt_string, FIELD (plan), "what to measure" },
+#define FIELD(name) offsetof (struct simulate_words, name)
+static const struct opt options[] = {
     { "latency", 0, "HOW", opt_string, FIELD (latency),
       "FILE of lines 'LINK ns', or random:MIN:MAX[:SEED]" },
     { "slow", 0, "LINK=+NS", opt_append, FIELD (slow),
@@ -60,16 +58,15 @@ static const struct opt table[] = {
     { "busy", 0, "SHARE:P:NS", opt_string, FIELD (busy),
       "on this share of the links others make messages wait" },
     { "noise", 0, "NS|NAME", opt_string, FIELD (noise),
-      "standard deviation of one RTT, or a day like a site's: 0" },
+      "standard deviation of one RTT, or a day like a site's (default: 0)" },
     { "outliers", 0, "P:NS", opt_string, FIELD (outliers),
       "this share takes longer by an exponential of mean NS" },
     { "loopback", 0, "NS", opt_double, FIELD (loopback),
-      "what a host's message to itself takes; 0: no loopbacks: 600" },
+      "what a host's message to itself takes; 0: no loopbacks"
+      " (default: 600)" },
     { "repeats", 0, "N", opt_int, FIELD (repeats),
-      "of each probe from either side: 5" },
-    { "seed", 0, "N", opt_u64, FIELD (seed), "of noise and outliers: 1" },
-    { "output", 'o', "FILE", opt_string, FIELD (output),
-      "write here, not to standard output" },
+      "of each probe from either side (default: 5)" },
+    { "seed", 0, "N", opt_u64, FIELD (seed), "of noise and outliers (default: 1)" },
     { 0 },
 };
 #undef FIELD
@@ -90,9 +87,9 @@ static size_t split (char *s, char **part, size_t max)
 static int random_latencies (const struct fabric *f, const char *how,
                              double *latency, struct error *err)
 {
-    char *copy = strdup (how);
+    char *copy = xstrdup (how);
     char *part[4];
-    size_t n = copy ? split (copy, part, 4) : 0;
+    size_t n = split (copy, part, 4);
     uint64_t seed = 1;
     struct rng rng;
     double min;
@@ -140,10 +137,10 @@ static int read_latencies (const struct fabric *f, const char *path,
     FILE *fp = file_open_input (path, err);
     char *text = NULL;
     char *save = NULL;
-    bool *seen = NULL;
+    bool *seen;
     size_t number = 0;
     size_t len;
-    int rc = -1;
+    int rc = 0;
 
     if (!fp)
         return -1;
@@ -151,11 +148,8 @@ static int read_latencies (const struct fabric *f, const char *path,
     file_close_input (fp);
     if (!text)
         return -1;
-    if (!(seen = calloc (f->nlinks + 1, sizeof (*seen)))) {
-        error_nomem (err);
-        goto done;
-    }
-    for (char *line = text; line; line = save) {
+    seen = xcalloc (f->nlinks, sizeof (*seen));
+    for (char *line = text; line && rc == 0; line = save) {
         uint32_t link;
         double ns;
 
@@ -165,20 +159,16 @@ static int read_latencies (const struct fabric *f, const char *path,
         line += strspn (line, " \t\r");
         if (!*line || *line == '#')
             continue;
-        if (parse_line (f, line, &link, &ns, err) < 0) {
+        rc = parse_line (f, line, &link, &ns, err);
+        if (rc == 0 && seen[link])
+            rc = error_input (err, "a link for the second time");
+        if (rc < 0) {
             error_prefix (err, "%s:%zu", path, number);
-            goto done;
-        }
-        if (seen[link]) {
-            error_input (err, "%s:%zu: a link for the second time", path,
-                         number);
-            goto done;
+            break;
         }
         seen[link] = true;
         latency[link] = ns;
     }
-    rc = 0;
-done:
     free (seen);
     free (text);
     return rc;
@@ -191,16 +181,13 @@ static char *parse_fault (const char *fault, const char *option, double *ns,
                           struct error *err)
 {
     const char *equals = strrchr (fault, '=');
-    char *name;
 
     if (!equals
         || text_double (equals + 1, -LATENCY_MAX_NS, LATENCY_MAX_NS, ns) < 0) {
         error_input (err, "--%s %.80s: NAME=+NS is wanted", option, fault);
         return NULL;
     }
-    if (!(name = strndup (fault, (size_t)(equals - fault))))
-        error_nomem (err);
-    return name;
+    return xasprintf ("%.*s", (int)(equals - fault), fault);
 }
 
 /* What the links are in truth. */
@@ -274,28 +261,34 @@ static int slow_host (const struct fabric *f, const char *name, double ns,
     return 0;
 }
 
-typedef int (*slow_f) (const struct fabric *f, const char *name, double ns,
-                       struct truth *t);
+static const struct fault_kind {
+    const char *option, *of;
+    const struct strings *faults;
+    int (*slow) (const struct fabric *f, const char *name, double ns,
+                 struct truth *t);
+} fault_kinds[] = {
+    { "slow", "link", &given.slow, slow_link },
+    { "slow-oneway", "link", &given.oneway, slow_arc },
+    { "slow-switch", "switch", &given.slow_switch, slow_switch },
+    { "slow-host", "host", &given.slow_host, slow_host },
+};
 
-static int add_faults (const struct fabric *f, const struct strings *faults,
-                       const char *option, slow_f slow, struct truth *t,
-                       struct error *err)
+static int add_faults (const struct fabric *f, const struct fault_kind *kind,
+                       struct truth *t, struct error *err)
 {
-    for (size_t i = 0; i < faults->n; i++) {
+    for (size_t i = 0; i < kind->faults->n; i++) {
+        const char *fault = kind->faults->v[i];
         double ns = 0;
-        char *name = parse_fault (faults->v[i], option, &ns, err);
+        char *name = parse_fault (fault, kind->option, &ns, err);
         int rc;
 
         if (!name)
             return -1;
-        rc = slow (f, name, ns, t);
+        rc = kind->slow (f, name, ns, t);
         free (name);
         if (rc < 0)
-            return error_input (err, "--%s %.80s: no such %s", option,
-                                faults->v[i],
-                                slow == slow_switch ? "switch"
-                                : slow == slow_host ? "host"
-                                                    : "link");
+            return error_input (err, "--%s %.80s: no such %s", kind->option,
+                                fault, kind->of);
     }
     return 0;
 }
@@ -323,64 +316,56 @@ static void add_spread (const struct fabric *f, double ns,
 }
 
 /* SHARE:P:NS: draw the links by the seed. */
-static int make_busy (const struct fabric *f, const struct options *o,
-                      struct simulate_options *opts, struct truth *t,
-                      struct error *err)
+static int make_busy (const struct fabric *f, struct simulate_options *opts,
+                      struct truth *t, struct error *err)
 {
-    char *copy = o->busy ? strdup (o->busy) : NULL;
+    char *copy;
     double share = 0;
     double p = 0;
     char *part[3];
     struct rng rng;
     int rc = 0;
 
-    if (!o->busy)
+    if (!given.busy)
         return 0;
-    if (!copy)
-        return error_nomem (err);
+    copy = xstrdup (given.busy);
     if (split (copy, part, 3) < 3 || text_double (part[0], 0, 1, &share) < 0
         || text_double (part[1], 0, 1, &p) < 0
         || text_double (part[2], 0, LATENCY_MAX_NS, &opts->busy_ns) < 0)
-        rc = error_input (err, "--busy %.80s: SHARE:P:NS is wanted", o->busy);
+        rc = error_input (err, "--busy %.80s: SHARE:P:NS is wanted", given.busy);
     free (copy);
-    rng_seed (&rng, BUSY_SEED + o->seed);
+    rng_seed (&rng, BUSY_SEED + given.seed);
     for (size_t l = 0; l < f->nlinks; l++)
         t->busy[l] = rng_uniform (&rng) < share ? p : 0;
     opts->busy = t->busy;
     return rc;
 }
 
-static int make_truth (const struct fabric *f, const struct options *o,
-                       struct simulate_options *opts, struct truth *t,
-                       struct error *err)
+static int make_truth (const struct fabric *f, struct simulate_options *opts,
+                       struct truth *t, struct error *err)
 {
     int rc = 0;
 
-    t->latency = malloc ((f->nlinks + 1) * sizeof (*t->latency));
-    t->arc = calloc (2 * f->nlinks + 1, sizeof (*t->arc));
-    t->busy = calloc (f->nlinks + 1, sizeof (*t->busy));
-    t->host = calloc (f->nhosts + 1, sizeof (*t->host));
-    if (!t->latency || !t->arc || !t->busy || !t->host)
-        return error_nomem (err);
+    t->latency = xarray (f->nlinks, sizeof (*t->latency));
+    t->arc = xcalloc (2 * f->nlinks, sizeof (*t->arc));
+    t->busy = xcalloc (f->nlinks, sizeof (*t->busy));
+    t->host = xcalloc (f->nhosts, sizeof (*t->host));
     opts->arc_ns = t->arc;
     for (size_t l = 0; l < f->nlinks; l++)
         t->latency[l] = f->link[l].kind == LINK_HOST ? HOST_NS : SWITCH_NS;
-    if (o->latency && !strncmp (o->latency, "random:", strlen ("random:")))
-        rc = random_latencies (f, o->latency, t->latency, err);
-    else if (o->latency)
-        rc = read_latencies (f, o->latency, t->latency, err);
+    if (given.latency && !strncmp (given.latency, "random:", strlen ("random:")))
+        rc = random_latencies (f, given.latency, t->latency, err);
+    else if (given.latency)
+        rc = read_latencies (f, given.latency, t->latency, err);
     if (rc < 0)
         return -1;
-    add_spread (f, o->spread, t);
-    if (add_faults (f, &o->slow, "slow", slow_link, t, err) < 0
-        || add_faults (f, &o->oneway, "slow-oneway", slow_arc, t, err) < 0
-        || add_faults (f, &o->slow_switch, "slow-switch", slow_switch, t, err)
-               < 0
-        || add_faults (f, &o->slow_host, "slow-host", slow_host, t, err) < 0)
-        return -1;
+    add_spread (f, given.spread, t);
+    for (size_t i = 0; i < sizeof (fault_kinds) / sizeof (fault_kinds[0]); i++)
+        if (add_faults (f, &fault_kinds[i], t, err) < 0)
+            return -1;
     if (check_truth (f, t, err) < 0)
         return -1;
-    return make_busy (f, o, opts, t, err);
+    return make_busy (f, opts, t, err);
 }
 
 static void truth_clear (struct truth *t)
@@ -394,43 +379,40 @@ static void truth_clear (struct truth *t)
 }
 
 /* A number of ns, or a kind's name. */
-static int make_noise (const struct options *o, const struct pathset *ps,
-                       struct simulate_options *opts, struct truth *t,
-                       struct error *err)
+static int make_noise (const struct pathset *ps, struct simulate_options *opts,
+                       struct truth *t, struct error *err)
 {
     const struct noise_kind *kind;
 
-    if (!o->noise
-        || text_double (o->noise, 0, LATENCY_MAX_NS, &opts->noise_ns) == 0)
+    if (!given.noise
+        || text_double (given.noise, 0, LATENCY_MAX_NS, &opts->noise_ns) == 0)
         return 0;
-    if (!(kind = noise_find (o->noise)))
+    if (!(kind = noise_find (given.noise)))
         return error_input (err, "--noise %.80s: a number of ns is wanted, or "
-                                 "one of %s", o->noise, noise_names ());
+                                 "one of %s", given.noise, noise_names ());
     opts->noise = t->noise = noise_create (kind, pathset_network (ps),
                                             pathset_size (ps),
-                                            NOISE_SEED + o->seed);
+                                            NOISE_SEED + given.seed);
     return 0;
 }
 
 /* What the loopbacks of the plan's endpoints take. */
-static int make_loopbacks (const struct fabric *f, const struct options *o,
-                           const struct pathset *ps,
+static int make_loopbacks (const struct fabric *f, const struct pathset *ps,
                            struct simulate_options *opts, struct truth *t,
                            struct error *err)
 {
     size_t n = pathset_size (ps);
 
-    if (o->loopback > LATENCY_MAX_NS)
+    if (given.loopback > LATENCY_MAX_NS)
         return error_input (err, "--loopback: 0 to %g ns is wanted",
                             LATENCY_MAX_NS);
-    if (o->loopback == 0)
+    if (given.loopback == 0)
         return 0;
-    if (!(t->loopback = malloc ((n + 1) * sizeof (*t->loopback))))
-        return error_nomem (err);
+    t->loopback = xarray (n, sizeof (*t->loopback));
     for (size_t i = 0; i < n; i++) {
         uint32_t end = pathset_endpoint (ps, i)->id;
 
-        t->loopback[i] = o->loopback
+        t->loopback[i] = given.loopback
                          + t->host[f->endpoint[f->end[end].endpoint].host];
     }
     opts->loopback_ns = t->loopback;
@@ -440,9 +422,9 @@ static int make_loopbacks (const struct fabric *f, const struct options *o,
 /* SWITCH:HOST=PORT, into the tables of f, a copy for this alone. */
 static int misroute (struct fabric *f, const char *word, struct error *err)
 {
-    char *copy = strdup (word);
-    char *equals = copy ? strrchr (copy, '=') : NULL;
-    char *colon = copy ? strrchr (copy, ':') : NULL;
+    char *copy = xstrdup (word);
+    char *equals = strrchr (copy, '=');
+    char *colon = strrchr (copy, ':');
     uint32_t sw = FABRIC_NONE;
     uint32_t host = FABRIC_NONE;
     uint64_t port = 0;
@@ -469,16 +451,15 @@ static int misroute (struct fabric *f, const char *word, struct error *err)
 }
 
 /* The set as it is in truth: in *f, the fabric with its wrong routes. */
-static struct pathset *actual_paths (const struct options *o,
-                                     const struct pathset *ps,
+static struct pathset *actual_paths (const struct inputs *in,
                                      struct fabric **f, struct error *err)
 {
-    if (!(*f = fabric_load (o->fabric, err)))
+    if (!(*f = fabric_load (in->fabric_path, err)))
         return NULL;
-    for (size_t i = 0; i < o->misroute.n; i++)
-        if (misroute (*f, o->misroute.v[i], err) < 0)
+    for (size_t i = 0; i < given.misroute.n; i++)
+        if (misroute (*f, given.misroute.v[i], err) < 0)
             return NULL;
-    return pathset_on (ps, fabric_network (*f), err);
+    return pathset_on (in->ps, fabric_network (*f), err);
 }
 
 static int parse_outliers (const char *word, struct simulate_options *opts,
@@ -490,8 +471,7 @@ static int parse_outliers (const char *word, struct simulate_options *opts,
 
     if (!word)
         return 0;
-    if (!(copy = strdup (word)))
-        return error_nomem (err);
+    copy = xstrdup (word);
     if (split (copy, part, 2) < 2
         || text_double (part[0], 0, 1, &opts->outlier_share) < 0
         || text_double (part[1], 0, LATENCY_MAX_NS, &opts->outlier_ns) < 0)
@@ -500,53 +480,43 @@ static int parse_outliers (const char *word, struct simulate_options *opts,
     return rc;
 }
 
-static int save (const struct samples *s, const struct pathset *ps,
-                 const char *path, struct error *err)
-{
-    struct outfile *out = file_create (path, err);
-
-    if (!out)
-        return -1;
-    return file_finish (out,
-                        samples_write (s, ps, file_stream (out), err), err);
-}
-
 /* What takes and gives latencies does not go with flows. */
-static int check_flows (const struct options *o, struct error *err)
+static int check_flows (struct error *err)
 {
-    if (o->latency || o->outliers || o->busy || o->slow.n > 0
-        || o->oneway.n > 0 || o->slow_switch.n > 0 || o->slow_host.n > 0
-        || o->misroute.n > 0 || o->noise || o->spread > 0)
+    if (given.latency || given.outliers || given.busy || given.slow.n > 0
+        || given.oneway.n > 0 || given.slow_switch.n > 0 || given.slow_host.n > 0
+        || given.misroute.n > 0 || given.noise || given.spread > 0)
         return error_input (err, "the plan is of flows, which have no latency:"
                             " of what is different in truth, --rate alone goes"
                             " with it");
     return 0;
 }
 
-static int run_probes (const struct options *o, const struct inputs *in,
-                       struct error *err)
+static int run_probes (struct inputs *in, struct error *err)
 {
     struct simulate_options opts = {
-        .repeats = (unsigned int)o->repeats,
-        .seed = o->seed,
+        .repeats = (unsigned int)given.repeats,
+        .seed = given.seed,
     };
     struct samples *samples = NULL;
     struct fabric *twisted = NULL;
     struct pathset *actual = NULL;
     struct truth truth = { 0 };
+    FILE *fp;
     int rc = -1;
 
-    if (o->rate.n > 0)
+    if (given.rate.n > 0)
         error_input (err, "--rate goes with a plan of method throughput");
-    else if (parse_outliers (o->outliers, &opts, err) == 0
-             && make_truth (in->fabric, o, &opts, &truth, err) == 0
-             && make_noise (o, in->ps, &opts, &truth, err) == 0
-             && make_loopbacks (in->fabric, o, in->ps, &opts, &truth, err) == 0
-             && (o->misroute.n == 0
-                 || (actual = actual_paths (o, in->ps, &twisted, err)))
+    else if (parse_outliers (given.outliers, &opts, err) == 0
+             && make_truth (in->fabric, &opts, &truth, err) == 0
+             && make_noise (in->ps, &opts, &truth, err) == 0
+             && make_loopbacks (in->fabric, in->ps, &opts, &truth, err) == 0
+             && (given.misroute.n == 0
+                 || (actual = actual_paths (in, &twisted, err)))
              && (samples = simulate (actual ? actual : in->ps, in->plan,
-                                     truth.latency, &opts, err)))
-        rc = save (samples, in->ps, o->output, err);
+                                     truth.latency, &opts, err))
+             && (fp = inputs_output (in, err)))
+        rc = samples_write (samples, in->ps, fp, err);
     samples_destroy (samples);
     truth_clear (&truth);
     pathset_destroy (actual);
@@ -554,41 +524,77 @@ static int run_probes (const struct options *o, const struct inputs *in,
     return rc;
 }
 
-static int run (const struct options *o, struct error *err)
-{
-    struct inputs in;
-    int rc = inputs_load (&in, o->fabric, o->plan, NULL, err);
+/*
+ * Flows: the series of max-min fair rates
+ */
 
-    if (rc == 0 && !plan_rules (plan_method (in.plan))->flows)
-        rc = run_probes (o, &in, err);
-    else if (rc == 0 && (rc = check_flows (o, err)) == 0)
-        rc = simulate_flows (&in, &o->rate, o->output, err);
-    inputs_clear (&in);
+/* LINK=GBPS: in truth the link carries no more. */
+static int set_rate (const struct fabric *f, const char *word, double *rate,
+                     struct error *err)
+{
+    const char *equals = strrchr (word, '=');
+    char *name = equals ? xasprintf ("%.*s", (int)(equals - word), word)
+                        : NULL;
+    uint32_t link = name ? fabric_find_link (f, name) : FABRIC_NONE;
+    double gbps;
+
+    free (name);
+    if (!equals || text_double (equals + 1, 1e-6, GBPS_MAX, &gbps) < 0)
+        return error_input (err, "--rate %.80s: LINK=GBPS is wanted", word);
+    if (link == FABRIC_NONE)
+        return error_input (err, "--rate %.80s: no such link", word);
+    rate[link] = gbps * 1e9;
+    return 0;
+}
+
+static int run_flows (struct inputs *in, struct error *err)
+{
+    double *rate = xcalloc (plan_probes (in->plan), sizeof (*rate));
+    double *link = across_rates (in->ps, err);
+    struct series *s = NULL;
+    int rc = link ? 0 : -1;
+    FILE *fp;
+
+    if (rc == 0 && !across_known (in->ps))
+        rc = error_input (err, "the snapshot has no link's width and speed,"
+                          " which flows could have");
+    for (size_t i = 0; i < given.rate.n && rc == 0; i++)
+        rc = set_rate (in->fabric, given.rate.v[i], link, err);
+    if (rc == 0)
+        rc = carry_simulate (in->ps, in->plan, link, rate, err);
+    if (rc == 0)
+        rc = (s = measured_series (in->ps, in->plan, rate, MESSAGE, err))
+                     && (fp = inputs_output (in, err))
+                 ? series_write (s, fp, err)
+                 : -1;
+    series_destroy (s);
+    free (rate);
+    free (link);
     return rc;
 }
 
-int verb_simulate (int argc, char **argv)
+static int check (const struct inputs *in, struct error *err)
 {
-    struct options o = { .repeats = 5, .seed = 1,
-                         .loopback = LOOPBACK_NS };
-    struct error err;
-    int status;
-
-    if (options_parse (table, &o, argc, argv, "", 0, 0, &status) < 0)
-        goto done;
-    status = EXIT_OK;
-    if (o.repeats < 1 || o.repeats > REPEATS_MAX) {
-        error_input (&err, "--repeats: 1 to %d is wanted", REPEATS_MAX);
-        status = fail (argv[0], &err);
-    }
-    else if (run (&o, &err) < 0)
-        status = fail (argv[0], &err);
-done:
-    free (o.slow.v);
-    free (o.oneway.v);
-    free (o.slow_switch.v);
-    free (o.slow_host.v);
-    free (o.misroute.v);
-    free (o.rate.v);
-    return status;
+    (void)in;
+    if (given.repeats < 1 || given.repeats > REPEATS_MAX)
+        return error_input (err, "--repeats: 1 to %d is wanted", REPEATS_MAX);
+    return 0;
 }
+
+static int run (struct inputs *in, struct error *err)
+{
+    if (!plan_rules (plan_method (in->plan))->flows)
+        return run_probes (in, err);
+    return check_flows (err) < 0 ? -1 : run_flows (in, err);
+}
+
+const struct verb verb_simulate = {
+    .name = "simulate",
+    .help = "the round-trip times a plan would see",
+    .needs = TAKES_FABRIC | TAKES_PLAN,
+    .may = TAKES_OUTPUT,
+    .options = options,
+    .given = &given,
+    .check = check,
+    .run = run,
+};

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "util/alloc.h"
 #include "util/text.h"
 
 #define MARK "pmm: "
@@ -374,7 +375,6 @@ char *comment_append (const char *field, const char *entry, size_t max)
 {
     size_t len = strlen (entry);
     const char *between = COMMENT_BETWEEN;
-    char *text;
 
     if (!field || !*field)
         field = between = "";
@@ -387,9 +387,5 @@ char *comment_append (const char *field, const char *entry, size_t max)
         errno = ENOSPC;
         return NULL;
     }
-    if (asprintf (&text, "%s%s%s", field, between, entry) < 0) {
-        errno = ENOMEM;
-        return NULL;
-    }
-    return text;
+    return xasprintf ("%s%s%s", field, between, entry);
 }

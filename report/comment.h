@@ -12,12 +12,12 @@
  * `worst` on it is about the worst finding, if there is any: its likeliest
  * suspect by both ends and by its id, how many others explain it as well (or=),
  * whose host end it is (node=), and the excess, or "loses messages". Where a
- * switch is to blame (kind=switch, or kind=route) it stands behind worst=,
+ * switch is to blame (kind=switch, or kind=route) it stands after worst=,
  * without to=. What a check says is its sentence. Names are the fabric's: of
  * their bytes, those that are none of a name ("leaf 3") are '_' here.
  *
- * A field may hold the texts of several tools. They stand one behind the other
- * with COMMENT_BETWEEN between them, not on lines of their own, since sacct -P
+ * A field may hold the texts of several tools, one after the other with
+ * COMMENT_BETWEEN between them, not on lines of their own, since sacct -P
  * and scontrol -o print a field as it is and are read line by line.
  */
 #ifndef REPORT_COMMENT_H
@@ -74,16 +74,16 @@ void comment_of_check (struct comment *c, enum verdict_status status,
 /* Write the entry to buf[COMMENT_ENTRY_MAX + 1]. */
 void comment_format (const struct comment *c, char *buf);
 
-/* Take the next of our entries from *field, behind which *field then stands.
+/* Take the next of our entries from *field, which then stands after it.
  * Return false at the end. What is no entry of ours, or a damaged one, is
  * passed over. Who may write a Comment may write anything there: *c is clean,
  * not true.
  */
 bool comment_next (const char **field, struct comment *c);
 
-/* Put entry behind the texts of a field (NULL: none), all of which stay. Return
+/* Append entry to the texts of a field (NULL: none), all of which stay. Return
  * the new text, which the caller frees; NULL with errno EEXIST where the field
- * has that entry, ENOSPC where it would get longer than max bytes, ENOMEM.
+ * has that entry, ENOSPC where it would get longer than max bytes.
  */
 char *comment_append (const char *field, const char *entry, size_t max);
 

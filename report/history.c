@@ -1,27 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What the comments of many jobs say.
  *
- * Notes: each entry of a comment mentions "all", and each link, node and switch
- * that it suspects. Sorted, what mentions one subject is together, and in it
- * what is of one audit.
+ * Notes: an entry of a comment makes a record of "all", and one of each link,
+ * node and switch that it suspects. Sorted, the records of one subject are
+ * together, and among these those of one audit.
  */
 #include "config.h"
 #include "report/history.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "report/comment.h"
+#include "util/alloc.h"
+#include "util/json.h"
+#include "util/sort.h"
 #include "util/text.h"
 
 enum subject { ALL, LINK, NODE, SWITCH, SUBJECTS };
 
 enum { STATUSES = VERDICT_FAIL + 1, DAY_S = 24 * 3600 };
 
-struct mention {
+struct history_record {
     enum subject subject;
     char name[COMMENT_NAME_MAX];
     char a[COMMENT_NAME_MAX], b[COMMENT_NAME_MAX]; /* ends of a link, or "" */
@@ -34,52 +36,40 @@ struct mention {
 };
 
 struct history {
-    struct mention *v;
-    size_t n, size;
+    struct history_record *v;
+    size_t n;
     size_t sorted; /* so many are */
     size_t jobs;
 };
 
 struct history *history_create (void)
 {
-    return calloc (1, sizeof (struct history));
+    return xcalloc (1, sizeof (struct history));
 }
 
 void history_destroy (struct history *h)
 {
-    int saved_errno = errno;
-
-    if (h) {
+    if (h)
         free (h->v);
-        free (h);
-        errno = saved_errno;
-    }
+    free (h);
 }
 
 /*
- * What is mentioned
+ * Records
  */
 
-static int add_mention (struct history *h, const struct mention *m,
+static int add_record (struct history *h, const struct history_record *m,
                         struct error *err)
 {
-    if (h->n == HISTORY_MENTIONS_MAX)
+    if (h->n == HISTORY_RECORDS_MAX)
         return error_world (err, "the comments tell of more than %d findings: "
-                                 "ask for less time", HISTORY_MENTIONS_MAX);
-    if (h->n == h->size) {
-        size_t size = h->size ? 2 * h->size : 256;
-        struct mention *v = realloc (h->v, size * sizeof (*v));
-
-        if (!v)
-            return error_nomem (err);
-        h->v = v;
-        h->size = size;
-    }
+                                 "ask for less time", HISTORY_RECORDS_MAX);
+    h->v = xgrow (h->v, h->n, sizeof (*h->v));
     h->v[h->n++] = *m;
     return 0;
 }
 
-static int add_subject (struct history *h, struct mention *m,
+static int add_subject (struct history *h, struct history_record *m,
                         enum subject subject, const char *name, size_t len,
                         struct error *err)
 {
@@ -87,7 +77,7 @@ static int add_subject (struct history *h, struct mention *m,
         return 0;
     m->subject = subject;
     snprintf (m->name, sizeof (m->name), "%.*s", (int)len, name);
-    return add_mention (h, m, err);
+    return add_record (h, m, err);
 }
 
 /* The name of the device that a port belongs to. */
@@ -98,7 +88,7 @@ static size_t device_length (const char *port)
     return slash ? (size_t)(slash - port) : strlen (port);
 }
 
-static int add_switches (struct history *h, struct mention *m,
+static int add_switches (struct history *h, struct history_record *m,
                          const struct comment *c, struct error *err)
 {
     bool device = c->kind == FINDING_SWITCH || !c->to[0];
@@ -117,12 +107,12 @@ static int add_switches (struct history *h, struct mention *m,
 static int add_entry (struct history *h, uint32_t job, int64_t end,
                       const struct comment *c, struct error *err)
 {
-    struct mention m = {
+    struct history_record m = {
         .subject = ALL, .audit = c->audit, .time = end, .job = job,
         .status = c->status, .excess_ns = c->excess_ns,
     };
 
-    if (add_mention (h, &m, err) < 0
+    if (add_record (h, &m, err) < 0
         || add_subject (h, &m, NODE, c->node, strlen (c->node), err) < 0)
         return -1;
     m.ambiguous = c->others > 0;
@@ -175,77 +165,65 @@ struct counts {
 
 /* What is said of one, by [begin, end). */
 struct summary {
-    const struct mention *begin, *end;
-    const struct mention *ends; /* that names them; NULL */
+    const struct history_record *begin, *end;
+    const struct history_record *ends; /* that names them; NULL */
     struct counts audits, checks;
     size_t days;
     int64_t first, last;
     double max_ns; /* NAN: none */
 };
 
-static int compare (int64_t a, int64_t b)
+static int compare_records (const void *va, const void *vb)
 {
-    return a < b ? -1 : a > b;
-}
-
-static int compare_mentions (const void *va, const void *vb)
-{
-    const struct mention *a = va;
-    const struct mention *b = vb;
-    int order = compare (a->subject, b->subject);
+    const struct history_record *a = va;
+    const struct history_record *b = vb;
+    int order = util_compare (a->subject, b->subject);
 
     if (!order)
         order = strcmp (a->name, b->name);
     if (!order)
-        order = compare (a->audit, b->audit);
+        order = util_compare (a->audit, b->audit);
     if (!order)
-        order = compare (a->time, b->time);
-    return order ? order : compare (a->job, b->job);
+        order = util_compare (a->time, b->time);
+    return order ? order : util_compare (a->job, b->job);
 }
 
-static void sort_mentions (struct history *h)
+static void sort_records (struct history *h)
 {
     if (h->sorted < h->n)
-        qsort (h->v, h->n, sizeof (*h->v), compare_mentions);
+        qsort (h->v, h->n, sizeof (*h->v), compare_records);
     h->sorted = h->n;
 }
 
 /* True if it is the first of its audit, or of a check. */
-static bool counts (const struct mention *m, const struct mention *begin)
+static bool counts (const struct history_record *m, const struct history_record *begin)
 {
     return m == begin || m->audit == 0 || m->audit != m[-1].audit;
 }
 
-static int compare_times (const void *a, const void *b)
-{
-    return compare (*(const int64_t *)a, *(const int64_t *)b);
-}
-
-static size_t count_days (const struct mention *begin,
-                          const struct mention *end)
+static size_t count_days (const struct history_record *begin,
+                          const struct history_record *end)
 {
     size_t n = (size_t)(end - begin);
-    int64_t *day = calloc (n, sizeof (*day));
+    uint64_t *day = xarray (n, sizeof (*day));
     size_t days = 0;
 
-    if (!day)
-        return 0;
     for (size_t i = 0; i < n; i++)
-        day[i] = begin[i].time / DAY_S;
-    qsort (day, n, sizeof (*day), compare_times);
+        day[i] = (uint64_t)(begin[i].time / DAY_S);
+    qsort (day, n, sizeof (*day), compare_u64);
     for (size_t i = 0; i < n; i++)
         days += i == 0 || day[i] != day[i - 1];
     free (day);
     return days;
 }
 
-static void summarise (struct summary *s, const struct mention *begin,
-                       const struct mention *end)
+static void summarise (struct summary *s, const struct history_record *begin,
+                       const struct history_record *end)
 {
     *s = (struct summary){ .begin = begin, .end = end, .max_ns = NAN,
                            .first = begin->time, .last = begin->time,
                            .days = count_days (begin, end) };
-    for (const struct mention *m = begin; m < end; m++) {
+    for (const struct history_record *m = begin; m < end; m++) {
         struct counts *c = m->audit ? &s->audits : &s->checks;
 
         if (counts (m, begin))
@@ -273,7 +251,7 @@ static int compare_counts (const struct counts *a, const struct counts *b)
     int order = 0;
 
     for (size_t i = 0; i < 4 && !order; i++)
-        order = compare ((int64_t)worst_first[i][1],
+        order = util_compare ((int64_t)worst_first[i][1],
                          (int64_t)worst_first[i][0]);
     return order;
 }
@@ -287,23 +265,21 @@ static int compare_summaries (const void *va, const void *vb)
     if (!order)
         order = compare_counts (&a->checks, &b->checks);
     if (!order)
-        order = compare (b->last, a->last);
+        order = util_compare (b->last, a->last);
     return order ? order : strcmp (a->begin->name, b->begin->name);
 }
 
-/* All of a kind, the worst first; the caller frees. NULL with errno ENOMEM. */
+/* All of a kind, the worst first; the caller frees. */
 static struct summary *list_subjects (struct history *h, enum subject subject,
                                       size_t *n)
 {
-    struct summary *v;
+    struct summary *v = xarray (h->n, sizeof (*v));
     size_t begin = 0;
 
-    sort_mentions (h);
+    sort_records (h);
     *n = 0;
-    if (!(v = calloc (h->n + 1, sizeof (*v))))
-        return NULL;
     for (size_t end; begin < h->n; begin = end) {
-        const struct mention *m = &h->v[begin];
+        const struct history_record *m = &h->v[begin];
 
         for (end = begin + 1; end < h->n
                               && h->v[end].subject == m->subject
@@ -327,22 +303,20 @@ struct day {
 
 static int compare_days (const void *a, const void *b)
 {
-    return compare (((const struct day *)a)->day,
+    return util_compare (((const struct day *)a)->day,
                     ((const struct day *)b)->day);
 }
 
-/* An entry each, then those of a day together. NULL with errno ENOMEM. */
+/* An entry each, then those of a day together; the caller frees. */
 static struct day *list_days (struct history *h, size_t *n)
 {
-    struct day *v;
+    struct day *v = xcalloc (h->n, sizeof (*v));
     size_t days = 0;
 
-    sort_mentions (h);
+    sort_records (h);
     *n = 0;
-    if (!(v = calloc (h->n + 1, sizeof (*v))))
-        return NULL;
     for (size_t i = 0; i < h->n && h->v[i].subject == ALL; i++) {
-        const struct mention *m = &h->v[i];
+        const struct history_record *m = &h->v[i];
         struct day *day = &v[*n];
 
         if (!counts (m, h->v))
@@ -485,13 +459,9 @@ static json_t *counts_json (const struct counts *c)
 {
     json_t *obj = json_pack ("{s:I}", "ambiguous", (json_int_t)c->ambiguous);
 
-    for (int s = 0; s < STATUSES && obj; s++)
-        if (json_object_set_new (obj,
-                                 verdict_status_name ((enum verdict_status)s),
-                                 json_integer ((json_int_t)c->of[s])) < 0) {
-            json_decref (obj);
-            obj = NULL;
-        }
+    for (int s = 0; s < STATUSES; s++)
+        json_put (obj, verdict_status_name ((enum verdict_status)s),
+                  json_integer ((json_int_t)c->of[s]));
     return obj;
 }
 
@@ -504,21 +474,15 @@ static json_t *seen_json (const struct summary *s)
 {
     json_t *list = json_array ();
 
-    for (const struct mention *m = s->begin; m < s->end && list; m++) {
-        json_t *audit = m->audit ? json_integer (m->audit) : json_null ();
-
-        if (json_array_append_new (
-                list, json_pack ("{s:I,s:I,s:o,s:s,s:b,s:o}", "time",
-                                 (json_int_t)m->time, "job",
-                                 (json_int_t)m->job, "audit", audit,
-                                 "status", verdict_status_name (m->status),
-                                 "ambiguous", m->ambiguous,
-                                 "excess_ns", ns_json (m->excess_ns)))
-            < 0) {
-            json_decref (list);
-            list = NULL;
-        }
-    }
+    for (const struct history_record *m = s->begin; m < s->end; m++)
+        json_add (list,
+                  json_pack ("{s:I,s:I,s:o,s:s,s:b,s:o}", "time",
+                             (json_int_t)m->time, "job", (json_int_t)m->job,
+                             "audit",
+                             m->audit ? json_integer (m->audit) : json_null (),
+                             "status", verdict_status_name (m->status),
+                             "ambiguous", m->ambiguous, "excess_ns",
+                             ns_json (m->excess_ns)));
     return list;
 }
 
@@ -535,7 +499,7 @@ static json_t *subject_json (const struct summary *s)
                              (json_int_t)s->last, "max_ns",
                              ns_json (s->max_ns), "seen", seen_json (s));
 
-    if (obj && s->begin->subject != LINK)
+    if (s->begin->subject != LINK)
         json_object_del (obj, "ends");
     return obj;
 }
@@ -544,13 +508,10 @@ static json_t *subjects_json (struct history *h, enum subject subject)
 {
     size_t n;
     struct summary *v = list_subjects (h, subject, &n);
-    json_t *list = v ? json_array () : NULL;
+    json_t *list = json_array ();
 
-    for (size_t i = 0; i < n && list; i++)
-        if (json_array_append_new (list, subject_json (&v[i])) < 0) {
-            json_decref (list);
-            list = NULL;
-        }
+    for (size_t i = 0; i < n; i++)
+        json_add (list, subject_json (&v[i]));
     free (v);
     return list;
 }
@@ -559,19 +520,15 @@ static json_t *days_json (struct history *h)
 {
     size_t n;
     struct day *day = list_days (h, &n);
-    json_t *list = day ? json_array () : NULL;
+    json_t *list = json_array ();
 
-    for (size_t i = 0; i < n && list; i++) {
+    for (size_t i = 0; i < n; i++) {
         char name[32];
 
         day_name (day[i].day * DAY_S, name);
-        if (json_array_append_new (
-                list, json_pack ("{s:s,s:o,s:o}", "day", name, "audits",
-                                 counts_json (&day[i].audits), "checks",
-                                 counts_json (&day[i].checks))) < 0) {
-            json_decref (list);
-            list = NULL;
-        }
+        json_add (list, json_pack ("{s:s,s:o,s:o}", "day", name, "audits",
+                                   counts_json (&day[i].audits), "checks",
+                                   counts_json (&day[i].checks)));
     }
     free (day);
     return list;
@@ -583,18 +540,14 @@ json_t *history_json (struct history *h)
     struct summary none = { 0 };
     struct summary *all = list_subjects (h, ALL, &n);
     const struct summary *s = n > 0 ? all : &none;
-    json_t *obj = NULL;
+    json_t *obj = json_pack ("{s:I,s:o,s:o,s:o,s:o,s:o,s:o}", "jobs",
+                             (json_int_t)h->jobs, "audits",
+                             counts_json (&s->audits), "checks",
+                             counts_json (&s->checks), "links",
+                             subjects_json (h, LINK), "nodes",
+                             subjects_json (h, NODE), "switches",
+                             subjects_json (h, SWITCH), "days", days_json (h));
 
-    if (all)
-        obj = json_pack ("{s:I,s:o,s:o,s:o,s:o,s:o,s:o}", "jobs",
-                         (json_int_t)h->jobs, "audits",
-                         counts_json (&s->audits), "checks",
-                         counts_json (&s->checks), "links",
-                         subjects_json (h, LINK), "nodes",
-                         subjects_json (h, NODE), "switches",
-                         subjects_json (h, SWITCH), "days", days_json (h));
     free (all);
-    if (!obj)
-        errno = ENOMEM;
-    return obj;
+    return xcheck (obj);
 }

@@ -18,12 +18,11 @@
 
 enum {
     HISTORY_ENTRIES_MAX = 16,    /* of a comment, that count */
-    HISTORY_MENTIONS_MAX = 1 << 20,
+    HISTORY_RECORDS_MAX = 1 << 20,
 };
 
 struct history;
 
-/* NULL with errno ENOMEM. */
 struct history *history_create (void);
 void history_destroy (struct history *h);
 
@@ -44,7 +43,7 @@ int history_add (struct history *h, uint32_t job, int64_t end,
  * links; [] where no audit told), audits, checks, days (on so many), first,
  * last, max_ns, seen [{time, job, audit (null: a check), status, ambiguous,
  * excess_ns}]}; links are named by their ids. days is [{day, audits, checks}].
- * Times are seconds since 1970, days are UTC's. NULL with errno ENOMEM.
+ * Times are seconds since 1970, days are UTC's.
  */
 void history_text (struct history *h, FILE *fp);
 json_t *history_json (struct history *h);

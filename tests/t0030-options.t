@@ -48,7 +48,7 @@ compare ()
             <(page "$1" "$2" | tags | named))" "" "... and no others"
 }
 
-everywhere="--help --version --output --fabric"
+everywhere="--help --version --output --fabric --conf --format --json"
 verbs=$(pmm --help | sed -nE 's/^  ([a-z]+) .*/\1/p')
 like "$verbs" "series" "pmm --help lists the verbs"
 for verb in $verbs; do

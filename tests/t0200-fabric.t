@@ -140,7 +140,8 @@ is "$? $(<err)" "2 pmm path: some:2: not in the fabric: h0999" "no such pair"
 [[ ! -e pairs.out ]]
 ok $? "... and no file"
 pmm path h0001 h0002 2>err
-is "$? $(<err)" "2 pmm path: -f FABRIC is missing" "no fabric given"
+like "$? $(<err)" "^2 pmm path: -f FABRIC is missing, and there is no /" \
+    "no fabric given"
 head -c 5000 again | pmm fabric show -f - 2>err
 is "$?" 2 "a snapshot cut short: exit 2"
 like "$(<err)" '^pmm fabric show: standard input:[0-9]+: the file is cut short$' \

@@ -2,58 +2,47 @@
 /* pmm fabric cabling: which plug goes where, for a technician. */
 #include "config.h"
 
-#include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "ibquery/compare/cabling.h"
-#include "pmm/common.h"
 #include "pmm/fabric/fabric_verb.h"
-#include "util/file.h"
+#include "util/alloc.h"
 #include "util/json.h"
-#include "util/text.h"
 
 enum { NAME = 600 };
 
-struct options {
-    const char *fabric, *output;
-    bool json, partial;
+static bool partial;
+
+static const struct opt options[] = {
+    { "partial", 0, NULL, opt_true, 0,
+      "the table is not about all cables: others are not unexpected" },
+    { 0 },
 };
 
 /* What is to be done, in the order of the table's lines. */
-struct work {
+struct cable_work {
     const struct cabling *c;
     const char *file;
-    bool partial;
     const struct cable_move **move; /* by line; NULL: none is due */
     bool *missing;                  /* by line */
 };
 
-static int work_init (struct work *w, struct error *err)
+static void find_work (struct cable_work *w)
 {
     const struct cabling *c = w->c;
 
-    w->move = calloc (c->nlines, sizeof (*w->move));
-    w->missing = calloc (c->nlines, sizeof (*w->missing));
-    if (!w->move || !w->missing)
-        return error_nomem (err);
+    w->move = xcalloc (c->nlines, sizeof (*w->move));
+    w->missing = xcalloc (c->nlines, sizeof (*w->missing));
     for (size_t i = 0; i < c->found.nmoves; i++)
         w->move[c->found.move[i].cable.after] = &c->found.move[i];
     for (size_t i = 0; i < c->found.nadded; i++)
         w->missing[c->found.added[i]] = true;
-    return 0;
-}
-
-static void work_clear (struct work *w)
-{
-    free (w->move);
-    free (w->missing);
 }
 
 /* A cable that the table should know: not one inside a chassis. */
-static bool is_unexpected (const struct work *w, size_t lost)
+static bool is_unexpected (const struct cable_work *w, size_t lost)
 {
-    return !w->partial && !w->c->f->link[w->c->found.lost[lost]].internal;
+    return !partial && !w->c->f->link[w->c->found.lost[lost]].internal;
 }
 
 static bool is_absent (const struct cabling *c, uint32_t port)
@@ -62,7 +51,7 @@ static bool is_absent (const struct cabling *c, uint32_t port)
 }
 
 /* The line that the other of two exchanged cables is in; 0: none. */
-static unsigned int swap_line (const struct work *w, size_t line)
+static unsigned int swap_line (const struct cable_work *w, size_t line)
 {
     const struct cable_move *m = w->move[line];
 
@@ -71,7 +60,7 @@ static unsigned int swap_line (const struct work *w, size_t line)
                : w->c->line[w->c->found.move[m->swap].cable.after].number;
 }
 
-static bool is_clean (const struct work *w)
+static bool is_clean (const struct cable_work *w)
 {
     for (size_t i = 0; i < w->c->found.nlost; i++)
         if (is_unexpected (w, i))
@@ -95,7 +84,7 @@ static void name_move (const struct cabling *c, const struct cable_move *m,
     cabling_port_name (c, m->to, n->to, NAME);
 }
 
-static void put_move (const struct work *w, size_t line, FILE *fp)
+static void put_move (const struct cable_work *w, size_t line, FILE *fp)
 {
     const struct cable_move *m = w->move[line];
     struct names n, other;
@@ -124,14 +113,14 @@ static void put_missing (const struct cabling *c, const struct cabling_line *l,
 }
 
 /* Of a swap, the first line tells. */
-static bool is_told (const struct work *w, size_t line)
+static bool is_told (const struct cable_work *w, size_t line)
 {
     unsigned int other = w->move[line] ? swap_line (w, line) : 0;
 
     return other != 0 && other < w->c->line[line].number;
 }
 
-static void put_line (const struct work *w, size_t line, FILE *fp)
+static void put_line (const struct cable_work *w, size_t line, FILE *fp)
 {
     const struct cabling_line *l = &w->c->line[line];
 
@@ -148,26 +137,24 @@ static void put_line (const struct work *w, size_t line, FILE *fp)
 }
 
 /* The nodes that are in the table alone: their cables may be in order. */
-static int put_absent (const struct cabling *c, FILE *fp, struct error *err)
+static void put_absent (const struct cabling *c, FILE *fp)
 {
     char *names;
 
     if (c->nabsent == 0)
-        return 0;
-    names = hostlist_fold ((const char *const *)c->absent_node, c->nabsent);
-    if (!names)
-        return error_nomem (err);
+        return;
+    names = xcheck (hostlist_fold ((const char *const *)c->absent_node,
+                                   c->nabsent));
     fprintf (fp, "not in the fabric: %s\n", names);
     free (names);
-    return 0;
 }
 
-static int write_text (const struct work *w, FILE *fp, struct error *err)
+static int write_text (const struct cable_work *w, FILE *fp, struct error *err)
 {
     const struct cabling *c = w->c;
 
-    if (put_absent (c, fp, err) < 0)
-        return -1;
+    (void)err;
+    put_absent (c, fp);
     for (size_t i = 0; i < c->nlines; i++)
         put_line (w, i, fp);
     for (size_t i = 0; i < c->found.nlost; i++) {
@@ -201,7 +188,7 @@ static json_t *line_json (const struct cabling *c,
                       port_json (c, l->b));
 }
 
-static json_t *wrong_json (const struct work *w)
+static json_t *wrong_json (const struct cable_work *w)
 {
     json_t *out = json_array ();
 
@@ -209,7 +196,7 @@ static json_t *wrong_json (const struct work *w)
         const struct cable_move *m = w->move[i];
 
         if (m)
-            json_array_append_new (
+            json_add (
                 out, json_pack ("{s:i, s:s, s:o, s:o, s:o, s:i}", "line",
                                 w->c->line[i].number, "label",
                                 w->c->line[i].label, "other_end",
@@ -221,17 +208,17 @@ static json_t *wrong_json (const struct work *w)
     return out;
 }
 
-static json_t *missing_json (const struct work *w)
+static json_t *missing_json (const struct cable_work *w)
 {
     json_t *out = json_array ();
 
     for (size_t i = 0; i < w->c->nlines; i++)
         if (w->missing[i])
-            json_array_append_new (out, line_json (w->c, &w->c->line[i]));
+            json_add (out, line_json (w->c, &w->c->line[i]));
     return out;
 }
 
-static json_t *unexpected_json (const struct work *w)
+static json_t *unexpected_json (const struct cable_work *w)
 {
     const struct cabling *c = w->c;
     json_t *out = json_array ();
@@ -240,7 +227,7 @@ static json_t *unexpected_json (const struct work *w)
         const struct fabric_link *l = &c->f->link[c->found.lost[i]];
 
         if (is_unexpected (w, i))
-            json_array_append_new (
+            json_add (
                 out, json_pack ("{s:o, s:o}", "a", port_json (c, l->a), "b",
                                 port_json (c, l->b)));
     }
@@ -252,11 +239,11 @@ static json_t *absent_json (const struct cabling *c)
     json_t *out = json_array ();
 
     for (size_t i = 0; i < c->nabsent; i++)
-        json_array_append_new (out, json_string (c->absent_node[i]));
+        json_add (out, json_string (c->absent_node[i]));
     return out;
 }
 
-static int write_json (const struct work *w, FILE *fp, struct error *err)
+static int write_json (const struct cable_work *w, FILE *fp, struct error *err)
 {
     json_t *rest = json_pack (
         "{s:b, s:I, s:o, s:o, s:o, s:o}", "as_wanted", is_clean (w), "right",
@@ -267,73 +254,48 @@ static int write_json (const struct work *w, FILE *fp, struct error *err)
     return json_write_file ("cabling", w->c->f->hash, rest, fp, err);
 }
 
-static int write_work (const struct work *w, const struct options *o,
-                       struct error *err)
+/* Compare, and write what is to be done: the exit status, or -1 with err. */
+static int compare (struct inputs *in, FILE *table, struct error *err)
 {
-    struct outfile *out = file_create (o->output, err);
+    struct cable_work w = { .file = in->operand[0] };
+    struct cabling *c = cabling_read (in->fabric, table, w.file, err);
+    int status = -1;
+    FILE *fp;
 
-    if (!out)
+    if (!c)
         return -1;
-    return file_finish (out,
-                        (o->json ? write_json : write_text) (
-                            w, file_stream (out), err),
-                        err);
-}
-
-/* Compare, and write what is to be done: the exit status. */
-static int check (const char *verb, const struct fabric *f, FILE *fp,
-                  const char *file, const struct options *o)
-{
-    struct work w = { .file = file, .partial = o->partial };
-    struct cabling *c;
-    struct error err;
-    int status;
-
-    if (!(w.c = c = cabling_read (f, fp, file, &err))
-        || work_init (&w, &err) < 0 || write_work (&w, o, &err) < 0)
-        status = fail (verb, &err);
-    else
+    w.c = c;
+    find_work (&w);
+    if ((fp = inputs_output (in, err))
+        && (in->json ? write_json : write_text) (&w, fp, err) == 0)
         status = is_clean (&w) ? EXIT_OK : EXIT_FAIL;
-    work_clear (&w);
+    free (w.move);
+    free (w.missing);
     cabling_destroy (c);
     return status;
 }
 
-#define FIELD(name) offsetof (struct options, name)
-static const struct opt table[] = {
-    { "fabric", 'f', "FILE", opt_string, FIELD (fabric),
-      "the snapshot to check" },
-    { "partial", 0, NULL, opt_true, FIELD (partial),
-      "the table is not about all cables: others are not unexpected" },
-    { "json", 0, NULL, opt_true, FIELD (json), "for programs" },
-    { "output", 'o', "FILE", opt_string, FIELD (output),
-      "write here, not to standard output" },
-    { 0 },
-};
-#undef FIELD
-
-int fabric_verb_cabling (int argc, char **argv)
+static int run (struct inputs *in, struct error *err)
 {
-    struct options o = { 0 };
-    struct fabric *f;
-    struct error err;
     FILE *fp;
     int status;
-    int first = options_parse (table, &o, argc, argv, "CSV", 1, 1, &status);
 
-    if (first < 0)
-        return status;
-    if (!o.fabric) {
-        error_input (&err, "-f FABRIC is missing");
-        return fail (argv[0], &err);
-    }
-    f = fabric_load_whole (o.fabric, &err);
-    if (!f || !(fp = file_open_input (argv[first], &err)))
-        status = fail (argv[0], &err);
-    else {
-        status = check (argv[0], f, fp, argv[first], &o);
-        file_close_input (fp);
-    }
-    fabric_destroy (f);
+    if (fabric_need_whole (in->fabric, in->fabric_path, err) < 0
+        || !(fp = file_open_input (in->operand[0], err)))
+        return -1;
+    status = compare (in, fp, err);
+    file_close_input (fp);
     return status;
 }
+
+const struct verb verb_fabric_cabling = {
+    .name = "cabling",
+    .needs = TAKES_FABRIC,
+    .may = TAKES_JSON | TAKES_OUTPUT,
+    .operands = "CSV",
+    .min = 1,
+    .max = 1,
+    .options = options,
+    .given = &partial,
+    .run = run,
+};

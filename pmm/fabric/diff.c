@@ -7,23 +7,24 @@
 #include "config.h"
 
 #include <inttypes.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "ibquery/compare/diff.h"
-#include "pmm/common.h"
+#include "ibquery/snapshot.h"
 #include "pmm/fabric/fabric_verb.h"
-#include "util/file.h"
+#include "util/alloc.h"
 #include "util/json.h"
-#include "util/text.h"
 
 enum { FEW = 5, NAME = FABRIC_NAME_MAX + 24, RATE = 32 };
 
-struct options {
-    bool json, all;
-    const char *output;
+static bool all;
+
+static const struct opt options[] = {
+    { "all", 0, NULL, opt_true, 0,
+      "list everything, not the first few of each kind" },
+    { 0 },
 };
 
 /*
@@ -236,8 +237,7 @@ static bool headline (const struct diff *d, const char *what,
     return *gap == ',';
 }
 
-static void details (const struct diff *d, const struct kind *kind, bool all,
-                     FILE *fp)
+static void details (const struct diff *d, const struct kind *kind, FILE *fp)
 {
     for (const struct kind *k = kind; k->word; k++) {
         size_t n = 0;
@@ -257,36 +257,31 @@ static void details (const struct diff *d, const struct kind *kind, bool all,
 }
 
 static void section (const struct diff *d, const char *what,
-                     const struct kind *kind, bool all, FILE *fp)
+                     const struct kind *kind, FILE *fp)
 {
     if (!headline (d, what, kind, fp))
         return;
     fputc ('\n', fp);
-    details (d, kind, all, fp);
+    details (d, kind, fp);
 }
 
-static int put_hosts (const char *word, const struct fabric *f,
-                      const struct diff_list *list, FILE *fp,
-                      struct error *err)
+static void put_hosts (const char *word, const struct fabric *f,
+                       const struct diff_list *list, FILE *fp)
 {
-    const char **name = calloc (list->n + 1, sizeof (*name));
-    char *folded = NULL;
+    const char **name = xarray (list->n, sizeof (*name));
+    char *folded;
 
-    for (size_t i = 0; name && i < list->n; i++)
+    for (size_t i = 0; i < list->n; i++)
         name[i] = f->host[list->v[i]].name;
-    if (name)
-        folded = hostlist_fold (name, list->n);
-    free (name);
-    if (!folded)
-        return error_nomem (err);
+    folded = xcheck (hostlist_fold (name, list->n));
     if (list->n > 0)
         fprintf (fp, "hosts: %zu %s\n  %-9s %s\n", list->n, word, word,
                  folded);
     free (folded);
-    return 0;
+    free (name);
 }
 
-static void put_routes (const struct diff *d, bool all, FILE *fp)
+static void put_routes (const struct diff *d, FILE *fp)
 {
     const struct diff_routes *r = &d->routes;
 
@@ -299,25 +294,24 @@ static void put_routes (const struct diff *d, bool all, FILE *fp)
     if (r->found > 0)
         fprintf (fp, ", %" PRIu64 " that there were not", r->found);
     fputc ('\n', fp);
-    section (d, "tables", tables, all, fp);
+    section (d, "tables", tables, fp);
 }
 
-static int write_text (const struct diff *d, bool all, FILE *fp,
-                       struct error *err)
+static int write_text (const struct diff *d, FILE *fp, struct error *err)
 {
+    (void)err;
     if (diff_is_empty (d))
         return 0;
     put_fabric ("A", d->a, fp);
     put_fabric ("B", d->b, fp);
-    if (put_hosts ("gone", d->a, &d->hosts_gone, fp, err) < 0
-        || put_hosts ("new", d->b, &d->hosts_added, fp, err) < 0)
-        return -1;
-    section (d, "switches and adapters", nodes, all, fp);
-    section (d, "cables", cables, all, fp);
+    put_hosts ("gone", d->a, &d->hosts_gone, fp);
+    put_hosts ("new", d->b, &d->hosts_added, fp);
+    section (d, "switches and adapters", nodes, fp);
+    section (d, "cables", cables, fp);
     if (d->addresses > 0)
         fprintf (fp, "addresses: another LID, LMC or GUID: %s\n",
                  COUNTED (d->addresses, "port"));
-    put_routes (d, all, fp);
+    put_routes (d, fp);
     return 0;
 }
 
@@ -336,8 +330,7 @@ static json_t *host_list (const struct fabric *f, const struct diff_list *list)
     json_t *out = json_array ();
 
     for (size_t i = 0; i < list->n; i++)
-        json_array_append_new (out,
-                               json_string (f->host[list->v[i]].name));
+        json_add (out, json_string (f->host[list->v[i]].name));
     return out;
 }
 
@@ -346,7 +339,7 @@ static json_t *node_list (const struct fabric *f, const struct diff_list *list)
     json_t *out = json_array ();
 
     for (size_t i = 0; i < list->n; i++)
-        json_array_append_new (out, fabric_node_json (f, list->v[i]));
+        json_add (out, fabric_node_json (f, list->v[i]));
     return out;
 }
 
@@ -355,7 +348,7 @@ static json_t *node_pairs (const struct diff *d, const struct diff_pairs *list)
     json_t *out = json_array ();
 
     for (size_t i = 0; i < list->n; i++)
-        json_array_append_new (
+        json_add (
             out, json_pack ("{s:o, s:o}", "was",
                             fabric_node_json (d->a, list->v[i].a), "is",
                             fabric_node_json (d->b, list->v[i].b)));
@@ -369,7 +362,7 @@ static json_t *link_list (const struct fabric *f, const struct diff_list *list)
     for (size_t i = 0; i < list->n; i++) {
         const struct fabric_link *l = &f->link[list->v[i]];
 
-        json_array_append_new (out, json_pack ("{s:o, s:o}", "a",
+        json_add (out, json_pack ("{s:o, s:o}", "a",
                                                fabric_port_json (f, l->a), "b",
                                                fabric_port_json (f, l->b)));
     }
@@ -386,7 +379,7 @@ static json_t *moves (const struct diff *d)
                             ? json_null ()
                             : fabric_port_json (d->b, d->move[m->swap].stays);
 
-        json_array_append_new (
+        json_add (
             out, json_pack ("{s:o, s:o, s:o, s:o}", "stays",
                             fabric_port_json (d->b, m->stays), "from",
                             fabric_port_json (d->a, m->from), "to",
@@ -406,7 +399,7 @@ static json_t *retrained (const struct diff *d)
 
         rate_of (d->a, d->retrained.v[i].a, was);
         rate_of (d->b, d->retrained.v[i].b, is);
-        json_array_append_new (
+        json_add (
             out, json_pack ("{s:o, s:o, s:s, s:s}", "a",
                             fabric_port_json (d->b, l->a), "b",
                             fabric_port_json (d->b, l->b), "was", was, "is",
@@ -423,9 +416,8 @@ static json_t *routes (const struct diff *d)
     for (size_t i = 0; i < r->ntables; i++) {
         json_t *item = fabric_node_json (d->b, r->table[i].node);
 
-        json_object_set_new (item, "entries",
-                             json_integer (r->table[i].entries));
-        json_array_append_new (list, item);
+        json_put (item, "entries", json_integer (r->table[i].entries));
+        json_add (list, item);
     }
     return json_pack ("{s:I, s:I, s:I, s:I, s:o}", "total",
                       (json_int_t)r->total, "changed", (json_int_t)r->changed,
@@ -452,50 +444,39 @@ static int write_json (const struct diff *d, FILE *fp, struct error *err)
     return json_write_file ("diff", NULL, rest, fp, err);
 }
 
-static int write_diff (const struct diff *d, const struct options *o,
-                       struct error *err)
+static struct fabric *load_whole (const char *path, struct error *err)
 {
-    struct outfile *out = file_create (o->output, err);
+    struct fabric *f = fabric_load (path, err);
 
-    if (!out)
-        return -1;
-    return file_finish (out,
-                        o->json
-                            ? write_json (d, file_stream (out), err)
-                            : write_text (d, o->all, file_stream (out), err),
-                        err);
+    if (!f || fabric_need_whole (f, path, err) == 0)
+        return f;
+    fabric_destroy (f);
+    return NULL;
 }
 
-#define FIELD(name) offsetof (struct options, name)
-static const struct opt table[] = {
-    { "all", 0, NULL, opt_true, FIELD (all),
-      "list everything, not the first few of each kind" },
-    { "json", 0, NULL, opt_true, FIELD (json), "everything as JSON" },
-    { "output", 'o', "FILE", opt_string, FIELD (output),
-      "write here, not to standard output" },
-    { 0 },
-};
-#undef FIELD
-
-int fabric_verb_diff (int argc, char **argv)
+static int run (struct inputs *in, struct error *err)
 {
-    struct options o = { 0 };
-    struct fabric *a = NULL, *b = NULL;
-    struct diff *d = NULL;
-    struct error err;
-    int status;
-    int first = options_parse (table, &o, argc, argv, "A B", 2, 2, &status);
+    struct fabric *a = load_whole (in->operand[0], err);
+    struct fabric *b = a ? load_whole (in->operand[1], err) : NULL;
+    struct diff *d = b ? diff_fabrics (a, b) : NULL;
+    FILE *fp = d ? inputs_output (in, err) : NULL;
+    int status = -1;
 
-    if (first < 0)
-        return status;
-    if (!(a = fabric_load_whole (argv[first], &err))
-        || !(b = fabric_load_whole (argv[first + 1], &err))
-        || write_diff (d = diff_fabrics (a, b), &o, &err) < 0)
-        status = fail (argv[0], &err);
-    else
+    if (fp && (in->json ? write_json : write_text) (d, fp, err) == 0)
         status = diff_is_empty (d) ? EXIT_OK : EXIT_FAIL;
     diff_destroy (d);
     fabric_destroy (a);
     fabric_destroy (b);
     return status;
 }
+
+const struct verb verb_fabric_diff = {
+    .name = "diff",
+    .may = TAKES_JSON | TAKES_OUTPUT,
+    .operands = "A B",
+    .min = 2,
+    .max = 2,
+    .options = options,
+    .given = &all,
+    .run = run,
+};

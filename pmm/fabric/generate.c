@@ -2,17 +2,12 @@
 /* pmm fabric generate: a fabric out of a family's parameters. */
 #include "config.h"
 
-#include <stddef.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "ibquery/export/netfile.h"
 #include "ibquery/model/generate.h"
 #include "ibquery/snapshot.h"
-#include "pmm/common.h"
 #include "pmm/fabric/fabric_verb.h"
 
-struct generate_options {
+struct generate_words {
     union {
         struct fat_tree tree;
         struct dragonfly dragonfly;
@@ -21,7 +16,7 @@ struct generate_options {
     };
     struct choice how;
     bool netfile;
-    const char *output;
+    struct fabric *(*make) (struct generate_words *w, struct error *err);
 };
 
 static int set_routing (void *field, const char *value, struct error *err)
@@ -35,20 +30,18 @@ static int set_routing (void *field, const char *value, struct error *err)
     return 0;
 }
 
-#define FIELD(name) offsetof (struct generate_options, name)
+#define FIELD(name) offsetof (struct generate_words, name)
 /* The end of each family's table; its routes by default. */
 #define COMMON(which)                                                         \
     { "routing", 0, "R", set_routing, FIELD (how.routing),                    \
-      "dmodk, minhop or random: " which },                                    \
-    { "seed", 0, "N", opt_u64, FIELD (how.seed), "of what is drawn: 1" },     \
+      "dmodk, minhop or random (default: " which ")" },                        \
+    { "seed", 0, "N", opt_u64, FIELD (how.seed), "of what is drawn (default: 1)" }, \
     { "prune", 0, "PERCENT", opt_int, FIELD (how.prune),                      \
-      "of hosts, switches and cables left out: 0" },                          \
+      "of hosts, switches and cables left out (default: 0)" },                          \
     { "lmc", 0, "L", opt_int, FIELD (how.lmc),                                \
-      "2^L LIDs for each host, with routes of their own: 0" },                \
+      "2^L LIDs for each host, with routes of their own (default: 0)" },                \
     { "netfile", 0, NULL, opt_true, FIELD (netfile),                          \
       "write the cables as a netfile of ibsim" },                             \
-    { "output", 'o', "FILE", opt_string, FIELD (output),                      \
-      "write here, not to standard output" },                                 \
     { 0 }
 
 static const struct opt tree_table[] = {
@@ -57,7 +50,7 @@ static const struct opt tree_table[] = {
     { "levels", 0, "Q", opt_int, FIELD (tree.levels),
       "of switches: 1 .. 6" },
     { "oversubscribe", 0, "K", opt_int, FIELD (tree.oversubscribe),
-      "hosts to each up port of a leaf: 1" },
+      "hosts to each up port of a leaf (default: 1)" },
     COMMON ("dmodk"),
 };
 
@@ -73,7 +66,7 @@ static const struct opt slimfly_table[] = {
     { "q", 0, "Q", opt_int, FIELD (slimfly.q),
       "2 Q^2 routers; a prime power" },
     { "hosts-per-router", 0, "N", opt_int, FIELD (slimfly.hosts),
-      "half its neighbours if not given" },
+      "(default: half its neighbours)" },
     COMMON ("minhop"),
 };
 
@@ -82,99 +75,97 @@ static const struct opt irregular_table[] = {
       "1 .. 4096" },
     { "hosts", 0, "N", opt_int, FIELD (irregular.hosts), "at least 1" },
     { "degree", 0, "D", opt_int, FIELD (irregular.degree),
-      "cables to other switches, on average: 8" },
+      "cables to other switches, on average (default: 8)" },
     COMMON ("random"),
 };
 #undef COMMON
 #undef FIELD
 
-static struct fabric *make_tree (struct generate_options *o,
-                                 struct error *err)
+static struct fabric *make_tree (struct generate_words *w, struct error *err)
 {
-    o->tree.how = o->how;
-    return generate_fat_tree (&o->tree, err);
+    w->tree.how = w->how;
+    return generate_fat_tree (&w->tree, err);
 }
 
-static struct fabric *make_dragonfly (struct generate_options *o,
-                                      struct error *err)
+static struct fabric *make_dragonfly (struct generate_words *w, struct error *err)
 {
-    o->dragonfly.how = o->how;
-    return generate_dragonfly (&o->dragonfly, err);
+    w->dragonfly.how = w->how;
+    return generate_dragonfly (&w->dragonfly, err);
 }
 
-static struct fabric *make_slimfly (struct generate_options *o,
-                                    struct error *err)
+static struct fabric *make_slimfly (struct generate_words *w, struct error *err)
 {
-    o->slimfly.how = o->how;
-    return generate_slimfly (&o->slimfly, err);
+    w->slimfly.how = w->how;
+    return generate_slimfly (&w->slimfly, err);
 }
 
-static struct fabric *make_irregular (struct generate_options *o,
-                                      struct error *err)
+static struct fabric *make_irregular (struct generate_words *w, struct error *err)
 {
-    o->irregular.how = o->how;
-    return generate_irregular (&o->irregular, err);
+    w->irregular.how = w->how;
+    return generate_irregular (&w->irregular, err);
 }
 
-static const struct {
-    const char *name;
-    char *full; /* as errors and usage call it */
-    const struct opt *table;
-    struct generate_options defaults;
-    struct fabric *(*make) (struct generate_options *o, struct error *err);
-} families[] = {
-    { "fat-tree", "fabric generate fat-tree", tree_table,
-      { .how = { ROUTING_DMODK, .seed = 1 } }, make_tree },
-    { "dragonfly", "fabric generate dragonfly", dragonfly_table,
-      { .how = { ROUTING_MINHOP, .seed = 1 } }, make_dragonfly },
-    { "slimfly", "fabric generate slimfly", slimfly_table,
-      { .how = { ROUTING_MINHOP, .seed = 1 } }, make_slimfly },
-    { "irregular", "fabric generate irregular", irregular_table,
-      { .irregular.degree = 8, .how = { ROUTING_RANDOM, .seed = 1 } },
-      make_irregular },
+static int run (struct inputs *in, struct error *err)
+{
+    struct generate_words *w = in->given;
+    struct fabric *f = w->make (w, err);
+    int rc = f ? fabric_save (f, in, w->netfile ? netfile_write : fabric_write,
+                              err)
+               : -1;
+
+    fabric_destroy (f);
+    return rc;
+}
+
+static struct generate_words fat_tree_given = {
+    .how = { ROUTING_DMODK, .seed = 1 }, .make = make_tree,
+};
+static const struct verb fat_tree = {
+    .name = "fat-tree",
+    .may = TAKES_OUTPUT,
+    .options = tree_table,
+    .given = &fat_tree_given,
+    .run = run,
 };
 
-enum { FAMILIES = sizeof (families) / sizeof (families[0]) };
+static struct generate_words dragonfly_given = {
+    .how = { ROUTING_MINHOP, .seed = 1 }, .make = make_dragonfly,
+};
+static const struct verb dragonfly = {
+    .name = "dragonfly",
+    .may = TAKES_OUTPUT,
+    .options = dragonfly_table,
+    .given = &dragonfly_given,
+    .run = run,
+};
 
-static int generate_family (size_t family, int argc, char **argv)
-{
-    struct generate_options o = families[family].defaults;
-    struct fabric *f = NULL;
-    struct error err;
-    int status;
+static struct generate_words slimfly_given = {
+    .how = { ROUTING_MINHOP, .seed = 1 }, .make = make_slimfly,
+};
+static const struct verb slimfly = {
+    .name = "slimfly",
+    .may = TAKES_OUTPUT,
+    .options = slimfly_table,
+    .given = &slimfly_given,
+    .run = run,
+};
 
-    argv[0] = families[family].full;
-    if (options_parse (families[family].table, &o, argc, argv, "", 0, 0,
-                       &status)
-        < 0)
-        return status;
-    status = EXIT_OK;
-    if (!(f = families[family].make (&o, &err))
-        || fabric_save (f, o.output, o.netfile ? netfile_write : fabric_write,
-                 &err) < 0)
-        status = fail (argv[0], &err);
-    fabric_destroy (f);
-    return status;
-}
+static struct generate_words irregular_given = {
+    .irregular.degree = 8, .how = { ROUTING_RANDOM, .seed = 1 },
+    .make = make_irregular,
+};
+static const struct verb irregular = {
+    .name = "irregular",
+    .may = TAKES_OUTPUT,
+    .options = irregular_table,
+    .given = &irregular_given,
+    .run = run,
+};
 
-int fabric_verb_generate (int argc, char **argv)
-{
-    const char *name = argc > 1 ? argv[1] : "";
-    bool help = strcmp (name, "--help") == 0 || strcmp (name, "-h") == 0;
-    struct text_guess guess = { .word = name };
+static const struct verb *const families[]
+    = { &fat_tree, &dragonfly, &slimfly, &irregular, NULL };
 
-    for (size_t i = 0; i < FAMILIES; i++) {
-        if (strcmp (name, families[i].name) == 0)
-            return generate_family (i, argc - 1, argv + 1);
-        text_guess (&guess, families[i].name);
-    }
-    if (*name && !help)
-        return no_verb ("pmm fabric generate", &guess);
-    fprintf (help ? stdout : stderr,
-             "Usage: pmm fabric generate FAMILY [OPTION]...\n"
-             "Families, each with --help:");
-    for (size_t i = 0; i < FAMILIES; i++)
-        fprintf (help ? stdout : stderr, " %s", families[i].name);
-    fprintf (help ? stdout : stderr, "\n");
-    return help ? EXIT_OK : EXIT_BAD_INPUT;
-}
+const struct verb verb_fabric_generate = {
+    .name = "generate",
+    .verbs = families,
+};

@@ -1,48 +1,111 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* pmm fabric read and counters: what asks the live fabric.
+ *
+ * --publish keeps the site's snapshots fresh. A port's subnet is that of
+ * Snapshot, unless that holds another one: then its file is next to it. Which
+ * one that is, is decided under its lock.
+ */
 #include "config.h"
-#include "pmm/fabric/live.h"
 
+#include "pmm/fabric/fabric_verb.h"
+
+#if HAVE_UMAD
 #include <inttypes.h>
-#include <stdio.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
 
-#include "util/text.h"
+#include "ibquery/links/counters.h"
+#include "ibquery/publish.h"
+#include "ibquery/read/collect.h"
+#include "ibquery/read/device.h"
+#include "ibquery/read/discover.h"
+#include "ibquery/snapshot.h"
+#include "util/alloc.h"
+#include "util/site.h"
 
-struct live_options live_defaults (void)
+enum { WAIT_MS = 120000 }; /* for another publisher */
+
+/* Numbers below 0: as mads_defaults. */
+static struct live_words {
+    const char *ca, *hosts, *hint;
+    int port, timeout_ms, retries, window, rate, deadline_ms;
+    uint64_t mkey, max;
+    bool verbose, publish;
+} given = { .timeout_ms = -1, .retries = -1, .window = -1, .rate = -1 };
+
+#define FIELD(name) offsetof (struct live_words, name)
+#define LIVE_OPTIONS                                                          \
+    { "ca", 'C', "CA", opt_string, FIELD (ca),                                \
+      "read through this adapter, not the first that is active" },            \
+    { "port", 'P', "PORT", opt_int, FIELD (port), "and this port of it" },    \
+    { "mkey", 0, "KEY", opt_u64, FIELD (mkey),                                \
+      "the fabric's M_Key (0x...)" },                                         \
+    { "smps", 0, "N", opt_int, FIELD (window),                                \
+      "queries in flight (default: 8)" },                                     \
+    { "rate", 0, "N", opt_int, FIELD (rate),                                  \
+      "queries a second; 0: no limit (default: 20000)" },                     \
+    { "timeout", 't', "MS", opt_int, FIELD (timeout_ms),                      \
+      "how long to wait for an answer at most (default: 1000)" },             \
+    { "retries", 0, "N", opt_int, FIELD (retries),                            \
+      "how often to ask again (default: 15)" },                               \
+    { "max-smps", 0, "N", opt_u64, FIELD (max),                               \
+      "give up where more queries are needed" },                              \
+    { "deadline", 0, "MS", opt_int, FIELD (deadline_ms),                      \
+      "give up after this time" },                                            \
+    { "verbose", 'v', NULL, opt_true, FIELD (verbose), "say what it took" }
+
+static const struct opt read_options[] = {
+    { "hosts", 0, "LIST", opt_string, FIELD (hosts),
+      "only what these hosts' messages use, node[01-16] or @FILE" },
+    { "hint", 0, "FILE", opt_string, FIELD (hint),
+      "a snapshot that may still know where they are" },
+    { "publish", 0, NULL, opt_true, FIELD (publish),
+      "keep the site's snapshot fresh: read where a look sees a change" },
+    LIVE_OPTIONS,
+    { 0 },
+};
+static const struct opt counters_options[] = { LIVE_OPTIONS, { 0 } };
+#undef FIELD
+
+/* What the engine is to be created with. Return 0, or -1 with err. */
+static int find_options (struct discover_options *opts, struct error *err)
 {
-    return (struct live_options){
-        .timeout_ms = mads_defaults.timeout_ms,
-        .retries = mads_defaults.retries,
-        .window = mads_defaults.window,
-        .rate = mads_defaults.rate,
+    struct mads_options *m = &opts->mads;
+
+    *opts = (struct discover_options){
+        .ca = given.ca,
+        .port = given.port,
+        .mads = mads_defaults,
     };
-}
-
-int live_mads (const struct live_options *o, struct mads_options *mads,
-               struct error *err)
-{
-    if (o->port > 254)
+    m->mkey = given.mkey;
+    m->max = given.max;
+    m->deadline_ms = given.deadline_ms;
+    if (given.timeout_ms >= 0)
+        m->timeout_ms = given.timeout_ms;
+    if (given.retries >= 0)
+        m->retries = given.retries;
+    if (given.window >= 0)
+        m->window = given.window;
+    if (given.rate >= 0)
+        m->rate = given.rate;
+    if (given.port > 254)
         return error_input (err, "--port is 1 to 254");
-    if (o->timeout_ms < 1 || o->timeout_ms > 60000)
+    if (m->timeout_ms < 1 || m->timeout_ms > 60000)
         return error_input (err, "--timeout is 1 to 60000 ms");
-    if (o->retries > 100)
+    if (m->retries > 100)
         return error_input (err, "--retries is at most 100");
-    if (o->window < 1 || o->window > MADS_MAX_WINDOW)
+    if (m->window < 1 || m->window > MADS_MAX_WINDOW)
         return error_input (err, "--smps is 1 to %d", MADS_MAX_WINDOW);
-    *mads = (struct mads_options){
-        .mkey = o->mkey,
-        .timeout_ms = o->timeout_ms,
-        .retries = o->retries,
-        .window = o->window,
-        .rate = o->rate,
-        .max = o->max,
-        .deadline_ms = o->deadline_ms,
-    };
     return 0;
 }
 
-void live_report (const struct live_options *o, struct mads_counts counts)
+/* Say on standard error how many queries it took, if that was asked for. */
+static void report (struct mads_counts counts)
 {
-    if (!o->verbose)
+    if (!given.verbose)
         return;
     fprintf (stderr, "%s, %" PRIu64 " of them without an answer",
              COUNTED (counts.sent, "query"), counts.lost);
@@ -52,3 +115,311 @@ void live_report (const struct live_options *o, struct mads_counts counts)
                  COUNTED (counts.silent, "other"));
     fputc ('\n', stderr);
 }
+
+/*
+ * --publish
+ */
+
+struct subnet_file {
+    struct discover_options opts;
+    const struct site *site;
+    uint64_t subnet;
+    char *path;
+    struct publish *publish;
+    struct fabric *old;  /* what is published; NULL: nothing that is good */
+};
+
+__attribute__ ((format (printf, 2, 3)))
+static void tell (const struct subnet_file *j, const char *fmt, ...)
+{
+    va_list ap;
+
+    if (!given.verbose)
+        return;
+    fprintf (stderr, "%s: ", SHOWN (j->path));
+    va_start (ap, fmt);
+    vfprintf (stderr, fmt, ap);
+    va_end (ap);
+    fputc ('\n', stderr);
+}
+
+static void subnet_file_clear (struct subnet_file *j)
+{
+    fabric_destroy (j->old);
+    publish_close (j->publish);
+    free (j->path);
+    j->old = NULL;
+    j->publish = NULL;
+    j->path = NULL;
+}
+
+/* Take the lock of j->path, and see what is there. */
+static int open_file (struct subnet_file *j, struct error *err)
+{
+    struct error bad;
+
+    j->publish = publish_open (j->path, WAIT_MS, err);
+    if (!j->publish)
+        return -1;
+    j->old = fabric_load (j->path, &bad);
+    if (!j->old && access (j->path, F_OK) == 0)
+        tell (j, "is no snapshot, and replaced: %s", bad.text);
+    return 0;
+}
+
+/* The file of the port's subnet. */
+static int find_file (struct subnet_file *j, struct error *err)
+{
+    char *beside;
+
+    j->path = xstrdup (j->site->snapshot);
+    if (open_file (j, err) < 0)
+        return -1;
+    if (!j->old || j->old->subnet == 0 || j->old->subnet == j->subnet)
+        return 0;
+    beside = xasprintf ("%s-%016" PRIx64, j->path, j->subnet);
+    subnet_file_clear (j);
+    j->path = beside;
+    return open_file (j, err);
+}
+
+/* Whether a look may do. */
+static bool may_look (const struct subnet_file *j)
+{
+    int64_t age = time (NULL) - publish_state (j->publish).read;
+
+    return j->old && !j->old->part && j->old->subnet == j->subnet && age >= 0
+           && age * 1000 < j->site->read_every_ms;
+}
+
+/* Return 0 where all is as it was, 1 where it is to be read, -1 with err. */
+static int look (const struct subnet_file *j, struct error *err)
+{
+    struct mads_counts counts = { 0 };
+    struct error why;
+    int rc;
+
+    if (!may_look (j))
+        return 1;
+    rc = discover_changed (j->old, &j->opts, publish_state (j->publish).looks,
+                           &counts, &why, err);
+    if (rc == 0)
+        tell (j, "no change, %s", COUNTED (counts.sent, "query"));
+    if (rc > 0)
+        tell (j, "%s", why.text);
+    return rc;
+}
+
+static int read_whole (const struct subnet_file *j, struct error *err)
+{
+    struct mads_counts counts = { 0 };
+    struct fabric *f = discover (&j->opts, &counts, err);
+    int rc;
+
+    if (!f)
+        return -1;
+    rc = publish_put (j->publish, j->old, f, j->site->snapshots_kept, err);
+    if (rc >= 0)
+        tell (j, "%s, %s", rc > 0 ? "published" : "the same",
+              COUNTED (counts.sent, "query"));
+    fabric_destroy (f);
+    return rc;
+}
+
+static int publish_port (struct subnet_file *j, struct error *err)
+{
+    int rc;
+
+    if (find_file (j, err) < 0 || (rc = look (j, err)) < 0)
+        return -1;
+    if (rc == 0)
+        return publish_looked (j->publish, err);
+    return read_whole (j, err) < 0 ? -1 : 0;
+}
+
+/* Whether the i-th port is asked for, and the first of its subnet. */
+static bool is_due (const struct device_port *port, size_t i)
+{
+    if ((given.ca && strcmp (given.ca, port[i].ca) != 0)
+        || (given.port != 0 && given.port != port[i].port))
+        return false;
+    for (size_t k = 0; k < i; k++)
+        if (port[k].subnet == port[i].subnet && is_due (port, k))
+            return false;
+    return true;
+}
+
+/* Publish each subnet that this machine has an active port in, or the given
+ * port's, where pmm.conf says. The fabric is looked at first, and read where a
+ * change is seen or it is due. Returns the worst exit status, or -1 with err.
+ */
+static int publish_ports (const struct site *site,
+                          const struct discover_options *opts,
+                          struct error *err)
+{
+    int worst = EXIT_OK;
+    size_t n, due = 0;
+    struct device_port *port = device_ports (&n, err);
+
+    if (!port)
+        return -1;
+    for (size_t i = 0; i < n; i++) {
+        struct subnet_file j = {
+            .opts = *opts,
+            .site = site,
+            .subnet = port[i].subnet,
+        };
+        int status = EXIT_OK;
+
+        if (!is_due (port, i))
+            continue;
+        due++;
+        j.opts.ca = port[i].ca;
+        j.opts.port = port[i].port;
+        if (publish_port (&j, err) < 0)
+            status = fail ("fabric read", err);
+        if (status > worst)
+            worst = status;
+        subnet_file_clear (&j);
+    }
+    free (port);
+    return due > 0 ? worst
+                   : error_world (err, "the port asked for is not active in"
+                                       " InfiniBand");
+}
+
+static int publish (const struct inputs *in,
+                    const struct discover_options *opts, struct error *err)
+{
+    struct site site;
+    int status = -1;
+
+    if (site_read (&site, in->conf, 1, err) == 0)
+        status = publish_ports (&site, opts, err);
+    site_clear (&site);
+    return status;
+}
+
+/*
+ * Reading
+ */
+
+static int read_fabric (struct inputs *in, const struct discover_options *opts,
+                        struct error *err)
+{
+    struct mads_counts counts;
+    struct fabric *f = discover (opts, &counts, err);
+    int rc;
+
+    if (!f)
+        return -1;
+    report (counts);
+    rc = fabric_save (f, in, fabric_write, err);
+    fabric_destroy (f);
+    return rc;
+}
+
+static int read_part (struct inputs *in, struct discover_options *opts,
+                      struct error *err)
+{
+    struct hostlist hl = { 0 };
+    struct fabric *hint = NULL;
+    char *text = inputs_text (given.hosts, err);
+    int rc = -1;
+
+    if (!text || hostlist_parse (&hl, text, FABRIC_MAX_LID, err) < 0)
+        error_prefix (err, "--hosts");
+    else if (hl.count == 0)
+        error_input (err, "--hosts: empty list");
+    else if (!given.hint || (hint = fabric_load (given.hint, err))) {
+        const struct reach_hosts hosts = {
+            .name = (const char *const *)hl.name,
+            .n = hl.count,
+            .hint = hint,
+        };
+
+        opts->hosts = &hosts;
+        rc = read_fabric (in, opts, err);
+    }
+    fabric_destroy (hint);
+    hostlist_clear (&hl);
+    free (text);
+    return rc;
+}
+
+static int check_read (const struct inputs *in, struct error *err)
+{
+    if (given.hint && !given.hosts)
+        return error_input (err, "--hint goes with --hosts");
+    if (given.publish && (given.hosts || in->output))
+        return error_input (err, "--publish is of all, to where pmm.conf says");
+    if (in->conf && !given.publish)
+        return error_input (err, "--conf goes with --publish");
+    return 0;
+}
+
+static int run_read (struct inputs *in, struct error *err)
+{
+    struct discover_options opts;
+
+    if (find_options (&opts, err) < 0)
+        return -1;
+    if (given.publish)
+        return publish (in, &opts, err);
+    return given.hosts ? read_part (in, &opts, err)
+                       : read_fabric (in, &opts, err);
+}
+
+static int run_counters (struct inputs *in, struct error *err)
+{
+    struct discover_options opts;
+    struct device_port used;
+    struct counters *c = NULL;
+    struct mads *m = NULL;
+    FILE *fp;
+    int rc = -1;
+
+    if (find_options (&opts, err) == 0
+        && (in->fabric || (in->fabric = discover (&opts, NULL, err)))
+        && (m = device_open (given.ca, given.port, &opts.mads, &used, err))
+        && (c = collect (m, in->fabric, err))) {
+        snprintf (c->source, sizeof (c->source), "%s/%d", used.ca, used.port);
+        report (mads_counts (m));
+        if ((fp = inputs_output (in, err)))
+            rc = counters_write (c, fp, err);
+    }
+    counters_destroy (c);
+    mads_destroy (m);
+    return rc;
+}
+
+#else
+static const struct opt read_options[1], counters_options[1];
+static int given;
+
+static int run_read (struct inputs *in, struct error *err)
+{
+    (void)in;
+    return error_world (err, "this pmm was built without the libraries that"
+                             " read live fabrics");
+}
+#define run_counters run_read
+#define check_read NULL
+#endif
+
+const struct verb verb_fabric_read = {
+    .name = "read",
+    .may = TAKES_CONF | TAKES_OUTPUT,
+    .options = read_options,
+    .given = &given,
+    .check = check_read,
+    .run = run_read,
+};
+
+const struct verb verb_fabric_counters = {
+    .name = "counters",
+    .may = TAKES_FABRIC | TAKES_OUTPUT,
+    .options = counters_options,
+    .given = &given,
+    .run = run_counters,
+};

@@ -3,16 +3,12 @@
 #include "config.h"
 
 #include <inttypes.h>
-#include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
-#include "ibquery/snapshot.h"
-#include "pmm/common.h"
 #include "pmm/fabric/fabric_verb.h"
+#include "util/alloc.h"
 #include "util/json.h"
-#include "util/text.h"
 
 static json_t *guid_json (uint64_t guid)
 {
@@ -26,10 +22,9 @@ static json_t *host_json (const struct fabric *f, const struct fabric_host *h)
     for (uint32_t i = h->first; i < h->first + h->count; i++) {
         const struct fabric_port *p = &f->port[f->endpoint[i].port];
 
-        json_array_append_new (
-            list, json_pack ("{s:o, s:i, s:i, s:i}", "guid",
-                             guid_json (p->guid), "port", p->num, "lid",
-                             p->lid, "lmc", p->lmc));
+        json_add (list, json_pack ("{s:o, s:i, s:i, s:i}", "guid",
+                                   guid_json (p->guid), "port", p->num, "lid",
+                                   p->lid, "lmc", p->lmc));
     }
     return json_pack ("{s:s, s:o}", "name", h->name, "endpoints", list);
 }
@@ -45,11 +40,7 @@ static json_t *end_json (const struct fabric *f, uint32_t port)
         rates_format (&r->enabled, enabled), "active",
         rates_format (&r->active, active));
 
-    if (json_object_update (end, rates) < 0) {
-        json_decref (end);
-        end = NULL;
-    }
-    json_decref (rates);
+    xcheck (json_object_update_new (end, rates) < 0 ? NULL : end);
     return end;
 }
 
@@ -80,32 +71,24 @@ static json_t *link_json (const struct fabric *f, const struct fabric_link *l)
 
 static int write_json (const struct fabric *f, FILE *fp, struct error *err)
 {
-    json_t *root = json_file ("fabric", f->hash);
     json_t *hosts = json_array (), *switches = json_array ();
     json_t *links = json_array (), *warnings = json_array ();
-    int rc;
 
     for (size_t i = 0; i < f->nhosts; i++)
-        json_array_append_new (hosts, host_json (f, &f->host[i]));
+        json_add (hosts, host_json (f, &f->host[i]));
     for (size_t i = 0; i < f->nnodes; i++)
         if (f->node[i].type == NODE_SWITCH)
-            json_array_append_new (switches, switch_json (&f->node[i]));
+            json_add (switches, switch_json (&f->node[i]));
     for (size_t i = 0; i < f->nlinks; i++)
-        json_array_append_new (links, link_json (f, &f->link[i]));
+        json_add (links, link_json (f, &f->link[i]));
     for (size_t i = 0; i < f->nwarnings; i++)
-        json_array_append_new (warnings, json_string (f->warning[i]));
-    if (!root || json_object_set_new (root, "part", json_boolean (f->part)) < 0
-        || json_object_set_new (root, "hosts", hosts) < 0
-        || json_object_set_new (root, "switches", switches) < 0
-        || json_object_set_new (root, "links", links) < 0
-        || json_object_set_new (root, "warnings", warnings) < 0
-        || json_array_size (links) != f->nlinks
-        || json_array_size (hosts) != f->nhosts)
-        rc = error_nomem (err);
-    else
-        rc = json_write (root, fp, err);
-    json_decref (root);
-    return rc;
+        json_add (warnings, json_string (f->warning[i]));
+    return json_write_file ("fabric", f->hash,
+                            json_pack ("{s:b, s:o, s:o, s:o, s:o}", "part",
+                                       f->part, "hosts", hosts, "switches",
+                                       switches, "links", links, "warnings",
+                                       warnings),
+                            fp, err);
 }
 
 /* How many switches route adaptively, on which service levels. */
@@ -131,11 +114,8 @@ static void put_adaptive (const struct fabric *f, FILE *fp)
 
 static int write_text (const struct fabric *f, FILE *fp, struct error *err)
 {
-    size_t switches = 0, *count;
+    size_t switches = 0, *count = xcalloc (f->nclasses, sizeof (*count));
 
-    count = calloc (f->nclasses + 1, sizeof (*count));
-    if (!count)
-        return error_nomem (err);
     for (size_t i = 0; i < f->nnodes; i++)
         switches += f->node[i].type == NODE_SWITCH;
     for (size_t i = 0; i < f->nlinks; i++)
@@ -166,40 +146,15 @@ static int write_text (const struct fabric *f, FILE *fp, struct error *err)
     return 0;
 }
 
-struct show_options {
-    const char *fabric, *output;
-    bool json;
-};
-
-#define FIELD(name) offsetof (struct show_options, name)
-static const struct opt show_table[] = {
-    { "fabric", 'f', "FILE", opt_string, FIELD (fabric),
-      "the snapshot to show" },
-    { "json", 0, NULL, opt_true, FIELD (json),
-      "all hosts, switches and links as JSON" },
-    { "output", 'o', "FILE", opt_string, FIELD (output),
-      "write here, not to standard output" },
-    { 0 },
-};
-#undef FIELD
-
-int fabric_verb_show (int argc, char **argv)
+static int run (struct inputs *in, struct error *err)
 {
-    struct show_options o = { 0 };
-    struct fabric *f = NULL;
-    struct error err;
-    int status;
-
-    if (options_parse (show_table, &o, argc, argv, "", 0, 0, &status) < 0)
-        return status;
-    status = EXIT_OK;
-    if (!o.fabric) {
-        error_input (&err, "-f FABRIC is missing");
-        return fail (argv[0], &err);
-    }
-    if (!(f = fabric_load (o.fabric, &err))
-        || fabric_save (f, o.output, o.json ? write_json : write_text, &err) < 0)
-        status = fail (argv[0], &err);
-    fabric_destroy (f);
-    return status;
+    return fabric_save (in->fabric, in, in->json ? write_json : write_text,
+                        err);
 }
+
+const struct verb verb_fabric_show = {
+    .name = "show",
+    .needs = TAKES_FABRIC,
+    .may = TAKES_JSON | TAKES_OUTPUT,
+    .run = run,
+};

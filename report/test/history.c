@@ -158,7 +158,7 @@ static void test_flood (void)
                        == HISTORY_ENTRIES_MAX,
         "a comment of many entries: %d count", HISTORY_ENTRIES_MAX);
     json_decref (j);
-    for (uint32_t i = 0; rc == 0 && i <= HISTORY_MENTIONS_MAX; i++)
+    for (uint32_t i = 0; rc == 0 && i <= HISTORY_RECORDS_MAX; i++)
         rc = history_add (h, i, START, "", field, &err);
     ok (rc < 0 && strstr (err.text, "ask for less time"), "%s", err.text);
     history_destroy (h);
