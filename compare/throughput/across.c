@@ -13,6 +13,7 @@
 
 #include "core/paths/tree.h"
 #include "core/plan/basis.h"
+#include "util/alloc.h"
 
 enum { LEAVES = 4 };
 
@@ -40,7 +41,7 @@ struct search {
 double *across_rates (const struct pathset *ps, struct error *err)
 {
     const struct network *net = pathset_network (ps);
-    double *rate = calloc (net->nlinks + 1, sizeof (*rate));
+    double *rate = xcalloc (net->nlinks + 1, sizeof (*rate));
     double greatest = 0;
 
     if (!rate) {
@@ -92,12 +93,12 @@ static int search_init (struct search *s, struct error *err)
     if (!(s->tree = tree_create (s->ps, err)))
         return -1;
     t = s->tree;
-    counted = calloc (pathset_ports (s->ps) + 1, sizeof (*counted));
-    s->senders = calloc (narcs + 1, sizeof (*s->senders));
-    s->receivers = calloc (narcs + 1, sizeof (*s->receivers));
-    s->port_of = calloc (narcs + 1, sizeof (*s->port_of));
-    s->seen = calloc (narcs + 1, sizeof (*s->seen));
-    s->leaf_rate = calloc (t->nleaves + 1, sizeof (*s->leaf_rate));
+    counted = xcalloc (pathset_ports (s->ps) + 1, sizeof (*counted));
+    s->senders = xcalloc (narcs + 1, sizeof (*s->senders));
+    s->receivers = xcalloc (narcs + 1, sizeof (*s->receivers));
+    s->port_of = xcalloc (narcs + 1, sizeof (*s->port_of));
+    s->seen = xcalloc (narcs + 1, sizeof (*s->seen));
+    s->leaf_rate = xcalloc (t->nleaves + 1, sizeof (*s->leaf_rate));
     if (!s->senders || !s->receivers || !s->port_of || !s->seen
         || !s->leaf_rate || !counted) {
         free (counted);
@@ -271,13 +272,13 @@ int across_find (struct across *a, struct pathset *ps, const double *rate,
     size_t m = pathset_network (ps)->nlinks;
 
     *a = (struct across){ .nlinks = m };
-    a->most = calloc (2 * m + 1, sizeof (*a->most));
-    a->npairs = calloc (2 * m + 1, 1);
-    a->pair = calloc (2 * m * ACROSS_PAIRS + 1, sizeof (*a->pair));
-    a->nalike = calloc (m + 1, 1);
-    a->alike = calloc (m * ACROSS_ALIKE + 1, sizeof (*a->alike));
-    a->nnear = calloc (m + 1, 1);
-    a->near = calloc (m + 1, 1);
+    a->most = xcalloc (2 * m + 1, sizeof (*a->most));
+    a->npairs = xcalloc (2 * m + 1, 1);
+    a->pair = xcalloc (2 * m * ACROSS_PAIRS + 1, sizeof (*a->pair));
+    a->nalike = xcalloc (m + 1, 1);
+    a->alike = xcalloc (m * ACROSS_ALIKE + 1, sizeof (*a->alike));
+    a->nnear = xcalloc (m + 1, 1);
+    a->near = xcalloc (m + 1, 1);
     if (!a->most || !a->npairs || !a->pair || !a->nalike || !a->alike
         || !a->nnear || !a->near)
         return error_nomem (err);

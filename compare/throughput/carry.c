@@ -13,6 +13,7 @@
 #include "core/linear/stats.h"
 #include "compare/throughput/across.h"
 #include "compare/throughput/fair.h"
+#include "util/alloc.h"
 
 struct flows {
     size_t n, nrounds, narcs;
@@ -58,8 +59,8 @@ static int lay_out (struct flows *f, const struct pathset *ps,
         .nrounds = plan_rounds (plan),
         .narcs = 2 * pathset_network (ps)->nlinks,
     };
-    f->round = calloc (f->nrounds + 1, sizeof (*f->round));
-    f->first = calloc (f->n + 1, sizeof (*f->first));
+    f->round = xcalloc (f->nrounds + 1, sizeof (*f->round));
+    f->first = xcalloc (f->n + 1, sizeof (*f->first));
     if (!f->round || !f->first)
         return error_nomem (err);
     for (size_t r = 0; r < f->nrounds; r++) {
@@ -97,10 +98,10 @@ static int share_round (const struct flows *f, size_t round,
                         double *rate, struct error *err)
 {
     size_t from = f->round[round], n = f->round[round + 1] - from, m = 0;
-    size_t *first = calloc (n + 1, sizeof (*first));
-    uint32_t *arc = calloc (f->first[from + n] - f->first[from] + 1,
+    size_t *first = xcalloc (n + 1, sizeof (*first));
+    uint32_t *arc = xcalloc (f->first[from + n] - f->first[from] + 1,
                             sizeof (*arc));
-    double *fair = calloc (n + 1, sizeof (*fair));
+    double *fair = xcalloc (n + 1, sizeof (*fair));
     int rc = first && arc && fair ? 0 : error_nomem (err);
 
     for (size_t i = 0; i < n && rc == 0; i++) {
@@ -128,7 +129,7 @@ static int share_all (const struct flows *f, const double *skip,
                       const double *link_rate, double *rate,
                       struct error *err)
 {
-    double *capacity = calloc (f->narcs + 1, sizeof (*capacity));
+    double *capacity = xcalloc (f->narcs + 1, sizeof (*capacity));
     int rc = capacity ? 0 : error_nomem (err);
 
     for (size_t x = 0; x < f->narcs && rc == 0; x++)
@@ -219,7 +220,7 @@ static void find_most (struct work *w, size_t round)
 static int find_usual (struct work *w, bool known, double much,
                        struct error *err)
 {
-    double *share = calloc (w->f->n + 1, sizeof (*share));
+    double *share = xcalloc (w->f->n + 1, sizeof (*share));
     size_t n = 0;
 
     if (!share)
@@ -322,7 +323,7 @@ static int add_finding (struct work *w, uint32_t link, struct error *err)
 {
     struct carry *out = w->out;
     struct carry_finding *f = &out->finding[out->nfindings];
-    size_t *common = calloc (out->nlinks + 1, sizeof (*common));
+    size_t *common = xcalloc (out->nlinks + 1, sizeof (*common));
 
     if (!common)
         return error_nomem (err);
@@ -331,7 +332,7 @@ static int add_finding (struct work *w, uint32_t link, struct error *err)
     out->nfindings++;
     for (size_t l = 0; l < out->nlinks; l++)
         f->nlinks += common[l] == f->flows && w->explains[l] == f->flows;
-    f->link = calloc (f->nlinks + 1, sizeof (*f->link));
+    f->link = xcalloc (f->nlinks + 1, sizeof (*f->link));
     if (!f->link) {
         free (common);
         return error_nomem (err);
@@ -383,14 +384,14 @@ static int find_slow (struct work *w, double much, struct error *err)
 
 static struct carry *carry_create (size_t nlinks, size_t nswitches)
 {
-    struct carry *c = calloc (1, sizeof (*c));
+    struct carry *c = xcalloc (1, sizeof (*c));
 
     if (!c)
         return NULL;
     c->nlinks = nlinks;
-    c->link = calloc (nlinks + 1, sizeof (*c->link));
-    c->through = calloc (nswitches + 1, sizeof (*c->through));
-    c->finding = calloc (CARRY_FINDINGS_MAX, sizeof (*c->finding));
+    c->link = xcalloc (nlinks + 1, sizeof (*c->link));
+    c->through = xcalloc (nswitches + 1, sizeof (*c->through));
+    c->finding = xcalloc (CARRY_FINDINGS_MAX, sizeof (*c->finding));
     if (c->link && c->through && c->finding)
         return c;
     carry_destroy (c);
@@ -434,10 +435,10 @@ struct carry *carry_make (const struct pathset *ps, const struct plan *plan,
 
     if (!nominal || lay_out (&f, ps, plan, err) < 0)
         goto error;
-    w.fair = calloc (f.n + 1, sizeof (*w.fair));
-    w.sum = calloc (f.narcs + 1, sizeof (*w.sum));
-    w.through = calloc (net->nswitches + 1, sizeof (*w.through));
-    w.explains = calloc (net->nlinks + 1, sizeof (*w.explains));
+    w.fair = xcalloc (f.n + 1, sizeof (*w.fair));
+    w.sum = xcalloc (f.narcs + 1, sizeof (*w.sum));
+    w.through = xcalloc (net->nswitches + 1, sizeof (*w.through));
+    w.explains = xcalloc (net->nlinks + 1, sizeof (*w.explains));
     w.out = carry_create (net->nlinks, net->nswitches);
     if (!w.fair || !w.sum || !w.through || !w.explains || !w.out)
         error_nomem (err);

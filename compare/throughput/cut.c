@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "compare/throughput/carry.h"
+#include "util/alloc.h"
 #include "util/rng.h"
 
 #define MANY (INT64_C (1) << 60) /* bits a second: no limit */
@@ -107,14 +108,14 @@ static int graph_init (struct graph *g, struct error *err)
     g->source = vertex_of (g, g->nports);
     g->sink = g->source + 1;
     g->nvertices = g->sink + 1;
-    g->edge = calloc (2 * (m + 2 * g->nports) + 1, sizeof (*g->edge));
-    g->first = calloc (g->nvertices, sizeof (*g->first));
-    g->links_edge = calloc (2 * (m + g->nports) + 1, sizeof (*g->edge));
-    g->links_first = calloc (g->nvertices, sizeof (*g->first));
-    g->next = calloc (g->nvertices, sizeof (*g->next));
-    g->level = calloc (g->nvertices, sizeof (*g->level));
-    g->queue = calloc (g->nvertices, sizeof (*g->queue));
-    g->port = calloc (g->nports + 1, sizeof (*g->port));
+    g->edge = xcalloc (2 * (m + 2 * g->nports) + 1, sizeof (*g->edge));
+    g->first = xcalloc (g->nvertices, sizeof (*g->first));
+    g->links_edge = xcalloc (2 * (m + g->nports) + 1, sizeof (*g->edge));
+    g->links_first = xcalloc (g->nvertices, sizeof (*g->first));
+    g->next = xcalloc (g->nvertices, sizeof (*g->next));
+    g->level = xcalloc (g->nvertices, sizeof (*g->level));
+    g->queue = xcalloc (g->nvertices, sizeof (*g->queue));
+    g->port = xcalloc (g->nports + 1, sizeof (*g->port));
     if (!g->edge || !g->first || !g->links_edge || !g->links_first
         || !g->next || !g->level || !g->queue || !g->port)
         return error_nomem (err);
@@ -226,8 +227,8 @@ static struct plan *pair_up (const struct graph *g, const bool *first,
 {
     size_t n = g->nports / 2;
     struct plan *plan = plan_create ("throughput");
-    uint32_t *half[2] = { calloc (n + 2, sizeof (**half)),
-                          calloc (n + 2, sizeof (**half)) };
+    uint32_t *half[2] = { xcalloc (n + 2, sizeof (**half)),
+                          xcalloc (n + 2, sizeof (**half)) };
     size_t count[2] = { 0 };
     int rc = plan && half[0] && half[1] ? 0 : -1;
 
@@ -250,7 +251,7 @@ static int find_effective (const struct graph *g, const bool *first,
                            struct rng *rng, double *mean, struct error *err)
 {
     struct plan *plan = pair_up (g, first, rng);
-    double *got = plan ? calloc (plan_probes (plan) + 1, sizeof (*got)) : NULL;
+    double *got = plan ? xcalloc (plan_probes (plan) + 1, sizeof (*got)) : NULL;
     int rc = -1;
 
     *mean = 0;
@@ -268,7 +269,7 @@ static int find_effective (const struct graph *g, const bool *first,
 static int find_narrowest (struct graph *g, struct rng *rng, bool *narrowest,
                            struct cut *out, struct error *err)
 {
-    bool *first = calloc (g->nports + 1, sizeof (*first));
+    bool *first = xcalloc (g->nports + 1, sizeof (*first));
     int64_t least = INT64_MAX;
 
     if (!first)
@@ -304,7 +305,7 @@ int cut_find (struct pathset *ps, const double *rate, uint64_t seed,
     rng_seed (&rng, seed);
     if (graph_init (&g, err) < 0)
         goto error;
-    if (!(first = calloc (g.nports + 1, sizeof (*first)))) {
+    if (!(first = xcalloc (g.nports + 1, sizeof (*first)))) {
         error_nomem (err);
         goto error;
     }

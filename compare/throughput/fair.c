@@ -9,6 +9,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "util/alloc.h"
+
 struct load {
     double left;      /* of its capacity, beside flows that stopped */
     uint32_t growing; /* flows that do not */
@@ -52,10 +54,10 @@ static int fair_init (struct fair *f, size_t nflows, const double *capacity,
 {
     size_t at = 0;
 
-    f->load = calloc (narcs + 1, sizeof (*f->load));
-    f->member = calloc (f->first[nflows] + 1, sizeof (*f->member));
-    f->heap = calloc (narcs + 1, sizeof (*f->heap));
-    f->level = calloc (narcs + 1, sizeof (*f->level));
+    f->load = xcalloc (narcs + 1, sizeof (*f->load));
+    f->member = xcalloc (f->first[nflows] + 1, sizeof (*f->member));
+    f->heap = xcalloc (narcs + 1, sizeof (*f->heap));
+    f->level = xcalloc (narcs + 1, sizeof (*f->level));
     if (!f->load || !f->member || !f->heap || !f->level)
         return -1;
     for (size_t k = f->first[0]; k < f->first[nflows]; k++)

@@ -14,6 +14,7 @@
 
 #include "compare/throughput/across.h"
 #include "compare/throughput/packing.h"
+#include "util/alloc.h"
 #include "util/rng.h"
 
 enum {
@@ -75,7 +76,7 @@ static int insert (struct pairs *set, uint64_t key)
     if (2 * set->n >= set->size) {
         struct pairs more = { .size = set->size ? 2 * set->size : 1024 };
 
-        if (!(more.key = calloc (more.size, sizeof (*more.key))))
+        if (!(more.key = xcalloc (more.size, sizeof (*more.key))))
             return -1;
         for (size_t i = 0; i < set->size; i++)
             if (set->key[i])
@@ -136,11 +137,11 @@ static int maker_init (struct maker *m, struct error *err)
     size_t nlinks = pathset_network (m->ps)->nlinks;
 
     rng_seed (&m->rng, m->opts->seed);
-    m->load = calloc (2 * nlinks + 1, sizeof (*m->load));
-    m->target = calloc (nlinks + 1, sizeof (*m->target));
-    m->order = calloc (2 * nlinks + 1, sizeof (*m->order));
-    m->carried = calloc (2 * nlinks + 1, sizeof (*m->carried));
-    m->flow = calloc (2 * nlinks + 1, sizeof (*m->flow));
+    m->load = xcalloc (2 * nlinks + 1, sizeof (*m->load));
+    m->target = xcalloc (nlinks + 1, sizeof (*m->target));
+    m->order = xcalloc (2 * nlinks + 1, sizeof (*m->order));
+    m->carried = xcalloc (2 * nlinks + 1, sizeof (*m->carried));
+    m->flow = xcalloc (2 * nlinks + 1, sizeof (*m->flow));
     if (!m->load || !m->target || !m->order || !m->carried || !m->flow)
         return error_nomem (err);
     if (!(m->rate = across_rates (m->ps, err))
@@ -317,7 +318,7 @@ static int keep_round (struct maker *m, struct error *err)
 
 static int draw_more (struct maker *m, struct error *err)
 {
-    bool *wanted = calloc (2 * m->across.nlinks + 1, sizeof (*wanted));
+    bool *wanted = xcalloc (2 * m->across.nlinks + 1, sizeof (*wanted));
     int rc = wanted ? 0 : error_nomem (err);
 
     for (size_t i = 0; i < m->norder && rc == 0; i++)

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "compare/throughput/across.h"
+#include "util/alloc.h"
 
 #define SLACK 1e-6 /* of a rate */
 
@@ -264,14 +265,14 @@ int flows_check (struct pathset *ps, const struct plan *plan,
     size_t m = pathset_network (ps)->nlinks;
     int rc = -1;
 
-    c.flow = calloc (pathset_ports (ps) / 2 + 2, sizeof (*c.flow));
-    c.load = calloc (2 * m + 1, sizeof (*c.load));
-    c.count = calloc (2 * m + 1, sizeof (*c.count));
-    c.twoway = calloc (m + 1, sizeof (*c.twoway));
-    c.port = calloc (pathset_ports (ps) + 1, 1);
-    c.share = calloc (pathset_ports (ps) + 2, sizeof (*c.share));
-    c.filled = calloc (m + 1, sizeof (*c.filled));
-    c.pair = calloc (plan_probes (plan) + 1, sizeof (*c.pair));
+    c.flow = xcalloc (pathset_ports (ps) / 2 + 2, sizeof (*c.flow));
+    c.load = xcalloc (2 * m + 1, sizeof (*c.load));
+    c.count = xcalloc (2 * m + 1, sizeof (*c.count));
+    c.twoway = xcalloc (m + 1, sizeof (*c.twoway));
+    c.port = xcalloc (pathset_ports (ps) + 1, 1);
+    c.share = xcalloc (pathset_ports (ps) + 2, sizeof (*c.share));
+    c.filled = xcalloc (m + 1, sizeof (*c.filled));
+    c.pair = xcalloc (plan_probes (plan) + 1, sizeof (*c.pair));
     if (!c.flow || !c.load || !c.count || !c.twoway || !c.port || !c.share
         || !c.filled || !c.pair) {
         error_nomem (err);

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/alloc.h"
+
 int halve (const uint32_t *weight, size_t n, bool *second, uint32_t *sum,
            struct error *err)
 {
@@ -18,7 +20,7 @@ int halve (const uint32_t *weight, size_t n, bool *second, uint32_t *sum,
     for (size_t i = 0; i < n; i++)
         if ((total += weight[i]) > HALVE_SUM_MAX)
             return error_input (err, "more than %d to halve", HALVE_SUM_MAX);
-    if (!(by = calloc (total / 2 + 1, sizeof (*by))))
+    if (!(by = xcalloc (total / 2 + 1, sizeof (*by))))
         return error_nomem (err);
     for (size_t i = 0; i < n; i++)
         for (uint64_t s = total / 2; s >= weight[i] && s > 0; s--)

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/alloc.h"
+
 #define NOBODY UINT32_MAX
 #define RATE_MAX 1e15 /* bits a second: of no link */
 
@@ -88,7 +90,7 @@ int measured_rates (const struct series *s, const struct pathset *ps,
                             series_test_name (s->test));
     if (s->nlengths == 0 || s->length[s->nlengths - 1] == 0)
         return error_input (err, "a series of messages without a byte");
-    if (!(process = calloc (pathset_size (ps) + 1, sizeof (*process))))
+    if (!(process = xcalloc (pathset_size (ps) + 1, sizeof (*process))))
         return error_nomem (err);
     rc = find_processes (s, ps, process, err);
     for (size_t r = 0; r < plan_rounds (plan) && rc == 0; r++) {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "compare/throughput/fair.h"
+#include "util/alloc.h"
 
 #define NO_CROSSING UINT32_MAX
 
@@ -53,7 +54,7 @@ void packing_destroy (struct packing *p)
 struct packing *packing_create (const struct pathset *ps, const double *rate,
                                 struct error *err)
 {
-    struct packing *p = calloc (1, sizeof (*p));
+    struct packing *p = xcalloc (1, sizeof (*p));
     size_t m = pathset_network (ps)->nlinks;
 
     if (!p)
@@ -61,12 +62,12 @@ struct packing *packing_create (const struct pathset *ps, const double *rate,
     p->ps = ps;
     p->rate = rate;
     p->narcs = 2 * m;
-    p->flow = calloc (pathset_ports (ps) / 2 + 1, sizeof (*p->flow));
-    p->load = calloc (p->narcs + 1, sizeof (*p->load));
-    p->last = calloc (p->narcs + 1, sizeof (*p->last));
-    p->busy = calloc (pathset_ports (ps) + 1, 1);
-    p->full = calloc (m + 1, 1);
-    p->spoilt = calloc (m + 1, 1);
+    p->flow = xcalloc (pathset_ports (ps) / 2 + 1, sizeof (*p->flow));
+    p->load = xcalloc (p->narcs + 1, sizeof (*p->load));
+    p->last = xcalloc (p->narcs + 1, sizeof (*p->last));
+    p->busy = xcalloc (pathset_ports (ps) + 1, 1);
+    p->full = xcalloc (m + 1, 1);
+    p->spoilt = xcalloc (m + 1, 1);
     if (!p->flow || !p->load || !p->last || !p->busy || !p->full
         || !p->spoilt)
         goto nomem;
@@ -276,10 +277,10 @@ double packing_load (const struct packing *p, uint32_t arc)
 int packing_expect (const struct packing *p, double *carried, size_t *flow,
                     struct error *err)
 {
-    size_t *first = calloc (p->nflows + 1, sizeof (*first));
-    uint32_t *arc = calloc (p->nat + 1, sizeof (*arc));
-    double *capacity = calloc (p->narcs + 1, sizeof (*capacity));
-    double *rate = calloc (p->nflows + 1, sizeof (*rate));
+    size_t *first = xcalloc (p->nflows + 1, sizeof (*first));
+    uint32_t *arc = xcalloc (p->nat + 1, sizeof (*arc));
+    double *capacity = xcalloc (p->narcs + 1, sizeof (*capacity));
+    double *rate = xcalloc (p->nflows + 1, sizeof (*rate));
     int rc = -1;
 
     if (!first || !arc || !capacity || !rate) {

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "compare/throughput/halve.h"
+#include "util/alloc.h"
 
 /* The hosts behind a port. */
 struct subtree {
@@ -59,9 +60,9 @@ int through_switch (const struct pathset *ps, uint32_t sw, const double *rate,
                     struct through *out, struct error *err)
 {
     size_t n = pathset_ports (ps);
-    struct subtree *tree = calloc (n + 1, sizeof (*tree));
-    uint32_t *weight = calloc (n + 1, sizeof (*weight));
-    bool *second = calloc (n + 1, sizeof (*second));
+    struct subtree *tree = xcalloc (n + 1, sizeof (*tree));
+    uint32_t *weight = xcalloc (n + 1, sizeof (*weight));
+    bool *second = xcalloc (n + 1, sizeof (*second));
     double half[2] = { 0 };
     int rc = -1;
 
