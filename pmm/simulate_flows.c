@@ -7,7 +7,7 @@
 
 #include "compare/throughput/across.h"
 #include "compare/throughput/carry.h"
-#include "compare/throughput/measured.h"
+#include "util/alloc.h"
 #include "util/file.h"
 #include "util/text.h"
 
@@ -44,14 +44,12 @@ static int save (struct series *s, const char *path, struct error *err)
 int simulate_flows (const struct inputs *in, const struct strings *rates,
                     const char *path, struct error *err)
 {
-    double *rate = calloc (plan_probes (in->plan) + 1, sizeof (*rate));
-    double *link = across_rates (in->ps, err);
+    double *rate = xarray (plan_probes (in->plan), sizeof (*rate));
+    double *link = across_rates (in->ps);
     struct series *s = NULL;
-    int rc = link ? 0 : -1;
+    int rc = 0;
 
-    if (!rate)
-        rc = error_nomem (err);
-    else if (rc == 0 && !across_known (in->ps))
+    if (!across_known (in->ps))
         rc = error_input (err, "the snapshot has no link's width and speed,"
                           " which flows could have");
     for (size_t i = 0; i < rates->n && rc == 0; i++)

@@ -10,12 +10,12 @@
 
 #include "compare/throughput/across.h"
 #include "compare/throughput/carry.h"
-#include "compare/throughput/measured.h"
 #include "ibquery/snapshot.h"
 #include "pmm/common.h"
 #include "pmm/inputs.h"
 #include "pmm/verb.h"
 #include "compare/throughput/rates.h"
+#include "util/alloc.h"
 #include "util/file.h"
 
 struct options {
@@ -100,12 +100,10 @@ static struct carry *judge_series (const struct inputs *in,
                                    struct error *err)
 {
     const struct carry_options opts = { .much = much };
-    double *rate = calloc (plan_probes (in->plan) + 1, sizeof (*rate));
+    double *rate = xarray (plan_probes (in->plan), sizeof (*rate));
     struct carry *c = NULL;
 
-    if (!rate)
-        error_nomem (err);
-    else if (measured_rates (s, in->ps, in->plan, rate, err) == 0)
+    if (measured_rates (s, in->ps, in->plan, rate, err) == 0)
         c = carry_make (in->ps, in->plan, rate, &opts, err);
     free (rate);
     return c;
@@ -141,12 +139,12 @@ static struct rates_switch *find_switches (const struct fabric *f,
                                            struct error *err)
 {
     const struct network *net = fabric_network (f);
-    bool *used = calloc (net->nswitches + 1, sizeof (*used));
-    struct rates_switch *sw = calloc (net->nswitches + 1, sizeof (*sw));
-    double *rate = across_rates (ps, err);
+    bool *used = xcalloc (net->nswitches, sizeof (*used));
+    struct rates_switch *sw = xcalloc (net->nswitches, sizeof (*sw));
+    double *rate = across_rates (ps);
     size_t m;
-    const uint32_t *link = rate ? pathset_links (ps, &m, err) : NULL;
-    int rc = !link ? -1 : used && sw ? 0 : error_nomem (err);
+    const uint32_t *link = pathset_links (ps, &m, err);
+    int rc = link ? 0 : -1;
 
     *n = 0;
     for (size_t i = 0; rc == 0 && i < m; i++)
@@ -249,7 +247,7 @@ static int run_nominal (const struct options *o, struct error *err)
 
     n.fabric = f;
     if (f && (ps = find_hosts (f, o->hosts, err))
-        && (rate = across_rates (ps, err))
+        && (rate = across_rates (ps))
         && (n.sw = sw = find_switches (f, ps, &n.nswitches, err))
         && cut_find (ps, rate, o->seed, &n.cut, err) == 0)
         rc = write_nominal (&n, o, err);
