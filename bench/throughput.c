@@ -109,7 +109,7 @@ static struct trials try_links (struct pathset *ps, const struct plan *plan)
 {
     struct trials t = { 0 };
     struct error err = { 0 };
-    double *rate = across_rates (ps, &err);
+    double *rate = across_rates (ps);
     size_t m;
     const uint32_t *link = pathset_links (ps, &m, &err);
     struct rng rng;

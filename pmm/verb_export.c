@@ -8,7 +8,7 @@
 #include "compare/export/clusterkit.h"
 #include "compare/export/loggops.h"
 #include "compare/export/scotch.h"
-#include "compare/infer/pairs.h"
+#include "compare/infer/matrix.h"
 #include "pmm/verb.h"
 #include "util/alloc.h"
 

@@ -95,22 +95,24 @@ static struct infer_matrix *load (const char *path, const struct options *o,
     return w;
 }
 
-/* The model with its latencies as they fit best; returns as infer_model. */
+/* The model with its latencies as they fit best. Returns 1 with *m; 0 and err
+ * saying why the topology cannot be told; -1 with err.
+ */
 static int make_model (const char *path, const struct options *o,
                        struct topology_model **m, struct fit *fit,
                        bool *lost, struct error *err)
 {
     struct infer_matrix *w = load (path, o, lost, err);
-    int rc = -1;
+    int rc = o->graph ? -1 : 0;
 
     if (!w)
         return -1;
-    if (o->graph)
-        rc = (*m = infer_graph (o->graph, &w, err)) ? 1 : -1;
-    else if ((rc = infer_model (w, &o->how, m, err)) < 1)
+    *m = o->graph ? infer_graph (o->graph, &w, err)
+                  : infer_model (w, &o->how, err);
+    if (*m)
+        rc = fit_model (fit, *m, w, err) < 0 ? -1 : 1;
+    else if (!o->graph)
         error_prefix (err, "%s", path);
-    if (rc > 0 && fit_model (fit, *m, w, err) < 0)
-        rc = -1;
     if (rc > 0)
         fit_apply (fit, *m);
     infer_matrix_destroy (w);
@@ -140,7 +142,7 @@ static int save_all (const struct options *o, const struct topology_model *m,
     return agrees ? EXIT_OK : EXIT_FAIL;
 }
 
-/* Returns as infer_model, with *status. */
+/* Returns as make_model, with *status. */
 static int run (const char *path, const struct options *o, int *status,
                 struct error *err)
 {

@@ -9,7 +9,6 @@
 
 #include "compare/throughput/across.h"
 #include "compare/throughput/carry.h"
-#include "compare/throughput/measured.h"
 #include "compare/throughput/rates.h"
 #include "pmm/verb.h"
 #include "util/alloc.h"
@@ -107,9 +106,9 @@ static struct rates_switch *find_switches (const struct fabric *f,
     const struct network *net = fabric_network (f);
     bool *used = xcalloc (net->nswitches, sizeof (*used));
     struct rates_switch *sw = xcalloc (net->nswitches, sizeof (*sw));
-    double *rate = across_rates (ps, err);
+    double *rate = across_rates (ps);
     size_t m;
-    const uint32_t *link = rate ? pathset_links (ps, &m, err) : NULL;
+    const uint32_t *link = pathset_links (ps, &m, err);
     int rc = link ? 0 : -1;
 
     *n = 0;
@@ -193,7 +192,7 @@ static int run_nominal (struct inputs *in, struct error *err)
     FILE *fp;
     int rc = -1;
 
-    if (ps && (rate = across_rates (ps, err))
+    if (ps && (rate = across_rates (ps))
         && (n.sw = sw = find_switches (in->fabric, ps, &n.nswitches, err))
         && cut_find (ps, rate, given.seed, &n.cut, err) == 0
         && (fp = inputs_output (in, err)))

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/alloc.h"
 #include "util/text.h"
 
 /* The hosts of a round, each of which may be there once. */
@@ -29,7 +30,7 @@ static int check_round (const struct probe *p, size_t n, size_t round,
 int clusterkit_write (const struct plan *plan, const struct pathset *ps,
                       FILE *fp, struct error *err)
 {
-    const char **host = calloc (pathset_ports (ps) + 2, sizeof (*host));
+    const char **host = xcalloc (pathset_ports (ps) + 2, sizeof (*host));
     const struct probe *p;
     size_t n;
     int rc = 0;

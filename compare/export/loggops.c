@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "core/linear/stats.h"
+#include "util/alloc.h"
 
 static int below_zero (double ns, double overhead_ns, struct error *err)
 {
@@ -17,7 +18,7 @@ static int below_zero (double ns, double overhead_ns, struct error *err)
 int loggops_write (const struct infer_matrix *m, double overhead_ns, FILE *fp,
                    struct error *err)
 {
-    double *v = malloc (((size_t)m->n * m->n + 1) * sizeof (*v));
+    double *v = xarray ((size_t)m->n * m->n + 1, sizeof (*v));
     double median;
     size_t n = 0;
 

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 
 #include "compare/infer/cluster.h"
+#include "util/alloc.h"
 #include "util/text.h"
 
 static int check_known (const struct infer_matrix *m, struct error *err)
@@ -88,8 +89,8 @@ static void halve (const struct infer_matrix *m, struct place *v, size_t n,
 int scotch_write_deco (const struct infer_matrix *m, FILE *fp,
                        struct error *err)
 {
-    struct place *v = calloc (m->n, sizeof (*v));
-    uint32_t *number = calloc (m->n, sizeof (*number));
+    struct place *v = xcalloc (m->n, sizeof (*v));
+    uint32_t *number = xcalloc (m->n, sizeof (*number));
     uint32_t most = 1;
     int rc = -1;
 
@@ -222,40 +223,33 @@ static void print_tree (const struct tree *t, FILE *fp)
     putc ('\n', fp);
 }
 
-static int find_levels (struct tree *t, double eps)
+static void find_levels (struct tree *t, double eps)
 {
     uint32_t n = t->m->n;
-    double *v = malloc (((size_t)n * n + 1) * sizeof (*v));
+    double *v = xarray ((size_t)n * n, sizeof (*v));
     size_t pairs = 0;
-    int rc;
 
-    if (!v)
-        return -1;
     for (uint32_t a = 0; a < n; a++)
         for (uint32_t b = a + 1; b < n; b++)
             v[pairs++] = infer_matrix_at (t->m, a, b);
-    rc = clusters_find (&t->levels, v, pairs, eps);
+    clusters_find (&t->levels, v, pairs, eps);
     free (v);
-    return rc;
 }
 
 int scotch_write_tleaf (const struct infer_matrix *m, double eps,
                         uint32_t *order, FILE *fp, struct error *err)
 {
     struct tree t = { .m = m };
-    uint32_t *room = calloc (2 * (size_t)m->n, sizeof (*room));
-    int rc = -1;
+    uint32_t *room;
+    int rc;
 
-    t.group = calloc (m->n, sizeof (*t.group));
     if (check_known (m, err) < 0)
-        goto error;
-    if (!t.group || !room || find_levels (&t, eps) < 0) {
-        error_nomem (err);
-        goto error;
-    }
+        return -1;
+    t.group = xcalloc (m->n, sizeof (*t.group));
+    room = xcalloc (2 * (size_t)m->n, sizeof (*room));
+    find_levels (&t, eps);
     if ((rc = build (&t, order, room, err)) == 0)
         print_tree (&t, fp);
-error:
     clusters_clear (&t.levels);
     free (t.group);
     free (room);

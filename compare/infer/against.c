@@ -18,8 +18,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compare/infer/routes.h"
 #include "core/linear/stats.h"
+#include "util/alloc.h"
+#include "util/sort.h"
 
 #define NONE FABRIC_NONE
 #define CLEARLY 3.0
@@ -49,7 +50,7 @@ struct way {
     double ns;
 };
 
-struct work {
+struct comparing {
     const struct topology_model *m;
     struct against *out;
     struct routes *routes;
@@ -104,24 +105,20 @@ static int compare_members (const void *a, const void *b)
     const struct member *x = a, *y = b;
 
     if (x->leaf != y->leaf)
-        return x->leaf < y->leaf ? -1 : 1;
+        return util_compare (x->leaf, y->leaf);
     if (x->home != y->home)
-        return x->home < y->home ? -1 : 1;
-    return (x->endpoint > y->endpoint) - (x->endpoint < y->endpoint);
+        return util_compare (x->home, y->home);
+    return util_compare (x->endpoint, y->endpoint);
 }
 
-static int find_members (struct work *w, struct error *err)
+static void find_members (struct comparing *w)
 {
     const struct topology_model *m = w->m;
     struct against *out = w->out;
-    uint32_t *home = calloc (m->nnodes + 1, sizeof (*home));
+    uint32_t *home = xarray (m->nnodes, sizeof (*home));
 
-    w->member = calloc (m->nnodes + 1, sizeof (*w->member));
-    out->stranger = calloc (m->nnodes + 1, sizeof (*out->stranger));
-    if (!home || !w->member || !out->stranger) {
-        free (home);
-        return error_nomem (err);
-    }
+    w->member = xarray (m->nnodes, sizeof (*w->member));
+    out->stranger = xarray (m->nnodes, sizeof (*out->stranger));
     find_homes (m, home);
     for (uint32_t v = 0; v < m->nnodes; v++) {
         uint32_t endpoint = fabric_find_endpoint (out->f, m->label[v]);
@@ -138,18 +135,15 @@ static int find_members (struct work *w, struct error *err)
     }
     free (home);
     qsort (w->member, w->nmembers, sizeof (*w->member), compare_members);
-    return 0;
 }
 
 /* The leaves with two members at least; members of others are alone. */
-static int find_leaves (struct work *w, struct error *err)
+static void find_leaves (struct comparing *w)
 {
     struct against *out = w->out;
     size_t n;
 
-    w->leaf = calloc (w->nmembers + 1, sizeof (*w->leaf));
-    if (!w->leaf)
-        return error_nomem (err);
+    w->leaf = xarray (w->nmembers, sizeof (*w->leaf));
     for (size_t i = 0; i < w->nmembers; i += n) {
         for (n = 1; i + n < w->nmembers
                     && w->member[i + n].leaf == w->member[i].leaf;
@@ -162,11 +156,10 @@ static int find_leaves (struct work *w, struct error *err)
                 = (struct leaf){ w->member[i].leaf, i, n, NONE };
     }
     out->compared = w->nmembers - out->alone;
-    return 0;
 }
 
 /* The home of most of a leaf's members, in *n how many. */
-static uint32_t most_at (struct work *w, const struct leaf *l, size_t *n)
+static uint32_t most_at (struct comparing *w, const struct leaf *l, size_t *n)
 {
     const struct member *v = &w->member[l->first];
     uint32_t best = NONE;
@@ -183,18 +176,14 @@ static uint32_t most_at (struct work *w, const struct leaf *l, size_t *n)
     return best;
 }
 
-static int match_leaves (struct work *w, struct error *err)
+static void match_leaves (struct comparing *w)
 {
     size_t nvertices = w->m->nvertices;
-    size_t *has = calloc (nvertices + 1, sizeof (*has));
+    size_t *has = xcalloc (nvertices, sizeof (*has));
 
-    w->count = calloc (nvertices + 1, sizeof (*w->count));
-    w->owner = malloc ((nvertices + 1) * sizeof (*w->owner));
-    if (!has || !w->count || !w->owner) {
-        free (has);
-        return error_nomem (err);
-    }
-    memset (w->owner, 0xff, (nvertices + 1) * sizeof (*w->owner));
+    w->count = xcalloc (nvertices, sizeof (*w->count));
+    w->owner = xarray (nvertices, sizeof (*w->owner));
+    memset (w->owner, 0xff, nvertices * sizeof (*w->owner));
     for (uint32_t i = 0; i < w->nleaves; i++) {
         size_t n;
         uint32_t home = most_at (w, &w->leaf[i], &n);
@@ -210,38 +199,31 @@ static int match_leaves (struct work *w, struct error *err)
     free (has);
     for (size_t i = 0; i < w->nleaves; i++)
         w->out->switches += w->leaf[i].home != NONE;
-    return 0;
 }
 
 /* Members [first, first + n) of a leaf have one home, and it is not the
  * leaf's.
  */
-static int add_hosts (struct work *w, const struct leaf *l, size_t first,
-                      size_t n, struct error *err)
+static void add_hosts (struct comparing *w, const struct leaf *l, size_t first,
+                       size_t n)
 {
-    struct against_hosts *h = &w->out->hosts[w->out->nhosts];
+    struct against_hosts *h = &w->out->hosts[w->out->nhosts++];
     uint32_t home = w->member[first].home;
     uint32_t owner = home == NONE ? NONE : w->owner[home];
 
     *h = (struct against_hosts){
-        .endpoint = calloc (n, sizeof (*h->endpoint)),
+        .endpoint = xarray (n, sizeof (*h->endpoint)),
         .n = n,
         .at = l->node,
         .with = owner == NONE ? NONE : w->leaf[owner].node,
     };
-    if (!h->endpoint)
-        return error_nomem (err);
     for (size_t i = 0; i < n; i++)
         h->endpoint[i] = w->member[first + i].endpoint;
-    w->out->nhosts++;
-    return 0;
 }
 
-static int compare_hosts (struct work *w, struct error *err)
+static void compare_hosts (struct comparing *w)
 {
-    w->out->hosts = calloc (w->nmembers + 1, sizeof (*w->out->hosts));
-    if (!w->out->hosts)
-        return error_nomem (err);
+    w->out->hosts = xarray (w->nmembers, sizeof (*w->out->hosts));
     for (size_t i = 0; i < w->nleaves; i++) {
         const struct leaf *l = &w->leaf[i];
         size_t n;
@@ -251,16 +233,14 @@ static int compare_hosts (struct work *w, struct error *err)
                         && w->member[k + n].home == w->member[k].home;
                  n++)
                 ;
-            if ((w->member[k].home == NONE || w->member[k].home != l->home)
-                && add_hosts (w, l, k, n, err) < 0)
-                return -1;
+            if (w->member[k].home == NONE || w->member[k].home != l->home)
+                add_hosts (w, l, k, n);
         }
     }
-    return 0;
 }
 
 /* A member of a leaf that is at home. */
-static const struct member *at_home (const struct work *w,
+static const struct member *at_home (const struct comparing *w,
                                      const struct leaf *l)
 {
     const struct member *v = &w->member[l->first];
@@ -297,7 +277,7 @@ static void find_hops (const struct fabric *f, uint32_t from,
     }
 }
 
-static double length_between (const struct work *w, const struct member *x,
+static double length_between (const struct comparing *w, const struct member *x,
                               const struct member *y)
 {
     return routes_ns (w->routes, x->node, y->node)
@@ -306,7 +286,7 @@ static double length_between (const struct work *w, const struct member *x,
 }
 
 /* The ways from a leaf to those behind it in the list. */
-static void add_ways (struct work *w, uint32_t a, const unsigned int *hops)
+static void add_ways (struct comparing *w, uint32_t a, const unsigned int *hops)
 {
     const struct leaf *x = &w->leaf[a];
 
@@ -323,40 +303,29 @@ static void add_ways (struct work *w, uint32_t a, const unsigned int *hops)
     }
 }
 
-static int find_ways (struct work *w, struct error *err)
+static void find_ways (struct comparing *w)
 {
     const struct fabric *f = w->out->f;
     size_t n = w->out->switches;
-    unsigned int *hops = calloc (f->nnodes + 1, sizeof (*hops));
-    uint32_t *queue = calloc (f->nnodes + 1, sizeof (*queue));
-    int rc = -1;
+    unsigned int *hops = xarray (f->nnodes, sizeof (*hops));
+    uint32_t *queue = xarray (f->nnodes, sizeof (*queue));
 
-    w->way = calloc (n * n / 2 + 1, sizeof (*w->way));
-    if (!hops || !queue || !w->way) {
-        error_nomem (err);
-        goto done;
-    }
-    if (!(w->routes = routes_create (w->m, err)))
-        goto done;
+    w->way = xarray (n * n / 2 + 1, sizeof (*w->way));
+    w->routes = routes_create (w->m);
     for (uint32_t a = 0; a < w->nleaves; a++) {
         if (w->leaf[a].home == NONE)
             continue;
         find_hops (f, w->leaf[a].node, hops, queue);
         add_ways (w, a, hops);
     }
-    rc = 0;
-done:
     free (hops);
     free (queue);
-    return rc;
 }
 
-static int find_centres (struct work *w, struct error *err)
+static void find_centres (struct comparing *w)
 {
-    double *v = calloc (w->nways + 1, sizeof (*v));
+    double *v = xarray (w->nways, sizeof (*v));
 
-    if (!v)
-        return error_nomem (err);
     for (unsigned int hops = 0; hops < HOPS; hops++) {
         size_t n = 0;
 
@@ -366,11 +335,10 @@ static int find_centres (struct work *w, struct error *err)
         w->centre[hops] = n < WAYS_MIN ? NAN : stats_median (v, n);
     }
     free (v);
-    return 0;
 }
 
 /* The hops whose centre is nearest; 0 where there is none. */
-static unsigned int nearest (const struct work *w, double ns)
+static unsigned int nearest (const struct comparing *w, double ns)
 {
     unsigned int best = 0;
 
@@ -382,13 +350,11 @@ static unsigned int nearest (const struct work *w, double ns)
     return best;
 }
 
-static int compare_ways (struct work *w, struct error *err)
+static void compare_ways (struct comparing *w)
 {
     struct against *out = w->out;
 
-    out->way = calloc (w->nways + 1, sizeof (*out->way));
-    if (!out->way)
-        return error_nomem (err);
+    out->way = xarray (w->nways, sizeof (*out->way));
     for (size_t i = 0; i < w->nways; i++) {
         const struct way *way = &w->way[i];
         unsigned int seen = nearest (w, way->ns);
@@ -408,36 +374,29 @@ static int compare_ways (struct work *w, struct error *err)
                 .seen = seen,
             };
     }
-    return 0;
 }
 
 struct against *against_compare (const struct fabric *f,
-                                 const struct topology_model *m,
-                                 struct error *err)
+                                 const struct topology_model *m)
 {
-    struct against *out = calloc (1, sizeof (*out));
-    struct work w = { .m = m, .out = out };
-    int rc = -1;
+    struct against *out = xcalloc (1, sizeof (*out));
+    struct comparing w = { .m = m, .out = out };
 
-    if (!out) {
-        error_nomem (err);
-        return NULL;
-    }
     out->f = f;
-    if (find_members (&w, err) == 0 && find_leaves (&w, err) == 0
-        && match_leaves (&w, err) == 0 && compare_hosts (&w, err) == 0
-        && find_ways (&w, err) == 0 && find_centres (&w, err) == 0)
-        rc = compare_ways (&w, err);
+    find_members (&w);
+    find_leaves (&w);
+    match_leaves (&w);
+    compare_hosts (&w);
+    find_ways (&w);
+    find_centres (&w);
+    compare_ways (&w);
     routes_destroy (w.routes);
     free (w.member);
     free (w.leaf);
     free (w.count);
     free (w.owner);
     free (w.way);
-    if (rc == 0)
-        return out;
-    against_destroy (out);
-    return NULL;
+    return out;
 }
 
 void against_destroy (struct against *a)

@@ -58,11 +58,10 @@ struct against {
 };
 
 /* Compare. Nodes of the model are called as the fabric's hosts or endpoints.
- * The fabric has to outlive the result. NULL with err.
+ * The fabric has to outlive the result.
  */
 struct against *against_compare (const struct fabric *f,
-                                 const struct topology_model *m,
-                                 struct error *err);
+                                 const struct topology_model *m);
 void against_destroy (struct against *a);
 
 #endif /* COMPARE_AGAINST_H */

@@ -17,10 +17,12 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/linear/stats.h"
+#include "util/alloc.h"
 
 enum { GRAINS = 1024 };
 
@@ -113,40 +115,30 @@ static double criterion (const struct pieces *ps)
            + free * log (n) * n / (n - free - 1);
 }
 
-static int by_falling (const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x < y) - (x > y);
-}
-
 /* Gaps of sorted values that are wider than what is returned are less than
- * GRAINS. NAN without memory.
+ * GRAINS.
  */
 static double narrow_gap (const double *v, size_t n)
 {
-    double *gap, least_gap = 0;
+    double *gap, least_gap;
 
     if (n <= GRAINS)
         return 0;
-    if (!(gap = malloc (n * sizeof (*gap))))
-        return NAN;
+    gap = xarray (n, sizeof (*gap));
     for (size_t i = 0; i + 1 < n; i++)
         gap[i] = v[i + 1] - v[i];
-    qsort (gap, n - 1, sizeof (*gap), by_falling);
-    least_gap = gap[GRAINS - 1];
+    stats_sort (gap, n - 1);
+    least_gap = gap[n - 1 - GRAINS];
     free (gap);
     return least_gap;
 }
 
 /* Cut sorted values into pieces. */
-static int cut (struct pieces *ps, const double *v, size_t n)
+static void cut (struct pieces *ps, const double *v, size_t n)
 {
     double narrow = narrow_gap (v, n);
 
-    ps->p = malloc ((n < GRAINS ? n : GRAINS) * sizeof (*ps->p));
-    if (isnan (narrow) || !ps->p)
-        return -1;
+    ps->p = xarray (n < GRAINS ? n : GRAINS, sizeof (*ps->p));
     ps->values = n;
     for (size_t i = 0; i < n; i++) {
         struct piece one = { 1, v[i], 0, v[i], v[i] };
@@ -156,38 +148,35 @@ static int cut (struct pieces *ps, const double *v, size_t n)
         else
             ps->p[ps->n++] = one;
     }
-    return 0;
 }
 
 /* The partition with the least criterion; ps is used up. */
-static int choose (struct pieces *ps, struct pieces *best)
+static struct pieces choose (struct pieces *ps)
 {
+    struct pieces best = *ps;
     double min = INFINITY;
 
-    *best = *ps;
-    if (!(best->p = malloc (CLUSTER_MAX * sizeof (*best->p))))
-        return -1;
+    best.p = xarray (CLUSTER_MAX, sizeof (*best.p));
     while (ps->n > 1) {
         double value = ps->n <= CLUSTER_MAX ? criterion (ps) : INFINITY;
 
         if (value < min) {
             min = value;
-            best->n = ps->n;
-            memcpy (best->p, ps->p, ps->n * sizeof (*ps->p));
+            best.n = ps->n;
+            memcpy (best.p, ps->p, ps->n * sizeof (*ps->p));
         }
         unite_at (ps, least (ps, loss));
     }
     if (criterion (ps) <= min) {
-        best->n = 1;
-        best->p[0] = ps->p[0];
+        best.n = 1;
+        best.p[0] = ps->p[0];
     }
-    return 0;
+    return best;
 }
 
-static int hand_over (struct clusters *cl, const struct pieces *ps)
+static void hand_over (struct clusters *cl, const struct pieces *ps)
 {
-    if (!(cl->c = malloc (ps->n * sizeof (*cl->c))))
-        return -1;
+    cl->c = xarray (ps->n, sizeof (*cl->c));
     cl->n = ps->n;
     for (size_t i = 0; i < ps->n; i++) {
         const struct piece *p = &ps->p[i];
@@ -200,40 +189,33 @@ static int hand_over (struct clusters *cl, const struct pieces *ps)
             .n = p->n,
         };
     }
-    return 0;
 }
 
-int clusters_find (struct clusters *cl, const double *v, size_t n, double eps)
+void clusters_find (struct clusters *cl, const double *v, size_t n, double eps)
 {
-    double *sorted = malloc ((n + 1) * sizeof (*sorted));
-    struct pieces ps = { 0 }, best = { 0 };
+    double *sorted = xarray (n, sizeof (*sorted));
+    struct pieces ps = { 0 }, best;
     double same = fmax (eps, RESOLUTION) / CLUSTER_APART;
     size_t known = 0;
-    int rc = -1;
 
     *cl = (struct clusters){ 0 };
-    if (!sorted)
-        return -1;
     for (size_t i = 0; i < n; i++)
         if (!isnan (v[i]))
             sorted[known++] = v[i];
-    if (known == 0) {
-        free (sorted);
-        return 0;
-    }
-    stats_sort (sorted, known);
-    same *= fabs (sorted[known / 2]);
-    ps.floor = same * same;
-    if (cut (&ps, sorted, known) == 0 && choose (&ps, &best) == 0) {
-        while (best.n > 1 && apart (&best, least (&best, apart))
-                                 < CLUSTER_APART)
+    if (known > 0) {
+        stats_sort (sorted, known);
+        same *= fabs (sorted[known / 2]);
+        ps.floor = same * same;
+        cut (&ps, sorted, known);
+        best = choose (&ps);
+        while (best.n > 1
+               && apart (&best, least (&best, apart)) < CLUSTER_APART)
             unite_at (&best, least (&best, apart));
-        rc = hand_over (cl, &best);
+        hand_over (cl, &best);
+        free (ps.p);
+        free (best.p);
     }
-    free (ps.p);
-    free (best.p);
     free (sorted);
-    return rc;
 }
 
 void clusters_clear (struct clusters *cl)
@@ -250,4 +232,97 @@ size_t clusters_of (const struct clusters *cl, double value)
            && value - cl->c[i].mean > cl->c[i + 1].mean - value)
         i++;
     return i;
+}
+
+/* Notes: each group knows which one is nearest to it, so that most steps look
+ * at a row of the matrix, not at all of it.
+ */
+
+struct linkage {
+    uint32_t n;
+    double *sum, *weight; /* [n * n] */
+    bool *gone;           /* [n] into another one */
+    uint32_t *near;       /* [n] the group nearest to it; itself: none */
+};
+
+static double mean (const struct linkage *k, uint32_t a, uint32_t b)
+{
+    double w = k->weight[(size_t)a * k->n + b];
+
+    return w > 0 ? k->sum[(size_t)a * k->n + b] / w : INFINITY;
+}
+
+static void look_near (struct linkage *k, uint32_t a)
+{
+    uint32_t best = a;
+    double min = INFINITY;
+
+    for (uint32_t b = 0; b < k->n; b++)
+        if (b != a && !k->gone[b] && mean (k, a, b) < min) {
+            min = mean (k, a, b);
+            best = b;
+        }
+    k->near[a] = best;
+}
+
+static void unite_groups (struct linkage *k, uint32_t a, uint32_t b)
+{
+    k->gone[b] = true;
+    for (uint32_t c = 0; c < k->n; c++) {
+        size_t to = (size_t)a * k->n + c, from = (size_t)b * k->n + c;
+
+        if (c == a || k->gone[c])
+            continue;
+        k->sum[(size_t)c * k->n + a] = k->sum[to] += k->sum[from];
+        k->weight[(size_t)c * k->n + a] = k->weight[to] += k->weight[from];
+    }
+    look_near (k, a);
+    for (uint32_t c = 0; c < k->n; c++) {
+        if (c == a || k->gone[c])
+            continue;
+        if (k->near[c] == a || k->near[c] == b)
+            look_near (k, c);
+        else if (mean (k, c, a) < mean (k, c, k->near[c]))
+            k->near[c] = a;
+    }
+}
+
+static uint32_t unite_all (struct linkage *k, struct merge *merge)
+{
+    for (uint32_t a = 0; a < k->n; a++)
+        look_near (k, a);
+    for (uint32_t n = 0;; n++) {
+        uint32_t best = k->n;
+
+        for (uint32_t a = 0; a < k->n; a++)
+            if (!k->gone[a] && k->near[a] != a
+                && (best == k->n
+                    || mean (k, a, k->near[a])
+                           < mean (k, best, k->near[best])))
+                best = a;
+        if (best == k->n)
+            return n;
+        merge[n] = (struct merge){
+            best,
+            k->near[best],
+            mean (k, best, k->near[best]),
+        };
+        unite_groups (k, merge[n].a, merge[n].b);
+    }
+}
+
+uint32_t linkage (uint32_t n, double *sum, double *weight, struct merge *merge)
+{
+    struct linkage k = {
+        .n = n,
+        .sum = sum,
+        .weight = weight,
+        .gone = xcalloc (n, sizeof (*k.gone)),
+        .near = xarray (n, sizeof (*k.near)),
+    };
+    uint32_t merges = unite_all (&k, merge);
+
+    free (k.gone);
+    free (k.near);
+    return merges;
 }

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+
 #define CLUSTER_APART 4.0
 
 enum {
@@ -37,13 +38,29 @@ bool cluster_less (double a, double b, double eps);
 
 /* Find the clusters of the n values, NANs aside, by the rule above. Values
  * that differ by no more than eps (as above) are never told apart. Cost:
- * n log n, and some 10^7 steps. Return 0, or -1 with errno ENOMEM.
+ * n log n, and some 10^7 steps.
  */
-int clusters_find (struct clusters *cl, const double *v, size_t n,
-                   double eps);
+void clusters_find (struct clusters *cl, const double *v, size_t n,
+                    double eps);
 void clusters_clear (struct clusters *cl);
 
 /* The cluster of a value: the one whose mean is nearest. */
 size_t clusters_of (const struct clusters *cl, double value);
+
+/* Average linkage: what is near to each other becomes a group, the two groups
+ * first whose pairs are nearest in the mean.
+ */
+struct merge {
+    uint32_t a, b; /* b's group goes into a's; one is called by a member */
+    double mean;   /* of the pairs between them */
+};
+
+/* Link n, of which each pair has a weight (0: not known) and a value times its
+ * weight, in symmetric matrices [n * n] that are used up. Return how many
+ * merges there are in merge [n - 1], by rising mean. Cost: n^2 to
+ * n^3.
+ */
+uint32_t linkage (uint32_t n, double *sum, double *weight,
+                  struct merge *merge);
 
 #endif /* COMPARE_CLUSTER_H */

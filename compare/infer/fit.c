@@ -13,12 +13,12 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "compare/infer/routes.h"
 #include "core/linear/covariance.h"
 #include "core/linear/lsq.h"
 #include "core/linear/sparse.h"
 #include "core/paths/paths.h"
 #include "core/plan/rref.h"
+#include "util/alloc.h"
 
 enum {
     EXACT_MAX = 4096, /* edges whose standard errors are exact */
@@ -28,7 +28,7 @@ enum {
 
 #define NONE UINT32_MAX
 
-struct work {
+struct fitting {
     struct fit *fit;
     const struct topology_model *m;
     const struct infer_matrix *w;
@@ -42,9 +42,9 @@ struct work {
 };
 
 /* Call fn for the round trip of each pair that was measured and is joined. */
-typedef int (*row_f) (struct work *w, const struct row *row, double ns);
+typedef void (*row_f) (struct fitting *w, const struct row *row, double ns);
 
-static int each_pair (struct work *w, row_f fn, struct error *err)
+static int each_pair (struct fitting *w, row_f fn, struct error *err)
 {
     size_t n = w->w->n;
     struct row row;
@@ -61,30 +61,29 @@ static int each_pair (struct work *w, row_f fn, struct error *err)
             }
             if (pathset_row (w->ps, a, b, &row, err) < 0)
                 return -1;
-            if (fn (w, &row, 2 * ns) < 0)
-                return error_nomem (err);
+            fn (w, &row, 2 * ns);
         }
     return 0;
 }
 
-static int eliminate (struct work *w, const struct row *row, double ns)
+static void eliminate (struct fitting *w, const struct row *row, double ns)
 {
     (void)ns;
     w->fit->pairs++;
-    return rref_add (w->form, row->link, row->count, row->n);
+    if (rref_add (w->form, row->link, row->count, row->n) < 0)
+        xcheck (NULL);
 }
 
-static int find_rank (struct work *w, struct error *err)
+static int find_rank (struct fitting *w, struct error *err)
 {
     struct fit *fit = w->fit;
     size_t n;
 
-    if (!(w->form = rref_create (fit->nedges)))
-        return error_nomem (err);
+    w->form = xcheck (rref_create (fit->nedges));
     if (each_pair (w, eliminate, err) < 0)
         return -1;
     if (rref_reduce (w->form) < 0)
-        return error_nomem (err);
+        xcheck (NULL);
     fit->rank = rref_rank (w->form);
     fit->dof = fit->pairs - fit->rank;
     for (uint32_t e = 0; e < fit->nedges; e++) {
@@ -96,7 +95,7 @@ static int find_rank (struct work *w, struct error *err)
     return 0;
 }
 
-static int add_row (struct work *w, const struct row *row, double ns)
+static void add_row (struct fitting *w, const struct row *row, double ns)
 {
     uint32_t col[ROW_MAX];
     int8_t value[ROW_MAX];
@@ -114,10 +113,9 @@ static int add_row (struct work *w, const struct row *row, double ns)
     }
     w->t[w->a->nrows] = ns;
     sparse_add (w->a, col, value, n);
-    return 0;
 }
 
-static int solve_columns (struct work *w, double *y, struct error *err)
+static int solve_columns (struct fitting *w, double *y, struct error *err)
 {
     static const struct covariance_options exact = {
         .exact = EXACT_MAX, .sketch = SKETCH, .tolerance = LSQ_ROUGH,
@@ -150,7 +148,7 @@ done:
 }
 
 /* Sums of squares of half round trips, which are the latencies measured. */
-static void judge_fit (struct work *w, const double *y)
+static void judge_fit (struct fitting *w, const double *y)
 {
     struct fit *fit = w->fit;
     double residual = 0;
@@ -180,54 +178,45 @@ static void judge_fit (struct work *w, const double *y)
                            / (total / (double)(fit->pairs - 1));
 }
 
-static int fit_rows (struct work *w, struct error *err)
+static int fit_rows (struct fitting *w, struct error *err)
 {
-    double *y = NULL;
+    double *y = xcalloc (w->ncols, sizeof (*y));
     int rc = -1;
 
-    w->t = calloc (w->fit->pairs + 1, sizeof (*w->t));
-    y = calloc (w->ncols + 1, sizeof (*y));
+    w->t = xcalloc (w->fit->pairs, sizeof (*w->t));
     w->a = sparse_create (w->ncols);
-    if (!w->t || !y) {
-        error_nomem (err);
-        goto done;
-    }
     w->fit->apart = 0;
-    if (each_pair (w, add_row, err) < 0 || solve_columns (w, y, err) < 0)
-        goto done;
-    judge_fit (w, y);
-    rc = 0;
-done:
+    if (each_pair (w, add_row, err) == 0 && solve_columns (w, y, err) == 0) {
+        judge_fit (w, y);
+        rc = 0;
+    }
     free (y);
     return rc;
 }
 
-static int prepare (struct work *w, struct error *err)
+static int prepare (struct fitting *w, struct error *err)
 {
     struct fit *fit = w->fit;
     size_t n = fit->nedges;
 
     fit->residual_ns = fit->r2 = fit->r2_adjusted = NAN;
-    fit->latency_ns = calloc (n + 1, sizeof (*fit->latency_ns));
-    fit->stderr_ns = calloc (n + 1, sizeof (*fit->stderr_ns));
-    fit->determined = calloc (n + 1, sizeof (*fit->determined));
-    w->column = calloc (n + 1, sizeof (*w->column));
-    if (!fit->latency_ns || !fit->stderr_ns || !fit->determined || !w->column)
-        return error_nomem (err);
+    fit->latency_ns = xarray (n, sizeof (*fit->latency_ns));
+    fit->stderr_ns = xarray (n, sizeof (*fit->stderr_ns));
+    fit->determined = xcalloc (n, sizeof (*fit->determined));
+    w->column = xcalloc (n, sizeof (*w->column));
     for (size_t e = 0; e < n; e++) {
         fit->latency_ns[e] = w->m->edge[e].latency_ns;
         fit->stderr_ns[e] = NAN;
     }
-    if (!(w->routes = routes_create (w->m, err))
-        || !(w->ps = routes_nodes (w->routes, err)))
-        return -1;
-    return 0;
+    w->routes = routes_create (w->m);
+    w->ps = routes_nodes (w->routes, err);
+    return w->ps ? 0 : -1;
 }
 
 int fit_model (struct fit *fit, const struct topology_model *m,
                const struct infer_matrix *w, struct error *err)
 {
-    struct work work = { .fit = fit, .m = m, .w = w };
+    struct fitting work = { .fit = fit, .m = m, .w = w };
     int rc = -1;
 
     *fit = (struct fit){ .nedges = m->nedges };

@@ -5,6 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "util/alloc.h"
+
 #define NONE TOPOLOGY_NONE
 
 int join_external (struct infer_matrix *m, uint32_t external,
@@ -70,13 +72,10 @@ static int find_shorter (struct joint *j, const struct join_part *p,
                          struct error *err)
 {
     const struct topology_model *m = p->cores;
-    double *d = calloc ((size_t)m->nnodes * m->nvertices + 1, sizeof (*d));
+    double *d = xarray ((size_t)m->nnodes * m->nvertices, sizeof (*d));
     double least = INFINITY;
 
-    if (!d || topology_paths (m, d, NULL) < 0) {
-        free (d);
-        return error_nomem (err);
-    }
+    topology_paths (m, d, NULL);
     for (uint32_t v = 0; v < m->nnodes; v++)
         if (v != p->external && (p->by == NONE || p->by == v))
             least = fmin (least, d[(size_t)p->external * m->nvertices + v]);
@@ -101,8 +100,7 @@ static int create_nodes (struct joint *j, struct error *err)
     if (n > INFER_MAX_NODES)
         return error_input (err, "nodes and cores are more than %d",
                             INFER_MAX_NODES);
-    if (!(label = calloc (n + 1, sizeof (*label))))
-        return error_nomem (err);
+    label = xarray (n, sizeof (*label));
     n = 0;
     for (uint32_t v = 0; v < m->nnodes; v++)
         if (j->part_of[v] == NONE) {
@@ -119,7 +117,7 @@ static int create_nodes (struct joint *j, struct error *err)
     }
     j->out = topology_create (n, label);
     free (label);
-    return j->out ? 0 : error_nomem (err);
+    return 0;
 }
 
 static int copy_edges (struct joint *j, const struct topology_model *m,
@@ -128,7 +126,6 @@ static int copy_edges (struct joint *j, const struct topology_model *m,
 {
     for (size_t i = 0; i < m->nedges; i++) {
         const struct topology_edge *e = &m->edge[i];
-        uint32_t a = vertex[e->a], b = vertex[e->b];
         double ns = e->latency_ns;
 
         if (shorter && e->a < m->nnodes)
@@ -139,8 +136,7 @@ static int copy_edges (struct joint *j, const struct topology_model *m,
             return error_input (err, "an edge of %s, %.0f ns, is shorter than "
                                      "the way out of the node",
                                 m->label[e->a], e->latency_ns);
-        if (topology_add_edge (j->out, a, b, ns) < 0)
-            return error_nomem (err);
+        topology_add_edge (j->out, vertex[e->a], vertex[e->b], ns);
         j->out->edge[j->out->nedges - 1].rate = e->rate;
     }
     return 0;
@@ -150,11 +146,9 @@ static int copy_edges (struct joint *j, const struct topology_model *m,
 static int add_nodes (struct joint *j, uint32_t *way, struct error *err)
 {
     const struct topology_model *m = j->nodes;
-    uint32_t *vertex = calloc (m->nvertices + 1, sizeof (*vertex));
+    uint32_t *vertex = xarray (m->nvertices, sizeof (*vertex));
     int rc;
 
-    if (!vertex)
-        return error_nomem (err);
     for (uint32_t v = 0; v < m->nvertices; v++) {
         uint32_t part = v < m->nnodes ? j->part_of[v] : NONE;
 
@@ -175,11 +169,9 @@ static int add_part (struct joint *j, size_t i, uint32_t way,
 {
     const struct join_part *p = &j->part[i];
     const struct topology_model *m = p->cores;
-    uint32_t *vertex = calloc (m->nvertices + 1, sizeof (*vertex));
+    uint32_t *vertex = xarray (m->nvertices, sizeof (*vertex));
     int rc;
 
-    if (!vertex)
-        return error_nomem (err);
     for (uint32_t v = 0; v < m->nvertices; v++)
         vertex[v] = v == p->external ? way
                     : v < m->nnodes ? j->first[i] + v - (v > p->external)
@@ -201,8 +193,7 @@ static int join_all (struct joint *j, uint32_t *way, struct error *err)
     for (size_t i = 0; i < j->nparts; i++)
         if (add_part (j, i, way[i], err) < 0)
             return -1;
-    if (topology_normal (j->out, 0) < 0)
-        return error_nomem (err);
+    topology_normal (j->out, 0);
     return 0;
 }
 
@@ -214,19 +205,14 @@ struct topology_model *join_models (const struct topology_model *nodes,
         .nodes = nodes,
         .part = part,
         .nparts = n,
-        .part_of = calloc (nodes->nnodes + 1, sizeof (*j.part_of)),
-        .shorter = calloc (nodes->nnodes + 1, sizeof (*j.shorter)),
-        .node = calloc (nodes->nnodes + 1, sizeof (*j.node)),
-        .first = calloc (n + 1, sizeof (*j.first)),
+        .part_of = xcalloc (nodes->nnodes, sizeof (*j.part_of)),
+        .shorter = xcalloc (nodes->nnodes, sizeof (*j.shorter)),
+        .node = xcalloc (nodes->nnodes, sizeof (*j.node)),
+        .first = xcalloc (n, sizeof (*j.first)),
     };
-    uint32_t *way = calloc (n + 1, sizeof (*way));
-    int rc = -1;
+    uint32_t *way = xcalloc (n, sizeof (*way));
 
-    if (!j.part_of || !j.shorter || !j.node || !j.first || !way)
-        error_nomem (err);
-    else
-        rc = join_all (&j, way, err);
-    if (rc < 0) {
+    if (join_all (&j, way, err) < 0) {
         topology_destroy (j.out);
         j.out = NULL;
     }

@@ -3,11 +3,13 @@
 #include "config.h"
 #include "compare/infer/matrix.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/alloc.h"
 #include "util/file.h"
 #include "util/text.h"
 
@@ -24,33 +26,22 @@ struct infer_matrix *infer_matrix_create (uint32_t n, struct error *err)
                      INFER_MAX_NODES);
         return NULL;
     }
-    m = calloc (1, sizeof (*m));
-    if (!m
-        || !(m->ns = malloc ((size_t)n * n * sizeof (*m->ns)))
-        || !(m->label = calloc (n, sizeof (*m->label))))
-        goto nomem;
+    m = xcalloc (1, sizeof (*m));
     m->n = n;
+    m->ns = xarray ((size_t)n * n, sizeof (*m->ns));
+    m->label = xarray (n, sizeof (*m->label));
     for (size_t i = 0; i < (size_t)n * n; i++)
         m->ns[i] = i % (n + 1) ? NAN : 0;
-    for (uint32_t i = 0; i < n; i++) {
-        char number[16];
-
-        snprintf (number, sizeof (number), "%u", i + 1);
-        if (!(m->label[i] = strdup (number)))
-            goto nomem;
-    }
+    for (uint32_t i = 0; i < n; i++)
+        m->label[i] = xasprintf ("%u", i + 1);
     return m;
-nomem:
-    infer_matrix_destroy (m);
-    error_nomem (err);
-    return NULL;
 }
 
 void infer_matrix_destroy (struct infer_matrix *m)
 {
     if (!m)
         return;
-    for (uint32_t i = 0; m->label && i < m->n; i++)
+    for (uint32_t i = 0; i < m->n; i++)
         free (m->label[i]);
     free (m->label);
     free (m->ns);
@@ -64,8 +55,7 @@ int infer_matrix_name (struct infer_matrix *m, uint32_t a, const char *label,
 
     if (!*label || strlen (label) > INFER_MAX_LABEL)
         return error_input (err, "a label has 1 to %d bytes", INFER_MAX_LABEL);
-    if (!(copy = strdup (label)))
-        return error_nomem (err);
+    copy = xstrdup (label);
     text_clean (copy);
     for (char *c = copy; (c = strpbrk (c, " #"));)
         *c = '?';
@@ -257,11 +247,7 @@ static struct infer_matrix *part (const struct infer_matrix *m,
             infer_matrix_set (p, a, b,
                               infer_matrix_at (m, kept[a], kept[b]));
         free (p->label[a]);
-        if (!(p->label[a] = strdup (m->label[kept[a]]))) {
-            infer_matrix_destroy (p);
-            error_nomem (err);
-            return NULL;
-        }
+        p->label[a] = xstrdup (m->label[kept[a]]);
     }
     return p;
 }
@@ -270,33 +256,103 @@ struct infer_matrix *infer_matrix_measured (const struct infer_matrix *m,
                                             char ***lost, size_t *nlost,
                                             struct error *err)
 {
-    uint32_t *kept = calloc (m->n, sizeof (*kept));
+    uint32_t *kept = xarray (m->n, sizeof (*kept));
     struct infer_matrix *p = NULL;
     uint32_t n = 0;
 
     *nlost = 0;
-    if (!(*lost = calloc (m->n, sizeof (**lost))) || !kept)
-        goto nomem;
+    *lost = xarray (m->n, sizeof (**lost));
     for (uint32_t a = 0; a < m->n; a++)
         if (is_measured (m, a))
             kept[n++] = a;
-        else if (!((*lost)[(*nlost)++] = strdup (m->label[a])))
-            goto nomem;
+        else
+            (*lost)[(*nlost)++] = xstrdup (m->label[a]);
     if (n == 0)
         error_world (err, "no pair was measured");
     else
         p = part (m, kept, n, err);
-    goto out;
-nomem:
-    error_nomem (err);
-out:
     free (kept);
-    for (size_t i = 0; !p && i < *nlost; i++)
+    if (p)
+        return p;
+    for (size_t i = 0; i < *nlost; i++)
         free ((*lost)[i]);
-    if (!p) {
-        free (*lost);
-        *lost = NULL;
-        *nlost = 0;
+    free (*lost);
+    *lost = NULL;
+    *nlost = 0;
+    return NULL;
+}
+
+/* Pairs and paths as a matrix. */
+
+struct infer_matrix *infer_matrix_of_series (const struct series *s,
+                                             uint64_t length,
+                                             enum series_stat stat,
+                                             struct error *err)
+{
+    struct infer_matrix *m;
+    size_t known = 0;
+
+    stat = series_stat_known (s, stat);
+    if (!series_stat_is_time (stat)) {
+        error_input (err, "the %s of repeats is no time",
+                     series_stat_name (stat));
+        return NULL;
     }
-    return p;
+    if (!(m = infer_matrix_create (s->nprocesses, err)))
+        return NULL;
+    for (uint32_t i = 0; i < s->nprocesses; i++)
+        if (infer_matrix_name (m, i, s->process[i].label, err) < 0)
+            goto error;
+    for (size_t i = 0; i < s->npairs; i++) {
+        const struct series_pair *p = &s->pair[i];
+        double ns = p->time_ns[stat];
+
+        if (p->length != length || p->a == p->b || !series_measured (p)
+            || !isfinite (ns) || ns <= 0)
+            continue;
+        m->ns[(size_t)p->a * m->n + p->b] = ns;
+        known++;
+    }
+    if (known == 0) {
+        error_input (err, "no pair was measured by messages of %" PRIu64
+                     " bytes", length);
+        goto error;
+    }
+    infer_matrix_mean (m);
+    return m;
+error:
+    infer_matrix_destroy (m);
+    return NULL;
+}
+
+struct infer_matrix *infer_matrix_of_paths (const struct pathset *ps,
+                                            struct error *err)
+{
+    size_t n = pathset_size (ps);
+    uint32_t arc[PATH_MAX_HOPS];
+    struct infer_matrix *m;
+
+    if (n > INFER_MAX_NODES) {
+        error_input (err, "%zu endpoints: %d at most make a matrix", n,
+                     INFER_MAX_NODES);
+        return NULL;
+    }
+    if (!(m = infer_matrix_create (n, err)))
+        return NULL;
+    for (size_t a = 0; a < n; a++) {
+        if (infer_matrix_name (m, a, pathset_endpoint (ps, a)->name, err) < 0)
+            goto error;
+        for (size_t b = 0; b < n; b++) {
+            int links = a == b ? 0 : pathset_walk (ps, a, b, arc, err);
+
+            if (links < 0)
+                goto error;
+            m->ns[a * n + b] = links;
+        }
+    }
+    infer_matrix_mean (m);
+    return m;
+error:
+    infer_matrix_destroy (m);
+    return NULL;
 }

@@ -15,15 +15,182 @@
  * become means. Then a pair is an edge unless there is a path as short.
  */
 #include "config.h"
-#include "compare/infer/mesh.h"
+#include "compare/infer/steps.h"
 
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "compare/infer/basic.h"
 #include "compare/infer/cluster.h"
+#include "compare/infer/infer.h"
+#include "util/alloc.h"
+
+/*
+ * Edges unless a path is as short
+ */
+
+struct basic_edge {
+    uint32_t a, b; /* a < b */
+};
+
+struct pair_length {
+    double d;
+    uint32_t a, b;
+};
+
+/* What is known while edges are drawn: the neighbours of v so far are
+ * next[v * n ..].
+ */
+struct drawing {
+    const double *d;
+    uint32_t n;
+    double slack, eps;
+    uint32_t *next, *degree;
+};
+
+static int by_length (const void *va, const void *vb)
+{
+    const struct pair_length *a = va, *b = vb;
+
+    if (a->d != b->d)
+        return a->d < b->d ? -1 : 1;
+    if (a->a != b->a)
+        return a->a < b->a ? -1 : 1;
+    return (a->b > b->b) - (a->b < b->b);
+}
+
+/* Whether a path from a over a neighbour of b is as short as ab. Its first part
+ * has been looked at before ab, so that it is joined: what is as short but for
+ * noise must not stand in for each other.
+ */
+static bool path_over (const struct drawing *g, uint32_t a, uint32_t b)
+{
+    double ab = g->d[(size_t)a * g->n + b];
+
+    for (uint32_t i = 0; i < g->degree[b]; i++) {
+        uint32_t over = g->next[(size_t)b * g->n + i];
+        double first = g->d[(size_t)a * g->n + over];
+        double path = first + g->d[(size_t)over * g->n + b];
+
+        if (!(first < ab))
+            continue;
+        if (path <= ab + g->slack
+            || (g->eps > 0 && !cluster_less (ab, path, g->eps)))
+            return true;
+    }
+    return false;
+}
+
+static void join (struct drawing *g, uint32_t a, uint32_t b)
+{
+    g->next[(size_t)a * g->n + g->degree[a]++] = b;
+    g->next[(size_t)b * g->n + g->degree[b]++] = a;
+}
+
+/* The pairs that are known, by rising length. */
+static size_t sort_pairs (const double *d, uint32_t n, struct pair_length *pair)
+{
+    size_t count = 0;
+
+    for (uint32_t a = 0; a < n; a++)
+        for (uint32_t b = a + 1; b < n; b++)
+            if (!isnan (d[(size_t)a * n + b]))
+                pair[count++] = (struct pair_length){ d[(size_t)a * n + b], a, b };
+    qsort (pair, count, sizeof (*pair), by_length);
+    return count;
+}
+
+/* The edges of n vertices that are d [n * n] apart (NAN: not known, no edge),
+ * by rising d, into edge, which the caller frees. A path is as short if it is
+ * longer by no more than `slack`, nor by more than eps, relatively.
+ */
+static size_t basic_edges (const double *d, uint32_t n, double slack,
+                           double eps, struct basic_edge **edge)
+{
+    size_t pairs = (size_t)n * (n - 1) / 2;
+    struct drawing g = {
+        .d = d,
+        .n = n,
+        .slack = slack,
+        .eps = eps,
+        .next = xarray ((size_t)n * n, sizeof (*g.next)),
+        .degree = xcalloc (n, sizeof (*g.degree)),
+    };
+    struct pair_length *pair = xarray (pairs, sizeof (*pair));
+    size_t count = 0;
+
+    *edge = xarray (pairs, sizeof (**edge));
+    pairs = sort_pairs (d, n, pair);
+    for (size_t i = 0; i < pairs; i++) {
+        uint32_t a = pair[i].a, b = pair[i].b;
+
+        if (path_over (&g, a, b) || path_over (&g, b, a))
+            continue;
+        join (&g, a, b);
+        (*edge)[count++] = (struct basic_edge){ a, b };
+    }
+    free (pair);
+    free (g.next);
+    free (g.degree);
+    return count;
+}
+
+/* The matrix with each latency replaced by its cluster's mean; *slack is what
+ * sums of them may be off by.
+ */
+static double *clustered (const struct infer_matrix *m, double *slack)
+{
+    size_t n = (size_t)m->n * m->n;
+    double *d = xarray (n, sizeof (*d));
+    double *v = xarray (n, sizeof (*v));
+    struct clusters cl;
+    double squares = 0;
+    size_t count = 0;
+
+    for (uint32_t a = 0; a < m->n; a++)
+        for (uint32_t b = a + 1; b < m->n; b++)
+            v[count++] = infer_matrix_at (m, a, b);
+    clusters_find (&cl, v, count, 0);
+    for (size_t i = 0; i < n; i++)
+        d[i] = isnan (m->ns[i]) || cl.n == 0
+                   ? NAN
+                   : cl.c[clusters_of (&cl, m->ns[i])].mean;
+    count = 0;
+    for (size_t i = 0; i < cl.n; i++) {
+        squares += cl.c[i].sd * cl.c[i].sd * (double)cl.c[i].n;
+        count += cl.c[i].n;
+    }
+    *slack = count ? CLUSTER_APART * sqrt (squares / (double)count)
+                         + 1e-9 * cl.c[cl.n - 1].mean
+                   : 0;
+    clusters_clear (&cl);
+    free (v);
+    return d;
+}
+
+struct topology_model *infer_basic (const struct infer_matrix *m, double eps)
+{
+    struct topology_model *model
+        = topology_create (m->n, (const char *const *)m->label);
+    double slack = 0;
+    double *own = eps > 0 ? NULL : clustered (m, &slack);
+    const double *d = own ? own : m->ns;
+    struct basic_edge *edge;
+    size_t n = basic_edges (d, m->n, slack, eps, &edge);
+
+    for (size_t i = 0; i < n; i++)
+        topology_add_edge (model, edge[i].a, edge[i].b,
+                           d[(size_t)edge[i].a * m->n + edge[i].b]);
+    topology_normal (model, 0);
+    free (edge);
+    free (own);
+    return model;
+}
+
+/*
+ * The mesh
+ */
 
 enum { ROUNDS = 8 };
 
@@ -81,12 +248,10 @@ static double least_product (const struct mesh *k, uint32_t v, double more)
 }
 
 /* Lengthen the ends by what all products leave. */
-static int find_ends (struct mesh *k, double more)
+static void find_ends (struct mesh *k, double more)
 {
-    double *longer = malloc ((k->n + 1) * sizeof (*longer));
+    double *longer = xarray (k->n, sizeof (*longer));
 
-    if (!longer)
-        return -1;
     for (uint32_t v = 0; v < k->n; v++)
         longer[v] = fmax (least_product (k, v, more), 0);
     for (uint32_t v = 0; v < k->n; v++) {
@@ -98,7 +263,6 @@ static int find_ends (struct mesh *k, double more)
         k->end[v] += longer[v];
     }
     free (longer);
-    return 0;
 }
 
 /* Move the ends so that distances are as near to `mean` as they can be: with
@@ -127,112 +291,93 @@ static double fit_ends (struct mesh *k, const double *mean, double *rest)
 }
 
 /* The mean of its cluster for each distance. Returns whether noise explains
- * the clusters; -1 without memory.
+ * the clusters.
  */
-static int means (const struct mesh *k, double *mean)
+static bool means (const struct mesh *k, double *mean)
 {
     size_t n = (size_t)k->n * k->n, count = 0;
-    double *v = malloc ((n + 1) * sizeof (*v));
-    struct clusters cl = { 0 };
-    int rc = 1;
+    double *v = xarray (n, sizeof (*v));
+    struct clusters cl;
+    bool explained = true;
 
-    if (!v)
-        return -1;
     for (uint32_t a = 0; a < k->n; a++)
         for (uint32_t b = 0; b < a; b++)
             v[count++] = *at (k, a, b);
-    if (clusters_find (&cl, v, count, 0) < 0) {
-        free (v);
-        return -1;
-    }
+    clusters_find (&cl, v, count, 0);
     for (size_t i = 0; i < cl.n; i++)
-        rc = rc && cl.c[i].sd <= k->zero / 2;
-    for (size_t i = 0; rc && i < n; i++)
+        explained = explained && cl.c[i].sd <= k->zero / 2;
+    for (size_t i = 0; explained && i < n; i++)
         mean[i] = isnan (k->d[i]) || cl.n == 0 || i % (k->n + 1) == 0
                       ? k->d[i]
                       : cl.c[clusters_of (&cl, k->d[i])].mean;
     clusters_clear (&cl);
     free (v);
-    return rc;
+    return explained;
 }
 
 /* Make distances the same that are alike, if they are. */
-static int draw_together (struct mesh *k)
+static void draw_together (struct mesh *k)
 {
-    double *mean = malloc (((size_t)k->n * k->n + 1) * sizeof (*mean));
-    double *rest = malloc ((k->n + 1) * sizeof (*rest));
-    int rc = -1;
+    double *mean = xarray ((size_t)k->n * k->n, sizeof (*mean));
+    double *rest = xarray (k->n, sizeof (*rest));
+    bool alike = true;
 
-    if (!mean || !rest)
-        goto out;
-    for (int i = 0; i < ROUNDS; i++) {
-        rc = means (k, mean);
-        if (rc <= 0)
-            goto out;
-        if (fit_ends (k, mean, rest) < 1e-6 * k->zero)
+    for (int i = 0; i < ROUNDS && alike; i++) {
+        alike = means (k, mean);
+        if (alike && fit_ends (k, mean, rest) < 1e-6 * k->zero)
             break;
     }
-    rc = means (k, mean);
-    if (rc == 1) {
+    if (alike && means (k, mean)) {
         memcpy (k->d, mean, (size_t)k->n * k->n * sizeof (*mean));
-        rc = find_ends (k, 0);
+        find_ends (k, 0);
     }
-out:
     free (mean);
     free (rest);
-    return rc;
 }
 
 /* The vertices of the mesh: where an end has a length, a switch. */
-static int add_ends (const struct mesh *k, struct topology_model *m,
-                     uint32_t *vertex)
+static void add_ends (const struct mesh *k, struct topology_model *m,
+                      uint32_t *vertex)
 {
     for (uint32_t v = 0; v < k->n; v++) {
         vertex[v] = k->l->vertex[v];
         if (k->end[v] <= k->zero)
             continue;
         vertex[v] = topology_add_switch (m);
-        if (topology_add_edge (m, k->l->vertex[v], vertex[v], k->end[v]) < 0)
-            return -1;
+        topology_add_edge (m, k->l->vertex[v], vertex[v], k->end[v]);
     }
-    return 0;
 }
 
-static int add_edges (const struct mesh *k, struct topology_model *m)
+static void add_edges (const struct mesh *k, struct topology_model *m)
 {
-    uint32_t *vertex = malloc ((k->n + 1) * sizeof (*vertex));
-    struct basic_edge *edge = NULL;
-    int64_t n = -1;
+    uint32_t *vertex = xarray (k->n, sizeof (*vertex));
+    struct basic_edge *edge;
+    size_t n = basic_edges (k->d, k->n, k->zero, 0, &edge);
 
-    if (vertex && add_ends (k, m, vertex) == 0)
-        n = basic_edges (k->d, k->n, k->zero, 0, &edge);
-    for (int64_t i = 0; i < n; i++)
-        if (topology_add_edge (m, vertex[edge[i].a], vertex[edge[i].b],
-                               fmax (0, *at (k, edge[i].a, edge[i].b))) < 0)
-            n = -1;
+    add_ends (k, m, vertex);
+    for (size_t i = 0; i < n; i++)
+        topology_add_edge (m, vertex[edge[i].a], vertex[edge[i].b],
+                           fmax (0, *at (k, edge[i].a, edge[i].b)));
     free (edge);
     free (vertex);
-    return n < 0 ? -1 : 0;
 }
 
-int mesh_join (const struct level *l, double zero, struct topology_model *m)
+void mesh_join (const struct level *l, double zero, struct topology_model *m)
 {
     struct mesh k = {
         .n = l->n,
         .zero = zero,
         .l = l,
-        .end = calloc ((size_t)l->n + 1, sizeof (*k.end)),
-        .d = malloc (((size_t)l->n * l->n + 1) * sizeof (*k.d)),
+        .end = xcalloc (l->n, sizeof (*k.end)),
+        .d = xarray ((size_t)l->n * l->n, sizeof (*k.d)),
     };
-    int rc = -1;
 
-    if (k.end && k.d) {
-        cut_ends (&k);
-        rc = l->n < 3 || (find_ends (&k, zero) == 0 && draw_together (&k) >= 0)
-                 ? add_edges (&k, m)
-                 : -1;
+    cut_ends (&k);
+    if (l->n >= 3) {
+        find_ends (&k, zero);
+        draw_together (&k);
     }
+    add_edges (&k, m);
     free (k.end);
     free (k.d);
-    return rc;
 }

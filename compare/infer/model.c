@@ -4,49 +4,40 @@
 #include "compare/infer/model.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "compare/infer/matrix.h"
+#include "util/alloc.h"
+#include "util/csr.h"
 #include "util/rng.h"
+#include "util/sets.h"
+#include "util/sort.h"
 
 struct topology_model *topology_create (uint32_t nnodes,
                                         const char *const *label)
 {
-    struct topology_model *m = calloc (1, sizeof (*m));
+    struct topology_model *m = xcalloc (1, sizeof (*m));
 
-    if (!m || !(m->label = calloc ((size_t)nnodes + 1, sizeof (*m->label))))
-        goto nomem;
+    m->label = xarray (nnodes, sizeof (*m->label));
     m->nnodes = m->nvertices = nnodes;
     m->r2 = NAN;
-    for (uint32_t i = 0; i < nnodes; i++) {
-        char number[16];
-
-        snprintf (number, sizeof (number), "%u", i + 1);
-        if (!(m->label[i] = strdup (label ? label[i] : number)))
-            goto nomem;
-    }
+    for (uint32_t i = 0; i < nnodes; i++)
+        m->label[i] = label ? xstrdup (label[i]) : xasprintf ("%u", i + 1);
     return m;
-nomem:
-    topology_destroy (m);
-    errno = ENOMEM;
-    return NULL;
 }
 
 struct topology_model *topology_copy (const struct topology_model *m)
 {
     struct topology_model *copy
         = topology_create (m->nnodes, (const char *const *)m->label);
-    size_t bytes = m->nedges * sizeof (*m->edge);
 
-    if (!copy || !(copy->edge = malloc (bytes + 1))) {
-        topology_destroy (copy);
-        return NULL;
-    }
-    memcpy (copy->edge, m->edge, bytes);
-    copy->nedges = copy->edges_size = m->nedges;
+    for (size_t i = 0; i < m->nedges; i++)
+        topology_add_edge (copy, m->edge[i].a, m->edge[i].b,
+                           m->edge[i].latency_ns);
     copy->nvertices = m->nvertices;
     copy->noise_ns = m->noise_ns;
     copy->r2 = m->r2;
@@ -56,21 +47,35 @@ struct topology_model *topology_copy (const struct topology_model *m)
 
 void topology_destroy (struct topology_model *m)
 {
-    int saved = errno;
-
     if (!m)
         return;
-    for (uint32_t i = 0; m->label && i < m->nnodes; i++)
+    for (uint32_t i = 0; i < m->nnodes; i++)
         free (m->label[i]);
     free (m->label);
     free (m->edge);
     free (m);
-    errno = saved;
 }
 
 uint32_t topology_add_switch (struct topology_model *m)
 {
     return m->nvertices++;
+}
+
+uint32_t topology_find (const struct topology_model *m, const char *label)
+{
+    for (uint32_t i = 0; i < m->nnodes; i++)
+        if (strcmp (m->label[i], label) == 0)
+            return i;
+    return TOPOLOGY_NONE;
+}
+
+void topology_name (const struct topology_model *m, uint32_t vertex, char *buf,
+                    size_t size)
+{
+    if (vertex < m->nnodes)
+        snprintf (buf, size, "%s", m->label[vertex]);
+    else
+        snprintf (buf, size, "switch %u", vertex - m->nnodes + 1);
 }
 
 int topology_add_edge (struct topology_model *m, uint32_t a, uint32_t b,
@@ -80,15 +85,7 @@ int topology_add_edge (struct topology_model *m, uint32_t a, uint32_t b,
         errno = EINVAL;
         return -1;
     }
-    if (m->nedges == m->edges_size) {
-        size_t size = 2 * m->edges_size + 64;
-        struct topology_edge *p = realloc (m->edge, size * sizeof (*p));
-
-        if (!p)
-            return -1;
-        m->edge = p;
-        m->edges_size = size;
-    }
+    m->edge = xgrow (m->edge, m->nedges, sizeof (*m->edge));
     m->edge[m->nedges++] = (struct topology_edge){
         .a = a < b ? a : b,
         .b = a < b ? b : a,
@@ -102,10 +99,10 @@ static int by_ends (const void *va, const void *vb)
     const struct topology_edge *a = va, *b = vb;
 
     if (a->a != b->a)
-        return a->a < b->a ? -1 : 1;
+        return util_compare (a->a, b->a);
     if (a->b != b->b)
-        return a->b < b->b ? -1 : 1;
-    return (a->latency_ns > b->latency_ns) - (a->latency_ns < b->latency_ns);
+        return util_compare (a->b, b->b);
+    return util_compare (a->latency_ns, b->latency_ns);
 }
 
 size_t topology_edge_of (const struct topology_model *m, uint32_t a,
@@ -158,13 +155,6 @@ static void sort_edges (struct topology_model *m)
     m->nedges = kept;
 }
 
-static uint32_t root_of (uint32_t *parent, uint32_t v)
-{
-    while (parent[v] != v)
-        v = parent[v] = parent[parent[v]];
-    return v;
-}
-
 /* Draw switches together that are no further apart than `zero`. */
 static void join_near (struct topology_model *m, double zero, uint32_t *parent)
 {
@@ -174,11 +164,11 @@ static void join_near (struct topology_model *m, double zero, uint32_t *parent)
         const struct topology_edge *e = &m->edge[i];
 
         if (e->a >= m->nnodes && e->b >= m->nnodes && e->latency_ns <= zero)
-            parent[root_of (parent, e->a)] = root_of (parent, e->b);
+            parent[sets_find (parent, e->a)] = sets_find (parent, e->b);
     }
     for (size_t i = 0; i < m->nedges; i++) {
-        m->edge[i].a = root_of (parent, m->edge[i].a);
-        m->edge[i].b = root_of (parent, m->edge[i].b);
+        m->edge[i].a = sets_find (parent, m->edge[i].a);
+        m->edge[i].b = sets_find (parent, m->edge[i].b);
     }
     sort_edges (m);
 }
@@ -230,64 +220,51 @@ static bool drop_one (struct topology_model *m, uint32_t *degree,
     return false;
 }
 
-/* The edges of each vertex: those of v are edge[first[v]] .. of the list. */
-struct adjacency {
-    size_t *first; /* [nvertices + 1] */
-    size_t *edge;  /* [2 * nedges] */
-};
-
-static int adjacency_make (struct adjacency *adj,
-                           const struct topology_model *m)
+/* The edges of each vertex. */
+static struct csr edges_of_vertices (const struct topology_model *m)
 {
-    adj->first = calloc ((size_t)m->nvertices + 2, sizeof (*adj->first));
-    adj->edge = malloc ((2 * m->nedges + 1) * sizeof (*adj->edge));
-    if (!adj->first || !adj->edge)
-        return -1;
-    for (size_t i = 0; i < m->nedges; i++) {
-        adj->first[m->edge[i].a + 2]++;
-        adj->first[m->edge[i].b + 2]++;
-    }
-    for (size_t v = 2; v < (size_t)m->nvertices + 2; v++)
-        adj->first[v] += adj->first[v - 1];
-    for (size_t i = 0; i < m->nedges; i++) {
-        adj->edge[adj->first[m->edge[i].a + 1]++] = i;
-        adj->edge[adj->first[m->edge[i].b + 1]++] = i;
-    }
-    return 0;
-}
+    size_t *degree = xcalloc (m->nvertices, sizeof (*degree));
+    struct csr c;
 
-static void adjacency_clear (struct adjacency *adj)
-{
-    free (adj->first);
-    free (adj->edge);
+    for (size_t i = 0; i < m->nedges; i++) {
+        degree[m->edge[i].a]++;
+        degree[m->edge[i].b]++;
+    }
+    c = csr_create (m->nvertices, degree);
+    memset (degree, 0, m->nvertices * sizeof (*degree));
+    for (size_t i = 0; i < m->nedges; i++) {
+        const struct topology_edge *e = &m->edge[i];
+
+        c.v[c.start[e->a] + degree[e->a]++] = i;
+        c.v[c.start[e->b] + degree[e->b]++] = i;
+    }
+    free (degree);
+    return c;
 }
 
 /* Number switches as a walk over the edges, breadth first and by the old
  * numbers, meets them; those that nobody meets are no more.
  */
-static int renumber (struct topology_model *m)
+static void renumber (struct topology_model *m)
 {
-    uint32_t *number = malloc (((size_t)m->nvertices + 1) * sizeof (*number));
-    uint32_t *queue = malloc (((size_t)m->nvertices + 1) * sizeof (*queue));
-    struct adjacency adj = { 0 };
-    uint32_t head = 0, tail = 0, next = m->nnodes;
-    int rc = -1;
+    uint32_t *number = xarray (m->nvertices, sizeof (*number));
+    uint32_t *queue = xarray (m->nvertices, sizeof (*queue));
+    struct csr adj = edges_of_vertices (m);
+    uint32_t next = m->nnodes;
 
-    if (!number || !queue || adjacency_make (&adj, m) < 0)
-        goto out;
-    for (uint32_t v = 0; v < m->nvertices; v++)
+    for (uint32_t v = 0; v < m->nvertices; v++) {
         number[v] = v < m->nnodes ? v : TOPOLOGY_NONE;
-    for (uint32_t v = 0; v < m->nnodes; v++)
-        queue[tail++] = v;
-    while (head < tail) {
-        uint32_t v = queue[head++];
+        queue[v] = v;
+    }
+    for (uint32_t head = 0; head < next; head++) {
+        uint32_t v = queue[head];
 
-        for (size_t i = adj.first[v]; i < adj.first[v + 1]; i++) {
-            uint32_t w = other_end (&m->edge[adj.edge[i]], v);
+        for (size_t i = adj.start[v]; i < adj.start[v + 1]; i++) {
+            uint32_t w = other_end (&m->edge[adj.v[i]], v);
 
             if (number[w] == TOPOLOGY_NONE) {
+                queue[next] = w;
                 number[w] = next++;
-                queue[tail++] = w;
             }
         }
     }
@@ -297,29 +274,22 @@ static int renumber (struct topology_model *m)
     }
     m->nvertices = next;
     sort_edges (m);
-    rc = 0;
-out:
-    adjacency_clear (&adj);
+    csr_clear (&adj);
     free (queue);
     free (number);
-    return rc;
 }
 
-int topology_normal (struct topology_model *m, double zero)
+void topology_normal (struct topology_model *m, double zero)
 {
-    uint32_t *each = malloc (((size_t)m->nvertices + 1) * sizeof (*each));
-    size_t *last = malloc (((size_t)m->nvertices + 1) * sizeof (*last));
-    int rc = -1;
+    uint32_t *each = xarray (m->nvertices, sizeof (*each));
+    size_t *last = xarray (m->nvertices, sizeof (*last));
 
-    if (each && last) {
-        join_near (m, zero, each);
-        while (drop_one (m, each, last))
-            ;
-        rc = renumber (m);
-    }
+    join_near (m, zero, each);
+    while (drop_one (m, each, last))
+        ;
+    renumber (m);
     free (each);
     free (last);
-    return rc;
 }
 
 /* A heap of vertices by their distance; `place` is where a vertex is. */
@@ -366,9 +336,9 @@ static uint32_t heap_pop (struct heap *h)
 }
 
 /* Dijkstra's paths from one vertex. */
-static void paths_from (const struct topology_model *m,
-                        const struct adjacency *adj, struct heap *h,
-                        uint32_t from, double *d, uint32_t *last)
+static void paths_from (const struct topology_model *m, const struct csr *adj,
+                        struct heap *h, uint32_t from, double *d,
+                        uint32_t *last)
 {
     h->d = d;
     h->n = m->nvertices;
@@ -383,8 +353,8 @@ static void paths_from (const struct topology_model *m,
     while (h->n > 0) {
         uint32_t v = heap_pop (h);
 
-        for (size_t i = adj->first[v]; i < adj->first[v + 1]; i++) {
-            const struct topology_edge *e = &m->edge[adj->edge[i]];
+        for (size_t i = adj->start[v]; i < adj->start[v + 1]; i++) {
+            const struct topology_edge *e = &m->edge[adj->v[i]];
             uint32_t w = other_end (e, v);
 
             if (h->place[w] == TOPOLOGY_NONE || d[v] + e->latency_ns >= d[w])
@@ -397,26 +367,20 @@ static void paths_from (const struct topology_model *m,
     }
 }
 
-int topology_paths (const struct topology_model *m, double *d, uint32_t *last)
+void topology_paths (const struct topology_model *m, double *d, uint32_t *last)
 {
-    size_t n = (size_t)m->nvertices + 1;
     struct heap h = {
-        .v = malloc (n * sizeof (*h.v)),
-        .place = malloc (n * sizeof (*h.place)),
+        .v = xarray (m->nvertices, sizeof (*h.v)),
+        .place = xarray (m->nvertices, sizeof (*h.place)),
     };
-    struct adjacency adj = { 0 };
-    int rc = -1;
+    struct csr adj = edges_of_vertices (m);
 
-    if (h.v && h.place && adjacency_make (&adj, m) == 0) {
-        for (uint32_t a = 0; a < m->nnodes; a++)
-            paths_from (m, &adj, &h, a, d + (size_t)a * m->nvertices,
-                        last ? last + (size_t)a * m->nvertices : NULL);
-        rc = 0;
-    }
-    adjacency_clear (&adj);
+    for (uint32_t a = 0; a < m->nnodes; a++)
+        paths_from (m, &adj, &h, a, d + (size_t)a * m->nvertices,
+                    last ? last + (size_t)a * m->nvertices : NULL);
+    csr_clear (&adj);
     free (h.v);
     free (h.place);
-    return rc;
 }
 
 /* One round of colours: of a vertex and of those next to it. */
@@ -433,36 +397,247 @@ static void refine (const struct topology_model *m, uint64_t *colour,
 }
 
 /* A number that is the same for all models that are alike. */
-static int digest (const struct topology_model *m, uint64_t *value)
+static uint64_t digest (const struct topology_model *m)
 {
-    uint64_t *colour = malloc (((size_t)m->nvertices + 1) * sizeof (*colour));
-    uint64_t *sum = malloc (((size_t)m->nvertices + 1) * sizeof (*sum));
-    int rc = -1;
+    uint64_t *colour = xarray (m->nvertices, sizeof (*colour));
+    uint64_t *sum = xarray (m->nvertices, sizeof (*sum));
+    uint64_t value = 0;
 
-    if (colour && sum) {
-        *value = 0;
-        for (uint32_t v = 0; v < m->nvertices; v++)
-            colour[v] = v < m->nnodes ? rng_mix (v) : 0;
-        for (uint32_t round = m->nnodes; round < m->nvertices + 1; round++)
-            refine (m, colour, sum);
-        for (uint32_t v = 0; v < m->nvertices; v++)
-            *value += rng_mix (colour[v]);
-        rc = 0;
-    }
+    for (uint32_t v = 0; v < m->nvertices; v++)
+        colour[v] = v < m->nnodes ? rng_mix (v) : 0;
+    for (uint32_t round = m->nnodes; round < m->nvertices + 1; round++)
+        refine (m, colour, sum);
+    for (uint32_t v = 0; v < m->nvertices; v++)
+        value += rng_mix (colour[v]);
     free (colour);
     free (sum);
-    return rc;
+    return value;
 }
 
-int topology_alike (const struct topology_model *a,
-                    const struct topology_model *b)
+bool topology_alike (const struct topology_model *a,
+                     const struct topology_model *b)
 {
-    uint64_t of_a, of_b;
+    return a->nnodes == b->nnodes && a->nvertices == b->nvertices
+           && a->nedges == b->nedges && digest (a) == digest (b);
+}
 
-    if (a->nnodes != b->nnodes || a->nvertices != b->nvertices
-        || a->nedges != b->nedges)
-        return 0;
-    if (digest (a, &of_a) < 0 || digest (b, &of_b) < 0)
-        return -1;
-    return of_a == of_b;
+/* Notes: the shortest paths from a node to all vertices are a tree; read the
+ * other way round it is how messages for the node are forwarded.
+ *
+ * Places are the vertices, where messages are forwarded, and behind them the
+ * nodes again, where they receive: as a node may forward for others, it does
+ * not send from where it receives.
+ */
+
+enum { NAME_SIZE = INFER_MAX_LABEL + 1 };
+
+struct routes {
+    struct network net;
+    const struct topology_model *m;
+    double *ns;          /* [nnodes * nvertices] */
+    uint32_t *arc;       /* the same: from a vertex towards a node;
+                            NETWORK_NONE: no way */
+    struct link_info *link;
+    char **id;           /* [nedges] */
+    struct switch_info *sw; /* [nvertices] */
+    char (*sw_name)[32];
+    char hash[24];
+};
+
+static uint32_t head (const struct topology_model *m, uint32_t arc)
+{
+    const struct topology_edge *e = &m->edge[arc_link (arc)];
+
+    return arc & 1 ? e->a : e->b;
+}
+
+static uint32_t arc_to (const struct routes *r, uint32_t at, uint32_t to)
+{
+    return r->arc[(size_t)to * r->m->nvertices + at];
+}
+
+static uint32_t place (const void *net, uint32_t endpoint)
+{
+    const struct routes *r = net;
+
+    return r->m->nvertices + endpoint;
+}
+
+static uint32_t attach (const void *net, uint32_t endpoint, uint32_t *arc)
+{
+    (void)net;
+    *arc = NETWORK_NONE;
+    return endpoint;
+}
+
+static uint32_t hop (const void *net, uint32_t at, uint32_t to, uint32_t *arc)
+{
+    const struct routes *r = net;
+    uint32_t next;
+
+    if (at >= r->m->nvertices || (*arc = arc_to (r, at, to)) == NETWORK_NONE)
+        return NETWORK_NONE;
+    next = head (r->m, *arc);
+    return next == to ? place (r, to) : next;
+}
+
+static int walk (const void *net, uint32_t from, uint32_t to, uint32_t *arc,
+                 struct error *err)
+{
+    const struct routes *r = net;
+    const struct topology_model *m = r->m;
+    int n = 0;
+
+    for (uint32_t at = from; at != to; at = head (m, arc[n++])) {
+        if (n == PATH_MAX_HOPS)
+            return error_input (err, "the path from %s to %s has more than "
+                                     "%d edges",
+                                m->label[from], m->label[to], PATH_MAX_HOPS);
+        if ((arc[n] = arc_to (r, at, to)) == NETWORK_NONE)
+            return error_input (err, "%s is not joined to %s", m->label[from],
+                                m->label[to]);
+    }
+    return n;
+}
+
+/* Turn the trees round: the arc from each vertex to the one before it. */
+static void find_paths (struct routes *r)
+{
+    const struct topology_model *m = r->m;
+
+    topology_paths (m, r->ns, r->arc);
+    for (uint32_t to = 0; to < m->nnodes; to++)
+        for (uint32_t v = 0; v < m->nvertices; v++) {
+            uint32_t *arc = &r->arc[(size_t)to * m->nvertices + v];
+            size_t e;
+
+            if (*arc == TOPOLOGY_NONE)
+                continue;
+            e = topology_edge_of (m, v, *arc);
+            *arc = 2 * e + (m->edge[e].a != v);
+        }
+}
+
+/* After Fowler, Noll, Vo: FNV-1a. */
+static uint64_t hash_text (uint64_t hash, const char *s)
+{
+    do
+        hash = (hash ^ (unsigned char)*s) * UINT64_C (0x100000001b3);
+    while (*s++);
+    return hash;
+}
+
+static void name_links (struct routes *r)
+{
+    const struct topology_model *m = r->m;
+    uint64_t hash = UINT64_C (0xcbf29ce484222325);
+    char a[NAME_SIZE], b[NAME_SIZE];
+
+    for (size_t i = 0; i < m->nedges; i++) {
+        const struct topology_edge *e = &m->edge[i];
+        bool is_host = e->a < m->nnodes;
+
+        topology_name (m, e->a, a, sizeof (a));
+        topology_name (m, e->b, b, sizeof (b));
+        r->id[i] = xasprintf ("%s - %s", a, b);
+        hash = hash_text (hash, r->id[i]);
+        r->link[i] = (struct link_info){
+            .id = r->id[i],
+            .kind = is_host ? LINK_HOST : LINK_SWITCH,
+            .class_id = !is_host,
+            .class_name = is_host ? "host" : "switch",
+            .host = is_host ? m->label[e->a] : NULL,
+            .end = { is_host ? NETWORK_NONE : e->a,
+                     e->b < m->nnodes ? NETWORK_NONE : e->b },
+        };
+    }
+    for (uint32_t v = m->nnodes; v < m->nvertices; v++) {
+        topology_name (m, v, r->sw_name[v], sizeof (r->sw_name[v]));
+        r->sw[v] = (struct switch_info){ r->sw_name[v], r->sw_name[v] };
+    }
+    snprintf (r->hash, sizeof (r->hash), "model-%016" PRIx64, hash);
+}
+
+struct routes *routes_create (const struct topology_model *m)
+{
+    size_t size = (size_t)m->nnodes * m->nvertices;
+    struct routes *r = xcalloc (1, sizeof (*r));
+
+    r->m = m;
+    r->ns = xarray (size, sizeof (*r->ns));
+    r->arc = xarray (size, sizeof (*r->arc));
+    r->link = xcalloc (m->nedges, sizeof (*r->link));
+    r->id = xarray (m->nedges, sizeof (*r->id));
+    r->sw = xcalloc (m->nvertices, sizeof (*r->sw));
+    r->sw_name = xcalloc (m->nvertices, sizeof (*r->sw_name));
+    name_links (r);
+    find_paths (r);
+    r->net = (struct network){
+        .net = r,
+        .hash = r->hash,
+        .nlinks = m->nedges,
+        .link = r->link,
+        .nswitches = m->nvertices,
+        .sw = r->sw,
+        .nplaces = (size_t)m->nvertices + m->nnodes,
+        .walk = walk,
+        .place = place,
+        .attach = attach,
+        .hop = hop,
+    };
+    return r;
+}
+
+void routes_destroy (struct routes *r)
+{
+    if (!r)
+        return;
+    for (size_t i = 0; i < r->m->nedges; i++)
+        free (r->id[i]);
+    free (r->ns);
+    free (r->arc);
+    free (r->link);
+    free (r->id);
+    free (r->sw);
+    free (r->sw_name);
+    free (r);
+}
+
+const struct network *routes_network (const struct routes *r)
+{
+    return &r->net;
+}
+
+double routes_ns (const struct routes *r, uint32_t node, uint32_t to)
+{
+    return r->ns[(size_t)node * r->m->nvertices + to];
+}
+
+struct pathset *routes_nodes (const struct routes *r, struct error *err)
+{
+    return routes_resolve ((const char *const *)r->m->label, r->m->nnodes,
+                           (void *)r, err);
+}
+
+struct pathset *routes_resolve (const char *const *name, size_t n, void *arg,
+                                struct error *err)
+{
+    const struct routes *r = arg;
+    struct endpoint *e = xarray (n, sizeof (*e));
+    struct pathset *ps = NULL;
+
+    for (size_t i = 0; i < n; i++) {
+        uint32_t node = topology_find (r->m, name[i]);
+
+        if (node == TOPOLOGY_NONE) {
+            error_input (err, "the topology has no node %.80s", name[i]);
+            goto done;
+        }
+        e[i] = (struct endpoint){ node, r->m->label[node],
+                                  r->m->label[node] };
+    }
+    ps = pathset_create (&r->net, e, n, err);
+done:
+    free (e);
+    return ps;
 }

@@ -6,13 +6,18 @@
  * all minima, so that a matrix without full rank needs no care.
  */
 #include "config.h"
-#include "compare/infer/settle.h"
+#include "compare/infer/steps.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "compare/infer/cluster.h"
+#include "core/linear/linalg.h"
+#include "util/alloc.h"
 
 enum { ITERATIONS = 300 };
 
@@ -36,67 +41,46 @@ static void rows_clear (struct rows *r)
     *r = (struct rows){ 0 };
 }
 
-static int rows_add_edge (struct rows *r, size_t at, uint32_t edge)
-{
-    if (at == r->size) {
-        size_t size = 2 * r->size + 1024;
-        uint32_t *p = realloc (r->edge, size * sizeof (*p));
-
-        if (!p)
-            return -1;
-        r->edge = p;
-        r->size = size;
-    }
-    r->edge[at] = edge;
-    return 0;
-}
-
 /* Add the path from a, whose tree is `last`, to b. */
-static int rows_add (struct rows *r, const struct topology_model *m,
-                     const uint32_t *last, uint32_t a, uint32_t b)
+static void rows_add (struct rows *r, const struct topology_model *m,
+                      const uint32_t *last, uint32_t a, uint32_t b)
 {
     size_t at = r->start[r->n];
 
-    for (; b != a; b = last[b])
-        if (rows_add_edge (r, at++, topology_edge_of (m, b, last[b])) < 0)
-            return -1;
+    for (; b != a; b = last[b]) {
+        r->edge = xgrow (r->edge, at, sizeof (*r->edge));
+        r->edge[at++] = topology_edge_of (m, b, last[b]);
+    }
     r->start[++r->n] = at;
-    return 0;
 }
 
-static int rows_make (struct rows *r, const struct topology_model *m,
-                      const struct infer_matrix *w)
+static struct rows rows_make (const struct topology_model *m,
+                              const struct infer_matrix *w)
 {
     size_t n = m->nnodes, nv = m->nvertices, pairs = n * (n - 1) / 2;
-    double *d = malloc (n * nv * sizeof (*d));
-    uint32_t *last = malloc (n * nv * sizeof (*last));
-    int rc = -1;
-
-    *r = (struct rows){
-        .start = calloc (pairs + 1, sizeof (*r->start)),
-        .rest = calloc (pairs + 1, sizeof (*r->rest)),
+    double *d = xarray (n * nv, sizeof (*d));
+    uint32_t *last = xarray (n * nv, sizeof (*last));
+    struct rows r = {
+        .start = xcalloc (pairs + 1, sizeof (*r.start)),
+        .rest = xarray (pairs, sizeof (*r.rest)),
     };
-    if (!d || !last || !r->start || !r->rest
-        || topology_paths (m, d, last) < 0)
-        goto out;
+
+    topology_paths (m, d, last);
     for (uint32_t a = 0; a < n; a++)
         for (uint32_t b = a + 1; b < n; b++) {
             double ns = infer_matrix_at (w, a, b);
 
             if (isinf (d[a * nv + b]))
-                r->apart = true;
+                r.apart = true;
             if (isnan (ns) || isinf (d[a * nv + b]))
                 continue;
-            r->enough += ENOUGH * ns * ns;
-            r->rest[r->n] = ns - d[a * nv + b];
-            if (rows_add (r, m, last + a * nv, a, b) < 0)
-                goto out;
+            r.enough += ENOUGH * ns * ns;
+            r.rest[r.n] = ns - d[a * nv + b];
+            rows_add (&r, m, last + a * nv, a, b);
         }
-    rc = 0;
-out:
     free (d);
     free (last);
-    return rc;
+    return r;
 }
 
 /* Take edges away that are in no row. Returns whether there were any. */
@@ -165,32 +149,27 @@ static double descend (struct topology_model *m, struct rows *r,
     return step * step * length;
 }
 
-static int minimise (struct topology_model *m, struct rows *r, double *scale)
+static void minimise (struct topology_model *m, struct rows *r, double *scale)
 {
-    size_t n = m->nedges + 1;
-    double *p = malloc (n * sizeof (*p)), *s = malloc (n * sizeof (*s));
+    double *p = xarray (m->nedges, sizeof (*p));
+    double *s = xarray (m->nedges, sizeof (*s));
     double old;
-    int rc = -1;
 
-    if (p && s) {
-        for (size_t e = 0; e < m->nedges; e++)
-            scale[e] = 0;
-        for (size_t i = 0; i < r->start[r->n]; i++)
-            scale[r->edge[i]]++;
-        for (size_t e = 0; e < m->nedges; e++)
-            scale[e] = scale[e] > 0 ? 1 / scale[e] : 0;
-        old = gradient (r, scale, m->nedges, s);
-        memcpy (p, s, m->nedges * sizeof (*p));
-        for (int i = 0; i < ITERATIONS; i++)
-            if (descend (m, r, scale, p, s, &old) <= r->enough)
-                break;
-        for (size_t e = 0; e < m->nedges; e++)
-            m->edge[e].latency_ns = fmax (0, m->edge[e].latency_ns);
-        rc = 0;
-    }
+    for (size_t e = 0; e < m->nedges; e++)
+        scale[e] = 0;
+    for (size_t i = 0; i < r->start[r->n]; i++)
+        scale[r->edge[i]]++;
+    for (size_t e = 0; e < m->nedges; e++)
+        scale[e] = scale[e] > 0 ? 1 / scale[e] : 0;
+    old = gradient (r, scale, m->nedges, s);
+    memcpy (p, s, m->nedges * sizeof (*p));
+    for (int i = 0; i < ITERATIONS; i++)
+        if (descend (m, r, scale, p, s, &old) <= r->enough)
+            break;
+    for (size_t e = 0; e < m->nedges; e++)
+        m->edge[e].latency_ns = fmax (0, m->edge[e].latency_ns);
     free (p);
     free (s);
-    return rc;
 }
 
 /* What is left, and how good that is. */
@@ -218,29 +197,549 @@ static double judge (struct topology_model *m, const struct infer_matrix *w,
     return r->apart ? INFINITY : sum;
 }
 
-int settle (struct topology_model *m, const struct infer_matrix *w,
-            double *squares)
+double settle (struct topology_model *m, const struct infer_matrix *w)
 {
-    double *scale = malloc ((m->nedges + 1) * sizeof (*scale));
-    struct rows r = { 0 };
-    int rc = -1;
+    double *scale = xarray (m->nedges, sizeof (*scale));
+    struct rows r = rows_make (m, w);
+    double squares;
 
-    if (!scale || rows_make (&r, m, w) < 0)
-        goto out;
     if (drop_unused (m, &r, scale)) {
         rows_clear (&r);
-        if (rows_make (&r, m, w) < 0)
-            goto out;
+        r = rows_make (m, w);
     }
-    if (minimise (m, &r, scale) < 0)
-        goto out;
+    minimise (m, &r, scale);
     rows_clear (&r);
-    if (rows_make (&r, m, w) < 0)
-        goto out;
-    *squares = judge (m, w, &r);
-    rc = 0;
-out:
+    r = rows_make (m, w);
+    squares = judge (m, w, &r);
     rows_clear (&r);
     free (scale);
-    return rc;
+    return squares;
+}
+
+/* Notes: if an edge goes, its ends become one, or paths take the next best way
+ * between them. Either way a combination of edges that has been free is bound
+ * to be 0: the edge, or the way less the edge. If its value is v, and its
+ * variance c times that of a pair (by the inverse of the normal equations),
+ * the sum of squares grows by v^2 / c (Wald's test), the other edges' making
+ * good for it included, as long as all other paths stay the same. The edge
+ * that costs least goes first, and then all is looked at again.
+ */
+
+enum { SWITCHES_MAX = 512 };
+
+#define LOOSE 1e-6 /* pairs by which an edge is what it is anyway */
+#define FIXED 1e9  /* the same of one that is none any more */
+
+struct pruning {
+    struct topology_model *m;
+    const struct infer_matrix *w;
+    uint32_t n;        /* switches */
+    double *d;         /* [nnodes * nvertices] */
+    uint32_t *last;    /* the same */
+    double *variance;  /* [nedges * nedges] of edges, in those of a pair */
+    size_t *edge;      /* [n * n] between two switches; nedges: none */
+    double *way;       /* [n] */
+    uint32_t *before;  /* [n] */
+    bool *done;        /* [n] */
+    size_t *path;      /* [nedges] edges of a path */
+};
+
+/* What it costs that an edge goes, in units of a square, and how. */
+struct loss {
+    double square;
+    bool unite; /* its ends become one */
+};
+
+/* The normal equations: how many measured pairs cross two edges. */
+static void fill_normal (struct pruning *p)
+{
+    const struct topology_model *m = p->m;
+
+    for (uint32_t a = 0; a < m->nnodes; a++) {
+        const uint32_t *last = p->last + (size_t)a * m->nvertices;
+
+        for (uint32_t b = 0; b < a; b++) {
+            size_t n = 0;
+
+            if (isnan (infer_matrix_at (p->w, a, b)))
+                continue;
+            for (uint32_t v = b; last[v] != TOPOLOGY_NONE; v = last[v])
+                p->path[n++] = topology_edge_of (m, v, last[v]);
+            for (size_t i = 0; i < n; i++)
+                for (size_t j = 0; j < n; j++)
+                    p->variance[p->path[i] * m->nedges + p->path[j]]++;
+        }
+    }
+}
+
+/* 0, or -1: the equations are singular. What pairs do not determine varies a
+ * lot.
+ */
+static int find_variances (struct pruning *p)
+{
+    const struct topology_model *m = p->m;
+    size_t n = m->nedges;
+    double *u;
+
+    free (p->variance);
+    p->variance = linalg_matrix (n);
+    fill_normal (p);
+    for (size_t i = 0; i < n; i++)
+        p->variance[i * n + i] += m->edge[i].latency_ns > 0 ? LOOSE : FIXED;
+    if (linalg_cholesky (p->variance, n) < 0)
+        return -1;
+    u = linalg_invert_factor (p->variance, n);
+    free (p->variance);
+    p->variance = linalg_inverse (u, n);
+    free (u);
+    return 0;
+}
+
+static void fill_edges (struct pruning *p)
+{
+    const struct topology_model *m = p->m;
+
+    for (size_t i = 0; i < (size_t)p->n * p->n; i++)
+        p->edge[i] = m->nedges;
+    for (size_t i = 0; i < m->nedges; i++) {
+        const struct topology_edge *e = &m->edge[i];
+        uint32_t a = e->a - m->nnodes, b = e->b - m->nnodes;
+
+        if (e->a >= m->nnodes)
+            p->edge[(size_t)a * p->n + b] = p->edge[(size_t)b * p->n + a] = i;
+    }
+}
+
+static double length_of (const struct pruning *p, uint32_t a, uint32_t b)
+{
+    size_t i = p->edge[(size_t)a * p->n + b];
+
+    return i < p->m->nedges ? p->m->edge[i].latency_ns : INFINITY;
+}
+
+/* Length of the shortest way from switch a to b but for their own edge; its
+ * switches are in `before`, from b on.
+ */
+static double other_way (struct pruning *p, uint32_t a, uint32_t b)
+{
+    for (uint32_t v = 0; v < p->n; v++) {
+        p->way[v] = v == a ? 0 : INFINITY;
+        p->done[v] = false;
+    }
+    while (!p->done[b]) {
+        uint32_t at = TOPOLOGY_NONE;
+
+        for (uint32_t v = 0; v < p->n; v++)
+            if (!p->done[v]
+                && (at == TOPOLOGY_NONE || p->way[v] < p->way[at]))
+                at = v;
+        if (isinf (p->way[at]))
+            break;
+        p->done[at] = true;
+        for (uint32_t v = 0; v < p->n; v++) {
+            double way = p->way[at] + length_of (p, at, v);
+
+            if (way < p->way[v] && !(at == a && v == b)) {
+                p->way[v] = way;
+                p->before[v] = at;
+            }
+        }
+    }
+    return p->way[b];
+}
+
+/* Variance of the other way less edge i. */
+static double other_variance (struct pruning *p, size_t i, uint32_t a,
+                              uint32_t b)
+{
+    size_t n = 0, nedges = p->m->nedges;
+    double sum = 0;
+
+    p->path[n++] = i;
+    for (uint32_t v = b; v != a; v = p->before[v])
+        p->path[n++] = p->edge[(size_t)v * p->n + p->before[v]];
+    for (size_t j = 0; j < n; j++)
+        for (size_t k = 0; k < n; k++)
+            sum += ((j == 0) == (k == 0) ? 1 : -1)
+                   * p->variance[p->path[j] * nedges + p->path[k]];
+    return sum;
+}
+
+static struct loss loss_of (struct pruning *p, size_t i)
+{
+    const struct topology_edge *e = &p->m->edge[i];
+    uint32_t a = e->a - p->m->nnodes, b = e->b - p->m->nnodes;
+    double more = fmax (other_way (p, a, b) - e->latency_ns, 0);
+    struct loss loss = {
+        e->latency_ns * e->latency_ns / p->variance[i * (p->m->nedges + 1)],
+        true,
+    };
+
+    if (isfinite (more)) {
+        double square = more * more / other_variance (p, i, a, b);
+
+        if (square <= loss.square)
+            loss = (struct loss){ square, false };
+    }
+    return loss;
+}
+
+/* Take away edge i, or let its ends be one. */
+static void take (struct topology_model *m, size_t i, bool unite)
+{
+    struct topology_edge *e = &m->edge[i];
+
+    if (unite) {
+        e->latency_ns = 0; /* drawn together by topology_normal */
+        return;
+    }
+    memmove (e, e + 1, (m->nedges - i - 1) * sizeof (*e));
+    m->nedges--;
+}
+
+/* Take away the edge that costs least, if that is no more than `most`. Returns
+ * whether there was one.
+ */
+static bool prune_one (struct pruning *p, double most)
+{
+    struct topology_model *m = p->m;
+    struct loss least = { INFINITY, false };
+    size_t best = m->nedges;
+
+    topology_paths (m, p->d, p->last);
+    if (find_variances (p) < 0)
+        return false;
+    fill_edges (p);
+    for (size_t i = 0; i < m->nedges; i++) {
+        struct loss loss;
+
+        if (m->edge[i].a < m->nnodes || !(m->edge[i].latency_ns > 0))
+            continue;
+        loss = loss_of (p, i);
+        if (loss.square < least.square) {
+            least = loss;
+            best = i;
+        }
+    }
+    if (best == m->nedges || least.square > most)
+        return false;
+    take (m, best, least.unite);
+    return true;
+}
+
+void prune (struct topology_model *m, const struct infer_matrix *w,
+            double squares, double digits)
+{
+    uint32_t n = m->nvertices - m->nnodes;
+    size_t size = (size_t)m->nnodes * m->nvertices;
+    double most = 2 * digits * squares / (double)(m->dof ? m->dof : 1);
+    struct pruning p = { .m = m, .w = w, .n = n };
+
+    if (n < 2 || n > SWITCHES_MAX)
+        return;
+    p.d = xarray (size, sizeof (*p.d));
+    p.last = xarray (size, sizeof (*p.last));
+    p.edge = xarray ((size_t)n * n, sizeof (*p.edge));
+    p.way = xarray (n, sizeof (*p.way));
+    p.before = xarray (n, sizeof (*p.before));
+    p.done = xarray (n, sizeof (*p.done));
+    p.path = xarray (m->nedges, sizeof (*p.path));
+    for (size_t edges = m->nedges; edges > 0 && prune_one (&p, most); edges--)
+        ;
+    free (p.d);
+    free (p.last);
+    free (p.variance);
+    free (p.edge);
+    free (p.way);
+    free (p.before);
+    free (p.done);
+    free (p.path);
+}
+
+/* Whether what a model leaves is noise.
+ *
+ * Notes: a switch or an edge that the model lacks, or a node at the wrong
+ * switch, leave nodes that are nearer to each other than the model says.
+ * (Further says less: of two ways that are as long, the model takes the one
+ * that noise makes shorter.) The sum of k values of noise is below -z sigma
+ * sqrt (k) less often than exp (-z^2 / 2); so of all patterns that take d
+ * digits to name, one in exp (z^2 / 2 - d) is. Patterns looked for:
+ *
+ * - blocks: those at one switch, or one of them, and those at another.
+ *
+ * - groups: pairs within groups of nodes, which may be two nodes in all, or
+ *   all nodes by fours. They are found by average linkage, and made better
+ *   node by node. To name them takes log (n over m) digits for the m nodes in
+ *   any, m log g - log g! to say who is in which of the g, and those of g and
+ *   m - 2 g, log (k (k + 1)) for the number k >= 1.
+ */
+
+enum { SWEEPS = 50 };
+
+struct look {
+    uint32_t n;     /* nodes */
+    double *left;   /* [n * n] of the values, by their standard deviation; 0:
+                       not known */
+    double sd, most; /* ns: of all, and the furthest */
+    uint8_t *known; /* [n * n] */
+    uint32_t *at;   /* [n] the vertex of a node: its switch, or itself */
+    uint32_t nvertices;
+};
+
+/* Groups of nodes, called by numbers below n, of which some are of none. */
+struct partition {
+    uint32_t *of, *size; /* [n] */
+    uint32_t n, members; /* of two or more, and who is in these */
+    double sum, pairs;   /* within them */
+    double *sums, *counts; /* [n] scratch: of a node's pairs, by groups */
+};
+
+static void fill_left (struct look *k, const struct topology_model *m,
+                       const struct infer_matrix *w)
+{
+    double *d = xarray ((size_t)m->nnodes * m->nvertices, sizeof (*d));
+    double sum = 0, known = 0;
+
+    topology_paths (m, d, NULL);
+    for (uint32_t a = 0; a < k->n; a++)
+        for (uint32_t b = 0; b < k->n; b++) {
+            size_t i = (size_t)a * k->n + b;
+            double ns = infer_matrix_at (w, a, b);
+
+            if (a == b || isnan (ns))
+                continue;
+            k->left[i] = ns - d[(size_t)a * m->nvertices + b];
+            k->known[i] = 1;
+            k->most = fmax (k->most, fabs (k->left[i]));
+            sum += k->left[i] * k->left[i];
+            known++;
+        }
+    k->sd = sqrt (sum / fmax (known, 1));
+    for (size_t i = 0; sum > 0 && i < (size_t)k->n * k->n; i++)
+        k->left[i] /= k->sd;
+    free (d);
+}
+
+/* Keep what saves more than what is known. */
+static void keep (struct rest *rest, double digits, double ns)
+{
+    if (digits > rest->digits) {
+        rest->digits = digits;
+        rest->ns = ns;
+    }
+}
+
+/* Blocks whose rows are those of `of`, columns those at a vertex. */
+static void look_blocks (const struct look *k, const uint32_t *of,
+                         struct rest *rest)
+{
+    uint32_t nv = k->nvertices;
+    double *sum = xcalloc ((size_t)nv * nv, sizeof (*sum));
+    double *count = xcalloc ((size_t)nv * nv, sizeof (*count));
+    double blocks = 0;
+
+    for (uint32_t a = 0; a < k->n; a++)
+        for (uint32_t b = 0; b < k->n; b++) {
+            size_t i = (size_t)of[a] * nv + k->at[b];
+
+            /* within a switch pairs come twice */
+            if (of[a] == k->at[b] && b < a)
+                continue;
+            sum[i] += k->left[(size_t)a * k->n + b];
+            count[i] += k->known[(size_t)a * k->n + b];
+        }
+    for (size_t i = 0; i < (size_t)nv * nv; i++)
+        blocks += count[i] > 0;
+    for (size_t i = 0; i < (size_t)nv * nv; i++)
+        if (count[i] > 0 && sum[i] < 0)
+            keep (rest, sum[i] * sum[i] / (2 * count[i]) - log (blocks),
+                  -sum[i] / count[i] * k->sd);
+    free (count);
+    free (sum);
+}
+
+/* Digits that groups save. */
+static double saved (uint32_t n, const struct partition *g)
+{
+    double ng = g->n, m = g->members, more = m - 2 * ng + 1;
+
+    if (!(g->sum < 0))
+        return 0;
+    return g->sum * g->sum / (2 * g->pairs)
+           - (lgamma (n + 1.0) - lgamma (m + 1) - lgamma (n - m + 1))
+           - (m * log (ng) - lgamma (ng + 1)) - log (ng * (ng + 1))
+           - log (more * (more + 1));
+}
+
+static void resize (struct partition *g, uint32_t group, int64_t by)
+{
+    uint32_t old = g->size[group], new = (uint32_t)(old + by);
+
+    g->n += (new > 1) - (old > 1);
+    g->members += (new > 1 ? new : 0) - (old > 1 ? old : 0);
+    g->size[group] = new;
+}
+
+/* Of a node's pairs, sums and counts by the groups of the other nodes. */
+static void sum_pairs (const struct look *k, struct partition *g, uint32_t a)
+{
+    memset (g->sums, 0, k->n * sizeof (*g->sums));
+    memset (g->counts, 0, k->n * sizeof (*g->counts));
+    for (uint32_t b = 0; b < k->n; b++) {
+        g->sums[g->of[b]] += k->left[(size_t)a * k->n + b];
+        g->counts[g->of[b]] += k->known[(size_t)a * k->n + b];
+    }
+}
+
+/* Move a node, of which there are the sums, to another group. */
+static void move (struct partition *g, uint32_t a, uint32_t to)
+{
+    uint32_t from = g->of[a];
+
+    g->sum += g->sums[to] - g->sums[from];
+    g->pairs += g->counts[to] - g->counts[from];
+    resize (g, from, -1);
+    resize (g, to, 1);
+    g->of[a] = to;
+}
+
+static void unite (const struct look *k, struct partition *g,
+                   const struct merge *merge)
+{
+    for (uint32_t a = 0; a < k->n; a++)
+        if (g->of[a] == merge->b) {
+            sum_pairs (k, g, a);
+            move (g, a, merge->a);
+        }
+}
+
+/* Begin with each node alone, and let the first merges happen. */
+static void begin (const struct look *k, struct partition *g,
+                   const struct merge *merge, uint32_t merges)
+{
+    g->n = g->members = 0;
+    g->sum = g->pairs = 0;
+    for (uint32_t a = 0; a < k->n; a++) {
+        g->of[a] = a;
+        g->size[a] = 1;
+    }
+    for (uint32_t i = 0; i < merges; i++)
+        unite (k, g, &merge[i]);
+}
+
+/* Begin with as many merges as save the most. */
+static void cut_best (const struct look *k, struct partition *g,
+                 const struct merge *merge, uint32_t merges)
+{
+    double most = 0;
+    uint32_t best = 0;
+
+    begin (k, g, merge, 0);
+    for (uint32_t i = 0; i < merges && merge[i].mean < 0; i++) {
+        unite (k, g, &merge[i]);
+        if (saved (k->n, g) > most) {
+            most = saved (k->n, g);
+            best = i + 1;
+        }
+    }
+    begin (k, g, merge, best);
+}
+
+/* Move a node to the group, or to none, where that saves the most. Returns
+ * whether it is moved.
+ */
+static bool move_best (const struct look *k, struct partition *g, uint32_t a)
+{
+    uint32_t from = g->of[a], best = from;
+    double most = saved (k->n, g) * (1 + 1e-9);
+    bool empty = false;
+
+    sum_pairs (k, g, a);
+    for (uint32_t to = 0; to < k->n; to++) {
+        if (to == from || (g->size[to] == 0 && empty))
+            continue;
+        empty = empty || g->size[to] == 0;
+        move (g, a, to);
+        if (saved (k->n, g) > most) {
+            most = saved (k->n, g);
+            best = to;
+        }
+        move (g, a, from);
+    }
+    if (best != from)
+        move (g, a, best);
+    return best != from;
+}
+
+static void improve (const struct look *k, struct partition *g)
+{
+    bool moved = g->n > 0;
+
+    for (int i = 0; i < SWEEPS && moved; i++) {
+        moved = false;
+        for (uint32_t a = 0; a < k->n; a++)
+            moved = move_best (k, g, a) || moved;
+    }
+}
+
+static void look_groups (const struct look *k, struct rest *rest)
+{
+    uint32_t n = k->n;
+    size_t size = (size_t)n * n;
+    struct partition g = {
+        .of = xarray (n, sizeof (*g.of)),
+        .size = xarray (n, sizeof (*g.size)),
+        .sums = xarray (n, sizeof (*g.sums)),
+        .counts = xarray (n, sizeof (*g.counts)),
+    };
+    struct merge *merge = xarray (n, sizeof (*merge));
+    double *sum = xarray (size, sizeof (*sum));
+    double *weight = xarray (size, sizeof (*weight));
+
+    for (size_t i = 0; i < size; i++) {
+        sum[i] = k->left[i];
+        weight[i] = k->known[i];
+    }
+    cut_best (k, &g, merge, linkage (n, sum, weight, merge));
+    improve (k, &g);
+    if (g.sum < 0)
+        keep (rest, saved (n, &g), -g.sum / g.pairs * k->sd);
+    free (g.of);
+    free (g.size);
+    free (g.sums);
+    free (g.counts);
+    free (merge);
+    free (sum);
+    free (weight);
+}
+
+struct rest rest_of (const struct topology_model *m,
+                     const struct infer_matrix *w)
+{
+    uint32_t n = m->nnodes;
+    struct look k = {
+        .n = n,
+        .left = xcalloc ((size_t)n * n, sizeof (*k.left)),
+        .known = xcalloc ((size_t)n * n, sizeof (*k.known)),
+        .at = xarray (n, sizeof (*k.at)),
+        .nvertices = m->nvertices,
+    };
+    uint32_t *self = xarray (n, sizeof (*self));
+    struct rest rest = { 0 };
+
+    fill_left (&k, m, w);
+    rest.most = k.most;
+    for (uint32_t a = 0; a < n; a++)
+        k.at[a] = self[a] = a;
+    for (size_t i = 0; i < m->nedges; i++)
+        if (m->edge[i].a < n && m->edge[i].b >= n)
+            k.at[m->edge[i].a] = m->edge[i].b;
+    look_blocks (&k, k.at, &rest);
+    look_blocks (&k, self, &rest);
+    look_groups (&k, &rest);
+    free (k.left);
+    free (k.known);
+    free (k.at);
+    free (self);
+    return rest;
 }

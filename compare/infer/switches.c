@@ -34,7 +34,7 @@
  * such model the best one may leave a pattern, if that is less than a step.
  */
 #include "config.h"
-#include "compare/infer/switches.h"
+#include "compare/infer/infer.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -42,13 +42,9 @@
 #include <string.h>
 
 #include "compare/infer/cluster.h"
-#include "compare/infer/level.h"
-#include "compare/infer/mesh.h"
-#include "compare/infer/prune.h"
-#include "compare/infer/rest.h"
-#include "compare/infer/settle.h"
-#include "compare/infer/twins.h"
+#include "compare/infer/steps.h"
 #include "core/linear/stats.h"
+#include "util/alloc.h"
 
 enum {
     STEPS = 28,
@@ -90,78 +86,77 @@ struct search {
     size_t edges;  /* of the model that needs them */
 };
 
-static int scale_of (const struct infer_matrix *m, struct scale *s)
+static struct scale scale_of (const struct infer_matrix *m)
 {
-    double *v = malloc ((size_t)m->n * m->n * sizeof (*v));
+    double *v = xarray ((size_t)m->n * m->n, sizeof (*v));
+    struct scale s = { 0 };
 
-    *s = (struct scale){ 0 };
-    if (!v)
-        return -1;
     for (uint32_t a = 0; a < m->n; a++)
         for (uint32_t b = 0; b < a; b++)
             if (!isnan (infer_matrix_at (m, a, b)))
-                v[s->n++] = infer_matrix_at (m, a, b);
-    if (s->n > 0) {
-        stats_sort (v, s->n);
-        s->median = stats_quantile (v, s->n, 0.5);
-        s->range = v[s->n - 1] - v[0];
+                v[s.n++] = infer_matrix_at (m, a, b);
+    if (s.n > 0) {
+        stats_sort (v, s.n);
+        s.median = stats_quantile (v, s.n, 0.5);
+        s.range = v[s.n - 1] - v[0];
     }
     free (v);
-    return 0;
+    return s;
 }
 
 /* Give each group of two or more a switch. */
-static int add_switches (struct topology_model *m, const struct level *l,
-                         struct groups *g)
+static void add_switches (struct topology_model *m, const struct level *l,
+                          struct groups *g)
 {
     for (uint32_t i = 0; i < g->next->n; i++)
         if (g->size[i] > 1)
             g->next->vertex[i] = topology_add_switch (m);
     for (uint32_t a = 0; a < l->n; a++)
-        if (g->size[g->of[a]] > 1
-            && topology_add_edge (m, l->vertex[a], g->next->vertex[g->of[a]],
-                                  g->end[a]) < 0)
-            return -1;
-    return 0;
+        if (g->size[g->of[a]] > 1)
+            topology_add_edge (m, l->vertex[a], g->next->vertex[g->of[a]],
+                               g->end[a]);
 }
 
 /* Group a level and all that come of it. */
-static int climb (struct topology_model *m, const struct level *l,
-                  const struct twins *twins, double zero)
+static void climb (struct topology_model *m, const struct level *l,
+                   const struct twins *twins, double zero)
 {
-    struct twins *next = NULL;
-    struct groups g = { 0 };
-    int rc = -1;
+    struct groups g;
 
-    if (l->n < 3)
-        return mesh_join (l, zero, m);
-    if (twins_group (twins, zero, &g) < 0)
-        return -1;
-    if (g.next->n == l->n)
-        rc = mesh_join (l, zero, m);
-    else if (add_switches (m, l, &g) == 0
-             && (next = twins_find (g.next)))
-        rc = climb (m, g.next, next, zero);
-    twins_destroy (next);
+    if (l->n < 3) {
+        mesh_join (l, zero, m);
+        return;
+    }
+    g = twins_group (twins, zero);
+    if (g.next->n == l->n) {
+        mesh_join (l, zero, m);
+    } else {
+        struct twins *next = twins_find (g.next);
+
+        add_switches (m, l, &g);
+        climb (m, g.next, next, zero);
+        twins_destroy (next);
+    }
     groups_clear (&g);
-    return rc;
 }
 
-/* Let the edges have their latencies, until no switch or edge goes. */
-static int settle_all (struct topology_model *m, const struct infer_matrix *w,
-                       double zero, double *squares)
+/* Let the edges have their latencies, until no switch or edge goes, from
+ * where so much was left. Returns what is left, as settle does.
+ */
+static double settle_all (struct topology_model *m,
+                          const struct infer_matrix *w, double zero,
+                          double squares)
 {
     for (int i = 0; i < SETTLINGS; i++) {
         size_t edges = m->nedges;
-        double before = *squares;
+        double before = squares;
 
-        if (settle (m, w, squares) < 0
-            || topology_normal (m, zero / NOISES) < 0)
-            return -1;
-        if (m->nedges == edges && *squares > before * (1 - 1e-6))
+        squares = settle (m, w);
+        topology_normal (m, zero / NOISES);
+        if (m->nedges == edges && squares > before * (1 - 1e-6))
             break;
     }
-    return 0;
+    return squares;
 }
 
 /* Digits (of base e) of an edge: which vertices it joins, and its latency. */
@@ -182,74 +177,63 @@ static double cost (const struct scale *s, const struct topology_model *m,
            + (double)m->nedges * edge_cost (s, m);
 }
 
-/* Make the model for a length that is none. 1: it has more edges than is worth
- * a look, or twice the best one's, in vain.
+/* Make the model for a length that is none. True: it has more edges than is
+ * worth a look, or twice the best one's, in vain.
  */
-static int try_zero (struct search *s, double zero)
+static bool try_zero (struct search *s, double zero)
 {
     const struct infer_matrix *w = s->matrix;
     struct topology_model *m
         = topology_create (w->n, (const char *const *)w->label);
-    double squares = INFINITY, digits;
+    double digits;
 
-    if (!m || climb (m, s->nodes, s->twins, zero) < 0
-        || topology_normal (m, zero / NOISES) < 0)
-        goto nomem;
+    climb (m, s->nodes, s->twins, zero);
+    topology_normal (m, zero / NOISES);
     if (m->nedges > (size_t)EDGES * w->n) {
         topology_destroy (m);
-        return 1;
+        return true;
     }
-    if (settle_all (m, w, zero, &squares) < 0)
-        goto nomem;
-    digits = cost (&s->scale, m, squares);
+    digits = cost (&s->scale, m, settle_all (m, w, zero, INFINITY));
     s->model[s->n++] = (struct candidate){ m, digits };
     if (digits < s->least - SAME) {
         s->least = digits;
         s->edges = m->nedges;
-        return 0;
+        return false;
     }
     return m->nedges > 2 * s->edges;
-nomem:
-    topology_destroy (m);
-    return -1;
 }
 
-static int try_all (struct search *s, double eps)
+static void try_all (struct search *s, double eps)
 {
     double zero = fmax (s->scale.range, s->scale.median * RESOLUTION);
     int many = 0;
 
-    if (eps > 0)
-        return try_zero (s, eps * s->scale.median) < 0 ? -1 : 0;
-    for (int i = 0; i < STEPS && many < MANY; i++, zero /= STEP) {
-        int rc = try_zero (s, zero);
-
-        if (rc < 0)
-            return -1;
-        many = rc > 0 ? many + 1 : 0;
+    if (eps > 0) {
+        try_zero (s, eps * s->scale.median);
+        return;
     }
-    return 0;
+    for (int i = 0; i < STEPS && many < MANY; i++, zero /= STEP)
+        many = try_zero (s, zero) ? many + 1 : 0;
 }
 
 /* The model without what noise has put into it, unless the lengths that are
- * none are given. NULL without memory.
+ * none are given.
  */
 static struct topology_model *prune_model (const struct search *s,
                                            const struct topology_model *from)
 {
     struct topology_model *m = topology_copy (from);
-    double squares = INFINITY;
+    double squares;
 
-    if (m && s->given)
+    if (s->given)
         return m;
-    if (m && settle (m, s->matrix, &squares) == 0
-        && (isinf (squares)
-            || (prune (m, s->matrix, squares, edge_cost (&s->scale, m)) >= 0
-                && topology_normal (m, 0) == 0
-                && settle_all (m, s->matrix, 0, &squares) == 0)))
-        return m;
-    topology_destroy (m);
-    return NULL;
+    squares = settle (m, s->matrix);
+    if (isfinite (squares)) {
+        prune (m, s->matrix, squares, edge_cost (&s->scale, m));
+        topology_normal (m, 0);
+        settle_all (m, s->matrix, 0, squares);
+    }
+    return m;
 }
 
 /* How far the switches of an edge seem to be apart, and how far they need to
@@ -258,17 +242,6 @@ static struct topology_model *prune_model (const struct search *s,
 struct step {
     double ns, needed;
 };
-
-/* Nodes at each vertex. NULL without memory. */
-static uint32_t *count_nodes (const struct topology_model *m)
-{
-    uint32_t *nodes = calloc ((size_t)m->nvertices + 1, sizeof (*nodes));
-
-    for (size_t i = 0; nodes && i < m->nedges; i++)
-        if (m->edge[i].a < m->nnodes)
-            nodes[m->edge[i].b]++;
-    return nodes;
-}
 
 static struct step step_of (const uint32_t *nodes,
                             const struct topology_edge *e)
@@ -285,26 +258,27 @@ static struct step step_of (const uint32_t *nodes,
 }
 
 /* The step that is the least for what it needs; its ns is INFINITY where there
- * are none. Return 0, or -1 without memory.
+ * are none.
  */
-static int least_step (const struct topology_model *m, struct step *least)
+static struct step least_step (const struct topology_model *m)
 {
-    uint32_t *nodes = count_nodes (m);
+    uint32_t *nodes = xcalloc (m->nvertices, sizeof (*nodes));
+    struct step least = { INFINITY, 1 };
 
-    *least = (struct step){ INFINITY, 1 };
-    if (!nodes)
-        return -1;
+    for (size_t i = 0; i < m->nedges; i++)
+        if (m->edge[i].a < m->nnodes)
+            nodes[m->edge[i].b]++;
     for (size_t i = 0; i < m->nedges; i++) {
         struct step step;
 
         if (m->edge[i].a < m->nnodes)
             continue;
         step = step_of (nodes, &m->edge[i]);
-        if (step.ns / step.needed < least->ns / least->needed)
-            *least = step;
+        if (step.ns / step.needed < least.ns / least.needed)
+            least = step;
     }
     free (nodes);
-    return 0;
+    return least;
 }
 
 /* The noise of one value, as much greater as few degrees of freedom, at least
@@ -325,32 +299,28 @@ enum proof {
     NO_STEP,      /* what it leaves is noise, or less than a step */
 };
 
-/* Whether a model shows it: 1; 0 with why not, or -1, with err. */
-static int is_clear (const struct search *s, const struct topology_model *m,
-                     enum proof proof, struct error *err)
+/* Whether a model shows it; with err why not. */
+static bool is_clear (const struct search *s, const struct topology_model *m,
+                      enum proof proof, struct error *err)
 {
-    struct step least;
+    struct step least = least_step (m);
     struct rest rest = { 0 };
     double left;
-    bool one;
+    bool one = isinf (least.ns);
 
-    if (least_step (m, &least) < 0)
-        return error_nomem (err);
-    one = isinf (least.ns);
     if (!one && m->dof == 0) {
         error_world (err, "as many edges as pairs: nothing says by how much "
                           "values scatter");
-        return 0;
+        return false;
     }
     if (!one && noise_at_most (m) * least.needed > least.ns) {
         error_world (err, "latencies overlap: switches seem to be %.4g "
                           "apart, and values scatter by %.3g",
                      least.ns, m->noise_ns);
-        return 0;
+        return false;
     }
-    if (m->noise_ns > RESOLUTION * s->scale.median
-        && rest_of (m, s->matrix, &rest) < 0)
-        return error_nomem (err);
+    if (m->noise_ns > RESOLUTION * s->scale.median)
+        rest = rest_of (m, s->matrix);
     left = proof == NO_STEP ? rest.ns : rest.most;
     if ((one && m->noise_ns > TOO_NOISY * s->scale.median)
         || ((proof == GAP || rest.digits > HIDDEN)
@@ -358,9 +328,9 @@ static int is_clear (const struct search *s, const struct topology_model *m,
         error_world (err, "latencies overlap: they scatter by %.3g about "
                           "%.4g, in which a switch may hide",
                      m->noise_ns, s->scale.median);
-        return 0;
+        return false;
     }
-    return 1;
+    return true;
 }
 
 /* Of the models that are left, and have no more edges than the best of all, the
@@ -379,58 +349,56 @@ static struct candidate *best_left (struct search *s)
 }
 
 /* The best model without what noise has put into it, if that is clear or no
- * coarser one has its values in classes: 1 with *model; 0 or -1, with err.
+ * coarser one has its values in classes; NULL with err.
  */
-static int choose (struct search *s, struct topology_model **model,
-                   struct error *err)
+static struct topology_model *choose (struct search *s, struct error *err)
 {
     struct candidate *c = best_left (s);
-    struct topology_model *best = c ? prune_model (s, c->model) : NULL;
+    struct topology_model *best;
     struct error ignored;
-    int rc;
 
-    if (!c)
+    if (!c) {
         error_world (err, "the pairs measured do not join all nodes");
-    if (!best)
-        return c ? error_nomem (err) : 0;
-    *model = best;
-    rc = is_clear (s, best, NOISE_OR_GAP, err);
-    for (; rc == 0 && c; c = best_left (s)) {
-        rc = is_clear (s, c->model, GAP, &ignored);
-        if (rc == 1)
-            *model = c->model;
-        else
-            topology_destroy (c->model);
-        c->model = NULL;
+        return NULL;
     }
-    if (rc == 0)
-        rc = is_clear (s, best, NO_STEP, err);
-    if (rc < 1 || *model != best)
-        topology_destroy (best);
-    if (rc < 1)
-        *model = NULL;
-    return rc < 0 ? error_nomem (err) : rc;
+    best = prune_model (s, c->model);
+    if (is_clear (s, best, NOISE_OR_GAP, err))
+        return best;
+    for (; c; c = best_left (s)) {
+        struct topology_model *m = c->model;
+
+        c->model = NULL;
+        if (is_clear (s, m, GAP, &ignored)) {
+            topology_destroy (best);
+            return m;
+        }
+        topology_destroy (m);
+    }
+    if (is_clear (s, best, NO_STEP, err))
+        return best;
+    topology_destroy (best);
+    return NULL;
 }
 
-int infer_switches (const struct infer_matrix *m, double eps,
-                    struct topology_model **model, struct error *err)
+struct topology_model *infer_switches (const struct infer_matrix *m,
+                                       double eps, struct error *err)
 {
+    struct level *nodes = level_of_matrix (m);
     struct search s = {
         .matrix = m,
         .given = eps > 0,
+        .scale = scale_of (m),
+        .nodes = nodes,
+        .twins = twins_find (nodes),
         .least = INFINITY,
     };
-    int rc = -1;
+    struct topology_model *model;
 
-    *model = NULL;
-    if (scale_of (m, &s.scale) < 0 || !(s.nodes = level_of_matrix (m))
-        || !(s.twins = twins_find (s.nodes)) || try_all (&s, eps) < 0)
-        error_nomem (err);
-    else
-        rc = choose (&s, model, err);
+    try_all (&s, eps);
+    model = choose (&s, err);
     for (size_t i = 0; i < s.n; i++)
         topology_destroy (s.model[i].model);
     twins_destroy (s.twins);
     level_destroy (s.nodes);
-    return rc;
+    return model;
 }

@@ -26,14 +26,15 @@
  * on one side, for a noise of zero / NOISES.
  */
 #include "config.h"
-#include "compare/infer/twins.h"
+#include "compare/infer/steps.h"
 
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "compare/infer/linkage.h"
+#include "compare/infer/cluster.h"
+#include "util/alloc.h"
 
 #define NOISES 4.0 /* standard deviations of one value are `zero` */
 
@@ -45,9 +46,50 @@ struct twins {
     uint32_t nmerges;
 };
 
+/* n vertices of which nothing is known. */
+static struct level *level_create (uint32_t n)
+{
+    size_t size = (size_t)n * n;
+    struct level *l = xarray (1, sizeof (*l));
+
+    *l = (struct level){
+        .n = n,
+        .vertex = xcalloc (n, sizeof (*l->vertex)),
+        .d = xarray (size, sizeof (*l->d)),
+        .w = xcalloc (size, sizeof (*l->w)),
+    };
+    for (size_t i = 0; i < size; i++)
+        l->d[i] = i % (n + 1) ? NAN : 0;
+    return l;
+}
+
+void level_destroy (struct level *l)
+{
+    if (!l)
+        return;
+    free (l->vertex);
+    free (l->d);
+    free (l->w);
+    free (l);
+}
+
+struct level *level_of_matrix (const struct infer_matrix *m)
+{
+    struct level *l = level_create (m->n);
+
+    memcpy (l->d, m->ns, (size_t)m->n * m->n * sizeof (*l->d));
+    for (uint32_t a = 0; a < m->n; a++) {
+        l->vertex[a] = a;
+        for (uint32_t b = 0; b < m->n; b++)
+            l->w[(size_t)a * m->n + b]
+                = a != b && !isnan (infer_matrix_at (m, a, b));
+    }
+    return l;
+}
+
 static double *square (uint32_t n)
 {
-    return calloc ((size_t)n * n + 1, sizeof (double));
+    return xcalloc ((size_t)n * n, sizeof (double));
 }
 
 /* The mean over all others of d(a,c) - d(b,c), by the weight that a difference
@@ -74,11 +116,9 @@ static double difference (const struct level *l, uint32_t a, uint32_t b)
 /* e of all pairs that are known, and 0, by weight, of others. */
 static double *separations (const struct level *l)
 {
-    double *e = square (l->n), *least = malloc ((l->n + 1) * sizeof (*least));
+    double *e = square (l->n), *least = xarray (l->n, sizeof (*least));
     uint32_t n = l->n;
 
-    if (!e || !least)
-        goto error;
     for (uint32_t a = 0; a < n; a++)
         least[a] = INFINITY;
     for (uint32_t a = 0; a < n; a++)
@@ -99,31 +139,19 @@ static double *separations (const struct level *l)
                       * level_w (l, a, b);
     free (least);
     return e;
-error:
-    free (e);
-    free (least);
-    return NULL;
 }
 
 struct twins *twins_find (const struct level *l)
 {
-    struct twins *t = calloc (1, sizeof (*t));
+    struct twins *t = xcalloc (1, sizeof (*t));
     double *sum = separations (l), *weight = square (l->n);
-    int64_t n = -1;
 
-    if (t && sum && weight
-        && (t->merge = calloc ((size_t)l->n + 1, sizeof (*t->merge)))) {
-        t->l = l;
-        memcpy (weight, l->w, (size_t)l->n * l->n * sizeof (*weight));
-        n = linkage (l->n, sum, weight, t->merge);
-        t->nmerges = n;
-    }
+    t->l = l;
+    t->merge = xarray (l->n, sizeof (*t->merge));
+    memcpy (weight, l->w, (size_t)l->n * l->n * sizeof (*weight));
+    t->nmerges = linkage (l->n, sum, weight, t->merge);
     free (sum);
     free (weight);
-    if (n < 0) {
-        twins_destroy (t);
-        t = NULL;
-    }
     return t;
 }
 
@@ -138,7 +166,7 @@ void twins_destroy (struct twins *t)
 /* A grouping while it is worked at. Groups are called by numbers below n, of
  * which some are of none.
  */
-struct work {
+struct grouping {
     const struct level *l;
     double *fd, *fw;    /* [n * n] of the level, with what is not known as the
                            fit has it; those of the level if all is known */
@@ -152,17 +180,17 @@ struct work {
     double *sum, *sums, *weight; /* [n] scratch */
 };
 
-static double filled_d (const struct work *k, uint32_t a, uint32_t b)
+static double filled_d (const struct grouping *k, uint32_t a, uint32_t b)
 {
     return k->fd[(size_t)a * k->l->n + b];
 }
 
-static double filled_w (const struct work *k, uint32_t a, uint32_t b)
+static double filled_w (const struct grouping *k, uint32_t a, uint32_t b)
 {
     return k->fw[(size_t)a * k->l->n + b];
 }
 
-static void fit_between (struct work *k)
+static void fit_between (struct grouping *k)
 {
     uint32_t n = k->l->n;
 
@@ -190,7 +218,7 @@ static void fit_between (struct work *k)
 /* Half the mean distance within a group, the mean of its ends, into *mean;
  * returns the mean weight of these pairs.
  */
-static double mean_end (const struct work *k, uint32_t g, double *mean)
+static double mean_end (const struct grouping *k, uint32_t g, double *mean)
 {
     double sum = 0, weight = 0;
     size_t pairs = 0;
@@ -209,7 +237,7 @@ static double mean_end (const struct work *k, uint32_t g, double *mean)
 /* Of each vertex outside a group, the mean distance to its members into sum
  * and the mean weight into weight.
  */
-static void mean_columns (struct work *k, uint32_t g)
+static void mean_columns (struct grouping *k, uint32_t g)
 {
     uint32_t n = k->l->n;
 
@@ -234,7 +262,7 @@ static void mean_columns (struct work *k, uint32_t g)
  * member from all others, and, as its own row has its end once more than the
  * other members', from those.
  */
-static void fit_ends (struct work *k, uint32_t g)
+static void fit_ends (struct grouping *k, uint32_t g)
 {
     double mean, within = mean_end (k, g, &mean);
 
@@ -259,7 +287,7 @@ static void fit_ends (struct work *k, uint32_t g)
 }
 
 /* Let pairs that are not known be as the fit has them, or forget them. */
-static void fill (struct work *k, bool forget)
+static void fill (struct grouping *k, bool forget)
 {
     for (uint32_t a = 0; a < k->l->n; a++)
         for (uint32_t b = 0; b < k->l->n; b++) {
@@ -273,7 +301,7 @@ static void fill (struct work *k, bool forget)
         }
 }
 
-static void fit (struct work *k)
+static void fit (struct grouping *k)
 {
     if (k->unknown)
         fill (k, true);
@@ -293,7 +321,7 @@ static void fit (struct work *k)
 /* How badly vertex a fits as a member of group g with that end: 1 is the
  * limit.
  */
-static double misfit (const struct work *k, uint32_t a, uint32_t g,
+static double misfit (const struct grouping *k, uint32_t a, uint32_t g,
                       double end)
 {
     uint32_t n = k->l->n;
@@ -327,7 +355,7 @@ static double misfit (const struct work *k, uint32_t a, uint32_t g,
     return worst;
 }
 
-static void move (struct work *k, uint32_t a, uint32_t to)
+static void move (struct grouping *k, uint32_t a, uint32_t to)
 {
     k->size[k->of[a]]--;
     k->size[to]++;
@@ -335,7 +363,7 @@ static void move (struct work *k, uint32_t a, uint32_t to)
 }
 
 /* A number that no group has. */
-static uint32_t free_group (const struct work *k)
+static uint32_t free_group (const struct grouping *k)
 {
     uint32_t g = 0;
 
@@ -347,7 +375,7 @@ static uint32_t free_group (const struct work *k)
 /* Put the member out that fits worst to its group. Returns whether there was
  * one.
  */
-static bool put_out (struct work *k)
+static bool put_out (struct grouping *k)
 {
     uint32_t worst = k->l->n;
     double most = 1;
@@ -368,7 +396,7 @@ static bool put_out (struct work *k)
 }
 
 /* Unite the two groups that are nearest, if they are as good as one. */
-static bool unite (struct work *k)
+static bool unite (struct grouping *k)
 {
     uint32_t n = k->l->n, from = n, to = n;
     double min = k->zero;
@@ -388,7 +416,7 @@ static bool unite (struct work *k)
 }
 
 /* The end that vertex a would have as a member of group g; NAN: not known. */
-static double end_in (const struct work *k, uint32_t a, uint32_t g)
+static double end_in (const struct grouping *k, uint32_t a, uint32_t g)
 {
     double sum = 0, weight = 0;
 
@@ -401,7 +429,7 @@ static double end_in (const struct work *k, uint32_t a, uint32_t g)
 }
 
 /* Let one that is alone join the group that it fits to best, if to any. */
-static bool take_in (struct work *k)
+static bool take_in (struct grouping *k)
 {
     for (uint32_t a = 0; a < k->l->n; a++) {
         uint32_t best = k->l->n;
@@ -425,7 +453,7 @@ static bool take_in (struct work *k)
 }
 
 /* The groups as they are found by the cut. */
-static void cut (struct work *k, const struct twins *t)
+static void cut (struct grouping *k, const struct twins *t)
 {
     for (uint32_t a = 0; a < k->l->n; a++) {
         k->of[a] = a;
@@ -437,7 +465,7 @@ static void cut (struct work *k, const struct twins *t)
                 move (k, a, t->merge[i].a);
 }
 
-static void improve (struct work *k)
+static void improve (struct grouping *k)
 {
     fit (k);
     while (put_out (k))
@@ -451,30 +479,28 @@ static void improve (struct work *k)
 }
 
 /* Hand the groups over, numbered as their first members come. */
-static int hand_over (const struct work *k, struct groups *g)
+static void hand_over (const struct grouping *k, struct groups *g)
 {
     uint32_t n = k->l->n, count = 0;
-    uint32_t *name = malloc (((size_t)n + 1) * sizeof (*name));
-    uint32_t *first = malloc (((size_t)n + 1) * sizeof (*first));
-    int rc = -1;
+    uint32_t *name = xarray (n, sizeof (*name));
+    uint32_t *first = xarray (n, sizeof (*first));
 
-    if (!name || !first)
-        goto out;
     memset (name, 0xff, n * sizeof (*name));
     for (uint32_t a = 0; a < n; a++)
         if (name[k->of[a]] == UINT32_MAX) {
             first[count] = a;
             name[k->of[a]] = count++;
         }
-    g->of = malloc (((size_t)n + 1) * sizeof (*g->of));
-    g->end = malloc (((size_t)n + 1) * sizeof (*g->end));
-    g->size = malloc (((size_t)count + 1) * sizeof (*g->size));
-    g->next = level_create (count);
-    if (!g->of || !g->end || !g->size || !g->next)
-        goto out;
-    memcpy (g->end, k->end, n * sizeof (*g->end));
-    for (uint32_t a = 0; a < n; a++)
+    *g = (struct groups){
+        .of = xarray (n, sizeof (*g->of)),
+        .end = xarray (n, sizeof (*g->end)),
+        .size = xarray (count, sizeof (*g->size)),
+        .next = level_create (count),
+    };
+    for (uint32_t a = 0; a < n; a++) {
+        g->end[a] = k->end[a];
         g->of[a] = name[k->of[a]];
+    }
     for (uint32_t i = 0; i < count; i++) {
         uint32_t own = k->of[first[i]];
 
@@ -489,15 +515,12 @@ static int hand_over (const struct work *k, struct groups *g)
             g->next->w[(size_t)i * count + j] = k->w[at];
         }
     }
-    rc = 0;
-out:
     free (name);
     free (first);
-    return rc;
 }
 
 /* Copies of the level's distances where there are some to be filled in. */
-static int work_fill (struct work *k)
+static void copy_unknown (struct grouping *k)
 {
     size_t size = (size_t)k->l->n * k->l->n;
     size_t known = 0;
@@ -511,44 +534,36 @@ static int work_fill (struct work *k)
         }
     k->unknown = known < size - k->l->n;
     if (!k->unknown)
-        return 0;
+        return;
     k->usual /= (double)known;
     k->fd = square (k->l->n);
     k->fw = square (k->l->n);
-    if (!k->fd || !k->fw)
-        return -1;
     memcpy (k->fd, k->l->d, size * sizeof (*k->fd));
     memcpy (k->fw, k->l->w, size * sizeof (*k->fw));
-    return 0;
 }
 
-int twins_group (const struct twins *t, double zero, struct groups *g)
+struct groups twins_group (const struct twins *t, double zero)
 {
-    size_t n = (size_t)t->l->n + 1;
-    struct work k = {
+    uint32_t n = t->l->n;
+    struct grouping k = {
         .l = t->l,
         .noise = zero * zero / (NOISES * NOISES),
         .zero = zero,
-        .of = calloc (n, sizeof (*k.of)),
-        .size = calloc (n, sizeof (*k.size)),
-        .end = calloc (n, sizeof (*k.end)),
-        .d = square (t->l->n),
-        .w = square (t->l->n),
-        .sum = calloc (n, sizeof (*k.sum)),
-        .sums = calloc (n, sizeof (*k.sums)),
-        .weight = calloc (n, sizeof (*k.weight)),
+        .of = xcalloc (n, sizeof (*k.of)),
+        .size = xcalloc (n, sizeof (*k.size)),
+        .end = xcalloc (n, sizeof (*k.end)),
+        .d = square (n),
+        .w = square (n),
+        .sum = xcalloc (n, sizeof (*k.sum)),
+        .sums = xcalloc (n, sizeof (*k.sums)),
+        .weight = xcalloc (n, sizeof (*k.weight)),
     };
-    int rc = -1;
+    struct groups g;
 
-    *g = (struct groups){ 0 };
-    if (k.of && k.size && k.end && k.d && k.w && k.sum && k.sums
-        && k.weight && work_fill (&k) == 0) {
-        cut (&k, t);
-        improve (&k);
-        rc = hand_over (&k, g);
-        if (rc < 0)
-            groups_clear (g);
-    }
+    copy_unknown (&k);
+    cut (&k, t);
+    improve (&k);
+    hand_over (&k, &g);
     if (k.unknown) {
         free (k.fd);
         free (k.fw);
@@ -561,7 +576,7 @@ int twins_group (const struct twins *t, double zero, struct groups *g)
     free (k.sum);
     free (k.sums);
     free (k.weight);
-    return rc;
+    return g;
 }
 
 void groups_clear (struct groups *g)

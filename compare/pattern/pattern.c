@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "compare/pattern/order.h"
+#include "util/alloc.h"
 #include "util/rng.h"
 
 /* A way to pair n, floor(n/2) pairs a step. */
@@ -342,9 +343,9 @@ static struct pattern *create (const struct kind *kind, uint32_t n,
                      PATTERN_PROCESSES_MAX);
         return NULL;
     }
-    p = calloc (1, sizeof (*p));
+    p = xcalloc (1, sizeof (*p));
     if (p)
-        p->id = calloc (places + 1, sizeof (*p->id));
+        p->id = xcalloc (places + 1, sizeof (*p->id));
     if (!p || !p->id) {
         error_nomem (err);
         pattern_destroy (p);
@@ -406,9 +407,9 @@ static void sort_members (struct member *m, uint32_t n)
 
 static int group (struct pattern *p, const uint32_t *host)
 {
-    struct member *m = calloc (p->n, sizeof (*m));
+    struct member *m = xcalloc (p->n, sizeof (*m));
 
-    p->first = calloc (p->n + 1, sizeof (*p->first));
+    p->first = xcalloc (p->n + 1, sizeof (*p->first));
     if (!m || !p->first) {
         free (m);
         return -1;
@@ -433,7 +434,7 @@ static int count_turns (struct pattern *p)
 {
     uint64_t turns = grouped_turns (p);
 
-    if (!(p->from = calloc (turns + 1, sizeof (*p->from))))
+    if (!(p->from = xcalloc (turns + 1, sizeof (*p->from))))
         return -1;
     for (uint64_t t = 0; t < turns; t++) {
         uint32_t most = 0;
@@ -478,7 +479,7 @@ struct pattern *pattern_create (enum pattern_kind kind, uint32_t n,
 static int check_rounds (const struct pattern *p, size_t nendpoints,
                          struct error *err)
 {
-    size_t *last = calloc (p->n, sizeof (*last)); /* round, from 1 */
+    size_t *last = xcalloc (p->n, sizeof (*last)); /* round, from 1 */
     int rc = 0;
 
     if (!last)
@@ -539,7 +540,7 @@ struct pattern *pattern_of_pairs (const struct probe *pair, size_t npairs,
     if (!p)
         return NULL;
     rng_seed (&rng, opts ? opts->seed : 0);
-    if (!(p->pair = calloc (npairs + 1, sizeof (*p->pair)))) {
+    if (!(p->pair = xcalloc (npairs + 1, sizeof (*p->pair)))) {
         error_nomem (err);
         goto error;
     }

@@ -13,6 +13,7 @@
 
 #include "core/plan/rref.h"
 #include "core/plan/span.h"
+#include "util/alloc.h"
 #include "util/rng.h"
 
 enum { STALE_MAX = 16 }; /* dependent rows that a null vector may miss */
@@ -24,8 +25,8 @@ static int list_ports (const struct pathset *ps, uint32_t **endpoint,
                        uint32_t **host)
 {
     size_t n = pathset_ports (ps);
-    uint32_t *first = calloc (n + 1, sizeof (*first));
-    uint32_t *at = calloc (n + 1, sizeof (*at));
+    uint32_t *first = xcalloc (n + 1, sizeof (*first));
+    uint32_t *at = xcalloc (n + 1, sizeof (*at));
 
     *endpoint = first;
     *host = at;
@@ -45,7 +46,7 @@ static int list_ports (const struct pathset *ps, uint32_t **endpoint,
 static int add_steps (struct plan *plan, const struct pattern *p,
                       const uint32_t *endpoint, struct error *err)
 {
-    struct probe *pair = calloc (pattern_width (p), sizeof (*pair));
+    struct probe *pair = xcalloc (pattern_width (p), sizeof (*pair));
     size_t probes = 0;
     int rc = -1;
 
@@ -114,7 +115,7 @@ static void span_clear (struct span *s)
 static int list_rows (struct span *s, const struct plan *plan,
                       struct error *err)
 {
-    if (!(s->row = calloc (plan_probes (plan) + 1, sizeof (*s->row))))
+    if (!(s->row = xcalloc (plan_probes (plan) + 1, sizeof (*s->row))))
         return error_nomem (err);
     for (size_t r = 0; r < plan_rounds (plan); r++) {
         size_t n;
@@ -156,7 +157,7 @@ static int add_row (struct span *s, const struct probe *probe,
 static int eliminate (struct span *s, size_t m, struct error *err)
 {
     s->rref = rref_create (m);
-    s->z = calloc (m + 1, sizeof (*s->z));
+    s->z = xcalloc (m + 1, sizeof (*s->z));
     if (!s->rref || !s->z)
         return error_nomem (err);
     rref_null (s->rref, &s->rng, s->z);

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/alloc.h"
+
 #define NONE UINT32_MAX
 
 /* Processes by label, in order of their numbers where labels are the same. */
@@ -26,7 +28,7 @@ static int compare_names (const void *x, const void *y)
 
 static struct name *sorted_names (const struct series *s)
 {
-    struct name *v = calloc (s->nprocesses + 1, sizeof (*v));
+    struct name *v = xcalloc (s->nprocesses + 1, sizeof (*v));
 
     for (uint32_t i = 0; v && i < s->nprocesses; i++)
         v[i] = (struct name){ s->process[i].label, i };
@@ -40,7 +42,7 @@ static uint32_t *match (const struct series *x, const struct series *y)
 {
     struct name *p = sorted_names (x);
     struct name *q = sorted_names (y);
-    uint32_t *map = calloc (x->nprocesses + 1, sizeof (*map));
+    uint32_t *map = xcalloc (x->nprocesses + 1, sizeof (*map));
     uint32_t k = 0;
 
     if (!p || !q || !map) {
@@ -112,7 +114,7 @@ static int split (struct series_comparison *c, const struct series *s,
 {
     size_t relative = 0;
 
-    if (!(c->only[which] = calloc (s->npairs + 1, sizeof (*c->only[0]))))
+    if (!(c->only[which] = xcalloc (s->npairs + 1, sizeof (*c->only[0]))))
         return -1;
     for (size_t i = 0; i < s->npairs; i++) {
         const struct series_pair *p = &s->pair[i];

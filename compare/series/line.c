@@ -5,6 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "util/alloc.h"
+
 #define NS_PER_S 1e9
 #define MB 1e6
 #define BITS 8
@@ -39,7 +41,7 @@ static const struct series_pair **collect (const struct series *s,
                                            enum series_stat stat, size_t *n,
                                            struct error *err)
 {
-    const struct series_pair **v = calloc (s->npairs + 1, sizeof (*v));
+    const struct series_pair **v = xcalloc (s->npairs + 1, sizeof (*v));
 
     *n = 0;
     if (!v) {
@@ -123,7 +125,7 @@ struct series_fit *series_fit (const struct series *s, enum series_stat stat,
     }
     if (!(p = collect (s, stat, &points, err)))
         return NULL;
-    if (!(v = calloc (points / 2 + 1, sizeof (*v)))) {
+    if (!(v = xcalloc (points / 2 + 1, sizeof (*v)))) {
         error_nomem (err);
         goto done;
     }

@@ -8,6 +8,7 @@
 #include "compare/series/line.h"
 #include "compare/series/parus.h"
 #include "compare/series/table.h"
+#include "util/alloc.h"
 #include "util/file.h"
 
 #define BLANKS " \t\r\n"
@@ -193,7 +194,7 @@ static struct outfile *create_matrices (const struct series *s, size_t run,
 static int save_matrices (const struct series_list *runs, const char *prefix,
                           struct error *err)
 {
-    struct outfile **out = calloc (runs->n * PARUS_FILES + 1, sizeof (*out));
+    struct outfile **out = xcalloc (runs->n * PARUS_FILES + 1, sizeof (*out));
     size_t n = 0, run = 0;
     int rc = -1;
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/linear/stats.h"
+#include "util/alloc.h"
 
 static const char *const tests[SERIES_TESTS] = {
     [SERIES_ONE_TO_ONE] = "one_to_one",
@@ -71,7 +72,7 @@ int series_stat_find (const char *name)
 
 struct series *series_create (enum series_test test)
 {
-    struct series *s = calloc (1, sizeof (*s));
+    struct series *s = xcalloc (1, sizeof (*s));
 
     if (s) {
         s->test = test;
@@ -137,8 +138,8 @@ int series_add_process (struct series *s, const char *label,
     if (!(v = grow (s->process, s->nprocesses, sizeof (*v))))
         return error_nomem (err);
     s->process = v;
-    p.label = strdup (label);
-    p.host = strdup (host);
+    p.label = xstrdup (label);
+    p.host = xstrdup (host);
     if (!p.label || !p.host) {
         free (p.label);
         free (p.host);

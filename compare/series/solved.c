@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/alloc.h"
 #include "util/json.h"
 #include "util/text.h"
 
@@ -16,7 +17,7 @@ static const char **names (const json_t *pairs, uint32_t *n,
                            struct error *err)
 {
     size_t size = json_array_size (pairs);
-    const char **v = calloc (2 * size + 1, sizeof (*v));
+    const char **v = xcalloc (2 * size + 1, sizeof (*v));
 
     if (!v) {
         error_nomem (err);

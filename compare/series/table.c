@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/linear/stats.h"
+#include "util/alloc.h"
 
 enum { NS_PER_US = 1000 };
 
@@ -158,7 +159,7 @@ static int write_pairs (const struct series *s, enum series_stat stat,
                         FILE *fp, struct error *err)
 {
     struct row row = { .stat = stat,
-                       .time_ns = calloc (s->npairs, sizeof (double)) };
+                       .time_ns = xcalloc (s->npairs, sizeof (double)) };
     bool first = true;
 
     if (!row.time_ns)

@@ -37,7 +37,7 @@ static void site_open (struct site *s, enum tree_routing routing,
     s->ps = job ? treenet_random (s->t, job, 1)
                 : treenet_pathset (s->t, NULL, 0);
     s->plan = flows_make (s->ps, &opts, NULL);
-    s->link_rate = across_rates (s->ps, NULL);
+    s->link_rate = across_rates (s->ps);
     if (!s->plan || !s->link_rate)
         abort ();
     s->rate = calloc (plan_probes (s->plan) + 1, sizeof (*s->rate));

@@ -32,9 +32,10 @@ static void test_exact (void)
 
     for (size_t i = 0; i < sizeof (tab) / sizeof (tab[0]); i++) {
         struct clusters cl;
-        bool same = clusters_find (&cl, tab[i].v, tab[i].n, tab[i].eps) == 0
-                    && cl.n == tab[i].clusters;
+        bool same;
 
+        clusters_find (&cl, tab[i].v, tab[i].n, tab[i].eps);
+        same = cl.n == tab[i].clusters;
         ok (same, "%s: %zu clusters (%zu)", tab[i].what, tab[i].clusters,
             cl.n);
         for (size_t k = 0; same && k < cl.n; k++)
@@ -56,8 +57,7 @@ static size_t of_two (double apart, double share, uint64_t seed)
     for (int i = 0; i < MANY; i++)
         v[i] = 1000 + rng_normal (&rng)
                + (rng_uniform (&rng) < share ? apart : 0);
-    if (clusters_find (&cl, v, MANY, 0) < 0)
-        return 0;
+    clusters_find (&cl, v, MANY, 0);
     n = cl.n;
     clusters_clear (&cl);
     return n;

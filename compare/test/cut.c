@@ -7,7 +7,6 @@
 
 #include "core/test/treenet.h"
 #include "compare/throughput/across.h"
-#include "compare/throughput/through.h"
 #include "tests/tap.h"
 
 static const double GIGA = 1e9;
@@ -25,7 +24,7 @@ static void site_open (struct site *s, size_t p, size_t q, double host,
     for (size_t l = 0; l < s->t->net.nlinks; l++)
         s->t->info[l].rate = GIGA * (l < s->t->n ? host : other);
     s->ps = treenet_pathset (s->t, who, n);
-    s->rate = across_rates (s->ps, NULL);
+    s->rate = across_rates (s->ps);
     if (!s->rate)
         abort ();
 }

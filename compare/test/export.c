@@ -9,7 +9,7 @@
 #include "compare/export/clusterkit.h"
 #include "compare/export/loggops.h"
 #include "compare/export/scotch.h"
-#include "compare/infer/pairs.h"
+#include "compare/infer/matrix.h"
 #include "core/test/tablenet.h"
 #include "tests/tap.h"
 #include "util/rng.h"

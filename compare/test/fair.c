@@ -48,8 +48,8 @@ static void by_hand (void)
             for (size_t k = 0; rows[i].arc[f][k] != NONE; k++)
                 arc[first[f + 1]++] = rows[i].arc[f][k];
         }
-        good = fair_rates (first, arc, rows[i].nflows, rows[i].capacity, ARCS,
-                           rate, NULL) == 0;
+        fair_rates (first, arc, rows[i].nflows, rows[i].capacity, ARCS, rate);
+        good = true;
         for (size_t f = 0; f < rows[i].nflows; f++)
             good = good && rate[f] == rows[i].rate[f];
         ok (good, "%s", rows[i].what);
@@ -105,9 +105,8 @@ static void by_definition (void)
             for (size_t k = first[f]; k < first[f + 1]; k++)
                 arc[k] = rng_below (&rng, narcs);
         }
-        good += fair_rates (first, arc, nflows, capacity, narcs, rate, NULL)
-                    == 0
-                && is_fair (first, arc, nflows, capacity, narcs, rate);
+        fair_rates (first, arc, nflows, capacity, narcs, rate);
+        good += is_fair (first, arc, nflows, capacity, narcs, rate);
     }
     ok (good == 500, "%d of 500 draws are fair by definition", good);
 }

@@ -40,8 +40,7 @@ static void carry (const struct plan *plan, const struct pathset *ps,
     }
     for (size_t x = 0; x < 2 * nlinks; x++)
         capacity[x] = rate[x / 2];
-    if (fair_rates (first, arc, n, capacity, 2 * nlinks, got, NULL) < 0)
-        abort ();
+    fair_rates (first, arc, n, capacity, 2 * nlinks, got);
     for (size_t i = 0; i < n; i++)
         for (size_t k = first[i]; k < first[i + 1]; k++)
             sum[arc[k]] += got[i];
@@ -63,7 +62,7 @@ struct outcome {
 static struct outcome look (struct pathset *ps, const struct plan *plan)
 {
     const struct network *net = pathset_network (ps);
-    double *rate = across_rates (ps, NULL);
+    double *rate = across_rates (ps);
     double *carried = calloc (2 * net->nlinks + 1, sizeof (*carried));
     struct outcome out = { .rounds = plan_rounds (plan) };
     const struct plan_target *t = plan_targets (plan, &out.links);

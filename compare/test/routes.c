@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "config.h"
-#include "compare/infer/routes.h"
+#include "compare/infer/model.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compare/infer/tgf.h"
+#include "compare/infer/graph.h"
 #include "core/plan/plan.h"
 #include "tests/tap.h"
 
@@ -28,7 +28,7 @@ static struct topology_model *model (void)
 
 static void test_paths (const struct topology_model *m)
 {
-    struct routes *r = routes_create (m, NULL);
+    struct routes *r = routes_create (m);
     struct pathset *ps = routes_nodes (r, NULL);
     uint32_t arc[PATH_MAX_HOPS];
     struct row row;
@@ -62,7 +62,7 @@ static void test_paths (const struct topology_model *m)
 /* What makes plans for fabrics makes one for a model, and it is read again. */
 static void test_plan (const struct topology_model *m)
 {
-    struct routes *r = routes_create (m, NULL);
+    struct routes *r = routes_create (m);
     struct pathset *ps = routes_nodes (r, NULL);
     struct plan_options opts = { .seed = 1 };
     struct plan *plan = plan_make (ps, &opts, NULL);
@@ -98,7 +98,7 @@ static void test_apart (void)
     const char *name[] = { "1", "4" };
 
     topology_add_edge (m, 0, 1, 1);
-    r = routes_create (m, NULL);
+    r = routes_create (m);
     ps = routes_nodes (r, NULL);
     ok (isinf (routes_ns (r, 0, 2))
             && pathset_walk (ps, 0, 2, arc, &err) < 0,

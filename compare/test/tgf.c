@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "config.h"
-#include "compare/infer/tgf.h"
+#include "compare/infer/graph.h"
 
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "compare/infer/show.h"
 #include "tests/tap.h"
 
 static struct topology_model *read_text (const char *text, struct error *err)

@@ -46,8 +46,8 @@ static void test_normal (void)
     struct topology_model *m = make (4, 6, chain);
     bool same = true;
 
-    ok (m && topology_normal (m, 0.01) == 0 && m->nvertices == 6
-            && m->nedges == 5,
+    topology_normal (m, 0.01);
+    ok (m->nvertices == 6 && m->nedges == 5,
         "of six switches two are left");
     for (size_t i = 0; i < 5; i++) {
         size_t e = topology_edge_of (m, plain[i].b, plain[i].a);
@@ -59,7 +59,8 @@ static void test_normal (void)
     ok (topology_edge_of (m, 0, 5) == m->nedges, "and no others");
     topology_destroy (m);
     m = make (4, 6, chain);
-    ok (topology_normal (m, 0) == 0 && m->nvertices == 6
+    topology_normal (m, 0);
+    ok (m->nvertices == 6
             && m->edge[topology_edge_of (m, 2, 5)].latency_ns == 5.001,
         "a short edge is part of a longer one where nothing is zero");
     topology_destroy (m);
@@ -72,7 +73,8 @@ static void test_paths (void)
     uint32_t *last = calloc (4 * 11, sizeof (*last));
 
     topology_add_switch (m);
-    ok (topology_paths (m, d, last) == 0 && d[0] == 0 && d[1] == 3
+    topology_paths (m, d, last);
+    ok (d[0] == 0 && d[1] == 3
             && fabs (d[2] - 13.001) < 1e-9 && d[3] == 14,
         "paths from node 1");
     ok (last[0] == TOPOLOGY_NONE && last[1] == 6 && last[2] == 9
@@ -104,8 +106,8 @@ static void test_alike (void)
     struct topology_model *b = make (4, 4, turned);
     struct topology_model *c = make (4, 4, crossed);
 
-    ok (topology_alike (a, b) == 1, "numbers and latencies do not matter");
-    ok (topology_alike (a, c) == 0, "who is next to whom does");
+    ok (topology_alike (a, b), "numbers and latencies do not matter");
+    ok (!topology_alike (a, c), "who is next to whom does");
     topology_destroy (a);
     topology_destroy (b);
     topology_destroy (c);

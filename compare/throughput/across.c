@@ -13,6 +13,7 @@
 
 #include "core/paths/tree.h"
 #include "core/plan/basis.h"
+#include "util/alloc.h"
 
 enum { LEAVES = 4 };
 
@@ -23,7 +24,7 @@ struct senders {
     double rate;
 };
 
-struct search {
+struct crossings {
     struct across *a;
     struct pathset *ps;
     const double *rate;
@@ -37,16 +38,12 @@ struct search {
     double *leaf_rate;       /* [nleaves] of all ports */
 };
 
-double *across_rates (const struct pathset *ps, struct error *err)
+double *across_rates (const struct pathset *ps)
 {
     const struct network *net = pathset_network (ps);
-    double *rate = calloc (net->nlinks + 1, sizeof (*rate));
+    double *rate = xarray (net->nlinks, sizeof (*rate));
     double greatest = 0;
 
-    if (!rate) {
-        error_nomem (err);
-        return NULL;
-    }
     for (size_t l = 0; l < net->nlinks; l++)
         greatest = fmax (greatest, net->link[l].rate);
     for (size_t l = 0; l < net->nlinks; l++)
@@ -65,7 +62,7 @@ bool across_known (const struct pathset *ps)
     return false;
 }
 
-static void search_clear (struct search *s)
+static void crossing_clear (struct crossings *s)
 {
     tree_destroy (s->tree);
     free (s->senders);
@@ -76,33 +73,28 @@ static void search_clear (struct search *s)
 }
 
 /* Of an endpoint's own link; without one it is no limit. */
-static double port_rate (const struct search *s, uint32_t e)
+static double port_rate (const struct crossings *s, uint32_t e)
 {
     uint32_t up = s->tree->up[e];
 
     return up == NETWORK_NONE ? HUGE_VAL : s->rate[arc_link (up)];
 }
 
-static int search_init (struct search *s, struct error *err)
+static int crossing_init (struct crossings *s, struct error *err)
 {
     size_t narcs = 2 * s->a->nlinks;
     const struct tree *t;
-    bool *counted = NULL;
+    bool *counted;
 
     if (!(s->tree = tree_create (s->ps, err)))
         return -1;
     t = s->tree;
-    counted = calloc (pathset_ports (s->ps) + 1, sizeof (*counted));
-    s->senders = calloc (narcs + 1, sizeof (*s->senders));
-    s->receivers = calloc (narcs + 1, sizeof (*s->receivers));
-    s->port_of = calloc (narcs + 1, sizeof (*s->port_of));
-    s->seen = calloc (narcs + 1, sizeof (*s->seen));
-    s->leaf_rate = calloc (t->nleaves + 1, sizeof (*s->leaf_rate));
-    if (!s->senders || !s->receivers || !s->port_of || !s->seen
-        || !s->leaf_rate || !counted) {
-        free (counted);
-        return error_nomem (err);
-    }
+    counted = xcalloc (pathset_ports (s->ps), sizeof (*counted));
+    s->senders = xcalloc (narcs, sizeof (*s->senders));
+    s->receivers = xcalloc (narcs, sizeof (*s->receivers));
+    s->port_of = xcalloc (narcs, sizeof (*s->port_of));
+    s->seen = xcalloc (narcs, sizeof (*s->seen));
+    s->leaf_rate = xcalloc (t->nleaves, sizeof (*s->leaf_rate));
     for (size_t i = 0; i < pathset_size (s->ps); i++) {
         bool *port = &counted[pathset_port (s->ps, i)];
 
@@ -115,7 +107,7 @@ static int search_init (struct search *s, struct error *err)
 }
 
 /* Keep one of all pairs that come, with the same chance each. */
-static void keep (struct search *s, uint32_t arc, struct probe pair)
+static void keep (struct crossings *s, uint32_t arc, struct probe pair)
 {
     struct probe *kept = &s->a->pair[(size_t)arc * ACROSS_PAIRS];
     uint64_t at = s->seen[arc]++;
@@ -128,7 +120,7 @@ static void keep (struct search *s, uint32_t arc, struct probe pair)
         kept[at] = pair;
 }
 
-static void count_receiver (struct search *s, uint32_t arc, uint32_t to)
+static void count_receiver (struct crossings *s, uint32_t arc, uint32_t to)
 {
     uint32_t port = pathset_port (s->ps, to) + 1;
 
@@ -138,7 +130,7 @@ static void count_receiver (struct search *s, uint32_t arc, uint32_t to)
     s->receivers[arc] += port_rate (s, to);
 }
 
-static void count_senders (struct search *s, uint32_t arc, size_t leaf)
+static void count_senders (struct crossings *s, uint32_t arc, size_t leaf)
 {
     struct senders *v = &s->senders[arc];
 
@@ -153,7 +145,7 @@ static void count_senders (struct search *s, uint32_t arc, size_t leaf)
         v->leaf[v->n++] = leaf;
 }
 
-static void cross (struct search *s, uint32_t arc, size_t leaf,
+static void cross (struct crossings *s, uint32_t arc, size_t leaf,
                    struct probe pair)
 {
     if (s->wanted && !s->wanted[arc])
@@ -166,7 +158,7 @@ static void cross (struct search *s, uint32_t arc, size_t leaf,
 /* A member of the leaf that is drawn, on another port than the tree's endpoint;
  * that endpoint where there is none.
  */
-static uint32_t draw_sender (struct search *s, size_t leaf)
+static uint32_t draw_sender (struct crossings *s, size_t leaf)
 {
     const struct tree *t = s->tree;
     uint32_t n = t->first[leaf + 1] - t->first[leaf];
@@ -182,7 +174,7 @@ static uint32_t draw_sender (struct search *s, size_t leaf)
 }
 
 /* The arcs of the path from a leaf to the tree's endpoint. */
-static void cross_leaf (struct search *s, size_t leaf)
+static void cross_leaf (struct crossings *s, size_t leaf)
 {
     const struct tree *t = s->tree;
     struct probe pair = { draw_sender (s, leaf), t->to };
@@ -193,7 +185,7 @@ static void cross_leaf (struct search *s, size_t leaf)
 }
 
 /* First hops: whoever they are to. */
-static void cross_first (struct search *s, uint32_t from)
+static void cross_first (struct crossings *s, uint32_t from)
 {
     size_t n = pathset_size (s->ps);
     uint32_t arc = s->tree->up[from];
@@ -209,7 +201,7 @@ static void cross_first (struct search *s, uint32_t from)
     }
 }
 
-static void set_most (const struct search *s)
+static void set_most (const struct crossings *s)
 {
     for (size_t x = 0; x < 2 * s->a->nlinks; x++) {
         const struct senders *v = &s->senders[x];
@@ -222,10 +214,10 @@ static void set_most (const struct search *s)
 int across_draw (struct across *a, struct pathset *ps, const double *rate,
                  const bool *wanted, struct rng *rng, struct error *err)
 {
-    struct search s = {
+    struct crossings s = {
         .a = a, .ps = ps, .rate = rate, .wanted = wanted, .rng = rng,
     };
-    int rc = search_init (&s, err);
+    int rc = crossing_init (&s, err);
 
     for (size_t to = 0; to < pathset_size (ps) && rc == 0; to++) {
         rc = tree_grow (s.tree, to, err);
@@ -235,7 +227,7 @@ int across_draw (struct across *a, struct pathset *ps, const double *rate,
     }
     if (rc == 0 && !wanted)
         set_most (&s);
-    search_clear (&s);
+    crossing_clear (&s);
     return rc;
 }
 
@@ -270,17 +262,16 @@ int across_find (struct across *a, struct pathset *ps, const double *rate,
 {
     size_t m = pathset_network (ps)->nlinks;
 
-    *a = (struct across){ .nlinks = m };
-    a->most = calloc (2 * m + 1, sizeof (*a->most));
-    a->npairs = calloc (2 * m + 1, 1);
-    a->pair = calloc (2 * m * ACROSS_PAIRS + 1, sizeof (*a->pair));
-    a->nalike = calloc (m + 1, 1);
-    a->alike = calloc (m * ACROSS_ALIKE + 1, sizeof (*a->alike));
-    a->nnear = calloc (m + 1, 1);
-    a->near = calloc (m + 1, 1);
-    if (!a->most || !a->npairs || !a->pair || !a->nalike || !a->alike
-        || !a->nnear || !a->near)
-        return error_nomem (err);
+    *a = (struct across){
+        .nlinks = m,
+        .most = xcalloc (2 * m, sizeof (*a->most)),
+        .npairs = xcalloc (2 * m, 1),
+        .pair = xcalloc (2 * m * ACROSS_PAIRS, sizeof (*a->pair)),
+        .nalike = xcalloc (m, 1),
+        .alike = xcalloc (m * ACROSS_ALIKE, sizeof (*a->alike)),
+        .nnear = xcalloc (m, 1),
+        .near = xcalloc (m, 1),
+    };
     if (find_alike (a, ps, rng, err) < 0)
         return -1;
     return across_draw (a, ps, rate, NULL, rng, err);

@@ -36,9 +36,9 @@ struct across {
 
 /* The rates of the links, bits a second: nominal, and where that is not known,
  * the greatest of all that are; 1 where none is. An array of nlinks that the
- * caller frees; NULL with err.
+ * caller frees.
  */
-double *across_rates (const struct pathset *ps, struct error *err);
+double *across_rates (const struct pathset *ps);
 
 /* Whether the nominal rate of any link is known. */
 bool across_known (const struct pathset *ps);

@@ -10,9 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/linear/stats.h"
 #include "compare/throughput/across.h"
 #include "compare/throughput/fair.h"
+#include "core/linear/stats.h"
+#include "util/alloc.h"
 
 struct flows {
     size_t n, nrounds, narcs;
@@ -21,22 +22,22 @@ struct flows {
     uint32_t *arc;
 };
 
-struct suspect {
+struct slow_by {
     size_t flow;
     uint32_t link;
 };
 
-struct work {
+struct judging {
     const struct network *net;
     const struct flows *f;
-    const double *nominal;  /* [nlinks] */
+    double *nominal;        /* [nlinks] */
     const double *rate;     /* [n] measured */
     double *fair;           /* [n] by nominal rates, HUGE_VAL: not measured */
     double *sum;            /* [narcs] of a round */
     double *through;        /* [nswitches] of a round */
     double floor;           /* share below which a flow is slow */
-    struct suspect *suspect; /* of slow flows, flow by flow */
-    size_t nsuspects, size;
+    struct slow_by *suspect; /* of slow flows, flow by flow */
+    size_t nsuspects;
     size_t *explains;       /* [nlinks] flows */
     struct carry *out;
 };
@@ -58,10 +59,8 @@ static int lay_out (struct flows *f, const struct pathset *ps,
         .nrounds = plan_rounds (plan),
         .narcs = 2 * pathset_network (ps)->nlinks,
     };
-    f->round = calloc (f->nrounds + 1, sizeof (*f->round));
-    f->first = calloc (f->n + 1, sizeof (*f->first));
-    if (!f->round || !f->first)
-        return error_nomem (err);
+    f->round = xcalloc (f->nrounds + 1, sizeof (*f->round));
+    f->first = xcalloc (f->n + 1, sizeof (*f->first));
     for (size_t r = 0; r < f->nrounds; r++) {
         const struct probe *p = plan_round (plan, r, &n);
 
@@ -71,13 +70,8 @@ static int lay_out (struct flows *f, const struct pathset *ps,
             int there, back;
 
             if (at + ROW_MAX > size) {
-                uint32_t *arc = realloc (f->arc, (2 * size + ROW_MAX)
-                                                     * sizeof (*arc));
-
-                if (!arc)
-                    return error_nomem (err);
-                f->arc = arc;
                 size = 2 * size + ROW_MAX;
+                f->arc = xrealloc (f->arc, size, sizeof (*f->arc));
             }
             if ((there = pathset_walk (ps, p[i].a, p[i].b, f->arc + at, err))
                     < 0
@@ -92,18 +86,17 @@ static int lay_out (struct flows *f, const struct pathset *ps,
 }
 
 /* Fair rates of the flows of a round of which skip[] is not NAN. */
-static int share_round (const struct flows *f, size_t round,
-                        const double *skip, const double *capacity,
-                        double *rate, struct error *err)
+static void share_round (const struct flows *f, size_t round,
+                         const double *skip, const double *capacity,
+                         double *rate)
 {
     size_t from = f->round[round], n = f->round[round + 1] - from, m = 0;
-    size_t *first = calloc (n + 1, sizeof (*first));
-    uint32_t *arc = calloc (f->first[from + n] - f->first[from] + 1,
+    size_t *first = xcalloc (n + 1, sizeof (*first));
+    uint32_t *arc = xarray (f->first[from + n] - f->first[from],
                             sizeof (*arc));
-    double *fair = calloc (n + 1, sizeof (*fair));
-    int rc = first && arc && fair ? 0 : error_nomem (err);
+    double *fair = xarray (n, sizeof (*fair));
 
-    for (size_t i = 0; i < n && rc == 0; i++) {
+    for (size_t i = 0; i < n; i++) {
         size_t flow = from + i, more = f->first[flow + 1] - f->first[flow];
 
         if (skip && isnan (skip[flow]))
@@ -113,30 +106,25 @@ static int share_round (const struct flows *f, size_t round,
         first[m + 1] = first[m] + more;
         m++;
     }
-    if (rc == 0)
-        rc = fair_rates (first, arc, m, capacity, f->narcs, fair, err);
+    fair_rates (first, arc, m, capacity, f->narcs, fair);
     m = 0;
-    for (size_t i = from; i < from + n && rc == 0; i++)
+    for (size_t i = from; i < from + n; i++)
         rate[i] = skip && isnan (skip[i]) ? NAN : fair[m++];
     free (first);
     free (arc);
     free (fair);
-    return rc;
 }
 
-static int share_all (const struct flows *f, const double *skip,
-                      const double *link_rate, double *rate,
-                      struct error *err)
+static void share_all (const struct flows *f, const double *skip,
+                       const double *link_rate, double *rate)
 {
-    double *capacity = calloc (f->narcs + 1, sizeof (*capacity));
-    int rc = capacity ? 0 : error_nomem (err);
+    double *capacity = xarray (f->narcs, sizeof (*capacity));
 
-    for (size_t x = 0; x < f->narcs && rc == 0; x++)
+    for (size_t x = 0; x < f->narcs; x++)
         capacity[x] = link_rate[x / 2];
-    for (size_t r = 0; r < f->nrounds && rc == 0; r++)
-        rc = share_round (f, r, skip, capacity, rate, err);
+    for (size_t r = 0; r < f->nrounds; r++)
+        share_round (f, r, skip, capacity, rate);
     free (capacity);
-    return rc;
 }
 
 int carry_simulate (const struct pathset *ps, const struct plan *plan,
@@ -146,13 +134,13 @@ int carry_simulate (const struct pathset *ps, const struct plan *plan,
     int rc = lay_out (&f, ps, plan, err);
 
     if (rc == 0)
-        rc = share_all (&f, NULL, link_rate, rate, err);
+        share_all (&f, NULL, link_rate, rate);
     flows_clear (&f);
     return rc;
 }
 
 /* The sums of the round's measured flows by arc, of v[flow]. */
-static void sum_round (struct work *w, size_t round, const double *v)
+static void sum_round (struct judging *w, size_t round, const double *v)
 {
     const struct flows *f = w->f;
     size_t from = f->round[round], to = f->round[round + 1];
@@ -164,7 +152,7 @@ static void sum_round (struct work *w, size_t round, const double *v)
             w->sum[f->arc[k]] += isnan (w->rate[i]) ? 0 : v[i];
 }
 
-static struct carry_link *of_arc (struct work *w, uint32_t arc)
+static struct carry_link *of_arc (struct judging *w, uint32_t arc)
 {
     return &w->out->link[arc_link (arc)];
 }
@@ -172,7 +160,7 @@ static struct carry_link *of_arc (struct work *w, uint32_t arc)
 /* Whoever passes a switch, there and back, crosses four arcs that end at it:
  * its part of what one of them carries.
  */
-static void pass_switches (struct work *w, uint32_t arc, double carried)
+static void pass_switches (struct judging *w, uint32_t arc, double carried)
 {
     const uint32_t *end = w->net->link[arc_link (arc)].end;
 
@@ -185,7 +173,7 @@ static void pass_switches (struct work *w, uint32_t arc, double carried)
 }
 
 /* What each arc and switch carried at most, and what it was offered then. */
-static void find_most (struct work *w, size_t round)
+static void find_most (struct judging *w, size_t round)
 {
     const struct flows *f = w->f;
     size_t from = f->first[f->round[round]];
@@ -216,14 +204,11 @@ static void find_most (struct work *w, size_t round)
     }
 }
 
-static int find_usual (struct work *w, bool known, double much,
-                       struct error *err)
+static void find_usual (struct judging *w, bool known, double much)
 {
-    double *share = calloc (w->f->n + 1, sizeof (*share));
+    double *share = xarray (w->f->n, sizeof (*share));
     size_t n = 0;
 
-    if (!share)
-        return error_nomem (err);
     for (size_t i = 0; i < w->f->n; i++)
         if (!isnan (w->rate[i]))
             share[n++] = w->rate[i] / w->fair[i];
@@ -235,30 +220,19 @@ static int find_usual (struct work *w, bool known, double much,
         w->floor = n < CARRY_USUAL_MIN ? 1 : fmin (1, w->floor);
     w->floor *= 1 - much;
     free (share);
-    return 0;
 }
 
-static int add_suspect (struct work *w, size_t flow, uint32_t link)
+static void add_suspect (struct judging *w, size_t flow, uint32_t link)
 {
     /* once a link, whichever way */
     for (size_t i = w->nsuspects; i-- > 0 && w->suspect[i].flow == flow;)
         if (w->suspect[i].link == link)
-            return 0;
-    if (w->nsuspects == w->size) {
-        size_t size = 2 * w->size + 64;
-        struct suspect *s = realloc (w->suspect, size * sizeof (*s));
-
-        if (!s)
-            return -1;
-        w->suspect = s;
-        w->size = size;
-    }
-    w->suspect[w->nsuspects++] = (struct suspect){ flow, link };
-    return 0;
+            return;
+    w->suspect = xgrow (w->suspect, w->nsuspects, sizeof (*w->suspect));
+    w->suspect[w->nsuspects++] = (struct slow_by){ flow, link };
 }
 
-static int find_suspects (struct work *w, size_t round, double much,
-                          struct error *err)
+static void find_suspects (struct judging *w, size_t round, double much)
 {
     const struct flows *f = w->f;
 
@@ -274,17 +248,15 @@ static int find_suspects (struct work *w, size_t round, double much,
             double most = of_arc (w, x)->carried[x % 2];
 
             if (w->sum[x] >= most * (1 - much)
-                && most < w->floor * w->nominal[x / 2]
-                && add_suspect (w, i, x / 2) < 0)
-                return error_nomem (err);
+                && most < w->floor * w->nominal[x / 2])
+                add_suspect (w, i, x / 2);
         }
         w->out->unexplained += w->nsuspects == before;
     }
-    return 0;
 }
 
 /* Links that explain the same flows as this one does. */
-static void mark_alike (struct work *w, uint32_t link, size_t *common)
+static void mark_alike (struct judging *w, uint32_t link, size_t *common)
 {
     for (size_t i = 0; i < w->nsuspects;) {
         size_t from = i, flow = w->suspect[i].flow;
@@ -298,7 +270,7 @@ static void mark_alike (struct work *w, uint32_t link, size_t *common)
 }
 
 /* Take away the flows that a link explains; the sum of their shares. */
-static double take_away (struct work *w, uint32_t link)
+static double take_away (struct judging *w, uint32_t link)
 {
     double sum = 0;
     size_t keep = 0;
@@ -318,37 +290,27 @@ static double take_away (struct work *w, uint32_t link)
     return sum;
 }
 
-static int add_finding (struct work *w, uint32_t link, struct error *err)
+static void add_finding (struct judging *w, uint32_t link)
 {
     struct carry *out = w->out;
-    struct carry_finding *f = &out->finding[out->nfindings];
-    size_t *common = calloc (out->nlinks + 1, sizeof (*common));
+    struct carry_finding *f = &out->finding[out->nfindings++];
+    size_t *common = xcalloc (out->nlinks, sizeof (*common));
 
-    if (!common)
-        return error_nomem (err);
     mark_alike (w, link, common);
     *f = (struct carry_finding){ .flows = w->explains[link] };
-    out->nfindings++;
     for (size_t l = 0; l < out->nlinks; l++)
-        f->nlinks += common[l] == f->flows && w->explains[l] == f->flows;
-    f->link = calloc (f->nlinks + 1, sizeof (*f->link));
-    if (!f->link) {
-        free (common);
-        return error_nomem (err);
-    }
-    f->nlinks = 0;
-    for (size_t l = 0; l < out->nlinks; l++)
-        if (common[l] == f->flows && w->explains[l] == f->flows)
+        if (common[l] == f->flows && w->explains[l] == f->flows) {
+            f->link = xgrow (f->link, f->nlinks, sizeof (*f->link));
             f->link[f->nlinks++] = l;
+        }
     free (common);
     f->share = take_away (w, link) / f->flows;
-    return 0;
 }
 
 /* The link that explains the most flows, of several the one that carried the
  * least of its rate.
  */
-static uint32_t best_link (struct work *w)
+static uint32_t best_link (struct judging *w)
 {
     uint32_t best = 0;
     double least = HUGE_VAL;
@@ -370,31 +332,15 @@ static uint32_t best_link (struct work *w)
     return best;
 }
 
-static int find_slow (struct work *w, double much, struct error *err)
-{
-    for (size_t r = 0; r < w->f->nrounds; r++)
-        if (find_suspects (w, r, much, err) < 0)
-            return -1;
-    while (w->nsuspects > 0 && w->out->nfindings < CARRY_FINDINGS_MAX)
-        if (add_finding (w, best_link (w), err) < 0)
-            return -1;
-    return 0;
-}
-
 static struct carry *carry_create (size_t nlinks, size_t nswitches)
 {
-    struct carry *c = calloc (1, sizeof (*c));
+    struct carry *c = xcalloc (1, sizeof (*c));
 
-    if (!c)
-        return NULL;
     c->nlinks = nlinks;
-    c->link = calloc (nlinks + 1, sizeof (*c->link));
-    c->through = calloc (nswitches + 1, sizeof (*c->through));
-    c->finding = calloc (CARRY_FINDINGS_MAX, sizeof (*c->finding));
-    if (c->link && c->through && c->finding)
-        return c;
-    carry_destroy (c);
-    return NULL;
+    c->link = xcalloc (nlinks, sizeof (*c->link));
+    c->through = xcalloc (nswitches, sizeof (*c->through));
+    c->finding = xcalloc (CARRY_FINDINGS_MAX, sizeof (*c->finding));
+    return c;
 }
 
 void carry_destroy (struct carry *c)
@@ -409,50 +355,200 @@ void carry_destroy (struct carry *c)
     free (c);
 }
 
-static int run (struct work *w, const struct pathset *ps,
-                const struct carry_options *opts, struct error *err)
-{
-    if (share_all (w->f, w->rate, w->nominal, w->fair, err) < 0
-        || find_usual (w, across_known (ps), opts->much, err) < 0)
-        return -1;
-    for (size_t r = 0; r < w->f->nrounds; r++)
-        find_most (w, r);
-    return find_slow (w, opts->much, err);
-}
-
 struct carry *carry_make (const struct pathset *ps, const struct plan *plan,
                           const double *rate,
                           const struct carry_options *opts,
                           struct error *err)
 {
     const struct network *net = pathset_network (ps);
-    struct flows f = { 0 };
-    double *nominal = across_rates (ps, err);
-    struct work w = {
-        .net = net, .f = &f, .nominal = nominal, .rate = rate,
-    };
+    struct flows f;
+    double much = opts->much;
+    struct judging w = { .net = net, .f = &f, .rate = rate };
 
-    if (!nominal || lay_out (&f, ps, plan, err) < 0)
-        goto error;
-    w.fair = calloc (f.n + 1, sizeof (*w.fair));
-    w.sum = calloc (f.narcs + 1, sizeof (*w.sum));
-    w.through = calloc (net->nswitches + 1, sizeof (*w.through));
-    w.explains = calloc (net->nlinks + 1, sizeof (*w.explains));
-    w.out = carry_create (net->nlinks, net->nswitches);
-    if (!w.fair || !w.sum || !w.through || !w.explains || !w.out)
-        error_nomem (err);
-    else if (run (&w, ps, opts, err) == 0)
-        goto done;
-error:
-    carry_destroy (w.out);
-    w.out = NULL;
-done:
+    if (lay_out (&f, ps, plan, err) == 0) {
+        w.nominal = across_rates (ps);
+        w.fair = xarray (f.n, sizeof (*w.fair));
+        w.sum = xarray (f.narcs, sizeof (*w.sum));
+        w.through = xarray (net->nswitches, sizeof (*w.through));
+        w.explains = xarray (net->nlinks, sizeof (*w.explains));
+        w.out = carry_create (net->nlinks, net->nswitches);
+        share_all (&f, rate, w.nominal, w.fair);
+        find_usual (&w, across_known (ps), much);
+        for (size_t r = 0; r < f.nrounds; r++)
+            find_most (&w, r);
+        for (size_t r = 0; r < f.nrounds; r++)
+            find_suspects (&w, r, much);
+        while (w.nsuspects > 0 && w.out->nfindings < CARRY_FINDINGS_MAX)
+            add_finding (&w, best_link (&w));
+    }
     flows_clear (&f);
-    free (nominal);
+    free (w.nominal);
     free (w.fair);
     free (w.sum);
     free (w.through);
     free (w.explains);
     free (w.suspect);
     return w.out;
+}
+
+#define NO_PROCESS UINT32_MAX
+#define RATE_MAX 1e15 /* bits a second: of no link */
+
+/* The endpoint of a process, or NO_PROCESS. */
+static uint32_t endpoint_of (const struct pathset *ps,
+                             const struct series_process *p)
+{
+    int at = pathset_find (ps, p->label);
+
+    for (size_t i = 0; i < pathset_size (ps) && at < 0; i++)
+        if (strcmp (pathset_endpoint (ps, i)->host, p->host) == 0)
+            at = (int)i;
+    return at < 0 ? NO_PROCESS : (uint32_t)at;
+}
+
+/* process[] by endpoint; 0, or -1 with err. */
+static int find_processes (const struct series *s, const struct pathset *ps,
+                           uint32_t *process, struct error *err)
+{
+    size_t known = 0;
+
+    for (size_t i = 0; i < pathset_size (ps); i++)
+        process[i] = NO_PROCESS;
+    for (uint32_t i = 0; i < s->nprocesses; i++) {
+        uint32_t e = endpoint_of (ps, &s->process[i]);
+
+        if (e == NO_PROCESS)
+            continue;
+        if (process[e] != NO_PROCESS)
+            return error_input (err, "two processes of the series are at %s",
+                                pathset_endpoint (ps, e)->name);
+        process[e] = i;
+        known++;
+    }
+    return known > 0 ? 0 : error_input (err, "the series has no process at any"
+                                        " endpoint of the plan");
+}
+
+static double pair_time (const struct series *s, uint32_t a, uint32_t b,
+                         uint64_t length)
+{
+    const struct series_pair *pair = series_at (s, a, b, length);
+    double ns;
+
+    if (!series_measured (pair))
+        return NAN;
+    ns = pair->time_ns[SERIES_MEDIAN];
+    return isnan (ns) ? pair->time_ns[SERIES_MEAN] : ns;
+}
+
+static double bits_a_second (double time_ns, uint64_t length)
+{
+    return time_ns > 0 ? length / 2. * 8 / (time_ns * 1e-9) : NAN;
+}
+
+static double flow_rate (const struct series *s, uint32_t a, uint32_t b)
+{
+    uint64_t length = s->length[s->nlengths - 1];
+    double there, back;
+
+    if (a == NO_PROCESS || b == NO_PROCESS)
+        return NAN;
+    there = bits_a_second (pair_time (s, a, b, length), length);
+    back = bits_a_second (pair_time (s, b, a, length), length);
+    if (isnan (there) || isnan (back))
+        return isnan (there) ? back : there;
+    return (there + back) / 2;
+}
+
+int measured_rates (const struct series *s, const struct pathset *ps,
+                    const struct plan *plan, double *rate, struct error *err)
+{
+    uint32_t *process;
+    size_t at = 0;
+    int rc;
+
+    if (s->test != SERIES_ASYNC_ONE_TO_ONE)
+        return error_input (err, "a series of exchanges both ways at once is"
+                            " wanted, this one is of %s",
+                            series_test_name (s->test));
+    if (s->nlengths == 0 || s->length[s->nlengths - 1] == 0)
+        return error_input (err, "a series of messages without a byte");
+    process = xarray (pathset_size (ps), sizeof (*process));
+    rc = find_processes (s, ps, process, err);
+    for (size_t r = 0; r < plan_rounds (plan) && rc == 0; r++) {
+        size_t n;
+        const struct probe *p = plan_round (plan, r, &n);
+
+        for (size_t i = 0; i < n && rc == 0; i++, at++) {
+            rate[at] = flow_rate (s, process[p[i].a], process[p[i].b]);
+            if (rate[at] > RATE_MAX)
+                rc = error_input (err, "%s to %s: %.3g Gb/s are more than any"
+                                  " link has",
+                                  pathset_endpoint (ps, p[i].a)->name,
+                                  pathset_endpoint (ps, p[i].b)->name,
+                                  rate[at] / 1e9);
+        }
+    }
+    free (process);
+    return rc;
+}
+
+static int add_flow (struct series *s, struct probe p, uint64_t length,
+                     double rate, struct error *err)
+{
+    struct series_pair pair = {
+        .a = p.a, .b = p.b, .count = 1, .lost = isnan (rate),
+        .length = length,
+    };
+
+    for (int k = 0; k < SERIES_STATS; k++)
+        pair.time_ns[k] = k == SERIES_SD ? 0 : length / 2. * 8 / rate * 1e9;
+    if (isnan (rate))
+        s->complete = false;
+    return series_add_pair (s, &pair, err);
+}
+
+static int fill (struct series *s, const struct pathset *ps,
+                 const struct plan *plan, const double *rate, uint64_t length,
+                 struct error *err)
+{
+    size_t at = 0;
+
+    for (size_t i = 0; i < pathset_size (ps); i++)
+        if (series_add_process (s, pathset_endpoint (ps, i)->name,
+                                pathset_endpoint (ps, i)->host, err) < 0)
+            return -1;
+    for (size_t r = 0; r < plan_rounds (plan); r++) {
+        size_t n;
+        const struct probe *p = plan_round (plan, r, &n);
+
+        for (size_t i = 0; i < n; i++)
+            if (add_flow (s, p[i], length, rate[at++], err) < 0)
+                return -1;
+    }
+    s->steps = plan_rounds (plan);
+    s->probes = plan_probes (plan);
+    s->repeats = 1;
+    snprintf (s->fabric, sizeof (s->fabric), "%s", pathset_network (ps)->hash);
+    snprintf (s->pattern, sizeof (s->pattern), "%s", plan_method (plan));
+    snprintf (s->exchange, sizeof (s->exchange), "both-ways");
+    snprintf (s->transport, sizeof (s->transport), "simulated");
+    return series_sort (s, err);
+}
+
+struct series *measured_series (const struct pathset *ps,
+                                const struct plan *plan, const double *rate,
+                                uint64_t length, struct error *err)
+{
+    struct series *s = series_create (SERIES_ASYNC_ONE_TO_ONE);
+
+    if (!s) {
+        error_nomem (err);
+        return NULL;
+    }
+    if (fill (s, ps, plan, rate, length, err) < 0) {
+        series_destroy (s);
+        return NULL;
+    }
+    return s;
 }

@@ -19,6 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "compare/series/series.h"
 #include "core/paths/paths.h"
 #include "core/plan/plan.h"
 #include "util/error.h"
@@ -76,5 +77,28 @@ void carry_destroy (struct carry *c);
  */
 int carry_simulate (const struct pathset *ps, const struct plan *plan,
                     const double *link_rate, double *rate, struct error *err);
+
+/* The rates of a plan's flows, out of a series of its pairs, and a series as
+ * such flows would give it. A process is the endpoint that its label names, else
+ * the first one of its host. Exchanges are both ways at once: in half of an
+ * exchange's duration, time, half of its 2 L bytes pass, L / 2 in either
+ * direction.
+ *
+ * Fill rate[] with bits a second in either direction, by the greatest length
+ * and the median (the mean where there is none) of the repeats, for each probe
+ * of the plan in its order; NAN where it was not measured. A pair that was
+ * measured from both sides has the mean of these. Return 0, or -1 with err: a
+ * series of something else, or of no process that the set knows, or a rate that
+ * no link has.
+ */
+int measured_rates (const struct series *s, const struct pathset *ps,
+                    const struct plan *plan, double *rate, struct error *err);
+
+/* A series of messages of so many bytes in which flows have these rates, or
+ * NAN: were lost. NULL with err.
+ */
+struct series *measured_series (const struct pathset *ps,
+                                const struct plan *plan, const double *rate,
+                                uint64_t length, struct error *err);
 
 #endif /* COMPARE_CARRY_H */

@@ -14,25 +14,27 @@
 #include <string.h>
 
 #include "compare/throughput/carry.h"
+#include "util/alloc.h"
 #include "util/rng.h"
+#include "util/sort.h"
 
 #define MANY (INT64_C (1) << 60) /* bits a second: no limit */
 #define NO_EDGE UINT32_MAX
 #define NO_LEVEL UINT32_MAX
 
-struct edge {
+struct flow_edge {
     uint32_t to, next; /* of the same vertex */
     int64_t left;      /* edge i ^ 1 leads back */
 };
 
-struct graph {
+struct flow_graph {
     struct pathset *ps;
     const struct network *net;
     size_t nports, nvertices, nedges;
     uint32_t source, sink;
-    struct edge *edge;
+    struct flow_edge *edge;
     uint32_t *first;   /* [nvertices] edge */
-    struct edge *links_edge; /* both as they are with links alone */
+    struct flow_edge *links_edge; /* both as they are with links alone */
     uint32_t *links_first;
     size_t nlinks;
     uint32_t *next;    /* [nvertices] edge to try */
@@ -41,7 +43,7 @@ struct graph {
     const double *rate;
 };
 
-static void graph_clear (struct graph *g)
+static void graph_clear (struct flow_graph *g)
 {
     free (g->edge);
     free (g->first);
@@ -53,17 +55,17 @@ static void graph_clear (struct graph *g)
     free (g->port);
 }
 
-static uint32_t vertex_of (const struct graph *g, size_t port)
+static uint32_t vertex_of (const struct flow_graph *g, size_t port)
 {
     return g->net->nplaces + port;
 }
 
-static void add_edge (struct graph *g, uint32_t from, uint32_t to,
+static void add_edge (struct flow_graph *g, uint32_t from, uint32_t to,
                       int64_t there, int64_t back)
 {
-    g->edge[g->nedges] = (struct edge){ to, g->first[from], there };
+    g->edge[g->nedges] = (struct flow_edge){ to, g->first[from], there };
     g->first[from] = g->nedges++;
-    g->edge[g->nedges] = (struct edge){ from, g->first[to], back };
+    g->edge[g->nedges] = (struct flow_edge){ from, g->first[to], back };
     g->first[to] = g->nedges++;
 }
 
@@ -72,7 +74,7 @@ static int64_t whole (double rate)
     return rate < (double)MANY ? llround (rate) : MANY;
 }
 
-static void add_links (struct graph *g, const uint32_t *link, size_t m)
+static void add_links (struct flow_graph *g, const uint32_t *link, size_t m)
 {
     memset (g->first, 0xff, g->nvertices * sizeof (*g->first));
     for (size_t i = 0; i < m; i++) {
@@ -96,7 +98,7 @@ static void add_links (struct graph *g, const uint32_t *link, size_t m)
     memcpy (g->links_first, g->first, g->nvertices * sizeof (*g->first));
 }
 
-static int graph_init (struct graph *g, struct error *err)
+static int graph_init (struct flow_graph *g, struct error *err)
 {
     size_t m;
     const uint32_t *link = pathset_links (g->ps, &m, err);
@@ -107,17 +109,14 @@ static int graph_init (struct graph *g, struct error *err)
     g->source = vertex_of (g, g->nports);
     g->sink = g->source + 1;
     g->nvertices = g->sink + 1;
-    g->edge = calloc (2 * (m + 2 * g->nports) + 1, sizeof (*g->edge));
-    g->first = calloc (g->nvertices, sizeof (*g->first));
-    g->links_edge = calloc (2 * (m + g->nports) + 1, sizeof (*g->edge));
-    g->links_first = calloc (g->nvertices, sizeof (*g->first));
-    g->next = calloc (g->nvertices, sizeof (*g->next));
-    g->level = calloc (g->nvertices, sizeof (*g->level));
-    g->queue = calloc (g->nvertices, sizeof (*g->queue));
-    g->port = calloc (g->nports + 1, sizeof (*g->port));
-    if (!g->edge || !g->first || !g->links_edge || !g->links_first
-        || !g->next || !g->level || !g->queue || !g->port)
-        return error_nomem (err);
+    g->edge = xarray (2 * (m + 2 * g->nports), sizeof (*g->edge));
+    g->first = xarray (g->nvertices, sizeof (*g->first));
+    g->links_edge = xarray (2 * (m + g->nports), sizeof (*g->edge));
+    g->links_first = xarray (g->nvertices, sizeof (*g->first));
+    g->next = xarray (g->nvertices, sizeof (*g->next));
+    g->level = xarray (g->nvertices, sizeof (*g->level));
+    g->queue = xarray (g->nvertices, sizeof (*g->queue));
+    g->port = xarray (g->nports, sizeof (*g->port));
     for (size_t i = pathset_size (g->ps); i-- > 0;)
         g->port[pathset_port (g->ps, i)] = i;
     add_links (g, link, m);
@@ -127,7 +126,7 @@ static int graph_init (struct graph *g, struct error *err)
 /* Distances by edges that are not full, from a vertex; and the order in which
  * they were found, of so many vertices.
  */
-static size_t find_levels (struct graph *g, uint32_t from)
+static size_t find_levels (struct flow_graph *g, uint32_t from)
 {
     size_t n = 0;
 
@@ -148,7 +147,7 @@ static size_t find_levels (struct graph *g, uint32_t from)
 }
 
 /* Send up to `most` from a vertex to the sink, level by level. */
-static int64_t send (struct graph *g, uint32_t from, int64_t most)
+static int64_t send (struct flow_graph *g, uint32_t from, int64_t most)
 {
     int64_t sent = 0;
 
@@ -157,7 +156,7 @@ static int64_t send (struct graph *g, uint32_t from, int64_t most)
     for (; g->next[from] != NO_EDGE;
          g->next[from] = g->edge[g->next[from]].next) {
         uint32_t i = g->next[from];
-        struct edge *e = &g->edge[i];
+        struct flow_edge *e = &g->edge[i];
         int64_t more = most - sent < e->left ? most - sent : e->left;
 
         if (more == 0 || g->level[e->to] != g->level[from] + 1)
@@ -172,7 +171,7 @@ static int64_t send (struct graph *g, uint32_t from, int64_t most)
     return sent;
 }
 
-static void restore_links (struct graph *g)
+static void restore_links (struct flow_graph *g)
 {
     memcpy (g->edge, g->links_edge, g->nlinks * sizeof (*g->edge));
     memcpy (g->first, g->links_first, g->nvertices * sizeof (*g->first));
@@ -180,7 +179,7 @@ static void restore_links (struct graph *g)
 }
 
 /* The maximum flow from ports of the first half to the others. */
-static int64_t max_flow (struct graph *g, const bool *first)
+static int64_t max_flow (struct flow_graph *g, const bool *first)
 {
     int64_t sum = 0;
 
@@ -200,7 +199,7 @@ static int64_t max_flow (struct graph *g, const bool *first)
 }
 
 /* The half of the ports that are nearest to one of them, itself included. */
-static void nearest_half (struct graph *g, size_t port, bool *first)
+static void nearest_half (struct flow_graph *g, size_t port, bool *first)
 {
     size_t n, left = (g->nports + 1) / 2;
 
@@ -221,43 +220,36 @@ static void nearest_half (struct graph *g, size_t port, bool *first)
 }
 
 /* Random pairs across the halves, a round for each pairing. */
-static struct plan *pair_up (const struct graph *g, const bool *first,
+static struct plan *pair_up (const struct flow_graph *g, const bool *first,
                              struct rng *rng)
 {
     size_t n = g->nports / 2;
-    struct plan *plan = plan_create ("throughput");
-    uint32_t *half[2] = { calloc (n + 2, sizeof (**half)),
-                          calloc (n + 2, sizeof (**half)) };
+    struct plan *plan = xcheck (plan_create ("throughput"));
+    uint32_t *half[2] = { xarray (n + 1, sizeof (**half)),
+                          xarray (n + 1, sizeof (**half)) };
     size_t count[2] = { 0 };
-    int rc = plan && half[0] && half[1] ? 0 : -1;
 
-    for (size_t p = 0; p < g->nports && rc == 0; p++)
+    for (size_t p = 0; p < g->nports; p++)
         half[!first[p]][count[!first[p]]++] = g->port[p];
-    for (size_t r = 0; r < CUT_PAIRINGS && rc == 0; r++) {
+    for (size_t r = 0; r < CUT_PAIRINGS; r++) {
         rng_shuffle (rng, half[0], count[0]);
-        for (size_t i = 0; i < n && rc == 0; i++)
-            rc = plan_add (plan, r, half[0][i], half[1][i]);
+        for (size_t i = 0; i < n; i++)
+            if (plan_add (plan, r, half[0][i], half[1][i]) < 0)
+                xcheck (NULL);
     }
     free (half[0]);
     free (half[1]);
-    if (rc == 0)
-        return plan;
-    plan_destroy (plan);
-    return NULL;
+    return plan;
 }
 
-static int find_effective (const struct graph *g, const bool *first,
+static int find_effective (const struct flow_graph *g, const bool *first,
                            struct rng *rng, double *mean, struct error *err)
 {
     struct plan *plan = pair_up (g, first, rng);
-    double *got = plan ? calloc (plan_probes (plan) + 1, sizeof (*got)) : NULL;
-    int rc = -1;
+    double *got = xarray (plan_probes (plan), sizeof (*got));
+    int rc = carry_simulate (g->ps, plan, g->rate, got, err);
 
     *mean = 0;
-    if (!got)
-        error_nomem (err);
-    else
-        rc = carry_simulate (g->ps, plan, g->rate, got, err);
     for (size_t i = 0; rc == 0 && i < plan_probes (plan); i++)
         *mean += got[i] / CUT_PAIRINGS;
     free (got);
@@ -265,14 +257,12 @@ static int find_effective (const struct graph *g, const bool *first,
     return rc;
 }
 
-static int find_narrowest (struct graph *g, struct rng *rng, bool *narrowest,
-                           struct cut *out, struct error *err)
+static void find_narrowest (struct flow_graph *g, struct rng *rng,
+                            bool *narrowest, struct cut *out)
 {
-    bool *first = calloc (g->nports + 1, sizeof (*first));
+    bool *first = xarray (g->nports, sizeof (*first));
     int64_t least = INT64_MAX;
 
-    if (!first)
-        return error_nomem (err);
     for (int i = 0; i < CUT_HALVINGS; i++) {
         int64_t most;
 
@@ -287,31 +277,138 @@ static int find_narrowest (struct graph *g, struct rng *rng, bool *narrowest,
     out->ports[0] = (g->nports + 1) / 2;
     out->ports[1] = g->nports / 2;
     free (first);
-    return 0;
 }
 
 int cut_find (struct pathset *ps, const double *rate, uint64_t seed,
               struct cut *out, struct error *err)
 {
-    struct graph g = { .ps = ps, .net = pathset_network (ps), .rate = rate };
-    bool *first = NULL;
+    struct flow_graph g = {
+        .ps = ps,
+        .net = pathset_network (ps),
+        .rate = rate,
+    };
+    bool *first;
     struct rng rng;
-    int rc = -1;
+    int rc;
 
     *out = (struct cut){ 0 };
     if (pathset_ports (ps) < 2)
         return 0;
     rng_seed (&rng, seed);
     if (graph_init (&g, err) < 0)
-        goto error;
-    if (!(first = calloc (g.nports + 1, sizeof (*first)))) {
-        error_nomem (err);
-        goto error;
-    }
-    if (find_narrowest (&g, &rng, first, out, err) == 0)
-        rc = find_effective (&g, first, &rng, &out->effective, err);
-error:
+        return -1;
+    first = xcalloc (g.nports, sizeof (*first));
+    find_narrowest (&g, &rng, first, out);
+    rc = find_effective (&g, first, &rng, &out->effective, err);
     free (first);
     graph_clear (&g);
+    return rc;
+}
+
+/*
+ * What goes through a switch
+ */
+
+/* by[s] is the first weight, counted from 1, that makes the sum s with
+ * some of those before it. Followed back from a sum, these fall, so that no
+ * weight is taken twice.
+ */
+int halve (const uint32_t *weight, size_t n, bool *second, uint32_t *sum,
+           struct error *err)
+{
+    uint64_t total = 0;
+    size_t *by;
+
+    for (size_t i = 0; i < n; i++)
+        if ((total += weight[i]) > HALVE_SUM_MAX)
+            return error_input (err, "more than %d to halve", HALVE_SUM_MAX);
+    by = xcalloc (total / 2 + 1, sizeof (*by));
+    for (size_t i = 0; i < n; i++)
+        for (uint64_t s = total / 2; s >= weight[i] && s > 0; s--)
+            if (by[s] == 0 && (s == weight[i] || by[s - weight[i]] > 0))
+                by[s] = i + 1;
+    *sum = total / 2;
+    while (*sum > 0 && by[*sum] == 0)
+        --*sum;
+    memset (second, 0, n * sizeof (*second));
+    for (uint32_t s = *sum; s > 0; s -= weight[by[s] - 1])
+        second[by[s] - 1] = true;
+    free (by);
+    return 0;
+}
+
+/* The hosts behind a port. */
+struct subtree {
+    uint32_t link;
+    uint32_t ports;
+    double rate; /* of their own links */
+};
+
+static int compare_links (const void *a, const void *b)
+{
+    const struct subtree *x = a, *y = b;
+
+    return util_compare (x->link, y->link);
+}
+
+/* One for each port of the set, then joined by links; returns their number. */
+static size_t find_subtrees (const struct pathset *ps, uint32_t sw,
+                             const double *rate, struct subtree *tree)
+{
+    const struct network *net = pathset_network (ps);
+    size_t n = 0, joined = 0;
+
+    for (size_t i = 0, port = 0; i < pathset_size (ps); i++) {
+        uint32_t id = pathset_endpoint (ps, i)->id, arc, own;
+
+        if (pathset_port (ps, i) != port) /* another address of one before */
+            continue;
+        port++;
+        if (net->hop (net->net, sw, id, &arc) == NETWORK_NONE)
+            continue;
+        net->attach (net->net, id, &own);
+        tree[n++] = (struct subtree){
+            arc_link (arc), 1,
+            own == NETWORK_NONE ? HUGE_VAL : rate[arc_link (own)],
+        };
+    }
+    qsort (tree, n, sizeof (*tree), compare_links);
+    for (size_t i = 0; i < n; i++)
+        if (joined > 0 && tree[joined - 1].link == tree[i].link) {
+            tree[joined - 1].ports += tree[i].ports;
+            tree[joined - 1].rate += tree[i].rate;
+        }
+        else
+            tree[joined++] = tree[i];
+    return joined;
+}
+
+int through_switch (const struct pathset *ps, uint32_t sw, const double *rate,
+                    struct through *out, struct error *err)
+{
+    size_t n = pathset_ports (ps);
+    struct subtree *tree = xarray (n, sizeof (*tree));
+    uint32_t *weight = xarray (n, sizeof (*weight));
+    bool *second = xarray (n, sizeof (*second));
+    double half[2] = { 0 };
+    int rc;
+
+    *out = (struct through){ 0 };
+    n = find_subtrees (ps, sw, rate, tree);
+    for (size_t i = 0; i < n; i++) {
+        weight[i] = tree[i].ports;
+        out->ports[0] += weight[i];
+    }
+    rc = halve (weight, n, second, &out->ports[1], err);
+    if (rc == 0) {
+        for (size_t i = 0; i < n; i++)
+            half[second[i]] += fmin (tree[i].rate, rate[tree[i].link]);
+        out->subtrees = n;
+        out->ports[0] -= out->ports[1];
+        out->rate = fmin (half[0], half[1]);
+    }
+    free (tree);
+    free (weight);
+    free (second);
     return rc;
 }

@@ -9,7 +9,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-struct load {
+#include "util/alloc.h"
+
+struct arc_load {
     double left;      /* of its capacity, beside flows that stopped */
     uint32_t growing; /* flows that do not */
     size_t first, n;  /* its flows, into `member` */
@@ -18,14 +20,14 @@ struct load {
 struct fair {
     const size_t *first;
     const uint32_t *arc;
-    struct load *load;  /* [narcs] */
+    struct arc_load *load;  /* [narcs] */
     uint32_t *member;
     uint32_t *heap;     /* arcs */
     double *level;      /* [narcs] when it was last looked at */
     size_t n;           /* of the heap */
 };
 
-static double level (const struct load *l)
+static double level (const struct arc_load *l)
 {
     return l->growing > 0 ? fmax (l->left, 0) / l->growing : HUGE_VAL;
 }
@@ -47,17 +49,15 @@ static void sift (struct fair *f, size_t i)
     }
 }
 
-static int fair_init (struct fair *f, size_t nflows, const double *capacity,
-                      size_t narcs)
+static void fair_init (struct fair *f, size_t nflows, const double *capacity,
+                       size_t narcs)
 {
     size_t at = 0;
 
-    f->load = calloc (narcs + 1, sizeof (*f->load));
-    f->member = calloc (f->first[nflows] + 1, sizeof (*f->member));
-    f->heap = calloc (narcs + 1, sizeof (*f->heap));
-    f->level = calloc (narcs + 1, sizeof (*f->level));
-    if (!f->load || !f->member || !f->heap || !f->level)
-        return -1;
+    f->load = xcalloc (narcs, sizeof (*f->load));
+    f->member = xarray (f->first[nflows], sizeof (*f->member));
+    f->heap = xarray (narcs, sizeof (*f->heap));
+    f->level = xarray (narcs, sizeof (*f->level));
     for (size_t k = f->first[0]; k < f->first[nflows]; k++)
         f->load[f->arc[k]].growing++;
     for (size_t x = 0; x < narcs; x++) {
@@ -70,20 +70,19 @@ static int fair_init (struct fair *f, size_t nflows, const double *capacity,
     }
     for (size_t i = 0; i < nflows; i++)
         for (size_t k = f->first[i]; k < f->first[i + 1]; k++) {
-            struct load *l = &f->load[f->arc[k]];
+            struct arc_load *l = &f->load[f->arc[k]];
 
             f->member[l->first + l->n++] = i;
         }
     for (size_t i = f->n; i-- > 0;)
         sift (f, i);
-    return 0;
 }
 
 /* A flow stops: its arcs have so much less for the others. */
 static void stop (struct fair *f, uint32_t flow, double at)
 {
     for (size_t k = f->first[flow]; k < f->first[flow + 1]; k++) {
-        struct load *l = &f->load[f->arc[k]];
+        struct arc_load *l = &f->load[f->arc[k]];
 
         l->left -= at;
         l->growing--;
@@ -94,7 +93,7 @@ static void fill (struct fair *f, double *rate)
 {
     while (f->n > 0) {
         uint32_t x = f->heap[0];
-        const struct load *l = &f->load[x];
+        const struct arc_load *l = &f->load[x];
         double now = level (l);
 
         if (now > f->level[x]) { /* flows of it stopped elsewhere */
@@ -117,22 +116,17 @@ static void fill (struct fair *f, double *rate)
     }
 }
 
-int fair_rates (const size_t *first, const uint32_t *arc, size_t nflows,
-                const double *capacity, size_t narcs, double *rate,
-                struct error *err)
+void fair_rates (const size_t *first, const uint32_t *arc, size_t nflows,
+                 const double *capacity, size_t narcs, double *rate)
 {
     struct fair f = { .first = first, .arc = arc };
-    int rc = 0;
 
     for (size_t i = 0; i < nflows; i++)
         rate[i] = HUGE_VAL;
-    if (fair_init (&f, nflows, capacity, narcs) == 0)
-        fill (&f, rate);
-    else
-        rc = error_nomem (err);
+    fair_init (&f, nflows, capacity, narcs);
+    fill (&f, rate);
     free (f.load);
     free (f.member);
     free (f.heap);
     free (f.level);
-    return rc;
 }

@@ -12,18 +12,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "util/error.h"
-
 /* Flow i has its rate on each of arc[k], first[i] <= k < first[i + 1], on one
  * that is there twice, twice; of a flow both ways these are the arcs there and
  * those back. No arc carries more than capacity[] of it, for narcs arcs.
  *
  * All rates grow together; flows that cross an arc that is full stop there
  * (progressive filling: Bertsekas, Gallager, "Data Networks", 2nd edition,
- * 6.5.2). A flow without arcs has HUGE_VAL. Return 0, or -1 with err.
+ * 6.5.2). A flow without arcs has HUGE_VAL.
  */
-int fair_rates (const size_t *first, const uint32_t *arc, size_t nflows,
-                const double *capacity, size_t narcs, double *rate,
-                struct error *err);
+void fair_rates (const size_t *first, const uint32_t *arc, size_t nflows,
+                 const double *capacity, size_t narcs, double *rate);
 
 #endif /* COMPARE_FAIR_H */

@@ -13,8 +13,293 @@
 #include <string.h>
 
 #include "compare/throughput/across.h"
-#include "compare/throughput/packing.h"
+#include "compare/throughput/fair.h"
+#include "util/alloc.h"
 #include "util/rng.h"
+
+/*
+ * Packing: a round of flows that is being filled
+ *
+ * A flow is an exchange of a pair both ways at once. Alone it takes its *cap*:
+ * the lowest rate of all links there and back. A link is *full* if the caps of
+ * its flows are more than its rate in some direction. What makes a round good
+ * to measure with is that each flow is held up in one place at most, which is
+ * known (flows.h says when). Then all flows but those of full links have their
+ * caps, and a full link carries its rate: by max-min fairness, with no look at
+ * other links.
+ */
+
+#define PACKING_SLACK 1e-9 /* of a rate: what rounding makes of it */
+
+#define NO_CROSSING UINT32_MAX
+
+struct flow {
+    struct probe pair;
+    double cap;
+    size_t first; /* of its crossings, up to the next flow's */
+};
+
+/* A flow on an arc. Those of an arc's flows are chained, the last first. */
+struct crossing {
+    uint32_t arc, flow, before;
+};
+
+struct packing {
+    const struct pathset *ps;
+    const double *rate;
+    size_t narcs;
+    struct flow *flow;     /* [nports / 2 + 1] */
+    size_t nflows;
+    struct crossing *at;
+    size_t nat, at_size;
+    double *load;          /* [narcs] */
+    uint32_t *last;        /* [narcs] crossing */
+    uint8_t *busy;         /* [nports] */
+    uint8_t *full;         /* [nlinks] */
+    uint8_t *spoilt;       /* [nlinks] a flow of it crosses a full link */
+};
+
+static void packing_destroy (struct packing *p)
+{
+    if (!p)
+        return;
+    free (p->flow);
+    free (p->at);
+    free (p->load);
+    free (p->last);
+    free (p->busy);
+    free (p->full);
+    free (p->spoilt);
+    free (p);
+}
+
+static void packing_clear (struct packing *p)
+{
+    p->nflows = p->nat = 0;
+    memset (p->load, 0, p->narcs * sizeof (*p->load));
+    memset (p->last, 0xff, p->narcs * sizeof (*p->last));
+    memset (p->busy, 0, pathset_ports (p->ps));
+    memset (p->full, 0, p->narcs / 2);
+    memset (p->spoilt, 0, p->narcs / 2);
+}
+
+/* An empty round; rate[nlinks] is borrowed. */
+static struct packing *packing_create (const struct pathset *ps,
+                                       const double *rate)
+{
+    struct packing *p = xarray (1, sizeof (*p));
+    size_t m = pathset_network (ps)->nlinks;
+
+    *p = (struct packing){
+        .ps = ps,
+        .rate = rate,
+        .narcs = 2 * m,
+        .flow = xarray (pathset_ports (ps) / 2 + 1, sizeof (*p->flow)),
+        .load = xarray (2 * m, sizeof (*p->load)),
+        .last = xarray (2 * m, sizeof (*p->last)),
+        .busy = xarray (pathset_ports (ps), 1),
+        .full = xarray (m, 1),
+        .spoilt = xarray (m, 1),
+    };
+    packing_clear (p);
+    return p;
+}
+
+static uint8_t *busy (const struct packing *p, uint32_t endpoint)
+{
+    return &p->busy[pathset_port (p->ps, endpoint)];
+}
+
+/* The arcs there and back; arc[] holds ROW_MAX. */
+static int both_ways (const struct packing *p, struct probe pair,
+                      uint32_t *arc, struct error *err)
+{
+    int there = pathset_walk (p->ps, pair.a, pair.b, arc, err);
+    int back = there < 0 ? -1 : pathset_walk (p->ps, pair.b, pair.a,
+                                              arc + there, err);
+
+    return back < 0 ? -1 : there + back;
+}
+
+static bool has (const uint32_t *arc, int n, uint32_t x)
+{
+    for (int k = 0; k < n; k++)
+        if (arc[k] == x)
+            return true;
+    return false;
+}
+
+static double cap_of (const struct packing *p, const uint32_t *arc, int n)
+{
+    double cap = HUGE_VAL;
+
+    for (int k = 0; k < n; k++)
+        cap = fmin (cap, p->rate[arc_link (arc[k])]);
+    return cap;
+}
+
+static bool overflows (const struct packing *p, uint32_t arc, double cap)
+{
+    return p->load[arc] + cap
+           > p->rate[arc_link (arc)] * (1 + PACKING_SLACK);
+}
+
+/* How many flows there are on an arc that cross the other arc, too: all or
+ * none of them where the link may be full.
+ */
+static bool crossed_alike (const struct packing *p, uint32_t link, bool both)
+{
+    for (uint32_t x = 2 * link; x <= 2 * link + 1; x++)
+        for (uint32_t c = p->last[x]; c != NO_CROSSING; c = p->at[c].before) {
+            uint32_t d = p->last[x ^ 1];
+
+            while (d != NO_CROSSING && p->at[d].flow != p->at[c].flow)
+                d = p->at[d].before;
+            if ((d != NO_CROSSING) != both)
+                return false;
+        }
+    return true;
+}
+
+/* Would the round be good with a flow of these arcs? *fills: the target is
+ * full then.
+ */
+static bool fits (const struct packing *p, const uint32_t *arc, int n,
+                  double cap, uint32_t target, bool *fills)
+{
+    *fills = false;
+    for (int k = 0; k < n; k++) {
+        uint32_t link = arc_link (arc[k]);
+
+        if (p->full[link] || has (arc, k, arc[k]))
+            return false;
+        if (!overflows (p, arc[k], cap))
+            continue;
+        if (link != target || p->spoilt[link])
+            return false;
+        *fills = true;
+    }
+    return !*fills
+           || crossed_alike (p, target, has (arc, n, 2 * target)
+                                            && has (arc, n, 2 * target + 1));
+}
+
+static void reserve (struct packing *p, size_t n)
+{
+    if (p->nat + n <= p->at_size)
+        return;
+    p->at_size = 2 * (p->nat + n);
+    p->at = xrealloc (p->at, p->at_size, sizeof (*p->at));
+}
+
+static size_t end_of (const struct packing *p, size_t flow)
+{
+    return flow + 1 < p->nflows ? p->flow[flow + 1].first : p->nat;
+}
+
+/* No other link of its flows may become full. */
+static void set_full (struct packing *p, uint32_t link)
+{
+    p->full[link] = 1;
+    for (uint32_t x = 2 * link; x <= 2 * link + 1; x++)
+        for (uint32_t c = p->last[x]; c != NO_CROSSING; c = p->at[c].before) {
+            uint32_t flow = p->at[c].flow;
+
+            for (size_t k = p->flow[flow].first; k < end_of (p, flow); k++)
+                p->spoilt[arc_link (p->at[k].arc)] = 1;
+        }
+}
+
+/* Add the flow of a pair; link `target`, and no other, may become full with
+ * it. Returns 1, 0 where the round would not be good, -1 with err.
+ */
+static int packing_add (struct packing *p, struct probe pair, uint32_t target,
+                 struct error *err)
+{
+    uint32_t arc[ROW_MAX];
+    bool fills;
+    double cap;
+    int n;
+
+    if (*busy (p, pair.a) || *busy (p, pair.b)
+        || pathset_port (p->ps, pair.a) == pathset_port (p->ps, pair.b))
+        return 0;
+    if ((n = both_ways (p, pair, arc, err)) < 0)
+        return -1;
+    cap = cap_of (p, arc, n);
+    if (!fits (p, arc, n, cap, target, &fills))
+        return 0;
+    reserve (p, n);
+    p->flow[p->nflows] = (struct flow){ pair, cap, p->nat };
+    for (int k = 0; k < n; k++) {
+        p->at[p->nat] = (struct crossing){ arc[k], p->nflows,
+                                           p->last[arc[k]] };
+        p->last[arc[k]] = p->nat++;
+        p->load[arc[k]] += cap;
+    }
+    p->nflows++;
+    *busy (p, pair.a) = *busy (p, pair.b) = 1;
+    if (fills)
+        set_full (p, target);
+    return 1;
+}
+
+/* Take back all flows but the first n, none of which may have filled a link.
+ */
+static void packing_undo (struct packing *p, size_t n)
+{
+    while (p->nflows > n) {
+        const struct flow *f = &p->flow[p->nflows - 1];
+
+        while (p->nat > f->first) {
+            const struct crossing *c = &p->at[--p->nat];
+
+            p->last[c->arc] = c->before;
+            p->load[c->arc] = c->before == NO_CROSSING
+                ? 0 : p->load[c->arc] - f->cap;
+        }
+        *busy (p, f->pair.a) = *busy (p, f->pair.b) = 0;
+        p->nflows--;
+    }
+}
+
+/* carried[2 * nlinks]: what each arc has of the flows' fair rates; flow[2 *
+ * nlinks]: the last flow that crosses it, SIZE_MAX where none does.
+ */
+static void packing_expect (const struct packing *p, double *carried,
+                            size_t *flow)
+{
+    size_t *first = xarray (p->nflows + 1, sizeof (*first));
+    uint32_t *arc = xarray (p->nat, sizeof (*arc));
+    double *capacity = xarray (p->narcs, sizeof (*capacity));
+    double *rate = xarray (p->nflows, sizeof (*rate));
+
+    for (size_t i = 0; i < p->nflows; i++)
+        first[i] = p->flow[i].first;
+    first[p->nflows] = p->nat;
+    for (size_t k = 0; k < p->nat; k++)
+        arc[k] = p->at[k].arc;
+    for (size_t x = 0; x < p->narcs; x++)
+        capacity[x] = p->rate[x / 2];
+    fair_rates (first, arc, p->nflows, capacity, p->narcs, rate);
+    for (size_t x = 0; x < p->narcs; x++) {
+        carried[x] = 0;
+        flow[x] = SIZE_MAX;
+    }
+    for (size_t i = 0; i < p->nflows; i++)
+        for (size_t k = first[i]; k < first[i + 1]; k++) {
+            carried[arc[k]] += rate[i];
+            flow[arc[k]] = i;
+        }
+    free (first);
+    free (arc);
+    free (capacity);
+    free (rate);
+}
+
+/*
+ * The plan
+ */
 
 enum {
     ROUNDS_MAX = 4096,
@@ -70,23 +355,21 @@ static uint64_t *find (const struct pairs *set, uint64_t key)
     return &set->key[i];
 }
 
-static int insert (struct pairs *set, uint64_t key)
+static void insert (struct pairs *set, uint64_t key)
 {
     if (2 * set->n >= set->size) {
-        struct pairs more = { .size = set->size ? 2 * set->size : 1024 };
+        struct pairs more = { .n = set->n,
+                              .size = set->size ? 2 * set->size : 1024 };
 
-        if (!(more.key = calloc (more.size, sizeof (*more.key))))
-            return -1;
+        more.key = xcalloc (more.size, sizeof (*more.key));
         for (size_t i = 0; i < set->size; i++)
             if (set->key[i])
                 *find (&more, set->key[i]) = set->key[i];
-        more.n = set->n;
         free (set->key);
         *set = more;
     }
     *find (set, key) = key;
     set->n++;
-    return 0;
 }
 
 static bool contains (const struct pairs *set, struct probe p)
@@ -136,16 +419,14 @@ static int maker_init (struct maker *m, struct error *err)
     size_t nlinks = pathset_network (m->ps)->nlinks;
 
     rng_seed (&m->rng, m->opts->seed);
-    m->load = calloc (2 * nlinks + 1, sizeof (*m->load));
-    m->target = calloc (nlinks + 1, sizeof (*m->target));
-    m->order = calloc (2 * nlinks + 1, sizeof (*m->order));
-    m->carried = calloc (2 * nlinks + 1, sizeof (*m->carried));
-    m->flow = calloc (2 * nlinks + 1, sizeof (*m->flow));
-    if (!m->load || !m->target || !m->order || !m->carried || !m->flow)
-        return error_nomem (err);
-    if (!(m->rate = across_rates (m->ps, err))
-        || across_find (&m->across, m->ps, m->rate, &m->rng, err) < 0
-        || !(m->round = packing_create (m->ps, m->rate, err)))
+    m->load = xcalloc (2 * nlinks, sizeof (*m->load));
+    m->target = xcalloc (nlinks, sizeof (*m->target));
+    m->order = xarray (2 * nlinks, sizeof (*m->order));
+    m->carried = xarray (2 * nlinks, sizeof (*m->carried));
+    m->flow = xarray (2 * nlinks, sizeof (*m->flow));
+    m->rate = across_rates (m->ps);
+    m->round = packing_create (m->ps, m->rate);
+    if (across_find (&m->across, m->ps, m->rate, &m->rng, err) < 0)
         return -1;
     return set_targets (m, err);
 }
@@ -181,11 +462,11 @@ static int add_pairs (struct maker *m, uint32_t arc, const struct probe *pair,
 
     for (int again = 0; again < 2; again++)
         for (size_t i = 0; i < n; i++) {
-            if (enough (m, arc, packing_load (m->round, arc))
-                || packing_is_full (m->round, link))
+            if (enough (m, arc, m->round->load[arc])
+                || m->round->full[link])
                 return 0;
-            if (packing_is_busy (m->round, pair[i].a)
-                || packing_is_busy (m->round, pair[i].b)
+            if (*busy (m->round, pair[i].a)
+                || *busy (m->round, pair[i].b)
                 || is_again (m, arc, pair[i]) != again
                 || contains (&m->done, pair[i]))
                 continue;
@@ -200,7 +481,7 @@ static int load_arc (struct maker *m, uint32_t arc, struct error *err)
 {
     const struct across *a = &m->across;
     uint32_t link = arc_link (arc);
-    size_t before = packing_flows (m->round);
+    size_t before = m->round->nflows;
     double load;
 
     if (add_pairs (m, arc, &a->alike[(size_t)link * ACROSS_ALIKE],
@@ -208,8 +489,8 @@ static int load_arc (struct maker *m, uint32_t arc, struct error *err)
         || add_pairs (m, arc, &a->pair[(size_t)arc * ACROSS_PAIRS],
                       a->npairs[arc], err) < 0)
         return -1;
-    load = packing_load (m->round, arc);
-    if (!enough (m, arc, load) && !packing_is_full (m->round, link)
+    load = m->round->load[arc];
+    if (!enough (m, arc, load) && !m->round->full[link]
         && load <= m->load[arc].best * (1 + PACKING_SLACK))
         packing_undo (m->round, before);
     return 0;
@@ -220,17 +501,17 @@ static int load_near (struct maker *m, uint32_t arc, struct error *err)
 {
     const struct across *a = &m->across;
     uint32_t link = arc_link (arc);
-    size_t before = packing_flows (m->round);
+    size_t before = m->round->nflows;
 
     if (add_pairs (m, arc, &a->alike[(size_t)link * ACROSS_ALIKE],
                    a->nnear[link], err) < 0)
         return -1;
-    if (enough (m, arc, packing_load (m->round, arc))) {
+    if (enough (m, arc, m->round->load[arc])) {
         m->load[arc].near = 0;
         return 0;
     }
     m->load[arc].near--;
-    if (!packing_is_full (m->round, link))
+    if (!m->round->full[link])
         packing_undo (m->round, before);
     return 0;
 }
@@ -280,23 +561,20 @@ static int fill_round (struct maker *m, struct error *err)
     return rc;
 }
 
-/* Put the round into the plan. Returns 1, or 0 where it brings nothing more;
- * -1 with err.
- */
-static int keep_round (struct maker *m, struct error *err)
+/* Put the round into the plan, unless it brings nothing more. */
+static bool keep_round (struct maker *m)
 {
     size_t round = plan_rounds (m->plan);
     bool more = false;
 
-    if (packing_expect (m->round, m->carried, m->flow, err) < 0)
-        return -1;
+    packing_expect (m->round, m->carried, m->flow);
     for (size_t i = 0; i < m->norder; i++) {
         uint32_t x = m->order[i];
         struct load *l = &m->load[x];
 
         if (l->times < m->opts->times && enough (m, x, m->carried[x])) {
             l->times++;
-            l->last = packing_pair (m->round, m->flow[x]);
+            l->last = m->round->flow[m->flow[x]].pair;
             more = true;
         }
         if (m->carried[x] > l->best * (1 + PACKING_SLACK)) {
@@ -304,12 +582,12 @@ static int keep_round (struct maker *m, struct error *err)
             more = true;
         }
     }
-    for (size_t i = 0; i < packing_flows (m->round) && more; i++) {
-        struct probe p = packing_pair (m->round, i);
+    for (size_t i = 0; i < m->round->nflows && more; i++) {
+        struct probe p = m->round->flow[i].pair;
 
-        if (insert (&m->done, key_of (p)) < 0
-            || plan_add (m->plan, round, p.a, p.b) < 0)
-            return error_nomem (err);
+        insert (&m->done, key_of (p));
+        if (plan_add (m->plan, round, p.a, p.b) < 0)
+            xcheck (NULL);
     }
     packing_clear (m->round);
     return more;
@@ -317,13 +595,12 @@ static int keep_round (struct maker *m, struct error *err)
 
 static int draw_more (struct maker *m, struct error *err)
 {
-    bool *wanted = calloc (2 * m->across.nlinks + 1, sizeof (*wanted));
-    int rc = wanted ? 0 : error_nomem (err);
+    bool *wanted = xcalloc (2 * m->across.nlinks, sizeof (*wanted));
+    int rc;
 
-    for (size_t i = 0; i < m->norder && rc == 0; i++)
+    for (size_t i = 0; i < m->norder; i++)
         wanted[m->order[i]] = m->load[m->order[i]].times < m->opts->times;
-    if (rc == 0)
-        rc = across_draw (&m->across, m->ps, m->rate, wanted, &m->rng, err);
+    rc = across_draw (&m->across, m->ps, m->rate, wanted, &m->rng, err);
     free (wanted);
     return rc;
 }
@@ -341,11 +618,9 @@ static int make_rounds (struct maker *m, struct error *err)
     int draws = 0;
 
     while (!is_done (m) && plan_rounds (m->plan) < ROUNDS_MAX) {
-        int rc = fill_round (m, err);
-
-        if (rc < 0 || (rc = keep_round (m, err)) < 0)
+        if (fill_round (m, err) < 0)
             return -1;
-        if (rc > 0)
+        if (keep_round (m))
             continue;
         if (draws++ == DRAWS)
             break;
@@ -362,37 +637,37 @@ static bool is_filled (const struct maker *m, uint32_t link)
     return best >= m->rate[link] * (1 - PACKING_SLACK);
 }
 
-static int add_targets (struct maker *m, struct error *err)
+static void add_targets (struct maker *m)
 {
     for (uint32_t l = 0; l < m->across.nlinks; l++) {
         const struct plan_member alone = { l, 1, 1 };
 
         if (m->target[l]
             && plan_add_target (m->plan, l, &alone, is_filled (m, l)) < 0)
-            return error_nomem (err);
+            xcheck (NULL);
     }
-    return 0;
 }
 
 struct plan *flows_make (struct pathset *ps, const struct flows_options *opts,
                          struct error *err)
 {
-    struct maker m = { .ps = ps, .opts = opts };
+    struct maker m = {
+        .ps = ps,
+        .opts = opts,
+        .plan = xcheck (plan_create ("throughput")),
+    };
     size_t links = 0;
 
-    if (!(m.plan = plan_create ("throughput"))) {
-        error_nomem (err);
-        return NULL;
-    }
     if (pathset_ports (ps) < 2)
         return m.plan;
     if (maker_init (&m, err) < 0 || make_rounds (&m, err) < 0
-        || add_targets (&m, err) < 0 || !pathset_links (ps, &links, err)) {
+        || !pathset_links (ps, &links, err)) {
         plan_destroy (m.plan);
         m.plan = NULL;
-    }
-    else
+    } else {
+        add_targets (&m);
         plan_set_rank (m.plan, links, 0, 0);
+    }
     maker_clear (&m);
     return m.plan;
 }

@@ -4,9 +4,13 @@
  *
  * The pairs of a round exchange at the same time, both ways. A link's rate is
  * then what all flows across it carry together, at least; the greatest of all
- * rounds counts: of a host end, that over its partners. A round is as
- * packing.h says, so that each flow is held up in one place at most; no pair
- * is in two rounds.
+ * rounds counts: of a host end, that over its partners. No pair is in two
+ * rounds. In a round each flow is held up in one place at most, which is known:
+ *
+ * - a port is in one flow at most;
+ * - a flow crosses no arc twice, and one full link at most (one whose flows'
+ *   lowest rates are together more than its own in some direction);
+ * - the flows of a full link cross it both ways, all of them, or one way.
  *
  * In each round, links that no round has loaded as often as asked for get flows
  * until they have what they carry by their nominal rates, or what their
@@ -37,9 +41,8 @@ struct flows_options {
 struct plan *flows_make (struct pathset *ps, const struct flows_options *opts,
                          struct error *err);
 
-/* Check a plan without trusting its maker: that its
- * rounds are as packing.h says, that no pair is there twice, and that some
- * round fills each of its targets. Return 0, or -1 with err.
+/* Check a plan without trusting its maker: that its rounds are as said above,
+ * that no pair is there twice, and that some round fills each of its targets. Return 0, or -1 with err.
  */
 int flows_check (struct pathset *ps, const struct plan *plan,
                  struct error *err);

@@ -13,10 +13,12 @@
 #include <string.h>
 
 #include "compare/throughput/across.h"
+#include "util/alloc.h"
+#include "util/sort.h"
 
 #define SLACK 1e-6 /* of a rate */
 
-struct flow {
+struct checked_flow {
     uint32_t arc[ROW_MAX];
     int n;
     double cap;
@@ -27,14 +29,14 @@ struct flow {
 struct share {
     uint32_t arc;
     double cap;
-    struct flow *flow;
+    struct checked_flow *flow;
 };
 
-struct check {
+struct flows_checker {
     struct pathset *ps;
     const struct plan *plan;
     double *rate;        /* [nlinks] */
-    struct flow *flow;   /* [nports / 2] of the round */
+    struct checked_flow *flow;   /* [nports / 2] of the round */
     size_t n;
     double *load;        /* [2 * nlinks] caps */
     uint32_t *count;     /* [2 * nlinks] flows */
@@ -47,17 +49,17 @@ struct check {
     size_t npairs;
 };
 
-static const char *name (const struct check *c, uint32_t i)
+static const char *name (const struct flows_checker *c, uint32_t i)
 {
     return pathset_endpoint (c->ps, i)->name;
 }
 
-static const char *id (const struct check *c, uint32_t link)
+static const char *id (const struct flows_checker *c, uint32_t link)
 {
     return pathset_network (c->ps)->link[link].id;
 }
 
-static bool crosses (const struct flow *f, uint32_t arc)
+static bool crosses (const struct checked_flow *f, uint32_t arc)
 {
     for (int k = 0; k < f->n; k++)
         if (f->arc[k] == arc)
@@ -65,7 +67,7 @@ static bool crosses (const struct flow *f, uint32_t arc)
     return false;
 }
 
-static int take_port (struct check *c, uint32_t end, size_t round,
+static int take_port (struct flows_checker *c, uint32_t end, size_t round,
                       struct error *err)
 {
     uint8_t *port;
@@ -80,10 +82,10 @@ static int take_port (struct check *c, uint32_t end, size_t round,
     return 0;
 }
 
-static int load_flow (struct check *c, struct probe p, size_t round,
+static int load_flow (struct flows_checker *c, struct probe p, size_t round,
                       struct error *err)
 {
-    struct flow *f = &c->flow[c->n];
+    struct checked_flow *f = &c->flow[c->n];
     int there, back;
 
     if (take_port (c, p.a, round, err) < 0
@@ -113,14 +115,14 @@ static int load_flow (struct check *c, struct probe p, size_t round,
     return 0;
 }
 
-static bool is_full (const struct check *c, uint32_t link)
+static bool is_full (const struct flows_checker *c, uint32_t link)
 {
     return fmax (c->load[2 * link], c->load[2 * link + 1])
            > c->rate[link] * (1 + SLACK);
 }
 
 /* The full link that a flow crosses, UINT32_MAX for none; -1 for two. */
-static int64_t full_link (const struct check *c, const struct flow *f)
+static int64_t full_link (const struct flows_checker *c, const struct checked_flow *f)
 {
     int64_t full = UINT32_MAX;
 
@@ -137,7 +139,7 @@ static int64_t full_link (const struct check *c, const struct flow *f)
 }
 
 /* A flow crosses one full link at most, in a way that its others do, too. */
-static int check_flow (struct check *c, struct flow *f, size_t round,
+static int check_flow (struct flows_checker *c, struct checked_flow *f, size_t round,
                        struct error *err)
 {
     int64_t full = full_link (c, f);
@@ -162,15 +164,14 @@ static int check_flow (struct check *c, struct flow *f, size_t round,
 
 static int compare_shares (const void *a, const void *b)
 {
-    const struct share *x = a;
-    const struct share *y = b;
+    const struct share *x = a, *y = b;
 
     if (x->arc != y->arc)
-        return x->arc < y->arc ? -1 : 1;
-    return (x->cap > y->cap) - (x->cap < y->cap);
+        return util_compare (x->arc, y->arc);
+    return util_compare (x->cap, y->cap);
 }
 
-static void share_links (struct check *c)
+static void share_links (struct flows_checker *c)
 {
     double left = 0;
     uint32_t n = 0;
@@ -188,7 +189,7 @@ static void share_links (struct check *c)
     }
 }
 
-static int look_for_filled (struct check *c, size_t round, struct error *err)
+static int look_for_filled (struct flows_checker *c, size_t round, struct error *err)
 {
     size_t m = pathset_network (c->ps)->nlinks;
 
@@ -207,7 +208,7 @@ static int look_for_filled (struct check *c, size_t round, struct error *err)
     return 0;
 }
 
-static int check_round (struct check *c, size_t round, struct error *err)
+static int check_round (struct flows_checker *c, size_t round, struct error *err)
 {
     size_t n, m = pathset_network (c->ps)->nlinks;
     const struct probe *p = plan_round (c->plan, round, &n);
@@ -225,15 +226,7 @@ static int check_round (struct check *c, size_t round, struct error *err)
     return look_for_filled (c, round + 1, err);
 }
 
-static int compare_pairs (const void *a, const void *b)
-{
-    const uint64_t *x = a;
-    const uint64_t *y = b;
-
-    return (*x > *y) - (*x < *y);
-}
-
-static int check_whole (struct check *c, struct error *err)
+static int check_whole (struct flows_checker *c, struct error *err)
 {
     size_t n, links;
     const struct plan_target *t = plan_targets (c->plan, &n);
@@ -245,7 +238,7 @@ static int check_whole (struct check *c, struct error *err)
         || plan_confirm_rounds (c->plan) > 0)
         return error_input (err, "a plan of flows for %zu links has no rank,"
                             " and neither basis nor confirm rounds", links);
-    qsort (c->pair, c->npairs, sizeof (*c->pair), compare_pairs);
+    qsort (c->pair, c->npairs, sizeof (*c->pair), compare_u64);
     for (size_t i = 1; i < c->npairs; i++)
         if (c->pair[i] == c->pair[i - 1])
             return error_input (err, "%s and %s are a flow twice",
@@ -260,30 +253,26 @@ static int check_whole (struct check *c, struct error *err)
 int flows_check (struct pathset *ps, const struct plan *plan,
                  struct error *err)
 {
-    struct check c = { .ps = ps, .plan = plan };
     size_t m = pathset_network (ps)->nlinks;
-    int rc = -1;
+    struct flows_checker c = {
+        .ps = ps,
+        .plan = plan,
+        .rate = across_rates (ps),
+        .flow = xarray (pathset_ports (ps) / 2 + 2, sizeof (*c.flow)),
+        .load = xarray (2 * m, sizeof (*c.load)),
+        .count = xarray (2 * m, sizeof (*c.count)),
+        .twoway = xarray (m, sizeof (*c.twoway)),
+        .port = xarray (pathset_ports (ps), 1),
+        .share = xarray (pathset_ports (ps) + 2, sizeof (*c.share)),
+        .filled = xcalloc (m, sizeof (*c.filled)),
+        .pair = xarray (plan_probes (plan), sizeof (*c.pair)),
+    };
+    int rc = 0;
 
-    c.flow = calloc (pathset_ports (ps) / 2 + 2, sizeof (*c.flow));
-    c.load = calloc (2 * m + 1, sizeof (*c.load));
-    c.count = calloc (2 * m + 1, sizeof (*c.count));
-    c.twoway = calloc (m + 1, sizeof (*c.twoway));
-    c.port = calloc (pathset_ports (ps) + 1, 1);
-    c.share = calloc (pathset_ports (ps) + 2, sizeof (*c.share));
-    c.filled = calloc (m + 1, sizeof (*c.filled));
-    c.pair = calloc (plan_probes (plan) + 1, sizeof (*c.pair));
-    if (!c.flow || !c.load || !c.count || !c.twoway || !c.port || !c.share
-        || !c.filled || !c.pair) {
-        error_nomem (err);
-        goto error;
-    }
-    if (!(c.rate = across_rates (ps, err)))
-        goto error;
-    for (size_t r = 0; r < plan_rounds (plan); r++)
-        if (check_round (&c, r, err) < 0)
-            goto error;
-    rc = check_whole (&c, err);
-error:
+    for (size_t r = 0; r < plan_rounds (plan) && rc == 0; r++)
+        rc = check_round (&c, r, err);
+    if (rc == 0)
+        rc = check_whole (&c, err);
     free (c.rate);
     free (c.flow);
     free (c.load);

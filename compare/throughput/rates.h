@@ -13,7 +13,6 @@
 #include "core/judge/verdict.h"
 #include "compare/throughput/carry.h"
 #include "compare/throughput/cut.h"
-#include "compare/throughput/through.h"
 #include "ibquery/fabric.h"
 #include "util/error.h"
 

@@ -30,11 +30,12 @@ struct infer_how {
 struct infer_matrix *infer_load (const char *path, const struct infer_how *how,
                                  struct error *err);
 
-/* Infer a model by the options. Returns 1 with *model; 0 and err saying why
- * the topology cannot be told; -1 with err.
+/* Infer a model by the options. NULL, with err saying why, where the topology
+ * cannot be told.
  */
-int infer_model (const struct infer_matrix *w, const struct infer_how *how,
-                 struct topology_model **model, struct error *err);
+struct topology_model *infer_model (const struct infer_matrix *w,
+                                    const struct infer_how *how,
+                                    struct error *err);
 
 /* Read a model out of a graph, and put the latencies of its nodes into its
  * order: *w is replaced. NULL with err: a node of the one is not in the other.
@@ -42,9 +43,10 @@ int infer_model (const struct infer_matrix *w, const struct infer_how *how,
 struct topology_model *infer_graph (const char *path, struct infer_matrix **w,
                                     struct error *err);
 
-/* Join models of cores to a model of nodes (compare/infer/join.h). Each word is HOST=FILE, latencies
- * between the cores of a host ("HOST:..") and one other process. Returns 1 with
- * *model replaced; 0 and -1 as infer_model, with *model as it was.
+/* Join models of cores to a model of nodes (compare/infer/join.h). Each word is
+ * HOST=FILE, latencies between the cores of a host ("HOST:..") and one other
+ * process. Returns 1 with *model replaced; with *model as it was, 0 and err
+ * saying why the topology of the cores cannot be told, or -1 with err.
  */
 int infer_join (struct topology_model **model, const char *const *word,
                 size_t n, const struct infer_how *how, struct error *err);

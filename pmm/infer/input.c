@@ -8,12 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compare/infer/basic.h"
+#include "compare/infer/infer.h"
 #include "compare/infer/join.h"
-#include "compare/infer/pairs.h"
-#include "compare/infer/switches.h"
-#include "compare/infer/tgf.h"
+#include "compare/infer/matrix.h"
+#include "compare/infer/graph.h"
 #include "compare/series/parus.h"
+#include "util/alloc.h"
 #include "util/file.h"
 #include "util/text.h"
 
@@ -88,13 +88,12 @@ struct infer_matrix *infer_load (const char *path, const struct infer_how *how,
     return m;
 }
 
-int infer_model (const struct infer_matrix *w, const struct infer_how *how,
-                 struct topology_model **model, struct error *err)
+struct topology_model *infer_model (const struct infer_matrix *w,
+                                    const struct infer_how *how,
+                                    struct error *err)
 {
-    if (!how->basic)
-        return infer_switches (w, how->eps, model, err);
-    *model = infer_basic (w, how->eps, err);
-    return *model ? 1 : -1;
+    return how->basic ? infer_basic (w, how->eps)
+                      : infer_switches (w, how->eps, err);
 }
 
 static uint32_t find_label (const struct infer_matrix *w, const char *label)
@@ -111,12 +110,11 @@ static struct infer_matrix *pick (const struct infer_matrix *w,
                                   struct error *err)
 {
     struct infer_matrix *out = infer_matrix_create (n, err);
-    uint32_t *from = calloc (n + 1, sizeof (*from));
+    uint32_t *from;
 
-    if (!from)
-        error_nomem (err);
-    if (!from || !out)
-        goto error;
+    if (!out)
+        return NULL;
+    from = xarray (n, sizeof (*from));
     for (uint32_t i = 0; i < n; i++) {
         if ((from[i] = find_label (w, label[i])) == NONE) {
             error_input (err, "no latency of %.80s was measured", label[i]);
@@ -165,14 +163,6 @@ struct topology_model *infer_graph (const char *path, struct infer_matrix **w,
  * Models of cores
  */
 
-static uint32_t find_node (const struct topology_model *m, const char *name)
-{
-    for (uint32_t i = 0; i < m->nnodes; i++)
-        if (strcmp (m->label[i], name) == 0)
-            return i;
-    return NONE;
-}
-
 /* The only process that is no core of the host. */
 static uint32_t find_external (const struct infer_matrix *w, const char *host,
                                struct error *err)
@@ -197,7 +187,7 @@ static uint32_t find_external (const struct infer_matrix *w, const char *host,
     return found;
 }
 
-/* The model of one host's cores; returns as infer_model. */
+/* The model of one host's cores, which the part has; returns as infer_join. */
 static int infer_cores (struct join_part *part, const char *host,
                         const char *path, const struct infer_how *how,
                         struct topology_model **cores, struct error *err)
@@ -208,10 +198,13 @@ static int infer_cores (struct join_part *part, const char *host,
     if (!w)
         return -1;
     part->external = find_external (w, host, err);
-    if (part->external == NONE || join_external (w, part->external, err) < 0
-        || (rc = infer_model (w, how, cores, err)) < 1)
+    if (part->external != NONE
+        && join_external (w, part->external, err) == 0) {
+        part->cores = *cores = infer_model (w, how, err);
+        rc = *cores != NULL;
+    }
+    if (rc < 1)
         error_prefix (err, "%s", path);
-    part->cores = *cores;
     part->by = NONE;
     infer_matrix_destroy (w);
     return rc;
@@ -222,14 +215,13 @@ static int infer_part (const struct topology_model *m, struct join_part *part,
                        struct topology_model **cores, struct error *err)
 {
     const char *equals = strchr (word, '=');
-    char *host = equals ? strndup (word, (size_t)(equals - word)) : NULL;
+    char *host;
     int rc = -1;
 
     if (!equals)
         return error_input (err, "--cores %.80s: HOST=FILE is wanted", word);
-    if (!host)
-        return error_nomem (err);
-    if ((part->node = find_node (m, host)) == NONE)
+    host = xasprintf ("%.*s", (int)(equals - word), word);
+    if ((part->node = topology_find (m, host)) == NONE)
         error_input (err, "--cores %.80s: no such node", word);
     else
         rc = infer_cores (part, host, equals + 1, how, cores, err);
@@ -240,13 +232,11 @@ static int infer_part (const struct topology_model *m, struct join_part *part,
 int infer_join (struct topology_model **model, const char *const *word,
                 size_t n, const struct infer_how *how, struct error *err)
 {
-    struct join_part *part = calloc (n + 1, sizeof (*part));
-    struct topology_model **cores = calloc (n + 1, sizeof (*cores));
+    struct join_part *part = xcalloc (n, sizeof (*part));
+    struct topology_model **cores = xcalloc (n, sizeof (*cores));
     struct topology_model *joined = NULL;
     int rc = 1;
 
-    if (!part || !cores)
-        rc = error_nomem (err);
     for (size_t i = 0; i < n && rc > 0; i++)
         rc = infer_part (*model, &part[i], word[i], how, &cores[i], err);
     if (rc > 0 && !(joined = join_models (*model, part, n, err)))
@@ -255,7 +245,7 @@ int infer_join (struct topology_model **model, const char *const *word,
         topology_destroy (*model);
         *model = joined;
     }
-    for (size_t i = 0; cores && i < n; i++)
+    for (size_t i = 0; i < n; i++)
         topology_destroy (cores[i]);
     free (cores);
     free (part);

@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compare/infer/routes.h"
-#include "compare/infer/show.h"
-#include "compare/infer/tgf.h"
+#include "compare/infer/model.h"
+#include "compare/infer/graph.h"
 #include "core/plan/plan.h"
 #include "compare/throughput/flows.h"
+#include "util/alloc.h"
 #include "util/file.h"
 #include "util/text.h"
 
@@ -43,8 +43,8 @@ static void put_edge (const struct topology_model *m, const struct fit *fit,
     const struct topology_edge *e = &m->edge[i];
     char a[NAME_SIZE], b[NAME_SIZE];
 
-    show_name (m, e->a, a, sizeof (a));
-    show_name (m, e->b, b, sizeof (b));
+    topology_name (m, e->a, a, sizeof (a));
+    topology_name (m, e->b, b, sizeof (b));
     fprintf (fp, "  %s - %s  %.1f ns", a, b, e->latency_ns);
     if (fit && !isnan (fit->stderr_ns[i]))
         fprintf (fp, " +- %.1f", fit->stderr_ns[i]);
@@ -54,47 +54,40 @@ static void put_edge (const struct topology_model *m, const struct fit *fit,
 }
 
 /* The nodes whose only edge leads to a switch, folded. */
-static int put_switch (const struct topology_model *m, uint32_t sw,
-                       const uint32_t *degree, FILE *fp)
+static void put_switch (const struct topology_model *m, uint32_t sw,
+                        const uint32_t *degree, FILE *fp)
 {
-    const char **name = calloc (m->nnodes + 1, sizeof (*name));
+    const char **name = xarray (m->nnodes, sizeof (*name));
     char *folded = NULL;
     size_t n = 0;
 
-    for (size_t i = 0; name && i < m->nedges; i++)
+    for (size_t i = 0; i < m->nedges; i++)
         if (m->edge[i].b == sw && m->edge[i].a < m->nnodes
             && degree[m->edge[i].a] == 1)
             name[n++] = m->label[m->edge[i].a];
-    if (!name || (n > 0 && !(folded = hostlist_fold (name, n)))) {
-        free (name);
-        return -1;
-    }
+    if (n > 0)
+        folded = xcheck (hostlist_fold (name, n));
     fprintf (fp, "switch %u: %s\n", sw - m->nnodes + 1,
              folded ? folded : "no nodes");
     free (folded);
     free (name);
-    return 0;
 }
 
 static int write_text (const struct topology_model *m, const struct fit *fit,
                        FILE *fp, struct error *err)
 {
-    uint32_t *degree = calloc (m->nvertices + 1, sizeof (*degree));
-    int rc = 0;
+    uint32_t *degree = xcalloc (m->nvertices, sizeof (*degree));
 
-    if (!degree)
-        return error_nomem (err);
+    (void)err;
     for (size_t i = 0; i < m->nedges; i++) {
         degree[m->edge[i].a]++;
         degree[m->edge[i].b]++;
     }
     fprintf (fp, "%s, %s\n", COUNTED (m->nnodes, "node"),
              COUNTED (m->nvertices - m->nnodes, "switch"));
-    for (uint32_t v = m->nnodes; v < m->nvertices && rc == 0; v++)
-        rc = put_switch (m, v, degree, fp);
+    for (uint32_t v = m->nnodes; v < m->nvertices; v++)
+        put_switch (m, v, degree, fp);
     free (degree);
-    if (rc < 0)
-        return error_nomem (err);
     for (size_t i = 0; i < m->nedges; i++)
         put_edge (m, fit, i, fp);
     if (fit)
@@ -190,8 +183,8 @@ static struct plan *plan_throughput (struct pathset *ps, struct error *err)
 int infer_plan (const struct topology_model *m, enum infer_plan what,
                 const char *path, struct error *err)
 {
-    struct routes *r = routes_create (m, err);
-    struct pathset *ps = r ? routes_nodes (r, err) : NULL;
+    struct routes *r = routes_create (m);
+    struct pathset *ps = routes_nodes (r, err);
     struct plan *plan = NULL;
     int rc = -1;
 

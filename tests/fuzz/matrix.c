@@ -9,8 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compare/infer/basic.h"
-#include "compare/infer/switches.h"
+#include "compare/infer/infer.h"
 
 enum { SMALL = 8 };
 
@@ -41,13 +40,9 @@ static void again (const struct infer_matrix *m)
 
 static void infer (const struct infer_matrix *m)
 {
-    struct topology_model *model;
-
-    topology_destroy (infer_basic (m, 0, NULL));
-    topology_destroy (infer_basic (m, 0.1, NULL));
-    if (infer_switches (m, 0, &model, NULL) < 0)
-        abort ();
-    topology_destroy (model);
+    topology_destroy (infer_basic (m, 0));
+    topology_destroy (infer_basic (m, 0.1));
+    topology_destroy (infer_switches (m, 0, NULL));
 }
 
 int LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)

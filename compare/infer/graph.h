@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A model as a file: TGF, the trivial graph format, which graph editors read.
+/* A model as a file, for people and programs: for Graphviz; as JSON, kind
+ * "topology", of which pmm(1) has the keys; and as TGF, the trivial graph format, which graph
+ * editors read.
  *
  * Made by `pmm infer`; read by whoever draws graphs, and by tgf_read. Vertices
  * are "ID LABEL", each on a line, then comes a line "#", then edges, "ID ID
@@ -16,11 +18,12 @@
  * node's, a word of printable ASCII. l is the latency in ns, t the throughput
  * in bytes per second where it is known.
  */
-#ifndef COMPARE_TGF_H
-#define COMPARE_TGF_H
+#ifndef COMPARE_GRAPH_H
+#define COMPARE_GRAPH_H
 
 #include <stdio.h>
 
+#include "compare/infer/fit.h"
 #include "compare/infer/model.h"
 #include "util/error.h"
 
@@ -39,4 +42,13 @@ int tgf_write (const struct topology_model *m, FILE *fp, struct error *err);
 struct topology_model *tgf_read (FILE *fp, const char *name,
                                  struct error *err);
 
-#endif /* COMPARE_TGF_H */
+/* Graphviz: nodes as boxes, switches as ellipses, edges with their latencies.
+ * Return 0, or -1 with err.
+ */
+int show_dot (const struct topology_model *m, FILE *fp, struct error *err);
+
+/* fit: NULL, or of this model. Return 0, or -1 with err. */
+int show_json (const struct topology_model *m, const struct fit *fit, FILE *fp,
+               struct error *err);
+
+#endif /* COMPARE_GRAPH_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "config.h"
-#include "compare/infer/tgf.h"
+#include "compare/infer/graph.h"
 
 #include <errno.h>
 #include <math.h>
@@ -9,8 +9,10 @@
 #include <string.h>
 
 #include "compare/infer/matrix.h"
-#include "compare/infer/show.h"
+#include "util/alloc.h"
 #include "util/file.h"
+#include "util/json.h"
+#include "util/sort.h"
 #include "util/text.h"
 
 #define SWITCH "switch"
@@ -26,7 +28,7 @@ int tgf_write (const struct topology_model *m, FILE *fp, struct error *err)
     char name[NAME_SIZE];
 
     for (uint32_t v = 0; v < m->nvertices; v++) {
-        show_name (m, v, name, sizeof (name));
+        topology_name (m, v, name, sizeof (name));
         fprintf (fp, "%u %s\n", v + 1, name);
     }
     fprintf (fp, "#\n");
@@ -57,13 +59,13 @@ struct ends {
     unsigned int line;
 };
 
-struct reader {
+struct graph_reader {
     unsigned int line;
     bool edges;          /* "#" is behind us */
     struct named *named; /* [TGF_MAX_VERTICES]; by id from "#" on */
     size_t nnamed;
     struct ends *ends;
-    size_t nends, ends_size;
+    size_t nends;
     struct topology_model *m;
 };
 
@@ -102,7 +104,7 @@ static int check_label (const char *label, struct error *err)
     return 0;
 }
 
-static int read_vertex (struct reader *r, char *s, struct error *err)
+static int read_vertex (struct graph_reader *r, char *s, struct error *err)
 {
     struct named *v = &r->named[r->nnamed];
     const char *label;
@@ -128,7 +130,7 @@ static int compare_id (const void *a, const void *b)
 {
     const struct named *x = a, *y = b;
 
-    return (x->id > y->id) - (x->id < y->id);
+    return util_compare (x->id, y->id);
 }
 
 static int compare_label (const void *a, const void *b)
@@ -140,7 +142,7 @@ static int compare_label (const void *a, const void *b)
 }
 
 /* No ID and no label twice. nodes [nnodes] are the nodes in their order. */
-static int check_vertices (struct reader *r, struct named **nodes,
+static int check_vertices (struct graph_reader *r, struct named **nodes,
                            size_t nnodes, struct error *err)
 {
     for (size_t i = 1; i < r->nnamed; i++)
@@ -162,17 +164,13 @@ static int check_vertices (struct reader *r, struct named **nodes,
 /* All vertices are read: nodes are numbered in the order of the file, which is
  * that of `named`, and switches behind them.
  */
-static int end_vertices (struct reader *r, struct error *err)
+static int end_vertices (struct graph_reader *r, struct error *err)
 {
-    const char **label = calloc (r->nnamed + 1, sizeof (*label));
-    struct named **nodes = calloc (r->nnamed + 1, sizeof (*nodes));
+    const char **label = xarray (r->nnamed, sizeof (*label));
+    struct named **nodes = xarray (r->nnamed, sizeof (*nodes));
     uint32_t n = 0;
     int rc = -1;
 
-    if (!label || !nodes) {
-        error_nomem (err);
-        goto done;
-    }
     for (size_t i = 0; i < r->nnamed; i++)
         if (r->named[i].label) {
             label[n] = r->named[i].label;
@@ -183,10 +181,7 @@ static int end_vertices (struct reader *r, struct error *err)
                      INFER_MAX_NODES);
         goto done;
     }
-    if (!(r->m = topology_create (n, label))) {
-        error_nomem (err);
-        goto done;
-    }
+    r->m = topology_create (n, label);
     for (size_t i = 0; i < r->nnamed; i++)
         if (!r->named[i].label)
             r->named[i].vertex = topology_add_switch (r->m);
@@ -202,7 +197,7 @@ done:
     return rc;
 }
 
-static int read_end (const struct reader *r, char **s, uint32_t *vertex,
+static int read_end (const struct graph_reader *r, char **s, uint32_t *vertex,
                      struct error *err)
 {
     struct named key;
@@ -239,35 +234,24 @@ static int read_values (char *s, struct ends *e, struct error *err)
     return 0;
 }
 
-static int grow_ends (struct reader *r)
+static int read_edge (struct graph_reader *r, char *s, struct error *err)
 {
-    size_t size = r->ends_size ? 2 * r->ends_size : 64;
-    struct ends *ends = realloc (r->ends, size * sizeof (*ends));
+    struct ends e = { .line = r->line };
 
-    if (!ends)
+    if (read_end (r, &s, &e.a, err) < 0 || read_end (r, &s, &e.b, err) < 0)
         return -1;
-    r->ends = ends;
-    r->ends_size = size;
-    return 0;
-}
-
-static int read_edge (struct reader *r, char *s, struct error *err)
-{
-    struct ends *e;
-    uint32_t a, b;
-
-    if (r->nends == r->ends_size && grow_ends (r) < 0)
-        return error_nomem (err);
-    e = &r->ends[r->nends];
-    if (read_end (r, &s, &a, err) < 0 || read_end (r, &s, &b, err) < 0)
-        return -1;
-    if (a == b)
+    if (e.a == e.b)
         return error_input (err, "an edge leads back to where it starts");
-    *e = (struct ends){ .a = a < b ? a : b, .b = a < b ? b : a,
-                        .line = r->line };
-    if (read_values (s, e, err) < 0)
+    if (e.a > e.b) {
+        uint32_t a = e.a;
+
+        e.a = e.b;
+        e.b = a;
+    }
+    if (read_values (s, &e, err) < 0)
         return -1;
-    r->nends++;
+    r->ends = xgrow (r->ends, r->nends, sizeof (*r->ends));
+    r->ends[r->nends++] = e;
     return 0;
 }
 
@@ -276,13 +260,13 @@ static int compare_ends (const void *a, const void *b)
     const struct ends *x = a, *y = b;
 
     if (x->a != y->a)
-        return x->a < y->a ? -1 : 1;
+        return util_compare (x->a, y->a);
     if (x->b != y->b)
-        return x->b < y->b ? -1 : 1;
-    return (x->line > y->line) - (x->line < y->line);
+        return util_compare (x->b, y->b);
+    return util_compare (x->line, y->line);
 }
 
-static int end_edges (struct reader *r, struct error *err)
+static int end_edges (struct graph_reader *r, struct error *err)
 {
     if (r->nends > 0)
         qsort (r->ends, r->nends, sizeof (*r->ends), compare_ends);
@@ -295,14 +279,14 @@ static int end_edges (struct reader *r, struct error *err)
                                      "already",
                                 e[-1].line);
         }
-        if (topology_add_edge (r->m, e->a, e->b, e->latency_ns) < 0)
-            return error_nomem (err);
+        topology_add_edge (r->m, e->a, e->b, e->latency_ns);
         r->m->edge[r->m->nedges - 1].rate = e->rate;
     }
-    return topology_normal (r->m, 0) < 0 ? error_nomem (err) : 0;
+    topology_normal (r->m, 0);
+    return 0;
 }
 
-static int read_line (struct reader *r, char *s, struct error *err)
+static int read_line (struct graph_reader *r, char *s, struct error *err)
 {
     s += strspn (s, BLANKS);
     if (!*s)
@@ -315,7 +299,7 @@ static int read_line (struct reader *r, char *s, struct error *err)
     return end_vertices (r, err);
 }
 
-static int read_lines (struct reader *r, char *text, struct error *err)
+static int read_lines (struct graph_reader *r, char *text, struct error *err)
 {
     for (char *line = text, *end; line; line = end) {
         r->line++;
@@ -332,7 +316,7 @@ static int read_lines (struct reader *r, char *text, struct error *err)
 struct topology_model *tgf_read (FILE *fp, const char *name,
                                  struct error *err)
 {
-    struct reader r = { 0 };
+    struct graph_reader r = { 0 };
     size_t len;
     char *text = file_slurp (fp, TGF_MAX_BYTES, &len, err);
 
@@ -340,12 +324,10 @@ struct topology_model *tgf_read (FILE *fp, const char *name,
         error_prefix (err, "%s", name);
         return NULL;
     }
-    r.named = calloc (TGF_MAX_VERTICES, sizeof (*r.named));
-    if (!r.named)
-        error_nomem (err);
-    else if (strlen (text) != len)
+    r.named = xarray (TGF_MAX_VERTICES, sizeof (*r.named));
+    if (strlen (text) != len) {
         error_input (err, "%s: a NUL is no text", name);
-    else if (read_lines (&r, text, err) < 0) {
+    } else if (read_lines (&r, text, err) < 0) {
         error_prefix (err, "%s:%u", name, r.line);
         topology_destroy (r.m);
         r.m = NULL;
@@ -354,4 +336,110 @@ struct topology_model *tgf_read (FILE *fp, const char *name,
     free (r.ends);
     free (text);
     return r.m;
+}
+
+static void put_quoted (const char *s, FILE *fp)
+{
+    fputc ('"', fp);
+    for (; *s; s++) {
+        if (*s == '"' || *s == '\\')
+            fputc ('\\', fp);
+        fputc (*s, fp);
+    }
+    fputc ('"', fp);
+}
+
+int show_dot (const struct topology_model *m, FILE *fp, struct error *err)
+{
+    char name[NAME_SIZE];
+
+    fprintf (fp, "graph topology {\n");
+    for (uint32_t v = 0; v < m->nvertices; v++) {
+        topology_name (m, v, name, sizeof (name));
+        fprintf (fp, "    v%u [label=", v + 1);
+        put_quoted (name, fp);
+        fprintf (fp, ", shape=%s];\n", v < m->nnodes ? "box" : "ellipse");
+    }
+    for (size_t i = 0; i < m->nedges; i++) {
+        const struct topology_edge *e = &m->edge[i];
+
+        fprintf (fp, "    v%u -- v%u [label=\"%.0f ns\"];\n", e->a + 1,
+                 e->b + 1, e->latency_ns);
+    }
+    fprintf (fp, "}\n");
+    if (ferror (fp))
+        return error_errno (err, "the drawing cannot be written");
+    return 0;
+}
+
+/* null where it is not known */
+static json_t *number_json (double value)
+{
+    return isfinite (value) ? json_real (value) : json_null ();
+}
+
+static json_t *name_json (const struct topology_model *m, uint32_t vertex)
+{
+    char name[NAME_SIZE];
+
+    topology_name (m, vertex, name, sizeof (name));
+    return json_string (name);
+}
+
+static json_t *nodes_json (const struct topology_model *m)
+{
+    json_t *out = json_array ();
+
+    for (uint32_t v = 0; v < m->nnodes; v++)
+        json_array_append_new (out, name_json (m, v));
+    return out;
+}
+
+static json_t *edges_json (const struct topology_model *m,
+                           const struct fit *fit)
+{
+    json_t *out = json_array ();
+
+    for (size_t i = 0; i < m->nedges; i++) {
+        const struct topology_edge *e = &m->edge[i];
+        json_t *edge = json_pack ("{s:o, s:o, s:o}", "a", name_json (m, e->a),
+                                  "b", name_json (m, e->b), "latency_ns",
+                                  number_json (e->latency_ns));
+
+        if (e->rate > 0)
+            json_object_set_new (edge, "bytes_per_second",
+                                 number_json (e->rate));
+        if (fit) {
+            json_object_set_new (edge, "stderr_ns",
+                                 number_json (fit->stderr_ns[i]));
+            json_object_set_new (edge, "determined",
+                                 json_boolean (fit->determined[i]));
+        }
+        json_array_append_new (out, edge);
+    }
+    return out;
+}
+
+static json_t *fit_json (const struct fit *fit)
+{
+    return json_pack ("{s:I, s:I, s:I, s:I, s:o, s:o, s:o}", "pairs",
+                      (json_int_t)fit->pairs, "rank", (json_int_t)fit->rank,
+                      "edges", (json_int_t)fit->nedges, "dof",
+                      (json_int_t)fit->dof, "residual_ns",
+                      number_json (fit->residual_ns), "r2",
+                      number_json (fit->r2), "r2_adjusted",
+                      number_json (fit->r2_adjusted));
+}
+
+int show_json (const struct topology_model *m, const struct fit *fit, FILE *fp,
+               struct error *err)
+{
+    json_t *rest = json_pack ("{s:o, s:I, s:o}", "nodes", nodes_json (m),
+                              "switches",
+                              (json_int_t)(m->nvertices - m->nnodes), "edges",
+                              edges_json (m, fit));
+
+    if (rest && fit)
+        json_object_set_new (rest, "fit", fit_json (fit));
+    return json_write_file ("topology", NULL, rest, fp, err);
 }
