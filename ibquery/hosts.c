@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/alloc.h"
+#include "util/sort.h"
 #include "util/text.h"
 
 /* One adapter port on its way to be an endpoint. */
@@ -18,19 +20,14 @@ struct rail {
     bool named; /* by its description */
 };
 
-static int compare_numbers (uint64_t a, uint64_t b)
-{
-    return (a > b) - (a < b);
-}
-
 static int compare_rails (const void *a, const void *b)
 {
     const struct rail *x = a, *y = b;
     int order = strcmp (x->name, y->name);
 
     if (order == 0)
-        order = compare_numbers (x->guid, y->guid);
-    return order != 0 ? order : compare_numbers (x->port, y->port);
+        order = util_compare (x->guid, y->guid);
+    return order != 0 ? order : util_compare (x->port, y->port);
 }
 
 static int compare_descriptions (const void *a, const void *b)
@@ -41,15 +38,15 @@ static int compare_descriptions (const void *a, const void *b)
     if (order == 0)
         order = strcmp (x->node->desc, y->node->desc);
     return order != 0 ? order
-                      : compare_numbers (x->node->system, y->node->system);
+                      : util_compare (x->node->system, y->node->system);
 }
 
 static int compare_systems (const void *a, const void *b)
 {
     const struct rail *x = a, *y = b;
-    int order = compare_numbers (x->node->system, y->node->system);
+    int order = util_compare (x->node->system, y->node->system);
 
-    return order != 0 ? order : compare_numbers (x->node->guid, y->node->guid);
+    return order != 0 ? order : util_compare (x->node->guid, y->node->guid);
 }
 
 /* What a vendor's firmware says before the host has set a description. */
@@ -94,13 +91,16 @@ static const char *unusable (const struct fabric *f,
     return p->lid == 0 ? "has no LID" : NULL;
 }
 
-/* The connected adapter ports that belong to a host and can be used. */
-static int find_rails (struct fabric *f, struct rail *rail, size_t *nrails,
-                       struct error *err)
+/* The connected adapter ports that belong to a host and can be used. Returns
+ * their number.
+ */
+static size_t find_rails (struct fabric *f, struct rail *rail)
 {
+    size_t n = 0;
+
     for (size_t i = 0; i < f->nports; i++) {
         const struct fabric_port *p = &f->port[i];
-        struct rail *r = &rail[*nrails];
+        struct rail *r = &rail[n];
         const char *why;
 
         *r = (struct rail){
@@ -110,21 +110,20 @@ static int find_rails (struct fabric *f, struct rail *rail, size_t *nrails,
         };
         if (p->link == FABRIC_NONE || !name_rail (r))
             continue;
-        if (!r->named
-            && fabric_warn (f, err,
-                            "adapter %016" PRIx64 " (%s) does not tell its "
-                            "host's name",
-                            r->node->guid, r->node->desc) < 0)
-            return -1;
+        if (!r->named)
+            fabric_warn (f,
+                         "adapter %016" PRIx64 " (%s) does not tell its "
+                         "host's name",
+                         r->node->guid, r->node->desc);
         if (!(why = unusable (f, p)))
-            (*nrails)++;
-        else if (fabric_warn (f, err,
-                              "%s: adapter %016" PRIx64 " port %u is "
-                              "connected but %s",
-                              r->name, r->node->guid, p->num, why) < 0)
-            return -1;
+            n++;
+        else
+            fabric_warn (f,
+                         "%s: adapter %016" PRIx64 " port %u is connected "
+                         "but %s",
+                         r->name, r->node->guid, p->num, why);
     }
-    return 0;
+    return n;
 }
 
 /* The first of n rails of one name, sorted by description, whose description
@@ -158,8 +157,7 @@ static void name_by_card (struct rail *rail, size_t n)
 }
 
 /* Tell hosts of one name apart. */
-static int separate (struct fabric *f, struct rail *rail, size_t n,
-                     struct error *err)
+static void separate (struct fabric *f, struct rail *rail, size_t n)
 {
     size_t end;
 
@@ -173,80 +171,50 @@ static int separate (struct fabric *f, struct rail *rail, size_t n,
         doubled = find_double (&rail[i], end - i);
         if (!doubled)
             continue;
-        if (fabric_warn (f, err,
-                         "adapters %016" PRIx64 " and %016" PRIx64 " are on "
-                         "different cards, and both call themselves %s: all "
-                         "adapters of %s are called by their GUIDs",
-                         doubled[0].node->guid, doubled[1].node->guid,
-                         doubled->node->desc, doubled->name) < 0)
-            return -1;
+        fabric_warn (f,
+                     "adapters %016" PRIx64 " and %016" PRIx64 " are on "
+                     "different cards, and both call themselves %s: all "
+                     "adapters of %s are called by their GUIDs",
+                     doubled[0].node->guid, doubled[1].node->guid,
+                     doubled->node->desc, doubled->name);
         name_by_card (&rail[i], end - i);
     }
-    return 0;
 }
 
-static int name_endpoint (struct fabric_endpoint *e, const char *host,
-                          size_t rail, size_t rails)
-{
-    if (rails == 1)
-        e->name = strdup (host);
-    else if (asprintf (&e->name, "%s:%zu", host, rail) < 0)
-        e->name = NULL;
-    return e->name ? 0 : -1;
-}
-
-/* A host of n rails, which become its endpoints. -1: out of memory. */
-static int add_host (struct fabric *f, const struct rail *rail, size_t n)
+/* A host of n rails, which become its endpoints. */
+static void add_host (struct fabric *f, const struct rail *rail, size_t n)
 {
     struct fabric_host *h = &f->host[f->nhosts];
 
-    h->name = strdup (rail->name);
-    if (!h->name)
-        return -1;
+    h->name = xstrdup (rail->name);
     h->first = f->nendpoints;
     h->count = n;
     f->nhosts++;
     for (size_t i = 0; i < n; i++) {
-        struct fabric_endpoint *e = &f->endpoint[f->nendpoints];
+        struct fabric_endpoint *e = &f->endpoint[f->nendpoints++];
 
         e->port = rail[i].port;
         e->host = f->nhosts - 1;
+        e->name = n == 1 ? xstrdup (h->name)
+                         : xasprintf ("%s:%zu", h->name, i + 1);
         f->node[f->port[e->port].node].host = e->host;
-        if (name_endpoint (e, h->name, i + 1, n) < 0)
-            return -1;
-        f->nendpoints++;
     }
-    return 0;
 }
 
-int hosts_find (struct fabric *f, struct error *err)
+void hosts_find (struct fabric *f)
 {
-    struct rail *rail = calloc (f->nports + 1, sizeof (*rail));
-    size_t n = 0, end;
-    int rc = -1;
+    struct rail *rail = xarray (f->nports + 1, sizeof (*rail));
+    size_t n = find_rails (f, rail), end;
 
-    if (!rail)
-        return error_nomem (err);
-    if (find_rails (f, rail, &n, err) < 0 || separate (f, rail, n, err) < 0)
-        goto error;
+    separate (f, rail, n);
     qsort (rail, n, sizeof (*rail), compare_rails);
-    f->endpoint = calloc (n + 1, sizeof (*f->endpoint));
-    f->host = calloc (n + 1, sizeof (*f->host));
-    if (!f->endpoint || !f->host) {
-        error_nomem (err);
-        goto error;
-    }
+    f->endpoint = xcalloc (n, sizeof (*f->endpoint));
+    f->host = xcalloc (n, sizeof (*f->host));
     for (size_t i = 0; i < n; i = end) {
         for (end = i; end < n && strcmp (rail[end].name, rail[i].name) == 0;
              end++)
             ;
-        if (add_host (f, &rail[i], end - i) < 0) {
-            error_nomem (err);
-            goto error;
-        }
+        add_host (f, &rail[i], end - i);
     }
-    rc = 0;
-error:
     free (rail);
-    return rc;
 }

@@ -20,9 +20,7 @@
 
 #include "ibquery/fabric.h"
 
-/* Find the hosts and endpoints of a fabric whose nodes are sorted, once.
- * Return 0, or -1 with err.
- */
-int hosts_find (struct fabric *f, struct error *err);
+/* Find the hosts and endpoints of a fabric whose nodes are sorted, once. */
+void hosts_find (struct fabric *f);
 
 #endif /* IBQUERY_HOSTS_H */

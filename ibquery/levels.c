@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "util/alloc.h"
+
 enum {
     FEW = 4, /* times fewer than the switch of the median host has */
     MAX_ENDS = 256,
@@ -105,21 +107,13 @@ static void spread (struct fabric *f, uint32_t *queue, size_t tail)
     }
 }
 
-int levels_find (struct fabric *f, struct error *err)
+void levels_find (struct fabric *f)
 {
-    uint32_t *queue = malloc ((f->nnodes + 1) * sizeof (*queue));
-    struct place *place = malloc ((f->nnodes + 1) * sizeof (*place));
-    int rc = -1;
+    uint32_t *queue = xarray (f->nnodes, sizeof (*queue));
+    struct place *place = xarray (f->nnodes + 1, sizeof (*place));
+    size_t n = find_places (f, place);
 
-    if (!queue || !place)
-        error_nomem (err);
-    else {
-        size_t n = find_places (f, place);
-
-        spread (f, queue, mark_leaves (f, place, n, queue));
-        rc = 0;
-    }
+    spread (f, queue, mark_leaves (f, place, n, queue));
     free (queue);
     free (place);
-    return rc;
 }

@@ -11,9 +11,7 @@
 
 #include "ibquery/fabric.h"
 
-/* Find the levels of a fabric whose hosts are known. Return 0, or -1 with
- * err.
- */
-int levels_find (struct fabric *f, struct error *err);
+/* Find the levels of a fabric whose hosts are known. */
+void levels_find (struct fabric *f);
 
 #endif /* IBQUERY_LEVELS_H */

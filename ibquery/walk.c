@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/alloc.h"
 #include "util/text.h"
 
 /* Places of the network: a switch is at its node's index, an adapter's port
@@ -150,17 +151,11 @@ struct fabric_walk *walk_create (const struct fabric *f)
 {
     struct fabric_walk *w;
 
-    w = malloc (sizeof (*w) + f->nports * sizeof (w->hop[0]));
-    if (!w)
-        return NULL;
-    w->sw = calloc (f->nnodes + 1, sizeof (*w->sw));
-    w->id = calloc (f->nnodes + 1, sizeof (*w->id));
-    w->forward = calloc (f->nnodes + 1, sizeof (*w->forward));
-    w->target = calloc (f->nends + 1, sizeof (*w->target));
-    if (!w->sw || !w->id || !w->forward || !w->target) {
-        walk_destroy (w);
-        return NULL;
-    }
+    w = xarray (1, sizeof (*w) + f->nports * sizeof (w->hop[0]));
+    w->sw = xcalloc (f->nnodes, sizeof (*w->sw));
+    w->id = xcalloc (f->nnodes, sizeof (*w->id));
+    w->forward = xarray (f->nnodes, sizeof (*w->forward));
+    w->target = xarray (f->nends, sizeof (*w->target));
     w->network = (struct network){
         .net = f,
         .hash = f->hash,
@@ -333,10 +328,8 @@ static bool list_host (struct ends *e, uint32_t host)
 
 static int not_found (const char *const *name, size_t n, struct error *err)
 {
-    char *list = hostlist_fold (name, n);
+    char *list = xcheck (hostlist_fold (name, n));
 
-    if (!list)
-        return error_nomem (err);
     error_input (err, "not in the fabric: %s", list);
     free (list);
     return -1;
@@ -346,12 +339,10 @@ static int not_found (const char *const *name, size_t n, struct error *err)
 static int resolve (struct ends *e, const char *const *name, size_t n,
                     struct error *err)
 {
-    const char **missing = calloc (n, sizeof (*missing));
+    const char **missing = xarray (n, sizeof (*missing));
     size_t nmissing = 0;
     int rc = -1;
 
-    if (!missing)
-        return error_nomem (err);
     for (size_t i = 0; i < n; i++) {
         uint32_t host = fabric_find_host (e->f, name[i]);
         uint32_t id = fabric_find_end (e->f, name[i]);
@@ -384,11 +375,7 @@ static struct pathset *make_pathset (const struct fabric *f, bool lids,
     struct ends e = { .f = f, .lids = lids };
     struct pathset *ps = NULL;
 
-    e.list = calloc (f->nends + 1, sizeof (*e.list));
-    if (!e.list) {
-        error_nomem (err);
-        return NULL;
-    }
+    e.list = xcalloc (f->nends + 1, sizeof (*e.list));
     for (size_t i = 0; n == 0 && i < f->nhosts; i++)
         list_host (&e, i);
     if (n == 0 || resolve (&e, name, n, err) == 0)

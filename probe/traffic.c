@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "ibquery/rates.h"
 #include "probe/guids.h"
+#include "util/rates.h"
 #include "util/text.h"
 
 #define FULL 50 /* per cent received: switches may hold packets back */

@@ -274,7 +274,7 @@ static int tell_apart (struct topology *t, struct error *err)
         node[i] = t->item[i].node;
     }
     if (rc == 0)
-        rc = fabric_tell_apart (t->f, name, node, t->nitems, err);
+        fabric_tell_apart (t->f, name, node, t->nitems);
     for (size_t i = 0; name && node && i < t->nitems && name[i]; i++)
         t->item[i].name = name[i];
     free (name);

@@ -49,7 +49,7 @@ struct draft *draft_create (struct error *err)
     d->allowed = TABLES_MIN;
     d->f = fabric_create ();
     d->lid = calloc (LIDS, sizeof (*d->lid));
-    if (!d->f || !d->lid) {
+    if (!d->lid) {
         draft_destroy (d);
         error_nomem (err);
         return NULL;

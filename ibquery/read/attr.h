@@ -17,7 +17,7 @@ struct node_attr {
     uint32_t vendor;
 };
 
-/* Width and speed are ibquery/rates.h's to decode. */
+/* Width and speed are util/rates.h's to decode. */
 struct port_attr {
     uint64_t gid_prefix;
     uint16_t lid, sm_lid;

@@ -15,6 +15,7 @@
 #include <time.h>
 
 #include "ibquery/read/smp.h"
+#include "util/alloc.h"
 
 enum {
     ATTR_PORT_INFO_EXTENDED = 0x0033, /* SMP */
@@ -44,9 +45,9 @@ struct collection {
     uint32_t *agent_of; /* of each port of the counters */
 };
 
-static int ask (struct collection *x, const struct agent *a,
-                enum mads_class class, uint16_t attr, uint32_t mod,
-                mads_answer_f fn, uint64_t cookie, struct error *err)
+static void ask (struct collection *x, const struct agent *a,
+                 enum mads_class class, uint16_t attr, uint32_t mod,
+                 mads_answer_f fn, uint64_t cookie)
 {
     const struct mads_request r = {
         .class = class,
@@ -59,7 +60,7 @@ static int ask (struct collection *x, const struct agent *a,
         .cookie = cookie,
     };
 
-    return mads_get (x->m, &r, err);
+    mads_get (x->m, &r);
 }
 
 static const struct agent *agent_of (const struct collection *x,
@@ -103,24 +104,19 @@ static int take_fec (void *arg, uint64_t port,
     return 0;
 }
 
-static int ask_ports (struct collection *x, const struct agent *a,
-                      struct error *err)
+static void ask_ports (struct collection *x, const struct agent *a)
 {
     for (size_t i = a->first; i < a->first + a->n; i++) {
         unsigned int num = x->c->port[i].port;
 
-        if ((!a->caps.extended_errors
-             && ask (x, a, MADS_PERF, ATTR_COUNTERS, num, take_counters, i,
-                     err) < 0)
-            || (a->caps.extended
-                && ask (x, a, MADS_PERF, ATTR_COUNTERS_EXTENDED, num,
-                        take_extended, i, err) < 0)
-            || (a->fec
-                && ask (x, a, MADS_BY_LID, ATTR_PORT_INFO_EXTENDED, num,
-                        take_fec, i, err) < 0))
-            return -1;
+        if (!a->caps.extended_errors)
+            ask (x, a, MADS_PERF, ATTR_COUNTERS, num, take_counters, i);
+        if (a->caps.extended)
+            ask (x, a, MADS_PERF, ATTR_COUNTERS_EXTENDED, num, take_extended,
+                 i);
+        if (a->fec)
+            ask (x, a, MADS_BY_LID, ATTR_PORT_INFO_EXTENDED, num, take_fec, i);
     }
-    return 0;
 }
 
 static int take_class (void *arg, uint64_t agent,
@@ -129,9 +125,12 @@ static int take_class (void *arg, uint64_t agent,
     struct collection *x = arg;
     struct agent *a = &x->agent[agent];
 
+    (void)err;
     if (answer->data)
         counters_caps (answer->data, &a->caps);
-    return answer->data || answer->status ? ask_ports (x, a, err) : 0;
+    if (answer->data || answer->status)
+        ask_ports (x, a);
+    return 0;
 }
 
 static int take_port_info (void *arg, uint64_t agent,
@@ -141,11 +140,12 @@ static int take_port_info (void *arg, uint64_t agent,
     struct collection *x = arg;
     struct agent *a = &x->agent[agent];
 
+    (void)err;
     if (answer->data)
         a->fec = rates_cap_mask (answer->data) & CAP_MASK2
                  && get16 (answer->data + PORT_INFO_CAPS2) & CAP2_EXTENDED;
-    return ask (x, a, MADS_PERF, ATTR_CLASS_PORT_INFO, a->port, take_class,
-                agent, err);
+    ask (x, a, MADS_PERF, ATTR_CLASS_PORT_INFO, a->port, take_class, agent);
+    return 0;
 }
 
 static int take_node (void *arg, uint64_t agent,
@@ -167,8 +167,8 @@ static int take_node (void *arg, uint64_t agent,
                             "of %016" PRIx64 " now",
                             a->to.lid, n->desc, n->guid,
                             answer->data[NODE_INFO_LOCAL_PORT], guid);
-    return ask (x, a, MADS_BY_LID, ATTR_PORT_INFO, a->port, take_port_info,
-                agent, err);
+    ask (x, a, MADS_BY_LID, ATTR_PORT_INFO, a->port, take_port_info, agent);
+    return 0;
 }
 
 /* Ports with a cable, and the agents that answer for them. */
@@ -206,10 +206,9 @@ static int run (struct collection *x, struct error *err)
             return -1;
     x->c->time = time (NULL);
     for (size_t i = 0; i < x->nagents; i++)
-        if (x->agent[i].to.lid != 0
-            && ask (x, &x->agent[i], MADS_BY_LID, ATTR_NODE_INFO, 0,
-                    take_node, i, err) < 0)
-            return -1;
+        if (x->agent[i].to.lid != 0)
+            ask (x, &x->agent[i], MADS_BY_LID, ATTR_NODE_INFO, 0, take_node,
+                 i);
     if (mads_run (x->m, err) < 0)
         return -1;
     x->c->lasted = time (NULL) - x->c->time + 1;
@@ -223,14 +222,12 @@ struct counters *collect (struct mads *m, const struct fabric *f,
     struct collection x = {
         .m = m,
         .f = f,
-        .c = counters_create (),
-        .agent = calloc (f->nports + 1, sizeof (*x.agent)),
-        .agent_of = calloc (f->nports + 1, sizeof (*x.agent_of)),
+        .c = xcheck (counters_create ()),
+        .agent = xarray (f->nports, sizeof (*x.agent)),
+        .agent_of = xarray (f->nports, sizeof (*x.agent_of)),
     };
 
-    if (!x.c || !x.agent || !x.agent_of)
-        error_nomem (err);
-    if (!x.c || !x.agent || !x.agent_of || run (&x, err) < 0) {
+    if (run (&x, err) < 0) {
         counters_destroy (x.c);
         x.c = NULL;
     }

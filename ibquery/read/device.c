@@ -19,6 +19,7 @@
 #include <infiniband/umad.h>
 
 #include "ibquery/read/smp.h"
+#include "util/alloc.h"
 #include "util/text.h"
 
 enum { NOISE_MAX = 160, HEADER_SIZE = 24 };
@@ -147,17 +148,13 @@ static int compare_ports (const void *a, const void *b)
 struct device_port *device_ports (size_t *n, struct error *err)
 {
     const size_t max = (size_t)UMAD_MAX_DEVICES * UMAD_CA_MAX_PORTS;
-    struct device_port *v = calloc (max, sizeof (*v));
+    struct device_port *v = xcalloc (max, sizeof (*v));
     char ca[UMAD_MAX_DEVICES][UMAD_CA_NAME_LEN];
     char noise[NOISE_MAX];
     struct hush hush;
     int cas;
 
     *n = 0;
-    if (!v) {
-        error_nomem (err);
-        return NULL;
-    }
     hush_begin (&hush);
     cas = umad_init () < 0 ? 0 : umad_get_cas_names (ca, UMAD_MAX_DEVICES);
     for (int i = 0; i < cas; i++)
@@ -265,7 +262,7 @@ struct mads *device_open (const char *ca, int port,
                           const struct mads_options *opts,
                           struct device_port *used, struct error *err)
 {
-    struct device *d = calloc (1, sizeof (*d));
+    struct device *d = xcalloc (1, sizeof (*d));
     struct mads_wire wire = {
         .send = device_send,
         .recv = device_recv,
@@ -273,23 +270,14 @@ struct mads *device_open (const char *ca, int port,
         .arg = d,
     };
 
-    if (!d) {
-        error_nomem (err);
-        return NULL;
-    }
     d->fd = -1;
     memset (d->agent, 0xff, sizeof (d->agent));
-    if (choose_port (ca, port, &d->name, err) < 0 || open_port (d, err) < 0)
-        goto error;
-    /* Its size is known once a port is open. */
-    d->umad = umad_alloc (1, umad_size () + MADS_SIZE);
-    if (!d->umad) {
-        error_nomem (err);
-        goto error;
+    if (choose_port (ca, port, &d->name, err) < 0 || open_port (d, err) < 0) {
+        device_close (d);
+        return NULL;
     }
+    /* Its size is known once a port is open. */
+    d->umad = xcheck (umad_alloc (1, umad_size () + MADS_SIZE));
     *used = d->name;
     return mads_create (opts, &wire, err);
-error:
-    device_close (d);
-    return NULL;
 }

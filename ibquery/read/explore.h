@@ -20,6 +20,7 @@
 #include "ibquery/read/attr.h"
 #include "ibquery/read/mads.h"
 #include "util/error.h"
+#include "util/map.h"
 
 #define EXPLORE_NONE UINT32_MAX
 
@@ -75,8 +76,7 @@ struct explore {
     struct mads_to self;
     struct explored_node **node;
     size_t nnodes;
-    uint32_t *index;            /* of nodes by GUID: a hash table */
-    size_t index_size;
+    struct map by_guid;         /* nodes */
     const struct explore_guide *guide;
     bool no_tables;             /* explore_places */
     bool part;                  /* only what is `used` is of interest */
@@ -86,7 +86,7 @@ struct explore {
 };
 
 /* The mads stay the caller's, and live longer. */
-struct explore *explore_create (struct mads *m, struct error *err);
+struct explore *explore_create (struct mads *m);
 void explore_destroy (struct explore *e);
 
 /* Forget everything. */
@@ -108,11 +108,10 @@ int explore_by (struct explore *e, const struct explore_guide *guide,
 
 /* For a guide: ask a switch for its SwitchInfo, for a block of its table, or
  * who is at the far end of a port (and for PortInfo of both ends), if that
- * has not been asked. Return 0, or -1 with err.
+ * has not been asked. The last returns 0, or -1 with err: it is too far away.
  */
-int explore_table (struct explore *e, uint32_t node, struct error *err);
-int explore_block (struct explore *e, uint32_t node, unsigned int block,
-                   struct error *err);
+void explore_table (struct explore *e, uint32_t node);
+void explore_block (struct explore *e, uint32_t node, unsigned int block);
 int explore_ahead (struct explore *e, uint32_t node, unsigned int port,
                    struct error *err);
 

@@ -11,9 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ibquery/rates.h"
 #include "ibquery/read/attr.h"
 #include "ibquery/read/smp.h"
+#include "util/alloc.h"
+#include "util/rates.h"
 
 enum { TRIES = 6 };
 
@@ -235,19 +236,17 @@ static int ask_all (struct look *l, struct error *err)
 {
     for (size_t i = 0; i < l->nquestions; i++) {
         const struct question *q = &l->question[i];
-        const struct mads_request r = {
-            .class = MADS_DIRECTED,
-            .attr = q->attr,
-            .mod = q->mod,
-            .to = &q->to,
-            .fn = on_answer,
-            .arg = l,
-            .cookie = i,
-            .tries = TRIES,
-        };
 
-        if (mads_get (l->m, &r, err) < 0)
-            return -1;
+        mads_get (l->m, &(struct mads_request){
+                            .class = MADS_DIRECTED,
+                            .attr = q->attr,
+                            .mod = q->mod,
+                            .to = &q->to,
+                            .fn = on_answer,
+                            .arg = l,
+                            .cookie = i,
+                            .tries = TRIES,
+                        });
     }
     return mads_run (l->m, err);
 }
@@ -277,7 +276,8 @@ static int find_own (struct look *l, uint32_t *port, struct error *err)
     };
     uint32_t node;
 
-    if (mads_get (l->m, &r, err) < 0 || mads_run (l->m, err) < 0)
+    mads_get (l->m, &r);
+    if (mads_run (l->m, err) < 0)
         return -1;
     node = fabric_find_node (l->f, l->own.guid);
     *port = node == FABRIC_NONE || l->own.local_port == 0
@@ -326,19 +326,15 @@ int look_changed (struct mads *m, const struct fabric *f, uint64_t turn,
         .f = f,
         .turn = turn,
         .why = why,
-        .to = calloc (f->nnodes + 1, sizeof (*l.to)),
-        .seen = calloc (f->nnodes + 1, sizeof (*l.seen)),
-        .asked = calloc (f->nlinks + 1, sizeof (*l.asked)),
-        .queue = calloc (f->nnodes + 1, sizeof (*l.queue)),
-        .question = calloc (2 * f->nnodes + f->nlinks + f->nports + 1,
+        .to = xarray (f->nnodes, sizeof (*l.to)),
+        .seen = xcalloc (f->nnodes, sizeof (*l.seen)),
+        .asked = xcalloc (f->nlinks, sizeof (*l.asked)),
+        .queue = xarray (f->nnodes, sizeof (*l.queue)),
+        .question = xarray (2 * f->nnodes + f->nlinks + f->nports,
                             sizeof (*l.question)),
     };
-    int rc;
+    int rc = look (&l, err);
 
-    if (l.to && l.seen && l.asked && l.queue && l.question)
-        rc = look (&l, err);
-    else
-        rc = error_nomem (err);
     free (l.to);
     free (l.seen);
     free (l.asked);

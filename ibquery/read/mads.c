@@ -17,9 +17,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "ibquery/read/smp.h"
+#include "util/alloc.h"
+#include "util/clock.h"
 
 enum {
     GRACE_MS = 500,
@@ -70,30 +71,21 @@ struct mads {
 
 static int64_t now_us (const struct mads *m)
 {
-    struct timespec ts;
-
-    if (m->wire.now_us)
-        return m->wire.now_us (m->wire.arg);
-    clock_gettime (CLOCK_MONOTONIC, &ts);
-    return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
+    return m->wire.now_us ? m->wire.now_us (m->wire.arg) : clock_ns () / 1000;
 }
 
-static int queue_put (struct queue *q, const struct item *item,
-                      struct error *err)
+static void queue_put (struct queue *q, const struct item *item)
 {
     if (q->n == q->room) {
         size_t room = q->room ? 2 * q->room : MIN_ROOM;
-        struct item *v = malloc (room * sizeof (*v));
+        struct item *v = xarray (room, sizeof (*v));
 
-        if (!v)
-            return error_nomem (err);
         for (size_t i = 0; i < q->n; i++)
             v[i] = q->item[(q->first + i) & (q->room - 1)];
         free (q->item);
         *q = (struct queue){ .item = v, .n = q->n, .room = room };
     }
     q->item[(q->first + q->n++) & (q->room - 1)] = *item;
-    return 0;
 }
 
 static struct item queue_take (struct queue *q)
@@ -124,32 +116,22 @@ struct mads *mads_create (const struct mads_options *opts,
 {
     struct mads *m;
 
-    if (check_options (opts, err) < 0)
-        goto error;
-    m = calloc (1, sizeof (*m));
-    if (!m) {
-        error_nomem (err);
-        goto error;
+    if (check_options (opts, err) < 0) {
+        wire->close (wire->arg);
+        return NULL;
     }
+    m = xcalloc (1, sizeof (*m));
     m->opts = *opts;
     m->wire = *wire;
     m->begin_us = m->due_us = now_us (m);
-    m->slot = calloc (opts->window, sizeof (*m->slot));
-    m->tid = calloc (opts->window, sizeof (*m->tid));
-    m->idle = calloc (opts->window, sizeof (*m->idle));
-    if (!m->slot || !m->tid || !m->idle) {
-        error_nomem (err);
-        mads_destroy (m);
-        return NULL;
-    }
+    m->slot = xcalloc (opts->window, sizeof (*m->slot));
+    m->tid = xcalloc (opts->window, sizeof (*m->tid));
+    m->idle = xcalloc (opts->window, sizeof (*m->idle));
     while (m->nidle < opts->window) {
         m->idle[m->nidle] = m->nidle;
         m->nidle++;
     }
     return m;
-error:
-    wire->close (wire->arg);
-    return NULL;
 }
 
 void mads_destroy (struct mads *m)
@@ -168,12 +150,11 @@ void mads_destroy (struct mads *m)
     errno = saved_errno;
 }
 
-int mads_get (struct mads *m, const struct mads_request *request,
-              struct error *err)
+void mads_get (struct mads *m, const struct mads_request *request)
 {
     const struct item item = { .request = *request };
 
-    return queue_put (&m->fresh, &item, err);
+    queue_put (&m->fresh, &item);
 }
 
 static size_t in_flight (const struct mads *m)
@@ -313,8 +294,10 @@ static int give_back (struct mads *m, struct slot *s, struct error *err)
 
     ++*(item.request.optional ? &m->counts.silent : &m->counts.lost);
     release (m, s);
-    if (item.sent < (tries > 0 ? tries : m->opts.retries + 1))
-        return queue_put (&m->again, &item, err);
+    if (item.sent < (tries > 0 ? tries : m->opts.retries + 1)) {
+        queue_put (&m->again, &item);
+        return 0;
+    }
     return item.request.fn (item.request.arg, item.request.cookie, &nobody,
                             err);
 }

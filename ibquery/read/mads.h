@@ -112,16 +112,15 @@ struct mads_wire {
     void *arg;
 };
 
-/* The wire is the engine's from here on, also where NULL is returned (memory,
- * options out of range).
+/* The wire is the engine's from here on, also where NULL is returned: options
+ * are out of range.
  */
 struct mads *mads_create (const struct mads_options *opts,
                           const struct mads_wire *wire, struct error *err);
 void mads_destroy (struct mads *m);
 
-/* Queue. Return 0, or -1 with err. */
-int mads_get (struct mads *m, const struct mads_request *request,
-              struct error *err);
+/* Queue. */
+void mads_get (struct mads *m, const struct mads_request *request);
 
 /* Until nothing is queued or in flight. Return 0, or -1 with err: a callback
  * said so, the wire broke, or a limit was met; the queue is then dropped.

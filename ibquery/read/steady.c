@@ -84,13 +84,15 @@ static int ask_sm (struct mads *m, struct steady_sm *sm, struct error *err)
     };
 
     *sm = (struct steady_sm){ 0 };
-    if (mads_get (m, &port, err) < 0 || mads_run (m, err) < 0)
+    mads_get (m, &port);
+    if (mads_run (m, err) < 0)
         return -1;
     if (q.port.sm_lid == 0)
         return 0;
     q.to.lid = q.port.sm_lid;
     q.to.sl = q.port.sm_sl;
-    if (mads_get (m, &info, err) < 0 || mads_run (m, err) < 0)
+    mads_get (m, &info);
+    if (mads_run (m, err) < 0)
         return -1;
     if (!q.answered || q.sm.state != SM_MASTER)
         return 0;
@@ -199,15 +201,14 @@ static uint32_t find_stale (const struct fabric *f, unsigned int *lid)
     return FABRIC_NONE;
 }
 
-static int warn_stale (struct fabric *f, uint32_t node, unsigned int lid,
-                       struct error *err)
+static void warn_stale (struct fabric *f, uint32_t node, unsigned int lid)
 {
     const struct fabric_node *n = &f->node[node];
 
-    return fabric_warn (f, err,
-                        "switch %s (%016" PRIx64 "): the table leads to LID "
-                        "%u by port %u, which has no cable",
-                        n->desc, n->guid, lid, n->lft[lid]);
+    fabric_warn (f,
+                 "switch %s (%016" PRIx64 "): the table leads to LID %u by "
+                 "port %u, which has no cable",
+                 n->desc, n->guid, lid, n->lft[lid]);
 }
 
 static int ask_all (void *arg, struct explore *e, struct error *err)
@@ -250,8 +251,8 @@ static struct fabric *read_once (struct mads *m, const char *source,
     quiet = steady_sm_wait (m, SM_WAIT_MS, &sm, err);
     if (quiet < 0)
         return NULL;
-    e = explore_create (m, err);
-    if (!e || (rc = how->ask (how->arg, e, err)) < 0)
+    e = explore_create (m);
+    if ((rc = how->ask (how->arg, e, err)) < 0)
         goto done;
     if (rc > 0) {
         o->final = true;
@@ -268,10 +269,8 @@ static struct fabric *read_once (struct mads *m, const char *source,
     f = explore_fabric (e, source, err);
     stale = f ? find_stale (f, &lid) : FABRIC_NONE;
     o->stale = stale != FABRIC_NONE;
-    if (o->stale && warn_stale (f, stale, lid, err) < 0) {
-        fabric_destroy (f);
-        f = NULL;
-    }
+    if (o->stale)
+        warn_stale (f, stale, lid);
 done:
     explore_destroy (e);
     return f;
