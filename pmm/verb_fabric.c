@@ -66,6 +66,7 @@ static const struct {
     { "generate", "fabric generate", fabric_verb_generate },
     { "import", "fabric import", fabric_verb_import },
     { "export", "fabric export", fabric_verb_export },
+    { "netdisc", "fabric netdisc", fabric_verb_netdisc },
 };
 
 enum { VERBS = sizeof (verbs) / sizeof (verbs[0]) };

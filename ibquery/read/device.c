@@ -19,6 +19,7 @@
 #include <infiniband/umad.h>
 
 #include "ibquery/read/smp.h"
+#include "ibquery/read/netdisc.h"
 #include "util/alloc.h"
 #include "util/text.h"
 
@@ -28,6 +29,7 @@ static const uint32_t qkey_qp1 = 0x80010000;
 
 struct device {
     struct device_port name;
+    struct mads_options opts;
     int fd;
     int agent[256]; /* by class; -1: not registered yet */
     void *umad;     /* one MAD as libibumad has it */
@@ -229,6 +231,13 @@ static int device_recv (void *arg, struct mads_packet *p,
     return 1;
 }
 
+static bool device_netdisc (void *arg, int64_t max_ms, struct netdisc *t)
+{
+    const struct device *d = arg;
+
+    return netdisc_read (d->name.ca, d->name.port, &d->opts, max_ms, t);
+}
+
 static void device_close (void *arg)
 {
     struct device *d = arg;
@@ -267,9 +276,11 @@ struct mads *device_open (const char *ca, int port,
         .send = device_send,
         .recv = device_recv,
         .close = device_close,
+        .netdisc = device_netdisc,
         .arg = d,
     };
 
+    d->opts = *opts;
     d->fd = -1;
     memset (d->agent, 0xff, sizeof (d->agent));
     if (choose_port (ca, port, &d->name, err) < 0 || open_port (d, err) < 0) {

@@ -27,6 +27,7 @@
 
 #include "ibquery/adaptive.h"
 #include "ibquery/read/smp.h"
+#include "ibquery/read/netdisc.h"
 #include "util/alloc.h"
 #include "util/text.h"
 
@@ -50,14 +51,21 @@ static void free_node (struct explored_node *n)
     free (n);
 }
 
-void explore_clear (struct explore *e)
+static void forget (struct explore *e)
 {
-    struct mads *m = e->mads;
-
     for (size_t i = 0; i < e->nnodes; i++)
         free_node (e->node[i]);
     free (e->node);
     map_clear (&e->by_guid);
+    e->node = NULL;
+    e->nnodes = 0;
+}
+
+void explore_clear (struct explore *e)
+{
+    struct mads *m = e->mads;
+
+    forget (e);
     *e = (struct explore){ .mads = m };
 }
 
@@ -170,16 +178,37 @@ int explore_ahead (struct explore *e, uint32_t node, unsigned int num,
 
     if (p->far != EXPLORE_NONE || p->ahead)
         return 0;
-    if (n->to->hops == MADS_HOPS)
+    if (n->to.hops == MADS_HOPS)
         return node_error (n, err, "it is %d hops away, and there is more "
                                    "behind port %u",
                            MADS_HOPS, num);
     p->ahead = xarray (1, sizeof (*p->ahead));
-    *p->ahead = *n->to;
+    *p->ahead = n->to;
     p->ahead->path[++p->ahead->hops] = (uint8_t)num;
     r.to = p->ahead;
     mads_get (e->mads, &r);
     return 0;
+}
+
+static void set_port (struct explored_port *p, const uint8_t *data)
+{
+    attr_port (data, &p->info);
+    memcpy (p->raw, data, sizeof (p->raw));
+    p->asked = p->known = true;
+}
+
+/* Who is at the far end of a port that is up? Through others' adapters no
+ * route leads.
+ */
+static int go_ahead (struct explore *e, uint32_t node, unsigned int num,
+                     struct error *err)
+{
+    const struct explored_node *n = e->node[node];
+
+    return num > 0 && n->port[num].info.phys_state == PHYS_LINK_UP
+                   && (is_switch (n) || node == 0)
+               ? explore_ahead (e, node, num, err)
+               : 0;
 }
 
 static int on_port_info (void *arg, uint64_t cookie,
@@ -192,14 +221,8 @@ static int on_port_info (void *arg, uint64_t cookie,
 
     if (!a->data)
         return missing (n, a, err, "PortInfo of port %u", num);
-    attr_port (a->data, &p->info);
-    memcpy (p->raw, a->data, sizeof (p->raw));
-    p->known = true;
-    if (num == 0 || p->info.phys_state != PHYS_LINK_UP)
-        return 0;
-    return is_switch (n) || cookie >> 32 == 0
-               ? explore_ahead (e, cookie >> 32, num, err)
-               : 0;
+    set_port (p, a->data);
+    return go_ahead (e, cookie >> 32, num, err);
 }
 
 static void ask_port (struct explore *e, uint32_t node,
@@ -212,6 +235,13 @@ static void ask_port (struct explore *e, uint32_t node,
     p->asked = true;
 }
 
+static void set_desc (struct explored_node *n, const uint8_t *data)
+{
+    memcpy (n->desc, data, NODE_DESC_SIZE);
+    text_clean (n->desc);
+    n->described = true;
+}
+
 static int on_node_desc (void *arg, uint64_t cookie,
                          const struct mads_answer *a, struct error *err)
 {
@@ -220,8 +250,7 @@ static int on_node_desc (void *arg, uint64_t cookie,
 
     if (!a->data)
         return missing (n, a, err, "NodeDescription");
-    memcpy (n->desc, a->data, NODE_DESC_SIZE);
-    text_clean (n->desc);
+    set_desc (n, a->data);
     return 0;
 }
 
@@ -241,7 +270,7 @@ static int on_lft (void *arg, uint64_t cookie, const struct mads_answer *a,
     }
     block += BLOCKS_AT_ONCE;
     if (block <= n->sw.top / LFT_BLOCK)
-        ask (e, cookie >> 32, n->to, ATTR_LFT, block, on_lft);
+        ask (e, cookie >> 32, &n->to, ATTR_LFT, block, on_lft);
     return 0;
 }
 
@@ -265,7 +294,7 @@ static void ask_adaptive (struct explore *e, uint32_t node, uint8_t tries)
 
     if (n->table != EXPLORE_NOT_ASKED && n->info.vendor == VENDOR_NVIDIA
         && !n->adaptive.known)
-        ask_times (e, node, n->to, ATTR_ADAPTIVE, 0, tries, on_adaptive);
+        ask_times (e, node, &n->to, ATTR_ADAPTIVE, 0, tries, on_adaptive);
 }
 
 /* Until nothing is left to ask. If one switch has told of its adaptive routing,
@@ -307,7 +336,7 @@ static int on_switch_info (void *arg, uint64_t cookie,
         return e->guide->table (e->guide->arg, cookie >> 32, err);
     }
     for (uint32_t i = 0; i < BLOCKS_AT_ONCE && i < blocks; i++)
-        ask (e, cookie >> 32, n->to, ATTR_LFT, i, on_lft);
+        ask (e, cookie >> 32, &n->to, ATTR_LFT, i, on_lft);
     return 0;
 }
 
@@ -318,7 +347,7 @@ void explore_table (struct explore *e, uint32_t node)
     if (n->table != EXPLORE_NOT_ASKED)
         return;
     n->table = EXPLORE_ASKED;
-    ask (e, node, n->to, ATTR_SWITCH_INFO, 0, on_switch_info);
+    ask (e, node, &n->to, ATTR_SWITCH_INFO, 0, on_switch_info);
     ask_adaptive (e, node, ADAPTIVE_TRIES);
 }
 
@@ -329,24 +358,25 @@ void explore_block (struct explore *e, uint32_t node, unsigned int block)
     if (n->block[block] != EXPLORE_NOT_ASKED)
         return;
     n->block[block] = EXPLORE_ASKED;
-    ask (e, node, n->to, ATTR_LFT, block, on_lft);
+    ask (e, node, &n->to, ATTR_LFT, block, on_lft);
 }
 
-/* Ask a node that is new for all that is known of it, or, where a guide goes
- * on from there, who it is.
+/* Ask a node for all that is not known of it yet, or, where a guide goes on
+ * from there, who it is.
  */
 static void ask_node (struct explore *e, uint32_t node)
 {
     const struct explored_node *n = e->node[node];
     unsigned int last = e->guide ? 0 : n->info.nports;
 
-    ask (e, node, n->to, ATTR_NODE_DESC, 0, on_node_desc);
+    if (!n->described)
+        ask (e, node, &n->to, ATTR_NODE_DESC, 0, on_node_desc);
     if (!is_switch (n))
         return;
     if (!e->guide && !e->no_tables)
         explore_table (e, node);
     for (unsigned int i = 0; i <= last; i++)
-        ask_port (e, node, n->to, i);
+        ask_port (e, node, &n->to, i);
 }
 
 static uint32_t add_node (struct explore *e, const struct node_attr *info,
@@ -356,15 +386,21 @@ static uint32_t add_node (struct explore *e, const struct node_attr *info,
     uint32_t node = (uint32_t)e->nnodes;
 
     n->info = *info;
-    n->to = to;
+    n->to = *to;
     n->port = xcalloc (info->nports + 1U, sizeof (*n->port));
     for (unsigned int i = 0; i <= info->nports; i++)
         n->port[i].far = EXPLORE_NONE;
     map_put (&e->by_guid, info->guid, node);
     e->node = xgrow (e->node, e->nnodes, sizeof (struct explored_node *));
     e->node[e->nnodes++] = n;
-    ask_node (e, node);
     return node;
+}
+
+static bool is_plausible (const struct node_attr *info)
+{
+    return info->type >= NODE_CA && info->type <= NODE_ROUTER
+           && info->local_port <= info->nports
+           && (info->local_port > 0 || info->type == NODE_SWITCH);
 }
 
 /* The node that answered, added where it is new. */
@@ -377,9 +413,7 @@ static int64_t arrive (struct explore *e, const uint8_t *data,
     int64_t node;
 
     attr_node (data, &info);
-    if (info.type < NODE_CA || info.type > NODE_ROUTER
-        || info.local_port > info.nports
-        || (info.local_port == 0 && info.type != NODE_SWITCH))
+    if (!is_plausible (&info))
         return error_world (err,
                             "node %016" PRIx64 " says that it is of type %u "
                             "and that its port %u of %u was asked",
@@ -388,8 +422,10 @@ static int64_t arrive (struct explore *e, const uint8_t *data,
     node = explore_find (e, info.guid);
     if (node == EXPLORE_NONE && e->nnodes == FABRIC_MAX_NODES)
         return error_world (err, "more than %d nodes", FABRIC_MAX_NODES);
-    if (node == EXPLORE_NONE)
+    if (node == EXPLORE_NONE) {
         node = add_node (e, &info, to);
+        ask_node (e, (uint32_t)node);
+    }
     n = e->node[node];
     if (n->info.type != info.type || n->info.nports != info.nports)
         return node_error (n, err, "another node has its GUID");
@@ -425,8 +461,8 @@ static int join (struct explore *e, uint32_t a, unsigned int a_num, uint32_t b,
     pb->far_port = (uint8_t)a_num;
     if (!e->guide)
         return 0;
-    ask_port (e, a, e->node[a]->to, a_num);
-    ask_port (e, b, e->node[b]->to, b_num);
+    ask_port (e, a, &e->node[a]->to, a_num);
+    ask_port (e, b, &e->node[b]->to, b_num);
     return e->guide->ahead (e->guide->arg, a, a_num, err);
 }
 
@@ -479,6 +515,122 @@ static int on_self (void *arg, uint64_t cookie, const struct mads_answer *a,
                : 0;
 }
 
+/*
+ * What libibnetdisc finds
+ */
+
+static bool is_zero (const uint8_t *data)
+{
+    static const uint8_t zero[NETDISC_DATA];
+
+    return memcmp (data, zero, sizeof (zero)) == 0;
+}
+
+/* The port at the far end; NULL: there is none. */
+static const struct netdisc_port *far_end (const struct netdisc *t,
+                                           const struct netdisc_port *p)
+{
+    const struct netdisc_node *far;
+
+    if (p->far >= t->nnodes)
+        return NULL;
+    far = &t->node[p->far];
+    return p->far_port >= 1 && p->far_port <= far->info[NODE_INFO_PORTS]
+               ? &t->port[far->first + p->far_port]
+               : NULL;
+}
+
+/* Take a port. Returns whether a cable leads to it, on which both ends agree;
+ * of an adapter's that has none, nothing is known but of the own one.
+ */
+static bool take_port (struct explore *e, uint32_t node, unsigned int num,
+                       const struct netdisc *t)
+{
+    const struct netdisc_port *from = &t->port[t->node[node].first + num];
+    const struct netdisc_port *far = far_end (t, from);
+    const struct explored_node *n = e->node[node];
+    struct explored_port *p = &n->port[num];
+    bool agreed = num > 0 && far && far->far == node && far->far_port == num;
+
+    if (agreed) {
+        p->far = from->far;
+        p->far_port = from->far_port;
+    }
+    if (!is_switch (n)) {
+        if (!agreed && (node > 0 || num != n->info.local_port))
+            return false;
+        p->guid = from->guid;
+    }
+    if (!is_zero (from->info))
+        set_port (p, from->info);
+    return agreed;
+}
+
+/* A node. Returns whether it makes sense: the own one comes first, others have
+ * a cable.
+ */
+static bool take_node (struct explore *e, uint32_t node,
+                       const struct netdisc *t)
+{
+    const struct netdisc_node *from = &t->node[node];
+    struct node_attr info;
+    bool reached = node == 0;
+
+    attr_node (from->info, &info);
+    if (!is_plausible (&info) || explore_find (e, info.guid) != EXPLORE_NONE
+        || (node == 0) != (from->to.hops == 0))
+        return false;
+    add_node (e, &info, &from->to);
+    if (!is_zero (from->desc))
+        set_desc (e->node[node], from->desc);
+    for (unsigned int k = 0; k <= info.nports; k++)
+        reached |= take_port (e, node, k, t);
+    return reached;
+}
+
+static bool take_netdisc (struct explore *e, const struct netdisc *t)
+{
+    uint32_t i = 0;
+
+    while (i < t->nnodes && take_node (e, i, t))
+        i++;
+    return i > 0 && i == t->nnodes;
+}
+
+/* Ask for PortInfo of an adapter's port by the cable that leads to it. */
+static void ask_adapter (struct explore *e, uint32_t node, unsigned int num)
+{
+    const struct explored_port *p = &e->node[node]->port[num];
+    struct explored_port *back;
+
+    if (p->far == EXPLORE_NONE || e->node[p->far]->to.hops == MADS_HOPS) {
+        ask_port (e, node, &e->node[node]->to, num);
+        return;
+    }
+    back = &e->node[p->far]->port[p->far_port];
+    back->ahead = xarray (1, sizeof (*back->ahead));
+    *back->ahead = e->node[p->far]->to;
+    back->ahead->path[++back->ahead->hops] = p->far_port;
+    ask_port (e, node, back->ahead, num);
+}
+
+/* Ask for what the library has left out, and for the tables. */
+static int complete (struct explore *e, struct error *err)
+{
+    for (uint32_t i = 0; i < e->nnodes; i++) {
+        const struct explored_node *n = e->node[i];
+
+        ask_node (e, i);
+        for (unsigned int k = 1; k <= n->info.nports; k++)
+            if (n->port[k].known) {
+                if (go_ahead (e, i, k, err) < 0)
+                    return -1;
+            } else if (!is_switch (n) && n->port[k].guid != 0)
+                ask_adapter (e, i, k);
+    }
+    return run (e, err);
+}
+
 int explore_all (struct explore *e, struct error *err)
 {
     const struct mads_request self = {
@@ -488,7 +640,16 @@ int explore_all (struct explore *e, struct error *err)
         .fn = on_self,
         .arg = e,
     };
+    struct netdisc t;
 
+    if (!e->guide && mads_netdisc (e->mads, &t)) {
+        bool sound = take_netdisc (e, &t);
+
+        netdisc_clear (&t);
+        if (sound)
+            return complete (e, err);
+        forget (e);
+    }
     mads_get (e->mads, &self);
     return run (e, err);
 }
@@ -546,7 +707,7 @@ int explore_look (struct explore *e, struct error *err)
     e->moved = e->pending = false;
     for (uint32_t i = 0; i < e->nnodes; i++)
         if (e->node[i]->table == EXPLORE_HERE)
-            ask (e, i, e->node[i]->to, ATTR_SWITCH_INFO, 0, on_look);
+            ask (e, i, &e->node[i]->to, ATTR_SWITCH_INFO, 0, on_look);
     if (mads_run (e->mads, err) < 0)
         return -1;
     return e->moved ? 0 : 1;

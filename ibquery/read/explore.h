@@ -4,7 +4,9 @@
  * routes to it.
  *
  * Made by explore_all (everything), explore_places (all but the tables) and
- * reach (what a guide asks for). Read by explore_fabric, which checks that
+ * reach (what a guide asks for). The first two begin with what libibnetdisc
+ * finds (netdisc.h), where they may, and ask for what it has left out: a
+ * description, a PortInfo, the far end of a port that is up; and for tables. Read by explore_fabric, which checks that
  * nothing is missing, and by steady (explore_look).
  *
  * Nodes are in the order in which they were found, the own one first.
@@ -45,7 +47,8 @@ struct explored_node {
     struct node_attr info;
     struct switch_attr sw;      /* of a switch */
     char desc[FABRIC_NAME_MAX + 1];
-    const struct mads_to *to;
+    bool described;
+    struct mads_to to;
     struct explored_port *port; /* [info.nports + 1], by number */
     enum explore_state table;   /* SwitchInfo */
     struct fabric_adaptive adaptive; /* asked with it */

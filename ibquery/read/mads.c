@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "ibquery/read/smp.h"
+#include "ibquery/read/netdisc.h"
 #include "util/alloc.h"
 #include "util/clock.h"
 
@@ -29,6 +30,7 @@ enum {
     SETTLE_US = 100000,
     MAX_RETRIES = 100,
     MAX_TIMEOUT_MS = 60000,
+    NETDISC_MS = 60000,
 };
 
 const struct mads_options mads_defaults = {
@@ -431,6 +433,24 @@ int mads_run (struct mads *m, struct error *err)
             return -1;
         }
     return 0;
+}
+
+bool mads_netdisc (struct mads *m, struct netdisc *t)
+{
+    const struct mads_options *o = &m->opts;
+    int64_t ms = NETDISC_MS;
+
+    if (!m->wire.netdisc || o->max > 0
+        || (o->rate > 0 && o->rate < mads_defaults.rate))
+        return false;
+    /* What it leaves out is asked for then: that needs time, too. */
+    if (o->deadline_ms > 0 && (end_us (m) - now_us (m)) / 2000 < ms)
+        ms = (end_us (m) - now_us (m)) / 2000;
+    if (ms <= 0 || !m->wire.netdisc (m->wire.arg, ms, t))
+        return false;
+    m->counts.sent += t->mads;
+    m->counts.answered += t->mads;
+    return true;
 }
 
 int mads_pause (struct mads *m, unsigned int ms, struct error *err)

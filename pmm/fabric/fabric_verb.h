@@ -22,6 +22,7 @@ int fabric_verb_generate (int argc, char **argv);
 int fabric_verb_import (int argc, char **argv);
 int fabric_verb_read (int argc, char **argv);
 int fabric_verb_show (int argc, char **argv);
+int fabric_verb_netdisc (int argc, char **argv);
 
 /* As fabric_load, but a snapshot that is a part of a fabric is an error. */
 struct fabric *fabric_load_whole (const char *path, struct error *err);

@@ -9,6 +9,7 @@
 #include "ibquery/snapshot.h"
 #if HAVE_UMAD
 #include "ibquery/read/discover.h"
+#include "ibquery/read/netdisc.h"
 #include "pmm/fabric/live.h"
 #include "pmm/fabric/publish.h"
 #endif
@@ -117,6 +118,22 @@ int fabric_verb_read (int argc, char **argv)
     fabric_destroy (f);
     return status;
 }
+
+int fabric_verb_netdisc (int argc, char **argv)
+{
+    static const struct opt none[] = { { 0 } };
+    struct error err;
+    int status;
+
+    if (options_parse (none, NULL, argc, argv, "", 0, 0, &status) < 0)
+        return status;
+    status = netdisc_answer ();
+    if (status == EXIT_BAD_INPUT) {
+        error_input (&err, "this is for pmm fabric read alone");
+        return fail (argv[0], &err);
+    }
+    return status;
+}
 #else
 int fabric_verb_read (int argc, char **argv)
 {
@@ -126,5 +143,10 @@ int fabric_verb_read (int argc, char **argv)
     error_world (&err, "this pmm was built without the libraries that read "
                        "live fabrics");
     return fail (argv[0], &err);
+}
+
+int fabric_verb_netdisc (int argc, char **argv)
+{
+    return fabric_verb_read (argc, argv);
 }
 #endif
