@@ -16,7 +16,6 @@
 
 #include "ibquery/digest.h"
 #include "ibquery/hosts.h"
-#include "ibquery/levels.h"
 #include "ibquery/walk.h"
 #include "util/alloc.h"
 #include "util/sort.h"
@@ -634,15 +633,15 @@ static void hash (struct fabric *f, const uint32_t *owner)
  * Names for people
  */
 
-struct called {
+struct node_name {
     const char *name;
     size_t i;
 };
 
 static int compare_called (const void *a, const void *b)
 {
-    return strcmp (((const struct called *)a)->name,
-                   ((const struct called *)b)->name);
+    return strcmp (((const struct node_name *)a)->name,
+                   ((const struct node_name *)b)->name);
 }
 
 /* Put the GUID behind a name. */
@@ -659,11 +658,11 @@ static void append_guid (char **name, uint64_t guid)
 void fabric_tell_apart (const struct fabric *f, char **name,
                         const uint32_t *node, size_t n)
 {
-    struct called *v = xarray (n, sizeof (*v));
+    struct node_name *v = xarray (n, sizeof (*v));
     bool alike = false;
 
     for (size_t i = 0; i < n; i++)
-        v[i] = (struct called){ name[i], i };
+        v[i] = (struct node_name){ name[i], i };
     qsort (v, n, sizeof (*v), compare_called);
     for (size_t k = 0; k < n; k++) {
         size_t i = v[k].i;

@@ -79,7 +79,7 @@ struct fabric_node {
     uint16_t lid;        /* switch: of port 0 */
     uint32_t first_port; /* port[first_port + n - 1] is number n */
     uint32_t host;       /* CA: into hosts; FABRIC_NONE: no host (SHARP) */
-    uint8_t level;       /* switch: as ibquery/levels.h says */
+    uint8_t level;       /* switch: as ibquery/hosts.h says */
     struct fabric_adaptive adaptive; /* switch */
     uint16_t lft_top;    /* switch: last LID of its table */
     uint8_t *lft;        /* [lft_top + 1] port by LID, LFT_NO_ROUTE */

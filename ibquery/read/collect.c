@@ -36,7 +36,7 @@ struct agent {
     bool fec;           /* it has PortInfoExtended */
 };
 
-struct collection {
+struct counter_reading {
     struct mads *m;
     const struct fabric *f;
     struct counters *c;
@@ -45,7 +45,7 @@ struct collection {
     uint32_t *agent_of; /* of each port of the counters */
 };
 
-static void ask (struct collection *x, const struct agent *a,
+static void ask (struct counter_reading *x, const struct agent *a,
                  enum mads_class class, uint16_t attr, uint32_t mod,
                  mads_answer_f fn, uint64_t cookie)
 {
@@ -63,7 +63,7 @@ static void ask (struct collection *x, const struct agent *a,
     mads_get (x->m, &r);
 }
 
-static const struct agent *agent_of (const struct collection *x,
+static const struct agent *agent_of (const struct counter_reading *x,
                                      uint64_t port)
 {
     return &x->agent[x->agent_of[port]];
@@ -72,7 +72,7 @@ static const struct agent *agent_of (const struct collection *x,
 static int take_counters (void *arg, uint64_t port,
                           const struct mads_answer *answer, struct error *err)
 {
-    struct collection *x = arg;
+    struct counter_reading *x = arg;
 
     (void)err;
     if (answer->data)
@@ -84,7 +84,7 @@ static int take_counters (void *arg, uint64_t port,
 static int take_extended (void *arg, uint64_t port,
                           const struct mads_answer *answer, struct error *err)
 {
-    struct collection *x = arg;
+    struct counter_reading *x = arg;
 
     (void)err;
     if (answer->data)
@@ -96,7 +96,7 @@ static int take_extended (void *arg, uint64_t port,
 static int take_fec (void *arg, uint64_t port,
                      const struct mads_answer *answer, struct error *err)
 {
-    struct collection *x = arg;
+    struct counter_reading *x = arg;
 
     (void)err;
     if (answer->data)
@@ -104,7 +104,7 @@ static int take_fec (void *arg, uint64_t port,
     return 0;
 }
 
-static void ask_ports (struct collection *x, const struct agent *a)
+static void ask_ports (struct counter_reading *x, const struct agent *a)
 {
     for (size_t i = a->first; i < a->first + a->n; i++) {
         unsigned int num = x->c->port[i].port;
@@ -122,7 +122,7 @@ static void ask_ports (struct collection *x, const struct agent *a)
 static int take_class (void *arg, uint64_t agent,
                        const struct mads_answer *answer, struct error *err)
 {
-    struct collection *x = arg;
+    struct counter_reading *x = arg;
     struct agent *a = &x->agent[agent];
 
     (void)err;
@@ -137,7 +137,7 @@ static int take_port_info (void *arg, uint64_t agent,
                            const struct mads_answer *answer,
                            struct error *err)
 {
-    struct collection *x = arg;
+    struct counter_reading *x = arg;
     struct agent *a = &x->agent[agent];
 
     (void)err;
@@ -151,28 +151,27 @@ static int take_port_info (void *arg, uint64_t agent,
 static int take_node (void *arg, uint64_t agent,
                       const struct mads_answer *answer, struct error *err)
 {
-    struct collection *x = arg;
+    struct counter_reading *x = arg;
     struct agent *a = &x->agent[agent];
     const struct fabric_node *n = &x->f->node[a->node];
-    uint64_t guid;
+    struct node_attr now;
 
     if (!answer->data)
         return 0;
-    guid = get64 (answer->data + NODE_INFO_GUID);
-    if (guid != n->guid
-        || (a->port && answer->data[NODE_INFO_LOCAL_PORT] != a->port))
+    now = attr_node (answer->data);
+    if (now.guid != n->guid || (a->port && now.local_port != a->port))
         return error_world (err,
                             "the fabric is not as the snapshot has it: LID "
                             "%u of %.64s (%016" PRIx64 ") belongs to port %u "
                             "of %016" PRIx64 " now",
                             a->to.lid, n->desc, n->guid,
-                            answer->data[NODE_INFO_LOCAL_PORT], guid);
+                            now.local_port, now.guid);
     ask (x, a, MADS_BY_LID, ATTR_PORT_INFO, a->port, take_port_info, agent);
     return 0;
 }
 
 /* Ports with a cable, and the agents that answer for them. */
-static int add_port (struct collection *x, const struct fabric_port *p,
+static int add_port (struct counter_reading *x, const struct fabric_port *p,
                      struct error *err)
 {
     const struct fabric_node *n = &x->f->node[p->node];
@@ -199,7 +198,7 @@ static int add_port (struct collection *x, const struct fabric_port *p,
     return 0;
 }
 
-static int run (struct collection *x, struct error *err)
+static int run (struct counter_reading *x, struct error *err)
 {
     for (size_t i = 0; i < x->f->nports; i++)
         if (add_port (x, &x->f->port[i], err) < 0)
@@ -219,7 +218,7 @@ static int run (struct collection *x, struct error *err)
 struct counters *collect (struct mads *m, const struct fabric *f,
                           struct error *err)
 {
-    struct collection x = {
+    struct counter_reading x = {
         .m = m,
         .f = f,
         .c = xcheck (counters_create ()),

@@ -27,7 +27,7 @@ enum { NOISE_MAX = 160, HEADER_SIZE = 24 };
 
 static const uint32_t qkey_qp1 = 0x80010000;
 
-struct device {
+struct umad_device {
     struct device_port name;
     struct mads_options opts;
     int fd;
@@ -172,7 +172,7 @@ struct device_port *device_ports (size_t *n, struct error *err)
 }
 
 /* The agent that sends MADs of a class. */
-static int agent_of (struct device *d, uint8_t class, struct error *err)
+static int agent_of (struct umad_device *d, uint8_t class, struct error *err)
 {
     int agent = d->agent[class];
 
@@ -191,7 +191,7 @@ static int agent_of (struct device *d, uint8_t class, struct error *err)
 static int device_send (void *arg, const struct mads_packet *p,
                         unsigned int timeout_ms, struct error *err)
 {
-    struct device *d = arg;
+    struct umad_device *d = arg;
     int agent = agent_of (d, p->mad[MAD_CLASS], err), rc;
 
     if (agent < 0)
@@ -210,7 +210,7 @@ static int device_send (void *arg, const struct mads_packet *p,
 static int device_recv (void *arg, struct mads_packet *p,
                         unsigned int timeout_ms, struct error *err)
 {
-    struct device *d = arg;
+    struct umad_device *d = arg;
     int len = MADS_SIZE;
     int rc = umad_poll (d->fd, (int)timeout_ms);
 
@@ -233,14 +233,14 @@ static int device_recv (void *arg, struct mads_packet *p,
 
 static bool device_netdisc (void *arg, int64_t max_ms, struct netdisc *t)
 {
-    const struct device *d = arg;
+    const struct umad_device *d = arg;
 
     return netdisc_read (d->name.ca, d->name.port, &d->opts, max_ms, t);
 }
 
 static void device_close (void *arg)
 {
-    struct device *d = arg;
+    struct umad_device *d = arg;
 
     for (int i = 0; i < 256; i++)
         if (d->agent[i] >= 0)
@@ -251,7 +251,7 @@ static void device_close (void *arg)
     free (d);
 }
 
-static int open_port (struct device *d, struct error *err)
+static int open_port (struct umad_device *d, struct error *err)
 {
     struct hush hush;
     char noise[NOISE_MAX];
@@ -271,7 +271,7 @@ struct mads *device_open (const char *ca, int port,
                           const struct mads_options *opts,
                           struct device_port *used, struct error *err)
 {
-    struct device *d = xcalloc (1, sizeof (*d));
+    struct umad_device *d = xcalloc (1, sizeof (*d));
     struct mads_wire wire = {
         .send = device_send,
         .recv = device_recv,

@@ -192,7 +192,7 @@ int explore_ahead (struct explore *e, uint32_t node, unsigned int num,
 
 static void set_port (struct explored_port *p, const uint8_t *data)
 {
-    attr_port (data, &p->info);
+    p->info = attr_port (data);
     memcpy (p->raw, data, sizeof (p->raw));
     p->asked = p->known = true;
 }
@@ -323,7 +323,7 @@ static int on_switch_info (void *arg, uint64_t cookie,
 
     if (!a->data)
         return missing (n, a, err, "SwitchInfo");
-    attr_switch (a->data, &n->sw);
+    n->sw = attr_switch (a->data);
     if (n->sw.top > FABRIC_MAX_LID)
         return node_error (n, err, "its forwarding table ends at LID %u",
                            n->sw.top);
@@ -407,12 +407,11 @@ static bool is_plausible (const struct node_attr *info)
 static int64_t arrive (struct explore *e, const uint8_t *data,
                        const struct mads_to *to, struct error *err)
 {
-    struct node_attr info;
+    const struct node_attr info = attr_node (data);
     struct explored_node *n;
     struct explored_port *p;
     int64_t node;
 
-    attr_node (data, &info);
     if (!is_plausible (&info))
         return error_world (err,
                             "node %016" PRIx64 " says that it is of type %u "
@@ -497,7 +496,7 @@ static int on_node_info (void *arg, uint64_t cookie,
     if (node < 0)
         return -1;
     return join (e, cookie >> 32, num, (uint32_t)node,
-                 a->data[NODE_INFO_LOCAL_PORT], err);
+                 attr_node (a->data).local_port, err);
 }
 
 static int on_self (void *arg, uint64_t cookie, const struct mads_answer *a,
@@ -535,7 +534,7 @@ static const struct netdisc_port *far_end (const struct netdisc *t,
     if (p->far >= t->nnodes)
         return NULL;
     far = &t->node[p->far];
-    return p->far_port >= 1 && p->far_port <= far->info[NODE_INFO_PORTS]
+    return p->far_port >= 1 && p->far_port <= attr_node (far->info).nports
                ? &t->port[far->first + p->far_port]
                : NULL;
 }
@@ -573,10 +572,9 @@ static bool take_node (struct explore *e, uint32_t node,
                        const struct netdisc *t)
 {
     const struct netdisc_node *from = &t->node[node];
-    struct node_attr info;
+    const struct node_attr info = attr_node (from->info);
     bool reached = node == 0;
 
-    attr_node (from->info, &info);
     if (!is_plausible (&info) || explore_find (e, info.guid) != EXPLORE_NONE
         || (node == 0) != (from->to.hops == 0))
         return false;
@@ -694,7 +692,7 @@ static int on_look (void *arg, uint64_t cookie, const struct mads_answer *a,
         e->moved = true;
         return 0;
     }
-    attr_switch (a->data, &now);
+    now = attr_switch (a->data);
     if (n->sw.changed || now.changed || now.top != n->sw.top)
         e->moved = true;
     if (now.changed)

@@ -6,8 +6,9 @@
  * Made by explore_all (everything), explore_places (all but the tables) and
  * reach (what a guide asks for). The first two begin with what libibnetdisc
  * finds (netdisc.h), where they may, and ask for what it has left out: a
- * description, a PortInfo, the far end of a port that is up; and for tables. Read by explore_fabric, which checks that
- * nothing is missing, and by steady (explore_look).
+ * description, a PortInfo, the far end of a port that is up; and for tables.
+ * Read by explore_fabric, which checks that nothing is missing, and by steady
+ * (explore_look).
  *
  * Nodes are in the order in which they were found, the own one first.
  */
@@ -19,8 +20,8 @@
 #include <stdint.h>
 
 #include "ibquery/fabric.h"
-#include "ibquery/read/attr.h"
 #include "ibquery/read/mads.h"
+#include "ibquery/read/smp.h"
 #include "util/error.h"
 #include "util/map.h"
 

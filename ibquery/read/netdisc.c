@@ -24,8 +24,8 @@
 #include <infiniband/ibnetdisc.h>
 
 #include "ibquery/fabric.h"
-#include "ibquery/read/attr.h"
 #include "ibquery/read/device.h"
+#include "ibquery/read/smp.h"
 #include "util/alloc.h"
 #include "util/map.h"
 
@@ -33,7 +33,7 @@ enum { MAGIC = 0x504d4d54, RETRIES = 1 };
 
 extern char **environ;
 
-struct question {
+struct netdisc_question {
     uint32_t magic;
     char ca[DEVICE_NAME_MAX];
     int port;
@@ -42,7 +42,7 @@ struct question {
     int64_t max_ms;
 };
 
-struct answer {
+struct netdisc_answer {
     uint32_t magic, nnodes;
     uint64_t mads;
 };
@@ -81,7 +81,7 @@ static void put_node (FILE *fp, const ibnd_node_t *n, const struct map *index)
 
 static int put_fabric (FILE *fp, const ibnd_fabric_t *f)
 {
-    struct answer answer = { MAGIC, 0, f->total_mads_used };
+    struct netdisc_answer answer = { MAGIC, 0, f->total_mads_used };
     struct map index = { 0 };
 
     map_put (&index, f->from_node->guid, answer.nnodes++);
@@ -116,7 +116,7 @@ int netdisc_answer (void)
 {
     int fd = dup (STDIN_FILENO), null = open ("/dev/null", O_RDWR);
     FILE *fp = fd >= 0 ? fdopen (fd, "w") : NULL;
-    struct question q = { 0 };
+    struct netdisc_question q = { 0 };
     struct ibnd_config config = { 0 };
     ibnd_fabric_t *f;
 
@@ -151,26 +151,26 @@ static bool take (FILE *fp, void *p, size_t size)
 static size_t take_node (FILE *fp, struct netdisc *t, size_t nports)
 {
     struct netdisc_node *n;
-    struct node_attr info;
+    unsigned int last;
 
     t->node = xgrow (t->node, t->nnodes, sizeof (*t->node));
     n = &t->node[t->nnodes];
     if (!take (fp, n, sizeof (*n)) || n->to.hops > MADS_HOPS)
         return 0;
     n->first = nports;
-    attr_node (n->info, &info);
-    for (unsigned int i = 0; i <= info.nports; i++, nports++) {
+    last = attr_node (n->info).nports;
+    for (unsigned int i = 0; i <= last; i++, nports++) {
         t->port = xgrow (t->port, nports, sizeof (*t->port));
         if (!take (fp, &t->port[nports], sizeof (*t->port)))
             return 0;
     }
     t->nnodes++;
-    return info.nports + 1U;
+    return last + 1;
 }
 
 static bool take_answer (FILE *fp, struct netdisc *t)
 {
-    struct answer answer = { 0 };
+    struct netdisc_answer answer = { 0 };
     size_t nports = 0, n = 0;
     bool whole = take (fp, &answer, sizeof (answer)) && answer.magic == MAGIC
                  && answer.nnodes <= FABRIC_MAX_NODES;
@@ -208,7 +208,7 @@ static pid_t start (int end[2])
 bool netdisc_read (const char *ca, int port, const struct mads_options *opts,
                     int64_t max_ms, struct netdisc *t)
 {
-    struct question q = {
+    struct netdisc_question q = {
         .magic = MAGIC,
         .port = port,
         .window = opts->window,

@@ -30,7 +30,7 @@ struct owner {
 };
 
 /* The LIDs that a switch is wanted for, and those that paths use there. */
-struct way {
+struct reach_way {
     uint64_t *wanted, *used; /* bits by index into `lid`; NULL: none */
     bool all;                /* a host is on it: it leads to every LID */
     bool followed;           /* which has been checked */
@@ -49,7 +49,7 @@ struct reach {
     uint16_t *lid;           /* [nlids] of the hosts, ascending */
     size_t nlids;
     struct owner *owner;     /* [nlids] */
-    struct way *way;         /* [nways] by node */
+    struct reach_way *way;         /* [nways] by node */
     size_t nways;
     struct errand *errand;   /* [nerrands] still to be done */
     size_t nerrands;
@@ -83,11 +83,11 @@ static void forget (struct reach *r)
     r->nways = r->nerrands = 0;
 }
 
-static struct way *way_of (struct reach *r, uint32_t node)
+static struct reach_way *way_of (struct reach *r, uint32_t node)
 {
     while (r->nways <= node) {
         r->way = xgrow (r->way, r->nways, sizeof (*r->way));
-        r->way[r->nways++] = (struct way){ 0 };
+        r->way[r->nways++] = (struct reach_way){ 0 };
     }
     return &r->way[node];
 }
@@ -112,7 +112,7 @@ static unsigned int out_port (const struct explored_node *n, unsigned int lid)
 
 static void want (struct reach *r, uint32_t node, size_t i)
 {
-    struct way *w = way_of (r, node);
+    struct reach_way *w = way_of (r, node);
 
     if (has (w->wanted, i))
         return;
@@ -124,7 +124,7 @@ static void want (struct reach *r, uint32_t node, size_t i)
 /* A host is on this switch. */
 static void want_all (struct reach *r, uint32_t node)
 {
-    struct way *w = way_of (r, node);
+    struct reach_way *w = way_of (r, node);
 
     if (w->all)
         return;
@@ -306,13 +306,14 @@ static int lost (const struct reach *r, uint32_t node, unsigned int lid,
     return 0;
 }
 
-struct hop {
+struct reach_hop {
     uint32_t node;
     uint8_t num; /* leaves by it */
 };
 
 /* What a path to LID i uses. */
-static void use (struct reach *r, const struct hop *hop, int hops, size_t i)
+static void use (struct reach *r, const struct reach_hop *hop, int hops,
+                 size_t i)
 {
     for (int k = 0; k < hops; k++) {
         struct explored_node *n = r->e->node[hop[k].node];
@@ -332,7 +333,7 @@ static void use (struct reach *r, const struct hop *hop, int hops, size_t i)
 static int follow (struct reach *r, uint32_t node, unsigned int num, size_t i,
                    bool noted, struct error *err)
 {
-    struct hop hop[PATH_MAX_HOPS];
+    struct reach_hop hop[PATH_MAX_HOPS];
     unsigned int lid = r->lid[i];
     int hops = 0;
 
@@ -349,7 +350,7 @@ static int follow (struct reach *r, uint32_t node, unsigned int num, size_t i,
                          lid, n->desc, n->info.guid);
             return 0;
         }
-        hop[hops++] = (struct hop){ node, (uint8_t)num };
+        hop[hops++] = (struct reach_hop){ node, (uint8_t)num };
         node = p->far;
         if (!is_switch (r, node)) {
             if (r->owner[i].node == node && r->owner[i].num == p->far_port)
@@ -399,7 +400,7 @@ static int check_from (struct reach *r, size_t k, struct error *err)
     const struct owner *o = &r->owner[k];
     uint32_t leaf = r->e->node[o->node]->port[o->num].far;
     bool shared = leaf != EXPLORE_NONE && is_switch (r, leaf);
-    struct way *w = shared ? way_of (r, leaf) : NULL;
+    struct reach_way *w = shared ? way_of (r, leaf) : NULL;
     int rc = 1;
 
     if (shared && w->followed)

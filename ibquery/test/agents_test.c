@@ -302,7 +302,7 @@ static int take (void *arg, uint64_t cookie, const struct mads_answer *answer,
     asked->answers += answer->data != NULL;
     asked->nobody += answer->data == NULL;
     if (answer->data)
-        asked->guid = get64 (answer->data + NODE_INFO_GUID);
+        asked->guid = attr_node (answer->data).guid;
     asked->sum = asked->sum * 31 + cookie;
     return 0;
 }

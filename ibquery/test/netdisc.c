@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <infiniband/mad.h>
+
 #include "ibquery/model/generate.h"
 #include "ibquery/read/explore.h"
 #include "ibquery/read/smp.h"
@@ -51,7 +53,7 @@ static bool library (void *arg, int64_t max_ms, struct netdisc *t)
     (void)arg;
     (void)max_ms;
     for (size_t i = 0; i < found.nnodes; i++)
-        nports += found.node[i].info[NODE_INFO_PORTS] + 1U;
+        nports += attr_node (found.node[i].info).nports + 1U;
     *t = found;
     t->node = xarray (found.nnodes, sizeof (*t->node));
     t->port = xarray (nports, sizeof (*t->port));
@@ -185,7 +187,7 @@ static struct netdisc_port *port_of (size_t node, unsigned int num)
 
 static unsigned int ports_of (size_t node)
 {
-    return found.node[node].info[NODE_INFO_PORTS];
+    return attr_node (found.node[node].info).nports;
 }
 
 static void all_found (void)
@@ -256,7 +258,7 @@ static void senseless (void)
         begin (f);
         switch (kind) {
         case 0:
-            found.node[1].info[NODE_INFO_TYPE] = 9;
+            mad_set_field (found.node[1].info, 0, IB_NODE_TYPE_F, 9);
             break;
         case 1:
             memcpy (found.node[2].info, found.node[1].info, NETDISC_DATA);
@@ -265,7 +267,7 @@ static void senseless (void)
             found.node[0].to.hops = 3;
             break;
         case 3:
-            found.node[1].info[NODE_INFO_LOCAL_PORT] = 200;
+            mad_set_field (found.node[1].info, 0, IB_NODE_LOCAL_PORT_F, 200);
             break;
         case 4:
             port_of (1, 1)->far = (uint32_t)found.nnodes;
@@ -301,7 +303,7 @@ static struct fabric *cut (const struct fabric *f)
         if (n->lft)
             rc |= fabric_set_switch_lid (g, i, n->lid, NULL)
                   | fabric_set_lft (g, i, n->lft, n->lft_top, NULL);
-        for (unsigned int k = 1; n->type != NODE_SWITCH && k <= n->nports; k++) {
+        for (unsigned int k = 1; !n->lft && k <= n->nports; k++) {
             const struct fabric_port *p = &f->port[n->first_port + k - 1];
 
             rc |= fabric_set_port (g, i, k, p->guid, p->lid, p->lmc, NULL);
