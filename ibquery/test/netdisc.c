@@ -52,6 +52,8 @@ static bool library (void *arg, int64_t max_ms, struct netdisc *t)
 
     (void)arg;
     (void)max_ms;
+    if (found.nnodes == 0)
+        return false;
     for (size_t i = 0; i < found.nnodes; i++)
         nports += attr_node (found.node[i].info).nports + 1U;
     *t = found;
@@ -63,7 +65,7 @@ static bool library (void *arg, int64_t max_ms, struct netdisc *t)
         happen ();
         find_all ();
     }
-    return found.nnodes > 0;
+    return true;
 }
 
 static struct mads *engine (struct agents *a, bool with_library)
