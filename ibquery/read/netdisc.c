@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -97,8 +98,8 @@ static int put_fabric (FILE *fp, const ibnd_fabric_t *f)
     return fclose (fp) == 0 ? 0 : ERROR_WORLD;
 }
 
-/* Be killed after so long. */
-static void set_alarm (int64_t ms)
+/* End after so long, and with who asks. */
+static void limit_life (int64_t ms)
 {
     const struct itimerval end = {
         .it_value = { .tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000 },
@@ -110,6 +111,7 @@ static void set_alarm (int64_t ms)
     signal (SIGALRM, SIG_DFL);
     sigprocmask (SIG_UNBLOCK, &alarm, NULL);
     setitimer (ITIMER_REAL, &end, NULL);
+    prctl (PR_SET_PDEATHSIG, SIGKILL);
 }
 
 int netdisc_answer (void)
@@ -124,7 +126,7 @@ int netdisc_answer (void)
         || recv (STDIN_FILENO, &q, sizeof (q), MSG_WAITALL) != sizeof (q)
         || q.magic != MAGIC)
         return ERROR_INPUT;
-    set_alarm (q.max_ms);
+    limit_life (q.max_ms);
     dup2 (null, STDOUT_FILENO);
     dup2 (null, STDERR_FILENO);
     q.ca[sizeof (q.ca) - 1] = '\0';
